@@ -1,0 +1,22 @@
+package invoice
+
+import "cmp"
+
+// Version orders results for the same invoice line: the newer one wins, however late the older one arrives (promise
+// G3). It is a total order that Go, SQLite and T-SQL must agree on: first the time of the request in UTC microseconds,
+// then the document key compared byte by byte (it is lower-case hex, so every collation agrees).
+type Version struct {
+	// US is the request time at the front of the document's id, in microseconds since 1970-01-01 UTC. For an id without
+	// a readable time it is the document's _ts at first sight, kept in sql_writer.version.
+	US int64
+	// Key is the document key: the lower-case hex SHA-256 of the id (64 characters).
+	Key string
+}
+
+// Compare answers -1, 0 or +1 as v is older than, the same as, or newer than o.
+func (v Version) Compare(o Version) int {
+	if c := cmp.Compare(v.US, o.US); c != 0 {
+		return c
+	}
+	return cmp.Compare(v.Key, o.Key)
+}

@@ -1,0 +1,34 @@
+package writer
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Batch is what one invocation of a trigger brought.
+type Batch struct {
+	// Documents are the snapshots as they came, one JSON object each.
+	Documents []json.RawMessage
+	// Received is when the invocation began.
+	Received time.Time
+	// RetryCount is how often the host has offered this very batch before; its snapshots are then old.
+	RetryCount int
+}
+
+// Report counts what became of a batch's documents; every document is counted once in Outcomes.
+type Report struct {
+	// Documents is how many came.
+	Documents int
+	// Outcomes counts documents by how they ended: applied, unchanged, superseded, retry_scheduled, failed,
+	// skipped (not ours, not due, done before), gone, left (to the recovery timer), unreadable (no id to record by),
+	// waiting (a dependency was unwell; nothing was changed).
+	Outcomes map[string]int
+	// Kinds counts the failures of documents by kind.
+	Kinds map[string]int
+	// SQLRequests and SQL are the requests made and the time spent in them; Reads and Writes count Cosmos operations
+	// and Cosmos the time spent in them.
+	SQLRequests, Reads, Writes int
+	SQL, Cosmos                time.Duration
+	// Lag is the time from the oldest document's _ts to the end of this batch.
+	Lag time.Duration
+}
