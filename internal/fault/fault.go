@@ -101,6 +101,9 @@ const (
 	Unreadable Condition = "unreadable"
 	// MissingRow: the user's detail row does not exist.
 	MissingRow Condition = "missing_row"
+	// OwnWhenAlone: contention that is the document's own error when it happens to a document alone, because nobody
+	// else can have caused it (a broken uniqueness, a row count that does not add up).
+	OwnWhenAlone Condition = "own_when_alone"
 )
 
 // Error is a classified failure.

@@ -28,10 +28,12 @@ type Document struct {
 	// Values holds one normalised value per entry of Columns(), in its order; columns that are neither
 	// FromDocument nor FromRequestTime are NULL here and made per line by RowValues.
 	Values []Value
-	// Hash is the content hash: lower-case hex SHA-256 over HashVersion, the line ids and Values.
+	// Hash is the content hash: lower-case hex SHA-256 over HashVersion, the line ids and Values. Content with a
+	// Problem has one too, over the refused members as well, which no content that can be written shares.
 	Hash string
 	// RewrittenByHost is true when a text value looks like an ISO time, which the Functions host re-prints: the
-	// document must be read again before its text is believed (azure-facts 1.2).
+	// document must be read again before its text is believed (azure-facts 1.2). It stays true for a document that was
+	// read again, so once is enough.
 	RewrittenByHost bool
 	// Problem is nil when the document can be written; otherwise an *Invalid (kind document, perhaps condition
 	// unreadable) that names every field. Main, Duplicates, Version are still filled as far as they could be read.

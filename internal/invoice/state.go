@@ -1,6 +1,14 @@
 package invoice
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Status is sql_writer.status. Readers outside count these four.
 type Status string
@@ -62,3 +70,202 @@ const (
 	MaxAttempts   = 10
 	MaxErrorBytes = 1024
 )
+
+// statusNotText stands for a status that is no text. It is no status, so the document is left alone.
+const statusNotText = "not a text"
+
+// ResetByHand reports whether a person has set a failed document back to pending: it still carries failed_at. It then
+// starts afresh (see Afresh).
+func (s State) ResetByHand() bool { return s.Status == Pending && s.FailedAt != "" }
+
+// Afresh is the state of a document that a person has reset: no retries spent, one reprocessing more, and nothing
+// that says failed. The history of attempts stays.
+func (s State) Afresh() State {
+	s.RetryCount, s.RetryAfter = 0, 0
+	s.ReprocessCount++
+	s.FailedAt, s.Error, s.FinalError = "", "", ""
+	return s
+}
+
+// wireState is sql_writer as it is written: the two members that readers count on always, the others when they say
+// something.
+type wireState struct {
+	Status         Status    `json:"status"`
+	RetryCount     int       `json:"retry_count"`
+	Outcome        string    `json:"outcome,omitempty"`
+	SupersededBy   string    `json:"superseded_by,omitempty"`
+	RetryAfter     int64     `json:"retry_after,omitempty"`
+	LastError      string    `json:"last_error,omitempty"`
+	LastErrorAt    string    `json:"last_error_at,omitempty"`
+	LastErrorKind  string    `json:"last_error_kind,omitempty"`
+	CommittedAt    string    `json:"committed_at,omitempty"`
+	FailedAt       string    `json:"failed_at,omitempty"`
+	Error          string    `json:"error,omitempty"`
+	FinalError     string    `json:"final_error,omitempty"`
+	ReprocessCount int       `json:"reprocess_count,omitempty"`
+	Version        int64     `json:"version,omitempty"`
+	Attempts       []Attempt `json:"attempts,omitempty"`
+}
+
+// MarshalJSON writes sql_writer. Error texts are cut to MaxErrorBytes and attempts to the last MaxAttempts, so the
+// member stays small whatever went wrong. Members of Extra follow byte for byte (json.Marshal around this compacts
+// white space and escapes <, > and & inside texts, which changes no value); names of our own are not taken from there.
+func (s State) MarshalJSON() ([]byte, error) {
+	w := wireState{
+		Status: s.Status, RetryCount: s.RetryCount, Outcome: s.Outcome, SupersededBy: s.SupersededBy,
+		RetryAfter: s.RetryAfter, LastError: clip(s.LastError, MaxErrorBytes), LastErrorAt: s.LastErrorAt,
+		LastErrorKind: s.LastErrorKind, CommittedAt: s.CommittedAt, FailedAt: s.FailedAt,
+		Error: clip(s.Error, MaxErrorBytes), FinalError: clip(s.FinalError, MaxErrorBytes),
+		ReprocessCount: s.ReprocessCount, Version: s.Version,
+	}
+	if w.Status == "" {
+		w.Status = Pending
+	}
+	for _, a := range s.Attempts[max(0, len(s.Attempts)-MaxAttempts):] {
+		a.Error = clip(a.Error, MaxErrorBytes)
+		w.Attempts = append(w.Attempts, a)
+	}
+	b, err := json.Marshal(w)
+	if err != nil {
+		return nil, fmt.Errorf("invoice: write sql_writer: %w", err)
+	}
+	b = b[:len(b)-1]
+	var own State
+	for _, name := range slices.Sorted(maps.Keys(s.Extra)) {
+		if own.set(name, nil) || len(s.Extra[name]) == 0 {
+			continue
+		}
+		quoted, err := json.Marshal(name)
+		if err != nil {
+			return nil, fmt.Errorf("invoice: write sql_writer: %w", err)
+		}
+		b = append(append(append(append(b, ','), quoted...), ':'), s.Extra[name]...)
+	}
+	return append(b, '}'), nil
+}
+
+// UnmarshalJSON reads sql_writer. Members of our own with a wrong type never fail, they count as empty: the state says
+// how far we came, and a document must not be stuck because somebody's editor wrote "0" for 0. Null is a state that is
+// not there; anything else but an object is an error.
+func (s *State) UnmarshalJSON(raw []byte) error {
+	if !json.Valid(raw) {
+		return errors.New("invoice: read sql_writer: not JSON")
+	}
+	raw = bytes.Trim(raw, " \t\r\n")
+	switch t := typeOf(raw); t {
+	case jsonNull:
+		*s = State{Status: Pending}
+	case jsonObject:
+		*s = readState(raw)
+	default:
+		return fmt.Errorf("invoice: read sql_writer: expected an object, found %s", t)
+	}
+	return nil
+}
+
+// readState reads the object sql_writer, which must be valid JSON.
+func readState(object []byte) State {
+	s := State{Present: true, Status: Pending}
+	eachMember(object, func(name, value []byte) {
+		if s.set(string(name), value) {
+			return
+		}
+		if s.Extra == nil {
+			s.Extra = map[string]json.RawMessage{}
+		}
+		s.Extra[string(name)] = bytes.Clone(value)
+	})
+	return s
+}
+
+// set fills one of our own members; false when the name is none of ours.
+func (s *State) set(name string, value []byte) bool {
+	switch name {
+	case "status":
+		s.setStatus(value)
+	case "retry_count":
+		s.RetryCount = count(value)
+	case "outcome":
+		s.Outcome = loose(value)
+	case "superseded_by":
+		s.SupersededBy = loose(value)
+	case "retry_after":
+		s.RetryAfter = wholeUp(value)
+	case "last_error":
+		s.LastError = loose(value)
+	case "last_error_at":
+		s.LastErrorAt = loose(value)
+	case "last_error_kind":
+		s.LastErrorKind = loose(value)
+	case "committed_at":
+		s.CommittedAt = loose(value)
+	case "failed_at":
+		s.FailedAt = loose(value)
+	case "error":
+		s.Error = loose(value)
+	case "final_error":
+		s.FinalError = loose(value)
+	case "reprocess_count":
+		s.ReprocessCount = count(value)
+	case "version":
+		s.Version = whole(value)
+	case "attempts":
+		s.Attempts = readAttempts(value)
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *State) setStatus(value []byte) {
+	s.StatusFound = loose(value)
+	switch typeOf(value) {
+	case absent, jsonNull:
+		s.Status = Pending
+	case jsonText:
+		s.Status = Status(strings.ToLower(strings.TrimSpace(s.StatusFound)))
+	case jsonBool, jsonNumber, jsonList, jsonObject:
+		s.Status = statusNotText
+	}
+}
+
+// readAttempts reads the history; what is no attempt is left out.
+func readAttempts(value []byte) []Attempt {
+	if typeOf(value) != jsonList {
+		return nil
+	}
+	var attempts []Attempt
+	eachElement(value, func(_ int, element []byte) {
+		if typeOf(element) != jsonObject {
+			return
+		}
+		var a Attempt
+		eachMember(element, func(name, v []byte) {
+			switch string(name) {
+			case "at":
+				a.At = loose(v)
+			case "kind":
+				a.Kind = loose(v)
+			case "error":
+				a.Error = loose(v)
+			case "next_try":
+				a.NextTry = loose(v)
+			}
+		})
+		attempts = append(attempts, a)
+	})
+	return attempts
+}
+
+// loose gives a text member, or the JSON text of a number or boolean that somebody wrote instead; lists, objects and
+// null are "".
+func loose(value []byte) string {
+	switch typeOf(value) {
+	case jsonText:
+		return decode(value)
+	case jsonNumber, jsonBool:
+		return string(value)
+	case absent, jsonNull, jsonList, jsonObject:
+	}
+	return ""
+}

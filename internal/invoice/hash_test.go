@@ -1,0 +1,147 @@
+package invoice_test
+
+import (
+	"fmt"
+	"slices"
+	"sqlwriter/internal/invoice"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// A failure here means that every hash in every ledger has changed its meaning. If that is wanted (a new column, another
+// canonical form of a value), HashVersion grows by one and these lines are written anew; old rows then count as
+// unchanged by their version instead of being rewritten over people's corrections (design.md section 4).
+func TestTheHashRecipeIsFixed(t *testing.T) {
+	d, err := invoice.Read(rule{in: `{"post-processing": {"duplicate_detail_uids": [1421550]}}`}.document(t), rulesNow())
+	require.NoError(t, err)
+	require.NoError(t, d.Problem)
+	require.Equal(t, 1, invoice.HashVersion)
+	require.Equal(t, "928cd0db03c85c0549fd0f34853b6a72666b015220e93ced4de94f7b72f670a7", d.Hash)
+	require.Equal(t, "fc3a67bbd1c3afaeb41c1fc970743f5a71e149d1f28f1c0d5b8c2f23ae42a44e", invoice.RowHash(d.Values, d.Main, d.Main))
+	require.Equal(t, "df7e9802ace950a8c5b67dfb06ff68ea651854e76e5f8c27de20fcdd8572b97b", invoice.RowHash(d.Values, d.Main, 1421550))
+	require.Equal(t, "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a", invoice.Key("\x01"))
+}
+
+// spellings are ways to write a member; those that mean the same value must give the same hash, all others another.
+func spellings() map[string][]string {
+	return map[string][]string{
+		"part_number":             {`"425"`, `425`, `"42\u0035"`, `""`, `null`, `" "`, `"4"`, `true`, `"«x*101»"`},
+		"unspsc":                  {`"25"`, `"5"`, `null`, `""`, `25`},
+		"part_number_confidence":  {`0.9`, `0.90`, `9e-1`, `"0.9"`, `0.90001`, `0.9001`, `1.2`, `1.3`, `null`},
+		"data_verified":           {`true`, `"Y"`, `1`, `false`, `0.0`, `null`},
+		"processing_started_at":   {`"2025-12-17 10:30:15-06:00"`, `"2025-12-17T16:30:15.0Z"`, `"2025-12-17T16:30:15.000001Z"`, `null`},
+		"invoice_line_status":     {`"AI_ERROR"`, `"AI-ERROR"`, `"DS1"`, `null`},
+		"a member nobody reads":   {`1`, `2`},
+		"aks_part_number":         {`"x"`},
+		"manufacturer_name_stage": {`"a"`, `"b"`},
+	}
+}
+
+func TestTheHashChangesExactlyWhenAValueDoes(t *testing.T) {
+	names := []string{}
+	for name := range spellings() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	document := rapid.Custom(func(rt *rapid.T) invoice.Document {
+		parts := []string{}
+		for _, name := range names {
+			parts = append(parts, fmt.Sprintf("%q: %s", name, rapid.SampledFrom(spellings()[name]).Draw(rt, name)))
+		}
+		ids := rapid.SampledFrom([]string{`[]`, `null`, `[5]`, `[5, "5", 1421549]`, `[5, 6]`, `[6, 5]`, `[56]`}).Draw(rt, "duplicates")
+		main := rapid.SampledFrom([]string{`1421549`, `"1421549"`, `1421549.0`, `7`}).Draw(rt, "main")
+		in := fmt.Sprintf(`{"process_output": {%s}, "post-processing": {"duplicate_detail_uids": %s}, "invoice_details_from_rpa": {"IVCE_DTL_UID": %s}}`,
+			strings.Join(parts, ", "), ids, main)
+		d, err := invoice.Read(rule{in: in}.document(t), rulesNow())
+		require.NoError(rt, err)
+		return d
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		a, b := document.Draw(rt, "a"), document.Draw(rt, "b")
+		same := a.Main == b.Main && slices.Equal(a.Duplicates, b.Duplicates) && slices.Equal(a.Values, b.Values)
+		switch {
+		case a.Problem == nil && b.Problem == nil:
+			require.Equal(rt, same, a.Hash == b.Hash)
+		case (a.Problem == nil) != (b.Problem == nil):
+			require.NotEqual(rt, a.Hash, b.Hash, "refused content passes for content that was written")
+		case !same:
+			require.NotEqual(rt, a.Hash, b.Hash)
+		}
+		for _, row := range [][2]int64{{7, 7}, {7, 8}, {8, 9}} {
+			ra, rb := invoice.RowValues(a.Values, row[0], row[1]), invoice.RowValues(b.Values, row[0], row[1])
+			require.Equal(rt, slices.Equal(ra, rb), invoice.RowHash(a.Values, row[0], row[1]) == invoice.RowHash(b.Values, row[0], row[1]))
+		}
+	})
+}
+
+func TestARefusedContentHasAHashOfItsOwn(t *testing.T) {
+	read := func(confidence string) invoice.Document {
+		d, err := invoice.Read(rule{in: `{"process_output": {"part_number_confidence": ` + confidence + `}}`}.document(t), rulesNow())
+		require.NoError(t, err)
+		return d
+	}
+	empty, wrong, other := read("null"), read("1.2"), read("1.3")
+	require.Equal(t, empty.Values, wrong.Values, "the refused value reads as NULL")
+	require.NotEqual(t, empty.Hash, wrong.Hash, "or a mark would skip rows that hold NULL")
+	require.NotEqual(t, wrong.Hash, other.Hash, "or a correction after a 412 would go unseen")
+	require.Equal(t, wrong.Hash, read("1.2").Hash)
+}
+
+func TestMovingTextBetweenColumnsChangesTheHash(t *testing.T) {
+	n := len(invoice.Columns())
+	values := func(first, second invoice.Value) []invoice.Value {
+		all := make([]invoice.Value, n)
+		for i := range all {
+			all[i] = invoice.Null()
+		}
+		all[0], all[1] = first, second
+		return all
+	}
+	seen := map[string]bool{}
+	for _, v := range [][]invoice.Value{
+		values(invoice.Null(), invoice.Null()), values(invoice.Of(""), invoice.Null()), values(invoice.Null(), invoice.Of("")),
+		values(invoice.Of("ab"), invoice.Of("")), values(invoice.Of("a"), invoice.Of("b")), values(invoice.Of(""), invoice.Of("ab")),
+		values(invoice.Of("NULL"), invoice.Null()),
+	} {
+		seen[invoice.RowHash(v, 1, 1)] = true
+	}
+	require.Len(t, seen, 7)
+}
+
+func TestRowsDifferInWhatMakesADuplicateOnly(t *testing.T) {
+	d, err := invoice.Read([]byte(baseDocument), rulesNow())
+	require.NoError(t, err)
+	main, duplicate := invoice.RowValues(d.Values, d.Main, d.Main), invoice.RowValues(d.Values, d.Main, 1421550)
+	for i, c := range invoice.Columns() {
+		switch c.Source {
+		case invoice.FromParent:
+			require.Equal(t, invoice.Null(), main[i])
+			require.Equal(t, invoice.Of("1421549"), duplicate[i])
+		case invoice.FromDuplicate:
+			require.Equal(t, invoice.Of("N"), main[i])
+			require.Equal(t, invoice.Of("Y"), duplicate[i])
+		case invoice.FromDocument, invoice.FromRequestTime:
+			require.Equal(t, d.Values[i], main[i])
+			require.Equal(t, d.Values[i], duplicate[i])
+		}
+	}
+	require.Len(t, invoice.RowValues(nil, 1, 2), len(main))
+}
+
+func TestAMarkWritesTheLineStatusAndNothingElse(t *testing.T) {
+	mark := invoice.MarkValues()
+	written := 0
+	for i, c := range invoice.Columns() {
+		if mark[i].Null {
+			continue
+		}
+		written++
+		require.Equal(t, invoice.Detail, c.Table)
+		require.Equal(t, invoice.StatusColumn, c.Name)
+		require.Equal(t, invoice.Of("AI-ERROR"), mark[i])
+	}
+	require.Equal(t, 1, written)
+}

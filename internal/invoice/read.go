@@ -1,0 +1,245 @@
+package invoice
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Read understands one snapshot of a document. It answers an error only when nothing can be recorded about it: the
+// snapshot is not JSON, not an object, or carries no id (kind document, condition unreadable). Every other trouble is
+// in Document.Problem and the rest of the document is filled as far as it can be read.
+//
+// Names are matched exactly, a name that stands twice means its last value, and members that nobody needs are ignored.
+// Numbers are exact. Read neither changes nor keeps raw. now only tells times in the future.
+func Read(raw []byte, now time.Time) (Document, error) {
+	if !json.Valid(raw) {
+		var nothing struct{}
+		err := json.Unmarshal(raw, &nothing) // checks the whole before it decodes, and says where
+		return Document{}, unrecordable("not_json", "the document is not JSON (%d bytes): %v", len(raw), err)
+	}
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	if t := typeOf(raw); t != jsonObject {
+		return Document{}, unrecordable("not_an_object", "the document is not an object: found %s", t)
+	}
+	p := compiled()
+	r := reader{plan: p, spans: make([][]byte, p.size)}
+	p.root.collect(raw, r.spans)
+	if err := r.identity(); err != nil {
+		return Document{}, err
+	}
+	// The order is that of the error text: first what makes the document unreadable.
+	r.lines()
+	r.state()
+	r.output()
+	r.version(now)
+	r.values()
+	r.conclude()
+	return r.doc, nil
+}
+
+// reader fills one Document from the spans of one snapshot.
+type reader struct {
+	plan    *plan
+	spans   [][]byte
+	doc     Document
+	invalid Invalid
+	refused []refusedMember
+}
+
+// refusedMember is a refused member's place and content, for the hash.
+type refusedMember struct {
+	path string
+	span []byte
+}
+
+func (r *reader) span(n *node) []byte { return r.spans[n.index] }
+
+// optional gives a text member, "" when it is absent or not a text.
+func (r *reader) optional(n *node) string {
+	if span := r.span(n); typeOf(span) == jsonText {
+		return decode(span)
+	}
+	return ""
+}
+
+// identity reads what a document is found and recorded by.
+func (r *reader) identity() error {
+	span := r.span(r.plan.id)
+	if t := typeOf(span); t != jsonText {
+		return unrecordable("no_id", "id: expected the document's id as text, found %s", t)
+	}
+	if _, flaw := measure(span); flaw == notUnicode {
+		return unrecordable("no_id", "id: expected valid Unicode, found lone surrogates or bytes that are no UTF-8")
+	}
+	if r.doc.ID = decode(span); r.doc.ID == "" {
+		return unrecordable("no_id", "id: expected the document's id, found an empty text")
+	}
+	r.doc.ETag = r.optional(r.plan.etag)
+	r.doc.TS = whole(r.span(r.plan.ts))
+	r.doc.SysName = r.optional(r.plan.sysName)
+	return nil
+}
+
+// state reads sql_writer. What is no object cannot be ours, and patching over it would destroy somebody's data.
+func (r *reader) state() {
+	span := r.span(r.plan.state)
+	r.doc.State = State{Status: Pending}
+	switch {
+	case !given(span):
+	case typeOf(span) == jsonObject:
+		r.doc.State = readState(span)
+		for _, extra := range r.doc.State.Extra {
+			r.doc.RewrittenByHost = r.doc.RewrittenByHost || holdsISO(extra)
+		}
+	default:
+		r.unreadable(r.plan.state.path, span, refused("not_an_object", "an object", span))
+	}
+}
+
+// output checks that there is a result at all.
+func (r *reader) output() {
+	if span := r.span(r.plan.output); typeOf(span) != jsonObject {
+		r.unreadable(r.plan.output.path, span, refused("not_an_object", "an object", span))
+	}
+}
+
+// version finds the document's place among all results.
+func (r *reader) version(now time.Time) {
+	d := &r.doc
+	d.Version.Key = Key(d.ID)
+	path, span := r.plan.id.path, r.span(r.plan.id)
+	switch us, ok := TimeOfID(d.ID); {
+	case ok:
+		d.Version.US, d.HasTime = us, true
+	case d.State.Version > 0:
+		d.Version.US = d.State.Version
+		path = r.plan.state.path + ".version"
+	default:
+		d.Version.US, d.NeedsVersion = microseconds(d.TS), true
+		path, span = r.plan.ts.path, r.span(r.plan.ts)
+	}
+	if d.Version.US > now.Add(maxAhead).UnixMicro() {
+		r.refuse(path, span, &FieldError{
+			Code:      "future",
+			Expected:  fmt.Sprintf("a time at most %v after now (%s)", maxAhead, now.UTC().Format(time.RFC3339)),
+			FoundType: "time " + time.UnixMicro(d.Version.US).UTC().Format(time.RFC3339),
+		})
+	}
+}
+
+// microseconds turns seconds into microseconds; what does not fit is as late as can be.
+func microseconds(seconds int64) int64 {
+	const most = 1<<63 - 1
+	if seconds > most/1_000_000 {
+		return most
+	}
+	return seconds * 1_000_000
+}
+
+// values makes every column's value.
+func (r *reader) values() {
+	p := r.plan
+	r.doc.Values = make([]Value, len(p.columns))
+	for i, c := range p.columns {
+		r.doc.Values[i] = Null()
+		switch c.Source {
+		case FromDocument:
+			r.doc.Values[i] = r.value(c, p.places[i])
+		case FromRequestTime:
+			if r.doc.HasTime {
+				r.doc.Values[i] = timeValue(r.doc.Version.US)
+			}
+		case FromParent, FromDuplicate: // made per line by RowValues
+		}
+	}
+}
+
+// value makes one column's value from its member.
+func (r *reader) value(c Column, place *node) Value {
+	if o := place.obstacle(r.spans); o != nil {
+		r.refuse(o.path, r.span(o), refused("not_an_object", "an object", r.span(o)))
+		return Null()
+	}
+	span := r.span(place)
+	if typeOf(r.span(r.plan.output)) != jsonObject && place.under(r.plan.output) {
+		return Null() // said once, by output
+	}
+	if c.Kind == Text && looksLikeISO(span) {
+		r.doc.RewrittenByHost = true
+	}
+	v, refusal := c.normalise(span)
+	r.refuse(c.Path, span, refusal)
+	return v
+}
+
+// looksLikeISO reports whether a text span begins like "2025-12-17T", which the host's JSON reader takes for a date
+// and prints anew (azure-facts 1.2).
+func looksLikeISO(span []byte) bool {
+	const shape = `"dddd-dd-ddT`
+	if typeOf(span) != jsonText || len(span) < len(shape) {
+		return false
+	}
+	for i := range len(shape) {
+		digit := span[i] >= '0' && span[i] <= '9'
+		if shape[i] == 'd' && !digit || shape[i] != 'd' && span[i] != shape[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// holdsISO reports whether any text inside a value looks like an ISO time. Members of sql_writer that we do not know
+// are written back, so they must be those of the container and not those of the host.
+func holdsISO(value []byte) bool {
+	for {
+		i := bytes.IndexByte(value, '"')
+		if i < 0 {
+			return false
+		}
+		if looksLikeISO(value[i:]) {
+			return true
+		}
+		value = value[textEnd(value, i):]
+	}
+}
+
+// refuse notes a refused member; nil refuses nothing. Two columns may be made from one member: the same complaint is
+// made once.
+func (r *reader) refuse(path string, span []byte, refusal *FieldError) {
+	if refusal == nil {
+		return
+	}
+	refusal.Path = path
+	for _, f := range r.invalid.Fields {
+		if f == *refusal {
+			return
+		}
+	}
+	if len(r.refused) == maxFields {
+		r.invalid.Omitted++
+		return
+	}
+	r.invalid.Fields = append(r.invalid.Fields, *refusal)
+	r.refused = append(r.refused, refusedMember{path: path, span: span})
+}
+
+// unreadable is refuse for what makes the document unreadable.
+func (r *reader) unreadable(path string, span []byte, refusal *FieldError) {
+	r.refuse(path, span, refusal)
+	r.invalid.Unreadable = r.invalid.Unreadable || refusal != nil
+}
+
+// conclude names the content and, where there was trouble, the trouble.
+func (r *reader) conclude() {
+	d := &r.doc
+	if len(r.invalid.Fields) == 0 {
+		d.Hash = contentHash(r.plan, d.Main, d.Duplicates, d.Values)
+		return
+	}
+	d.Hash = refusedHash(r.plan, d.Main, d.Duplicates, d.Values, r.refused)
+	r.invalid.DocumentID = d.ID
+	problem := r.invalid
+	d.Problem = &problem
+}

@@ -1,0 +1,157 @@
+package invoice
+
+import "time"
+
+// stampLayout is how readers of sql_writer know times (requirements/000, example 1).
+const stampLayout = "2006-01-02 15:04:05.000000-07:00"
+
+// timeLayout is the canonical form of a Time value, always in UTC.
+const timeLayout = "2006-01-02T15:04:05.000000Z"
+
+// maxAhead is how far the request time may lie in the future: clocks differ, dates are mistyped. A version from the
+// future would win against every later result of its line.
+const maxAhead = time.Hour
+
+// Stamp writes a time in the layout that readers of sql_writer know, in the deployment's time zone:
+// "2025-12-17 10:30:15.123456-06:00". Digits beyond microseconds are cut.
+func Stamp(t time.Time, loc *time.Location) string {
+	return t.In(loc).Format(stampLayout)
+}
+
+// TimeOfID reads the time of the request at the front of a document's id, in microseconds since 1970-01-01 UTC. The
+// layout is that of requirements/000, "2025-12-17 10:30:00.000000-06:00-0001-1421549"; a T for the blank, any number
+// of fraction digits (beyond six they are cut), Z and every other offset are understood too. Without an offset, with
+// an impossible date, or with another layout the id has no time.
+func TimeOfID(id string) (us int64, ok bool) {
+	s, flaw := readStamp(id)
+	if flaw != "" {
+		return 0, false
+	}
+	if s.length < len(id) {
+		switch c := id[s.length]; {
+		case c >= '0' && c <= '9', c == ':', c == '.':
+			return 0, false // the offset goes on in a way that we don't know, so it is not the one we read
+		}
+	}
+	return s.us, true
+}
+
+// stamp is a time read from the front of a text.
+type stamp struct {
+	us int64
+	// length is how many bytes it took, fraction how many digits stood behind the point.
+	length, fraction int
+}
+
+// The reasons why a text is no time.
+const (
+	flawTime   = "time"      // another layout
+	flawDate   = "date"      // the layout is right, the day or hour does not exist
+	flawOffset = "no_offset" // no offset: two machines would read two times
+)
+
+// readStamp reads a time from the front of a text. It is written by hand because time.Parse guesses where we must
+// not: it accepts a comma before the fraction, hours of one digit, and no offset as UTC.
+func readStamp(s string) (stamp, string) {
+	const shortest = len("2025-12-17 10:30:00")
+	if len(s) < shortest || s[4] != '-' || s[7] != '-' || (s[10] != ' ' && s[10] != 'T') || s[13] != ':' || s[16] != ':' {
+		return stamp{}, flawTime
+	}
+	var fields [7]int
+	for i, part := range [...]string{s[0:4], s[5:7], s[8:10], s[11:13], s[14:16], s[17:19]} {
+		n, ok := digitsOnly(part)
+		if !ok {
+			return stamp{}, flawTime
+		}
+		fields[i] = n
+	}
+	rest := s[shortest:]
+	fraction := 0
+	if rest != "" && rest[0] == '.' {
+		digits, _ := cutDigits(rest[1:])
+		if fraction = len(digits); fraction == 0 {
+			return stamp{}, flawTime
+		}
+		fields[6], _ = digitsOnly((digits + "000000")[:6])
+		rest = rest[1+fraction:]
+	}
+	offset, rest, flaw := readOffset(rest)
+	if flaw != "" {
+		return stamp{}, flaw
+	}
+	t := time.Date(fields[0], time.Month(fields[1]), fields[2], fields[3], fields[4], fields[5], fields[6]*1000, time.UTC)
+	if !sameClock(t, fields) {
+		return stamp{}, flawDate
+	}
+	t = t.Add(-offset)
+	if t.Year() < 1 || t.Year() > 9999 {
+		return stamp{}, flawDate
+	}
+	return stamp{us: t.UnixMicro(), length: len(s) - len(rest), fraction: fraction}, ""
+}
+
+// sameClock reports whether the fields existed: time.Date turns the 30th of February into the 2nd of March.
+func sameClock(t time.Time, fields [7]int) bool {
+	return fields[0] >= 1 && t.Year() == fields[0] && int(t.Month()) == fields[1] && t.Day() == fields[2] &&
+		t.Hour() == fields[3] && t.Minute() == fields[4] && t.Second() == fields[5]
+}
+
+// readOffset reads Z or +hh:mm. The colon is required: behind the time of an id a counter follows, and "-0001" is one.
+func readOffset(s string) (offset time.Duration, rest, flaw string) {
+	const length = len("-06:00")
+	if s != "" && s[0] == 'Z' {
+		return 0, s[1:], ""
+	}
+	if len(s) < length || (s[0] != '+' && s[0] != '-') || s[3] != ':' {
+		return 0, "", flawOffset
+	}
+	hours, ok1 := digitsOnly(s[1:3])
+	minutes, ok2 := digitsOnly(s[4:6])
+	if !ok1 || !ok2 {
+		return 0, "", flawOffset
+	}
+	if hours > 23 || minutes > 59 {
+		return 0, "", flawDate
+	}
+	offset = time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+	if s[0] == '-' {
+		offset = -offset
+	}
+	return offset, s[length:], ""
+}
+
+// digitsOnly reads a few decimal digits and nothing else.
+func digitsOnly(s string) (int, bool) {
+	n := 0
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int(s[i]-'0')
+	}
+	return n, true
+}
+
+// moment makes the value of a time column.
+func (c Column) moment(span []byte) (Value, *FieldError) {
+	const expected = "a time with an offset, like 2025-12-17 10:30:15.123456-06:00"
+	const mostFraction, longest = 9, 40
+	if typeOf(span) != jsonText {
+		return Null(), refused("wrong_type", expected, span)
+	}
+	text, whole := beginning(span, longest)
+	if !whole {
+		return Null(), refused(flawTime, expected, span)
+	}
+	s, flaw := readStamp(text)
+	if flaw == "" && (s.length != len(text) || s.fraction > mostFraction) {
+		flaw = flawTime
+	}
+	if flaw != "" {
+		return Null(), refused(flaw, expected, span)
+	}
+	return timeValue(s.us), nil
+}
+
+// timeValue is the Time value of microseconds since 1970.
+func timeValue(us int64) Value { return Of(time.UnixMicro(us).UTC().Format(timeLayout)) }
