@@ -1,0 +1,30 @@
+package inmem_test
+
+import (
+	"encoding/json"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/porttest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDocuments(t *testing.T) {
+	porttest.TestDocuments(t, func(*testing.T) porttest.DocumentsHarness {
+		docs := inmem.NewDocuments(time.Now)
+		return porttest.DocumentsHarness{
+			Documents: docs,
+			Put:       func(t testing.TB, doc json.RawMessage) { require.NoError(t, docs.Put(doc)) },
+			MaxBytes:  2 << 20,
+		}
+	})
+}
+
+func TestPutRefusesWhatTheServiceRefuses(t *testing.T) {
+	for _, doc := range []string{`[]`, `{"id":7}`, `{}`, `{"id":""}`, `{"id":"a/b"}`, `{"id":"a#b"}`, `{`} {
+		err := inmem.NewDocuments(time.Now).Put(json.RawMessage(doc))
+		require.Equal(t, fault.Document, fault.KindOf(err), doc)
+	}
+}

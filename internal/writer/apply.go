@@ -1,0 +1,119 @@
+package writer
+
+import (
+	"context"
+	"time"
+
+	"sqlwriter/internal/fault"
+)
+
+// contentionTries is how often one request is made before a lost race is looked at more closely.
+const contentionTries = 3
+
+// contentionWait is the first wait between two tries of a request that lost a race.
+const contentionWait = 20 * time.Millisecond
+
+// result is what became of one item: a verdict, or the error that is its own.
+type result struct {
+	outcome Outcome
+	err     error
+}
+
+// failed reports whether the item has an error of its own.
+func (r result) failed() bool { return r.err != nil }
+
+// plan divides items into requests of at most maxItems documents and maxRows rows. A document is never split, so one
+// with more rows than that makes a request by itself.
+func plan(items []Item, maxItems, maxRows int) [][2]int {
+	var parts [][2]int
+	from, rows := 0, 0
+	for i, it := range items {
+		if i > from && (i-from >= maxItems || rows+it.Rows() > maxRows) {
+			parts = append(parts, [2]int{from, i})
+			from, rows = i, 0
+		}
+		rows += it.Rows()
+	}
+	if from < len(items) {
+		parts = append(parts, [2]int{from, len(items)})
+	}
+	return parts
+}
+
+// apply writes items and gives each its result. When a dependency is unwell it stops: done tells which results count,
+// and the others are as they were.
+func (p *pass) apply(ctx context.Context, items []Item, mode Mode) (results []result, done []bool, err error) {
+	results, done = make([]result, len(items)), make([]bool, len(items))
+	for _, part := range plan(items, p.c.o.MaxDocuments, p.c.o.MaxRows) {
+		if err := p.applyRange(ctx, items, mode, part[0], part[1], results, done); err != nil {
+			return results, done, err
+		}
+	}
+	return results, done, nil
+}
+
+// applyRange makes one request for items[from:to]. A server error that is neither the dependency's nor a lost race
+// names no document, so the range is halved until the ones to blame stand alone (promise G6). It starts from all
+// documents, not from the pruned ones: when the newer of two results for a line turns out bad, the older one is
+// written after all.
+func (p *pass) applyRange(ctx context.Context, items []Item, mode Mode, from, to int, results []result, done []bool) error {
+	outcomes, err := p.request(ctx, items[from:to], mode)
+	switch {
+	case err == nil && len(outcomes) != to-from:
+		err = fault.New(fault.Internal, "writer: apply", "outcome_count", "%d outcomes for %d documents", len(outcomes), to-from)
+	case err == nil:
+		for i, o := range outcomes {
+			results[from+i], done[from+i] = result{outcome: o, err: missingError(o)}, true
+		}
+		return nil
+	case fault.IsDependency(err):
+		return err
+	}
+	if to-from == 1 {
+		results[from], done[from] = result{err: blameAlone(err)}, true
+		return nil
+	}
+	middle := (from + to) / 2
+	if err := p.applyRange(ctx, items, mode, from, middle, results, done); err != nil {
+		return err
+	}
+	return p.applyRange(ctx, items, mode, middle, to, results, done)
+}
+
+// request sends one request, again after a lost race, a few times with jitter.
+func (p *pass) request(ctx context.Context, items []Item, mode Mode) ([]Outcome, error) {
+	for try := 1; ; try++ {
+		begin := p.c.o.Now()
+		outcomes, err := p.c.sink.Apply(ctx, items, mode)
+		p.countSQL(p.c.o.Now().Sub(begin))
+		if fault.KindOf(err) != fault.Contention || try == contentionTries {
+			return outcomes, err
+		}
+		wait := time.Duration(float64(contentionWait<<(try-1)) * (0.5 + p.c.o.Draw()))
+		if werr := p.c.o.Wait(ctx, wait); werr != nil {
+			return nil, fault.Wrap(fault.Infrastructure, "writer: apply", "cancelled", "stopped while waiting for another try", werr)
+		}
+	}
+}
+
+// blameAlone decides what a request that failed for a single document means: a broken uniqueness or row count that
+// nobody else can have caused is the document's own; a lock that is never free is not.
+func blameAlone(err error) error {
+	e := fault.As(err)
+	if e == nil || e.Kind != fault.Contention || e.Condition != fault.OwnWhenAlone {
+		return err
+	}
+	return &fault.Error{Kind: fault.Document, Code: e.Code, Op: e.Op, Reason: e.Reason, Err: err}
+}
+
+// missingError is the document's error when one of its lines does not exist.
+func missingError(o Outcome) error {
+	if o.Verdict != Missing {
+		return nil
+	}
+	err := fault.New(fault.Document, "writer: apply", "missing_detail_row",
+		"document %s: no row in IVCE_DTL for line %s: expected every line to exist, nothing was written",
+		o.DocumentID, idList(o.Missing()))
+	err.Condition = fault.MissingRow
+	return err
+}

@@ -1,0 +1,355 @@
+package writer
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// maxAge is how long an invocation may hold its snapshots before it reads the documents again (design.md section 2).
+const maxAge = 30 * time.Second
+
+// recordTimeout bounds the bookkeeping after a write. It does not inherit the invocation's deadline: rows that are in
+// SQL should be named in their documents even when the invocation's time is over.
+const recordTimeout = 30 * time.Second
+
+// Options configure Commit. Zero values mean the defaults that are named.
+type Options struct {
+	// SysName is the environment whose documents are ours; others are left alone.
+	SysName string
+	// Location is the zone of the stamps in documents; UTC by default.
+	Location *time.Location
+	// Log gets what an operator must see of single documents: ids, kinds and codes, never content.
+	Log zerolog.Logger
+	// MaxDocuments and MaxRows bound one SQL request: 100 and 1,000.
+	MaxDocuments, MaxRows int
+	// Parallel bounds the Cosmos writes under way at once: 16.
+	Parallel int
+	// Now is the clock, Draw gives jitter in [0,1), Wait sleeps unless the context ends first.
+	Now  func() time.Time
+	Draw func() float64
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// Commit takes documents to SQL and records what became of them. It is safe for concurrent use.
+type Commit struct {
+	docs Documents
+	sink Sink
+	o    Options
+}
+
+// NewCommit makes a Commit over the two ports.
+func NewCommit(docs Documents, sink Sink, o Options) *Commit {
+	if o.Location == nil {
+		o.Location = time.UTC
+	}
+	if o.MaxDocuments == 0 {
+		o.MaxDocuments = 100
+	}
+	if o.MaxRows == 0 {
+		o.MaxRows = 1000
+	}
+	if o.Parallel == 0 {
+		o.Parallel = 16
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Draw == nil {
+		o.Draw = rand.Float64
+	}
+	if o.Wait == nil {
+		o.Wait = wait
+	}
+	return &Commit{docs: docs, sink: sink, o: o}
+}
+
+// Run takes one batch through: read, choose, write to SQL, record. The error is nil when every outcome is recorded or
+// left to the recovery timer on purpose; otherwise it is of dependency scope, and the same batch should be offered
+// again: whatever was recorded stays, nothing was counted against a document, and writing again changes nothing.
+func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
+	p := &pass{
+		c: c, batch: b,
+		t:      transitions{now: c.o.Now(), loc: c.o.Location, draw: c.o.Draw},
+		report: Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
+	}
+	docs := p.read(b.Documents)
+	docs, err := p.freshen(ctx, docs, func(d invoice.Document) bool {
+		return b.RetryCount > 0 || d.RewrittenByHost || d.ETag == "" // without an etag no patch could be conditional
+	})
+	if err == nil {
+		err = p.commitAll(ctx, docs)
+	}
+	if err != nil {
+		p.countWaiting()
+	}
+	p.report.Lag = p.lag()
+	return p.report, err
+}
+
+// pass is one Run under way.
+type pass struct {
+	c     *Commit
+	batch Batch
+	t     transitions
+
+	mu       sync.Mutex
+	report   Report
+	oldest   int64
+	counted  int
+	deferred error
+}
+
+// read parses the batch. What has no id cannot be recorded by anybody: it is named in the log by its place and let go,
+// so that it blocks no one. A document that stands in the batch twice is taken once, by its newest snapshot.
+func (p *pass) read(raws []json.RawMessage) []invoice.Document {
+	docs := make([]invoice.Document, 0, len(raws))
+	at := make(map[string]int, len(raws))
+	for i, raw := range raws {
+		d, err := invoice.Read(raw, p.t.now)
+		if err != nil {
+			p.count("unreadable", fault.KindOf(err))
+			p.c.o.Log.Error().Int("index", i).Str("code", fault.CodeOf(err)).
+				Msg("an element of the batch is no document that has an id: nothing can be recorded for it")
+			continue
+		}
+		if d.TS > 0 && (p.oldest == 0 || d.TS < p.oldest) {
+			p.oldest = d.TS
+		}
+		if j, twice := at[d.ID]; twice {
+			p.count("skipped", "")
+			if d.TS >= docs[j].TS {
+				docs[j] = d
+			}
+			continue
+		}
+		at[d.ID] = len(docs)
+		docs = append(docs, d)
+	}
+	return docs
+}
+
+// freshen reads the documents that need it again and works on what they are now: an old snapshot must not decide
+// (promise G1), and the host re-prints texts that look like times. Documents that are gone are done.
+func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func(invoice.Document) bool) ([]invoice.Document, error) {
+	var ids []string
+	for _, d := range docs {
+		if needed(d) && p.turn(d) {
+			ids = append(ids, d.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return docs, nil
+	}
+	begin := p.c.o.Now()
+	raws, err := p.c.docs.ReadMany(ctx, ids)
+	p.countRead(p.c.o.Now().Sub(begin))
+	if err != nil {
+		return docs, asDependency(err)
+	}
+	fresh := make(map[string]invoice.Document, len(raws))
+	for _, raw := range raws {
+		d, err := invoice.Read(raw, p.t.now)
+		if err != nil {
+			return docs, asDependency(err)
+		}
+		fresh[d.ID] = d
+	}
+	kept := docs[:0]
+	for _, d := range docs {
+		now, found := fresh[d.ID]
+		switch {
+		case !needed(d) || !p.turn(d):
+			kept = append(kept, d)
+		case found:
+			kept = append(kept, now)
+		default:
+			p.count("gone", "")
+		}
+	}
+	return kept, nil
+}
+
+// turn reports whether a document is ours to take now.
+func (p *pass) turn(d invoice.Document) bool {
+	return d.Turn(p.t.now, p.c.o.SysName) == invoice.Take
+}
+
+// commitAll takes the documents in requests of bounded size, one after the other, and records each request's outcomes
+// before the next: a dependency that fails half-way costs what is under way and nothing that is done.
+func (p *pass) commitAll(ctx context.Context, docs []invoice.Document) error {
+	docs = p.choose(docs)
+	for _, part := range planDocuments(docs, p.c.o.MaxDocuments, p.c.o.MaxRows) {
+		chunk := docs[part[0]:part[1]]
+		if p.c.o.Now().Sub(p.batch.Received) > maxAge {
+			fresh, err := p.freshen(ctx, chunk, func(invoice.Document) bool { return true })
+			if err != nil {
+				return err
+			}
+			chunk = p.choose(fresh)
+		}
+		if err := p.commitChunk(ctx, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose leaves the documents whose turn it is, and counts the others.
+func (p *pass) choose(docs []invoice.Document) []invoice.Document {
+	var taken []invoice.Document
+	for _, d := range docs {
+		switch d.Turn(p.t.now, p.c.o.SysName) {
+		case invoice.Take:
+			taken = append(taken, d)
+		case invoice.UnknownStatus:
+			p.count("skipped", "")
+			p.c.o.Log.Error().Str("document", d.ID).Str("status", clipStatus(d.State.StatusFound)).
+				Msg("sql_writer.status is none that we know: the document is left alone")
+		default:
+			p.count("skipped", "")
+		}
+	}
+	return taken
+}
+
+// commitChunk writes one request's documents and records what became of each.
+func (p *pass) commitChunk(ctx context.Context, docs []invoice.Document) error {
+	docs, err := p.keepVersions(ctx, docs)
+	if err != nil {
+		return err
+	}
+	items, at := make([]Item, 0, len(docs)), make([]int, 0, len(docs))
+	for i, d := range docs {
+		if d.Problem == nil {
+			items, at = append(items, ItemOf(d)), append(at, i)
+		}
+	}
+	results, done, applyErr := p.apply(ctx, items, Write)
+	all := make(map[int]result, len(docs))
+	for j, i := range at {
+		if done[j] {
+			all[i] = results[j]
+		}
+	}
+	if applyErr == nil { // while SQL is unwell nobody is told of errors: a redelivery will find them again
+		for i, d := range docs {
+			if d.Problem != nil {
+				all[i] = result{err: d.Problem}
+			}
+		}
+	}
+	if err := p.recordAll(ctx, docs, all); err != nil {
+		return err
+	}
+	return applyErr
+}
+
+// keepVersions records the version of documents whose id has no time, before they are first written: a later snapshot
+// has another _ts and would otherwise be another version.
+func (p *pass) keepVersions(ctx context.Context, docs []invoice.Document) ([]invoice.Document, error) {
+	keep := make([]bool, len(docs))
+	var group errgroup.Group
+	group.SetLimit(p.c.o.Parallel)
+	for i, d := range docs {
+		if !d.NeedsVersion || d.Problem != nil {
+			keep[i] = true
+			continue
+		}
+		group.Go(func() (err error) {
+			docs[i], keep[i], err = p.keepVersion(ctx, d)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	kept := docs[:0]
+	for i, d := range docs {
+		if keep[i] {
+			kept = append(kept, d)
+		}
+	}
+	return kept, nil
+}
+
+// recordAll records the results with bounded concurrency, every one of them even when some fail, and answers the first
+// error of dependency scope.
+func (p *pass) recordAll(ctx context.Context, docs []invoice.Document, results map[int]result) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(p.c.o.Parallel)
+	for i, d := range docs {
+		res, ok := results[i]
+		if !ok {
+			continue
+		}
+		group.Go(func() error { return p.settle(ctx, d, res) })
+	}
+	return group.Wait()
+}
+
+// asDependency makes sure that what stops a pass is nobody's fault among the documents: an error of another scope here
+// means that the whole read failed, and the batch must come again.
+func asDependency(err error) error {
+	if fault.IsDependency(err) {
+		return err
+	}
+	return fault.Wrap(fault.Infrastructure, "writer: read", fault.CodeOf(err), "the documents could not be read again", err)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// planDocuments is plan for documents that may not all become items.
+func planDocuments(docs []invoice.Document, maxDocuments, maxRows int) [][2]int {
+	items := make([]Item, len(docs))
+	for i, d := range docs {
+		items[i] = Item{Duplicates: d.Duplicates}
+	}
+	return plan(items, maxDocuments, maxRows)
+}
+
+// idList names lines for people, the first ten of them.
+func idList(ids []int64) string {
+	const most = 10
+	var b strings.Builder
+	for i, id := range ids {
+		if i == most {
+			b.WriteString(" and " + strconv.Itoa(len(ids)-most) + " more")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.FormatInt(id, 10))
+	}
+	return b.String()
+}
+
+// clipStatus bounds a foreign status for a log line.
+func clipStatus(s string) string {
+	if len(s) > 40 {
+		return s[:40]
+	}
+	return s
+}

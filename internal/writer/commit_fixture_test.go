@@ -1,0 +1,222 @@
+package writer_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
+)
+
+// start is when every test begins: ten in the morning after the seed examples.
+func start() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
+
+// world is one container, one database and one Commit between them, on one clock that only the test moves.
+type world struct {
+	t      *testing.T
+	clock  time.Time
+	docs   *inmem.Documents
+	sink   *inmem.Sink
+	faulty *faulty
+	commit *writer.Commit
+	log    bytes.Buffer
+}
+
+func newWorld(t *testing.T, lines ...int64) *world {
+	t.Helper()
+	w := &world{t: t, clock: start()}
+	now := func() time.Time { return w.clock }
+	w.docs, w.sink = inmem.NewDocuments(now), inmem.NewSink()
+	w.sink.AddLines(lines...)
+	w.faulty = &faulty{docs: w.docs, sink: w.sink}
+	zone, err := time.LoadLocation("America/Chicago")
+	require.NoError(t, err)
+	w.commit = writer.NewCommit(w.faulty, w.faulty, writer.Options{
+		SysName: "web", Location: zone, Now: now, Draw: func() float64 { return 0.5 }, Parallel: 1,
+		Log:  zerolog.New(&w.log),
+		Wait: func(context.Context, time.Duration) error { return nil },
+	})
+	return w
+}
+
+// put writes documents as the API does and answers their snapshots as the feed shows them.
+func (w *world) put(docs ...string) []json.RawMessage {
+	w.t.Helper()
+	var ids []string
+	for _, d := range docs {
+		require.NoError(w.t, w.docs.Put(json.RawMessage(d)))
+		ids = append(ids, idOf(w.t, d))
+	}
+	return w.snapshots(ids...)
+}
+
+func (w *world) snapshots(ids ...string) []json.RawMessage {
+	w.t.Helper()
+	raws := make([]json.RawMessage, len(ids))
+	for i, id := range ids {
+		raw, err := w.docs.Read(w.t.Context(), id)
+		require.NoError(w.t, err)
+		raws[i] = raw
+	}
+	return raws
+}
+
+func (w *world) run(snapshots ...json.RawMessage) writer.Report {
+	w.t.Helper()
+	report, err := w.offer(0, snapshots...)
+	require.NoError(w.t, err)
+	return report
+}
+
+func (w *world) offer(retry int, snapshots ...json.RawMessage) (writer.Report, error) {
+	w.t.Helper()
+	report, err := w.commit.Run(w.t.Context(), writer.Batch{Documents: snapshots, Received: w.clock, RetryCount: retry})
+	total := 0
+	for _, n := range report.Outcomes {
+		total += n
+	}
+	require.Equal(w.t, len(snapshots), total, "every document is counted once: %v", report.Outcomes)
+	return report, err
+}
+
+// state reads sql_writer as plain JSON, so that tests see what readers see.
+func (w *world) state(id string) map[string]any {
+	w.t.Helper()
+	var doc struct {
+		State map[string]any `json:"sql_writer"`
+	}
+	require.NoError(w.t, json.Unmarshal(w.snapshots(id)[0], &doc))
+	return doc.State
+}
+
+// value reads one column of a line.
+func (w *world) value(line int64, table invoice.Table, column string) string {
+	w.t.Helper()
+	l, ok := w.sink.Line(line)
+	require.True(w.t, ok, "line %d", line)
+	for i, c := range invoice.Columns() {
+		if c.Table == table && c.Name == column {
+			if l.Values[i].Null {
+				return "NULL"
+			}
+			return l.Values[i].Text
+		}
+	}
+	require.Fail(w.t, "no such column", column)
+	return ""
+}
+
+func idOf(t *testing.T, doc string) string {
+	t.Helper()
+	var d struct {
+		ID string `json:"id"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(doc), &d))
+	return d.ID
+}
+
+// result makes a document: the id's minute orders it, the line is its main line, the rest is content.
+func result(minute int, line int64, manufacturer, state string, duplicates ...int64) string {
+	id := fmt.Sprintf("2025-12-17 10:%02d:00.000000-06:00-0001-%d", minute, line)
+	return document(id, line, manufacturer, state, duplicates...)
+}
+
+func document(id string, line int64, manufacturer, state string, duplicates ...int64) string {
+	dup, _ := json.Marshal(append([]int64{}, duplicates...))
+	if state == "" {
+		state = `{"status":"pending","retry_count":0}`
+	}
+	return fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+		"process_output":{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
+		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":%s}`, id, line, manufacturer, dup, state)
+}
+
+// tooLong is a manufacturer name that fits no column: a document with an error of its own.
+func tooLong() string { return strings.Repeat("x", 256) }
+
+// faulty stands between Commit and the two real in-memory implementations and counts, fails or interrupts calls.
+type faulty struct {
+	docs *inmem.Documents
+	sink *inmem.Sink
+
+	mu                     sync.Mutex
+	reads, records, writes int
+	// each hook sees the call's number from 1; an error stops the call before it does anything.
+	onRead, onRecord, onApply func(n int) error
+	// afterRecord fails a call after it was done: a lost acknowledgement.
+	afterRecord, afterApply func(n int) error
+}
+
+func hook(n int, f func(int) error) error {
+	if f == nil {
+		return nil
+	}
+	return f(n)
+}
+
+func (f *faulty) Read(ctx context.Context, id string) (json.RawMessage, error) {
+	f.mu.Lock()
+	f.reads++
+	n := f.reads
+	f.mu.Unlock()
+	if err := hook(n, f.onRead); err != nil {
+		return nil, err
+	}
+	return f.docs.Read(ctx, id)
+}
+
+func (f *faulty) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
+	f.mu.Lock()
+	f.reads++
+	n := f.reads
+	f.mu.Unlock()
+	if err := hook(n, f.onRead); err != nil {
+		return nil, err
+	}
+	return f.docs.ReadMany(ctx, ids)
+}
+
+func (f *faulty) Record(ctx context.Context, id, etag string, s invoice.State) (string, error) {
+	f.mu.Lock()
+	f.records++
+	n := f.records
+	f.mu.Unlock()
+	if err := hook(n, f.onRecord); err != nil {
+		return "", err
+	}
+	etag, err := f.docs.Record(ctx, id, etag, s)
+	if err != nil {
+		return "", err
+	}
+	return etag, hook(n, f.afterRecord)
+}
+
+func (f *faulty) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+	f.mu.Lock()
+	f.writes++
+	n := f.writes
+	f.mu.Unlock()
+	if err := hook(n, f.onApply); err != nil {
+		return nil, err
+	}
+	out, err := f.sink.Apply(ctx, items, mode)
+	if err == nil {
+		err = hook(n, f.afterApply)
+	}
+	return out, err
+}
+
+func down(op string) error {
+	return fault.New(fault.Infrastructure, op, "eof", "the connection was cut")
+}

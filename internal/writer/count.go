@@ -1,0 +1,81 @@
+package writer
+
+import (
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// count notes how one document ended.
+func (p *pass) count(outcome string, kind fault.Kind) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Outcomes[outcome]++
+	p.counted++
+	if kind != "" {
+		p.report.Kinds[string(kind)]++
+	}
+}
+
+// countStatus notes a document by the state that was recorded.
+func (p *pass) countStatus(s invoice.State) {
+	if s.Status == invoice.Committed {
+		p.count(s.Outcome, "")
+		return
+	}
+	p.count(string(s.Status), fault.Kind(s.LastErrorKind))
+}
+
+// countResult notes a recorded result and says what an operator should see of it.
+func (p *pass) countResult(id string, res result, s invoice.State) {
+	p.countStatus(s)
+	if !res.failed() {
+		return
+	}
+	event := p.c.o.Log.Warn()
+	if fault.KindOf(res.err) == fault.Internal || s.Status == invoice.Failed || s.RetryCount >= MaxRetries {
+		event = p.c.o.Log.Error()
+	}
+	event.Str("document", id).Str("status", string(s.Status)).Str("kind", s.LastErrorKind).
+		Str("code", fault.CodeOf(res.err)).Int("retry_count", s.RetryCount).Int64("retry_after", s.RetryAfter).
+		Msg("the document was not written")
+}
+
+// countWaiting notes the documents that a dependency's failure left as they were.
+func (p *pass) countWaiting() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if rest := p.report.Documents - p.counted; rest > 0 {
+		p.report.Outcomes["waiting"] += rest
+	}
+}
+
+func (p *pass) countSQL(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.SQLRequests++
+	p.report.SQL += d
+}
+
+func (p *pass) countRead(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Reads++
+	p.report.Cosmos += d
+}
+
+func (p *pass) countWrite(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Writes++
+	p.report.Cosmos += d
+}
+
+// lag is the age of the oldest document that came, by its _ts; zero when none has one.
+func (p *pass) lag() time.Duration {
+	if p.oldest == 0 {
+		return 0
+	}
+	return max(0, p.c.o.Now().Sub(time.Unix(p.oldest, 0)))
+}

@@ -1,0 +1,196 @@
+package writer
+
+import (
+	"context"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// maxRaces bounds how often one document is read again because it changed under us. A document that changes faster than
+// that is left to the recovery timer, which sees it at rest.
+const maxRaces = 8
+
+// settle records what became of a document. After a 412 the document is read again (nothing is counted for that): other
+// content is written in its turn, and then judged in the first one's place. The error is of dependency scope.
+func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error {
+	cur := d // the document as it stands now; d is the content that res speaks of
+	for range maxRaces {
+		next, record := p.next(d, cur, res)
+		if !record {
+			p.count("skipped", "")
+			return nil
+		}
+		_, err := p.record(ctx, cur, next)
+		if err == nil {
+			p.countResult(cur.ID, res, next)
+			return nil
+		}
+		if !fault.Has(err, fault.Changed) {
+			return p.cannotRecord(ctx, cur, next, err)
+		}
+		now, ok, err := p.readAgain(ctx, d.ID)
+		if err != nil || !ok {
+			return err
+		}
+		cur = now
+		switch {
+		case cur.SysName != p.c.o.SysName: // not ours any more, says next
+		case cur.Problem != nil:
+			d, res = cur, result{err: cur.Problem}
+		case !sameContent(d, cur):
+			if cur, res, ok, err = p.applyOther(ctx, cur); err != nil || !ok {
+				return err
+			}
+			d = cur
+		}
+	}
+	p.leave(d.ID, fault.New(fault.Contention, "writer: record", "412", "the document changed %d times while its outcome was recorded", maxRaces))
+	return nil
+}
+
+// next is the state to record for a result, and whether it may be recorded over what the document says now. Right after
+// the choice that is always so; after a 412 it depends: a verdict on the content that the document holds is true
+// whatever its status says, everything else only changes a status that is ours to change.
+func (p *pass) next(d, cur invoice.Document, res result) (invoice.State, bool) {
+	if cur.SysName != p.c.o.SysName {
+		return invoice.State{}, false
+	}
+	if res.failed() {
+		return p.t.failure(cur.State, res.err), p.turn(cur)
+	}
+	evident := res.outcome.Verdict == Applied || res.outcome.Verdict == Unchanged
+	if cur.State.Status == invoice.Committed {
+		return cur.State, false // somebody recorded the same content already
+	}
+	mayChange := cur.State.Status == invoice.RetryScheduled || p.turn(cur)
+	return p.t.committed(cur.State, res.outcome), mayChange || (evident && sameContent(d, cur))
+}
+
+// sameContent reports whether two snapshots of a document say the same to SQL.
+func sameContent(a, b invoice.Document) bool {
+	return a.Hash == b.Hash && (a.Problem == nil) == (b.Problem == nil)
+}
+
+// applyOther writes content that appeared while the outcome of older content was being recorded. It is written whatever
+// the status says: two contents within one second of _ts are ordered by nothing, and ours may have come last (rules.md).
+// ok is false when the document is finished with, and counted.
+func (p *pass) applyOther(ctx context.Context, cur invoice.Document) (now invoice.Document, res result, ok bool, err error) {
+	if cur.NeedsVersion {
+		if cur, ok, err = p.keepVersion(ctx, cur); err != nil || !ok {
+			return cur, res, false, err
+		}
+		if cur.Problem != nil {
+			return cur, result{err: cur.Problem}, true, nil
+		}
+	}
+	results, _, err := p.apply(ctx, []Item{ItemOf(cur)}, Write)
+	if err != nil {
+		return cur, res, false, err
+	}
+	return cur, results[0], true, nil
+}
+
+// record is one conditional patch.
+func (p *pass) record(ctx context.Context, d invoice.Document, s invoice.State) (string, error) {
+	begin := p.c.o.Now()
+	etag, err := p.c.docs.Record(ctx, d.ID, d.ETag, s)
+	p.countWrite(p.c.o.Now().Sub(begin))
+	return etag, err
+}
+
+// readAgain reads a document that changed; ok is false when it is gone or cannot be understood any more, and counted.
+func (p *pass) readAgain(ctx context.Context, id string) (d invoice.Document, ok bool, err error) {
+	begin := p.c.o.Now()
+	raw, err := p.c.docs.Read(ctx, id)
+	p.countRead(p.c.o.Now().Sub(begin))
+	switch {
+	case fault.Has(err, fault.Gone):
+		p.count("gone", "")
+		return d, false, nil
+	case fault.IsDependency(err):
+		return d, false, err
+	case err == nil:
+		if d, err = invoice.Read(raw, p.t.now); err == nil {
+			return d, true, nil
+		}
+	}
+	p.leave(id, err)
+	return d, false, nil
+}
+
+// cannotRecord handles an outcome that the document did not take (design.md section 2, "Outcome cannot be recorded").
+func (p *pass) cannotRecord(ctx context.Context, d invoice.Document, s invoice.State, err error) error {
+	switch {
+	case fault.IsDependency(err):
+		return err
+	case fault.Has(err, fault.Gone):
+		p.count("gone", "")
+		return nil
+	case fault.Has(err, fault.TooLarge):
+		small := minimal(s)
+		_, again := p.record(ctx, d, small)
+		if again == nil {
+			p.countStatus(small)
+			return nil
+		}
+		if fault.IsDependency(again) {
+			return again
+		}
+		p.count("left", fault.KindOf(again))
+		p.c.o.Log.Error().Str("document", d.ID).Str("status", string(s.Status)).Str("outcome", s.Outcome).
+			Str("code", fault.CodeOf(again)).
+			Msg("MANUAL REVIEW: the document is too large to take even the shortest outcome")
+		return nil
+	}
+	p.leave(d.ID, err)
+	return nil
+}
+
+// leave lets the recovery timer finish a document and says so.
+func (p *pass) leave(id string, err error) {
+	p.count("left", fault.KindOf(err))
+	p.c.o.Log.Error().Str("document", id).Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).
+		Msg("the outcome could not be recorded: left to the recovery timer")
+}
+
+// keepVersion records the version of one document; keep is false when it is no longer to be taken.
+func (p *pass) keepVersion(ctx context.Context, d invoice.Document) (kept invoice.Document, keep bool, err error) {
+	for range maxRaces {
+		next := p.t.withVersion(d.State, d.Version.US)
+		etag, err := p.record(ctx, d, next)
+		if err == nil {
+			d.ETag, d.State, d.NeedsVersion = etag, next, false
+			return d, true, nil
+		}
+		if !fault.Has(err, fault.Changed) {
+			return d, false, p.cannotKeepVersion(d, err)
+		}
+		now, ok, err := p.readAgain(ctx, d.ID)
+		if err != nil || !ok {
+			return d, false, err
+		}
+		if d = now; !p.turn(d) {
+			p.count("skipped", "")
+			return d, false, nil
+		}
+		if !d.NeedsVersion || d.Problem != nil {
+			return d, true, nil
+		}
+	}
+	p.leave(d.ID, fault.New(fault.Contention, "writer: version", "412", "the document changed %d times while its version was recorded", maxRaces))
+	return d, false, nil
+}
+
+// cannotKeepVersion is cannotRecord before anything was written: without a version nothing may be.
+func (p *pass) cannotKeepVersion(d invoice.Document, err error) error {
+	if fault.IsDependency(err) {
+		return err
+	}
+	if fault.Has(err, fault.Gone) {
+		p.count("gone", "")
+		return nil
+	}
+	p.leave(d.ID, err)
+	return nil
+}
