@@ -1,0 +1,253 @@
+package cosmos
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sqlwriter/internal/fault"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+)
+
+// target is what a call was about; the same status means different things for a document and for its container.
+type target int
+
+const (
+	// onDocument: a point read or a write of one document.
+	onDocument target = iota
+	// onContainer: a query, metadata, or the making of a container. There is no document to blame.
+	onContainer
+	// onAccount: the first request of a client.
+	onAccount
+)
+
+// operation names a call in errors and says what it was about.
+type operation struct {
+	name   string
+	target target
+}
+
+// statusRule is one row: what an answer of the service means.
+type statusRule struct {
+	// from and to are the statuses, inclusive.
+	from, to int
+	// substatus is x-ms-substatus; anySubstatus matches all, noSubstatus an absent one or 0.
+	substatus string
+	// documents says that the row is for calls about one document only.
+	documents bool
+	kind      fault.Kind
+	condition fault.Condition
+	reason    string
+	source    string
+}
+
+const (
+	anySubstatus = "*"
+	noSubstatus  = "0"
+)
+
+// statusRules is the table of answers; the first row that fits decides. Sources: "rest" is the page "HTTP status codes
+// for Azure Cosmos DB" of the REST reference, "facts" is azure-facts, "stack" is local-stack.
+func statusRules() []statusRule {
+	const (
+		infra = fault.Infrastructure
+		none  = fault.NoCondition
+	)
+	return []statusRule{
+		{400, 400, anySubstatus, true, fault.Document, none, "the service does not accept this document or patch", "rest"},
+		{400, 400, anySubstatus, false, infra, none, "the service does not accept our request; no document is to blame (1004: a query that the gateway cannot serve)", "facts 5.1"},
+		{401, 401, anySubstatus, false, infra, none, "the key or token is not accepted, or this machine's clock is off", "rest"},
+		{403, 403, "3", false, infra, none, "writes moved to another region and the move outlasted our deadline", "facts 5.3"},
+		{403, 403, "1008", false, infra, none, "the region does not know the account, and this outlasted our deadline", "facts 5.3"},
+		{403, 403, anySubstatus, false, infra, none, "not allowed: role of the identity, firewall or network rule of the account", "rest"},
+		{404, 404, noSubstatus, true, fault.Document, fault.Gone, "no such document", "rest"},
+		{404, 404, "1002", false, infra, none, "the region has not caught up with the session", "facts 5.3"},
+		{404, 404, "1003", false, infra, none, "the database or container does not exist", "SDK constants (OwnerResourceNotFound)"},
+		{404, 404, anySubstatus, false, infra, none, "the account, database or container is not there", "rest"},
+		{408, 408, anySubstatus, false, infra, none, "the service took too long; a write may have been applied", "facts 5.3"},
+		{409, 409, anySubstatus, true, fault.Document, none, "a document with this id exists", "rest"},
+		{410, 410, anySubstatus, false, infra, none, "the partition moved or is being divided", "facts 5.3"},
+		{412, 412, anySubstatus, true, fault.Contention, fault.Changed, "the document is not the one that was read", "facts 5.2"},
+		{413, 413, anySubstatus, true, fault.Document, fault.TooLarge, "the document would be larger than the service allows (2 MB)", "facts 5.2"},
+		{429, 429, anySubstatus, false, fault.Throttled, none, "the account asks to slow down (3200: request units used up)", "facts 5.3"},
+		{449, 449, anySubstatus, false, fault.Contention, none, "another write of the same document was under way", "facts 5.3"},
+		{500, 599, anySubstatus, false, infra, none, "the service failed; a write may have been applied", "facts 5.3"},
+		{400, 499, anySubstatus, true, fault.Document, none, "the service refused this document with a status we do not know", "design 3"},
+		{100, 999, anySubstatus, false, infra, none, "the service answered with a status we do not know", "design 3"},
+	}
+}
+
+// transportRule is one row: what it means that no answer came.
+type transportRule struct {
+	code    string
+	matches func(error) bool
+	reason  string
+}
+
+// transportRules is the table of lost answers; all are infrastructure, and the first row that fits decides. The types
+// are net/http's and azidentity's, reached through the SDK's wrappers (stack "Fault proxy": errors.Is works on them).
+func transportRules() []transportRule {
+	return []transportRule{
+		{"cancelled", is(context.Canceled), "the caller gave up; a write may have been applied"},
+		{"dns", as[*net.DNSError], "the account's name cannot be looked up"},
+		{"tls", func(err error) bool {
+			return as[*tls.CertificateVerificationError](err) || as[tls.RecordHeaderError](err) || as[tls.AlertError](err)
+		}, "no trusted connection: certificate, or not https at the other end"},
+		{"refused", is(syscall.ECONNREFUSED), "nothing listens at the account's address"},
+		{"unreachable", is(syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN), "the network does not reach the account"},
+		{"identity", func(err error) bool {
+			return as[*azidentity.AuthenticationFailedError](err) || as[*azidentity.AuthenticationRequiredError](err)
+		}, "no token could be had for the identity"},
+		{"reset", is(syscall.ECONNRESET, syscall.EPIPE), "the connection was reset; a write may have been applied"},
+		{"timeout", func(err error) bool {
+			var t interface{ Timeout() bool }
+			return is(context.DeadlineExceeded, os.ErrDeadlineExceeded, syscall.ETIMEDOUT)(err) || (errors.As(err, &t) && t.Timeout())
+		}, "no answer within the deadline; a write may have been applied"},
+		{"eof", is(io.EOF, io.ErrUnexpectedEOF), "the connection was cut; a write may have been applied"},
+		// What is left cannot be told from network trouble by its type, and a document must not pay for a doubt.
+		{"unknown", func(error) bool { return true }, "the call failed without an answer; a write may have been applied"},
+	}
+}
+
+// is makes a matcher of errors.Is.
+func is(targets ...error) func(error) bool {
+	return func(err error) bool {
+		for _, t := range targets {
+			if errors.Is(err, t) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// as is a matcher of errors.As.
+func as[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+// translate is the only way an error of the SDK leaves this package: the tables say what it means.
+func translate(op operation, err error) error {
+	var answer *azcore.ResponseError
+	if errors.As(err, &answer) {
+		return translateStatus(op, answer)
+	}
+	for _, r := range transportRules() {
+		if r.matches(err) {
+			return fault.Wrap(fault.Infrastructure, op.name, r.code, r.reason, &cause{text: innermost(err), err: err})
+		}
+	}
+	return fault.Wrap(fault.Internal, op.name, "unclassified", "the table of lost answers has no last row", &cause{err: err})
+}
+
+func translateStatus(op operation, answer *azcore.ResponseError) error {
+	header := http.Header{}
+	if answer.RawResponse != nil {
+		header = answer.RawResponse.Header
+	}
+	sub := header.Get("x-ms-substatus")
+	if sub == "" {
+		sub = noSubstatus
+	}
+	code := strconv.Itoa(answer.StatusCode)
+	if sub != noSubstatus {
+		code += "/" + clip(sub)
+	}
+	text := "HTTP " + code
+	if id := header.Get("x-ms-activity-id"); id != "" {
+		text += ", activity " + clip(id)
+	}
+	for _, r := range statusRules() {
+		fits := r.from <= answer.StatusCode && answer.StatusCode <= r.to &&
+			(r.substatus == anySubstatus || r.substatus == sub) && (!r.documents || op.target == onDocument)
+		if !fits {
+			continue
+		}
+		return &fault.Error{
+			Kind: r.kind, Condition: r.condition, Code: code, Op: op.name, Reason: r.reason,
+			RetryAfter: retryAfter(header), Err: &cause{text: text, err: answer},
+		}
+	}
+	return fault.Wrap(fault.Infrastructure, op.name, code, "no status at all", &cause{text: text, err: answer})
+}
+
+// statusOf gives the service's status from an error of this package; 0 when there was no answer.
+func statusOf(err error) int {
+	var answer *azcore.ResponseError
+	if errors.As(err, &answer) {
+		return answer.StatusCode
+	}
+	return 0
+}
+
+// retryAfter is the wait that the service asks for; 0 when it asks for none. The headers and their order are azcore's,
+// which waits by them.
+func retryAfter(h http.Header) time.Duration {
+	for _, f := range []struct {
+		header string
+		unit   time.Duration
+	}{{"retry-after-ms", time.Millisecond}, {"x-ms-retry-after-ms", time.Millisecond}, {"Retry-After", time.Second}} {
+		if n, err := strconv.Atoi(h.Get(f.header)); err == nil && n > 0 {
+			return time.Duration(n) * f.unit
+		}
+	}
+	return 0
+}
+
+// cause keeps the SDK's error reachable without repeating its text: that is many lines with the service's whole reply,
+// which may quote the document.
+type cause struct {
+	text string
+	err  error
+}
+
+func (c *cause) Error() string { return c.text }
+func (c *cause) Unwrap() error { return c.err }
+
+// innermost gives the part of a transport error that helps an operator: the address and what the system said. URLs,
+// which hold document ids, and the layers of the SDK are left out.
+func innermost(err error) string {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return dns.Error()
+	}
+	var cert *tls.CertificateVerificationError
+	if errors.As(err, &cert) {
+		return cert.Error()
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Error()
+	}
+	return fmt.Sprintf("%T", root(err))
+}
+
+// root follows the first causes down to the last.
+func root(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}
+
+// clip bounds a text that the other end chose.
+func clip(s string) string {
+	const most = 64
+	if len(s) > most {
+		return s[:most]
+	}
+	return s
+}

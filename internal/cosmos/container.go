@@ -1,0 +1,155 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"sqlwriter/internal/fault"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/singleflight"
+)
+
+// Container is one container of an account. It is safe for concurrent use.
+type Container struct {
+	options   Options
+	build     buildFunc
+	transport *http.Client
+	// sdk is set once a client has reached the account; see doc.go, "The first request".
+	sdk        atomic.Pointer[connected]
+	connecting singleflight.Group
+}
+
+// connected is a client that has reached its account.
+type connected struct {
+	client    *azcosmos.Client
+	container *azcosmos.ContainerClient
+}
+
+// Ping reads the container's metadata: the account answers, lets us in and has the container. It costs 1 RU and is
+// meant for start-up, not for every health check. Errors by kind: infrastructure, throttled.
+func (c *Container) Ping(ctx context.Context) error {
+	return c.do(ctx, operation{"cosmos: ping", onContainer}, c.options.Timeouts.Ping, func(ctx context.Context, s *connected) error {
+		_, err := s.container.Read(ctx, nil)
+		return err
+	})
+}
+
+// Close gives up idle connections and the SDK's caches. No call may be under way or follow.
+func (c *Container) Close() {
+	if s := c.sdk.Swap(nil); s != nil {
+		s.client.Close()
+	}
+	c.transport.CloseIdleConnections()
+}
+
+// do runs one call of the SDK under its deadline, with a client that works, and translates what goes wrong. A 449 says
+// that the service met another write of the same document and did nothing: it is repeated three times, 10, 20, 40 ms
+// apart and up to as much again by chance, since the SDK leaves that to us (azure-facts 5.3).
+func (c *Container) do(ctx context.Context, op operation, bound time.Duration, call func(context.Context, *connected) error) error {
+	const repeats, first = 3, 10 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	s, err := c.connect(ctx)
+	if err != nil {
+		return translate(operation{op.name, onAccount}, err)
+	}
+	for try := 0; ; try++ {
+		err := call(ctx, s)
+		if err == nil {
+			return nil
+		}
+		err = translate(op, err)
+		if fault.Has(err, fault.Gone) {
+			return c.believeGone(ctx, op, s, err)
+		}
+		if try == repeats || statusOf(err) != statusRetryWith {
+			return err
+		}
+		wait := first << try
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait + rand.N(wait)):
+		}
+	}
+}
+
+// believeGone answers the error that a 404 for a document stands for. The gateway answers a plain 404 also when the
+// container or the database is missing (azure-cosmos-dotnet-v3 issue 229, azure-sdk-for-java pull request 47604), and
+// "gone" ends the work on a document for good. So it is believed only from a container that is there; documents that
+// disappear are rare, and this costs 1 RU.
+func (c *Container) believeGone(ctx context.Context, op operation, s *connected, gone error) error {
+	if _, err := s.container.Read(ctx, nil); err != nil {
+		return translate(operation{op.name, onContainer}, err)
+	}
+	return gone
+}
+
+// statusRetryWith is 449, which net/http has no name for.
+const statusRetryWith = 449
+
+// connect answers the client in use. When there is none it makes one beside all callers that wait for it, and they wait
+// no longer than their own deadlines.
+func (c *Container) connect(ctx context.Context) (*connected, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s := c.sdk.Load(); s != nil {
+		return s, nil
+	}
+	flight := c.connecting.DoChan("account", func() (any, error) {
+		if s := c.sdk.Load(); s != nil {
+			return s, nil
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.Timeouts.Ping)
+		defer cancel()
+		return c.reach(ctx)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case result := <-flight:
+		if result.Err != nil {
+			return nil, result.Err
+		}
+		s, ok := result.Val.(*connected)
+		if !ok {
+			return nil, errors.New("no client was made")
+		}
+		return s, nil
+	}
+}
+
+// reach makes a client and has it reach the account once, by reading the container's metadata.
+func (c *Container) reach(ctx context.Context) (*connected, error) {
+	client, err := c.build(clientOptions(c.transport))
+	if err != nil {
+		return nil, err
+	}
+	container, err := client.NewContainer(c.options.Database, c.options.Container)
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	if _, err := container.Read(ctx, nil); err != nil && !passedAccount(err) {
+		client.Close()
+		return nil, err
+	}
+	s := &connected{client: client, container: container}
+	c.sdk.Store(s)
+	return s, nil
+}
+
+// passedAccount reports whether an error is an answer about something below the account: the client then knows the
+// account's regions, and what is wrong (say, no such container) is the call's own to find and to tell.
+func passedAccount(err error) bool {
+	var answer *azcore.ResponseError
+	return errors.As(err, &answer) && answer.RawResponse != nil && answer.RawResponse.Request != nil &&
+		strings.Trim(answer.RawResponse.Request.URL.Path, "/") != ""
+}

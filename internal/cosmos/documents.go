@@ -1,0 +1,202 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+)
+
+// readManyChunk is how many ids one query of ReadMany asks for.
+const readManyChunk = 100
+
+// Read gives one document by id, as the service sends it. See writer.Documents.
+func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error) {
+	op := operation{"cosmos: read", onDocument}
+	if err := checkID(op, id); err != nil {
+		return nil, err
+	}
+	var doc json.RawMessage
+	err := c.do(ctx, op, c.options.Timeouts.Read, func(ctx context.Context, s *connected) error {
+		r, err := s.container.ReadItem(withKey(ctx, id), azcosmos.NewPartitionKeyString(id), id, nil)
+		doc = r.Value
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return doc, nil
+}
+
+// ReadMany gives the documents that exist among ids; an id may be named several times. See writer.Documents. What comes
+// is equal in meaning to what is stored, not byte by byte: the SDK writes <, > and & as \u003c and so on (azure-facts
+// 5.1).
+//
+// It asks by plain queries and not by the SDK's ReadManyItems, which (v1.5.0) answers success with part of the documents
+// when it is cancelled between two partition ranges, hides a 429 of one range behind the cancellation of another, and
+// here, where the partition key is the id, asks the same question.
+func (c *Container) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
+	var docs []json.RawMessage
+	wanted := distinct(ids)
+	for len(wanted) > 0 {
+		chunk := wanted[:min(readManyChunk, len(wanted))]
+		wanted = wanted[len(chunk):]
+		names := make([]string, len(chunk))
+		params := make([]Param, len(chunk))
+		for i, id := range chunk {
+			names[i] = fmt.Sprintf("@id%d", i)
+			params[i] = Param{Name: names[i], Value: id}
+		}
+		query := "SELECT * FROM c WHERE c.id IN (" + strings.Join(names, ", ") + ")"
+		err := c.pages(ctx, operation{"cosmos: read many", onContainer}, query, params, func(page []json.RawMessage) (bool, error) {
+			docs = append(docs, page...)
+			return true, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return docs, nil
+}
+
+// Record sets sql_writer to state if the document still has etag, and answers the new etag. See writer.Documents. It
+// is one patch with one operation and If-Match; the document itself does not travel in either direction.
+//
+// An etag is matched as it stands: "" and "*", which the service would read as "any", are never right here and answer
+// Changed without a request. After an infrastructure error the patch may or may not have been applied (doc.go, "A write
+// whose reply is lost").
+func (c *Container) Record(ctx context.Context, id, etag string, state invoice.State) (string, error) {
+	op := operation{"cosmos: record", onDocument}
+	if err := checkID(op, id); err != nil {
+		return "", err
+	}
+	if etag == "" || etag == "*" {
+		return "", &fault.Error{
+			Kind: fault.Contention, Condition: fault.Changed, Code: "no_etag", Op: op.name,
+			Reason: fmt.Sprintf("etag %q names no version of a document", etag),
+		}
+	}
+	value, err := json.Marshal(state)
+	if err != nil {
+		return "", fault.Wrap(fault.Internal, op.name, "marshal", "sql_writer cannot be written as JSON", err)
+	}
+	var patch azcosmos.PatchOperations
+	patch.AppendSet("/sql_writer", json.RawMessage(value))
+	match := azcore.ETag(etag)
+	var next string
+	err = c.do(ctx, op, c.options.Timeouts.Record, func(ctx context.Context, s *connected) error {
+		r, err := s.container.PatchItem(withKey(ctx, id), azcosmos.NewPartitionKeyString(id), id, patch, &azcosmos.ItemOptions{IfMatchEtag: &match})
+		next = string(r.ETag)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if next == "" {
+		return "", fault.New(fault.Infrastructure, op.name, "no_etag", "the service recorded the state and did not say under which etag")
+	}
+	return next, nil
+}
+
+// Submit writes a whole document, as the API of the user's system does: what sqlwriterctl submit is for. A document
+// with its id is refused with code "409", unless replace is set; it is then replaced whole, sql_writer included, so what
+// is submitted is pending unless it says otherwise. Errors by kind: document when the text is no object with an id that
+// Cosmos DB accepts, or is refused, condition TooLarge; infrastructure (it may or may not have been written), throttled,
+// contention.
+func (c *Container) Submit(ctx context.Context, doc json.RawMessage, replace bool) error {
+	op := operation{"cosmos: submit", onDocument}
+	var head struct {
+		ID *string `json:"id"`
+	}
+	if err := json.Unmarshal(doc, &head); err != nil {
+		return fault.Wrap(fault.Document, op.name, "json", "the document is not a JSON object with a text \"id\"", err)
+	}
+	if head.ID == nil {
+		return fault.New(fault.Document, op.name, "id", "the document has no text \"id\"")
+	}
+	if reason := refusedID(*head.ID); reason != "" {
+		return fault.New(fault.Document, op.name, "id", "id %q: %s", clip(*head.ID), reason)
+	}
+	key := azcosmos.NewPartitionKeyString(*head.ID)
+	return c.do(ctx, op, c.options.Timeouts.Submit, func(ctx context.Context, s *connected) error {
+		var err error
+		ctx = withKey(ctx, *head.ID)
+		if replace {
+			_, err = s.container.UpsertItem(ctx, key, doc, nil)
+		} else {
+			_, err = s.container.CreateItem(ctx, key, doc, nil)
+		}
+		return err
+	})
+}
+
+// withKey puts the partition key, which is the id, into the request's header in JSON of plain ASCII. azcosmos (v1.5.0)
+// writes it by Go's rules instead, and \U0001f600 or \x7f are no JSON: the service refuses every such request.
+func withKey(ctx context.Context, id string) context.Context {
+	return policy.WithHTTPHeader(ctx, http.Header{"X-Ms-Documentdb-Partitionkey": {keyHeader(id)}})
+}
+
+func keyHeader(id string) string {
+	var b strings.Builder
+	b.WriteString(`["`)
+	for _, unit := range utf16.Encode([]rune(id)) {
+		switch {
+		case unit == '"' || unit == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(byte(unit))
+		case unit < ' ' || unit > '~':
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		default:
+			b.WriteByte(byte(unit))
+		}
+	}
+	b.WriteString(`"]`)
+	return b.String()
+}
+
+// checkID answers Gone for an id that no document of Cosmos DB can have. Such an id must not reach the SDK: it stands in
+// the address of the request, where "" and ".." would address something else.
+func checkID(op operation, id string) error {
+	reason := refusedID(id)
+	if reason == "" {
+		return nil
+	}
+	return &fault.Error{
+		Kind: fault.Document, Condition: fault.Gone, Code: "id", Op: op.name,
+		Reason: fmt.Sprintf("no document can have the id %q: %s", clip(id), reason),
+	}
+}
+
+// refusedID says why Cosmos DB takes no such id; "" when it does (azure-facts 5, page "Resource.Id").
+func refusedID(id string) string {
+	switch {
+	case id == "":
+		return "it is empty"
+	case id == "." || id == "..":
+		return "it is a step in an address"
+	case strings.ContainsAny(id, `/\?#`):
+		return `it has one of / \ ? #`
+	}
+	return ""
+}
+
+// distinct gives each id once.
+func distinct(ids []string) []string {
+	seen := make(map[string]bool, len(ids))
+	out := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if !seen[id] {
+			out = append(out, id)
+		}
+		seen[id] = true
+	}
+	return out
+}

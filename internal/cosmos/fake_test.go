@@ -1,0 +1,70 @@
+package cosmos
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fakeAccount answers what every client asks first, the account and the container, and leaves the documents to the
+// test. It is for single answers that no working server gives; the stand-in (internal/standin/cosmosdb) is for the rest.
+type fakeAccount struct {
+	url       string
+	documents http.HandlerFunc
+	// account, when set, answers the account request instead.
+	account func(w http.ResponseWriter, r *http.Request) (answered bool)
+	// accounts and hits count the requests for the account and for documents.
+	accounts, hits atomic.Int64
+}
+
+func (f *fakeAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/":
+		f.accounts.Add(1)
+		if f.account != nil && f.account(w, r) {
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"id":"fake","writableLocations":[{"name":"here","databaseAccountEndpoint":%q}],"readableLocations":[{"name":"here","databaseAccountEndpoint":%q}]}`, f.url, f.url)
+	case strings.Contains(r.URL.Path, "/docs"):
+		f.hits.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		f.documents(w, r)
+	default:
+		_, _ = io.WriteString(w, `{"id":"c","_rid":"x","partitionKey":{"paths":["/id"],"kind":"Hash"}}`)
+	}
+}
+
+// startFake starts a fake account and opens it.
+func startFake(t *testing.T, documents http.HandlerFunc) (*fakeAccount, *Container) {
+	t.Helper()
+	f := &fakeAccount{documents: documents}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f, open(t, server.URL, "")
+}
+
+// open opens a container of an account on this machine.
+func open(t *testing.T, url, more string) *Container {
+	t.Helper()
+	c, err := Open(Options{Connection: "AccountEndpoint=" + url + ";AccountKey=" + secret + ";" + more, Database: "db", Container: "c", Timeouts: short()})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// short is for tests that let a deadline pass or must not wait for one.
+func short() Timeouts {
+	return Timeouts{Read: 5 * time.Second, Record: 5 * time.Second, Page: 5 * time.Second, Submit: 5 * time.Second, Ping: 5 * time.Second, Setup: 5 * time.Second}
+}
+
+// quietLog takes what a test server says about handshakes that are meant to fail.
+func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }

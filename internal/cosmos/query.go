@@ -1,0 +1,62 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+)
+
+// pageSize is how many rows a page may have; the service makes pages smaller as it likes (4 MB is its own limit).
+const pageSize = 1000
+
+// Param is a parameter of a query. Name begins with @; Value is anything that JSON can say.
+type Param struct {
+	Name  string
+	Value any
+}
+
+// Query gives the rows of a query page by page, in no order, until there are none or page answers more = false or an
+// error, which is handed on as it is. A page is never empty: the service's empty pages are passed over.
+//
+// The query may filter and project, no more: over all partitions the gateway refuses ORDER BY, TOP, OFFSET, DISTINCT,
+// GROUP BY and aggregates (azure-facts 5.1). Rows are equal in meaning to what is stored, as with ReadMany. Each page
+// has its own deadline; the whole has only the caller's. Errors by kind: infrastructure, throttled.
+func (c *Container) Query(ctx context.Context, query string, params []Param, page func([]json.RawMessage) (more bool, err error)) error {
+	return c.pages(ctx, operation{"cosmos: query", onContainer}, query, params, page)
+}
+
+func (c *Container) pages(ctx context.Context, op operation, query string, params []Param, visit func([]json.RawMessage) (bool, error)) error {
+	options := &azcosmos.QueryOptions{PageSizeHint: pageSize}
+	for _, p := range params {
+		options.QueryParameters = append(options.QueryParameters, azcosmos.QueryParameter(p))
+	}
+	for {
+		var rows []json.RawMessage
+		var next *string
+		err := c.do(ctx, op, c.options.Timeouts.Page, func(ctx context.Context, s *connected) error {
+			// A pager of one page: our own loop holds the token, so each page has a deadline of its own.
+			r, err := s.container.NewQueryItemsPager(query, azcosmos.NewPartitionKey(), options).NextPage(ctx)
+			if err != nil {
+				return err
+			}
+			rows, next = make([]json.RawMessage, len(r.Items)), r.ContinuationToken
+			for i, item := range r.Items {
+				rows[i] = item
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if len(rows) > 0 {
+			if more, err := visit(rows); err != nil || !more {
+				return err
+			}
+		}
+		if next == nil {
+			return nil
+		}
+		options.ContinuationToken = next
+	}
+}

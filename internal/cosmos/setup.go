@@ -1,0 +1,40 @@
+package cosmos
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+)
+
+// EnsureContainers makes the database, this container and the others named, each with partition key /id, as far as they
+// are not there. It is for local runs: in Azure the containers are made by deployment, with throughput and index policy.
+// What exists is left as it is. Errors by kind: infrastructure, throttled.
+func (c *Container) EnsureContainers(ctx context.Context, others ...string) error {
+	op := operation{"cosmos: make database", onContainer}
+	err := c.do(ctx, op, c.options.Timeouts.Setup, func(ctx context.Context, s *connected) error {
+		_, err := s.client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: c.options.Database}, nil)
+		return err
+	})
+	if err != nil && statusOf(err) != http.StatusConflict {
+		return err
+	}
+	for _, name := range append([]string{c.options.Container}, others...) {
+		op := operation{"cosmos: make container " + name, onContainer}
+		err := c.do(ctx, op, c.options.Timeouts.Setup, func(ctx context.Context, s *connected) error {
+			db, err := s.client.NewDatabase(c.options.Database)
+			if err != nil {
+				return err
+			}
+			_, err = db.CreateContainer(ctx, azcosmos.ContainerProperties{
+				ID:                     name,
+				PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/id"}, Kind: azcosmos.PartitionKeyKindHash, Version: 2},
+			}, nil)
+			return err
+		})
+		if err != nil && statusOf(err) != http.StatusConflict {
+			return err
+		}
+	}
+	return nil
+}

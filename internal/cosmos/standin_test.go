@@ -1,0 +1,294 @@
+package cosmos_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/porttest"
+	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	database  = "db"
+	container = "AI_PROCESS_LOGS"
+)
+
+// start runs a stand-in and opens a container that EnsureContainers made in it.
+func start(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
+	t.Helper()
+	server := cosmosdbtest.Start(t)
+	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	require.NoError(t, c.EnsureContainers(t.Context()))
+	server.Server.ResetStats()
+	return server, c
+}
+
+func TestDocuments(t *testing.T) {
+	porttest.TestDocuments(t, func(t *testing.T) porttest.DocumentsHarness {
+		_, c := start(t)
+		return porttest.DocumentsHarness{
+			Documents: c,
+			Put: func(t testing.TB, doc json.RawMessage) {
+				t.Helper()
+				require.NoError(t, c.Submit(t.Context(), doc, true))
+			},
+			MaxBytes: 2 << 20,
+		}
+	})
+}
+
+func TestOneWriteAndNoReadPerRecord(t *testing.T) {
+	server, c := start(t)
+	tag := submitted(t, c, "a")
+	server.Server.ResetStats()
+	for range 3 {
+		next, err := c.Record(t.Context(), "a", tag, invoice.State{Status: invoice.RetryScheduled})
+		require.NoError(t, err)
+		tag = next
+	}
+	stats := server.Server.Stats()
+	require.Len(t, stats, 1, "patches and nothing else: %+v", stats)
+	require.Equal(t, cosmosdb.OpPatch, stats[0].Op)
+	require.Equal(t, 3, stats[0].Requests)
+}
+
+func TestThrottledOnceIsRetriedForEverIsThrottled(t *testing.T) {
+	server, c := start(t)
+	tag := submitted(t, c, "a")
+	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Times: 1, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 50})
+	tag, err := c.Record(t.Context(), "a", tag, invoice.State{})
+	require.NoError(t, err)
+
+	server.Server.ClearFaults()
+	server.Server.ResetStats()
+	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 50})
+	_, err = c.Record(t.Context(), "a", tag, invoice.State{})
+	require.Equal(t, fault.Throttled, fault.KindOf(err))
+	require.Equal(t, "429/3200", fault.CodeOf(err))
+	require.Equal(t, 50*time.Millisecond, fault.As(err).RetryAfter)
+	require.Equal(t, 4, server.Server.Count(cosmosdb.OpPatch, container))
+}
+
+func TestRetryWithIsRepeatedThreeTimes(t *testing.T) {
+	server, c := start(t)
+	tag := submitted(t, c, "a")
+	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Times: 3, Status: 449})
+	tag, err := c.Record(t.Context(), "a", tag, invoice.State{})
+	require.NoError(t, err)
+	require.Equal(t, 4, server.Server.Count(cosmosdb.OpPatch, container))
+
+	server.Server.ClearFaults()
+	server.Server.ResetStats()
+	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: 449})
+	_, err = c.Record(t.Context(), "a", tag, invoice.State{})
+	require.Equal(t, fault.Contention, fault.KindOf(err))
+	require.False(t, fault.Has(err, fault.Changed), "nobody said that the document changed")
+	require.Equal(t, 4, server.Server.Count(cosmosdb.OpPatch, container))
+}
+
+func TestACutAfterApplyingIsInfrastructureAndThePatchIsThere(t *testing.T) {
+	for name, rule := range map[string]cosmosdb.Rule{
+		"cut after":  {Op: cosmosdb.OpPatch, Times: 1, Cut: cosmosdb.After},
+		"cut before": {Op: cosmosdb.OpPatch, Times: 1, Cut: cosmosdb.Before},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, c := start(t)
+			tag := submitted(t, c, "a")
+			fail(t, server, rule)
+			state := invoice.State{Status: invoice.Committed, Outcome: "applied"}
+			_, err := c.Record(t.Context(), "a", tag, state)
+			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+			require.Equal(t, "eof", fault.CodeOf(err))
+			require.Equal(t, 1, server.Server.Count(cosmosdb.OpPatch, container), "never sent twice")
+
+			doc, err := c.Read(t.Context(), "a")
+			require.NoError(t, err)
+			var got struct {
+				State *invoice.State `json:"sql_writer"`
+				Etag  string         `json:"_etag"`
+			}
+			require.NoError(t, json.Unmarshal(doc, &got))
+			_, again := c.Record(t.Context(), "a", tag, state)
+			if rule.Cut == cosmosdb.After {
+				require.NotNil(t, got.State)
+				require.Equal(t, invoice.Committed, got.State.Status)
+				require.NotEqual(t, tag, got.Etag)
+				require.True(t, fault.Has(again, fault.Changed), "a blind second try meets its own first one")
+				return
+			}
+			require.Nil(t, got.State, "the caller cannot tell the two apart, only a read can")
+			require.NoError(t, again)
+		})
+	}
+}
+
+func TestAReadIsRepeatedAfterACut(t *testing.T) {
+	server, c := start(t)
+	submitted(t, c, "a")
+	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpRead, Times: 1, Cut: cosmosdb.After})
+	_, err := c.Read(t.Context(), "a")
+	require.NoError(t, err)
+	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpQuery, Times: 1, Cut: cosmosdb.After})
+	docs, err := c.ReadMany(t.Context(), []string{"a"})
+	require.NoError(t, err)
+	require.Len(t, docs, 1)
+}
+
+func TestACancelledRecordMayHaveBeenApplied(t *testing.T) {
+	server, c := start(t)
+	tag := submitted(t, c, "a")
+	fail(t, server, cosmosdb.Rule{ID: "hold", Op: cosmosdb.OpPatch, Hold: cosmosdb.After})
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() {
+		_, err := c.Record(ctx, "a", tag, invoice.State{Status: invoice.Committed})
+		result <- err
+	}()
+	require.Eventually(t, func() bool { return server.Server.Faults()[0].Held == 1 }, 10*time.Second, time.Millisecond)
+	cancel()
+	err := <-result
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
+	require.Equal(t, "cancelled", fault.CodeOf(err))
+	server.Server.ClearFaults()
+	doc, err := c.Read(t.Context(), "a")
+	require.NoError(t, err)
+	require.Contains(t, string(doc), `"committed"`)
+}
+
+func TestAMissingContainerBlamesNoDocument(t *testing.T) {
+	server, _ := start(t)
+	for name, o := range map[string]cosmos.Options{
+		"container": {Connection: server.ConnectionString, Database: database, Container: "nowhere"},
+		"database":  {Connection: server.ConnectionString, Database: "nowhere", Container: container},
+	} {
+		c, err := cosmos.Open(o)
+		require.NoError(t, err)
+		t.Cleanup(c.Close)
+		_, readErr := c.Read(t.Context(), "a")
+		_, recordErr := c.Record(t.Context(), "a", `"1"`, invoice.State{})
+		_, manyErr := c.ReadMany(t.Context(), []string{"a"})
+		for op, err := range map[string]error{
+			"ping": c.Ping(t.Context()), "read": readErr, "record": recordErr, "read many": manyErr,
+			"submit": c.Submit(t.Context(), json.RawMessage(`{"id":"a"}`), false),
+		} {
+			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%s without its %s: %v", op, name, err)
+			require.False(t, fault.Has(err, fault.Gone))
+		}
+	}
+}
+
+func TestAWrongKeyIsInfrastructureAndNotShown(t *testing.T) {
+	server, _ := start(t)
+	const wrong = "d3Jvbmcga2V5IHdyb25nIGtleSB3cm9uZyBrZXkhIQ=="
+	c, err := cosmos.Open(cosmos.Options{Connection: "AccountEndpoint=" + server.URL + ";AccountKey=" + wrong, Database: database, Container: container})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	err = c.Ping(t.Context())
+	require.Equal(t, "401", fault.CodeOf(err), "%v", err)
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
+	require.NotContains(t, fmt.Sprintf("%+v", err), wrong[:12])
+}
+
+func TestSubmitCreatesAndReplacesOnlyWhenAsked(t *testing.T) {
+	_, c := start(t)
+	ctx := t.Context()
+	require.NoError(t, c.Submit(ctx, json.RawMessage(`{"id":"a","n":1,"sql_writer":{"status":"committed"}}`), false))
+	err := c.Submit(ctx, json.RawMessage(`{"id":"a","n":2}`), false)
+	require.Equal(t, fault.Document, fault.KindOf(err))
+	require.Equal(t, "409", fault.CodeOf(err))
+	doc, err := c.Read(ctx, "a")
+	require.NoError(t, err)
+	require.Contains(t, string(doc), `"committed"`, "the refused document changed nothing")
+	require.NoError(t, c.Submit(ctx, json.RawMessage(`{"id":"a","n":3}`), true))
+	doc, err = c.Read(ctx, "a")
+	require.NoError(t, err)
+	require.NotContains(t, string(doc), "sql_writer", "replaced whole")
+	require.NoError(t, c.Submit(ctx, json.RawMessage(`{"id":"b"}`), true), "replace makes what is not there")
+}
+
+func TestSubmitNamesWhatIsWrongWithADocument(t *testing.T) {
+	server, c := start(t)
+	for _, bad := range []string{``, `{`, `[]`, `7`, `null`, `{}`, `{"id":7}`, `{"id":null}`, `{"id":""}`, `{"id":"a/b"}`, `{"id":".."}`} {
+		err := c.Submit(t.Context(), json.RawMessage(bad), false)
+		require.Equal(t, fault.Document, fault.KindOf(err), "%s: %v", bad, err)
+		require.Contains(t, err.Error(), "id")
+	}
+	require.Empty(t, server.Server.Stats(), "nothing was sent")
+}
+
+func TestEnsureContainersTwiceChangesNothing(t *testing.T) {
+	_, c := start(t)
+	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a"}`), false))
+	require.NoError(t, c.EnsureContainers(t.Context(), "leases", "sqlwriter-control"))
+	require.NoError(t, c.EnsureContainers(t.Context(), "leases", "sqlwriter-control"))
+	require.NoError(t, c.Ping(t.Context()))
+	_, err := c.Read(t.Context(), "a")
+	require.NoError(t, err)
+}
+
+func TestQueryDrainsAllRangesAndEmptyPages(t *testing.T) {
+	_, c := start(t)
+	const n = 230
+	for i := range n {
+		require.NoError(t, c.Submit(t.Context(), json.RawMessage(fmt.Sprintf(`{"id":"d%d","n":%d}`, i, i)), false))
+	}
+	seen := map[string]bool{}
+	err := c.Query(t.Context(), "SELECT c.id, c.n FROM c WHERE c.n >= @from", []cosmos.Param{{Name: "@from", Value: 10}}, func(rows []json.RawMessage) (bool, error) {
+		require.NotEmpty(t, rows)
+		for _, row := range rows {
+			var r struct{ ID string }
+			require.NoError(t, json.Unmarshal(row, &r))
+			require.False(t, seen[r.ID])
+			seen[r.ID] = true
+		}
+		return true, nil
+	})
+	require.NoError(t, err)
+	require.Len(t, seen, n-10)
+}
+
+func TestAQueryThatTheGatewayRefusesBlamesNoDocument(t *testing.T) {
+	_, c := start(t)
+	for _, query := range []string{"SELECT * FROM c ORDER BY c._ts", "SELECT TOP 1 * FROM c", "SELECT VALUE COUNT(1) FROM c", "SELECT * FROM c WHERE"} {
+		err := c.Query(t.Context(), query, nil, func([]json.RawMessage) (bool, error) { return true, nil })
+		require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%s: %v", query, err)
+	}
+}
+
+func TestAServiceThatDiedIsInfrastructure(t *testing.T) {
+	server, c := start(t)
+	submitted(t, c, "a")
+	server.Kill()
+	_, err := c.Read(t.Context(), "a")
+	require.Equal(t, "refused", fault.CodeOf(err), "%v", err)
+}
+
+// submitted writes a document and gives its etag.
+func submitted(t *testing.T, c *cosmos.Container, id string) string {
+	t.Helper()
+	require.NoError(t, c.Submit(t.Context(), json.RawMessage(fmt.Sprintf(`{"id":%q}`, id)), false))
+	doc, err := c.Read(t.Context(), id)
+	require.NoError(t, err)
+	var got struct {
+		Etag string `json:"_etag"`
+	}
+	require.NoError(t, json.Unmarshal(doc, &got))
+	return got.Etag
+}
+
+func fail(t *testing.T, server *cosmosdbtest.Running, rule cosmosdb.Rule) {
+	t.Helper()
+	_, err := server.Server.AddFault(rule)
+	require.NoError(t, err)
+}

@@ -1,0 +1,183 @@
+package inmem
+
+import (
+	"context"
+	"maps"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
+	"sync"
+	"unicode/utf16"
+)
+
+// Sink is writer.Sink in plain maps: for programs that need no database, and the oracle that the SQL adapters are
+// compared with. It follows the same rules by other means: one function per rule (sinkrules.go), no SQL. One lock
+// around everything makes each Apply alone in the world, so contention never happens here.
+type Sink struct {
+	mu     sync.Mutex
+	lines  map[int64]Line
+	ledger map[int64]Entry
+	refuse func(line int64, c invoice.Column, v invoice.Value) bool
+	writes int64
+}
+
+// Line is what the user's two tables hold for one line. A Line is never changed in place.
+type Line struct {
+	// Tracking says whether IVCE_TRKG_MSTR has a row for the line.
+	Tracking bool
+	// Values are aligned with invoice.Columns(); those of IVCE_TRKG_MSTR are NULL without a tracking row.
+	Values []invoice.Value
+}
+
+// Ledger outcomes.
+const (
+	// OutcomeApplied: the line was written from the document.
+	OutcomeApplied = "applied"
+	// OutcomeFailed: the line carries a failure mark of the document; the entry has no hash.
+	OutcomeFailed = "failed"
+	// OutcomeAdopted: somebody wrote the line before us and it was taken over as it was.
+	OutcomeAdopted = "adopted"
+)
+
+// Entry is the ledger's row for one line: the document that the line was written from.
+type Entry struct {
+	// Version and DocumentID name the document; SourceTS is the snapshot's _ts in whole seconds.
+	Version    invoice.Version
+	DocumentID string
+	SourceTS   int64
+	// Hash and HashVersion name the content, RowHash the line's values; empty (and 0) for a failure mark.
+	Hash        string
+	HashVersion int
+	RowHash     string
+	// Outcome is one of the constants above.
+	Outcome string
+	// Write numbers the Apply that wrote the entry, from 1.
+	Write int64
+}
+
+// NewSink makes an empty one.
+func NewSink() *Sink {
+	return &Sink{lines: map[int64]Line{}, ledger: map[int64]Entry{}}
+}
+
+// AddLines makes detail rows, all NULL; rows that exist are left alone.
+func (s *Sink) AddLines(ids ...int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		if _, ok := s.lines[id]; !ok {
+			s.lines[id] = Line{Values: nulls()}
+		}
+	}
+}
+
+// Line answers what the tables hold for a line; ok is false without a detail row.
+func (s *Sink) Line(id int64) (l Line, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, ok = s.lines[id]
+	return l, ok
+}
+
+// SetLine is somebody else's write: it replaces what the tables hold for a line.
+func (s *Sink) SetLine(id int64, l Line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines[id] = Line{Tracking: l.Tracking, Values: append([]invoice.Value(nil), l.Values...)}
+}
+
+// Entry answers the ledger's row for a line.
+func (s *Sink) Entry(id int64) (e Entry, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok = s.ledger[id]
+	return e, ok
+}
+
+// SetEntry puts a row into the ledger, as adopting a database with history does.
+func (s *Sink) SetEntry(id int64, e Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ledger[id] = e
+}
+
+// Refuse makes the sink refuse values as a database's constraint would: f answers true for a value that a line's column
+// must not have. Text longer than its column is refused always.
+func (s *Sink) Refuse(f func(line int64, c invoice.Column, v invoice.Value) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse = f
+}
+
+// Apply implements writer.Sink. Errors by kind: infrastructure ("cancelled", "timeout"), document ("refused"), internal
+// ("mode", "values", "repeated_line").
+func (s *Sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+	if err := ended(ctx, "inmem: apply"); err != nil {
+		return nil, err
+	}
+	if err := acceptable(items, mode); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.work(items, mode)
+	outcomes := w.outcomes()
+	if mode == writer.Preview {
+		w.preview(outcomes)
+		return outcomes, nil
+	}
+	if err := s.refused(w.lines); err != nil {
+		return nil, err
+	}
+	if err := ended(ctx, "inmem: apply"); err != nil {
+		return nil, err
+	}
+	s.writes++
+	maps.Copy(s.lines, w.lines)
+	maps.Copy(s.ledger, w.entries)
+	return outcomes, nil
+}
+
+// refused answers the error of the first value that the tables would not take.
+func (s *Sink) refused(lines map[int64]Line) error {
+	columns := invoice.Columns()
+	for id, l := range lines {
+		for i, v := range l.Values {
+			c := columns[i]
+			tooLong := c.Max > 0 && len(utf16.Encode([]rune(v.Text))) > c.Max
+			if tooLong || (s.refuse != nil && s.refuse(id, c, v)) {
+				return fault.New(fault.Document, "inmem: apply", "refused", "line %d: %s.%s does not take the value", id, c.Table, c.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// acceptable refuses what the port's contract rules out.
+func acceptable(items []writer.Item, mode writer.Mode) error {
+	if mode != writer.Write && mode != writer.Rewrite && mode != writer.Preview {
+		return fault.New(fault.Internal, "inmem: apply", "mode", "expected write, rewrite or preview, found %q", mode)
+	}
+	for _, it := range items {
+		if n := len(invoice.Columns()); !it.FailureMark && len(it.Values) != n {
+			return fault.New(fault.Internal, "inmem: apply", "values", "document %s: expected %d values, found %d", it.DocumentID, n, len(it.Values))
+		}
+		seen := map[int64]bool{}
+		for _, id := range linesOf(it) {
+			if seen[id] {
+				return fault.New(fault.Internal, "inmem: apply", "repeated_line", "document %s: line %d stands there twice", it.DocumentID, id)
+			}
+			seen[id] = true
+		}
+	}
+	return nil
+}
+
+// nulls is a line without values.
+func nulls() []invoice.Value {
+	values := make([]invoice.Value, len(invoice.Columns()))
+	for i := range values {
+		values[i] = invoice.Null()
+	}
+	return values
+}
