@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // The tests here hold the table of doc.go: how often the service is asked when it answers so, counted at the service.

@@ -9,13 +9,14 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"sqlwriter/internal/fault"
 	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"sqlwriter/internal/fault"
 )
 
 // target is what a call was about; the same status means different things for a document and for its container.

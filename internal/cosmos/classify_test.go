@@ -8,8 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +17,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // TestEveryAnswerHasItsKind sends each status through the real SDK, to a read, a patch and a query.

@@ -4,11 +4,12 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
-	"sqlwriter/internal/fault"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
 )
 
 // secret is a key with the "=" signs that naive readers lose.

@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 	"strings"
 	"unicode/utf16"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // readManyChunk is how many ids one query of ReadMany asks for.

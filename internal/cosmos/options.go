@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sqlwriter/internal/fault"
 	"strings"
 	"time"
 
@@ -12,6 +11,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"sqlwriter/internal/fault"
 )
 
 // Options say which container, and how to get to it: by Connection, or by AccountEndpoint and an identity.

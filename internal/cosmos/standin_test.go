@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/porttest"
 	"sqlwriter/internal/standin/cosmosdb"
 	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
-	"testing"
-	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 const (

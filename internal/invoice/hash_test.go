@@ -3,12 +3,13 @@ package invoice_test
 import (
 	"fmt"
 	"slices"
-	"sqlwriter/internal/invoice"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"sqlwriter/internal/invoice"
 )
 
 // A failure here means that every hash in every ledger has changed its meaning. If that is wanted (a new column, another

@@ -2,10 +2,11 @@ package invoice
 
 import (
 	"fmt"
-	"sqlwriter/internal/fault"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"sqlwriter/internal/fault"
 )
 
 // FieldError is one member of a document that a rule refuses.

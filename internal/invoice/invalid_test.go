@@ -3,12 +3,13 @@ package invoice_test
 import (
 	"errors"
 	"fmt"
-	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 func readRule(t testing.TB, in string) invoice.Document {

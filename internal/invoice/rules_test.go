@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +15,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/rules.md and the goldens from the tables")

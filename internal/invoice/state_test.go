@@ -3,13 +3,14 @@ package invoice_test
 import (
 	"encoding/json"
 	"fmt"
-	"sqlwriter/internal/invoice"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"sqlwriter/internal/invoice"
 )
 
 func ExampleState_MarshalJSON() {

@@ -2,12 +2,13 @@ package invoice_test
 
 import (
 	"fmt"
-	"sqlwriter/internal/invoice"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"sqlwriter/internal/invoice"
 )
 
 func ExampleTimeOfID() {

@@ -1,11 +1,12 @@
 package invoice_test
 
 import (
-	"sqlwriter/internal/invoice"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/invoice"
 )
 
 // The rules of turns are in the table (rules_document_test.go, "environment" and "state"); here is what a table of

@@ -2,12 +2,13 @@ package invoice_test
 
 import (
 	"fmt"
-	"sqlwriter/internal/invoice"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"sqlwriter/internal/invoice"
 )
 
 // order is one row of the table of versions: which of two documents wins their line.

@@ -42,10 +42,10 @@ func plan(items []Item, maxItems, maxRows int) [][2]int {
 
 // apply writes items and gives each its result. When a dependency is unwell it stops: done tells which results count,
 // and the others are as they were.
-func (p *pass) apply(ctx context.Context, items []Item, mode Mode) (results []result, done []bool, err error) {
+func (p *pass) apply(ctx context.Context, items []Item) (results []result, done []bool, err error) {
 	results, done = make([]result, len(items)), make([]bool, len(items))
 	for _, part := range plan(items, p.c.o.MaxDocuments, p.c.o.MaxRows) {
-		if err := p.applyRange(ctx, items, mode, part[0], part[1], results, done); err != nil {
+		if err := p.applyRange(ctx, items, part[0], part[1], results, done); err != nil {
 			return results, done, err
 		}
 	}
@@ -56,8 +56,8 @@ func (p *pass) apply(ctx context.Context, items []Item, mode Mode) (results []re
 // names no document, so the range is halved until the ones to blame stand alone (promise G6). It starts from all
 // documents, not from the pruned ones: when the newer of two results for a line turns out bad, the older one is
 // written after all.
-func (p *pass) applyRange(ctx context.Context, items []Item, mode Mode, from, to int, results []result, done []bool) error {
-	outcomes, err := p.request(ctx, items[from:to], mode)
+func (p *pass) applyRange(ctx context.Context, items []Item, from, to int, results []result, done []bool) error {
+	outcomes, err := p.request(ctx, items[from:to])
 	switch {
 	case err == nil && len(outcomes) != to-from:
 		err = fault.New(fault.Internal, "writer: apply", "outcome_count", "%d outcomes for %d documents", len(outcomes), to-from)
@@ -74,17 +74,17 @@ func (p *pass) applyRange(ctx context.Context, items []Item, mode Mode, from, to
 		return nil
 	}
 	middle := (from + to) / 2
-	if err := p.applyRange(ctx, items, mode, from, middle, results, done); err != nil {
+	if err := p.applyRange(ctx, items, from, middle, results, done); err != nil {
 		return err
 	}
-	return p.applyRange(ctx, items, mode, middle, to, results, done)
+	return p.applyRange(ctx, items, middle, to, results, done)
 }
 
 // request sends one request, again after a lost race, a few times with jitter.
-func (p *pass) request(ctx context.Context, items []Item, mode Mode) ([]Outcome, error) {
+func (p *pass) request(ctx context.Context, items []Item) ([]Outcome, error) {
 	for try := 1; ; try++ {
 		begin := p.c.o.Now()
-		outcomes, err := p.c.sink.Apply(ctx, items, mode)
+		outcomes, err := p.c.sink.Apply(ctx, items, Write)
 		p.countSQL(p.c.o.Now().Sub(begin))
 		if fault.KindOf(err) != fault.Contention || try == contentionTries {
 			return outcomes, err

@@ -69,7 +69,7 @@ func TestBisectBlamesTheBadDocumentsAndNobodyElse(t *testing.T) {
 				s.bad[items[i].DocumentID] = true
 			}
 		}
-		results, done, err := scripted(s).apply(context.Background(), items, Write)
+		results, done, err := scripted(s).apply(context.Background(), items)
 		require.NoError(t, err)
 		for i, it := range items {
 			require.True(t, done[i])
@@ -92,7 +92,7 @@ func TestARequestThatLostARaceIsMadeAgainWhole(t *testing.T) {
 		}
 		return nil
 	}}
-	results, _, err := scripted(s).apply(context.Background(), numbered(5), Write)
+	results, _, err := scripted(s).apply(context.Background(), numbered(5))
 	require.NoError(t, err)
 	require.Len(t, s.requests, contentionTries)
 	for _, r := range s.requests {
@@ -117,7 +117,7 @@ func TestContentionThatLastsIsBisectedAndEndsAlone(t *testing.T) {
 			}
 			return nil
 		}}
-		results, _, err := scripted(s).apply(context.Background(), numbered(4), Write)
+		results, _, err := scripted(s).apply(context.Background(), numbered(4))
 		require.NoError(t, err)
 		require.Equal(t, c.want, fault.KindOf(results[1].err), "alone, %q", c.condition)
 		for _, i := range []int{0, 2, 3} {
@@ -133,7 +133,7 @@ func TestADependencyErrorStopsTheBisectAndKeepsWhatIsDone(t *testing.T) {
 		}
 		return nil
 	}}
-	_, done, err := scripted(s).apply(context.Background(), numbered(4), Write)
+	_, done, err := scripted(s).apply(context.Background(), numbered(4))
 	require.True(t, fault.IsDependency(err))
 	require.Equal(t, []bool{true, true, false, false}, done, "the first half is in SQL, the rest is as it was")
 }

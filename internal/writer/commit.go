@@ -103,11 +103,10 @@ type pass struct {
 	batch Batch
 	t     transitions
 
-	mu       sync.Mutex
-	report   Report
-	oldest   int64
-	counted  int
-	deferred error
+	mu      sync.Mutex
+	report  Report
+	oldest  int64
+	counted int
 }
 
 // read parses the batch. What has no id cannot be recorded by anybody: it is named in the log by its place and let go,
@@ -235,7 +234,7 @@ func (p *pass) commitChunk(ctx context.Context, docs []invoice.Document) error {
 			items, at = append(items, ItemOf(d)), append(at, i)
 		}
 	}
-	results, done, applyErr := p.apply(ctx, items, Write)
+	results, done, applyErr := p.apply(ctx, items)
 	all := make(map[int]result, len(docs))
 	for j, i := range at {
 		if done[j] {

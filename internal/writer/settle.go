@@ -80,11 +80,11 @@ func (p *pass) applyOther(ctx context.Context, cur invoice.Document) (now invoic
 		if cur, ok, err = p.keepVersion(ctx, cur); err != nil || !ok {
 			return cur, res, false, err
 		}
-		if cur.Problem != nil {
-			return cur, result{err: cur.Problem}, true, nil
+		if res = (result{err: cur.Problem}); res.failed() {
+			return cur, res, true, nil
 		}
 	}
-	results, _, err := p.apply(ctx, []Item{ItemOf(cur)}, Write)
+	results, _, err := p.apply(ctx, []Item{ItemOf(cur)})
 	if err != nil {
 		return cur, res, false, err
 	}
@@ -174,7 +174,7 @@ func (p *pass) keepVersion(ctx context.Context, d invoice.Document) (kept invoic
 			p.count("skipped", "")
 			return d, false, nil
 		}
-		if !d.NeedsVersion || d.Problem != nil {
+		if hopeless := d.Problem != nil; hopeless || !d.NeedsVersion {
 			return d, true, nil
 		}
 	}

@@ -1,0 +1,63 @@
+# The two commands of the README are `make run` and `make test`; both do their own set-up with Go and Node only.
+SHELL := /bin/sh
+GO ?= go
+# The race detector needs a C compiler; without one the tests run all the same and say so.
+RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race)
+TOOLS := $(CURDIR)/.tools
+GOLANGCI := $(TOOLS)/golangci-lint
+GOVULNCHECK := $(TOOLS)/govulncheck
+FUZZTIME ?= 30s
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check lint vuln fuzz bench stage publish update azurite clean
+
+help: ## Show this help.
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+run: ## Start everything locally and show the main job. ONCE=1: check exactly and end. FRESH=1: forget the kept state.
+	$(GO) run ./cmd/local run
+
+test: azurite ## Run all tests (with the race detector when a C compiler is there).
+	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
+	$(GO) test $(RACE) -timeout 20m $(TESTFLAGS) ./...
+
+check: lint vuln ## Lint and known vulnerabilities (installs its tools into .tools).
+
+lint: $(GOLANGCI) ## golangci-lint with the chosen linters (.golangci.yml gives a reason for each).
+	$(GOLANGCI) run ./...
+
+vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call.
+	@$(GOVULNCHECK) ./...; code=$$?; \
+	if [ $$code -eq 3 ]; then exit 1; fi; \
+	if [ $$code -ne 0 ]; then echo "vuln: SKIPPED, the vulnerability database could not be reached (exit $$code)"; fi
+
+fuzz: ## Fuzz the envelope decoder and the document reader, FUZZTIME (30s) each.
+	$(GO) test ./internal/invoice -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME)
+	$(GO) test ./handlers -run '^$$' -fuzz FuzzEnvelope -fuzztime $(FUZZTIME)
+
+bench: ## Benchmarks of reading and writing.
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/invoice ./internal/sqlite ./handlers
+
+stage: ## Lay out .stage exactly as the Functions host wants its script root.
+	$(GO) run ./cmd/stage
+
+publish: ## Publish to a function app: make publish APP=name (needs the func tool).
+	@test -n "$(APP)" || { echo "make publish APP=name"; exit 2; }
+	@command -v func >/dev/null || { echo "func (Azure Functions Core Tools) is not on the PATH"; exit 2; }
+	GOOS=linux GOARCH=amd64 $(GO) run ./cmd/stage
+	cd .stage && func azure functionapp publish $(APP) --custom --no-build
+
+update: ## Rewrite what is produced from tables: goldens, docs/rules.md, the sample settings, README's table.
+	$(GO) test ./internal/invoice ./internal/sqlite ./internal/config ./handlers -run 'Golden|Rules|Sample|Produced' -update
+
+azurite: tools/azurite/node_modules/.package-lock.json
+tools/azurite/node_modules/.package-lock.json: tools/azurite/package-lock.json
+	cd tools/azurite && npm ci --no-audit --no-fund --loglevel=error
+
+$(GOLANGCI):
+	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+$(GOVULNCHECK):
+	GOBIN=$(TOOLS) $(GO) install golang.org/x/vuln/cmd/govulncheck@v1.8.0
+
+clean: ## Remove what was built or kept: .stage, .tools, .local.
+	rm -rf .stage .tools .local

@@ -1,0 +1,176 @@
+package house_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// module is the module's path; packages below are written without it.
+const module = "sqlwriter/"
+
+// direction says what the packages of one room may import of our own and from outside the standard library.
+type direction struct {
+	room string
+	// own are prefixes of our packages; outside are prefixes of foreign modules.
+	own, outside []string
+	because      string
+}
+
+// directions is the agreed shape: host -> handlers -> use case -> port -> adapter (design.md section 6).
+func directions() []direction {
+	zerolog := []string{"github.com/rs/zerolog"}
+	return []direction{
+		{"internal/fault", nil, nil, "the table of kinds is read by everybody and may depend on nobody"},
+		{"internal/invoice", []string{"internal/fault"}, nil, "what a document means must not depend on how it travels"},
+		{
+			"internal/writer",
+			[]string{"internal/fault", "internal/invoice"},
+			append([]string{"golang.org/x/sync/errgroup"}, zerolog...),
+			"use cases know no SDK: their rules are tested without one",
+		},
+		{
+			"internal/cosmos",
+			[]string{"internal/fault", "internal/invoice", "internal/writer"},
+			[]string{"github.com/Azure/azure-sdk-for-go/sdk/"},
+			"adapters never import each other",
+		},
+		{
+			"internal/sqlite",
+			[]string{"internal/fault", "internal/invoice", "internal/writer"},
+			[]string{"modernc.org/sqlite"},
+			"adapters never import each other",
+		},
+		{"internal/inmem", []string{"internal/fault", "internal/invoice", "internal/writer"}, nil, "adapters never import each other"},
+		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
+		{
+			"handlers",
+			[]string{"internal/fault", "internal/invoice", "internal/writer"},
+			zerolog,
+			"handlers only translate: a trigger on one side, a use case on the other",
+		},
+		{
+			"internal/app",
+			[]string{"internal/", "handlers"},
+			append([]string{"modernc.org/sqlite"}, zerolog...),
+			"the composition root knows every product package and no stand-in",
+		},
+		{"cmd/handler", []string{"internal/app", "internal/config", "handlers"}, zerolog, "main only starts the composition root"},
+		{
+			"internal/standin/cosmosdb",
+			[]string{"internal/standin/cosmosdb"},
+			append([]string{"github.com/Azure/azure-sdk-for-go/sdk/"}, zerolog...),
+			"a stand-in that knew the product would agree with its mistakes",
+		},
+		{
+			"internal/standin/funchost",
+			[]string{"internal/standin/funchost"},
+			append([]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/adhocore/gronx", "github.com/google/uuid"}, zerolog...),
+			"a stand-in that knew the product would agree with its mistakes",
+		},
+		{"cmd/local/expect", nil, []string{"modernc.org/sqlite"}, "the second mapping checks the first one only if it shares nothing with it"},
+	}
+}
+
+type pkg struct {
+	ImportPath, Dir string
+	Imports         []string
+	Standard        bool
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Imports,Standard", "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			require.NoError(t, err)
+		}
+		all = append(all, p)
+	}
+}
+
+func TestImportsGoInTheAgreedDirection(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		d, ok := roomOf(name)
+		if !ok {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if why, bad := wrong(d, name, imported); bad {
+				t.Errorf("%s imports %s: %s (%s)", name, imported, why, d.because)
+			}
+		}
+	}
+}
+
+// roomOf finds the most specific direction for a package.
+func roomOf(name string) (direction, bool) {
+	var found direction
+	ok := false
+	for _, d := range directions() {
+		if (name == d.room || strings.HasPrefix(name, d.room+"/")) && len(d.room) > len(found.room) {
+			found, ok = d, true
+		}
+	}
+	return found, ok
+}
+
+func wrong(d direction, name, imported string) (string, bool) {
+	if own, ours := strings.CutPrefix(imported, module); ours {
+		if own == name || strings.HasPrefix(own, d.room) {
+			return "", false
+		}
+		for _, standin := range []string{"internal/standin", "internal/porttest", "cmd/local"} {
+			if strings.HasPrefix(own, standin) && !slices.Contains(d.own, standin) {
+				return "only cmd/local, e2e and tests may import " + standin, true
+			}
+		}
+		if !hasPrefix(d.own, own) {
+			return "not one of its rooms", true
+		}
+		return "", false
+	}
+	if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") && !hasPrefix(d.outside, imported) {
+		return "not one of its modules", true
+	}
+	return "", false
+}
+
+func hasPrefix(prefixes []string, s string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool {
+		return strings.HasPrefix(s, p)
+	})
+}
+
+func TestTheDirectionsBite(t *testing.T) {
+	for _, c := range []struct{ from, imported string }{
+		{"internal/fault", "sqlwriter/internal/invoice"},
+		{"internal/invoice", "github.com/rs/zerolog"},
+		{"internal/writer", "sqlwriter/internal/cosmos"},
+		{"internal/writer", "github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"},
+		{"internal/cosmos", "sqlwriter/internal/sqlite"},
+		{"handlers", "sqlwriter/internal/cosmos"},
+		{"internal/app", "sqlwriter/internal/standin/cosmosdb"},
+		{"internal/standin/cosmosdb", "sqlwriter/internal/cosmos"},
+		{"cmd/local/expect", "sqlwriter/internal/invoice"},
+	} {
+		d, ok := roomOf(c.from)
+		require.True(t, ok, c.from)
+		_, bad := wrong(d, c.from, c.imported)
+		require.True(t, bad, "%s may import %s", c.from, c.imported)
+	}
+}
