@@ -58,7 +58,8 @@ func numbered(n int) []Item {
 	return items
 }
 
-// Promise G6: a bad document fails alone, and finding it costs about 2k*log2(n/k)+2k requests.
+// Promise G6: a bad document fails alone, and finding it costs about 2k*log2(n/k)+2k requests: the tree of halves has at
+// most k refused requests on each level, and fewer than k above the level that has room for k.
 func TestBisectBlamesTheBadDocumentsAndNobodyElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 100).Draw(t, "n")
@@ -80,7 +81,8 @@ func TestBisectBlamesTheBadDocumentsAndNobodyElse(t *testing.T) {
 			require.Len(t, s.requests, 1)
 			return
 		}
-		most := 2*k*math.Ceil(math.Log2(float64(n)/k)) + 2*k + 1
+		levels := math.Ceil(math.Log2(float64(n))) - math.Floor(math.Log2(k))
+		most := 2*(k*levels+k-1) + 1
 		require.LessOrEqual(t, float64(len(s.requests)), most, "%d bad of %d", len(s.bad), n)
 	})
 }
@@ -158,5 +160,15 @@ func TestPlanNeverSplitsADocumentAndKeepsTheBounds(t *testing.T) {
 			next = part[1]
 		}
 		require.Equal(t, n, next)
+	})
+}
+
+func TestADueTimeInWholeSecondsIsNeverEarly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.UnixMilli(rapid.Int64Range(0, 4e12).Draw(t, "now"))
+		wait := time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "wait"))
+		due := time.Unix(dueAt(now, wait), 0)
+		require.False(t, due.Before(now.Add(wait)))
+		require.Less(t, due.Sub(now.Add(wait)), time.Second)
 	})
 }

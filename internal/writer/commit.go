@@ -261,7 +261,7 @@ func (p *pass) keepVersions(ctx context.Context, docs []invoice.Document) ([]inv
 	var group errgroup.Group
 	group.SetLimit(p.c.o.Parallel)
 	for i, d := range docs {
-		if !d.NeedsVersion || d.Problem != nil {
+		if !needsVersion(d) {
 			keep[i] = true
 			continue
 		}

@@ -1,6 +1,7 @@
 package writer_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
 )
 
 // requirements/000, example 1: the same document, the same final fields.
@@ -260,6 +262,15 @@ func TestAnAgedBatchIsReadAgainAndWorkedOnAsItIsNow(t *testing.T) {
 	require.Equal(t, "NEW", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
+func TestADocumentThatIsGoneIsDone(t *testing.T) {
+	w := newWorld(t, 1)
+	deleted := json.RawMessage(strings.Replace(result(1, 1, "ACME", ""), "{", `{"_etag":"\"1\"","_ts":1766000000,`, 1))
+	report, err := w.offer(1, deleted)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"gone": 1}, report.Outcomes)
+	require.Equal(t, 0, w.faulty.writes, "what is deleted is not written")
+}
+
 func TestABatchHeldForMoreThan30SecondsIsReadAgain(t *testing.T) {
 	w := newWorld(t)
 	var docs []string
@@ -283,6 +294,7 @@ func TestABatchHeldForMoreThan30SecondsIsReadAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 101, report.Outcomes["applied"])
 	require.Equal(t, 1, report.Reads)
+	require.Equal(t, 101, w.faulty.records, "no patch met a document that had changed")
 	require.Equal(t, "NEW", w.value(101, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
@@ -304,7 +316,9 @@ func TestAnIdWithoutATimeGetsItsVersionRecordedBeforeItIsWritten(t *testing.T) {
 		require.Equal(t, float64(start().Unix()*1e6), w.state("no-time-here")["version"])
 		return nil
 	}
-	require.Equal(t, 1, w.run(batch...).Outcomes["applied"])
+	report := w.run(batch...)
+	require.Equal(t, 1, report.Outcomes["applied"])
+	require.Equal(t, []int{2, 0}, []int{report.Writes, report.Reads}, "the version's patch gives the etag for the outcome's")
 	entry, ok := w.sink.Entry(1)
 	require.True(t, ok)
 	require.Equal(t, start().Unix()*1e6, entry.Version.US)
@@ -326,6 +340,7 @@ func TestADocumentTwiceInABatchIsTakenOnceByItsNewestSnapshot(t *testing.T) {
 	now := w.put(result(1, 1, "NEW", ""))
 	report := w.run(now[0], old[0])
 	require.Equal(t, map[string]int{"applied": 1, "skipped": 1}, report.Outcomes)
+	require.Equal(t, 0, report.Reads, "the newest snapshot's etag still holds")
 	require.Equal(t, "NEW", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
@@ -334,4 +349,32 @@ func TestAnEmptyBatchIsDone(t *testing.T) {
 	report := w.run()
 	require.Empty(t, report.Outcomes)
 	require.Equal(t, 0, w.faulty.writes)
+}
+
+// requirements/000, example 2's end: the count stays, what spoke of the failure goes, the attempts stay as history.
+func TestACommitAfterARetryKeepsTheCountAndForgetsTheError(t *testing.T) {
+	w := newWorld(t)
+	doc := result(1, 7, "ACME", "")
+	w.run(w.put(doc)...)
+	w.sink.AddLines(7)
+	w.clock = w.clock.Add(132 * time.Second)
+	require.Equal(t, 1, w.run(w.snapshots(idOf(t, doc))...).Outcomes["applied"])
+	s := w.state(idOf(t, doc))
+	require.Len(t, s["attempts"], 1)
+	delete(s, "attempts")
+	require.Equal(t, map[string]any{
+		"status": "committed", "outcome": "applied", "retry_count": 1.0, "committed_at": "2025-12-18 10:02:12.000000-06:00",
+	}, s)
+}
+
+// ADR 0003: what is in SQL is said in the document even when the invocation's time is over.
+func TestRecordingOutlivesTheInvocation(t *testing.T) {
+	w := newWorld(t, 1)
+	doc := result(1, 1, "ACME", "")
+	batch := w.put(doc)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.faulty.afterApply = func(int) error { cancel(); return nil }
+	_, err := w.commit.Run(ctx, writer.Batch{Documents: batch, Received: w.clock})
+	require.NoError(t, err)
+	require.Equal(t, "committed", w.state(idOf(t, doc))["status"])
 }

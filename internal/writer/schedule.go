@@ -1,9 +1,6 @@
 package writer
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // The retry schedule of the requirements: 2, 4, 8, 16, 32 minutes, never more than an hour.
 const (
@@ -34,5 +31,5 @@ func withJitter(d time.Duration, draw float64) time.Duration {
 
 // dueAt is the epoch second at which a wait that begins now is over, rounded up so that a retry is never early.
 func dueAt(now time.Time, wait time.Duration) int64 {
-	return int64(math.Ceil(float64(now.Add(wait).UnixMilli()) / 1000))
+	return now.Add(wait + time.Second - 1).Unix()
 }

@@ -174,13 +174,17 @@ func (p *pass) keepVersion(ctx context.Context, d invoice.Document) (kept invoic
 			p.count("skipped", "")
 			return d, false, nil
 		}
-		if hopeless := d.Problem != nil; hopeless || !d.NeedsVersion {
+		if !needsVersion(d) {
 			return d, true, nil
 		}
 	}
 	p.leave(d.ID, fault.New(fault.Contention, "writer: version", "412", "the document changed %d times while its version was recorded", maxRaces))
 	return d, false, nil
 }
+
+// needsVersion reports whether a version must be recorded before the document is written. One that cannot be written
+// needs none.
+func needsVersion(d invoice.Document) bool { return d.NeedsVersion && d.Problem == nil }
 
 // cannotKeepVersion is cannotRecord before anything was written: without a version nothing may be.
 func (p *pass) cannotKeepVersion(d invoice.Document, err error) error {

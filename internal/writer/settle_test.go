@@ -59,6 +59,18 @@ func TestAfterA412AVerdictOnTheSameContentIsRecordedOverFailed(t *testing.T) {
 	require.NotContains(t, s, "error")
 }
 
+func TestAfterA412NothingIsRecordedTwice(t *testing.T) {
+	w := newWorld(t, 1)
+	doc := result(1, 1, "ACME", "")
+	batch := w.put(doc)
+	w.faulty.onRecord = once(func() {
+		w.put(result(1, 1, "ACME", `{"status":"committed","outcome":"applied","retry_count":0,"committed_at":"then"}`))
+	})
+	require.Equal(t, map[string]int{"skipped": 1}, w.run(batch...).Outcomes)
+	require.Equal(t, "then", w.state(idOf(t, doc))["committed_at"], "every needless patch would come back on the feed")
+	require.Equal(t, 1, w.faulty.records)
+}
+
 func TestAfterA412AFailureChangesOnlyAStatusThatIsOurs(t *testing.T) {
 	for _, state := range []string{
 		`{"status":"committed","retry_count":0}`,
@@ -86,6 +98,31 @@ func TestAfterA412ASupersededVerdictDoesNotOverwriteFailed(t *testing.T) {
 	w.faulty.onRecord = once(func() { w.put(result(1, 1, "OLD", `{"status":"failed","retry_count":5}`)) })
 	require.Equal(t, 1, w.run(batch...).Outcomes["skipped"])
 	require.Equal(t, "failed", w.state(idOf(t, doc))["status"])
+}
+
+func TestAfterA412ASupersededVerdictEndsARetry(t *testing.T) {
+	w := newWorld(t, 1)
+	w.run(w.put(result(9, 1, "NEWER", ""))...)
+	doc := result(1, 1, "OLD", "")
+	batch := w.put(doc)
+	w.faulty.records = 0
+	w.faulty.onRecord = once(func() {
+		w.put(result(1, 1, "OLD", `{"status":"retry_scheduled","retry_count":1,"retry_after":99999999999}`))
+	})
+	require.Equal(t, 1, w.run(batch...).Outcomes["superseded"])
+	require.Equal(t, "committed", w.state(idOf(t, doc))["status"])
+}
+
+func TestAfterA412ContentThatCannotBeWrittenIsJudgedAsItIsNow(t *testing.T) {
+	w := newWorld(t, 1)
+	doc := result(1, 1, "GOOD", "")
+	batch := w.put(doc)
+	w.faulty.onRecord = once(func() {
+		w.put(strings.Replace(result(1, 1, "BAD", ""), `"part_number":"425"`, `"part_number":"425","unspsc_confidence":1.2`, 1))
+	})
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(batch...).Outcomes)
+	require.Equal(t, "GOOD", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "nothing of the bad content was written")
+	require.Contains(t, w.state(idOf(t, doc))["last_error"], "unspsc_confidence")
 }
 
 func TestAfterA412ADocumentOfAnotherEnvironmentIsLeftAlone(t *testing.T) {
