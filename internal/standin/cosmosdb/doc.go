@@ -1,0 +1,55 @@
+// Package cosmosdb is a Cosmos DB account (SQL API, gateway mode) in one process, for running the writer
+// locally and for its tests. azcosmos v1.5.0 works against it unmodified over plain HTTP on loopback. It is
+// strict: where the real service refuses, it refuses, because code that passes against a lenient stand-in
+// proves nothing.
+//
+// # What it serves
+//
+//   - Account, databases, containers (partition key paths and kind, defaultTtl), pkranges, throughput to read.
+//     Signatures with the account key are checked, dates within 15 minutes.
+//   - Documents: create, upsert, replace, read, delete, patch, transactional batch; quoted _etag that is new
+//     with every write, _ts in whole seconds, _rid, _self; If-Match, If-None-Match on reads, Prefer:
+//     return=minimal; ids, partition key header against content, 2 MB, ttl; 400/401/403/404/409/410/412/413
+//     with x-ms-substatus where the service sends one.
+//   - Patch: add, set, replace, remove, incr and a condition, one to ten operations, all or none; a missing
+//     parent is 400.
+//   - Queries: the language of package cosmossql. What the gateway cannot serve across partitions is refused
+//     with 400 and substatus 1004, on a container of one range too. Pages end at the limit, at 4 MB and at the
+//     end of a range, so empty pages with a continuation are normal; continuations are checked.
+//   - ReadManyItems, feed ranges, change feed in latest version mode: per range in LSN order, continuation by
+//     etag, 304 when nothing is new.
+//   - A journal on disk: every acknowledged write survives the death of the process (not of the machine:
+//     nothing is synced). Etags, LSNs and so the feed's continuations stay valid.
+//   - Faults and counters, from Go and over HTTP (see Rule and control.go).
+//
+// # What it refuses in words though the service has it
+//
+// The patch operation move, unique keys, queries over databases, containers and offers, query plans,
+// batches that are not atomic, the change feed mode with all versions, changing throughput, and what
+// package cosmossql lists. There are no stored procedures, triggers, users, permissions, conflicts,
+// attachments.
+//
+// # Where it is stricter than the service
+//
+// An id with / \ ? # is refused when it is written. The vendor's reference forbids the four, but the service
+// has been seen to store them and then fail on point operations (azure-cosmos-dotnet-v3 issues 2573, 2606). A query parameter without a value in the list is
+// 400 (a recorded account takes it as undefined). A page without a wish is 100 rows (a recorded account
+// gave 1,000). Queries over several ranges never fill a page across ranges. A replace that changes the id
+// is refused.
+//
+// # Where it is looser, or different
+//
+// Numbers come back exactly as they were written, digit by digit, as 64-bit integers do in the service;
+// the service turns longer numbers and fractions into doubles (1.0 comes back as 1, 0.1000000000000000055
+// as 0.1). Nothing is throttled unless a fault rule says so; request charges are rough likenesses. There is
+// one region, no replication lag, and session tokens are not read. A division by zero in a query is
+// undefined instead of 400. Ranges never split.
+//
+// # Sources
+//
+// The vendor's REST reference (learn.microsoft.com/rest/api/cosmos-db: access control, common headers,
+// documents, querying, HTTP status codes) and its pages on service quotas, partial document update, change
+// feed modes, time to live and transactional batch; what azcosmos v1.5.0 sends and expects; what a real
+// account answered in the recordings of the public repository xo/dbimp (COSMOS.md, testdata/cosmos); the
+// project's azure-facts section 5 and local-stack "Cosmos", whose [K] notes are implemented here.
+package cosmosdb

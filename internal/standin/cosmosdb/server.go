@@ -1,0 +1,208 @@
+package cosmosdb
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// DefaultKey is the account key when Options name none. It guards nothing: the server listens on loopback.
+const DefaultKey = "bG9jYWwgc3RhbmQtaW4ga2V5LCBub3QgYSBzZWNyZXQ="
+
+// DefaultPageLimit is the page size of queries that name none, or -1.
+const DefaultPageLimit = 100
+
+// DefaultRanges is the number of physical partitions of a new container.
+const DefaultRanges = 2
+
+// maxPageBytes ends a page of a query or of the feed (service quotas: 4 MB).
+const maxPageBytes = 4 << 20
+
+// Options configure a Server. The zero value is a server in memory with the defaults above.
+type Options struct {
+	// JournalPath is the file that makes the server come back after a kill; empty keeps all in memory.
+	JournalPath string
+	// Key is the account key in base64; empty means DefaultKey.
+	Key string
+	// AcceptBearer lets requests with a Microsoft Entra token pass, whatever the token. Off, they get 401.
+	AcceptBearer bool
+	// Now is the clock of _ts, ttl and GetCurrentTimestamp; nil is the wall clock. The date of a request's
+	// signature is always held against the wall clock, because clients take it from there.
+	Now func() time.Time
+	// PageLimit is the page size of queries that name none; 0 means DefaultPageLimit.
+	PageLimit int
+	// EmptyPages makes every n-th page of a query empty but continued, the first one included: 2 is every
+	// second page. 0 and 1 leave only the empty pages that arise by themselves (a range without a match).
+	EmptyPages int
+	// Ranges is the number of physical partitions of containers made from now on; 0 means DefaultRanges.
+	Ranges int
+}
+
+// Server is a Cosmos DB account, an http.Handler. Its methods may be called from any goroutine.
+type Server struct {
+	opts    Options
+	key     []byte
+	journal *journal
+
+	mu        sync.RWMutex // guards databases and their containers maps
+	databases map[string]*database
+
+	faults *faults
+	stats  *stats
+}
+
+// New makes a server, with what the journal of an earlier one holds. Errors: a key that is not base64, a
+// journal that cannot be read or written, or that is damaged before its last record.
+func New(opts Options) (*Server, error) {
+	if opts.Key == "" {
+		opts.Key = DefaultKey
+	}
+	key, err := base64.StdEncoding.DecodeString(opts.Key)
+	if err != nil {
+		return nil, fmt.Errorf("cosmosdb: the key is not base64: %w", err)
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.PageLimit <= 0 {
+		opts.PageLimit = DefaultPageLimit
+	}
+	if opts.Ranges <= 0 {
+		opts.Ranges = DefaultRanges
+	}
+	s := &Server{opts: opts, key: key, databases: map[string]*database{}, faults: newFaults(), stats: newStats()}
+	if opts.JournalPath != "" {
+		s.journal = &journal{}
+		if err := s.openJournal(opts.JournalPath); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Close lets held requests go unanswered and closes the journal; with a journal, writes after it fail with
+// 503.
+func (s *Server) Close() error {
+	s.faults.close()
+	return s.journal.close()
+}
+
+// Abandon cuts the requests that faults hold or delay, and holds none from now on; the rest of the server
+// keeps working. Tests that simulate the death of the process call it before they drop the connections.
+func (s *Server) Abandon() { s.faults.close() }
+
+// Key is the account key in base64.
+func (s *Server) Key() string { return s.opts.Key }
+
+// Documents is the number of documents in a container, for tests; 0 when there is no such container.
+func (s *Server) Documents(database, container string) int {
+	c, err := s.container(database, container)
+	if err != nil {
+		return 0
+	}
+	return c.liveDocuments()
+}
+
+// container looks a container up by its names.
+func (s *Server) container(dbID, id string) (*container, *apiError) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	db := s.databases[dbID]
+	if db == nil || db.containers[id] == nil {
+		return nil, notFound()
+	}
+	return db.containers[id], nil
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isControl(r.URL.Path) {
+		s.serveControl(w, r)
+		return
+	}
+	req, err := newRequest(r)
+	if err == nil {
+		err = s.authorize(req)
+	}
+	if err != nil {
+		s.send(w, req, nil, err)
+		return
+	}
+	f := s.faults.match(req)
+	if !f.before(r.Context()) {
+		s.cut(w, req)
+		return
+	}
+	if f.status != nil {
+		s.sendFault(w, req, f)
+		return
+	}
+	resp, err := s.serve(req)
+	if !f.after(r.Context()) {
+		s.cut(w, req)
+		return
+	}
+	s.send(w, req, resp, err)
+}
+
+// cut closes the connection without an answer: the client sees EOF.
+func (s *Server) cut(w http.ResponseWriter, req *request) {
+	s.stats.count(req.op, req.containerID, 0)
+	hijacker, ok := w.(http.Hijacker)
+	if !ok {
+		panic(http.ErrAbortHandler) // net/http closes the connection, also over HTTP/2
+	}
+	conn, _, err := hijacker.Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	_ = conn.Close() // nobody is left to tell
+}
+
+// serve does what the request asks.
+func (s *Server) serve(req *request) (*response, *apiError) {
+	switch req.op {
+	case OpAccount:
+		return s.account(req), nil
+	case OpDatabase:
+		return s.serveDatabase(req)
+	case OpContainer:
+		return s.serveContainer(req)
+	case OpOffer:
+		return s.serveOffer(req)
+	default:
+	}
+	c, err := s.container(req.databaseID, req.containerID)
+	if err != nil {
+		return nil, err
+	}
+	switch req.op {
+	case OpRanges:
+		return c.pkRanges(req), nil
+	case OpQuery, OpReadMany, OpList:
+		return s.query(c, req)
+	case OpFeed:
+		return s.changeFeed(c, req)
+	case OpBatch:
+		return c.batch(req)
+	case OpRead:
+		return c.readDocument(req)
+	default:
+		return c.writeDocument(req)
+	}
+}
+
+// commitError turns a failure of the journal into the answer: nothing was written.
+func commitError(err error) *apiError {
+	if err == nil {
+		return nil
+	}
+	message := "The write could not be recorded: " + err.Error()
+	if errors.Is(err, errJournalClosed) {
+		message = "The service is shutting down."
+	}
+	return &apiError{status: http.StatusServiceUnavailable, message: message}
+}
