@@ -1,0 +1,251 @@
+package funchost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// cosmosFn is CommitResults with some more binding properties and something behind the bindings.
+func cosmosFn(properties, rest string) string { return fmt.Sprintf(cosmosFunction, properties, rest) }
+
+const (
+	fromBeginning = `,"startFromBeginning":true`
+	retryForever  = `,"retry":{"strategy":"fixedDelay","maxRetryCount":-1,"delayInterval":"00:00:10"}`
+	retryTwice    = `,"retry":{"strategy":"fixedDelay","maxRetryCount":2,"delayInterval":"00:00:10"}`
+)
+
+func TestCosmosTriggerDeliversABatchAndCheckpoints(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `{"id":"a","at":"2025-12-17T10:30:01.1000000Z","n":9007199254740993}`, `{"id":"b"}`)
+	b := start(t, newRoot(t).function("CommitResults", cosmosFn(fromBeginning, "")), store.uses())
+	e := b.await(Checkpoint)
+	require.Equal(t, 2, e.Items)
+	c := b.control.seen()[0]
+	require.Equal(t, "CommitResults", c.Function)
+	require.Equal(t, `[{"id":"a","at":"2025-12-17T10:30:01.1Z","n":9007199254740993},{"id":"b"}]`, c.documents(t))
+	require.Equal(t, "2", *store.lease(t, 0).ContinuationToken)
+}
+
+func TestCosmosTriggerMovesOffsetsToTheHostsZone(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `{"at":"2025-12-17T10:30:01+02:00"}`)
+	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), store.uses(),
+		with(func(o *Options) { o.Zone = time.FixedZone("", -6*3600) }))
+	require.Equal(t, `[{"at":"2025-12-17T02:30:01-06:00"}]`, b.control.wait(t, 1)[0].documents(t))
+}
+
+func TestCosmosTriggerCutsBatchesAtMaxItemsPerInvocation(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `1`, `2`, `3`, `4`, `5`)
+	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning+`,"maxItemsPerInvocation":2`, "")), store.uses())
+	b.awaitN(Checkpoint, 3)
+	var got []string
+	for _, c := range b.control.seen() {
+		got = append(got, c.documents(t))
+	}
+	require.Equal(t, []string{"[1,2]", "[3,4]", "[5]"}, got)
+}
+
+func TestCosmosTriggerPollsAfterFeedPollDelay(t *testing.T) {
+	for property, want := range map[string]time.Duration{"": 5 * time.Second, `,"feedPollDelay":1000`: time.Second} {
+		store := newFakeCosmos(1)
+		b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning+property, "")), store.uses())
+		require.Equal(t, []time.Duration{want}, b.clock.wait(t, waitFeedPoll, 1))
+		store.put(0, time.Time{}, `1`)
+		b.clock.advance(want - 1)
+		require.Empty(t, b.control.seen())
+		b.clock.advance(1)
+		b.await(Checkpoint)
+	}
+}
+
+func TestCosmosTriggerReadsItsRangesConcurrently(t *testing.T) {
+	store := newFakeCosmos(2)
+	store.put(0, time.Time{}, `"slow"`)
+	store.put(1, time.Time{}, `"quick"`)
+	c := newControl(t)
+	c.say(func(ctx context.Context, n int, seen call) answer {
+		if seen.documents(t) == `["slow"]` {
+			return hold(ctx, n, seen)
+		}
+		return ok
+	})
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses(),
+		with(func(o *Options) { o.Tune.StopTimeout = time.Millisecond }))
+	b.run()
+	require.Equal(t, "01-02", b.await(Checkpoint).Range)
+	c.wait(t, 2)
+	require.Nil(t, store.lease(t, 0).ContinuationToken)
+}
+
+func TestNoCheckpointBefore2xx(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `1`)
+	c := newControl(t)
+	release := make(chan struct{})
+	c.say(func(context.Context, int, call) answer { <-release; return ok })
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses())
+	b.run()
+	c.wait(t, 1)
+	require.Nil(t, store.lease(t, 0).ContinuationToken)
+	require.Zero(t, b.count(Checkpoint))
+	close(release)
+	b.await(Checkpoint)
+	require.Equal(t, "1", *store.lease(t, 0).ContinuationToken)
+}
+
+func TestWithoutRetryAFailedBatchIsCheckpointedAndLost(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `1`)
+	c := newControl(t)
+	c.inOrder(failure(500), ok)
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses())
+	b.run()
+	b.await(Checkpoint)
+	require.Equal(t, 1, b.count(InvocationFailed))
+	require.Equal(t, "1", *store.lease(t, 0).ContinuationToken)
+	store.put(0, time.Time{}, `2`)
+	b.clock.wait(t, waitFeedPoll, 1)
+	b.clock.advance(5 * time.Second)
+	require.Equal(t, "[2]", c.wait(t, 2)[1].documents(t), "the first batch does not come again")
+}
+
+func TestRetryKeepsTheBatchInMemoryAndCheckpointsWhenExhausted(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `1`)
+	c := newControl(t)
+	c.inOrder(failure(500), failure(500), failure(500), ok)
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryTwice)), c, newFakeClock(), store.uses())
+	b.run()
+	for i := range 2 {
+		require.Equal(t, []time.Duration{10 * time.Second}, b.clock.wait(t, waitRetry, 1))
+		require.Nil(t, store.lease(t, 0).ContinuationToken, "not checkpointed while it is retried")
+		store.put(0, time.Time{}, `"later"`) // must not come into the batch
+		b.clock.advance(10 * time.Second)
+		c.wait(t, i+2)
+	}
+	b.await(RetriesExhausted)
+	require.Equal(t, 1, b.await(Checkpoint).Items)
+	calls := c.wait(t, 4)
+	for i, attempt := range calls[:3] {
+		require.Equal(t, "[1]", attempt.documents(t))
+		require.Equal(t, float64(i), attempt.metadata(t)["RetryContext"].(map[string]any)["RetryCount"])
+	}
+	require.Equal(t, `["later","later"]`, calls[3].documents(t))
+	require.Equal(t, 0.0, calls[3].metadata(t)["RetryContext"].(map[string]any)["RetryCount"], "a new batch counts from 0")
+}
+
+func TestRetryWithoutEndBlocksItsRangeOnly(t *testing.T) {
+	store := newFakeCosmos(2)
+	store.put(0, time.Time{}, `"poison"`)
+	c := newControl(t)
+	c.say(func(_ context.Context, _ int, seen call) answer {
+		if seen.documents(t) == `["poison"]` {
+			return failure(500)
+		}
+		return ok
+	})
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryForever)), c, newFakeClock(), store.uses())
+	b.run()
+	for i := range 30 {
+		b.clock.wait(t, waitRetry, 1)
+		b.clock.advance(10 * time.Second)
+		require.Equal(t, i+1, b.awaitN(Retry, i+1).RetryCount)
+	}
+	store.put(1, time.Time{}, `"good"`)
+	b.clock.wait(t, waitFeedPoll, 1)
+	b.clock.advance(10 * time.Second)
+	require.Equal(t, "01-02", b.await(Checkpoint).Range)
+	require.Nil(t, store.lease(t, 0).ContinuationToken)
+	require.Zero(t, b.count(RetriesExhausted))
+}
+
+func TestHandlerDeathInTheMiddleOfABatchIsAFailedInvocation(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `1`)
+	c := newControl(t)
+	c.inOrder(answer{exit: 1}, ok)
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryForever)), c, newFakeClock(), store.uses())
+	b.run()
+	require.Equal(t, ReasonConnection, invocationError(t, b.await(InvocationFailed)).Reason)
+	b.awaitN(HandlerReady, 2)
+	b.clock.wait(t, waitRetry, 1)
+	b.clock.advance(10 * time.Second)
+	b.await(Checkpoint)
+	calls := c.seen()
+	require.Equal(t, calls[0].documents(t), calls[1].documents(t))
+	require.NotEqual(t, calls[0].Pid, calls[1].Pid)
+}
+
+func TestStoppedHostDoesNotCheckpointAndGivesItsLeaseBack(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `1`)
+	c := newControl(t)
+	c.inOrder(failure(500))
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryForever)), c, newFakeClock(), store.uses())
+	b.run()
+	b.clock.wait(t, waitRetry, 1)
+	require.NotEmpty(t, store.lease(t, 0).Owner)
+	require.NoError(t, b.Stop())
+	require.Nil(t, store.lease(t, 0).ContinuationToken)
+	require.Empty(t, store.lease(t, 0).Owner)
+	b.await(LeaseReleased)
+
+	next := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryForever)), store.uses())
+	next.await(Checkpoint)
+	require.Equal(t, "[1]", next.control.seen()[0].documents(t), "delivered again")
+}
+
+func TestFeedErrorGivesTheLeaseBackUntilTheNextAcquireInterval(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.fail = errors.New("the service is away")
+	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), store.uses())
+	require.ErrorContains(t, b.await(FeedError).Err, "the service is away")
+	b.await(LeaseReleased)
+	store.put(0, time.Time{}, `1`)
+	require.Equal(t, []time.Duration{13 * time.Second}, b.clock.wait(t, waitLeaseAcquire, 1))
+	b.clock.advance(13 * time.Second)
+	b.awaitN(LeaseAcquired, 2)
+	b.await(Checkpoint)
+}
+
+func TestListenerThatCannotStartIsTriedAgain(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `1`)
+	tries := 0
+	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), func(h *Host, _ *Options) {
+		if h != nil {
+			h.openCosmos = func(context.Context, *cosmosTrigger) (changeSource, leaseStore, func(), error) {
+				if tries++; tries < 3 {
+					return nil, nil, nil, errors.New("the lease container does not exist")
+				}
+				return store, store, func() {}, nil
+			}
+		}
+	})
+	require.Equal(t, []time.Duration{2 * time.Second}, b.clock.wait(t, waitListener, 1))
+	require.ErrorContains(t, b.await(ListenerFailed).Err, "does not exist")
+	b.clock.advance(2 * time.Second)
+	b.awaitN(ListenerFailed, 2)
+	b.clock.wait(t, waitListener, 1)
+	b.clock.advance(time.Minute)
+	b.await(Checkpoint)
+}
+
+func TestManualInvocationOfACosmosFunction(t *testing.T) {
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")), newFakeCosmos(1).uses(), with(masterKey))
+	code, _, _ := b.request("POST", "/admin/functions/F", reader2(`{"input":"[{\"at\": \"2025-12-17T10:30:01.100Z\"}]"}`), "x-functions-key", "m")
+	require.Equal(t, 202, code)
+	require.Equal(t, `[{"at":"2025-12-17T10:30:01.1Z"}]`, b.control.wait(t, 1)[0].documents(t))
+	code, _, _ = b.request("POST", "/admin/functions/F", reader2(`{"input":"no list"}`), "x-functions-key", "m")
+	require.Equal(t, 400, code)
+	code, _, _ = b.request("POST", "/admin/functions/Other", reader2(`{"input":""}`), "x-functions-key", "m")
+	require.Equal(t, 404, code)
+	code, _, _ = b.request("POST", "/admin/functions/F", reader2(`{"input":"[]"}`))
+	require.Equal(t, 401, code)
+}

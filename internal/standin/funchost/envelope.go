@@ -1,0 +1,101 @@
+package funchost
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// payload is what a trigger hands to an invocation. It is built once: every retry gets the same bytes.
+type payload struct {
+	// data is the trigger's value under Data, JSON as it stands on the wire.
+	data []byte
+	// metadata are members beside sys and RetryContext, in order.
+	metadata []member
+	// items is the number of documents, for events.
+	items int
+}
+
+// member is a name with JSON as its value.
+type member struct {
+	name  string
+	value []byte
+}
+
+// cosmosData is the wire form of a batch: a JSON string that holds a JSON string literal that holds the array
+// (azure-facts 1.1 and 1.2; CosmosDBTriggerValueBinder.cs, ScriptInvocationContextExtensions.cs).
+func cosmosData(items []json.RawMessage, zone *time.Location) ([]byte, error) {
+	text := []byte{'['}
+	for i, item := range items {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		var err error
+		if text, err = newtonsoft(text, item, zone); err != nil {
+			return nil, fmt.Errorf("change feed item %d: %w", i, err)
+		}
+	}
+	return stringValue(string(append(text, ']'))), nil
+}
+
+// stringValue is how a .NET string goes over the wire: its JSON literal, as a JSON string.
+func stringValue(s string) []byte {
+	literal := appendQuoted(make([]byte, 0, len(s)+len(s)/4+2), s)
+	return appendQuoted(make([]byte, 0, len(literal)+len(literal)/4+2), string(literal))
+}
+
+// retryContext is Metadata.RetryContext, there from the first attempt when the function has a retry policy
+// (azure-facts 1.1; SetRetryContext copies three of the five members).
+type retryContext struct {
+	count, max int
+	err        error // of the attempt before; nil at first
+}
+
+func (r retryContext) appendJSON(dst []byte, functionName string) []byte {
+	dst = fmt.Appendf(dst, `{"RetryCount":%d,"MaxRetryCount":%d,"Exception":`, r.count, r.max)
+	if r.err == nil {
+		dst = append(dst, "null"...)
+	} else {
+		// An exception that Newtonsoft serializes is an object with these members (ISerializable).
+		dst = append(dst, `{"ClassName":"Microsoft.Azure.WebJobs.Host.FunctionInvocationException","Message":`...)
+		dst = appendQuoted(dst, "Exception while executing function: Functions."+functionName)
+		dst = append(dst, `,"Data":null,"InnerException":{"ClassName":"System.Exception","Message":`...)
+		dst = appendQuoted(dst, r.err.Error())
+		dst = append(dst, `,"Data":null,"InnerException":null,"HelpURL":null,"StackTraceString":null,"HResult":-2146233088,"Source":null}`...)
+		dst = append(dst, `,"HelpURL":null,"StackTraceString":null,"HResult":-2146233088,"Source":"Microsoft.Azure.WebJobs.Host"}`...)
+	}
+	return append(dst, `,"Instance":null,"State":{}}`...)
+}
+
+// envelope builds the body of an invocation. Source: HttpScriptInvocationContext.cs, SystemBindingData.cs.
+func envelope(f *function, p payload, retry *retryContext, now time.Time) []byte {
+	body := make([]byte, 0, len(p.data)+512)
+	body = append(body, `{"Data":{`...)
+	body = append(appendQuoted(body, f.trigger), ':')
+	body = append(body, p.data...)
+	body = append(body, `},"Metadata":{`...)
+	for _, m := range p.metadata {
+		body = append(appendQuoted(body, m.name), ':')
+		body = append(append(body, m.value...), ',')
+	}
+	body = append(body, `"sys":{"MethodName":`...)
+	body = appendQuoted(body, f.name)
+	body = append(body, `,"UtcNow":"`...)
+	body = now.UTC().AppendFormat(body, "2006-01-02T15:04:05.9999999Z")
+	body = append(body, `","RandGuid":"`...)
+	body = append(append(body, newGUID()...), `"}`...)
+	if retry != nil {
+		body = append(body, `,"RetryContext":`...)
+		body = retry.appendJSON(body, f.name)
+	}
+	return append(body, `}}`...)
+}
+
+// newGUID returns a random version 4 GUID.
+func newGUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,267 @@
+package funchost
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// web is an HTTP function with further properties of its trigger.
+func web(properties string) string {
+	return `{"bindings":[{"type":"httpTrigger","name":"req"` + properties + `},{"type":"http","name":"res","direction":"out"}]}`
+}
+
+const anyone = `,"authLevel":"anonymous"`
+
+func requestOf(t *testing.T, c call) map[string]any {
+	t.Helper()
+	var body struct{ Data map[string]map[string]any }
+	require.NoError(t, json.Unmarshal(c.Body, &body))
+	return body.Data["req"]
+}
+
+func TestHTTPRequestInNormalMode(t *testing.T) {
+	b := start(t, newRoot(t).function("Ops", web(anyone+`,"route":"ops/{kind:int}/{*path}"`)))
+	b.request("POST", "/api/OPS/12/a/b?x=1&y=2&y=3", reader2(`{"a":1}`), "Content-Type", "application/json", "X-Two", "v")
+	c := b.control.seen()[0]
+	require.Equal(t, "Ops", c.Function)
+	require.Equal(t, "POST", c.Method)
+	got := requestOf(t, c)
+	require.Equal(t, "http://"+b.Address()+"/api/OPS/12/a/b?x=1&y=2&y=3", got["Url"])
+	require.Equal(t, "POST", got["Method"])
+	require.Equal(t, map[string]any{"x": "1", "y": "2,3"}, got["Query"])
+	require.Equal(t, map[string]any{"kind": "12", "path": "a/b"}, got["Params"])
+	require.Equal(t, `{"a":1}`, got["Body"])
+	headers := got["Headers"].(map[string]any)
+	require.Equal(t, []any{"v"}, headers["X-Two"])
+	require.Equal(t, []any{b.Address()}, headers["Host"])
+	require.Equal(t, []any{"7"}, headers["Content-Length"])
+	require.NotEmpty(t, got["Identities"])
+	require.Equal(t, `"a/b"`, c.metadata(t)["path"], "strings in metadata are literals in strings")
+}
+
+func TestHTTPBodyRules(t *testing.T) {
+	b := start(t, newRoot(t).function("F", web(anyone)))
+	for i, c := range []struct {
+		body        io.Reader
+		contentType string
+		want        any
+	}{
+		{reader2("text"), "text/plain", "text"},
+		{reader2("\x00\xff"), "application/octet-stream", "AP8="},
+		{reader2("--x--"), "multipart/form-data; boundary=x", "LS14LS0="},
+		{nil, "text/plain", nil},
+		{reader2(""), "text/plain", nil},
+		{struct{ io.Reader }{reader2("chunked: its length is unknown")}, "text/plain", nil},
+	} {
+		b.request("POST", "/api/F", c.body, "Content-Type", c.contentType)
+		got := requestOf(t, b.control.seen()[i])
+		body, there := got["Body"]
+		require.Equal(t, c.want != nil, there, "%d: absent, not null", i)
+		require.Equal(t, c.want, body)
+	}
+}
+
+func TestHTTPReplies(t *testing.T) {
+	b := start(t, newRoot(t).function("F", web(anyone)))
+	for name, c := range map[string]struct {
+		reply       string
+		code        int
+		body        string
+		contentType string
+	}{
+		"text":               {`{"Outputs":{"res":{"statusCode":201,"body":"hello","headers":{"X-A":"b"}}}}`, 201, "hello", "text/plain; charset=utf-8"},
+		"status as text":     {`{"Outputs":{"res":{"statusCode":"404","body":"x"}}}`, 404, "x", "text/plain; charset=utf-8"},
+		"the other name":     {`{"Outputs":{"res":{"status":418,"body":"x"}}}`, 418, "x", "text/plain; charset=utf-8"},
+		"an object":          {`{"Outputs":{"res":{"body":{"a": 9007199254740993}}}}`, 200, `{"a":9007199254740993}`, "application/json; charset=utf-8"},
+		"own content type":   {`{"Outputs":{"res":{"body":"<p>","headers":{"content-type":"text/html"}}}}`, 200, "<p>", "text/html"},
+		"an object in text":  {`{"Outputs":{"res":"{\"statusCode\":202,\"body\":\"x\"}"}}`, 202, "x", "text/plain; charset=utf-8"},
+		"names in lower":     {`{"outputs":{"res":{"StatusCode":203,"BODY":"x"}}}`, 203, "x", "text/plain; charset=utf-8"},
+		"no outputs":         {`{}`, 200, "", ""},
+		"base64 stays text":  {`{"Outputs":{"res":{"body":"test1234"}}}`, 200, "test1234", "text/plain; charset=utf-8"},
+		"no response object": {`{"Outputs":{"res":"just text"}}`, 500, "", ""},
+		"a number":           {`{"Outputs":{"res":3}}`, 500, "", ""},
+		"null":               {`{"Outputs":{"res":null}}`, 500, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b.control.inOrder(answer{contentType: "application/json", body: c.reply})
+			code, body, header := b.request("GET", "/api/F", nil)
+			require.Equal(t, c.code, code)
+			require.Equal(t, c.body, body)
+			require.Equal(t, c.contentType, header.Get("Content-Type"))
+			if name == "text" {
+				require.Equal(t, "b", header.Get("X-A"))
+			}
+		})
+	}
+}
+
+func TestHTTPFailedInvocationIs500WithoutABody(t *testing.T) {
+	b := start(t, newRoot(t).function("F", web(anyone)))
+	for _, a := range []answer{failure(400), {body: "{}"}} {
+		b.control.inOrder(a)
+		code, body, _ := b.request("GET", "/api/F", nil)
+		require.Equal(t, 500, code, "the handler's own status is not the caller's in normal mode")
+		require.Empty(t, body)
+	}
+}
+
+func TestHTTPReturnBindingDecodesBase64(t *testing.T) {
+	text := strings.Replace(web(anyone), `"name":"res"`, `"name":"$return"`, 1)
+	b := start(t, newRoot(t).function("F", text))
+	for reply, want := range map[string]string{
+		`{"ReturnValue":"test1234"}`:                            "\xb5\xeb-\xd7m\xf8",
+		`{"ReturnValue":"plain text"}`:                          "plain text",
+		`{"ReturnValue":{"body":"from body","statusCode":200}}`: "from body",
+		`{"ReturnValue":{"a":1}}`:                               `{"a":1}`,
+	} {
+		b.control.inOrder(answer{contentType: "application/json", body: reply})
+		_, body, _ := b.request("GET", "/api/F", nil)
+		require.Equal(t, want, body)
+	}
+}
+
+func TestHTTPRoutes(t *testing.T) {
+	b := start(t, newRoot(t).
+		function("ByName", web(anyone)).
+		function("Literal", web(anyone+`,"route":"ops/status"`)).
+		function("Param", web(anyone+`,"route":"ops/{name}"`)).
+		function("Number", web(anyone+`,"route":"ops/{id:int}"`)).
+		function("Optional", web(anyone+`,"route":"opt/{name?}"`)).
+		function("Rest", web(anyone+`,"route":"ops/{*path}"`)).
+		function("OnlyPost", web(anyone+`,"route":"posts","methods":["post"]`)))
+	for _, c := range []struct {
+		method, path string
+		function     string // "" = 404
+	}{
+		{"GET", "/api/ByName", "ByName"},
+		{"GET", "/api/byname", "ByName"},
+		{"DELETE", "/api/ByName", "ByName"},
+		{"GET", "/ByName", ""},
+		{"GET", "/api/ByName/x", ""},
+		{"GET", "/api/Other", ""},
+		{"GET", "/api/ops/status", "Literal"},
+		{"GET", "/api/ops/x", "Param"},
+		{"GET", "/api/ops/7", "Number"},
+		{"GET", "/api/ops/x/y", "Rest"},
+		{"GET", "/api/ops", "Rest"},
+		{"GET", "/api/opt", "Optional"},
+		{"GET", "/api/opt/x", "Optional"},
+		{"POST", "/api/posts", "OnlyPost"},
+		{"GET", "/api/posts", ""},
+	} {
+		before := len(b.control.seen())
+		code, _, _ := b.request(c.method, c.path, nil)
+		calls := b.control.seen()[before:]
+		if c.function == "" {
+			require.Equal(t, 404, code, "%s %s", c.method, c.path)
+			require.Empty(t, calls)
+			continue
+		}
+		require.Equal(t, 200, code, "%s %s", c.method, c.path)
+		require.Equal(t, c.function, calls[0].Function, "%s %s", c.method, c.path)
+	}
+}
+
+func TestHTTPKeys(t *testing.T) {
+	b := start(t, newRoot(t).function("Open", web(anyone)).function("Fn", web("")).function("Fn2", web(`,"authLevel":"function"`)).
+		function("Adm", web(`,"authLevel":"admin"`)),
+		with(func(o *Options) { o.Keys = Keys{Master: "m", Host: "h", Functions: map[string]string{"Fn": "f"}} }))
+	for _, c := range []struct {
+		name, key string
+		want      int
+	}{
+		{"Open", "", 200},
+		{"Open", "wrong", 200},
+		{"Fn", "", 401},
+		{"Fn", "wrong", 401},
+		{"Fn", "f", 200},
+		{"Fn", "h", 200},
+		{"Fn", "m", 200},
+		{"Fn2", "f", 401},
+		{"Fn2", "h", 200},
+		{"Adm", "", 401},
+		{"Adm", "f", 401},
+		{"Adm", "h", 401},
+		{"Adm", "m", 200},
+	} {
+		code, _, _ := b.request("GET", "/api/"+c.name, nil, "x-functions-key", c.key)
+		require.Equal(t, c.want, code, "%s with %q in the header", c.name, c.key)
+		code, _, _ = b.request("GET", "/api/"+c.name+"?code="+c.key, nil)
+		require.Equal(t, c.want, code, "%s with %q in the query", c.name, c.key)
+	}
+	code, _, _ := b.request("GET", "/api/Fn?code=f", nil, "x-functions-key", "wrong")
+	require.Equal(t, 401, code, "the header comes first")
+}
+
+func TestHTTPWithoutKeysNothingMatches(t *testing.T) {
+	b := start(t, newRoot(t).function("Fn", web("")))
+	code, _, _ := b.request("GET", "/api/Fn?code=", nil)
+	require.Equal(t, 401, code)
+	require.Empty(t, b.control.seen())
+}
+
+func TestHostPaths(t *testing.T) {
+	b := start(t, newRoot(t).function("F", web("")), with(masterKey))
+	code, body, _ := b.request("GET", "/", nil)
+	require.Equal(t, 200, code)
+	require.Contains(t, body, "up and running")
+	code, _, _ = b.request("GET", "/admin/host/status", nil)
+	require.Equal(t, 401, code)
+	code, body, _ = b.request("GET", "/admin/host/status", nil, "x-functions-key", "m")
+	require.Equal(t, 200, code)
+	var status map[string]any
+	require.NoError(t, json.Unmarshal([]byte(body), &status))
+	require.Equal(t, "Running", status["state"])
+	code, _, _ = b.request("GET", "/admin/host/ping", nil)
+	require.Equal(t, 200, code)
+	code, _, _ = b.request("POST", "/admin/functions/F", reader2("{"), "x-functions-key", "m")
+	require.Equal(t, 400, code)
+	code, _, _ = b.request("POST", "/admin/functions/F", reader2(`{"input":"hi"}`), "x-functions-key", "m")
+	require.Equal(t, 202, code)
+	require.Equal(t, "hi", requestOf(t, b.control.wait(t, 1)[0])["Body"])
+}
+
+func TestHTTPForwarding(t *testing.T) {
+	for _, property := range []string{"enableForwardingHttpRequest", "enableProxyingHttpRequest"} {
+		t.Run(property, func(t *testing.T) {
+			noOutput := `{"bindings":[{"type":"httpTrigger","name":"req","authLevel":"anonymous"}]}`
+			r := newRoot(t).function("Ops", web(anyone+`,"route":"ops/{*path}"`)).function("NoOut", noOutput).function("T", manual("")).
+				file("host.json", strings.Replace(hostFile, `"customHandler":{`, `"customHandler":{"`+property+`":true,`, 1))
+			b := start(t, r, with(masterKey))
+			b.control.inOrder(answer{status: 307, contentType: "text/html", header: http.Header{"X-Out": {"1", "2"}, "Location": {"/x"}}, body: "<p>"})
+			client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			request, err := http.NewRequestWithContext(t.Context(), "PUT", "http://"+b.Address()+"/api/ops/a%20b?q=1", reader2("body"))
+			require.NoError(t, err)
+			request.Header.Set("X-In", "v")
+			request.Close = true
+			response, err := client.Do(request)
+			require.NoError(t, err)
+			text, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			require.Equal(t, 307, response.StatusCode)
+			require.Equal(t, "<p>", string(text))
+			require.Equal(t, "text/html", response.Header.Get("Content-Type"))
+			require.Equal(t, []string{"1", "2"}, response.Header.Values("X-Out"))
+
+			c := b.control.seen()[0]
+			require.Equal(t, "PUT", c.Method)
+			require.Equal(t, "/api/ops/a%20b?q=1", c.URI)
+			require.Equal(t, "body", string(c.Body))
+			require.Equal(t, "v", c.Header.Get("X-In"))
+			require.Equal(t, b.await(InvocationStarted).InvocationID, c.Header.Get("X-Azure-Functions-InvocationId"))
+			require.Equal(t, 1, b.count(InvocationSuccess), "whatever the status")
+
+			b.control.inOrder(ok)
+			b.request("GET", "/api/NoOut", nil)
+			require.Equal(t, "NoOut", b.control.seen()[1].Function, "only http in and http out is forwarded")
+			b.fire("T")
+			require.Equal(t, "POST", b.control.wait(t, 3)[2].Method, "other triggers keep Data and Metadata")
+		})
+	}
+}

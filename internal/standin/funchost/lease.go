@@ -1,0 +1,174 @@
+package funchost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// lease is a lease document (DocumentServiceLeaseCoreEpk.cs): who reads a feed range, and from where on.
+type lease struct {
+	ID                string    `json:"id"`
+	LeaseToken        string    `json:"LeaseToken"`
+	FeedRange         feedRange `json:"FeedRange"`
+	Owner             string    `json:"Owner"`
+	ContinuationToken *string   `json:"ContinuationToken"`
+	Timestamp         time.Time `json:"timestamp"`
+	Mode              string    `json:"Mode"`
+
+	etag string
+}
+
+// leaseID names the lease of a range. The prefix is what separates one reader of a container from another: two hosts with
+// the same one share the ranges, with different ones each sees every change (azure-facts 2). The real id holds resource
+// ids in place of names and the account's host name in front of them.
+func leaseID(prefix, database, container string, in feedRange) string {
+	return fmt.Sprintf("%s%s_%s..%s", prefix, database, container, in)
+}
+
+// errLeaseLost means that another host owns the lease now, or that it is gone.
+var errLeaseLost = errors.New("the lease is lost")
+
+// leaseManager changes leases on behalf of one owner (DocumentServiceLeaseManagerCosmos.cs).
+type leaseManager struct {
+	store leaseStore
+	owner string
+	now   func() time.Time
+}
+
+// conflictRetries is how often an update is tried again after someone else changed the document.
+const conflictRetries = 5
+
+// update applies change to the lease as known and writes it; when someone changed the document meanwhile, change is
+// applied to the stored one. change returns false to give up with errLeaseLost. Source:
+// DocumentServiceLeaseUpdaterCosmos.cs.
+func (m *leaseManager) update(ctx context.Context, known lease, change func(*lease) bool) (lease, error) {
+	l := known
+	for range conflictRetries + 1 {
+		if !change(&l) {
+			return lease{}, fmt.Errorf("%w: %q has it", errLeaseLost, l.Owner)
+		}
+		l.Timestamp = m.now().UTC()
+		written, err := m.store.replace(ctx, l)
+		if err == nil {
+			return written, nil
+		}
+		if errors.Is(err, errLeaseGone) {
+			return lease{}, fmt.Errorf("%w: %w", errLeaseLost, err)
+		}
+		if !errors.Is(err, errLeaseMoved) {
+			return lease{}, err
+		}
+		if l, err = m.read(ctx, known.ID); err != nil {
+			return lease{}, err
+		}
+	}
+	return lease{}, fmt.Errorf("%w: changed by others %d times in a row", errLeaseLost, conflictRetries+1)
+}
+
+func (m *leaseManager) read(ctx context.Context, id string) (lease, error) {
+	l, err := m.store.read(ctx, id)
+	if errors.Is(err, errLeaseGone) {
+		return lease{}, fmt.Errorf("%w: %w", errLeaseLost, err)
+	}
+	return l, err
+}
+
+// acquire takes the lease from the owner that it was seen with.
+func (m *leaseManager) acquire(ctx context.Context, l lease) (lease, error) {
+	from := l.Owner
+	return m.update(ctx, l, func(stored *lease) bool {
+		if stored.Owner != from {
+			return false
+		}
+		stored.Owner = m.owner
+		return true
+	})
+}
+
+// renew shows that the owner lives. It reads the document first, because checkpoints have changed it since.
+func (m *leaseManager) renew(ctx context.Context, id string) error {
+	l, err := m.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = m.update(ctx, l, func(stored *lease) bool { return stored.Owner == m.owner })
+	return err
+}
+
+// checkpoint records that everything up to continuation is done with.
+func (m *leaseManager) checkpoint(ctx context.Context, l lease, continuation string) (lease, error) {
+	return m.update(ctx, l, func(stored *lease) bool {
+		stored.ContinuationToken = &continuation
+		return stored.Owner == m.owner
+	})
+}
+
+// release gives the lease back.
+func (m *leaseManager) release(ctx context.Context, id string) error {
+	l, err := m.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = m.update(ctx, l, func(stored *lease) bool {
+		if stored.Owner != m.owner {
+			return false
+		}
+		stored.Owner = ""
+		return true
+	})
+	return err
+}
+
+// leasesToTake decides which leases an owner goes for now: its share is the number of leases divided by the number of
+// owners, rounded up; free and expired ones first, else one is taken from the owner that has the most, when that has more
+// than its share. Source: EqualPartitionsBalancingStrategy.cs.
+func leasesToTake(all []lease, owner string, now time.Time, expire time.Duration) []lease {
+	owned := map[string]int{owner: 0}
+	order := []string{} // of first appearance: the last of equals is robbed, as in the original
+	var free []lease
+	for _, l := range all {
+		if l.Owner == "" || l.Timestamp.Add(expire).Before(now) {
+			free = append(free, l)
+			continue
+		}
+		if owned[l.Owner] == 0 {
+			order = append(order, l.Owner)
+		}
+		owned[l.Owner]++
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	share := 1
+	if len(all) > len(owned) {
+		share = (len(all) + len(owned) - 1) / len(owned)
+	}
+	need := share - owned[owner]
+	if need <= 0 {
+		return nil
+	}
+	if len(free) > 0 {
+		return free[:min(need, len(free))]
+	}
+	richest := ""
+	for _, name := range order {
+		if owned[name] >= owned[richest] {
+			richest = name
+		}
+	}
+	limit := share
+	if need > 1 {
+		limit--
+	}
+	if owned[richest] <= limit {
+		return nil
+	}
+	for _, l := range all {
+		if l.Owner == richest {
+			return []lease{l}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+package funchost
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLeasesAreCreatedOncePerRange(t *testing.T) {
+	store := newFakeCosmos(2)
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")), store.uses())
+	b.awaitN(LeaseAcquired, 2)
+	require.Equal(t, 2, b.count(LeaseCreated))
+	for i, r := range store.in {
+		l := store.lease(t, i)
+		require.Equal(t, "p-db_docs.."+r.String(), l.ID)
+		require.Equal(t, r, l.FeedRange)
+		require.Equal(t, b.await(LeaseAcquired).Owner, l.Owner)
+		require.Equal(t, b.clock.Now().UTC(), l.Timestamp)
+		require.Nil(t, l.ContinuationToken)
+	}
+	require.NoError(t, b.Stop())
+	next := start(t, newRoot(t).function("F", cosmosFn("", "")), store.uses())
+	next.awaitN(LeaseAcquired, 2)
+	require.Zero(t, next.count(LeaseCreated))
+}
+
+func TestAHostResumesFromTheContinuation(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `1`, `2`)
+	r := newRoot(t).function("F", cosmosFn(fromBeginning, ""))
+	b := start(t, r, store.uses())
+	b.await(Checkpoint)
+	require.NoError(t, b.Stop())
+	store.put(0, time.Time{}, `3`)
+	next := start(t, r, store.uses())
+	next.await(Checkpoint)
+	require.Equal(t, "[3]", next.control.seen()[0].documents(t))
+}
+
+func TestStartFromBeginningActsOnlyUntilTheFirstCheckpoint(t *testing.T) {
+	clock := newFakeClock()
+	store := newFakeCosmos(1)
+	store.put(0, clock.Now().Add(-time.Hour), `"old"`)
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")), store.uses())
+	b.clock.wait(t, waitFeedPoll, 1)
+	store.put(0, clock.Now().Add(time.Hour), `"new"`)
+	b.clock.advance(5 * time.Second)
+	b.await(Checkpoint)
+	require.Equal(t, `["new"]`, b.control.seen()[0].documents(t), "without the setting a new lease begins now")
+	require.NoError(t, b.Stop())
+
+	late := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), store.uses())
+	late.clock.wait(t, waitFeedPoll, 1)
+	require.Empty(t, late.control.seen(), "set later, startFromBeginning does nothing")
+}
+
+func TestStartFromTime(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), `"before"`)
+	store.put(0, time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC), `"after"`)
+	b := start(t, newRoot(t).function("F", cosmosFn(`,"startFromTime":"2026-01-02T00:00:00Z"`, "")), store.uses())
+	b.await(Checkpoint)
+	require.Equal(t, `["after"]`, b.control.seen()[0].documents(t))
+}
+
+func TestTwoHostsWithOnePrefixSplitTheRanges(t *testing.T) {
+	store, clock, c := newFakeCosmos(2), newFakeClock(), newControl(t)
+	r := newRoot(t).function("F", cosmosFn(fromBeginning, ""))
+	first := prepare(t, r, c, clock, store.uses())
+	first.run()
+	first.awaitN(LeaseAcquired, 2)
+	second := prepare(t, r, c, clock, store.uses())
+	second.run()
+	second.await(LeaseAcquired) // stolen: nothing was free, and one had two
+	// The first notices at the next renewal.
+	clock.wait(t, waitLeaseRenew, 3)
+	clock.advance(17 * time.Second)
+	lost := first.await(LeaseLost)
+	require.Equal(t, second.await(LeaseAcquired).Range, lost.Range)
+	owners := []string{store.lease(t, 0).Owner, store.lease(t, 1).Owner}
+	require.ElementsMatch(t, []string{first.await(LeaseAcquired).Owner, second.await(LeaseAcquired).Owner}, owners)
+
+	clock.wait(t, waitFeedPoll, 2)
+	store.put(0, time.Time{}, `"a"`)
+	store.put(1, time.Time{}, `"b"`)
+	clock.advance(5 * time.Second)
+	first.await(Checkpoint)
+	second.await(Checkpoint)
+	require.Len(t, c.seen(), 2, "each change is seen once")
+}
+
+func TestTwoPrefixesEachSeeEverything(t *testing.T) {
+	store := newFakeCosmos(2)
+	store.put(0, time.Time{}, `"a"`)
+	store.put(1, time.Time{}, `"b"`)
+	other := `{"bindings":[{"type":"cosmosDBTrigger","name":"documents","connection":"COSMOS","databaseName":"db","containerName":"docs",
+		"leaseContainerPrefix":"%OTHER%","startFromBeginning":true}]}`
+	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")).function("G", other), store.uses(),
+		with(func(o *Options) { o.Settings["OTHER"] = "q-" }))
+	b.awaitN(Checkpoint, 4)
+	got := map[string]int{}
+	for _, c := range b.control.seen() {
+		got[c.Function+c.documents(t)]++
+	}
+	require.Equal(t, map[string]int{`F["a"]`: 1, `F["b"]`: 1, `G["a"]`: 1, `G["b"]`: 1}, got)
+}
+
+func TestAnExpiredLeaseIsTakenOver(t *testing.T) {
+	store, clock := newFakeCosmos(1), newFakeClock()
+	require.NoError(t, store.create(t.Context(), lease{
+		ID: leaseID("p-", "db", "docs", store.in[0]), FeedRange: store.in[0], LeaseToken: store.in[0].String(),
+		Owner: "a host that was killed", Timestamp: clock.Now(),
+	}))
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), newControl(t), clock, store.uses())
+	b.run()
+	for range 4 { // 52 s: the owner may still live
+		require.Equal(t, []time.Duration{13 * time.Second}, clock.wait(t, waitLeaseAcquire, 1))
+		require.Zero(t, b.count(LeaseAcquired))
+		clock.advance(13 * time.Second)
+	}
+	clock.wait(t, waitLeaseAcquire, 1)
+	require.Equal(t, "a host that was killed", store.lease(t, 0).Owner)
+	clock.advance(13 * time.Second) // 65 s
+	b.await(LeaseAcquired)
+	require.Equal(t, b.await(LeaseAcquired).Owner, store.lease(t, 0).Owner)
+}
+
+func TestLeaseIntervalsComeFromTheBinding(t *testing.T) {
+	properties := `,"leaseAcquireInterval":2000,"leaseRenewInterval":3000,"leaseExpirationInterval":4000`
+	b := start(t, newRoot(t).function("F", cosmosFn(properties, "")), newFakeCosmos(1).uses())
+	require.Equal(t, []time.Duration{2 * time.Second}, b.clock.wait(t, waitLeaseAcquire, 1))
+	require.Equal(t, []time.Duration{3 * time.Second}, b.clock.wait(t, waitLeaseRenew, 1))
+	require.Equal(t, 4*time.Second, b.functions[0].cosmos.expire)
+}
+
+func TestALeaseIsRenewedWhileABatchRuns(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `1`)
+	c := newControl(t)
+	c.say(hold)
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses(),
+		with(func(o *Options) { o.Tune.StopTimeout = time.Millisecond }))
+	b.run()
+	c.wait(t, 1)
+	for range 3 {
+		require.Equal(t, []time.Duration{17 * time.Second}, b.clock.wait(t, waitLeaseRenew, 1))
+		b.clock.advance(17 * time.Second)
+		now := b.clock.Now()
+		require.Eventually(t, func() bool { return store.lease(t, 0).Timestamp.Equal(now) }, 10*time.Second, time.Millisecond)
+	}
+}
+
+func TestALostLeaseStopsTheRangeWithoutACheckpoint(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `1`)
+	c := newControl(t)
+	release := make(chan struct{})
+	c.say(func(_ context.Context, _ int, _ call) answer { <-release; return ok })
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses())
+	b.run()
+	c.wait(t, 1)
+	store.rob(0, "another host")
+	close(release)
+	require.ErrorIs(t, b.await(LeaseLost).Err, errLeaseLost)
+	require.Nil(t, store.lease(t, 0).ContinuationToken)
+	require.Equal(t, "another host", store.lease(t, 0).Owner)
+	require.Zero(t, b.count(Checkpoint))
+	reads := store.readCount()
+	b.clock.wait(t, waitLeaseAcquire, 1)
+	require.Empty(t, b.clock.asleep(waitFeedPoll))
+	require.Equal(t, reads, store.readCount(), "nothing more is read")
+}
+
+// As in the real extension, losing the lease does not end the retries of the batch in memory.
+func TestALostLeaseDoesNotEndARunningRetry(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.put(0, time.Time{}, `1`)
+	c := newControl(t)
+	c.inOrder(failure(500), ok)
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, `,"retry":{"strategy":"fixedDelay","maxRetryCount":-1,"delayInterval":"00:01:00"}`)),
+		c, newFakeClock(), store.uses())
+	b.run()
+	b.clock.wait(t, waitRetry, 1)
+	store.rob(0, "another host")
+	b.clock.wait(t, waitLeaseRenew, 1)
+	b.clock.advance(17 * time.Second)
+	b.await(LeaseLost)
+	b.clock.advance(43 * time.Second)
+	b.await(InvocationSuccess)
+	b.clock.wait(t, waitLeaseAcquire, 1)
+	require.Nil(t, store.lease(t, 0).ContinuationToken)
+}
+
+func TestCheckpointSurvivesARenewalInBetween(t *testing.T) {
+	store := newFakeCosmos(1)
+	m := &leaseManager{store: store, owner: "me", now: time.Now}
+	require.NoError(t, store.create(t.Context(), lease{ID: "x"}))
+	l, err := m.read(t.Context(), "x")
+	require.NoError(t, err)
+	l, err = m.acquire(t.Context(), l)
+	require.NoError(t, err)
+	require.NoError(t, m.renew(t.Context(), "x")) // changes the etag
+	l, err = m.checkpoint(t.Context(), l, "7")
+	require.NoError(t, err)
+	require.Equal(t, "7", *l.ContinuationToken)
+}
+
+func TestOnlyOneOfTwoAcquires(t *testing.T) {
+	store := newFakeCosmos(1)
+	require.NoError(t, store.create(t.Context(), lease{ID: "x"}))
+	l, err := store.read(t.Context(), "x")
+	require.NoError(t, err)
+	me := &leaseManager{store: store, owner: "me", now: time.Now}
+	you := &leaseManager{store: store, owner: "you", now: time.Now}
+	_, err = me.acquire(t.Context(), l)
+	require.NoError(t, err)
+	_, err = you.acquire(t.Context(), l)
+	require.ErrorIs(t, err, errLeaseLost)
+}
+
+func TestLeasesToTake(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := func(id, owner string, age time.Duration) lease {
+		return lease{ID: id, Owner: owner, Timestamp: now.Add(-age)}
+	}
+	for name, c := range map[string]struct {
+		all  []lease
+		want []string
+	}{
+		"none":                              {nil, nil},
+		"all free: all are mine":            {[]lease{l("1", "", 0), l("2", "", 0)}, []string{"1", "2"}},
+		"one free of two, one other owner":  {[]lease{l("1", "b", 0), l("2", "", 0)}, []string{"2"}},
+		"share reached":                     {[]lease{l("1", "b", 0), l("2", "me", 0), l("3", "", 0)}, []string{"3"}},
+		"share exceeded":                    {[]lease{l("1", "b", 0), l("2", "me", 0), l("3", "me", 0), l("4", "", 0)}, nil},
+		"steal one from the rich":           {[]lease{l("1", "b", 0), l("2", "b", 0)}, []string{"1"}},
+		"one lease, one owner: nothing":     {[]lease{l("1", "b", 0)}, nil},
+		"expired":                           {[]lease{l("1", "b", time.Minute+1)}, []string{"1"}},
+		"exactly as old as the limit":       {[]lease{l("1", "b", time.Minute)}, nil},
+		"three of two others, one for each": {[]lease{l("1", "b", 0), l("2", "b", 0), l("3", "c", 0)}, []string{"1"}},
+		"from the richer":                   {[]lease{l("1", "b", 0), l("2", "c", 0), l("3", "c", 0), l("4", "c", 0)}, []string{"2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, taken := range leasesToTake(c.all, "me", now, time.Minute) {
+				got = append(got, taken.ID)
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestAHostWithTheSameInstanceTakesUpItsOldLeasesAtOnce(t *testing.T) {
+	store, clock := newFakeCosmos(2), newFakeClock()
+	for i, owner := range []string{"local", "somebody else"} {
+		require.NoError(t, store.create(t.Context(), lease{
+			ID: leaseID("p-", "db", "docs", store.in[i]), FeedRange: store.in[i], LeaseToken: store.in[i].String(), Owner: owner, Timestamp: clock.Now(),
+		}))
+	}
+	b := prepare(t, newRoot(t).function("F", cosmosFn("", "")), newControl(t), clock, store.uses(), with(func(o *Options) { o.Instance = "local" }))
+	b.run()
+	require.Equal(t, "00-01", b.await(LeaseAcquired).Range)
+	clock.wait(t, waitLeaseAcquire, 1)
+	require.Equal(t, 1, b.count(LeaseAcquired))
+}
