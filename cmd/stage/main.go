@@ -1,0 +1,28 @@
+// Command stage lays out a script root for the Functions host: `make stage`.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"sqlwriter/internal/stage"
+)
+
+func main() {
+	var o stage.Options
+	flag.StringVar(&o.Source, "source", ".", "the repository's root")
+	flag.StringVar(&o.Dir, "dir", "", "the script root to make (default SOURCE/.stage)")
+	flag.StringVar(&o.GOOS, "goos", "", "target system, linux to publish (default this machine's)")
+	flag.StringVar(&o.GOARCH, "goarch", "", "target architecture, amd64 to publish (default this machine's)")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := stage.Build(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,210 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// Kind is what a trigger's value is under the host's layers of JSON-in-a-string. The layers are taken off until the kind
+// is reached and no further: a text whose content is JSON again must stay a text (azure-facts 1.1).
+type Kind string
+
+// The kinds.
+const (
+	// Array is a list of documents: cosmosDBTrigger sends it in two layers of strings (azure-facts 1.2).
+	Array Kind = "array"
+	// Object is one object: timerTrigger and httpTrigger send it in no layer.
+	Object Kind = "object"
+)
+
+// maxLayers is how many strings a value may be wrapped in. The host uses two.
+const maxLayers = 4
+
+// PayloadError says where an envelope is not what it should be. It never repeats content.
+type PayloadError struct {
+	// Path is the place: "Data.documents".
+	Path string
+	// Expected and Found are kinds of values, or what is wrong with the text.
+	Expected, Found string
+}
+
+func (e *PayloadError) Error() string {
+	return fmt.Sprintf("payload: %s: expected %s, found %s", e.Path, e.Expected, e.Found)
+}
+
+// envelope is what the host sends for one invocation.
+type envelope struct {
+	// elements are the parts of an Array, object the value of an Object. They are parts of the body.
+	elements []json.RawMessage
+	object   json.RawMessage
+	// retryCount is Metadata.RetryContext.RetryCount: 0 at the first attempt and where there is no retry policy.
+	retryCount int
+}
+
+// decode reads an envelope. It works inside body, which is destroyed; what it answers are parts of body.
+// Errors: *PayloadError.
+func decode(body []byte, binding string, kind Kind) (envelope, error) {
+	var e envelope
+	var data, metadata []byte
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	at := skipSpace(body, 0)
+	if err := expect(body, at, '{', "body"); err != nil {
+		return e, err
+	}
+	end, err := members(body, at, func(name string, value []byte) error {
+		switch name {
+		case "Data":
+			data = value
+		case "Metadata":
+			metadata = value
+		}
+		return nil
+	})
+	if err == nil && skipSpace(body, end) != len(body) {
+		err = errChar
+	}
+	if err != nil {
+		return e, &PayloadError{"body", "one JSON object", fmt.Sprintf("%d bytes: %v", len(body), err)}
+	}
+	value, err := pick(data, binding)
+	if err != nil {
+		return e, err
+	}
+	e.retryCount = retryCount(metadata) // before the layers are taken off: that destroys the body's text
+	if value, err = unwrap(value, kind, "Data."+binding); err != nil {
+		return e, err
+	}
+	if kind == Object {
+		e.object = value
+		return e, nil
+	}
+	end, err = elements(value, 0, func(v []byte) { e.elements = append(e.elements, v) })
+	if err == nil && skipSpace(value, end) != len(value) {
+		err = errChar
+	}
+	if err != nil {
+		return e, &PayloadError{
+			"Data." + binding, "an array",
+			fmt.Sprintf("an array that breaks off at element %d: %v", len(e.elements), err),
+		}
+	}
+	return e, nil
+}
+
+// pick takes the binding's value from Data.
+func pick(data []byte, binding string) ([]byte, error) {
+	if err := expect(data, 0, '{', "Data"); err != nil {
+		return nil, err
+	}
+	var value []byte
+	names := 0
+	if _, err := members(data, 0, func(name string, v []byte) error {
+		names++
+		if name == binding {
+			value = v
+		}
+		return nil
+	}); err != nil {
+		return nil, &PayloadError{"Data", "an object", err.Error()}
+	}
+	if value == nil {
+		return nil, &PayloadError{"Data." + binding, "the trigger's value", fmt.Sprintf("%d other bindings", names)}
+	}
+	return value, nil
+}
+
+// unwrap takes string layers off a value until it is of the wanted kind.
+func unwrap(value []byte, kind Kind, path string) ([]byte, error) {
+	want := byte('[')
+	if kind == Object {
+		want = '{'
+	}
+	for range maxLayers {
+		value = value[skipSpace(value, 0):]
+		if len(value) == 0 || value[0] != '"' {
+			break
+		}
+		end, err := skipString(value, 0)
+		if err == nil && skipSpace(value, end) != len(value) {
+			err = errChar
+		}
+		if err == nil {
+			value, err = unescape(value[:end])
+		}
+		if err != nil {
+			return nil, &PayloadError{path, "an " + string(kind), "a string that is no JSON: " + err.Error()}
+		}
+	}
+	if err := expect(value, 0, want, path); err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+// expect checks what begins at b[i].
+func expect(b []byte, i int, want byte, path string) error {
+	if i < len(b) && b[i] == want {
+		return nil
+	}
+	expected := "an object"
+	if want == '[' {
+		expected = "an array"
+	}
+	return &PayloadError{path, expected, foundAt(b, i)}
+}
+
+// foundAt names the kind of value that begins at b[i].
+func foundAt(b []byte, i int) string {
+	if i >= len(b) {
+		return "nothing"
+	}
+	switch b[i] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	}
+	end, err := skipLiteral(b, i)
+	if err != nil || !json.Valid(b[i:end]) {
+		return "text that is not JSON"
+	}
+	switch b[i] {
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// retryCount reads Metadata.RetryContext.RetryCount, a number or a number in a string, in an object or an object in a
+// string. Absent, it is 0. A RetryContext that cannot be understood counts as one attempt made before: the documents are
+// then read again, which costs a read, where taking old snapshots for new could cost a correction (design.md section 2).
+func retryCount(metadata []byte) int {
+	const unknown = 1
+	var m map[string]json.RawMessage
+	if len(metadata) == 0 || json.Unmarshal(metadata, &m) != nil {
+		return 0
+	}
+	raw, ok := m["RetryContext"]
+	if !ok || string(raw) == "null" {
+		return 0
+	}
+	context, err := unwrap(bytes.Clone(raw), Object, "Metadata.RetryContext")
+	if err != nil {
+		return unknown
+	}
+	var counts map[string]json.RawMessage
+	if json.Unmarshal(context, &counts) != nil {
+		return unknown
+	}
+	n, err := strconv.Atoi(string(bytes.Trim(counts["RetryCount"], `"`)))
+	if err != nil || n < 0 {
+		return unknown
+	}
+	return n
+}

@@ -1,0 +1,105 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/writer"
+)
+
+var update = flag.Bool("update", false, "rewrite the goldens' seen, reply and log")
+
+// golden is one file of testdata: where the case comes from, the request as the host sends it, what the function got,
+// the reply and the log line.
+type golden struct {
+	source, method, path, body string
+}
+
+func goldens(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return files
+}
+
+func readGolden(t testing.TB, file string) golden {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	source, rest, ok := strings.Cut(string(content), "-- request --\n")
+	require.True(t, ok, file)
+	request, _, _ := strings.Cut(rest, "\n-- seen --\n")
+	head, body, _ := strings.Cut(request, "\n")
+	method, path, ok := strings.Cut(head, " ")
+	require.True(t, ok, "%s: METHOD PATH in the first line of the request", file)
+	return golden{source: strings.TrimSpace(source), method: method, path: path, body: strings.TrimSuffix(body, "\n")}
+}
+
+// recorder stands for the use case: it notes what it was given.
+type recorder struct{ seen strings.Builder }
+
+func (r *recorder) Run(_ context.Context, b writer.Batch) (writer.Report, error) {
+	fmt.Fprintf(&r.seen, "retry count %d, %d elements\n", b.RetryCount, len(b.Documents))
+	for _, d := range b.Documents {
+		fmt.Fprintf(&r.seen, "%s\n", d)
+	}
+	return writer.Report{Documents: len(b.Documents), Outcomes: map[string]int{"applied": len(b.Documents)}, Kinds: map[string]int{}}, nil
+}
+
+// echo is a function of another trigger: it notes its object.
+func (r *recorder) echo(name, binding string) Mounted {
+	return Mounted{Name: name, Binding: binding, Payload: Object, Run: func(_ context.Context, in Invocation) (Reply, error) {
+		fmt.Fprintf(&r.seen, "retry count %d\n%s\n", in.RetryCount, in.Object)
+		return Reply{}, nil
+	}}
+}
+
+// clock stands still: durations in goldens are 0.
+func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func TestGoldens(t *testing.T) {
+	for _, file := range goldens(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			g := readGolden(t, file)
+			require.NotEmpty(t, g.source, "say where the case comes from")
+			var r recorder
+			var log bytes.Buffer
+			health := func() HealthReport {
+				return HealthReport{Status: StatusReady, Version: "v1", Since: clock(), Problems: []string{}}
+			}
+			h := Mount([]Mounted{CommitResults(&r), Health(health), r.echo("Tick", "timer"), r.echo("Web", "req")},
+				Options{Log: zerolog.New(&log), Now: clock})
+			w := httptest.NewRecorder()
+			request := httptest.NewRequest(g.method, g.path, strings.NewReader(g.body))
+			request.Header.Set(hostInvocation, "11111111-2222-3333-4444-555555555555")
+			h.ServeHTTP(w, request)
+			require.Equal(t, jsonType, w.Header().Get("Content-Type"))
+			require.True(t, json.Valid(w.Body.Bytes()), "%s", w.Body)
+			require.Equal(t, byte('{'), w.Body.Bytes()[0])
+
+			got := fmt.Sprintf("%s\n\n-- request --\n%s %s\n%s\n-- seen --\n%s-- reply --\n%d %s\n%s\n-- log --\n%s",
+				g.source, g.method, g.path, g.body, r.seen.String(), w.Code, http.StatusText(w.Code), w.Body, log.String())
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
+				require.NoError(t, os.Chmod(file, 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, string(want), got, "go test ./handlers -run Golden -update rewrites it; then read the difference")
+		})
+	}
+}

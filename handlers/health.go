@@ -1,0 +1,51 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// HealthReport is what Health answers.
+type HealthReport struct {
+	// Status is "ready" when batches can be taken, otherwise "live": the process runs and Problems say what it lacks.
+	Status string `json:"status"`
+	// Version is the build's.
+	Version string `json:"version"`
+	// Since is when the status became what it is, UTC.
+	Since time.Time `json:"since"`
+	// Problems name settings and what is wrong with them, never values.
+	Problems []string `json:"problems"`
+	// Dependencies are cosmos and sql as the work itself saw them last; nothing is asked for this answer.
+	Dependencies map[string]DependencyHealth `json:"dependencies"`
+}
+
+// DependencyHealth is how a dependency answered last.
+type DependencyHealth struct {
+	// State is "ok", "failing", or "unknown" while nothing has been asked of it.
+	State string `json:"state"`
+	// Since is when State became what it is, UTC; zero when unknown.
+	Since time.Time `json:"since,omitzero"`
+	// Kind and Code say what failed.
+	Kind string `json:"kind,omitempty"`
+	Code string `json:"code,omitempty"`
+}
+
+// StatusReady is the status that answers 200.
+const StatusReady = "ready"
+
+// Health answers who asks how we are: functions/Health, anonymous. 200 when ready, otherwise 503. A dependency that fails
+// while we are ready answers 200 and is named: replacing this instance would not heal it.
+func Health(report func() HealthReport) Mounted {
+	return Mounted{
+		Name: "Health", Binding: "req", Payload: Object,
+		Run: func(context.Context, Invocation) (Reply, error) {
+			h := report()
+			status := http.StatusServiceUnavailable
+			if h.Status == StatusReady {
+				status = http.StatusOK
+			}
+			return Reply{HTTP: &HTTPReply{Status: status, Body: h}}, nil
+		},
+	}
+}

@@ -1,0 +1,95 @@
+package handlers
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/rs/zerolog"
+)
+
+// Reply is what a function answers to the host.
+type Reply struct {
+	// HTTP is the answer of an httpTrigger function; it goes to the output binding "res".
+	HTTP *HTTPReply
+	// Logs are lines for the invocation's own log, the only channel that the host attaches to the invocation
+	// (azure-facts 1.3). Never content.
+	Logs []string
+	// Note adds fields to the invocation's log line; may be nil.
+	Note zerolog.LogObjectMarshaler
+}
+
+// HTTPReply is what an httpTrigger function answers to its caller.
+type HTTPReply struct {
+	Status int
+	// Body is a JSON object. It is sent as text: the host parses and re-prints objects, and dates with them.
+	Body any
+}
+
+// wireReply is the host's HttpScriptInvocationResult. All three members are always there, so that the reply is never
+// empty: an empty or null reply hangs the invocation until functionTimeout and then kills this process (azure-facts 1.3).
+type wireReply struct {
+	Outputs     map[string]wireHTTP
+	Logs        []string
+	ReturnValue any
+}
+
+// wireHTTP is what the host expects of an http output binding.
+type wireHTTP struct {
+	StatusCode string            `json:"statusCode"`
+	Headers    map[string]string `json:"headers"`
+	Body       string            `json:"body"`
+}
+
+// wireError is the body of everything that is not 2xx. The host ignores it and logs the status; it is for people.
+type wireError struct {
+	Error errorDetail `json:"error"`
+}
+
+type errorDetail struct {
+	Reason string   `json:"reason"`
+	Kind   string   `json:"kind,omitempty"`
+	Code   string   `json:"code,omitempty"`
+	Known  []string `json:"known_functions,omitempty"`
+}
+
+// encode makes the body of a 2xx reply.
+func (r Reply) encode() ([]byte, error) {
+	wire := wireReply{Outputs: map[string]wireHTTP{}, Logs: r.Logs}
+	if wire.Logs == nil {
+		wire.Logs = []string{}
+	}
+	if r.HTTP != nil {
+		body, err := json.Marshal(r.HTTP.Body)
+		if err != nil {
+			return nil, err
+		}
+		wire.Outputs["res"] = wireHTTP{
+			StatusCode: strconv.Itoa(r.HTTP.Status),
+			Headers:    map[string]string{"Content-Type": jsonType, "Cache-Control": "no-store"},
+			Body:       string(body),
+		}
+	}
+	return json.Marshal(wire)
+}
+
+// jsonType is set on every reply: without it Go guesses text/plain, and the host fails the invocation after the work was
+// done (azure-facts 1.3).
+const jsonType = "application/json"
+
+// send writes a whole reply. That the host is gone by then is its own affair: it will offer the batch again.
+func send(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", jsonType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// sendError writes an error reply.
+func sendError(w http.ResponseWriter, status int, d errorDetail) {
+	body, err := json.Marshal(wireError{d})
+	if err != nil { // strings only: cannot happen
+		body = []byte(`{"error":{"reason":"unknown"}}`)
+	}
+	send(w, status, body)
+}

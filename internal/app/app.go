@@ -1,0 +1,188 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sqlwriter/handlers"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/writer"
+)
+
+// Bounds of the start.
+const (
+	// readyWait is how long an invocation waits for the dependencies to open before it is answered 503.
+	readyWait = 20 * time.Second
+	// openTimeout bounds one try to open a dependency.
+	openTimeout = 30 * time.Second
+	// firstBackoff and lastBackoff are the waits between two tries: doubling.
+	firstBackoff = 250 * time.Millisecond
+	lastBackoff  = 5 * time.Second
+)
+
+// App is what the process runs: the functions, and the use cases behind them once they are ready.
+type App struct {
+	log      zerolog.Logger
+	status   *status
+	config   config.Config
+	problems config.Problems
+	wait     time.Duration
+	deps     []dependency
+	adapters *adapters
+
+	ready  chan struct{}
+	commit *writer.Commit // set before ready is closed
+
+	stop context.CancelFunc // of Start
+	done chan struct{}      // closed when everything is let go
+}
+
+// New makes an App from the settings that get answers. It never fails: what is wrong with the settings is logged, said by
+// Health, and answers every batch with 503.
+func New(get func(string) (string, bool), log zerolog.Logger) *App {
+	a := &App{
+		status: newStatus(Version(), time.Now), wait: readyWait, adapters: &adapters{}, ready: make(chan struct{}),
+	}
+	var err error
+	if a.config, err = config.Load(get); err != nil {
+		errors.As(err, &a.problems)
+		a.status.lacks("settings", a.problems.Lines()...)
+		log.Error().Strs("problems", a.problems.Lines()).Msg("the settings cannot be used; batches are refused until they are put right")
+	}
+	a.log = log
+	if level, err := zerolog.ParseLevel(a.config.LogLevel); err == nil { // the table of settings allows no other
+		a.log = log.Level(level)
+	}
+	a.deps = dependencies(a.config, a.adapters)
+	return a
+}
+
+// Version is the build's: the module version that the toolchain derives from the repository.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(unknown)"
+	}
+	return info.Main.Version
+}
+
+// Functions are all functions of the app; each has a folder of its name under functions/.
+func (a *App) Functions() []handlers.Mounted {
+	return []handlers.Mounted{
+		handlers.CommitResults(a),
+		handlers.Health(a.status.report),
+	}
+}
+
+// Handler is the server's handler.
+func (a *App) Handler(deadline time.Duration) http.Handler {
+	return handlers.Mount(a.Functions(), handlers.Options{Log: a.log, Deadline: deadline})
+}
+
+// Start opens the dependencies in the background. Close ends it.
+func (a *App) Start(ctx context.Context) {
+	ctx, a.stop = context.WithCancel(ctx)
+	a.done = make(chan struct{})
+	go a.open(ctx)
+}
+
+// Close lets go of the dependencies and answers when that is done. Start comes before; no invocation may be under way.
+func (a *App) Close() {
+	a.stop()
+	<-a.done
+}
+
+// open opens every dependency, waits for the end and closes them again.
+func (a *App) open(ctx context.Context) {
+	defer close(a.done)
+	if len(a.problems) > 0 {
+		return
+	}
+	var opened sync.WaitGroup
+	closers := make([]func() error, len(a.deps))
+	for i, d := range a.deps {
+		opened.Go(func() { closers[i] = a.keepOpening(ctx, d) })
+	}
+	opened.Wait()
+	if ctx.Err() == nil {
+		a.commit = writer.NewCommit(
+			watchedDocuments{a.adapters.documents, a.status.seen}, watchedSink{a.adapters.sink, a.status.seen},
+			writer.Options{SysName: a.config.SysName, Location: a.config.Location, Log: a.log, MaxRows: a.config.SQL.MaxRows},
+		)
+		close(a.ready)
+		a.status.becomeReady()
+		a.log.Info().Str("version", a.status.version).Str("sys_name", a.config.SysName).Msg("ready")
+		<-ctx.Done()
+	}
+	for i, closeFn := range closers {
+		if closeFn == nil {
+			continue
+		}
+		if err := closeFn(); err != nil {
+			a.log.Warn().Str("dependency", a.deps[i].name).Str("kind", string(fault.KindOf(err))).Msg("could not be closed")
+		}
+	}
+}
+
+// keepOpening opens one dependency, again and again until it answers or the context ends.
+func (a *App) keepOpening(ctx context.Context, d dependency) func() error {
+	for backoff := firstBackoff; ; backoff = min(2*backoff, lastBackoff) {
+		closeFn, err := a.tryOpening(ctx, d)
+		if err == nil {
+			a.status.lacks(d.name)
+			return closeFn
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		line := d.name + ": " + explain(err)
+		a.status.lacks(d.name, line)
+		a.log.Warn().Str("dependency", d.name).Dur("again_in_ms", backoff).Msg("not open yet: " + line)
+		timer := time.NewTimer(backoff)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+	}
+}
+
+// tryOpening makes one try within its bound.
+func (a *App) tryOpening(ctx context.Context, d dependency) (func() error, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	closeFn, err := d.open(ctx)
+	if err != nil && !fault.IsDependency(err) { // whatever it is, nobody can work with what is not open
+		err = fault.Wrap(fault.Infrastructure, "app: open "+d.name, fault.CodeOf(err), "it could not be opened", err)
+	}
+	a.status.seen(d.name, err)
+	return closeFn, err
+}
+
+// Run implements handlers.Committer: it waits for readiness, but not for long, and passes the batch on.
+func (a *App) Run(ctx context.Context, b writer.Batch) (writer.Report, error) {
+	waiting := writer.Report{Documents: len(b.Documents), Outcomes: map[string]int{"waiting": len(b.Documents)}}
+	if len(a.problems) > 0 {
+		return waiting, fault.New(fault.Infrastructure, "app: commit", "settings",
+			"the settings cannot be used; Health lists them: %s", a.problems[0].Setting)
+	}
+	timer := time.NewTimer(a.wait)
+	defer timer.Stop()
+	select {
+	case <-a.ready:
+		return a.commit.Run(ctx, b)
+	case <-ctx.Done():
+		return waiting, ctx.Err()
+	case <-timer.C:
+		return waiting, fault.New(fault.Infrastructure, "app: commit", "starting",
+			"the dependencies are not open yet after %s; Health says which", a.wait)
+	}
+}

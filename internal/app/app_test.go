@@ -1,0 +1,193 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/handlers"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/writer"
+)
+
+// unset answers no setting at all.
+func unset(string) (string, bool) { return "", false }
+
+// bare is an App whose settings are fine and whose dependencies are the test's.
+func bare(t *testing.T, deps ...dependency) *App {
+	t.Helper()
+	a := New(unset, zerolog.Nop())
+	a.problems, a.deps = nil, deps
+	a.status.lacks("settings")
+	t.Cleanup(func() {
+		if a.done != nil {
+			a.Close()
+		}
+	})
+	return a
+}
+
+func TestFunctionsAndFoldersMatch(t *testing.T) {
+	paths, err := filepath.Glob("../../functions/*")
+	require.NoError(t, err)
+	var folders, functions []string
+	for _, p := range paths {
+		folders = append(folders, filepath.Base(p))
+	}
+	for _, f := range New(unset, zerolog.Nop()).Functions() {
+		functions = append(functions, f.Name)
+		content, err := os.ReadFile(filepath.Join("../../functions", f.Name, "function.json"))
+		require.NoError(t, err, "every function has a folder")
+		require.Contains(t, string(content), `"name": "`+f.Binding+`"`, "the trigger's name is the binding that the handler reads")
+	}
+	slices.Sort(folders)
+	slices.Sort(functions)
+	require.Equal(t, functions, folders)
+}
+
+func TestADependencyIsOpenedAgainUntilItAnswers(t *testing.T) {
+	var tries, closed int
+	a := bare(t, dependency{depSQL, func(context.Context) (func() error, error) {
+		if tries++; tries < 3 {
+			return nil, fault.New(fault.Infrastructure, "sqlite: open", "14", "the file cannot be opened")
+		}
+		return func() error { closed++; return nil }, nil
+	}})
+	a.Start(t.Context())
+	<-a.ready
+	require.Equal(t, 3, tries)
+	require.Eventually(t, func() bool { return a.status.report().Status == handlers.StatusReady }, time.Second, time.Millisecond)
+	require.Empty(t, a.status.report().Problems)
+	a.Close()
+	require.Equal(t, 1, closed)
+	a.done = nil
+}
+
+func TestClosingWhileADependencyIsDownLetsGoOfTheOthers(t *testing.T) {
+	opened, closed := make(chan struct{}), false
+	a := bare(t,
+		dependency{depSQL, func(context.Context) (func() error, error) {
+			return func() error { closed = true; return nil }, nil
+		}},
+		dependency{depCosmos, func(ctx context.Context) (func() error, error) {
+			close(opened)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}},
+	)
+	a.Start(t.Context())
+	<-opened
+	a.Close()
+	require.True(t, closed)
+	require.Equal(t, statusLive, a.status.report().Status)
+	a.done = nil
+}
+
+func TestABatchWaitsForReadinessButNotForLong(t *testing.T) {
+	a := bare(t)
+	a.wait = time.Millisecond
+	report, err := a.Run(t.Context(), writer.Batch{Documents: []json.RawMessage{nil, nil}})
+	require.True(t, fault.IsDependency(err))
+	require.Equal(t, "starting", fault.CodeOf(err))
+	require.Equal(t, map[string]int{"waiting": 2}, report.Outcomes)
+	require.Equal(t, 2, report.Documents)
+
+	a.wait = time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = a.Run(ctx, writer.Batch{})
+	require.ErrorIs(t, err, context.Canceled)
+
+	a.problems = config.Problems{{Setting: "SYS_NAME", Expected: "x", Found: "y"}}
+	_, err = a.Run(t.Context(), writer.Batch{})
+	require.Equal(t, "settings", fault.CodeOf(err))
+}
+
+func TestAServerThatEndsByItselfExitsWith1(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close()) // accepting fails at once
+	var log bytes.Buffer
+	require.Equal(t, ExitFailed, serve(t.Context(), Options{Lookup: unset}, listener, zerolog.New(&log)))
+	require.Contains(t, log.String(), "the server ended by itself")
+}
+
+func TestHealthRemembersSinceWhen(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := newStatus("v1", func() time.Time { return now })
+	sql := func() handlers.DependencyHealth { return s.report().Dependencies[depSQL] }
+	require.Equal(t, handlers.DependencyHealth{State: stateUnknown}, sql())
+	s.seen(depSQL, nil)
+	first := now
+	require.Equal(t, handlers.DependencyHealth{State: stateOK, Since: first}, sql())
+	now = now.Add(time.Minute)
+	s.seen(depSQL, nil)
+	s.seen(depSQL, fault.New(fault.Document, "op", "2628", "too long"))
+	s.seen(depSQL, fault.New(fault.Contention, "op", "1205", "deadlock"))
+	require.Equal(t, handlers.DependencyHealth{State: stateOK, Since: first}, sql(), "an answer is an answer")
+	s.seen(depSQL, fault.New(fault.Infrastructure, "op", "14", "gone"))
+	failed := now
+	now = now.Add(time.Minute)
+	s.seen(depSQL, fault.New(fault.Quota, "op", "13", "full"))
+	require.Equal(t, handlers.DependencyHealth{State: stateFailing, Since: failed, Kind: "quota", Code: "13"}, sql())
+	s.seen(depSQL, nil)
+	require.Equal(t, handlers.DependencyHealth{State: stateOK, Since: now}, sql())
+}
+
+func TestHealthRepeatsOurWordsOnly(t *testing.T) {
+	err := fault.Wrap(fault.Infrastructure, "cosmos: ping", "401", "the key is refused", errors.New("key-marker"))
+	require.Equal(t, "cosmos: ping: infrastructure 401: the key is refused", explain(err))
+	require.Equal(t, "not open yet", explain(errors.New("key-marker")))
+	err = fault.Wrap(fault.Infrastructure, "cosmos: open", "settings", "the settings cannot be used", errors.Join(errors.New("A: x"), errors.New("B: y")))
+	require.Equal(t, "cosmos: open: infrastructure settings: the settings cannot be used: A: x; B: y", explain(err))
+}
+
+func TestWhatCannotBeOpenedIsFailingWhateverItSays(t *testing.T) {
+	a := bare(t)
+	for _, cause := range []error{errors.New("x"), fault.New(fault.Internal, "sqlite: open", "template", "cannot be produced")} {
+		_, err := a.tryOpening(t.Context(), dependency{depSQL, func(context.Context) (func() error, error) { return nil, cause }})
+		require.True(t, fault.IsDependency(err))
+		require.Equal(t, stateFailing, a.status.report().Dependencies[depSQL].State)
+	}
+}
+
+func TestTheLogLevelIsTheSettings(t *testing.T) {
+	for value, want := range map[string]zerolog.Level{"": zerolog.InfoLevel, "debug": zerolog.DebugLevel, "loud": zerolog.InfoLevel} {
+		a := New(func(name string) (string, bool) { return value, name == config.LogLevel }, zerolog.New(io.Discard))
+		require.Equal(t, want, a.log.GetLevel(), value)
+	}
+}
+
+func TestThePortHasTwoNames(t *testing.T) {
+	get := func(env map[string]string) func(string) (string, bool) {
+		return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	}
+	address, err := listenAddress(get(map[string]string{"FUNCTIONS_CUSTOMHANDLER_PORT": "7000", "FUNCTIONS_HTTPWORKER_PORT": "7001"}))
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:7000", address)
+	address, err = listenAddress(get(map[string]string{"FUNCTIONS_HTTPWORKER_PORT": "7001"}))
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:7001", address)
+	_, err = listenAddress(unset)
+	require.ErrorContains(t, err, "FUNCTIONS_CUSTOMHANDLER_PORT")
+}
+
+func TestTheServerHasNoTimeoutThatCutsAnInvocation(t *testing.T) {
+	server := newServer(http.NotFoundHandler())
+	require.Zero(t, server.ReadTimeout)
+	require.Zero(t, server.WriteTimeout)
+	require.Zero(t, server.IdleTimeout, "the host keeps connections: closing one under a POST would fail it")
+}

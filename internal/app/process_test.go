@@ -1,0 +1,178 @@
+package app
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/standin/cosmosdb"
+)
+
+// These tests run the real binary.
+
+func TestItAnswersBeforeAnythingSlow(t *testing.T) {
+	// Nobody listens there, and the database cannot be made: neither may keep the process from answering.
+	settings := map[string]string{
+		"COSMOS_CONNECTION": "AccountEndpoint=http://127.0.0.1:1/;AccountKey=a2V5;", "COSMOS_DATABASE": "d", "COSMOS_CONTAINER": "c",
+		"LEASE_CONTAINER": "l", "LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:/nowhere/at/all.db",
+	}
+	best := time.Hour
+	for range 5 { // the machine is shared: the best of five tells what the program needs
+		p := start(t, settings)
+		best = min(best, p.ready)
+		require.NoError(t, p.cmd.Process.Kill())
+		<-p.done
+	}
+	t.Logf("ready after %s", best)
+	require.Less(t, best, 100*time.Millisecond)
+}
+
+func TestUnsetSettingsAreAllNamedAndItKeepsAnswering(t *testing.T) {
+	p := start(t, map[string]string{"TIME_ZONE": "Mars", "SQL_CONNECTION": "sqlserver://sa:password-marker@db"})
+	status, body := p.health()
+	require.Equal(t, "503", status)
+	require.Equal(t, "live", body["status"])
+	problems := fmt.Sprint(body["problems"])
+	for _, name := range []string{"TIME_ZONE", "SQL_CONNECTION", "COSMOS_CONNECTION", "COSMOS_DATABASE", "COSMOS_CONTAINER", "LEASE_CONTAINER", "LEASE_PREFIX"} {
+		require.Contains(t, problems, name)
+	}
+	require.Contains(t, problems, "SQL Server is not in this build yet")
+	code, text := p.send(http.MethodPost, "/CommitResults", envelope(t, nil))
+	require.Equal(t, http.StatusServiceUnavailable, code, "the feed waits until the settings are put right")
+	require.Contains(t, text, `"code":"settings"`)
+	code, _ = p.send(http.MethodGet, "/", nil)
+	require.Equal(t, http.StatusOK, code)
+	require.NotContains(t, p.stdout.String()+problems+text, "password-marker")
+}
+
+func TestBadRequestsAreAnsweredAndNamed(t *testing.T) {
+	s := newStack(t)
+	p := start(t, s.settings)
+	p.waitReady()
+	code, text := p.send(http.MethodPost, "/CommitResults", []byte("payload-marker"))
+	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, `{"Outputs":{},"Logs":[],"ReturnValue":null}`, text)
+	require.Eventually(t, func() bool {
+		return strings.Contains(p.stdout.String(), `"level":"error","function":"CommitResults","invocation":"invocation-of-`+t.Name())
+	}, 5*time.Second, 5*time.Millisecond)
+	code, text = p.send(http.MethodGet, "/CommitResults", nil)
+	require.Equal(t, http.StatusMethodNotAllowed, code)
+	require.Contains(t, text, "POST")
+	code, text = p.send(http.MethodPost, "/RecoverRetries", []byte("{}"))
+	require.Equal(t, http.StatusNotFound, code)
+	require.Contains(t, text, `"CommitResults","Health"`)
+	code, text = p.send(http.MethodPost, "/CommitResults", envelope(t, nil))
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, text, "nothing to do")
+	require.NotContains(t, p.stdout.String(), "payload-marker")
+}
+
+func TestABatchArrivesInSQLAndHealthKnowsTheDependencies(t *testing.T) {
+	s := newStack(t)
+	p := start(t, s.settings)
+	p.waitReady()
+	code, text := p.send(http.MethodPost, "/CommitResults", envelope(t, s.submit(1, 11, "payload-marker")))
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, text, "10 documents: 10 applied")
+	require.Equal(t, 10, s.count(`SELECT count(*) FROM IVCE_DTL WHERE CLN_MFR_PRT_NUM = 'AB-' || IVCE_DTL_UID`))
+	_, body := p.health()
+	require.Equal(t, "ok", body["dependencies"].(map[string]any)["cosmos"].(map[string]any)["state"])
+	require.Equal(t, "ok", body["dependencies"].(map[string]any)["sql"].(map[string]any)["state"])
+
+	batch := envelope(t, s.submit(11, 12, ""))
+	fault, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: http.StatusForbidden})
+	require.NoError(t, err)
+	code, _ = p.send(http.MethodPost, "/CommitResults", batch)
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	status, body := p.health()
+	require.Equal(t, "200", status, "another instance would not heal Cosmos")
+	require.Equal(t, "failing", body["dependencies"].(map[string]any)["cosmos"].(map[string]any)["state"])
+	require.Equal(t, "infrastructure", body["dependencies"].(map[string]any)["cosmos"].(map[string]any)["kind"])
+	s.cosmos.Server.RemoveFault(fault)
+	code, text = p.send(http.MethodPost, "/CommitResults", batch)
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, text, "1 unchanged")
+	key := strings.TrimSuffix(strings.SplitN(s.settings["COSMOS_CONNECTION"], "AccountKey=", 2)[1], ";")
+	for _, secret := range []string{"payload-marker", key, "ACME"} {
+		require.NotContains(t, p.stdout.String(), secret)
+	}
+}
+
+func TestADependencyThatIsDownAtTheStartIsWaitedFor(t *testing.T) {
+	s := newStack(t)
+	fault, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Status: http.StatusForbidden})
+	require.NoError(t, err)
+	p := start(t, s.settings)
+	require.Eventually(t, func() bool {
+		status, body := p.health()
+		return status == "503" && strings.Contains(fmt.Sprint(body["problems"]), "cosmos")
+	}, 20*time.Second, 20*time.Millisecond)
+	s.cosmos.Server.RemoveFault(fault)
+	batch := envelope(t, s.submit(1, 3, ""))
+	code, text := p.send(http.MethodPost, "/CommitResults", batch) // waits inside until it is ready
+	require.Equal(t, http.StatusOK, code, text)
+	status, body := p.health()
+	require.Equal(t, "200", status)
+	require.Empty(t, body["problems"])
+}
+
+func TestSIGTERMLetsRunningInvocationsFinish(t *testing.T) {
+	s := newStack(t)
+	p := start(t, s.settings)
+	p.waitReady()
+	hold, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpPatch, Hold: cosmosdb.Before, Times: 1})
+	require.NoError(t, err)
+	batch := envelope(t, s.submit(1, 3, ""))
+	answered := make(chan string, 1)
+	go func() {
+		text, err := p.post("/CommitResults", batch)
+		if err != nil {
+			text = "no answer: " + err.Error()
+		}
+		answered <- text
+	}()
+	require.NoError(t, s.cosmos.Server.WaitHeld(t.Context(), hold, 1))
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool {
+		conn, err := net.DialTimeout("tcp", p.address(), time.Second)
+		if err == nil {
+			_ = conn.Close() // it still listens
+		}
+		return err != nil
+	}, 5*time.Second, 5*time.Millisecond, "no new invocations")
+	require.Empty(t, answered)
+	s.cosmos.Server.RemoveFault(hold)
+	require.Contains(t, <-answered, "2 applied")
+	require.Equal(t, 200, p.exitCode(), "0 would never be started again, anything else counts as an error (azure-facts 1.4)")
+	require.Contains(t, p.stdout.String(), `"drained":true`)
+}
+
+func TestWithoutItsPortItSaysWhyAndExitsWith1(t *testing.T) {
+	taken := httptest.NewServer(nil)
+	t.Cleanup(taken.Close)
+	_, port, err := net.SplitHostPort(taken.Listener.Addr().String())
+	require.NoError(t, err)
+	for env, want := range map[string]string{
+		"X=1":                                  "FUNCTIONS_CUSTOMHANDLER_PORT: expected a port number",
+		"FUNCTIONS_CUSTOMHANDLER_PORT=70000":   "expected a port number, found",
+		"FUNCTIONS_CUSTOMHANDLER_PORT=" + port: "cannot listen",
+		"FUNCTIONS_HTTPWORKER_PORT=" + port:    "cannot listen", // the old name is read
+	} {
+		cmd := exec.Command(binary(t))
+		cmd.Env = []string{env}
+		out, err := cmd.Output()
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit, env)
+		require.Equal(t, ExitFailed, exit.ExitCode())
+		require.Empty(t, exit.Stderr, "the host takes stderr for errors of unknown origin")
+		require.Contains(t, string(out), want)
+	}
+}

@@ -1,0 +1,108 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// The exit codes (azure-facts 1.4).
+const (
+	// ExitFailed makes the host start the process again, and give up at the third time in half an hour.
+	ExitFailed = 1
+	// ExitRestart is what the host takes for a wanted restart that counts as no error. It is the answer to SIGTERM:
+	// a host that is going away does not care, and a host that stays would never start a process again that exited
+	// with 0, and fail every invocation from then on. So this program never exits with 0.
+	ExitRestart = 200
+)
+
+const (
+	// drainTimeout is how long a stopping process lets running invocations finish. The host itself waits 10 s at most.
+	drainTimeout = 8 * time.Second
+	// headerTimeout bounds the reading of a request's head only. Bodies and replies have no bound of the server's:
+	// it would cut long invocations (azure-facts 1.4); every invocation has its own deadline.
+	headerTimeout = 10 * time.Second
+	// gcPercent trades a little processor time for memory: a batch of the largest documents is a body of 100 MB and
+	// more, and the collector's usual 100 % would let as much garbage again lie beside it.
+	gcPercent = 50
+)
+
+// Options configure Main.
+type Options struct {
+	// Lookup answers a setting: os.LookupEnv.
+	Lookup func(string) (string, bool)
+	// Stdout gets the log: the host takes every line on stderr for an error (azure-facts 1.4).
+	Stdout io.Writer
+	// Deadline bounds one invocation; 0 means handlers.DefaultDeadline.
+	Deadline time.Duration
+}
+
+// Main runs the handler process until ctx ends (SIGTERM, SIGINT) or the server fails, and answers the exit code. It
+// listens before anything slow: the host knocks every 25 ms and gives up after 30 s (azure-facts 1.4).
+func Main(ctx context.Context, o Options) int {
+	debug.SetGCPercent(gcPercent)
+	log := zerolog.New(o.Stdout).With().Timestamp().Logger()
+	address, err := listenAddress(o.Lookup)
+	if err != nil {
+		log.Error().Msg(err.Error())
+		return ExitFailed
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		log.Error().Err(err).Msg("cannot listen on the port that the host named")
+		return ExitFailed
+	}
+	return serve(ctx, o, listener, log)
+}
+
+// listenAddress is 127.0.0.1 and the port that the host named, by the old name of the variable if need be.
+func listenAddress(get func(string) (string, bool)) (string, error) {
+	const name, oldName = "FUNCTIONS_CUSTOMHANDLER_PORT", "FUNCTIONS_HTTPWORKER_PORT"
+	value, _ := get(name)
+	if value == "" {
+		value, _ = get(oldName)
+	}
+	port, err := strconv.ParseUint(value, 10, 16)
+	if err != nil {
+		return "", fmt.Errorf("%s: expected a port number, found %q: this program is started by the Functions host (make run starts everything here)",
+			name, value)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.FormatUint(port, 10)), nil
+}
+
+// newServer makes the server; it bounds nothing but the reading of heads.
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout}
+}
+
+// serve runs the app on an open listener.
+func serve(ctx context.Context, o Options, listener net.Listener, log zerolog.Logger) int {
+	a := New(o.Lookup, log)
+	a.Start(context.WithoutCancel(ctx)) // running invocations need the dependencies until they are drained
+	defer a.Close()
+	server := newServer(a.Handler(o.Deadline))
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		log.Error().Err(err).Msg("the server ended by itself: exit code 1, so that the host starts it again")
+		return ExitFailed
+	case <-ctx.Done():
+	}
+	drainCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	err := server.Shutdown(drainCtx)
+	if err != nil { // what is cut off here comes again: nothing was promised for it
+		err = errors.Join(err, server.Close())
+	}
+	log.Info().Bool("drained", err == nil).Msg("stopped on request")
+	return ExitRestart
+}

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"sqlwriter/handlers"
+	"sqlwriter/internal/fault"
+)
+
+// The dependencies as Health names them, and their states.
+const (
+	depCosmos = "cosmos"
+	depSQL    = "sql"
+
+	stateUnknown = "unknown"
+	stateOK      = "ok"
+	stateFailing = "failing"
+
+	statusLive = "live"
+)
+
+// status is what this process knows of itself. It asks nobody: the work tells it.
+type status struct {
+	now     func() time.Time
+	version string
+
+	mu       sync.Mutex
+	ready    bool
+	since    time.Time
+	problems map[string][]string
+	deps     map[string]handlers.DependencyHealth
+}
+
+func newStatus(version string, now func() time.Time) *status {
+	return &status{
+		now: now, version: version, since: now().UTC(), problems: map[string][]string{},
+		deps: map[string]handlers.DependencyHealth{depCosmos: {State: stateUnknown}, depSQL: {State: stateUnknown}},
+	}
+}
+
+// seen notes how a dependency answered. An error that is not of dependency scope was an answer.
+func (s *status) seen(dependency string, err error) {
+	next := handlers.DependencyHealth{State: stateOK}
+	if fault.IsDependency(err) {
+		next = handlers.DependencyHealth{State: stateFailing, Kind: string(fault.KindOf(err)), Code: fault.CodeOf(err)}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.deps[dependency]
+	next.Since = last.Since
+	if next != last {
+		next.Since = s.now().UTC()
+		if next.State == last.State { // failing otherwise than before is still failing since then
+			next.Since = last.Since
+		}
+		s.deps[dependency] = next
+	}
+}
+
+// lacks sets what a part ("settings", "cosmos", "sql") lacks; no lines mean nothing.
+func (s *status) lacks(part string, lines ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.problems, part)
+	if len(lines) > 0 {
+		s.problems[part] = lines
+	}
+}
+
+// becomeReady says that batches can be taken.
+func (s *status) becomeReady() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready, s.since = true, s.now().UTC()
+}
+
+// report is what Health answers.
+func (s *status) report() handlers.HealthReport {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := handlers.HealthReport{
+		Status: statusLive, Version: s.version, Since: s.since, Problems: []string{}, Dependencies: maps.Clone(s.deps),
+	}
+	if s.ready {
+		r.Status = handlers.StatusReady
+	}
+	for _, part := range slices.Sorted(maps.Keys(s.problems)) {
+		r.Problems = append(r.Problems, s.problems[part]...)
+	}
+	return r
+}

@@ -1,0 +1,141 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config is what the settings say, checked.
+type Config struct {
+	SysName  string
+	Location *time.Location
+	// LogLevel is debug, info, warn or error.
+	LogLevel string
+	Cosmos   Cosmos
+	SQL      SQL
+}
+
+// Cosmos says where the documents are: by Connection, or by Endpoint and an identity.
+type Cosmos struct {
+	Connection          Secret
+	Endpoint, ClientID  string
+	Database, Container string
+}
+
+// SQL says where the rows go.
+type SQL struct {
+	// SQLitePath is the file of the embedded database.
+	SQLitePath string
+	// MaxRows bounds the detail rows of one request.
+	MaxRows int
+}
+
+// Secret is a text that prints as a word. Reveal gives it to the adapter that needs it.
+type Secret string
+
+// String hides the value.
+func (Secret) String() string { return "(secret)" }
+
+// GoString hides the value from %#v.
+func (Secret) GoString() string { return "(secret)" }
+
+// MarshalText hides the value from encoders.
+func (Secret) MarshalText() ([]byte, error) { return []byte("(secret)"), nil }
+
+// Reveal gives the value.
+func (s Secret) Reveal() string { return string(s) }
+
+// Problem is one setting that cannot be used.
+type Problem struct {
+	// Setting is its name.
+	Setting string
+	// Expected says what would do; Found what was there, by kind when the setting is secret.
+	Expected, Found string
+}
+
+// String is the problem in one line.
+func (p Problem) String() string {
+	return p.Setting + ": expected " + p.Expected + ", found " + p.Found
+}
+
+// Problems are all settings that cannot be used.
+type Problems []Problem
+
+// Error lists them.
+func (p Problems) Error() string {
+	return "settings: " + strings.Join(p.Lines(), "; ")
+}
+
+// Lines gives one line each.
+func (p Problems) Lines() []string {
+	lines := make([]string, len(p))
+	for i, problem := range p {
+		lines[i] = problem.String()
+	}
+	return lines
+}
+
+// Load reads and checks every setting; get is os.LookupEnv in the product. An empty value counts as not set, as the host
+// has it. Errors: Problems, all of them together; the Config then holds what could be read, LogLevel always.
+func Load(get func(string) (string, bool)) (Config, error) {
+	values, problems := map[string]string{}, Problems{}
+	for _, s := range Settings() {
+		if v, _ := get(s.Name); v != "" {
+			values[s.Name] = v
+		} else {
+			values[s.Name] = s.Default
+		}
+	}
+	effective := func(name string) string {
+		if v, ok := values[name]; ok {
+			return v
+		}
+		v, _ := get(name)
+		return v
+	}
+	for _, s := range Settings() {
+		if p, bad := check(s, effective); bad {
+			problems = append(problems, p)
+			values[s.Name] = s.Default
+		}
+	}
+	location, err := time.LoadLocation(values[TimeZone])
+	if err != nil { // the default is in the embedded database
+		location = time.UTC
+	}
+	rows, _ := strconv.Atoi(values[SQLMaxRows]) // checked above
+	c := Config{
+		SysName: values[SysName], Location: location, LogLevel: values[LogLevel],
+		Cosmos: Cosmos{
+			Connection: Secret(values[CosmosConnection]), Endpoint: values[CosmosEndpoint], ClientID: values[CosmosClientID],
+			Database: values[CosmosDatabase], Container: values[CosmosContainer],
+		},
+		SQL: SQL{SQLitePath: strings.TrimPrefix(values[SQLConnection], sqliteScheme), MaxRows: rows},
+	}
+	if len(problems) > 0 {
+		return c, problems
+	}
+	return c, nil
+}
+
+// check looks at one setting.
+func check(s Setting, effective lookup) (Problem, bool) {
+	value := effective(s.Name)
+	if value == "" {
+		switch {
+		case s.Name == CosmosConnection && effective(CosmosEndpoint) != "":
+			return Problem{}, false // the identity's settings take its place, for the host as well
+		case s.Host:
+			return Problem{s.Name, "a value: the host reads it too and knows no defaults", "nothing"}, true
+		case s.Required:
+			return Problem{s.Name, "a value", "nothing"}, true
+		}
+		return Problem{}, false
+	}
+	if s.check == nil {
+		return Problem{}, false
+	}
+	expected, found := s.check(value, effective)
+	return Problem{s.Name, expected, found}, expected != ""
+}

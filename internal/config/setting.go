@@ -1,0 +1,215 @@
+// Package config reads the settings. They are one table (Settings): validation, the sample file, README's table and the
+// check of every function.json come from it, so a new setting is one more row.
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Setting is one row of the table.
+type Setting struct {
+	// Name is the app setting and environment variable.
+	Name string
+	// Default is used when the setting is not set; empty when there is none.
+	Default string
+	// Sample is the value in local.settings.sample.json: it fits the local stack's usual ports. Empty leaves it out.
+	Sample string
+	// Required reports the setting when it is not set.
+	Required bool
+	// Host says that a function.json uses the setting as %NAME% or as a connection. The host reads it by itself and knows
+	// no defaults: unset, the function is not indexed and nothing else says why (azure-facts 2). So it is Required.
+	Host bool
+	// Secret keeps the value out of every message.
+	Secret bool
+	// Meaning is one line for people.
+	Meaning string
+	// check answers what was expected and what was found, or "" when the value is good. Nil accepts everything.
+	check func(value string, s lookup) (expected, found string)
+}
+
+// lookup answers another setting's effective value; "" when unset.
+type lookup func(name string) string
+
+// The names that code asks for.
+const (
+	SysName            = "SYS_NAME"
+	LeasePrefix        = "LEASE_PREFIX"
+	TimeZone           = "TIME_ZONE"
+	LogLevel           = "LOG_LEVEL"
+	CosmosConnection   = "COSMOS_CONNECTION"
+	CosmosEndpoint     = "COSMOS_CONNECTION__accountEndpoint"
+	CosmosClientID     = "COSMOS_CONNECTION__clientId"
+	CosmosDatabase     = "COSMOS_DATABASE"
+	CosmosContainer    = "COSMOS_CONTAINER"
+	LeaseContainer     = "LEASE_CONTAINER"
+	SQLConnection      = "SQL_CONNECTION"
+	SQLMaxRows         = "SQL_MAX_ROWS"
+	azureSite          = "WEBSITE_SITE_NAME"
+	sqliteScheme       = "sqlite:"
+	sqlserverScheme    = "sqlserver:"
+	maxRowsOfOneWrite  = 10_000
+	sampleCosmosKey    = "bG9jYWwgc3RhbmQtaW4ga2V5LCBub3QgYSBzZWNyZXQ=" // the local stand-in's, no secret
+	sampleCosmosServer = "http://127.0.0.1:8081/"
+)
+
+// Settings is the table, in the order of design.md section 7. It holds what something uses today.
+func Settings() []Setting {
+	return []Setting{
+		{
+			Name: SysName, Default: "web", Sample: "web", check: checkName,
+			Meaning: "environment: only documents whose `request_details.sys_name` is exactly this are touched",
+		},
+		{
+			Name: LeasePrefix, Sample: "web-", Host: true, check: checkLeasePrefix,
+			Meaning: "prefix of the change feed's leases, `{SYS_NAME}-` or longer; a new one replays the container once",
+		},
+		{
+			Name: TimeZone, Default: "America/Chicago", Sample: "America/Chicago", check: checkZone,
+			Meaning: "zone of the stamps written into documents (IANA name)",
+		},
+		{
+			Name: LogLevel, Default: "info", Sample: "info", check: oneOf("debug", "info", "warn", "error"),
+			Meaning: "least level that is logged: debug, info, warn or error",
+		},
+		{
+			Name: CosmosConnection, Sample: "AccountEndpoint=" + sampleCosmosServer + ";AccountKey=" + sampleCosmosKey + ";",
+			Secret: true, Host: true, check: checkCosmos,
+			Meaning: "Cosmos DB connection string; with an identity set `" + CosmosEndpoint + "` instead",
+		},
+		{
+			Name: CosmosEndpoint, check: checkEndpoint,
+			Meaning: "Cosmos DB account address, to connect with a managed identity and no key",
+		},
+		{
+			Name: CosmosClientID, check: checkClientID,
+			Meaning: "client id of a user-assigned identity; empty means the system-assigned one",
+		},
+		{
+			Name: CosmosDatabase, Sample: "invoices", Host: true,
+			Meaning: "database that holds both containers",
+		},
+		{
+			Name: CosmosContainer, Sample: "AI_PROCESS_LOGS", Host: true,
+			Meaning: "container of the results, partition key `/id`",
+		},
+		{
+			Name: LeaseContainer, Sample: "leases", Host: true, check: checkLeaseContainer,
+			Meaning: "container of the change feed's leases, partition key `/id`; it must exist",
+		},
+		{
+			Name: SQLConnection, Sample: "sqlite:../.local/sqlwriter.db", Required: true, Secret: true, check: checkSQL,
+			Meaning: "SQL database: `sqlite:PATH` (local only; relative to the script root)",
+		},
+		{
+			Name: SQLMaxRows, Default: "1000", Sample: "1000", check: checkRows,
+			Meaning: "most detail rows in one SQL request",
+		},
+	}
+}
+
+// checkName refuses a name that could not stand in a lease prefix or a path.
+func checkName(value string, _ lookup) (string, string) {
+	for _, c := range value {
+		if c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return "letters, digits, - and _", fmt.Sprintf("the character %q", c)
+		}
+	}
+	return "", ""
+}
+
+// checkLeasePrefix keeps environments apart: two with one prefix split the changes between them (azure-facts 2).
+func checkLeasePrefix(value string, s lookup) (string, string) {
+	if want := s(SysName) + "-"; !strings.HasPrefix(value, want) {
+		return "a text that begins with " + strconv.Quote(want) + " (SYS_NAME and a hyphen)", strconv.Quote(value)
+	}
+	return "", ""
+}
+
+func checkZone(value string, _ lookup) (string, string) {
+	if _, err := time.LoadLocation(value); err != nil || value == "Local" {
+		return "an IANA time zone such as America/Chicago", strconv.Quote(value)
+	}
+	return "", ""
+}
+
+func oneOf(values ...string) func(string, lookup) (string, string) {
+	return func(value string, _ lookup) (string, string) {
+		if !slices.Contains(values, value) {
+			return "one of " + strings.Join(values, ", "), strconv.Quote(value)
+		}
+		return "", ""
+	}
+}
+
+// checkCosmos looks at the form only; internal/cosmos reads it in full.
+func checkCosmos(value string, s lookup) (string, string) {
+	if s(CosmosEndpoint) != "" {
+		return "this or " + CosmosEndpoint + ", not both", "both"
+	}
+	const form = "AccountEndpoint=...;AccountKey=...;"
+	names := map[string]bool{}
+	for part := range strings.SplitSeq(value, ";") {
+		name, text, _ := strings.Cut(part, "=")
+		names[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(text) != ""
+	}
+	switch {
+	case !names["accountendpoint"]:
+		return form, fmt.Sprintf("a text of %d characters without AccountEndpoint", len(value))
+	case !names["accountkey"]:
+		return form, fmt.Sprintf("a text of %d characters without AccountKey", len(value))
+	}
+	return "", ""
+}
+
+func checkEndpoint(value string, _ lookup) (string, string) {
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		return "an address such as https://NAME.documents.azure.com:443/", fmt.Sprintf("a text of %d characters", len(value))
+	}
+	return "", ""
+}
+
+func checkClientID(_ string, s lookup) (string, string) {
+	if s(CosmosEndpoint) == "" {
+		return CosmosEndpoint + " beside it", "this setting alone"
+	}
+	return "", ""
+}
+
+func checkLeaseContainer(value string, s lookup) (string, string) {
+	if value == s(CosmosContainer) {
+		return "another container than " + CosmosContainer, "the same name"
+	}
+	return "", ""
+}
+
+// checkSQL names what it found by its scheme only: the rest may hold a password.
+func checkSQL(value string, s lookup) (string, string) {
+	const form = "sqlite:PATH"
+	scheme, _, _ := strings.Cut(value, ":") // named only when it is a known one: it may be the front of a password
+	switch {
+	case strings.HasPrefix(value, sqlserverScheme):
+		return form, "a sqlserver: address: SQL Server is not in this build yet"
+	case slices.Contains([]string{"mssql", "azuresql", "jdbc", "odbc", "postgres", "postgresql", "mysql", "file"}, scheme):
+		return form, fmt.Sprintf("the scheme %q", scheme)
+	case !strings.HasPrefix(value, sqliteScheme):
+		return form, fmt.Sprintf("a text of %d characters without a scheme that is known", len(value))
+	case value == sqliteScheme:
+		return form, "no path"
+	case s(azureSite) != "":
+		return "a database server in Azure (" + azureSite + " is set)", "sqlite: its file would be lost with the instance"
+	}
+	return "", ""
+}
+
+func checkRows(value string, _ lookup) (string, string) {
+	if n, err := strconv.Atoi(value); err != nil || n < 1 || n > maxRowsOfOneWrite {
+		return fmt.Sprintf("a whole number from 1 to %d", maxRowsOfOneWrite), strconv.Quote(value)
+	}
+	return "", ""
+}
