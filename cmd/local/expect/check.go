@@ -1,0 +1,315 @@
+// Package expect is the second opinion on everything that the SQL Writer wrote. It maps a document to its rows once more,
+// written plainly and from the documents alone: it shares no code with internal/invoice, knows no column table, parses the
+// time in an id by itself and makes its own SHA-256 (a test of the house holds that). What the program and this package
+// agree on was understood twice.
+package expect
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Document is one document to check.
+type Document struct {
+	// Name says which one it is in differences.
+	Name string
+	// ID is its id.
+	ID string
+	// Submitted is the document as it was put in (the last time, if more than once); nil when nobody here knows.
+	Submitted json.RawMessage
+	// Stored is the document as the container has it now; nil when it is not there.
+	Stored json.RawMessage
+	// Want is the end it must have come to; nil when nobody here knows, and only its rows are checked.
+	Want *Want
+}
+
+// Want is the end that a document must come to.
+type Want struct {
+	// Status is sql_writer.status; empty means that nobody may touch the document.
+	Status string
+	// Outcomes are the values of sql_writer.outcome that are right. There are two where the order of arrival, which
+	// nothing fixes, decides whether an older result is written first or finds the newer one there.
+	Outcomes []string
+	// Kind is sql_writer.last_error_kind of a document that did not commit.
+	Kind string
+	// Why is one line for people.
+	Why string
+}
+
+// LeftAlone says whether nobody may touch the document.
+func (w Want) LeftAlone() bool { return w.Status == "" }
+
+// Exception says whether the document must not commit although it is ours.
+func (w Want) Exception() bool { return w.Status != "" && w.Status != "committed" }
+
+// Input is what to check against the database.
+type Input struct {
+	// Documents are all documents of the container.
+	Documents []Document
+	// Before are the tables as they were before the documents came. Rows of lines that no document won, and columns that
+	// no document gives, must still be as they were. Nil skips that.
+	Before Tables
+	// Redelivered allows `unchanged` wherever `applied` is right: after a crash a document may come twice.
+	Redelivered bool
+}
+
+// Difference is one thing that is not as it must be.
+type Difference struct {
+	// Document is the name of the document; empty when none is concerned.
+	Document string
+	// Line, Table and Column say where in SQL; zero for a difference in the document itself.
+	Line   int64
+	Table  string
+	Column string
+	// Want and Got are the two values; NULL is the word NULL.
+	Want, Got string
+}
+
+func (d Difference) String() string {
+	where := d.Document
+	if d.Line != 0 {
+		where = fmt.Sprintf("line %d (%s)", d.Line, d.Document)
+	}
+	if d.Table != "" {
+		where += " " + d.Table
+	}
+	if d.Column != "" {
+		where += "." + d.Column
+	}
+	return fmt.Sprintf("%s: want %s, got %s", where, d.Want, d.Got)
+}
+
+// Result is what the check found.
+type Result struct {
+	// Documents and Rows count what was compared: rows of IVCE_DTL, IVCE_TRKG_MSTR and the ledger. Values counts the
+	// columns compared in them.
+	Documents, Rows, Values int
+	// Written is how many lines hold the result of a document.
+	Written int
+	// Differences are everything that is not as it must be.
+	Differences []Difference
+}
+
+// Exact says whether nothing differs.
+func (r Result) Exact() bool { return len(r.Differences) == 0 }
+
+// Check compares every document with the end it must have come to, works out from the documents alone which one is the
+// newest for every line, and compares every row and column of the three tables with it. The error says that the database
+// could not be read; differences are in the result.
+func Check(ctx context.Context, db *sql.DB, in Input) (Result, error) {
+	now, err := Read(ctx, db)
+	if err != nil {
+		return Result{}, err
+	}
+	c := &checker{in: in, now: now, winners: map[int64]document{}}
+	for _, d := range in.Documents {
+		c.document(d)
+	}
+	c.documents()
+	for _, line := range c.lines() {
+		if d, won := c.winners[line]; won {
+			c.written(d, line)
+		} else {
+			c.untouched(line)
+		}
+	}
+	return c.result, nil
+}
+
+type checker struct {
+	in      Input
+	now     Tables
+	read    []document
+	winners map[int64]document
+	result  Result
+}
+
+func (c *checker) differ(d Difference) { c.result.Differences = append(c.result.Differences, d) }
+
+// document checks one document by itself and enters its lines in the contest for the newest result.
+func (c *checker) document(d Document) {
+	c.result.Documents++
+	if d.Stored == nil {
+		c.differ(Difference{Document: d.Name, Want: "the document", Got: "nothing: it is not in the container"})
+		return
+	}
+	doc, err := read(d.Name, d.Stored)
+	if err != nil {
+		c.differ(Difference{Document: d.Name, Want: "a document", Got: err.Error()})
+		return
+	}
+	if d.Submitted != nil {
+		leftAlone := d.Want != nil && d.Want.LeftAlone()
+		same, err := sameContent(d.Submitted, d.Stored, leftAlone)
+		if err != nil || !same {
+			c.differ(Difference{Document: d.Name, Want: "the content that was submitted", Got: "another"})
+		}
+	}
+	if d.Want != nil {
+		c.end(doc, *d.Want)
+	}
+	c.read = append(c.read, doc)
+}
+
+// end compares sql_writer with what must have become of the document.
+func (c *checker) end(d document, want Want) {
+	if want.LeftAlone() {
+		return // sameContent has compared sql_writer too
+	}
+	member := func(name string) string {
+		s, _ := d.writer[name].(string)
+		return s
+	}
+	differ := func(name, wanted string) {
+		c.differ(Difference{Document: d.name, Column: "sql_writer." + name, Want: wanted, Got: orNull(just(member(name)))})
+	}
+	if member("status") != want.Status {
+		differ("status", want.Status)
+	}
+	if want.Exception() {
+		if want.Kind != "" && member("last_error_kind") != want.Kind {
+			differ("last_error_kind", want.Kind)
+		}
+		if member("last_error") == "" {
+			differ("last_error", "a reason")
+		}
+		return
+	}
+	again := c.in.Redelivered && member("outcome") == "unchanged" && slices.Contains(want.Outcomes, "applied")
+	if !slices.Contains(want.Outcomes, member("outcome")) && !again {
+		differ("outcome", fmt.Sprint(want.Outcomes))
+	}
+	if _, err := time.Parse("2006-01-02 15:04:05.000000-07:00", member("committed_at")); err != nil {
+		differ("committed_at", "a time like 2025-12-17 10:30:15.123456-06:00")
+	}
+}
+
+// documents finds the newest document of every line, among those that the program says it brought to SQL.
+func (c *checker) documents() {
+	for _, d := range c.read {
+		if outcome, _ := d.writer["outcome"].(string); outcome == "" {
+			continue // never ours, or not committed
+		}
+		if !d.hasTime && d.versions.us == 0 {
+			c.differ(Difference{Document: d.name, Column: "sql_writer.version", Want: "a version: the id has no time", Got: "none"})
+		}
+		for _, line := range d.lines {
+			if first, taken := c.winners[line]; !taken || d.versions.newerThan(first.versions) {
+				c.winners[line] = d
+			}
+		}
+	}
+	for _, d := range c.read {
+		if outcome, _ := d.writer["outcome"].(string); outcome != "superseded" {
+			continue
+		}
+		by, _ := d.writer["superseded_by"].(string)
+		if !slices.ContainsFunc(d.lines, func(l int64) bool { return c.winners[l].id == by && by != d.id }) {
+			c.differ(Difference{Document: d.name, Column: "sql_writer.superseded_by", Want: "the id of the newest document of one of its lines", Got: by})
+		}
+	}
+}
+
+// lines are all that any table has and all that any document won, in order.
+func (c *checker) lines() []int64 {
+	all := map[int64]bool{}
+	for _, tables := range []Tables{c.now, c.in.Before} {
+		for _, rows := range tables {
+			for line := range rows {
+				all[line] = true
+			}
+		}
+	}
+	for line := range c.winners {
+		all[line] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// written compares the rows of a line with the document that won it.
+func (c *checker) written(d document, line int64) {
+	c.result.Written++
+	detail, err := detailRow(d, line)
+	if err != nil {
+		c.differ(Difference{Document: d.name, Line: line, Want: "a value that this check understands", Got: err.Error()})
+		return
+	}
+	tracking, err := trackingRow(d, line)
+	if err != nil {
+		c.differ(Difference{Document: d.name, Line: line, Want: "a value that this check understands", Got: err.Error()})
+		return
+	}
+	c.row(d.name, Detail, line, detail, true)
+	c.row(d.name, Tracking, line, tracking, true)
+	c.row(d.name, Ledger, line, Row{
+		"document_id": just(d.id), "document_key": just(d.versions.key),
+		"version_us": just(strconv.FormatInt(d.versions.us, 10)), "outcome": just("applied"),
+	}, false)
+}
+
+// untouched compares the rows of a line that no document won with what they were.
+func (c *checker) untouched(line int64) {
+	if row := c.now[Ledger][line]; row != nil {
+		c.differ(Difference{Line: line, Table: Ledger, Want: "no row: no committed document names the line", Got: orNull(row["document_id"])})
+	}
+	if c.in.Before == nil {
+		return
+	}
+	for _, table := range []string{Detail, Tracking} {
+		before, now := c.in.Before[table][line], c.now[table][line]
+		switch {
+		case before == nil && now != nil:
+			c.differ(Difference{Line: line, Table: table, Want: "no row", Got: "a row"})
+		case before != nil:
+			c.row("no document", table, line, before, false)
+		}
+	}
+}
+
+// row compares one row with what it must say. The columns that want does not name must be as they were before, if the
+// rest of the row is the user's.
+func (c *checker) row(name, table string, line int64, want Row, rest bool) {
+	got := c.now[table][line]
+	if got == nil {
+		c.differ(Difference{Document: name, Line: line, Table: table, Want: "a row", Got: "none"})
+		return
+	}
+	c.result.Rows++
+	for _, column := range slices.Sorted(maps.Keys(want)) {
+		c.value(Difference{Document: name, Line: line, Table: table, Column: column}, want[column], got)
+	}
+	before := c.in.Before[table][line]
+	if !rest || before == nil {
+		return
+	}
+	for _, column := range slices.Sorted(maps.Keys(before)) {
+		if _, ours := want[column]; !ours {
+			c.value(Difference{Document: name, Line: line, Table: table, Column: column}, before[column], got)
+		}
+	}
+}
+
+func (c *checker) value(at Difference, want *string, row Row) {
+	c.result.Values++
+	got, there := row[at.Column]
+	at.Want, at.Got = orNull(want), orNull(got)
+	if !there {
+		at.Got = "no such column"
+	}
+	if !there || (want == nil) != (got == nil) || (want != nil && *want != *got) {
+		c.differ(at)
+	}
+}
+
+func orNull(s *string) string {
+	if s == nil {
+		return "NULL"
+	}
+	return strconv.Quote(*s)
+}

@@ -1,0 +1,294 @@
+package expect
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/sqlite"
+)
+
+const (
+	mainLine      = 1421549
+	duplicateLine = 1421550
+	otherLine     = 1421560 // has a detail row; no document names it
+)
+
+const full = `{
+  "id": "2025-12-17 10:30:00.000000-06:00-0001-1421549",
+  "request_details": {"sys_name": "web"},
+  "invoice_details_from_rpa": {"IVCE_DTL_UID": 1421549},
+  "process_output": {
+    "manufacturer_name": "THOMAS & BETTS", "part_number": "425", "unspsc": "39131711", "upc": "786210004250",
+    "aks_part_number": "AKS-1", "cleaned_description": "Strain relief", "invoice_line_status": "AI_ERROR",
+    "data_verified": true, "web_search_url": "https://parts.example/425", "stage": "rules",
+    "manufacturer_name_confidence": 0.12345, "part_number_confidence": 0.99995, "unspsc_confidence": 1,
+    "manufacturer_name_stage": "a", "part_number_stage": "b", "unspsc_stage": "c",
+    "processing_started_at": "2025-12-17 10:30:01.000001-06:00", "processing_completed_at": "2025-12-17T16:30:02.5Z"
+  },
+  "post-processing": {"duplicate_detail_uids": [1421550]},
+  "sql_writer": {"status": "committed", "outcome": "applied", "committed_at": "2025-12-17 10:30:15.123456-06:00"}
+}`
+
+// fixture is a database that says exactly what the document says.
+func fixture(t *testing.T) (*sql.DB, Input) {
+	t.Helper()
+	ctx := t.Context()
+	store, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "check.db"), sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	db := store.Writer()
+	exec(t, db, `PRAGMA synchronous = OFF`) // hundreds of writes that need not survive a power cut
+	require.NoError(t, sqlite.CreateSampleSchema(ctx, db))
+	require.NoError(t, store.Migrate(ctx))
+	for _, line := range []int{mainLine, duplicateLine, otherLine} {
+		exec(t, db, `INSERT INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC, IVCE_LNE_STAT) VALUES (?, 'INV-1', 'AS SCANNED', 'NEW')`, line)
+	}
+	before, err := Read(ctx, db)
+	require.NoError(t, err)
+
+	d, err := read("full", json.RawMessage(full))
+	require.NoError(t, err)
+	for _, line := range d.lines {
+		detail, err := detailRow(d, line)
+		require.NoError(t, err)
+		for column, v := range detail {
+			exec(t, db, `UPDATE IVCE_DTL SET "`+column+`" = ? WHERE IVCE_DTL_UID = ?`, v, line)
+		}
+		tracking, err := trackingRow(d, line)
+		require.NoError(t, err)
+		exec(t, db, `INSERT INTO IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (?)`, line)
+		for column, v := range tracking {
+			exec(t, db, `UPDATE IVCE_TRKG_MSTR SET "`+column+`" = ? WHERE IVCE_DTL_UID = ?`, v, line)
+		}
+		exec(t, db, `INSERT INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, outcome, write_id, applied_at)
+			VALUES (?, ?, ?, ?, 1, 'h', 1, 'applied', 'w', 'now')`, line, d.versions.us, d.versions.key, d.id)
+	}
+	want := &Want{Status: "committed", Outcomes: []string{"applied"}}
+	return db, Input{Before: before, Documents: []Document{{Name: "full", ID: d.id, Submitted: json.RawMessage(full), Stored: json.RawMessage(full), Want: want}}}
+}
+
+func exec(t *testing.T, db *sql.DB, query string, args ...any) {
+	t.Helper()
+	_, err := db.ExecContext(t.Context(), query, args...)
+	require.NoError(t, err, query)
+}
+
+func check(t *testing.T, db *sql.DB, in Input) Result {
+	t.Helper()
+	r, err := Check(t.Context(), db, in)
+	require.NoError(t, err)
+	return r
+}
+
+func TestWhatIsRightIsExact(t *testing.T) {
+	db, in := fixture(t)
+	r := check(t, db, in)
+	require.True(t, r.Exact(), "%v", r.Differences)
+	require.Equal(t, Result{Documents: 1, Rows: 7, Values: r.Values, Written: 2}, r)
+	require.Greater(t, r.Values, 2*(14+19+4))
+}
+
+// TestEveryColumnIsCompared changes one value of one column at a time, for the main line and the duplicate, in all three
+// tables, to another text and to NULL (or from NULL to a text).
+func TestEveryColumnIsCompared(t *testing.T) {
+	db, in := fixture(t)
+	notCompared := []string{"IVCE_DTL_UID", "detail_id", "source_ts", "content_hash", "hash_version", "row_hash", "write_id", "applied_at"}
+	changed := 0
+	for table, rows := range in.mustRead(t, db) {
+		for line, row := range rows {
+			if table != Detail && line == otherLine {
+				continue
+			}
+			key := "IVCE_DTL_UID"
+			if table == Ledger {
+				key = "detail_id"
+			}
+			for column, old := range row {
+				if slices.Contains(notCompared, column) {
+					continue
+				}
+				changed++
+				d := withValue(t, db, table, key, line, column, old, in)
+				require.Len(t, d, 1, "%s.%s of %d", table, column, line)
+				require.Equal(t, table, d[0].Table)
+				require.Equal(t, column, d[0].Column)
+				require.Equal(t, line, d[0].Line)
+				require.Contains(t, d[0].String(), column)
+			}
+		}
+	}
+	require.Equal(t, 3*16+2*19+2*4, changed)
+}
+
+func (in Input) mustRead(t *testing.T, db *sql.DB) Tables {
+	t.Helper()
+	all, err := Read(t.Context(), db)
+	require.NoError(t, err)
+	return all
+}
+
+// withValue runs the check with one value changed, and puts it back.
+func withValue(t *testing.T, db *sql.DB, table, key string, line int64, column string, old *string, in Input) []Difference {
+	t.Helper()
+	changed := "9"
+	if column == "outcome" {
+		changed = "adopted"
+	}
+	if column == "document_key" {
+		changed = strings.Repeat("0", 64)
+	}
+	if strings.HasSuffix(column, "_SCR") {
+		changed = "0.0001"
+	}
+	update := fmt.Sprintf(`UPDATE %s SET "%s" = ? WHERE %s = ?`, table, column, key)
+	exec(t, db, update, changed, line)
+	r := check(t, db, in)
+	exec(t, db, update, old, line)
+	if table != Ledger && old != nil {
+		exec(t, db, update, nil, line)
+		require.Len(t, check(t, db, in).Differences, 1, "%s.%s of %d set to NULL", table, column, line)
+		exec(t, db, update, old, line)
+	}
+	return r.Differences
+}
+
+func TestRowsThatAreMissingOrTooMany(t *testing.T) {
+	for name, c := range map[string]struct {
+		change string
+		want   string
+	}{
+		"a written tracking row is gone":       {`DELETE FROM IVCE_TRKG_MSTR WHERE IVCE_DTL_UID = 1421550`, `line 1421550 (full) IVCE_TRKG_MSTR: want a row, got none`},
+		"a written detail row is gone":         {`DELETE FROM IVCE_DTL WHERE IVCE_DTL_UID = 1421549`, `line 1421549 (full) IVCE_DTL: want a row, got none`},
+		"the ledger forgot a line":             {`DELETE FROM sqlwriter_ledger WHERE detail_id = 1421549`, `line 1421549 (full) sqlwriter_ledger: want a row, got none`},
+		"an untouched line got a tracking row": {`INSERT INTO IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (1421560)`, `line 1421560 () IVCE_TRKG_MSTR: want no row, got a row`},
+		"an untouched detail row is gone":      {`DELETE FROM IVCE_DTL WHERE IVCE_DTL_UID = 1421560`, `line 1421560 (no document) IVCE_DTL: want a row, got none`},
+		"a row nobody knows":                   {`INSERT INTO IVCE_DTL (IVCE_DTL_UID) VALUES (7)`, `line 7 () IVCE_DTL: want no row, got a row`},
+		"the ledger names a line that no document won": {
+			`INSERT INTO sqlwriter_ledger SELECT 1421560, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome, write_id, applied_at FROM sqlwriter_ledger WHERE detail_id = 1421549`,
+			`sqlwriter_ledger: want no row: no committed document names the line`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, in := fixture(t)
+			exec(t, db, c.change)
+			r := check(t, db, in)
+			require.Len(t, r.Differences, 1)
+			require.Contains(t, r.Differences[0].String(), c.want)
+		})
+	}
+}
+
+func TestTheNewestDocumentOfALineIsWorkedOutFromTheIds(t *testing.T) {
+	db, in := fixture(t)
+	later := strings.NewReplacer("2025-12-17 10:30:00.000000-06:00", "2025-12-17 16:30:00.000001+00:00", `"425"`, `"426"`).Replace(full)
+	in.Documents = append(in.Documents, Document{Name: "later", ID: "x", Stored: json.RawMessage(later)})
+	r := check(t, db, in)
+	require.False(t, r.Exact())
+	for _, d := range r.Differences {
+		require.Equal(t, "later", d.Document, "the rows are held against the newer document: %v", d)
+	}
+
+	earlier := strings.NewReplacer("2025-12-17 10:30:00.000000-06:00", "2025-12-17 17:29:59.999999+01:00", `"425"`, `"424"`).Replace(full)
+	in.Documents[1].Stored = json.RawMessage(earlier)
+	require.True(t, check(t, db, in).Exact(), "an older one changes nothing, whatever its clock shows")
+}
+
+func TestTheEndOfADocumentIsCompared(t *testing.T) {
+	for name, c := range map[string]struct {
+		stored func(string) string
+		want   Want
+		differ []string
+	}{
+		"another status":    {swap(`"committed"`, `"pending"`), Want{Status: "committed", Outcomes: []string{"applied"}}, []string{"sql_writer.status"}},
+		"another outcome":   {swap(`"outcome": "applied"`, `"outcome": "unchanged"`), Want{Status: "committed", Outcomes: []string{"applied"}}, []string{"sql_writer.outcome"}},
+		"no time":           {swap(`"2025-12-17 10:30:15.123456-06:00"`, `"noon"`), Want{Status: "committed", Outcomes: []string{"applied"}}, []string{"sql_writer.committed_at"}},
+		"changed content":   {swap(`"data_verified": true`, `"data_verified": "Y"`), Want{Status: "committed", Outcomes: []string{"applied"}}, []string{""}},
+		"wrongly touched":   {swap(`"outcome": "applied", `, ``), Want{}, []string{""}},
+		"no outcome":        {swap(`"outcome": "applied", `, ``), Want{Status: "committed"}, []string{"sql_writer.outcome"}},
+		"not superseded":    {swap(`"outcome": "applied"`, `"outcome": "superseded", "superseded_by": "who"`), Want{Status: "committed", Outcomes: []string{"superseded"}}, []string{"sql_writer.superseded_by"}},
+		"must have failed":  {swap(``, ``), Want{Status: "failed", Kind: "document"}, []string{"sql_writer.status", "sql_writer.last_error_kind", "sql_writer.last_error"}},
+		"two are all right": {swap(``, ``), Want{Status: "committed", Outcomes: []string{"superseded", "applied"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, in := fixture(t)
+			in.Documents[0].Stored = json.RawMessage(c.stored(full))
+			in.Documents[0].Want = &c.want
+			var columns []string
+			for _, d := range check(t, db, in).Differences {
+				if d.Table == "" {
+					columns = append(columns, d.Column)
+				}
+			}
+			require.Equal(t, c.differ, columns)
+		})
+	}
+}
+
+func swap(old, with string) func(string) string {
+	return func(s string) string { return strings.Replace(s, old, with, 1) }
+}
+
+func TestAfterARedeliveryUnchangedIsRightToo(t *testing.T) {
+	db, in := fixture(t)
+	in.Documents[0].Stored = json.RawMessage(swap(`"outcome": "applied"`, `"outcome": "unchanged"`)(full))
+	require.False(t, check(t, db, in).Exact())
+	in.Redelivered = true
+	require.True(t, check(t, db, in).Exact())
+}
+
+func TestADocumentThatIsGoneIsADifference(t *testing.T) {
+	db, in := fixture(t)
+	in.Documents[0].Stored = nil
+	require.Contains(t, check(t, db, in).Differences[0].String(), "it is not in the container")
+	in.Documents[0].Stored = json.RawMessage(`{`)
+	require.Contains(t, check(t, db, in).Differences[0].String(), "not a JSON object")
+}
+
+func TestAnIdWithoutATimeNeedsARecordedVersion(t *testing.T) {
+	db, in := fixture(t)
+	in.Documents[0].Submitted = nil
+	in.Documents[0].Stored = json.RawMessage(swap("2025-12-17 10:30:00.000000-06:00-0001", "by-hand")(full))
+	var columns []string
+	for _, d := range check(t, db, in).Differences {
+		columns = append(columns, d.Column)
+	}
+	require.Contains(t, columns, "sql_writer.version")
+	require.Contains(t, columns, "RQST_TS", "there is no request time")
+}
+
+func TestRoundingIsAwayFromZeroAtTheHalf(t *testing.T) {
+	m := mapper{}
+	for in, want := range map[string]string{"0.12345": "0.1235", "0.99995": "1.0000", "9.4994e-1": "0.9499", "1": "1.0000", "0.00005": "0.0001", "0.000049": "0.0000"} {
+		require.Equal(t, want, *m.fourDigits(json.Number(in)))
+	}
+	require.NoError(t, m.err)
+	m.fourDigits("much")
+	require.Error(t, m.err)
+}
+
+func TestWhatTheCheckDoesNotUnderstandIsADifference(t *testing.T) {
+	db, in := fixture(t)
+	in.Documents[0].Submitted = nil
+	in.Documents[0].Stored = json.RawMessage(swap(`"stage": "rules"`, `"stage": ["rules"]`)(full))
+	r := check(t, db, in)
+	require.Len(t, r.Differences, 2)
+	require.Contains(t, r.Differences[0].String(), "a value that this check understands")
+}
+
+func TestADatabaseThatCannotBeReadIsAnError(t *testing.T) {
+	db, in := fixture(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Check(ctx, db, in)
+	require.Error(t, err)
+	require.NotEmpty(t, slices.Collect(maps.Keys(in.Before)))
+}

@@ -1,0 +1,168 @@
+package proc_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/cmd/local/internal/proc"
+	"sqlwriter/cmd/local/stackfile"
+)
+
+// role makes this test binary play one of the processes.
+const role = "PROC_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(role) {
+	case "":
+		os.Exit(m.Run())
+	case "polite": // ends with its parent, and says so
+		fmt.Println("polite ready", os.Getpid())
+		signal.Ignore(syscall.SIGINT)
+		ctx, cancel := proc.WatchParent(context.Background(), os.Stdin)
+		defer cancel()
+		<-ctx.Done()
+		fmt.Println("polite ended")
+	case "stubborn":
+		fmt.Println("stubborn ready", os.Getpid())
+		select {}
+	case "failing":
+		fmt.Println("cannot listen on port 1")
+		os.Exit(3)
+	case "runner": // starts one polite process and waits to be killed
+		p, err := proc.Start(context.Background(), proc.Spec{Name: "polite", Path: os.Args[0], Env: []string{role + "=polite"}, Log: os.Getenv("PROC_TEST_LOG")})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("runner ready", p.PID())
+		select {}
+	}
+}
+
+func spec(t *testing.T, as string) proc.Spec {
+	t.Helper()
+	return proc.Spec{Name: as, Path: os.Args[0], Env: []string{role + "=" + as}, Log: filepath.Join(t.TempDir(), as+".log")}
+}
+
+// waitFor waits until the log says something, and answers that line.
+func waitFor(t *testing.T, log, text string) string {
+	t.Helper()
+	var line string
+	require.Eventually(t, func() bool {
+		b, _ := os.ReadFile(log)
+		for l := range strings.Lines(string(b)) {
+			if strings.Contains(l, text) {
+				line = strings.TrimSpace(l)
+			}
+		}
+		return line != ""
+	}, 10*time.Second, 5*time.Millisecond, "%q in %s", text, log)
+	return line
+}
+
+func TestAProcessIsAskedToEnd(t *testing.T) {
+	s := spec(t, "polite")
+	p, err := proc.Start(t.Context(), s)
+	require.NoError(t, err)
+	waitFor(t, s.Log, "ready")
+	require.NoError(t, p.Stop(10*time.Second))
+	waitFor(t, s.Log, "polite ended")
+	require.NoError(t, p.Stop(time.Second), "twice does no harm")
+}
+
+func TestAProcessThatDoesNotEndIsKilled(t *testing.T) {
+	s := spec(t, "stubborn")
+	p, err := proc.Start(t.Context(), s)
+	require.NoError(t, err)
+	waitFor(t, s.Log, "ready")
+	require.ErrorContains(t, p.Stop(50*time.Millisecond), "was killed")
+	<-p.Done()
+}
+
+func TestAGroupEndsTheLastStartedFirst(t *testing.T) {
+	var g proc.Group
+	shared := filepath.Join(t.TempDir(), "all.log")
+	var pids []int
+	for range 3 {
+		s := spec(t, "polite")
+		s.Log = shared
+		p, err := g.Start(t.Context(), s)
+		require.NoError(t, err)
+		pids = append(pids, p.PID())
+		waitFor(t, shared, "ready "+strconv.Itoa(p.PID()))
+	}
+	require.NoError(t, g.Stop(10*time.Second))
+	for _, pid := range pids {
+		_, err := stackfile.Started(t.Context(), pid)
+		require.Error(t, err, "process %d is still there", pid)
+	}
+	select {
+	case f := <-g.Failed():
+		t.Fatalf("an ending that was asked for is no failure: %v", f)
+	default:
+	}
+	_, err := g.Start(t.Context(), spec(t, "polite"))
+	require.ErrorContains(t, err, "ending")
+}
+
+func TestAProcessThatEndsByItselfIsAFailureWithItsLastLines(t *testing.T) {
+	var g proc.Group
+	_, err := g.Start(t.Context(), spec(t, "failing"))
+	require.NoError(t, err)
+	select {
+	case f := <-g.Failed():
+		require.ErrorContains(t, f, "failing ended by itself (exit status 3)")
+		require.ErrorContains(t, f, "cannot listen on port 1")
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody noticed")
+	}
+	require.NoError(t, g.Stop(time.Second))
+}
+
+func TestWhenTheRunnerIsKilledItsProcessesEnd(t *testing.T) {
+	s, child := spec(t, "runner"), filepath.Join(t.TempDir(), "child.log")
+	s.Env = append(s.Env, "PROC_TEST_LOG="+child)
+	runner, err := proc.Start(t.Context(), s)
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimPrefix(waitFor(t, s.Log, "runner ready"), "runner ready "))
+	require.NoError(t, err)
+	waitFor(t, child, "polite ready")
+
+	require.NoError(t, syscall.Kill(runner.PID(), syscall.SIGKILL))
+	waitFor(t, child, "polite ended")
+	require.Eventually(t, func() bool {
+		_, err := stackfile.Started(t.Context(), pid)
+		return err != nil
+	}, 10*time.Second, 5*time.Millisecond)
+	<-runner.Done()
+}
+
+func TestAPortThatIsTakenIsNotChosen(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	taken := l.Addr().(*net.TCPAddr).Port
+	got, err := proc.Port(t.Context(), taken)
+	require.NoError(t, err)
+	require.NotEqual(t, taken, got)
+	require.NoError(t, l.Close())
+	got, err = proc.Port(t.Context(), taken)
+	require.NoError(t, err)
+	require.Equal(t, taken, got, "the preferred one when it is free")
+}
+
+func TestTailGivesTheLastLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.log")
+	require.NoError(t, os.WriteFile(path, []byte("1\n2\n3\n"), 0o600))
+	require.Equal(t, "  2\n  3", proc.Tail(path, 2))
+	require.Contains(t, proc.Tail(path+"?", 2), "no such file")
+}

@@ -1,0 +1,129 @@
+// Package term is what the local stack prints: lines, tables and one progress bar. On a terminal the bar is redrawn in
+// place; elsewhere it is a line now and then, so that a log stays readable.
+package term
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// Output writes for people. It is safe for concurrent use.
+type Output struct {
+	mu  sync.Mutex
+	w   io.Writer
+	tty bool
+	bar string // what the bar shows now; empty when there is none
+	// last is when a line was printed for the bar where it cannot be redrawn, shown the share it had.
+	last  time.Time
+	shown int
+	now   func() time.Time
+}
+
+// New makes an Output. It redraws in place when f is a terminal.
+func New(f *os.File) *Output {
+	info, err := f.Stat()
+	return &Output{w: f, tty: err == nil && info.Mode()&os.ModeCharDevice != 0, now: time.Now}
+}
+
+// Plain makes an Output that only writes lines.
+func Plain(w io.Writer) *Output { return &Output{w: w, now: time.Now} }
+
+// Linef writes a line, above the bar if there is one.
+func (o *Output) Linef(format string, args ...any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.write(fmt.Sprintf(format, args...) + "\n")
+}
+
+// Print writes lines as they are, above the bar if there is one.
+func (o *Output) Print(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.write(strings.TrimRight(text, "\n") + "\n")
+}
+
+func (o *Output) write(text string) {
+	if o.tty && o.bar != "" {
+		text = "\r\x1b[K" + text + o.bar
+	}
+	_, _ = io.WriteString(o.w, text) // a terminal that has gone away is no reason to stop
+}
+
+// Progress shows how much is done.
+func (o *Output) Progress(done, total int, note string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	bar := Bar(done, total) + "  " + note
+	if o.tty {
+		o.bar = bar
+		_, _ = io.WriteString(o.w, "\r\x1b[K"+bar)
+		return
+	}
+	// A quarter more, or five seconds later.
+	quarter := 0
+	if total > 0 {
+		quarter = 4 * done / total
+	}
+	if now := o.now(); quarter > o.shown || o.last.IsZero() || now.Sub(o.last) >= 5*time.Second {
+		o.last, o.shown = now, quarter
+		_, _ = io.WriteString(o.w, "  "+bar+"\n")
+	}
+}
+
+// Done ends the bar.
+func (o *Output) Done() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.tty && o.bar != "" {
+		_, _ = io.WriteString(o.w, "\n")
+	}
+	o.bar, o.last, o.shown = "", time.Time{}, 0
+}
+
+// Bar draws a bar of thirty characters: "[=====>     ] 170/500".
+func Bar(done, total int) string {
+	const width = 30
+	full := width
+	if total > 0 {
+		full = min(width, width*done/total)
+	}
+	head := ""
+	if full < width {
+		head = ">"
+	}
+	return fmt.Sprintf("[%-*s] %d/%d", width, strings.Repeat("=", full)+head, done, total)
+}
+
+// Table aligns rows in columns that are two blanks apart, the first row being the heads.
+func Table(rows [][]string) string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	for n, row := range rows {
+		line := "  "
+		for i, cell := range row {
+			line += cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		if n == 0 {
+			line = "  "
+			for _, w := range widths {
+				line += strings.Repeat("-", w) + "  "
+			}
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
+	}
+	return b.String()
+}

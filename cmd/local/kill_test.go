@@ -1,0 +1,133 @@
+package main
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/cmd/local/sample"
+	"sqlwriter/internal/sqlite"
+)
+
+// TestKillOfTheWholeStack ends every process of the stack with SIGKILL in the middle of the drain, the handler and the
+// servers included, and starts it again on what they left. The writes to each line are counted by triggers in the test
+// schema: the ledger is not asked whether it did its work.
+func TestKillOfTheWholeStack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the whole stack")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("finds the handler by /proc")
+	}
+	if err := prerequisites(); err != nil {
+		t.Skip(err)
+	}
+	state := t.TempDir()
+	store, err := sqlite.Open(t.Context(), filepath.Join(state, "sqlwriter.db"), sqlite.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close()) }()
+	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))
+	_, err = store.Writer().ExecContext(t.Context(), `CREATE TABLE counted (line INTEGER);
+		CREATE TRIGGER count_detail AFTER UPDATE ON IVCE_DTL BEGIN INSERT INTO counted VALUES (new.IVCE_DTL_UID); END`)
+	require.NoError(t, err)
+
+	first := start(t, "run", "--state="+state)
+	written := 0
+	require.Eventually(t, func() bool {
+		written = count(t, store.Reader(), "SELECT count(*) FROM counted")
+		return written > 150
+	}, 3*time.Minute, time.Millisecond, first.output())
+	killed := killEverybody(t, state)
+	t.Logf("%d processes killed after %d lines were written", killed, written)
+
+	second := start(t, "run", "--state="+state)
+	second.said(t, "everything is up")
+	require.Contains(t, second.output(), "EXACT")
+	requireNoLineTwice(t, store.Reader())
+
+	// A host that dies alone leaves no handler behind, and the runner ends the rest.
+	require.NotEmpty(t, handlers(t, state))
+	for _, p := range everybody(t, state) {
+		if p.Name == "functions" {
+			require.NoError(t, syscall.Kill(p.PID, syscall.SIGKILL))
+		}
+	}
+	require.Eventually(t, func() bool { return len(handlers(t, state)) == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, exitFailed, second.exit(t, 20*time.Second))
+}
+
+// requireNoLineTwice: no line was written more often than there are results for it.
+func requireNoLineTwice(t *testing.T, db *sql.DB) {
+	t.Helper()
+	docs, err := sample.Examples()
+	require.NoError(t, err)
+	results := map[int64]int{}
+	for _, d := range append(docs, sample.Generate(sample.Options{Seed: sample.DefaultSeed, Count: sample.DefaultCount})...) {
+		for _, l := range d.Lines {
+			results[l]++
+		}
+	}
+	rows, err := db.QueryContext(t.Context(), "SELECT line, count(*) FROM counted GROUP BY line")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	lines := 0
+	for rows.Next() {
+		var line int64
+		var n int
+		require.NoError(t, rows.Scan(&line, &n))
+		require.LessOrEqual(t, n, results[line], "line %d was written %d times for %d results", line, n, results[line])
+		lines++
+	}
+	require.NoError(t, rows.Err())
+	t.Logf("%d lines, none written more often than it has results", lines)
+}
+
+func count(t *testing.T, db *sql.DB, query string) int {
+	t.Helper()
+	var n int
+	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+		return 0 // locked for a moment, or not there yet
+	}
+	return n
+}
+
+// killEverybody sends SIGKILL to all processes of the stack at once: those of stack.json, and the handler, which is the
+// process that runs from the stack's own script root.
+func killEverybody(t *testing.T, state string) int {
+	t.Helper()
+	var pids []int
+	all := everybody(t, state)
+	for _, p := range all {
+		pids = append(pids, p.PID)
+	}
+	pids = append(pids, handlers(t, state)...)
+	for _, pid := range pids {
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	}
+	requireGone(t, all)
+	return len(pids)
+}
+
+// handlers are the processes that run from the stack's own script root.
+func handlers(t *testing.T, state string) []int {
+	t.Helper()
+	exes, err := filepath.Glob("/proc/[0-9]*/exe")
+	require.NoError(t, err)
+	var pids []int
+	for _, exe := range exes {
+		if target, err := os.Readlink(exe); err == nil && strings.HasPrefix(target, state) {
+			pid, err := strconv.Atoi(strings.Split(exe, "/")[2])
+			require.NoError(t, err)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/cmd/local/expect"
+	"sqlwriter/cmd/local/sample"
+	"sqlwriter/cmd/local/stackfile"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
+)
+
+func TestTheLocalSettingsAreGoodSettings(t *testing.T) {
+	values, err := localSettings("http://127.0.0.1:9", "http://127.0.0.1:8", "/x/sqlwriter.db")
+	require.NoError(t, err)
+	c, err := config.Load(func(name string) (string, bool) { v, ok := values[name]; return v, ok })
+	require.NoError(t, err)
+	require.Equal(t, "web", c.SysName)
+	require.Equal(t, "/x/sqlwriter.db", c.SQL.SQLitePath)
+	require.Contains(t, c.Cosmos.Connection.Reveal(), "AccountEndpoint=http://127.0.0.1:9/;")
+	require.Contains(t, values["AzureWebJobsStorage"], "BlobEndpoint=http://127.0.0.1:8/devstoreaccount1;")
+
+	path := filepath.Join(t.TempDir(), "s.json")
+	require.NoError(t, writeSettings(path, values))
+	read, err := readSettings(path)
+	require.NoError(t, err)
+	require.Equal(t, values, read)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+func TestWhatThisMachineLacksIsOneLine(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	err := prerequisites()
+	require.EqualError(t, err, "not on the PATH: Go 1.26 (go.dev/dl), Node.js 20 or later (nodejs.org), npm (comes with Node.js)")
+}
+
+func TestNothingIsInstalledTwice(t *testing.T) {
+	root := t.TempDir()
+	installed := filepath.Join(root, azuriteDir, "node_modules", ".package-lock.json")
+	require.NoError(t, os.MkdirAll(filepath.Dir(installed), 0o750))
+	lock := filepath.Join(root, azuriteDir, "package-lock.json")
+	require.NoError(t, os.WriteFile(lock, nil, 0o600))
+	require.NoError(t, os.WriteFile(installed, nil, 0o600))
+	now := time.Now()
+	require.NoError(t, os.Chtimes(lock, now, now.Add(-time.Second)))
+	t.Setenv("PATH", t.TempDir()) // npm cannot be found
+	require.NoError(t, installAzurite(t.Context(), root, &phases{}))
+	require.NoError(t, os.Chtimes(lock, now, now.Add(time.Hour)))
+	require.ErrorContains(t, installAzurite(t.Context(), root, &phases{}), "npm ci", "another lock file means another installation")
+}
+
+func TestPercentilesAreOfTheNearestRank(t *testing.T) {
+	var d []time.Duration
+	for i := range 200 {
+		d = append(d, time.Duration(i+1))
+	}
+	require.Equal(t, time.Duration(100), percentile(d, 50))
+	require.Equal(t, time.Duration(198), percentile(d, 99))
+	require.Equal(t, time.Duration(200), percentile(d, 100))
+	require.Equal(t, time.Duration(7), percentile([]time.Duration{7}, 50))
+	require.Zero(t, percentile(nil, 99))
+}
+
+// newDrain is a drain on a Cosmos stand-in, without the servers.
+func newDrain(t *testing.T, docs []sample.Document) *drain {
+	t.Helper()
+	server := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Key = cosmosKey })
+	documents, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: "d", Container: "c"})
+	require.NoError(t, err)
+	t.Cleanup(documents.Close)
+	require.NoError(t, documents.EnsureContainers(t.Context()))
+	w, err := newWatcher(server.URL, "d", "c")
+	require.NoError(t, err)
+	return &drain{stack: &stack{documents: documents, watch: w}, docs: docs, sent: map[string]time.Time{}, took: map[string]time.Duration{}}
+}
+
+func example(name, id, status string) sample.Document {
+	return sample.Document{
+		Name: name, ID: id, JSON: json.RawMessage(`{"id":"` + id + `","sql_writer":{"status":"` + status + `"}}`),
+		Want: expect.Want{Status: "committed", Outcomes: []string{"unchanged"}},
+	}
+}
+
+func TestTheWatcherSeesWhatChangesAndWhoWaitsIsTold(t *testing.T) {
+	d := newDrain(t, nil)
+	follow, err := d.watch.start(t.Context())
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- follow() }()
+
+	require.NoError(t, d.documents.Submit(t.Context(), example("a", "1", "pending").JSON, false))
+	require.NoError(t, d.documents.Submit(t.Context(), example("b", "2", "committed").JSON, false))
+	s, err := d.watch.wait(t.Context(), "2", "")
+	require.NoError(t, err)
+	require.Equal(t, "committed", s.status)
+	require.WithinDuration(t, time.Now(), s.at, 5*time.Second)
+
+	require.NoError(t, d.documents.Submit(t.Context(), example("b", "2", "failed").JSON, true))
+	again, err := d.watch.wait(t.Context(), "2", s.etag)
+	require.NoError(t, err)
+	require.Equal(t, "failed", again.status, "another version than the one seen before")
+}
+
+func TestWhatIsMissingIsPutInAndNothingElse(t *testing.T) {
+	a, b, c := example("a", "1", "pending"), example("b", "2", "pending"), example("b again", "2", "pending")
+	d := newDrain(t, []sample.Document{a, b, c})
+	names := func() (out []string) {
+		there, err := d.stored(t.Context())
+		require.NoError(t, err)
+		for _, raw := range there {
+			require.NoError(t, d.watch.note(time.Now(), raw))
+		}
+		for _, doc := range d.missing(there) {
+			out = append(out, doc.Name)
+		}
+		return out
+	}
+	require.Equal(t, []string{"a", "b", "b again"}, names())
+	require.NoError(t, d.documents.Submit(t.Context(), b.JSON, false))
+	require.Equal(t, []string{"a", "b again"}, names(), "the repetition has not come to its end yet")
+	done := json.RawMessage(`{"id":"2","sql_writer":{"status":"committed","outcome":"unchanged"}}`)
+	require.NoError(t, d.documents.Submit(t.Context(), done, true))
+	require.Equal(t, []string{"a"}, names())
+}
+
+func TestFreshForgetsEverythingButTheClaim(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{stackfile.Name, "sqlwriter.db", "cosmosdb.journal"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "azurite", "blobs"), 0o750))
+	require.NoError(t, (&stack{dir: dir}).forget())
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(dir, stackfile.Name)}, left)
+}
+
+func TestEveryNameOfTheSamplesIsUnique(t *testing.T) {
+	docs, err := samples()
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, d := range docs {
+		require.False(t, names[d.Name], d.Name)
+		names[d.Name] = true
+	}
+	require.Equal(t, "01-plain-success.json", docs[0].Name, "the one that is shown")
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"sqlwriter/cmd/local/expect"
+	"sqlwriter/cmd/local/internal/term"
+	"sqlwriter/cmd/local/sample"
+)
+
+// shownDifferences bounds how many differences are printed.
+const shownDifferences = 20
+
+// show submits one document and prints its line before and after.
+func (d *drain) show(ctx context.Context, doc sample.Document) error {
+	line := doc.Lines[0]
+	before, err := expect.Read(ctx, d.store.Reader())
+	if err != nil {
+		return err
+	}
+	if err := d.put(ctx, doc, make(chan struct{}, 1)); err != nil {
+		return err
+	}
+	after, err := expect.Read(ctx, d.store.Reader())
+	if err != nil {
+		return err
+	}
+	now, _, _ := d.watch.get(doc.ID)
+	d.out.Linef("\none invoice line, %d, before and after %s (document %q)", line, doc.Name, doc.ID)
+	rows := [][]string{{"column", "old", "new"}}
+	for _, table := range []string{expect.Detail, expect.Tracking} {
+		for _, column := range slices.Sorted(maps.Keys(after[table][line])) {
+			was, is := before[table][line][column], after[table][line][column]
+			if text(was) != text(is) {
+				rows = append(rows, []string{table + "." + column, text(was), text(is)})
+			}
+		}
+	}
+	d.out.Print(term.Table(rows))
+	d.out.Linef("  document: pending -> %s (%s), %.2f s after it was put in\n", now.status, now.outcome, d.took[doc.Name].Seconds())
+	return nil
+}
+
+func text(s *string) string {
+	if s == nil {
+		return "NULL"
+	}
+	return strconv.Quote(*s)
+}
+
+// verify reads every document and every row back, and says what was found.
+func (d *drain) verify(ctx context.Context, writes, reads int) (exact bool, err error) {
+	stored, err := d.stored(ctx)
+	if err != nil {
+		return false, err
+	}
+	in := sample.Input(d.docs, stored)
+	in.Before, in.Redelivered = d.before, d.before == nil
+	result, err := expect.Check(ctx, d.store.Reader(), in)
+	if err != nil {
+		return false, err
+	}
+	d.outcomes(stored)
+	d.exceptions(stored)
+	d.speed(writes, reads)
+	d.out.Linef("\nrows: %d rows read back (%d values) of %d lines written, %d documents compared by a second mapping: %d differences",
+		result.Rows, result.Values, result.Written, result.Documents, len(result.Differences))
+	for i, diff := range result.Differences {
+		if i == shownDifferences {
+			d.out.Linef("  ... and %d more", len(result.Differences)-i)
+			break
+		}
+		d.out.Linef("  DIFFERENT %s", diff)
+	}
+	if result.Exact() {
+		d.out.Linef("EXACT: each row equals the content of the document that the ledger names for it")
+	}
+	return result.Exact(), nil
+}
+
+// outcomes prints how many documents ended how.
+func (d *drain) outcomes(stored map[string]json.RawMessage) {
+	counts := map[[2]string]int{}
+	for _, raw := range stored {
+		var s state
+		if json.Unmarshal(raw, &s) == nil {
+			counts[[2]string{cmp.Or(s.Writer.Status, "-"), cmp.Or(s.Writer.Outcome, "-")}]++
+		}
+	}
+	rows := [][]string{{"status", "outcome", "documents"}}
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	for _, k := range keys {
+		rows = append(rows, []string{k[0], k[1], strconv.Itoa(counts[k])})
+	}
+	d.out.Linef("\ndocuments by status and outcome")
+	d.out.Print(term.Table(rows))
+}
+
+// exceptions prints why each document that did not commit did not.
+func (d *drain) exceptions(stored map[string]json.RawMessage) {
+	d.out.Linef("\nwhat did not commit, and why")
+	for _, doc := range d.docs {
+		if doc.Want.Status == "committed" || stored[doc.ID] == nil {
+			continue
+		}
+		var s state
+		if err := json.Unmarshal(stored[doc.ID], &s); err != nil {
+			continue // verify reports it
+		}
+		if doc.Want.LeftAlone() {
+			d.out.Linef("  %s  id %q\n    %s: %s", doc.Name, doc.ID, s.Writer.Status, doc.Want.Why)
+			continue
+		}
+		d.out.Linef("  %s  id %q\n    %s, kind %s: %s", doc.Name, doc.ID, s.Writer.Status, s.Writer.Kind, s.Writer.LastError)
+	}
+}
+
+// speed prints how fast the samples went and what they cost.
+func (d *drain) speed(writes, reads int) {
+	var times []time.Duration
+	var first time.Time
+	committed, worked := 0, 0
+	for _, doc := range d.docs {
+		took, done := d.took[doc.Name]
+		if !done || doc.Name == d.docs[0].Name {
+			continue
+		}
+		worked++
+		if first.IsZero() || d.sent[doc.Name].Before(first) {
+			first = d.sent[doc.Name]
+		}
+		if doc.Want.Status == "committed" {
+			committed++
+			times = append(times, took)
+		}
+	}
+	if worked == 0 {
+		return // everything was there from an earlier run
+	}
+	slices.Sort(times)
+	seconds := d.last.Sub(first).Seconds()
+	d.out.Linef("\nspeed: %d documents worked on in %.2f s, %.0f documents/s; from change to committed p50 %.2f s, p99 %.2f s, most %.2f s (%d documents)",
+		worked, seconds, float64(worked)/seconds, percentile(times, 50).Seconds(), percentile(times, 99).Seconds(), percentile(times, 100).Seconds(), committed)
+	d.out.Linef("  measured from just before a document is sent to when its change feed shows it committed, read every %v", feedPoll)
+	d.out.Linef("cost at Cosmos DB: %d writes and %d reads by the handler, %.2f and %.2f per document (a read: text that looks like an ISO time; a second write: a version, or a retry after a race)",
+		writes, reads, float64(writes)/float64(worked), float64(reads)/float64(worked))
+}
+
+// percentile answers the nearest-rank percentile of sorted durations.
+func percentile(sorted []time.Duration, p float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[max(0, int(math.Ceil(p/100*float64(len(sorted))))-1)]
+}
+
+// stats asks the stand-in for its counters, or sets them to zero with DELETE.
+func (d *drain) stats(ctx context.Context, method string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, d.file.Cosmos+"/_standin/stats", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end below
+	if into == nil {
+		return nil
+	}
+	return json.NewDecoder(resp.Body).Decode(into)
+}
+
+// hints says what can be done while the stack is up.
+func (s *stack) hints() {
+	s.out.Print(fmt.Sprintf(`
+everything is up; Ctrl-C ends it. In another terminal:
+  curl %s/api/health
+  go run ./cmd/sqlwriterctl show %q
+  go run ./cmd/sqlwriterctl submit FILE.json
+  logs: %s`, s.file.Functions, "2025-12-17 10:45:00.250000-06:00-0002-1421549", s.logs()))
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sqlwriter/cmd/local/expect"
+	"sqlwriter/cmd/local/internal/proc"
+	"sqlwriter/cmd/local/internal/term"
+	"sqlwriter/cmd/local/stackfile"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/sqlite"
+)
+
+// stopWithin is how long the whole stack has to end.
+const stopWithin = 8 * time.Second
+
+// runCommand is `make run`.
+type runCommand struct {
+	Once    bool          `env:"ONCE" help:"Use a temporary folder, check exactly, end everything."`
+	Fresh   bool          `env:"FRESH" help:"Forget the state kept in .local."`
+	State   string        `help:"Folder of the state (default .local; its script root is then inside it)." placeholder:"DIR"`
+	Timeout time.Duration `default:"2m" help:"How long the samples may take before the run counts as failed."`
+}
+
+// stack is one run: the servers, the connections to them, and what people are told.
+type stack struct {
+	out   *term.Output
+	root  string // of the repository
+	dir   string // of the state
+	stage string // the script root
+	once  bool
+	file  stackfile.Stack
+	group proc.Group
+
+	settings  map[string]string
+	documents *cosmos.Container
+	store     *sqlite.Store
+	watch     *watcher
+	// before are the tables before any document came; nil when the state was kept from an earlier run.
+	before expect.Tables
+	began  time.Time
+	took   phases
+}
+
+// Run runs the stack until ctx ends, or with Once until everything is checked.
+func (c *runCommand) Run(ctx context.Context) (err error) {
+	ctx, cancel := withParent(ctx)
+	defer cancel()
+	s := &stack{out: term.New(os.Stdout), once: c.Once, began: time.Now()}
+	if err := s.prepare(ctx, *c); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.end()) }()
+	if err := s.up(ctx); err != nil {
+		return s.explain(ctx, err)
+	}
+	sampleCtx, done := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("not finished within %v", c.Timeout))
+	exact, err := s.samples(sampleCtx)
+	done()
+	switch {
+	case err != nil:
+		return s.explain(ctx, err)
+	case c.Once && !exact:
+		return &saidError{errors.New("not exact")}
+	case c.Once:
+		return nil
+	}
+	s.hints()
+	return s.stay(ctx)
+}
+
+// prepare finds the folders, checks what must be there, and claims the state folder.
+func (s *stack) prepare(ctx context.Context, c runCommand) (err error) {
+	if s.root, err = repositoryRoot(); err != nil {
+		return err
+	}
+	if err := prerequisites(); err != nil {
+		return err
+	}
+	if err := s.folders(c.State); err != nil {
+		return err
+	}
+	if s.file.Runner, err = stackfile.Identify(ctx, "run", os.Getpid()); err != nil {
+		return err
+	}
+	s.file.Since = s.began.UTC()
+	killed, err := stackfile.Claim(ctx, s.dir, s.file)
+	var running *stackfile.RunningError
+	if errors.As(err, &running) {
+		return fmt.Errorf("%w: functions %s, Cosmos %s; it is left alone. Ctrl-C there ends it", err, running.Stack.Functions, running.Stack.Cosmos)
+	}
+	if err != nil {
+		return err
+	}
+	if killed != nil {
+		s.out.Linef("the stack of process %d was killed; its state is still here", killed.Runner.PID)
+		if err := s.bury(ctx, *killed); err != nil {
+			return errors.Join(err, s.end())
+		}
+	}
+	if c.Fresh {
+		if err := s.forget(); err != nil {
+			return errors.Join(err, s.end())
+		}
+	}
+	return os.MkdirAll(s.logs(), 0o750)
+}
+
+// folders chooses where the state and the script root are. A run that is not the one in .local has a script root of its
+// own: the handler of another stack may be started again from the common one at any time.
+func (s *stack) folders(state string) (err error) {
+	switch {
+	case s.once:
+		s.dir, err = os.MkdirTemp(state, "sqlwriter-")
+	case state != "":
+		s.dir, err = filepath.Abs(state)
+	default:
+		s.dir, s.stage = filepath.Join(s.root, stackfile.Dir), filepath.Join(s.root, ".stage")
+		return nil
+	}
+	s.stage = filepath.Join(s.dir, "stage")
+	return err
+}
+
+// bury waits for the servers of a killed stack, which end by themselves when their runner has gone, and kills what does not.
+func (s *stack) bury(ctx context.Context, killed stackfile.Stack) error {
+	deadline := time.Now().Add(stopWithin)
+	for _, p := range killed.Servers {
+		for p.Running(ctx) && time.Now().Before(deadline) && ctx.Err() == nil {
+			time.Sleep(50 * time.Millisecond)
+		}
+		if !p.Running(ctx) {
+			continue
+		}
+		left, err := os.FindProcess(p.PID)
+		if err == nil {
+			err = left.Kill()
+		}
+		if err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("process %d (%s) of the killed stack cannot be ended: %w", p.PID, p.Name, err)
+		}
+		s.out.Linef("process %d (%s) of the killed stack did not end and was killed", p.PID, p.Name)
+	}
+	return nil
+}
+
+// forget removes the kept state, except the claim on it.
+func (s *stack) forget() error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == stackfile.Name {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(s.dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stack) logs() string { return filepath.Join(s.dir, "logs") }
+
+// end ends the servers, lets go of the connections and the claim, and removes a temporary folder.
+func (s *stack) end() error {
+	if s.documents != nil {
+		s.documents.Close()
+	}
+	var errs []error
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	if err := s.group.Stop(stopWithin); err != nil {
+		errs = append(errs, err)
+	}
+	errs = append(errs, stackfile.Remove(s.dir))
+	if s.once {
+		errs = append(errs, os.RemoveAll(s.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// stay waits for Ctrl-C, or for a server that ends by itself.
+func (s *stack) stay(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		s.out.Linef("\nending everything ...")
+		return nil
+	case f := <-s.group.Failed():
+		return f
+	}
+}
+
+// explain adds what the logs say to an error of a run that somebody did not end on purpose.
+func (s *stack) explain(ctx context.Context, err error) error {
+	s.out.Done()
+	if ctx.Err() != nil {
+		return &saidError{errors.New("ended before it was finished")}
+	}
+	var f *proc.Failure
+	if errors.As(err, &f) {
+		return err
+	}
+	log := filepath.Join(s.logs(), "functions.log")
+	if _, statErr := os.Stat(log); statErr != nil {
+		return err
+	}
+	return fmt.Errorf("%w\nthe end of %s:\n%s", err, log, proc.Tail(log, 15))
+}
+
+// withParent ends the run when `go run` is gone: killed, it takes nobody with it, and the stack would stay behind unseen.
+func withParent(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if exe, err := os.Executable(); err != nil || !strings.Contains(exe, "go-build") {
+		return ctx, cancel // a program that somebody built may outlive its shell
+	}
+	parent := os.Getppid()
+	go func() {
+		ticker := time.NewTicker(500 * time.Millisecond)
+		defer ticker.Stop()
+		for os.Getppid() == parent {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+		cancel()
+	}()
+	return ctx, cancel
+}
+
+// race runs part, but not beyond the failure of a server: that is the better reason.
+func (s *stack) race(ctx context.Context, part func(context.Context) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	done := make(chan struct{})
+	g.Go(func() error {
+		defer close(done)
+		return part(ctx)
+	})
+	g.Go(func() error {
+		select {
+		case <-done:
+			return nil
+		case f := <-s.group.Failed():
+			return f
+		}
+	})
+	return g.Wait()
+}

@@ -1,0 +1,118 @@
+// Package sample makes the documents that the local stack and the end-to-end tests run with: the examples by name, and
+// as many generated ones as wanted. Everything comes from a seed: the same seed gives the same bytes on every machine.
+package sample
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sqlwriter/cmd/local/expect"
+	"sqlwriter/examples"
+)
+
+// Document is one result and what must become of it.
+type Document struct {
+	// Name says which one it is in messages: an example's file, or "generated 00017".
+	Name string
+	// ID is its id and partition key.
+	ID string
+	// JSON is the document as it is submitted.
+	JSON json.RawMessage
+	// After names the document that must be done before this one is submitted; empty when the order does not matter.
+	After string
+	// Want is what must become of it.
+	Want expect.Want
+	// Lines are the line ids it needs a detail row for. Ids it names without one, on purpose, are not among them.
+	Lines []int64
+}
+
+// Examples gives the documents of the folder examples/, in the order they can be submitted in. Two of them may have one
+// id: the later one is the same document submitted again.
+func Examples() ([]Document, error) {
+	all := examples.All()
+	docs := make([]Document, 0, len(all))
+	for _, e := range all {
+		raw, err := e.JSON()
+		if err != nil {
+			return nil, err
+		}
+		d := Document{Name: e.File, JSON: raw, After: e.After, Want: expect.Want{Status: e.Status, Kind: e.Kind, Why: e.Shows}}
+		if e.Outcome != "" {
+			d.Want.Outcomes = []string{e.Outcome}
+		}
+		if d.ID, d.Lines, err = identify(raw, e.MissingLines); err != nil {
+			return nil, fmt.Errorf("sample: %s: %w", e.File, err)
+		}
+		docs = append(docs, d)
+	}
+	return docs, nil
+}
+
+// identify reads the id of a document and the lines it names, without the ones that are missing on purpose.
+func identify(raw json.RawMessage, missing []int64) (string, []int64, error) {
+	var d struct {
+		ID     string `json:"id"`
+		Detail struct {
+			Main *int64 `json:"IVCE_DTL_UID"`
+		} `json:"invoice_details_from_rpa"`
+		Post struct {
+			Duplicates []int64 `json:"duplicate_detail_uids"`
+		} `json:"post-processing"`
+	}
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return "", nil, err
+	}
+	absent := make(map[int64]bool, len(missing))
+	for _, l := range missing {
+		absent[l] = true
+	}
+	var lines []int64
+	if d.Detail.Main != nil {
+		d.Post.Duplicates = append([]int64{*d.Detail.Main}, d.Post.Duplicates...)
+	}
+	for _, l := range d.Post.Duplicates {
+		if !absent[l] {
+			lines = append(lines, l)
+		}
+	}
+	return d.ID, lines, nil
+}
+
+// Lines lists every line that the documents need a detail row for, each once, in the order they are first named.
+func Lines(docs []Document) []int64 {
+	seen := map[int64]bool{}
+	var lines []int64
+	for _, d := range docs {
+		for _, l := range d.Lines {
+			if !seen[l] {
+				seen[l] = true
+				lines = append(lines, l)
+			}
+		}
+	}
+	return lines
+}
+
+// Input says of every stored document what must have become of it: of the samples what they say themselves, of others
+// nothing but their rows. stored are all documents of the container by id. The caller adds the tables as they were before.
+func Input(docs []Document, stored map[string]json.RawMessage) expect.Input {
+	var in expect.Input
+	at := map[string]int{}
+	for _, d := range docs {
+		e := expect.Document{Name: d.Name, ID: d.ID, Submitted: d.JSON, Stored: stored[d.ID], Want: &d.Want}
+		if i, again := at[d.ID]; again {
+			in.Documents[i] = e // the last one put in under an id is the one that counts
+			continue
+		}
+		at[d.ID] = len(in.Documents)
+		in.Documents = append(in.Documents, e)
+	}
+	for _, id := range slices.Sorted(maps.Keys(stored)) {
+		if _, known := at[id]; !known {
+			in.Documents = append(in.Documents, expect.Document{Name: id, ID: id, Stored: stored[id]})
+		}
+	}
+	return in
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sqlwriter/cmd/local/sample"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/standin/cosmosdb"
+)
+
+// submitters is how many documents are put in at the same time.
+const submitters = 16
+
+// samples are all documents of the run, the one that is shown first.
+func samples() ([]sample.Document, error) {
+	docs, err := sample.Examples()
+	if err != nil {
+		return nil, err
+	}
+	return append(docs, sample.Generate(sample.Options{Seed: sample.DefaultSeed, Count: sample.DefaultCount})...), nil
+}
+
+// drain is the run of the samples.
+type drain struct {
+	*stack
+	docs []sample.Document
+
+	mu sync.Mutex
+	// sent is when each document was about to be put in, by name; took how long it then was until it was final.
+	sent map[string]time.Time
+	took map[string]time.Duration
+	last time.Time
+}
+
+// samples shows one document, drains the others and checks everything. It answers whether all was exact.
+func (s *stack) samples(ctx context.Context) (exact bool, err error) {
+	docs, err := samples()
+	if err != nil {
+		return false, err
+	}
+	d := &drain{stack: s, docs: docs, sent: map[string]time.Time{}, took: map[string]time.Duration{}}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	follow, err := s.watch.start(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = s.race(ctx, func(ctx context.Context) error {
+		g, ctx := errgroup.WithContext(ctx)
+		ctx, stop := context.WithCancel(ctx)
+		g.Go(follow)
+		g.Go(func() error {
+			defer stop()
+			defer cancel() // ends follow
+			exact, err = d.run(ctx)
+			return err
+		})
+		return g.Wait()
+	})
+	return exact, err
+}
+
+func (d *drain) run(ctx context.Context) (exact bool, err error) {
+	there, err := d.stored(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, raw := range there {
+		if err := d.watch.note(time.Time{}, raw); err != nil {
+			return false, err
+		}
+	}
+	if len(there) > 0 {
+		d.out.Linef("kept from earlier: %d documents; what is missing is put in, the rest is only checked", len(there))
+		d.before = nil
+	}
+	todo := d.missing(there)
+	if len(todo) > 0 && todo[0].Name == d.docs[0].Name {
+		if err := d.show(ctx, todo[0]); err != nil {
+			return false, err
+		}
+		todo = todo[1:]
+	}
+	writes, reads, err := d.all(ctx, todo)
+	if err != nil {
+		return false, err
+	}
+	return d.verify(ctx, writes, reads)
+}
+
+// stored reads all documents of the container, by id.
+func (d *drain) stored(ctx context.Context) (map[string]json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	err := d.documents.Query(ctx, "SELECT * FROM c", nil, func(page []json.RawMessage) (bool, error) {
+		for _, raw := range page {
+			var head struct {
+				ID string `json:"id"`
+			}
+			if err := json.Unmarshal(raw, &head); err != nil {
+				return false, err
+			}
+			all[head.ID] = raw
+		}
+		return true, nil
+	})
+	return all, err
+}
+
+// missing lists the documents that must still be put in: those that are not there, and those that are to be put in again
+// and have not come to that end yet.
+func (d *drain) missing(there map[string]json.RawMessage) []sample.Document {
+	var todo []sample.Document
+	named := map[string]bool{}
+	for _, doc := range d.docs {
+		again := named[doc.ID]
+		named[doc.ID] = true
+		now, _, _ := d.watch.get(doc.ID)
+		if there[doc.ID] == nil || (again && !slices.Contains(doc.Want.Outcomes, now.outcome)) {
+			todo = append(todo, doc)
+		}
+	}
+	return todo
+}
+
+// put submits one document, after the one it must come after, and waits until it is final. The gate bounds how many are
+// being put in at the same time, not how many are waited for.
+func (d *drain) put(ctx context.Context, doc sample.Document, gate chan struct{}) error {
+	if doc.After != "" {
+		before := d.docs[slices.IndexFunc(d.docs, func(o sample.Document) bool { return o.Name == doc.After })]
+		if _, err := d.watch.wait(ctx, before.ID, ""); err != nil {
+			return fmt.Errorf("%s waits for %s: %w", doc.Name, before.Name, err)
+		}
+	}
+	old, again, _ := d.watch.get(doc.ID)
+	gate <- struct{}{}
+	start := time.Now()
+	err := d.documents.Submit(ctx, doc.JSON, again)
+	<-gate
+	if err != nil {
+		return fmt.Errorf("%s: %w", doc.Name, err)
+	}
+	d.mu.Lock()
+	d.sent[doc.Name] = start
+	d.mu.Unlock()
+	if doc.Want.LeftAlone() {
+		return nil // checked at the end, when everything else has been worked on
+	}
+	s, err := d.watch.wait(ctx, doc.ID, old.etag)
+	if err != nil {
+		return fmt.Errorf("%s (status %q): %w", doc.Name, s.status, err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.took[doc.Name] = s.at.Sub(start)
+	if s.at.After(d.last) {
+		d.last = s.at
+	}
+	return nil
+}
+
+// all puts documents in and waits for them, with a bar. It answers how many writes and reads that cost at the container.
+func (d *drain) all(ctx context.Context, todo []sample.Document) (writes, reads int, err error) {
+	if err := d.stats(ctx, http.MethodDelete, nil); err != nil {
+		return 0, 0, err
+	}
+	defer d.out.Done()
+	g, waiting := errgroup.WithContext(ctx)
+	gate := make(chan struct{}, submitters)
+	finished, total := 0, len(todo)
+	for _, doc := range todo {
+		g.Go(func() error {
+			if err := d.put(waiting, doc, gate); err != nil {
+				return err
+			}
+			d.mu.Lock()
+			finished++
+			done := finished
+			d.mu.Unlock()
+			d.out.Progress(done, total, "documents")
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return 0, 0, err
+	}
+	var stats []cosmosdb.Stat
+	if err := d.stats(ctx, http.MethodGet, &stats); err != nil {
+		return 0, 0, err
+	}
+	for _, s := range stats {
+		if s.Container != d.settings[config.CosmosContainer] {
+			continue
+		}
+		switch s.Op { //nolint:exhaustive // the others are ours: creating, replacing, following the feed
+		case cosmosdb.OpPatch:
+			writes += s.Requests
+		case cosmosdb.OpRead, cosmosdb.OpQuery, cosmosdb.OpReadMany:
+			reads += s.Requests
+		}
+	}
+	return writes, reads, nil
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sqlwriter/cmd/local/internal/proc"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/internal/standin/funchost"
+)
+
+// The keys below are published by the vendor for its emulators and open nothing but them.
+const (
+	cosmosKey = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // the emulator's well-known key
+	blobKey   = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==" //nolint:gosec // Azurite's well-known key
+)
+
+// cosmosdbCommand serves the stand-in for Cosmos DB.
+type cosmosdbCommand struct {
+	Listen  string `required:"" help:"Address to listen on."`
+	Journal string `required:"" help:"File that keeps the documents."`
+}
+
+// Run serves until standard input closes.
+func (c *cosmosdbCommand) Run(ctx context.Context) error {
+	ctx, cancel := proc.WatchParent(ctx, os.Stdin)
+	defer cancel()
+	server, err := cosmosdb.New(cosmosdb.Options{JournalPath: c.Journal, Key: cosmosKey})
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return errors.Join(err, server.Close())
+	}
+	const headerTimeout = 10 * time.Second
+	h := &http.Server{Handler: server, ReadHeaderTimeout: headerTimeout}
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(listener) }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = h.Close() // whoever used it has ended before
+	}
+	return errors.Join(err, server.Close())
+}
+
+// funchostCommand hosts a script root.
+type funchostCommand struct {
+	Listen   string `required:"" help:"Address to listen on."`
+	Root     string `required:"" help:"Staged script root."`
+	Settings string `required:"" help:"App settings, in the form of a local.settings.json."`
+}
+
+// Run hosts until standard input closes.
+func (c *funchostCommand) Run(ctx context.Context) error {
+	ctx, cancel := proc.WatchParent(ctx, os.Stdin)
+	defer cancel()
+	settings, err := readSettings(c.Settings)
+	if err != nil {
+		return err
+	}
+	const stopTimeout = 4 * time.Second // all of the stack has ten seconds to end
+	return funchost.Run(ctx, funchost.Options{
+		ScriptRoot: c.Root, Settings: settings, Listen: c.Listen,
+		Log: zerolog.New(os.Stdout).Level(zerolog.InfoLevel).With().Timestamp().Logger(),
+		// One name for ever: a stack that was killed takes its own leases back at once, instead of waiting a minute.
+		Instance: "local",
+		Tune:     funchost.Tune{StopTimeout: stopTimeout},
+	})
+}
+
+// settingsFile is a local.settings.json.
+type settingsFile struct {
+	IsEncrypted bool              `json:"IsEncrypted"` //nolint:tagliatelle // the tools' own spelling
+	Values      map[string]string `json:"Values"`      //nolint:tagliatelle // the tools' own spelling
+}
+
+func readSettings(path string) (map[string]string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	var f settingsFile
+	if err := json.Unmarshal(b, &f); err != nil {
+		return nil, fmt.Errorf("settings: %s: %w", path, err)
+	}
+	return f.Values, nil
+}
+
+// localSettings are the sample settings with this stack's addresses.
+func localSettings(cosmos, blob, database string) (map[string]string, error) {
+	var f settingsFile
+	if err := json.Unmarshal(config.Sample(), &f); err != nil {
+		return nil, fmt.Errorf("sample settings: %w", err)
+	}
+	f.Values[config.CosmosConnection] = "AccountEndpoint=" + cosmos + "/;AccountKey=" + cosmosKey + ";"
+	f.Values[config.SQLConnection] = "sqlite:" + database
+	f.Values["AzureWebJobsStorage"] = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=" + blobKey +
+		";BlobEndpoint=" + blob + "/devstoreaccount1;"
+	return f.Values, nil
+}
+
+func writeSettings(path string, values map[string]string) error {
+	b, err := json.MarshalIndent(settingsFile{Values: values}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	if err := os.WriteFile(path, append(b, '\n'), 0o600); err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"sqlwriter/internal/stage"
+)
+
+// azuriteDir is the npm folder of the blob server inside the repository, azuriteMain its program.
+var (
+	azuriteDir  = filepath.Join("tools", "azurite")                                          //nolint:gochecknoglobals // a constant path
+	azuriteMain = filepath.Join("node_modules", "azurite", "dist", "src", "blob", "main.js") //nolint:gochecknoglobals // a constant path
+)
+
+// repositoryRoot finds the folder of go.mod from the working directory upward.
+func repositoryRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("run this inside the repository: no go.mod here or above")
+		}
+		dir = up
+	}
+}
+
+// prerequisites says in one line what this machine lacks.
+func prerequisites() error {
+	var absent []string
+	for _, tool := range []struct{ command, name string }{
+		{"go", "Go 1.26 (go.dev/dl)"}, {"node", "Node.js 20 or later (nodejs.org)"}, {"npm", "npm (comes with Node.js)"},
+	} {
+		if _, err := exec.LookPath(tool.command); err != nil {
+			absent = append(absent, tool.name)
+		}
+	}
+	if len(absent) > 0 {
+		return fmt.Errorf("not on the PATH: %s", strings.Join(absent, ", "))
+	}
+	return nil
+}
+
+// phases notes how long each part of the start took; parts run side by side.
+type phases struct {
+	mu    sync.Mutex
+	parts []string
+}
+
+// time runs one part.
+func (p *phases) time(name string, part func() error) error {
+	start := time.Now()
+	err := part()
+	p.note(fmt.Sprintf("%s %.1f s", name, time.Since(start).Seconds()))
+	return err
+}
+
+func (p *phases) note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.parts = append(p.parts, text)
+}
+
+func (p *phases) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.parts, ", ")
+}
+
+// installAzurite runs npm ci unless the folder is what the lock file says already; npm's own copy of the lock file, which it
+// writes last, is the sign.
+func installAzurite(ctx context.Context, root string, p *phases) error {
+	dir := filepath.Join(root, azuriteDir)
+	lock, err := os.Stat(filepath.Join(dir, "package-lock.json"))
+	if err != nil {
+		return err
+	}
+	done, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json"))
+	if err == nil && !done.ModTime().Before(lock.ModTime()) {
+		return nil
+	}
+	err = p.time("npm ci", func() error {
+		return command(ctx, dir, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error")
+	})
+	if err != nil {
+		return fmt.Errorf("install Azurite: %w", err)
+	}
+	p.note(fmt.Sprintf("npm folder %d MB", sizeOf(filepath.Join(dir, "node_modules"))>>20))
+	return nil
+}
+
+// buildHandler stages the script root, handler binary included.
+func buildHandler(ctx context.Context, root, dir string, p *phases) error {
+	err := p.time("build and stage the handler", func() error {
+		return stage.Build(ctx, stage.Options{Source: root, Dir: dir})
+	})
+	if err != nil {
+		return err
+	}
+	p.note(fmt.Sprintf("handler %.1f MB", float64(sizeOf(filepath.Join(dir, stage.Binary)))/(1<<20)))
+	return nil
+}
+
+// command runs a program and gives its output only when it fails.
+func command(ctx context.Context, dir, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// sizeOf adds up the bytes of a file or of all files in a folder; what cannot be read counts as nothing.
+func sizeOf(path string) int64 {
+	var total int64
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // a size for people: what cannot be read counts as nothing
+		}
+		if info, err := d.Info(); err == nil && !d.IsDir() {
+			total += info.Size()
+		}
+		return nil
+	})
+	return total
+}

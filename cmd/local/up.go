@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sqlwriter/cmd/local/expect"
+	"sqlwriter/cmd/local/internal/proc"
+	"sqlwriter/cmd/local/sample"
+	"sqlwriter/cmd/local/stackfile"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/sqlite"
+)
+
+// The ports that are used when nobody else has them: those of the real things.
+const (
+	functionsPort = 7071
+	cosmosPort    = 8081
+	blobPort      = 10000
+)
+
+// readyWithin is how long a server may take to answer.
+const readyWithin = 30 * time.Second
+
+// up builds and starts everything. What does not depend on each other happens at the same time.
+func (s *stack) up(ctx context.Context) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	functions, err := s.addresses(ctx)
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	err = s.race(ctx, func(ctx context.Context) error {
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() error { return buildHandler(ctx, s.root, s.stage, &s.took) })
+		g.Go(func() error {
+			if err := installAzurite(ctx, s.root, &s.took); err != nil {
+				return err
+			}
+			return s.took.time("Azurite", func() error { return s.startBlob(ctx) })
+		})
+		g.Go(func() error { return s.took.time("Cosmos", func() error { return s.startCosmos(ctx, exe) }) })
+		g.Go(func() error { return s.took.time("SQL", func() error { return s.startSQL(ctx) }) })
+		return g.Wait()
+	})
+	if err != nil {
+		return err
+	}
+	err = s.race(ctx, func(ctx context.Context) error {
+		return s.took.time("host and handler", func() error { return s.startFunctions(ctx, exe, functions) })
+	})
+	if err != nil {
+		return err
+	}
+	s.out.Linef("up in %.1f s (%s)", time.Since(started).Seconds(), s.took.String())
+	s.out.Linef("  functions %s   Cosmos %s   blob %s   SQL %s", s.file.Functions, s.file.Cosmos, s.file.Blob, s.databasePath())
+	return nil
+}
+
+// addresses chooses the ports and writes down the settings; it answers the host's address.
+func (s *stack) addresses(ctx context.Context) (functions string, err error) {
+	hosts := [3]string{}
+	for i, preferred := range [3]int{functionsPort, cosmosPort, blobPort} {
+		port, err := proc.Port(ctx, preferred)
+		if err != nil {
+			return "", err
+		}
+		if port != preferred {
+			s.out.Linef("port %d is taken, using %d", preferred, port)
+		}
+		hosts[i] = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	}
+	s.file.Functions, s.file.Cosmos, s.file.Blob = "http://"+hosts[0], "http://"+hosts[1], "http://"+hosts[2]
+	s.file.Settings = filepath.Join(s.dir, "local.settings.json")
+	if s.settings, err = localSettings(s.file.Cosmos, s.file.Blob, s.databasePath()); err != nil {
+		return "", err
+	}
+	if err := writeSettings(s.file.Settings, s.settings); err != nil {
+		return "", err
+	}
+	return hosts[0], stackfile.Write(s.dir, s.file)
+}
+
+func (s *stack) databasePath() string { return filepath.Join(s.dir, "sqlwriter.db") }
+
+// launch starts a server and notes it in stack.json.
+func (s *stack) launch(ctx context.Context, spec proc.Spec) error {
+	spec.Log = filepath.Join(s.logs(), spec.Name+".log")
+	p, err := s.group.Start(ctx, spec)
+	if err != nil {
+		return err
+	}
+	id, err := stackfile.Identify(ctx, spec.Name, p.PID())
+	if err != nil {
+		return nil //nolint:nilerr // it has ended already; the group says why
+	}
+	return s.record(id)
+}
+
+func (s *stack) record(p stackfile.Process) error {
+	s.took.mu.Lock() // servers start side by side
+	defer s.took.mu.Unlock()
+	s.file.Servers = append(s.file.Servers, p)
+	return stackfile.Write(s.dir, s.file)
+}
+
+func (s *stack) startBlob(ctx context.Context) error {
+	host, port, err := net.SplitHostPort(s.file.Blob[len("http://"):])
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(s.root, azuriteDir)
+	err = s.launch(ctx, proc.Spec{
+		Name: "azurite", Path: "node", Args: []string{
+			"--require", filepath.Join(dir, "stop-with-parent.cjs"), filepath.Join(dir, azuriteMain),
+			"--blobHost", host, "--blobPort", port, "--location", filepath.Join(s.dir, "azurite"),
+			"--skipApiVersionCheck", "--silent", "--disableTelemetry",
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return answers(ctx, s.file.Blob, nil)
+}
+
+// startCosmos starts the stand-in and makes the containers.
+func (s *stack) startCosmos(ctx context.Context, exe string) error {
+	err := s.launch(ctx, proc.Spec{Name: "cosmosdb", Path: exe, Args: []string{
+		"cosmosdb", "--listen", s.file.Cosmos[len("http://"):], "--journal", filepath.Join(s.dir, "cosmosdb.journal"),
+	}})
+	if err != nil {
+		return err
+	}
+	if err := answers(ctx, s.file.Cosmos+"/_standin/stats", nil); err != nil {
+		return err
+	}
+	database, container := s.settings[config.CosmosDatabase], s.settings[config.CosmosContainer]
+	s.documents, err = cosmos.Open(cosmos.Options{
+		Connection: s.settings[config.CosmosConnection], Database: database, Container: container,
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.documents.EnsureContainers(ctx, s.settings[config.LeaseContainer], "sqlwriter-control"); err != nil {
+		return err
+	}
+	s.watch, err = newWatcher(s.file.Cosmos, database, container)
+	return err
+}
+
+// startSQL makes the tables and the detail rows that the samples need, and remembers how everything was.
+func (s *stack) startSQL(ctx context.Context) (err error) {
+	if s.store, err = sqlite.Open(ctx, s.databasePath(), sqlite.Options{}); err != nil {
+		return err
+	}
+	if err := sqlite.CreateSampleSchema(ctx, s.store.Writer()); err != nil {
+		return err
+	}
+	if err := s.store.Migrate(ctx); err != nil {
+		return err
+	}
+	docs, err := samples()
+	if err != nil {
+		return err
+	}
+	lines := sample.Lines(docs)
+	made, err := sample.SeedLines(ctx, s.store.Writer(), lines)
+	if err != nil {
+		return err
+	}
+	if made == int64(len(lines)) {
+		s.before, err = expect.Read(ctx, s.store.Reader())
+	}
+	return err
+}
+
+// startFunctions starts the host on the staged root and waits until the handler says that it is ready.
+func (s *stack) startFunctions(ctx context.Context, exe, address string) error {
+	err := s.launch(ctx, proc.Spec{Name: "functions", Path: exe, Args: []string{
+		"funchost", "--listen", address, "--root", s.stage, "--settings", s.file.Settings,
+	}})
+	if err != nil {
+		return err
+	}
+	return answers(ctx, s.file.Functions+"/api/health", func(status int) bool { return status == http.StatusOK })
+}
+
+// answers waits until an address answers, with a status that is good if that is asked for.
+func answers(ctx context.Context, address string, good func(status int) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin, fmt.Errorf("%s is not ready after %v", address, readyWithin))
+	defer cancel()
+	last := errors.New("nothing listens there")
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil {
+			const most = 2000
+			body, _ := io.ReadAll(io.LimitReader(resp.Body, most))
+			_ = resp.Body.Close()
+			if good == nil || good(resp.StatusCode) {
+				return nil
+			}
+			last = fmt.Errorf("it answers %s: %s", resp.Status, body)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

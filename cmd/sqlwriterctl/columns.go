@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"sqlwriter/internal/invoice"
+)
+
+// columnsCommand lists the column table.
+type columnsCommand struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run prints it. It needs no connection.
+func (c *columnsCommand) Run(a *app) error {
+	columns := invoice.Columns()
+	if c.JSON {
+		return printJSON(a, columns)
+	}
+	rows := [][]string{{"TABLE", "COLUMN", "HOLDS", "FROM", "MEANING", "ASSUMED"}}
+	for _, col := range columns {
+		from := col.Path
+		if col.Source != invoice.FromDocument {
+			from = "(" + string(col.Source) + ")"
+		}
+		rows = append(rows, []string{string(col.Table), col.Name, holds(col), from, col.Meaning, col.Assumed})
+	}
+	return a.table(rows)
+}
+
+// holds says what a column holds and how much of it.
+func holds(c invoice.Column) string {
+	s := string(c.Kind)
+	switch {
+	case c.Kind == invoice.Decimal:
+		s += fmt.Sprintf("(%d,%d)", c.Precision, c.Scale)
+	case c.Max > 0:
+		s += fmt.Sprintf("(%d)", c.Max)
+	}
+	if c.Min != "" || c.Limit != "" {
+		s += fmt.Sprintf(" %s..%s", c.Min, c.Limit)
+	}
+	if c.Required {
+		s += " required"
+	}
+	return s
+}
+
+func printJSON(a *app, v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sqlwriter/cmd/local/stackfile"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/sqlite"
+)
+
+// flags are the connections that were typed; empty ones were not.
+type flags struct{ cosmos, database, container, sql string }
+
+// source is where connections come from.
+type source struct {
+	// name says it to people. It holds no value.
+	name   string
+	values map[string]string
+	// relative is the folder that a relative sqlite path starts from.
+	relative string
+}
+
+// settingsFileName is what the Functions tools call it.
+const settingsFileName = "local.settings.json"
+
+// scriptRoot is where the handler runs: relative paths in settings start there.
+const scriptRoot = ".stage"
+
+// connectionSettings are those that a source is recognised by, and the names that go with them.
+func connectionSettings() (recognised, others []string) {
+	return []string{config.CosmosConnection, config.CosmosEndpoint, config.SQLConnection},
+		[]string{config.CosmosClientID, config.CosmosDatabase, config.CosmosContainer}
+}
+
+// connections finds the source: the first of environment, running stack and local.settings.json that names a connection.
+// It is taken whole, because half of one and half of another would be one environment's documents in another's database;
+// flags replace single values of it.
+func (a *app) connections(ctx context.Context) (source, error) {
+	s, err := a.baseSource(ctx)
+	if err != nil {
+		return source{}, err
+	}
+	var typed []string
+	for _, f := range []struct{ flag, value, setting string }{
+		{"--cosmos", a.flags.cosmos, config.CosmosConnection},
+		{"--database", a.flags.database, config.CosmosDatabase},
+		{"--container", a.flags.container, config.CosmosContainer},
+		{"--sql", a.flags.sql, config.SQLConnection},
+	} {
+		if f.value == "" {
+			continue
+		}
+		s.values[f.setting] = f.value
+		typed = append(typed, f.flag)
+		switch f.setting {
+		case config.CosmosConnection: // a key and an identity together would be refused
+			delete(s.values, config.CosmosEndpoint)
+			delete(s.values, config.CosmosClientID)
+		case config.SQLConnection:
+			s.relative = ""
+		}
+	}
+	if len(typed) > 0 {
+		from := "flags " + strings.Join(typed, " ")
+		if s.name != "" {
+			from += ", the rest from " + s.name
+		}
+		s.name = from
+	}
+	if s.name == "" {
+		return source{}, errors.New("no connections: pass --cosmos and --sql, set " + config.CosmosConnection + " and " + config.SQLConnection +
+			", start the local stack (make run), or write a " + settingsFileName)
+	}
+	if s.values[config.CosmosContainer] == "" {
+		s.values[config.CosmosContainer] = "AI_PROCESS_LOGS"
+	}
+	return s, nil
+}
+
+func (a *app) baseSource(ctx context.Context) (source, error) {
+	get := func(name string) string {
+		v, _ := a.lookup(name)
+		return v
+	}
+	if s := pick("the environment", get); s.name != "" {
+		return s, nil
+	}
+	local := filepath.Join(a.dir, stackfile.Dir)
+	stack, running, err := stackfile.Read(ctx, local)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return source{}, err
+	}
+	if running {
+		values, err := readSettings(stack.Settings)
+		if err != nil {
+			return source{}, fmt.Errorf("the running stack's settings: %w", err)
+		}
+		return pick("the running local stack ("+filepath.Join(stackfile.Dir, stackfile.Name)+")", func(name string) string { return values[name] }), nil
+	}
+	values, err := readSettings(filepath.Join(a.dir, settingsFileName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return source{values: map[string]string{}}, nil
+	case err != nil:
+		return source{}, err
+	}
+	s := pick(settingsFileName, func(name string) string { return values[name] })
+	s.relative = filepath.Join(a.dir, scriptRoot)
+	return s, nil
+}
+
+// pick takes the connection settings out of a source; the name stays empty when it has none.
+func pick(name string, get func(string) string) source {
+	s := source{values: map[string]string{}}
+	recognised, others := connectionSettings()
+	for _, setting := range recognised {
+		if v := get(setting); v != "" {
+			s.name, s.values[setting] = name, v
+		}
+	}
+	for _, setting := range others {
+		if v := get(setting); v != "" {
+			s.values[setting] = v
+		}
+	}
+	return s
+}
+
+// readSettings reads the Values of a local.settings.json.
+func readSettings(path string) (map[string]string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var f struct {
+		IsEncrypted bool
+		Values      map[string]string
+	}
+	if err := json.Unmarshal(b, &f); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if f.IsEncrypted {
+		return nil, fmt.Errorf("%s is encrypted: decrypt it with `func settings decrypt`, or pass flags", path)
+	}
+	return f.Values, nil
+}
+
+// openDocuments opens the container and says on stderr where the connection comes from.
+func (a *app) openDocuments(ctx context.Context) (*cosmos.Container, source, error) {
+	s, err := a.connections(ctx)
+	if err != nil {
+		return nil, source{}, &usageError{err}
+	}
+	a.notef("connections: %s", s.name)
+	c, err := cosmos.Open(cosmos.Options{
+		Connection: s.values[config.CosmosConnection], AccountEndpoint: s.values[config.CosmosEndpoint], ClientID: s.values[config.CosmosClientID],
+		Database: s.values[config.CosmosDatabase], Container: s.values[config.CosmosContainer],
+	})
+	if err != nil {
+		return nil, source{}, &usageError{fmt.Errorf("connections from %s: %w", s.name, err)}
+	}
+	return c, s, nil
+}
+
+// openSQL opens the database for reading. A file that is not there is an error: opening would make it.
+func openSQL(ctx context.Context, s source) (*sqlite.Store, error) {
+	connection := s.values[config.SQLConnection]
+	path, ours := strings.CutPrefix(connection, sqlite.Scheme)
+	switch {
+	case connection == "":
+		return nil, &usageError{fmt.Errorf("%s is not set (connections: %s)", config.SQLConnection, s.name)}
+	case !ours:
+		scheme, _, _ := strings.Cut(connection, ":")
+		return nil, &usageError{fmt.Errorf("%s: expected sqlite:PATH, found the scheme %q", config.SQLConnection, scheme)}
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.relative, path)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("the SQLite file: %w", err)
+	}
+	return sqlite.Open(ctx, path, sqlite.Options{})
+}

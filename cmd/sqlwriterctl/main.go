@@ -1,0 +1,119 @@
+// Command sqlwriterctl is the operator's hand: it puts a document in, shows what became of one, and lists the columns.
+//
+// Exit codes: 0 done, 1 not found or failed, 2 wrong usage.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kong"
+
+	"sqlwriter/internal/fault"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+type cli struct {
+	Cosmos    string `help:"Cosmos DB connection string." placeholder:"CONNECTION"`
+	Database  string `help:"Cosmos DB database." placeholder:"NAME"`
+	Container string `help:"Container of the results." placeholder:"NAME"`
+	SQL       string `name:"sql" help:"SQL database, like sqlite:PATH." placeholder:"CONNECTION"`
+
+	Submit  submitCommand  `cmd:"" help:"Put documents into the container, as the API does."`
+	Show    showCommand    `cmd:"" help:"Show a document's state beside the SQL rows and the ledger of its lines."`
+	Columns columnsCommand `cmd:"" help:"List the columns that a document is written to."`
+}
+
+// environment is everything outside that a run looks at; tests bring their own.
+type environment struct {
+	lookup func(string) (string, bool)
+	// dir is where .local and local.settings.json are looked for.
+	dir            string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// app is what commands get.
+type app struct {
+	environment
+	flags flags
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], environment{lookup: os.LookupEnv, dir: ".", stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// run parses and runs one command and answers the exit code.
+func run(ctx context.Context, args []string, env environment) int {
+	var c cli
+	exited := -1
+	parser, err := kong.New(&c, kong.Name("sqlwriterctl"), kong.Description(
+		"Connections come from flags, else the environment, else a running `make run` (.local/stack.json), else local.settings.json. "+
+			"One of the last three is taken whole, and stderr says which."),
+		kong.Writers(env.stdout, env.stderr), kong.Exit(func(code int) { exited = code }))
+	if err != nil {
+		env.notef("sqlwriterctl: %v", err)
+		return exitUsage
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 { // --help
+		return exited
+	}
+	if err != nil {
+		env.notef("sqlwriterctl: %v (see sqlwriterctl --help)", err)
+		return exitUsage
+	}
+	a := &app{environment: env, flags: flags{cosmos: c.Cosmos, database: c.Database, container: c.Container, sql: c.SQL}}
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	if err := parsed.Run(a); err != nil {
+		env.notef("sqlwriterctl: %v", err)
+		var usage *usageError
+		if errors.As(err, &usage) {
+			return exitUsage
+		}
+		return exitFailed
+	}
+	return exitOK
+}
+
+// printf writes a line of the answer, notef a line about it. Whoever closed the output early wants no more of it.
+func (e environment) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(e.stdout, format+"\n", args...)
+}
+
+func (e environment) notef(format string, args ...any) {
+	_, _ = fmt.Fprintf(e.stderr, format+"\n", args...)
+}
+
+// table writes rows in aligned columns.
+func (e environment) table(rows [][]string) error {
+	w := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// usageError is an error of whoever typed the command.
+type usageError struct{ error }
+
+// isGone says whether a document is not there.
+func isGone(err error) bool { return fault.Has(err, fault.Gone) }

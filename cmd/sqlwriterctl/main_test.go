@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/cmd/local/stackfile"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/sqlite"
+	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
+	"sqlwriter/internal/writer"
+)
+
+const example = "../../examples/01-plain-success.json"
+
+const exampleID = "2025-12-17 10:30:00.000000-06:00-0001-1421549"
+
+// bench is an environment with nothing in it.
+type bench struct {
+	dir         string
+	env         map[string]string
+	stdin       string
+	out, errors string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	return &bench{dir: t.TempDir(), env: map[string]string{}}
+}
+
+func (b *bench) environment(stdout, stderr *bytes.Buffer) environment {
+	return environment{
+		lookup: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },
+		dir:    b.dir, stdin: strings.NewReader(b.stdin), stdout: stdout, stderr: stderr,
+	}
+}
+
+func (b *bench) run(t *testing.T, args ...string) int {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), args, b.environment(&stdout, &stderr))
+	b.out, b.errors = stdout.String(), stderr.String()
+	return code
+}
+
+func (b *bench) source(t *testing.T, f flags) (source, error) {
+	t.Helper()
+	var out bytes.Buffer
+	return (&app{environment: b.environment(&out, &out), flags: f}).connections(t.Context())
+}
+
+func (b *bench) localSettings(t *testing.T, name string, values map[string]string) {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"IsEncrypted": false, "Values": values})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(b.dir, name), text, 0o600))
+}
+
+func (b *bench) stack(t *testing.T, pid int, started string) {
+	t.Helper()
+	b.localSettings(t, "stack.settings.json", map[string]string{"COSMOS_CONNECTION": "stack", "SQL_CONNECTION": "sqlite:/stack.db", "COSMOS_DATABASE": "d"})
+	require.NoError(t, os.MkdirAll(filepath.Join(b.dir, stackfile.Dir), 0o700))
+	require.NoError(t, stackfile.Write(filepath.Join(b.dir, stackfile.Dir), stackfile.Stack{
+		Runner: stackfile.Process{Name: "run", PID: pid, Started: started}, Settings: filepath.Join(b.dir, "stack.settings.json"), Since: time.Now(),
+	}))
+}
+
+func TestConnectionsComeFromTheFirstSourceThatHasAny(t *testing.T) {
+	b := newBench(t)
+	_, err := b.source(t, flags{})
+	require.ErrorContains(t, err, "make run", "it says what to do")
+
+	b.localSettings(t, settingsFileName, map[string]string{"COSMOS_CONNECTION": "file", "SQL_CONNECTION": "sqlite:../x.db"})
+	s, err := b.source(t, flags{})
+	require.NoError(t, err)
+	require.Equal(t, settingsFileName, s.name)
+	require.Equal(t, "file", s.values["COSMOS_CONNECTION"])
+	require.Equal(t, filepath.Join(b.dir, scriptRoot), s.relative)
+	require.Equal(t, "AI_PROCESS_LOGS", s.values["COSMOS_CONTAINER"])
+
+	me, err := stackfile.Started(t.Context(), os.Getpid())
+	require.NoError(t, err)
+	b.stack(t, os.Getpid(), me)
+	s, err = b.source(t, flags{})
+	require.NoError(t, err)
+	require.Contains(t, s.name, "running local stack")
+	require.Equal(t, "stack", s.values["COSMOS_CONNECTION"])
+
+	b.env["COSMOS_CONNECTION__accountEndpoint"] = "https://x.documents.azure.com"
+	s, err = b.source(t, flags{})
+	require.NoError(t, err)
+	require.Equal(t, "the environment", s.name)
+	require.Empty(t, s.values["COSMOS_CONNECTION"])
+	require.Empty(t, s.values["SQL_CONNECTION"], "a source is taken whole: never the SQL of another environment")
+
+	s, err = b.source(t, flags{cosmos: "typed"})
+	require.NoError(t, err)
+	require.Equal(t, "flags --cosmos, the rest from the environment", s.name)
+	require.Equal(t, "typed", s.values["COSMOS_CONNECTION"])
+	require.Empty(t, s.values["COSMOS_CONNECTION__accountEndpoint"], "a key and an identity are never mixed")
+}
+
+func TestFlagsAloneAreEnough(t *testing.T) {
+	s, err := newBench(t).source(t, flags{cosmos: "c", sql: "sqlite:x.db", database: "d", container: "o"})
+	require.NoError(t, err)
+	require.Equal(t, "flags --cosmos --database --container --sql", s.name)
+	require.Empty(t, s.relative)
+}
+
+func TestAStackThatWasKilledIsNoSource(t *testing.T) {
+	b := newBench(t)
+	b.stack(t, os.Getpid(), "another boot")
+	_, err := b.source(t, flags{})
+	require.Error(t, err)
+	b.localSettings(t, settingsFileName, map[string]string{"COSMOS_CONNECTION": "file"})
+	s, err := b.source(t, flags{})
+	require.NoError(t, err)
+	require.Equal(t, settingsFileName, s.name)
+}
+
+func TestAnEncryptedSettingsFileIsSaid(t *testing.T) {
+	b := newBench(t)
+	require.NoError(t, os.WriteFile(filepath.Join(b.dir, settingsFileName), []byte(`{"IsEncrypted":true,"Values":{}}`), 0o600))
+	_, err := b.source(t, flags{})
+	require.ErrorContains(t, err, "encrypted")
+}
+
+func TestWrongUsageIsTwo(t *testing.T) {
+	b := newBench(t)
+	for _, args := range [][]string{{}, {"nonsense"}, {"show"}, {"submit"}, {"columns", "--wat"}, {"show", "x"}} {
+		require.Equal(t, exitUsage, b.run(t, args...), args)
+		require.NotEmpty(t, b.errors)
+	}
+	require.Equal(t, exitOK, b.run(t, "--help"))
+	require.Contains(t, b.out, "submit")
+	require.Equal(t, exitUsage, b.run(t, "--cosmos=AccountEndpoint=http://127.0.0.1:1/;AccountKey=c2VjcmV0;", "--database=d", "--sql=sqlserver://u:hunter2@h", "submit", "--wat"))
+	require.NotContains(t, b.errors+b.out, "hunter2")
+}
+
+func TestColumns(t *testing.T) {
+	b := newBench(t)
+	require.Equal(t, exitOK, b.run(t, "columns"))
+	for _, c := range invoice.Columns() {
+		require.Contains(t, b.out, c.Name)
+	}
+	require.Contains(t, b.out, "decimal(5,4) 0..1")
+	require.Contains(t, b.out, "(parent)")
+	require.Equal(t, exitOK, b.run(t, "columns", "--json"))
+	var all []invoice.Column
+	require.NoError(t, json.Unmarshal([]byte(b.out), &all))
+	require.Equal(t, invoice.Columns(), all)
+}
+
+// real is a bench with a Cosmos stand-in and a SQLite file.
+type real struct {
+	*bench
+	documents *cosmos.Container
+	store     *sqlite.Store
+}
+
+func newReal(t *testing.T) *real {
+	t.Helper()
+	r := &real{bench: newBench(t)}
+	server := cosmosdbtest.Start(t)
+	path := filepath.Join(r.dir, "x.db")
+	var err error
+	r.store, err = sqlite.Open(t.Context(), path, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.store.Close()) })
+	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), r.store.Writer()))
+	require.NoError(t, r.store.Migrate(t.Context()))
+	r.documents, err = cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: "invoices", Container: "AI_PROCESS_LOGS"})
+	require.NoError(t, err)
+	t.Cleanup(r.documents.Close)
+	require.NoError(t, r.documents.EnsureContainers(t.Context()))
+	r.env["COSMOS_CONNECTION"], r.env["COSMOS_DATABASE"] = server.ConnectionString, "invoices"
+	r.env["SQL_CONNECTION"] = "sqlite:" + path
+	return r
+}
+
+func (r *real) line(t *testing.T, id int64) {
+	t.Helper()
+	_, err := r.store.Writer().ExecContext(t.Context(), `INSERT INTO IVCE_DTL (IVCE_DTL_UID, CLN_MFR_AI_NM) VALUES (?, 'OLD')`, id)
+	require.NoError(t, err)
+}
+
+// commit writes the stored document to SQL and records it, as the handler does.
+func (r *real) commit(t *testing.T, id string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	raw, err := r.documents.Read(ctx, id)
+	require.NoError(t, err)
+	doc, err := invoice.Read(raw, time.Now())
+	require.NoError(t, err)
+	_, err = r.store.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Write)
+	require.NoError(t, err)
+	s := doc.State
+	s.Status, s.Outcome = invoice.Committed, "applied"
+	_, err = r.documents.Record(ctx, id, doc.ETag, s)
+	require.NoError(t, err)
+}
+
+func TestSubmit(t *testing.T) {
+	r := newReal(t)
+	require.Equal(t, exitOK, r.run(t, "submit", example), r.errors)
+	require.Contains(t, r.out, exampleID)
+	require.Contains(t, r.errors, "connections: the environment")
+	require.NotContains(t, r.errors+r.out, "AccountKey")
+
+	require.Equal(t, exitFailed, r.run(t, "submit", example))
+	require.Contains(t, r.errors, "exists; --replace")
+	require.Equal(t, exitOK, r.run(t, "submit", "--replace", example))
+
+	for name, text := range map[string]string{"not JSON": `{`, "a list": `[]`, "no id": `{"request_details":{}}`} {
+		r.stdin = text
+		require.Equal(t, exitFailed, r.run(t, "submit", "-"), name)
+		require.Contains(t, r.errors, "not a document")
+	}
+	require.Equal(t, exitFailed, r.run(t, "submit", "nowhere.json", "../../examples/09-value-too-long.json"))
+	require.Contains(t, r.errors, "1 of 2 documents were not submitted")
+	require.Contains(t, r.out, "it will not commit as it is", "one bad file keeps nobody out, and trouble is foretold")
+	require.Contains(t, r.out, "process_output.part_number")
+}
+
+func TestShowOfADocumentThatIsNotThere(t *testing.T) {
+	r := newReal(t)
+	require.Equal(t, exitFailed, r.run(t, "show", "nobody"))
+	require.Contains(t, r.errors, `no document has the id "nobody"`)
+}
+
+func TestShowBeforeAndAfter(t *testing.T) {
+	r := newReal(t)
+	require.Equal(t, exitOK, r.run(t, "submit", example))
+	require.Equal(t, exitOK, r.run(t, "show", exampleID), r.errors)
+	require.Contains(t, r.out, "the line has no row in IVCE_DTL")
+
+	r.line(t, 1421549)
+	require.Equal(t, exitOK, r.run(t, "show", exampleID))
+	require.Contains(t, r.out, "nothing was written to this line yet")
+	require.Regexp(t, `≠\s+IVCE_DTL.CLN_MFR_AI_NM\s+"THOMAS & BETTS"\s+"OLD"`, r.out)
+
+	r.commit(t, exampleID)
+	require.Equal(t, exitOK, r.run(t, "show", exampleID))
+	require.Contains(t, r.out, "the row says what the document says")
+	require.Contains(t, r.out, "version   2025-12-17 16:30:00.000000Z, from the id")
+	require.Contains(t, r.out, "ledger: applied by "+exampleID)
+	require.NotContains(t, r.out, "≠")
+
+	require.Equal(t, exitOK, r.run(t, "show", "--json", exampleID))
+	var s shown
+	require.NoError(t, json.Unmarshal([]byte(r.out), &s), "stdout is JSON and nothing else")
+	require.Equal(t, invoice.Committed, s.Writer.Status)
+	require.Len(t, s.Lines, 1)
+	require.Equal(t, "applied", s.Lines[0].Ledger.Outcome)
+	require.Len(t, s.Lines[0].Values, len(invoice.Columns()))
+
+	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE IVCE_DTL SET UNSPSC_CD = '1'`)
+	require.NoError(t, err)
+	require.Equal(t, exitOK, r.run(t, "show", exampleID))
+	require.Contains(t, r.out, "1 values were changed since")
+}
+
+func TestShowOfASupersededAndOfAnUnreadableDocument(t *testing.T) {
+	r := newReal(t)
+	r.line(t, 1421570)
+	require.Equal(t, exitOK, r.run(t, "submit", "../../examples/05-newer-result.json", "../../examples/06-stale-result.json", "../../examples/08-unreadable.json"))
+	r.commit(t, "2025-12-17 11:20:00.000000-06:00-0007-1421570")
+	require.Equal(t, exitOK, r.run(t, "show", "2025-12-17 10:52:00.000000-06:00-0005-1421570"))
+	require.Contains(t, r.out, "the row holds another document: 2025-12-17 11:20:00.000000-06:00-0007-1421570")
+
+	require.Equal(t, exitOK, r.run(t, "show", "2025-12-17 10:54:00.000000-06:00-0008-nothing"))
+	require.Contains(t, r.out, "problem   document")
+	require.Contains(t, r.out, "lines     none that can be read")
+}
+
+func TestShowNeverMakesADatabase(t *testing.T) {
+	r := newReal(t)
+	require.Equal(t, exitOK, r.run(t, "submit", example))
+	nowhere := filepath.Join(r.dir, "nowhere.db")
+	require.Equal(t, exitFailed, r.run(t, "--sql=sqlite:"+nowhere, "show", exampleID))
+	require.NoFileExists(t, nowhere)
+	require.Equal(t, exitUsage, r.run(t, "--sql=sqlserver://u:hunter2@h/db", "show", exampleID))
+	require.Contains(t, r.errors, `the scheme "sqlserver"`)
+	require.NotContains(t, r.errors, "hunter2")
+	delete(r.env, "SQL_CONNECTION")
+	require.Equal(t, exitUsage, r.run(t, "show", exampleID))
+	require.Contains(t, r.errors, "SQL_CONNECTION is not set")
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/sqlite"
+	"sqlwriter/internal/writer"
+)
+
+// showCommand shows one document.
+type showCommand struct {
+	JSON bool   `name:"json" help:"Print JSON."`
+	ID   string `arg:"" help:"The document's id."`
+}
+
+// shown is what is shown; --json prints it as it is.
+type shown struct {
+	ID      string `json:"id"`
+	SysName string `json:"sys_name"`
+	// Version is when the result was asked for, which decides which result of a line is the newest.
+	Version time.Time `json:"version"`
+	// VersionFrom says where it comes from: the id, sql_writer.version, or _ts.
+	VersionFrom string        `json:"version_from"`
+	Writer      invoice.State `json:"sql_writer"`
+	// Problem says why the document cannot be written; empty when it can.
+	Problem string      `json:"problem,omitempty"`
+	Lines   []shownLine `json:"lines"`
+}
+
+// shownLine is one line of the document.
+type shownLine struct {
+	Line      int64 `json:"line"`
+	Duplicate bool  `json:"duplicate"`
+	// HasRow says whether the detail row exists.
+	HasRow bool         `json:"has_row"`
+	Ledger *shownLedger `json:"ledger"`
+	// Meaning says in words whose content the row holds.
+	Meaning string       `json:"meaning"`
+	Values  []shownValue `json:"values"`
+}
+
+// shownLedger is the ledger's row of a line.
+type shownLedger struct {
+	DocumentID string    `json:"document_id"`
+	Version    time.Time `json:"version"`
+	Outcome    string    `json:"outcome"`
+	AppliedAt  string    `json:"applied_at"`
+}
+
+// shownValue is one column: what the document says and what the row says; null is NULL.
+type shownValue struct {
+	Table    invoice.Table `json:"table"`
+	Column   string        `json:"column"`
+	Document *string       `json:"document"`
+	Row      *string       `json:"row"`
+	Differs  bool          `json:"differs"`
+}
+
+// Run reads the document and the rows of its lines.
+func (c *showCommand) Run(ctx context.Context, a *app) (err error) {
+	documents, from, err := a.openDocuments(ctx)
+	if err != nil {
+		return err
+	}
+	defer documents.Close()
+	raw, err := documents.Read(ctx, c.ID)
+	if isGone(err) {
+		return fmt.Errorf("no document has the id %q", c.ID)
+	}
+	if err != nil {
+		return err
+	}
+	doc, err := invoice.Read(raw, time.Now())
+	if err != nil {
+		return err
+	}
+	store, err := openSQL(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	s, err := look(ctx, doc, store)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(a, s)
+	}
+	return s.print(a)
+}
+
+// look puts a document beside its rows.
+func look(ctx context.Context, doc invoice.Document, store *sqlite.Store) (shown, error) {
+	s := shown{
+		ID: doc.ID, SysName: doc.SysName, Version: time.UnixMicro(doc.Version.US).UTC(), Writer: doc.State,
+		VersionFrom: "the id", Lines: []shownLine{},
+	}
+	switch {
+	case doc.NeedsVersion:
+		s.VersionFrom = "_ts (the id has no time)"
+	case !doc.HasTime:
+		s.VersionFrom = "sql_writer.version (the id has no time)"
+	}
+	var invalid *invoice.Invalid
+	if errors.As(doc.Problem, &invalid) {
+		s.Problem = invalid.Error()
+	}
+	if doc.Main == 0 {
+		return s, nil
+	}
+	// A preview writes nothing; what it finds before is what the rows say now.
+	outcomes, err := store.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Preview)
+	if err != nil {
+		return shown{}, err
+	}
+	for _, row := range outcomes[0].Rows {
+		l := shownLine{Line: row.DetailID, Duplicate: row.DetailID != doc.Main, HasRow: row.Before != nil, Values: []shownValue{}}
+		if l.Ledger, err = ledgerOf(ctx, store.Reader(), row.DetailID); err != nil {
+			return shown{}, err
+		}
+		l.Values = values(doc, row)
+		l.Meaning = l.meaning(doc)
+		s.Lines = append(s.Lines, l)
+	}
+	return s, nil
+}
+
+// values puts what the document says beside what the row says.
+func values(doc invoice.Document, row writer.RowOutcome) []shownValue {
+	if row.Before == nil {
+		return []shownValue{}
+	}
+	says := invoice.RowValues(doc.Values, doc.Main, row.DetailID)
+	out := make([]shownValue, 0, len(says))
+	for i, col := range invoice.Columns() {
+		out = append(out, shownValue{
+			Table: col.Table, Column: col.Name, Document: pointer(says[i]), Row: pointer(row.Before[i]), Differs: says[i] != row.Before[i],
+		})
+	}
+	return out
+}
+
+func pointer(v invoice.Value) *string {
+	if v.Null {
+		return nil
+	}
+	return &v.Text
+}
+
+func ledgerOf(ctx context.Context, db *sql.DB, line int64) (*shownLedger, error) {
+	var l shownLedger
+	var us int64
+	err := db.QueryRowContext(ctx, `SELECT document_id, version_us, outcome, applied_at FROM sqlwriter_ledger WHERE detail_id = ?`, line).
+		Scan(&l.DocumentID, &us, &l.Outcome, &l.AppliedAt)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil //nolint:nilnil // no row is an answer here
+	case err != nil:
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	l.Version = time.UnixMicro(us).UTC()
+	return &l, nil
+}
+
+// meaning says whose content the row holds.
+func (l shownLine) meaning(doc invoice.Document) string {
+	differ := 0
+	for _, v := range l.Values {
+		if v.Differs {
+			differ++
+		}
+	}
+	switch {
+	case !l.HasRow:
+		return "the line has no row in IVCE_DTL: nothing of the document is written"
+	case l.Ledger == nil:
+		return "nothing was written to this line yet: the row says what it said before"
+	case l.Ledger.DocumentID != doc.ID:
+		return fmt.Sprintf("the row holds another document: %s", l.Ledger.DocumentID)
+	case l.Ledger.Outcome == "failed":
+		return "the row is marked as failed for this document"
+	case differ > 0:
+		return fmt.Sprintf("this document was written; %d values were changed since, in the row or in the document", differ)
+	}
+	return "the row says what the document says"
+}
+
+// print writes it for people.
+func (s shown) print(a *app) error {
+	a.printf("document  %s", s.ID)
+	a.printf("sys_name  %s", s.SysName)
+	a.printf("version   %s, from %s", s.Version.Format("2006-01-02 15:04:05.000000Z07:00"), s.VersionFrom)
+	if !s.Writer.Present {
+		a.printf("status    pending (it has no sql_writer)")
+	} else {
+		status, err := json.MarshalIndent(s.Writer, "", "  ")
+		if err != nil {
+			return err
+		}
+		a.printf("status    %s\noutcome   %s\nsql_writer %s", s.Writer.Status, orDash(s.Writer.Outcome), status)
+	}
+	if s.Problem != "" {
+		a.printf("problem   %s", s.Problem)
+	}
+	if len(s.Lines) == 0 {
+		a.printf("lines     none that can be read")
+	}
+	for _, l := range s.Lines {
+		if err := l.print(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l shownLine) print(a *app) error {
+	what := "main"
+	if l.Duplicate {
+		what = "duplicate"
+	}
+	a.printf("\nline %d (%s): %s", l.Line, what, l.Meaning)
+	if l.Ledger != nil {
+		a.printf("  ledger: %s by %s, version %s, at %s", l.Ledger.Outcome, l.Ledger.DocumentID,
+			l.Ledger.Version.Format("2006-01-02 15:04:05.000000Z07:00"), l.Ledger.AppliedAt)
+	}
+	if len(l.Values) == 0 {
+		return nil
+	}
+	rows := [][]string{{"  ", "column", "document", "row"}}
+	for _, v := range l.Values {
+		mark := ""
+		if v.Differs {
+			mark = "≠"
+		}
+		rows = append(rows, []string{"  " + mark, string(v.Table) + "." + v.Column, text(v.Document), text(v.Row)})
+	}
+	return a.table(rows)
+}
+
+func text(s *string) string {
+	if s == nil {
+		return "NULL"
+	}
+	return strconv.Quote(*s)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,68 @@
+// Package examples holds documents by name: one for every way a result can go. Each is a file that can be submitted by
+// hand (`sqlwriterctl submit examples/01-plain-success.json`); All says what must become of it. README.md in this folder
+// is the same list for people, and a test keeps the two in step.
+package examples
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+)
+
+//go:embed *.json
+var files embed.FS //nolint:gochecknoglobals // embedded files can only be a package variable; nothing writes to it
+
+// Example is one document and what must become of it.
+type Example struct {
+	// File is the name of the file in this folder.
+	File string
+	// After names the file that must be done before this one is submitted; empty when the order does not matter.
+	After string
+	// Status and Outcome are those of sql_writer at the end (of the last document submitted under this id). Both are
+	// empty for a document that must be left exactly as it was.
+	Status, Outcome string
+	// Kind is sql_writer.last_error_kind of a document that did not commit.
+	Kind string
+	// MissingLines are the line ids it names that have no detail row, on purpose.
+	MissingLines []int64
+	// Shows is one line for people.
+	Shows string
+}
+
+// LeftAlone says whether nobody may touch the document.
+func (e Example) LeftAlone() bool { return e.Status == "" }
+
+// JSON is the document as its file has it.
+func (e Example) JSON() (json.RawMessage, error) {
+	b, err := files.ReadFile(e.File)
+	if err != nil {
+		return nil, fmt.Errorf("examples: %w", err)
+	}
+	return b, nil
+}
+
+// All lists the examples in the order of their names, which is an order they can be submitted in.
+func All() []Example {
+	const committed, applied = "committed", "applied"
+	return []Example{
+		{File: "01-plain-success.json", Status: committed, Outcome: applied, Shows: "the ordinary case (requirements/000, example 1)"},
+		{File: "02-duplicates.json", After: "01-plain-success.json", Status: committed, Outcome: applied, Shows: "a main line and three duplicates (requirements/000, example 5), newer than what 01 wrote to the same line"},
+		{File: "03-unicode-and-quotes.json", Status: committed, Outcome: "unchanged", Shows: "any character arrives as it was sent; its outcome is the one of 07, which is the same document again"},
+		{File: "04-null-and-absent.json", Status: committed, Outcome: applied, Shows: "null and absent become NULL, over whatever the row said before; an empty text stays an empty text"},
+		{File: "05-newer-result.json", Status: committed, Outcome: applied, Shows: "a line's newest result"},
+		{File: "06-stale-result.json", After: "05-newer-result.json", Status: committed, Outcome: "superseded", Shows: "an older result for the line of 05 arrives late: nothing is written"},
+		{File: "07-redelivered.json", After: "03-unicode-and-quotes.json", Status: committed, Outcome: "unchanged", Shows: "03 once more, same id and content: nothing is written"},
+		{File: "08-unreadable.json", Status: "failed", Kind: "document", Shows: "no line id and no result in it: no retry could help, so it fails at once"},
+		{File: "09-value-too-long.json", Status: "retry_scheduled", Kind: "document", Shows: "a part number of 103 characters where 100 fit: the document's own error"},
+		{File: "10-missing-detail-row.json", Status: "retry_scheduled", Kind: "document", MissingLines: []int64{9999901}, Shows: "a duplicate without a detail row: no line of the document is written, the main one neither"},
+		{File: "11-other-environment.json", Shows: "another sys_name: somebody else's document, left alone"},
+		{File: "12-already-committed.json", Shows: "committed by the old writer: left alone"},
+		{File: "13-no-sql-writer.json", Status: committed, Outcome: applied, Shows: "no sql_writer member yet: counts as pending"},
+		{File: "14-id-without-time.json", Status: committed, Outcome: applied, Shows: "an id without a time: the version is taken from _ts and recorded before the write"},
+		{File: "15-iso-looking-part-number.json", Status: committed, Outcome: applied, Shows: "the host re-prints strings that look like ISO times; the part number arrives as it was sent all the same"},
+		{File: "16-confidence-rounding.json", Status: committed, Outcome: applied, Shows: "confidences with more digits than the column: 0.12345 is 0.1235, 0.99995 is 1.0000, 9.4994e-1 is 0.9499"},
+		{File: "17-ai-error.json", Status: committed, Outcome: applied, Shows: "line status AI_ERROR is written as AI-ERROR, to the duplicate too"},
+		{File: "18-later-instant.json", Status: committed, Outcome: applied, Shows: "09:00-06:00 is later than the 11:00+02:00 of 19"},
+		{File: "19-earlier-instant.json", After: "18-later-instant.json", Status: committed, Outcome: "superseded", Shows: "an older instant with a later wall clock: instants are compared, not texts"},
+	}
+}
