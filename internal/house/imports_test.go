@@ -65,7 +65,7 @@ func directions() []direction {
 		{
 			"internal/standin/cosmosdb",
 			[]string{"internal/standin/cosmosdb"},
-			append([]string{"github.com/Azure/azure-sdk-for-go/sdk/"}, zerolog...),
+			append([]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/stretchr/testify"}, zerolog...),
 			"a stand-in that knew the product would agree with its mistakes",
 		},
 		{

@@ -3,7 +3,9 @@ package writer
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -266,6 +268,7 @@ func (p *pass) keepVersions(ctx context.Context, docs []invoice.Document) ([]inv
 			continue
 		}
 		group.Go(func() (err error) {
+			defer p.guard(d.ID)
 			docs[i], keep[i], err = p.keepVersion(ctx, d)
 			return err
 		})
@@ -294,9 +297,22 @@ func (p *pass) recordAll(ctx context.Context, docs []invoice.Document, results m
 		if !ok {
 			continue
 		}
-		group.Go(func() error { return p.settle(ctx, d, res) })
+		group.Go(func() error {
+			defer p.guard(d.ID)
+			return p.settle(ctx, d, res)
+		})
 	}
 	return group.Wait()
+}
+
+// guard ends a panic that one document caused in a goroutine of ours: nobody above could, and the process would die with
+// every other invocation. The document is left to the recovery timer.
+func (p *pass) guard(id string) {
+	if r := recover(); r != nil {
+		p.count("left", fault.Internal)
+		p.c.o.Log.Error().Str("document", id).Str("kind", string(fault.Internal)).Str("panic", fmt.Sprint(r)).Bytes("stack", debug.Stack()).
+			Msg("a panic while a document was recorded: left to the recovery timer")
+	}
 }
 
 // asDependency makes sure that what stops a pass is nobody's fault among the documents: an error of another scope here

@@ -378,3 +378,19 @@ func TestRecordingOutlivesTheInvocation(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "committed", w.state(idOf(t, doc))["status"])
 }
+
+func TestAPanicAboutOneDocumentKillsNobodyElse(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	docs := []string{result(1, 1, "A", ""), result(2, 2, "B", "")}
+	batch := w.put(docs...)
+	w.faulty.onRecord = func(n int) error {
+		if n == 1 {
+			panic("index out of range")
+		}
+		return nil
+	}
+	require.Equal(t, map[string]int{"left": 1, "applied": 1}, w.run(batch...).Outcomes)
+	require.Contains(t, w.log.String(), "a panic while a document was recorded")
+	w.faulty.onRecord = func(int) error { panic("again") }
+	require.Equal(t, map[string]int{"left": 1}, w.run(w.put(document("no-time", 1, "C", ""))...).Outcomes)
+}

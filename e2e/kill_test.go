@@ -1,0 +1,228 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/cmd/local/sample"
+	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/internal/standin/funchost"
+)
+
+// kill ends the handler as the platform does, from outside, and waits until the host has another one. The third time
+// within half an hour the host itself gives up, as the real one does (azure-facts 1.4), and the platform starts another.
+func (s *stack) kill() {
+	s.t.Helper()
+	events := s.host.Events(0)
+	last := events[len(events)-1].Seq
+	require.NoError(s.t, syscall.Kill(s.host.HandlerPid(), syscall.SIGKILL))
+	e, err := s.host.WaitEvent(s.patiently(), last, func(e funchost.Event) bool {
+		return e.Kind == funchost.HandlerReady || e.Kind == funchost.HandlerGaveUp
+	})
+	require.NoError(s.t, err)
+	if e.Kind == funchost.HandlerGaveUp {
+		<-s.host.Done()
+		s.startHost()
+	}
+}
+
+// Must show: kill -9 between SQL commit and patch. The stand-in holds the patches, so SQL has committed and no document
+// says so yet; then the handler dies.
+func TestKillBetweenSQLCommitAndPatch(t *testing.T) {
+	docs := sample.Generate(sample.Options{Seed: 3, Count: 40, Clean: true})
+	s := newStack(t, sample.Lines(docs)...)
+	rule := s.hold(cosmosdb.OpPatch, cosmosdb.Before, 0)
+	s.submit(jsons(docs)...)
+	s.startHost()
+	require.NoError(t, s.cosmos.Server.WaitHeld(s.patiently(), rule, 1))
+	_, most := s.writes("detail")
+	require.Equal(t, 1, most, "SQL has committed before any patch was sent")
+
+	s.kill()
+	s.cosmos.Server.RemoveFault(rule)
+	s.waitUntilQuiet(len(docs))
+	s.requireExact(docs)
+	requireWrittenOnce(t, s, docs)
+}
+
+// requireWrittenOnce: as many writes as lines, by the count of triggers; a line that two results were for may have two.
+func requireWrittenOnce(t *testing.T, s *stack, docs []sample.Document) {
+	t.Helper()
+	results := map[int64]int{}
+	for _, d := range docs {
+		for _, l := range d.Lines {
+			results[l]++
+		}
+	}
+	for _, what := range []string{"detail", "tracking"} {
+		rows, err := s.store.Reader().QueryContext(t.Context(), "SELECT line, count(*) FROM counted WHERE what = ? GROUP BY line", what)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rows.Close()) }()
+		seen := 0
+		for rows.Next() {
+			var line int64
+			var n int
+			require.NoError(t, rows.Scan(&line, &n))
+			require.LessOrEqual(t, n, results[line], "%s of line %d was written %d times for %d results", what, line, n, results[line])
+			seen++
+		}
+		require.NoError(t, rows.Err())
+		require.Equal(t, len(results), seen)
+	}
+}
+
+// Must show: kill -9 at random, again and again, during a drain. The moments come from a seed that a failure prints.
+func TestKillAtRandomDuringADrain(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	docs := sample.Generate(sample.Options{Seed: 4, Count: 600, Clean: true})
+	s := newStack(t, sample.Lines(docs)...)
+	// Each kill falls on the n-th patch from here, n drawn: before it is applied or after, so between commit and patch too.
+	s.startHost()
+	go func() {
+		for _, d := range docs {
+			s.submit(d.JSON)
+		}
+	}()
+	for range 8 {
+		when := []cosmosdb.When{cosmosdb.Before, cosmosdb.After}[r.IntN(2)]
+		rule, err := s.cosmos.Server.AddFault(cosmosdb.Rule{
+			Op: cosmosdb.OpPatch, Container: container, Hold: when, Nth: 1 + r.IntN(60), Times: 1,
+		})
+		require.NoError(t, err)
+		require.NoError(t, s.cosmos.Server.WaitHeld(s.patiently(), rule, 1))
+		s.kill()
+		s.cosmos.Server.RemoveFault(rule)
+	}
+	s.waitUntilQuiet(len(docs))
+	s.requireExact(docs)
+	requireWrittenOnce(t, s, docs)
+}
+
+// Must show: a stale batch re-sent after its document was corrected and committed does not bring the old content back.
+func TestAStaleBatchReSentChangesNothing(t *testing.T) {
+	docs := sample.Generate(sample.Options{Seed: 5, Count: 1, Clean: true})
+	s := newStack(t, sample.Lines(docs)...)
+	s.submit(docs[0].JSON)
+	stale := s.document(docs[0].ID)
+	var corrected map[string]any
+	require.NoError(t, json.Unmarshal(docs[0].JSON, &corrected))
+	corrected["process_output"].(map[string]any)["manufacturer_name"] = "CORRECTED"
+	text, err := json.Marshal(corrected)
+	require.NoError(t, err)
+	docs[0].JSON = text
+	s.submit(docs[0].JSON)
+	s.startHost()
+	s.waitUntilQuiet(1)
+
+	status, reply := s.post("[" + string(stale) + "]")
+	require.Equal(t, http.StatusOK, status, reply)
+	s.requireExact(docs)
+	require.Equal(t, "committed", s.state(docs[0].ID)["status"])
+}
+
+// post offers a batch to the handler as the host encodes it: a JSON string within a JSON string.
+func (s *stack) post(array string) (int, string) {
+	s.t.Helper()
+	once, err := json.Marshal(array)
+	require.NoError(s.t, err)
+	body, err := json.Marshal(map[string]any{"Data": map[string]any{"documents": string(once)}, "Metadata": map[string]any{}})
+	require.NoError(s.t, err)
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.host.HandlerURL()+"/CommitResults", bytes.NewReader(body))
+	require.NoError(s.t, err)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(s.t, err)
+	defer func() { require.NoError(s.t, res.Body.Close()) }()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(s.t, err)
+	return res.StatusCode, string(text)
+}
+
+// Must show: a 5xx after half of the patches neither loses nor counts anything.
+func TestCosmosGoesAwayAfterHalfOfThePatches(t *testing.T) {
+	docs := sample.Generate(sample.Options{Seed: 6, Count: 100, Clean: true})
+	s := newStack(t, sample.Lines(docs)...)
+	rule, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpPatch, Container: container, Nth: 51, Status: http.StatusServiceUnavailable})
+	require.NoError(t, err)
+	s.submit(jsons(docs)...)
+	s.startHost()
+	_, err = s.host.WaitEvent(s.patiently(), 0, func(e funchost.Event) bool { return e.Kind == funchost.Retry })
+	require.NoError(t, err)
+	s.cosmos.Server.RemoveFault(rule)
+	s.waitUntilQuiet(len(docs))
+	s.requireExact(docs)
+	requireWrittenOnce(t, s, docs)
+	for id := range s.all() {
+		require.Equal(t, 0.0, s.state(id)["retry_count"], "nothing was counted against %s", id)
+	}
+}
+
+// A payload that is no batch is named in the log with its invocation and blocks nobody.
+func TestAPayloadThatIsNoBatchBlocksNobody(t *testing.T) {
+	docs := sample.Generate(sample.Options{Seed: 7, Count: 3, Clean: true})
+	s := newStack(t, sample.Lines(docs)...)
+	s.startHost()
+	for _, payload := range []string{"not JSON at all", `{"an":"object"}`, ""} {
+		status, reply := s.post(payload)
+		require.Equal(t, http.StatusOK, status, reply)
+		require.True(t, strings.HasPrefix(reply, "{"), "never an empty reply")
+	}
+	status, _ := s.post("[]")
+	require.Equal(t, http.StatusOK, status)
+	s.submit(jsons(docs)...)
+	s.waitUntilQuiet(len(docs))
+	s.requireExact(docs)
+}
+
+// Must show: the handler's memory over 10,000 documents of 4 KB, and how soon it is ready.
+func TestTenThousandDocumentsInLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten thousand documents take half a minute")
+	}
+	docs := sample.Generate(sample.Options{Seed: 8, Count: 10_000, Clean: true, Size: 4096})
+	s := newStack(t, sample.Lines(docs)...)
+	s.submitMany(docs)
+	begin := time.Now()
+	s.startHost()
+	s.waitUntilQuiet(len(docs))
+	took := time.Since(begin)
+	peak, ok := peakRSS(s.host.HandlerPid())
+	if !ok {
+		t.Skip("this system does not tell a process's peak memory")
+	}
+	t.Logf("10,000 documents of 4 KB in %s (%.0f a second), the handler's peak RSS %.1f MB", took, 10_000/took.Seconds(), float64(peak)/(1<<20))
+	require.Less(t, peak, int64(64<<20))
+	s.requireExact(docs)
+}
+
+func (s *stack) submitMany(docs []sample.Document) {
+	s.t.Helper()
+	const lanes = 16
+	errs := make(chan error, lanes)
+	for lane := range lanes {
+		go func() {
+			for i := lane; i < len(docs); i += lanes {
+				if err := s.put(docs[i]); err != nil {
+					errs <- fmt.Errorf("%s: %w", docs[i].Name, err)
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	for range lanes {
+		require.NoError(s.t, <-errs)
+	}
+}
