@@ -9,29 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTenThousandDocumentsStayUnder64MB(t *testing.T) {
-	if testing.Short() {
-		t.Skip("drains 10,000 documents")
-	}
-	s := newStack(t)
-	p := start(t, s.settings)
-	p.waitReady()
-	filler := strings.Repeat(`some "text" of 4 KB; `, 180)
-	const total, batch = 10_000, 100
-	var spent time.Duration
-	for from := 1; from <= total; from += batch {
-		body := envelope(t, s.submit(from, from+batch, filler))
-		began := time.Now()
-		code, text := p.send(http.MethodPost, "/CommitResults", body)
-		spent += time.Since(began)
-		require.Equal(t, http.StatusOK, code)
-		require.Contains(t, text, "100 applied")
-	}
-	require.Equal(t, total, s.count(`SELECT count(*) FROM IVCE_DTL WHERE CLN_MFR_PRT_NUM = 'AB-' || IVCE_DTL_UID`))
-	t.Logf("peak RSS %.1f MB, %.0f documents/s", float64(p.peak())/(1<<20), total/spent.Seconds())
-	require.Less(t, p.peak(), 64<<20)
-}
-
 func TestFiftyLargeDocumentsInOneBatch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("posts 100 MB")

@@ -38,7 +38,7 @@ func directions() []direction {
 		{
 			"internal/cosmos",
 			[]string{"internal/fault", "internal/invoice", "internal/writer"},
-			[]string{"github.com/Azure/azure-sdk-for-go/sdk/"},
+			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "golang.org/x/sync/singleflight"},
 			"adapters never import each other",
 		},
 		{

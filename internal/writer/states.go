@@ -77,13 +77,22 @@ func (t transitions) unreadable(s invoice.State, err error) invoice.State {
 }
 
 func (t transitions) remember(s invoice.State, kind fault.Kind, err error, next string) invoice.State {
-	s.LastError = clip(err.Error())
+	s.LastError = clip(sentence(err))
 	s.LastErrorAt = invoice.Stamp(t.now, t.loc)
 	s.LastErrorKind = string(kind)
 	a := invoice.Attempt{At: s.LastErrorAt, Kind: s.LastErrorKind, Error: s.LastError, NextTry: next}
 	all := append(append([]invoice.Attempt{}, s.Attempts...), a)
 	s.Attempts = all[max(0, len(all)-invoice.MaxAttempts):]
 	return s
+}
+
+// sentence is an error as people read it in the document: what we found ourselves in our own words, without the path it
+// came by; what a driver said, whole.
+func sentence(err error) string {
+	if e, ok := err.(*fault.Error); ok && e.Err == nil && e.Reason != "" { //nolint:errorlint // only the outermost error speaks
+		return e.Reason
+	}
+	return err.Error()
 }
 
 // minimal keeps only what readers and we cannot do without, for a document that has no room for more (Cosmos 413).
