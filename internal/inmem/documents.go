@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 	"strings"
 	"sync"
 	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // maxDocument is how large a document may be, in bytes: the limit of Cosmos DB (azure-facts 5.2).

@@ -2,13 +2,14 @@ package inmem_test
 
 import (
 	"encoding/json"
-	"sqlwriter/internal/fault"
-	"sqlwriter/internal/inmem"
-	"sqlwriter/internal/porttest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/porttest"
 )
 
 func TestDocuments(t *testing.T) {

@@ -3,11 +3,12 @@ package inmem
 import (
 	"context"
 	"maps"
+	"sync"
+	"unicode/utf16"
+
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
-	"sync"
-	"unicode/utf16"
 )
 
 // Sink is writer.Sink in plain maps: for programs that need no database, and the oracle that the SQL adapters are

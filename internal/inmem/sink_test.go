@@ -1,13 +1,14 @@
 package inmem_test
 
 import (
-	"sqlwriter/internal/inmem"
-	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/porttest"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/porttest"
 )
 
 func TestSink(t *testing.T) {

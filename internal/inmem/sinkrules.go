@@ -3,6 +3,7 @@ package inmem
 import (
 	"cmp"
 	"slices"
+
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
 )

@@ -5,14 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/writer"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
 )
 
 // DocumentsHarness is what the suite needs beside the port itself.

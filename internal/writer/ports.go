@@ -51,14 +51,14 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Applied: written by this call.
+	// Applied: written by this call. Items of one call with the same content are all applied.
 	Applied Verdict = "applied"
 	// Unchanged: this very content is there already, from an earlier call.
 	Unchanged Verdict = "unchanged"
 	// Superseded: something provably newer is there.
 	Superseded Verdict = "superseded"
 	// Missing: the user's detail row does not exist. A document with a missing row is left out whole; a failure mark
-	// loses only that row.
+	// loses only that row, and is missing itself when all of its rows are.
 	Missing Verdict = "missing"
 )
 
@@ -95,7 +95,8 @@ func ItemOf(d invoice.Document) Item {
 // RowOutcome is the verdict on one line.
 type RowOutcome struct {
 	DetailID int64
-	Verdict  Verdict
+	// Verdict is empty for a line that exists but whose document was left out because another line is missing.
+	Verdict Verdict
 	// By is the id of the document that the ledger names for the line when the verdict is Superseded.
 	By string
 	// Before and After are the line's values, aligned with invoice.Columns(); filled by Preview only. Before is nil

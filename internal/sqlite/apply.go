@@ -1,0 +1,191 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
+)
+
+// Apply implements writer.Sink: one transaction, ledger first, verdicts on evidence. Codes of our own:
+// "verdict_without_evidence" and "row_count" (contention), "mode", "values", "repeated_line" (internal), "timeout" and
+// "cancelled" (infrastructure); every other code is SQLite's extended result code. With an error nothing was written.
+func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+	columns := invoice.Columns()
+	if err := check(items, mode, len(columns)); err != nil {
+		return nil, err
+	}
+	if len(items) == 0 {
+		return []writer.Outcome{}, nil
+	}
+	payload, err := encode(items, columns)
+	if err != nil {
+		return nil, err
+	}
+	r := request{text: s.write, hook: s.afterStatement, items: items, payload: payload, mode: mode, columns: columns}
+	db := s.writer
+	if mode == writer.Preview {
+		r.text, r.hook, db = s.preview, nil, s.reader
+	}
+	outcomes, err := r.send(ctx, db)
+	if err != nil {
+		return nil, s.explain(ctx, err) // after the rollback: it needs the connection
+	}
+	return outcomes, nil
+}
+
+// send makes the request in a transaction of its own. Whatever ends it, a panic too, the transaction is over and the
+// connection, of which there is one, is free again.
+func (r *request) send(ctx context.Context, db *sql.DB) ([]writer.Outcome, error) {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: r.mode == writer.Preview})
+	if err != nil {
+		return nil, err
+	}
+	// A rollback that fails says that the transaction is over already: after a commit, a cancellation or a full disk,
+	// when the database has rolled back by itself.
+	defer func() { _ = tx.Rollback() }()
+	r.tx = tx
+	outcomes, err := r.run(ctx)
+	if err != nil || r.mode == writer.Preview {
+		return outcomes, err
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	return outcomes, nil
+}
+
+// request is one Apply inside its transaction.
+type request struct {
+	tx      *sql.Tx
+	text    statements
+	hook    func(ctx context.Context, tx *sql.Tx, name string) error
+	items   []writer.Item
+	payload string
+	mode    writer.Mode
+	columns []invoice.Column
+}
+
+// run makes the request up to the commit. The order of its steps is the order of the locks on an engine that has them:
+// ledger, IVCE_DTL, IVCE_TRKG_MSTR.
+func (r *request) run(ctx context.Context) ([]writer.Outcome, error) {
+	if err := r.stage(ctx); err != nil {
+		return nil, err
+	}
+	if r.mode == writer.Preview {
+		if _, err := r.exec(ctx, stPreviewLedger); err != nil {
+			return nil, err
+		}
+	}
+	mode := r.mode
+	if mode == writer.Preview {
+		mode = writer.Write // "the outcomes are those a Write would have"
+	}
+	for _, st := range []struct {
+		name string
+		args []any
+	}{{stLedgerUpdate, []any{string(mode)}}, {stLedgerInsert, nil}, {stLedgerRaise, nil}, {stVerdict, nil}} {
+		if _, err := r.exec(ctx, st.name, st.args...); err != nil {
+			return nil, err
+		}
+	}
+	v, err := r.verdicts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.mode == writer.Preview {
+		return v.outcomes, r.beforeAndAfter(ctx, v)
+	}
+	if err := r.writeTables(ctx, v); err != nil {
+		return nil, err
+	}
+	return v.outcomes, nil
+}
+
+// stage loads the request and decides what of it can be written: missing lines, documents left out, winners.
+func (r *request) stage(ctx context.Context) error {
+	for _, st := range []struct {
+		name string
+		args []any
+	}{
+		{stStage, nil},
+		{stLoadItems, []any{r.payload}},
+		{stLoadRows, []any{r.payload}},
+		{stMissing, nil},
+		{stLeaveOut, nil},
+		{stPrune, nil},
+	} {
+		if _, err := r.exec(ctx, st.name, st.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTables writes the user's tables for the applied lines. The database says how many rows it wrote; anything but
+// one row for each line is a race or a table that is not what we think, and nothing of the request may stay.
+func (r *request) writeTables(ctx context.Context, v verdicts) error {
+	if v.content > 0 {
+		detail, err := r.exec(ctx, stDetailUpdate)
+		if err != nil {
+			return err
+		}
+		if err := counted(invoice.Detail, detail, v.content); err != nil {
+			return err
+		}
+	}
+	if v.marks > 0 {
+		marked, err := r.exec(ctx, stDetailMark, invoice.StatusAIError)
+		if err != nil {
+			return err
+		}
+		if err := counted(invoice.Detail, marked, v.marks); err != nil {
+			return err
+		}
+	}
+	if v.content == 0 {
+		return nil
+	}
+	updated, err := r.exec(ctx, stTrackingUpdate)
+	if err != nil {
+		return err
+	}
+	inserted, err := r.exec(ctx, stTrackingInsert)
+	if err != nil {
+		return err
+	}
+	return counted(invoice.Tracking, updated+inserted, v.content)
+}
+
+// counted compares the rows written with the lines applied.
+func counted(table invoice.Table, found, expected int64) error {
+	if found == expected {
+		return nil
+	}
+	err := fault.New(fault.Contention, "sqlite: apply", "row_count", "%s: expected %d rows written, found %d", table, expected, found)
+	err.Condition = fault.OwnWhenAlone
+	return err
+}
+
+// exec runs one statement and answers how many rows it changed.
+func (r *request) exec(ctx context.Context, name string, args ...any) (int64, error) {
+	res, err := r.tx.ExecContext(ctx, r.text[name], args...)
+	if err != nil {
+		return 0, classify("sqlite: apply: "+name, err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return 0, classify("sqlite: apply: "+name, err)
+	}
+	return n, r.after(ctx, name)
+}
+
+// after gives tests their place between two statements.
+func (r *request) after(ctx context.Context, name string) error {
+	if r.hook == nil {
+		return nil
+	}
+	return r.hook(ctx, r.tx, name)
+}

@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
+)
+
+// Statements are the produced statements by name, of a write and of a preview.
+func Statements() (write, preview map[string]string, err error) {
+	return produce(invoice.Columns())
+}
+
+// StatementsFor produces the statements of a write for another column table.
+func StatementsFor(columns []invoice.Column) (map[string]string, error) {
+	return produceFor(columns, tablesOf("sqlwriter_", ledgerTable))
+}
+
+// WriteSteps are the names of a write's statements, in their order.
+func WriteSteps() []string {
+	return []string{
+		stStage, stLoadItems, stLoadRows, stMissing, stLeaveOut, stPrune, stLedgerUpdate, stLedgerInsert, stLedgerRaise,
+		stVerdict, stOutcomes, stDetailUpdate, stDetailMark, stTrackingUpdate, stTrackingInsert,
+	}
+}
+
+// SetAfterStatement puts f after every statement of every write from now on; nil takes it away.
+func (s *Store) SetAfterStatement(f func(ctx context.Context, tx *sql.Tx, name string) error) {
+	s.afterStatement = f
+}
+
+// SetStatement replaces one statement of a write, to see what a rule is good for.
+func (s *Store) SetStatement(name, text string) { s.write[name] = text }
+
+// Migration is one numbered file for MigrateWith.
+type Migration = migration
+
+// NewMigration makes a migration that no file has.
+func NewMigration(number int, name, text, checksum string) Migration {
+	return Migration{number: number, name: name, text: text, checksum: checksum}
+}
+
+// MigrateWith runs migrations that no file has.
+func (s *Store) MigrateWith(ctx context.Context, list ...Migration) error {
+	return s.migrate(ctx, list)
+}
+
+// Classify is what Apply makes of a driver's error.
+func Classify(err error) error { return classify("sqlite: test", err) }
+
+// InTx is a sink whose requests run inside tx, on temp tables of their own.
+type InTx struct{ Tx *sql.Tx }
+
+// Apply makes a whole request in the transaction of another.
+func (i InTx) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+	columns := invoice.Columns()
+	text, err := produceFor(columns, tablesOf("sqlwriter_inner_", ledgerTable))
+	if err != nil {
+		return nil, err
+	}
+	payload, err := encode(items, columns)
+	if err != nil {
+		return nil, err
+	}
+	r := request{tx: i.Tx, text: text, items: items, payload: payload, mode: mode, columns: columns}
+	return r.run(ctx)
+}

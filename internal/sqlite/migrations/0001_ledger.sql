@@ -1,0 +1,17 @@
+-- The ledger: which document each line was written from, for ever (never purged). One table serves idempotency, the
+-- guard against older results, lost acknowledgements, the detection of edits and reconciliation (design.md section 4).
+CREATE TABLE sqlwriter_ledger (
+    detail_id INTEGER PRIMARY KEY,
+    version_us INTEGER NOT NULL,
+    document_key TEXT NOT NULL CHECK (length(document_key) = 64),
+    document_id TEXT NOT NULL,
+    source_ts INTEGER NOT NULL,
+    content_hash TEXT,
+    hash_version INTEGER,
+    row_hash TEXT,
+    outcome TEXT NOT NULL CHECK (outcome IN ('applied', 'failed', 'adopted')),
+    write_id TEXT NOT NULL,
+    applied_at TEXT NOT NULL,
+    CHECK ((outcome = 'failed') = (content_hash IS NULL)),
+    CHECK ((content_hash IS NULL) = (hash_version IS NULL))
+);

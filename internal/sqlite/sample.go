@@ -1,0 +1,87 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed" // the schema's template
+	"fmt"
+	"strings"
+	"text/template"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+//go:embed sample/schema.sql
+var sampleSchema string
+
+// sqlTypes says what holds a kind in SQLite, which has no decimal and no date: those are kept as their canonical text,
+// exactly, and times sort by it. The one place where kinds meet SQL types.
+//
+//nolint:gochecknoglobals // a table of constants
+var sqlTypes = map[invoice.Kind]string{
+	invoice.Text:    "TEXT",
+	invoice.Integer: "INTEGER",
+	invoice.Decimal: "TEXT",
+	invoice.Flag:    "TEXT",
+	invoice.Time:    "TEXT",
+}
+
+// CreateSampleSchema makes IVCE_DTL and IVCE_TRKG_MSTR, which belong to the user in every deployment, for tests and for
+// trying things out. Tables that exist are left alone. Errors by kind: infrastructure.
+func CreateSampleSchema(ctx context.Context, db *sql.DB) error {
+	text, err := sampleText(invoice.Columns())
+	if err != nil {
+		return fault.Wrap(fault.Internal, "sqlite: sample schema", "template", "the schema cannot be produced", err)
+	}
+	if _, err := db.ExecContext(ctx, text); err != nil {
+		return classify("sqlite: sample schema", err)
+	}
+	return nil
+}
+
+// sampleColumn is a column with its type and the check that stands for its width.
+type sampleColumn struct {
+	Name, Type, Check string
+}
+
+// sampleText fills the schema from the column table.
+func sampleText(columns []invoice.Column) (string, error) {
+	t, err := template.New("schema").Parse(sampleSchema)
+	if err != nil {
+		return "", fmt.Errorf("parse: %w", err)
+	}
+	data := struct {
+		templateData
+		Detail, Tracking []sampleColumn
+	}{templateData: dataOf(columns, names{})}
+	for _, c := range columns {
+		kind, ok := sqlTypes[c.Kind]
+		if !ok {
+			return "", fmt.Errorf("column %s: no SQL type for kind %q", c.Name, c.Kind)
+		}
+		s := sampleColumn{Name: quote(c.Name), Type: kind, Check: widthCheck(c)}
+		if c.Table == invoice.Detail {
+			data.Detail = append(data.Detail, s)
+		} else {
+			data.Tracking = append(data.Tracking, s)
+		}
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, data); err != nil {
+		return "", fmt.Errorf("fill: %w", err)
+	}
+	return b.String(), nil
+}
+
+// widthCheck refuses what the column on SQL Server would: too many characters, too many digits.
+func widthCheck(c invoice.Column) string {
+	switch {
+	case c.Max > 0:
+		return fmt.Sprintf(" CHECK (length(%s) <= %d)", quote(c.Name), c.Max)
+	case c.Kind == invoice.Decimal:
+		return fmt.Sprintf(" CHECK (abs(CAST(%s AS REAL)) < 1e%d)", quote(c.Name), c.Precision-c.Scale)
+	default:
+		return ""
+	}
+}

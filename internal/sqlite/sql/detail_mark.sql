@@ -1,0 +1,5 @@
+-- Guarantees: a failure mark writes the line status of its applied lines and nothing else. ?1 is the status.
+UPDATE {{.DetailTable}} AS t
+SET {{.Status}} = ?1
+FROM {{template "applied" .}} AS s
+WHERE t.{{.Key}} = +s.detail_id AND s.mark = 1;

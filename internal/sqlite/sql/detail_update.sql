@@ -1,0 +1,6 @@
+-- Guarantees: the detail rows of applied lines get every column of the table; how many is checked by the caller.
+UPDATE {{.DetailTable}} AS t
+SET{{range $n, $c := .Detail}}{{if $n}},{{end}}
+    {{$c.Name}} = s.{{$c.Staged}}{{end}}
+FROM {{template "applied" .}} AS s
+WHERE t.{{.Key}} = +s.detail_id AND s.mark = 0;

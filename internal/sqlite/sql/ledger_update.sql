@@ -1,0 +1,36 @@
+-- Guarantees (newest wins): a ledger row is taken over only by a newer document, or by the same document when its
+-- snapshot is not older and says something else than what the ledger holds as written. ?1 is the mode: a rewrite takes
+-- the same content again, never an older one. A failure mark leaves lines alone that hold the very content that failed.
+-- The guard stands in the writing statement and compares only the target's own columns with the staged source.
+UPDATE {{.Ledger}} AS l
+SET
+    version_us = s.version_us,
+    document_key = s.document_key,
+    document_id = s.document_id,
+    source_ts = s.source_ts,
+    content_hash = iif(s.mark, NULL, s.content_hash),
+    hash_version = iif(s.mark, NULL, s.hash_version),
+    row_hash = s.row_hash,
+    outcome = iif(s.mark, 'failed', 'applied'),
+    write_id = s.write_id,
+    applied_at = s.sent_at
+FROM {{template "winners" .}} AS s
+WHERE
+    l.detail_id = +s.detail_id
+    AND (
+        (l.version_us, l.document_key) < (s.version_us, s.document_key)
+        OR (
+            l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts
+            AND CASE
+                WHEN s.mark THEN NOT (
+                    l.outcome IN ('applied', 'adopted')
+                    AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
+                )
+                ELSE
+                    l.content_hash IS NULL
+                    OR ?1 = 'rewrite'
+                    OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
+                    OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
+            END
+        )
+    );

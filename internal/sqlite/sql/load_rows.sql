@@ -1,0 +1,11 @@
+-- Guarantees: one staged row per line of each document, keyed (detail_id, doc). A row of ?1 is an array: line, item,
+-- position within the item, row hash (NULL for a mark), then the values that differ from line to line.
+WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1, '$.rows') AS e)
+INSERT INTO {{.Row}} (
+    detail_id, doc, position, row_hash{{range .LineColumns}},
+    {{.Staged}}{{end}}
+)
+SELECT
+    j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3{{range .LineColumns}},
+    j.value ->> {{.Position}}{{end}}
+FROM j;

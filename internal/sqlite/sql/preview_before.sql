@@ -1,0 +1,10 @@
+-- Guarantees: the present values of every line of the request that has a detail row, as text, in the order of the
+-- column table; tracking values are NULL where the line has no tracking row.
+SELECT
+    r.detail_id{{range .Columns}},
+    CAST({{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS TEXT){{end}}
+FROM
+    (SELECT DISTINCT c.detail_id FROM {{.Row}} AS c WHERE c.missing = 0) AS r
+    CROSS JOIN {{.DetailTable}} AS d
+    LEFT JOIN {{.TrackingTable}} AS t ON t.{{.Key}} = d.{{.Key}}
+WHERE d.{{.Key}} = r.detail_id;

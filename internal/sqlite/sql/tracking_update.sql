@@ -1,0 +1,6 @@
+-- Guarantees: tracking rows that exist get every column of the table. Failure marks do not reach this table.
+UPDATE {{.TrackingTable}} AS t
+SET{{range $n, $c := .Tracking}}{{if $n}},{{end}}
+    {{$c.Name}} = s.{{$c.Staged}}{{end}}
+FROM {{template "applied" .}} AS s
+WHERE t.{{.Key}} = +s.detail_id AND s.mark = 0;

@@ -1,0 +1,40 @@
+-- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows neither
+-- this write, nor this content, nor anything newer gets 'none', and the whole request is rolled back and made again.
+-- (A pruned row of the same document at the same source_ts lost to a later item of this very request.)
+UPDATE {{.Row}} AS r
+SET verdict = CASE
+    WHEN s.missing THEN 'missing'
+    WHEN s.left_out THEN ''
+    WHEN
+        s.ledger_write_id = s.write_id AND s.ledger_key = s.document_key AND s.ledger_ts = s.source_ts
+        AND s.ledger_hash IS iif(s.mark, NULL, s.content_hash)
+        AND s.ledger_hash_version IS iif(s.mark, NULL, s.hash_version)
+        THEN 'applied'
+    WHEN
+        s.ledger_key = s.document_key AND s.ledger_outcome IN ('applied', 'adopted')
+        AND s.ledger_hash = s.content_hash AND s.ledger_hash_version = s.hash_version
+        THEN 'unchanged'
+    WHEN
+        s.mark = 0 AND s.ledger_us = s.version_us AND s.ledger_key = s.document_key
+        AND s.ledger_hash_version <> s.hash_version AND s.ledger_ts >= s.source_ts
+        THEN 'unchanged'
+    WHEN
+        (s.ledger_us, s.ledger_key) > (s.version_us, s.document_key)
+        OR (
+            s.ledger_us = s.version_us AND s.ledger_key = s.document_key
+            AND (s.ledger_ts > s.source_ts OR (s.ledger_ts = s.source_ts AND s.winner = 0))
+        )
+        THEN 'superseded'
+    ELSE 'none'
+END
+FROM (
+    SELECT
+        c.detail_id, c.missing, c.winner, i.*, w.write_id,
+        l.version_us AS ledger_us, l.document_key AS ledger_key, l.source_ts AS ledger_ts,
+        l.content_hash AS ledger_hash, l.hash_version AS ledger_hash_version, l.outcome AS ledger_outcome,
+        l.write_id AS ledger_write_id
+    FROM {{.Row}} AS c CROSS JOIN {{.Item}} AS i CROSS JOIN {{.Send}} AS w
+    LEFT JOIN {{.Ledger}} AS l ON l.detail_id = c.detail_id
+    WHERE i.doc = c.doc
+) AS s
+WHERE r.detail_id = s.detail_id AND r.doc = s.doc;

@@ -1,0 +1,143 @@
+package sqlite
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"strings"
+	"text/template"
+
+	"sqlwriter/internal/invoice"
+)
+
+//go:embed sql/*.sql
+var sqlFiles embed.FS
+
+// statements are the produced texts by name (the file's name without .sql).
+type statements map[string]string
+
+// The statements, by name, in the order in which a write runs them.
+const (
+	stStage          = "stage"
+	stLoadItems      = "load_items"
+	stLoadRows       = "load_rows"
+	stMissing        = "missing"
+	stLeaveOut       = "leave_out"
+	stPrune          = "prune"
+	stLedgerUpdate   = "ledger_update"
+	stLedgerInsert   = "ledger_insert"
+	stLedgerRaise    = "ledger_raise"
+	stVerdict        = "verdict"
+	stOutcomes       = "outcomes"
+	stDetailUpdate   = "detail_update"
+	stDetailMark     = "detail_mark"
+	stTrackingUpdate = "tracking_update"
+	stTrackingInsert = "tracking_insert"
+
+	stPreviewLedger = "preview_ledger"
+	stPreviewBefore = "preview_before"
+)
+
+// names are the tables that the statements are produced for: a preview has a ledger of its own.
+type names struct{ Item, Row, Send, Ledger string }
+
+// tablesOf names the temp tables with a prefix and the ledger.
+func tablesOf(prefix, ledger string) names {
+	return names{Item: prefix + "item", Row: prefix + "row", Send: prefix + "send", Ledger: ledger}
+}
+
+// ledgerTable is the real ledger; ledgerCopy is the temp table that a preview works on.
+const (
+	ledgerTable = "sqlwriter_ledger"
+	ledgerCopy  = "sqlwriter_ledger_copy"
+)
+
+// stagedColumn is one row of the column table as the templates see it.
+type stagedColumn struct {
+	// Name is the quoted column of the user's table, Staged that of the temp table.
+	Name, Staged string
+	// Position is the value's place in the request's JSON array.
+	Position int
+	// InDetail tells the two tables apart.
+	InDetail bool
+}
+
+// itemHead and lineHead are how many members of an item's and a row's array come before its values (load_items.sql,
+// load_rows.sql).
+const (
+	itemHead = 7
+	lineHead = 4
+)
+
+// templateData is what every template is filled with.
+type templateData struct {
+	names
+	DetailTable, TrackingTable, Key, Status             string
+	Columns, Detail, Tracking, ItemColumns, LineColumns []stagedColumn
+}
+
+// dataOf spreads the column table over the templates' lists.
+func dataOf(columns []invoice.Column, n names) templateData {
+	d := templateData{
+		names: n, DetailTable: quote(string(invoice.Detail)), TrackingTable: quote(string(invoice.Tracking)),
+		Key: quote(invoice.KeyColumn), Status: quote(invoice.StatusColumn),
+	}
+	for _, c := range columns {
+		s := stagedColumn{
+			Name: quote(c.Name), Staged: quote(string(c.Table) + "." + c.Name), InDetail: c.Table == invoice.Detail,
+		}
+		if perLine(c) {
+			s.Position = lineHead + len(d.LineColumns)
+			d.LineColumns = append(d.LineColumns, s)
+		} else {
+			s.Position = itemHead + len(d.ItemColumns)
+			d.ItemColumns = append(d.ItemColumns, s)
+		}
+		if s.InDetail {
+			d.Detail = append(d.Detail, s)
+		} else {
+			d.Tracking = append(d.Tracking, s)
+		}
+		d.Columns = append(d.Columns, s)
+	}
+	return d
+}
+
+// perLine reports whether a column's value differs between the lines of one document.
+func perLine(c invoice.Column) bool {
+	return c.Source == invoice.FromParent || c.Source == invoice.FromDuplicate
+}
+
+// produce makes the statements of a write and of a preview from the column table.
+func produce(columns []invoice.Column) (write, preview statements, err error) {
+	if write, err = produceFor(columns, tablesOf("sqlwriter_", ledgerTable)); err != nil {
+		return nil, nil, err
+	}
+	preview, err = produceFor(columns, tablesOf("sqlwriter_", ledgerCopy))
+	return write, preview, err
+}
+
+// produceFor fills every template for one set of tables.
+func produceFor(columns []invoice.Column, n names) (statements, error) {
+	t, err := template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
+	}
+	files, err := fs.Glob(sqlFiles, "sql/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("list: %w", err)
+	}
+	data, out := dataOf(columns, n), statements{}
+	for _, f := range files {
+		name := strings.TrimSuffix(strings.TrimPrefix(f, "sql/"), ".sql")
+		var b strings.Builder
+		if err := t.ExecuteTemplate(&b, name+".sql", data); err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		out[name] = b.String()
+	}
+	return out, nil
+}
+
+// quote makes an identifier of a name that comes from data.
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

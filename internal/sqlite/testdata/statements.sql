@@ -1,0 +1,499 @@
+---- stage
+-- Guarantees: the request starts from empty temp tables of its own and has a write id that no earlier send had,
+-- made by the database, so that a request sent twice is two writes. Nothing outside temp is touched.
+CREATE TEMP TABLE IF NOT EXISTS sqlwriter_item (
+    doc INTEGER PRIMARY KEY,
+    document_id TEXT NOT NULL,
+    document_key TEXT NOT NULL,
+    version_us INTEGER NOT NULL,
+    source_ts INTEGER NOT NULL,
+    content_hash TEXT NOT NULL,
+    hash_version INTEGER NOT NULL,
+    mark INTEGER NOT NULL,
+    "IVCE_DTL.CLN_MFR_AI_NM" TEXT,
+    "IVCE_DTL.CLN_MFR_PRT_NUM" TEXT,
+    "IVCE_DTL.UNSPSC_CD" TEXT,
+    "IVCE_DTL.UPC_CD" TEXT,
+    "IVCE_DTL.AKS_PRT_NUM" TEXT,
+    "IVCE_DTL.ITM_AI_LDSC" TEXT,
+    "IVCE_DTL.IVCE_LNE_STAT" TEXT,
+    "IVCE_DTL.DATA_VRFN_IND" TEXT,
+    "IVCE_DTL.WEB_SRCH_URL" TEXT,
+    "IVCE_DTL.MFR_CNFDC_SCR" TEXT,
+    "IVCE_DTL.PRT_NUM_CNFDC_SCR" TEXT,
+    "IVCE_DTL.UNSPSC_CNFDC_SCR" TEXT,
+    "IVCE_DTL.AI_STG_NM" TEXT,
+    "IVCE_TRKG_MSTR.CLN_MFR_AI_NM" TEXT,
+    "IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM" TEXT,
+    "IVCE_TRKG_MSTR.UNSPSC_CD" TEXT,
+    "IVCE_TRKG_MSTR.UPC_CD" TEXT,
+    "IVCE_TRKG_MSTR.AKS_PRT_NUM" TEXT,
+    "IVCE_TRKG_MSTR.ITM_AI_LDSC" TEXT,
+    "IVCE_TRKG_MSTR.IVCE_LNE_STAT" TEXT,
+    "IVCE_TRKG_MSTR.MFR_CNFDC_SCR" TEXT,
+    "IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR" TEXT,
+    "IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR" TEXT,
+    "IVCE_TRKG_MSTR.AI_STG_NM" TEXT,
+    "IVCE_TRKG_MSTR.MFR_STG_NM" TEXT,
+    "IVCE_TRKG_MSTR.PRT_NUM_STG_NM" TEXT,
+    "IVCE_TRKG_MSTR.UNSPSC_STG_NM" TEXT,
+    "IVCE_TRKG_MSTR.RQST_TS" TEXT,
+    "IVCE_TRKG_MSTR.PRCS_STRT_TS" TEXT,
+    "IVCE_TRKG_MSTR.PRCS_END_TS" TEXT,
+    left_out INTEGER NOT NULL DEFAULT 0
+);
+CREATE TEMP TABLE IF NOT EXISTS sqlwriter_row (
+    detail_id INTEGER NOT NULL,
+    doc INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    row_hash TEXT,
+    "IVCE_DTL.PRNT_IVCE_DTL_ID" TEXT,
+    "IVCE_TRKG_MSTR.DUP_IND" TEXT,
+    "IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID" TEXT,
+    missing INTEGER NOT NULL DEFAULT 0,
+    winner INTEGER NOT NULL DEFAULT 0,
+    verdict TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (detail_id, doc)
+) WITHOUT ROWID;
+CREATE TEMP TABLE IF NOT EXISTS sqlwriter_send (
+    write_id TEXT NOT NULL,
+    sent_at TEXT NOT NULL
+);
+DELETE FROM sqlwriter_item;
+DELETE FROM sqlwriter_row;
+DELETE FROM sqlwriter_send;
+INSERT INTO sqlwriter_send (write_id, sent_at)
+VALUES (lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'));
+
+---- load_items
+-- Guarantees: one staged item per document of the request, as text, in the order of the request. ?1 is the request's
+-- one JSON parameter; an item is an array: id, key, version, source_ts, hash, hash version, mark, then its values.
+-- (MATERIALIZED: json_each would print the array again for every member that is taken out of it.)
+WITH j AS MATERIALIZED (SELECT e.key, e.value FROM json_each(?1, '$.items') AS e)
+INSERT INTO sqlwriter_item (
+    doc, document_id, document_key, version_us, source_ts, content_hash, hash_version, mark,
+    "IVCE_DTL.CLN_MFR_AI_NM",
+    "IVCE_DTL.CLN_MFR_PRT_NUM",
+    "IVCE_DTL.UNSPSC_CD",
+    "IVCE_DTL.UPC_CD",
+    "IVCE_DTL.AKS_PRT_NUM",
+    "IVCE_DTL.ITM_AI_LDSC",
+    "IVCE_DTL.IVCE_LNE_STAT",
+    "IVCE_DTL.DATA_VRFN_IND",
+    "IVCE_DTL.WEB_SRCH_URL",
+    "IVCE_DTL.MFR_CNFDC_SCR",
+    "IVCE_DTL.PRT_NUM_CNFDC_SCR",
+    "IVCE_DTL.UNSPSC_CNFDC_SCR",
+    "IVCE_DTL.AI_STG_NM",
+    "IVCE_TRKG_MSTR.CLN_MFR_AI_NM",
+    "IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM",
+    "IVCE_TRKG_MSTR.UNSPSC_CD",
+    "IVCE_TRKG_MSTR.UPC_CD",
+    "IVCE_TRKG_MSTR.AKS_PRT_NUM",
+    "IVCE_TRKG_MSTR.ITM_AI_LDSC",
+    "IVCE_TRKG_MSTR.IVCE_LNE_STAT",
+    "IVCE_TRKG_MSTR.MFR_CNFDC_SCR",
+    "IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR",
+    "IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR",
+    "IVCE_TRKG_MSTR.AI_STG_NM",
+    "IVCE_TRKG_MSTR.MFR_STG_NM",
+    "IVCE_TRKG_MSTR.PRT_NUM_STG_NM",
+    "IVCE_TRKG_MSTR.UNSPSC_STG_NM",
+    "IVCE_TRKG_MSTR.RQST_TS",
+    "IVCE_TRKG_MSTR.PRCS_STRT_TS",
+    "IVCE_TRKG_MSTR.PRCS_END_TS"
+)
+SELECT
+    j.key, j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6,
+    j.value ->> 7,
+    j.value ->> 8,
+    j.value ->> 9,
+    j.value ->> 10,
+    j.value ->> 11,
+    j.value ->> 12,
+    j.value ->> 13,
+    j.value ->> 14,
+    j.value ->> 15,
+    j.value ->> 16,
+    j.value ->> 17,
+    j.value ->> 18,
+    j.value ->> 19,
+    j.value ->> 20,
+    j.value ->> 21,
+    j.value ->> 22,
+    j.value ->> 23,
+    j.value ->> 24,
+    j.value ->> 25,
+    j.value ->> 26,
+    j.value ->> 27,
+    j.value ->> 28,
+    j.value ->> 29,
+    j.value ->> 30,
+    j.value ->> 31,
+    j.value ->> 32,
+    j.value ->> 33,
+    j.value ->> 34,
+    j.value ->> 35,
+    j.value ->> 36
+FROM j;
+
+---- load_rows
+-- Guarantees: one staged row per line of each document, keyed (detail_id, doc). A row of ?1 is an array: line, item,
+-- position within the item, row hash (NULL for a mark), then the values that differ from line to line.
+WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1, '$.rows') AS e)
+INSERT INTO sqlwriter_row (
+    detail_id, doc, position, row_hash,
+    "IVCE_DTL.PRNT_IVCE_DTL_ID",
+    "IVCE_TRKG_MSTR.DUP_IND",
+    "IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID"
+)
+SELECT
+    j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3,
+    j.value ->> 4,
+    j.value ->> 5,
+    j.value ->> 6
+FROM j;
+
+---- missing
+-- Guarantees: a line without a detail row is known as missing before anything is decided. We never make a detail row.
+UPDATE sqlwriter_row AS r
+SET missing = 1
+WHERE NOT EXISTS (SELECT 1 FROM "IVCE_DTL" AS t WHERE t."IVCE_DTL_UID" = r.detail_id);
+
+---- leave_out
+-- Guarantees: a document with a missing line is out as a whole (all or nothing). A failure mark loses only that line.
+UPDATE sqlwriter_item
+SET left_out = 1
+WHERE mark = 0 AND doc IN (SELECT r.doc FROM sqlwriter_row AS r WHERE r.missing = 1);
+
+---- prune
+-- Guarantees: each line has one winner among the surviving items: the newest by (version, document key, source_ts), the
+-- later item of the request where those are equal. Keys are lower-case hex and compared byte by byte.
+UPDATE sqlwriter_row AS r
+SET winner = 1
+FROM (
+    SELECT
+        c.detail_id,
+        c.doc,
+        row_number() OVER (
+            PARTITION BY c.detail_id
+            ORDER BY i.version_us DESC, i.document_key DESC, i.source_ts DESC, c.doc DESC
+        ) AS place
+    FROM sqlwriter_row AS c CROSS JOIN sqlwriter_item AS i
+    WHERE i.doc = c.doc AND c.missing = 0 AND i.left_out = 0
+) AS o
+WHERE o.place = 1 AND r.detail_id = o.detail_id AND r.doc = o.doc;
+
+---- ledger_update
+-- Guarantees (newest wins): a ledger row is taken over only by a newer document, or by the same document when its
+-- snapshot is not older and says something else than what the ledger holds as written. ?1 is the mode: a rewrite takes
+-- the same content again, never an older one. A failure mark leaves lines alone that hold the very content that failed.
+-- The guard stands in the writing statement and compares only the target's own columns with the staged source.
+UPDATE sqlwriter_ledger AS l
+SET
+    version_us = s.version_us,
+    document_key = s.document_key,
+    document_id = s.document_id,
+    source_ts = s.source_ts,
+    content_hash = iif(s.mark, NULL, s.content_hash),
+    hash_version = iif(s.mark, NULL, s.hash_version),
+    row_hash = s.row_hash,
+    outcome = iif(s.mark, 'failed', 'applied'),
+    write_id = s.write_id,
+    applied_at = s.sent_at
+FROM (
+    SELECT r.detail_id, r.row_hash, i.*, w.write_id, w.sent_at
+    FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i CROSS JOIN sqlwriter_send AS w
+    WHERE r.winner = 1 AND i.doc = r.doc
+) AS s
+WHERE
+    l.detail_id = +s.detail_id
+    AND (
+        (l.version_us, l.document_key) < (s.version_us, s.document_key)
+        OR (
+            l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts
+            AND CASE
+                WHEN s.mark THEN NOT (
+                    l.outcome IN ('applied', 'adopted')
+                    AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
+                )
+                ELSE
+                    l.content_hash IS NULL
+                    OR ?1 = 'rewrite'
+                    OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
+                    OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
+            END
+        )
+    );
+
+---- ledger_insert
+-- Guarantees: a line that the ledger does not know gets its row, stamped with this write; a row that appeared since
+-- ledger_update.sql is left as it is, and the verdict then finds no evidence for this write.
+INSERT INTO sqlwriter_ledger (
+    detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
+    write_id, applied_at
+)
+SELECT
+    s.detail_id, s.version_us, s.document_key, s.document_id, s.source_ts, iif(s.mark, NULL, s.content_hash),
+    iif(s.mark, NULL, s.hash_version), s.row_hash, iif(s.mark, 'failed', 'applied'), s.write_id, s.sent_at
+FROM (
+    SELECT r.detail_id, r.row_hash, i.*, w.write_id, w.sent_at
+    FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i CROSS JOIN sqlwriter_send AS w
+    WHERE r.winner = 1 AND i.doc = r.doc
+) AS s
+WHERE NOT EXISTS (SELECT 1 FROM sqlwriter_ledger AS l WHERE l.detail_id = s.detail_id);
+
+---- ledger_raise
+-- Guarantees: content that is there already, seen again in a later snapshot, raises source_ts and nothing else, so that
+-- a snapshot between the two can no longer bring older content back.
+UPDATE sqlwriter_ledger AS l
+SET source_ts = s.source_ts
+FROM (
+    SELECT r.detail_id, r.row_hash, i.*, w.write_id, w.sent_at
+    FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i CROSS JOIN sqlwriter_send AS w
+    WHERE r.winner = 1 AND i.doc = r.doc
+) AS s
+WHERE
+    l.detail_id = +s.detail_id
+    AND l.document_key = s.document_key
+    AND l.outcome IN ('applied', 'adopted')
+    AND l.content_hash = s.content_hash
+    AND l.hash_version = s.hash_version
+    AND l.source_ts < s.source_ts;
+
+---- verdict
+-- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows neither
+-- this write, nor this content, nor anything newer gets 'none', and the whole request is rolled back and made again.
+-- (A pruned row of the same document at the same source_ts lost to a later item of this very request.)
+UPDATE sqlwriter_row AS r
+SET verdict = CASE
+    WHEN s.missing THEN 'missing'
+    WHEN s.left_out THEN ''
+    WHEN
+        s.ledger_write_id = s.write_id AND s.ledger_key = s.document_key AND s.ledger_ts = s.source_ts
+        AND s.ledger_hash IS iif(s.mark, NULL, s.content_hash)
+        AND s.ledger_hash_version IS iif(s.mark, NULL, s.hash_version)
+        THEN 'applied'
+    WHEN
+        s.ledger_key = s.document_key AND s.ledger_outcome IN ('applied', 'adopted')
+        AND s.ledger_hash = s.content_hash AND s.ledger_hash_version = s.hash_version
+        THEN 'unchanged'
+    WHEN
+        s.mark = 0 AND s.ledger_us = s.version_us AND s.ledger_key = s.document_key
+        AND s.ledger_hash_version <> s.hash_version AND s.ledger_ts >= s.source_ts
+        THEN 'unchanged'
+    WHEN
+        (s.ledger_us, s.ledger_key) > (s.version_us, s.document_key)
+        OR (
+            s.ledger_us = s.version_us AND s.ledger_key = s.document_key
+            AND (s.ledger_ts > s.source_ts OR (s.ledger_ts = s.source_ts AND s.winner = 0))
+        )
+        THEN 'superseded'
+    ELSE 'none'
+END
+FROM (
+    SELECT
+        c.detail_id, c.missing, c.winner, i.*, w.write_id,
+        l.version_us AS ledger_us, l.document_key AS ledger_key, l.source_ts AS ledger_ts,
+        l.content_hash AS ledger_hash, l.hash_version AS ledger_hash_version, l.outcome AS ledger_outcome,
+        l.write_id AS ledger_write_id
+    FROM sqlwriter_row AS c CROSS JOIN sqlwriter_item AS i CROSS JOIN sqlwriter_send AS w
+    LEFT JOIN sqlwriter_ledger AS l ON l.detail_id = c.detail_id
+    WHERE i.doc = c.doc
+) AS s
+WHERE r.detail_id = s.detail_id AND r.doc = s.doc;
+
+---- outcomes
+-- Guarantees: one row per line of the request, items in their order, the main line first; where the line is superseded
+-- also which document holds it and its version.
+SELECT r.doc, r.position, r.verdict, r.winner, l.document_id, l.version_us, l.document_key
+FROM sqlwriter_row AS r LEFT JOIN sqlwriter_ledger AS l ON r.verdict = 'superseded' AND l.detail_id = r.detail_id
+ORDER BY r.doc, r.position;
+
+---- detail_update
+-- Guarantees: the detail rows of applied lines get every column of the table; how many is checked by the caller.
+UPDATE "IVCE_DTL" AS t
+SET
+    "CLN_MFR_AI_NM" = s."IVCE_DTL.CLN_MFR_AI_NM",
+    "CLN_MFR_PRT_NUM" = s."IVCE_DTL.CLN_MFR_PRT_NUM",
+    "UNSPSC_CD" = s."IVCE_DTL.UNSPSC_CD",
+    "UPC_CD" = s."IVCE_DTL.UPC_CD",
+    "AKS_PRT_NUM" = s."IVCE_DTL.AKS_PRT_NUM",
+    "ITM_AI_LDSC" = s."IVCE_DTL.ITM_AI_LDSC",
+    "IVCE_LNE_STAT" = s."IVCE_DTL.IVCE_LNE_STAT",
+    "DATA_VRFN_IND" = s."IVCE_DTL.DATA_VRFN_IND",
+    "WEB_SRCH_URL" = s."IVCE_DTL.WEB_SRCH_URL",
+    "MFR_CNFDC_SCR" = s."IVCE_DTL.MFR_CNFDC_SCR",
+    "PRT_NUM_CNFDC_SCR" = s."IVCE_DTL.PRT_NUM_CNFDC_SCR",
+    "UNSPSC_CNFDC_SCR" = s."IVCE_DTL.UNSPSC_CNFDC_SCR",
+    "AI_STG_NM" = s."IVCE_DTL.AI_STG_NM",
+    "PRNT_IVCE_DTL_ID" = s."IVCE_DTL.PRNT_IVCE_DTL_ID"
+FROM (
+    SELECT r.detail_id, r."IVCE_DTL.PRNT_IVCE_DTL_ID", r."IVCE_TRKG_MSTR.DUP_IND", r."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID", i.*
+    FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
+    WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
+) AS s
+WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 0;
+
+---- detail_mark
+-- Guarantees: a failure mark writes the line status of its applied lines and nothing else. ?1 is the status.
+UPDATE "IVCE_DTL" AS t
+SET "IVCE_LNE_STAT" = ?1
+FROM (
+    SELECT r.detail_id, r."IVCE_DTL.PRNT_IVCE_DTL_ID", r."IVCE_TRKG_MSTR.DUP_IND", r."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID", i.*
+    FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
+    WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
+) AS s
+WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 1;
+
+---- tracking_update
+-- Guarantees: tracking rows that exist get every column of the table. Failure marks do not reach this table.
+UPDATE "IVCE_TRKG_MSTR" AS t
+SET
+    "CLN_MFR_AI_NM" = s."IVCE_TRKG_MSTR.CLN_MFR_AI_NM",
+    "CLN_MFR_PRT_NUM" = s."IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM",
+    "UNSPSC_CD" = s."IVCE_TRKG_MSTR.UNSPSC_CD",
+    "UPC_CD" = s."IVCE_TRKG_MSTR.UPC_CD",
+    "AKS_PRT_NUM" = s."IVCE_TRKG_MSTR.AKS_PRT_NUM",
+    "ITM_AI_LDSC" = s."IVCE_TRKG_MSTR.ITM_AI_LDSC",
+    "IVCE_LNE_STAT" = s."IVCE_TRKG_MSTR.IVCE_LNE_STAT",
+    "MFR_CNFDC_SCR" = s."IVCE_TRKG_MSTR.MFR_CNFDC_SCR",
+    "PRT_NUM_CNFDC_SCR" = s."IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR",
+    "UNSPSC_CNFDC_SCR" = s."IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR",
+    "AI_STG_NM" = s."IVCE_TRKG_MSTR.AI_STG_NM",
+    "MFR_STG_NM" = s."IVCE_TRKG_MSTR.MFR_STG_NM",
+    "PRT_NUM_STG_NM" = s."IVCE_TRKG_MSTR.PRT_NUM_STG_NM",
+    "UNSPSC_STG_NM" = s."IVCE_TRKG_MSTR.UNSPSC_STG_NM",
+    "RQST_TS" = s."IVCE_TRKG_MSTR.RQST_TS",
+    "PRCS_STRT_TS" = s."IVCE_TRKG_MSTR.PRCS_STRT_TS",
+    "PRCS_END_TS" = s."IVCE_TRKG_MSTR.PRCS_END_TS",
+    "DUP_IND" = s."IVCE_TRKG_MSTR.DUP_IND",
+    "PRNT_IVCE_DTL_ID" = s."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID"
+FROM (
+    SELECT r.detail_id, r."IVCE_DTL.PRNT_IVCE_DTL_ID", r."IVCE_TRKG_MSTR.DUP_IND", r."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID", i.*
+    FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
+    WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
+) AS s
+WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 0;
+
+---- tracking_insert
+-- Guarantees: an applied line without a tracking row gets one. Updated and inserted rows together are as many as the
+-- applied lines (checked by the caller): a row that somebody else made in between has our values in neither count.
+INSERT INTO "IVCE_TRKG_MSTR" (
+    "IVCE_DTL_UID",
+    "CLN_MFR_AI_NM",
+    "CLN_MFR_PRT_NUM",
+    "UNSPSC_CD",
+    "UPC_CD",
+    "AKS_PRT_NUM",
+    "ITM_AI_LDSC",
+    "IVCE_LNE_STAT",
+    "MFR_CNFDC_SCR",
+    "PRT_NUM_CNFDC_SCR",
+    "UNSPSC_CNFDC_SCR",
+    "AI_STG_NM",
+    "MFR_STG_NM",
+    "PRT_NUM_STG_NM",
+    "UNSPSC_STG_NM",
+    "RQST_TS",
+    "PRCS_STRT_TS",
+    "PRCS_END_TS",
+    "DUP_IND",
+    "PRNT_IVCE_DTL_ID"
+)
+SELECT
+    s.detail_id,
+    s."IVCE_TRKG_MSTR.CLN_MFR_AI_NM",
+    s."IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM",
+    s."IVCE_TRKG_MSTR.UNSPSC_CD",
+    s."IVCE_TRKG_MSTR.UPC_CD",
+    s."IVCE_TRKG_MSTR.AKS_PRT_NUM",
+    s."IVCE_TRKG_MSTR.ITM_AI_LDSC",
+    s."IVCE_TRKG_MSTR.IVCE_LNE_STAT",
+    s."IVCE_TRKG_MSTR.MFR_CNFDC_SCR",
+    s."IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR",
+    s."IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR",
+    s."IVCE_TRKG_MSTR.AI_STG_NM",
+    s."IVCE_TRKG_MSTR.MFR_STG_NM",
+    s."IVCE_TRKG_MSTR.PRT_NUM_STG_NM",
+    s."IVCE_TRKG_MSTR.UNSPSC_STG_NM",
+    s."IVCE_TRKG_MSTR.RQST_TS",
+    s."IVCE_TRKG_MSTR.PRCS_STRT_TS",
+    s."IVCE_TRKG_MSTR.PRCS_END_TS",
+    s."IVCE_TRKG_MSTR.DUP_IND",
+    s."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID"
+FROM (
+    SELECT r.detail_id, r."IVCE_DTL.PRNT_IVCE_DTL_ID", r."IVCE_TRKG_MSTR.DUP_IND", r."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID", i.*
+    FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
+    WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
+) AS s
+WHERE s.mark = 0 AND NOT EXISTS (SELECT 1 FROM "IVCE_TRKG_MSTR" AS t WHERE t."IVCE_DTL_UID" = s.detail_id);
+
+---- preview_ledger
+-- Guarantees: the ledger rows that the request concerns, as they are, in a temp table. A preview runs the statements of
+-- a write on this copy, so that what it foretells is decided by the same guards, and writes nothing.
+CREATE TEMP TABLE IF NOT EXISTS sqlwriter_ledger_copy (
+    detail_id INTEGER PRIMARY KEY,
+    version_us INTEGER,
+    document_key TEXT,
+    document_id TEXT,
+    source_ts INTEGER,
+    content_hash TEXT,
+    hash_version INTEGER,
+    row_hash TEXT,
+    outcome TEXT,
+    write_id TEXT,
+    applied_at TEXT
+);
+DELETE FROM sqlwriter_ledger_copy;
+INSERT INTO sqlwriter_ledger_copy
+SELECT
+    l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.row_hash,
+    l.outcome, l.write_id, l.applied_at
+FROM (SELECT DISTINCT r.detail_id FROM sqlwriter_row AS r) AS d CROSS JOIN main.sqlwriter_ledger AS l
+WHERE l.detail_id = d.detail_id;
+
+---- preview_before
+-- Guarantees: the present values of every line of the request that has a detail row, as text, in the order of the
+-- column table; tracking values are NULL where the line has no tracking row.
+SELECT
+    r.detail_id,
+    CAST(d."CLN_MFR_AI_NM" AS TEXT),
+    CAST(d."CLN_MFR_PRT_NUM" AS TEXT),
+    CAST(d."UNSPSC_CD" AS TEXT),
+    CAST(d."UPC_CD" AS TEXT),
+    CAST(d."AKS_PRT_NUM" AS TEXT),
+    CAST(d."ITM_AI_LDSC" AS TEXT),
+    CAST(d."IVCE_LNE_STAT" AS TEXT),
+    CAST(d."DATA_VRFN_IND" AS TEXT),
+    CAST(d."WEB_SRCH_URL" AS TEXT),
+    CAST(d."MFR_CNFDC_SCR" AS TEXT),
+    CAST(d."PRT_NUM_CNFDC_SCR" AS TEXT),
+    CAST(d."UNSPSC_CNFDC_SCR" AS TEXT),
+    CAST(d."AI_STG_NM" AS TEXT),
+    CAST(d."PRNT_IVCE_DTL_ID" AS TEXT),
+    CAST(t."CLN_MFR_AI_NM" AS TEXT),
+    CAST(t."CLN_MFR_PRT_NUM" AS TEXT),
+    CAST(t."UNSPSC_CD" AS TEXT),
+    CAST(t."UPC_CD" AS TEXT),
+    CAST(t."AKS_PRT_NUM" AS TEXT),
+    CAST(t."ITM_AI_LDSC" AS TEXT),
+    CAST(t."IVCE_LNE_STAT" AS TEXT),
+    CAST(t."MFR_CNFDC_SCR" AS TEXT),
+    CAST(t."PRT_NUM_CNFDC_SCR" AS TEXT),
+    CAST(t."UNSPSC_CNFDC_SCR" AS TEXT),
+    CAST(t."AI_STG_NM" AS TEXT),
+    CAST(t."MFR_STG_NM" AS TEXT),
+    CAST(t."PRT_NUM_STG_NM" AS TEXT),
+    CAST(t."UNSPSC_STG_NM" AS TEXT),
+    CAST(t."RQST_TS" AS TEXT),
+    CAST(t."PRCS_STRT_TS" AS TEXT),
+    CAST(t."PRCS_END_TS" AS TEXT),
+    CAST(t."DUP_IND" AS TEXT),
+    CAST(t."PRNT_IVCE_DTL_ID" AS TEXT)
+FROM
+    (SELECT DISTINCT c.detail_id FROM sqlwriter_row AS c WHERE c.missing = 0) AS r
+    CROSS JOIN "IVCE_DTL" AS d
+    LEFT JOIN "IVCE_TRKG_MSTR" AS t ON t."IVCE_DTL_UID" = d."IVCE_DTL_UID"
+WHERE d."IVCE_DTL_UID" = r.detail_id;
+
