@@ -30,7 +30,7 @@ lint: $(GOLANGCI) ## golangci-lint with the chosen linters (.golangci.yml gives 
 vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call.
 	@$(GOVULNCHECK) ./...; code=$$?; \
 	if [ $$code -eq 3 ]; then exit 1; fi; \
-	if [ $$code -ne 0 ]; then echo "vuln: SKIPPED, the vulnerability database could not be reached (exit $$code)"; fi
+	if [ $$code -ne 0 ]; then echo "vuln: SKIPPED, govulncheck could not do its work (exit $$code, its reason stands above)"; fi
 
 fuzz: ## Fuzz the envelope decoder and the document reader, FUZZTIME (30s) each.
 	$(GO) test ./internal/invoice -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME)

@@ -75,6 +75,8 @@ type stack struct {
 	store  *sqlite.Store
 	dir    string
 	host   *funchost.Host
+	// poll is the pause between two looks at the feed; function.json's 1 s when zero.
+	poll   time.Duration
 	before expect.Tables
 
 	pages   int // query pages that the test itself asked for
@@ -85,7 +87,7 @@ type stack struct {
 // newStack starts the servers and makes containers and tables with a row for each line. The host starts with startHost.
 func newStack(t *testing.T, lines ...int64) *stack {
 	t.Helper()
-	s := &stack{t: t, cosmos: cosmosdbtest.Start(t), dir: t.TempDir()}
+	s := &stack{t: t, cosmos: cosmosdbtest.Start(t), dir: t.TempDir(), poll: 50 * time.Millisecond}
 	s.docs = s.cosmos.Container(t, database, container, "/id")
 	s.cosmos.Container(t, database, "leases", "/id")
 
@@ -165,7 +167,7 @@ func (s *stack) startHost() *funchost.Host {
 			defer s.mu.Unlock()
 			s.console = append(s.console, l.Text)
 		},
-		Tune: funchost.Tune{FeedPoll: 50 * time.Millisecond, StopTimeout: time.Second, LeaseAcquire: 100 * time.Millisecond},
+		Tune: funchost.Tune{FeedPoll: s.poll, StopTimeout: time.Second, LeaseAcquire: 100 * time.Millisecond},
 	})
 	require.NoError(s.t, host.Start(s.t.Context()))
 	s.t.Cleanup(func() {

@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/standin/cosmosdb"
 )
 
-// Must show: p99 over 500 documents; one Cosmos write and no read per document, counted at the stand-in.
+// Must show: one Cosmos write and no read per document, counted at the stand-in. (`make run` measures p99 over 500.)
 func TestFiveHundredDocumentsArriveExactly(t *testing.T) {
 	docs := sample.Generate(sample.Options{Seed: 1, Count: 500, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)
@@ -32,8 +32,9 @@ func TestFiveHundredDocumentsArriveExactly(t *testing.T) {
 
 // Must show: a document submitted while running is in SQL in under 2 s.
 func TestADocumentIsInSQLWithinTwoSeconds(t *testing.T) {
-	docs := sample.Generate(sample.Options{Seed: 2, Count: 20, Clean: true})
+	docs := sample.Generate(sample.Options{Seed: 2, Count: 8, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)
+	s.poll = 0 // as deployed
 	s.startHost()
 	var took []time.Duration
 	for i, d := range docs {
@@ -45,7 +46,7 @@ func TestADocumentIsInSQLWithinTwoSeconds(t *testing.T) {
 	slices.Sort(took)
 	s.requireExact(docs)
 	t.Logf("from submit to committed, one at a time: median %s, worst %s", took[len(took)/2], took[len(took)-1])
-	require.Less(t, took[len(took)/2], 2*time.Second)
+	require.Less(t, took[len(took)-1], 2*time.Second)
 }
 
 // The examples, by name: every document ends as examples/README.md says.
@@ -96,6 +97,9 @@ func TestSeedExamples1And5(t *testing.T) {
 
 	s.submit(json.RawMessage(five))
 	s.waitUntilQuiet(2)
+	state = s.state("2025-12-17 10:31:00.000000-06:00-0001-1421549")
+	delete(state, "committed_at")
+	require.Equal(t, map[string]any{"status": "committed", "outcome": "applied", "retry_count": 0.0}, state)
 	require.Equal(t, "1421549|THOMAS & BETTS|425|39131711|RC-AI|", s.row(1421549))
 	for _, line := range []string{"1421550", "1421551", "1421552"} {
 		require.Equal(t, line+"|THOMAS & BETTS|425|39131711|RC-AI|1421549", s.row(line))

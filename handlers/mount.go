@@ -152,8 +152,11 @@ func (m *mount) run(ctx context.Context, r *http.Request, f Mounted, begin time.
 		}
 	}()
 	body, err := readBody(r, m.o.MaxBody)
-	if err != nil {
+	switch {
+	case errors.Is(err, errTooLarge):
 		return Reply{}, fmt.Errorf("read the body: %w", err)
+	case err != nil: // the host is going, or the connection broke: nobody's payload is at fault, and it comes again
+		return Reply{}, fault.Wrap(fault.Infrastructure, "handlers: read the body", "body", "the body broke off", err)
 	}
 	e, err := decode(body, f.Binding, f.Payload)
 	if err != nil {
@@ -223,8 +226,9 @@ func (e *panicError) Error() string {
 	return fmt.Sprintf("panic with a %T", e.value) // its text may hold content
 }
 
-// describe says what an error is without repeating text that may hold content or an address: our own reasons, and of
-// foreign causes the type, or the text where the type guarantees that it is harmless.
+// describe says what an error is without repeating text that may hold content or a secret: our own reasons, and of
+// foreign causes the type, or the text where the type guarantees that it is harmless (of a network error that is the
+// host and port, no more).
 func describe(err error) errorDetail {
 	var payload *PayloadError
 	var caught *panicError

@@ -35,14 +35,16 @@ func TestKillOfTheWholeStack(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()
 	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))
-	_, err = store.Writer().ExecContext(t.Context(), `CREATE TABLE counted (line INTEGER);
-		CREATE TRIGGER count_detail AFTER UPDATE ON IVCE_DTL BEGIN INSERT INTO counted VALUES (new.IVCE_DTL_UID); END`)
+	_, err = store.Writer().ExecContext(t.Context(), `CREATE TABLE counted (line INTEGER, what TEXT);
+		CREATE TRIGGER count_detail AFTER UPDATE ON IVCE_DTL BEGIN INSERT INTO counted VALUES (new.IVCE_DTL_UID, 'detail'); END;
+		CREATE TRIGGER count_insert AFTER INSERT ON IVCE_TRKG_MSTR WHEN new.CLN_MFR_AI_NM IS NOT 'A RESULT OF LONG AGO' BEGIN INSERT INTO counted VALUES (new.IVCE_DTL_UID, 'tracking'); END;
+		CREATE TRIGGER count_update AFTER UPDATE ON IVCE_TRKG_MSTR BEGIN INSERT INTO counted VALUES (new.IVCE_DTL_UID, 'tracking'); END`)
 	require.NoError(t, err)
 
 	first := start(t, "run", "--state="+state)
 	written := 0
 	require.Eventually(t, func() bool {
-		written = count(t, store.Reader(), "SELECT count(*) FROM counted")
+		written = count(t, store.Reader(), "SELECT count(*) FROM counted WHERE what = 'detail'")
 		return written > 150
 	}, 3*time.Minute, time.Millisecond, first.output())
 	killed := killEverybody(t, state)
@@ -75,7 +77,7 @@ func requireNoLineTwice(t *testing.T, db *sql.DB) {
 			results[l]++
 		}
 	}
-	rows, err := db.QueryContext(t.Context(), "SELECT line, count(*) FROM counted GROUP BY line")
+	rows, err := db.QueryContext(t.Context(), "SELECT line, count(*) FROM counted GROUP BY line, what")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, rows.Close()) }()
 	lines := 0
@@ -87,7 +89,7 @@ func requireNoLineTwice(t *testing.T, db *sql.DB) {
 		lines++
 	}
 	require.NoError(t, rows.Err())
-	t.Logf("%d lines, none written more often than it has results", lines)
+	t.Logf("%d rows of two tables, none written more often than there are results for its line", lines)
 }
 
 func count(t *testing.T, db *sql.DB, query string) int {

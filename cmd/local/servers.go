@@ -18,9 +18,9 @@ import (
 	"sqlwriter/internal/standin/funchost"
 )
 
-// The keys below are published by the vendor for its emulators and open nothing but them.
+// The keys are published by the vendor for its emulators and open nothing but them.
 const (
-	cosmosKey = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // the emulator's well-known key
+	cosmosKey = cosmosdb.DefaultKey
 	blobKey   = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==" //nolint:gosec // Azurite's well-known key
 )
 

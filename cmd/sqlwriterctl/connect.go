@@ -178,8 +178,8 @@ func openSQL(ctx context.Context, s source) (*sqlite.Store, error) {
 	case connection == "":
 		return nil, &usageError{fmt.Errorf("%s is not set (connections: %s)", config.SQLConnection, s.name)}
 	case !ours:
-		scheme, _, _ := strings.Cut(connection, ":")
-		return nil, &usageError{fmt.Errorf("%s: expected sqlite:PATH, found the scheme %q", config.SQLConnection, scheme)}
+		// nothing of it is repeated: what has no scheme that we know may be a password from its first character on
+		return nil, &usageError{fmt.Errorf("%s: expected sqlite:PATH, found a text of %d characters that does not begin so", config.SQLConnection, len(connection))}
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.relative, path)

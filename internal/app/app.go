@@ -53,7 +53,10 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	var err error
 	if a.config, err = config.Load(get); err != nil {
 		errors.As(err, &a.problems)
-		a.status.lacks("settings", a.problems.Lines()...)
+	}
+	a.problems = append(a.problems, cosmosProblems(a.config, a.problems)...)
+	if len(a.problems) > 0 {
+		a.status.lacks("settings", a.problems.Public()...)
 		log.Error().Strs("problems", a.problems.Lines()).Msg("the settings cannot be used; batches are refused until they are put right")
 	}
 	a.log = log

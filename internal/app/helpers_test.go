@@ -270,6 +270,21 @@ func (s *stack) submit(from, to int, filler string) []json.RawMessage {
 }
 
 // envelope is what the host posts for documents: an array, as text in a string, as a literal in a string.
+// statuses counts the stored documents by sql_writer.status.
+func (s *stack) statuses() map[string]int {
+	s.t.Helper()
+	counts := map[string]int{}
+	pager := s.results.NewQueryItemsPager("SELECT VALUE c.sql_writer.status FROM c", azcosmos.NewPartitionKey(), nil)
+	for pager.More() {
+		page, err := pager.NextPage(s.t.Context())
+		require.NoError(s.t, err)
+		for _, status := range page.Items {
+			counts[string(status)]++
+		}
+	}
+	return counts
+}
+
 func envelope(t *testing.T, documents []json.RawMessage) []byte {
 	t.Helper()
 	quote := func(text string) string {

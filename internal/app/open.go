@@ -33,13 +33,39 @@ func dependencies(c config.Config, a *adapters) []dependency {
 	}
 }
 
+// cosmosProblems lets the adapter look at its settings before anything is opened, so that what it alone understands (the
+// key's form, an address that is not to be trusted) is reported together with everything else. known are the problems
+// that are named already.
+func cosmosProblems(c config.Config, known config.Problems) config.Problems {
+	for _, p := range known {
+		if strings.HasPrefix(p.Setting, "COSMOS_") {
+			return nil // what the adapter would say follows from it
+		}
+	}
+	container, err := cosmos.Open(cosmosOptions(c))
+	if err == nil {
+		container.Close()
+		return nil
+	}
+	found := "something else"
+	if e := fault.As(err); e != nil && e.Err != nil {
+		found = strings.ReplaceAll(e.Err.Error(), "\n", "; ") // it names settings and never a key
+	}
+	return config.Problems{{Setting: config.CosmosConnection, Expected: "a connection that can be used", Found: found}}
+}
+
+// cosmosOptions are the adapter's part of the settings.
+func cosmosOptions(c config.Config) cosmos.Options {
+	return cosmos.Options{
+		Connection: c.Cosmos.Connection.Reveal(), AccountEndpoint: c.Cosmos.Endpoint, ClientID: c.Cosmos.ClientID,
+		Database: c.Cosmos.Database, Container: c.Cosmos.Container,
+	}
+}
+
 // openCosmos makes the client and reads the container's metadata once: it takes the cost of the first connection off the
 // first batch, and a wrong key is seen before a batch is.
 func openCosmos(ctx context.Context, c config.Config, a *adapters) (func() error, error) {
-	container, err := cosmos.Open(cosmos.Options{
-		Connection: c.Cosmos.Connection.Reveal(), AccountEndpoint: c.Cosmos.Endpoint, ClientID: c.Cosmos.ClientID,
-		Database: c.Cosmos.Database, Container: c.Cosmos.Container,
-	})
+	container, err := cosmos.Open(cosmosOptions(c))
 	if err != nil {
 		return nil, err
 	}

@@ -53,6 +53,21 @@ func TestUnsetSettingsAreAllNamedAndItKeepsAnswering(t *testing.T) {
 	require.NotContains(t, p.stdout.String()+problems+text, "password-marker")
 }
 
+func TestWhatOnlyTheAdapterUnderstandsIsReportedWithTheRestAndValuesAreNot(t *testing.T) {
+	p := start(t, map[string]string{
+		"TIME_ZONE": "Mars", "LOG_LEVEL": "value-marker", "COSMOS_DATABASE": "d", "COSMOS_CONTAINER": "c", "LEASE_CONTAINER": "l",
+		"LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:x.db",
+		"COSMOS_CONNECTION": "AccountEndpoint=http://cosmos.example/;AccountKey=key-marker!;",
+	})
+	_, body := p.health()
+	problems := fmt.Sprint(body["problems"])
+	for _, name := range []string{"TIME_ZONE", "LOG_LEVEL", "COSMOS_CONNECTION"} {
+		require.Contains(t, problems, name)
+	}
+	require.NotContains(t, problems, "value-marker", "Health is anonymous: it repeats no value")
+	require.NotContains(t, p.stdout.String()+problems, "key-marker")
+}
+
 func TestBadRequestsAreAnsweredAndNamed(t *testing.T) {
 	s := newStack(t)
 	p := start(t, s.settings)

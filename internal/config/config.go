@@ -52,11 +52,21 @@ type Problem struct {
 	Setting string
 	// Expected says what would do; Found what was there, by kind when the setting is secret.
 	Expected, Found string
+	// repeats says that Found may hold the value.
+	repeats bool
 }
 
 // String is the problem in one line.
 func (p Problem) String() string {
 	return p.Setting + ": expected " + p.Expected + ", found " + p.Found
+}
+
+// Public is the problem for everybody: without the value, which may be anything that was put into the wrong place.
+func (p Problem) Public() string {
+	if p.repeats {
+		return p.Setting + ": expected " + p.Expected
+	}
+	return p.String()
 }
 
 // Problems are all settings that cannot be used.
@@ -72,6 +82,15 @@ func (p Problems) Lines() []string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
 		lines[i] = problem.String()
+	}
+	return lines
+}
+
+// Public gives one line each, without values.
+func (p Problems) Public() []string {
+	lines := make([]string, len(p))
+	for i, problem := range p {
+		lines[i] = problem.Public()
 	}
 	return lines
 }
@@ -127,9 +146,9 @@ func check(s Setting, effective lookup) (Problem, bool) {
 		case s.Name == CosmosConnection && effective(CosmosEndpoint) != "":
 			return Problem{}, false // the identity's settings take its place, for the host as well
 		case s.Host:
-			return Problem{s.Name, "a value: the host reads it too and knows no defaults", "nothing"}, true
+			return Problem{s.Name, "a value: the host reads it too and knows no defaults", "nothing", false}, true
 		case s.Required:
-			return Problem{s.Name, "a value", "nothing"}, true
+			return Problem{s.Name, "a value", "nothing", false}, true
 		}
 		return Problem{}, false
 	}
@@ -137,5 +156,5 @@ func check(s Setting, effective lookup) (Problem, bool) {
 		return Problem{}, false
 	}
 	expected, found := s.check(value, effective)
-	return Problem{s.Name, expected, found}, expected != ""
+	return Problem{s.Name, expected, found, !s.Secret}, expected != ""
 }

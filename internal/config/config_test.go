@@ -111,6 +111,9 @@ func TestAnIdentityTakesTheConnectionStringsPlace(t *testing.T) {
 	values := good(t)
 	delete(values, CosmosConnection)
 	values[CosmosEndpoint], values[CosmosClientID] = "https://a.documents.azure.com:443/", "0000"
+	_, err := load(values)
+	require.ErrorContains(t, err, "COSMOS_CONNECTION__credential=managedidentity", "the host's trigger wants it beside the client id")
+	values[CosmosCredential] = "managedidentity"
 	c, err := load(values)
 	require.NoError(t, err)
 	require.Equal(t, "https://a.documents.azure.com:443/", c.Cosmos.Endpoint)

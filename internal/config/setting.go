@@ -44,6 +44,7 @@ const (
 	CosmosConnection   = "COSMOS_CONNECTION"
 	CosmosEndpoint     = "COSMOS_CONNECTION__accountEndpoint"
 	CosmosClientID     = "COSMOS_CONNECTION__clientId"
+	CosmosCredential   = "COSMOS_CONNECTION__credential"
 	CosmosDatabase     = "COSMOS_DATABASE"
 	CosmosContainer    = "COSMOS_CONTAINER"
 	LeaseContainer     = "LEASE_CONTAINER"
@@ -53,7 +54,7 @@ const (
 	sqliteScheme       = "sqlite:"
 	sqlserverScheme    = "sqlserver:"
 	maxRowsOfOneWrite  = 10_000
-	sampleCosmosKey    = "bG9jYWwgc3RhbmQtaW4ga2V5LCBub3QgYSBzZWNyZXQ=" // the local stand-in's, no secret
+	sampleCosmosKey    = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // published for the emulator, and the local stand-in's
 	sampleCosmosServer = "http://127.0.0.1:8081/"
 )
 
@@ -84,6 +85,10 @@ func Settings() []Setting {
 		{
 			Name: CosmosEndpoint, check: checkEndpoint,
 			Meaning: "Cosmos DB account address, to connect with a managed identity and no key",
+		},
+		{
+			Name: CosmosCredential, check: checkCredential,
+			Meaning: "`managedidentity` when a user-assigned identity is used: the trigger wants it beside the client id",
 		},
 		{
 			Name: CosmosClientID, check: checkClientID,
@@ -174,11 +179,22 @@ func checkEndpoint(value string, _ lookup) (string, string) {
 	return "", ""
 }
 
+// checkClientID: without the credential our own client would connect and the host's trigger would not (azure-facts 2).
 func checkClientID(_ string, s lookup) (string, string) {
+	switch {
+	case s(CosmosEndpoint) == "":
+		return CosmosEndpoint + " beside it", "this setting alone"
+	case s(CosmosCredential) == "":
+		return CosmosCredential + "=managedidentity beside it", "this setting without it"
+	}
+	return "", ""
+}
+
+func checkCredential(value string, s lookup) (string, string) {
 	if s(CosmosEndpoint) == "" {
 		return CosmosEndpoint + " beside it", "this setting alone"
 	}
-	return "", ""
+	return oneOf("managedidentity")(value, s)
 }
 
 func checkLeaseContainer(value string, s lookup) (string, string) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"testing"
 	"time"
 
@@ -38,6 +39,33 @@ func start(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
 func TestDocuments(t *testing.T) {
 	porttest.TestDocuments(t, func(t *testing.T) porttest.DocumentsHarness {
 		_, c := start(t)
+		return porttest.DocumentsHarness{
+			Documents: c,
+			Put: func(t testing.TB, doc json.RawMessage) {
+				t.Helper()
+				require.NoError(t, c.Submit(t.Context(), doc, true))
+			},
+			MaxBytes: 2 << 20,
+		}
+	})
+}
+
+// realAccount names a setting with a connection string of a real account, on which the suite then runs too: in a container
+// of its own, one per test, in the database "sqlwriter-test". A value that cannot be used is an error.
+const realAccount = "SQLWRITER_TEST_COSMOS"
+
+func TestDocumentsOnARealAccount(t *testing.T) {
+	connection := os.Getenv(realAccount)
+	if connection == "" {
+		t.Skip(realAccount + " is not set: the suite ran on the stand-in only")
+	}
+	porttest.TestDocuments(t, func(t *testing.T) porttest.DocumentsHarness {
+		name := fmt.Sprintf("suite-%d", time.Now().UnixNano())
+		c, err := cosmos.Open(cosmos.Options{Connection: connection, Database: "sqlwriter-test", Container: name})
+		require.NoError(t, err)
+		t.Cleanup(c.Close)
+		require.NoError(t, c.EnsureContainers(t.Context()))
+		t.Logf("container %s is left in the account; delete the database sqlwriter-test when done", name)
 		return porttest.DocumentsHarness{
 			Documents: c,
 			Put: func(t testing.TB, doc json.RawMessage) {

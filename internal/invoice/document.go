@@ -35,6 +35,9 @@ type Document struct {
 	// document must be read again before its text is believed (azure-facts 1.2). It stays true for a document that was
 	// read again, so once is enough.
 	RewrittenByHost bool
+	// IDLooksLikeTime is true when the whole id may be a time to the host's JSON reader: what the trigger shows may then be
+	// another id than the document's, and only a document that is found under it can be believed.
+	IDLooksLikeTime bool
 	// Problem is nil when the document can be written; otherwise an *Invalid (kind document, perhaps condition
 	// unreadable) that names every field. Main, Duplicates, Version are still filled as far as they could be read.
 	Problem error

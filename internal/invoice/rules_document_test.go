@@ -68,6 +68,8 @@ func stateRules() []rule {
 		{name: "status empty", in: `{"sql_writer": {"status": ""}}`, then: "left alone: unknown_status", why: "a text, and none that means pending"},
 		{name: "status a number", in: `{"sql_writer": {"status": 1}}`, then: "left alone: unknown_status", why: "as an unknown status"},
 		{name: "unknown members of sql_writer", in: `{"sql_writer": {"note": {"by": "QA"}, "ticket": 17}}`, then: "written", sql: "kept = 2 unknown members; read again = false", why: "they are written back as they were"},
+		{name: "the whole id is an ISO time", in: `{"id": "2025-12-17T10:30:00.1000000Z"}`, then: "written", sql: "read again = true", why: "the host may have re-printed the id; only a document that is found under it is believed, else an error line says so and nothing is written"},
+		{name: "an ISO time with a counter behind it", in: `{"id": "2025-12-17T10:30:00.100000-06:00-0001-1"}`, then: "written", sql: "read again = false", why: "the host re-prints whole times only"},
 		{name: "an unknown member that looks like an ISO time", in: `{"sql_writer": {"note": {"at": "2025-12-17T10:30:00.1000000+02:00"}}}`, then: "written", sql: "kept = 1 unknown members; read again = true", why: "the host has rewritten it; what we write back must be what stood in the container"},
 	}
 }

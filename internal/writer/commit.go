@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -78,7 +79,7 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 
 // Run takes one batch through: read, choose, write to SQL, record. The error is nil when every outcome is recorded or
 // left to the recovery timer on purpose; otherwise it is of dependency scope, and the same batch should be offered
-// again: whatever was recorded stays, nothing was counted against a document, and writing again changes nothing.
+// again: what SQL answered about is recorded and stays, nothing else was told or counted, and writing again changes nothing.
 func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	p := &pass{
 		c: c, batch: b,
@@ -174,6 +175,10 @@ func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func
 			kept = append(kept, d)
 		case found:
 			kept = append(kept, now)
+		case d.IDLooksLikeTime:
+			p.count("left", fault.Document)
+			p.c.o.Log.Error().Str("document", d.ID).Str("code", "id_looks_like_time").
+				Msg("no document has this id, which the host may have re-printed: nothing was written, and only the recovery timer can find the document")
 		default:
 			p.count("gone", "")
 		}
@@ -310,7 +315,11 @@ func (p *pass) recordAll(ctx context.Context, docs []invoice.Document, results m
 func (p *pass) guard(id string) {
 	if r := recover(); r != nil {
 		p.count("left", fault.Internal)
-		p.c.o.Log.Error().Str("document", id).Str("kind", string(fault.Internal)).Str("panic", fmt.Sprint(r)).Bytes("stack", debug.Stack()).
+		what := fmt.Sprintf("%T", r) // its text may hold content
+		if e, ok := r.(runtime.Error); ok {
+			what = e.Error()
+		}
+		p.c.o.Log.Error().Str("document", id).Str("kind", string(fault.Internal)).Str("panic", what).Bytes("stack", debug.Stack()).
 			Msg("a panic while a document was recorded: left to the recovery timer")
 	}
 }

@@ -262,6 +262,18 @@ func TestAnAgedBatchIsReadAgainAndWorkedOnAsItIsNow(t *testing.T) {
 	require.Equal(t, "NEW", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
+// The host re-prints an id that is a time from end to end: nothing may be written under the name that it made up.
+func TestAnIdThatTheHostReprintedIsNeverWritten(t *testing.T) {
+	w := newWorld(t, 1)
+	const real, reprinted = "2025-12-17T10:30:00.1000000Z", "2025-12-17T10:30:00.1Z"
+	batch := w.put(document(real, 1, "ACME", ""))
+	report := w.run(json.RawMessage(strings.Replace(string(batch[0]), real, reprinted, 1)))
+	require.Equal(t, map[string]int{"left": 1}, report.Outcomes)
+	require.Equal(t, 0, w.faulty.writes)
+	require.Contains(t, w.log.String(), "id_looks_like_time")
+	require.Equal(t, 1, w.run(batch...).Outcomes["applied"], "as it stands in the container it is an id like any other")
+}
+
 func TestADocumentThatIsGoneIsDone(t *testing.T) {
 	w := newWorld(t, 1)
 	deleted := json.RawMessage(strings.Replace(result(1, 1, "ACME", ""), "{", `{"_etag":"\"1\"","_ts":1766000000,`, 1))
