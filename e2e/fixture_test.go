@@ -161,7 +161,7 @@ func (s *stack) settings() map[string]string {
 func (s *stack) startHost() *funchost.Host {
 	s.t.Helper()
 	host := funchost.New(funchost.Options{
-		ScriptRoot: scriptRoot, Settings: s.settings(), Log: zerolog.Nop(), Instance: "e2e",
+		ScriptRoot: scriptRoot, Settings: s.settings(), Log: zerolog.Nop(), Instance: "e2e", Env: funchost.PlainEnv(),
 		OnConsole: func(l funchost.ConsoleLine) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -75,6 +75,7 @@ func (c *funchostCommand) Run(ctx context.Context) error {
 		Log: zerolog.New(os.Stdout).Level(zerolog.InfoLevel).With().Timestamp().Logger(),
 		// One name for ever: a stack that was killed takes its own leases back at once, instead of waiting a minute.
 		Instance: "local",
+		Env:      funchost.PlainEnv(),
 		Tune:     funchost.Tune{StopTimeout: stopTimeout},
 	})
 }

@@ -40,6 +40,6 @@
 // # Consistency
 //
 // No session tokens are sent: the documents are written by other programs, whose tokens we do not have. On an account
-// with session consistency a read may thus be a little old. Nothing is decided by it: every write carries the etag of
-// what was read, and the ledger in SQL orders contents.
+// with session consistency a read may thus be a little old. The use case knows: it believes no read that is older than
+// what the change feed showed (ADR 0008), every write carries the etag of what was read, and the ledger orders contents.
 package cosmos

@@ -185,6 +185,24 @@ func increment(digits []byte) []byte {
 	return append([]byte{'1'}, digits...)
 }
 
+// asDouble is the number as every JSON reader on its way sees it, in its shortest digits: the host and Cosmos DB keep
+// fractions as doubles and may print one with 17 digits that came with three. Both must give one value and one hash.
+func (n number) asDouble() number {
+	text := "0." + n.digits + "e" + strconv.Itoa(n.exp)
+	if n.negative {
+		text = "-" + text
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || n.digits == "" {
+		return n // beyond doubles, and beyond every column
+	}
+	double, ok := parseNumber(strconv.FormatFloat(f, 'e', -1, 64))
+	if !ok {
+		return n
+	}
+	return double
+}
+
 // numberIn reads a JSON number, or a text that is exactly one (pandas and spreadsheets make those).
 func numberIn(span []byte) (number, bool) {
 	switch typeOf(span) {
@@ -217,6 +235,9 @@ func (c Column) quantity(span []byte) (Value, *FieldError) {
 	n, ok := numberIn(span)
 	if !ok {
 		return Null(), refused("not_a_number", expected, span)
+	}
+	if c.Kind == Decimal && typeOf(span) == jsonNumber {
+		n = n.asDouble()
 	}
 	if !c.within(n) {
 		return Null(), refused("out_of_range", expected, span)

@@ -13,7 +13,7 @@ import (
 // in Document.Problem and the rest of the document is filled as far as it can be read.
 //
 // Names are matched exactly, a name that stands twice means its last value, and members that nobody needs are ignored.
-// Numbers are exact. Read neither changes nor keeps raw. now only tells times in the future.
+// Whole numbers are exact; fractions are the doubles that they were on their way. Read neither changes nor keeps raw. now only tells times in the future.
 func Read(raw []byte, now time.Time) (Document, error) {
 	if !json.Valid(raw) {
 		var nothing struct{}
@@ -77,6 +77,10 @@ func (r *reader) identity() error {
 	if r.doc.ID = decode(span); r.doc.ID == "" {
 		return unrecordable("no_id", "id: expected the document's id, found an empty text")
 	}
+	if i := strings.IndexAny(r.doc.ID, `/\?#`); i >= 0 {
+		return unrecordable("id_characters", `id %q: expected none of / \ ? #, found %q: such a document cannot be addressed, so its outcome could not be recorded`,
+			clip(r.doc.ID, 100), r.doc.ID[i:i+1])
+	}
 	if r.doc.IDLooksLikeTime = looksLikeISO(span) && wholeTime(r.doc.ID); r.doc.IDLooksLikeTime {
 		r.doc.RewrittenByHost = true
 	}
@@ -86,7 +90,7 @@ func (r *reader) identity() error {
 	return nil
 }
 
-// state reads sql_writer. What is no object cannot be ours, and patching over it would destroy somebody's data.
+// state reads sql_writer. What is no object cannot be ours: it is kept as the member "replaced" of the state that says so.
 func (r *reader) state() {
 	span := r.span(r.plan.state)
 	r.doc.State = State{Status: Pending}
@@ -98,6 +102,7 @@ func (r *reader) state() {
 			r.doc.RewrittenByHost = r.doc.RewrittenByHost || holdsISO(extra)
 		}
 	default:
+		r.doc.State.Extra = map[string]json.RawMessage{"replaced": bytes.Clone(span)} // the outcome must go there; what stood there is kept
 		r.unreadable(r.plan.state.path, span, refused("not_an_object", "an object", span))
 	}
 }

@@ -19,6 +19,7 @@ func wholeRules() []rule {
 		{name: "not an object", old: baseDocument, in: `["2025-12-17 10:30:00.000000-06:00-0001-1421549"]`, then: "not recorded validation.not_an_object", why: "a document is an object"},
 		{name: "no id", without: "id", then: "not recorded validation.no_id", why: "the id is where the outcome is recorded"},
 		{name: "id a number", in: `{"id": 17}`, then: "not recorded validation.no_id", why: "Cosmos DB has text ids only"},
+		{name: "id with a slash", in: `{"id": "a/b"}`, then: "not recorded validation.id_characters", why: "Cosmos DB cannot address such a document, though it may hold one: nothing is written whose outcome could not be recorded"},
 		{name: "id empty", in: `{"id": ""}`, then: "not recorded validation.no_id", why: "Cosmos DB has no empty ids"},
 		{name: "id with a lone surrogate", in: `{"id": "a\ud800"}`, then: "not recorded validation.no_id", why: "it cannot be sent back as the id it was"},
 	}

@@ -7,8 +7,13 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// contentionTries is how often one request is made before a lost race is looked at more closely.
+// contentionTries is how often an undivided request is made before a lost race is looked at more closely. Its parts are
+// made once: a lock that is held costs LOCK_TIMEOUT at every try, and the healthy neighbours wait meanwhile.
 const contentionTries = 3
+
+// contentionBudget bounds the time that one invocation spends on lost races. After it, whatever still loses is put off as
+// if it stood alone, uncounted, so that the feed goes on.
+const contentionBudget = 60 * time.Second
 
 // contentionWait is the first wait between two tries of a request that lost a race.
 const contentionWait = 20 * time.Millisecond
@@ -45,7 +50,7 @@ func plan(items []Item, maxItems, maxRows int) [][2]int {
 func (p *pass) apply(ctx context.Context, items []Item) (results []result, done []bool, err error) {
 	results, done = make([]result, len(items)), make([]bool, len(items))
 	for _, part := range plan(items, p.c.o.MaxDocuments, p.c.o.MaxRows) {
-		if err := p.applyRange(ctx, items, part[0], part[1], results, done); err != nil {
+		if err := p.applyRange(ctx, items, part[0], part[1], contentionTries, results, done); err != nil {
 			return results, done, err
 		}
 	}
@@ -56,8 +61,14 @@ func (p *pass) apply(ctx context.Context, items []Item) (results []result, done 
 // names no document, so the range is halved until the ones to blame stand alone (promise G6). It starts from all
 // documents, not from the pruned ones: when the newer of two results for a line turns out bad, the older one is
 // written after all.
-func (p *pass) applyRange(ctx context.Context, items []Item, from, to int, results []result, done []bool) error {
-	outcomes, err := p.request(ctx, items[from:to])
+func (p *pass) applyRange(ctx context.Context, items []Item, from, to, tries int, results []result, done []bool) error {
+	begin := p.c.o.Now()
+	outcomes, err := p.request(ctx, items[from:to], tries)
+	contended := fault.KindOf(err) == fault.Contention
+	spent := false
+	if contended {
+		spent = p.spendOnContention(p.c.o.Now().Sub(begin))
+	}
 	switch {
 	case err == nil && len(outcomes) != to-from:
 		err = fault.New(fault.Internal, "writer: apply", "outcome_count", "%d outcomes for %d documents", len(outcomes), to-from)
@@ -73,20 +84,34 @@ func (p *pass) applyRange(ctx context.Context, items []Item, from, to int, resul
 		results[from], done[from] = result{err: blameAlone(err)}, true
 		return nil
 	}
+	if contended && spent {
+		for i := from; i < to; i++ { // nobody is blamed: among them may be some that lost nothing
+			results[i], done[i] = result{err: fault.Wrap(fault.Contention, "writer: apply", fault.CodeOf(err), "put off: the time for lost races is spent", err)}, true
+		}
+		return nil
+	}
 	middle := (from + to) / 2
-	if err := p.applyRange(ctx, items, from, middle, results, done); err != nil {
+	if err := p.applyRange(ctx, items, from, middle, 1, results, done); err != nil {
 		return err
 	}
-	return p.applyRange(ctx, items, middle, to, results, done)
+	return p.applyRange(ctx, items, middle, to, 1, results, done)
 }
 
-// request sends one request, again after a lost race, a few times with jitter.
-func (p *pass) request(ctx context.Context, items []Item) ([]Outcome, error) {
+// spendOnContention adds up the time that lost races took and reports whether there is none left.
+func (p *pass) spendOnContention(d time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.contention += d
+	return p.contention >= contentionBudget
+}
+
+// request sends one request, again after a lost race, tries times with jitter.
+func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome, error) {
 	for try := 1; ; try++ {
 		begin := p.c.o.Now()
 		outcomes, err := p.c.sink.Apply(ctx, items, Write)
 		p.countSQL(p.c.o.Now().Sub(begin))
-		if fault.KindOf(err) != fault.Contention || try == contentionTries {
+		if fault.KindOf(err) != fault.Contention || try >= tries {
 			return outcomes, err
 		}
 		wait := time.Duration(float64(contentionWait<<(try-1)) * (0.5 + p.c.o.Draw()))

@@ -83,8 +83,9 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	p := &pass{
 		c: c, batch: b,
-		t:      transitions{now: c.o.Now(), loc: c.o.Location, draw: c.o.Draw},
+		t:      transitions{now: c.o.Now, loc: c.o.Location, draw: c.o.Draw},
 		report: Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
+		heal:   map[string]bool{},
 	}
 	docs := p.read(b.Documents)
 	docs, err := p.freshen(ctx, docs, func(d invoice.Document) bool {
@@ -105,11 +106,17 @@ type pass struct {
 	c     *Commit
 	batch Batch
 	t     transitions
+	// heal names documents that somebody committed with other content than the snapshot we were offered before. We may have
+	// written that snapshot over it (two contents within one second of _ts are ordered by nothing), so it is written once
+	// more; normally the answer is unchanged.
+	heal map[string]bool
 
 	mu      sync.Mutex
 	report  Report
 	oldest  int64
 	counted int
+	// contention is the time that lost races took.
+	contention time.Duration
 }
 
 // read parses the batch. What has no id cannot be recorded by anybody: it is named in the log by its place and let go,
@@ -118,11 +125,14 @@ func (p *pass) read(raws []json.RawMessage) []invoice.Document {
 	docs := make([]invoice.Document, 0, len(raws))
 	at := make(map[string]int, len(raws))
 	for i, raw := range raws {
-		d, err := invoice.Read(raw, p.t.now)
+		d, err := invoice.Read(raw, p.c.o.Now())
 		if err != nil {
 			p.count("unreadable", fault.KindOf(err))
-			p.c.o.Log.Error().Int("index", i).Str("code", fault.CodeOf(err)).
-				Msg("an element of the batch is no document that has an id: nothing can be recorded for it")
+			event := p.c.o.Log.Error().Int("index", i).Str("code", fault.CodeOf(err))
+			if e := fault.As(err); e != nil {
+				event.Str("reason", e.Reason)
+			}
+			event.Msg("an element of the batch is no document that an outcome can be recorded for: it is left alone")
 			continue
 		}
 		if d.TS > 0 && (p.oldest == 0 || d.TS < p.oldest) {
@@ -145,35 +155,36 @@ func (p *pass) read(raws []json.RawMessage) []invoice.Document {
 // (promise G1), and the host re-prints texts that look like times. Documents that are gone are done.
 func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func(invoice.Document) bool) ([]invoice.Document, error) {
 	var ids []string
-	for _, d := range docs {
-		if needed(d) && p.turn(d) {
+	again := make([]bool, len(docs))
+	for i, d := range docs {
+		if again[i] = needed(d) && p.turn(d); again[i] {
 			ids = append(ids, d.ID)
 		}
 	}
 	if len(ids) == 0 {
 		return docs, nil
 	}
-	begin := p.c.o.Now()
-	raws, err := p.c.docs.ReadMany(ctx, ids)
-	p.countRead(p.c.o.Now().Sub(begin))
+	fresh, err := p.readMany(ctx, ids)
 	if err != nil {
-		return docs, asDependency(err)
-	}
-	fresh := make(map[string]invoice.Document, len(raws))
-	for _, raw := range raws {
-		d, err := invoice.Read(raw, p.t.now)
-		if err != nil {
-			return docs, asDependency(err)
-		}
-		fresh[d.ID] = d
+		return docs, err
 	}
 	kept := docs[:0]
-	for _, d := range docs {
-		now, found := fresh[d.ID]
-		switch {
-		case !needed(d) || !p.turn(d):
+	for i, d := range docs {
+		if !again[i] {
 			kept = append(kept, d)
+			continue
+		}
+		now, found := fresh[d.ID]
+		if !found || now.TS < d.TS {
+			if now, found, err = p.readSurely(ctx, d); err != nil {
+				return docs, err
+			}
+		}
+		switch {
 		case found:
+			if now.State.Status == invoice.Committed && now.Problem == nil && !sameContent(d, now) {
+				p.heal[d.ID] = true
+			}
 			kept = append(kept, now)
 		case d.IDLooksLikeTime:
 			p.count("left", fault.Document)
@@ -186,9 +197,56 @@ func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func
 	return kept, nil
 }
 
+// readMany reads documents by id, in one call of the port.
+func (p *pass) readMany(ctx context.Context, ids []string) (map[string]invoice.Document, error) {
+	begin := p.c.o.Now()
+	raws, err := p.c.docs.ReadMany(ctx, ids)
+	p.countRead(p.c.o.Now().Sub(begin))
+	if err != nil {
+		return nil, asDependency(err)
+	}
+	fresh := make(map[string]invoice.Document, len(raws))
+	for _, raw := range raws {
+		d, err := invoice.Read(raw, p.c.o.Now())
+		if err != nil {
+			return nil, asDependency(err)
+		}
+		fresh[d.ID] = d
+	}
+	return fresh, nil
+}
+
+// settled is the age from which a snapshot must be visible to every read. Replicas lag by far less.
+const settled = 10 * time.Second
+
+// readSurely looks again when a read showed less than the snapshot did: a replica may lag behind the change feed, and a
+// document that is dropped on its word would be lost. What is older than its snapshot is never believed, absence only of a
+// document that every replica must know by now; until then the batch is offered again.
+func (p *pass) readSurely(ctx context.Context, d invoice.Document) (now invoice.Document, found bool, err error) {
+	begin := p.c.o.Now()
+	raw, err := p.c.docs.Read(ctx, d.ID)
+	p.countRead(p.c.o.Now().Sub(begin))
+	switch {
+	case fault.Has(err, fault.Gone):
+		if p.c.o.Now().Sub(time.Unix(d.TS, 0)) < settled && !d.IDLooksLikeTime {
+			return d, false, fault.New(fault.Infrastructure, "writer: read", "not_caught_up", "document %s is on the change feed and cannot be read yet", d.ID)
+		}
+		return d, false, nil
+	case err != nil:
+		return d, false, asDependency(err)
+	}
+	if now, err = invoice.Read(raw, p.c.o.Now()); err != nil {
+		return d, false, asDependency(err)
+	}
+	if now.TS < d.TS {
+		return d, false, fault.New(fault.Infrastructure, "writer: read", "not_caught_up", "document %s reads older than the change feed showed it", d.ID)
+	}
+	return now, true, nil
+}
+
 // turn reports whether a document is ours to take now.
 func (p *pass) turn(d invoice.Document) bool {
-	return d.Turn(p.t.now, p.c.o.SysName) == invoice.Take
+	return d.Turn(p.c.o.Now(), p.c.o.SysName) == invoice.Take
 }
 
 // commitAll takes the documents in requests of bounded size, one after the other, and records each request's outcomes
@@ -215,9 +273,15 @@ func (p *pass) commitAll(ctx context.Context, docs []invoice.Document) error {
 func (p *pass) choose(docs []invoice.Document) []invoice.Document {
 	var taken []invoice.Document
 	for _, d := range docs {
-		switch d.Turn(p.t.now, p.c.o.SysName) {
+		switch d.Turn(p.c.o.Now(), p.c.o.SysName) {
 		case invoice.Take:
 			taken = append(taken, d)
+		case invoice.Done:
+			if p.heal[d.ID] {
+				taken = append(taken, d)
+				continue
+			}
+			p.count("skipped", "")
 		case invoice.UnknownStatus:
 			p.count("skipped", "")
 			p.c.o.Log.Error().Str("document", d.ID).Str("status", clipStatus(d.State.StatusFound)).

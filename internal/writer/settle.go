@@ -15,38 +15,73 @@ const maxRaces = 8
 // content is written in its turn, and then judged in the first one's place. The error is of dependency scope.
 func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error {
 	cur := d // the document as it stands now; d is the content that res speaks of
-	for range maxRaces {
-		next, record := p.next(d, cur, res)
-		if !record {
-			p.count("skipped", "")
-			return nil
+	for race := range maxRaces {
+		if race > 1 { // a replica that lags needs a moment, and so does whoever else is at it
+			if err := p.c.o.Wait(ctx, contentionWait<<(race-2)); err != nil {
+				return fault.Wrap(fault.Infrastructure, "writer: record", "cancelled", "stopped while waiting to read again", err)
+			}
 		}
-		_, err := p.record(ctx, cur, next)
-		if err == nil {
-			p.countResult(cur.ID, res, next)
-			return nil
-		}
-		if !fault.Has(err, fault.Changed) {
-			return p.cannotRecord(ctx, cur, next, err)
+		outdated := supersededByItself(res)
+		if !outdated {
+			if done, err := p.tryRecord(ctx, d, cur, res); done || err != nil {
+				return err
+			}
 		}
 		now, ok, err := p.readAgain(ctx, d.ID)
 		if err != nil || !ok {
 			return err
 		}
-		cur = now
 		switch {
-		case cur.SysName != p.c.o.SysName: // not ours any more, says next
-		case cur.Problem != nil:
-			d, res = cur, result{err: cur.Problem}
-		case !sameContent(d, cur):
-			if cur, res, ok, err = p.applyOther(ctx, cur); err != nil || !ok {
+		case now.SysName != p.c.o.SysName: // not ours any more
+			p.count("skipped", "")
+			return nil
+		case now.Problem != nil:
+			d, res = now, result{err: now.Problem}
+		case outdated && now.ETag == cur.ETag:
+			res = result{err: fault.New(fault.Contention, "writer: record", "clock_went_back",
+				"document %s: its content is the newest, but the ledger knows a later _ts of it: the container's clock went back", d.ID)}
+		case outdated || !sameContent(d, now):
+			if now, res, ok, err = p.applyOther(ctx, now); err != nil || !ok {
 				return err
 			}
-			d = cur
+			d = now
 		}
+		cur = now
 	}
 	p.leave(d.ID, fault.New(fault.Contention, "writer: record", "412", "the document changed %d times while its outcome was recorded", maxRaces))
 	return nil
+}
+
+// supersededByItself reports whether a line holds later content of the very document that was written. That is no end of
+// the document, whatever its lines say: either the snapshot is old, or the container's clock went back.
+func supersededByItself(r result) bool {
+	for _, row := range r.outcome.Rows {
+		if row.Verdict == Superseded && row.By == r.outcome.DocumentID {
+			return true
+		}
+	}
+	return false
+}
+
+// tryRecord records a result over what the document says now; done is false when the document changed again.
+func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res result) (done bool, err error) {
+	next, allowed := p.next(d, cur, res)
+	if !allowed {
+		p.count("skipped", "")
+		return true, nil
+	}
+	_, next, err = p.record(ctx, cur, next)
+	switch {
+	case err == nil:
+		p.countResult(cur.ID, res, next)
+		return true, nil
+	case fault.Has(err, fault.Changed):
+		return false, nil
+	case fault.Has(err, fault.Gone) && !res.failed():
+		p.c.o.Log.Warn().Str("document", d.ID).Str("outcome", string(res.outcome.Verdict)).
+			Msg("the document was deleted while it was written: its lines keep what it said")
+	}
+	return true, p.cannotRecord(cur, next, err)
 }
 
 // next is the state to record for a result, and whether it may be recorded over what the document says now. Right after
@@ -56,15 +91,19 @@ func (p *pass) next(d, cur invoice.Document, res result) (invoice.State, bool) {
 	if cur.SysName != p.c.o.SysName {
 		return invoice.State{}, false
 	}
+	was := cur.State
+	if !cur.HasTime && was.Version == 0 {
+		was.Version = d.Version.US // the one that the ledger has; a later _ts must not become another
+	}
 	if res.failed() {
-		return p.t.failure(cur.State, res.err), p.turn(cur)
+		return p.t.failure(was, res.err), p.turn(cur)
 	}
 	evident := res.outcome.Verdict == Applied || res.outcome.Verdict == Unchanged
-	if cur.State.Status == invoice.Committed {
-		return cur.State, false // somebody recorded the same content already
+	if was.Status == invoice.Committed {
+		return was, false // somebody recorded the same content already
 	}
-	mayChange := cur.State.Status == invoice.RetryScheduled || p.turn(cur)
-	return p.t.committed(cur.State, res.outcome), mayChange || (evident && sameContent(d, cur))
+	mayChange := was.Status == invoice.RetryScheduled || p.turn(cur)
+	return p.t.committed(was, res.outcome), mayChange || (evident && sameContent(d, cur))
 }
 
 // sameContent reports whether two snapshots of a document say the same to SQL.
@@ -91,8 +130,18 @@ func (p *pass) applyOther(ctx context.Context, cur invoice.Document) (now invoic
 	return cur, results[0], true, nil
 }
 
-// record is one conditional patch.
-func (p *pass) record(ctx context.Context, d invoice.Document, s invoice.State) (string, error) {
+// record is one conditional patch, and a second one with the shortest state when the first does not fit into the
+// document. It answers the new etag and the state that was recorded.
+func (p *pass) record(ctx context.Context, d invoice.Document, s invoice.State) (string, invoice.State, error) {
+	etag, err := p.patch(ctx, d, s)
+	if fault.Has(err, fault.TooLarge) {
+		s = minimal(s)
+		etag, err = p.patch(ctx, d, s)
+	}
+	return etag, s, err
+}
+
+func (p *pass) patch(ctx context.Context, d invoice.Document, s invoice.State) (string, error) {
 	begin := p.c.o.Now()
 	etag, err := p.c.docs.Record(ctx, d.ID, d.ETag, s)
 	p.countWrite(p.c.o.Now().Sub(begin))
@@ -111,7 +160,7 @@ func (p *pass) readAgain(ctx context.Context, id string) (d invoice.Document, ok
 	case fault.IsDependency(err):
 		return d, false, err
 	case err == nil:
-		if d, err = invoice.Read(raw, p.t.now); err == nil {
+		if d, err = invoice.Read(raw, p.c.o.Now()); err == nil {
 			return d, true, nil
 		}
 	}
@@ -120,30 +169,20 @@ func (p *pass) readAgain(ctx context.Context, id string) (d invoice.Document, ok
 }
 
 // cannotRecord handles an outcome that the document did not take (design.md section 2, "Outcome cannot be recorded").
-func (p *pass) cannotRecord(ctx context.Context, d invoice.Document, s invoice.State, err error) error {
+func (p *pass) cannotRecord(d invoice.Document, s invoice.State, err error) error {
 	switch {
 	case fault.IsDependency(err):
 		return err
 	case fault.Has(err, fault.Gone):
 		p.count("gone", "")
-		return nil
 	case fault.Has(err, fault.TooLarge):
-		small := minimal(s)
-		_, again := p.record(ctx, d, small)
-		if again == nil {
-			p.countStatus(small)
-			return nil
-		}
-		if fault.IsDependency(again) {
-			return again
-		}
-		p.count("left", fault.KindOf(again))
+		p.count("left", fault.KindOf(err))
 		p.c.o.Log.Error().Str("document", d.ID).Str("status", string(s.Status)).Str("outcome", s.Outcome).
-			Str("code", fault.CodeOf(again)).
+			Str("code", fault.CodeOf(err)).
 			Msg("MANUAL REVIEW: the document is too large to take even the shortest outcome")
-		return nil
+	default:
+		p.leave(d.ID, err)
 	}
-	p.leave(d.ID, err)
 	return nil
 }
 
@@ -158,13 +197,13 @@ func (p *pass) leave(id string, err error) {
 func (p *pass) keepVersion(ctx context.Context, d invoice.Document) (kept invoice.Document, keep bool, err error) {
 	for range maxRaces {
 		next := p.t.withVersion(d.State, d.Version.US)
-		etag, err := p.record(ctx, d, next)
+		etag, recorded, err := p.record(ctx, d, next)
 		if err == nil {
-			d.ETag, d.State, d.NeedsVersion = etag, next, false
+			d.ETag, d.State, d.NeedsVersion = etag, recorded, false
 			return d, true, nil
 		}
 		if !fault.Has(err, fault.Changed) {
-			return d, false, p.cannotKeepVersion(d, err)
+			return d, false, p.cannotRecord(d, next, err) // and without a version nothing may be written
 		}
 		now, ok, err := p.readAgain(ctx, d.ID)
 		if err != nil || !ok {
@@ -185,16 +224,3 @@ func (p *pass) keepVersion(ctx context.Context, d invoice.Document) (kept invoic
 // needsVersion reports whether a version must be recorded before the document is written. One that cannot be written
 // needs none.
 func needsVersion(d invoice.Document) bool { return d.NeedsVersion && d.Problem == nil }
-
-// cannotKeepVersion is cannotRecord before anything was written: without a version nothing may be.
-func (p *pass) cannotKeepVersion(d invoice.Document, err error) error {
-	if fault.IsDependency(err) {
-		return err
-	}
-	if fault.Has(err, fault.Gone) {
-		p.count("gone", "")
-		return nil
-	}
-	p.leave(d.ID, err)
-	return nil
-}

@@ -9,9 +9,10 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// transitions makes the next sql_writer of a document. Every function is pure: state in, state out.
+// transitions makes the next sql_writer of a document: state in, state out. The clock is read for each, because a batch
+// may take minutes and a retry must not be early.
 type transitions struct {
-	now  time.Time
+	now  func() time.Time
 	loc  *time.Location
 	draw func() float64
 }
@@ -40,7 +41,7 @@ func (t transitions) committed(s invoice.State, o Outcome) invoice.State {
 	s.Status = invoice.Committed
 	s.Outcome = string(o.Verdict)
 	s.SupersededBy = o.SupersededBy
-	s.CommittedAt = invoice.Stamp(t.now, t.loc)
+	s.CommittedAt = invoice.Stamp(t.now(), t.loc)
 	s.RetryAfter = 0
 	s.LastError, s.LastErrorAt, s.LastErrorKind = "", "", ""
 	s.Error, s.FinalError, s.FailedAt = "", "", ""
@@ -62,7 +63,7 @@ func (t transitions) failure(s invoice.State, err error) invoice.State {
 	}
 	s.Status = invoice.RetryScheduled
 	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
-	s.RetryAfter = dueAt(t.now, wait)
+	s.RetryAfter = dueAt(t.now(), wait)
 	return t.remember(s, kind, err, invoice.Stamp(time.Unix(s.RetryAfter, 0), t.loc))
 }
 
@@ -71,14 +72,14 @@ func (t transitions) unreadable(s invoice.State, err error) invoice.State {
 	s.Status = invoice.Failed
 	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
 	s.RetryAfter = 0
-	s.FailedAt = invoice.Stamp(t.now, t.loc)
+	s.FailedAt = invoice.Stamp(t.now(), t.loc)
 	s.Error = clip(fmt.Sprintf("SQL Writer: the document cannot be read as a result: %v", err))
 	return t.remember(s, fault.KindOf(err), err, "")
 }
 
 func (t transitions) remember(s invoice.State, kind fault.Kind, err error, next string) invoice.State {
 	s.LastError = clip(sentence(err))
-	s.LastErrorAt = invoice.Stamp(t.now, t.loc)
+	s.LastErrorAt = invoice.Stamp(t.now(), t.loc)
 	s.LastErrorKind = string(kind)
 	a := invoice.Attempt{At: s.LastErrorAt, Kind: s.LastErrorKind, Error: s.LastError, NextTry: next}
 	all := append(append([]invoice.Attempt{}, s.Attempts...), a)

@@ -158,7 +158,14 @@ func TestALostLeaseStopsTheRangeWithoutACheckpoint(t *testing.T) {
 	store.put(0, time.Time{}, `1`)
 	c := newControl(t)
 	release := make(chan struct{})
-	c.say(func(_ context.Context, _ int, _ call) answer { <-release; return ok })
+	c.say(func(ctx context.Context, _ int, _ call) answer {
+		select {
+		case <-release:
+			return ok
+		case <-ctx.Done(): // the test failed before it let go
+			return failure(503)
+		}
+	})
 	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses())
 	b.run()
 	c.wait(t, 1)

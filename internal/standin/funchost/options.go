@@ -68,6 +68,18 @@ type Tune struct {
 	FeedPoll, LeaseAcquire, LeaseExpiration, LeaseRenew time.Duration
 }
 
+// PlainEnv is the little of this process's environment that any program needs (PATH, HOME, TMPDIR). With it as Env a
+// setting that the deployment forgot is missed here too, instead of being found in a developer's shell.
+func PlainEnv() []string {
+	env := []string{}
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "SYSTEMROOT"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
 // ConsoleLine is one line that the handler printed, as the host logs it (azure-facts 1.4): stdout is Information; stderr
 // is Error, or Warning when the line contains "warn".
 type ConsoleLine struct {
