@@ -192,7 +192,7 @@ func (m *mount) line(f Mounted, r *http.Request, status int, err error, reply Re
 	switch {
 	case err == nil:
 	case status == http.StatusServiceUnavailable:
-		event, text = m.o.Log.Warn(), "a dependency is unwell: the host will offer this payload again"
+		event, text = m.o.Log.Warn(), "not now: the host will offer this payload again"
 	case status == http.StatusOK:
 		event, text = m.o.Log.Error(), "failed, and left to the recovery timer so that the feed goes on"
 	default:
