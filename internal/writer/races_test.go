@@ -128,6 +128,25 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "caught up: %s", before)
 	}
+	// A clock that went back looks like a lag that never ends: after a minute of offers the feed goes on.
+	for _, before := range []string{"absent", "older"} {
+		w := newWorld(t, 1)
+		batch := w.put(result(0, 1, "one", ""))
+		docs := lagging{faulty: w.faulty, read: gone}
+		want := "gone"
+		if before != "absent" {
+			w.clock = w.clock.Add(-2 * time.Second)
+			docs.many = w.put(result(0, 1, "two", ""))
+			docs.read = func() (json.RawMessage, error) { return w.docs.Read(t.Context(), id) }
+			want = "applied"
+		}
+		commit := writer.NewCommit(docs, w.faulty, writer.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+		_, err := commit.Run(t.Context(), writer.Batch{Documents: batch, Received: w.clock, RetryCount: 6})
+		require.True(t, fault.IsDependency(err))
+		report, err := commit.Run(t.Context(), writer.Batch{Documents: batch, Received: w.clock, RetryCount: 7})
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{want: 1}, report.Outcomes, before)
+	}
 	w := newWorld(t, 1)
 	batch := w.put(result(0, 1, "two", ""))
 	w.clock = w.clock.Add(11 * time.Second)
