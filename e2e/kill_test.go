@@ -45,8 +45,8 @@ func TestKillBetweenSQLCommitAndPatch(t *testing.T) {
 	s.submit(jsons(docs)...)
 	s.startHost()
 	require.NoError(t, s.cosmos.Server.WaitHeld(s.patiently(), rule, 1))
-	_, most := s.writes("detail")
-	require.Equal(t, 1, most, "SQL has committed before any patch was sent")
+	_, most := s.writes("detail") // two where both results for one line have arrived
+	require.Positive(t, most, "SQL has committed before any patch was sent")
 
 	s.kill()
 	s.cosmos.Server.RemoveFault(rule)

@@ -50,7 +50,11 @@ func plan(items []Item, maxItems, maxRows int) [][2]int {
 func (p *pass) apply(ctx context.Context, items []Item) (results []result, done []bool, err error) {
 	results, done = make([]result, len(items)), make([]bool, len(items))
 	for _, part := range plan(items, p.c.o.MaxDocuments, p.c.o.MaxRows) {
-		if err := p.applyRange(ctx, items, part[0], part[1], contentionTries, results, done); err != nil {
+		tries := contentionTries
+		if p.spendOnContention(0) {
+			tries = 1
+		}
+		if err := p.applyRange(ctx, items, part[0], part[1], tries, results, done); err != nil {
 			return results, done, err
 		}
 	}

@@ -18,26 +18,19 @@ func (p *pass) count(outcome string, kind fault.Kind) {
 	}
 }
 
-// countStatus notes a document by the state that was recorded.
-func (p *pass) countStatus(s invoice.State) {
-	if s.Status == invoice.Committed {
+// countResult notes a recorded result and says what an operator should see of it.
+func (p *pass) countResult(id string, res result, s invoice.State) {
+	if !res.failed() {
 		p.count(s.Outcome, "")
 		return
 	}
-	p.count(string(s.Status), fault.Kind(s.LastErrorKind))
-}
-
-// countResult notes a recorded result and says what an operator should see of it.
-func (p *pass) countResult(id string, res result, s invoice.State) {
-	p.countStatus(s)
-	if !res.failed() {
-		return
-	}
+	kind := fault.KindOf(res.err) // the shortest state no longer says it
+	p.count(string(s.Status), kind)
 	event := p.c.o.Log.Warn()
-	if fault.KindOf(res.err) == fault.Internal || s.Status == invoice.Failed || s.RetryCount >= MaxRetries {
+	if kind == fault.Internal || s.Status == invoice.Failed || s.RetryCount >= MaxRetries {
 		event = p.c.o.Log.Error()
 	}
-	event.Str("document", id).Str("status", string(s.Status)).Str("kind", s.LastErrorKind).
+	event.Str("document", id).Str("status", string(s.Status)).Str("kind", string(kind)).
 		Str("code", fault.CodeOf(res.err)).Int("retry_count", s.RetryCount).Int64("retry_after", s.RetryAfter).
 		Msg("the document was not written")
 }

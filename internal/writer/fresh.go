@@ -36,13 +36,18 @@ func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func
 		}
 		now, found := fresh[d.ID]
 		if !found || now.TS < d.TS {
-			if now, found, err = p.readSurely(ctx, d); err != nil {
+			now, found, err = p.readSurely(ctx, d)
+			if fault.IsDependency(err) {
 				return docs, err
+			}
+			if err != nil { // this one's own trouble: it must not hold the others
+				p.leave(d.ID, err)
+				continue
 			}
 		}
 		switch {
 		case found:
-			if now.State.Status == invoice.Committed && now.Problem == nil && !sameContent(d, now) {
+			if now.State.Status == invoice.Committed && now.Problem == nil && d.Problem == nil && !sameContent(d, now) && now.TS-d.TS <= healing {
 				p.heal[d.ID] = true
 			}
 			kept = append(kept, now)
@@ -80,6 +85,10 @@ func (p *pass) readMany(ctx context.Context, ids []string) (map[string]invoice.D
 // is no lag (the container's clock went back, or differs from ours), and the feed must not wait for it for ever.
 const mostLagging = 6
 
+// healing is how many seconds of _ts may lie between a snapshot and the committed state that is healed. Two contents of one
+// second and the patch that committed one of them are that close; further apart _ts orders them, and nothing is to heal.
+const healing = 60
+
 // settled is the age from which a snapshot must be visible to every read. Replicas lag by far less.
 const settled = 10 * time.Second
 
@@ -98,10 +107,10 @@ func (p *pass) readSurely(ctx context.Context, d invoice.Document) (now invoice.
 		}
 		return d, false, nil
 	case err != nil:
-		return d, false, asDependency(err)
+		return d, false, err
 	}
 	if now, err = invoice.Read(raw, p.c.o.Now()); err != nil {
-		return d, false, asDependency(err)
+		return d, false, err
 	}
 	if mayLag && now.TS < d.TS {
 		return d, false, fault.New(fault.Infrastructure, "writer: read", "not_caught_up", "document %s reads older than the change feed showed it", d.ID)

@@ -15,6 +15,7 @@ const maxRaces = 8
 // content is written in its turn, and then judged in the first one's place. The error is of dependency scope.
 func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error {
 	cur := d // the document as it stands now; d is the content that res speaks of
+	healing := p.heal[d.ID]
 	for race := range maxRaces {
 		if race > 1 { // a replica that lags needs a moment, and so does whoever else is at it
 			if err := p.c.o.Wait(ctx, contentionWait<<(race-2)); err != nil {
@@ -23,7 +24,7 @@ func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error
 		}
 		outdated := supersededByItself(res)
 		if !outdated {
-			if done, err := p.tryRecord(ctx, d, cur, res); done || err != nil {
+			if done, err := p.tryRecord(ctx, d, cur, res, healing); done || err != nil {
 				return err
 			}
 		}
@@ -31,20 +32,24 @@ func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error
 		if err != nil || !ok {
 			return err
 		}
-		switch {
-		case now.SysName != p.c.o.SysName: // not ours any more
+		switch turn := now.Turn(p.c.o.Now(), p.c.o.SysName); {
+		case turn == invoice.NotOurs || turn == invoice.UnknownStatus: // not ours any more, or put aside by a person (ADR 0005)
 			p.count("skipped", "")
 			return nil
+		case !outdated && now.ETag == cur.ETag: // the very state that was just proven to be past: a replica lags
+			continue
+		case now.TS < cur.TS && race < maxRaces/2: // so does this one; a clock that went back shows it for longer
+			continue
 		case now.Problem != nil:
 			d, res = now, result{err: now.Problem}
 		case outdated && now.ETag == cur.ETag:
 			res = result{err: fault.New(fault.Contention, "writer: record", "clock_went_back",
 				"document %s: its content is the newest, but the ledger knows a later _ts of it: the container's clock went back", d.ID)}
-		case outdated || !sameContent(d, now):
+		case outdated || !sameContent(d, now) || putAgain(d, now, res):
 			if now, res, ok, err = p.applyOther(ctx, now); err != nil || !ok {
 				return err
 			}
-			d = now
+			d, healing = now, true
 		}
 		cur = now
 	}
@@ -63,11 +68,31 @@ func supersededByItself(r result) bool {
 	return false
 }
 
+// putAgain reports whether the same content was put into the container again after we wrote it: in between another one may
+// have been there, and in SQL.
+func putAgain(d, now invoice.Document, r result) bool {
+	return !r.failed() && now.TS > d.TS && now.State.Status != invoice.Committed
+}
+
+// finished counts a document whose status needs no word of ours. When its content was written over older content of its own
+// (healing), an operator should know, most of all when that failed: its lines may not hold what it says.
+func (p *pass) finished(cur invoice.Document, res result, healing bool) {
+	healing = healing && cur.State.Status == invoice.Committed
+	switch {
+	case healing && res.failed():
+		p.leave(cur.ID, res.err)
+		return
+	case healing && res.outcome.Verdict == Applied:
+		p.c.o.Log.Warn().Str("document", cur.ID).Msg("committed by somebody else, its lines held older content and were written again")
+	}
+	p.count("skipped", "")
+}
+
 // tryRecord records a result over what the document says now; done is false when the document changed again.
-func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res result) (done bool, err error) {
+func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res result, healing bool) (done bool, err error) {
 	next, allowed := p.next(d, cur, res)
 	if !allowed {
-		p.count("skipped", "")
+		p.finished(cur, res, healing)
 		return true, nil
 	}
 	_, next, err = p.record(ctx, cur, next)
