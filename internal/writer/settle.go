@@ -113,9 +113,6 @@ func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res resul
 // the choice that is always so; after a 412 it depends: a verdict on the content that the document holds is true
 // whatever its status says, everything else only changes a status that is ours to change.
 func (p *pass) next(d, cur invoice.Document, res result) (invoice.State, bool) {
-	if cur.SysName != p.c.o.SysName {
-		return invoice.State{}, false
-	}
 	was := cur.State
 	if !cur.HasTime && was.Version == 0 {
 		was.Version = d.Version.US // the one that the ledger has; a later _ts must not become another
