@@ -68,8 +68,11 @@ type Column struct {
 	Meaning string
 }
 
-// KeyColumn is the key of both user tables (assumed: no document names the key of IVCE_TRKG_MSTR).
-const KeyColumn = "IVCE_DTL_UID"
+// KeyColumn is the key of both user tables, unless a Layout calls it otherwise. KeyAssumed says what of it is assumed.
+const (
+	KeyColumn  = "IVCE_DTL_UID"
+	KeyAssumed = "no document names the tables' keys; IVCE_DTL_UID is the member's name in a document"
+)
 
 // StatusColumn is the only column that a failure mark writes.
 const StatusColumn = "IVCE_LNE_STAT"

@@ -1,6 +1,8 @@
 package invoice
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -113,3 +115,7 @@ func (n *node) under(o *node) bool {
 	}
 	return false
 }
+
+// Members lists the top-level members that Read looks at, in the order of their names: who fetches no others misses
+// nothing.
+func Members() []string { return slices.Sorted(maps.Keys(compiled().root.children)) }
