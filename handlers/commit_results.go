@@ -52,6 +52,9 @@ func (n batchNote) MarshalZerologObject(e *zerolog.Event) {
 		Int("retry_count", n.retryCount).Int64("lag_ms", n.Lag.Milliseconds()).
 		Int("sql_requests", n.SQLRequests).Int64("sql_ms", n.SQL.Milliseconds()).
 		Int("cosmos_reads", n.Reads).Int("cosmos_writes", n.Writes).Int64("cosmos_ms", n.Cosmos.Milliseconds())
+	if n.Shadow {
+		e.Str("mode", "shadow").Dict("columns", counts(n.Columns))
+	}
 }
 
 func counts(m map[string]int) *zerolog.Event {

@@ -12,6 +12,8 @@ type HealthReport struct {
 	Status string `json:"status"`
 	// Version is the build's.
 	Version string `json:"version"`
+	// Mode is "shadow" when nothing is written, else "live".
+	Mode string `json:"mode,omitempty"`
 	// Since is when the status became what it is, UTC.
 	Since time.Time `json:"since"`
 	// Problems name settings and what is wrong with them, never values.

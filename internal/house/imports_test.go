@@ -41,13 +41,26 @@ func directions() []direction {
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "golang.org/x/sync/singleflight"},
 			"adapters never import each other",
 		},
+		{"internal/migration", nil, nil, "numbered files and what a database says of them; it knows no database"},
+		{"internal/adopt", []string{"internal/fault", "internal/invoice"}, nil, "a use case knows no SDK"},
 		{
 			"internal/sqlite",
-			[]string{"internal/fault", "internal/invoice", "internal/writer"},
+			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/migration"},
 			[]string{"modernc.org/sqlite"},
 			"adapters never import each other",
 		},
-		{"internal/inmem", []string{"internal/fault", "internal/invoice", "internal/writer"}, nil, "adapters never import each other"},
+		{
+			"internal/sqlserver",
+			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/migration"},
+			[]string{"github.com/microsoft/go-mssqldb"},
+			"adapters never import each other",
+		},
+		{
+			"internal/sqlserver/sqlservertest", nil,
+			[]string{"github.com/microsoft/go-mssqldb", "github.com/stretchr/testify"},
+			"tests of any room get a T-SQL server from it, so it knows none of them",
+		},
+		{"internal/inmem", []string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt"}, nil, "adapters never import each other"},
 		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
 		{
 			"handlers",
@@ -90,12 +103,13 @@ func directions() []direction {
 		},
 		{
 			"internal/porttest",
-			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/inmem"},
+			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/inmem"},
 			[]string{"github.com/stretchr/testify", "pgregory.net/rapid"},
 			"a suite knows no adapter but inmem, the oracle that random histories are compared with",
 		},
 		{"examples", nil, nil, "documents by name"},
 		{"e2e", nil, nil, "tests only"},
+		{"internal/bench", nil, nil, "tests only"},
 		{"functions", nil, nil, "data only"},
 		{"internal/house", nil, nil, "tests only"},
 		{"cmd/local/expect", nil, []string{"modernc.org/sqlite"}, "the second mapping checks the first one only if it shares nothing with it"},
@@ -156,7 +170,7 @@ func wrong(d direction, name, imported string) (string, bool) {
 		if own == name || strings.HasPrefix(own, d.room) {
 			return "", false
 		}
-		for _, standin := range []string{"internal/standin", "internal/porttest", "cmd/local"} {
+		for _, standin := range []string{"internal/standin", "internal/porttest", "internal/sqlserver/sqlservertest", "cmd/local"} {
 			if strings.HasPrefix(own, standin) && !slices.ContainsFunc(d.own, func(p string) bool { return strings.HasPrefix(own, p) && p != "internal/" }) {
 				return "only cmd/local, e2e and tests may import " + standin, true
 			}
@@ -185,6 +199,11 @@ func TestTheDirectionsBite(t *testing.T) {
 		{"internal/writer", "sqlwriter/internal/cosmos"},
 		{"internal/writer", "github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"},
 		{"internal/cosmos", "sqlwriter/internal/sqlite"},
+		{"internal/sqlite", "sqlwriter/internal/sqlserver"},
+		{"internal/sqlserver", "github.com/Azure/azure-sdk-for-go/sdk/azidentity"},
+		{"internal/app", "sqlwriter/internal/sqlserver/sqlservertest"},
+		{"internal/app", "github.com/microsoft/go-mssqldb"},
+		{"cmd/local/expect", "sqlwriter/internal/sqlserver"},
 		{"handlers", "sqlwriter/internal/cosmos"},
 		{"internal/app", "sqlwriter/internal/standin/cosmosdb"},
 		{"internal/standin/cosmosdb", "sqlwriter/internal/cosmos"},

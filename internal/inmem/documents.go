@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -94,6 +96,53 @@ func (d *Documents) ReadMany(ctx context.Context, ids []string) ([]json.RawMessa
 		docs = append(docs, doc)
 	}
 	return docs, nil
+}
+
+// Window gives the documents of one environment by their _ts, a few at a time. See adopt.Documents.
+func (d *Documents) Window(ctx context.Context, sysName string, from, to int64, page func([]json.RawMessage) (more bool, err error)) error {
+	const pageSize = 100
+	if err := ended(ctx, "inmem: window"); err != nil {
+		return err
+	}
+	found, err := d.between(sysName, from, to)
+	if err != nil {
+		return err
+	}
+	for chunk := range slices.Chunk(found, pageSize) {
+		if err := ended(ctx, "inmem: window"); err != nil {
+			return err
+		}
+		if more, err := page(chunk); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// between lists the documents of a window, in the order of their ids.
+func (d *Documents) between(sysName string, from, to int64) ([]json.RawMessage, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var found []json.RawMessage
+	for _, id := range slices.Sorted(maps.Keys(d.byID)) {
+		var head struct {
+			TS      int64 `json:"_ts"`
+			Request struct {
+				SysName string `json:"sys_name"`
+			} `json:"request_details"`
+		}
+		doc, err := encode(d.byID[id])
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(doc, &head); err != nil {
+			continue // request_details is of another type: nobody's document
+		}
+		if head.Request.SysName == sysName && head.TS >= from && head.TS < to {
+			found = append(found, doc)
+		}
+	}
+	return found, nil
 }
 
 // Record sets sql_writer to state if the document still has etag, and answers the new etag. See writer.Documents.

@@ -20,6 +20,8 @@ type Sink struct {
 	ledger map[int64]Entry
 	refuse func(line int64, c invoice.Column, v invoice.Value) bool
 	writes int64
+
+	adoption adoption
 }
 
 // Line is what the user's two tables hold for one line. A Line is never changed in place.
@@ -52,8 +54,9 @@ type Entry struct {
 	RowHash     string
 	// Outcome is one of the constants above.
 	Outcome string
-	// Write numbers the Apply that wrote the entry, from 1.
+	// Write numbers the Apply that wrote the entry, from 1; Run names the adoption that did. One of them is empty.
 	Write int64
+	Run   string
 }
 
 // NewSink makes an empty one.

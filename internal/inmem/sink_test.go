@@ -1,52 +1,115 @@
 package inmem_test
 
 import (
+	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/porttest"
+	"sqlwriter/internal/writer"
 )
 
-func TestSink(t *testing.T) {
-	porttest.TestSink(t, func(testing.TB) porttest.SinkHarness {
-		s := inmem.NewSink()
-		return porttest.SinkHarness{
-			Sink:     s,
-			AddLines: func(_ testing.TB, lines ...int64) { s.AddLines(lines...) },
-			Row: func(_ testing.TB, line int64) porttest.SinkRow {
-				l, ok := s.Line(line)
-				if !ok {
-					l.Values = nulls()
-				}
-				return porttest.SinkRow{Detail: ok, Tracking: l.Tracking, Values: l.Values}
-			},
-			SetRow: func(t testing.TB, line int64, r porttest.SinkRow) {
-				require.True(t, r.Detail)
-				s.SetLine(line, inmem.Line{Tracking: r.Tracking, Values: r.Values})
-			},
-			Ledger: func(_ testing.TB, line int64) (porttest.LedgerRow, bool) {
-				e, ok := s.Entry(line)
-				return porttest.LedgerRow{
-					Version: e.Version, DocumentID: e.DocumentID, SourceTS: e.SourceTS, Hash: e.Hash,
-					HashVersion: e.HashVersion, RowHash: e.RowHash, Outcome: e.Outcome,
-				}, ok
-			},
-			SetLedger: func(_ testing.TB, line int64, l porttest.LedgerRow) {
-				s.SetEntry(line, inmem.Entry{
-					Version: l.Version, DocumentID: l.DocumentID, SourceTS: l.SourceTS, Hash: l.Hash,
-					HashVersion: l.HashVersion, RowHash: l.RowHash, Outcome: l.Outcome,
-				})
-			},
-			Refuse: func(_ testing.TB, value string) {
-				s.Refuse(func(_ int64, _ invoice.Column, v invoice.Value) bool { return !v.Null && v.Text == value })
-			},
-			CountWrites: countWrites(s),
+func TestSink(t *testing.T) { porttest.TestSink(t, harness) }
+
+func TestBisect(t *testing.T) { porttest.TestBisect(t, harness) }
+
+func harness(testing.TB) porttest.SinkHarness {
+	s := inmem.NewSink()
+	locks := &lockedLines{Sink: s, held: map[int64]chan struct{}{}}
+	sink := &porttest.ReplyLoser{Sink: locks}
+	return porttest.SinkHarness{
+		Engine:   "in memory",
+		Sink:     sink,
+		AddLines: func(_ testing.TB, lines ...int64) { s.AddLines(lines...) },
+		Row: func(_ testing.TB, line int64) porttest.SinkRow {
+			l, ok := s.Line(line)
+			if !ok {
+				l.Values = nulls()
+			}
+			return porttest.SinkRow{Detail: ok, Tracking: l.Tracking, Values: l.Values}
+		},
+		SetRow: func(t testing.TB, line int64, r porttest.SinkRow) {
+			require.True(t, r.Detail)
+			s.SetLine(line, inmem.Line{Tracking: r.Tracking, Values: r.Values})
+		},
+		Ledger: func(_ testing.TB, line int64) (porttest.LedgerRow, bool) {
+			e, ok := s.Entry(line)
+			return porttest.LedgerRow{
+				Version: e.Version, DocumentID: e.DocumentID, SourceTS: e.SourceTS, Hash: e.Hash,
+				HashVersion: e.HashVersion, RowHash: e.RowHash, Outcome: e.Outcome,
+			}, ok
+		},
+		SetLedger: func(_ testing.TB, line int64, l porttest.LedgerRow) {
+			s.SetEntry(line, inmem.Entry{
+				Version: l.Version, DocumentID: l.DocumentID, SourceTS: l.SourceTS, Hash: l.Hash,
+				HashVersion: l.HashVersion, RowHash: l.RowHash, Outcome: l.Outcome,
+			})
+		},
+		Refuse: func(_ testing.TB, value string) {
+			s.Refuse(func(_ int64, _ invoice.Column, v invoice.Value) bool { return !v.Null && v.Text == value })
+		},
+		CountWrites: countWrites(s),
+		Lock:        locks.lock, LockWait: lockWait, RowLocks: true,
+		LoseReply: sink.LoseReply,
+	}
+}
+
+// lockWait is how long a request waits for a line that is held.
+const lockWait = 100 * time.Millisecond
+
+// lockedLines stands for what the oracle itself never has: lines that somebody else's transaction holds.
+type lockedLines struct {
+	*inmem.Sink
+
+	mu   sync.Mutex
+	held map[int64]chan struct{} // closed when the line is free
+}
+
+func (l *lockedLines) lock(_ testing.TB, line int64) func() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	free := make(chan struct{})
+	l.held[line] = free
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.held, line)
+		close(free)
+	}
+}
+
+// holder answers the channel of a held line among an item's lines; nil when all are free.
+func (l *lockedLines) holder(items []writer.Item) chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, it := range items {
+		for _, line := range append([]int64{it.Main}, it.Duplicates...) {
+			if free, ok := l.held[line]; ok {
+				return free
+			}
 		}
-	})
+	}
+	return nil
+}
+
+// Apply waits for held lines, each as long as a statement would.
+func (l *lockedLines) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+	for free := l.holder(items); free != nil; free = l.holder(items) {
+		select {
+		case <-free:
+		case <-ctx.Done():
+			return l.Sink.Apply(ctx, items, mode)
+		case <-time.After(lockWait):
+			return nil, fault.New(fault.Contention, "inmem: test", "locked", "a line is held by somebody else")
+		}
+	}
+	return l.Sink.Apply(ctx, items, mode)
 }
 
 // countWrites counts as a trigger would: the sink asks whether a value may be written exactly when it writes the line.

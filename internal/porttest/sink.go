@@ -1,21 +1,26 @@
 package porttest
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
+	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
 )
 
-// SinkHarness is what the suite needs beside the port itself: somebody else's hands and eyes on the same database.
-// The capabilities at the end are optional; cases that need one which is nil are listed as "not shown here".
+// SinkHarness is what the suites need beside the port itself: somebody else's hands and eyes on the same database.
+// Functions get the case as t; they end it with t.FailNow when they cannot do what they are told.
 type SinkHarness struct {
+	// Engine names the engine and its version in one line, printed once with the number of cases.
+	Engine string
+	// RealServer says that this is Microsoft SQL Server itself (its @@VERSION begins so). It may deviate in nothing.
+	RealServer bool
+	// Strict makes a lacking capability a failure. Set it whenever a server was named: nothing may be left out there.
+	Strict bool
+	// Deviations has, by the name of the case, what an engine that is not SQL Server does instead.
+	Deviations map[string]Deviation
+
 	// Sink is the port under test, over tables with nothing in them.
 	Sink writer.Sink
 	// AddLines makes rows in IVCE_DTL with NULL in every column of ours.
@@ -29,16 +34,36 @@ type SinkHarness struct {
 	Ledger    func(t testing.TB, line int64) (LedgerRow, bool)
 	SetLedger func(t testing.TB, line int64, l LedgerRow)
 
+	// What follows are capabilities that not every implementation has. Cases that need one which is nil are skipped and
+	// listed, or fail when the harness is Strict.
+
 	// Refuse makes the user's tables refuse a text value from now on, by a trigger or a check.
 	Refuse func(t testing.TB, value string)
+	// Constrain adds a rule of the user's own to one of the user's tables. Rows that are there satisfy it.
+	Constrain func(t testing.TB, table invoice.Table, r Rule)
+	// Hide takes a table away (column ""), or one column of it, until restore. The table is one of the user's or
+	// LedgerTable, whatever name the ledger has.
+	Hide func(t testing.TB, table invoice.Table, column string) (restore func())
 	// CountWrites installs counters by trigger: how often a line's row was written in each of the user's tables since.
 	CountWrites func(t testing.TB) func(line int64) (detail, tracking int)
+
+	// Lock opens a transaction of somebody else that has changed the line's detail row; unlock rolls it back. It is
+	// called once, by any goroutine. LockWait is how long a statement waits for a lock. RowLocks says that other lines are
+	// free meanwhile.
+	Lock     func(t testing.TB, line int64) (unlock func())
+	LockWait time.Duration
+	RowLocks bool
+
 	// Steps names the statements of a write request in their order, among them the Step constants. FailAfter makes the
-	// next request fail right after one of them has run.
+	// next request that comes to a step fail right after it, once, with an error that the server raises or the
+	// connection gives. It may be called while requests are under way.
 	Steps     []string
 	FailAfter func(t testing.TB, step string)
 	// During runs f in the next request, right after a statement, once.
 	During func(t testing.TB, step string, f func(Inside))
+	// LoseReply makes the next request that commits lose its acknowledgement: Apply answers infrastructure, and the rows
+	// are there. It may be called while requests are under way.
+	LoseReply func(t testing.TB)
 }
 
 // The statements between which something may happen, as every SQL adapter names them.
@@ -46,6 +71,36 @@ const (
 	StepLedgerUpdate   = "ledger_update"
 	StepDetailUpdate   = "detail_update"
 	StepTrackingUpdate = "tracking_update"
+)
+
+// LedgerTable stands for the ledger where a table is named to a harness.
+const LedgerTable invoice.Table = "ledger"
+
+// Rule is something that the user's schema may ask of the user's rows. Rules of value are about RuledColumn, which both
+// tables have, and a non-NULL value.
+type Rule string
+
+// The rules.
+const (
+	// TriggerThrows: a trigger after the write raises an error when the value is RefusedCode.
+	TriggerThrows Rule = "trigger throws"
+	// TriggerRollsBack: the same, and the trigger itself rolls the transaction back.
+	TriggerRollsBack Rule = "trigger rolls back"
+	// CheckRefuses: CHECK (value <> RefusedCode).
+	CheckRefuses Rule = "check"
+	// ForeignKey: the value refers to a table in which AllowedCode is the only one.
+	ForeignKey Rule = "foreign key"
+	// Unique: no two rows have one value.
+	Unique Rule = "unique"
+	// UnwrittenNotNull: the table has one more column, NOT NULL and without a default, that we know nothing of.
+	UnwrittenNotNull Rule = "not null"
+)
+
+// The column that rules of value are about, and its two values.
+const (
+	RuledColumn = "UNSPSC_CD"
+	AllowedCode = "39131711"
+	RefusedCode = "00000000"
 )
 
 // Inside is what somebody else can do while a request is between two of its statements. An engine with one writer runs
@@ -75,218 +130,22 @@ type LedgerRow struct {
 	Outcome       string
 }
 
-// sinkCase is one named promise.
-type sinkCase struct {
-	name string
-	// needs are the optional capabilities without which the case cannot be shown.
-	needs []string
-	run   func(*sinkTest)
-}
-
 // TestSink holds an implementation of writer.Sink to the port's contract (design.md section 4). open makes a new
 // harness over empty tables; it is called once per case.
 func TestSink(t *testing.T, open func(t testing.TB) SinkHarness) {
-	cases := slices.Concat(verdictCases(), versionCases(), markCases(), lineCases(), valueCases(), previewCases(),
-		faultCases(), parallelCases(), historyCases())
-	var absent []string
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			s := &sinkTest{T: t, h: open(t)}
-			if missing := s.h.lacks(c.needs); len(missing) > 0 {
-				absent = append(absent, fmt.Sprintf("%s (needs %s)", c.name, strings.Join(missing, ", ")))
-				t.Skipf("not shown here: needs %s", strings.Join(missing, ", "))
-			}
-			c.run(s)
-		})
-	}
-	t.Logf("%d cases, %d of them not shown here%s", len(cases), len(absent), strings.Join(append([]string{""}, absent...), "\n  "))
+	runCases(t, open, sinkCases())
 }
 
-// lacks answers which of the needed capabilities a harness does not have.
-func (h SinkHarness) lacks(needs []string) []string {
-	has := map[string]bool{
-		"Refuse": h.Refuse != nil, "CountWrites": h.CountWrites != nil,
-		"FailAfter": h.FailAfter != nil, "During": h.During != nil,
-	}
-	return slices.DeleteFunc(slices.Clone(needs), func(n string) bool { return has[n] })
+// sinkCases are all of them, by theme.
+func sinkCases() []sinkCase {
+	return slices.Concat(verdictCases(), versionCases(), markCases(), lineCases(), valueCases(), widthCases(),
+		previewCases(), faultCases(), replyCases(), schemaCases(), lockCases(), raceCases(), parallelCases(),
+		historyCases())
 }
 
-// sinkTest is a case at work.
-type sinkTest struct {
-	*testing.T
-	h SinkHarness
-}
-
-// doc makes an item with content of its own: two items have the same values exactly if content is the same.
-func doc(id string, us, ts int64, content string, lines ...int64) writer.Item {
-	return writer.Item{
-		DocumentID: id, Version: invoice.Version{US: us, Key: invoice.Key(id)}, SourceTS: ts,
-		Hash: invoice.Key(fmt.Sprint(content, lines)), HashVersion: invoice.HashVersion,
-		Main: lines[0], Duplicates: lines[1:], Values: contentValues(content),
-	}
-}
-
-// mark makes the failure mark of an item.
-func mark(it writer.Item) writer.Item {
-	it.FailureMark, it.Values = true, invoice.MarkValues()
-	return it
-}
-
-// contentValues makes one value for each column that a document fills, all of them drawn from content.
-func contentValues(content string) []invoice.Value {
-	columns := invoice.Columns()
-	values := make([]invoice.Value, len(columns))
-	digits := invoice.Key(content) // hex
-	for i, c := range columns {
-		values[i] = invoice.Null()
-		if c.Source != invoice.FromDocument && c.Source != invoice.FromRequestTime {
-			continue
-		}
-		switch c.Kind {
-		case invoice.Text:
-			if len(c.Values) > 0 {
-				values[i] = invoice.Of(c.Values[int(digits[i])%2]) // never the failure mark's
-				continue
-			}
-			values[i] = invoice.Of((content + " " + digits)[:min(c.Max, len(content)+9)])
-		case invoice.Integer:
-			values[i] = invoice.Of(fmt.Sprint(100 + int(digits[i])))
-		case invoice.Decimal:
-			values[i] = invoice.Of(fmt.Sprintf("0.%04d", 37*int(digits[i])%10000))
-		case invoice.Flag:
-			values[i] = invoice.Of(string("YN"[digits[i]%2]))
-		case invoice.Time:
-			values[i] = invoice.Of(fmt.Sprintf("2025-12-17T16:30:15.%06d", 1000*i+int(digits[i])) + "Z")
-		}
-	}
-	return values
-}
-
-// apply makes one request that must succeed.
-func (s *sinkTest) apply(mode writer.Mode, items ...writer.Item) []writer.Outcome {
-	s.Helper()
-	out, err := s.h.Sink.Apply(s.Context(), items, mode)
-	require.NoError(s, err)
-	require.Len(s, out, len(items), "one outcome per item")
-	for i, it := range items {
-		o := out[i]
-		require.Equal(s, it.DocumentID, o.DocumentID, "outcomes come in the order of the items")
-		require.Len(s, o.Rows, it.Rows(), "one verdict per line")
-		for j, line := range linesOf(it) {
-			require.Equal(s, line, o.Rows[j].DetailID, "the main line first, then the duplicates in their order")
-		}
-	}
-	return out
-}
-
-// gives makes one request in mode write and compares the outcomes with their short form: "applied(applied superseded)".
-func (s *sinkTest) gives(item writer.Item, short string) writer.Outcome {
-	s.Helper()
-	return s.givesIn(writer.Write, []string{short}, item)[0]
-}
-
-func (s *sinkTest) givesIn(mode writer.Mode, short []string, items ...writer.Item) []writer.Outcome {
-	s.Helper()
-	out := s.apply(mode, items...)
-	found := make([]string, 0, len(out))
-	for _, o := range out {
-		found = append(found, inShort(o))
-	}
-	require.Equal(s, short, found)
-	return out
-}
-
-// inShort writes an outcome as "verdict(verdict of each line)"; a line without a verdict (its document was left out
-// whole) is "-".
-func inShort(o writer.Outcome) string {
-	rows := make([]string, 0, len(o.Rows))
-	for _, r := range o.Rows {
-		if r.Verdict == "" {
-			r.Verdict = "-"
-		}
-		rows = append(rows, string(r.Verdict))
-	}
-	return fmt.Sprintf("%s(%s)", o.Verdict, strings.Join(rows, " "))
-}
-
-// holds requires that a line holds the content of an item, and that the ledger says so.
-func (s *sinkTest) holds(it writer.Item, lines ...int64) {
-	s.Helper()
-	if len(lines) == 0 {
-		lines = linesOf(it)
-	}
-	for _, line := range lines {
-		want := SinkRow{Detail: true, Tracking: true, Values: invoice.RowValues(it.Values, it.Main, line)}
-		require.Equal(s, want, s.h.Row(s, line), "line %d, of %s", line, it.DocumentID)
-		l, ok := s.h.Ledger(s, line)
-		require.True(s, ok, "line %d is in the ledger", line)
-		require.Equal(s, ledgerOf(it, line), l, "ledger of line %d", line)
-	}
-}
-
-// ledgerOf is the ledger's row for a line that an item was written to.
-func ledgerOf(it writer.Item, line int64) LedgerRow {
-	if it.FailureMark {
-		return LedgerRow{Version: it.Version, DocumentID: it.DocumentID, SourceTS: it.SourceTS, Outcome: "failed"}
-	}
-	return LedgerRow{
-		Version: it.Version, DocumentID: it.DocumentID, SourceTS: it.SourceTS, Hash: it.Hash, HashVersion: it.HashVersion,
-		RowHash: invoice.RowHash(it.Values, it.Main, line), Outcome: "applied",
-	}
-}
-
-// lineState is everything that the database says of a line.
-type lineState struct {
-	Row      SinkRow
-	Ledger   LedgerRow
-	InLedger bool
-}
-
-// state reads lines as they are.
-func (s *sinkTest) state(lines ...int64) map[int64]lineState {
-	s.Helper()
-	out := map[int64]lineState{}
-	for _, line := range lines {
-		l, ok := s.h.Ledger(s, line)
-		out[line] = lineState{Row: s.h.Row(s, line), Ledger: l, InLedger: ok}
-	}
-	return out
-}
-
-// edit is a person's correction of one text column of a line, in IVCE_DTL.
-func (s *sinkTest) edit(line int64) SinkRow {
-	s.Helper()
-	r := s.h.Row(s, line)
-	r.Values = slices.Clone(r.Values)
-	r.Values[0] = invoice.Of("a person's text")
-	s.h.SetRow(s, line, r)
-	return r
-}
-
-// fails makes one request that must fail.
-func (s *sinkTest) fails(kind fault.Kind, mode writer.Mode, items ...writer.Item) {
-	s.Helper()
-	_ = s.failure(kind, mode, items...) // its kind has been looked at
-}
-
-// failure makes one request that must fail, and answers how.
-func (s *sinkTest) failure(kind fault.Kind, mode writer.Mode, items ...writer.Item) error {
-	s.Helper()
-	out, err := s.h.Sink.Apply(s.Context(), items, mode)
-	require.Error(s, err)
-	require.Nil(s, out, "no outcomes with an error")
-	require.Equal(s, kind, fault.KindOf(err), "%v", err)
-	return err
-}
-
-// linesOf lists an item's lines.
-func linesOf(it writer.Item) []int64 { return append([]int64{it.Main}, it.Duplicates...) }
-
-// span lists n lines from a first one.
-func span(first int64, n int) []int64 {
-	lines := make([]int64, n)
-	for i := range lines {
-		lines[i] = first + int64(i)
-	}
-	return lines
+// TestBisect runs the real use case (writer.Commit) over an implementation of writer.Sink and documents in memory: bad
+// documents are found and blamed alone, their neighbours are written (design.md sections 3 and 4, promise G6). open is
+// called once per case, as for TestSink.
+func TestBisect(t *testing.T, open func(t testing.TB) SinkHarness) {
+	runCases(t, open, bisectCases())
 }

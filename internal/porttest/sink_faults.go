@@ -11,7 +11,7 @@ import (
 	"sqlwriter/internal/writer"
 )
 
-// faultCases: what fails leaves nothing behind, and a race that is lost is noticed.
+// faultCases: what fails leaves nothing behind.
 func faultCases() []sinkCase {
 	return []sinkCase{
 		{"a value that the database refuses fails the whole request, as a document's error", []string{"Refuse"}, refusedValue},
@@ -19,10 +19,6 @@ func faultCases() []sinkCase {
 		{"an error after any statement leaves nothing", []string{"FailAfter"}, errorAfterEachStep},
 		{"a call whose context has ended is infrastructure and writes nothing", nil, cancelledBefore},
 		{"a call whose context ends on the way is infrastructure and writes nothing", []string{"During"}, cancelledWithin},
-		{"newer's UPDATE, the older one whole, newer's INSERT: contention, and then the newer", []string{"During"}, olderBetween},
-		{"the same document twice at once: contention or unchanged, and one content", []string{"During"}, sameBetween},
-		{"newer's UPDATE, a still newer one whole, newer's INSERT: superseded", []string{"During"}, newerBetween},
-		{"a tracking row that somebody else makes in between is contention, and then updated", []string{"During"}, trackingBetween},
 	}
 }
 
@@ -107,66 +103,6 @@ func cancelledWithin(s *sinkTest) {
 		require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%s: %v", step, err)
 		require.Equal(s, before, s.state(1, 2), "after %s", step)
 	}
-	s.gives(a, "applied(applied applied)")
-	s.holds(a)
-}
-
-// between runs one item's whole request inside another's, between its two writes to the ledger.
-func (s *sinkTest) between(outer, inner writer.Item, want string) error {
-	s.Helper()
-	ran := false
-	s.h.During(s, StepLedgerUpdate, func(in Inside) {
-		out, err := in.Sink.Apply(s.Context(), []writer.Item{inner}, writer.Write)
-		require.NoError(s, err)
-		require.Equal(s, want, inShort(out[0]))
-		ran = true
-	})
-	out, err := s.h.Sink.Apply(s.Context(), []writer.Item{outer}, writer.Write)
-	require.True(s, ran)
-	if err == nil {
-		require.Equal(s, outer.DocumentID, out[0].DocumentID)
-		require.Equal(s, writer.Superseded, out[0].Verdict)
-	}
-	return err
-}
-
-func olderBetween(s *sinkTest) {
-	s.h.AddLines(s, 1, 2)
-	older, newer := doc("old", 10, 5, "x", 1, 2), doc("new", 11, 5, "y", 1, 2)
-	err := s.between(newer, older, "applied(applied applied)")
-	require.Equal(s, fault.Contention, fault.KindOf(err), "%v", err)
-	require.Equal(s, "verdict_without_evidence", fault.CodeOf(err))
-	s.gives(newer, "applied(applied applied)")
-	s.holds(newer)
-	s.gives(older, "superseded(superseded superseded)")
-	s.holds(newer)
-}
-
-func sameBetween(s *sinkTest) {
-	s.h.AddLines(s, 1)
-	first, second := doc("a", 10, 5, "x", 1), doc("a", 10, 6, "y", 1)
-	err := s.between(second, first, "applied(applied)")
-	require.Equal(s, fault.Contention, fault.KindOf(err), "%v", err)
-	s.gives(second, "applied(applied)")
-	s.gives(first, "superseded(superseded)")
-	s.holds(second)
-}
-
-func newerBetween(s *sinkTest) {
-	s.h.AddLines(s, 1)
-	newer, newest := doc("new", 11, 5, "y", 1), doc("newest", 12, 5, "z", 1)
-	require.NoError(s, s.between(newer, newest, "applied(applied)"))
-	s.holds(newest)
-}
-
-func trackingBetween(s *sinkTest) {
-	s.h.AddLines(s, 1, 2)
-	a := doc("a", 10, 5, "x", 1, 2)
-	s.h.During(s, StepTrackingUpdate, func(in Inside) { require.NoError(s, in.AddTracking(2)) })
-	err := s.failure(fault.Contention, writer.Write, a)
-	require.True(s, fault.Has(err, fault.OwnWhenAlone), "when nobody else is there it is the document's own: %v", err)
-	l, ok := s.h.Ledger(s, 1)
-	require.False(s, ok, "%v", l)
 	s.gives(a, "applied(applied applied)")
 	s.holds(a)
 }

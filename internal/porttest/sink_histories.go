@@ -12,9 +12,12 @@ import (
 	"sqlwriter/internal/writer"
 )
 
-// historyCases: random histories, step by step against the oracle.
+// historyCases: random histories, step by step against the oracle, and many writers at once.
 func historyCases() []sinkCase {
-	return []sinkCase{{"random histories end as the oracle says, verdict by verdict and row by row", nil, histories}}
+	return []sinkCase{
+		{"random histories end as the oracle says, verdict by verdict and row by row", nil, histories},
+		{"storms: parallel writers, failures, lost acknowledgements and replays end with the newest in every row", nil, storms},
+	}
 }
 
 // historyLines is how many lines a history is about; the last of them never exists.
@@ -36,7 +39,7 @@ type history struct {
 
 func histories(s *sinkTest) {
 	run := 0
-	rapid.Check(s.T, func(rt *rapid.T) {
+	rapid.Check(s, func(rt *rapid.T) {
 		run++ // each history has lines and documents of its own in the one database
 		h := &history{
 			sinkTest: s, rt: rt, oracle: inmem.NewSink(), lines: span(int64(run)*100, historyLines),
@@ -95,10 +98,10 @@ func (h *history) adoptOne() {
 	}
 	l := ledgerOf(it, line)
 	values := invoice.RowValues(it.Values, it.Main, line)
-	h.h.SetRow(h.T, line, SinkRow{Detail: true, Tracking: true, Values: values})
+	h.h.SetRow(h.sinkTest, line, SinkRow{Detail: true, Tracking: true, Values: values})
 	h.oracle.SetLine(line, inmem.Line{Tracking: true, Values: values})
 	l.Outcome = inmem.OutcomeAdopted
-	h.h.SetLedger(h.T, line, l)
+	h.h.SetLedger(h.sinkTest, line, l)
 	h.oracle.SetEntry(line, inmem.Entry{
 		Version: l.Version, DocumentID: l.DocumentID, SourceTS: l.SourceTS, Hash: l.Hash, HashVersion: l.HashVersion,
 		RowHash: l.RowHash, Outcome: l.Outcome,
@@ -148,13 +151,13 @@ func (h *history) remember(items []writer.Item, outcomes []writer.Outcome) {
 // compare holds one line to the oracle, and to the invariant: the row equals the content of the document that the ledger
 // names, and that document is the newest.
 func (h *history) compare(line int64) {
-	row := h.h.Row(h.T, line)
+	row := h.h.Row(h.sinkTest, line)
 	want, exists := h.oracle.Line(line)
 	if !exists {
 		want.Values = nullValues()
 	}
 	require.Equal(h.rt, SinkRow{Detail: exists, Tracking: want.Tracking, Values: want.Values}, row, "line %d", line)
-	l, ok := h.h.Ledger(h.T, line)
+	l, ok := h.h.Ledger(h.sinkTest, line)
 	e, known := h.oracle.Entry(line)
 	require.Equal(h.rt, known, ok)
 	require.Equal(h.rt, LedgerRow{

@@ -21,6 +21,7 @@ func markCases() []sinkCase {
 		{"a mark of a newer document takes the line over", nil, markTakesOver},
 		{"after a mark the content can be written, also from the same snapshot", nil, contentAfterMark},
 		{"after a mark a rewrite restores the line", nil, rewriteAfterMark},
+		{"a mark against a row just applied and then corrected, and a rewrite after it", nil, markAfterApplied},
 		{"a mark loses only the line that is missing", nil, markMissingLine},
 		{"a mark none of whose lines exist is missing", nil, markAllMissing},
 		{"a mark and content of one document in one request", nil, markAndContent},
@@ -136,6 +137,20 @@ func rewriteAfterMark(s *sinkTest) {
 	s.givesIn(writer.Rewrite, []string{"superseded(superseded)"}, a)
 	a.SourceTS = 6
 	s.givesIn(writer.Rewrite, []string{"applied(applied)"}, a)
+	s.holds(a)
+}
+
+func markAfterApplied(s *sinkTest) {
+	s.h.AddLines(s, 1, 2)
+	a := doc("a", 10, 5, "x", 1, 2)
+	s.gives(a, "applied(applied applied)")
+	s.gives(mark(a), "unchanged(unchanged unchanged)")
+	edited := s.edit(2)
+	s.gives(mark(a), "unchanged(unchanged unchanged)")
+	require.Equal(s, edited, s.h.Row(s, 2), "what is there after all is not marked")
+	s.givesIn(writer.Rewrite, []string{"applied(applied applied)"}, a)
+	s.holds(a)
+	s.gives(mark(a), "unchanged(unchanged unchanged)")
 	s.holds(a)
 }
 

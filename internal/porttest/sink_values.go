@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
 )
@@ -26,7 +25,6 @@ func valueCases() []sinkCase {
 			"0042", "1e5", "1421550", "-0", "1.50", "0x1F", "true", "2025-12-17", "9007199254740993")},
 		{"every text column at its full width", nil, fullWidth},
 		{"every text column at its full width in characters of 4 bytes", nil, fullWidthWide},
-		{"a text one character too long is refused, and nothing is cut", nil, tooWide},
 		{"decimals at their limits, to the last digit", nil, decimalLimits},
 		{"lines 1, 2^53+1 and 2^63-1", nil, hugeLines},
 		{"times to the microsecond, and versions and snapshots of any size", nil, times},
@@ -95,20 +93,6 @@ func fullWidthWide(s *sinkTest) {
 	})
 	s.gives(a, "applied(applied)")
 	s.holds(a)
-}
-
-func tooWide(s *sinkTest) {
-	s.h.AddLines(s, 1, 2)
-	before := s.state(1, 2)
-	for i, c := range invoice.Columns() {
-		if !free(c) {
-			continue
-		}
-		a := doc("a", 10, 5, "x", 1, 2)
-		a.Values[i] = invoice.Of(strings.Repeat("x", c.Max+1))
-		s.fails(fault.Document, writer.Write, a)
-		require.Equal(s, before, s.state(1, 2), "%s.%s", c.Table, c.Name)
-	}
 }
 
 func decimalLimits(s *sinkTest) {

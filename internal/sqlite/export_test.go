@@ -5,17 +5,18 @@ import (
 	"database/sql"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/migration"
 	"sqlwriter/internal/writer"
 )
 
 // Statements are the produced statements by name, of a write and of a preview.
 func Statements() (write, preview map[string]string, err error) {
-	return produce(invoice.Columns())
+	return produce(invoice.DefaultLayout())
 }
 
 // StatementsFor produces the statements of a write for another column table.
 func StatementsFor(columns []invoice.Column) (map[string]string, error) {
-	return produceFor(columns, tablesOf("sqlwriter_", ledgerTable))
+	return produceFor(invoice.Layout{Columns: columns}, tablesOf("sqlwriter_", ledgerTable))
 }
 
 // WriteSteps are the names of a write's statements, in their order.
@@ -34,18 +35,16 @@ func (s *Store) SetAfterStatement(f func(ctx context.Context, tx *sql.Tx, name s
 // SetStatement replaces one statement of a write, to see what a rule is good for.
 func (s *Store) SetStatement(name, text string) { s.write[name] = text }
 
-// Migration is one numbered file for MigrateWith.
-type Migration = migration
-
-// NewMigration makes a migration that no file has.
-func NewMigration(number int, name, text, checksum string) Migration {
-	return Migration{number: number, name: name, text: text, checksum: checksum}
+// MigrateWith runs migrations that this build does not have.
+func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error {
+	return s.migrate(ctx, files)
 }
 
-// MigrateWith runs migrations that no file has.
-func (s *Store) MigrateWith(ctx context.Context, list ...Migration) error {
-	return s.migrate(ctx, list)
-}
+// MigrationFiles are those of this build.
+func MigrationFiles() ([]migration.File, error) { return migrationList() }
+
+// AdoptionText is a statement of the adoption.
+func AdoptionText(name string) string { return adoptionText(name) }
 
 // Classify is what Apply makes of a driver's error.
 func Classify(err error) error { return classify("sqlite: test", err) }
@@ -56,7 +55,7 @@ type InTx struct{ Tx *sql.Tx }
 // Apply makes a whole request in the transaction of another.
 func (i InTx) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
 	columns := invoice.Columns()
-	text, err := produceFor(columns, tablesOf("sqlwriter_inner_", ledgerTable))
+	text, err := produceFor(invoice.DefaultLayout(), tablesOf("sqlwriter_inner_", ledgerTable))
 	if err != nil {
 		return nil, err
 	}

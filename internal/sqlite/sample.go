@@ -30,7 +30,12 @@ var sqlTypes = map[invoice.Kind]string{
 // CreateSampleSchema makes IVCE_DTL and IVCE_TRKG_MSTR, which belong to the user in every deployment, for tests and for
 // trying things out. Tables that exist are left alone. Errors by kind: infrastructure.
 func CreateSampleSchema(ctx context.Context, db *sql.DB) error {
-	text, err := sampleText(invoice.Columns())
+	return CreateSampleSchemaAs(ctx, db, invoice.DefaultLayout())
+}
+
+// CreateSampleSchemaAs makes them with the names of a layout.
+func CreateSampleSchemaAs(ctx context.Context, db *sql.DB, l invoice.Layout) error {
+	text, err := sampleText(l.OrDefault())
 	if err != nil {
 		return fault.Wrap(fault.Internal, "sqlite: sample schema", "template", "the schema cannot be produced", err)
 	}
@@ -46,7 +51,7 @@ type sampleColumn struct {
 }
 
 // sampleText fills the schema from the column table.
-func sampleText(columns []invoice.Column) (string, error) {
+func sampleText(l invoice.Layout) (string, error) {
 	t, err := template.New("schema").Parse(sampleSchema)
 	if err != nil {
 		return "", fmt.Errorf("parse: %w", err)
@@ -54,8 +59,8 @@ func sampleText(columns []invoice.Column) (string, error) {
 	data := struct {
 		templateData
 		Detail, Tracking []sampleColumn
-	}{templateData: dataOf(columns, names{})}
-	for _, c := range columns {
+	}{templateData: dataOf(l, names{})}
+	for _, c := range l.Columns {
 		kind, ok := sqlTypes[c.Kind]
 		if !ok {
 			return "", fmt.Errorf("column %s: no SQL type for kind %q", c.Name, c.Kind)

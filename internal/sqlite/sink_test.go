@@ -12,15 +12,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/porttest"
 	"sqlwriter/internal/sqlite"
 )
 
-func TestSink(t *testing.T) {
-	porttest.TestSink(t, func(t testing.TB) porttest.SinkHarness { return harness(newStore(t)) })
-}
+func TestSink(t *testing.T) { porttest.TestSink(t, harness) }
+
+func TestBisect(t *testing.T) { porttest.TestBisect(t, harness) }
 
 // newStore opens a fresh file with our tables and the sample of the user's.
 func newStore(t testing.TB) *sqlite.Store {
@@ -30,8 +29,13 @@ func newStore(t testing.TB) *sqlite.Store {
 
 func openStore(t testing.TB, path string) *sqlite.Store {
 	t.Helper()
+	return openStoreWith(t, path, sqlite.Options{})
+}
+
+func openStoreWith(t testing.TB, path string, o sqlite.Options) *sqlite.Store {
+	t.Helper()
 	ctx := context.Background()
-	s, err := sqlite.Open(ctx, path, sqlite.Options{})
+	s, err := sqlite.Open(ctx, path, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	require.NoError(t, s.Migrate(ctx))
@@ -42,12 +46,22 @@ func openStore(t testing.TB, path string) *sqlite.Store {
 // db is the writer's pool with test helpers around it.
 type db struct{ *sqlite.Store }
 
-func harness(s *sqlite.Store) porttest.SinkHarness {
+func harness(t testing.TB) porttest.SinkHarness { return changedHarness(t, func(*sqlite.Store) {}) }
+
+// changedHarness is the harness over a store that a test has changed.
+func changedHarness(t testing.TB, change func(*sqlite.Store)) porttest.SinkHarness {
+	path := filepath.Join(t.TempDir(), "a b#?%.db")
+	s := openStoreWith(t, path, sqlite.Options{BusyTimeout: busyTimeout})
+	change(s)
 	d := db{s}
+	m := meddle(s)
+	sink := &porttest.ReplyLoser{Sink: s} // a file has no wire that could be cut
 	return porttest.SinkHarness{
-		Sink: s, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger, SetLedger: d.setLedger,
-		Refuse: d.refuse, CountWrites: d.countWrites,
-		Steps: sqlite.WriteSteps(), FailAfter: d.failAfter, During: d.during,
+		Engine: d.version(t),
+		Sink:   sink, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger, SetLedger: d.setLedger,
+		Refuse: d.refuse, Constrain: d.constrain, Hide: d.hide, CountWrites: d.countWrites,
+		Lock: locker(path), LockWait: busyTimeout,
+		Steps: sqlite.WriteSteps(), FailAfter: m.failAfter, During: m.during, LoseReply: sink.LoseReply,
 	}
 }
 
@@ -150,7 +164,8 @@ func (d db) ledger(t testing.TB, line int64) (porttest.LedgerRow, bool) {
 func (d db) setLedger(t testing.TB, line int64, l porttest.LedgerRow) {
 	t.Helper()
 	d.exec(t, `INSERT OR REPLACE INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts,
-		content_hash, hash_version, row_hash, outcome, write_id, applied_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', '')`,
+		content_hash, hash_version, row_hash, outcome, write_id, applied_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, nullif(?6, ''), iif(?6 = '', NULL, ?7), nullif(?8, ''), ?9, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))`,
 		line, l.Version.US, l.Version.Key, l.DocumentID, l.SourceTS, l.Hash, l.HashVersion, l.RowHash, l.Outcome)
 }
 
@@ -191,22 +206,5 @@ func (d db) once(step string, f func(tx *sql.Tx) error) {
 			first.Do(func() { err = f(tx) })
 		}
 		return err
-	})
-}
-
-func (d db) failAfter(_ testing.TB, step string) {
-	d.once(step, func(*sql.Tx) error { return fault.New(fault.Infrastructure, "test", "injected", "after %s", step) })
-}
-
-func (d db) during(_ testing.TB, step string, f func(porttest.Inside)) {
-	d.once(step, func(tx *sql.Tx) error {
-		f(porttest.Inside{
-			Sink: sqlite.InTx{Tx: tx},
-			AddTracking: func(line int64) error {
-				_, err := tx.Exec(`INSERT INTO IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (?)`, line)
-				return err
-			},
-		})
-		return nil
 	})
 }

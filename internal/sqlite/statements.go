@@ -72,17 +72,17 @@ const (
 // templateData is what every template is filled with.
 type templateData struct {
 	names
-	DetailTable, TrackingTable, Key, Status             string
-	Columns, Detail, Tracking, ItemColumns, LineColumns []stagedColumn
+	DetailTable, TrackingTable, DetailKey, TrackingKey, Status string
+	Columns, Detail, Tracking, ItemColumns, LineColumns        []stagedColumn
 }
 
 // dataOf spreads the column table over the templates' lists.
-func dataOf(columns []invoice.Column, n names) templateData {
+func dataOf(l invoice.Layout, n names) templateData {
 	d := templateData{
 		names: n, DetailTable: quote(string(invoice.Detail)), TrackingTable: quote(string(invoice.Tracking)),
-		Key: quote(invoice.KeyColumn), Status: quote(invoice.StatusColumn),
+		DetailKey: quote(l.Key(invoice.Detail)), TrackingKey: quote(l.Key(invoice.Tracking)), Status: quote(invoice.StatusColumn),
 	}
-	for _, c := range columns {
+	for _, c := range l.Columns {
 		s := stagedColumn{
 			Name: quote(c.Name), Staged: quote(string(c.Table) + "." + c.Name), InDetail: c.Table == invoice.Detail,
 		}
@@ -109,16 +109,16 @@ func perLine(c invoice.Column) bool {
 }
 
 // produce makes the statements of a write and of a preview from the column table.
-func produce(columns []invoice.Column) (write, preview statements, err error) {
-	if write, err = produceFor(columns, tablesOf("sqlwriter_", ledgerTable)); err != nil {
+func produce(l invoice.Layout) (write, preview statements, err error) {
+	if write, err = produceFor(l, tablesOf("sqlwriter_", ledgerTable)); err != nil {
 		return nil, nil, err
 	}
-	preview, err = produceFor(columns, tablesOf("sqlwriter_", ledgerCopy))
+	preview, err = produceFor(l, tablesOf("sqlwriter_", ledgerCopy))
 	return write, preview, err
 }
 
 // produceFor fills every template for one set of tables.
-func produceFor(columns []invoice.Column, n names) (statements, error) {
+func produceFor(l invoice.Layout, n names) (statements, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
@@ -127,7 +127,7 @@ func produceFor(columns []invoice.Column, n names) (statements, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list: %w", err)
 	}
-	data, out := dataOf(columns, n), statements{}
+	data, out := dataOf(l, n), statements{}
 	for _, f := range files {
 		name := strings.TrimSuffix(strings.TrimPrefix(f, "sql/"), ".sql")
 		var b strings.Builder

@@ -22,6 +22,8 @@ const Scheme = "sqlite:"
 type Options struct {
 	// BusyTimeout is how long a request waits for another process that writes to the file; 0 means 5 s.
 	BusyTimeout time.Duration
+	// Layout is what the user's tables call things.
+	Layout invoice.Layout
 	// Readers is how many connections may read at once; 0 means 4. Writing has one connection, always.
 	Readers int
 }
@@ -53,7 +55,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if o.Readers == 0 {
 		o.Readers = 4
 	}
-	write, preview, err := produce(invoice.Columns())
+	write, preview, err := produce(o.Layout.OrDefault())
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "sqlite: open", "template", "the statements cannot be produced", err)
 	}

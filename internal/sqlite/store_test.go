@@ -16,6 +16,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/migration"
 	"sqlwriter/internal/sqlite"
 	"sqlwriter/internal/writer"
 )
@@ -189,14 +190,14 @@ func TestMigrations(t *testing.T) {
 	s := newStore(t)
 	ctx := t.Context()
 	require.NoError(t, s.Migrate(ctx), "again is nothing")
-	require.NoError(t, s.MigrateWith(ctx, sqlite.NewMigration(7, "0007_later", "CREATE TABLE sqlwriter_later (x)", "c7")))
+	require.NoError(t, s.MigrateWith(ctx, migration.New(7, "0007_later", "CREATE TABLE sqlwriter_later (x)")))
 	require.NoError(t, s.Migrate(ctx), "a build that knows less runs on what a later one made")
-	err := s.MigrateWith(ctx, sqlite.NewMigration(7, "0007_later", "CREATE TABLE sqlwriter_other (x)", "another"))
+	err := s.MigrateWith(ctx, migration.New(7, "0007_later", "CREATE TABLE sqlwriter_other (x)"))
 	require.Equal(t, "migration_checksum", fault.CodeOf(err), "%v", err)
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
 	err = s.MigrateWith(ctx,
-		sqlite.NewMigration(8, "0008_good", "CREATE TABLE sqlwriter_good (x)", "c8"),
-		sqlite.NewMigration(9, "0009_bad", "CREATE TABLE sqlwriter_bad (x); CREATE TABLE sqlwriter_bad (x)", "c9"))
+		migration.New(8, "0008_good", "CREATE TABLE sqlwriter_good (x)"),
+		migration.New(9, "0009_bad", "CREATE TABLE sqlwriter_bad (x); CREATE TABLE sqlwriter_bad (x)"))
 	require.Error(t, err)
 	var tables int
 	require.NoError(t, s.Reader().QueryRow(

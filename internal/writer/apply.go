@@ -113,7 +113,7 @@ func (p *pass) spendOnContention(d time.Duration) bool {
 func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome, error) {
 	for try := 1; ; try++ {
 		begin := p.c.o.Now()
-		outcomes, err := p.c.sink.Apply(ctx, items, Write)
+		outcomes, err := p.c.sink.Apply(ctx, items, p.mode)
 		p.countSQL(p.c.o.Now().Sub(begin))
 		if fault.KindOf(err) != fault.Contention || try >= tries {
 			return outcomes, err

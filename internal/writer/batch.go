@@ -21,7 +21,7 @@ type Report struct {
 	Documents int
 	// Outcomes counts documents by how they ended: applied, unchanged, superseded, retry_scheduled, failed,
 	// skipped (not ours, not due, done before), gone, left (to the recovery timer), unreadable (no id to record by),
-	// waiting (a dependency was unwell; nothing was changed).
+	// waiting (a dependency was unwell; nothing was changed). In shadow: see Shadow.
 	Outcomes map[string]int
 	// Kinds counts the failures of documents by kind.
 	Kinds map[string]int
@@ -29,6 +29,10 @@ type Report struct {
 	// and Cosmos the time spent in them.
 	SQLRequests, Reads, Writes int
 	SQL, Cosmos                time.Duration
+	// Shadow says that nothing was written or recorded. Columns then counts the documents whose lines hold something else
+	// than they say, by column ("IVCE_DTL.UNSPSC_CD").
+	Shadow  bool
+	Columns map[string]int
 	// Lag is the time from the oldest document's _ts to the end of this batch.
 	Lag time.Duration
 }

@@ -78,12 +78,7 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 // left to the recovery timer on purpose; otherwise it is of dependency scope, and the same batch should be offered
 // again: what SQL answered about is recorded and stays, nothing else was told or counted, and writing again changes nothing.
 func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
-	p := &pass{
-		c: c, batch: b,
-		t:      transitions{now: c.o.Now, loc: c.o.Location, draw: c.o.Draw},
-		report: Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
-		heal:   map[string]bool{},
-	}
+	p := c.begin(b, Write)
 	docs := p.read(b.Documents)
 	docs, err := p.freshen(ctx, docs, func(d invoice.Document) bool {
 		return b.RetryCount > 0 || d.RewrittenByHost || d.ETag == "" // without an etag no patch could be conditional
@@ -98,11 +93,23 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	return p.report, err
 }
 
+// begin makes the pass of one Run.
+func (c *Commit) begin(b Batch, mode Mode) *pass {
+	return &pass{
+		c: c, batch: b, mode: mode,
+		t:      transitions{now: c.o.Now, loc: c.o.Location, draw: c.o.Draw},
+		report: Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
+		heal:   map[string]bool{},
+	}
+}
+
 // pass is one Run under way.
 type pass struct {
 	c     *Commit
 	batch Batch
-	t     transitions
+	// mode is how the sink is asked.
+	mode Mode
+	t    transitions
 	// heal names documents that somebody committed with other content than the snapshot we were offered before. We may have
 	// written that snapshot over it (two contents within one second of _ts are ordered by nothing), so it is written once
 	// more; normally the answer is unchanged.

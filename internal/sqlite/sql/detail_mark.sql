@@ -2,4 +2,4 @@
 UPDATE {{.DetailTable}} AS t
 SET {{.Status}} = ?1
 FROM {{template "applied" .}} AS s
-WHERE t.{{.Key}} = +s.detail_id AND s.mark = 1;
+WHERE t.{{.DetailKey}} = +s.detail_id AND s.mark = 1;

@@ -6,5 +6,5 @@ SELECT
 FROM
     (SELECT DISTINCT c.detail_id FROM {{.Row}} AS c WHERE c.missing = 0) AS r
     CROSS JOIN {{.DetailTable}} AS d
-    LEFT JOIN {{.TrackingTable}} AS t ON t.{{.Key}} = d.{{.Key}}
-WHERE d.{{.Key}} = r.detail_id;
+    LEFT JOIN {{.TrackingTable}} AS t ON t.{{.TrackingKey}} = d.{{.DetailKey}}
+WHERE d.{{.DetailKey}} = r.detail_id;

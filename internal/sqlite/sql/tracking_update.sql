@@ -3,4 +3,4 @@ UPDATE {{.TrackingTable}} AS t
 SET{{range $n, $c := .Tracking}}{{if $n}},{{end}}
     {{$c.Name}} = s.{{$c.Staged}}{{end}}
 FROM {{template "applied" .}} AS s
-WHERE t.{{.Key}} = +s.detail_id AND s.mark = 0;
+WHERE t.{{.TrackingKey}} = +s.detail_id AND s.mark = 0;

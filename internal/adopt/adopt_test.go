@@ -1,0 +1,500 @@
+package adopt_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/invoice"
+)
+
+// container is a container whose documents have a _ts of their own, in no order.
+type container struct {
+	docs []stored
+	// pageSize is 100 when zero. Windows and pages are counted.
+	pageSize       int
+	windows, pages int
+	// most is the most documents that one window gave.
+	most int
+	// onPage sees the number of each page, from 1, before it is given; an error takes its place.
+	onPage func(n int) error
+	// afterLook is called when a window's documents are chosen, before they are given.
+	afterLook func(from, to int64)
+}
+
+type stored struct {
+	ts  int64
+	raw json.RawMessage
+}
+
+func (c *container) put(raw string) {
+	var head struct {
+		TS int64 `json:"_ts"`
+	}
+	if err := json.Unmarshal([]byte(raw), &head); err != nil {
+		panic(err)
+	}
+	c.docs = append(c.docs, stored{head.TS, json.RawMessage(raw)})
+}
+
+// Window implements adopt.Documents, and gives documents of every environment.
+func (c *container) Window(_ context.Context, _ string, from, to int64, page func([]json.RawMessage) (bool, error)) error {
+	c.windows++
+	var found []json.RawMessage
+	for _, d := range c.docs {
+		if d.ts >= from && d.ts < to {
+			found = append(found, d.raw)
+		}
+	}
+	if c.afterLook != nil {
+		c.afterLook(from, to)
+	}
+	given := 0
+	for part := range slices.Chunk(found, max(1, c.pageSize)) {
+		c.pages++
+		if c.onPage != nil {
+			if err := c.onPage(c.pages); err != nil {
+				return err
+			}
+		}
+		given += len(part)
+		c.most = max(c.most, given)
+		if more, err := page(part); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// ledger is the in-memory ledger with hooks.
+type ledger struct {
+	*inmem.Sink
+	pages  int
+	onPage func(n int) error
+	// largest is the most rows that a page had.
+	largest int
+	// after fails a page when it is done: a lost acknowledgement.
+	after func(n int) error
+}
+
+func (l *ledger) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
+	l.pages++
+	l.largest = max(l.largest, len(p.Rows))
+	if l.onPage != nil {
+		if err := l.onPage(l.pages); err != nil {
+			return adopt.Written{}, err
+		}
+	}
+	w, err := l.Sink.Page(ctx, p)
+	if err == nil && l.after != nil {
+		err = l.after(l.pages)
+	}
+	return w, err
+}
+
+// options are those of a test: its clock stands, unless somebody waits.
+func options() adopt.Options {
+	return adopt.Options{SysName: "web", Who: "me", Now: now, Wait: func(context.Context, time.Duration) error { return nil }}
+}
+
+func run(t *testing.T, docs adopt.Documents, l adopt.Ledger) adopt.State {
+	t.Helper()
+	state, err := adopt.New(docs, l, options()).Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, adopt.Done, state.Phase)
+	return state
+}
+
+// at makes a committed document: version and _ts are what is given, its content is its id.
+func at(n int, minute int, ts int64, lines ...int64) string {
+	list, _ := json.Marshal(lines[1:])
+	return fmt.Sprintf(`{"id":"2025-12-17 %02d:%02d:00.000000-06:00-%06d","_ts":%d,"request_details":{"sys_name":"web"},
+		"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},"post-processing":{"duplicate_detail_uids":%s},
+		"process_output":{"manufacturer_name":"maker %d","invoice_line_status":"RC-AI"},"sql_writer":{"status":"committed","committed_at":%q}}`,
+		minute/60, minute%60, n, ts, lines[0], list, n, committedAt)
+}
+
+func TestARunCountsWhatItSawAndDid(t *testing.T) {
+	c := &container{}
+	sink := inmem.NewSink()
+	sink.SetEntry(30, inmem.Entry{Version: invoice.Version{US: 1 << 60}, DocumentID: "newer", Outcome: inmem.OutcomeApplied, Hash: "h", HashVersion: 1})
+	c.put(at(2, 2, 900, 11)) // newer for 11
+	c.put(at(1, 1, 1000, 10, 11))
+	c.put(at(3, 3, 2000, 30, 31))
+	c.put(finished(`:7`, `:40`, `[8,9]`, `[]`, fmt.Sprint(committedTS), fmt.Sprint(committedTS+9000)))
+	c.put(failed(""))
+	c.put(finished(`"id":"2025-12-17 10:30:00.000000-06:00-0001-7"`, `"no":"id"`))
+	c.put(finished(`:7`, `:"x"`, `-0001-7`, `-0001-8`))
+	c.put(finished(`:7`, `:"x"`, `-0001-7`, `-0001-9`))
+	for i, status := range []string{"pending", "retry_scheduled", "processing", "odd"} {
+		c.put(finished(`"status":"committed"`, `"status":"`+status+`"`, `:7`, fmt.Sprintf(":%d", 100+i)))
+	}
+	c.put(finished(`"web"`, `"dev"`, `:7`, `:200`))
+	c.put(finished(fmt.Sprint(committedTS), fmt.Sprint(now().Unix()+7), `:7`, `:50`, `[8,9]`, `[]`, `-0001-7`, `-0001-50`))
+
+	var skipped []string
+	o := options()
+	o.WriterMayWork = true
+	o.OnSkip = func(id string, reason adopt.Reason) { skipped = append(skipped, id+" "+string(reason)) }
+	var last adopt.Progress
+	o.OnPage = func(p adopt.Progress) { last = p }
+	state, err := adopt.New(c, sink, o).Run(t.Context())
+	require.NoError(t, err)
+	want := adopt.Counts{
+		Documents: 8, Lines: 2 + 1 + 2 + 1 + 3 + 1, Adopted: 2 + 1 + 1 + 1, Marked: 3, Unproven: 2, Open: 4, Processing: 1,
+		Skipped: map[adopt.Reason]int{adopt.NoID: 1, adopt.NoLine: 2},
+	}
+	require.Equal(t, want, state.Counts)
+	require.Equal(t, 2, state.Counts.Older(), "11 of the first document, and 30")
+	require.Equal(t, "me", state.Who)
+	require.ElementsMatch(t, []string{
+		" no_id", "2025-12-17 10:30:00.000000-06:00-0001-8 no_line", "2025-12-17 10:30:00.000000-06:00-0001-9 no_line",
+	}, skipped)
+	want.Adopted, want.Marked = 0, 0
+	require.Equal(t, want, last.Counts)
+	require.Equal(t, now(), last.Until)
+	for line, id := range map[int64]string{10: "000001", 11: "000002", 30: "newer", 31: "000003"} {
+		e, ok := sink.Entry(line)
+		require.True(t, ok, line)
+		require.Contains(t, e.DocumentID, id)
+	}
+	for _, line := range []int64{100, 101, 102, 103, 200} {
+		_, ok := sink.Entry(line)
+		require.False(t, ok, line)
+	}
+}
+
+func TestAdoptingAgainChangesNothing(t *testing.T) {
+	c, sink := &container{}, inmem.NewSink()
+	c.put(at(1, 1, 1000, 10, 11))
+	c.put(at(2, 2, 900, 11))
+	c.put(failed(""))
+	first := run(t, c, sink)
+	before := entries(sink, 10, 11, 7, 8, 9)
+	second := run(t, c, sink)
+	require.NotEqual(t, first.Run, second.Run)
+	require.Equal(t, before, entries(sink, 10, 11, 7, 8, 9))
+	require.Equal(t, adopt.Counts{Documents: 3, Lines: 6, Known: 5, Skipped: map[adopt.Reason]int{}}, second.Counts)
+	require.Equal(t, 1, second.Counts.Older())
+}
+
+func entries(s *inmem.Sink, lines ...int64) map[int64]inmem.Entry {
+	all := map[int64]inmem.Entry{}
+	for _, line := range lines {
+		all[line], _ = s.Entry(line)
+	}
+	return all
+}
+
+// Years of silence, a busy time, one second with more documents than a window takes, and the present: every document is
+// seen, no window grows beyond its bound but that second's, and few requests are made.
+func TestWindowsGrowAndShrink(t *testing.T) {
+	const day, busy = 86400, 12_000
+	c := &container{pageSize: 1000}
+	start := now().AddDate(-3, 0, 0).Unix()
+	n := 0
+	add := func(ts int64) {
+		n++
+		c.put(at(n, n%1000, ts, int64(n)))
+	}
+	for i := range busy {
+		add(start + int64(i)*300*day/busy)
+	}
+	second := start + 400*day
+	for range 12_000 {
+		add(second)
+	}
+	add(second + 1)
+	add(now().Unix() - 3)
+	add(now().Unix() + 86400*365) // the container's clock, not ours
+	state := run(t, c, inmem.NewSink())
+	require.Equal(t, n, state.Counts.Documents)
+	require.Equal(t, n, state.Counts.Adopted)
+	t.Logf("%d documents in %d windows, %d pages", n, c.windows, c.pages)
+	require.LessOrEqual(t, c.windows, 80)
+	require.LessOrEqual(t, c.pages, 4*n/1000, "what was read for nothing")
+	require.Equal(t, 12_000, c.most, "only what cannot be divided")
+}
+
+// A document that is touched while the adoption runs has a _ts of the present: no window of the past hides it.
+func TestWhatIsTouchedMeanwhileIsSeen(t *testing.T) {
+	c, touched := &container{}, false
+	c.afterLook = func(_, to int64) {
+		if !touched && to >= now().Unix()-600 {
+			touched = true
+			c.put(finished(fmt.Sprint(committedTS), fmt.Sprint(now().Unix()+60))) // not committed anew
+		}
+	}
+	state := run(t, c, inmem.NewSink())
+	require.True(t, touched)
+	require.Equal(t, 3, state.Counts.Adopted)
+}
+
+// Somebody who is still at work would finish documents behind the adoption's back: it does not come to its end, and goes on
+// from where it was when it is called again.
+func TestNobodyElseMayFinishDocumentsMeanwhile(t *testing.T) {
+	c, sink := &container{}, inmem.NewSink()
+	c.put(at(1, 1, 1000, 10))
+	c.put(strings.Replace(at(2, 1, now().Unix()+1, 11), "committed_at", "other", 1)) // without a stamp its _ts counts
+	_, err := adopt.New(c, sink, options()).Run(t.Context())
+	require.Equal(t, "still_written", fault.CodeOf(err))
+	require.ErrorContains(t, err, "1 documents")
+	require.ErrorContains(t, err, "-000002 among them")
+	adopted, err := sink.Adopted(t.Context())
+	require.NoError(t, err)
+	require.False(t, adopted)
+
+	windows := c.windows
+	later := options()
+	later.Now = func() time.Time { return now().Add(10 * time.Second) }
+	c.put(at(3, 1, now().Unix()+2, 12))
+	state, err := adopt.New(c, sink, later).Run(t.Context())
+	require.NoError(t, err)
+	require.LessOrEqual(t, c.windows-windows, 2, "only the last minutes are read again")
+	require.Equal(t, 3, state.Counts.Documents)
+	require.Equal(t, 3, state.Counts.Adopted)
+
+	for _, doc := range []string{
+		failed(`,"failed_at":"2026-01-05 12:00:00.000001+00:00"`), finished(committedAt, "2026-01-05 12:00:00.000001+00:00"),
+	} {
+		c = &container{}
+		c.put(strings.Replace(doc, fmt.Sprint(committedTS), fmt.Sprint(now().Unix()-250), 1)) // our clock and the container's differ
+		_, err = adopt.New(c, inmem.NewSink(), options()).Run(t.Context())
+		require.Equal(t, "still_written", fault.CodeOf(err))
+	}
+}
+
+// Whatever was changed in the last minutes is one window: it cannot be divided, because nobody knows where it ends.
+func TestAMassChangeJustNowIsOneWindow(t *testing.T) {
+	c := &container{pageSize: 1000}
+	for i := range 10_500 {
+		c.put(at(i, i%1000, now().Unix()-int64(i%100), int64(i)))
+	}
+	require.Equal(t, 10_500, run(t, c, inmem.NewSink()).Counts.Documents)
+}
+
+func TestManyLinesAreSeveralPages(t *testing.T) {
+	c, l := &container{}, &ledger{Sink: inmem.NewSink()}
+	lines := make([]int64, 2500)
+	for i := range lines {
+		lines[i] = int64(i + 1)
+	}
+	c.put(at(1, 1, 1000, lines...))
+	require.Equal(t, 2500, run(t, c, l).Counts.Adopted)
+	require.Equal(t, 1000, l.largest)
+}
+
+func TestAnEmptyContainerNeedsFewQuestions(t *testing.T) {
+	c := &container{}
+	state := run(t, c, inmem.NewSink())
+	require.Equal(t, adopt.Counts{Skipped: map[adopt.Reason]int{}}, state.Counts)
+	require.LessOrEqual(t, c.windows, 20)
+}
+
+// A run is stopped at every place that there is, before and after what happens there: going on ends in the same ledger and
+// the same counts as a run that nothing stopped.
+func TestARunThatWasStoppedGoesOn(t *testing.T) {
+	fill := func() *container {
+		c := &container{pageSize: 3}
+		start := now().AddDate(0, 0, -40).Unix()
+		for i := range 60 {
+			c.put(at(i, i*7%60, start+int64(i%20)*2*86400, int64(i%25+1), int64(i%9+50)))
+		}
+		c.put(finished(`:7`, `:"x"`))
+		return c
+	}
+	lines := make([]int64, 60)
+	for i := range lines {
+		lines[i] = int64(i + 1)
+	}
+	documents := func(l *inmem.Sink) map[int64]string {
+		all := map[int64]string{}
+		for line, e := range entries(l, lines...) {
+			all[line] = e.DocumentID
+		}
+		return all
+	}
+	undisturbed, c := inmem.NewSink(), fill()
+	whole := run(t, c, undisturbed)
+	counted := &ledger{Sink: inmem.NewSink()}
+	run(t, fill(), counted)
+	require.Greater(t, counted.pages, 10)
+
+	stop := fault.New(fault.Infrastructure, "test", "killed", "here")
+	failAt := func(k int) func(int) error {
+		return func(n int) error {
+			if n == k {
+				return stop
+			}
+			return nil
+		}
+	}
+	check := func(c *container, l *ledger, where string) {
+		_, err := adopt.New(c, l, options()).Run(t.Context())
+		require.ErrorIs(t, err, stop, where)
+		state := run(t, c, l)
+		require.Equal(t, whole.Counts, state.Counts, where)
+		require.Equal(t, documents(undisturbed), documents(l.Sink), where)
+	}
+	for k := 1; k <= c.pages; k++ {
+		broken := fill()
+		broken.onPage = failAt(k)
+		check(broken, &ledger{Sink: inmem.NewSink()}, fmt.Sprint("document page ", k))
+	}
+	for k := 1; k <= counted.pages; k++ {
+		check(fill(), &ledger{Sink: inmem.NewSink(), onPage: failAt(k)}, fmt.Sprint("before ledger page ", k))
+		check(fill(), &ledger{Sink: inmem.NewSink(), after: failAt(k)}, fmt.Sprint("after ledger page ", k))
+	}
+}
+
+func TestWhatPassesIsWaitedFor(t *testing.T) {
+	var waits []time.Duration
+	o := options()
+	o.Wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
+	fails := func(n int, err error) func(int) error {
+		return func(int) error {
+			if n--; n < 0 {
+				return nil
+			}
+			return err
+		}
+	}
+	c := &container{}
+	c.put(at(1, 1, 1000, 10))
+	throttled := fault.New(fault.Throttled, "test", "429", "slow down")
+	throttled.RetryAfter = 7 * time.Second
+	c.onPage = fails(2, throttled)
+	l := &ledger{Sink: inmem.NewSink(), onPage: fails(3, fault.New(fault.Contention, "test", "1205", "deadlock"))}
+	state, err := adopt.New(c, l, o).Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, state.Counts.Adopted)
+	require.Equal(t, []time.Duration{7 * time.Second, 7 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}, waits)
+
+	waits = nil
+	for i := range 3 {
+		c.put(at(2+i, 1, 1000+int64(i+1)*200*86400, 20))
+	}
+	tries := 0
+	c.onPage = func(int) error {
+		if tries++; tries%6 > 0 {
+			return throttled
+		}
+		return nil
+	}
+	_, err = adopt.New(c, inmem.NewSink(), o).Run(t.Context())
+	require.NoError(t, err, "each window has its own patience")
+	require.Len(t, waits, 20)
+
+	waits = nil
+	c.onPage = fails(100, fault.New(fault.Throttled, "test", "429", "slow down"))
+	_, err = adopt.New(c, inmem.NewSink(), o).Run(t.Context())
+	require.Equal(t, fault.Throttled, fault.KindOf(err), "not for ever")
+	require.Len(t, waits, 8)
+	require.Equal(t, 30*time.Second, waits[7])
+
+	waits = nil
+	moved := fault.New(fault.Contention, "test", "adoption_moved", "somebody else")
+	moved.Condition = fault.Changed
+	for _, final := range []error{moved, fault.New(fault.Infrastructure, "test", "eof", "cut"), fault.New(fault.Quota, "test", "1105", "full")} {
+		_, err = adopt.New(&container{}, &ledger{Sink: inmem.NewSink(), onPage: fails(1, final)}, o).Run(t.Context())
+		require.ErrorIs(t, err, final)
+	}
+	require.Empty(t, waits)
+
+	stopped := errors.New("stopped")
+	o.Wait = func(context.Context, time.Duration) error { return stopped }
+	c.onPage = fails(1, throttled)
+	_, err = adopt.New(c, inmem.NewSink(), o).Run(t.Context())
+	require.ErrorIs(t, err, stopped)
+	require.True(t, fault.IsDependency(err))
+}
+
+func TestTheRateIsKept(t *testing.T) {
+	clock := now()
+	o := options()
+	o.Rate = 100
+	o.Now = func() time.Time { return clock }
+	o.Wait = func(_ context.Context, d time.Duration) error { clock = clock.Add(d); return nil }
+	c := &container{pageSize: 50}
+	for i := range 1000 {
+		c.put(at(i, i, 1000+int64(i), int64(i+1)))
+	}
+	_, err := adopt.New(c, inmem.NewSink(), o).Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 10*time.Second, clock.Sub(now()))
+
+	o.Wait = func(context.Context, time.Duration) error { return context.Canceled }
+	_, err = adopt.New(c, inmem.NewSink(), o).Run(t.Context())
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestTwoAtOnceDoNotMix(t *testing.T) {
+	c, sink := &container{}, inmem.NewSink()
+	c.put(at(1, 1, 1000, 10))
+	other := &ledger{Sink: sink}
+	other.onPage = func(n int) error {
+		if n == 1 { // another one comes in between and finishes
+			_, err := adopt.New(c, sink, options()).Run(t.Context())
+			return err
+		}
+		return nil
+	}
+	_, err := adopt.New(c, other, options()).Run(t.Context())
+	require.True(t, fault.Has(err, fault.Changed), "%v", err)
+	state, err := sink.State(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, adopt.Done, state.Phase)
+	require.Equal(t, 1, state.Counts.Adopted)
+}
+
+// A dry run writes nothing and counts what the run then counts, however the documents lie in pages, and however far an
+// earlier run got.
+func TestADryRunCountsAsTheRun(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		c := &container{pageSize: rapid.IntRange(1, 5).Draw(r, "page size")}
+		sink := inmem.NewSink()
+		sink.AddLines(1, 2, 3, 4)
+		for i := range rapid.IntRange(0, 14).Draw(r, "documents") {
+			raw := at(i, rapid.IntRange(0, 3).Draw(r, "minute"), now().Unix()-int64(rapid.IntRange(-3, 9_000_000).Draw(r, "age")),
+				rapid.SliceOfNDistinct(rapid.Int64Range(1, 6), 1, 4, rapid.ID).Draw(r, "lines")...)
+			if rapid.IntRange(0, 3).Draw(r, "failed") == 0 {
+				var doc map[string]any
+				require.NoError(r, json.Unmarshal([]byte(raw), &doc))
+				doc["sql_writer"] = map[string]any{"status": "failed", "failed_at": committedAt}
+				b, err := json.Marshal(doc)
+				require.NoError(r, err)
+				raw = string(b)
+			}
+			c.put(raw)
+		}
+		for line := range int64(6) {
+			if rapid.IntRange(0, 3).Draw(r, "in the ledger") == 0 {
+				us := time.Date(2025, 12, 17, 6, rapid.IntRange(0, 3).Draw(r, "its minute"), 0, 0, time.UTC).UnixMicro()
+				sink.SetEntry(line+1, inmem.Entry{
+					Version: invoice.Version{US: us, Key: invoice.Key("x")}, DocumentID: "x", Hash: "h", HashVersion: 1, Outcome: inmem.OutcomeApplied, Write: 1,
+				})
+			}
+		}
+		before := entries(sink, 1, 2, 3, 4, 5, 6)
+		dry, err := adopt.New(c, adopt.Preview(sink, inmem.NewSink()), options()).Run(t.Context())
+		require.NoError(r, err)
+		require.Equal(r, before, entries(sink, 1, 2, 3, 4, 5, 6))
+		state, err := sink.State(t.Context())
+		require.NoError(r, err)
+		require.Equal(r, adopt.State{}, state)
+		wet, err := adopt.New(c, sink, options()).Run(t.Context())
+		require.NoError(r, err)
+		require.Equal(r, wet.Counts, dry.Counts)
+	})
+}

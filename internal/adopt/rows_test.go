@@ -1,0 +1,140 @@
+package adopt_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/invoice"
+)
+
+// now is when every test happens; committedAt is the stamp of its documents, ts their _ts in the ordinary case.
+func now() time.Time { return time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC) }
+
+const (
+	committedAt = "2025-12-17 10:30:15.123456-06:00"
+	committedTS = 1765989015
+)
+
+// finished is a document of the old writer: an ordinary result, committed. change swaps texts in it.
+func finished(change ...string) string {
+	return strings.NewReplacer(change...).Replace(`{"id":"2025-12-17 10:30:00.000000-06:00-0001-7","_ts":` + fmt.Sprint(committedTS) + `,
+		"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":7},"post-processing":{"duplicate_detail_uids":[8,9]},
+		"process_output":{"manufacturer_name":"ACME","unspsc_confidence":0.5,"invoice_line_status":"RC-AI"},
+		"sql_writer":{"status":"committed","retry_count":0,"committed_at":"` + committedAt + `"}}`)
+}
+
+func failed(more string) string {
+	return finished(`"status":"committed"`, `"status":"failed"`, `"committed_at":"`+committedAt+`"`, `"failed_at":"`+committedAt+`","error":"x"`+more)
+}
+
+func read(t *testing.T, raw string) invoice.Document {
+	t.Helper()
+	d, err := invoice.Read(json.RawMessage(raw), now())
+	require.NoError(t, err)
+	return d
+}
+
+func TestACommittedDocumentIsARowForEachLine(t *testing.T) {
+	d := read(t, finished())
+	rows, reason := adopt.RowsOf(d, now())
+	require.Empty(t, reason)
+	require.Len(t, rows, 3)
+	for i, line := range []int64{7, 8, 9} {
+		require.Equal(t, adopt.Row{
+			Line: line, Version: invoice.Version{US: 1765989000000000, Key: invoice.Key(d.ID)}, DocumentID: d.ID, SourceTS: committedTS,
+			Hash: d.Hash, HashVersion: invoice.HashVersion, RowHash: invoice.RowHash(d.Values, 7, line), Outcome: adopt.Adopted,
+		}, rows[i])
+	}
+	require.NotEqual(t, rows[0].RowHash, rows[1].RowHash)
+}
+
+func TestAFailedDocumentIsAMarkOnEachLine(t *testing.T) {
+	d := read(t, failed(""))
+	rows, reason := adopt.RowsOf(d, now())
+	require.Empty(t, reason)
+	require.Len(t, rows, 3)
+	require.Equal(t, adopt.Row{Line: 8, Version: d.Version, DocumentID: d.ID, SourceTS: committedTS, Outcome: adopt.Failed}, rows[1])
+}
+
+// What our rules refuse was written all the same, by other rules: its lines are taken, and nobody knows what they hold.
+func TestARefusedDocumentIsAdoptedWithItsRefusedHash(t *testing.T) {
+	for name, raw := range map[string]string{
+		"a value out of bounds":  finished(`0.5`, `1.5`),
+		"no output":              finished(`"process_output":{`, `"old_output":{`),
+		"an odd duplicate":       finished(`[8,9]`, `[8,"x",9]`),
+		"a status nobody allows": finished(`RC-AI`, `OK`),
+	} {
+		d := read(t, raw)
+		require.Error(t, d.Problem, name)
+		rows, reason := adopt.RowsOf(d, now())
+		require.Empty(t, reason, name)
+		require.Len(t, rows, 3, name)
+		for _, r := range rows {
+			require.Equal(t, d.Hash, r.Hash)
+			require.Equal(t, invoice.HashVersion, r.HashVersion)
+			require.Empty(t, r.RowHash, "what the row holds is not known")
+		}
+	}
+}
+
+func TestADocumentThatWasChangedAfterItsCommitProvesNothing(t *testing.T) {
+	for _, c := range []struct {
+		ts     int64
+		stamp  string
+		proven bool
+	}{
+		{committedTS + 1, committedAt, true},
+		{committedTS + 300, committedAt, true}, // two clocks may differ
+		{committedTS + 301, committedAt, false},
+		{committedTS + 90*86400, committedAt, false},
+		{committedTS - 3600, committedAt, true},
+		{committedTS + 90*86400, "noon", true}, // nothing says otherwise
+		{committedTS + 90*86400, "", true},
+	} {
+		d := read(t, finished(fmt.Sprint(committedTS), fmt.Sprint(c.ts), committedAt, c.stamp))
+		rows, reason := adopt.RowsOf(d, now())
+		require.Empty(t, reason)
+		require.Equal(t, c.proven, rows[0].HashVersion == invoice.HashVersion, "%+v", c)
+		require.Equal(t, c.proven, rows[0].RowHash != "")
+		require.Equal(t, !c.proven, rows[0].HashVersion == adopt.Unproven)
+		require.Equal(t, d.Hash, rows[0].Hash)
+	}
+}
+
+func TestWhatSaysNothingHasAReason(t *testing.T) {
+	ahead := "2026-01-05 13:00:00.000001+00:00"
+	for name, c := range map[string]struct {
+		raw  string
+		want adopt.Reason
+	}{
+		"no line":                        {finished(`"IVCE_DTL_UID":7`, `"IVCE_DTL_UID":"x"`), adopt.NoLine},
+		"no line at all":                 {finished(`"invoice_details_from_rpa"`, `"other"`), adopt.NoLine},
+		"no time":                        {finished(`2025-12-17 10:30:00.000000-06:00-0001-7`, `by-hand`), adopt.NoVersion},
+		"no time, but a version":         {finished(`2025-12-17 10:30:00.000000-06:00-0001-7`, `by-hand`, `"retry_count":0`, `"version":1765989000000000`), ""},
+		"the future":                     {finished(`2025-12-17 10:30:00.000000-06:00`, ahead), adopt.Future},
+		"the future, with 70 refusals":   {finished(`2025-12-17 10:30:00.000000-06:00`, ahead, `[8,9]`, "["+strings.Repeat(`"x",`, 70)+`9]`), adopt.Future},
+		"an hour ahead":                  {finished(`2025-12-17 10:30:00.000000-06:00`, `2026-01-05 13:00:00.000000+00:00`), ""},
+		"a mark that was not made":       {failed(`,"final_error":"timeout"`), adopt.MarkNotMade},
+		"failed by us":                   {failed(`,"last_error_kind":"document"`), adopt.FailedHere},
+		"failed by us, without a mark":   {failed(`,"last_error_kind":"document","final_error":"no row"`), adopt.FailedHere},
+		"failed without a line":          {strings.Replace(failed(""), `"IVCE_DTL_UID":7`, `"IVCE_DTL_UID":0`, 1), adopt.NoLine},
+		"committed with an old failure":  {finished(`"retry_count":0`, `"last_error_kind":"document","final_error":"x"`), ""},
+		"committed as superseded by us":  {finished(`"retry_count":0`, `"outcome":"superseded"`), ""},
+		"committed in another spelling":  {finished(`"committed"`, `" Committed"`), ""},
+		"committed with nothing else":    {finished(`"retry_count":0,"committed_at":"`+committedAt+`"`, `"x":1`), ""},
+		"committed, its values all null": {finished(`"manufacturer_name":"ACME","unspsc_confidence":0.5,`, ``), ""},
+	} {
+		rows, reason := adopt.RowsOf(read(t, c.raw), now())
+		require.Equal(t, c.want, reason, name)
+		require.Equal(t, c.want == "", len(rows) > 0, name)
+	}
+	for _, r := range []adopt.Reason{adopt.NoID, adopt.NoLine, adopt.NoVersion, adopt.Future, adopt.MarkNotMade, adopt.FailedHere} {
+		require.NotEqual(t, string(r), r.Meaning())
+	}
+}

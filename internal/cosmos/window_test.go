@@ -1,0 +1,43 @@
+package cosmos_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/porttest"
+	"sqlwriter/internal/standin/cosmosdb"
+)
+
+func TestWindow(t *testing.T) {
+	porttest.TestWindow(t, func(t *testing.T) porttest.WindowHarness {
+		_, c := start(t)
+		return porttest.WindowHarness{Windows: c, DocumentsHarness: porttest.DocumentsHarness{
+			Documents: c,
+			Put: func(t testing.TB, doc json.RawMessage) {
+				t.Helper()
+				require.NoError(t, c.Submit(t.Context(), doc, true))
+			},
+		}}
+	})
+}
+
+// What the gateway serves over partitions is a filter and a projection; anything else is refused by the stand-in too, but a
+// query of one logical partition would not be.
+func TestAWindowFetchesOnlyWhatIsRead(t *testing.T) {
+	server, c := start(t)
+	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a","request_details":{"sys_name":"web"},"raw":"marker"}`), false))
+	require.NoError(t, c.Window(t.Context(), "web", 0, 1<<40, func(page []json.RawMessage) (bool, error) {
+		require.Len(t, page, 1)
+		require.NotContains(t, string(page[0]), "marker")
+		return true, nil
+	}))
+	reads := 0
+	for _, s := range server.Server.Stats() {
+		if s.Op == cosmosdb.OpRead || s.Op == cosmosdb.OpReadMany {
+			reads += s.Requests
+		}
+	}
+	require.Zero(t, reads)
+}

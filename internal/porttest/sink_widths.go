@@ -1,0 +1,160 @@
+package porttest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
+)
+
+// widthCases: values that validation would have refused. The database has the last word: what does not fit is refused,
+// or kept to the last digit where the user's column happens to hold it; it is never cut, rounded or made NULL, which is
+// what OPENJSON's typed columns do in silence.
+func widthCases() []sinkCase {
+	return []sinkCase{
+		{"a text one character too long is refused, and nothing is cut", nil, tooWide},
+		{"a text of more than 4,000 or 8,000 characters is refused, and does not become NULL", nil, muchTooWide},
+		{"characters of 4 bytes, half a character too long, are refused or kept", nil, tooWideInUnits},
+		{"a status or a flag one character too long is refused", nil, tooWideStatus},
+		{"a decimal with more digits behind the point is refused or kept, never rounded", nil, numbers(digitsBehind)},
+		{"a decimal with more digits before the point is refused or kept", nil, numbers(digitsBefore)},
+		{"a decimal of 38 and more digits is refused or kept", nil, numbers(digitsTooMany)},
+		{"what is no number is refused or kept, and does not become NULL or 0", nil, numbers(noNumbers)},
+		{"one value that does not fit, last of 100 documents, leaves nothing of the request", nil, tooWideLast},
+	}
+}
+
+// replaced is an item with another text in one column of the column table.
+func replaced(it writer.Item, column int, text string) writer.Item {
+	it.Values = append([]invoice.Value(nil), it.Values...)
+	it.Values[column] = invoice.Of(text)
+	return it
+}
+
+// written lists the columns of a kind that a document fills, by their place in the column table.
+func written(pick func(invoice.Column) bool) []int {
+	var places []int
+	for i, c := range invoice.Columns() {
+		if c.Source == invoice.FromDocument && pick(c) {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// refuses requires that an item is refused as a document's error, and that its lines are as they were.
+func (s *sinkTest) refuses(it writer.Item, about string) {
+	s.Helper()
+	before := s.state(linesOf(it)...)
+	out, err := s.h.Sink.Apply(s.Context(), []writer.Item{it}, writer.Write)
+	require.Error(s, err, about)
+	require.Nil(s, out, about)
+	require.Equal(s, fault.Document, fault.KindOf(err), "%s: %v", about, err)
+	require.Equal(s, before, s.state(linesOf(it)...), about)
+}
+
+// refusesOrKeeps requires that an item is refused, as refuses does, or stands there as it was sent.
+func (s *sinkTest) refusesOrKeeps(it writer.Item, about string) {
+	s.Helper()
+	before := s.state(linesOf(it)...)
+	out, err := s.h.Sink.Apply(s.Context(), []writer.Item{it}, writer.Write)
+	if err != nil {
+		require.Equal(s, fault.Document, fault.KindOf(err), "%s: %v", about, err)
+		require.Equal(s, before, s.state(linesOf(it)...), about)
+		return
+	}
+	require.Equal(s, writer.Applied, out[0].Verdict, about)
+	for _, line := range linesOf(it) {
+		require.Equal(s, invoice.RowValues(it.Values, it.Main, line), s.h.Row(s, line).Values, about)
+	}
+}
+
+func tooWide(s *sinkTest) {
+	s.h.AddLines(s, 1, 2)
+	for _, i := range written(free) {
+		c := invoice.Columns()[i]
+		s.refuses(replaced(doc("a", 10, 5, "x", 1, 2), i, strings.Repeat("x", c.Max+1)), c.Name)
+	}
+}
+
+func muchTooWide(s *sinkTest) {
+	s.h.AddLines(s, 1)
+	for _, i := range written(free) {
+		c := invoice.Columns()[i]
+		for _, length := range []int{4001, 8001, 100_001} {
+			if length <= c.Max {
+				continue // a column that wide is filled to its end by another case
+			}
+			s.refuses(replaced(doc("a", 10, 5, "x", 1), i, strings.Repeat("x", length)), fmt.Sprint(c.Name, " ", length))
+		}
+	}
+}
+
+func tooWideInUnits(s *sinkTest) {
+	s.h.AddLines(s, 1, 2)
+	for n, i := range written(free) {
+		c := invoice.Columns()[i]
+		text := strings.Repeat("x", (c.Max+1)%2) + strings.Repeat("😀", (c.Max+1)/2) // Max+1 UTF-16 units
+		s.refusesOrKeeps(replaced(doc("a", int64(10+n), 5, "x", 1, 2), i, text), c.Name)
+	}
+}
+
+func tooWideStatus(s *sinkTest) {
+	s.h.AddLines(s, 1)
+	for _, i := range written(func(c invoice.Column) bool { return c.Max > 0 && !free(c) }) {
+		c := invoice.Columns()[i]
+		s.refuses(replaced(doc("a", 10, 5, "x", 1), i, strings.Repeat("Y", c.Max+1)), c.Name)
+	}
+}
+
+// numbers is a case: texts for each decimal column, drawn from its precision and scale.
+func numbers(texts func(invoice.Column) []string) func(*sinkTest) {
+	return func(s *sinkTest) {
+		s.h.AddLines(s, 1, 2)
+		version := int64(10)
+		for _, i := range written(func(c invoice.Column) bool { return c.Kind == invoice.Decimal }) {
+			c := invoice.Columns()[i]
+			for _, text := range texts(c) {
+				version++
+				s.refusesOrKeeps(replaced(doc("a", version, 5, "x", 1, 2), i, text), c.Name+" "+text)
+			}
+		}
+	}
+}
+
+func digitsBehind(c invoice.Column) []string {
+	zeros := strings.Repeat("0", c.Scale)
+	return []string{"0." + zeros + "4", "0." + zeros + "5", "0." + zeros + "0000000000000000000001", "0." + strings.Repeat("9", c.Scale+1)}
+}
+
+func digitsBefore(c invoice.Column) []string {
+	whole, part := "1"+strings.Repeat("0", c.Precision-c.Scale), strings.Repeat("0", c.Scale)
+	return []string{whole + "." + part, "-" + whole + "." + part, whole + "000000000." + part}
+}
+
+func digitsTooMany(c invoice.Column) []string {
+	return []string{strings.Repeat("9", 38), strings.Repeat("9", 39), "0." + strings.Repeat("3", 38), "0." + strings.Repeat("3", 60)}
+}
+
+func noNumbers(invoice.Column) []string { return []string{"", " ", "abc", "1,5", "NaN", "0x1"} }
+
+func tooWideLast(s *sinkTest) {
+	const n = 100
+	s.h.AddLines(s, span(1, n)...)
+	before := s.state(span(1, n)...)
+	items := make([]writer.Item, n)
+	for i := range items {
+		items[i] = doc(fmt.Sprint("doc", i), 10, 5, fmt.Sprint("content", i), int64(i+1))
+	}
+	i := written(free)[0]
+	items[n-1] = replaced(items[n-1], i, strings.Repeat("x", invoice.Columns()[i].Max+1))
+	s.fails(fault.Document, writer.Write, items...)
+	require.Equal(s, before, s.state(span(1, n)...))
+	for _, o := range s.apply(writer.Write, items[:n-1]...) {
+		require.Equal(s, "applied(applied)", inShort(o))
+	}
+}

@@ -1,0 +1,18 @@
+-- Guarantees: a new run takes the place of the state that was read (phase ?1, run ?2; both empty for none) and of no
+-- other. Its name is made by the database. ?3 is who begins it.
+INSERT INTO sqlwriter_adoption (id, phase, run_id, watermark, counts, who, started_at)
+SELECT 1, 'running', lower(hex(randomblob(16))), 0, '{}', ?3, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
+WHERE
+    (SELECT count(*) FROM sqlwriter_adoption) = iif(?1 = '', 0, 1)
+ON CONFLICT (id) DO UPDATE SET
+    phase = excluded.phase,
+    run_id = excluded.run_id,
+    watermark = 0,
+    counts = '{}',
+    known = 0,
+    adopted = 0,
+    marked = 0,
+    who = excluded.who,
+    started_at = excluded.started_at,
+    finished_at = NULL
+WHERE sqlwriter_adoption.phase = ?1 AND sqlwriter_adoption.run_id = ?2;

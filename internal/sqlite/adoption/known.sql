@@ -1,0 +1,5 @@
+-- Guarantees: how many lines of the page the ledger has for the very document and not from this run (?1).
+SELECT count(*)
+FROM sqlwriter_adopt AS s CROSS JOIN sqlwriter_ledger AS l
+WHERE
+    l.detail_id = s.detail_id AND l.version_us = s.version_us AND l.document_key = s.document_key AND l.write_id <> ?1;

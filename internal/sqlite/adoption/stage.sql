@@ -1,0 +1,13 @@
+-- Guarantees: the page starts from an empty temp table of its own.
+CREATE TEMP TABLE IF NOT EXISTS sqlwriter_adopt (
+    detail_id INTEGER PRIMARY KEY,
+    version_us INTEGER NOT NULL,
+    document_key TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    source_ts INTEGER NOT NULL,
+    content_hash TEXT,
+    hash_version INTEGER,
+    row_hash TEXT,
+    outcome TEXT NOT NULL
+);
+DELETE FROM sqlwriter_adopt;
