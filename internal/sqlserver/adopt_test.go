@@ -1,0 +1,103 @@
+package sqlserver_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/migration"
+	"sqlwriter/internal/porttest"
+	"sqlwriter/internal/sqlserver"
+	"sqlwriter/internal/sqlserver/sqlservertest"
+)
+
+// adoption is a store whose next page can be made to fail between the ledger and the watermark.
+type adoption struct {
+	*sqlserver.Store
+	fail atomic.Bool
+}
+
+// Page implements adopt.Ledger.
+func (a *adoption) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
+	if !a.fail.CompareAndSwap(true, false) {
+		return a.Store.Page(ctx, p)
+	}
+	return a.PageWith(ctx, p, func(text string) string {
+		return strings.Replace(text, "SELECT @found =", "THROW 50001, N'injected', 1;\nSELECT @found =", 1)
+	})
+}
+
+func TestLedger(t *testing.T) {
+	d := newDatabase(t)
+	porttest.TestLedger(t, func(t testing.TB) porttest.LedgerHarness {
+		d.exec(t, `DELETE FROM sqlwriter.adoption`)
+		a, h := &adoption{Store: d.store}, d.harness(t)
+		h.Deviations = map[string]porttest.Deviation{
+			"ids with any letters, and the largest numbers": sinkDeviations()["quotes, backslashes and what looks like SQL or JSON"],
+		}
+		return porttest.LedgerHarness{SinkHarness: h, Adoption: a, FailPage: func(testing.TB) { a.fail.Store(true) }}
+	})
+}
+
+// A ledger that this product has filled before it knew of adoption is in use: nobody has to say so.
+func TestALedgerInUseNeedsNoAdoption(t *testing.T) {
+	for name, c := range map[string]struct {
+		row  bool
+		want adopt.Phase
+	}{"nothing was written": {false, ""}, "lines were written": {true, adopt.Empty}} {
+		t.Run(name, func(t *testing.T) {
+			d := newDatabase(t)
+			d.exec(t, `DROP TABLE sqlwriter.adoption`)
+			d.exec(t, `DELETE FROM sqlwriter.migration WHERE number = 2`)
+			if c.row {
+				d.exec(t, `INSERT INTO sqlwriter.ledger (detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, outcome, write_id, applied_at)
+					VALUES (1, 1, @p1, N'a', 1, @p1, 1, 'applied', NEWID(), SYSUTCDATETIME())`, invoice.Key("a"))
+			}
+			_, err := d.store.State(t.Context())
+			require.Error(t, err)
+			if sqlservertest.IsReal(d.version) { // elsewhere a missing table has the number of everything unmapped
+				require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+			}
+			require.NoError(t, d.store.Migrate(t.Context()))
+			state, err := d.store.State(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, c.want, state.Phase)
+			states, err := d.store.MigrationStatus(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, migration.Count(states, migration.Pending))
+		})
+	}
+}
+
+// The statement's number and the classifier's are one.
+func TestThePageThrowsTheNumberThatIsClassified(t *testing.T) {
+	require.Contains(t, sqlserver.AdoptionText("page"), "THROW 52742,")
+	found := false
+	for _, r := range sqlserver.Rules() {
+		if r.Condition == fault.Changed {
+			require.Equal(t, []int32{52742}, r.Numbers)
+			found = true
+		}
+	}
+	require.True(t, found)
+}
+
+// A statement that names no such file is our own mistake and shows at once.
+func TestEveryStatementOfTheAdoptionIsThere(t *testing.T) {
+	for _, name := range []string{"state", "begin", "finish", "empty", "rows", "page"} {
+		require.NotEmpty(t, sqlserver.AdoptionText(name))
+	}
+	defer func() {
+		err, ok := recover().(string)
+		require.True(t, ok)
+		require.ErrorContains(t, errors.New(err), "adoption/none.sql")
+	}()
+	sqlserver.AdoptionText("none")
+}

@@ -1,0 +1,178 @@
+package sqlserver
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"strconv"
+
+	mssql "github.com/microsoft/go-mssqldb"
+
+	"sqlwriter/internal/fault"
+)
+
+// rule is one row of the table of errors.
+type rule struct {
+	numbers   []int32
+	kind      fault.Kind
+	condition fault.Condition
+	// reason says for an operator what the number means here; source is where the row comes from.
+	reason, source string
+	// code is our own word for the number; empty means the number itself.
+	code string
+}
+
+// codeOf is what Error.Code says of one of a row's numbers.
+func (r rule) codeOf(number int32) string {
+	if r.code != "" {
+		return r.code
+	}
+	return strconv.Itoa(int(number))
+}
+
+// Sources of the rows.
+const (
+	facts  = "azure-facts 6.4"
+	design = "design.md 3"
+	ours   = "ours"
+)
+
+// rules is the table of errors by the server's number. A number that is not here is the document's: design.md section 3,
+// "any other server error when alone". Numbers 1 to 999 that SqlClient makes up on Windows (-2, 64, 121, 233, 10053 ...)
+// are here although the Go driver never reports them: a log that names one can be explained.
+func rules() []rule {
+	const (
+		infra, slow, full = fault.Infrastructure, fault.Throttled, fault.Quota
+		race, own         = fault.Contention, fault.OwnWhenAlone
+	)
+	return []rule{
+		{[]int32{18401, 18451, 18452, 18456, 18461, 18470, 18486, 18487, 18488}, infra, "", "the login was refused", facts, ""},
+		{[]int32{911, 916, 4060, 4064}, infra, "", "the database cannot be opened with this login", facts, ""},
+		{[]int32{229, 230, 262, 297, 300, 15151}, infra, "", "a right is missing: see deploy/sql/app_rights.sql", facts, ""},
+		{[]int32{207, 208, 213, 2812, 4121, 15350}, infra, "", "a table, column or procedure is not there", facts, ""},
+		{[]int32{3906, 3908, 3924}, infra, "", "the database is read-only: a failover, or a replica", facts, ""},
+		{[]int32{976, 978, 979, 981, 982, 983, 988}, infra, "", "this replica does not take connections: a failover", facts, ""},
+		{[]int32{615, 904, 913, 921, 922, 923, 924, 926, 927, 942, 945, 946, 4221, 5063, 9001}, infra, "", "the database is not available", facts, ""},
+		{[]int32{40143, 40197, 40540, 40613, 42108, 42109}, infra, "", "Azure SQL is moving or resuming the database", facts, ""},
+		{[]int32{596, 6002, 6005, 17142, 17197}, infra, "", "the server is shutting down or ended the session", facts, ""},
+		{[]int32{0, -2, 20, 64, 121, 233, 258, 997, 10053, 10054, 10060, 11001}, infra, "", "the connection broke or the time was over", facts, ""},
+		{[]int32{701, 802, 823, 824, 825, 1204, 8645, 8651, 17803}, infra, "", "the server is out of memory, locks or working disks", facts, ""},
+		{[]int32{10928, 10929, 10936, 40501, 40549, 40550, 40551, 40552, 40553, 49918, 49919, 49920}, slow, "", "the server asks for less work", facts, ""},
+		{[]int32{1101, 1105, 9002, 40544}, full, "", "a disk, the log or the quota is full", facts, ""},
+		{[]int32{1205}, race, "", "chosen as the victim of a deadlock", design, ""},
+		{[]int32{1222}, race, "", "somebody held a lock for longer than LOCK_TIMEOUT", design, ""},
+		{[]int32{3960, 3961, 41301, 41302, 41305, 41325, 41839}, race, "", "somebody else changed the row at the same time", design, ""},
+		{[]int32{2601, 2627}, race, own, "a row with this key appeared in between", design, ""},
+		{[]int32{throwNoEvidence}, race, "", "the ledger shows neither this write, nor this content, nor anything newer", ours, "verdict_without_evidence"},
+		{[]int32{throwRowCount}, race, own, "another number of rows was written than lines were applied", ours, "row_count"},
+		{[]int32{throwMoved}, race, fault.Changed, movedReason, ours, codeMoved},
+		{[]int32{throwLostCharacters}, fault.Document, "", "the user's varchar column has no such characters", ours, "lost_characters"},
+		{[]int32{2628, 8152}, fault.Document, "", "a text is longer than the user's column", design, ""},
+		{[]int32{547}, fault.Document, "", "a constraint of the user's refuses the row", design, ""},
+		{[]int32{515}, fault.Document, "", "the user's column does not take NULL", design, ""},
+		{[]int32{220, 232, 241, 242, 244, 245, 248, 8114, 8115}, fault.Document, "", "a value does not fit the user's column", design, ""},
+		{[]int32{3609, 3616, 3930, 50000}, fault.Document, "", "a trigger of the user's refused the row", design, ""},
+	}
+}
+
+// noise are numbers that only say that something went before.
+func noise(number int32) bool {
+	return number == 3621 || number == 3609 || number == 266 || number == 3998
+}
+
+// Codes of errors that have no number.
+const (
+	codeConnection  = "connection"
+	codeCertificate = "certificate"
+	codeTimeout     = "timeout"
+	codeCancelled   = "cancelled"
+)
+
+// classify translates whatever the driver answers into a *fault.Error; an error that is one already stays as it is. It
+// decides by number or type, never by text.
+func classify(op string, err error) error {
+	if err == nil || fault.As(err) != nil {
+		return err
+	}
+	var server mssql.Error
+	switch {
+	// The context first: a cancelled request may carry the server's confirmation too.
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.Wrap(fault.Infrastructure, op, codeTimeout, "no answer in time: the request may have been carried out", err)
+	case errors.Is(err, context.Canceled):
+		return fault.Wrap(fault.Infrastructure, op, codeCancelled, "the caller gave up: the request may have been carried out", err)
+	case errors.As(err, &server):
+		return byNumber(op, server, err)
+	case untrusted(err):
+		return fault.Wrap(fault.Infrastructure, op, codeCertificate,
+			"the server's certificate is not trusted: mend it, or name its host by hostNameInCertificate", err)
+	}
+	// What has no number of the server's is the connection's. The driver keeps the cause of some of these as text only, so
+	// they cannot be told apart; and a document cannot bring one about: its content travels as one string.
+	return fault.Wrap(fault.Infrastructure, op, codeConnection, "the connection could not be made or broke: the request may have been carried out", err)
+}
+
+// byNumber finds the error among those of one answer that says most: what is wider in scope first, else what came first.
+func byNumber(op string, server mssql.Error, err error) error {
+	all := server.All
+	if len(all) == 0 {
+		all = []mssql.Error{server}
+	}
+	var best *fault.Error
+	for _, e := range all {
+		if noise(e.Number) && len(all) > 1 {
+			continue
+		}
+		found := lookUp(e.Number)
+		candidate := &fault.Error{
+			Kind: found.kind, Condition: found.condition, Code: found.codeOf(e.Number), Op: op, Reason: found.reason, Err: err,
+		}
+		if best == nil || width(candidate.Scope()) > width(best.Scope()) {
+			best = candidate
+		}
+	}
+	if best == nil { // nothing but noise
+		found := lookUp(server.Number)
+		return &fault.Error{Kind: found.kind, Condition: found.condition, Code: found.codeOf(server.Number), Op: op, Reason: found.reason, Err: err}
+	}
+	return best
+}
+
+// lookUp gives a number's row.
+func lookUp(number int32) rule {
+	for _, r := range rules() {
+		for _, n := range r.numbers {
+			if n == number {
+				return r
+			}
+		}
+	}
+	return rule{kind: fault.Document, reason: "the server refused the request", source: design}
+}
+
+// width orders scopes.
+func width(s fault.Scope) int {
+	switch s {
+	case fault.ScopeDependency:
+		return 2
+	case fault.ScopeAttempt:
+		return 1
+	case fault.ScopeDocument:
+		return 0
+	}
+	return 0
+}
+
+// untrusted reports an error about the server's certificate. The driver keeps it under encrypt=strict only; otherwise it is
+// a text within an error of the connection's.
+func untrusted(err error) bool {
+	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
+		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
+}
+
+// is reports whether an error of type E is in the chain.
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}

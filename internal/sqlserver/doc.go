@@ -1,0 +1,20 @@
+// Package sqlserver is the product's database: writer.Sink on SQL Server and Azure SQL, through go-mssqldb.
+//
+// An Apply is one request, one round trip and one transaction: one constant text (so that the server compiles it once)
+// and one JSON parameter. The statements are templates in sql/, filled from invoice.Columns(); testdata/write.sql shows
+// what results. The steps, in the order of their locks (ledger, IVCE_DTL, IVCE_TRKG_MSTR):
+//
+//	stage, load     the lines of the request in a temp table, with what is there for each of them
+//	prune           documents with a missing line out, one winner for each line
+//	ledger_*        the guarded UPDATE and INSERT, stamped with a write id made new for every send
+//	verdict         what became of each line, from what the ledger holds now, or THROW
+//	detail_*        IVCE_DTL, all applied lines or THROW
+//	tracking_*      IVCE_TRKG_MSTR, all applied lines or THROW
+//	outcomes        after COMMIT; they count only if the stream ended cleanly
+//
+// Correctness needs no lock hint: the guard is part of the writing statement, and whatever another request did between
+// two of ours shows as a missing stamp or a wrong count, which undoes the whole request (kind contention).
+//
+// Our own table lives in the schema sqlwriter and comes from migrations/, which a DBA or sqlwriterctl runs; the app has no
+// right to. IVCE_DTL and IVCE_TRKG_MSTR are the user's; CreateSampleSchema makes stand-ins for them.
+package sqlserver

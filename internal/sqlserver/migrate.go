@@ -1,0 +1,174 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/migration"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+const opMigrate = "sqlserver: migrate"
+
+// bookkeeping makes the schema and the table of what was run.
+const bookkeeping = `IF SCHEMA_ID(N'sqlwriter') IS NULL
+    EXEC (N'CREATE SCHEMA sqlwriter');
+IF OBJECT_ID(N'sqlwriter.migration', N'U') IS NULL
+    CREATE TABLE sqlwriter.migration (
+        number int NOT NULL,
+        name nvarchar(200) NOT NULL,
+        checksum char(64) NOT NULL,
+        applied_at datetime2(3) NOT NULL DEFAULT SYSUTCDATETIME(),
+        applied_by nvarchar(256) NOT NULL DEFAULT SUSER_SNAME(),
+        CONSTRAINT pk_migration PRIMARY KEY (number)
+    );`
+
+// lockMigrations waits for its turn: two migrations at once would do everything twice. A negative answer is no lock.
+const lockMigrations = `DECLARE @result int;
+EXEC @result = sp_getapplock
+    @Resource = N'sqlwriter.migrate', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 60000;
+SELECT @result AS result;`
+
+// recordMigration notes that a file was run.
+const recordMigration = `INSERT INTO sqlwriter.migration (number, name, checksum) VALUES (@number, @name, @checksum);`
+
+// Migrate brings schema sqlwriter up to date, in one transaction under a lock that only one migration has. It never touches
+// the user's tables. Errors by kind: contention, code "migration_lock", when another migration runs for over a minute;
+// infrastructure, code "migration_checksum", when a file that was run is not the file that this build has; else as
+// classify.go says.
+func (s *Store) Migrate(ctx context.Context) error {
+	files, err := migrationList()
+	if err != nil {
+		return err
+	}
+	return s.migrate(ctx, files)
+}
+
+func migrationList() ([]migration.File, error) {
+	files, err := migration.Read(migrationFiles, "migrations")
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, opMigrate, "files", "the migrations cannot be read", err)
+	}
+	return files, nil
+}
+
+// migrate runs what of files was not run before.
+func (s *Store) migrate(ctx context.Context, files []migration.File) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return classify(opMigrate, err)
+	}
+	if err := migrateIn(ctx, tx, files); err != nil {
+		_ = tx.Rollback() // fails only when the transaction is over already
+		return classify(opMigrate, err)
+	}
+	return classify(opMigrate, tx.Commit())
+}
+
+func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
+	var result int
+	if err := tx.QueryRowContext(ctx, lockMigrations).Scan(&result); err != nil {
+		return fmt.Errorf("lock: %w", err)
+	}
+	if result < 0 {
+		return fault.New(fault.Contention, opMigrate, "migration_lock", "another migration is running (sp_getapplock answered %d)", result)
+	}
+	if _, err := tx.ExecContext(ctx, "SET XACT_ABORT ON;\n"+bookkeeping); err != nil {
+		return fmt.Errorf("bookkeeping: %w", err)
+	}
+	done, err := migrationsDone(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for i, state := range migration.Compare(files, done) {
+		switch state.Status {
+		case migration.Changed:
+			return fault.New(fault.Infrastructure, opMigrate, "migration_checksum",
+				"%s: expected the file that was run, found another: a migration that was run must not be changed", state.Name)
+		case migration.Pending:
+			if err := runMigration(ctx, tx, files[i]); err != nil {
+				return fmt.Errorf("%s: %w", state.Name, err)
+			}
+		case migration.Applied, migration.Unknown:
+		}
+	}
+	return nil
+}
+
+func runMigration(ctx context.Context, tx *sql.Tx, f migration.File) error {
+	if _, err := tx.ExecContext(ctx, f.Text); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, recordMigration,
+		sql.Named("number", f.Number), sql.Named("name", f.Name), sql.Named("checksum", f.Checksum))
+	return err
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// migrationsDone reads the record.
+func migrationsDone(ctx context.Context, q querier) (done []migration.Done, err error) {
+	rows, err := q.QueryContext(ctx, `SELECT number, name, checksum, applied_at FROM sqlwriter.migration ORDER BY number`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var d migration.Done
+		if err := rows.Scan(&d.Number, &d.Name, &d.Checksum, &d.At); err != nil {
+			return nil, fmt.Errorf("scan: %w", err)
+		}
+		done = append(done, d)
+	}
+	return done, rows.Err()
+}
+
+// MigrationStatus tells which migrations the database has. A database without the schema has none. Errors by kind: as
+// classify.go says.
+func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) {
+	files, err := migrationList()
+	if err != nil {
+		return nil, err
+	}
+	var there sql.NullInt64
+	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(N'sqlwriter.migration', N'U')`).Scan(&there); err != nil {
+		return nil, classify(opMigrate, err)
+	}
+	var done []migration.Done
+	if there.Valid {
+		if done, err = migrationsDone(ctx, s.db); err != nil {
+			return nil, classify(opMigrate, err)
+		}
+	}
+	return migration.Compare(files, done), nil
+}
+
+// MigrationScript is what Migrate runs on an empty database, for a DBA who runs it by hand: batches apart by GO, each
+// with its record, in one transaction that an error ends. The record of a file is what keeps it from being run again.
+func MigrationScript() (string, error) {
+	files, err := migrationList()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("-- SQL Writer: schema sqlwriter. Expand only; files that were run are left out.\n" +
+		"-- Run it in the database of IVCE_DTL, by sqlcmd -b or another tool that stops at an error.\n" +
+		"SET XACT_ABORT ON;\nBEGIN TRANSACTION;\nGO\n" + bookkeeping + "\nGO\n")
+	for _, f := range files {
+		fmt.Fprintf(&b, "-- %s\nIF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = %d)\n    BEGIN\n        EXEC (N'\n%s');\n"+
+			"        INSERT INTO sqlwriter.migration (number, name, checksum)\n        VALUES (%d, N'%s', '%s');\n    END;\nGO\n",
+			f.Name, f.Number, strings.ReplaceAll(f.Text, "'", "''"), f.Number, f.Name, f.Checksum)
+	}
+	b.WriteString("COMMIT TRANSACTION;\nGO\n")
+	return b.String(), nil
+}

@@ -1,0 +1,22 @@
+-- The ledger: which document each line was written from, for ever (never purged). One table serves idempotency, the
+-- guard against older results, lost acknowledgements, the detection of edits and reconciliation (design.md section 4).
+-- Keys and hashes are lower-case hex, compared byte by byte whatever the database's collation.
+CREATE TABLE sqlwriter.ledger (
+    detail_id bigint NOT NULL,
+    version_us bigint NOT NULL,
+    document_key char(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    document_id nvarchar(1023) NOT NULL,
+    source_ts bigint NOT NULL,
+    content_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+    hash_version int NULL,
+    row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+    outcome varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
+    write_id uniqueidentifier NOT NULL,
+    applied_at datetime2(3) NOT NULL,
+    CONSTRAINT pk_ledger PRIMARY KEY CLUSTERED (detail_id),
+    CONSTRAINT ck_ledger_outcome CHECK (outcome IN ('applied', 'failed', 'adopted')),
+    CONSTRAINT ck_ledger_hash CHECK (
+        (outcome = 'failed' AND content_hash IS NULL AND hash_version IS NULL)
+        OR (outcome <> 'failed' AND content_hash IS NOT NULL AND hash_version IS NOT NULL)
+    )
+);

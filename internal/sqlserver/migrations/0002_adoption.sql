@@ -1,0 +1,25 @@
+-- How far the adoption of a database with history is (internal/adopt): one row, or none while nothing was said. counts is
+-- what the run has seen, as JSON; known, adopted and marked are counted here. A ledger that this product has filled before
+-- it knew of adoption needs none.
+CREATE TABLE sqlwriter.adoption (
+    id int NOT NULL,
+    phase varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
+    run_id varchar(36) COLLATE Latin1_General_BIN2 NOT NULL,
+    watermark bigint NOT NULL,
+    counts nvarchar(max) NOT NULL,
+    known bigint NOT NULL,
+    adopted bigint NOT NULL,
+    marked bigint NOT NULL,
+    who nvarchar(256) NOT NULL,
+    started_at datetime2(3) NOT NULL,
+    finished_at datetime2(3) NULL,
+    CONSTRAINT pk_adoption PRIMARY KEY (id),
+    CONSTRAINT ck_adoption_one CHECK (id = 1),
+    CONSTRAINT ck_adoption_phase CHECK (phase IN ('running', 'done', 'empty'))
+);
+INSERT INTO sqlwriter.adoption (
+    id, phase, run_id, watermark, counts, known, adopted, marked, who, started_at, finished_at
+)
+SELECT
+    1, 'empty', '', 0, N'{}', 0, 0, 0, N'migration 0002: the ledger was in use', SYSUTCDATETIME(), SYSUTCDATETIME()
+WHERE EXISTS (SELECT 1 FROM sqlwriter.ledger);

@@ -1,0 +1,135 @@
+package sqlserver
+
+import (
+	"database/sql"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// beforeAndAfter fills in a preview's values: what the lines hold now and what they would hold after a write.
+func (a *answer) beforeAndAfter(rows *sql.Rows) error {
+	if err := next(rows); err != nil {
+		return err
+	}
+	before := map[int64][]invoice.Value{}
+	for rows.Next() {
+		line, values, err := scanLine(rows, a.columns)
+		if err != nil {
+			return err
+		}
+		before[line] = values
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for doc := range a.outcomes {
+		for i := range a.outcomes[doc].Rows {
+			row := &a.outcomes[doc].Rows[i]
+			row.Before = before[row.DetailID]
+			row.After = row.Before
+			winner, ok := a.wins[row.DetailID]
+			if !ok {
+				continue
+			}
+			if it := a.items[winner]; it.FailureMark {
+				row.After = marked(a.columns, row.Before)
+			} else {
+				row.After = invoice.RowValues(it.Values, it.Main, row.DetailID)
+			}
+		}
+	}
+	return nil
+}
+
+// marked is what a failure mark makes of a line's values.
+func marked(columns []invoice.Column, before []invoice.Value) []invoice.Value {
+	after := append([]invoice.Value(nil), before...)
+	for i, c := range columns {
+		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
+			after[i] = invoice.Of(invoice.StatusAIError)
+		}
+	}
+	return after
+}
+
+// scanLine reads one row of a line's key and values.
+func scanLine(rows *sql.Rows, columns []invoice.Column) (int64, []invoice.Value, error) {
+	var line int64
+	found := make([]any, len(columns))
+	to := make([]any, 0, len(columns)+1)
+	to = append(to, &line)
+	for i := range found {
+		to = append(to, &found[i])
+	}
+	if err := rows.Scan(to...); err != nil {
+		return 0, nil, fmt.Errorf("scan: %w", err)
+	}
+	values := make([]invoice.Value, len(columns))
+	for i, c := range columns {
+		v, err := canonical(c, found[i])
+		if err != nil {
+			return 0, nil, fault.Wrap(fault.Internal, "sqlserver: read", "type",
+				fmt.Sprintf("line %d: %s.%s holds what a %s cannot be read from", line, c.Table, c.Name, c.Kind), err)
+		}
+		values[i] = v
+	}
+	return line, values, nil
+}
+
+// canonical makes the domain's value of what the driver gives for a column: the user's column may have any type that
+// takes the kind.
+func canonical(c invoice.Column, found any) (invoice.Value, error) {
+	switch v := found.(type) {
+	case nil:
+		return invoice.Null(), nil
+	case string:
+		if c.Kind == invoice.Decimal {
+			return decimal(c, v)
+		}
+		return invoice.Of(v), nil
+	case []byte: // what the driver gives for decimals and money
+		if c.Kind == invoice.Decimal {
+			return decimal(c, string(v))
+		}
+		return invoice.Of(string(v)), nil
+	case int64:
+		return number(c, strconv.FormatInt(v, 10))
+	case float64:
+		return number(c, strconv.FormatFloat(v, 'f', -1, 64))
+	case bool:
+		if v {
+			return number(c, "1")
+		}
+		return number(c, "0")
+	case time.Time:
+		return invoice.Of(v.UTC().Format("2006-01-02T15:04:05.000000Z")), nil
+	}
+	return invoice.Value{}, fmt.Errorf("type %T", found)
+}
+
+func number(c invoice.Column, text string) (invoice.Value, error) {
+	if c.Kind == invoice.Decimal {
+		return decimal(c, text)
+	}
+	return invoice.Of(text), nil
+}
+
+// decimal gives a number the column table's scale. Digits beyond it are kept: somebody else wrote them, and they differ
+// from anything that we would.
+func decimal(c invoice.Column, text string) (invoice.Value, error) {
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return invoice.Value{}, fmt.Errorf("no number of %d characters", len(text))
+	}
+	short := r.FloatString(c.Scale)
+	if again, ok := new(big.Rat).SetString(short); ok && again.Cmp(r) == 0 {
+		return invoice.Of(short), nil
+	}
+	return invoice.Of(strings.TrimRight(text, "0")), nil
+}

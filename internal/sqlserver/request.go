@@ -1,0 +1,222 @@
+package sqlserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
+)
+
+// check refuses what the port's contract rules out before anything is sent: these are our own mistakes, not a
+// document's.
+func check(items []writer.Item, mode writer.Mode, columns int) error {
+	switch mode {
+	case writer.Write, writer.Rewrite, writer.Preview:
+	default:
+		return fault.New(fault.Internal, opApply, "mode", "expected write, rewrite or preview, found %q", mode)
+	}
+	lines := map[int64]struct{}{}
+	for _, it := range items {
+		if !it.FailureMark && len(it.Values) != columns {
+			return fault.New(fault.Internal, opApply, "values",
+				"document %s: expected %d values, one for each row of the column table, found %d", it.DocumentID, columns, len(it.Values))
+		}
+		clear(lines)
+		lines[it.Main] = struct{}{}
+		for _, d := range it.Duplicates {
+			if _, ok := lines[d]; ok {
+				return fault.New(fault.Internal, opApply, "repeated_line",
+					"document %s: expected every line once, found %d twice", it.DocumentID, d)
+			}
+			lines[d] = struct{}{}
+		}
+	}
+	return nil
+}
+
+// encode writes the one JSON parameter of a request, in the layout of load.sql. It is appended straight into one buffer:
+// a document may have thousands of lines.
+func encode(items []writer.Item, columns []invoice.Column) (string, error) {
+	e := encoder{b: make([]byte, 0, 1024*len(items)), columns: columns}
+	e.raw(`{"items":[`)
+	for i, it := range items {
+		e.comma(i)
+		e.item(i, it)
+	}
+	e.raw(`],"lines":[`)
+	n := 0
+	for doc, it := range items {
+		for position := range it.Rows() {
+			e.comma(n)
+			e.line(it, doc, position)
+			n++
+		}
+	}
+	e.raw(`]}`)
+	return string(e.b), e.err
+}
+
+// encoder appends JSON; err is the first failure.
+type encoder struct {
+	b       []byte
+	columns []invoice.Column
+	err     error
+}
+
+func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
+func (e *encoder) int(n int64)  { e.b = strconv.AppendInt(e.b, n, 10) }
+func (e *encoder) comma(n int) {
+	if n > 0 {
+		e.b = append(e.b, ',')
+	}
+}
+
+// item appends number, id, key, version, source_ts, hash, hash version, mark, then the values that all lines share. Every
+// array is of one length, with NULL for the values of a mark.
+func (e *encoder) item(doc int, it writer.Item) {
+	e.raw("[")
+	e.int(int64(doc))
+	e.raw(",")
+	e.text(it.DocumentID)
+	e.raw(",")
+	e.text(it.Version.Key)
+	e.raw(",")
+	e.int(it.Version.US)
+	e.raw(",")
+	e.int(it.SourceTS)
+	e.raw(",")
+	e.text(it.Hash)
+	e.raw(",")
+	e.int(int64(it.HashVersion))
+	if it.FailureMark {
+		e.raw(",1")
+	} else {
+		e.raw(",0")
+	}
+	for i, c := range e.columns {
+		switch {
+		case perLine(c):
+		case it.FailureMark:
+			e.raw(",null")
+		default:
+			e.raw(",")
+			e.value(it, c, it.Values[i])
+		}
+	}
+	e.raw("]")
+}
+
+// line appends detail id, item, position and row hash, then the values that belong to this line alone.
+func (e *encoder) line(it writer.Item, doc, position int) {
+	line := lineAt(it, position)
+	e.raw("[")
+	e.int(line)
+	e.raw(",")
+	e.int(int64(doc))
+	e.raw(",")
+	e.int(int64(position))
+	var values []invoice.Value
+	if it.FailureMark {
+		e.raw(",null")
+	} else {
+		values = invoice.RowValues(it.Values, it.Main, line)
+		e.raw(`,"`)
+		e.raw(invoice.RowHash(it.Values, it.Main, line)) // hex
+		e.raw(`"`)
+	}
+	for i, c := range e.columns {
+		switch {
+		case !perLine(c):
+		case it.FailureMark:
+			e.raw(",null")
+		default:
+			e.raw(",")
+			e.value(it, c, values[i])
+		}
+	}
+	e.raw("]")
+}
+
+// value appends a value as a JSON string, numbers too: their digits arrive as they are.
+func (e *encoder) value(it writer.Item, c invoice.Column, v invoice.Value) {
+	switch {
+	case v.Null:
+		e.raw("null")
+		return
+	case c.Kind == invoice.Decimal && !fits(c, v.Text):
+		// The server would round it without a word, and make NULL of what is no number.
+		e.refuse(it, c, fmt.Sprintf("expected a number with %d digits before the point and %d behind it", c.Precision-c.Scale, c.Scale))
+	case c.Kind == invoice.Integer && !isInt64(v.Text):
+		e.refuse(it, c, "expected a whole number of 64 bits")
+	case c.Kind == invoice.Time:
+		at, err := time.Parse(timeForm, v.Text)
+		if err != nil || at.Format(timeForm) != v.Text {
+			e.refuse(it, c, "expected a UTC time with six digits of a second")
+		}
+		e.text(strings.TrimSuffix(v.Text, "Z")) // datetime2 has no zone: it holds UTC
+		return
+	}
+	e.text(v.Text)
+}
+
+// timeForm is the canonical text of a time (invoice.Time).
+const timeForm = "2006-01-02T15:04:05.000000Z"
+
+// refuse notes that a value is none of its column's kind. The domain lets nothing of the sort through; what comes here
+// has come another way, and OPENJSON would make something else of it silently.
+func (e *encoder) refuse(it writer.Item, c invoice.Column, expected string) {
+	if e.err == nil {
+		e.err = fault.New(fault.Document, opApply, "value", "document %s: %s.%s: %s, found something else", it.DocumentID, c.Table, c.Name, expected)
+	}
+}
+
+// fits reports whether a text is a decimal of the column: a sign at most, digits, and exactly Scale of them behind a point.
+func fits(c invoice.Column, text string) bool {
+	whole, fraction, point := strings.Cut(strings.TrimPrefix(text, "-"), ".")
+	return digits(whole) && len(whole) <= max(1, c.Precision-c.Scale) && len(fraction) == c.Scale &&
+		point == (c.Scale > 0) && (c.Scale == 0 || digits(fraction))
+}
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isInt64(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil
+}
+
+// text appends a JSON string. Plain ASCII, which is nearly everything, is copied; the library does the rest.
+func (e *encoder) text(s string) {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(s)
+			if err != nil && e.err == nil {
+				e.err = fault.Wrap(fault.Internal, opApply, "encode", "a value cannot be sent", err)
+			}
+			e.b = append(e.b, quoted...)
+			return
+		}
+	}
+	e.b = append(e.b, '"')
+	e.b = append(e.b, s...)
+	e.b = append(e.b, '"')
+}
+
+// lineAt is the line at a position of an item: the main line first, then the duplicates in their order.
+func lineAt(it writer.Item, position int) int64 {
+	if position == 0 {
+		return it.Main
+	}
+	return it.Duplicates[position-1]
+}

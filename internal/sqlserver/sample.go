@@ -1,0 +1,84 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	_ "embed" // the schema's template
+	"fmt"
+	"strings"
+	"text/template"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+//go:embed sample/schema.sql
+var sampleSchema string
+
+// columnType is the type that a column of the user's needs at least; what else does is in schema.go.
+func columnType(c invoice.Column) (string, error) {
+	switch c.Kind {
+	case invoice.Text, invoice.Flag:
+		return fmt.Sprintf("nvarchar(%d)", c.Max), nil
+	case invoice.Integer:
+		return "bigint", nil
+	case invoice.Decimal:
+		return fmt.Sprintf("decimal(%d, %d)", c.Precision, c.Scale), nil
+	case invoice.Time:
+		return "datetime2(6)", nil
+	}
+	return "", fmt.Errorf("column %s.%s: no SQL type for kind %q", c.Table, c.Name, c.Kind)
+}
+
+// CreateSampleSchema makes IVCE_DTL and IVCE_TRKG_MSTR, which belong to the user in every deployment, for tests and for
+// trying things out. Tables that exist are left alone. Errors by kind: as classify.go says.
+func CreateSampleSchema(ctx context.Context, db *sql.DB, o Options) error {
+	t, err := tablesOf(o)
+	if err != nil {
+		return err
+	}
+	text, err := t.sampleText()
+	if err != nil {
+		return fault.Wrap(fault.Internal, "sqlserver: sample schema", "template", "the schema cannot be produced", err)
+	}
+	if _, err := db.ExecContext(ctx, text); err != nil {
+		return classify("sqlserver: sample schema", err)
+	}
+	return nil
+}
+
+// sampleColumn is a column with its type.
+type sampleColumn struct{ Name, Type string }
+
+// sampleText fills the schema from the column table.
+func (t tables) sampleText() (string, error) {
+	parsed, err := template.New("schema").Option("missingkey=error").Parse(sampleSchema)
+	if err != nil {
+		return "", fmt.Errorf("parse: %w", err)
+	}
+	base, err := t.dataOf(ledgerTable)
+	if err != nil {
+		return "", err
+	}
+	data := struct {
+		templateData
+		Detail, Tracking []sampleColumn
+	}{templateData: base}
+	for _, c := range t.layout.Columns {
+		kind, err := columnType(c)
+		if err != nil {
+			return "", err
+		}
+		s := sampleColumn{Name: quote(c.Name), Type: kind}
+		if c.Table == invoice.Detail {
+			data.Detail = append(data.Detail, s)
+		} else {
+			data.Tracking = append(data.Tracking, s)
+		}
+	}
+	var b strings.Builder
+	if err := parsed.Execute(&b, data); err != nil {
+		return "", fmt.Errorf("fill: %w", err)
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,28 @@
+-- Guarantees: the ledger rows that the request concerns, as they are, in a table of the request's own. A preview runs the
+-- statements of a write on this copy, so that what it foretells is decided by the same guards, and writes nothing.
+CREATE TABLE {{.Ledger}} (
+    detail_id bigint NOT NULL PRIMARY KEY,
+    version_us bigint NOT NULL,
+    document_key char(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    document_id nvarchar(1023) NOT NULL,
+    source_ts bigint NOT NULL,
+    content_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+    hash_version int NULL,
+    row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+    outcome varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
+    write_id uniqueidentifier NOT NULL,
+    applied_at datetime2(3) NOT NULL
+);
+INSERT INTO {{.Ledger}} (
+    detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
+    write_id, applied_at
+)
+SELECT
+    l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.row_hash,
+    l.outcome, l.write_id, l.applied_at
+FROM (
+    SELECT DISTINCT r.detail_id
+    FROM OPENJSON (@request, '$.lines') WITH (detail_id bigint '$[0]') AS r
+) AS s
+INNER JOIN {{.RealLedger}} AS l ON l.detail_id = s.detail_id
+OPTION (LOOP JOIN, FORCE ORDER);

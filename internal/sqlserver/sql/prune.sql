@@ -1,0 +1,27 @@
+-- Guarantees: a document with a missing line is out as a whole (a failure mark loses that line alone), and each line has
+-- one winner among the documents that are left: the newest by (version, document key, source_ts), the later item where
+-- those are equal. Skipped where every line exists and is named once: then each is its own winner.
+IF @missing > 0 OR @lines < @rows
+    BEGIN
+        UPDATE s
+        SET
+            winner = CASE WHEN o.place = 1 AND o.left_out = 0 THEN 1 ELSE 0 END,
+            verdict = CASE WHEN o.missing = 1 THEN 'missing' WHEN o.left_out = 1 THEN '' ELSE 'applied' END
+        FROM #line AS s
+        INNER JOIN (
+            SELECT
+                c.detail_id, c.doc, c.missing, c.left_out,
+                ROW_NUMBER() OVER (
+                    PARTITION BY c.detail_id, c.left_out
+                    ORDER BY c.version_us DESC, c.document_key DESC, c.source_ts DESC, c.doc DESC
+                ) AS place
+            FROM (
+                SELECT
+                    b.detail_id, b.doc, b.missing, b.version_us, b.document_key, b.source_ts,
+                    CASE WHEN b.mark = 1 THEN b.missing ELSE MAX(b.missing) OVER (PARTITION BY b.doc) END AS left_out
+                FROM #line AS b
+            ) AS c
+        ) AS o ON o.detail_id = s.detail_id AND o.doc = s.doc;
+        SELECT @winners = SUM(s.winner), @known = SUM(s.winner * s.known)
+        FROM #line AS s;
+    END;

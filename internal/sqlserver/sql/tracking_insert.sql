@@ -1,0 +1,23 @@
+-- Guarantees: an applied line without a tracking row gets one. Updated and inserted rows together are as many as the
+-- applied lines: a row that somebody else made in between has our values in neither count, and the request is undone.
+IF @written < @content
+    BEGIN
+        INSERT INTO {{.TrackingTable}} (
+            {{.TrackingKey}}{{range .Tracking}},
+            {{.Name}}{{end}}
+        )
+        SELECT
+            s.detail_id{{range .Tracking}},
+            s.{{.Staged}}{{end}}
+        FROM #line AS s
+        WHERE
+            s.winner = 1 AND s.verdict = 'applied' AND s.mark = 0
+            AND NOT EXISTS (SELECT 1 FROM {{.TrackingTable}} AS t WHERE t.{{.TrackingKey}} = s.detail_id)
+        ORDER BY s.detail_id;
+        SET @written = @written + @@ROWCOUNT;
+    END;
+IF @written <> @content
+    BEGIN
+        SET @note = CONCAT(N'sqlwriter: IVCE_TRKG_MSTR: expected ', @content, N' rows written, found ', @written);
+        THROW {{.RowCount}}, @note, 1;
+    END;

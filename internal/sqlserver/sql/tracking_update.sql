@@ -1,0 +1,13 @@
+-- Guarantees: tracking rows that exist get every column of the table. Failure marks do not reach this table.
+SET @written = 0;
+IF @tracked > 0
+    BEGIN
+        UPDATE t
+        SET{{range $n, $c := .Tracking}}{{if $n}},{{end}}
+            {{$c.Name}} = s.{{$c.Staged}}{{end}}
+        FROM #line AS s
+        INNER JOIN {{.TrackingTable}} AS t ON t.{{.TrackingKey}} = s.detail_id
+        WHERE s.winner = 1 AND s.verdict = 'applied' AND s.mark = 0
+        OPTION (LOOP JOIN, FORCE ORDER);
+        SET @written = @@ROWCOUNT;
+    END;

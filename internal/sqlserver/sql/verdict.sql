@@ -1,0 +1,59 @@
+-- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows neither
+-- this write, nor this content, nor anything newer is a lost race: the whole request is undone and made again.
+-- Skipped where this write stamped as many ledger rows as the request has lines: a line is stamped at most once, so
+-- each was, and nobody can change a row that we hold. (A pruned line of the same document at the same source_ts lost to
+-- a later item of this very request.)
+IF @stamped < @rows
+    BEGIN
+        UPDATE s
+        SET
+            verdict = CASE
+                WHEN
+                    l.write_id = @write_id AND l.document_key = s.document_key AND l.source_ts = s.source_ts
+                    AND (
+                        (s.mark = 1 AND l.content_hash IS NULL)
+                        OR (s.mark = 0 AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version)
+                    )
+                    THEN 'applied'
+                WHEN
+                    l.document_key = s.document_key AND l.outcome IN ('applied', 'adopted')
+                    AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
+                    THEN 'unchanged'
+                WHEN
+                    s.mark = 0 AND l.version_us = s.version_us AND l.document_key = s.document_key
+                    AND l.hash_version <> s.hash_version AND l.source_ts >= s.source_ts
+                    THEN 'unchanged'
+                WHEN
+                    l.version_us > s.version_us
+                    OR (l.version_us = s.version_us AND l.document_key > s.document_key)
+                    OR (
+                        l.version_us = s.version_us AND l.document_key = s.document_key
+                        AND (l.source_ts > s.source_ts OR (l.source_ts = s.source_ts AND s.winner = 0))
+                    )
+                    THEN 'superseded'
+                ELSE 'none'
+            END,
+            holder = l.document_id,
+            holder_us = l.version_us,
+            holder_key = l.document_key
+        FROM #line AS s
+        LEFT JOIN {{.Ledger}} AS l ON l.detail_id = s.detail_id
+        WHERE s.verdict = 'applied'
+        OPTION (LOOP JOIN, FORCE ORDER);
+        SELECT @note = MIN(CONCAT(N'document ', s.document_id, N', line ', s.detail_id))
+        FROM #line AS s
+        WHERE s.verdict = 'none';
+        IF @note IS NOT NULL
+            BEGIN
+                SET @note = CONCAT(N'sqlwriter: no evidence in the ledger: ', @note);
+                THROW {{.NoEvidence}}, @note, 1;
+            END;
+        SELECT
+            @changed = COUNT(*), @marks = COALESCE(SUM(s.mark), 0),
+            @tracked = COALESCE(SUM((1 - s.mark) * s.tracked), 0)
+        FROM #line AS s
+        WHERE s.winner = 1 AND s.verdict = 'applied';
+    END
+ELSE
+    SET @changed = @rows;
+SET @content = @changed - @marks;

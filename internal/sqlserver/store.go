@@ -1,0 +1,117 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"sync/atomic"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// Options are what a deployment may want otherwise. The zero value is good.
+type Options struct {
+	// Layout is what the user's columns are called here.
+	Layout invoice.Layout
+	// Schema is the schema of the user's two tables; empty means dbo.
+	Schema string
+	// MaxOpen bounds the connections: 10. As many may stay idle, for MaxIdleTime: 30 s, because what lies between drops
+	// idle ones without a word. MaxLifetime ends every connection after a while, 10 min, so that they move to where the
+	// database is after a failover.
+	MaxOpen                  int
+	MaxIdleTime, MaxLifetime time.Duration
+	// LockTimeout is how long a statement waits for a lock: 5 s, in whole milliseconds.
+	LockTimeout time.Duration
+}
+
+// Defaults of Options.
+const (
+	defaultSchema      = "dbo"
+	defaultMaxOpen     = 10
+	defaultMaxIdleTime = 30 * time.Second
+	defaultMaxLifetime = 10 * time.Minute
+	defaultLockTimeout = 5 * time.Second
+)
+
+// Store is a database on a server. It is safe for concurrent use and implements writer.Sink.
+type Store struct {
+	db      *sql.DB
+	tables  tables
+	maxIdle int
+	// texts are what Apply sends. Check may find that more has to be in them.
+	texts *atomic.Pointer[texts]
+	notes *atomic.Pointer[[]string]
+}
+
+// texts are the two requests.
+type texts struct{ write, preview string }
+
+// Open connects once, to tell a wrong address or password from a working one, and changes nothing: see Migrate. The
+// connection string is a sqlserver:// address as go-mssqldb reads it, with our defaults (see connector). Errors by kind:
+// infrastructure, code "settings" when the string cannot be used, else as classify.go says.
+func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
+	t, err := tablesOf(o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connector(dsn)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: sql.OpenDB(c), tables: t, maxIdle: orDefault(o.MaxOpen, defaultMaxOpen), texts: &atomic.Pointer[texts]{}, notes: &atomic.Pointer[[]string]{}}
+	if err := s.produce(t); err != nil {
+		return nil, err
+	}
+	s.db.SetMaxOpenConns(s.maxIdle)
+	s.db.SetMaxIdleConns(s.maxIdle)
+	s.db.SetConnMaxIdleTime(orDefault(o.MaxIdleTime, defaultMaxIdleTime))
+	s.db.SetConnMaxLifetime(orDefault(o.MaxLifetime, defaultMaxLifetime))
+	if err := s.db.PingContext(ctx); err != nil {
+		_ = s.db.Close() // nothing was done with it
+		return nil, classify("sqlserver: open", err)
+	}
+	return s, nil
+}
+
+// tablesOf is the part of the options that statements are made from.
+func tablesOf(o Options) (tables, error) {
+	t := tables{layout: o.Layout.OrDefault(), schema: orDefault(o.Schema, defaultSchema), lockTimeout: orDefault(o.LockTimeout, defaultLockTimeout)}
+	if len(t.schema) > maxNameLength {
+		return tables{}, fault.New(fault.Infrastructure, "sqlserver: open", codeSettings,
+			"schema: expected a name of at most %d characters, found %d", maxNameLength, len(t.schema))
+	}
+	return t, nil
+}
+
+// maxNameLength is the most characters an identifier has.
+const maxNameLength = 128
+
+// produce makes the two texts that Apply sends.
+func (s *Store) produce(t tables) error {
+	write, err := t.produce(ledgerTable, writeSteps())
+	if err != nil {
+		return fault.Wrap(fault.Internal, "sqlserver: open", "template", "the statements cannot be produced", err)
+	}
+	preview, err := t.produce(ledgerCopy, previewSteps())
+	if err != nil {
+		return fault.Wrap(fault.Internal, "sqlserver: open", "template", "the statements cannot be produced", err)
+	}
+	s.texts.Store(&texts{write: join(write), preview: join(preview)})
+	return nil
+}
+
+// DB is the connection pool, for set-up and tests.
+func (s *Store) DB() *sql.DB { return s.db }
+
+// Close closes every connection.
+func (s *Store) Close() error { return s.db.Close() }
+
+// orDefault is value, or the default where value is the zero value.
+func orDefault[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}

@@ -1,0 +1,84 @@
+-- SQL Writer: schema sqlwriter. Expand only; files that were run are left out.
+-- Run it in the database of IVCE_DTL, by sqlcmd -b or another tool that stops at an error.
+SET XACT_ABORT ON;
+BEGIN TRANSACTION;
+GO
+IF SCHEMA_ID(N'sqlwriter') IS NULL
+    EXEC (N'CREATE SCHEMA sqlwriter');
+IF OBJECT_ID(N'sqlwriter.migration', N'U') IS NULL
+    CREATE TABLE sqlwriter.migration (
+        number int NOT NULL,
+        name nvarchar(200) NOT NULL,
+        checksum char(64) NOT NULL,
+        applied_at datetime2(3) NOT NULL DEFAULT SYSUTCDATETIME(),
+        applied_by nvarchar(256) NOT NULL DEFAULT SUSER_SNAME(),
+        CONSTRAINT pk_migration PRIMARY KEY (number)
+    );
+GO
+-- 0001_ledger
+IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 1)
+    BEGIN
+        EXEC (N'
+-- The ledger: which document each line was written from, for ever (never purged). One table serves idempotency, the
+-- guard against older results, lost acknowledgements, the detection of edits and reconciliation (design.md section 4).
+-- Keys and hashes are lower-case hex, compared byte by byte whatever the database''s collation.
+CREATE TABLE sqlwriter.ledger (
+    detail_id bigint NOT NULL,
+    version_us bigint NOT NULL,
+    document_key char(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    document_id nvarchar(1023) NOT NULL,
+    source_ts bigint NOT NULL,
+    content_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+    hash_version int NULL,
+    row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+    outcome varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
+    write_id uniqueidentifier NOT NULL,
+    applied_at datetime2(3) NOT NULL,
+    CONSTRAINT pk_ledger PRIMARY KEY CLUSTERED (detail_id),
+    CONSTRAINT ck_ledger_outcome CHECK (outcome IN (''applied'', ''failed'', ''adopted'')),
+    CONSTRAINT ck_ledger_hash CHECK (
+        (outcome = ''failed'' AND content_hash IS NULL AND hash_version IS NULL)
+        OR (outcome <> ''failed'' AND content_hash IS NOT NULL AND hash_version IS NOT NULL)
+    )
+);
+');
+        INSERT INTO sqlwriter.migration (number, name, checksum)
+        VALUES (1, N'0001_ledger', '81309a9ce699811e0aebd12db598993f7ffc4085ce81e9db09c1c05f60f10283');
+    END;
+GO
+-- 0002_adoption
+IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 2)
+    BEGIN
+        EXEC (N'
+-- How far the adoption of a database with history is (internal/adopt): one row, or none while nothing was said. counts is
+-- what the run has seen, as JSON; known, adopted and marked are counted here. A ledger that this product has filled before
+-- it knew of adoption needs none.
+CREATE TABLE sqlwriter.adoption (
+    id int NOT NULL,
+    phase varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
+    run_id varchar(36) COLLATE Latin1_General_BIN2 NOT NULL,
+    watermark bigint NOT NULL,
+    counts nvarchar(max) NOT NULL,
+    known bigint NOT NULL,
+    adopted bigint NOT NULL,
+    marked bigint NOT NULL,
+    who nvarchar(256) NOT NULL,
+    started_at datetime2(3) NOT NULL,
+    finished_at datetime2(3) NULL,
+    CONSTRAINT pk_adoption PRIMARY KEY (id),
+    CONSTRAINT ck_adoption_one CHECK (id = 1),
+    CONSTRAINT ck_adoption_phase CHECK (phase IN (''running'', ''done'', ''empty''))
+);
+INSERT INTO sqlwriter.adoption (
+    id, phase, run_id, watermark, counts, known, adopted, marked, who, started_at, finished_at
+)
+SELECT
+    1, ''empty'', '''', 0, N''{}'', 0, 0, 0, N''migration 0002: the ledger was in use'', SYSUTCDATETIME(), SYSUTCDATETIME()
+WHERE EXISTS (SELECT 1 FROM sqlwriter.ledger);
+');
+        INSERT INTO sqlwriter.migration (number, name, checksum)
+        VALUES (2, N'0002_adoption', 'f560c5e6f09b9b01900db66e5df5177b97d275b0939a65438e3ee67d02a3d644');
+    END;
+GO
+COMMIT TRANSACTION;
+GO
