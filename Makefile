@@ -8,24 +8,31 @@ TOOLS := $(CURDIR)/.tools
 GOLANGCI := $(TOOLS)/golangci-lint
 GOVULNCHECK := $(TOOLS)/govulncheck
 FUZZTIME ?= 30s
+PYTHON ?= python3
+SQLFLUFF := $(TOOLS)/sqlfluff
+# Folders of T-SQL as it is sent. A test holds that no .sql file is outside of them unless its golden is inside.
+TSQL := deploy internal/sqlserver/adoption internal/sqlserver/migrations internal/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint vuln fuzz bench stage publish update azurite clean
+.PHONY: help run test check lint sqllint vuln fuzz bench stage publish update azurite clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
-run: ## Start everything locally and show the main job. ONCE=1: check exactly and end. FRESH=1: forget the kept state.
+run: ## Start everything locally and show the main job. ONCE=1: check exactly and end. FRESH=1: forget the kept state. SQL_CONNECTION=sqlserver://...: on that server.
 	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/local run # the flags the handler is built with: nothing is compiled twice
 
 test: azurite ## Run all tests (with the race detector when a C compiler is there).
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 	$(GO) test $(RACE) -timeout 20m $(TESTFLAGS) ./...
 
-check: lint vuln ## Lint and known vulnerabilities (installs its tools into .tools).
+check: sqllint lint vuln ## Lint and known vulnerabilities (installs its tools into .tools; needs Python 3 as well).
 
 lint: $(GOLANGCI) ## golangci-lint with the chosen linters (.golangci.yml gives a reason for each).
 	$(GOLANGCI) run ./...
+
+sqllint: $(SQLFLUFF)/installed ## sqlfluff on all T-SQL, as it is sent (.sqlfluff gives a reason for each exception).
+	@$(SQLFLUFF)/bin/python tools/sqlfluff/lint.py lint --ignore-local-config --config .sqlfluff --disable-progress-bar $(TSQL)
 
 vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call.
 	@$(GOVULNCHECK) ./...; code=$$?; \
@@ -36,7 +43,8 @@ fuzz: ## Fuzz the envelope decoder and the document reader, FUZZTIME (30s) each.
 	$(GO) test ./internal/invoice -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME)
 	$(GO) test ./handlers -run '^$$' -fuzz FuzzEnvelope -fuzztime $(FUZZTIME)
 
-bench: ## Benchmarks of reading and writing.
+bench: ## Measure the write beside its rivals (writes docs/bench.md), then the benchmarks of reading and writing.
+	$(GO) test ./internal/bench -run '^TestBench$$' -count=1 -timeout 20m -v -page $(CURDIR)/docs/bench.md
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/invoice ./internal/sqlite ./handlers
 
 stage: ## Lay out .stage exactly as the Functions host wants its script root.
@@ -49,7 +57,7 @@ publish: ## Publish to a function app: make publish APP=name (needs the func too
 	cd .stage && func azure functionapp publish $(APP) --custom --no-build
 
 update: ## Rewrite what is produced from tables: goldens, docs/rules.md, the sample settings, README's table.
-	$(GO) test ./internal/invoice ./internal/sqlite ./internal/config ./handlers -run 'Golden|Rules|Sample|Produced' -update
+	$(GO) test ./internal/invoice ./internal/sqlite ./internal/sqlserver ./internal/config ./handlers -run 'Golden|Rules|Sample|Produced' -update
 
 azurite: tools/azurite/node_modules/.package-lock.json
 tools/azurite/node_modules/.package-lock.json: tools/azurite/package-lock.json
@@ -59,6 +67,13 @@ $(GOLANGCI):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 $(GOVULNCHECK):
 	GOBIN=$(TOOLS) $(GO) install golang.org/x/vuln/cmd/govulncheck@v1.8.0
+
+# By the interpreter and never by its scripts, which hold absolute paths: a checkout may be moved.
+$(SQLFLUFF)/installed: tools/sqlfluff/requirements.txt
+	@command -v $(PYTHON) >/dev/null || { echo "make check needs Python 3.10 or later for the T-SQL lint, and $(PYTHON) is absent"; exit 1; }
+	$(PYTHON) -m venv --clear $(SQLFLUFF)
+	$(SQLFLUFF)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
 
 clean: ## Remove what was built or kept: .stage, .tools, .local.
 	rm -rf .stage .tools .local
