@@ -1,15 +1,21 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/local/expect"
+	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/config"
@@ -19,12 +25,12 @@ import (
 )
 
 func TestTheLocalSettingsAreGoodSettings(t *testing.T) {
-	values, err := localSettings("http://127.0.0.1:9", "http://127.0.0.1:8", "/x/sqlwriter.db")
+	values, err := localSettings("http://127.0.0.1:9", "http://127.0.0.1:8", "sqlite:/x/sqlwriter.db")
 	require.NoError(t, err)
 	c, err := config.Load(func(name string) (string, bool) { v, ok := values[name]; return v, ok })
 	require.NoError(t, err)
 	require.Equal(t, "web", c.SysName)
-	require.Equal(t, "/x/sqlwriter.db", c.SQL.SQLitePath)
+	require.Equal(t, "sqlite:/x/sqlwriter.db", c.SQL.Connection.Reveal())
 	require.Contains(t, c.Cosmos.Connection.Reveal(), "AccountEndpoint=http://127.0.0.1:9/;")
 	require.Contains(t, values["AzureWebJobsStorage"], "BlobEndpoint=http://127.0.0.1:8/devstoreaccount1;")
 
@@ -131,6 +137,75 @@ func TestWhatIsMissingIsPutInAndNothingElse(t *testing.T) {
 	done := json.RawMessage(`{"id":"2","sql_writer":{"status":"committed","outcome":"unchanged"}}`)
 	require.NoError(t, d.documents.Submit(t.Context(), done, true))
 	require.Equal(t, []string{"a"}, names())
+}
+
+func TestWhatWasLeftPendingSaysHowToGetRidOfIt(t *testing.T) {
+	pending := example("a", "1", "pending")
+	d := newDrain(t, []sample.Document{pending})
+	d.out = term.Plain(io.Discard)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("not finished within 2m"))
+	defer cancel()
+	err := d.finish(ctx, map[string]json.RawMessage{"1": pending.JSON})
+	require.ErrorContains(t, err, "not finished within 2m")
+	require.ErrorContains(t, err, "FRESH=1")
+}
+
+func TestAConnectionThatTheStackCannotWorkWithIsSaidAtOnce(t *testing.T) {
+	require.NoError(t, checkConnection(""))
+	require.NoError(t, checkConnection("sqlserver://sa:p@db?database=x"))
+	for connection, want := range map[string]string{
+		"sqlite:x.db": "a SQLite file of its own", "server=db;password=hunter2": "a text of 26 characters",
+		"sqlserver://sa:hunter2@db": "no database",
+	} {
+		err := checkConnection(connection)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+	p := start(t, "run", "--state="+t.TempDir(), "--sql=sqlserver://sa:hunter2@db")
+	require.Equal(t, exitFailed, p.exit(t, time.Minute))
+	require.Contains(t, p.output(), "no database")
+	require.NotContains(t, p.output(), "hunter2")
+}
+
+// What the README says is one paste: it must fit to what the compose file starts.
+func TestTheReadmesConnectionFitsTheComposeFile(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	compose, err := os.ReadFile("../../local/compose.yaml")
+	require.NoError(t, err)
+	dsn := regexp.MustCompile(`SQL_CONNECTION='(sqlserver://[^']+)'`).FindSubmatch(readme)
+	require.NotNil(t, dsn)
+	require.NoError(t, checkConnection(string(dsn[1])))
+	_, err = databaseOf(string(dsn[1]))
+	require.NoError(t, err)
+	u, err := url.Parse(string(dsn[1]))
+	require.NoError(t, err)
+	password, _ := u.User.Password()
+	require.Contains(t, string(compose), "MSSQL_SA_PASSWORD: "+password+"\n")
+	require.Contains(t, string(compose), `"`+u.Host+`:1433"`)
+	require.NotContains(t, string(compose), `"0.0.0.0:`)
+}
+
+func TestTheServersOwnDatabasesAreNobodys(t *testing.T) {
+	name, err := databaseOf("sqlserver://sa:p@db:1433?Database=my%20own&encrypt=true")
+	require.NoError(t, err)
+	require.Equal(t, "my own", name)
+	for _, own := range []string{"master", "MSDB", "model", "tempdb"} {
+		_, err := databaseOf("sqlserver://sa:hunter2@db?database=" + own)
+		require.ErrorContains(t, err, "the server's own")
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+	require.Equal(t, "sqlserver://sa:p%21@db:1433?database=master&encrypt=true", withDatabase("sqlserver://sa:p%21@db:1433?Database=x&encrypt=true", "master"))
+	require.Equal(t, "database x on db:1433", (&server{name: "x", serverOptions: serverOptions{dsn: "sqlserver://sa:hunter2@db:1433?database=x"}}).String())
+}
+
+func TestDocumentsOfAServersDatabaseAreNotCheckedAgainstAFile(t *testing.T) {
+	s := &stack{dir: t.TempDir(), out: term.Plain(io.Discard)}
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, pairName), []byte("id"), 0o600))
+	require.NoError(t, s.openDatabase(t.Context(), runCommand{}), "without documents there is nothing to fit to")
+	require.NoError(t, s.db.close())
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, journalName), nil, 0o600))
+	require.ErrorContains(t, s.openDatabase(t.Context(), runCommand{}), "FRESH=1 forgets them")
 }
 
 func TestFreshForgetsEverythingButTheClaim(t *testing.T) {

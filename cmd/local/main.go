@@ -1,9 +1,10 @@
 // Command local runs the whole thing on this machine: the stand-ins for the Functions host and Cosmos DB, Azurite, the real
-// handler binary and a SQLite file. `make run` calls it.
+// handler binary and a SQLite file (or a database on a SQL Server). `make run` calls it.
 //
 //	go run ./cmd/local run        start, show one line, drain the samples, check every row, stay up until Ctrl-C
 //	ONCE=1 go run ./cmd/local run the same in a temporary folder, then end: exit code 0 only if everything is exact
 //	FRESH=1 go run ./cmd/local run forget the state kept in .local first
+//	SQL_CONNECTION=sqlserver://... go run ./cmd/local run the same on a SQL Server; the database must be empty or new
 //
 // The other commands are the servers; `run` starts each as a process of its own.
 package main
@@ -38,7 +39,7 @@ func main() {
 
 func run() int {
 	var c cli
-	for _, name := range []string{"ONCE", "FRESH"} { // `make run ONCE=` means no, as with any make variable
+	for _, name := range []string{"ONCE", "FRESH", "SQL_CONNECTION"} { // `make run ONCE=` means no, as with any make variable
 		if v, set := os.LookupEnv(name); set && v == "" {
 			_ = os.Unsetenv(name) // fails for impossible names only
 		}

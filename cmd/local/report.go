@@ -23,14 +23,14 @@ const shownDifferences = 20
 // show submits one document and prints its line before and after.
 func (d *drain) show(ctx context.Context, doc sample.Document) error {
 	line := doc.Lines[0]
-	before, err := expect.Read(ctx, d.store.Reader())
+	before, err := d.db.read(ctx)
 	if err != nil {
 		return err
 	}
 	if err := d.put(ctx, doc, make(chan struct{}, 1)); err != nil {
 		return err
 	}
-	after, err := expect.Read(ctx, d.store.Reader())
+	after, err := d.db.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,10 +65,11 @@ func (d *drain) verify(ctx context.Context, writes, reads int) (exact bool, err 
 	}
 	in := sample.Input(d.docs, stored)
 	in.Before, in.Redelivered = d.before, d.before == nil
-	result, err := expect.Check(ctx, d.store.Reader(), in)
+	now, err := d.db.read(ctx)
 	if err != nil {
 		return false, err
 	}
+	result := expect.Compare(now, in)
 	d.outcomes(stored)
 	d.exceptions(stored)
 	d.speed(writes, reads)

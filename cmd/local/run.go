@@ -16,7 +16,6 @@ import (
 	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/cosmos"
-	"sqlwriter/internal/sqlite"
 )
 
 // stopWithin is how long the whole stack has to end.
@@ -25,7 +24,8 @@ const stopWithin = 8 * time.Second
 // runCommand is `make run`.
 type runCommand struct {
 	Once    bool          `env:"ONCE" help:"Use a temporary folder, check exactly, end everything."`
-	Fresh   bool          `env:"FRESH" help:"Forget the state kept in .local."`
+	Fresh   bool          `env:"FRESH" help:"Forget the state kept in .local, and what a stack made in the database of SQL_CONNECTION."`
+	SQL     string        `name:"sql" env:"SQL_CONNECTION" help:"Database on a SQL Server to use instead of a SQLite file: sqlserver://..., empty or not there yet." placeholder:"CONNECTION"`
 	State   string        `help:"Folder of the state (default .local; its script root is then inside it)." placeholder:"DIR"`
 	Timeout time.Duration `default:"2m" help:"How long the samples may take before the run counts as failed."`
 }
@@ -42,7 +42,7 @@ type stack struct {
 
 	settings  map[string]string
 	documents *cosmos.Container
-	store     *sqlite.Store
+	db        database
 	watch     *watcher
 	// before are the tables before any document came; nil when the state was kept from an earlier run.
 	before expect.Tables
@@ -85,6 +85,9 @@ func (s *stack) prepare(ctx context.Context, c runCommand) (err error) {
 	if err := prerequisites(); err != nil {
 		return err
 	}
+	if err := checkConnection(c.SQL); err != nil {
+		return err
+	}
 	if err := s.folders(c.State); err != nil {
 		return err
 	}
@@ -111,7 +114,13 @@ func (s *stack) prepare(ctx context.Context, c runCommand) (err error) {
 			return errors.Join(err, s.end())
 		}
 	}
-	return os.MkdirAll(s.logs(), 0o750)
+	if err := os.MkdirAll(s.logs(), 0o750); err != nil {
+		return errors.Join(err, s.end())
+	}
+	if err := s.openDatabase(ctx, c); err != nil {
+		return errors.Join(err, s.end())
+	}
+	return nil
 }
 
 // folders chooses where the state and the script root are. A run that is not the one in .local has a script root of its
@@ -177,11 +186,11 @@ func (s *stack) end() error {
 		s.documents.Close()
 	}
 	var errs []error
-	if s.store != nil {
-		errs = append(errs, s.store.Close())
-	}
 	if err := s.group.Stop(stopWithin); err != nil {
 		errs = append(errs, err)
+	}
+	if s.db != nil { // the handler works on it until it has ended
+		errs = append(errs, s.db.close())
 	}
 	errs = append(errs, stackfile.Remove(s.dir))
 	if s.once {

@@ -38,7 +38,7 @@ func start(t *testing.T, args ...string) *program {
 	out, err := os.Create(p.log)
 	require.NoError(t, err)
 	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], args...)
-	p.cmd.Env = append(os.Environ(), asLocal+"=1", "ONCE=", "FRESH=")
+	p.cmd.Env = append(os.Environ(), asLocal+"=1", "ONCE=", "FRESH=", "SQL_CONNECTION=")
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	require.NoError(t, p.cmd.Start())
 	go func() {

@@ -113,7 +113,7 @@ func (d *drain) finish(ctx context.Context, there map[string]json.RawMessage) er
 	d.out.Linef("%d of them were unfinished and are worked on first", len(open))
 	for _, doc := range open {
 		if s, err := d.watch.wait(ctx, doc.ID, ""); err != nil {
-			return fmt.Errorf("%s, kept from earlier (status %q): %w", doc.Name, s.status, err)
+			return fmt.Errorf("%s, kept from earlier (status %q): %w; FRESH=1 forgets the kept state", doc.Name, s.status, err)
 		}
 	}
 	return nil

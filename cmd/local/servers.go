@@ -99,13 +99,13 @@ func readSettings(path string) (map[string]string, error) {
 }
 
 // localSettings are the sample settings with this stack's addresses.
-func localSettings(cosmos, blob, database string) (map[string]string, error) {
+func localSettings(cosmos, blob, sql string) (map[string]string, error) {
 	var f settingsFile
 	if err := json.Unmarshal(config.Sample(), &f); err != nil {
 		return nil, fmt.Errorf("sample settings: %w", err)
 	}
 	f.Values[config.CosmosConnection] = "AccountEndpoint=" + cosmos + "/;AccountKey=" + cosmosKey + ";"
-	f.Values[config.SQLConnection] = "sqlite:" + database
+	f.Values[config.SQLConnection] = sql
 	f.Values["AzureWebJobsStorage"] = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=" + blobKey +
 		";BlobEndpoint=" + blob + "/devstoreaccount1;"
 	return f.Values, nil

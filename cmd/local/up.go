@@ -14,13 +14,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"sqlwriter/cmd/local/expect"
 	"sqlwriter/cmd/local/internal/proc"
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
-	"sqlwriter/internal/sqlite"
 )
 
 // The ports that are used when nobody else has them: those of the real things.
@@ -67,7 +65,7 @@ func (s *stack) up(ctx context.Context) error {
 		return err
 	}
 	s.out.Linef("up in %.1f s (%s)", time.Since(started).Seconds(), s.took.String())
-	s.out.Linef("  functions %s   Cosmos %s   blob %s   SQL %s", s.file.Functions, s.file.Cosmos, s.file.Blob, s.databasePath())
+	s.out.Linef("  functions %s   Cosmos %s   blob %s   SQL %s", s.file.Functions, s.file.Cosmos, s.file.Blob, s.db)
 	return nil
 }
 
@@ -86,7 +84,7 @@ func (s *stack) addresses(ctx context.Context) (functions string, err error) {
 	}
 	s.file.Functions, s.file.Cosmos, s.file.Blob = "http://"+hosts[0], "http://"+hosts[1], "http://"+hosts[2]
 	s.file.Settings = filepath.Join(s.dir, "local.settings.json")
-	if s.settings, err = localSettings(s.file.Cosmos, s.file.Blob, s.databasePath()); err != nil {
+	if s.settings, err = localSettings(s.file.Cosmos, s.file.Blob, s.db.connection()); err != nil {
 		return "", err
 	}
 	if err := writeSettings(s.file.Settings, s.settings); err != nil {
@@ -94,8 +92,6 @@ func (s *stack) addresses(ctx context.Context) (functions string, err error) {
 	}
 	return hosts[0], stackfile.Write(s.dir, s.file)
 }
-
-func (s *stack) databasePath() string { return filepath.Join(s.dir, "sqlwriter.db") }
 
 // launch starts a server and notes it in stack.json.
 func (s *stack) launch(ctx context.Context, spec proc.Spec) error {
@@ -140,7 +136,7 @@ func (s *stack) startBlob(ctx context.Context) error {
 // startCosmos starts the stand-in and makes the containers.
 func (s *stack) startCosmos(ctx context.Context, exe string) error {
 	err := s.launch(ctx, proc.Spec{Name: "cosmosdb", Path: exe, Args: []string{
-		"cosmosdb", "--listen", s.file.Cosmos[len("http://"):], "--journal", filepath.Join(s.dir, "cosmosdb.journal"),
+		"cosmosdb", "--listen", s.file.Cosmos[len("http://"):], "--journal", filepath.Join(s.dir, journalName),
 	}})
 	if err != nil {
 		return err
@@ -164,13 +160,7 @@ func (s *stack) startCosmos(ctx context.Context, exe string) error {
 
 // startSQL makes the tables and the detail rows that the samples need, and remembers how everything was.
 func (s *stack) startSQL(ctx context.Context) (err error) {
-	if s.store, err = sqlite.Open(ctx, s.databasePath(), sqlite.Options{}); err != nil {
-		return err
-	}
-	if err := sqlite.CreateSampleSchema(ctx, s.store.Writer()); err != nil {
-		return err
-	}
-	if err := s.store.Migrate(ctx); err != nil {
+	if err := s.db.make(ctx); err != nil {
 		return err
 	}
 	docs, err := samples()
@@ -178,12 +168,12 @@ func (s *stack) startSQL(ctx context.Context) (err error) {
 		return err
 	}
 	lines := sample.Lines(docs)
-	made, err := sample.SeedLines(ctx, s.store.Writer(), lines)
+	made, err := sample.SeedLines(ctx, s.db.pool(), lines)
 	if err != nil {
 		return err
 	}
 	if made == int64(len(lines)) {
-		s.before, err = expect.Read(ctx, s.store.Reader())
+		s.before, err = s.db.read(ctx)
 	}
 	return err
 }

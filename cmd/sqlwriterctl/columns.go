@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -12,14 +13,20 @@ type columnsCommand struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run prints it. It needs no connection.
-func (c *columnsCommand) Run(a *app) error {
-	columns := invoice.Columns()
+// Run prints it, with the names of this deployment where a file says them. It needs no connection.
+func (c *columnsCommand) Run(ctx context.Context, a *app) error {
+	layout, err := a.effectiveLayout(ctx)
+	if err != nil {
+		return err
+	}
 	if c.JSON {
-		return printJSON(a, columns)
+		return printJSON(a, layout.Columns)
 	}
 	rows := [][]string{{"TABLE", "COLUMN", "HOLDS", "FROM", "MEANING", "ASSUMED"}}
-	for _, col := range columns {
+	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
+		rows = append(rows, []string{string(table), layout.Key(table), "key", "(line)", "line id", invoice.KeyAssumed})
+	}
+	for _, col := range layout.Columns {
 		from := col.Path
 		if col.Source != invoice.FromDocument {
 			from = "(" + string(col.Source) + ")"

@@ -13,19 +13,19 @@ import (
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
-	"sqlwriter/internal/sqlite"
 )
 
 // flags are the connections that were typed; empty ones were not.
-type flags struct{ cosmos, database, container, sql string }
+type flags struct{ cosmos, database, container, sql, schema, names string }
 
 // source is where connections come from.
 type source struct {
 	// name says it to people. It holds no value.
 	name   string
 	values map[string]string
-	// relative is the folder that a relative sqlite path starts from.
-	relative string
+	// relative is the folder that a relative sqlite path starts from, namesRelative that of the file of column names:
+	// both are the script root, unless the value was typed.
+	relative, namesRelative string
 }
 
 // settingsFileName is what the Functions tools call it.
@@ -37,7 +37,7 @@ const scriptRoot = ".stage"
 // connectionSettings are those that a source is recognised by, and the names that go with them.
 func connectionSettings() (recognised, others []string) {
 	return []string{config.CosmosConnection, config.CosmosEndpoint, config.SQLConnection},
-		[]string{config.CosmosClientID, config.CosmosDatabase, config.CosmosContainer}
+		[]string{config.CosmosClientID, config.CosmosDatabase, config.CosmosContainer, config.SysName, config.SQLSchema, config.ColumnNames}
 }
 
 // connections finds the source: the first of environment, running stack and local.settings.json that names a connection.
@@ -54,6 +54,8 @@ func (a *app) connections(ctx context.Context) (source, error) {
 		{"--database", a.flags.database, config.CosmosDatabase},
 		{"--container", a.flags.container, config.CosmosContainer},
 		{"--sql", a.flags.sql, config.SQLConnection},
+		{"--schema", a.flags.schema, config.SQLSchema},
+		{"--column-names", a.flags.names, config.ColumnNames},
 	} {
 		if f.value == "" {
 			continue
@@ -66,6 +68,8 @@ func (a *app) connections(ctx context.Context) (source, error) {
 			delete(s.values, config.CosmosClientID)
 		case config.SQLConnection:
 			s.relative = ""
+		case config.ColumnNames:
+			s.namesRelative = ""
 		}
 	}
 	if len(typed) > 0 {
@@ -114,6 +118,7 @@ func (a *app) baseSource(ctx context.Context) (source, error) {
 	}
 	s := pick(settingsFileName, func(name string) string { return values[name] })
 	s.relative = filepath.Join(a.dir, scriptRoot)
+	s.namesRelative = s.relative
 	return s, nil
 }
 
@@ -168,24 +173,4 @@ func (a *app) openDocuments(ctx context.Context) (*cosmos.Container, source, err
 		return nil, source{}, &usageError{fmt.Errorf("connections from %s: %w", s.name, err)}
 	}
 	return c, s, nil
-}
-
-// openSQL opens the database for reading. A file that is not there is an error: opening would make it.
-func openSQL(ctx context.Context, s source) (*sqlite.Store, error) {
-	connection := s.values[config.SQLConnection]
-	path, ours := strings.CutPrefix(connection, sqlite.Scheme)
-	switch {
-	case connection == "":
-		return nil, &usageError{fmt.Errorf("%s is not set (connections: %s)", config.SQLConnection, s.name)}
-	case !ours:
-		// nothing of it is repeated: what has no scheme that we know may be a password from its first character on
-		return nil, &usageError{fmt.Errorf("%s: expected sqlite:PATH, found a text of %d characters that does not begin so", config.SQLConnection, len(connection))}
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.relative, path)
-	}
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("the SQLite file: %w", err)
-	}
-	return sqlite.Open(ctx, path, sqlite.Options{})
 }

@@ -1,4 +1,5 @@
-// Command sqlwriterctl is the operator's hand: it puts a document in, shows what became of one, and lists the columns.
+// Command sqlwriterctl is the operator's hand: it puts a document in, shows what became of one, lists the columns, brings
+// our own tables up to date, and adopts a database that somebody else has written to.
 //
 // Exit codes: 0 done, 1 not found or failed, 2 wrong usage.
 package main
@@ -30,11 +31,15 @@ type cli struct {
 	Cosmos    string `help:"Cosmos DB connection string." placeholder:"CONNECTION"`
 	Database  string `help:"Cosmos DB database." placeholder:"NAME"`
 	Container string `help:"Container of the results." placeholder:"NAME"`
-	SQL       string `name:"sql" help:"SQL database, like sqlite:PATH." placeholder:"CONNECTION"`
+	SQL       string `name:"sql" help:"SQL database: sqlserver://... or sqlite:PATH." placeholder:"CONNECTION"`
+	Schema    string `help:"Schema of the user's tables on SQL Server (dbo)." placeholder:"NAME"`
+	Names     string `name:"column-names" help:"File of this deployment's column names." placeholder:"FILE"`
 
 	Submit  submitCommand  `cmd:"" help:"Put documents into the container, as the API does."`
 	Show    showCommand    `cmd:"" help:"Show a document's state beside the SQL rows and the ledger of its lines."`
 	Columns columnsCommand `cmd:"" help:"List the columns that a document is written to."`
+	Migrate migrateCommand `cmd:"" help:"Bring our own tables up to date, or see what that would do."`
+	Ledger  ledgerCommand  `cmd:"" help:"Adopt a database that somebody else has written to."`
 }
 
 // environment is everything outside that a run looks at; tests bring their own.
@@ -79,7 +84,9 @@ func run(ctx context.Context, args []string, env environment) int {
 		env.notef("sqlwriterctl: %v (see sqlwriterctl --help)", err)
 		return exitUsage
 	}
-	a := &app{environment: env, flags: flags{cosmos: c.Cosmos, database: c.Database, container: c.Container, sql: c.SQL}}
+	a := &app{environment: env, flags: flags{
+		cosmos: c.Cosmos, database: c.Database, container: c.Container, sql: c.SQL, schema: c.Schema, names: c.Names,
+	}}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(a); err != nil {
 		env.notef("sqlwriterctl: %v", err)

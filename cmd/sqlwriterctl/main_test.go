@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/sqlite"
+	"sqlwriter/internal/standin/cosmosdb"
 	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
 	"sqlwriter/internal/writer"
 )
@@ -160,9 +162,55 @@ func TestColumns(t *testing.T) {
 	require.Equal(t, invoice.Columns(), all)
 }
 
+func TestColumnsShowsThisDeploymentsNames(t *testing.T) {
+	b := newBench(t)
+	write := func(name, text string) {
+		path := filepath.Join(b.dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	write("typed.json", `{"IVCE_TRKG_MSTR": {"RQST_TS": "TYPED"}}`)
+	write("environment.json", `{"IVCE_TRKG_MSTR": {"RQST_TS": "OF_THE_ENVIRONMENT", "IVCE_DTL_UID": "DTL_ID"}}`)
+	write(scriptRoot+"/names.json", `{"IVCE_TRKG_MSTR": {"RQST_TS": "OF_THE_FILE"}}`)
+
+	b.localSettings(t, settingsFileName, map[string]string{"SQL_CONNECTION": "sqlite:x.db", "COLUMN_NAMES": "names.json"})
+	require.Equal(t, exitOK, b.run(t, "columns"), b.errors)
+	require.Contains(t, b.out, "OF_THE_FILE", "relative to the script root, as the handler has it")
+	require.NotContains(t, b.out, "RQST_TS")
+	require.Contains(t, b.errors, "column names: COLUMN_NAMES of local.settings.json")
+
+	b.env["SQL_CONNECTION"] = "sqlite:y.db"
+	require.Equal(t, exitOK, b.run(t, "columns"))
+	require.Contains(t, b.out, "RQST_TS", "a source is taken whole")
+	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "environment.json")
+	require.Equal(t, exitOK, b.run(t, "columns"))
+	require.Contains(t, b.out, "OF_THE_ENVIRONMENT")
+	require.Regexp(t, `IVCE_TRKG_MSTR\s+DTL_ID\s+key`, b.out)
+	require.Regexp(t, `IVCE_DTL\s+IVCE_DTL_UID\s+key`, b.out)
+
+	require.Equal(t, exitOK, b.run(t, "--column-names", filepath.Join(b.dir, "typed.json"), "columns", "--json"))
+	var all []invoice.Column
+	require.NoError(t, json.Unmarshal([]byte(b.out), &all))
+	require.True(t, slices.ContainsFunc(all, func(c invoice.Column) bool { return c.Name == "TYPED" }))
+
+	delete(b.env, "SQL_CONNECTION")
+	require.NoError(t, os.Remove(filepath.Join(b.dir, settingsFileName)))
+	require.Equal(t, exitOK, b.run(t, "columns"))
+	require.Contains(t, b.out, "OF_THE_ENVIRONMENT", "no connection is needed")
+
+	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "nowhere.json")
+	require.Equal(t, exitFailed, b.run(t, "columns"))
+	require.Contains(t, b.errors, "COLUMN_NAMES")
+	write("environment.json", `{"IVCE_DTL": {"UPC_CD": "UPC"}}`)
+	b.env["COLUMN_NAMES"] = filepath.Join(b.dir, "environment.json")
+	require.Equal(t, exitFailed, b.run(t, "columns"))
+	require.Contains(t, b.errors, "IVCE_DTL.UPC_CD")
+}
+
 // real is a bench with a Cosmos stand-in and a SQLite file.
 type real struct {
 	*bench
+	server    *cosmosdb.Server
 	documents *cosmos.Container
 	store     *sqlite.Store
 }
@@ -171,6 +219,7 @@ func newReal(t *testing.T) *real {
 	t.Helper()
 	r := &real{bench: newBench(t)}
 	server := cosmosdbtest.Start(t)
+	r.server = server.Server
 	path := filepath.Join(r.dir, "x.db")
 	var err error
 	r.store, err = sqlite.Open(t.Context(), path, sqlite.Options{})
@@ -282,16 +331,34 @@ func TestShowOfASupersededAndOfAnUnreadableDocument(t *testing.T) {
 	require.Contains(t, r.out, "lines     none that can be read")
 }
 
+func TestShowReadsTheColumnsByTheirNamesHere(t *testing.T) {
+	r := newReal(t)
+	r.env["COLUMN_NAMES"] = filepath.Join(r.dir, "names.json")
+	require.NoError(t, os.WriteFile(r.env["COLUMN_NAMES"], []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
+	require.Equal(t, exitOK, r.run(t, "submit", example))
+	r.line(t, 1421549)
+	r.commit(t, exampleID)
+	require.Equal(t, exitFailed, r.run(t, "show", exampleID), "the table has the old name still")
+	_, err := r.store.Writer().ExecContext(t.Context(), `ALTER TABLE IVCE_TRKG_MSTR RENAME COLUMN RQST_TS TO REQUEST_TIME`)
+	require.NoError(t, err)
+	require.Equal(t, exitOK, r.run(t, "show", exampleID), r.errors)
+	require.Regexp(t, `IVCE_TRKG_MSTR.REQUEST_TIME\s+"2025-12-17T16:30:00.000000Z"`, r.out)
+	require.Contains(t, r.out, "the row says what the document says")
+}
+
 func TestShowNeverMakesADatabase(t *testing.T) {
 	r := newReal(t)
 	require.Equal(t, exitOK, r.run(t, "submit", example))
 	nowhere := filepath.Join(r.dir, "nowhere.db")
 	require.Equal(t, exitFailed, r.run(t, "--sql=sqlite:"+nowhere, "show", exampleID))
 	require.NoFileExists(t, nowhere)
-	require.Equal(t, exitUsage, r.run(t, "--sql=sqlserver://u:hunter2@h/db", "show", exampleID))
-	require.Contains(t, r.errors, "expected sqlite:PATH")
+	require.Equal(t, exitUsage, r.run(t, "--sql=sqlserver://u:hunter2@h", "show", exampleID))
+	require.Contains(t, r.errors, "no database")
+	require.NotContains(t, r.errors, "hunter2")
+	require.Equal(t, exitFailed, r.run(t, "--sql=sqlserver://u:hunter2@127.0.0.1:1?database=d&encrypt=disable", "show", exampleID))
 	require.NotContains(t, r.errors, "hunter2")
 	require.Equal(t, exitUsage, r.run(t, "--sql=server=db;password=hunter2", "show", exampleID))
+	require.Contains(t, r.errors, "expected sqlserver://... or sqlite:PATH")
 	require.NotContains(t, r.errors, "hunter2", "a connection string without a scheme is not repeated as one")
 	delete(r.env, "SQL_CONNECTION")
 	require.Equal(t, exitUsage, r.run(t, "show", exampleID))

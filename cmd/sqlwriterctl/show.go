@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/sqlite"
 	"sqlwriter/internal/writer"
 )
 
@@ -81,12 +79,12 @@ func (c *showCommand) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := openSQL(ctx, from)
+	db, err := openSQL(ctx, from)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	s, err := look(ctx, doc, store)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	s, err := look(ctx, doc, db)
 	if err != nil {
 		return err
 	}
@@ -97,7 +95,7 @@ func (c *showCommand) Run(ctx context.Context, a *app) (err error) {
 }
 
 // look puts a document beside its rows.
-func look(ctx context.Context, doc invoice.Document, store *sqlite.Store) (shown, error) {
+func look(ctx context.Context, doc invoice.Document, db *database) (shown, error) {
 	s := shown{
 		ID: doc.ID, SysName: doc.SysName, Version: time.UnixMicro(doc.Version.US).UTC(), Writer: doc.State,
 		VersionFrom: "the id", Lines: []shownLine{},
@@ -116,16 +114,16 @@ func look(ctx context.Context, doc invoice.Document, store *sqlite.Store) (shown
 		return s, nil
 	}
 	// A preview writes nothing; what it finds before is what the rows say now.
-	outcomes, err := store.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Preview)
+	outcomes, err := db.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Preview)
 	if err != nil {
 		return shown{}, err
 	}
 	for _, row := range outcomes[0].Rows {
 		l := shownLine{Line: row.DetailID, Duplicate: row.DetailID != doc.Main, HasRow: row.Before != nil, Values: []shownValue{}}
-		if l.Ledger, err = ledgerOf(ctx, store.Reader(), row.DetailID); err != nil {
+		if l.Ledger, err = db.ledger(ctx, row.DetailID); err != nil {
 			return shown{}, err
 		}
-		l.Values = values(doc, row)
+		l.Values = values(doc, row, db.layout)
 		l.Meaning = l.meaning(doc)
 		s.Lines = append(s.Lines, l)
 	}
@@ -133,13 +131,13 @@ func look(ctx context.Context, doc invoice.Document, store *sqlite.Store) (shown
 }
 
 // values puts what the document says beside what the row says.
-func values(doc invoice.Document, row writer.RowOutcome) []shownValue {
+func values(doc invoice.Document, row writer.RowOutcome, layout invoice.Layout) []shownValue {
 	if row.Before == nil {
 		return []shownValue{}
 	}
 	says := invoice.RowValues(doc.Values, doc.Main, row.DetailID)
 	out := make([]shownValue, 0, len(says))
-	for i, col := range invoice.Columns() {
+	for i, col := range layout.Columns {
 		out = append(out, shownValue{
 			Table: col.Table, Column: col.Name, Document: pointer(says[i]), Row: pointer(row.Before[i]), Differs: says[i] != row.Before[i],
 		})
@@ -152,21 +150,6 @@ func pointer(v invoice.Value) *string {
 		return nil
 	}
 	return &v.Text
-}
-
-func ledgerOf(ctx context.Context, db *sql.DB, line int64) (*shownLedger, error) {
-	var l shownLedger
-	var us int64
-	err := db.QueryRowContext(ctx, `SELECT document_id, version_us, outcome, applied_at FROM sqlwriter_ledger WHERE detail_id = ?`, line).
-		Scan(&l.DocumentID, &us, &l.Outcome, &l.AppliedAt)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil //nolint:nilnil // no row is an answer here
-	case err != nil:
-		return nil, fmt.Errorf("ledger: %w", err)
-	}
-	l.Version = time.UnixMicro(us).UTC()
-	return &l, nil
 }
 
 // meaning says whose content the row holds.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +39,7 @@ type App struct {
 	adapters *adapters
 
 	ready  chan struct{}
-	commit *writer.Commit // set before ready is closed
+	commit handlers.Committer // set before ready is closed
 
 	stop context.CancelFunc // of Start
 	done chan struct{}      // closed when everything is let go
@@ -54,7 +55,9 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	if a.config, err = config.Load(get); err != nil {
 		errors.As(err, &a.problems)
 	}
-	a.problems = append(a.problems, cosmosProblems(a.config, a.problems)...)
+	layout, unreadable := readLayout(a.config.SQL.ColumnNames)
+	a.problems = slices.Concat(a.problems, cosmosProblems(a.config, a.problems), sqlProblems(a.config, a.problems), unreadable)
+	a.status.mode = a.config.Mode
 	if len(a.problems) > 0 {
 		a.status.lacks("settings", a.problems.Public()...)
 		log.Error().Strs("problems", a.problems.Lines()).Msg("the settings cannot be used; batches are refused until they are put right")
@@ -63,7 +66,8 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	if level, err := zerolog.ParseLevel(a.config.LogLevel); err == nil { // the table of settings allows no other
 		a.log = log.Level(level)
 	}
-	a.deps = dependencies(a.config, a.adapters)
+	a.adapters.log = a.log
+	a.deps = dependencies(a.config, layout, a.adapters)
 	return a
 }
 
@@ -115,13 +119,13 @@ func (a *App) open(ctx context.Context) {
 	}
 	opened.Wait()
 	if ctx.Err() == nil {
-		a.commit = writer.NewCommit(
+		a.commit = a.useCase(
 			watchedDocuments{a.adapters.documents, a.status.seen}, watchedSink{a.adapters.sink, a.status.seen},
 			writer.Options{SysName: a.config.SysName, Location: a.config.Location, Log: a.log, MaxRows: a.config.SQL.MaxRows},
 		)
 		close(a.ready)
 		a.status.becomeReady()
-		a.log.Info().Str("version", a.status.version).Str("sys_name", a.config.SysName).Msg("ready")
+		a.log.Info().Str("version", a.status.version).Str("sys_name", a.config.SysName).Str("mode", a.config.Mode).Msg("ready")
 		<-ctx.Done()
 	}
 	for i, closeFn := range closers {
@@ -132,6 +136,14 @@ func (a *App) open(ctx context.Context) {
 			a.log.Warn().Str("dependency", a.deps[i].name).Str("kind", string(fault.KindOf(err))).Msg("could not be closed")
 		}
 	}
+}
+
+// useCase is what a batch goes to.
+func (a *App) useCase(documents writer.Documents, sink writer.Sink, o writer.Options) handlers.Committer {
+	if a.config.Mode == config.ModeShadow {
+		return writer.NewShadow(documents, sink, o)
+	}
+	return writer.NewCommit(documents, sink, o)
 }
 
 // keepOpening opens one dependency, again and again until it answers or the context ends.

@@ -20,6 +20,7 @@ import (
 	"sqlwriter/handlers"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
 )
 
@@ -153,6 +154,59 @@ func TestHealthRepeatsOurWordsOnly(t *testing.T) {
 	require.Equal(t, "not open yet", explain(errors.New("key-marker")))
 	err = fault.Wrap(fault.Infrastructure, "cosmos: open", "settings", "the settings cannot be used", errors.Join(errors.New("A: x"), errors.New("B: y")))
 	require.Equal(t, "cosmos: open: infrastructure settings: the settings cannot be used: A: x; B: y", explain(err))
+}
+
+func TestAFileOfColumnNamesIsReadOrReported(t *testing.T) {
+	layout, problems := readLayout("")
+	require.Empty(t, problems)
+	require.Equal(t, invoice.DefaultLayout(), layout)
+
+	dir := t.TempDir()
+	write := func(text string) string {
+		path := filepath.Join(dir, "marker.json")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	layout, problems = readLayout(write(`{"IVCE_DTL": {"IVCE_DTL_UID": "ID"}}`))
+	require.Empty(t, problems)
+	require.Equal(t, "ID", layout.Key(invoice.Detail))
+
+	for path, want := range map[string]string{
+		filepath.Join(dir, "marker"): "no such file", dir: "a file that cannot be read",
+		write(`{"IVCE_DTL": {"UPC_CD": "UPC"}}`): "IVCE_DTL.UPC_CD: expected a column whose name is assumed",
+	} {
+		_, problems = readLayout(path)
+		require.Len(t, problems, 1)
+		require.Equal(t, config.ColumnNames, problems[0].Setting)
+		require.Contains(t, problems[0].Public(), want)
+		require.NotContains(t, problems[0].String(), dir)
+	}
+}
+
+func TestTheAdapterReadsTheConnectionOnlyIfNothingElseIsWrongWithIt(t *testing.T) {
+	c := config.Config{SQL: config.SQL{Engine: config.SQLServer, Connection: "sqlserver://sa:password-marker@db"}}
+	problems := sqlProblems(c, nil)
+	require.Len(t, problems, 1)
+	require.Equal(t, config.SQLConnection, problems[0].Setting)
+	require.Contains(t, problems[0].Public(), "no database")
+	require.NotContains(t, problems[0].String(), "password-marker")
+	require.Empty(t, sqlProblems(c, config.Problems{{Setting: config.SQLConnection}}))
+
+	c.SQL.Connection += "?database=d"
+	require.Empty(t, sqlProblems(c, nil))
+	require.Empty(t, sqlProblems(config.Config{SQL: config.SQL{Engine: config.SQLite}}, nil))
+}
+
+func TestAServerThatIsNotThereIsInfrastructureAndNothingOfTheConnectionIsSaid(t *testing.T) {
+	c := config.Config{SQL: config.SQL{
+		Engine: config.SQLServer, Connection: "sqlserver://sa:password-marker@127.0.0.1:1?database=d&encrypt=disable", Schema: "dbo", MaxOpen: 2,
+	}}
+	a := &adapters{}
+	closeFn, err := openSQL(t.Context(), c, invoice.DefaultLayout(), a)
+	require.Nil(t, closeFn)
+	require.Nil(t, a.sink)
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+	require.NotContains(t, explain(err), "password-marker")
 }
 
 func TestWhatCannotBeOpenedIsFailingWhateverItSays(t *testing.T) {

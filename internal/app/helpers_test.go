@@ -223,6 +223,8 @@ func newStack(t *testing.T) *stack {
 	store, err := sqlite.Open(t.Context(), s.path, sqlite.Options{})
 	require.NoError(t, err)
 	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))
+	require.NoError(t, store.Migrate(t.Context()))
+	require.NoError(t, store.MarkEmpty(t.Context(), "the test"))
 	_, err = store.Writer().ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 20000)
 		INSERT INTO IVCE_DTL (IVCE_DTL_UID) SELECT i FROM n`)
 	require.NoError(t, err)
@@ -312,4 +314,14 @@ func (s *stack) count(query string) int {
 	var n int
 	require.NoError(s.t, store.Reader().QueryRowContext(s.t.Context(), query).Scan(&n))
 	return n
+}
+
+// exec changes the database.
+func (s *stack) exec(statement string) {
+	s.t.Helper()
+	store, err := sqlite.Open(s.t.Context(), s.path, sqlite.Options{})
+	require.NoError(s.t, err)
+	defer func() { require.NoError(s.t, store.Close()) }()
+	_, err = store.Writer().ExecContext(s.t.Context(), statement)
+	require.NoError(s.t, err)
 }

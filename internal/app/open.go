@@ -3,12 +3,18 @@ package app
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"strings"
+
+	"github.com/rs/zerolog"
 
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/sqlite"
+	"sqlwriter/internal/sqlserver"
 	"sqlwriter/internal/writer"
 )
 
@@ -23,13 +29,14 @@ type dependency struct {
 type adapters struct {
 	documents writer.Documents
 	sink      writer.Sink
+	log       zerolog.Logger
 }
 
 // dependencies are those that the settings name.
-func dependencies(c config.Config, a *adapters) []dependency {
+func dependencies(c config.Config, layout invoice.Layout, a *adapters) []dependency {
 	return []dependency{
 		{depCosmos, func(ctx context.Context) (func() error, error) { return openCosmos(ctx, c, a) }},
-		{depSQL, func(ctx context.Context) (func() error, error) { return openSQL(ctx, c, a) }},
+		{depSQL, func(ctx context.Context) (func() error, error) { return openSQL(ctx, c, layout, a) }},
 	}
 }
 
@@ -77,19 +84,119 @@ func openCosmos(ctx context.Context, c config.Config, a *adapters) (func() error
 	return func() error { container.Close(); return nil }, nil
 }
 
-// openSQL opens the database, brings our own tables up to date and checks that the user's are what the statements need.
-func openSQL(ctx context.Context, c config.Config, a *adapters) (func() error, error) {
-	store, err := sqlite.Open(ctx, c.SQL.SQLitePath, sqlite.Options{})
+// sqlProblems lets the adapter read the connection string before anything is opened, as cosmosProblems does.
+func sqlProblems(c config.Config, known config.Problems) config.Problems {
+	for _, p := range known {
+		if p.Setting == config.SQLConnection {
+			return nil
+		}
+	}
+	if c.SQL.Engine != config.SQLServer {
+		return nil
+	}
+	err := sqlserver.CheckDSN(c.SQL.Connection.Reveal())
+	if err == nil {
+		return nil
+	}
+	found := "something else"
+	if e := fault.As(err); e != nil {
+		found = "one that cannot be: " + e.Reason // our own words, no value
+	}
+	return config.Problems{{Setting: config.SQLConnection, Expected: "a connection that can be used", Found: found}}
+}
+
+// readLayout reads the file that COLUMN_NAMES names; without the setting everything is called as in the column table.
+// The problem repeats no path: Health shows it to everybody, and anything may have been put into the wrong setting.
+func readLayout(path string) (invoice.Layout, config.Problems) {
+	if path == "" {
+		return invoice.DefaultLayout(), nil
+	}
+	problem := config.Problem{Setting: config.ColumnNames, Expected: "the path of a file of column names, from the script root"}
+	file, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		problem.Found = "no such file"
+		return invoice.Layout{}, config.Problems{problem}
+	case err != nil:
+		problem.Found = "a file that cannot be read"
+		return invoice.Layout{}, config.Problems{problem}
+	}
+	layout, err := invoice.ReadLayout(file)
+	if err != nil {
+		problem.Found = "a file that cannot be one"
+		if e := fault.As(err); e != nil {
+			problem.Found += ": " + e.Reason
+		}
+		return invoice.Layout{}, config.Problems{problem}
+	}
+	return layout, nil
+}
+
+// store is what both engines are to the app.
+type store interface {
+	writer.Sink
+	// Check tells whether the tables are what the statements need.
+	Check(ctx context.Context) error
+	// Adopted tells whether the ledger knows what was written before us.
+	Adopted(ctx context.Context) (bool, error)
+	Close() error
+}
+
+// openSQL opens the database and checks that the tables are what the statements need, and that the ledger may be relied on.
+func openSQL(ctx context.Context, c config.Config, layout invoice.Layout, a *adapters) (func() error, error) {
+	s, err := openStore(ctx, c, layout)
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{store.Migrate, store.Check} {
-		if err := step(ctx); err != nil {
-			return nil, errors.Join(err, store.Close())
+	err = s.Check(ctx)
+	if err == nil && c.Mode != config.ModeShadow { // a shadow writes nothing that could overwrite something newer
+		err = adopted(ctx, s)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if n, ok := s.(interface{ Notes() []string }); ok {
+		for _, note := range n.Notes() { // triggers, columns that round: part of every write from now on
+			a.log.Info().Str("note", note).Msg("about the user's tables")
 		}
 	}
-	a.sink = store
-	return store.Close, nil
+	a.sink = s
+	return s.Close, nil
+}
+
+// adopted is an error while nobody has said what was written before us: an older result could then overwrite what a line
+// holds (design.md section 4).
+func adopted(ctx context.Context, s store) error {
+	switch yes, err := s.Adopted(ctx); {
+	case err != nil:
+		return err
+	case !yes:
+		return fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted",
+			"the ledger does not know what was written before: run `sqlwriterctl ledger adopt` to its end, or with --empty where nothing was (docs/cutover.md)")
+	}
+	return nil
+}
+
+// openStore opens the engine that the settings name. Our own tables in a SQLite file are brought up to date on the way:
+// the file is ours. On a server the app has no right to, and Check says which command to run.
+func openStore(ctx context.Context, c config.Config, layout invoice.Layout) (store, error) {
+	if c.SQL.Engine == config.SQLServer {
+		s, err := sqlserver.Open(ctx, c.SQL.Connection.Reveal(), sqlserver.Options{
+			Layout: layout, Schema: c.SQL.Schema, MaxOpen: c.SQL.MaxOpen,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	s, err := sqlite.Open(ctx, c.SQL.Connection.Reveal(), sqlite.Options{Layout: layout})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Migrate(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 // explain says for Health what keeps a dependency from opening: our own words only, because a cause may hold an address.

@@ -5,7 +5,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,7 +38,7 @@ func TestItAnswersBeforeAnythingSlow(t *testing.T) {
 }
 
 func TestUnsetSettingsAreAllNamedAndItKeepsAnswering(t *testing.T) {
-	p := start(t, map[string]string{"TIME_ZONE": "Mars", "SQL_CONNECTION": "sqlserver://sa:password-marker@db"})
+	p := start(t, map[string]string{"TIME_ZONE": "Mars", "SQL_CONNECTION": "sqlserver:sa:password-marker@db"})
 	status, body := p.health()
 	require.Equal(t, "503", status)
 	require.Equal(t, "live", body["status"])
@@ -44,7 +46,7 @@ func TestUnsetSettingsAreAllNamedAndItKeepsAnswering(t *testing.T) {
 	for _, name := range []string{"TIME_ZONE", "SQL_CONNECTION", "COSMOS_CONNECTION", "COSMOS_DATABASE", "COSMOS_CONTAINER", "LEASE_CONTAINER", "LEASE_PREFIX"} {
 		require.Contains(t, problems, name)
 	}
-	require.Contains(t, problems, "SQL Server is not in this build yet")
+	require.Contains(t, problems, "expected sqlserver://... or sqlite:PATH, found sqlserver: without //")
 	code, text := p.send(http.MethodPost, "/CommitResults", envelope(t, nil))
 	require.Equal(t, http.StatusServiceUnavailable, code, "the feed waits until the settings are put right")
 	require.Contains(t, text, `"code":"settings"`)
@@ -56,13 +58,13 @@ func TestUnsetSettingsAreAllNamedAndItKeepsAnswering(t *testing.T) {
 func TestWhatOnlyTheAdapterUnderstandsIsReportedWithTheRestAndValuesAreNot(t *testing.T) {
 	p := start(t, map[string]string{
 		"TIME_ZONE": "Mars", "LOG_LEVEL": "value-marker", "COSMOS_DATABASE": "d", "COSMOS_CONTAINER": "c", "LEASE_CONTAINER": "l",
-		"LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:x.db",
+		"LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlserver://sa:key-marker@db.example", "COLUMN_NAMES": "value-marker.json",
 		"COSMOS_CONNECTION": "AccountEndpoint=http://cosmos.example/;AccountKey=key-marker!;",
 	})
 	_, body := p.health()
 	problems := fmt.Sprint(body["problems"])
-	for _, name := range []string{"TIME_ZONE", "LOG_LEVEL", "COSMOS_CONNECTION"} {
-		require.Contains(t, problems, name)
+	for _, problem := range []string{"TIME_ZONE", "LOG_LEVEL", "COSMOS_CONNECTION", "SQL_CONNECTION", "no database", "COLUMN_NAMES", "no such file"} {
+		require.Contains(t, problems, problem)
 	}
 	require.NotContains(t, problems, "value-marker", "Health is anonymous: it repeats no value")
 	require.NotContains(t, p.stdout.String()+problems, "key-marker")
@@ -119,6 +121,23 @@ func TestABatchArrivesInSQLAndHealthKnowsTheDependencies(t *testing.T) {
 	for _, secret := range []string{"payload-marker", key, "ACME"} {
 		require.NotContains(t, p.stdout.String(), secret)
 	}
+}
+
+func TestTheTablesMayHaveOtherNames(t *testing.T) {
+	s := newStack(t)
+	s.settings["COLUMN_NAMES"] = filepath.Join(t.TempDir(), "names.json")
+	require.NoError(t, os.WriteFile(s.settings["COLUMN_NAMES"], []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
+	p := start(t, s.settings)
+	require.Eventually(t, func() bool {
+		status, body := p.health()
+		return status == "503" && strings.Contains(fmt.Sprint(body["problems"]), "REQUEST_TIME")
+	}, 20*time.Second, 20*time.Millisecond, "the table is still the old one, and Health says what it lacks")
+	s.exec(`ALTER TABLE IVCE_TRKG_MSTR RENAME COLUMN RQST_TS TO REQUEST_TIME`)
+	p.waitReady()
+	code, text := p.send(http.MethodPost, "/CommitResults", envelope(t, s.submit(1, 3, "")))
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, text, "2 applied")
+	require.Equal(t, 2, s.count(`SELECT count(*) FROM IVCE_TRKG_MSTR WHERE REQUEST_TIME LIKE '2025-12-17T16:30:15%'`))
 }
 
 func TestADependencyThatIsDownAtTheStartIsWaitedFor(t *testing.T) {

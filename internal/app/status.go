@@ -26,6 +26,8 @@ const (
 type status struct {
 	now     func() time.Time
 	version string
+	// mode is set before anybody asks.
+	mode string
 
 	mu       sync.Mutex
 	ready    bool
@@ -82,7 +84,7 @@ func (s *status) report() handlers.HealthReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := handlers.HealthReport{
-		Status: statusLive, Version: s.version, Since: s.since, Problems: []string{}, Dependencies: maps.Clone(s.deps),
+		Status: statusLive, Version: s.version, Mode: s.mode, Since: s.since, Problems: []string{}, Dependencies: maps.Clone(s.deps),
 	}
 	if s.ready {
 		r.Status = handlers.StatusReady

@@ -8,7 +8,9 @@ import (
 
 // Config is what the settings say, checked.
 type Config struct {
-	SysName  string
+	SysName string
+	// Mode is ModeLive or ModeShadow.
+	Mode     string
 	Location *time.Location
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
@@ -25,10 +27,36 @@ type Cosmos struct {
 
 // SQL says where the rows go.
 type SQL struct {
-	// SQLitePath is the file of the embedded database.
-	SQLitePath string
-	// MaxRows bounds the detail rows of one request.
-	MaxRows int
+	// Engine follows from the connection's scheme.
+	Engine Engine
+	// Connection is SQL_CONNECTION as it is: "sqlserver://..." or "sqlite:PATH".
+	Connection Secret
+	// Schema is where the user's tables are on SQL Server.
+	Schema string
+	// ColumnNames is the path of the file with this deployment's names of columns; empty when there is none.
+	ColumnNames string
+	// MaxOpen bounds one instance's connections to SQL Server, MaxRows the detail rows of one request.
+	MaxOpen, MaxRows int
+}
+
+// Engine is a kind of SQL database.
+type Engine string
+
+// The engines.
+const (
+	SQLServer Engine = "sqlserver"
+	SQLite    Engine = "sqlite"
+)
+
+// EngineOf tells a connection's engine by its scheme; "" when that is neither.
+func EngineOf(connection string) Engine {
+	switch {
+	case strings.HasPrefix(connection, sqlserverScheme):
+		return SQLServer
+	case strings.HasPrefix(connection, sqliteScheme):
+		return SQLite
+	}
+	return ""
 }
 
 // Secret is a text that prints as a word. Reveal gives it to the adapter that needs it.
@@ -123,14 +151,18 @@ func Load(get func(string) (string, bool)) (Config, error) {
 	if err != nil { // the default is in the embedded database
 		location = time.UTC
 	}
-	rows, _ := strconv.Atoi(values[SQLMaxRows]) // checked above
+	maxOpen, _ := strconv.Atoi(values[SQLMaxOpen]) // checked above, both
+	maxRows, _ := strconv.Atoi(values[SQLMaxRows])
 	c := Config{
-		SysName: values[SysName], Location: location, LogLevel: values[LogLevel],
+		SysName: values[SysName], Mode: values[Mode], Location: location, LogLevel: values[LogLevel],
 		Cosmos: Cosmos{
 			Connection: Secret(values[CosmosConnection]), Endpoint: values[CosmosEndpoint], ClientID: values[CosmosClientID],
 			Database: values[CosmosDatabase], Container: values[CosmosContainer],
 		},
-		SQL: SQL{SQLitePath: strings.TrimPrefix(values[SQLConnection], sqliteScheme), MaxRows: rows},
+		SQL: SQL{
+			Engine: EngineOf(values[SQLConnection]), Connection: Secret(values[SQLConnection]), Schema: values[SQLSchema],
+			ColumnNames: values[ColumnNames], MaxOpen: maxOpen, MaxRows: maxRows,
+		},
 	}
 	if len(problems) > 0 {
 		return c, problems

@@ -33,9 +33,11 @@ func TestTheSampleIsAGoodSetOfSettings(t *testing.T) {
 	c, err := load(good(t))
 	require.NoError(t, err)
 	require.Equal(t, "web", c.SysName)
+	require.Equal(t, ModeLive, c.Mode)
 	require.Equal(t, "America/Chicago", c.Location.String())
-	require.Equal(t, "../.local/sqlwriter.db", c.SQL.SQLitePath)
-	require.Equal(t, 1000, c.SQL.MaxRows)
+	require.Equal(t, SQL{
+		Engine: SQLite, Connection: "sqlite:../.local/sqlwriter.db", Schema: "dbo", MaxOpen: 10, MaxRows: 1000,
+	}, c.SQL)
 	require.Equal(t, "AI_PROCESS_LOGS", c.Cosmos.Container)
 	require.Equal(t, "AccountEndpoint=http://127.0.0.1:8081/;AccountKey="+cosmosdb.DefaultKey+";", c.Cosmos.Connection.Reveal())
 }
@@ -67,16 +69,22 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{TimeZone, "Local", "an IANA time zone", `"Local"`},
 		{LogLevel, "loud", "one of debug, info, warn, error", `"loud"`},
 		{CosmosConnection, "", "a value: the host reads it too", "nothing"},
+		{Mode, "Shadow", "one of live, shadow", `"Shadow"`},
 		{CosmosConnection, pass, "AccountEndpoint=...;AccountKey=...;", "a text of 8 characters without AccountEndpoint"},
 		{CosmosConnection, "AccountEndpoint=https://" + pass + "/;AccountKey=", "AccountKey", "without AccountKey"},
 		{CosmosEndpoint, "http://" + pass, "https://NAME.documents.azure.com:443/", "a text of 15 characters"},
 		{CosmosClientID, "0000", CosmosEndpoint + " beside it", "alone"},
 		{LeaseContainer, "AI_PROCESS_LOGS", "another container than " + CosmosContainer, "the same name"},
-		{SQLConnection, "sqlserver://sa:" + pass + "@db:1433", "sqlite:PATH", "SQL Server is not in this build yet"},
+		{SQLConnection, "sqlserver:sa:" + pass + "@db:1433", "sqlserver://... or sqlite:PATH", "sqlserver: without // behind it"},
 		{SQLConnection, "postgres://u:" + pass + "@db", "sqlite:PATH", `the scheme "postgres"`},
 		{SQLConnection, "server=db;password=" + pass, "sqlite:PATH", "a text of 27 characters without a scheme"},
 		{SQLConnection, "server=db;password=" + pass + ":1", "sqlite:PATH", "a text of 29 characters without a scheme"},
 		{SQLConnection, "sqlite:", "sqlite:PATH", "no path"},
+		{SQLSchema, " dbo", "the name of a schema", `blanks around " dbo"`},
+		{SQLSchema, strings.Repeat("s", 129), "the name of a schema", "a text of 129 characters"},
+		{SQLSchema, "d\x00bo", "the name of a schema", "a text of 4 characters that cannot be one"},
+		{SQLMaxOpen, "0", "a whole number from 1 to 100", `"0"`},
+		{SQLMaxOpen, "101", "a whole number from 1 to 100", `"101"`},
 		{SQLMaxRows, "many", "a whole number from 1 to 10000", `"many"`},
 		{SQLMaxRows, "10001", "a whole number from 1 to 10000", `"10001"`},
 	} {
@@ -98,6 +106,22 @@ func TestEachSettingIsChecked(t *testing.T) {
 			require.NotContains(t, err.Error(), pass)
 		})
 	}
+}
+
+func TestTheSchemeSaysWhichEngine(t *testing.T) {
+	for connection, want := range map[string]Engine{
+		"sqlserver://sa:p@db?database=d": SQLServer, "sqlite:x.db": SQLite, "sqlserver:x": "", "": "", "server=db": "",
+	} {
+		require.Equal(t, want, EngineOf(connection), connection)
+	}
+	values := good(t)
+	values[SQLConnection], values[SQLSchema], values[SQLMaxOpen], values[ColumnNames] = "sqlserver://sa:p@db?database=d", "inv", "20", "column-names.json"
+	values["WEBSITE_SITE_NAME"] = "app"
+	c, err := load(values)
+	require.NoError(t, err)
+	require.Equal(t, SQL{
+		Engine: SQLServer, Connection: "sqlserver://sa:p@db?database=d", Schema: "inv", ColumnNames: "column-names.json", MaxOpen: 20, MaxRows: 1000,
+	}, c.SQL)
 }
 
 func TestSQLiteIsRefusedInAzure(t *testing.T) {
@@ -144,6 +168,10 @@ func TestEverySecretSettingHidesItsValue(t *testing.T) {
 			values := good(t)
 			values["WEBSITE_SITE_NAME"], values[s.Name] = "app", value
 			_, err := load(values)
+			if s.Name == SQLConnection && value == "sqlserver://marker" {
+				require.NoError(t, err, "of the right form; the adapter reads the rest")
+				continue
+			}
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "marker", s.Name)
 		}

@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Setting is one row of the table.
@@ -40,6 +43,7 @@ const (
 	SysName            = "SYS_NAME"
 	LeasePrefix        = "LEASE_PREFIX"
 	TimeZone           = "TIME_ZONE"
+	Mode               = "MODE"
 	LogLevel           = "LOG_LEVEL"
 	CosmosConnection   = "COSMOS_CONNECTION"
 	CosmosEndpoint     = "COSMOS_CONNECTION__accountEndpoint"
@@ -49,13 +53,23 @@ const (
 	CosmosContainer    = "COSMOS_CONTAINER"
 	LeaseContainer     = "LEASE_CONTAINER"
 	SQLConnection      = "SQL_CONNECTION"
+	SQLSchema          = "SQL_SCHEMA"
+	SQLMaxOpen         = "SQL_MAX_OPEN"
 	SQLMaxRows         = "SQL_MAX_ROWS"
+	ColumnNames        = "COLUMN_NAMES"
 	azureSite          = "WEBSITE_SITE_NAME"
 	sqliteScheme       = "sqlite:"
-	sqlserverScheme    = "sqlserver:"
+	sqlserverScheme    = "sqlserver://"
 	maxRowsOfOneWrite  = 10_000
+	maxConnections     = 100
 	sampleCosmosKey    = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // published for the emulator, and the local stand-in's
 	sampleCosmosServer = "http://127.0.0.1:8081/"
+)
+
+// The values of MODE.
+const (
+	ModeLive   = "live"
+	ModeShadow = "shadow"
 )
 
 // Settings is the table, in the order of design.md section 7. It holds what something uses today.
@@ -68,6 +82,10 @@ func Settings() []Setting {
 		{
 			Name: LeasePrefix, Sample: "web-", Host: true, check: checkLeasePrefix,
 			Meaning: "prefix of the change feed's leases, `{SYS_NAME}-` or longer; a new one replays the container once",
+		},
+		{
+			Name: Mode, Default: ModeLive, Sample: ModeLive, check: oneOf(ModeLive, ModeShadow),
+			Meaning: "`live`, or `shadow`: compare with what the old writer has done, and write nothing anywhere (docs/cutover.md)",
 		},
 		{
 			Name: TimeZone, Default: "America/Chicago", Sample: "America/Chicago", check: checkZone,
@@ -108,11 +126,23 @@ func Settings() []Setting {
 		},
 		{
 			Name: SQLConnection, Sample: "sqlite:../.local/sqlwriter.db", Required: true, Secret: true, check: checkSQL,
-			Meaning: "SQL database: `sqlite:PATH` (local only; relative to the script root)",
+			Meaning: "SQL database: `sqlserver://...` (an identity: `fedauth=ActiveDirectoryManagedIdentity`), or `sqlite:PATH` (local only; relative to the script root)",
 		},
 		{
-			Name: SQLMaxRows, Default: "1000", Sample: "1000", check: checkRows,
+			Name: SQLSchema, Default: "dbo", Sample: "dbo", check: checkSchema,
+			Meaning: "schema of `IVCE_DTL` and `IVCE_TRKG_MSTR` on SQL Server",
+		},
+		{
+			Name: SQLMaxOpen, Default: "10", Sample: "10", check: wholeNumber(1, maxConnections),
+			Meaning: "most connections of one instance to SQL Server",
+		},
+		{
+			Name: SQLMaxRows, Default: "1000", Sample: "1000", check: wholeNumber(1, maxRowsOfOneWrite),
 			Meaning: "most detail rows in one SQL request",
+		},
+		{
+			Name:    ColumnNames,
+			Meaning: "file with the names of columns that differ here, relative to the script root; `column-names.json` in the project's root is deployed with the app (docs/rules.md, Columns)",
 		},
 	}
 }
@@ -204,13 +234,16 @@ func checkLeaseContainer(value string, s lookup) (string, string) {
 	return "", ""
 }
 
-// checkSQL names what it found by its scheme only: the rest may hold a password.
+// checkSQL looks at the form only; the adapters read it in full. It names what it found by its scheme only: the rest may
+// hold a password.
 func checkSQL(value string, s lookup) (string, string) {
-	const form = "sqlite:PATH"
+	const form = "sqlserver://... or sqlite:PATH"
 	scheme, _, _ := strings.Cut(value, ":") // named only when it is a known one: it may be the front of a password
 	switch {
 	case strings.HasPrefix(value, sqlserverScheme):
-		return form, "a sqlserver: address: SQL Server is not in this build yet"
+		return "", ""
+	case scheme == "sqlserver":
+		return form, "sqlserver: without // behind it"
 	case slices.Contains([]string{"mssql", "azuresql", "jdbc", "odbc", "postgres", "postgresql", "mysql", "file"}, scheme):
 		return form, fmt.Sprintf("the scheme %q", scheme)
 	case !strings.HasPrefix(value, sqliteScheme):
@@ -223,9 +256,24 @@ func checkSQL(value string, s lookup) (string, string) {
 	return "", ""
 }
 
-func checkRows(value string, _ lookup) (string, string) {
-	if n, err := strconv.Atoi(value); err != nil || n < 1 || n > maxRowsOfOneWrite {
-		return fmt.Sprintf("a whole number from 1 to %d", maxRowsOfOneWrite), strconv.Quote(value)
+// checkSchema refuses what no schema can be called. Whether it is there, the adapter sees when it opens.
+func checkSchema(value string, _ lookup) (string, string) {
+	const most = 128 // SQL Server's sysname, in UTF-16 units
+	switch {
+	case strings.TrimSpace(value) != value:
+		return "the name of a schema", "blanks around " + strconv.Quote(value)
+	case strings.ContainsFunc(value, unicode.IsControl) || len(utf16.Encode([]rune(value))) > most:
+		return "the name of a schema", fmt.Sprintf("a text of %d characters that cannot be one", utf8.RuneCountInString(value))
 	}
 	return "", ""
+}
+
+// wholeNumber accepts the numbers from least to most.
+func wholeNumber(least, most int) func(string, lookup) (string, string) {
+	return func(value string, _ lookup) (string, string) {
+		if n, err := strconv.Atoi(value); err != nil || n < least || n > most {
+			return fmt.Sprintf("a whole number from %d to %d", least, most), strconv.Quote(value)
+		}
+		return "", ""
+	}
 }

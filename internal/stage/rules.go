@@ -107,7 +107,7 @@ func rootRules() []rule {
 			}
 			for line := range strings.Lines(string(text)) {
 				line = strings.TrimSpace(line)
-				for _, needed := range append([]string{Binary, "host.json", "function.json"}, r.names()...) {
+				for _, needed := range append([]string{Binary, "host.json", "function.json", ColumnNames}, r.names()...) {
 					if match, _ := path.Match(strings.Trim(line, "/"), needed); match {
 						return "it leaves out " + needed
 					}

@@ -86,6 +86,7 @@ func mutations() []struct {
 		{"root.functions", func(_ *testing.T, f fstest.MapFS) { delete(f, commitFile); delete(f, healthFile) }},
 		{"root.funcignore", change(".funcignore", `*.log`, `h*`)},
 		{"root.funcignore", change(".funcignore", `*.log`, `/Health/`)},
+		{"root.funcignore", change(".funcignore", `*.log`, `column-*.json`)},
 		{"function.trigger", change(healthFile, `"httpTrigger"`, `"http"`)},
 		{"function.trigger", change(commitFile, `"name": "documents",`, ``)},
 		{"function.no_script", change(commitFile, `"bindings"`, `"scriptFile": "x", "bindings"`)},

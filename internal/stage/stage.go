@@ -23,9 +23,13 @@ type Options struct {
 	GOOS, GOARCH string
 }
 
+// ColumnNames is the file of a deployment's own column names: beside host.json it is deployed with the app, and the
+// setting COLUMN_NAMES says that it is used.
+const ColumnNames = "column-names.json"
+
 // copied are the files that go into the root as they are; those that are optional may be absent.
 func copied() map[string]bool {
-	return map[string]bool{"host.json": false, ".funcignore": false, "local.settings.json": true}
+	return map[string]bool{"host.json": false, ".funcignore": false, "local.settings.json": true, ColumnNames: true}
 }
 
 // Build makes a script root beside Dir, checks it and puts it in Dir's place. local.settings.json goes along when there

@@ -27,10 +27,12 @@ func TestAStagedRootIsWhatTheHostWants(t *testing.T) {
 		return err
 	}))
 	want := []string{".", ".funcignore", "CommitResults", commitFile, "Health", healthFile, Binary, "host.json"}
-	if _, err := os.Stat("../../local.settings.json"); err == nil {
-		want = append(want, "local.settings.json")
+	for _, own := range []string{ColumnNames, "local.settings.json"} { // a developer's own
+		if _, err := os.Stat(filepath.Join("../..", own)); err == nil {
+			want = append(want, own)
+		}
 	}
-	require.Equal(t, want, names)
+	require.ElementsMatch(t, want, names)
 
 	binary, err := elf.Open(filepath.Join(dir, Binary))
 	require.NoError(t, err)
@@ -44,6 +46,21 @@ func TestAStagedRootIsWhatTheHostWants(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), ".stage-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+func TestADeploymentsOwnColumnNamesGoAlong(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "src")
+	for _, f := range []string{"go.mod", "go.sum", ".funcignore", "host.json", "functions/Health/function.json"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(source, f)), 0o750))
+		require.NoError(t, copyFile(filepath.Join("../..", f), filepath.Join(source, f)))
+	}
+	require.NoError(t, os.CopyFS(filepath.Join(source, "cmd", "handler"), os.DirFS("testdata/empty")))
+	const names = `{"IVCE_DTL": {"IVCE_DTL_UID": "ID"}}`
+	require.NoError(t, os.WriteFile(filepath.Join(source, ColumnNames), []byte(names), 0o600))
+	require.NoError(t, Build(t.Context(), Options{Source: source}))
+	staged, err := os.ReadFile(filepath.Join(source, ".stage", "column-names.json"))
+	require.NoError(t, err)
+	require.Equal(t, names, string(staged))
 }
 
 func TestARootThatBreaksARuleIsNotLeftBehind(t *testing.T) {

@@ -99,14 +99,19 @@ type Result struct {
 // Exact says whether nothing differs.
 func (r Result) Exact() bool { return len(r.Differences) == 0 }
 
-// Check compares every document with the end it must have come to, works out from the documents alone which one is the
-// newest for every line, and compares every row and column of the three tables with it. The error says that the database
-// could not be read; differences are in the result.
+// Check reads the tables from a SQLite file and compares. The error says that the database could not be read; differences
+// are in the result.
 func Check(ctx context.Context, db *sql.DB, in Input) (Result, error) {
 	now, err := Read(ctx, db)
 	if err != nil {
 		return Result{}, err
 	}
+	return Compare(now, in), nil
+}
+
+// Compare compares every document with the end it must have come to, works out from the documents alone which one is the
+// newest for every line, and compares every row and column of the three tables, as they are now, with it.
+func Compare(now Tables, in Input) Result {
 	c := &checker{in: in, now: now, winners: map[int64]document{}}
 	for _, d := range in.Documents {
 		c.document(d)
@@ -119,7 +124,7 @@ func Check(ctx context.Context, db *sql.DB, in Input) (Result, error) {
 			c.untouched(line)
 		}
 	}
-	return c.result, nil
+	return c.result
 }
 
 type checker struct {

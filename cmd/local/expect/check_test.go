@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -291,4 +292,28 @@ func TestADatabaseThatCannotBeReadIsAnError(t *testing.T) {
 	_, err := Check(ctx, db, in)
 	require.Error(t, err)
 	require.NotEmpty(t, slices.Collect(maps.Keys(in.Before)))
+}
+
+func TestTheCellsOfAServerAreTextsAsTheMappingWritesThem(t *testing.T) {
+	for _, c := range []struct {
+		kind string
+		cell any
+		want string
+	}{
+		{"BIGINT", int64(-7), "-7"},
+		{"NVARCHAR", "", ""},
+		{"CHAR", "x ", "x "},
+		{"DECIMAL", []byte("0.9500"), "0.9500"},
+		{"DATETIME2", time.Date(2025, 12, 17, 10, 30, 15, 123456000, time.FixedZone("", -6*3600)), "2025-12-17T16:30:15.123456Z"},
+		{"UNIQUEIDENTIFIER", []byte{0, 255}, "00ff"},
+	} {
+		got, err := cellText(c.kind, c.cell)
+		require.NoError(t, err)
+		require.Equal(t, c.want, *got, c.kind)
+	}
+	null, err := cellText("INT", nil)
+	require.NoError(t, err)
+	require.Nil(t, null)
+	_, err = cellText("FLOAT", 0.5)
+	require.ErrorContains(t, err, "FLOAT")
 }

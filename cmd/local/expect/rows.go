@@ -19,7 +19,7 @@ const (
 // Tables are all rows of the three tables by line id.
 type Tables map[string]map[int64]Row
 
-// Read reads the three tables whole, with one plain SELECT each.
+// Read reads the three tables of a SQLite file whole, with one plain SELECT each.
 func Read(ctx context.Context, db *sql.DB) (Tables, error) {
 	all := Tables{}
 	for table, key := range map[string]string{Detail: "IVCE_DTL_UID", Tracking: "IVCE_DTL_UID", Ledger: "detail_id"} {

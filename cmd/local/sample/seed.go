@@ -9,7 +9,8 @@ import (
 
 // SeedLines makes the detail rows that lines need, as the scanner leaves them: some text, a manufacturer that is a guess,
 // no result. Every seventh line also has a tracking row, from a result of long ago, so that both ways of an upsert happen.
-// Rows that exist stay as they are. db is the SQLite file of the sample schema; it answers how many rows it made.
+// Rows that exist stay as they are. db has the sample schema, in SQLite or on SQL Server; the answer is how many rows were
+// made.
 func SeedLines(ctx context.Context, db *sql.DB, lines []int64) (made int64, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -21,8 +22,10 @@ func SeedLines(ctx context.Context, db *sql.DB, lines []int64) (made int64, err 
 		}
 	}()
 	for _, line := range lines {
-		r, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC, CLN_MFR_AI_NM, IVCE_LNE_STAT, WEB_SRCH_URL)
-			VALUES (?, ?, ?, 'UNKNOWN', 'NEW', 'https://scan.example/')`, line, fmt.Sprintf("INV-%05d", line%100_000), fmt.Sprintf("AS SCANNED %d", line))
+		r, err := tx.ExecContext(ctx, `INSERT INTO IVCE_DTL (IVCE_DTL_UID, IVCE_NUM, ITM_LDSC, CLN_MFR_AI_NM, IVCE_LNE_STAT, WEB_SRCH_URL)
+			SELECT @line, @invoice, @text, 'UNKNOWN', 'NEW', 'https://scan.example/'
+			WHERE NOT EXISTS (SELECT 1 FROM IVCE_DTL WHERE IVCE_DTL_UID = @line)`,
+			sql.Named("line", line), sql.Named("invoice", fmt.Sprintf("INV-%05d", line%100_000)), sql.Named("text", fmt.Sprintf(scanned+"%d", line)))
 		if err != nil {
 			return 0, err
 		}
@@ -32,11 +35,27 @@ func SeedLines(ctx context.Context, db *sql.DB, lines []int64) (made int64, err 
 		}
 		made += n
 		if n == 1 && line%7 == 0 {
-			if _, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO IVCE_TRKG_MSTR (IVCE_DTL_UID, CLN_MFR_AI_NM, IVCE_LNE_STAT, DUP_IND)
-				VALUES (?, 'A RESULT OF LONG AGO', 'DS1', 'Y')`, line); err != nil {
+			if _, err := tx.ExecContext(ctx, `INSERT INTO IVCE_TRKG_MSTR (IVCE_DTL_UID, CLN_MFR_AI_NM, IVCE_LNE_STAT, DUP_IND)
+				SELECT @line, 'A RESULT OF LONG AGO', 'DS1', 'Y'
+				WHERE NOT EXISTS (SELECT 1 FROM IVCE_TRKG_MSTR WHERE IVCE_DTL_UID = @line)`, sql.Named("line", line)); err != nil {
 				return 0, err
 			}
 		}
 	}
 	return made, tx.Commit()
+}
+
+// scanned is how the text of every seeded line begins; its id follows. Nobody but SeedLines writes that column.
+const scanned = "AS SCANNED "
+
+// OtherLines counts the rows that SeedLines did not make: those of IVCE_DTL with another text, and those of IVCE_TRKG_MSTR
+// without a detail row.
+func OtherLines(ctx context.Context, db *sql.DB) (n int, err error) {
+	err = db.QueryRowContext(ctx, `SELECT
+		(SELECT COUNT(*) FROM IVCE_DTL WHERE ITM_LDSC IS NULL OR ITM_LDSC <> CONCAT('`+scanned+`', IVCE_DTL_UID))
+		+ (SELECT COUNT(*) FROM IVCE_TRKG_MSTR t WHERE NOT EXISTS (SELECT 1 FROM IVCE_DTL d WHERE d.IVCE_DTL_UID = t.IVCE_DTL_UID))`).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("sample: %w", err)
+	}
+	return n, nil
 }

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/cmd/local/expect"
+	"sqlwriter/cmd/local/internal/term"
+	"sqlwriter/cmd/local/sample"
+	"sqlwriter/cmd/local/stackfile"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/sqlserver/sqlservertest"
+)
+
+// opened opens a server's database as a run does.
+func opened(t *testing.T, o serverOptions) (*server, error) {
+	t.Helper()
+	db, err := openServer(t.Context(), term.Plain(io.Discard), o)
+	if err != nil {
+		require.Nil(t, db)
+		return nil, err
+	}
+	return db.(*server), nil
+}
+
+// execute runs statements on a database.
+func (d *server) execute(t *testing.T, statements ...string) {
+	t.Helper()
+	for _, s := range statements {
+		_, err := d.store.DB().ExecContext(t.Context(), s)
+		require.NoError(t, err, s)
+	}
+}
+
+func (d *server) names(t *testing.T) (names []string) {
+	t.Helper()
+	all, err := d.tables(t.Context())
+	require.NoError(t, err)
+	for _, o := range all {
+		names = append(names, o.name)
+	}
+	return names
+}
+
+// TestADatabaseOfSomebodyElseIsNeverTouched holds the rule that the whole use of a named server rests on.
+func TestADatabaseOfSomebodyElseIsNeverTouched(t *testing.T) {
+	dsn := sqlservertest.NewDatabase(t)
+	o := serverOptions{dsn: dsn, dir: t.TempDir()}
+	d, err := opened(t, o)
+	require.NoError(t, err, "an empty one is taken")
+	require.NoError(t, d.make(t.Context()))
+	require.NoError(t, d.close())
+
+	kept := o
+	kept.kept = true
+	d, err = opened(t, kept)
+	require.NoError(t, err, "the same state folder goes on")
+	_, err = opened(t, kept)
+	require.ErrorContains(t, err, "another stack is working on database")
+	require.NoError(t, d.close())
+
+	for name, c := range map[string]struct {
+		change func(*serverOptions)
+		want   string
+	}{
+		"another folder":                {func(o *serverOptions) { o.dir = t.TempDir() }, "another state folder"},
+		"another folder with documents": {func(o *serverOptions) { o.dir, o.kept = t.TempDir(), true }, "another state folder"},
+		"a temporary run":               {func(o *serverOptions) { o.dir, o.once = t.TempDir(), true }, "another state folder"},
+		"the documents are gone":        {func(*serverOptions) {}, "another state folder"},
+	} {
+		other := o
+		c.change(&other)
+		_, err = opened(t, other)
+		require.ErrorContains(t, err, c.want, name)
+		require.ErrorContains(t, err, "FRESH=1", name)
+		require.NotContains(t, err.Error(), "@", name)
+	}
+
+	// Somebody works in it now: nothing is removed, whatever is asked for.
+	d, err = opened(t, kept)
+	require.NoError(t, err)
+	d.execute(t, `CREATE TABLE dbo.MINE (x int)`, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID, ITM_LDSC) VALUES (5, N'MINE')`)
+	require.NoError(t, d.close())
+	fresh := o
+	fresh.fresh = true
+	_, err = opened(t, fresh)
+	require.ErrorContains(t, err, "has 1 rows in dbo.IVCE_DTL and dbo.IVCE_TRKG_MSTR that no stack made")
+	d, err = opened(t, kept)
+	require.NoError(t, err)
+	require.Contains(t, d.names(t), "sqlwriter.ledger", "not even in part")
+	d.execute(t, `DELETE FROM dbo.IVCE_DTL WHERE IVCE_DTL_UID = 5`)
+	require.NoError(t, d.close())
+	d, err = opened(t, fresh)
+	require.NoError(t, err)
+	require.Equal(t, []string{"dbo.MINE", markTable}, d.names(t), "what a stack made is removed, and nothing else")
+	d.execute(t, `DROP TABLE `+markTable)
+	require.NoError(t, d.close())
+
+	// Without the sign it is theirs.
+	for _, other := range []serverOptions{o, fresh, {dsn: dsn, dir: t.TempDir(), once: true}, {dsn: dsn, dir: t.TempDir(), once: true, fresh: true}} {
+		_, err = opened(t, other)
+		require.ErrorContains(t, err, "1 tables that no stack made (dbo.MINE), so nothing is touched")
+	}
+	_, err = opened(t, kept)
+	require.ErrorContains(t, err, "FRESH=1 forgets them", "documents without their rows")
+}
+
+func TestATemporaryRunTakesAwayWhatItMade(t *testing.T) {
+	dsn := sqlservertest.NewDatabase(t)
+	once := serverOptions{dsn: dsn, dir: t.TempDir(), once: true}
+	d, err := opened(t, once)
+	require.NoError(t, err)
+	require.NoError(t, d.make(t.Context()))
+	d.execute(t, `CREATE VIEW sqlwriter.seen AS SELECT detail_id FROM sqlwriter.ledger`)
+	_, err = sample.SeedLines(t.Context(), d.pool(), []int64{7, 8})
+	require.NoError(t, err)
+	require.NoError(t, d.release(), "it is killed")
+
+	d, err = opened(t, once)
+	require.NoError(t, err, "what a temporary run left behind is nobody's")
+	require.Equal(t, []string{markTable}, d.names(t))
+	require.NoError(t, d.make(t.Context()))
+	require.NoError(t, d.close())
+	d, err = opened(t, serverOptions{dsn: dsn, dir: t.TempDir()})
+	require.NoError(t, err)
+	require.Equal(t, []string{markTable}, d.names(t), "the database was empty again")
+	require.NoError(t, d.close())
+}
+
+func TestADatabaseThatIsNotThereIsMade(t *testing.T) {
+	dsn := sqlservertest.NewDatabase(t)
+	name, err := databaseOf(dsn)
+	require.NoError(t, err)
+	admin, err := openOrCreate(t.Context(), term.Plain(io.Discard), dsn, name)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, admin.Close()) })
+	missing := name + "_2"
+	var said strings.Builder
+	d, err := openServer(t.Context(), term.Plain(&said), serverOptions{dsn: withDatabase(dsn, missing), dir: t.TempDir()})
+	require.NoError(t, err)
+	require.NoError(t, d.close())
+	require.Contains(t, said.String(), "no database "+missing+": an empty one was made")
+	require.Eventually(t, func() bool { // connections end a moment after they are closed
+		_, err := admin.DB().ExecContext(t.Context(), "DROP DATABASE "+bracket(missing))
+		return err == nil
+	}, time.Minute, 200*time.Millisecond)
+}
+
+// TestTheStackOnAServer is `make run SQL_CONNECTION=...` from the outside, and again on what it kept. Every row is
+// compared; what differs because of the engine is told apart by what it is.
+func TestTheStackOnAServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the whole stack")
+	}
+	if err := prerequisites(); err != nil {
+		t.Skip(err)
+	}
+	dsn := sqlservertest.NewDatabase(t)
+	state := t.TempDir()
+	first := start(t, "run", "--state="+state, "--sql="+dsn)
+	first.said(t, "everything is up")
+	require.NotContains(t, first.output(), "kept from earlier")
+	s, running, err := stackfile.Read(t.Context(), state)
+	require.NoError(t, err)
+	require.True(t, running)
+	values, err := readSettings(s.Settings)
+	require.NoError(t, err)
+	require.Equal(t, dsn, values[config.SQLConnection])
+	requireExact(t, dsn, values)
+
+	other := start(t, "run", "--once", "--sql="+dsn)
+	require.Equal(t, exitFailed, other.exit(t, time.Minute))
+	require.Contains(t, other.output(), "another stack is working on")
+	require.NoError(t, first.cmd.Process.Signal(os.Interrupt))
+	require.Equal(t, exitOK, first.exit(t, 20*time.Second), first.output())
+
+	again := start(t, "run", "--state="+state, "--sql="+dsn)
+	again.said(t, "everything is up")
+	require.Contains(t, again.output(), "kept from earlier: 518 documents")
+	requireExact(t, dsn, values)
+	require.NoError(t, again.cmd.Process.Signal(os.Interrupt))
+	require.Equal(t, exitOK, again.exit(t, 20*time.Second), again.output())
+
+	file := start(t, "run", "--state="+state)
+	require.Equal(t, exitFailed, file.exit(t, time.Minute))
+	require.Contains(t, file.output(), "belong to a database on a server")
+	require.NoFileExists(t, filepath.Join(state, "sqlwriter.db"))
+}
+
+// requireExact reads every document and every row and compares them.
+func requireExact(t *testing.T, dsn string, values map[string]string) {
+	t.Helper()
+	documents, err := cosmos.Open(cosmos.Options{
+		Connection: values[config.CosmosConnection], Database: values[config.CosmosDatabase], Container: values[config.CosmosContainer],
+	})
+	require.NoError(t, err)
+	defer documents.Close()
+	stored, err := (&drain{stack: &stack{documents: documents}}).stored(t.Context())
+	require.NoError(t, err)
+	docs, err := samples()
+	require.NoError(t, err)
+	name, err := databaseOf(dsn)
+	require.NoError(t, err)
+	store, err := openOrCreate(t.Context(), term.Plain(io.Discard), dsn, name)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close()) }()
+	now, err := expect.ReadServer(t.Context(), store.DB())
+	require.NoError(t, err)
+	in := sample.Input(docs, stored)
+	in.Redelivered = true
+	result := expect.Compare(now, in)
+	version, escaped := sqlservertest.Version(t, store.DB()), 0
+	for _, d := range result.Differences {
+		if sqlservertest.IsReal(version) || !keepsEscapes(d) {
+			t.Error(d)
+			continue
+		}
+		escaped++
+	}
+	require.Greater(t, result.Rows, 2500)
+	t.Logf("%s: %d rows, %d values, %d of them with JSON's escapes left in by OPENJSON", version, result.Rows, result.Values, escaped)
+}
+
+// keepsEscapes tells a text that OPENJSON gave as it stood in the JSON, which Babelfish does for \" and its like.
+func keepsEscapes(d expect.Difference) bool {
+	want, err := strconv.Unquote(d.Want)
+	if err != nil {
+		return false
+	}
+	got, err := strconv.Unquote(d.Got)
+	if err != nil {
+		return false
+	}
+	var read string
+	return json.Unmarshal([]byte(`"`+got+`"`), &read) == nil && read == want && got != want
+}

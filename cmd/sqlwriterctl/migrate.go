@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/migration"
+	"sqlwriter/internal/sqlite"
+	"sqlwriter/internal/sqlserver"
+)
+
+// migrateCommand is about our own tables: the ledger and what stands beside it. The user's are never touched.
+type migrateCommand struct {
+	Up     migrateUpCommand     `cmd:"" help:"Run the migrations that the database does not have."`
+	Status migrateStatusCommand `cmd:"" help:"Show what the database has. Exit code 1 unless it has everything."`
+	Script migrateScriptCommand `cmd:"" help:"Print what up runs, for a database administrator to run."`
+}
+
+// migrateUpCommand runs what is pending. The login needs the rights of a schema's owner; the app's has them not.
+type migrateUpCommand struct{}
+
+// Run runs them and says which.
+func (c *migrateUpCommand) Run(ctx context.Context, a *app) error {
+	return a.withSQL(ctx, func(db *database) error {
+		before, err := db.MigrationStatus(ctx)
+		if err != nil {
+			return err
+		}
+		if err := db.Migrate(ctx); err != nil {
+			return err
+		}
+		after, err := db.MigrationStatus(ctx)
+		if err != nil {
+			return err
+		}
+		was := map[int]migration.Status{}
+		for _, s := range before {
+			was[s.Number] = s.Status
+		}
+		ran := 0
+		for _, s := range after {
+			if s.Status == migration.Applied && was[s.Number] == migration.Pending {
+				a.printf("%s: done", s.Name)
+				ran++
+			}
+		}
+		if ran == 0 {
+			a.printf("nothing to do: the database has all %d migrations of this build", migration.Count(after, migration.Applied))
+		}
+		return nil
+	})
+}
+
+// migrateStatusCommand shows them.
+type migrateStatusCommand struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// shownMigration is one migration; --json prints it as it is.
+type shownMigration struct {
+	Number int              `json:"number"`
+	Name   string           `json:"name"`
+	Status migration.Status `json:"status"`
+	// At is when it was run; nil when it was not.
+	At *time.Time `json:"at"`
+}
+
+// Run shows every migration. It changes nothing.
+func (c *migrateStatusCommand) Run(ctx context.Context, a *app) error {
+	return a.withSQL(ctx, func(db *database) error {
+		states, err := db.MigrationStatus(ctx)
+		if err != nil {
+			return err
+		}
+		if err := c.print(a, states); err != nil {
+			return err
+		}
+		return behind(states)
+	})
+}
+
+func (c *migrateStatusCommand) print(a *app, states []migration.State) error {
+	list := make([]shownMigration, 0, len(states))
+	rows := [][]string{{"NUMBER", "NAME", "STATUS", "AT"}}
+	for _, s := range states {
+		m, at := shownMigration{Number: s.Number, Name: s.Name, Status: s.Status}, "-"
+		if !s.At.IsZero() {
+			utc := s.At.UTC()
+			m.At, at = &utc, utc.Format("2006-01-02 15:04:05Z")
+		}
+		list, rows = append(list, m), append(rows, []string{strconv.Itoa(s.Number), s.Name, string(s.Status), at})
+	}
+	if c.JSON {
+		return printJSON(a, list)
+	}
+	return a.table(rows)
+}
+
+// behind is an error unless the database has everything that this build needs. What a newer build added is no trouble.
+func behind(states []migration.State) error {
+	if n := migration.Count(states, migration.Changed); n > 0 {
+		return fmt.Errorf("%d migrations were run from other files than this build's: they must not be changed once they were run", n)
+	}
+	if n := migration.Count(states, migration.Pending); n > 0 {
+		return fmt.Errorf("%d migrations are pending: sqlwriterctl migrate up", n)
+	}
+	return nil
+}
+
+// migrateScriptCommand prints the migrations.
+type migrateScriptCommand struct {
+	Engine string `enum:"sqlserver,sqlite," default:"" help:"sqlserver or sqlite; else the connection's, else sqlserver." placeholder:"NAME"`
+}
+
+// Run prints the script. It connects to nothing.
+func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
+	engine := config.Engine(c.Engine)
+	if engine == "" {
+		engine = config.EngineOf(a.flags.sql)
+	}
+	if engine == "" {
+		s, err := a.baseSource(ctx)
+		if err != nil {
+			return err
+		}
+		engine = config.EngineOf(s.values[config.SQLConnection])
+	}
+	script := sqlite.MigrationScript
+	if engine != config.SQLite {
+		engine, script = config.SQLServer, sqlserver.MigrationScript
+	}
+	a.notef("script: for %s", engine)
+	text, err := script()
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprint(a.stdout, text); err != nil {
+		return fmt.Errorf("script: %w", err)
+	}
+	return nil
+}
+
+// withSQL opens the database, says on stderr where the connection comes from, and closes it after f.
+func (a *app) withSQL(ctx context.Context, f func(*database) error) (err error) {
+	s, err := a.connections(ctx)
+	if err != nil {
+		return &usageError{err}
+	}
+	a.notef("connections: %s", s.name)
+	db, err := openSQL(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return f(db)
+}

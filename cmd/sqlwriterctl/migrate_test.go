@@ -1,0 +1,109 @@
+package main
+
+import (
+	"database/sql"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/migration"
+	"sqlwriter/internal/sqlite"
+)
+
+// empty is a bench whose connection is a SQLite file with nothing in it.
+func empty(t *testing.T) (b *bench, db *sql.DB) {
+	t.Helper()
+	b = newBench(t)
+	path := filepath.Join(b.dir, "x.db")
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	b.env["SQL_CONNECTION"] = "sqlite:" + path
+	return b, store.Writer()
+}
+
+func TestMigrateUpRunsWhatIsPendingAndStatusShowsIt(t *testing.T) {
+	b, db := empty(t)
+	require.Equal(t, exitFailed, b.run(t, "migrate", "status"))
+	require.Regexp(t, `1\s+0001_ledger\s+pending\s+-`, b.out)
+	require.Contains(t, b.errors, "pending: sqlwriterctl migrate up")
+
+	require.Equal(t, exitOK, b.run(t, "migrate", "up"), b.errors)
+	require.Contains(t, b.out, "0001_ledger: done")
+	require.Contains(t, b.errors, "connections: the environment")
+	require.Equal(t, exitOK, b.run(t, "migrate", "up"))
+	require.Contains(t, b.out, "nothing to do")
+
+	require.Equal(t, exitOK, b.run(t, "migrate", "status", "--json"))
+	var states []shownMigration
+	require.NoError(t, json.Unmarshal([]byte(b.out), &states))
+	require.Equal(t, migration.Applied, states[0].Status)
+	require.WithinDuration(t, time.Now(), *states[0].At, time.Minute)
+
+	_, err := db.ExecContext(t.Context(), `INSERT INTO sqlwriter_migration SELECT 99, '0099_later', checksum, applied_at FROM sqlwriter_migration WHERE number = 1`)
+	require.NoError(t, err)
+	require.Equal(t, exitOK, b.run(t, "migrate", "status"), "what a newer build added is no trouble")
+	require.Regexp(t, `99\s+0099_later\s+unknown`, b.out)
+
+	_, err = db.ExecContext(t.Context(), `UPDATE sqlwriter_migration SET checksum = 'x' WHERE number = 1`)
+	require.NoError(t, err)
+	require.Equal(t, exitFailed, b.run(t, "migrate", "status"))
+	require.Contains(t, b.errors, "were run from other files")
+	require.Equal(t, exitFailed, b.run(t, "migrate", "up"))
+	require.Contains(t, b.errors, "migration_checksum")
+}
+
+// What the script makes is what up makes: a database where it was run has nothing pending, and nothing else.
+func TestTheScriptOfMigrateMakesWhatUpMakes(t *testing.T) {
+	schema := func(db *sql.DB) (all []string) {
+		rows, err := db.QueryContext(t.Context(), `SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name`)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rows.Close()) }()
+		for rows.Next() {
+			var text string
+			require.NoError(t, rows.Scan(&text))
+			all = append(all, text)
+		}
+		require.NoError(t, rows.Err())
+		return all
+	}
+	b, db := empty(t)
+	require.Equal(t, exitOK, b.run(t, "migrate", "script"))
+	require.Contains(t, b.errors, "script: for sqlite")
+	_, err := db.ExecContext(t.Context(), b.out)
+	require.NoError(t, err)
+	require.Equal(t, exitOK, b.run(t, "migrate", "status"), b.out)
+
+	other, byUp := empty(t)
+	require.Equal(t, exitOK, other.run(t, "migrate", "up"))
+	require.Equal(t, schema(byUp), schema(db))
+	require.NotEmpty(t, schema(db))
+}
+
+func TestTheScriptNeedsNoConnection(t *testing.T) {
+	b := newBench(t)
+	require.Equal(t, exitOK, b.run(t, "migrate", "script"))
+	require.Contains(t, b.errors, "script: for sqlserver")
+	require.Contains(t, b.out, "\nGO\n")
+	require.Contains(t, b.out, "sqlwriter.ledger")
+	require.Equal(t, exitOK, b.run(t, "migrate", "script", "--engine=sqlite"))
+	require.NotContains(t, b.out, "\nGO\n")
+	require.Equal(t, exitOK, b.run(t, "--sql=sqlserver://u:hunter2@127.0.0.1:1?database=d", "migrate", "script"))
+	require.Contains(t, b.out, "\nGO\n")
+	require.NotContains(t, b.out+b.errors, "hunter2")
+	require.Equal(t, exitUsage, b.run(t, "migrate", "script", "--engine=oracle"))
+	require.Equal(t, exitUsage, b.run(t, "migrate"))
+}
+
+func TestMigrateNeverMakesAFile(t *testing.T) {
+	b := newBench(t)
+	nowhere := filepath.Join(b.dir, "nowhere.db")
+	for _, args := range [][]string{{"migrate", "up"}, {"migrate", "status"}} {
+		require.Equal(t, exitUsage, b.run(t, args...), "no connection at all")
+		require.Equal(t, exitFailed, b.run(t, append([]string{"--sql=sqlite:" + nowhere}, args...)...))
+		require.NoFileExists(t, nowhere)
+	}
+}

@@ -1,0 +1,93 @@
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/sqlite"
+)
+
+// unadopt takes back what was said of the stack's database.
+func (s *stack) unadopt() {
+	s.t.Helper()
+	s.withStore(func(store *sqlite.Store) {
+		_, err := store.Writer().ExecContext(s.t.Context(), `DELETE FROM sqlwriter_adoption`)
+		require.NoError(s.t, err)
+	})
+}
+
+func (s *stack) withStore(f func(*sqlite.Store)) {
+	s.t.Helper()
+	store, err := sqlite.Open(s.t.Context(), s.path, sqlite.Options{})
+	require.NoError(s.t, err)
+	f(store)
+	require.NoError(s.t, store.Close())
+}
+
+// Until somebody has said what was written before, nothing is committed: the feed waits, and Health says what to do. When it
+// is said, the process goes on by itself.
+func TestNothingIsCommittedBeforeTheLedgerIsAdopted(t *testing.T) {
+	s := newStack(t)
+	s.unadopt()
+	p := start(t, s.settings)
+	problem := func() string { _, body := p.health(); return fmt.Sprint(body["problems"]) }
+	require.Eventually(t, func() bool { return strings.Contains(problem(), "ledger_not_adopted") }, 20*time.Second, 20*time.Millisecond)
+	require.Contains(t, problem(), "sqlwriterctl ledger adopt")
+	status, body := p.health()
+	require.Equal(t, "503", status)
+	require.Equal(t, "live", body["mode"])
+	batch, answered := envelope(t, s.submit(1, 3, "")), make(chan string, 1)
+	go func() { // it waits inside, for a while
+		text, err := p.post("/CommitResults", batch)
+		if err != nil {
+			text = "no answer: " + err.Error()
+		}
+		answered <- text
+	}()
+	var run adopt.State
+	s.withStore(func(store *sqlite.Store) {
+		var err error
+		run, err = store.Begin(t.Context(), adopt.State{}, "me")
+		require.NoError(t, err)
+	})
+	require.Contains(t, problem(), "ledger_not_adopted", "begun is not done")
+	require.Zero(t, s.count(`SELECT count(*) FROM sqlwriter_ledger`))
+	require.Empty(t, answered)
+	s.withStore(func(store *sqlite.Store) {
+		_, err := store.Finish(t.Context(), run.Run, 0)
+		require.NoError(t, err)
+	})
+	require.Contains(t, <-answered, "2 applied")
+	p.waitReady()
+	require.Equal(t, "[]", problem())
+}
+
+// A shadow needs no adopted ledger, because it writes nothing.
+func TestShadowWritesNothingAndNeedsNoAdoption(t *testing.T) {
+	s := newStack(t)
+	s.unadopt()
+	s.settings["MODE"] = "shadow"
+	p := start(t, s.settings)
+	p.waitReady()
+	_, body := p.health()
+	require.Equal(t, "shadow", body["mode"])
+	docs := s.submit(1, 4, "payload-marker")
+	code, text := p.send(http.MethodPost, "/CommitResults", envelope(t, docs))
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, text, "3 documents: 3 would_be_applied")
+	require.Empty(t, s.statuses(), "no document has a sql_writer")
+	require.Zero(t, s.count(`SELECT count(*) FROM sqlwriter_ledger`))
+	require.Zero(t, s.count(`SELECT count(*) FROM IVCE_TRKG_MSTR`))
+	require.Zero(t, s.count(`SELECT count(*) FROM IVCE_DTL WHERE CLN_MFR_PRT_NUM IS NOT NULL`))
+	require.Eventually(t, func() bool {
+		return strings.Contains(p.stdout.String(), `"outcomes":{"would_be_applied":3}`)
+	}, 5*time.Second, 5*time.Millisecond)
+	require.Contains(t, p.stdout.String(), `"mode":"shadow"`)
+	require.NotContains(t, p.stdout.String(), "payload-marker")
+}
