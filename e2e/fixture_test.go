@@ -95,6 +95,8 @@ func newStack(t *testing.T, lines ...int64) *stack {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))
+	require.NoError(t, store.Migrate(t.Context()))
+	require.NoError(t, store.MarkEmpty(t.Context(), "the test"))
 	s.store = store
 	s.addLines(lines...)
 	s.countWrites()
