@@ -63,6 +63,8 @@ type Adoption struct {
 	docs   Documents
 	ledger Ledger
 	o      Options
+	// few and most are fewDocuments and mostDocuments; tests have smaller ones.
+	few, most int
 	// began is when Run was called, read is how many documents came since.
 	began time.Time
 	read  int
@@ -82,7 +84,7 @@ func New(docs Documents, ledger Ledger, o Options) *Adoption {
 	if o.OnSkip == nil {
 		o.OnSkip = func(string, Reason) {}
 	}
-	return &Adoption{docs: docs, ledger: ledger, o: o}
+	return &Adoption{docs: docs, ledger: ledger, o: o, few: fewDocuments, most: mostDocuments}
 }
 
 // Run continues the run that is under way, or begins one, and brings it to its end. Whatever stops it, calling it again
@@ -114,7 +116,7 @@ func (a *Adoption) Run(ctx context.Context) (State, error) {
 			return s, err
 		case !w.whole:
 			length = w.half()
-		case w.documents < fewDocuments:
+		case w.documents < a.few:
 			length *= 2
 		}
 		repeats = 0
@@ -176,7 +178,7 @@ func (a *Adoption) window(ctx context.Context, s State, to int64) (*window, erro
 		for _, raw := range page {
 			w.take(raw)
 		}
-		if w.documents > mostDocuments && w.to-w.from > 1 && w.to < forever {
+		if w.documents > a.most && w.to-w.from > 1 && w.to < forever {
 			w.whole = false
 			return false, nil
 		}

@@ -200,8 +200,8 @@ func entries(s *inmem.Sink, lines ...int64) map[int64]inmem.Entry {
 // Years of silence, a busy time, one second with more documents than a window takes, and the present: every document is
 // seen, no window grows beyond its bound but that second's, and few requests are made.
 func TestWindowsGrowAndShrink(t *testing.T) {
-	const day, busy = 86400, 12_000
-	c := &container{pageSize: 1000}
+	const day, busy, most, page = 86400, 1200, 1000, 100
+	c := &container{pageSize: page}
 	start := now().AddDate(-3, 0, 0).Unix()
 	n := 0
 	add := func(ts int64) {
@@ -212,19 +212,20 @@ func TestWindowsGrowAndShrink(t *testing.T) {
 		add(start + int64(i)*300*day/busy)
 	}
 	second := start + 400*day
-	for range 12_000 {
+	for range most + 200 {
 		add(second)
 	}
 	add(second + 1)
 	add(now().Unix() - 3)
 	add(now().Unix() + 86400*365) // the container's clock, not ours
-	state := run(t, c, inmem.NewSink())
+	state, err := adopt.Limited(adopt.New(c, inmem.NewSink(), options()), most/4, most).Run(t.Context())
+	require.NoError(t, err)
 	require.Equal(t, n, state.Counts.Documents)
 	require.Equal(t, n, state.Counts.Adopted)
 	t.Logf("%d documents in %d windows, %d pages", n, c.windows, c.pages)
 	require.LessOrEqual(t, c.windows, 80)
-	require.LessOrEqual(t, c.pages, 4*n/1000, "what was read for nothing")
-	require.Equal(t, 12_000, c.most, "only what cannot be divided")
+	require.LessOrEqual(t, c.pages, 4*n/page, "what was read for nothing")
+	require.Equal(t, most+200, c.most, "only what cannot be divided")
 }
 
 // A document that is touched while the adoption runs has a _ts of the present: no window of the past hides it.
@@ -277,11 +278,13 @@ func TestNobodyElseMayFinishDocumentsMeanwhile(t *testing.T) {
 
 // Whatever was changed in the last minutes is one window: it cannot be divided, because nobody knows where it ends.
 func TestAMassChangeJustNowIsOneWindow(t *testing.T) {
-	c := &container{pageSize: 1000}
-	for i := range 10_500 {
-		c.put(at(i, i%1000, now().Unix()-int64(i%100), int64(i)))
+	c := &container{pageSize: 10}
+	for i := range 150 {
+		c.put(at(i, i, now().Unix()-int64(i%100), int64(i)))
 	}
-	require.Equal(t, 10_500, run(t, c, inmem.NewSink()).Counts.Documents)
+	state, err := adopt.Limited(adopt.New(c, inmem.NewSink(), options()), 10, 100).Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 150, state.Counts.Documents)
 }
 
 func TestManyLinesAreSeveralPages(t *testing.T) {

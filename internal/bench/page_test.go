@@ -200,7 +200,16 @@ func machine() string {
 			memory = fmt.Sprintf(", %.0f GiB", float64(kb)/(1<<20))
 		}
 	}
-	return fmt.Sprintf("%s/%s, %d cores%s, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), memory, runtime.Version())
+	return fmt.Sprintf("%s/%s, %d cores%s, %s%s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), memory, runtime.Version(), load())
+}
+
+// load says how busy the machine is: figures of a busy one are worth little.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
+	}
+	return ", load average at the end " + strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
 // round keeps three digits: more would be noise.

@@ -110,6 +110,8 @@ type Inside struct {
 	Sink writer.Sink
 	// AddTracking makes a tracking row with nothing but its key.
 	AddTracking func(line int64) error
+	// DropDetail deletes a detail row.
+	DropDetail func(line int64) error
 }
 
 // SinkRow is one line in the user's tables.

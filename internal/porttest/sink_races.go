@@ -25,6 +25,8 @@ func raceCases() []sinkCase {
 		{"with a ledger row: the newer one whole just before older's UPDATE: superseded", during, newerBeforeUpdate},
 		{"with a ledger row: an earlier snapshot of the document whole after the later's UPDATE stays out", during, snapshotAfterUpdate},
 		{"with a ledger row: the very same item twice at once is written once", during, verySameBeforeUpdate},
+		{"a detail row that somebody else deletes in between is contention, and nothing is written", during, detailGoneBetween},
+		{"a detail row that somebody else deletes before a mark is contention, and nothing is marked", during, detailGoneBeforeMark},
 		{"a tracking row that somebody else makes in between is contention, and then updated", during, trackingBetween},
 	}
 }
@@ -195,6 +197,23 @@ func verySameBeforeUpdate(s *sinkTest) {
 	require.Equal(s, []string{"applied(applied)", "unchanged(unchanged)"}, []string{r.inner, r.outer})
 	s.holds(a)
 }
+
+// detailGone deletes a line's detail row while a request that has written the ledger is under way.
+func (s *sinkTest) detailGone(it writer.Item) {
+	s.Helper()
+	s.h.AddLines(s, 1, 2)
+	before := s.h.Row(s, 1)
+	s.h.During(s, StepLedgerUpdate, func(in Inside) { require.NoError(s, in.DropDetail(2)) })
+	err := s.failure(fault.Contention, writer.Write, it)
+	require.True(s, fault.Has(err, fault.OwnWhenAlone), "when nobody else is there it is the document's own: %v", err)
+	require.Equal(s, before, s.h.Row(s, 1))
+	l, ok := s.h.Ledger(s, 1)
+	require.False(s, ok, "%v", l)
+}
+
+func detailGoneBetween(s *sinkTest) { s.detailGone(doc("a", 10, 5, "x", 1, 2)) }
+
+func detailGoneBeforeMark(s *sinkTest) { s.detailGone(mark(doc("a", 10, 5, "x", 1, 2))) }
 
 func trackingBetween(s *sinkTest) {
 	s.h.AddLines(s, 1, 2)

@@ -71,6 +71,10 @@ func (m *meddler) during(_ testing.TB, step string, f func(porttest.Inside)) {
 	m.next(step, func(tx *sql.Tx) error {
 		f(porttest.Inside{
 			Sink: sqlite.InTx{Tx: tx},
+			DropDetail: func(line int64) error {
+				_, err := tx.Exec(`DELETE FROM IVCE_DTL WHERE IVCE_DTL_UID = ?`, line)
+				return err
+			},
 			AddTracking: func(line int64) error {
 				_, err := tx.Exec(`INSERT INTO IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (?)`, line)
 				return err

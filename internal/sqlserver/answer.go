@@ -2,7 +2,6 @@ package sqlserver
 
 import (
 	"database/sql"
-	"fmt"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -21,19 +20,28 @@ type answer struct {
 	wins map[int64]int
 }
 
+// lines counts the lines of the request.
+func (a *answer) lines() int {
+	n := 0
+	for _, it := range a.items {
+		n += it.Rows()
+	}
+	return n
+}
+
+// The first columns of the result sets, by which they are told from what a trigger of the user's may select.
+const (
+	setCounts  = "sqlwriter_lines"
+	setLines   = "sqlwriter_doc"
+	setPresent = "sqlwriter_line"
+)
+
 // read takes in the result sets.
 func (a *answer) read(rows *sql.Rows) error {
 	a.outcomes, a.newest, a.wins = make([]writer.Outcome, len(a.items)), make([]invoice.Version, len(a.items)), map[int64]int{}
 	lines, stamped, err := counts(rows)
 	if err != nil {
 		return err
-	}
-	expected := 0
-	for _, it := range a.items {
-		expected += it.Rows()
-	}
-	if lines != expected {
-		return fault.New(fault.Internal, opApply, "line_count", "expected %d lines staged, found %d", expected, lines)
 	}
 	if stamped == lines {
 		a.allApplied()
@@ -43,8 +51,7 @@ func (a *answer) read(rows *sql.Rows) error {
 	for doc := range a.outcomes {
 		it, o := a.items[doc], &a.outcomes[doc]
 		if len(o.Rows) != it.Rows() {
-			return fault.New(fault.Internal, opApply, "verdict_count",
-				"document %s: expected %d verdicts, found %d", it.DocumentID, it.Rows(), len(o.Rows))
+			return misread("document %s: expected %d verdicts, found %d", it.DocumentID, it.Rows(), len(o.Rows))
 		}
 		o.DocumentID, o.Verdict = it.DocumentID, draw(it, o.Rows)
 	}
@@ -54,34 +61,51 @@ func (a *answer) read(rows *sql.Rows) error {
 	return nil
 }
 
-// counts reads the first result set. A stream that ends in an error has none; its error is the answer.
+// counts reads how many lines there are and how many were stamped.
 func counts(rows *sql.Rows) (lines, stamped int, err error) {
+	if err := find(rows, setCounts); err != nil {
+		return 0, 0, err
+	}
 	if !rows.Next() {
-		if err := toTheEnd(rows); err != nil {
+		if err := rows.Err(); err != nil {
 			return 0, 0, err
 		}
-		return 0, 0, fault.New(fault.Internal, opApply, "no_answer", "the request ended without an answer")
+		return 0, 0, misread("expected one row of counts, found none")
 	}
 	if err := rows.Scan(&lines, &stamped); err != nil {
-		return 0, 0, fmt.Errorf("scan: %w", err)
+		return 0, 0, misread("counts: %v", err)
 	}
 	return lines, stamped, nil
 }
 
-// next goes to the next result set, which must be there.
-func next(rows *sql.Rows) error {
-	for rows.Next() { //nolint:revive // the rest of the set before
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	if !rows.NextResultSet() {
+// find goes on to the result set that begins with a column. A stream that ends in an error has none; its error is the
+// answer.
+func find(rows *sql.Rows, first string) error {
+	for {
+		columns, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		if len(columns) > 0 && columns[0] == first {
+			return nil
+		}
+		for rows.Next() { //nolint:revive // the driver goes on only from the end of a set
+		}
 		if err := rows.Err(); err != nil {
 			return err
 		}
-		return fault.New(fault.Internal, opApply, "no_answer", "the answer ended early")
+		if !rows.NextResultSet() {
+			if err := rows.Err(); err != nil {
+				return err
+			}
+			return misread("the answer ended without %s", first)
+		}
 	}
-	return nil
+}
+
+// misread is an answer that is not what the request asks for: ours to mend, and nothing that a document did.
+func misread(format string, args ...any) error {
+	return fault.New(fault.Internal, opApply, "answer", format, args...)
 }
 
 // allApplied gives the verdict of a request that stamped every one of its lines.
@@ -99,7 +123,7 @@ func (a *answer) allApplied() {
 
 // eachLine reads the verdict on every line.
 func (a *answer) eachLine(rows *sql.Rows) error {
-	if err := next(rows); err != nil {
+	if err := find(rows, setLines); err != nil {
 		return err
 	}
 	for rows.Next() {
@@ -119,7 +143,7 @@ func (a *answer) line(rows *sql.Rows) error {
 		us            sql.NullInt64
 	)
 	if err := rows.Scan(&doc, &position, &verdict, &winner, &by, &us, &key); err != nil {
-		return fmt.Errorf("scan: %w", err)
+		return misread("verdicts: %v", err)
 	}
 	it, o := a.items[doc], &a.outcomes[doc]
 	line := lineAt(it, position)

@@ -14,8 +14,9 @@ const opApply = "sqlserver: apply"
 
 // Apply implements writer.Sink: one request, one transaction. With an error nothing is known to be written: after a lost
 // acknowledgement everything may be, and the same request again answers unchanged. Codes of our own:
-// "verdict_without_evidence", "row_count" (contention), "mode", "values", "repeated_line" (internal), "timeout",
-// "cancelled", "connection" (infrastructure); every other code is the server's number (classify.go).
+// "verdict_without_evidence", "row_count" (contention), "value", "lost_characters" (document), "mode", "values",
+// "repeated_line", "encode", "answer" (internal), "timeout", "cancelled", "connection", "certificate" (infrastructure);
+// every other code is the server's number (classify.go).
 func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
 	columns := s.tables.layout.Columns
 	if err := check(items, mode, len(columns)); err != nil {
@@ -45,8 +46,14 @@ func (s *Store) send(ctx context.Context, text, payload string, mode writer.Mode
 	if mode == writer.Rewrite {
 		rewrite = 1
 	}
-	// The parameters' types are the same for every request, so that the server keeps one plan (azure-facts 6.1).
-	rows, err := s.db.QueryContext(ctx, text, sql.Named("request", mssql.NVarCharMax(payload)), sql.Named("rewrite", rewrite))
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return outside(opApply, err) // nothing of a document was sent yet
+	}
+	defer func() { _ = conn.Close() }() // only hands the connection back
+	// The parameters' types are the same for every request: its text is one text to the server (azure-facts 6.1).
+	rows, err := conn.QueryContext(ctx, text, sql.Named("request", mssql.NVarCharMax(payload)),
+		sql.Named("rewrite", rewrite), sql.Named("expected", int64(a.lines())))
 	if err != nil {
 		return err
 	}

@@ -39,30 +39,33 @@ const (
 )
 
 // rules is the table of errors by the server's number. A number that is not here is the document's: design.md section 3,
-// "any other server error when alone". Numbers 1 to 999 that SqlClient makes up on Windows (-2, 64, 121, 233, 10053 ...)
-// are here although the Go driver never reports them: a log that names one can be explained.
+// "any other server error when alone". Numbers that SqlClient makes up on Windows (-2, 64, 121, 233, 10053 ...) are here although the Go driver never reports them: a log that names one can be explained.
 func rules() []rule {
 	const (
 		infra, slow, full = fault.Infrastructure, fault.Throttled, fault.Quota
 		race, own         = fault.Contention, fault.OwnWhenAlone
 	)
 	return []rule{
-		{[]int32{18401, 18451, 18452, 18456, 18461, 18470, 18486, 18487, 18488}, infra, "", "the login was refused", facts, ""},
-		{[]int32{911, 916, 4060, 4064}, infra, "", "the database cannot be opened with this login", facts, ""},
+		{[]int32{18401, 18450, 18451, 18452, 18456, 18459, 18461, 18470, 18486, 18487, 18488}, infra, "", "the login was refused", facts, ""},
+		{[]int32{911, 916, 952, 4060, 4064, 40531, 40532, 40607, 40615, 40852, 40914, 42101, 47072, 47073, 33154, 33155}, infra, "", "the database cannot be opened with this login", facts, ""},
 		{[]int32{229, 230, 262, 297, 300, 15151}, infra, "", "a right is missing: see deploy/sql/app_rights.sql", facts, ""},
 		{[]int32{207, 208, 213, 2812, 4121, 15350}, infra, "", "a table, column or procedure is not there", facts, ""},
+		{
+			[]int32{102, 156, 195, 206, 257, 271, 273, 319, 544, 1934, 8622, 8623, 8624}, infra, "",
+			"the server refuses the request itself, whose text is the same for every document", ours, "",
+		},
 		{[]int32{3906, 3908, 3924}, infra, "", "the database is read-only: a failover, or a replica", facts, ""},
 		{[]int32{976, 978, 979, 981, 982, 983, 988}, infra, "", "this replica does not take connections: a failover", facts, ""},
 		{[]int32{615, 904, 913, 921, 922, 923, 924, 926, 927, 942, 945, 946, 4221, 5063, 9001}, infra, "", "the database is not available", facts, ""},
-		{[]int32{40143, 40197, 40540, 40613, 42108, 42109}, infra, "", "Azure SQL is moving or resuming the database", facts, ""},
-		{[]int32{596, 6002, 6005, 17142, 17197}, infra, "", "the server is shutting down or ended the session", facts, ""},
+		{[]int32{40020, 40143, 40166, 40197, 40540, 40613, 40627, 40648, 42108, 42109}, infra, "", "Azure SQL is moving or resuming the database", facts, ""},
+		{[]int32{596, 6002, 6005, 10922, 10930, 17142, 17187, 17188, 17197, 17809, 17830}, infra, "", "the server is shutting down or ended the session", facts, ""},
 		{[]int32{0, -2, 20, 64, 121, 233, 258, 997, 10053, 10054, 10060, 11001}, infra, "", "the connection broke or the time was over", facts, ""},
-		{[]int32{701, 802, 823, 824, 825, 1204, 8645, 8651, 17803}, infra, "", "the server is out of memory, locks or working disks", facts, ""},
+		{[]int32{605, 701, 802, 823, 824, 825, 1204, 3624, 3947, 3948, 8628, 8645, 8651, 8657, 17803}, infra, "", "the server is out of memory, locks or working disks", facts, ""},
 		{[]int32{10928, 10929, 10936, 40501, 40549, 40550, 40551, 40552, 40553, 49918, 49919, 49920}, slow, "", "the server asks for less work", facts, ""},
-		{[]int32{1101, 1105, 9002, 40544}, full, "", "a disk, the log or the quota is full", facts, ""},
+		{[]int32{1101, 1105, 1132, 9002, 40544, 41823, 41840}, full, "", "a disk, the log or the quota is full", facts, ""},
 		{[]int32{1205}, race, "", "chosen as the victim of a deadlock", design, ""},
 		{[]int32{1222}, race, "", "somebody held a lock for longer than LOCK_TIMEOUT", design, ""},
-		{[]int32{3960, 3961, 41301, 41302, 41305, 41325, 41839}, race, "", "somebody else changed the row at the same time", design, ""},
+		{[]int32{2801, 3960, 3961, 41301, 41302, 41305, 41325, 41839}, race, "", "somebody else changed the row at the same time", design, ""},
 		{[]int32{2601, 2627}, race, own, "a row with this key appeared in between", design, ""},
 		{[]int32{throwNoEvidence}, race, "", "the ledger shows neither this write, nor this content, nor anything newer", ours, "verdict_without_evidence"},
 		{[]int32{throwRowCount}, race, own, "another number of rows was written than lines were applied", ours, "row_count"},
@@ -111,6 +114,19 @@ func classify(op string, err error) error {
 	// What has no number of the server's is the connection's. The driver keeps the cause of some of these as text only, so
 	// they cannot be told apart; and a document cannot bring one about: its content travels as one string.
 	return fault.Wrap(fault.Infrastructure, op, codeConnection, "the connection could not be made or broke: the request may have been carried out", err)
+}
+
+// outside translates an error of what concerns no document: connecting, checking, migrating. Whatever the server says there
+// is the dependency's; the number stays.
+func outside(op string, err error) error {
+	err = classify(op, err)
+	e := fault.As(err)
+	if e == nil || fault.IsDependency(err) || e.Kind == fault.Contention {
+		return err
+	}
+	lifted := *e
+	lifted.Kind, lifted.Condition = fault.Infrastructure, fault.NoCondition
+	return &lifted
 }
 
 // byNumber finds the error among those of one answer that says most: what is wider in scope first, else what came first.

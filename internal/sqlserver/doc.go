@@ -1,10 +1,10 @@
 // Package sqlserver is the product's database: writer.Sink on SQL Server and Azure SQL, through go-mssqldb.
 //
-// An Apply is one request, one round trip and one transaction: one constant text (so that the server compiles it once)
-// and one JSON parameter. The statements are templates in sql/, filled from invoice.Columns(); testdata/write.sql shows
-// what results. The steps, in the order of their locks (ledger, IVCE_DTL, IVCE_TRKG_MSTR):
+// An Apply is one request, one round trip and one transaction: one constant text and one JSON parameter. The statements
+// are templates in sql/, filled from invoice.Columns(); testdata/write.sql shows what results. The steps, in the order of their locks (ledger, IVCE_DTL, IVCE_TRKG_MSTR):
 //
-//	stage, load     the lines of the request in a temp table, with what is there for each of them
+//	stage, load     the lines of the request in a temp table
+//	look            what is there for them, before anything is locked: it only chooses statements
 //	prune           documents with a missing line out, one winner for each line
 //	ledger_*        the guarded UPDATE and INSERT, stamped with a write id made new for every send
 //	verdict         what became of each line, from what the ledger holds now, or THROW

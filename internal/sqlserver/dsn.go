@@ -91,6 +91,10 @@ func parameters(u *url.URL) (url.Values, error) {
 	identity := q.Get(fedauth) != ""
 	_, password := u.User.Password()
 	switch {
+	case u.Fragment != "" || strings.HasSuffix(u.String(), "#"):
+		return nil, badDSN("a #, after which nothing is read: write %23")
+	case strings.Contains(u.Host, ","):
+		return nil, badDSN("a comma in the host: the port stands after a colon")
 	case u.Hostname() == "":
 		return nil, badDSN("no host")
 	case q.Get(msdsn.Database) == "":

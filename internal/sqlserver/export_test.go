@@ -102,6 +102,9 @@ func (s *Store) WithText(change func(text string) string) *Store {
 // Classify is what Apply makes of a driver's error.
 func Classify(err error) error { return classify("sqlserver: test", err) }
 
+// Outside is what connecting, checking and migrating make of a driver's error.
+func Outside(err error) error { return outside("sqlserver: test", err) }
+
 // Rule is one row of the table of errors.
 type Rule struct {
 	Numbers        []int32

@@ -36,6 +36,16 @@ EXEC @result = sp_getapplock
     @Resource = N'sqlwriter.migrate', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 60000;
 SELECT @result AS result;`
 
+// lockForScript is lockMigrations where nobody reads an answer.
+const lockForScript = `DECLARE @result int;
+EXEC @result = sp_getapplock
+    @Resource = N'sqlwriter.migrate', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 60000;
+IF @result < 0
+    THROW 52744, N'another migration is running', 1;`
+
+// stillThere ends a batch of the script when one before it has failed.
+const stillThere = "IF @@TRANCOUNT = 0\n    THROW 52744, N'an earlier batch failed: nothing was changed', 1;\n"
+
 // recordMigration notes that a file was run.
 const recordMigration = `INSERT INTO sqlwriter.migration (number, name, checksum) VALUES (@number, @name, @checksum);`
 
@@ -63,13 +73,13 @@ func migrationList() ([]migration.File, error) {
 func (s *Store) migrate(ctx context.Context, files []migration.File) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
-		return classify(opMigrate, err)
+		return outside(opMigrate, err)
 	}
 	if err := migrateIn(ctx, tx, files); err != nil {
 		_ = tx.Rollback() // fails only when the transaction is over already
-		return classify(opMigrate, err)
+		return outside(opMigrate, err)
 	}
-	return classify(opMigrate, tx.Commit())
+	return outside(opMigrate, tx.Commit())
 }
 
 func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
@@ -142,19 +152,20 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) 
 	}
 	var there sql.NullInt64
 	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(N'sqlwriter.migration', N'U')`).Scan(&there); err != nil {
-		return nil, classify(opMigrate, err)
+		return nil, outside(opMigrate, err)
 	}
 	var done []migration.Done
 	if there.Valid {
 		if done, err = migrationsDone(ctx, s.db); err != nil {
-			return nil, classify(opMigrate, err)
+			return nil, outside(opMigrate, err)
 		}
 	}
 	return migration.Compare(files, done), nil
 }
 
 // MigrationScript is what Migrate runs on an empty database, for a DBA who runs it by hand: batches apart by GO, each
-// with its record, in one transaction that an error ends. The record of a file is what keeps it from being run again.
+// with its record, in one transaction under the lock of Migrate. The record of a file is what keeps it from being run
+// again; a tool that goes on after an error is stopped by the next batch, which finds no transaction.
 func MigrationScript() (string, error) {
 	files, err := migrationList()
 	if err != nil {
@@ -163,12 +174,12 @@ func MigrationScript() (string, error) {
 	var b strings.Builder
 	b.WriteString("-- SQL Writer: schema sqlwriter. Expand only; files that were run are left out.\n" +
 		"-- Run it in the database of IVCE_DTL, by sqlcmd -b or another tool that stops at an error.\n" +
-		"SET XACT_ABORT ON;\nBEGIN TRANSACTION;\nGO\n" + bookkeeping + "\nGO\n")
+		"SET QUOTED_IDENTIFIER ON;\nSET XACT_ABORT ON;\nBEGIN TRANSACTION;\n" + lockForScript + "\nGO\n" + stillThere + bookkeeping + "\nGO\n")
 	for _, f := range files {
-		fmt.Fprintf(&b, "-- %s\nIF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = %d)\n    BEGIN\n        EXEC (N'\n%s');\n"+
+		fmt.Fprintf(&b, "-- %s\n"+stillThere+"IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = %d)\n    BEGIN\n        EXEC (N'\n%s');\n"+
 			"        INSERT INTO sqlwriter.migration (number, name, checksum)\n        VALUES (%d, N'%s', '%s');\n    END;\nGO\n",
 			f.Name, f.Number, strings.ReplaceAll(f.Text, "'", "''"), f.Number, f.Name, f.Checksum)
 	}
-	b.WriteString("COMMIT TRANSACTION;\nGO\n")
+	b.WriteString(stillThere + "COMMIT TRANSACTION;\nGO\n")
 	return b.String(), nil
 }

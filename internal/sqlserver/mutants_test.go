@@ -25,7 +25,7 @@ type change struct{ rule, instead string }
 
 func mutants() []mutant {
 	xactAbort := change{"SET XACT_ABORT ON;", ""}
-	try := []change{{"BEGIN TRY", ""}, {"END TRY\nBEGIN CATCH\nTHROW;\nEND CATCH;", ""}}
+	try := []change{{"BEGIN TRY", ""}, {"END TRY\nBEGIN CATCH\nIF @@TRANCOUNT > 0\nROLLBACK TRANSACTION;\nTHROW;\nEND CATCH;", ""}}
 	const refused = "a refused value in the only document"
 	return []mutant{
 		{
@@ -46,6 +46,14 @@ func mutants() []mutant {
 				"IF @written <> @content\nBEGIN\nSET @note = CONCAT(N'sqlwriter: IVCE_TRKG", "IF 1 = 0\nBEGIN\nSET @note = CONCAT(N'sqlwriter: IVCE_TRKG",
 			}},
 			noticed: "a tracking row that somebody else makes in between is contention, and then updated",
+		},
+		{
+			name: "without the row count of IVCE_DTL", cut: []change{{"SET @written = @@ROWCOUNT;\nIF @written <> @content", "SET @written = @@ROWCOUNT;\nIF 1 = 0"}},
+			noticed: "a detail row that somebody else deletes in between is contention, and nothing is written",
+		},
+		{
+			name: "without the row count of a mark", cut: []change{{"IF @written <> @marks", "IF 1 = 0"}},
+			noticed: "a detail row that somebody else deletes before a mark is contention, and nothing is marked",
 		},
 		{name: "without XACT_ABORT, TRY and CATCH", cut: append(try, xactAbort), noticed: refused},
 		{
@@ -73,7 +81,8 @@ func TestEveryRuleOfTheWriteIsHeldByACase(t *testing.T) {
 }
 
 // A request that failed leaves no transaction open on its connection, which goes back to the pool as it is: the locks of
-// one would stay until somebody happens to use that connection again. XACT_ABORT sees to it.
+// one would stay until somebody happens to use that connection again. XACT_ABORT sees to it where TRY catches nothing: a
+// table that vanished is such an error.
 func TestAFailedRequestLeavesNothingLocked(t *testing.T) {
 	d := newDatabase(t)
 	require.NoError(t, leftover(t, d))

@@ -14,7 +14,7 @@ import (
 
 // beforeAndAfter fills in a preview's values: what the lines hold now and what they would hold after a write.
 func (a *answer) beforeAndAfter(rows *sql.Rows) error {
-	if err := next(rows); err != nil {
+	if err := find(rows, setPresent); err != nil {
 		return err
 	}
 	before := map[int64][]invoice.Value{}
@@ -68,7 +68,7 @@ func scanLine(rows *sql.Rows, columns []invoice.Column) (int64, []invoice.Value,
 		to = append(to, &found[i])
 	}
 	if err := rows.Scan(to...); err != nil {
-		return 0, nil, fmt.Errorf("scan: %w", err)
+		return 0, nil, misread("present values: %v", err)
 	}
 	values := make([]invoice.Value, len(columns))
 	for i, c := range columns {

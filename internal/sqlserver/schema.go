@@ -71,7 +71,7 @@ func (s *Store) Inspect(ctx context.Context) (Findings, error) {
 	}
 	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
 		if err := s.inspectTable(ctx, table, &f); err != nil {
-			return Findings{}, classify(opCheck, err)
+			return Findings{}, outside(opCheck, err)
 		}
 	}
 	return f, nil
@@ -86,9 +86,43 @@ func (s *Store) inspectOwn(ctx context.Context, f *Findings) error {
 	if n := migration.Count(states, migration.Pending); n > 0 {
 		f.differ("schema sqlwriter: expected %d migrations, found %d (fix: sqlwriterctl migrate up)", len(states), len(states)-n)
 	}
+	if err := s.inspectServer(ctx, f); err != nil {
+		return outside(opCheck, err)
+	}
 	for _, st := range states {
 		if st.Status == migration.Changed {
 			f.differ("schema sqlwriter: migration %s was run from another file (fix: deploy the build that ran it, or ask its authors)", st.Name)
+		}
+	}
+	return nil
+}
+
+// oldestLevel is the compatibility level that OPENJSON needs.
+const oldestLevel = 130
+
+// inspectServer looks at what the statements need of the database itself, and at our rights on the ledger.
+func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
+	var version string
+	var level int
+	err := s.db.QueryRowContext(ctx, `SELECT @@VERSION, d.compatibility_level FROM sys.databases AS d WHERE d.name = DB_NAME()`).Scan(&version, &level)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(version, "Microsoft") && level < oldestLevel { // other engines' levels mean something else
+		f.differ("the database: expected compatibility level %d or more (OPENJSON), found %d (fix: ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = %d)",
+			oldestLevel, level, oldestLevel)
+	}
+	var ledger sql.NullInt64
+	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(N'sqlwriter.ledger', N'U')`).Scan(&ledger); err != nil || !ledger.Valid {
+		return err // that it is not there is said already
+	}
+	for _, right := range []string{"SELECT", "INSERT", "UPDATE"} {
+		has, err := s.hasRight(ctx, ledgerTable, right)
+		if err != nil {
+			return err
+		}
+		if !has {
+			f.differ("sqlwriter.ledger: expected the right %s, found none (fix: deploy/sql/app_rights.sql)", right)
 		}
 	}
 	return nil
@@ -123,15 +157,20 @@ func isText(kind string) bool {
 	return slices.Contains([]string{"nvarchar", "nchar", "varchar", "char"}, kind)
 }
 
-// selectColumns reads a table's columns as they are.
+// selectColumns reads a table's columns as they are. Whether there is a default is asked of sys.columns too: its text is
+// hidden from a login that may not see definitions.
 const selectColumns = `SELECT
     c.COLUMN_NAME, LOWER(c.DATA_TYPE), COALESCE(c.CHARACTER_MAXIMUM_LENGTH, 0), COALESCE(c.NUMERIC_PRECISION, 0),
     COALESCE(c.NUMERIC_SCALE, c.DATETIME_PRECISION, 0), CASE WHEN c.IS_NULLABLE = 'YES' THEN 1 ELSE 0 END,
-    CASE WHEN c.COLUMN_DEFAULT IS NULL THEN 0 ELSE 1 END,
-    COALESCE(COLUMNPROPERTY(OBJECT_ID(@table), c.COLUMN_NAME, 'IsComputed'), 0),
-    COALESCE(COLUMNPROPERTY(OBJECT_ID(@table), c.COLUMN_NAME, 'IsIdentity'), 0),
+    CASE WHEN c.COLUMN_DEFAULT IS NOT NULL OR s.default_object_id <> 0 THEN 1 ELSE 0 END,
+    CASE
+        WHEN c.DATA_TYPE IN ('timestamp', 'rowversion') OR s.is_computed = 1 OR s.generated_always_type <> 0 THEN 1
+        ELSE 0
+    END,
+    COALESCE(s.is_identity, 0),
     COALESCE(c.COLLATION_NAME, '')
 FROM INFORMATION_SCHEMA.COLUMNS AS c
+LEFT JOIN sys.columns AS s ON s.object_id = OBJECT_ID(@table) AND s.name = c.COLUMN_NAME
 WHERE c.TABLE_SCHEMA = @schema AND c.TABLE_NAME = @name
 ORDER BY c.ORDINAL_POSITION`
 
@@ -171,6 +210,9 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, f *Findin
 	keyColumn, ok := there[strings.ToLower(key)]
 	if ok {
 		checkKey(name, keyColumn, f)
+		if table == invoice.Tracking && (keyColumn.computed || keyColumn.counted) {
+			f.differ("%s.%s: expected a key that can be inserted, found a computed one or an identity (fix: another key column by COLUMN_NAMES)", name, keyColumn.name)
+		}
 	} else {
 		f.differ("%s: expected the key column %s, found none of that name (fix: name it in COLUMN_NAMES)", name, key)
 	}
@@ -293,7 +335,7 @@ func (s *Store) checkUnique(ctx context.Context, table invoice.Table, name strin
 FROM sys.indexes AS i
 INNER JOIN sys.index_columns AS k ON k.object_id = i.object_id AND k.index_id = i.index_id
 WHERE
-    i.object_id = OBJECT_ID(@table) AND i.is_unique = 1 AND k.key_ordinal = 1
+    i.object_id = OBJECT_ID(@table) AND i.is_unique = 1 AND i.has_filter = 0 AND i.is_disabled = 0 AND k.key_ordinal = 1
     AND COL_NAME(k.object_id, k.column_id) = @key
     AND NOT EXISTS (
         SELECT 1 FROM sys.index_columns AS o
@@ -309,24 +351,52 @@ WHERE
 	return nil
 }
 
-// checkRights asks for the rights that the statements need.
+// checkRights asks for the rights that the statements need. Rights on single columns count where there is none on the table.
 func (s *Store) checkRights(ctx context.Context, table invoice.Table, name string, f *Findings) error {
 	rights := []string{"SELECT", "UPDATE"}
 	if table == invoice.Tracking {
 		rights = append(rights, "INSERT")
 	}
 	for _, right := range rights {
-		var has sql.NullBool
-		err := s.db.QueryRowContext(ctx, `SELECT HAS_PERMS_BY_NAME(@table, N'OBJECT', @right)`,
-			sql.Named("table", s.tables.table(table)), sql.Named("right", right)).Scan(&has)
+		has, err := s.hasRight(ctx, s.tables.table(table), right)
 		if err != nil {
 			return err
 		}
-		if !has.Valid || !has.Bool {
+		if !has && right != "INSERT" { // which is given on tables only
+			has, err = s.hasRightOnColumns(ctx, table, right)
+			if err != nil {
+				return err
+			}
+		}
+		if !has {
 			f.differ("%s: expected the right %s, found none (fix: deploy/sql/app_rights.sql)", name, right)
 		}
 	}
 	return nil
+}
+
+// hasRight asks for a right on a table.
+func (s *Store) hasRight(ctx context.Context, table, right string) (bool, error) {
+	var has sql.NullBool
+	err := s.db.QueryRowContext(ctx, `SELECT HAS_PERMS_BY_NAME(@table, N'OBJECT', @right)`,
+		sql.Named("table", table), sql.Named("right", right)).Scan(&has)
+	return has.Valid && has.Bool, err
+}
+
+// hasRightOnColumns asks for a right on every column that the statements name.
+func (s *Store) hasRightOnColumns(ctx context.Context, table invoice.Table, right string) (bool, error) {
+	for _, c := range s.tables.layout.Columns {
+		if c.Table != table {
+			continue
+		}
+		var has sql.NullBool
+		err := s.db.QueryRowContext(ctx, `SELECT HAS_PERMS_BY_NAME(@table, N'OBJECT', @right, @column, N'COLUMN')`,
+			sql.Named("table", s.tables.table(table)), sql.Named("right", right), sql.Named("column", c.Name)).Scan(&has)
+		if err != nil || !has.Valid || !has.Bool {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // noteTriggers names the user's triggers: they are part of every write and of how long it takes.

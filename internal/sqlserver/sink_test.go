@@ -415,10 +415,17 @@ func (s *hooked) during(t testing.TB, step string, f func(porttest.Inside)) {
 	require.NoError(t, err)
 	s.arm(func(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error, bool) {
 		return s.paused(t, func() ([]writer.Outcome, error) { return store.Apply(ctx, items, mode) }, func() {
-			f(porttest.Inside{Sink: s.store, AddTracking: func(line int64) error {
-				_, err := s.d.db.Exec(`INSERT INTO dbo.IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (@p1)`, line)
-				return err
-			}})
+			f(porttest.Inside{
+				Sink: s.store,
+				AddTracking: func(line int64) error {
+					_, err := s.d.db.Exec(`INSERT INTO dbo.IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (@p1)`, line)
+					return err
+				},
+				DropDetail: func(line int64) error {
+					_, err := s.d.db.Exec(`DELETE FROM dbo.IVCE_DTL WHERE IVCE_DTL_UID = @p1`, line)
+					return err
+				},
+			})
 		})
 	})
 }

@@ -38,14 +38,14 @@ type step struct{ name, text string }
 // writeSteps and previewSteps are the parts of a request in their order.
 func writeSteps() []string {
 	return []string{
-		"begin", "stage", "load", "prune", "transaction", "ledger_update", "ledger_insert", "ledger_raise", "verdict",
+		"begin", "stage", "load", "look", "prune", "transaction", "ledger_update", "ledger_insert", "ledger_raise", "verdict",
 		"detail_update", "detail_mark", "tracking_update", "tracking_insert", "kept", "commit", "outcomes",
 	}
 }
 
 func previewSteps() []string {
 	return []string{
-		"begin", "preview_ledger", "stage", "load", "prune", "ledger_update", "ledger_insert", "ledger_raise", "verdict",
+		"begin", "preview_ledger", "stage", "load", "look", "prune", "ledger_update", "ledger_insert", "ledger_raise", "verdict",
 		"outcomes", "preview_before",
 	}
 }
@@ -85,7 +85,7 @@ type templateData struct {
 	LossyDetail, LossyTracking []stagedColumn
 }
 
-// stagedTypes says what carries a kind to the user's column. Texts are as long as they come and decimals have room on
+// stagedType says what carries a kind to the user's column. Texts are as long as they come and decimals have room on
 // both sides, because OPENJSON cuts silently what its WITH clause cannot hold (azure-facts 6.2, design.md section 4).
 func stagedType(c invoice.Column) (string, error) {
 	switch c.Kind {

@@ -31,7 +31,7 @@ func golden(t *testing.T, name, text string) {
 // between transaction.sql and commit.sql indented.
 func joined(steps []sqlserver.Step) string {
 	var b strings.Builder
-	b.WriteString("DECLARE @request nvarchar(max), @rewrite bigint;\n")
+	b.WriteString("DECLARE @request nvarchar(max), @rewrite bigint, @expected bigint;\n")
 	indent := ""
 	for _, s := range steps {
 		b.WriteString(indent + "-- " + s.Name + "\n")

@@ -59,17 +59,18 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: sql.OpenDB(c), tables: t, maxIdle: orDefault(o.MaxOpen, defaultMaxOpen), texts: &atomic.Pointer[texts]{}, notes: &atomic.Pointer[[]string]{}}
+	s := &Store{tables: t, maxIdle: orDefault(o.MaxOpen, defaultMaxOpen), texts: &atomic.Pointer[texts]{}, notes: &atomic.Pointer[[]string]{}}
 	if err := s.produce(t); err != nil {
 		return nil, err
 	}
+	s.db = sql.OpenDB(c)
 	s.db.SetMaxOpenConns(s.maxIdle)
 	s.db.SetMaxIdleConns(s.maxIdle)
 	s.db.SetConnMaxIdleTime(orDefault(o.MaxIdleTime, defaultMaxIdleTime))
 	s.db.SetConnMaxLifetime(orDefault(o.MaxLifetime, defaultMaxLifetime))
 	if err := s.db.PingContext(ctx); err != nil {
 		_ = s.db.Close() // nothing was done with it
-		return nil, classify("sqlserver: open", err)
+		return nil, outside("sqlserver: open", err)
 	}
 	return s, nil
 }

@@ -99,7 +99,9 @@ BEGIN TRY
     FROM sqlwriter.adoption AS a
     WHERE a.id = 1 AND a.phase = 'running' AND a.run_id = @run AND a.watermark = @from;
     IF @@ROWCOUNT <> 1
-        THROW 52742, N'sqlwriter: the adoption does not stand where it was read', 1;
+        BEGIN
+            THROW 52742, N'sqlwriter: the adoption does not stand where it was read', 1;
+        END;
     COMMIT TRANSACTION;
 END TRY
 BEGIN CATCH

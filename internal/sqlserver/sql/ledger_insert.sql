@@ -13,6 +13,7 @@ IF @known < @winners
             s.row_hash, CASE WHEN s.mark = 1 THEN 'failed' ELSE 'applied' END, @write_id, SYSUTCDATETIME()
         FROM #line AS s
         WHERE s.winner = 1 AND NOT EXISTS (SELECT 1 FROM {{.Ledger}} AS l WHERE l.detail_id = s.detail_id)
-        ORDER BY s.detail_id;
+        ORDER BY s.detail_id
+        OPTION (LOOP JOIN, FORCE ORDER);
         SET @stamped = @stamped + @@ROWCOUNT;
     END;

@@ -4,6 +4,11 @@
 IF @missing > 0 OR @lines < @rows
     BEGIN
         UPDATE s
+        SET missing = 1
+        FROM #line AS s
+        WHERE NOT EXISTS (SELECT 1 FROM {{.DetailTable}} AS d WHERE d.{{.DetailKey}} = s.detail_id)
+        OPTION (LOOP JOIN, FORCE ORDER);
+        UPDATE s
         SET
             winner = CASE WHEN o.place = 1 AND o.left_out = 0 THEN 1 ELSE 0 END,
             verdict = CASE WHEN o.missing = 1 THEN 'missing' WHEN o.left_out = 1 THEN '' ELSE 'applied' END
@@ -22,6 +27,10 @@ IF @missing > 0 OR @lines < @rows
                 FROM #line AS b
             ) AS c
         ) AS o ON o.detail_id = s.detail_id AND o.doc = s.doc;
-        SELECT @winners = SUM(s.winner), @known = SUM(s.winner * s.known)
-        FROM #line AS s;
+        SELECT
+            @winners = SUM(s.winner),
+            @known = SUM(CASE WHEN l.detail_id IS NULL THEN 0 ELSE s.winner END)
+        FROM #line AS s
+        LEFT JOIN {{.Ledger}} AS l ON l.detail_id = s.detail_id
+        OPTION (LOOP JOIN, FORCE ORDER);
     END;

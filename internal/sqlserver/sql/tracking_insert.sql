@@ -13,7 +13,8 @@ IF @written < @content
         WHERE
             s.winner = 1 AND s.verdict = 'applied' AND s.mark = 0
             AND NOT EXISTS (SELECT 1 FROM {{.TrackingTable}} AS t WHERE t.{{.TrackingKey}} = s.detail_id)
-        ORDER BY s.detail_id;
+        ORDER BY s.detail_id
+        OPTION (LOOP JOIN, FORCE ORDER);
         SET @written = @written + @@ROWCOUNT;
     END;
 IF @written <> @content

@@ -50,9 +50,11 @@ IF @stamped < @rows
             END;
         SELECT
             @changed = COUNT(*), @marks = COALESCE(SUM(s.mark), 0),
-            @tracked = COALESCE(SUM((1 - s.mark) * s.tracked), 0)
+            @tracked = COALESCE(SUM(CASE WHEN s.mark = 1 OR t.{{.TrackingKey}} IS NULL THEN 0 ELSE 1 END), 0)
         FROM #line AS s
-        WHERE s.winner = 1 AND s.verdict = 'applied';
+        LEFT JOIN {{.TrackingTable}} AS t ON t.{{.TrackingKey}} = s.detail_id
+        WHERE s.winner = 1 AND s.verdict = 'applied'
+        OPTION (LOOP JOIN, FORCE ORDER);
     END
 ELSE
     SET @changed = @rows;

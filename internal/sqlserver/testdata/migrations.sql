@@ -1,8 +1,16 @@
 -- SQL Writer: schema sqlwriter. Expand only; files that were run are left out.
 -- Run it in the database of IVCE_DTL, by sqlcmd -b or another tool that stops at an error.
+SET QUOTED_IDENTIFIER ON;
 SET XACT_ABORT ON;
 BEGIN TRANSACTION;
+DECLARE @result int;
+EXEC @result = sp_getapplock
+    @Resource = N'sqlwriter.migrate', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 60000;
+IF @result < 0
+    THROW 52744, N'another migration is running', 1;
 GO
+IF @@TRANCOUNT = 0
+    THROW 52744, N'an earlier batch failed: nothing was changed', 1;
 IF SCHEMA_ID(N'sqlwriter') IS NULL
     EXEC (N'CREATE SCHEMA sqlwriter');
 IF OBJECT_ID(N'sqlwriter.migration', N'U') IS NULL
@@ -16,6 +24,8 @@ IF OBJECT_ID(N'sqlwriter.migration', N'U') IS NULL
     );
 GO
 -- 0001_ledger
+IF @@TRANCOUNT = 0
+    THROW 52744, N'an earlier batch failed: nothing was changed', 1;
 IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 1)
     BEGIN
         EXEC (N'
@@ -47,6 +57,8 @@ CREATE TABLE sqlwriter.ledger (
     END;
 GO
 -- 0002_adoption
+IF @@TRANCOUNT = 0
+    THROW 52744, N'an earlier batch failed: nothing was changed', 1;
 IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 2)
     BEGIN
         EXEC (N'
@@ -80,5 +92,7 @@ WHERE EXISTS (SELECT 1 FROM sqlwriter.ledger);
         VALUES (2, N'0002_adoption', 'f560c5e6f09b9b01900db66e5df5177b97d275b0939a65438e3ee67d02a3d644');
     END;
 GO
+IF @@TRANCOUNT = 0
+    THROW 52744, N'an earlier batch failed: nothing was changed', 1;
 COMMIT TRANSACTION;
 GO

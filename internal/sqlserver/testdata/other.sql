@@ -17,6 +17,17 @@ EXEC @result = sp_getapplock
     @Resource = N'sqlwriter.migrate', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 60000;
 SELECT @result AS result;
 GO
+-- migrate.go, lockForScript
+DECLARE @result int;
+EXEC @result = sp_getapplock
+    @Resource = N'sqlwriter.migrate', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 60000;
+IF @result < 0
+    THROW 52744, N'another migration is running', 1;
+GO
+-- migrate.go, stillThere
+IF @@TRANCOUNT = 0
+    THROW 52744, N'an earlier batch failed: nothing was changed', 1;
+GO
 -- migrate.go, recordMigration
 INSERT INTO sqlwriter.migration (number, name, checksum) VALUES (@number, @name, @checksum);
 GO
@@ -40,15 +51,31 @@ GO
 -- migrate.go, MigrationStatus
 SELECT OBJECT_ID(N'sqlwriter.migration', N'U');
 GO
+-- migrate.go, MigrationScript
+IF @@TRANCOUNT = 0
+    THROW 52744, N'an earlier batch failed: nothing was changed', 1;
+COMMIT TRANSACTION;
+GO;
+GO
+-- schema.go, inspectServer
+SELECT @@VERSION, d.compatibility_level FROM sys.databases AS d WHERE d.name = DB_NAME();
+GO
+-- schema.go, inspectServer
+SELECT OBJECT_ID(N'sqlwriter.ledger', N'U');
+GO
 -- schema.go, selectColumns
 SELECT
     c.COLUMN_NAME, LOWER(c.DATA_TYPE), COALESCE(c.CHARACTER_MAXIMUM_LENGTH, 0), COALESCE(c.NUMERIC_PRECISION, 0),
     COALESCE(c.NUMERIC_SCALE, c.DATETIME_PRECISION, 0), CASE WHEN c.IS_NULLABLE = 'YES' THEN 1 ELSE 0 END,
-    CASE WHEN c.COLUMN_DEFAULT IS NULL THEN 0 ELSE 1 END,
-    COALESCE(COLUMNPROPERTY(OBJECT_ID(@table), c.COLUMN_NAME, 'IsComputed'), 0),
-    COALESCE(COLUMNPROPERTY(OBJECT_ID(@table), c.COLUMN_NAME, 'IsIdentity'), 0),
+    CASE WHEN c.COLUMN_DEFAULT IS NOT NULL OR s.default_object_id <> 0 THEN 1 ELSE 0 END,
+    CASE
+        WHEN c.DATA_TYPE IN ('timestamp', 'rowversion') OR s.is_computed = 1 OR s.generated_always_type <> 0 THEN 1
+        ELSE 0
+    END,
+    COALESCE(s.is_identity, 0),
     COALESCE(c.COLLATION_NAME, '')
 FROM INFORMATION_SCHEMA.COLUMNS AS c
+LEFT JOIN sys.columns AS s ON s.object_id = OBJECT_ID(@table) AND s.name = c.COLUMN_NAME
 WHERE c.TABLE_SCHEMA = @schema AND c.TABLE_NAME = @name
 ORDER BY c.ORDINAL_POSITION;
 GO
@@ -57,15 +84,18 @@ SELECT COUNT(*)
 FROM sys.indexes AS i
 INNER JOIN sys.index_columns AS k ON k.object_id = i.object_id AND k.index_id = i.index_id
 WHERE
-    i.object_id = OBJECT_ID(@table) AND i.is_unique = 1 AND k.key_ordinal = 1
+    i.object_id = OBJECT_ID(@table) AND i.is_unique = 1 AND i.has_filter = 0 AND i.is_disabled = 0 AND k.key_ordinal = 1
     AND COL_NAME(k.object_id, k.column_id) = @key
     AND NOT EXISTS (
         SELECT 1 FROM sys.index_columns AS o
         WHERE o.object_id = k.object_id AND o.index_id = k.index_id AND o.key_ordinal > 1
     );
 GO
--- schema.go, checkRights
+-- schema.go, hasRight
 SELECT HAS_PERMS_BY_NAME(@table, N'OBJECT', @right);
+GO
+-- schema.go, hasRightOnColumns
+SELECT HAS_PERMS_BY_NAME(@table, N'OBJECT', @right, @column, N'COLUMN');
 GO
 -- schema.go, noteTriggers
 SELECT g.name, g.is_disabled, g.is_instead_of_trigger

@@ -1,4 +1,4 @@
-DECLARE @request nvarchar(max), @rewrite bigint;
+DECLARE @request nvarchar(max), @rewrite bigint, @expected bigint;
 -- begin
 -- Guarantees: one bad statement ends the whole request and undoes it; a lock that somebody holds costs a few seconds
 -- and not for ever; where two block each other the user's own programs win.
@@ -54,11 +54,9 @@ CREATE TABLE #line (
     hash_version int NOT NULL,
     row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
     mark int NOT NULL,
-    missing int NOT NULL,
-    known int NOT NULL,
-    tracked int NOT NULL,
-    winner int NOT NULL,
-    verdict varchar(10) NOT NULL,
+    missing int NOT NULL DEFAULT 0,
+    winner int NOT NULL DEFAULT 1,
+    verdict varchar(10) NOT NULL DEFAULT 'applied',
     holder nvarchar(1023) NULL,
     holder_us bigint NULL,
     holder_key char(64) NULL,
@@ -98,14 +96,13 @@ CREATE TABLE #line (
     PRIMARY KEY (detail_id, doc)
 );
 -- load
--- Guarantees: every line of the request is staged once, in the order of the lines (locks are then taken in it), with
--- what is there for it already: its detail row (we never make one), its ledger row, its tracking row. These three are
--- read before anything is locked and only choose statements; what changed since is found by the guards and the counts.
+-- Guarantees: every line of the request is staged once, in the order of the lines (locks are then usually
+-- taken in it).
 -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
 -- "lines": [[detail id, item's number, position, row hash, the values that differ from line to line] ...]}.
 INSERT INTO #line (
     detail_id, doc, position, document_id, document_key, version_us, source_ts, content_hash, hash_version, row_hash,
-    mark, missing, known, tracked, winner, verdict,
+    mark,
     [d.CLN_MFR_AI_NM],
     [d.CLN_MFR_PRT_NUM],
     [d.UNSPSC_CD],
@@ -142,8 +139,7 @@ INSERT INTO #line (
 )
 SELECT
     r.detail_id, i.doc, r.position, i.document_id, i.document_key, i.version_us, i.source_ts, i.content_hash,
-    i.hash_version, r.row_hash, i.mark, CASE WHEN d.[IVCE_DTL_UID] IS NULL THEN 1 ELSE 0 END,
-    CASE WHEN l.detail_id IS NULL THEN 0 ELSE 1 END, CASE WHEN t.[IVCE_DTL_UID] IS NULL THEN 0 ELSE 1 END, 1, 'applied',
+    i.hash_version, r.row_hash, i.mark,
     i.[d.CLN_MFR_AI_NM],
     i.[d.CLN_MFR_PRT_NUM],
     i.[d.UNSPSC_CD],
@@ -229,21 +225,41 @@ INNER HASH JOIN
         [t.PRCS_END_TS] datetime2(7) '$[37]'
     ) AS i
     ON i.doc = r.doc
-LEFT LOOP JOIN [dbo].[IVCE_DTL] AS d ON d.[IVCE_DTL_UID] = r.detail_id
-LEFT LOOP JOIN #ledger AS l ON l.detail_id = r.detail_id
-LEFT LOOP JOIN [dbo].[IVCE_TRKG_MSTR] AS t ON t.[IVCE_DTL_UID] = r.detail_id
 ORDER BY r.detail_id, r.doc;
+-- look
+-- Guarantees: it is known what is there for the lines already: detail rows (we never make one), ledger rows, tracking rows.
+-- This is read before anything is locked and only chooses statements; what changed since is found by the guards and counts.
+-- (Every line is a winner yet; saying so tells optimizers that ignore the hint how few there are.)
 SELECT
-    @rows = COUNT(*), @lines = COUNT(DISTINCT s.detail_id), @missing = SUM(s.missing), @known = SUM(s.known),
-    @marks = SUM(s.mark), @tracked = SUM((1 - s.mark) * s.tracked)
-FROM #line AS s;
+    @rows = COUNT(*),
+    @lines = COUNT(DISTINCT s.detail_id),
+    @marks = SUM(s.mark),
+    @missing = SUM(CASE WHEN d.[IVCE_DTL_UID] IS NULL THEN 1 ELSE 0 END),
+    @known = SUM(CASE WHEN l.detail_id IS NULL THEN 0 ELSE 1 END),
+    @tracked = SUM(CASE WHEN s.mark = 1 OR t.[IVCE_DTL_UID] IS NULL THEN 0 ELSE 1 END)
+FROM #line AS s
+LEFT JOIN [dbo].[IVCE_DTL] AS d ON d.[IVCE_DTL_UID] = s.detail_id
+LEFT JOIN #ledger AS l ON l.detail_id = s.detail_id
+LEFT JOIN [dbo].[IVCE_TRKG_MSTR] AS t ON t.[IVCE_DTL_UID] = s.detail_id
+WHERE s.winner = 1
+OPTION (LOOP JOIN, FORCE ORDER);
 SET @winners = @rows;
+IF @rows <> @expected
+    BEGIN
+        SET @note = CONCAT(N'sqlwriter: expected ', @expected, N' lines, found ', @rows, N': a key stands twice');
+        THROW 52741, @note, 1;
+    END;
 -- prune
 -- Guarantees: a document with a missing line is out as a whole (a failure mark loses that line alone), and each line has
 -- one winner among the documents that are left: the newest by (version, document key, source_ts), the later item where
 -- those are equal. Skipped where every line exists and is named once: then each is its own winner.
 IF @missing > 0 OR @lines < @rows
     BEGIN
+        UPDATE s
+        SET missing = 1
+        FROM #line AS s
+        WHERE NOT EXISTS (SELECT 1 FROM [dbo].[IVCE_DTL] AS d WHERE d.[IVCE_DTL_UID] = s.detail_id)
+        OPTION (LOOP JOIN, FORCE ORDER);
         UPDATE s
         SET
             winner = CASE WHEN o.place = 1 AND o.left_out = 0 THEN 1 ELSE 0 END,
@@ -263,8 +279,12 @@ IF @missing > 0 OR @lines < @rows
                 FROM #line AS b
             ) AS c
         ) AS o ON o.detail_id = s.detail_id AND o.doc = s.doc;
-        SELECT @winners = SUM(s.winner), @known = SUM(s.winner * s.known)
-        FROM #line AS s;
+        SELECT
+            @winners = SUM(s.winner),
+            @known = SUM(CASE WHEN l.detail_id IS NULL THEN 0 ELSE s.winner END)
+        FROM #line AS s
+        LEFT JOIN #ledger AS l ON l.detail_id = s.detail_id
+        OPTION (LOOP JOIN, FORCE ORDER);
     END;
 -- ledger_update
 -- Guarantees (newest wins): a ledger row is taken over only by a newer document, or by the same document when its
@@ -327,7 +347,8 @@ IF @known < @winners
             s.row_hash, CASE WHEN s.mark = 1 THEN 'failed' ELSE 'applied' END, @write_id, SYSUTCDATETIME()
         FROM #line AS s
         WHERE s.winner = 1 AND NOT EXISTS (SELECT 1 FROM #ledger AS l WHERE l.detail_id = s.detail_id)
-        ORDER BY s.detail_id;
+        ORDER BY s.detail_id
+        OPTION (LOOP JOIN, FORCE ORDER);
         SET @stamped = @stamped + @@ROWCOUNT;
     END;
 -- ledger_raise
@@ -401,9 +422,11 @@ IF @stamped < @rows
             END;
         SELECT
             @changed = COUNT(*), @marks = COALESCE(SUM(s.mark), 0),
-            @tracked = COALESCE(SUM((1 - s.mark) * s.tracked), 0)
+            @tracked = COALESCE(SUM(CASE WHEN s.mark = 1 OR t.[IVCE_DTL_UID] IS NULL THEN 0 ELSE 1 END), 0)
         FROM #line AS s
-        WHERE s.winner = 1 AND s.verdict = 'applied';
+        LEFT JOIN [dbo].[IVCE_TRKG_MSTR] AS t ON t.[IVCE_DTL_UID] = s.detail_id
+        WHERE s.winner = 1 AND s.verdict = 'applied'
+        OPTION (LOOP JOIN, FORCE ORDER);
     END
 ELSE
     SET @changed = @rows;
@@ -411,10 +434,10 @@ SET @content = @changed - @marks;
 -- outcomes
 -- Guarantees: first how many lines there are and how many this write stamped; then, unless it stamped all of them, one
 -- row per line, items in their order, the main line first.
-SELECT @rows AS line_count, @stamped AS stamped_count;
+SELECT @rows AS sqlwriter_lines, @stamped AS sqlwriter_stamped;
 IF @stamped < @rows
     SELECT
-        s.doc, s.position, s.verdict, s.winner,
+        s.doc AS sqlwriter_doc, s.position, s.verdict, s.winner,
         CASE WHEN s.verdict = 'superseded' THEN s.holder END AS holder,
         s.holder_us, s.holder_key
     FROM #line AS s
@@ -423,7 +446,7 @@ IF @stamped < @rows
 -- Guarantees: the present values of every line of the request that has a detail row, in the order of the column table;
 -- tracking values are NULL where the line has no tracking row.
 SELECT
-    d.[IVCE_DTL_UID] AS detail_id,
+    d.[IVCE_DTL_UID] AS sqlwriter_line,
     d.[CLN_MFR_AI_NM] AS [d.CLN_MFR_AI_NM],
     d.[CLN_MFR_PRT_NUM] AS [d.CLN_MFR_PRT_NUM],
     d.[UNSPSC_CD] AS [d.UNSPSC_CD],
@@ -457,7 +480,7 @@ SELECT
     t.[PRCS_END_TS] AS [t.PRCS_END_TS],
     t.[DUP_IND] AS [t.DUP_IND],
     t.[PRNT_IVCE_DTL_ID] AS [t.PRNT_IVCE_DTL_ID]
-FROM (SELECT DISTINCT c.detail_id FROM #line AS c WHERE c.missing = 0) AS s
+FROM (SELECT DISTINCT c.detail_id FROM #line AS c) AS s
 INNER JOIN [dbo].[IVCE_DTL] AS d ON d.[IVCE_DTL_UID] = s.detail_id
 LEFT JOIN [dbo].[IVCE_TRKG_MSTR] AS t ON t.[IVCE_DTL_UID] = s.detail_id
 OPTION (LOOP JOIN, FORCE ORDER);
