@@ -51,7 +51,8 @@ func rules() []rule {
 		{[]int32{229, 230, 262, 297, 300, 15151}, infra, "", "a right is missing: see deploy/sql/app_rights.sql", facts, ""},
 		{[]int32{207, 208, 213, 2812, 4121, 15350}, infra, "", "a table, column or procedure is not there", facts, ""},
 		{
-			[]int32{102, 156, 195, 206, 257, 271, 273, 319, 544, 1934, 8622, 8623, 8624}, infra, "",
+			[]int32{102, 156, 195, 206, 257, 271, 273, 319, 544, 1934, 8622, 8623, 8624},
+			infra, "",
 			"the server refuses the request itself, whose text is the same for every document", ours, "",
 		},
 		{[]int32{3906, 3908, 3924}, infra, "", "the database is read-only: a failover, or a replica", facts, ""},
