@@ -42,8 +42,8 @@ func measure(span []byte) (units int, flaw textFlaw) {
 // decode gives the text of a span; what is no Unicode becomes U+FFFD, as encoding/json does it.
 func decode(span []byte) string {
 	body := span[1 : len(span)-1]
-	if bytes.IndexByte(body, '\\') < 0 {
-		return strings.ToValidUTF8(string(body), "\uFFFD")
+	if bytes.IndexByte(body, '\\') < 0 && utf8.Valid(body) {
+		return string(body)
 	}
 	var b strings.Builder
 	b.Grow(len(body))

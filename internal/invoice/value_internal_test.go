@@ -127,6 +127,11 @@ func TestADecimalMustFitItsColumn(t *testing.T) {
 	}
 }
 
+// Found by the property below: bytes that are no UTF-8 become one character each, not one for all of them.
+func TestEveryByteThatIsNoUTF8IsACharacter(t *testing.T) {
+	require.Equal(t, "\uFFFD\uFFFDa", decode([]byte("\"\xff\xffa\"")))
+}
+
 func TestTextsAreReadAsEncodingJSONReadsThem(t *testing.T) {
 	pieces := []string{"a", "é", "🔩", `\"`, `\\`, `\/`, `\n`, `\t`, `\b`, `\f`, `\r`, `\u0041`, `\u00e9`, `\uD83D\uDD29`, `\u0000`, `\ud800`, `\uDC00`, `\uFFFF`, "\xff"}
 	rapid.Check(t, func(t *rapid.T) {
