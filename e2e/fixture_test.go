@@ -19,6 +19,7 @@ import (
 
 	"sqlwriter/cmd/local/expect"
 	"sqlwriter/cmd/local/sample"
+	_ "sqlwriter/internal/app" // the binaries are built by go build: without this, go test would answer (cached) after a change of the product
 	"sqlwriter/internal/sqlite"
 	"sqlwriter/internal/stage"
 	"sqlwriter/internal/standin/cosmosdb"
@@ -90,6 +91,7 @@ func newStack(t *testing.T, lines ...int64) *stack {
 	s := &stack{t: t, cosmos: cosmosdbtest.Start(t), dir: t.TempDir(), poll: 50 * time.Millisecond}
 	s.docs = s.cosmos.Container(t, database, container, "/id")
 	s.cosmos.Container(t, database, "leases", "/id")
+	s.cosmos.Container(t, database, "sqlwriter-control", "/id")
 
 	store, err := sqlite.Open(t.Context(), filepath.Join(s.dir, "sqlwriter.db"), sqlite.Options{})
 	require.NoError(t, err)
@@ -155,7 +157,8 @@ func (s *stack) settings() map[string]string {
 		"FUNCTIONS_WORKER_RUNTIME": "custom", "AzureWebJobsStorage": "UseDevelopmentStorage=true",
 		"SYS_NAME": "web", "LEASE_PREFIX": "web-", "TIME_ZONE": "America/Chicago", "LOG_LEVEL": "info",
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container,
-		"LEASE_CONTAINER": "leases", "SQL_CONNECTION": "sqlite:" + filepath.Join(s.dir, "sqlwriter.db"), "SQL_MAX_ROWS": "1000",
+		"LEASE_CONTAINER": "leases", "CONTROL_CONTAINER": "sqlwriter-control", "RECOVER_SCHEDULE": "0 */5 * * * *",
+		"SQL_CONNECTION": "sqlite:" + filepath.Join(s.dir, "sqlwriter.db"), "SQL_MAX_ROWS": "1000",
 	}
 }
 

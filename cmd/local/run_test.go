@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/local/stackfile"
+	_ "sqlwriter/internal/app" // the handler is built by go build: without this, go test would answer (cached) after a change of the product
 )
 
 // asLocal makes this test binary be the program.

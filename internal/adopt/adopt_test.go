@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,112 +17,6 @@ import (
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
 )
-
-// container is a container whose documents have a _ts of their own, in no order.
-type container struct {
-	docs []stored
-	// pageSize is 100 when zero. Windows and pages are counted.
-	pageSize       int
-	windows, pages int
-	// most is the most documents that one window gave.
-	most int
-	// onPage sees the number of each page, from 1, before it is given; an error takes its place.
-	onPage func(n int) error
-	// afterLook is called when a window's documents are chosen, before they are given.
-	afterLook func(from, to int64)
-}
-
-type stored struct {
-	ts  int64
-	raw json.RawMessage
-}
-
-func (c *container) put(raw string) {
-	var head struct {
-		TS int64 `json:"_ts"`
-	}
-	if err := json.Unmarshal([]byte(raw), &head); err != nil {
-		panic(err)
-	}
-	c.docs = append(c.docs, stored{head.TS, json.RawMessage(raw)})
-}
-
-// Window implements adopt.Documents, and gives documents of every environment.
-func (c *container) Window(_ context.Context, _ string, from, to int64, page func([]json.RawMessage) (bool, error)) error {
-	c.windows++
-	var found []json.RawMessage
-	for _, d := range c.docs {
-		if d.ts >= from && d.ts < to {
-			found = append(found, d.raw)
-		}
-	}
-	if c.afterLook != nil {
-		c.afterLook(from, to)
-	}
-	given := 0
-	for part := range slices.Chunk(found, max(1, c.pageSize)) {
-		c.pages++
-		if c.onPage != nil {
-			if err := c.onPage(c.pages); err != nil {
-				return err
-			}
-		}
-		given += len(part)
-		c.most = max(c.most, given)
-		if more, err := page(part); err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-// ledger is the in-memory ledger with hooks.
-type ledger struct {
-	*inmem.Sink
-	pages  int
-	onPage func(n int) error
-	// largest is the most rows that a page had.
-	largest int
-	// after fails a page when it is done: a lost acknowledgement.
-	after func(n int) error
-}
-
-func (l *ledger) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
-	l.pages++
-	l.largest = max(l.largest, len(p.Rows))
-	if l.onPage != nil {
-		if err := l.onPage(l.pages); err != nil {
-			return adopt.Written{}, err
-		}
-	}
-	w, err := l.Sink.Page(ctx, p)
-	if err == nil && l.after != nil {
-		err = l.after(l.pages)
-	}
-	return w, err
-}
-
-// options are those of a test: its clock stands, unless somebody waits.
-func options() adopt.Options {
-	return adopt.Options{SysName: "web", Who: "me", Now: now, Wait: func(context.Context, time.Duration) error { return nil }}
-}
-
-func run(t *testing.T, docs adopt.Documents, l adopt.Ledger) adopt.State {
-	t.Helper()
-	state, err := adopt.New(docs, l, options()).Run(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, adopt.Done, state.Phase)
-	return state
-}
-
-// at makes a committed document: version and _ts are what is given, its content is its id.
-func at(n int, minute int, ts int64, lines ...int64) string {
-	list, _ := json.Marshal(lines[1:])
-	return fmt.Sprintf(`{"id":"2025-12-17 %02d:%02d:00.000000-06:00-%06d","_ts":%d,"request_details":{"sys_name":"web"},
-		"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},"post-processing":{"duplicate_detail_uids":%s},
-		"process_output":{"manufacturer_name":"maker %d","invoice_line_status":"RC-AI"},"sql_writer":{"status":"committed","committed_at":%q}}`,
-		minute/60, minute%60, n, ts, lines[0], list, n, committedAt)
-}
 
 func TestARunCountsWhatItSawAndDid(t *testing.T) {
 	c := &container{}
@@ -187,14 +80,6 @@ func TestAdoptingAgainChangesNothing(t *testing.T) {
 	require.Equal(t, before, entries(sink, 10, 11, 7, 8, 9))
 	require.Equal(t, adopt.Counts{Documents: 3, Lines: 6, Known: 5, Skipped: map[adopt.Reason]int{}}, second.Counts)
 	require.Equal(t, 1, second.Counts.Older())
-}
-
-func entries(s *inmem.Sink, lines ...int64) map[int64]inmem.Entry {
-	all := map[int64]inmem.Entry{}
-	for _, line := range lines {
-		all[line], _ = s.Entry(line)
-	}
-	return all
 }
 
 // Years of silence, a busy time, one second with more documents than a window takes, and the present: every document is

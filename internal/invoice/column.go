@@ -68,6 +68,10 @@ type Column struct {
 	Meaning string
 }
 
+// PerLine reports whether the value differs between the main line and its duplicates. Every other value is the same for
+// all lines of a document.
+func (c Column) PerLine() bool { return c.Source == FromParent || c.Source == FromDuplicate }
+
 // KeyColumn is the key of both user tables, unless a Layout calls it otherwise. KeyAssumed says what of it is assumed.
 const (
 	KeyColumn  = "IVCE_DTL_UID"

@@ -7,13 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/sqlstore"
 )
 
 //go:embed adoption/*.sql
@@ -96,7 +96,7 @@ func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (
 // Page implements adopt.Ledger: one transaction, ledger first, the watermark last.
 func (s *Store) Page(ctx context.Context, p adopt.Page) (w adopt.Written, err error) {
 	const op = "sqlite: adopt"
-	rows, err := encodeRows(p.Rows)
+	rows, err := sqlstore.AdoptionRows(p.Rows)
 	if err != nil {
 		return w, err
 	}
@@ -163,7 +163,7 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 
 // Copy implements adopt.Scratch.
 func (s *Store) Copy(ctx context.Context, rows []adopt.Row) error {
-	text, err := encodeRows(rows)
+	text, err := sqlstore.AdoptionRows(rows)
 	if err != nil {
 		return err
 	}
@@ -224,10 +224,7 @@ func changeOne(ctx context.Context, tx *sql.Tx, op, name string, args ...any) er
 	case n == 1:
 		return nil
 	}
-	return &fault.Error{
-		Kind: fault.Contention, Condition: fault.Changed, Code: "adoption_moved", Op: op,
-		Reason: "the adoption does not stand where it was read: somebody else adopts at the same time",
-	}
+	return sqlstore.Moved(op)
 }
 
 // explainAdoption classifies what ended a request. The generic code of a statement that cannot be compiled means a table
@@ -269,30 +266,4 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 		}
 	}
 	return s, nil
-}
-
-// encodeRows writes the one JSON parameter of a page in the layout of load.sql.
-func encodeRows(rows []adopt.Row) (string, error) {
-	list := make([][9]any, len(rows))
-	for i, r := range rows {
-		list[i] = [9]any{r.Line, r.Version.US, r.Version.Key, r.DocumentID, r.SourceTS, r.Hash, r.HashVersion, orNull(r.RowHash), r.Outcome}
-		if r.Outcome == adopt.Failed {
-			list[i][5], list[i][6] = nil, nil
-		}
-	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(list); err != nil {
-		return "", fault.Wrap(fault.Internal, "sqlite: adopt", "encode", "the rows cannot be sent", err)
-	}
-	return b.String(), nil
-}
-
-// orNull sends an empty text as NULL.
-func orNull(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
 }

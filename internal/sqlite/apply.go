@@ -6,25 +6,26 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/sqlstore"
 	"sqlwriter/internal/writer"
 )
 
 // Apply implements writer.Sink: one transaction, ledger first, verdicts on evidence. Codes of our own:
-// "verdict_without_evidence" and "row_count" (contention), "mode", "values", "repeated_line" (internal), "timeout" and
-// "cancelled" (infrastructure); every other code is SQLite's extended result code. With an error nothing was written.
+// "verdict_without_evidence" and "row_count" (contention), "value" (document), "mode", "values", "repeated_line", "encode",
+// "verdict_count" (internal), "timeout" and "cancelled" (infrastructure); every other code is SQLite's extended result
+// code. With an error nothing was written.
 func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
-	columns := invoice.Columns()
-	if err := check(items, mode, len(columns)); err != nil {
+	if err := writer.CheckRequest(items, mode); err != nil {
 		return nil, err
 	}
 	if len(items) == 0 {
 		return []writer.Outcome{}, nil
 	}
-	payload, err := encode(items, columns)
+	payload, err := sqlstore.Request(items, nil)
 	if err != nil {
 		return nil, err
 	}
-	r := request{text: s.write, hook: s.afterStatement, items: items, payload: payload, mode: mode, columns: columns}
+	r := request{text: s.write, hook: s.afterStatement, items: items, payload: payload, mode: mode}
 	db := s.writer
 	if mode == writer.Preview {
 		r.text, r.hook, db = s.preview, nil, s.reader
@@ -65,7 +66,6 @@ type request struct {
 	items   []writer.Item
 	payload string
 	mode    writer.Mode
-	columns []invoice.Column
 }
 
 // run makes the request up to the commit. The order of its steps is the order of the locks on an engine that has them:
@@ -91,17 +91,27 @@ func (r *request) run(ctx context.Context) ([]writer.Outcome, error) {
 			return nil, err
 		}
 	}
-	v, err := r.verdicts(ctx)
+	t, err := r.verdicts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	outcomes, err := t.Outcomes()
 	if err != nil {
 		return nil, err
 	}
 	if r.mode == writer.Preview {
-		return v.outcomes, r.beforeAndAfter(ctx, v)
+		before, err := r.present(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t.Present(before)
+		return outcomes, nil
 	}
-	if err := r.writeTables(ctx, v); err != nil {
+	content, marks := t.Written()
+	if err := r.writeTables(ctx, content, marks); err != nil {
 		return nil, err
 	}
-	return v.outcomes, nil
+	return outcomes, nil
 }
 
 // stage loads the request and decides what of it can be written: missing lines, documents left out, winners.
@@ -124,28 +134,29 @@ func (r *request) stage(ctx context.Context) error {
 	return nil
 }
 
-// writeTables writes the user's tables for the applied lines. The database says how many rows it wrote; anything but
-// one row for each line is a race or a table that is not what we think, and nothing of the request may stay.
-func (r *request) writeTables(ctx context.Context, v verdicts) error {
-	if v.content > 0 {
+// writeTables writes the user's tables for the applied lines: those with content, and those that are marked. The database
+// says how many rows it wrote; anything but one row for each line is a race or a table that is not what we think, and
+// nothing of the request may stay.
+func (r *request) writeTables(ctx context.Context, content, marks int64) error {
+	if content > 0 {
 		detail, err := r.exec(ctx, stDetailUpdate)
 		if err != nil {
 			return err
 		}
-		if err := counted(invoice.Detail, detail, v.content); err != nil {
+		if err := counted(invoice.Detail, detail, content); err != nil {
 			return err
 		}
 	}
-	if v.marks > 0 {
+	if marks > 0 {
 		marked, err := r.exec(ctx, stDetailMark, invoice.StatusAIError)
 		if err != nil {
 			return err
 		}
-		if err := counted(invoice.Detail, marked, v.marks); err != nil {
+		if err := counted(invoice.Detail, marked, marks); err != nil {
 			return err
 		}
 	}
-	if v.content == 0 {
+	if content == 0 {
 		return nil
 	}
 	updated, err := r.exec(ctx, stTrackingUpdate)
@@ -156,7 +167,7 @@ func (r *request) writeTables(ctx context.Context, v verdicts) error {
 	if err != nil {
 		return err
 	}
-	return counted(invoice.Tracking, updated+inserted, v.content)
+	return counted(invoice.Tracking, updated+inserted, content)
 }
 
 // counted compares the rows written with the lines applied.

@@ -6,6 +6,7 @@ import (
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/migration"
+	"sqlwriter/internal/sqlstore"
 	"sqlwriter/internal/writer"
 )
 
@@ -52,17 +53,25 @@ func Classify(err error) error { return classify("sqlite: test", err) }
 // InTx is a sink whose requests run inside tx, on temp tables of their own.
 type InTx struct{ Tx *sql.Tx }
 
+// Probe is not for a transaction of another.
+func (i InTx) Probe(context.Context) error { return nil }
+
 // Apply makes a whole request in the transaction of another.
 func (i InTx) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
-	columns := invoice.Columns()
 	text, err := produceFor(invoice.DefaultLayout(), tablesOf("sqlwriter_inner_", ledgerTable))
 	if err != nil {
 		return nil, err
 	}
-	payload, err := encode(items, columns)
+	payload, err := sqlstore.Request(items, nil)
 	if err != nil {
 		return nil, err
 	}
-	r := request{tx: i.Tx, text: text, items: items, payload: payload, mode: mode, columns: columns}
+	r := request{tx: i.Tx, text: text, items: items, payload: payload, mode: mode}
 	return r.run(ctx)
+}
+
+// OpenReadOnly opens a file whose writer cannot write, as one on a read-only disk.
+func OpenReadOnly(path string) (*Store, error) {
+	db, err := sql.Open("sqlite", dsn(path, Options{}, true)+"&_txlock=immediate")
+	return &Store{writer: db}, err
 }

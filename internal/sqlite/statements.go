@@ -8,6 +8,7 @@ import (
 	"text/template"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/sqlstore"
 )
 
 //go:embed sql/*.sql
@@ -62,13 +63,6 @@ type stagedColumn struct {
 	InDetail bool
 }
 
-// itemHead and lineHead are how many members of an item's and a row's array come before its values (load_items.sql,
-// load_rows.sql).
-const (
-	itemHead = 7
-	lineHead = 4
-)
-
 // templateData is what every template is filled with.
 type templateData struct {
 	names
@@ -86,11 +80,11 @@ func dataOf(l invoice.Layout, n names) templateData {
 		s := stagedColumn{
 			Name: quote(c.Name), Staged: quote(string(c.Table) + "." + c.Name), InDetail: c.Table == invoice.Detail,
 		}
-		if perLine(c) {
-			s.Position = lineHead + len(d.LineColumns)
+		if c.PerLine() {
+			s.Position = sqlstore.LineHead + len(d.LineColumns)
 			d.LineColumns = append(d.LineColumns, s)
 		} else {
-			s.Position = itemHead + len(d.ItemColumns)
+			s.Position = sqlstore.ItemHead + len(d.ItemColumns)
 			d.ItemColumns = append(d.ItemColumns, s)
 		}
 		if s.InDetail {
@@ -101,11 +95,6 @@ func dataOf(l invoice.Layout, n names) templateData {
 		d.Columns = append(d.Columns, s)
 	}
 	return d
-}
-
-// perLine reports whether a column's value differs between the lines of one document.
-func perLine(c invoice.Column) bool {
-	return c.Source == invoice.FromParent || c.Source == invoice.FromDuplicate
 }
 
 // produce makes the statements of a write and of a preview from the column table.

@@ -12,6 +12,7 @@ import (
 
 	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/sqlstore"
 )
 
 //go:embed adoption/*.sql
@@ -32,7 +33,7 @@ func adoptionText(name string) string {
 func (s *Store) State(ctx context.Context) (adopt.State, error) {
 	state, err := stateOf(s.db.QueryRowContext(ctx, adoptionText("state")))
 	if err != nil {
-		return adopt.State{}, s.failed(classify("sqlserver: adoption", err))
+		return adopt.State{}, s.failed(outside("sqlserver: adoption", err))
 	}
 	return state, nil
 }
@@ -47,7 +48,7 @@ func (s *Store) Adopted(ctx context.Context) (bool, error) {
 // begun. Errors by kind: infrastructure, throttled, quota, contention.
 func (s *Store) MarkEmpty(ctx context.Context, who string) error {
 	_, err := s.db.ExecContext(ctx, adoptionText("empty"), sql.Named("who", who))
-	if err = classify("sqlserver: mark empty", err); fault.Has(err, fault.OwnWhenAlone) {
+	if err = outside("sqlserver: mark empty", err); fault.Has(err, fault.OwnWhenAlone) {
 		return nil // somebody said something at the same moment
 	}
 	return s.failed(err)
@@ -63,7 +64,7 @@ func (s *Store) Begin(ctx context.Context, was adopt.State, who string) (adopt.S
 func (s *Store) Finish(ctx context.Context, run string, watermark int64) (adopt.State, error) {
 	const op = "sqlserver: finish adoption"
 	if len(run) != runLength {
-		return adopt.State{}, moved(op)
+		return adopt.State{}, sqlstore.Moved(op)
 	}
 	return s.changeState(ctx, op, "finish", sql.Named("run", mssql.VarChar(dashed(run))), sql.Named("from", watermark))
 }
@@ -71,14 +72,14 @@ func (s *Store) Finish(ctx context.Context, run string, watermark int64) (adopt.
 // changeState runs a request that changes the one row of the state, if it is what the request expects.
 func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (adopt.State, error) {
 	var changed int
-	err := classify(op, s.db.QueryRowContext(ctx, adoptionText(name), args...).Scan(&changed))
+	err := outside(op, s.db.QueryRowContext(ctx, adoptionText(name), args...).Scan(&changed))
 	switch {
 	case fault.Has(err, fault.OwnWhenAlone): // two began at the same moment
-		return adopt.State{}, moved(op)
+		return adopt.State{}, sqlstore.Moved(op)
 	case err != nil:
 		return adopt.State{}, s.failed(err)
 	case changed != 1:
-		return adopt.State{}, moved(op)
+		return adopt.State{}, sqlstore.Moved(op)
 	}
 	return s.State(ctx)
 }
@@ -91,9 +92,9 @@ func (s *Store) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
 
 func (s *Store) page(ctx context.Context, text string, p adopt.Page) (adopt.Written, error) {
 	if len(p.Run) != runLength {
-		return adopt.Written{}, moved(opAdopt)
+		return adopt.Written{}, sqlstore.Moved(opAdopt)
 	}
-	rows, err := encodeRows(p.Rows)
+	rows, err := sqlstore.AdoptionRows(p.Rows)
 	if err != nil {
 		return adopt.Written{}, err
 	}
@@ -112,7 +113,7 @@ func (s *Store) page(ctx context.Context, text string, p adopt.Page) (adopt.Writ
 		sql.Named("advance", moves), sql.Named("to", advance.Watermark), sql.Named("counts", mssql.NVarCharMax(counts)),
 		sql.Named("known", int64(advance.Counts.Known)))
 	if err != nil {
-		return adopt.Written{}, s.failed(classify(opAdopt, err))
+		return adopt.Written{}, s.failed(outside(opAdopt, err))
 	}
 	return w, nil
 }
@@ -148,7 +149,7 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	}
 	found, err := s.db.QueryContext(ctx, adoptionText("rows"), sql.Named("lines", mssql.NVarCharMax(wanted)))
 	if err != nil {
-		return nil, s.failed(classify(op, err))
+		return nil, s.failed(outside(op, err))
 	}
 	defer func() { _ = found.Close() }() // the stream's own end is looked at below
 	var rows []adopt.Row
@@ -157,12 +158,12 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 		var hash, rowHash sql.NullString
 		var version sql.NullInt64
 		if err := found.Scan(&r.Line, &r.Version.US, &r.Version.Key, &r.DocumentID, &r.SourceTS, &hash, &version, &rowHash, &r.Outcome); err != nil {
-			return nil, classify(op, err)
+			return nil, outside(op, err)
 		}
 		r.Hash, r.HashVersion, r.RowHash = hash.String, int(version.Int64), rowHash.String
 		rows = append(rows, r)
 	}
-	return rows, s.failed(classify(op, toTheEnd(found)))
+	return rows, s.failed(outside(op, toTheEnd(found)))
 }
 
 // stateOf reads the state; no row is the zero State.
@@ -198,37 +199,4 @@ func dashed(run string) string {
 		return run
 	}
 	return run[:8] + "-" + run[8:12] + "-" + run[12:16] + "-" + run[16:20] + "-" + run[20:]
-}
-
-// moved is the error of a run that somebody else has moved on or ended.
-func moved(op string) error {
-	return &fault.Error{
-		Kind: fault.Contention, Condition: fault.Changed, Code: codeMoved, Op: op,
-		Reason: movedReason,
-	}
-}
-
-// What the THROW of page.sql and moved say.
-const (
-	codeMoved   = "adoption_moved"
-	movedReason = "the adoption does not stand where it was read: somebody else adopts at the same time"
-)
-
-// encodeRows writes the rows of a page in the layout of page.sql.
-func encodeRows(rows []adopt.Row) (string, error) {
-	list := make([][9]any, len(rows))
-	for i, r := range rows {
-		list[i] = [9]any{r.Line, r.Version.US, r.Version.Key, r.DocumentID, r.SourceTS, r.Hash, r.HashVersion, r.RowHash, r.Outcome}
-		if r.Outcome == adopt.Failed {
-			list[i][5], list[i][6] = nil, nil
-		}
-		if r.RowHash == "" {
-			list[i][7] = nil
-		}
-	}
-	b, err := json.Marshal(list)
-	if err != nil {
-		return "", fault.Wrap(fault.Internal, opAdopt, "encode", "the rows cannot be sent", err)
-	}
-	return string(b), nil
 }

@@ -46,6 +46,18 @@ func TestLedger(t *testing.T) {
 	})
 }
 
+// An adoption blames no document, whatever the server refuses: nobody would look for one.
+func TestARefusedPageIsTheDatabases(t *testing.T) {
+	d := newDatabase(t)
+	state, err := d.store.Begin(t.Context(), adopt.State{}, "me")
+	require.NoError(t, err)
+	_, err = d.store.PageWith(t.Context(), adopt.Page{Run: state.Run}, func(text string) string {
+		return strings.Replace(text, "SELECT @found =", "THROW 50001, N'injected', 1;\nSELECT @found =", 1)
+	})
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+	require.Equal(t, "50001", fault.CodeOf(err), "the number stays")
+}
+
 // A ledger that this product has filled before it knew of adoption is in use: nobody has to say so.
 func TestALedgerInUseNeedsNoAdoption(t *testing.T) {
 	for name, c := range map[string]struct {

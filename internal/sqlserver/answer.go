@@ -11,13 +11,8 @@ import (
 // answer is what outcomes.sql says, by document.
 type answer struct {
 	items    []writer.Item
-	columns  []invoice.Column
 	mode     writer.Mode
 	outcomes []writer.Outcome
-	// newest is the version of each outcome's SupersededBy.
-	newest []invoice.Version
-	// wins has, for each line written by this request, the item that won it.
-	wins map[int64]int
 }
 
 // lines counts the lines of the request.
@@ -38,26 +33,27 @@ const (
 
 // read takes in the result sets.
 func (a *answer) read(rows *sql.Rows) error {
-	a.outcomes, a.newest, a.wins = make([]writer.Outcome, len(a.items)), make([]invoice.Version, len(a.items)), map[int64]int{}
 	lines, stamped, err := counts(rows)
 	if err != nil {
 		return err
 	}
+	t := writer.NewTally(a.items)
 	if stamped == lines {
-		a.allApplied()
-	} else if err := a.eachLine(rows); err != nil {
+		t.AllApplied()
+	} else if err := eachLine(rows, t); err != nil {
 		return err
 	}
-	for doc := range a.outcomes {
-		it, o := a.items[doc], &a.outcomes[doc]
-		if len(o.Rows) != it.Rows() {
-			return misread("document %s: expected %d verdicts, found %d", it.DocumentID, it.Rows(), len(o.Rows))
-		}
-		o.DocumentID, o.Verdict = it.DocumentID, draw(it, o.Rows)
+	if a.outcomes, err = t.Outcomes(); err != nil {
+		return err
 	}
-	if a.mode == writer.Preview {
-		return a.beforeAndAfter(rows)
+	if a.mode != writer.Preview {
+		return nil
 	}
+	before, err := present(rows)
+	if err != nil {
+		return err
+	}
+	t.Present(before)
 	return nil
 }
 
@@ -108,73 +104,29 @@ func misread(format string, args ...any) error {
 	return fault.New(fault.Internal, opApply, "answer", format, args...)
 }
 
-// allApplied gives the verdict of a request that stamped every one of its lines.
-func (a *answer) allApplied() {
-	for doc, it := range a.items {
-		rows := make([]writer.RowOutcome, it.Rows())
-		for position := range rows {
-			line := lineAt(it, position)
-			rows[position] = writer.RowOutcome{DetailID: line, Verdict: writer.Applied}
-			a.wins[line] = doc
-		}
-		a.outcomes[doc].Rows = rows
-	}
-}
-
 // eachLine reads the verdict on every line.
-func (a *answer) eachLine(rows *sql.Rows) error {
+func eachLine(rows *sql.Rows, t *writer.Tally) error {
 	if err := find(rows, setLines); err != nil {
 		return err
 	}
 	for rows.Next() {
-		if err := a.line(rows); err != nil {
+		v, err := scanVerdict(rows)
+		if err != nil {
 			return err
 		}
+		t.Add(v)
 	}
 	return rows.Err()
 }
 
-func (a *answer) line(rows *sql.Rows) error {
-	var (
-		doc, position int
-		verdict       string
-		winner        bool
-		by, key       sql.NullString
-		us            sql.NullInt64
-	)
-	if err := rows.Scan(&doc, &position, &verdict, &winner, &by, &us, &key); err != nil {
-		return misread("verdicts: %v", err)
+// scanVerdict reads one line's verdict.
+func scanVerdict(rows *sql.Rows) (writer.LineVerdict, error) {
+	var v writer.LineVerdict
+	var by, key sql.NullString
+	var us sql.NullInt64
+	if err := rows.Scan(&v.Item, &v.Position, &v.Verdict, &v.Winner, &by, &us, &key); err != nil {
+		return v, misread("verdicts: %v", err)
 	}
-	it, o := a.items[doc], &a.outcomes[doc]
-	line := lineAt(it, position)
-	if winner && verdict == string(writer.Applied) {
-		a.wins[line] = doc
-	}
-	if o.Rows == nil {
-		o.Rows = make([]writer.RowOutcome, 0, it.Rows())
-	}
-	o.Rows = append(o.Rows, writer.RowOutcome{DetailID: line, Verdict: writer.Verdict(verdict), By: by.String})
-	if holder := (invoice.Version{US: us.Int64, Key: key.String}); by.Valid && (o.SupersededBy == "" || a.newest[doc].Compare(holder) < 0) {
-		o.SupersededBy, a.newest[doc] = by.String, holder
-	}
-	return nil
-}
-
-// draw is the verdict on a document from those on its lines, as writer.Outcome says. A mark whose lines are all missing
-// is missing: nothing else is true of it.
-func draw(it writer.Item, rows []writer.RowOutcome) writer.Verdict {
-	n := map[writer.Verdict]int{}
-	for _, r := range rows {
-		n[r.Verdict]++
-	}
-	switch {
-	case n[writer.Missing] > 0 && (!it.FailureMark || n[writer.Missing] == len(rows)):
-		return writer.Missing
-	case n[writer.Applied] > 0:
-		return writer.Applied
-	case n[writer.Unchanged] > 0:
-		return writer.Unchanged
-	default:
-		return writer.Superseded
-	}
+	v.By, v.Version = by.String, invoice.Version{US: us.Int64, Key: key.String}
+	return v, nil
 }

@@ -3,10 +3,12 @@ package sqlserver
 import (
 	"context"
 	"database/sql"
+	"strings"
 
 	mssql "github.com/microsoft/go-mssqldb"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/sqlstore"
 	"sqlwriter/internal/writer"
 )
 
@@ -15,17 +17,16 @@ const opApply = "sqlserver: apply"
 // Apply implements writer.Sink: one request, one transaction. With an error nothing is known to be written: after a lost
 // acknowledgement everything may be, and the same request again answers unchanged. Codes of our own:
 // "verdict_without_evidence", "row_count" (contention), "value", "lost_characters" (document), "mode", "values",
-// "repeated_line", "encode", "answer" (internal), "timeout", "cancelled", "connection", "certificate" (infrastructure);
-// every other code is the server's number (classify.go).
+// "repeated_line", "encode", "answer", "verdict_count" (internal), "timeout", "cancelled", "connection", "certificate"
+// (infrastructure); every other code is the server's number (classify.go).
 func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
-	columns := s.tables.layout.Columns
-	if err := check(items, mode, len(columns)); err != nil {
+	if err := writer.CheckRequest(items, mode); err != nil {
 		return nil, err
 	}
 	if len(items) == 0 {
 		return []writer.Outcome{}, nil
 	}
-	payload, err := encode(items, columns)
+	payload, err := sqlstore.Request(items, timeText)
 	if err != nil {
 		return nil, err
 	}
@@ -33,12 +34,15 @@ func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode
 	if mode == writer.Preview {
 		text = s.texts.Load().preview
 	}
-	a := answer{items: items, columns: columns, mode: mode}
+	a := answer{items: items, mode: mode}
 	if err := s.send(ctx, text, payload, mode, &a); err != nil {
 		return nil, s.failed(classify(opApply, err))
 	}
 	return a.outcomes, nil
 }
+
+// timeText is a time as datetime2 takes it. It has no zone: it holds UTC.
+func timeText(canonical string) string { return strings.TrimSuffix(canonical, "Z") }
 
 // send makes the request and reads its answer to the end: what came before an error counts for nothing.
 func (s *Store) send(ctx context.Context, text, payload string, mode writer.Mode, a *answer) (err error) {
@@ -84,7 +88,7 @@ func toTheEnd(rows *sql.Rows) error {
 func (s *Store) failed(err error) error {
 	if e := fault.As(err); e != nil && e.Code == codeConnection {
 		s.db.SetMaxIdleConns(0)
-		s.db.SetMaxIdleConns(s.maxIdle)
+		s.db.SetMaxIdleConns(s.maxOpen)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/sqlstore"
 )
 
 // rule is one row of the table of errors.
@@ -60,7 +61,7 @@ func rules() []rule {
 		{[]int32{615, 904, 913, 921, 922, 923, 924, 926, 927, 942, 945, 946, 4221, 5063, 9001}, infra, "", "the database is not available", facts, ""},
 		{[]int32{40020, 40143, 40166, 40197, 40540, 40613, 40627, 40648, 42108, 42109}, infra, "", "Azure SQL is moving or resuming the database", facts, ""},
 		{[]int32{596, 6002, 6005, 10922, 10930, 17142, 17187, 17188, 17197, 17809, 17830}, infra, "", "the server is shutting down or ended the session", facts, ""},
-		{[]int32{0, -2, 20, 64, 121, 233, 258, 997, 10053, 10054, 10060, 11001}, infra, "", "the connection broke or the time was over", facts, ""},
+		{[]int32{0, -2, 20, 64, 121, 233, 258, 997, 10053, 10054, 10060, 11001}, infra, fault.Broken, "the connection broke or the time was over", facts, ""},
 		{[]int32{605, 701, 802, 823, 824, 825, 1204, 3624, 3947, 3948, 8628, 8645, 8651, 8657, 17803}, infra, "", "the server is out of memory, locks or working disks", facts, ""},
 		{[]int32{10928, 10929, 10936, 40501, 40549, 40550, 40551, 40552, 40553, 49918, 49919, 49920}, slow, "", "the server asks for less work", facts, ""},
 		{[]int32{1101, 1105, 1132, 9002, 40544, 41823, 41840}, full, "", "a disk, the log or the quota is full", facts, ""},
@@ -70,7 +71,7 @@ func rules() []rule {
 		{[]int32{2601, 2627}, race, own, "a row with this key appeared in between", design, ""},
 		{[]int32{throwNoEvidence}, race, "", "the ledger shows neither this write, nor this content, nor anything newer", ours, "verdict_without_evidence"},
 		{[]int32{throwRowCount}, race, own, "another number of rows was written than lines were applied", ours, "row_count"},
-		{[]int32{throwMoved}, race, fault.Changed, movedReason, ours, codeMoved},
+		{[]int32{throwMoved}, race, fault.Changed, sqlstore.MovedReason, ours, sqlstore.CodeMoved},
 		{[]int32{throwLostCharacters}, fault.Document, "", "the user's varchar column has no such characters", ours, "lost_characters"},
 		{[]int32{2628, 8152}, fault.Document, "", "a text is longer than the user's column", design, ""},
 		{[]int32{547}, fault.Document, "", "a constraint of the user's refuses the row", design, ""},
@@ -103,7 +104,7 @@ func classify(op string, err error) error {
 	switch {
 	// The context first: a cancelled request may carry the server's confirmation too.
 	case errors.Is(err, context.DeadlineExceeded):
-		return fault.Wrap(fault.Infrastructure, op, codeTimeout, "no answer in time: the request may have been carried out", err)
+		return broken(op, codeTimeout, "no answer in time: the request may have been carried out", err)
 	case errors.Is(err, context.Canceled):
 		return fault.Wrap(fault.Infrastructure, op, codeCancelled, "the caller gave up: the request may have been carried out", err)
 	case errors.As(err, &server):
@@ -114,15 +115,22 @@ func classify(op string, err error) error {
 	}
 	// What has no number of the server's is the connection's. The driver keeps the cause of some of these as text only, so
 	// they cannot be told apart; and a document cannot bring one about: its content travels as one string.
-	return fault.Wrap(fault.Infrastructure, op, codeConnection, "the connection could not be made or broke: the request may have been carried out", err)
+	return broken(op, codeConnection, "the connection could not be made or broke: the request may have been carried out", err)
 }
 
-// outside translates an error of what concerns no document: connecting, checking, migrating. Whatever the server says there
-// is the dependency's; the number stays.
+// broken is an error of the connection's: a request that brings it about each time is told apart by the use case.
+func broken(op, code, reason string, err error) error {
+	e := fault.Wrap(fault.Infrastructure, op, code, reason, err)
+	e.Condition = fault.Broken
+	return e
+}
+
+// outside translates an error of what concerns no document: connecting, checking, migrating, adopting. Whatever the server
+// says there is the dependency's; the number stays. Our own mistakes stay ours.
 func outside(op string, err error) error {
 	err = classify(op, err)
 	e := fault.As(err)
-	if e == nil || fault.IsDependency(err) || e.Kind == fault.Contention {
+	if e == nil || fault.IsDependency(err) || e.Kind == fault.Contention || e.Kind == fault.Internal {
 		return err
 	}
 	lifted := *e
@@ -165,7 +173,7 @@ func lookUp(number int32) rule {
 			}
 		}
 	}
-	return rule{kind: fault.Document, reason: "the server refused the request", source: design}
+	return rule{kind: fault.Document, reason: otherReason, source: design}
 }
 
 // width orders scopes.

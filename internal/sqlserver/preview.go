@@ -12,50 +12,20 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// beforeAndAfter fills in a preview's values: what the lines hold now and what they would hold after a write.
-func (a *answer) beforeAndAfter(rows *sql.Rows) error {
+// present reads the values that the lines of the request hold now.
+func present(rows *sql.Rows) (map[int64][]invoice.Value, error) {
 	if err := find(rows, setPresent); err != nil {
-		return err
+		return nil, err
 	}
 	before := map[int64][]invoice.Value{}
 	for rows.Next() {
-		line, values, err := scanLine(rows, a.columns)
+		line, values, err := scanLine(rows, invoice.Columns())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		before[line] = values
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	for doc := range a.outcomes {
-		for i := range a.outcomes[doc].Rows {
-			row := &a.outcomes[doc].Rows[i]
-			row.Before = before[row.DetailID]
-			row.After = row.Before
-			winner, ok := a.wins[row.DetailID]
-			if !ok {
-				continue
-			}
-			if it := a.items[winner]; it.FailureMark {
-				row.After = marked(a.columns, row.Before)
-			} else {
-				row.After = invoice.RowValues(it.Values, it.Main, row.DetailID)
-			}
-		}
-	}
-	return nil
-}
-
-// marked is what a failure mark makes of a line's values.
-func marked(columns []invoice.Column, before []invoice.Value) []invoice.Value {
-	after := append([]invoice.Value(nil), before...)
-	for i, c := range columns {
-		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
-			after[i] = invoice.Of(invoice.StatusAIError)
-		}
-	}
-	return after
+	return before, rows.Err()
 }
 
 // scanLine reads one row of a line's key and values.

@@ -15,7 +15,7 @@ import (
 //go:embed sample/schema.sql
 var sampleSchema string
 
-// columnType is the type that a column of the user's needs at least; what else does is in schema.go.
+// columnType is the type that a column of the user's needs at least; what else does is in columns.go.
 func columnType(c invoice.Column) (string, error) {
 	switch c.Kind {
 	case invoice.Text, invoice.Flag:

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"sqlwriter/internal/fault"
@@ -100,7 +99,7 @@ func (s *Store) inspectOwn(ctx context.Context, f *Findings) error {
 // oldestLevel is the compatibility level that OPENJSON needs.
 const oldestLevel = 130
 
-// inspectServer looks at what the statements need of the database itself, and at our rights on the ledger.
+// inspectServer looks at what the statements need of the database itself, and at our rights on our own tables.
 func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 	var version string
 	var level int
@@ -112,86 +111,38 @@ func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 		f.differ("the database: expected compatibility level %d or more (OPENJSON), found %d (fix: ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = %d)",
 			oldestLevel, level, oldestLevel)
 	}
-	var ledger sql.NullInt64
-	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(N'sqlwriter.ledger', N'U')`).Scan(&ledger); err != nil || !ledger.Valid {
-		return err // that it is not there is said already
-	}
-	for _, right := range []string{"SELECT", "INSERT", "UPDATE"} {
-		has, err := s.hasRight(ctx, ledgerTable, right)
-		if err != nil {
+	for _, table := range []struct {
+		name   string
+		rights []string
+	}{
+		{"ledger", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"run", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"audit_log", []string{"SELECT", "INSERT"}},
+	} {
+		if err := s.inspectOwnRights(ctx, table.name, table.rights, f); err != nil {
 			return err
-		}
-		if !has {
-			f.differ("sqlwriter.ledger: expected the right %s, found none (fix: deploy/sql/app_rights.sql)", right)
 		}
 	}
 	return nil
 }
 
-// found is a column as the database has it.
-type found struct {
-	name, kind        string
-	length            int // characters, -1 for max; of a text
-	precision, scale  int // digits of a number; of a time scale is the digits of its second
-	nullable, dflt    bool
-	computed, counted bool // filled by the server: nobody can write it
-	collation         string
-}
-
-// String is the column's type as T-SQL writes it.
-func (c found) String() string {
-	switch {
-	case isText(c.kind) && c.length < 0:
-		return c.kind + "(max)"
-	case isText(c.kind):
-		return fmt.Sprintf("%s(%d)", c.kind, c.length)
-	case c.kind == "decimal" || c.kind == "numeric":
-		return fmt.Sprintf("%s(%d, %d)", c.kind, c.precision, c.scale)
-	case c.kind == "datetime2" || c.kind == "datetimeoffset":
-		return fmt.Sprintf("%s(%d)", c.kind, c.scale)
+// inspectOwnRights asks for the rights on one of our tables.
+func (s *Store) inspectOwnRights(ctx context.Context, table string, rights []string, f *Findings) error {
+	var there sql.NullInt64
+	err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(@table, N'U')`, sql.Named("table", "sqlwriter."+table)).Scan(&there)
+	if err != nil || !there.Valid {
+		return err // that it is not there is said already
 	}
-	return c.kind
-}
-
-func isText(kind string) bool {
-	return slices.Contains([]string{"nvarchar", "nchar", "varchar", "char"}, kind)
-}
-
-// selectColumns reads a table's columns as they are. Whether there is a default is asked of sys.columns too: its text is
-// hidden from a login that may not see definitions.
-const selectColumns = `SELECT
-    c.COLUMN_NAME, LOWER(c.DATA_TYPE), COALESCE(c.CHARACTER_MAXIMUM_LENGTH, 0), COALESCE(c.NUMERIC_PRECISION, 0),
-    COALESCE(c.NUMERIC_SCALE, c.DATETIME_PRECISION, 0), CASE WHEN c.IS_NULLABLE = 'YES' THEN 1 ELSE 0 END,
-    CASE WHEN c.COLUMN_DEFAULT IS NOT NULL OR s.default_object_id <> 0 THEN 1 ELSE 0 END,
-    CASE
-        WHEN c.DATA_TYPE IN ('timestamp', 'rowversion') OR s.is_computed = 1 OR s.generated_always_type <> 0 THEN 1
-        ELSE 0
-    END,
-    COALESCE(s.is_identity, 0),
-    COALESCE(c.COLLATION_NAME, '')
-FROM INFORMATION_SCHEMA.COLUMNS AS c
-LEFT JOIN sys.columns AS s ON s.object_id = OBJECT_ID(@table) AND s.name = c.COLUMN_NAME
-WHERE c.TABLE_SCHEMA = @schema AND c.TABLE_NAME = @name
-ORDER BY c.ORDINAL_POSITION`
-
-// columns reads a table's columns by lower-case name, and the names in their order.
-func (s *Store) columns(ctx context.Context, table invoice.Table) (byName map[string]found, order []string, err error) {
-	rows, err := s.db.QueryContext(ctx, selectColumns, sql.Named("table", s.tables.table(table)),
-		sql.Named("schema", s.tables.schema), sql.Named("name", string(table)))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	byName = map[string]found{}
-	for rows.Next() {
-		var c found
-		if err := rows.Scan(&c.name, &c.kind, &c.length, &c.precision, &c.scale, &c.nullable, &c.dflt, &c.computed, &c.counted, &c.collation); err != nil {
-			return nil, nil, fmt.Errorf("scan: %w", err)
+	for _, right := range rights {
+		has, err := s.hasRight(ctx, "[sqlwriter]."+quote(table), right)
+		if err != nil {
+			return err
 		}
-		byName[strings.ToLower(c.name)] = c
-		order = append(order, c.name)
+		if !has {
+			f.differ("sqlwriter.%s: expected the right %s, found none (fix: deploy/sql/app_rights.sql)", table, right)
+		}
 	}
-	return byName, order, rows.Err()
+	return nil
 }
 
 // inspectTable compares one of the user's tables with the column table.
@@ -250,82 +201,6 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, f *Findin
 		return err
 	}
 	return s.noteTriggers(ctx, table, name, f)
-}
-
-// checkKey looks at the type of a table's key: the staged line's is bigint, and another family would be converted row by
-// row, without the index (azure-facts 6.1).
-func checkKey(table string, c found, f *Findings) {
-	switch {
-	case c.kind == "bigint" || c.kind == "int":
-	case (c.kind == "decimal" || c.kind == "numeric") && c.scale == 0:
-	default:
-		f.differ("%s.%s: expected a key of type bigint, int or decimal(n, 0), found %s (fix: another key column by COLUMN_NAMES)", table, c.name, c)
-	}
-}
-
-// checkColumn compares one column with what it is to hold.
-func checkColumn(table string, c invoice.Column, has found, f *Findings) {
-	needs, err := columnType(c)
-	if err != nil {
-		f.differ("%s.%s: %v", table, c.Name, err)
-		return
-	}
-	switch {
-	case has.computed || has.counted:
-		f.differ("%s.%s: expected a column that can be written, found a computed one or an identity (fix: another column by COLUMN_NAMES)", table, c.Name)
-		return
-	case !takes(c, has):
-		f.differ("%s.%s: expected %s or wider, found %s (fix: ALTER TABLE %s ALTER COLUMN %s %s NULL)", table, c.Name, needs, has, table, c.Name, needs)
-		return
-	case !has.nullable && !c.Required && c.Source != invoice.FromDuplicate:
-		f.differ("%s.%s: expected a column that takes NULL, found NOT NULL (fix: ALTER TABLE %s ALTER COLUMN %s %s NULL)", table, c.Name, table, c.Name, has)
-	}
-	if oneCodePage(has) {
-		f.lossy[label(c)] = true
-		f.note("%s.%s: %s holds the characters of its code page only; a document with others is refused", table, c.Name, has)
-	}
-	if loses := rounds(c, has); loses != "" {
-		f.note("%s.%s: %s", table, c.Name, loses)
-	}
-}
-
-// takes reports whether a column holds every value of the kind, or rounds it in a way that rounds says.
-func takes(c invoice.Column, has found) bool {
-	switch c.Kind {
-	case invoice.Text, invoice.Flag:
-		return isText(has.kind) && (has.length < 0 || has.length >= c.Max)
-	case invoice.Integer:
-		return has.kind == "bigint" || has.kind == "int" || ((has.kind == "decimal" || has.kind == "numeric") && has.scale == 0)
-	case invoice.Decimal:
-		switch has.kind {
-		case "decimal", "numeric":
-			return has.scale >= c.Scale && has.precision-has.scale >= c.Precision-c.Scale
-		case "float":
-			return true
-		}
-		return false
-	case invoice.Time:
-		return slices.Contains([]string{"datetime", "datetime2", "datetimeoffset"}, has.kind)
-	}
-	return false
-}
-
-// oneCodePage reports a text that turns characters into question marks.
-func oneCodePage(has found) bool {
-	return (has.kind == "varchar" || has.kind == "char") && !strings.HasSuffix(strings.ToUpper(has.collation), "_UTF8")
-}
-
-// rounds says what a column that is good enough does not keep; empty when it keeps everything.
-func rounds(c invoice.Column, has found) string {
-	switch {
-	case c.Kind == invoice.Time && has.kind == "datetime":
-		return "datetime rounds to 1/300 of a second"
-	case c.Kind == invoice.Time && has.scale < 6:
-		return fmt.Sprintf("%s rounds to %d digits of a second", has, has.scale)
-	case c.Kind == invoice.Decimal && has.kind == "float":
-		return "float keeps the nearest double, not the decimal"
-	}
-	return ""
 }
 
 // checkUnique looks for an index that lets the key stand once: with two rows of one key, half a write would be right.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/sqlstore"
 )
 
 //go:embed sql/*.sql
@@ -64,12 +65,6 @@ type stagedColumn struct {
 	InDetail bool
 }
 
-// itemHead and lineHead are how many members of an item's and a line's array come before its values (load.sql).
-const (
-	itemHead = 8
-	lineHead = 4
-)
-
 // templateData is what every template is filled with.
 type templateData struct {
 	Ledger, RealLedger         string
@@ -81,8 +76,14 @@ type templateData struct {
 	LockTimeout                int64 // milliseconds
 
 	Columns, Detail, Tracking, ItemColumns, LineColumns []stagedColumn
-	// LossyDetail and LossyTracking are the texts of the user's that do not hold every character.
-	LossyDetail, LossyTracking []stagedColumn
+	// Lossy are the tables with texts that do not hold every character.
+	Lossy []lossyTable
+}
+
+// lossyTable is a table of the user's with those of its texts that do not hold every character.
+type lossyTable struct {
+	Table, Key string
+	Columns    []stagedColumn
 }
 
 // stagedType says what carries a kind to the user's column. Texts are as long as they come and decimals have room on
@@ -107,7 +108,7 @@ type tables struct {
 	// schema is the user's.
 	schema      string
 	lockTimeout time.Duration
-	// lossy are the columns that do not hold every character, by label (schema.go).
+	// lossy are the columns that do not hold every character, by label (columns.go).
 	lossy map[string]bool
 }
 
@@ -121,6 +122,7 @@ func (t tables) dataOf(ledger string) (templateData, error) {
 		LostCharacters: throwLostCharacters,
 		LockTimeout:    t.lockTimeout.Milliseconds(),
 	}
+	lossy := map[invoice.Table][]stagedColumn{}
 	for _, c := range t.layout.Columns {
 		kind, err := stagedType(c)
 		if err != nil {
@@ -130,30 +132,30 @@ func (t tables) dataOf(ledger string) (templateData, error) {
 			Name: quote(c.Name), Staged: quote(stagedName(c)), StagedType: kind, InDetail: c.Table == invoice.Detail,
 			Label: strings.ReplaceAll(label(c), "'", "''"),
 		}
-		if perLine(c) {
-			s.Position = lineHead + len(d.LineColumns)
+		if c.PerLine() {
+			s.Position = sqlstore.LineHead + len(d.LineColumns)
 			d.LineColumns = append(d.LineColumns, s)
 		} else {
-			s.Position = itemHead + len(d.ItemColumns)
+			s.Position = sqlstore.ItemHead + len(d.ItemColumns)
 			d.ItemColumns = append(d.ItemColumns, s)
 		}
-		lossy := t.lossy[label(c)]
-		switch {
-		case s.InDetail:
+		if s.InDetail {
 			d.Detail = append(d.Detail, s)
-			if lossy {
-				d.LossyDetail = append(d.LossyDetail, s)
-			}
-		default:
+		} else {
 			d.Tracking = append(d.Tracking, s)
-			if lossy {
-				d.LossyTracking = append(d.LossyTracking, s)
-			}
+		}
+		if t.lossy[label(c)] {
+			lossy[c.Table] = append(lossy[c.Table], s)
 		}
 		if c.Name == invoice.StatusColumn && s.InDetail {
 			d.Status = s.Name
 		}
 		d.Columns = append(d.Columns, s)
+	}
+	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
+		if columns := lossy[table]; len(columns) > 0 {
+			d.Lossy = append(d.Lossy, lossyTable{Table: t.table(table), Key: quote(t.layout.Key(table)), Columns: columns})
+		}
 	}
 	return d, nil
 }
@@ -171,11 +173,6 @@ func stagedName(c invoice.Column) string {
 
 // label is a column for people.
 func label(c invoice.Column) string { return string(c.Table) + "." + c.Name }
-
-// perLine reports whether a column's value differs between the lines of one document.
-func perLine(c invoice.Column) bool {
-	return c.Source == invoice.FromParent || c.Source == invoice.FromDuplicate
-}
 
 // produce fills the templates of the named steps.
 func (t tables) produce(ledger string, names []string) ([]step, error) {

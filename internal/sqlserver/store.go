@@ -36,9 +36,10 @@ const (
 
 // Store is a database on a server. It is safe for concurrent use and implements writer.Sink.
 type Store struct {
-	db      *sql.DB
-	tables  tables
-	maxIdle int
+	db     *sql.DB
+	tables tables
+	// maxOpen bounds the connections; as many may stay idle.
+	maxOpen int
 	// texts are what Apply sends. Check may find that more has to be in them.
 	texts *atomic.Pointer[texts]
 	notes *atomic.Pointer[[]string]
@@ -59,13 +60,13 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{tables: t, maxIdle: orDefault(o.MaxOpen, defaultMaxOpen), texts: &atomic.Pointer[texts]{}, notes: &atomic.Pointer[[]string]{}}
+	s := &Store{tables: t, maxOpen: orDefault(o.MaxOpen, defaultMaxOpen), texts: &atomic.Pointer[texts]{}, notes: &atomic.Pointer[[]string]{}}
 	if err := s.produce(t); err != nil {
 		return nil, err
 	}
 	s.db = sql.OpenDB(c)
-	s.db.SetMaxOpenConns(s.maxIdle)
-	s.db.SetMaxIdleConns(s.maxIdle)
+	s.db.SetMaxOpenConns(s.maxOpen)
+	s.db.SetMaxIdleConns(s.maxOpen)
 	s.db.SetConnMaxIdleTime(orDefault(o.MaxIdleTime, defaultMaxIdleTime))
 	s.db.SetConnMaxLifetime(orDefault(o.MaxLifetime, defaultMaxLifetime))
 	if err := s.db.PingContext(ctx); err != nil {

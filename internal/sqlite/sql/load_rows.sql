@@ -1,6 +1,6 @@
--- Guarantees: one staged row per line of each document, keyed (detail_id, doc). A row of ?1 is an array: line, item,
--- position within the item, row hash (NULL for a mark), then the values that differ from line to line.
-WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1, '$.rows') AS e)
+-- Guarantees: one staged row per line of each document, keyed (detail_id, doc). A line of ?1 is an array: detail id,
+-- item's number, position within the item, row hash, then the values that differ from line to line (NULL for a mark).
+WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1, '$.lines') AS e)
 INSERT INTO {{.Row}} (
     detail_id, doc, position, row_hash{{range .LineColumns}},
     {{.Staged}}{{end}}

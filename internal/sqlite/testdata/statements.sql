@@ -67,9 +67,10 @@ VALUES (lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'));
 
 ---- load_items
 -- Guarantees: one staged item per document of the request, as text, in the order of the request. ?1 is the request's
--- one JSON parameter; an item is an array: id, key, version, source_ts, hash, hash version, mark, then its values.
+-- one JSON parameter; an item is an array: number, id, key, version, source_ts, hash, hash version, mark, then the values
+-- that all its lines share (NULL for a mark).
 -- (MATERIALIZED: json_each would print the array again for every member that is taken out of it.)
-WITH j AS MATERIALIZED (SELECT e.key, e.value FROM json_each(?1, '$.items') AS e)
+WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1, '$.items') AS e)
 INSERT INTO sqlwriter_item (
     doc, document_id, document_key, version_us, source_ts, content_hash, hash_version, mark,
     "IVCE_DTL.CLN_MFR_AI_NM",
@@ -104,8 +105,7 @@ INSERT INTO sqlwriter_item (
     "IVCE_TRKG_MSTR.PRCS_END_TS"
 )
 SELECT
-    j.key, j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6,
-    j.value ->> 7,
+    j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6, j.value ->> 7,
     j.value ->> 8,
     j.value ->> 9,
     j.value ->> 10,
@@ -134,13 +134,14 @@ SELECT
     j.value ->> 33,
     j.value ->> 34,
     j.value ->> 35,
-    j.value ->> 36
+    j.value ->> 36,
+    j.value ->> 37
 FROM j;
 
 ---- load_rows
--- Guarantees: one staged row per line of each document, keyed (detail_id, doc). A row of ?1 is an array: line, item,
--- position within the item, row hash (NULL for a mark), then the values that differ from line to line.
-WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1, '$.rows') AS e)
+-- Guarantees: one staged row per line of each document, keyed (detail_id, doc). A line of ?1 is an array: detail id,
+-- item's number, position within the item, row hash, then the values that differ from line to line (NULL for a mark).
+WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1, '$.lines') AS e)
 INSERT INTO sqlwriter_row (
     detail_id, doc, position, row_hash,
     "IVCE_DTL.PRNT_IVCE_DTL_ID",

@@ -84,7 +84,8 @@ BEGIN TRY
         s.row_hash, s.outcome, @write_id, SYSUTCDATETIME()
     FROM #row AS s
     WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.ledger AS l WHERE l.detail_id = s.detail_id)
-    ORDER BY s.detail_id;
+    ORDER BY s.detail_id
+    OPTION (LOOP JOIN, FORCE ORDER);
     SET @taken = @taken + @@ROWCOUNT;
     SELECT @found = COUNT(*)
     FROM #row AS s

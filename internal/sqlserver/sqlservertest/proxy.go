@@ -6,16 +6,14 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// Proxy stands between a client and the server: it adds distance, and it cuts. It counts the requests that pass.
+// Proxy stands between a client and the server: it cuts connections, and it loses answers.
 type Proxy struct {
 	listener net.Listener
 	server   string
-	delay    time.Duration
 
 	mu      sync.Mutex
 	conns   map[net.Conn]struct{}
@@ -24,13 +22,12 @@ type Proxy struct {
 	group   sync.WaitGroup
 }
 
-// NewProxy starts a proxy on loopback in front of server (HOST:PORT); delay is the time that each direction takes, so a
-// round trip is twice that. The end of the test stops it.
-func NewProxy(t testing.TB, server string, delay time.Duration) *Proxy {
+// NewProxy starts a proxy on loopback in front of server (HOST:PORT). The end of the test stops it.
+func NewProxy(t testing.TB, server string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := &Proxy{listener: l, server: server, delay: delay, conns: map[net.Conn]struct{}{}}
+	p := &Proxy{listener: l, server: server, conns: map[net.Conn]struct{}{}}
 	p.group.Go(p.accept)
 	t.Cleanup(func() {
 		_ = l.Close() // ends accept
@@ -103,37 +100,21 @@ func (p *Proxy) keep(conns ...net.Conn) bool {
 	return !p.done
 }
 
-// parcel is what was read and when it is to arrive.
-type parcel struct {
-	data []byte
-	due  time.Time
-}
-
-// carry moves bytes one way, each as late as the distance makes it; what follows does not wait for what went before.
+// carry moves bytes one way.
 func (p *Proxy) carry(to, from net.Conn, reply bool) {
-	parcels := make(chan parcel, 1024)
-	p.group.Go(func() {
-		defer func() { _ = to.Close() }() // whoever reads there learns that it is over
-		for parcel := range parcels {
-			wait(time.Until(parcel.due))
-			if _, err := to.Write(parcel.data); err != nil {
-				for range parcels { //nolint:revive // the reader must not block
-				}
-				return
-			}
-		}
-	})
-	defer close(parcels)
+	defer func() { _ = to.Close() }() // whoever reads there learns that it is over
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
-		if n > 0 && reply && p.swallows() {
-			_ = to.Close()
-			_, _ = io.Copy(io.Discard, from) // until the server has ended, or Cut
-			return
+		lost := n > 0 && reply && p.swallows()
+		if n > 0 && !lost {
+			_, failed := to.Write(buffer[:n])
+			lost = failed != nil
 		}
-		if n > 0 {
-			parcels <- parcel{append([]byte(nil), buffer[:n]...), time.Now().Add(p.delay)}
+		if lost {
+			_ = to.Close()
+			_, _ = io.Copy(io.Discard, from) // until the other end has ended, or Cut
+			return
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
@@ -142,14 +123,4 @@ func (p *Proxy) carry(to, from net.Conn, reply bool) {
 			return
 		}
 	}
-}
-
-// wait lets a distance pass; timers are too coarse for the last part of a millisecond.
-func wait(d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	<-timer.C
 }

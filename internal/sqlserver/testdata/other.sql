@@ -1,3 +1,19 @@
+-- columns.go, selectColumns
+SELECT
+    c.COLUMN_NAME, LOWER(c.DATA_TYPE), COALESCE(c.CHARACTER_MAXIMUM_LENGTH, 0), COALESCE(c.NUMERIC_PRECISION, 0),
+    COALESCE(c.NUMERIC_SCALE, c.DATETIME_PRECISION, 0), CASE WHEN c.IS_NULLABLE = 'YES' THEN 1 ELSE 0 END,
+    CASE WHEN c.COLUMN_DEFAULT IS NOT NULL OR s.default_object_id <> 0 THEN 1 ELSE 0 END,
+    CASE
+        WHEN c.DATA_TYPE IN ('timestamp', 'rowversion') OR s.is_computed = 1 OR s.generated_always_type <> 0 THEN 1
+        ELSE 0
+    END,
+    COALESCE(s.is_identity, 0),
+    COALESCE(c.COLLATION_NAME, '')
+FROM INFORMATION_SCHEMA.COLUMNS AS c
+LEFT JOIN sys.columns AS s ON s.object_id = OBJECT_ID(@table) AND s.name = c.COLUMN_NAME
+WHERE c.TABLE_SCHEMA = @schema AND c.TABLE_NAME = @name
+ORDER BY c.ORDINAL_POSITION;
+GO
 -- migrate.go, bookkeeping
 IF SCHEMA_ID(N'sqlwriter') IS NULL
     EXEC (N'CREATE SCHEMA sqlwriter');
@@ -57,27 +73,14 @@ IF @@TRANCOUNT = 0
 COMMIT TRANSACTION;
 GO;
 GO
+-- probe.go, probeText
+SELECT CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), N'Updateability'));
+GO
 -- schema.go, inspectServer
 SELECT @@VERSION, d.compatibility_level FROM sys.databases AS d WHERE d.name = DB_NAME();
 GO
--- schema.go, inspectServer
-SELECT OBJECT_ID(N'sqlwriter.ledger', N'U');
-GO
--- schema.go, selectColumns
-SELECT
-    c.COLUMN_NAME, LOWER(c.DATA_TYPE), COALESCE(c.CHARACTER_MAXIMUM_LENGTH, 0), COALESCE(c.NUMERIC_PRECISION, 0),
-    COALESCE(c.NUMERIC_SCALE, c.DATETIME_PRECISION, 0), CASE WHEN c.IS_NULLABLE = 'YES' THEN 1 ELSE 0 END,
-    CASE WHEN c.COLUMN_DEFAULT IS NOT NULL OR s.default_object_id <> 0 THEN 1 ELSE 0 END,
-    CASE
-        WHEN c.DATA_TYPE IN ('timestamp', 'rowversion') OR s.is_computed = 1 OR s.generated_always_type <> 0 THEN 1
-        ELSE 0
-    END,
-    COALESCE(s.is_identity, 0),
-    COALESCE(c.COLLATION_NAME, '')
-FROM INFORMATION_SCHEMA.COLUMNS AS c
-LEFT JOIN sys.columns AS s ON s.object_id = OBJECT_ID(@table) AND s.name = c.COLUMN_NAME
-WHERE c.TABLE_SCHEMA = @schema AND c.TABLE_NAME = @name
-ORDER BY c.ORDINAL_POSITION;
+-- schema.go, inspectOwnRights
+SELECT OBJECT_ID(@table, N'U');
 GO
 -- schema.go, checkUnique
 SELECT COUNT(*)

@@ -1,4 +1,4 @@
-package sqlserver
+package sqlstore
 
 import (
 	"encoding/json"
@@ -12,37 +12,24 @@ import (
 	"sqlwriter/internal/writer"
 )
 
-// check refuses what the port's contract rules out before anything is sent: these are our own mistakes, not a
-// document's.
-func check(items []writer.Item, mode writer.Mode, columns int) error {
-	switch mode {
-	case writer.Write, writer.Rewrite, writer.Preview:
-	default:
-		return fault.New(fault.Internal, opApply, "mode", "expected write, rewrite or preview, found %q", mode)
-	}
-	lines := map[int64]struct{}{}
-	for _, it := range items {
-		if !it.FailureMark && len(it.Values) != columns {
-			return fault.New(fault.Internal, opApply, "values",
-				"document %s: expected %d values, one for each row of the column table, found %d", it.DocumentID, columns, len(it.Values))
-		}
-		clear(lines)
-		lines[it.Main] = struct{}{}
-		for _, d := range it.Duplicates {
-			if _, ok := lines[d]; ok {
-				return fault.New(fault.Internal, opApply, "repeated_line",
-					"document %s: expected every line once, found %d twice", it.DocumentID, d)
-			}
-			lines[d] = struct{}{}
-		}
-	}
-	return nil
-}
+const opEncode = "sqlstore: encode"
 
-// encode writes the one JSON parameter of a request, in the layout of load.sql. It is appended straight into one buffer:
-// a document may have thousands of lines.
-func encode(items []writer.Item, columns []invoice.Column) (string, error) {
-	e := encoder{b: make([]byte, 0, 1024*len(items)), columns: columns}
+// ItemHead and LineHead are how many members of an item's and a line's array come before its values (Request).
+const (
+	ItemHead = 8
+	LineHead = 4
+)
+
+// Request writes the one JSON parameter of a write:
+//
+//	{"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values ...], ...],
+//	 "lines": [[detail id, item's number, position, row hash, the values that differ from line to line ...], ...]}
+//
+// Values are texts or null; times are as timeText has them, nil for their canonical text. It is appended straight into one
+// buffer: a document may have thousands of lines. Errors by kind: document, code "value", for a value that is none of its
+// column's kind.
+func Request(items []writer.Item, timeText func(canonical string) string) (string, error) {
+	e := encoder{b: make([]byte, 0, 1024*len(items)), columns: invoice.Columns(), timeText: timeText}
 	e.raw(`{"items":[`)
 	for i, it := range items {
 		e.comma(i)
@@ -63,9 +50,10 @@ func encode(items []writer.Item, columns []invoice.Column) (string, error) {
 
 // encoder appends JSON; err is the first failure.
 type encoder struct {
-	b       []byte
-	columns []invoice.Column
-	err     error
+	b        []byte
+	columns  []invoice.Column
+	timeText func(string) string
+	err      error
 }
 
 func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
@@ -100,7 +88,7 @@ func (e *encoder) item(doc int, it writer.Item) {
 	}
 	for i, c := range e.columns {
 		switch {
-		case perLine(c):
+		case c.PerLine():
 		case it.FailureMark:
 			e.raw(",null")
 		default:
@@ -113,7 +101,7 @@ func (e *encoder) item(doc int, it writer.Item) {
 
 // line appends detail id, item, position and row hash, then the values that belong to this line alone.
 func (e *encoder) line(it writer.Item, doc, position int) {
-	line := lineAt(it, position)
+	line := it.Line(position)
 	e.raw("[")
 	e.int(line)
 	e.raw(",")
@@ -131,7 +119,7 @@ func (e *encoder) line(it writer.Item, doc, position int) {
 	}
 	for i, c := range e.columns {
 		switch {
-		case !perLine(c):
+		case !c.PerLine():
 		case it.FailureMark:
 			e.raw(",null")
 		default:
@@ -149,7 +137,7 @@ func (e *encoder) value(it writer.Item, c invoice.Column, v invoice.Value) {
 		e.raw("null")
 		return
 	case c.Kind == invoice.Decimal && !fits(c, v.Text):
-		// The server would round it without a word, and make NULL of what is no number.
+		// A server would round it without a word, and make NULL of what is no number.
 		e.refuse(it, c, fmt.Sprintf("expected a number with %d digits before the point and %d behind it", c.Precision-c.Scale, c.Scale))
 	case c.Kind == invoice.Integer && !isInt64(v.Text):
 		e.refuse(it, c, "expected a whole number of 64 bits")
@@ -158,8 +146,10 @@ func (e *encoder) value(it writer.Item, c invoice.Column, v invoice.Value) {
 		if err != nil || at.Format(timeForm) != v.Text {
 			e.refuse(it, c, "expected a UTC time with six digits of a second")
 		}
-		e.text(strings.TrimSuffix(v.Text, "Z")) // datetime2 has no zone: it holds UTC
-		return
+		if e.timeText != nil {
+			e.text(e.timeText(v.Text))
+			return
+		}
 	}
 	e.text(v.Text)
 }
@@ -168,10 +158,10 @@ func (e *encoder) value(it writer.Item, c invoice.Column, v invoice.Value) {
 const timeForm = "2006-01-02T15:04:05.000000Z"
 
 // refuse notes that a value is none of its column's kind. The domain lets nothing of the sort through; what comes here
-// has come another way, and OPENJSON would make something else of it silently.
+// has come another way, and a database would make something else of it silently.
 func (e *encoder) refuse(it writer.Item, c invoice.Column, expected string) {
 	if e.err == nil {
-		e.err = fault.New(fault.Document, opApply, "value", "document %s: %s.%s: %s, found something else", it.DocumentID, c.Table, c.Name, expected)
+		e.err = fault.New(fault.Document, opEncode, "value", "document %s: %s.%s: %s, found something else", it.DocumentID, c.Table, c.Name, expected)
 	}
 }
 
@@ -202,7 +192,7 @@ func (e *encoder) text(s string) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			quoted, err := json.Marshal(s)
 			if err != nil && e.err == nil {
-				e.err = fault.Wrap(fault.Internal, opApply, "encode", "a value cannot be sent", err)
+				e.err = fault.Wrap(fault.Internal, opEncode, "encode", "a value cannot be sent", err)
 			}
 			e.b = append(e.b, quoted...)
 			return
@@ -211,12 +201,4 @@ func (e *encoder) text(s string) {
 	e.b = append(e.b, '"')
 	e.b = append(e.b, s...)
 	e.b = append(e.b, '"')
-}
-
-// lineAt is the line at a position of an item: the main line first, then the duplicates in their order.
-func lineAt(it writer.Item, position int) int64 {
-	if position == 0 {
-		return it.Main
-	}
-	return it.Duplicates[position-1]
 }

@@ -1,0 +1,102 @@
+package sqlserver_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/migration"
+	"sqlwriter/internal/sqlserver"
+	"sqlwriter/internal/sqlserver/sqlservertest"
+)
+
+func TestMigrations(t *testing.T) {
+	ctx := t.Context()
+	dsn := sqlservertest.NewDatabase(t)
+	s := openStore(t, dsn)
+	states, err := s.MigrationStatus(ctx)
+	require.NoError(t, err)
+	require.NotEmpty(t, states)
+	require.Equal(t, len(states), migration.Count(states, migration.Pending), "an empty database has none")
+	require.ErrorContains(t, s.Check(ctx), "sqlwriterctl migrate up")
+
+	errs := make([]error, 2)
+	var group sync.WaitGroup
+	for i := range errs { // two at once: one waits for the other and finds nothing to do
+		group.Go(func() { errs[i] = s.Migrate(ctx) })
+	}
+	group.Wait()
+	require.Equal(t, []error{nil, nil}, errs)
+	states, err = s.MigrationStatus(ctx)
+	require.NoError(t, err)
+	require.Equal(t, len(states), migration.Count(states, migration.Applied))
+	for _, st := range states {
+		require.WithinDuration(t, time.Now(), st.At, 10*time.Minute)
+	}
+
+	n := len(states)
+	list := func(last string) []migration.File {
+		return append(ownMigrations(t), migration.New(n+1, fmt.Sprintf("%04d_more", n+1), last))
+	}
+	require.NoError(t, s.MigrateWith(ctx, list("CREATE TABLE sqlwriter.more (a int NOT NULL)")...))
+	require.NoError(t, s.Migrate(ctx), "a database that knows more than this build is fine")
+	states, err = s.MigrationStatus(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 1, migration.Count(states, migration.Unknown))
+	err = s.MigrateWith(ctx, list("CREATE TABLE sqlwriter.other (a int NOT NULL)")...)
+	require.Equal(t, "migration_checksum", fault.CodeOf(err), "%v", err)
+	files := append(list("CREATE TABLE sqlwriter.more (a int NOT NULL)"),
+		migration.New(n+2, "good", "CREATE TABLE sqlwriter.good (a int NOT NULL)"), migration.New(n+3, "bad", "CREATE TABLE sqlwriter.more (a int NOT NULL)"))
+	require.Error(t, s.MigrateWith(ctx, files...))
+	var there sql.NullInt64
+	require.NoError(t, s.DB().QueryRow(`SELECT OBJECT_ID(N'sqlwriter.good')`).Scan(&there))
+	require.False(t, there.Valid, "a migration that fails leaves nothing of those before it")
+}
+
+func ownMigrations(t *testing.T) []migration.File {
+	t.Helper()
+	files, err := migration.Read(os.DirFS("."), "migrations")
+	require.NoError(t, err)
+	return files
+}
+
+// The script that a DBA runs by hand leaves the database as Migrate does: nothing is left to do, and running it again
+// does nothing.
+func TestTheScriptIsWhatMigrateDoes(t *testing.T) {
+	ctx := t.Context()
+	dsn := sqlservertest.NewDatabase(t)
+	s := openStore(t, dsn)
+	script, err := sqlserver.MigrationScript()
+	require.NoError(t, err)
+	for range 2 {
+		runScript(t, s.DB(), script)
+		states, err := s.MigrationStatus(ctx)
+		require.NoError(t, err)
+		require.Equal(t, len(states), migration.Count(states, migration.Applied))
+	}
+	require.NoError(t, s.Migrate(ctx))
+	require.NoError(t, sqlserver.CreateSampleSchema(ctx, s.DB(), sqlserver.Options{}))
+	require.NoError(t, s.Check(ctx))
+}
+
+// runScript runs the batches between GO on one connection, as sqlcmd does.
+func runScript(t *testing.T, db *sql.DB, script string) {
+	t.Helper()
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	for batch := range strings.SplitSeq(script, "\nGO\n") {
+		if strings.TrimSpace(batch) == "" {
+			continue
+		}
+		_, err := conn.ExecContext(t.Context(), batch)
+		require.NoError(t, err, batch)
+	}
+}

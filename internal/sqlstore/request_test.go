@@ -1,0 +1,188 @@
+package sqlstore_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/sqlstore"
+	"sqlwriter/internal/writer"
+)
+
+// sample is a good value of each kind.
+func sample(c invoice.Column) invoice.Value {
+	switch c.Kind {
+	case invoice.Integer:
+		return invoice.Of("9223372036854775807")
+	case invoice.Decimal:
+		return invoice.Of("0.9500")
+	case invoice.Flag:
+		return invoice.Of("Y")
+	case invoice.Time:
+		return invoice.Of("2025-12-17T16:30:15.123456Z")
+	case invoice.Text:
+	}
+	return invoice.Of("tab\t, \"quoted\" \\ <b> \u6f22\u5b57")
+}
+
+// document is an item with a value in every column.
+func document(id string, main int64, duplicates ...int64) writer.Item {
+	values := make([]invoice.Value, len(invoice.Columns()))
+	for i, c := range invoice.Columns() {
+		values[i] = sample(c)
+	}
+	return writer.Item{
+		DocumentID: id, Version: invoice.Version{US: 1 << 53, Key: invoice.Key(id)}, SourceTS: 7, Hash: invoice.Key("content"),
+		HashVersion: invoice.HashVersion, Main: main, Duplicates: duplicates, Values: values,
+	}
+}
+
+// sent is a request as a database reads it: numbers keep their digits.
+type sent struct {
+	Items [][]any `json:"items"`
+	Lines [][]any `json:"lines"`
+}
+
+func read(t *testing.T, text string) sent {
+	t.Helper()
+	var s sent
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	require.NoError(t, d.Decode(&s))
+	return s
+}
+
+// spread is what an array of values is, by the columns that are sent there.
+func spread(values []invoice.Value, perLine bool) []any {
+	var out []any
+	for i, c := range invoice.Columns() {
+		switch {
+		case c.PerLine() != perLine:
+		case values == nil || values[i].Null:
+			out = append(out, nil)
+		default:
+			out = append(out, values[i].Text)
+		}
+	}
+	return out
+}
+
+func TestRequest(t *testing.T) {
+	good, mark := document(`a"`, 9223372036854775807, 2), document("b", 3)
+	mark.FailureMark, mark.Values = true, nil
+	text, err := sqlstore.Request([]writer.Item{good, mark}, nil)
+	require.NoError(t, err)
+	s := read(t, text)
+	n := func(digits string) json.Number { return json.Number(digits) }
+	hashVersion, err := json.Marshal(invoice.HashVersion)
+	require.NoError(t, err)
+	require.Equal(t, [][]any{
+		append([]any{n("0"), `a"`, invoice.Key(`a"`), n("9007199254740992"), n("7"), good.Hash, n(string(hashVersion)), n("0")}, spread(good.Values, false)...),
+		append([]any{n("1"), "b", invoice.Key("b"), n("9007199254740992"), n("7"), mark.Hash, n(string(hashVersion)), n("1")}, spread(nil, false)...),
+	}, s.Items)
+	line := func(position int, detail int64, head ...any) []any {
+		return append(append(head, n(string(rune('0'+position))), invoice.RowHash(good.Values, good.Main, detail)),
+			spread(invoice.RowValues(good.Values, good.Main, detail), true)...)
+	}
+	require.Equal(t, [][]any{
+		line(0, good.Main, n("9223372036854775807"), n("0")),
+		line(1, 2, n("2"), n("0")),
+		append([]any{n("3"), n("1"), n("0"), nil}, spread(nil, true)...),
+	}, s.Lines)
+	for _, it := range s.Items {
+		require.Len(t, it, sqlstore.ItemHead+len(spread(nil, false)))
+	}
+	for _, l := range s.Lines {
+		require.Len(t, l, sqlstore.LineHead+len(spread(nil, true)))
+	}
+}
+
+func TestEveryTextArrives(t *testing.T) {
+	for _, id := range []string{`"`, `\`, "\x00", "\n", " ", "~", "\x7f", "<", "\u2028", "\u00e9", "\U0001f600"} {
+		text, err := sqlstore.Request([]writer.Item{document(id, 1)}, nil)
+		require.NoError(t, err)
+		require.Equal(t, id, read(t, text).Items[0][1])
+	}
+}
+
+func TestTimesAreAsTheAdapterWantsThem(t *testing.T) {
+	it := document("a", 1)
+	text, err := sqlstore.Request([]writer.Item{it}, func(canonical string) string { return "at " + canonical })
+	require.NoError(t, err)
+	for i, c := range invoice.Columns() {
+		if c.Kind == invoice.Time {
+			it.Values[i].Text = "at " + it.Values[i].Text
+		}
+	}
+	require.Equal(t, spread(it.Values, false), read(t, text).Items[0][sqlstore.ItemHead:])
+}
+
+// What a database would round, cut or make NULL of in silence is refused before it is sent.
+func TestAValueThatIsNoneOfItsKindIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		kind invoice.Kind
+		text string
+		good bool
+	}{
+		{invoice.Decimal, "1.0000", true},
+		{invoice.Decimal, "-1.0000", true},
+		{invoice.Decimal, "1", false},
+		{invoice.Decimal, "1.", false},
+		{invoice.Decimal, "1.000", false},
+		{invoice.Decimal, "1.00000", false},
+		{invoice.Decimal, "12.0000", false},
+		{invoice.Decimal, ".5000", false},
+		{invoice.Decimal, "1e-40000", false},
+		{invoice.Decimal, "x.0000", false},
+		{invoice.Time, "2025-12-17T16:30:15.000000Z", true},
+		{invoice.Time, "2025-12-17T16:30:15Z", false},
+		{invoice.Time, "2025-12-17T16:30:15.1234567Z", false},
+		{invoice.Time, "2025-12-17T16:30:15.000000+01:00", false},
+		{invoice.Time, "2025-12-17T16:30:15,000000Z", false},
+		{invoice.Time, "2025-12-17T6:30:15.000000Z", false},
+		{invoice.Time, "soon", false},
+	} {
+		it := document("doc", 1)
+		for i, column := range invoice.Columns() {
+			if column.Kind == c.kind {
+				it.Values[i] = invoice.Of(c.text)
+			}
+		}
+		_, err := sqlstore.Request([]writer.Item{it}, nil)
+		if c.good {
+			require.NoError(t, err, c.text)
+			continue
+		}
+		require.Equal(t, fault.Document, fault.KindOf(err), "%s: %v", c.text, err)
+		require.Equal(t, "value", fault.CodeOf(err))
+		require.ErrorContains(t, err, "document doc: ")
+		require.ErrorContains(t, err, "found something else", "what it holds is nobody's business")
+	}
+}
+
+func TestAdoptionRows(t *testing.T) {
+	row := adopt.Row{
+		Line: 5, Version: invoice.Version{US: 6, Key: "k"}, DocumentID: "<d>", SourceTS: 7, Hash: "h", HashVersion: 1, RowHash: "r", Outcome: adopt.Adopted,
+	}
+	unproven, failed := row, row
+	unproven.RowHash = ""
+	failed.Outcome = adopt.Failed
+	text, err := sqlstore.AdoptionRows([]adopt.Row{row, unproven, failed})
+	require.NoError(t, err)
+	require.JSONEq(t, `[[5,6,"k","<d>",7,"h",1,"r","adopted"],[5,6,"k","<d>",7,"h",1,null,"adopted"],[5,6,"k","<d>",7,null,null,"r","failed"]]`, text)
+	text, err = sqlstore.AdoptionRows(nil)
+	require.NoError(t, err)
+	require.Equal(t, "[]", text)
+}
+
+func TestMoved(t *testing.T) {
+	err := sqlstore.Moved("test")
+	require.Equal(t, fault.Contention, fault.KindOf(err))
+	require.True(t, fault.Has(err, fault.Changed))
+	require.Equal(t, sqlstore.CodeMoved, fault.CodeOf(err))
+}
