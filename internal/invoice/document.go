@@ -1,5 +1,7 @@
 package invoice
 
+import "time"
+
 // HashVersion is the version of the content hash's recipe. It grows when the canonical form of a value changes, so
 // that an old hash is never compared with a new one as if they spoke of the same thing (design.md section 4).
 const HashVersion = 1
@@ -41,4 +43,18 @@ type Document struct {
 	// Problem is nil when the document can be written; otherwise an *Invalid (kind document, perhaps condition
 	// unreadable) that names every field. Main, Duplicates, Version are still filled as far as they could be read.
 	Problem error
+}
+
+// Unmarkable says why no failure mark can be made for the document's lines; empty when one can. A version that lies in the
+// future never enters the ledger.
+func (d Document) Unmarkable(now time.Time) string {
+	switch {
+	case d.Main <= 0:
+		return "the document names no main line"
+	case d.Version.US <= 0:
+		return "the document has no version"
+	case d.Version.US > now.Add(maxAhead).UnixMicro():
+		return "the document's time lies in the future"
+	}
+	return ""
 }

@@ -42,8 +42,13 @@ type State struct {
 	LastError     string
 	LastErrorAt   string
 	LastErrorKind string
-	CommittedAt   string
-	FailedAt      string
+	// LastErrorCode is the dependency's number or our rule's name for it.
+	LastErrorCode string
+	// FailingSince is the epoch second of the first failure since the document was last committed or reset; 0 when it has
+	// not failed. Whether anything else was written since tells a bad document from a bad deploy.
+	FailingSince int64
+	CommittedAt  string
+	FailedAt     string
 	// Error and FinalError are written with status failed: why, and what could not be marked in SQL.
 	Error      string
 	FinalError string
@@ -61,6 +66,7 @@ type State struct {
 type Attempt struct {
 	At      string `json:"at"`
 	Kind    string `json:"kind"`
+	Code    string `json:"code,omitempty"`
 	Error   string `json:"error"`
 	NextTry string `json:"next_try,omitempty"`
 }
@@ -84,6 +90,7 @@ func (s State) Afresh() State {
 	s.RetryCount, s.RetryAfter = 0, 0
 	s.ReprocessCount++
 	s.FailedAt, s.Error, s.FinalError = "", "", ""
+	s.FailingSince = 0
 	return s
 }
 
@@ -98,6 +105,8 @@ type wireState struct {
 	LastError      string    `json:"last_error,omitempty"`
 	LastErrorAt    string    `json:"last_error_at,omitempty"`
 	LastErrorKind  string    `json:"last_error_kind,omitempty"`
+	LastErrorCode  string    `json:"last_error_code,omitempty"`
+	FailingSince   int64     `json:"failing_since,omitempty"`
 	CommittedAt    string    `json:"committed_at,omitempty"`
 	FailedAt       string    `json:"failed_at,omitempty"`
 	Error          string    `json:"error,omitempty"`
@@ -114,7 +123,8 @@ func (s State) MarshalJSON() ([]byte, error) {
 	w := wireState{
 		Status: s.Status, RetryCount: s.RetryCount, Outcome: s.Outcome, SupersededBy: s.SupersededBy,
 		RetryAfter: s.RetryAfter, LastError: clip(s.LastError, MaxErrorBytes), LastErrorAt: s.LastErrorAt,
-		LastErrorKind: s.LastErrorKind, CommittedAt: s.CommittedAt, FailedAt: s.FailedAt,
+		LastErrorKind: s.LastErrorKind, LastErrorCode: s.LastErrorCode, FailingSince: s.FailingSince,
+		CommittedAt: s.CommittedAt, FailedAt: s.FailedAt,
 		Error: clip(s.Error, MaxErrorBytes), FinalError: clip(s.FinalError, MaxErrorBytes),
 		ReprocessCount: s.ReprocessCount, Version: s.Version,
 	}
@@ -197,6 +207,10 @@ func (s *State) set(name string, value []byte) bool {
 		s.LastErrorAt = loose(value)
 	case "last_error_kind":
 		s.LastErrorKind = loose(value)
+	case "last_error_code":
+		s.LastErrorCode = loose(value)
+	case "failing_since":
+		s.FailingSince = whole(value)
 	case "committed_at":
 		s.CommittedAt = loose(value)
 	case "failed_at":
@@ -246,6 +260,8 @@ func readAttempts(value []byte) []Attempt {
 				a.At = loose(v)
 			case "kind":
 				a.Kind = loose(v)
+			case "code":
+				a.Code = loose(v)
 			case "error":
 				a.Error = loose(v)
 			case "next_try":

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"sqlwriter/internal/fault"
@@ -49,29 +50,39 @@ func plan(items []Item, maxItems, maxRows int) [][2]int {
 	return parts
 }
 
+// applying is one call of apply under way.
+type applying struct {
+	p       *pass
+	items   []Item
+	results []result
+	// done tells which results count.
+	done []bool
+}
+
 // apply writes items and gives each its result. When a dependency is unwell it stops: done tells which results count,
 // and the others are as they were.
 func (p *pass) apply(ctx context.Context, items []Item) (results []result, done []bool, err error) {
-	results, done = make([]result, len(items)), make([]bool, len(items))
-	for _, part := range plan(items, p.c.o.MaxDocuments, p.c.o.MaxRows) {
+	a := &applying{p: p, items: items, results: make([]result, len(items)), done: make([]bool, len(items))}
+	for _, part := range plan(items, p.limit(), p.c.o.MaxRows) {
 		tries := contentionTries
 		if p.spendOnContention(0) {
 			tries = 1
 		}
-		if err := p.applyRange(ctx, items, part[0], part[1], tries, results, done); err != nil {
-			return results, done, err
+		if err := a.divide(ctx, part[0], part[1], tries); err != nil {
+			return a.results, a.done, err
 		}
 	}
-	return results, done, nil
+	return a.results, a.done, nil
 }
 
-// applyRange makes one request for items[from:to]. A server error that is neither the dependency's nor a lost race
+// divide makes one request for items[from:to]. A server error that is neither the dependency's nor a lost race
 // names no document, so the range is divided until the ones to blame stand alone (promise G6). It starts from all
 // documents, not from the pruned ones: when the newer of two results for a line turns out bad, the older one is
 // written after all.
-func (p *pass) applyRange(ctx context.Context, items []Item, from, to, tries int, results []result, done []bool) error {
+func (a *applying) divide(ctx context.Context, from, to, tries int) error {
+	p := a.p
 	begin := p.c.o.Now()
-	outcomes, err := p.request(ctx, items[from:to], tries)
+	outcomes, err := p.request(ctx, a.items[from:to], tries)
 	contended := fault.KindOf(err) == fault.Contention
 	spent := false
 	if contended {
@@ -81,33 +92,91 @@ func (p *pass) applyRange(ctx context.Context, items []Item, from, to, tries int
 	case err == nil && len(outcomes) != to-from:
 		err = fault.New(fault.Internal, "writer: apply", "outcome_count", "%d outcomes for %d documents", len(outcomes), to-from)
 	case err == nil:
-		for i, o := range outcomes {
-			results[from+i], done[from+i] = result{outcome: o, err: missingError(o)}, true
-		}
-		return nil
+		return a.answered(ctx, from, outcomes)
 	case fault.IsDependency(err):
 		return err
 	}
 	if to-from == 1 {
-		results[from], done[from] = result{err: blameAlone(err)}, true
-		return nil
+		return a.is(ctx, from, result{err: blameAlone(err)})
 	}
 	if contended && spent {
 		for i := from; i < to; i++ { // nobody is blamed: among them may be some that lost nothing
-			results[i], done[i] = result{err: fault.Wrap(fault.Contention, "writer: apply", fault.CodeOf(err), "put off: the time for lost races is spent", err)}, true
+			put := fault.Wrap(fault.Contention, "writer: apply", fault.CodeOf(err), "put off: the time for lost races is spent", err)
+			if err := a.is(ctx, i, result{err: put}); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
 	for part := range divided {
-		a, b := from+(to-from)*part/divided, from+(to-from)*(part+1)/divided
-		if a == b {
+		begin, end := from+(to-from)*part/divided, from+(to-from)*(part+1)/divided
+		if begin == end || !slices.Contains(a.done[begin:end], false) {
 			continue
 		}
-		if err := p.applyRange(ctx, items, a, b, 1, results, done); err != nil {
+		if err := a.divide(ctx, begin, end, 1); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// answered notes the outcomes of a request. Lines that are missing beside others that were written are the document's own.
+func (a *applying) answered(ctx context.Context, from int, outcomes []Outcome) error {
+	contrasted := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == Applied })
+	for i, o := range outcomes {
+		r := result{outcome: o, err: missingError(o)}
+		if contrasted && !a.done[from+i] {
+			a.results[from+i], a.done[from+i] = r, true
+			continue
+		}
+		if err := a.is(ctx, from+i, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// is notes the result of one item, and who is under suspicion for it. A result that is known already stays.
+func (a *applying) is(ctx context.Context, i int, r result) error {
+	if a.done[i] {
+		return nil
+	}
+	a.results[i], a.done[i] = r, true
+	if a.items[i].FailureMark || !a.p.suspect(a.items[i].DocumentID, r.err) {
+		return nil
+	}
+	return a.contrast(ctx, fault.CodeOf(r.err))
+}
+
+// contrasts is how many documents are asked whether they can be written, before the build or the schema is blamed.
+const contrasts = 5
+
+// contrast decides between so many bad documents in a row and a build or schema that every document fails on: a few that
+// were not tried yet, from all over the request, are written by themselves.
+func (a *applying) contrast(ctx context.Context, code string) error {
+	var open []int
+	for i := range a.items {
+		if !a.done[i] {
+			open = append(open, i)
+		}
+	}
+	if len(open) == 0 && a.p.more {
+		return nil // the next request will tell
+	}
+	for n := range min(contrasts, len(open)) {
+		i := open[n*len(open)/min(contrasts, len(open))]
+		outcomes, err := a.p.request(ctx, a.items[i:i+1], 1)
+		switch {
+		case fault.IsDependency(err):
+			return err
+		case err != nil || len(outcomes) != 1:
+			continue // it is met again, and judged then
+		}
+		if a.results[i], a.done[i] = (result{outcome: outcomes[0], err: missingError(outcomes[0])}), true; outcomes[0].Verdict == Applied {
+			return nil
+		}
+	}
+	return a.p.c.gate.systemic(ctx, a.p.admission(), code)
 }
 
 // spendOnContention adds up the time that lost races took and reports whether there is none left.
@@ -118,20 +187,49 @@ func (p *pass) spendOnContention(d time.Duration) bool {
 	return p.contention >= contentionBudget
 }
 
+// The tries of a request whose connection breaks although the dependency is well: a range of documents is then divided, a
+// document alone is to blame for it.
+const (
+	brokenTries      = 2
+	brokenTriesAlone = 3
+	// CodeBreaks is the code of a document whose request breaks its connection each time.
+	CodeBreaks = "breaks_its_connection"
+)
+
 // request sends one request, again after a lost race, tries times with jitter.
 func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome, error) {
+	broken := 0
 	for try := 1; ; try++ {
 		begin := p.c.o.Now()
-		outcomes, err := p.c.sink.Apply(ctx, items, p.mode)
+		outcomes, err := p.admission().Apply(ctx, p.c.sink, items, p.mode)
 		p.countSQL(p.c.o.Now().Sub(begin))
-		if fault.KindOf(err) != fault.Contention || try >= tries {
+		switch {
+		case fault.KindOf(err) == fault.Contention && try < tries:
+		case p.broke(ctx, err):
+			broken++
+			if broken == brokenTries && len(items) > 1 || broken == brokenTriesAlone {
+				return nil, &fault.Error{
+					Kind: fault.Internal, Code: CodeBreaks, Op: "writer: apply", Err: err,
+					Reason: "the connection breaks at this request each time, while the database answers others",
+				}
+			}
+		default:
 			return outcomes, err
 		}
-		wait := time.Duration(float64(contentionWait<<(try-1)) * (0.5 + p.c.o.Draw()))
+		wait := time.Duration(float64(contentionWait<<min(try-1, 10)) * (0.5 + p.c.o.Draw()))
 		if werr := p.c.o.Wait(ctx, wait); werr != nil {
 			return nil, fault.Wrap(fault.Infrastructure, "writer: apply", "cancelled", "stopped while waiting for another try", werr)
 		}
 	}
+}
+
+// broke reports whether a request failed by itself: the connection broke or no answer came, and a statement that concerns
+// no document is answered all the same.
+func (p *pass) broke(ctx context.Context, err error) bool {
+	if !fault.Has(err, fault.Broken) || ctx.Err() != nil {
+		return false
+	}
+	return p.admission().Neutral(ctx, p.c.sink) == nil
 }
 
 // blameAlone decides what a request that failed for a single document means: a broken uniqueness or row count that

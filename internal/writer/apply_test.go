@@ -42,12 +42,14 @@ func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode) ([]Outcome
 	return out, nil
 }
 
+func (s *scriptedSink) Probe(context.Context) error { return nil }
+
 func scripted(s *scriptedSink) *pass {
 	c := NewCommit(nil, s, Options{
 		Now: func() time.Time { return time.Unix(1e9, 0) }, Draw: func() float64 { return 0 },
 		Wait: func(context.Context, time.Duration) error { return nil },
 	})
-	return &pass{c: c, report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}}
+	return &pass{c: c, report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, adm: &Admission{gate: c.gate, Limit: c.o.MaxDocuments}}
 }
 
 func numbered(n int) []Item {

@@ -13,7 +13,25 @@ type Batch struct {
 	Received time.Time
 	// RetryCount is how often the host has offered this very batch before; its snapshots are then old.
 	RetryCount int
+	// Purpose says who brings the documents; FromFeed by default.
+	Purpose Purpose
+	// Job is the run or invocation that is named in a poison pill's evidence; it may be empty.
+	Job string
 }
+
+// Purpose is who brings documents, and so which of them are taken.
+type Purpose string
+
+// The purposes.
+const (
+	// FromFeed: the change feed. Only its batches tell how far the feed is behind.
+	FromFeed Purpose = ""
+	// FromTimer: the recovery timer, which read the documents a moment ago.
+	FromTimer Purpose = "timer"
+	// Reprocess: a person wants them tried again now: failed ones too, and retries that are not due. A failed document
+	// starts its budget anew in the same patch that says how it ended; it is never pending in between.
+	Reprocess Purpose = "reprocess"
+)
 
 // Report counts what became of a batch's documents; every document is counted once in Outcomes.
 type Report struct {
@@ -21,7 +39,7 @@ type Report struct {
 	Documents int
 	// Outcomes counts documents by how they ended: applied, unchanged, superseded, retry_scheduled, failed,
 	// skipped (not ours, not due, done before), gone, left (to the recovery timer), unreadable (no id to record by),
-	// waiting (a dependency was unwell; nothing was changed). In shadow: see Shadow.
+	// waiting (a dependency was unwell or the gate is open; nothing was changed). In shadow: see Shadow.
 	Outcomes map[string]int
 	// Kinds counts the failures of documents by kind.
 	Kinds map[string]int

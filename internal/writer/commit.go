@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +22,10 @@ import (
 
 // recordTimeout bounds the bookkeeping after a write. It does not inherit the invocation's deadline: rows that are in
 // SQL should be named in their documents even when the invocation's time is over.
-const recordTimeout = 30 * time.Second
+const recordTimeout = time.Minute
+
+// The escape from a batch that fails for ever although its dependencies answer others.
+const escapeRetries = 20
 
 // Options configure Commit. Zero values mean the defaults that are named.
 type Options struct {
@@ -31,8 +35,14 @@ type Options struct {
 	Location *time.Location
 	// Log gets what an operator must see of single documents: ids, kinds and codes, never content.
 	Log zerolog.Logger
-	// MaxDocuments and MaxRows bound one SQL request: 100 and 1,000.
+	// MaxDocuments and MaxRows bound one SQL request: 100 and 1,000. The gate may allow less.
 	MaxDocuments, MaxRows int
+	// Gate stands before the sink; by default one of this Commit's own.
+	Gate *Gate
+	// Evidence keeps poison pills. Without it no document becomes one: it is tried hourly instead.
+	Evidence Evidence
+	// Container and AppVersion are named in a poison pill's evidence.
+	Container, AppVersion string
 	// Parallel bounds the Cosmos writes under way at once: 16.
 	Parallel int
 	// Now is the clock, Draw gives jitter in [0,1), Wait sleeps unless the context ends first.
@@ -45,6 +55,7 @@ type Options struct {
 type Commit struct {
 	docs Documents
 	sink Sink
+	gate *Gate
 	o    Options
 }
 
@@ -71,7 +82,10 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 	if o.Wait == nil {
 		o.Wait = wait
 	}
-	return &Commit{docs: docs, sink: sink, o: o}
+	if o.Gate == nil {
+		o.Gate = NewGate(nil, GateOptions{Log: o.Log, Now: o.Now})
+	}
+	return &Commit{docs: docs, sink: sink, gate: o.Gate, o: o}
 }
 
 // Run takes one batch through: read, choose, write to SQL, record. The error is nil when every outcome is recorded or
@@ -81,23 +95,46 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	p := c.begin(b, Write)
 	docs := p.read(b.Documents)
 	docs, err := p.freshen(ctx, docs, func(d invoice.Document) bool {
-		return b.RetryCount > 0 || d.RewrittenByHost || d.ETag == "" // without an etag no patch could be conditional
+		// What others bring was read a moment ago; and without an etag no patch could be conditional.
+		return (b.Purpose == FromFeed && (b.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
 	})
 	if err == nil {
 		err = p.commitAll(ctx, docs)
 	}
-	if err != nil {
-		p.countWaiting()
-	}
 	p.report.Lag = p.lag()
+	c.gate.note(context.WithoutCancel(ctx), p.feedLag())
+	if err == nil {
+		return p.report, nil
+	}
+	if p.escapes(err) {
+		p.countRest("left")
+		c.o.Log.Error().Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).Int("retry_count", b.RetryCount).
+			Msg("this batch fails again and again while its dependencies answer others: what is left of it is left to the recovery timer")
+		return p.report, nil
+	}
+	p.countRest("waiting")
 	return p.report, err
+}
+
+// escapes reports whether a batch has been offered so often that it must not hold the feed any longer. While the gate is
+// open it may: then everything waits, and for a reason.
+func (p *pass) escapes(err error) bool {
+	return p.batch.Purpose == FromFeed && p.batch.RetryCount > escapeRetries && !IsGate(err) && !p.c.gate.Seen().State().Open()
+}
+
+// feedLag is what this batch tells of the change feed: nothing unless it came from there, and for the first time.
+func (p *pass) feedLag() FeedLag {
+	if p.batch.Purpose != FromFeed || p.oldest == 0 {
+		return FeedLag{}
+	}
+	return FeedLag{Seconds: int64(p.report.Lag / time.Second), At: p.c.o.Now()}
 }
 
 // begin makes the pass of one Run.
 func (c *Commit) begin(b Batch, mode Mode) *pass {
 	return &pass{
 		c: c, batch: b, mode: mode,
-		t:      transitions{now: c.o.Now, loc: c.o.Location, draw: c.o.Draw},
+		t:      transitions{now: c.o.Now, loc: c.o.Location, draw: c.o.Draw, reprocess: b.Purpose == Reprocess},
 		report: Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
 		heal:   map[string]bool{},
 	}
@@ -121,6 +158,39 @@ type pass struct {
 	counted int
 	// contention is the time that lost races took.
 	contention time.Duration
+	// adm is the leave that the gate gave for the request under way; more says that there are documents behind it.
+	adm  *Admission
+	more bool
+	// held are failures that are not told yet: no document was written since the first of them.
+	held []verdict
+	// evidenceDown says that the store of evidence failed in this pass: it is not asked for every document again.
+	evidenceDown bool
+}
+
+// verdict is a document and what became of it.
+type verdict struct {
+	doc invoice.Document
+	res result
+}
+
+// admission is the leave to use SQL.
+func (p *pass) admission() *Admission {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.adm
+}
+
+// limit is the most documents of one request: what the gate allows, and less for a batch that comes again and again,
+// because one of its documents may be what makes it fail.
+func (p *pass) limit() int {
+	most := p.c.o.MaxDocuments
+	for range min(max(0, p.batch.RetryCount-1), 8) {
+		most /= divided
+	}
+	if adm := p.admission(); adm != nil {
+		most = min(most, adm.Limit)
+	}
+	return max(1, most)
 }
 
 // read parses the batch. What has no id cannot be recorded by anybody: it is named in the log by its place and let go,
@@ -156,16 +226,36 @@ func (p *pass) read(raws []json.RawMessage) []invoice.Document {
 }
 
 // turn reports whether a document is ours to take now.
-func (p *pass) turn(d invoice.Document) bool {
-	return d.Turn(p.c.o.Now(), p.c.o.SysName) == invoice.Take
+func (p *pass) turn(d invoice.Document) bool { return p.turnOf(d) == invoice.Take }
+
+// turnOf is the document's turn, as the purpose of the batch sees it.
+func (p *pass) turnOf(d invoice.Document) invoice.Turn {
+	turn := d.Turn(p.c.o.Now(), p.c.o.SysName)
+	if p.batch.Purpose == Reprocess && (turn == invoice.NotDue || (turn == invoice.Done && d.State.Status == invoice.Failed)) {
+		return invoice.Take
+	}
+	return turn
 }
 
 // commitAll takes the documents in requests of bounded size, one after the other, and records each request's outcomes
 // before the next: a dependency that fails half-way costs what is under way and nothing that is done.
 func (p *pass) commitAll(ctx context.Context, docs []invoice.Document) error {
 	docs = p.choose(docs)
-	for _, part := range planDocuments(docs, p.c.o.MaxDocuments, p.c.o.MaxRows) {
-		chunk := docs[part[0]:part[1]]
+	for len(docs) > 0 {
+		adm, err := p.c.gate.Admit(ctx, p.c.sink.Probe)
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		p.adm = adm
+		p.mu.Unlock()
+		if adm.pending() {
+			slices.SortStableFunc(docs, func(a, b invoice.Document) int { return p.worth(a, adm) - p.worth(b, adm) })
+		}
+		n := planDocuments(docs, p.limit(), p.c.o.MaxRows)[0][1]
+		chunk := slices.Clone(docs[:n])
+		docs = docs[n:]
+		p.more = len(docs) > 0
 		if p.c.o.Now().Sub(p.batch.Received) > maxAge {
 			fresh, err := p.freshen(ctx, chunk, func(invoice.Document) bool { return true })
 			if err != nil {
@@ -177,14 +267,25 @@ func (p *pass) commitAll(ctx context.Context, docs []invoice.Document) error {
 			return err
 		}
 	}
-	return nil
+	return p.recordHeld(ctx) // nothing was written since, and not enough failed to blame more than the documents
+}
+
+// worth orders the documents for a probe: what can be written and, for a systemic gate, was not seen to fail comes first.
+func (p *pass) worth(d invoice.Document, adm *Admission) int {
+	switch {
+	case d.Problem != nil:
+		return 2
+	case adm.Systemic && p.c.gate.tried(d.ID):
+		return 1
+	}
+	return 0
 }
 
 // choose leaves the documents whose turn it is, and counts the others.
 func (p *pass) choose(docs []invoice.Document) []invoice.Document {
 	var taken []invoice.Document
 	for _, d := range docs {
-		switch d.Turn(p.c.o.Now(), p.c.o.SysName) {
+		switch p.turnOf(d) {
 		case invoice.Take:
 			taken = append(taken, d)
 		case invoice.Done:
@@ -216,24 +317,99 @@ func (p *pass) commitChunk(ctx context.Context, docs []invoice.Document) error {
 			items, at = append(items, ItemOf(d)), append(at, i)
 		}
 	}
-	results, done, applyErr := p.apply(ctx, items)
+	results, done, err := p.apply(ctx, items)
 	all := make(map[int]result, len(docs))
+	applied := false
 	for j, i := range at {
 		if done[j] {
 			all[i] = results[j]
+			applied = applied || results[j].outcome.Verdict == Applied
 		}
 	}
-	if applyErr == nil { // while SQL is unwell nobody is told of errors: a redelivery will find them again
-		for i, d := range docs {
-			if d.Problem != nil {
-				all[i] = result{err: d.Problem}
-			}
+	if err == nil { // while SQL is unwell nobody is told of errors: a redelivery will find them again
+		err = p.problems(ctx, docs, all, applied)
+	}
+	if err == nil {
+		err = p.probed(ctx, docs, all, len(items))
+	}
+	if told := p.tell(ctx, docs, all, applied); told != nil {
+		return told
+	}
+	return err
+}
+
+// problems adds the documents that cannot be written as they are. A build that misreads every document looks like many bad
+// ones, so they are under suspicion like those that SQL refuses.
+func (p *pass) problems(ctx context.Context, docs []invoice.Document, all map[int]result, applied bool) error {
+	for i, d := range docs {
+		if d.Problem == nil {
+			continue
+		}
+		all[i] = result{err: d.Problem}
+		if !applied && p.suspect(d.ID, d.Problem) && !p.more {
+			return p.c.gate.systemic(ctx, p.admission(), fault.CodeOf(d.Problem))
 		}
 	}
-	if err := p.recordAll(ctx, docs, all); err != nil {
-		return err
+	return nil
+}
+
+// probed ends a probe that no request has ended: a systemic one in which nothing was written has failed again, another one
+// that had nothing to write was answered by the neutral statement.
+func (p *pass) probed(ctx context.Context, docs []invoice.Document, all map[int]result, items int) error {
+	adm := p.admission()
+	switch {
+	case !adm.pending():
+		return nil
+	case !adm.Systemic:
+		if items == 0 {
+			p.c.gate.answered(ctx, adm, true)
+		}
+		return nil
 	}
-	return applyErr
+	for i := range docs {
+		if r, ok := all[i]; ok && own(r) {
+			return p.c.gate.systemic(ctx, adm, fault.CodeOf(r.err))
+		}
+	}
+	return p.c.gate.refusal()
+}
+
+// own reports whether a result is a failure that spends the document's own budget.
+func own(r result) bool {
+	return r.failed() && fault.ScopeOf(fault.KindOf(r.err)) == fault.ScopeDocument
+}
+
+// suspect notes a document that failed by itself; true when it is the last one that was needed to blame something else.
+func (p *pass) suspect(id string, err error) bool {
+	return p.mode != Preview && own(result{err: err}) && p.c.gate.suspect(fault.CodeOf(err), id)
+}
+
+// tell records the results. Failures are held back while nothing was applied since the first of them: the next requests of
+// the batch decide whether the documents are to blame.
+func (p *pass) tell(ctx context.Context, docs []invoice.Document, all map[int]result, applied bool) error {
+	var now []verdict
+	for i, d := range docs {
+		r, ok := all[i]
+		switch {
+		case !ok:
+		case own(r) && !applied:
+			p.held = append(p.held, verdict{d, r})
+		default:
+			now = append(now, verdict{d, r})
+		}
+	}
+	if applied {
+		now = append(now, p.held...)
+		p.held = nil
+	}
+	return p.recordAll(ctx, now)
+}
+
+// recordHeld records what was held back to the end.
+func (p *pass) recordHeld(ctx context.Context) error {
+	held := p.held
+	p.held = nil
+	return p.recordAll(ctx, held)
 }
 
 // keepVersions records the version of documents whose id has no time, before they are first written: a later snapshot
@@ -265,21 +441,20 @@ func (p *pass) keepVersions(ctx context.Context, docs []invoice.Document) ([]inv
 	return kept, nil
 }
 
-// recordAll records the results with bounded concurrency, every one of them even when some fail, and answers the first
+// recordAll records verdicts with bounded concurrency, every one of them even when some fail, and answers the first
 // error of dependency scope.
-func (p *pass) recordAll(ctx context.Context, docs []invoice.Document, results map[int]result) error {
+func (p *pass) recordAll(ctx context.Context, all []verdict) error {
+	if len(all) == 0 {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(p.c.o.Parallel)
-	for i, d := range docs {
-		res, ok := results[i]
-		if !ok {
-			continue
-		}
+	for _, v := range all {
 		group.Go(func() error {
-			defer p.guard(d.ID)
-			return p.settle(ctx, d, res)
+			defer p.guard(v.doc.ID)
+			return p.settle(ctx, v.doc, v.res)
 		})
 	}
 	return group.Wait()

@@ -29,8 +29,14 @@ type world struct {
 	docs   *inmem.Documents
 	sink   *inmem.Sink
 	faulty *faulty
-	commit *writer.Commit
-	log    bytes.Buffer
+	// control and evidence are shared by all instances of the app; gate and commit are one of them.
+	control  *inmem.Control
+	evidence *inmem.Evidence
+	gate     *writer.Gate
+	commit   *writer.Commit
+	log      bytes.Buffer
+
+	contrasts int
 }
 
 func newWorld(t *testing.T, lines ...int64) *world {
@@ -40,14 +46,34 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	w.docs, w.sink = inmem.NewDocuments(now), inmem.NewSink()
 	w.sink.AddLines(lines...)
 	w.faulty = &faulty{docs: w.docs, sink: w.sink}
-	zone, err := time.LoadLocation("America/Chicago")
-	require.NoError(t, err)
-	w.commit = writer.NewCommit(w.faulty, w.faulty, writer.Options{
-		SysName: "web", Location: zone, Now: now, Draw: func() float64 { return 0.5 }, Parallel: 1,
-		Log:  zerolog.New(&w.log),
-		Wait: func(context.Context, time.Duration) error { return nil },
-	})
+	w.control, w.evidence = inmem.NewControl(), inmem.NewEvidence()
+	w.gate, w.commit = w.instance("a", w.faulty, w.control, w.evidence)
 	return w
+}
+
+// instance makes one more instance of the app over the same container, database and control document.
+func (w *world) instance(name string, sink writer.Sink, control writer.ControlStore, evidence writer.Evidence) (*writer.Gate, *writer.Commit) {
+	w.t.Helper()
+	zone, err := time.LoadLocation("America/Chicago")
+	require.NoError(w.t, err)
+	now := func() time.Time { return w.clock }
+	log := zerolog.New(&w.log)
+	gate := writer.NewGate(control, writer.GateOptions{Instance: name, Version: "v1", Log: log, Now: now})
+	return gate, writer.NewCommit(w.faulty, sink, writer.Options{
+		SysName: "web", Location: zone, Now: now, Draw: func() float64 { return 0.5 }, Parallel: 1, Log: log,
+		Wait: func(context.Context, time.Duration) error { return nil },
+		Gate: gate, Evidence: evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
+	})
+}
+
+// contrast has another document written, as it is in a container that is in use: what fails now has only itself to blame.
+func (w *world) contrast() {
+	w.t.Helper()
+	const line = 9_999
+	w.sink.AddLines(line)
+	w.contrasts++
+	doc := result(w.contrasts%60, line, fmt.Sprint("contrast ", w.contrasts), "")
+	require.Equal(w.t, 1, w.run(w.put(doc)...).Outcomes["applied"])
 }
 
 // put writes documents as the API does and answers their snapshots as the feed shows them.
@@ -216,6 +242,8 @@ func (f *faulty) Apply(ctx context.Context, items []writer.Item, mode writer.Mod
 	}
 	return out, err
 }
+
+func (f *faulty) Probe(ctx context.Context) error { return f.sink.Probe(ctx) }
 
 func down(op string) error {
 	return fault.New(fault.Infrastructure, op, "eof", "the connection was cut")

@@ -79,20 +79,36 @@ func TestAnUnreadableDocumentFailsAtOnce(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := `{"id":"x","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":"12a"},
 		"process_output":{"invoice_line_status":"RC-AI"},"sql_writer":{"status":"pending","note":"keep me"}}`
-	w.run(w.put(doc)...)
+	w.run(w.put(result(1, 1, "ACME", ""), doc)...)
 	s := w.state("x")
 	require.Equal(t, "failed", s["status"])
 	require.Equal(t, "2025-12-18 10:00:00.000000-06:00", s["failed_at"])
 	require.Contains(t, s["error"], "IVCE_DTL_UID")
 	require.Equal(t, "keep me", s["note"], "members that we do not know are carried over")
-	require.Equal(t, 0, w.faulty.writes, "nothing was sent to SQL")
+	require.Contains(t, s["final_error"], "names no main line")
+	require.Equal(t, 1, w.faulty.writes, "nothing of it was sent to SQL")
+}
+
+func TestAnUnreadableDocumentIsNotBlamedBeforeOthersAreWritten(t *testing.T) {
+	w := newWorld(t, 1)
+	doc := `{"id":"x","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":"12a"},"process_output":{}}`
+	w.run(w.put(doc)...)
+	s := w.state("x")
+	require.Equal(t, "retry_scheduled", s["status"], "it may be our parser")
+	require.Equal(t, 0.0, s["retry_count"])
+	require.Equal(t, float64(start().Unix()+3600+360), s["retry_after"])
+	require.Empty(t, w.evidence.Files())
+	w.contrast()
+	w.clock = w.clock.Add(2 * time.Hour)
+	w.run(w.snapshots("x")...)
+	require.Equal(t, "failed", w.state("x")["status"])
 }
 
 func TestTheRetryScheduleGrowsAndTheBudgetEnds(t *testing.T) {
 	w := newWorld(t)
 	doc := result(1, 7, "ACME", "") // line 7 does not exist
 	w.put(doc)
-	waits := []int64{120, 240, 480, 960, 1920, 3600, 3600}
+	waits := []int64{120, 240, 480, 960, 1920, 3600, 3600} // nothing else is written, so nobody is blamed
 	for n, wait := range waits {
 		w.run(w.snapshots(idOf(t, doc))...)
 		s := w.state(idOf(t, doc))

@@ -35,12 +35,12 @@ func (p *pass) countResult(id string, res result, s invoice.State) {
 		Msg("the document was not written")
 }
 
-// countWaiting notes the documents that a dependency's failure left as they were.
-func (p *pass) countWaiting() {
+// countRest notes the documents that a dependency's failure left as they were.
+func (p *pass) countRest(outcome string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if rest := p.report.Documents - p.counted; rest > 0 {
-		p.report.Outcomes["waiting"] += rest
+		p.report.Outcomes[outcome] += rest
 	}
 }
 

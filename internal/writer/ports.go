@@ -31,6 +31,56 @@ type Sink interface {
 	// Errors by kind: infrastructure, throttled, quota; contention (nothing was written, try the whole request again);
 	// document (the database refused a value; it does not say whose).
 	Apply(ctx context.Context, items []Item, mode Mode) ([]Outcome, error)
+	// Probe is a statement that concerns no document and changes nothing: nil means that the database answers and can be
+	// written to. Errors by kind: infrastructure (code "read_only" for a database that only answers reads), throttled,
+	// quota; contention when somebody else holds what it looked at.
+	Probe(ctx context.Context) error
+}
+
+// ControlStore keeps the one control document of an app: what all its instances must agree on.
+type ControlStore interface {
+	// Load gives the control document and its etag. One that is not there is the zero Control with an empty etag.
+	// Errors by kind: infrastructure (a container that is missing too), throttled.
+	Load(ctx context.Context) (Control, string, error)
+	// Store writes the whole control document if it still has the etag (empty: if it is still not there) and answers the
+	// new one. Errors by kind: condition Changed when it is another (nothing was done); infrastructure (it may or may not
+	// have been written), throttled.
+	Store(ctx context.Context, c Control, etag string) (string, error)
+}
+
+// Evidence keeps what a poison pill was, before it is marked anywhere.
+type Evidence interface {
+	// Keep stores a file under a name unless there is one already; either is success, so a second try changes nothing.
+	// The name has parts divided by /, and is at most MaxEvidenceName characters of letters, digits and -_.~%/ long. No part
+	// is empty or ends with a dot: Azure may drop the dot, and two names would be one file (naming-blobs).
+	// Errors by kind: infrastructure (it may have been stored), throttled, quota; internal for a name that is none.
+	Keep(ctx context.Context, name string, content []byte) error
+}
+
+// MaxEvidenceName is how long the name of a file may be: Azure's limit for blobs, less the name of the environment.
+const MaxEvidenceName = 960
+
+// Backlog finds documents that no trigger brings any more.
+type Backlog interface {
+	// Waiting gives the documents of an environment whose status is one of statuses and whose _ts lies in [from, to),
+	// page by page and in no order, until there are none or page answers more = false or an error, which is handed on as it
+	// is. Pending stands also for a document without sql_writer, without a status, or with null for either. A status is
+	// matched in lower case, in upper case and capitalised; other spellings are not found.
+	// Errors by kind: infrastructure, throttled.
+	Waiting(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]Waiting) (more bool, err error)) error
+}
+
+// Waiting is what Backlog tells of a document: no content.
+type Waiting struct {
+	ID string
+	// TS is the document's _ts in whole seconds.
+	TS int64
+	// Status is lower case; pending where there is none.
+	Status invoice.Status
+	// RetryAfter is sql_writer.retry_after in epoch seconds; 0 when it is missing or no number, which means due.
+	RetryAfter int64
+	// Kind, Code and FailedAt are the members last_error_kind, last_error_code and failed_at; empty when absent.
+	Kind, Code, FailedAt string
 }
 
 // Mode says what Apply does with what it finds.

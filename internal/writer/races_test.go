@@ -192,6 +192,7 @@ func TestADocumentDeletedWhileItWasWrittenIsSaid(t *testing.T) {
 func TestWhatStoodInPlaceOfTheStateIsKept(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(0, 1, "one", `["somebody's", "data"]`)
+	w.contrast()
 	w.run(w.put(doc)...)
 	s := w.state(idOf(t, doc))
 	require.Equal(t, "failed", s["status"])
@@ -213,6 +214,8 @@ func (l lockedSink) Apply(ctx context.Context, items []writer.Item, m writer.Mod
 	}
 	return l.w.sink.Apply(ctx, items, m)
 }
+
+func (l lockedSink) Probe(ctx context.Context) error { return l.w.sink.Probe(ctx) }
 
 // Promise G6: lines that somebody else holds neither starve their neighbours nor hold the feed: whatever the number, one
 // invocation ends within its four minutes, and nothing is counted.

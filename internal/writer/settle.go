@@ -32,7 +32,7 @@ func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error
 		if err != nil || !ok {
 			return err
 		}
-		switch turn := now.Turn(p.c.o.Now(), p.c.o.SysName); {
+		switch turn := p.turnOf(now); {
 		case turn == invoice.NotOurs || turn == invoice.UnknownStatus: // not ours any more, or put aside by a person (ADR 0005)
 			p.count("skipped", "")
 			return nil
@@ -90,11 +90,19 @@ func (p *pass) finished(cur invoice.Document, res result, healing bool) {
 
 // tryRecord records a result over what the document says now; done is false when the document changed again.
 func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res result, healing bool) (done bool, err error) {
+	if res.failed() && p.turn(cur) && p.t.exhausted(cur.State, res.err) {
+		return p.bury(ctx, cur, res.err)
+	}
 	next, allowed := p.next(d, cur, res)
 	if !allowed {
 		p.finished(cur, res, healing)
 		return true, nil
 	}
+	return p.put(ctx, cur, next, res)
+}
+
+// put records a state; done is false when the document changed again.
+func (p *pass) put(ctx context.Context, cur invoice.Document, next invoice.State, res result) (done bool, err error) {
 	_, next, err = p.record(ctx, cur, next)
 	switch {
 	case err == nil:
@@ -103,7 +111,7 @@ func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res resul
 	case fault.Has(err, fault.Changed):
 		return false, nil
 	case fault.Has(err, fault.Gone) && !res.failed():
-		p.c.o.Log.Warn().Str("document", d.ID).Str("outcome", string(res.outcome.Verdict)).
+		p.c.o.Log.Warn().Str("document", cur.ID).Str("outcome", string(res.outcome.Verdict)).
 			Msg("the document was deleted while it was written: its lines keep what it said")
 	}
 	return true, p.cannotRecord(cur, next, err)

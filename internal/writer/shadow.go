@@ -41,7 +41,7 @@ func (s *Shadow) Run(ctx context.Context, b Batch) (Report, error) {
 		err = p.lookAt(ctx, docs)
 	}
 	if err != nil {
-		p.countWaiting()
+		p.countRest("waiting")
 	}
 	p.report.Lag = p.lag()
 	return p.report, err
@@ -117,6 +117,14 @@ func (p *shadowPass) preview(ctx context.Context, docs []invoice.Document) error
 		}
 		items, asked = append(items, ItemOf(d)), append(asked, d)
 	}
+	if len(items) == 0 {
+		return nil
+	}
+	adm, err := p.c.gate.Admit(ctx, p.c.sink.Probe)
+	if err != nil {
+		return err
+	}
+	p.adm = adm
 	results, done, err := p.apply(ctx, items)
 	for i, d := range asked {
 		if done[i] {
@@ -136,8 +144,11 @@ func (p *shadowPass) tell(d invoice.Document, r result) {
 		p.count("would_be_"+string(r.outcome.Verdict), "")
 		return
 	}
-	next := p.t.failure(d.State, r.err)
-	p.count("would_be_"+string(next.Status), fault.KindOf(r.err))
+	next := invoice.RetryScheduled
+	if p.t.exhausted(d.State, r.err) {
+		next = invoice.Failed
+	}
+	p.count("would_be_"+string(next), fault.KindOf(r.err))
 }
 
 // compare puts what the lines of a committed document hold beside what we would write.

@@ -15,11 +15,14 @@ type transitions struct {
 	now  func() time.Time
 	loc  *time.Location
 	draw func() float64
+	// reprocess says that a person wants failed documents tried again.
+	reprocess bool
 }
 
-// begin is what every transition starts from: a document that a person reset by hand starts its budget anew.
+// begin is what every transition starts from: a document that a person reset, by hand or by asking for it again, starts its
+// budget anew.
 func (t transitions) begin(s invoice.State) invoice.State {
-	if s.ResetByHand() {
+	if s.ResetByHand() || (s.Status == invoice.Failed && t.reprocess) {
 		return s.Afresh()
 	}
 	return s
@@ -43,45 +46,65 @@ func (t transitions) committed(s invoice.State, o Outcome) invoice.State {
 	s.SupersededBy = o.SupersededBy
 	s.CommittedAt = invoice.Stamp(t.now(), t.loc)
 	s.RetryAfter = 0
-	s.LastError, s.LastErrorAt, s.LastErrorKind = "", "", ""
+	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode, s.FailingSince = "", "", "", "", 0
 	s.Error, s.FinalError, s.FailedAt = "", "", ""
 	return s
 }
 
-// failure is the state after an error of the document's own or after it lost every race alone.
+// failure is the state after an error that leaves the document retries, or after it lost every race alone.
 func (t transitions) failure(s invoice.State, err error) invoice.State {
 	s = t.begin(s)
-	kind := fault.KindOf(err)
-	if fault.Has(err, fault.Unreadable) {
-		return t.unreadable(s, err)
-	}
 	wait := withJitter(aloneBackoff, t.draw())
-	if fault.ScopeOf(kind) == fault.ScopeDocument {
+	if fault.ScopeOf(fault.KindOf(err)) == fault.ScopeDocument {
 		wait = Backoff(s.RetryCount, t.draw())
-		// The sixth failure is the poison pill's; until its evidence is kept, the document stays due hourly.
 		s.RetryCount = min(s.RetryCount+1, MaxRetries)
 	}
-	s.Status = invoice.RetryScheduled
-	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
-	s.RetryAfter = dueAt(t.now(), wait)
-	return t.remember(s, kind, err, invoice.Stamp(time.Unix(s.RetryAfter, 0), t.loc))
+	return t.again(s, err, wait)
 }
 
-// unreadable fails a document at once: no retry can make it readable.
-func (t transitions) unreadable(s invoice.State, err error) invoice.State {
+// exhausted reports whether an error is the document's last: its sixth, or one that no retry can mend.
+func (t transitions) exhausted(s invoice.State, err error) bool {
+	return fault.ScopeOf(fault.KindOf(err)) == fault.ScopeDocument &&
+		(fault.Has(err, fault.Unreadable) || t.begin(s).RetryCount >= MaxRetries)
+}
+
+// postponed is the state of a document that would be a poison pill and may not be one yet: nothing is counted.
+func (t transitions) postponed(s invoice.State, err error, wait time.Duration) invoice.State {
+	return t.again(t.begin(s), err, withJitter(wait, t.draw()))
+}
+
+// again schedules another try.
+func (t transitions) again(s invoice.State, err error, wait time.Duration) invoice.State {
+	s.Status = invoice.RetryScheduled
+	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
+	s.FailedAt, s.Error, s.FinalError = "", "", ""
+	s.RetryAfter = dueAt(t.now(), wait)
+	return t.remember(s, err, invoice.Stamp(time.Unix(s.RetryAfter, 0), t.loc))
+}
+
+// failed is the state of a poison pill whose evidence is kept: finalError says what could not be marked in SQL.
+func (t transitions) failed(s invoice.State, err error, finalError string) invoice.State {
+	s = t.begin(s)
 	s.Status = invoice.Failed
 	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
 	s.RetryAfter = 0
 	s.FailedAt = invoice.Stamp(t.now(), t.loc)
-	s.Error = clip(fmt.Sprintf("SQL Writer: the document cannot be read as a result: %v", err))
-	return t.remember(s, fault.KindOf(err), err, "")
+	s.Error = clip(fmt.Sprintf("SQL Writer: Failed to process document after %d retries: %s", s.RetryCount, sentence(err)))
+	if fault.Has(err, fault.Unreadable) {
+		s.Error = clip("SQL Writer: the document cannot be read as a result: " + sentence(err))
+	}
+	s.FinalError = clip(finalError)
+	return t.remember(s, err, "")
 }
 
-func (t transitions) remember(s invoice.State, kind fault.Kind, err error, next string) invoice.State {
+func (t transitions) remember(s invoice.State, err error, next string) invoice.State {
 	s.LastError = clip(sentence(err))
 	s.LastErrorAt = invoice.Stamp(t.now(), t.loc)
-	s.LastErrorKind = string(kind)
-	a := invoice.Attempt{At: s.LastErrorAt, Kind: s.LastErrorKind, Error: s.LastError, NextTry: next}
+	s.LastErrorKind, s.LastErrorCode = string(fault.KindOf(err)), fault.CodeOf(err)
+	if s.FailingSince == 0 && fault.ScopeOf(fault.KindOf(err)) == fault.ScopeDocument {
+		s.FailingSince = dueAt(t.now(), 0) // rounded up: what was written in the same second may have been written before
+	}
+	a := invoice.Attempt{At: s.LastErrorAt, Kind: s.LastErrorKind, Code: s.LastErrorCode, Error: s.LastError, NextTry: next}
 	all := append(append([]invoice.Attempt{}, s.Attempts...), a)
 	s.Attempts = all[max(0, len(all)-invoice.MaxAttempts):]
 	return s
@@ -100,7 +123,7 @@ func sentence(err error) string {
 func minimal(s invoice.State) invoice.State {
 	return invoice.State{
 		Present: true, Status: s.Status, Outcome: s.Outcome, RetryCount: s.RetryCount, RetryAfter: s.RetryAfter,
-		CommittedAt: s.CommittedAt, FailedAt: s.FailedAt, ReprocessCount: s.ReprocessCount, Version: s.Version,
+		FailingSince: s.FailingSince, CommittedAt: s.CommittedAt, FailedAt: s.FailedAt, ReprocessCount: s.ReprocessCount, Version: s.Version,
 	}
 }
 

@@ -1,0 +1,186 @@
+package writer
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sqlwriter/internal/fault"
+)
+
+// Blame by contrast (design.md section 3): a document is to blame only when others were written meanwhile. What fails on
+// every document is a build's or a schema's fault, stops everything, and costs nobody a retry.
+
+const (
+	// noteEvery is how old what the control document says of success and lag may be before it is written again.
+	noteEvery = 5 * time.Second
+	// mostSuspects is how many different documents with one code and no success between make it systemic, and mostCodes for
+	// how many codes that is remembered.
+	mostSuspects = 20
+	mostCodes    = 8
+)
+
+// wrote takes in what a request wrote. A document that was applied is the contrast that clears all suspicion; for a
+// systemic gate one that is found written is enough to close it.
+func (g *Gate) wrote(ctx context.Context, a *Admission, items []Item, outcomes []Outcome) {
+	applied, holds := false, false
+	for i, o := range outcomes {
+		if i < len(items) && !items[i].FailureMark {
+			applied = applied || o.Verdict == Applied
+			holds = holds || o.Verdict == Applied || o.Verdict == Unchanged
+		}
+	}
+	g.mu.Lock()
+	if applied {
+		g.appliedAt, g.suspects = g.o.Now(), nil
+	}
+	systemic := g.control.Gate.Kind == fault.Systemic && g.control.Gate.Open()
+	g.mu.Unlock()
+	if holds && systemic {
+		a.passed()
+		g.update(ctx, gateInput{event: gateAnswers, by: g.o.Instance})
+	}
+}
+
+// suspect notes that a document failed by itself, and reports whether it is the last that was needed: so many different
+// ones failed with this code and none was applied between.
+func (g *Gate) suspect(code, id string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.suspects = addSuspect(g.suspects, code, g.o.Now(), id)
+	return len(g.suspectsOf(code)) >= mostSuspects
+}
+
+// suspectsOf are the documents that failed with a code as far as this instance knows. g.mu is held.
+func (g *Gate) suspectsOf(code string) []string {
+	for _, s := range mergeSuspects(after(g.control.Suspects, g.appliedAt), g.suspects) {
+		if s.Code == code {
+			return s.Documents
+		}
+	}
+	return nil
+}
+
+// after leaves the suspicions that no success has cleared.
+func after(all []Suspects, success time.Time) []Suspects {
+	return slices.DeleteFunc(slices.Clone(all), func(s Suspects) bool { return s.Since.Before(success) })
+}
+
+// tried reports whether a document is among those that failed with the code that the systemic gate names.
+func (g *Gate) tried(id string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Contains(g.suspectsOf(g.control.Gate.Code), id)
+}
+
+// systemic opens the gate for a code that every document fails with, and answers the error of those who wait for it.
+func (g *Gate) systemic(ctx context.Context, a *Admission, code string) error {
+	err := fault.New(fault.Systemic, opGate, code,
+		"different documents fail with %s, one after the other, and none was written between: the build or the schema is to blame", code)
+	g.note(ctx, FeedLag{})
+	g.fails(ctx, gateInput{
+		event: gateFails, kind: fault.Systemic, code: code, reason: err.Reason, by: g.o.Instance, version: g.o.Version, probe: a.pending(),
+	})
+	return err
+}
+
+// addSuspect adds documents to those that failed with a code; the list is as short as the question allows.
+func addSuspect(all []Suspects, code string, now time.Time, ids ...string) []Suspects {
+	all = slices.Clone(all)
+	at := slices.IndexFunc(all, func(s Suspects) bool { return s.Code == code })
+	if at < 0 {
+		if len(all) >= mostCodes {
+			all = all[1:]
+		}
+		at, all = len(all), append(all, Suspects{Code: code, Since: now})
+	}
+	s := all[at]
+	s.Documents = slices.Clone(s.Documents)
+	for _, id := range ids {
+		if len(s.Documents) < mostSuspects && !slices.Contains(s.Documents, id) {
+			s.Documents = append(s.Documents, id)
+		}
+	}
+	all[at] = s
+	return all
+}
+
+// mergeSuspects is what two instances know together.
+func mergeSuspects(a, b []Suspects) []Suspects {
+	for _, s := range b {
+		a = addSuspect(a, s.Code, s.Since, s.Documents...)
+	}
+	return a
+}
+
+// note writes what all instances should know: successes, suspects, how far the feed is behind. It costs at most one write
+// in noteEvery, and none when nothing is new.
+func (g *Gate) note(ctx context.Context, lag FeedLag) {
+	g.mu.Lock()
+	c, applied, suspects := g.control, g.appliedAt, g.suspects
+	g.mu.Unlock()
+	due := applied.Sub(c.AppliedAt) >= noteEvery || len(suspects) > 0 || len(after(c.Suspects, applied)) < len(c.Suspects) ||
+		(lag != (FeedLag{}) && lag.At.Sub(c.Feed.At) >= noteEvery && lag.Seconds != c.Feed.Seconds)
+	if !due {
+		return
+	}
+	done := g.change(ctx, storeTries, func(c *Control) bool {
+		if applied.After(c.AppliedAt) {
+			c.AppliedAt = applied
+		}
+		c.Suspects = mergeSuspects(after(c.Suspects, c.AppliedAt), suspects)
+		if lag.At.After(c.Feed.At) {
+			c.Feed = lag
+		}
+		return true
+	})
+	if done {
+		g.mu.Lock()
+		g.suspects = nil // they are in the control document now, or in our copy of it
+		g.mu.Unlock()
+	}
+}
+
+// contrast reports whether some document was applied since a moment.
+func (g *Gate) contrast(ctx context.Context, since time.Time) bool {
+	if g.appliedSince(since) {
+		return true
+	}
+	g.forget() // it may just have happened elsewhere
+	g.refresh(ctx)
+	return g.appliedSince(since)
+}
+
+func (g *Gate) appliedSince(since time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.appliedAt.Before(since) || !g.control.AppliedAt.Before(since)
+}
+
+// mayBury reports whether the app may make one more poison pill in this hour.
+func (g *Gate) mayBury(ctx context.Context) bool {
+	g.refresh(ctx)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.buried(g.control.Poison) < g.o.MaxPoisonPerHour
+}
+
+// buried is how many poison pills were made in the running hour.
+func (g *Gate) buried(p PoisonCount) int {
+	if !p.Hour.Equal(g.o.Now().Truncate(time.Hour)) {
+		return 0
+	}
+	return p.Count
+}
+
+// bury takes one of the poison pills that the app may make in an hour; false when there is none left.
+func (g *Gate) bury(ctx context.Context) bool {
+	return g.change(ctx, storeTries, func(c *Control) bool {
+		n := g.buried(c.Poison)
+		if n >= g.o.MaxPoisonPerHour {
+			return false
+		}
+		c.Poison = PoisonCount{Hour: g.o.Now().Truncate(time.Hour), Count: n + 1}
+		return true
+	})
+}

@@ -1,0 +1,547 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sqlwriter/internal/fault"
+)
+
+// Codes of the gate's own errors.
+const (
+	codeGate   = "gate_open"
+	codePaused = "paused"
+	opGate     = "writer: gate"
+)
+
+const (
+	// controlAge is how long a loaded control document is believed.
+	controlAge = 5 * time.Second
+	// ownerWait is how much longer than others the owner of a failed probe waits before it claims another: an instance
+	// that alone cannot reach SQL does not keep the others shut.
+	ownerWait = 10 * time.Second
+	// twice is the time within which an instance that opened the gate again, while others succeeded, keeps its own.
+	twice = 5 * time.Minute
+	// storeTries bounds the writing of a control document that others write too.
+	storeTries = 8
+	// sqlTimeout bounds one request: a server that took the request and says nothing holds nobody for longer.
+	sqlTimeout = 30 * time.Second
+	// probeTimeout bounds the neutral statement.
+	probeTimeout = 10 * time.Second
+)
+
+// GateOptions configure a Gate. Zero values mean the defaults that are named.
+type GateOptions struct {
+	// Instance names this process among the others of the app; random by default.
+	Instance string
+	// Version is the build's: another one closes a systemic gate.
+	Version string
+	// MaxPoisonPerHour is how many poison pills the app makes in an hour: 100; negative means none.
+	MaxPoisonPerHour int
+	// Log gets every transition with its reason.
+	Log zerolog.Logger
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Gate stands between everything that uses SQL and SQL. Its state is shared by all instances through the control document;
+// an instance that cannot read that, or that alone cannot reach SQL, keeps a gate of its own and says so. It is safe for
+// concurrent use.
+type Gate struct {
+	store ControlStore
+	o     GateOptions
+
+	mu sync.Mutex
+	// control is the document as it was last seen at loaded; etag is empty when it is not there.
+	control Control
+	etag    string
+	loaded  time.Time
+	// lost says that the control document cannot be had.
+	lost bool
+	// own is this instance's own gate while the shared one is closed by others that succeed.
+	own GateState
+	// failures counts infrastructure failures in a row; openedAt is when this instance last opened the shared gate, and
+	// notBefore when it may claim a probe again.
+	failures            int
+	openedAt, notBefore time.Time
+	// appliedAt is when this instance last wrote a document; suspects wait to be noted.
+	appliedAt time.Time
+	suspects  []Suspects
+}
+
+// NewGate makes the gate of one instance. A nil store means that there is only this instance.
+func NewGate(store ControlStore, o GateOptions) *Gate {
+	if o.Instance == "" {
+		o.Instance = "instance-" + strconv.FormatUint(rand.Uint64(), 36)
+	}
+	if o.MaxPoisonPerHour == 0 {
+		o.MaxPoisonPerHour = 100
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Gate{store: store, o: o}
+}
+
+// Admission is leave to use SQL. It is safe for concurrent use.
+type Admission struct {
+	gate *Gate
+	// Limit is the most documents of one request.
+	Limit int
+	// Systemic says that this is the probe of a systemic gate: a document that was not tried before is worth more.
+	Systemic bool
+
+	mu    sync.Mutex
+	probe bool // this is a claimed probe that has had no answer yet
+}
+
+// Admit asks for leave to use SQL. While the gate is open that is refused with an infrastructure error (code "gate_open",
+// or "paused", with the wait in RetryAfter), but for the one that claims the probe when it is due: neutral, which concerns
+// no document, is run first, and its failure is answered.
+func (g *Gate) Admit(ctx context.Context, neutral func(context.Context) error) (*Admission, error) {
+	state, mine := g.look(ctx)
+	if !state.Open() {
+		return &Admission{gate: g, Limit: state.limit()}, nil
+	}
+	if !g.claim(ctx, state, mine) {
+		return nil, g.refusal()
+	}
+	a := &Admission{gate: g, Limit: probeLimit, probe: true}
+	if state.Kind == fault.Systemic {
+		a.Limit, a.Systemic = systemicLimit, true
+	}
+	if err := bounded(ctx, probeTimeout, neutral); err != nil {
+		return nil, g.saw(ctx, a, err, false)
+	}
+	return a, nil
+}
+
+// Guard runs something that uses SQL and concerns no document, if the gate lets it. Its success closes a gate that an
+// outage had opened.
+func (g *Gate) Guard(ctx context.Context, use func(context.Context) error) error {
+	used := false
+	a, err := g.Admit(ctx, func(ctx context.Context) error {
+		used = true
+		return use(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	if !used {
+		err = use(ctx)
+	}
+	return g.saw(ctx, a, err, true)
+}
+
+// Apply makes one request and tells the gate how it went.
+func (a *Admission) Apply(ctx context.Context, sink Sink, items []Item, mode Mode) ([]Outcome, error) {
+	if err := a.still(ctx); err != nil {
+		return nil, err
+	}
+	var outcomes []Outcome
+	err := bounded(ctx, sqlTimeout, func(ctx context.Context) (err error) {
+		outcomes, err = sink.Apply(ctx, items, mode)
+		return err
+	})
+	if err == nil && mode != Preview {
+		a.gate.wrote(ctx, a, items, outcomes)
+	}
+	return outcomes, a.gate.saw(ctx, a, err, mode != Preview)
+}
+
+// Neutral makes a statement that concerns no document.
+func (a *Admission) Neutral(ctx context.Context, sink Sink) error {
+	if err := a.still(ctx); err != nil {
+		return err
+	}
+	err := bounded(ctx, probeTimeout, sink.Probe)
+	if err == nil {
+		a.gate.works()
+		return nil
+	}
+	return a.gate.saw(ctx, a, err, false)
+}
+
+// bounded gives a use of SQL its time.
+func bounded(ctx context.Context, bound time.Duration, use func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	return use(ctx)
+}
+
+// still refuses when the gate has opened since, for all but the probe.
+func (a *Admission) still(ctx context.Context) error {
+	if a.pending() {
+		return nil
+	}
+	if state, _ := a.gate.look(ctx); state.Open() {
+		return a.gate.refusal()
+	}
+	return nil
+}
+
+// pending reports whether this is a claimed probe that has had no answer yet.
+func (a *Admission) pending() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.probe
+}
+
+// passed ends the probe: it was answered.
+func (a *Admission) passed() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.probe = false
+}
+
+// look answers the gate that counts for this instance: the shared one while that is open, else its own. mine tells which.
+func (g *Gate) look(ctx context.Context) (state GateState, mine bool) {
+	g.refresh(ctx)
+	g.mu.Lock()
+	shared, own := g.control.Gate, g.own
+	g.mu.Unlock()
+	if shared.Kind == fault.Systemic && shared.Open() && shared.OpenedBy != g.o.Version {
+		g.update(ctx, gateInput{event: gateDeployed, by: g.o.Instance, version: g.o.Version})
+		g.mu.Lock()
+		shared = g.control.Gate
+		g.mu.Unlock()
+	}
+	if !shared.Open() && own.Open() {
+		return own, true
+	}
+	return shared, false
+}
+
+// refusal is the error for those who may not pass.
+func (g *Gate) refusal() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	state, now := g.control.Gate, g.o.Now()
+	if !state.Open() {
+		state = g.own
+	}
+	refusal := fault.New(fault.Infrastructure, opGate, codeGate, "the gate is %s", state.Describe(now))
+	refusal.RetryAfter = max(0, state.OpenUntil.Sub(now))
+	if state.Paused {
+		refusal.Code, refusal.RetryAfter = codePaused, probeEvery
+	}
+	return refusal
+}
+
+// claim takes the probe if it is due and nobody else has it.
+func (g *Gate) claim(ctx context.Context, state GateState, mine bool) bool {
+	now := g.o.Now()
+	in := gateInput{event: gateClaimed, by: g.o.Instance}
+	g.mu.Lock()
+	if mine {
+		defer g.mu.Unlock()
+		if !g.own.Due(now) {
+			return false
+		}
+		g.own = next(g.own, in, now)
+		return true
+	}
+	early := now.Before(g.notBefore)
+	g.mu.Unlock()
+	if early || !state.Due(now) {
+		return false
+	}
+	return g.change(ctx, 1, func(c *Control) bool {
+		if !c.Gate.Due(now) {
+			return false
+		}
+		c.Gate = next(c.Gate, in, now)
+		return true
+	})
+}
+
+// works notes that the dependency answered.
+func (g *Gate) works() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failures = 0
+}
+
+// saw tells the gate how a use of SQL ended, and hands the error on. wrote says that an answer proves that writing works.
+func (g *Gate) saw(ctx context.Context, a *Admission, err error, wrote bool) error {
+	if err != nil && ctx.Err() != nil && fault.KindOf(err) == fault.Infrastructure {
+		return err // we were told to stop: that is nobody's failure
+	}
+	if !fault.IsDependency(err) {
+		g.works()
+		g.answered(ctx, a, err == nil && wrote)
+		return err
+	}
+	in := gateInput{
+		event: gateFails, kind: fault.KindOf(err), code: fault.CodeOf(err), by: g.o.Instance, version: g.o.Version, probe: a.pending(),
+	}
+	if e := fault.As(err); e != nil {
+		in.reason, in.retryAfter = e.Reason, e.RetryAfter
+	}
+	if !IsGate(err) && g.counts(in) {
+		g.fails(ctx, in)
+	}
+	return err
+}
+
+// counts reports whether a failure is one that opens the gate, or keeps it open.
+func (g *Gate) counts(in gateInput) bool {
+	if in.kind != fault.Infrastructure || in.probe {
+		return true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failures++
+	return g.failures >= breakerFailures
+}
+
+// fails opens the gate, or this instance's own.
+func (g *Gate) fails(ctx context.Context, in gateInput) {
+	now := g.o.Now()
+	g.mu.Lock()
+	g.failures = 0
+	closed := !g.control.Gate.Open()
+	again := !g.openedAt.IsZero() && now.Sub(g.openedAt) < twice && g.control.AppliedAt.After(g.openedAt)
+	if closed && (g.own.Open() || (in.kind == fault.Infrastructure && again)) {
+		first := !g.own.Open()
+		g.own = next(g.own, in, now)
+		g.mu.Unlock()
+		if first {
+			g.o.Log.Warn().Str("kind", string(in.kind)).Str("code", in.code).Str("reason", in.reason).
+				Msg("gate: opened twice in 5 minutes while others succeed: this instance keeps its own gate")
+		}
+		return
+	}
+	if in.probe {
+		g.notBefore = g.control.Gate.OpenUntil.Add(ownerWait)
+	} else if closed {
+		g.openedAt = now
+	}
+	g.mu.Unlock()
+	g.update(ctx, in)
+}
+
+// answered closes the gate, or lets its limit grow. A gate that is full wants more than an answer: that something was
+// written; a systemic one wants a document: see Gate.wrote.
+func (g *Gate) answered(ctx context.Context, a *Admission, wrote bool) {
+	probe := a.pending()
+	g.mu.Lock()
+	state := g.control.Gate
+	own := g.own.Open() && !state.Open()
+	if own && probe {
+		g.own = GateState{}
+	}
+	g.mu.Unlock()
+	switch {
+	case own && probe:
+		a.passed()
+		g.o.Log.Info().Msg("gate: this instance reaches SQL again and uses the shared gate")
+		return
+	case own,
+		state.Open() && !probe,
+		state.Open() && state.Kind == fault.Systemic,
+		state.Open() && state.Kind == fault.Quota && !wrote,
+		!state.Open() && state.Limit == 0:
+		return
+	}
+	a.passed()
+	g.update(ctx, gateInput{event: gateAnswers, by: g.o.Instance})
+}
+
+// update passes an event to the shared gate.
+func (g *Gate) update(ctx context.Context, in gateInput) {
+	now := g.o.Now()
+	g.change(ctx, storeTries, func(c *Control) bool {
+		after := next(c.Gate, in, now)
+		if after == c.Gate {
+			return false
+		}
+		c.Gate = after
+		return true
+	})
+}
+
+// change changes the control document, again when somebody else did. When it cannot be stored the change is this
+// instance's alone. It reports whether fn's change was made.
+func (g *Gate) change(ctx context.Context, tries int, fn func(*Control) bool) bool {
+	for range tries {
+		g.mu.Lock()
+		c, etag := g.control, g.etag
+		g.mu.Unlock()
+		c.Suspects = slices.Clone(c.Suspects)
+		if !fn(&c) {
+			return false
+		}
+		written, err := g.write(ctx, c, etag)
+		switch {
+		case err == nil:
+			g.see(c, written)
+			return true
+		case fault.Has(err, fault.Changed):
+			g.forget()
+			g.refresh(ctx)
+		default:
+			g.lose(err)
+			g.see(c, etag)
+			return true
+		}
+	}
+	return false
+}
+
+// write stores a control document.
+func (g *Gate) write(ctx context.Context, c Control, etag string) (string, error) {
+	if g.store == nil {
+		return "", nil
+	}
+	c.AppVersion = g.o.Version
+	return g.store.Store(ctx, c, etag)
+}
+
+// refresh loads the control document when the one at hand is too old.
+func (g *Gate) refresh(ctx context.Context) {
+	g.mu.Lock()
+	fresh := g.store == nil || (!g.loaded.IsZero() && g.o.Now().Sub(g.loaded) < controlAge)
+	g.mu.Unlock()
+	if fresh {
+		return
+	}
+	c, etag, err := g.store.Load(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			g.lose(err)
+		}
+		return
+	}
+	g.mu.Lock()
+	found := g.lost
+	g.lost = false
+	g.mu.Unlock()
+	if found {
+		g.o.Log.Info().Msg("gate: the control document can be read again")
+	}
+	g.see(c, etag)
+}
+
+// forget makes the next refresh load.
+func (g *Gate) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.loaded = time.Time{}
+}
+
+// lose says once that the control document cannot be had; what this instance knows is then its own gate.
+func (g *Gate) lose(err error) {
+	g.mu.Lock()
+	was := g.lost
+	g.lost, g.loaded = true, g.o.Now()
+	g.mu.Unlock()
+	if !was {
+		g.o.Log.Warn().Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).
+			Msg("gate: the control document cannot be had: this instance keeps its own gate until it can")
+	}
+}
+
+// see takes over a control document and logs what is another gate than before, whoever changed it.
+func (g *Gate) see(c Control, etag string) {
+	g.mu.Lock()
+	was := g.control.Gate
+	g.control, g.etag, g.loaded = c, etag, g.o.Now()
+	g.mu.Unlock()
+	is := c.Gate
+	same := is.Open() == was.Open() && is.Paused == was.Paused && is.Kind == was.Kind && is.Code == was.Code && is.Step <= was.Step
+	if same || (!is.Open() && !was.Open()) { // only the limit has a history
+		return
+	}
+	event, text := g.o.Log.Info(), "gate: closed"
+	if is.Open() {
+		event, text = g.o.Log.Warn(), "gate: open"
+	}
+	event.Str("kind", string(is.Kind)).Str("code", is.Code).Str("reason", is.Reason).Str("held_by", is.HeldBy).
+		Int("limit", is.limit()).Time("open_until", is.OpenUntil).Msg(text)
+}
+
+// Pause holds the gate open until Resume, for all instances; SQL is not asked. Errors by kind: infrastructure (code
+// "control": the control document cannot be had), throttled, contention.
+func (g *Gate) Pause(ctx context.Context, by, why string) error {
+	return g.command(ctx, gateInput{event: gatePaused, by: by, reason: why})
+}
+
+// Resume closes the gate, whatever held it open: a pause, an outage, a systemic stop. What failed alike is forgotten.
+// Errors as Pause.
+func (g *Gate) Resume(ctx context.Context, by string) error {
+	g.mu.Lock()
+	g.suspects, g.own, g.failures, g.notBefore = nil, GateState{}, 0, time.Time{}
+	g.mu.Unlock()
+	return g.command(ctx, gateInput{event: gateResumed, by: by})
+}
+
+// command is an operator's event: it counts for all instances or not at all.
+func (g *Gate) command(ctx context.Context, in gateInput) error {
+	for range storeTries {
+		g.forget()
+		g.refresh(ctx)
+		g.mu.Lock()
+		c, etag, lost := g.control, g.etag, g.lost
+		g.mu.Unlock()
+		if lost {
+			return fault.New(fault.Infrastructure, opGate, "control", "the control document cannot be had, so the other instances would not know")
+		}
+		c.Gate = next(c.Gate, in, g.o.Now())
+		if in.event == gateResumed {
+			c.Suspects = nil
+		}
+		written, err := g.write(ctx, c, etag)
+		if err == nil {
+			g.see(c, written)
+			return nil
+		}
+		if !fault.Has(err, fault.Changed) {
+			return err
+		}
+	}
+	return fault.New(fault.Contention, opGate, "412", "the control document changed %d times meanwhile: try again", storeTries)
+}
+
+// View is what Health and the operators see of the gate.
+type View struct {
+	// Control is the control document as it was last seen.
+	Control Control
+	// Own is this instance's own gate, zero when it keeps none; Lost says that the control document cannot be had.
+	Own  GateState
+	Lost bool
+}
+
+// State is the gate that counts for this instance.
+func (v View) State() GateState {
+	if !v.Control.Gate.Open() && v.Own.Open() {
+		return v.Own
+	}
+	return v.Control.Gate
+}
+
+// View looks at the gate. It asks the control document at most every few seconds, and never SQL.
+func (g *Gate) View(ctx context.Context) View {
+	g.look(ctx)
+	return g.Seen()
+}
+
+// Seen is View without asking anybody: what this instance saw last.
+func (g *Gate) Seen() View {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return View{Control: g.control, Own: g.own, Lost: g.lost}
+}
+
+// IsGate reports whether an error is the gate's refusal: SQL was not asked.
+func IsGate(err error) bool {
+	var e *fault.Error
+	return errors.As(err, &e) && e.Op == opGate && (e.Code == codeGate || e.Code == codePaused)
+}
