@@ -16,6 +16,9 @@ type Config struct {
 	LogLevel string
 	Cosmos   Cosmos
 	SQL      SQL
+	Blob     Blob
+	// MaxPoisonPerHour is how many documents the app may give up in one hour.
+	MaxPoisonPerHour int
 }
 
 // Cosmos says where the documents are: by Connection, or by Endpoint and an identity.
@@ -23,6 +26,8 @@ type Cosmos struct {
 	Connection          Secret
 	Endpoint, ClientID  string
 	Database, Container string
+	// ControlContainer holds what all instances must agree on.
+	ControlContainer string
 }
 
 // SQL says where the rows go.
@@ -151,18 +156,21 @@ func Load(get func(string) (string, bool)) (Config, error) {
 	if err != nil { // the default is in the embedded database
 		location = time.UTC
 	}
-	maxOpen, _ := strconv.Atoi(values[SQLMaxOpen]) // checked above, both
+	maxOpen, _ := strconv.Atoi(values[SQLMaxOpen]) // checked above, as the next two
 	maxRows, _ := strconv.Atoi(values[SQLMaxRows])
+	maxPoison, _ := strconv.Atoi(values[MaxPoisonPerHour])
 	c := Config{
 		SysName: values[SysName], Mode: values[Mode], Location: location, LogLevel: values[LogLevel],
 		Cosmos: Cosmos{
 			Connection: Secret(values[CosmosConnection]), Endpoint: values[CosmosEndpoint], ClientID: values[CosmosClientID],
-			Database: values[CosmosDatabase], Container: values[CosmosContainer],
+			Database: values[CosmosDatabase], Container: values[CosmosContainer], ControlContainer: values[ControlContainer],
 		},
 		SQL: SQL{
 			Engine: EngineOf(values[SQLConnection]), Connection: Secret(values[SQLConnection]), Schema: values[SQLSchema],
 			ColumnNames: values[ColumnNames], MaxOpen: maxOpen, MaxRows: maxRows,
 		},
+		Blob:             blobOf(effective),
+		MaxPoisonPerHour: maxPoison,
 	}
 	if len(problems) > 0 {
 		return c, problems
@@ -175,6 +183,8 @@ func check(s Setting, effective lookup) (Problem, bool) {
 	value := effective(s.Name)
 	if value == "" {
 		switch {
+		case s.Name == BlobConnection:
+			return checkNoBlob(effective)
 		case s.Name == CosmosConnection && effective(CosmosEndpoint) != "":
 			return Problem{}, false // the identity's settings take its place, for the host as well
 		case s.Host:

@@ -39,6 +39,9 @@ func TestTheSampleIsAGoodSetOfSettings(t *testing.T) {
 		Engine: SQLite, Connection: "sqlite:../.local/sqlwriter.db", Schema: "dbo", MaxOpen: 10, MaxRows: 1000,
 	}, c.SQL)
 	require.Equal(t, "AI_PROCESS_LOGS", c.Cosmos.Container)
+	require.Equal(t, "sqlwriter-control", c.Cosmos.ControlContainer)
+	require.Equal(t, Blob{Connection: "UseDevelopmentStorage=true", Container: "sqlwriter"}, c.Blob)
+	require.Equal(t, 100, c.MaxPoisonPerHour)
 	require.Equal(t, "AccountEndpoint=http://127.0.0.1:8081/;AccountKey="+cosmosdb.DefaultKey+";", c.Cosmos.Connection.Reveal())
 }
 
@@ -52,6 +55,7 @@ func TestAllProblemsAreReportedTogether(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		LeasePrefix, TimeZone, CosmosConnection, CosmosDatabase, CosmosContainer, LeaseContainer, SQLConnection, SQLMaxRows,
+		BlobConnection, RecoverSchedule,
 	}, names)
 	require.Equal(t, "info", c.LogLevel)
 	require.NotNil(t, c.Location)
@@ -63,6 +67,7 @@ func TestEachSettingIsChecked(t *testing.T) {
 		name, value, expected, found string
 	}{
 		{SysName, "we b", "letters, digits, - and _", "the character ' '"},
+		{SysName, strings.Repeat("w", 64), "at most 63", "64 characters"},
 		{LeasePrefix, "dev-", `a text that begins with "web-"`, `"dev-"`},
 		{LeasePrefix, "webs-", `a text that begins with "web-"`, `"webs-"`},
 		{TimeZone, "CST6", "an IANA time zone", `"CST6"`},
@@ -75,6 +80,8 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{CosmosEndpoint, "http://" + pass, "https://NAME.documents.azure.com:443/", "a text of 15 characters"},
 		{CosmosClientID, "0000", CosmosEndpoint + " beside it", "alone"},
 		{LeaseContainer, "AI_PROCESS_LOGS", "another container than " + CosmosContainer, "the same name"},
+		{ControlContainer, "AI_PROCESS_LOGS", "another container than " + CosmosContainer, "the same name"},
+		{ControlContainer, "leases", "another container than " + LeaseContainer, "the same name"},
 		{SQLConnection, "sqlserver:sa:" + pass + "@db:1433", "sqlserver://... or sqlite:PATH", "sqlserver: without // behind it"},
 		{SQLConnection, "postgres://u:" + pass + "@db", "sqlite:PATH", `the scheme "postgres"`},
 		{SQLConnection, "server=db;password=" + pass, "sqlite:PATH", "a text of 27 characters without a scheme"},
@@ -87,6 +94,24 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{SQLMaxOpen, "101", "a whole number from 1 to 100", `"101"`},
 		{SQLMaxRows, "many", "a whole number from 1 to 10000", `"many"`},
 		{SQLMaxRows, "10001", "a whole number from 1 to 10000", `"10001"`},
+		{BlobConnection, pass, "AccountName=...;AccountKey=...;", "a text of 8 characters without AccountName"},
+		{BlobConnection, "AccountName=" + pass, "AccountKey=...;", "without AccountKey and SharedAccessSignature"},
+		{BlobConnection, "AccountName=;AccountKey=" + pass, "AccountName=...;", "without AccountName and BlobEndpoint"},
+		{BlobServiceURI, "http://" + pass, "https://NAME.blob.core.windows.net/", "a text of 15 characters"},
+		{BlobServiceURI, "https://name.blob.core.windows.net/?sig=" + pass, "https://NAME.blob.core.windows.net/", "a text of 48 characters"},
+		{BlobClientID, "0000", BlobServiceURI + " beside it", "alone"},
+		{PoisonContainer, "ab", "3 to 63 of a-z", `"ab"`},
+		{PoisonContainer, "Poison", "3 to 63 of a-z", `"Poison"`},
+		{PoisonContainer, "a--b", "single hyphens", `"a--b"`},
+		{PoisonContainer, "a_b", "3 to 63 of a-z", `"a_b"`},
+		{PoisonContainer, strings.Repeat("a", 64), "3 to 63 of a-z", `"aaaa`},
+		{RecoverSchedule, "", "a value: the host reads it too", "nothing"},
+		{RecoverSchedule, "*/5 * * * *", "six fields", "5: "},
+		{RecoverSchedule, "00:05:00", "six fields", "1: "},
+		{RecoverSchedule, "@hourly", "six fields", "1: "},
+		{MaxPoisonPerHour, "-1", "a whole number from 0 to 10000", `"-1"`},
+		{MaxPoisonPerHour, "10001", "a whole number from 0 to 10000", `"10001"`},
+		{MaxPoisonPerHour, "1e2", "a whole number from 0 to 10000", `"1e2"`},
 	} {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {
 			values := good(t)
@@ -124,6 +149,42 @@ func TestTheSchemeSaysWhichEngine(t *testing.T) {
 	}, c.SQL)
 }
 
+func TestSchedules(t *testing.T) {
+	for _, good := range []string{
+		"0 */5 * * * *", "*/5 * * * * *", "0 0 2 * * *", "0,30 1-5 8-18/2 1,15 Jan-mar,12 mon-FRI", "59 59 23 31 12 6", "00 5/10 * * * 0", " 0  */5 * * * * ",
+	} {
+		expected, found := checkSchedule(good, nil)
+		require.Empty(t, expected+found, good)
+	}
+	for bad, field := range map[string]string{
+		"60 * * * * *": `"60" as field 1`, "0 60 * * * *": "field 2", "0 0 24 * * *": "field 3", "0 0 0 0 * *": "field 4", "0 0 0 32 * *": "field 4",
+		"0 0 0 * 13 *": "field 5", "0 0 0 * * 7": "field 6", "0 */0 * * * *": "field 2", "0 */x * * * *": "field 2", "0 5- * * * *": "field 2",
+		"0 , * * * *": "field 2", "0 -5 * * * *": "field 2", "0 +5 * * * *": "field 2", "0 mon * * * *": "field 2", "0 0 0 ? * *": "field 4",
+		"0 0 0 L * *": "field 4", "0 0 0 * * mon#1": "field 6", "0 0 0 * mon *": "field 5", "0 300 * * * *": "field 2", "0 1-60 * * * *": "field 2",
+	} {
+		expected, found := checkSchedule(bad, nil)
+		require.Contains(t, expected, "six fields", bad)
+		require.Contains(t, found, field, bad)
+	}
+}
+
+func TestTheControlContainerHasADefault(t *testing.T) {
+	values := good(t)
+	delete(values, ControlContainer)
+	delete(values, MaxPoisonPerHour)
+	c, err := load(values)
+	require.NoError(t, err)
+	require.Equal(t, "sqlwriter-control", c.Cosmos.ControlContainer)
+	require.Equal(t, 100, c.MaxPoisonPerHour)
+	values[LeaseContainer] = "sqlwriter-control"
+	_, err = load(values)
+	require.ErrorContains(t, err, "CONTROL_CONTAINER: expected another container than LEASE_CONTAINER")
+	values[LeaseContainer], values[MaxPoisonPerHour] = "leases", "0"
+	c, err = load(values)
+	require.NoError(t, err)
+	require.Zero(t, c.MaxPoisonPerHour)
+}
+
 func TestSQLiteIsRefusedInAzure(t *testing.T) {
 	values := good(t)
 	values["WEBSITE_SITE_NAME"] = "app"
@@ -146,6 +207,50 @@ func TestAnIdentityTakesTheConnectionStringsPlace(t *testing.T) {
 	values[CosmosConnection] = good(t)[CosmosConnection]
 	_, err = load(values)
 	require.ErrorContains(t, err, "not both")
+}
+
+func TestWhereEvidenceIsKept(t *testing.T) {
+	const ours, hosts, uri = "AccountName=ours;AccountKey=pa55word", "AccountName=hosts;AccountKey=pa55word", "https://ours.blob.core.windows.net/"
+	for name, c := range map[string]struct {
+		set  map[string]string
+		want Blob
+	}{
+		"ours":          {map[string]string{BlobConnection: ours, hostStorage: hosts}, Blob{Connection: ours}},
+		"our identity":  {map[string]string{BlobServiceURI: uri, hostStorage: hosts}, Blob{ServiceURI: uri}},
+		"one of many":   {map[string]string{BlobServiceURI: uri, BlobClientID: "0000", hostStorageClient: "1111"}, Blob{ServiceURI: uri, ClientID: "0000"}},
+		"the host's":    {map[string]string{hostStorage: hosts}, Blob{Connection: hosts}},
+		"a signature":   {map[string]string{hostStorage: "BlobEndpoint=https://x/;SharedAccessSignature=sig=1"}, Blob{Connection: "BlobEndpoint=https://x/;SharedAccessSignature=sig=1"}},
+		"its identity":  {map[string]string{hostStorageURI: uri, hostStorageClient: "1111"}, Blob{ServiceURI: uri, ClientID: "1111"}},
+		"by its name":   {map[string]string{hostStorageAccount: "hosts"}, Blob{ServiceURI: "https://hosts.blob.core.windows.net/"}},
+		"and container": {map[string]string{hostStorage: hosts, PoisonContainer: "other-1"}, Blob{Connection: hosts, Container: "other-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values := good(t)
+			delete(values, hostStorage)
+			delete(values, PoisonContainer)
+			for setting, value := range c.set {
+				values[setting] = value
+			}
+			if c.want.Container == "" {
+				c.want.Container = "sqlwriter"
+			}
+			got, err := load(values)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got.Blob)
+		})
+	}
+	values := good(t)
+	delete(values, hostStorage)
+	_, err := load(values)
+	require.ErrorContains(t, err, "BLOB_CONNECTION: expected a value here, in BLOB_CONNECTION__blobServiceUri or in AzureWebJobsStorage, found nothing in any of them")
+	values[BlobConnection], values[BlobServiceURI] = ours, uri
+	_, err = load(values)
+	require.ErrorContains(t, err, "BLOB_CONNECTION: expected this or BLOB_CONNECTION__blobServiceUri, not both")
+	values = good(t)
+	values[hostStorage] = "pa55word"
+	_, err = load(values)
+	require.ErrorContains(t, err, "AzureWebJobsStorage: expected AccountName=...;AccountKey=...;")
+	require.NotContains(t, err.Error(), "pa55word")
 }
 
 func TestASecretDoesNotPrint(t *testing.T) {

@@ -52,16 +52,24 @@ const (
 	CosmosDatabase     = "COSMOS_DATABASE"
 	CosmosContainer    = "COSMOS_CONTAINER"
 	LeaseContainer     = "LEASE_CONTAINER"
+	ControlContainer   = "CONTROL_CONTAINER"
 	SQLConnection      = "SQL_CONNECTION"
 	SQLSchema          = "SQL_SCHEMA"
 	SQLMaxOpen         = "SQL_MAX_OPEN"
 	SQLMaxRows         = "SQL_MAX_ROWS"
 	ColumnNames        = "COLUMN_NAMES"
+	BlobConnection     = "BLOB_CONNECTION"
+	BlobServiceURI     = "BLOB_CONNECTION__blobServiceUri"
+	BlobClientID       = "BLOB_CONNECTION__clientId"
+	PoisonContainer    = "POISON_CONTAINER"
+	RecoverSchedule    = "RECOVER_SCHEDULE"
+	MaxPoisonPerHour   = "MAX_POISON_PER_HOUR"
 	azureSite          = "WEBSITE_SITE_NAME"
 	sqliteScheme       = "sqlite:"
 	sqlserverScheme    = "sqlserver://"
 	maxRowsOfOneWrite  = 10_000
 	maxConnections     = 100
+	maxPoisonPerHour   = 10_000
 	sampleCosmosKey    = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // published for the emulator, and the local stand-in's
 	sampleCosmosServer = "http://127.0.0.1:8081/"
 )
@@ -114,7 +122,7 @@ func Settings() []Setting {
 		},
 		{
 			Name: CosmosDatabase, Sample: "invoices", Host: true,
-			Meaning: "database that holds both containers",
+			Meaning: "database that holds the containers",
 		},
 		{
 			Name: CosmosContainer, Sample: "AI_PROCESS_LOGS", Host: true,
@@ -123,6 +131,10 @@ func Settings() []Setting {
 		{
 			Name: LeaseContainer, Sample: "leases", Host: true, check: checkLeaseContainer,
 			Meaning: "container of the change feed's leases, partition key `/id`; it must exist",
+		},
+		{
+			Name: ControlContainer, Default: "sqlwriter-control", Sample: "sqlwriter-control", check: checkControlContainer,
+			Meaning: "container of what all instances must agree on (the gate), partition key `/id`; it must exist",
 		},
 		{
 			Name: SQLConnection, Sample: "sqlite:../.local/sqlwriter.db", Required: true, Secret: true, check: checkSQL,
@@ -144,11 +156,39 @@ func Settings() []Setting {
 			Name:    ColumnNames,
 			Meaning: "file with the names of columns that differ here, relative to the script root; `column-names.json` in the project's root is deployed with the app (docs/rules.md, Columns)",
 		},
+		{
+			Name: BlobConnection, Secret: true, check: checkBlob,
+			Meaning: "connection string of the storage account that keeps evidence; empty means `" + hostStorage + "`",
+		},
+		{
+			Name: BlobServiceURI, check: checkBlobURI,
+			Meaning: "address of the storage account, to connect with a managed identity and no key",
+		},
+		{
+			Name: BlobClientID, check: checkBlobClientID,
+			Meaning: "client id of a user-assigned identity; empty means the system-assigned one",
+		},
+		{
+			Name: PoisonContainer, Default: "sqlwriter", Sample: "sqlwriter", check: checkPoisonContainer,
+			Meaning: "container of the evidence on poison pills, under `{SYS_NAME}/failed/`; made when it is not there",
+		},
+		{
+			Name: RecoverSchedule, Sample: "0 */5 * * * *", Host: true, check: checkSchedule,
+			Meaning: "when documents that no trigger brings any more are looked for: `{second} {minute} {hour} {day} {month} {weekday}`, UTC in Azure",
+		},
+		{
+			Name: MaxPoisonPerHour, Default: "100", Sample: "100", check: wholeNumber(0, maxPoisonPerHour),
+			Meaning: "most documents that the app gives up in one hour; the others stay scheduled for a retry",
+		},
 	}
 }
 
 // checkName refuses a name that could not stand in a lease prefix or a path.
 func checkName(value string, _ lookup) (string, string) {
+	const most = 63 // of a blob's name, what a file's name and a slash leave
+	if len(value) > most {
+		return fmt.Sprintf("at most %d letters, digits, - and _", most), fmt.Sprintf("%d characters", len(value))
+	}
 	for _, c := range value {
 		if c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
 			return "letters, digits, - and _", fmt.Sprintf("the character %q", c)
@@ -230,6 +270,16 @@ func checkCredential(value string, s lookup) (string, string) {
 func checkLeaseContainer(value string, s lookup) (string, string) {
 	if value == s(CosmosContainer) {
 		return "another container than " + CosmosContainer, "the same name"
+	}
+	return "", ""
+}
+
+// checkControlContainer keeps the control document off the change feed and the leases to themselves.
+func checkControlContainer(value string, s lookup) (string, string) {
+	for _, other := range []string{CosmosContainer, LeaseContainer} {
+		if value == s(other) {
+			return "another container than " + other, "the same name"
+		}
 	}
 	return "", ""
 }

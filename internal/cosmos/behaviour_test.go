@@ -17,6 +17,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
 )
 
 // The tests here hold the table of doc.go: how often the service is asked when it answers so, counted at the service.
@@ -110,13 +111,20 @@ func TestEveryCallHasItsOwnDeadline(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	require.NoError(t, c.Ping(t.Context()))
 	const bound = 50 * time.Millisecond
-	c.options.Timeouts = Timeouts{Read: bound, Record: bound, Page: bound, Submit: bound, Ping: bound, Setup: bound}
+	c.options.Timeouts = Timeouts{Read: bound, Record: bound, Page: bound, Submit: bound, Control: bound, Ping: bound, Setup: bound}
+	control := NewControl(c, "web")
 	for name, call := range map[string]func(context.Context) error{
 		"read":      func(ctx context.Context) error { _, err := c.Read(ctx, "a"); return err },
 		"read many": func(ctx context.Context) error { _, err := c.ReadMany(ctx, []string{"a"}); return err },
 		"record":    func(ctx context.Context) error { _, err := c.Record(ctx, "a", `"1"`, invoice.State{}); return err },
 		"query":     func(ctx context.Context) error { return c.Query(ctx, "SELECT c.id FROM c", nil, nil) },
 		"submit":    func(ctx context.Context) error { return c.Submit(ctx, json.RawMessage(`{"id":"a"}`), true) },
+		"waiting": func(ctx context.Context) error {
+			return c.Waiting(ctx, "web", []invoice.Status{invoice.Pending}, 0, 1, nil)
+		},
+		"load control":  func(ctx context.Context) error { _, _, err := control.Load(ctx); return err },
+		"make control":  func(ctx context.Context) error { _, err := control.Store(ctx, writer.Control{}, ""); return err },
+		"store control": func(ctx context.Context) error { _, err := control.Store(ctx, writer.Control{}, `"1"`); return err },
 	} {
 		began := time.Now()
 		err := call(t.Context())

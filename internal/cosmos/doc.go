@@ -1,12 +1,13 @@
-// Package cosmos keeps the documents of the SQL Writer in Azure Cosmos DB, on azcosmos v1.5.0. It implements
-// writer.Documents and what start-up, the recovery timer and sqlwriterctl need beside it.
+// Package cosmos keeps the documents of the SQL Writer in Azure Cosmos DB, on azcosmos v1.5.0. Container implements
+// writer.Documents, writer.Backlog (what the recovery timer looks for) and adopt.Documents, and has what start-up and
+// sqlwriterctl need beside them. Control implements writer.ControlStore over a container of its own.
 //
 // # Who repeats what
 //
 // Every repetition is chosen here, because a durable queue must know which of its writes may have happened twice
 // (azure-facts 5.3, local-stack "Fault proxy"; the SDK's own source decides where they are silent):
 //
-//	what fails                      reads and queries             writes (patch, create)
+//	what fails                      reads and queries             writes (patch, create, replace)
 //	429                             azcore: 3 times, each wait    the same: a 429 was not executed
 //	                                at most 2 s, and only while
 //	                                the deadline allows it
@@ -27,7 +28,8 @@
 //
 // Record then answers infrastructure and does not try again: with If-Match a second try of an applied patch would fail
 // with a 412 of our own making. The batch comes again; the document is read again, and the 412 rule of the use case
-// (design.md section 2) finds its own state there.
+// (design.md section 2) finds its own state there. The control document is no other: Store answers infrastructure, and
+// whoever wants to know loads it again.
 //
 // # The first request
 //
@@ -42,4 +44,6 @@
 // No session tokens are sent: the documents are written by other programs, whose tokens we do not have. On an account
 // with session consistency a read may thus be a little old. The use case knows: it believes no read that is older than
 // what the change feed showed (ADR 0008), every write carries the etag of what was read, and the ledger orders contents.
+// An old control document is harmless for the same reason: what is decided from it is stored only if it is still the
+// newest. An old row of Waiting is only a hint: the document is read and decided upon like any other.
 package cosmos

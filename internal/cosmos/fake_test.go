@@ -63,7 +63,7 @@ func open(t *testing.T, url, more string) *Container {
 
 // short is for tests that let a deadline pass or must not wait for one.
 func short() Timeouts {
-	return Timeouts{Read: 5 * time.Second, Record: 5 * time.Second, Page: 5 * time.Second, Submit: 5 * time.Second, Ping: 5 * time.Second, Setup: 5 * time.Second}
+	return Timeouts{Read: 5 * time.Second, Record: 5 * time.Second, Page: 5 * time.Second, Submit: 5 * time.Second, Control: 5 * time.Second, Ping: 5 * time.Second, Setup: 5 * time.Second}
 }
 
 // quietLog takes what a test server says about handshakes that are meant to fail.

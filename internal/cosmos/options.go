@@ -46,10 +46,13 @@ type Timeouts struct {
 	Read time.Duration
 	// Record bounds one patch. Default 10 s: three waits of 2 s for a throttled account fit in.
 	Record time.Duration
-	// Page bounds each page of a query; ReadMany and Query have as many as they need. Default 20 s.
+	// Page bounds each page of a query; ReadMany, Query, Window and Waiting have as many as they need. Default 20 s.
 	Page time.Duration
 	// Submit bounds the writing of one whole document. Default 15 s.
 	Submit time.Duration
+	// Control bounds one reading or writing of the control document. Default 5 s: the gate asks for it while documents
+	// wait, and does without it when it must.
+	Control time.Duration
 	// Ping bounds the reading of the container's metadata. Default 5 s: more than the three retries, 1 s apart, that
 	// the SDK makes when nothing listens.
 	Ping time.Duration
@@ -67,6 +70,7 @@ func (t Timeouts) withDefaults() Timeouts {
 		{&t.Record, 10 * time.Second},
 		{&t.Page, 20 * time.Second},
 		{&t.Submit, 15 * time.Second},
+		{&t.Control, 5 * time.Second},
 		{&t.Ping, 5 * time.Second},
 		{&t.Setup, 30 * time.Second},
 	} {

@@ -39,42 +39,54 @@ func start(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
 func TestDocuments(t *testing.T) {
 	porttest.TestDocuments(t, func(t *testing.T) porttest.DocumentsHarness {
 		_, c := start(t)
-		return porttest.DocumentsHarness{
-			Documents: c,
-			Put: func(t testing.TB, doc json.RawMessage) {
-				t.Helper()
-				require.NoError(t, c.Submit(t.Context(), doc, true))
-			},
-			MaxBytes: 2 << 20,
-		}
+		h := documentsOf(c)
+		h.MaxBytes = 2 << 20
+		return h
 	})
 }
 
-// realAccount names a setting with a connection string of a real account, on which the suite then runs too: in a container
+// realAccount names a setting with a connection string of a real account, on which the suites then run too: in a container
 // of its own, one per test, in the database "sqlwriter-test". A value that cannot be used is an error.
 const realAccount = "SQLWRITER_TEST_COSMOS"
 
-func TestDocumentsOnARealAccount(t *testing.T) {
-	connection := os.Getenv(realAccount)
-	if connection == "" {
+// needRealAccount skips a test when there is no real account, before its cases are run.
+func needRealAccount(t *testing.T) {
+	t.Helper()
+	if os.Getenv(realAccount) == "" {
 		t.Skip(realAccount + " is not set: the suite ran on the stand-in only")
 	}
+}
+
+// onRealAccount makes a container in the real account.
+func onRealAccount(t *testing.T) *cosmos.Container {
+	t.Helper()
+	name := fmt.Sprintf("suite-%d", time.Now().UnixNano())
+	c, err := cosmos.Open(cosmos.Options{Connection: os.Getenv(realAccount), Database: "sqlwriter-test", Container: name})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	require.NoError(t, c.EnsureContainers(t.Context()))
+	t.Logf("container %s is left in the account; delete the database sqlwriter-test when done", name)
+	return c
+}
+
+func TestDocumentsOnARealAccount(t *testing.T) {
+	needRealAccount(t)
 	porttest.TestDocuments(t, func(t *testing.T) porttest.DocumentsHarness {
-		name := fmt.Sprintf("suite-%d", time.Now().UnixNano())
-		c, err := cosmos.Open(cosmos.Options{Connection: connection, Database: "sqlwriter-test", Container: name})
-		require.NoError(t, err)
-		t.Cleanup(c.Close)
-		require.NoError(t, c.EnsureContainers(t.Context()))
-		t.Logf("container %s is left in the account; delete the database sqlwriter-test when done", name)
-		return porttest.DocumentsHarness{
-			Documents: c,
-			Put: func(t testing.TB, doc json.RawMessage) {
-				t.Helper()
-				require.NoError(t, c.Submit(t.Context(), doc, true))
-			},
-			MaxBytes: 2 << 20,
-		}
+		h := documentsOf(onRealAccount(t))
+		h.MaxBytes = 2 << 20
+		return h
 	})
+}
+
+// documentsOf is the harness over a container: documents are written whole, as other programs do it.
+func documentsOf(c *cosmos.Container) porttest.DocumentsHarness {
+	return porttest.DocumentsHarness{
+		Documents: c,
+		Put: func(t testing.TB, doc json.RawMessage) {
+			t.Helper()
+			require.NoError(t, c.Submit(t.Context(), doc, true))
+		},
+	}
 }
 
 func TestOneWriteAndNoReadPerRecord(t *testing.T) {

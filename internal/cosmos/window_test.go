@@ -13,13 +13,7 @@ import (
 func TestWindow(t *testing.T) {
 	porttest.TestWindow(t, func(t *testing.T) porttest.WindowHarness {
 		_, c := start(t)
-		return porttest.WindowHarness{Windows: c, DocumentsHarness: porttest.DocumentsHarness{
-			Documents: c,
-			Put: func(t testing.TB, doc json.RawMessage) {
-				t.Helper()
-				require.NoError(t, c.Submit(t.Context(), doc, true))
-			},
-		}}
+		return porttest.WindowHarness{Windows: c, DocumentsHarness: documentsOf(c)}
 	})
 }
 

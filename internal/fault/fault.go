@@ -61,16 +61,23 @@ type Rule struct {
 	When string
 }
 
-// Rules is the table of kinds, in the order of design.md section 3.
+// Rules is the table of kinds, in the order of design.md section 3. The gate stands in front of SQL, so of the other
+// dependencies only the waiting is true: the host offers the batch again, and their adapters' rows say so.
 func Rules() []Rule {
 	return []Rule{
-		{Infrastructure, ScopeDependency, false, "when the dependency answers again; the feed waits and offers the same batch"},
-		{Throttled, ScopeDependency, false, "after the wait that the dependency asks for"},
-		{Quota, ScopeDependency, false, "after 5 min, 15 min, 1 h, 6 h, 24 h"},
-		{Systemic, ScopeDependency, false, "as quota; another app version or an operator's resume ends it at once"},
-		{Contention, ScopeAttempt, false, "at once, up to 3 times with jitter"},
-		{Document, ScopeDocument, true, "after 120 s * 2^n, at most 1 h, plus 0-20 %"},
-		{Internal, ScopeDocument, true, "as document, and logged as an error of ours"},
+		{
+			Infrastructure, ScopeDependency, false,
+			"the host offers the batch again every 10 s; 5 in a row open the gate: 60 s, then one probe, and so on until one succeeds",
+		},
+		{Throttled, ScopeDependency, false, "the gate halves its limit and waits 10 s, doubling to 5 min; a Retry-After wins"},
+		{Quota, ScopeDependency, false, "the gate waits 5 min, 15 min, 1 h, 6 h, then 24 h each time; one probe after each"},
+		{Systemic, ScopeDependency, false, "as quota; another app version or an operator's resume lets work pass at once"},
+		{
+			Contention, ScopeAttempt, false,
+			"at once, up to 3 times with jitter; then divided; a document that loses alone is tried after 120 s",
+		},
+		{Document, ScopeDocument, true, "after 2, 4, 8, 16, 32 min (120 s * 2^n, plus 0-20 %); the 6th failure makes it a poison pill"},
+		{Internal, ScopeDocument, true, "as document, with an error line in the log: it is ours to mend"},
 	}
 }
 
@@ -104,6 +111,9 @@ const (
 	// OwnWhenAlone: contention that is the document's own error when it happens to a document alone, because nobody
 	// else can have caused it (a broken uniqueness, a row count that does not add up).
 	OwnWhenAlone Condition = "own_when_alone"
+	// Broken: the connection broke, or no answer came in time. When the dependency answers others, the request itself may
+	// be what breaks it.
+	Broken Condition = "broken"
 )
 
 // Error is a classified failure.

@@ -41,17 +41,31 @@ func directions() []direction {
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "golang.org/x/sync/singleflight"},
 			"adapters never import each other",
 		},
+		{
+			"internal/blob",
+			[]string{"internal/fault", "internal/writer"},
+			[]string{"github.com/Azure/azure-sdk-for-go/sdk/"},
+			"adapters never import each other",
+		},
+		{"internal/blob/azuritetest", nil, []string{"github.com/stretchr/testify"}, "tests of any room get a blob server from it, so it knows none of them"},
 		{"internal/migration", nil, nil, "numbered files and what a database says of them; it knows no database"},
 		{"internal/adopt", []string{"internal/fault", "internal/invoice"}, nil, "a use case knows no SDK"},
+		{"internal/ops", []string{"internal/fault", "internal/invoice", "internal/writer"}, nil, "what operators do is a use case: it knows no SDK"},
+		{
+			"internal/sqlstore",
+			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/ops"},
+			nil,
+			"what the SQL adapters do alike; it knows no driver, and of a dialect a few words",
+		},
 		{
 			"internal/sqlite",
-			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/migration"},
+			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/ops", "internal/migration", "internal/sqlstore"},
 			[]string{"modernc.org/sqlite"},
 			"adapters never import each other",
 		},
 		{
 			"internal/sqlserver",
-			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/migration"},
+			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/ops", "internal/migration", "internal/sqlstore"},
 			[]string{"github.com/microsoft/go-mssqldb"},
 			"adapters never import each other",
 		},
@@ -60,7 +74,7 @@ func directions() []direction {
 			[]string{"github.com/microsoft/go-mssqldb", "github.com/stretchr/testify"},
 			"tests of any room get a T-SQL server from it, so it knows none of them",
 		},
-		{"internal/inmem", []string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt"}, nil, "adapters never import each other"},
+		{"internal/inmem", []string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/ops"}, nil, "adapters never import each other"},
 		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
 		{
 			"handlers",
@@ -103,7 +117,7 @@ func directions() []direction {
 		},
 		{
 			"internal/porttest",
-			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/inmem"},
+			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/ops", "internal/inmem"},
 			[]string{"github.com/stretchr/testify", "pgregory.net/rapid"},
 			"a suite knows no adapter but inmem, the oracle that random histories are compared with",
 		},
@@ -170,7 +184,7 @@ func wrong(d direction, name, imported string) (string, bool) {
 		if own == name || strings.HasPrefix(own, d.room) {
 			return "", false
 		}
-		for _, standin := range []string{"internal/standin", "internal/porttest", "internal/sqlserver/sqlservertest", "cmd/local"} {
+		for _, standin := range []string{"internal/standin", "internal/porttest", "internal/sqlserver/sqlservertest", "internal/blob/azuritetest", "cmd/local"} {
 			if strings.HasPrefix(own, standin) && !slices.ContainsFunc(d.own, func(p string) bool { return strings.HasPrefix(own, p) && p != "internal/" }) {
 				return "only cmd/local, e2e and tests may import " + standin, true
 			}
@@ -201,7 +215,13 @@ func TestTheDirectionsBite(t *testing.T) {
 		{"internal/cosmos", "sqlwriter/internal/sqlite"},
 		{"internal/sqlite", "sqlwriter/internal/sqlserver"},
 		{"internal/sqlserver", "github.com/Azure/azure-sdk-for-go/sdk/azidentity"},
+		{"internal/sqlstore", "github.com/microsoft/go-mssqldb"},
+		{"internal/sqlstore", "sqlwriter/internal/sqlserver"},
+		{"internal/inmem", "sqlwriter/internal/sqlstore"},
 		{"internal/app", "sqlwriter/internal/sqlserver/sqlservertest"},
+		{"internal/app", "sqlwriter/internal/blob/azuritetest"},
+		{"internal/blob", "sqlwriter/internal/cosmos"},
+		{"internal/inmem", "sqlwriter/internal/blob"},
 		{"internal/app", "github.com/microsoft/go-mssqldb"},
 		{"cmd/local/expect", "sqlwriter/internal/sqlserver"},
 		{"handlers", "sqlwriter/internal/cosmos"},

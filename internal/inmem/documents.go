@@ -125,22 +125,19 @@ func (d *Documents) between(sysName string, from, to int64) ([]json.RawMessage, 
 	defer d.mu.Unlock()
 	var found []json.RawMessage
 	for _, id := range slices.Sorted(maps.Keys(d.byID)) {
-		var head struct {
-			TS      int64 `json:"_ts"`
-			Request struct {
-				SysName string `json:"sys_name"`
-			} `json:"request_details"`
+		members := d.byID[id]
+		var ts int64
+		if err := json.Unmarshal(members["_ts"], &ts); err != nil {
+			return nil, fault.Wrap(fault.Internal, "inmem: between", "ts", "a stored document has no _ts", err)
 		}
-		doc, err := encode(d.byID[id])
+		if name, ok := text(object(members["request_details"])["sys_name"]); !ok || name != sysName || ts < from || ts >= to {
+			continue
+		}
+		doc, err := encode(members)
 		if err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal(doc, &head); err != nil {
-			continue // request_details is of another type: nobody's document
-		}
-		if head.Request.SysName == sysName && head.TS >= from && head.TS < to {
-			found = append(found, doc)
-		}
+		found = append(found, doc)
 	}
 	return found, nil
 }
@@ -223,6 +220,24 @@ func etagOf(members map[string]json.RawMessage) string {
 		return ""
 	}
 	return etag
+}
+
+// object gives the members of a value under their exact names; nil when it is no object.
+func object(value json.RawMessage) map[string]json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(value, &members) != nil {
+		return nil
+	}
+	return members
+}
+
+// text gives a value that is a text.
+func text(value json.RawMessage) (string, bool) {
+	var s *string
+	if json.Unmarshal(value, &s) != nil || s == nil {
+		return "", false
+	}
+	return *s, true
 }
 
 // encode writes a document with its members as they stand, numbers and signs like < included.

@@ -142,6 +142,9 @@ func (s *Sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode)
 	return outcomes, nil
 }
 
+// Probe implements writer.Sink: memory is always well. Errors by kind: infrastructure ("cancelled", "timeout").
+func (s *Sink) Probe(ctx context.Context) error { return ended(ctx, "inmem: probe") }
+
 // refused answers the error of the first value that the tables would not take.
 func (s *Sink) refused(lines map[int64]Line) error {
 	columns := invoice.Columns()

@@ -20,7 +20,7 @@ func bisectCases() []sinkCase {
 		{"bisect: one bad document, the last of 100", refuse, badOnes(100, 99)},
 		{"bisect: 3 bad documents of 100, far from each other", refuse, badOnes(100, 7, 49, 91)},
 		{"bisect: 3 bad documents of 100, side by side", refuse, badOnes(100, 49, 50, 51)},
-		{"bisect: all of 25 bad", refuse, badOnes(25, places(25)...)},
+		{"bisect: all of 19 bad", refuse, badOnes(19, places(19)...)},
 		{"bisect: a bad document alone", refuse, badOnes(1, 0)},
 		{"bisect: a bad document that is mended is written", refuse, mendedIsWritten},
 		{"bisect: two documents on one line, the newer one bad: the older one is written", refuse, newerBad},

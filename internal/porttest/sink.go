@@ -44,6 +44,8 @@ type SinkHarness struct {
 	// Hide takes a table away (column ""), or one column of it, until restore. The table is one of the user's or
 	// LedgerTable, whatever name the ledger has.
 	Hide func(t testing.TB, table invoice.Table, column string) (restore func())
+	// ReadOnly makes the database refuse every write, as a replica does, until restore.
+	ReadOnly func(t testing.TB) (restore func())
 	// CountWrites installs counters by trigger: how often a line's row was written in each of the user's tables since.
 	CountWrites func(t testing.TB) func(line int64) (detail, tracking int)
 
@@ -142,7 +144,7 @@ func TestSink(t *testing.T, open func(t testing.TB) SinkHarness) {
 func sinkCases() []sinkCase {
 	return slices.Concat(verdictCases(), versionCases(), markCases(), lineCases(), valueCases(), widthCases(),
 		previewCases(), faultCases(), replyCases(), schemaCases(), lockCases(), raceCases(), parallelCases(),
-		historyCases())
+		historyCases(), probeCases())
 }
 
 // TestBisect runs the real use case (writer.Commit) over an implementation of writer.Sink and documents in memory: bad

@@ -34,7 +34,7 @@ type sinkCase struct {
 // lacks answers which of the needed capabilities a harness does not have.
 func (h SinkHarness) lacks(needs []string) []string {
 	has := map[string]bool{
-		"Refuse": h.Refuse != nil, "Constrain": h.Constrain != nil, "Hide": h.Hide != nil,
+		"Refuse": h.Refuse != nil, "Constrain": h.Constrain != nil, "Hide": h.Hide != nil, "ReadOnly": h.ReadOnly != nil,
 		"CountWrites": h.CountWrites != nil, "Lock": h.Lock != nil, "RowLocks": h.Lock != nil && h.RowLocks,
 		"FailAfter": h.FailAfter != nil, "During": h.During != nil, "LoseReply": h.LoseReply != nil,
 	}
@@ -260,6 +260,15 @@ func (a *lastAnswer) Apply(ctx context.Context, items []writer.Item, mode writer
 	defer a.mu.Unlock()
 	a.out, a.err = out, err
 	return out, err
+}
+
+// Probe implements writer.Sink.
+func (a *lastAnswer) Probe(ctx context.Context) error {
+	err := a.sink.Probe(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.out, a.err = nil, err
+	return err
 }
 
 // String gives the last answer in short: "document 547", or "applied(applied applied)" for each item, not too many.

@@ -47,6 +47,8 @@ func (a answers) Apply(_ context.Context, items []writer.Item, _ writer.Mode) ([
 	return out, nil
 }
 
+func (a answers) Probe(context.Context) error { return a.err }
+
 func observed(t *testing.T, sink writer.Sink, f func(*sinkTest)) string {
 	t.Helper()
 	s := &sinkTest{T: t, answer: &lastAnswer{sink: sink}}

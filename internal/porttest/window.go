@@ -44,7 +44,7 @@ const forever = 253_402_300_800
 
 func windowBounds(t *testing.T, h WindowHarness) {
 	h.Put(t, result("a", "web", "committed"))
-	d, err := invoice.Read(mustRead(t, h, "a"), time.Now())
+	d, err := invoice.Read(mustRead(t, h.DocumentsHarness, "a"), time.Now())
 	require.NoError(t, err)
 	for _, c := range []struct {
 		from, to int64
@@ -93,7 +93,7 @@ func windowMembers(t *testing.T, h WindowHarness) {
 	for _, raw := range found {
 		got, err := invoice.Read(raw, now)
 		require.NoError(t, err)
-		want, err := invoice.Read(mustRead(t, h, got.ID), now)
+		want, err := invoice.Read(mustRead(t, h.DocumentsHarness, got.ID), now)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -151,7 +151,7 @@ func window(t *testing.T, h WindowHarness, sysName string, from, to int64) []jso
 	return docs
 }
 
-func mustRead(t *testing.T, h WindowHarness, id string) json.RawMessage {
+func mustRead(t *testing.T, h DocumentsHarness, id string) json.RawMessage {
 	t.Helper()
 	raw, err := h.Documents.Read(t.Context(), id)
 	require.NoError(t, err, id)

@@ -16,7 +16,9 @@ import (
 // rule is one row of the table of errors.
 type rule struct {
 	// code is SQLite's result code: an extended one, or a primary one that stands for all its extensions.
-	code      int
+	code int
+	// name is the code's name without SQLITE_, in lower case. sqlite.org/rescode.html#name is the row's source.
+	name      string
 	kind      fault.Kind
 	condition fault.Condition
 	// reason says for an operator what the code means here.
@@ -35,30 +37,30 @@ const (
 // code, and a code that is not here is the document's: design.md section 3, "any other server error when alone".
 func rules() []rule {
 	return []rule{
-		{sqlite3.SQLITE_BUSY, fault.Contention, "", busyReason},
-		{sqlite3.SQLITE_LOCKED, fault.Contention, "", busyReason},
-		{sqlite3.SQLITE_CONSTRAINT_UNIQUE, fault.Contention, fault.OwnWhenAlone, uniqueness},
-		{sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, fault.Contention, fault.OwnWhenAlone, uniqueness},
-		{sqlite3.SQLITE_CONSTRAINT_ROWID, fault.Contention, fault.OwnWhenAlone, uniqueness},
-		{sqlite3.SQLITE_CONSTRAINT, fault.Document, "", refused}, // CHECK, NOT NULL, foreign key, a trigger's RAISE
-		{sqlite3.SQLITE_TOOBIG, fault.Document, "", refused},
-		{sqlite3.SQLITE_MISMATCH, fault.Document, "", refused},
-		{sqlite3.SQLITE_RANGE, fault.Document, "", refused},
-		{sqlite3.SQLITE_CANTOPEN, fault.Infrastructure, "", fileReason},
-		{sqlite3.SQLITE_IOERR, fault.Infrastructure, "", fileReason},
-		{sqlite3.SQLITE_READONLY, fault.Infrastructure, "", "the database file is read-only"},
-		{sqlite3.SQLITE_NOTADB, fault.Infrastructure, "", "the file is not an SQLite database"},
-		{sqlite3.SQLITE_CORRUPT, fault.Infrastructure, "", "the database file is damaged"},
-		{sqlite3.SQLITE_AUTH, fault.Infrastructure, "", "not allowed"},
-		{sqlite3.SQLITE_PERM, fault.Infrastructure, "", "not allowed"},
-		{sqlite3.SQLITE_PROTOCOL, fault.Infrastructure, "", "the file's locks do not work (a network share?)"},
-		{sqlite3.SQLITE_NOLFS, fault.Infrastructure, "", "the file system cannot hold a file of this size"},
-		{sqlite3.SQLITE_SCHEMA, fault.Infrastructure, "", "the schema changed meanwhile"},
-		{sqlite3.SQLITE_INTERRUPT, fault.Infrastructure, "", "the statement was interrupted"},
-		{sqlite3.SQLITE_NOMEM, fault.Infrastructure, "", "out of memory"},
-		{sqlite3.SQLITE_FULL, fault.Quota, "", "the disk or the database is full"},
-		{sqlite3.SQLITE_MISUSE, fault.Internal, "", "the driver was used wrongly"},
-		{sqlite3.SQLITE_INTERNAL, fault.Internal, "", "SQLite reports an error of its own"},
+		{sqlite3.SQLITE_BUSY, "busy", fault.Contention, "", busyReason},
+		{sqlite3.SQLITE_LOCKED, "locked", fault.Contention, "", busyReason},
+		{sqlite3.SQLITE_CONSTRAINT_UNIQUE, "constraint_unique", fault.Contention, fault.OwnWhenAlone, uniqueness},
+		{sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, "constraint_primarykey", fault.Contention, fault.OwnWhenAlone, uniqueness},
+		{sqlite3.SQLITE_CONSTRAINT_ROWID, "constraint_rowid", fault.Contention, fault.OwnWhenAlone, uniqueness},
+		{sqlite3.SQLITE_CONSTRAINT, "constraint", fault.Document, "", refused}, // CHECK, NOT NULL, foreign key, a trigger's RAISE
+		{sqlite3.SQLITE_TOOBIG, "toobig", fault.Document, "", refused},
+		{sqlite3.SQLITE_MISMATCH, "mismatch", fault.Document, "", refused},
+		{sqlite3.SQLITE_RANGE, "range", fault.Document, "", refused},
+		{sqlite3.SQLITE_CANTOPEN, "cantopen", fault.Infrastructure, "", fileReason},
+		{sqlite3.SQLITE_IOERR, "ioerr", fault.Infrastructure, "", fileReason},
+		{sqlite3.SQLITE_READONLY, "readonly", fault.Infrastructure, "", "the database file is read-only"},
+		{sqlite3.SQLITE_NOTADB, "notadb", fault.Infrastructure, "", "the file is not an SQLite database"},
+		{sqlite3.SQLITE_CORRUPT, "corrupt", fault.Infrastructure, "", "the database file is damaged"},
+		{sqlite3.SQLITE_AUTH, "auth", fault.Infrastructure, "", "not allowed"},
+		{sqlite3.SQLITE_PERM, "perm", fault.Infrastructure, "", "not allowed"},
+		{sqlite3.SQLITE_PROTOCOL, "protocol", fault.Infrastructure, "", "the file's locks do not work (a network share?)"},
+		{sqlite3.SQLITE_NOLFS, "nolfs", fault.Infrastructure, "", "the file system cannot hold a file of this size"},
+		{sqlite3.SQLITE_SCHEMA, "schema", fault.Infrastructure, "", "the schema changed meanwhile"},
+		{sqlite3.SQLITE_INTERRUPT, "interrupt", fault.Infrastructure, "", "the statement was interrupted"},
+		{sqlite3.SQLITE_NOMEM, "nomem", fault.Infrastructure, "", "out of memory"},
+		{sqlite3.SQLITE_FULL, "full", fault.Quota, "", "the disk or the database is full"},
+		{sqlite3.SQLITE_MISUSE, "misuse", fault.Internal, "", "the driver was used wrongly"},
+		{sqlite3.SQLITE_INTERNAL, "internal", fault.Internal, "", "SQLite reports an error of its own"},
 	}
 }
 
@@ -68,7 +70,9 @@ func classify(op string, err error) error {
 		return err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fault.Wrap(fault.Infrastructure, op, "timeout", "no answer in time", err)
+		e := fault.Wrap(fault.Infrastructure, op, "timeout", "no answer in time", err)
+		e.Condition = fault.Broken
+		return e
 	}
 	if errors.Is(err, context.Canceled) {
 		return fault.Wrap(fault.Infrastructure, op, "cancelled", "the caller gave up", err)
@@ -80,7 +84,7 @@ func classify(op string, err error) error {
 		}
 		return fault.Wrap(fault.Internal, op, "driver", "the driver answered with an error of its own", err)
 	}
-	found := rule{code: code, kind: fault.Document, reason: "the database refused the request"}
+	found := rule{code: code, kind: fault.Document, reason: otherReason}
 	for _, r := range rules() {
 		if r.code == code || r.code == code&primaryMask {
 			found = r

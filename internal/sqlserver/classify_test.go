@@ -20,13 +20,23 @@ import (
 	"sqlwriter/internal/sqlserver"
 )
 
+// The numbers that design.md section 3 and azure-facts 6.4 name, written down a second time.
 func TestErrorsByNumber(t *testing.T) {
 	for number, want := range map[int32]fault.Kind{
-		18456: fault.Infrastructure, 4060: fault.Infrastructure, 229: fault.Infrastructure, 208: fault.Infrastructure,
-		207: fault.Infrastructure, 3906: fault.Infrastructure, 40613: fault.Infrastructure, 0: fault.Infrastructure,
-		40501: fault.Throttled, 10928: fault.Throttled, 49918: fault.Throttled,
+		18456: fault.Infrastructure, 4060: fault.Infrastructure, 916: fault.Infrastructure, 229: fault.Infrastructure,
+		207: fault.Infrastructure, 208: fault.Infrastructure, 2812: fault.Infrastructure, 3906: fault.Infrastructure,
+		978: fault.Infrastructure, 983: fault.Infrastructure, 6005: fault.Infrastructure, 40613: fault.Infrastructure,
+		926: fault.Infrastructure, 4221: fault.Infrastructure, 615: fault.Infrastructure, 40197: fault.Infrastructure,
+		40143: fault.Infrastructure, 40540: fault.Infrastructure, 42108: fault.Infrastructure, 42109: fault.Infrastructure,
+		1204: fault.Infrastructure, 8645: fault.Infrastructure, 8651: fault.Infrastructure,
+		0: fault.Infrastructure, -2: fault.Infrastructure, 20: fault.Infrastructure, 64: fault.Infrastructure,
+		121: fault.Infrastructure, 233: fault.Infrastructure, 997: fault.Infrastructure, 10053: fault.Infrastructure,
+		10054: fault.Infrastructure, 10060: fault.Infrastructure,
+		40501: fault.Throttled, 10928: fault.Throttled, 10929: fault.Throttled, 10936: fault.Throttled,
+		49918: fault.Throttled, 49919: fault.Throttled, 49920: fault.Throttled,
 		9002: fault.Quota, 1105: fault.Quota, 40544: fault.Quota,
 		1205: fault.Contention, 1222: fault.Contention, 3960: fault.Contention, 2627: fault.Contention, 2601: fault.Contention,
+		41301: fault.Contention, 41302: fault.Contention, 41305: fault.Contention, 41325: fault.Contention, 41839: fault.Contention,
 		52740: fault.Contention, 52741: fault.Contention,
 		8152: fault.Document, 2628: fault.Document, 547: fault.Document, 515: fault.Document, 245: fault.Document,
 		8114: fault.Document, 50000: fault.Document, 987654: fault.Document,

@@ -11,6 +11,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/migration"
+	"sqlwriter/internal/sqlstore"
 )
 
 // WriteSteps and PreviewSteps are the names of a request's parts.
@@ -143,4 +144,16 @@ func AdoptionText(name string) string { return adoptionText(name) }
 // PageWith is Page with another text.
 func (s *Store) PageWith(ctx context.Context, p adopt.Page, change func(text string) string) (adopt.Written, error) {
 	return s.page(ctx, change(adoptionText("page")), p)
+}
+
+// Probed is what Probe makes of the server's answer.
+func Probed(updateability string) error { return probed(updateability) }
+
+// JournalTexts are the statements of the journal.
+func JournalTexts() (map[string]string, error) {
+	t, err := tablesOf(Options{})
+	if err != nil {
+		return nil, err
+	}
+	return sqlstore.JournalTexts(t.journalWords())
 }

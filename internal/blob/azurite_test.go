@@ -1,0 +1,332 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/blob/azuritetest"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/porttest"
+)
+
+// patient gives calls to a real server the time that a busy machine may take.
+func patient() Timeouts {
+	return Timeouts{Keep: time.Minute, Read: time.Minute, Ping: time.Minute}
+}
+
+// newContainer is a name that no other test uses.
+func newContainer() string { return "t-" + strings.ToLower(rand.Text()[:12]) }
+
+func openOn(t *testing.T, connection, container string, timeouts Timeouts) *Store {
+	t.Helper()
+	s, err := Open(Options{Connection: connection, Container: container, Prefix: "web", Timeouts: timeouts})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// eyes look at the container with the vendor's client alone.
+type eyes struct{ *container.Client }
+
+func eyesOn(t *testing.T, server *azuritetest.Server, name string) eyes {
+	t.Helper()
+	transport := newTransport()
+	t.Cleanup(transport.CloseIdleConnections)
+	c, err := azblob.NewClientFromConnectionString(server.ConnectionString(), &azblob.ClientOptions{ClientOptions: clientOptions(transport).ClientOptions})
+	require.NoError(t, err)
+	return eyes{c.ServiceClient().NewContainerClient(name)}
+}
+
+// read gives a blob by its whole name.
+func (e eyes) read(t testing.TB, name string) ([]byte, bool) {
+	t.Helper()
+	resp, err := e.NewBlobClient(name).DownloadStream(context.Background(), nil)
+	if bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound) {
+		return nil, false
+	}
+	require.NoError(t, err, name)
+	content, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return content, true
+}
+
+// names lists the container.
+func (e eyes) names(t testing.TB) []string {
+	t.Helper()
+	var names []string
+	for pager := e.NewListBlobsFlatPager(nil); pager.More(); {
+		page, err := pager.NextPage(context.Background())
+		require.NoError(t, err)
+		for _, item := range page.Segment.BlobItems {
+			names = append(names, *item.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestEvidence(t *testing.T) {
+	server := azurite(t)
+	porttest.TestEvidence(t, func(t *testing.T) porttest.EvidenceHarness {
+		name := newContainer()
+		look := eyesOn(t, server, name)
+		return porttest.EvidenceHarness{
+			Evidence: openOn(t, server.ConnectionString(), name, patient()),
+			Read:     func(t testing.TB, file string) ([]byte, bool) { return look.read(t, "web/"+file) },
+		}
+	})
+}
+
+func TestAFileInTheContainer(t *testing.T) {
+	server := azurite(t)
+	name := newContainer()
+	s, look := openOn(t, server.ConnectionString(), name, patient()), eyesOn(t, server, name)
+
+	_, err := s.Read(t.Context(), "a")
+	require.Equal(t, "404/ContainerNotFound", fault.CodeOf(err), "%v", err)
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
+
+	require.NoError(t, s.Keep(t.Context(), "failed/1/a%2Fb/e/original.json", []byte("{}")))
+	require.Equal(t, []string{"web/failed/1/a%2Fb/e/original.json"}, look.names(t), "as people see it, and nothing escaped twice")
+	properties, err := look.NewBlobClient("web/failed/1/a%2Fb/e/original.json").GetProperties(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, "application/json", *properties.ContentType)
+	require.Equal(t, blob.BlobTypeBlockBlob, *properties.BlobType)
+
+	other, err := Open(Options{Connection: server.ConnectionString(), Container: name, Prefix: "dev", Timeouts: patient()})
+	require.NoError(t, err)
+	t.Cleanup(other.Close)
+	_, err = other.Read(t.Context(), "failed/1/a%2Fb/e/original.json")
+	require.True(t, fault.Has(err, fault.Gone), "environments share a container and no file: %v", err)
+	require.Equal(t, fault.Document, fault.KindOf(err))
+
+	large := bytes.Repeat([]byte("large "), 1<<19)
+	require.NoError(t, s.Keep(t.Context(), "large", large))
+	content, err := s.Read(t.Context(), "large")
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(large, content))
+	_, err = s.Read(t.Context(), "large/")
+	require.Equal(t, fault.Internal, fault.KindOf(err))
+}
+
+func TestPingMakesTheContainer(t *testing.T) {
+	server := azurite(t)
+	name := newContainer()
+	s, look := openOn(t, server.ConnectionString(), name, patient()), eyesOn(t, server, name)
+	_, err := look.GetProperties(t.Context(), nil)
+	require.True(t, bloberror.HasCode(err, bloberror.ContainerNotFound), "%v", err)
+	for range 2 {
+		require.NoError(t, s.Ping(t.Context()))
+	}
+	_, err = look.GetProperties(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoError(t, s.makeContainer(t.Context()), "that somebody else was faster is no error")
+}
+
+// An identity that may write files and not make containers is what a careful deployment has.
+func TestWithARightToFilesOnly(t *testing.T) {
+	server := azurite(t)
+	name := newContainer()
+	look := eyesOn(t, server, name)
+	c, err := parseConnection(server.ConnectionString())
+	require.NoError(t, err)
+	cred, err := azblob.NewSharedKeyCredential(c.name, c.key)
+	require.NoError(t, err)
+	query, err := sas.BlobSignatureValues{
+		ContainerName: name, ExpiryTime: time.Now().Add(time.Hour), Permissions: (&sas.ContainerPermissions{Read: true, Create: true, Write: true}).String(),
+	}.SignWithSharedKey(cred)
+	require.NoError(t, err)
+	s := openOn(t, "BlobEndpoint="+c.endpoint+";SharedAccessSignature="+query.Encode(), name, patient())
+
+	err = s.Keep(t.Context(), "a", []byte("x"))
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+	require.Contains(t, err.Error(), "make container: infrastructure 403/Auth", "what was asked for and not allowed")
+	requireNoSecret(t, err, query.Signature())
+
+	_, err = look.Create(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoError(t, s.Keep(t.Context(), "a", []byte("x")), "with the container there, nothing more is asked")
+	content, err := s.Read(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, "x", string(content))
+}
+
+func TestAWrongKeyIsInfrastructure(t *testing.T) {
+	server := azurite(t)
+	wrong := strings.Replace(server.ConnectionString(), "AccountKey=Eby8", "AccountKey=AAAA", 1)
+	s := openOn(t, wrong, newContainer(), patient())
+	for _, err := range []error{s.Keep(t.Context(), "a", nil), s.Ping(t.Context())} {
+		require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+		require.Contains(t, fault.CodeOf(err), "403/Auth")
+		requireNoSecret(t, err, "AAAAvdM02xNO")
+	}
+}
+
+// TestFaultsOnTheWire lets every request down in one way. Each Keep ends in its kind within its deadline, and when the
+// trouble is over the next one succeeds and the first content is there whole.
+func TestFaultsOnTheWire(t *testing.T) {
+	server := azurite(t)
+	const deadline = 5 * time.Second // room for a repetition or two
+	for _, c := range []struct {
+		name string
+		// begin lets the proxy down.
+		begin func(*azuritetest.Proxy)
+		codes []string
+		// applied says that the server did what was asked.
+		applied bool
+	}{
+		{"refused", (*azuritetest.Proxy).Refuse, []string{"refused"}, false},
+		{"cut before the request", always(azuritetest.CutBefore), []string{"eof"}, false},
+		{"reset in the middle of the request", always(azuritetest.CutMidway), []string{"reset"}, false},
+		{"cut after it was applied", always(azuritetest.CutAfter), []string{"eof"}, true},
+		{"hangs", always(azuritetest.Hang), []string{"timeout"}, false},
+		{"hangs after it was applied", always(azuritetest.HangAfter), []string{"timeout"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			name := newContainer()
+			proxy, look := server.Proxy(t), eyesOn(t, server, name)
+			_, err := look.Create(t.Context(), nil)
+			require.NoError(t, err)
+			s := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: deadline, Read: deadline, Ping: deadline})
+			first := bytes.Repeat([]byte("first "), 1<<18) // 1.5 MB: more than the buffers on the way
+			c.begin(proxy)
+
+			began := time.Now()
+			err = s.Keep(t.Context(), "a", first)
+			took := time.Since(began)
+			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+			require.Contains(t, c.codes, fault.CodeOf(err), "%v", err)
+			require.Less(t, took, deadline+2*time.Second)
+			content, stored := look.read(t, "web/a")
+			require.Equal(t, c.applied, stored)
+			if stored {
+				require.True(t, bytes.Equal(first, content))
+			}
+
+			_, err = s.Read(t.Context(), "a")
+			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+			require.Contains(t, c.codes, replaceReset(fault.CodeOf(err), c.codes), "%v", err)
+
+			proxy.Always(azuritetest.Pass)
+			if c.name == "refused" {
+				proxy.Listen(t)
+			}
+			require.NoError(t, s.Keep(t.Context(), "a", first))
+			content, stored = look.read(t, "web/a")
+			require.True(t, stored)
+			require.True(t, bytes.Equal(first, content))
+		})
+	}
+}
+
+// replaceReset: a request without a body cannot be cut in the middle; the reset comes all the same.
+func replaceReset(code string, codes []string) string {
+	if code == "eof" && slices.Contains(codes, "reset") {
+		return "reset"
+	}
+	return code
+}
+
+func always(f azuritetest.Fault) func(*azuritetest.Proxy) {
+	return func(p *azuritetest.Proxy) { p.Always(f) }
+}
+
+// TestOneFaultIsRepaired lets the first request down: the SDK sends it again, and a 409 that our own first PUT has caused
+// is success.
+func TestOneFaultIsRepaired(t *testing.T) {
+	server := azurite(t)
+	for name, f := range map[string]azuritetest.Fault{
+		"cut before": azuritetest.CutBefore, "cut midway": azuritetest.CutMidway, "cut after": azuritetest.CutAfter,
+		"hangs": azuritetest.Hang, "hangs after": azuritetest.HangAfter,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			name := newContainer()
+			proxy, look := server.Proxy(t), eyesOn(t, server, name)
+			_, err := look.Create(t.Context(), nil)
+			require.NoError(t, err)
+			s := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: 10 * time.Second})
+			content := bytes.Repeat([]byte("x"), 1<<20)
+			proxy.Plan(f)
+			require.NoError(t, s.Keep(t.Context(), "a", content))
+			require.Equal(t, []string{"PUT", "PUT"}, proxy.Seen())
+			got, stored := look.read(t, "web/a")
+			require.True(t, stored)
+			require.True(t, bytes.Equal(content, got))
+		})
+	}
+}
+
+// The making of the container may be cut at every step as well.
+func TestFaultsWhileTheContainerIsMade(t *testing.T) {
+	server := azurite(t)
+	for _, plan := range [][]azuritetest.Fault{
+		{azuritetest.CutAfter},
+		{azuritetest.Pass, azuritetest.CutBefore},
+		{azuritetest.Pass, azuritetest.CutAfter},
+		{azuritetest.Pass, azuritetest.Pass, azuritetest.CutBefore},
+		{azuritetest.Pass, azuritetest.Pass, azuritetest.CutAfter},
+	} {
+		name := newContainer()
+		proxy, look := server.Proxy(t), eyesOn(t, server, name)
+		s := openOn(t, proxy.ConnectionString(), name, patient())
+		proxy.Plan(plan...)
+		require.NoError(t, s.Keep(t.Context(), "a", []byte("x")), "%v", plan)
+		require.Equal(t, []string{"PUT", "PUT", "PUT", "PUT"}, proxy.Seen(), "%v", plan)
+		content, stored := look.read(t, "web/a")
+		require.True(t, stored)
+		require.Equal(t, "x", string(content))
+	}
+}
+
+func TestTheCallersDeadlineCounts(t *testing.T) {
+	server := azurite(t)
+	proxy := server.Proxy(t)
+	proxy.Always(azuritetest.Hang)
+	s := openOn(t, proxy.ConnectionString(), newContainer(), patient())
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err := s.Keep(ctx, "a", nil)
+	require.Equal(t, "timeout", fault.CodeOf(err), "%v", err)
+	require.Less(t, time.Since(began), 10*time.Second)
+}
+
+// requireNoSecret looks at every error of a chain, as somebody would who prints the causes one by one.
+func requireNoSecret(t *testing.T, err error, secrets ...string) {
+	t.Helper()
+	var look func(error)
+	look = func(err error) {
+		if err == nil {
+			return
+		}
+		for _, s := range secrets {
+			require.NotEmpty(t, s)
+			require.NotContains(t, err.Error(), s)
+		}
+		switch u := err.(type) { //nolint:errorlint // every link of the chain is looked at
+		case interface{ Unwrap() error }:
+			look(u.Unwrap())
+		case interface{ Unwrap() []error }:
+			for _, e := range u.Unwrap() {
+				look(e)
+			}
+		}
+	}
+	look(err)
+}

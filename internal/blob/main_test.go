@@ -1,0 +1,44 @@
+package blob
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"sqlwriter/internal/blob/azuritetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(withAzurite{m}) }
+
+// withAzurite ends the shared Azurite before anybody looks for leaks.
+type withAzurite struct{ m *testing.M }
+
+func (w withAzurite) Run() int {
+	defer shared.stop()
+	return w.m.Run()
+}
+
+// shared is one Azurite for the package, started by the first test that wants it: Node takes seconds to load it. Tests
+// have a container each.
+var shared lazyAzurite
+
+type lazyAzurite struct {
+	once   sync.Once
+	server *azuritetest.Server
+	err    error
+}
+
+func azurite(t *testing.T) *azuritetest.Server {
+	t.Helper()
+	shared.once.Do(func() { shared.server, shared.err = azuritetest.Run() })
+	require.NoError(t, shared.err)
+	return shared.server
+}
+
+func (l *lazyAzurite) stop() {
+	if l.server != nil {
+		l.server.Stop()
+	}
+}

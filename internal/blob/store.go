@@ -1,0 +1,113 @@
+package blob
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"sqlwriter/internal/writer"
+)
+
+// Store is one environment's files in a container. It is safe for concurrent use.
+type Store struct {
+	client    *container.Client
+	transport *http.Client
+	// prefix is the environment and a slash.
+	prefix   string
+	timeouts Timeouts
+}
+
+var _ writer.Evidence = (*Store)(nil)
+
+// Close lets go of idle connections.
+func (s *Store) Close() { s.transport.CloseIdleConnections() }
+
+// Keep stores a file under {sys_name}/{name} unless there is one already. See writer.Evidence.
+func (s *Store) Keep(ctx context.Context, name string, content []byte) error {
+	if err := writer.CheckEvidenceName(name); err != nil {
+		return err
+	}
+	ctx, cancel := bounded(ctx, s.timeouts.Keep)
+	defer cancel()
+	err := s.upload(ctx, name, content)
+	if !lacksContainer(err) {
+		return err
+	}
+	if err := s.makeContainer(ctx); err != nil {
+		return err
+	}
+	return s.upload(ctx, name, content)
+}
+
+// Read gives a file by the name it was kept under. Errors by kind: condition Gone when there is none; infrastructure
+// (a missing container too), throttled; internal for a name that is none.
+func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
+	op := operation{"blob: read", onFile}
+	if err := writer.CheckEvidenceName(name); err != nil {
+		return nil, err
+	}
+	ctx, cancel := bounded(ctx, s.timeouts.Read)
+	defer cancel()
+	resp, err := s.file(name).DownloadStream(ctx, nil)
+	if err != nil {
+		return nil, translate(op, err)
+	}
+	body := resp.NewRetryReader(ctx, nil)
+	defer body.Close() //nolint:errcheck // all of it has been read, or the error is at hand
+	content, err := io.ReadAll(body)
+	if err != nil {
+		return nil, translate(op, err)
+	}
+	return content, nil
+}
+
+// Ping answers whether the container can be reached, and makes it when it is not there: that we may not shall be known
+// before the first file has to be kept. Errors by kind: infrastructure, throttled.
+func (s *Store) Ping(ctx context.Context) error {
+	ctx, cancel := bounded(ctx, s.timeouts.Ping)
+	defer cancel()
+	_, err := s.client.GetProperties(ctx, nil)
+	if err == nil {
+		return nil
+	}
+	if err = translate(operation{"blob: ping", onContainer}, err); lacksContainer(err) {
+		return s.makeContainer(ctx)
+	}
+	return err
+}
+
+// upload is one PUT, see doc.go.
+func (s *Store) upload(ctx context.Context, name string, content []byte) error {
+	_, err := s.file(name).UploadBuffer(ctx, content, &blockblob.UploadBufferOptions{
+		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: to.Ptr("application/json")},
+		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}},
+	})
+	if err == nil || isThere(err) {
+		return nil
+	}
+	return translate(operation{"blob: keep", onContainer}, err)
+}
+
+// makeContainer makes the container, unless somebody else just has.
+func (s *Store) makeContainer(ctx context.Context) error {
+	_, err := s.client.Create(ctx, nil)
+	if err == nil || bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
+		return nil
+	}
+	return translate(operation{"blob: make container", onContainer}, err)
+}
+
+// lacksContainer reports whether a call failed because the container is not there.
+func lacksContainer(err error) bool { return bloberror.HasCode(err, bloberror.ContainerNotFound) }
+
+// file is a file's client. The SDK escapes the name for the address by itself.
+func (s *Store) file(name string) *blockblob.Client {
+	return s.client.NewBlockBlobClient(s.prefix + name)
+}

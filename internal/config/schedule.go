@@ -1,0 +1,66 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// cronField is one field of a schedule: its bounds, and the names that may stand for numbers.
+type cronField struct {
+	least, most int
+	names       []string
+}
+
+// cronFields are the six fields as the host reads them (NCrontab; azure-facts 4).
+func cronFields() []cronField {
+	return []cronField{
+		{0, 59, nil},
+		{0, 59, nil},
+		{0, 23, nil},
+		{1, 31, nil},
+		{1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+		{0, 6, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+	}
+}
+
+// checkSchedule reads what the host reads by itself: with a schedule that it does not understand the function is not
+// indexed, and the app looks well without it. Five fields and time spans, which the host takes in some plans, are refused.
+func checkSchedule(value string, _ lookup) (string, string) {
+	const expected = "six fields (second, minute, hour, day, month, weekday) such as 0 */5 * * * *"
+	kinds, fields := cronFields(), strings.Fields(value)
+	if len(fields) != len(kinds) {
+		return expected, fmt.Sprintf("%d: %q", len(fields), value)
+	}
+	for i, field := range fields {
+		for part := range strings.SplitSeq(field, ",") {
+			if !kinds[i].accepts(part) {
+				return expected, fmt.Sprintf("%q as field %d", field, i+1)
+			}
+		}
+	}
+	return "", ""
+}
+
+// accepts reports whether a part is *, a value or a range of values, with or without a step.
+func (f cronField) accepts(part string) bool {
+	span, step, stepped := strings.Cut(part, "/")
+	if n, err := strconv.Atoi(step); stepped && (err != nil || n < 1) {
+		return false
+	}
+	if span == "*" {
+		return true
+	}
+	from, to, ranged := strings.Cut(span, "-")
+	return f.has(from) && (!ranged || f.has(to))
+}
+
+// has reports whether a text is a value of the field.
+func (f cronField) has(value string) bool {
+	if slices.Contains(f.names, strings.ToLower(value)) {
+		return true
+	}
+	n, err := strconv.ParseUint(value, 10, 8)
+	return err == nil && int(n) >= f.least && int(n) <= f.most
+}

@@ -1,0 +1,167 @@
+package cosmos_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/porttest"
+	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
+	"sqlwriter/internal/writer"
+)
+
+const controlContainer = "sqlwriter-control"
+
+// openControl opens the control container of a stand-in once more, as another instance would.
+func openControl(t *testing.T, server *cosmosdbtest.Running) *cosmos.Container {
+	t.Helper()
+	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: controlContainer})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// startControl runs a stand-in with a control container.
+func startControl(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
+	t.Helper()
+	server, results := start(t)
+	require.NoError(t, results.EnsureContainers(t.Context(), controlContainer))
+	server.Server.ResetStats()
+	return server, openControl(t, server)
+}
+
+func TestControlStore(t *testing.T) {
+	porttest.TestControlStore(t, func(t *testing.T) porttest.ControlHarness {
+		server, c := startControl(t)
+		return porttest.ControlHarness{Control: cosmos.NewControl(c, "web"), Another: cosmos.NewControl(openControl(t, server), "web")}
+	})
+}
+
+func TestControlStoreOnARealAccount(t *testing.T) {
+	needRealAccount(t)
+	porttest.TestControlStore(t, func(t *testing.T) porttest.ControlHarness {
+		c := onRealAccount(t)
+		return porttest.ControlHarness{Control: cosmos.NewControl(c, "web"), Another: cosmos.NewControl(c, "web")}
+	})
+}
+
+func TestEachEnvironmentHasItsControlDocument(t *testing.T) {
+	_, c := startControl(t)
+	for _, name := range []string{"web", "dev"} {
+		_, err := cosmos.NewControl(c, name).Store(t.Context(), writer.Control{AppVersion: name}, "")
+		require.NoError(t, err)
+		doc, err := c.Read(t.Context(), "gate:"+name)
+		require.NoError(t, err)
+		require.Contains(t, string(doc), `"app_version":"`+name+`"`)
+	}
+}
+
+func TestAMissingControlContainerIsNoEmptyControl(t *testing.T) {
+	server, _ := start(t)
+	for name, o := range map[string]cosmos.Options{
+		"container": {Connection: server.ConnectionString, Database: database, Container: controlContainer},
+		"database":  {Connection: server.ConnectionString, Database: "nowhere", Container: controlContainer},
+	} {
+		c, err := cosmos.Open(o)
+		require.NoError(t, err)
+		t.Cleanup(c.Close)
+		control := cosmos.NewControl(c, "web")
+		_, _, loadErr := control.Load(t.Context())
+		_, createErr := control.Store(t.Context(), writer.Control{}, "")
+		_, storeErr := control.Store(t.Context(), writer.Control{}, `"1"`)
+		for op, err := range map[string]error{"load": loadErr, "create": createErr, "store": storeErr} {
+			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%s without its %s: %v", op, name, err)
+			require.Equal(t, fault.NoCondition, fault.As(err).Condition)
+		}
+	}
+}
+
+func TestAControlDocumentThatCannotBeReadIsNoEmptyControl(t *testing.T) {
+	_, c := startControl(t)
+	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"gate:web","gate":"shut"}`), false))
+	_, _, err := cosmos.NewControl(c, "web").Load(t.Context())
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+	require.Equal(t, "unreadable", fault.CodeOf(err))
+}
+
+func TestADeletedControlDocumentIsChanged(t *testing.T) {
+	server, c := startControl(t)
+	control := cosmos.NewControl(c, "web")
+	tag, err := control.Store(t.Context(), writer.Control{}, "")
+	require.NoError(t, err)
+	items, err := server.Client.NewContainer(database, controlContainer)
+	require.NoError(t, err)
+	_, err = items.DeleteItem(t.Context(), azcosmos.NewPartitionKeyString("gate:web"), "gate:web", nil)
+	require.NoError(t, err)
+	_, err = control.Store(t.Context(), writer.Control{}, tag)
+	require.True(t, fault.Has(err, fault.Changed), "%v", err)
+	_, tag, err = control.Load(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, tag)
+}
+
+// What the service answers means for the control document; no answer may be a document's error.
+func TestAnswersAboutTheControlDocument(t *testing.T) {
+	const changed, none = fault.Changed, fault.NoCondition
+	for _, c := range []struct {
+		status    int
+		kind      fault.Kind
+		condition fault.Condition
+	}{
+		{http.StatusTooManyRequests, fault.Throttled, none},
+		{449, fault.Contention, changed}, {http.StatusPreconditionFailed, fault.Contention, changed},
+		{http.StatusServiceUnavailable, fault.Infrastructure, none}, {http.StatusForbidden, fault.Infrastructure, none},
+		{http.StatusBadRequest, fault.Infrastructure, none}, {http.StatusRequestEntityTooLarge, fault.Infrastructure, none},
+		{http.StatusConflict, fault.Infrastructure, none}, {http.StatusTeapot, fault.Infrastructure, none},
+	} {
+		server, container := startControl(t)
+		control := cosmos.NewControl(container, "web")
+		tag, err := control.Store(t.Context(), writer.Control{AppVersion: "before"}, "")
+		require.NoError(t, err)
+		fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpReplace, Status: c.status, RetryAfterMS: 1})
+		_, err = control.Store(t.Context(), writer.Control{AppVersion: "after"}, tag)
+		require.Equal(t, c.kind, fault.KindOf(err), "store: %v", err)
+		require.Equal(t, c.condition, fault.As(err).Condition, "store: %v", err)
+
+		if c.condition == none {
+			fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpRead, Status: c.status, RetryAfterMS: 1})
+			_, _, err = control.Load(t.Context())
+			require.Equal(t, c.kind, fault.KindOf(err), "load: %v", err)
+			require.Equal(t, none, fault.As(err).Condition, "load: %v", err)
+		}
+		server.Server.ClearFaults()
+		loaded, again, err := control.Load(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "before", loaded.AppVersion, "nothing was done")
+		require.Equal(t, tag, again)
+	}
+}
+
+func TestACutStoreIsInfrastructureAndSentOnce(t *testing.T) {
+	for _, op := range []cosmosdb.Op{cosmosdb.OpCreate, cosmosdb.OpReplace} {
+		server, c := startControl(t)
+		control := cosmos.NewControl(c, "web")
+		tag := ""
+		if op == cosmosdb.OpReplace {
+			var err error
+			tag, err = control.Store(t.Context(), writer.Control{AppVersion: "before"}, "")
+			require.NoError(t, err)
+		}
+		server.Server.ResetStats()
+		fail(t, server, cosmosdb.Rule{Op: op, Times: 1, Cut: cosmosdb.After})
+		_, err := control.Store(t.Context(), writer.Control{AppVersion: "after"}, tag)
+		require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+		require.Equal(t, 1, server.Server.Count(op, controlContainer), "never sent twice")
+		loaded, next, err := control.Load(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "after", loaded.AppVersion, "it was written all the same")
+		_, err = control.Store(t.Context(), loaded, next)
+		require.NoError(t, err)
+	}
+}

@@ -1,0 +1,74 @@
+package inmem
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/writer"
+)
+
+// Control is a control document in memory. It implements writer.ControlStore and passes the same suite as the Cosmos
+// adapter. The document is kept as JSON, so that nothing gets through that would not get through a database. It is safe
+// for concurrent use; all instances of an app share one.
+type Control struct {
+	mu sync.Mutex
+	// doc is nil while nothing is stored.
+	doc []byte
+	// writes numbers the etags.
+	writes int64
+}
+
+// NewControl makes a store with nothing in it.
+func NewControl() *Control { return &Control{} }
+
+// Load gives the control document and its etag. See writer.ControlStore.
+func (k *Control) Load(ctx context.Context) (writer.Control, string, error) {
+	const op = "inmem: load control"
+	if err := ended(ctx, op); err != nil {
+		return writer.Control{}, "", err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.doc == nil {
+		return writer.Control{}, "", nil
+	}
+	var c writer.Control
+	if err := json.Unmarshal(k.doc, &c); err != nil {
+		return writer.Control{}, "", fault.Wrap(fault.Infrastructure, op, "unreadable", "the control document cannot be read", err)
+	}
+	return c, k.etag(), nil
+}
+
+// Store writes the control document if it still has the etag, and answers the new one. See writer.ControlStore.
+func (k *Control) Store(ctx context.Context, c writer.Control, etag string) (string, error) {
+	const op = "inmem: store control"
+	if err := ended(ctx, op); err != nil {
+		return "", err
+	}
+	doc, err := json.Marshal(c)
+	if err != nil {
+		return "", fault.Wrap(fault.Internal, op, "marshal", "the control document cannot be written as JSON", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if found := k.etag(); found != etag {
+		return "", &fault.Error{
+			Kind: fault.Contention, Condition: fault.Changed, Code: "412", Op: op,
+			Reason: fmt.Sprintf("the control document is not the one that was read: etag %q, found %q", etag, found),
+		}
+	}
+	k.doc = doc
+	k.writes++
+	return k.etag(), nil
+}
+
+// etag is quoted, as Cosmos DB writes it; empty while nothing is stored. The caller holds the lock.
+func (k *Control) etag() string {
+	if k.doc == nil {
+		return ""
+	}
+	return fmt.Sprintf("%q", fmt.Sprintf("%08x-0000", k.writes))
+}

@@ -1,0 +1,38 @@
+package inmem_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/porttest"
+)
+
+func TestJournal(t *testing.T) {
+	clock := time.Date(2025, 12, 18, 10, 0, 0, 123_456_789, time.FixedZone("", -6*3600))
+	now := func() time.Time { return clock }
+	porttest.TestJournal(t, func(testing.TB) porttest.JournalHarness {
+		return porttest.JournalHarness{Journal: inmem.NewJournal(now), Now: now}
+	})
+}
+
+// What was handed in or out belongs to the caller.
+func TestTheJournalSharesNothing(t *testing.T) {
+	j := inmem.NewJournal(time.Now)
+	counts := map[string]int{"done": 1}
+	detail := []byte(`{"a":1}`)
+	require.NoError(t, j.Start(t.Context(), ops.Run{ID: "r", Counts: counts, Filter: detail}, ops.Audit{Detail: detail}))
+	for range 2 {
+		counts["done"], detail[5] = 2, '2'
+		runs, err := j.Runs(t.Context(), 1)
+		require.NoError(t, err)
+		audits, err := j.Audits(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, []any{1, `{"a":1}`, `{"a":1}`}, []any{runs[0].Counts["done"], string(runs[0].Filter), string(audits[0].Detail)})
+		counts, detail = runs[0].Counts, audits[0].Detail
+		runs[0].Filter[5] = '2'
+	}
+}

@@ -1,0 +1,79 @@
+package sqlite
+
+import (
+	"strconv"
+	"strings"
+
+	"sqlwriter/internal/fault"
+)
+
+// Faults is the table of errors, for people: SQLite's result codes, then the words that stand for what has no code.
+func Faults() []fault.Row {
+	rows := make([]fault.Row, 0, len(rules()))
+	for _, r := range rules() {
+		rows = append(rows, r.row())
+	}
+	rows = append(rows, wordRows()...)
+	rows = append(rows, fault.Row{
+		Code: "any other number", Kind: fault.Document, Reason: otherReason, Rest: true,
+		Source: "design.md 3: any other error of the server's, when a document fails alone with it",
+		Covers: fault.IsNumber,
+	})
+	return fault.Of("sqlite", rows)
+}
+
+// otherReason is what classify says of a code that stands in no row.
+const otherReason = "the database refused the request"
+
+// row is a rule for people.
+func (r rule) row() fault.Row {
+	return fault.Row{
+		Code: strconv.Itoa(r.code), Name: "SQLITE_" + strings.ToUpper(r.name), Kind: r.kind,
+		Condition: r.condition, Reason: r.reason, Source: "sqlite.org/rescode.html#" + r.name,
+		Covers: r.covers,
+	}
+}
+
+// covers reports whether a code is an extension of the rule's primary code.
+func (r rule) covers(code string) bool {
+	const extended = 1 << 14 // every extended code of sqlite.org/rescode.html is below
+	n, err := strconv.Atoi(code)
+	return err == nil && n > primaryMask && n < extended && n&primaryMask == r.code
+}
+
+// wordRows are the codes that are words.
+func wordRows() []fault.Row {
+	const (
+		infra, own = fault.Infrastructure, fault.Internal
+		driver     = "the type of the error: context, database/sql"
+		ours       = "ours"
+	)
+	start, command := fault.AtStart(), fault.OfACommand()
+	return []fault.Row{
+		{Code: "timeout", Kind: infra, Condition: fault.Broken, Reason: "no answer in time", Source: driver},
+		{Code: "cancelled", Kind: infra, Reason: "the caller gave up", Source: driver},
+		{Code: "connection", Kind: infra, Reason: "the connection is gone", Source: driver},
+		{Code: "driver", Kind: own, Reason: "the driver answered with an error of its own", Source: driver},
+		{Code: "read_only", Kind: infra, Reason: "the database file is read-only", Source: "the probe's own question"},
+		{Code: "schema", Kind: infra, Reason: "a table or column that the statement names is not there", Source: "design.md 3: own schema too old"},
+		{
+			Code: "verdict_without_evidence", Kind: fault.Contention,
+			Reason: "the ledger shows neither this write, nor this content, nor anything newer", Source: "design.md 4",
+		},
+		{
+			Code: "row_count", Kind: fault.Contention, Condition: fault.OwnWhenAlone,
+			Reason: "another number of rows was written than lines were applied", Source: "design.md 4",
+		},
+		{Code: "path", Kind: infra, Reason: "SQL_CONNECTION names no file", Source: ours, Own: start},
+		{Code: "dsn", Kind: infra, Reason: "the path in SQL_CONNECTION cannot be used", Source: ours, Own: start},
+		{Code: "template", Kind: own, Reason: "the statements cannot be produced", Source: ours, Own: start},
+		{Code: "files", Kind: own, Reason: "the migrations cannot be read", Source: ours, Own: start},
+		{
+			Code: "migration_checksum", Kind: infra, Source: ours, Own: start,
+			Reason: "a migration that was run is not the file that this build has",
+		},
+		{Code: "counts", Kind: infra, Reason: "the counts of the adoption are not what was written", Source: ours, Own: command},
+		{Code: "time", Kind: infra, Reason: "the time of the adoption is not what was written", Source: ours, Own: command},
+		{Code: "encode", Kind: own, Reason: "what an adoption sends cannot be written as JSON", Source: ours, Own: command},
+	}
+}

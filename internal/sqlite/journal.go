@@ -1,0 +1,23 @@
+package sqlite
+
+import (
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/sqlstore"
+)
+
+// journalWords are this engine's.
+func journalWords() sqlstore.JournalWords {
+	return sqlstore.JournalWords{
+		Run: "sqlwriter_run", AuditLog: "sqlwriter_audit_log",
+		Now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')", Limit: "\nLIMIT @limit",
+	}
+}
+
+// Journal is the audit log and the runs of this file. Codes of our own: "schema", "timeout" and "cancelled"
+// (infrastructure); every other code is SQLite's extended result code, or the port's.
+func (s *Store) Journal() ops.Journal {
+	return sqlstore.NewJournal(sqlstore.JournalDialect{
+		JournalWords: journalWords(), Name: "sqlite", Write: s.writer, Read: s.reader,
+		Long: func(text string) any { return text }, Classify: outside,
+	})
+}

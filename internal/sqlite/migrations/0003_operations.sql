@@ -1,0 +1,26 @@
+-- What operators did (audit_log, one entry for each action, never changed) and the long actions among it (run: one row,
+-- from its request to its receipt). filter, counts and detail are JSON. heartbeat_at is when the run last said something.
+-- All times are by the database's clock, UTC. Statuses and kinds are not listed here: a later build may have more of them.
+CREATE TABLE sqlwriter_run (
+    run_number INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    filter TEXT CHECK (json_valid(filter)),
+    requested_by TEXT NOT NULL,
+    why TEXT NOT NULL,
+    status TEXT NOT NULL,
+    cancel INTEGER NOT NULL CHECK (cancel IN (0, 1)),
+    counts TEXT NOT NULL CHECK (json_valid(counts)),
+    started_at TEXT NOT NULL,
+    ended_at TEXT,
+    heartbeat_at TEXT NOT NULL
+);
+CREATE TABLE sqlwriter_audit_log (
+    audit_id INTEGER PRIMARY KEY,
+    done_at TEXT NOT NULL,
+    action TEXT NOT NULL,
+    done_by TEXT NOT NULL,
+    why TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    detail TEXT CHECK (json_valid(detail))
+);

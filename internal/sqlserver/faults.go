@@ -1,0 +1,69 @@
+package sqlserver
+
+import (
+	"strconv"
+
+	"sqlwriter/internal/fault"
+)
+
+// Faults is the table of errors, for people: the server's numbers, then the words that stand for what has none.
+func Faults() []fault.Row {
+	var rows []fault.Row
+	for _, r := range rules() {
+		for _, n := range r.numbers {
+			rows = append(rows, r.row(n))
+		}
+	}
+	rows = append(rows, wordRows()...)
+	rows = append(rows, fault.Row{
+		Code: "any other number", Kind: fault.Document, Reason: otherReason, Rest: true,
+		Source: "design.md 3: any other error of the server's, when a document fails alone with it",
+		Covers: fault.IsNumber,
+	})
+	return fault.Of("sqlserver", rows)
+}
+
+// otherReason is what classify says of a number that stands in no row.
+const otherReason = "the server refused the request"
+
+// row is a rule for people, for one of its numbers.
+func (r rule) row(number int32) fault.Row {
+	row := fault.Row{Code: r.codeOf(number), Kind: r.kind, Condition: r.condition, Reason: r.reason, Source: r.source}
+	if r.code != "" {
+		row.Name = strconv.Itoa(int(number))
+	}
+	if r.condition == fault.Changed {
+		row.Own = fault.OfACommand() // the adoption's: documents do not change here
+	}
+	return row
+}
+
+// wordRows are the codes that are words.
+func wordRows() []fault.Row {
+	const (
+		infra, own = fault.Infrastructure, fault.Internal
+		byType     = "the type of the error: context, crypto/x509, go-mssqldb (" + facts + ")"
+	)
+	start, command := fault.AtStart(), fault.OfACommand()
+	return []fault.Row{
+		{Code: codeConnection, Kind: infra, Condition: fault.Broken, Reason: "the connection could not be made or broke: the request may have been carried out", Source: byType},
+		{Code: codeTimeout, Kind: infra, Condition: fault.Broken, Reason: "no answer in time: the request may have been carried out", Source: byType},
+		{Code: codeCancelled, Kind: infra, Reason: "the caller gave up: the request may have been carried out", Source: byType},
+		{
+			Code: codeCertificate, Kind: infra, Source: byType,
+			Reason: "the server's certificate is not trusted: mend it, or name its host by hostNameInCertificate",
+		},
+		{Code: codeReadOnly, Kind: infra, Reason: "the database is read-only: a failover, or a replica", Source: "DATABASEPROPERTYEX, Updateability"},
+		{Code: codeSchema, Kind: infra, Reason: "the database is not what the statements need; Health lists every difference", Source: "design.md 3: own schema too old"},
+		{Code: codeSettings, Kind: infra, Reason: "SQL_CONNECTION or SQL_SCHEMA cannot be used", Source: ours, Own: start},
+		{Code: "template", Kind: own, Reason: "the statements cannot be produced", Source: ours, Own: start},
+		{Code: "answer", Kind: own, Reason: "the answer is not what the request asks for", Source: ours},
+		{Code: "migration_lock", Kind: fault.Contention, Reason: "another migration is running", Source: ours, Own: command},
+		{Code: "migration_checksum", Kind: infra, Reason: "a migration that was run is not the file that this build has", Source: ours, Own: command},
+		{Code: "files", Kind: own, Reason: "the migrations cannot be read", Source: ours, Own: command},
+		{Code: "counts", Kind: infra, Reason: "the counts of the adoption are not what was written", Source: ours, Own: command},
+		{Code: "encode", Kind: own, Reason: "what an adoption sends cannot be written as JSON", Source: ours, Own: command},
+		{Code: "no_answer", Kind: own, Reason: "a request of the adoption ended without an answer", Source: ours, Own: command},
+		{Code: "type", Kind: own, Reason: "a value that was read has a type that no column has", Source: ours, Own: command},
+	}
+}

@@ -1,0 +1,25 @@
+package sqlserver
+
+import (
+	mssql "github.com/microsoft/go-mssqldb"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/sqlstore"
+)
+
+// journalWords are this engine's.
+func (t tables) journalWords() sqlstore.JournalWords {
+	return sqlstore.JournalWords{
+		Run: "sqlwriter.run", AuditLog: "sqlwriter.audit_log", Now: "SYSUTCDATETIME()", Top: " TOP (@limit)",
+		LockTimeout: t.lockTimeout.Milliseconds(),
+	}
+}
+
+// Journal is the audit log and the runs of this database. Codes are those of classify.go, or the port's.
+func (s *Store) Journal() ops.Journal {
+	return sqlstore.NewJournal(sqlstore.JournalDialect{
+		JournalWords: s.tables.journalWords(), Name: "sqlserver", Write: s.db, Read: s.db,
+		Long:     func(text string) any { return mssql.NVarCharMax(text) },
+		Classify: func(op string, err error) error { return s.failed(outside(op, err)) },
+	})
+}

@@ -1,0 +1,30 @@
+-- What operators did (audit_log, one entry for each action, never changed) and the long actions among it (run: one row,
+-- from its request to its receipt). filter, counts and detail are JSON. heartbeat_at is when the run last said something.
+-- All times are by the database's clock, UTC. Statuses and kinds are not listed here: a later build may have more of them.
+-- A run's id is compared byte by byte whatever the database's collation.
+CREATE TABLE sqlwriter.run (
+    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    run_number bigint IDENTITY (1, 1) NOT NULL,
+    kind nvarchar(40) NOT NULL,
+    filter nvarchar(max) NULL,
+    requested_by nvarchar(256) NOT NULL,
+    why nvarchar(2000) NOT NULL,
+    status varchar(20) COLLATE Latin1_General_BIN2 NOT NULL,
+    cancel bit NOT NULL,
+    counts nvarchar(max) NOT NULL,
+    started_at datetime2(3) NOT NULL,
+    ended_at datetime2(3) NULL,
+    heartbeat_at datetime2(3) NOT NULL,
+    CONSTRAINT pk_run PRIMARY KEY (run_id),
+    CONSTRAINT uq_run_number UNIQUE (run_number)
+);
+CREATE TABLE sqlwriter.audit_log (
+    audit_id bigint IDENTITY (1, 1) NOT NULL,
+    done_at datetime2(3) NOT NULL,
+    action nvarchar(40) NOT NULL,
+    done_by nvarchar(256) NOT NULL,
+    why nvarchar(2000) NOT NULL,
+    subject nvarchar(1023) NOT NULL,
+    detail nvarchar(max) NULL,
+    CONSTRAINT pk_audit_log PRIMARY KEY (audit_id)
+);

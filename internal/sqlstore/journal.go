@@ -1,0 +1,332 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/template"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+)
+
+//go:embed journal/*.sql
+var journalFiles embed.FS
+
+// The statements of the journal: the files' names.
+const (
+	stAuditInsert = "audit_insert"
+	stRunInsert   = "run_insert"
+	stRunProgress = "run_progress"
+	stRunWanted   = "run_wanted"
+	stRunEnd      = "run_end"
+	stRunCancel   = "run_cancel"
+	stRuns        = "runs"
+	stAudits      = "audits"
+)
+
+// JournalWords are what the statements of the journal say differently from engine to engine. Parameters are named, @id, in
+// both.
+type JournalWords struct {
+	// Run and AuditLog are the tables.
+	Run, AuditLog string
+	// Now is the database's clock, UTC, in milliseconds or finer.
+	Now string
+	// LockTimeout, where it is not 0, is how many milliseconds a statement that writes waits for a lock, and says that an
+	// error must undo its whole transaction. Other engines are told so when the database is opened.
+	LockTimeout int64
+	// Top and Limit bound a query to @limit rows, where the dialect wants it: one of them is empty.
+	Top, Limit string
+}
+
+// JournalDialect is an engine.
+type JournalDialect struct {
+	JournalWords
+	// Name begins the operation of every error: "sqlite".
+	Name string
+	// Write has the connections that write; Read those that read, and sees what was committed.
+	Write, Read *sql.DB
+	// Long makes the parameter of a text that may be very long.
+	Long func(text string) any
+	// Classify makes a *fault.Error of whatever the driver answers, never a document's: nothing here concerns one. An error
+	// that is one stays as it is, and nil stays nil. A key that is there already is contention, condition OwnWhenAlone.
+	Classify func(op string, err error) error
+}
+
+// Journal is ops.Journal on a database. It is safe for concurrent use.
+type Journal struct {
+	d     JournalDialect
+	texts map[string]string
+}
+
+// NewJournal makes the journal of an engine. It asks the database nothing.
+func NewJournal(d JournalDialect) *Journal {
+	texts, err := JournalTexts(d.JournalWords)
+	if err != nil {
+		panic("sqlstore: " + err.Error()) // the templates and what they name are constant
+	}
+	return &Journal{d: d, texts: texts}
+}
+
+// JournalTexts are the statements by name (the file's name without .sql).
+func JournalTexts(w JournalWords) (map[string]string, error) {
+	t, err := template.New("").Option("missingkey=error").ParseFS(journalFiles, "journal/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
+	}
+	texts := map[string]string{}
+	for _, name := range []string{stAuditInsert, stRunInsert, stRunProgress, stRunWanted, stRunEnd, stRunCancel, stRuns, stAudits} {
+		var b strings.Builder
+		if err := t.ExecuteTemplate(&b, name+".sql", w); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		texts[name] = b.String()
+	}
+	return texts, nil
+}
+
+// Write implements ops.Journal.
+func (j *Journal) Write(ctx context.Context, a ops.Audit) error {
+	op := j.op("write audit")
+	a, err := a.Kept()
+	if err != nil {
+		return err
+	}
+	return j.d.Classify(op, j.audit(ctx, j.d.Write, a))
+}
+
+// Start implements ops.Journal.
+func (j *Journal) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
+	op := j.op("start run")
+	r, err := r.Kept()
+	if err != nil {
+		return err
+	}
+	if a, err = a.Kept(); err != nil {
+		return err
+	}
+	counts, err := countsText(op, r.Counts)
+	if err != nil {
+		return err
+	}
+	err = j.inTx(ctx, op, func(tx *sql.Tx) error {
+		n, err := j.exec(ctx, tx, stRunInsert, sql.Named("id", r.ID), sql.Named("kind", r.Kind), sql.Named("filter", j.d.Long(string(r.Filter))),
+			sql.Named("by", r.RequestedBy), sql.Named("why", r.Why), sql.Named("counts", j.d.Long(counts)))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return runExists(op, r.ID)
+		}
+		return j.audit(ctx, tx, a)
+	})
+	if fault.Has(err, fault.OwnWhenAlone) { // two began at the same moment: a run's id is the only key of anybody's choice
+		return runExists(op, r.ID)
+	}
+	return err
+}
+
+// Progress implements ops.Journal.
+func (j *Journal) Progress(ctx context.Context, id string, counts map[string]int) (cancel bool, err error) {
+	op := j.op("run progress")
+	text, err := countsText(op, counts)
+	if err != nil {
+		return false, err
+	}
+	n, err := j.exec(ctx, j.d.Write, stRunProgress, sql.Named("id", id), sql.Named("counts", j.d.Long(text)))
+	if err != nil {
+		return false, j.d.Classify(op, err)
+	}
+	if n == 0 {
+		return false, noRun(op, id)
+	}
+	err = j.d.Read.QueryRowContext(ctx, j.texts[stRunWanted], sql.Named("id", id)).Scan(&cancel)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, noRun(op, id)
+	}
+	return cancel, j.d.Classify(op, err)
+}
+
+// End implements ops.Journal. A status that is not a last one is internal, code "status".
+func (j *Journal) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
+	op := j.op("end run")
+	if !status.Last() {
+		return fault.New(fault.Internal, op, "status", "expected a last status, found %q", status)
+	}
+	text, err := countsText(op, counts)
+	if err != nil {
+		return err
+	}
+	_, err = j.exec(ctx, j.d.Write, stRunEnd, sql.Named("id", id), sql.Named("status", string(status)), sql.Named("counts", j.d.Long(text)))
+	return j.d.Classify(op, err)
+}
+
+// Cancel implements ops.Journal.
+func (j *Journal) Cancel(ctx context.Context, id string, a ops.Audit) (running bool, err error) {
+	op := j.op("cancel run")
+	if a, err = a.Kept(); err != nil {
+		return false, err
+	}
+	err = j.inTx(ctx, op, func(tx *sql.Tx) error {
+		n, err := j.exec(ctx, tx, stRunCancel, sql.Named("id", id))
+		if err != nil || n == 0 {
+			return err
+		}
+		running = true
+		return j.audit(ctx, tx, a)
+	})
+	return running && err == nil, err
+}
+
+// Runs implements ops.Journal.
+func (j *Journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
+	runs := []ops.Run{}
+	err := j.each(ctx, j.op("read runs"), stRuns, limit, func(rows *sql.Rows) error {
+		var r ops.Run
+		var filter, counts sql.NullString
+		var started, ended moment
+		err := rows.Scan(&r.ID, &r.Kind, &filter, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel, &counts, &started, &ended)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(counts.String), &r.Counts); err != nil {
+			return fault.Wrap(fault.Infrastructure, j.op("read runs"), "counts", "the counts of run "+r.ID+" are not what was written", err)
+		}
+		r.Filter, r.StartedAt, r.EndedAt = rawOf(filter), started.Time, ended.Time
+		runs = append(runs, r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return runs, nil
+}
+
+// Audits implements ops.Journal.
+func (j *Journal) Audits(ctx context.Context, limit int) ([]ops.Audit, error) {
+	audits := []ops.Audit{}
+	err := j.each(ctx, j.op("read audits"), stAudits, limit, func(rows *sql.Rows) error {
+		var a ops.Audit
+		var at moment
+		var detail sql.NullString
+		if err := rows.Scan(&at, &a.Action, &a.By, &a.Why, &a.Subject, &detail); err != nil {
+			return err
+		}
+		a.At, a.Detail = at.Time, rawOf(detail)
+		audits = append(audits, a)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return audits, nil
+}
+
+func (j *Journal) op(what string) string { return j.d.Name + ": " + what }
+
+// execer is a pool or a transaction.
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// exec runs one statement and answers how many rows it changed.
+func (j *Journal) exec(ctx context.Context, db execer, name string, args ...any) (int64, error) {
+	res, err := db.ExecContext(ctx, j.texts[name], args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// audit adds an entry that is as it is kept.
+func (j *Journal) audit(ctx context.Context, db execer, a ops.Audit) error {
+	_, err := j.exec(ctx, db, stAuditInsert, sql.Named("action", a.Action), sql.Named("by", a.By), sql.Named("why", a.Why),
+		sql.Named("subject", a.Subject), sql.Named("detail", j.d.Long(string(a.Detail))))
+	return err
+}
+
+// inTx runs f in one transaction. Whatever ends it, a panic too, the connection is free again.
+func (j *Journal) inTx(ctx context.Context, op string, f func(tx *sql.Tx) error) error {
+	tx, err := j.d.Write.BeginTx(ctx, nil)
+	if err != nil {
+		return j.d.Classify(op, err)
+	}
+	defer func() { _ = tx.Rollback() }() // fails when the transaction is over already
+	if err := f(tx); err != nil {
+		return j.d.Classify(op, err)
+	}
+	return j.d.Classify(op, tx.Commit())
+}
+
+// each reads the rows of a query, at most limit. Errors after the last row count too.
+func (j *Journal) each(ctx context.Context, op, name string, limit int, f func(rows *sql.Rows) error) error {
+	if limit <= 0 {
+		return nil
+	}
+	rows, err := j.d.Read.QueryContext(ctx, j.texts[name], sql.Named("limit", int64(limit)))
+	if err != nil {
+		return j.d.Classify(op, err)
+	}
+	defer func() { _ = rows.Close() }() // a failure is in rows.Err
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return j.d.Classify(op, err)
+		}
+	}
+	return j.d.Classify(op, rows.Err())
+}
+
+// rawOf is JSON as it was written; the statements make NULL of none.
+func rawOf(text sql.NullString) json.RawMessage {
+	if !text.Valid {
+		return nil
+	}
+	return json.RawMessage(text.String)
+}
+
+// countsText is what the column counts holds: an object always.
+func countsText(op string, counts map[string]int) (string, error) {
+	if counts == nil {
+		return "{}", nil
+	}
+	text, err := json.Marshal(counts)
+	if err != nil {
+		return "", fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
+	}
+	return string(text), nil
+}
+
+func runExists(op, id string) error {
+	return fault.New(fault.Internal, op, "run_exists", "there is a run %s already", id)
+}
+
+func noRun(op, id string) error {
+	return fault.New(fault.Internal, op, "no_run", "no run %s is running", id)
+}
+
+// moment is a time as either engine gives it: a time, a text of RFC 3339, or NULL for the zero time.
+type moment struct{ time.Time }
+
+// Scan implements sql.Scanner.
+func (m *moment) Scan(value any) error {
+	switch v := value.(type) {
+	case nil:
+		m.Time = time.Time{}
+	case time.Time:
+		m.Time = v.UTC()
+	case string:
+		at, err := time.Parse(time.RFC3339, v)
+		if err != nil {
+			return fmt.Errorf("time: %w", err)
+		}
+		m.Time = at.UTC()
+	default:
+		return fmt.Errorf("expected a time, found %T", value)
+	}
+	return nil
+}

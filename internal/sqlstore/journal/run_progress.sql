@@ -1,0 +1,5 @@
+-- The counts of a run that has not ended.
+{{template "begin.sql" . -}}
+UPDATE {{.Run}}
+SET counts = @counts, heartbeat_at = {{.Now}}
+WHERE run_id = @id AND status = 'running';
