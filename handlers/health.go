@@ -20,6 +20,25 @@ type HealthReport struct {
 	Problems []string `json:"problems"`
 	// Dependencies are cosmos and sql as the work itself saw them last; nothing is asked for this answer.
 	Dependencies map[string]DependencyHealth `json:"dependencies"`
+	// Gate is the gate in front of SQL as this instance sees it.
+	Gate GateHealth `json:"gate"`
+}
+
+// GateHealth is what the gate does: "closed" (flowing), "open" (nothing passes to SQL) or "paused" (an operator's wish).
+type GateHealth struct {
+	State string `json:"state"`
+	// Since is when it became so, UTC; zero while it has always been closed.
+	Since time.Time `json:"since,omitzero"`
+	// Kind, Code and Reason are those of the failure that opened it.
+	Kind   string `json:"kind,omitempty"`
+	Code   string `json:"code,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// NextProbe is when SQL is asked again, UTC.
+	NextProbe time.Time `json:"next_probe,omitzero"`
+	// Limit is the most documents of one request; 0 means no limit but the writer's own.
+	Limit int `json:"limit,omitempty"`
+	// Alone says that this instance keeps a gate of its own: it cannot read the control document, or alone cannot reach SQL.
+	Alone bool `json:"alone,omitempty"`
 }
 
 // DependencyHealth is how a dependency answered last.

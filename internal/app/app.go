@@ -30,16 +30,19 @@ const (
 
 // App is what the process runs: the functions, and the use cases behind them once they are ready.
 type App struct {
-	log      zerolog.Logger
-	status   *status
-	config   config.Config
-	problems config.Problems
-	wait     time.Duration
-	deps     []dependency
-	adapters *adapters
+	log       zerolog.Logger
+	status    *status
+	config    config.Config
+	problems  config.Problems
+	wait      time.Duration
+	deps      []dependency
+	adapters  *adapters
+	gate      *writer.Gate
+	closeGate func()
 
-	ready  chan struct{}
-	commit handlers.Committer // set before ready is closed
+	ready   chan struct{}
+	commit  handlers.Committer // set before ready is closed, as recover is
+	recover *writer.Recover    // nil in shadow: it writes nothing, so it recovers nothing
 
 	stop context.CancelFunc // of Start
 	done chan struct{}      // closed when everything is let go
@@ -56,7 +59,8 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		errors.As(err, &a.problems)
 	}
 	layout, unreadable := readLayout(a.config.SQL.ColumnNames)
-	a.problems = slices.Concat(a.problems, cosmosProblems(a.config, a.problems), sqlProblems(a.config, a.problems), unreadable)
+	a.problems = slices.Concat(a.problems, cosmosProblems(a.config, a.problems), sqlProblems(a.config, a.problems),
+		blobProblems(a.config, a.problems), unreadable)
 	a.status.mode = a.config.Mode
 	if len(a.problems) > 0 {
 		a.status.lacks("settings", a.problems.Public()...)
@@ -67,7 +71,9 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		a.log = log.Level(level)
 	}
 	a.adapters.log = a.log
-	a.deps = dependencies(a.config, layout, a.adapters)
+	a.gate, a.closeGate = newGate(a.config, a.adapters)
+	a.status.gate = a.gate.Seen
+	a.deps = dependencies(a.config, layout, a.adapters, a.gate)
 	return a
 }
 
@@ -84,6 +90,7 @@ func Version() string {
 func (a *App) Functions() []handlers.Mounted {
 	return []handlers.Mounted{
 		handlers.CommitResults(a),
+		handlers.RecoverRetries(a),
 		handlers.Health(a.status.report),
 	}
 }
@@ -109,6 +116,7 @@ func (a *App) Close() {
 // open opens every dependency, waits for the end and closes them again.
 func (a *App) open(ctx context.Context) {
 	defer close(a.done)
+	defer a.closeGate()
 	if len(a.problems) > 0 {
 		return
 	}
@@ -119,10 +127,7 @@ func (a *App) open(ctx context.Context) {
 	}
 	opened.Wait()
 	if ctx.Err() == nil {
-		a.commit = a.useCase(
-			watchedDocuments{a.adapters.documents, a.status.seen}, watchedSink{a.adapters.sink, a.status.seen},
-			writer.Options{SysName: a.config.SysName, Location: a.config.Location, Log: a.log, MaxRows: a.config.SQL.MaxRows},
-		)
+		a.useCases()
 		close(a.ready)
 		a.status.becomeReady()
 		a.log.Info().Str("version", a.status.version).Str("sys_name", a.config.SysName).Str("mode", a.config.Mode).Msg("ready")
@@ -138,12 +143,20 @@ func (a *App) open(ctx context.Context) {
 	}
 }
 
-// useCase is what a batch goes to.
-func (a *App) useCase(documents writer.Documents, sink writer.Sink, o writer.Options) handlers.Committer {
-	if a.config.Mode == config.ModeShadow {
-		return writer.NewShadow(documents, sink, o)
+// useCases makes what the functions hand on to.
+func (a *App) useCases() {
+	o := writer.Options{
+		SysName: a.config.SysName, Location: a.config.Location, Log: a.log, MaxRows: a.config.SQL.MaxRows, Gate: a.gate,
+		Evidence:  watchedEvidence{a.adapters.evidence, a.status.seen},
+		Container: a.config.Cosmos.Container, AppVersion: a.status.version,
 	}
-	return writer.NewCommit(documents, sink, o)
+	documents, sink := watchedDocuments{a.adapters.documents, a.status.seen}, watchedSink{a.adapters.sink, a.status.seen}
+	if a.config.Mode == config.ModeShadow {
+		a.commit = writer.NewShadow(documents, sink, o)
+		return
+	}
+	commit := writer.NewCommit(documents, sink, o)
+	a.commit, a.recover = commit, writer.NewRecover(commit, a.adapters.backlog)
 }
 
 // keepOpening opens one dependency, again and again until it answers or the context ends.
@@ -175,29 +188,47 @@ func (a *App) tryOpening(ctx context.Context, d dependency) (func() error, error
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	closeFn, err := d.open(ctx)
-	if err != nil && !fault.IsDependency(err) { // whatever it is, nobody can work with what is not open
-		err = fault.Wrap(fault.Infrastructure, "app: open "+d.name, fault.CodeOf(err), "it could not be opened", err)
+	err = asInfrastructure(d.name, err)
+	if !writer.IsGate(err) && d.name != depBlob { // the gate's word is no answer, nor is making a client
+		a.status.seen(d.name, err)
 	}
-	a.status.seen(d.name, err)
 	return closeFn, err
 }
 
 // Run implements handlers.Committer: it waits for readiness, but not for long, and passes the batch on.
 func (a *App) Run(ctx context.Context, b writer.Batch) (writer.Report, error) {
-	waiting := writer.Report{Documents: len(b.Documents), Outcomes: map[string]int{"waiting": len(b.Documents)}}
+	if err := a.becomesReady(ctx); err != nil {
+		return writer.Report{Documents: len(b.Documents), Outcomes: map[string]int{"waiting": len(b.Documents)}}, err
+	}
+	return a.commit.Run(ctx, b)
+}
+
+// Recover implements handlers.Recoverer.
+func (a *App) Recover(ctx context.Context) (writer.Recovered, error) {
+	if err := a.becomesReady(ctx); err != nil {
+		return writer.Recovered{}, err
+	}
+	if a.recover == nil {
+		return writer.Recovered{}, nil
+	}
+	return a.recover.Run(ctx)
+}
+
+// becomesReady waits for readiness, but not for long.
+func (a *App) becomesReady(ctx context.Context) error {
 	if len(a.problems) > 0 {
-		return waiting, fault.New(fault.Infrastructure, "app: commit", "settings",
+		return fault.New(fault.Infrastructure, "app: ready", "settings",
 			"the settings cannot be used; Health lists them: %s", a.problems[0].Setting)
 	}
 	timer := time.NewTimer(a.wait)
 	defer timer.Stop()
 	select {
 	case <-a.ready:
-		return a.commit.Run(ctx, b)
+		return nil
 	case <-ctx.Done():
-		return waiting, ctx.Err()
+		return ctx.Err()
 	case <-timer.C:
-		return waiting, fault.New(fault.Infrastructure, "app: commit", "starting",
+		return fault.New(fault.Infrastructure, "app: ready", "starting",
 			"the dependencies are not open yet after %s; Health says which", a.wait)
 	}
 }

@@ -220,6 +220,7 @@ func newStack(t *testing.T) *stack {
 	t.Helper()
 	s := &stack{t: t, cosmos: cosmosdbtest.Start(t), path: filepath.Join(t.TempDir(), "test.db")}
 	s.results = s.cosmos.Container(t, "invoices", "AI_PROCESS_LOGS", "/id")
+	s.cosmos.Container(t, "invoices", "sqlwriter-control", "/id")
 	store, err := sqlite.Open(t.Context(), s.path, sqlite.Options{})
 	require.NoError(t, err)
 	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))
@@ -232,6 +233,7 @@ func newStack(t *testing.T) *stack {
 	s.settings = map[string]string{
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": "invoices", "COSMOS_CONTAINER": "AI_PROCESS_LOGS",
 		"LEASE_CONTAINER": "leases", "LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:" + s.path,
+		"RECOVER_SCHEDULE": "0 */5 * * * *", "AzureWebJobsStorage": "UseDevelopmentStorage=true",
 	}
 	return s
 }
@@ -271,7 +273,24 @@ func (s *stack) submit(from, to int, filler string) []json.RawMessage {
 	return out
 }
 
-// envelope is what the host posts for documents: an array, as text in a string, as a literal in a string.
+// patchAll gives every stored document a sql_writer.
+func (s *stack) patchAll(state string) {
+	s.t.Helper()
+	pager := s.results.NewQueryItemsPager("SELECT VALUE c.id FROM c", azcosmos.NewPartitionKey(), nil)
+	for pager.More() {
+		page, err := pager.NextPage(s.t.Context())
+		require.NoError(s.t, err)
+		for _, item := range page.Items {
+			var id string
+			require.NoError(s.t, json.Unmarshal(item, &id))
+			var patch azcosmos.PatchOperations
+			patch.AppendSet("/sql_writer", json.RawMessage(state))
+			_, err := s.results.PatchItem(s.t.Context(), azcosmos.NewPartitionKeyString(id), id, patch, nil)
+			require.NoError(s.t, err)
+		}
+	}
+}
+
 // statuses counts the stored documents by sql_writer.status.
 func (s *stack) statuses() map[string]int {
 	s.t.Helper()
@@ -287,6 +306,7 @@ func (s *stack) statuses() map[string]int {
 	return counts
 }
 
+// envelope is what the host posts for documents: an array, as text in a string, as a literal in a string.
 func envelope(t *testing.T, documents []json.RawMessage) []byte {
 	t.Helper()
 	quote := func(text string) string {

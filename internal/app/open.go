@@ -3,12 +3,14 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/blob"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
@@ -28,16 +30,97 @@ type dependency struct {
 // adapters are the ports, filled while the dependencies open.
 type adapters struct {
 	documents writer.Documents
+	backlog   writer.Backlog
 	sink      writer.Sink
+	evidence  writer.Evidence
 	log       zerolog.Logger
 }
 
-// dependencies are those that the settings name.
-func dependencies(c config.Config, layout invoice.Layout, a *adapters) []dependency {
+// dependencies are those that the settings name. SQL is opened through the gate like every use of it: a server that is down
+// is not knocked at by every instance that starts meanwhile.
+func dependencies(c config.Config, layout invoice.Layout, a *adapters, gate *writer.Gate) []dependency {
 	return []dependency{
 		{depCosmos, func(ctx context.Context) (func() error, error) { return openCosmos(ctx, c, a) }},
-		{depSQL, func(ctx context.Context) (func() error, error) { return openSQL(ctx, c, layout, a) }},
+		{depSQL, func(ctx context.Context) (closeFn func() error, err error) {
+			err = gate.Guard(ctx, func(ctx context.Context) error {
+				closeFn, err = openSQL(ctx, c, layout, a)
+				return asInfrastructure(depSQL, err)
+			})
+			return closeFn, err
+		}},
+		{depBlob, func(context.Context) (func() error, error) { return openBlob(c, a) }},
 	}
+}
+
+// asInfrastructure makes sure that what keeps a dependency from opening is nobody else's fault: nobody can work with what is
+// not open.
+func asInfrastructure(name string, err error) error {
+	if err == nil || fault.IsDependency(err) {
+		return err
+	}
+	return fault.Wrap(fault.Infrastructure, "app: open "+name, fault.CodeOf(err), "it could not be opened", err)
+}
+
+// newGate makes the gate over the control document. Nothing is asked for yet. closeFn lets go of the container.
+func newGate(c config.Config, a *adapters) (gate *writer.Gate, closeFn func()) {
+	o := writer.GateOptions{Instance: instance(), Version: Version(), MaxPoisonPerHour: c.MaxPoisonPerHour, Log: a.log}
+	if c.MaxPoisonPerHour == 0 {
+		o.MaxPoisonPerHour = -1 // the setting's 0 means none, the option's the default
+	}
+	control := cosmosOptions(c)
+	control.Container = c.Cosmos.ControlContainer
+	container, err := cosmos.Open(control)
+	if err != nil { // cosmosProblems has said so before
+		return writer.NewGate(nil, o), func() {}
+	}
+	return writer.NewGate(cosmos.NewControl(container, c.SysName), o), container.Close
+}
+
+// instance names this process among the others of the app.
+func instance() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// openBlob makes the client. Nothing is asked: a store that is down keeps no document from being committed, only poison
+// pills from being made.
+func openBlob(c config.Config, a *adapters) (func() error, error) {
+	store, err := blob.Open(blobOptions(c))
+	if err != nil {
+		return nil, err
+	}
+	a.evidence = store
+	return func() error { store.Close(); return nil }, nil
+}
+
+// blobOptions are the adapter's part of the settings.
+func blobOptions(c config.Config) blob.Options {
+	return blob.Options{
+		Connection: c.Blob.Connection.Reveal(), ServiceURI: c.Blob.ServiceURI, ClientID: c.Blob.ClientID,
+		Container: c.Blob.Container, Prefix: c.SysName,
+	}
+}
+
+// blobProblems lets the adapter read its settings before anything is opened, as cosmosProblems does.
+func blobProblems(c config.Config, known config.Problems) config.Problems {
+	for _, p := range known {
+		if strings.HasPrefix(p.Setting, "BLOB_") || p.Setting == config.PoisonContainer {
+			return nil
+		}
+	}
+	store, err := blob.Open(blobOptions(c))
+	if err == nil {
+		store.Close()
+		return nil
+	}
+	found := "something else"
+	if e := fault.As(err); e != nil && e.Err != nil {
+		found = strings.ReplaceAll(e.Err.Error(), "\n", "; ") // it names settings and never a key
+	}
+	return config.Problems{{Setting: config.BlobConnection, Expected: "a connection that can be used", Found: found}}
 }
 
 // cosmosProblems lets the adapter look at its settings before anything is opened, so that what it alone understands (the
@@ -80,7 +163,7 @@ func openCosmos(ctx context.Context, c config.Config, a *adapters) (func() error
 		container.Close()
 		return nil, err
 	}
-	a.documents = container
+	a.documents, a.backlog = container, container
 	return func() error { container.Close(); return nil }, nil
 }
 

@@ -8,12 +8,14 @@ import (
 
 	"sqlwriter/handlers"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/writer"
 )
 
 // The dependencies as Health names them, and their states.
 const (
 	depCosmos = "cosmos"
 	depSQL    = "sql"
+	depBlob   = "blob"
 
 	stateUnknown = "unknown"
 	stateOK      = "ok"
@@ -26,8 +28,9 @@ const (
 type status struct {
 	now     func() time.Time
 	version string
-	// mode is set before anybody asks.
+	// mode and gate are set before anybody asks.
 	mode string
+	gate func() writer.View
 
 	mu       sync.Mutex
 	ready    bool
@@ -39,7 +42,7 @@ type status struct {
 func newStatus(version string, now func() time.Time) *status {
 	return &status{
 		now: now, version: version, since: now().UTC(), problems: map[string][]string{},
-		deps: map[string]handlers.DependencyHealth{depCosmos: {State: stateUnknown}, depSQL: {State: stateUnknown}},
+		deps: map[string]handlers.DependencyHealth{depCosmos: {State: stateUnknown}, depSQL: {State: stateUnknown}, depBlob: {State: stateUnknown}},
 	}
 }
 
@@ -92,5 +95,23 @@ func (s *status) report() handlers.HealthReport {
 	for _, part := range slices.Sorted(maps.Keys(s.problems)) {
 		r.Problems = append(r.Problems, s.problems[part]...)
 	}
+	if s.gate != nil {
+		r.Gate = gateHealth(s.gate())
+	}
 	return r
+}
+
+// gateHealth says what the gate does. It is what was seen last: Health asks nobody.
+func gateHealth(v writer.View) handlers.GateHealth {
+	g := v.State()
+	h := handlers.GateHealth{
+		State: "closed", Since: g.Since.UTC(), Limit: g.Limit, Alone: v.Lost || v.Own.Open(),
+	}
+	switch {
+	case g.Paused:
+		h.State, h.Reason = "paused", g.Reason
+	case g.Open():
+		h.State, h.Kind, h.Code, h.Reason, h.NextProbe = "open", string(g.Kind), g.Code, g.Reason, g.OpenUntil.UTC()
+	}
+	return h
 }

@@ -47,3 +47,23 @@ func (w watchedSink) Apply(ctx context.Context, items []writer.Item, mode writer
 	w.seen(depSQL, err)
 	return outcomes, err
 }
+
+// Probe implements writer.Sink. It counts as an answer of SQL's: a probe that succeeds says that it is well again.
+func (w watchedSink) Probe(ctx context.Context) error {
+	err := w.inner.Probe(ctx)
+	w.seen(depSQL, err)
+	return err
+}
+
+// watchedEvidence tells the status how the store of evidence answered.
+type watchedEvidence struct {
+	inner writer.Evidence
+	seen  func(dependency string, err error)
+}
+
+// Keep implements writer.Evidence.
+func (w watchedEvidence) Keep(ctx context.Context, name string, content []byte) error {
+	err := w.inner.Keep(ctx, name, content)
+	w.seen(depBlob, err)
+	return err
+}

@@ -3,6 +3,7 @@ package stage
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,7 +84,9 @@ func mutations() []struct {
 			f["functions/"+commitFile] = f[commitFile]
 			delete(f, commitFile)
 		}},
-		{"root.functions", func(_ *testing.T, f fstest.MapFS) { delete(f, commitFile); delete(f, healthFile) }},
+		{"root.functions", func(_ *testing.T, f fstest.MapFS) {
+			maps.DeleteFunc(f, func(name string, _ *fstest.MapFile) bool { return strings.HasSuffix(name, "/function.json") })
+		}},
 		{"root.funcignore", change(".funcignore", `*.log`, `h*`)},
 		{"root.funcignore", change(".funcignore", `*.log`, `/Health/`)},
 		{"root.funcignore", change(".funcignore", `*.log`, `column-*.json`)},

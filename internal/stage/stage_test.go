@@ -26,7 +26,9 @@ func TestAStagedRootIsWhatTheHostWants(t *testing.T) {
 		names = append(names, path)
 		return err
 	}))
-	want := []string{".", ".funcignore", "CommitResults", commitFile, "Health", healthFile, Binary, "host.json"}
+	want := []string{
+		".", ".funcignore", "CommitResults", commitFile, "Health", healthFile, "RecoverRetries", "RecoverRetries/function.json", Binary, "host.json",
+	}
 	for _, own := range []string{ColumnNames, "local.settings.json"} { // a developer's own
 		if _, err := os.Stat(filepath.Join("../..", own)); err == nil {
 			want = append(want, own)
