@@ -19,7 +19,7 @@ TSQL := deploy internal/sqlserver/adoption internal/sqlserver/migrations interna
 help: ## Show this help.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
-run: ## Start everything locally and show the main job. ONCE=1: check exactly and end. FRESH=1: forget the kept state. SQL_CONNECTION=sqlserver://...: on that server.
+run: ## Start everything locally and show the main job and an outage. ONCE=1: check exactly and end. FRESH=1: forget the kept state. OUTAGE=0: no outage. SQL_CONNECTION=sqlserver://...: on that server.
 	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/local run # the flags the handler is built with: nothing is compiled twice
 
 test: azurite ## Run all tests (with the race detector when a C compiler is there).
@@ -56,8 +56,8 @@ publish: ## Publish to a function app: make publish APP=name (needs the func too
 	$(GO) run ./cmd/stage -goos linux -goarch amd64
 	cd .stage && func azure functionapp publish $(APP) --custom --no-build
 
-update: ## Rewrite what is produced from tables: goldens, docs/rules.md, the sample settings, README's table.
-	$(GO) test ./internal/invoice ./internal/sqlite ./internal/sqlserver ./internal/config ./handlers -run 'Golden|Rules|Sample|Produced' -update
+update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, the sample settings, README's tables.
+	$(GO) test ./internal/invoice ./internal/sqlite ./internal/sqlserver ./internal/config ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
 
 azurite: tools/azurite/node_modules/.package-lock.json
 tools/azurite/node_modules/.package-lock.json: tools/azurite/package-lock.json

@@ -41,7 +41,7 @@ func TestKillOfTheWholeStack(t *testing.T) {
 		CREATE TRIGGER count_update AFTER UPDATE ON IVCE_TRKG_MSTR BEGIN INSERT INTO counted VALUES (new.IVCE_DTL_UID, 'tracking'); END`)
 	require.NoError(t, err)
 
-	first := start(t, "run", "--state="+state)
+	first := start(t, "run", "--no-outage", "--state="+state)
 	written := 0
 	require.Eventually(t, func() bool {
 		written = count(t, store.Reader(), "SELECT count(*) FROM counted WHERE what = 'detail'")
@@ -50,7 +50,7 @@ func TestKillOfTheWholeStack(t *testing.T) {
 	killed := killEverybody(t, state)
 	t.Logf("%d processes killed after %d lines were written", killed, written)
 
-	second := start(t, "run", "--state="+state)
+	second := start(t, "run", "--no-outage", "--state="+state)
 	second.said(t, "everything is up")
 	require.Contains(t, second.output(), "EXACT")
 	requireNoLineTwice(t, store.Reader())

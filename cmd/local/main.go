@@ -1,7 +1,8 @@
 // Command local runs the whole thing on this machine: the stand-ins for the Functions host and Cosmos DB, Azurite, the real
 // handler binary and a SQLite file (or a database on a SQL Server). `make run` calls it.
 //
-//	go run ./cmd/local run        start, show one line, drain the samples, check every row, stay up until Ctrl-C
+//	go run ./cmd/local run        start, show one line, drain the samples, show an outage, check every row, stay up until Ctrl-C
+//	OUTAGE=0 go run ./cmd/local run the same without the outage, which takes half a minute
 //	ONCE=1 go run ./cmd/local run the same in a temporary folder, then end: exit code 0 only if everything is exact
 //	FRESH=1 go run ./cmd/local run forget the state kept in .local first
 //	SQL_CONNECTION=sqlserver://... go run ./cmd/local run the same on a SQL Server; the database must be empty or new
@@ -39,7 +40,7 @@ func main() {
 
 func run() int {
 	var c cli
-	for _, name := range []string{"ONCE", "FRESH", "SQL_CONNECTION"} { // `make run ONCE=` means no, as with any make variable
+	for _, name := range []string{"ONCE", "FRESH", "OUTAGE", "SQL_CONNECTION"} { // `make run ONCE=` means no, as with any make variable
 		if v, set := os.LookupEnv(name); set && v == "" {
 			_ = os.Unsetenv(name) // fails for impossible names only
 		}

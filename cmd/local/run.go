@@ -27,7 +27,8 @@ type runCommand struct {
 	Fresh   bool          `env:"FRESH" help:"Forget the state kept in .local, and what a stack made in the database of SQL_CONNECTION."`
 	SQL     string        `name:"sql" env:"SQL_CONNECTION" help:"Database on a SQL Server to use instead of a SQLite file: sqlserver://..., empty or not there yet." placeholder:"CONNECTION"`
 	State   string        `help:"Folder of the state (default .local; its script root is then inside it)." placeholder:"DIR"`
-	Timeout time.Duration `default:"2m" help:"How long the samples may take before the run counts as failed."`
+	Outage  bool          `env:"OUTAGE" default:"true" negatable:"" help:"Switch SQL off for 10 s and show what that costs."`
+	Timeout time.Duration `default:"4m" help:"How long the samples may take before the run counts as failed."`
 }
 
 // stack is one run: the servers, the connections to them, and what people are told.
@@ -37,8 +38,10 @@ type stack struct {
 	dir   string // of the state
 	stage string // the script root
 	once  bool
-	file  stackfile.Stack
-	group proc.Group
+	// outages says that an outage is shown.
+	outages bool
+	file    stackfile.Stack
+	group   proc.Group
 
 	settings  map[string]string
 	documents *cosmos.Container
@@ -54,7 +57,7 @@ type stack struct {
 func (c *runCommand) Run(ctx context.Context) (err error) {
 	ctx, cancel := withParent(ctx)
 	defer cancel()
-	s := &stack{out: term.New(os.Stdout), once: c.Once, began: time.Now()}
+	s := &stack{out: term.New(os.Stdout), once: c.Once, outages: c.Outage, began: time.Now()}
 	if err := s.prepare(ctx, *c); err != nil {
 		return err
 	}

@@ -28,6 +28,12 @@ func samples() ([]sample.Document, error) {
 	return append(docs, sample.Generate(sample.Options{Seed: sample.DefaultSeed, Count: sample.DefaultCount})...), nil
 }
 
+// allSamples are those of the drain and those of the outage.
+func allSamples() ([]sample.Document, error) {
+	docs, err := samples()
+	return append(docs, outageSamples()...), err
+}
+
 // drain is the run of the samples.
 type drain struct {
 	*stack
@@ -95,6 +101,13 @@ func (d *drain) run(ctx context.Context) (exact bool, err error) {
 	writes, reads, err := d.all(ctx, todo)
 	if err != nil {
 		return false, err
+	}
+	if d.outages {
+		late := &drain{stack: d.stack, docs: outageSamples()}
+		if err := d.outage(ctx, late.missing(there)); err != nil {
+			return false, err
+		}
+		d.docs = append(d.docs, late.docs...)
 	}
 	return d.verify(ctx, writes, reads)
 }

@@ -166,7 +166,7 @@ func TestTheStackOnAServer(t *testing.T) {
 	}
 	dsn := sqlservertest.NewDatabase(t)
 	state := t.TempDir()
-	first := start(t, "run", "--state="+state, "--sql="+dsn)
+	first := start(t, "run", "--no-outage", "--state="+state, "--sql="+dsn)
 	first.said(t, "everything is up")
 	require.NotContains(t, first.output(), "kept from earlier")
 	s, running, err := stackfile.Read(t.Context(), state)
@@ -177,20 +177,20 @@ func TestTheStackOnAServer(t *testing.T) {
 	require.Equal(t, dsn, values[config.SQLConnection])
 	requireExact(t, dsn, values)
 
-	other := start(t, "run", "--once", "--sql="+dsn)
+	other := start(t, "run", "--once", "--no-outage", "--sql="+dsn)
 	require.Equal(t, exitFailed, other.exit(t, time.Minute))
 	require.Contains(t, other.output(), "another stack is working on")
 	require.NoError(t, first.cmd.Process.Signal(os.Interrupt))
 	require.Equal(t, exitOK, first.exit(t, 20*time.Second), first.output())
 
-	again := start(t, "run", "--state="+state, "--sql="+dsn)
+	again := start(t, "run", "--no-outage", "--state="+state, "--sql="+dsn)
 	again.said(t, "everything is up")
 	require.Contains(t, again.output(), "kept from earlier: 518 documents")
 	requireExact(t, dsn, values)
 	require.NoError(t, again.cmd.Process.Signal(os.Interrupt))
 	require.Equal(t, exitOK, again.exit(t, 20*time.Second), again.output())
 
-	file := start(t, "run", "--state="+state)
+	file := start(t, "run", "--no-outage", "--state="+state)
 	require.Equal(t, exitFailed, file.exit(t, time.Minute))
 	require.Contains(t, file.output(), "belong to a database on a server")
 	require.NoFileExists(t, filepath.Join(state, "sqlwriter.db"))

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"sqlwriter/cmd/local/internal/proc"
+	"sqlwriter/cmd/local/outage"
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/config"
@@ -151,7 +152,7 @@ func (s *stack) startCosmos(ctx context.Context, exe string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.documents.EnsureContainers(ctx, s.settings[config.LeaseContainer], "sqlwriter-control"); err != nil {
+	if err := s.documents.EnsureContainers(ctx, s.settings[config.LeaseContainer], s.settings[config.ControlContainer]); err != nil {
 		return err
 	}
 	s.watch, err = newWatcher(s.file.Cosmos, database, container)
@@ -163,7 +164,10 @@ func (s *stack) startSQL(ctx context.Context) (err error) {
 	if err := s.db.make(ctx); err != nil {
 		return err
 	}
-	docs, err := samples()
+	if err := outage.Mend(ctx, s.db.pool(), config.EngineOf(s.db.connection())); err != nil {
+		return err
+	}
+	docs, err := allSamples()
 	if err != nil {
 		return err
 	}

@@ -60,10 +60,11 @@ type state struct {
 	ID     string `json:"id"`
 	ETag   string `json:"_etag"`
 	Writer struct {
-		Status    string `json:"status"`
-		Outcome   string `json:"outcome"`
-		Kind      string `json:"last_error_kind"`
-		LastError string `json:"last_error"`
+		Status     string `json:"status"`
+		Outcome    string `json:"outcome"`
+		RetryCount int    `json:"retry_count"`
+		Kind       string `json:"last_error_kind"`
+		LastError  string `json:"last_error"`
 	} `json:"sql_writer"`
 }
 

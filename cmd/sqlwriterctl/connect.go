@@ -165,12 +165,18 @@ func (a *app) openDocuments(ctx context.Context) (*cosmos.Container, source, err
 		return nil, source{}, &usageError{err}
 	}
 	a.notef("connections: %s", s.name)
+	c, err := s.openContainer()
+	return c, s, err
+}
+
+// openContainer opens the container that a source names.
+func (s source) openContainer() (*cosmos.Container, error) {
 	c, err := cosmos.Open(cosmos.Options{
 		Connection: s.values[config.CosmosConnection], AccountEndpoint: s.values[config.CosmosEndpoint], ClientID: s.values[config.CosmosClientID],
 		Database: s.values[config.CosmosDatabase], Container: s.values[config.CosmosContainer],
 	})
 	if err != nil {
-		return nil, source{}, &usageError{fmt.Errorf("connections from %s: %w", s.name, err)}
+		return nil, &usageError{fmt.Errorf("connections from %s: %w", s.name, err)}
 	}
-	return c, s, nil
+	return c, nil
 }

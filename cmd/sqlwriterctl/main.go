@@ -38,6 +38,8 @@ type cli struct {
 	Submit  submitCommand  `cmd:"" help:"Put documents into the container, as the API does."`
 	Show    showCommand    `cmd:"" help:"Show a document's state beside the SQL rows and the ledger of its lines."`
 	Columns columnsCommand `cmd:"" help:"List the columns that a document is written to."`
+	Explain explainCommand `cmd:"" help:"Say what an error's code means, what it costs and what happens next."`
+	Demo    demoCommand    `cmd:"" help:"Break the running local stack on purpose, and watch."`
 	Migrate migrateCommand `cmd:"" help:"Bring our own tables up to date, or see what that would do."`
 	Ledger  ledgerCommand  `cmd:"" help:"Adopt a database that somebody else has written to."`
 }

@@ -115,10 +115,14 @@ func TestAnswersAboutTheControlDocument(t *testing.T) {
 		condition fault.Condition
 	}{
 		{http.StatusTooManyRequests, fault.Throttled, none},
-		{449, fault.Contention, changed}, {http.StatusPreconditionFailed, fault.Contention, changed},
-		{http.StatusServiceUnavailable, fault.Infrastructure, none}, {http.StatusForbidden, fault.Infrastructure, none},
-		{http.StatusBadRequest, fault.Infrastructure, none}, {http.StatusRequestEntityTooLarge, fault.Infrastructure, none},
-		{http.StatusConflict, fault.Infrastructure, none}, {http.StatusTeapot, fault.Infrastructure, none},
+		{449, fault.Contention, changed},
+		{http.StatusPreconditionFailed, fault.Contention, changed},
+		{http.StatusServiceUnavailable, fault.Infrastructure, none},
+		{http.StatusForbidden, fault.Infrastructure, none},
+		{http.StatusBadRequest, fault.Infrastructure, none},
+		{http.StatusRequestEntityTooLarge, fault.Infrastructure, none},
+		{http.StatusConflict, fault.Infrastructure, none},
+		{http.StatusTeapot, fault.Infrastructure, none},
 	} {
 		server, container := startControl(t)
 		control := cosmos.NewControl(container, "web")

@@ -50,11 +50,11 @@ func TestJournalStatementsGolden(t *testing.T) {
 		for _, parameter := range regexp.MustCompile(`@\w+`).FindAllString(texts[name], -1) {
 			kind, ok := types[parameter[1:]]
 			require.True(t, ok, "%s: %s", name, parameter)
-			if d := parameter + " " + kind; !slices.Contains(declared, d) {
+			if d := "DECLARE " + parameter + " " + kind + ";\n"; !slices.Contains(declared, d) {
 				declared = append(declared, d)
 			}
 		}
-		fmt.Fprintf(&b, "-- %s\nDECLARE %s;\n%sGO\n", name, strings.Join(declared, ", "), texts[name])
+		fmt.Fprintf(&b, "-- %s\n%s%sGO\n", name, strings.Join(declared, ""), texts[name])
 	}
 	golden(t, "journal.sql", b.String())
 }

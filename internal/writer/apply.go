@@ -27,6 +27,8 @@ const divided = 4
 type result struct {
 	outcome Outcome
 	err     error
+	// contrasted says that another document was applied beside this one, or after it: a failure is its own.
+	contrasted bool
 }
 
 // failed reports whether the item has an error of its own.
@@ -57,6 +59,27 @@ type applying struct {
 	results []result
 	// done tells which results count.
 	done []bool
+	// failed are the documents that failed by themselves since the last one was applied.
+	failed []int
+}
+
+// note keeps the result of one item. What failed before an applied one has its contrast.
+func (a *applying) note(i int, r result) {
+	a.results[i], a.done[i] = r, true
+	switch {
+	case r.outcome.Verdict == Applied:
+		a.wrote()
+	case own(r) && !r.contrasted:
+		a.failed = append(a.failed, i)
+	}
+}
+
+// wrote notes that writing works.
+func (a *applying) wrote() {
+	for _, i := range a.failed {
+		a.results[i].contrasted = true
+	}
+	a.failed = nil
 }
 
 // apply writes items and gives each its result. When a dependency is unwell it stops: done tells which results count,
@@ -124,9 +147,9 @@ func (a *applying) divide(ctx context.Context, from, to, tries int) error {
 func (a *applying) answered(ctx context.Context, from int, outcomes []Outcome) error {
 	contrasted := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == Applied })
 	for i, o := range outcomes {
-		r := result{outcome: o, err: missingError(o)}
+		r := result{outcome: o, err: missingError(o), contrasted: contrasted}
 		if contrasted && !a.done[from+i] {
-			a.results[from+i], a.done[from+i] = r, true
+			a.note(from+i, r)
 			continue
 		}
 		if err := a.is(ctx, from+i, r); err != nil {
@@ -141,7 +164,7 @@ func (a *applying) is(ctx context.Context, i int, r result) error {
 	if a.done[i] {
 		return nil
 	}
-	a.results[i], a.done[i] = r, true
+	a.note(i, r)
 	if a.items[i].FailureMark || !a.p.suspect(a.items[i].DocumentID, r.err) {
 		return nil
 	}
@@ -152,7 +175,8 @@ func (a *applying) is(ctx context.Context, i int, r result) error {
 const contrasts = 5
 
 // contrast decides between so many bad documents in a row and a build or schema that every document fails on: a few that
-// were not tried yet, from all over the request, are written by themselves.
+// were not tried yet, from all over the request, are written by themselves, and then one that was written before is written
+// once more.
 func (a *applying) contrast(ctx context.Context, code string) error {
 	var open []int
 	for i := range a.items {
@@ -170,13 +194,35 @@ func (a *applying) contrast(ctx context.Context, code string) error {
 		case fault.IsDependency(err):
 			return err
 		case err != nil || len(outcomes) != 1:
-			continue // it is met again, and judged then
+			a.p.suspect(a.items[i].DocumentID, err) // it is met again, and judged then; or at the next probe others are tried
+			continue
 		}
-		if a.results[i], a.done[i] = (result{outcome: outcomes[0], err: missingError(outcomes[0])}), true; outcomes[0].Verdict == Applied {
+		if a.note(i, result{outcome: outcomes[0], err: missingError(outcomes[0])}); outcomes[0].Verdict == Applied {
 			return nil
 		}
 	}
+	if works, err := a.again(ctx); works || err != nil {
+		return err
+	}
 	return a.p.c.gate.systemic(ctx, a.p.admission(), code)
+}
+
+// again writes a document once more that was applied in this call, and reports whether that worked: a request may end with
+// many bad documents, when there is no other left to compare them with.
+func (a *applying) again(ctx context.Context) (works bool, err error) {
+	i := slices.IndexFunc(a.results, func(r result) bool { return r.outcome.Verdict == Applied })
+	if i < 0 || a.p.mode == Preview {
+		return false, nil
+	}
+	outcomes, err := a.p.requestIn(ctx, a.items[i:i+1], 1, Rewrite)
+	if err != nil || len(outcomes) != 1 || outcomes[0].Verdict != Applied {
+		if !fault.IsDependency(err) {
+			err = nil
+		}
+		return false, err
+	}
+	a.wrote()
+	return true, nil
 }
 
 // spendOnContention adds up the time that lost races took and reports whether there is none left.
@@ -198,16 +244,21 @@ const (
 
 // request sends one request, again after a lost race, tries times with jitter.
 func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome, error) {
+	return p.requestIn(ctx, items, tries, p.mode)
+}
+
+func (p *pass) requestIn(ctx context.Context, items []Item, tries int, mode Mode) ([]Outcome, error) {
 	broken := 0
 	for try := 1; ; try++ {
 		begin := p.c.o.Now()
-		outcomes, err := p.admission().Apply(ctx, p.c.sink, items, p.mode)
+		outcomes, err := p.admission().Apply(ctx, p.c.sink, items, mode)
 		p.countSQL(p.c.o.Now().Sub(begin))
 		switch {
 		case fault.KindOf(err) == fault.Contention && try < tries:
 		case p.broke(ctx, err):
 			broken++
 			if broken == brokenTries && len(items) > 1 || broken == brokenTriesAlone {
+				p.c.gate.answered(ctx, p.admission(), false) // as a probe it is the document's failure, not the database's
 				return nil, &fault.Error{
 					Kind: fault.Internal, Code: CodeBreaks, Op: "writer: apply", Err: err,
 					Reason: "the connection breaks at this request each time, while the database answers others",

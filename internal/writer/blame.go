@@ -14,9 +14,10 @@ import (
 const (
 	// noteEvery is how old what the control document says of success and lag may be before it is written again.
 	noteEvery = 5 * time.Second
-	// mostSuspects is how many different documents with one code and no success between make it systemic, and mostCodes for
-	// how many codes that is remembered.
+	// mostSuspects is how many different documents with one code and no success between make it systemic. More of them are
+	// remembered, the latest, so that each probe tries others; and mostCodes is for how many codes that is done.
 	mostSuspects = 20
+	mostTried    = 100
 	mostCodes    = 8
 )
 
@@ -97,10 +98,11 @@ func addSuspect(all []Suspects, code string, now time.Time, ids ...string) []Sus
 	s := all[at]
 	s.Documents = slices.Clone(s.Documents)
 	for _, id := range ids {
-		if len(s.Documents) < mostSuspects && !slices.Contains(s.Documents, id) {
+		if !slices.Contains(s.Documents, id) {
 			s.Documents = append(s.Documents, id)
 		}
 	}
+	s.Documents = s.Documents[max(0, len(s.Documents)-mostTried):]
 	all[at] = s
 	return all
 }
@@ -149,6 +151,13 @@ func (g *Gate) contrast(ctx context.Context, since time.Time) bool {
 	g.forget() // it may just have happened elsewhere
 	g.refresh(ctx)
 	return g.appliedSince(since)
+}
+
+// appliedHere reports whether this instance applied a document since a moment.
+func (g *Gate) appliedHere(since time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.appliedAt.Before(since) && !g.appliedAt.IsZero()
 }
 
 func (g *Gate) appliedSince(since time.Time) bool {

@@ -184,6 +184,9 @@ func (p *pass) admission() *Admission {
 // because one of its documents may be what makes it fail.
 func (p *pass) limit() int {
 	most := p.c.o.MaxDocuments
+	if adm := p.admission(); adm != nil && adm.Systemic && adm.pending() {
+		return min(most, adm.Limit) // one document of these few decides; it must not be the one that is bad by itself
+	}
 	for range min(max(0, p.batch.RetryCount-1), 8) {
 		most /= divided
 	}
@@ -242,13 +245,10 @@ func (p *pass) turnOf(d invoice.Document) invoice.Turn {
 func (p *pass) commitAll(ctx context.Context, docs []invoice.Document) error {
 	docs = p.choose(docs)
 	for len(docs) > 0 {
-		adm, err := p.c.gate.Admit(ctx, p.c.sink.Probe)
+		adm, err := p.admit(ctx)
 		if err != nil {
 			return err
 		}
-		p.mu.Lock()
-		p.adm = adm
-		p.mu.Unlock()
 		if adm.pending() {
 			slices.SortStableFunc(docs, func(a, b invoice.Document) int { return p.worth(a, adm) - p.worth(b, adm) })
 		}
@@ -268,6 +268,18 @@ func (p *pass) commitAll(ctx context.Context, docs []invoice.Document) error {
 		}
 	}
 	return p.recordHeld(ctx) // nothing was written since, and not enough failed to blame more than the documents
+}
+
+// admit asks the gate for leave. A probe that was answered and decided nothing goes on with the next document.
+func (p *pass) admit(ctx context.Context) (*Admission, error) {
+	if adm := p.admission(); adm != nil && adm.pending() {
+		return adm, nil
+	}
+	adm, err := p.c.gate.Admit(ctx, p.c.sink.Probe)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.adm = adm
+	return adm, err
 }
 
 // worth orders the documents for a probe: what can be written and, for a systemic gate, was not seen to fail comes first.
@@ -345,7 +357,7 @@ func (p *pass) problems(ctx context.Context, docs []invoice.Document, all map[in
 		if d.Problem == nil {
 			continue
 		}
-		all[i] = result{err: d.Problem}
+		all[i] = result{err: d.Problem, contrasted: applied}
 		if !applied && p.suspect(d.ID, d.Problem) && !p.more {
 			return p.c.gate.systemic(ctx, p.admission(), fault.CodeOf(d.Problem))
 		}
@@ -384,23 +396,22 @@ func (p *pass) suspect(id string, err error) bool {
 	return p.mode != Preview && own(result{err: err}) && p.c.gate.suspect(fault.CodeOf(err), id)
 }
 
-// tell records the results. Failures are held back while nothing was applied since the first of them: the next requests of
-// the batch decide whether the documents are to blame.
+// tell records the results. Failures are held back while nothing was applied after them: the next requests of the batch
+// decide whether the documents are to blame.
 func (p *pass) tell(ctx context.Context, docs []invoice.Document, all map[int]result, applied bool) error {
 	var now []verdict
+	if applied {
+		now, p.held = p.held, nil
+	}
 	for i, d := range docs {
 		r, ok := all[i]
 		switch {
 		case !ok:
-		case own(r) && !applied:
+		case own(r) && !r.contrasted:
 			p.held = append(p.held, verdict{d, r})
 		default:
 			now = append(now, verdict{d, r})
 		}
-	}
-	if applied {
-		now = append(now, p.held...)
-		p.held = nil
 	}
 	return p.recordAll(ctx, now)
 }

@@ -103,7 +103,8 @@ func next(s GateState, in gateInput, now time.Time) GateState {
 
 // fail opens the gate, or keeps it open for longer after a failed probe.
 func (s GateState) fail(in gateInput, now time.Time) GateState {
-	if s.Paused || (s.Open() && !in.probe) {
+	late := in.probe && !s.Open() && in.kind == fault.Infrastructure // somebody else's probe was answered meanwhile
+	if s.Paused || (s.Open() && !in.probe) || late {
 		return s
 	}
 	grown := s

@@ -63,14 +63,17 @@ type Gate struct {
 	control Control
 	etag    string
 	loaded  time.Time
-	// lost says that the control document cannot be had.
-	lost bool
+	// lost says that the control document cannot be had; mute that it could be read and not be written.
+	lost, mute bool
 	// own is this instance's own gate while the shared one is closed by others that succeed.
 	own GateState
-	// failures counts infrastructure failures in a row; openedAt is when this instance last opened the shared gate, and
-	// notBefore when it may claim a probe again.
-	failures            int
-	openedAt, notBefore time.Time
+	// failures counts infrastructure failures in a row since failingSince; answeredAt is when this instance was last
+	// answered.
+	failures                 int
+	failingSince, answeredAt time.Time
+	// openedAt is when this instance last opened the shared gate; failedUntil is what the gate waits for since its probe
+	// failed, and it waits ownerWait longer than that.
+	openedAt, failedUntil time.Time
 	// appliedAt is when this instance last wrote a document; suspects wait to be noted.
 	appliedAt time.Time
 	suspects  []Suspects
@@ -248,7 +251,7 @@ func (g *Gate) claim(ctx context.Context, state GateState, mine bool) bool {
 		g.own = next(g.own, in, now)
 		return true
 	}
-	early := now.Before(g.notBefore)
+	early := state.OpenUntil.Equal(g.failedUntil) && now.Before(g.failedUntil.Add(ownerWait))
 	g.mu.Unlock()
 	if early || !state.Due(now) {
 		return false
@@ -266,7 +269,7 @@ func (g *Gate) claim(ctx context.Context, state GateState, mine bool) bool {
 func (g *Gate) works() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.failures = 0
+	g.failures, g.answeredAt = 0, g.o.Now()
 }
 
 // saw tells the gate how a use of SQL ended, and hands the error on. wrote says that an answer proves that writing works.
@@ -298,7 +301,9 @@ func (g *Gate) counts(in gateInput) bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.failures++
+	if g.failures++; g.failures == 1 {
+		g.failingSince = g.o.Now()
+	}
 	return g.failures >= breakerFailures
 }
 
@@ -308,8 +313,7 @@ func (g *Gate) fails(ctx context.Context, in gateInput) {
 	g.mu.Lock()
 	g.failures = 0
 	closed := !g.control.Gate.Open()
-	again := !g.openedAt.IsZero() && now.Sub(g.openedAt) < twice && g.control.AppliedAt.After(g.openedAt)
-	if closed && (g.own.Open() || (in.kind == fault.Infrastructure && again)) {
+	if closed && (g.own.Open() || (in.kind == fault.Infrastructure && !in.probe && g.alone(now))) {
 		first := !g.own.Open()
 		g.own = next(g.own, in, now)
 		g.mu.Unlock()
@@ -319,13 +323,24 @@ func (g *Gate) fails(ctx context.Context, in gateInput) {
 		}
 		return
 	}
-	if in.probe {
-		g.notBefore = g.control.Gate.OpenUntil.Add(ownerWait)
-	} else if closed {
+	if closed && !in.probe {
 		g.openedAt = now
 	}
 	g.mu.Unlock()
 	g.update(ctx, in)
+	if in.probe {
+		g.mu.Lock()
+		g.failedUntil = g.control.Gate.OpenUntil
+		g.mu.Unlock()
+	}
+}
+
+// alone reports whether this instance opened the shared gate a moment ago, fails again, and others succeed: while it failed,
+// or since then without it. An outage that comes and goes for all is not that. g.mu is held.
+func (g *Gate) alone(now time.Time) bool {
+	success := g.control.AppliedAt
+	return !g.openedAt.IsZero() && now.Sub(g.openedAt) < twice && success.After(g.openedAt) &&
+		(success.After(g.failingSince) || !g.answeredAt.After(g.openedAt))
 }
 
 // answered closes the gate, or lets its limit grow. A gate that is full wants more than an answer: that something was
@@ -384,11 +399,14 @@ func (g *Gate) change(ctx context.Context, tries int, fn func(*Control) bool) bo
 		case err == nil:
 			g.see(c, written)
 			return true
-		case fault.Has(err, fault.Changed):
-			g.forget()
-			g.refresh(ctx)
+		case ctx.Err() != nil:
+			return false // we were told to stop: that is not the control document's failure
+		case fault.Has(err, fault.Changed) && g.reload(ctx):
 		default:
 			g.lose(err)
+			g.mu.Lock()
+			g.mute = true
+			g.mu.Unlock()
 			g.see(c, etag)
 			return true
 		}
@@ -414,6 +432,16 @@ func (g *Gate) refresh(ctx context.Context) {
 		return
 	}
 	c, etag, err := g.store.Load(ctx)
+	g.mu.Lock()
+	mute, paused := g.mute, g.control.Gate.Paused
+	g.mu.Unlock()
+	if err == nil && mute {
+		written, werr := g.write(ctx, c, etag)
+		if werr != nil && c.Gate.Paused != paused {
+			g.see(c, etag) // an operator's word is heard all the same
+		}
+		etag, err = written, werr
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			g.lose(err)
@@ -422,12 +450,19 @@ func (g *Gate) refresh(ctx context.Context) {
 	}
 	g.mu.Lock()
 	found := g.lost
-	g.lost = false
+	g.lost, g.mute = false, false
 	g.mu.Unlock()
 	if found {
-		g.o.Log.Info().Msg("gate: the control document can be read again")
+		g.o.Log.Info().Msg("gate: the control document can be had again")
 	}
 	g.see(c, etag)
+}
+
+// reload loads the control document now, and reports whether it could be had.
+func (g *Gate) reload(ctx context.Context) bool {
+	g.forget()
+	g.refresh(ctx)
+	return !g.Seen().Lost
 }
 
 // forget makes the next refresh load.
@@ -478,7 +513,7 @@ func (g *Gate) Pause(ctx context.Context, by, why string) error {
 // Errors as Pause.
 func (g *Gate) Resume(ctx context.Context, by string) error {
 	g.mu.Lock()
-	g.suspects, g.own, g.failures, g.notBefore = nil, GateState{}, 0, time.Time{}
+	g.suspects, g.own, g.failures, g.failedUntil = nil, GateState{}, 0, time.Time{}
 	g.mu.Unlock()
 	return g.command(ctx, gateInput{event: gateResumed, by: by})
 }
@@ -486,14 +521,12 @@ func (g *Gate) Resume(ctx context.Context, by string) error {
 // command is an operator's event: it counts for all instances or not at all.
 func (g *Gate) command(ctx context.Context, in gateInput) error {
 	for range storeTries {
-		g.forget()
-		g.refresh(ctx)
-		g.mu.Lock()
-		c, etag, lost := g.control, g.etag, g.lost
-		g.mu.Unlock()
-		if lost {
+		if !g.reload(ctx) {
 			return fault.New(fault.Infrastructure, opGate, "control", "the control document cannot be had, so the other instances would not know")
 		}
+		g.mu.Lock()
+		c, etag := g.control, g.etag
+		g.mu.Unlock()
 		c.Gate = next(c.Gate, in, g.o.Now())
 		if in.event == gateResumed {
 			c.Suspects = nil

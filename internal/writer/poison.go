@@ -14,12 +14,16 @@ import (
 // maxEscapedID is how much of an escaped id stands in the name of its evidence. Longer ones end in their key instead.
 const maxEscapedID = 600
 
+// readsOthers is how recently this very process must have written a document that it could read, for one that it cannot read
+// to be blamed at once. Whether a document can be read depends on nothing but the document and the build.
+const readsOthers = time.Hour
+
 // bury makes a poison pill of a document whose budget is spent, in the order that keeps promise G7: evidence, then the mark
 // on its lines, then its status. Everything it does may be done again: the evidence is kept once, the mark says the same.
 // done is false when the document changed meanwhile. The error is of dependency scope; then nothing is marked that the next
 // try would not mark.
 func (p *pass) bury(ctx context.Context, cur invoice.Document, cause error) (done bool, err error) {
-	if why := p.notYet(ctx, cur); why != "" {
+	if why := p.notYet(ctx, cur, cause); why != "" {
 		return p.postpone(ctx, cur, cause, maxBackoff, why)
 	}
 	raw, now, ok, err := p.original(ctx, cur)
@@ -49,10 +53,13 @@ func (p *pass) bury(ctx context.Context, cur invoice.Document, cause error) (don
 }
 
 // notYet says why a document must not become a poison pill now; empty when it may.
-func (p *pass) notYet(ctx context.Context, cur invoice.Document) string {
+func (p *pass) notYet(ctx context.Context, cur invoice.Document, cause error) string {
 	since := p.batch.Received
 	if s := p.t.begin(cur.State).FailingSince; s != 0 {
 		since = time.Unix(s, 0)
+	}
+	if fault.Has(cause, fault.Unreadable) && p.c.gate.appliedHere(p.c.o.Now().Add(-readsOthers)) {
+		since = time.Time{}
 	}
 	switch {
 	case p.c.o.Evidence == nil:

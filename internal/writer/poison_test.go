@@ -395,3 +395,13 @@ func chicago(t *testing.T) *time.Location {
 	require.NoError(t, err)
 	return zone
 }
+
+func TestAnUnreadableDocumentFailsAtOnceWhereTheSameBuildReadsOthers(t *testing.T) {
+	w := newWorld(t)
+	w.contrast()
+	w.clock = w.clock.Add(59 * time.Minute)
+	unreadable := `{"id":%q,"request_details":{"sys_name":"web"},"process_output":{}}`
+	require.Equal(t, map[string]int{"failed": 1}, w.run(w.put(fmt.Sprintf(unreadable, "x"))...).Outcomes)
+	_, w.commit = w.instance("new build", w.faulty, w.control, w.evidence) // it has written nothing yet
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(w.put(fmt.Sprintf(unreadable, "y"))...).Outcomes)
+}

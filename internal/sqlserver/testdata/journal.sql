@@ -1,5 +1,9 @@
 -- audit_insert
-DECLARE @action nvarchar(40), @by nvarchar(256), @why nvarchar(2000), @subject nvarchar(1023), @detail nvarchar(max);
+DECLARE @action nvarchar(40);
+DECLARE @by nvarchar(256);
+DECLARE @why nvarchar(2000);
+DECLARE @subject nvarchar(1023);
+DECLARE @detail nvarchar(max);
 -- One entry more in the audit log, by the database's clock.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
@@ -19,19 +23,28 @@ DECLARE @id nvarchar(64);
 -- Asks a running run to end. Its heartbeat is its own.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
-UPDATE sqlwriter.run SET cancel = 1
+UPDATE sqlwriter.run
+SET cancel = 1
 WHERE run_id = @id AND status = 'running';
 GO
 -- run_end
-DECLARE @status nvarchar(20), @counts nvarchar(max), @id nvarchar(64);
+DECLARE @status nvarchar(20);
+DECLARE @counts nvarchar(max);
+DECLARE @id nvarchar(64);
 -- The last status of a run that has none yet: the first one stays.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
-UPDATE sqlwriter.run SET status = @status, counts = @counts, heartbeat_at = SYSUTCDATETIME(), ended_at = SYSUTCDATETIME()
+UPDATE sqlwriter.run
+SET status = @status, counts = @counts, heartbeat_at = SYSUTCDATETIME(), ended_at = SYSUTCDATETIME()
 WHERE run_id = @id AND status = 'running';
 GO
 -- run_insert
-DECLARE @id nvarchar(64), @kind nvarchar(40), @filter nvarchar(max), @by nvarchar(256), @why nvarchar(2000), @counts nvarchar(max);
+DECLARE @id nvarchar(64);
+DECLARE @kind nvarchar(40);
+DECLARE @filter nvarchar(max);
+DECLARE @by nvarchar(256);
+DECLARE @why nvarchar(2000);
+DECLARE @counts nvarchar(max);
 -- A new run, unless there is one with its id.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
@@ -43,11 +56,13 @@ SELECT
 WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.run AS r WHERE r.run_id = @id);
 GO
 -- run_progress
-DECLARE @counts nvarchar(max), @id nvarchar(64);
+DECLARE @counts nvarchar(max);
+DECLARE @id nvarchar(64);
 -- The counts of a run that has not ended.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
-UPDATE sqlwriter.run SET counts = @counts, heartbeat_at = SYSUTCDATETIME()
+UPDATE sqlwriter.run
+SET counts = @counts, heartbeat_at = SYSUTCDATETIME()
 WHERE run_id = @id AND status = 'running';
 GO
 -- run_wanted

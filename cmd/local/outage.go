@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sqlwriter/cmd/local/outage"
+	"sqlwriter/cmd/local/sample"
+	"sqlwriter/internal/config"
+)
+
+const (
+	// outageFor is how long SQL is off, and outageCount how many documents come meanwhile.
+	outageFor   = 10 * time.Second
+	outageCount = 200
+	// outageFirstLine keeps their lines apart from the other samples'.
+	outageFirstLine = 3000001
+)
+
+// outageSamples are the documents that come while SQL is off.
+func outageSamples() []sample.Document {
+	docs := sample.Generate(sample.Options{Seed: sample.DefaultSeed + 1, Count: outageCount, FirstLine: outageFirstLine, Clean: true})
+	for i := range docs {
+		docs[i].Name = "outage " + docs[i].Name
+		if docs[i].After != "" {
+			docs[i].After = "outage " + docs[i].After
+		}
+	}
+	return docs
+}
+
+// outage switches SQL off while documents come, and says what that cost.
+func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) {
+	if len(docs) == 0 {
+		d.out.Linef("\nthe outage was shown by an earlier run: go run ./cmd/sqlwriterctl demo sql-off 10s shows it again")
+		return nil
+	}
+	on, err := outage.Off(ctx, d.db.pool(), config.EngineOf(d.db.connection()))
+	if err != nil {
+		return err
+	}
+	off := true
+	defer func() { // whatever happens: a kept state must not stay without its ledger
+		if off {
+			err = errors.Join(err, on(context.WithoutCancel(ctx)))
+		}
+	}()
+	began := time.Now()
+	if err := d.submit(ctx, docs); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(outageFor - time.Since(began)):
+	}
+	waiting, retries, err := d.tally(ctx, docs)
+	if err != nil {
+		return err
+	}
+	if err := on(ctx); err != nil {
+		return err
+	}
+	off = false
+	back := time.Now()
+	d.out.Linef("\nSQL was off for %.0f s while %d documents came: %d of them waited, %d retries spent", back.Sub(began).Seconds(), len(docs), waiting, retries)
+	last := back
+	for _, doc := range docs {
+		s, err := d.watch.wait(ctx, doc.ID, "")
+		if err != nil {
+			return fmt.Errorf("%s (status %q): %w", doc.Name, s.status, err)
+		}
+		if s.at.After(last) {
+			last = s.at
+		}
+	}
+	_, retries, err = d.tally(ctx, docs)
+	if err != nil {
+		return err
+	}
+	d.out.Linef("all %d committed %.1f s after it came back, %d retries spent (the host offers a batch again every 10 s; an open gate lets one probe through a minute)",
+		len(docs), last.Sub(back).Seconds(), retries)
+	return nil
+}
+
+// submit puts documents in and does not wait for them.
+func (d *drain) submit(ctx context.Context, docs []sample.Document) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(submitters)
+	for _, doc := range docs {
+		g.Go(func() error { return d.documents.Submit(ctx, doc.JSON, doc.After != "") })
+	}
+	return g.Wait()
+}
+
+// tally counts those of the documents that wait, and the retries that all of them have spent.
+func (d *drain) tally(ctx context.Context, docs []sample.Document) (waiting, retries int, err error) {
+	stored, err := d.stored(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, doc := range docs {
+		var s state
+		if err := json.Unmarshal(stored[doc.ID], &s); err != nil {
+			return 0, 0, fmt.Errorf("%s: %w", doc.Name, err)
+		}
+		if s.Writer.Status == "pending" {
+			waiting++
+		}
+		retries += s.Writer.RetryCount
+	}
+	return waiting, retries, nil
+}

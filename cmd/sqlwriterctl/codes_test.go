@@ -1,0 +1,241 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+)
+
+// given is a code that the program gives to an error, as the source has it.
+type given struct {
+	adapter, code, place string
+	// kind is empty where the source does not name it on the spot.
+	kind fault.Kind
+}
+
+// Every code that the program gives by name has a row with its kind, and every row with a name is given somewhere: what an
+// operator reads in a log or a document can be explained.
+func TestEveryCodeInTheSourceIsExplained(t *testing.T) {
+	codes, texts := codesInSource(t)
+	require.Greater(t, len(codes), 60)
+	rows := map[string][]fault.Kind{}
+	for _, r := range faults() {
+		rows[r.Adapter+" "+r.Code] = append(rows[r.Adapter+" "+r.Code], r.Kind)
+	}
+	for _, c := range codes {
+		kinds, ok := rows[c.adapter+" "+c.code]
+		if !ok {
+			t.Errorf("%s gives the code %q: add a row to Faults() of %s (internal/%s/faults.go)", c.place, c.code, c.adapter, c.adapter)
+		} else if c.kind != "" && !slices.Contains(kinds, c.kind) {
+			t.Errorf("%s gives %q the kind %s, its row in Faults() of %s says %v", c.place, c.code, c.kind, c.adapter, kinds)
+		}
+	}
+	for _, r := range faults() {
+		word := strings.TrimPrefix(r.Code, "validation.")
+		if fault.IsNumber(word) || strings.ContainsAny(word, "/- ") || r.Code == "systemic" {
+			continue // given by a number, or a kind
+		}
+		shared := texts[r.Adapter] + texts["writer"] // what the adapters have in common is in internal/sqlstore
+		require.True(t, strings.Contains(shared, strconv.Quote(word)), "%s: nothing gives the code %q any more", r.Adapter, r.Code)
+	}
+}
+
+// codesInSource reads the product's source: the codes, and its text by adapter without the tables of rows.
+func codesInSource(t *testing.T) (codes []given, texts map[string]string) {
+	t.Helper()
+	texts = map[string]string{}
+	constants := map[string]string{} // "package.name"
+	type source struct {
+		path string
+		file *ast.File
+	}
+	var sources []source
+	set := token.NewFileSet()
+	for _, root := range []string{"../../internal", "../../handlers"} {
+		require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() {
+				if slices.Contains([]string{"standin", "porttest", "inmem", "bench", "house", "stage", "crashtest", "testdata"}, d.Name()) {
+					return filepath.SkipDir // stand-ins, suites and tools: no operator meets their codes
+				}
+				return nil
+			}
+			if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || d.Name() == "faults.go" {
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			file, err := parser.ParseFile(set, path, text, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			texts[adapterOf(path)] += string(text)
+			sources = append(sources, source{path, file})
+			for _, d := range file.Decls {
+				collectConstants(d, file.Name.Name, constants)
+			}
+			return nil
+		}))
+	}
+	for _, s := range sources {
+		for _, d := range s.file.Decls {
+			local := map[string]string{}
+			ast.Inspect(d, func(n ast.Node) bool {
+				if g, ok := n.(*ast.GenDecl); ok {
+					collectConstants(g, "", local)
+				}
+				return true
+			})
+			r := resolver{s.file.Name.Name, local, constants}
+			ast.Inspect(d, func(n ast.Node) bool {
+				if code, kind, ok := r.codeOf(n); ok {
+					codes = append(codes, given{adapterOf(s.path), code, set.Position(n.Pos()).String(), kind})
+				}
+				return true
+			})
+		}
+	}
+	return codes, texts
+}
+
+// adapterOf says whose codes a file gives.
+func adapterOf(path string) string {
+	for _, adapter := range []string{"sqlserver", "sqlite", "cosmos", "blob"} {
+		if strings.Contains(filepath.ToSlash(path), "/"+adapter+"/") {
+			return adapter
+		}
+	}
+	return "writer"
+}
+
+// collectConstants notes the text constants of a declaration by name, with their package's where there is one.
+func collectConstants(d ast.Decl, pkg string, into map[string]string) {
+	g, ok := d.(*ast.GenDecl)
+	if !ok || g.Tok != token.CONST {
+		return
+	}
+	for _, spec := range g.Specs {
+		values, ok := spec.(*ast.ValueSpec)
+		if !ok {
+			continue
+		}
+		for i, name := range values.Names {
+			if i < len(values.Values) {
+				if text, ok := literal(values.Values[i]); ok {
+					into[strings.TrimPrefix(pkg+"."+name.Name, ".")] = text
+				}
+			}
+		}
+	}
+}
+
+func literal(e ast.Expr) (string, bool) {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(lit.Value)
+	return text, err == nil
+}
+
+// resolver knows what the constants that a function sees stand for.
+type resolver struct {
+	pkg              string
+	local, constants map[string]string
+}
+
+// text is what an expression says, if the source says it on the spot or by a constant.
+func (r resolver) text(e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return literal(e)
+	case *ast.Ident:
+		if text, ok := r.local[e.Name]; ok {
+			return text, true
+		}
+		text, ok := r.constants[r.pkg+"."+e.Name]
+		return text, ok
+	case *ast.SelectorExpr:
+		if pkg, ok := e.X.(*ast.Ident); ok {
+			text, ok := r.constants[pkg.Name+"."+e.Sel.Name]
+			return text, ok
+		}
+	}
+	return "", false
+}
+
+// codeOf finds the code and kind that a call or a literal makes an error of.
+func (r resolver) codeOf(n ast.Node) (code string, kind fault.Kind, ok bool) {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		switch called(n.Fun) {
+		case "fault.New", "fault.Wrap":
+			code, ok = r.text(n.Args[2])
+			return code, kindOf(n.Args[0]), ok
+		case "refused", "unrecordable":
+			if r.pkg == "invoice" {
+				code, ok = r.text(n.Args[0])
+				return "validation." + code, fault.Document, ok
+			}
+		}
+	case *ast.CompositeLit:
+		switch name := called(n.Type); {
+		case name == "fault.Error", name == "errorDetail", name == "FieldError", name == "Error" && r.pkg == "fault":
+			for _, element := range n.Elts {
+				pair, isPair := element.(*ast.KeyValueExpr)
+				if !isPair {
+					continue
+				}
+				switch called(pair.Key) {
+				case "Code":
+					code, ok = r.text(pair.Value)
+				case "Kind":
+					kind = kindOf(pair.Value)
+				}
+			}
+			if name == "FieldError" {
+				code = "validation." + code
+			}
+		}
+	}
+	return code, kind, ok && code != "validation"
+}
+
+// called is the name of a function or type, with its package's.
+func called(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		if pkg, ok := e.X.(*ast.Ident); ok {
+			return pkg.Name + "." + e.Sel.Name
+		}
+	}
+	return ""
+}
+
+// kindOf is the kind that an expression names; empty when it does not.
+func kindOf(e ast.Expr) fault.Kind {
+	for _, r := range fault.Rules() {
+		name := strings.ToUpper(string(r.Kind[:1])) + string(r.Kind[1:])
+		if called(e) == "fault."+name || called(e) == name {
+			return r.Kind
+		}
+	}
+	return ""
+}

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"sqlwriter/cmd/local/outage"
+	"sqlwriter/cmd/local/sample"
+	"sqlwriter/cmd/local/stackfile"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// demoCommand breaks the running local stack on purpose. It touches no other: an outage of a real one is no demonstration.
+type demoCommand struct {
+	SQLOff      demoSQLOff      `cmd:"" name:"sql-off" help:"Switch SQL off for a while and watch the gate."`
+	KillHandler demoKillHandler `cmd:"" name:"kill-handler" help:"Kill the handler process with SIGKILL; the host starts another."`
+	BadDocument demoBadDocument `cmd:"" name:"bad-document" help:"Put in a document whose line does not exist, and show what becomes of it."`
+}
+
+// localStack is the running stack of `make run`, or a usage error.
+func (a *app) localStack(ctx context.Context) (stackfile.Stack, error) {
+	stack, running, err := stackfile.Read(ctx, filepath.Join(a.dir, stackfile.Dir))
+	if err != nil || !running {
+		return stackfile.Stack{}, &usageError{errors.New("demo needs the local stack: start it with make run")}
+	}
+	return stack, nil
+}
+
+// stackSource is the source of the stack's connections, whatever the environment says.
+func stackSource(stack stackfile.Stack) (source, error) {
+	values, err := readSettings(stack.Settings)
+	if err != nil {
+		return source{}, fmt.Errorf("the running stack's settings: %w", err)
+	}
+	return pick("the running local stack", func(name string) string { return values[name] }), nil
+}
+
+type demoSQLOff struct {
+	For time.Duration `arg:"" optional:"" default:"10s" help:"How long, such as 30s."`
+}
+
+// Run switches SQL off, says every second what Health says of the gate, and switches it on again, also when it is interrupted.
+func (c *demoSQLOff) Run(ctx context.Context, a *app) (err error) {
+	stack, err := a.localStack(ctx)
+	if err != nil {
+		return err
+	}
+	from, err := stackSource(stack)
+	if err != nil {
+		return err
+	}
+	db, err := openSQL(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	on, err := outage.Off(ctx, db.writes(), db.engine)
+	if err != nil {
+		return err
+	}
+	a.printf("SQL is off for %v; documents that come now wait. In another terminal: sqlwriterctl submit, sqlwriterctl status", c.For)
+	watch := a.watchGate(ctx, stack, time.Now().Add(c.For))
+	if err := on(context.WithoutCancel(ctx)); err != nil {
+		return errors.Join(watch, err)
+	}
+	if watch != nil {
+		return watch
+	}
+	a.printf("SQL is on again; an open gate lets one probe through within a minute")
+	return a.waitForGate(ctx, stack)
+}
+
+// writes is the connection that may change things.
+func (d *database) writes() *sql.DB {
+	if w, ok := d.store.(interface{ Writer() *sql.DB }); ok {
+		return w.Writer()
+	}
+	return d.reader
+}
+
+// watchGate prints the gate whenever it changes, until a time.
+func (a *app) watchGate(ctx context.Context, stack stackfile.Stack, until time.Time) error {
+	last := ""
+	for time.Now().Before(until) {
+		if now := gateLine(ctx, stack); now != last {
+			last = now
+			a.printf("  %s  %s", time.Now().Format(time.TimeOnly), now)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(time.Second, max(0, time.Until(until)))):
+		}
+	}
+	return nil
+}
+
+// waitForGate waits until the gate is closed.
+func (a *app) waitForGate(ctx context.Context, stack stackfile.Stack) error {
+	const most = 2 * time.Minute
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the gate is still open after %v", most))
+	defer cancel()
+	last := ""
+	for {
+		now := gateLine(ctx, stack)
+		if now != last {
+			last = now
+			a.printf("  %s  %s", time.Now().Format(time.TimeOnly), now)
+		}
+		if strings.HasPrefix(now, "gate closed") {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// gateLine is what Health says of the gate.
+func gateLine(ctx context.Context, stack stackfile.Stack) string {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, stack.Functions+"/api/health", nil)
+	if err != nil {
+		return err.Error()
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "the handler does not answer"
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var health struct {
+		Gate struct {
+			State, Kind, Code string
+			NextProbe         time.Time `json:"next_probe"`
+		}
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&health); err != nil {
+		return "the handler does not answer"
+	}
+	line := "gate " + health.Gate.State
+	if health.Gate.State == "open" {
+		line += fmt.Sprintf(" (%s %s), next probe %s", health.Gate.Kind, health.Gate.Code, health.Gate.NextProbe.Local().Format(time.TimeOnly))
+	}
+	return line
+}
+
+type demoKillHandler struct{}
+
+// Run kills the handler and waits until another one is ready.
+func (*demoKillHandler) Run(ctx context.Context, a *app) error {
+	stack, err := a.localStack(ctx)
+	if err != nil {
+		return err
+	}
+	host := 0
+	for _, p := range stack.Servers {
+		if p.Name == "functions" {
+			host = p.PID
+		}
+	}
+	pid, err := childOf(host)
+	if err != nil {
+		return err
+	}
+	handler, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	killed := time.Now()
+	if err := handler.Kill(); err != nil {
+		return fmt.Errorf("kill the handler (process %d): %w", pid, err)
+	}
+	a.printf("handler process %d killed; the host gives up after three in half an hour, as the real one does", pid)
+	const most = time.Minute
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("no other handler was ready within %v", most))
+	defer cancel()
+	for {
+		if now, err := childOf(host); err == nil && now != pid && strings.HasPrefix(gateLine(ctx, stack), "gate ") {
+			a.printf("process %d is ready %.1f s later; what was under way is offered again, and rows that were written stay as they are", now, time.Since(killed).Seconds())
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// childOf finds the one child of a process, by the process table of Linux.
+func childOf(parent int) (int, error) {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil || len(stats) == 0 {
+		return 0, errors.New("this machine has no /proc to find the handler in: kill the process `handler` by hand")
+	}
+	for _, file := range stats {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has just ended
+		}
+		head, rest, found := strings.Cut(string(text), " (")
+		fields := strings.Fields(rest[strings.LastIndexByte(rest, ')')+1:])
+		if !found || len(fields) < 2 || fields[1] != strconv.Itoa(parent) {
+			continue
+		}
+		return strconv.Atoi(head)
+	}
+	return 0, fmt.Errorf("the host (process %d) has no handler just now", parent)
+}
+
+type demoBadDocument struct{}
+
+// Run puts a bad document in, waits for what becomes of it, and shows that.
+func (*demoBadDocument) Run(ctx context.Context, a *app) error {
+	stack, err := a.localStack(ctx)
+	if err != nil {
+		return err
+	}
+	from, err := stackSource(stack)
+	if err != nil {
+		return err
+	}
+	documents, err := from.openContainer()
+	if err != nil {
+		return err
+	}
+	defer documents.Close()
+	raw, id, err := badDocument(time.Now())
+	if err != nil {
+		return err
+	}
+	if err := documents.Submit(ctx, raw, false); err != nil {
+		return err
+	}
+	a.printf("submitted %q, whose line 9999999999 does not exist", id)
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("nothing became of it within a minute: is the gate open?"))
+	defer cancel()
+	for {
+		stored, err := documents.Read(ctx, id)
+		if err != nil && !fault.IsDependency(err) {
+			return err
+		}
+		if doc, err := invoice.Read(stored, time.Now()); err == nil && doc.State.Status != invoice.Pending {
+			a.printf("  status %s, %d of 5 retries used, next try %s", doc.State.Status, doc.State.RetryCount,
+				time.Unix(doc.State.RetryAfter, 0).Format(time.TimeOnly))
+			a.printf("  %s (%s): %s", doc.State.LastErrorKind, doc.State.LastErrorCode, doc.State.LastError)
+			a.printf("after its sixth failure it becomes a poison pill; sqlwriterctl why %q tells where it is", id)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// badDocument makes a result of now whose line does not exist.
+func badDocument(now time.Time) (raw json.RawMessage, id string, err error) {
+	doc := sample.Generate(sample.Options{Seed: uint64(now.UnixNano()), Count: 1, Clean: true})[0] //nolint:gosec // any number does
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(doc.JSON, &members); err != nil {
+		return nil, "", err
+	}
+	id = now.Format("2006-01-02 15:04:05.000000-07:00") + "-demo-9999999999"
+	if members["id"], err = json.Marshal(id); err != nil {
+		return nil, "", err
+	}
+	members["invoice_details_from_rpa"] = json.RawMessage(`{"IVCE_DTL_UID":9999999999}`)
+	members["post-processing"] = json.RawMessage(`{"duplicate_detail_uids":[]}`)
+	raw, err = json.Marshal(members)
+	return raw, id, err
+}

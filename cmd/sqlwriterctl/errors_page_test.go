@@ -1,0 +1,191 @@
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+)
+
+var update = flag.Bool("update", false, "rewrite README's table of kinds and docs/errors.md from the tables of errors")
+
+// The marks between which README.md holds the table of kinds.
+const (
+	kindsBegin = "<!-- kinds:begin -->"
+	kindsEnd   = "<!-- kinds:end -->"
+)
+
+func TestProducedKindsInReadme(t *testing.T) {
+	const path = "../../README.md"
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	before, rest, found := strings.Cut(string(content), kindsBegin+"\n")
+	require.True(t, found, "%s in README.md", kindsBegin)
+	table, after, found := strings.Cut(rest, kindsEnd)
+	require.True(t, found, "%s in README.md", kindsEnd)
+	if *update && table != kindsTable(faults()) {
+		require.NoError(t, os.WriteFile(path, []byte(before+kindsBegin+"\n"+kindsTable(faults())+kindsEnd+after), 0o600))
+		table = kindsTable(faults())
+	}
+	require.Equal(t, kindsTable(faults()), table, "make update rewrites it")
+}
+
+func TestProducedErrorsPage(t *testing.T) {
+	const path = "../../docs/errors.md"
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(errorsPage(faults())), 0o600))
+		require.NoError(t, os.Chmod(path, 0o644))
+	}
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, errorsPage(faults()), string(got), "make update rewrites it")
+}
+
+// The page has every row, each in the section of its adapter.
+func TestTheErrorsPageHasEveryRow(t *testing.T) {
+	page := errorsPage(faults())
+	for _, r := range faults() {
+		section, ok := strings.CutPrefix(page[strings.Index(page, "## "+r.Adapter):], "## "+r.Adapter)
+		require.True(t, ok, r.Adapter)
+		section, _, _ = strings.Cut(section, "\n## ")
+		require.Contains(t, section, "`"+r.Code+"`")
+		require.Contains(t, section, cell(r.Reason))
+	}
+}
+
+// kindsTable makes README's table.
+func kindsTable(all []fault.Row) string {
+	var b strings.Builder
+	b.WriteString("| kind | who pays | spends | codes, among others | when again |\n|---|---|---|---|---|\n")
+	for _, r := range fault.Rules() {
+		spends := fault.Nothing
+		if r.SpendsRetry {
+			spends = fault.OneRetry
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Kind, payers(r.Scope), spends, samples(all, r.Kind), cell(r.When))
+	}
+	return b.String()
+}
+
+func payers(s fault.Scope) string {
+	switch s {
+	case fault.ScopeDependency:
+		return "nobody: all wait"
+	case fault.ScopeAttempt:
+		return "nobody: this try"
+	case fault.ScopeDocument:
+		return "this document"
+	}
+	return ""
+}
+
+// samples are the codes of a kind that operators meet most; which kind that is, the tables say.
+func samples(all []fault.Row, k fault.Kind) string {
+	var codes []string
+	for _, known := range []string{
+		"18456", "4060", "229", "208", "3906", "40613", "connection", "timeout", "refused", "gate_open",
+		"40501", "10928", "49918", "429/*", "9002", "1105", "40544", "systemic",
+		"1205", "1222", "3960", "2627", "row_count", "449/*", "412/*",
+		"2628", "547", "515", "245", "missing_detail_row", "validation.too_long", "breaks_its_connection", "panic", "answer",
+	} {
+		if slices.ContainsFunc(all, func(r fault.Row) bool { return r.Code == known && r.Kind == k }) {
+			codes = append(codes, "`"+known+"`")
+		}
+	}
+	return strings.Join(codes, ", ")
+}
+
+const pageHead = `<!-- Produced from the tables of errors: go test ./cmd/sqlwriterctl -run Produced -update -->
+# Errors: what a code means, what it costs and what happens next
+
+Everything that goes wrong is of one of seven kinds, and its kind alone decides who pays (` + "`internal/fault`" + `). Each adapter
+has one table that makes kinds of codes (` + "`classify.go`" + `, ` + "`Faults()`" + `); this page and ` + "`sqlwriterctl explain CODE`" + ` are made of
+these tables, and each row is a test. A code stands in the log (` + "`code`" + `), in ` + "`sql_writer.attempts`" + ` and in what Health says.
+
+Sources: *design.md* is the agreed shape and *azure-facts* the collection of vendors' pages that the project grew from; of
+SQL Server's numbers it cites "Troubleshoot common errors in Azure SQL", SqlConfigurableRetryFactory and Entity Framework
+Core's SqlServerTransientExceptionDetector.
+
+`
+
+// errorsPage makes docs/errors.md.
+func errorsPage(all []fault.Row) string {
+	var b strings.Builder
+	b.WriteString(pageHead)
+	b.WriteString("## Kinds\n\n| kind | scope | spends | what happens next |\n|---|---|---|---|\n")
+	for _, r := range fault.Rules() {
+		follows := fault.Row{Kind: r.Kind}.Consequence()
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.Kind, r.Scope, follows.Spends, cell(follows.Next))
+	}
+	b.WriteString("\nA condition, where a code has one, says it more exactly:\n\n| condition | means | spends | what happens next |\n|---|---|---|---|\n")
+	for _, c := range fault.ConditionRules() {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.Condition, cell(c.Means), c.Spends, cell(c.Next))
+	}
+	b.WriteString("\nWhat happens next is as the kind or the condition says, unless it stands with the code.\n")
+	for _, section := range []struct{ adapter, about string }{
+		{"sqlserver", "SQL Server's numbers, and words for what has none. What concerns no document (connecting, checking, probing) " +
+			"is infrastructure whatever its number: a document's number then blames nobody."},
+		{"sqlite", "SQLite's result codes. An extended code that is not here counts as its primary code (the rest of a division by 256)."},
+		{"cosmos", "Statuses of Azure Cosmos DB, with the substatus where there is one; `/*` is any or none. The first row that fits decides."},
+		{"blob", "Statuses of Azure Blob Storage, with its error code; `/*` is any or none. The first row that fits decides."},
+		{"writer", "Codes of our own: validation, the gate, the process, operators' commands."},
+	} {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| codes | kind | meaning | next, where it is special | source |\n|---|---|---|---|---|\n", section.adapter, section.about)
+		for _, group := range grouped(all, section.adapter) {
+			writeGroup(&b, group)
+		}
+	}
+	return b.String()
+}
+
+// grouped puts an adapter's rows together that differ in their codes only, in the order of the table.
+func grouped(all []fault.Row, adapter string) [][]fault.Row {
+	var groups [][]fault.Row
+	at := map[string]int{}
+	for _, r := range all {
+		if r.Adapter != adapter {
+			continue
+		}
+		key := strings.Join([]string{string(r.Kind), string(r.Condition), r.About, r.Reason, r.Own.Spends, r.Own.Next}, "\x00")
+		i, ok := at[key]
+		if !ok {
+			i = len(groups)
+			at[key], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups
+}
+
+func writeGroup(b *strings.Builder, group []fault.Row) {
+	first := group[0]
+	var codes, sources []string
+	for _, r := range group {
+		code := "`" + r.Code + "`"
+		if r.Name != "" {
+			code += " " + r.Name
+		}
+		codes = append(codes, code)
+		if !slices.Contains(sources, r.Source) {
+			sources = append(sources, r.Source)
+		}
+	}
+	kind, meaning := string(first.Kind), first.Reason
+	if first.Condition != fault.NoCondition {
+		kind += ", " + string(first.Condition)
+	}
+	if first.About != "" {
+		meaning += " (about: " + first.About + ")"
+	}
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", strings.Join(codes, ", "), kind, cell(meaning), cell(cmp.Or(first.Own.Next, "-")), cell(strings.Join(sources, "; ")))
+}
+
+// cell is a text as a table of Markdown has it.
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -1,0 +1,10 @@
+package sqlstore
+
+import "time"
+
+// ScanMoment reads a value of a driver's as a time.
+func ScanMoment(value any) (time.Time, error) {
+	m := moment{Time: time.Unix(1, 0)} // a row before this one
+	err := m.Scan(value)
+	return m.Time, err
+}
