@@ -14,7 +14,7 @@ SQLFLUFF := $(TOOLS)/sqlfluff
 TSQL := deploy internal/sqlserver/adoption internal/sqlserver/migrations internal/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint sqllint vuln fuzz bench stage publish update azurite clean
+.PHONY: help run test check lint sqllint vuln mutants fuzz bench stage publish update azurite clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -26,7 +26,7 @@ test: azurite ## Run all tests (with the race detector when a C compiler is ther
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 	$(GO) test $(RACE) -timeout 20m $(TESTFLAGS) ./...
 
-check: sqllint lint vuln ## Lint and known vulnerabilities (installs its tools into .tools; needs Python 3 as well).
+check: sqllint lint vuln mutants ## Lint, known vulnerabilities, kept mutants (installs its tools into .tools; needs Python 3 as well).
 
 lint: $(GOLANGCI) ## golangci-lint with the chosen linters (.golangci.yml gives a reason for each).
 	$(GOLANGCI) run ./...
@@ -38,6 +38,9 @@ vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call.
 	@$(GOVULNCHECK) ./...; code=$$?; \
 	if [ $$code -eq 3 ]; then exit 1; fi; \
 	if [ $$code -ne 0 ]; then echo "vuln: SKIPPED, govulncheck could not do its work (exit $$code, its reason stands above)"; fi
+
+mutants: ## Break the product on purpose, one kept mutant at a time: each must be killed by the test that is named for it.
+	@$(GO) run ./tools/mutants
 
 fuzz: ## Fuzz the envelope decoder and the document reader, FUZZTIME (30s) each.
 	$(GO) test ./internal/invoice -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME)

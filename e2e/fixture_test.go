@@ -70,6 +70,8 @@ func shortenRetry(path string) error {
 
 // stack is everything a result goes through.
 type stack struct {
+	// blobs is the connection string of the store of evidence; empty where a test makes no poison pills.
+	blobs  string
 	t      *testing.T
 	cosmos *cosmosdbtest.Running
 	docs   *azcosmos.ContainerClient
@@ -159,6 +161,7 @@ func (s *stack) settings() map[string]string {
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container,
 		"LEASE_CONTAINER": "leases", "CONTROL_CONTAINER": "sqlwriter-control", "RECOVER_SCHEDULE": "0 */5 * * * *",
 		"SQL_CONNECTION": "sqlite:" + filepath.Join(s.dir, "sqlwriter.db"), "SQL_MAX_ROWS": "1000",
+		"BLOB_CONNECTION": s.blobs,
 	}
 }
 

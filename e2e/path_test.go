@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/local/sample"
+	"sqlwriter/internal/blob/azuritetest"
 	"sqlwriter/internal/standin/cosmosdb"
 )
 
@@ -54,6 +55,7 @@ func TestEveryExampleEndsAsItsPageSays(t *testing.T) {
 	docs, err := sample.Examples()
 	require.NoError(t, err)
 	s := newStack(t, sample.Lines(docs)...)
+	s.blobs = azuritetest.Start(t).ConnectionString() // one of them is a poison pill
 	s.startHost()
 	last := map[string]sample.Document{}
 	for _, d := range docs {

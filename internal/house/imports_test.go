@@ -78,7 +78,7 @@ func directions() []direction {
 		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
 		{
 			"handlers",
-			[]string{"internal/fault", "internal/invoice", "internal/writer"},
+			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/ops"},
 			zerolog,
 			"handlers only translate: a trigger on one side, a use case on the other",
 		},
@@ -105,9 +105,9 @@ func directions() []direction {
 		{"internal/stage", []string{"internal/config", "handlers"}, nil, "what is staged is checked against the settings and the handlers' deadline"},
 		{
 			"cmd/sqlwriterctl",
-			[]string{"internal/", "cmd/local/stackfile"},
-			[]string{"github.com/alecthomas/kong", "modernc.org/sqlite"},
-			"operators' tools use the adapters, never a stand-in; stackfile tells where a running local stack is",
+			[]string{"internal/", "cmd/local/stackfile", "cmd/local/outage", "cmd/local/sample"},
+			append([]string{"github.com/alecthomas/kong", "modernc.org/sqlite"}, zerolog...),
+			"operators' tools use the adapters, never a stand-in; stackfile tells where a running local stack is, and demo breaks that one",
 		},
 		{
 			"cmd/local",
@@ -126,6 +126,7 @@ func directions() []direction {
 		{"internal/bench", nil, nil, "tests only"},
 		{"functions", nil, nil, "data only"},
 		{"internal/house", nil, nil, "tests only"},
+		{"tools/mutants", []string{}, []string{"golang.org/x/sync"}, "a tool that runs go test over broken files"},
 		{"cmd/local/expect", nil, []string{"modernc.org/sqlite"}, "the second mapping checks the first one only if it shares nothing with it"},
 	}
 }

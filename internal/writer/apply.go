@@ -68,18 +68,13 @@ func (a *applying) note(i int, r result) {
 	a.results[i], a.done[i] = r, true
 	switch {
 	case r.outcome.Verdict == Applied:
-		a.wrote()
+		for _, j := range a.failed {
+			a.results[j].contrasted = true
+		}
+		a.failed = nil
 	case own(r) && !r.contrasted:
 		a.failed = append(a.failed, i)
 	}
-}
-
-// wrote notes that writing works.
-func (a *applying) wrote() {
-	for _, i := range a.failed {
-		a.results[i].contrasted = true
-	}
-	a.failed = nil
 }
 
 // apply writes items and gives each its result. When a dependency is unwell it stops: done tells which results count,
@@ -164,8 +159,9 @@ func (a *applying) is(ctx context.Context, i int, r result) error {
 	if a.done[i] {
 		return nil
 	}
-	a.note(i, r)
-	if a.items[i].FailureMark || !a.p.suspect(a.items[i].DocumentID, r.err) {
+	known, enough := a.p.suspect(a.items[i].DocumentID, r.err)
+	r.contrasted = known
+	if a.note(i, r); !enough {
 		return nil
 	}
 	return a.contrast(ctx, fault.CodeOf(r.err))
@@ -175,8 +171,8 @@ func (a *applying) is(ctx context.Context, i int, r result) error {
 const contrasts = 5
 
 // contrast decides between so many bad documents in a row and a build or schema that every document fails on: a few that
-// were not tried yet, from all over the request, are written by themselves, and then one that was written before is written
-// once more.
+// were not tried yet, from all over the request, are written by themselves. Writing one again that was written before would
+// prove less: an UPDATE may work where every INSERT fails.
 func (a *applying) contrast(ctx context.Context, code string) error {
 	var open []int
 	for i := range a.items {
@@ -201,28 +197,7 @@ func (a *applying) contrast(ctx context.Context, code string) error {
 			return nil
 		}
 	}
-	if works, err := a.again(ctx); works || err != nil {
-		return err
-	}
 	return a.p.c.gate.systemic(ctx, a.p.admission(), code)
-}
-
-// again writes a document once more that was applied in this call, and reports whether that worked: a request may end with
-// many bad documents, when there is no other left to compare them with.
-func (a *applying) again(ctx context.Context) (works bool, err error) {
-	i := slices.IndexFunc(a.results, func(r result) bool { return r.outcome.Verdict == Applied })
-	if i < 0 || a.p.mode == Preview {
-		return false, nil
-	}
-	outcomes, err := a.p.requestIn(ctx, a.items[i:i+1], 1, Rewrite)
-	if err != nil || len(outcomes) != 1 || outcomes[0].Verdict != Applied {
-		if !fault.IsDependency(err) {
-			err = nil
-		}
-		return false, err
-	}
-	a.wrote()
-	return true, nil
 }
 
 // spendOnContention adds up the time that lost races took and reports whether there is none left.
@@ -244,14 +219,10 @@ const (
 
 // request sends one request, again after a lost race, tries times with jitter.
 func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome, error) {
-	return p.requestIn(ctx, items, tries, p.mode)
-}
-
-func (p *pass) requestIn(ctx context.Context, items []Item, tries int, mode Mode) ([]Outcome, error) {
 	broken := 0
 	for try := 1; ; try++ {
 		begin := p.c.o.Now()
-		outcomes, err := p.admission().Apply(ctx, p.c.sink, items, mode)
+		outcomes, err := p.admission().Apply(ctx, p.c.sink, items, p.mode)
 		p.countSQL(p.c.o.Now().Sub(begin))
 		switch {
 		case fault.KindOf(err) == fault.Contention && try < tries:

@@ -43,35 +43,56 @@ func (g *Gate) wrote(ctx context.Context, a *Admission, items []Item, outcomes [
 	}
 }
 
-// suspect notes that a document failed by itself, and reports whether it is the last that was needed: so many different
-// ones failed with this code and none was applied between.
-func (g *Gate) suspect(code, id string) bool {
+// suspect notes that a document failed by itself. It is known when others were applied since it failed with this code before:
+// then nothing else is under suspicion for it. enough says that it is the last that was needed: so many different ones failed
+// with this code and none was applied between.
+func (g *Gate) suspect(code, id string) (known, enough bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	for _, s := range contrasted(g.control.Suspects, g.appliedAt) {
+		if s.Code == code && !s.ContrastAt.IsZero() && slices.Contains(s.Documents, id) {
+			return true, false
+		}
+	}
 	g.suspects = addSuspect(g.suspects, code, g.o.Now(), id)
-	return len(g.suspectsOf(code)) >= mostSuspects
+	return false, len(g.suspectsOf(code)) >= mostSuspects
 }
 
 // suspectsOf are the documents that failed with a code as far as this instance knows. g.mu is held.
 func (g *Gate) suspectsOf(code string) []string {
-	for _, s := range mergeSuspects(after(g.control.Suspects, g.appliedAt), g.suspects) {
-		if s.Code == code {
+	for _, s := range mergeSuspects(contrasted(g.control.Suspects, g.appliedAt), g.suspects) {
+		if s.Code == code && s.ContrastAt.IsZero() {
 			return s.Documents
 		}
 	}
 	return nil
 }
 
-// after leaves the suspicions that no success has cleared.
-func after(all []Suspects, success time.Time) []Suspects {
-	return slices.DeleteFunc(slices.Clone(all), func(s Suspects) bool { return s.Since.Before(success) })
+// contrasted clears the suspicions that a success has contrasted: their documents are to blame themselves. They stay known,
+// so that many bad documents behind which nothing else waits do not look like a bad build again and again.
+func contrasted(all []Suspects, success time.Time) []Suspects {
+	all = slices.Clone(all)
+	for i, s := range all {
+		if s.ContrastAt.IsZero() && s.Since.Before(success) {
+			all[i].ContrastAt = success
+		}
+	}
+	for i := len(all) - 1; i >= 0; i-- { // one for each code
+		first := slices.IndexFunc(all, func(s Suspects) bool { return s.Code == all[i].Code && !s.ContrastAt.IsZero() })
+		if all[i].ContrastAt.IsZero() || first == i {
+			continue
+		}
+		all[first].Documents = latest(all[first].Documents, all[i].Documents)
+		all = slices.Delete(all, i, i+1)
+	}
+	return all
 }
 
-// tried reports whether a document is among those that failed with the code that the systemic gate names.
+// tried reports whether a document failed already, so that a probe learns more from another.
 func (g *Gate) tried(id string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Contains(g.suspectsOf(g.control.Gate.Code), id)
+	return slices.ContainsFunc(mergeSuspects(g.control.Suspects, g.suspects), func(s Suspects) bool { return slices.Contains(s.Documents, id) })
 }
 
 // systemic opens the gate for a code that every document fails with, and answers the error of those who wait for it.
@@ -88,23 +109,26 @@ func (g *Gate) systemic(ctx context.Context, a *Admission, code string) error {
 // addSuspect adds documents to those that failed with a code; the list is as short as the question allows.
 func addSuspect(all []Suspects, code string, now time.Time, ids ...string) []Suspects {
 	all = slices.Clone(all)
-	at := slices.IndexFunc(all, func(s Suspects) bool { return s.Code == code })
+	at := slices.IndexFunc(all, func(s Suspects) bool { return s.Code == code && s.ContrastAt.IsZero() })
 	if at < 0 {
 		if len(all) >= mostCodes {
 			all = all[1:]
 		}
 		at, all = len(all), append(all, Suspects{Code: code, Since: now})
 	}
-	s := all[at]
-	s.Documents = slices.Clone(s.Documents)
+	all[at].Documents = latest(all[at].Documents, ids)
+	return all
+}
+
+// latest adds documents to a list and keeps as many as are remembered.
+func latest(list, ids []string) []string {
+	list = slices.Clone(list)
 	for _, id := range ids {
-		if !slices.Contains(s.Documents, id) {
-			s.Documents = append(s.Documents, id)
+		if !slices.Contains(list, id) {
+			list = append(list, id)
 		}
 	}
-	s.Documents = s.Documents[max(0, len(s.Documents)-mostTried):]
-	all[at] = s
-	return all
+	return list[max(0, len(list)-mostTried):]
 }
 
 // mergeSuspects is what two instances know together.
@@ -121,7 +145,8 @@ func (g *Gate) note(ctx context.Context, lag FeedLag) {
 	g.mu.Lock()
 	c, applied, suspects := g.control, g.appliedAt, g.suspects
 	g.mu.Unlock()
-	due := applied.Sub(c.AppliedAt) >= noteEvery || len(suspects) > 0 || len(after(c.Suspects, applied)) < len(c.Suspects) ||
+	cleared := slices.ContainsFunc(c.Suspects, func(s Suspects) bool { return s.ContrastAt.IsZero() && s.Since.Before(applied) })
+	due := applied.Sub(c.AppliedAt) >= noteEvery || len(suspects) > 0 || cleared ||
 		(lag != (FeedLag{}) && lag.At.Sub(c.Feed.At) >= noteEvery && lag.Seconds != c.Feed.Seconds)
 	if !due {
 		return
@@ -130,7 +155,7 @@ func (g *Gate) note(ctx context.Context, lag FeedLag) {
 		if applied.After(c.AppliedAt) {
 			c.AppliedAt = applied
 		}
-		c.Suspects = mergeSuspects(after(c.Suspects, c.AppliedAt), suspects)
+		c.Suspects = mergeSuspects(contrasted(c.Suspects, c.AppliedAt), suspects)
 		if lag.At.After(c.Feed.At) {
 			c.Feed = lag
 		}

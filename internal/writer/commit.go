@@ -94,10 +94,13 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	p := c.begin(b, Write)
 	docs := p.read(b.Documents)
-	docs, err := p.freshen(ctx, docs, func(d invoice.Document) bool {
-		// What others bring was read a moment ago; and without an etag no patch could be conditional.
-		return (b.Purpose == FromFeed && (b.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
-	})
+	err := c.gate.refuses(ctx) // it may for hours, and the documents need not be read again every ten seconds to learn that
+	if err == nil {
+		docs, err = p.freshen(ctx, docs, func(d invoice.Document) bool {
+			// What others bring was read a moment ago; and without an etag no patch could be conditional.
+			return (b.Purpose == FromFeed && (b.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
+		})
+	}
 	if err == nil {
 		err = p.commitAll(ctx, docs)
 	}
@@ -276,21 +279,25 @@ func (p *pass) admit(ctx context.Context) (*Admission, error) {
 		return adm, nil
 	}
 	adm, err := p.c.gate.Admit(ctx, p.c.sink.Probe)
+	if err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.adm = adm
-	return adm, err
+	return adm, nil
 }
 
 // worth orders the documents for a probe: what can be written and, for a systemic gate, was not seen to fail comes first.
 func (p *pass) worth(d invoice.Document, adm *Admission) int {
-	switch {
-	case d.Problem != nil:
-		return 2
-	case adm.Systemic && p.c.gate.tried(d.ID):
-		return 1
+	worth := 0
+	if d.Problem != nil {
+		worth = 2
 	}
-	return 0
+	if adm.Systemic && p.c.gate.tried(d.ID) {
+		worth++
+	}
+	return worth
 }
 
 // choose leaves the documents whose turn it is, and counts the others.
@@ -357,8 +364,12 @@ func (p *pass) problems(ctx context.Context, docs []invoice.Document, all map[in
 		if d.Problem == nil {
 			continue
 		}
-		all[i] = result{err: d.Problem, contrasted: applied}
-		if !applied && p.suspect(d.ID, d.Problem) && !p.more {
+		known, enough := applied, false
+		if !applied {
+			known, enough = p.suspect(d.ID, d.Problem)
+		}
+		all[i] = result{err: d.Problem, contrasted: known}
+		if enough && !p.more {
 			return p.c.gate.systemic(ctx, p.admission(), fault.CodeOf(d.Problem))
 		}
 	}
@@ -391,9 +402,12 @@ func own(r result) bool {
 	return r.failed() && fault.ScopeOf(fault.KindOf(r.err)) == fault.ScopeDocument
 }
 
-// suspect notes a document that failed by itself; true when it is the last one that was needed to blame something else.
-func (p *pass) suspect(id string, err error) bool {
-	return p.mode != Preview && own(result{err: err}) && p.c.gate.suspect(fault.CodeOf(err), id)
+// suspect notes a document that failed by itself. known and enough: see Gate.suspect.
+func (p *pass) suspect(id string, err error) (known, enough bool) {
+	if p.mode == Preview || !own(result{err: err}) {
+		return false, false
+	}
+	return p.c.gate.suspect(fault.CodeOf(err), id)
 }
 
 // tell records the results. Failures are held back while nothing was applied after them: the next requests of the batch

@@ -15,7 +15,7 @@ import (
 type Control struct {
 	// Gate is the state of the gate in front of SQL.
 	Gate GateState `json:"gate"`
-	// Suspects are the documents that failed alike with no success since, by code.
+	// Suspects are the documents that failed alike, by code.
 	Suspects []Suspects `json:"suspects,omitempty"`
 	// AppliedAt is when a document was last written, or found written, by anybody. It lags by a few seconds.
 	AppliedAt time.Time `json:"applied_at,omitzero"`
@@ -59,7 +59,10 @@ type Suspects struct {
 	Code string `json:"code"`
 	// Since is when the first one failed.
 	Since time.Time `json:"since,omitzero"`
-	// Documents are their ids.
+	// ContrastAt is when another document was written after they failed: they are to blame themselves, and do not count
+	// any more. Zero until then.
+	ContrastAt time.Time `json:"contrast_at,omitzero"`
+	// Documents are their ids, the latest hundred.
 	Documents []string `json:"documents,omitempty"`
 }
 

@@ -126,6 +126,14 @@ func (g *Gate) Admit(ctx context.Context, neutral func(context.Context) error) (
 	return a, nil
 }
 
+// refuses answers the refusal that Admit would answer now; nil when that may let pass.
+func (g *Gate) refuses(ctx context.Context) error {
+	if state, _ := g.look(ctx); state.Open() && !state.Due(g.o.Now()) {
+		return g.refusal()
+	}
+	return nil
+}
+
 // Guard runs something that uses SQL and concerns no document, if the gate lets it. Its success closes a gate that an
 // outage had opened.
 func (g *Gate) Guard(ctx context.Context, use func(context.Context) error) error {

@@ -94,7 +94,9 @@ func (f *fleet) open(t require.TestingT) {
 // state is the gate that counts for an instance.
 func (f *fleet) state(i int) writer.GateState { return f.gates[i].View(context.Background()).State() }
 
-func unreachable() error { return fault.New(fault.Infrastructure, "sql: apply", "refused", "nobody listens") }
+func unreachable() error {
+	return fault.New(fault.Infrastructure, "sql: apply", "refused", "nobody listens")
+}
 
 func errorOf(kind fault.Kind) error { return fault.New(kind, "sql: apply", "x", "because") }
 

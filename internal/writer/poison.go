@@ -26,6 +26,16 @@ func (p *pass) bury(ctx context.Context, cur invoice.Document, cause error) (don
 	if why := p.notYet(ctx, cur, cause); why != "" {
 		return p.postpone(ctx, cur, cause, maxBackoff, why)
 	}
+	if cur.NeedsVersion { // a mark has a version, and what follows is about the document that got it
+		kept, ok, err := p.keepVersion(ctx, cur)
+		if err != nil || !ok {
+			return true, err
+		}
+		if !sameContent(kept, cur) {
+			return false, nil // corrected meanwhile: the cause is no longer its own
+		}
+		cur = kept
+	}
 	raw, now, ok, err := p.original(ctx, cur)
 	if err != nil || !ok {
 		return true, err
@@ -43,11 +53,6 @@ func (p *pass) bury(ctx context.Context, cur invoice.Document, cause error) (don
 	}
 	if !p.c.gate.bury(ctx) {
 		return p.postpone(ctx, cur, cause, maxBackoff, "enough poison pills were made in this hour")
-	}
-	if cur.NeedsVersion {
-		if cur, ok, err = p.keepVersion(ctx, cur); err != nil || !ok {
-			return true, err
-		}
 	}
 	return p.mark(ctx, cur, cause, pill)
 }

@@ -114,8 +114,10 @@ func TestTheEvidenceOfAPoisonPill(t *testing.T) {
 	require.Len(t, e["attempts"], 2)
 	m := w.kept("metadata.json")
 	require.Equal(t, []any{"AI_PROCESS_LOGS", id, etag, "web", 1.0, []any{2.0}, d.Hash, 0.0, "v1", float64(d.Version.US), d.Version.Key},
-		[]any{m["container"], m["document_id"], m["etag"], m["sys_name"], m["main_detail_id"], m["duplicate_detail_ids"], m["content_hash"],
-			m["reprocess_count"], m["app_version"], m["version_us"], m["document_key"]})
+		[]any{
+			m["container"], m["document_id"], m["etag"], m["sys_name"], m["main_detail_id"], m["duplicate_detail_ids"], m["content_hash"],
+			m["reprocess_count"], m["app_version"], m["version_us"], m["document_key"],
+		})
 	require.Equal(t, "keep me", w.state(id)["note"])
 	require.NotContains(t, w.log.String(), strings.Repeat("x", 40), "no content in the log")
 }
@@ -284,7 +286,11 @@ func TestLongAndStrangeIdsHaveEvidenceOfTheirOwn(t *testing.T) {
 		doc := document(id, int64(i+1), tooLong(), spent())
 		require.Equal(t, map[string]int{"failed": 1}, w.run(w.put(doc)...).Outcomes, id)
 	}
-	require.Len(t, w.evidence.Files(), 4*3)
+	for _, end := range []string{"a", "b"} { // nothing but the ends of their ids tells these two apart
+		doc := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"process_output":{}}`, strings.Repeat("ü", 249)+end)
+		require.Equal(t, map[string]int{"failed": 1}, w.run(w.put(doc)...).Outcomes)
+	}
+	require.Len(t, w.evidence.Files(), 6*3)
 }
 
 // Requirements/000, example 2, with an error of the document's own in place of the time-out (ADR 0020).
