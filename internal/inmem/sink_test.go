@@ -54,6 +54,13 @@ func harness(testing.TB) porttest.SinkHarness {
 		Refuse: func(_ testing.TB, value string) {
 			s.Refuse(func(_ int64, _ invoice.Column, v invoice.Value) bool { return !v.Null && v.Text == value })
 		},
+		NotNull: func(testing.TB) func() {
+			on := true
+			s.Refuse(func(_ int64, c invoice.Column, v invoice.Value) bool {
+				return on && v.Null && c.Name == "UPC_CD" && c.Table == invoice.Detail
+			})
+			return func() { on = false }
+		},
 		CountWrites: countWrites(s),
 		Lock:        locks.lock, LockWait: lockWait, RowLocks: true,
 		LoseReply: sink.LoseReply,

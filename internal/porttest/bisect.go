@@ -25,6 +25,7 @@ type bisect struct {
 	clock    time.Time
 	docs     *inmem.Documents
 	requests *countedSink
+	gate     *writer.Gate
 	commit   *writer.Commit
 }
 
@@ -35,8 +36,9 @@ func newBisect(s *sinkTest, lines int) *bisect {
 	b := &bisect{sinkTest: s, clock: time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC), requests: &countedSink{Sink: s.h.Sink}}
 	now := func() time.Time { return b.clock }
 	b.docs = inmem.NewDocuments(now)
+	b.gate = writer.NewGate(nil, writer.GateOptions{Now: now})
 	b.commit = writer.NewCommit(b.docs, b.requests, writer.Options{
-		SysName: "web", Now: now, Draw: func() float64 { return 0.5 }, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+		Gate: b.gate, SysName: "web", Now: now, Draw: func() float64 { return 0.5 }, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})
 	return b
 }

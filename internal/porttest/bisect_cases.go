@@ -13,7 +13,7 @@ import (
 // bisectCases: what the use case makes of a database that names no document.
 func bisectCases() []sinkCase {
 	refuse, constrain := []string{"Refuse"}, []string{"Constrain"}
-	return []sinkCase{
+	return append([]sinkCase{
 		{"bisect: a clean batch of 100 is one request", nil, badOnes(100)},
 		{"bisect: one bad document, the first of 100", refuse, badOnes(100, 0)},
 		{"bisect: one bad document, in the middle of 100", refuse, badOnes(100, 50)},
@@ -34,7 +34,7 @@ func bisectCases() []sinkCase {
 		{"bisect: a missing table changes no document, and all are written when it is back", []string{"Hide"}, missingTable},
 		{"bisect: a lost acknowledgement ends with every document recorded and written once", []string{"LoseReply", "CountWrites"}, lostReplyOfBatch},
 		{"bisect: a document on a locked line waits alone, uncounted", []string{"Lock", "RowLocks"}, lockedDocument},
-	}
+	}, systemicCases()...)
 }
 
 // places are 0 to n-1.

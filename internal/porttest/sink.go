@@ -41,6 +41,8 @@ type SinkHarness struct {
 	Refuse func(t testing.TB, value string)
 	// Constrain adds a rule of the user's own to one of the user's tables. Rows that are there satisfy it.
 	Constrain func(t testing.TB, table invoice.Table, r Rule)
+	// NotNull makes the user's detail table refuse NULL in UPC_CD, which no document of the suite has, until restore.
+	NotNull func(t testing.TB) (restore func())
 	// Hide takes a table away (column ""), or one column of it, until restore. The table is one of the user's or
 	// LedgerTable, whatever name the ledger has.
 	Hide func(t testing.TB, table invoice.Table, column string) (restore func())

@@ -59,7 +59,7 @@ func changedHarness(t testing.TB, change func(*sqlite.Store)) porttest.SinkHarne
 	return porttest.SinkHarness{
 		Engine: d.version(t),
 		Sink:   sink, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger, SetLedger: d.setLedger,
-		Refuse: d.refuse, Constrain: d.constrain, Hide: d.hide, ReadOnly: d.readOnly, CountWrites: d.countWrites,
+		Refuse: d.refuse, NotNull: d.notNull, Constrain: d.constrain, Hide: d.hide, ReadOnly: d.readOnly, CountWrites: d.countWrites,
 		Lock: locker(path), LockWait: busyTimeout,
 		Steps: sqlite.WriteSteps(), FailAfter: m.failAfter, During: m.during, LoseReply: sink.LoseReply,
 	}
@@ -69,6 +69,13 @@ func (d db) exec(t testing.TB, query string, args ...any) {
 	t.Helper()
 	_, err := d.Writer().Exec(query, args...)
 	require.NoError(t, err, query)
+}
+
+// notNull is the rule by trigger: SQLite cannot change a column.
+func (d db) notNull(t testing.TB) func() {
+	t.Helper()
+	d.exec(t, `CREATE TRIGGER not_null BEFORE UPDATE ON IVCE_DTL WHEN new.UPC_CD IS NULL BEGIN SELECT RAISE(ABORT, 'UPC_CD'); END`)
+	return func() { d.exec(t, `DROP TRIGGER not_null`) }
 }
 
 func (d db) addLines(t testing.TB, lines ...int64) {

@@ -39,6 +39,18 @@ func (h *hands) addLines(t testing.TB, lines ...int64) {
 	}
 }
 
+// notNull is what somebody's deployment does: the rows that are there satisfy it, the next one does not. An engine that cannot
+// change the column gets the same rule as a check.
+func (h *hands) notNull(t testing.TB) func() {
+	t.Helper()
+	h.exec(t, `UPDATE dbo.IVCE_DTL SET UPC_CD = N'-' WHERE UPC_CD IS NULL`)
+	if _, err := h.db.Exec(`ALTER TABLE dbo.IVCE_DTL ALTER COLUMN UPC_CD nvarchar(20) NOT NULL`); err == nil {
+		return func() { h.exec(t, `ALTER TABLE dbo.IVCE_DTL ALTER COLUMN UPC_CD nvarchar(20) NULL`) }
+	}
+	h.exec(t, `ALTER TABLE dbo.IVCE_DTL ADD CONSTRAINT upc_not_null CHECK (UPC_CD IS NOT NULL)`)
+	return func() { h.exec(t, `ALTER TABLE dbo.IVCE_DTL DROP CONSTRAINT upc_not_null`) }
+}
+
 // columnsOf lists a table's columns with their places in the column table.
 func columnsOf(table invoice.Table) (names []string, places []int) {
 	for i, c := range invoice.Columns() {
