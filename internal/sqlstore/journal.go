@@ -115,18 +115,15 @@ func (j *Journal) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
 		return err
 	}
 	err = j.inTx(ctx, op, func(tx *sql.Tx) error {
-		n, err := j.exec(ctx, tx, stRunInsert, sql.Named("id", r.ID), sql.Named("kind", r.Kind), sql.Named("filter", j.d.Long(string(r.Filter))),
+		_, err := j.exec(ctx, tx, stRunInsert, sql.Named("id", r.ID), sql.Named("kind", r.Kind), sql.Named("filter", j.d.Long(string(r.Filter))),
 			sql.Named("by", r.RequestedBy), sql.Named("why", r.Why), sql.Named("counts", j.d.Long(counts)))
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			return runExists(op, r.ID)
-		}
 		return j.audit(ctx, tx, a)
 	})
-	if fault.Has(err, fault.OwnWhenAlone) { // two began at the same moment: a run's id is the only key of anybody's choice
-		return runExists(op, r.ID)
+	if fault.Has(err, fault.OwnWhenAlone) { // a run's id is the only key that the database does not choose
+		return fault.New(fault.Internal, op, "run_exists", "there is a run %s already", r.ID)
 	}
 	return err
 }
@@ -299,10 +296,6 @@ func countsText(op string, counts map[string]int) (string, error) {
 		return "", fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
 	}
 	return string(text), nil
-}
-
-func runExists(op, id string) error {
-	return fault.New(fault.Internal, op, "run_exists", "there is a run %s already", id)
 }
 
 func noRun(op, id string) error {

@@ -6,11 +6,12 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// Proxy stands between a client and the server: it cuts connections, and it loses answers.
+// Proxy stands between a client and the server: it cuts connections, it loses answers, and it can be away.
 type Proxy struct {
 	listener net.Listener
 	server   string
@@ -18,7 +19,10 @@ type Proxy struct {
 	mu      sync.Mutex
 	conns   map[net.Conn]struct{}
 	done    bool
+	away    bool
 	swallow bool
+	cuts    []*cut
+	came    []time.Time
 	group   sync.WaitGroup
 }
 
@@ -45,6 +49,34 @@ func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done = true
+	p.closeAll()
+}
+
+// Away ends every connection at once and resets those that come later, as a server that is down does, until Back. What came
+// is counted all the same: see Came.
+func (p *Proxy) Away() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.away = true
+	p.closeAll()
+}
+
+// Back ends what Away began.
+func (p *Proxy) Back() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.away = false
+}
+
+// Came gives the moments at which somebody connected, oldest first.
+func (p *Proxy) Came() []time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]time.Time(nil), p.came...)
+}
+
+// closeAll ends every connection. p.mu is held.
+func (p *Proxy) closeAll() {
 	for c := range p.conns {
 		_ = c.Close() // that is the point
 	}
@@ -73,6 +105,10 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
+		if p.arrives() {
+			reset(client)
+			continue
+		}
 		server, err := net.Dial("tcp", p.server)
 		if err != nil {
 			_ = client.Close()
@@ -81,35 +117,55 @@ func (p *Proxy) accept() {
 		if !p.keep(client, server) {
 			continue
 		}
-		p.group.Go(func() { p.carry(server, client, false) })
-		p.group.Go(func() { p.carry(client, server, true) })
+		l := &link{proxy: p}
+		p.group.Go(func() { p.carry(server, client, l.request) })
+		p.group.Go(func() { p.carry(client, server, l.reply) })
 	}
 }
 
-// keep notes connections so that Cut finds them; after a Cut there are no more.
+// arrives notes that somebody connected and reports whether the proxy is away.
+func (p *Proxy) arrives() (away bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.came = append(p.came, time.Now())
+	return p.away
+}
+
+// reset ends a connection as a server does that does not know it.
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // what is not sent is thrown away, and the other end gets a reset
+	}
+	_ = conn.Close()
+}
+
+// keep notes connections so that Cut and Away find them; after a Cut there are no more.
 func (p *Proxy) keep(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range conns {
-		if p.done {
+		if p.done || p.away {
 			_ = c.Close()
 			continue
 		}
 		p.conns[c] = struct{}{}
 	}
-	return !p.done
+	return !p.done && !p.away
 }
 
-// carry moves bytes one way.
-func (p *Proxy) carry(to, from net.Conn, reply bool) {
+// carry moves bytes one way. pass tells how many of those that were read go on; fewer than all mean that the line breaks
+// behind them.
+func (p *Proxy) carry(to, from net.Conn, pass func(read []byte) int) {
+	defer p.forget(from)
 	defer func() { _ = to.Close() }() // whoever reads there learns that it is over
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
-		lost := n > 0 && reply && p.swallows()
-		if n > 0 && !lost {
-			_, failed := to.Write(buffer[:n])
-			lost = failed != nil
+		lost := false
+		if n > 0 {
+			going := pass(buffer[:n])
+			_, failed := to.Write(buffer[:going])
+			lost = going < n || failed != nil
 		}
 		if lost {
 			_ = to.Close()
@@ -123,4 +179,11 @@ func (p *Proxy) carry(to, from net.Conn, reply bool) {
 			return
 		}
 	}
+}
+
+// forget lets go of a connection that is over.
+func (p *Proxy) forget(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, conn)
 }

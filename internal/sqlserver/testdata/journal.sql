@@ -45,15 +45,15 @@ DECLARE @filter nvarchar(max);
 DECLARE @by nvarchar(256);
 DECLARE @why nvarchar(2000);
 DECLARE @counts nvarchar(max);
--- A new run, unless there is one with its id.
+-- A new run. Its id is a key: a second one of the same id is an error.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.run (
     run_id, kind, filter, requested_by, why, status, cancel, counts, started_at, heartbeat_at
 )
-SELECT
+VALUES (
     @id, @kind, NULLIF(@filter, ''), @by, @why, 'running', 0, @counts, SYSUTCDATETIME(), SYSUTCDATETIME()
-WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.run AS r WHERE r.run_id = @id);
+);
 GO
 -- run_progress
 DECLARE @counts nvarchar(max);
