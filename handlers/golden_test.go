@@ -81,7 +81,7 @@ func TestGoldens(t *testing.T) {
 			health := func() HealthReport {
 				return HealthReport{Status: StatusReady, Version: "v1", Since: clock(), Problems: []string{}}
 			}
-			h := Mount([]Mounted{CommitResults(&r), Health(health), r.echo("Tick", "timer"), r.echo("Web", "req")},
+			h := Mount([]Mounted{CommitResults(&r), Health(health), Ops(r.operations), r.echo("Tick", "timer"), r.echo("Web", "req")},
 				Options{Log: zerolog.New(&log), Now: clock})
 			w := httptest.NewRecorder()
 			request := httptest.NewRequest(g.method, g.path, strings.NewReader(g.body))

@@ -51,6 +51,8 @@ type errorDetail struct {
 	Kind   string   `json:"kind,omitempty"`
 	Code   string   `json:"code,omitempty"`
 	Known  []string `json:"known_functions,omitempty"`
+	// KnownPaths are those of the operators' API.
+	KnownPaths []string `json:"known_paths,omitempty"`
 }
 
 // encode makes the body of a 2xx reply.

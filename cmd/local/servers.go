@@ -76,9 +76,14 @@ func (c *funchostCommand) Run(ctx context.Context) error {
 		// One name for ever: a stack that was killed takes its own leases back at once, instead of waiting a minute.
 		Instance: "local",
 		Env:      funchost.PlainEnv(),
-		Tune:     funchost.Tune{StopTimeout: stopTimeout},
+		// The operators' API wants a key, as in Azure. This one keeps nobody out: everything here listens on loopback.
+		Keys: funchost.Keys{Host: functionKey},
+		Tune: funchost.Tune{StopTimeout: stopTimeout},
 	})
 }
+
+// functionKey is the key of the local stack's operators' API.
+const functionKey = "local"
 
 // settingsFile is a local.settings.json.
 type settingsFile struct {

@@ -37,7 +37,10 @@ const scriptRoot = ".stage"
 // connectionSettings are those that a source is recognised by, and the names that go with them.
 func connectionSettings() (recognised, others []string) {
 	return []string{config.CosmosConnection, config.CosmosEndpoint, config.SQLConnection},
-		[]string{config.CosmosClientID, config.CosmosDatabase, config.CosmosContainer, config.SysName, config.SQLSchema, config.ColumnNames}
+		append([]string{
+			config.CosmosClientID, config.CosmosDatabase, config.CosmosContainer, config.ControlContainer, config.SysName, config.Mode,
+			config.TimeZone, config.SQLSchema, config.SQLMaxRows, config.ColumnNames, config.MaxPoisonPerHour,
+		}, config.BlobSettings()...)
 }
 
 // connections finds the source: the first of environment, running stack and local.settings.json that names a connection.
@@ -171,10 +174,7 @@ func (a *app) openDocuments(ctx context.Context) (*cosmos.Container, source, err
 
 // openContainer opens the container that a source names.
 func (s source) openContainer() (*cosmos.Container, error) {
-	c, err := cosmos.Open(cosmos.Options{
-		Connection: s.values[config.CosmosConnection], AccountEndpoint: s.values[config.CosmosEndpoint], ClientID: s.values[config.CosmosClientID],
-		Database: s.values[config.CosmosDatabase], Container: s.values[config.CosmosContainer],
-	})
+	c, err := cosmos.Open(s.cosmos(s.values[config.CosmosContainer]))
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("connections from %s: %w", s.name, err)}
 	}

@@ -13,6 +13,7 @@ import (
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/migration"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/sqlite"
 	"sqlwriter/internal/sqlserver"
 	"sqlwriter/internal/writer"
@@ -24,6 +25,9 @@ type store interface {
 	adoption
 	Migrate(ctx context.Context) error
 	MigrationStatus(ctx context.Context) ([]migration.State, error)
+	Check(ctx context.Context) error
+	Adopted(ctx context.Context) (bool, error)
+	Journal() ops.Journal
 	Close() error
 }
 

@@ -335,17 +335,7 @@ func who() string {
 }
 
 // sysName is the environment of the source.
-func (s source) sysName() string {
-	if name := s.values[config.SysName]; name != "" {
-		return name
-	}
-	for _, setting := range config.Settings() {
-		if setting.Name == config.SysName {
-			return setting.Default
-		}
-	}
-	return ""
-}
+func (s source) sysName() string { return s.setting(config.SysName) }
 
 // scratch is a ledger in a temporary file, for a dry run.
 type scratch struct {

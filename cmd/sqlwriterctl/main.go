@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,6 +38,17 @@ type cli struct {
 	Show    showCommand    `cmd:"" help:"Show a document's state beside the SQL rows and the ledger of its lines."`
 	Columns columnsCommand `cmd:"" help:"List the columns that a document is written to."`
 	Explain explainCommand `cmd:"" help:"Say what an error's code means, what it costs and what happens next."`
+
+	Status        statusCommand        `cmd:"" help:"Show how much waits and has failed, and what the gate does."`
+	Why           whyCommand           `cmd:"" help:"Say why a document is where it is, and what happens next."`
+	Reprocess     reprocessCommand     `cmd:"" help:"Try failed documents again."`
+	Pause         pauseCommand         `cmd:"" help:"Hold the gate open: nothing is sent to SQL, documents wait."`
+	Resume        resumeCommand        `cmd:"" help:"Close the gate: work flows again."`
+	MarkCommitted markCommittedCommand `cmd:"" help:"Take a document for committed whose lines were repaired by hand."`
+	Runs          runsCommand          `cmd:"" help:"List the runs of reprocess."`
+	Cancel        cancelCommand        `cmd:"" help:"End a run after its batch."`
+	Audits        auditsCommand        `cmd:"" help:"List who did what, and why."`
+
 	Demo    demoCommand    `cmd:"" help:"Break the running local stack on purpose, and watch."`
 	Migrate migrateCommand `cmd:"" help:"Bring our own tables up to date, or see what that would do."`
 	Ledger  ledgerCommand  `cmd:"" help:"Adopt a database that somebody else has written to."`
@@ -72,7 +82,8 @@ func run(ctx context.Context, args []string, env environment) int {
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("sqlwriterctl"), kong.Description(
 		"Connections come from flags, else the environment, else a running `make run` (.local/stack.json), else local.settings.json. "+
-			"One of the last three is taken whole, and stderr says which."),
+			"One of the last three is taken whole, and stderr says which. What operators ask and do (status to audits) goes by an app's "+
+			"Ops function instead when --app or SQLWRITER_APP names one."),
 		kong.Writers(env.stdout, env.stderr), kong.Exit(func(code int) { exited = code }))
 	if err != nil {
 		env.notef("sqlwriterctl: %v", err)
@@ -92,8 +103,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(a); err != nil {
 		env.notef("sqlwriterctl: %v", err)
-		var usage *usageError
-		if errors.As(err, &usage) {
+		if isUsage(err) {
 			return exitUsage
 		}
 		return exitFailed

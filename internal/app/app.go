@@ -14,6 +14,7 @@ import (
 	"sqlwriter/handlers"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/writer"
 )
 
@@ -21,8 +22,10 @@ import (
 const (
 	// readyWait is how long an invocation waits for the dependencies to open before it is answered 503.
 	readyWait = 20 * time.Second
-	// openTimeout bounds one try to open a dependency.
-	openTimeout = 30 * time.Second
+	// openTimeout bounds one try to open a dependency; openSQLTimeout bounds what of it is SQL's. It ends first: a server that
+	// takes connections and says nothing is then SQL's failure, which the gate counts, and not an end of ours.
+	openTimeout    = 40 * time.Second
+	openSQLTimeout = 30 * time.Second
 	// firstBackoff and lastBackoff are the waits between two tries: doubling.
 	firstBackoff = 250 * time.Millisecond
 	lastBackoff  = 5 * time.Second
@@ -43,6 +46,7 @@ type App struct {
 	ready   chan struct{}
 	commit  handlers.Committer // set before ready is closed, as recover is
 	recover *writer.Recover    // nil in shadow: it writes nothing, so it recovers nothing
+	ops     *ops.Ops
 
 	stop context.CancelFunc // of Start
 	done chan struct{}      // closed when everything is let go
@@ -91,6 +95,7 @@ func (a *App) Functions() []handlers.Mounted {
 	return []handlers.Mounted{
 		handlers.CommitResults(a),
 		handlers.RecoverRetries(a),
+		handlers.Ops(a.operations),
 		handlers.Health(a.status.report),
 	}
 }
@@ -151,12 +156,46 @@ func (a *App) useCases() {
 		Container: a.config.Cosmos.Container, AppVersion: a.status.version,
 	}
 	documents, sink := watchedDocuments{a.adapters.documents, a.status.seen}, watchedSink{a.adapters.sink, a.status.seen}
+	ports := ops.Ports{Documents: documents, Backlog: a.adapters.backlog, Gate: a.gate, Journal: a.adapters.journal}
 	if a.config.Mode == config.ModeShadow {
 		a.commit = writer.NewShadow(documents, sink, o)
-		return
+	} else {
+		commit := writer.NewCommit(documents, sink, o)
+		a.commit, a.recover = commit, writer.NewRecover(commit, a.adapters.backlog)
+		ports.Commit = commit
 	}
-	commit := writer.NewCommit(documents, sink, o)
-	a.commit, a.recover = commit, writer.NewRecover(commit, a.adapters.backlog)
+	a.ops = ops.New(ports, a.opsOptions())
+}
+
+func (a *App) opsOptions() ops.Options {
+	o := ops.Options{SysName: a.config.SysName, Location: a.config.Location, AppVersion: a.status.version}
+	if a.config.Mode == config.ModeShadow {
+		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written"
+	}
+	return o
+}
+
+// operations is what operators ask and do. While SQL is not open yet there are answers all the same, and the brake works.
+func (a *App) operations(context.Context) (handlers.Operations, error) {
+	select {
+	case <-a.ready:
+		return a.ops, nil
+	default:
+	}
+	if len(a.problems) > 0 {
+		return nil, a.unusable()
+	}
+	container := a.adapters.container.Load()
+	if container == nil {
+		return nil, fault.New(fault.Infrastructure, "app: ops", "starting", "Cosmos DB is not open yet; Health says why")
+	}
+	return ops.New(ops.Ports{Documents: container, Backlog: container, Gate: a.gate}, a.opsOptions()), nil
+}
+
+// unusable is the error while the settings cannot be used.
+func (a *App) unusable() error {
+	return fault.New(fault.Infrastructure, "app: ready", "settings",
+		"the settings cannot be used; Health lists them: %s", a.problems[0].Setting)
 }
 
 // keepOpening opens one dependency, again and again until it answers or the context ends.
@@ -217,8 +256,7 @@ func (a *App) Recover(ctx context.Context) (writer.Recovered, error) {
 // becomesReady waits for readiness, but not for long.
 func (a *App) becomesReady(ctx context.Context) error {
 	if len(a.problems) > 0 {
-		return fault.New(fault.Infrastructure, "app: ready", "settings",
-			"the settings cannot be used; Health lists them: %s", a.problems[0].Setting)
+		return a.unusable()
 	}
 	timer := time.NewTimer(a.wait)
 	defer timer.Stop()

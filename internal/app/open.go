@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -15,6 +17,7 @@ import (
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/sqlite"
 	"sqlwriter/internal/sqlserver"
 	"sqlwriter/internal/writer"
@@ -32,8 +35,11 @@ type adapters struct {
 	documents writer.Documents
 	backlog   writer.Backlog
 	sink      writer.Sink
+	journal   ops.Journal
 	evidence  writer.Evidence
 	log       zerolog.Logger
+	// container is the documents' as soon as it is open: operators' questions do not wait for SQL.
+	container atomic.Pointer[cosmos.Container]
 }
 
 // dependencies are those that the settings name. SQL is opened through the gate like every use of it: a server that is down
@@ -42,14 +48,23 @@ func dependencies(c config.Config, layout invoice.Layout, a *adapters, gate *wri
 	return []dependency{
 		{depCosmos, func(ctx context.Context) (func() error, error) { return openCosmos(ctx, c, a) }},
 		{depSQL, func(ctx context.Context) (closeFn func() error, err error) {
-			err = gate.Guard(ctx, func(ctx context.Context) error {
+			err = guarded(ctx, gate, openSQLTimeout, func(ctx context.Context) error {
 				closeFn, err = openSQL(ctx, c, layout, a)
-				return asInfrastructure(depSQL, err)
+				return err
 			})
 			return closeFn, err
 		}},
 		{depBlob, func(context.Context) (func() error, error) { return openBlob(c, a) }},
 	}
+}
+
+// guarded opens SQL if the gate lets it, within a time of its own.
+func guarded(ctx context.Context, gate *writer.Gate, within time.Duration, open func(context.Context) error) error {
+	return gate.Guard(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		return asInfrastructure(depSQL, open(ctx))
+	})
 }
 
 // asInfrastructure makes sure that what keeps a dependency from opening is nobody else's fault: nobody can work with what is
@@ -164,6 +179,7 @@ func openCosmos(ctx context.Context, c config.Config, a *adapters) (func() error
 		return nil, err
 	}
 	a.documents, a.backlog = container, container
+	a.container.Store(container)
 	return func() error { container.Close(); return nil }, nil
 }
 
@@ -222,6 +238,8 @@ type store interface {
 	Check(ctx context.Context) error
 	// Adopted tells whether the ledger knows what was written before us.
 	Adopted(ctx context.Context) (bool, error)
+	// Journal keeps operators' runs and the audit log.
+	Journal() ops.Journal
 	Close() error
 }
 
@@ -243,7 +261,7 @@ func openSQL(ctx context.Context, c config.Config, layout invoice.Layout, a *ada
 			a.log.Info().Str("note", note).Msg("about the user's tables")
 		}
 	}
-	a.sink = s
+	a.sink, a.journal = s, s.Journal()
 	return s.Close, nil
 }
 

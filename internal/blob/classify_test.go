@@ -163,6 +163,16 @@ func TestEveryRuleSaysWhyAndWhence(t *testing.T) {
 			require.Contains(t, []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota}, r.kind, "what the port allows")
 		}
 	}
+	for _, r := range statusRules() {
+		answer, op := &azcore.ResponseError{StatusCode: r.from}, operation{"blob: test", onContainer}
+		if r.code != anyCode {
+			answer.ErrorCode = string(r.code)
+		}
+		if r.files {
+			op.target = onFile
+		}
+		require.Equal(t, r.reason, fault.As(translate(op, answer)).Reason, "no other row stands before this one")
+	}
 	for _, r := range thereRules() {
 		require.NotEmpty(t, r.reason)
 		require.NotEmpty(t, r.source)
@@ -249,6 +259,16 @@ func TestAnAccountThatRecoversIsWaitedFor(t *testing.T) {
 		require.NoError(t, s.Keep(t.Context(), "a", []byte("x")), status)
 		require.EqualValues(t, 3, f.hits.Load(), status)
 	}
+}
+
+func TestHalfAFileIsNoFile(t *testing.T) {
+	_, s := startFake(t, once(), func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, "the beginning")
+	})
+	content, err := s.Read(t.Context(), "a")
+	require.Equal(t, "eof", fault.CodeOf(err), "%v", err)
+	require.Nil(t, content)
 }
 
 func TestRepetitionsEnd(t *testing.T) {

@@ -47,7 +47,7 @@ func (s *Store) Keep(ctx context.Context, name string, content []byte) error {
 }
 
 // Read gives a file by the name it was kept under. Errors by kind: condition Gone when there is none; infrastructure
-// (a missing container too), throttled; internal for a name that is none.
+// (a missing container and half a content too), throttled; internal for a name that is none.
 func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
 	op := operation{"blob: read", onFile}
 	if err := writer.CheckEvidenceName(name); err != nil {
@@ -59,9 +59,8 @@ func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, translate(op, err)
 	}
-	body := resp.NewRetryReader(ctx, nil)
-	defer body.Close() //nolint:errcheck // all of it has been read, or the error is at hand
-	content, err := io.ReadAll(body)
+	defer resp.Body.Close() //nolint:errcheck // all of it has been read, or the error is at hand
+	content, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, translate(op, err)
 	}

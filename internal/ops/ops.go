@@ -23,7 +23,8 @@ type Ports struct {
 	Documents writer.Documents
 	Backlog   writer.Backlog
 	// Gate is the one that Commit goes through.
-	Gate    *writer.Gate
+	Gate *writer.Gate
+	// Commit and Journal are nil while SQL is not open: questions about documents and a pause need neither.
 	Commit  Committer
 	Journal Journal
 }
@@ -124,6 +125,9 @@ func beyond(s writer.GateState) bool {
 // write uses the Journal for something that must be written. While the gate is open for SQL's sake it is refused, but for
 // the one that gets the probe.
 func (o *Ops) write(ctx context.Context, use func(context.Context) error) error {
+	if err := o.opened(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, journalTimeout)
 	defer cancel()
 	if beyond(o.p.Gate.View(ctx).State()) {
@@ -135,6 +139,9 @@ func (o *Ops) write(ctx context.Context, use func(context.Context) error) error 
 // read uses the Journal for an answer. It never takes the probe: that something can be read does not say that anything can
 // be written.
 func (o *Ops) read(ctx context.Context, use func(context.Context) error) error {
+	if err := o.opened(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, journalTimeout)
 	defer cancel()
 	state := o.p.Gate.View(ctx).State()
@@ -147,9 +154,17 @@ func (o *Ops) read(ctx context.Context, use func(context.Context) error) error {
 	return o.p.Gate.Guard(ctx, use)
 }
 
+// opened is an error while SQL is not open.
+func (o *Ops) opened() error {
+	if o.p.Journal == nil || (o.p.Commit == nil && o.o.ReadOnly == "") {
+		return fault.New(fault.Infrastructure, "ops: journal", "starting", "SQL is not open yet; Health says why")
+	}
+	return nil
+}
+
 // gateOpen is the error for what must not ask SQL now.
 func (o *Ops) gateOpen(state writer.GateState) error {
-	return fault.New(fault.Infrastructure, "ops: journal", "gate_open", "the gate is %s", state.Describe(o.o.Now()))
+	return fault.New(fault.Infrastructure, "ops: journal", "gate_open", "the gate is %s", o.says(state))
 }
 
 // unaudited is the error of an action that was not begun because it could not be audited.

@@ -53,7 +53,8 @@ type Audit struct {
 	Detail json.RawMessage `json:"detail,omitempty"`
 }
 
-// Journal keeps runs and the audit log. All calls: errors by kind infrastructure, throttled, quota, contention.
+// Journal keeps runs and the audit log. All calls: errors by kind infrastructure, throttled, quota, contention. What is
+// kept is what Run.Kept and Audit.Kept answer: words that are too long are clipped, and what those refuse is refused.
 type Journal interface {
 	// Write adds an entry to the audit log.
 	Write(ctx context.Context, a Audit) error
@@ -63,7 +64,8 @@ type Journal interface {
 	// Progress replaces the counts of a run that is running and tells whether somebody asked to end it.
 	// No such run, or it has ended: kind internal, code "no_run".
 	Progress(ctx context.Context, id string, counts map[string]int) (cancel bool, err error)
-	// End gives a running run its last status and counts. Ending one that has ended changes nothing.
+	// End gives a running run its last status and counts. Ending one that has ended, or
+	// is not there, changes nothing.
 	End(ctx context.Context, id string, status RunStatus, counts map[string]int) error
 	// Cancel asks a running run to end, with an entry in the audit log; false when no such run is running.
 	Cancel(ctx context.Context, id string, a Audit) (bool, error)

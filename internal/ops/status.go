@@ -1,9 +1,8 @@
 package ops
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"fmt"
 	"time"
 
 	"sqlwriter/internal/fault"
@@ -142,9 +141,7 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 		f.Documents = n
 		s.Failures = append(s.Failures, f)
 	}
-	slices.SortFunc(s.Failures, func(a, b Failures) int {
-		return cmp.Or(cmp.Compare(b.Documents, a.Documents), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Code, b.Code))
-	})
+	sortFailures(s.Failures)
 	if s.Oldest != nil {
 		s.Oldest.Since = o.in(s.Oldest.Since)
 	}
@@ -207,7 +204,7 @@ func windowEdges(from int64, now time.Time) []int64 {
 func (o *Ops) gateView(v writer.View) GateView {
 	state := v.State()
 	g := GateView{
-		State: GateClosed, Says: state.Describe(o.o.Now()), Since: o.in(state.Since), HeldBy: state.HeldBy, Limit: state.Limit,
+		State: GateClosed, Says: o.says(state), Since: o.in(state.Since), HeldBy: state.HeldBy, Limit: state.Limit,
 		Own: v.Own.Open() && !v.Control.Gate.Open(), Lost: v.Lost,
 	}
 	switch {
@@ -217,6 +214,19 @@ func (o *Ops) gateView(v writer.View) GateView {
 		g.State, g.Kind, g.Code, g.Reason, g.NextProbe = GateOpen, state.Kind, state.Code, state.Reason, o.in(state.OpenUntil)
 	}
 	return g
+}
+
+// says is what the gate does, in words and in the deployment's time zone.
+func (o *Ops) says(s writer.GateState) string {
+	now := o.o.Now()
+	switch {
+	case s.Paused:
+		return fmt.Sprintf("paused since %s by %s: %s", o.clock(s.Since, now), s.HeldBy, s.Reason)
+	case s.Open():
+		return fmt.Sprintf("open since %s (%s %s: %s), next probe %s, held by %s", o.clock(s.Since, now), s.Kind, s.Code, s.Reason,
+			o.clock(s.OpenUntil, now), s.HeldBy)
+	}
+	return s.Describe(now)
 }
 
 // in is a time in the deployment's zone, whole seconds; zero stays zero.

@@ -27,7 +27,7 @@ func TestAStagedRootIsWhatTheHostWants(t *testing.T) {
 		return err
 	}))
 	want := []string{
-		".", ".funcignore", "CommitResults", commitFile, "Health", healthFile, "RecoverRetries", "RecoverRetries/function.json", Binary, "host.json",
+		".", ".funcignore", "CommitResults", commitFile, "Health", healthFile, "Ops", "Ops/function.json", "RecoverRetries", "RecoverRetries/function.json", Binary, "host.json",
 	}
 	for _, own := range []string{ColumnNames, "local.settings.json"} { // a developer's own
 		if _, err := os.Stat(filepath.Join("../..", own)); err == nil {

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sqlwriter/internal/blob"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/writer"
+)
+
+// operations is what operators ask and do: the use case itself, or an app that has it.
+type operations interface {
+	Status(ctx context.Context) (ops.Status, error)
+	Why(ctx context.Context, id string) (ops.Explanation, error)
+	Reprocess(ctx context.Context, r ops.ReprocessRequest) (ops.Reprocessed, error)
+	Pause(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
+	Resume(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
+	MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error)
+	Cancel(ctx context.Context, r ops.CancelRequest) (ops.CancelResult, error)
+	Runs(ctx context.Context, limit int) ([]ops.Run, error)
+	Audits(ctx context.Context, limit int) ([]ops.Audit, error)
+}
+
+// appFlags are the flags of the commands that an app can answer.
+type appFlags struct {
+	App string `help:"Ask the app at this address, by its Ops function, instead of connecting to Cosmos DB and SQL. Also: SQLWRITER_APP." placeholder:"URL"`
+	Key string `help:"Key of the Ops function. Better in SQLWRITER_KEY: others see what is typed." placeholder:"KEY"`
+}
+
+// operate finds who answers, says on stderr who that is, and lets go of it after f. The flag --app comes first, then typed
+// connections, then SQLWRITER_APP, then the other sources of connections.
+func (f appFlags) operate(ctx context.Context, a *app, use func(operations) error) error {
+	address, source := f.App, "flag --app"
+	typed := a.flags != flags{}
+	if address != "" && typed {
+		return &usageError{errors.New("--app asks an app: it goes with none of the flags for connections")}
+	}
+	if address == "" && !typed {
+		address, source = a.env(appVariable), appVariable
+	}
+	if address == "" {
+		if f.Key != "" {
+			return &usageError{errors.New("--key goes with --app, or with " + appVariable)}
+		}
+		return a.direct(ctx, use)
+	}
+	key, keySource := f.Key, "flag --key"
+	if key == "" {
+		key, keySource = a.env(keyVariable), keyVariable
+	}
+	if key == "" {
+		return &usageError{fmt.Errorf("the app (%s) wants a function key: set %s, or pass --key", source, keyVariable)}
+	}
+	client, err := newAppClient(address, key)
+	if err != nil {
+		return &usageError{fmt.Errorf("%s: %w", source, err)}
+	}
+	a.notef("connections: the app's Ops function (%s, key of %s)", source, keySource)
+	return use(client)
+}
+
+// direct makes the use case over the connections that are found.
+func (a *app) direct(ctx context.Context, use func(operations) error) (err error) {
+	documents, from, err := a.openDocuments(ctx)
+	if err != nil {
+		return err
+	}
+	defer documents.Close()
+	location, err := time.LoadLocation(from.setting(config.TimeZone))
+	if err != nil {
+		return &usageError{fmt.Errorf("%s from %s: expected an IANA time zone", config.TimeZone, from.name)}
+	}
+	control, err := cosmos.Open(from.cosmos(from.setting(config.ControlContainer)))
+	if err != nil {
+		return &usageError{fmt.Errorf("connections from %s: %w", from.name, err)}
+	}
+	defer control.Close()
+	a.notef("environment: %s (%s)", from.sysName(), config.SysName)
+	log := zerolog.New(a.stderr).With().Timestamp().Logger()
+	gate, version, err := newGate(ctx, cosmos.NewControl(control, from.sysName()), from, log)
+	if err != nil {
+		return err
+	}
+	sql := &lazySQL{open: func(ctx context.Context) (*database, error) { return openSQL(ctx, from) }}
+	defer func() { err = errors.Join(err, sql.Close()) }()
+	o := ops.Options{SysName: from.sysName(), Location: location, AppVersion: "sqlwriterctl"}
+	if from.setting(config.Mode) == config.ModeShadow {
+		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written to this environment"
+	}
+	evidence, closeEvidence := a.evidence(from)
+	defer closeEvidence()
+	maxRows, _ := strconv.Atoi(from.setting(config.SQLMaxRows)) // 0 stands for the default
+	commit := writer.NewCommit(documents, sql, writer.Options{
+		SysName: from.sysName(), Location: location, Log: log, MaxRows: maxRows, Gate: gate, Evidence: evidence,
+		Container: from.values[config.CosmosContainer], AppVersion: version,
+	})
+	return use(ops.New(ops.Ports{Documents: documents, Backlog: documents, Gate: gate, Commit: commit, Journal: sql}, o))
+}
+
+// newGate makes a gate that speaks for the app's build: a systemic gate closes when another build looks at it, and a tool
+// that looks is no deployment.
+func newGate(ctx context.Context, store writer.ControlStore, from source, log zerolog.Logger) (gate *writer.Gate, version string, err error) {
+	control, _, err := store.Load(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	version = control.AppVersion
+	if control.Gate.OpenedBy != "" {
+		version = control.Gate.OpenedBy
+	}
+	most, err := strconv.Atoi(from.setting(config.MaxPoisonPerHour))
+	if err == nil && most == 0 {
+		most = -1 // the setting's 0 means none, the option's the default
+	}
+	return writer.NewGate(store, writer.GateOptions{
+		Instance: fmt.Sprintf("sqlwriterctl-%s-%d", who(), os.Getpid()), Version: version, MaxPoisonPerHour: most, Log: log.Level(zerolog.ErrorLevel),
+	}), version, nil
+}
+
+// evidence opens the store of evidence; nil when the source names none that can be used.
+func (a *app) evidence(from source) (writer.Evidence, func()) {
+	b := config.BlobOf(from.setting)
+	store, err := blob.Open(blob.Options{
+		Connection: b.Connection.Reveal(), ServiceURI: b.ServiceURI, ClientID: b.ClientID, Container: b.Container, Prefix: from.sysName(),
+	})
+	if err != nil {
+		return missingEvidence{a, sync.OnceFunc(func() {
+			a.notef("evidence: %s names no storage that can be used (%s): a document whose retries are spent stays scheduled", from.name, config.BlobConnection)
+		})}, func() {}
+	}
+	return store, store.Close
+}
+
+// missingEvidence keeps nothing, so no document becomes a poison pill; it says so when one would.
+type missingEvidence struct {
+	*app
+	say func()
+}
+
+// Keep implements writer.Evidence.
+func (m missingEvidence) Keep(context.Context, string, []byte) error {
+	m.say()
+	return fault.New(fault.Infrastructure, "sqlwriterctl: evidence", "settings", "no storage for evidence is named")
+}
+
+// setting is a setting's value in the source, or its default.
+func (s source) setting(name string) string {
+	if v := s.values[name]; v != "" {
+		return v
+	}
+	for _, setting := range config.Settings() {
+		if setting.Name == name {
+			return setting.Default
+		}
+	}
+	return ""
+}
+
+// cosmos are the options for a container of the source's account.
+func (s source) cosmos(container string) cosmos.Options {
+	return cosmos.Options{
+		Connection: s.values[config.CosmosConnection], AccountEndpoint: s.values[config.CosmosEndpoint], ClientID: s.values[config.CosmosClientID],
+		Database: s.values[config.CosmosDatabase], Container: container,
+	}
+}
+
+// lazySQL opens the database when it is first needed, which is behind the gate: most questions need none, and a server that
+// is down is not knocked at. It implements writer.Sink and ops.Journal.
+type lazySQL struct {
+	open func(ctx context.Context) (*database, error)
+
+	mu      sync.Mutex
+	db      *database
+	checked bool
+}
+
+// get opens it.
+func (l *lazySQL) get(ctx context.Context) (*database, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.db != nil {
+		return l.db, nil
+	}
+	db, err := l.open(ctx)
+	if err == nil {
+		l.db = db
+	}
+	return db, err
+}
+
+// sink is the database for documents: what the app checks when it opens is checked before the first of them.
+func (l *lazySQL) sink(ctx context.Context) (*database, error) {
+	db, err := l.get(ctx)
+	if err != nil || l.checked {
+		return db, err
+	}
+	if err := db.Check(ctx); err != nil {
+		return nil, err
+	}
+	adopted, err := db.Adopted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !adopted {
+		return nil, fault.New(fault.Infrastructure, "sqlwriterctl: open sql", "ledger_not_adopted",
+			"the ledger does not know what was written before: `sqlwriterctl ledger adopt` (docs/cutover.md)")
+	}
+	l.checked = true
+	return db, nil
+}
+
+// Close closes what was opened.
+func (l *lazySQL) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.db == nil {
+		return nil
+	}
+	return l.db.Close()
+}
+
+// Apply implements writer.Sink.
+func (l *lazySQL) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+	db, err := l.sink(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return db.Apply(ctx, items, mode)
+}
+
+// Probe implements writer.Sink.
+func (l *lazySQL) Probe(ctx context.Context) error {
+	db, err := l.sink(ctx)
+	if err != nil {
+		return err
+	}
+	return db.Probe(ctx)
+}
+
+// Write implements ops.Journal.
+func (l *lazySQL) Write(ctx context.Context, entry ops.Audit) error {
+	db, err := l.get(ctx)
+	if err != nil {
+		return err
+	}
+	return db.Journal().Write(ctx, entry)
+}
+
+// Start implements ops.Journal.
+func (l *lazySQL) Start(ctx context.Context, r ops.Run, entry ops.Audit) error {
+	db, err := l.get(ctx)
+	if err != nil {
+		return err
+	}
+	return db.Journal().Start(ctx, r, entry)
+}
+
+// Progress implements ops.Journal.
+func (l *lazySQL) Progress(ctx context.Context, id string, counts map[string]int) (bool, error) {
+	db, err := l.get(ctx)
+	if err != nil {
+		return false, err
+	}
+	return db.Journal().Progress(ctx, id, counts)
+}
+
+// End implements ops.Journal.
+func (l *lazySQL) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
+	db, err := l.get(ctx)
+	if err != nil {
+		return err
+	}
+	return db.Journal().End(ctx, id, status, counts)
+}
+
+// Cancel implements ops.Journal.
+func (l *lazySQL) Cancel(ctx context.Context, id string, entry ops.Audit) (bool, error) {
+	db, err := l.get(ctx)
+	if err != nil {
+		return false, err
+	}
+	return db.Journal().Cancel(ctx, id, entry)
+}
+
+// Runs implements ops.Journal.
+func (l *lazySQL) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
+	db, err := l.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return db.Journal().Runs(ctx, limit)
+}
+
+// Audits implements ops.Journal.
+func (l *lazySQL) Audits(ctx context.Context, limit int) ([]ops.Audit, error) {
+	db, err := l.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return db.Journal().Audits(ctx, limit)
+}

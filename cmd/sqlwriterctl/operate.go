@@ -1,0 +1,423 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
+)
+
+// statusCommand shows how things stand.
+type statusCommand struct {
+	appFlags
+
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run counts and prints.
+func (c *statusCommand) Run(ctx context.Context, a *app) error {
+	return c.operate(ctx, a, func(o operations) error {
+		s, err := o.Status(ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(a, s)
+		}
+		return printStatus(a, s)
+	})
+}
+
+func printStatus(a *app, s ops.Status) error {
+	rows := [][]string{
+		{"environment", s.SysName + ", at " + clock(s.At)},
+		{"gate", gateWords(s.Gate)},
+	}
+	for _, status := range []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Processing, invoice.Failed} {
+		n := s.Depth[status]
+		text := atLeast(n.Documents, n.AtLeast)
+		if status == invoice.RetryScheduled && s.Due > 0 {
+			text += fmt.Sprintf(" (%d due)", s.Due)
+		}
+		rows = append(rows, []string{string(status), text})
+	}
+	if s.Oldest != nil {
+		rows = append(rows, []string{"oldest waiting", fmt.Sprintf("%s: %s, %s, last changed %s", seconds(s.Oldest.AgeSeconds), s.Oldest.ID, s.Oldest.Status, clock(s.Oldest.Since))})
+	}
+	if s.Feed != nil {
+		rows = append(rows, []string{"feed", fmt.Sprintf("%s behind at %s", seconds(s.Feed.LagSeconds), clock(s.Feed.At))})
+	}
+	rows = append(rows, []string{"poison pills", fmt.Sprintf("%d in this hour", s.PoisonThisHour)}, []string{"app version", orDash(s.AppVersion)})
+	if err := a.table(rows); err != nil {
+		return err
+	}
+	return printFailures(a, s.Failures)
+}
+
+// gateWords are a gate in words.
+func gateWords(g ops.GateView) string {
+	text := g.Says
+	if g.Own {
+		text += "; the gate of this instance alone"
+	}
+	if g.Lost {
+		text += "; the control document cannot be had"
+	}
+	return text
+}
+
+func printFailures(a *app, all []ops.Failures) error {
+	if len(all) == 0 {
+		return nil
+	}
+	a.printf("")
+	rows := [][]string{{"STATUS", "KIND", "CODE", "DOCUMENTS"}}
+	for _, f := range all {
+		rows = append(rows, []string{string(f.Status), orDash(f.Kind), orDash(f.Code), strconv.Itoa(f.Documents)})
+	}
+	return a.table(rows)
+}
+
+// whyCommand explains one document.
+type whyCommand struct {
+	appFlags
+
+	JSON bool   `name:"json" help:"Print JSON."`
+	ID   string `arg:"" help:"The document's id."`
+}
+
+// Run explains it.
+func (c *whyCommand) Run(ctx context.Context, a *app) error {
+	return c.operate(ctx, a, func(o operations) error {
+		e, err := o.Why(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(a, e)
+		}
+		return printWhy(a, e)
+	})
+}
+
+func printWhy(a *app, e ops.Explanation) error {
+	rows := [][]string{{"document", e.ID}, {"status", e.Status}, {"why", e.Summary}, {"next", e.Next}, {"gate", e.Gate}}
+	if e.LastError != nil {
+		rows = append(rows, []string{"last error", fmt.Sprintf("%s %s %s: %s", clock(e.LastError.At), e.LastError.Kind, e.LastError.Code, e.LastError.Error)})
+	}
+	for _, row := range [][]string{{"error", e.Error}, {"final error", e.FinalError}, {"evidence", e.Evidence}, {"problem now", e.Problem}} {
+		if row[1] != "" {
+			rows = append(rows, row)
+		}
+	}
+	if err := a.table(rows); err != nil {
+		return err
+	}
+	if len(e.Attempts) == 0 {
+		return nil
+	}
+	a.printf("")
+	rows = [][]string{{"ATTEMPT", "KIND", "CODE", "NEXT TRY"}}
+	for _, t := range e.Attempts {
+		rows = append(rows, []string{clock(t.At), t.Kind, orDash(t.Code), clock(t.NextTry)})
+	}
+	return a.table(rows)
+}
+
+// reprocessCommand tries failed documents again.
+type reprocessCommand struct {
+	appFlags
+
+	Kind   string   `help:"Only those whose last error is of this kind." placeholder:"KIND"`
+	Code   string   `help:"Only those whose last error has this code." placeholder:"CODE"`
+	Since  string   `help:"Only those that failed since: 2026-01-02T15:04:05-06:00, or 90m for so long ago." placeholder:"TIME"`
+	Until  string   `help:"Only those that failed before." placeholder:"TIME"`
+	ID     []string `name:"id" sep:"none" help:"Only this document; may be repeated. One that waits for a retry is taken, too." placeholder:"ID"`
+	All    bool     `help:"All failed documents; without it an empty filter is refused."`
+	DryRun bool     `help:"Count and list, and change nothing."`
+	Rate   int      `help:"At most so many documents a minute." placeholder:"N"`
+	Limit  int      `help:"At most so many documents, those that failed first." placeholder:"N"`
+	Why    string   `help:"The reason, for the audit log." placeholder:"TEXT"`
+	JSON   bool     `name:"json" help:"Print JSON."`
+}
+
+// Run does it; exit code 1 unless it comes to its end.
+func (c *reprocessCommand) Run(ctx context.Context, a *app) error {
+	r := ops.ReprocessRequest{
+		Filter: ops.Filter{Kind: fault.Kind(c.Kind), Code: c.Code, IDs: c.ID},
+		All:    c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, By: who(), Why: c.Why,
+	}
+	var err error
+	if r.From, err = moment("--since", c.Since, time.Now()); err != nil {
+		return err
+	}
+	if r.To, err = moment("--until", c.Until, time.Now()); err != nil {
+		return err
+	}
+	return c.operate(ctx, a, func(o operations) error {
+		res, err := o.Reprocess(ctx, r)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			err = printJSON(a, res)
+		} else {
+			err = printReprocessed(a, res)
+		}
+		if err == nil && !res.DryRun && res.Status != ops.Completed {
+			err = fmt.Errorf("run %s is %s, %d documents are left as they were: %s", res.Run, res.Status, res.Left, orDash(res.Reason))
+		}
+		return err
+	})
+}
+
+func printReprocessed(a *app, r ops.Reprocessed) error {
+	for _, n := range r.NotTaken {
+		a.notef("not taken: %s: %s", n.ID, n.Why)
+	}
+	if r.Note != "" {
+		a.notef("%s", r.Note)
+	}
+	if r.DryRun || r.Matched == 0 {
+		a.printf("%s documents match", atLeast(r.Matched, r.AtLeast))
+		if len(r.First) == 0 {
+			return nil
+		}
+		if err := printFailures(a, r.Failures); err != nil {
+			return err
+		}
+		a.printf("")
+		rows := [][]string{{"FAILED", "KIND", "CODE", "DOCUMENT"}}
+		for _, m := range r.First {
+			rows = append(rows, []string{clock(m.FailedAt), orDash(m.Kind), orDash(m.Code), m.ID})
+		}
+		if err := a.table(rows); err != nil {
+			return err
+		}
+		if more := r.Matched - len(r.First); more > 0 {
+			a.printf("and %s more", atLeast(more, r.AtLeast))
+		}
+		return nil
+	}
+	a.printf("run %s: %s, %s of %s documents", r.Run, r.Status, strconv.Itoa(r.Matched-r.Left), atLeast(r.Matched, r.AtLeast))
+	a.printf("%s", orDash(counted(r.Counts)))
+	return nil
+}
+
+// pauseCommand holds the gate open.
+type pauseCommand struct {
+	appFlags
+
+	Why  string `help:"The reason, for the audit log." placeholder:"TEXT"`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Run pauses.
+func (c *pauseCommand) Run(ctx context.Context, a *app) error {
+	return c.operate(ctx, a, func(o operations) error {
+		change, err := o.Pause(ctx, ops.GateRequest{By: who(), Why: c.Why})
+		return printGateChange(a, change, err, c.JSON)
+	})
+}
+
+// resumeCommand closes it.
+type resumeCommand struct {
+	appFlags
+
+	Why   string `help:"The reason, for the audit log." placeholder:"TEXT"`
+	Force bool   `help:"Also while SQL is not answering: ask it once for the audit row, and close the gate if it answers."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+}
+
+// Run resumes.
+func (c *resumeCommand) Run(ctx context.Context, a *app) error {
+	return c.operate(ctx, a, func(o operations) error {
+		change, err := o.Resume(ctx, ops.GateRequest{By: who(), Why: c.Why, Force: c.Force})
+		return printGateChange(a, change, err, c.JSON)
+	})
+}
+
+func printGateChange(a *app, change ops.GateChange, err error, asJSON bool) error {
+	if err != nil {
+		return err
+	}
+	if change.Note != "" {
+		a.notef("%s", change.Note)
+	}
+	if asJSON {
+		return printJSON(a, change)
+	}
+	a.printf("gate: it was %s", gateWords(change.Was))
+	a.printf("gate: it is %s", gateWords(change.Is))
+	return nil
+}
+
+// markCommittedCommand takes a document for committed.
+type markCommittedCommand struct {
+	appFlags
+
+	Why  string `help:"What was done by hand, for the document and the audit log." placeholder:"TEXT"`
+	JSON bool   `name:"json" help:"Print JSON."`
+	ID   string `arg:"" help:"The document's id."`
+}
+
+// Run marks it.
+func (c *markCommittedCommand) Run(ctx context.Context, a *app) error {
+	return c.operate(ctx, a, func(o operations) error {
+		res, err := o.MarkCommitted(ctx, ops.MarkRequest{ID: c.ID, By: who(), Why: c.Why})
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(a, res)
+		}
+		a.printf("%s: was %s, is committed (outcome %s). Its lines and the ledger are as they were.", res.ID, res.From, ops.Manual)
+		return nil
+	})
+}
+
+// runsCommand lists runs.
+type runsCommand struct {
+	appFlags
+
+	Limit int  `help:"At most so many." default:"20" placeholder:"N"`
+	JSON  bool `name:"json" help:"Print JSON."`
+}
+
+// Run lists them, newest first.
+func (c *runsCommand) Run(ctx context.Context, a *app) error {
+	return c.operate(ctx, a, func(o operations) error {
+		runs, err := o.Runs(ctx, c.Limit)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(a, append([]ops.Run{}, runs...))
+		}
+		rows := [][]string{{"RUN", "STATUS", "STARTED", "ENDED", "BY", "DOCUMENTS", "WHY"}}
+		for _, r := range runs {
+			status := string(r.Status)
+			if r.Status == ops.Running && r.Cancel {
+				status += ", to be cancelled"
+			}
+			rows = append(rows, []string{r.ID, status, clock(r.StartedAt), clock(r.EndedAt), r.RequestedBy, orDash(counted(r.Counts)), oneLine(r.Why)})
+		}
+		return a.table(rows)
+	})
+}
+
+// auditsCommand lists the audit log.
+type auditsCommand struct {
+	appFlags
+
+	Limit int  `help:"At most so many." default:"20" placeholder:"N"`
+	JSON  bool `name:"json" help:"Print JSON."`
+}
+
+// Run lists it, newest first.
+func (c *auditsCommand) Run(ctx context.Context, a *app) error {
+	return c.operate(ctx, a, func(o operations) error {
+		audits, err := o.Audits(ctx, c.Limit)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(a, append([]ops.Audit{}, audits...))
+		}
+		rows := [][]string{{"AT", "ACTION", "BY", "SUBJECT", "WHY"}}
+		for _, e := range audits {
+			rows = append(rows, []string{clock(e.At), e.Action, e.By, orDash(e.Subject), oneLine(e.Why)})
+		}
+		return a.table(rows)
+	})
+}
+
+// cancelCommand ends a run.
+type cancelCommand struct {
+	appFlags
+
+	Why  string `help:"The reason, for the audit log." placeholder:"TEXT"`
+	Gone bool   `help:"The process that ran it is gone: end its entry now."`
+	JSON bool   `name:"json" help:"Print JSON."`
+	ID   string `arg:"" name:"run" help:"The run's id."`
+}
+
+// Run cancels it.
+func (c *cancelCommand) Run(ctx context.Context, a *app) error {
+	return c.operate(ctx, a, func(o operations) error {
+		res, err := o.Cancel(ctx, ops.CancelRequest{Run: c.ID, By: who(), Why: c.Why, Gone: c.Gone})
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(a, res)
+		}
+		if res.Ended {
+			a.printf("%s: ended", res.Run)
+			return nil
+		}
+		a.printf("%s: it ends after the batch under way", res.Run)
+		return nil
+	})
+}
+
+// moment reads a time or how long ago it was; "" is zero.
+func moment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, &usageError{fmt.Errorf("%s: expected a time with its offset (2026-01-02T15:04:05-06:00) or how long ago (90m), found %q", flag, text)}
+}
+
+// clock is a time in the zone that it came in; a hyphen for none.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Format("2006-01-02 15:04:05Z07:00")
+}
+
+// seconds is a duration for people.
+func seconds(n int64) string { return (time.Duration(n) * time.Second).String() }
+
+func atLeast(n int, more bool) string {
+	if more {
+		return "at least " + strconv.Itoa(n)
+	}
+	return strconv.Itoa(n)
+}
+
+// counted lists counts by name.
+func counted(counts map[string]int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[name], name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// oneLine keeps an operator's words in their row of a table.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// isUsage reports whether an error is of whoever typed the command.
+func isUsage(err error) bool {
+	var usage *usageError
+	var request *ops.RequestError
+	return errors.As(err, &usage) || (errors.As(err, &request) && request.Refusal == ops.Usage)
+}

@@ -1,0 +1,364 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/handlers"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/writer"
+)
+
+// operated is a bench with everything that the direct way needs.
+func operated(t *testing.T) *real {
+	t.Helper()
+	r := newReal(t)
+	require.NoError(t, r.documents.EnsureContainers(t.Context(), "sqlwriter-control"))
+	require.NoError(t, r.store.MarkEmpty(t.Context(), "test"))
+	return r
+}
+
+// control opens the control document.
+func (r *real) control(t *testing.T) *cosmos.Control {
+	t.Helper()
+	c, err := cosmos.Open(cosmos.Options{Connection: r.env["COSMOS_CONNECTION"], Database: "invoices", Container: "sqlwriter-control"})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return cosmos.NewControl(c, "web")
+}
+
+// failed puts a document that failed a while ago, and its line.
+func (r *real) failed(t *testing.T, line int64, code string) string {
+	t.Helper()
+	id := fmt.Sprintf("2025-12-17 10:00:00.000000-06:00-0001-%d", line)
+	text := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+		"process_output":{"manufacturer_name":"M","part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
+		"post-processing":{"duplicate_detail_uids":[]},"sql_writer":{"status":"failed","retry_count":5,"failed_at":"2025-12-18 09:00:00.000000-06:00",
+		"last_error":"too long","last_error_kind":"document","last_error_code":%q,"last_error_at":"2025-12-18 09:00:00.000000-06:00"}}`, id, line, code)
+	require.NoError(t, r.documents.Submit(t.Context(), json.RawMessage(text), true))
+	r.line(t, line)
+	return id
+}
+
+func (r *real) writerState(t *testing.T, id string) invoice.State {
+	t.Helper()
+	raw, err := r.documents.Read(t.Context(), id)
+	require.NoError(t, err)
+	doc, err := invoice.Read(raw, time.Now())
+	require.NoError(t, err)
+	return doc.State
+}
+
+func TestOperatingDirectly(t *testing.T) {
+	r := operated(t)
+	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "547")
+
+	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
+	require.Regexp(t, `gate\s+closed`, r.out)
+	require.Regexp(t, `failed\s+2`, r.out)
+	require.Regexp(t, `failed\s+document\s+2628\s+1`, r.out)
+	require.Contains(t, r.errors, "connections: the environment")
+	require.Contains(t, r.errors, "environment: web")
+	require.Equal(t, exitOK, r.run(t, "status", "--json"))
+	var s ops.Status
+	require.NoError(t, json.Unmarshal([]byte(r.out), &s), "stdout is JSON and nothing else")
+	require.Equal(t, ops.Count{Documents: 2}, s.Depth[invoice.Failed])
+
+	require.Equal(t, exitOK, r.run(t, "why", first), r.errors)
+	require.Contains(t, r.out, "failed 2025-12-18 09:00 after 5 of 5 retries: document 2628", "in TIME_ZONE")
+	require.Contains(t, r.out, "web/failed/1/")
+	require.Equal(t, exitFailed, r.run(t, "why", "nobody"))
+	require.Contains(t, r.errors, `no document has the id "nobody"`)
+
+	require.Equal(t, exitUsage, r.run(t, "reprocess", "--why", "x"))
+	require.Contains(t, r.errors, "all: expected a filter")
+	require.Equal(t, exitUsage, r.run(t, "reprocess", "--all"))
+	require.Contains(t, r.errors, "why: expected the reason")
+	require.Equal(t, exitUsage, r.run(t, "reprocess", "--since", "yesterday", "--dry-run"))
+	require.Contains(t, r.errors, "--since: expected a time with its offset")
+	require.Equal(t, exitOK, r.run(t, "reprocess", "--all", "--dry-run"), r.errors)
+	require.Contains(t, r.out, "2 documents match")
+	require.Regexp(t, `2025-12-18 09:00:00-06:00\s+document\s+2628\s+`+first, r.out)
+	require.Equal(t, invoice.Failed, r.writerState(t, first).Status)
+	require.Equal(t, exitOK, r.run(t, "reprocess", "--since", "1h", "--dry-run"), r.errors)
+	require.Contains(t, r.out, "0 documents match")
+
+	require.Equal(t, exitOK, r.run(t, "reprocess", "--code", "2628", "--why", "column widened"), r.errors)
+	require.Regexp(t, `run reprocess-\S+: completed, 1 of 1 documents\n1 applied`, r.out)
+	require.Equal(t, []any{invoice.Committed, invoice.Failed}, []any{r.writerState(t, first).Status, r.writerState(t, second).Status})
+	require.Equal(t, exitOK, r.run(t, "runs"), r.errors)
+	require.Regexp(t, `reprocess-\S+\s+completed\s.*1 applied\s+column widened`, r.out)
+
+	require.Equal(t, exitUsage, r.run(t, "pause"))
+	require.Equal(t, exitOK, r.run(t, "pause", "--why", "index rebuild"), r.errors)
+	require.Contains(t, r.out, "gate: it is paused since")
+	require.Equal(t, exitFailed, r.run(t, "reprocess", "--all", "--why", "x", "--json"))
+	require.Contains(t, r.errors, "is stopped, 1 documents are left as they were")
+	require.Contains(t, r.errors, "paused by")
+	var res ops.Reprocessed
+	require.NoError(t, json.Unmarshal([]byte(r.out), &res))
+	require.Equal(t, ops.Stopped, res.Status)
+	require.Equal(t, exitOK, r.run(t, "status"))
+	require.Regexp(t, `gate\s+paused since .*: index rebuild`, r.out)
+	require.Equal(t, exitOK, r.run(t, "resume", "--why", "it is built"), r.errors)
+	require.Contains(t, r.out, "gate: it is closed")
+
+	require.Equal(t, exitUsage, r.run(t, "mark-committed", second))
+	require.Equal(t, exitOK, r.run(t, "mark-committed", second, "--why", "typed in"), r.errors)
+	require.Contains(t, r.out, "was failed, is committed (outcome manual)")
+	require.Equal(t, exitFailed, r.run(t, "mark-committed", second, "--why", "again"))
+	require.Equal(t, exitOK, r.run(t, "why", second))
+	require.Contains(t, r.out, "committed by hand")
+
+	require.Equal(t, exitFailed, r.run(t, "cancel", "nobody", "--why", "x"))
+	require.Contains(t, r.errors, `no run "nobody" is running`)
+	require.Equal(t, exitOK, r.run(t, "audits", "--json"), r.errors)
+	var audits []ops.Audit
+	require.NoError(t, json.Unmarshal([]byte(r.out), &audits))
+	var actions []string
+	for _, entry := range audits {
+		actions = append(actions, entry.Action)
+		require.Contains(t, entry.By, "@")
+	}
+	require.Equal(t, []string{"mark-committed", "resume", "reprocess", "pause", "reprocess"}, actions)
+}
+
+func TestQuestionsNeedNoSQL(t *testing.T) {
+	r := operated(t)
+	id := r.failed(t, 1, "2628")
+	r.env["SQL_CONNECTION"] = "sqlite:" + path.Join(r.dir, "nowhere.db")
+	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "why", id), r.errors)
+	require.Equal(t, exitOK, r.run(t, "pause", "--why", "x"), r.errors)
+	require.Contains(t, r.errors, "no audit row was written")
+	require.Equal(t, exitFailed, r.run(t, "resume", "--why", "x"))
+	require.Contains(t, r.errors, "no audit row can be written")
+	require.NoFileExists(t, path.Join(r.dir, "nowhere.db"))
+	delete(r.env, "SQL_CONNECTION")
+	require.Equal(t, exitUsage, r.run(t, "resume", "--why", "x"))
+	require.Contains(t, r.errors, "SQL_CONNECTION is not set")
+}
+
+func TestALookIsNoDeployment(t *testing.T) {
+	r := operated(t)
+	control := r.control(t)
+	_, err := control.Store(t.Context(), writer.Control{AppVersion: "v7", Gate: writer.GateState{
+		Kind: fault.Systemic, Code: "2628", Reason: "x", Since: time.Now(), OpenUntil: time.Now().Add(time.Hour), OpenedBy: "v7",
+	}}, "")
+	require.NoError(t, err)
+	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
+	require.Regexp(t, `gate\s+open since .* \(systemic 2628: x\)`, r.out)
+	require.Regexp(t, `app version\s+v7`, r.out)
+	c, _, err := control.Load(t.Context())
+	require.NoError(t, err)
+	require.True(t, c.Gate.Open(), "another build would have closed it")
+	require.Equal(t, exitOK, r.run(t, "resume", "--why", "schema mended"), r.errors)
+	c, _, err = control.Load(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []any{false, "v7"}, []any{c.Gate.Open(), c.AppVersion})
+}
+
+func TestADatabaseThatIsNotAdoptedIsNotReprocessed(t *testing.T) {
+	r := newReal(t)
+	require.NoError(t, r.documents.EnsureContainers(t.Context(), "sqlwriter-control"))
+	id := r.failed(t, 1, "2628")
+	require.Equal(t, exitFailed, r.run(t, "reprocess", "--all", "--why", "x"))
+	require.Contains(t, r.errors, "ledger_not_adopted")
+	require.Equal(t, invoice.Failed, r.writerState(t, id).Status)
+}
+
+func TestAShadowIsNotReprocessed(t *testing.T) {
+	r := operated(t)
+	r.env["MODE"] = "shadow"
+	r.failed(t, 1, "2628")
+	require.Equal(t, exitFailed, r.run(t, "reprocess", "--all", "--why", "x"))
+	require.Contains(t, r.errors, "MODE=shadow")
+	require.Equal(t, exitOK, r.run(t, "reprocess", "--all", "--dry-run"), r.errors)
+}
+
+// host is the Functions host as the command line sees it: it wants the key, and hands the request on as azure-facts 1.2 says.
+func host(t *testing.T, o handlers.Operations, key string) *httptest.Server {
+	t.Helper()
+	f := handlers.Ops(func(context.Context) (handlers.Operations, error) { return o, nil })
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rest, ok := strings.CutPrefix(r.URL.Path, "/api/ops/")
+		switch {
+		case !ok:
+			w.WriteHeader(http.StatusNotFound)
+			return
+		case r.Header.Get("x-functions-key") != key:
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		query := map[string]string{}
+		for name := range r.URL.Query() {
+			query[name] = r.URL.Query().Get(name)
+		}
+		request := map[string]any{"Url": "http://x" + r.URL.RequestURI(), "Method": r.Method, "Query": query, "Headers": r.Header, "Params": map[string]string{"path": rest}}
+		if r.ContentLength > 0 {
+			body, err := io.ReadAll(r.Body)
+			require.NoError(t, err)
+			request["Body"] = string(body)
+		}
+		object, err := json.Marshal(request)
+		require.NoError(t, err)
+		reply, err := f.Run(r.Context(), handlers.Invocation{Object: object})
+		require.NoError(t, err)
+		w.WriteHeader(reply.HTTP.Status)
+		require.NoError(t, json.NewEncoder(w).Encode(reply.HTTP.Body))
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// inMemory is the use case over in-memory adapters, with one failed document.
+func inMemory(t *testing.T) (*ops.Ops, string) {
+	t.Helper()
+	docs, sink := inmem.NewDocuments(time.Now), inmem.NewSink()
+	sink.AddLines(1)
+	id := "2025-12-17 10:00:00.000000-06:00-0001-1"
+	require.NoError(t, docs.Put(json.RawMessage(`{"id":"`+id+`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},
+		"process_output":{"manufacturer_name":"M","part_number":"4","unspsc":"39131711","invoice_line_status":"RC-AI"},
+		"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
+	gate := writer.NewGate(inmem.NewControl(), writer.GateOptions{})
+	commit := writer.NewCommit(docs, sink, writer.Options{SysName: "web", Gate: gate})
+	return ops.New(ops.Ports{Documents: docs, Backlog: docs, Gate: gate, Commit: commit, Journal: inmem.NewJournal(time.Now)}, ops.Options{SysName: "web"}), id
+}
+
+func TestOperatingOverTheApp(t *testing.T) {
+	o, id := inMemory(t)
+	server := host(t, o, "key-marker")
+	b := newBench(t)
+	b.env["SQLWRITER_KEY"] = "key-marker"
+	app := "--app=" + server.URL
+	require.Equal(t, exitOK, b.run(t, "status", app), b.errors)
+	require.Regexp(t, `failed\s+1`, b.out)
+	require.Contains(t, b.errors, "connections: the app's Ops function (flag --app, key of SQLWRITER_KEY)")
+	require.Equal(t, exitOK, b.run(t, "why", id, app), b.errors)
+	require.Equal(t, exitFailed, b.run(t, "why", "nobody", app))
+	require.Contains(t, b.errors, `no document has the id "nobody"`)
+	require.Equal(t, exitUsage, b.run(t, "reprocess", "--kind=nonsense", "--dry-run", app), "the app's 400 is wrong usage, too")
+	require.Equal(t, exitOK, b.run(t, "reprocess", "--id", id, "--dry-run", app), b.errors)
+	require.Contains(t, b.out, "1 documents match")
+	require.Equal(t, exitOK, b.run(t, "pause", "--why", "x", app), b.errors)
+	require.Equal(t, exitFailed, b.run(t, "reprocess", "--all", "--why", "x", app))
+	require.Equal(t, exitOK, b.run(t, "resume", "--why", "x", app), b.errors)
+	require.Equal(t, exitOK, b.run(t, "reprocess", "--all", "--why", "x", app), b.errors)
+	require.Contains(t, b.out, "1 applied")
+	require.Equal(t, exitFailed, b.run(t, "mark-committed", id, "--why", "x", app))
+	require.Contains(t, b.errors, "the document is committed")
+	require.Equal(t, exitFailed, b.run(t, "cancel", "r", "--why", "x", app))
+	require.Equal(t, exitOK, b.run(t, "runs", app, "--json"), b.errors)
+	var runs []ops.Run
+	require.NoError(t, json.Unmarshal([]byte(b.out), &runs))
+	require.Len(t, runs, 2)
+
+	b.env["SQLWRITER_APP"] = server.URL
+	require.Equal(t, exitOK, b.run(t, "audits"), b.errors)
+	require.Contains(t, b.errors, "(SQLWRITER_APP, key of SQLWRITER_KEY)")
+	require.NotContains(t, b.errors+b.out, "key-marker")
+	require.Equal(t, exitUsage, b.run(t, "--cosmos=c", "audits", app), "an app and connections at once")
+	require.Equal(t, exitUsage, b.run(t, "show", id, app), "what no app answers")
+
+	require.Equal(t, exitFailed, b.run(t, "status", "--key=wrong"))
+	require.Contains(t, b.errors, "the key is not one of the Ops function's")
+	require.Equal(t, exitFailed, b.run(t, "status", app+"/elsewhere"))
+	require.Contains(t, b.errors, "no Ops function at this address")
+	delete(b.env, "SQLWRITER_KEY")
+	require.Equal(t, exitUsage, b.run(t, "status"))
+	require.Contains(t, b.errors, "wants a function key")
+	delete(b.env, "SQLWRITER_APP")
+	require.Equal(t, exitUsage, b.run(t, "status", "--key=k"))
+}
+
+func TestTheKeyTravelsEncryptedAndNowhereElse(t *testing.T) {
+	for _, address := range []string{"http://example.com", "example.com", "ftp://example.com", "https://u:p@example.com", "https://example.com?code=x", "https://"} {
+		_, err := newAppClient(address, "k")
+		require.Error(t, err, address)
+		require.NotContains(t, err.Error(), "code=x")
+	}
+	for address, want := range map[string]string{
+		"https://x.azurewebsites.net": "https://x.azurewebsites.net/api", "https://x/other/": "https://x/other/",
+		"http://localhost:7071": "http://localhost:7071/api", "http://127.0.0.1:7071/": "http://127.0.0.1:7071/api",
+	} {
+		c, err := newAppClient(address, "k")
+		require.NoError(t, err)
+		require.Equal(t, want, c.base.String())
+	}
+	asked := 0
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	t.Cleanup(elsewhere.Close)
+	redirecting := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(redirecting.Close)
+	c, err := newAppClient(redirecting.URL, "k")
+	require.NoError(t, err)
+	_, err = c.Status(t.Context())
+	require.ErrorContains(t, err, "307")
+	require.Zero(t, asked)
+}
+
+func TestTheAppsErrorsAreToldAsTheyAre(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		says   []string
+		lost   bool
+	}{
+		"down":         {503, `{"error":{"reason":"the gate is open","kind":"infrastructure","code":"gate_open"}}`, []string{"503", "the gate is open", "gate_open"}, false},
+		"no reason":    {502, `<html>`, []string{"502", "could not bring the request to an end", "may be at it all the same"}, true},
+		"the host's":   {500, ``, []string{"500", "may be at it all the same"}, true},
+		"another form": {200, `[]`, []string{"not what this build understands"}, false},
+		"a teapot":     {418, ``, []string{"418"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			}))
+			t.Cleanup(server.Close)
+			client, err := newAppClient(server.URL, "k")
+			require.NoError(t, err)
+			_, err = client.Reprocess(t.Context(), ops.ReprocessRequest{})
+			for _, says := range c.says {
+				require.ErrorContains(t, err, says)
+			}
+			var lost *lostError
+			require.Equal(t, c.lost, errors.As(err, &lost))
+		})
+	}
+	client, err := newAppClient("http://127.0.0.1:1", "k")
+	require.NoError(t, err)
+	_, err = client.Status(t.Context())
+	require.ErrorContains(t, err, "the app did not answer")
+}
+
+func TestMoment(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"": {}, "90m": now.Add(-90 * time.Minute), "2026-01-01T00:00:00-06:00": time.Date(2026, 1, 1, 6, 0, 0, 0, time.UTC),
+		"2026-01-01 00:00:00-06:00": time.Date(2026, 1, 1, 6, 0, 0, 0, time.UTC), "2025-12-17 10:30:15.123456-06:00": time.Date(2025, 12, 17, 16, 30, 15, 123456000, time.UTC),
+	} {
+		got, err := moment("--since", text, now)
+		require.NoError(t, err, text)
+		require.True(t, want.Equal(got), "%s: %s", text, got)
+	}
+	for _, text := range []string{"yesterday", "-1h", "2026-01-01", "2026-01-01T00:00:00"} {
+		_, err := moment("--since", text, now)
+		require.True(t, isUsage(err), text)
+	}
+}

@@ -1,0 +1,265 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+)
+
+// Operations is what operators ask and do: *ops.Ops. Errors: *ops.RequestError when it cannot be done as asked, otherwise
+// classified ones.
+type Operations interface {
+	Status(ctx context.Context) (ops.Status, error)
+	Why(ctx context.Context, id string) (ops.Explanation, error)
+	Reprocess(ctx context.Context, r ops.ReprocessRequest) (ops.Reprocessed, error)
+	Pause(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
+	Resume(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
+	MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error)
+	Cancel(ctx context.Context, r ops.CancelRequest) (ops.CancelResult, error)
+	Runs(ctx context.Context, limit int) ([]ops.Run, error)
+	Audits(ctx context.Context, limit int) ([]ops.Audit, error)
+}
+
+// Ops is the operators' API: functions/Ops, behind a function key. open gives the use case, or the error of dependency scope
+// that keeps it from being there. Every answer is a JSON object: what the use case answers (lists under their name), or
+// {"error":{"reason","kind","code"}} with 400 (not understood), 404, 405, 409 (its state does not allow it), 415, 500 or 503
+// (something that is needed does not answer).
+func Ops(open func(context.Context) (Operations, error)) Mounted {
+	return Mounted{
+		Name: "Ops", Binding: "req", Payload: Object,
+		Run: func(ctx context.Context, in Invocation) (Reply, error) {
+			request, err := readOpsRequest(in.Object)
+			if err != nil {
+				return Reply{}, err
+			}
+			body, err := request.serve(ctx, open)
+			note := opsNote{method: request.Method, path: request.path, status: http.StatusOK}
+			if err != nil {
+				var detail errorDetail
+				note.status, detail = opsError(err)
+				note.kind, note.code = detail.Kind, detail.Code
+				body = wireError{detail}
+			}
+			return Reply{HTTP: &HTTPReply{Status: note.status, Body: body}, Note: note}, nil
+		},
+	}
+}
+
+// opsRequest is the host's httpTrigger value (azure-facts 1.2).
+type opsRequest struct {
+	URL     string `json:"Url"`
+	Method  string
+	Query   map[string]string
+	Headers map[string][]string
+	Params  map[string]*string
+	// Body is a text, base64 for octet streams; absent when there is no Content-Length, or it is 0.
+	Body json.RawMessage
+	// path is what follows ops/, in lower case; one that we do not know is not kept, it may hold anything.
+	path string
+}
+
+func readOpsRequest(object json.RawMessage) (opsRequest, error) {
+	var r opsRequest
+	if err := json.Unmarshal(object, &r); err != nil {
+		return r, &PayloadError{"Data.req", "an HTTP request", "something else"}
+	}
+	path := r.Params["path"]
+	if path == nil {
+		u, err := url.Parse(r.URL)
+		if err != nil {
+			return r, &PayloadError{"Data.req.Url", "an address", "something else"}
+		}
+		_, rest, _ := strings.Cut(u.Path, "/ops/")
+		path = &rest
+	}
+	r.path = strings.ToLower(strings.Trim(*path, "/"))
+	return r, nil
+}
+
+// opsRoute is one path of the API.
+type opsRoute struct {
+	method string
+	serve  func(ctx context.Context, o Operations, r opsRequest) (any, error)
+}
+
+// opsRoutes are all of them.
+func opsRoutes() map[string]opsRoute {
+	return map[string]opsRoute{
+		"status": {http.MethodGet, func(ctx context.Context, o Operations, _ opsRequest) (any, error) { return o.Status(ctx) }},
+		"why":    {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) { return o.Why(ctx, r.Query["id"]) }},
+		"runs": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
+			return list(ctx, r, "runs", o.Runs)
+		}},
+		"audits": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
+			return list(ctx, r, "audits", o.Audits)
+		}},
+		"reprocess":      {http.MethodPost, action(Operations.Reprocess)},
+		"pause":          {http.MethodPost, action(Operations.Pause)},
+		"resume":         {http.MethodPost, action(Operations.Resume)},
+		"mark-committed": {http.MethodPost, action(Operations.MarkCommitted)},
+		"cancel":         {http.MethodPost, action(Operations.Cancel)},
+	}
+}
+
+// list answers a list under its name.
+func list[T any](ctx context.Context, r opsRequest, name string, get func(context.Context, int) ([]T, error)) (any, error) {
+	limit := 0
+	if text, ok := r.Query["limit"]; ok {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, &ops.RequestError{Refusal: ops.Usage, Message: "limit: expected a whole number above 0"}
+		}
+		limit = n
+	}
+	found, err := get(ctx, limit)
+	if found == nil {
+		found = []T{}
+	}
+	return map[string][]T{name: found}, err
+}
+
+// action reads the body and does what it asks for.
+func action[Q, A any](do func(Operations, context.Context, Q) (A, error)) func(context.Context, Operations, opsRequest) (any, error) {
+	return func(ctx context.Context, o Operations, r opsRequest) (any, error) {
+		var q Q
+		if err := r.decode(&q); err != nil {
+			return nil, err
+		}
+		return do(o, ctx, q)
+	}
+}
+
+// httpError is an answer that is the protocol's own.
+type httpError struct {
+	status int
+	reason string
+	known  []string
+}
+
+func (e *httpError) Error() string { return e.reason }
+
+// serve finds the route and does its work.
+func (r *opsRequest) serve(ctx context.Context, open func(context.Context) (Operations, error)) (any, error) {
+	routes := opsRoutes()
+	route, known := routes[r.path]
+	if !known {
+		r.path = ""
+		return nil, &httpError{http.StatusNotFound, "no such path under ops/", slices.Sorted(maps.Keys(routes))}
+	}
+	if !strings.EqualFold(r.Method, route.method) {
+		return nil, &httpError{http.StatusMethodNotAllowed, "ops/" + r.path + " takes " + route.method + " only", nil}
+	}
+	o, err := open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return route.serve(ctx, o, *r)
+}
+
+// decode reads the body, one JSON object of known members.
+func (r opsRequest) decode(to any) error {
+	bad := func(format string, args ...any) error {
+		return &ops.RequestError{Refusal: ops.Usage, Message: "the body: " + fmt.Sprintf(format, args...)}
+	}
+	if media, ok := r.media(); !ok {
+		return &httpError{http.StatusUnsupportedMediaType, "the body: expected Content-Type application/json, found " + strconv.Quote(media), nil}
+	}
+	text := []byte(r.Body)
+	var inner string
+	if json.Unmarshal(text, &inner) == nil {
+		text = []byte(inner)
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return bad("expected a JSON object, found nothing (the host passes none on without a Content-Length)")
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(to)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	var clock *time.ParseError
+	switch {
+	case err == nil:
+	case errors.As(err, &clock):
+		return bad("expected times such as 2026-01-02T15:04:05-06:00, found something else")
+	case errors.As(err, &kind) && kind.Field == "":
+		return bad("expected a JSON object, found a %s", kind.Value)
+	case errors.As(err, &kind):
+		return bad("%s: expected a %s, found a %s", kind.Field, kind.Type, kind.Value)
+	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
+		return bad("expected a JSON object, found text that is none")
+	default:
+		return bad("%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return bad("expected one JSON object, found more behind it")
+	}
+	return nil
+}
+
+// media is the body's type; not ok when that is no JSON. What names no type is taken for JSON.
+func (r opsRequest) media() (string, bool) {
+	for name, values := range r.Headers {
+		if !strings.EqualFold(name, "Content-Type") || len(values) == 0 {
+			continue
+		}
+		media, _, err := mime.ParseMediaType(values[0])
+		return media, err == nil && (media == jsonType || strings.HasSuffix(media, "+json"))
+	}
+	return "", true
+}
+
+// opsError maps an error to the caller's status code.
+func opsError(err error) (int, errorDetail) {
+	var protocol *httpError
+	var request *ops.RequestError
+	switch {
+	case errors.As(err, &protocol):
+		code := ops.Usage
+		if protocol.status == http.StatusNotFound {
+			code = ops.NotFound
+		}
+		return protocol.status, errorDetail{Reason: protocol.reason, Kind: "request", Code: string(code), KnownPaths: protocol.known}
+	case errors.As(err, &request):
+		status := map[ops.Refusal]int{ops.Usage: http.StatusBadRequest, ops.NotFound: http.StatusNotFound, ops.Conflict: http.StatusConflict}[request.Refusal]
+		return status, errorDetail{Reason: request.Message, Kind: "request", Code: string(request.Refusal)}
+	case fault.KindOf(err) == fault.Contention: // somebody else was faster: asking again may help
+		return http.StatusConflict, describe(err)
+	}
+	return judge(err, false)
+}
+
+// opsNote is a request as fields of the invocation's log line: nothing that the caller wrote.
+type opsNote struct {
+	method, path string
+	status       int
+	kind, code   string
+}
+
+// MarshalZerologObject writes them.
+func (n opsNote) MarshalZerologObject(e *zerolog.Event) {
+	method := "other"
+	if n.method == http.MethodGet || n.method == http.MethodPost {
+		method = n.method
+	}
+	e.Str("method", method).Str("path", "ops/"+n.path).Int("http_status", n.status)
+	if n.code != "" {
+		e.Str("kind", n.kind).Str("code", n.code)
+	}
+}

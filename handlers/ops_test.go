@@ -1,0 +1,221 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+)
+
+// operations gives a fake of the use case that notes what it was asked.
+func (r *recorder) operations(context.Context) (Operations, error) { return fakeOps{r, nil}, nil }
+
+type fakeOps struct {
+	r   *recorder
+	err error
+}
+
+func (f fakeOps) note(what string, request any) error {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(&f.r.seen, "%s %s\n", what, text)
+	return f.err
+}
+
+func (f fakeOps) Status(context.Context) (ops.Status, error) {
+	return ops.Status{SysName: "web", At: clock(), Failures: []ops.Failures{}, Gate: ops.GateView{State: ops.GateClosed, Says: "closed"}}, f.note("status", nil)
+}
+
+func (f fakeOps) Why(_ context.Context, id string) (ops.Explanation, error) {
+	return ops.Explanation{ID: id, Summary: "3 of 5 retries used; next try 10:20", Attempts: []ops.Tried{}}, f.note("why", id)
+}
+
+func (f fakeOps) Reprocess(_ context.Context, r ops.ReprocessRequest) (ops.Reprocessed, error) {
+	return ops.Reprocessed{Run: "reprocess-1", Status: ops.Completed, Counts: map[string]int{"applied": 2}}, f.note("reprocess", r)
+}
+
+func (f fakeOps) Pause(_ context.Context, r ops.GateRequest) (ops.GateChange, error) {
+	return ops.GateChange{Audited: true}, f.note("pause", r)
+}
+
+func (f fakeOps) Resume(_ context.Context, r ops.GateRequest) (ops.GateChange, error) {
+	return ops.GateChange{Audited: true}, f.note("resume", r)
+}
+
+func (f fakeOps) MarkCommitted(_ context.Context, r ops.MarkRequest) (ops.Marked, error) {
+	return ops.Marked{ID: r.ID, From: "failed"}, f.note("mark-committed", r)
+}
+
+func (f fakeOps) Cancel(_ context.Context, r ops.CancelRequest) (ops.CancelResult, error) {
+	return ops.CancelResult{Run: r.Run}, f.note("cancel", r)
+}
+
+func (f fakeOps) Runs(_ context.Context, limit int) ([]ops.Run, error) {
+	return []ops.Run{{ID: "r1", Kind: "reprocess", Status: ops.Running, StartedAt: clock()}}, f.note("runs", limit)
+}
+
+func (f fakeOps) Audits(_ context.Context, limit int) ([]ops.Audit, error) {
+	return nil, f.note("audits", limit)
+}
+
+// opsCall is a request as the host hands it on, and what its caller gets.
+type opsCall struct {
+	method, path, body, media string
+	// noParams leaves Params out, so that the path is in the address alone.
+	noParams bool
+}
+
+func (c opsCall) object(t *testing.T) string {
+	t.Helper()
+	path, query, _ := strings.Cut(c.path, "?")
+	values := map[string]string{}
+	for pair := range strings.SplitSeq(query, "&") {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			values[name] = value
+		}
+	}
+	req := map[string]any{"Url": "https://app.azurewebsites.net/api/ops/" + c.path, "Method": c.method, "Query": values, "Headers": map[string][]string{}}
+	if !c.noParams {
+		req["Params"] = map[string]string{"path": path}
+	}
+	if c.body != "" {
+		req["Body"] = c.body
+		media := c.media
+		if media == "" {
+			media = "application/json; charset=utf-8"
+		}
+		req["Headers"] = map[string][]string{"content-type": {media}}
+	}
+	body, err := json.Marshal(map[string]any{"Data": map[string]any{"req": req}, "Metadata": map[string]any{}})
+	require.NoError(t, err)
+	return string(body)
+}
+
+// call runs one request against the function.
+func (c opsCall) call(t *testing.T, open func(context.Context) (Operations, error)) (status, body, log string) {
+	t.Helper()
+	var out bytes.Buffer
+	h := Mount([]Mounted{Ops(open)}, Options{Log: zerolog.New(&out), Now: clock})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/Ops", strings.NewReader(c.object(t))))
+	require.Equal(t, http.StatusOK, w.Code, "the invocation itself never fails: %s", w.Body)
+	var reply struct {
+		Outputs struct {
+			Res struct{ StatusCode, Body string } `json:"res"`
+		}
+	}
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &reply))
+	require.True(t, json.Valid([]byte(reply.Outputs.Res.Body)))
+	return reply.Outputs.Res.StatusCode, reply.Outputs.Res.Body, out.String()
+}
+
+func TestOpsPassesRequestsOn(t *testing.T) {
+	for _, c := range []struct {
+		call opsCall
+		seen string
+	}{
+		{opsCall{method: "GET", path: "status"}, "status null"},
+		{opsCall{method: "GET", path: "Status/", noParams: true}, "status null"},
+		{opsCall{method: "GET", path: "why?id=a b"}, `why "a b"`},
+		{opsCall{method: "GET", path: "runs"}, "runs 0"},
+		{opsCall{method: "GET", path: "runs?limit=5&code=key-marker"}, "runs 5"},
+		{opsCall{method: "GET", path: "audits?limit=7"}, "audits 7"},
+		{
+			opsCall{method: "POST", path: "reprocess", body: `{"kind":"document","code":"2628","from":"2026-01-02T03:04:05Z","ids":["a"],"dry_run":true,"rate_per_minute":60,"limit":3,"by":"b","why":"w"}`},
+			`reprocess {"kind":"document","code":"2628","from":"2026-01-02T03:04:05Z","ids":["a"],"dry_run":true,"rate_per_minute":60,"limit":3,"by":"b","why":"w"}`,
+		},
+		{opsCall{method: "POST", path: "reprocess", body: `{"all":true,"by":"b","why":"w"}`, media: "application/vnd.x+json"}, `reprocess {"all":true,"by":"b","why":"w"}`},
+		{opsCall{method: "POST", path: "pause", body: `{"by":"b","why":"w"}`}, `pause {"by":"b","why":"w"}`},
+		{opsCall{method: "POST", path: "resume", body: `{"by":"b","why":"w","force":true}`}, `resume {"by":"b","why":"w","force":true}`},
+		{opsCall{method: "POST", path: "mark-committed", body: `{"id":"i","by":"b","why":"w"}`}, `mark-committed {"id":"i","by":"b","why":"w"}`},
+		{opsCall{method: "POST", path: "cancel", body: `{"run":"r","by":"b","why":"w","gone":true}`}, `cancel {"run":"r","by":"b","why":"w","gone":true}`},
+	} {
+		var r recorder
+		status, body, log := c.call.call(t, r.operations)
+		require.Equal(t, "200", status, "%v: %s", c.call, body)
+		require.Equal(t, c.seen+"\n", r.seen.String())
+		require.NotContains(t, log, "key-marker")
+		require.Contains(t, log, `"http_status":200`)
+	}
+}
+
+func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
+	for name, c := range map[string]struct {
+		call   opsCall
+		status string
+		says   string
+	}{
+		"another path":    {opsCall{method: "GET", path: "content-marker"}, "404", `"known_paths":["audits","cancel",`},
+		"no path":         {opsCall{method: "GET", path: ""}, "404", "no such path"},
+		"GET to act":      {opsCall{method: "GET", path: "pause"}, "405", "ops/pause takes POST only"},
+		"POST to ask":     {opsCall{method: "POST", path: "status", body: "{}"}, "405", "takes GET only"},
+		"no body":         {opsCall{method: "POST", path: "pause"}, "400", "found nothing"},
+		"no JSON":         {opsCall{method: "POST", path: "pause", body: "content-marker"}, "400", "found text that is none"},
+		"cut off":         {opsCall{method: "POST", path: "pause", body: `{"by":"b"`}, "400", "found text that is none"},
+		"a list":          {opsCall{method: "POST", path: "pause", body: `[]`}, "400", "expected a JSON object, found a array"},
+		"an unknown name": {opsCall{method: "POST", path: "reprocess", body: `{"al":true}`}, "400", `unknown field \"al\"`},
+		"another type":    {opsCall{method: "POST", path: "reprocess", body: `{"all":"yes"}`}, "400", "all: expected a bool, found a string"},
+		"no time":         {opsCall{method: "POST", path: "reprocess", body: `{"from":"yesterday"}`}, "400", "expected times such as"},
+		"two objects":     {opsCall{method: "POST", path: "pause", body: `{"by":"b"}{}`}, "400", "more behind it"},
+		"bytes":           {opsCall{method: "POST", path: "pause", body: `eyJieSI6ImIifQ==`, media: "application/octet-stream"}, "415", "application/octet-stream"},
+		"a form":          {opsCall{method: "POST", path: "pause", body: `by=b`, media: "application/x-www-form-urlencoded"}, "415", "application/json"},
+		"no limit":        {opsCall{method: "GET", path: "runs?limit=all"}, "400", "limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r recorder
+			status, body, log := c.call.call(t, r.operations)
+			require.Equal(t, c.status, status, body)
+			require.Contains(t, body, c.says)
+			require.Empty(t, r.seen.String())
+			require.NotContains(t, log, "content-marker")
+		})
+	}
+}
+
+func TestOpsMapsErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		err    error
+		status string
+		says   []string
+	}{
+		"usage":          {&ops.RequestError{Refusal: ops.Usage, Message: "why: missing"}, "400", []string{`"kind":"request"`, `"code":"usage"`, "why: missing"}},
+		"not found":      {&ops.RequestError{Refusal: ops.NotFound, Message: "nobody"}, "404", []string{`"code":"not_found"`}},
+		"conflict":       {&ops.RequestError{Refusal: ops.Conflict, Message: "committed"}, "409", []string{`"code":"conflict"`}},
+		"infrastructure": {fault.Wrap(fault.Infrastructure, "cosmos: read", "401", "refused", errors.New("key-marker")), "503", []string{`"kind":"infrastructure"`, `"code":"401"`, "refused"}},
+		"gate":           {fault.New(fault.Infrastructure, "ops: journal", "gate_open", "the gate is open"), "503", []string{`"code":"gate_open"`, "the gate is open"}},
+		"contention":     {fault.New(fault.Contention, "writer: gate", "412", "try again"), "409", []string{`"kind":"contention"`}},
+		"deadline":       {context.DeadlineExceeded, "503", []string{`"code":"deadline"`}},
+		"internal":       {fault.New(fault.Internal, "x", "encode", "cannot be"), "500", []string{`"kind":"internal"`}},
+		"unclassified":   {errors.New("key-marker"), "500", []string{`"code":"unclassified"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r recorder
+			use := func(context.Context) (Operations, error) { return fakeOps{&r, c.err}, nil }
+			refuse := func(context.Context) (Operations, error) { return nil, c.err }
+			for _, open := range []func(context.Context) (Operations, error){use, refuse} {
+				for _, call := range []opsCall{{method: "GET", path: "runs"}, {method: "POST", path: "cancel", body: `{}`}} {
+					status, body, log := call.call(t, open)
+					require.Equal(t, c.status, status, body)
+					for _, says := range c.says {
+						require.Contains(t, body, says)
+					}
+					require.NotContains(t, body+log, "key-marker")
+					require.Contains(t, log, `"http_status":`+c.status)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ask posts a request to the Ops function as the host does, and gives the status and body of its reply.
+func (p *process) ask(method, path, body string) (status string, reply map[string]any) {
+	p.t.Helper()
+	request := map[string]any{
+		"Url": "http://localhost/api/ops/" + path, "Method": method, "Query": map[string]string{}, "Params": map[string]string{"path": path},
+		"Headers": map[string][]string{"Content-Type": {"application/json"}},
+	}
+	if body != "" {
+		request["Body"] = body
+	}
+	envelope, err := json.Marshal(map[string]any{"Data": map[string]any{"req": request}, "Metadata": map[string]any{}})
+	require.NoError(p.t, err)
+	code, text := p.send(http.MethodPost, "/Ops", envelope)
+	require.Equal(p.t, http.StatusOK, code, text)
+	var wire struct {
+		Outputs struct {
+			Res struct {
+				StatusCode string `json:"statusCode"`
+				Body       string `json:"body"`
+			} `json:"res"`
+		}
+	}
+	require.NoError(p.t, json.Unmarshal([]byte(text), &wire))
+	require.NoError(p.t, json.Unmarshal([]byte(wire.Outputs.Res.Body), &reply))
+	return wire.Outputs.Res.StatusCode, reply
+}
+
+// An operator pauses, sees that documents wait uncounted, and resumes; both stand in the audit log.
+func TestAnOperatorPausesAndResumes(t *testing.T) {
+	s := newStack(t)
+	p := start(t, s.settings)
+	p.waitReady()
+	status, reply := p.ask(http.MethodPost, "pause", `{"by":"ann","why":"maintenance"}`)
+	require.Equal(t, "200", status, reply)
+	require.Equal(t, true, reply["audited"])
+
+	batch := envelope(t, s.submit(1, 4, ""))
+	code, _ := p.send(http.MethodPost, "/CommitResults", batch)
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Empty(t, s.statuses(), "nothing was told to any document")
+	_, health := p.health()
+	require.Equal(t, "paused", health["gate"].(map[string]any)["state"])
+	status, reply = p.ask(http.MethodGet, "status", "")
+	require.Equal(t, "200", status)
+	require.Contains(t, reply, "gate")
+
+	status, reply = p.ask(http.MethodPost, "resume", `{"by":"ann"}`)
+	require.Equal(t, "400", status, reply)
+	status, reply = p.ask(http.MethodPost, "resume", `{"by":"ann","why":"done"}`)
+	require.Equal(t, "200", status, reply)
+	code, _ = p.send(http.MethodPost, "/CommitResults", batch)
+	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, map[string]int{`"committed"`: 3}, s.statuses())
+	status, reply = p.ask(http.MethodGet, "audits", "")
+	require.Equal(t, "200", status)
+	require.Len(t, reply["audits"], 2)
+}

@@ -1,0 +1,339 @@
+package ops_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/writer"
+)
+
+// start is when every test begins: ten in the morning in Chicago.
+func start() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
+
+// world is one app over in-memory adapters, on one clock that only the test moves.
+type world struct {
+	t        *testing.T
+	clock    time.Time
+	docs     *documents
+	sink     *sink
+	control  *inmem.Control
+	evidence *inmem.Evidence
+	journal  *journal
+	gate     *writer.Gate
+	commit   *writer.Commit
+	ops      *ops.Ops
+	// waits are the waits for the rate; each moves the clock.
+	waits     []time.Duration
+	contrasts int64
+}
+
+func newWorld(t *testing.T, lines ...int64) *world {
+	t.Helper()
+	w := &world{t: t, clock: start()}
+	now := func() time.Time { return w.clock }
+	zone, err := time.LoadLocation("America/Chicago")
+	require.NoError(t, err)
+	w.docs = &documents{Documents: inmem.NewDocuments(now)}
+	w.sink = &sink{Sink: inmem.NewSink()}
+	w.sink.AddLines(lines...)
+	w.control, w.evidence, w.journal = inmem.NewControl(), inmem.NewEvidence(), &journal{Journal: inmem.NewJournal(now)}
+	w.gate = writer.NewGate(w.control, writer.GateOptions{Instance: "a", Version: "v1", Now: now})
+	w.commit = writer.NewCommit(w.docs, w.sink, writer.Options{
+		SysName: "web", Location: zone, Now: now, Draw: func() float64 { return 0 }, Parallel: 1,
+		Wait: func(context.Context, time.Duration) error { return nil },
+		Gate: w.gate, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
+	})
+	w.ops = ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Gate: w.gate, Commit: w.commit, Journal: w.journal}, ops.Options{
+		SysName: "web", Location: zone, AppVersion: "v1", Now: now,
+		Wait: func(_ context.Context, d time.Duration) error {
+			w.waits = append(w.waits, d)
+			w.clock = w.clock.Add(d)
+			return nil
+		},
+	})
+	return w
+}
+
+// put writes documents as the API does.
+func (w *world) put(docs ...string) {
+	w.t.Helper()
+	for _, d := range docs {
+		require.NoError(w.t, w.docs.Put(json.RawMessage(d)))
+	}
+}
+
+// run offers documents as the change feed does.
+func (w *world) run(ids ...string) writer.Report {
+	w.t.Helper()
+	raws, err := w.docs.Documents.ReadMany(w.t.Context(), ids)
+	require.NoError(w.t, err)
+	require.Len(w.t, raws, len(ids))
+	report, err := w.commit.Run(w.t.Context(), writer.Batch{Documents: raws, Received: w.clock})
+	require.NoError(w.t, err)
+	return report
+}
+
+// contrast has another document written, as it is in a container that is in use.
+func (w *world) contrast() {
+	w.t.Helper()
+	w.contrasts++
+	line := 900_000 + w.contrasts
+	w.sink.AddLines(line)
+	w.put(result(line, "contrast", ""))
+	require.Equal(w.t, 1, w.run(id(line)).Outcomes["applied"])
+}
+
+// poison has a document fail until it is a poison pill.
+func (w *world) poison(line int64) {
+	w.t.Helper()
+	for range 6 {
+		w.contrast()
+		w.clock = w.clock.Add(2 * time.Hour)
+		w.run(id(line))
+	}
+	w.clock = w.clock.Add(time.Second)
+	w.contrast()
+	if w.state(line).Status != invoice.Failed {
+		w.clock = w.clock.Add(2 * time.Hour)
+		w.run(id(line))
+	}
+	require.Equal(w.t, invoice.Failed, w.state(line).Status)
+}
+
+// state reads sql_writer of a line's document.
+func (w *world) state(line int64) invoice.State {
+	w.t.Helper()
+	raw, err := w.docs.Read(w.t.Context(), id(line))
+	require.NoError(w.t, err)
+	doc, err := invoice.Read(raw, w.clock)
+	require.NoError(w.t, err)
+	return doc.State
+}
+
+// status is IVCE_LNE_STAT of a line.
+func (w *world) status(line int64) string {
+	w.t.Helper()
+	l, ok := w.sink.Line(line)
+	require.True(w.t, ok)
+	for i, c := range invoice.Columns() {
+		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
+			return l.Values[i].Text
+		}
+	}
+	require.Fail(w.t, "no such column")
+	return ""
+}
+
+// snapshot is everything that an action could change.
+func (w *world) snapshot() map[string]any {
+	w.t.Helper()
+	all := map[string]any{"evidence": w.evidence.Files(), "writes": w.sink.applies, "states": len(w.docs.states)}
+	audits, err := w.journal.Audits(w.t.Context(), 1000)
+	require.NoError(w.t, err)
+	runs, err := w.journal.Journal.Runs(w.t.Context(), 1000)
+	require.NoError(w.t, err)
+	all["audits"], all["runs"] = audits, runs
+	control, etag, err := w.control.Load(w.t.Context())
+	require.NoError(w.t, err)
+	all["control"], all["etag"] = control, etag
+	return all
+}
+
+func (w *world) audits() []ops.Audit {
+	w.t.Helper()
+	audits, err := w.journal.Audits(w.t.Context(), 1000)
+	require.NoError(w.t, err)
+	return audits
+}
+
+// open opens the gate.
+func (w *world) open(kind fault.Kind, code string) {
+	w.t.Helper()
+	c, etag, err := w.control.Load(w.t.Context())
+	require.NoError(w.t, err)
+	c.Gate = writer.GateState{
+		Kind: kind, Code: code, Reason: "told by the test", Since: w.clock, OpenUntil: w.clock.Add(time.Minute), HeldBy: "b", OpenedBy: "v1",
+	}
+	_, err = w.control.Store(w.t.Context(), c, etag)
+	require.NoError(w.t, err)
+	w.clock = w.clock.Add(6 * time.Second) // what was loaded is believed for five
+}
+
+func id(line int64) string { return fmt.Sprintf("2025-12-17 10:00:00.000000-06:00-0001-%d", line) }
+
+// result makes a document of one line; state is sql_writer.
+func result(line int64, manufacturer, state string) string {
+	return documentOf(id(line), "web", line, manufacturer, state)
+}
+
+func documentOf(id, sysName string, line int64, manufacturer, state string) string {
+	if state == "" {
+		state = `{"status":"pending","retry_count":0}`
+	}
+	return fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":%q},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+		"process_output":{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
+		"post-processing":{"duplicate_detail_uids":[]},"sql_writer":%s}`, id, sysName, line, manufacturer, state)
+}
+
+// failed is sql_writer of a document that failed at a minute after nine in Chicago.
+func failed(minute int, kind fault.Kind, code string) string {
+	return fmt.Sprintf(`{"status":"failed","retry_count":5,"failed_at":"2025-12-18 09:%02d:00.000000-06:00","last_error":"told by the test",
+		"last_error_kind":%q,"last_error_code":%q,"last_error_at":"2025-12-18 09:%02d:00.000000-06:00"}`, minute, kind, code, minute)
+}
+
+// tooLong is a manufacturer's name that fits no column.
+func tooLong() string { return strings.Repeat("x", 256) }
+
+// documents notes every state that is recorded.
+type documents struct {
+	*inmem.Documents
+
+	mu     sync.Mutex
+	states []recorded
+	// before is called before each recording; an error ends it.
+	before func(id string) error
+	reads  int
+}
+
+type recorded struct {
+	id    string
+	state invoice.State
+}
+
+func (d *documents) Record(ctx context.Context, id, etag string, s invoice.State) (string, error) {
+	d.mu.Lock()
+	d.states = append(d.states, recorded{id, s})
+	d.mu.Unlock()
+	if d.before != nil {
+		if err := d.before(id); err != nil {
+			return "", err
+		}
+	}
+	return d.Documents.Record(ctx, id, etag, s)
+}
+
+func (d *documents) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
+	d.reads++
+	return d.Documents.ReadMany(ctx, ids)
+}
+
+// sink counts requests and may be down.
+type sink struct {
+	*inmem.Sink
+	applies int
+	fails   error
+	largest int
+	// applied is called after each request that succeeded.
+	applied func()
+}
+
+func (s *sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+	s.applies++
+	s.largest = max(s.largest, len(items))
+	if s.fails != nil {
+		return nil, s.fails
+	}
+	outcomes, err := s.Sink.Apply(ctx, items, mode)
+	if err == nil && s.applied != nil {
+		s.applied()
+	}
+	return outcomes, err
+}
+
+// journal counts calls and may be down.
+type journal struct {
+	*inmem.Journal
+	calls int
+	fails error
+	// failsFor makes one method fail.
+	failsFor string
+	// progressed is called after each Progress.
+	progressed func(n int)
+	progress   int
+}
+
+func (j *journal) call(name string) error {
+	j.calls++
+	if j.failsFor != "" && j.failsFor != name {
+		return nil
+	}
+	return j.fails
+}
+
+func (j *journal) Write(ctx context.Context, a ops.Audit) error {
+	if err := j.call("write"); err != nil {
+		return err
+	}
+	return j.Journal.Write(ctx, a)
+}
+
+func (j *journal) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
+	if err := j.call("start"); err != nil {
+		return err
+	}
+	return j.Journal.Start(ctx, r, a)
+}
+
+func (j *journal) Progress(ctx context.Context, id string, counts map[string]int) (bool, error) {
+	if err := j.call("progress"); err != nil {
+		return false, err
+	}
+	j.progress++
+	if j.progressed != nil {
+		j.progressed(j.progress)
+	}
+	return j.Journal.Progress(ctx, id, counts)
+}
+
+func (j *journal) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
+	if err := j.call("end"); err != nil {
+		return err
+	}
+	return j.Journal.End(ctx, id, status, counts)
+}
+
+func (j *journal) Cancel(ctx context.Context, id string, a ops.Audit) (bool, error) {
+	if err := j.call("cancel"); err != nil {
+		return false, err
+	}
+	return j.Journal.Cancel(ctx, id, a)
+}
+
+func (j *journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
+	if err := j.call("runs"); err != nil {
+		return nil, err
+	}
+	return j.Journal.Runs(ctx, limit)
+}
+
+func down() error {
+	return fault.New(fault.Infrastructure, "test: journal", "refused", "told by the test")
+}
+
+// until is a context whose deadline is on the test's clock and never ends it.
+type until struct {
+	context.Context
+	at time.Time
+}
+
+func (u until) Deadline() (time.Time, bool) { return u.at, true }
+
+// refusal is a request's refusal; empty when the error is none.
+func refusal(err error) ops.Refusal {
+	var r *ops.RequestError
+	if ok := asRequestError(err, &r); ok {
+		return r.Refusal
+	}
+	return ""
+}

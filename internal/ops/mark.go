@@ -1,0 +1,131 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// Manual is the outcome of a document that a person committed.
+const Manual = "manual"
+
+// The members of sql_writer that say who, why and when.
+const (
+	markedBy  = "marked_by"
+	markedWhy = "marked_why"
+	markedAt  = "marked_at"
+)
+
+// markTries bounds the recording over a document that others write too.
+const markTries = 3
+
+// MarkRequest asks to take a document for committed.
+type MarkRequest struct {
+	ID  string `json:"id"`
+	By  string `json:"by"`
+	Why string `json:"why"`
+}
+
+// Marked is what became of the document.
+type Marked struct {
+	ID string `json:"id"`
+	// From is the status that it had.
+	From invoice.Status `json:"from"`
+}
+
+// MarkCommitted takes a document for committed whose lines somebody has repaired by hand: it is not tried again, and readers
+// count it as committed, outcome "manual". Neither its lines nor the ledger are touched: the ledger says whose content a line
+// holds, and what a person wrote is no document's. Only a document that has failed may be marked: failed, retry_scheduled, or
+// pending again after a failure. What it was is audited first. Errors by kind: *RequestError (usage; not found; conflict when
+// its status does not allow it, also when that changed meanwhile); infrastructure, throttled, quota, contention, and document
+// for one that takes no patch.
+func (o *Ops) MarkCommitted(ctx context.Context, r MarkRequest) (Marked, error) {
+	if err := document(r.ID); err != nil {
+		return Marked{}, err
+	}
+	if err := words(r.By, r.Why); err != nil {
+		return Marked{}, err
+	}
+	if o.o.ReadOnly != "" {
+		return Marked{}, refuse(Conflict, "%s", o.o.ReadOnly)
+	}
+	audited := false
+	for range markTries {
+		doc, err := o.document(ctx, r.ID)
+		if err != nil {
+			return Marked{}, err
+		}
+		if err := o.markable(doc); err != nil {
+			return Marked{}, err
+		}
+		if !audited {
+			if err := o.auditMark(ctx, doc, r); err != nil {
+				return Marked{}, unaudited(err)
+			}
+			audited = true
+		}
+		_, err = o.p.Documents.Record(ctx, doc.ID, doc.ETag, o.marked(doc.State, r))
+		switch {
+		case err == nil:
+			return Marked{ID: doc.ID, From: doc.State.Status}, nil
+		case fault.Has(err, fault.Gone):
+			return Marked{}, refuse(NotFound, "the document %q was deleted meanwhile", r.ID)
+		case !fault.Has(err, fault.Changed):
+			return Marked{}, err
+		}
+	}
+	return Marked{}, refuse(Conflict, "the document changed %d times meanwhile: look at it again", markTries)
+}
+
+// markable says why a document cannot be marked; nil when it can.
+func (o *Ops) markable(doc invoice.Document) error {
+	s := doc.State
+	switch {
+	case doc.SysName != o.o.SysName:
+		return refuse(Conflict, "the document belongs to the environment %q, this app is %q", doc.SysName, o.o.SysName)
+	case s.Status == invoice.Failed || s.Status == invoice.RetryScheduled:
+		return nil
+	case s.Status == invoice.Pending && (s.FailedAt != "" || s.LastErrorAt != "" || s.LastErrorKind != "" || len(s.Attempts) > 0):
+		return nil
+	case s.Status == invoice.Pending:
+		return refuse(Conflict, "the document is pending and has not failed: it will be written by itself")
+	}
+	return refuse(Conflict, "the document is %s: only one that has failed can be marked", s.StatusFound)
+}
+
+func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, r MarkRequest) error {
+	detail, err := json.Marshal(map[string]any{
+		"status": doc.State.Status, "retry_count": doc.State.RetryCount, "kind": doc.State.LastErrorKind, "code": doc.State.LastErrorCode,
+		"failed_at": doc.State.FailedAt, "main_detail_id": doc.Main,
+	})
+	if err != nil {
+		return fault.Wrap(fault.Internal, "ops: mark", "encode", "the audit entry cannot be written as JSON", err)
+	}
+	return o.write(ctx, func(ctx context.Context) error {
+		return o.p.Journal.Write(ctx, Audit{Action: "mark-committed", By: r.By, Why: r.Why, Subject: doc.ID, Detail: detail})
+	})
+}
+
+// marked is the state after a person's word. What spoke of failure is over and goes, as after every commit.
+func (o *Ops) marked(s invoice.State, r MarkRequest) invoice.State {
+	const mostBy, mostWhy = 100, 500
+	at := invoice.Stamp(o.o.Now(), o.o.Location)
+	s.Status, s.Outcome, s.SupersededBy, s.CommittedAt = invoice.Committed, Manual, "", at
+	s.RetryAfter, s.FailingSince = 0, 0
+	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode = "", "", "", ""
+	s.Error, s.FinalError, s.FailedAt = "", "", ""
+	extra := maps.Clone(s.Extra)
+	if extra == nil {
+		extra = map[string]json.RawMessage{}
+	}
+	for name, text := range map[string]string{markedBy: Clip(r.By, mostBy), markedWhy: Clip(r.Why, mostWhy), markedAt: at} {
+		if value, err := json.Marshal(text); err == nil { // a text always is JSON
+			extra[name] = value
+		}
+	}
+	s.Extra = extra
+	return s
+}

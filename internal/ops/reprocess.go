@@ -1,0 +1,465 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
+)
+
+// The bounds of a reprocessing.
+const (
+	// mostMatched is how many documents one run takes; asked for again it goes on with the others.
+	mostMatched = 10_000
+	// mostIDs is how many documents may be named.
+	mostIDs = 1000
+	// mostInBatch is how many documents go to Commit at once.
+	mostInBatch = 100
+	// mostRate is the largest rate that can be asked for, documents a minute.
+	mostRate = 100_000
+	// shown is how many documents a dry run names.
+	shown = 20
+	// findWithin is how long the search may take.
+	findWithin = time.Minute
+	// stopBefore is how long before its deadline a run starts no more work.
+	stopBefore = 30 * time.Second
+)
+
+// Filter says which failed documents.
+type Filter struct {
+	// Kind and Code are those of the last error; empty means any.
+	Kind fault.Kind `json:"kind,omitempty"`
+	Code string     `json:"code,omitempty"`
+	// From and To bound failed_at, To is not included; zero means no bound.
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
+	// IDs names documents. Those that wait for a retry are then taken, too.
+	IDs []string `json:"ids,omitempty"`
+}
+
+// Empty reports whether the filter matches every failed document.
+func (f Filter) Empty() bool {
+	return f.Kind == "" && f.Code == "" && f.From.IsZero() && f.To.IsZero() && len(f.IDs) == 0
+}
+
+// ReprocessRequest asks to try failed documents again.
+type ReprocessRequest struct {
+	Filter
+	// All must be said when the filter is empty, and only then.
+	All bool `json:"all,omitempty"`
+	// DryRun counts and lists, and changes nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Rate is how many documents are taken a minute; 0 means as fast as it goes.
+	Rate int `json:"rate_per_minute,omitempty"`
+	// Limit is how many documents are taken at most; 0 means 10,000, which is the most. Those that failed first come first.
+	Limit int    `json:"limit,omitempty"`
+	By    string `json:"by,omitempty"`
+	Why   string `json:"why,omitempty"`
+}
+
+// check refuses what cannot be meant.
+func (r ReprocessRequest) check() error {
+	known := func(rule fault.Rule) bool { return rule.Kind == r.Kind }
+	switch {
+	case r.Kind != "" && !slices.ContainsFunc(fault.Rules(), known):
+		return refuse(Usage, "kind: expected one of %s, found %q", kinds(), r.Kind)
+	case !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To):
+		return refuse(Usage, "to: expected a time after from")
+	case len(r.IDs) > mostIDs:
+		return refuse(Usage, "ids: expected at most %d, found %d", mostIDs, len(r.IDs))
+	case r.Rate < 0 || r.Rate > mostRate:
+		return refuse(Usage, "rate: expected 0 to %d documents a minute, found %d", mostRate, r.Rate)
+	case r.Limit < 0 || r.Limit > mostMatched:
+		return refuse(Usage, "limit: expected 0 to %d, found %d", mostMatched, r.Limit)
+	case r.Empty() && !r.All:
+		return refuse(Usage, "all: expected a filter, or that all failed documents are meant")
+	case r.All && !r.Empty():
+		return refuse(Usage, "all: goes with no filter")
+	}
+	for _, id := range r.IDs {
+		if err := document(id); err != nil {
+			return err
+		}
+	}
+	if r.DryRun {
+		return nil
+	}
+	return words(r.By, r.Why)
+}
+
+func kinds() string {
+	var all []string
+	for _, rule := range fault.Rules() {
+		all = append(all, string(rule.Kind))
+	}
+	return strings.Join(all, ", ")
+}
+
+// Reprocessed is what a reprocessing found and did.
+type Reprocessed struct {
+	DryRun bool `json:"dry_run,omitempty"`
+	// Run is the run's id; empty for a dry run, and when nothing matches.
+	Run string `json:"run,omitempty"`
+	// Status is how it ended; Reason says why it was stopped.
+	Status RunStatus `json:"status,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	// Matched is how many documents match and are within the limit; with AtLeast there are more.
+	Matched int  `json:"matched"`
+	AtLeast bool `json:"at_least,omitempty"`
+	// Failures counts the matching documents by status, kind and code; First are those that failed first, at most 20.
+	Failures []Failures `json:"failures"`
+	First    []Match    `json:"first"`
+	// NotTaken are documents that were named and do not match, with the reason.
+	NotTaken []NotTaken `json:"not_taken,omitempty"`
+	// Counts is how many documents ended how: the outcomes of writer.Report, and changed for those that do not match any more.
+	Counts map[string]int `json:"counts,omitempty"`
+	// Left is how many were not tried.
+	Left int `json:"left"`
+	// Note is about the run's own entry, when that could not be ended.
+	Note string `json:"note,omitempty"`
+}
+
+// Match is one document that is to be tried again.
+type Match struct {
+	ID     string         `json:"id"`
+	Status invoice.Status `json:"status"`
+	Kind   string         `json:"kind,omitempty"`
+	Code   string         `json:"code,omitempty"`
+	// FailedAt is when it failed, or when it was last changed where it does not say that.
+	FailedAt time.Time `json:"failed_at"`
+}
+
+// NotTaken is a document that was named and is not taken.
+type NotTaken struct {
+	ID  string `json:"id"`
+	Why string `json:"why"`
+}
+
+// Reprocess tries failed documents again, from failed directly: a document's budget starts anew in the same patch that says
+// how it ended. A dry run counts and lists them; otherwise it is a run in the Journal, in batches at the rate asked for, which
+// a Cancel, the deadline of ctx or a dependency's failure ends early. What was not tried stays failed: asked for again, it
+// goes on. An error means that nothing was changed: *RequestError (usage; conflict in a shadow); infrastructure, throttled,
+// quota, contention.
+func (o *Ops) Reprocess(ctx context.Context, r ReprocessRequest) (Reprocessed, error) {
+	r.IDs = distinct(r.IDs)
+	if err := r.check(); err != nil {
+		return Reprocessed{}, err
+	}
+	if o.o.ReadOnly != "" && !r.DryRun {
+		return Reprocessed{}, refuse(Conflict, "%s", o.o.ReadOnly)
+	}
+	found, err := o.find(ctx, r)
+	if err != nil {
+		return Reprocessed{}, err
+	}
+	res := found.result()
+	res.DryRun = r.DryRun
+	if r.DryRun {
+		return res, nil
+	}
+	if len(found.list) == 0 {
+		res.Status = Completed
+		return res, nil
+	}
+	return o.run(ctx, r, found, res)
+}
+
+// matches are the documents that a filter finds.
+type matches struct {
+	list     []Match
+	atLeast  bool
+	notTaken []NotTaken
+}
+
+// result is what can be said before anything is done.
+func (m matches) result() Reprocessed {
+	counts := map[Failures]int{}
+	for _, d := range m.list {
+		counts[Failures{Status: d.Status, Kind: d.Kind, Code: d.Code}]++
+	}
+	failures := []Failures{}
+	for f, n := range counts {
+		f.Documents = n
+		failures = append(failures, f)
+	}
+	sortFailures(failures)
+	return Reprocessed{
+		Matched: len(m.list), AtLeast: m.atLeast, Failures: failures, NotTaken: m.notTaken, Left: len(m.list),
+		First: append([]Match{}, m.list[:min(len(m.list), shown)]...),
+	}
+}
+
+// sortFailures puts the most frequent first.
+func sortFailures(all []Failures) {
+	slices.SortFunc(all, func(a, b Failures) int {
+		return cmp.Or(cmp.Compare(b.Documents, a.Documents), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Code, b.Code))
+	})
+}
+
+// find looks for the documents. It changes nothing.
+func (o *Ops) find(ctx context.Context, r ReprocessRequest) (matches, error) {
+	limit := r.Limit
+	if limit == 0 {
+		limit = mostMatched
+	}
+	var found matches
+	var err error
+	if len(r.IDs) > 0 {
+		found, err = o.findNamed(ctx, r.Filter)
+	} else {
+		found, err = o.findFailed(ctx, r.Filter)
+	}
+	if err != nil {
+		return matches{}, err
+	}
+	slices.SortStableFunc(found.list, func(a, b Match) int { return cmp.Or(a.FailedAt.Compare(b.FailedAt), cmp.Compare(a.ID, b.ID)) })
+	if len(found.list) > limit {
+		found.list, found.atLeast = found.list[:limit], true
+	}
+	return found, nil
+}
+
+// findFailed lists failed documents. A document's _ts is never before it failed, so older windows need no look.
+func (o *Ops) findFailed(ctx context.Context, f Filter) (found matches, err error) {
+	from := int64(0)
+	if !f.From.IsZero() {
+		from = max(0, f.From.Add(-clockAhead).Unix())
+	}
+	finding, cancel := context.WithTimeout(ctx, findWithin)
+	defer cancel()
+	found.atLeast, err = o.scan(finding, []invoice.Status{invoice.Failed}, from, o.o.Now(), mostMatched, func(w writer.Waiting) bool {
+		m := o.match(w)
+		if !f.fits(m) {
+			return false
+		}
+		found.list = append(found.list, m)
+		return true
+	})
+	if err != nil && finding.Err() != nil && ctx.Err() == nil {
+		if len(found.list) == 0 {
+			return matches{}, refuse(Conflict, "nothing was found within %s: narrow the search with from and to", findWithin)
+		}
+		found.atLeast, err = true, nil
+	}
+	return found, err
+}
+
+// findNamed reads the documents that were named.
+func (o *Ops) findNamed(ctx context.Context, f Filter) (found matches, err error) {
+	seen := map[string]bool{}
+	for ids := range slices.Chunk(f.IDs, mostInBatch) {
+		raws, err := o.p.Documents.ReadMany(ctx, ids)
+		if err != nil {
+			return matches{}, err
+		}
+		for _, raw := range raws {
+			doc, err := invoice.Read(raw, o.o.Now())
+			if err != nil {
+				return matches{}, err
+			}
+			seen[doc.ID] = true
+			if why := o.takeable(doc, f); why != "" {
+				found.notTaken = append(found.notTaken, NotTaken{doc.ID, why})
+				continue
+			}
+			found.list = append(found.list, o.match(writer.WaitingOf(doc.ID, doc.TS, doc.State)))
+		}
+	}
+	for _, id := range f.IDs {
+		if !seen[id] {
+			found.notTaken = append(found.notTaken, NotTaken{id, "no document has this id"})
+		}
+	}
+	slices.SortFunc(found.notTaken, func(a, b NotTaken) int { return cmp.Compare(a.ID, b.ID) })
+	return found, nil
+}
+
+// takeable says why a document is not to be tried again; empty when it is.
+func (o *Ops) takeable(doc invoice.Document, f Filter) string {
+	status := doc.State.Status
+	switch {
+	case doc.SysName != o.o.SysName:
+		return fmt.Sprintf("it belongs to the environment %q", doc.SysName)
+	case status == invoice.RetryScheduled && len(f.IDs) == 0:
+		return "it waits for a retry, and was not named"
+	case status != invoice.Failed && status != invoice.RetryScheduled:
+		return fmt.Sprintf("it is %s", cmp.Or(string(status), string(invoice.Pending)))
+	case !f.fits(o.match(writer.WaitingOf(doc.ID, doc.TS, doc.State))):
+		return "its error or its time is not what was asked for"
+	}
+	return ""
+}
+
+// match makes the entry of a document.
+func (o *Ops) match(w writer.Waiting) Match {
+	at := o.stamp(w.FailedAt)
+	if at.IsZero() {
+		at = o.in(time.Unix(w.TS, 0))
+	}
+	return Match{ID: w.ID, Status: w.Status, Kind: w.Kind, Code: w.Code, FailedAt: at}
+}
+
+// fits reports whether a document's error and time are those asked for.
+func (f Filter) fits(m Match) bool {
+	return (f.Kind == "" || string(f.Kind) == m.Kind) && (f.Code == "" || strings.EqualFold(f.Code, m.Code)) &&
+		(f.From.IsZero() || !m.FailedAt.Before(f.From)) && (f.To.IsZero() || m.FailedAt.Before(f.To))
+}
+
+// run does the work, from the run's first entry to its last.
+func (o *Ops) run(ctx context.Context, r ReprocessRequest, found matches, res Reprocessed) (Reprocessed, error) {
+	res.Run, res.Counts = runID(o.o.Now()), map[string]int{}
+	filter, err := json.Marshal(struct {
+		Filter
+		All   bool `json:"all,omitempty"`
+		Rate  int  `json:"rate_per_minute,omitempty"`
+		Limit int  `json:"limit,omitempty"`
+	}{r.Filter, r.All, r.Rate, r.Limit})
+	if err != nil {
+		return Reprocessed{}, fault.Wrap(fault.Internal, "ops: reprocess", "encode", "the filter cannot be written as JSON", err)
+	}
+	err = o.write(ctx, func(ctx context.Context) error {
+		return o.p.Journal.Start(ctx,
+			Run{ID: res.Run, Kind: "reprocess", Filter: filter, RequestedBy: r.By, Why: r.Why},
+			Audit{
+				Action: "reprocess", By: r.By, Why: r.Why, Subject: res.Run,
+				Detail: json.RawMessage(fmt.Sprintf(`{"matched":%d,"at_least":%t}`, len(found.list), found.atLeast)),
+			})
+	})
+	if err != nil {
+		return Reprocessed{}, unaudited(err)
+	}
+	res.Status, res.Reason = o.batches(ctx, r, found.list, &res)
+	err = o.write(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		return o.p.Journal.End(ctx, res.Run, res.Status, res.Counts)
+	})
+	if err != nil {
+		res.Note = "the end of the run could not be recorded, it is listed as running until `cancel --gone`: " + said(err)
+	}
+	return res, nil
+}
+
+// batches takes the documents batch by batch, until there are none or something ends it.
+func (o *Ops) batches(ctx context.Context, r ReprocessRequest, list []Match, res *Reprocessed) (RunStatus, string) {
+	next, done := o.o.Now(), 0
+	for batch := range slices.Chunk(list, batchSize(r.Rate)) {
+		if why := o.pace(ctx, next); why != "" {
+			return Stopped, why
+		}
+		next = o.o.Now()
+		if r.Rate > 0 {
+			next = next.Add(time.Duration(len(batch)) * time.Minute / time.Duration(r.Rate))
+		}
+		if err := o.take(ctx, r.Filter, batch, res); err != nil {
+			return Stopped, said(err)
+		}
+		if done += len(batch); done == len(list) {
+			break
+		}
+		cancel, err := o.progress(ctx, res)
+		switch {
+		case ended(err), cancel:
+			return Cancelled, ""
+		case err != nil:
+			return Stopped, "its progress could not be recorded: " + said(err)
+		}
+	}
+	return Completed, ""
+}
+
+// batchSize is how many documents are taken at once: ten seconds' worth, so that a rate is no burst every few minutes.
+func batchSize(rate int) int {
+	if rate == 0 {
+		return mostInBatch
+	}
+	return min(mostInBatch, max(1, rate/6))
+}
+
+// pace waits for the next batch's time, and says why there is none.
+func (o *Ops) pace(ctx context.Context, next time.Time) string {
+	d := max(0, next.Sub(o.o.Now()))
+	if deadline, ok := ctx.Deadline(); ok && deadline.Sub(o.o.Now())-d < stopBefore {
+		return "the time for one request is over; ask again, it goes on with what is left"
+	}
+	if d > 0 {
+		if err := o.o.Wait(ctx, d); err != nil {
+			return "stopped while it waited for its rate"
+		}
+	}
+	if ctx.Err() != nil {
+		return "stopped by whoever asked"
+	}
+	return ""
+}
+
+// take passes one batch on. What the documents are is read again: one that does not match any more is none that the operator
+// was shown.
+func (o *Ops) take(ctx context.Context, f Filter, batch []Match, res *Reprocessed) error {
+	ids := make([]string, len(batch))
+	for i, m := range batch {
+		ids[i] = m.ID
+	}
+	raws, err := o.p.Documents.ReadMany(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var taken []json.RawMessage
+	for _, raw := range raws {
+		doc, err := invoice.Read(raw, o.o.Now())
+		if err != nil || o.takeable(doc, f) != "" {
+			res.add("changed", 1)
+			continue
+		}
+		taken = append(taken, raw)
+	}
+	res.add("gone", len(ids)-len(raws))
+	if len(taken) == 0 {
+		return nil
+	}
+	report, err := o.p.Commit.Run(ctx, writer.Batch{Documents: taken, Received: o.o.Now(), Purpose: writer.Reprocess, Job: res.Run})
+	for outcome, n := range report.Outcomes {
+		if outcome != "waiting" { // these are as they were
+			res.add(outcome, n)
+		}
+	}
+	return err
+}
+
+// add counts documents that were dealt with.
+func (r *Reprocessed) add(outcome string, n int) {
+	if n > 0 {
+		r.Counts[outcome] += n
+		r.Left -= n
+	}
+}
+
+func (o *Ops) progress(ctx context.Context, res *Reprocessed) (cancel bool, err error) {
+	err = o.write(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
+		cancel, err = o.p.Journal.Progress(ctx, res.Run, maps.Clone(res.Counts))
+		return err
+	})
+	return cancel, err
+}
+
+// runID names a run: when it was asked for, and something that no other has.
+func runID(now time.Time) string {
+	return fmt.Sprintf("reprocess-%s-%08x", now.UTC().Format("20060102-150405"), rand.Uint32())
+}
+
+// distinct leaves each text once, in its place.
+func distinct(all []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool {
+		twice := seen[s]
+		seen[s] = true
+		return twice
+	})
+}

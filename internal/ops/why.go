@@ -1,0 +1,335 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
+)
+
+// Explanation says why a document is where it is, and what happens next.
+type Explanation struct {
+	ID      string `json:"id"`
+	SysName string `json:"sys_name"`
+	// Status is the document's; the text as it stands when it is none that we know.
+	Status       string `json:"status"`
+	Outcome      string `json:"outcome,omitempty"`
+	SupersededBy string `json:"superseded_by,omitempty"`
+	// Summary is the answer in one line, Next what happens next and when.
+	Summary string `json:"summary"`
+	Next    string `json:"next"`
+	// RetriesUsed of Retries are spent.
+	RetriesUsed int `json:"retries_used"`
+	Retries     int `json:"retries"`
+	// NextTry is when it is tried again at the earliest; zero when it is due, or never by itself.
+	NextTry time.Time `json:"next_try,omitzero"`
+	// GateSeconds is how long it has been waiting for the gate; that is counted against nobody.
+	GateSeconds int64 `json:"gate_seconds,omitempty"`
+	// Attempts are its last failures, oldest first.
+	Attempts []Tried `json:"attempts"`
+	// LastError is the last failure; nil when there is none since it was last committed or reset.
+	LastError *Tried `json:"last_error,omitempty"`
+	// Error and FinalError are those of a failed document: why, and what could not be marked in SQL.
+	Error      string `json:"error,omitempty"`
+	FinalError string `json:"final_error,omitempty"`
+	// Evidence is the folder in POISON_CONTAINER of a failed document, if its content is what it was when it failed.
+	Evidence string `json:"evidence,omitempty"`
+	// Problem says what keeps the document from being written as it is now; empty when nothing in itself does.
+	Problem string `json:"problem,omitempty"`
+	// Marked is who said that it is committed; nil when nobody did.
+	Marked *Mark `json:"marked,omitempty"`
+	// Gate is what the gate does, in words.
+	Gate string `json:"gate"`
+}
+
+// Tried is one failure.
+type Tried struct {
+	// At is when, NextTry when the next was to be; zero when the document does not say it readably.
+	At      time.Time `json:"at,omitzero"`
+	Kind    string    `json:"kind"`
+	Code    string    `json:"code,omitempty"`
+	Error   string    `json:"error"`
+	NextTry time.Time `json:"next_try,omitzero"`
+}
+
+// Mark is what MarkCommitted leaves in a document.
+type Mark struct {
+	By  string `json:"by"`
+	Why string `json:"why"`
+	At  string `json:"at"`
+}
+
+// orphanAge is how old a pending document is at least before the recovery timer looks for it (design.md section 5).
+const orphanAge = 10 * time.Minute
+
+// Why explains one document. SQL is not asked. Errors by kind: *RequestError (usage; not found); infrastructure, throttled.
+func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
+	if err := document(id); err != nil {
+		return Explanation{}, err
+	}
+	doc, err := o.document(ctx, id)
+	if err != nil {
+		return Explanation{}, err
+	}
+	now, view := o.o.Now(), o.p.Gate.View(ctx)
+	e := Explanation{
+		ID: doc.ID, SysName: doc.SysName, Status: string(doc.State.Status), Outcome: doc.State.Outcome, SupersededBy: doc.State.SupersededBy,
+		RetriesUsed: min(doc.State.RetryCount, writer.MaxRetries), Retries: writer.MaxRetries, Attempts: []Tried{},
+		Error: doc.State.Error, FinalError: doc.State.FinalError, Marked: markOf(doc.State), Gate: o.says(view.State()),
+	}
+	for _, a := range doc.State.Attempts {
+		e.Attempts = append(e.Attempts, Tried{At: o.stamp(a.At), Kind: a.Kind, Code: a.Code, Error: a.Error, NextTry: o.stamp(a.NextTry)})
+	}
+	if s := doc.State; s.LastError != "" || s.LastErrorKind != "" {
+		e.LastError = &Tried{At: o.stamp(s.LastErrorAt), Kind: s.LastErrorKind, Code: s.LastErrorCode, Error: s.LastError}
+	}
+	var invalid *invoice.Invalid
+	if errors.As(doc.Problem, &invalid) {
+		e.Problem = invalid.Error()
+	}
+	w := why{o: o, doc: doc, now: now, gate: view.State(), feed: view.Control.Feed}
+	w.explain(&e)
+	return e, nil
+}
+
+// document reads one document.
+func (o *Ops) document(ctx context.Context, id string) (invoice.Document, error) {
+	raw, err := o.p.Documents.Read(ctx, id)
+	if fault.Has(err, fault.Gone) {
+		return invoice.Document{}, refuse(NotFound, "no document has the id %q", id)
+	}
+	if err != nil {
+		return invoice.Document{}, err
+	}
+	return invoice.Read(raw, o.o.Now())
+}
+
+// why is one explanation in the making.
+type why struct {
+	o    *Ops
+	doc  invoice.Document
+	now  time.Time
+	gate writer.GateState
+	feed writer.FeedLag
+}
+
+func (w why) explain(e *Explanation) {
+	turn := w.doc.Turn(w.now, w.o.o.SysName)
+	switch {
+	case turn == invoice.NotOurs && w.doc.SysName == "":
+		e.Summary, e.Next = "it names no environment (request_details.sys_name)", "nothing: nobody's app touches it"
+	case turn == invoice.NotOurs:
+		e.Summary = fmt.Sprintf("it belongs to the environment %q, this app is %q", w.doc.SysName, w.o.o.SysName)
+		e.Next = "nothing here: ask the app of that environment"
+	case turn == invoice.UnknownStatus:
+		e.Status = w.doc.State.StatusFound
+		e.Summary = fmt.Sprintf("sql_writer.status is %q, which is none that we know", e.Status)
+		e.Next = "nothing: it is left alone until somebody corrects the status"
+	case w.doc.State.Status == invoice.Committed:
+		w.committed(e)
+	case w.doc.State.Status == invoice.Failed:
+		w.failed(e)
+	case w.doc.State.Status == invoice.RetryScheduled:
+		w.scheduled(e)
+	case w.doc.State.Status == invoice.Processing:
+		w.processing(e)
+	default:
+		w.pending(e)
+	}
+}
+
+func (w why) committed(e *Explanation) {
+	at := ""
+	if t := w.o.stamp(w.doc.State.CommittedAt); !t.IsZero() {
+		at = " " + w.o.clock(t, w.now)
+	}
+	e.Next = "nothing: it is done"
+	switch e.Outcome {
+	case string(writer.Applied):
+		e.Summary = "committed" + at + ": its lines were written"
+	case string(writer.Unchanged):
+		e.Summary = "committed" + at + ": its lines held this very content already"
+	case string(writer.Superseded):
+		e.Summary = "committed" + at + ": a newer result holds its lines"
+		if e.SupersededBy != "" {
+			e.Summary += ": " + e.SupersededBy
+		}
+	case Manual:
+		e.Summary = "committed by hand" + at
+		if e.Marked != nil {
+			e.Summary += fmt.Sprintf(" by %s: %s", e.Marked.By, e.Marked.Why)
+		}
+	default:
+		e.Summary = "committed" + at + "; the outcome is not said: another program did it"
+	}
+}
+
+func (w why) failed(e *Explanation) {
+	at := ""
+	if t := w.o.stamp(w.doc.State.FailedAt); !t.IsZero() {
+		at = " " + w.o.clock(t, w.now)
+	}
+	e.Summary = fmt.Sprintf("failed%s after %s", at, used(w.doc.State))
+	if code := w.doc.State.LastErrorCode; code != "" {
+		e.Summary += ": " + w.doc.State.LastErrorKind + " " + code
+	}
+	e.Next = "nothing by itself: mend the cause and `reprocess`, or repair by hand and `mark-committed`"
+	e.Evidence = w.o.o.SysName + "/" + writer.EvidenceFolder(w.doc, w.doc.State.ReprocessCount)
+}
+
+func (w why) scheduled(e *Explanation) {
+	due := time.Unix(w.doc.State.RetryAfter, 0)
+	e.Summary = used(w.doc.State) + " used"
+	if w.spent() {
+		e.Summary += ", and it failed again: it becomes a poison pill at the next failure, once another document was written " +
+			"since its first one, its evidence can be kept, and the hour's number of poison pills is not reached"
+	}
+	if w.gate.Open() && !due.After(w.now) {
+		w.held(e, due)
+		return
+	}
+	if !due.After(w.now) {
+		e.Next = "the recovery timer takes it up at its next tick"
+		if w.doc.State.RetryAfter > 0 {
+			e.Summary += "; due since " + w.o.clock(due, w.now)
+		} else {
+			e.Summary += "; due"
+		}
+		return
+	}
+	if w.gate.Open() && !w.gate.Paused && w.gate.OpenUntil.After(due) {
+		due = w.gate.OpenUntil
+	}
+	e.NextTry = w.o.in(due)
+	e.Summary += "; next try " + w.o.clock(due, w.now)
+	e.Next = "the recovery timer takes it up at its first tick after " + w.o.clock(due, w.now)
+	if w.gate.Paused {
+		e.Next += ", if the gate is resumed by then"
+	}
+}
+
+func (w why) processing(e *Explanation) {
+	since := time.Unix(w.doc.TS, 0)
+	e.Summary = "the old writer took it up " + ago(w.now.Sub(since)) + " ago"
+	if w.doc.Turn(w.now, w.o.o.SysName) == invoice.Take {
+		e.Next = "left behind: the recovery timer takes it up at its next tick"
+		return
+	}
+	e.NextTry = w.o.in(since.Add(orphanAge))
+	e.Next = "the old writer may be at it; after " + w.o.clock(since.Add(orphanAge), w.now) + " the recovery timer takes it up"
+}
+
+func (w why) pending(e *Explanation) {
+	since := time.Unix(w.doc.TS, 0)
+	e.Summary = "pending"
+	if w.doc.State.ResetByHand() {
+		e.Summary = "pending, reset by hand: its retries start anew"
+		e.RetriesUsed = 0
+	} else if w.doc.State.RetryCount > 0 {
+		e.Summary = "pending; " + used(w.doc.State) + " used"
+	}
+	if w.gate.Open() {
+		w.held(e, since)
+		return
+	}
+	e.Summary += "; waiting for " + ago(w.now.Sub(since))
+	e.Next = "the change feed brings it"
+	if !w.feed.At.IsZero() {
+		e.Next += fmt.Sprintf(" (it was %s behind at %s)", ago(time.Duration(w.feed.Seconds)*time.Second), w.o.clock(w.feed.At, w.now))
+	}
+	e.Next += "; what it has not brought after 10 min, or twice its lag, the recovery timer takes up"
+}
+
+// held explains a document that could be tried since a moment, if the gate let it.
+func (w why) held(e *Explanation, since time.Time) {
+	if w.gate.Since.After(since) {
+		since = w.gate.Since
+	}
+	waited := max(0, w.now.Sub(since))
+	e.GateSeconds = int64(waited / time.Second)
+	e.Summary += "; " + ago(waited) + " waiting for the gate, not counted"
+	if w.gate.Paused {
+		e.Summary += "; next try after a resume"
+		e.Next = "an operator holds the gate open, " + w.o.says(w.gate)
+		return
+	}
+	probe := w.gate.OpenUntil
+	if probe.Before(w.now) {
+		probe = w.now
+	}
+	e.NextTry = w.o.in(probe)
+	e.Summary += "; next try " + w.o.clock(probe, w.now)
+	e.Next = fmt.Sprintf("the gate is open (%s %s): when a probe succeeds, the next of them at %s, it is taken up",
+		w.gate.Kind, w.gate.Code, w.o.clock(probe, w.now))
+}
+
+// spent reports whether a document has failed more often than it has retries, and stays scheduled for a reason that is not
+// its own.
+func (w why) spent() bool {
+	s := w.doc.State
+	if s.RetryCount < writer.MaxRetries || s.FailingSince == 0 {
+		return false
+	}
+	own := 0
+	for _, a := range s.Attempts {
+		if at := w.o.stamp(a.At); fault.ScopeOf(fault.Kind(a.Kind)) == fault.ScopeDocument && at.Unix() >= s.FailingSince-1 {
+			own++
+		}
+	}
+	return own > writer.MaxRetries
+}
+
+func used(s invoice.State) string {
+	return fmt.Sprintf("%d of %d retries", min(s.RetryCount, writer.MaxRetries), writer.MaxRetries)
+}
+
+// stamp reads a time of sql_writer; zero when it is none.
+func (o *Ops) stamp(text string) time.Time {
+	us, ok := invoice.TimeOfID(text) // an id begins with a time in the same layout
+	if !ok {
+		return time.Time{}
+	}
+	return o.in(time.UnixMicro(us))
+}
+
+// clock is a time for people: of today the hour and minute, else with the date.
+func (o *Ops) clock(t, now time.Time) string {
+	t, now = t.In(o.o.Location), now.In(o.o.Location)
+	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return t.Format("15:04")
+	}
+	return t.Format("2006-01-02 15:04")
+}
+
+// ago is a duration for people.
+func ago(d time.Duration) string {
+	switch d = max(0, d); {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(math.Floor(d.Hours()/24)))
+}
+
+// markOf reads what MarkCommitted left; nil when it left nothing, or the document was committed otherwise since.
+func markOf(s invoice.State) *Mark {
+	if s.Outcome != Manual {
+		return nil
+	}
+	text := func(name string) (v string) {
+		if json.Unmarshal(s.Extra[name], &v) != nil {
+			return ""
+		}
+		return v
+	}
+	return &Mark{By: text(markedBy), Why: text(markedWhy), At: text(markedAt)}
+}

@@ -1,0 +1,293 @@
+package ops_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/writer"
+)
+
+// scheduled is sql_writer of a document with three failures whose next try is some minutes after ten in Chicago.
+const scheduledAt = `{"status":"retry_scheduled","retry_count":3,"retry_after":%RETRY%,"failing_since":1766000000,
+	"last_error":"too long","last_error_kind":"document","last_error_code":"2628","last_error_at":"2025-12-18 09:46:00.000000-06:00",
+	"attempts":[{"at":"2025-12-18 09:30:00.000000-06:00","kind":"document","code":"2628","error":"too long","next_try":"2025-12-18 09:38:00.000000-06:00"},
+	{"at":"2025-12-18 09:46:00.000000-06:00","kind":"document","code":"2628","error":"too long","next_try":"2025-12-18 10:20:00.000000-06:00"}]}`
+
+func scheduled(at time.Time) string { return replace(scheduledAt, at) }
+
+func TestWhy(t *testing.T) {
+	ten := start()
+	for name, c := range map[string]struct {
+		state, sysName string
+		gate           func(*world)
+		summary, next  string
+		nextTry        string
+	}{
+		"never seen": {
+			state: `{"status":"pending"}`, summary: "pending; waiting for 6 s",
+			next: "the change feed brings it; what it has not brought after 10 min, or twice its lag, the recovery timer takes up",
+		},
+		"no sql_writer": {state: `null`, summary: "pending; waiting for 6 s", next: "the change feed brings it; what it has not brought after 10 min, or twice its lag, the recovery timer takes up"},
+		"reset by hand": {
+			state:   `{"status":"pending","retry_count":5,"failed_at":"2025-12-18 09:00:00.000000-06:00"}`,
+			summary: "pending, reset by hand: its retries start anew; waiting for 6 s",
+			next:    "the change feed brings it; what it has not brought after 10 min, or twice its lag, the recovery timer takes up",
+		},
+		"not due": {
+			state: scheduled(ten.Add(20 * time.Minute)), summary: "3 of 5 retries used; next try 10:20",
+			next: "the recovery timer takes it up at its first tick after 10:20", nextTry: "2025-12-18T10:20:00-06:00",
+		},
+		"not due today": {
+			state: scheduled(ten.Add(20 * time.Hour)), summary: "3 of 5 retries used; next try 2025-12-19 06:00",
+			next: "the recovery timer takes it up at its first tick after 2025-12-19 06:00", nextTry: "2025-12-19T06:00:00-06:00",
+		},
+		"due": {
+			state: scheduled(ten.Add(-3 * time.Minute)), summary: "3 of 5 retries used; due since 09:57",
+			next: "the recovery timer takes it up at its next tick",
+		},
+		"due, no time": {
+			state: `{"status":"Retry_Scheduled","retry_count":1}`, summary: "1 of 5 retries used; due", next: "the recovery timer takes it up at its next tick",
+		},
+		"due, gate open": {
+			state: scheduled(ten.Add(-3 * time.Minute)), gate: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
+			summary: "3 of 5 retries used; 3 min waiting for the gate, not counted; next try 10:20",
+			next:    "the gate is open (infrastructure refused): when a probe succeeds, the next of them at 10:20, it is taken up",
+			nextTry: "2025-12-18T10:20:00-06:00",
+		},
+		"long due, gate open": {
+			state: scheduled(ten.Add(-3 * time.Hour)), gate: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
+			summary: "3 of 5 retries used; 41 min waiting for the gate, not counted; next try 10:20",
+			next:    "the gate is open (infrastructure refused): when a probe succeeds, the next of them at 10:20, it is taken up",
+			nextTry: "2025-12-18T10:20:00-06:00",
+		},
+		"not due, gate open for longer": {
+			state: scheduled(ten.Add(5 * time.Minute)), gate: func(w *world) { w.openSince(fault.Quota, "9002", time.Minute, time.Hour) },
+			summary: "3 of 5 retries used; next try 11:00", next: "the recovery timer takes it up at its first tick after 11:00",
+			nextTry: "2025-12-18T11:00:00-06:00",
+		},
+		"due, paused": {
+			state: scheduled(ten.Add(-30 * time.Minute)), gate: func(w *world) { w.pausedSince(3 * time.Minute) },
+			summary: "3 of 5 retries used; 3 min waiting for the gate, not counted; next try after a resume",
+			next:    "an operator holds the gate open, paused since 09:57 by kim: maintenance",
+		},
+		"pending, gate open": {
+			state: `{"status":"pending"}`, gate: func(w *world) { w.openSince(fault.Systemic, "2628", time.Hour, time.Minute) },
+			summary: "pending; 6 s waiting for the gate, not counted; next try 10:01",
+			next:    "the gate is open (systemic 2628): when a probe succeeds, the next of them at 10:01, it is taken up", nextTry: "2025-12-18T10:01:00-06:00",
+		},
+		"processing": {
+			state: `{"status":"processing"}`, summary: "the old writer took it up 6 s ago",
+			next: "the old writer may be at it; after 10:10 the recovery timer takes it up", nextTry: "2025-12-18T10:10:00-06:00",
+		},
+		"failed": {
+			state: failed(5, fault.Document, "2628"), summary: "failed 09:05 after 5 of 5 retries: document 2628",
+			next: "nothing by itself: mend the cause and `reprocess`, or repair by hand and `mark-committed`",
+		},
+		"applied": {
+			state:   `{"status":"committed","outcome":"applied","committed_at":"2025-12-17 10:30:15.123456-06:00"}`,
+			summary: "committed 2025-12-17 10:30: its lines were written", next: "nothing: it is done",
+		},
+		"unchanged":  {state: `{"status":"committed","outcome":"unchanged"}`, summary: "committed: its lines held this very content already", next: "nothing: it is done"},
+		"superseded": {state: `{"status":"committed","outcome":"superseded","superseded_by":"newer"}`, summary: "committed: a newer result holds its lines: newer", next: "nothing: it is done"},
+		"old writer": {state: `{"status":"COMMITTED"}`, summary: "committed; the outcome is not said: another program did it", next: "nothing: it is done"},
+		"by hand": {
+			state:   `{"status":"committed","outcome":"manual","marked_by":"kim","marked_why":"typed it in"}`,
+			summary: "committed by hand by kim: typed it in", next: "nothing: it is done",
+		},
+		"unknown status": {
+			state: `{"status":"Parked"}`, summary: `sql_writer.status is "Parked", which is none that we know`,
+			next: "nothing: it is left alone until somebody corrects the status",
+		},
+		"another environment": {
+			state: `{"status":"pending"}`, sysName: "dev", summary: `it belongs to the environment "dev", this app is "web"`, next: "nothing here: ask the app of that environment",
+		},
+		"no environment": {
+			state: `{"status":"pending"}`, sysName: "-", summary: "it names no environment (request_details.sys_name)", next: "nothing: nobody's app touches it",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			sysName := map[string]string{"": "web", "-": ""}
+			if c.sysName != "" && c.sysName != "-" {
+				sysName[c.sysName] = c.sysName
+			}
+			w.put(documentOf(id(1), sysName[c.sysName], 1, "x", c.state))
+			if c.gate != nil {
+				c.gate(w)
+			}
+			w.clock = start().Add(6 * time.Second)
+			e, err := w.ops.Why(t.Context(), id(1))
+			require.NoError(t, err)
+			require.Equal(t, c.summary, e.Summary)
+			require.Equal(t, c.next, e.Next)
+			if c.nextTry == "" {
+				require.Zero(t, e.NextTry)
+			} else {
+				require.Equal(t, c.nextTry, e.NextTry.Format(time.RFC3339))
+			}
+		})
+	}
+}
+
+func TestWhyTellsTheAttempts(t *testing.T) {
+	w := newWorld(t)
+	w.put(result(1, tooLong(), scheduled(start().Add(20*time.Minute))))
+	e, err := w.ops.Why(t.Context(), id(1))
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 5}, []int{e.RetriesUsed, e.Retries})
+	require.Len(t, e.Attempts, 2)
+	require.Equal(t, "2025-12-18T09:46:00-06:00", e.Attempts[1].At.Format(time.RFC3339))
+	require.Equal(t, "2025-12-18T10:20:00-06:00", e.Attempts[1].NextTry.Format(time.RFC3339))
+	require.Equal(t, []string{"document", "2628", "too long"}, []string{e.LastError.Kind, e.LastError.Code, e.LastError.Error})
+	require.Contains(t, e.Problem, "process_output.manufacturer_name", "it cannot be written as it is now")
+	require.Equal(t, "closed", e.Gate)
+	require.Empty(t, e.Evidence, "only of a failed document")
+}
+
+func TestWhySaysWhatKeepsASpentDocumentFromFailing(t *testing.T) {
+	w := newWorld(t, 1)
+	w.put(result(1, tooLong(), ""))
+	for n := range 7 { // nothing else is written: nobody is to blame
+		w.clock = w.clock.Add(2 * time.Hour)
+		w.run(id(1))
+		if n == 4 {
+			e, err := w.ops.Why(t.Context(), id(1))
+			require.NoError(t, err)
+			require.Regexp(t, `^5 of 5 retries used; next try`, e.Summary, "one try is left")
+		}
+	}
+	require.Equal(t, invoice.RetryScheduled, w.state(1).Status)
+	e, err := w.ops.Why(t.Context(), id(1))
+	require.NoError(t, err)
+	require.Contains(t, e.Summary, "5 of 5 retries used, and it failed again: it becomes a poison pill at the next failure, once another document was written")
+}
+
+func TestWhyOfNothing(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.ops.Why(t.Context(), "nobody")
+	require.Equal(t, ops.NotFound, refusal(err))
+	for _, id := range []string{"", "a/b", string(make([]byte, 1024))} {
+		_, err = w.ops.Why(t.Context(), id)
+		require.Equal(t, ops.Usage, refusal(err))
+	}
+}
+
+func TestStatus(t *testing.T) {
+	w := newWorld(t)
+	w.put(
+		result(1, "x", `{"status":"pending"}`), result(2, "x", `null`),
+		result(3, "x", scheduled(start().Add(time.Hour))), result(4, "x", scheduled(start().Add(-time.Hour))),
+		result(5, "x", failed(1, fault.Document, "547")), result(6, "x", failed(2, fault.Document, "547")), result(7, "x", failed(2, fault.Internal, "panic")),
+		result(8, "x", `{"status":"processing"}`), result(9, "x", `{"status":"committed"}`),
+		documentOf("elsewhere", "dev", 9, "x", `{"status":"pending"}`),
+	)
+	w.note(func(c *writer.Control) {
+		c.Feed, c.Poison, c.AppVersion = writer.FeedLag{Seconds: 7, At: start()}, writer.PoisonCount{Hour: start(), Count: 3}, "v0"
+	})
+	w.clock = start().Add(20 * time.Second)
+	s, err := w.ops.Status(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[invoice.Status]ops.Count{
+		invoice.Pending: {Documents: 2}, invoice.RetryScheduled: {Documents: 2}, invoice.Processing: {Documents: 1}, invoice.Failed: {Documents: 3},
+	}, s.Depth)
+	require.Equal(t, 1, s.Due)
+	require.EqualValues(t, 20, s.Oldest.AgeSeconds)
+	require.Equal(t, []ops.Failures{
+		{Status: invoice.Failed, Kind: "document", Code: "547", Documents: 2},
+		{Status: invoice.RetryScheduled, Kind: "document", Code: "2628", Documents: 2},
+		{Status: invoice.Failed, Kind: "internal", Code: "panic", Documents: 1},
+	}, s.Failures)
+	require.EqualValues(t, 7, s.Feed.LagSeconds)
+	require.Equal(t, []any{3, "v0", "v1", ops.GateClosed}, []any{s.PoisonThisHour, s.AppVersion, s.Version, s.Gate.State})
+	require.Equal(t, "2025-12-18T10:00:20-06:00", s.At.Format(time.RFC3339))
+
+	w.clock = w.clock.Add(time.Hour)
+	w.open(fault.Quota, "9002")
+	s, err = w.ops.Status(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, s.PoisonThisHour, "that was another hour")
+	require.Equal(t, []any{ops.GateOpen, fault.Quota, "9002", "b", "2025-12-18T11:01:20-06:00"},
+		[]any{s.Gate.State, s.Gate.Kind, s.Gate.Code, s.Gate.HeldBy, s.Gate.NextProbe.Format(time.RFC3339)})
+	require.Zero(t, w.journal.calls, "SQL is not asked")
+	require.Zero(t, w.sink.applies)
+}
+
+// flood is a backlog of so many failed documents and one that is pending, a thousand to a page.
+type flood int
+
+func (f flood) Waiting(_ context.Context, _ string, statuses []invoice.Status, from, _ int64, page func([]writer.Waiting) (bool, error)) error {
+	if from != 0 { // all of them are old
+		return nil
+	}
+	if statuses[0] != invoice.Failed {
+		_, err := page([]writer.Waiting{{ID: "waits", TS: 1, Status: invoice.Pending}})
+		return err
+	}
+	for done := 0; done < int(f); done += 1000 {
+		rows := make([]writer.Waiting, min(1000, int(f)-done))
+		for i := range rows {
+			rows[i] = writer.Waiting{ID: fmt.Sprint(done + i), TS: 1, Status: invoice.Failed, Kind: "document", Code: "547"}
+		}
+		if more, err := page(rows); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestCountingGoesNoFurtherThanItsBound(t *testing.T) {
+	w := newWorld(t)
+	of := func(n int) *ops.Ops {
+		return ops.New(ops.Ports{Documents: w.docs, Backlog: flood(n), Gate: w.gate}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
+	}
+	for n, want := range map[int]ops.Count{5000: {Documents: 5000}, 5001: {Documents: 5000, AtLeast: true}} {
+		s, err := of(n).Status(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, s.Depth[invoice.Failed])
+		require.Equal(t, ops.Count{Documents: 1}, s.Depth[invoice.Pending], "a flood of failed ones hides nobody")
+	}
+	res, err := of(10_001).Reprocess(t.Context(), ops.ReprocessRequest{All: true, DryRun: true})
+	require.NoError(t, err)
+	require.Equal(t, []any{10_000, true, 20}, []any{res.Matched, res.AtLeast, len(res.First)})
+}
+
+// slow is a backlog that answers when its time is over.
+type slow struct{}
+
+func (slow) Waiting(ctx context.Context, _ string, statuses []invoice.Status, _, _ int64, page func([]writer.Waiting) (bool, error)) error {
+	if statuses[0] != invoice.Failed {
+		if _, err := page([]writer.Waiting{{ID: "waits", TS: 1, Status: invoice.Pending}}); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return fault.Wrap(fault.Infrastructure, "test: waiting", "timeout", "no answer", ctx.Err())
+}
+
+func TestCountingTakesNoLongerThanItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := ops.New(ops.Ports{Documents: w.docs, Backlog: slow{}, Gate: w.gate}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
+		begin := time.Now()
+		s, err := o.Status(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 20*time.Second, time.Since(begin))
+		require.Equal(t, []ops.Count{{Documents: 1, AtLeast: true}, {AtLeast: true}}, []ops.Count{s.Depth[invoice.Pending], s.Depth[invoice.Failed]})
+		_, err = o.Reprocess(t.Context(), ops.ReprocessRequest{All: true, DryRun: true})
+		require.Equal(t, ops.Conflict, refusal(err))
+		require.ErrorContains(t, err, "narrow the search")
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = o.Status(ctx)
+		require.True(t, fault.IsDependency(err), "the caller's own time is over")
+	})
+}
