@@ -19,6 +19,9 @@ const (
 	mostSuspects = 20
 	mostTried    = 100
 	mostCodes    = 8
+	// headStart is how long the probe of a systemic gate is left to those who have documents that were not tried before: a
+	// tick of the recovery timer is among it.
+	headStart = 6 * time.Minute
 )
 
 // wrote takes in what a request wrote. A document that was applied is the contrast that clears all suspicion; for a
@@ -93,6 +96,14 @@ func (g *Gate) tried(id string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.ContainsFunc(mergeSuspects(g.control.Suspects, g.suspects), func(s Suspects) bool { return slices.Contains(s.Documents, id) })
+}
+
+// othersFirst reports whether a probe with documents that failed already should be left to others, which may have better ones.
+func (g *Gate) othersFirst() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	state := g.control.Gate
+	return state.Kind == fault.Systemic && state.Open() && g.o.Now().Before(state.OpenUntil.Add(headStart))
 }
 
 // systemic opens the gate for a code that every document fails with, and answers the error of those who wait for it.

@@ -195,7 +195,7 @@ func (s GateState) Describe(now time.Time) string {
 		return fmt.Sprintf("open since %s (%s %s: %s), next probe in %s", s.Since.UTC().Format(time.RFC3339), s.Kind, s.Code, s.Reason,
 			max(0, s.OpenUntil.Sub(now)).Round(time.Second))
 	case s.Limit > 0:
-		return fmt.Sprintf("closed, %d documents a request", s.Limit)
+		return fmt.Sprintf("closed, at most %d in one request", s.Limit)
 	}
 	return "closed"
 }

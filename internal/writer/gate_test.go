@@ -246,7 +246,7 @@ func TestWhatTheGateSaysForPeople(t *testing.T) {
 	s := next(GateState{}, failsWith(fault.Quota, false), noon())
 	require.Equal(t, "open since 2025-12-18T12:00:00Z (quota x: because), next probe in 4m0s", s.Describe(noon().Add(time.Minute)))
 	require.Contains(t, s.Describe(noon().Add(time.Hour)), "next probe in 0s")
-	require.Equal(t, "closed, 5 documents a request", next(s, gateInput{event: gateAnswers}, noon()).Describe(noon()))
+	require.Equal(t, "closed, at most 5 in one request", next(s, gateInput{event: gateAnswers}, noon()).Describe(noon()))
 	require.Equal(t, "closed", GateState{}.Describe(noon()))
 }
 

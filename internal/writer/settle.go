@@ -243,7 +243,7 @@ func (p *pass) keepVersion(ctx context.Context, d invoice.Document) (kept invoic
 			p.count("skipped", "")
 			return d, false, nil
 		}
-		if !needsVersion(d) {
+		if !d.NeedsVersion {
 			return d, true, nil
 		}
 	}

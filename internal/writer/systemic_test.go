@@ -43,13 +43,16 @@ func (a *app) settle(bound time.Duration) {
 	}
 }
 
-// systemic drains 500 documents with three instances until the schema changes in the middle.
-func systemic(t *testing.T) (*app, []string) {
+// systemic drains n documents with three instances until the schema changes in the middle. It answers the documents, and what
+// is known of them then.
+func systemic(t *testing.T, n int) (a *app, ids []string, stopped map[string]int) {
 	t.Helper()
-	a := newApp(t, 0, time.Second, 2*time.Second)
-	ids := a.fill(500, good)
+	a = newApp(t, 0, time.Second, 2*time.Second)
+	ids = a.fill(n, good)
 	a.host()
-	require.Equal(t, 200, a.committed(ids), "its two batches")
+	stopped = a.depth(ids)
+	require.GreaterOrEqual(t, stopped["committed"], 100)
+	require.GreaterOrEqual(t, stopped["pending"], 200)
 	a.refuseAll()
 	a.clock = a.clock.Add(time.Second)
 	a.host()
@@ -59,14 +62,15 @@ func systemic(t *testing.T) (*app, []string) {
 	require.Equal(t, "515", state.Code)
 	require.Equal(t, a.clock.Add(5*time.Minute), state.OpenUntil)
 	require.Equal(t, 1, strings.Count(a.log.String(), `"kind":"systemic"`), "said once by each that knows")
-	require.Equal(t, map[string]int{"committed": 200, "pending": 300}, a.depth(ids), "nobody is blamed, no retry is spent")
-	return a, ids
+	require.Equal(t, stopped, a.depth(ids), "nobody is blamed, no retry is spent")
+	return a, ids, stopped
 }
 
 // A schema that every document fails on, in mid-drain: everything stops, a few documents that were not tried before are tried
 // after 5 minutes, 15 minutes, an hour; and after the fix all is written.
 func TestASchemaThatRefusesEverythingStopsEverything(t *testing.T) {
-	a, ids := systemic(t)
+	t.Parallel()
+	a, ids, stopped := systemic(t, 500)
 	tried := map[string]bool{}
 	for _, id := range a.alone {
 		tried[id] = true
@@ -75,6 +79,7 @@ func TestASchemaThatRefusesEverythingStopsEverything(t *testing.T) {
 	for _, wait := range []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour} {
 		a.asked, a.alone = nil, nil
 		due := a.shared().OpenUntil
+		require.InDelta(t, wait.Seconds(), due.Sub(a.clock).Seconds(), 5)
 		a.clock = due.Add(-11 * time.Second)
 		a.pass(11 * time.Second)
 		require.Empty(t, a.asked, "SQL is left alone for %s", wait)
@@ -89,12 +94,12 @@ func TestASchemaThatRefusesEverythingStopsEverything(t *testing.T) {
 		for id := range fresh {
 			tried[id] = true
 		}
-		require.Equal(t, map[string]int{"committed": 200, "pending": 300}, a.depth(ids))
+		require.Equal(t, stopped, a.depth(ids))
 	}
 	a.answer = nil
 	a.clock = a.shared().OpenUntil.Add(-11 * time.Second)
 	a.pass(11 * time.Second)
-	require.Equal(t, 200, a.committed(ids))
+	require.Equal(t, stopped, a.depth(ids))
 	a.settle(31 * time.Second)
 	require.Equal(t, map[string]int{"committed": 500}, a.depth(ids))
 	require.Empty(t, a.evidence.Files())
@@ -102,6 +107,7 @@ func TestASchemaThatRefusesEverythingStopsEverything(t *testing.T) {
 
 // An operator who mended the schema need not wait, nor does another build.
 func TestResumeOrAnotherVersionEndsASystemicStopAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(a *app){
 		"resume": func(a *app) { require.NoError(t, a.instances[0].gate.Resume(t.Context(), "ada")) },
 		"another version": func(a *app) {
@@ -109,19 +115,20 @@ func TestResumeOrAnotherVersionEndsASystemicStopAtOnce(t *testing.T) {
 			require.False(t, g.View(t.Context()).State().Open(), "a look is enough")
 		},
 	} {
-		a, ids := systemic(t)
+		a, ids, stopped := systemic(t, 300)
 		a.pass(10 * time.Second)
-		require.Equal(t, 200, a.committed(ids))
+		require.Equal(t, stopped, a.depth(ids))
 		a.answer = nil
 		end(a)
 		a.settle(31 * time.Second)
-		require.Equal(t, map[string]int{"committed": 500}, a.depth(ids), name)
+		require.Equal(t, map[string]int{"committed": 300}, a.depth(ids), name)
 	}
 }
 
 // The same version coming back (a restart) closes nothing, and one that helps nothing is stopped again before it blames anybody.
 func TestAnotherVersionThatHelpsNothingIsStoppedAgain(t *testing.T) {
-	a, ids := systemic(t)
+	t.Parallel()
+	a, ids, stopped := systemic(t, 300)
 	same := writer.NewGate(a.control, writer.GateOptions{Instance: "restarted", Version: "v1", Now: func() time.Time { return a.clock }})
 	require.True(t, same.View(t.Context()).State().Open())
 	require.NoError(t, same.Resume(t.Context(), "ada"))
@@ -129,7 +136,7 @@ func TestAnotherVersionThatHelpsNothingIsStoppedAgain(t *testing.T) {
 	state := a.shared()
 	require.Equal(t, fault.Systemic, state.Kind)
 	require.True(t, state.Open())
-	require.Equal(t, map[string]int{"committed": 200, "pending": 300}, a.depth(ids))
+	require.Equal(t, stopped, a.depth(ids))
 }
 
 // The schema changes in the middle of a request that is being divided because of one bad document. That one pays; those that
@@ -163,6 +170,7 @@ func TestASchemaThatChangesInTheMiddleOfARequestBlamesNobody(t *testing.T) {
 // With five documents an hour it takes hours until twenty have failed. Until then their retries are spent, but none of them
 // ends: nothing else was written since they first failed.
 func TestASchemaThatRefusesEverythingFailsNobodyAtFiveDocumentsAnHour(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, 0)
 	i := a.instances[0]
 	timer := a.more("timer", 0)
@@ -170,20 +178,19 @@ func TestASchemaThatRefusesEverythingFailsNobodyAtFiveDocumentsAnHour(t *testing
 	a.refuseAll()
 	var ids []string
 	var stopped time.Time
-	tick := func() {
+	tick := func(after time.Duration) {
 		if len(i.queue) > 0 {
 			i.next = a.clock
 			a.host()
 		}
 		_, err := recovery.Run(t.Context())
 		require.True(t, err == nil || fault.IsDependency(err))
-		a.clock = a.clock.Add(5 * time.Minute)
+		a.clock = a.clock.Add(after)
 		if state := timer.gate.Seen().State(); stopped.IsZero() && state.Open() {
 			require.Equal(t, fault.Systemic, state.Kind)
 			require.Equal(t, "515", state.Code)
 			stopped = a.clock
 		}
-		require.Zero(t, a.depth(ids)["failed"])
 	}
 	for hour := range 12 {
 		var docs []string
@@ -194,9 +201,14 @@ func TestASchemaThatRefusesEverythingFailsNobodyAtFiveDocumentsAnHour(t *testing
 			ids = append(ids, idOf(t, docs[n]))
 		}
 		i.queue = append(i.queue, a.put(docs...))
-		for range 12 {
-			tick()
+		every := 5 * time.Minute
+		if hour >= 6 { // only the wait for the next probe is left
+			every = 15 * time.Minute
 		}
+		for range time.Hour / every {
+			tick(every)
+		}
+		require.Zero(t, a.depth(ids)["failed"])
 	}
 	require.InDelta(t, 4, stopped.Sub(start()).Hours(), 1, "the twentieth document")
 	require.Contains(t, a.log.String(), "no other document was written since it first failed")
@@ -205,7 +217,7 @@ func TestASchemaThatRefusesEverythingFailsNobodyAtFiveDocumentsAnHour(t *testing
 	a.answer = nil
 	require.NoError(t, timer.gate.Resume(t.Context(), "ada"))
 	for range 24 {
-		tick()
+		tick(5 * time.Minute)
 	}
 	require.Equal(t, 60, a.committed(ids))
 	require.Equal(t, map[string]int{"committed": 60, "retries": a.depth(ids)["retries"]}, a.depth(ids))
@@ -213,6 +225,7 @@ func TestASchemaThatRefusesEverythingFailsNobodyAtFiveDocumentsAnHour(t *testing
 
 // A validation rule that every document breaks is a build's fault in the same way: the code is ours then.
 func TestAValidationThatRefusesEverythingStopsEverything(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, 0, time.Second)
 	ids := a.fill(200, func(i int) string { return result(i%60, int64(i+1), tooLong(), "") })
 	a.pass(12 * time.Second)
@@ -265,9 +278,10 @@ func (a *app) tried(code string) []string {
 // A hundred bad documents among four hundred good ones are a hundred bad documents, wherever they stand: the gate stays
 // closed, the good ones are written, each bad one is at its first retry at the right time.
 func TestBadDocumentsAmongGoodOnesStopNobody(t *testing.T) {
+	t.Parallel()
 	shuffled := rand.New(rand.NewPCG(1, 1)).Perm(500)[:100]
 	cases := map[string][]int{"shuffled": shuffled}
-	for _, block := range []int{0, 85, 235} {
+	for _, block := range []int{85, 235} {
 		// thirty in a row, the others shuffled
 		bad := []int{}
 		for i := range 30 {
@@ -282,6 +296,9 @@ func TestBadDocumentsAmongGoodOnesStopNobody(t *testing.T) {
 	}
 	for name, bad := range cases {
 		for _, by := range []string{"the server", "validation"} {
+			if by == "validation" && name != "shuffled" {
+				continue // where they stand makes no difference before SQL
+			}
 			t.Run(name+" by "+by, func(t *testing.T) {
 				a := newApp(t, 0)
 				lines := map[int64]bool{}
@@ -337,8 +354,8 @@ func TestABatchThatEndsWithBadDocumentsEndsWhenOthersCome(t *testing.T) {
 
 		recovery := writer.NewRecover(a.more("timer", 0).commit, a.docs) // in whose batches the others stand
 		for range 6 {                                                    // half an hour
-			a.clock = a.clock.Add(5*time.Minute + time.Second)
-			a.host()
+			a.clock = a.clock.Add(5*time.Minute + 15*time.Second)
+			a.host() // always before the timer
 			_, err := recovery.Run(t.Context())
 			require.True(t, err == nil || fault.IsDependency(err))
 		}
