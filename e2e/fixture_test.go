@@ -5,16 +5,15 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/local/expect"
@@ -37,6 +36,11 @@ const (
 var scriptRoot string
 
 func TestMain(m *testing.M) {
+	// Tests that say Parallel spend their time waiting for deadlines, not for a processor. -parallel still wins.
+	if err := flag.Set("test.parallel", "32"); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
 	dir, err := os.MkdirTemp("", "sqlwriter-e2e-")
 	if err == nil {
 		scriptRoot = filepath.Join(dir, "root")
@@ -75,35 +79,54 @@ type stack struct {
 	t      *testing.T
 	cosmos *cosmosdbtest.Running
 	docs   *azcosmos.ContainerClient
-	store  *sqlite.Store
-	dir    string
-	host   *funchost.Host
+	// store is the SQLite file, nil on a server; db reads the database that the results go to, readTables all of it, and
+	// connection is its SQL_CONNECTION.
+	store      *sqlite.Store
+	db         *sql.DB
+	readTables func(context.Context, *sql.DB) (expect.Tables, error)
+	connection string
+	dir        string
+	host       *funchost.Host
+	// handler is the host's handler as the log and Health show it.
+	handler *process
+	// patience is how long the documents may take to come to an end.
+	patience time.Duration
 	// poll is the pause between two looks at the feed; function.json's 1 s when zero.
 	poll   time.Duration
 	before expect.Tables
 
-	pages   int // query pages that the test itself asked for
-	mu      sync.Mutex
-	console []string
+	pages int // query pages that the test itself asked for
 }
 
 // newStack starts the servers and makes containers and tables with a row for each line. The host starts with startHost.
 func newStack(t *testing.T, lines ...int64) *stack {
 	t.Helper()
-	s := &stack{t: t, cosmos: cosmosdbtest.Start(t), dir: t.TempDir(), poll: 50 * time.Millisecond}
-	s.docs = s.cosmos.Container(t, database, container, "/id")
-	s.cosmos.Container(t, database, "leases", "/id")
-	s.cosmos.Container(t, database, "sqlwriter-control", "/id")
+	return newStackOver(t, newContainers(t), lines...)
+}
 
+// newStackOver is newStack over containers that are there.
+func newStackOver(t *testing.T, s *stack, lines ...int64) *stack {
+	t.Helper()
 	store, err := sqlite.Open(t.Context(), filepath.Join(s.dir, "sqlwriter.db"), sqlite.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))
 	require.NoError(t, store.Migrate(t.Context()))
 	require.NoError(t, store.MarkEmpty(t.Context(), "the test"))
-	s.store = store
+	s.store, s.db, s.readTables = store, store.Reader(), expect.Read
+	s.connection = "sqlite:" + filepath.Join(s.dir, "sqlwriter.db")
 	s.addLines(lines...)
 	s.countWrites()
+	return s
+}
+
+// newContainers starts the Cosmos stand-in and makes the containers.
+func newContainers(t *testing.T, change ...func(*cosmosdb.Options)) *stack {
+	t.Helper()
+	s := &stack{t: t, cosmos: cosmosdbtest.Start(t, change...), dir: t.TempDir(), poll: 50 * time.Millisecond, patience: patience}
+	s.docs = s.cosmos.Container(t, database, container, "/id")
+	s.cosmos.Container(t, database, "leases", "/id")
+	s.cosmos.Container(t, database, "sqlwriter-control", "/id")
 	return s
 }
 
@@ -160,7 +183,7 @@ func (s *stack) settings() map[string]string {
 		"SYS_NAME": "web", "LEASE_PREFIX": "web-", "TIME_ZONE": "America/Chicago", "LOG_LEVEL": "info",
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container,
 		"LEASE_CONTAINER": "leases", "CONTROL_CONTAINER": "sqlwriter-control", "RECOVER_SCHEDULE": "0 */5 * * * *",
-		"SQL_CONNECTION": "sqlite:" + filepath.Join(s.dir, "sqlwriter.db"), "SQL_MAX_ROWS": "1000",
+		"SQL_CONNECTION": s.connection, "SQL_MAX_ROWS": "1000",
 		"BLOB_CONNECTION": s.blobs,
 	}
 }
@@ -168,35 +191,9 @@ func (s *stack) settings() map[string]string {
 // startHost starts the host, and with it the handler binary.
 func (s *stack) startHost() *funchost.Host {
 	s.t.Helper()
-	host := funchost.New(funchost.Options{
-		ScriptRoot: scriptRoot, Settings: s.settings(), Log: zerolog.Nop(), Instance: "e2e", Env: funchost.PlainEnv(),
-		OnConsole: func(l funchost.ConsoleLine) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.console = append(s.console, l.Text)
-		},
-		Tune: funchost.Tune{FeedPoll: s.poll, StopTimeout: time.Second, LeaseAcquire: 100 * time.Millisecond},
-	})
-	require.NoError(s.t, host.Start(s.t.Context()))
-	s.t.Cleanup(func() {
-		if err := host.Stop(); err != nil { // only a host that gave up after too many kills ends with an error
-			require.Contains(s.t, kinds(host), funchost.HandlerGaveUp, err)
-		}
-		if s.t.Failed() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			for _, l := range s.console[max(0, len(s.console)-40):] {
-				s.t.Log(l)
-			}
-		}
-	})
-	select {
-	case <-host.Ready():
-	case <-time.After(patience):
-		require.Fail(s.t, "the host did not become ready")
-	}
-	s.host = host
-	return host
+	s.handler = s.launch("e2e", nil)
+	s.host = s.handler.Host
+	return s.host
 }
 
 func kinds(host *funchost.Host) []funchost.Kind {
@@ -264,7 +261,7 @@ func (s *stack) waitUntilQuiet(expected int) {
 			n += len(page.Items)
 		}
 		return n >= expected
-	}, patience, 50*time.Millisecond, "not all of %d documents came to an end", expected)
+	}, s.patience, 50*time.Millisecond, "not all of %d documents came to an end", expected)
 }
 
 // requireExact checks every document and every row by the second mapping, which shares nothing with the product.
@@ -276,8 +273,9 @@ func (s *stack) requireExact(docs []sample.Document) {
 		want := d.Want
 		in.Documents = append(in.Documents, expect.Document{Name: d.Name, ID: d.ID, Submitted: d.JSON, Stored: stored[d.ID], Want: &want})
 	}
-	result, err := expect.Check(s.t.Context(), s.store.Reader(), in)
+	now, err := s.readTables(s.t.Context(), s.db)
 	require.NoError(s.t, err)
+	result := expect.Compare(now, in)
 	for i, diff := range result.Differences {
 		if i < 10 {
 			s.t.Error(diff)

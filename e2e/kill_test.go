@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -65,7 +66,7 @@ func requireWrittenOnce(t *testing.T, s *stack, docs []sample.Document) {
 		}
 	}
 	for _, what := range []string{"detail", "tracking"} {
-		rows, err := s.store.Reader().QueryContext(t.Context(), "SELECT line, count(*) FROM counted WHERE what = ? GROUP BY line", what)
+		rows, err := s.db.QueryContext(t.Context(), "SELECT line, count(*) FROM counted WHERE what = @p1 GROUP BY line", sql.Named("p1", what))
 		require.NoError(t, err)
 		defer func() { require.NoError(t, rows.Close()) }()
 		seen := 0
@@ -81,14 +82,21 @@ func requireWrittenOnce(t *testing.T, s *stack, docs []sample.Document) {
 	}
 }
 
-// Must show: kill -9 at random, again and again, during a drain. The moments come from a seed that a failure prints.
+// kills is how often the handler is killed during one drain, and betweenEvery which of these times fall between SQL commit
+// and the first patch.
+const (
+	kills        = 20
+	betweenEvery = 5
+)
+
+// Must show: kill -9 of the handler 20 times during one drain, at random and, four times, between SQL commit and first patch,
+// which a trace shows. The moments come from a seed that a failure prints.
 func TestKillAtRandomDuringADrain(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	docs := sample.Generate(sample.Options{Seed: 4, Count: 600, Clean: true})
+	docs := sample.Generate(sample.Options{Seed: 4, Count: 1500, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)
-	// Each kill falls on the n-th patch from here, n drawn: before it is applied or after, so between commit and patch too.
 	s.startHost()
 	submitted := make(chan error, 1)
 	go func() {
@@ -100,20 +108,73 @@ func TestKillAtRandomDuringADrain(t *testing.T) {
 		}
 		submitted <- nil
 	}()
-	for range 8 {
-		when := []cosmosdb.When{cosmosdb.Before, cosmosdb.After}[r.IntN(2)]
-		rule, err := s.cosmos.Server.AddFault(cosmosdb.Rule{
-			Op: cosmosdb.OpPatch, Container: container, Hold: when, Nth: 1 + r.IntN(60), Times: 1,
-		})
-		require.NoError(t, err)
+	// A kill falls on the n-th patch from the one before, n drawn: before it is applied or after it, so between commit and
+	// patch too. One that must fall before the first patch has its rule before the handler starts that it kills.
+	rule := s.holdSome(r)
+	between := 0
+	for n := range kills {
 		require.NoError(t, s.cosmos.Server.WaitHeld(s.patiently(), rule, 1))
+		if n%betweenEvery == betweenEvery-1 {
+			s.requireBetween(n, rule)
+			between++
+		}
+		last := rule
+		if n%betweenEvery == betweenEvery-2 {
+			rule = s.hold(cosmosdb.OpPatch, cosmosdb.Before, 0)
+			s.cosmos.Server.RemoveFault(last)
+			s.kill()
+			continue
+		}
+		rule = s.holdSome(r)
 		s.kill()
-		s.cosmos.Server.RemoveFault(rule)
+		s.cosmos.Server.RemoveFault(last)
 	}
+	s.cosmos.Server.RemoveFault(rule)
 	require.NoError(t, <-submitted)
 	s.waitUntilQuiet(len(docs))
 	s.requireExact(docs)
 	requireWrittenOnce(t, s, docs)
+	s.requireUncounted()
+	require.GreaterOrEqual(t, between, 3)
+	t.Logf("%d kills, %d of them between SQL commit and first patch", kills, between)
+}
+
+// holdSome makes the stand-in hold what is under way at once from the n-th patch on, n drawn.
+func (s *stack) holdSome(r *rand.Rand) string {
+	s.t.Helper()
+	const atOnce = 32 // two ranges, 16 patches of each
+	when := []cosmosdb.When{cosmosdb.Before, cosmosdb.After}[r.IntN(2)]
+	rule, err := s.cosmos.Server.AddFault(cosmosdb.Rule{
+		Op: cosmosdb.OpPatch, Container: container, Hold: when, Nth: 1 + r.IntN(40), Times: atOnce,
+	})
+	require.NoError(s.t, err)
+	return rule
+}
+
+// requireBetween shows that a handler has committed to SQL and that none of its patches was let through: all that came since
+// before it started are held, the ledger names a document whose patch is among them, and that document is still pending.
+func (s *stack) requireBetween(n int, rule string) {
+	s.t.Helper()
+	var held cosmosdb.RuleState
+	var id string
+	require.Eventually(s.t, func() bool {
+		for _, f := range s.cosmos.Server.Faults() {
+			if f.ID == rule {
+				held = f
+			}
+		}
+		for _, id = range held.Documents {
+			var lines int
+			err := s.db.QueryRowContext(s.t.Context(), "SELECT count(*) FROM sqlwriter_ledger WHERE document_id = ? AND outcome = 'applied'", id).Scan(&lines)
+			if err == nil && lines > 0 {
+				return true
+			}
+		}
+		return false
+	}, patience, 5*time.Millisecond, "no document in SQL waits for its patch")
+	require.Equal(s.t, held.Seen, held.Hit, "a patch was let through")
+	require.Equal(s.t, "pending", s.state(id)["status"])
+	s.t.Logf("kill %d: pid %d, %d patches held, none let through; the ledger names %s, which is still pending", n+1, s.host.HandlerPid(), held.Held, id)
 }
 
 // Must show: a stale batch re-sent after its document was corrected and committed does not bring the old content back.
@@ -199,6 +260,7 @@ func TestTenThousandDocumentsInLittleMemory(t *testing.T) {
 	}
 	docs := sample.Generate(sample.Options{Seed: 8, Count: 10_000, Clean: true, Size: 4096})
 	s := newStack(t, sample.Lines(docs)...)
+	s.patience = 5 * time.Minute // on a machine that has other work to do
 	s.submitMany(docs)
 	begin := time.Now()
 	s.startHost()

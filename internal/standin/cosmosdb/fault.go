@@ -57,6 +57,8 @@ type RuleState struct {
 	Seen int `json:"seen"`
 	Hit  int `json:"hit"`
 	Held int `json:"held"`
+	// Documents are the ids of the documents that the requests which wait now are about.
+	Documents []string `json:"documents,omitempty"`
 }
 
 // faults is the list of rules, oldest first; the first that is due acts.
@@ -84,6 +86,8 @@ type fault struct {
 	rule   Rule
 	gate   chan struct{}
 	status *apiError
+	// document is the id of the document that the request is about.
+	document string
 }
 
 // AddFault adds a rule and gives its id. It is an error when the rule does nothing, when a pattern or a
@@ -140,6 +144,7 @@ func (s *Server) Faults() []RuleState {
 	out := make([]RuleState, len(f.rules))
 	for i, r := range f.rules {
 		out[i] = r.RuleState
+		out[i].Documents = slices.Clone(r.Documents)
 	}
 	return out
 }
@@ -217,7 +222,7 @@ func (f *faults) match(req *request) fault {
 			continue
 		}
 		e.Hit++
-		out := fault{faults: f, entry: e, rule: e.Rule, gate: e.gate}
+		out := fault{faults: f, entry: e, rule: e.Rule, gate: e.gate, document: req.documentID}
 		if e.Status != 0 {
 			out.status = &apiError{status: e.Status, substatus: e.Substatus, message: faultMessage(e.Status)}
 			if e.Status == 429 && e.Substatus == 0 {
@@ -286,8 +291,8 @@ func (f fault) after(ctx context.Context) bool {
 
 // hold waits to be let go; false when the client or the server went first.
 func (f fault) hold(ctx context.Context) bool {
-	f.faults.count(f.entry, +1)
-	defer f.faults.count(f.entry, -1)
+	f.faults.begin(f.entry, f.document)
+	defer f.faults.end(f.entry, f.document)
 	select {
 	case <-f.gate:
 		return ctx.Err() == nil
@@ -298,10 +303,30 @@ func (f fault) hold(ctx context.Context) bool {
 	}
 }
 
-func (f *faults) count(e *ruleEntry, by int) {
+// begin notes that a request is held.
+func (f *faults) begin(e *ruleEntry, document string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	e.Held += by
+	e.Held++
+	if document != "" {
+		e.Documents = append(e.Documents, document)
+	}
+	f.wake()
+}
+
+// end notes that a request is held no longer.
+func (f *faults) end(e *ruleEntry, document string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e.Held--
+	if i := slices.Index(e.Documents, document); i >= 0 {
+		e.Documents = slices.Delete(e.Documents, i, i+1)
+	}
+	f.wake()
+}
+
+// wake lets those look again who wait for held requests. f.mu is held.
+func (f *faults) wake() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }

@@ -129,6 +129,7 @@ func TestFaultHoldUntilReleased(t *testing.T) {
 			go func() { done <- increment(ctx, c) }()
 		}
 		require.NoError(t, run.Server.WaitHeld(ctx, id, 3))
+		require.Len(t, run.Server.Faults()[0].Documents, 3, "whose requests are held is told")
 		require.Empty(t, done)
 		applied := map[cosmosdb.When]int{cosmosdb.Before: 0, cosmosdb.After: 3}[when]
 		require.Equal(t, applied, value(t, c))
@@ -136,6 +137,7 @@ func TestFaultHoldUntilReleased(t *testing.T) {
 		for range 3 {
 			require.NoError(t, <-done)
 		}
+		require.Empty(t, run.Server.Faults()[0].Documents)
 		require.Equal(t, 3, value(t, c))
 	}
 }
