@@ -78,7 +78,7 @@ func asInfrastructure(name string, err error) error {
 
 // newGate makes the gate over the control document. Nothing is asked for yet. closeFn lets go of the container.
 func newGate(c config.Config, a *adapters) (gate *writer.Gate, closeFn func()) {
-	o := writer.GateOptions{Instance: instance(), Version: Version(), MaxPoisonPerHour: c.MaxPoisonPerHour, Log: a.log}
+	o := writer.GateOptions{Instance: instance(), Version: Version(), MaxPoisonPerHour: c.MaxPoisonPerHour, Log: a.log, Wait: pause}
 	if c.MaxPoisonPerHour == 0 {
 		o.MaxPoisonPerHour = -1 // the setting's 0 means none, the option's the default
 	}
@@ -89,6 +89,18 @@ func newGate(c config.Config, a *adapters) (gate *writer.Gate, closeFn func()) {
 		return writer.NewGate(nil, o), func() {}
 	}
 	return writer.NewGate(cosmos.NewControl(container, c.SysName), o), container.Close
+}
+
+// pause waits unless the context ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }
 
 // instance names this process among the others of the app.

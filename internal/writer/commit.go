@@ -179,6 +179,19 @@ func (p *pass) admission() *Admission {
 	return p.adm
 }
 
+// hostPause is how long the host waits before it offers a batch again (functions/CommitResults/function.json).
+const hostPause = 10 * time.Second
+
+// reoffered is how often the batch was offered before and failed by itself. What it was offered while the gate was open says
+// nothing about it.
+func (p *pass) reoffered() int {
+	closed := p.c.gate.Seen().Control.Gate.Since
+	if since := p.c.o.Now().Sub(closed); !closed.IsZero() && since < time.Duration(p.batch.RetryCount)*hostPause {
+		return int(since / hostPause)
+	}
+	return p.batch.RetryCount
+}
+
 // limit is the most documents of one request: what the gate allows, and less for a batch that comes again and again,
 // because one of its documents may be what makes it fail.
 func (p *pass) limit() int {
@@ -186,7 +199,7 @@ func (p *pass) limit() int {
 	if adm := p.admission(); adm != nil && adm.Systemic && adm.pending() {
 		return min(most, adm.Limit) // one document of these few decides; it must not be the one that is bad by itself
 	}
-	for range min(max(0, p.batch.RetryCount-1), 8) {
+	for range min(max(0, p.reoffered()-1), 8) {
 		most /= divided
 	}
 	if adm := p.admission(); adm != nil {

@@ -48,7 +48,13 @@ type GateOptions struct {
 	Log zerolog.Logger
 	// Now is the clock.
 	Now func() time.Time
+	// Wait waits for a probe that is due within patience, so that it is made on time and not when the host offers a batch again.
+	// Nil: nobody waits.
+	Wait func(ctx context.Context, d time.Duration) error
 }
+
+// patience is the longest wait for a probe: the host's own pause between two offers.
+const patience = hostPause
 
 // Gate stands between everything that uses SQL and SQL. Its state is shared by all instances through the control document;
 // an instance that cannot read that, or that alone cannot reach SQL, keeps a gate of its own and says so. It is safe for
@@ -108,7 +114,7 @@ type Admission struct {
 // or "paused", with the wait in RetryAfter), but for the one that claims the probe when it is due: neutral, which concerns
 // no document, is run first, and its failure is answered.
 func (g *Gate) Admit(ctx context.Context, neutral func(context.Context) error) (*Admission, error) {
-	state, mine := g.look(ctx)
+	state, mine := g.await(ctx)
 	if !state.Open() {
 		return &Admission{gate: g, Limit: state.limit()}, nil
 	}
@@ -125,12 +131,29 @@ func (g *Gate) Admit(ctx context.Context, neutral func(context.Context) error) (
 	return a, nil
 }
 
+// await looks at the gate, and again when a probe is nearly due and the wait for it is over.
+func (g *Gate) await(ctx context.Context) (state GateState, mine bool) {
+	state, mine = g.look(ctx)
+	rest := state.OpenUntil.Sub(g.o.Now())
+	if g.o.Wait == nil || state.Paused || !state.Open() || rest <= 0 || rest > patience || g.o.Wait(ctx, rest) != nil {
+		return state, mine
+	}
+	g.forget()
+	return g.look(ctx)
+}
+
 // refuses answers the refusal that Admit would answer now; nil when that may let pass.
 func (g *Gate) refuses(ctx context.Context) error {
-	if state, _ := g.look(ctx); state.Open() && !state.Due(g.o.Now()) {
+	if state, _ := g.look(ctx); state.Open() && !g.nearly(state) {
 		return g.refusal()
 	}
 	return nil
+}
+
+// nearly reports whether a probe is due, or so soon that Admit waits for it.
+func (g *Gate) nearly(state GateState) bool {
+	now := g.o.Now()
+	return state.Due(now) || (g.o.Wait != nil && !state.Paused && state.OpenUntil.Sub(now) <= patience)
 }
 
 // Guard runs something that uses SQL and concerns no document, if the gate lets it. Its success closes a gate that an

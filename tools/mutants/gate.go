@@ -312,8 +312,8 @@ func gateTable() []mutant {
 		},
 		{
 			"not true any more: a batch that comes again is planned smaller", writer + "/commit.go",
-			"range min(max(0, p.batch.RetryCount-1), 8) {",
-			"range min(max(0, p.batch.RetryCount-1), 0) {",
+			"range min(max(0, p.reoffered()-1), 8) {",
+			"range min(max(0, p.reoffered()-1), 0) {",
 			writer, "TestABatchThatComesAgainIsPlannedSmaller",
 		},
 		{

@@ -108,6 +108,15 @@ func table() []mutant {
 			"the timer knows no bound", recovery,
 			"	return all[:min(len(all), r.PerTick)], nil\n", "	return all, nil\n", writer, "TestTheTimerIsBoundedAndTakesTheOldestFirst",
 		},
+		// Patience.
+		{
+			"nobody waits for a probe that is nearly due", writer + "/gatekeeper.go",
+			"	state, mine := g.await(ctx)\n", "	state, mine := g.look(ctx)\n", writer, "TestAProbeThatIsNearlyDueIsWaitedFor",
+		},
+		{
+			"a batch that waited for an outage is cut smaller", writer + "/commit.go",
+			"		return int(since / hostPause)\n", "		return p.batch.RetryCount\n", writer, "TestABatchThatWaitedForAnOutageIsNotCutSmaller",
+		},
 		// Lost updates.
 		{
 			"a 412 counts as done", settle,
