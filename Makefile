@@ -8,13 +8,14 @@ TOOLS := $(CURDIR)/.tools
 GOLANGCI := $(TOOLS)/golangci-lint
 GOVULNCHECK := $(TOOLS)/govulncheck
 FUZZTIME ?= 30s
+FAULTTIME ?= 10m
 PYTHON ?= python3
 SQLFLUFF := $(TOOLS)/sqlfluff
 # Folders of T-SQL as it is sent. A test holds that no .sql file is outside of them unless its golden is inside.
 TSQL := deploy internal/sqlserver/adoption internal/sqlserver/migrations internal/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint sqllint vuln mutants fuzz bench stage publish update azurite clean
+.PHONY: help run test check lint sqllint vuln mutants faults fuzz bench stage publish update azurite clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -41,6 +42,11 @@ vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call.
 
 mutants: ## Break the product on purpose, one kept mutant at a time: each must be killed by the test that is named for it.
 	@$(GO) run ./tools/mutants
+
+faults: azurite ## Long fault campaigns: all pairs of faults, FAULTTIME (10m) of histories, real minutes of outages; on SQLWRITER_TEST_SQLSERVER too when it is set.
+	$(GO) test ./internal/crashtest -run '^(TestEverySingleFault|TestPairsOfFaults)$$' -pairs 1 -count=1 -timeout 3h -v
+	$(GO) test ./internal/crashtest -run '^TestInterleaved$$' -duration $(FAULTTIME) -count=1 -timeout 0 -v
+	SQLWRITER_FAULTS=1 $(GO) test ./e2e -run '^TestCampaign' -count=1 -timeout 30m -v
 
 fuzz: ## Fuzz the envelope decoder and the document reader, FUZZTIME (30s) each.
 	$(GO) test ./internal/invoice -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME)

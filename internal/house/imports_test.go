@@ -124,6 +124,7 @@ func directions() []direction {
 		{"examples", nil, nil, "documents by name"},
 		{"e2e", nil, nil, "tests only"},
 		{"internal/bench", nil, nil, "tests only"},
+		{"internal/crashtest", nil, nil, "tests only"},
 		{"functions", nil, nil, "data only"},
 		{"internal/house", nil, nil, "tests only"},
 		{"tools/mutants", []string{}, []string{"golang.org/x/sync"}, "a tool that runs go test over broken files"},
