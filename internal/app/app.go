@@ -210,6 +210,9 @@ func (a *App) keepOpening(ctx context.Context, d dependency) func() error {
 			return nil
 		}
 		line := d.name + ": " + explain(err)
+		if writer.IsGate(err) { // Health is anonymous, and the gate's own words may hold an operator's
+			line = d.name + ": it is opened when the gate lets it"
+		}
 		a.status.lacks(d.name, line)
 		a.log.Warn().Str("dependency", d.name).Dur("again_in_ms", backoff).Msg("not open yet: " + line)
 		timer := time.NewTimer(backoff)

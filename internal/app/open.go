@@ -58,13 +58,18 @@ func dependencies(c config.Config, layout invoice.Layout, a *adapters, gate *wri
 	}
 }
 
-// guarded opens SQL if the gate lets it, within a time of its own.
+// guarded opens SQL if the gate lets it, within a time of its own. Beside a pause and a systemic stop it is opened all the same:
+// who ends them needs the audit log, also after every instance has started anew.
 func guarded(ctx context.Context, gate *writer.Gate, within time.Duration, open func(context.Context) error) error {
-	return gate.Guard(ctx, func(ctx context.Context) error {
+	try := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
 		return asInfrastructure(depSQL, open(ctx))
-	})
+	}
+	if gate.View(ctx).State().Reachable() {
+		return try(ctx)
+	}
+	return gate.Guard(ctx, false, try)
 }
 
 // asInfrastructure makes sure that what keeps a dependency from opening is nobody else's fault: nobody can work with what is
@@ -77,10 +82,15 @@ func asInfrastructure(name string, err error) error {
 }
 
 // newGate makes the gate over the control document. Nothing is asked for yet. closeFn lets go of the container.
+//
+// A shadow has a gate of its own: it writes nothing anywhere, and what it looks at must not move the live app's.
 func newGate(c config.Config, a *adapters) (gate *writer.Gate, closeFn func()) {
 	o := writer.GateOptions{Instance: instance(), Version: Version(), MaxPoisonPerHour: c.MaxPoisonPerHour, Log: a.log, Wait: pause}
 	if c.MaxPoisonPerHour == 0 {
 		o.MaxPoisonPerHour = -1 // the setting's 0 means none, the option's the default
+	}
+	if c.Mode == config.ModeShadow {
+		return writer.NewGate(nil, o), func() {}
 	}
 	control := cosmosOptions(c)
 	control.Container = c.Cosmos.ControlContainer

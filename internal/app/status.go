@@ -108,8 +108,8 @@ func gateHealth(v writer.View) handlers.GateHealth {
 		State: "closed", Since: g.Since.UTC(), Limit: g.Limit, Alone: v.Lost || v.Own.Open(),
 	}
 	switch {
-	case g.Paused:
-		h.State, h.Reason = "paused", g.Reason
+	case g.Paused: // who and why is for those who have a key: Health is anonymous
+		h.State = "paused"
 	case g.Open():
 		h.State, h.Kind, h.Code, h.Reason, h.NextProbe = "open", string(g.Kind), g.Code, g.Reason, g.OpenUntil.UTC()
 	}

@@ -118,9 +118,7 @@ func document(id string) error {
 
 // beyond reports whether what the gate is open for says nothing of whether SQL answers: an operator's pause, and a build or
 // schema that every document fails on. The audit log is then written although the gate is open.
-func beyond(s writer.GateState) bool {
-	return s.Paused || (s.Open() && s.Kind == fault.Systemic)
-}
+func beyond(s writer.GateState) bool { return s.Reachable() }
 
 // write uses the Journal for something that must be written. While the gate is open for SQL's sake it is refused, but for
 // the one that gets the probe.
@@ -133,7 +131,7 @@ func (o *Ops) write(ctx context.Context, use func(context.Context) error) error 
 	if beyond(o.p.Gate.View(ctx).State()) {
 		return use(ctx)
 	}
-	return o.p.Gate.Guard(ctx, use)
+	return o.p.Gate.Guard(ctx, true, use)
 }
 
 // read uses the Journal for an answer. It never takes the probe: that something can be read does not say that anything can
@@ -151,7 +149,7 @@ func (o *Ops) read(ctx context.Context, use func(context.Context) error) error {
 	case state.Open():
 		return o.gateOpen(state)
 	}
-	return o.p.Gate.Guard(ctx, use)
+	return o.p.Gate.Guard(ctx, false, use)
 }
 
 // opened is an error while SQL is not open.

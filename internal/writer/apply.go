@@ -222,7 +222,7 @@ func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome,
 	broken := 0
 	for try := 1; ; try++ {
 		begin := p.c.o.Now()
-		outcomes, err := p.admission().Apply(ctx, p.c.sink, items, p.mode)
+		outcomes, err := p.send(ctx, items)
 		p.countSQL(p.c.o.Now().Sub(begin))
 		switch {
 		case fault.KindOf(err) == fault.Contention && try < tries:
@@ -243,6 +243,17 @@ func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome,
 			return nil, fault.Wrap(fault.Infrastructure, "writer: apply", "cancelled", "stopped while waiting for another try", werr)
 		}
 	}
+}
+
+// send makes one request. A panic in it is a failure of ours that some document brings about: it is divided like a refused
+// value, so that the one to blame stands alone and its neighbours are written.
+func (p *pass) send(ctx context.Context, items []Item) (outcomes []Outcome, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			outcomes, err = nil, p.panicked(r)
+		}
+	}()
+	return p.admission().Apply(ctx, p.c.sink, items, p.mode)
 }
 
 // broke reports whether a request failed by itself: the connection broke or no answer came, and a statement that concerns

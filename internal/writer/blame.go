@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -98,6 +99,13 @@ func (g *Gate) tried(id string) bool {
 	return slices.ContainsFunc(mergeSuspects(g.control.Suspects, g.suspects), func(s Suspects) bool { return slices.Contains(s.Documents, id) })
 }
 
+// failedProbe reports whether a probe failed with a document although the neutral statement had been answered.
+func (g *Gate) failedProbe(id string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failedProbes[id]
+}
+
 // othersFirst reports whether a probe with documents that failed already should be left to others, which may have better ones.
 func (g *Gate) othersFirst() bool {
 	g.mu.Lock()
@@ -164,7 +172,7 @@ func (g *Gate) note(ctx context.Context, lag FeedLag) {
 	}
 	done := g.change(ctx, storeTries, func(c *Control) bool {
 		if applied.After(c.AppliedAt) {
-			c.AppliedAt = applied
+			c.AppliedAt, c.AppliedBy = applied, g.o.Version
 		}
 		c.Suspects = mergeSuspects(contrasted(c.Suspects, c.AppliedAt), suspects)
 		if lag.At.After(c.Feed.At) {
@@ -179,7 +187,7 @@ func (g *Gate) note(ctx context.Context, lag FeedLag) {
 	}
 }
 
-// contrast reports whether some document was applied since a moment.
+// contrast reports whether some document was applied since a moment, by this build.
 func (g *Gate) contrast(ctx context.Context, since time.Time) bool {
 	if g.appliedSince(since) {
 		return true
@@ -199,7 +207,7 @@ func (g *Gate) appliedHere(since time.Time) bool {
 func (g *Gate) appliedSince(since time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.appliedAt.Before(since) || !g.control.AppliedAt.Before(since)
+	return !g.appliedAt.Before(since) || (!g.control.AppliedAt.Before(since) && g.control.AppliedBy == g.o.Version)
 }
 
 // mayBury reports whether the app may make one more poison pill in this hour.
@@ -218,14 +226,34 @@ func (g *Gate) buried(p PoisonCount) int {
 	return p.Count
 }
 
-// bury takes one of the poison pills that the app may make in an hour; false when there is none left.
-func (g *Gate) bury(ctx context.Context) bool {
+// bury takes one of the poison pills that the app may make in an hour; false when there is none left. One that was counted
+// and is tried again, because a dependency failed at its mark, is not counted twice.
+func (g *Gate) bury(ctx context.Context, pill string) bool {
+	hour := g.o.Now().Truncate(time.Hour)
+	g.mu.Lock()
+	counted := g.pills[pill].Equal(hour)
+	g.mu.Unlock()
+	if counted {
+		return true
+	}
+	taken := g.take(ctx, hour)
+	if taken {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		maps.DeleteFunc(g.pills, func(_ string, at time.Time) bool { return !at.Equal(hour) })
+		g.pills[pill] = hour
+	}
+	return taken
+}
+
+// take counts one more poison pill of an hour, if there may be one.
+func (g *Gate) take(ctx context.Context, hour time.Time) bool {
 	return g.change(ctx, storeTries, func(c *Control) bool {
 		n := g.buried(c.Poison)
 		if n >= g.o.MaxPoisonPerHour {
 			return false
 		}
-		c.Poison = PoisonCount{Hour: g.o.Now().Truncate(time.Hour), Count: n + 1}
+		c.Poison = PoisonCount{Hour: hour, Count: n + 1}
 		return true
 	})
 }

@@ -67,7 +67,7 @@ func (p *pass) worth(d invoice.Document, adm *Admission) int {
 	if d.Problem != nil {
 		worth = 2
 	}
-	if adm.Systemic && p.c.gate.tried(d.ID) {
+	if (adm.Systemic && p.c.gate.tried(d.ID)) || p.c.gate.failedProbe(d.ID) {
 		worth++
 	}
 	return worth
@@ -158,7 +158,7 @@ func (p *pass) probed(ctx context.Context, docs []invoice.Document, all map[int]
 		return nil
 	case !adm.Systemic:
 		if items == 0 {
-			p.c.gate.answered(ctx, adm, true)
+			p.c.gate.answered(ctx, adm, false)
 		}
 		return nil
 	}
@@ -263,11 +263,25 @@ func (p *pass) recordAll(ctx context.Context, all []verdict) error {
 func (p *pass) guard(id string) {
 	if r := recover(); r != nil {
 		p.count("left", fault.Internal)
-		what := fmt.Sprintf("%T", r) // its text may hold content
-		if e, ok := r.(runtime.Error); ok {
-			what = e.Error()
-		}
-		p.c.o.Log.Error().Str("document", id).Str("kind", string(fault.Internal)).Str("panic", what).Bytes("stack", debug.Stack()).
+		p.c.o.Log.Error().Str("document", id).Str("kind", string(fault.Internal)).Str("panic", panicText(r)).Bytes("stack", debug.Stack()).
 			Msg("a panic while a document was recorded: left to the recovery timer")
 	}
+}
+
+// codePanic is the code of a failure that was a panic of ours.
+const codePanic = "panic"
+
+// panicked is a panic as an error: ours, and the document's that brings it about.
+func (p *pass) panicked(r any) error {
+	what := panicText(r)
+	p.c.o.Log.Error().Str("kind", string(fault.Internal)).Str("panic", what).Bytes("stack", debug.Stack()).Msg("a panic in a request")
+	return fault.New(fault.Internal, "writer: apply", codePanic, "a panic of ours: %s", what)
+}
+
+// panicText says what a panic was, without content.
+func panicText(r any) string {
+	if e, ok := r.(runtime.Error); ok {
+		return e.Error()
+	}
+	return fmt.Sprintf("%T", r) // its text may hold content
 }

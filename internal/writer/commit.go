@@ -208,13 +208,23 @@ func (p *pass) limit() int {
 	return max(1, most)
 }
 
+// understand reads one snapshot. A panic about it must not keep the others of its batch from being written.
+func (p *pass) understand(raw json.RawMessage) (d invoice.Document, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = p.panicked(r)
+		}
+	}()
+	return invoice.Read(raw, p.c.o.Now())
+}
+
 // read parses the batch. What has no id cannot be recorded by anybody: it is named in the log by its place and let go,
 // so that it blocks no one. A document that stands in the batch twice is taken once, by its newest snapshot.
 func (p *pass) read(raws []json.RawMessage) []invoice.Document {
 	docs := make([]invoice.Document, 0, len(raws))
 	at := make(map[string]int, len(raws))
 	for i, raw := range raws {
-		d, err := invoice.Read(raw, p.c.o.Now())
+		d, err := p.understand(raw)
 		if err != nil {
 			p.count("unreadable", fault.KindOf(err))
 			event := p.c.o.Log.Error().Int("index", i).Str("code", fault.CodeOf(err))

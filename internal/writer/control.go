@@ -19,6 +19,8 @@ type Control struct {
 	Suspects []Suspects `json:"suspects,omitempty"`
 	// AppliedAt is when a document was last written, or found written, by anybody. It lags by a few seconds.
 	AppliedAt time.Time `json:"applied_at,omitzero"`
+	// AppliedBy is the app version that wrote it: what another build can write says nothing for this one.
+	AppliedBy string `json:"applied_by,omitempty"`
 	// Poison counts the poison pills of the running hour.
 	Poison PoisonCount `json:"poison"`
 	// Feed is how far the change feed is behind.
@@ -124,5 +126,5 @@ func (c *Control) UnmarshalJSON(raw []byte) error {
 
 // controlNames are the members of our own.
 func controlNames() []string {
-	return []string{"gate", "suspects", "applied_at", "poison", "feed", "app_version"}
+	return []string{"gate", "suspects", "applied_at", "applied_by", "poison", "feed", "app_version"}
 }

@@ -66,6 +66,10 @@ type gateInput struct {
 // Open reports whether nothing may pass.
 func (s GateState) Open() bool { return s.Paused || !s.OpenUntil.IsZero() }
 
+// Reachable reports whether the gate is open for something that says nothing of whether SQL answers: an operator's pause, and
+// a build or schema that every document fails on.
+func (s GateState) Reachable() bool { return s.Paused || (s.Open() && s.Kind == fault.Systemic) }
+
 // Due reports whether a probe may be claimed.
 func (s GateState) Due(now time.Time) bool {
 	return s.Open() && !s.Paused && !now.Before(s.OpenUntil)

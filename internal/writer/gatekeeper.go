@@ -82,6 +82,10 @@ type Gate struct {
 	// appliedAt is when this instance last wrote a document; suspects wait to be noted.
 	appliedAt time.Time
 	suspects  []Suspects
+	// pills are those that were counted, with the hour in which; failedProbes the documents whose request failed as a probe
+	// although the neutral statement had been answered: the next probe tries others.
+	pills        map[string]time.Time
+	failedProbes map[string]bool
 }
 
 // NewGate makes the gate of one instance. A nil store means that there is only this instance.
@@ -95,7 +99,7 @@ func NewGate(store ControlStore, o GateOptions) *Gate {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Gate{store: store, o: o}
+	return &Gate{store: store, o: o, pills: map[string]time.Time{}, failedProbes: map[string]bool{}}
 }
 
 // Admission is leave to use SQL. It is safe for concurrent use.
@@ -157,8 +161,8 @@ func (g *Gate) nearly(state GateState) bool {
 }
 
 // Guard runs something that uses SQL and concerns no document, if the gate lets it. Its success closes a gate that an
-// outage had opened.
-func (g *Gate) Guard(ctx context.Context, use func(context.Context) error) error {
+// outage had opened; one that a full database had opened only if it writes.
+func (g *Gate) Guard(ctx context.Context, writes bool, use func(context.Context) error) error {
 	used := false
 	a, err := g.Admit(ctx, func(ctx context.Context) error {
 		used = true
@@ -170,7 +174,7 @@ func (g *Gate) Guard(ctx context.Context, use func(context.Context) error) error
 	if !used {
 		err = use(ctx)
 	}
-	return g.saw(ctx, a, err, true)
+	return g.saw(ctx, a, err, writes)
 }
 
 // Apply makes one request and tells the gate how it went.
@@ -183,10 +187,28 @@ func (a *Admission) Apply(ctx context.Context, sink Sink, items []Item, mode Mod
 		outcomes, err = sink.Apply(ctx, items, mode)
 		return err
 	})
-	if err == nil && mode != Preview {
+	switch {
+	case err == nil && mode != Preview:
 		a.gate.wrote(ctx, a, items, outcomes)
+	case fault.IsDependency(err) && a.pending():
+		a.gate.probedWith(items)
 	}
 	return outcomes, a.gate.saw(ctx, a, err, mode != Preview)
+}
+
+// mostFailedProbes bounds what is remembered of failed probes.
+const mostFailedProbes = 1000
+
+// probedWith remembers the documents of a failed probe.
+func (g *Gate) probedWith(items []Item) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.failedProbes) > mostFailedProbes {
+		clear(g.failedProbes)
+	}
+	for _, it := range items {
+		g.failedProbes[it.DocumentID] = true
+	}
 }
 
 // Neutral makes a statement that concerns no document.

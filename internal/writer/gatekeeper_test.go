@@ -231,7 +231,7 @@ func TestAnAppAsksADeadDatabaseAtMostOnceAMinute(t *testing.T) {
 			case 1:
 				g.View(context.Background())
 			case 2:
-				require.Error(t, g.Guard(context.Background(), f.Probe))
+				require.Error(t, g.Guard(context.Background(), false, f.Probe))
 			default:
 				require.Error(t, f.use(context.Background(), g))
 			}
@@ -359,13 +359,13 @@ func TestWhatConcernsNoDocumentGoesThroughTheGate(t *testing.T) {
 	f := newFleet(2)
 	f.down(unreachable())
 	for range 5 {
-		require.Error(t, f.gates[0].Guard(t.Context(), f.Probe))
+		require.Error(t, f.gates[0].Guard(t.Context(), false, f.Probe))
 	}
-	require.True(t, writer.IsGate(f.gates[1].Guard(t.Context(), f.Probe)))
+	require.True(t, writer.IsGate(f.gates[1].Guard(t.Context(), false, f.Probe)))
 	f.down(nil)
 	f.wait(time.Minute)
 	f.asked = nil
-	require.NoError(t, f.gates[1].Guard(t.Context(), f.Probe))
+	require.NoError(t, f.gates[1].Guard(t.Context(), false, f.Probe))
 	require.Len(t, f.asked, 1, "it is run once")
 	require.False(t, f.state(1).Open())
 }

@@ -25,20 +25,20 @@ func TestAProbeThatIsNearlyDueIsWaitedFor(t *testing.T) {
 	})
 	refused := func(context.Context) error { return down("sql: probe") }
 	for range 5 {
-		require.Error(t, gate.Guard(t.Context(), refused))
+		require.Error(t, gate.Guard(t.Context(), false, refused))
 	}
 	answered := func(context.Context) error { return nil }
 
 	w.clock = w.clock.Add(49 * time.Second)
-	require.True(t, writer.IsGate(gate.Guard(t.Context(), answered)))
+	require.True(t, writer.IsGate(gate.Guard(t.Context(), false, answered)))
 	require.Zero(t, waited, "eleven seconds are too long")
 	w.clock = w.clock.Add(2 * time.Second)
-	require.NoError(t, gate.Guard(t.Context(), answered))
+	require.NoError(t, gate.Guard(t.Context(), false, answered))
 	require.Equal(t, 9*time.Second, waited)
 	require.False(t, gate.Seen().State().Open())
 
 	require.NoError(t, gate.Pause(t.Context(), "ann", "why"))
-	require.True(t, writer.IsGate(gate.Guard(t.Context(), answered)))
+	require.True(t, writer.IsGate(gate.Guard(t.Context(), false, answered)))
 	require.Equal(t, 9*time.Second, waited, "nobody knows when a pause ends")
 }
 

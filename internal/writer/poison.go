@@ -51,7 +51,7 @@ func (p *pass) bury(ctx context.Context, cur invoice.Document, cause error) (don
 		}
 		return p.postpone(ctx, cur, cause, wait, "its evidence cannot be kept: "+fault.CodeOf(err))
 	}
-	if !p.c.gate.bury(ctx) {
+	if !p.c.gate.bury(ctx, pill.folder) {
 		return p.postpone(ctx, cur, cause, maxBackoff, "enough poison pills were made in this hour")
 	}
 	return p.mark(ctx, cur, cause, pill)

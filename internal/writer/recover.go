@@ -63,6 +63,7 @@ func (r *Recover) Run(ctx context.Context) (Recovered, error) {
 		return found, err
 	}
 	found.Documents = len(waiting)
+	var failed, first error // one batch that fails does not keep the others waiting
 	for batch := range slices.Chunk(waiting, r.commit.o.MaxDocuments) {
 		if deadline, ok := ctx.Deadline(); ok && deadline.Sub(r.commit.o.Now()) < stopBefore {
 			break
@@ -71,15 +72,19 @@ func (r *Recover) Run(ctx context.Context) (Recovered, error) {
 			found.Gate = state.Describe(r.commit.o.Now())
 			break
 		}
-		if err := r.take(ctx, batch, &found); err != nil {
-			if IsGate(err) {
-				found.Gate = r.commit.gate.Seen().State().Describe(r.commit.o.Now())
-				break
-			}
-			return found.left(), err
+		last := failed
+		if failed = r.take(ctx, batch, &found); IsGate(failed) {
+			found.Gate = r.commit.gate.Seen().State().Describe(r.commit.o.Now())
+			break
+		}
+		if first == nil {
+			first = failed
+		}
+		if failed != nil && last != nil {
+			break // two in a row: it is not one document's trouble
 		}
 	}
-	return found.left(), nil
+	return found.left(), first
 }
 
 // left counts what the tick did not come to.

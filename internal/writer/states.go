@@ -30,7 +30,9 @@ func (t transitions) begin(s invoice.State) invoice.State {
 
 // withVersion keeps the version of a document whose id has no time.
 func (t transitions) withVersion(s invoice.State, us int64) invoice.State {
-	s = t.begin(s)
+	if s.ResetByHand() { // one that is asked for again starts anew in the patch that says how it ended
+		s = s.Afresh()
+	}
 	if s.Status == "" || !s.Present {
 		s.Status = invoice.Pending
 	}
