@@ -61,7 +61,7 @@ func (p *program) said(t *testing.T, text string) {
 		default:
 		}
 		return ended || strings.Contains(p.output(), text)
-	}, 3*time.Minute, 20*time.Millisecond, "%q", text)
+	}, 10*time.Minute, 20*time.Millisecond, "%q", text)
 	require.Contains(t, p.output(), text)
 }
 
@@ -143,7 +143,7 @@ func TestOnceLeavesNothingBehind(t *testing.T) {
 	}
 	folder := t.TempDir()
 	p := start(t, "run", "--once", "--state="+folder)
-	require.Equal(t, exitOK, p.exit(t, 3*time.Minute), p.output())
+	require.Equal(t, exitOK, p.exit(t, 10*time.Minute), p.output()) // on a fresh machine the handler is built first
 	require.Contains(t, p.output(), "EXACT")
 	require.Contains(t, p.output(), "while 200 documents came: 200 of them waited, 0 retries spent")
 	require.Regexp(t, `all 200 committed \d+\.\d s after it came back, 0 retries spent`, p.output())
