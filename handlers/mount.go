@@ -31,6 +31,8 @@ const hostInvocation = "X-Azure-Functions-InvocationId"
 
 // Invocation is one call of a function, decoded.
 type Invocation struct {
+	// ID is the host's name of the invocation. It is empty when the host gave none.
+	ID string
 	// Elements are the parts of an Array, each as it stands in the payload (it may be no object, or broken inside);
 	// Object is the value of an Object. Both are valid only until the function returns.
 	Elements []json.RawMessage
@@ -162,7 +164,9 @@ func (m *mount) run(ctx context.Context, r *http.Request, f Mounted, begin time.
 	if err != nil {
 		return Reply{}, err
 	}
-	return f.Run(ctx, Invocation{Elements: e.elements, Object: e.object, RetryCount: e.retryCount, Received: begin})
+	return f.Run(ctx, Invocation{
+		ID: r.Header.Get(hostInvocation), Elements: e.elements, Object: e.object, RetryCount: e.retryCount, Received: begin,
+	})
 }
 
 // judge maps an error to a status code: the one place where the two meet.

@@ -9,17 +9,18 @@ import (
 	"sqlwriter/internal/writer"
 )
 
-// Recoverer does one tick of the recovery timer. Errors are of dependency scope: the next tick goes on.
+// Recoverer does one tick of the recovery timer. job names the tick in the evidence of poison pills. Errors are of dependency
+// scope: the next tick goes on.
 type Recoverer interface {
-	Recover(ctx context.Context) (writer.Recovered, error)
+	Recover(ctx context.Context, job string) (writer.Recovered, error)
 }
 
 // RecoverRetries hangs the recovery on its timer: functions/RecoverRetries. A tick that comes late is a tick like any other.
 func RecoverRetries(r Recoverer) Mounted {
 	return Mounted{
 		Name: "RecoverRetries", Binding: "timer", Payload: Object,
-		Run: func(ctx context.Context, _ Invocation) (Reply, error) {
-			found, err := r.Recover(ctx)
+		Run: func(ctx context.Context, in Invocation) (Reply, error) {
+			found, err := r.Recover(ctx, in.ID)
 			return Reply{Logs: []string{tickSummary(found)}, Note: tickNote{found}}, err
 		},
 	}
@@ -27,6 +28,9 @@ func RecoverRetries(r Recoverer) Mounted {
 
 // tickSummary is a tick in one line for the invocation's own log.
 func tickSummary(r writer.Recovered) string {
+	if r.Off != "" {
+		return r.Off
+	}
 	s := fmt.Sprintf("%d pending, %d retry_scheduled; took up %s", r.Pending, r.Scheduled, summary(r.Report))
 	if r.Gate != "" {
 		s += "; the gate is " + r.Gate
@@ -37,8 +41,12 @@ func tickSummary(r writer.Recovered) string {
 // tickNote is a tick as fields of the invocation's log line: the depth of the queue, what was found waiting, what became of it.
 type tickNote struct{ writer.Recovered }
 
-// MarshalZerologObject writes counts and durations.
+// MarshalZerologObject writes counts and durations, or why nothing was looked at: the depth of the queue is then not known.
 func (n tickNote) MarshalZerologObject(e *zerolog.Event) {
+	if n.Off != "" {
+		e.Str("off", n.Off)
+		return
+	}
 	e.Int("pending", n.Pending).Int("retry_scheduled", n.Scheduled).Bool("more", n.More).Int64("oldest_s", int64(n.Oldest.Seconds())).
 		Int("due", n.Due).Int("orphans", n.Orphans).Int("processing", n.Processing).
 		Int("documents", n.Documents).Dict("outcomes", counts(n.Outcomes)).Dict("kinds", counts(n.Kinds)).

@@ -210,11 +210,12 @@ func (a *App) keepOpening(ctx context.Context, d dependency) func() error {
 			return nil
 		}
 		line := d.name + ": " + explain(err)
-		if writer.IsGate(err) { // Health is anonymous, and the gate's own words may hold an operator's
+		if writer.IsGate(err) { // the gate logs its own changes; and its words may hold an operator's, while Health is anonymous
 			line = d.name + ": it is opened when the gate lets it"
+		} else {
+			a.log.Warn().Str("dependency", d.name).Dur("again_in_ms", backoff).Msg("not open yet: " + line)
 		}
 		a.status.lacks(d.name, line)
-		a.log.Warn().Str("dependency", d.name).Dur("again_in_ms", backoff).Msg("not open yet: " + line)
 		timer := time.NewTimer(backoff)
 		select {
 		case <-ctx.Done():
@@ -246,14 +247,14 @@ func (a *App) Run(ctx context.Context, b writer.Batch) (writer.Report, error) {
 }
 
 // Recover implements handlers.Recoverer.
-func (a *App) Recover(ctx context.Context) (writer.Recovered, error) {
+func (a *App) Recover(ctx context.Context, job string) (writer.Recovered, error) {
 	if err := a.becomesReady(ctx); err != nil {
-		return writer.Recovered{}, err
+		return writer.Recovered{Off: "not ready: nothing is recovered"}, err
 	}
 	if a.recover == nil {
-		return writer.Recovered{}, nil
+		return writer.Recovered{Off: config.ModeShadow + ": nothing is recovered"}, nil
 	}
-	return a.recover.Run(ctx)
+	return a.recover.RunAs(ctx, job)
 }
 
 // becomesReady waits for readiness, but not for long.

@@ -51,11 +51,16 @@ type Recovered struct {
 	Oldest time.Duration
 	// Gate says for people what the gate does, when it kept the tick from working.
 	Gate string
+	// Off says for people why the queue was not looked at: the counts then say nothing. It is empty after a tick.
+	Off string
 }
 
-// Run does one tick. It ends early, and without an error, when the gate is open, and starts no batch when less than half a
+// Run does one tick that has no name: RunAs with an empty job.
+func (r *Recover) Run(ctx context.Context) (Recovered, error) { return r.RunAs(ctx, "") }
+
+// RunAs does one tick. job is named in the evidence of the poison pills it makes (Batch.Job). It ends early, and without an error, when the gate is open, and starts no batch when less than half a
 // minute of the deadline is left. Errors by kind: infrastructure, throttled, quota, systemic; the next tick goes on.
-func (r *Recover) Run(ctx context.Context) (Recovered, error) {
+func (r *Recover) RunAs(ctx context.Context, job string) (Recovered, error) {
 	now := r.commit.o.Now()
 	found := Recovered{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}}
 	waiting, err := r.find(ctx, now, &found)
@@ -73,7 +78,7 @@ func (r *Recover) Run(ctx context.Context) (Recovered, error) {
 			break
 		}
 		last := failed
-		if failed = r.take(ctx, batch, &found); IsGate(failed) {
+		if failed = r.take(ctx, job, batch, &found); IsGate(failed) {
 			found.Gate = r.commit.gate.Seen().State().Describe(r.commit.o.Now())
 			break
 		}
@@ -187,8 +192,8 @@ func (r *Recovered) due(w Waiting, now time.Time, orphanBefore int64) bool {
 	return true
 }
 
-// take reads documents again and commits them.
-func (r *Recover) take(ctx context.Context, batch []Waiting, found *Recovered) error {
+// take reads documents again and commits them as part of job.
+func (r *Recover) take(ctx context.Context, job string, batch []Waiting, found *Recovered) error {
 	ids := make([]string, len(batch))
 	for i, w := range batch {
 		ids[i] = w.ID
@@ -197,7 +202,7 @@ func (r *Recover) take(ctx context.Context, batch []Waiting, found *Recovered) e
 	if err != nil {
 		return asDependency(err)
 	}
-	report, err := r.commit.Run(ctx, Batch{Documents: raws, Received: r.commit.o.Now(), Purpose: FromTimer})
+	report, err := r.commit.Run(ctx, Batch{Documents: raws, Received: r.commit.o.Now(), Purpose: FromTimer, Job: job})
 	found.add(report)
 	found.Reads++
 	if gone := len(ids) - len(raws); gone > 0 {

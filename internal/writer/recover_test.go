@@ -51,6 +51,16 @@ func TestTheTimerTakesWhatIsDueAndWhatWasLeftBehind(t *testing.T) {
 	require.Equal(t, map[string]int{}, w.tick().Outcomes, "then there is nothing to do")
 }
 
+func TestTheEvidenceOfWhatTheTimerGivesUpNamesTheTick(t *testing.T) {
+	w := newWorld(t, 1)
+	w.contrast()
+	w.put(result(1, 1, tooLong(), spent()))
+	found, err := writer.NewRecover(w.commit, w.docs).RunAs(t.Context(), "invocation-7")
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"failed": 1}, found.Outcomes)
+	require.Equal(t, "invocation-7", w.kept("error.json")["job_id"])
+}
+
 func TestAnOrphanIsOlderThanTwiceWhatTheFeedHasYetToBring(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	w.clock = start().Add(-20 * time.Minute)

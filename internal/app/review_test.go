@@ -1,0 +1,178 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/internal/writer"
+)
+
+// What an operator says with a pause. Health is anonymous, so it repeats neither.
+const (
+	operatorMarker = "ann-operator-marker"
+	wordsMarker    = "words-of-the-pause-marker"
+)
+
+// pauseAs pauses over the Ops function, with the markers.
+func (p *process) pauseAs() {
+	p.t.Helper()
+	status, reply := p.ask(http.MethodPost, "pause", fmt.Sprintf(`{"by":%q,"why":%q}`, operatorMarker, wordsMarker))
+	require.Equal(p.t, "200", status, reply)
+}
+
+// kill ends the process as a crash would.
+func (p *process) kill() {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Kill())
+	<-p.done
+}
+
+// controlEtags are the etags of everything in the control container, by id.
+func (s *stack) controlEtags() map[string]string {
+	s.t.Helper()
+	control, err := s.cosmos.Client.NewContainer("invoices", "sqlwriter-control")
+	require.NoError(s.t, err)
+	etags := map[string]string{}
+	pager := control.NewQueryItemsPager("SELECT c.id, c._etag FROM c", azcosmos.NewPartitionKey(), nil)
+	for pager.More() {
+		page, err := pager.NextPage(s.t.Context())
+		require.NoError(s.t, err)
+		for _, item := range page.Items {
+			var doc struct {
+				ID   string `json:"id"`
+				ETag string `json:"_etag"`
+			}
+			require.NoError(s.t, json.Unmarshal(item, &doc))
+			etags[doc.ID] = doc.ETag
+		}
+	}
+	return etags
+}
+
+// requireAnonymous asks Health and checks that it says "paused" and not by whom or why.
+func (p *process) requireAnonymous() {
+	p.t.Helper()
+	_, body := p.health()
+	require.Equal(p.t, "paused", body["gate"].(map[string]any)["state"])
+	text, err := json.Marshal(body)
+	require.NoError(p.t, err)
+	require.NotContains(p.t, string(text), operatorMarker)
+	require.NotContains(p.t, string(text), wordsMarker)
+}
+
+// A pause outlives every instance. The next one opens SQL beside it, because who resumes needs the audit log.
+func TestReviewAPauseThatOutlivesTheProcessCanBeResumed(t *testing.T) {
+	s := newStack(t)
+	p := start(t, s.settings)
+	p.waitReady()
+	p.pauseAs()
+	p.kill()
+
+	p = start(t, s.settings)
+	p.waitReady()
+	p.requireAnonymous()
+	batch := envelope(t, s.submit(1, 4, ""))
+	code, _ := p.send(http.MethodPost, "/CommitResults", batch)
+	require.Equal(t, http.StatusServiceUnavailable, code, "it is ready, and paused all the same")
+	require.Zero(t, s.count(`SELECT count(*) FROM sqlwriter_ledger`))
+
+	status, reply := p.ask(http.MethodPost, "resume", `{"by":"ann","why":"done"}`)
+	require.Equal(t, "200", status, reply)
+	require.Equal(t, true, reply["audited"])
+	code, text := p.send(http.MethodPost, "/CommitResults", batch)
+	require.Equal(t, http.StatusOK, code, text)
+	require.Equal(t, map[string]int{`"committed"`: 3}, s.statuses())
+}
+
+// A shadow neither moves the live instances' gate nor heeds it.
+func TestReviewAShadowHasNoPartInTheLiveGate(t *testing.T) {
+	s := newStack(t)
+	shadow := map[string]string{"MODE": "shadow"}
+	for name, value := range s.settings {
+		shadow[name] = value
+	}
+	batch := envelope(t, s.submit(1, 4, ""))
+	look := func(p *process) {
+		t.Helper()
+		code, text := p.send(http.MethodPost, "/CommitResults", batch)
+		require.Equal(t, http.StatusOK, code, text)
+		require.Contains(t, text, "3 would_be_applied")
+		code, text = p.send(http.MethodPost, "/RecoverRetries", []byte(`{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`))
+		require.Equal(t, http.StatusOK, code, text)
+		require.Contains(t, text, "shadow: nothing is recovered")
+		require.NotContains(t, text, "pending", "nobody counted")
+	}
+	early := start(t, shadow)
+	early.waitReady()
+	look(early)
+	require.Empty(t, s.controlEtags(), "it makes no control document")
+
+	live := start(t, s.settings)
+	live.waitReady()
+	live.pauseAs()
+	before := s.controlEtags()
+	require.Len(t, before, 1)
+	late := start(t, shadow)
+	late.waitReady()
+	for _, p := range []*process{early, late} {
+		_, body := p.health()
+		require.Equal(t, "closed", body["gate"].(map[string]any)["state"], "the pause is the live app's")
+		look(p)
+		p.ask(http.MethodPost, "resume", `{"by":"bob","why":"on the wrong app"}`) // whatever it answers
+	}
+	require.Equal(t, before, s.controlEtags())
+	live.requireAnonymous()
+	code, _ := live.send(http.MethodPost, "/CommitResults", batch)
+	require.Equal(t, http.StatusServiceUnavailable, code, "still paused")
+}
+
+// A handler that starts while the gate is paused, and is not ready yet for another reason, keeps the operator's words too.
+func TestReviewHealthKeepsTheOperatorsWordsWhileItIsNotReady(t *testing.T) {
+	s := newStack(t)
+	p := start(t, s.settings)
+	p.waitReady()
+	p.pauseAs()
+	p.requireAnonymous()
+	p.kill()
+	_, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Container: "AI_PROCESS_LOGS", Status: http.StatusForbidden})
+	require.NoError(t, err)
+	p = start(t, s.settings)
+	require.Eventually(t, func() bool {
+		status, body := p.health()
+		return status == "503" && body["gate"].(map[string]any)["state"] == "paused"
+	}, 20*time.Second, 20*time.Millisecond)
+	p.requireAnonymous()
+}
+
+// The gate's own words hold the operator's: what Health lists as a problem is not them.
+func TestReviewAProblemDoesNotRepeatTheGatesWords(t *testing.T) {
+	gate := writer.NewGate(nil, writer.GateOptions{})
+	require.NoError(t, gate.Pause(t.Context(), operatorMarker, wordsMarker))
+	a := New(func(string) (string, bool) { return "", false }, zerolog.Nop())
+	defer a.closeGate()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tries := 0
+	a.keepOpening(ctx, dependency{depSQL, func(ctx context.Context) (func() error, error) {
+		if tries++; tries > 1 { // what the first try left is in Health now
+			cancel()
+		}
+		err := gate.Guard(context.WithoutCancel(ctx), false, func(context.Context) error { return nil })
+		require.True(t, writer.IsGate(err), "%v", err)
+		require.Contains(t, err.Error(), wordsMarker)
+		return nil, err
+	}})
+	problems := a.status.report().Problems
+	require.Contains(t, problems, "sql: it is opened when the gate lets it")
+	require.NotContains(t, fmt.Sprint(problems), operatorMarker)
+	require.NotContains(t, fmt.Sprint(problems), wordsMarker)
+}
