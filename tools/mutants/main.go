@@ -4,7 +4,7 @@
 //	go run ./tools/mutants            all of them
 //	go run ./tools/mutants -run guard those whose name contains "guard"
 //
-// A mutant is one row of a table (table.go, gate.go): a file, a text that stands in it exactly once, what stands there instead,
+// A mutant is one row of a table (table.go, gate.go, crash.go): a file, a text that stands in it exactly once, what stands there instead,
 // and the test. One that no longer applies, does not compile, or that its test lets live, fails the run.
 package main
 
@@ -62,7 +62,7 @@ func run(ctx context.Context, out io.Writer, only string) error {
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	all := slices.Concat(table(), gateTable())
+	all := slices.Concat(table(), gateTable(), crashTable())
 	lines := make([]string, len(all))
 	errs := make([]error, len(all))
 	began := time.Now()
