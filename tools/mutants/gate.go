@@ -186,7 +186,7 @@ func gateTable() []mutant {
 		},
 		{
 			"not true any more: a batch that fails for ever is left to the timer", writer + "/gatekeeper.go",
-			"if state, _ := g.look(ctx); state.Open() && !state.Due(g.o.Now()) {",
+			"if state, _ := g.look(ctx); state.Open() && !g.nearly(state) {",
 			"if false {",
 			writer, "TestABatchThatFailsForEverIsLeftToTheTimer",
 		},
@@ -264,7 +264,7 @@ func gateTable() []mutant {
 		},
 		{
 			"not true any more: a schema that refuses everything fails nobody at five documents an hour", writer + "/blame.go",
-			"return !g.appliedAt.Before(since) || !g.control.AppliedAt.Before(since)",
+			"return !g.appliedAt.Before(since) || (!g.control.AppliedAt.Before(since) && g.control.AppliedBy == g.o.Version)",
 			"return true",
 			writer, "TestASchemaThatRefusesEverythingFailsNobodyAtFiveDocumentsAnHour",
 		},
@@ -330,7 +330,7 @@ func gateTable() []mutant {
 		},
 		{
 			"not true any more: a schema that refuses everything stops everything (6)", writer + "/chunk.go",
-			"if adm.Systemic && p.c.gate.tried(d.ID) {",
+			"if (adm.Systemic && p.c.gate.tried(d.ID)) || p.c.gate.failedProbe(d.ID) {",
 			"if false {",
 			writer, "TestASchemaThatRefusesEverythingStopsEverything",
 		},

@@ -62,12 +62,12 @@ func run(ctx context.Context, out io.Writer, only string) error {
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	all := slices.Concat(table(), gateTable(), crashTable())
-	lines := make([]string, len(all))
-	errs := make([]error, len(all))
+	mutants := all()
+	lines := make([]string, len(mutants))
+	errs := make([]error, len(mutants))
 	began := time.Now()
 	ran := 0
-	for i, m := range all {
+	for i, m := range mutants {
 		if !strings.Contains(m.name, only) {
 			continue
 		}
@@ -106,6 +106,9 @@ func run(ctx context.Context, out io.Writer, only string) error {
 	return nil
 }
 
+// all are the kept mutants.
+func all() []mutant { return slices.Concat(table(), gateTable(), crashTable()) }
+
 // kill runs the mutant's test over the broken file and answers nil when the test fails as it must.
 func (m mutant) kill(ctx context.Context, dir string) error {
 	overlay, err := m.overlay(dir)
@@ -114,7 +117,7 @@ func (m mutant) kill(ctx context.Context, dir string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, perMutant)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-run", "^"+m.test+"$", "./"+m.pkg) //nolint:gosec // our own table
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-overlay", overlay, "-count=1", "-run", "^"+m.test+"$", "./"+m.pkg) //nolint:gosec // our own table
 	output, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
