@@ -1,0 +1,184 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"sqlwriter/internal/writer"
+)
+
+// Selection finds the documents of a run, page by page and from where it stopped.
+type Selection interface {
+	// Page gives some documents that match, and the continuation of the next page: "" continues nothing and begins, and is
+	// answered when there are no more. A page may be empty and have a next one. Pages are of at most 1,000 documents, in no order. What
+	// changes meanwhile may be missed or come twice. Statuses are matched as writer.Backlog matches them.
+	// Errors by kind: document, code "continuation", when the continuation is none (any more): begin again; infrastructure,
+	// throttled.
+	Page(ctx context.Context, q Query, continuation string) (found []writer.Waiting, next string, err error)
+}
+
+// Message is one message on its way.
+type Message struct {
+	// ID is what duplicates are recognised by: 1 to 128 characters.
+	ID   string
+	Body []byte
+	// Delay is how long it stays invisible; 0 means not at all.
+	Delay time.Duration
+}
+
+// MaxBody is the longest body of a message in bytes. Ours have some 300.
+const MaxBody = 64 << 10
+
+// Queue sends messages to one queue.
+type Queue interface {
+	// Send sends messages and answers one error for each of them: nil when the queue has it. With an error it may have it all
+	// the same, and a later Send of the same ID is then dropped by the queue or comes twice.
+	// Errors by kind: document, code "too_large", when the message alone is too large; infrastructure, throttled, quota for
+	// what concerns them all.
+	Send(ctx context.Context, messages []Message) []error
+}
+
+// Store keeps the books of runs: the tables run, job, batch_item, worker, error_detail and audit_log.
+//
+// Every call is one transaction, all or nothing. Ages are by the database's clock. Every change is compare-and-set: one that
+// comes too late (another has the lease or the hold, or the status is not one that it may change from) changes nothing and is
+// answered so, where it needs one by an error with condition fault.Changed (kind contention). Entries of the audit log given
+// along are written in the same transaction if something was changed. What is too long is clipped.
+// All calls: errors by kind infrastructure, throttled, quota, contention; internal for arguments that cannot be.
+type Store interface {
+	Runs
+	Jobs
+	Recoveries
+}
+
+// Runs are the calls about runs.
+type Runs interface {
+	// StartRun adds a run with status running, no owner, epoch 0. One with the ID exists: internal, code "run_exists".
+	StartRun(ctx context.Context, r Run, a Audit) error
+	// Run gives one; false when there is none.
+	Run(ctx context.Context, id string) (Run, bool, error)
+	// ListRuns gives the latest, newest first.
+	ListRuns(ctx context.Context, limit int) ([]Run, error)
+	// Stats counts its batches and documents.
+	Stats(ctx context.Context, id string) (Stats, error)
+	// ClaimRun gives the run to a manager, if it is running, not to be cancelled, not handed off, still has the epoch, and its
+	// owner is none or has said nothing for stale: owner, epoch + 1, heartbeat, a worker row RUNNING (the former owner's is
+	// FAILED). Otherwise false, and nothing is changed.
+	ClaimRun(ctx context.Context, id string, epoch int, w Worker, stale time.Duration) (Run, bool, error)
+	// BeatRun says that the manager lives and tells whether somebody asked to end the run.
+	BeatRun(ctx context.Context, l Lease) (cancel bool, err error)
+	// Known answers which of the documents the run has already.
+	Known(ctx context.Context, run string, documents []string) (map[string]bool, error)
+	// AddChunk adds the batches with their items and sets the watermark, the counts and when the next chunk may come; a
+	// heartbeat too. One entry BATCH_CREATED for each batch is the caller's to give. Condition Changed when the lease is
+	// lost, First is not the next number, or the run is to end. A document that the run has already: internal, code "known".
+	AddChunk(ctx context.Context, l Lease, c Chunk, audits ...Audit) error
+	// EndHandOff says that there is nothing more to hand off, and lets go of the run: worker COMPLETED.
+	EndHandOff(ctx context.Context, l Lease, a Audit) error
+	// ReleaseRun lets go of the run for another to go on: worker IDLE.
+	ReleaseRun(ctx context.Context, l Lease) error
+	// CompleteRun ends a running run: completed when it is handed off and has no open batch; cancelled when somebody asked for
+	// that and no batch of it is processing with a heartbeat younger than stale: its open batches become failed, error "cancelled". False when it is
+	// neither, and nothing is changed. audit makes the entry of the numbers.
+	CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(RunStatus, Stats) Audit) (bool, error)
+	// CancelRun asks a running run to end; false when no such run is running.
+	CancelRun(ctx context.Context, id string, a Audit) (bool, error)
+	// FailRun ends a running run that is not handed off and whose manager is none or has said nothing for stale: failed,
+	// with the reason. False when it is not so.
+	FailRun(ctx context.Context, id, reason string, stale time.Duration, a Audit) (bool, error)
+	// ResumeRun makes a failed or cancelled run running again: cancel 0, no owner, ended_at and error empty, epoch + 1. Its
+	// batches that failed because it was cancelled become pending_retry. False when it is neither.
+	ResumeRun(ctx context.Context, id string, a Audit) (bool, error)
+}
+
+// Jobs are the calls about batches.
+type Jobs interface {
+	// ClaimJob gives a batch to a worker: pending_queue, pending_retry or queued ones; processing ones whose worker has let go
+	// or said nothing for stale. Status processing, owner, epoch + 1, heartbeat, process_start_time (of the first claim), a
+	// worker row RUNNING (the former owner's is FAILED if it was RUNNING). Otherwise nothing is changed.
+	ClaimJob(ctx context.Context, id string, w Worker, stale time.Duration, a Audit) (Claimed, error)
+	// BeatJob says that the worker lives and tells whether somebody asked to end the run.
+	BeatJob(ctx context.Context, h Hold) (cancel bool, err error)
+	// SaveOutcomes keeps the outcomes of documents of the batch, over those that they have, and their error details; the
+	// worker's documents_processed grows by as many. At most 100 of each.
+	SaveOutcomes(ctx context.Context, h Hold, outcomes []ItemOutcome, details []ErrorDetail) error
+	// FinishJob counts the outcomes in the database and ends the batch: completed when every document has one, otherwise
+	// failed with an error that says what is missing. Worker COMPLETED or FAILED. audit makes the entry of the numbers.
+	FinishJob(ctx context.Context, h Hold, audit func(JobStats) Audit) (JobStats, error)
+	// ReleaseJob lets go of the batch for the next message: it stays processing, without owner and heartbeat; worker IDLE.
+	ReleaseJob(ctx context.Context, h Hold, a Audit) error
+	// FailJob gives the batch up: failed, worker FAILED.
+	FailJob(ctx context.Context, h Hold, reason string, a Audit) error
+	// Job gives one with its error details (at most 100, the latest first); false when there is none.
+	Job(ctx context.Context, id string) (Job, []ErrorDetail, bool, error)
+	// ListJobs gives batches of a run by number (of all runs: the latest first), those with the status if one is given.
+	ListJobs(ctx context.Context, run string, status Status, limit int) ([]Job, error)
+	// Items gives documents of a run that come after a document's key, by key, with their outcomes; "" begins.
+	Items(ctx context.Context, run, afterKey string, limit int) ([]ItemOutcome, error)
+	// RequeueJob makes a failed batch pending_retry: epoch + 1, attempt + 1, no queue attempts, no error; a completed run
+	// runs again. False when it is not failed, or its run was cancelled or failed.
+	RequeueJob(ctx context.Context, id string, a Audit) (bool, error)
+	// DeadLetter ends a batch whose message is a dead letter: failed, with the reason; not a completed or failed one, nor one
+	// whose worker has said something within stale. False when nothing was changed.
+	DeadLetter(ctx context.Context, id, reason string, stale time.Duration, a Audit) (bool, error)
+	// Write adds an entry to the audit log.
+	Write(ctx context.Context, a Audit) error
+}
+
+// Recoveries are the calls of the hand-off and of the timer about messages.
+type Recoveries interface {
+	// Unsent gives the run's batches that are pending_queue, by number.
+	Unsent(ctx context.Context, run string, limit int) ([]Job, error)
+	// MarkQueued makes batches queued whose message was accepted: pending_queue and pending_retry ones that still have
+	// the attempt. It answers how many were changed.
+	MarkQueued(ctx context.Context, jobs []Job) (int, error)
+	// MarkUnsent makes batches pending_retry whose message was not accepted: pending_queue, pending_retry and queued ones
+	// that still have the attempt; attempt + 1, last_queue_error. counted adds to queue_attempt_count, and at MaxQueueAttempts the
+	// batch is failed, error "Max queue retries exceeded". It answers how many became pending_retry and how many failed.
+	MarkUnsent(ctx context.Context, jobs []Job, reason string, counted bool) (retry, failed int, err error)
+	// ToSend gives batches of running runs, that are not to end, whose message is to be sent: pending_retry, and pending_queue
+	// ones older than stale whose run's manager has said nothing for stale; grouped by run, by number.
+	ToSend(ctx context.Context, sysName string, stale time.Duration, limit int) ([]Job, error)
+	// Silence makes queued batches pending_retry (attempt + 1) that have been queued for silent, of running runs no batch of
+	// which was claimed for silent. It answers how many.
+	Silence(ctx context.Context, sysName string, silent time.Duration, limit int) (int, error)
+	// Bury makes processing batches pending_retry (attempt + 1, no owner) whose worker has said nothing for stale, or that
+	// were let go of for released and longer; their RUNNING workers FAILED, and RUNNING workers that have said nothing for stale, too. It
+	// answers how many batches and workers.
+	Bury(ctx context.Context, sysName string, stale, released time.Duration, limit int) (jobs, workers int, err error)
+	// OpenRuns gives the running runs of the environment that have a pattern, oldest first.
+	OpenRuns(ctx context.Context, sysName string, limit int) ([]Run, error)
+}
+
+// MaxQueueAttempts is how often a queue may refuse a batch's message.
+const MaxQueueAttempts = 3
+
+// MaxQueueError is the error of a batch whose message was refused too often (requirements/002).
+const MaxQueueError = "Max queue retries exceeded"
+
+// CancelledError is the error of a batch whose run was cancelled before it began.
+const CancelledError = "cancelled"
+
+// Reports answers the monitoring queries (requirements/002 and 004).
+type Reports interface {
+	// Report runs one by name. No such: internal, code "no_report".
+	Report(ctx context.Context, name string) (Table, error)
+}
+
+// Table is the answer of a report.
+type Table struct {
+	Columns []string `json:"columns"`
+	// Rows have one value for each column: a text, a number or nil.
+	Rows [][]any `json:"rows"`
+}
+
+// Committer takes documents to SQL and records what became of them: *writer.Commit.
+type Committer interface {
+	Run(ctx context.Context, b writer.Batch) (writer.Report, error)
+}
+
+// Documents reads documents: the part of writer.Documents that a worker needs.
+type Documents interface {
+	ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error)
+}
