@@ -2,7 +2,11 @@ package writer
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // Batch is what one invocation of a trigger brought.
@@ -17,6 +21,28 @@ type Batch struct {
 	Purpose Purpose
 	// Job is the run or invocation that is named in a poison pill's evidence; it may be empty.
 	Job string
+	// TakeOver are the states from which a run takes documents although it is not their turn: failed, committed,
+	// retry_scheduled before it is due. Of use with ForRun only.
+	TakeOver []invoice.Status
+	// Rewrite writes lines again that hold their document's content already (ForRun only). It changes no committed document's state.
+	Rewrite bool
+	// Told, if given, is told once of every document that has an id and is finished with, also by several goroutines at once. Those
+	// that wait for a dependency are not told.
+	Told func(Told)
+}
+
+// Told is what became of one document.
+type Told struct {
+	ID string
+	// Outcome is one of Report.Outcomes.
+	Outcome string
+	// Kind, Code and Reason are of the failure, if it is one; Reason is in our own words.
+	Kind   fault.Kind
+	Code   string
+	Reason string
+	// RetryCount is how many retries the document has spent; Again says that another one is scheduled.
+	RetryCount int
+	Again      bool
 }
 
 // Purpose is who brings documents, and so which of them are taken.
@@ -31,6 +57,9 @@ const (
 	// Reprocess: a person wants them tried again now: failed ones too, and retries that are not due. A failed document
 	// starts its budget anew in the same patch that says how it ended; it is never pending in between.
 	Reprocess Purpose = "reprocess"
+	// ForRun: a batch of a run. Besides what is due it takes what Batch.TakeOver says, as Reprocess does: a document is never
+	// pending in between.
+	ForRun Purpose = "run"
 )
 
 // Report counts what became of a batch's documents; every document is counted once in Outcomes.
@@ -53,4 +82,15 @@ type Report struct {
 	Columns map[string]int
 	// Lag is the time from the oldest document's _ts to the end of this batch.
 	Lag time.Duration
+}
+
+// takesOver reports whether a document in this state is taken although it is not its turn.
+func (b Batch) takesOver(status invoice.Status) bool {
+	switch b.Purpose {
+	case Reprocess:
+		return status == invoice.Failed || status == invoice.RetryScheduled
+	case ForRun:
+		return slices.Contains(b.TakeOver, status)
+	}
+	return false
 }

@@ -85,13 +85,13 @@ func (p *pass) choose(docs []invoice.Document) []invoice.Document {
 				taken = append(taken, d)
 				continue
 			}
-			p.count("skipped", "")
+			p.count(d.ID, "skipped", "")
 		case invoice.UnknownStatus:
-			p.count("skipped", "")
+			p.count(d.ID, "skipped", "")
 			p.c.o.Log.Error().Str("document", d.ID).Str("status", clipStatus(d.State.StatusFound)).
 				Msg("sql_writer.status is none that we know: the document is left alone")
 		default:
-			p.count("skipped", "")
+			p.count(d.ID, "skipped", "")
 		}
 	}
 	return taken
@@ -262,7 +262,7 @@ func (p *pass) recordAll(ctx context.Context, all []verdict) error {
 // every other invocation. The document is left to the recovery timer.
 func (p *pass) guard(id string) {
 	if r := recover(); r != nil {
-		p.count("left", fault.Internal)
+		p.count(id, "left", fault.Internal)
 		p.c.o.Log.Error().Str("document", id).Str("kind", string(fault.Internal)).Str("panic", panicText(r)).Bytes("stack", debug.Stack()).
 			Msg("a panic while a document was recorded: left to the recovery timer")
 	}

@@ -87,7 +87,11 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 // left to the recovery timer on purpose; otherwise it is of dependency scope, and the same batch should be offered
 // again: what SQL answered about is recorded and stays, nothing else was told or counted, and writing again changes nothing.
 func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
-	p := c.begin(b, Write)
+	mode := Write
+	if b.Rewrite && b.Purpose == ForRun {
+		mode = Rewrite
+	}
+	p := c.begin(b, mode)
 	docs := p.read(b.Documents)
 	err := c.gate.refuses(ctx) // it may for hours, and the documents need not be read again every ten seconds to learn that
 	if err == nil {
@@ -133,7 +137,7 @@ func (p *pass) feedLag() FeedLag {
 func (c *Commit) begin(b Batch, mode Mode) *pass {
 	return &pass{
 		c: c, batch: b, mode: mode,
-		t:      transitions{now: c.o.Now, loc: c.o.Location, draw: c.o.Draw, reprocess: b.Purpose == Reprocess},
+		t:      transitions{now: c.o.Now, loc: c.o.Location, draw: c.o.Draw, reprocess: b.takesOver(invoice.Failed)},
 		report: Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
 		heal:   map[string]bool{},
 	}
@@ -226,7 +230,7 @@ func (p *pass) read(raws []json.RawMessage) []invoice.Document {
 	for i, raw := range raws {
 		d, err := p.understand(raw)
 		if err != nil {
-			p.count("unreadable", fault.KindOf(err))
+			p.count("", "unreadable", fault.KindOf(err))
 			event := p.c.o.Log.Error().Int("index", i).Str("code", fault.CodeOf(err))
 			if e := fault.As(err); e != nil {
 				event.Str("reason", e.Reason)
@@ -238,7 +242,7 @@ func (p *pass) read(raws []json.RawMessage) []invoice.Document {
 			p.oldest = d.TS
 		}
 		if j, twice := at[d.ID]; twice {
-			p.count("skipped", "")
+			p.count("", "skipped", "") // it will be told of the one that is taken
 			if d.TS >= docs[j].TS {
 				docs[j] = d
 			}
@@ -256,7 +260,7 @@ func (p *pass) turn(d invoice.Document) bool { return p.turnOf(d) == invoice.Tak
 // turnOf is the document's turn, as the purpose of the batch sees it.
 func (p *pass) turnOf(d invoice.Document) invoice.Turn {
 	turn := d.Turn(p.c.o.Now(), p.c.o.SysName)
-	if p.batch.Purpose == Reprocess && (turn == invoice.NotDue || (turn == invoice.Done && d.State.Status == invoice.Failed)) {
+	if (turn == invoice.NotDue || turn == invoice.Done) && p.batch.takesOver(d.State.Status) {
 		return invoice.Take
 	}
 	return turn

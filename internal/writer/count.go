@@ -7,25 +7,44 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// count notes how one document ended.
-func (p *pass) count(outcome string, kind fault.Kind) {
+// count notes how one document ended. Without an id nobody is told.
+func (p *pass) count(id, outcome string, kind fault.Kind) {
+	p.tellOf(Told{ID: id, Outcome: outcome, Kind: kind})
+}
+
+// toldOf is what there is to tell of a failure.
+func toldOf(id, outcome string, err error) Told {
+	t := Told{ID: id, Outcome: outcome, Kind: fault.KindOf(err), Code: fault.CodeOf(err)}
+	if e := fault.As(err); e != nil {
+		t.Reason = e.Reason // a driver's own text may hold content
+	}
+	return t
+}
+
+// tellOf notes how one document ended and tells who wants to know.
+func (p *pass) tellOf(t Told) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.report.Outcomes[outcome]++
+	p.report.Outcomes[t.Outcome]++
 	p.counted++
-	if kind != "" {
-		p.report.Kinds[string(kind)]++
+	if t.Kind != "" {
+		p.report.Kinds[string(t.Kind)]++
+	}
+	p.mu.Unlock()
+	if p.batch.Told != nil && t.ID != "" {
+		p.batch.Told(t)
 	}
 }
 
 // countResult notes a recorded result and says what an operator should see of it.
 func (p *pass) countResult(id string, res result, s invoice.State) {
 	if !res.failed() {
-		p.count(s.Outcome, "")
+		p.count(id, s.Outcome, "")
 		return
 	}
 	kind := fault.KindOf(res.err) // the shortest state no longer says it
-	p.count(string(s.Status), kind)
+	told := toldOf(id, string(s.Status), res.err)
+	told.RetryCount, told.Again = s.RetryCount, s.Status == invoice.RetryScheduled
+	p.tellOf(told)
 	event := p.c.o.Log.Warn()
 	if kind == fault.Internal || s.Status == invoice.Failed || s.RetryCount >= MaxRetries {
 		event = p.c.o.Log.Error()

@@ -52,11 +52,11 @@ func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func
 			}
 			kept = append(kept, now)
 		case d.IDLooksLikeTime:
-			p.count("left", fault.Document)
+			p.count(d.ID, "left", fault.Document)
 			p.c.o.Log.Error().Str("document", d.ID).Str("code", "id_looks_like_time").
 				Msg("no document has this id, which the host may have re-printed: nothing was written, and only the recovery timer can find the document")
 		default:
-			p.count("gone", "")
+			p.count(d.ID, "gone", "")
 		}
 	}
 	return kept, nil

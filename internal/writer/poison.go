@@ -97,7 +97,7 @@ func (p *pass) original(ctx context.Context, cur invoice.Document) (raw json.Raw
 	case err == nil:
 		return raw, now, true, nil
 	case fault.Has(err, fault.Gone):
-		p.count("gone", "")
+		p.count(cur.ID, "gone", "")
 	case fault.IsDependency(err):
 		return nil, now, false, err
 	default:

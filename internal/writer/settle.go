@@ -34,7 +34,7 @@ func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error
 		}
 		switch turn := p.turnOf(now); {
 		case turn == invoice.NotOurs || turn == invoice.UnknownStatus: // not ours any more, or put aside by a person (ADR 0005)
-			p.count("skipped", "")
+			p.count(d.ID, "skipped", "")
 			return nil
 		case !outdated && now.ETag == cur.ETag: // the very state that was just proven to be past: a replica lags
 			continue
@@ -85,11 +85,29 @@ func (p *pass) finished(cur invoice.Document, res result, healing bool) {
 	case healing && res.outcome.Verdict == Applied:
 		p.c.o.Log.Warn().Str("document", cur.ID).Msg("committed by somebody else, its lines held older content and were written again")
 	}
-	p.count("skipped", "")
+	p.count(cur.ID, "skipped", "")
+}
+
+// rewritten counts a committed document whose lines a run has written again, or could not: what the document says stays true
+// either way, so nothing is recorded.
+func (p *pass) rewritten(cur invoice.Document, res result) {
+	if !res.failed() {
+		p.count(cur.ID, string(res.outcome.Verdict), "")
+		return
+	}
+	told := toldOf(cur.ID, string(invoice.Failed), res.err)
+	told.RetryCount = cur.State.RetryCount
+	p.tellOf(told)
+	p.c.o.Log.Warn().Str("document", cur.ID).Str("kind", string(told.Kind)).Str("code", told.Code).
+		Msg("a committed document could not be written again: it stays committed")
 }
 
 // tryRecord records a result over what the document says now; done is false when the document changed again.
 func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res result, healing bool) (done bool, err error) {
+	if cur.State.Status == invoice.Committed && p.batch.takesOver(invoice.Committed) && (res.failed() || sameContent(d, cur)) {
+		p.rewritten(cur, res)
+		return true, nil
+	}
 	if res.failed() && p.turn(cur) && p.t.exhausted(cur.State, res.err) {
 		return p.bury(ctx, cur, res.err)
 	}
@@ -185,7 +203,7 @@ func (p *pass) readAgain(ctx context.Context, id string) (d invoice.Document, ok
 	p.countRead(p.c.o.Now().Sub(begin))
 	switch {
 	case fault.Has(err, fault.Gone):
-		p.count("gone", "")
+		p.count(id, "gone", "")
 		return d, false, nil
 	case fault.IsDependency(err):
 		return d, false, err
@@ -204,9 +222,9 @@ func (p *pass) cannotRecord(d invoice.Document, s invoice.State, err error) erro
 	case fault.IsDependency(err):
 		return err
 	case fault.Has(err, fault.Gone):
-		p.count("gone", "")
+		p.count(d.ID, "gone", "")
 	case fault.Has(err, fault.TooLarge):
-		p.count("left", fault.KindOf(err))
+		p.count(d.ID, "left", fault.KindOf(err))
 		p.c.o.Log.Error().Str("document", d.ID).Str("status", string(s.Status)).Str("outcome", s.Outcome).
 			Str("code", fault.CodeOf(err)).
 			Msg("MANUAL REVIEW: the document is too large to take even the shortest outcome")
@@ -218,7 +236,7 @@ func (p *pass) cannotRecord(d invoice.Document, s invoice.State, err error) erro
 
 // leave lets the recovery timer finish a document and says so.
 func (p *pass) leave(id string, err error) {
-	p.count("left", fault.KindOf(err))
+	p.tellOf(toldOf(id, "left", err))
 	p.c.o.Log.Error().Str("document", id).Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).
 		Msg("the outcome could not be recorded: left to the recovery timer")
 }
@@ -240,7 +258,7 @@ func (p *pass) keepVersion(ctx context.Context, d invoice.Document) (kept invoic
 			return d, false, err
 		}
 		if d = now; !p.turn(d) {
-			p.count("skipped", "")
+			p.count(d.ID, "skipped", "")
 			return d, false, nil
 		}
 		if !d.NeedsVersion {

@@ -76,7 +76,7 @@ func (p *shadowPass) reread(ctx context.Context, docs []invoice.Document) ([]inv
 		if needed(d) {
 			now, found := fresh[d.ID]
 			if !found {
-				p.count("gone", "")
+				p.count(d.ID, "gone", "")
 				continue
 			}
 			d = now
@@ -97,7 +97,7 @@ func (p *shadowPass) lookAt(ctx context.Context, docs []invoice.Document) error 
 		case turn == invoice.Take:
 			waiting = append(waiting, d)
 		default:
-			p.count("skipped", "")
+			p.count(d.ID, "skipped", "")
 		}
 	}
 	if err := p.preview(ctx, committed); err != nil {
@@ -141,14 +141,14 @@ func (p *shadowPass) tell(d invoice.Document, r result) {
 		return
 	}
 	if !r.failed() {
-		p.count("would_be_"+string(r.outcome.Verdict), "")
+		p.count(d.ID, "would_be_"+string(r.outcome.Verdict), "")
 		return
 	}
 	next := invoice.RetryScheduled
 	if p.t.exhausted(d.State, r.err) {
 		next = invoice.Failed
 	}
-	p.count("would_be_"+string(next), fault.KindOf(r.err))
+	p.count(d.ID, "would_be_"+string(next), fault.KindOf(r.err))
 }
 
 // compare puts what the lines of a committed document hold beside what we would write.
@@ -158,22 +158,22 @@ func (p *shadowPass) compare(d invoice.Document, r result) {
 		if fault.Has(r.err, fault.MissingRow) {
 			outcome = "missing"
 		}
-		p.count(outcome, fault.KindOf(r.err))
+		p.count(d.ID, outcome, fault.KindOf(r.err))
 		p.show(d, outcome, nil, r.err)
 		return
 	}
 	columns, held := difference(d, r.outcome)
 	switch {
 	case len(columns) > 0:
-		p.count("differs", "")
+		p.count(d.ID, "differs", "")
 		for _, name := range columns {
 			p.report.Columns[name]++
 		}
 		p.show(d, "differs", columns, nil)
 	case held == 0:
-		p.count("holds_newer", "")
+		p.count(d.ID, "holds_newer", "")
 	default:
-		p.count("matches", "")
+		p.count(d.ID, "matches", "")
 	}
 }
 
