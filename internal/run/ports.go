@@ -70,7 +70,7 @@ type Runs interface {
 	BeatRun(ctx context.Context, l Lease) (cancel bool, err error)
 	// Known answers which of the documents the run has already.
 	Known(ctx context.Context, run string, documents []string) (map[string]bool, error)
-	// AddChunk adds the batches with their items and sets the watermark, the counts and when the next chunk may come; a
+	// AddChunk adds the batches (attempt FirstAttempt) with their items and sets the watermark, the counts and when the next chunk may come; a
 	// heartbeat too. One entry BATCH_CREATED for each batch is the caller's to give. Condition Changed when the lease is
 	// lost, First is not the next number, or the run is to end. A document that the run has already: internal, code "known".
 	AddChunk(ctx context.Context, l Lease, c Chunk, audits ...Audit) error

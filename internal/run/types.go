@@ -107,6 +107,9 @@ type Job struct {
 	HeartbeatAt time.Time `json:"heartbeat_at,omitzero"`
 }
 
+// FirstAttempt is Job.Attempt of a batch whose message was never sent.
+const FirstAttempt = 1
+
 // JobID names a batch: the lower-case hex SHA-256 of what it is the batch of.
 func JobID(sysName, run string, number int) string {
 	sum := sha256.Sum256([]byte(sysName + "\n" + run + "\n" + strconv.Itoa(number)))

@@ -1,0 +1,204 @@
+package run
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/fault"
+)
+
+// The properties in which Service Bus says why a message is a dead letter.
+const (
+	propReason      = "DeadLetterReason"
+	propDescription = "DeadLetterErrorDescription"
+)
+
+// DeadLetters puts messages aside that nobody could use: the functions BatchDeadLetter and RunDeadLetter. It is safe for
+// concurrent use.
+type DeadLetters struct {
+	refuser
+	kind MessageKind
+}
+
+// NewBatchDeadLetters takes the dead letters of the batches' queue.
+func NewBatchDeadLetters(p Ports, o Options) *DeadLetters {
+	return &DeadLetters{refuser{kit{p, o.withDefaults()}, "batches"}, BatchMessage}
+}
+
+// NewRunDeadLetters takes those of the runs' queue.
+func NewRunDeadLetters(p Ports, o Options) *DeadLetters {
+	return &DeadLetters{refuser{kit{p, o.withDefaults()}, "runs"}, RunMessage}
+}
+
+// Receive does one dead letter: evidence, then the state of what it was about (not of what has ended or is alive), then the
+// audit log. It can be done again. While the store of evidence or SQL is away it holds the letter: giving it back at once would
+// bring it again in milliseconds, for ever. Errors by kind: infrastructure, throttled, quota, contention.
+func (l *DeadLetters) Receive(ctx context.Context, d Delivery) (Handled, error) {
+	reason := textOr(d.Properties[propReason], "no reason given")
+	if more := d.Properties[propDescription]; more != "" {
+		reason += ": " + more
+	}
+	n, err := ReadNotice(d.Body, l.kind)
+	if err == nil {
+		err = l.foreign(n)
+	}
+	if err != nil {
+		reason += " (" + reasonOf(err) + ")"
+	}
+	return l.put(ctx, d, n, err, "dead letter: "+reason, reason)
+}
+
+// refuser is the end of messages that nobody can use.
+type refuser struct {
+	kit
+	queue string
+}
+
+// undeliverable ends a message that is none: it takes the way of a dead letter at once, and not after ten deliveries.
+func (r refuser) undeliverable(ctx context.Context, d Delivery, n Notice, cause error) (Handled, error) {
+	return r.put(ctx, d, n, cause, reasonOf(cause), reasonOf(cause))
+}
+
+// put keeps the evidence, changes the state and writes the audit. unread is why the message says nothing to us; nil when it
+// does.
+func (r refuser) put(ctx context.Context, d Delivery, n Notice, unread error, why, reason string) (Handled, error) {
+	if unread != nil {
+		n = Notice{Kind: n.Kind} // what it says concerns nobody here
+	}
+	done := Handled{Did: "dead_lettered", Run: n.RunID, Batch: n.BatchID, Reason: reason}
+	folder := r.folder(d)
+	err := r.hold(ctx, func(ctx context.Context) error { return r.keep(ctx, folder, d, reason) })
+	if err != nil {
+		return Handled{Did: "held", Run: n.RunID, Batch: n.BatchID, Reason: "its evidence cannot be kept"}, err
+	}
+	changed := false
+	err = r.hold(ctx, func(ctx context.Context) (err error) {
+		changed, err = r.settle(ctx, d, n, why, folder)
+		return err
+	})
+	if err != nil {
+		return Handled{Did: "held", Run: n.RunID, Batch: n.BatchID, Reason: "its state cannot be recorded"}, err
+	}
+	r.o.Log.Error().Str("run", n.RunID).Str("batch", n.BatchID).Str("evidence", folder).Bool("changed", changed).Str("reason", reason).
+		Msg("a message was put aside")
+	return done, nil
+}
+
+// letter is message.json of the evidence.
+type letter struct {
+	Queue         string            `json:"queue"`
+	MessageID     string            `json:"message_id"`
+	DeliveryCount int               `json:"delivery_count,omitempty"`
+	EnqueuedAt    time.Time         `json:"enqueued_at,omitzero"`
+	Reason        string            `json:"reason"`
+	Properties    map[string]string `json:"properties,omitempty"`
+	BodyBytes     int               `json:"body_bytes"`
+}
+
+// keep stores the body as it was and what came with it.
+func (r refuser) keep(ctx context.Context, folder string, d Delivery, reason string) error {
+	ctx, cancel := context.WithTimeout(ctx, bookTimeout)
+	defer cancel()
+	if err := r.p.Evidence.Keep(ctx, folder+"/body", d.Body); err != nil {
+		return err
+	}
+	about, err := json.MarshalIndent(letter{r.queue, d.ID, d.Count, d.EnqueuedAt, reason, d.Properties, len(d.Body)}, "", "  ")
+	if err != nil {
+		return fault.Wrap(fault.Internal, "run: evidence", "encode", "the evidence cannot be written as JSON", err)
+	}
+	return r.p.Evidence.Keep(ctx, folder+"/message.json", about)
+}
+
+// settle changes the state of what the message was about, if that is still about this message.
+func (r refuser) settle(ctx context.Context, d Delivery, n Notice, why, folder string) (changed bool, err error) {
+	audit := Audit{
+		Code: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: n.RunID, Job: n.BatchID,
+		Detail: detail(map[string]any{"message_id": clipID(d.ID), "delivery_count": d.Count, "evidence": folder}),
+	}
+	err = r.books(ctx, func(ctx context.Context) error {
+		changed = false
+		switch {
+		case n.BatchID != "":
+			changed, err = r.endJob(ctx, n, why, audit)
+		case n.RunID != "":
+			changed, err = r.endRun(ctx, n, why, audit)
+		}
+		if err != nil || changed {
+			return err
+		}
+		audit.Level = LevelWarn
+		return r.p.Store.Write(ctx, audit)
+	})
+	return changed, err
+}
+
+// endJob fails the batch, unless a later message of it is on its way.
+func (r refuser) endJob(ctx context.Context, n Notice, why string, audit Audit) (bool, error) {
+	job, _, ok, err := r.p.Store.Job(ctx, n.BatchID)
+	if err != nil || !ok || job.Attempt > n.BatchAttempt {
+		return false, err
+	}
+	return r.p.Store.DeadLetter(ctx, n.BatchID, why, workerStale, audit)
+}
+
+// endRun fails the run's hand-off, unless a later manager had it.
+func (r refuser) endRun(ctx context.Context, n Notice, why string, audit Audit) (bool, error) {
+	row, ok, err := r.p.Store.Run(ctx, n.RunID)
+	if err != nil || !ok || outdated(row, n) {
+		return false, err
+	}
+	return r.p.Store.FailRun(ctx, n.RunID, why, managerStale, audit)
+}
+
+// folder names the evidence of a message: the same one, delivered again, has the same.
+func (r refuser) folder(d Delivery) string {
+	sum := sha256.Sum256(append([]byte(d.ID+"\n"), d.Body...))
+	day := "undated"
+	if !d.EnqueuedAt.IsZero() {
+		day = d.EnqueuedAt.UTC().Format(time.DateOnly)
+	}
+	const digits = 16
+	return "dead-letters/" + r.queue + "/" + day + "/" + plain(d.ID) + "-" + hex.EncodeToString(sum[:])[:digits]
+}
+
+// plain is an id as far as it may stand in a name.
+func plain(id string) string {
+	const most = 100
+	id = strings.Map(func(c rune) rune {
+		if (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' {
+			return c
+		}
+		return '_'
+	}, id)
+	if len(id) > most {
+		id = id[:most]
+	}
+	return textOr(id, "no-id")
+}
+
+func clipID(id string) string {
+	const most = 128
+	if id = strings.ToValidUTF8(id, "?"); len(id) > most {
+		id = strings.ToValidUTF8(id[:most], "")
+	}
+	return id
+}
+
+func textOr(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// reasonOf is why a message was refused, in our own words.
+func reasonOf(err error) string {
+	if e := fault.As(err); e != nil {
+		return e.Reason
+	}
+	return "it cannot be read"
+}

@@ -1,0 +1,71 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"sqlwriter/internal/fault"
+)
+
+// delivered is what became of messages.
+type delivered struct {
+	sent, unsent, failed int
+	sending, updating    time.Duration
+}
+
+// deliver sends the messages of batches and records what became of each: confirmed ones become queued, the others
+// pending_retry. Only what the queue has against a message itself counts towards the three attempts; that the queue is away says
+// nothing of a message (docs/adr). The error is of the books, or of dependency scope from the queue.
+func (k kit) deliver(ctx context.Context, jobs []Job, confirm bool) (d delivered, err error) {
+	messages := make([]Message, len(jobs))
+	for i, j := range jobs {
+		messages[i] = batchNotice(k.o.SysName, j).Message(0)
+	}
+	begin := k.o.Now()
+	answers := send(ctx, k.p.BatchQueue, messages)
+	d.sending = k.o.Now().Sub(begin)
+	var accepted []Job
+	refusals := map[string]*refusal{}
+	for i, answer := range answers {
+		if answer == nil {
+			accepted = append(accepted, jobs[i])
+			continue
+		}
+		r := refusals[said(answer)]
+		if r == nil {
+			r = &refusal{err: answer}
+			refusals[said(answer)] = r
+		}
+		r.jobs = append(r.jobs, jobs[i])
+	}
+	d.sent = len(accepted)
+	begin = k.o.Now()
+	defer func() { d.updating = k.o.Now().Sub(begin) }()
+	ctx = context.WithoutCancel(ctx) // what was sent should be told
+	if confirm && len(accepted) > 0 {
+		err = k.books(ctx, func(ctx context.Context) error {
+			_, err := k.p.Store.MarkQueued(ctx, accepted)
+			return err
+		})
+	}
+	for reason, r := range refusals {
+		bookErr := k.books(ctx, func(ctx context.Context) error {
+			retry, failed, err := k.p.Store.MarkUnsent(ctx, r.jobs, reason, !fault.IsDependency(r.err))
+			d.unsent, d.failed = d.unsent+retry, d.failed+failed
+			return err
+		})
+		if err == nil {
+			err = bookErr
+		}
+		if err == nil && fault.IsDependency(r.err) {
+			err = r.err
+		}
+	}
+	return d, err
+}
+
+// refusal is what the queue had against some messages.
+type refusal struct {
+	err  error
+	jobs []Job
+}

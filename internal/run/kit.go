@@ -1,0 +1,260 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/writer"
+)
+
+// The times of a run.
+const (
+	// beatEvery is how often managers and workers say that they live.
+	beatEvery = 30 * time.Second
+	// workerStale is after how long without a word a worker is dead (requirements/001: ten minutes).
+	workerStale = 10 * time.Minute
+	// managerStale is the same for a manager: what it does is short and repeatable.
+	managerStale = 2 * time.Minute
+	// silentAfter is after how long without a batch of its run beginning a queued one counts as lost.
+	silentAfter = 30 * time.Minute
+	// busyWait is when a batch is looked at again that somebody else has.
+	busyWait = 2 * time.Minute
+	// firstWait and lastWait bound how long a message is put off while SQL is away.
+	firstWait = 30 * time.Second
+	lastWait  = 5 * time.Minute
+	// bookTimeout bounds one use of the books, and sendTimeout one of the queue.
+	bookTimeout = 30 * time.Second
+	sendTimeout = 30 * time.Second
+	// stopBefore is how long before its deadline an invocation begins nothing more; holdUntil is how long before it one that
+	// can do nothing at all gives its message back.
+	stopBefore = 45 * time.Second
+	holdUntil  = 10 * time.Second
+	// holdFor is how long a message is held when the invocation has no deadline.
+	holdFor = 4 * time.Minute
+	// holdEvery is how often one that holds its message tries again.
+	holdEvery = 15 * time.Second
+	// bookTries is how often a use of the books is tried that loses races.
+	bookTries = 4
+)
+
+// Ports are what runs work on.
+type Ports struct {
+	Store     Store
+	Selection Selection
+	Documents Documents
+	Commit    Committer
+	// Gate is the one that Commit goes through: the books are in the same database.
+	Gate *writer.Gate
+	// RunQueue and BatchQueue bring messages to managers and workers.
+	RunQueue, BatchQueue Queue
+	Evidence             writer.Evidence
+}
+
+// Options configure the use cases. Zero values mean the defaults that are named.
+type Options struct {
+	// SysName is the environment; what belongs to another is refused.
+	SysName string
+	// Instance names this process.
+	Instance string
+	Log      zerolog.Logger
+	// MaxOutstanding is how many batches of a run may be on their way at once: 100.
+	MaxOutstanding int
+	// Now is the clock, Draw gives jitter in [0,1), Wait sleeps unless the context ends first.
+	Now  func() time.Time
+	Draw func() float64
+	// ID makes the number in a worker's id.
+	ID   func() uint32
+	Wait func(ctx context.Context, d time.Duration) error
+	// Every calls f again and again at an interval until the returned function is called, which waits for the last call to end: heartbeats.
+	Every func(d time.Duration, f func()) (stop func())
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxOutstanding == 0 {
+		o.MaxOutstanding = 100
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Draw == nil {
+		o.Draw = rand.Float64
+	}
+	if o.ID == nil {
+		o.ID = rand.Uint32
+	}
+	if o.Wait == nil {
+		o.Wait = wait
+	}
+	if o.Every == nil {
+		o.Every = every
+	}
+	return o
+}
+
+// kit is what all use cases of a run have.
+type kit struct {
+	p Ports
+	o Options
+}
+
+// books uses the books through the gate. A race that is lost is run again, unless somebody else has what it was about.
+func (k kit) books(ctx context.Context, use func(ctx context.Context) error) error {
+	return k.use(ctx, true, use)
+}
+
+// look reads the books.
+func (k kit) look(ctx context.Context, use func(ctx context.Context) error) error {
+	return k.use(ctx, false, use)
+}
+
+func (k kit) use(ctx context.Context, writes bool, use func(ctx context.Context) error) error {
+	var err error
+	for try := range bookTries {
+		if try > 0 {
+			pause := time.Duration(float64(20*time.Millisecond<<try) * (1 + k.o.Draw()))
+			if k.o.Wait(ctx, pause) != nil {
+				return err
+			}
+		}
+		err = k.p.Gate.Guard(ctx, writes, func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, bookTimeout)
+			defer cancel()
+			return use(ctx)
+		})
+		if fault.KindOf(err) != fault.Contention || fault.Has(err, fault.Changed) {
+			return err
+		}
+	}
+	return err
+}
+
+// lost reports whether somebody else has what a change was about.
+func lost(err error) bool { return fault.Has(err, fault.Changed) }
+
+// passing reports whether a failure says nothing of what was asked: the same may be asked again later.
+func passing(err error) bool {
+	return fault.IsDependency(err) || fault.KindOf(err) == fault.Contention
+}
+
+// send sends messages and answers one error for each.
+func send(ctx context.Context, q Queue, messages []Message) []error {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	errs := q.Send(ctx, messages)
+	for len(errs) < len(messages) { // an answer that is missing is none
+		errs = append(errs, fault.New(fault.Internal, "run: send", "answers", "expected %d answers, found %d", len(messages), len(errs)))
+	}
+	return errs
+}
+
+// later puts a message off: it is sent again, invisible for a while, and this delivery is done with. Nothing is counted. If
+// even that fails, the message is held as long as its lock is renewed, and then given back by an error of dependency scope.
+func (k kit) later(ctx context.Context, q Queue, n Notice, delay time.Duration, why string) (Handled, error) {
+	next := n.putOff(k.o.Now())
+	done := Handled{Did: "deferred", Run: n.RunID, Batch: n.BatchID, Reason: why, Counts: map[string]int{
+		"deferral": next.Deferral, "delay_s": int(delay / time.Second), "deferred_for_s": int(k.o.Now().Unix() - next.FirstDeferredAt),
+	}}
+	err := k.hold(ctx, func(ctx context.Context) error {
+		return send(ctx, q, []Message{next.Message(delay)})[0]
+	})
+	if err != nil {
+		done.Did = "held"
+		return done, fault.Wrap(fault.Infrastructure, "run: defer", fault.CodeOf(err), "the message could not be put off ("+why+")", err)
+	}
+	return done, nil
+}
+
+// hold tries something again and again until it succeeds or the invocation's time is nearly over: giving a message back at
+// once would have it delivered again in milliseconds, ten times, and then it is a dead letter (azure-facts 3.1).
+func (k kit) hold(ctx context.Context, try func(ctx context.Context) error) error {
+	until := k.o.Now().Add(holdFor)
+	if deadline, ok := ctx.Deadline(); ok {
+		until = deadline.Add(-holdUntil)
+	}
+	for {
+		err := try(ctx)
+		if err == nil || ctx.Err() != nil || k.o.Now().Add(holdEvery).After(until) {
+			if err != nil {
+				k.rest(ctx, until)
+			}
+			return err
+		}
+		if k.o.Wait(ctx, holdEvery) != nil {
+			return err
+		}
+	}
+}
+
+// rest waits for the end of a hold.
+func (k kit) rest(ctx context.Context, until time.Time) {
+	if left := until.Sub(k.o.Now()); left > 0 {
+		_ = k.o.Wait(ctx, left) // the context's end is as good
+	}
+}
+
+// delayFor is how long a message is put off after a failure: until the gate's next probe and a little, so that the messages do
+// not all come before it.
+func (k kit) delayFor(err error) time.Duration {
+	d := firstWait
+	if e := fault.As(err); e != nil && e.RetryAfter > d {
+		d = e.RetryAfter
+	}
+	return min(lastWait, d) + time.Duration(k.o.Draw()*float64(firstWait))
+}
+
+// near reports whether the invocation's time is so short that nothing more is to be begun.
+func (k kit) near(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || (ok && deadline.Sub(k.o.Now()) < stopBefore)
+}
+
+// worker makes the row of one invocation.
+func (k kit) worker(what string) Worker {
+	return Worker{ID: fmt.Sprintf("%s-%08x", what, k.o.ID()), Instance: k.o.Instance}
+}
+
+// foreign is the error about what belongs to another environment.
+func (k kit) foreign(n Notice) error {
+	if n.SysName == k.o.SysName {
+		return nil
+	}
+	return refused("environment", "sys_name: expected %q, found %q: the message is of another environment", k.o.SysName, clipText(n.SysName))
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// every is Options.Every by the wall clock.
+func every(d time.Duration, f func()) (stop func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(d)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-ticker.C:
+				f()
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
+}

@@ -1,0 +1,321 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sqlwriter/internal/fault"
+)
+
+// pollEvery is how often a manager looks whether there is room for more batches.
+const pollEvery = 2 * time.Second
+
+// Manager divides runs into batches and hands them to workers: the function BatchManager. It is safe for concurrent use.
+type Manager struct {
+	kit
+	refuse refuser
+}
+
+// NewManager makes it.
+func NewManager(p Ports, o Options) *Manager {
+	k := kit{p, o.withDefaults()}
+	return &Manager{k, refuser{k, "runs"}}
+}
+
+// Receive does one message: it claims the run and hands off as much of it as it can, until all is handed off, the time of the
+// invocation is nearly over, or something is away. Then a message that it sends itself goes on. Errors as Workers.Receive.
+func (m *Manager) Receive(ctx context.Context, d Delivery) (Handled, error) {
+	n, err := ReadNotice(d.Body, RunMessage)
+	if err == nil {
+		err = m.foreign(n)
+	}
+	if err != nil {
+		return m.refuse.undeliverable(ctx, d, n, err)
+	}
+	var row Run
+	there := false
+	err = m.look(ctx, func(ctx context.Context) (err error) {
+		row, there, err = m.p.Store.Run(ctx, n.RunID)
+		return err
+	})
+	switch {
+	case err != nil:
+		return m.deferOr(ctx, n, err)
+	case !there:
+		return m.refuse.undeliverable(ctx, d, n, refused("no_run", "run_id: expected a run in the table run, found none"))
+	case row.Pattern == "" || row.Status != RunRunning || !row.HandedOffAt.IsZero() || outdated(row, n):
+		return Handled{Did: "skipped", Run: n.RunID, Reason: "the run has ended, is handed off, or a later message goes on with it"}, nil
+	case row.Cancel:
+		m.completeRun(ctx, n.RunID)
+		return Handled{Did: "skipped", Run: n.RunID, Reason: "the run is to end"}, nil
+	case row.NextIn > time.Minute:
+		return m.later(ctx, m.p.RunQueue, n, min(lastWait, row.NextIn), "its rate")
+	}
+	return m.claim(ctx, n, row)
+}
+
+// outdated reports whether a later message of the run is on its way, or a later manager had it. The message of a manager that
+// died has the epoch before its claim.
+func outdated(row Run, n Notice) bool {
+	current := row.Epoch
+	if row.Owner != "" {
+		current--
+	}
+	return n.RunEpoch < current
+}
+
+func (m *Manager) deferOr(ctx context.Context, n Notice, err error) (Handled, error) {
+	if passing(err) {
+		return m.later(ctx, m.p.RunQueue, n, m.delayFor(err), said(err))
+	}
+	return Handled{Did: "failed", Run: n.RunID}, err
+}
+
+// claim takes the run and works on it.
+func (m *Manager) claim(ctx context.Context, n Notice, row Run) (Handled, error) {
+	me := m.worker("manager")
+	mine := false
+	err := m.books(ctx, func(ctx context.Context) (err error) {
+		row, mine, err = m.p.Store.ClaimRun(ctx, n.RunID, row.Epoch, me, managerStale)
+		return err
+	})
+	if err != nil {
+		return m.deferOr(ctx, n, err)
+	}
+	if !mine {
+		return m.later(ctx, m.p.RunQueue, n, busyWait, "another manager has it")
+	}
+	h := &handOff{Manager: m, run: row, lease: Lease{Run: row.ID, Owner: me.ID, Epoch: row.Epoch}}
+	beating, stop := h.beat(ctx)
+	next, err := h.work(beating)
+	stop()
+	h.log(err)
+	return h.end(ctx, n, next, err)
+}
+
+// handOff is a run's hand-off under way.
+type handOff struct {
+	*Manager
+	run     Run
+	lease   Lease
+	pattern Pattern
+	source  *source
+	// The metrics of a hand-off (requirements/002).
+	documents, batches, sent, unsent int
+	inserting, sending, updating     time.Duration
+}
+
+// beat says every half minute that the manager lives.
+func (h *handOff) beat(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := h.o.Every(beatEvery, func() {
+		err := h.books(ctx, func(ctx context.Context) error {
+			_, err := h.p.Store.BeatRun(ctx, h.lease)
+			return err
+		})
+		if lost(err) {
+			cancel(err)
+		}
+	})
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// ending is how a hand-off ends early.
+type ending struct {
+	why string
+	// again is when a message is to go on; negative: none is.
+	again time.Duration
+}
+
+// work hands off until the end. One loop for all patterns: rows, messages, confirmation. next says how it goes on when there is
+// no error.
+func (h *handOff) work(ctx context.Context) (next ending, err error) {
+	var known bool
+	if h.pattern, known = PatternOf(h.run.Pattern); !known {
+		return next, fault.New(fault.Internal, "run: hand off", "pattern", "expected a known pattern, found %q", clipText(h.run.Pattern))
+	}
+	if h.source, err = newSource(h.kit, h.run); err != nil {
+		return next, err
+	}
+	for {
+		if h.near(ctx) {
+			return ending{"the invocation's time is over", 0}, ended(ctx, nil)
+		}
+		cancel, open, err := h.state(ctx)
+		switch {
+		case err != nil:
+			return next, ended(ctx, err)
+		case cancel:
+			return ending{"the run is to end", -1}, nil
+		}
+		room := h.o.MaxOutstanding - open[Queued] - open[Processing] - open[PendingRetry]
+		rowsFirst := open[PendingQueue]*BatchSize < h.pattern.Chunk && !h.exhausted()
+		switch {
+		case open[PendingQueue] > 0 && room > 0 && (!rowsFirst || h.pattern.Name != TwoPhase):
+			err = h.sendUnsent(ctx, room)
+		case room <= 0 && !(rowsFirst && h.pattern.Name == TwoPhase):
+			err = h.o.Wait(ctx, pollEvery)
+		case rowsFirst && h.run.NextIn > 0:
+			if h.run.NextIn > time.Minute {
+				return ending{"its rate", min(lastWait, h.run.NextIn)}, nil
+			}
+			err = h.o.Wait(ctx, h.run.NextIn)
+			h.run.NextIn = 0
+		case rowsFirst:
+			err = h.addRows(ctx)
+		default:
+			return ending{"", -1}, h.finish(ctx)
+		}
+		if err != nil {
+			return next, ended(ctx, err)
+		}
+	}
+}
+
+// state asks what is on its way, and whether the run is to end.
+func (h *handOff) state(ctx context.Context) (cancel bool, open map[Status]int, err error) {
+	err = h.books(ctx, func(ctx context.Context) (err error) {
+		if cancel, err = h.p.Store.BeatRun(ctx, h.lease); err != nil {
+			return err
+		}
+		stats, err := h.p.Store.Stats(ctx, h.run.ID)
+		open = stats.Jobs
+		return err
+	})
+	return cancel, open, err
+}
+
+// exhausted reports whether there are no more documents for the run.
+func (h *handOff) exhausted() bool {
+	return h.source.mark.Done || (h.run.Limit > 0 && h.run.Documents >= h.run.Limit)
+}
+
+// addRows gives the next documents their batches: rows and watermark in one transaction.
+func (h *handOff) addRows(ctx context.Context) error {
+	size, most := BatchSize, checkpointSize
+	if h.run.Rate > 0 {
+		size = min(BatchSize, max(1, h.run.Rate/6)) // ten seconds' worth, so that a rate is no burst every few minutes
+		most = size
+	}
+	if h.run.Limit > 0 {
+		most = min(most, h.run.Limit-h.run.Documents)
+	}
+	before := h.source.mark
+	ids, mark, err := h.source.take(ctx, most)
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 && mark == before {
+		return nil
+	}
+	chunk := Chunk{First: h.run.Batches + 1, Initial: h.pattern.Initial, Watermark: mark.String()}
+	if h.run.Rate > 0 {
+		chunk.Wait = time.Duration(len(ids)) * time.Minute / time.Duration(h.run.Rate)
+	}
+	var jobs []Job
+	var audits []Audit
+	for part := range slices.Chunk(ids, size) {
+		chunk.Batches = append(chunk.Batches, part)
+		job := Job{ID: JobID(h.o.SysName, h.run.ID, chunk.First+len(jobs)), Run: h.run.ID, Number: chunk.First + len(jobs), Attempt: FirstAttempt}
+		jobs = append(jobs, job)
+		audits = append(audits, Audit{
+			Code: CodeBatchCreated, Level: LevelInfo, By: h.lease.Owner, Why: "created", Run: h.run.ID, Job: job.ID,
+			Detail: detail(map[string]any{"number": job.Number, "documents": len(part)}),
+		})
+	}
+	begin := h.o.Now()
+	err = h.books(ctx, func(ctx context.Context) error { return h.p.Store.AddChunk(ctx, h.lease, chunk, audits...) })
+	h.inserting += h.o.Now().Sub(begin)
+	if err != nil {
+		return err
+	}
+	h.run.Batches, h.run.Documents, h.run.NextIn = h.run.Batches+len(jobs), h.run.Documents+len(ids), chunk.Wait
+	h.documents, h.batches = h.documents+len(ids), h.batches+len(jobs)
+	if h.pattern.Initial == Queued {
+		return h.deliver(ctx, jobs)
+	}
+	return nil
+}
+
+// sendUnsent sends the messages of batches that have their rows.
+func (h *handOff) sendUnsent(ctx context.Context, room int) error {
+	var jobs []Job
+	err := h.look(ctx, func(ctx context.Context) (err error) {
+		jobs, err = h.p.Store.Unsent(ctx, h.run.ID, min(room, BatchSize))
+		return err
+	})
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+	return h.deliver(ctx, jobs)
+}
+
+// deliver sends the messages of batches and records which the queue has. An unknown end of a sending counts as not sent:
+// workers are idempotent.
+func (h *handOff) deliver(ctx context.Context, jobs []Job) error {
+	d, err := h.kit.deliver(ctx, jobs, h.pattern.Confirm)
+	h.sent, h.unsent = h.sent+d.sent, h.unsent+d.unsent
+	h.sending, h.updating = h.sending+d.sending, h.updating+d.updating
+	return err
+}
+
+// finish says that all is handed off.
+func (h *handOff) finish(ctx context.Context) error {
+	return h.books(ctx, func(ctx context.Context) error {
+		return h.p.Store.EndHandOff(ctx, h.lease, Audit{
+			Code: CodeRunHandedOff, Level: LevelInfo, By: h.lease.Owner, Why: "all its batches were handed off", Run: h.run.ID,
+			Detail: detail(map[string]any{"documents": h.run.Documents, "batches": h.run.Batches, "pattern": h.run.Pattern}),
+		})
+	})
+}
+
+// log writes the metrics of the hand-off.
+func (h *handOff) log(err error) {
+	event := h.o.Log.Info()
+	if err != nil {
+		event = h.o.Log.Warn().Str("reason", said(err))
+	}
+	event.Str("run", h.run.ID).Str("pattern", h.run.Pattern).Int("documents", h.documents).Int("batches", h.batches).
+		Int("sent", h.sent).Int("unsent", h.unsent).Int64("insert_ms", h.inserting.Milliseconds()).
+		Int64("send_ms", h.sending.Milliseconds()).Int64("update_ms", h.updating.Milliseconds()).Msg("hand-off")
+}
+
+// end lets go of the run, and puts a message off that goes on with it.
+func (h *handOff) end(ctx context.Context, n Notice, next ending, cause error) (Handled, error) {
+	done := Handled{Did: "handed_off", Run: h.run.ID, Reason: next.why, Counts: map[string]int{
+		"documents": h.documents, "batches": h.batches, "sent": h.sent, "unsent": h.unsent,
+		"insert_ms": int(h.inserting.Milliseconds()), "send_ms": int(h.sending.Milliseconds()), "update_ms": int(h.updating.Milliseconds()),
+	}}
+	switch {
+	case lost(cause):
+		done.Did, done.Reason = "late", "another manager took it over"
+		return done, nil
+	case cause == nil && next.again < 0 && next.why == "":
+		h.completeRun(ctx, h.run.ID)
+		return done, nil
+	}
+	released := h.books(context.WithoutCancel(ctx), func(ctx context.Context) error { return h.p.Store.ReleaseRun(ctx, h.lease) })
+	n.RunEpoch = h.lease.Epoch
+	switch {
+	case lost(released):
+		done.Did, done.Reason = "late", "another manager took it over"
+		return done, nil
+	case cause != nil && !passing(cause) && ctx.Err() == nil:
+		done.Did = "failed"
+		return done, cause // ten times, and then it is a dead letter that says so
+	case cause == nil && next.again < 0:
+		h.completeRun(ctx, h.run.ID)
+		return done, nil
+	case cause != nil:
+		return h.goOn(ctx, n, h.delayFor(cause), said(cause), done)
+	}
+	return h.goOn(ctx, n, next.again, next.why, done)
+}
+
+// goOn sends the message that goes on with the run.
+func (h *handOff) goOn(ctx context.Context, n Notice, after time.Duration, why string, done Handled) (Handled, error) {
+	later, err := h.later(ctx, h.p.RunQueue, n, after, why)
+	done.Did, done.Reason = later.Did, later.Reason
+	return done, err
+}

@@ -1,0 +1,59 @@
+package run
+
+import "slices"
+
+// Pattern is a way to keep "rows in the database" and "messages in the queue" together (requirements/002). They are rows of
+// one loop (Manager.handOff).
+type Pattern struct {
+	Name string
+	// Chunk is how many documents get their rows before the first of their messages is sent.
+	Chunk int
+	// Initial is the status that batches begin with, and Confirm says that it becomes queued when the message is accepted.
+	Initial Status
+	Confirm bool
+	// Meaning is one line for people.
+	Meaning string
+}
+
+// The sizes of a hand-off.
+const (
+	// BatchSize is the most documents of a batch.
+	BatchSize = 100
+	// checkpointSize is how many documents get their rows in one transaction, together with the watermark.
+	checkpointSize = 1000
+	// twoPhaseMost is how many documents are handed off in two phases; more take checkpoints.
+	twoPhaseMost = 10_000
+)
+
+// The names of the patterns.
+const (
+	TwoPhase   = "two_phase"
+	Checkpoint = "checkpoint"
+	Optimistic = "optimistic"
+)
+
+// Patterns are all of them.
+func Patterns() []Pattern {
+	return []Pattern{
+		{TwoPhase, twoPhaseMost, PendingQueue, true, "all rows, then all messages, then queued: for up to 10,000 documents"},
+		{Checkpoint, checkpointSize, PendingQueue, true, "1,000 documents at a time, each with the watermark: resumable, bounded memory"},
+		{Optimistic, checkpointSize, Queued, false, "rows begin as queued: one statement less; a batch whose message is lost is found after 30 minutes"},
+	}
+}
+
+// PatternOf finds one by name.
+func PatternOf(name string) (Pattern, bool) {
+	i := slices.IndexFunc(Patterns(), func(p Pattern) bool { return p.Name == name })
+	if i < 0 {
+		return Pattern{}, false
+	}
+	return Patterns()[i], true
+}
+
+// ChoosePattern is the one for so many documents; atLeast says that there are more.
+func ChoosePattern(documents int, atLeast bool) string {
+	if atLeast || documents > twoPhaseMost {
+		return Checkpoint
+	}
+	return TwoPhase
+}

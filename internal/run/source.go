@@ -1,0 +1,214 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
+)
+
+// clockAhead is how far the container's clock may be from ours.
+const clockAhead = 5 * time.Minute
+
+// statuses are those that a kind of run looks for.
+func (kind Kind) statuses() []invoice.Status {
+	switch kind {
+	case Replay:
+		return []invoice.Status{invoice.Failed}
+	case Reindex:
+		return []invoice.Status{invoice.Committed}
+	default:
+		return []invoice.Status{invoice.Pending, invoice.RetryScheduled}
+	}
+}
+
+// Known reports whether there is such a kind.
+func (kind Kind) Known() bool { return kind == Drain || kind == Replay || kind == Reindex }
+
+// query is what the filter asks the container for. A replay's times are those at which documents failed: their _ts is never
+// before that.
+func (f Filter) query(sysName string, kind Kind, began time.Time) Query {
+	q := Query{SysName: sysName, Statuses: kind.statuses(), To: began.Add(clockAhead).Unix()}
+	if !f.From.IsZero() {
+		q.From = max(0, f.From.Unix())
+		if kind == Replay {
+			q.From = max(0, f.From.Add(-clockAhead).Unix())
+		}
+	}
+	if !f.To.IsZero() && kind != Replay {
+		q.To = f.To.Unix()
+	}
+	return q
+}
+
+// fits reports whether a document that was found is one that the run takes.
+func (f Filter) fits(kind Kind, w writer.Waiting, now time.Time) bool {
+	switch {
+	case f.ErrorKind != "" && f.ErrorKind != w.Kind,
+		f.Code != "" && !strings.EqualFold(f.Code, w.Code):
+		return false
+	case kind == Drain:
+		return w.Status != invoice.RetryScheduled || w.RetryAfter <= now.Unix()
+	case kind == Replay:
+		at := FailedAt(w)
+		return (f.From.IsZero() || !at.Before(f.From)) && (f.To.IsZero() || at.Before(f.To))
+	}
+	return true
+}
+
+// FailedAt is when a document failed, or was last changed where it does not say.
+func FailedAt(w writer.Waiting) time.Time {
+	if us, ok := invoice.TimeOfID(w.FailedAt); ok { // an id begins with a time in the same layout
+		return time.UnixMicro(us)
+	}
+	return time.Unix(w.TS, 0)
+}
+
+// mark is how far a run's documents were looked for: Run.Watermark.
+type mark struct {
+	// Continuation is the page that is not used up yet; At is the same for a list of ids.
+	Continuation string `json:"continuation,omitempty"`
+	At           int    `json:"at,omitempty"`
+	// Again says that the container refused a continuation and the search began anew.
+	Again int `json:"again,omitempty"`
+	// Done says that there are no more.
+	Done bool `json:"done,omitempty"`
+}
+
+func readMark(text string) (mark, error) {
+	var m mark
+	if text == "" {
+		return m, nil
+	}
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		return m, fault.Wrap(fault.Internal, "run: watermark", "watermark", "the run's watermark is none", err)
+	}
+	return m, nil
+}
+
+func (m mark) String() string {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic("run: a watermark cannot be written as JSON: " + err.Error()) // texts and numbers always can
+	}
+	return string(text)
+}
+
+// source gives a run's documents, from where its watermark is.
+type source struct {
+	kit
+	run    Run
+	filter Filter
+	mark   mark
+	// rest are documents of the page at mark.Continuation that were found and not taken yet; next is the page after it.
+	rest   []string
+	next   string
+	loaded bool
+}
+
+// newSource begins at the run's watermark.
+func newSource(k kit, r Run) (*source, error) {
+	s := &source{kit: k, run: r}
+	if len(r.Filter) > 0 {
+		if err := json.Unmarshal(r.Filter, &s.filter); err != nil {
+			return nil, fault.Wrap(fault.Internal, "run: filter", "filter", "the run's filter is none", err)
+		}
+	}
+	var err error
+	s.mark, err = readMark(r.Watermark)
+	return s, err
+}
+
+// maxAgain bounds how often a search begins anew.
+const maxAgain = 3
+
+// take gives up to n documents that the run does not have yet, and the watermark after them; fewer when there are no more or the
+// time is nearly over. What it gives must be kept together with that watermark, or the source be forgotten.
+func (s *source) take(ctx context.Context, n int) (ids []string, m mark, err error) {
+	for len(ids) < n && !s.mark.Done && !s.near(ctx) {
+		if len(s.rest) == 0 {
+			if s.loaded {
+				s.turn()
+				continue
+			}
+			if err := s.load(ctx, ids); err != nil {
+				return nil, s.mark, err
+			}
+			continue
+		}
+		more := min(n-len(ids), len(s.rest))
+		ids, s.rest = append(ids, s.rest[:more]...), s.rest[more:]
+	}
+	if len(s.rest) == 0 && s.loaded && !s.mark.Done {
+		s.turn()
+	}
+	return ids, s.mark, nil
+}
+
+// turn goes on to the next page.
+func (s *source) turn() {
+	s.loaded = false
+	if len(s.filter.IDs) > 0 {
+		s.mark.At += min(checkpointSize, len(s.filter.IDs)-s.mark.At)
+		s.mark.Done = s.mark.At >= len(s.filter.IDs)
+		return
+	}
+	s.mark.Continuation = s.next
+	s.mark.Done = s.next == ""
+}
+
+// load reads the page at the watermark. Documents that the run has already are left out: a manager died after it kept a part
+// of the page, or the document changed and came twice. taken are those that are given and may not be kept yet.
+func (s *source) load(ctx context.Context, taken []string) error {
+	var found []string
+	if len(s.filter.IDs) > 0 {
+		at := min(s.mark.At, len(s.filter.IDs))
+		found = s.filter.IDs[at:min(len(s.filter.IDs), at+checkpointSize)]
+	} else {
+		page, next, err := s.p.Selection.Page(ctx, s.filter.query(s.o.SysName, s.run.Kind, s.run.StartedAt), s.mark.Continuation)
+		if fault.CodeOf(err) == "continuation" && s.mark.Again < maxAgain {
+			s.mark = mark{Again: s.mark.Again + 1}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.next = next
+		for _, w := range page {
+			if s.filter.fits(s.run.Kind, w, s.o.Now()) {
+				found = append(found, w.ID)
+			}
+		}
+	}
+	known := map[string]bool{}
+	for _, id := range taken {
+		known[id] = true
+	}
+	for ids := range slices.Chunk(found, BatchSize) {
+		err := s.look(ctx, func(ctx context.Context) error {
+			have, err := s.p.Store.Known(ctx, s.run.ID, ids)
+			for id, yes := range have {
+				if yes {
+					known[id] = true
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.rest, s.loaded = nil, true
+	for _, id := range found {
+		if !known[id] {
+			known[id] = true // a list may name a document twice
+			s.rest = append(s.rest, id)
+		}
+	}
+	return nil
+}

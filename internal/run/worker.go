@@ -1,0 +1,336 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
+)
+
+// Workers commit batches: the function BatchWorker. It is safe for concurrent use.
+type Workers struct {
+	kit
+	refuse refuser
+}
+
+// NewWorkers makes them.
+func NewWorkers(p Ports, o Options) *Workers {
+	k := kit{p, o.withDefaults()}
+	return &Workers{k, refuser{k, "batches"}}
+}
+
+// Receive does one message: it claims the batch, commits its documents, and counts what became of them in the database. An
+// error gives the message back to the queue. Errors by kind: infrastructure, when nothing could be done and not even the message put off;
+// internal, when the batch was given up and that is recorded.
+func (w *Workers) Receive(ctx context.Context, d Delivery) (Handled, error) {
+	n, err := ReadNotice(d.Body, BatchMessage)
+	if err == nil {
+		err = w.foreign(n)
+	}
+	if err != nil {
+		return w.refuse.undeliverable(ctx, d, n, err)
+	}
+	me := w.worker("worker")
+	var claimed Claimed
+	err = w.books(ctx, func(ctx context.Context) (err error) {
+		claimed, err = w.p.Store.ClaimJob(ctx, n.BatchID, me, workerStale, Audit{
+			Code: CodeBatchStart, Level: LevelInfo, By: me.ID, Why: "claimed", Run: n.RunID, Job: n.BatchID,
+			Detail: detail(map[string]any{"deferral": n.Deferral, "delivery_count": d.Count, "attempt": n.BatchAttempt}),
+		})
+		return err
+	})
+	if err != nil {
+		return w.deferOr(ctx, n, err)
+	}
+	switch claimed.Answer {
+	case Taken:
+		return w.work(ctx, n, claimed)
+	case Busy:
+		return w.later(ctx, w.p.BatchQueue, n, busyWait, "another worker has it")
+	case Unknown:
+		return w.refuse.undeliverable(ctx, d, n, refused("no_batch", "batch_id: expected a batch in the table job, found none"))
+	default:
+		return Handled{Did: "skipped", Run: n.RunID, Batch: n.BatchID, Reason: "the batch or its run has ended"}, nil
+	}
+}
+
+// deferOr puts the message off after a failure that says nothing of the batch, and gives it back after another.
+func (w *Workers) deferOr(ctx context.Context, n Notice, err error) (Handled, error) {
+	if passing(err) {
+		return w.later(ctx, w.p.BatchQueue, n, w.delayFor(err), said(err))
+	}
+	return Handled{Did: "failed", Run: n.RunID, Batch: n.BatchID}, err
+}
+
+// work is the batch under way.
+func (w *Workers) work(ctx context.Context, n Notice, c Claimed) (Handled, error) {
+	begin := w.o.Now()
+	beating, stop := w.beat(ctx, c.Hold)
+	outcomes, err := w.commit(beating, c)
+	stop()
+	saved := w.save(ctx, c.Hold, outcomes)
+	handled := Handled{Did: "committed", Run: c.Job.Run, Batch: c.Job.ID, Counts: outcomes.counts()}
+	switch {
+	case lost(saved) || (saved == nil && lost(err)):
+		return Handled{Did: "late", Run: c.Job.Run, Batch: c.Job.ID, Reason: "another worker took it over"}, nil
+	case saved != nil:
+		return w.letGo(ctx, n, c, saved)
+	case passing(err) || (err != nil && ctx.Err() != nil):
+		return w.letGo(ctx, n, c, err)
+	case err != nil:
+		return w.giveUp(ctx, n, c, err)
+	}
+	stats, err := w.finish(ctx, c, begin)
+	if lost(err) {
+		return Handled{Did: "late", Run: c.Job.Run, Batch: c.Job.ID, Reason: "another worker took it over"}, nil
+	}
+	if err != nil {
+		return w.letGo(ctx, n, c, err)
+	}
+	if !stats.AddsUp {
+		handled.Did, handled.Reason = "failed", "not every document has an outcome"
+	}
+	w.completeRun(ctx, c.Job.Run)
+	return handled, nil
+}
+
+// beat says every half minute that the worker lives. The context ends when somebody else has the batch.
+func (w *Workers) beat(ctx context.Context, h Hold) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := w.o.Every(beatEvery, func() {
+		err := w.books(ctx, func(ctx context.Context) error {
+			_, err := w.p.Store.BeatJob(ctx, h)
+			return err
+		})
+		if lost(err) {
+			cancel(err)
+		}
+	})
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// results are what became of a batch's documents.
+type results struct {
+	mu       sync.Mutex
+	outcomes map[string]ItemOutcome
+	details  []ErrorDetail
+}
+
+func (r *results) add(o ItemOutcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcomes[o.Document] = o
+}
+
+// told takes in what Commit tells of a document.
+func (r *results) told(t writer.Told) {
+	o := ItemOutcome{Document: t.ID, Outcome: outcomeOf(t.Outcome), Code: t.Code}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcomes[t.ID] = o
+	if t.Kind == "" {
+		return
+	}
+	r.details = append(r.details, ErrorDetail{
+		Document: t.ID, Code: t.Code, Message: t.Reason, Type: typeOf(t.Kind, t.Code), RetryCount: t.RetryCount,
+		Retryable: o.Outcome == DocDeferred,
+	})
+}
+
+func (r *results) counts() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := map[string]int{}
+	for _, o := range r.outcomes {
+		counts[string(o.Outcome)]++
+	}
+	return counts
+}
+
+// outcomeOf is the outcome of a document from Commit's word for it.
+func outcomeOf(word string) Outcome {
+	switch word {
+	case string(writer.Applied):
+		return DocCommitted
+	case string(writer.Unchanged):
+		return DocUnchanged
+	case string(writer.Superseded):
+		return DocSuperseded
+	case string(invoice.Failed):
+		return DocFailed
+	case "gone":
+		return DocGone
+	case "skipped":
+		return DocSkipped
+	default: // retry_scheduled; left to the recovery timer
+		return DocDeferred
+	}
+}
+
+// typeOf is the type of an error (requirements/004): a server's number is the database's, our own codes of a document are
+// about its content.
+func typeOf(kind fault.Kind, code string) string {
+	switch {
+	case fault.ScopeOf(kind) != fault.ScopeDocument || kind == fault.Internal:
+		return TypeSystem
+	case fault.IsNumber(code):
+		return TypeMigration
+	}
+	return TypeValidation
+}
+
+// commit takes the batch's documents to SQL. The error is that of what stopped it; those that were finished before have
+// their outcome all the same. A panic is an error, too: its state must be recorded.
+func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err error) {
+	res = &results{outcomes: map[string]ItemOutcome{}}
+	defer func() {
+		if r := recover(); r != nil {
+			err = panicked(r)
+		}
+	}()
+	for ids := range slices.Chunk(c.Open, BatchSize) {
+		raws, err := w.p.Documents.ReadMany(ctx, ids)
+		if err != nil {
+			return res, ended(ctx, err)
+		}
+		for _, id := range absent(ids, raws) {
+			res.add(ItemOutcome{Document: id, Outcome: DocGone})
+		}
+		if len(raws) == 0 {
+			continue
+		}
+		batch := writer.Batch{Documents: raws, Received: w.o.Now(), Purpose: writer.ForRun, Job: c.Job.Run, Told: res.told}
+		batch.TakeOver, batch.Rewrite = takes(c.Run.Kind)
+		if _, err := w.p.Commit.Run(ctx, batch); err != nil {
+			return res, ended(ctx, err)
+		}
+	}
+	return res, nil
+}
+
+// takes says from which states a kind of run takes documents, and whether it writes lines again. Never by way of pending.
+func takes(kind Kind) (over []invoice.Status, rewrite bool) {
+	switch kind {
+	case Replay:
+		return []invoice.Status{invoice.Failed}, false
+	case Reindex:
+		return []invoice.Status{invoice.Committed}, true
+	default: // a drain takes what is due
+		return nil, false
+	}
+}
+
+// ended is why a context was ended, if it was because somebody else has the batch.
+func ended(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); lost(cause) {
+		return cause
+	}
+	return err
+}
+
+// panicked is a panic as an error: ours.
+func panicked(r any) error {
+	what := fmt.Sprintf("%T", r) // its text may hold content
+	if e, ok := r.(runtime.Error); ok {
+		what = e.Error()
+	}
+	return fault.New(fault.Internal, "run: worker", "panic", "a panic of ours: %s", what)
+}
+
+// absent are the ids that no document came for.
+func absent(ids []string, raws []json.RawMessage) []string {
+	there := make(map[string]bool, len(raws))
+	for _, raw := range raws {
+		var head struct {
+			ID string `json:"id"`
+		}
+		if json.Unmarshal(raw, &head) == nil {
+			there[head.ID] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return there[id] })
+}
+
+// save keeps the outcomes, whatever stopped the work: what is done is done.
+func (w *Workers) save(ctx context.Context, h Hold, res *results) error {
+	if len(res.outcomes) == 0 {
+		return nil
+	}
+	all := make([]ItemOutcome, 0, len(res.outcomes))
+	for _, o := range res.outcomes {
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(a, b ItemOutcome) int { return compare(a.Document, b.Document) })
+	slices.SortFunc(res.details, func(a, b ErrorDetail) int { return compare(a.Document, b.Document) })
+	return w.unended(ctx, func(ctx context.Context) error {
+		for chunk := range slices.Chunk(all, BatchSize) {
+			details := slices.DeleteFunc(slices.Clone(res.details), func(d ErrorDetail) bool {
+				return !slices.ContainsFunc(chunk, func(o ItemOutcome) bool { return o.Document == d.Document })
+			})
+			if err := w.p.Store.SaveOutcomes(ctx, h, chunk, details); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// unended uses the books although the invocation's time may be over: what was done should be told.
+func (w *Workers) unended(ctx context.Context, use func(ctx context.Context) error) error {
+	return w.books(context.WithoutCancel(ctx), use)
+}
+
+// finish ends the batch by the numbers in the database.
+func (w *Workers) finish(ctx context.Context, c Claimed, begin time.Time) (stats JobStats, err error) {
+	err = w.unended(ctx, func(ctx context.Context) (err error) {
+		stats, err = w.p.Store.FinishJob(ctx, c.Hold, func(s JobStats) Audit {
+			a := Audit{
+				Code: CodeBatchDone, Level: LevelInfo, By: c.Hold.Owner, Why: "every document has an outcome", Run: c.Job.Run, Job: c.Job.ID,
+				Detail: detail(map[string]any{
+					"total": s.Total, "success": s.Success, "failure": s.Failure, "outcomes": s.Outcomes, "took_over": c.TookOver,
+					"duration_ms": w.o.Now().Sub(begin).Milliseconds(),
+				}),
+			}
+			if !s.AddsUp {
+				a.Code, a.Level, a.Why = CodeBatchFail, LevelError, "not every document has an outcome"
+			}
+			return a
+		})
+		return err
+	})
+	return stats, err
+}
+
+// letGo leaves the batch to a later message, and puts that off. Nothing is counted.
+func (w *Workers) letGo(ctx context.Context, n Notice, c Claimed, cause error) (Handled, error) {
+	err := w.unended(ctx, func(ctx context.Context) error {
+		return w.p.Store.ReleaseJob(ctx, c.Hold, Audit{
+			Code: CodeBatchReleased, Level: LevelWarn, By: c.Hold.Owner, Why: said(cause), Run: c.Job.Run, Job: c.Job.ID,
+		})
+	})
+	if lost(err) {
+		return Handled{Did: "late", Run: c.Job.Run, Batch: c.Job.ID, Reason: "another worker took it over"}, nil
+	}
+	return w.later(ctx, w.p.BatchQueue, n, w.delayFor(cause), said(cause)) // not let go of, it is taken over when its heartbeat is old
+}
+
+// giveUp records that the batch failed, and then says so to the host: the message that comes again finds a failed batch.
+func (w *Workers) giveUp(ctx context.Context, n Notice, c Claimed, cause error) (Handled, error) {
+	err := w.unended(ctx, func(ctx context.Context) error {
+		return w.p.Store.FailJob(ctx, c.Hold, said(cause), Audit{
+			Code: CodeBatchFail, Level: LevelError, By: c.Hold.Owner, Why: said(cause), Run: c.Job.Run, Job: c.Job.ID,
+		})
+	})
+	if passing(err) && !lost(err) {
+		return w.later(ctx, w.p.BatchQueue, n, w.delayFor(err), said(err))
+	}
+	w.completeRun(ctx, c.Job.Run)
+	return Handled{Did: "failed", Run: c.Job.Run, Batch: c.Job.ID, Reason: said(cause)}, cause
+}
