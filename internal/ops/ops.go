@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/writer"
 )
 
@@ -27,6 +28,11 @@ type Ports struct {
 	// Commit and Journal are nil while SQL is not open: questions about documents and a pause need neither.
 	Commit  Committer
 	Journal Journal
+	// Runs, Reports and RunQueue are of the runs that managers and workers do; Selection finds their documents.
+	Runs      run.Store
+	Reports   run.Reports
+	RunQueue  run.Queue
+	Selection run.Selection
 }
 
 // Options configure Ops. Zero values mean the defaults that are named.
