@@ -15,7 +15,7 @@ SQLFLUFF := $(TOOLS)/sqlfluff
 TSQL := deploy internal/sqlserver/adoption internal/sqlserver/migrations internal/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint sqllint vuln mutants faults fuzz bench stage publish update azurite clean
+.PHONY: help run test check lint sqllint vuln mutants faults fuzz bench stage publish update azurite servicebus clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -23,7 +23,7 @@ help: ## Show this help.
 run: ## Start everything locally and show the main job and an outage. ONCE=1: check exactly and end. FRESH=1: forget the kept state. OUTAGE=0: no outage. SQL_CONNECTION=sqlserver://...: on that server.
 	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/local run # the flags the handler is built with: nothing is compiled twice
 
-test: azurite ## Run all tests (with the race detector when a C compiler is there).
+test: azurite servicebus ## Run all tests (with the race detector when a C compiler is there).
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 	$(GO) test $(RACE) -timeout 20m $(TESTFLAGS) ./...
 
@@ -43,7 +43,7 @@ vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call.
 mutants: ## Break the product on purpose, one kept mutant at a time: each must be killed by the test that is named for it.
 	@$(GO) run ./tools/mutants
 
-faults: azurite ## Long fault campaigns: all pairs of faults, FAULTTIME (10m) of histories, real minutes of outages; on SQLWRITER_TEST_SQLSERVER too when it is set.
+faults: azurite servicebus ## Long fault campaigns: all pairs of faults, FAULTTIME (10m) of histories, real minutes of outages; on SQLWRITER_TEST_SQLSERVER too when it is set.
 	$(GO) test ./internal/crashtest -run '^(TestEverySingleFault|TestPairsOfFaults)$$' -pairs 1 -count=1 -timeout 3h -v
 	$(GO) test ./internal/crashtest -run '^TestInterleaved$$' -duration $(FAULTTIME) -count=1 -timeout 0 -v
 	SQLWRITER_FAULTS=1 $(GO) test ./e2e -run '^TestCampaign' -count=1 -timeout 30m -v
@@ -71,6 +71,11 @@ update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/er
 azurite: tools/azurite/node_modules/.package-lock.json
 tools/azurite/node_modules/.package-lock.json: tools/azurite/package-lock.json
 	cd tools/azurite && npm ci --no-audit --no-fund --loglevel=error
+
+SERVICEBUS := internal/standin/servicebus
+servicebus: $(SERVICEBUS)/node_modules/.package-lock.json
+$(SERVICEBUS)/node_modules/.package-lock.json: $(SERVICEBUS)/package-lock.json
+	cd $(SERVICEBUS) && npm ci --no-audit --no-fund --loglevel=error
 
 $(GOLANGCI):
 	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0

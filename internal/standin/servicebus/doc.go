@@ -1,0 +1,46 @@
+// Package servicebus is a stand-in for an Azure Service Bus namespace with queues: a Node program on the npm package rhea
+// (server.mjs and lib) that speaks AMQP 1.0 on loopback, and the Go side that starts it and drives it (Process, Control).
+// azservicebus v1.11.0 works against it unmodified, with UseDevelopmentEmulator=true in the connection string.
+//
+// # What it does
+//
+//   - Queues that are given at the start, each with its dead-letter sub-queue NAME/$DeadLetterQueue.
+//   - Send: single messages and batches (all or none), scheduled messages, duplicate detection by message id within a
+//     window. Properties, application properties and bodies come back byte for byte. Time to live.
+//   - Receive: peek-lock with locks that end, renewal, complete, abandon, dead-letter with reason and description, the
+//     delivery count and MaxDeliveryCountExceeded; receive-and-delete; peek.
+//   - Over the links and over $management: renew, settle, schedule, cancel, peek.
+//   - A journal (Options.Journal): what was accepted survives the death of the process. Locks do not: a message that was
+//     locked is free again, with the delivery count it had.
+//   - For tests: faults (Fault), down and up, dropped connections, counts, statistics, peek and purge past AMQP, and a clock
+//     that can be moved (Advance): when the call returns, what was due has happened and has been handed to the clients.
+//
+// # Where it refuses, as the service does
+//
+// A link to a queue that is not there (amqp:not-found), sending to a dead-letter queue, dead-lettering a dead letter, a
+// session receiver, a message over the size limit, a message id of more than 128 characters, a full queue, settling or
+// renewing after the lock is lost, cancelling what is not scheduled.
+//
+// # What it does not do
+//
+// Topics, subscriptions, rules, sessions, transactions, deferring and receiving deferred messages (refused in words), the
+// transfer dead-letter queue, auto-forwarding, partitions, auto-delete, dead-lettering of expired messages (they are
+// dropped), the HTTP management API (admin.Client), TLS, WebSockets, authorization (any token will do), throttling, the
+// quotas of a tier. Lock durations may be shorter than the service's five seconds.
+//
+// A receiver that holds a delivery for ever without settling it stops after 8,192 more: rhea keeps them in a ring. A send
+// that was never answered (Hang) stops its sender likewise.
+//
+// # What is not known of the service
+//
+// A dead letter keeps its delivery count, as the vendor's own tests of azservicebus show (messageSettler_test.go). That it
+// keeps its enqueued time and gets a sequence number of its own is a guess, and so is the number that ScheduleMessages
+// answers for a duplicate (0 here). Nothing should rely on them.
+//
+// # Sources
+//
+// What azservicebus v1.11.0 sends and expects, measured (the project's local-stack "Service Bus") and read in its source;
+// the AMQP 1.0 specification, parts 2 and 3; the vendor's pages on message transfers, locks and settlement, message
+// sequencing and timestamps, duplicate detection, dead-letter queues, quotas, and the AMQP request/response operations
+// (learn.microsoft.com/azure/service-bus-messaging).
+package servicebus

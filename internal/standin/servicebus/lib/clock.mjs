@@ -1,0 +1,8 @@
+/** Clock is the time of the stand-in, in ms: the machine's, plus what it was moved by. */
+export class Clock {
+  offset = 0;
+
+  now() {
+    return Date.now() + this.offset;
+  }
+}

@@ -1,0 +1,43 @@
+// A stand-in for Azure Service Bus on loopback. doc.go says what it does and what it does not do.
+//
+//   node server.mjs --queues '[{"name":"jobs","lockDuration":60000}]' [--amqp 127.0.0.1:0] [--control 127.0.0.1:0] [--journal FILE]
+//
+// When it listens it prints one line: {"amqp":"127.0.0.1:PORT","control":"http://127.0.0.1:PORT"}. It ends when its standard
+// input closes (whoever started it holds the other end, and has gone) and on SIGTERM.
+import { parseArgs } from 'node:util';
+import { AmqpServer } from './lib/amqp.mjs';
+import { Broker } from './lib/broker.mjs';
+import { Control } from './lib/control.mjs';
+
+function address(text) {
+  const [, host, port] = /^(127\.0\.0\.1|localhost|\[?::1\]?):(\d+)$/.exec(text) ?? [];
+  if (!host) throw new Error(`${text} is not an address on loopback`);
+  return [host.replace(/[[\]]/g, ''), Number(port)];
+}
+
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      queues: { type: 'string' },
+      amqp: { type: 'string', default: '127.0.0.1:0' },
+      control: { type: 'string', default: '127.0.0.1:0' },
+      journal: { type: 'string' },
+    },
+  });
+  process.stdin.resume();
+  process.stdin.on('end', () => process.exit(0));
+  process.on('SIGTERM', () => process.exit(0));
+  process.on('SIGINT', () => {}); // Ctrl-C is for whoever started us, who closes our standard input when it is time
+
+  const broker = new Broker(JSON.parse(values.queues ?? 'null') ?? [], values.journal);
+  const amqp = new AmqpServer(broker, ...address(values.amqp));
+  const control = new Control(broker, amqp);
+  const listens = { amqp: await amqp.up(), control: await control.listen(...address(values.control)) };
+  broker.pass();
+  console.log(JSON.stringify(listens));
+}
+
+main().catch((err) => {
+  console.error(err.message);
+  process.exit(1);
+});
