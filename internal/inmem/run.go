@@ -1,0 +1,239 @@
+package inmem
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+)
+
+// maxRows is how many documents a batch has at most, and how many outcomes one call may bring.
+const maxRows = 100
+
+// RunStore is run.Store in memory. Its clock is the database's. It is safe for concurrent use; every call is atomic. It does not
+// share its runs with Journal.
+type RunStore struct {
+	now func() time.Time
+
+	mu sync.Mutex
+	// runs, jobs and workers stand in the order in which they came.
+	runs    []*storedRun
+	jobs    []*storedJob
+	workers []*RunWorker
+	audits  []run.Audit
+	// The rows by their keys.
+	runOf    map[string]*storedRun
+	jobOf    map[string]*storedJob
+	workerOf map[string]*RunWorker
+}
+
+var _ run.Store = (*RunStore)(nil)
+
+// RunWorker is a row of the table worker.
+type RunWorker struct {
+	run.Worker
+	// SysName is the environment of what it claimed, Kind is "manager" or "worker".
+	SysName, Kind string
+	Status        run.WorkerStatus
+	// Processed is how many outcomes of documents it brought.
+	Processed              int
+	StartedAt, HeartbeatAt time.Time
+}
+
+// The kinds of workers.
+const (
+	kindManager = "manager"
+	kindWorker  = "worker"
+)
+
+// storedRun is a run with what belongs to it.
+type storedRun struct {
+	run.Run
+	// nextAt is when the rate lets the next chunk come.
+	nextAt time.Time
+	jobs   []*storedJob // by number
+	// items are its documents by their keys; keys are sorted whenever a chunk was added.
+	items map[string]*storedItem
+	keys  []string
+}
+
+// storedJob is a batch with what belongs to it.
+type storedJob struct {
+	run.Job
+	run     *storedRun
+	items   []*storedItem // in their order
+	details []run.ErrorDetail
+	// claimedAt is the last claim, releasedAt when its worker let go.
+	claimedAt, releasedAt time.Time
+}
+
+// storedItem is a document of a batch.
+type storedItem struct{ run.ItemOutcome }
+
+// NewRunStore makes an empty one whose times and ages are by now.
+func NewRunStore(now func() time.Time) *RunStore {
+	return &RunStore{
+		now: now, runOf: map[string]*storedRun{}, jobOf: map[string]*storedJob{}, workerOf: map[string]*RunWorker{},
+	}
+}
+
+// Audits gives the whole audit log, oldest first.
+func (s *RunStore) Audits() []run.Audit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := slices.Clone(s.audits)
+	for i := range list {
+		list[i].Detail = slices.Clone(list[i].Detail)
+	}
+	return list
+}
+
+// Workers gives all workers in the order of their first claims.
+func (s *RunStore) Workers() []RunWorker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]RunWorker, 0, len(s.workers))
+	for _, w := range s.workers {
+		list = append(list, *w)
+	}
+	return list
+}
+
+// AllJobs gives all batches in the order in which they were added.
+func (s *RunStore) AllJobs() []run.Job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]run.Job, 0, len(s.jobs))
+	for _, j := range s.jobs {
+		list = append(list, j.Job)
+	}
+	return list
+}
+
+// at is now as a database keeps it: UTC, milliseconds.
+func (s *RunStore) at() time.Time { return s.now().UTC().Truncate(time.Millisecond) }
+
+// shown is a run as it is read.
+func (s *RunStore) shown(r *storedRun) run.Run {
+	now, found := s.at(), r.Run
+	found.Filter = slices.Clone(r.Filter)
+	found.NextIn = max(0, r.nextAt.Sub(now))
+	heard := r.HeartbeatAt
+	if heard.IsZero() {
+		heard = r.StartedAt // nobody has said anything yet
+	}
+	found.Silent = now.Sub(heard)
+	end := r.EndedAt
+	if end.IsZero() {
+		end = now
+	}
+	found.Age = end.Sub(r.StartedAt)
+	return found
+}
+
+// silent reports whether an owner is none or has said nothing for stale.
+func (s *RunStore) silent(owner string, heartbeat time.Time, stale time.Duration) bool {
+	return owner == "" || s.at().Sub(heartbeat) >= stale
+}
+
+// leased finds the running run that a manager has. Another's is contention, condition Changed.
+func (s *RunStore) leased(op string, l run.Lease) (*storedRun, error) {
+	r := s.runOf[l.Run]
+	if r == nil || r.Status != run.RunRunning || l.Owner == "" || r.Owner != l.Owner || r.Epoch != l.Epoch {
+		return nil, changed(op, "the run is not this manager's any more")
+	}
+	return r, nil
+}
+
+// held finds the batch that a worker has. Another's is contention, condition Changed.
+func (s *RunStore) held(op string, h run.Hold) (*storedJob, error) {
+	j := s.jobOf[h.Job]
+	if j == nil || j.Status != run.Processing || h.Owner == "" || j.Owner != h.Owner || j.Epoch != h.Epoch {
+		return nil, changed(op, "the batch is not this worker's any more")
+	}
+	return j, nil
+}
+
+func changed(op, reason string) error {
+	return &fault.Error{Kind: fault.Contention, Condition: fault.Changed, Code: "changed", Op: op, Reason: reason}
+}
+
+// begin makes the row of a worker that claimed something.
+func (s *RunStore) begin(w run.Worker, kind, sysName string) {
+	row := s.workerOf[w.ID]
+	if row == nil {
+		row = &RunWorker{StartedAt: s.at()}
+		s.workerOf[w.ID] = row
+		s.workers = append(s.workers, row)
+	}
+	row.Worker, row.Kind, row.SysName, row.Status, row.HeartbeatAt = w, kind, sysName, run.WorkerRunning, s.at()
+}
+
+// end gives a running worker its last status. Nobody is nobody.
+func (s *RunStore) end(worker string, status run.WorkerStatus) {
+	if w := s.workerOf[worker]; w != nil && w.Status == run.WorkerRunning {
+		w.Status, w.HeartbeatAt = status, s.at()
+	}
+}
+
+// beat notes that a worker lives.
+func (s *RunStore) beat(worker string) {
+	if w := s.workerOf[worker]; w != nil {
+		w.HeartbeatAt = s.at()
+	}
+}
+
+// keptAudit is the entry as it is kept; the rules are those of ops.Audit.
+func keptAudit(a run.Audit) (run.Audit, error) {
+	k, err := ops.Audit{Action: a.Code, By: a.By, Why: a.Why, Detail: a.Detail}.Kept()
+	if err != nil {
+		return run.Audit{}, err
+	}
+	a.Code, a.By, a.Why, a.Detail = k.Action, k.By, k.Why, slices.Clone(k.Detail)
+	return a, nil
+}
+
+// keptAudits are entries as they are kept.
+func keptAudits(audits []run.Audit) ([]run.Audit, error) {
+	kept := make([]run.Audit, 0, len(audits))
+	for _, a := range audits {
+		k, err := keptAudit(a)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, k)
+	}
+	return kept, nil
+}
+
+// statsOf counts a run's batches and documents.
+func statsOf(r *storedRun) run.Stats {
+	stats := run.Stats{Jobs: map[run.Status]int{}, Outcomes: map[run.Outcome]int{}}
+	for _, j := range r.jobs {
+		stats.Jobs[j.Status]++
+	}
+	for _, it := range r.items {
+		stats.Outcomes[it.Outcome]++
+	}
+	return stats
+}
+
+// cancelledStats are the numbers once the open batches have failed.
+func cancelledStats(stats run.Stats) run.Stats {
+	jobs := maps.Clone(stats.Jobs)
+	for status, n := range stats.Jobs {
+		if status.Open() {
+			delete(jobs, status)
+			jobs[run.Failed] += n
+		}
+	}
+	stats.Jobs = jobs
+	return stats
+}
+
+// fewest bounds a limit to what there is.
+func fewest(limit, have int) int { return max(0, min(limit, have)) }

@@ -1,0 +1,175 @@
+package inmem
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+)
+
+// Unsent implements run.Recoveries.
+func (s *RunStore) Unsent(ctx context.Context, id string, limit int) ([]run.Job, error) {
+	return s.ListJobs(ctx, id, run.PendingQueue, unlessEmpty(id, limit))
+}
+
+// unlessEmpty is no row for the run without an id: there is none, and ListJobs takes it for all.
+func unlessEmpty(id string, limit int) int {
+	if id == "" {
+		return 0
+	}
+	return limit
+}
+
+// MarkQueued implements run.Recoveries.
+func (s *RunStore) MarkQueued(ctx context.Context, jobs []run.Job) (int, error) {
+	if err := ended(ctx, "inmem: mark queued"); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, named := range jobs {
+		j := s.jobOf[named.ID]
+		if j == nil || j.Attempt != named.Attempt || j.Status != run.PendingQueue && j.Status != run.PendingRetry {
+			continue
+		}
+		j.Status, j.QueuedAt = run.Queued, s.at()
+		n++
+	}
+	return n, nil
+}
+
+// MarkUnsent implements run.Recoveries.
+func (s *RunStore) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, counted bool) (retry, failed int, err error) {
+	if err := ended(ctx, "inmem: mark unsent"); err != nil {
+		return 0, 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, named := range jobs {
+		j := s.jobOf[named.ID]
+		if j == nil || j.Attempt != named.Attempt || !waits(j.Status) {
+			continue
+		}
+		j.retry()
+		j.LastQueueError = ops.Clip(reason, ops.MaxWhy)
+		if counted {
+			j.QueueAttempts++
+		}
+		if counted && j.QueueAttempts >= run.MaxQueueAttempts {
+			s.giveUp(j, run.MaxQueueError)
+			failed++
+			continue
+		}
+		retry++
+	}
+	return retry, failed, nil
+}
+
+// waits reports whether a batch waits for its message or for a worker.
+func waits(status run.Status) bool {
+	return status == run.PendingQueue || status == run.PendingRetry || status == run.Queued
+}
+
+// ToSend implements run.Recoveries.
+func (s *RunStore) ToSend(ctx context.Context, sysName string, stale time.Duration, limit int) ([]run.Job, error) {
+	if err := ended(ctx, "inmem: batches to send"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []run.Job{}
+	for _, r := range s.runs {
+		if r.SysName != sysName || r.Status != run.RunRunning || r.Cancel {
+			continue
+		}
+		unheard := s.silent(r.Owner, r.HeartbeatAt, stale)
+		list = append(list, pick(r.jobs, limit-len(list), func(j *storedJob) bool {
+			return j.Status == run.PendingRetry || j.Status == run.PendingQueue && unheard && s.at().Sub(j.CreatedAt) >= stale
+		})...)
+	}
+	return list, nil
+}
+
+// Silence implements run.Recoveries.
+func (s *RunStore) Silence(ctx context.Context, sysName string, silent time.Duration, limit int) (int, error) {
+	if err := ended(ctx, "inmem: silent runs"); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, r := range s.runs {
+		if r.SysName != sysName || r.Status != run.RunRunning || slices.ContainsFunc(r.jobs, func(j *storedJob) bool {
+			return !j.claimedAt.IsZero() && s.at().Sub(j.claimedAt) < silent
+		}) {
+			continue
+		}
+		for _, j := range r.jobs {
+			if n < limit && j.Status == run.Queued && s.at().Sub(j.QueuedAt) >= silent {
+				j.retry()
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// Bury implements run.Recoveries.
+func (s *RunStore) Bury(ctx context.Context, sysName string, stale, released time.Duration, limit int) (jobs, workers int, err error) {
+	if err := ended(ctx, "inmem: bury"); err != nil {
+		return 0, 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.failedWorkers()
+	for _, j := range s.jobs {
+		if jobs < limit && j.run.SysName == sysName && j.Status == run.Processing && s.abandoned(j, stale, released) {
+			s.end(j.Owner, run.WorkerFailed)
+			j.retry()
+			jobs++
+		}
+	}
+	for _, w := range s.workers {
+		if s.failedWorkers()-before < limit && w.SysName == sysName && w.Status == run.WorkerRunning && s.at().Sub(w.HeartbeatAt) >= stale {
+			w.Status = run.WorkerFailed
+		}
+	}
+	return jobs, s.failedWorkers() - before, nil
+}
+
+// abandoned reports whether a batch's worker is dead, or let go and nobody came.
+func (s *RunStore) abandoned(j *storedJob, stale, released time.Duration) bool {
+	if j.Owner == "" {
+		return s.at().Sub(j.releasedAt) >= released
+	}
+	return s.at().Sub(j.HeartbeatAt) >= stale
+}
+
+func (s *RunStore) failedWorkers() int {
+	n := 0
+	for _, w := range s.workers {
+		if w.Status == run.WorkerFailed {
+			n++
+		}
+	}
+	return n
+}
+
+// OpenRuns implements run.Recoveries.
+func (s *RunStore) OpenRuns(ctx context.Context, sysName string, limit int) ([]run.Run, error) {
+	if err := ended(ctx, "inmem: open runs"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []run.Run{}
+	for _, r := range s.runs {
+		if len(list) < limit && r.SysName == sysName && r.Status == run.RunRunning && r.Pattern != "" {
+			list = append(list, s.shown(r))
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,359 @@
+package inmem
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+)
+
+// StartRun implements run.Runs.
+func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
+	const op = "inmem: start run"
+	k, err := ops.Run{ID: r.ID, Kind: string(r.Kind), Filter: r.Filter, RequestedBy: r.RequestedBy, Why: r.Why}.Kept()
+	if err != nil {
+		return err
+	}
+	if a, err = keptAudit(a); err != nil {
+		return err
+	}
+	if err := ended(ctx, op); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runOf[r.ID] != nil {
+		return fault.New(fault.Internal, op, "run_exists", "there is a run %s already", r.ID)
+	}
+	stored := &storedRun{items: map[string]*storedItem{}, Run: run.Run{
+		ID: r.ID, SysName: r.SysName, Kind: run.Kind(k.Kind), Filter: slices.Clone(k.Filter), Pattern: r.Pattern, Rate: r.Rate, Limit: r.Limit,
+		RequestedBy: k.RequestedBy, Why: k.Why, Status: run.RunRunning, StartedAt: s.at(),
+	}}
+	s.runs, s.runOf[r.ID] = append(s.runs, stored), stored
+	s.audits = append(s.audits, a)
+	return nil
+}
+
+// Run implements run.Runs.
+func (s *RunStore) Run(ctx context.Context, id string) (run.Run, bool, error) {
+	if err := ended(ctx, "inmem: read run"); err != nil {
+		return run.Run{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.runOf[id]
+	if r == nil {
+		return run.Run{}, false, nil
+	}
+	return s.shown(r), true, nil
+}
+
+// ListRuns implements run.Runs.
+func (s *RunStore) ListRuns(ctx context.Context, limit int) ([]run.Run, error) {
+	if err := ended(ctx, "inmem: list runs"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []run.Run{}
+	for _, r := range latest(s.runs, limit) {
+		list = append(list, s.shown(r))
+	}
+	return list, nil
+}
+
+// Stats implements run.Runs. A run that is not there has none.
+func (s *RunStore) Stats(ctx context.Context, id string) (run.Stats, error) {
+	if err := ended(ctx, "inmem: run stats"); err != nil {
+		return run.Stats{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.runOf[id]
+	if r == nil {
+		r = &storedRun{}
+	}
+	return statsOf(r), nil
+}
+
+// ClaimRun implements run.Runs.
+func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, stale time.Duration) (run.Run, bool, error) {
+	const op = "inmem: claim run"
+	if err := claimant(op, w); err != nil {
+		return run.Run{}, false, err
+	}
+	if err := ended(ctx, op); err != nil {
+		return run.Run{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.runOf[id]
+	if r == nil || r.Pattern == "" || r.Status != run.RunRunning || r.Cancel || !r.HandedOffAt.IsZero() || r.Epoch != epoch ||
+		!s.silent(r.Owner, r.HeartbeatAt, stale) {
+		return run.Run{}, false, nil
+	}
+	s.end(r.Owner, run.WorkerFailed)
+	r.Owner, r.HeartbeatAt = w.ID, s.at()
+	r.Epoch++
+	s.begin(w, kindManager, r.SysName)
+	return s.shown(r), true, nil
+}
+
+// claimant refuses a worker without a name: an owner that is empty is none.
+func claimant(op string, w run.Worker) error {
+	if w.ID == "" {
+		return fault.New(fault.Internal, op, "worker", "expected a worker's id, found none")
+	}
+	return nil
+}
+
+// BeatRun implements run.Runs.
+func (s *RunStore) BeatRun(ctx context.Context, l run.Lease) (cancel bool, err error) {
+	const op = "inmem: beat run"
+	if err := ended(ctx, op); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.leased(op, l)
+	if err != nil {
+		return false, err
+	}
+	r.HeartbeatAt = s.at()
+	s.beat(l.Owner)
+	return r.Cancel, nil
+}
+
+// Known implements run.Runs.
+func (s *RunStore) Known(ctx context.Context, id string, documents []string) (map[string]bool, error) {
+	if err := ended(ctx, "inmem: known documents"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := map[string]bool{}
+	if r := s.runOf[id]; r != nil {
+		for _, d := range documents {
+			if r.items[run.DocumentKey(d)] != nil {
+				known[d] = true
+			}
+		}
+	}
+	return known, nil
+}
+
+// AddChunk implements run.Runs.
+func (s *RunStore) AddChunk(ctx context.Context, l run.Lease, c run.Chunk, audits ...run.Audit) error {
+	const op = "inmem: add chunk"
+	if err := possible(op, c); err != nil {
+		return err
+	}
+	audits, err := keptAudits(audits)
+	if err != nil {
+		return err
+	}
+	if err := ended(ctx, op); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.leased(op, l)
+	switch {
+	case err != nil:
+		return err
+	case r.Cancel:
+		return changed(op, "the run is to end")
+	case c.First != r.Batches+1:
+		return changed(op, "other batches were added to the run")
+	}
+	if err := unknown(op, r, c.Batches); err != nil {
+		return err
+	}
+	for i, documents := range c.Batches {
+		s.addJob(r, c.First+i, c.Initial, documents)
+	}
+	slices.Sort(r.keys)
+	r.Watermark, r.nextAt, r.HeartbeatAt = c.Watermark, s.at().Add(c.Wait), s.at()
+	s.beat(l.Owner)
+	s.audits = append(s.audits, audits...)
+	return nil
+}
+
+// possible refuses a chunk that cannot be.
+func possible(op string, c run.Chunk) error {
+	if c.Initial != run.PendingQueue && c.Initial != run.Queued {
+		return fault.New(fault.Internal, op, "status", "expected %s or %s, found %q", run.PendingQueue, run.Queued, c.Initial)
+	}
+	for _, documents := range c.Batches {
+		if len(documents) == 0 || len(documents) > maxRows {
+			return fault.New(fault.Internal, op, "batch_size", "expected 1 to %d documents in a batch, found %d", maxRows, len(documents))
+		}
+	}
+	return nil
+}
+
+// unknown refuses documents that the run has already, or would have twice.
+func unknown(op string, r *storedRun, batches [][]string) error {
+	seen := map[string]bool{}
+	for _, documents := range batches {
+		for _, d := range documents {
+			key := run.DocumentKey(d)
+			if seen[key] || r.items[key] != nil {
+				return fault.New(fault.Internal, op, "known", "the run %s has a document of the chunk already", r.ID)
+			}
+			seen[key] = true
+		}
+	}
+	return nil
+}
+
+// addJob adds a batch to a run.
+func (s *RunStore) addJob(r *storedRun, number int, status run.Status, documents []string) {
+	j := &storedJob{run: r, Job: run.Job{
+		ID: run.JobID(r.SysName, r.ID, number), Run: r.ID, Number: number, Status: status, Total: len(documents), CreatedAt: s.at(),
+	}}
+	if status == run.Queued {
+		j.QueuedAt = s.at()
+	}
+	for _, d := range documents {
+		it := &storedItem{run.ItemOutcome{Document: d, Number: number}}
+		key := run.DocumentKey(d)
+		r.items[key], r.keys, j.items = it, append(r.keys, key), append(j.items, it)
+	}
+	r.jobs, s.jobs, s.jobOf[j.ID] = append(r.jobs, j), append(s.jobs, j), j
+	r.Batches++
+	r.Documents += len(documents)
+}
+
+// EndHandOff implements run.Runs.
+func (s *RunStore) EndHandOff(ctx context.Context, l run.Lease, a run.Audit) error {
+	a, err := keptAudit(a)
+	if err != nil {
+		return err
+	}
+	return s.letGoOfRun(ctx, "inmem: end hand-off", l, run.WorkerCompleted, func(r *storedRun) {
+		r.HandedOffAt = s.at()
+		s.audits = append(s.audits, a)
+	})
+}
+
+// ReleaseRun implements run.Runs.
+func (s *RunStore) ReleaseRun(ctx context.Context, l run.Lease) error {
+	return s.letGoOfRun(ctx, "inmem: release run", l, run.WorkerIdle, func(*storedRun) {})
+}
+
+// letGoOfRun ends a manager's hold of a run.
+func (s *RunStore) letGoOfRun(ctx context.Context, op string, l run.Lease, status run.WorkerStatus, also func(*storedRun)) error {
+	if err := ended(ctx, op); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.leased(op, l)
+	if err != nil {
+		return err
+	}
+	s.end(r.Owner, status)
+	r.Owner, r.HeartbeatAt = "", s.at()
+	also(r)
+	return nil
+}
+
+// CompleteRun implements run.Runs. A run that is handed off and has no open batch is completed, asked to end or not: nothing
+// of it was cut short.
+func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit) (bool, error) {
+	if err := ended(ctx, "inmem: complete run"); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.runOf[id]
+	if r == nil || r.Pattern == "" || r.Status != run.RunRunning {
+		return false, nil
+	}
+	open := slices.ContainsFunc(r.jobs, func(j *storedJob) bool { return j.Status.Open() })
+	alive := slices.ContainsFunc(r.jobs, func(j *storedJob) bool {
+		return j.Status == run.Processing && !s.silent(j.Owner, j.HeartbeatAt, stale)
+	})
+	status, stats := run.RunCompleted, statsOf(r)
+	switch {
+	case !open && !r.HandedOffAt.IsZero():
+	case r.Cancel && !alive:
+		status, stats = run.RunCancelled, cancelledStats(stats)
+	default:
+		return false, nil
+	}
+	a, err := keptAudit(audit(status, stats))
+	if err != nil {
+		return false, err
+	}
+	for _, j := range r.jobs {
+		if j.Status.Open() {
+			s.giveUp(j, run.CancelledError)
+		}
+	}
+	r.Status, r.EndedAt = status, s.at()
+	s.audits = append(s.audits, a)
+	return true, nil
+}
+
+// CancelRun implements run.Runs.
+func (s *RunStore) CancelRun(ctx context.Context, id string, a run.Audit) (bool, error) {
+	return s.changeRun(ctx, "inmem: cancel run", id, a, func(r *storedRun) bool {
+		if r.Status != run.RunRunning {
+			return false
+		}
+		r.Cancel = true
+		return true
+	})
+}
+
+// FailRun implements run.Runs.
+func (s *RunStore) FailRun(ctx context.Context, id, reason string, stale time.Duration, a run.Audit) (bool, error) {
+	return s.changeRun(ctx, "inmem: fail run", id, a, func(r *storedRun) bool {
+		if r.Pattern == "" || r.Status != run.RunRunning || !r.HandedOffAt.IsZero() || !s.silent(r.Owner, r.HeartbeatAt, stale) {
+			return false
+		}
+		s.end(r.Owner, run.WorkerFailed)
+		r.Status, r.Error, r.EndedAt, r.Owner = run.RunFailed, ops.Clip(reason, ops.MaxWhy), s.at(), ""
+		return true
+	})
+}
+
+// ResumeRun implements run.Runs. Its batches get another epoch and another attempt: the queue may still have their messages.
+func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool, error) {
+	return s.changeRun(ctx, "inmem: resume run", id, a, func(r *storedRun) bool {
+		if r.Pattern == "" || r.Status != run.RunFailed && r.Status != run.RunCancelled {
+			return false
+		}
+		r.Status, r.Cancel, r.Owner, r.EndedAt, r.Error = run.RunRunning, false, "", time.Time{}, ""
+		r.Epoch++
+		for _, j := range r.jobs {
+			if j.Status == run.Failed && j.Error == run.CancelledError {
+				j.again()
+			}
+		}
+		return true
+	})
+}
+
+// changeRun makes a change with its entry, or none of both.
+func (s *RunStore) changeRun(ctx context.Context, op, id string, a run.Audit, change func(*storedRun) bool) (bool, error) {
+	a, err := keptAudit(a)
+	if err != nil {
+		return false, err
+	}
+	if err := ended(ctx, op); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.runOf[id]; r == nil || !change(r) {
+		return false, nil
+	}
+	s.audits = append(s.audits, a)
+	return true, nil
+}
