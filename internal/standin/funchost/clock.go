@@ -25,6 +25,8 @@ const (
 	waitTimer        = "timer"
 	waitListener     = "listener restart"
 	waitPing         = "health ping"
+	waitReceive      = "receive again"
+	waitLock         = "lock renewal"
 )
 
 // systemClock is the wall clock.

@@ -127,6 +127,7 @@ func (d *dispatcher) isCurrent(w *worker) bool {
 // watchExit applies the rules of exit codes.
 func (d *dispatcher) watchExit(ctx context.Context, w *worker) {
 	<-w.exited
+	defer close(w.dealt)
 	d.mu.Lock()
 	killed := w.killed
 	d.mu.Unlock()
@@ -231,6 +232,39 @@ func (d *dispatcher) pid() int {
 		return 0
 	}
 	return d.worker.cmd.Process.Pid
+}
+
+// current is the handler's current run, nil before the first.
+func (d *dispatcher) current() *worker {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.worker
+}
+
+// exitNews is how long awaitExit waits at most, in wall time.
+const exitNews = 200 * time.Millisecond
+
+// awaitExit lets the news of a dead handler arrive after an invocation met a closed connection. In Azure it is there long
+// before the next delivery of a message; on loopback the deliveries would win, and burn while the host still believes
+// that its handler lives. A handler that lives and only hung up costs the wait.
+func (d *dispatcher) awaitExit(w *worker, failed error) {
+	var invocation *InvocationError
+	if w == nil || !errors.As(failed, &invocation) || invocation.Reason != ReasonConnection {
+		return
+	}
+	limit := time.NewTimer(exitNews)
+	defer limit.Stop()
+	select {
+	case <-w.dealt:
+	case <-limit.C:
+	}
+}
+
+// ended says whether the handler was stopped with the host, for good.
+func (d *dispatcher) ended() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stopped
 }
 
 // stop kills the handler; nothing is restarted after it.

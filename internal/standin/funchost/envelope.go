@@ -1,6 +1,7 @@
 package funchost
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -68,28 +69,47 @@ func (r retryContext) appendJSON(dst []byte, functionName string) []byte {
 	return append(dst, `,"Instance":null,"State":{}}`...)
 }
 
-// envelope builds the body of an invocation. Source: HttpScriptInvocationContext.cs, SystemBindingData.cs.
+// Members of Metadata that the host adds itself. A trigger's own member of the first name takes its place; the second
+// takes the place of a trigger's own.
+const (
+	systemMember = "sys"
+	retryMember  = "RetryContext"
+)
+
+// envelope builds the body of an invocation. Source: HttpScriptInvocationContext.cs.
 func envelope(f *function, p payload, retry *retryContext, now time.Time) []byte {
 	body := make([]byte, 0, len(p.data)+512)
 	body = append(body, `{"Data":{`...)
 	body = append(appendQuoted(body, f.trigger), ':')
 	body = append(body, p.data...)
 	body = append(body, `},"Metadata":{`...)
+	theirs := false // the trigger's data hides the host's own
 	for _, m := range p.metadata {
+		if m.name == retryMember && retry != nil {
+			continue
+		}
+		theirs = theirs || m.name == systemMember
 		body = append(appendQuoted(body, m.name), ':')
 		body = append(append(body, m.value...), ',')
 	}
-	body = append(body, `"sys":{"MethodName":`...)
-	body = appendQuoted(body, f.name)
-	body = append(body, `,"UtcNow":"`...)
-	body = now.UTC().AppendFormat(body, "2006-01-02T15:04:05.9999999Z")
-	body = append(body, `","RandGuid":"`...)
-	body = append(append(body, newGUID()...), `"}`...)
-	if retry != nil {
-		body = append(body, `,"RetryContext":`...)
-		body = retry.appendJSON(body, f.name)
+	if !theirs {
+		body = append(appendSystemData(body, f.name, now), ',')
 	}
-	return append(body, `}}`...)
+	if retry != nil {
+		body = append(appendQuoted(body, retryMember), ':')
+		body = append(retry.appendJSON(body, f.name), ',')
+	}
+	return append(bytes.TrimSuffix(body, []byte{','}), `}}`...)
+}
+
+// appendSystemData writes the member sys (SystemBindingData.cs).
+func appendSystemData(dst []byte, functionName string, now time.Time) []byte {
+	dst = append(appendQuoted(dst, systemMember), `:{"MethodName":`...)
+	dst = appendQuoted(dst, functionName)
+	dst = append(dst, `,"UtcNow":"`...)
+	dst = now.UTC().AppendFormat(dst, "2006-01-02T15:04:05.9999999Z")
+	dst = append(dst, `","RandGuid":"`...)
+	return append(append(dst, newGUID()...), `"}`...)
 }
 
 // newGUID returns a random version 4 GUID.

@@ -44,6 +44,15 @@ const (
 	TimerScheduled    Kind = "timer scheduled" // Delay until the next tick
 	TimerStatusFailed Kind = "timer status not stored"
 	UserLog           Kind = "user log" // Err nil, Text from the reply's Logs
+	// The kinds of a serviceBusTrigger. MessageID and DeliveryCount are set in all but the first.
+	ReceiveFailed      Kind = "receive failed"    // Err; Delay until a new receiver is made
+	MessageCompleted   Kind = "message completed" // gone from the queue
+	MessageAbandoned   Kind = "message abandoned" // given back; Err is why, nil when the host stopped
+	MessageLeft        Kind = "message left"      // not settled: it comes again when its lock expires
+	MessageLockRenewed Kind = "message lock renewed"
+	MessageLockLost    Kind = "message lock lost" // Err; Text says when
+	RenewFailed        Kind = "message lock not renewed"
+	SettleFailed       Kind = "message not settled"
 )
 
 // maxRemembered bounds the memory of events; when it is reached the older half is forgotten.
@@ -60,7 +69,11 @@ type Event struct {
 	// RetryCount is 0 for the first attempt.
 	RetryCount int
 	// Items is the number of documents in a Cosmos batch.
-	Items    int
+	Items int
+	// MessageID and DeliveryCount (1 for the first delivery) name a Service Bus message.
+	MessageID     string
+	DeliveryCount int
+
 	ExitCode int
 	Pid      int
 	Delay    time.Duration

@@ -15,9 +15,10 @@ type function struct {
 	trigger string // the trigger binding's parameter name: the key under Data
 	retry   *retryPolicy
 	// Exactly one of these is set.
-	cosmos *cosmosTrigger
-	timer  *timerTrigger
-	http   *httpTrigger
+	cosmos     *cosmosTrigger
+	timer      *timerTrigger
+	http       *httpTrigger
+	serviceBus *serviceBusTrigger
 	// httpOut is the name of the http output binding, if there is one.
 	httpOut string
 	// forwarded is true when requests go to the handler as they are.
@@ -97,6 +98,9 @@ func (x indexer) index(name string) (*function, error) {
 	if f.retry != nil && f.http != nil {
 		f.warnings = append(f.warnings, "retries are not supported by httpTrigger; the policy is applied nevertheless")
 	}
+	if f.retry != nil && f.serviceBus != nil {
+		f.warnings = append(f.warnings, "retries are not supported by serviceBusTrigger; the policy is applied nevertheless, while the message's lock runs")
+	}
 	f.forwarded = x.host.forwarding && f.http != nil && f.httpOut != "" && len(file.Bindings) == 2
 	return f, nil
 }
@@ -147,6 +151,8 @@ func (x indexer) bind(f *function, b binding) error {
 		if err = x.needsStorage(kind); err == nil {
 			f.timer, err = x.timerTrigger(b)
 		}
+	case "servicebustrigger":
+		err = x.bindServiceBus(f, kind, b)
 	case "httptrigger":
 		f.http, err = x.httpTrigger(f.name, b)
 	case "http":
@@ -154,12 +160,27 @@ func (x indexer) bind(f *function, b binding) error {
 	case "":
 		err = errors.New("'type' is missing")
 	default:
-		err = fmt.Errorf("the binding type '%s' is not one this stand-in has (cosmosDBTrigger, timerTrigger, httpTrigger, http)", kind)
+		err = fmt.Errorf("the binding type '%s' is not one this stand-in has (cosmosDBTrigger, timerTrigger, serviceBusTrigger, httpTrigger, http)", kind)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", kind, name, err)
 	}
 	return nil
+}
+
+func (x indexer) bindServiceBus(f *function, kind string, b binding) error {
+	if err := x.needsBundle(kind); err != nil {
+		return err
+	}
+	if err := x.needsStorage(kind); err != nil {
+		return err
+	}
+	t, warning, err := x.serviceBusTrigger(b)
+	if warning != "" {
+		f.warnings = append(f.warnings, warning)
+	}
+	f.serviceBus = t
+	return err
 }
 
 func httpOutput(f *function, name, direction string) (string, error) {
@@ -173,7 +194,7 @@ func httpOutput(f *function, name, direction string) (string, error) {
 }
 
 // needsBundle: triggers outside the host's core come with the extension bundle; without it their type is not registered.
-// This stand-in imitates the extensions of bundle 4.
+// This stand-in imitates the extensions of bundle 4: Cosmos DB 4.x, Service Bus 5.x.
 func (x indexer) needsBundle(kind string) error {
 	if x.host.bundleID == "" {
 		return fmt.Errorf("the binding type '%s' is not registered: host.json has no extensionBundle", kind)
@@ -182,7 +203,7 @@ func (x indexer) needsBundle(kind string) error {
 		return fmt.Errorf("the binding type '%s' is not registered: extensionBundle.id is %q, not Microsoft.Azure.Functions.ExtensionBundle", kind, x.host.bundleID)
 	}
 	if v := x.host.bundleVersion; !strings.HasPrefix(v, "[4.") || !strings.HasSuffix(v, "5.0.0)") {
-		return fmt.Errorf("extensionBundle.version is %q: extension 4.x comes with \"[4.*, 5.0.0)\"", v)
+		return fmt.Errorf("extensionBundle.version is %q: the extensions imitated here come with \"[4.*, 5.0.0)\"", v)
 	}
 	return nil
 }

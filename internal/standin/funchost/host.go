@@ -35,6 +35,8 @@ type Host struct {
 	openCosmos  func(context.Context, *cosmosTrigger) (changeSource, leaseStore, func(), error)
 	timerStatus func() (timerStore, error)
 
+	openServiceBus func(*serviceBusTrigger) (messageReceiver, error)
+
 	started  chan struct{}
 	stopOnce sync.Once
 	stopping chan struct{}
@@ -60,6 +62,7 @@ func New(options Options) *Host {
 			}
 			return s, s, s.close, nil
 		},
+		openServiceBus: openServiceBus,
 	}
 	h.timerStatus = sync.OnceValues(func() (timerStore, error) { return openTimerStore(options.Settings, options.HostID) })
 	return h
@@ -168,6 +171,8 @@ func (h *Host) listen(f *function) {
 		h.listeners.Go(func() { h.keepListening(f, h.listenCosmos) })
 	case f.timer != nil:
 		h.listeners.Go(func() { h.keepListening(f, h.listenTimer) })
+	case f.serviceBus != nil:
+		h.listeners.Go(func() { h.keepListening(f, h.listenServiceBus) })
 	}
 }
 
@@ -284,20 +289,24 @@ func (h *Host) event(e Event) {
 	switch e.Kind {
 	case FunctionRefused, ListenerFailed, InvocationFailed, InvocationTimeout, HandlerGaveUp, NoFunctions, RetriesExhausted:
 		log = h.options.Log.Error()
-	case FunctionWarning, LeaseLost, LeaseError, FeedError, Retry, TimerStatusFailed, HandlerRestarting:
+	case FunctionWarning, LeaseLost, LeaseError, FeedError, Retry, TimerStatusFailed, HandlerRestarting,
+		ReceiveFailed, MessageAbandoned, MessageLeft, MessageLockLost, RenewFailed, SettleFailed:
 		log = h.options.Log.Warn()
-	case InvocationStarted, InvocationSuccess, Checkpoint, UserLog:
+	case InvocationStarted, InvocationSuccess, Checkpoint, UserLog, MessageCompleted, MessageLockRenewed:
 		log = h.options.Log.Debug()
 	default:
 	}
 	log = log.Str("category", "Host")
-	for _, field := range [][2]string{{"function", e.Function}, {"invocation_id", e.InvocationID}, {"range", e.Range}, {"text", e.Text}} {
+	for _, field := range [][2]string{{"function", e.Function}, {"invocation_id", e.InvocationID}, {"range", e.Range}, {"message_id", e.MessageID}, {"text", e.Text}} {
 		if field[1] != "" && e.Kind != UserLog { // a user's line has been written where it came in
 			log = log.Str(field[0], field[1])
 		}
 	}
 	if e.Err != nil {
 		log = log.Err(e.Err)
+	}
+	if e.DeliveryCount > 0 {
+		log = log.Int("delivery_count", e.DeliveryCount)
 	}
 	if e.Kind == HandlerExited {
 		log = log.Int("exit_code", e.ExitCode)

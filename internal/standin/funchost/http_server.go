@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
 // router is the host's own HTTP server: functions, and the few host paths that tools use.
@@ -156,6 +158,8 @@ func manualPayload(f *function, input string, h *Host) (payload, error) {
 	case f.timer != nil:
 		data, err := timerData(nil, false)
 		return payload{data: data}, err
+	case f.serviceBus != nil:
+		return serviceBusPayload(&azservicebus.ReceivedMessage{Body: []byte(input)}, h.options.Zone)
 	default:
 		request, err := http.NewRequestWithContext(h.life, http.MethodPost, "http://"+h.address+"/admin/functions/"+f.name, strings.NewReader(input))
 		if err != nil {

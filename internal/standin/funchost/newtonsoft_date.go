@@ -12,10 +12,7 @@ import (
 // A date with Z keeps it, one with an offset is moved to the host's zone, one without stays without; the fraction loses
 // its trailing zeros and vanishes when it is zero.
 func rewriteDate(s string, zone *time.Location) string {
-	if len(s) < 19 || len(s) > 40 || s[0] < '0' || s[0] > '9' || s[10] != 'T' {
-		return s
-	}
-	t, kind, ok := parseDate(s)
+	t, kind, ok := findDate(s)
 	if !ok {
 		return s
 	}
@@ -28,6 +25,14 @@ func rewriteDate(s string, zone *time.Location) string {
 	default:
 		return t.Format(layout)
 	}
+}
+
+// findDate reads a string that Newtonsoft looks at as a date.
+func findDate(s string) (time.Time, dateKind, bool) {
+	if len(s) < 19 || len(s) > 40 || s[0] < '0' || s[0] > '9' || s[10] != 'T' {
+		return time.Time{}, 0, false
+	}
+	return parseDate(s)
 }
 
 // dateKind is DateTimeKind.

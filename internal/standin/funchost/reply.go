@@ -20,6 +20,7 @@ const (
 	ReasonContentType Reason = "the reply's content type is not JSON"      // "Invalid HttpResponseMessage"
 	ReasonReply       Reason = "the reply is not the expected JSON object"
 	ReasonOutput      Reason = "the http output is not in the expected format"
+	ReasonBinding     Reason = "the trigger's value cannot be bound to a string" // the handler was not called
 	ReasonConnection  Reason = "the handler could not be reached or went away"
 	ReasonTimeout     Reason = "the invocation ran longer than functionTimeout"
 	ReasonNotReady    Reason = "the handler did not become ready"

@@ -25,6 +25,7 @@ type hostConfig struct {
 	forwarding              bool          // enableForwardingHttpRequest or enableProxyingHttpRequest
 	functionTimeout         time.Duration // 0 = unlimited
 	routePrefix             string
+	serviceBus              serviceBusOptions
 }
 
 // hostJSON is the file.
@@ -45,6 +46,7 @@ type hostJSON struct {
 		HTTP struct {
 			RoutePrefix *string `json:"routePrefix"`
 		} `json:"http"`
+		ServiceBus json.RawMessage `json:"serviceBus"`
 	} `json:"extensions"`
 }
 
@@ -88,6 +90,9 @@ func readHostConfig(root string, settings map[string]string) (hostConfig, error)
 		config.bundleID, config.bundleVersion = file.ExtensionBundle.ID, file.ExtensionBundle.Version
 	}
 	if config.functionTimeout, err = functionTimeout(file.FunctionTimeout); err != nil {
+		return hostConfig{}, err
+	}
+	if config.serviceBus, err = parseServiceBusOptions(file.Extensions.ServiceBus); err != nil {
 		return hostConfig{}, err
 	}
 	description := file.CustomHandler.Description

@@ -27,13 +27,14 @@ type worker struct {
 	cmd    *exec.Cmd
 	id     string
 	exited chan struct{} // closed when the process is gone; code is set by then
+	dealt  chan struct{} // closed when the dispatcher has done what the exit asks for
 	code   int
 	killed bool // by the host; guarded by dispatcher.mu
 }
 
 // startWorker starts the handler with the environment that the host gives it (HttpWorkerProcess.cs).
 func startWorker(h *Host, port string) (*worker, error) {
-	w := &worker{id: newGUID(), exited: make(chan struct{})}
+	w := &worker{id: newGUID(), exited: make(chan struct{}), dealt: make(chan struct{})}
 	w.cmd = exec.Command(h.config.executable, h.config.arguments...) //nolint:noctx // the host kills it itself, and only with SIGKILL
 	w.cmd.Dir = h.config.workDir
 	w.cmd.Env = append(w.cmd.Env, h.options.Env...)
