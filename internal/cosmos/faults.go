@@ -38,6 +38,12 @@ func wordRows() []fault.Row {
 		{Code: "no_etag", Kind: infra, Reason: "the service did not say under which etag it keeps the document", Source: ours, Own: offeredAgain()},
 		{Code: "unreadable", Kind: infra, About: "the control document", Reason: "it is not what an instance of the app writes", Source: ours, Own: ownGate()},
 		{Code: "row", Kind: infra, Reason: "a query was answered with a row that is none", Source: ours, Own: offeredAgain()},
+		{
+			Code: "continuation", Kind: fault.Document, About: "the search of a run",
+			Reason: "it cannot go on where it stopped: the service, or another query, does not know the place",
+			Source: "azure-cosmos-dotnet-v3 issue 3416",
+			Own:    fault.Consequence{Spends: fault.Nothing, Next: "the run searches from the beginning; documents that it has already are passed over"},
+		},
 		{Code: "marshal", Kind: fault.Internal, Reason: "what is to be recorded cannot be written as JSON", Source: ours, Own: left()},
 		{Code: "settings", Kind: infra, Reason: "the settings of the connection cannot be used", Source: ours, Own: fault.AtStart()},
 		{Code: "unclassified", Kind: fault.Internal, Reason: "the table of lost answers has no last row", Source: ours},

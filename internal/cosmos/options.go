@@ -46,7 +46,8 @@ type Timeouts struct {
 	Read time.Duration
 	// Record bounds one patch. Default 10 s: three waits of 2 s for a throttled account fit in.
 	Record time.Duration
-	// Page bounds each page of a query; ReadMany, Query, Window and Waiting have as many as they need. Default 20 s.
+	// Page bounds each page of a query; ReadMany, Query, Window and Waiting have as many as they need, and Page gives one.
+	// Default 20 s.
 	Page time.Duration
 	// Submit bounds the writing of one whole document. Default 15 s.
 	Submit time.Duration

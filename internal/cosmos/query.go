@@ -27,25 +27,8 @@ func (c *Container) Query(ctx context.Context, query string, params []Param, pag
 }
 
 func (c *Container) pages(ctx context.Context, op operation, query string, params []Param, visit func([]json.RawMessage) (bool, error)) error {
-	options := &azcosmos.QueryOptions{PageSizeHint: pageSize}
-	for _, p := range params {
-		options.QueryParameters = append(options.QueryParameters, azcosmos.QueryParameter(p))
-	}
-	for {
-		var rows []json.RawMessage
-		var next *string
-		err := c.do(ctx, op, c.options.Timeouts.Page, func(ctx context.Context, s *connected) error {
-			// A pager of one page: our own loop holds the token, so each page has a deadline of its own.
-			r, err := s.container.NewQueryItemsPager(query, azcosmos.NewPartitionKey(), options).NextPage(ctx)
-			if err != nil {
-				return err
-			}
-			rows, next = make([]json.RawMessage, len(r.Items)), r.ContinuationToken
-			for i, item := range r.Items {
-				rows[i] = item
-			}
-			return nil
-		})
+	for continuation := ""; ; {
+		rows, next, err := c.page(ctx, op, query, params, continuation)
 		if err != nil {
 			return err
 		}
@@ -54,9 +37,40 @@ func (c *Container) pages(ctx context.Context, op operation, query string, param
 				return err
 			}
 		}
-		if next == nil {
+		if next == "" {
 			return nil
 		}
-		options.ContinuationToken = next
+		continuation = next
 	}
+}
+
+// page gives one page, which may be empty, and the service's continuation of the next one: "" begins, and is answered when
+// there are no more.
+func (c *Container) page(ctx context.Context, op operation, query string, params []Param, continuation string) (rows []json.RawMessage, next string, err error) {
+	options := &azcosmos.QueryOptions{PageSizeHint: pageSize}
+	for _, p := range params {
+		options.QueryParameters = append(options.QueryParameters, azcosmos.QueryParameter(p))
+	}
+	if continuation != "" {
+		options.ContinuationToken = &continuation
+	}
+	err = c.do(ctx, op, c.options.Timeouts.Page, func(ctx context.Context, s *connected) error {
+		// A pager of one page: whoever asks holds the token, so each page has a deadline of its own.
+		r, err := s.container.NewQueryItemsPager(query, azcosmos.NewPartitionKey(), options).NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		rows, next = make([]json.RawMessage, len(r.Items)), ""
+		for i, item := range r.Items {
+			rows[i] = item
+		}
+		if r.ContinuationToken != nil {
+			next = *r.ContinuationToken
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return rows, next, nil
 }

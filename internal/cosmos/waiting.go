@@ -21,13 +21,9 @@ func (c *Container) Waiting(ctx context.Context, sysName string, statuses []invo
 		return nil
 	}
 	return c.pages(ctx, op, query, params, func(rows []json.RawMessage) (bool, error) {
-		found := make([]writer.Waiting, len(rows))
-		for i, row := range rows {
-			w, err := readWaiting(row)
-			if err != nil {
-				return false, fault.Wrap(fault.Infrastructure, op.name, "row", "the service answered with a row that is none", err)
-			}
-			found[i] = w
+		found, err := readAllWaiting(op, rows)
+		if err != nil {
+			return false, err
 		}
 		return page(found)
 	})
@@ -62,6 +58,19 @@ func waitingQuery(sysName string, statuses []invoice.Status, from, to int64) (st
 	return "SELECT c.id, c._ts, c.sql_writer.status, c.sql_writer.retry_after, c.sql_writer.last_error_kind," +
 		" c.sql_writer.last_error_code, c.sql_writer.failed_at" +
 		" FROM c WHERE c.request_details.sys_name = @sys_name AND c._ts >= @from AND c._ts < @to AND " + status, params
+}
+
+// readAllWaiting reads the rows of a page.
+func readAllWaiting(op operation, rows []json.RawMessage) ([]writer.Waiting, error) {
+	found := make([]writer.Waiting, len(rows))
+	for i, row := range rows {
+		w, err := readWaiting(row)
+		if err != nil {
+			return nil, fault.Wrap(fault.Infrastructure, op.name, "row", "the service answered with a row that is none", err)
+		}
+		found[i] = w
+	}
+	return found, nil
 }
 
 // readWaiting reads one row. Its members stand beside each other under the names that they have in sql_writer, so the row
