@@ -1,0 +1,174 @@
+package servicebus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/go-amqp"
+
+	"sqlwriter/internal/fault"
+)
+
+// codeTooLarge is the code of a message, or of a batch, that is larger than the service takes.
+const codeTooLarge = "too_large"
+
+// damage says what an error leaves of the Sender that gave it.
+type damage int
+
+const (
+	// works: the Sender works on.
+	works damage = iota
+	// broken: a new Sender is needed.
+	broken
+	// lost: a new Sender is needed, and a new Client when the new Sender meets the same.
+	lost
+)
+
+// rule is one row: what an error of the SDK means.
+type rule struct {
+	code string
+	// about is what the row is about: an amqp.ErrCond, an azservicebus.Code, an error, or a func(error) bool.
+	about  any
+	kind   fault.Kind
+	reason string
+	source string
+	// leaves is for a rejection; a detach breaks the Sender whatever its condition.
+	leaves damage
+}
+
+// The conditions of Service Bus that go-amqp has no name for.
+const (
+	condServerBusy     amqp.ErrCond = "com.microsoft:server-busy"
+	condEntityDisabled amqp.ErrCond = "com.microsoft:entity-disabled"
+	condCancelled      amqp.ErrCond = "com.microsoft:operation-cancelled"
+)
+
+// rules is the table of errors; the first row that fits decides. Conditions come before the SDK's codes, which hide them.
+// Sources: "amqp" is the vendor's page "AMQP errors in Azure Service Bus", "sdk" is the SDK's documentation of its codes,
+// "facts" is azure-facts.
+func rules() []rule {
+	const (
+		infra   = fault.Infrastructure
+		perhaps = "; the messages may have been sent"
+	)
+	return []rule{
+		{codeTooLarge, azservicebus.ErrMessageTooLarge, fault.Document, "the message is larger than the service takes", "facts 3.2", works},
+		{codeTooLarge, amqp.ErrCondMessageSizeExceeded, fault.Document, "the message is larger than the service takes", "amqp", works},
+		{
+			"amqp:resource-limit-exceeded", amqp.ErrCondResourceLimitExceeded, fault.Quota,
+			"the queue is full, or the namespace is over another of its limits", "amqp", works,
+		},
+		{"com.microsoft:server-busy", condServerBusy, fault.Throttled, "the service asks to slow down, after two repetitions", "amqp", works},
+		{"amqp:not-found", amqp.ErrCondNotFound, infra, "there is no such queue", "amqp", broken},
+		{"amqp:not-allowed", amqp.ErrCondNotAllowed, infra, "the queue does not allow this: it may want sessions", "amqp", broken},
+		{"com.microsoft:entity-disabled", condEntityDisabled, infra, "the queue is disabled, or disabled for sending", "amqp", broken},
+		{"com.microsoft:operation-cancelled", condCancelled, infra, "the service gave the call up" + perhaps, "amqp", works},
+		{
+			"unauthorized", azservicebus.CodeUnauthorizedAccess, infra,
+			"not allowed: key or signature, or the identity lacks the role Azure Service Bus Data Sender, or this machine's clock is off", "sdk", broken,
+		},
+		{"notfound", azservicebus.CodeNotFound, infra, "there is no such queue", "sdk", broken},
+		{"timeout", azservicebus.CodeTimeout, infra, "the service took too long, after two repetitions" + perhaps, "sdk", works},
+		{"connlost", azservicebus.CodeConnectionLost, infra, "no connection, after two repetitions" + perhaps, "sdk", lost},
+		{"closed", azservicebus.CodeClosed, infra, "the connection was closed while it was in use" + perhaps, "sdk", lost},
+		{"cancelled", context.Canceled, infra, "the caller gave up" + perhaps, "ours", works},
+		{"deadline", context.DeadlineExceeded, infra, "no answer within the deadline" + perhaps, "ours", lost},
+		{"identity", isIdentity, infra, "no token could be had for the identity", "ours", broken},
+		// What is left cannot be told from network trouble by its type, and no message must pay for a doubt.
+		{"unknown", func(error) bool { return true }, infra, "the call failed in a way we do not know" + perhaps, "design 3", lost},
+	}
+}
+
+// matches reports whether the row is about an error.
+func (r rule) matches(err error) bool {
+	switch about := r.about.(type) {
+	case amqp.ErrCond:
+		var e *amqp.Error
+		return errors.As(err, &e) && e.Condition == about
+	case azservicebus.Code:
+		var e *azservicebus.Error
+		return errors.As(err, &e) && e.Code == about
+	case error:
+		return errors.Is(err, about)
+	case func(error) bool:
+		return about(err)
+	}
+	return false
+}
+
+// isIdentity reports whether an identity's token could not be had.
+func isIdentity(err error) bool {
+	var failed *azidentity.AuthenticationFailedError
+	var required *azidentity.AuthenticationRequiredError
+	return errors.As(err, &failed) || errors.As(err, &required)
+}
+
+// translate is the only way an error of the SDK leaves this package: the table says what it means, and what it leaves of the
+// Sender.
+func translate(op string, err error) (*fault.Error, damage) {
+	for _, r := range rules() {
+		if !r.matches(err) {
+			continue
+		}
+		leaves := r.leaves
+		if detached(err) {
+			leaves = max(leaves, broken)
+		}
+		return fault.Wrap(r.kind, op, r.code, r.reason, &cause{text: describe(err), err: err}), leaves
+	}
+	return fault.Wrap(fault.Internal, op, "unclassified", "the table of errors has no last row", &cause{text: describe(err), err: err}), lost
+}
+
+// detached reports whether an error says that the link, its session or its connection ended.
+func detached(err error) bool {
+	var link *amqp.LinkError
+	var session *amqp.SessionError
+	var conn *amqp.ConnError
+	return errors.As(err, &link) || errors.As(err, &session) || errors.As(err, &conn)
+}
+
+// cause keeps the SDK's error reachable; its text is the part that helps an operator.
+type cause struct {
+	text string
+	err  error
+}
+
+func (c *cause) Error() string { return c.text }
+func (c *cause) Unwrap() error { return c.err }
+
+// describe gives what the other end said of an AMQP error (a tracking id, which the vendor's support asks for, is in it),
+// or what the system said of a lost connection, which holds no more than an address. Other texts may repeat a token.
+func describe(err error) string {
+	var answer *amqp.Error
+	if errors.As(err, &answer) {
+		return clip(answer.Description)
+	}
+	var coded *azservicebus.Error
+	if errors.As(err, &coded) && coded.Code == azservicebus.CodeConnectionLost {
+		return clip(coded.Error())
+	}
+	return fmt.Sprintf("%T", root(err))
+}
+
+// root follows the first causes down to the last.
+func root(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}
+
+// clip bounds a text that the other end chose.
+func clip(s string) string {
+	const most = 200
+	if len(s) > most {
+		return s[:most]
+	}
+	return s
+}

@@ -1,0 +1,96 @@
+package servicebus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/go-amqp"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+)
+
+// native are errors as the SDK gives them, one for each row of the table.
+func native() []error {
+	rejected := func(c amqp.ErrCond) error { return &amqp.Error{Condition: c, Description: "as the service has it"} }
+	coded := func(c azservicebus.Code) error { return fmt.Errorf("wrapped: %w", &azservicebus.Error{Code: c}) }
+	return []error{
+		azservicebus.ErrMessageTooLarge, rejected(amqp.ErrCondMessageSizeExceeded), rejected(amqp.ErrCondResourceLimitExceeded),
+		rejected(condServerBusy), rejected(amqp.ErrCondNotFound), rejected(amqp.ErrCondNotAllowed), rejected(condEntityDisabled), rejected(condCancelled),
+		coded(azservicebus.CodeUnauthorizedAccess), coded(azservicebus.CodeNotFound), coded(azservicebus.CodeTimeout),
+		coded(azservicebus.CodeConnectionLost), coded(azservicebus.CodeClosed),
+		context.Canceled, context.DeadlineExceeded, &azidentity.AuthenticationFailedError{}, errors.New("marker"),
+	}
+}
+
+// Every row of the table holds for the error that the SDK gives, and `explain` has it.
+func TestTranslateEveryRow(t *testing.T) {
+	require.Len(t, native(), len(rules()))
+	for i, r := range rules() {
+		got, leaves := translate("servicebus: test", native()[i])
+		require.Equal(t, r.kind, got.Kind, r.code)
+		require.Equal(t, r.reason, got.Reason, "another row decides for %s", got.Code)
+		require.Equal(t, r.code, got.Code)
+		require.Equal(t, r.leaves, leaves)
+		if about := reflect.ValueOf(r.about); about.Kind() == reflect.String && r.code != codeTooLarge {
+			require.Equal(t, about.String(), r.code, "conditions and codes keep their names")
+		}
+		require.NotContains(t, []string{"amqp", "sdk", ""}, r.sourceName(), "a source is written out")
+		require.NotContains(t, got.Error(), "marker", "a foreign text may be anything")
+		rows := 0
+		for _, row := range Faults() {
+			if row.Names(got.Code) {
+				rows++
+				require.Equal(t, "servicebus", row.Adapter)
+				require.Equal(t, got.Kind, row.Kind)
+				require.Equal(t, got.Reason, row.Reason)
+				require.NotEmpty(t, row.Consequence().Next)
+			}
+		}
+		require.Equal(t, 1, rows, got.Code)
+	}
+}
+
+func TestTheKindsOfWhatMattersMost(t *testing.T) {
+	for code, kind := range map[string]fault.Kind{
+		"too_large": fault.Document, "amqp:resource-limit-exceeded": fault.Quota, "com.microsoft:server-busy": fault.Throttled,
+		"amqp:not-found": fault.Infrastructure, "unauthorized": fault.Infrastructure, "connlost": fault.Infrastructure, "deadline": fault.Infrastructure,
+	} {
+		for _, r := range Faults() {
+			if r.Code == code {
+				require.Equal(t, kind, r.Kind, code)
+			}
+		}
+	}
+}
+
+// After a detach the Sender is not used any more, whatever the condition; after a rejection it is.
+func TestADetachLeavesNoUsableSender(t *testing.T) {
+	for _, r := range rules() {
+		condition, ok := r.about.(amqp.ErrCond)
+		if !ok {
+			continue
+		}
+		remote := &amqp.Error{Condition: condition}
+		for _, err := range []error{&amqp.LinkError{RemoteErr: remote}, &amqp.SessionError{RemoteErr: remote}, &amqp.ConnError{RemoteErr: remote}} {
+			got, leaves := translate("servicebus: test", err)
+			require.Equal(t, r.kind, got.Kind)
+			require.Equal(t, broken, leaves, "%T %s", err, condition)
+		}
+	}
+}
+
+// An operator reads what the service said, with the id that the vendor's support asks for.
+func TestACauseSaysWhatTheServiceSaid(t *testing.T) {
+	got, _ := translate("servicebus: send", &amqp.Error{Condition: amqp.ErrCondNotFound, Description: "TrackingId:1-2-3 " + strings.Repeat("x", 500)})
+	require.Contains(t, got.Error(), "servicebus: send: infrastructure amqp:not-found: there is no such queue: TrackingId:1-2-3")
+	require.Less(t, len(got.Error()), 400)
+	var native *amqp.Error
+	require.ErrorAs(t, got, &native, "the cause is kept")
+}
