@@ -75,3 +75,6 @@ func OpenReadOnly(path string) (*Store, error) {
 	db, err := sql.Open("sqlite", dsn(path, Options{}, true)+"&_txlock=immediate")
 	return &Store{writer: db}, err
 }
+
+// RunTexts are the statements about runs.
+func RunTexts() (map[string]string, error) { return sqlstore.RunTexts(runWords()) }

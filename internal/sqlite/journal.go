@@ -13,11 +13,14 @@ func journalWords() sqlstore.JournalWords {
 	}
 }
 
-// Journal is the audit log and the runs of this file. Codes of our own: "schema", "timeout" and "cancelled"
-// (infrastructure); every other code is SQLite's extended result code, or the port's.
-func (s *Store) Journal() ops.Journal {
-	return sqlstore.NewJournal(sqlstore.JournalDialect{
+// journalDialect is this file.
+func (s *Store) journalDialect() sqlstore.JournalDialect {
+	return sqlstore.JournalDialect{
 		JournalWords: journalWords(), Name: "sqlite", Write: s.writer, Read: s.reader,
 		Long: func(text string) any { return text }, Classify: outside,
-	})
+	}
 }
+
+// Journal is the audit log and the runs of this file. Codes of our own: "schema", "timeout" and "cancelled"
+// (infrastructure); every other code is SQLite's extended result code, or the port's.
+func (s *Store) Journal() ops.Journal { return sqlstore.NewJournal(s.journalDialect()) }

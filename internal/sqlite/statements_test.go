@@ -98,10 +98,13 @@ func TestNoStatementScansARealTable(t *testing.T) {
 	}
 }
 
-// planOf asks the database how it would run a statement.
-func planOf(t *testing.T, conn *sql.Conn, text string) []string {
+// planOf asks the database how it would run a statement. Without arguments it gets one, for the parameter where there is one.
+func planOf(t *testing.T, conn *sql.Conn, text string, args ...any) []string {
 	t.Helper()
-	rows, err := conn.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, "the parameter, where there is one")
+	if len(args) == 0 {
+		args = []any{"0"}
+	}
+	rows, err := conn.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, args...)
 	require.NoError(t, err, text)
 	defer func() { require.NoError(t, rows.Close()) }()
 	var plan []string

@@ -157,3 +157,15 @@ func JournalTexts() (map[string]string, error) {
 	}
 	return sqlstore.JournalTexts(t.journalWords())
 }
+
+// ReportTexts are the statements of the reports.
+func ReportTexts() (map[string]string, error) { return sqlstore.ReportTexts(reportWords()) }
+
+// RunTexts are the statements about runs.
+func RunTexts() (map[string]string, error) {
+	t, err := tablesOf(Options{})
+	if err != nil {
+		return nil, err
+	}
+	return sqlstore.RunTexts(t.runWords())
+}

@@ -15,11 +15,14 @@ func (t tables) journalWords() sqlstore.JournalWords {
 	}
 }
 
-// Journal is the audit log and the runs of this database. Codes are those of classify.go, or the port's.
-func (s *Store) Journal() ops.Journal {
-	return sqlstore.NewJournal(sqlstore.JournalDialect{
+// journalDialect is this database.
+func (s *Store) journalDialect() sqlstore.JournalDialect {
+	return sqlstore.JournalDialect{
 		JournalWords: s.tables.journalWords(), Name: "sqlserver", Write: s.db, Read: s.db,
 		Long:     func(text string) any { return mssql.NVarCharMax(text) },
 		Classify: func(op string, err error) error { return s.failed(outside(op, err)) },
-	})
+	}
 }
+
+// Journal is the audit log and the runs of this database. Codes are those of classify.go, or the port's.
+func (s *Store) Journal() ops.Journal { return sqlstore.NewJournal(s.journalDialect()) }

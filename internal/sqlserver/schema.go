@@ -118,6 +118,10 @@ func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 		{"ledger", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"run", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"audit_log", []string{"SELECT", "INSERT"}},
+		{"job", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"batch_item", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"worker", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"error_detail", []string{"SELECT", "INSERT"}},
 	} {
 		if err := s.inspectOwnRights(ctx, table.name, table.rights, f); err != nil {
 			return err

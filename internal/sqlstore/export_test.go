@@ -8,3 +8,6 @@ func ScanMoment(value any) (time.Time, error) {
 	err := m.Scan(value)
 	return m.Time, err
 }
+
+// Millis is a duration as the statements take it.
+func Millis(d time.Duration) int64 { return millis("d", d).Value.(int64) }

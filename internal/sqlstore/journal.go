@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"text/template"
-	"time"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
@@ -59,10 +57,7 @@ type JournalDialect struct {
 }
 
 // Journal is ops.Journal on a database. It is safe for concurrent use.
-type Journal struct {
-	d     JournalDialect
-	texts map[string]string
-}
+type Journal struct{ books }
 
 // NewJournal makes the journal of an engine. It asks the database nothing.
 func NewJournal(d JournalDialect) *Journal {
@@ -70,7 +65,7 @@ func NewJournal(d JournalDialect) *Journal {
 	if err != nil {
 		panic("sqlstore: " + err.Error()) // the templates and what they name are constant
 	}
-	return &Journal{d: d, texts: texts}
+	return &Journal{books{d: d, texts: texts}}
 }
 
 // JournalTexts are the statements by name (the file's name without .sql).
@@ -81,11 +76,9 @@ func JournalTexts(w JournalWords) (map[string]string, error) {
 	}
 	texts := map[string]string{}
 	for _, name := range []string{stAuditInsert, stRunInsert, stRunProgress, stRunWanted, stRunEnd, stRunCancel, stRuns, stAudits} {
-		var b strings.Builder
-		if err := t.ExecuteTemplate(&b, name+".sql", w); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if texts[name], err = produced(t, name, w); err != nil {
+			return nil, err
 		}
-		texts[name] = b.String()
 	}
 	return texts, nil
 }
@@ -183,7 +176,7 @@ func (j *Journal) Cancel(ctx context.Context, id string, a ops.Audit) (running b
 // Runs implements ops.Journal.
 func (j *Journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
 	runs := []ops.Run{}
-	err := j.each(ctx, j.op("read runs"), stRuns, limit, func(rows *sql.Rows) error {
+	err := j.page(ctx, j.op("read runs"), stRuns, limit, func(rows *sql.Rows) error {
 		var r ops.Run
 		var filter, counts sql.NullString
 		var started, ended moment
@@ -207,7 +200,7 @@ func (j *Journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
 // Audits implements ops.Journal.
 func (j *Journal) Audits(ctx context.Context, limit int) ([]ops.Audit, error) {
 	audits := []ops.Audit{}
-	err := j.each(ctx, j.op("read audits"), stAudits, limit, func(rows *sql.Rows) error {
+	err := j.page(ctx, j.op("read audits"), stAudits, limit, func(rows *sql.Rows) error {
 		var a ops.Audit
 		var at moment
 		var detail sql.NullString
@@ -224,58 +217,11 @@ func (j *Journal) Audits(ctx context.Context, limit int) ([]ops.Audit, error) {
 	return audits, nil
 }
 
-func (j *Journal) op(what string) string { return j.d.Name + ": " + what }
-
-// execer is a pool or a transaction.
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
-// exec runs one statement and answers how many rows it changed.
-func (j *Journal) exec(ctx context.Context, db execer, name string, args ...any) (int64, error) {
-	res, err := db.ExecContext(ctx, j.texts[name], args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
-}
-
 // audit adds an entry that is as it is kept.
 func (j *Journal) audit(ctx context.Context, db execer, a ops.Audit) error {
 	_, err := j.exec(ctx, db, stAuditInsert, sql.Named("action", a.Action), sql.Named("by", a.By), sql.Named("why", a.Why),
 		sql.Named("subject", a.Subject), sql.Named("detail", j.d.Long(string(a.Detail))))
 	return err
-}
-
-// inTx runs f in one transaction. Whatever ends it, a panic too, the connection is free again.
-func (j *Journal) inTx(ctx context.Context, op string, f func(tx *sql.Tx) error) error {
-	tx, err := j.d.Write.BeginTx(ctx, nil)
-	if err != nil {
-		return j.d.Classify(op, err)
-	}
-	defer func() { _ = tx.Rollback() }() // fails when the transaction is over already
-	if err := f(tx); err != nil {
-		return j.d.Classify(op, err)
-	}
-	return j.d.Classify(op, tx.Commit())
-}
-
-// each reads the rows of a query, at most limit. Errors after the last row count too.
-func (j *Journal) each(ctx context.Context, op, name string, limit int, f func(rows *sql.Rows) error) error {
-	if limit <= 0 {
-		return nil
-	}
-	rows, err := j.d.Read.QueryContext(ctx, j.texts[name], sql.Named("limit", int64(limit)))
-	if err != nil {
-		return j.d.Classify(op, err)
-	}
-	defer func() { _ = rows.Close() }() // a failure is in rows.Err
-	for rows.Next() {
-		if err := f(rows); err != nil {
-			return j.d.Classify(op, err)
-		}
-	}
-	return j.d.Classify(op, rows.Err())
 }
 
 // rawOf is JSON as it was written; the statements make NULL of none.
@@ -300,26 +246,4 @@ func countsText(op string, counts map[string]int) (string, error) {
 
 func noRun(op, id string) error {
 	return fault.New(fault.Internal, op, "no_run", "no run %s is running", id)
-}
-
-// moment is a time as either engine gives it: a time, a text of RFC 3339, or NULL for the zero time.
-type moment struct{ time.Time }
-
-// Scan implements sql.Scanner.
-func (m *moment) Scan(value any) error {
-	switch v := value.(type) {
-	case nil:
-		m.Time = time.Time{}
-	case time.Time:
-		m.Time = v.UTC()
-	case string:
-		at, err := time.Parse(time.RFC3339, v)
-		if err != nil {
-			return fmt.Errorf("time: %w", err)
-		}
-		m.Time = at.UTC()
-	default:
-		return fmt.Errorf("expected a time, found %T", value)
-	}
-	return nil
 }

@@ -64,6 +64,10 @@ func processRows() []fault.Row {
 	return []fault.Row{
 		{Code: "settings", Kind: infra, Reason: "the settings cannot be used; Health lists every one", Source: ours, Own: start},
 		{Code: "starting", Kind: infra, Reason: "the dependencies are not open yet; Health says which", Source: ours, Own: start},
+		{
+			Code: "shadow", Kind: infra, Reason: "a shadow takes no messages of runs", Source: "ADR 0027",
+			Own: fault.Consequence{Spends: fault.Nothing, Next: "the message is put off, or held as long as its lock is renewed"},
+		},
 		{Code: "ledger_not_adopted", Kind: infra, Reason: "the ledger does not know what was written before: docs/cutover.md", Source: "design.md 4", Own: start},
 		{Code: "payload", Kind: fault.Document, Reason: "what the host sent is no batch", Source: "design.md 5", Own: answered},
 		{Code: "panic", Kind: own, Reason: "our program ended where it must not", Source: "design.md 3"},
@@ -91,6 +95,7 @@ func mistakeRows() []fault.Row {
 // commandRows are met by operators' commands only.
 func commandRows() []fault.Row {
 	const own, journal = fault.Internal, "the contract of Journal (internal/ops/ports.go)"
+	const runs = "the contract of Store (internal/run/ports.go)"
 	command := fault.OfACommand()
 	return []fault.Row{
 		{Code: "adoption_moved", Kind: fault.Contention, Condition: fault.Changed, Reason: "somebody else adopts at the same time", Source: "docs/cutover.md", Own: command},
@@ -104,5 +109,16 @@ func commandRows() []fault.Row {
 		{Code: "status", Kind: own, Reason: "a run was to end with a status that is not a last one", Source: journal, Own: command},
 		{Code: "json", Kind: own, Reason: "what belongs to a run or an entry of the audit log is not JSON", Source: journal, Own: command},
 		{Code: "counts", Kind: fault.Infrastructure, Reason: "the counts of a run are not what was written", Source: journal, Own: command},
+		{
+			Code: "changed", Kind: fault.Contention, Condition: fault.Changed, Source: runs, Own: command,
+			Reason: "a change of a run or a batch came too late: another has it, or its status is not one that it may change from",
+		},
+		{Code: "worker", Kind: own, Reason: "a manager or worker has no id, or one that is too long", Source: runs, Own: command},
+		{Code: "batch_size", Kind: own, Reason: "a batch was to be added without documents, or with more than 100", Source: runs, Own: command},
+		{Code: "known", Kind: own, Reason: "a document was to be added to a run that has it already", Source: runs, Own: command},
+		{Code: "too_many", Kind: own, Reason: "more than 100 outcomes or error details were to be kept at once", Source: runs, Own: command},
+		{Code: "outcome", Kind: own, Reason: "an outcome of a document is none", Source: runs, Own: command},
+		{Code: "not_in_batch", Kind: own, Reason: "an outcome is of a document that its batch has not", Source: runs, Own: command},
+		{Code: "no_report", Kind: own, Reason: "there is no report of this name", Source: "the contract of Reports (internal/run/ports.go)", Own: command},
 	}
 }

@@ -133,6 +133,126 @@ CREATE TABLE sqlwriter.audit_log (
         VALUES (3, N'0003_operations', 'dd5a01eb7d56dcc840c929b72bf1421b4f9408c3b08913eef636cdb6a1d770a4');
     END;
 GO
+-- 0004_runs
+IF @@TRANCOUNT = 0
+    THROW 52744, N'an earlier batch failed: nothing was changed', 1;
+IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 4)
+    BEGIN
+        EXEC (N'
+-- Runs that many workers share (internal/run): job is one batch of a run, batch_item one document of it, worker one
+-- invocation that works, error_detail one failure of a document. The states and what changes them: internal/run/states.go.
+-- All times are by the database''s clock, UTC. Columns of the older tables are empty, or 0, for runs that one process does
+-- alone. There are no foreign keys: rows are made and changed by guarded statements only. Keys and statuses are compared
+-- byte by byte whatever the database''s collation.
+ALTER TABLE sqlwriter.run ADD sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NULL;
+ALTER TABLE sqlwriter.run ADD pattern nvarchar(40) COLLATE Latin1_General_BIN2 NULL;
+ALTER TABLE sqlwriter.run ADD rate_per_minute int NOT NULL CONSTRAINT df_run_rate DEFAULT 0;
+ALTER TABLE sqlwriter.run ADD document_limit int NOT NULL CONSTRAINT df_run_limit DEFAULT 0;
+ALTER TABLE sqlwriter.run ADD error nvarchar(2000) NULL;
+ALTER TABLE sqlwriter.run ADD watermark nvarchar(max) NULL;
+ALTER TABLE sqlwriter.run ADD documents int NOT NULL CONSTRAINT df_run_documents DEFAULT 0;
+ALTER TABLE sqlwriter.run ADD batches int NOT NULL CONSTRAINT df_run_batches DEFAULT 0;
+ALTER TABLE sqlwriter.run ADD owner nvarchar(64) COLLATE Latin1_General_BIN2 NULL;
+ALTER TABLE sqlwriter.run ADD epoch int NOT NULL CONSTRAINT df_run_epoch DEFAULT 0;
+ALTER TABLE sqlwriter.run ADD handed_off_at datetime2(3) NULL;
+ALTER TABLE sqlwriter.run ADD next_at datetime2(3) NULL;
+-- The timer looks for running runs, oldest first, and the table only grows.
+CREATE INDEX ix_run_status ON sqlwriter.run (status, run_number);
+ALTER TABLE sqlwriter.audit_log ADD level varchar(10) COLLATE Latin1_General_BIN2 NULL;
+ALTER TABLE sqlwriter.audit_log ADD run_id nvarchar(64) COLLATE Latin1_General_BIN2 NULL;
+ALTER TABLE sqlwriter.audit_log ADD job_id char(64) COLLATE Latin1_General_BIN2 NULL;
+CREATE TABLE sqlwriter.job (
+    job_id char(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    job_number bigint IDENTITY (1, 1) NOT NULL,
+    kind varchar(20) COLLATE Latin1_General_BIN2 NOT NULL CONSTRAINT df_job_kind DEFAULT ''batch'',
+    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    number int NOT NULL,
+    status varchar(20) COLLATE Latin1_General_BIN2 NOT NULL,
+    attempt int NOT NULL,
+    queue_attempt_count int NOT NULL CONSTRAINT df_job_queue_attempt_count DEFAULT 0,
+    last_queue_error nvarchar(2000) NULL,
+    error nvarchar(2000) NULL,
+    owner nvarchar(64) COLLATE Latin1_General_BIN2 NULL,
+    epoch int NOT NULL CONSTRAINT df_job_epoch DEFAULT 0,
+    heartbeat_at datetime2(3) NULL,
+    queued_at datetime2(3) NULL,
+    claimed_at datetime2(3) NULL,
+    process_start_time datetime2(3) NULL,
+    process_end_time datetime2(3) NULL,
+    created_at datetime2(3) NOT NULL,
+    updated_at datetime2(3) NOT NULL,
+    total_count int NOT NULL,
+    success_count int NOT NULL CONSTRAINT df_job_success_count DEFAULT 0,
+    failure_count int NOT NULL CONSTRAINT df_job_failure_count DEFAULT 0,
+    CONSTRAINT pk_job PRIMARY KEY (job_id),
+    CONSTRAINT uq_job_job_number UNIQUE (job_number),
+    CONSTRAINT uq_job_number UNIQUE (run_id, number)
+);
+-- The timer looks for statuses over all runs; counts, and the open or unsent batches of one run, are seeks in it too. What
+-- an operator lists without a status goes by the unique (run_id, number).
+CREATE INDEX ix_job_status ON sqlwriter.job (status, run_id, number);
+CREATE TABLE sqlwriter.batch_item (
+    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    document_key char(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    document_id nvarchar(1023) NOT NULL,
+    job_id char(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    position int NOT NULL,
+    outcome varchar(20) COLLATE Latin1_General_BIN2 NULL,
+    code nvarchar(256) NULL,
+    updated_at datetime2(3) NULL,
+    CONSTRAINT pk_batch_item PRIMARY KEY (run_id, document_key)
+);
+-- A worker reads and counts the documents of its batch, in their order.
+CREATE INDEX ix_batch_item_job ON sqlwriter.batch_item (job_id, position);
+CREATE TABLE sqlwriter.worker (
+    worker_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    kind varchar(20) COLLATE Latin1_General_BIN2 NOT NULL,
+    instance nvarchar(256) NOT NULL,
+    status varchar(20) COLLATE Latin1_General_BIN2 NOT NULL,
+    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    job_id char(64) COLLATE Latin1_General_BIN2 NULL,
+    documents_processed int NOT NULL CONSTRAINT df_worker_documents DEFAULT 0,
+    started_at datetime2(3) NOT NULL,
+    completed_at datetime2(3) NULL,
+    heartbeat_at datetime2(3) NOT NULL,
+    CONSTRAINT pk_worker PRIMARY KEY (worker_id)
+);
+-- The timer looks for the running ones among all that ever were. The heartbeat is not in it: it changes too often.
+CREATE INDEX ix_worker_status ON sqlwriter.worker (status, run_id);
+CREATE TABLE sqlwriter.error_detail (
+    error_id bigint IDENTITY (1, 1) NOT NULL,
+    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    job_id char(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    document_id nvarchar(1023) NOT NULL,
+    error_code nvarchar(256) NOT NULL,
+    error_message nvarchar(2000) NOT NULL,
+    error_type varchar(20) COLLATE Latin1_General_BIN2 NOT NULL,
+    retry_count int NOT NULL,
+    is_retryable bit NOT NULL,
+    created_at datetime2(3) NOT NULL,
+    CONSTRAINT pk_error_detail PRIMARY KEY (error_id)
+);
+-- A batch is shown with its latest details.
+CREATE INDEX ix_error_detail_job ON sqlwriter.error_detail (job_id, error_id);
+-- The batches under the names that the monitoring queries know (requirements/002 and 004). A view is made by a batch of its
+-- own.
+EXEC (N''CREATE VIEW sqlwriter.batch AS
+SELECT
+    j.run_id, j.job_id AS batch_id, j.number AS batch_number, j.status AS batch_status, j.queue_attempt_count,
+    j.last_queue_error, j.queued_at, j.created_at, j.updated_at, j.process_start_time, j.process_end_time, j.total_count,
+    j.success_count, j.failure_count, j.run_id AS parent_job_id
+FROM sqlwriter.job AS j;'');
+-- The jobs under the names of requirements/001, section 3.
+EXEC (N''CREATE VIEW sqlwriter.processing_job AS
+SELECT
+    j.job_id, j.status, j.process_start_time AS started_at, j.process_end_time AS completed_at, j.error AS error_message,
+    j.heartbeat_at AS last_heartbeat
+FROM sqlwriter.job AS j;'');
+');
+        INSERT INTO sqlwriter.migration (number, name, checksum)
+        VALUES (4, N'0004_runs', '83fe66ba6146e0e316dfa98992cdee6dfdbe8d6284a72872c767fa8300014a61');
+    END;
+GO
 IF @@TRANCOUNT = 0
     THROW 52744, N'an earlier batch failed: nothing was changed', 1;
 COMMIT TRANSACTION;

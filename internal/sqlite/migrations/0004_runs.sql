@@ -1,0 +1,103 @@
+-- Runs that many workers share (internal/run): job is one batch of a run, batch_item one document of it, worker one
+-- invocation that works, error_detail one failure of a document. The states and what changes them: internal/run/states.go.
+-- All times are by the database's clock, UTC. Columns of the older tables are empty, or 0, for runs that one process does
+-- alone. There are no foreign keys: rows are made and changed by guarded statements only.
+ALTER TABLE sqlwriter_run ADD COLUMN sys_name TEXT;
+ALTER TABLE sqlwriter_run ADD COLUMN pattern TEXT;
+ALTER TABLE sqlwriter_run ADD COLUMN rate_per_minute INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sqlwriter_run ADD COLUMN document_limit INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sqlwriter_run ADD COLUMN error TEXT;
+ALTER TABLE sqlwriter_run ADD COLUMN watermark TEXT;
+ALTER TABLE sqlwriter_run ADD COLUMN documents INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sqlwriter_run ADD COLUMN batches INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sqlwriter_run ADD COLUMN owner TEXT;
+ALTER TABLE sqlwriter_run ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sqlwriter_run ADD COLUMN handed_off_at TEXT;
+ALTER TABLE sqlwriter_run ADD COLUMN next_at TEXT;
+-- The timer looks for running runs, oldest first, and the table only grows.
+CREATE INDEX sqlwriter_ix_run_status ON sqlwriter_run (status, run_number);
+ALTER TABLE sqlwriter_audit_log ADD COLUMN level TEXT;
+ALTER TABLE sqlwriter_audit_log ADD COLUMN run_id TEXT;
+ALTER TABLE sqlwriter_audit_log ADD COLUMN job_id TEXT;
+CREATE TABLE sqlwriter_job (
+    job_number INTEGER PRIMARY KEY,
+    job_id TEXT NOT NULL UNIQUE CHECK (length(job_id) = 64),
+    kind TEXT NOT NULL DEFAULT 'batch',
+    run_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    queue_attempt_count INTEGER NOT NULL DEFAULT 0,
+    last_queue_error TEXT,
+    error TEXT,
+    owner TEXT,
+    epoch INTEGER NOT NULL DEFAULT 0,
+    heartbeat_at TEXT,
+    queued_at TEXT,
+    claimed_at TEXT,
+    process_start_time TEXT,
+    process_end_time TEXT,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    total_count INTEGER NOT NULL,
+    success_count INTEGER NOT NULL DEFAULT 0,
+    failure_count INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (run_id, number)
+);
+-- The timer looks for statuses over all runs; counts, and the open or unsent batches of one run, are seeks in it too. What
+-- an operator lists without a status goes by the unique (run_id, number).
+CREATE INDEX sqlwriter_ix_job_status ON sqlwriter_job (status, run_id, number);
+CREATE TABLE sqlwriter_batch_item (
+    run_id TEXT NOT NULL,
+    document_key TEXT NOT NULL CHECK (length(document_key) = 64),
+    document_id TEXT NOT NULL,
+    job_id TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    outcome TEXT,
+    code TEXT,
+    updated_at TEXT,
+    PRIMARY KEY (run_id, document_key)
+) WITHOUT ROWID;
+-- A worker reads and counts the documents of its batch, in their order.
+CREATE INDEX sqlwriter_ix_batch_item_job ON sqlwriter_batch_item (job_id, position);
+CREATE TABLE sqlwriter_worker (
+    worker_id TEXT NOT NULL PRIMARY KEY,
+    kind TEXT NOT NULL,
+    instance TEXT NOT NULL,
+    status TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    job_id TEXT,
+    documents_processed INTEGER NOT NULL DEFAULT 0,
+    started_at TEXT NOT NULL,
+    completed_at TEXT,
+    heartbeat_at TEXT NOT NULL
+);
+-- The timer looks for the running ones among all that ever were. The heartbeat is not in it: it changes too often.
+CREATE INDEX sqlwriter_ix_worker_status ON sqlwriter_worker (status, run_id);
+CREATE TABLE sqlwriter_error_detail (
+    error_id INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL,
+    job_id TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    error_code TEXT NOT NULL,
+    error_message TEXT NOT NULL,
+    error_type TEXT NOT NULL,
+    retry_count INTEGER NOT NULL,
+    is_retryable INTEGER NOT NULL CHECK (is_retryable IN (0, 1)),
+    created_at TEXT NOT NULL
+);
+-- A batch is shown with its latest details.
+CREATE INDEX sqlwriter_ix_error_detail_job ON sqlwriter_error_detail (job_id, error_id);
+-- The batches under the names that the monitoring queries know (requirements/002 and 004).
+CREATE VIEW sqlwriter_batch AS
+SELECT
+    j.run_id, j.job_id AS batch_id, j.number AS batch_number, j.status AS batch_status, j.queue_attempt_count,
+    j.last_queue_error, j.queued_at, j.created_at, j.updated_at, j.process_start_time, j.process_end_time, j.total_count,
+    j.success_count, j.failure_count, j.run_id AS parent_job_id
+FROM sqlwriter_job AS j;
+-- The jobs under the names of requirements/001, section 3.
+CREATE VIEW sqlwriter_processing_job AS
+SELECT
+    j.job_id, j.status, j.process_start_time AS started_at, j.process_end_time AS completed_at, j.error AS error_message,
+    j.heartbeat_at AS last_heartbeat
+FROM sqlwriter_job AS j;

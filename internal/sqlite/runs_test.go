@@ -1,0 +1,154 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/porttest"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/sqlite"
+)
+
+func TestRunStore(t *testing.T) {
+	porttest.TestRunStore(t, func(t testing.TB) porttest.RunStoreFixture { return db{newStore(t)}.runs() })
+}
+
+// runs is the store of runs with what the suite needs beside it.
+func (d db) runs() porttest.RunStoreFixture {
+	return porttest.RunStoreFixture{
+		Store: d.Runs(), Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
+		HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
+	}
+}
+
+// agedColumns are the times that ages are measured from.
+func agedColumns() map[string][]string {
+	return map[string][]string{
+		"run":    {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
+		"job":    {"heartbeat_at", "queued_at", "claimed_at", "process_start_time", "process_end_time", "created_at", "updated_at"},
+		"worker": {"started_at", "completed_at", "heartbeat_at"},
+	}
+}
+
+// age moves every time back.
+func (d db) age(t testing.TB, by time.Duration) {
+	t.Helper()
+	for table, columns := range agedColumns() {
+		var set []string
+		for _, c := range columns {
+			set = append(set, fmt.Sprintf("%[1]s = strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', %[1]s, '-%[2]d seconds')", c, int(by.Seconds())))
+		}
+		d.exec(t, "UPDATE sqlwriter_"+table+" SET "+strings.Join(set, ", "))
+	}
+}
+
+// rows reads a query.
+func (d db) rows(t testing.TB, query string, scan func(rows *sql.Rows) error) {
+	t.Helper()
+	rows, err := d.Reader().Query(query)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	for rows.Next() {
+		require.NoError(t, scan(rows))
+	}
+	require.NoError(t, rows.Err())
+}
+
+// audits are all entries of the audit log, oldest first.
+func (d db) audits(t testing.TB) (list []run.Audit) {
+	t.Helper()
+	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, COALESCE(run_id, ''), COALESCE(job_id, ''), detail
+FROM sqlwriter_audit_log ORDER BY audit_id`, func(rows *sql.Rows) error {
+		var a run.Audit
+		var detail sql.NullString
+		err := rows.Scan(&a.Code, &a.Level, &a.By, &a.Why, &a.Run, &a.Job, &detail)
+		if detail.Valid {
+			a.Detail = []byte(detail.String)
+		}
+		list = append(list, a)
+		return err
+	})
+	return list
+}
+
+// workers are all rows of the table worker.
+func (d db) workers(t testing.TB) (list []porttest.RunWorker) {
+	t.Helper()
+	d.rows(t, `SELECT worker_id, instance, kind, status, documents_processed FROM sqlwriter_worker`, func(rows *sql.Rows) error {
+		var w porttest.RunWorker
+		err := rows.Scan(&w.ID, &w.Instance, &w.Kind, &w.Status, &w.Processed)
+		list = append(list, w)
+		return err
+	})
+	return list
+}
+
+// The tables grow for ever: every statement finds its rows by a key or an index, and what a list names from the list outwards.
+func TestNoStatementAboutRunsScansATable(t *testing.T) {
+	s := newStore(t)
+	texts, err := sqlite.RunTexts()
+	require.NoError(t, err)
+	conn, err := s.Writer().Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	for name, text := range texts {
+		text, _, _ = strings.Cut(text, ";\nINSERT") // worker_begin has two
+		var args []any
+		for _, parameter := range regexp.MustCompile(`@(\w+)`).FindAllStringSubmatch(text, -1) {
+			args = append(args, sql.Named(parameter[1], "0"))
+		}
+		plan := planOf(t, conn, text, args...)
+		if name == "run_latest" || name == "jobs_latest" { // the last rows of the table, and no more than asked for
+			require.Len(t, plan, 1, "%s: %s", name, plan)
+			continue
+		}
+		for _, step := range plan {
+			require.True(t, !strings.HasPrefix(step, "SCAN") || step == "SCAN e VIRTUAL TABLE INDEX 1:" || step == "SCAN CONSTANT ROW",
+				"%s: %s", name, strings.Join(plan, "; "))
+		}
+		if strings.Contains(text, "json_each") && !strings.Contains(text, "INSERT") {
+			require.Equal(t, "SCAN e VIRTUAL TABLE INDEX 1:", plan[0], "%s: %s", name, strings.Join(plan, "; "))
+		}
+	}
+}
+
+// What an older build wrote stays, and both builds go on with it: the older one knows nothing of the new columns.
+func TestTheMigrationOfRunsKeepsWhatIsThere(t *testing.T) {
+	ctx := t.Context()
+	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "old.db"), sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	files, err := sqlite.MigrationFiles()
+	require.NoError(t, err)
+	require.NoError(t, s.MigrateWith(ctx, files[:3]...))
+	require.NoError(t, s.Journal().Start(ctx, ops.Run{ID: "old", Kind: "reprocess"}, ops.Audit{Action: "reprocess", By: "Ann"}))
+	require.NoError(t, s.Migrate(ctx))
+	require.NoError(t, s.Journal().Start(ctx, ops.Run{ID: "older", Kind: "reprocess"}, ops.Audit{Action: "reprocess"}))
+	porttest.UseRunStore(t, s.Runs(), s.Journal())
+	d := db{s}
+	require.Equal(t, []string{"Ann", ""}, []string{d.audits(t)[0].By, d.audits(t)[0].Level}, "an entry of the older build")
+	porttest.SeeRunViews(t, d.row1, "sqlwriter_")
+}
+
+// row1 reads one row of texts.
+func (d db) row1(t testing.TB, query string, columns int) []string {
+	t.Helper()
+	values, into := make([]sql.NullString, columns), make([]any, columns)
+	for i := range values {
+		into[i] = &values[i]
+	}
+	require.NoError(t, d.Reader().QueryRow(query).Scan(into...))
+	list := make([]string, columns)
+	for i, v := range values {
+		list[i] = v.String
+	}
+	return list
+}

@@ -1,0 +1,26 @@
+package sqlserver
+
+import (
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/sqlstore"
+)
+
+// reportWords are this engine's.
+func reportWords() sqlstore.ReportWords {
+	return sqlstore.ReportWords{
+		Run: "sqlwriter.run", Batch: "sqlwriter.batch", ProcessingJob: "sqlwriter.processing_job", Worker: "sqlwriter.worker",
+		ErrorDetail: "sqlwriter.error_detail", AuditLog: "sqlwriter.audit_log",
+		Now: "SYSUTCDATETIME()", Top: " TOP (@limit)",
+		AgoFormat:     "DATEADD(SECOND, -%d, SYSUTCDATETIME())",
+		SecondsFormat: "CAST(DATEDIFF_BIG(MILLISECOND, %s, %s) AS float) / 1000",
+		DayFormat:     "CONVERT(char(10), %s, 23)",
+	}
+}
+
+// Reports are the monitoring queries over the bookkeeping of this database. Codes are those of classify.go, or the port's.
+func (s *Store) Reports() run.Reports {
+	return sqlstore.NewReports(sqlstore.ReportDialect{
+		ReportWords: reportWords(), Name: "sqlserver", Read: s.db,
+		Classify: func(op string, err error) error { return s.failed(outside(op, err)) },
+	})
+}

@@ -1,0 +1,38 @@
+package sqlserver
+
+import (
+	"fmt"
+	"strings"
+
+	mssql "github.com/microsoft/go-mssqldb"
+
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/sqlstore"
+)
+
+// runWords are this engine's.
+func (t tables) runWords() sqlstore.RunWords {
+	return sqlstore.RunWords{
+		JournalWords: t.journalWords(), Job: "sqlwriter.job", BatchItem: "sqlwriter.batch_item", Worker: "sqlwriter.worker",
+		ErrorDetail: "sqlwriter.error_detail",
+		AgoFormat:   "CAST(DATEADD(MILLISECOND, -%s, SYSUTCDATETIME()) AS datetime2(3))",
+		InFormat:    "CAST(DATEADD(MILLISECOND, %s, SYSUTCDATETIME()) AS datetime2(3))",
+		ListOf:      listOf, Bytes: " COLLATE Latin1_General_BIN2", ByAlias: true, InOrder: "\nOPTION (LOOP JOIN, FORCE ORDER)",
+	}
+}
+
+// listOf reads a JSON array of arrays.
+func listOf(parameter string, columns []string) string {
+	typed := make([]string, len(columns))
+	for i, c := range columns {
+		typed[i] = fmt.Sprintf("        %s '$[%d]'", c, i)
+	}
+	return "OPENJSON (" + parameter + ") WITH (\n" + strings.Join(typed, ",\n") + "\n    )"
+}
+
+// Runs keeps the books of runs in this database. Codes are those of classify.go, or the port's.
+func (s *Store) Runs() run.Store {
+	return sqlstore.NewRuns(sqlstore.RunDialect{
+		JournalDialect: s.journalDialect(), RunWords: s.tables.runWords(), Key: func(text string) any { return mssql.VarChar(text) },
+	})
+}

@@ -1,0 +1,324 @@
+-- runs
+DECLARE @limit bigint;
+-- The latest runs, the newest first, and how far they are. Documents are those that were handed off or are to be, done are
+-- those of completed batches.
+WITH progress AS (
+    SELECT
+        b.run_id,
+        SUM(CASE WHEN b.batch_status = 'completed' THEN CAST(b.total_count AS bigint) ELSE 0 END) AS documents_done,
+        SUM(CASE WHEN b.batch_status IN ('completed', 'failed') THEN 0 ELSE 1 END) AS open_batches,
+        SUM(CASE WHEN b.batch_status = 'failed' THEN 1 ELSE 0 END) AS failed_batches
+    FROM sqlwriter.batch AS b
+    GROUP BY b.run_id
+)
+
+SELECT TOP (@limit)
+    r.run_id,
+    r.sys_name,
+    r.kind,
+    r.status,
+    r.cancel,
+    r.documents,
+    COALESCE(p.documents_done, 0) AS documents_done,
+    CAST(COALESCE(p.documents_done, 0) AS float) * 100 / NULLIF(r.documents, 0) AS done_percent,
+    r.batches,
+    COALESCE(p.open_batches, 0) AS open_batches,
+    COALESCE(p.failed_batches, 0) AS failed_batches,
+    r.started_at,
+    r.handed_off_at,
+    r.ended_at,
+    CAST(DATEDIFF_BIG(MILLISECOND, r.started_at, COALESCE(r.ended_at, SYSUTCDATETIME())) AS float) / 1000 AS run_seconds,
+    r.requested_by,
+    r.error
+FROM sqlwriter.run AS r
+LEFT OUTER JOIN progress AS p ON p.run_id = r.run_id
+ORDER BY r.run_number DESC;
+GO
+-- batch-progress
+DECLARE @limit bigint;
+-- How many batches and documents are in each status, in the order of a batch's life (requirements/004).
+SELECT TOP (@limit)
+    b.batch_status,
+    COUNT(*) AS batches,
+    SUM(CAST(b.total_count AS bigint)) AS documents,
+    MIN(b.updated_at) AS oldest_change,
+    CAST(DATEDIFF_BIG(MILLISECOND, MIN(b.updated_at), SYSUTCDATETIME()) AS float) / 1000 AS oldest_seconds
+FROM sqlwriter.batch AS b
+GROUP BY b.batch_status
+ORDER BY
+    CASE b.batch_status
+        WHEN 'pending_queue' THEN 1
+        WHEN 'pending_retry' THEN 2
+        WHEN 'queued' THEN 3
+        WHEN 'processing' THEN 4
+        WHEN 'completed' THEN 5
+        ELSE 6
+    END ASC;
+GO
+-- performance
+DECLARE @limit bigint;
+-- The batches completed in the last hour, day and week (requirements/004): how long one took from its first claim,
+-- documents per second from the first claim to the last end, and how many of a hundred documents need nothing more.
+WITH periods AS (
+    SELECT 1 AS last_hours, DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS since
+    UNION ALL
+    SELECT 24 AS last_hours, DATEADD(SECOND, -86400, SYSUTCDATETIME()) AS since
+    UNION ALL
+    SELECT 168 AS last_hours, DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS since
+),
+
+sums AS (
+    SELECT
+        p.last_hours,
+        COUNT(b.batch_id) AS batches,
+        COALESCE(SUM(CAST(b.total_count AS bigint)), 0) AS documents,
+        SUM(CAST(b.success_count AS bigint)) AS success,
+        SUM(CAST(b.success_count AS bigint) + b.failure_count) AS outcomes,
+        AVG(CAST(DATEDIFF_BIG(MILLISECOND, b.process_start_time, b.process_end_time) AS float) / 1000) AS avg_seconds,
+        CAST(DATEDIFF_BIG(MILLISECOND, MIN(b.process_start_time), MAX(b.process_end_time)) AS float) / 1000 AS span_seconds
+    FROM periods AS p
+    LEFT OUTER JOIN sqlwriter.batch AS b ON b.batch_status = 'completed' AND b.process_end_time > p.since
+    GROUP BY p.last_hours
+)
+
+SELECT TOP (@limit)
+    s.last_hours,
+    s.batches AS completed_batches,
+    s.documents,
+    s.avg_seconds AS avg_batch_seconds,
+    s.documents / NULLIF(s.span_seconds, 0) AS documents_per_second,
+    CAST(s.success AS float) * 100 / NULLIF(s.outcomes, 0) AS success_percent
+FROM sums AS s
+ORDER BY s.last_hours ASC;
+GO
+-- workers
+DECLARE @limit bigint;
+-- The health of managers and workers (requirements/004). Active and dead ones are both RUNNING: the dead ones have said
+-- nothing for ten minutes (requirements/001, section 3).
+WITH workers AS (
+    SELECT
+        w.kind,
+        CASE
+            WHEN w.status = 'RUNNING' AND w.heartbeat_at < DATEADD(SECOND, -600, SYSUTCDATETIME()) THEN 'DEAD'
+            ELSE w.status
+        END AS health,
+        w.documents_processed,
+        w.heartbeat_at
+    FROM sqlwriter.worker AS w
+)
+
+SELECT TOP (@limit)
+    w.kind,
+    SUM(CASE WHEN w.health = 'RUNNING' THEN 1 ELSE 0 END) AS active,
+    SUM(CASE WHEN w.health = 'DEAD' THEN 1 ELSE 0 END) AS dead,
+    SUM(CASE WHEN w.health = 'IDLE' THEN 1 ELSE 0 END) AS idle,
+    SUM(CASE WHEN w.health = 'COMPLETED' THEN 1 ELSE 0 END) AS completed,
+    SUM(CASE WHEN w.health = 'FAILED' THEN 1 ELSE 0 END) AS failed,
+    SUM(CAST(w.documents_processed AS bigint)) AS documents_processed,
+    MAX(w.heartbeat_at) AS last_heartbeat
+FROM workers AS w
+GROUP BY w.kind
+ORDER BY w.kind ASC;
+GO
+-- dead-workers
+DECLARE @limit bigint;
+-- Managers and workers that are RUNNING and have said nothing for ten minutes, the longest silent first.
+SELECT TOP (@limit)
+    w.worker_id,
+    w.kind,
+    w.instance,
+    w.run_id,
+    w.job_id AS batch_id,
+    w.documents_processed,
+    w.started_at,
+    w.heartbeat_at AS last_heartbeat,
+    CAST(DATEDIFF_BIG(MILLISECOND, w.heartbeat_at, SYSUTCDATETIME()) AS float) / 1000 AS silent_seconds
+FROM sqlwriter.worker AS w
+WHERE w.status = 'RUNNING' AND w.heartbeat_at < DATEADD(SECOND, -600, SYSUTCDATETIME())
+ORDER BY w.heartbeat_at ASC, w.worker_id ASC;
+GO
+-- stuck-batches
+DECLARE @limit bigint;
+-- Batches in processing whose worker has said nothing for ten minutes, or let go of them ten minutes ago, the longest
+-- silent first (requirements/001, section 3). The timer takes care of them. The same ones twice are a reason to look.
+WITH batches AS (
+    SELECT
+        b.run_id,
+        b.batch_number,
+        b.batch_id,
+        b.process_start_time,
+        j.last_heartbeat,
+        COALESCE(j.last_heartbeat, b.updated_at) AS silent_since
+    FROM sqlwriter.batch AS b
+    INNER JOIN sqlwriter.processing_job AS j ON j.job_id = b.batch_id
+    WHERE b.batch_status = 'processing'
+)
+
+SELECT TOP (@limit)
+    b.run_id,
+    b.batch_number,
+    b.batch_id,
+    b.process_start_time,
+    b.last_heartbeat,
+    CAST(DATEDIFF_BIG(MILLISECOND, b.silent_since, SYSUTCDATETIME()) AS float) / 1000 AS silent_seconds
+FROM batches AS b
+WHERE b.silent_since < DATEADD(SECOND, -600, SYSUTCDATETIME())
+ORDER BY b.silent_since ASC, b.run_id ASC, b.batch_number ASC;
+GO
+-- failed-batches
+DECLARE @limit bigint;
+-- Batches that were given up, the latest first, and why. An operator may requeue them.
+SELECT TOP (@limit)
+    b.run_id,
+    b.batch_number,
+    b.batch_id,
+    b.total_count,
+    j.error_message,
+    b.queue_attempt_count,
+    b.last_queue_error,
+    b.updated_at
+FROM sqlwriter.batch AS b
+INNER JOIN sqlwriter.processing_job AS j ON j.job_id = b.batch_id
+WHERE b.batch_status = 'failed'
+ORDER BY b.updated_at DESC, b.run_id ASC, b.batch_number ASC;
+GO
+-- pending-retries
+DECLARE @limit bigint;
+-- Batches whose message is to be sent (again) by the timer, for each run, the longest waiting first (requirements/002).
+SELECT TOP (@limit)
+    b.parent_job_id,
+    COUNT(*) AS pending_batches,
+    MIN(b.created_at) AS oldest_batch,
+    CAST(DATEDIFF_BIG(MILLISECOND, MIN(b.created_at), SYSUTCDATETIME()) AS float) / 1000 AS oldest_seconds,
+    MAX(b.queue_attempt_count) AS max_attempts
+FROM sqlwriter.batch AS b
+WHERE b.batch_status = 'pending_retry'
+GROUP BY b.parent_job_id
+ORDER BY oldest_batch ASC, b.parent_job_id ASC;
+GO
+-- queue-depth
+DECLARE @limit bigint;
+-- How much waits for a worker, as far as the tables know it: the queue itself is not asked (requirements/004).
+WITH waiting AS (
+    SELECT
+        COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN 1 ELSE 0 END), 0) AS queued_batches,
+        COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN CAST(b.total_count AS bigint) END), 0) AS queued_documents,
+        MIN(CASE WHEN b.batch_status = 'queued' THEN b.queued_at END) AS oldest_queued,
+        COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN 0 ELSE 1 END), 0) AS unsent_batches
+    FROM sqlwriter.batch AS b
+    WHERE b.batch_status IN ('queued', 'pending_queue', 'pending_retry')
+)
+
+SELECT TOP (@limit)
+    w.queued_batches,
+    w.queued_documents,
+    w.oldest_queued,
+    CAST(DATEDIFF_BIG(MILLISECOND, w.oldest_queued, SYSUTCDATETIME()) AS float) / 1000 AS oldest_seconds,
+    w.unsent_batches
+FROM waiting AS w;
+GO
+-- queue-lag
+DECLARE @limit bigint;
+-- Where the batches of the last hour are, for each run (requirements/002), and how long they waited from their message to
+-- their first claim. A batch that was claimed before its message was known to be accepted has no such wait.
+WITH batches AS (
+    SELECT
+        b.parent_job_id,
+        b.batch_status,
+        b.created_at,
+        CASE WHEN b.process_start_time >= b.queued_at THEN b.process_start_time END AS started_at,
+        b.queued_at
+    FROM sqlwriter.batch AS b
+    WHERE b.created_at > DATEADD(SECOND, -3600, SYSUTCDATETIME())
+)
+
+SELECT TOP (@limit)
+    b.parent_job_id,
+    SUM(CASE WHEN b.batch_status = 'pending_queue' THEN 1 ELSE 0 END) AS pending,
+    SUM(CASE WHEN b.batch_status = 'pending_retry' THEN 1 ELSE 0 END) AS pending_retry,
+    SUM(CASE WHEN b.batch_status = 'queued' THEN 1 ELSE 0 END) AS queued,
+    SUM(CASE WHEN b.batch_status = 'processing' THEN 1 ELSE 0 END) AS processing,
+    SUM(CASE WHEN b.batch_status = 'completed' THEN 1 ELSE 0 END) AS completed,
+    SUM(CASE WHEN b.batch_status = 'failed' THEN 1 ELSE 0 END) AS failed,
+    AVG(CAST(DATEDIFF_BIG(MILLISECOND, b.queued_at, b.started_at) AS float) / 1000) AS avg_lag_seconds
+FROM batches AS b
+GROUP BY b.parent_job_id
+ORDER BY MIN(b.created_at) ASC, b.parent_job_id ASC;
+GO
+-- batch-success
+DECLARE @limit bigint;
+-- What became of the batches of each of the last 30 days (requirements/002). There a batch is successful once it is queued,
+-- here it goes on: handed_off are those that are queued or further, and the percentage is of those that ended.
+WITH days AS (
+    SELECT
+        CONVERT(char(10), b.created_at, 23) AS created_on,
+        COUNT(*) AS total_batches,
+        SUM(CASE WHEN b.batch_status IN ('queued', 'processing', 'completed') THEN 1 ELSE 0 END) AS handed_off_batches,
+        SUM(CASE WHEN b.batch_status = 'completed' THEN 1 ELSE 0 END) AS successful_batches,
+        SUM(CASE WHEN b.batch_status = 'failed' THEN 1 ELSE 0 END) AS failed_batches,
+        SUM(CASE WHEN b.batch_status IN ('completed', 'failed') THEN 1 ELSE 0 END) AS ended_batches,
+        AVG(CAST(b.queue_attempt_count AS float)) AS avg_attempts
+    FROM sqlwriter.batch AS b
+    WHERE b.created_at > DATEADD(SECOND, -2592000, SYSUTCDATETIME())
+    GROUP BY CONVERT(char(10), b.created_at, 23)
+)
+
+SELECT TOP (@limit)
+    d.created_on,
+    d.total_batches,
+    d.handed_off_batches,
+    d.successful_batches,
+    d.failed_batches,
+    CAST(d.successful_batches AS float) * 100 / NULLIF(d.ended_batches, 0) AS success_percent,
+    d.avg_attempts
+FROM days AS d
+ORDER BY d.created_on DESC;
+GO
+-- error-codes
+DECLARE @limit bigint;
+-- The failures of documents in the last 7 days by code, the most frequent first (requirements/004).
+SELECT TOP (@limit)
+    e.error_code,
+    COUNT(*) AS errors,
+    CAST(COUNT(*) AS float) * 100 / NULLIF(SUM(COUNT(*)) OVER (), 0) AS errors_percent,
+    COUNT(DISTINCT e.document_id) AS documents,
+    SUM(CASE WHEN e.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
+    SUM(CASE WHEN e.created_at > DATEADD(SECOND, -3600, SYSUTCDATETIME()) THEN 1 ELSE 0 END) AS last_hour,
+    MAX(e.created_at) AS latest
+FROM sqlwriter.error_detail AS e
+WHERE e.created_at > DATEADD(SECOND, -604800, SYSUTCDATETIME())
+GROUP BY e.error_code
+ORDER BY errors DESC, e.error_code ASC;
+GO
+-- error-types
+DECLARE @limit bigint;
+-- The failures of documents in the last 7 days by type, the most frequent first (requirements/004).
+SELECT TOP (@limit)
+    e.error_type,
+    COUNT(*) AS errors,
+    CAST(COUNT(*) AS float) * 100 / NULLIF(SUM(COUNT(*)) OVER (), 0) AS errors_percent,
+    COUNT(DISTINCT e.document_id) AS documents,
+    SUM(CASE WHEN e.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
+    SUM(CASE WHEN e.created_at > DATEADD(SECOND, -3600, SYSUTCDATETIME()) THEN 1 ELSE 0 END) AS last_hour,
+    MAX(e.created_at) AS latest
+FROM sqlwriter.error_detail AS e
+WHERE e.created_at > DATEADD(SECOND, -604800, SYSUTCDATETIME())
+GROUP BY e.error_type
+ORDER BY errors DESC, e.error_type ASC;
+GO
+-- audit-errors
+DECLARE @limit bigint;
+-- The latest entries of the audit log that are errors or warnings, the newest first.
+SELECT TOP (@limit)
+    a.done_at,
+    a.level,
+    a.action,
+    a.run_id,
+    a.job_id AS batch_id,
+    a.subject,
+    a.done_by,
+    a.why
+FROM sqlwriter.audit_log AS a
+WHERE a.level IN ('ERROR', 'WARN')
+ORDER BY a.audit_id DESC;
+GO

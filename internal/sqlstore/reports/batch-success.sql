@@ -1,0 +1,26 @@
+-- What became of the batches of each of the last 30 days (requirements/002). There a batch is successful once it is queued,
+-- here it goes on: handed_off are those that are queued or further, and the percentage is of those that ended.
+WITH days AS (
+    SELECT
+        {{.Day "b.created_at"}} AS created_on,
+        COUNT(*) AS total_batches,
+        SUM(CASE WHEN b.batch_status IN ('queued', 'processing', 'completed') THEN 1 ELSE 0 END) AS handed_off_batches,
+        SUM(CASE WHEN b.batch_status = 'completed' THEN 1 ELSE 0 END) AS successful_batches,
+        SUM(CASE WHEN b.batch_status = 'failed' THEN 1 ELSE 0 END) AS failed_batches,
+        SUM(CASE WHEN b.batch_status IN ('completed', 'failed') THEN 1 ELSE 0 END) AS ended_batches,
+        AVG(CAST(b.queue_attempt_count AS float)) AS avg_attempts
+    FROM {{.Batch}} AS b
+    WHERE b.created_at > {{.Ago 2592000}}
+    GROUP BY {{.Day "b.created_at"}}
+)
+
+SELECT{{.Top}}
+    d.created_on,
+    d.total_batches,
+    d.handed_off_batches,
+    d.successful_batches,
+    d.failed_batches,
+    {{.Percent "d.successful_batches" "d.ended_batches"}} AS success_percent,
+    d.avg_attempts
+FROM days AS d
+ORDER BY d.created_on DESC{{.Limit}};

@@ -1,0 +1,14 @@
+-- Managers and workers that are RUNNING and have said nothing for ten minutes, the longest silent first.
+SELECT{{.Top}}
+    w.worker_id,
+    w.kind,
+    w.instance,
+    w.run_id,
+    w.job_id AS batch_id,
+    w.documents_processed,
+    w.started_at,
+    w.heartbeat_at AS last_heartbeat,
+    {{.Seconds "w.heartbeat_at" .Now}} AS silent_seconds
+FROM {{.Worker}} AS w
+WHERE w.status = 'RUNNING' AND w.heartbeat_at < {{.Ago .DeadSeconds}}
+ORDER BY w.heartbeat_at ASC, w.worker_id ASC{{.Limit}};

@@ -1,0 +1,14 @@
+-- Batches that were given up, the latest first, and why. An operator may requeue them.
+SELECT{{.Top}}
+    b.run_id,
+    b.batch_number,
+    b.batch_id,
+    b.total_count,
+    j.error_message,
+    b.queue_attempt_count,
+    b.last_queue_error,
+    b.updated_at
+FROM {{.Batch}} AS b
+INNER JOIN {{.ProcessingJob}} AS j ON j.job_id = b.batch_id
+WHERE b.batch_status = 'failed'
+ORDER BY b.updated_at DESC, b.run_id ASC, b.batch_number ASC{{.Limit}};

@@ -1,0 +1,11 @@
+-- Batches whose message is to be sent (again) by the timer, for each run, the longest waiting first (requirements/002).
+SELECT{{.Top}}
+    b.parent_job_id,
+    COUNT(*) AS pending_batches,
+    MIN(b.created_at) AS oldest_batch,
+    {{.Seconds "MIN(b.created_at)" .Now}} AS oldest_seconds,
+    MAX(b.queue_attempt_count) AS max_attempts
+FROM {{.Batch}} AS b
+WHERE b.batch_status = 'pending_retry'
+GROUP BY b.parent_job_id
+ORDER BY oldest_batch ASC, b.parent_job_id ASC{{.Limit}};

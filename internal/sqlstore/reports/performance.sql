@@ -1,0 +1,33 @@
+-- The batches completed in the last hour, day and week (requirements/004): how long one took from its first claim,
+-- documents per second from the first claim to the last end, and how many of a hundred documents need nothing more.
+WITH periods AS (
+    SELECT 1 AS last_hours, {{.Ago 3600}} AS since
+    UNION ALL
+    SELECT 24 AS last_hours, {{.Ago 86400}} AS since
+    UNION ALL
+    SELECT 168 AS last_hours, {{.Ago 604800}} AS since
+),
+
+sums AS (
+    SELECT
+        p.last_hours,
+        COUNT(b.batch_id) AS batches,
+        COALESCE(SUM(CAST(b.total_count AS bigint)), 0) AS documents,
+        SUM(CAST(b.success_count AS bigint)) AS success,
+        SUM(CAST(b.success_count AS bigint) + b.failure_count) AS outcomes,
+        AVG({{.Seconds "b.process_start_time" "b.process_end_time"}}) AS avg_seconds,
+        {{.Seconds "MIN(b.process_start_time)" "MAX(b.process_end_time)"}} AS span_seconds
+    FROM periods AS p
+    LEFT OUTER JOIN {{.Batch}} AS b ON b.batch_status = 'completed' AND b.process_end_time > p.since
+    GROUP BY p.last_hours
+)
+
+SELECT{{.Top}}
+    s.last_hours,
+    s.batches AS completed_batches,
+    s.documents,
+    s.avg_seconds AS avg_batch_seconds,
+    s.documents / NULLIF(s.span_seconds, 0) AS documents_per_second,
+    {{.Percent "s.success" "s.outcomes"}} AS success_percent
+FROM sums AS s
+ORDER BY s.last_hours ASC{{.Limit}};

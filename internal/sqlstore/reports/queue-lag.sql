@@ -1,0 +1,25 @@
+-- Where the batches of the last hour are, for each run (requirements/002), and how long they waited from their message to
+-- their first claim. A batch that was claimed before its message was known to be accepted has no such wait.
+WITH batches AS (
+    SELECT
+        b.parent_job_id,
+        b.batch_status,
+        b.created_at,
+        CASE WHEN b.process_start_time >= b.queued_at THEN b.process_start_time END AS started_at,
+        b.queued_at
+    FROM {{.Batch}} AS b
+    WHERE b.created_at > {{.Ago 3600}}
+)
+
+SELECT{{.Top}}
+    b.parent_job_id,
+    SUM(CASE WHEN b.batch_status = 'pending_queue' THEN 1 ELSE 0 END) AS pending,
+    SUM(CASE WHEN b.batch_status = 'pending_retry' THEN 1 ELSE 0 END) AS pending_retry,
+    SUM(CASE WHEN b.batch_status = 'queued' THEN 1 ELSE 0 END) AS queued,
+    SUM(CASE WHEN b.batch_status = 'processing' THEN 1 ELSE 0 END) AS processing,
+    SUM(CASE WHEN b.batch_status = 'completed' THEN 1 ELSE 0 END) AS completed,
+    SUM(CASE WHEN b.batch_status = 'failed' THEN 1 ELSE 0 END) AS failed,
+    AVG({{.Seconds "b.queued_at" "b.started_at"}}) AS avg_lag_seconds
+FROM batches AS b
+GROUP BY b.parent_job_id
+ORDER BY MIN(b.created_at) ASC, b.parent_job_id ASC{{.Limit}};

@@ -1,0 +1,25 @@
+-- Batches in processing whose worker has said nothing for ten minutes, or let go of them ten minutes ago, the longest
+-- silent first (requirements/001, section 3). The timer takes care of them. The same ones twice are a reason to look.
+WITH batches AS (
+    SELECT
+        b.run_id,
+        b.batch_number,
+        b.batch_id,
+        b.process_start_time,
+        j.last_heartbeat,
+        COALESCE(j.last_heartbeat, b.updated_at) AS silent_since
+    FROM {{.Batch}} AS b
+    INNER JOIN {{.ProcessingJob}} AS j ON j.job_id = b.batch_id
+    WHERE b.batch_status = 'processing'
+)
+
+SELECT{{.Top}}
+    b.run_id,
+    b.batch_number,
+    b.batch_id,
+    b.process_start_time,
+    b.last_heartbeat,
+    {{.Seconds "b.silent_since" .Now}} AS silent_seconds
+FROM batches AS b
+WHERE b.silent_since < {{.Ago .DeadSeconds}}
+ORDER BY b.silent_since ASC, b.run_id ASC, b.batch_number ASC{{.Limit}};

@@ -1,0 +1,36 @@
+package sqlstore_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/sqlstore"
+)
+
+func TestEveryFileIsAReport(t *testing.T) {
+	texts, err := sqlstore.ReportTexts(sqlstore.ReportWords{
+		Run: "the_runs", Batch: "the_batches", ProcessingJob: "the_jobs", Worker: "the_workers", ErrorDetail: "the_errors", AuditLog: "the_audits",
+		Now: "the_clock()", Limit: "\nLIMIT @limit", AgoFormat: "ago(%d)", SecondsFormat: "seconds(%s, %s)", DayFormat: "day(%s)",
+	})
+	require.NoError(t, err)
+	files, err := os.ReadDir("reports")
+	require.NoError(t, err)
+	require.Len(t, texts, len(files))
+	require.Len(t, sqlstore.ReportNames(), len(files), "a name stands once")
+	for _, f := range files {
+		name := strings.TrimSuffix(f.Name(), ".sql")
+		require.Contains(t, texts, name)
+		require.Regexp(t, `^[a-z]+(-[a-z]+)*$`, name)
+		require.Regexp(t, `^(-- .+\n)+(SELECT\n|WITH )`, texts[name], "a report says what it answers, and reads only")
+		require.Equal(t, 1, strings.Count(texts[name], "LIMIT @limit;"), "%s is bounded", name)
+		require.Equal(t, 1, strings.Count(texts[name], ";"), "%s is one statement", name)
+		require.NotContains(t, texts[name], "%!", name)
+	}
+	for _, r := range sqlstore.ReportNames() {
+		require.NotEmpty(t, r.Meaning, r.Name)
+		require.NotContains(t, r.Meaning, "\n", r.Name)
+	}
+}

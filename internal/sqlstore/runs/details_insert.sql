@@ -1,0 +1,12 @@
+-- Failures of documents in a batch. A row of @rows is an array: position, document, code, message, type, retries, whether
+-- there is a next one.
+{{template "begin.sql" . -}}
+INSERT INTO {{.ErrorDetail}} (
+    run_id, job_id, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at
+)
+SELECT
+    @run, @job, n.listed_document, n.listed_code, n.listed_message, n.listed_type, n.listed_retries, n.listed_retryable,
+    {{.Now}}
+FROM
+    {{.List "rows" "listed_position int" "listed_document nvarchar(1023)" "listed_code nvarchar(256)" "listed_message nvarchar(2000)" "listed_type varchar(20)" "listed_retries int" "listed_retryable bit"}} AS n
+ORDER BY n.listed_position;

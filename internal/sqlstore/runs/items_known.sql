@@ -1,0 +1,6 @@
+-- Which documents the run has. A row of @rows is an array: key.
+SELECT i.document_key
+FROM
+    {{.List "rows" "listed_key char(64)"}} AS n
+CROSS JOIN {{.BatchItem}} AS i
+WHERE i.run_id = @run AND i.document_key = n.listed_key{{.Bytes}}{{.InOrder}};

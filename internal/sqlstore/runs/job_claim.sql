@@ -1,0 +1,17 @@
+-- Gives a batch to a worker: one that nobody has, or whose worker let go of it or has said nothing for @stale. Of all who
+-- try at the same time one changes the row: the epoch that they read is gone then.
+{{template "begin.sql" . -}}
+UPDATE {{.Job}}
+SET
+    status = 'processing', owner = @owner, epoch = epoch + 1,
+    heartbeat_at = {{.Now}}, claimed_at = {{.Now}}, updated_at = {{.Now}},
+    process_start_time = COALESCE(process_start_time, {{.Now}})
+WHERE
+    job_id = @job AND epoch = @epoch
+    AND (
+        status IN ('pending_queue', 'pending_retry', 'queued')
+        OR (
+            status = 'processing'
+            AND (owner IS NULL OR heartbeat_at <= {{.Ago "stale"}})
+        )
+    );

@@ -1,0 +1,13 @@
+-- Ends a batch whose message is a dead letter, unless its worker lives.
+{{template "begin.sql" . -}}
+UPDATE {{.Job}}
+SET status = 'failed', error = @reason, process_end_time = {{.Now}}, updated_at = {{.Now}}
+WHERE
+    job_id = @job AND epoch = @epoch
+    AND (
+        status IN ('pending_queue', 'pending_retry', 'queued')
+        OR (
+            status = 'processing'
+            AND (owner IS NULL OR heartbeat_at <= {{.Ago "stale"}})
+        )
+    );

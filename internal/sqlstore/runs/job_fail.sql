@@ -1,0 +1,5 @@
+-- The worker gives its batch up.
+{{template "begin.sql" . -}}
+UPDATE {{.Job}}
+SET status = 'failed', error = @reason, process_end_time = {{.Now}}, updated_at = {{.Now}}
+{{template "held.sql" . -}}

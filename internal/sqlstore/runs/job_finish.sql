@@ -1,0 +1,7 @@
+-- Ends a batch by its numbers.
+{{template "begin.sql" . -}}
+UPDATE {{.Job}}
+SET
+    status = @status, error = NULLIF(@error, ''), success_count = @success, failure_count = @failure,
+    process_end_time = {{.Now}}, updated_at = {{.Now}}
+{{template "held.sql" . -}}

@@ -1,0 +1,4 @@
+-- One batch.
+SELECT
+{{template "job_columns.sql" .}}
+WHERE j.job_id = @job;

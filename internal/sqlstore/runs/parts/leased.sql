@@ -1,0 +1,1 @@
+WHERE run_id = @run AND owner = @owner AND epoch = @epoch AND status = 'running';

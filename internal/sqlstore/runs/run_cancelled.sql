@@ -1,0 +1,12 @@
+-- Ends a run that somebody asked to end, when no worker lives that has a batch of it.
+{{template "begin.sql" . -}}
+UPDATE {{.Run}}
+SET status = 'cancelled', ended_at = {{.Now}}
+WHERE
+    run_id = @run AND status = 'running' AND cancel = 1
+    AND NOT EXISTS (
+        SELECT 1 FROM {{.Job}} AS j
+        WHERE
+            j.run_id = @run AND j.status = 'processing' AND j.owner IS NOT NULL
+            AND j.heartbeat_at > {{.Ago "stale"}}
+    );

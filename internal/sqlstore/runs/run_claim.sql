@@ -1,0 +1,7 @@
+-- Gives a run to a manager. Of all who try at the same time one changes the row: the epoch that they read is gone then.
+{{template "begin.sql" . -}}
+UPDATE {{.Run}}
+SET owner = @owner, epoch = epoch + 1, heartbeat_at = {{.Now}}
+WHERE
+    run_id = @run AND epoch = @epoch AND status = 'running' AND cancel = 0 AND pattern IS NOT NULL AND handed_off_at IS NULL
+    AND (owner IS NULL OR heartbeat_at <= {{.Ago "stale"}});

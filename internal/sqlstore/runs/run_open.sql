@@ -1,0 +1,5 @@
+-- The running runs of an environment that many work on, oldest first.
+SELECT{{.Top}}
+{{template "run_columns.sql" .}}
+WHERE r.status = 'running' AND r.sys_name = @sys_name AND r.pattern IS NOT NULL
+ORDER BY r.run_number{{.Limit}};

@@ -1,0 +1,4 @@
+-- One run.
+SELECT
+{{template "run_columns.sql" .}}
+WHERE r.run_id = @run;

@@ -1,0 +1,5 @@
+-- A worker lives.
+{{template "begin.sql" . -}}
+UPDATE {{.Worker}}
+SET heartbeat_at = {{.Now}}
+WHERE worker_id = @owner;

@@ -1,0 +1,9 @@
+-- Running workers are failed, those that have said nothing for @stale. A row of @rows is an array: id.
+{{template "begin.sql" . -}}
+{{.Update .Worker "w"}}
+SET status = 'FAILED', completed_at = {{.Now}}
+FROM
+    {{.List "rows" "listed_id nvarchar(64)"}} AS n
+{{.Beside .Worker "w"}}WHERE
+    w.worker_id = n.listed_id{{.Bytes}} AND {{.Late}}w.status = 'RUNNING'
+    AND w.heartbeat_at <= {{.Ago "stale"}}{{.InOrder}};

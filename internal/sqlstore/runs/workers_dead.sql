@@ -1,0 +1,9 @@
+-- The running workers that have said nothing for @stale.
+SELECT{{.Top}}
+    w.worker_id
+FROM {{.Worker}} AS w
+INNER JOIN {{.Run}} AS r ON r.run_id = w.run_id
+WHERE
+    w.status = 'RUNNING' AND r.sys_name = @sys_name
+    AND w.heartbeat_at <= {{.Ago "stale"}}
+ORDER BY w.worker_id{{.Limit}};

@@ -1,0 +1,148 @@
+package sqlstore_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/sqlstore"
+)
+
+// wordsOfNobody are those of no engine.
+func wordsOfNobody() sqlstore.RunWords {
+	return sqlstore.RunWords{
+		JournalWords: sqlstore.JournalWords{Run: "the_runs", AuditLog: "the_audits", Now: "the_clock()", Limit: "\nLIMIT @limit"},
+		Job:          "the_jobs", BatchItem: "the_items", Worker: "the_workers", ErrorDetail: "the_details",
+		AgoFormat: "ago(%s)", InFormat: "ahead(%s)",
+		ListOf: func(parameter string, columns []string) string {
+			return "list(" + parameter + ": " + strings.Join(columns, ", ") + ")"
+		},
+	}
+}
+
+func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
+	words := wordsOfNobody()
+	texts, err := sqlstore.RunTexts(words)
+	require.NoError(t, err)
+	files, err := os.ReadDir("runs")
+	require.NoError(t, err)
+	for _, f := range files {
+		if name := strings.TrimSuffix(f.Name(), ".sql"); name != "parts" && name != "jobs_list" {
+			require.Contains(t, texts, name)
+		}
+	}
+	require.Len(t, texts, len(files)-2+4, "jobs_list is four")
+	for name, text := range texts {
+		require.NotContains(t, text, "LOCK_TIMEOUT", "%s: said where it is asked for", name)
+		require.Regexp(t, `^(-- .+\n)+(INSERT|UPDATE|SELECT)\b`, text, "a statement says what it does")
+		require.Equal(t, strings.Contains(text, "ORDER BY") && strings.HasPrefix(withoutHead(text), "SELECT") && !strings.Contains(name, "items_open"),
+			strings.Contains(text, "@limit"), "%s: a list is bounded, except the documents of one batch", name)
+	}
+	words.LockTimeout = 700
+	texts, err = sqlstore.RunTexts(words)
+	require.NoError(t, err)
+	for name, text := range texts {
+		writes := strings.Contains(text, "INSERT INTO") || strings.Contains(text, "UPDATE")
+		require.Equal(t, writes, strings.Contains(text, "SET XACT_ABORT ON;\nSET LOCK_TIMEOUT 700;\n"), name)
+	}
+}
+
+// withoutHead is a statement without the comment that it begins with.
+func withoutHead(text string) string {
+	return regexp.MustCompile(`^(--.*\n)+`).ReplaceAllString(text, "")
+}
+
+// The code names the statements that it runs: each has its text, and each text somebody who runs it.
+func TestEveryStatementAboutRunsIsRun(t *testing.T) {
+	texts, err := sqlstore.RunTexts(wordsOfNobody())
+	require.NoError(t, err)
+	var code strings.Builder
+	for _, f := range []string{"runs.go", "runs_rows.go", "runs_runs.go", "runs_jobs.go", "runs_recoveries.go"} {
+		text, err := os.ReadFile(f)
+		require.NoError(t, err)
+		code.Write(text)
+	}
+	for name := range texts {
+		require.Contains(t, code.String(), `"`+name+`"`)
+	}
+	for _, found := range regexp.MustCompile(`"((?:run|runs|job|jobs|items?|workers?|details|audit)_\w+)"`).FindAllStringSubmatch(code.String(), -1) {
+		if name := found[1]; name != "jobs_list" && name != "run_exists" {
+			require.Contains(t, texts, name)
+		}
+	}
+}
+
+// The statements name statuses as texts: each is one of the table of states.
+func TestTheStatementsKnowTheStatuses(t *testing.T) {
+	known := []string{"IDLE", "RUNNING", "FAILED", "cancelled", "''", ""}
+	for _, s := range run.Statuses() {
+		known = append(known, string(s))
+	}
+	for _, s := range []run.RunStatus{run.RunRunning, run.RunCompleted, run.RunCancelled, run.RunStopped, run.RunFailed} {
+		known = append(known, string(s))
+	}
+	texts, err := sqlstore.RunTexts(wordsOfNobody())
+	require.NoError(t, err)
+	var named []string
+	for name, text := range texts {
+		for _, found := range regexp.MustCompile(`'([^']*)'`).FindAllStringSubmatch(withoutHead(text), -1) {
+			if found[1] != "{}" {
+				require.Contains(t, known, found[1], name)
+				named = append(named, found[1])
+			}
+		}
+	}
+	for _, s := range run.Statuses() {
+		require.True(t, slices.Contains(named, string(s)) || s == run.Completed, s)
+	}
+}
+
+// A change of one column of the table of states is one of the table's: what each UPDATE of a batch leads from and to.
+func TestTheStatementsMakeOnlyTheTransitionsOfTheTable(t *testing.T) {
+	texts, err := sqlstore.RunTexts(wordsOfNobody())
+	require.NoError(t, err)
+	to := regexp.MustCompile(`(?s)SET\s.*?\bstatus = '(\w+)'.*?WHERE`)
+	from := regexp.MustCompile(`(?s)WHERE(.*)$`)
+	statuses := regexp.MustCompile(`(?s)status (?:= '(\w+)'|IN \(([^)]*)\))`)
+	changes := 0
+	for name, text := range texts {
+		text = withoutHead(text)
+		if !strings.HasPrefix(text, "UPDATE the_jobs") {
+			continue
+		}
+		target := to.FindStringSubmatch(text)
+		if target == nil {
+			continue // it keeps the status, or has it as a parameter
+		}
+		where := from.FindStringSubmatch(text)[1]
+		sources := []string{}
+		for _, found := range statuses.FindAllStringSubmatch(where, -1) {
+			for _, s := range append([]string{found[1]}, strings.Split(found[2], ",")...) {
+				if s = strings.Trim(strings.TrimSpace(s), "'"); s != "" {
+					sources = append(sources, s)
+				}
+			}
+		}
+		require.NotEmpty(t, sources, "%s: a change says from where", name)
+		for _, source := range sources {
+			require.True(t, run.May(run.Status(source), run.Status(target[1])), "%s: %s -> %s", name, source, target[1])
+			changes++
+		}
+	}
+	require.Greater(t, changes, 20)
+}
+
+// Durations reach the database as whole milliseconds that its arithmetic can add.
+func TestMillis(t *testing.T) {
+	for given, want := range map[time.Duration]int64{
+		0: 0, -time.Second: 0, 1500 * time.Microsecond: 1, time.Minute: 60_000, 100 * 24 * time.Hour: 1<<31 - 1,
+	} {
+		require.Equal(t, want, sqlstore.Millis(given), given)
+	}
+}
