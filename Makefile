@@ -48,9 +48,10 @@ faults: azurite servicebus ## Long fault campaigns: all pairs of faults, FAULTTI
 	$(GO) test ./internal/crashtest -run '^TestInterleaved$$' -duration $(FAULTTIME) -count=1 -timeout 0 -v
 	SQLWRITER_FAULTS=1 $(GO) test ./e2e -run '^TestCampaign' -count=1 -timeout 30m -v
 
-fuzz: ## Fuzz the envelope decoder and the document reader, FUZZTIME (30s) each.
+fuzz: ## Fuzz the envelope and message decoders and the document reader, FUZZTIME (30s) each.
 	$(GO) test ./internal/invoice -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME)
 	$(GO) test ./handlers -run '^$$' -fuzz FuzzEnvelope -fuzztime $(FUZZTIME)
+	$(GO) test ./handlers -run '^$$' -fuzz FuzzMessage -fuzztime $(FUZZTIME)
 
 bench: ## Measure the write beside its rivals (writes docs/bench.md), then the benchmarks of reading and writing.
 	$(GO) test ./internal/bench -run '^TestBench$$' -count=1 -timeout 20m -v -page $(CURDIR)/docs/bench.md

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"sqlwriter/internal/run"
 )
 
 // Kind is what a trigger's value is under the host's layers of JSON-in-a-string. The layers are taken off until the kind
-// is reached and no further: a text whose content is JSON again must stay a text (azure-facts 1.1).
+// is reached and no further: a text whose content is JSON again must stay a text (azure-facts 1.1). Of a Message the host's
+// own layers are taken off: its content may be of any kind.
 type Kind string
 
 // The kinds.
@@ -17,6 +20,9 @@ const (
 	Array Kind = "array"
 	// Object is one object: timerTrigger and httpTrigger send it in no layer.
 	Object Kind = "object"
+	// Message is a message of any content: serviceBusTrigger sends it in two layers of strings, and what they hold is not
+	// looked at (azure-facts 1.1, 1.2).
+	Message Kind = "message"
 )
 
 // maxLayers is how many strings a value may be wrapped in. The host uses two.
@@ -39,6 +45,8 @@ type envelope struct {
 	// elements are the parts of an Array, object the value of an Object. They are parts of the body.
 	elements []json.RawMessage
 	object   json.RawMessage
+	// message is a Message; it has memory of its own.
+	message run.Delivery
 	// retryCount is Metadata.RetryContext.RetryCount: 0 at the first attempt and where there is no retry policy.
 	retryCount int
 }
@@ -73,6 +81,10 @@ func decode(body []byte, binding string, kind Kind) (envelope, error) {
 		return e, err
 	}
 	e.retryCount = retryCount(metadata) // before the layers are taken off: that destroys the body's text
+	if kind == Message {
+		e.message = messageOf(value, metadata)
+		return e, nil
+	}
 	if value, err = unwrap(value, kind, "Data."+binding); err != nil {
 		return e, err
 	}

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/writer"
 )
 
@@ -68,6 +71,16 @@ func (r *recorder) echo(name, binding string) Mounted {
 	}}
 }
 
+// Receive stands for what is done with messages.
+func (r *recorder) Receive(_ context.Context, d run.Delivery) (run.Handled, error) {
+	fmt.Fprintf(&r.seen, "message %q, delivery %d, enqueued at %s, invocation %s\n", d.ID, d.Count, d.EnqueuedAt.Format(time.RFC3339), d.Invocation)
+	for _, name := range slices.Sorted(maps.Keys(d.Properties)) {
+		fmt.Fprintf(&r.seen, "property %s: %q\n", name, d.Properties[name])
+	}
+	fmt.Fprintf(&r.seen, "body of %d bytes: %#q\n", len(d.Body), d.Body)
+	return run.Handled{Did: "committed", Run: "run-1", Batch: "7", Counts: map[string]int{"applied": 2}}, nil
+}
+
 // clock stands still: durations in goldens are 0.
 func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
@@ -81,7 +94,10 @@ func TestGoldens(t *testing.T) {
 			health := func() HealthReport {
 				return HealthReport{Status: StatusReady, Version: "v1", Since: clock(), Problems: []string{}}
 			}
-			h := Mount([]Mounted{CommitResults(&r), Health(health), Ops(r.operations), r.echo("Tick", "timer"), r.echo("Web", "req")},
+			h := Mount([]Mounted{
+				CommitResults(&r), Health(health), Ops(r.operations), r.echo("Tick", "timer"), r.echo("Web", "req"),
+				BatchManager(&r), BatchWorker(&r), BatchDeadLetter(&r), RunDeadLetter(&r),
+			},
 				Options{Log: zerolog.New(&log), Now: clock})
 			w := httptest.NewRecorder()
 			request := httptest.NewRequest(g.method, g.path, strings.NewReader(g.body))

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
 )
 
 // DefaultDeadline bounds one invocation. It stays well under host.json's functionTimeout of 10 minutes, because an
@@ -37,6 +38,8 @@ type Invocation struct {
 	// Object is the value of an Object. Both are valid only until the function returns.
 	Elements []json.RawMessage
 	Object   json.RawMessage
+	// Message is a Message, without the invocation's name.
+	Message run.Delivery
 	// RetryCount is how often the host has offered this very payload before.
 	RetryCount int
 	// Received is when the invocation began.
@@ -58,6 +61,9 @@ type Mounted struct {
 	// dependency scope: the host would offer the same payload for ever and hold the feed, while the documents in it
 	// are found by the recovery timer (design.md section 5). Otherwise these answer 4xx and 500.
 	LeaveToTimer bool
+	// Slow answers a failure not before slowFailure has passed: who fails on a dead-letter queue gets the same message again at
+	// once, and for ever, because that queue has no limit of deliveries (azure-facts 3.1).
+	Slow bool
 	// Run does the work.
 	Run Function
 }
@@ -70,8 +76,22 @@ type Options struct {
 	Deadline time.Duration
 	// MaxBody is the longest body that is taken, in bytes: DefaultMaxBody.
 	MaxBody int64
-	// Now is the clock.
-	Now func() time.Time
+	// Now is the clock, Wait sleeps unless the context ends first.
+	Now  func() time.Time
+	Wait func(ctx context.Context, d time.Duration)
+}
+
+// slowFailure is how long the failure of a Slow function is held back.
+const slowFailure = time.Minute
+
+// pause is Options.Wait by the wall clock.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }
 
 // Mount makes the server's handler of all functions. It recognises a function by its path, "/<Name>", and takes POST
@@ -85,6 +105,9 @@ func Mount(functions []Mounted, o Options) http.Handler {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Wait == nil {
+		o.Wait = pause
 	}
 	m := &mount{o: o, byName: make(map[string]Mounted, len(functions))}
 	for _, f := range functions {
@@ -139,6 +162,11 @@ func (m *mount) invoke(w http.ResponseWriter, r *http.Request, f Mounted) {
 		}
 	}
 	m.line(f, r, status, err, reply, begin)
+	if status != http.StatusOK && f.Slow {
+		if left := slowFailure - m.o.Now().Sub(begin); left > 0 {
+			m.o.Wait(ctx, left)
+		}
+	}
 	if status == http.StatusOK {
 		send(w, status, body)
 		return
@@ -165,7 +193,7 @@ func (m *mount) run(ctx context.Context, r *http.Request, f Mounted, begin time.
 		return Reply{}, err
 	}
 	return f.Run(ctx, Invocation{
-		ID: r.Header.Get(hostInvocation), Elements: e.elements, Object: e.object, RetryCount: e.retryCount, Received: begin,
+		ID: r.Header.Get(hostInvocation), Elements: e.elements, Object: e.object, Message: e.message, RetryCount: e.retryCount, Received: begin,
 	})
 }
 

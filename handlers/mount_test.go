@@ -40,6 +40,9 @@ func invoke(t *testing.T, f Mounted, o Options, body io.Reader) (*httptest.Respo
 	r := httptest.NewRequest(http.MethodPost, "/"+f.Name, body)
 	r.Header.Set(hostInvocation, invocationID)
 	w := httptest.NewRecorder()
+	if o.Wait == nil {
+		o.Wait = func(context.Context, time.Duration) {}
+	}
 	Mount([]Mounted{f}, o).ServeHTTP(w, r)
 	require.Equal(t, "application/json", w.Header().Get("Content-Type"))
 	var reply map[string]any

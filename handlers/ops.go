@@ -20,6 +20,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 )
 
 // Operations is what operators ask and do: *ops.Ops. Errors: *ops.RequestError when it cannot be done as asked, otherwise
@@ -34,6 +35,22 @@ type Operations interface {
 	Cancel(ctx context.Context, r ops.CancelRequest) (ops.CancelResult, error)
 	Runs(ctx context.Context, limit int) ([]ops.Run, error)
 	Audits(ctx context.Context, limit int) ([]ops.Audit, error)
+	RunOperations
+}
+
+// RunOperations are those about runs that managers and workers do.
+type RunOperations interface {
+	StartRun(ctx context.Context, r ops.StartRequest) (ops.Started, error)
+	RunShow(ctx context.Context, id string) (ops.RunProgress, error)
+	RunList(ctx context.Context, limit int) ([]ops.RunProgress, error)
+	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
+	RunCancel(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
+	RunResume(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
+	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Job, error)
+	BatchShow(ctx context.Context, name string) (ops.BatchDetail, error)
+	BatchRequeue(ctx context.Context, r ops.RequeueRequest) (ops.Requeued, error)
+	Report(ctx context.Context, name string) (run.Table, error)
+	ReportNames(ctx context.Context) ([]run.ReportName, error)
 }
 
 // Ops is the operators' API: functions/Ops, behind a function key. open gives the use case, or the error of dependency scope
@@ -98,9 +115,10 @@ type opsRoute struct {
 	serve  func(ctx context.Context, o Operations, r opsRequest) (any, error)
 }
 
-// opsRoutes are all of them.
+// opsRoutes are all of them. No parameter is called code: the host takes that for the key.
 func opsRoutes() map[string]opsRoute {
-	return map[string]opsRoute{
+	routes := runRoutes()
+	maps.Copy(routes, map[string]opsRoute{
 		"status": {http.MethodGet, func(ctx context.Context, o Operations, _ opsRequest) (any, error) { return o.Status(ctx) }},
 		"why":    {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) { return o.Why(ctx, r.Query["id"]) }},
 		"runs": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
@@ -114,10 +132,47 @@ func opsRoutes() map[string]opsRoute {
 		"resume":         {http.MethodPost, action(Operations.Resume)},
 		"mark-committed": {http.MethodPost, action(Operations.MarkCommitted)},
 		"cancel":         {http.MethodPost, action(Operations.Cancel)},
+	})
+	return routes
+}
+
+// runRoutes are those about runs that managers and workers do.
+func runRoutes() map[string]opsRoute {
+	return map[string]opsRoute{
+		"run/list": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
+			return list(ctx, r, "runs", o.RunList)
+		}},
+		"run/show": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
+			return o.RunShow(ctx, r.Query["id"])
+		}},
+		"run/items": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
+			return list(ctx, r, "items", func(ctx context.Context, limit int) ([]run.ItemOutcome, error) {
+				return o.RunItems(ctx, ops.ItemQuery{Run: r.Query["run"], After: r.Query["after"], Limit: limit})
+			})
+		}},
+		"batch/list": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
+			return list(ctx, r, "batches", func(ctx context.Context, limit int) ([]run.Job, error) {
+				return o.BatchList(ctx, ops.BatchQuery{Run: r.Query["run"], Status: run.Status(r.Query["status"]), Limit: limit})
+			})
+		}},
+		"batch/show": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
+			return o.BatchShow(ctx, r.Query["id"])
+		}},
+		"report": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
+			return o.Report(ctx, r.Query["name"])
+		}},
+		"reports": {http.MethodGet, func(ctx context.Context, o Operations, _ opsRequest) (any, error) {
+			names, err := o.ReportNames(ctx)
+			return map[string][]run.ReportName{"reports": names}, err
+		}},
+		"run/start":     {http.MethodPost, action(Operations.StartRun)},
+		"run/cancel":    {http.MethodPost, action(Operations.RunCancel)},
+		"run/resume":    {http.MethodPost, action(Operations.RunResume)},
+		"batch/requeue": {http.MethodPost, action(Operations.BatchRequeue)},
 	}
 }
 
-// list answers a list under its name.
+// list answers a list under its name, of as many as the query says at most.
 func list[T any](ctx context.Context, r opsRequest, name string, get func(context.Context, int) ([]T, error)) (any, error) {
 	limit := 0
 	if text, ok := r.Query["limit"]; ok {

@@ -16,6 +16,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 )
 
 // operations gives a fake of the use case that notes what it was asked.
@@ -69,6 +70,50 @@ func (f fakeOps) Runs(_ context.Context, limit int) ([]ops.Run, error) {
 
 func (f fakeOps) Audits(_ context.Context, limit int) ([]ops.Audit, error) {
 	return nil, f.note("audits", limit)
+}
+
+func (f fakeOps) StartRun(_ context.Context, r ops.StartRequest) (ops.Started, error) {
+	return ops.Started{Run: "drain-1", Kind: r.Kind, First: []ops.Match{}}, f.note("run/start", r)
+}
+
+func (f fakeOps) RunShow(_ context.Context, id string) (ops.RunProgress, error) {
+	return ops.RunProgress{Run: run.Run{ID: id, Status: run.RunRunning}, Done: 7}, f.note("run/show", id)
+}
+
+func (f fakeOps) RunList(_ context.Context, limit int) ([]ops.RunProgress, error) {
+	return []ops.RunProgress{{Run: run.Run{ID: "drain-1"}}}, f.note("run/list", limit)
+}
+
+func (f fakeOps) RunItems(_ context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error) {
+	return nil, f.note("run/items", q)
+}
+
+func (f fakeOps) RunCancel(_ context.Context, r ops.RunRequest) (ops.RunProgress, error) {
+	return ops.RunProgress{}, f.note("run/cancel", r)
+}
+
+func (f fakeOps) RunResume(_ context.Context, r ops.RunRequest) (ops.RunProgress, error) {
+	return ops.RunProgress{}, f.note("run/resume", r)
+}
+
+func (f fakeOps) BatchList(_ context.Context, q ops.BatchQuery) ([]run.Job, error) {
+	return nil, f.note("batch/list", q)
+}
+
+func (f fakeOps) BatchShow(_ context.Context, name string) (ops.BatchDetail, error) {
+	return ops.BatchDetail{}, f.note("batch/show", name)
+}
+
+func (f fakeOps) BatchRequeue(_ context.Context, r ops.RequeueRequest) (ops.Requeued, error) {
+	return ops.Requeued{Batches: 2}, f.note("batch/requeue", r)
+}
+
+func (f fakeOps) Report(_ context.Context, name string) (run.Table, error) {
+	return run.Table{Columns: []string{"a"}, Rows: [][]any{{1}}}, f.note("report", name)
+}
+
+func (f fakeOps) ReportNames(context.Context) ([]run.ReportName, error) {
+	return []run.ReportName{{Name: "runs", Meaning: "the latest"}}, f.note("reports", nil)
 }
 
 // opsCall is a request as the host hands it on, and what its caller gets.
@@ -142,6 +187,22 @@ func TestOpsPassesRequestsOn(t *testing.T) {
 		{opsCall{method: "POST", path: "resume", body: `{"by":"b","why":"w","force":true}`}, `resume {"by":"b","why":"w","force":true}`},
 		{opsCall{method: "POST", path: "mark-committed", body: `{"id":"i","by":"b","why":"w"}`}, `mark-committed {"id":"i","by":"b","why":"w"}`},
 		{opsCall{method: "POST", path: "cancel", body: `{"run":"r","by":"b","why":"w","gone":true}`}, `cancel {"run":"r","by":"b","why":"w","gone":true}`},
+		{
+			opsCall{method: "POST", path: "run/start", body: `{"kind":"replay","error_kind":"document","code":"2628","to":"2026-01-02T03:04:05Z","ids":["a"],"dry_run":true,"rate_per_minute":60,"limit":3,"pattern":"checkpoint","by":"b","why":"w"}`},
+			`run/start {"kind":"replay","error_kind":"document","code":"2628","to":"2026-01-02T03:04:05Z","ids":["a"],"dry_run":true,"rate_per_minute":60,"limit":3,"pattern":"checkpoint","by":"b","why":"w"}`,
+		},
+		{opsCall{method: "GET", path: "run/show?id=drain-1"}, `run/show "drain-1"`},
+		{opsCall{method: "GET", path: "Run/List/", noParams: true}, "run/list 0"},
+		{opsCall{method: "GET", path: "run/list?limit=3"}, "run/list 3"},
+		{opsCall{method: "GET", path: "run/items?run=r&after=a b&limit=1000"}, `run/items {"run":"r","after":"a b","limit":1000}`},
+		{opsCall{method: "POST", path: "run/cancel", body: `{"run":"r","by":"b","why":"w"}`}, `run/cancel {"run":"r","by":"b","why":"w"}`},
+		{opsCall{method: "POST", path: "run/resume", body: `{"run":"r","by":"b","why":"w"}`}, `run/resume {"run":"r","by":"b","why":"w"}`},
+		{opsCall{method: "GET", path: "batch/list?run=r&status=failed&limit=9"}, `batch/list {"run":"r","status":"failed","limit":9}`},
+		{opsCall{method: "GET", path: "batch/list"}, `batch/list {}`},
+		{opsCall{method: "GET", path: "batch/show?id=r/12"}, `batch/show "r/12"`},
+		{opsCall{method: "POST", path: "batch/requeue", body: `{"run":"r","by":"b","why":"w"}`}, `batch/requeue {"run":"r","by":"b","why":"w"}`},
+		{opsCall{method: "GET", path: "report?name=workers"}, `report "workers"`},
+		{opsCall{method: "GET", path: "reports"}, `reports null`},
 	} {
 		var r recorder
 		status, body, log := c.call.call(t, r.operations)
@@ -158,21 +219,27 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		status string
 		says   string
 	}{
-		"another path":    {opsCall{method: "GET", path: "content-marker"}, "404", `"known_paths":["audits","cancel",`},
-		"no path":         {opsCall{method: "GET", path: ""}, "404", "no such path"},
-		"GET to act":      {opsCall{method: "GET", path: "pause"}, "405", "ops/pause takes POST only"},
-		"POST to ask":     {opsCall{method: "POST", path: "status", body: "{}"}, "405", "takes GET only"},
-		"no body":         {opsCall{method: "POST", path: "pause"}, "400", "found nothing"},
-		"no JSON":         {opsCall{method: "POST", path: "pause", body: "content-marker"}, "400", "found text that is none"},
-		"cut off":         {opsCall{method: "POST", path: "pause", body: `{"by":"b"`}, "400", "found text that is none"},
-		"a list":          {opsCall{method: "POST", path: "pause", body: `[]`}, "400", "expected a JSON object, found a array"},
-		"an unknown name": {opsCall{method: "POST", path: "reprocess", body: `{"al":true}`}, "400", `unknown field \"al\"`},
-		"another type":    {opsCall{method: "POST", path: "reprocess", body: `{"all":"yes"}`}, "400", "all: expected a bool, found a string"},
-		"no time":         {opsCall{method: "POST", path: "reprocess", body: `{"from":"yesterday"}`}, "400", "expected times such as"},
-		"two objects":     {opsCall{method: "POST", path: "pause", body: `{"by":"b"}{}`}, "400", "more behind it"},
-		"bytes":           {opsCall{method: "POST", path: "pause", body: `eyJieSI6ImIifQ==`, media: "application/octet-stream"}, "415", "application/octet-stream"},
-		"a form":          {opsCall{method: "POST", path: "pause", body: `by=b`, media: "application/x-www-form-urlencoded"}, "415", "application/json"},
-		"no limit":        {opsCall{method: "GET", path: "runs?limit=all"}, "400", "limit"},
+		"another path":             {opsCall{method: "GET", path: "content-marker"}, "404", `"known_paths":["audits","batch/list",`},
+		"no path":                  {opsCall{method: "GET", path: ""}, "404", "no such path"},
+		"GET to act":               {opsCall{method: "GET", path: "pause"}, "405", "ops/pause takes POST only"},
+		"POST to ask":              {opsCall{method: "POST", path: "status", body: "{}"}, "405", "takes GET only"},
+		"no body":                  {opsCall{method: "POST", path: "pause"}, "400", "found nothing"},
+		"no JSON":                  {opsCall{method: "POST", path: "pause", body: "content-marker"}, "400", "found text that is none"},
+		"cut off":                  {opsCall{method: "POST", path: "pause", body: `{"by":"b"`}, "400", "found text that is none"},
+		"a list":                   {opsCall{method: "POST", path: "pause", body: `[]`}, "400", "expected a JSON object, found a array"},
+		"an unknown name":          {opsCall{method: "POST", path: "reprocess", body: `{"al":true}`}, "400", `unknown field \"al\"`},
+		"another type":             {opsCall{method: "POST", path: "reprocess", body: `{"all":"yes"}`}, "400", "all: expected a bool, found a string"},
+		"no time":                  {opsCall{method: "POST", path: "reprocess", body: `{"from":"yesterday"}`}, "400", "expected times such as"},
+		"two objects":              {opsCall{method: "POST", path: "pause", body: `{"by":"b"}{}`}, "400", "more behind it"},
+		"bytes":                    {opsCall{method: "POST", path: "pause", body: `eyJieSI6ImIifQ==`, media: "application/octet-stream"}, "415", "application/octet-stream"},
+		"a form":                   {opsCall{method: "POST", path: "pause", body: `by=b`, media: "application/x-www-form-urlencoded"}, "415", "application/json"},
+		"no limit":                 {opsCall{method: "GET", path: "runs?limit=all"}, "400", "limit"},
+		"no limit of runs":         {opsCall{method: "GET", path: "run/list?limit=0"}, "400", "limit"},
+		"no limit of batches":      {opsCall{method: "GET", path: "batch/list?limit=-1"}, "400", "limit"},
+		"a run begun by GET":       {opsCall{method: "GET", path: "run/start"}, "405", "ops/run/start takes POST only"},
+		"a run without a verb":     {opsCall{method: "GET", path: "run"}, "404", `"batch/list","batch/requeue","batch/show","cancel",`},
+		"an unknown name of a run": {opsCall{method: "POST", path: "run/start", body: `{"kind":"drain","al":true}`}, "400", `unknown field \"al\"`},
+		"another's name":           {opsCall{method: "POST", path: "batch/requeue", body: `{"id":"x"}`}, "400", `unknown field \"id\"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r recorder
@@ -218,4 +285,21 @@ func TestOpsMapsErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Lists are never null, and what is shown has the names that the command line reads.
+func TestOpsAnswersAboutRuns(t *testing.T) {
+	for path, says := range map[string]string{
+		"run/items?run=r": `{"items":[]}`, "batch/list": `{"batches":[]}`, "reports": `{"reports":[{"name":"runs","meaning":"the latest"}]}`,
+		"report?name=runs": `{"columns":["a"],"rows":[[1]]}`,
+	} {
+		var r recorder
+		_, body, _ := opsCall{method: "GET", path: path}.call(t, r.operations)
+		require.JSONEq(t, says, body, path)
+	}
+	var r recorder
+	_, body, _ := opsCall{method: "GET", path: "run/show?id=a"}.call(t, r.operations)
+	var p ops.RunProgress
+	require.NoError(t, json.Unmarshal([]byte(body), &p))
+	require.Equal(t, []any{"a", run.RunRunning, 7}, []any{p.ID, p.Status, p.Done})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/writer"
 )
 
@@ -13,6 +14,8 @@ import (
 // scope: the next tick goes on.
 type Recoverer interface {
 	Recover(ctx context.Context, job string) (writer.Recovered, error)
+	// RecoverRuns finds what was left behind between the tables of runs and the queues.
+	RecoverRuns(ctx context.Context) (run.Recovered, error)
 }
 
 // RecoverRetries hangs the recovery on its timer: functions/RecoverRetries. A tick that comes late is a tick like any other.
@@ -20,8 +23,12 @@ func RecoverRetries(r Recoverer) Mounted {
 	return Mounted{
 		Name: "RecoverRetries", Binding: "timer", Payload: Object,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
+			runs, runsErr := r.RecoverRuns(ctx) // first: it is short, and a queue of documents may take all the time there is
 			found, err := r.Recover(ctx, in.ID)
-			return Reply{Logs: []string{tickSummary(found)}, Note: tickNote{found}}, err
+			if err == nil {
+				err = runsErr
+			}
+			return Reply{Logs: []string{tickSummary(found), runsSummary(runs)}, Note: tickNote{found, runs}}, err
 		},
 	}
 }
@@ -38,11 +45,30 @@ func tickSummary(r writer.Recovered) string {
 	return s
 }
 
+// runsSummary is the pass over runs in one line for the invocation's own log.
+func runsSummary(r run.Recovered) string {
+	if r.Off != "" {
+		return "runs: " + r.Off
+	}
+	return fmt.Sprintf("runs: %d batches sent, %d not sent, %d failed, %d from dead workers, %d silent; %d runs resumed, %d ended",
+		r.Sent, r.Unsent, r.Failed, r.Buried, r.Silent, r.Resumed, r.Ended)
+}
+
 // tickNote is a tick as fields of the invocation's log line: the depth of the queue, what was found waiting, what became of it.
-type tickNote struct{ writer.Recovered }
+type tickNote struct {
+	writer.Recovered
+	runs run.Recovered
+}
 
 // MarshalZerologObject writes counts and durations, or why nothing was looked at: the depth of the queue is then not known.
 func (n tickNote) MarshalZerologObject(e *zerolog.Event) {
+	if n.runs.Off == "" {
+		e.Dict("runs", zerolog.Dict().Int("sent", n.runs.Sent).Int("unsent", n.runs.Unsent).Int("failed", n.runs.Failed).
+			Int("dead", n.runs.Buried).Int("workers", n.runs.Workers).Int("silent", n.runs.Silent).
+			Int("resumed", n.runs.Resumed).Int("ended", n.runs.Ended))
+	} else {
+		e.Str("runs_off", n.runs.Off)
+	}
 	if n.Off != "" {
 		e.Str("off", n.Off)
 		return

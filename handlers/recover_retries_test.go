@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/writer"
 )
 
@@ -15,6 +16,10 @@ type recoverer func(ctx context.Context, job string) (writer.Recovered, error)
 
 func (r recoverer) Recover(ctx context.Context, job string) (writer.Recovered, error) {
 	return r(ctx, job)
+}
+
+func (r recoverer) RecoverRuns(context.Context) (run.Recovered, error) {
+	return run.Recovered{Sent: 7}, nil
 }
 
 const timerBody = `{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`
@@ -42,6 +47,7 @@ func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 		for _, said := range []string{w.Body.String(), log} {
 			require.Contains(t, said, off)
 			require.Equal(t, counted, strings.Contains(said, "pending"), said)
+			require.Contains(t, said, "7", "what became of runs is said all the same")
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/writer"
 )
 
@@ -42,11 +43,14 @@ type App struct {
 	adapters  *adapters
 	gate      *writer.Gate
 	closeGate func()
+	// closeQueues lets go of Service Bus.
+	closeQueues func()
 
 	ready   chan struct{}
 	commit  handlers.Committer // set before ready is closed, as recover is
 	recover *writer.Recover    // nil in shadow: it writes nothing, so it recovers nothing
 	ops     *ops.Ops
+	work    *work // nil in shadow, as recover
 
 	stop context.CancelFunc // of Start
 	done chan struct{}      // closed when everything is let go
@@ -64,7 +68,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	}
 	layout, unreadable := readLayout(a.config.SQL.ColumnNames)
 	a.problems = slices.Concat(a.problems, cosmosProblems(a.config, a.problems), sqlProblems(a.config, a.problems),
-		blobProblems(a.config, a.problems), unreadable)
+		blobProblems(a.config, a.problems), busProblems(a.config, a.problems), unreadable)
 	a.status.mode = a.config.Mode
 	if len(a.problems) > 0 {
 		a.status.lacks("settings", a.problems.Public()...)
@@ -76,6 +80,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	}
 	a.adapters.log = a.log
 	a.gate, a.closeGate = newGate(a.config, a.adapters)
+	a.closeQueues = openQueues(a.config, a.adapters, a.status.seen)
 	a.status.gate = a.gate.Seen
 	a.deps = dependencies(a.config, layout, a.adapters, a.gate)
 	return a
@@ -92,9 +97,15 @@ func Version() string {
 
 // Functions are all functions of the app; each has a folder of its name under functions/.
 func (a *App) Functions() []handlers.Mounted {
+	o := a.runOptions()
+	runs, batches := a.adapters.runQueue, a.adapters.batchQueue
 	return []handlers.Mounted{
 		handlers.CommitResults(a),
 		handlers.RecoverRetries(a),
+		handlers.BatchManager(receiver{a, run.NewWaitingRoom(o, runs, run.RunMessage), func(w *work) handlers.Receiver { return w.manager }}),
+		handlers.BatchWorker(receiver{a, run.NewWaitingRoom(o, batches, run.BatchMessage), func(w *work) handlers.Receiver { return w.workers }}),
+		handlers.BatchDeadLetter(receiver{a, run.NewWaitingRoom(o, nil, run.BatchMessage), func(w *work) handlers.Receiver { return w.batchLetters }}),
+		handlers.RunDeadLetter(receiver{a, run.NewWaitingRoom(o, nil, run.RunMessage), func(w *work) handlers.Receiver { return w.runLetters }}),
 		handlers.Ops(a.operations),
 		handlers.Health(a.status.report),
 	}
@@ -122,6 +133,7 @@ func (a *App) Close() {
 func (a *App) open(ctx context.Context) {
 	defer close(a.done)
 	defer a.closeGate()
+	defer a.closeQueues()
 	if len(a.problems) > 0 {
 		return
 	}
@@ -156,15 +168,26 @@ func (a *App) useCases() {
 		Container: a.config.Cosmos.Container, AppVersion: a.status.version,
 	}
 	documents, sink := watchedDocuments{a.adapters.documents, a.status.seen}, watchedSink{a.adapters.sink, a.status.seen}
-	ports := ops.Ports{Documents: documents, Backlog: a.adapters.backlog, Gate: a.gate, Journal: a.adapters.journal}
+	ports := ops.Ports{
+		Documents: documents, Backlog: a.adapters.backlog, Gate: a.gate, Journal: a.adapters.journal,
+		Runs: a.adapters.runs, Reports: a.adapters.reports, Selection: a.adapters.selection, RunQueue: a.adapters.runQueue,
+	}
 	if a.config.Mode == config.ModeShadow {
 		a.commit = writer.NewShadow(documents, sink, o)
 	} else {
 		commit := writer.NewCommit(documents, sink, o)
 		a.commit, a.recover = commit, writer.NewRecover(commit, a.adapters.backlog)
 		ports.Commit = commit
+		a.work = newWork(run.Ports{
+			Store: a.adapters.runs, Selection: a.adapters.selection, Documents: documents, Commit: commit, Gate: a.gate,
+			RunQueue: a.adapters.runQueue, BatchQueue: a.adapters.batchQueue, Evidence: o.Evidence,
+		}, a.runOptions())
 	}
 	a.ops = ops.New(ports, a.opsOptions())
+}
+
+func (a *App) runOptions() run.Options {
+	return run.Options{SysName: a.config.SysName, Instance: instance(), Log: a.log}
 }
 
 func (a *App) opsOptions() ops.Options {
@@ -189,7 +212,7 @@ func (a *App) operations(context.Context) (handlers.Operations, error) {
 	if container == nil {
 		return nil, fault.New(fault.Infrastructure, "app: ops", "starting", "Cosmos DB is not open yet; Health says why")
 	}
-	return ops.New(ops.Ports{Documents: container, Backlog: container, Gate: a.gate}, a.opsOptions()), nil
+	return ops.New(ops.Ports{Documents: container, Backlog: container, Selection: container, Gate: a.gate}, a.opsOptions()), nil
 }
 
 // unusable is the error while the settings cannot be used.
@@ -255,6 +278,17 @@ func (a *App) Recover(ctx context.Context, job string) (writer.Recovered, error)
 		return writer.Recovered{Off: config.ModeShadow + ": nothing is recovered"}, nil
 	}
 	return a.recover.RunAs(ctx, job)
+}
+
+// RecoverRuns implements handlers.Recoverer.
+func (a *App) RecoverRuns(ctx context.Context) (run.Recovered, error) {
+	if err := a.becomesReady(ctx); err != nil {
+		return run.Recovered{Off: "not ready: nothing is recovered"}, err
+	}
+	if a.work == nil {
+		return run.Recovered{Off: config.ModeShadow + ": nothing is recovered"}, nil
+	}
+	return a.work.recovery.Run(ctx)
 }
 
 // becomesReady waits for readiness, but not for long.

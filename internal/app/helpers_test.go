@@ -26,6 +26,7 @@ import (
 
 	"sqlwriter/internal/sqlite"
 	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
+	"sqlwriter/internal/standin/servicebus"
 )
 
 func TestMain(m *testing.M) {
@@ -234,6 +235,8 @@ func newStack(t *testing.T) *stack {
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": "invoices", "COSMOS_CONTAINER": "AI_PROCESS_LOGS",
 		"LEASE_CONTAINER": "leases", "LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:" + s.path,
 		"RECOVER_SCHEDULE": "0 */5 * * * *", "AzureWebJobsStorage": "UseDevelopmentStorage=true",
+		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), // nothing listens there, and nothing is sent
+		"RUNS_QUEUE":            "sqlwriter-web-runs", "BATCHES_QUEUE": "sqlwriter-web-batches",
 	}
 	return s
 }

@@ -18,6 +18,8 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/servicebus"
 	"sqlwriter/internal/sqlite"
 	"sqlwriter/internal/sqlserver"
 	"sqlwriter/internal/writer"
@@ -37,7 +39,12 @@ type adapters struct {
 	sink      writer.Sink
 	journal   ops.Journal
 	evidence  writer.Evidence
-	log       zerolog.Logger
+	selection run.Selection
+	runs      run.Store
+	reports   run.Reports
+	// runQueue and batchQueue are there from the beginning: messages are put off while nothing else is.
+	runQueue, batchQueue run.Queue
+	log                  zerolog.Logger
 	// container is the documents' as soon as it is open: operators' questions do not wait for SQL.
 	container atomic.Pointer[cosmos.Container]
 }
@@ -160,6 +167,44 @@ func blobProblems(c config.Config, known config.Problems) config.Problems {
 	return config.Problems{{Setting: config.BlobConnection, Expected: "a connection that can be used", Found: found}}
 }
 
+// openQueues makes the senders. Nothing is asked: a queue that is away keeps no document from being committed. closeFn lets go
+// of the connection.
+func openQueues(c config.Config, a *adapters, seen func(string, error)) (closeFn func()) {
+	namespace, err := servicebus.Open(busOptions(c))
+	if err != nil { // busProblems has said so before
+		return func() {}
+	}
+	a.runQueue = watchedQueue{namespace.Queue(c.ServiceBus.RunsQueue), seen}
+	a.batchQueue = watchedQueue{namespace.Queue(c.ServiceBus.BatchesQueue), seen}
+	return namespace.Close
+}
+
+// busOptions are the adapter's part of the settings.
+func busOptions(c config.Config) servicebus.Options {
+	return servicebus.Options{
+		Connection: c.ServiceBus.Connection.Reveal(), FullyQualifiedNamespace: c.ServiceBus.Namespace, ClientID: c.ServiceBus.ClientID,
+	}
+}
+
+// busProblems lets the adapter read its settings before anything is opened, as cosmosProblems does.
+func busProblems(c config.Config, known config.Problems) config.Problems {
+	for _, p := range known {
+		if strings.HasPrefix(p.Setting, config.ServiceBusConnection) {
+			return nil
+		}
+	}
+	namespace, err := servicebus.Open(busOptions(c))
+	if err == nil {
+		namespace.Close()
+		return nil
+	}
+	found := "something else"
+	if e := fault.As(err); e != nil && e.Err != nil {
+		found = strings.ReplaceAll(e.Err.Error(), "\n", "; ") // it names settings and never a key
+	}
+	return config.Problems{{Setting: config.ServiceBusConnection, Expected: "a connection that can be used", Found: found}}
+}
+
 // cosmosProblems lets the adapter look at its settings before anything is opened, so that what it alone understands (the
 // key's form, an address that is not to be trusted) is reported together with everything else. known are the problems
 // that are named already.
@@ -200,7 +245,7 @@ func openCosmos(ctx context.Context, c config.Config, a *adapters) (func() error
 		container.Close()
 		return nil, err
 	}
-	a.documents, a.backlog = container, container
+	a.documents, a.backlog, a.selection = container, container, container
 	a.container.Store(container)
 	return func() error { container.Close(); return nil }, nil
 }
@@ -262,6 +307,9 @@ type store interface {
 	Adopted(ctx context.Context) (bool, error)
 	// Journal keeps operators' runs and the audit log.
 	Journal() ops.Journal
+	// Runs keeps the books of runs, Reports answers the monitoring queries about them.
+	Runs() run.Store
+	Reports() run.Reports
 	Close() error
 }
 
@@ -283,7 +331,7 @@ func openSQL(ctx context.Context, c config.Config, layout invoice.Layout, a *ada
 			a.log.Info().Str("note", note).Msg("about the user's tables")
 		}
 	}
-	a.sink, a.journal = s, s.Journal()
+	a.sink, a.journal, a.runs, a.reports = s, s.Journal(), s.Runs(), s.Reports()
 	return s.Close, nil
 }
 

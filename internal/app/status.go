@@ -16,6 +16,8 @@ const (
 	depCosmos = "cosmos"
 	depSQL    = "sql"
 	depBlob   = "blob"
+	// depServiceBus is seen when something is sent.
+	depServiceBus = "servicebus"
 
 	stateUnknown = "unknown"
 	stateOK      = "ok"
@@ -42,7 +44,7 @@ type status struct {
 func newStatus(version string, now func() time.Time) *status {
 	return &status{
 		now: now, version: version, since: now().UTC(), problems: map[string][]string{},
-		deps: map[string]handlers.DependencyHealth{depCosmos: {State: stateUnknown}, depSQL: {State: stateUnknown}, depBlob: {State: stateUnknown}},
+		deps: map[string]handlers.DependencyHealth{depCosmos: {State: stateUnknown}, depSQL: {State: stateUnknown}, depBlob: {State: stateUnknown}, depServiceBus: {State: stateUnknown}},
 	}
 }
 

@@ -17,6 +17,8 @@ type Config struct {
 	Cosmos   Cosmos
 	SQL      SQL
 	Blob     Blob
+	// ServiceBus is where messages about runs go.
+	ServiceBus ServiceBus
 	// MaxPoisonPerHour is how many documents the app may give up in one hour.
 	MaxPoisonPerHour int
 }
@@ -170,6 +172,7 @@ func Load(get func(string) (string, bool)) (Config, error) {
 			ColumnNames: values[ColumnNames], MaxOpen: maxOpen, MaxRows: maxRows,
 		},
 		Blob:             blobOf(effective),
+		ServiceBus:       serviceBusOf(effective),
 		MaxPoisonPerHour: maxPoison,
 	}
 	if len(problems) > 0 {
@@ -185,7 +188,8 @@ func check(s Setting, effective lookup) (Problem, bool) {
 		switch {
 		case s.Name == BlobConnection:
 			return checkNoBlob(effective)
-		case s.Name == CosmosConnection && effective(CosmosEndpoint) != "":
+		case s.Name == CosmosConnection && effective(CosmosEndpoint) != "",
+			s.Name == ServiceBusConnection && effective(ServiceBusNamespace) != "":
 			return Problem{}, false // the identity's settings take its place, for the host as well
 		case s.Host:
 			return Problem{s.Name, "a value: the host reads it too and knows no defaults", "nothing", false}, true

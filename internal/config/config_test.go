@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/internal/standin/servicebus"
 )
 
 var update = flag.Bool("update", false, "rewrite what is produced from the table of settings")
@@ -41,6 +42,9 @@ func TestTheSampleIsAGoodSetOfSettings(t *testing.T) {
 	require.Equal(t, "AI_PROCESS_LOGS", c.Cosmos.Container)
 	require.Equal(t, "sqlwriter-control", c.Cosmos.ControlContainer)
 	require.Equal(t, Blob{Connection: "UseDevelopmentStorage=true", Container: "sqlwriter"}, c.Blob)
+	require.Equal(t, ServiceBus{
+		Connection: Secret(servicebus.ConnectionString("127.0.0.1:5672")), RunsQueue: "sqlwriter-web-runs", BatchesQueue: "sqlwriter-web-batches",
+	}, c.ServiceBus)
 	require.Equal(t, 100, c.MaxPoisonPerHour)
 	require.Equal(t, "AccountEndpoint=http://127.0.0.1:8081/;AccountKey="+cosmosdb.DefaultKey+";", c.Cosmos.Connection.Reveal())
 }
@@ -55,7 +59,7 @@ func TestAllProblemsAreReportedTogether(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		LeasePrefix, TimeZone, CosmosConnection, CosmosDatabase, CosmosContainer, LeaseContainer, SQLConnection, SQLMaxRows,
-		BlobConnection, RecoverSchedule,
+		BlobConnection, ServiceBusConnection, RunsQueue, BatchesQueue, RecoverSchedule,
 	}, names)
 	require.Equal(t, "info", c.LogLevel)
 	require.NotNil(t, c.Location)
@@ -105,6 +109,23 @@ func TestEachSettingIsChecked(t *testing.T) {
 		{PoisonContainer, "a--b", "single hyphens", `"a--b"`},
 		{PoisonContainer, "a_b", "3 to 63 of a-z", `"a_b"`},
 		{PoisonContainer, strings.Repeat("a", 64), "3 to 63 of a-z", `"aaaa`},
+		{ServiceBusConnection, "", "a value: the host reads it too", "nothing"},
+		{ServiceBusConnection, pass, "Endpoint=sb://...;", "a text of 8 characters without Endpoint"},
+		{ServiceBusConnection, "Endpoint=sb://ns;SharedAccessKey=" + pass, "SharedAccessKeyName=...;", "without SharedAccessKeyName and SharedAccessKey"},
+		{ServiceBusConnection, "Endpoint=sb://ns;SharedAccessKeyName=k;SharedAccessKey=" + pass + ";EntityPath=q", "of the namespace", "that of one queue"},
+		{ServiceBusNamespace, "sb://" + pass, "NAME.servicebus.windows.net", "a text of 13 characters"},
+		{ServiceBusClientID, "0000", ServiceBusNamespace + " beside it", "alone"},
+		{ServiceBusCredential, "managedidentity", ServiceBusNamespace + " beside it", "alone"},
+		{RunsQueue, "", "a value: the host reads it too", "nothing"},
+		{RunsQueue, "sqlwriter-dev-runs", `a name with "web" in it (SYS_NAME), as sqlwriter-web-runs`, `"sqlwriter-dev-runs"`},
+		{RunsQueue, "sqlwriter-webs-runs", `"web" in it`, `"sqlwriter-webs-runs"`},
+		{RunsQueue, "sqlwriter-myweb-runs", `"web" in it`, `"sqlwriter-myweb-runs"`},
+		{RunsQueue, "web runs", "letters, digits and . - _ /", `"web runs"`},
+		{RunsQueue, "web/$DeadLetterQueue", "letters, digits and . - _ /", `"web/$DeadLetterQueue"`},
+		{RunsQueue, "-web", "letters, digits and . - _ /", `"-web"`},
+		{RunsQueue, "web-" + strings.Repeat("a", 257), "at most 260", `"web-aaa`},
+		{BatchesQueue, "batches", `"web" in it`, `"batches"`},
+		{BatchesQueue, "SQLWriter-web-RUNS", "another queue than RUNS_QUEUE", "the same name"},
 		{RecoverSchedule, "", "a value: the host reads it too", "nothing"},
 		{RecoverSchedule, "*/5 * * * *", "six fields", "5: "},
 		{RecoverSchedule, "00:05:00", "six fields", "1: "},
@@ -207,6 +228,45 @@ func TestAnIdentityTakesTheConnectionStringsPlace(t *testing.T) {
 	values[CosmosConnection] = good(t)[CosmosConnection]
 	_, err = load(values)
 	require.ErrorContains(t, err, "not both")
+}
+
+func TestAnIdentityForServiceBus(t *testing.T) {
+	values := good(t)
+	delete(values, ServiceBusConnection)
+	values[ServiceBusNamespace], values[ServiceBusClientID] = "ns.servicebus.windows.net", "0000"
+	_, err := load(values)
+	require.ErrorContains(t, err, "SERVICEBUS_CONNECTION__credential=managedidentity", "the host's triggers want it beside the client id")
+	values[ServiceBusCredential] = "managedidentity"
+	c, err := load(values)
+	require.NoError(t, err)
+	require.Equal(t, ServiceBus{
+		Namespace: "ns.servicebus.windows.net", ClientID: "0000", RunsQueue: "sqlwriter-web-runs", BatchesQueue: "sqlwriter-web-batches",
+	}, c.ServiceBus)
+	values[ServiceBusConnection] = good(t)[ServiceBusConnection]
+	_, err = load(values)
+	require.ErrorContains(t, err, "SERVICEBUS_CONNECTION: expected this or SERVICEBUS_CONNECTION__fullyQualifiedNamespace, not both")
+	values = good(t)
+	values[ServiceBusConnection] = "Endpoint=sb://ns/;SharedAccessSignature=SharedAccessSignature sr=x&sig=y"
+	_, err = load(values)
+	require.NoError(t, err)
+}
+
+// Everything shared carries the environment, as a word of its own.
+func TestQueuesCarryTheEnvironment(t *testing.T) {
+	for _, name := range []string{"sqlwriter-web-runs", "web", "web.runs", "runs_web", "team/Web/runs"} {
+		values := good(t)
+		values[RunsQueue] = name
+		_, err := load(values)
+		require.NoError(t, err, name)
+	}
+	values := good(t)
+	values[SysName], values[LeasePrefix] = "eu-1", "eu-1-"
+	_, err := load(values)
+	require.ErrorContains(t, err, "RUNS_QUEUE")
+	require.ErrorContains(t, err, "BATCHES_QUEUE")
+	values[RunsQueue], values[BatchesQueue] = "sqlwriter-eu-1-runs", "sqlwriter-eu-1-batches"
+	_, err = load(values)
+	require.NoError(t, err)
 }
 
 func TestWhereEvidenceIsKept(t *testing.T) {

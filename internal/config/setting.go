@@ -40,38 +40,45 @@ type lookup func(name string) string
 
 // The names that code asks for.
 const (
-	SysName            = "SYS_NAME"
-	LeasePrefix        = "LEASE_PREFIX"
-	TimeZone           = "TIME_ZONE"
-	Mode               = "MODE"
-	LogLevel           = "LOG_LEVEL"
-	CosmosConnection   = "COSMOS_CONNECTION"
-	CosmosEndpoint     = "COSMOS_CONNECTION__accountEndpoint"
-	CosmosClientID     = "COSMOS_CONNECTION__clientId"
-	CosmosCredential   = "COSMOS_CONNECTION__credential"
-	CosmosDatabase     = "COSMOS_DATABASE"
-	CosmosContainer    = "COSMOS_CONTAINER"
-	LeaseContainer     = "LEASE_CONTAINER"
-	ControlContainer   = "CONTROL_CONTAINER"
-	SQLConnection      = "SQL_CONNECTION"
-	SQLSchema          = "SQL_SCHEMA"
-	SQLMaxOpen         = "SQL_MAX_OPEN"
-	SQLMaxRows         = "SQL_MAX_ROWS"
-	ColumnNames        = "COLUMN_NAMES"
-	BlobConnection     = "BLOB_CONNECTION"
-	BlobServiceURI     = "BLOB_CONNECTION__blobServiceUri"
-	BlobClientID       = "BLOB_CONNECTION__clientId"
-	PoisonContainer    = "POISON_CONTAINER"
-	RecoverSchedule    = "RECOVER_SCHEDULE"
-	MaxPoisonPerHour   = "MAX_POISON_PER_HOUR"
-	azureSite          = "WEBSITE_SITE_NAME"
-	sqliteScheme       = "sqlite:"
-	sqlserverScheme    = "sqlserver://"
-	maxRowsOfOneWrite  = 10_000
-	maxConnections     = 100
-	maxPoisonPerHour   = 10_000
-	sampleCosmosKey    = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // published for the emulator, and the local stand-in's
-	sampleCosmosServer = "http://127.0.0.1:8081/"
+	SysName              = "SYS_NAME"
+	LeasePrefix          = "LEASE_PREFIX"
+	TimeZone             = "TIME_ZONE"
+	Mode                 = "MODE"
+	LogLevel             = "LOG_LEVEL"
+	CosmosConnection     = "COSMOS_CONNECTION"
+	CosmosEndpoint       = "COSMOS_CONNECTION__accountEndpoint"
+	CosmosClientID       = "COSMOS_CONNECTION__clientId"
+	CosmosCredential     = "COSMOS_CONNECTION__credential"
+	CosmosDatabase       = "COSMOS_DATABASE"
+	CosmosContainer      = "COSMOS_CONTAINER"
+	LeaseContainer       = "LEASE_CONTAINER"
+	ControlContainer     = "CONTROL_CONTAINER"
+	SQLConnection        = "SQL_CONNECTION"
+	SQLSchema            = "SQL_SCHEMA"
+	SQLMaxOpen           = "SQL_MAX_OPEN"
+	SQLMaxRows           = "SQL_MAX_ROWS"
+	ColumnNames          = "COLUMN_NAMES"
+	BlobConnection       = "BLOB_CONNECTION"
+	BlobServiceURI       = "BLOB_CONNECTION__blobServiceUri"
+	BlobClientID         = "BLOB_CONNECTION__clientId"
+	PoisonContainer      = "POISON_CONTAINER"
+	ServiceBusConnection = "SERVICEBUS_CONNECTION"
+	ServiceBusNamespace  = "SERVICEBUS_CONNECTION__fullyQualifiedNamespace"
+	ServiceBusClientID   = "SERVICEBUS_CONNECTION__clientId"
+	ServiceBusCredential = "SERVICEBUS_CONNECTION__credential"
+	RunsQueue            = "RUNS_QUEUE"
+	BatchesQueue         = "BATCHES_QUEUE"
+	RecoverSchedule      = "RECOVER_SCHEDULE"
+	MaxPoisonPerHour     = "MAX_POISON_PER_HOUR"
+	azureSite            = "WEBSITE_SITE_NAME"
+	sqliteScheme         = "sqlite:"
+	sqlserverScheme      = "sqlserver://"
+	maxRowsOfOneWrite    = 10_000
+	maxConnections       = 100
+	maxPoisonPerHour     = 10_000
+	sampleCosmosKey      = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // published for the emulator, and the local stand-in's
+	sampleCosmosServer   = "http://127.0.0.1:8081/"
+	sampleServiceBus     = "Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;" //nolint:gosec // published for the emulator
 )
 
 // The values of MODE.
@@ -171,6 +178,30 @@ func Settings() []Setting {
 		{
 			Name: PoisonContainer, Default: "sqlwriter", Sample: "sqlwriter", check: checkPoisonContainer,
 			Meaning: "container of the evidence on poison pills, under `{SYS_NAME}/failed/`; made when it is not there",
+		},
+		{
+			Name: ServiceBusConnection, Sample: sampleServiceBus, Secret: true, Host: true, check: checkServiceBus,
+			Meaning: "Service Bus connection string of the namespace; with an identity set `" + ServiceBusNamespace + "` instead",
+		},
+		{
+			Name: ServiceBusNamespace, check: checkNamespace,
+			Meaning: "host name of the Service Bus namespace, to connect with a managed identity and no key",
+		},
+		{
+			Name: ServiceBusCredential, check: checkServiceBusCredential,
+			Meaning: "`managedidentity` when a user-assigned identity is used: the triggers want it beside the client id",
+		},
+		{
+			Name: ServiceBusClientID, check: checkServiceBusClientID,
+			Meaning: "client id of a user-assigned identity; empty means the system-assigned one",
+		},
+		{
+			Name: RunsQueue, Sample: "sqlwriter-web-runs", Host: true, check: checkQueue,
+			Meaning: "queue of messages about runs; `SYS_NAME` is a part of its name; it must exist",
+		},
+		{
+			Name: BatchesQueue, Sample: "sqlwriter-web-batches", Host: true, check: checkBatchesQueue,
+			Meaning: "queue of messages about batches; `SYS_NAME` is a part of its name; it must exist",
 		},
 		{
 			Name: RecoverSchedule, Sample: "0 */5 * * * *", Host: true, check: checkSchedule,

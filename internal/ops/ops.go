@@ -29,7 +29,7 @@ type Ports struct {
 	Commit  Committer
 	Journal Journal
 	// Runs, Reports and RunQueue are of the runs that managers and workers do; Selection finds their documents.
-	Runs      run.Store
+	Runs      RunBooks
 	Reports   run.Reports
 	RunQueue  run.Queue
 	Selection run.Selection

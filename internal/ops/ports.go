@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"sqlwriter/internal/run"
 )
 
 // Run is one long action of an operator: one row, from its request to its receipt.
@@ -73,4 +75,18 @@ type Journal interface {
 	Runs(ctx context.Context, limit int) ([]Run, error)
 	// Audits gives the latest entries, newest first, at most limit.
 	Audits(ctx context.Context, limit int) ([]Audit, error)
+}
+
+// RunBooks is what operators need of the books of runs that managers and workers do. The contract is run.Store's.
+type RunBooks interface {
+	StartRun(ctx context.Context, r run.Run, a run.Audit) error
+	Run(ctx context.Context, id string) (run.Run, bool, error)
+	ListRuns(ctx context.Context, limit int) ([]run.Run, error)
+	Stats(ctx context.Context, id string) (run.Stats, error)
+	CancelRun(ctx context.Context, id string, a run.Audit) (bool, error)
+	ResumeRun(ctx context.Context, id string, a run.Audit) (bool, error)
+	Job(ctx context.Context, id string) (run.Job, []run.ErrorDetail, bool, error)
+	ListJobs(ctx context.Context, runID string, status run.Status, limit int) ([]run.Job, error)
+	Items(ctx context.Context, runID, afterKey string, limit int) ([]run.ItemOutcome, error)
+	RequeueJob(ctx context.Context, id string, a run.Audit) (bool, error)
 }

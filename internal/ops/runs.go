@@ -30,13 +30,19 @@ type CancelResult struct {
 }
 
 // Cancel asks a running run to end after its batch. A run whose process died asks nobody any more: Gone ends its entry.
-// Errors by kind: *RequestError (usage; not found when no such run is running); infrastructure, throttled, quota, contention.
+// Errors by kind: *RequestError (usage; not found when no such run is running; conflict for Gone of a run that workers do);
+// infrastructure, throttled, quota, contention.
 func (o *Ops) Cancel(ctx context.Context, r CancelRequest) (CancelResult, error) {
 	if !isRunID(r.Run) {
 		return CancelResult{}, refuse(Usage, "run: expected the id of a run, as `runs` lists them")
 	}
 	if err := words(r.By, r.Why); err != nil {
 		return CancelResult{}, err
+	}
+	if r.Gone {
+		if err := o.alone(ctx, r.Run); err != nil {
+			return CancelResult{}, err
+		}
 	}
 	found := false
 	err := o.write(ctx, func(ctx context.Context) (err error) {
@@ -63,6 +69,20 @@ func (o *Ops) Cancel(ctx context.Context, r CancelRequest) (CancelResult, error)
 		return o.p.Journal.End(ctx, r.Run, Cancelled, counts)
 	})
 	return CancelResult{Run: r.Run, Ended: err == nil}, err
+}
+
+// alone refuses a run that many do: no single process can be gone, and its batches would be left open.
+func (o *Ops) alone(ctx context.Context, id string) error {
+	if o.p.Runs == nil {
+		return nil
+	}
+	return o.books(ctx, func(ctx context.Context) error {
+		row, there, err := o.p.Runs.Run(ctx, id)
+		if err == nil && there && row.Pattern != "" {
+			err = refuse(Conflict, "run %q is done by workers: `run cancel` ends it with its batches", id)
+		}
+		return err
+	})
 }
 
 // Runs gives the latest runs, newest first; 0 means 20. Errors by kind: *RequestError (usage); infrastructure, throttled,

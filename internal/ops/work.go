@@ -3,8 +3,11 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +23,10 @@ const (
 	mostPreviewed = 10_000
 	// mostRunLimit is the largest limit that can be asked for.
 	mostRunLimit = 100_000_000
+	// mostRunsListed is how many runs are listed with their numbers.
+	mostRunsListed = 100
+	// requeueWithin is how long one request sends batches again: Azure's front end gives an HTTP request up after 230 s.
+	requeueWithin = 2 * time.Minute
 	// sendWithin bounds the sending of a run's first message.
 	sendWithin = 20 * time.Second
 )
@@ -50,7 +57,7 @@ func (r StartRequest) check() error {
 	case !r.Kind.Known():
 		return refuse(Usage, "kind: expected drain, replay or reindex, found %q", string(r.Kind))
 	case r.ErrorKind != "" && !knownKind(fault.Kind(r.ErrorKind)):
-		return refuse(Usage, "kind of error: expected one of %s, found %q", kinds(), r.ErrorKind)
+		return refuse(Usage, "error_kind: expected one of %s, found %q", kinds(), r.ErrorKind)
 	case !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To):
 		return refuse(Usage, "to: expected a time after from")
 	case len(r.IDs) > mostListedIDs:
@@ -80,12 +87,7 @@ func (r StartRequest) check() error {
 }
 
 func knownKind(k fault.Kind) bool {
-	for _, rule := range fault.Rules() {
-		if rule.Kind == k {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fault.Rules(), func(rule fault.Rule) bool { return rule.Kind == k })
 }
 
 // Started is what a run was found to be, and that it runs.
@@ -94,7 +96,8 @@ type Started struct {
 	// Run is its id; empty for a dry run, and when nothing matches.
 	Run  string   `json:"run,omitempty"`
 	Kind run.Kind `json:"kind"`
-	// Matched is how many documents match now and are within the limit; with AtLeast there are more.
+	// Matched is how many documents match now and are within the limit; with AtLeast there may be more: the count ended at
+	// 10,000, or after a minute.
 	Matched int  `json:"matched"`
 	AtLeast bool `json:"at_least,omitempty"`
 	// Pattern is how they are handed off, in batches of 100.
@@ -116,12 +119,12 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	if o.o.ReadOnly != "" && !r.DryRun {
 		return Started{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
-	res, err := o.previewRun(ctx, r)
-	if err != nil || r.DryRun || res.Matched == 0 {
-		return res, err
-	}
-	if err := o.working(); err != nil {
+	if err := o.working(); err != nil && !r.DryRun {
 		return Started{}, err
+	}
+	res, err := o.previewRun(ctx, r)
+	if err != nil || r.DryRun || (res.Matched == 0 && !res.AtLeast) {
+		return res, err
 	}
 	filter, err := json.Marshal(r.Filter)
 	if err != nil {
@@ -178,10 +181,11 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 			res.AtLeast = res.Matched > mostPreviewed
 			return !res.AtLeast
 		})
-		if err != nil && (finding.Err() == nil || ctx.Err() != nil) {
-			return Started{}, err
-		}
 		if err != nil {
+			late := finding.Err() != nil && ctx.Err() == nil
+			if !late && fault.CodeOf(err) != "continuation" { // the container forgot where the search was: what was found counts
+				return Started{}, err
+			}
 			res.AtLeast = true
 		}
 	}
@@ -213,6 +217,8 @@ type RunProgress struct {
 	Done        int     `json:"done"`
 	PerSecond   float64 `json:"per_second"`
 	LeftSeconds int64   `json:"left_seconds,omitempty"`
+	// Note says what is to be known about an action.
+	Note string `json:"note,omitempty"`
 }
 
 // RunShow gives one run with its numbers. Errors: *RequestError (usage; not found); infrastructure, throttled, quota, contention.
@@ -248,11 +254,33 @@ func (o *Ops) progressed(p RunProgress) RunProgress {
 		p.LeftSeconds = int64(float64(left) / p.PerSecond)
 	}
 	p.StartedAt, p.EndedAt, p.HandedOffAt, p.HeartbeatAt = o.in(p.StartedAt), o.in(p.EndedAt), o.in(p.HandedOffAt), o.in(p.HeartbeatAt)
+	p.Filter = shortFilter(p.Filter)
 	return p
 }
 
-// RunList gives the latest runs with their numbers, newest first; 0 means 20. Errors as RunShow.
+// shortFilter is a filter with the first of its documents: a run may name 10,000, and this is asked for every few seconds.
+func shortFilter(raw json.RawMessage) json.RawMessage {
+	var f run.Filter
+	if json.Unmarshal(raw, &f) != nil || len(f.IDs) <= shown {
+		return raw
+	}
+	short := struct {
+		run.Filter
+		Named int `json:"ids_named"`
+	}{f, len(f.IDs)}
+	short.IDs = f.IDs[:shown]
+	text, err := json.Marshal(short)
+	if err != nil {
+		return raw
+	}
+	return text
+}
+
+// RunList gives the latest runs with their numbers, newest first, at most 100; 0 means 20. Errors as RunShow.
 func (o *Ops) RunList(ctx context.Context, limit int) (all []RunProgress, err error) {
+	if limit > mostRunsListed { // the documents of each are counted
+		return nil, refuse(Usage, "limit: expected 1 to %d, found %d", mostRunsListed, limit)
+	}
 	if limit, err = listed(limit); err != nil {
 		return nil, err
 	}
@@ -294,11 +322,18 @@ func (o *Ops) RunCancel(ctx context.Context, r RunRequest) (RunProgress, error) 
 
 // RunResume has a failed or cancelled run go on. Errors as RunCancel.
 func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) {
+	if o.o.ReadOnly != "" {
+		return RunProgress{}, refuse(Conflict, "%s", o.o.ReadOnly)
+	}
 	p, err := o.act(ctx, r, "has failed or was cancelled", func(ctx context.Context) (bool, error) {
 		return o.p.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
 	})
-	if err == nil && p.HandedOffAt.IsZero() {
-		o.notify(ctx, p.Run) // when that fails, the timer does it
+	switch {
+	case err != nil:
+	case p.HandedOffAt.IsZero():
+		p.Note = o.notify(ctx, p.Run)
+	default:
+		p.Note = "the timer sends its batches again"
 	}
 	return p, err
 }
@@ -336,28 +371,59 @@ type BatchQuery struct {
 	Limit  int        `json:"limit,omitempty"`
 }
 
-// BatchList gives batches of a run by number, or the latest of all runs. Errors as RunShow.
+// BatchList gives batches of a run, those that failed first, by number; or the latest of all runs. Errors as RunShow.
 func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (jobs []run.Job, err error) {
 	if q.Limit, err = listed(q.Limit); err != nil {
 		return nil, err
 	}
-	if q.Status != "" && !knownStatus(q.Status) {
+	switch {
+	case q.Run != "" && !isRunID(q.Run):
+		return nil, refuse(Usage, "run: expected the id of a run, as `run list` shows them")
+	case q.Status != "" && !slices.Contains(run.Statuses(), q.Status):
 		return nil, refuse(Usage, "status: expected one of %s, found %q", statuses(), string(q.Status))
 	}
 	err = o.books(ctx, func(ctx context.Context) (err error) {
-		jobs, err = o.p.Runs.ListJobs(ctx, q.Run, q.Status, q.Limit)
+		jobs = []run.Job{}
+		if q.Run != "" {
+			if err := o.mustBeThere(ctx, q.Run); err != nil {
+				return err
+			}
+			if q.Status == "" { // what failed is not behind the thousand that did not
+				if jobs, err = o.p.Runs.ListJobs(ctx, q.Run, run.Failed, q.Limit); err != nil {
+					return err
+				}
+			}
+		}
+		more, err := o.p.Runs.ListJobs(ctx, q.Run, q.Status, q.Limit)
+		first := len(jobs)
+		for _, j := range more {
+			if first == 0 || j.Status != run.Failed {
+				jobs = append(jobs, j)
+			}
+		}
+		jobs = jobs[:min(len(jobs), q.Limit)]
 		return err
 	})
+	for i := range jobs {
+		jobs[i] = o.localJob(jobs[i])
+	}
 	return jobs, err
 }
 
-func knownStatus(s run.Status) bool {
-	for _, known := range run.Statuses() {
-		if known == s {
-			return true
-		}
+// mustBeThere refuses what names no run.
+func (o *Ops) mustBeThere(ctx context.Context, id string) error {
+	_, there, err := o.p.Runs.Run(ctx, id)
+	if err == nil && !there {
+		err = refuse(NotFound, "no run %q", id)
 	}
-	return false
+	return err
+}
+
+// localJob is a batch with its times in the deployment's zone.
+func (o *Ops) localJob(j run.Job) run.Job {
+	j.CreatedAt, j.QueuedAt, j.StartedAt = o.in(j.CreatedAt), o.in(j.QueuedAt), o.in(j.StartedAt)
+	j.EndedAt, j.HeartbeatAt = o.in(j.EndedAt), o.in(j.HeartbeatAt)
+	return j
 }
 
 func statuses() string {
@@ -368,21 +434,49 @@ func statuses() string {
 	return strings.Join(all, ", ")
 }
 
+// batchID is the id of a batch that is named by it, or by its run and number: RUN/12.
+func (o *Ops) batchID(name string) (string, error) {
+	at := strings.LastIndexByte(name, '/')
+	if at < 0 && isRunID(name) {
+		return name, nil
+	}
+	if at > 0 && isRunID(name[:at]) {
+		if number, err := strconv.Atoi(name[at+1:]); err == nil && number > 0 {
+			return run.JobID(o.o.SysName, name[:at], number), nil
+		}
+	}
+	return "", refuse(Usage, "batch: expected RUN/NUMBER or the id of a batch, as `batch list` shows them")
+}
+
 // BatchDetail is one batch with its errors.
 type BatchDetail struct {
 	run.Job
 	Errors []run.ErrorDetail `json:"errors"`
 }
 
-// BatchShow gives one batch by its id. Errors as RunShow.
-func (o *Ops) BatchShow(ctx context.Context, id string) (b BatchDetail, err error) {
-	there := false
+// BatchShow gives one batch by its id, or by RUN/NUMBER. Errors as RunShow.
+func (o *Ops) BatchShow(ctx context.Context, name string) (b BatchDetail, err error) {
+	id, err := o.batchID(name)
+	if err != nil {
+		return b, err
+	}
 	err = o.books(ctx, func(ctx context.Context) (err error) {
-		b.Job, b.Errors, there, err = o.p.Runs.Job(ctx, id)
+		b, err = o.batch(ctx, id, name)
 		return err
 	})
+	b.Job = o.localJob(b.Job)
+	for i := range b.Errors {
+		b.Errors[i].At = o.in(b.Errors[i].At)
+	}
+	return b, err
+}
+
+// batch reads one that must be there.
+func (o *Ops) batch(ctx context.Context, id, name string) (b BatchDetail, err error) {
+	there := false
+	b.Job, b.Errors, there, err = o.p.Runs.Job(ctx, id)
 	if err == nil && !there {
-		err = refuse(NotFound, "no batch %q", id)
+		err = refuse(NotFound, "no batch %q", name)
 	}
 	if b.Errors == nil {
 		b.Errors = []run.ErrorDetail{}
@@ -392,6 +486,7 @@ func (o *Ops) BatchShow(ctx context.Context, id string) (b BatchDetail, err erro
 
 // RequeueRequest asks to send failed batches again: one, or all of a run.
 type RequeueRequest struct {
+	// Batch is the id of one, or RUN/NUMBER.
 	Batch string `json:"batch,omitempty"`
 	Run   string `json:"run,omitempty"`
 	By    string `json:"by"`
@@ -401,47 +496,96 @@ type RequeueRequest struct {
 // Requeued says how many batches are sent again by the timer.
 type Requeued struct {
 	Batches int `json:"batches"`
+	// Note says why these are not all; asked for again, it goes on with the others.
+	Note string `json:"note,omitempty"`
 }
 
-// BatchRequeue has failed batches sent again. A completed run runs again. Errors as RunShow; *RequestError (conflict) when
-// nothing failed, or its run was cancelled or failed.
+// BatchRequeue has failed batches sent again, of a run at most 1,000. A completed run runs again. Errors as RunShow;
+// *RequestError (conflict) when nothing failed, or its run was cancelled or failed. With an error nothing was changed.
 func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued, err error) {
 	if (r.Batch == "") == (r.Run == "") {
-		return done, refuse(Usage, "batch: expected the id of a batch, or of a run, not both")
+		return done, refuse(Usage, "batch: expected a batch, or a run, not both")
 	}
 	if err := words(r.By, r.Why); err != nil {
 		return done, err
 	}
-	if err := o.working(); err != nil {
+	if o.o.ReadOnly != "" {
+		return done, refuse(Conflict, "%s", o.o.ReadOnly)
+	}
+	jobs, err := o.requeueable(ctx, r)
+	if err != nil {
 		return done, err
 	}
-	ids := []string{r.Batch}
-	if r.Run != "" {
-		jobs, err := o.BatchList(ctx, BatchQuery{Run: r.Run, Status: run.Failed, Limit: mostListed})
-		if err != nil {
-			return done, err
+	begin := o.o.Now()
+	for _, j := range jobs {
+		if o.o.Now().Sub(begin) > requeueWithin {
+			done.Note = "the time for one request is over: the others not, ask again"
+			return done, nil
 		}
-		ids = ids[:0]
-		for _, j := range jobs {
-			ids = append(ids, j.ID)
-		}
-	}
-	for _, id := range ids {
 		err := o.write(ctx, func(ctx context.Context) error {
-			again, err := o.p.Runs.RequeueJob(ctx, id, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run, Job: id})
+			again, err := o.p.Runs.RequeueJob(ctx, j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: j.Run, Job: j.ID})
 			if again {
 				done.Batches++
 			}
 			return err
 		})
-		if err != nil {
+		switch {
+		case err != nil && done.Batches == 0:
 			return done, unaudited(err)
+		case err != nil:
+			done.Note = "the others not, ask again: " + said(err)
+			return done, nil
 		}
 	}
-	if done.Batches == 0 {
-		return done, refuse(Conflict, "no batch of it has failed, or its run was cancelled or has failed (resume that)")
+	switch {
+	case done.Batches == 0:
+		return done, refuse(Conflict, "nothing has failed any more, or the run has ended meanwhile")
+	case len(jobs) == mostListed:
+		done.Note = "there may be more, ask again"
 	}
 	return done, nil
+}
+
+// requeueable are the failed batches that are meant, of a run that can go on.
+func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Job, err error) {
+	id := ""
+	switch {
+	case r.Batch != "":
+		if id, err = o.batchID(r.Batch); err != nil {
+			return nil, err
+		}
+	case !isRunID(r.Run):
+		return nil, refuse(Usage, "run: expected the id of a run, as `run list` shows them")
+	}
+	err = o.books(ctx, func(ctx context.Context) error {
+		runID := r.Run
+		if id != "" {
+			b, err := o.batch(ctx, id, r.Batch)
+			if err != nil {
+				return err
+			}
+			if b.Status != run.Failed {
+				return refuse(Conflict, "the batch is %s: only one that has failed is sent again", b.Status)
+			}
+			jobs, runID = []run.Job{b.Job}, b.Run
+		}
+		row, there, err := o.p.Runs.Run(ctx, runID)
+		switch {
+		case err != nil:
+			return err
+		case !there:
+			return refuse(NotFound, "no run %q", runID)
+		case row.Status != run.RunRunning && row.Status != run.RunCompleted:
+			return refuse(Conflict, "its run is %s: `run resume %s` has it go on", row.Status, runID)
+		case id == "":
+			jobs, err = o.p.Runs.ListJobs(ctx, runID, run.Failed, mostListed)
+		}
+		if err == nil && len(jobs) == 0 {
+			err = refuse(Conflict, "no batch of run %q has failed", runID)
+		}
+		return err
+	})
+	return jobs, err
 }
 
 // ItemQuery asks for the documents of a run.
@@ -465,7 +609,9 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcom
 		after = run.DocumentKey(q.After)
 	}
 	err = o.books(ctx, func(ctx context.Context) (err error) {
-		items, err = o.p.Runs.Items(ctx, q.Run, after, q.Limit)
+		if items, err = o.p.Runs.Items(ctx, q.Run, after, q.Limit); err == nil && len(items) == 0 {
+			err = o.mustBeThere(ctx, q.Run)
+		}
 		return err
 	})
 	return items, err
@@ -483,12 +629,31 @@ func (o *Ops) Report(ctx context.Context, name string) (t run.Table, err error) 
 	return t, err
 }
 
+// ReportNames are the names of the reports and what they answer. It never fails for SQL's sake.
+func (o *Ops) ReportNames(context.Context) ([]run.ReportName, error) {
+	if o.p.Reports == nil {
+		return nil, o.working()
+	}
+	return o.p.Reports.Names(), nil
+}
+
 // books reads the tables of runs.
 func (o *Ops) books(ctx context.Context, use func(ctx context.Context) error) error {
 	if err := o.working(); err != nil {
 		return err
 	}
-	return o.read(ctx, use)
+	var refused *RequestError
+	err := o.read(ctx, func(ctx context.Context) error {
+		err := use(ctx)
+		if errors.As(err, &refused) {
+			return nil // the database has answered, and that is all that the gate is to see
+		}
+		return err
+	})
+	if err == nil && refused != nil {
+		return refused
+	}
+	return err
 }
 
 // working is an error while the tables of runs cannot be had.

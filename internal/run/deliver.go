@@ -49,11 +49,8 @@ func (k kit) deliver(ctx context.Context, jobs []Job, confirm bool) (d delivered
 		})
 	}
 	for reason, r := range refusals {
-		bookErr := k.books(ctx, func(ctx context.Context) error {
-			retry, failed, err := k.p.Store.MarkUnsent(ctx, r.jobs, reason, !fault.IsDependency(r.err))
-			d.unsent, d.failed = d.unsent+retry, d.failed+failed
-			return err
-		})
+		unsent, failed, bookErr := k.unsent(ctx, r, reason)
+		d.unsent, d.failed = d.unsent+unsent, d.failed+failed
 		if err == nil {
 			err = bookErr
 		}
@@ -68,4 +65,31 @@ func (k kit) deliver(ctx context.Context, jobs []Job, confirm bool) (d delivered
 type refusal struct {
 	err  error
 	jobs []Job
+}
+
+// unsent records what the queue did not take, and audits the batches that are given up for it.
+func (k kit) unsent(ctx context.Context, r *refusal, reason string) (retry, failed int, err error) {
+	counted := !fault.IsDependency(r.err)
+	err = k.books(ctx, func(ctx context.Context) (err error) {
+		retry, failed, err = k.p.Store.MarkUnsent(ctx, r.jobs, reason, counted)
+		return err
+	})
+	if err != nil || failed == 0 {
+		return retry, failed, err
+	}
+	for _, j := range r.jobs {
+		if j.QueueAttempts+1 < MaxQueueAttempts {
+			continue
+		}
+		err = k.books(ctx, func(ctx context.Context) error {
+			return k.p.Store.Write(ctx, Audit{
+				Code: CodeBatchFail, Level: LevelError, By: k.o.Instance, Why: MaxQueueError, Run: j.Run, Job: j.ID,
+				Detail: detail(map[string]any{"last_queue_error": reason}),
+			})
+		})
+		if err != nil {
+			return retry, failed, err
+		}
+	}
+	return retry, failed, nil
 }

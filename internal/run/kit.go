@@ -64,6 +64,9 @@ type Options struct {
 	Log      zerolog.Logger
 	// MaxOutstanding is how many batches of a run may be on their way at once: 100.
 	MaxOutstanding int
+	// BatchSize is how many documents a batch has at most: BatchSize, which is the most. ChunkSize is how many documents get their
+	// rows in one transaction, together with the watermark: 1,000. Smaller ones are for tests that break every step.
+	BatchSize, ChunkSize int
 	// Now is the clock, Draw gives jitter in [0,1), Wait sleeps unless the context ends first.
 	Now  func() time.Time
 	Draw func() float64
@@ -77,6 +80,12 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.MaxOutstanding == 0 {
 		o.MaxOutstanding = 100
+	}
+	if o.BatchSize == 0 {
+		o.BatchSize = BatchSize
+	}
+	if o.ChunkSize == 0 {
+		o.ChunkSize = checkpointSize
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -160,6 +169,7 @@ func (k kit) later(ctx context.Context, q Queue, n Notice, delay time.Duration, 
 		"deferral": next.Deferral, "delay_s": int(delay / time.Second), "deferred_for_s": int(k.o.Now().Unix() - next.FirstDeferredAt),
 	}}
 	err := k.hold(ctx, func(ctx context.Context) error {
+		ctx = context.WithoutCancel(ctx) // an invocation whose time is over still owes its message to the queue
 		return send(ctx, q, []Message{next.Message(delay)})[0]
 	})
 	if err != nil {
@@ -208,9 +218,17 @@ func (k kit) delayFor(err error) time.Duration {
 }
 
 // near reports whether the invocation's time is so short that nothing more is to be begun.
-func (k kit) near(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return ctx.Err() != nil || (ok && deadline.Sub(k.o.Now()) < stopBefore)
+func (k kit) near(ctx context.Context) bool { return k.left(ctx) < 0 }
+
+// left is for how long the invocation may still begin something; negative when it may not.
+func (k kit) left(ctx context.Context) time.Duration {
+	if ctx.Err() != nil {
+		return -1
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		return deadline.Sub(k.o.Now()) - stopBefore
+	}
+	return never
 }
 
 // worker makes the row of one invocation.

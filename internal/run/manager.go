@@ -88,7 +88,7 @@ func (m *Manager) claim(ctx context.Context, n Notice, row Run) (Handled, error)
 	}
 	h := &handOff{Manager: m, run: row, lease: Lease{Run: row.ID, Owner: me.ID, Epoch: row.Epoch}}
 	beating, stop := h.beat(ctx)
-	next, err := h.work(beating)
+	next, err := h.guarded(beating)
 	stop()
 	h.log(err)
 	return h.end(ctx, n, next, err)
@@ -121,6 +121,16 @@ func (h *handOff) beat(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
+// guarded is work whose panics are errors: the heartbeat must not outlive it, and the run must not wait for it.
+func (h *handOff) guarded(ctx context.Context) (next ending, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = panicked("run: hand off", r)
+		}
+	}()
+	return h.work(ctx)
+}
+
 // ending is how a hand-off ends early.
 type ending struct {
 	why string
@@ -150,20 +160,20 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 			return ending{"the run is to end", -1}, nil
 		}
 		room := h.o.MaxOutstanding - open[Queued] - open[Processing] - open[PendingRetry]
-		rowsFirst := open[PendingQueue]*BatchSize < h.pattern.Chunk && !h.exhausted()
+		more := open[PendingQueue]*h.o.BatchSize < h.chunk() && !h.exhausted()
+		rowsFirst := more && h.pattern.Name == TwoPhase && h.run.Rate == 0 // with a rate, the messages would be a burst at its end
 		switch {
-		case open[PendingQueue] > 0 && room > 0 && (!rowsFirst || h.pattern.Name != TwoPhase):
+		case open[PendingQueue] > 0 && room > 0 && !rowsFirst:
 			err = h.sendUnsent(ctx, room)
-		case room <= 0 && !(rowsFirst && h.pattern.Name == TwoPhase):
+		case room <= 0 && !rowsFirst:
 			err = h.o.Wait(ctx, pollEvery)
-		case rowsFirst && h.run.NextIn > 0:
-			if h.run.NextIn > time.Minute {
-				return ending{"its rate", min(lastWait, h.run.NextIn)}, nil
-			}
+		case more && h.run.NextIn > min(time.Minute, h.left(ctx)):
+			return ending{"its rate", min(lastWait, h.run.NextIn)}, nil
+		case more && h.run.NextIn > 0:
 			err = h.o.Wait(ctx, h.run.NextIn)
 			h.run.NextIn = 0
-		case rowsFirst:
-			err = h.addRows(ctx)
+		case more:
+			err = h.addRows(ctx, room)
 		default:
 			return ending{"", -1}, h.finish(ctx)
 		}
@@ -186,17 +196,29 @@ func (h *handOff) state(ctx context.Context) (cancel bool, open map[Status]int, 
 	return cancel, open, err
 }
 
+// chunk is how many documents get their rows before the first of their messages is sent.
+func (h *handOff) chunk() int {
+	if h.pattern.Chunk == checkpointSize {
+		return h.o.ChunkSize
+	}
+	return h.pattern.Chunk
+}
+
 // exhausted reports whether there are no more documents for the run.
 func (h *handOff) exhausted() bool {
 	return h.source.mark.Done || (h.run.Limit > 0 && h.run.Documents >= h.run.Limit)
 }
 
-// addRows gives the next documents their batches: rows and watermark in one transaction.
-func (h *handOff) addRows(ctx context.Context) error {
-	size, most := BatchSize, checkpointSize
+// addRows gives the next documents their batches: rows and watermark in one transaction. room is for how many messages there
+// is.
+func (h *handOff) addRows(ctx context.Context, room int) error {
+	size, most := h.o.BatchSize, h.o.ChunkSize
 	if h.run.Rate > 0 {
-		size = min(BatchSize, max(1, h.run.Rate/6)) // ten seconds' worth, so that a rate is no burst every few minutes
+		size = min(size, max(1, h.run.Rate/6)) // ten seconds' worth, so that a rate is no burst every few minutes
 		most = size
+	}
+	if h.pattern.Initial == Queued {
+		most = min(most, room*size) // these rows are on their way at once
 	}
 	if h.run.Limit > 0 {
 		most = min(most, h.run.Limit-h.run.Documents)
@@ -302,8 +324,8 @@ func (h *handOff) end(ctx context.Context, n Notice, next ending, cause error) (
 		done.Did, done.Reason = "late", "another manager took it over"
 		return done, nil
 	case cause != nil && !passing(cause) && ctx.Err() == nil:
-		done.Did = "failed"
-		return done, cause // ten times, and then it is a dead letter that says so
+		done.Did, done.Reason = "failed", said(cause)
+		return done, h.giveUp(ctx, cause)
 	case cause == nil && next.again < 0:
 		h.completeRun(ctx, h.run.ID)
 		return done, nil
@@ -311,6 +333,21 @@ func (h *handOff) end(ctx context.Context, n Notice, next ending, cause error) (
 		return h.goOn(ctx, n, h.delayFor(cause), said(cause), done)
 	}
 	return h.goOn(ctx, n, next.again, next.why, done)
+}
+
+// giveUp records that the run failed, and answers why: the message that comes again finds a failed run. Left running, it would
+// find one that a later message goes on with, and nobody would learn of it.
+func (h *handOff) giveUp(ctx context.Context, cause error) error {
+	err := h.books(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		_, err := h.p.Store.FailRun(ctx, h.run.ID, said(cause), managerStale, Audit{
+			Code: CodeRunFail, Level: LevelError, By: h.lease.Owner, Why: said(cause), Run: h.run.ID,
+		})
+		return err
+	})
+	if err != nil {
+		h.o.Log.Warn().Str("run", h.run.ID).Str("reason", said(err)).Msg("that the run failed could not be recorded: it is tried again")
+	}
+	return cause
 }
 
 // goOn sends the message that goes on with the run.

@@ -162,8 +162,17 @@ const CancelledError = "cancelled"
 
 // Reports answers the monitoring queries (requirements/002 and 004).
 type Reports interface {
+	// Names are all reports, in the order in which an operator reads them. Nothing is asked for it.
+	Names() []ReportName
 	// Report runs one by name. No such: internal, code "no_report".
 	Report(ctx context.Context, name string) (Table, error)
+}
+
+// ReportName is a report for people.
+type ReportName struct {
+	Name string `json:"name"`
+	// Meaning says in a line what it answers.
+	Meaning string `json:"meaning"`
 }
 
 // Table is the answer of a report.

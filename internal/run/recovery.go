@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/writer"
 )
 
 // The bounds of one tick of the timer.
@@ -46,7 +47,7 @@ type Recovered struct {
 // Run does one tick. Time during which the gate was open does not count: who could not say a word then is not dead. Errors by
 // kind: infrastructure, throttled, quota, contention; the next tick goes on.
 func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
-	state := r.p.Gate.View(ctx).State()
+	state := r.state(ctx)
 	if state.Open() {
 		done.Off = "the gate is " + state.Describe(r.o.Now())
 		return done, nil
@@ -64,6 +65,20 @@ func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
 		}
 	}
 	return done, err
+}
+
+// state is the gate's, after a probe if one is due: where no document and no message comes, nobody else makes it, and a run
+// whose message is lost would wait for ever. A full database and a systemic gate want more than an answer: a document.
+func (r *Recovery) state(ctx context.Context) writer.GateState {
+	state := r.p.Gate.View(ctx).State()
+	if !state.Due(r.o.Now()) || state.Kind != fault.Infrastructure {
+		return state
+	}
+	_ = r.look(ctx, func(ctx context.Context) error { // what it answers is the gate's to judge
+		_, err := r.p.Store.OpenRuns(ctx, r.o.SysName, 1)
+		return err
+	})
+	return r.p.Gate.View(ctx).State()
 }
 
 // dead takes batches from dead workers, and those whose message seems to be lost.

@@ -154,7 +154,7 @@ func (s *source) take(ctx context.Context, n int) (ids []string, m mark, err err
 func (s *source) turn() {
 	s.loaded = false
 	if len(s.filter.IDs) > 0 {
-		s.mark.At += min(checkpointSize, len(s.filter.IDs)-s.mark.At)
+		s.mark.At += min(s.o.ChunkSize, len(s.filter.IDs)-s.mark.At)
 		s.mark.Done = s.mark.At >= len(s.filter.IDs)
 		return
 	}
@@ -168,7 +168,7 @@ func (s *source) load(ctx context.Context, taken []string) error {
 	var found []string
 	if len(s.filter.IDs) > 0 {
 		at := min(s.mark.At, len(s.filter.IDs))
-		found = s.filter.IDs[at:min(len(s.filter.IDs), at+checkpointSize)]
+		found = s.filter.IDs[at:min(len(s.filter.IDs), at+s.o.ChunkSize)]
 	} else {
 		page, next, err := s.p.Selection.Page(ctx, s.filter.query(s.o.SysName, s.run.Kind, s.run.StartedAt), s.mark.Continuation)
 		if fault.CodeOf(err) == "continuation" && s.mark.Again < maxAgain {

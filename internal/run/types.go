@@ -69,7 +69,7 @@ type Run struct {
 type Filter struct {
 	// Code and ErrorKind are those of the last error; From and To (not included) bound failed_at for a replay and _ts
 	// otherwise; zero means any.
-	ErrorKind string    `json:"kind,omitempty"`
+	ErrorKind string    `json:"error_kind,omitempty"`
 	Code      string    `json:"code,omitempty"`
 	From      time.Time `json:"from,omitzero"`
 	To        time.Time `json:"to,omitzero"`
@@ -108,7 +108,7 @@ type Job struct {
 }
 
 // FirstAttempt is Job.Attempt of a batch whose message was never sent.
-const FirstAttempt = 1
+const FirstAttempt = 0
 
 // JobID names a batch: the lower-case hex SHA-256 of what it is the batch of.
 func JobID(sysName, run string, number int) string {

@@ -81,7 +81,7 @@ func (w *Workers) work(ctx context.Context, n Notice, c Claimed) (Handled, error
 	case lost(saved) || (saved == nil && lost(err)):
 		return Handled{Did: "late", Run: c.Job.Run, Batch: c.Job.ID, Reason: "another worker took it over"}, nil
 	case saved != nil:
-		return w.letGo(ctx, n, c, saved)
+		return w.stop(ctx, n, c, saved)
 	case passing(err) || (err != nil && ctx.Err() != nil):
 		return w.letGo(ctx, n, c, err)
 	case err != nil:
@@ -92,7 +92,7 @@ func (w *Workers) work(ctx context.Context, n Notice, c Claimed) (Handled, error
 		return Handled{Did: "late", Run: c.Job.Run, Batch: c.Job.ID, Reason: "another worker took it over"}, nil
 	}
 	if err != nil {
-		return w.letGo(ctx, n, c, err)
+		return w.stop(ctx, n, c, err)
 	}
 	if !stats.AddsUp {
 		handled.Did, handled.Reason = "failed", "not every document has an outcome"
@@ -192,7 +192,7 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 	res = &results{outcomes: map[string]ItemOutcome{}}
 	defer func() {
 		if r := recover(); r != nil {
-			err = panicked(r)
+			err = panicked("run: worker", r)
 		}
 	}()
 	for ids := range slices.Chunk(c.Open, BatchSize) {
@@ -236,12 +236,12 @@ func ended(ctx context.Context, err error) error {
 }
 
 // panicked is a panic as an error: ours.
-func panicked(r any) error {
+func panicked(op string, r any) error {
 	what := fmt.Sprintf("%T", r) // its text may hold content
 	if e, ok := r.(runtime.Error); ok {
 		what = e.Error()
 	}
-	return fault.New(fault.Internal, "run: worker", "panic", "a panic of ours: %s", what)
+	return fault.New(fault.Internal, op, "panic", "a panic of ours: %s", what)
 }
 
 // absent are the ids that no document came for.
@@ -308,6 +308,14 @@ func (w *Workers) finish(ctx context.Context, c Claimed, begin time.Time) (stats
 	return stats, err
 }
 
+// stop ends the work on a batch whose books cannot be kept: for a while, or for good when the same would happen again for ever.
+func (w *Workers) stop(ctx context.Context, n Notice, c Claimed, cause error) (Handled, error) {
+	if passing(cause) {
+		return w.letGo(ctx, n, c, cause)
+	}
+	return w.giveUp(ctx, n, c, cause)
+}
+
 // letGo leaves the batch to a later message, and puts that off. Nothing is counted.
 func (w *Workers) letGo(ctx context.Context, n Notice, c Claimed, cause error) (Handled, error) {
 	err := w.unended(ctx, func(ctx context.Context) error {
@@ -328,7 +336,10 @@ func (w *Workers) giveUp(ctx context.Context, n Notice, c Claimed, cause error) 
 			Code: CodeBatchFail, Level: LevelError, By: c.Hold.Owner, Why: said(cause), Run: c.Job.Run, Job: c.Job.ID,
 		})
 	})
-	if passing(err) && !lost(err) {
+	if lost(err) {
+		return Handled{Did: "late", Run: c.Job.Run, Batch: c.Job.ID, Reason: "another worker took it over"}, nil
+	}
+	if passing(err) {
 		return w.later(ctx, w.p.BatchQueue, n, w.delayFor(err), said(err))
 	}
 	w.completeRun(ctx, c.Job.Run)

@@ -90,6 +90,19 @@ func rootRules() []rule {
 			}
 			return ""
 		})},
+		{
+			"host.service_bus", "azure-facts 3.1: a handler cannot complete a message itself, a lock must last as long as an invocation, and prefetched messages' locks run while they wait",
+			host(func(h object) string {
+				s := h.object("extensions").object("serviceBus")
+				if _, set := s["autoCompleteMessages"]; set && !s.truth("autoCompleteMessages") {
+					return "autoCompleteMessages: expected true"
+				}
+				if d, ok := span(s.text("maxAutoLockRenewalDuration")); !ok || d <= handlers.DefaultDeadline {
+					return "maxAutoLockRenewalDuration " + s.text("maxAutoLockRenewalDuration") + ": expected more than the handlers' own deadline"
+				}
+				return want(s.text("prefetchCount"), "0")
+			}),
+		},
 		{"root.functions", "azure-facts 8: folders are direct children; none found is only a log line", func(r *root) string {
 			if len(r.functions) == 0 {
 				return "no folder with a function.json"
@@ -188,6 +201,30 @@ func functionRules() []rule {
 		{"cosmos.batch", "azure-facts 1.4: 100 documents of 1 MB are more than 100 MB in one POST", cosmos(func(b object) string {
 			return first(want(b.text("maxItemsPerInvocation"), "100"), want(b.text("feedPollDelay"), "1000"))
 		})},
+		{"servicebus.properties", "azure-facts 3.1: one message for each invocation, completed by the host; cardinality and sessions settle them otherwise", each(func(f function) string {
+			b, ok := f.trigger("serviceBusTrigger")
+			if !ok {
+				return ""
+			}
+			for name := range b {
+				if !slices.Contains([]string{"type", "direction", "name", "queueName", "connection"}, name) {
+					return "a property that is not for us: " + name
+				}
+			}
+			return first(want(b.text("name"), "message"), want(b.text("connection"), config.ServiceBusConnection))
+		})},
+		{"servicebus.queue", "design.md 5: everything shared carries the environment, so the queue's name is a setting", each(func(f function) string {
+			b, ok := f.trigger("serviceBusTrigger")
+			if !ok {
+				return ""
+			}
+			for _, setting := range []string{config.RunsQueue, config.BatchesQueue} {
+				if rest, found := strings.CutPrefix(b.text("queueName"), "%"+setting+"%"); found && (rest == "" || rest == "/$DeadLetterQueue") {
+					return ""
+				}
+			}
+			return "queueName " + b.text("queueName") + ": expected one of ours, or its dead-letter queue"
+		})},
 		{"http.output", "azure-facts 1.2: without forwarding the reply goes through the output binding that handlers names res", http(func(b object, f function) string {
 			for _, o := range f.bindings {
 				if o.text("type") == "http" && o.text("direction") == "out" && o.text("name") == "res" {
@@ -223,7 +260,7 @@ func unknownSetting(f function) string {
 			if name != "connection" && !strings.HasPrefix(text, "%") {
 				continue
 			}
-			setting := strings.Trim(text, "%")
+			setting, _, _ := strings.Cut(strings.TrimPrefix(text, "%"), "%") // %BATCHES_QUEUE%/$DeadLetterQueue names one, too
 			i := slices.IndexFunc(config.Settings(), func(s config.Setting) bool { return s.Name == setting })
 			if i < 0 || !config.Settings()[i].Host || config.Settings()[i].Sample == "" {
 				return setting + " is no setting that must be set and stands in the sample"

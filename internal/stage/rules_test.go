@@ -52,6 +52,8 @@ const (
 	hostFile   = "host.json"
 	commitFile = "CommitResults/function.json"
 	healthFile = "Health/function.json"
+	workerFile = "BatchWorker/function.json"
+	letterFile = "RunDeadLetter/function.json"
 )
 
 // Every rule has at least one mutation that it alone finds.
@@ -116,6 +118,18 @@ func mutations() []struct {
 		{"cosmos.start", change(commitFile, `"startFromBeginning": true`, `"startFromBeginning": true, "startFromTime": "2026-01-01T00:00:00Z"`)},
 		{"cosmos.batch", change(commitFile, `"maxItemsPerInvocation": 100`, `"maxItemsPerInvocation": 1000`)},
 		{"cosmos.batch", change(commitFile, `"feedPollDelay": 1000,`, ``)},
+		{"host.service_bus", change(hostFile, `"autoCompleteMessages": true`, `"autoCompleteMessages": false`)},
+		{"host.service_bus", change(hostFile, `00:05:00`, `00:04:00`)},
+		{"host.service_bus", change(hostFile, `"maxAutoLockRenewalDuration"`, `"maxAutoRenewDuration"`)},
+		{"host.service_bus", change(hostFile, `"prefetchCount": 0`, `"prefetchCount": 10`)},
+		{"function.retry", change(workerFile, `"bindings"`, `"retry": {"strategy": "fixedDelay"}, "bindings"`)},
+		{"servicebus.properties", change(workerFile, `"name": "message"`, `"name": "msg"`)},
+		{"servicebus.properties", change(workerFile, `"direction"`, `"cardinality": "many", "direction"`)},
+		{"servicebus.properties", change(workerFile, `"direction"`, `"autoCompleteMessages": false, "direction"`)},
+		{"servicebus.properties", change(letterFile, `"SERVICEBUS_CONNECTION"`, `"COSMOS_CONNECTION"`)},
+		{"servicebus.queue", change(workerFile, `%BATCHES_QUEUE%`, `sqlwriter-web-batches`)},
+		{"servicebus.queue", change(workerFile, `%BATCHES_QUEUE%`, `%COSMOS_DATABASE%`)},
+		{"servicebus.queue", change(letterFile, `/$DeadLetterQueue`, `/$DeadletterQueue`)},
 		{"http.output", change(healthFile, `"name": "res"`, `"name": "$return"`)},
 		{"http.auth_level", change(healthFile, `"authLevel": "anonymous",`, ``)},
 		{"http.auth_level", change(healthFile, `"route": "health"`, `"route": ""`)},

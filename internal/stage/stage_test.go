@@ -26,8 +26,9 @@ func TestAStagedRootIsWhatTheHostWants(t *testing.T) {
 		names = append(names, path)
 		return err
 	}))
-	want := []string{
-		".", ".funcignore", "CommitResults", commitFile, "Health", healthFile, "Ops", "Ops/function.json", "RecoverRetries", "RecoverRetries/function.json", Binary, "host.json",
+	want := []string{".", ".funcignore", Binary, "host.json"}
+	for _, name := range []string{"BatchDeadLetter", "BatchManager", "BatchWorker", "CommitResults", "Health", "Ops", "RecoverRetries", "RunDeadLetter"} {
+		want = append(want, name, name+"/function.json")
 	}
 	for _, own := range []string{ColumnNames, "local.settings.json"} { // a developer's own
 		if _, err := os.Stat(filepath.Join("../..", own)); err == nil {

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"sqlwriter/handlers"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
+)
+
+// settleBefore is how long before its deadline an invocation that waits for the start stops waiting: a message must still be
+// put off.
+const settleBefore = 30 * time.Second
+
+// work are the use cases behind the functions on Service Bus.
+type work struct {
+	manager      *run.Manager
+	workers      *run.Workers
+	runLetters   *run.DeadLetters
+	batchLetters *run.DeadLetters
+	recovery     *run.Recovery
+}
+
+// newWork makes them.
+func newWork(p run.Ports, o run.Options) *work {
+	return &work{
+		manager: run.NewManager(p, o), workers: run.NewWorkers(p, o), recovery: run.NewRecovery(p, o),
+		runLetters: run.NewRunDeadLetters(p, o), batchLetters: run.NewBatchDeadLetters(p, o),
+	}
+}
+
+// receiver brings the messages of one queue to their use case, and to the waiting room while that is not there.
+type receiver struct {
+	app  *App
+	room *run.WaitingRoom
+	to   func(*work) handlers.Receiver
+}
+
+// Receive implements handlers.Receiver.
+func (r receiver) Receive(ctx context.Context, d run.Delivery) (run.Handled, error) {
+	err := r.app.opensFor(ctx)
+	switch {
+	case err != nil:
+		return r.room.Put(ctx, d, err)
+	case r.app.work == nil: // the live app beside this shadow is to have it
+		return r.room.Put(ctx, d, fault.New(fault.Infrastructure, "app: shadow", config.ModeShadow,
+			"a shadow takes no messages: switch its functions on Service Bus off (docs/cutover.md)"))
+	}
+	return r.to(r.app.work).Receive(ctx, d)
+}
+
+// opensFor waits for readiness as becomesReady does, and leaves time to put a message off.
+func (a *App) opensFor(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		bounded, cancel := context.WithDeadline(ctx, deadline.Add(-settleBefore))
+		defer cancel()
+		ctx = bounded
+	}
+	err := a.becomesReady(ctx)
+	if err != nil && fault.As(err) == nil {
+		err = fault.Wrap(fault.Infrastructure, "app: ready", "starting", "the dependencies are not open yet", err)
+	}
+	return err
+}
+
+// watchedQueue tells the status how Service Bus answered.
+type watchedQueue struct {
+	inner run.Queue
+	seen  func(dependency string, err error)
+}
+
+// Send implements run.Queue.
+func (w watchedQueue) Send(ctx context.Context, messages []run.Message) []error {
+	errs := w.inner.Send(ctx, messages)
+	var worst error
+	for _, err := range errs {
+		if worst == nil || fault.IsDependency(err) {
+			worst = err
+		}
+	}
+	if len(errs) > 0 {
+		w.seen(depServiceBus, worst)
+	}
+	return errs
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// ServiceBus says where messages about runs go: by Connection, or by Namespace and an identity.
+type ServiceBus struct {
+	Connection Secret
+	// Namespace is the host name of a namespace.
+	Namespace, ClientID string
+	// RunsQueue has a message for each run, BatchesQueue one for each batch.
+	RunsQueue, BatchesQueue string
+}
+
+// serviceBusOf gives the namespace that the settings name.
+func serviceBusOf(get lookup) ServiceBus {
+	return ServiceBus{
+		Connection: Secret(get(ServiceBusConnection)), Namespace: get(ServiceBusNamespace), ClientID: get(ServiceBusClientID),
+		RunsQueue: get(RunsQueue), BatchesQueue: get(BatchesQueue),
+	}
+}
+
+// checkServiceBus looks at the form only; internal/servicebus reads it in full.
+func checkServiceBus(value string, s lookup) (string, string) {
+	if s(ServiceBusNamespace) != "" {
+		return "this or " + ServiceBusNamespace + ", not both", "both"
+	}
+	const form = "Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...;"
+	has := map[string]bool{}
+	for part := range strings.SplitSeq(value, ";") {
+		name, text, _ := strings.Cut(part, "=")
+		has[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(text) != ""
+	}
+	switch {
+	case !has["endpoint"]:
+		return form, fmt.Sprintf("a text of %d characters without Endpoint", len(value))
+	case !has["sharedaccesssignature"] && (!has["sharedaccesskeyname"] || !has["sharedaccesskey"]):
+		return form, fmt.Sprintf("a text of %d characters without SharedAccessKeyName and SharedAccessKey", len(value))
+	case has["entitypath"]:
+		return "the connection string of the namespace", "that of one queue (EntityPath)"
+	}
+	return "", ""
+}
+
+// checkNamespace refuses an address: the host makes one of the name by itself.
+func checkNamespace(value string, _ lookup) (string, string) {
+	if !regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$`).MatchString(value) {
+		return "a host name such as NAME.servicebus.windows.net", fmt.Sprintf("a text of %d characters", len(value))
+	}
+	return "", ""
+}
+
+// checkServiceBusClientID: as checkClientID, for the same reason.
+func checkServiceBusClientID(_ string, s lookup) (string, string) {
+	switch {
+	case s(ServiceBusNamespace) == "":
+		return ServiceBusNamespace + " beside it", "this setting alone"
+	case s(ServiceBusCredential) == "":
+		return ServiceBusCredential + "=managedidentity beside it", "this setting without it"
+	}
+	return "", ""
+}
+
+func checkServiceBusCredential(value string, s lookup) (string, string) {
+	if s(ServiceBusNamespace) == "" {
+		return ServiceBusNamespace + " beside it", "this setting alone"
+	}
+	return oneOf("managedidentity")(value, s)
+}
+
+// checkQueue holds the vendor's rules for names of queues, and keeps environments apart: everything shared carries the
+// environment (design.md section 5). The name holds it as a word of its own, whatever the case, because a namespace's
+// queues have none: two environments with one queue would take each other's messages and dead-letter them.
+func checkQueue(value string, s lookup) (string, string) {
+	const most = 260
+	if len(value) > most || !regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$`).MatchString(value) {
+		return fmt.Sprintf("at most %d letters, digits and . - _ / between them", most), fmt.Sprintf("%q", value)
+	}
+	environment := regexp.MustCompile(`(?i)(^|[^a-z0-9])` + regexp.QuoteMeta(s(SysName)) + `([^a-z0-9]|$)`)
+	if !environment.MatchString(value) {
+		return fmt.Sprintf("a name with %q in it (SYS_NAME), as sqlwriter-%s-runs", s(SysName), s(SysName)), fmt.Sprintf("%q", value)
+	}
+	return "", ""
+}
+
+// checkBatchesQueue keeps the two apart: each has a function that understands no other message.
+func checkBatchesQueue(value string, s lookup) (string, string) {
+	if strings.EqualFold(value, s(RunsQueue)) {
+		return "another queue than " + RunsQueue, "the same name"
+	}
+	return checkQueue(value, s)
+}

@@ -1,0 +1,323 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
+)
+
+// letter is message.json as an operator reads it.
+type letter struct {
+	Queue         string            `json:"queue"`
+	MessageID     string            `json:"message_id"`
+	DeliveryCount int               `json:"delivery_count"`
+	Reason        string            `json:"reason"`
+	Properties    map[string]string `json:"properties"`
+	BodyBytes     int               `json:"body_bytes"`
+}
+
+// kept reads the only evidence there is.
+func (w *world) kept() (folder string, body []byte, l letter) {
+	w.t.Helper()
+	files := w.evidence.Files()
+	require.Len(w.t, files, 2, "%v", slices.Collect(maps.Keys(files)))
+	for name := range files {
+		folder = name[:strings.LastIndex(name, "/")]
+	}
+	require.NoError(w.t, json.Unmarshal(files[folder+"/message.json"], &l))
+	return folder, files[folder+"/body"], l
+}
+
+// lastAudit is the last entry of the audit log.
+func (w *world) lastAudit() run.Audit {
+	w.t.Helper()
+	all := w.store.Audits()
+	require.NotEmpty(w.t, all)
+	return all[len(all)-1]
+}
+
+func TestAMessageThatNobodyCanUseIsPutAsideAtOnce(t *testing.T) {
+	t.Parallel()
+	job := strings.Repeat("0", 64)
+	for name, c := range map[string]struct{ body, reason string }{
+		"malformed":           {`{"message_version":1`, "expected a JSON object, found 20 bytes"},
+		"no text":             {"\xff\xfe\x00", "3 bytes that are no text"},
+		"nothing":             {"", "found nothing"},
+		"oversized":           {`{"message_version":1,"x":"` + strings.Repeat("x", run.MaxBody) + `"}`, "at most 65536 bytes"},
+		"unknown version":     {`{"message_version":2,"message_kind":"batch"}`, "found 2"},
+		"wrong kind":          {`{"message_version":1,"message_kind":"run","sys_name":"web","run_id":"r"}`, `expected "batch", found "run"`},
+		"another environment": {`{"message_version":1,"message_kind":"batch","sys_name":"WEB","run_id":"r","batch_id":"` + job + `"}`, `expected "web", found "WEB"`},
+		"unknown batch":       {`{"message_version":1,"message_kind":"batch","sys_name":"web","run_id":"r","batch_id":"` + job + `"}`, "expected a batch in the table job, found none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				i := w.instance("w")
+				d := run.Delivery{ID: "id/1 ü", Body: []byte(c.body), Count: 3, EnqueuedAt: time.Now(), Properties: map[string]string{"p": "v"}}
+				h, err := i.workers.Receive(t.Context(), d)
+				require.NoError(t, err, "it is done with")
+				require.Equal(t, "dead_lettered", h.Did)
+				require.Contains(t, h.Reason, c.reason)
+				folder, body, l := w.kept()
+				require.Equal(t, c.body, string(body))
+				require.True(t, strings.HasPrefix(folder, "dead-letters/batches/2000-01-01/"), folder)
+				require.Equal(t, letter{"batches", "id/1 ü", 3, h.Reason, map[string]string{"p": "v"}, len(c.body)}, l)
+				a := w.lastAudit()
+				require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, "", ""}, []string{a.Code, a.Level, a.Run, a.Job})
+				require.Contains(t, a.Why, c.reason)
+				require.Contains(t, string(a.Detail), folder)
+
+				_, err = i.workers.Receive(t.Context(), d)
+				require.NoError(t, err)
+				again, _, _ := w.kept()
+				require.Equal(t, folder, again, "done twice it is the same")
+
+				_, err = i.manager.Receive(t.Context(), d)
+				require.NoError(t, err)
+				require.Len(t, w.evidence.Files(), 4, "the manager's too, in a folder of its own")
+			})
+		})
+	}
+}
+
+func TestAMessageOfNoRunIsPutAside(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		m := run.RunNotice(run.Run{ID: "nobody's", SysName: sysName}).Message(0)
+		h, err := w.instance("m").manager.Receive(t.Context(), run.Delivery{ID: m.ID, Body: m.Body, Count: 1})
+		require.NoError(t, err)
+		require.Equal(t, "dead_lettered", h.Did)
+		folder, _, _ := w.kept()
+		require.True(t, strings.HasPrefix(folder, "dead-letters/runs/undated/"), folder)
+	})
+}
+
+// A message that always fails is delivered ten times, and then what it was about is failed and says why.
+func TestPoisonMessagesEndAsDeadLetters(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		op string
+		b  func(w *world) *bus
+	}{{"ClaimJob", func(w *world) *bus { return w.batches }}, {"Run", func(w *world) *bus { return w.runs }}} {
+		t.Run(c.op, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(100)
+				w.onUse(func(_ context.Context, i *instance, op string) error {
+					if op == c.op && i.name == "x" {
+						return fault.New(fault.Internal, "test: books", "broken", "this always fails")
+					}
+					return nil
+				})
+				w.instance("x").manage().work()
+				w.instance("l").letters()
+				w.instance("timer").tick()
+				w.start(run.Run{}, run.Filter{})
+				w.over("run-1", 10*time.Minute)
+				require.Equal(t, 10, c.b(w).mostDeliveries())
+				_, _, l := w.kept()
+				require.Equal(t, "MaxDeliveryCountExceeded", l.Properties["DeadLetterReason"])
+				require.Contains(t, l.Reason, "MaxDeliveryCountExceeded: Message could not be consumed")
+				require.Equal(t, 10, l.DeliveryCount)
+				r := w.run("run-1")
+				if c.op == "Run" {
+					require.Equal(t, run.RunFailed, r.Status)
+					require.Contains(t, r.Error, "MaxDeliveryCountExceeded")
+					require.Equal(t, []string{run.CodeRunStart, run.CodeDeadLetter}, w.codes("run-1", ""))
+					return
+				}
+				require.Equal(t, run.RunCompleted, r.Status)
+				require.Equal(t, run.Failed, w.job(1).Status)
+				require.Contains(t, w.job(1).Error, "MaxDeliveryCountExceeded")
+				codes := w.codes("run-1", w.job(1).ID)
+				require.Equal(t, run.CodeDeadLetter, codes[len(codes)-1])
+				w.lawful()
+			})
+		})
+	}
+}
+
+// deadLetter is a batch's message as the dead-letter queue brings it.
+func (w *world) deadLetter(n, attempt int) run.Delivery {
+	d := w.batch(n, attempt)
+	d.Count, d.Properties = 11, map[string]string{"DeadLetterReason": "MaxDeliveryCountExceeded"}
+	return d
+}
+
+func TestEvidenceComesBeforeState(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		w.handedOff()
+		i := w.instance("l")
+		d := w.deadLetter(1, run.FirstAttempt)
+		for n := 1; n <= 2; n++ { // neither file can be missing
+			keeps := 0
+			w.onUse(func(_ context.Context, _ *instance, op string) error {
+				if op == "Keep" {
+					if keeps++; keeps >= n {
+						return fault.New(fault.Quota, "test: keep", "full", "the store is full")
+					}
+				}
+				return nil
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			_, err := i.batchDead.Receive(ctx, d)
+			cancel()
+			require.True(t, fault.IsDependency(err))
+			require.Equal(t, run.Queued, w.job(1).Status)
+		}
+		w.onUse(nil)
+		first := w.evidence.Files()
+		_, err := i.batchDead.Receive(t.Context(), d)
+		require.NoError(t, err)
+		require.Equal(t, run.Failed, w.job(1).Status)
+		require.Equal(t, "dead letter: MaxDeliveryCountExceeded", w.job(1).Error)
+		require.Len(t, first, 1)
+		w.kept()
+		require.Equal(t, run.CodeDeadLetter, w.lastAudit().Code)
+		require.Equal(t, run.LevelError, w.lastAudit().Level)
+
+		before := w.job(1)
+		_, err = i.batchDead.Receive(t.Context(), d)
+		require.NoError(t, err)
+		require.Equal(t, before, w.job(1), "done twice it is the same")
+		w.kept()
+		require.Equal(t, run.LevelWarn, w.lastAudit().Level, "the second entry says that nothing was changed")
+	})
+}
+
+func TestADeadLetterLeavesAloneWhatIsNotItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(t *testing.T, w *world){
+		"completed": func(t *testing.T, w *world) {
+			_, err := w.instance("w").workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+			require.NoError(t, err)
+		},
+		"freshly alive": func(t *testing.T, w *world) {
+			w.light.took = 3 * time.Minute
+			i := w.instance("w")
+			w.group.Go(func() { _, _ = i.invoke("BatchWorker", w.batch(1, run.FirstAttempt), i.workers.Receive) })
+			time.Sleep(time.Minute)
+		},
+		"a later attempt is on its way": func(t *testing.T, w *world) {
+			_, _, err := w.store.MarkUnsent(t.Context(), []run.Job{w.job(1)}, "x", false)
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(100)
+				w.handedOff()
+				prepare(t, w)
+				before := w.job(1)
+				h, err := w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, run.FirstAttempt))
+				require.NoError(t, err)
+				require.Equal(t, "dead_lettered", h.Did)
+				require.Equal(t, before, w.job(1))
+				w.kept()
+				require.Equal(t, run.LevelWarn, w.lastAudit().Level)
+				require.Equal(t, before.ID, w.lastAudit().Job)
+			})
+		})
+	}
+}
+
+func TestARunsDeadLetterFailsItUnlessALaterManagerHasIt(t *testing.T) {
+	t.Parallel()
+	for _, handedOff := range []bool{false, true} {
+		simulate(t, func(t *testing.T, w *world) {
+			w.lighten(100)
+			w.start(run.Run{}, run.Filter{})
+			d, ok := w.runs.Take()
+			require.True(t, ok)
+			if handedOff {
+				_, err := w.instance("m").manager.Receive(t.Context(), d)
+				require.NoError(t, err)
+			}
+			d.Properties = map[string]string{"DeadLetterReason": "TTLExpiredException"}
+			_, err := w.instance("l").runDead.Receive(t.Context(), d)
+			require.NoError(t, err)
+			if handedOff {
+				require.Equal(t, run.RunRunning, w.run("run-1").Status)
+				return
+			}
+			require.Equal(t, run.RunFailed, w.run("run-1").Status)
+			require.Equal(t, "dead letter: TTLExpiredException", w.run("run-1").Error)
+
+			ok, err = w.store.ResumeRun(t.Context(), "run-1", run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
+			require.NoError(t, err)
+			require.True(t, ok)
+			w.notify("run-1")
+			w.instance("m").manage().work()
+			w.over("run-1", time.Minute)
+			w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		})
+	}
+}
+
+// A dead-letter queue knows no limit of deliveries: a letter that cannot be dealt with is held.
+func TestADeadLetterIsNoHotLoopWhileSomethingIsAway(t *testing.T) {
+	t.Parallel()
+	for _, away := range []string{"blob storage", "SQL"} {
+		t.Run(away, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(100)
+				w.handedOff()
+				var keeps atomic.Int64
+				w.onUse(func(_ context.Context, _ *instance, op string) error {
+					if op != "Keep" {
+						return nil
+					}
+					if keeps.Add(1); away == "blob storage" {
+						return fault.New(fault.Infrastructure, "test: keep", "refused", "nobody answers")
+					}
+					return nil
+				})
+				w.sql(away != "SQL")
+				w.batches.letters = append(w.batches.letters, w.deadLetter(1, run.FirstAttempt))
+				i := w.instance("l").letters()
+				begin := time.Now()
+				time.Sleep(time.Hour)
+				calls := w.ended("BatchDeadLetter")
+				require.InDelta(t, 15, len(calls), 1, "one in four minutes")
+				for _, c := range calls {
+					require.Equal(t, "held", c.done.Did)
+					require.True(t, fault.IsDependency(c.err))
+				}
+				require.LessOrEqual(t, keeps.Load(), int64(4*60+20))
+				if away == "SQL" {
+					w.seldom(begin.Add(3*time.Minute), time.Now())
+				}
+				require.Equal(t, run.Queued, w.job(1).Status)
+				w.onUse(nil)
+				w.sql(true)
+				w.until(6*time.Minute, "put aside", func() bool { return w.job(1).Status == run.Failed })
+				require.False(t, i.gate.Seen().State().Open())
+				w.kept()
+			})
+		})
+	}
+}
+
+// Whatever an id is, its evidence has a name that the store takes.
+func TestAnyIDGivesANameOfEvidence(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		i := w.instance("w")
+		for k, id := range []string{"", ".", "..", "a/../b", strings.Repeat("é", 200), "x\x00y", "ends."} {
+			_, err := i.workers.Receive(t.Context(), run.Delivery{ID: id, Body: []byte(fmt.Sprint(k))})
+			require.NoError(t, err)
+			require.Len(t, w.evidence.Files(), 2*(k+1))
+		}
+	})
+}

@@ -1,0 +1,456 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/writer"
+)
+
+func TestADrainGoesEndToEndWithEachPattern(t *testing.T) {
+	t.Parallel()
+	for _, p := range run.Patterns() {
+		t.Run(p.Name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				ids := w.fill(250)
+				w.instance("m").manage()
+				w.instance("w").work()
+				w.start(run.Run{Pattern: p.Name}, run.Filter{})
+				w.over("run-1", time.Minute)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 250})
+				for k, id := range ids {
+					require.Equal(t, invoice.Committed, w.state(id).Status)
+					require.Equal(t, fmt.Sprint("maker ", k+1), w.maker(k+1))
+				}
+				require.Equal(t, []string{run.CodeRunStart, run.CodeRunHandedOff, run.CodeRunDone}, w.codes("run-1", ""))
+				for n := range 3 {
+					require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchDone}, w.codes("run-1", run.JobID(sysName, "run-1", n+1)))
+				}
+				processed := 0
+				for _, row := range w.store.Workers() {
+					require.Equal(t, run.WorkerCompleted, row.Status)
+					require.Regexp(t, `^(worker|manager)-[0-9a-f]{8}$`, row.ID)
+					processed += row.Processed
+				}
+				require.Len(t, w.store.Workers(), 1+3)
+				require.Equal(t, 250, processed)
+				w.nothingCounted()
+			})
+		})
+	}
+}
+
+// failedState is sql_writer of a poison pill.
+func failedState(code, kind, failedAt string) string {
+	return fmt.Sprintf(`{"status":"failed","retry_count":5,"failed_at":%q,"error":"x","last_error_code":%q,"last_error_kind":%q}`, failedAt, code, kind)
+}
+
+func TestAReplayTakesTheFailedDocumentsOfItsFilter(t *testing.T) {
+	t.Parallel()
+	at := func(hour int) string { return fmt.Sprintf("1999-12-31 %02d:00:00.000000+00:00", hour) }
+	hour := func(h int) time.Time { return time.Date(1999, 12, 31, h, 0, 0, 0, time.UTC) }
+	for _, c := range []struct {
+		name   string
+		filter run.Filter
+		want   []int
+	}{
+		{"all", run.Filter{}, []int{1, 2, 3, 4}},
+		{"code, whatever its case", run.Filter{Code: "missing_DETAIL_row"}, []int{1, 2}},
+		{"kind", run.Filter{ErrorKind: "internal"}, []int{4}},
+		{"from the time it failed on", run.Filter{From: hour(20)}, []int{2, 3, 4}},
+		{"before the time it failed", run.Filter{To: hour(20)}, []int{1}},
+		{"both", run.Filter{From: hour(20), To: hour(21), Code: "2628"}, []int{3}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.put(1, "a", failedState("missing_detail_row", "document", at(19)))
+				w.put(2, "b", failedState("missing_detail_row", "document", at(20)))
+				w.put(3, "c", failedState("2628", "document", at(20)))
+				w.put(4, "d", failedState("panic", "internal", at(21)))
+				w.put(5, "e", `{"status":"pending","retry_count":0}`)
+				w.instance("m").manage()
+				w.instance("w").work()
+				w.start(run.Run{Kind: run.Replay}, c.filter)
+				w.over("run-1", time.Minute)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: len(c.want)})
+				for line := range 5 {
+					want := invoice.Failed
+					if line == 4 {
+						want = invoice.Pending
+					} else if slices.Contains(c.want, line+1) {
+						want = invoice.Committed
+					}
+					require.Equal(t, want, w.state(docID(line+1)).Status, "line %d", line+1)
+				}
+			})
+		})
+	}
+}
+
+func TestAReindexWritesTheLinesOfCommittedDocumentsAgain(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.fill(3)
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		w.over("run-1", time.Minute)
+		l, _ := w.sink.Line(2)
+		l.Values = slices.Clone(l.Values)
+		for i := range l.Values {
+			l.Values[i] = invoice.Null() // somebody emptied it
+		}
+		w.sink.SetLine(2, l)
+		before := w.state(docID(2))
+
+		w.start(run.Run{ID: "run-2", Kind: run.Reindex}, run.Filter{})
+		w.over("run-2", time.Minute)
+		w.addsUp("run-2", map[run.Outcome]int{run.DocCommitted: 3})
+		require.Equal(t, "maker 2", w.maker(2))
+		require.Equal(t, before, w.state(docID(2)), "what a committed document says stays true")
+	})
+}
+
+func TestEveryDocumentOfAListHasOneOutcome(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.fill(2) // written by the first run
+		w.put(3, "c", `{"status":"retry_scheduled","retry_count":1,"retry_after":99999999999}`)
+		w.put(4, strings.Repeat("x", 256), `{"status":"pending","retry_count":0}`) // fits no column
+		w.put(5, "e", `{"status":"pending","retry_count":0}`)
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{IDs: []string{docID(1)}})
+		w.over("run-1", time.Minute)
+
+		gone := docID(99)
+		w.start(run.Run{ID: "run-2"}, run.Filter{IDs: []string{docID(1), docID(2), docID(3), docID(4), docID(2), gone, docID(5), docID(5)}})
+		w.over("run-2", time.Minute)
+		w.addsUp("run-2", map[run.Outcome]int{run.DocCommitted: 2, run.DocSkipped: 2, run.DocDeferred: 1, run.DocGone: 1})
+		items, err := w.store.Items(t.Context(), "run-2", "", 100)
+		require.NoError(t, err)
+		outcomes := map[string]run.Outcome{}
+		for _, it := range items {
+			outcomes[it.Document] = it.Outcome
+		}
+		require.Equal(t, map[string]run.Outcome{
+			docID(1): run.DocSkipped, docID(2): run.DocCommitted, docID(3): run.DocSkipped, docID(4): run.DocDeferred,
+			docID(5): run.DocCommitted, gone: run.DocGone,
+		}, outcomes)
+		_, details, _, err := w.store.Job(t.Context(), run.JobID(sysName, "run-2", 1))
+		require.NoError(t, err)
+		require.Len(t, details, 1)
+		require.Equal(t, docID(4), details[0].Document)
+		require.Equal(t, run.TypeValidation, details[0].Type)
+		require.Equal(t, 1, details[0].RetryCount)
+		require.True(t, details[0].Retryable)
+		require.NotContains(t, details[0].Message, "xxx", "nothing of the content")
+	})
+}
+
+func TestAListMayBeLongAndNameDocumentsTwice(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		ids := w.lighten(1500)
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{IDs: append(slices.Clone(ids), ids...)})
+		w.over("run-1", time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1500})
+	})
+}
+
+func TestALimitIsKept(t *testing.T) {
+	t.Parallel()
+	for _, p := range run.Patterns() {
+		for _, limit := range []int{1, 1234} {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(5000)
+				w.instance("m").manage()
+				w.instance("w").work()
+				w.start(run.Run{Pattern: p.Name, Limit: limit}, run.Filter{})
+				w.over("run-1", time.Minute)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: limit})
+			})
+		}
+	}
+}
+
+func TestARunWithoutDocumentsIsCompleted(t *testing.T) {
+	t.Parallel()
+	for _, p := range run.Patterns() {
+		simulate(t, func(t *testing.T, w *world) {
+			w.instance("m").manage()
+			w.start(run.Run{Pattern: p.Name}, run.Filter{})
+			w.over("run-1", time.Minute)
+			w.addsUp("run-1", map[run.Outcome]int{})
+		})
+	}
+}
+
+// The rate is held over any minute, also over the ends of invocations, and a run of an hour takes an hour.
+func TestARateIsHeldAndIsNoBurst(t *testing.T) {
+	t.Parallel()
+	for _, p := range run.Patterns() {
+		for _, c := range []struct{ rate, documents int }{{1, 8}, {4, 40}, {60, 480}, {600, 1800}} {
+			t.Run(fmt.Sprint(p.Name, " ", c.rate), func(t *testing.T) {
+				simulate(t, func(t *testing.T, w *world) {
+					w.lighten(c.documents)
+					w.instance("m").manage()
+					w.instance("w").work()
+					w.instance("timer").tick()
+					w.start(run.Run{Pattern: p.Name, Rate: c.rate}, run.Filter{})
+					took := w.over("run-1", 2*time.Hour)
+					w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: c.documents})
+					ideal := time.Duration(c.documents) * time.Minute / time.Duration(c.rate)
+					require.InDelta(t, ideal.Minutes(), took.Minutes(), 1.2+0.1*ideal.Minutes())
+					sizes := map[string]int{}
+					for _, j := range w.store.AllJobs() {
+						sizes[fmt.Sprintf("%s:%d:0", j.ID, run.FirstAttempt)] = j.Total
+					}
+					sent := w.batches.sendings()
+					for i, first := range sent {
+						n := 0
+						for _, s := range sent[i:] {
+							if s.at.Sub(first.at) >= time.Minute {
+								break
+							}
+							n += sizes[s.id]
+						}
+						require.LessOrEqual(t, n, c.rate+max(1, c.rate/6), "in the minute from %s", first.at)
+					}
+					for _, c := range w.ended("BatchManager") {
+						require.NoError(t, c.err)
+						require.Less(t, c.end.Sub(c.begin), 4*time.Minute, "it ends before its time is over")
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAtMostSoManyBatchesAreOnTheirWay(t *testing.T) {
+	t.Parallel()
+	for _, p := range run.Patterns() {
+		t.Run(p.Name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(430)
+				w.batchSize, w.chunkSize = 10, 100
+				w.light.took = 10 * time.Second
+				w.outstanding = 7
+				w.instance("m").manage()
+				w.instance("w").work().work()
+				w.start(run.Run{Pattern: p.Name}, run.Filter{})
+				w.over("run-1", 20*time.Minute)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 430})
+				require.Equal(t, 7, w.mostOnTheWay())
+				require.GreaterOrEqual(t, w.did("BatchManager")["deferred"]+w.did("BatchManager")["handed_off"], 1)
+			})
+		})
+	}
+}
+
+func TestAHandOffThatOutlivesItsInvocationGoesOn(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(2000)
+		w.light.took = time.Minute
+		w.outstanding = 2
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		w.over("run-1", time.Hour)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 2000})
+		calls := w.ended("BatchManager")
+		require.Greater(t, len(calls), 3)
+		for _, c := range calls {
+			require.NoError(t, c.err)
+			require.Less(t, c.end.Sub(c.begin), 4*time.Minute-30*time.Second)
+		}
+		require.Equal(t, 1, w.did("BatchManager")["handed_off"])
+		w.nothingCounted()
+	})
+}
+
+func TestCheckpointIsChosenAboveTenThousandDocuments(t *testing.T) {
+	require.Equal(t, run.TwoPhase, run.ChoosePattern(0, false))
+	require.Equal(t, run.TwoPhase, run.ChoosePattern(10_000, false))
+	require.Equal(t, run.Checkpoint, run.ChoosePattern(10_001, false))
+	require.Equal(t, run.Checkpoint, run.ChoosePattern(500, true), "there are more")
+}
+
+// A checkpoint run holds a page and a chunk, however many documents it has.
+func TestACheckpointRunHoldsFewIDs(t *testing.T) {
+	t.Parallel()
+	for _, page := range []int{1000, 130} {
+		simulate(t, func(t *testing.T, w *world) {
+			w.pages = page
+			n := 2150
+			docs := w.fillRaw(n)
+			require.Equal(t, n, docs)
+			w.instance("m").manage()
+			w.start(run.Run{}, run.Filter{})
+			w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
+			require.Equal(t, n, w.run("run-1").Documents)
+			require.LessOrEqual(t, w.mostIDs(), 2000)
+			require.Equal(t, 22, w.run("run-1").Batches)
+		})
+	}
+}
+
+// fillRaw puts many small documents that are only counted.
+func (w *world) fillRaw(n int) int {
+	w.t.Helper()
+	for k := range n {
+		doc := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"sql_writer":{"status":"pending","retry_count":0}}`, docID(k+1))
+		require.NoError(w.t, w.docs.Put(json.RawMessage(doc)))
+	}
+	return n
+}
+
+// Documents may come and go and change while a run is divided: what is found twice is handed off once.
+func TestAContinuationThatIsRefusedBeginsAgain(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(3500)
+		refused := 0
+		w.onUse(func(_ context.Context, _ *instance, op string) error {
+			if op == "Page" && w.run("run-1").Documents == 2000 && refused == 0 {
+				refused++
+				return continuationRefused()
+			}
+			return nil
+		})
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		w.over("run-1", time.Minute)
+		require.Equal(t, 1, refused)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3500})
+	})
+}
+
+func TestARunWhoseSearchCannotGoOnFails(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(3500)
+		w.onUse(func(_ context.Context, _ *instance, op string) error {
+			if op == "Page" {
+				return continuationRefused()
+			}
+			return nil
+		})
+		w.instance("m").manage()
+		w.instance("timer").tick()
+		w.start(run.Run{}, run.Filter{})
+		w.over("run-1", time.Minute)
+		r := w.run("run-1")
+		require.Equal(t, run.RunFailed, r.Status)
+		require.Contains(t, r.Error, "continuation")
+		require.Equal(t, []string{run.CodeRunStart, run.CodeRunFail}, w.codes("run-1", ""))
+		calls := w.ended("BatchManager")
+		require.Error(t, calls[0].err)
+		w.until(time.Minute, "the message is done with", func() bool { return w.did("BatchManager")["skipped"] == 1 })
+
+		w.onUse(nil)
+		ok, err := w.store.ResumeRun(t.Context(), "run-1", run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "mended"})
+		require.NoError(t, err)
+		require.True(t, ok)
+		w.instance("w").work()
+		w.over("run-1", 20*time.Minute) // nobody sent a message: the timer does
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3500})
+	})
+}
+
+// A run whose row says nothing that this build understands fails, and says why; it does not come again for ever.
+func TestARunThatNobodyUnderstandsFails(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ pattern, filter, reason string }{
+		{"three_phase", `{}`, `found "three_phase"`},
+		{run.Checkpoint, `{"ids":5}`, "filter"},
+	} {
+		simulate(t, func(t *testing.T, w *world) {
+			w.instance("m").manage()
+			require.NoError(t, w.store.StartRun(t.Context(), run.Run{
+				ID: "run-1", SysName: sysName, Kind: run.Drain, Pattern: c.pattern, Filter: json.RawMessage(c.filter), RequestedBy: "ann", Why: "x",
+			}, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: "run-1"}))
+			w.notify("run-1")
+			w.over("run-1", time.Minute)
+			require.Equal(t, run.RunFailed, w.run("run-1").Status)
+			require.Contains(t, w.run("run-1").Error, c.reason)
+		})
+	}
+}
+
+func TestAPanicInTheHandOffFailsTheRunAndItsHeartbeatEnds(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(10)
+		w.onUse(func(_ context.Context, _ *instance, op string) error {
+			if op == "Page" {
+				panic("of ours")
+			}
+			return nil
+		})
+		w.instance("m").manage()
+		w.start(run.Run{}, run.Filter{})
+		w.over("run-1", time.Minute)
+		require.Equal(t, run.RunFailed, w.run("run-1").Status)
+		require.Contains(t, w.run("run-1").Error, "panic")
+		require.NotContains(t, w.run("run-1").Error, "of ours: of ours")
+		w.onUse(nil)
+		asked := w.asks()
+		time.Sleep(5 * time.Minute)
+		require.LessOrEqual(t, w.asks(), asked+3, "nobody beats for it any more")
+	})
+}
+
+// What an operator is shown before a run is what the run takes.
+func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		at := "1999-12-31 19:00:00.000000+00:00"
+		for line := range 40 {
+			code := "2628"
+			if line%3 == 0 {
+				code = "missing_detail_row"
+			}
+			w.put(line+1, "a", failedState(code, "document", at))
+		}
+		w.put(41, "b", `{"status":"retry_scheduled","retry_count":1,"retry_after":99999999999}`)
+		w.put(42, "c", `{"status":"retry_scheduled","retry_count":1,"retry_after":1}`)
+		for _, c := range []struct {
+			kind   run.Kind
+			filter run.Filter
+			want   int
+		}{{run.Replay, run.Filter{Code: "2628"}, 26}, {run.Replay, run.Filter{}, 40}, {run.Drain, run.Filter{}, 1}} {
+			n := 0
+			err := run.Preview(t.Context(), w.docs.Selection(7), sysName, c.kind, c.filter, time.Now(), func(writer.Waiting) bool { n++; return true })
+			require.NoError(t, err)
+			require.Equal(t, c.want, n)
+		}
+		n := 0
+		err := run.Preview(t.Context(), w.docs.Selection(7), sysName, run.Replay, run.Filter{}, time.Now(), func(writer.Waiting) bool { n++; return n < 5 })
+		require.NoError(t, err)
+		require.Equal(t, 5, n)
+
+		w.pages = 7
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{Kind: run.Replay}, run.Filter{Code: "2628"})
+		w.over("run-1", time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 26})
+		w.start(run.Run{ID: "run-2"}, run.Filter{})
+		w.over("run-2", time.Minute)
+		w.addsUp("run-2", map[run.Outcome]int{run.DocCommitted: 1})
+	})
+}

@@ -1,0 +1,27 @@
+package run
+
+import "sqlwriter/internal/fault"
+
+// Faults is the table of the codes of runs, for people.
+func Faults() []fault.Row {
+	const own, document, source = fault.Internal, fault.Document, "issue 6, codec"
+	aside := fault.Consequence{Spends: fault.Nothing, Next: "the message takes the way of a dead letter: evidence, audit log, done"}
+	dead := fault.Consequence{Spends: fault.Nothing, Next: "the message comes again ten times, and is then a dead letter that fails its run; mended, `run resume` goes on"}
+	batch := fault.Consequence{Spends: fault.Nothing, Next: "the batch is failed, with an error line; mended, `batch requeue` sends it again"}
+	return fault.Of("run", []fault.Row{
+		{Code: "not_json", Kind: document, Reason: "a message's body is neither JSON nor base64 of it", Source: source, Own: aside},
+		{Code: "version", Kind: document, Reason: "a message has a version that this build does not know, or none", Source: source, Own: aside},
+		{Code: "kind", Kind: document, Reason: "a message of one queue came over the other", Source: source, Own: aside},
+		{Code: "member", Kind: document, Reason: "a member of a message is missing or of another type", Source: source, Own: aside},
+		{Code: "too_large", Kind: document, Reason: "a message's body is longer than 64 KiB; ours have some 300 bytes", Source: source, Own: aside},
+		{Code: "environment", Kind: document, Reason: "a message is of another environment", Source: "design.md 5", Own: aside},
+		{Code: "no_batch", Kind: document, Reason: "a message is about a batch that has no row", Source: "ADR 0025", Own: aside},
+		{Code: "no_run", Kind: document, Reason: "a message is about a run that has no row", Source: "ADR 0025", Own: aside},
+		{Code: "panic", Kind: own, Reason: "our program ended where it must not, in a batch", Source: "design.md 3", Own: batch},
+		{Code: "answers", Kind: own, Reason: "the queue's adapter did not answer for each message", Source: "the contract of Queue (internal/run/ports.go)"},
+		{Code: "pattern", Kind: own, Reason: "a run is handed off by a pattern that this build does not know", Source: "requirements/002", Own: dead},
+		{Code: "watermark", Kind: own, Reason: "a run's watermark cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: dead},
+		{Code: "filter", Kind: own, Reason: "a run's filter cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: dead},
+		{Code: "encode", Kind: own, Reason: "evidence cannot be written as JSON", Source: "ours"},
+	})
+}

@@ -1,0 +1,122 @@
+package run_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/run"
+)
+
+// bus is a queue with locks: what is taken is completed, given back, or put aside after ten deliveries.
+type bus struct {
+	*inmem.Queue
+	wake chan struct{}
+
+	mu       sync.Mutex
+	letters  []run.Delivery
+	most     int
+	sent     []sending
+	lockTime time.Duration
+}
+
+type sending struct {
+	at time.Time
+	id string
+}
+
+func newBus() *bus {
+	b := &bus{Queue: inmem.NewQueue(time.Now), wake: make(chan struct{}, 1), lockTime: time.Minute}
+	b.DetectDuplicates(10 * time.Minute)
+	return b
+}
+
+func (b *bus) signal() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (b *bus) Send(ctx context.Context, messages []run.Message) []error {
+	defer b.signal()
+	b.mu.Lock()
+	for _, m := range messages {
+		b.sent = append(b.sent, sending{time.Now(), m.ID})
+	}
+	b.mu.Unlock()
+	return b.Queue.Send(ctx, messages)
+}
+
+func (b *bus) sendings() []sending {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.sent)
+}
+
+// again gives a message back.
+func (b *bus) again(d run.Delivery) {
+	defer b.signal()
+	const most = 10
+	if d.Count < most {
+		b.PutBack(d)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d.Properties = map[string]string{
+		"DeadLetterReason": "MaxDeliveryCountExceeded", "DeadLetterErrorDescription": "Message could not be consumed after 10 delivery attempts.",
+	}
+	b.letters = append(b.letters, d)
+}
+
+// take waits for a message.
+func (b *bus) take(ctx context.Context) (run.Delivery, bool) {
+	for ctx.Err() == nil {
+		if d, ok := b.Take(); ok {
+			b.signal() // there may be more
+			b.mu.Lock()
+			b.most = max(b.most, d.Count)
+			b.mu.Unlock()
+			return d, true
+		}
+		rest := time.Hour
+		if due, ok := b.NextDue(); ok {
+			rest = time.Until(due)
+		}
+		timer := time.NewTimer(rest)
+		select {
+		case <-timer.C:
+		case <-b.wake:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	return run.Delivery{}, false
+}
+
+func (b *bus) letter() (run.Delivery, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.letters) == 0 {
+		return run.Delivery{}, false
+	}
+	d := b.letters[0]
+	b.letters = b.letters[1:]
+	return d, true
+}
+
+// mostDeliveries is how often one message was delivered.
+func (b *bus) mostDeliveries() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.most
+}
+
+func (b *bus) countLetters() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.letters)
+}

@@ -1,0 +1,144 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/run"
+)
+
+// addsUp checks the numbers of a completed run: each document has one outcome, batches say as much as their documents, nobody
+// is still at work, and no batch changed in a way that is not in the table.
+func (w *world) addsUp(id string, want map[run.Outcome]int) {
+	w.t.Helper()
+	r, stats := w.run(id), w.stats(id)
+	require.Equal(w.t, run.RunCompleted, r.Status)
+	require.Equal(w.t, want, stats.Outcomes)
+	require.Equal(w.t, nonzero(map[run.Status]int{run.Completed: r.Batches}), nonzero(stats.Jobs))
+	jobs, err := w.store.ListJobs(context.Background(), id, "", 10_000)
+	require.NoError(w.t, err)
+	documents, success := 0, 0
+	for _, j := range jobs {
+		require.Equal(w.t, j.Total, j.Success+j.Failure)
+		documents, success = documents+j.Total, success+j.Success
+	}
+	good := 0
+	for o, n := range want {
+		if o.Success() {
+			good += n
+		}
+	}
+	require.Equal(w.t, good, success)
+	require.Equal(w.t, r.Documents, documents)
+	items, err := w.store.Items(context.Background(), id, "", 100_000)
+	require.NoError(w.t, err)
+	require.Len(w.t, items, documents)
+	for _, row := range w.store.Workers() {
+		require.NotEqual(w.t, run.WorkerRunning, row.Status, row.ID)
+	}
+	w.lawful()
+}
+
+func nonzero(m map[run.Status]int) map[run.Status]int {
+	m = maps.Clone(m)
+	maps.DeleteFunc(m, func(_ run.Status, n int) bool { return n == 0 })
+	return m
+}
+
+// lawful checks that no batch changed in a way that is not in the table, and that the audit log can be read.
+func (w *world) lawful() {
+	w.t.Helper()
+	for _, a := range w.store.Audits() {
+		require.Contains(w.t, run.Codes(), a.Code)
+		require.Contains(w.t, []string{run.LevelInfo, run.LevelWarn, run.LevelError}, a.Level)
+		require.NotEmpty(w.t, a.By, "%+v", a)
+		require.NotEmpty(w.t, a.Why, "%+v", a)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	require.Empty(w.t, w.unlawful)
+}
+
+// watch compares the batches with how they were before a use of the books. w.mu is held.
+func (w *world) watch(op string) {
+	onTheWay := map[string]int{}
+	for _, j := range w.store.AllJobs() {
+		if j.Status == run.Queued || j.Status == run.Processing || j.Status == run.PendingRetry {
+			onTheWay[j.Run]++
+			w.most = max(w.most, onTheWay[j.Run])
+		}
+		was, known := w.seen[j.ID]
+		w.seen[j.ID] = j
+		switch {
+		case !known:
+			if j.Status != run.PendingQueue && j.Status != run.Queued {
+				w.unlawful = append(w.unlawful, fmt.Sprintf("%s: batch %d begins %s", op, j.Number, j.Status))
+			}
+		case was.Status != j.Status && !run.May(was.Status, j.Status),
+			j.Epoch < was.Epoch, j.Attempt < was.Attempt:
+			w.unlawful = append(w.unlawful, fmt.Sprintf("%s: batch %d %+v -> %+v", op, j.Number, was, j))
+		}
+	}
+}
+
+// codes are the audit log's codes for one batch, or of the run itself for "".
+func (w *world) codes(id, job string) []string {
+	var codes []string
+	for _, a := range w.store.Audits() {
+		if a.Run == id && a.Job == job {
+			codes = append(codes, a.Code)
+		}
+	}
+	return codes
+}
+
+// ended are the invocations of a function so far.
+func (w *world) ended(function string) []call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.calls), func(c call) bool { return c.function != function })
+}
+
+// did counts what the invocations of a function did.
+func (w *world) did(function string) map[string]int {
+	n := map[string]int{}
+	for _, c := range w.ended(function) {
+		n[c.done.Did]++
+	}
+	return n
+}
+
+// nothingCounted checks that no message came twice and no budget was touched.
+func (w *world) nothingCounted() {
+	w.t.Helper()
+	for _, b := range []*bus{w.runs, w.batches} {
+		require.LessOrEqual(w.t, b.mostDeliveries(), 2, "deliveries of one message")
+		require.Zero(w.t, b.countLetters())
+	}
+	for _, j := range w.store.AllJobs() {
+		require.Zero(w.t, j.QueueAttempts)
+	}
+	require.Empty(w.t, w.evidence.Files())
+}
+
+// seldom checks that SQL was asked at most once a minute from a time on.
+func (w *world) seldom(from, to time.Time) (asked int) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var last time.Time
+	for _, at := range w.asked {
+		if at.Before(from) || !at.Before(to) {
+			continue
+		}
+		asked++
+		require.True(w.t, last.IsZero() || at.Sub(last) >= time.Minute, "asked at %s and %s", last, at)
+		last = at
+	}
+	return asked
+}

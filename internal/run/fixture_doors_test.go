@@ -1,0 +1,283 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/writer"
+)
+
+// The doors are the ports of an instance: each use goes through instance.use.
+type (
+	doorStore     struct{ i *instance }
+	doorSelection struct{ i *instance }
+	doorDocs      struct{ i *instance }
+	doorSink      struct{ i *instance }
+	doorControl   struct{ i *instance }
+	doorEvidence  struct{ i *instance }
+	doorQueue     struct {
+		i *instance
+		b *bus
+	}
+)
+
+var _ run.Store = doorStore{}
+
+// books uses the run store and looks at what it did to the batches.
+func (d doorStore) books(ctx context.Context, op string, f func(ctx context.Context) error) error {
+	return d.i.use(ctx, op, true, func() error {
+		w := d.i.w
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		defer w.watch(op)
+		if w.frozen {
+			ctx = context.WithoutCancel(ctx) // what was sent arrives, however late
+		}
+		return f(ctx)
+	})
+}
+
+func (d doorStore) AddChunk(ctx context.Context, l run.Lease, c run.Chunk, audits ...run.Audit) error {
+	return d.books(ctx, "AddChunk", func(ctx context.Context) error {
+		err := d.i.w.store.AddChunk(ctx, l, c, audits...)
+		if err == nil {
+			for _, b := range c.Batches {
+				d.i.w.held -= len(b)
+			}
+		}
+		return err
+	})
+}
+
+func (d doorSelection) Page(ctx context.Context, q run.Query, continuation string) (found []writer.Waiting, next string, err error) {
+	err = d.i.use(ctx, "Page", false, func() error {
+		found, next, err = d.i.w.docs.Selection(d.i.w.pages).Page(ctx, q, continuation)
+		d.i.w.mu.Lock()
+		defer d.i.w.mu.Unlock()
+		d.i.w.held += len(found)
+		d.i.w.mostHeld = max(d.i.w.mostHeld, d.i.w.held)
+		return err
+	})
+	return found, next, err
+}
+
+func (d doorDocs) Read(ctx context.Context, id string) (raw json.RawMessage, err error) {
+	err = d.i.use(ctx, "Read", false, func() error { raw, err = d.i.w.docs.Read(ctx, id); return err })
+	return raw, err
+}
+
+func (d doorDocs) ReadMany(ctx context.Context, ids []string) (raws []json.RawMessage, err error) {
+	err = d.i.use(ctx, "ReadMany", false, func() error { raws, err = d.i.w.docs.ReadMany(ctx, ids); return err })
+	return raws, err
+}
+
+func (d doorDocs) Record(ctx context.Context, id, etag string, s invoice.State) (next string, err error) {
+	err = d.i.use(ctx, "Record", false, func() error { next, err = d.i.w.docs.Record(ctx, id, etag, s); return err })
+	return next, err
+}
+
+func (d doorSink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) (outcomes []writer.Outcome, err error) {
+	err = d.i.use(ctx, "Apply", true, func() error { outcomes, err = d.i.w.sink.Apply(ctx, items, mode); return err })
+	return outcomes, err
+}
+
+func (d doorSink) Probe(ctx context.Context) error {
+	return d.i.use(ctx, "Probe", true, func() error { return d.i.w.sink.Probe(ctx) })
+}
+
+func (d doorControl) Load(ctx context.Context) (c writer.Control, etag string, err error) {
+	err = d.i.use(ctx, "Load", false, func() error { c, etag, err = d.i.w.control.Load(ctx); return err })
+	return c, etag, err
+}
+
+func (d doorControl) Store(ctx context.Context, c writer.Control, etag string) (next string, err error) {
+	err = d.i.use(ctx, "StoreControl", false, func() error { next, err = d.i.w.control.Store(ctx, c, etag); return err })
+	return next, err
+}
+
+func (d doorEvidence) Keep(ctx context.Context, name string, content []byte) error {
+	return d.i.use(ctx, "Keep", false, func() error { return d.i.w.evidence.Keep(ctx, name, content) })
+}
+
+func (d doorQueue) Send(ctx context.Context, messages []run.Message) (errs []error) {
+	op := "SendBatch"
+	if d.b == d.i.w.runs {
+		op = "SendRun"
+	}
+	err := d.i.use(ctx, op, false, func() error { errs = d.b.Send(ctx, messages); return nil })
+	if err != nil {
+		errs = make([]error, len(messages))
+		for k := range errs {
+			errs[k] = err
+		}
+	}
+	return errs
+}
+
+func (d doorStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
+	return d.books(ctx, "StartRun", func(ctx context.Context) error { return d.i.w.store.StartRun(ctx, r, a) })
+}
+
+func (d doorStore) Run(ctx context.Context, id string) (r0 run.Run, r1 bool, err error) {
+	err = d.books(ctx, "Run", func(ctx context.Context) error { r0, r1, err = d.i.w.store.Run(ctx, id); return err })
+	return r0, r1, err
+}
+
+func (d doorStore) ListRuns(ctx context.Context, limit int) (r0 []run.Run, err error) {
+	err = d.books(ctx, "ListRuns", func(ctx context.Context) error { r0, err = d.i.w.store.ListRuns(ctx, limit); return err })
+	return r0, err
+}
+
+func (d doorStore) Stats(ctx context.Context, id string) (r0 run.Stats, err error) {
+	err = d.books(ctx, "Stats", func(ctx context.Context) error { r0, err = d.i.w.store.Stats(ctx, id); return err })
+	return r0, err
+}
+
+func (d doorStore) ClaimRun(ctx context.Context, id string, epoch int, wk run.Worker, stale time.Duration) (r0 run.Run, r1 bool, err error) {
+	err = d.books(ctx, "ClaimRun", func(ctx context.Context) error {
+		r0, r1, err = d.i.w.store.ClaimRun(ctx, id, epoch, wk, stale)
+		return err
+	})
+	return r0, r1, err
+}
+
+func (d doorStore) BeatRun(ctx context.Context, l run.Lease) (r0 bool, err error) {
+	err = d.books(ctx, "BeatRun", func(ctx context.Context) error { r0, err = d.i.w.store.BeatRun(ctx, l); return err })
+	return r0, err
+}
+
+func (d doorStore) Known(ctx context.Context, id string, documents []string) (r0 map[string]bool, err error) {
+	err = d.books(ctx, "Known", func(ctx context.Context) error { r0, err = d.i.w.store.Known(ctx, id, documents); return err })
+	return r0, err
+}
+
+func (d doorStore) EndHandOff(ctx context.Context, l run.Lease, a run.Audit) error {
+	return d.books(ctx, "EndHandOff", func(ctx context.Context) error { return d.i.w.store.EndHandOff(ctx, l, a) })
+}
+
+func (d doorStore) ReleaseRun(ctx context.Context, l run.Lease) error {
+	return d.books(ctx, "ReleaseRun", func(ctx context.Context) error { return d.i.w.store.ReleaseRun(ctx, l) })
+}
+
+func (d doorStore) CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit) (r0 bool, err error) {
+	err = d.books(ctx, "CompleteRun", func(ctx context.Context) error { r0, err = d.i.w.store.CompleteRun(ctx, id, stale, audit); return err })
+	return r0, err
+}
+
+func (d doorStore) CancelRun(ctx context.Context, id string, a run.Audit) (r0 bool, err error) {
+	err = d.books(ctx, "CancelRun", func(ctx context.Context) error { r0, err = d.i.w.store.CancelRun(ctx, id, a); return err })
+	return r0, err
+}
+
+func (d doorStore) FailRun(ctx context.Context, id, reason string, stale time.Duration, a run.Audit) (r0 bool, err error) {
+	err = d.books(ctx, "FailRun", func(ctx context.Context) error { r0, err = d.i.w.store.FailRun(ctx, id, reason, stale, a); return err })
+	return r0, err
+}
+
+func (d doorStore) ResumeRun(ctx context.Context, id string, a run.Audit) (r0 bool, err error) {
+	err = d.books(ctx, "ResumeRun", func(ctx context.Context) error { r0, err = d.i.w.store.ResumeRun(ctx, id, a); return err })
+	return r0, err
+}
+
+func (d doorStore) ClaimJob(ctx context.Context, id string, wk run.Worker, stale time.Duration, a run.Audit) (r0 run.Claimed, err error) {
+	err = d.books(ctx, "ClaimJob", func(ctx context.Context) error { r0, err = d.i.w.store.ClaimJob(ctx, id, wk, stale, a); return err })
+	return r0, err
+}
+
+func (d doorStore) BeatJob(ctx context.Context, h run.Hold) (r0 bool, err error) {
+	err = d.books(ctx, "BeatJob", func(ctx context.Context) error { r0, err = d.i.w.store.BeatJob(ctx, h); return err })
+	return r0, err
+}
+
+func (d doorStore) SaveOutcomes(ctx context.Context, h run.Hold, outcomes []run.ItemOutcome, details []run.ErrorDetail) error {
+	return d.books(ctx, "SaveOutcomes", func(ctx context.Context) error { return d.i.w.store.SaveOutcomes(ctx, h, outcomes, details) })
+}
+
+func (d doorStore) FinishJob(ctx context.Context, h run.Hold, audit func(run.JobStats) run.Audit) (r0 run.JobStats, err error) {
+	err = d.books(ctx, "FinishJob", func(ctx context.Context) error { r0, err = d.i.w.store.FinishJob(ctx, h, audit); return err })
+	return r0, err
+}
+
+func (d doorStore) ReleaseJob(ctx context.Context, h run.Hold, a run.Audit) error {
+	return d.books(ctx, "ReleaseJob", func(ctx context.Context) error { return d.i.w.store.ReleaseJob(ctx, h, a) })
+}
+
+func (d doorStore) FailJob(ctx context.Context, h run.Hold, reason string, a run.Audit) error {
+	return d.books(ctx, "FailJob", func(ctx context.Context) error { return d.i.w.store.FailJob(ctx, h, reason, a) })
+}
+
+func (d doorStore) Job(ctx context.Context, id string) (r0 run.Job, r1 []run.ErrorDetail, r2 bool, err error) {
+	err = d.books(ctx, "Job", func(ctx context.Context) error { r0, r1, r2, err = d.i.w.store.Job(ctx, id); return err })
+	return r0, r1, r2, err
+}
+
+func (d doorStore) ListJobs(ctx context.Context, id string, status run.Status, limit int) (r0 []run.Job, err error) {
+	err = d.books(ctx, "ListJobs", func(ctx context.Context) error { r0, err = d.i.w.store.ListJobs(ctx, id, status, limit); return err })
+	return r0, err
+}
+
+func (d doorStore) Items(ctx context.Context, id, afterKey string, limit int) (r0 []run.ItemOutcome, err error) {
+	err = d.books(ctx, "Items", func(ctx context.Context) error { r0, err = d.i.w.store.Items(ctx, id, afterKey, limit); return err })
+	return r0, err
+}
+
+func (d doorStore) RequeueJob(ctx context.Context, id string, a run.Audit) (r0 bool, err error) {
+	err = d.books(ctx, "RequeueJob", func(ctx context.Context) error { r0, err = d.i.w.store.RequeueJob(ctx, id, a); return err })
+	return r0, err
+}
+
+func (d doorStore) DeadLetter(ctx context.Context, id, reason string, stale time.Duration, a run.Audit) (r0 bool, err error) {
+	err = d.books(ctx, "DeadLetter", func(ctx context.Context) error {
+		r0, err = d.i.w.store.DeadLetter(ctx, id, reason, stale, a)
+		return err
+	})
+	return r0, err
+}
+
+func (d doorStore) Write(ctx context.Context, a run.Audit) error {
+	return d.books(ctx, "Write", func(ctx context.Context) error { return d.i.w.store.Write(ctx, a) })
+}
+
+func (d doorStore) Unsent(ctx context.Context, id string, limit int) (r0 []run.Job, err error) {
+	err = d.books(ctx, "Unsent", func(ctx context.Context) error { r0, err = d.i.w.store.Unsent(ctx, id, limit); return err })
+	return r0, err
+}
+
+func (d doorStore) MarkQueued(ctx context.Context, jobs []run.Job) (r0 int, err error) {
+	err = d.books(ctx, "MarkQueued", func(ctx context.Context) error { r0, err = d.i.w.store.MarkQueued(ctx, jobs); return err })
+	return r0, err
+}
+
+func (d doorStore) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, counted bool) (r0 int, r1 int, err error) {
+	err = d.books(ctx, "MarkUnsent", func(ctx context.Context) error {
+		r0, r1, err = d.i.w.store.MarkUnsent(ctx, jobs, reason, counted)
+		return err
+	})
+	return r0, r1, err
+}
+
+func (d doorStore) ToSend(ctx context.Context, sys string, stale time.Duration, limit int) (r0 []run.Job, err error) {
+	err = d.books(ctx, "ToSend", func(ctx context.Context) error { r0, err = d.i.w.store.ToSend(ctx, sys, stale, limit); return err })
+	return r0, err
+}
+
+func (d doorStore) Silence(ctx context.Context, sys string, silent time.Duration, limit int) (r0 int, err error) {
+	err = d.books(ctx, "Silence", func(ctx context.Context) error { r0, err = d.i.w.store.Silence(ctx, sys, silent, limit); return err })
+	return r0, err
+}
+
+func (d doorStore) Bury(ctx context.Context, sys string, stale, released time.Duration, limit int) (r0 int, r1 int, err error) {
+	err = d.books(ctx, "Bury", func(ctx context.Context) error {
+		r0, r1, err = d.i.w.store.Bury(ctx, sys, stale, released, limit)
+		return err
+	})
+	return r0, r1, err
+}
+
+func (d doorStore) OpenRuns(ctx context.Context, sys string, limit int) (r0 []run.Run, err error) {
+	err = d.books(ctx, "OpenRuns", func(ctx context.Context) error { r0, err = d.i.w.store.OpenRuns(ctx, sys, limit); return err })
+	return r0, err
+}

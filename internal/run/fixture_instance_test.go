@@ -1,0 +1,228 @@
+package run_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/writer"
+)
+
+// instance is a process of the app.
+type instance struct {
+	w    *world
+	name string
+	gate *writer.Gate
+
+	manager            *run.Manager
+	workers            *run.Workers
+	recovery           *run.Recovery
+	batchDead, runDead *run.DeadLetters
+
+	mu sync.Mutex
+	// dead says that the process has died; steps counts its uses of ports, and it dies after the one with the number killAt.
+	dead          bool
+	steps, killAt int
+	// ops are the names of its uses.
+	ops []string
+}
+
+// killAfter has the process die when its nth use of a port is done and before anybody knows of it.
+func (i *instance) killAfter(n int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.killAt = i.steps + n
+}
+
+func (i *instance) isDead() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.dead
+}
+
+// instance starts a process that takes nothing yet.
+func (w *world) instance(name string) *instance {
+	i := &instance{w: w, name: name}
+	i.gate = writer.NewGate(doorControl{i}, writer.GateOptions{Instance: name, Version: "v1"})
+	commit := writer.NewCommit(doorDocs{i}, doorSink{i}, writer.Options{SysName: sysName, Gate: i.gate, Evidence: doorEvidence{i}})
+	ports := run.Ports{
+		Store: doorStore{i}, Selection: doorSelection{i}, Documents: doorDocs{i}, Commit: commit, Gate: i.gate,
+		RunQueue: doorQueue{i, w.runs}, BatchQueue: doorQueue{i, w.batches}, Evidence: doorEvidence{i},
+	}
+	if w.light != nil {
+		ports.Selection, ports.Documents, ports.Commit = lightDoor{i}, lightDoor{i}, lightDoor{i}
+	}
+	o := run.Options{
+		SysName: sysName, Instance: name, MaxOutstanding: w.outstanding, BatchSize: w.batchSize, ChunkSize: w.chunkSize,
+	}
+	i.manager, i.workers, i.recovery = run.NewManager(ports, o), run.NewWorkers(ports, o), run.NewRecovery(ports, o)
+	i.batchDead, i.runDead = run.NewBatchDeadLetters(ports, o), run.NewRunDeadLetters(ports, o)
+	return i
+}
+
+// manage, work and tick have the host bring an instance messages, and the timer.
+func (i *instance) manage() *instance { return i.serve("BatchManager", i.w.runs, i.manager.Receive) }
+
+func (i *instance) work() *instance { return i.serve("BatchWorker", i.w.batches, i.workers.Receive) }
+
+func (i *instance) serve(function string, b *bus, handle func(context.Context, run.Delivery) (run.Handled, error)) *instance {
+	i.w.group.Go(func() {
+		for {
+			d, ok := b.take(i.w.ctx)
+			if !ok {
+				return
+			}
+			if i.isDead() {
+				b.PutBack(run.Delivery{Body: d.Body, ID: d.ID, Count: d.Count - 1, EnqueuedAt: d.EnqueuedAt})
+				b.signal()
+				return
+			}
+			err, alive := i.invoke(function, d, handle)
+			switch {
+			case !alive:
+				i.w.group.Go(func() {
+					time.Sleep(b.lockTime)
+					b.again(d)
+				})
+			case err != nil:
+				b.again(d)
+			}
+		}
+	})
+	return i
+}
+
+// invoke is one invocation: what the mount does around a handler. It answers false when the process died of it.
+func (i *instance) invoke(function string, d run.Delivery, handle func(context.Context, run.Delivery) (run.Handled, error)) (err error, alive bool) {
+	ended := make(chan struct{})
+	c := call{function: function, instance: i.name, begin: time.Now(), count: d.Count}
+	i.w.group.Go(func() {
+		defer close(ended)
+		ctx, cancel := context.WithTimeout(i.w.ctx, 4*time.Minute)
+		defer cancel()
+		c.done, c.err = handle(ctx, d)
+		alive = true
+	})
+	<-ended
+	c.end = time.Now()
+	if alive {
+		i.w.mu.Lock()
+		i.w.calls = append(i.w.calls, c)
+		i.w.mu.Unlock()
+	}
+	return c.err, alive
+}
+
+// letters has the host bring dead letters.
+func (i *instance) letters() *instance {
+	for _, l := range []struct {
+		function string
+		b        *bus
+		handle   func(context.Context, run.Delivery) (run.Handled, error)
+	}{{"BatchDeadLetter", i.w.batches, i.batchDead.Receive}, {"RunDeadLetter", i.w.runs, i.runDead.Receive}} {
+		i.w.group.Go(func() {
+			for i.w.ctx.Err() == nil {
+				d, ok := l.b.letter()
+				if !ok {
+					i.w.pause(5 * time.Second)
+					continue
+				}
+				if err, alive := i.invoke(l.function, d, l.handle); err != nil || !alive {
+					l.b.mu.Lock()
+					d.Count++
+					l.b.letters = append(l.b.letters, d)
+					l.b.mu.Unlock()
+				}
+			}
+		})
+	}
+	return i
+}
+
+// pause waits unless the test is over.
+func (w *world) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.ctx.Done():
+	}
+}
+
+// tick is the timer, every five minutes.
+func (i *instance) tick() *instance {
+	i.w.group.Go(func() {
+		for {
+			i.w.pause(5 * time.Minute)
+			if i.w.ctx.Err() != nil || i.isDead() {
+				return
+			}
+			_, _ = i.once() // what it could not do, the next one does
+		}
+	})
+	return i
+}
+
+// once is one tick of the timer.
+func (i *instance) once() (done run.Recovered, err error) {
+	ended := make(chan struct{})
+	i.w.group.Go(func() {
+		defer close(ended)
+		ctx, cancel := context.WithTimeout(i.w.ctx, 4*time.Minute)
+		defer cancel()
+		done, err = i.recovery.Run(ctx)
+	})
+	<-ended
+	return done, err
+}
+
+// use is what every use of a port goes through. A process that has died uses nothing any more.
+func (i *instance) use(ctx context.Context, op string, sql bool, f func() error) error {
+	i.mu.Lock()
+	if i.dead {
+		i.mu.Unlock()
+		runtime.Goexit()
+	}
+	i.steps++
+	last := i.killAt > 0 && i.steps >= i.killAt
+	i.ops = append(i.ops, op)
+	i.mu.Unlock()
+	w := i.w
+	w.mu.Lock()
+	hook, down := w.hook, sql && w.sqlDown
+	if sql {
+		w.asked = append(w.asked, time.Now())
+	}
+	w.mu.Unlock()
+	var err error
+	if hook != nil {
+		err = hook(ctx, i, op)
+	}
+	if err == nil && down {
+		err = unreachable()
+	}
+	if err == nil {
+		err = f()
+	}
+	if last {
+		i.mu.Lock()
+		i.dead = true
+		i.mu.Unlock()
+		w.mu.Lock()
+		w.killed = true
+		w.mu.Unlock()
+		runtime.Goexit()
+	}
+	return err
+}
+
+func continuationRefused() error {
+	return fault.New(fault.Document, "test: page", "continuation", "the continuation is none")
+}
+
+func unreachable() error {
+	return fault.New(fault.Infrastructure, "test: sql", "refused", "the connection was refused")
+}

@@ -1,0 +1,281 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/run"
+)
+
+// Nothing is counted while the queues are away, and nobody need do anything when they are back.
+func TestAQueueThatIsAwayDuringTheHandOffCostsNothing(t *testing.T) {
+	t.Parallel()
+	for _, p := range run.Patterns() {
+		for _, both := range []bool{true, false} {
+			t.Run(fmt.Sprint(p.Name, " both queues ", both), func(t *testing.T) {
+				simulate(t, func(t *testing.T, w *world) {
+					w.lighten(1250)
+					w.instance("m").manage()
+					w.instance("w").work()
+					w.instance("timer").tick()
+					w.start(run.Run{Pattern: p.Name}, run.Filter{})
+					w.batches.Plan(inmem.QueueFault{Accepted: 3, Err: inmem.QueueDown().Err})
+					w.batches.Always(inmem.QueueDown())
+					if both {
+						w.runs.Always(inmem.QueueDown())
+					}
+					time.Sleep(time.Hour)
+					require.Equal(t, run.RunRunning, w.run("run-1").Status)
+					for _, j := range w.store.AllJobs() {
+						require.Zero(t, j.QueueAttempts)
+						require.NotEqual(t, run.Failed, j.Status)
+					}
+					w.runs.Mend()
+					w.batches.Mend()
+					w.over("run-1", 20*time.Minute)
+					w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
+					w.nothingCounted()
+					if !both {
+						return
+					}
+					held := slices.DeleteFunc(w.ended("BatchManager"), func(c call) bool { return c.done.Did != "held" })
+					require.NotEmpty(t, held, "it was held: giving it back at once is a hot loop")
+					for _, c := range held {
+						require.Greater(t, c.end.Sub(c.begin), 3*time.Minute)
+						require.Less(t, c.end.Sub(c.begin), 4*time.Minute)
+						require.True(t, fault.IsDependency(c.err))
+					}
+				})
+			})
+		}
+	}
+}
+
+// The queue has everything and says that it has nothing: each batch comes twice, and every document is written once.
+func TestAnAmbiguousSendMakesNothingTwice(t *testing.T) {
+	t.Parallel()
+	for _, p := range run.Patterns() {
+		for name, f := range map[string]inmem.QueueFault{
+			"all stored":  inmem.QueueLosesAnswer(),
+			"some stored": {Accepted: 1, Unconfirmed: 1, Err: inmem.QueueDown().Err},
+		} {
+			t.Run(p.Name+" "+name, func(t *testing.T) {
+				simulate(t, func(t *testing.T, w *world) {
+					w.lighten(400)
+					w.instance("m").manage()
+					w.instance("a").work()
+					w.instance("b").work()
+					w.instance("timer").tick()
+					w.batches.Plan(f)
+					w.start(run.Run{Pattern: p.Name}, run.Filter{})
+					w.over("run-1", 20*time.Minute)
+					w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 400})
+					for id, n := range w.light.writes() {
+						require.Equal(t, 1, n, id)
+					}
+					w.nothingCounted()
+				})
+			})
+		}
+	}
+}
+
+// tooLarge is what the queue has against one message itself.
+func tooLarge() error {
+	return fault.New(fault.Document, "test: send", "too_large", "the message is too large")
+}
+
+func TestAMessageThatTheQueueRefusesIsCountedAndGivenUpAtThree(t *testing.T) {
+	t.Parallel()
+	for _, p := range run.Patterns() {
+		t.Run(p.Name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(100)
+				w.onUse(func(_ context.Context, _ *instance, op string) error {
+					if op == "SendBatch" {
+						return tooLarge()
+					}
+					return nil
+				})
+				w.instance("m").manage()
+				w.instance("timer").tick()
+				w.start(run.Run{Pattern: p.Name}, run.Filter{})
+				for n := 1; n <= 2; n++ {
+					w.until(6*time.Minute, "refused", func() bool { return len(w.store.AllJobs()) == 1 && w.store.AllJobs()[0].QueueAttempts == n })
+					j := w.store.AllJobs()[0]
+					require.Equal(t, run.PendingRetry, j.Status)
+					require.Contains(t, j.LastQueueError, "too_large")
+				}
+				w.over("run-1", 12*time.Minute)
+				j := w.store.AllJobs()[0]
+				require.Equal(t, run.Failed, j.Status)
+				require.Equal(t, 3, j.QueueAttempts)
+				require.Equal(t, run.MaxQueueError, j.Error)
+				require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchFail}, w.codes("run-1", j.ID))
+				require.Equal(t, run.RunCompleted, w.run("run-1").Status, "a batch that failed has ended")
+				w.lawful()
+
+				w.onUse(nil)
+				ok, err := w.store.RequeueJob(t.Context(), j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "mended"})
+				require.NoError(t, err)
+				require.True(t, ok)
+				require.Equal(t, run.RunRunning, w.run("run-1").Status, "requeue reopens a completed run")
+				w.instance("w").work()
+				w.over("run-1", 11*time.Minute)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+			})
+		})
+	}
+}
+
+// A worker may be faster than the manager's confirmation.
+func TestALateQueuedDoesNotRegress(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(300)
+		w.light.took = 20 * time.Second
+		w.onUse(func(_ context.Context, _ *instance, op string) error {
+			if op == "MarkQueued" {
+				time.Sleep(25 * time.Second) // one batch is completed, one is at work
+			}
+			return nil
+		})
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		w.over("run-1", 5*time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
+		queued := 0
+		for _, j := range w.store.AllJobs() {
+			if !j.QueuedAt.IsZero() {
+				queued++
+			}
+		}
+		require.Equal(t, 1, queued, "the third only")
+	})
+}
+
+// The manager dies after every single use of a port, with every pattern; another one goes on, and nothing is lost or twice.
+func TestAManagerMayDieAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for _, p := range run.Patterns() {
+		const documents = 45 // three chunks
+		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
+			steps := 1
+			for n := 1; n <= steps; n++ {
+				simulate(t, func(t *testing.T, w *world) {
+					w.lighten(documents)
+					w.batchSize, w.chunkSize = 5, 20
+					m := w.instance("m").manage()
+					m.killAfter(n)
+					w.instance("w").work()
+					w.instance("timer").tick()
+					w.group.Go(func() { // another instance is started a moment later
+						w.pause(10 * time.Second)
+						if m.isDead() {
+							w.instance("n").manage()
+						}
+					})
+					w.start(run.Run{Pattern: p.Name}, run.Filter{})
+					w.over("run-1", 80*time.Minute)
+					w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: documents})
+					writes := w.light.writes()
+					require.Len(t, writes, documents)
+					for id, n := range writes {
+						require.Equal(t, 1, n, id)
+					}
+					if !m.isDead() {
+						return // n is more than it takes
+					}
+					steps = n + 1
+				})
+			}
+			require.Greater(t, steps, 15)
+		})
+	}
+}
+
+// A checkpoint run that is killed goes on at the next checkpoint: it asks for no page that it is through with.
+func TestACheckpointRunResumesAtTheNextCheckpoint(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(4500)
+		m := w.instance("m").manage()
+		w.onUse(func(_ context.Context, i *instance, op string) error {
+			if i == m && op == "Known" && w.run("run-1").Documents == 2000 && !m.isDead() {
+				m.killAfter(0) // within the third chunk
+			}
+			return nil
+		})
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		w.until(time.Minute, "killed", m.isDead)
+		next := w.instance("n").manage()
+		w.over("run-1", 6*time.Minute) // its message comes again when its lock is over: no timer is needed
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 4500})
+		next.mu.Lock()
+		defer next.mu.Unlock()
+		pages := 0
+		for _, op := range next.ops {
+			if op == "Page" {
+				pages++
+			}
+		}
+		require.Equal(t, 3, pages, "the third, the fourth and the fifth")
+	})
+}
+
+// Two managers have messages of one run: one of them has it, the other waits, and at the end nobody has anything left.
+func TestTwoManagersDoNotShareARun(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(900)
+		w.light.took = 20 * time.Second
+		w.outstanding = 1
+		w.instance("m").manage().manage()
+		w.instance("n").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		d := w.runs.Messages()
+		require.LessOrEqual(t, len(d), 1)
+		for k := range 3 {
+			r := w.run("run-1")
+			n := run.RunNotice(r)
+			n.Deferral = 10 + k
+			require.NoError(t, w.runs.Send(t.Context(), []run.Message{n.Message(0)})[0])
+		}
+		w.over("run-1", 20*time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 900})
+		require.Equal(t, 1, w.mostOnTheWay())
+		time.Sleep(10 * time.Minute)
+		require.Empty(t, w.runs.Messages())
+		require.Empty(t, w.batches.Messages())
+	})
+}
+
+// An optimistic batch whose message was lost is found.
+func TestABatchWhoseMessageIsLostIsFound(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(300)
+		w.instance("m").manage()
+		w.instance("timer").tick()
+		w.start(run.Run{Pattern: run.Optimistic}, run.Filter{})
+		w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
+		require.Equal(t, 3, w.batches.Lose())
+		w.instance("w").work()
+		took := w.over("run-1", time.Hour)
+		require.Greater(t, took, 29*time.Minute)
+		require.Less(t, took, 36*time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
+		w.nothingCounted()
+	})
+}

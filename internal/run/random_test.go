@@ -1,0 +1,232 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
+)
+
+// notes is a test inside a bubble whose failure is told outside of it.
+type notes struct {
+	failed bool
+	text   strings.Builder
+}
+
+type gaveUp struct{}
+
+func (n *notes) Helper() {}
+
+func (n *notes) Errorf(format string, args ...any) {
+	n.failed = true
+	n.Logf(format, args...)
+}
+
+func (n *notes) Logf(format string, args ...any) { fmt.Fprintf(&n.text, format+"\n", args...) }
+
+func (n *notes) FailNow() {
+	n.failed = true
+	panic(gaveUp{})
+}
+
+// misfortune is one thing that goes wrong.
+type misfortune struct {
+	After time.Duration
+	What  string
+	Who   int
+	For   time.Duration
+	Step  int
+}
+
+// story is a random history.
+type story struct {
+	Pattern     string
+	Documents   int
+	Rate        int
+	Outstanding int
+	Duplicates  bool
+	Events      []misfortune
+}
+
+func anyStory(t *rapid.T) story {
+	minutes := func(label string, most int) time.Duration {
+		return time.Duration(rapid.IntRange(0, most*60).Draw(t, label)) * time.Second
+	}
+	s := story{
+		Pattern:     rapid.SampledFrom([]string{run.TwoPhase, run.Checkpoint, run.Optimistic}).Draw(t, "pattern"),
+		Documents:   rapid.IntRange(1, 30).Draw(t, "documents"),
+		Rate:        rapid.SampledFrom([]int{6, 18, 30}).Draw(t, "rate"), // batches of 1, 3 and 5
+		Outstanding: rapid.IntRange(1, 4).Draw(t, "outstanding"),
+		Duplicates:  rapid.Bool().Draw(t, "duplicates"),
+	}
+	for range rapid.IntRange(0, 8).Draw(t, "events") {
+		s.Events = append(s.Events, misfortune{
+			After: minutes("after", 3),
+			What: rapid.SampledFrom([]string{
+				"kill", "kill", "kill", "restart", "duplicate", "lose", "queue down", "answer lost", "sql down", "pause", "cancel", "edit",
+			}).Draw(t, "what"),
+			Who: rapid.IntRange(0, 4).Draw(t, "who"), For: minutes("for", 20), Step: rapid.IntRange(1, 40).Draw(t, "step"),
+		})
+	}
+	return s
+}
+
+// Random histories of crashes, duplicates, losses, delays, outages and cancellations, over three workers and two managers.
+func TestRandomHistories(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		s := anyStory(rt)
+		n := &notes{}
+		synctest.Test(t, func(*testing.T) {
+			w := newWorld(n)
+			defer w.close()
+			defer func() {
+				if r := recover(); r != nil && r != (gaveUp{}) {
+					panic(r)
+				}
+			}()
+			w.live(s)
+		})
+		if n.failed {
+			rt.Fatalf("%+v\n%s", s, n.text.String())
+		}
+	})
+}
+
+// live lives through a story, and checks how it ends.
+func (w *world) live(s story) {
+	w.fill(s.Documents)
+	edited := map[int]string{}
+	w.outstanding = s.Outstanding
+	if !s.Duplicates {
+		w.batches.DetectDuplicates(0)
+	}
+	crew := make([]*instance, 5)
+	hire := func(k int) {
+		if crew[k] = w.instance(fmt.Sprint("i", k)); k < 2 {
+			crew[k].manage()
+		} else {
+			crew[k].work()
+		}
+	}
+	for k := range crew {
+		hire(k)
+	}
+	w.instance("timer").tick().letters()
+	operator := w.instance("operator")
+	books := doorStore{operator} // what an operator does is watched, too
+	w.start(run.Run{Pattern: s.Pattern, Rate: s.Rate}, run.Filter{})
+	by := func(code string) run.Audit { return run.Audit{Code: code, Level: run.LevelInfo, By: "ann", Why: "x"} }
+	for _, e := range s.Events {
+		time.Sleep(e.After)
+		switch e.What {
+		case "kill":
+			crew[e.Who].killAfter(e.Step)
+		case "restart":
+			if crew[e.Who].isDead() {
+				hire(e.Who)
+			}
+		case "duplicate":
+			if m := w.batches.Messages(); len(m) > 0 {
+				w.batches.PutBack(run.Delivery{ID: m[0].ID, Body: m[0].Body, EnqueuedAt: time.Now()})
+				w.batches.signal()
+			}
+		case "lose":
+			w.batches.Lose()
+		case "queue down":
+			w.batches.Always(inmem.QueueDown())
+			w.runs.Always(inmem.QueueDown())
+			time.Sleep(e.For)
+			w.batches.Mend()
+			w.runs.Mend()
+		case "answer lost":
+			w.batches.Plan(inmem.QueueLosesAnswer())
+			w.runs.Plan(inmem.QueueLosesAnswer())
+		case "sql down":
+			w.sql(false)
+			time.Sleep(e.For)
+			w.sql(true)
+		case "pause":
+			require.NoError(w.t, operator.gate.Pause(w.ctx, "ann", "x"))
+		case "cancel":
+			_, err := books.CancelRun(w.ctx, "run-1", by(run.CodeRunCancel))
+			require.NoError(w.t, err)
+		case "edit": // a newer result of the same document
+			line := 1 + e.Step%s.Documents
+			edited[line] = fmt.Sprint("edited ", e.Step)
+			w.put(line, edited[line], `{"status":"pending","retry_count":0}`)
+		}
+	}
+
+	// Fortune: everything is back, nobody is dead, and whoever gave up is asked again.
+	w.batches.Mend()
+	w.runs.Mend()
+	w.sql(true)
+	for k := range crew {
+		if !crew[k].isDead() {
+			crew[k].killAfter(1 << 30)
+		}
+		if crew[k].isDead() {
+			hire(k)
+		}
+	}
+	require.NoError(w.t, operator.gate.Resume(w.ctx, "ann"))
+	w.over("run-1", 3*time.Hour)
+	for _, j := range w.store.AllJobs() {
+		require.False(w.t, j.Status.Open(), "%+v", j)
+	}
+	if w.run("run-1").Status != run.RunCompleted {
+		ok, err := books.ResumeRun(w.ctx, "run-1", by(run.CodeRunResume))
+		require.NoError(w.t, err)
+		require.True(w.t, ok)
+		w.over("run-1", 3*time.Hour)
+	}
+	for _, j := range w.store.AllJobs() {
+		if j.Status == run.Failed {
+			ok, err := books.RequeueJob(w.ctx, j.ID, by(run.CodeBatchRequeue))
+			require.NoError(w.t, err)
+			require.True(w.t, ok)
+		}
+	}
+	w.over("run-1", 3*time.Hour)
+	time.Sleep(30 * time.Minute) // until the last of the dead is buried
+	w.addsUp("run-1", w.stats("run-1").Outcomes)
+	w.told(s, edited)
+}
+
+// told checks documents and lines: nothing is written that no document says, and what is committed is in its line.
+func (w *world) told(s story, edited map[int]string) {
+	w.t.Helper()
+	items, err := w.store.Items(context.Background(), "run-1", "", 1000)
+	require.NoError(w.t, err)
+	has := map[string]bool{}
+	for _, it := range items {
+		has[it.Document] = true
+	}
+	for line := 1; line <= s.Documents; line++ {
+		id := docID(line)
+		want := fmt.Sprint("maker ", line)
+		if text, ok := edited[line]; ok {
+			want = text
+		} else {
+			require.True(w.t, has[id], "every document has its batch: %s", id)
+		}
+		switch st := w.state(id); st.Status {
+		case invoice.Committed:
+			require.Equal(w.t, want, w.maker(line), "line %d", line)
+		case invoice.Pending:
+			require.Contains(w.t, edited, line, "only what was edited after its batch waits for the feed")
+		default:
+			require.Fail(w.t, "a document spent a retry", "%s: %+v", id, st)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package run_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/run"
+)
+
+func TestTheTableOfStates(t *testing.T) {
+	seen := map[run.Transition]bool{}
+	for _, row := range run.Transitions() {
+		require.False(t, seen[row], "%+v stands there twice", row)
+		seen[row] = true
+		require.Contains(t, run.Statuses(), row.From)
+		require.Contains(t, run.Statuses(), row.To)
+		require.NotEqual(t, run.Completed, row.From, "what is completed stays so")
+	}
+	require.False(t, run.May(run.Processing, run.Queued), "a late queued never regresses")
+	require.False(t, run.May(run.Failed, run.Processing), "a failed batch is requeued first")
+	require.False(t, run.May(run.Queued, run.Completed))
+	for _, s := range run.Statuses() {
+		require.Equal(t, s != run.Completed && s != run.Failed, s.Open())
+		if s.Open() {
+			require.True(t, run.May(s, run.Failed), "%s can end", s)
+			require.True(t, run.May(s, run.Processing), "%s can be worked on", s)
+		}
+	}
+}
+
+func TestPatternsAreFoundByName(t *testing.T) {
+	for _, p := range run.Patterns() {
+		found, ok := run.PatternOf(p.Name)
+		require.True(t, ok)
+		require.Equal(t, p, found)
+	}
+	_, ok := run.PatternOf("")
+	require.False(t, ok)
+}

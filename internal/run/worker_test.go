@@ -1,0 +1,495 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/writer"
+)
+
+// batch is the message of a run's nth batch as the trigger brings it.
+func (w *world) batch(n, attempt int) run.Delivery {
+	notice := run.Notice{
+		Kind: run.BatchMessage, SysName: sysName, RunID: "run-1", BatchID: run.JobID(sysName, "run-1", n), BatchAttempt: attempt,
+	}
+	m := notice.Message(0)
+	return run.Delivery{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()}
+}
+
+// handedOff starts a run that is handed off and whose messages are lost.
+func (w *world) handedOff() {
+	w.t.Helper()
+	w.instance("manager").manage()
+	w.start(run.Run{}, run.Filter{})
+	w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
+	w.batches.Lose()
+}
+
+func (w *world) job(n int) run.Job {
+	w.t.Helper()
+	j, _, ok, err := w.store.Job(context.Background(), run.JobID(sysName, "run-1", n))
+	require.NoError(w.t, err)
+	require.True(w.t, ok)
+	return j
+}
+
+func TestALockThatIsLostWhileTheWorkGoesOn(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		w.light.took = 170 * time.Second
+		w.instance("a").work()
+		w.instance("b").work()
+		w.instance("m").manage()
+		w.start(run.Run{}, run.Filter{})
+		time.Sleep(time.Minute)
+		w.batches.PutBack(w.batch(1, run.FirstAttempt))
+		w.batches.signal()
+		w.over("run-1", 10*time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		time.Sleep(5 * time.Minute)
+		var did []string
+		for _, c := range w.ended("BatchWorker") {
+			did = append(did, c.done.Did)
+			require.NoError(t, c.err)
+		}
+		require.Equal(t, []string{"deferred", "committed", "skipped"}, did)
+		require.Equal(t, 1, w.job(1).Epoch)
+		require.Empty(t, w.batches.Messages())
+	})
+}
+
+// The owner of a batch is away for twenty minutes, at each of its uses of the books; another takes the batch over. What the
+// owner then does changes nothing.
+func TestTheLateOwnerChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"BeatJob", "SaveOutcomes", "FinishJob", "ReleaseJob", "FailJob"} {
+		t.Run(op, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(100)
+				w.handedOff()
+				w.frozen = true
+				a := w.instance("a")
+				first := true
+				w.onUse(func(_ context.Context, i *instance, used string) error {
+					if i == a && used == op && first {
+						first = false
+						time.Sleep(20 * time.Minute)
+					}
+					return nil
+				})
+				w.light.during = func(ctx context.Context, i *instance) error {
+					switch {
+					case i != a:
+						return nil
+					case op == "ReleaseJob":
+						return unreachable()
+					case op == "FailJob":
+						panic("of ours")
+					case op == "BeatJob":
+						<-ctx.Done() // the beat comes at last and says that somebody else has it
+						return fault.Wrap(fault.Infrastructure, "test: commit", "cancelled", "the caller gave up", context.Cause(ctx))
+					}
+					return nil
+				}
+				w.group.Go(func() { _, _ = a.invoke("BatchWorker", w.batch(1, run.FirstAttempt), a.workers.Receive) })
+				time.Sleep(5 * time.Minute)
+				w.batches.PutBack(w.batch(1, run.FirstAttempt)) // its lock is over
+				w.batches.signal()
+				w.instance("b").work()
+				w.over("run-1", 10*time.Minute)
+				before, rows := w.job(1), w.store.Workers()
+				audits := len(w.store.Audits())
+
+				w.until(20*time.Minute, "the owner is back", func() bool { return len(w.of(a)) == 1 })
+				require.NoError(t, w.of(a)[0].err)
+				require.Equal(t, "late", w.of(a)[0].done.Did)
+				require.GreaterOrEqual(t, time.Since(w.run("run-1").StartedAt), 20*time.Minute)
+				require.Equal(t, before, w.job(1))
+				require.Equal(t, rows, w.store.Workers())
+				require.Len(t, w.store.Audits(), audits)
+				require.Equal(t, 2, before.Epoch)
+				w.addsUp("run-1", w.stats("run-1").Outcomes)
+				status := map[string]run.WorkerStatus{}
+				for _, row := range rows {
+					status[row.Instance] = row.Status
+				}
+				require.Equal(t, run.WorkerFailed, status["a"])
+				require.Equal(t, run.WorkerCompleted, status["b"])
+			})
+		})
+	}
+}
+
+// of are the invocations of an instance that have ended.
+func (w *world) of(i *instance) []call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.calls), func(c call) bool { return c.instance != i.name })
+}
+
+// The same of a manager, which is dead after two minutes.
+func TestTheLateManagerChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"Known", "AddChunk", "SendBatch", "MarkQueued", "Unsent", "EndHandOff"} {
+		t.Run(op, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(1250)
+				w.frozen = true
+				a := w.instance("a")
+				var first atomic.Bool
+				var until atomic.Int64 // its heartbeat is frozen, too
+				w.onUse(func(_ context.Context, i *instance, used string) error {
+					if i == a && used == op && first.CompareAndSwap(false, true) {
+						until.Store(time.Now().Add(6 * time.Minute).UnixNano())
+					}
+					if i == a {
+						time.Sleep(time.Until(time.Unix(0, until.Load())))
+					}
+					return nil
+				})
+				w.start(run.Run{}, run.Filter{})
+				d, ok := w.runs.Take()
+				require.True(t, ok)
+				w.group.Go(func() { _, _ = a.invoke("BatchManager", d, a.manager.Receive) })
+				time.Sleep(time.Minute)
+				w.runs.PutBack(d) // its lock is over
+				w.runs.signal()
+				w.instance("b").manage().work()
+				w.over("run-1", 4*time.Minute)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
+				before, audits := w.run("run-1"), len(w.store.Audits())
+				w.until(10*time.Minute, "it is back", func() bool { return len(w.of(a)) == 1 })
+				require.NoError(t, w.of(a)[0].err)
+				require.Equal(t, "late", w.of(a)[0].done.Did)
+				time.Sleep(10 * time.Minute)
+				after := w.run("run-1")
+				after.Silent = before.Silent
+				require.Equal(t, before, after)
+				require.Len(t, w.store.Audits(), audits)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
+				require.Empty(t, w.runs.Messages())
+				for id, n := range w.light.writes() {
+					require.Equal(t, 1, n, id)
+				}
+			})
+		})
+	}
+}
+
+func TestOneOfTwentyWorkersGetsTheBatch(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		w.handedOff()
+		w.light.took = time.Minute
+		for n := range 20 {
+			i := w.instance(fmt.Sprint("w", n))
+			w.group.Go(func() { _, _ = i.invoke("BatchWorker", w.batch(1, run.FirstAttempt), i.workers.Receive) })
+		}
+		w.over("run-1", 2*time.Minute)
+		require.Equal(t, map[string]int{"committed": 1, "deferred": 19}, w.did("BatchWorker"))
+		require.Equal(t, 1, w.job(1).Epoch)
+		require.Len(t, w.batches.Messages(), 1, "the nineteen are one: their ids are the same")
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+	})
+}
+
+func TestACancelledRunEndsItsBatchesAndMayBeResumed(t *testing.T) {
+	t.Parallel()
+	for _, handedOff := range []bool{true, false} {
+		t.Run(fmt.Sprint("handed off ", handedOff), func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(1000)
+				w.light.took = 2 * time.Minute
+				if !handedOff {
+					w.outstanding = 3
+				}
+				w.instance("m").manage()
+				w.instance("w").work()
+				w.instance("timer").tick()
+				w.start(run.Run{}, run.Filter{})
+				time.Sleep(3 * time.Minute)
+				require.Equal(t, handedOff, !w.run("run-1").HandedOffAt.IsZero())
+				ok, err := w.store.CancelRun(t.Context(), "run-1", run.Audit{Code: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "enough"})
+				require.NoError(t, err)
+				require.True(t, ok)
+				require.Less(t, w.over("run-1", 10*time.Minute), 6*time.Minute)
+				r, stats := w.run("run-1"), w.stats("run-1")
+				require.Equal(t, run.RunCancelled, r.Status)
+				require.Equal(t, 200, stats.Outcomes[run.DocCommitted], "one was done, and the one that was running ends")
+				require.Equal(t, map[run.Status]int{run.Completed: 2, run.Failed: r.Batches - 2}, nonzero(stats.Jobs))
+				for _, j := range w.store.AllJobs() {
+					if j.Status == run.Failed {
+						require.Equal(t, run.CancelledError, j.Error)
+					}
+				}
+				time.Sleep(20 * time.Minute)
+				require.Equal(t, stats, w.stats("run-1"), "nothing of it happens any more")
+				require.Empty(t, w.batches.Messages())
+				require.Empty(t, w.runs.Messages())
+				w.lawful()
+
+				ok, err = w.store.ResumeRun(t.Context(), "run-1", run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
+				require.NoError(t, err)
+				require.True(t, ok)
+				w.over("run-1", 40*time.Minute)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1000})
+				for id, n := range w.light.writes() {
+					require.Equal(t, 1, n, id)
+				}
+				w.nothingCounted()
+			})
+		})
+	}
+}
+
+func TestAPanicInCommitFailsTheBatchBeforeTheMessageIsGivenBack(t *testing.T) {
+	t.Parallel()
+	for name, what := range map[string]func(){
+		"a text":          func() { panic("content of a document") },
+		"a runtime error": func() { var none *run.Run; none.Batches++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(200)
+				w.handedOff()
+				w.light.during = func(context.Context, *instance) error { what(); return nil }
+				i := w.instance("w")
+				h, err := i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+				require.Error(t, err)
+				require.Equal(t, fault.Internal, fault.KindOf(err))
+				require.Equal(t, "failed", h.Did)
+				j := w.job(1)
+				require.Equal(t, run.Failed, j.Status)
+				require.Contains(t, j.Error, "panic")
+				require.NotContains(t, j.Error+err.Error()+h.Reason, "content of a document")
+				require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchFail}, w.codes("run-1", j.ID))
+				for _, row := range w.store.Workers() {
+					require.NotEqual(t, run.WorkerRunning, row.Status)
+				}
+				h, err = i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+				require.NoError(t, err)
+				require.Equal(t, "skipped", h.Did)
+				asked := w.asks()
+				time.Sleep(5 * time.Minute)
+				require.Equal(t, asked, w.asks(), "its heartbeat has ended")
+
+				w.light.during = nil
+				_, err = i.workers.Receive(t.Context(), w.batch(2, run.FirstAttempt))
+				require.NoError(t, err)
+				require.Equal(t, run.RunCompleted, w.run("run-1").Status, "the last batch ends the run, failed ones or not")
+			})
+		})
+	}
+}
+
+func TestABatchWithoutAnOutcomeForEachDocumentSaysSo(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		ids := w.lighten(100)
+		w.handedOff()
+		w.light.untold[ids[7]], w.light.untold[ids[70]] = true, true
+		h, err := w.instance("w").workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		require.NoError(t, err)
+		require.Equal(t, "failed", h.Did)
+		j := w.job(1)
+		require.Equal(t, run.Failed, j.Status)
+		require.Contains(t, j.Error, "2 of 100")
+		require.Equal(t, []int{98, 0}, []int{j.Success, j.Failure})
+		require.Equal(t, run.CodeBatchFail, w.codes("run-1", j.ID)[2])
+		require.Equal(t, run.RunCompleted, w.run("run-1").Status)
+	})
+}
+
+// What was written and could not be told once is asked for again: nothing of the batch is missing.
+func TestOutcomesThatCannotBeToldAreFoundAgain(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		w.handedOff()
+		var once atomic.Bool
+		w.onUse(func(_ context.Context, _ *instance, op string) error {
+			if op == "SaveOutcomes" && once.CompareAndSwap(false, true) {
+				return unreachable()
+			}
+			return nil
+		})
+		i := w.instance("w")
+		h, err := i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		require.NoError(t, err)
+		require.Equal(t, "deferred", h.Did)
+		require.Equal(t, run.Processing, w.job(1).Status)
+		i.work()
+		w.over("run-1", 2*time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocUnchanged: 100})
+		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchStart, run.CodeBatchDone}, w.codes("run-1", w.job(1).ID))
+	})
+}
+
+// Books that refuse for good what is to be written into them end the batch: put off, it would come again for ever.
+func TestABatchWhoseBooksCannotBeKeptIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for _, refused := range []string{"SaveOutcomes", "FinishJob"} {
+		simulate(t, func(t *testing.T, w *world) {
+			w.lighten(100)
+			w.handedOff()
+			w.onUse(func(_ context.Context, _ *instance, op string) error {
+				if op == refused {
+					return fault.New(fault.Internal, "test: books", "broken", "this always fails")
+				}
+				return nil
+			})
+			i := w.instance("w")
+			h, err := i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+			require.Equal(t, fault.Internal, fault.KindOf(err))
+			require.Equal(t, "failed", h.Did)
+			require.Equal(t, run.Failed, w.job(1).Status)
+			require.Contains(t, w.job(1).Error, "this always fails")
+			require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchFail}, w.codes("run-1", w.job(1).ID))
+			require.Empty(t, w.batches.Messages())
+			require.Equal(t, run.RunCompleted, w.run("run-1").Status)
+		})
+	}
+}
+
+// What Commit says of documents, in the words of the tables.
+func TestOutcomesAndErrorsOfDocumentsInTheWordsOfTheTables(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		ids := w.lighten(9)
+		w.light.tell = map[string]writer.Told{
+			ids[0]: {Outcome: "applied"},
+			ids[1]: {Outcome: "unchanged"},
+			ids[2]: {Outcome: "superseded"},
+			ids[3]: {Outcome: "gone"},
+			ids[4]: {Outcome: "skipped"},
+			ids[5]: {Outcome: "retry_scheduled", Kind: fault.Document, Code: "validation.too_long", Reason: "too long", RetryCount: 2, Again: true},
+			ids[6]: {Outcome: "failed", Kind: fault.Document, Code: "547", Reason: "a constraint", RetryCount: 5},
+			ids[7]: {Outcome: "left", Kind: fault.Contention, Code: "1205", Reason: "a deadlock", Again: true},
+			ids[8]: {Outcome: "failed", Kind: fault.Internal, Code: "panic", Reason: "ours", RetryCount: 5},
+		}
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		w.over("run-1", time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{
+			run.DocCommitted: 1, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocGone: 1, run.DocSkipped: 1, run.DocDeferred: 2, run.DocFailed: 2,
+		})
+		require.Equal(t, 9, w.stats("run-1").Done())
+		_, details, _, err := w.store.Job(t.Context(), w.job(1).ID)
+		require.NoError(t, err)
+		found := map[string]run.ErrorDetail{}
+		for _, d := range details {
+			d.At = time.Time{}
+			found[d.Document] = d
+		}
+		require.Equal(t, map[string]run.ErrorDetail{
+			ids[5]: {Document: ids[5], Code: "validation.too_long", Message: "too long", Type: run.TypeValidation, RetryCount: 2, Retryable: true},
+			ids[6]: {Document: ids[6], Code: "547", Message: "a constraint", Type: run.TypeMigration, RetryCount: 5},
+			ids[7]: {Document: ids[7], Code: "1205", Message: "a deadlock", Type: run.TypeSystem, Retryable: true},
+			ids[8]: {Document: ids[8], Code: "panic", Message: "ours", Type: run.TypeSystem, RetryCount: 5},
+		}, found)
+	})
+}
+
+// A deadlock in the books is nobody's failure: the same is done again at once.
+func TestARaceInTheBooksIsRunAgain(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(300)
+		var mu sync.Mutex
+		uses := map[string]int{}
+		w.onUse(func(_ context.Context, _ *instance, op string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			uses[op]++
+			switch op {
+			case "Page", "ReadMany", "Commit", "Load", "StoreControl", "SendRun", "SendBatch", "Keep":
+				return nil
+			}
+			if uses[op]%2 == 0 {
+				return nil
+			}
+			return fault.New(fault.Contention, "test: books", "1205", "a deadlock")
+		})
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		w.over("run-1", time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
+		require.Equal(t, map[string]int{"committed": 3}, w.did("BatchWorker"))
+		w.nothingCounted()
+	})
+}
+
+// Documents are read by somebody who does not answer for an hour; the batch goes on when he does.
+func TestAContainerThatIsAwayCostsNothing(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		ids := w.fill(150)
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.instance("timer").tick()
+		down := true
+		w.onUse(func(_ context.Context, _ *instance, op string) error {
+			if down && (op == "ReadMany" || op == "Record") {
+				return fault.New(fault.Throttled, "test: read", "429", "too many requests")
+			}
+			return nil
+		})
+		w.start(run.Run{}, run.Filter{})
+		time.Sleep(2 * time.Hour)
+		w.mu.Lock()
+		down = false
+		w.mu.Unlock()
+		w.over("run-1", 12*time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 150})
+		w.calm(ids)
+		require.Greater(t, strings.Count(strings.Join(w.codes("run-1", run.JobID(sysName, "run-1", 1)), " "), run.CodeBatchReleased), 50)
+	})
+}
+
+// A worker dies after every single use of a port, over the real Commit; another one goes on, and the documents are right.
+func TestAWorkerMayDieAtEveryStep(t *testing.T) {
+	t.Parallel()
+	steps := 1
+	for n := 1; n <= steps; n++ {
+		simulate(t, func(t *testing.T, w *world) {
+			ids := w.fill(6)
+			w.instance("m").manage()
+			a := w.instance("a").work()
+			a.killAfter(n)
+			w.instance("timer").tick()
+			w.start(run.Run{Rate: 18}, run.Filter{}) // two batches of 3
+			w.group.Go(func() {
+				for !a.isDead() && w.ctx.Err() == nil {
+					w.pause(time.Second)
+				}
+				w.instance("b").work()
+			})
+			w.over("run-1", 40*time.Minute)
+			outcomes := w.stats("run-1").Outcomes
+			require.Equal(t, 6, outcomes[run.DocCommitted]+outcomes[run.DocUnchanged]+outcomes[run.DocSkipped], "%v", outcomes)
+			w.addsUp("run-1", outcomes)
+			for k, id := range ids {
+				require.Equal(t, "committed", string(w.state(id).Status))
+				require.Equal(t, fmt.Sprint("maker ", k+1), w.maker(k+1))
+			}
+			if a.isDead() {
+				steps = n + 1
+			}
+		})
+	}
+	require.Greater(t, steps, 15)
+}
