@@ -25,7 +25,7 @@ import (
 )
 
 func TestTheLocalSettingsAreGoodSettings(t *testing.T) {
-	values, err := localSettings("http://127.0.0.1:9", "http://127.0.0.1:8", "sqlite:/x/sqlwriter.db")
+	values, err := localSettings("http://127.0.0.1:9", "http://127.0.0.1:8", "127.0.0.1:7", "sqlite:/x/sqlwriter.db")
 	require.NoError(t, err)
 	c, err := config.Load(func(name string) (string, bool) { v, ok := values[name]; return v, ok })
 	require.NoError(t, err)
@@ -33,6 +33,8 @@ func TestTheLocalSettingsAreGoodSettings(t *testing.T) {
 	require.Equal(t, "sqlite:/x/sqlwriter.db", c.SQL.Connection.Reveal())
 	require.Contains(t, c.Cosmos.Connection.Reveal(), "AccountEndpoint=http://127.0.0.1:9/;")
 	require.Contains(t, values["AzureWebJobsStorage"], "BlobEndpoint=http://127.0.0.1:8/devstoreaccount1;")
+
+	require.Contains(t, c.ServiceBus.Connection.Reveal(), "Endpoint=sb://127.0.0.1:7;")
 
 	path := filepath.Join(t.TempDir(), "s.json")
 	require.NoError(t, writeSettings(path, values))
@@ -60,9 +62,9 @@ func TestNothingIsInstalledTwice(t *testing.T) {
 	now := time.Now()
 	require.NoError(t, os.Chtimes(lock, now, now.Add(-time.Second)))
 	t.Setenv("PATH", t.TempDir()) // npm cannot be found
-	require.NoError(t, installAzurite(t.Context(), root, &phases{}))
+	require.NoError(t, installNPM(t.Context(), root, azuriteDir, &phases{}))
 	require.NoError(t, os.Chtimes(lock, now, now.Add(time.Hour)))
-	require.ErrorContains(t, installAzurite(t.Context(), root, &phases{}), "npm ci", "another lock file means another installation")
+	require.ErrorContains(t, installNPM(t.Context(), root, azuriteDir, &phases{}), "npm ci", "another lock file means another installation")
 }
 
 func TestPercentilesAreOfTheNearestRank(t *testing.T) {

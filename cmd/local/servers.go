@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/standin/cosmosdb"
 	"sqlwriter/internal/standin/funchost"
+	"sqlwriter/internal/standin/servicebus"
 )
 
 // The keys are published by the vendor for its emulators and open nothing but them.
@@ -104,13 +105,14 @@ func readSettings(path string) (map[string]string, error) {
 }
 
 // localSettings are the sample settings with this stack's addresses.
-func localSettings(cosmos, blob, sql string) (map[string]string, error) {
+func localSettings(cosmos, blob, bus, sql string) (map[string]string, error) {
 	var f settingsFile
 	if err := json.Unmarshal(config.Sample(), &f); err != nil {
 		return nil, fmt.Errorf("sample settings: %w", err)
 	}
 	f.Values[config.CosmosConnection] = "AccountEndpoint=" + cosmos + "/;AccountKey=" + cosmosKey + ";"
 	f.Values[config.SQLConnection] = sql
+	f.Values[config.ServiceBusConnection] = servicebus.ConnectionString(bus)
 	f.Values["AzureWebJobsStorage"] = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=" + blobKey +
 		";BlobEndpoint=" + blob + "/devstoreaccount1;"
 	return f.Values, nil

@@ -16,8 +16,10 @@ import (
 	"sqlwriter/internal/stage"
 )
 
-// azuriteDir is the npm folder of the blob server inside the repository, azuriteMain its program.
+// azuriteDir is the npm folder of the blob server inside the repository, azuriteMain its program; busDir is that of the stand-in
+// for Service Bus.
 var (
+	busDir      = filepath.Join("internal", "standin", "servicebus")                         //nolint:gochecknoglobals // a constant path
 	azuriteDir  = filepath.Join("tools", "azurite")                                          //nolint:gochecknoglobals // a constant path
 	azuriteMain = filepath.Join("node_modules", "azurite", "dist", "src", "blob", "main.js") //nolint:gochecknoglobals // a constant path
 )
@@ -82,10 +84,10 @@ func (p *phases) String() string {
 	return strings.Join(p.parts, ", ")
 }
 
-// installAzurite runs npm ci unless the folder is what the lock file says already; npm's own copy of the lock file, which it
+// installNPM runs npm ci unless the folder is what the lock file says already; npm's own copy of the lock file, which it
 // writes last, is the sign.
-func installAzurite(ctx context.Context, root string, p *phases) error {
-	dir := filepath.Join(root, azuriteDir)
+func installNPM(ctx context.Context, root, folder string, p *phases) error {
+	dir := filepath.Join(root, folder)
 	lock, err := os.Stat(filepath.Join(dir, "package-lock.json"))
 	if err != nil {
 		return err
@@ -94,11 +96,11 @@ func installAzurite(ctx context.Context, root string, p *phases) error {
 	if err == nil && !done.ModTime().Before(lock.ModTime()) {
 		return nil
 	}
-	err = p.time("npm ci", func() error {
+	err = p.time("npm ci in "+filepath.Base(folder), func() error {
 		return command(ctx, dir, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error")
 	})
 	if err != nil {
-		return fmt.Errorf("install Azurite: %w", err)
+		return fmt.Errorf("install what %s needs: %w", folder, err)
 	}
 	p.note(fmt.Sprintf("npm folder %d MB", sizeOf(filepath.Join(dir, "node_modules"))>>20))
 	return nil

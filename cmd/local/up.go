@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,6 +21,7 @@ import (
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/standin/servicebus"
 )
 
 // The ports that are used when nobody else has them: those of the real things.
@@ -27,6 +29,9 @@ const (
 	functionsPort = 7071
 	cosmosPort    = 8081
 	blobPort      = 10000
+	busPort       = 5672
+	// busControlPort is where the stand-in for Service Bus takes orders; the vendor's emulator has its own there.
+	busControlPort = 5300
 )
 
 // readyWithin is how long a server may take to answer.
@@ -47,10 +52,16 @@ func (s *stack) up(ctx context.Context) error {
 		g, ctx := errgroup.WithContext(ctx)
 		g.Go(func() error { return buildHandler(ctx, s.root, s.stage, &s.took) })
 		g.Go(func() error {
-			if err := installAzurite(ctx, s.root, &s.took); err != nil {
+			if err := installNPM(ctx, s.root, azuriteDir, &s.took); err != nil {
 				return err
 			}
 			return s.took.time("Azurite", func() error { return s.startBlob(ctx) })
+		})
+		g.Go(func() error {
+			if err := installNPM(ctx, s.root, busDir, &s.took); err != nil {
+				return err
+			}
+			return s.took.time("Service Bus", func() error { return s.startBus(ctx) })
 		})
 		g.Go(func() error { return s.took.time("Cosmos", func() error { return s.startCosmos(ctx, exe) }) })
 		g.Go(func() error { return s.took.time("SQL", func() error { return s.startSQL(ctx) }) })
@@ -66,14 +77,14 @@ func (s *stack) up(ctx context.Context) error {
 		return err
 	}
 	s.out.Linef("up in %.1f s (%s)", time.Since(started).Seconds(), s.took.String())
-	s.out.Linef("  functions %s   Cosmos %s   blob %s   SQL %s", s.file.Functions, s.file.Cosmos, s.file.Blob, s.db)
+	s.out.Linef("  functions %s   Cosmos %s   blob %s   Service Bus %s   SQL %s", s.file.Functions, s.file.Cosmos, s.file.Blob, s.file.ServiceBus, s.db)
 	return nil
 }
 
 // addresses chooses the ports and writes down the settings; it answers the host's address.
 func (s *stack) addresses(ctx context.Context) (functions string, err error) {
-	hosts := [3]string{}
-	for i, preferred := range [3]int{functionsPort, cosmosPort, blobPort} {
+	hosts := [5]string{}
+	for i, preferred := range [5]int{functionsPort, cosmosPort, blobPort, busPort, busControlPort} {
 		port, err := proc.Port(ctx, preferred)
 		if err != nil {
 			return "", err
@@ -84,8 +95,9 @@ func (s *stack) addresses(ctx context.Context) (functions string, err error) {
 		hosts[i] = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
 	s.file.Functions, s.file.Cosmos, s.file.Blob = "http://"+hosts[0], "http://"+hosts[1], "http://"+hosts[2]
+	s.file.ServiceBus, s.file.ServiceBusControl = "amqp://"+hosts[3], "http://"+hosts[4]
 	s.file.Settings = filepath.Join(s.dir, "local.settings.json")
-	if s.settings, err = localSettings(s.file.Cosmos, s.file.Blob, s.db.connection()); err != nil {
+	if s.settings, err = localSettings(s.file.Cosmos, s.file.Blob, hosts[3], s.db.connection()); err != nil {
 		return "", err
 	}
 	if err := writeSettings(s.file.Settings, s.settings); err != nil {
@@ -132,6 +144,25 @@ func (s *stack) startBlob(ctx context.Context) error {
 		return err
 	}
 	return answers(ctx, s.file.Blob, nil)
+}
+
+// startBus starts the stand-in for Service Bus with the queues that the settings name.
+func (s *stack) startBus(ctx context.Context) error {
+	var queues []servicebus.Queue
+	for _, setting := range []string{config.RunsQueue, config.BatchesQueue} {
+		queues = append(queues, servicebus.Queue{Name: s.settings[setting], RequiresDuplicateDetection: true})
+	}
+	path, args, err := servicebus.Options{
+		Dir: filepath.Join(s.root, busDir), Queues: queues, AMQP: strings.TrimPrefix(s.file.ServiceBus, "amqp://"),
+		Control: strings.TrimPrefix(s.file.ServiceBusControl, "http://"), Journal: filepath.Join(s.dir, "servicebus.jsonl"),
+	}.Command()
+	if err != nil {
+		return err
+	}
+	if err := s.launch(ctx, proc.Spec{Name: "servicebus", Path: path, Args: args}); err != nil {
+		return err
+	}
+	return answers(ctx, s.file.ServiceBusControl+"/queues", nil)
 }
 
 // startCosmos starts the stand-in and makes the containers.

@@ -144,6 +144,11 @@ type lostError struct{ error }
 
 func (e *lostError) Unwrap() error { return e.error }
 
+// deniedError says that asking again does not help.
+type deniedError struct{ error }
+
+func (e *deniedError) Unwrap() error { return e.error }
+
 // send makes one request and reads its answer.
 func (c *appClient) send(ctx context.Context, method, path string, query url.Values, body []byte, to any) error {
 	u := c.base.JoinPath("ops", path)
@@ -189,7 +194,7 @@ func appError(status int, body []byte) error {
 	}
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("the app answers %d: the key is not one of the Ops function's, or the network is not let in", status)
+		return &deniedError{fmt.Errorf("the app answers %d: the key is not one of the Ops function's, or the network is not let in", status)}
 	case http.StatusNotFound:
 		return errors.New("the app answers 404: there is no Ops function at this address")
 	case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusInternalServerError, http.StatusServiceUnavailable:

@@ -115,10 +115,13 @@ func codesInSource(t *testing.T) (codes []given, texts map[string]string) {
 
 // adapterOf says whose codes a file gives.
 func adapterOf(path string) string {
-	for _, adapter := range []string{"sqlserver", "sqlite", "cosmos", "blob"} {
+	for _, adapter := range []string{"sqlserver", "sqlite", "cosmos", "blob", "servicebus"} {
 		if strings.Contains(filepath.ToSlash(path), "/"+adapter+"/") {
 			return adapter
 		}
+	}
+	if strings.Contains(filepath.ToSlash(path), "/internal/run/") {
+		return "run"
 	}
 	return "writer"
 }

@@ -40,6 +40,7 @@ func connectionSettings() (recognised, others []string) {
 		append([]string{
 			config.CosmosClientID, config.CosmosDatabase, config.CosmosContainer, config.ControlContainer, config.SysName, config.Mode,
 			config.TimeZone, config.SQLSchema, config.SQLMaxRows, config.ColumnNames, config.MaxPoisonPerHour,
+			config.ServiceBusConnection, config.ServiceBusNamespace, config.ServiceBusClientID, config.RunsQueue,
 		}, config.BlobSettings()...)
 }
 

@@ -14,6 +14,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/migration"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/sqlite"
 	"sqlwriter/internal/sqlserver"
 	"sqlwriter/internal/writer"
@@ -28,6 +29,8 @@ type store interface {
 	Check(ctx context.Context) error
 	Adopted(ctx context.Context) (bool, error)
 	Journal() ops.Journal
+	Runs() run.Store
+	Reports() run.Reports
 	Close() error
 }
 

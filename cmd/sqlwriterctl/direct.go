@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/writer"
 )
 
@@ -30,6 +31,22 @@ type operations interface {
 	Cancel(ctx context.Context, r ops.CancelRequest) (ops.CancelResult, error)
 	Runs(ctx context.Context, limit int) ([]ops.Run, error)
 	Audits(ctx context.Context, limit int) ([]ops.Audit, error)
+	runOperations
+}
+
+// runOperations are those about runs that managers and workers do.
+type runOperations interface {
+	StartRun(ctx context.Context, r ops.StartRequest) (ops.Started, error)
+	RunShow(ctx context.Context, id string) (ops.RunProgress, error)
+	RunList(ctx context.Context, limit int) ([]ops.RunProgress, error)
+	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
+	RunCancel(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
+	RunResume(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
+	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Job, error)
+	BatchShow(ctx context.Context, name string) (ops.BatchDetail, error)
+	BatchRequeue(ctx context.Context, r ops.RequeueRequest) (ops.Requeued, error)
+	Report(ctx context.Context, name string) (run.Table, error)
+	ReportNames(ctx context.Context) ([]run.ReportName, error)
 }
 
 // appFlags are the flags of the commands that an app can answer.
@@ -105,7 +122,13 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 		SysName: from.sysName(), Location: location, Log: log, MaxRows: maxRows, Gate: gate, Evidence: evidence,
 		Container: from.values[config.CosmosContainer], AppVersion: version,
 	})
-	return use(ops.New(ops.Ports{Documents: documents, Backlog: documents, Gate: gate, Commit: commit, Journal: sql}, o))
+	queue, closeQueue := runQueue(from)
+	defer closeQueue()
+	runs := lazyRuns{sql}
+	return use(ops.New(ops.Ports{
+		Documents: documents, Backlog: documents, Gate: gate, Commit: commit, Journal: sql,
+		Runs: runs, Reports: runs, RunQueue: queue, Selection: documents,
+	}, o))
 }
 
 // newGate makes a gate that speaks for the app's build: a systemic gate closes when another build looks at it, and a tool

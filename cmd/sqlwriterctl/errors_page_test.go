@@ -135,6 +135,8 @@ func errorsPage(all []fault.Row) string {
 		{"sqlite", "SQLite's result codes. An extended code that is not here counts as its primary code (the rest of a division by 256)."},
 		{"cosmos", "Statuses of Azure Cosmos DB, with the substatus where there is one; `/*` is any or none. The first row that fits decides."},
 		{"blob", "Statuses of Azure Blob Storage, with its error code; `/*` is any or none. The first row that fits decides."},
+		{"servicebus", "Conditions of AMQP, codes of the Go SDK (`connlost`, `unauthorized`, ...), and words for the rest. The first row that fits decides."},
+		{"run", "What runs say by themselves; what the tables of runs say is under writer."},
 		{"writer", "Codes of our own: validation, the gate, the process, operators' commands."},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| codes | kind | meaning | next, where it is special | source |\n|---|---|---|---|---|\n", section.adapter, section.about)

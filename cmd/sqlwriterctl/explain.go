@@ -9,6 +9,8 @@ import (
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/servicebus"
 	"sqlwriter/internal/sqlite"
 	"sqlwriter/internal/sqlserver"
 	"sqlwriter/internal/writer"
@@ -47,7 +49,7 @@ func explain(asked string, r fault.Row) explained {
 
 // faults are the tables of all adapters, each in its own order. SQL Server, the product, comes first.
 func faults() []fault.Row {
-	return slices.Concat(sqlserver.Faults(), sqlite.Faults(), cosmos.Faults(), blob.Faults(), writer.Faults(), invoice.Faults())
+	return slices.Concat(sqlserver.Faults(), sqlite.Faults(), cosmos.Faults(), blob.Faults(), servicebus.Faults(), writer.Faults(), run.Faults(), invoice.Faults())
 }
 
 // Run prints it. It needs no connection.

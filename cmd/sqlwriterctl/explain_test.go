@@ -122,7 +122,7 @@ func TestExplainAKindAndEverything(t *testing.T) {
 		}
 	}
 	require.Len(t, kinds, len(fault.Rules()), "every kind has a code")
-	require.Len(t, adapters, 5)
+	require.Len(t, adapters, 7)
 
 	require.Equal(t, exitOK, b.run(t, "explain"))
 	require.Regexp(t, `(?m)^ADAPTER\s+CODE\s+KIND\s+SCOPE\s+SPENDS\s+MEANING`, b.out)

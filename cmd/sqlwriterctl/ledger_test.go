@@ -181,7 +181,7 @@ func TestLedgerAdoptGoesOnWhereItWasStopped(t *testing.T) {
 	go func() {
 		env := r.environment(nil, nil)
 		env.stdout, env.stderr = &stdout, &stderr
-		done <- run(ctx, []string{"ledger", "adopt"}, env)
+		done <- execute(ctx, []string{"ledger", "adopt"}, env)
 	}()
 	require.NoError(t, r.server.WaitHeld(t.Context(), hold, 1))
 	cancel()

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"text/tabwriter"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -45,9 +46,13 @@ type cli struct {
 	Pause         pauseCommand         `cmd:"" help:"Hold the gate open: nothing is sent to SQL, documents wait."`
 	Resume        resumeCommand        `cmd:"" help:"Close the gate: work flows again."`
 	MarkCommitted markCommittedCommand `cmd:"" help:"Take a document for committed whose lines were repaired by hand."`
-	Runs          runsCommand          `cmd:"" help:"List the runs of reprocess."`
-	Cancel        cancelCommand        `cmd:"" help:"End a run after its batch."`
+	Runs          runsCommand          `cmd:"" help:"List all runs: those of reprocess, and those over the queue without their numbers (run list)."`
+	Cancel        cancelCommand        `cmd:"" help:"End a run of reprocess after its batch."`
 	Audits        auditsCommand        `cmd:"" help:"List who did what, and why."`
+
+	RunGroup runCommands   `cmd:"" name:"run" help:"Long work that many workers do over Service Bus: drain, replay, reindex."`
+	Batch    batchCommands `cmd:"" help:"The batches of runs."`
+	Report   reportCommand `cmd:"" help:"Run a monitoring query; without a name, list them."`
 
 	Demo    demoCommand    `cmd:"" help:"Break the running local stack on purpose, and watch."`
 	Migrate migrateCommand `cmd:"" help:"Bring our own tables up to date, or see what that would do."`
@@ -61,6 +66,11 @@ type environment struct {
 	dir            string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	// terminal says that somebody looks at stderr: progress is then one line that is drawn again.
+	terminal bool
+	// now is the clock, wait sleeps unless the context ends first. Nil stands for the real ones.
+	now  func() time.Time
+	wait func(ctx context.Context, d time.Duration) error
 }
 
 // app is what commands get.
@@ -71,18 +81,18 @@ type app struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], environment{lookup: os.LookupEnv, dir: ".", stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr})
+	code := execute(ctx, os.Args[1:], environment{lookup: os.LookupEnv, dir: ".", stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr)})
 	stop()
 	os.Exit(code)
 }
 
-// run parses and runs one command and answers the exit code.
-func run(ctx context.Context, args []string, env environment) int {
+// execute parses and runs one command and answers the exit code.
+func execute(ctx context.Context, args []string, env environment) int {
 	var c cli
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("sqlwriterctl"), kong.Description(
 		"Connections come from flags, else the environment, else a running `make run` (.local/stack.json), else local.settings.json. "+
-			"One of the last three is taken whole, and stderr says which. What operators ask and do (status to audits) goes by an app's "+
+			"One of the last three is taken whole, and stderr says which. What operators ask and do (status to report) goes by an app's "+
 			"Ops function instead when --app or SQLWRITER_APP names one."),
 		kong.Writers(env.stdout, env.stderr), kong.Exit(func(code int) { exited = code }))
 	if err != nil {

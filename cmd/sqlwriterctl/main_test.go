@@ -32,6 +32,10 @@ type bench struct {
 	env         map[string]string
 	stdin       string
 	out, errors string
+	// terminal, now and wait are as in environment.
+	terminal bool
+	now      func() time.Time
+	wait     func(context.Context, time.Duration) error
 }
 
 func newBench(t *testing.T) *bench {
@@ -43,13 +47,14 @@ func (b *bench) environment(stdout, stderr *bytes.Buffer) environment {
 	return environment{
 		lookup: func(name string) (string, bool) { v, ok := b.env[name]; return v, ok },
 		dir:    b.dir, stdin: strings.NewReader(b.stdin), stdout: stdout, stderr: stderr,
+		terminal: b.terminal, now: b.now, wait: b.wait,
 	}
 }
 
 func (b *bench) run(t *testing.T, args ...string) int {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), args, b.environment(&stdout, &stderr))
+	code := execute(t.Context(), args, b.environment(&stdout, &stderr))
 	b.out, b.errors = stdout.String(), stderr.String()
 	return code
 }

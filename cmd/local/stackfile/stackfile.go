@@ -29,6 +29,9 @@ type Stack struct {
 	Functions string `json:"functions,omitempty"`
 	Cosmos    string `json:"cosmos,omitempty"`
 	Blob      string `json:"blob,omitempty"`
+	// ServiceBus is amqp://HOST:PORT; ServiceBusControl is where its stand-in takes orders.
+	ServiceBus        string `json:"service_bus,omitempty"`
+	ServiceBusControl string `json:"service_bus_control,omitempty"`
 	// Settings is the path of the app settings that the handler got, in the form of a local.settings.json.
 	Settings string `json:"settings,omitempty"`
 	// Since is when it started.

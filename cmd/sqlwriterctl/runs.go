@@ -1,0 +1,430 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+)
+
+// runCommands are about runs that managers and workers do over Service Bus.
+type runCommands struct {
+	Start  runStartCommand  `cmd:"" help:"Begin one. --dry-run counts and lists what it would take."`
+	List   runListCommand   `cmd:"" help:"List the latest with their numbers, newest first."`
+	Show   runShowCommand   `cmd:"" help:"Show one; --wait watches it until it has ended."`
+	Cancel runCancelCommand `cmd:"" help:"End one: batches under way end, the others are not begun."`
+	Resume runResumeCommand `cmd:"" help:"Have one go on that was cancelled or has failed."`
+}
+
+// watchFlags are those of the commands that can wait for a run.
+type watchFlags struct {
+	Wait    bool   `help:"Watch it until it has ended; exit code 1 unless it is completed and no batch failed. Ctrl-C ends the watching, not the run."`
+	Receipt string `help:"When it has ended, write what became of each document: JSON lines, the first is about the run." placeholder:"FILE"`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+// runStartCommand begins a run.
+type runStartCommand struct {
+	appFlags
+	watchFlags
+
+	What    string   `arg:"" name:"kind" help:"drain (what waits), replay (what failed) or reindex (what is committed, written again)."`
+	Kind    string   `help:"Only documents whose last error is of this kind." placeholder:"KIND"`
+	Code    string   `help:"Only documents whose last error has this code." placeholder:"CODE"`
+	Since   string   `help:"Only documents that failed (replay) or were changed since: 2026-01-02T15:04:05-06:00, or 90m for so long ago." placeholder:"TIME"`
+	Until   string   `help:"Only documents that failed or were changed before." placeholder:"TIME"`
+	ID      []string `name:"id" sep:"none" help:"Only this document; may be repeated." placeholder:"ID"`
+	IDsFile string   `name:"ids-file" help:"Only the documents of this file, one id a line, 10,000 at most; - is stdin." placeholder:"FILE"`
+	All     bool     `help:"All documents; without it a replay or a reindex without a filter is refused."`
+	Rate    int      `help:"Hand off at most so many documents a minute." placeholder:"N"`
+	Limit   int      `help:"At most so many documents." placeholder:"N"`
+	Pattern string   `help:"How batches are handed off: two_phase, checkpoint or optimistic. By default checkpoint above 10,000 documents, else two_phase." placeholder:"NAME"`
+	Why     string   `help:"The reason, for the audit log." placeholder:"TEXT"`
+	DryRun  bool     `help:"Count and list, and change nothing."`
+}
+
+// Run begins it, and watches it with --wait.
+func (c *runStartCommand) Run(ctx context.Context, a *app) error {
+	r, err := c.request(a)
+	if err != nil {
+		return err
+	}
+	paper, err := c.begin()
+	if err != nil {
+		return err
+	}
+	defer paper.discard()
+	return c.operate(ctx, a, func(o operations) error {
+		started, err := o.StartRun(ctx, r)
+		if err != nil {
+			return err
+		}
+		if started.Note != "" {
+			a.notef("%s", started.Note)
+		}
+		if c.Wait && started.Run != "" {
+			a.notef("run %s: %s documents", started.Run, atLeast(started.Matched, started.AtLeast))
+			return c.watch(ctx, a, o, started.Run, paper, true)
+		}
+		if c.Receipt != "" {
+			a.notef("no document matches: there is no run and no receipt")
+		}
+		if c.JSON {
+			return printJSON(a, started)
+		}
+		return printStarted(a, started)
+	})
+}
+
+// request is what is asked for.
+func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
+	switch {
+	case c.DryRun && (c.Wait || c.Receipt != ""):
+		return r, &usageError{errors.New("--dry-run begins nothing: it goes with neither --wait nor --receipt")}
+	case c.Receipt != "" && !c.Wait:
+		return r, &usageError{errors.New("--receipt goes with --wait: it is of a run that has ended (`run show RUN --receipt FILE` writes it later)")}
+	}
+	r = ops.StartRequest{
+		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID},
+		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, By: who(), Why: c.Why,
+	}
+	if r.From, err = moment("--since", c.Since, time.Now()); err != nil {
+		return r, err
+	}
+	if r.To, err = moment("--until", c.Until, time.Now()); err != nil {
+		return r, err
+	}
+	if c.IDsFile == "" {
+		return r, nil
+	}
+	ids, err := a.idsOf(c.IDsFile)
+	if err != nil {
+		return r, &usageError{fmt.Errorf("--ids-file: %w", err)}
+	}
+	r.IDs = append(r.IDs, ids...)
+	return r, nil
+}
+
+// mostIDsRead is how many ids of a file are read: more than any run takes, so that the refusal says how many there are.
+const mostIDsRead = 1_000_000
+
+// idsOf reads a file of ids, one a line. Blank lines and the spaces around an id are left out, and an id is taken once.
+func (e environment) idsOf(path string) ([]string, error) {
+	in := e.stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	var ids []string
+	seen := map[string]bool{}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() && len(ids) < mostIDsRead {
+		id := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
+		if id == "" || seen[id] {
+			continue
+		}
+		seen[id] = true
+		ids = append(ids, id)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: expected one id a line: %w", path, err)
+	}
+	if len(ids) == 0 { // no ids must not become no filter
+		return nil, fmt.Errorf("%s: expected one id a line, found none", path)
+	}
+	return ids, nil
+}
+
+func printStarted(a *app, s ops.Started) error {
+	matched := atLeast(s.Matched, s.AtLeast)
+	if s.Run != "" {
+		a.printf("run %s: %s documents, in batches of %d, pattern %s", s.Run, matched, run.BatchSize, s.Pattern)
+		a.printf("sqlwriterctl run show %s --wait watches it", s.Run)
+		return nil
+	}
+	a.printf("%s documents match a %s", matched, s.Kind)
+	if len(s.First) == 0 {
+		return nil
+	}
+	a.printf("in batches of %d, pattern %s", run.BatchSize, s.Pattern)
+	a.printf("")
+	rows := [][]string{{"FAILED OR CHANGED", "STATUS", "KIND", "CODE", "DOCUMENT"}}
+	for _, m := range s.First {
+		rows = append(rows, []string{clock(m.FailedAt), orDash(string(m.Status)), orDash(m.Kind), orDash(m.Code), m.ID})
+	}
+	if err := a.table(rows); err != nil {
+		return err
+	}
+	if more := s.Matched - len(s.First); more > 0 {
+		a.printf("and %s more", atLeast(more, s.AtLeast))
+	}
+	return nil
+}
+
+// begin begins the receipt that is asked for; nil when none is.
+func (f watchFlags) begin() (*runReceipt, error) {
+	if f.Receipt == "" {
+		return nil, nil //nolint:nilnil // none is an answer here
+	}
+	return newReceipt(f.Receipt)
+}
+
+// watch follows a run to its end, writes its receipt, and prints it. known says that the run is there for sure.
+func (f watchFlags) watch(ctx context.Context, a *app, o operations, id string, paper *runReceipt, known bool) error {
+	w := &watcher{run: id, ask: o.RunShow, now: a.clock(), wait: a.pause(), out: a.stderr, redraw: a.terminal, heard: known}
+	p, err := w.watch(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.print(a, p), f.keep(ctx, a, o, w, p, paper), verdict(p))
+}
+
+// keep writes the receipt. An app that does not answer is asked again, as while the run went on.
+func (f watchFlags) keep(ctx context.Context, a *app, o operations, w *watcher, p ops.RunProgress, paper *runReceipt) error {
+	if paper == nil {
+		return nil
+	}
+	err := paper.write(ctx, p, func(ctx context.Context, q ops.ItemQuery) (items []run.ItemOutcome, err error) {
+		err = w.patiently(ctx, func(ctx context.Context) (err error) {
+			items, err = o.RunItems(ctx, q)
+			return err
+		})
+		return items, err
+	})
+	if err == nil {
+		a.notef("receipt: %s", f.Receipt)
+	}
+	return err
+}
+
+// print shows a run.
+func (f watchFlags) print(a *app, p ops.RunProgress) error {
+	if f.JSON {
+		return printJSON(a, p)
+	}
+	return printRun(a, p)
+}
+
+// verdict is an error unless all is well with a run, as far as it is.
+func verdict(p ops.RunProgress) error {
+	failed := p.Stats.Jobs[run.Failed]
+	switch {
+	case p.Status == run.RunFailed || p.Status == run.RunCancelled:
+		return fmt.Errorf("run %s is %s: `run resume %s --why TEXT` has it go on", p.ID, p.Status, p.ID)
+	case p.Status != run.RunRunning && p.Status != run.RunCompleted:
+		return fmt.Errorf("run %s is %s", p.ID, p.Status)
+	case failed > 0:
+		return fmt.Errorf("%s of run %s failed: `batch list %s --status failed` says why, `batch requeue --run %s --why TEXT` sends them again",
+			batches(failed), p.ID, p.ID, p.ID)
+	}
+	return nil
+}
+
+// batches counts them in words.
+func batches(n int) string {
+	if n == 1 {
+		return "1 batch"
+	}
+	return strconv.Itoa(n) + " batches"
+}
+
+// printRun prints one with its numbers.
+func printRun(a *app, p ops.RunProgress) error {
+	rows := [][]string{{"run", p.ID}, {"status", runStatus(p)}}
+	if p.Error != "" {
+		rows = append(rows, []string{"error", p.Error})
+	}
+	asked := fmt.Sprintf("%s at %s: %s", p.RequestedBy, clock(p.StartedAt), oneLine(p.Why))
+	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", orDash(string(p.Filter))}, []string{"asked for by", asked})
+	if p.Pattern == "" {
+		rows = append(rows, []string{"ended", clock(p.EndedAt)}, []string{"documents", "one process did it alone: see `runs`"})
+		return a.table(rows)
+	}
+	handOff := "goes on"
+	if !p.HandedOffAt.IsZero() {
+		handOff = "done " + clock(p.HandedOffAt)
+	}
+	handOff += ", pattern " + p.Pattern
+	for _, bound := range []struct {
+		n    int
+		text string
+	}{{p.Rate, "%d documents a minute"}, {p.Limit, "at most %d documents"}} {
+		if bound.n > 0 {
+			handOff += ", " + fmt.Sprintf(bound.text, bound.n)
+		}
+	}
+	progress := fmt.Sprintf("%d of %s (%s), %s a second", p.Done, known(p), percent(p), decimal(p.PerSecond))
+	if p.LeftSeconds > 0 {
+		progress += ", about " + seconds(p.LeftSeconds) + " left"
+	}
+	rows = append(rows,
+		[]string{"hand-off", handOff}, []string{"documents", progress}, []string{"batches", orDash(batchCounts(p.Stats.Jobs))},
+		[]string{"outcomes", orDash(counted(outcomeCounts(p.Stats.Outcomes)))}, []string{"ended", clock(p.EndedAt)},
+	)
+	return a.table(rows)
+}
+
+// runListCommand lists runs.
+type runListCommand struct {
+	appFlags
+
+	Limit int  `help:"At most so many, 100 at most." default:"20" placeholder:"N"`
+	JSON  bool `name:"json" help:"Print JSON."`
+}
+
+// Run lists them, newest first.
+func (c *runListCommand) Run(ctx context.Context, a *app) error {
+	return c.operate(ctx, a, func(o operations) error {
+		runs, err := o.RunList(ctx, c.Limit)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(a, append([]ops.RunProgress{}, runs...))
+		}
+		rows := [][]string{{"RUN", "STATUS", "DONE", "KNOWN", "%", "A SECOND", "LEFT", "STARTED", "ENDED", "BY", "WHY"}}
+		for _, p := range runs {
+			row := []string{p.ID, runStatus(p), strconv.Itoa(p.Done), known(p), percent(p), decimal(p.PerSecond), "-"}
+			if p.Pattern == "" { // one process does it alone
+				row = []string{p.ID, runStatus(p), "-", "-", "-", "-", "-"}
+			}
+			if p.LeftSeconds > 0 {
+				row[len(row)-1] = seconds(p.LeftSeconds)
+			}
+			rows = append(rows, append(row, clock(p.StartedAt), clock(p.EndedAt), p.RequestedBy, oneLine(p.Why)))
+		}
+		return a.table(rows)
+	})
+}
+
+// runShowCommand shows a run.
+type runShowCommand struct {
+	appFlags
+	watchFlags
+
+	ID string `arg:"" name:"run" help:"The run's id."`
+}
+
+// Run shows it, or watches it with --wait.
+func (c *runShowCommand) Run(ctx context.Context, a *app) error {
+	paper, err := c.begin()
+	if err != nil {
+		return err
+	}
+	defer paper.discard()
+	return c.operate(ctx, a, func(o operations) error {
+		if c.Wait {
+			return c.watch(ctx, a, o, c.ID, paper, false)
+		}
+		p, err := o.RunShow(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		if paper != nil && p.Status == run.RunRunning {
+			return fmt.Errorf("run %s is running: --wait writes its receipt when it has ended", c.ID)
+		}
+		w := &watcher{run: c.ID, now: a.clock(), wait: a.pause(), out: a.stderr}
+		if err := errors.Join(c.print(a, p), c.keep(ctx, a, o, w, p, paper)); err != nil {
+			return err
+		}
+		if advice := verdict(p); advice != nil {
+			a.notef("%v", advice)
+		}
+		return nil
+	})
+}
+
+// runCancelCommand ends a run.
+type runCancelCommand struct {
+	appFlags
+
+	Why  string `help:"The reason, for the audit log." placeholder:"TEXT"`
+	JSON bool   `name:"json" help:"Print JSON."`
+	ID   string `arg:"" name:"run" help:"The run's id."`
+}
+
+// Run asks it to end.
+func (c *runCancelCommand) Run(ctx context.Context, a *app) error {
+	return c.operate(ctx, a, func(o operations) error {
+		p, err := o.RunCancel(ctx, ops.RunRequest{Run: c.ID, By: who(), Why: c.Why})
+		return printActed(a, p, err, c.JSON, "it ends after the batches under way; what is written stays written")
+	})
+}
+
+// runResumeCommand has a run go on.
+type runResumeCommand struct {
+	appFlags
+
+	Why  string `help:"The reason, for the audit log." placeholder:"TEXT"`
+	JSON bool   `name:"json" help:"Print JSON."`
+	ID   string `arg:"" name:"run" help:"The run's id."`
+}
+
+// Run has it go on.
+func (c *runResumeCommand) Run(ctx context.Context, a *app) error {
+	return c.operate(ctx, a, func(o operations) error {
+		p, err := o.RunResume(ctx, ops.RunRequest{Run: c.ID, By: who(), Why: c.Why})
+		return printActed(a, p, err, c.JSON, "it goes on")
+	})
+}
+
+// printActed prints what became of an action on a run.
+func printActed(a *app, p ops.RunProgress, err error, asJSON bool, says string) error {
+	if err != nil {
+		return err
+	}
+	if p.Note != "" {
+		a.notef("%s", p.Note)
+	}
+	if asJSON {
+		return printJSON(a, p)
+	}
+	a.printf("%s: %s", p.ID, says)
+	return nil
+}
+
+// clock is the time, pause a wait that the end of the context ends.
+func (e environment) clock() func() time.Time {
+	if e.now != nil {
+		return e.now
+	}
+	return time.Now
+}
+
+func (e environment) pause() func(context.Context, time.Duration) error {
+	if e.wait != nil {
+		return e.wait
+	}
+	return func(ctx context.Context, d time.Duration) error {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			return nil
+		}
+	}
+}
+
+// isTerminal reports whether somebody looks at what is written to a file.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,509 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/sqlstore"
+	"sqlwriter/internal/standin/servicebus"
+	"sqlwriter/internal/standin/servicebus/servicebustest"
+	"sqlwriter/internal/writer"
+)
+
+// tables is run.Reports with one answer.
+type tables struct{}
+
+func (tables) Names() []run.ReportName { return sqlstore.ReportNames() }
+
+func (tables) Report(_ context.Context, name string) (run.Table, error) {
+	if name != "workers" {
+		return sqlstore.NewReports(sqlstore.ReportDialect{Name: "test"}).Report(context.Background(), name)
+	}
+	return run.Table{Columns: []string{"kind", "active", "per_second", "since"}, Rows: [][]any{{"manager", int64(1_000_000), 2.5, nil}}}, nil
+}
+
+// working is an app over in-memory adapters, with failed documents and the books of runs.
+type working struct {
+	*bench
+	books *inmem.RunStore
+	queue *inmem.Queue
+	ops   *ops.Ops
+}
+
+func newWorking(t *testing.T, documents int) *working {
+	t.Helper()
+	docs := inmem.NewDocuments(time.Now)
+	for i := range documents {
+		require.NoError(t, docs.Put(json.RawMessage(fmt.Sprintf(`{"id":"2025-12-17 10:00:00.000000-06:00-0001-%d","request_details":{"sys_name":"web"},
+			"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`, i))))
+	}
+	w := &working{bench: newBench(t), books: inmem.NewRunStore(time.Now), queue: inmem.NewQueue(nil)}
+	gate := writer.NewGate(inmem.NewControl(), writer.GateOptions{})
+	w.ops = ops.New(ops.Ports{
+		Documents: docs, Backlog: docs, Gate: gate, Commit: writer.NewCommit(docs, inmem.NewSink(), writer.Options{SysName: "web", Gate: gate}),
+		Journal: inmem.NewJournal(time.Now), Runs: w.books, Reports: tables{}, RunQueue: w.queue, Selection: docs.Selection(1000),
+	}, ops.Options{SysName: "web"})
+	w.env["SQLWRITER_KEY"] = "key-marker"
+	w.env["SQLWRITER_APP"] = host(t, w.ops, "key-marker").URL
+	return w
+}
+
+// onlyRun is the id of the only run.
+func (w *working) onlyRun(t *testing.T) string {
+	t.Helper()
+	all, err := w.books.ListRuns(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	return all[0].ID
+}
+
+// handOff does what a manager does: the run's batches of so many documents.
+func handOff(t *testing.T, books run.Store, id string, batches, each int) {
+	t.Helper()
+	row, ok, err := books.ClaimRun(t.Context(), id, 0, run.Worker{ID: "manager-00000001", Instance: "test"}, time.Minute)
+	require.NoError(t, err)
+	require.True(t, ok)
+	lease := run.Lease{Run: id, Owner: "manager-00000001", Epoch: row.Epoch}
+	chunk := run.Chunk{First: 1, Initial: run.Queued}
+	for b := range batches {
+		var ids []string
+		for d := range each {
+			ids = append(ids, fmt.Sprintf("doc-%d-%d", b+1, d))
+		}
+		chunk.Batches = append(chunk.Batches, ids)
+	}
+	require.NoError(t, books.AddChunk(t.Context(), lease, chunk))
+	require.NoError(t, books.EndHandOff(t.Context(), lease, run.Audit{Code: run.CodeRunHandedOff, Level: run.LevelInfo, By: "test", Why: "x"}))
+}
+
+// work does what a worker does with a batch: all documents but the first are committed, that one is deferred.
+func work(t *testing.T, books run.Store, id string, number int, fails bool) {
+	t.Helper()
+	audit := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "test", Why: "x", Run: id}
+	claimed, err := books.ClaimJob(t.Context(), run.JobID("web", id, number), run.Worker{ID: fmt.Sprintf("worker-%08d", number), Instance: "test"}, time.Minute, audit)
+	require.NoError(t, err)
+	require.Equal(t, run.Taken, claimed.Answer)
+	if fails {
+		require.NoError(t, books.FailJob(t.Context(), claimed.Hold, "its worker cannot", audit))
+		return
+	}
+	var outcomes []run.ItemOutcome
+	for i, document := range claimed.Open {
+		o := run.ItemOutcome{Document: document, Outcome: run.DocCommitted}
+		if i == 0 {
+			o.Outcome, o.Code = run.DocDeferred, "2628"
+		}
+		outcomes = append(outcomes, o)
+	}
+	require.NoError(t, books.SaveOutcomes(t.Context(), claimed.Hold, outcomes, []run.ErrorDetail{{
+		Document: claimed.Open[0], Code: "2628", Message: "too long", Type: run.TypeMigration, RetryCount: 1, Retryable: true,
+	}}))
+	_, err = books.FinishJob(t.Context(), claimed.Hold, func(run.JobStats) run.Audit { return audit })
+	require.NoError(t, err)
+}
+
+func complete(t *testing.T, books run.Store, id string) {
+	t.Helper()
+	ok, err := books.CompleteRun(t.Context(), id, time.Minute, func(run.RunStatus, run.Stats) run.Audit {
+		return run.Audit{Code: run.CodeRunDone, Level: run.LevelInfo, By: "test", Why: "x", Run: id}
+	})
+	require.NoError(t, err)
+	require.True(t, ok)
+}
+
+// readReceipt reads one, and that its lines add up to what its head says.
+func readReceipt(t *testing.T, path string) (receiptHead, map[string]receiptLine) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	var head receiptHead
+	require.NoError(t, json.Unmarshal([]byte(lines[0]), &head))
+	counts, all := map[string]int{}, map[string]receiptLine{}
+	for _, line := range lines[1:] {
+		var l receiptLine
+		require.NoError(t, json.Unmarshal([]byte(line), &l))
+		counts[l.Outcome]++
+		all[l.Document] = l
+	}
+	require.Len(t, all, head.Documents)
+	require.Equal(t, head.Counts, counts)
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"+filepath.Base(path)+"*"))
+	require.NoError(t, err)
+	require.Empty(t, left, "nothing is left behind")
+	return head, all
+}
+
+func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
+	w := newWorking(t, 30)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--dry-run"), w.errors)
+	require.Contains(t, w.out, "30 documents match a replay\nin batches of 100, pattern two_phase\n")
+	require.Contains(t, w.out, "and 10 more")
+	require.Equal(t, exitOK, w.run(t, "run", "list", "--json"), w.errors)
+	require.Equal(t, "[]\n", w.out)
+
+	steps := 0
+	w.wait = func(context.Context, time.Duration) error { // the others work while we wait
+		id := w.onlyRun(t)
+		switch steps++; steps {
+		case 1:
+			handOff(t, w.books, id, 3, 10)
+		case 2, 3, 4:
+			work(t, w.books, id, steps-1, false)
+		case 5:
+			complete(t, w.books, id)
+		default:
+			require.Fail(t, "it is over")
+		}
+		return nil
+	}
+	file := filepath.Join(w.dir, "receipt.jsonl")
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--code", "2628", "--rate", "600", "--why", "column widened", "--wait", "--receipt", file), w.errors)
+	id := w.onlyRun(t)
+	require.Contains(t, w.errors, "run "+id+": 30 documents\n")
+	require.Contains(t, w.errors, id+": running, 10 of 30 documents (33%)")
+	require.Regexp(t, `status\s+completed\n`, w.out)
+	require.Regexp(t, `filter\s+{"code":"2628"}\n`, w.out)
+	require.Regexp(t, `hand-off\s+done .*, pattern two_phase, 600 documents a minute\n`, w.out)
+	require.Regexp(t, `documents\s+30 of 30 \(100%\)`, w.out)
+	require.Regexp(t, `batches\s+3 completed\n`, w.out)
+	require.Regexp(t, `outcomes\s+27 committed, 3 deferred\n`, w.out)
+	head, all := readReceipt(t, file)
+	require.Equal(t, []any{id, run.Replay, "completed", "column widened", 30}, []any{head.Run, head.Kind, head.Status, head.Why, head.Documents})
+	require.Contains(t, head.RequestedBy, "@")
+	require.False(t, head.StartedAt.IsZero() || head.EndedAt.IsZero())
+	require.Equal(t, map[string]int{"committed": 27, "deferred": 3}, head.Counts)
+	require.Equal(t, receiptLine{"doc-2-0", "deferred", "2628", 2}, all["doc-2-0"])
+	require.Equal(t, receiptLine{"doc-3-9", "committed", "", 3}, all["doc-3-9"])
+
+	require.Equal(t, exitOK, w.run(t, "run", "show", id, "--json"), w.errors)
+	var p ops.RunProgress
+	require.NoError(t, json.Unmarshal([]byte(w.out), &p))
+	require.Equal(t, []any{id, 30, run.RunCompleted}, []any{p.ID, p.Done, p.Status})
+	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
+	require.Regexp(t, id+`\s+completed\s+30\s+30\s+100%`, w.out)
+	require.Equal(t, exitOK, w.run(t, "batch", "show", id+"/2"), w.errors)
+	require.Regexp(t, `MIGRATION\s+2628\s+1\s+yes\s+doc-2-0\s+too long`, w.out)
+}
+
+func TestAReceiptHasMorePages(t *testing.T) {
+	w := newWorking(t, 1)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	id := w.onlyRun(t)
+	handOff(t, w.books, id, 25, 100)
+	for n := range 25 {
+		work(t, w.books, id, n+1, false)
+	}
+	file := filepath.Join(w.dir, "receipt.jsonl")
+	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--receipt", file))
+	require.Contains(t, w.errors, "is running: --wait writes its receipt when it has ended")
+	require.NoFileExists(t, file)
+	complete(t, w.books, id)
+	require.NoError(t, os.WriteFile(file, []byte("an older one"), 0o600))
+	require.Equal(t, exitOK, w.run(t, "run", "show", id, "--receipt", file), w.errors)
+	head, _ := readReceipt(t, file)
+	require.Equal(t, map[string]int{"committed": 2475, "deferred": 25}, head.Counts)
+}
+
+func TestAReceiptThatDoesNotAddUpIsNone(t *testing.T) {
+	dir := t.TempDir()
+	for name, items := range map[string][]run.ItemOutcome{
+		"one is missing": {{Document: "a", Outcome: run.DocCommitted}},
+		"another end":    {{Document: "a", Outcome: run.DocCommitted}, {Document: "b", Outcome: run.DocFailed}},
+	} {
+		paper, err := newReceipt(filepath.Join(dir, "receipt.jsonl"))
+		require.NoError(t, err)
+		p := ops.RunProgress{Run: run.Run{ID: "r", Documents: 2}, Stats: run.Stats{Outcomes: map[run.Outcome]int{run.DocCommitted: 1, "": 1}}}
+		err = paper.write(t.Context(), p, func(context.Context, ops.ItemQuery) ([]run.ItemOutcome, error) { return items, nil })
+		require.ErrorContains(t, err, "it was changed meanwhile", name)
+		paper.discard()
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, left, name)
+	}
+}
+
+func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
+	w := newWorking(t, 1)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	require.Contains(t, w.out, "1 documents, in batches of 100, pattern two_phase\nsqlwriterctl run show replay-")
+	id := w.onlyRun(t)
+	handOff(t, w.books, id, 30, 2)
+	for n := range 30 {
+		work(t, w.books, id, n+1, n == 28)
+	}
+	require.Equal(t, exitOK, w.run(t, "run", "show", id), "a question is answered")
+	require.Regexp(t, `status\s+1 BATCH FAILED, running\n`, w.out)
+	require.Regexp(t, `batches\s+1 failed, 29 completed\n`, w.out)
+	require.Regexp(t, `outcomes\s+29 committed, 29 deferred, 2 none\n`, w.out)
+	require.Contains(t, w.errors, "1 batch of run "+id+" failed: `batch list")
+	complete(t, w.books, id)
+	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--wait"))
+	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
+	require.Contains(t, w.out, "1 BATCH FAILED, completed")
+
+	require.Equal(t, exitOK, w.run(t, "batch", "list", id), w.errors)
+	lines := strings.Split(w.out, "\n")
+	require.Regexp(t, regexp.QuoteMeta(id+"/29")+`\s+FAILED\s+2\s+0\s+0\s.*its worker cannot`, lines[1], "before those with a lower number")
+	require.Len(t, lines, 22)
+	require.Equal(t, exitOK, w.run(t, "batch", "list", id, "--status", "failed", "--json"), w.errors)
+	var jobs []run.Job
+	require.NoError(t, json.Unmarshal([]byte(w.out), &jobs))
+	require.Len(t, jobs, 1)
+	require.Equal(t, exitOK, w.run(t, "batch", "show", jobs[0].ID))
+	require.Contains(t, w.errors, "`batch requeue "+id+"/29 --why TEXT` sends it again")
+
+	require.Equal(t, exitUsage, w.run(t, "batch", "requeue", id+"/29"))
+	require.Contains(t, w.errors, "why: expected the reason")
+	require.Equal(t, exitFailed, w.run(t, "batch", "requeue", id+"/1", "--why", "x"))
+	require.Contains(t, w.errors, "the batch is completed")
+	require.Equal(t, exitOK, w.run(t, "batch", "requeue", "--run", id, "--why", "mended"), w.errors)
+	require.Equal(t, "1 batch to be sent again by the timer\n", w.out)
+	require.Equal(t, exitFailed, w.run(t, "batch", "requeue", "--run", id, "--why", "again"))
+	require.Contains(t, w.errors, "no batch of run")
+	require.Equal(t, exitUsage, w.run(t, "batch", "requeue", "--why", "x"))
+	require.Equal(t, exitUsage, w.run(t, "batch", "requeue", id+"/1", "--run", id, "--why", "x"))
+	require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
+}
+
+func TestCancelAndResumeARun(t *testing.T) {
+	w := newWorking(t, 1)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x", "--json"), w.errors)
+	var started ops.Started
+	require.NoError(t, json.Unmarshal([]byte(w.out), &started))
+	id := started.Run
+	require.Equal(t, exitUsage, w.run(t, "run", "cancel", id))
+	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
+	require.Contains(t, w.errors, "has failed or was cancelled")
+	require.Equal(t, exitOK, w.run(t, "run", "cancel", id, "--why", "wrong filter"), w.errors)
+	require.Contains(t, w.out, id+": it ends after the batches under way")
+	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
+	require.Contains(t, w.out, "running, to be cancelled")
+	complete(t, w.books, id)
+	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--wait"))
+	require.Contains(t, w.errors, "run "+id+" is cancelled: `run resume "+id)
+	w.queue.Always(inmem.QueueDown())
+	require.Equal(t, exitOK, w.run(t, "run", "resume", id, "--why", "it was right"), w.errors)
+	require.Contains(t, w.out, id+": it goes on")
+	require.Contains(t, w.errors, "its message could not be sent")
+	require.Equal(t, exitFailed, w.run(t, "run", "cancel", "nobody", "--why", "x"))
+}
+
+func TestWhoStopsWatchingIsToldHowToEndTheRun(t *testing.T) {
+	w := newWorking(t, 1)
+	w.wait = func(context.Context, time.Duration) error { return context.Canceled }
+	file := filepath.Join(w.dir, "receipt.jsonl")
+	w.terminal = true
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", file))
+	id := w.onlyRun(t)
+	require.Contains(t, w.errors, "\r\x1b[K[")
+	require.Contains(t, w.errors, "\nsqlwriterctl: you watch no more, and the run goes on: `run show "+id+" --wait` watches it again, `run cancel "+id)
+	left, err := filepath.Glob(filepath.Join(w.dir, "*receipt*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	row, _, err := w.books.Run(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, []any{run.RunRunning, false}, []any{row.Status, row.Cancel})
+}
+
+func TestAWatchOutlivesTheAppsRestart(t *testing.T) {
+	w := newWorking(t, 1)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	id := w.onlyRun(t)
+	handOff(t, w.books, id, 1, 2)
+	asked := 0
+	behind := host(t, w.ops, "key-marker")
+	flaky := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if asked++; asked == 2 || asked == 3 || asked == 5 { // the second look, its repetition, and the receipt's page
+			rw.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		behind.Config.Handler.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(flaky.Close)
+	w.env["SQLWRITER_APP"] = flaky.URL
+	waits := 0
+	w.wait = func(context.Context, time.Duration) error {
+		if waits++; waits == 1 {
+			work(t, w.books, id, 1, false)
+			complete(t, w.books, id)
+		}
+		return nil
+	}
+	file := filepath.Join(w.dir, "receipt.jsonl")
+	require.Equal(t, exitOK, w.run(t, "run", "show", id, "--wait", "--receipt", file), w.errors)
+	require.Equal(t, 3, strings.Count(w.errors, "asking again: the app answers 502"), w.errors)
+	readReceipt(t, file)
+}
+
+func TestWhatIsTypedWrong(t *testing.T) {
+	w := newWorking(t, 3)
+	empty := filepath.Join(w.dir, "empty.txt")
+	require.NoError(t, os.WriteFile(empty, []byte("\n  \n\r\n"), 0o600))
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no kind":                 {[]string{"run", "start"}, "kind"},
+		"an unknown kind":         {[]string{"run", "start", "reconcile", "--all", "--why", "x"}, `kind: expected drain, replay or reindex, found "reconcile"`},
+		"an unknown kind, error":  {[]string{"run", "start", "replay", "--kind", "documents", "--why", "x"}, "error_kind: expected one of infrastructure"},
+		"no time":                 {[]string{"run", "start", "replay", "--since", "yesterday", "--why", "x"}, "--since: expected a time with its offset"},
+		"no other time":           {[]string{"run", "start", "replay", "--until", "2026-01-01", "--why", "x"}, "--until: expected a time with its offset"},
+		"no filter":               {[]string{"run", "start", "replay", "--why", "x"}, "all: expected a filter"},
+		"no reason":               {[]string{"run", "start", "replay", "--all"}, "why: expected the reason"},
+		"no pattern":              {[]string{"run", "start", "replay", "--all", "--why", "x", "--pattern", "z"}, "pattern: expected two_phase"},
+		"no file":                 {[]string{"run", "start", "replay", "--ids-file", filepath.Join(w.dir, "none"), "--why", "x"}, "--ids-file: open"},
+		"a file without ids":      {[]string{"run", "start", "drain", "--ids-file", empty, "--why", "x"}, "expected one id a line, found none"},
+		"a receipt of the future": {[]string{"run", "start", "replay", "--all", "--why", "x", "--receipt", "f"}, "--receipt goes with --wait"},
+		"a dry wait":              {[]string{"run", "start", "replay", "--all", "--dry-run", "--wait"}, "--dry-run begins nothing"},
+		"a receipt nowhere":       {[]string{"run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", filepath.Join(w.dir, "no", "f")}, "--receipt: "},
+		"a receipt that is a dir": {[]string{"run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", w.dir}, "found a folder"},
+		"a status that is none":   {[]string{"batch", "list", "--status", "done"}, "status: expected one of pending_queue"},
+		"too many runs":           {[]string{"run", "list", "--limit", "101"}, "limit: expected 1 to 100"},
+	} {
+		require.Equal(t, exitUsage, w.run(t, c.args...), name)
+		require.Contains(t, w.errors, c.says, name)
+	}
+	all, err := w.books.ListRuns(t.Context(), 10)
+	require.NoError(t, err)
+	require.Empty(t, all)
+	require.Equal(t, exitFailed, w.run(t, "run", "show", "nobody", "--wait"))
+	require.Contains(t, w.errors, `no run "nobody"`)
+	require.Equal(t, exitFailed, w.run(t, "batch", "list", "nobody"))
+	require.Equal(t, exitFailed, w.run(t, "report", "sales"))
+	require.Contains(t, w.errors, `there is no report "sales"; there are runs, batch-progress,`)
+}
+
+func TestIDsOfAFile(t *testing.T) {
+	w := newWorking(t, 3)
+	id := func(n int) string { return fmt.Sprintf("2025-12-17 10:00:00.000000-06:00-0001-%d", n) }
+	text := "\ufeff" + id(0) + "\r\n\r\n  " + id(1) + "  \n" + id(0) + "\n\n" + id(2)
+	file := filepath.Join(w.dir, "ids.txt")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	w.stdin = text
+	for _, from := range []string{file, "-"} {
+		require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--ids-file", from, "--id", id(2), "--dry-run", "--json"), w.errors)
+		var started ops.Started
+		require.NoError(t, json.Unmarshal([]byte(w.out), &started))
+		require.Equal(t, 3, started.Matched)
+	}
+	var many strings.Builder
+	for n := range 10_001 {
+		many.WriteString(id(n) + "\n")
+	}
+	require.NoError(t, os.WriteFile(file, []byte(many.String()), 0o600))
+	require.Equal(t, exitUsage, w.run(t, "run", "start", "replay", "--ids-file", file, "--why", "x"))
+	require.Contains(t, w.errors, "ids: expected at most 10000, found 10001")
+}
+
+func TestNothingToDoIsSaid(t *testing.T) {
+	w := newWorking(t, 0)
+	file := filepath.Join(w.dir, "receipt.jsonl")
+	require.Equal(t, exitOK, w.run(t, "run", "start", "drain", "--why", "x", "--wait", "--receipt", file), w.errors)
+	require.Equal(t, "0 documents match a drain\n", w.out)
+	require.Contains(t, w.errors, "there is no run and no receipt")
+	left, err := filepath.Glob(filepath.Join(w.dir, "*receipt*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestReportsOnTheCommandLine(t *testing.T) {
+	w := newWorking(t, 0)
+	require.Equal(t, exitOK, w.run(t, "report"), w.errors)
+	for _, n := range sqlstore.ReportNames() {
+		require.Regexp(t, n.Name+`\s+`+regexp.QuoteMeta(n.Meaning)+`\n`, w.out)
+	}
+	require.Equal(t, exitOK, w.run(t, "report", "--json"), w.errors)
+	var names []run.ReportName
+	require.NoError(t, json.Unmarshal([]byte(w.out), &names))
+	require.Equal(t, sqlstore.ReportNames(), names)
+	require.Equal(t, exitOK, w.run(t, "report", "workers"), w.errors)
+	require.Regexp(t, `^kind\s+active\s+per_second\s+since\nmanager\s+1000000\s+2.5\s+-\n$`, w.out)
+	require.Equal(t, exitOK, w.run(t, "report", "workers", "--json"), w.errors)
+	var answer run.Table
+	require.NoError(t, json.Unmarshal([]byte(w.out), &answer))
+	require.Equal(t, []string{"kind", "active", "per_second", "since"}, answer.Columns)
+}
+
+// An answer that is lost does not say whether the run was begun: nobody should begin another without a look.
+func TestAStartWithoutAnAnswer(t *testing.T) {
+	b := newBench(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	t.Cleanup(server.Close)
+	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = server.URL, "k"
+	require.Equal(t, exitFailed, b.run(t, "run", "start", "drain", "--why", "x"))
+	require.Contains(t, b.errors, "the run may be there all the same: see `run list` before you start another")
+	require.Equal(t, exitFailed, b.run(t, "run", "start", "drain", "--dry-run"))
+	require.NotContains(t, b.errors, "all the same")
+}
+
+// The same, without an app: on a real database, and without a Service Bus.
+func TestARunDirectly(t *testing.T) {
+	r := operated(t)
+	first := r.failed(t, 1, "2628")
+	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "report", "runs"), r.errors)
+	require.Contains(t, r.errors, "no rows")
+	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--id", first, "--why", "column widened", "--json"), r.errors)
+	require.Contains(t, r.errors, "names no Service Bus that can be used (SERVICEBUS_CONNECTION, RUNS_QUEUE)")
+	var started ops.Started
+	require.NoError(t, json.Unmarshal([]byte(r.out), &started))
+	require.Contains(t, started.Note, "the timer sends one")
+	id := started.Run
+	books := r.store.Runs()
+	handOff(t, books, id, 2, 3)
+	work(t, books, id, 1, false)
+	work(t, books, id, 2, true)
+	complete(t, books, id)
+	file := filepath.Join(r.dir, "receipt.jsonl")
+	require.Equal(t, exitFailed, r.run(t, "run", "show", id, "--wait", "--receipt", file))
+	require.Regexp(t, `status\s+1 BATCH FAILED, completed\n`, r.out)
+	head, _ := readReceipt(t, file)
+	require.Equal(t, map[string]int{"committed": 2, "deferred": 1, "none": 3}, head.Counts)
+	require.Equal(t, exitOK, r.run(t, "batch", "list", id), r.errors)
+	require.Regexp(t, id+`/2\s+FAILED`, strings.Split(r.out, "\n")[1])
+	require.Equal(t, exitOK, r.run(t, "batch", "requeue", id+"/2", "--why", "x"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "cancel", id, "--why", "x"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "report", "batch-progress"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "runs"), r.errors)
+	require.Contains(t, r.out, id)
+}
+
+func TestARunBegunDirectlyTellsAManager(t *testing.T) {
+	r := operated(t)
+	first := r.failed(t, 1, "2628")
+	bus := servicebustest.Start(t, servicebus.Queue{Name: "runs", RequiresDuplicateDetection: true})
+	r.env["SERVICEBUS_CONNECTION"], r.env["RUNS_QUEUE"] = bus.ConnectionString(), "runs"
+	require.Equal(t, exitOK, r.run(t, "run", "start", "reindex", "--id", first, "--why", "x", "--json"), r.errors)
+	require.NotContains(t, r.errors, "could not be sent")
+	var started ops.Started
+	require.NoError(t, json.Unmarshal([]byte(r.out), &started))
+	messages := bus.Peek("runs")
+	require.Len(t, messages, 1)
+	notice, err := run.ReadNotice(messages[0].Body, run.RunMessage)
+	require.NoError(t, err)
+	require.Equal(t, []any{started.Run, "web", started.Run + ":0:0"}, []any{notice.RunID, notice.SysName, messages[0].MessageID})
+}
+
+func TestATerminalIsNoFile(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "x"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, file.Close()) })
+	require.False(t, isTerminal(file))
+	require.False(t, isTerminal(&bytes.Buffer{}))
+}
