@@ -16,6 +16,7 @@ import (
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/standin/cosmosdb"
 	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
+	"sqlwriter/internal/standin/servicebus"
 )
 
 // rehearsal is a container and a database with the old writer's history, and both apps' switches.
@@ -56,7 +57,10 @@ func newRehearsal(t *testing.T, e *engine) *rehearsal {
 		"FUNCTIONS_WORKER_RUNTIME": "custom", "AzureWebJobsStorage": "UseDevelopmentStorage=true", "SYS_NAME": "web", "LEASE_PREFIX": "web-none-",
 		"COSMOS_CONNECTION": r.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container, "LEASE_CONTAINER": "leases",
 		"CONTROL_CONTAINER": "sqlwriter-control", "RECOVER_SCHEDULE": "0 */5 * * * *", "SQL_CONNECTION": e.connection,
+		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), // nothing listens there, and nobody asks
+		"RUNS_QUEUE":            runsQueue, "BATCHES_QUEUE": batchesQueue,
 	}
+	maps.Copy(r.settings, off("BatchManager", "BatchWorker", "BatchDeadLetter", "RunDeadLetter"))
 	r.old = &oldWriter{r: r, running: true}
 
 	finished := sample.Generate(sample.Options{Seed: 11, Count: committedBefore, Clean: true})

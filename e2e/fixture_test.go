@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"sqlwriter/internal/standin/cosmosdb"
 	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
 	"sqlwriter/internal/standin/funchost"
+	"sqlwriter/internal/standin/servicebus"
 )
 
 const (
@@ -75,7 +77,9 @@ func shortenRetry(path string) error {
 // stack is everything a result goes through.
 type stack struct {
 	// blobs is the connection string of the store of evidence; empty where a test makes no poison pills.
-	blobs  string
+	blobs string
+	// bus is the connection string of Service Bus; empty where a test has no runs.
+	bus    string
 	t      *testing.T
 	cosmos *cosmosdbtest.Running
 	docs   *azcosmos.ContainerClient
@@ -178,14 +182,20 @@ func (s *stack) writes(what string) (least, most int) {
 }
 
 func (s *stack) settings() map[string]string {
-	return map[string]string{
+	settings := map[string]string{
 		"FUNCTIONS_WORKER_RUNTIME": "custom", "AzureWebJobsStorage": "UseDevelopmentStorage=true",
 		"SYS_NAME": "web", "LEASE_PREFIX": "web-", "TIME_ZONE": "America/Chicago", "LOG_LEVEL": "info",
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container,
 		"LEASE_CONTAINER": "leases", "CONTROL_CONTAINER": "sqlwriter-control", "RECOVER_SCHEDULE": "0 */5 * * * *",
 		"SQL_CONNECTION": s.connection, "SQL_MAX_ROWS": "1000",
-		"BLOB_CONNECTION": s.blobs,
+		"BLOB_CONNECTION":       s.blobs,
+		"SERVICEBUS_CONNECTION": s.bus, "RUNS_QUEUE": runsQueue, "BATCHES_QUEUE": batchesQueue,
 	}
+	if s.bus == "" { // nothing listens there, and nobody asks
+		settings["SERVICEBUS_CONNECTION"] = servicebus.ConnectionString("127.0.0.1:9")
+		maps.Copy(settings, off("BatchManager", "BatchWorker", "BatchDeadLetter", "RunDeadLetter"))
+	}
+	return settings
 }
 
 // startHost starts the host, and with it the handler binary.

@@ -1,0 +1,307 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/cmd/local/sample"
+	"sqlwriter/handlers"
+	"sqlwriter/internal/blob/azuritetest"
+	"sqlwriter/internal/standin/servicebus"
+	"sqlwriter/internal/standin/servicebus/servicebustest"
+)
+
+// The queues of the stack.
+const (
+	runsQueue    = "sqlwriter-web-runs"
+	batchesQueue = "sqlwriter-web-batches"
+)
+
+// withBus starts Service Bus beside the stack.
+func (s *stack) withBus() *servicebustest.Server {
+	s.t.Helper()
+	bus := servicebustest.Start(s.t,
+		servicebus.Queue{Name: runsQueue, RequiresDuplicateDetection: true, LockDuration: lockDuration},
+		servicebus.Queue{Name: batchesQueue, RequiresDuplicateDetection: true, LockDuration: lockDuration})
+	s.bus = bus.ConnectionString()
+	return bus
+}
+
+// lockDuration is how long a message stays with a process that was killed.
+const lockDuration = 5 * time.Second
+
+// off are settings that switch functions off.
+func off(functions ...string) map[string]string {
+	settings := map[string]string{}
+	for _, name := range functions {
+		settings["AzureWebJobs."+name+".Disabled"] = "true"
+	}
+	return settings
+}
+
+// team starts a manager and workers as processes of their own, CommitResults switched off everywhere.
+func (s *stack) team(workers int) (manager *process, all []*process) {
+	s.t.Helper()
+	settings := off("CommitResults", "BatchWorker")
+	settings["RECOVER_SCHEDULE"] = "*/5 * * * * *" // more often than deployed, so that a test sees it at work
+	manager = s.launch("manager", settings)
+	s.host = manager.Host
+	manager.waitReady()
+	for n := range workers {
+		all = append(all, s.launch(fmt.Sprintf("worker-%d", n+1), off("CommitResults", "BatchManager", "RunDeadLetter", "BatchDeadLetter", "RecoverRetries")))
+	}
+	return manager, all
+}
+
+// waitReady waits until the handler has opened everything.
+func (p *process) waitReady() {
+	p.t.Helper()
+	p.waitHealth("ready", func(r handlers.HealthReport) bool { return r.Status == handlers.StatusReady })
+}
+
+// progress is what the tests read of a run.
+type progress struct {
+	ID        string  `json:"id"`
+	Status    string  `json:"status"`
+	Documents int     `json:"documents"`
+	Batches   int     `json:"batches"`
+	Done      int     `json:"done"`
+	PerSecond float64 `json:"per_second"`
+	Stats     struct {
+		Batches   map[string]int `json:"batches"`
+		Documents map[string]int `json:"documents"`
+	} `json:"stats"`
+}
+
+// startRun starts a run over the operators' API.
+func (s *stack) startRun(body string) string {
+	s.t.Helper()
+	status, answer := s.ops(http.MethodPost, "run/start", body, functionKey)
+	require.Equal(s.t, http.StatusOK, status, "%v", answer)
+	require.NotContains(s.t, answer, "note")
+	return answer["run"].(string)
+}
+
+// showRun asks how far a run is.
+func (s *stack) showRun(id string) progress {
+	s.t.Helper()
+	status, answer := s.ops(http.MethodGet, "run/show?id="+id, "", functionKey)
+	require.Equal(s.t, http.StatusOK, status, "%v", answer)
+	text, err := json.Marshal(answer)
+	require.NoError(s.t, err)
+	var p progress
+	require.NoError(s.t, json.Unmarshal(text, &p))
+	return p
+}
+
+// watchRun waits for the end of a run and says on the way how far it is; each is called at every look.
+func (s *stack) watchRun(id string, within time.Duration, each func(progress)) progress {
+	s.t.Helper()
+	last, said := progress{}, -1
+	require.Eventually(s.t, func() bool {
+		last = s.showRun(id)
+		if last.Done != said {
+			said = last.Done
+			s.t.Logf("%s: %d of %d documents, batches %v", last.Status, last.Done, last.Documents, last.Stats.Batches)
+		}
+		if each != nil {
+			each(last)
+		}
+		return last.Status != "running"
+	}, within, 200*time.Millisecond, "the run does not end")
+	return last
+}
+
+// drainSize is how many documents a drain has: SQLWRITER_DRAIN, or few.
+func drainSize(t *testing.T) int {
+	t.Helper()
+	const few = 2000
+	text := os.Getenv("SQLWRITER_DRAIN")
+	if text == "" {
+		return few
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+// Must show: documents with CommitResults switched off, drained by a manager and three worker processes over Service Bus;
+// every row equals its document, and the sums add up. Beside it the same documents by one instance from the feed.
+func TestDrainByManagerAndThreeWorkers(t *testing.T) {
+	n := drainSize(t)
+	docs := plainResults(61, n)
+	t.Run("sqlite", func(t *testing.T) {
+		drain(t, newStackOver(t, newContainers(t, ranges(3)), sample.Lines(docs)...), docs)
+	})
+	t.Run("sqlserver", func(t *testing.T) {
+		drain(t, newServerStack(t, newContainers(t, ranges(3)), func(dsn string) string { return dsn }, sample.Lines(docs)...), docs)
+	})
+	if os.Getenv("SQLWRITER_DRAIN") == "" {
+		return
+	}
+	t.Run("sqlite, one instance", func(t *testing.T) {
+		fromFeed(t, newStackOver(t, newContainers(t, ranges(1)), sample.Lines(docs)...), docs)
+	})
+	t.Run("sqlserver, one instance", func(t *testing.T) {
+		fromFeed(t, newServerStack(t, newContainers(t, ranges(1)), func(dsn string) string { return dsn }, sample.Lines(docs)...), docs)
+	})
+}
+
+func drain(t *testing.T, s *stack, docs []sample.Document) {
+	t.Helper()
+	s.patience = 30 * time.Minute
+	bus := s.withBus()
+	s.submitMany(docs)
+	_, workers := s.team(3)
+	began := time.Now()
+	id := s.startRun(`{"kind":"drain","by":"kim","why":"the feed is switched off"}`)
+	looks := map[int]bool{}
+	end := s.watchRun(id, s.patience, func(p progress) { looks[p.Done] = true })
+	took := time.Since(began)
+	t.Logf("%d documents in %.1f s by a manager and 3 workers: %.0f documents/s", len(docs), took.Seconds(), float64(len(docs))/took.Seconds())
+
+	require.Equal(t, "completed", end.Status)
+	require.Equal(t, len(docs), end.Documents)
+	require.Equal(t, map[string]int{"completed": (len(docs) + 99) / 100}, end.Stats.Batches)
+	sum := 0
+	for outcome, count := range end.Stats.Documents {
+		require.Contains(t, []string{"committed", "superseded", "unchanged"}, outcome)
+		sum += count
+	}
+	require.Equal(t, len(docs), sum, "the sums add up: %v", end.Stats.Documents)
+	require.Greater(t, len(looks), 3, "the progress is seen")
+	s.requireExact(docs)
+	for queue, count := range map[string]servicebus.Counts{"runs": bus.Counts(runsQueue), "batches": bus.Counts(batchesQueue)} {
+		require.Zero(t, count.Active+count.Scheduled+count.DeadLetter, queue)
+	}
+	for _, w := range workers {
+		require.NotEmpty(t, w.log(func(l logLine) bool { return l.Function == "BatchWorker" && l.Status == http.StatusOK }), "every worker had some")
+	}
+}
+
+// fromFeed is the same work by one instance, as it is done every day.
+func fromFeed(t *testing.T, s *stack, docs []sample.Document) {
+	t.Helper()
+	s.patience = 30 * time.Minute
+	s.submitMany(docs)
+	began := time.Now()
+	s.startHost()
+	s.waitUntilQuiet(len(docs))
+	took := time.Since(began)
+	t.Logf("%d documents in %.1f s by one instance: %.0f documents/s", len(docs), took.Seconds(), float64(len(docs))/took.Seconds())
+	s.requireExact(docs)
+}
+
+// Workers are killed in the middle of their batches: their messages come again, the batches are taken over, and no line is
+// written otherwise than its document says.
+func TestWorkersAreKilledInMidBatch(t *testing.T) {
+	docs := sample.Generate(sample.Options{Seed: 62, Count: 600, Clean: true})
+	s := newStack(t, sample.Lines(docs)...)
+	s.withBus()
+	s.submitMany(docs)
+	_, workers := s.team(2)
+	id := s.startRun(`{"kind":"drain","by":"kim","why":"kill","pattern":"checkpoint"}`)
+	killed := 0
+	for killed < 4 {
+		p := s.showRun(id)
+		if p.Status != "running" {
+			break
+		}
+		if p.Stats.Batches["processing"] > 0 {
+			require.NoError(t, syscall.Kill(workers[killed%2].HandlerPid(), syscall.SIGKILL))
+			killed++
+		}
+	}
+	require.Positive(t, killed, "nothing was killed: the run was over at once")
+	// What the dead held is taken over ten minutes after their last word. The test ages it.
+	require.Eventually(t, func() bool {
+		_, err := s.store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_job SET heartbeat_at = '2020-01-01T00:00:00.000Z', updated_at = '2020-01-01T00:00:00.000Z'
+			WHERE status = 'processing' AND owner IN (SELECT worker_id FROM sqlwriter_worker WHERE status = 'RUNNING')`)
+		require.NoError(t, err)
+		return s.showRun(id).Status != "running"
+	}, s.patience, time.Second, "the run does not end")
+	end := s.showRun(id)
+	require.Equal(t, "completed", end.Status)
+	require.Equal(t, len(docs), end.Done)
+	s.requireExact(docs)
+}
+
+// Must show: messages that nobody can use end in the dead-letter path with a reason: malformed, oversized, of an unknown
+// version, for another environment, and one that a person dead-lettered. A run's message, too.
+func TestMessagesThatNobodyCanUseArePutAside(t *testing.T) {
+	s := newStack(t)
+	azurite := azuritetest.Start(t)
+	s.blobs = azurite.ConnectionString()
+	bus := s.withBus()
+	manager := s.launch("all", off("CommitResults"))
+	s.host = manager.Host
+	manager.waitReady()
+	for name, body := range unusable() {
+		bus.Send(batchesQueue, servicebus.Outgoing{MessageID: "batch-" + name, Body: []byte(body)})
+		bus.Send(runsQueue, servicebus.Outgoing{MessageID: "run-" + name, Body: []byte(body)})
+	}
+	want := 2 * len(unusable())
+	require.Eventually(t, func() bool {
+		return len(evidence(t, azurite)) >= 2*want // a body and what came with it
+	}, patience, 100*time.Millisecond)
+	status, answer := s.ops(http.MethodGet, "audits?limit=100", "", functionKey)
+	require.Equal(t, http.StatusOK, status)
+	require.Len(t, answer["audits"], want)
+	for _, entry := range answer["audits"].([]any) {
+		require.Equal(t, "DEAD_LETTER", entry.(map[string]any)["action"])
+		require.Contains(t, entry.(map[string]any)["why"], "expected")
+	}
+	for _, queue := range []string{runsQueue, batchesQueue} {
+		require.Eventually(t, func() bool { c := bus.Counts(queue); return c.Active+c.Locked+c.DeadLetter == 0 }, patience, 50*time.Millisecond)
+	}
+}
+
+// unusable are bodies by what is wrong with them.
+func unusable() map[string]string {
+	large := `{"message_version":1,"note":"` + strings.Repeat("x", 100_000) + `"}`
+	return map[string]string{
+		"malformed": `{"message_version":1,`, "text": "hello, is anybody there?", "oversized": large, "version": `{"message_version":99}`,
+		"environment": `{"message_version":1,"message_kind":"batch","sys_name":"other","run_id":"x","batch_id":"` + fmt.Sprintf("%064d", 0) + `"}`,
+	}
+}
+
+// Service Bus goes away in the middle of a hand-off and comes back: nothing is counted, and the run goes on by itself.
+func TestServiceBusGoesAwayDuringAHandOff(t *testing.T) {
+	t.Parallel()
+	docs := sample.Generate(sample.Options{Seed: 63, Count: 1500, Clean: true})
+	s := newStack(t, sample.Lines(docs)...)
+	bus := s.withBus()
+	s.submitMany(docs)
+	s.team(1)
+	id := s.startRun(`{"kind":"drain","by":"kim","why":"bus","pattern":"checkpoint"}`)
+	require.Eventually(t, func() bool { return s.showRun(id).Batches > 0 }, patience, 10*time.Millisecond)
+	bus.Down()
+	require.Never(t, func() bool { return s.showRun(id).Status != "running" }, 3*time.Second, 200*time.Millisecond)
+	bus.Up()
+	end := s.watchRun(id, 3*time.Minute, nil)
+	require.Equal(t, "completed", end.Status)
+	require.Equal(t, len(docs), end.Done)
+	require.Equal(t, []string{"completed"}, keysOf(end.Stats.Batches))
+	var counted int
+	require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT COALESCE(SUM(queue_attempt_count), 0) FROM sqlwriter_job`).Scan(&counted))
+	require.Zero(t, counted, "an outage spends nothing")
+	s.requireExact(docs)
+}
+
+func keysOf(m map[string]int) []string {
+	var keys []string
+	for k := range maps.Keys(m) {
+		keys = append(keys, k)
+	}
+	return keys
+}
