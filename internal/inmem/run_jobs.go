@@ -59,6 +59,7 @@ func (s *RunStore) answer(j *storedJob, stale time.Duration) run.Answer {
 // take gives a batch to a worker.
 func (s *RunStore) take(j *storedJob, w run.Worker) {
 	s.end(j.Owner, run.WorkerFailed)
+	j.lose()
 	now := s.at()
 	j.Status, j.Owner, j.HeartbeatAt, j.claimedAt, j.releasedAt = run.Processing, w.ID, now, now, time.Time{}
 	j.Epoch++
@@ -227,7 +228,14 @@ func (s *RunStore) giveUp(j *storedJob, reason string) {
 func (j *storedJob) again() {
 	j.retry()
 	j.Epoch++
-	j.QueueAttempts, j.LastQueueError, j.Error, j.EndedAt = 0, "", "", time.Time{}
+	j.QueueAttempts, j.LostWorkers, j.LastQueueError, j.Error, j.EndedAt = 0, 0, "", "", time.Time{}
+}
+
+// lose counts the worker of a batch that is taken from it.
+func (j *storedJob) lose() {
+	if j.Status == run.Processing && j.Owner != "" {
+		j.LostWorkers++
+	}
 }
 
 // retry makes a batch one whose message is to be sent: another message, which is no duplicate of the last.

@@ -128,6 +128,7 @@ func (s *RunStore) Bury(ctx context.Context, sysName string, stale, released tim
 	for _, j := range s.jobs {
 		if jobs < limit && j.run.SysName == sysName && j.Status == run.Processing && s.abandoned(j, stale, released) {
 			s.end(j.Owner, run.WorkerFailed)
+			j.lose()
 			j.retry()
 			jobs++
 		}

@@ -79,6 +79,12 @@ func (s *RunStore) Stats(ctx context.Context, id string) (run.Stats, error) {
 	return statsOf(r), nil
 }
 
+// JobCounts implements run.Runs.
+func (s *RunStore) JobCounts(ctx context.Context, id string) (map[run.Status]int, error) {
+	stats, err := s.Stats(ctx, id)
+	return stats.Jobs, err
+}
+
 // ClaimRun implements run.Runs.
 func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, stale time.Duration) (run.Run, bool, error) {
 	const op = "inmem: claim run"

@@ -16,6 +16,7 @@ func runJobCases() []runCase {
 		{"a worker claims a batch", jobClaim},
 		{"the answers to a claim", jobAnswers},
 		{"a worker takes over in place from one that has said nothing", jobTakeOver},
+		{"workers that die with a batch are counted, until it is requeued", jobLostWorkers},
 		{"a worker that speaks keeps its batch and learns that its run is to end", jobBeat},
 		{"outcomes replace each other and are counted for the worker", jobSave},
 		{"outcomes and details that cannot be are refused", jobSaveImpossible},
@@ -108,6 +109,35 @@ func jobTakeOver(r *runTest) {
 	_, err := r.Store.BeatJob(r.Context(), first)
 	r.lost(err)
 	r.finish(c.Hold)
+}
+
+func jobLostWorkers(r *runTest) {
+	r.batches("r", 1)
+	id := jobID("r", 1)
+	h := r.hold(id)
+	require.Zero(r, r.job(id).LostWorkers)
+	require.NoError(r, r.Store.ReleaseJob(r.Context(), h, entry("X")))
+	require.Zero(r, r.hold(id).Epoch-h.Epoch-1)
+	require.Zero(r, r.job(id).LostWorkers, "one that let go did not die")
+	r.Age(r, runStale)
+	c := r.claim(id)
+	require.Equal(r, run.Taken, c.Answer)
+	require.Equal(r, 1, c.Job.LostWorkers)
+	r.Age(r, runStale)
+	require.Equal(r, 1, r.bury(runSys, 100)[0])
+	require.Equal(r, 2, r.job(id).LostWorkers)
+	h = r.hold(id)
+	require.Equal(r, 2, r.job(id).LostWorkers, "nobody had it")
+	require.NoError(r, r.Store.ReleaseJob(r.Context(), h, entry("X")))
+	r.Age(r, runReleased)
+	require.Equal(r, 1, r.bury(runSys, 100)[0])
+	require.Equal(r, 2, r.job(id).LostWorkers, "let go of and then left")
+	require.NoError(r, r.Store.FailJob(r.Context(), r.hold(id), "enough", entry("X")))
+	r.must(r.Store.RequeueJob(r.Context(), id, entry("X")))
+	require.Zero(r, r.job(id).LostWorkers)
+	counts, err := r.Store.JobCounts(r.Context(), "r")
+	require.NoError(r, err)
+	require.Equal(r, map[run.Status]int{run.PendingRetry: 1}, counts)
 }
 
 func jobBeat(r *runTest) {

@@ -18,6 +18,7 @@ func Faults() []fault.Row {
 		{Code: "no_batch", Kind: document, Reason: "a message is about a batch that has no row", Source: "ADR 0025", Own: aside},
 		{Code: "no_run", Kind: document, Reason: "a message is about a run that has no row", Source: "ADR 0025", Own: aside},
 		{Code: "panic", Kind: own, Reason: "our program ended where it must not, in a batch", Source: "design.md 3", Own: batch},
+		{Code: "lost_workers", Kind: own, Reason: "ten workers died with one batch: it may be what kills them", Source: "ADR 0026", Own: batch},
 		{Code: "answers", Kind: own, Reason: "the queue's adapter did not answer for each message", Source: "the contract of Queue (internal/run/ports.go)"},
 		{Code: "pattern", Kind: own, Reason: "a run is handed off by a pattern that this build does not know", Source: "requirements/002", Own: dead},
 		{Code: "watermark", Kind: own, Reason: "a run's watermark cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: dead},

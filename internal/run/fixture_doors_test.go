@@ -131,6 +131,11 @@ func (d doorStore) ListRuns(ctx context.Context, limit int) (r0 []run.Run, err e
 	return r0, err
 }
 
+func (d doorStore) JobCounts(ctx context.Context, id string) (r0 map[run.Status]int, err error) {
+	err = d.books(ctx, "JobCounts", func(ctx context.Context) error { r0, err = d.i.w.store.JobCounts(ctx, id); return err })
+	return r0, err
+}
+
 func (d doorStore) Stats(ctx context.Context, id string) (r0 run.Stats, err error) {
 	err = d.books(ctx, "Stats", func(ctx context.Context) error { r0, err = d.i.w.store.Stats(ctx, id); return err })
 	return r0, err

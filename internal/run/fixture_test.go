@@ -247,6 +247,7 @@ func (w *world) until(most time.Duration, what string, so func() bool) time.Dura
 		}
 		time.Sleep(time.Second)
 	}
+	synctest.Wait() // whoever made it so is done, too
 	return time.Since(begin)
 }
 

@@ -38,6 +38,9 @@ const (
 	holdFor = 4 * time.Minute
 	// holdEvery is how often one that holds its message tries again.
 	holdEvery = 15 * time.Second
+	// mostLostWorkers is how many workers may die with a batch before it is taken for the reason. An outage that keeps a live one
+	// from saying a word for ten minutes counts, too: so it is more than a few.
+	mostLostWorkers = 10
 	// bookTries is how often a use of the books is tried that loses races.
 	bookTries = 4
 )

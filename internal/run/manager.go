@@ -189,8 +189,7 @@ func (h *handOff) state(ctx context.Context) (cancel bool, open map[Status]int, 
 		if cancel, err = h.p.Store.BeatRun(ctx, h.lease); err != nil {
 			return err
 		}
-		stats, err := h.p.Store.Stats(ctx, h.run.ID)
-		open = stats.Jobs
+		open, err = h.p.Store.JobCounts(ctx, h.run.ID)
 		return err
 	})
 	return cancel, open, err

@@ -62,6 +62,8 @@ type Runs interface {
 	ListRuns(ctx context.Context, limit int) ([]Run, error)
 	// Stats counts its batches and documents.
 	Stats(ctx context.Context, id string) (Stats, error)
+	// JobCounts counts its batches by status: of a long run that is much less to count than Stats.
+	JobCounts(ctx context.Context, id string) (map[Status]int, error)
 	// ClaimRun gives the run to a manager, if it is running, not to be cancelled, not handed off, still has the epoch, and its
 	// owner is none or has said nothing for stale: owner, epoch + 1, heartbeat, a worker row RUNNING (the former owner's is
 	// FAILED). Otherwise false, and nothing is changed.
@@ -95,8 +97,9 @@ type Runs interface {
 // Jobs are the calls about batches.
 type Jobs interface {
 	// ClaimJob gives a batch to a worker: pending_queue, pending_retry or queued ones; processing ones whose worker has let go
-	// or said nothing for stale. Status processing, owner, epoch + 1, heartbeat, process_start_time (of the first claim), a
-	// worker row RUNNING (the former owner's is FAILED if it was RUNNING). Otherwise nothing is changed.
+	// or said nothing for stale (that adds one to lost_workers). Status processing, owner, epoch + 1, heartbeat,
+	// process_start_time (of the first claim), a worker row RUNNING (the former owner's is FAILED if it was RUNNING). Otherwise
+	// nothing is changed.
 	ClaimJob(ctx context.Context, id string, w Worker, stale time.Duration, a Audit) (Claimed, error)
 	// BeatJob says that the worker lives and tells whether somebody asked to end the run.
 	BeatJob(ctx context.Context, h Hold) (cancel bool, err error)
@@ -117,7 +120,7 @@ type Jobs interface {
 	// Items gives documents of a run that come after a document's key, by key, with their outcomes; "" begins.
 	Items(ctx context.Context, run, afterKey string, limit int) ([]ItemOutcome, error)
 	// RequeueJob makes a failed batch pending_retry: epoch + 1, attempt + 1, no queue attempts, no error; a completed run
-	// runs again. False when it is not failed, or its run was cancelled or failed.
+	// runs again; lost_workers is 0 again. False when it is not failed, or its run was cancelled or failed.
 	RequeueJob(ctx context.Context, id string, a Audit) (bool, error)
 	// DeadLetter ends a batch whose message is a dead letter: failed, with the reason; not a completed or failed one, nor one
 	// whose worker has said something within stale. False when nothing was changed.
@@ -143,7 +146,7 @@ type Recoveries interface {
 	// Silence makes queued batches pending_retry (attempt + 1) that have been queued for silent, of running runs no batch of
 	// which was claimed for silent. It answers how many.
 	Silence(ctx context.Context, sysName string, silent time.Duration, limit int) (int, error)
-	// Bury makes processing batches pending_retry (attempt + 1, no owner) whose worker has said nothing for stale, or that
+	// Bury makes processing batches pending_retry (attempt + 1, no owner) whose worker has said nothing for stale (lost_workers + 1), or that
 	// were let go of for released and longer; their RUNNING workers FAILED, and RUNNING workers that have said nothing for stale, too. It
 	// answers how many batches and workers.
 	Bury(ctx context.Context, sysName string, stale, released time.Duration, limit int) (jobs, workers int, err error)

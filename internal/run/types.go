@@ -95,6 +95,8 @@ type Job struct {
 	// Owner is the worker that has it. Epoch grows by one with every claim and requeue.
 	Owner string `json:"owner,omitempty"`
 	Epoch int    `json:"epoch"`
+	// LostWorkers is how many workers died with it since it was made or requeued.
+	LostWorkers int `json:"lost_workers,omitempty"`
 	// Total is how many documents it has; Success and Failure how many of them have such an outcome, once it is completed.
 	Total   int `json:"total"`
 	Success int `json:"success"`

@@ -51,13 +51,20 @@ func (w *Workers) Receive(ctx context.Context, d Delivery) (Handled, error) {
 	}
 	switch claimed.Answer {
 	case Taken:
+		if claimed.Job.LostWorkers >= mostLostWorkers {
+			return w.giveUp(ctx, n, claimed, fault.New(fault.Internal, "run: worker", "lost_workers",
+				"%d workers died with this batch: it may be what kills them", claimed.Job.LostWorkers))
+		}
 		return w.work(ctx, n, claimed)
+	case Ended: // nobody else may come to see that it can end now
+		w.completeRun(ctx, claimed.Job.Run)
+		return Handled{Did: "skipped", Run: n.RunID, Batch: n.BatchID, Reason: "the run has ended, or is to end"}, nil
 	case Busy:
 		return w.later(ctx, w.p.BatchQueue, n, busyWait, "another worker has it")
 	case Unknown:
 		return w.refuse.undeliverable(ctx, d, n, refused("no_batch", "batch_id: expected a batch in the table job, found none"))
 	default:
-		return Handled{Did: "skipped", Run: n.RunID, Batch: n.BatchID, Reason: "the batch or its run has ended"}, nil
+		return Handled{Did: "skipped", Run: n.RunID, Batch: n.BatchID, Reason: "the batch has ended"}, nil
 	}
 }
 

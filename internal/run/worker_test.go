@@ -493,3 +493,34 @@ func TestAWorkerMayDieAtEveryStep(t *testing.T) {
 	}
 	require.Greater(t, steps, 15)
 }
+
+// A batch that kills its process cannot say so. Its messages are put off and begin a new count of deliveries, so the workers that
+// died with it are counted.
+func TestABatchThatKillsItsWorkersIsGivenUp(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		w.handedOff()
+		id := w.job(1).ID
+		for n := range 10 {
+			c, err := w.store.ClaimJob(t.Context(), id, run.Worker{ID: fmt.Sprintf("worker-%08x", n), Instance: "killed"}, 10*time.Minute, run.Audit{Code: run.CodeBatchStart})
+			require.NoError(t, err)
+			require.Equal(t, run.Taken, c.Answer)
+			time.Sleep(11 * time.Minute)
+		}
+		i := w.instance("w")
+		_, err := i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		require.Equal(t, "lost_workers", fault.CodeOf(err))
+		j := w.job(1)
+		require.Equal(t, run.Failed, j.Status)
+		require.Contains(t, j.Error, "10 workers died")
+		require.Equal(t, run.RunCompleted, w.run("run-1").Status)
+
+		again, err := w.store.RequeueJob(t.Context(), id, run.Audit{Code: run.CodeBatchRequeue})
+		require.NoError(t, err)
+		require.True(t, again)
+		_, err = i.workers.Receive(t.Context(), w.batch(1, w.job(1).Attempt))
+		require.NoError(t, err)
+		require.Equal(t, run.Completed, w.job(1).Status, "an operator may try it again")
+	})
+}

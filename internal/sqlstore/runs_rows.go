@@ -48,7 +48,7 @@ func scanJob(rows *sql.Rows) (run.Job, error) {
 	var lastQueueError, reason, owner sql.NullString
 	var created, queued, started, ended, heartbeat moment
 	err := rows.Scan(&j.ID, &j.Run, &j.Number, &j.Status, &j.Attempt, &j.QueueAttempts, &lastQueueError, &reason, &owner, &j.Epoch,
-		&j.Total, &j.Success, &j.Failure, &created, &queued, &started, &ended, &heartbeat)
+		&j.Total, &j.Success, &j.Failure, &created, &queued, &started, &ended, &heartbeat, &j.LostWorkers)
 	if err != nil {
 		return run.Job{}, err
 	}

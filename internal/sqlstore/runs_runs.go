@@ -54,6 +54,12 @@ func (s *Runs) Stats(ctx context.Context, id string) (run.Stats, error) {
 	return stats, s.d.Classify(s.op("run stats"), err)
 }
 
+// JobCounts implements run.Runs.
+func (s *Runs) JobCounts(ctx context.Context, id string) (map[run.Status]int, error) {
+	found, err := counts[run.Status](ctx, s, s.d.Read, "run_jobs", sql.Named("run", id))
+	return found, s.d.Classify(s.op("count batches"), err)
+}
+
 // ClaimRun implements run.Runs.
 func (s *Runs) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, stale time.Duration) (r run.Run, claimed bool, err error) {
 	op := s.op("claim run")

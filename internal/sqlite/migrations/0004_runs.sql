@@ -28,6 +28,7 @@ CREATE TABLE sqlwriter_job (
     status TEXT NOT NULL,
     attempt INTEGER NOT NULL,
     queue_attempt_count INTEGER NOT NULL DEFAULT 0,
+    lost_workers INTEGER NOT NULL DEFAULT 0,
     last_queue_error TEXT,
     error TEXT,
     owner TEXT,

@@ -29,6 +29,7 @@ CREATE TABLE sqlwriter.job (
     status varchar(20) COLLATE Latin1_General_BIN2 NOT NULL,
     attempt int NOT NULL,
     queue_attempt_count int NOT NULL CONSTRAINT df_job_queue_attempt_count DEFAULT 0,
+    lost_workers int NOT NULL CONSTRAINT df_job_lost_workers DEFAULT 0,
     last_queue_error nvarchar(2000) NULL,
     error nvarchar(2000) NULL,
     owner nvarchar(64) COLLATE Latin1_General_BIN2 NULL,

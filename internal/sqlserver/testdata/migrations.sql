@@ -170,6 +170,7 @@ CREATE TABLE sqlwriter.job (
     status varchar(20) COLLATE Latin1_General_BIN2 NOT NULL,
     attempt int NOT NULL,
     queue_attempt_count int NOT NULL CONSTRAINT df_job_queue_attempt_count DEFAULT 0,
+    lost_workers int NOT NULL CONSTRAINT df_job_lost_workers DEFAULT 0,
     last_queue_error nvarchar(2000) NULL,
     error nvarchar(2000) NULL,
     owner nvarchar(64) COLLATE Latin1_General_BIN2 NULL,
@@ -250,7 +251,7 @@ SELECT
 FROM sqlwriter.job AS j;'');
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (4, N'0004_runs', '83fe66ba6146e0e316dfa98992cdee6dfdbe8d6284a72872c767fa8300014a61');
+        VALUES (4, N'0004_runs', '5d755f0f7120a48e6ada6e3fcb1ed60a98b6dfd081117e74dce98307108602ce');
     END;
 GO
 IF @@TRANCOUNT = 0

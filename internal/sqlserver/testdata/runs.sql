@@ -144,7 +144,8 @@ UPDATE sqlwriter.job
 SET
     status = 'processing', owner = @owner, epoch = epoch + 1,
     heartbeat_at = SYSUTCDATETIME(), claimed_at = SYSUTCDATETIME(), updated_at = SYSUTCDATETIME(),
-    process_start_time = COALESCE(process_start_time, SYSUTCDATETIME())
+    process_start_time = COALESCE(process_start_time, SYSUTCDATETIME()),
+    lost_workers = lost_workers + CASE WHEN status = 'processing' AND owner IS NOT NULL THEN 1 ELSE 0 END
 WHERE
     job_id = @job AND epoch = @epoch
     AND (
@@ -231,7 +232,7 @@ DECLARE @job varchar(64);
 SELECT
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
-    j.heartbeat_at
+    j.heartbeat_at, j.lost_workers
 FROM sqlwriter.job AS j
 WHERE j.job_id = @job;
 GO
@@ -253,7 +254,7 @@ SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
 SET
-    status = 'pending_retry', attempt = attempt + 1, epoch = epoch + 1, queue_attempt_count = 0, last_queue_error = NULL,
+    status = 'pending_retry', attempt = attempt + 1, epoch = epoch + 1, queue_attempt_count = 0, lost_workers = 0, last_queue_error = NULL,
     error = NULL, owner = NULL, heartbeat_at = NULL, process_end_time = NULL, updated_at = SYSUTCDATETIME()
 WHERE job_id = @job AND status = 'failed';
 GO
@@ -266,7 +267,7 @@ DECLARE @released bigint;
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE j
-SET status = 'pending_retry', attempt = j.attempt + 1, owner = NULL, heartbeat_at = NULL, updated_at = SYSUTCDATETIME()
+SET status = 'pending_retry', attempt = j.attempt + 1, lost_workers = j.lost_workers + CASE WHEN j.owner IS NULL THEN 0 ELSE 1 END, owner = NULL, heartbeat_at = NULL, updated_at = SYSUTCDATETIME()
 FROM
     OPENJSON (@rows) WITH (
         listed_id char(64) '$[0]',
@@ -335,7 +336,7 @@ DECLARE @limit bigint;
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
-    j.heartbeat_at
+    j.heartbeat_at, j.lost_workers
 FROM sqlwriter.job AS j
 ORDER BY j.job_number DESC;
 GO
@@ -346,7 +347,7 @@ DECLARE @status varchar(20);
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
-    j.heartbeat_at
+    j.heartbeat_at, j.lost_workers
 FROM sqlwriter.job AS j
 WHERE j.status = @status
 ORDER BY j.job_number DESC;
@@ -358,7 +359,7 @@ DECLARE @run nvarchar(64);
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
-    j.heartbeat_at
+    j.heartbeat_at, j.lost_workers
 FROM sqlwriter.job AS j
 WHERE j.run_id = @run
 ORDER BY j.number;
@@ -371,7 +372,7 @@ DECLARE @status varchar(20);
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
-    j.heartbeat_at
+    j.heartbeat_at, j.lost_workers
 FROM sqlwriter.job AS j
 WHERE j.run_id = @run AND j.status = @status
 ORDER BY j.number;
@@ -426,7 +427,7 @@ SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
 SET
-    status = 'pending_retry', attempt = attempt + 1, epoch = epoch + 1, queue_attempt_count = 0, last_queue_error = NULL,
+    status = 'pending_retry', attempt = attempt + 1, epoch = epoch + 1, queue_attempt_count = 0, lost_workers = 0, last_queue_error = NULL,
     error = NULL, owner = NULL, heartbeat_at = NULL, process_end_time = NULL, updated_at = SYSUTCDATETIME()
 WHERE run_id = @run AND status = 'failed' AND error = @cancelled;
 GO
@@ -477,7 +478,7 @@ DECLARE @stale bigint;
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
-    j.heartbeat_at
+    j.heartbeat_at, j.lost_workers
 FROM sqlwriter.job AS j
 INNER JOIN sqlwriter.run AS r ON r.run_id = j.run_id
 WHERE

@@ -5,7 +5,8 @@ UPDATE {{.Job}}
 SET
     status = 'processing', owner = @owner, epoch = epoch + 1,
     heartbeat_at = {{.Now}}, claimed_at = {{.Now}}, updated_at = {{.Now}},
-    process_start_time = COALESCE(process_start_time, {{.Now}})
+    process_start_time = COALESCE(process_start_time, {{.Now}}),
+    lost_workers = lost_workers + CASE WHEN status = 'processing' AND owner IS NOT NULL THEN 1 ELSE 0 END
 WHERE
     job_id = @job AND epoch = @epoch
     AND (
