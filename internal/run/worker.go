@@ -128,6 +128,16 @@ type results struct {
 	mu       sync.Mutex
 	outcomes map[string]ItemOutcome
 	details  []ErrorDetail
+	// requests are those that Commit made of SQL, and the times what it spent there and at Cosmos DB.
+	requests    int
+	sql, cosmos time.Duration
+}
+
+// cost adds up what Commit spent.
+func (r *results) cost(report writer.Report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests, r.sql, r.cosmos = r.requests+report.SQLRequests, r.sql+report.SQL, r.cosmos+report.Cosmos
 }
 
 func (r *results) add(o ItemOutcome) {
@@ -154,7 +164,9 @@ func (r *results) told(t writer.Told) {
 func (r *results) counts() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	counts := map[string]int{}
+	counts := map[string]int{
+		"sql_requests": r.requests, "sql_ms": int(r.sql.Milliseconds()), "cosmos_ms": int(r.cosmos.Milliseconds()),
+	}
 	for _, o := range r.outcomes {
 		counts[string(o.Outcome)]++
 	}
@@ -215,7 +227,9 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 		}
 		batch := writer.Batch{Documents: raws, Received: w.o.Now(), Purpose: writer.ForRun, Job: c.Job.Run, Told: res.told}
 		batch.TakeOver, batch.Rewrite = takes(c.Run.Kind)
-		if _, err := w.p.Commit.Run(ctx, batch); err != nil {
+		report, err := w.p.Commit.Run(ctx, batch)
+		res.cost(report)
+		if err != nil {
 			return res, ended(ctx, err)
 		}
 	}
