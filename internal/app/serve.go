@@ -85,7 +85,7 @@ func newServer(h http.Handler) *http.Server {
 
 // serve runs the app on an open listener.
 func serve(ctx context.Context, o Options, listener net.Listener, log zerolog.Logger) int {
-	a := New(o.Lookup, log)
+	a := New(o.Lookup, log)             //nolint:contextcheck // what it closes at once has a bound of its own
 	a.Start(context.WithoutCancel(ctx)) // running invocations need the dependencies until they are drained
 	defer a.Close()
 	server := newServer(a.Handler(o.Deadline))

@@ -152,7 +152,7 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 func (o *Ops) notify(ctx context.Context, row run.Run) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
 	defer cancel()
-	errs := o.p.RunQueue.Send(ctx, []run.Message{run.RunNotice(row).Message(0)})
+	errs := o.p.RunQueue.Send(ctx, []run.Message{run.NoticeOfRun(row).Message(0)})
 	if len(errs) == 1 && errs[0] == nil {
 		return ""
 	}

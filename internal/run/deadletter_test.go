@@ -93,7 +93,7 @@ func TestAMessageThatNobodyCanUseIsPutAsideAtOnce(t *testing.T) {
 func TestAMessageOfNoRunIsPutAside(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		m := run.RunNotice(run.Run{ID: "nobody's", SysName: sysName}).Message(0)
+		m := run.NoticeOfRun(run.Run{ID: "nobody's", SysName: sysName}).Message(0)
 		h, err := w.instance("m").manager.Receive(t.Context(), run.Delivery{ID: m.ID, Body: m.Body, Count: 1})
 		require.NoError(t, err)
 		require.Equal(t, "dead_lettered", h.Did)

@@ -221,7 +221,7 @@ func (w *world) notify(id string) {
 	r, ok, err := w.store.Run(w.ctx, id)
 	require.NoError(w.t, err)
 	require.True(w.t, ok)
-	require.NoError(w.t, w.runs.Send(w.ctx, []run.Message{run.RunNotice(r).Message(0)})[0])
+	require.NoError(w.t, w.runs.Send(w.ctx, []run.Message{run.NoticeOfRun(r).Message(0)})[0])
 }
 
 func (w *world) run(id string) run.Run {

@@ -248,7 +248,7 @@ func TestTwoManagersDoNotShareARun(t *testing.T) {
 		require.LessOrEqual(t, len(d), 1)
 		for k := range 3 {
 			r := w.run("run-1")
-			n := run.RunNotice(r)
+			n := run.NoticeOfRun(r)
 			n.Deferral = 10 + k
 			require.NoError(t, w.runs.Send(t.Context(), []run.Message{n.Message(0)})[0])
 		}

@@ -78,8 +78,8 @@ func batchNotice(sysName string, j Job) Notice {
 	return Notice{Kind: BatchMessage, SysName: sysName, RunID: j.Run, BatchID: j.ID, BatchAttempt: j.Attempt}
 }
 
-// RunNotice is the notice of a run, for the manager.
-func RunNotice(r Run) Notice {
+// NoticeOfRun is the notice of a run, for the manager.
+func NoticeOfRun(r Run) Notice {
 	return Notice{Kind: RunMessage, SysName: r.SysName, RunID: r.ID, RunEpoch: r.Epoch}
 }
 

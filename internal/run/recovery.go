@@ -153,7 +153,7 @@ func abandoned(row Run, calm time.Duration) bool {
 // again is the message for an abandoned run. Its deferral is the minute, so that the queue does not take it for the one that is
 // lost; a second one in the same minute is a duplicate.
 func (r *Recovery) again(row Run) Message {
-	n := RunNotice(row)
+	n := NoticeOfRun(row)
 	n.FirstDeferredAt = r.o.Now().Unix()
 	n.Deferral = int(r.o.Now().Unix() / int64(time.Minute/time.Second))
 	return n.Message(0)

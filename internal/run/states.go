@@ -89,7 +89,7 @@ func May(from, to Status) bool {
 }
 
 // RunStatus is where a run is.
-type RunStatus string
+type RunStatus string //nolint:revive // run.Status is a batch's
 
 // The statuses of a run. Stopped is of runs that one process does alone (reprocess): they end with their process.
 const (

@@ -161,6 +161,34 @@ func (r *results) told(t writer.Told) {
 	})
 }
 
+// toldAfter is told for a batch that another worker had before: what is found finished it may have finished, and died before it
+// could say so.
+func (r *results) toldAfter(raws []json.RawMessage, now time.Time) func(writer.Told) {
+	before := map[string]invoice.State{}
+	for _, raw := range raws {
+		if d, err := invoice.Read(raw, now); err == nil {
+			before[d.ID] = d.State
+		}
+	}
+	return func(t writer.Told) {
+		if t.Outcome == outcomeSkipped {
+			switch state := before[t.ID]; state.Status { //nolint:exhaustive // the others say nothing of an end
+			case invoice.Committed:
+				t.Outcome = string(writer.Applied)
+				if o := writer.Verdict(state.Outcome); o == writer.Unchanged || o == writer.Superseded {
+					t.Outcome = state.Outcome
+				}
+			case invoice.RetryScheduled, invoice.Failed:
+				t.Outcome = string(state.Status)
+			}
+		}
+		r.told(t)
+	}
+}
+
+// outcomeSkipped is Commit's word for a document that it left alone.
+const outcomeSkipped = "skipped"
+
 func (r *results) counts() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +214,7 @@ func outcomeOf(word string) Outcome {
 		return DocFailed
 	case "gone":
 		return DocGone
-	case "skipped":
+	case outcomeSkipped:
 		return DocSkipped
 	default: // retry_scheduled; left to the recovery timer
 		return DocDeferred
@@ -226,6 +254,9 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 			continue
 		}
 		batch := writer.Batch{Documents: raws, Received: w.o.Now(), Purpose: writer.ForRun, Job: c.Job.Run, Told: res.told}
+		if c.Hold.Epoch > 1 { // somebody had the batch before
+			batch.Told = res.toldAfter(raws, w.o.Now())
+		}
 		batch.TakeOver, batch.Rewrite = takes(c.Run.Kind)
 		report, err := w.p.Commit.Run(ctx, batch)
 		res.cost(report)

@@ -91,6 +91,7 @@ func (b Batch) takesOver(status invoice.Status) bool {
 		return status == invoice.Failed || status == invoice.RetryScheduled
 	case ForRun:
 		return slices.Contains(b.TakeOver, status)
+	case FromFeed, FromTimer:
 	}
 	return false
 }

@@ -1,0 +1,34 @@
+package run
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/writer"
+)
+
+// A worker that died between recording documents and telling the books leaves them to the next one, which finds them finished:
+// that is what became of them, and not that they were skipped.
+func TestWhatADeadWorkerFinishedIsNotSkipped(t *testing.T) {
+	res := &results{outcomes: map[string]ItemOutcome{}}
+	document := func(id, status string) json.RawMessage {
+		return json.RawMessage(`{"id":"` + id + `","request_details":{"sys_name":"web"},"sql_writer":{"status":"` + status + `","retry_count":0}}`)
+	}
+	told := res.toldAfter([]json.RawMessage{
+		document("done", "committed"), document("again", "retry_scheduled"), document("poison", "failed"), document("odd", "on_hold"), document("new", "pending"),
+	}, time.Now())
+	for _, id := range []string{"done", "again", "poison", "odd"} {
+		told(writer.Told{ID: id, Outcome: "skipped"})
+	}
+	told(writer.Told{ID: "new", Outcome: "applied"})
+	found := map[string]Outcome{}
+	for id, o := range res.outcomes {
+		found[id] = o.Outcome
+	}
+	require.Equal(t, map[string]Outcome{
+		"done": DocCommitted, "again": DocDeferred, "poison": DocFailed, "odd": DocSkipped, "new": DocCommitted,
+	}, found)
+}
