@@ -46,6 +46,9 @@ func (w *world) report() string {
 	again := fmt.Sprintf("TestReplay -path=%s -faults=%s", w.path.name, w.plan)
 	if w.scheduled {
 		again = fmt.Sprintf("TestInterleaved -seed=%d", w.seed)
+		if w.runs != nil {
+			again = fmt.Sprintf("TestInterleavedRuns -runseed=%d", w.seed)
+		}
 	}
 	fmt.Fprintf(&b, "see it again: go test ./internal/crashtest -v -run %s\n", again)
 	for _, s := range w.steps {
@@ -87,6 +90,14 @@ func (c *tally) add(w *world) {
 	}
 }
 
+// enough says that nothing more is learnt: so many runs have failed.
+func (c *tally) enough() bool {
+	const most = 20
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed >= most
+}
+
 func (c *tally) String() string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(c.fired)) {
@@ -114,14 +125,30 @@ func each(plans []plan, run func(plan)) {
 }
 
 // singles are the plans of every fault at every step.
-func singles(steps int) []plan {
+func singles(steps int) []plan { return someSingles(steps, 1) }
+
+// someSingles are those of one in share of the kinds of faults, others at each step.
+func someSingles(steps, share int) []plan {
 	var plans []plan
 	for n := range steps {
-		for _, k := range kinds() {
-			plans = append(plans, plan{{n + 1, k}})
+		for m, k := range kinds() {
+			if (n+m)%share == 0 {
+				plans = append(plans, plan{{n + 1, k}})
+			}
 		}
 	}
 	return plans
+}
+
+// shares are one in how many kinds of faults a step of a path meets, and one in how many pairs is run.
+func (p *path) shares() (kinds, pairs int) {
+	switch {
+	case p.runs == nil:
+		return 1, shareOfPairs
+	case *pairsFlag > 0: // the long campaign
+		return 1, shareOfRunPairs
+	}
+	return shareOfRunKinds, shareOfRunPairs
 }
 
 // single is a run with one fault.
@@ -136,6 +163,7 @@ type campaign struct {
 	steps   []step
 	same    *end
 	report  string
+	plans   []plan
 	singles []single
 	tally   tally
 }
@@ -150,7 +178,15 @@ func campaignOf(p *path) *campaign {
 		c.same = clean.verify(nil)
 		c.report = clean.report()
 		var mu sync.Mutex
-		each(singles(len(c.steps)), func(faults plan) {
+		if c.report != "" { // what is broken without faults is not looked for with them
+			return c
+		}
+		share, _ := p.shares()
+		c.plans = someSingles(len(c.steps), share)
+		each(c.plans, func(faults plan) {
+			if c.tally.enough() {
+				return
+			}
 			w := try(p, faults, c.same, nil)
 			c.tally.add(w)
 			mu.Lock()
@@ -182,8 +218,15 @@ func TestEverySingleFault(t *testing.T) {
 			}
 			t.Logf("%s: %d steps %v; %s", p.name, len(c.steps), ports, &c.tally)
 			require.Empty(t, c.tally.first)
-			for _, k := range kinds() {
-				require.Equal(t, len(c.steps), c.tally.fired[k], "%s at every step", k)
+			planned := map[kind]int{}
+			for _, faults := range c.plans {
+				planned[faults[0].kind]++
+			}
+			require.Equal(t, planned, c.tally.fired)
+			if p.runs == nil || shareOfRunKinds == 1 {
+				for _, k := range kinds() {
+					require.Equal(t, len(c.steps), planned[k], "%s at every step", k)
+				}
 			}
 		})
 	}
@@ -192,13 +235,14 @@ func TestEverySingleFault(t *testing.T) {
 // TestPairsOfFaults: after every fault at every step, every fault at every later step of the run that this makes, restarts
 // and recovery included.
 func TestPairsOfFaults(t *testing.T) {
-	every, seed := *pairsFlag, uint64(time.Now().UnixNano())
-	if every == 0 {
-		every, seed = shareOfPairs, 1
-	}
 	for _, p := range paths() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
+			every, seed := *pairsFlag, uint64(time.Now().UnixNano())
+			if every == 0 {
+				_, every = p.shares()
+				seed = 1
+			}
 			c := campaignOf(p)
 			rng := rand.New(rand.NewPCG(seed, 0))
 			total := 0

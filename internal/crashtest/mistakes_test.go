@@ -123,7 +123,7 @@ func mistakes() []mistake {
 // most one fault.
 func TestEveryMistakeIsFound(t *testing.T) {
 	require.GreaterOrEqual(t, len(mistakes()), 12)
-	for _, m := range mistakes() {
+	for _, m := range append(mistakes(), runMistakes()...) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			clean, same := without(t, m.path)

@@ -92,6 +92,9 @@ func (w *world) record(ctx context.Context, i *instance, id, etag string, s invo
 		w.contrasted(was)
 	case invoice.Committed:
 		w.written(is, s)
+		if w.runs != nil {
+			w.runs.ended[id] = w.now()
+		}
 	default:
 	}
 	return answer, nil

@@ -38,10 +38,12 @@ type path struct {
 	act func(w *world, i *instance)
 	// operator says that a person wants failed documents reprocessed, and asks until it is done.
 	operator bool
+	// runs is what it has of runs; nil when it has nothing.
+	runs *runsPath
 }
 
 func paths() []*path {
-	return []*path{commitPath(), recoverPath(), poisonPath(), blamePath(), reprocessPath(), gatePath()}
+	return append([]*path{commitPath(), recoverPath(), poisonPath(), blamePath(), reprocessPath(), gatePath()}, runPaths()...)
 }
 
 func pathOf(name string) *path {
@@ -99,6 +101,9 @@ func (w *world) begin() {
 	w.sink.AddLines(w.path.lines...)
 	w.sink.Refuse(refuse)
 	w.path.seed(w)
+	if w.runs != nil {
+		w.runs.begin()
+	}
 	w.numbering = true
 }
 

@@ -33,6 +33,12 @@ type instance struct {
 	commit  *writer.Commit
 	recover *writer.Recover
 	ops     *ops.Ops
+	runs    useCases
+	// heartbeats are those of the invocation under way; expire ends it at its deadline, when it has one.
+	heartbeats []*heartbeat
+	beating    bool
+	deadline   time.Time
+	expire     func()
 }
 
 // step is one call of a port as it was made.
@@ -81,6 +87,7 @@ func call[T any](ctx context.Context, i *instance, port, about string, do func()
 		answer, err = do()
 	}
 	w.advance(k.takes())
+	i.timeIsOver()
 	if k == crashAfter {
 		i.dead = true
 		runtime.Goexit()
@@ -213,5 +220,7 @@ func (i *instance) wait(ctx context.Context, d time.Duration) error {
 		runtime.Goexit()
 	}
 	i.w.advance(d)
-	return nil
+	i.timeIsOver()
+	i.beat()
+	return ctx.Err()
 }

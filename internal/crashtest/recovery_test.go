@@ -75,6 +75,9 @@ func (w *world) run() {
 
 // settleDown goes on as the host does, with another instance and again another when it dies, until all is quiet.
 func (w *world) settleDown() {
+	if w.runs != nil {
+		w.runs.settle()
+	}
 	i := w.restart()
 	ticked := time.Time{}
 	for range mostRounds {

@@ -6,4 +6,8 @@ package crashtest
 const (
 	shareOfPairs = 397
 	histories    = 100
+	// Runs: one in so many kinds of faults at each step, others at the next; pairs; seeds.
+	shareOfRunKinds = 3
+	shareOfRunPairs = 4001
+	runHistories    = 25
 )

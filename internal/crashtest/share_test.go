@@ -8,4 +8,9 @@ const (
 	shareOfPairs = 97
 	// histories is how many seeds.
 	histories = 300
+	// shareOfRunKinds is every how many-th kind of fault at a step of a path of runs: all of them.
+	shareOfRunKinds = 1
+	// shareOfRunPairs is every how many-th pair on these paths, runHistories how many seeds of runs.
+	shareOfRunPairs = 997
+	runHistories    = 60
 )

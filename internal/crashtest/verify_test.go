@@ -38,6 +38,9 @@ func (w *world) verify(without *end) *end {
 		}
 		w.verifyLine(line, r)
 	}
+	if w.runs != nil {
+		w.runs.verify(without == nil)
+	}
 	if without != nil {
 		w.verifySame(without, is)
 	}
@@ -269,7 +272,7 @@ func (w *world) verifyRedelivery(lines []int64) {
 	switch {
 	case w.scheduled: // the first offer may show contents that were never written, and no feed shows those
 		offers, retries = offers[1:], retries[1:]
-	case len(w.plan) > 1: // the first is the hardest: old snapshots that pass for new ones
+	case len(w.plan) > 1, w.runs != nil && len(w.plan) > 0: // the first is the hardest: old snapshots that pass for new ones
 		offers = offers[:1]
 	}
 	i := w.start()

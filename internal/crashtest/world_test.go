@@ -41,6 +41,8 @@ type world struct {
 	control  *inmem.Control
 	evidence *inmem.Evidence
 	journal  *inmem.Journal
+	// runs are books and queues; nil in a path that has none.
+	runs *runs
 	// real are the adapters over these; a deliberate mistake stands in for one of them.
 	real ports
 
@@ -118,6 +120,9 @@ func newWorld(p *path, faults plan, broken *mistake) *world {
 	w.docs, w.sink, w.control, w.evidence = inmem.NewDocuments(w.now), inmem.NewSink(), inmem.NewControl(), inmem.NewEvidence()
 	w.journal = inmem.NewJournal(w.now)
 	w.real = ports{docs: w.docs, sink: w.sink, control: w.control, evidence: w.evidence, backlog: w.docs, journal: w.journal}
+	if p.runs != nil {
+		w.runs = newRuns(w, p.runs)
+	}
 	if broken != nil {
 		w.real = broken.make(w, w.real)
 	}
@@ -181,6 +186,9 @@ func (w *world) start() *instance {
 	i.recover = writer.NewRecover(i.commit, backlog{i})
 	i.ops = ops.New(ops.Ports{Documents: documents{i}, Backlog: backlog{i}, Gate: i.gate, Commit: i.commit, Journal: journal{i}},
 		ops.Options{SysName: sysName, Location: zone, AppVersion: "v1", Now: w.now, Wait: i.wait})
+	if w.runs != nil {
+		w.runs.equip(i)
+	}
 	return i
 }
 

@@ -1,0 +1,82 @@
+package crashtest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/writer"
+)
+
+// Histories that found a fault in runs, without the luck.
+
+// TestARunIsFoundBehindAGateThatNobodyProbes: an outage, and when it is over nobody uses SQL: a replay was asked for, its message was
+// lost, and no document waits. The timer's own pass is then the probe.
+func TestARunIsFoundBehindAGateThatNobodyProbes(t *testing.T) {
+	p := runPath("silent gate", &runsPath{batch: 2, chunk: 2, page: 2, want: map[string]map[string]run.Outcome{theRun: {}}}, linesOf(791, 2), func(w *world) {
+		failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
+		w.advance(-time.Hour)
+		for k := range 2 {
+			id := at(k, "failed")
+			d := want{id: id, json: doc(id, 791+int64(k), fmt.Sprint("mended ", k), failed), end: invoice.Committed}
+			w.put(d)
+			w.wroteBefore(d)
+			w.evidenceBefore(d)
+			w.path.runs.want[theRun][id] = run.DocCommitted
+		}
+		w.advance(time.Hour)
+		w.shown()
+	})
+	p.runs.seed = func(r *runs) {
+		row := run.Run{ID: theRun, SysName: sysName, Kind: run.Replay, Pattern: run.Checkpoint, RequestedBy: "operator", Why: "a test"}
+		r.must(r.store.StartRun(context.Background(), row, audit(run.CodeRunStart, theRun, "")))
+		_, err := r.w.control.Store(context.Background(), writer.Control{Gate: writer.GateState{
+			OpenUntil: begins().Add(time.Second), Since: begins().Add(-time.Minute), Limit: 1, HeldBy: "app-z",
+			Kind: fault.Infrastructure, Code: "eof", Reason: "the connection was cut",
+		}}, "")
+		r.must(err)
+	}
+	w := newWorld(p, nil, nil)
+	w.run()
+	for _, v := range w.seen {
+		t.Log(v)
+	}
+	require.Equal(t, run.RunCompleted, w.runs.row(theRun).Status, "%s", w.runs.restless())
+	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 2}, outcomesOf(w.runs, theRun))
+}
+
+func outcomesOf(r *runs, id string) map[run.Outcome]int {
+	stats, err := r.store.Stats(context.Background(), id)
+	if err != nil {
+		panic(err)
+	}
+	return stats.Outcomes
+}
+
+// TestAKilledCheckpointRunGoesOnAtTheNextCheckpoint: the manager is killed before or after every step. The next one begins where
+// the watermark is and asks again for the pages of one checkpoint at most; no document gets a second row. (That no page is asked
+// for again once all of it has rows is asserted at every call: runs.asked.)
+func TestAKilledCheckpointRunGoesOnAtTheNextCheckpoint(t *testing.T) {
+	t.Parallel()
+	p := handOffPath(run.Checkpoint)
+	clean, same := without(t, p)
+	require.Equal(t, 3, clean.runs.count.pages)
+	managers := map[int]int{}
+	for n, s := range clean.steps {
+		for _, k := range []kind{crashBefore, crashAfter} {
+			w := try(p, plan{{n + 1, k}}, same, nil)
+			require.Empty(t, w.report(), "%s %s", k, s)
+			const perCheckpoint = 2 // three documents are on two pages
+			require.LessOrEqual(t, w.runs.count.pages, clean.runs.count.pages+perCheckpoint, "%s %s", k, s)
+			require.Equal(t, 5, w.runs.row(theRun).Documents)
+			managers[w.runs.count.runClaims]++
+		}
+	}
+	require.Greater(t, managers[2], 20, "the hand-off was gone on with: %v", managers)
+}
