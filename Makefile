@@ -44,8 +44,9 @@ mutants: ## Break the product on purpose, one kept mutant at a time: each must b
 	@$(GO) run ./tools/mutants
 
 faults: azurite servicebus ## Long fault campaigns: all pairs of faults, FAULTTIME (10m) of histories, real minutes of outages; on SQLWRITER_TEST_SQLSERVER too when it is set.
-	$(GO) test ./internal/crashtest -run '^(TestEverySingleFault|TestPairsOfFaults)$$' -pairs 1 -count=1 -timeout 3h -v
+	$(GO) test ./internal/crashtest -run '^(TestEverySingleFault|TestPairsOfFaults)$$' -pairs 1 -count=1 -timeout 8h -v
 	$(GO) test ./internal/crashtest -run '^TestInterleaved$$' -duration $(FAULTTIME) -count=1 -timeout 0 -v
+	$(GO) test ./internal/crashtest -run '^TestInterleavedRuns$$' -runseeds 2000 -count=1 -timeout 0 -v
 	SQLWRITER_FAULTS=1 $(GO) test ./e2e -run '^TestCampaign' -count=1 -timeout 30m -v
 
 fuzz: ## Fuzz the envelope and message decoders and the document reader, FUZZTIME (30s) each.
