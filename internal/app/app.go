@@ -99,6 +99,9 @@ func Version() string {
 func (a *App) Functions() []handlers.Mounted {
 	o := a.runOptions()
 	runs, batches := a.adapters.runQueue, a.adapters.batchQueue
+	if a.config.Mode == config.ModeShadow { // it writes nothing anywhere, into queues neither
+		runs, batches = nil, nil
+	}
 	return []handlers.Mounted{
 		handlers.CommitResults(a),
 		handlers.RecoverRetries(a),

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -175,4 +176,23 @@ func TestReviewAProblemDoesNotRepeatTheGatesWords(t *testing.T) {
 	require.Contains(t, problems, "sql: it is opened when the gate lets it")
 	require.NotContains(t, fmt.Sprint(problems), operatorMarker)
 	require.NotContains(t, fmt.Sprint(problems), wordsMarker)
+}
+
+// A shadow writes nothing anywhere: a message that comes to it is held for the live app, and not even put off.
+func TestAShadowHoldsMessagesAndSendsNone(t *testing.T) {
+	s := newStack(t)
+	s.settings["MODE"] = "shadow"
+	p := start(t, s.settings)
+	p.waitReady()
+	const notice = `{"Data":{"message":"\"{\\\"message_version\\\":1,\\\"message_kind\\\":\\\"batch\\\",\\\"sys_name\\\":\\\"web\\\",\\\"run_id\\\":\\\"r\\\",\\\"batch_id\\\":\\\"` +
+		`0000000000000000000000000000000000000000000000000000000000000000\\\"}\""},"Metadata":{}}`
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // who waits as long as the host does waits for minutes
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.address()+"/BatchWorker", strings.NewReader(notice))
+	require.NoError(t, err)
+	_, err = p.client.Do(r) //nolint:bodyclose // there is none
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Eventually(t, func() bool { return strings.Contains(p.stdout.String(), `"did":"held"`) }, 5*time.Second, 5*time.Millisecond)
+	_, body := p.health()
+	require.Equal(t, "unknown", body["dependencies"].(map[string]any)["servicebus"].(map[string]any)["state"], "nobody was sent anything")
 }
