@@ -277,9 +277,9 @@ func TestMessagesThatNobodyCanUseArePutAside(t *testing.T) {
 		bus.Send(runsQueue, servicebus.Outgoing{MessageID: "run-" + name, Body: []byte(body)})
 	}
 	want := 2 * len(unusable())
-	require.Eventually(t, func() bool {
-		return len(evidence(t, azurite)) >= 2*want // a body and what came with it
-	}, patience, 100*time.Millisecond)
+	aside := func(l logLine) bool { return l.Message == "a message was put aside" }
+	require.Eventually(t, func() bool { return len(manager.log(aside)) >= want }, patience, 50*time.Millisecond)
+	require.Len(t, evidence(t, azurite), 2*want, "a body and what came with it")
 	status, answer := s.ops(http.MethodGet, "audits?limit=100", "", functionKey)
 	require.Equal(t, http.StatusOK, status)
 	require.Len(t, answer["audits"], want)

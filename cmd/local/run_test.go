@@ -87,7 +87,7 @@ func everybody(t *testing.T, state string) []stackfile.Process {
 	s, running, err := stackfile.Read(t.Context(), state)
 	require.NoError(t, err)
 	require.True(t, running)
-	require.Len(t, s.Servers, 3)
+	require.Len(t, s.Servers, 4)
 	return append(s.Servers, s.Runner)
 }
 
