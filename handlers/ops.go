@@ -42,7 +42,7 @@ type Operations interface {
 type RunOperations interface {
 	StartRun(ctx context.Context, r ops.StartRequest) (ops.Started, error)
 	RunShow(ctx context.Context, id string) (ops.RunProgress, error)
-	RunList(ctx context.Context, limit int) ([]ops.RunProgress, error)
+	RunList(ctx context.Context, limit int) ([]ops.RunSummary, error)
 	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
 	RunCancel(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
 	RunResume(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)

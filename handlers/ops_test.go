@@ -80,8 +80,8 @@ func (f fakeOps) RunShow(_ context.Context, id string) (ops.RunProgress, error) 
 	return ops.RunProgress{Run: run.Run{ID: id, Status: run.RunRunning}, Done: 7}, f.note("run/show", id)
 }
 
-func (f fakeOps) RunList(_ context.Context, limit int) ([]ops.RunProgress, error) {
-	return []ops.RunProgress{{Run: run.Run{ID: "drain-1"}}}, f.note("run/list", limit)
+func (f fakeOps) RunList(_ context.Context, limit int) ([]ops.RunSummary, error) {
+	return []ops.RunSummary{{Run: run.Run{ID: "drain-1"}}}, f.note("run/list", limit)
 }
 
 func (f fakeOps) RunItems(_ context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error) {

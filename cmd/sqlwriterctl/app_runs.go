@@ -27,8 +27,8 @@ func (c *appClient) RunShow(ctx context.Context, id string) (ops.RunProgress, er
 }
 
 // RunList implements operations.
-func (c *appClient) RunList(ctx context.Context, limit int) ([]ops.RunProgress, error) {
-	answer, err := ask[struct{ Runs []ops.RunProgress }](ctx, c, "run/list", limited(limit))
+func (c *appClient) RunList(ctx context.Context, limit int) ([]ops.RunSummary, error) {
+	answer, err := ask[struct{ Runs []ops.RunSummary }](ctx, c, "run/list", limited(limit))
 	return answer.Runs, err
 }
 

@@ -30,7 +30,7 @@ type store interface {
 	Adopted(ctx context.Context) (bool, error)
 	Journal() ops.Journal
 	Runs() run.Store
-	Reports() run.Reports
+	Reports(sysName string) run.Reports
 	Close() error
 }
 

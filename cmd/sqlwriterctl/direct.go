@@ -38,7 +38,7 @@ type operations interface {
 type runOperations interface {
 	StartRun(ctx context.Context, r ops.StartRequest) (ops.Started, error)
 	RunShow(ctx context.Context, id string) (ops.RunProgress, error)
-	RunList(ctx context.Context, limit int) ([]ops.RunProgress, error)
+	RunList(ctx context.Context, limit int) ([]ops.RunSummary, error)
 	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
 	RunCancel(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
 	RunResume(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
@@ -124,7 +124,7 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 	})
 	queue, closeQueue := runQueue(from)
 	defer closeQueue()
-	runs := lazyRuns{sql}
+	runs := lazyRuns{sql, from.sysName()}
 	return use(ops.New(ops.Ports{
 		Documents: documents, Backlog: documents, Gate: gate, Commit: commit, Journal: sql,
 		Runs: runs, Reports: runs, RunQueue: queue, Selection: documents,

@@ -13,7 +13,11 @@ import (
 
 // lazyRuns are the books of runs and their reports in a database that is opened when it is first needed. It implements
 // ops.RunBooks and run.Reports.
-type lazyRuns struct{ sql *lazySQL }
+type lazyRuns struct {
+	sql *lazySQL
+	// sysName is the environment that the reports are about.
+	sysName string
+}
 
 var (
 	_ ops.RunBooks = lazyRuns{}
@@ -63,6 +67,15 @@ func (l lazyRuns) Stats(ctx context.Context, id string) (run.Stats, error) {
 		return run.Stats{}, err
 	}
 	return s.Stats(ctx, id)
+}
+
+// JobCounts implements ops.RunBooks.
+func (l lazyRuns) JobCounts(ctx context.Context, id string) (map[run.Status]int, error) {
+	s, err := l.runStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.JobCounts(ctx, id)
 }
 
 // CancelRun implements ops.RunBooks.
@@ -128,7 +141,7 @@ func (l lazyRuns) Report(ctx context.Context, name string) (run.Table, error) {
 	if err != nil {
 		return run.Table{}, err
 	}
-	return db.Reports().Report(ctx, name)
+	return db.Reports(l.sysName).Report(ctx, name)
 }
 
 // runQueue opens the queue of the runs' messages. Without one a run is begun all the same: the timer sends its message.

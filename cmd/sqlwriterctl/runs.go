@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 // runCommands are about runs that managers and workers do over Service Bus.
 type runCommands struct {
 	Start  runStartCommand  `cmd:"" help:"Begin one. --dry-run counts and lists what it would take."`
-	List   runListCommand   `cmd:"" help:"List the latest with their numbers, newest first."`
+	List   runListCommand   `cmd:"" help:"List the latest with their batches, newest first."`
 	Show   runShowCommand   `cmd:"" help:"Show one; --wait watches it until it has ended."`
 	Cancel runCancelCommand `cmd:"" help:"End one: batches under way end, the others are not begun."`
 	Resume runResumeCommand `cmd:"" help:"Have one go on that was cancelled or has failed."`
@@ -242,12 +243,12 @@ func batches(n int) string {
 
 // printRun prints one with its numbers.
 func printRun(a *app, p ops.RunProgress) error {
-	rows := [][]string{{"run", p.ID}, {"status", runStatus(p)}}
+	rows := [][]string{{"run", p.ID}, {"status", runStatus(p.Run, p.Stats.Jobs)}}
 	if p.Error != "" {
 		rows = append(rows, []string{"error", p.Error})
 	}
 	asked := fmt.Sprintf("%s at %s: %s", p.RequestedBy, clock(p.StartedAt), oneLine(p.Why))
-	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", orDash(string(p.Filter))}, []string{"asked for by", asked})
+	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)}, []string{"asked for by", asked})
 	if p.Pattern == "" {
 		rows = append(rows, []string{"ended", clock(p.EndedAt)}, []string{"documents", "one process did it alone: see `runs`"})
 		return a.table(rows)
@@ -265,7 +266,7 @@ func printRun(a *app, p ops.RunProgress) error {
 			handOff += ", " + fmt.Sprintf(bound.text, bound.n)
 		}
 	}
-	progress := fmt.Sprintf("%d of %s (%s), %s a second", p.Done, known(p), percent(p), decimal(p.PerSecond))
+	progress := fmt.Sprintf("%d of %s (%s), %s a second on average", p.Done, known(p.Run), percent(p), decimal(p.PerSecond))
 	if p.LeftSeconds > 0 {
 		progress += ", about " + seconds(p.LeftSeconds) + " left"
 	}
@@ -274,6 +275,14 @@ func printRun(a *app, p ops.RunProgress) error {
 		[]string{"outcomes", orDash(counted(outcomeCounts(p.Stats.Outcomes)))}, []string{"ended", clock(p.EndedAt)},
 	)
 	return a.table(rows)
+}
+
+// filterWords is what a run takes.
+func filterWords(filter json.RawMessage) string {
+	if text := string(filter); text != "{}" {
+		return orDash(text)
+	}
+	return "all"
 }
 
 // runListCommand lists runs.
@@ -292,18 +301,20 @@ func (c *runListCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		if c.JSON {
-			return printJSON(a, append([]ops.RunProgress{}, runs...))
+			return printJSON(a, append([]ops.RunSummary{}, runs...))
 		}
-		rows := [][]string{{"RUN", "STATUS", "DONE", "KNOWN", "%", "A SECOND", "LEFT", "STARTED", "ENDED", "BY", "WHY"}}
-		for _, p := range runs {
-			row := []string{p.ID, runStatus(p), strconv.Itoa(p.Done), known(p), percent(p), decimal(p.PerSecond), "-"}
-			if p.Pattern == "" { // one process does it alone
-				row = []string{p.ID, runStatus(p), "-", "-", "-", "-", "-"}
+		rows := [][]string{{"RUN", "STATUS", "HANDED OFF", "BATCHES", "STARTED", "ENDED", "BY", "WHY"}}
+		for _, s := range runs {
+			handedOff := strconv.Itoa(s.Documents)
+			if s.HandedOffAt.IsZero() {
+				handedOff += " of " + known(s.Run)
 			}
-			if p.LeftSeconds > 0 {
-				row[len(row)-1] = seconds(p.LeftSeconds)
+			if s.Pattern == "" { // one process does it alone
+				handedOff = "-"
 			}
-			rows = append(rows, append(row, clock(p.StartedAt), clock(p.EndedAt), p.RequestedBy, oneLine(p.Why)))
+			rows = append(rows, []string{
+				s.ID, runStatus(s.Run, s.Jobs), handedOff, orDash(batchCounts(s.Jobs)), clock(s.StartedAt), clock(s.EndedAt), s.RequestedBy, oneLine(s.Why),
+			})
 		}
 		return a.table(rows)
 	})

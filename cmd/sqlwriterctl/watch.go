@@ -150,7 +150,8 @@ func (w *watcher) endLine() {
 	}
 }
 
-// speed is how many documents a second ended lately, and how long the known rest takes at that; 0 when it does not say.
+// speed is how many documents a second ended lately, and how long the known rest takes at that, or at the run's own rate; 0 when
+// neither says.
 func (w *watcher) speed(p ops.RunProgress) (rate float64, left time.Duration) {
 	now := w.now()
 	for len(w.samples) > 1 && now.Sub(w.samples[1].at) >= rateWindow {
@@ -164,16 +165,13 @@ func (w *watcher) speed(p ops.RunProgress) (rate float64, left time.Duration) {
 		}
 	}
 	w.samples = append(w.samples, progressAt{now, p.Done})
-	if rest := p.Documents - p.Done; rest > 0 && rate > 0 {
-		left = time.Duration(float64(rest) / rate * float64(time.Second)).Round(time.Second)
-	}
-	return rate, left
+	return rate, p.Left(rate).Round(time.Second)
 }
 
 // plainProgress is the progress in words.
 func plainProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 	return fmt.Sprintf("%s, %s of %s documents (%s), %s/s, %s; batches: %s",
-		runStatus(p), strconv.Itoa(p.Done), known(p), percent(p), decimal(rate), leftWords(p, left), orDash(batchCounts(p.Stats.Jobs)))
+		runStatus(p.Run, p.Stats.Jobs), strconv.Itoa(p.Done), known(p.Run), percent(p), decimal(rate), leftWords(p, left), orDash(batchCounts(p.Stats.Jobs)))
 }
 
 // barProgress is the progress as a bar that leaves room for the rest. What failed stands in front of it, where nothing cuts
@@ -190,14 +188,14 @@ func barProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 		parts = append(parts, "to be cancelled")
 	}
 	waiting := p.Stats.Jobs[run.PendingQueue] + p.Stats.Jobs[run.PendingRetry] + p.Stats.Jobs[run.Queued]
-	parts = append(parts, percent(p), strconv.Itoa(p.Done)+"/"+known(p), decimal(rate)+"/s", leftWords(p, left),
+	parts = append(parts, percent(p), strconv.Itoa(p.Done)+"/"+known(p.Run), decimal(rate)+"/s", leftWords(p, left),
 		fmt.Sprintf("batches %d done %d busy %d wait", p.Stats.Jobs[run.Completed], p.Stats.Jobs[run.Processing], waiting))
 	const between, frame = " | ", "[]"
 	text := strings.Join(append(slices.Clone(front), parts...), between)
 	if width := min(longestBar, lineWidth-len(text)-len(between)-len(frame)); width >= shortestBar {
 		full := 0
-		if p.Documents > 0 {
-			full = min(width, width*p.Done/p.Documents)
+		if total, _ := p.Known(); total > 0 {
+			full = min(width, width*p.Done/total)
 		}
 		front = append(front, "["+strings.Repeat("#", full)+strings.Repeat(".", width-full)+"]")
 		text = strings.Join(append(front, parts...), between)
@@ -206,39 +204,50 @@ func barProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 }
 
 // runStatus is a run's status, and first of all what went wrong.
-func runStatus(p ops.RunProgress) string {
-	status := string(p.Status)
-	if p.Status == run.RunRunning && p.Cancel {
+func runStatus(r run.Run, jobs map[run.Status]int) string {
+	status := string(r.Status)
+	if r.Status == run.RunRunning && r.Cancel {
 		status += ", to be cancelled"
 	}
-	if n := p.Stats.Jobs[run.Failed]; n > 0 {
+	if n := jobs[run.Failed]; n > 0 {
 		status = strings.ToUpper(batches(n)) + " FAILED, " + status
 	}
 	return status
 }
 
-// known is how many documents a run has; with a plus while more may come.
-func known(p ops.RunProgress) string {
-	if p.Status == run.RunRunning && p.HandedOffAt.IsZero() {
-		return strconv.Itoa(p.Documents) + "+"
+// known is how many documents a run has as far as that is known; with a plus when there may be more.
+func known(r run.Run) string {
+	total, more := r.Known()
+	if more {
+		return strconv.Itoa(total) + "+"
 	}
-	return strconv.Itoa(p.Documents)
+	return strconv.Itoa(total)
 }
 
+// percent is how much of the known is done. While there may be more, that is not all.
 func percent(p ops.RunProgress) string {
-	if p.Documents == 0 {
+	const all = 100
+	total, more := p.Known()
+	if total == 0 {
 		return "-"
 	}
-	return strconv.Itoa(100*p.Done/p.Documents) + "%"
+	done := all * p.Done / total
+	if more {
+		done = min(done, all-1)
+	}
+	return strconv.Itoa(done) + "%"
 }
 
 func leftWords(p ops.RunProgress, left time.Duration) string {
+	total, _ := p.Known()
 	switch {
 	case p.Status != run.RunRunning:
 		return "ended"
-	case p.Documents == 0:
+	case p.Cancel:
+		return "ending"
+	case total == 0:
 		return "searching"
-	case p.Done >= p.Documents:
+	case p.Done >= total:
 		return "no known one left"
 	case left == 0:
 		return "? left"

@@ -101,10 +101,28 @@ func TestTheBar(t *testing.T) {
 		"[.................] | 0% | 0/500+ | 0/s | ? left | batches 0 done 0 busy 5 wait",
 		"[#..........] | 10% | 100/1000 | 25/s | 36s left | batches 1 done 2 busy 4 wait",
 		"[######......] | 50% | 500/1000 | 83/s | 6s left | batches 5 done 2 busy 4 wait",
-		"2 FAILED | to be cancelled | 50% | 500/1000 | 62/s | 8s left | batches 5 done 2",
+		"2 FAILED | to be cancelled | 50% | 500/1000 | 62/s | ending | batches 5 done 2 ",
 		"completed | 100% | 1000/1000 | 100/s | ended | batches 10 done 0 busy 0 wait",
 	}, frames(t, w.out.String()))
 	require.Equal(t, []time.Duration{redrawEvery, redrawEvery, redrawEvery, redrawEvery, redrawEvery}, w.waits)
+}
+
+// What the preview found is the run, also while only some of it is handed off.
+func TestProgressWhileTheHandOffGoesOn(t *testing.T) {
+	preview := func(matched int, atLeast bool) func(*ops.RunProgress) {
+		return func(p *ops.RunProgress) { p.Matched, p.AtLeast, p.Rate = matched, atLeast, 120 }
+	}
+	w := newWatched(true,
+		going(0, 0, handingOff, preview(511, false)), going(20, 20, handingOff, preview(511, false)), going(20, 20, handingOff, preview(10_000, true)),
+		going(10_050, 10_050, handingOff, preview(10_000, true)), going(500, 500, preview(511, false)), going(500, 500, preview(511, false), ended(run.RunCompleted, 0)))
+	_, err := w.watch(t.Context())
+	require.NoError(t, err)
+	for i, says := range []string{
+		"| 0% | 0/511 | 0/s | 4m16s left |", "] | 3% | 20/511 | 10/s | 4m6s left |", "] | 0% | 20/10000+ | 5.0/s | 1h23m10s left |",
+		"99% | 10050/10050+ | 1675/s | no known one left |", "100% | 500/500 | 62/s | no known one left |", "completed | 100% | 500/500 |",
+	} {
+		require.Contains(t, frames(t, w.out.String())[i], says)
+	}
 }
 
 func TestTheSpeedIsThatOfTheLastHalfMinute(t *testing.T) {

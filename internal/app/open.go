@@ -307,9 +307,9 @@ type store interface {
 	Adopted(ctx context.Context) (bool, error)
 	// Journal keeps operators' runs and the audit log.
 	Journal() ops.Journal
-	// Runs keeps the books of runs, Reports answers the monitoring queries about them.
+	// Runs keeps the books of runs, Reports answers the monitoring queries about those of an environment.
 	Runs() run.Store
-	Reports() run.Reports
+	Reports(sysName string) run.Reports
 	Close() error
 }
 
@@ -331,7 +331,7 @@ func openSQL(ctx context.Context, c config.Config, layout invoice.Layout, a *ada
 			a.log.Info().Str("note", note).Msg("about the user's tables")
 		}
 	}
-	a.sink, a.journal, a.runs, a.reports = s, s.Journal(), s.Runs(), s.Reports()
+	a.sink, a.journal, a.runs, a.reports = s, s.Journal(), s.Runs(), s.Reports(c.SysName)
 	return s.Close, nil
 }
 

@@ -73,8 +73,8 @@ func (blindToRuns) OpenRuns(context.Context, string, int) ([]run.Run, error) { r
 
 type counting struct{ run.Store }
 
-func (s counting) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, _ bool) (int, int, error) {
-	return s.Store.MarkUnsent(ctx, jobs, reason, true)
+func (s counting) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, _ bool, audit func(run.Job) run.Audit) (int, int, error) {
+	return s.Store.MarkUnsent(ctx, jobs, reason, true, audit)
 }
 
 type lossyLetters struct{ writer.Evidence }

@@ -371,7 +371,7 @@ func leftBehindPath() *path {
 			ctx := context.Background()
 			r.w.advance(-45 * time.Minute)
 			jobs := r.began(theRun, run.TwoPhase, false, run.Worker{ID: "manager-gone"}, []string{at(51, "good")}, []string{at(52, "good")}, []string{at(53, "good")}, []string{at(54, "good")})
-			_, _, err := r.store.MarkUnsent(ctx, jobs[1:2], "refused", false)
+			_, _, err := r.store.MarkUnsent(ctx, jobs[1:2], "refused", false, nil)
 			r.must(err)
 			_, err = r.store.MarkQueued(ctx, jobs[2:])
 			r.must(err)

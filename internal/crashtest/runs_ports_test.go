@@ -237,9 +237,9 @@ func (p books) MarkQueued(ctx context.Context, jobs []run.Job) (int, error) {
 	return book(ctx, p.i, "MarkQueued", "", func(s run.Store) (int, error) { return s.MarkQueued(ctx, jobs) })
 }
 
-func (p books) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, counted bool) (int, int, error) {
+func (p books) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, counted bool, audit func(run.Job) run.Audit) (int, int, error) {
 	a, err := book(ctx, p.i, "MarkUnsent", "", func(s run.Store) (n pair[int, int], err error) {
-		n.a, n.b, err = s.MarkUnsent(ctx, jobs, reason, counted)
+		n.a, n.b, err = s.MarkUnsent(ctx, jobs, reason, counted, audit)
 		return n, err
 	})
 	return a.a, a.b, err

@@ -218,13 +218,15 @@ func (s *RunStore) endHold(ctx context.Context, op string, h run.Hold, status ru
 	return nil
 }
 
-// giveUp makes a batch failed, and its worker with it.
+// giveUp makes a batch failed, and its worker with it. What it has come to is counted.
 func (s *RunStore) giveUp(j *storedJob, reason string) {
 	s.end(j.Owner, run.WorkerFailed)
+	stats := j.count()
+	j.Success, j.Failure = stats.Success, stats.Failure
 	j.Status, j.Error, j.EndedAt = run.Failed, ops.Clip(reason, ops.MaxWhy), s.at()
 }
 
-// again makes a failed batch one whose message is to be sent.
+// again makes a batch that failed, or whose message may be gone, one whose message is to be sent.
 func (j *storedJob) again() {
 	j.retry()
 	j.Epoch++

@@ -42,30 +42,43 @@ func (s *RunStore) MarkQueued(ctx context.Context, jobs []run.Job) (int, error) 
 }
 
 // MarkUnsent implements run.Recoveries.
-func (s *RunStore) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, counted bool) (retry, failed int, err error) {
+func (s *RunStore) MarkUnsent(
+	ctx context.Context, jobs []run.Job, reason string, counted bool, audit func(run.Job) run.Audit,
+) (retry, failed int, err error) {
 	if err := ended(ctx, "inmem: mark unsent"); err != nil {
 		return 0, 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	next, audits := map[*storedJob]storedJob{}, []run.Audit{}
 	for _, named := range jobs {
 		j := s.jobOf[named.ID]
 		if j == nil || j.Attempt != named.Attempt || !waits(j.Status) {
 			continue
 		}
-		j.retry()
-		j.LastQueueError = ops.Clip(reason, ops.MaxWhy)
-		if counted {
-			j.QueueAttempts++
-		}
-		if counted && j.QueueAttempts >= run.MaxQueueAttempts {
-			s.giveUp(j, run.MaxQueueError)
-			failed++
+		if _, twice := next[j]; twice {
 			continue
 		}
-		retry++
+		refused := *j
+		refused.retry()
+		refused.LastQueueError = ops.Clip(reason, ops.MaxWhy)
+		if counted {
+			refused.QueueAttempts++
+		}
+		if counted && refused.QueueAttempts >= run.MaxQueueAttempts {
+			s.giveUp(&refused, run.MaxQueueError)
+			audits = append(audits, audit(refused.Job))
+		}
+		next[j] = refused
 	}
-	return retry, failed, nil
+	if audits, err = keptAudits(audits); err != nil {
+		return 0, 0, err
+	}
+	for j, refused := range next {
+		*j = refused
+	}
+	s.audits = append(s.audits, audits...)
+	return len(next) - len(audits), len(audits), nil
 }
 
 // waits reports whether a batch waits for its message or for a worker.

@@ -30,7 +30,7 @@ func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	}
 	stored := &storedRun{items: map[string]*storedItem{}, Run: run.Run{
 		ID: r.ID, SysName: r.SysName, Kind: run.Kind(k.Kind), Filter: slices.Clone(k.Filter), Pattern: r.Pattern, Rate: r.Rate, Limit: r.Limit,
-		RequestedBy: k.RequestedBy, Why: k.Why, Status: run.RunRunning, StartedAt: s.at(),
+		Matched: r.Matched, AtLeast: r.AtLeast, RequestedBy: k.RequestedBy, Why: k.Why, Status: run.RunRunning, StartedAt: s.at(),
 	}}
 	s.runs, s.runOf[r.ID] = append(s.runs, stored), stored
 	s.audits = append(s.audits, a)
@@ -301,6 +301,7 @@ func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Durati
 			s.giveUp(j, run.CancelledError)
 		}
 	}
+	s.end(r.Owner, run.WorkerCompleted)
 	r.Status, r.EndedAt = status, s.at()
 	s.audits = append(s.audits, a)
 	return true, nil
@@ -338,7 +339,7 @@ func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool,
 		r.Status, r.Cancel, r.Owner, r.EndedAt, r.Error = run.RunRunning, false, "", time.Time{}, ""
 		r.Epoch++
 		for _, j := range r.jobs {
-			if j.Status == run.Failed && j.Error == run.CancelledError {
+			if waits(j.Status) || j.Status == run.Failed && j.Error == run.CancelledError {
 				j.again()
 			}
 		}

@@ -83,6 +83,7 @@ type RunBooks interface {
 	Run(ctx context.Context, id string) (run.Run, bool, error)
 	ListRuns(ctx context.Context, limit int) ([]run.Run, error)
 	Stats(ctx context.Context, id string) (run.Stats, error)
+	JobCounts(ctx context.Context, id string) (map[run.Status]int, error)
 	CancelRun(ctx context.Context, id string, a run.Audit) (bool, error)
 	ResumeRun(ctx context.Context, id string, a run.Audit) (bool, error)
 	Job(ctx context.Context, id string) (run.Job, []run.ErrorDetail, bool, error)

@@ -46,6 +46,9 @@ func (o *Ops) Cancel(ctx context.Context, r CancelRequest) (CancelResult, error)
 	}
 	found := false
 	err := o.write(ctx, func(ctx context.Context) (err error) {
+		if foreign, err := o.foreign(ctx, r.Run); err != nil || foreign {
+			return err
+		}
 		found, err = o.p.Journal.Cancel(ctx, r.Run, Audit{Action: "cancel", By: r.By, Why: r.Why, Subject: r.Run})
 		return err
 	})
@@ -78,11 +81,20 @@ func (o *Ops) alone(ctx context.Context, id string) error {
 	}
 	return o.books(ctx, func(ctx context.Context) error {
 		row, there, err := o.p.Runs.Run(ctx, id)
-		if err == nil && there && row.Pattern != "" {
+		if err == nil && there && row.Pattern != "" && o.mine(row) {
 			err = refuse(Conflict, "run %q is done by workers: `run cancel` ends it with its batches", id)
 		}
 		return err
 	})
+}
+
+// foreign reports whether a run is another environment's.
+func (o *Ops) foreign(ctx context.Context, id string) (bool, error) {
+	if o.p.Runs == nil {
+		return false, nil
+	}
+	row, there, err := o.p.Runs.Run(ctx, id)
+	return there && !o.mine(row), err
 }
 
 // Runs gives the latest runs, newest first; 0 means 20. Errors by kind: *RequestError (usage); infrastructure, throttled,

@@ -25,6 +25,11 @@ const (
 	mostRunLimit = 100_000_000
 	// mostRunsListed is how many runs are listed with their numbers.
 	mostRunsListed = 100
+	// mostRunsRead and mostJobsRead are how many of the latest rows of a shared database are looked through for those of one
+	// environment; seekFactor is how much more is asked for when these were not enough.
+	mostRunsRead = 1000
+	mostJobsRead = 10_000
+	seekFactor   = 4
 	// requeueWithin is how long one request sends batches again: Azure's front end gives an HTTP request up after 230 s.
 	requeueWithin = 2 * time.Minute
 	// sendWithin bounds the sending of a run's first message.
@@ -132,7 +137,8 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	}
 	row := run.Run{
 		ID: newRunID(string(r.Kind), o.o.Now()), SysName: o.o.SysName, Kind: r.Kind, Filter: filter, Pattern: res.Pattern,
-		Rate: r.Rate, Limit: r.Limit, RequestedBy: r.By, Why: r.Why,
+		Rate: r.Rate, Limit: r.Limit, Matched: res.Matched, AtLeast: res.AtLeast,
+		RequestedBy: r.By, Why: r.Why,
 	}
 	res.Run = row.ID
 	err = o.write(ctx, func(ctx context.Context) error {
@@ -212,8 +218,8 @@ type RunProgress struct {
 	run.Run
 	// Stats are the numbers as the database counts them.
 	Stats run.Stats `json:"stats"`
-	// Done is how many documents have an outcome, PerSecond how many a second since it began. LeftSeconds is an estimate of the
-	// rest; 0 when there is none. While the hand-off is not done, there may be more documents than are known yet.
+	// Done is how many documents have an outcome, PerSecond how many a second on average since it was asked for. LeftSeconds is
+	// an estimate of the rest that is known (Left); 0 when there is none.
 	Done        int     `json:"done"`
 	PerSecond   float64 `json:"per_second"`
 	LeftSeconds int64   `json:"left_seconds,omitempty"`
@@ -221,25 +227,71 @@ type RunProgress struct {
 	Note string `json:"note,omitempty"`
 }
 
-// RunShow gives one run with its numbers. Errors: *RequestError (usage; not found); infrastructure, throttled, quota, contention.
+// Left is how long the known rest takes at so many documents a second, and with a rate at least as long as the hand-off of what
+// has no batch yet; 0 when there is no estimate, no rest, or none that will be done.
+func (p RunProgress) Left(perSecond float64) time.Duration {
+	known, _ := p.Known()
+	rest := known - p.Done
+	if p.Status != run.RunRunning || p.Cancel || rest <= 0 {
+		return 0
+	}
+	left := 0.0
+	if perSecond > 0 {
+		left = float64(rest) / perSecond
+	}
+	if p.Rate > 0 {
+		left = max(left, float64(known-p.Documents)/float64(p.Rate)*time.Minute.Seconds())
+	}
+	return time.Duration(left * float64(time.Second))
+}
+
+// mine reports whether a run is of this environment; the database may be shared. A run that one process does alone names none.
+func (o *Ops) mine(r run.Run) bool { return r.SysName == "" || r.SysName == o.o.SysName }
+
+// mineJob reports the same of a batch: its id is made of what it is the batch of.
+func (o *Ops) mineJob(j run.Job) bool { return j.ID == run.JobID(o.o.SysName, j.Run, j.Number) }
+
+// latest looks for rows of this environment among the latest of all, at most limit of them. Of other environments there may be any
+// number in front: more and more is asked for, but no more than most.
+func latest[T any](limit, most int, mine func(T) bool, list func(limit int) ([]T, error)) ([]T, error) {
+	for asked := limit; ; asked = min(most, asked*seekFactor) {
+		rows, err := list(asked)
+		if err != nil {
+			return nil, err
+		}
+		all := len(rows) < asked || asked >= most
+		rows = slices.DeleteFunc(rows, func(row T) bool { return !mine(row) })
+		if all || len(rows) >= limit {
+			return rows[:min(len(rows), limit)], nil
+		}
+	}
+}
+
+// theRun reads a run that must be there, and of this environment.
+func (o *Ops) theRun(ctx context.Context, id string) (run.Run, error) {
+	row, there, err := o.p.Runs.Run(ctx, id)
+	if err == nil && (!there || !o.mine(row)) {
+		err = refuse(NotFound, "no run %q", id)
+	}
+	return row, err
+}
+
+// RunShow gives one run with its numbers. Errors: *RequestError (usage; not found, also for a run of another environment);
+// infrastructure, throttled, quota, contention.
 func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
 	if !isRunID(id) {
 		return RunProgress{}, refuse(Usage, "run: expected the id of a run, as `run list` shows them")
 	}
 	var p RunProgress
-	there := false
 	err := o.books(ctx, func(ctx context.Context) (err error) {
-		if p.Run, there, err = o.p.Runs.Run(ctx, id); err != nil || !there {
+		if p.Run, err = o.theRun(ctx, id); err != nil {
 			return err
 		}
 		p.Stats, err = o.p.Runs.Stats(ctx, id)
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return RunProgress{}, err
-	case !there:
-		return RunProgress{}, refuse(NotFound, "no run %q", id)
 	}
 	return o.progressed(p), nil
 }
@@ -250,12 +302,16 @@ func (o *Ops) progressed(p RunProgress) RunProgress {
 	if s := p.Age.Seconds(); s > 0 {
 		p.PerSecond = float64(p.Done) / s
 	}
-	if left := p.Documents - p.Done; p.Status == run.RunRunning && left > 0 && p.PerSecond > 0 {
-		p.LeftSeconds = int64(float64(left) / p.PerSecond)
-	}
-	p.StartedAt, p.EndedAt, p.HandedOffAt, p.HeartbeatAt = o.in(p.StartedAt), o.in(p.EndedAt), o.in(p.HandedOffAt), o.in(p.HeartbeatAt)
-	p.Filter = shortFilter(p.Filter)
+	p.LeftSeconds = int64(p.Left(p.PerSecond).Seconds())
+	p.Run = o.localRun(p.Run)
 	return p
+}
+
+// localRun is a run for people: its times in the deployment's zone, and not more of its filter than they read.
+func (o *Ops) localRun(r run.Run) run.Run {
+	r.StartedAt, r.EndedAt, r.HandedOffAt, r.HeartbeatAt = o.in(r.StartedAt), o.in(r.EndedAt), o.in(r.HandedOffAt), o.in(r.HeartbeatAt)
+	r.Filter = shortFilter(r.Filter)
+	return r
 }
 
 // shortFilter is a filter with the first of its documents: a run may name 10,000, and this is asked for every few seconds.
@@ -276,29 +332,35 @@ func shortFilter(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// RunList gives the latest runs with their numbers, newest first, at most 100; 0 means 20. Errors as RunShow.
-func (o *Ops) RunList(ctx context.Context, limit int) (all []RunProgress, err error) {
-	if limit > mostRunsListed { // the documents of each are counted
+// RunSummary is a run in a list: what became of its documents is not counted, there may be millions.
+type RunSummary struct {
+	run.Run
+	// Jobs counts its batches by status; null for a run that one process does alone.
+	Jobs map[run.Status]int `json:"batches_by_status"`
+}
+
+// RunList gives the latest runs with their batches by status, newest first, at most 100; 0 means 20. Errors as RunShow.
+func (o *Ops) RunList(ctx context.Context, limit int) (all []RunSummary, err error) {
+	if limit > mostRunsListed { // the batches of each are counted
 		return nil, refuse(Usage, "limit: expected 1 to %d, found %d", mostRunsListed, limit)
 	}
 	if limit, err = listed(limit); err != nil {
 		return nil, err
 	}
-	all = []RunProgress{}
 	err = o.books(ctx, func(ctx context.Context) error {
-		rows, err := o.p.Runs.ListRuns(ctx, limit)
+		all = []RunSummary{}
+		rows, err := latest(limit, mostRunsRead, o.mine, func(limit int) ([]run.Run, error) { return o.p.Runs.ListRuns(ctx, limit) })
 		if err != nil {
 			return err
 		}
-		all = all[:0]
 		for _, row := range rows {
-			p := RunProgress{Run: row}
+			s := RunSummary{Run: o.localRun(row)}
 			if row.Pattern != "" {
-				if p.Stats, err = o.p.Runs.Stats(ctx, row.ID); err != nil {
+				if s.Jobs, err = o.p.Runs.JobCounts(ctx, row.ID); err != nil {
 					return err
 				}
 			}
-			all = append(all, o.progressed(p))
+			all = append(all, s)
 		}
 		return nil
 	})
@@ -350,7 +412,11 @@ func (o *Ops) act(ctx context.Context, r RunRequest, state string, change func(c
 		return RunProgress{}, err
 	}
 	changed := false
-	err := o.write(ctx, func(ctx context.Context) (err error) {
+	err := o.write(ctx, func(ctx context.Context) error {
+		row, there, err := o.p.Runs.Run(ctx, r.Run)
+		if err != nil || !there || !o.mine(row) {
+			return err
+		}
 		changed, err = change(ctx)
 		return err
 	})
@@ -385,7 +451,7 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (jobs []run.Job, err 
 	err = o.books(ctx, func(ctx context.Context) (err error) {
 		jobs = []run.Job{}
 		if q.Run != "" {
-			if err := o.mustBeThere(ctx, q.Run); err != nil {
+			if _, err := o.theRun(ctx, q.Run); err != nil {
 				return err
 			}
 			if q.Status == "" { // what failed is not behind the thousand that did not
@@ -394,7 +460,9 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (jobs []run.Job, err 
 				}
 			}
 		}
-		more, err := o.p.Runs.ListJobs(ctx, q.Run, q.Status, q.Limit)
+		more, err := latest(q.Limit, mostJobsRead, o.mineJob, func(limit int) ([]run.Job, error) {
+			return o.p.Runs.ListJobs(ctx, q.Run, q.Status, limit)
+		})
 		first := len(jobs)
 		for _, j := range more {
 			if first == 0 || j.Status != run.Failed {
@@ -408,15 +476,6 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (jobs []run.Job, err 
 		jobs[i] = o.localJob(jobs[i])
 	}
 	return jobs, err
-}
-
-// mustBeThere refuses what names no run.
-func (o *Ops) mustBeThere(ctx context.Context, id string) error {
-	_, there, err := o.p.Runs.Run(ctx, id)
-	if err == nil && !there {
-		err = refuse(NotFound, "no run %q", id)
-	}
-	return err
 }
 
 // localJob is a batch with its times in the deployment's zone.
@@ -475,8 +534,8 @@ func (o *Ops) BatchShow(ctx context.Context, name string) (b BatchDetail, err er
 func (o *Ops) batch(ctx context.Context, id, name string) (b BatchDetail, err error) {
 	there := false
 	b.Job, b.Errors, there, err = o.p.Runs.Job(ctx, id)
-	if err == nil && !there {
-		err = refuse(NotFound, "no batch %q", name)
+	if err == nil && (!there || !o.mineJob(b.Job)) {
+		return BatchDetail{}, refuse(NotFound, "no batch %q", name)
 	}
 	if b.Errors == nil {
 		b.Errors = []run.ErrorDetail{}
@@ -569,12 +628,10 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Job
 			}
 			jobs, runID = []run.Job{b.Job}, b.Run
 		}
-		row, there, err := o.p.Runs.Run(ctx, runID)
+		row, err := o.theRun(ctx, runID)
 		switch {
 		case err != nil:
 			return err
-		case !there:
-			return refuse(NotFound, "no run %q", runID)
 		case row.Status != run.RunRunning && row.Status != run.RunCompleted:
 			return refuse(Conflict, "its run is %s: `run resume %s` has it go on", row.Status, runID)
 		case id == "":
@@ -609,9 +666,10 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcom
 		after = run.DocumentKey(q.After)
 	}
 	err = o.books(ctx, func(ctx context.Context) (err error) {
-		if items, err = o.p.Runs.Items(ctx, q.Run, after, q.Limit); err == nil && len(items) == 0 {
-			err = o.mustBeThere(ctx, q.Run)
+		if _, err = o.theRun(ctx, q.Run); err != nil {
+			return err
 		}
+		items, err = o.p.Runs.Items(ctx, q.Run, after, q.Limit)
 		return err
 	})
 	return items, err

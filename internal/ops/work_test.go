@@ -282,8 +282,8 @@ func TestARunIsBegun(t *testing.T) {
 	row, ok, err := r.books.Run(t.Context(), res.Run)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, []any{run.Replay, "web", run.TwoPhase, 600, 10, "pat", "column widened", run.RunRunning},
-		[]any{row.Kind, row.SysName, row.Pattern, row.Rate, row.Limit, row.RequestedBy, row.Why, row.Status})
+	require.Equal(t, []any{run.Replay, "web", run.TwoPhase, 600, 10, 10, false, "pat", "column widened", run.RunRunning},
+		[]any{row.Kind, row.SysName, row.Pattern, row.Rate, row.Limit, row.Matched, row.AtLeast, row.RequestedBy, row.Why, row.Status})
 	require.JSONEq(t, `{"code":"2628"}`, string(row.Filter))
 
 	entries := r.audited(run.CodeRunStart)
@@ -324,7 +324,7 @@ func TestThePatternIsChosen(t *testing.T) {
 			require.Equal(t, []any{c.matched, c.atLeast, c.pattern}, []any{res.Matched, res.AtLeast, res.Pattern})
 			row, _, err := r.books.Run(t.Context(), res.Run)
 			require.NoError(t, err)
-			require.Equal(t, c.pattern, row.Pattern)
+			require.Equal(t, []any{c.pattern, c.matched, c.atLeast}, []any{row.Pattern, row.Matched, row.AtLeast})
 			require.LessOrEqual(t, len(r.search.queries), 11, "the count is bounded")
 		})
 	}
@@ -447,7 +447,7 @@ func TestARunIsShownWithItsNumbers(t *testing.T) {
 
 	all, err := r.ops.RunList(t.Context(), 0)
 	require.NoError(t, err)
-	require.Equal(t, []ops.RunProgress{p}, all)
+	require.Equal(t, []ops.RunSummary{{Run: p.Run, Jobs: p.Stats.Jobs}}, all)
 
 	_, err = r.ops.RunShow(t.Context(), "nobody")
 	require.Equal(t, ops.NotFound, refusal(err))
@@ -458,6 +458,163 @@ func TestARunIsShownWithItsNumbers(t *testing.T) {
 	for _, limit := range []int{-1, 101} {
 		_, err = r.ops.RunList(t.Context(), limit)
 		require.Equal(t, ops.Usage, refusal(err))
+	}
+}
+
+// 511 documents match, 120 a minute are handed off, and the first 20 are done: that is not all of the run.
+func TestProgressIsOfWhatThePreviewFound(t *testing.T) {
+	r := newRuns(t)
+	r.search.invented = 511
+	request := replay()
+	request.Rate = 120
+	begun := r.start(request).Run
+	row, ok, err := r.books.ClaimRun(t.Context(), begun, 0, run.Worker{ID: "manager-1"}, time.Minute)
+	require.NoError(t, err)
+	require.True(t, ok)
+	lease := run.Lease{Run: begun, Owner: "manager-1", Epoch: row.Epoch}
+	r.addAndDo(lease, 1, 20)
+	r.clock = r.clock.Add(5 * time.Second) // 4 a second, faster than the rate goes on
+	p, err := r.ops.RunShow(t.Context(), begun)
+	require.NoError(t, err)
+	known, more := p.Known()
+	require.Equal(t, []any{20, 511, false, int64(245)}, []any{p.Done, known, more, p.LeftSeconds}, "491 at 2 a second")
+
+	r.clock = r.clock.Add(95 * time.Second) // 0.2 a second: the workers are slower than the rate
+	p, err = r.ops.RunShow(t.Context(), begun)
+	require.NoError(t, err)
+	require.Equal(t, int64(2455), p.LeftSeconds)
+
+	require.NoError(t, r.books.EndHandOff(t.Context(), lease, run.Audit{}))
+	p, err = r.ops.RunShow(t.Context(), begun)
+	require.NoError(t, err)
+	known, more = p.Known()
+	require.Equal(t, []any{20, false, int64(0)}, []any{known, more, p.LeftSeconds}, "the others have changed since")
+}
+
+// addAndDo hands one batch off and has it done.
+func (r *runs) addAndDo(l run.Lease, number, documents int) {
+	r.t.Helper()
+	var ids []string
+	for i := range documents {
+		ids = append(ids, fmt.Sprintf("doc-%d-%d", number, i))
+	}
+	ctx := r.t.Context()
+	require.NoError(r.t, r.books.AddChunk(ctx, l, run.Chunk{First: number, Initial: run.Queued, Batches: [][]string{ids}}))
+	claimed, err := r.books.ClaimJob(ctx, run.JobID("web", l.Run, number), run.Worker{ID: fmt.Sprintf("worker-%d", number)}, time.Minute, run.Audit{})
+	require.NoError(r.t, err)
+	var outcomes []run.ItemOutcome
+	for _, document := range claimed.Open {
+		outcomes = append(outcomes, run.ItemOutcome{Document: document, Outcome: run.DocCommitted})
+	}
+	require.NoError(r.t, r.books.SaveOutcomes(ctx, claimed.Hold, outcomes, nil))
+	_, err = r.books.FinishJob(ctx, claimed.Hold, func(run.JobStats) run.Audit { return run.Audit{} })
+	require.NoError(r.t, err)
+}
+
+func TestTheTimeThatIsLeft(t *testing.T) {
+	handedOff := start()
+	for name, c := range map[string]struct {
+		run       run.Run
+		done      int
+		perSecond float64
+		left      time.Duration
+	}{
+		"at the speed":                   {run.Run{Matched: 100}, 20, 2, 40 * time.Second},
+		"at the rate":                    {run.Run{Matched: 100, Documents: 40, Rate: 60}, 20, 1000, time.Minute},
+		"slower than the rate":           {run.Run{Matched: 100, Documents: 40, Rate: 6000}, 20, 1, 80 * time.Second},
+		"nothing done yet":               {run.Run{Matched: 100}, 0, 0, 0},
+		"nothing done yet, with a rate":  {run.Run{Matched: 100, Rate: 60}, 0, 0, 100 * time.Second},
+		"all handed off, with a rate":    {run.Run{Matched: 100, Documents: 80, Rate: 60, HandedOffAt: handedOff}, 40, 2, 20 * time.Second},
+		"all done of what is known":      {run.Run{Matched: 100, AtLeast: true, Documents: 100}, 100, 2, 0},
+		"more than the preview found":    {run.Run{Matched: 100, Documents: 120}, 100, 2, 10 * time.Second},
+		"it is to be cancelled":          {run.Run{Matched: 100, Cancel: true, Rate: 60}, 20, 2, 0},
+		"it has ended before it was all": {run.Run{Matched: 100, Status: run.RunCancelled}, 20, 2, 0},
+	} {
+		if c.run.Status == "" {
+			c.run.Status = run.RunRunning
+		}
+		require.Equal(t, c.left, ops.RunProgress{Run: c.run, Done: c.done}.Left(c.perSecond), name)
+	}
+}
+
+// Two environments share a database: what the other one's runs are is nobody's business here.
+func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	ours := r.start(replay()).Run
+	r.handOff(ours, 2, 1, 2)
+	const theirs = "replay-theirs"
+	r.clock = r.clock.Add(time.Second)
+	r.foreignRun(theirs, 30)
+	// A database has them in the same table.
+	require.NoError(t, r.journal.Start(t.Context(), ops.Run{ID: theirs, Kind: "replay", RequestedBy: "them", Why: "theirs"}, ops.Audit{Action: "x"}))
+	require.NoError(t, r.books.StartRun(t.Context(), run.Run{ID: "alone", Kind: "reprocess", RequestedBy: "pat", Why: "x"}, run.Audit{}))
+	before := r.books.Audits()
+
+	words := ops.RunRequest{Run: theirs, By: "pat", Why: "x"}
+	job := run.JobID("dev", theirs, 1)
+	for name, ask := range map[string]func() error{
+		"show":    func() error { _, err := r.ops.RunShow(t.Context(), theirs); return err },
+		"cancel":  func() error { _, err := r.ops.RunCancel(t.Context(), words); return err },
+		"resume":  func() error { _, err := r.ops.RunResume(t.Context(), words); return err },
+		"items":   func() error { _, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: theirs}); return err },
+		"batches": func() error { _, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Run: theirs}); return err },
+		"batch":   func() error { _, err := r.ops.BatchShow(t.Context(), job); return err },
+		"requeue of a batch": func() error {
+			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Batch: job, By: "pat", Why: "x"})
+			return err
+		},
+		"requeue of a run": func() error {
+			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: theirs, By: "pat", Why: "x"})
+			return err
+		},
+		"cancel of the older kind": func() error {
+			_, err := r.ops.Cancel(t.Context(), ops.CancelRequest{Run: theirs, By: "pat", Why: "x"})
+			return err
+		},
+		"cancel as if one process did it": func() error {
+			_, err := r.ops.Cancel(t.Context(), ops.CancelRequest{Run: theirs, By: "pat", Why: "x", Gone: true})
+			return err
+		},
+	} {
+		require.Equal(t, ops.NotFound, refusal(ask()), name)
+	}
+	require.Equal(t, before, r.books.Audits(), "nothing was changed")
+
+	all, err := r.ops.RunList(t.Context(), 1)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.Equal(t, "alone", all[0].ID, "a run that names no environment is everybody's")
+	all, err = r.ops.RunList(t.Context(), 2)
+	require.NoError(t, err)
+	require.Equal(t, []any{2, ours}, []any{len(all), all[1].ID}, "behind another's")
+	for _, status := range []run.Status{"", run.Failed} {
+		jobs, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Status: status, Limit: 1})
+		require.NoError(t, err)
+		require.Len(t, jobs, 1, "behind thirty of another's")
+		require.Equal(t, []any{ours, 2}, []any{jobs[0].Run, jobs[0].Number})
+	}
+}
+
+// foreignRun puts a run of the environment dev in, all batches of which have failed.
+func (r *runs) foreignRun(id string, batches int) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	require.NoError(r.t, r.books.StartRun(ctx, run.Run{
+		ID: id, SysName: "dev", Kind: run.Replay, Pattern: run.TwoPhase, RequestedBy: "them", Why: "theirs",
+	}, run.Audit{}))
+	row, ok, err := r.books.ClaimRun(ctx, id, 0, run.Worker{ID: "manager-theirs"}, time.Minute)
+	require.NoError(r.t, err)
+	require.True(r.t, ok)
+	chunk := run.Chunk{First: 1, Initial: run.Queued}
+	for b := range batches {
+		chunk.Batches = append(chunk.Batches, []string{fmt.Sprintf("their-doc-%d", b)})
+	}
+	require.NoError(r.t, r.books.AddChunk(ctx, run.Lease{Run: id, Owner: "manager-theirs", Epoch: row.Epoch}, chunk))
+	for b := range batches {
+		claimed, err := r.books.ClaimJob(ctx, run.JobID("dev", id, b+1), run.Worker{ID: fmt.Sprintf("worker-theirs-%d", b)}, time.Minute, run.Audit{})
+		require.NoError(r.t, err)
+		require.NoError(r.t, r.books.FailJob(ctx, claimed.Hold, "x", run.Audit{}))
 	}
 }
 

@@ -14,9 +14,12 @@ import (
 	"sqlwriter/internal/run"
 )
 
+// ReportsSysName is the environment that the reports under test are about.
+const ReportsSysName = "web"
+
 // ReportsHarness is what TestReports needs beside the port itself.
 type ReportsHarness struct {
-	// Reports is the port under test, over empty tables.
+	// Reports is the port under test, over empty tables, about the environment ReportsSysName.
 	Reports run.Reports
 	// Names are all reports.
 	Names []string
@@ -49,6 +52,7 @@ func TestReports(t *testing.T, open func(t *testing.T) ReportsHarness) {
 		{"performance", reportPerformance},
 		{"runs", reportRuns},
 		{"audit-errors", reportAuditErrors},
+		{"what belongs to runs of another environment is in no report", reportOurs},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := open(t)
@@ -86,6 +90,15 @@ func (r *reportsTest) job(of, status string, changes row) {
 	r.put("job", row{
 		"job_id": jobKey(r.number), "run_id": of, "number": r.number, "status": status, "attempt": 1,
 		"created_at": r.ago(20 * time.Minute), "updated_at": r.ago(15 * time.Minute), "total_count": 100,
+	}, changes)
+}
+
+// run puts a running run in that began ten minutes ago.
+func (r *reportsTest) run(changes row) {
+	r.Helper()
+	r.put("run", row{
+		"kind": "drain", "requested_by": "ops", "why": "because", "status": "running", "cancel": 0, "counts": "{}",
+		"started_at": r.ago(10 * time.Minute), "heartbeat_at": r.now,
 	}, changes)
 }
 
@@ -402,14 +415,18 @@ func reportPerformance(r *reportsTest) {
 
 func reportRuns(r *reportsTest) {
 	for _, changes := range []row{
+		{"run_id": "foreign", "status": "running", "sys_name": "dev"},
 		{"run_id": "alone", "status": "stopped", "ended_at": r.ago(time.Hour), "started_at": r.ago(61 * time.Minute)},
-		{"run_id": "big", "status": "running", "sys_name": "web", "documents": 300, "batches": 3, "handed_off_at": r.ago(9 * time.Minute), "kind": "replay"},
+		{"run_id": "big", "status": "running", "sys_name": "web", "documents": 300, "batches": 3, "matched_count": 400, "handed_off_at": r.ago(9 * time.Minute), "kind": "replay"},
+		{"run_id": "early", "status": "running", "sys_name": "web", "documents": 100, "batches": 1, "matched_count": 400, "at_least": 1},
+		{"run_id": "grown", "status": "running", "sys_name": "web", "documents": 100, "batches": 1, "matched_count": 50, "at_least": 0},
 		{"run_id": "gone", "status": "failed", "sys_name": "web", "documents": 100, "batches": 1, "cancel": 1, "error": "the message was a dead letter", "ended_at": r.now},
 	} {
-		r.put("run", row{
-			"kind": "drain", "requested_by": "ops", "why": "because", "cancel": 0, "counts": "{}", "started_at": r.ago(10 * time.Minute), "heartbeat_at": r.now,
-		}, changes)
+		r.run(changes)
 	}
+	r.job("foreign", "completed", nil)
+	r.job("early", "completed", nil)
+	r.job("grown", "completed", row{"total_count": 50})
 	r.job("big", "completed", nil)
 	r.job("big", "failed", nil)
 	r.job("big", "processing", nil)
@@ -419,8 +436,10 @@ func reportRuns(r *reportsTest) {
 			"run_id": "gone", "status": "failed", "cancel": 1, "documents": 100, "documents_done": 0, "done_percent": 0.0, "batches": 1, "open_batches": 1,
 			"failed_batches": 0, "ended_at": r.now, "handed_off_at": nil, "run_seconds": 10 * time.Minute, "error": "the message was a dead letter",
 		},
+		row{"run_id": "grown", "documents": 100, "documents_known": 100, "at_least": 0, "documents_done": 50, "done_percent": 50.0},
+		row{"run_id": "early", "documents": 100, "documents_known": 400, "at_least": 1, "documents_done": 100, "done_percent": 25.0},
 		row{
-			"run_id": "big", "sys_name": "web", "kind": "replay", "status": "running", "cancel": 0, "documents": 300, "documents_done": 100, "done_percent": 33.33,
+			"run_id": "big", "sys_name": "web", "kind": "replay", "status": "running", "cancel": 0, "documents": 300, "documents_known": 300, "documents_done": 100, "done_percent": 33.33,
 			"batches": 3, "open_batches": 1, "failed_batches": 1, "started_at": r.ago(10 * time.Minute), "handed_off_at": r.ago(9 * time.Minute), "ended_at": nil,
 			"run_seconds": 10 * time.Minute, "requested_by": "ops", "error": nil,
 		},
@@ -445,4 +464,51 @@ func reportAuditErrors(r *reportsTest) {
 		},
 		row{"level": "WARN", "action": "ACTION_2"},
 	)
+}
+
+// reportOurs puts the same things in for a run of each environment, one of none, and one that is not there: only those of the
+// other environment are in no report.
+func reportOurs(r *reportsTest) {
+	r.run(row{"run_id": "ours", "sys_name": ReportsSysName})
+	r.run(row{"run_id": "theirs", "sys_name": "dev"})
+	r.run(row{"run_id": "older"})
+	begun := row{"heartbeat_at": r.ago(time.Hour), "queued_at": r.ago(2 * time.Minute), "process_start_time": r.ago(time.Minute), "process_end_time": r.now}
+	for i, of := range []string{"ours", "theirs", "older", "gone"} {
+		for _, status := range []string{"pending_queue", "pending_retry", "queued", "processing", "completed", "failed"} {
+			r.job(of, status, maps.Clone(begun))
+		}
+		r.put("worker", row{
+			"worker_id": fmt.Sprintf("worker-%08d", i), "kind": "worker", "instance": "here", "run_id": of, "status": "RUNNING", "documents_processed": 1,
+			"started_at": r.ago(time.Hour), "heartbeat_at": r.ago(time.Hour),
+		}, nil)
+		r.put("error_detail", row{
+			"run_id": of, "job_id": jobKey(i), "document_id": of, "error_code": "2628", "error_message": "too long", "error_type": run.TypeMigration,
+			"retry_count": 1, "is_retryable": 1, "created_at": r.ago(time.Minute),
+		}, nil)
+		r.put("audit_log", row{"done_at": r.ago(time.Minute), "action": "RUN_FAIL", "done_by": "timer", "why": "x", "subject": "", "level": "ERROR", "run_id": of}, nil)
+	}
+	r.put("audit_log", row{"done_at": r.now, "action": "TIMER", "done_by": "timer", "why": "x", "subject": "", "level": "WARN"}, nil)
+	ids := func(name, column string) (found []any) {
+		for _, line := range r.report(name) {
+			found = append(found, line[column])
+		}
+		return found
+	}
+	require.Equal(r, []any{"older", "ours"}, ids("runs", "run_id"))
+	three := []any{"ours", "older", "gone"}
+	for name, column := range map[string]string{
+		"dead-workers": "run_id", "failed-batches": "run_id", "stuck-batches": "run_id", "pending-retries": "parent_job_id", "queue-lag": "parent_job_id",
+	} {
+		require.ElementsMatch(r, three, ids(name, column), name)
+	}
+	require.Equal(r, []any{nil, "gone", "older", "ours"}, ids("audit-errors", "run_id"))
+	for name, column := range map[string]string{
+		"batch-progress": "batches", "error-codes": "errors", "error-types": "errors", "workers": "dead", "queue-depth": "queued_batches",
+		"performance": "completed_batches",
+	} {
+		for _, n := range ids(name, column) {
+			require.Equal(r, int64(3), n, name)
+		}
+	}
+	require.Equal(r, []any{int64(18)}, ids("batch-success", "total_batches"))
 }

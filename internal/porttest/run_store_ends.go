@@ -63,7 +63,7 @@ func runCancel(r *runTest) {
 	h := r.hold(jobID("r", 2))
 	_, err := r.Store.MarkQueued(r.Context(), []run.Job{r.job(jobID("r", 3))})
 	require.NoError(r, err)
-	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 4))}, "x", true)
+	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 4))}, "x", true, givenUp)
 	require.NoError(r, err)
 	released := r.hold(jobID("r", 6))
 	require.NoError(r, r.Store.ReleaseJob(r.Context(), released, entry("X")))
@@ -74,6 +74,7 @@ func runCancel(r *runTest) {
 	require.NoError(r, err)
 	require.True(r, cancel)
 	r.notComplete("r", "a worker is alive")
+	r.workerIs(l.Owner, run.WorkerRunning)
 	r.Age(r, runStale)
 	ok, status, stats := r.complete("r")
 	require.True(r, ok)
@@ -91,6 +92,11 @@ func runCancel(r *runTest) {
 	r.notComplete("r", "it has ended")
 	_, err = r.Store.BeatRun(r.Context(), l)
 	r.lost(err)
+	r.workerIs(l.Owner, run.WorkerCompleted)
+	r.workerIs(h.Owner, run.WorkerFailed)
+	r.workerIs(released.Owner, run.WorkerIdle)
+	r.Age(r, runStale)
+	require.Equal(r, [2]int{}, r.bury(runSys, 100), "nothing of it is left")
 }
 
 func runCompleteEmpty(r *runTest) {
@@ -130,6 +136,7 @@ func runFail(r *runTest) {
 	r.Age(r, runStale)
 	r.must(r.Store.FailRun(r.Context(), "dead", "x", runStale, entry("RUN_FAIL")))
 	require.Equal(r, run.PendingQueue, r.job(jobID("dead", 1)).Status, "its batches stay")
+	r.workerIs(l.Owner, run.WorkerFailed)
 	_, err := r.Store.BeatRun(r.Context(), l)
 	r.lost(err)
 	require.Equal(r, run.Ended, r.claim(jobID("dead", 1)).Answer)
@@ -170,6 +177,38 @@ func runResumeFailed(r *runTest) {
 	r.add(next, run.PendingQueue, []string{"it goes on"})
 	codes := r.codes()
 	require.Equal(r, []string{"RUN_FAIL", "RUN_RESUME"}, codes[len(codes)-2:])
+}
+
+// runResumeWaiting: what waits for a message that nobody brings any more is sent at once.
+func runResumeWaiting(r *runTest) {
+	r.batches("other", 1)
+	r.batches("r", 8)
+	r.queued(r.job(jobID("r", 2)), r.job(jobID("r", 8)))
+	r.unsent("x", true, r.job(jobID("r", 3)), r.job(jobID("r", 8)))
+	r.queued(r.job(jobID("r", 8)))
+	r.finish(r.hold(jobID("r", 4)))
+	require.NoError(r, r.Store.FailJob(r.Context(), r.hold(jobID("r", 5)), "by itself", entry("X")))
+	require.NoError(r, r.Store.ReleaseJob(r.Context(), r.hold(jobID("r", 7)), entry("X")))
+	r.Age(r, runStale)
+	r.hold(jobID("r", 6))
+	r.must(r.Store.FailRun(r.Context(), "r", "x", runStale, entry("X")))
+	was := r.jobs("r")
+	r.must(r.Store.ResumeRun(r.Context(), "r", entry("RUN_RESUME")))
+	sent := []string{}
+	for i, j := range r.jobs("r") {
+		switch was[i].Status {
+		case run.PendingQueue, run.Queued, run.PendingRetry:
+			require.Equal(r, []any{run.PendingRetry, was[i].Attempt + 1, was[i].Epoch + 1, 0, ""},
+				[]any{j.Status, j.Attempt, j.Epoch, j.QueueAttempts, j.LastQueueError}, "batch %d", j.Number)
+			sent = append(sent, fmt.Sprint("r ", j.Number))
+		default:
+			require.Equal(r, was[i], j, "batch %d", j.Number)
+		}
+	}
+	require.Equal(r, []string{"r 1", "r 2", "r 3", "r 8"}, sent)
+	require.Subset(r, r.named(r.Store.ToSend(r.Context(), runSys, runStale, 100)), sent)
+	require.Equal(r, []any{run.PendingQueue, 0}, []any{r.job(jobID("other", 1)).Status, r.job(jobID("other", 1)).Attempt}, "of another run")
+	r.changesNothing("the message of before", func() { require.Zero(r, r.queued(was...)) })
 }
 
 func runResumeCancelled(r *runTest) {
@@ -224,7 +263,11 @@ func (r *runTest) audited() map[string]func(a run.Audit) func(ctx context.Contex
 		return err
 	}
 	s := r.Store
-	l := r.batches("r", 5)
+	l := r.batches("r", 6)
+	for range 2 {
+		r.unsent("x", true, r.job(jobID("r", 6)))
+	}
+	refused := r.job(jobID("r", 6))
 	h1, h2, h3 := r.hold(jobID("r", 1)), r.hold(jobID("r", 2)), r.hold(jobID("r", 3))
 	failed := r.hold(jobID("r", 5))
 	require.NoError(r, s.FailJob(r.Context(), failed, "x", entry("X")))
@@ -242,7 +285,7 @@ func (r *runTest) audited() map[string]func(a run.Audit) func(ctx context.Contex
 		},
 		"chunk": func(a run.Audit) call {
 			return func(ctx context.Context) error {
-				return s.AddChunk(ctx, l, run.Chunk{Batches: [][]string{{"new"}}, First: 6, Initial: run.PendingQueue, Watermark: "new"}, a)
+				return s.AddChunk(ctx, l, run.Chunk{Batches: [][]string{{"new"}}, First: 7, Initial: run.PendingQueue, Watermark: "new"}, a)
 			}
 		},
 		"end hand-off": func(a run.Audit) call {
@@ -287,6 +330,12 @@ func (r *runTest) audited() map[string]func(a run.Audit) func(ctx context.Contex
 		"dead letter": func(a run.Audit) call {
 			return func(ctx context.Context) error { return changed(s.DeadLetter(ctx, jobID("r", 4), "x", runStale, a)) }
 		},
+		"mark unsent": func(a run.Audit) call {
+			return func(ctx context.Context) error {
+				_, n, err := s.MarkUnsent(ctx, []run.Job{refused}, "x", true, func(run.Job) run.Audit { return a })
+				return changed(n == 1, err)
+			}
+		},
 		"write": func(a run.Audit) call {
 			return func(ctx context.Context) error { return s.Write(ctx, a) }
 		},
@@ -312,7 +361,8 @@ func runWhole(r *runTest) {
 		require.Equal(r, was, r.state(), "no table for the entry")
 	}
 	for _, name := range []string{ // in an order in which all of them can
-		"start", "chunk", "end hand-off", "complete", "fail", "resume", "claim", "finish", "release", "fail batch", "requeue", "write", "cancel",
+		"start", "chunk", "end hand-off", "complete", "fail", "resume", "claim", "finish", "release", "fail batch", "requeue", "mark unsent", "write",
+		"cancel",
 	} {
 		n := len(r.Audits(r))
 		require.NoError(r, calls[name](entry("GOOD"))(r.Context()), name)
@@ -349,10 +399,6 @@ func runEndedContext(r *runTest) {
 	calls["unsent"] = func(ctx context.Context) error { _, err := s.Unsent(ctx, "r", 1); return err }
 	calls["mark queued"] = func(ctx context.Context) error {
 		_, err := s.MarkQueued(ctx, []run.Job{{ID: jobID("r", 4)}})
-		return err
-	}
-	calls["mark unsent"] = func(ctx context.Context) error {
-		_, _, err := s.MarkUnsent(ctx, []run.Job{{ID: jobID("r", 4)}}, "x", true)
 		return err
 	}
 	calls["to send"] = func(ctx context.Context) error { _, err := s.ToSend(ctx, runSys, 0, 1); return err }

@@ -25,6 +25,7 @@ func runJobCases() []runCase {
 		{"a batch that does not add up is failed and says so", jobFinishShort},
 		{"a released batch is taken over at once", jobRelease},
 		{"a batch is given up", jobFail},
+		{"what a batch came to that was given up is counted", jobCounts},
 		{"a late worker changes nothing", jobLate},
 		{"a failed batch is requeued", jobRequeue},
 		{"a requeued batch makes its completed run run again", jobRequeueCompleted},
@@ -75,7 +76,7 @@ func jobAnswers(r *runTest) {
 	require.NoError(r, err)
 	require.Equal(r, 1, n)
 	r.hold(jobID("r", 4)) // a queued one
-	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 5))}, "x", false)
+	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 5))}, "x", false, givenUp)
 	require.NoError(r, err)
 	r.hold(jobID("r", 5)) // one that is pending_retry
 	r.must(r.Store.CancelRun(r.Context(), "r", entry("X")))
@@ -317,6 +318,80 @@ func jobFail(r *runTest) {
 	require.Equal(r, "BATCH_FAIL", r.codes()[2])
 }
 
+// jobCounts: every way to give a batch up.
+func jobCounts(r *runTest) {
+	all := run.Outcomes()
+	docs := func(id string, number int) []string {
+		list := []string{"none"}
+		for _, o := range all {
+			list = append(list, string(o))
+		}
+		for i := range list {
+			list[i] = fmt.Sprint(id, number, list[i])
+		}
+		return list
+	}
+	begin := func(id string, n int) []string {
+		r.Helper()
+		r.start(id)
+		batches, ids := [][]string{}, []string{}
+		for i := range n {
+			batches, ids = append(batches, docs(id, i+1)), append(ids, jobID(id, i+1))
+		}
+		r.add(r.lease(id), run.PendingQueue, batches...)
+		return ids
+	}
+	holds := func(ids ...string) (last run.Hold) {
+		r.Helper()
+		for _, id := range ids {
+			last = r.hold(id)
+			j := r.job(id)
+			for i, o := range all {
+				r.save(last, o, docs(j.Run, j.Number)[i+1])
+			}
+		}
+		return last
+	}
+	counted := func(id string, success, failure int) {
+		r.Helper()
+		j := r.job(id)
+		require.Equal(r, []any{run.Failed, success, failure}, []any{j.Status, j.Success, j.Failure})
+	}
+
+	ids := begin("r", 5)
+	require.NoError(r, r.Store.FailJob(r.Context(), holds(ids[0]), "x", entry("X")))
+	counted(ids[0], 5, 2)
+	holds(ids[1:4]...)
+	r.Age(r, runStale)
+	r.must(r.Store.DeadLetter(r.Context(), ids[1], "x", runStale, entry("X")))
+	counted(ids[1], 5, 2)
+	require.Equal(r, []int{0, 0}, []int{r.job(ids[2]).Success, r.job(ids[2]).Failure}, "another batch")
+	require.Equal(r, 2, r.bury(runSys, 100)[0])
+	for range 2 {
+		r.unsent("x", true, r.job(ids[2]), r.job(ids[3]))
+	}
+	require.Equal(r, [2]int{0, 1}, r.unsent("x", true, r.job(ids[2])))
+	counted(ids[2], 5, 2)
+	require.Equal(r, []int{0, 0}, []int{r.job(ids[3]).Success, r.job(ids[3]).Failure}, "one that has another try")
+	r.must(r.Store.DeadLetter(r.Context(), ids[4], "x", runStale, entry("X")))
+	counted(ids[4], 0, 0)
+
+	ids = begin("c", 4)
+	holds(ids[0])
+	r.Age(r, runStale)
+	require.Equal(r, 1, r.bury(runSys, 100)[0])
+	r.hold(ids[3])
+	require.NoError(r, r.Store.ReleaseJob(r.Context(), holds(ids[1]), entry("X")))
+	r.Age(r, runStale)
+	r.must(r.Store.CancelRun(r.Context(), "c", entry("X")))
+	_, status, _ := r.complete("c")
+	require.Equal(r, run.RunCancelled, status)
+	counted(ids[0], 5, 2)
+	counted(ids[1], 5, 2)
+	counted(ids[2], 0, 0)
+	counted(ids[3], 0, 0)
+}
+
 // lateHold requires that every call with a hold comes too late.
 func (r *runTest) lateHold(h run.Hold, why string) {
 	r.Helper()
@@ -432,7 +507,7 @@ func jobDeadLetter(r *runTest) {
 	r.batches("r", 5)
 	_, err := r.Store.MarkQueued(r.Context(), []run.Job{r.job(jobID("r", 2))})
 	require.NoError(r, err)
-	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 3))}, "x", false)
+	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 3))}, "x", false, givenUp)
 	require.NoError(r, err)
 	r.hold(jobID("r", 4))
 	r.Age(r, runStale)

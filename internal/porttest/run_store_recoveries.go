@@ -67,9 +67,17 @@ func (r *runTest) queued(jobs ...run.Job) int {
 // unsent marks batches whose messages were not accepted.
 func (r *runTest) unsent(reason string, counted bool, jobs ...run.Job) [2]int {
 	r.Helper()
-	retry, failed, err := r.Store.MarkUnsent(r.Context(), jobs, reason, counted)
+	retry, failed, err := r.Store.MarkUnsent(r.Context(), jobs, reason, counted, givenUp)
 	require.NoError(r, err)
 	return [2]int{retry, failed}
+}
+
+// givenUp makes the entry of a batch that was refused too often: what it says of the batch is what the batch is then.
+func givenUp(j run.Job) run.Audit {
+	a := entry("GIVEN_UP")
+	a.Run, a.Job = j.Run, j.ID
+	a.Why = fmt.Sprint(j.Number, " ", j.Status, " ", j.Attempt, " ", j.QueueAttempts, " ", j.LastQueueError, ": ", j.Error)
+	return a
 }
 
 func recoveryQueued(r *runTest) {
@@ -125,9 +133,15 @@ func recoveryMaxAttempts(r *runTest) {
 	r.batches("r", 2)
 	id := jobID("r", 1)
 	require.Equal(r, [2]int{1, 0}, r.unsent("one", true, r.job(id)))
-	require.Equal(r, [2]int{1, 0}, r.unsent("two", true, r.job(id)))
+	was := r.job(id)
+	require.Equal(r, [2]int{1, 0}, r.unsent("two", true, was))
+	r.changesNothing("another attempt", func() { require.Equal(r, [2]int{}, r.unsent("late", true, was)) })
 	require.Equal(r, [2]int{1, 1}, r.unsent("three", true, r.job(id), r.job(jobID("r", 2))))
+	require.Equal(r, []string{"RUN_START", "GIVEN_UP"}, r.codes(), "one of the two")
+	given := r.Audits(r)[1]
+	require.Equal(r, []string{"1 failed 3 3 three: Max queue retries exceeded", "r", id}, []string{given.Why, given.Run, given.Job})
 	j := r.job(id)
+	r.recent(j.EndedAt)
 	require.Equal(r, []any{run.Failed, "Max queue retries exceeded", 3, "three"}, []any{j.Status, j.Error, j.QueueAttempts, j.LastQueueError})
 	r.changesNothing("no more", func() { require.Equal(r, [2]int{}, r.unsent("four", true, j)) })
 
@@ -137,7 +151,9 @@ func recoveryMaxAttempts(r *runTest) {
 	r.queued(r.job(id))
 	require.Equal(r, [2]int{1, 0}, r.unsent("two", true, r.job(id)))
 	r.queued(r.job(id))
-	require.Equal(r, [2]int{0, 1}, r.unsent("three", true, r.job(id)), "a queued one, too")
+	j = r.job(id)
+	require.Equal(r, [2]int{0, 1}, r.unsent("three", true, j, j), "a queued one, too, and once")
+	require.Equal(r, 2, r.count("GIVEN_UP"))
 }
 
 func recoveryUncounted(r *runTest) {
@@ -148,6 +164,7 @@ func recoveryUncounted(r *runTest) {
 	for range 5 {
 		require.Equal(r, [2]int{1, 0}, r.unsent("nobody knows", false, r.job(id)))
 	}
+	require.Zero(r, r.count("GIVEN_UP"))
 	require.Equal(r, []any{run.PendingRetry, 7, 2, "nobody knows"}, []any{r.job(id).Status, r.job(id).Attempt, r.job(id).QueueAttempts, r.job(id).LastQueueError})
 }
 
@@ -171,6 +188,7 @@ func recoveryMany(r *runTest) {
 	list = r.jobs("r")
 	r.unsent("x", true, list...)
 	require.Equal(r, [2]int{0, 250}, r.unsent("x", true, r.jobs("r")...))
+	require.Equal(r, 250, r.count("GIVEN_UP"))
 }
 
 func recoveryToSend(r *runTest) {

@@ -43,6 +43,7 @@ func runLifeCases() []runCase {
 		{"a run whose manager is dead is failed", runFail},
 		{"a run that is handed off or has a manager is not failed", runFailNothing},
 		{"a failed run is resumed", runResumeFailed},
+		{"a failed run is resumed with the batches that wait", runResumeWaiting},
 		{"a cancelled run is resumed with the batches that it cut short", runResumeCancelled},
 		{"the numbers of a run", runStats},
 		{"a change without its entry is none", runWhole},
@@ -53,8 +54,8 @@ func runLifeCases() []runCase {
 func runBegins(r *runTest) {
 	given := run.Run{
 		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: json.RawMessage(`{"code":"2628"}`), Pattern: "checkpoint", Rate: 60, Limit: 7,
-		RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunCompleted, Cancel: true, Error: "x", Watermark: "x", Documents: 1,
-		Batches: 1, Owner: "x", Epoch: 9, StartedAt: time.Unix(1, 0), HandedOffAt: time.Unix(1, 0), EndedAt: time.Unix(1, 0), HeartbeatAt: time.Unix(1, 0),
+		Matched: 6, AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunCompleted, Cancel: true, Error: "x",
+		Watermark: "x", Documents: 1, Batches: 1, Owner: "x", Epoch: 9, StartedAt: time.Unix(1, 0), HandedOffAt: time.Unix(1, 0), EndedAt: time.Unix(1, 0), HeartbeatAt: time.Unix(1, 0),
 	}
 	require.NoError(r, r.Store.StartRun(r.Context(), given, entry("RUN_START")))
 	found := r.read("r-1")
@@ -63,8 +64,8 @@ func runBegins(r *runTest) {
 	require.Less(r, found.Age, time.Minute)
 	require.Less(r, found.Silent, time.Minute)
 	want := run.Run{
-		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: found.Filter, Pattern: "checkpoint", Rate: 60, Limit: 7, RequestedBy: "Ann",
-		Why: "the column is wider now", Status: run.RunRunning, StartedAt: found.StartedAt, Age: found.Age, Silent: found.Silent,
+		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: found.Filter, Pattern: "checkpoint", Rate: 60, Limit: 7, Matched: 6,
+		AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunRunning, StartedAt: found.StartedAt, Age: found.Age, Silent: found.Silent,
 	}
 	require.Equal(r, want, found, "whatever the caller says of what is to come")
 	require.Equal(r, []string{"RUN_START"}, r.codes())
@@ -173,7 +174,7 @@ func runClips(r *runTest) {
 	_, err = r.Store.DeadLetter(r.Context(), jobID("r", 2), long, runStale, entry("DEAD_LETTER"))
 	require.NoError(r, err)
 	clipped(r.job(jobID("r", 2)).Error, 2000, "reason of a dead letter")
-	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 3))}, long, true)
+	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 3))}, long, true, givenUp)
 	require.NoError(r, err)
 	clipped(r.job(jobID("r", 3)).LastQueueError, 2000, "last_queue_error")
 	r.Age(r, runStale)
@@ -220,7 +221,7 @@ func runNothing(r *runTest) {
 	n, err := s.MarkQueued(ctx, []run.Job{{ID: jobID("r", 1)}})
 	require.NoError(r, err)
 	require.Zero(r, n)
-	retry, failed, err := s.MarkUnsent(ctx, []run.Job{{ID: jobID("r", 1)}}, "x", true)
+	retry, failed, err := s.MarkUnsent(ctx, []run.Job{{ID: jobID("r", 1)}}, "x", true, givenUp)
 	require.NoError(r, err)
 	require.Zero(r, retry+failed)
 	n, err = s.MarkQueued(ctx, nil)

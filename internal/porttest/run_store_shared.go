@@ -37,7 +37,7 @@ func UseRunStore(t testing.TB, s run.Store, j ops.Journal) {
 	n, err := s.MarkQueued(ctx, jobs[:2])
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	retry, failed, err := s.MarkUnsent(ctx, jobs[2:], "refused", true)
+	retry, failed, err := s.MarkUnsent(ctx, jobs[2:], "refused", true, func(run.Job) run.Audit { return a })
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 0}, []int{retry, failed})
 

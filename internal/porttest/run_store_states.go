@@ -87,8 +87,8 @@ type stateCall struct {
 	call func(r *runTest, b batchAt) error
 	// first is what is done before, and is not what is looked at.
 	first func(r *runTest, b batchAt)
-	// endsRun says that the call may end the run of a batch that is not open: only the batch is then looked at.
-	endsRun bool
+	// changesRun says of which batches, that it leaves alone, the call changes the run: only the batch is then looked at.
+	changesRun func(run.Status) bool
 }
 
 // into gives several situations one status.
@@ -111,7 +111,7 @@ func stateCalls() []stateCall {
 			return err
 		}},
 		{name: "its message was not accepted", to: into(run.PendingRetry, waiting...), call: func(r *runTest, b batchAt) error {
-			_, _, err := r.Store.MarkUnsent(r.Context(), []run.Job{b.job}, "x", true)
+			_, _, err := r.Store.MarkUnsent(r.Context(), []run.Job{b.job}, "x", true, givenUp)
 			return err
 		}},
 		{name: "a claim", to: into(run.Processing, append(waiting, left...)...), call: func(r *runTest, b batchAt) error {
@@ -157,10 +157,21 @@ func stateCalls() []stateCall {
 			return err
 		}},
 		{
-			name: "the end of its run, which is to end", to: into(run.Failed, append(waiting, left...)...), endsRun: true,
-			first: func(r *runTest, b batchAt) { r.must(r.Store.CancelRun(r.Context(), b.job.Run, entry("RUN_CANCEL"))) },
+			name: "the end of its run, which is to end", to: into(run.Failed, append(waiting, left...)...),
+			changesRun: func(s run.Status) bool { return !s.Open() },
+			first:      func(r *runTest, b batchAt) { r.must(r.Store.CancelRun(r.Context(), b.job.Run, entry("RUN_CANCEL"))) },
 			call: func(r *runTest, b batchAt) error {
 				_, err := r.Store.CompleteRun(r.Context(), b.job.Run, runStale, ended(entry("RUN_END")))
+				return err
+			},
+		},
+		{
+			name: "a resume of its run, which failed", to: into(run.PendingRetry, waiting...), changesRun: func(run.Status) bool { return true },
+			first: func(r *runTest, b batchAt) {
+				r.must(r.Store.FailRun(r.Context(), b.job.Run, "x", runStale, entry("RUN_FAIL")))
+			},
+			call: func(r *runTest, b batchAt) error {
+				_, err := r.Store.ResumeRun(r.Context(), b.job.Run, entry("RUN_RESUME"))
 				return err
 			},
 		},
@@ -224,7 +235,7 @@ func (r *runTest) meets(c stateCall) {
 		if err != nil {
 			r.lost(err, about)
 		}
-		if c.endsRun && !b.job.Status.Open() {
+		if c.changesRun != nil && c.changesRun(b.job.Status) {
 			require.Equal(r, b.job, now, about)
 			continue
 		}

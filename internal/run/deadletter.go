@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -38,18 +39,27 @@ func NewRunDeadLetters(p Ports, o Options) *DeadLetters {
 // audit log. It can be done again. While the store of evidence or SQL is away it holds the letter: giving it back at once would
 // bring it again in milliseconds, for ever. Errors by kind: infrastructure, throttled, quota, contention.
 func (l *DeadLetters) Receive(ctx context.Context, d Delivery) (Handled, error) {
-	reason := textOr(d.Properties[propReason], "no reason given")
+	given := textOr(d.Properties[propReason], "no reason given")
 	if more := d.Properties[propDescription]; more != "" {
-		reason += ": " + more
+		given += ": " + more
 	}
 	n, err := ReadNotice(d.Body, l.kind)
 	if err == nil {
 		err = l.foreign(n)
 	}
+	ours := ""
 	if err != nil {
-		reason += " (" + reasonOf(err) + ")"
+		ours = " (" + reasonOf(err) + ")"
 	}
-	return l.put(ctx, d, n, err, "dead letter: "+reason, reason)
+	return l.put(ctx, d, n, err, ground{prefix: "dead letter: ", line: clipLine(given) + ours, whole: given + ours})
+}
+
+// ground is why a message is put aside.
+type ground struct {
+	// line is for logs, replies, the audit log and the state of what the message was about, the last two with the prefix.
+	prefix, line string
+	// whole is for the evidence only: whoever made the message a dead letter wrote it, and it may be of any length.
+	whole string
 }
 
 // refuser is the end of messages that nobody can use.
@@ -60,30 +70,30 @@ type refuser struct {
 
 // undeliverable ends a message that is none: it takes the way of a dead letter at once, and not after ten deliveries.
 func (r refuser) undeliverable(ctx context.Context, d Delivery, n Notice, cause error) (Handled, error) {
-	return r.put(ctx, d, n, cause, reasonOf(cause), reasonOf(cause))
+	return r.put(ctx, d, n, cause, ground{line: reasonOf(cause), whole: reasonOf(cause)})
 }
 
 // put keeps the evidence, changes the state and writes the audit. unread is why the message says nothing to us; nil when it
 // does.
-func (r refuser) put(ctx context.Context, d Delivery, n Notice, unread error, why, reason string) (Handled, error) {
+func (r refuser) put(ctx context.Context, d Delivery, n Notice, unread error, why ground) (Handled, error) {
 	if unread != nil {
 		n = Notice{Kind: n.Kind} // what it says concerns nobody here
 	}
-	done := Handled{Did: "dead_lettered", Run: n.RunID, Batch: n.BatchID, Reason: reason}
+	done := Handled{Did: "dead_lettered", Run: n.RunID, Batch: n.BatchID, Reason: why.line}
 	folder := r.folder(d)
-	err := r.hold(ctx, func(ctx context.Context) error { return r.keep(ctx, folder, d, reason) })
+	err := r.hold(ctx, func(ctx context.Context) error { return r.keep(ctx, folder, d, why.whole) })
 	if err != nil {
 		return Handled{Did: "held", Run: n.RunID, Batch: n.BatchID, Reason: "its evidence cannot be kept"}, err
 	}
 	changed := false
 	err = r.hold(ctx, func(ctx context.Context) (err error) {
-		changed, err = r.settle(ctx, d, n, why, folder)
+		changed, err = r.settle(ctx, d, n, why.prefix+why.line, folder)
 		return err
 	})
 	if err != nil {
 		return Handled{Did: "held", Run: n.RunID, Batch: n.BatchID, Reason: "its state cannot be recorded"}, err
 	}
-	r.o.Log.Error().Str("run", n.RunID).Str("batch", n.BatchID).Str("evidence", folder).Bool("changed", changed).Str("reason", reason).
+	r.o.Log.Error().Str("run", n.RunID).Str("batch", n.BatchID).Str("evidence", folder).Bool("changed", changed).Str("reason", why.line).
 		Msg("a message was put aside")
 	return done, nil
 }
@@ -97,16 +107,31 @@ type letter struct {
 	Reason        string            `json:"reason"`
 	Properties    map[string]string `json:"properties,omitempty"`
 	BodyBytes     int               `json:"body_bytes"`
+	// BodyNote says what is known to be wrong with the body as evidence.
+	BodyNote string `json:"body_note,omitempty"`
 }
 
-// keep stores the body as it was and what came with it.
+// bodyReplaced is the note on a body that is not as it was sent: the host decodes it as UTF-8 before anybody else sees it.
+const bodyReplaced = "the host replaced bytes that are no UTF-8 before they came here"
+
+// bodyNote is the note on a body. A sender's own U+FFFD looks the same.
+func bodyNote(body []byte) string {
+	if bytes.Contains(body, []byte("\ufffd")) {
+		return bodyReplaced
+	}
+	return ""
+}
+
+// keep stores the body as it came and what came with it.
 func (r refuser) keep(ctx context.Context, folder string, d Delivery, reason string) error {
 	ctx, cancel := context.WithTimeout(ctx, bookTimeout)
 	defer cancel()
 	if err := r.p.Evidence.Keep(ctx, folder+"/body", d.Body); err != nil {
 		return err
 	}
-	about, err := json.MarshalIndent(letter{r.queue, d.ID, d.Count, d.EnqueuedAt, reason, d.Properties, len(d.Body)}, "", "  ")
+	about, err := json.MarshalIndent(letter{
+		r.queue, d.ID, d.Count, d.EnqueuedAt, reason, d.Properties, len(d.Body), bodyNote(d.Body),
+	}, "", "  ")
 	if err != nil {
 		return fault.Wrap(fault.Internal, "run: evidence", "encode", "the evidence cannot be written as JSON", err)
 	}
@@ -148,7 +173,7 @@ func (r refuser) endJob(ctx context.Context, n Notice, why string, audit Audit) 
 // endRun fails the run's hand-off, unless a later manager had it.
 func (r refuser) endRun(ctx context.Context, n Notice, why string, audit Audit) (bool, error) {
 	row, ok, err := r.p.Store.Run(ctx, n.RunID)
-	if err != nil || !ok || outdated(row, n) {
+	if err != nil || !ok || row.SysName != r.o.SysName || outdated(row, n) {
 		return false, err
 	}
 	return r.p.Store.FailRun(ctx, n.RunID, why, managerStale, audit)

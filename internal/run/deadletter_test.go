@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
@@ -25,6 +27,7 @@ type letter struct {
 	Reason        string            `json:"reason"`
 	Properties    map[string]string `json:"properties"`
 	BodyBytes     int               `json:"body_bytes"`
+	BodyNote      string            `json:"body_note"`
 }
 
 // kept reads the only evidence there is.
@@ -71,7 +74,7 @@ func TestAMessageThatNobodyCanUseIsPutAsideAtOnce(t *testing.T) {
 				folder, body, l := w.kept()
 				require.Equal(t, c.body, string(body))
 				require.True(t, strings.HasPrefix(folder, "dead-letters/batches/2000-01-01/"), folder)
-				require.Equal(t, letter{"batches", "id/1 ü", 3, h.Reason, map[string]string{"p": "v"}, len(c.body)}, l)
+				require.Equal(t, letter{"batches", "id/1 ü", 3, h.Reason, map[string]string{"p": "v"}, len(c.body), ""}, l)
 				a := w.lastAudit()
 				require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, "", ""}, []string{a.Code, a.Level, a.Run, a.Job})
 				require.Contains(t, a.Why, c.reason)
@@ -86,6 +89,59 @@ func TestAMessageThatNobodyCanUseIsPutAsideAtOnce(t *testing.T) {
 				require.NoError(t, err)
 				require.Len(t, w.evidence.Files(), 4, "the manager's too, in a folder of its own")
 			})
+		})
+	}
+}
+
+// Whoever made a message a dead letter wrote why, at any length: all of it is in the evidence, and one short line elsewhere.
+func TestAForeignReasonIsOneShortLineOutsideTheEvidence(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{"a batch's message": "", "no message": "[]"} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(100)
+				w.handedOff()
+				var log bytes.Buffer
+				w.log = zerolog.New(&log)
+				d := w.batch(1, run.FirstAttempt)
+				if body != "" {
+					d.Body = []byte(body)
+				}
+				long := "bell\a line\n\u202eodd \xff" + strings.Repeat("é", 5000) + "END"
+				d.Properties = map[string]string{"DeadLetterReason": "Why\r\n", "DeadLetterErrorDescription": long}
+				h, err := w.instance("l").batchDead.Receive(t.Context(), d)
+				require.NoError(t, err)
+				line := "Why??: bell? line??odd \ufffd" + strings.Repeat("é", 176) + "..."
+				if body != "" {
+					line += " (body: expected a JSON object or base64 of one, found a JSON array)"
+				}
+				require.Equal(t, line, h.Reason)
+				require.Equal(t, "dead letter: "+line, w.lastAudit().Why)
+				if body == "" {
+					require.Equal(t, "dead letter: "+line, w.job(1).Error)
+				}
+				require.NotContains(t, log.String(), "END")
+				require.Less(t, log.Len(), 1000)
+				_, _, l := w.kept()
+				require.Contains(t, l.Reason, strings.Repeat("é", 5000)+"END")
+				require.Equal(t, strings.ToValidUTF8(long, "\ufffd"), l.Properties["DeadLetterErrorDescription"])
+			})
+		})
+	}
+}
+
+// The host decodes a body as UTF-8 before anybody else sees it: what was none is not the evidence of what was sent.
+func TestEvidenceSaysThatItIsNotTheBodyAsItWasSent(t *testing.T) {
+	t.Parallel()
+	for body, note := range map[string]string{
+		"{\"a\":\"\ufffd\"}": "the host replaced bytes that are no UTF-8 before they came here", "{\"a\":\"ü\"}": "", "\xff": "",
+	} {
+		simulate(t, func(t *testing.T, w *world) {
+			_, err := w.instance("w").workers.Receive(t.Context(), run.Delivery{ID: "x", Body: []byte(body)})
+			require.NoError(t, err)
+			_, kept, l := w.kept()
+			require.Equal(t, body, string(kept))
+			require.Equal(t, note, l.BodyNote)
 		})
 	}
 }
@@ -210,7 +266,7 @@ func TestADeadLetterLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 			time.Sleep(time.Minute)
 		},
 		"a later attempt is on its way": func(t *testing.T, w *world) {
-			_, _, err := w.store.MarkUnsent(t.Context(), []run.Job{w.job(1)}, "x", false)
+			_, _, err := w.store.MarkUnsent(t.Context(), []run.Job{w.job(1)}, "x", false, nil)
 			require.NoError(t, err)
 		},
 	} {

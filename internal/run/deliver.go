@@ -67,29 +67,17 @@ type refusal struct {
 	jobs []Job
 }
 
-// unsent records what the queue did not take, and audits the batches that are given up for it.
+// unsent records what the queue did not take, with an entry for each batch that is given up for it.
 func (k kit) unsent(ctx context.Context, r *refusal, reason string) (retry, failed int, err error) {
 	counted := !fault.IsDependency(r.err)
 	err = k.books(ctx, func(ctx context.Context) (err error) {
-		retry, failed, err = k.p.Store.MarkUnsent(ctx, r.jobs, reason, counted)
+		retry, failed, err = k.p.Store.MarkUnsent(ctx, r.jobs, reason, counted, func(j Job) Audit {
+			return Audit{
+				Code: CodeBatchFail, Level: LevelError, By: k.o.Instance, Why: j.Error, Run: j.Run, Job: j.ID,
+				Detail: detail(map[string]any{"last_queue_error": j.LastQueueError}),
+			}
+		})
 		return err
 	})
-	if err != nil || failed == 0 {
-		return retry, failed, err
-	}
-	for _, j := range r.jobs {
-		if j.QueueAttempts+1 < MaxQueueAttempts {
-			continue
-		}
-		err = k.books(ctx, func(ctx context.Context) error {
-			return k.p.Store.Write(ctx, Audit{
-				Code: CodeBatchFail, Level: LevelError, By: k.o.Instance, Why: MaxQueueError, Run: j.Run, Job: j.ID,
-				Detail: detail(map[string]any{"last_queue_error": reason}),
-			})
-		})
-		if err != nil {
-			return retry, failed, err
-		}
-	}
-	return retry, failed, nil
+	return retry, failed, err
 }

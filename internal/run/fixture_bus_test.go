@@ -20,6 +20,8 @@ type bus struct {
 	most     int
 	sent     []sending
 	lockTime time.Duration
+	// refuse is what the queue has against single messages.
+	refuse func(run.Message) error
 }
 
 type sending struct {
@@ -47,7 +49,16 @@ func (b *bus) Send(ctx context.Context, messages []run.Message) []error {
 		b.sent = append(b.sent, sending{time.Now(), m.ID})
 	}
 	b.mu.Unlock()
-	return b.Queue.Send(ctx, messages)
+	if b.refuse == nil {
+		return b.Queue.Send(ctx, messages)
+	}
+	errs := make([]error, len(messages))
+	for i, m := range messages {
+		if errs[i] = b.refuse(m); errs[i] == nil {
+			errs[i] = b.Queue.Send(ctx, []run.Message{m})[0]
+		}
+	}
+	return errs
 }
 
 func (b *bus) sendings() []sending {

@@ -256,9 +256,9 @@ func (d doorStore) MarkQueued(ctx context.Context, jobs []run.Job) (r0 int, err 
 	return r0, err
 }
 
-func (d doorStore) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, counted bool) (r0 int, r1 int, err error) {
+func (d doorStore) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, counted bool, audit func(run.Job) run.Audit) (r0 int, r1 int, err error) {
 	err = d.books(ctx, "MarkUnsent", func(ctx context.Context) error {
-		r0, r1, err = d.i.w.store.MarkUnsent(ctx, jobs, reason, counted)
+		r0, r1, err = d.i.w.store.MarkUnsent(ctx, jobs, reason, counted, audit)
 		return err
 	})
 	return r0, r1, err

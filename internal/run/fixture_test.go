@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/inmem"
@@ -59,6 +60,8 @@ type world struct {
 	pages, outstanding int
 	// batchSize and chunkSize are smaller than usual where every step is broken; 0 means as usual.
 	batchSize, chunkSize int
+	// log is that of the instances to come.
+	log zerolog.Logger
 	// frozen says that uses of the books arrive however late they are.
 	frozen bool
 }

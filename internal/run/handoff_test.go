@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,6 +86,95 @@ func TestAnAmbiguousSendMakesNothingTwice(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A blip of the queue delays its batches by seconds: the manager that goes on sends them again, and no timer is needed.
+func TestAManagerSendsAgainWhatTheQueueDidNotTake(t *testing.T) {
+	t.Parallel()
+	for _, p := range run.Patterns() {
+		t.Run(p.Name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(1250)
+				w.instance("m").manage()
+				w.instance("w").work()
+				w.batches.Plan(inmem.QueueFault{Accepted: 3, Err: inmem.QueueDown().Err})
+				w.start(run.Run{Pattern: p.Name}, run.Filter{})
+				w.over("run-1", 3*time.Minute)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
+				w.nothingCounted()
+			})
+		})
+	}
+}
+
+// A queue that keeps refusing is asked seldom by one that goes on with other batches meanwhile; what it has against messages
+// themselves counts, and only that.
+func TestAManagerSendsAgainSeldom(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(600)
+		w.outstanding = 2
+		w.light.took = time.Minute
+		first := run.JobID(sysName, "run-1", 1)
+		var mu sync.Mutex
+		var tries []time.Time
+		w.batches.refuse = func(m run.Message) error {
+			if !strings.HasPrefix(m.ID, first) {
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			tries = append(tries, time.Now())
+			return tooLarge()
+		}
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		w.over("run-1", 20*time.Minute)
+		require.Equal(t, run.Failed, w.job(1).Status)
+		require.Equal(t, run.MaxQueueAttempts, w.job(1).QueueAttempts)
+		require.Len(t, tries, run.MaxQueueAttempts)
+		for n := range tries[1:] {
+			require.GreaterOrEqual(t, tries[n+1].Sub(tries[n]), 30*time.Second)
+			require.Less(t, tries[n+1].Sub(tries[n]), time.Minute)
+		}
+		for _, j := range w.store.AllJobs()[1:] {
+			require.Zero(t, j.QueueAttempts)
+			require.Equal(t, run.Completed, j.Status)
+		}
+		require.Equal(t, 2, w.mostOnTheWay())
+		w.lawful()
+	})
+}
+
+// A manager that waits for room sends again at once, then at most every half minute, and what it sent is queued, whatever the
+// pattern.
+func TestAManagerThatWaitsForRoomSendsAgain(t *testing.T) {
+	t.Parallel()
+	for _, p := range run.Patterns() {
+		t.Run(p.Name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(600)
+				w.outstanding = 2
+				w.instance("m").manage()
+				w.start(run.Run{Pattern: p.Name}, run.Filter{})
+				time.Sleep(20 * time.Second)
+				w.batches.Lose()
+				var sent []time.Time
+				for _, n := range []int{1, 2} {
+					_, _, err := w.store.MarkUnsent(t.Context(), []run.Job{w.job(n)}, "lost", false, nil)
+					require.NoError(t, err)
+					w.until(time.Minute, "sent again", func() bool { return w.job(n).Status == run.Queued })
+					all := w.batches.sendings()
+					sent = append(sent, all[len(all)-1].at)
+					require.Equal(t, fmt.Sprint(w.job(n).ID, ":1:0"), all[len(all)-1].id)
+				}
+				require.Less(t, time.Since(sent[1]), 2*time.Second)
+				require.InDelta(t, 30, sent[1].Sub(sent[0]).Seconds(), 2)
+				require.Equal(t, 2, w.mostOnTheWay())
+			})
+		})
 	}
 }
 

@@ -11,6 +11,9 @@ import (
 // pollEvery is how often a manager looks whether there is room for more batches.
 const pollEvery = 2 * time.Second
 
+// resendEvery is how often a manager at most sends the messages again that the queue did not take.
+const resendEvery = 15 * pollEvery
+
 // Manager divides runs into batches and hands them to workers: the function BatchManager. It is safe for concurrent use.
 type Manager struct {
 	kit
@@ -44,6 +47,8 @@ func (m *Manager) Receive(ctx context.Context, d Delivery) (Handled, error) {
 		return m.deferOr(ctx, n, err)
 	case !there:
 		return m.refuse.undeliverable(ctx, d, n, refused("no_run", "run_id: expected a run in the table run, found none"))
+	case row.Pattern != "" && row.SysName != m.o.SysName:
+		return m.refuse.undeliverable(ctx, d, n, refused("environment", "run_id: expected a run of %q, found one of %q", m.o.SysName, clipText(row.SysName)))
 	case row.Pattern == "" || row.Status != RunRunning || !row.HandedOffAt.IsZero() || outdated(row, n):
 		return Handled{Did: "skipped", Run: n.RunID, Reason: "the run has ended, is handed off, or a later message goes on with it"}, nil
 	case row.Cancel:
@@ -101,6 +106,8 @@ type handOff struct {
 	lease   Lease
 	pattern Pattern
 	source  *source
+	// resendAt is when the messages may be sent again that the queue did not take.
+	resendAt time.Time
 	// The metrics of a hand-off (requirements/002).
 	documents, batches, sent, unsent int
 	inserting, sending, updating     time.Duration
@@ -163,6 +170,8 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 		more := open[PendingQueue]*h.o.BatchSize < h.chunk() && !h.exhausted()
 		rowsFirst := more && h.pattern.Name == TwoPhase && h.run.Rate == 0 // with a rate, the messages would be a burst at its end
 		switch {
+		case open[PendingRetry] > 0 && !rowsFirst && !h.o.Now().Before(h.resendAt):
+			err = h.resend(ctx)
 		case open[PendingQueue] > 0 && room > 0 && !rowsFirst:
 			err = h.sendUnsent(ctx, room)
 		case room <= 0 && !rowsFirst:
@@ -272,10 +281,32 @@ func (h *handOff) sendUnsent(ctx context.Context, room int) error {
 	return h.deliver(ctx, jobs)
 }
 
+// resend sends the messages again that the queue did not take: after a blip that is sooner than the timer would, which also
+// sends what is left when the hand-off is over. They count as on their way already, so there is room for them.
+func (h *handOff) resend(ctx context.Context) error {
+	h.resendAt = h.o.Now().Add(resendEvery)
+	var jobs []Job
+	err := h.look(ctx, func(ctx context.Context) (err error) {
+		jobs, err = h.p.Store.ListJobs(ctx, h.run.ID, PendingRetry, sentAtOnce)
+		return err
+	})
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+	return h.deliverAs(ctx, jobs, true)
+}
+
 // deliver sends the messages of batches and records which the queue has. An unknown end of a sending counts as not sent:
 // workers are idempotent.
 func (h *handOff) deliver(ctx context.Context, jobs []Job) error {
-	d, err := h.kit.deliver(ctx, jobs, h.pattern.Confirm)
+	return h.deliverAs(ctx, jobs, h.pattern.Confirm)
+}
+
+func (h *handOff) deliverAs(ctx context.Context, jobs []Job, confirm bool) error {
+	d, err := h.kit.deliver(ctx, jobs, confirm)
+	if d.unsent > 0 {
+		h.resendAt = h.o.Now().Add(resendEvery)
+	}
 	h.sent, h.unsent = h.sent+d.sent, h.unsent+d.unsent
 	h.sending, h.updating = h.sending+d.sending, h.updating+d.updating
 	return err

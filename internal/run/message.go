@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"sqlwriter/internal/fault"
@@ -189,7 +190,8 @@ func nature(text []byte) string {
 func memberProblem(err error) string {
 	var e *json.UnmarshalTypeError
 	if errors.As(err, &e) {
-		return fmt.Sprintf("%s: expected a %s, found a %s", e.Field, e.Type, e.Value)
+		kind, _, _ := strings.Cut(e.Value, " ") // after it comes the number itself
+		return fmt.Sprintf("%s: expected a %s, found a %s", e.Field, e.Type, clipText(kind))
 	}
 	return "a member: expected another type"
 }
@@ -206,6 +208,23 @@ func clipText(s string) string {
 		return strings.ToValidUTF8(s[:most], "")
 	}
 	return s
+}
+
+// clipLine is a foreign text as it may stand in a log, a reply and the audit log: one line of at most 200 characters.
+func clipLine(s string) string {
+	const most = 200
+	line, n := strings.Builder{}, 0
+	for _, c := range s { // what is no UTF-8 is U+FFFD
+		if n++; n > most {
+			line.WriteString("...")
+			break
+		}
+		if !unicode.IsGraphic(c) {
+			c = '?'
+		}
+		line.WriteRune(c)
+	}
+	return line.String()
 }
 
 // MaxRunID is the longest id of a run.

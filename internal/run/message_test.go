@@ -157,7 +157,8 @@ func TestWhatIsNoNoticeIsRefusedWithTheReason(t *testing.T) {
 		{with("batch_attempt", "-1"), "member", "batch_attempt"},
 		{with("batch_attempt", `"x"`), "member", "batch_attempt"},
 		{with("deferral", "-1"), "member", "deferral"},
-		{with("first_deferred_at", "1.5"), "member", "first_deferred_at"},
+		{with("first_deferred_at", "1.5"), "member", "first_deferred_at: expected a int64, found a number"},
+		{with("deferral", strings.Repeat("7", 3000)), "member", "deferral: expected a int, found a number"},
 	} {
 		t.Run(fmt.Sprintf("%.40q", c.body), func(t *testing.T) {
 			n, err := run.ReadNotice([]byte(c.body), run.BatchMessage)
@@ -166,6 +167,8 @@ func TestWhatIsNoNoticeIsRefusedWithTheReason(t *testing.T) {
 			require.Equal(t, fault.Document, fault.KindOf(err))
 			require.Contains(t, fault.As(err).Reason, c.reason)
 			require.NotContains(t, err.Error(), "secret")
+			require.NotContains(t, err.Error(), "777")
+			require.NotContains(t, err.Error(), "1.5")
 			require.Less(t, len(err.Error()), 300)
 			_ = n
 		})

@@ -82,19 +82,22 @@ type Runs interface {
 	ReleaseRun(ctx context.Context, l Lease) error
 	// CompleteRun ends a running run: completed when it is handed off and has no open batch; cancelled when somebody asked for
 	// that and no batch of it is processing with a heartbeat younger than stale: its open batches become failed, error "cancelled". False when it is
-	// neither, and nothing is changed. audit makes the entry of the numbers.
+	// neither, and nothing is changed. A manager that still has it: worker COMPLETED. audit makes the entry of the numbers.
 	CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(RunStatus, Stats) Audit) (bool, error)
 	// CancelRun asks a running run to end; false when no such run is running.
 	CancelRun(ctx context.Context, id string, a Audit) (bool, error)
 	// FailRun ends a running run that is not handed off and whose manager is none or has said nothing for stale: failed,
-	// with the reason. False when it is not so.
+	// with the reason; that manager's worker FAILED. False when it is not so.
 	FailRun(ctx context.Context, id, reason string, stale time.Duration, a Audit) (bool, error)
 	// ResumeRun makes a failed or cancelled run running again: cancel 0, no owner, ended_at and error empty, epoch + 1. Its
-	// batches that failed because it was cancelled become pending_retry. False when it is neither.
+	// batches that failed because it was cancelled, and its pending_queue, queued and pending_retry ones, become pending_retry as
+	// RequeueJob makes them: what came of their messages while it had ended was answered Ended, and is gone. False when it is
+	// neither.
 	ResumeRun(ctx context.Context, id string, a Audit) (bool, error)
 }
 
-// Jobs are the calls about batches.
+// Jobs are the calls about batches. Whatever ends a batch, of this interface or the others, sets success_count and failure_count
+// to the outcomes that its documents have in the database.
 type Jobs interface {
 	// ClaimJob gives a batch to a worker: pending_queue, pending_retry or queued ones; processing ones whose worker has let go
 	// or said nothing for stale (that adds one to lost_workers). Status processing, owner, epoch + 1, heartbeat,
@@ -138,8 +141,9 @@ type Recoveries interface {
 	MarkQueued(ctx context.Context, jobs []Job) (int, error)
 	// MarkUnsent makes batches pending_retry whose message was not accepted: pending_queue, pending_retry and queued ones
 	// that still have the attempt; attempt + 1, last_queue_error. counted adds to queue_attempt_count, and at MaxQueueAttempts the
-	// batch is failed, error "Max queue retries exceeded". It answers how many became pending_retry and how many failed.
-	MarkUnsent(ctx context.Context, jobs []Job, reason string, counted bool) (retry, failed int, err error)
+	// batch is failed, error "Max queue retries exceeded"; audit makes the entry of each of those, of the batch as it is then. It
+	// answers how many became pending_retry and how many failed.
+	MarkUnsent(ctx context.Context, jobs []Job, reason string, counted bool, audit func(Job) Audit) (retry, failed int, err error)
 	// ToSend gives batches of running runs, that are not to end, whose message is to be sent: pending_retry, and pending_queue
 	// ones older than stale whose run's manager has said nothing for stale; grouped by run, by number.
 	ToSend(ctx context.Context, sysName string, stale time.Duration, limit int) ([]Job, error)
@@ -163,7 +167,8 @@ const MaxQueueError = "Max queue retries exceeded"
 // CancelledError is the error of a batch whose run was cancelled before it began.
 const CancelledError = "cancelled"
 
-// Reports answers the monitoring queries (requirements/002 and 004).
+// Reports answers the monitoring queries (requirements/002 and 004) for one environment: what belongs to the runs of others is
+// not in them.
 type Reports interface {
 	// Names are all reports, in the order in which an operator reads them. Nothing is asked for it.
 	Names() []ReportName

@@ -27,10 +27,13 @@ const (
 
 // Recovery finds what was left behind between the tables and the queue: a pass of the timer RecoverRetries. It is safe beside
 // other instances: every change is compare-and-set.
-type Recovery struct{ kit }
+type Recovery struct {
+	kit
+	gate gateLog
+}
 
 // NewRecovery makes it.
-func NewRecovery(p Ports, o Options) *Recovery { return &Recovery{kit{p, o.withDefaults()}} }
+func NewRecovery(p Ports, o Options) *Recovery { return &Recovery{kit: kit{p, o.withDefaults()}} }
 
 // Recovered is what one tick found and did.
 type Recovered struct {
@@ -48,19 +51,16 @@ type Recovered struct {
 // kind: infrastructure, throttled, quota, contention; the next tick goes on.
 func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
 	state := r.state(ctx)
+	closed := r.gate.look(state, r.o.Now())
 	if state.Open() {
 		done.Off = "the gate is " + state.Describe(r.o.Now())
 		return done, nil
 	}
-	calm := never
-	if !state.Since.IsZero() {
-		calm = r.o.Now().Sub(state.Since)
-	}
-	for _, pass := range []func(context.Context, time.Duration, *Recovered) error{r.dead, r.runs, r.messages} {
+	for _, pass := range []func(context.Context, calm, *Recovered) error{r.dead, r.runs, r.messages} {
 		if r.near(ctx) {
 			break
 		}
-		if passErr := pass(ctx, calm, &done); err == nil {
+		if passErr := pass(ctx, closed, &done); err == nil {
 			err = passErr
 		}
 	}
@@ -82,21 +82,22 @@ func (r *Recovery) state(ctx context.Context) writer.GateState {
 }
 
 // dead takes batches from dead workers, and those whose message seems to be lost.
-func (r *Recovery) dead(ctx context.Context, calm time.Duration, done *Recovered) error {
-	if calm < workerStale {
+func (r *Recovery) dead(ctx context.Context, closed calm, done *Recovered) error {
+	stale, some := closed.age(workerStale)
+	if !some {
 		return nil
 	}
-	released := releasedFor
-	if calm < releasedFor {
+	released, some := closed.age(releasedFor)
+	if !some {
 		released = never
 	}
 	err := r.books(ctx, func(ctx context.Context) (err error) {
-		done.Buried, done.Workers, err = r.p.Store.Bury(ctx, r.o.SysName, workerStale, released, mostSent)
+		done.Buried, done.Workers, err = r.p.Store.Bury(ctx, r.o.SysName, stale, released, mostSent)
 		return err
 	})
-	if err == nil && calm >= silentAfter {
+	if silent, some := closed.age(silentAfter); err == nil && some {
 		err = r.books(ctx, func(ctx context.Context) (err error) {
-			done.Silent, err = r.p.Store.Silence(ctx, r.o.SysName, silentAfter, mostSent)
+			done.Silent, err = r.p.Store.Silence(ctx, r.o.SysName, silent, mostSent)
 			return err
 		})
 	}
@@ -115,39 +116,43 @@ func (r *Recovery) dead(ctx context.Context, calm time.Duration, done *Recovered
 	return err
 }
 
-// runs ends those that have come to their end, and goes on with those whose manager is gone.
-func (r *Recovery) runs(ctx context.Context, calm time.Duration, done *Recovered) error {
+// runs ends those that have come to their end, and goes on with those whose manager is gone. A queue that is away keeps nobody
+// from the former, and what it has against one message nobody from the others.
+func (r *Recovery) runs(ctx context.Context, closed calm, done *Recovered) error {
 	var open []Run
 	err := r.look(ctx, func(ctx context.Context) (err error) {
 		open, err = r.p.Store.OpenRuns(ctx, r.o.SysName, mostRuns)
 		return err
 	})
-	if err != nil {
-		return err
-	}
 	for _, row := range open {
+		if r.near(ctx) {
+			break
+		}
 		switch {
 		case row.Cancel || !row.HandedOffAt.IsZero():
 			if r.completeRun(ctx, row.ID) {
 				done.Ended++
 			}
-		case abandoned(row, calm):
-			if err := send(ctx, r.p.RunQueue, []Message{r.again(row)})[0]; err != nil {
-				return err
+		case abandoned(row, closed) && !fault.IsDependency(err):
+			sendErr := send(ctx, r.p.RunQueue, []Message{r.again(row)})[0]
+			if sendErr == nil {
+				done.Resumed++
+			} else if err == nil || fault.IsDependency(sendErr) {
+				err = sendErr
 			}
-			done.Resumed++
 		}
 	}
-	return nil
+	return err
 }
 
 // abandoned reports whether nobody goes on with a run: its manager says nothing, or the message that should is lost.
-func abandoned(row Run, calm time.Duration) bool {
+func abandoned(row Run, closed calm) bool {
 	silent := runSilent
 	if row.Owner != "" {
 		silent = max(managerStale, beatEvery)
 	}
-	return min(row.Silent, calm) >= silent && row.NextIn <= 0
+	age, some := closed.age(silent)
+	return some && row.Silent >= age && row.NextIn <= 0
 }
 
 // again is the message for an abandoned run. Its deferral is the minute, so that the queue does not take it for the one that is
@@ -160,9 +165,9 @@ func (r *Recovery) again(row Run) Message {
 }
 
 // messages sends what is to be sent, run by run.
-func (r *Recovery) messages(ctx context.Context, calm time.Duration, done *Recovered) error {
-	stale := workerStale
-	if calm < workerStale {
+func (r *Recovery) messages(ctx context.Context, closed calm, done *Recovered) error {
+	stale, some := closed.age(workerStale)
+	if !some {
 		stale = never // the manager may be at it
 	}
 	var jobs []Job

@@ -37,6 +37,10 @@ type Run struct {
 	// Rate is how many documents are handed off a minute, Limit how many at most; 0 means no bound.
 	Rate  int `json:"rate_per_minute,omitempty"`
 	Limit int `json:"limit,omitempty"`
+	// Matched is how many documents its preview found, no more than Limit; with AtLeast there may be more. 0 means that nothing
+	// was counted.
+	Matched int  `json:"matched,omitempty"`
+	AtLeast bool `json:"at_least,omitempty"`
 	// RequestedBy and Why are the operator's words.
 	RequestedBy string    `json:"requested_by"`
 	Why         string    `json:"why"`
@@ -63,6 +67,16 @@ type Run struct {
 	Silent time.Duration `json:"-"`
 	// Age is how long it has run, or ran, by the database's clock.
 	Age time.Duration `json:"-"`
+}
+
+// Known is how many documents the run has, as far as that is known; with more there may be more. Until all are handed off it is
+// what the preview found, or what was handed off if that is more.
+func (r Run) Known() (documents int, more bool) {
+	if !r.HandedOffAt.IsZero() {
+		return r.Documents, false
+	}
+	searching := r.Status == RunRunning && (r.Matched == 0 || r.Documents > r.Matched)
+	return max(r.Documents, r.Matched), r.AtLeast || searching
 }
 
 // Filter says which documents a run takes.
@@ -97,7 +111,7 @@ type Job struct {
 	Epoch int    `json:"epoch"`
 	// LostWorkers is how many workers died with it since it was made or requeued.
 	LostWorkers int `json:"lost_workers,omitempty"`
-	// Total is how many documents it has; Success and Failure how many of them have such an outcome, once it is completed.
+	// Total is how many documents it has; Success and Failure how many of them had such an outcome when it last ended.
 	Total   int `json:"total"`
 	Success int `json:"success"`
 	Failure int `json:"failure"`

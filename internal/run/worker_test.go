@@ -131,6 +131,31 @@ func TestTheLateOwnerChangesNothing(t *testing.T) {
 	}
 }
 
+// A worker that has lost its batch stops at its next heartbeat, and not when its time is over.
+func TestAWorkerThatLostItsBatchStops(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		w.handedOff()
+		a := w.instance("a")
+		w.light.during = func(ctx context.Context, _ *instance) error {
+			<-ctx.Done()
+			return fault.Wrap(fault.Infrastructure, "test: commit", "cancelled", "the caller gave up", ctx.Err())
+		}
+		begin := time.Now()
+		w.group.Go(func() { _, _ = a.invoke("BatchWorker", w.batch(1, run.FirstAttempt), a.workers.Receive) })
+		time.Sleep(40 * time.Second) // and 10 since its last heartbeat
+		c, err := w.store.ClaimJob(t.Context(), w.job(1).ID, run.Worker{ID: "worker-00000001", Instance: "b"}, time.Second, run.Audit{Code: run.CodeBatchStart})
+		require.NoError(t, err)
+		require.Equal(t, run.Taken, c.Answer)
+		w.until(time.Minute, "it stopped", func() bool { return len(w.of(a)) == 1 })
+		require.Equal(t, time.Minute, w.of(a)[0].end.Sub(begin))
+		require.Equal(t, "late", w.of(a)[0].done.Did)
+		require.NoError(t, w.of(a)[0].err)
+		require.Equal(t, c.Hold.Owner, w.job(1).Owner)
+	})
+}
+
 // of are the invocations of an instance that have ended.
 func (w *world) of(i *instance) []call {
 	w.mu.Lock()

@@ -17,7 +17,10 @@ func reportWords() sqlstore.ReportWords {
 	}
 }
 
-// Reports are the monitoring queries over the bookkeeping of this file. Codes are those of Journal.
-func (s *Store) Reports() run.Reports {
-	return sqlstore.NewReports(sqlstore.ReportDialect{ReportWords: reportWords(), Name: "sqlite", Read: s.reader, Classify: outside})
+// Reports are the monitoring queries over the bookkeeping of this file, about the runs of an environment. Codes are those of
+// Journal.
+func (s *Store) Reports(sysName string) run.Reports {
+	return sqlstore.NewReports(sqlstore.ReportDialect{
+		ReportWords: reportWords(), Name: "sqlite", SysName: sysName, Read: s.reader, Classify: outside,
+	})
 }

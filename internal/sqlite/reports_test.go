@@ -16,7 +16,7 @@ func TestReports(t *testing.T) {
 	porttest.TestReports(t, func(t *testing.T) porttest.ReportsHarness {
 		d := db{newStore(t)}
 		h := porttest.ReportsHarness{
-			Reports: d.Reports(), Insert: d.insert,
+			Reports: d.Reports(porttest.ReportsSysName), Insert: d.insert,
 			Now: func(testing.TB) time.Time { return time.Now() }, // the database is in this process
 		}
 		for _, r := range sqlstore.ReportNames() {
@@ -47,6 +47,6 @@ func (d db) insert(t testing.TB, table string, row map[string]any) {
 func TestReportsOfTablesThatAreMissing(t *testing.T) {
 	d := db{newStore(t)}
 	d.exec(t, `DROP VIEW sqlwriter_batch`)
-	_, err := d.Reports().Report(t.Context(), "queue-depth")
+	_, err := d.Reports("web").Report(t.Context(), "queue-depth")
 	require.ErrorContains(t, err, "sqlite: report queue-depth")
 }

@@ -17,10 +17,11 @@ func reportWords() sqlstore.ReportWords {
 	}
 }
 
-// Reports are the monitoring queries over the bookkeeping of this database. Codes are those of classify.go, or the port's.
-func (s *Store) Reports() run.Reports {
+// Reports are the monitoring queries over the bookkeeping of this database, about the runs of an environment. Codes are those
+// of classify.go, or the port's.
+func (s *Store) Reports(sysName string) run.Reports {
 	return sqlstore.NewReports(sqlstore.ReportDialect{
-		ReportWords: reportWords(), Name: "sqlserver", Read: s.db,
+		ReportWords: reportWords(), Name: "sqlserver", SysName: sysName, Read: s.db,
 		Classify: func(op string, err error) error { return s.failed(outside(op, err)) },
 	})
 }

@@ -19,7 +19,7 @@ func TestReports(t *testing.T) {
 		for _, table := range []string{"run", "job", "worker", "error_detail", "audit_log"} {
 			d.exec(t, `DELETE FROM sqlwriter.`+table)
 		}
-		h := porttest.ReportsHarness{Reports: d.store.Reports(), Insert: d.insert, Now: d.clock}
+		h := porttest.ReportsHarness{Reports: d.store.Reports(porttest.ReportsSysName), Insert: d.insert, Now: d.clock}
 		for _, r := range sqlstore.ReportNames() {
 			h.Names = append(h.Names, r.Name)
 		}
@@ -53,13 +53,13 @@ func (d *database) insert(t testing.TB, table string, row map[string]any) {
 	d.exec(t, fmt.Sprintf(`INSERT INTO sqlwriter.%s (%s) VALUES (%s)`, table, strings.Join(columns, ", "), strings.Join(places, ", ")), values...)
 }
 
-// The reports in this engine's words, with the parameter that the driver declares.
+// The reports in this engine's words, with the parameters that the driver declares.
 func TestReportsGolden(t *testing.T) {
 	texts, err := sqlserver.ReportTexts()
 	require.NoError(t, err)
 	var b strings.Builder
 	for _, r := range sqlstore.ReportNames() {
-		fmt.Fprintf(&b, "-- %s\nDECLARE @limit bigint;\n%sGO\n", r.Name, texts[r.Name])
+		fmt.Fprintf(&b, "-- %s\nDECLARE @limit bigint, @sys_name nvarchar(256);\n%sGO\n", r.Name, texts[r.Name])
 	}
 	golden(t, "reports.sql", b.String())
 }

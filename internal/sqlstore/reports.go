@@ -68,6 +68,12 @@ type reportData struct {
 // Ago is the moment some seconds ago.
 func (d reportData) Ago(seconds int) string { return fmt.Sprintf(d.AgoFormat, seconds) }
 
+// Ours keeps what belongs to runs of other environments out: the tables may be shared. What belongs to no run, or to one that
+// names no environment, is everybody's.
+func (d reportData) Ours(runID string) string {
+	return "NOT EXISTS (SELECT 1 FROM " + d.Run + " AS x WHERE x.run_id = " + runID + " AND x.sys_name <> @sys_name)"
+}
+
 // Day is the day of a moment.
 func (d reportData) Day(at string) string { return fmt.Sprintf(d.DayFormat, at) }
 
@@ -85,6 +91,8 @@ type ReportDialect struct {
 	ReportWords
 	// Name begins the operation of every error: "sqlite".
 	Name string
+	// SysName is the environment whose runs are reported.
+	SysName string
 	// Read sees what was committed.
 	Read *sql.DB
 	// Classify is as JournalDialect's.
@@ -136,7 +144,7 @@ func (r *Reports) Report(ctx context.Context, name string) (run.Table, error) {
 	op := r.d.Name + ": report " + name
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	rows, err := r.d.Read.QueryContext(ctx, text, sql.Named("limit", int64(reportRows)))
+	rows, err := r.d.Read.QueryContext(ctx, text, sql.Named("limit", int64(reportRows)), sql.Named("sys_name", r.d.SysName))
 	if err != nil {
 		return run.Table{}, r.d.Classify(op, err)
 	}

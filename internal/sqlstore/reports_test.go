@@ -26,6 +26,7 @@ func TestEveryFileIsAReport(t *testing.T) {
 		require.Regexp(t, `^[a-z]+(-[a-z]+)*$`, name)
 		require.Regexp(t, `^(-- .+\n)+(SELECT\n|WITH )`, texts[name], "a report says what it answers, and reads only")
 		require.Equal(t, 1, strings.Count(texts[name], "LIMIT @limit;"), "%s is bounded", name)
+		require.Regexp(t, `sys_name (=|<>) @sys_name`, texts[name], "%s is of one environment", name)
 		require.Equal(t, 1, strings.Count(texts[name], ";"), "%s is one statement", name)
 		require.NotContains(t, texts[name], "%!", name)
 	}

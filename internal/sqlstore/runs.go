@@ -74,6 +74,17 @@ func (w RunWords) Beside(table, alias string) string {
 	return ""
 }
 
+// Failures are the outcomes that failure_count counts, for IN.
+func (w RunWords) Failures() string {
+	var list []string
+	for _, o := range run.Outcomes() {
+		if !o.Success() {
+			list = append(list, "'"+string(o)+"'")
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
 // listWords say which batches are listed.
 type listWords struct {
 	RunWords

@@ -222,22 +222,44 @@ func (s *Runs) count(ctx context.Context, tx *sql.Tx, id string) (run.JobStats, 
 
 // ReleaseJob implements run.Jobs.
 func (s *Runs) ReleaseJob(ctx context.Context, h run.Hold, a run.Audit) error {
-	return s.endHold(ctx, s.op("release batch"), h, run.WorkerIdle, a, "job_release")
+	return s.endHold(ctx, s.op("release batch"), h, run.WorkerIdle, a, func(tx *sql.Tx) (int64, error) {
+		return s.exec(ctx, tx, "job_release", s.hold(h)...)
+	})
 }
 
 // FailJob implements run.Jobs.
 func (s *Runs) FailJob(ctx context.Context, h run.Hold, reason string, a run.Audit) error {
-	return s.endHold(ctx, s.op("fail batch"), h, run.WorkerFailed, a, "job_fail", sql.Named("reason", ops.Clip(reason, ops.MaxWhy)))
+	return s.endHold(ctx, s.op("fail batch"), h, run.WorkerFailed, a, func(tx *sql.Tx) (int64, error) {
+		n, err := s.exec(ctx, tx, "job_fail", s.hold(h, sql.Named("reason", ops.Clip(reason, ops.MaxWhy)))...)
+		if err != nil || n == 0 {
+			return 0, err
+		}
+		return n, s.countUp(ctx, tx, h.Job)
+	})
+}
+
+// countUp counts the outcomes of batches that were given up in the same transaction: nobody adds to them any more. A statement
+// that did both would look at the documents before it keeps the batches.
+func (s *Runs) countUp(ctx context.Context, tx *sql.Tx, ids ...string) error {
+	rows := make([][]any, len(ids))
+	for i, id := range ids {
+		rows[i] = []any{id}
+	}
+	byKey(rows)
+	_, err := s.execRows(ctx, tx, "jobs_count", rows)
+	return err
 }
 
 // endHold ends a worker's hold of a batch.
-func (s *Runs) endHold(ctx context.Context, op string, h run.Hold, status run.WorkerStatus, a run.Audit, name string, args ...any) error {
+func (s *Runs) endHold(
+	ctx context.Context, op string, h run.Hold, status run.WorkerStatus, a run.Audit, f func(tx *sql.Tx) (int64, error),
+) error {
 	a, err := keptAudit(a)
 	if err != nil {
 		return err
 	}
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
-		n, err := s.exec(ctx, tx, name, s.hold(h, args...)...)
+		n, err := f(tx)
 		if err := one(n, err, op, holdLost); err != nil {
 			return err
 		}
@@ -335,6 +357,9 @@ func (s *Runs) DeadLetter(ctx context.Context, id, reason string, stale time.Dur
 		n, err := s.exec(ctx, tx, "job_dead", sql.Named("job", s.key(id)), sql.Named("epoch", int64(before.Epoch)),
 			sql.Named("reason", ops.Clip(reason, ops.MaxWhy)), millis("stale", stale))
 		if err != nil || n == 0 {
+			return 0, err
+		}
+		if err := s.countUp(ctx, tx, id); err != nil {
 			return 0, err
 		}
 		return n, s.end(ctx, tx, before.Owner, run.WorkerFailed)

@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"slices"
+	"strings"
 	"time"
 
 	"sqlwriter/internal/ops"
@@ -38,23 +40,92 @@ func (s *Runs) MarkQueued(ctx context.Context, jobs []run.Job) (int, error) {
 }
 
 // MarkUnsent implements run.Recoveries.
-func (s *Runs) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, counted bool) (retry, failed int, err error) {
-	var again, over int64
+func (s *Runs) MarkUnsent(
+	ctx context.Context, jobs []run.Job, reason string, counted bool, audit func(run.Job) run.Audit,
+) (retry, failed int, err error) {
+	var again int64
 	list, why := attempts(jobs), sql.Named("reason", ops.Clip(reason, ops.MaxWhy))
 	err = s.inTx(ctx, s.op("mark unsent"), func(tx *sql.Tx) (err error) {
+		var over []string
 		if counted {
-			over, err = s.execRows(ctx, tx, "jobs_refused", list, why, sql.Named("given_up", run.MaxQueueError), sql.Named("most", int64(run.MaxQueueAttempts)))
-			if err != nil {
+			if over, err = s.refuse(ctx, tx, list, why); err != nil {
 				return err
 			}
 		}
-		again, err = s.execRows(ctx, tx, "jobs_unsent", list, why, sql.Named("counted", bit(counted)))
-		return err
+		if again, err = s.execRows(ctx, tx, "jobs_unsent", list, why, sql.Named("counted", bit(counted))); err != nil {
+			return err
+		}
+		failed = len(over)
+		return s.givenUp(ctx, tx, over, audit)
 	})
 	if err != nil {
 		return 0, 0, err
 	}
-	return int(again), int(over), nil
+	return int(again), failed, nil
+}
+
+// refuse gives those up whose message was refused once too often, and says which. They are looked for first and changed one by
+// one: a list would not say which of them it changed.
+func (s *Runs) refuse(ctx context.Context, tx *sql.Tx, list [][]any, why sql.NamedArg) (over []string, err error) {
+	most := sql.Named("most", int64(run.MaxQueueAttempts))
+	var found []run.Job
+	for part := range slices.Chunk(list, maxRows) {
+		rows, err := s.rows(part)
+		if err != nil {
+			return nil, err
+		}
+		more, err := s.attempted(ctx, tx, "jobs_refused", rows, most)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, more...)
+	}
+	slices.SortFunc(found, func(a, b run.Job) int { return strings.Compare(a.ID, b.ID) })
+	for _, j := range found {
+		n, err := s.exec(ctx, tx, "job_refused", sql.Named("job", s.key(j.ID)), sql.Named("attempt", int64(j.Attempt)), most, why,
+			sql.Named("given_up", run.MaxQueueError))
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			over = append(over, j.ID)
+		}
+	}
+	return over, nil
+}
+
+// givenUp does what else belongs to batches that were given up.
+func (s *Runs) givenUp(ctx context.Context, tx *sql.Tx, ids []string, audit func(run.Job) run.Audit) error {
+	if err := s.countUp(ctx, tx, ids...); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		j, _, err := s.job(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		a, err := keptAudit(audit(j))
+		if err != nil {
+			return err
+		}
+		if err := s.audit(ctx, tx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attempted reads batches with their attempts.
+func (s *Runs) attempted(ctx context.Context, tx *sql.Tx, name string, args ...any) (jobs []run.Job, err error) {
+	err = s.each(ctx, tx, name, func(rows *sql.Rows) error {
+		var j run.Job
+		if err := rows.Scan(&j.ID, &j.Attempt); err != nil {
+			return err
+		}
+		jobs = append(jobs, j)
+		return nil
+	}, args...)
+	return jobs, err
 }
 
 // ToSend implements run.Recoveries.
@@ -85,15 +156,7 @@ func (s *Runs) candidates(ctx context.Context, tx *sql.Tx, name string, limit in
 	if limit <= 0 {
 		return nil, nil
 	}
-	var jobs []run.Job
-	err := s.each(ctx, tx, name, func(rows *sql.Rows) error {
-		var j run.Job
-		if err := rows.Scan(&j.ID, &j.Attempt); err != nil {
-			return err
-		}
-		jobs = append(jobs, j)
-		return nil
-	}, append(args, sql.Named("limit", int64(limit)))...)
+	jobs, err := s.attempted(ctx, tx, name, append(args, sql.Named("limit", int64(limit)))...)
 	return attempts(jobs), err
 }
 

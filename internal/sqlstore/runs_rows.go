@@ -14,7 +14,9 @@ func scanRun(rows *sql.Rows) (run.Run, error) {
 	var r run.Run
 	var sysName, filter, pattern, reason, watermark, owner sql.NullString
 	var started, handedOff, ended, heartbeat, next, now moment
-	err := rows.Scan(&r.ID, &sysName, &r.Kind, &filter, &pattern, &r.Rate, &r.Limit, &r.RequestedBy, &r.Why, &r.Status,
+	var matched sql.NullInt64
+	var atLeast sql.NullBool
+	err := rows.Scan(&r.ID, &sysName, &r.Kind, &filter, &pattern, &r.Rate, &r.Limit, &matched, &atLeast, &r.RequestedBy, &r.Why, &r.Status,
 		&r.Cancel, &reason, &watermark, &r.Documents, &r.Batches, &owner, &r.Epoch, &started, &handedOff, &ended,
 		&heartbeat, &next, &now)
 	if err != nil {
@@ -23,6 +25,7 @@ func scanRun(rows *sql.Rows) (run.Run, error) {
 	if filter.Valid {
 		r.Filter = json.RawMessage(filter.String)
 	}
+	r.Matched, r.AtLeast = int(matched.Int64), atLeast.Bool
 	r.SysName, r.Pattern, r.Error, r.Watermark, r.Owner = sysName.String, pattern.String, reason.String, watermark.String, owner.String
 	r.StartedAt, r.HandedOffAt, r.EndedAt = started.Time, handedOff.Time, ended.Time
 	if r.Pattern == "" || r.Epoch > 0 { // otherwise the column says when it began: nobody has said anything yet

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,8 @@ func (s *Runs) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
 		_, err := s.exec(ctx, tx, "run_start", sql.Named("run", k.ID), sql.Named("sys_name", r.SysName), sql.Named("kind", k.Kind),
 			sql.Named("filter", s.d.Long(string(k.Filter))), sql.Named("pattern", r.Pattern), sql.Named("rate", int64(r.Rate)),
-			sql.Named("bound", int64(r.Limit)), sql.Named("by", k.RequestedBy), sql.Named("why", k.Why))
+			sql.Named("bound", int64(r.Limit)), sql.Named("matched", int64(r.Matched)), sql.Named("at_least", bit(r.AtLeast)),
+			sql.Named("by", k.RequestedBy), sql.Named("why", k.Why))
 		if err != nil {
 			return err
 		}
@@ -287,6 +289,9 @@ func (s *Runs) CompleteRun(ctx context.Context, id string, stale time.Duration, 
 		if err != nil {
 			return err
 		}
+		if err := s.endAll(ctx, tx, id, status); err != nil {
+			return err
+		}
 		ended = true
 		return s.audit(ctx, tx, a)
 	})
@@ -305,16 +310,39 @@ func (s *Runs) last(ctx context.Context, tx *sql.Tx, id string, stale time.Durat
 	if _, err := s.exec(ctx, tx, "jobs_cancel", sql.Named("run", id), sql.Named("cancelled", run.CancelledError)); err != nil {
 		return "", err
 	}
-	workers, err := s.readTexts(ctx, tx, "workers_of_run", sql.Named("run", id))
+	cut, err := s.readTexts(ctx, tx, "jobs_cut", sql.Named("run", id), sql.Named("cancelled", run.CancelledError))
 	if err != nil {
 		return "", err
 	}
-	for _, w := range slices.Sorted(slices.Values(workers)) {
-		if err := s.end(ctx, tx, w, run.WorkerFailed); err != nil {
-			return "", err
+	return run.RunCancelled, s.countUp(ctx, tx, cut...)
+}
+
+// endAll ends the workers that still run for a run that has ended: its manager did all there was to do, and whoever has a batch
+// of a cancelled one is dead.
+func (s *Runs) endAll(ctx context.Context, tx *sql.Tx, id string, status run.RunStatus) error {
+	ends := map[string]run.WorkerStatus{}
+	err := s.each(ctx, tx, "workers_of_run", func(rows *sql.Rows) error {
+		var worker, kind string
+		if err := rows.Scan(&worker, &kind); err != nil {
+			return err
+		}
+		switch {
+		case kind == kindManager:
+			ends[worker] = run.WorkerCompleted
+		case status == run.RunCancelled:
+			ends[worker] = run.WorkerFailed
+		}
+		return nil
+	}, sql.Named("run", id))
+	if err != nil {
+		return err
+	}
+	for _, worker := range slices.Sorted(maps.Keys(ends)) {
+		if err := s.end(ctx, tx, worker, ends[worker]); err != nil {
+			return err
 		}
 	}
-	return run.RunCancelled, nil
+	return nil
 }
 
 // CancelRun implements run.Runs.

@@ -84,6 +84,9 @@ func TestTheStatementsKnowTheStatuses(t *testing.T) {
 	for _, s := range run.Statuses() {
 		known = append(known, string(s))
 	}
+	for _, o := range run.Outcomes() {
+		known = append(known, string(o))
+	}
 	for _, s := range []run.RunStatus{run.RunRunning, run.RunCompleted, run.RunCancelled, run.RunStopped, run.RunFailed} {
 		known = append(known, string(s))
 	}

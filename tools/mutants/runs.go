@@ -32,7 +32,7 @@ func runsTable() []mutant {
 		},
 		{
 			"run: nobody goes on with an abandoned run", "internal/run/recovery.go",
-			"		case abandoned(row, calm):\n", "		case false:\n", crashtest, leftBehind,
+			"		case abandoned(row, closed) && !fault.IsDependency(err):\n", "		case false:\n", crashtest, leftBehind,
 		},
 		{
 			"run: the timer ends no run", "internal/run/recovery.go",
@@ -40,11 +40,11 @@ func runsTable() []mutant {
 		},
 		{
 			"run: nobody takes batches from the dead", "internal/run/recovery.go",
-			"Bury(ctx, r.o.SysName, workerStale, released, mostSent)", "Bury(ctx, r.o.SysName, never, released+never, mostSent)", crashtest, leftBehind,
+			"Bury(ctx, r.o.SysName, stale, released, mostSent)", "Bury(ctx, r.o.SysName, stale+never, released+never, mostSent)", crashtest, leftBehind,
 		},
 		{
 			"run: a lost message is never sent again", "internal/run/recovery.go",
-			"if err == nil && calm >= silentAfter {", "if err == nil && calm < 0 {", crashtest, leftBehind,
+			"err == nil && some {", "err == nil && some && silent < 0 {", crashtest, leftBehind,
 		},
 		{
 			"run: the timer waits behind a gate for somebody to probe", "internal/run/recovery.go",

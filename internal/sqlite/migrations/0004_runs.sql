@@ -6,6 +6,8 @@ ALTER TABLE sqlwriter_run ADD COLUMN sys_name TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN pattern TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN rate_per_minute INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sqlwriter_run ADD COLUMN document_limit INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sqlwriter_run ADD COLUMN matched_count INTEGER;
+ALTER TABLE sqlwriter_run ADD COLUMN at_least INTEGER CHECK (at_least IN (0, 1));
 ALTER TABLE sqlwriter_run ADD COLUMN error TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN watermark TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN documents INTEGER NOT NULL DEFAULT 0;

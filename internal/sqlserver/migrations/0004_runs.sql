@@ -7,6 +7,8 @@ ALTER TABLE sqlwriter.run ADD sys_name nvarchar(256) COLLATE Latin1_General_BIN2
 ALTER TABLE sqlwriter.run ADD pattern nvarchar(40) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.run ADD rate_per_minute int NOT NULL CONSTRAINT df_run_rate DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD document_limit int NOT NULL CONSTRAINT df_run_limit DEFAULT 0;
+ALTER TABLE sqlwriter.run ADD matched_count int NULL;
+ALTER TABLE sqlwriter.run ADD at_least bit NULL;
 ALTER TABLE sqlwriter.run ADD error nvarchar(2000) NULL;
 ALTER TABLE sqlwriter.run ADD watermark nvarchar(max) NULL;
 ALTER TABLE sqlwriter.run ADD documents int NOT NULL CONSTRAINT df_run_documents DEFAULT 0;

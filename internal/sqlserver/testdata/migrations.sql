@@ -148,6 +148,8 @@ ALTER TABLE sqlwriter.run ADD sys_name nvarchar(256) COLLATE Latin1_General_BIN2
 ALTER TABLE sqlwriter.run ADD pattern nvarchar(40) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.run ADD rate_per_minute int NOT NULL CONSTRAINT df_run_rate DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD document_limit int NOT NULL CONSTRAINT df_run_limit DEFAULT 0;
+ALTER TABLE sqlwriter.run ADD matched_count int NULL;
+ALTER TABLE sqlwriter.run ADD at_least bit NULL;
 ALTER TABLE sqlwriter.run ADD error nvarchar(2000) NULL;
 ALTER TABLE sqlwriter.run ADD watermark nvarchar(max) NULL;
 ALTER TABLE sqlwriter.run ADD documents int NOT NULL CONSTRAINT df_run_documents DEFAULT 0;
@@ -251,7 +253,7 @@ SELECT
 FROM sqlwriter.job AS j;'');
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (4, N'0004_runs', '5d755f0f7120a48e6ada6e3fcb1ed60a98b6dfd081117e74dce98307108602ce');
+        VALUES (4, N'0004_runs', '6e6a78b5215e997741ddbf7f265b83683203aabcef70269a05d3b49f13ab9a64');
     END;
 GO
 IF @@TRANCOUNT = 0

@@ -1,8 +1,19 @@
 -- runs
-DECLARE @limit bigint;
--- The latest runs, the newest first, and how far they are. Documents are those that were handed off or are to be, done are
--- those of completed batches.
-WITH progress AS (
+DECLARE @limit bigint, @sys_name nvarchar(256);
+-- The latest runs, the newest first, and how far they are. Documents are those that have a batch, done are those of
+-- completed batches, and the percentage is of those that are known: until all are handed off, what the preview found, if
+-- that is more.
+WITH known AS (
+    SELECT
+        r.run_id,
+        CASE
+            WHEN r.handed_off_at IS NULL AND r.matched_count > r.documents THEN r.matched_count
+            ELSE r.documents
+        END AS documents
+    FROM sqlwriter.run AS r
+),
+
+progress AS (
     SELECT
         b.run_id,
         SUM(CASE WHEN b.batch_status = 'completed' THEN CAST(b.total_count AS bigint) ELSE 0 END) AS documents_done,
@@ -20,7 +31,9 @@ SELECT TOP (@limit)
     r.cancel,
     r.documents,
     COALESCE(p.documents_done, 0) AS documents_done,
-    CAST(COALESCE(p.documents_done, 0) AS float) * 100 / NULLIF(r.documents, 0) AS done_percent,
+    k.documents AS documents_known,
+    r.at_least,
+    CAST(COALESCE(p.documents_done, 0) AS float) * 100 / NULLIF(k.documents, 0) AS done_percent,
     r.batches,
     COALESCE(p.open_batches, 0) AS open_batches,
     COALESCE(p.failed_batches, 0) AS failed_batches,
@@ -31,11 +44,13 @@ SELECT TOP (@limit)
     r.requested_by,
     r.error
 FROM sqlwriter.run AS r
+INNER JOIN known AS k ON k.run_id = r.run_id
 LEFT OUTER JOIN progress AS p ON p.run_id = r.run_id
+WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
 ORDER BY r.run_number DESC;
 GO
 -- batch-progress
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- How many batches and documents are in each status, in the order of a batch's life (requirements/004).
 SELECT TOP (@limit)
     b.batch_status,
@@ -44,6 +59,7 @@ SELECT TOP (@limit)
     MIN(b.updated_at) AS oldest_change,
     CAST(DATEDIFF_BIG(MILLISECOND, MIN(b.updated_at), SYSUTCDATETIME()) AS float) / 1000 AS oldest_seconds
 FROM sqlwriter.batch AS b
+WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
 GROUP BY b.batch_status
 ORDER BY
     CASE b.batch_status
@@ -56,7 +72,7 @@ ORDER BY
     END ASC;
 GO
 -- performance
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- The batches completed in the last hour, day and week (requirements/004): how long one took from its first claim,
 -- documents per second from the first claim to the last end, and how many of a hundred documents need nothing more.
 WITH periods AS (
@@ -65,6 +81,20 @@ WITH periods AS (
     SELECT 24 AS last_hours, DATEADD(SECOND, -86400, SYSUTCDATETIME()) AS since
     UNION ALL
     SELECT 168 AS last_hours, DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS since
+),
+
+completed AS (
+    SELECT
+        b.batch_id,
+        b.total_count,
+        b.success_count,
+        b.failure_count,
+        b.process_start_time,
+        b.process_end_time
+    FROM sqlwriter.batch AS b
+    WHERE
+        b.batch_status = 'completed' AND b.process_end_time > DATEADD(SECOND, -604800, SYSUTCDATETIME())
+        AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
 ),
 
 sums AS (
@@ -77,7 +107,7 @@ sums AS (
         AVG(CAST(DATEDIFF_BIG(MILLISECOND, b.process_start_time, b.process_end_time) AS float) / 1000) AS avg_seconds,
         CAST(DATEDIFF_BIG(MILLISECOND, MIN(b.process_start_time), MAX(b.process_end_time)) AS float) / 1000 AS span_seconds
     FROM periods AS p
-    LEFT OUTER JOIN sqlwriter.batch AS b ON b.batch_status = 'completed' AND b.process_end_time > p.since
+    LEFT OUTER JOIN completed AS b ON b.process_end_time > p.since
     GROUP BY p.last_hours
 )
 
@@ -92,7 +122,7 @@ FROM sums AS s
 ORDER BY s.last_hours ASC;
 GO
 -- workers
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- The health of managers and workers (requirements/004). Active and dead ones are both RUNNING: the dead ones have said
 -- nothing for ten minutes (requirements/001, section 3).
 WITH workers AS (
@@ -105,6 +135,7 @@ WITH workers AS (
         w.documents_processed,
         w.heartbeat_at
     FROM sqlwriter.worker AS w
+    WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = w.run_id AND x.sys_name <> @sys_name)
 )
 
 SELECT TOP (@limit)
@@ -121,7 +152,7 @@ GROUP BY w.kind
 ORDER BY w.kind ASC;
 GO
 -- dead-workers
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- Managers and workers that are RUNNING and have said nothing for ten minutes, the longest silent first.
 SELECT TOP (@limit)
     w.worker_id,
@@ -134,11 +165,13 @@ SELECT TOP (@limit)
     w.heartbeat_at AS last_heartbeat,
     CAST(DATEDIFF_BIG(MILLISECOND, w.heartbeat_at, SYSUTCDATETIME()) AS float) / 1000 AS silent_seconds
 FROM sqlwriter.worker AS w
-WHERE w.status = 'RUNNING' AND w.heartbeat_at < DATEADD(SECOND, -600, SYSUTCDATETIME())
+WHERE
+    w.status = 'RUNNING' AND w.heartbeat_at < DATEADD(SECOND, -600, SYSUTCDATETIME())
+    AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = w.run_id AND x.sys_name <> @sys_name)
 ORDER BY w.heartbeat_at ASC, w.worker_id ASC;
 GO
 -- stuck-batches
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- Batches in processing whose worker has said nothing for ten minutes, or let go of them ten minutes ago, the longest
 -- silent first (requirements/001, section 3). The timer takes care of them. The same ones twice are a reason to look.
 WITH batches AS (
@@ -151,7 +184,9 @@ WITH batches AS (
         COALESCE(j.last_heartbeat, b.updated_at) AS silent_since
     FROM sqlwriter.batch AS b
     INNER JOIN sqlwriter.processing_job AS j ON j.job_id = b.batch_id
-    WHERE b.batch_status = 'processing'
+    WHERE
+        b.batch_status = 'processing'
+        AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
 )
 
 SELECT TOP (@limit)
@@ -166,7 +201,7 @@ WHERE b.silent_since < DATEADD(SECOND, -600, SYSUTCDATETIME())
 ORDER BY b.silent_since ASC, b.run_id ASC, b.batch_number ASC;
 GO
 -- failed-batches
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- Batches that were given up, the latest first, and why. An operator may requeue them.
 SELECT TOP (@limit)
     b.run_id,
@@ -179,11 +214,13 @@ SELECT TOP (@limit)
     b.updated_at
 FROM sqlwriter.batch AS b
 INNER JOIN sqlwriter.processing_job AS j ON j.job_id = b.batch_id
-WHERE b.batch_status = 'failed'
+WHERE
+    b.batch_status = 'failed'
+    AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
 ORDER BY b.updated_at DESC, b.run_id ASC, b.batch_number ASC;
 GO
 -- pending-retries
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- Batches whose message is to be sent (again) by the timer, for each run, the longest waiting first (requirements/002).
 SELECT TOP (@limit)
     b.parent_job_id,
@@ -192,12 +229,14 @@ SELECT TOP (@limit)
     CAST(DATEDIFF_BIG(MILLISECOND, MIN(b.created_at), SYSUTCDATETIME()) AS float) / 1000 AS oldest_seconds,
     MAX(b.queue_attempt_count) AS max_attempts
 FROM sqlwriter.batch AS b
-WHERE b.batch_status = 'pending_retry'
+WHERE
+    b.batch_status = 'pending_retry'
+    AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
 GROUP BY b.parent_job_id
 ORDER BY oldest_batch ASC, b.parent_job_id ASC;
 GO
 -- queue-depth
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- How much waits for a worker, as far as the tables know it: the queue itself is not asked (requirements/004).
 WITH waiting AS (
     SELECT
@@ -206,7 +245,9 @@ WITH waiting AS (
         MIN(CASE WHEN b.batch_status = 'queued' THEN b.queued_at END) AS oldest_queued,
         COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN 0 ELSE 1 END), 0) AS unsent_batches
     FROM sqlwriter.batch AS b
-    WHERE b.batch_status IN ('queued', 'pending_queue', 'pending_retry')
+    WHERE
+        b.batch_status IN ('queued', 'pending_queue', 'pending_retry')
+        AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
 )
 
 SELECT TOP (@limit)
@@ -218,7 +259,7 @@ SELECT TOP (@limit)
 FROM waiting AS w;
 GO
 -- queue-lag
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- Where the batches of the last hour are, for each run (requirements/002), and how long they waited from their message to
 -- their first claim. A batch that was claimed before its message was known to be accepted has no such wait.
 WITH batches AS (
@@ -229,7 +270,9 @@ WITH batches AS (
         CASE WHEN b.process_start_time >= b.queued_at THEN b.process_start_time END AS started_at,
         b.queued_at
     FROM sqlwriter.batch AS b
-    WHERE b.created_at > DATEADD(SECOND, -3600, SYSUTCDATETIME())
+    WHERE
+        b.created_at > DATEADD(SECOND, -3600, SYSUTCDATETIME())
+        AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
 )
 
 SELECT TOP (@limit)
@@ -246,7 +289,7 @@ GROUP BY b.parent_job_id
 ORDER BY MIN(b.created_at) ASC, b.parent_job_id ASC;
 GO
 -- batch-success
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- What became of the batches of each of the last 30 days (requirements/002). There a batch is successful once it is queued,
 -- here it goes on: handed_off are those that are queued or further, and the percentage is of those that ended.
 WITH days AS (
@@ -259,7 +302,9 @@ WITH days AS (
         SUM(CASE WHEN b.batch_status IN ('completed', 'failed') THEN 1 ELSE 0 END) AS ended_batches,
         AVG(CAST(b.queue_attempt_count AS float)) AS avg_attempts
     FROM sqlwriter.batch AS b
-    WHERE b.created_at > DATEADD(SECOND, -2592000, SYSUTCDATETIME())
+    WHERE
+        b.created_at > DATEADD(SECOND, -2592000, SYSUTCDATETIME())
+        AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
     GROUP BY CONVERT(char(10), b.created_at, 23)
 )
 
@@ -275,7 +320,7 @@ FROM days AS d
 ORDER BY d.created_on DESC;
 GO
 -- error-codes
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- The failures of documents in the last 7 days by code, the most frequent first (requirements/004).
 SELECT TOP (@limit)
     e.error_code,
@@ -286,12 +331,14 @@ SELECT TOP (@limit)
     SUM(CASE WHEN e.created_at > DATEADD(SECOND, -3600, SYSUTCDATETIME()) THEN 1 ELSE 0 END) AS last_hour,
     MAX(e.created_at) AS latest
 FROM sqlwriter.error_detail AS e
-WHERE e.created_at > DATEADD(SECOND, -604800, SYSUTCDATETIME())
+WHERE
+    e.created_at > DATEADD(SECOND, -604800, SYSUTCDATETIME())
+    AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = e.run_id AND x.sys_name <> @sys_name)
 GROUP BY e.error_code
 ORDER BY errors DESC, e.error_code ASC;
 GO
 -- error-types
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- The failures of documents in the last 7 days by type, the most frequent first (requirements/004).
 SELECT TOP (@limit)
     e.error_type,
@@ -302,12 +349,14 @@ SELECT TOP (@limit)
     SUM(CASE WHEN e.created_at > DATEADD(SECOND, -3600, SYSUTCDATETIME()) THEN 1 ELSE 0 END) AS last_hour,
     MAX(e.created_at) AS latest
 FROM sqlwriter.error_detail AS e
-WHERE e.created_at > DATEADD(SECOND, -604800, SYSUTCDATETIME())
+WHERE
+    e.created_at > DATEADD(SECOND, -604800, SYSUTCDATETIME())
+    AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = e.run_id AND x.sys_name <> @sys_name)
 GROUP BY e.error_type
 ORDER BY errors DESC, e.error_type ASC;
 GO
 -- audit-errors
-DECLARE @limit bigint;
+DECLARE @limit bigint, @sys_name nvarchar(256);
 -- The latest entries of the audit log that are errors or warnings, the newest first.
 SELECT TOP (@limit)
     a.done_at,
@@ -319,6 +368,8 @@ SELECT TOP (@limit)
     a.done_by,
     a.why
 FROM sqlwriter.audit_log AS a
-WHERE a.level IN ('ERROR', 'WARN')
+WHERE
+    a.level IN ('ERROR', 'WARN')
+    AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = a.run_id AND x.sys_name <> @sys_name)
 ORDER BY a.audit_id DESC;
 GO

@@ -236,6 +236,23 @@ SELECT
 FROM sqlwriter.job AS j
 WHERE j.job_id = @job;
 GO
+-- job_refused
+DECLARE @reason nvarchar(2000);
+DECLARE @given_up nvarchar(2000);
+DECLARE @job varchar(64);
+DECLARE @attempt bigint;
+DECLARE @most bigint;
+-- A batch whose message was refused once too often is failed.
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
+UPDATE sqlwriter.job
+SET
+    status = 'failed', attempt = attempt + 1, queue_attempt_count = queue_attempt_count + 1, last_queue_error = @reason,
+    error = @given_up, process_end_time = SYSUTCDATETIME(), updated_at = SYSUTCDATETIME()
+WHERE
+    job_id = @job AND attempt = @attempt AND status IN ('pending_queue', 'pending_retry', 'queued')
+    AND queue_attempt_count + 1 >= @most;
+GO
 -- job_release
 DECLARE @job varchar(64);
 DECLARE @owner nvarchar(64);
@@ -254,8 +271,9 @@ SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
 SET
-    status = 'pending_retry', attempt = attempt + 1, epoch = epoch + 1, queue_attempt_count = 0, lost_workers = 0, last_queue_error = NULL,
-    error = NULL, owner = NULL, heartbeat_at = NULL, process_end_time = NULL, updated_at = SYSUTCDATETIME()
+    status = 'pending_retry', attempt = attempt + 1, epoch = epoch + 1, queue_attempt_count = 0, lost_workers = 0,
+    last_queue_error = NULL, error = NULL, owner = NULL, heartbeat_at = NULL, process_end_time = NULL,
+    updated_at = SYSUTCDATETIME()
 WHERE job_id = @job AND status = 'failed';
 GO
 -- jobs_bury
@@ -267,7 +285,10 @@ DECLARE @released bigint;
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE j
-SET status = 'pending_retry', attempt = j.attempt + 1, lost_workers = j.lost_workers + CASE WHEN j.owner IS NULL THEN 0 ELSE 1 END, owner = NULL, heartbeat_at = NULL, updated_at = SYSUTCDATETIME()
+SET
+    status = 'pending_retry', attempt = j.attempt + 1,
+    lost_workers = j.lost_workers + CASE WHEN j.owner IS NULL THEN 0 ELSE 1 END,
+    owner = NULL, heartbeat_at = NULL, updated_at = SYSUTCDATETIME()
 FROM
     OPENJSON (@rows) WITH (
         listed_id char(64) '$[0]',
@@ -291,6 +312,38 @@ SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
 SET status = 'failed', error = @cancelled, process_end_time = SYSUTCDATETIME(), updated_at = SYSUTCDATETIME()
 WHERE run_id = @run AND status IN ('pending_queue', 'pending_retry', 'queued', 'processing');
+GO
+-- jobs_count
+DECLARE @rows nvarchar(max);
+-- Counts the outcomes of batches that were given up. A row of @rows is an array: id.
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
+UPDATE j
+SET
+    success_count = (
+        SELECT COUNT(*) FROM sqlwriter.batch_item AS i
+        WHERE i.job_id = j.job_id AND i.outcome NOT IN ('deferred', 'failed')
+    ),
+    failure_count = (
+        SELECT COUNT(*) FROM sqlwriter.batch_item AS i
+        WHERE i.job_id = j.job_id AND i.outcome IN ('deferred', 'failed')
+    )
+FROM
+    OPENJSON (@rows) WITH (
+        listed_id char(64) '$[0]'
+    ) AS n
+CROSS JOIN sqlwriter.job AS j
+WHERE
+    j.job_id = n.listed_id COLLATE Latin1_General_BIN2
+OPTION (LOOP JOIN, FORCE ORDER);
+GO
+-- jobs_cut
+DECLARE @run nvarchar(64);
+DECLARE @cancelled nvarchar(2000);
+-- The batches of a run that failed because it was cancelled and that a worker had begun: the others have no outcomes.
+SELECT j.job_id
+FROM sqlwriter.job AS j
+WHERE j.run_id = @run AND j.status = 'failed' AND j.error = @cancelled AND j.process_start_time IS NOT NULL;
 GO
 -- jobs_dead
 DECLARE @limit bigint;
@@ -397,17 +450,11 @@ WHERE
 OPTION (LOOP JOIN, FORCE ORDER);
 GO
 -- jobs_refused
-DECLARE @reason nvarchar(2000);
-DECLARE @given_up nvarchar(2000);
 DECLARE @rows nvarchar(max);
 DECLARE @most bigint;
--- Batches whose message was refused once too often are failed. A row of @rows is an array: id, attempt.
-SET XACT_ABORT ON;
-SET LOCK_TIMEOUT 5000;
-UPDATE j
-SET
-    status = 'failed', attempt = j.attempt + 1, queue_attempt_count = j.queue_attempt_count + 1, last_queue_error = @reason,
-    error = @given_up, process_end_time = SYSUTCDATETIME(), updated_at = SYSUTCDATETIME()
+-- Which batches' message was refused once too often. A row of @rows is an array: id, attempt.
+SELECT
+    j.job_id, j.attempt
 FROM
     OPENJSON (@rows) WITH (
         listed_id char(64) '$[0]',
@@ -422,14 +469,21 @@ GO
 -- jobs_resume
 DECLARE @run nvarchar(64);
 DECLARE @cancelled nvarchar(2000);
--- The batches of a run that failed because it was cancelled are wanted again.
+-- The batches of a run that runs again: those that failed because it was cancelled, and those that wait, for a message that
+-- came while it had ended is gone.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
 SET
-    status = 'pending_retry', attempt = attempt + 1, epoch = epoch + 1, queue_attempt_count = 0, lost_workers = 0, last_queue_error = NULL,
-    error = NULL, owner = NULL, heartbeat_at = NULL, process_end_time = NULL, updated_at = SYSUTCDATETIME()
-WHERE run_id = @run AND status = 'failed' AND error = @cancelled;
+    status = 'pending_retry', attempt = attempt + 1, epoch = epoch + 1, queue_attempt_count = 0, lost_workers = 0,
+    last_queue_error = NULL, error = NULL, owner = NULL, heartbeat_at = NULL, process_end_time = NULL,
+    updated_at = SYSUTCDATETIME()
+WHERE
+    run_id = @run
+    AND (
+        status IN ('pending_queue', 'pending_retry', 'queued')
+        OR (status = 'failed' AND error = @cancelled)
+    );
 GO
 -- jobs_silenced
 DECLARE @rows nvarchar(max);
@@ -648,9 +702,9 @@ GO
 DECLARE @limit bigint;
 -- The latest runs, newest first: their numbers grow, whatever the clock does.
 SELECT TOP (@limit)
-    r.run_id, r.sys_name, r.kind, r.filter, r.pattern, r.rate_per_minute, r.document_limit, r.requested_by, r.why, r.status,
-    r.cancel, r.error, r.watermark, r.documents, r.batches, r.owner, r.epoch, r.started_at, r.handed_off_at, r.ended_at,
-    r.heartbeat_at, r.next_at, SYSUTCDATETIME() AS now_at
+    r.run_id, r.sys_name, r.kind, r.filter, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
+    r.requested_by, r.why, r.status, r.cancel, r.error, r.watermark, r.documents, r.batches, r.owner, r.epoch, r.started_at,
+    r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, SYSUTCDATETIME() AS now_at
 FROM sqlwriter.run AS r
 ORDER BY r.run_number DESC;
 GO
@@ -659,9 +713,9 @@ DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
 -- The running runs of an environment that many work on, oldest first.
 SELECT TOP (@limit)
-    r.run_id, r.sys_name, r.kind, r.filter, r.pattern, r.rate_per_minute, r.document_limit, r.requested_by, r.why, r.status,
-    r.cancel, r.error, r.watermark, r.documents, r.batches, r.owner, r.epoch, r.started_at, r.handed_off_at, r.ended_at,
-    r.heartbeat_at, r.next_at, SYSUTCDATETIME() AS now_at
+    r.run_id, r.sys_name, r.kind, r.filter, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
+    r.requested_by, r.why, r.status, r.cancel, r.error, r.watermark, r.documents, r.batches, r.owner, r.epoch, r.started_at,
+    r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, SYSUTCDATETIME() AS now_at
 FROM sqlwriter.run AS r
 WHERE r.status = 'running' AND r.sys_name = @sys_name AND r.pattern IS NOT NULL
 ORDER BY r.run_number;
@@ -679,9 +733,9 @@ GO
 DECLARE @run nvarchar(64);
 -- One run.
 SELECT
-    r.run_id, r.sys_name, r.kind, r.filter, r.pattern, r.rate_per_minute, r.document_limit, r.requested_by, r.why, r.status,
-    r.cancel, r.error, r.watermark, r.documents, r.batches, r.owner, r.epoch, r.started_at, r.handed_off_at, r.ended_at,
-    r.heartbeat_at, r.next_at, SYSUTCDATETIME() AS now_at
+    r.run_id, r.sys_name, r.kind, r.filter, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
+    r.requested_by, r.why, r.status, r.cancel, r.error, r.watermark, r.documents, r.batches, r.owner, r.epoch, r.started_at,
+    r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, SYSUTCDATETIME() AS now_at
 FROM sqlwriter.run AS r
 WHERE r.run_id = @run;
 GO
@@ -716,6 +770,8 @@ DECLARE @filter nvarchar(max);
 DECLARE @pattern nvarchar(40);
 DECLARE @rate bigint;
 DECLARE @bound bigint;
+DECLARE @matched bigint;
+DECLARE @at_least bigint;
 DECLARE @by nvarchar(256);
 DECLARE @why nvarchar(2000);
 -- A new run that many may work on: running, nobody's. Its id is a key: a second one of the same id is an error. Nobody has
@@ -723,12 +779,12 @@ DECLARE @why nvarchar(2000);
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.run (
-    run_id, sys_name, kind, filter, pattern, rate_per_minute, document_limit, requested_by, why, status, cancel, counts,
-    started_at, heartbeat_at
+    run_id, sys_name, kind, filter, pattern, rate_per_minute, document_limit, matched_count, at_least, requested_by, why,
+    status, cancel, counts, started_at, heartbeat_at
 )
 VALUES (
-    @run, @sys_name, @kind, NULLIF(@filter, ''), NULLIF(@pattern, ''), @rate, @bound, @by, @why, 'running', 0, '{}',
-    SYSUTCDATETIME(), SYSUTCDATETIME()
+    @run, @sys_name, @kind, NULLIF(@filter, ''), NULLIF(@pattern, ''), @rate, @bound, @matched, @at_least, @by, @why,
+    'running', 0, '{}', SYSUTCDATETIME(), SYSUTCDATETIME()
 );
 GO
 -- worker_beat
@@ -812,6 +868,6 @@ ORDER BY w.worker_id;
 GO
 -- workers_of_run
 DECLARE @run nvarchar(64);
--- The running workers that have a batch of a run.
-SELECT w.worker_id FROM sqlwriter.worker AS w WHERE w.status = 'RUNNING' AND w.run_id = @run AND w.job_id IS NOT NULL;
+-- The running workers of a run: its manager, and those that have a batch of it.
+SELECT w.worker_id, w.kind FROM sqlwriter.worker AS w WHERE w.status = 'RUNNING' AND w.run_id = @run;
 GO

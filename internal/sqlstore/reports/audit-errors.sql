@@ -9,5 +9,7 @@ SELECT{{.Top}}
     a.done_by,
     a.why
 FROM {{.AuditLog}} AS a
-WHERE a.level IN ('ERROR', 'WARN')
+WHERE
+    a.level IN ('ERROR', 'WARN')
+    AND {{.Ours "a.run_id"}}
 ORDER BY a.audit_id DESC{{.Limit}};

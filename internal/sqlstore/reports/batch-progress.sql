@@ -6,6 +6,7 @@ SELECT{{.Top}}
     MIN(b.updated_at) AS oldest_change,
     {{.Seconds "MIN(b.updated_at)" .Now}} AS oldest_seconds
 FROM {{.Batch}} AS b
+WHERE {{.Ours "b.run_id"}}
 GROUP BY b.batch_status
 ORDER BY
     CASE b.batch_status

@@ -10,7 +10,9 @@ WITH days AS (
         SUM(CASE WHEN b.batch_status IN ('completed', 'failed') THEN 1 ELSE 0 END) AS ended_batches,
         AVG(CAST(b.queue_attempt_count AS float)) AS avg_attempts
     FROM {{.Batch}} AS b
-    WHERE b.created_at > {{.Ago 2592000}}
+    WHERE
+        b.created_at > {{.Ago 2592000}}
+        AND {{.Ours "b.run_id"}}
     GROUP BY {{.Day "b.created_at"}}
 )
 

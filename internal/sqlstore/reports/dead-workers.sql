@@ -10,5 +10,7 @@ SELECT{{.Top}}
     w.heartbeat_at AS last_heartbeat,
     {{.Seconds "w.heartbeat_at" .Now}} AS silent_seconds
 FROM {{.Worker}} AS w
-WHERE w.status = 'RUNNING' AND w.heartbeat_at < {{.Ago .DeadSeconds}}
+WHERE
+    w.status = 'RUNNING' AND w.heartbeat_at < {{.Ago .DeadSeconds}}
+    AND {{.Ours "w.run_id"}}
 ORDER BY w.heartbeat_at ASC, w.worker_id ASC{{.Limit}};

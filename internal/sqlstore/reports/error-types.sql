@@ -8,6 +8,8 @@ SELECT{{.Top}}
     SUM(CASE WHEN e.created_at > {{.Ago 3600}} THEN 1 ELSE 0 END) AS last_hour,
     MAX(e.created_at) AS latest
 FROM {{.ErrorDetail}} AS e
-WHERE e.created_at > {{.Ago 604800}}
+WHERE
+    e.created_at > {{.Ago 604800}}
+    AND {{.Ours "e.run_id"}}
 GROUP BY e.error_type
 ORDER BY errors DESC, e.error_type ASC{{.Limit}};

@@ -10,5 +10,7 @@ SELECT{{.Top}}
     b.updated_at
 FROM {{.Batch}} AS b
 INNER JOIN {{.ProcessingJob}} AS j ON j.job_id = b.batch_id
-WHERE b.batch_status = 'failed'
+WHERE
+    b.batch_status = 'failed'
+    AND {{.Ours "b.run_id"}}
 ORDER BY b.updated_at DESC, b.run_id ASC, b.batch_number ASC{{.Limit}};

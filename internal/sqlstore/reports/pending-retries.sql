@@ -6,6 +6,8 @@ SELECT{{.Top}}
     {{.Seconds "MIN(b.created_at)" .Now}} AS oldest_seconds,
     MAX(b.queue_attempt_count) AS max_attempts
 FROM {{.Batch}} AS b
-WHERE b.batch_status = 'pending_retry'
+WHERE
+    b.batch_status = 'pending_retry'
+    AND {{.Ours "b.run_id"}}
 GROUP BY b.parent_job_id
 ORDER BY oldest_batch ASC, b.parent_job_id ASC{{.Limit}};

@@ -8,6 +8,20 @@ WITH periods AS (
     SELECT 168 AS last_hours, {{.Ago 604800}} AS since
 ),
 
+completed AS (
+    SELECT
+        b.batch_id,
+        b.total_count,
+        b.success_count,
+        b.failure_count,
+        b.process_start_time,
+        b.process_end_time
+    FROM {{.Batch}} AS b
+    WHERE
+        b.batch_status = 'completed' AND b.process_end_time > {{.Ago 604800}}
+        AND {{.Ours "b.run_id"}}
+),
+
 sums AS (
     SELECT
         p.last_hours,
@@ -18,7 +32,7 @@ sums AS (
         AVG({{.Seconds "b.process_start_time" "b.process_end_time"}}) AS avg_seconds,
         {{.Seconds "MIN(b.process_start_time)" "MAX(b.process_end_time)"}} AS span_seconds
     FROM periods AS p
-    LEFT OUTER JOIN {{.Batch}} AS b ON b.batch_status = 'completed' AND b.process_end_time > p.since
+    LEFT OUTER JOIN completed AS b ON b.process_end_time > p.since
     GROUP BY p.last_hours
 )
 

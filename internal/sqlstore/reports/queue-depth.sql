@@ -6,7 +6,9 @@ WITH waiting AS (
         MIN(CASE WHEN b.batch_status = 'queued' THEN b.queued_at END) AS oldest_queued,
         COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN 0 ELSE 1 END), 0) AS unsent_batches
     FROM {{.Batch}} AS b
-    WHERE b.batch_status IN ('queued', 'pending_queue', 'pending_retry')
+    WHERE
+        b.batch_status IN ('queued', 'pending_queue', 'pending_retry')
+        AND {{.Ours "b.run_id"}}
 )
 
 SELECT{{.Top}}

@@ -8,7 +8,9 @@ WITH batches AS (
         CASE WHEN b.process_start_time >= b.queued_at THEN b.process_start_time END AS started_at,
         b.queued_at
     FROM {{.Batch}} AS b
-    WHERE b.created_at > {{.Ago 3600}}
+    WHERE
+        b.created_at > {{.Ago 3600}}
+        AND {{.Ours "b.run_id"}}
 )
 
 SELECT{{.Top}}

@@ -1,6 +1,17 @@
--- The latest runs, the newest first, and how far they are. Documents are those that were handed off or are to be, done are
--- those of completed batches.
-WITH progress AS (
+-- The latest runs, the newest first, and how far they are. Documents are those that have a batch, done are those of
+-- completed batches, and the percentage is of those that are known: until all are handed off, what the preview found, if
+-- that is more.
+WITH known AS (
+    SELECT
+        r.run_id,
+        CASE
+            WHEN r.handed_off_at IS NULL AND r.matched_count > r.documents THEN r.matched_count
+            ELSE r.documents
+        END AS documents
+    FROM {{.Run}} AS r
+),
+
+progress AS (
     SELECT
         b.run_id,
         SUM(CASE WHEN b.batch_status = 'completed' THEN CAST(b.total_count AS bigint) ELSE 0 END) AS documents_done,
@@ -18,7 +29,9 @@ SELECT{{.Top}}
     r.cancel,
     r.documents,
     COALESCE(p.documents_done, 0) AS documents_done,
-    {{.Percent "COALESCE(p.documents_done, 0)" "r.documents"}} AS done_percent,
+    k.documents AS documents_known,
+    r.at_least,
+    {{.Percent "COALESCE(p.documents_done, 0)" "k.documents"}} AS done_percent,
     r.batches,
     COALESCE(p.open_batches, 0) AS open_batches,
     COALESCE(p.failed_batches, 0) AS failed_batches,
@@ -29,5 +42,7 @@ SELECT{{.Top}}
     r.requested_by,
     r.error
 FROM {{.Run}} AS r
+INNER JOIN known AS k ON k.run_id = r.run_id
 LEFT OUTER JOIN progress AS p ON p.run_id = r.run_id
+WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
 ORDER BY r.run_number DESC{{.Limit}};

@@ -10,7 +10,9 @@ WITH batches AS (
         COALESCE(j.last_heartbeat, b.updated_at) AS silent_since
     FROM {{.Batch}} AS b
     INNER JOIN {{.ProcessingJob}} AS j ON j.job_id = b.batch_id
-    WHERE b.batch_status = 'processing'
+    WHERE
+        b.batch_status = 'processing'
+        AND {{.Ours "b.run_id"}}
 )
 
 SELECT{{.Top}}

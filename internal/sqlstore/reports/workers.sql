@@ -10,6 +10,7 @@ WITH workers AS (
         w.documents_processed,
         w.heartbeat_at
     FROM {{.Worker}} AS w
+    WHERE {{.Ours "w.run_id"}}
 )
 
 SELECT{{.Top}}

@@ -2,7 +2,10 @@
 -- @rows is an array: id, attempt.
 {{template "begin.sql" . -}}
 {{.Update .Job "j"}}
-SET status = 'pending_retry', attempt = j.attempt + 1, lost_workers = j.lost_workers + CASE WHEN j.owner IS NULL THEN 0 ELSE 1 END, owner = NULL, heartbeat_at = NULL, updated_at = {{.Now}}
+SET
+    status = 'pending_retry', attempt = j.attempt + 1,
+    lost_workers = j.lost_workers + CASE WHEN j.owner IS NULL THEN 0 ELSE 1 END,
+    owner = NULL, heartbeat_at = NULL, updated_at = {{.Now}}
 FROM
     {{.List "rows" "listed_id char(64)" "listed_attempt int"}} AS n
 {{.Beside .Job "j"}}WHERE

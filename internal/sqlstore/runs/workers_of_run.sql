@@ -1,2 +1,2 @@
--- The running workers that have a batch of a run.
-SELECT w.worker_id FROM {{.Worker}} AS w WHERE w.status = 'RUNNING' AND w.run_id = @run AND w.job_id IS NOT NULL;
+-- The running workers of a run: its manager, and those that have a batch of it.
+SELECT w.worker_id, w.kind FROM {{.Worker}} AS w WHERE w.status = 'RUNNING' AND w.run_id = @run;

@@ -1,5 +1,5 @@
-    r.run_id, r.sys_name, r.kind, r.filter, r.pattern, r.rate_per_minute, r.document_limit, r.requested_by, r.why, r.status,
-    r.cancel, r.error, r.watermark, r.documents, r.batches, r.owner, r.epoch, r.started_at, r.handed_off_at, r.ended_at,
-    r.heartbeat_at, r.next_at, {{.Now}} AS now_at
+    r.run_id, r.sys_name, r.kind, r.filter, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
+    r.requested_by, r.why, r.status, r.cancel, r.error, r.watermark, r.documents, r.batches, r.owner, r.epoch, r.started_at,
+    r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, {{.Now}} AS now_at
 FROM {{.Run}} AS r
 {{- /**/ -}}

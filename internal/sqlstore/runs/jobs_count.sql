@@ -1,0 +1,16 @@
+-- Counts the outcomes of batches that were given up. A row of @rows is an array: id.
+{{template "begin.sql" . -}}
+{{.Update .Job "j"}}
+SET
+    success_count = (
+        SELECT COUNT(*) FROM {{.BatchItem}} AS i
+        WHERE i.job_id = j.job_id AND i.outcome NOT IN ({{.Failures}})
+    ),
+    failure_count = (
+        SELECT COUNT(*) FROM {{.BatchItem}} AS i
+        WHERE i.job_id = j.job_id AND i.outcome IN ({{.Failures}})
+    )
+FROM
+    {{.List "rows" "listed_id char(64)"}} AS n
+{{.Beside .Job "j"}}WHERE
+    j.job_id = n.listed_id{{.Bytes}}{{.InOrder}};
