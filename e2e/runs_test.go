@@ -125,7 +125,7 @@ func (s *stack) watchRun(id string, within time.Duration, each func(progress)) p
 // drainSize is how many documents a drain has: SQLWRITER_DRAIN, or few.
 func drainSize(t *testing.T) int {
 	t.Helper()
-	const few = 2000
+	const few = 1000
 	text := os.Getenv("SQLWRITER_DRAIN")
 	if text == "" {
 		return few
