@@ -15,7 +15,7 @@ SQLFLUFF := $(TOOLS)/sqlfluff
 TSQL := deploy internal/sqlserver/adoption internal/sqlserver/migrations internal/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint sqllint vuln mutants faults fuzz bench stage publish update azurite servicebus clean
+.PHONY: help run test check lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -27,7 +27,7 @@ test: azurite servicebus ## Run all tests (with the race detector when a C compi
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 	$(GO) test $(RACE) -timeout 20m $(TESTFLAGS) ./...
 
-check: sqllint lint vuln mutants ## Lint, known vulnerabilities, kept mutants (installs its tools into .tools; needs Python 3 as well).
+check: sqllint lint vuln somemutants ## Lint, known vulnerabilities, kept mutants (installs its tools into .tools; needs Python 3 as well).
 
 lint: $(GOLANGCI) ## golangci-lint with the chosen linters (.golangci.yml gives a reason for each).
 	$(GOLANGCI) run ./...
@@ -42,6 +42,9 @@ vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call.
 
 mutants: ## Break the product on purpose, one kept mutant at a time: each must be killed by the test that is named for it.
 	@$(GO) run ./tools/mutants
+
+somemutants:
+	@$(GO) run ./tools/mutants -share 3 # a third, others every day: all of them take seven minutes on two cores
 
 faults: azurite servicebus ## Long fault campaigns: all pairs of faults, FAULTTIME (10m) of histories, real minutes of outages; on SQLWRITER_TEST_SQLSERVER too when it is set.
 	$(GO) test ./internal/crashtest -run '^(TestEverySingleFault|TestPairsOfFaults)$$' -pairs 1 -count=1 -timeout 8h -v
