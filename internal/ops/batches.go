@@ -1,0 +1,226 @@
+package ops
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sqlwriter/internal/run"
+)
+
+// BatchQuery asks for batches.
+type BatchQuery struct {
+	// Run and Status bound them; empty means any.
+	Run    string     `json:"run,omitempty"`
+	Status run.Status `json:"status,omitempty"`
+	Limit  int        `json:"limit,omitempty"`
+}
+
+// BatchList gives batches of a run, those that failed first, by number; or the latest of all runs. Errors as RunShow.
+func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (jobs []run.Job, err error) {
+	if q.Limit, err = listed(q.Limit); err != nil {
+		return nil, err
+	}
+	switch {
+	case q.Run != "" && !isRunID(q.Run):
+		return nil, refuse(Usage, "run: expected the id of a run, as `run list` shows them")
+	case q.Status != "" && !slices.Contains(run.Statuses(), q.Status):
+		return nil, refuse(Usage, "status: expected one of %s, found %q", statuses(), string(q.Status))
+	}
+	err = o.books(ctx, func(ctx context.Context) (err error) {
+		jobs = []run.Job{}
+		if q.Run != "" {
+			if _, err := o.theRun(ctx, q.Run); err != nil {
+				return err
+			}
+			if q.Status == "" { // what failed is not behind the thousand that did not
+				if jobs, err = o.p.Runs.ListJobs(ctx, q.Run, run.Failed, q.Limit); err != nil {
+					return err
+				}
+			}
+		}
+		more, err := latest(q.Limit, mostJobsRead, o.mineJob, func(limit int) ([]run.Job, error) {
+			return o.p.Runs.ListJobs(ctx, q.Run, q.Status, limit)
+		})
+		first := len(jobs)
+		for _, j := range more {
+			if first == 0 || j.Status != run.Failed {
+				jobs = append(jobs, j)
+			}
+		}
+		jobs = jobs[:min(len(jobs), q.Limit)]
+		return err
+	})
+	for i := range jobs {
+		jobs[i] = o.localJob(jobs[i])
+	}
+	return jobs, err
+}
+
+// localJob is a batch with its times in the deployment's zone.
+func (o *Ops) localJob(j run.Job) run.Job {
+	j.CreatedAt, j.QueuedAt, j.StartedAt = o.in(j.CreatedAt), o.in(j.QueuedAt), o.in(j.StartedAt)
+	j.EndedAt, j.HeartbeatAt = o.in(j.EndedAt), o.in(j.HeartbeatAt)
+	return j
+}
+
+func statuses() string {
+	var all []string
+	for _, s := range run.Statuses() {
+		all = append(all, string(s))
+	}
+	return strings.Join(all, ", ")
+}
+
+// batchID is the id of a batch that is named by it, or by its run and number: RUN/12.
+func (o *Ops) batchID(name string) (string, error) {
+	at := strings.LastIndexByte(name, '/')
+	if at < 0 && isRunID(name) {
+		return name, nil
+	}
+	if at > 0 && isRunID(name[:at]) {
+		if number, err := strconv.Atoi(name[at+1:]); err == nil && number > 0 {
+			return run.JobID(o.o.SysName, name[:at], number), nil
+		}
+	}
+	return "", refuse(Usage, "batch: expected RUN/NUMBER or the id of a batch, as `batch list` shows them")
+}
+
+// BatchDetail is one batch with its errors.
+type BatchDetail struct {
+	run.Job
+	Errors []run.ErrorDetail `json:"errors"`
+}
+
+// BatchShow gives one batch by its id, or by RUN/NUMBER. Errors as RunShow.
+func (o *Ops) BatchShow(ctx context.Context, name string) (b BatchDetail, err error) {
+	id, err := o.batchID(name)
+	if err != nil {
+		return b, err
+	}
+	err = o.books(ctx, func(ctx context.Context) (err error) {
+		b, err = o.batch(ctx, id, name)
+		return err
+	})
+	b.Job = o.localJob(b.Job)
+	for i := range b.Errors {
+		b.Errors[i].At = o.in(b.Errors[i].At)
+	}
+	return b, err
+}
+
+// batch reads one that must be there.
+func (o *Ops) batch(ctx context.Context, id, name string) (b BatchDetail, err error) {
+	there := false
+	b.Job, b.Errors, there, err = o.p.Runs.Job(ctx, id)
+	if err == nil && (!there || !o.mineJob(b.Job)) {
+		return BatchDetail{}, refuse(NotFound, "no batch %q", name)
+	}
+	if b.Errors == nil {
+		b.Errors = []run.ErrorDetail{}
+	}
+	return b, err
+}
+
+// RequeueRequest asks to send failed batches again: one, or all of a run.
+type RequeueRequest struct {
+	// Batch is the id of one, or RUN/NUMBER.
+	Batch string `json:"batch,omitempty"`
+	Run   string `json:"run,omitempty"`
+	By    string `json:"by"`
+	Why   string `json:"why"`
+}
+
+// Requeued says how many batches are sent again by the timer.
+type Requeued struct {
+	Batches int `json:"batches"`
+	// Note says why these are not all; asked for again, it goes on with the others.
+	Note string `json:"note,omitempty"`
+}
+
+// BatchRequeue has failed batches sent again, of a run at most 1,000. A completed run runs again. Errors as RunShow;
+// *RequestError (conflict) when nothing failed, or its run was cancelled or failed. With an error nothing was changed.
+func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued, err error) {
+	if (r.Batch == "") == (r.Run == "") {
+		return done, refuse(Usage, "batch: expected a batch, or a run, not both")
+	}
+	if err := words(r.By, r.Why); err != nil {
+		return done, err
+	}
+	if o.o.ReadOnly != "" {
+		return done, refuse(Conflict, "%s", o.o.ReadOnly)
+	}
+	jobs, err := o.requeueable(ctx, r)
+	if err != nil {
+		return done, err
+	}
+	begin := o.o.Now()
+	for _, j := range jobs {
+		if o.o.Now().Sub(begin) > requeueWithin {
+			done.Note = "the time for one request is over: the others not, ask again"
+			return done, nil
+		}
+		err := o.write(ctx, func(ctx context.Context) error {
+			again, err := o.p.Runs.RequeueJob(ctx, j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: j.Run, Job: j.ID})
+			if again {
+				done.Batches++
+			}
+			return err
+		})
+		switch {
+		case err != nil && done.Batches == 0:
+			return done, unaudited(err)
+		case err != nil:
+			done.Note = "the others not, ask again: " + said(err)
+			return done, nil
+		}
+	}
+	switch {
+	case done.Batches == 0:
+		return done, refuse(Conflict, "nothing has failed any more, or the run has ended meanwhile")
+	case len(jobs) == mostListed:
+		done.Note = "there may be more, ask again"
+	}
+	return done, nil
+}
+
+// requeueable are the failed batches that are meant, of a run that can go on.
+func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Job, err error) {
+	id := ""
+	switch {
+	case r.Batch != "":
+		if id, err = o.batchID(r.Batch); err != nil {
+			return nil, err
+		}
+	case !isRunID(r.Run):
+		return nil, refuse(Usage, "run: expected the id of a run, as `run list` shows them")
+	}
+	err = o.books(ctx, func(ctx context.Context) error {
+		runID := r.Run
+		if id != "" {
+			b, err := o.batch(ctx, id, r.Batch)
+			if err != nil {
+				return err
+			}
+			if b.Status != run.Failed {
+				return refuse(Conflict, "the batch is %s: only one that has failed is sent again", b.Status)
+			}
+			jobs, runID = []run.Job{b.Job}, b.Run
+		}
+		row, err := o.theRun(ctx, runID)
+		switch {
+		case err != nil:
+			return err
+		case row.Status != run.RunRunning && row.Status != run.RunCompleted:
+			return refuse(Conflict, "its run is %s: `run resume %s` has it go on", row.Status, runID)
+		case id == "":
+			jobs, err = o.p.Runs.ListJobs(ctx, runID, run.Failed, mostListed)
+		}
+		if err == nil && len(jobs) == 0 {
+			err = refuse(Conflict, "no batch of run %q has failed", runID)
+		}
+		return err
+	})
+	return jobs, err
+}

@@ -1,0 +1,226 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"sqlwriter/internal/run"
+)
+
+// RunProgress is a run and how far it is.
+type RunProgress struct {
+	run.Run
+	// Stats are the numbers as the database counts them.
+	Stats run.Stats `json:"stats"`
+	// Done is how many documents have an outcome, PerSecond how many a second on average since it was asked for. LeftSeconds is
+	// an estimate of the rest that is known (Left); 0 when there is none.
+	Done        int     `json:"done"`
+	PerSecond   float64 `json:"per_second"`
+	LeftSeconds int64   `json:"left_seconds,omitempty"`
+	// Note says what is to be known about an action.
+	Note string `json:"note,omitempty"`
+}
+
+// Left is how long the known rest takes at so many documents a second, and with a rate at least as long as the hand-off of what
+// has no batch yet; 0 when there is no estimate, no rest, or none that will be done.
+func (p RunProgress) Left(perSecond float64) time.Duration {
+	known, _ := p.Known()
+	rest := known - p.Done
+	if p.Status != run.RunRunning || p.Cancel || rest <= 0 {
+		return 0
+	}
+	left := 0.0
+	if perSecond > 0 {
+		left = float64(rest) / perSecond
+	}
+	if p.Rate > 0 {
+		left = max(left, float64(known-p.Documents)/float64(p.Rate)*time.Minute.Seconds())
+	}
+	return time.Duration(left * float64(time.Second))
+}
+
+// mine reports whether a run is of this environment; the database may be shared. A run that one process does alone names none.
+func (o *Ops) mine(r run.Run) bool { return r.SysName == "" || r.SysName == o.o.SysName }
+
+// mineJob reports the same of a batch: its id is made of what it is the batch of.
+func (o *Ops) mineJob(j run.Job) bool { return j.ID == run.JobID(o.o.SysName, j.Run, j.Number) }
+
+// latest looks for rows of this environment among the latest of all, at most limit of them. Of other environments there may be any
+// number in front: more and more is asked for, but no more than most.
+func latest[T any](limit, most int, mine func(T) bool, list func(limit int) ([]T, error)) ([]T, error) {
+	for asked := limit; ; asked = min(most, asked*seekFactor) {
+		rows, err := list(asked)
+		if err != nil {
+			return nil, err
+		}
+		all := len(rows) < asked || asked >= most
+		rows = slices.DeleteFunc(rows, func(row T) bool { return !mine(row) })
+		if all || len(rows) >= limit {
+			return rows[:min(len(rows), limit)], nil
+		}
+	}
+}
+
+// theRun reads a run that must be there, and of this environment.
+func (o *Ops) theRun(ctx context.Context, id string) (run.Run, error) {
+	row, there, err := o.p.Runs.Run(ctx, id)
+	if err == nil && (!there || !o.mine(row)) {
+		err = refuse(NotFound, "no run %q", id)
+	}
+	return row, err
+}
+
+// RunShow gives one run with its numbers. Errors: *RequestError (usage; not found, also for a run of another environment);
+// infrastructure, throttled, quota, contention.
+func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
+	if !isRunID(id) {
+		return RunProgress{}, refuse(Usage, "run: expected the id of a run, as `run list` shows them")
+	}
+	var p RunProgress
+	err := o.books(ctx, func(ctx context.Context) (err error) {
+		if p.Run, err = o.theRun(ctx, id); err != nil {
+			return err
+		}
+		p.Stats, err = o.p.Runs.Stats(ctx, id)
+		return err
+	})
+	if err != nil {
+		return RunProgress{}, err
+	}
+	return o.progressed(p), nil
+}
+
+// progressed fills in what follows from the numbers.
+func (o *Ops) progressed(p RunProgress) RunProgress {
+	p.Done = p.Stats.Done()
+	if s := p.Age.Seconds(); s > 0 {
+		p.PerSecond = float64(p.Done) / s
+	}
+	p.LeftSeconds = int64(p.Left(p.PerSecond).Seconds())
+	p.Run = o.localRun(p.Run)
+	return p
+}
+
+// localRun is a run for people: its times in the deployment's zone, and not more of its filter than they read.
+func (o *Ops) localRun(r run.Run) run.Run {
+	r.StartedAt, r.EndedAt, r.HandedOffAt, r.HeartbeatAt = o.in(r.StartedAt), o.in(r.EndedAt), o.in(r.HandedOffAt), o.in(r.HeartbeatAt)
+	r.Filter = shortFilter(r.Filter)
+	return r
+}
+
+// shortFilter is a filter with the first of its documents: a run may name 10,000, and this is asked for every few seconds.
+func shortFilter(raw json.RawMessage) json.RawMessage {
+	var f run.Filter
+	if json.Unmarshal(raw, &f) != nil || len(f.IDs) <= shown {
+		return raw
+	}
+	short := struct {
+		run.Filter
+		Named int `json:"ids_named"`
+	}{f, len(f.IDs)}
+	short.IDs = f.IDs[:shown]
+	text, err := json.Marshal(short)
+	if err != nil {
+		return raw
+	}
+	return text
+}
+
+// RunSummary is a run in a list: what became of its documents is not counted, there may be millions.
+type RunSummary struct {
+	run.Run
+	// Jobs counts its batches by status; null for a run that one process does alone.
+	Jobs map[run.Status]int `json:"batches_by_status"`
+}
+
+// RunList gives the latest runs with their batches by status, newest first, at most 100; 0 means 20. Errors as RunShow.
+func (o *Ops) RunList(ctx context.Context, limit int) (all []RunSummary, err error) {
+	if limit > mostRunsListed { // the batches of each are counted
+		return nil, refuse(Usage, "limit: expected 1 to %d, found %d", mostRunsListed, limit)
+	}
+	if limit, err = listed(limit); err != nil {
+		return nil, err
+	}
+	err = o.books(ctx, func(ctx context.Context) error {
+		all = []RunSummary{}
+		rows, err := latest(limit, mostRunsRead, o.mine, func(limit int) ([]run.Run, error) { return o.p.Runs.ListRuns(ctx, limit) })
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			s := RunSummary{Run: o.localRun(row)}
+			if row.Pattern != "" {
+				if s.Jobs, err = o.p.Runs.JobCounts(ctx, row.ID); err != nil {
+					return err
+				}
+			}
+			all = append(all, s)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// RunRequest names a run for an action.
+type RunRequest struct {
+	Run string `json:"run"`
+	By  string `json:"by"`
+	Why string `json:"why"`
+}
+
+// RunCancel asks a run to end: its batches under way end, the others are not begun. Errors as RunShow; *RequestError also
+// when it is not running (not found).
+func (o *Ops) RunCancel(ctx context.Context, r RunRequest) (RunProgress, error) {
+	return o.act(ctx, r, "is running", func(ctx context.Context) (bool, error) {
+		return o.p.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: r.By, Why: r.Why, Run: r.Run})
+	})
+}
+
+// RunResume has a failed or cancelled run go on. Errors as RunCancel.
+func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) {
+	if o.o.ReadOnly != "" {
+		return RunProgress{}, refuse(Conflict, "%s", o.o.ReadOnly)
+	}
+	p, err := o.act(ctx, r, "has failed or was cancelled", func(ctx context.Context) (bool, error) {
+		return o.p.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
+	})
+	switch {
+	case err != nil:
+	case p.HandedOffAt.IsZero():
+		p.Note = o.notify(ctx, p.Run)
+	default:
+		p.Note = "the timer sends its batches again"
+	}
+	return p, err
+}
+
+// act changes a run and shows it.
+func (o *Ops) act(ctx context.Context, r RunRequest, state string, change func(ctx context.Context) (bool, error)) (RunProgress, error) {
+	if !isRunID(r.Run) {
+		return RunProgress{}, refuse(Usage, "run: expected the id of a run, as `run list` shows them")
+	}
+	if err := words(r.By, r.Why); err != nil {
+		return RunProgress{}, err
+	}
+	if err := o.working(); err != nil {
+		return RunProgress{}, err
+	}
+	changed := false
+	err := o.write(ctx, func(ctx context.Context) error {
+		row, there, err := o.p.Runs.Run(ctx, r.Run)
+		if err != nil || !there || !o.mine(row) {
+			return err
+		}
+		changed, err = change(ctx)
+		return err
+	})
+	switch {
+	case err != nil:
+		return RunProgress{}, unaudited(err)
+	case !changed:
+		return RunProgress{}, refuse(NotFound, "no run %q %s", r.Run, state)
+	}
+	return o.RunShow(ctx, r.Run)
+}
