@@ -241,6 +241,7 @@ func TestAPayloadThatIsNoBatchBlocksNobody(t *testing.T) {
 	docs := sample.Generate(sample.Options{Seed: 7, Count: 3, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)
 	s.startHost()
+	s.handler.waitReady()
 	for _, payload := range []string{"not JSON at all", `{"an":"object"}`, ""} {
 		status, reply := s.post(payload)
 		require.Equal(t, http.StatusOK, status, reply)

@@ -43,6 +43,7 @@ func TestOperatorsWorkOverTheHost(t *testing.T) {
 		"process_output":{"manufacturer_name":"M","part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"sql_writer":{"status":"failed","retry_count":5,"failed_at":"2025-12-17 12:00:00.000000-06:00","last_error_kind":"document","last_error_code":"2628"}}`))
 	s.startHost()
+	s.handler.waitReady() // the port is open before the dependencies are
 
 	status, _ := s.ops(http.MethodGet, "status", "", "")
 	require.Equal(t, http.StatusUnauthorized, status)

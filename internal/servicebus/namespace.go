@@ -23,7 +23,7 @@ type Namespace struct {
 	client  *azservicebus.Client
 	senders map[string]*sender
 	closed  bool
-	// closing counts what is being closed in the background.
+	// closing counts what is being closed in the background. Nothing joins it once closed is set: Close waits for it.
 	closing sync.WaitGroup
 }
 
@@ -42,13 +42,12 @@ func (n *Namespace) Queue(name string) *Queue { return &Queue{namespace: n, name
 // Close lets go of the connection. Calls that are still under way fail as infrastructure, and so does every later one.
 func (n *Namespace) Close() {
 	n.mu.Lock()
+	if n.client != nil {
+		n.retire(context.Background(), n.client.Close)
+	}
 	n.closed = true
-	client := n.client
 	n.client, n.senders = nil, map[string]*sender{}
 	n.mu.Unlock()
-	if client != nil {
-		n.retire(context.Background(), client.Close)
-	}
 	n.closing.Wait()
 }
 
@@ -110,10 +109,14 @@ func (n *Namespace) sender(queue string) (*sender, *fault.Error) {
 	return s, nil
 }
 
-// discard gives a Sender up, and its Client with all Senders when withClient says so, unless somebody else was faster.
+// discard gives a Sender up, and its Client with all Senders when withClient says so, unless somebody else was faster. After
+// Close there is nothing to give up: the Senders end with their Client.
 func (n *Namespace) discard(ctx context.Context, s *sender, withClient bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
 	if n.senders[s.queue] == s {
 		delete(n.senders, s.queue)
 	}
@@ -126,7 +129,7 @@ func (n *Namespace) discard(ctx context.Context, s *sender, withClient bool) {
 	n.retire(ctx, s.Close)
 }
 
-// retire closes something in the background. That it cannot be closed is no news: it was broken.
+// retire closes something in the background. That it cannot be closed is no news: it was broken. The caller holds mu.
 func (n *Namespace) retire(ctx context.Context, closeIt func(context.Context) error) {
 	n.closing.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.timeouts.Close)
