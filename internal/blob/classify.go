@@ -1,24 +1,18 @@
 package blob
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
-	"syscall"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/neterr"
 )
 
 // target is what a call was about.
@@ -133,44 +127,31 @@ type transportRule struct {
 // are net/http's and azidentity's, reached through the SDK's wrappers.
 func transportRules() []transportRule {
 	return []transportRule{
-		{"cancelled", is(context.Canceled), "the caller gave up; the file may have been stored"},
-		{"dns", as[*net.DNSError], "the account's name cannot be looked up"},
-		{"tls", func(err error) bool {
-			return as[*tls.CertificateVerificationError](err) || as[tls.RecordHeaderError](err) || as[tls.AlertError](err)
-		}, "no trusted connection: certificate, or not https at the other end"},
-		{"refused", is(syscall.ECONNREFUSED), "nothing listens at the account's address"},
-		{"unreachable", is(syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN), "the network does not reach the account"},
-		{"identity", func(err error) bool {
-			return as[*azidentity.AuthenticationFailedError](err) || as[*azidentity.AuthenticationRequiredError](err)
-		}, "no token could be had for the identity"},
-		// net/http closes a connection whose reading end was reset, and may then report its writing end's surprise.
-		{"reset", is(syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed), "the connection was reset; the file may have been stored"},
-		{"timeout", func(err error) bool {
-			var t interface{ Timeout() bool }
-			return is(context.DeadlineExceeded, os.ErrDeadlineExceeded, syscall.ETIMEDOUT)(err) || (errors.As(err, &t) && t.Timeout())
-		}, "no answer within the deadline; the file may have been stored"},
-		{"eof", is(io.EOF, io.ErrUnexpectedEOF), "the connection was cut; the file may have been stored"},
+		{"cancelled", neterr.IsCancelled, "the caller gave up; the file may have been stored"},
+		{"dns", neterr.IsDNS, "the account's name cannot be looked up"},
+		{"tls", neterr.IsTLS, "no trusted connection: certificate, or not https at the other end"},
+		{"refused", neterr.IsRefused, "nothing listens at the account's address"},
+		{"unreachable", neterr.IsUnreachable, "the network does not reach the account"},
+		{"identity", isIdentity, "no token could be had for the identity"},
+		{"reset", isReset, "the connection was reset; the file may have been stored"},
+		{"timeout", neterr.IsTimeout, "no answer within the deadline; the file may have been stored"},
+		{"eof", neterr.IsEOF, "the connection was cut; the file may have been stored"},
 		// What is left cannot be told from network trouble by its type, and a document must not pay for a doubt.
 		{"unknown", func(error) bool { return true }, "the call failed without an answer; the file may have been stored"},
 	}
 }
 
-// is makes a matcher of errors.Is.
-func is(targets ...error) func(error) bool {
-	return func(err error) bool {
-		for _, t := range targets {
-			if errors.Is(err, t) {
-				return true
-			}
-		}
-		return false
-	}
+// isIdentity reports whether an identity's token could not be had.
+func isIdentity(err error) bool {
+	var failed *azidentity.AuthenticationFailedError
+	var required *azidentity.AuthenticationRequiredError
+	return errors.As(err, &failed) || errors.As(err, &required)
 }
 
-// as is a matcher of errors.As.
-func as[E error](err error) bool {
-	var e E
-	return errors.As(err, &e)
+// isReset is wider than neterr's: net/http closes a connection whose reading end was reset, and may then report its writing
+// end's surprise.
+func isReset(err error) bool {
+	return neterr.IsReset(err) || errors.Is(err, net.ErrClosed)
 }
 
 // translate is the only way an error of the SDK leaves this package: the tables say what it means.
@@ -181,10 +162,10 @@ func translate(op operation, err error) error {
 	}
 	for _, r := range transportRules() {
 		if r.matches(err) {
-			return fault.Wrap(fault.Infrastructure, op.name, r.code, r.reason, &cause{text: innermost(err), err: withoutAddress(err)})
+			return fault.Wrap(fault.Infrastructure, op.name, r.code, r.reason, neterr.Redact(withoutAddress(err), neterr.Describe(err)))
 		}
 	}
-	return fault.Wrap(fault.Internal, op.name, "unclassified", "the table of lost answers has no last row", &cause{err: withoutAddress(err)})
+	return fault.Wrap(fault.Internal, op.name, "unclassified", "the table of lost answers has no last row", neterr.Redact(withoutAddress(err), ""))
 }
 
 func translateStatus(op operation, answer *azcore.ResponseError) error {
@@ -208,34 +189,11 @@ func translateStatus(op operation, answer *azcore.ResponseError) error {
 		}
 		return &fault.Error{
 			Kind: r.kind, Condition: r.condition, Code: code, Op: op.name, Reason: r.reason,
-			RetryAfter: retryAfter(header), Err: &cause{text: text, err: answer},
+			RetryAfter: neterr.RetryAfter(header), Err: neterr.Redact(answer, text),
 		}
 	}
-	return fault.Wrap(fault.Infrastructure, op.name, code, "no status at all", &cause{text: text, err: answer})
+	return fault.Wrap(fault.Infrastructure, op.name, code, "no status at all", neterr.Redact(answer, text))
 }
-
-// retryAfter is the wait that the service asks for; 0 when it asks for none. The headers and their order are azcore's,
-// which waits by them.
-func retryAfter(h http.Header) time.Duration {
-	for _, f := range []struct {
-		header string
-		unit   time.Duration
-	}{{"retry-after-ms", time.Millisecond}, {"x-ms-retry-after-ms", time.Millisecond}, {"Retry-After", time.Second}} {
-		if n, err := strconv.Atoi(h.Get(f.header)); err == nil && n > 0 {
-			return time.Duration(n) * f.unit
-		}
-	}
-	return 0
-}
-
-// cause keeps the SDK's error reachable without repeating its text: that is many lines with the service's whole reply.
-type cause struct {
-	text string
-	err  error
-}
-
-func (c *cause) Error() string { return c.text }
-func (c *cause) Unwrap() error { return c.err }
 
 // withoutAddress takes off what holds the request's address, which may have a signature in it: anybody who prints the
 // causes one by one would print a key.
@@ -245,35 +203,6 @@ func withoutAddress(err error) error {
 		err = u.Err
 	}
 	return err
-}
-
-// innermost gives the part of a transport error that helps an operator: the host and what the system said. Addresses,
-// which hold names of files and may hold a signature, and the layers of the SDK are left out.
-func innermost(err error) string {
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		return dns.Error()
-	}
-	var cert *tls.CertificateVerificationError
-	if errors.As(err, &cert) {
-		return cert.Error()
-	}
-	var op *net.OpError
-	if errors.As(err, &op) {
-		return op.Error()
-	}
-	return fmt.Sprintf("%T", root(err))
-}
-
-// root follows the first causes down to the last.
-func root(err error) error {
-	for {
-		next := errors.Unwrap(err)
-		if next == nil {
-			return err
-		}
-		err = next
-	}
 }
 
 // clip bounds a text that the other end chose.

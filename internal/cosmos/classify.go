@@ -1,22 +1,15 @@
 package cosmos
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"os"
 	"strconv"
-	"syscall"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/neterr"
 )
 
 // target is what a call was about; the same status means different things for a document and for its container.
@@ -98,43 +91,25 @@ type transportRule struct {
 // are net/http's and azidentity's, reached through the SDK's wrappers (stack "Fault proxy": errors.Is works on them).
 func transportRules() []transportRule {
 	return []transportRule{
-		{"cancelled", is(context.Canceled), "the caller gave up; a write may have been applied"},
-		{"dns", as[*net.DNSError], "the account's name cannot be looked up"},
-		{"tls", func(err error) bool {
-			return as[*tls.CertificateVerificationError](err) || as[tls.RecordHeaderError](err) || as[tls.AlertError](err)
-		}, "no trusted connection: certificate, or not https at the other end"},
-		{"refused", is(syscall.ECONNREFUSED), "nothing listens at the account's address"},
-		{"unreachable", is(syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN), "the network does not reach the account"},
-		{"identity", func(err error) bool {
-			return as[*azidentity.AuthenticationFailedError](err) || as[*azidentity.AuthenticationRequiredError](err)
-		}, "no token could be had for the identity"},
-		{"reset", is(syscall.ECONNRESET, syscall.EPIPE), "the connection was reset; a write may have been applied"},
-		{"timeout", func(err error) bool {
-			var t interface{ Timeout() bool }
-			return is(context.DeadlineExceeded, os.ErrDeadlineExceeded, syscall.ETIMEDOUT)(err) || (errors.As(err, &t) && t.Timeout())
-		}, "no answer within the deadline; a write may have been applied"},
-		{"eof", is(io.EOF, io.ErrUnexpectedEOF), "the connection was cut; a write may have been applied"},
+		{"cancelled", neterr.IsCancelled, "the caller gave up; a write may have been applied"},
+		{"dns", neterr.IsDNS, "the account's name cannot be looked up"},
+		{"tls", neterr.IsTLS, "no trusted connection: certificate, or not https at the other end"},
+		{"refused", neterr.IsRefused, "nothing listens at the account's address"},
+		{"unreachable", neterr.IsUnreachable, "the network does not reach the account"},
+		{"identity", isIdentity, "no token could be had for the identity"},
+		{"reset", neterr.IsReset, "the connection was reset; a write may have been applied"},
+		{"timeout", neterr.IsTimeout, "no answer within the deadline; a write may have been applied"},
+		{"eof", neterr.IsEOF, "the connection was cut; a write may have been applied"},
 		// What is left cannot be told from network trouble by its type, and a document must not pay for a doubt.
 		{"unknown", func(error) bool { return true }, "the call failed without an answer; a write may have been applied"},
 	}
 }
 
-// is makes a matcher of errors.Is.
-func is(targets ...error) func(error) bool {
-	return func(err error) bool {
-		for _, t := range targets {
-			if errors.Is(err, t) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-// as is a matcher of errors.As.
-func as[E error](err error) bool {
-	var e E
-	return errors.As(err, &e)
+// isIdentity reports whether an identity's token could not be had.
+func isIdentity(err error) bool {
+	var failed *azidentity.AuthenticationFailedError
+	var required *azidentity.AuthenticationRequiredError
+	return errors.As(err, &failed) || errors.As(err, &required)
 }
 
 // translate is the only way an error of the SDK leaves this package: the tables say what it means.
@@ -145,10 +120,10 @@ func translate(op operation, err error) error {
 	}
 	for _, r := range transportRules() {
 		if r.matches(err) {
-			return fault.Wrap(fault.Infrastructure, op.name, r.code, r.reason, &cause{text: innermost(err), err: err})
+			return fault.Wrap(fault.Infrastructure, op.name, r.code, r.reason, neterr.Redact(err, neterr.Describe(err)))
 		}
 	}
-	return fault.Wrap(fault.Internal, op.name, "unclassified", "the table of lost answers has no last row", &cause{err: err})
+	return fault.Wrap(fault.Internal, op.name, "unclassified", "the table of lost answers has no last row", neterr.Redact(err, ""))
 }
 
 func translateStatus(op operation, answer *azcore.ResponseError) error {
@@ -176,10 +151,10 @@ func translateStatus(op operation, answer *azcore.ResponseError) error {
 		}
 		return &fault.Error{
 			Kind: r.kind, Condition: r.condition, Code: code, Op: op.name, Reason: r.reason,
-			RetryAfter: retryAfter(header), Err: &cause{text: text, err: answer},
+			RetryAfter: neterr.RetryAfter(header), Err: neterr.Redact(answer, text),
 		}
 	}
-	return fault.Wrap(fault.Infrastructure, op.name, code, "no status at all", &cause{text: text, err: answer})
+	return fault.Wrap(fault.Infrastructure, op.name, code, "no status at all", neterr.Redact(answer, text))
 }
 
 // statusOf gives the service's status from an error of this package; 0 when there was no answer.
@@ -189,59 +164,6 @@ func statusOf(err error) int {
 		return answer.StatusCode
 	}
 	return 0
-}
-
-// retryAfter is the wait that the service asks for; 0 when it asks for none. The headers and their order are azcore's,
-// which waits by them.
-func retryAfter(h http.Header) time.Duration {
-	for _, f := range []struct {
-		header string
-		unit   time.Duration
-	}{{"retry-after-ms", time.Millisecond}, {"x-ms-retry-after-ms", time.Millisecond}, {"Retry-After", time.Second}} {
-		if n, err := strconv.Atoi(h.Get(f.header)); err == nil && n > 0 {
-			return time.Duration(n) * f.unit
-		}
-	}
-	return 0
-}
-
-// cause keeps the SDK's error reachable without repeating its text: that is many lines with the service's whole reply,
-// which may quote the document.
-type cause struct {
-	text string
-	err  error
-}
-
-func (c *cause) Error() string { return c.text }
-func (c *cause) Unwrap() error { return c.err }
-
-// innermost gives the part of a transport error that helps an operator: the address and what the system said. URLs,
-// which hold document ids, and the layers of the SDK are left out.
-func innermost(err error) string {
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		return dns.Error()
-	}
-	var cert *tls.CertificateVerificationError
-	if errors.As(err, &cert) {
-		return cert.Error()
-	}
-	var op *net.OpError
-	if errors.As(err, &op) {
-		return op.Error()
-	}
-	return fmt.Sprintf("%T", root(err))
-}
-
-// root follows the first causes down to the last.
-func root(err error) error {
-	for {
-		next := errors.Unwrap(err)
-		if next == nil {
-			return err
-		}
-		err = next
-	}
 }
 
 // clip bounds a text that the other end chose.

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"sqlwriter/internal/neterr"
 )
 
 // newTransport makes the http client that all calls share. azcosmos' default is not used because its certificates
@@ -41,5 +43,5 @@ func worthWaiting(resp *http.Response, err error) bool {
 		return false
 	}
 	deadline, bounded := resp.Request.Context().Deadline()
-	return !bounded || time.Until(deadline) > retryAfter(resp.Header)
+	return !bounded || time.Until(deadline) > neterr.RetryAfter(resp.Header)
 }

@@ -28,6 +28,7 @@ func directions() []direction {
 	zerolog := []string{"github.com/rs/zerolog"}
 	return []direction{
 		{"internal/fault", nil, nil, "the table of kinds is read by everybody and may depend on nobody"},
+		{"internal/neterr", nil, nil, "what a lost call died of is read alike by the adapters of every service, so it knows none of them and no SDK"},
 		{"internal/invoice", []string{"internal/fault"}, nil, "what a document means must not depend on how it travels"},
 		{
 			"internal/writer",
@@ -37,19 +38,19 @@ func directions() []direction {
 		},
 		{
 			"internal/cosmos",
-			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/run"},
+			[]string{"internal/fault", "internal/neterr", "internal/invoice", "internal/writer", "internal/run"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "golang.org/x/sync/singleflight"},
 			"adapters never import each other",
 		},
 		{
 			"internal/blob",
-			[]string{"internal/fault", "internal/writer"},
+			[]string{"internal/fault", "internal/neterr", "internal/writer"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/"},
 			"adapters never import each other",
 		},
 		{
 			"internal/servicebus",
-			[]string{"internal/fault", "internal/run"},
+			[]string{"internal/fault", "internal/neterr", "internal/run"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/Azure/go-amqp"},
 			"adapters never import each other",
 		},
@@ -225,6 +226,9 @@ func hasPrefix(prefixes []string, s string) bool {
 func TestTheDirectionsBite(t *testing.T) {
 	for _, c := range []struct{ from, imported string }{
 		{"internal/fault", "sqlwriter/internal/invoice"},
+		{"internal/neterr", "github.com/Azure/azure-sdk-for-go/sdk/azcore"},
+		{"internal/neterr", "sqlwriter/internal/blob"},
+		{"internal/writer", "sqlwriter/internal/neterr"},
 		{"internal/invoice", "github.com/rs/zerolog"},
 		{"internal/writer", "sqlwriter/internal/cosmos"},
 		{"internal/writer", "github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"},

@@ -3,13 +3,13 @@ package servicebus
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/go-amqp"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/neterr"
 )
 
 // codeTooLarge is the code of a message, or of a batch, that is larger than the service takes.
@@ -117,9 +117,9 @@ func translate(op string, err error) (*fault.Error, damage) {
 		if detached(err) {
 			leaves = max(leaves, broken)
 		}
-		return fault.Wrap(r.kind, op, r.code, r.reason, &cause{text: describe(err), err: err}), leaves
+		return fault.Wrap(r.kind, op, r.code, r.reason, neterr.Redact(err, describe(err))), leaves
 	}
-	return fault.Wrap(fault.Internal, op, "unclassified", "the table of errors has no last row", &cause{text: describe(err), err: err}), lost
+	return fault.Wrap(fault.Internal, op, "unclassified", "the table of errors has no last row", neterr.Redact(err, describe(err))), lost
 }
 
 // detached reports whether an error says that the link, its session or its connection ended.
@@ -129,15 +129,6 @@ func detached(err error) bool {
 	var conn *amqp.ConnError
 	return errors.As(err, &link) || errors.As(err, &session) || errors.As(err, &conn)
 }
-
-// cause keeps the SDK's error reachable; its text is the part that helps an operator.
-type cause struct {
-	text string
-	err  error
-}
-
-func (c *cause) Error() string { return c.text }
-func (c *cause) Unwrap() error { return c.err }
 
 // describe gives what the other end said of an AMQP error (a tracking id, which the vendor's support asks for, is in it),
 // or what the system said of a lost connection, which holds no more than an address. Other texts may repeat a token.
@@ -150,18 +141,7 @@ func describe(err error) string {
 	if errors.As(err, &coded) && coded.Code == azservicebus.CodeConnectionLost {
 		return clip(coded.Error())
 	}
-	return fmt.Sprintf("%T", root(err))
-}
-
-// root follows the first causes down to the last.
-func root(err error) error {
-	for {
-		next := errors.Unwrap(err)
-		if next == nil {
-			return err
-		}
-		err = next
-	}
+	return neterr.RootType(err)
 }
 
 // clip bounds a text that the other end chose.
