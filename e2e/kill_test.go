@@ -20,21 +20,31 @@ import (
 	"sqlwriter/internal/standin/funchost"
 )
 
-// kill ends the handler as the platform does, from outside, and waits until the host has another one. The third time
-// within half an hour the host itself gives up, as the real one does (azure-facts 1.4), and the platform starts another.
+// kill ends the handler and waits for another one. The third time within half an hour the host itself gives up, as the real one
+// does (azure-facts 1.4), and the platform starts another.
 func (s *stack) kill() {
 	s.t.Helper()
-	events := s.host.Events(0)
-	last := events[len(events)-1].Seq
-	require.NoError(s.t, syscall.Kill(s.host.HandlerPid(), syscall.SIGKILL))
-	e, err := s.host.WaitEvent(s.patiently(), last, func(e funchost.Event) bool {
-		return e.Kind == funchost.HandlerReady || e.Kind == funchost.HandlerGaveUp
-	})
-	require.NoError(s.t, err)
-	if e.Kind == funchost.HandlerGaveUp {
+	if s.killHandler(s.host) == funchost.HandlerGaveUp {
 		<-s.host.Done()
 		s.startHost()
 	}
+}
+
+// killHandler ends a host's handler as the platform does, from outside, and waits until another one is ready, or until the host
+// has given up: it answers which of the two it is.
+func (s *stack) killHandler(host *funchost.Host) funchost.Kind {
+	s.t.Helper()
+	pid := host.HandlerPid()
+	require.NoError(s.t, syscall.Kill(pid, syscall.SIGKILL))
+	// All that an earlier handler did is of another pid: nothing depends on when its last event is written.
+	exited, err := host.WaitEvent(s.patiently(), 0, func(e funchost.Event) bool { return e.Kind == funchost.HandlerExited && e.Pid == pid })
+	require.NoError(s.t, err)
+	require.Equal(s.t, -1, exited.ExitCode, "it was the signal that ended it")
+	next, err := host.WaitEvent(s.patiently(), exited.Seq, func(e funchost.Event) bool {
+		return e.Kind == funchost.HandlerReady || e.Kind == funchost.HandlerGaveUp
+	})
+	require.NoError(s.t, err)
+	return next.Kind
 }
 
 // Must show: kill -9 between SQL commit and patch. The stand-in holds the patches, so SQL has committed and no document

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +16,8 @@ import (
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/blob/azuritetest"
+	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/internal/standin/funchost"
 	"sqlwriter/internal/standin/servicebus"
 	"sqlwriter/internal/standin/servicebus/servicebustest"
 )
@@ -27,18 +28,25 @@ const (
 	batchesQueue = "sqlwriter-web-batches"
 )
 
-// withBus starts Service Bus beside the stack.
-func (s *stack) withBus() *servicebustest.Server {
+// withBus starts Service Bus beside the stack; lock is how long a message stays with a host that does not say a word.
+func (s *stack) withBus(lock time.Duration) *servicebustest.Server {
 	s.t.Helper()
 	bus := servicebustest.Start(s.t,
-		servicebus.Queue{Name: runsQueue, RequiresDuplicateDetection: true, LockDuration: lockDuration},
-		servicebus.Queue{Name: batchesQueue, RequiresDuplicateDetection: true, LockDuration: lockDuration})
+		servicebus.Queue{Name: runsQueue, RequiresDuplicateDetection: true, LockDuration: lock},
+		servicebus.Queue{Name: batchesQueue, RequiresDuplicateDetection: true, LockDuration: lock})
 	s.bus = bus.ConnectionString()
 	return bus
 }
 
-// lockDuration is how long a message stays with a process that was killed.
-const lockDuration = 5 * time.Second
+const (
+	// usualLock is long enough for the busiest machine; shortLock is for tests that lose what a host had in hand.
+	usualLock = time.Minute
+	shortLock = 5 * time.Second
+	// slots is how many batches a worker has in hand at most: maxConcurrentCalls in host.json.
+	slots = 4
+	// runPatience is how long a run may take in which something goes wrong: what was put off comes again after minutes.
+	runPatience = 10 * time.Minute
+)
 
 // off are settings that switch functions off.
 func off(functions ...string) map[string]string {
@@ -49,18 +57,36 @@ func off(functions ...string) map[string]string {
 	return settings
 }
 
-// team starts a manager and workers as processes of their own, CommitResults switched off everywhere.
+// team starts a manager and workers as processes of their own, CommitResults switched off everywhere, and waits for each.
 func (s *stack) team(workers int) (manager *process, all []*process) {
 	s.t.Helper()
 	settings := off("CommitResults", "BatchWorker")
 	settings["RECOVER_SCHEDULE"] = "*/5 * * * * *" // more often than deployed, so that a test sees it at work
 	manager = s.launch("manager", settings)
 	s.host = manager.Host
-	manager.waitReady()
 	for n := range workers {
 		all = append(all, s.launch(fmt.Sprintf("worker-%d", n+1), off("CommitResults", "BatchManager", "RunDeadLetter", "BatchDeadLetter", "RecoverRetries")))
 	}
+	for _, p := range append([]*process{manager}, all...) {
+		p.waitReady()
+	}
 	return manager, all
+}
+
+// count asks the database for a number.
+func (s *stack) count(query string) int {
+	s.t.Helper()
+	var n int
+	require.NoError(s.t, s.db.QueryRowContext(s.t.Context(), query).Scan(&n))
+	return n
+}
+
+// table is the name of one of our own tables.
+func (s *stack) table(name string) string {
+	if s.store != nil {
+		return "sqlwriter_" + name
+	}
+	return "sqlwriter." + name
 }
 
 // waitReady waits until the handler has opened everything.
@@ -71,12 +97,11 @@ func (p *process) waitReady() {
 
 // progress is what the tests read of a run.
 type progress struct {
-	ID        string  `json:"id"`
-	Status    string  `json:"status"`
-	Documents int     `json:"documents"`
-	Batches   int     `json:"batches"`
-	Done      int     `json:"done"`
-	PerSecond float64 `json:"per_second"`
+	ID        string `json:"id"`
+	Status    string `json:"status"`
+	Documents int    `json:"documents"`
+	Batches   int    `json:"batches"`
+	Done      int    `json:"done"`
 	Stats     struct {
 		Batches   map[string]int `json:"batches"`
 		Documents map[string]int `json:"documents"`
@@ -162,33 +187,74 @@ func TestDrainByManagerAndThreeWorkers(t *testing.T) {
 func drain(t *testing.T, s *stack, docs []sample.Document) {
 	t.Helper()
 	s.patience = 30 * time.Minute
-	bus := s.withBus()
+	bus := s.withBus(usualLock)
 	s.submitMany(docs)
 	_, workers := s.team(3)
+	batches := (len(docs) + 99) / 100
+	release := s.holdUntilSeen(docs)
 	began := time.Now()
 	id := s.startRun(`{"kind":"drain","by":"kim","why":"the feed is switched off"}`)
-	looks := map[int]bool{}
-	end := s.watchRun(id, s.patience, func(p progress) { looks[p.Done] = true })
+	s.waitForWorkers(min(len(workers), (batches+slots-1)/slots))
+	s.cosmos.Server.RemoveFault(release.all)
+	halfway := false
+	end := s.watchRun(id, s.patience, func(p progress) {
+		if 0 < p.Done && p.Done < len(docs) {
+			halfway = true
+			s.cosmos.Server.RemoveFault(release.one)
+		}
+	})
 	took := time.Since(began)
 	t.Logf("%d documents in %.1f s by a manager and 3 workers: %.0f documents/s", len(docs), took.Seconds(), float64(len(docs))/took.Seconds())
 
 	logCosts(t, workers)
 	require.Equal(t, "completed", end.Status)
 	require.Equal(t, len(docs), end.Documents)
-	require.Equal(t, map[string]int{"completed": (len(docs) + 99) / 100}, end.Stats.Batches)
+	require.Equal(t, map[string]int{"completed": batches}, end.Stats.Batches)
 	sum := 0
 	for outcome, count := range end.Stats.Documents {
 		require.Contains(t, []string{"committed", "superseded", "unchanged"}, outcome)
 		sum += count
 	}
 	require.Equal(t, len(docs), sum, "the sums add up: %v", end.Stats.Documents)
-	require.Greater(t, len(looks), 3, "the progress is seen")
+	require.True(t, halfway, "the progress is seen")
 	s.requireExact(docs)
-	for queue, count := range map[string]servicebus.Counts{"runs": bus.Counts(runsQueue), "batches": bus.Counts(batchesQueue)} {
-		require.Zero(t, count.Active+count.Scheduled+count.DeadLetter, queue)
-	}
-	for _, w := range workers {
-		require.NotEmpty(t, w.log(func(l logLine) bool { return l.Function == "BatchWorker" && l.Status == http.StatusOK }), "every worker had some")
+	requireEmptied(t, bus)
+}
+
+// held are the rules of holdUntilSeen.
+type held struct{ all, one string }
+
+// holdUntilSeen holds a drain: no batch ends until the rule all is removed, and the run not until one is. Without that nobody
+// could be sure of being there in time.
+func (s *stack) holdUntilSeen(docs []sample.Document) held {
+	s.t.Helper()
+	one, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpPatch, Container: container, Doc: docs[0].ID, Hold: cosmosdb.Before})
+	require.NoError(s.t, err)
+	return held{all: s.hold(cosmosdb.OpPatch, cosmosdb.Before, 0), one: one}
+}
+
+// waitForWorkers waits until so many processes have claimed a batch. While none can end, a process has no more than its slots,
+// and the rest is left to the others.
+func (s *stack) waitForWorkers(processes int) {
+	s.t.Helper()
+	claimed := "SELECT COUNT(DISTINCT instance) FROM " + s.table("worker") + " WHERE kind = 'worker'"
+	require.Eventually(s.t, func() bool { return s.count(claimed) >= processes }, s.patience, 50*time.Millisecond,
+		"not %d processes have a batch", processes)
+}
+
+// requireEmptied requires that nothing is left in the queues. A batch whose lock was lost leaves a message that was put off, for
+// when its worker might have died: it is let come, and does nothing.
+func requireEmptied(t *testing.T, bus *servicebustest.Server) {
+	t.Helper()
+	for _, queue := range []string{runsQueue, batchesQueue} {
+		require.Eventually(t, func() bool {
+			c := bus.Counts(queue)
+			if c.Scheduled > 0 {
+				bus.Advance(10 * time.Minute)
+			}
+			return c.Active+c.Scheduled == 0
+		}, patience, 50*time.Millisecond, queue)
+		require.Zero(t, bus.Counts(queue).DeadLetter, queue)
 	}
 }
 
@@ -233,33 +299,48 @@ func fromFeed(t *testing.T, s *stack, docs []sample.Document) {
 func TestWorkersAreKilledInMidBatch(t *testing.T) {
 	docs := sample.Generate(sample.Options{Seed: 62, Count: 600, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)
-	s.withBus()
+	s.patience = runPatience
+	s.withBus(shortLock)
 	s.submitMany(docs)
 	_, workers := s.team(2)
+	rule := s.hold(cosmosdb.OpPatch, cosmosdb.Before, 0) // a batch that is in SQL stays in hand
 	id := s.startRun(`{"kind":"drain","by":"kim","why":"kill","pattern":"checkpoint"}`)
-	killed := 0
-	for killed < 4 {
-		p := s.showRun(id)
-		if p.Status != "running" {
-			break
-		}
-		if p.Stats.Batches["processing"] > 0 {
-			require.NoError(t, syscall.Kill(workers[killed%2].HandlerPid(), syscall.SIGKILL))
-			killed++
-		}
+	for n := range 4 { // the third of one host would be its last
+		w := workers[n%2]
+		s.waitForBatchOf(w, workers)
+		require.Equal(t, funchost.HandlerReady, s.killHandler(w.Host))
 	}
-	require.Positive(t, killed, "nothing was killed: the run was over at once")
-	// What the dead held is taken over ten minutes after their last word. The test ages it.
-	require.Eventually(t, func() bool {
-		_, err := s.store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_job SET heartbeat_at = '2020-01-01T00:00:00.000Z', updated_at = '2020-01-01T00:00:00.000Z'
-			WHERE status = 'processing' AND owner IN (SELECT worker_id FROM sqlwriter_worker WHERE status = 'RUNNING')`)
-		require.NoError(t, err)
-		return s.showRun(id).Status != "running"
-	}, s.patience, time.Second, "the run does not end")
-	end := s.showRun(id)
+	s.cosmos.Server.RemoveFault(rule)
+	end := s.watchRun(id, s.patience, func(progress) { s.ageTheDead(workers) })
 	require.Equal(t, "completed", end.Status)
 	require.Equal(t, len(docs), end.Done)
+	require.Equal(t, map[string]int{"completed": 6}, end.Stats.Batches)
+	require.GreaterOrEqual(t, s.count(`SELECT COALESCE(SUM(epoch), 0) FROM sqlwriter_job`), 6+4, "what the dead had was taken over")
 	s.requireExact(docs)
+}
+
+// waitForBatchOf waits until a process has a batch in hand.
+func (s *stack) waitForBatchOf(p *process, all []*process) {
+	s.t.Helper()
+	inHand := fmt.Sprintf(`SELECT COUNT(*) FROM sqlwriter_job WHERE status = 'processing'
+		AND owner IN (SELECT worker_id FROM sqlwriter_worker WHERE instance LIKE '%%-%d')`, p.HandlerPid())
+	require.Eventually(s.t, func() bool {
+		s.ageTheDead(all)
+		return s.count(inHand) > 0
+	}, s.patience, 50*time.Millisecond, "it has no batch")
+}
+
+// ageTheDead lets the ten minutes be over after which it is taken over what processes had that are there no more. The living keep
+// theirs: one that is taken over again and again is taken for the reason.
+func (s *stack) ageTheDead(living []*process) {
+	s.t.Helper()
+	query := `UPDATE sqlwriter_job SET heartbeat_at = '2020-01-01T00:00:00.000Z', updated_at = '2020-01-01T00:00:00.000Z'
+		WHERE status = 'processing' AND owner IN (SELECT worker_id FROM sqlwriter_worker WHERE status = 'RUNNING'`
+	for _, p := range living {
+		query += fmt.Sprintf(" AND instance NOT LIKE '%%-%d'", p.HandlerPid())
+	}
+	_, err := s.store.Writer().ExecContext(s.t.Context(), query+")")
+	require.NoError(s.t, err)
 }
 
 // Must show: messages that nobody can use end in the dead-letter path with a reason: malformed, oversized, of an unknown
@@ -268,7 +349,7 @@ func TestMessagesThatNobodyCanUseArePutAside(t *testing.T) {
 	s := newStack(t)
 	azurite := azuritetest.Start(t)
 	s.blobs = azurite.ConnectionString()
-	bus := s.withBus()
+	bus := s.withBus(usualLock)
 	manager := s.launch("all", off("CommitResults"))
 	s.host = manager.Host
 	manager.waitReady()
@@ -306,21 +387,22 @@ func TestServiceBusGoesAwayDuringAHandOff(t *testing.T) {
 	t.Parallel()
 	docs := sample.Generate(sample.Options{Seed: 63, Count: 1500, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)
-	bus := s.withBus()
+	bus := s.withBus(shortLock)
 	s.submitMany(docs)
 	s.team(1)
+	// The messages of the first thousand are taken; those of the others find a connection that breaks, and then none.
+	bus.Fail(servicebus.Fault{Queue: batchesQueue, On: servicebus.OnSend, Then: servicebus.Drop, Skip: 1})
 	id := s.startRun(`{"kind":"drain","by":"kim","why":"bus","pattern":"checkpoint"}`)
-	require.Eventually(t, func() bool { return s.showRun(id).Batches > 0 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return bus.Faults()[0].Struck > 0 }, patience, 10*time.Millisecond)
 	bus.Down()
 	require.Never(t, func() bool { return s.showRun(id).Status != "running" }, 3*time.Second, 200*time.Millisecond)
+	bus.Heal()
 	bus.Up()
-	end := s.watchRun(id, 3*time.Minute, nil)
+	end := s.watchRun(id, runPatience, nil)
 	require.Equal(t, "completed", end.Status)
 	require.Equal(t, len(docs), end.Done)
 	require.Equal(t, []string{"completed"}, keysOf(end.Stats.Batches))
-	var counted int
-	require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT COALESCE(SUM(queue_attempt_count), 0) FROM sqlwriter_job`).Scan(&counted))
-	require.Zero(t, counted, "an outage spends nothing")
+	require.Zero(t, s.count(`SELECT COALESCE(SUM(queue_attempt_count), 0) FROM sqlwriter_job`), "an outage spends nothing")
 	s.requireExact(docs)
 }
 

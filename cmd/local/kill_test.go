@@ -2,6 +2,7 @@ package main
 
 import (
 	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -62,8 +63,8 @@ func TestKillOfTheWholeStack(t *testing.T) {
 			require.NoError(t, syscall.Kill(p.PID, syscall.SIGKILL))
 		}
 	}
-	require.Eventually(t, func() bool { return len(handlers(t, state)) == 0 }, 10*time.Second, 10*time.Millisecond)
-	require.Equal(t, exitFailed, second.exit(t, 20*time.Second))
+	require.Eventually(t, func() bool { return len(handlers(t, state)) == 0 }, time.Minute, 10*time.Millisecond)
+	require.Equal(t, exitFailed, second.exit(t, time.Minute))
 }
 
 // requireNoLineTwice: no line was written more often than there are results for it.
@@ -112,7 +113,9 @@ func killEverybody(t *testing.T, state string) int {
 	}
 	pids = append(pids, handlers(t, state)...)
 	for _, pid := range pids {
-		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		if err := syscall.Kill(pid, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) { // some end with those that went before
+			require.NoError(t, err)
+		}
 	}
 	requireGone(t, all)
 	return len(pids)

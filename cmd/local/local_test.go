@@ -106,12 +106,13 @@ func TestTheWatcherSeesWhatChangesAndWhoWaitsIsTold(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- follow() }()
 
+	began := time.Now()
 	require.NoError(t, d.documents.Submit(t.Context(), example("a", "1", "pending").JSON, false))
 	require.NoError(t, d.documents.Submit(t.Context(), example("b", "2", "committed").JSON, false))
 	s, err := d.watch.wait(t.Context(), "2", "")
 	require.NoError(t, err)
 	require.Equal(t, "committed", s.status)
-	require.WithinDuration(t, time.Now(), s.at, 5*time.Second)
+	require.WithinRange(t, s.at, began, time.Now())
 
 	require.NoError(t, d.documents.Submit(t.Context(), example("b", "2", "failed").JSON, true))
 	again, err := d.watch.wait(t.Context(), "2", s.etag)

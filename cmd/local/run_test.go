@@ -94,7 +94,7 @@ func everybody(t *testing.T, state string) []stackfile.Process {
 func requireGone(t *testing.T, all []stackfile.Process) {
 	t.Helper()
 	for _, p := range all {
-		require.Eventually(t, func() bool { return !p.Running(t.Context()) }, 10*time.Second, 10*time.Millisecond, "%s is still there", p.Name)
+		require.Eventually(t, func() bool { return !p.Running(t.Context()) }, time.Minute, 10*time.Millisecond, "%s is still there", p.Name)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestTheStack(t *testing.T) {
 	require.Contains(t, third.output(), "EXACT")
 	all = everybody(t, state)
 	require.NoError(t, third.cmd.Process.Signal(os.Interrupt))
-	require.Equal(t, exitOK, third.exit(t, 10*time.Second))
+	require.Equal(t, exitOK, third.exit(t, time.Minute))
 	requireGone(t, all)
 	require.NoFileExists(t, filepath.Join(state, stackfile.Name))
 }

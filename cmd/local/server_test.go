@@ -181,14 +181,14 @@ func TestTheStackOnAServer(t *testing.T) {
 	require.Equal(t, exitFailed, other.exit(t, time.Minute))
 	require.Contains(t, other.output(), "another stack is working on")
 	require.NoError(t, first.cmd.Process.Signal(os.Interrupt))
-	require.Equal(t, exitOK, first.exit(t, 20*time.Second), first.output())
+	require.Equal(t, exitOK, first.exit(t, time.Minute), first.output())
 
 	again := start(t, "run", "--no-outage", "--state="+state, "--sql="+dsn)
 	again.said(t, "everything is up")
 	require.Contains(t, again.output(), "kept from earlier: 518 documents")
 	requireExact(t, dsn, values)
 	require.NoError(t, again.cmd.Process.Signal(os.Interrupt))
-	require.Equal(t, exitOK, again.exit(t, 20*time.Second), again.output())
+	require.Equal(t, exitOK, again.exit(t, time.Minute), again.output())
 
 	file := start(t, "run", "--no-outage", "--state="+state)
 	require.Equal(t, exitFailed, file.exit(t, time.Minute))

@@ -37,7 +37,7 @@ func TestNothingIsCommittedBeforeTheLedgerIsAdopted(t *testing.T) {
 	s.unadopt()
 	p := start(t, s.settings)
 	problem := func() string { _, body := p.health(); return fmt.Sprint(body["problems"]) }
-	require.Eventually(t, func() bool { return strings.Contains(problem(), "ledger_not_adopted") }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(problem(), "ledger_not_adopted") }, patience, 20*time.Millisecond)
 	require.Contains(t, problem(), "sqlwriterctl ledger adopt")
 	status, body := p.health()
 	require.Equal(t, "503", status)
@@ -87,7 +87,7 @@ func TestShadowWritesNothingAndNeedsNoAdoption(t *testing.T) {
 	require.Zero(t, s.count(`SELECT count(*) FROM IVCE_DTL WHERE CLN_MFR_PRT_NUM IS NOT NULL`))
 	require.Eventually(t, func() bool {
 		return strings.Contains(p.stdout.String(), `"outcomes":{"would_be_applied":3}`)
-	}, 5*time.Second, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 	require.Contains(t, p.stdout.String(), `"mode":"shadow"`)
 	require.NotContains(t, p.stdout.String(), "payload-marker")
 }

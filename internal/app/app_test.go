@@ -70,7 +70,7 @@ func TestADependencyIsOpenedAgainUntilItAnswers(t *testing.T) {
 	a.Start(t.Context())
 	<-a.ready
 	require.Equal(t, 3, tries)
-	require.Eventually(t, func() bool { return a.status.report().Status == handlers.StatusReady }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return a.status.report().Status == handlers.StatusReady }, patience, time.Millisecond)
 	require.Empty(t, a.status.report().Problems)
 	a.Close()
 	require.Equal(t, 1, closed)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -28,6 +29,9 @@ import (
 	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
 	"sqlwriter/internal/standin/servicebus"
 )
+
+// patience is how long a test waits for what must happen, on a machine that has ten times too much to do.
+const patience = time.Minute
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
@@ -79,13 +83,26 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 func (l *lines) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.text.String() }
 
+// freePort finds a port that nobody listens on, below those that systems hand out: no outgoing connection takes it before the
+// process does.
+func freePort(t *testing.T) int {
+	t.Helper()
+	const first, last, tries = 15_000, 32_000, 100
+	for range tries {
+		port := first + rand.IntN(last-first)
+		if listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			require.NoError(t, listener.Close())
+			return port
+		}
+	}
+	require.FailNow(t, "no free port")
+	return 0
+}
+
 // start runs the binary with nothing but these settings, as the host would, and waits until it answers.
 func start(t *testing.T, settings map[string]string) *process {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port := listener.Addr().(*net.TCPAddr).Port
-	require.NoError(t, listener.Close())
+	port := freePort(t)
 	p := &process{
 		t: t, port: port, stdout: &lines{}, done: make(chan struct{}),
 		client: &http.Client{Transport: &http.Transport{}},
@@ -107,7 +124,7 @@ func start(t *testing.T, settings map[string]string) *process {
 			t.Logf("the handler printed:\n%s", p.stdout)
 		}
 	})
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		conn, err := net.DialTimeout("tcp", p.address(), time.Second)
 		if err == nil {
 			require.NoError(t, conn.Close())
@@ -174,7 +191,7 @@ func (p *process) health() (status string, body map[string]any) {
 
 func (p *process) waitReady() {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { status, _ := p.health(); return status == "200" }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(p.t, func() bool { status, _ := p.health(); return status == "200" }, patience, 20*time.Millisecond)
 }
 
 // exitCode waits for the end.
@@ -183,7 +200,7 @@ func (p *process) exitCode() int {
 	select {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		p.t.Fatal("it does not end")
 		return 0
 	}

@@ -150,7 +150,7 @@ func TestReviewHealthKeepsTheOperatorsWordsWhileItIsNotReady(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, body := p.health()
 		return status == "503" && body["gate"].(map[string]any)["state"] == "paused"
-	}, 20*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	p.requireAnonymous()
 }
 
@@ -186,13 +186,13 @@ func TestAShadowHoldsMessagesAndSendsNone(t *testing.T) {
 	p.waitReady()
 	const notice = `{"Data":{"message":"\"{\\\"message_version\\\":1,\\\"message_kind\\\":\\\"batch\\\",\\\"sys_name\\\":\\\"web\\\",\\\"run_id\\\":\\\"r\\\",\\\"batch_id\\\":\\\"` +
 		`0000000000000000000000000000000000000000000000000000000000000000\\\"}\""},"Metadata":{}}`
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // who waits as long as the host does waits for minutes
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // who waits as long as the host does waits for minutes
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.address()+"/BatchWorker", strings.NewReader(notice))
 	require.NoError(t, err)
 	_, err = p.client.Do(r) //nolint:bodyclose // there is none
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Eventually(t, func() bool { return strings.Contains(p.stdout.String(), `"did":"held"`) }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.stdout.String(), `"did":"held"`) }, patience, 5*time.Millisecond)
 	_, body := p.health()
 	require.Equal(t, "unknown", body["dependencies"].(map[string]any)["servicebus"].(map[string]any)["state"], "nobody was sent anything")
 }

@@ -180,7 +180,10 @@ func TestAWrongKeyIsInfrastructure(t *testing.T) {
 // trouble is over the next one succeeds and the first content is there whole.
 func TestFaultsOnTheWire(t *testing.T) {
 	server := azurite(t)
-	const deadline = 5 * time.Second // room for a repetition or two
+	const (
+		deadline = 10 * time.Second // room for a repetition or two
+		busy     = 30 * time.Second // what a machine that has ten times too much to do may add
+	)
 	for _, c := range []struct {
 		name string
 		// begin lets the proxy down.
@@ -211,7 +214,7 @@ func TestFaultsOnTheWire(t *testing.T) {
 			took := time.Since(began)
 			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 			require.Contains(t, c.codes, fault.CodeOf(err), "%v", err)
-			require.Less(t, took, deadline+2*time.Second)
+			require.Less(t, took, deadline+busy)
 			content, stored := look.read(t, "web/a")
 			require.Equal(t, c.applied, stored)
 			if stored {
@@ -226,6 +229,7 @@ func TestFaultsOnTheWire(t *testing.T) {
 			if c.name == "refused" {
 				proxy.Listen(t)
 			}
+			s.timeouts = patient()
 			require.NoError(t, s.Keep(t.Context(), "a", first))
 			content, stored = look.read(t, "web/a")
 			require.True(t, stored)
@@ -260,7 +264,7 @@ func TestOneFaultIsRepaired(t *testing.T) {
 			proxy, look := server.Proxy(t), eyesOn(t, server, name)
 			_, err := look.Create(t.Context(), nil)
 			require.NoError(t, err)
-			s := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: 10 * time.Second})
+			s := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: 20 * time.Second})
 			content := bytes.Repeat([]byte("x"), 1<<20)
 			proxy.Plan(f)
 			require.NoError(t, s.Keep(t.Context(), "a", content))
@@ -304,7 +308,7 @@ func TestTheCallersDeadlineCounts(t *testing.T) {
 	began := time.Now()
 	err := s.Keep(ctx, "a", nil)
 	require.Equal(t, "timeout", fault.CodeOf(err), "%v", err)
-	require.Less(t, time.Since(began), 10*time.Second)
+	require.Less(t, time.Since(began), patient().Keep, "the store's own is later")
 }
 
 // requireNoSecret looks at every error of a chain, as somebody would who prints the causes one by one.

@@ -55,15 +55,18 @@ func startFake(t *testing.T, documents http.HandlerFunc) (*fakeAccount, *Contain
 // open opens a container of an account on this machine.
 func open(t *testing.T, url, more string) *Container {
 	t.Helper()
-	c, err := Open(Options{Connection: "AccountEndpoint=" + url + ";AccountKey=" + secret + ";" + more, Database: "db", Container: "c", Timeouts: short()})
+	c, err := Open(Options{Connection: "AccountEndpoint=" + url + ";AccountKey=" + secret + ";" + more, Database: "db", Container: "c", Timeouts: patient()})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
 
-// short is for tests that let a deadline pass or must not wait for one.
-func short() Timeouts {
-	return Timeouts{Read: 5 * time.Second, Record: 5 * time.Second, Page: 5 * time.Second, Submit: 5 * time.Second, Control: 5 * time.Second, Ping: 5 * time.Second, Setup: 5 * time.Second}
+// patience is for what must happen, on a machine that has ten times too much to do.
+const patience = 30 * time.Second
+
+// patient are the deadlines of calls that are to come to their end.
+func patient() Timeouts {
+	return Timeouts{Read: patience, Record: patience, Page: patience, Submit: patience, Control: patience, Ping: patience, Setup: patience}
 }
 
 // quietLog takes what a test server says about handshakes that are meant to fail.

@@ -196,7 +196,7 @@ func TestACancelledRecordMayHaveBeenApplied(t *testing.T) {
 		_, err := c.Record(ctx, "a", tag, invoice.State{Status: invoice.Committed})
 		result <- err
 	}()
-	require.Eventually(t, func() bool { return server.Server.Faults()[0].Held == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return server.Server.Faults()[0].Held == 1 }, time.Minute, time.Millisecond)
 	cancel()
 	err := <-result
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err))

@@ -128,6 +128,11 @@ func with(f func(*Options)) func(*Host, *Options) {
 	}
 }
 
+// waitsToStop lets a host that is stopped wait for what is running as long as it takes.
+func waitsToStop() func(*Host, *Options) {
+	return with(func(o *Options) { o.Tune.StopTimeout = patience })
+}
+
 // await returns the first event of a kind.
 func (b *bench) await(kind Kind) Event {
 	b.t.Helper()
@@ -137,7 +142,7 @@ func (b *bench) await(kind Kind) Event {
 // awaitN returns the n-th event of a kind.
 func (b *bench) awaitN(kind Kind, n int) Event {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
 	e, err := b.WaitEvent(ctx, 0, func(e Event) bool {
 		if e.Kind == kind {

@@ -91,6 +91,6 @@ func (c *fakeClock) asleep(why string) []time.Duration {
 // wait returns once n sleeps of a kind are going on, and their lengths.
 func (c *fakeClock) wait(t *testing.T, why string, n int) []time.Duration {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(c.asleep(why)) >= n }, 20*time.Second, time.Millisecond, "sleep %q", why)
+	require.Eventually(t, func() bool { return len(c.asleep(why)) >= n }, patience, time.Millisecond, "sleep %q", why)
 	return c.asleep(why)
 }

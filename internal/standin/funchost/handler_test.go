@@ -60,7 +60,7 @@ func TestHandlerConsoleLevels(t *testing.T) {
 	want := map[string]zerolog.Level{
 		"handler says hello": zerolog.InfoLevel, "all is fine": zerolog.ErrorLevel, "a WARNing of something": zerolog.WarnLevel,
 	}
-	require.Eventually(t, func() bool { return len(b.lines("")) >= len(want) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.lines("")) >= len(want) }, patience, time.Millisecond)
 	for text, level := range want {
 		require.Equal(t, []ConsoleLine{{level, text}}, b.lines(text))
 	}
@@ -82,12 +82,12 @@ func (b *bench) lines(text string) []ConsoleLine {
 
 func TestHandlerIsPingedNowAndThen(t *testing.T) {
 	b := start(t, newRoot(t).function("F", httpFunction))
-	require.Eventually(t, func() bool { return len(b.lines("pinged")) > 0 }, 10*time.Second, time.Millisecond, "until it is ready")
+	require.Eventually(t, func() bool { return len(b.lines("pinged")) > 0 }, patience, time.Millisecond, "until it is ready")
 	for range 2 {
 		before := len(b.lines("pinged"))
 		require.Equal(t, []time.Duration{10 * time.Second}, b.clock.wait(t, waitPing, 1))
 		b.clock.advance(10 * time.Second)
-		require.Eventually(t, func() bool { return len(b.lines("pinged")) > before }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(b.lines("pinged")) > before }, patience, time.Millisecond)
 	}
 }
 

@@ -22,6 +22,9 @@ import (
 	"go.uber.org/goleak"
 )
 
+// patience is how long a test waits for what must happen, on a machine that has ten times too much to do.
+const patience = time.Minute
+
 // The test binary plays the handler when the host starts it with this variable.
 const handlerMode = "FUNCHOST_TEST_HANDLER"
 
@@ -188,7 +191,7 @@ func (c *control) seen() []call {
 // wait returns the calls once there are n of them.
 func (c *control) wait(t *testing.T, n int) []call {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(c.seen()) >= n }, 20*time.Second, time.Millisecond, "%d invocations", n)
+	require.Eventually(t, func() bool { return len(c.seen()) >= n }, patience, time.Millisecond, "%d invocations", n)
 	return c.seen()
 }
 

@@ -66,7 +66,7 @@ func (f *fakeBus) fails(errs ...error) {
 }
 
 func (f *fakeBus) receive(ctx context.Context) (*delivery, error) {
-	for {
+	for ctx.Err() == nil {
 		f.mu.Lock()
 		changed := f.changed
 		if len(f.fail) > 0 {
@@ -88,9 +88,9 @@ func (f *fakeBus) receive(ctx context.Context) (*delivery, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, ctx.Err()
 		}
 	}
+	return nil, ctx.Err()
 }
 
 func (f *fakeBus) renew(_ context.Context, d *delivery) error {

@@ -60,7 +60,7 @@ func (g *gate) wait(t *testing.T, n int) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		return g.inside == n
-	}, 20*time.Second, time.Millisecond, "%d calls inside", n)
+	}, patience, time.Millisecond, "%d calls inside", n)
 }
 
 func TestServiceBusMessageIsCompletedAfter2xx(t *testing.T) {
@@ -141,7 +141,7 @@ func TestAtMostMaxConcurrentCallsRun(t *testing.T) {
 		bus.read(func() { n = len(bus.waiting) })
 		return n
 	}
-	require.Eventually(t, func() bool { return waiting() == 4 }, 20*time.Second, time.Millisecond, "3 in work, 2 prefetched")
+	require.Eventually(t, func() bool { return waiting() == 4 }, patience, time.Millisecond, "3 in work, 2 prefetched")
 	require.Never(t, func() bool { return waiting() < 4 || len(c.seen()) > 3 }, 50*time.Millisecond, 5*time.Millisecond)
 	for range 9 {
 		g.release <- ok
@@ -189,7 +189,7 @@ func TestTheLockIsRenewedWhileTheFunctionRuns(t *testing.T) {
 	b.clock.advance(49 * time.Second) // 4:59 since the receipt; the sixth renewal is due at 5:00, which is not beyond
 	g.release <- ok
 	b.await(MessageCompleted)
-	require.Eventually(t, func() bool { return len(b.clock.asleep(waitLock)) == 0 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.clock.asleep(waitLock)) == 0 }, patience, time.Millisecond)
 	require.Equal(t, 5, bus.renewals)
 }
 
@@ -313,7 +313,7 @@ func TestAMessageThatEndsAfterTheStopIsAbandoned(t *testing.T) {
 	bus.put("a", "x")
 	c := newControl(t)
 	g := c.gate()
-	b := prepare(t, newRoot(t).function("F", busBinding("")), c, newFakeClock(), bus.uses())
+	b := prepare(t, newRoot(t).function("F", busBinding("")), c, newFakeClock(), bus.uses(), waitsToStop())
 	b.run()
 	mayStop := sync.OnceFunc(func() { close(bus.stopping) })
 	t.Cleanup(mayStop)

@@ -73,7 +73,7 @@ func TestStopDoesNotCancelARunningInvocation(t *testing.T) {
 			return failure(http.StatusServiceUnavailable)
 		}
 	})
-	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses())
+	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), c, newFakeClock(), store.uses(), waitsToStop())
 	b.run()
 	c.wait(t, 1)
 	stopped := make(chan error, 1)
