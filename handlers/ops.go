@@ -34,7 +34,7 @@ type Operations interface {
 	MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error)
 	Cancel(ctx context.Context, r ops.CancelRequest) (ops.CancelResult, error)
 	Runs(ctx context.Context, limit int) ([]ops.Run, error)
-	Audits(ctx context.Context, limit int) ([]ops.Audit, error)
+	Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error)
 	RunOperations
 }
 
@@ -44,7 +44,7 @@ type RunOperations interface {
 	RunShow(ctx context.Context, id string) (ops.RunProgress, error)
 	RunList(ctx context.Context, limit int) ([]ops.RunSummary, error)
 	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
-	RunCancel(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
+	RunCancel(ctx context.Context, r ops.CancelRequest) (ops.RunProgress, error)
 	RunResume(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
 	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Job, error)
 	BatchShow(ctx context.Context, name string) (ops.BatchDetail, error)
@@ -125,7 +125,13 @@ func opsRoutes() map[string]opsRoute {
 			return list(ctx, r, "runs", o.Runs)
 		}},
 		"audits": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
-			return list(ctx, r, "audits", o.Audits)
+			all, err := r.flag("all")
+			if err != nil {
+				return nil, err
+			}
+			return list(ctx, r, "audits", func(ctx context.Context, limit int) ([]ops.Audit, error) {
+				return o.Audits(ctx, ops.AuditQuery{Run: r.Query["run"], Action: r.Query["action"], All: all, Limit: limit})
+			})
 		}},
 		"reprocess":      {http.MethodPost, action(Operations.Reprocess)},
 		"pause":          {http.MethodPost, action(Operations.Pause)},
@@ -170,6 +176,19 @@ func runRoutes() map[string]opsRoute {
 		"run/resume":    {http.MethodPost, action(Operations.RunResume)},
 		"batch/requeue": {http.MethodPost, action(Operations.BatchRequeue)},
 	}
+}
+
+// flag is a parameter that is true or false; false when it is not there.
+func (r opsRequest) flag(name string) (bool, error) {
+	text, ok := r.Query[name]
+	if !ok {
+		return false, nil
+	}
+	is, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, &ops.RequestError{Refusal: ops.Usage, Message: name + ": expected true or false"}
+	}
+	return is, nil
 }
 
 // list answers a list under its name, of as many as the query says at most.

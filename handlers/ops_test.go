@@ -68,8 +68,8 @@ func (f fakeOps) Runs(_ context.Context, limit int) ([]ops.Run, error) {
 	return []ops.Run{{ID: "r1", Kind: "reprocess", Status: ops.Running, StartedAt: clock()}}, f.note("runs", limit)
 }
 
-func (f fakeOps) Audits(_ context.Context, limit int) ([]ops.Audit, error) {
-	return nil, f.note("audits", limit)
+func (f fakeOps) Audits(_ context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
+	return nil, f.note("audits", q)
 }
 
 func (f fakeOps) StartRun(_ context.Context, r ops.StartRequest) (ops.Started, error) {
@@ -88,7 +88,7 @@ func (f fakeOps) RunItems(_ context.Context, q ops.ItemQuery) ([]run.ItemOutcome
 	return nil, f.note("run/items", q)
 }
 
-func (f fakeOps) RunCancel(_ context.Context, r ops.RunRequest) (ops.RunProgress, error) {
+func (f fakeOps) RunCancel(_ context.Context, r ops.CancelRequest) (ops.RunProgress, error) {
 	return ops.RunProgress{}, f.note("run/cancel", r)
 }
 
@@ -177,7 +177,9 @@ func TestOpsPassesRequestsOn(t *testing.T) {
 		{opsCall{method: "GET", path: "why?id=a b"}, `why "a b"`},
 		{opsCall{method: "GET", path: "runs"}, "runs 0"},
 		{opsCall{method: "GET", path: "runs?limit=5&code=key-marker"}, "runs 5"},
-		{opsCall{method: "GET", path: "audits?limit=7"}, "audits 7"},
+		{opsCall{method: "GET", path: "audits?limit=7"}, `audits {"limit":7}`},
+		{opsCall{method: "GET", path: "audits?run=r&action=cancel&all=true"}, `audits {"run":"r","action":"cancel","all":true}`},
+		{opsCall{method: "GET", path: "audits?all=0"}, `audits {}`},
 		{
 			opsCall{method: "POST", path: "reprocess", body: `{"kind":"document","code":"2628","from":"2026-01-02T03:04:05Z","ids":["a"],"dry_run":true,"rate_per_minute":60,"limit":3,"by":"b","why":"w"}`},
 			`reprocess {"kind":"document","code":"2628","from":"2026-01-02T03:04:05Z","ids":["a"],"dry_run":true,"rate_per_minute":60,"limit":3,"by":"b","why":"w"}`,
@@ -196,6 +198,7 @@ func TestOpsPassesRequestsOn(t *testing.T) {
 		{opsCall{method: "GET", path: "run/list?limit=3"}, "run/list 3"},
 		{opsCall{method: "GET", path: "run/items?run=r&after=a b&limit=1000"}, `run/items {"run":"r","after":"a b","limit":1000}`},
 		{opsCall{method: "POST", path: "run/cancel", body: `{"run":"r","by":"b","why":"w"}`}, `run/cancel {"run":"r","by":"b","why":"w"}`},
+		{opsCall{method: "POST", path: "run/cancel", body: `{"run":"r","by":"b","why":"w","gone":true}`}, `run/cancel {"run":"r","by":"b","why":"w","gone":true}`},
 		{opsCall{method: "POST", path: "run/resume", body: `{"run":"r","by":"b","why":"w"}`}, `run/resume {"run":"r","by":"b","why":"w"}`},
 		{opsCall{method: "GET", path: "batch/list?run=r&status=failed&limit=9"}, `batch/list {"run":"r","status":"failed","limit":9}`},
 		{opsCall{method: "GET", path: "batch/list"}, `batch/list {}`},
@@ -234,6 +237,7 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		"bytes":                    {opsCall{method: "POST", path: "pause", body: `eyJieSI6ImIifQ==`, media: "application/octet-stream"}, "415", "application/octet-stream"},
 		"a form":                   {opsCall{method: "POST", path: "pause", body: `by=b`, media: "application/x-www-form-urlencoded"}, "415", "application/json"},
 		"no limit":                 {opsCall{method: "GET", path: "runs?limit=all"}, "400", "limit"},
+		"not all and not some":     {opsCall{method: "GET", path: "audits?all=some"}, "400", "all: expected true or false"},
 		"no limit of runs":         {opsCall{method: "GET", path: "run/list?limit=0"}, "400", "limit"},
 		"no limit of batches":      {opsCall{method: "GET", path: "batch/list?limit=-1"}, "400", "limit"},
 		"a run begun by GET":       {opsCall{method: "GET", path: "run/start"}, "405", "ops/run/start takes POST only"},

@@ -71,15 +71,13 @@ func (c *appClient) Why(ctx context.Context, id string) (ops.Explanation, error)
 	return ask[ops.Explanation](ctx, c, "why", url.Values{"id": {id}})
 }
 
-// Runs implements operations.
-func (c *appClient) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
-	answer, err := ask[struct{ Runs []ops.Run }](ctx, c, "runs", limited(limit))
-	return answer.Runs, err
-}
-
 // Audits implements operations.
-func (c *appClient) Audits(ctx context.Context, limit int) ([]ops.Audit, error) {
-	answer, err := ask[struct{ Audits []ops.Audit }](ctx, c, "audits", limited(limit))
+func (c *appClient) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
+	parameters := map[string]string{"run": q.Run, "action": q.Action}
+	if q.All {
+		parameters["all"] = "true"
+	}
+	answer, err := ask[struct{ Audits []ops.Audit }](ctx, c, "audits", query(q.Limit, parameters))
 	return answer.Audits, err
 }
 
@@ -88,7 +86,7 @@ func (c *appClient) Reprocess(ctx context.Context, r ops.ReprocessRequest) (ops.
 	answer, err := act[ops.Reprocessed](ctx, c, "reprocess", r)
 	var lost *lostError
 	if errors.As(err, &lost) && !r.DryRun {
-		err = fmt.Errorf("%w; the app may be at it all the same: see `runs`, and `cancel`", err)
+		err = fmt.Errorf("%w; the app may be at it all the same: see `run list`, and `run cancel`", err)
 	}
 	return answer, err
 }

@@ -29,6 +29,9 @@ type batchListCommand struct {
 
 // Run lists them.
 func (c *batchListCommand) Run(ctx context.Context, a *app) error {
+	if err := atLeastOne(c.Limit); err != nil {
+		return err
+	}
 	return c.operate(ctx, a, func(o operations) error {
 		jobs, err := o.BatchList(ctx, ops.BatchQuery{Run: c.ID, Status: run.Status(c.Status), Limit: c.Limit})
 		if err != nil {

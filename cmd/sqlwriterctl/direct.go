@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,18 +30,17 @@ type operations interface {
 	Resume(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
 	MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error)
 	Cancel(ctx context.Context, r ops.CancelRequest) (ops.CancelResult, error)
-	Runs(ctx context.Context, limit int) ([]ops.Run, error)
-	Audits(ctx context.Context, limit int) ([]ops.Audit, error)
+	Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error)
 	runOperations
 }
 
-// runOperations are those about runs that managers and workers do.
+// runOperations are those about runs.
 type runOperations interface {
 	StartRun(ctx context.Context, r ops.StartRequest) (ops.Started, error)
 	RunShow(ctx context.Context, id string) (ops.RunProgress, error)
 	RunList(ctx context.Context, limit int) ([]ops.RunSummary, error)
 	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
-	RunCancel(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
+	RunCancel(ctx context.Context, r ops.CancelRequest) (ops.RunProgress, error)
 	RunResume(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
 	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Job, error)
 	BatchShow(ctx context.Context, name string) (ops.BatchDetail, error)
@@ -58,6 +58,10 @@ type appFlags struct {
 // operate finds who answers, says on stderr who that is, and lets go of it after f. The flag --app comes first, then typed
 // connections, then SQLWRITER_APP, then the other sources of connections.
 func (f appFlags) operate(ctx context.Context, a *app, use func(operations) error) error {
+	return inFlags(f.reach(ctx, a, use))
+}
+
+func (f appFlags) reach(ctx context.Context, a *app, use func(operations) error) error {
 	address, source := f.App, "flag --app"
 	typed := a.flags != flags{}
 	if address != "" && typed {
@@ -87,7 +91,25 @@ func (f appFlags) operate(ctx context.Context, a *app, use func(operations) erro
 	return use(client)
 }
 
-// direct makes the use case over the connections that are found.
+// inFlags names what was refused as it was typed: the use case knows the members of the API.
+func inFlags(err error) error {
+	var request *ops.RequestError
+	if !errors.As(err, &request) || request.Refusal != ops.Usage {
+		return err
+	}
+	member, rest, ok := strings.Cut(request.Message, ": ")
+	flag, known := map[string]string{
+		"error_kind": "--kind", "rate": "--rate", "limit": "--limit", "pattern": "--pattern", "all": "--all", "ids": "--id, --ids-file",
+		"why": "--why", "status": "--status", "action": "--action", "force": "--force",
+	}[member]
+	if !ok || !known {
+		return err
+	}
+	return &ops.RequestError{Refusal: request.Refusal, Message: flag + ": " + rest}
+}
+
+// direct makes the use case over the connections that are found. Nobody is asked before the use case needs them: it checks what was
+// typed first, and what only SQL knows is answered while Cosmos DB is away.
 func (a *app) direct(ctx context.Context, use func(operations) error) (err error) {
 	documents, from, err := a.openDocuments(ctx)
 	if err != nil {
@@ -105,11 +127,10 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 	defer control.Close()
 	a.notef("environment: %s (%s)", from.sysName(), config.SysName)
 	log := zerolog.New(a.stderr).With().Timestamp().Logger()
-	gate, version, err := newGate(ctx, cosmos.NewControl(control, from.sysName()), from, log)
-	if err != nil {
-		return err
-	}
-	sql := &lazySQL{open: func(ctx context.Context) (*database, error) { return openSQL(ctx, from) }}
+	gate := &lazyGate{app: a, load: func(ctx context.Context) (*writer.Gate, string, error) {
+		return newGate(ctx, cosmos.NewControl(control, from.sysName()), from, log)
+	}}
+	sql := &lazySQL{sysName: from.sysName(), open: func(ctx context.Context) (*database, error) { return openSQL(ctx, from) }}
 	defer func() { err = errors.Join(err, sql.Close()) }()
 	o := ops.Options{SysName: from.sysName(), Location: location, AppVersion: "sqlwriterctl"}
 	if from.setting(config.Mode) == config.ModeShadow {
@@ -118,13 +139,15 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 	evidence, closeEvidence := a.evidence(from)
 	defer closeEvidence()
 	maxRows, _ := strconv.Atoi(from.setting(config.SQLMaxRows)) // 0 stands for the default
-	commit := writer.NewCommit(documents, sql, writer.Options{
-		SysName: from.sysName(), Location: location, Log: log, MaxRows: maxRows, Gate: gate, Evidence: evidence,
-		Container: from.values[config.CosmosContainer], AppVersion: version,
-	})
+	commit := &lazyCommit{gate: gate, make: func(gate *writer.Gate, version string) ops.Committer {
+		return writer.NewCommit(documents, sql, writer.Options{
+			SysName: from.sysName(), Location: location, Log: log, MaxRows: maxRows, Gate: gate, Evidence: evidence,
+			Container: from.values[config.CosmosContainer], AppVersion: version,
+		})
+	}}
 	queue, closeQueue := runQueue(from)
 	defer closeQueue()
-	runs := lazyRuns{sql, from.sysName()}
+	runs := lazyRuns{sql}
 	return use(ops.New(ops.Ports{
 		Documents: documents, Backlog: documents, Gate: gate, Commit: commit, Journal: sql,
 		Runs: runs, Reports: runs, RunQueue: queue, Selection: documents,
@@ -201,7 +224,9 @@ func (s source) cosmos(container string) cosmos.Options {
 // lazySQL opens the database when it is first needed, which is behind the gate: most questions need none, and a server that
 // is down is not knocked at. It implements writer.Sink and ops.Journal.
 type lazySQL struct {
-	open func(ctx context.Context) (*database, error)
+	// sysName is the environment.
+	sysName string
+	open    func(ctx context.Context) (*database, error)
 
 	mu      sync.Mutex
 	db      *database
@@ -277,7 +302,7 @@ func (l *lazySQL) Write(ctx context.Context, entry ops.Audit) error {
 	if err != nil {
 		return err
 	}
-	return db.Journal().Write(ctx, entry)
+	return db.Journal(l.sysName).Write(ctx, entry)
 }
 
 // Start implements ops.Journal.
@@ -286,7 +311,7 @@ func (l *lazySQL) Start(ctx context.Context, r ops.Run, entry ops.Audit) error {
 	if err != nil {
 		return err
 	}
-	return db.Journal().Start(ctx, r, entry)
+	return db.Journal(l.sysName).Start(ctx, r, entry)
 }
 
 // Progress implements ops.Journal.
@@ -295,7 +320,7 @@ func (l *lazySQL) Progress(ctx context.Context, id string, counts map[string]int
 	if err != nil {
 		return false, err
 	}
-	return db.Journal().Progress(ctx, id, counts)
+	return db.Journal(l.sysName).Progress(ctx, id, counts)
 }
 
 // End implements ops.Journal.
@@ -304,7 +329,7 @@ func (l *lazySQL) End(ctx context.Context, id string, status ops.RunStatus, coun
 	if err != nil {
 		return err
 	}
-	return db.Journal().End(ctx, id, status, counts)
+	return db.Journal(l.sysName).End(ctx, id, status, counts)
 }
 
 // Cancel implements ops.Journal.
@@ -313,7 +338,7 @@ func (l *lazySQL) Cancel(ctx context.Context, id string, entry ops.Audit) (bool,
 	if err != nil {
 		return false, err
 	}
-	return db.Journal().Cancel(ctx, id, entry)
+	return db.Journal(l.sysName).Cancel(ctx, id, entry)
 }
 
 // Runs implements ops.Journal.
@@ -322,14 +347,14 @@ func (l *lazySQL) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return db.Journal().Runs(ctx, limit)
+	return db.Journal(l.sysName).Runs(ctx, limit)
 }
 
 // Audits implements ops.Journal.
-func (l *lazySQL) Audits(ctx context.Context, limit int) ([]ops.Audit, error) {
+func (l *lazySQL) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
 	db, err := l.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return db.Journal().Audits(ctx, limit)
+	return db.Journal(l.sysName).Audits(ctx, q)
 }

@@ -15,8 +15,6 @@ import (
 // ops.RunBooks and run.Reports.
 type lazyRuns struct {
 	sql *lazySQL
-	// sysName is the environment that the reports are about.
-	sysName string
 }
 
 var (
@@ -30,7 +28,7 @@ func (l lazyRuns) runStore(ctx context.Context) (run.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return db.Runs(), nil
+	return db.Runs(l.sql.sysName), nil
 }
 
 // StartRun implements ops.RunBooks.
@@ -141,7 +139,7 @@ func (l lazyRuns) Report(ctx context.Context, name string) (run.Table, error) {
 	if err != nil {
 		return run.Table{}, err
 	}
-	return db.Reports(l.sysName).Report(ctx, name)
+	return db.Reports(l.sql.sysName).Report(ctx, name)
 }
 
 // runQueue opens the queue of the runs' messages. Without one a run is begun all the same: the timer sends its message.

@@ -46,11 +46,11 @@ type cli struct {
 	Pause         pauseCommand         `cmd:"" help:"Hold the gate open: nothing is sent to SQL, documents wait."`
 	Resume        resumeCommand        `cmd:"" help:"Close the gate: work flows again."`
 	MarkCommitted markCommittedCommand `cmd:"" help:"Take a document for committed whose lines were repaired by hand."`
-	Runs          runsCommand          `cmd:"" help:"List all runs: those of reprocess, and those over the queue without their numbers (run list)."`
-	Cancel        cancelCommand        `cmd:"" help:"End a run of reprocess after its batch."`
+	Runs          runsCommand          `cmd:"" help:"The same as run list, under an older name."`
+	Cancel        cancelCommand        `cmd:"" help:"The same as run cancel, under an older name."`
 	Audits        auditsCommand        `cmd:"" help:"List who did what, and why."`
 
-	RunGroup runCommands   `cmd:"" name:"run" help:"Long work that many workers do over Service Bus: drain, replay, reindex."`
+	RunGroup runCommands   `cmd:"" name:"run" help:"Long work: drain, replay and reindex, which many workers do over Service Bus, and reprocess, which one process does."`
 	Batch    batchCommands `cmd:"" help:"The batches of runs."`
 	Report   reportCommand `cmd:"" help:"Run a monitoring query; without a name, list them."`
 

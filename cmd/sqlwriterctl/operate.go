@@ -156,11 +156,11 @@ func (c *reprocessCommand) Run(ctx context.Context, a *app) error {
 		All:    c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, By: who(), Why: c.Why,
 	}
 	var err error
-	if r.From, err = moment("--since", c.Since, time.Now()); err != nil {
+	if r.From, r.To, err = period(c.Since, c.Until, a.clock()()); err != nil {
 		return err
 	}
-	if r.To, err = moment("--until", c.Until, time.Now()); err != nil {
-		return err
+	if c.Kind != "" && !slices.ContainsFunc(fault.Rules(), func(rule fault.Rule) bool { return string(rule.Kind) == c.Kind }) {
+		return &usageError{fmt.Errorf("--kind: expected one of %s, found %q", kinds(), c.Kind)}
 	}
 	return c.operate(ctx, a, func(o operations) error {
 		res, err := o.Reprocess(ctx, r)
@@ -284,89 +284,98 @@ func (c *markCommittedCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// runsCommand lists runs.
-type runsCommand struct {
-	appFlags
-
-	Limit int  `help:"At most so many." default:"20" placeholder:"N"`
-	JSON  bool `name:"json" help:"Print JSON."`
-}
-
-// Run lists them, newest first.
-func (c *runsCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
-		runs, err := o.Runs(ctx, c.Limit)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(a, append([]ops.Run{}, runs...))
-		}
-		rows := [][]string{{"RUN", "STATUS", "STARTED", "ENDED", "BY", "DOCUMENTS", "WHY"}}
-		for _, r := range runs {
-			status := string(r.Status)
-			if r.Status == ops.Running && r.Cancel {
-				status += ", to be cancelled"
-			}
-			rows = append(rows, []string{r.ID, status, clock(r.StartedAt), clock(r.EndedAt), r.RequestedBy, orDash(counted(r.Counts)), oneLine(r.Why)})
-		}
-		return a.table(rows)
-	})
-}
+// runsCommand is runListCommand under the name that it had first.
+type runsCommand struct{ runListCommand }
 
 // auditsCommand lists the audit log.
 type auditsCommand struct {
 	appFlags
 
-	Limit int  `help:"At most so many." default:"20" placeholder:"N"`
-	JSON  bool `name:"json" help:"Print JSON."`
+	RunID  string `name:"run" help:"Only entries about this run." placeholder:"RUN"`
+	Action string `help:"Only entries of this action: pause, RUN_CANCEL, BATCH_DONE." placeholder:"ACTION"`
+	All    bool   `help:"Also the steps of workers and timers (level INFO), three and more for each batch."`
+	Limit  int    `help:"At most so many, 1,000 at most." default:"20" placeholder:"N"`
+	JSON   bool   `name:"json" help:"Print JSON."`
 }
 
 // Run lists it, newest first.
 func (c *auditsCommand) Run(ctx context.Context, a *app) error {
+	if err := atLeastOne(c.Limit); err != nil {
+		return err
+	}
 	return c.operate(ctx, a, func(o operations) error {
-		audits, err := o.Audits(ctx, c.Limit)
+		audits, err := o.Audits(ctx, ops.AuditQuery{Run: c.RunID, Action: c.Action, All: c.All, Limit: c.Limit})
 		if err != nil {
 			return err
 		}
 		if c.JSON {
 			return printJSON(a, append([]ops.Audit{}, audits...))
 		}
-		rows := [][]string{{"AT", "ACTION", "BY", "SUBJECT", "WHY"}}
+		rows := [][]string{{"AT", "LEVEL", "ACTION", "BY", "SUBJECT", "WHY"}}
 		for _, e := range audits {
-			rows = append(rows, []string{clock(e.At), e.Action, e.By, orDash(e.Subject), oneLine(e.Why)})
+			rows = append(rows, []string{clock(e.At), orDash(e.Level), e.Action, e.By, orDash(e.Subject), oneLine(e.Why)})
+		}
+		if len(audits) == 0 {
+			a.notef("no entry is found%s", c.leftOut())
 		}
 		return a.table(rows)
 	})
 }
 
-// cancelCommand ends a run.
-type cancelCommand struct {
-	appFlags
-
-	Why  string `help:"The reason, for the audit log." placeholder:"TEXT"`
-	Gone bool   `help:"The process that ran it is gone: end its entry now."`
-	JSON bool   `name:"json" help:"Print JSON."`
-	ID   string `arg:"" name:"run" help:"The run's id."`
+// leftOut says what the answer is without.
+func (c *auditsCommand) leftOut() string {
+	if c.All || c.Action != "" {
+		return ""
+	}
+	return " of what people did, or of warnings and errors: --all shows the steps of workers and timers, too"
 }
+
+// atLeastOne checks a --limit: what asks for nothing gets no answer that looks like "there is none".
+func atLeastOne(limit int) error {
+	if limit < 1 {
+		return &usageError{fmt.Errorf("--limit: expected 1 to 1000, found %d", limit)}
+	}
+	return nil
+}
+
+// cancelCommand is runCancelCommand under the name that it had first. Its JSON is what scripts know.
+type cancelCommand struct{ runCancelCommand }
 
 // Run cancels it.
 func (c *cancelCommand) Run(ctx context.Context, a *app) error {
+	if !c.JSON {
+		return c.runCancelCommand.Run(ctx, a)
+	}
 	return c.operate(ctx, a, func(o operations) error {
-		res, err := o.Cancel(ctx, ops.CancelRequest{Run: c.ID, By: who(), Why: c.Why, Gone: c.Gone})
+		res, err := o.Cancel(ctx, c.request())
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return printJSON(a, res)
-		}
-		if res.Ended {
-			a.printf("%s: ended", res.Run)
-			return nil
-		}
-		a.printf("%s: it ends after the batch under way", res.Run)
-		return nil
+		return printJSON(a, res)
 	})
+}
+
+// kinds are those that an error can be of.
+func kinds() string {
+	var all []string
+	for _, rule := range fault.Rules() {
+		all = append(all, string(rule.Kind))
+	}
+	return strings.Join(all, ", ")
+}
+
+// period reads --since and --until.
+func period(since, until string, now time.Time) (from, to time.Time, err error) {
+	if from, err = moment("--since", since, now); err != nil {
+		return from, to, err
+	}
+	if to, err = moment("--until", until, now); err != nil {
+		return from, to, err
+	}
+	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
+		return from, to, &usageError{fmt.Errorf("--until: expected a time after --since (%s), found %s", clock(from), clock(to))}
+	}
+	return from, to, nil
 }
 
 // moment reads a time or how long ago it was; "" is zero.

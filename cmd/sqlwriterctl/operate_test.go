@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -102,7 +103,11 @@ func TestOperatingDirectly(t *testing.T) {
 	require.Regexp(t, `run reprocess-\S+: completed, 1 of 1 documents\n1 applied`, r.out)
 	require.Equal(t, []any{invoice.Committed, invoice.Failed}, []any{r.writerState(t, first).Status, r.writerState(t, second).Status})
 	require.Equal(t, exitOK, r.run(t, "runs"), r.errors)
-	require.Regexp(t, `reprocess-\S+\s+completed\s.*1 applied\s+column widened`, r.out)
+	require.Regexp(t, `reprocess-\S+\s+completed\s+1 of 1 done\s+1 applied\s.*column widened`, r.out)
+
+	id := regexp.MustCompile(`reprocess-\S+`).FindString(r.out)
+	require.Equal(t, exitOK, r.run(t, "run", "show", id), r.errors)
+	require.Regexp(t, `status\s+completed\n[\s\S]*documents\s+1 of 1 \(100%\),.*\noutcomes\s+1 applied\n`, r.out)
 
 	require.Equal(t, exitUsage, r.run(t, "pause"))
 	require.Equal(t, exitOK, r.run(t, "pause", "--why", "index rebuild"), r.errors)
@@ -237,7 +242,11 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 		"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
 	gate := writer.NewGate(inmem.NewControl(), writer.GateOptions{})
 	commit := writer.NewCommit(docs, sink, writer.Options{SysName: "web", Gate: gate})
-	return ops.New(ops.Ports{Documents: docs, Backlog: docs, Gate: gate, Commit: commit, Journal: inmem.NewJournal(time.Now)}, ops.Options{SysName: "web"}), id
+	books := inmem.NewRunStore(time.Now, "web")
+	return ops.New(ops.Ports{
+		Documents: docs, Backlog: docs, Gate: gate, Commit: commit, Journal: books.Journal(),
+		Runs: books, Reports: tables{}, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
+	}, ops.Options{SysName: "web"}), id
 }
 
 func TestOperatingOverTheApp(t *testing.T) {

@@ -16,12 +16,12 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// runCommands are about runs that managers and workers do over Service Bus.
+// runCommands are about runs: those that managers and workers do over Service Bus, and those that one process does alone.
 type runCommands struct {
 	Start  runStartCommand  `cmd:"" help:"Begin one. --dry-run counts and lists what it would take."`
-	List   runListCommand   `cmd:"" help:"List the latest with their batches, newest first."`
+	List   runListCommand   `cmd:"" help:"List the latest with their numbers, newest first."`
 	Show   runShowCommand   `cmd:"" help:"Show one; --wait watches it until it has ended."`
-	Cancel runCancelCommand `cmd:"" help:"End one: batches under way end, the others are not begun."`
+	Cancel runCancelCommand `cmd:"" help:"End one: batches under way end, the others are not begun. --gone ends a reprocess whose process is gone."`
 	Resume runResumeCommand `cmd:"" help:"Have one go on that was cancelled or has failed."`
 }
 
@@ -97,10 +97,7 @@ func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID},
 		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, By: who(), Why: c.Why,
 	}
-	if r.From, err = moment("--since", c.Since, time.Now()); err != nil {
-		return r, err
-	}
-	if r.To, err = moment("--until", c.Until, time.Now()); err != nil {
+	if r.From, r.To, err = period(c.Since, c.Until, a.clock()()); err != nil {
 		return r, err
 	}
 	if c.IDsFile == "" {
@@ -222,6 +219,8 @@ func (f watchFlags) print(a *app, p ops.RunProgress) error {
 func verdict(p ops.RunProgress) error {
 	failed := p.Stats.Jobs[run.Failed]
 	switch {
+	case p.Pattern == "" && p.Status != run.RunRunning && p.Status != run.RunCompleted:
+		return fmt.Errorf("run %s is %s: the same `%s` asked for again takes what is left", p.ID, p.Status, p.Kind)
 	case p.Status == run.RunFailed || p.Status == run.RunCancelled:
 		return fmt.Errorf("run %s is %s: `run resume %s --why TEXT` has it go on", p.ID, p.Status, p.ID)
 	case p.Status != run.RunRunning && p.Status != run.RunCompleted:
@@ -247,11 +246,13 @@ func printRun(a *app, p ops.RunProgress) error {
 	if p.Error != "" {
 		rows = append(rows, []string{"error", p.Error})
 	}
+	if p.LostManagers > 0 {
+		rows = append(rows, []string{"lost managers", fmt.Sprintf("%d in a row, and nothing more was handed off", p.LostManagers)})
+	}
 	asked := fmt.Sprintf("%s at %s: %s", p.RequestedBy, clock(p.StartedAt), oneLine(p.Why))
 	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)}, []string{"asked for by", asked})
 	if p.Pattern == "" {
-		rows = append(rows, []string{"ended", clock(p.EndedAt)}, []string{"documents", "one process did it alone: see `runs`"})
-		return a.table(rows)
+		return a.table(append(rows, aloneRows(p)...))
 	}
 	handOff := "goes on"
 	if !p.HandedOffAt.IsZero() {
@@ -266,15 +267,35 @@ func printRun(a *app, p ops.RunProgress) error {
 			handOff += ", " + fmt.Sprintf(bound.text, bound.n)
 		}
 	}
-	progress := fmt.Sprintf("%d of %s (%s), %s a second on average", p.Done, known(p.Run), percent(p), decimal(p.PerSecond))
-	if p.LeftSeconds > 0 {
-		progress += ", about " + seconds(p.LeftSeconds) + " left"
-	}
 	rows = append(rows,
-		[]string{"hand-off", handOff}, []string{"documents", progress}, []string{"batches", orDash(batchCounts(p.Stats.Jobs))},
+		[]string{"hand-off", handOff}, []string{"documents", progressWords(p)}, []string{"batches", orDash(batchCounts(p.Stats.Jobs))},
 		[]string{"outcomes", orDash(counted(outcomeCounts(p.Stats.Outcomes)))}, []string{"ended", clock(p.EndedAt)},
 	)
 	return a.table(rows)
+}
+
+// aloneRows are the numbers of a run that one process does alone.
+func aloneRows(p ops.RunProgress) [][]string {
+	rows := [][]string{
+		{"done by", "one process, without workers"},
+		{"documents", progressWords(p)},
+		{"outcomes", orDash(counted(p.Counts))},
+		{"last heard of", clock(p.HeartbeatAt)},
+		{"ended", clock(p.EndedAt)},
+	}
+	if p.Note != "" {
+		rows = append(rows, []string{"note", p.Note})
+	}
+	return rows
+}
+
+// progressWords are how far a run is.
+func progressWords(p ops.RunProgress) string {
+	text := fmt.Sprintf("%d of %s (%s), %s a second on average", p.Done, known(p.Run), percent(p), decimal(p.PerSecond))
+	if p.LeftSeconds > 0 {
+		text += ", about " + seconds(p.LeftSeconds) + " left"
+	}
+	return text
 }
 
 // filterWords is what a run takes.
@@ -289,12 +310,15 @@ func filterWords(filter json.RawMessage) string {
 type runListCommand struct {
 	appFlags
 
-	Limit int  `help:"At most so many, 100 at most." default:"20" placeholder:"N"`
+	Limit int  `help:"At most so many, 1,000 at most. Batches are counted for the latest 100." default:"20" placeholder:"N"`
 	JSON  bool `name:"json" help:"Print JSON."`
 }
 
 // Run lists them, newest first.
 func (c *runListCommand) Run(ctx context.Context, a *app) error {
+	if err := atLeastOne(c.Limit); err != nil {
+		return err
+	}
 	return c.operate(ctx, a, func(o operations) error {
 		runs, err := o.RunList(ctx, c.Limit)
 		if err != nil {
@@ -303,21 +327,31 @@ func (c *runListCommand) Run(ctx context.Context, a *app) error {
 		if c.JSON {
 			return printJSON(a, append([]ops.RunSummary{}, runs...))
 		}
-		rows := [][]string{{"RUN", "STATUS", "HANDED OFF", "BATCHES", "STARTED", "ENDED", "BY", "WHY"}}
+		rows := [][]string{{"RUN", "STATUS", "DOCUMENTS", "BATCHES OR OUTCOMES", "STARTED", "ENDED", "BY", "WHY"}}
 		for _, s := range runs {
-			handedOff := strconv.Itoa(s.Documents)
-			if s.HandedOffAt.IsZero() {
-				handedOff += " of " + known(s.Run)
-			}
-			if s.Pattern == "" { // one process does it alone
-				handedOff = "-"
-			}
+			documents, numbers := listedNumbers(s)
 			rows = append(rows, []string{
-				s.ID, runStatus(s.Run, s.Jobs), handedOff, orDash(batchCounts(s.Jobs)), clock(s.StartedAt), clock(s.EndedAt), s.RequestedBy, oneLine(s.Why),
+				s.ID, runStatus(s.Run, s.Jobs), documents, orDash(numbers), clock(s.StartedAt), clock(s.EndedAt), s.RequestedBy, oneLine(s.Why),
 			})
 		}
 		return a.table(rows)
 	})
+}
+
+// listedNumbers are how many documents a run has and what became of them: by batch where workers do it, else by outcome.
+func listedNumbers(s ops.RunSummary) (documents, numbers string) {
+	if s.Pattern == "" {
+		done := 0
+		for _, n := range s.Counts {
+			done += n
+		}
+		return fmt.Sprintf("%d of %s done", done, known(s.Run)), counted(s.Counts)
+	}
+	documents = strconv.Itoa(s.Documents)
+	if s.HandedOffAt.IsZero() {
+		documents += " of " + known(s.Run)
+	}
+	return documents + " handed off", batchCounts(s.Jobs)
 }
 
 // runShowCommand shows a run.
@@ -336,12 +370,18 @@ func (c *runShowCommand) Run(ctx context.Context, a *app) error {
 	}
 	defer paper.discard()
 	return c.operate(ctx, a, func(o operations) error {
-		if c.Wait {
-			return c.watch(ctx, a, o, c.ID, paper, false)
+		if c.Wait && paper == nil {
+			return c.watch(ctx, a, o, c.ID, nil, false)
 		}
 		p, err := o.RunShow(ctx, c.ID)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case paper != nil && p.Pattern == "": // said before anybody waits for it
+			return fmt.Errorf("--receipt: run %s was not done by workers: it keeps its counts, and not what became of each document "+
+				"(`run start replay` tries failed documents again with a receipt)", c.ID)
+		case c.Wait:
+			return c.watch(ctx, a, o, c.ID, paper, true)
 		}
 		if paper != nil && p.Status == run.RunRunning {
 			return fmt.Errorf("run %s is running: --wait writes its receipt when it has ended", c.ID)
@@ -362,6 +402,7 @@ type runCancelCommand struct {
 	appFlags
 
 	Why  string `help:"The reason, for the audit log." placeholder:"TEXT"`
+	Gone bool   `help:"The process that did it alone (reprocess) is gone: end it now."`
 	JSON bool   `name:"json" help:"Print JSON."`
 	ID   string `arg:"" name:"run" help:"The run's id."`
 }
@@ -369,9 +410,17 @@ type runCancelCommand struct {
 // Run asks it to end.
 func (c *runCancelCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
-		p, err := o.RunCancel(ctx, ops.RunRequest{Run: c.ID, By: who(), Why: c.Why})
-		return printActed(a, p, err, c.JSON, "it ends after the batches under way; what is written stays written")
+		p, err := o.RunCancel(ctx, c.request())
+		says := "it ends after the batches under way; what is written stays written"
+		if p.Status != run.RunRunning {
+			says = "ended; what is written stays written"
+		}
+		return printActed(a, p, err, c.JSON, says)
 	})
+}
+
+func (c *runCancelCommand) request() ops.CancelRequest {
+	return ops.CancelRequest{Run: c.ID, By: who(), Why: c.Why, Gone: c.Gone}
 }
 
 // runResumeCommand has a run go on.

@@ -52,11 +52,11 @@ func newWorking(t *testing.T, documents int) *working {
 		require.NoError(t, docs.Put(json.RawMessage(fmt.Sprintf(`{"id":"2025-12-17 10:00:00.000000-06:00-0001-%d","request_details":{"sys_name":"web"},
 			"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`, i))))
 	}
-	w := &working{bench: newBench(t), books: inmem.NewRunStore(time.Now), queue: inmem.NewQueue(nil)}
+	w := &working{bench: newBench(t), books: inmem.NewRunStore(time.Now, "web"), queue: inmem.NewQueue(nil)}
 	gate := writer.NewGate(inmem.NewControl(), writer.GateOptions{})
 	w.ops = ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Gate: gate, Commit: writer.NewCommit(docs, inmem.NewSink(), writer.Options{SysName: "web", Gate: gate}),
-		Journal: inmem.NewJournal(time.Now), Runs: w.books, Reports: tables{}, RunQueue: w.queue, Selection: docs.Selection(1000),
+		Journal: w.books.Journal(), Runs: w.books, Reports: tables{}, RunQueue: w.queue, Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
 	w.env["SQLWRITER_APP"] = host(t, w.ops, "key-marker").URL
@@ -196,7 +196,7 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(w.out), &p))
 	require.Equal(t, []any{id, 30, run.RunCompleted}, []any{p.ID, p.Done, p.Status})
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
-	require.Regexp(t, id+`\s+completed\s+30\s+3 completed\s`, w.out)
+	require.Regexp(t, id+`\s+completed\s+30 handed off\s+3 completed\s`, w.out)
 	require.Equal(t, exitOK, w.run(t, "batch", "show", id+"/2"), w.errors)
 	require.Regexp(t, `MIGRATION\s+2628\s+1\s+yes\s+doc-2-0\s+too long`, w.out)
 }
@@ -269,7 +269,7 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	require.Contains(t, w.errors, "`batch requeue "+id+"/29 --why TEXT` sends it again")
 
 	require.Equal(t, exitUsage, w.run(t, "batch", "requeue", id+"/29"))
-	require.Contains(t, w.errors, "why: expected the reason")
+	require.Contains(t, w.errors, "--why: expected the reason")
 	require.Equal(t, exitFailed, w.run(t, "batch", "requeue", id+"/1", "--why", "x"))
 	require.Contains(t, w.errors, "the batch is completed")
 	require.Equal(t, exitOK, w.run(t, "batch", "requeue", "--run", id, "--why", "mended"), w.errors)
@@ -293,7 +293,7 @@ func TestCancelAndResumeARun(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "cancel", id, "--why", "wrong filter"), w.errors)
 	require.Contains(t, w.out, id+": it ends after the batches under way")
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
-	require.Regexp(t, `running, to be cancelled\s+0 of 1\s+-\s`, w.out, "nothing of what the preview found is handed off")
+	require.Regexp(t, `running, to be cancelled\s+0 of 1 handed off\s+-\s`, w.out, "nothing of what the preview found is handed off")
 	require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
 	require.Regexp(t, `filter\s+all\n`, w.out)
 	require.Regexp(t, `documents\s+0 of 1 \(0%\), 0 a second on average\n`, w.out)
@@ -305,6 +305,27 @@ func TestCancelAndResumeARun(t *testing.T) {
 	require.Contains(t, w.out, id+": it goes on")
 	require.Contains(t, w.errors, "its message could not be sent")
 	require.Equal(t, exitFailed, w.run(t, "run", "cancel", "nobody", "--why", "x"))
+}
+
+func TestARunShowsHowManyOfItsManagersDied(t *testing.T) {
+	w := newWorking(t, 1)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	id := w.onlyRun(t)
+	for died := range 3 {
+		_, ok, err := w.books.ClaimRun(t.Context(), id, died, run.Worker{ID: fmt.Sprintf("manager-%08d", died), Instance: "test"}, 0)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
+		if died == 0 {
+			require.NotContains(t, w.out, "lost managers")
+		} else {
+			require.Regexp(t, fmt.Sprintf(`lost managers\s+%d in a row, and nothing more was handed off\n`, died), w.out)
+		}
+		require.Equal(t, exitOK, w.run(t, "run", "show", id, "--json"), w.errors)
+		var p map[string]any
+		require.NoError(t, json.Unmarshal([]byte(w.out), &p))
+		require.Equal(t, died > 0, p["lost_managers"] == float64(died), w.out)
+	}
 }
 
 func TestWhoStopsWatchingIsToldHowToEndTheRun(t *testing.T) {
@@ -364,20 +385,32 @@ func TestWhatIsTypedWrong(t *testing.T) {
 	}{
 		"no kind":                 {[]string{"run", "start"}, "kind"},
 		"an unknown kind":         {[]string{"run", "start", "reconcile", "--all", "--why", "x"}, `kind: expected drain, replay or reindex, found "reconcile"`},
-		"an unknown kind, error":  {[]string{"run", "start", "replay", "--kind", "documents", "--why", "x"}, "error_kind: expected one of infrastructure"},
+		"an unknown kind, error":  {[]string{"run", "start", "replay", "--kind", "documents", "--why", "x"}, "--kind: expected one of infrastructure"},
 		"no time":                 {[]string{"run", "start", "replay", "--since", "yesterday", "--why", "x"}, "--since: expected a time with its offset"},
 		"no other time":           {[]string{"run", "start", "replay", "--until", "2026-01-01", "--why", "x"}, "--until: expected a time with its offset"},
-		"no filter":               {[]string{"run", "start", "replay", "--why", "x"}, "all: expected a filter"},
+		"no filter":               {[]string{"run", "start", "replay", "--why", "x"}, "--all: expected a filter"},
 		"no reason":               {[]string{"run", "start", "replay", "--all"}, "why: expected the reason"},
-		"no pattern":              {[]string{"run", "start", "replay", "--all", "--why", "x", "--pattern", "z"}, "pattern: expected two_phase"},
+		"no pattern":              {[]string{"run", "start", "replay", "--all", "--why", "x", "--pattern", "z"}, "--pattern: expected two_phase"},
 		"no file":                 {[]string{"run", "start", "replay", "--ids-file", filepath.Join(w.dir, "none"), "--why", "x"}, "--ids-file: open"},
 		"a file without ids":      {[]string{"run", "start", "drain", "--ids-file", empty, "--why", "x"}, "expected one id a line, found none"},
 		"a receipt of the future": {[]string{"run", "start", "replay", "--all", "--why", "x", "--receipt", "f"}, "--receipt goes with --wait"},
 		"a dry wait":              {[]string{"run", "start", "replay", "--all", "--dry-run", "--wait"}, "--dry-run begins nothing"},
 		"a receipt nowhere":       {[]string{"run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", filepath.Join(w.dir, "no", "f")}, "--receipt: "},
 		"a receipt that is a dir": {[]string{"run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", w.dir}, "found a folder"},
-		"a status that is none":   {[]string{"batch", "list", "--status", "done"}, "status: expected one of pending_queue"},
-		"too many runs":           {[]string{"run", "list", "--limit", "101"}, "limit: expected 1 to 100"},
+		"a status that is none":   {[]string{"batch", "list", "--status", "done"}, "--status: expected one of pending_queue"},
+		"too many runs":           {[]string{"run", "list", "--limit", "1001"}, "--limit: expected 1 to 1000"},
+		"no runs":                 {[]string{"run", "list", "--limit", "0"}, "--limit: expected 1 to 1000, found 0"},
+		"fewer than no batches":   {[]string{"batch", "list", "--limit=-3"}, "--limit: expected 1 to 1000, found -3"},
+		"fewer than no documents": {[]string{"run", "start", "drain", "--limit=-1", "--why", "x"}, "--limit: expected 0 to 100000000, found -1"},
+		"back in time":            {[]string{"run", "start", "drain", "--rate=-1", "--why", "x"}, "--rate: expected 0 to 100000 documents a minute, found -1"},
+		"a period that is none":   {[]string{"run", "start", "replay", "--since", "1h", "--until", "2h", "--why", "x"}, "--until: expected a time after --since ("},
+		"no report":               {[]string{"report", "sales"}, `report: expected one of runs, batch-progress,`},
+		"no id":                   {[]string{"run", "show", "a b"}, `run: expected the id of a run, as ` + "`run list`" + ` shows them, found "a b"`},
+		"no id, entries":          {[]string{"audits", "--run", "a b"}, `found "a b"`},
+		"no entries":              {[]string{"audits", "--limit", "0"}, "--limit: expected 1 to 1000, found 0"},
+		"a run for a batch":       {[]string{"batch", "show", "drain-1"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "drain-1"`},
+		"no document":             {[]string{"run", "start", "drain", "--id", "a/b", "--why", "x"}, `id: expected the id of a document, which has none of / \ ? #, found "a/b"`},
+		"no batch":                {[]string{"batch", "show", "x/0"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "x/0"`},
 	} {
 		require.Equal(t, exitUsage, w.run(t, c.args...), name)
 		require.Contains(t, w.errors, c.says, name)
@@ -388,8 +421,6 @@ func TestWhatIsTypedWrong(t *testing.T) {
 	require.Equal(t, exitFailed, w.run(t, "run", "show", "nobody", "--wait"))
 	require.Contains(t, w.errors, `no run "nobody"`)
 	require.Equal(t, exitFailed, w.run(t, "batch", "list", "nobody"))
-	require.Equal(t, exitFailed, w.run(t, "report", "sales"))
-	require.Contains(t, w.errors, `there is no report "sales"; there are runs, batch-progress,`)
 }
 
 func TestIDsOfAFile(t *testing.T) {
@@ -411,7 +442,7 @@ func TestIDsOfAFile(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(file, []byte(many.String()), 0o600))
 	require.Equal(t, exitUsage, w.run(t, "run", "start", "replay", "--ids-file", file, "--why", "x"))
-	require.Contains(t, w.errors, "ids: expected at most 10000, found 10001")
+	require.Contains(t, w.errors, "--id, --ids-file: expected at most 10000, found 10001")
 }
 
 func TestNothingToDoIsSaid(t *testing.T) {
@@ -468,7 +499,7 @@ func TestARunDirectly(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.out), &started))
 	require.Contains(t, started.Note, "the timer sends one")
 	id := started.Run
-	books := r.store.Runs()
+	books := r.store.Runs("web")
 	handOff(t, books, id, 2, 3)
 	work(t, books, id, 1, false)
 	work(t, books, id, 2, true)

@@ -44,6 +44,8 @@ type watcher struct {
 	heard bool
 
 	samples []progressAt
+	// told is the last note.
+	told string
 }
 
 // progressAt is how far a run was.
@@ -67,6 +69,7 @@ func (w *watcher) watch(ctx context.Context) (p ops.RunProgress, err error) {
 		if err != nil {
 			return p, err
 		}
+		w.tell(p.Note)
 		w.show(p)
 		if p.Status != run.RunRunning {
 			return p, nil
@@ -137,6 +140,19 @@ func (w *watcher) line(text string) {
 	_, _ = fmt.Fprintf(w.out, "%s %s\n", w.now().Format("15:04:05"), text)
 }
 
+// tell writes what is to be known about the run, once.
+func (w *watcher) tell(note string) {
+	if note == "" || note == w.told {
+		return
+	}
+	w.told = note
+	if w.redraw { // it stays, and the line that is drawn again comes below
+		_, _ = fmt.Fprintf(w.out, "\r\x1b[K%s\n", oneLine(note))
+		return
+	}
+	w.line(note)
+}
+
 // clipped is what fits on a line: one that is too long cannot be drawn over.
 func clipped(text string) string {
 	runes := []rune(text)
@@ -170,8 +186,12 @@ func (w *watcher) speed(p ops.RunProgress) (rate float64, left time.Duration) {
 
 // plainProgress is the progress in words.
 func plainProgress(p ops.RunProgress, rate float64, left time.Duration) string {
-	return fmt.Sprintf("%s, %s of %s documents (%s), %s/s, %s; batches: %s",
-		runStatus(p.Run, p.Stats.Jobs), strconv.Itoa(p.Done), known(p.Run), percent(p), decimal(rate), leftWords(p, left), orDash(batchCounts(p.Stats.Jobs)))
+	numbers := "batches: " + orDash(batchCounts(p.Stats.Jobs))
+	if p.Pattern == "" {
+		numbers = "outcomes: " + orDash(counted(p.Counts))
+	}
+	return fmt.Sprintf("%s, %s of %s documents (%s), %s/s, %s; %s",
+		runStatus(p.Run, p.Stats.Jobs), strconv.Itoa(p.Done), known(p.Run), percent(p), decimal(rate), leftWords(p, left), numbers)
 }
 
 // barProgress is the progress as a bar that leaves room for the rest. What failed stands in front of it, where nothing cuts
@@ -187,9 +207,10 @@ func barProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 	case p.Cancel:
 		parts = append(parts, "to be cancelled")
 	}
-	waiting := p.Stats.Jobs[run.PendingQueue] + p.Stats.Jobs[run.PendingRetry] + p.Stats.Jobs[run.Queued]
-	parts = append(parts, percent(p), strconv.Itoa(p.Done)+"/"+known(p.Run), decimal(rate)+"/s", leftWords(p, left),
-		fmt.Sprintf("batches %d done %d busy %d wait", p.Stats.Jobs[run.Completed], p.Stats.Jobs[run.Processing], waiting))
+	parts = append(parts, percent(p), strconv.Itoa(p.Done)+"/"+known(p.Run), decimal(rate)+"/s", leftWords(p, left))
+	if p.Pattern != "" {
+		parts = append(parts, busyWords(p.Stats.Jobs))
+	}
 	const between, frame = " | ", "[]"
 	text := strings.Join(append(slices.Clone(front), parts...), between)
 	if width := min(longestBar, lineWidth-len(text)-len(between)-len(frame)); width >= shortestBar {
@@ -201,6 +222,12 @@ func barProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 		text = strings.Join(append(front, parts...), between)
 	}
 	return text
+}
+
+// busyWords are how many batches are done, under way and to come.
+func busyWords(jobs map[run.Status]int) string {
+	waiting := jobs[run.PendingQueue] + jobs[run.PendingRetry] + jobs[run.Queued]
+	return fmt.Sprintf("batches %d done %d busy %d wait", jobs[run.Completed], jobs[run.Processing], waiting)
 }
 
 // runStatus is a run's status, and first of all what went wrong.
@@ -218,6 +245,9 @@ func runStatus(r run.Run, jobs map[run.Status]int) string {
 // known is how many documents a run has as far as that is known; with a plus when there may be more.
 func known(r run.Run) string {
 	total, more := r.Known()
+	if r.Pattern == "" && total == 0 { // an older build did not note what it matched
+		return "?"
+	}
 	if more {
 		return strconv.Itoa(total) + "+"
 	}
@@ -245,6 +275,8 @@ func leftWords(p ops.RunProgress, left time.Duration) string {
 		return "ended"
 	case p.Cancel:
 		return "ending"
+	case total == 0 && p.Pattern == "":
+		return "? left"
 	case total == 0:
 		return "searching"
 	case p.Done >= total:

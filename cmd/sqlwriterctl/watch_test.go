@@ -51,7 +51,7 @@ func newWatched(redraw bool, answers ...func() (ops.RunProgress, error)) *watche
 
 // going is a run that goes on.
 func going(done, known int, change ...func(*ops.RunProgress)) func() (ops.RunProgress, error) {
-	p := ops.RunProgress{Run: run.Run{ID: "r", Status: run.RunRunning, Documents: known, HandedOffAt: time.Unix(1, 0)}, Done: done}
+	p := ops.RunProgress{Run: run.Run{ID: "r", Pattern: run.TwoPhase, Status: run.RunRunning, Documents: known, HandedOffAt: time.Unix(1, 0)}, Done: done}
 	p.Stats.Jobs = map[run.Status]int{run.Completed: done / 100, run.Processing: 2, run.Queued: 3, run.PendingRetry: 1}
 	for _, c := range change {
 		c(&p)

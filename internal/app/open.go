@@ -305,10 +305,10 @@ type store interface {
 	Check(ctx context.Context) error
 	// Adopted tells whether the ledger knows what was written before us.
 	Adopted(ctx context.Context) (bool, error)
-	// Journal keeps operators' runs and the audit log.
-	Journal() ops.Journal
-	// Runs keeps the books of runs, Reports answers the monitoring queries about those of an environment.
-	Runs() run.Store
+	// Journal keeps an environment's runs that one process does alone, and its audit log.
+	Journal(sysName string) ops.Journal
+	// Runs keeps an environment's books of runs, Reports answers the monitoring queries about it.
+	Runs(sysName string) run.Store
 	Reports(sysName string) run.Reports
 	Close() error
 }
@@ -331,7 +331,7 @@ func openSQL(ctx context.Context, c config.Config, layout invoice.Layout, a *ada
 			a.log.Info().Str("note", note).Msg("about the user's tables")
 		}
 	}
-	a.sink, a.journal, a.runs, a.reports = s, s.Journal(), s.Runs(), s.Reports(c.SysName)
+	a.sink, a.journal, a.runs, a.reports = s, s.Journal(c.SysName), s.Runs(c.SysName), s.Reports(c.SysName)
 	return s.Close, nil
 }
 

@@ -140,6 +140,19 @@ func someSingles(steps, share int) []plan {
 	return plans
 }
 
+// shortageSingles are the plans of shortages: at every call that documents go by, and at one in share of the others that they hit.
+func (p *path) shortageSingles(steps []step, share int) []plan {
+	var plans []plan
+	for n, s := range steps {
+		for m, k := range p.kindsAt(s.port)[len(kinds()):] {
+			if s.port == "sink.Apply" || (n+m)%share == 0 {
+				plans = append(plans, plan{{n + 1, k}})
+			}
+		}
+	}
+	return plans
+}
+
 // shares are one in how many kinds of faults a step of a path meets, and one in how many pairs is run.
 func (p *path) shares() (kinds, pairs int) {
 	switch {
@@ -154,8 +167,9 @@ func (p *path) shares() (kinds, pairs int) {
 // single is a run with one fault.
 type single struct {
 	fault injection
-	// down says for each step whether it fell into an outage.
-	down []bool
+	// down says for each step whether it fell into an outage, ports what it was.
+	down  []bool
+	ports []string
 }
 
 // campaign is a path without faults and with every single one. It is run once, for both tests that want it.
@@ -182,7 +196,7 @@ func campaignOf(p *path) *campaign {
 			return c
 		}
 		share, _ := p.shares()
-		c.plans = someSingles(len(c.steps), share)
+		c.plans = append(someSingles(len(c.steps), share), p.shortageSingles(c.steps, shareOfShortages*share)...)
 		each(c.plans, func(faults plan) {
 			if c.tally.enough() {
 				return
@@ -193,7 +207,7 @@ func campaignOf(p *path) *campaign {
 			defer mu.Unlock()
 			s := single{fault: faults[0]}
 			for _, step := range w.steps {
-				s.down = append(s.down, step.kind == down)
+				s.down, s.ports = append(s.down, step.kind == down), append(s.ports, step.port)
 			}
 			c.singles = append(c.singles, s)
 		})
@@ -249,7 +263,7 @@ func TestPairsOfFaults(t *testing.T) {
 			var pairs []plan
 			for _, first := range c.singles {
 				for n := first.fault.step; n < len(first.down); n++ {
-					for _, k := range kinds() {
+					for _, k := range p.kindsAt(first.ports[n]) {
 						if first.down[n] && k == outage {
 							continue // it is down already
 						}

@@ -26,11 +26,54 @@ const (
 	outage kind = "outage"
 	// down is no fault by itself: the call falls into an outage.
 	down kind = "down"
+	// The shortages: from this call on, for shortageFor, SQL answers all the calls alike that one hits, and the others as ever.
+	// refusing: the build or the schema is to blame for every document, as the gate finds out after twenty of them.
+	refusing kind = "refusing"
+	// full: nothing can be written; throttling: SQL asks for less of everything.
+	full       kind = "full"
+	throttling kind = "throttling"
+	// in before a shortage is no fault by itself: the call falls into it.
+	in kind = "in-"
 )
 
 func kinds() []kind {
 	return []kind{failBefore, failAfter, timeoutBefore, timeoutAfter, late, crashBefore, crashAfter, outage}
 }
+
+// shortages leave a gate behind that is not an outage's. They are for histories of runs.
+func shortages() []kind { return []kind{refusing, full, throttling} }
+
+// kindsAt are the kinds of faults that a port of a path can meet.
+func (p *path) kindsAt(port string) []kind {
+	all := kinds()
+	for _, k := range shortages() {
+		if p.runs != nil && k.hits(port) {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// hits reports whether a shortage is answered by a port.
+func (k kind) hits(port string) bool {
+	name, method, _ := strings.Cut(port, ".")
+	switch k { //nolint:exhaustive // the others are no shortages
+	case refusing:
+		return port == "sink.Apply"
+	case full:
+		return port == "sink.Apply" || (name == "store" && !slices.Contains(readOnly(), method))
+	default:
+		return dependencyOf(port) == "SQL"
+	}
+}
+
+// readOnly are the uses of the books that write nothing.
+func readOnly() []string {
+	return []string{"Run", "ListRuns", "Stats", "JobCounts", "Known", "Job", "ListJobs", "Items", "Unsent", "ToSend", "OpenRuns"}
+}
+
+// shortageFor is how long a shortage lasts: the gate opens, and its first probe fails.
+const shortageFor = 6 * time.Minute
 
 // outageFor is how long an outage lasts: the gate opens, and its first probe fails.
 const outageFor = 150 * time.Second
@@ -74,6 +117,12 @@ func (k kind) err(op string) error {
 		return &fault.Error{
 			Kind: fault.Infrastructure, Condition: fault.Broken, Op: op, Code: "timeout", Reason: "no answer in time", Err: context.DeadlineExceeded,
 		}
+	case refusing, in + refusing:
+		return fault.New(fault.Systemic, op, "2628", "every document fails")
+	case full, in + full:
+		return fault.New(fault.Quota, op, "9002", "the log is full")
+	case throttling, in + throttling:
+		return fault.New(fault.Throttled, op, "40501", "the service is busy")
 	default:
 		return nil
 	}
@@ -110,8 +159,9 @@ func parsePlan(text string) (plan, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		step, name, _ := strings.Cut(part, ":")
 		n, err := strconv.Atoi(step)
-		if err != nil || !slices.Contains(kinds(), kind(name)) {
-			return nil, fmt.Errorf("%q is none of STEP:KIND with a kind of %v", part, kinds())
+		all := append(kinds(), shortages()...)
+		if err != nil || !slices.Contains(all, kind(name)) {
+			return nil, fmt.Errorf("%q is none of STEP:KIND with a kind of %v", part, all)
 		}
 		p = append(p, injection{n, kind(name)})
 	}

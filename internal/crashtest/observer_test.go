@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
 	"sqlwriter/internal/writer"
 )
 
@@ -118,7 +120,7 @@ func (w *world) contrasted(was invoice.Document) {
 
 // audited reports whether the journal holds a reprocessing.
 func (w *world) audited() bool {
-	audits, err := w.journal.Audits(context.Background(), 1)
+	audits, err := w.journal.Audits(context.Background(), ops.AuditQuery{Limit: 1})
 	return err == nil && len(audits) > 0 && audits[0].Action == "reprocess"
 }
 
@@ -145,7 +147,7 @@ func (w *world) written(d invoice.Document, s invoice.State) {
 // who claimed it. An instance that cannot read the control document keeps a gate of its own.
 func (w *world) probeFailed(i *instance) {
 	c, _, err := w.control.Load(context.Background())
-	if err != nil || !c.Gate.Open() || c.Gate.HeldBy != i.name || i.gate.Seen().Lost {
+	if err != nil || !c.Gate.Open() || c.Gate.Kind != fault.Infrastructure || c.Gate.HeldBy != i.name || i.gate.Seen().Lost {
 		return
 	}
 	claimed := c.Gate.OpenUntil.Add(-time.Minute)

@@ -207,8 +207,8 @@ func (p journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
 	return call(ctx, p.i, "journal.Runs", "", func() ([]ops.Run, error) { return p.i.w.real.journal.Runs(ctx, limit) })
 }
 
-func (p journal) Audits(ctx context.Context, limit int) ([]ops.Audit, error) {
-	return call(ctx, p.i, "journal.Audits", "", func() ([]ops.Audit, error) { return p.i.w.real.journal.Audits(ctx, limit) })
+func (p journal) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
+	return call(ctx, p.i, "journal.Audits", "", func() ([]ops.Audit, error) { return p.i.w.real.journal.Audits(ctx, q) })
 }
 
 // wait is a use of the clock, and a place to lose the turn.

@@ -17,8 +17,15 @@ import (
 // Histories that found a fault in runs, without the luck.
 
 // TestARunIsFoundBehindAGateThatNobodyProbes: an outage, and when it is over nobody uses SQL: a replay was asked for, its message was
-// lost, and no document waits. The timer's own pass is then the probe.
+// lost, and no document waits. The timer's own pass is then the probe, whatever kind of gate it is that a document need not answer.
 func TestARunIsFoundBehindAGateThatNobodyProbes(t *testing.T) {
+	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
+		t.Run(string(kind), func(t *testing.T) { foundBehind(t, kind) })
+	}
+}
+
+func foundBehind(t *testing.T, kind fault.Kind) {
+	t.Helper()
 	p := runPath("silent gate", &runsPath{batch: 2, chunk: 2, page: 2, want: map[string]map[string]run.Outcome{theRun: {}}}, linesOf(791, 2), func(w *world) {
 		failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
 		w.advance(-time.Hour)
@@ -38,7 +45,7 @@ func TestARunIsFoundBehindAGateThatNobodyProbes(t *testing.T) {
 		r.must(r.store.StartRun(context.Background(), row, audit(run.CodeRunStart, theRun, "")))
 		_, err := r.w.control.Store(context.Background(), writer.Control{Gate: writer.GateState{
 			OpenUntil: begins().Add(time.Second), Since: begins().Add(-time.Minute), Limit: 1, HeldBy: "app-z",
-			Kind: fault.Infrastructure, Code: "eof", Reason: "the connection was cut",
+			Kind: kind, Code: "x", Reason: "the reason of the day",
 		}}, "")
 		r.must(err)
 	}

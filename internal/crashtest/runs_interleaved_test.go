@@ -45,11 +45,12 @@ func interleavedRuns(seed int64) *world {
 	}
 	w.runs.wishes = p.runs.wishes
 	w.begin()
-	w.draw = func(*instance, string) kind {
+	w.draw = func(_ *instance, port string) kind {
 		if rng.IntN(25) > 0 {
 			return ""
 		}
-		return kinds()[rng.IntN(len(kinds()))]
+		at := p.kindsAt(port)
+		return at[rng.IntN(len(at))]
 	}
 	s := newScheduler(w, rng)
 	for _, name := range []string{"manager 1", "manager 2"} {

@@ -215,10 +215,10 @@ func (p books) RequeueJob(ctx context.Context, id string, a run.Audit) (bool, er
 	return book(ctx, p.i, "RequeueJob", shortID(id), func(s run.Store) (bool, error) { return s.RequeueJob(ctx, id, a) })
 }
 
-func (p books) DeadLetter(ctx context.Context, id, reason string, stale time.Duration, a run.Audit) (bool, error) {
+func (p books) DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit) (bool, error) {
 	return book(ctx, p.i, "DeadLetter", shortID(id), func(s run.Store) (bool, error) {
 		p.i.w.runs.letterAudited(a)
-		return s.DeadLetter(ctx, id, reason, stale, a)
+		return s.DeadLetter(ctx, id, attempt, reason, stale, a)
 	})
 }
 

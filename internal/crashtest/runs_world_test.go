@@ -96,7 +96,7 @@ type lease struct {
 
 func newRuns(w *world, p *runsPath) *runs {
 	r := &runs{
-		w: w, path: p, store: inmem.NewRunStore(w.now), pages: w.docs.Selection(p.page), wishes: slices.Clone(p.wishes),
+		w: w, path: p, store: inmem.NewRunStore(w.now, "web"), pages: w.docs.Selection(p.page), wishes: slices.Clone(p.wishes),
 		seenRuns: map[string]run.Run{}, seenJobs: map[string]run.Job{}, leases: map[*instance]*lease{}, letterSeen: map[string]bool{}, ended: map[string]time.Time{}, pagesOf: map[string][]string{},
 		count: counted{claims: map[string]int{}, completions: map[string]int{}, ends: map[string]int{}},
 	}
@@ -443,6 +443,9 @@ func (r *runs) all() []run.Run {
 		panic(err)
 	}
 	slices.Reverse(rows)
+	for i := range rows { // a list leaves out how far a run is
+		rows[i] = r.row(rows[i].ID)
+	}
 	return rows
 }
 

@@ -10,4 +10,6 @@ const (
 	shareOfRunKinds = 3
 	shareOfRunPairs = 4001
 	runHistories    = 25
+	// shareOfShortages is every how many-th of those calls that are no request for documents meets a shortage.
+	shareOfShortages = 2
 )

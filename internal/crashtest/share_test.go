@@ -13,4 +13,6 @@ const (
 	// shareOfRunPairs is every how many-th pair on these paths, runHistories how many seeds of runs.
 	shareOfRunPairs = 997
 	runHistories    = 60
+	// shareOfShortages is every how many-th of those calls that are no request for documents meets a shortage.
+	shareOfShortages = 2
 )

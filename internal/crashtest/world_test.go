@@ -73,7 +73,9 @@ type world struct {
 	contrasts   int
 	fired       []bool
 	// backAt is when a dependency answers again.
-	backAt  map[string]time.Time
+	backAt map[string]time.Time
+	// short is when a shortage is over.
+	short   map[kind]time.Time
 	seen    violations
 	claimed time.Time // when the last probe that failed was claimed
 	// applied is when a document was last written.
@@ -114,11 +116,11 @@ func (w *world) violated(promise, format string, args ...any) {
 func newWorld(p *path, faults plan, broken *mistake) *world {
 	w := &world{
 		path: p, plan: faults, log: zerolog.Nop(), given: map[string]*given{}, history: map[string]map[string]*content{},
-		cached: map[string]cached{}, calls: map[string]int{}, backAt: map[string]time.Time{}, fired: make([]bool, len(faults)),
+		cached: map[string]cached{}, calls: map[string]int{}, backAt: map[string]time.Time{}, short: map[kind]time.Time{}, fired: make([]bool, len(faults)),
 	}
 	w.clock.Store(begins().UnixNano())
 	w.docs, w.sink, w.control, w.evidence = inmem.NewDocuments(w.now), inmem.NewSink(), inmem.NewControl(), inmem.NewEvidence()
-	w.journal = inmem.NewJournal(w.now)
+	w.journal = inmem.NewJournal(w.now, "web")
 	w.real = ports{docs: w.docs, sink: w.sink, control: w.control, evidence: w.evidence, backlog: w.docs, journal: w.journal}
 	if p.runs != nil {
 		w.runs = newRuns(w, p.runs)
@@ -158,6 +160,13 @@ func (w *world) number(i *instance, port, about string) (int, kind) {
 		w.backAt[dependency] = w.now().Add(outageFor)
 	} else if k == "" && w.now().Before(w.backAt[dependency]) {
 		k = down
+	}
+	for _, s := range shortages() {
+		if k == s {
+			w.short[s] = w.now().Add(shortageFor)
+		} else if k == "" && s.hits(port) && w.now().Before(w.short[s]) {
+			k = in + s
+		}
 	}
 	w.steps = append(w.steps, step{n: n, by: i.name, port: port, k: w.calls[port], about: about, kind: k})
 	if w.onStep != nil {

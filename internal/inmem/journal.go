@@ -4,25 +4,20 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 )
 
-// Journal is ops.Journal in memory. It is safe for concurrent use.
-type Journal struct {
-	now func() time.Time
+// Journal is ops.Journal in memory, on the tables of a RunStore. It is safe for concurrent use.
+type Journal struct{ s *RunStore }
 
-	mu sync.Mutex
-	// runs and audits stand in the order in which they came.
-	runs   []*ops.Run
-	audits []ops.Audit
+// NewJournal makes an empty one of an environment whose times come from now.
+func NewJournal(now func() time.Time, sysName string) *Journal {
+	return NewRunStore(now, sysName).Journal()
 }
-
-// NewJournal makes an empty one whose times come from now.
-func NewJournal(now func() time.Time) *Journal { return &Journal{now: now} }
 
 // Write implements ops.Journal.
 func (j *Journal) Write(ctx context.Context, a ops.Audit) error {
@@ -33,8 +28,8 @@ func (j *Journal) Write(ctx context.Context, a ops.Audit) error {
 	if err := ended(ctx, "inmem: write audit"); err != nil {
 		return err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
 	j.add(a)
 	return nil
 }
@@ -46,19 +41,23 @@ func (j *Journal) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
 	if err != nil {
 		return err
 	}
+	a.Run = r.ID
 	if a, err = a.Kept(); err != nil {
 		return err
 	}
 	if err := ended(ctx, op); err != nil {
 		return err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.run(r.ID) != nil {
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
+	if j.s.runOf[r.ID] != nil {
 		return fault.New(fault.Internal, op, "run_exists", "there is a run %s already", r.ID)
 	}
-	r.Counts, r.StartedAt = countsOf(r.Counts), j.at()
-	j.runs = append(j.runs, &r)
+	stored := &storedRun{items: map[string]*storedItem{}, Run: run.Run{
+		ID: r.ID, SysName: j.s.sysName, Kind: run.Kind(r.Kind), Filter: slices.Clone(r.Filter), Matched: r.Matched, AtLeast: r.AtLeast,
+		RequestedBy: r.RequestedBy, Why: r.Why, Status: run.RunRunning, Counts: countsOf(r.Counts), StartedAt: j.s.at(), HeartbeatAt: j.s.at(),
+	}}
+	j.s.runs, j.s.runOf[r.ID] = append(j.s.runs, stored), stored
 	j.add(a)
 	return nil
 }
@@ -69,13 +68,13 @@ func (j *Journal) Progress(ctx context.Context, id string, counts map[string]int
 	if err := ended(ctx, op); err != nil {
 		return false, err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
 	r := j.running(id)
 	if r == nil {
 		return false, fault.New(fault.Internal, op, "no_run", "no run %s is running", id)
 	}
-	r.Counts = countsOf(counts)
+	r.Counts, r.HeartbeatAt = countsOf(counts), j.s.at()
 	return r.Cancel, nil
 }
 
@@ -88,16 +87,17 @@ func (j *Journal) End(ctx context.Context, id string, status ops.RunStatus, coun
 	if err := ended(ctx, op); err != nil {
 		return err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
 	if r := j.running(id); r != nil {
-		r.Status, r.Counts, r.EndedAt = status, countsOf(counts), j.at()
+		r.Status, r.Counts, r.HeartbeatAt, r.EndedAt = run.RunStatus(status), countsOf(counts), j.s.at(), j.s.at()
 	}
 	return nil
 }
 
 // Cancel implements ops.Journal.
 func (j *Journal) Cancel(ctx context.Context, id string, a ops.Audit) (bool, error) {
+	a.Run = id
 	a, err := a.Kept()
 	if err != nil {
 		return false, err
@@ -105,8 +105,8 @@ func (j *Journal) Cancel(ctx context.Context, id string, a ops.Audit) (bool, err
 	if err := ended(ctx, "inmem: cancel run"); err != nil {
 		return false, err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
 	r := j.running(id)
 	if r == nil {
 		return false, nil
@@ -121,62 +121,71 @@ func (j *Journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
 	if err := ended(ctx, "inmem: read runs"); err != nil {
 		return nil, err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
 	runs := []ops.Run{}
-	for _, r := range latest(j.runs, limit) {
-		found := *r
-		found.Filter, found.Counts = slices.Clone(r.Filter), maps.Clone(r.Counts)
-		runs = append(runs, found)
+	for _, r := range latestOf(j.s.runs, limit, func(r *storedRun) bool { return j.s.ours(r.SysName) }) {
+		filter := slices.Clone(r.Filter)
+		if !r.short() {
+			filter = nil
+		}
+		runs = append(runs, ops.Run{
+			ID: r.ID, Kind: string(r.Kind), Filter: filter, Matched: r.Matched, AtLeast: r.AtLeast, RequestedBy: r.RequestedBy,
+			Why: r.Why, Status: ops.RunStatus(r.Status), Cancel: r.Cancel, Counts: maps.Clone(r.Counts), StartedAt: r.StartedAt, EndedAt: r.EndedAt,
+		})
 	}
 	return runs, nil
 }
 
 // Audits implements ops.Journal.
-func (j *Journal) Audits(ctx context.Context, limit int) ([]ops.Audit, error) {
+func (j *Journal) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
 	if err := ended(ctx, "inmem: read audits"); err != nil {
 		return nil, err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	audits := latest(j.audits, limit)
-	for i := range audits {
-		audits[i].Detail = slices.Clone(audits[i].Detail)
+	j.s.mu.Lock()
+	defer j.s.mu.Unlock()
+	audits := []ops.Audit{}
+	wanted := func(e entry) bool {
+		return j.s.ours(e.sysName) && (q.Run == "" || q.Run == e.of.Run) &&
+			(q.Action == "" || q.Action == e.of.Action) && (q.All || q.Action != "" || e.of.Notable())
+	}
+	for _, e := range latestOf(j.s.audits, q.Limit, wanted) {
+		a := e.of
+		a.Detail = slices.Clone(a.Detail)
+		audits = append(audits, a)
 	}
 	return audits, nil
 }
 
-// at is now as a database keeps it: UTC, milliseconds.
-func (j *Journal) at() time.Time { return j.now().UTC().Truncate(time.Millisecond) }
-
 func (j *Journal) add(a ops.Audit) {
-	a.At = j.at()
-	j.audits = append(j.audits, a)
+	a.At, a.Detail = j.s.at(), slices.Clone(a.Detail)
+	j.s.audits = append(j.s.audits, entry{sysName: j.s.sysName, of: a})
 }
 
-// run finds a run; nil when there is none.
-func (j *Journal) run(id string) *ops.Run {
-	for _, r := range j.runs {
-		if r.ID == id {
-			return r
-		}
-	}
-	return nil
-}
-
-// running finds a run that has not ended.
-func (j *Journal) running(id string) *ops.Run {
-	if r := j.run(id); r != nil && r.Status == ops.Running {
+// running finds a run of the environment that has not ended; nil when there is none.
+func (j *Journal) running(id string) *storedRun {
+	if r := j.s.runOf[id]; r != nil && j.s.ours(r.SysName) && r.Status == run.RunRunning {
 		return r
 	}
 	return nil
 }
 
-// latest is a copy of the last of a list, newest first.
+// latest are the last of a list, newest first, at most limit.
 func latest[T any](list []T, limit int) []T {
-	n := max(0, min(limit, len(list)))
-	newest := append([]T{}, list[len(list)-n:]...)
-	slices.Reverse(newest)
+	return latestOf(list, limit, func(T) bool { return true })
+}
+
+// latestOf are those that are wanted.
+func latestOf[T any](list []T, limit int, wanted func(T) bool) []T {
+	newest := []T{}
+	for _, one := range slices.Backward(list) {
+		if len(newest) >= limit {
+			break
+		}
+		if wanted(one) {
+			newest = append(newest, one)
+		}
+	}
 	return newest
 }
 

@@ -15,13 +15,20 @@ func TestJournal(t *testing.T) {
 	clock := time.Date(2025, 12, 18, 10, 0, 0, 123_456_789, time.FixedZone("", -6*3600))
 	now := func() time.Time { return clock }
 	porttest.TestJournal(t, func(testing.TB) porttest.JournalHarness {
-		return porttest.JournalHarness{Journal: inmem.NewJournal(now), Now: now}
+		s := inmem.NewRunStore(now, porttest.JournalSysName)
+		other := s.For(porttest.JournalOtherSysName)
+		return porttest.JournalHarness{
+			Journal: s.Journal(), Store: s, Other: other.Journal(), OtherStore: other, Now: now,
+			Older: func(t testing.TB, id string) {
+				require.NoError(t, s.For("").Journal().Start(t.Context(), ops.Run{ID: id, Kind: "reprocess"}, ops.Audit{Action: "reprocess", Subject: id}))
+			},
+		}
 	})
 }
 
 // What was handed in or out belongs to the caller.
 func TestTheJournalSharesNothing(t *testing.T) {
-	j := inmem.NewJournal(time.Now)
+	j := inmem.NewJournal(time.Now, "web")
 	counts := map[string]int{"done": 1}
 	detail := []byte(`{"a":1}`)
 	require.NoError(t, j.Start(t.Context(), ops.Run{ID: "r", Counts: counts, Filter: detail}, ops.Audit{Detail: detail}))
@@ -29,7 +36,7 @@ func TestTheJournalSharesNothing(t *testing.T) {
 		counts["done"], detail[5] = 2, '2'
 		runs, err := j.Runs(t.Context(), 1)
 		require.NoError(t, err)
-		audits, err := j.Audits(t.Context(), 1)
+		audits, err := j.Audits(t.Context(), ops.AuditQuery{Limit: 1})
 		require.NoError(t, err)
 		require.Equal(t, []any{1, `{"a":1}`, `{"a":1}`}, []any{runs[0].Counts["done"], string(runs[0].Filter), string(audits[0].Detail)})
 		counts, detail = runs[0].Counts, audits[0].Detail

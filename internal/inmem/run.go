@@ -1,6 +1,7 @@
 package inmem
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -14,9 +15,15 @@ import (
 // maxRows is how many documents a batch has at most, and how many outcomes one call may bring.
 const maxRows = 100
 
-// RunStore is run.Store in memory. Its clock is the database's. It is safe for concurrent use; every call is atomic. It does not
-// share its runs with Journal.
+// RunStore is run.Store in memory, of one environment. Its clock is the database's. It is safe for concurrent use; every call is
+// atomic.
 type RunStore struct {
+	*tables
+	sysName string
+}
+
+// tables are what environments, and the journal, may share.
+type tables struct {
 	now func() time.Time
 
 	mu sync.Mutex
@@ -24,7 +31,7 @@ type RunStore struct {
 	runs    []*storedRun
 	jobs    []*storedJob
 	workers []*RunWorker
-	audits  []run.Audit
+	audits  []entry
 	// The rows by their keys.
 	runOf    map[string]*storedRun
 	jobOf    map[string]*storedJob
@@ -32,6 +39,15 @@ type RunStore struct {
 }
 
 var _ run.Store = (*RunStore)(nil)
+
+// entry is one of the audit log: what a journal was given, or a store.
+type entry struct {
+	// sysName is the environment; empty: an older build wrote it.
+	sysName string
+	of      ops.Audit
+	// about is the same as a store was given it; nil when a journal was.
+	about *run.Audit
+}
 
 // RunWorker is a row of the table worker.
 type RunWorker struct {
@@ -74,20 +90,31 @@ type storedJob struct {
 // storedItem is a document of a batch.
 type storedItem struct{ run.ItemOutcome }
 
-// NewRunStore makes an empty one whose times and ages are by now.
-func NewRunStore(now func() time.Time) *RunStore {
-	return &RunStore{
+// NewRunStore makes an empty one of an environment whose times and ages are by now.
+func NewRunStore(now func() time.Time, sysName string) *RunStore {
+	return &RunStore{&tables{
 		now: now, runOf: map[string]*storedRun{}, jobOf: map[string]*storedJob{}, workerOf: map[string]*RunWorker{},
-	}
+	}, sysName}
 }
 
-// Audits gives the whole audit log, oldest first.
+// For is the store of another environment in the same database.
+func (s *RunStore) For(sysName string) *RunStore { return &RunStore{s.tables, sysName} }
+
+// Journal keeps the runs and the audit log of the store's environment in the same database.
+func (s *RunStore) Journal() *Journal { return &Journal{s} }
+
+// Audits gives the audit log of all environments as stores were given it, oldest first; what a journal was given is not in it.
 func (s *RunStore) Audits() []run.Audit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := slices.Clone(s.audits)
-	for i := range list {
-		list[i].Detail = slices.Clone(list[i].Detail)
+	list := []run.Audit{}
+	for _, e := range s.audits {
+		if e.about == nil {
+			continue
+		}
+		a := *e.about
+		a.Detail = slices.Clone(a.Detail)
+		list = append(list, a)
 	}
 	return list
 }
@@ -115,12 +142,12 @@ func (s *RunStore) AllJobs() []run.Job {
 }
 
 // at is now as a database keeps it: UTC, milliseconds.
-func (s *RunStore) at() time.Time { return s.now().UTC().Truncate(time.Millisecond) }
+func (s *tables) at() time.Time { return s.now().UTC().Truncate(time.Millisecond) }
 
 // shown is a run as it is read.
 func (s *RunStore) shown(r *storedRun) run.Run {
 	now, found := s.at(), r.Run
-	found.Filter = slices.Clone(r.Filter)
+	found.Filter, found.Counts = slices.Clone(r.Filter), maps.Clone(r.Counts)
 	found.NextIn = max(0, r.nextAt.Sub(now))
 	heard := r.HeartbeatAt
 	if heard.IsZero() {
@@ -133,6 +160,38 @@ func (s *RunStore) shown(r *storedRun) run.Run {
 	}
 	found.Age = end.Sub(r.StartedAt)
 	return found
+}
+
+// listed is a run as a list has it.
+func (s *RunStore) listed(r *storedRun) run.Run {
+	found := s.shown(r)
+	found.Watermark = ""
+	if !r.short() {
+		found.Filter = nil
+	}
+	return found
+}
+
+// short reports whether a list has the run's filter: that of one that workers do may name thousands of documents.
+func (r *storedRun) short() bool { return r.Pattern == "" || r.Named == 0 }
+
+// brief is a run as a claim of a batch has it, or the timer.
+func (s *RunStore) brief(r *storedRun) run.Run {
+	found := s.shown(r)
+	found.Filter, found.Watermark = nil, ""
+	return found
+}
+
+// ours reports whether something of an environment is this one's.
+func (s *RunStore) ours(sysName string) bool { return sysName == "" || sysName == s.sysName }
+
+// note adds entries to the audit log, which are as they are kept.
+func (s *RunStore) note(kept ...run.Audit) {
+	for _, a := range kept {
+		s.audits = append(s.audits, entry{s.sysName, ops.Audit{
+			At: s.at(), Level: a.Level, Action: a.Code, By: a.By, Why: a.Why, Subject: cmp.Or(a.Job, a.Run), Run: a.Run, Batch: a.Job, Detail: a.Detail,
+		}, &a})
+	}
 }
 
 // silent reports whether an owner is none or has said nothing for stale.

@@ -32,13 +32,13 @@ func (s *RunStore) ClaimJob(ctx context.Context, id string, w run.Worker, stale 
 	}
 	claimed := run.Claimed{Answer: s.answer(j, stale)}
 	if claimed.Answer == run.Taken {
-		claimed.TookOver = j.Status == run.Processing
+		claimed.TookOver, claimed.Begun = j.Status == run.Processing, !j.StartedAt.IsZero()
 		s.take(j, w)
-		s.audits = append(s.audits, a)
+		s.note(a)
 		claimed.Hold = run.Hold{Job: j.ID, Run: j.Run, Owner: j.Owner, Epoch: j.Epoch}
 		claimed.Open = j.open()
 	}
-	claimed.Job, claimed.Run = j.Job, s.shown(j.run)
+	claimed.Job, claimed.Run = j.Job, s.brief(j.run)
 	return claimed, nil
 }
 
@@ -163,7 +163,7 @@ func (s *RunStore) FinishJob(ctx context.Context, h run.Hold, audit func(run.Job
 		j.Error = fmt.Sprintf("%d of %d documents have no outcome", stats.Total-stats.Success-stats.Failure, stats.Total)
 	}
 	s.end(h.Owner, status)
-	s.audits = append(s.audits, a)
+	s.note(a)
 	return stats, nil
 }
 
@@ -214,7 +214,7 @@ func (s *RunStore) endHold(ctx context.Context, op string, h run.Hold, status ru
 	}
 	s.end(h.Owner, status)
 	change(j)
-	s.audits = append(s.audits, a)
+	s.note(a)
 	return nil
 }
 
@@ -328,9 +328,9 @@ func (s *RunStore) RequeueJob(ctx context.Context, id string, a run.Audit) (bool
 }
 
 // DeadLetter implements run.Jobs.
-func (s *RunStore) DeadLetter(ctx context.Context, id, reason string, stale time.Duration, a run.Audit) (bool, error) {
+func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit) (bool, error) {
 	return s.changeJob(ctx, "inmem: dead letter", id, a, func(j *storedJob) bool {
-		if !j.Status.Open() || j.Status == run.Processing && !s.silent(j.Owner, j.HeartbeatAt, stale) {
+		if !j.Status.Open() || j.Attempt > attempt || j.Status == run.Processing && !s.silent(j.Owner, j.HeartbeatAt, stale) {
 			return false
 		}
 		s.giveUp(j, reason)
@@ -352,7 +352,7 @@ func (s *RunStore) changeJob(ctx context.Context, op, id string, a run.Audit, ch
 	if j := s.jobOf[id]; j == nil || !change(j) {
 		return false, nil
 	}
-	s.audits = append(s.audits, a)
+	s.note(a)
 	return true, nil
 }
 
@@ -367,6 +367,6 @@ func (s *RunStore) Write(ctx context.Context, a run.Audit) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.audits = append(s.audits, a)
+	s.note(a)
 	return nil
 }

@@ -77,7 +77,7 @@ func (s *RunStore) MarkUnsent(
 	for j, refused := range next {
 		*j = refused
 	}
-	s.audits = append(s.audits, audits...)
+	s.note(audits...)
 	return len(next) - len(audits), len(audits), nil
 }
 
@@ -182,7 +182,7 @@ func (s *RunStore) OpenRuns(ctx context.Context, sysName string, limit int) ([]r
 	list := []run.Run{}
 	for _, r := range s.runs {
 		if len(list) < limit && r.SysName == sysName && r.Status == run.RunRunning && r.Pattern != "" {
-			list = append(list, s.shown(r))
+			list = append(list, s.brief(r))
 		}
 	}
 	return list, nil

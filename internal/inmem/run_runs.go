@@ -30,10 +30,10 @@ func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	}
 	stored := &storedRun{items: map[string]*storedItem{}, Run: run.Run{
 		ID: r.ID, SysName: r.SysName, Kind: run.Kind(k.Kind), Filter: slices.Clone(k.Filter), Pattern: r.Pattern, Rate: r.Rate, Limit: r.Limit,
-		Matched: r.Matched, AtLeast: r.AtLeast, RequestedBy: k.RequestedBy, Why: k.Why, Status: run.RunRunning, StartedAt: s.at(),
+		Matched: r.Matched, AtLeast: r.AtLeast, Named: run.Named(k.Filter), RequestedBy: k.RequestedBy, Why: k.Why, Status: run.RunRunning, Counts: map[string]int{}, StartedAt: s.at(),
 	}}
 	s.runs, s.runOf[r.ID] = append(s.runs, stored), stored
-	s.audits = append(s.audits, a)
+	s.note(a)
 	return nil
 }
 
@@ -59,8 +59,8 @@ func (s *RunStore) ListRuns(ctx context.Context, limit int) ([]run.Run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := []run.Run{}
-	for _, r := range latest(s.runs, limit) {
-		list = append(list, s.shown(r))
+	for _, r := range latestOf(s.runs, limit, func(r *storedRun) bool { return s.ours(r.SysName) }) {
+		list = append(list, s.listed(r))
 	}
 	return list, nil
 }
@@ -100,6 +100,9 @@ func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch int, w run.Wor
 	if r == nil || r.Pattern == "" || r.Status != run.RunRunning || r.Cancel || !r.HandedOffAt.IsZero() || r.Epoch != epoch ||
 		!s.silent(r.Owner, r.HeartbeatAt, stale) {
 		return run.Run{}, false, nil
+	}
+	if r.Owner != "" {
+		r.LostManagers++
 	}
 	s.end(r.Owner, run.WorkerFailed)
 	r.Owner, r.HeartbeatAt = w.ID, s.at()
@@ -182,9 +185,9 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.Lease, c run.Chunk, audit
 		s.addJob(r, c.First+i, c.Initial, documents)
 	}
 	slices.Sort(r.keys)
-	r.Watermark, r.nextAt, r.HeartbeatAt = c.Watermark, s.at().Add(c.Wait), s.at()
+	r.Watermark, r.nextAt, r.HeartbeatAt, r.LostManagers = c.Watermark, s.at().Add(c.Wait), s.at(), 0
 	s.beat(l.Owner)
-	s.audits = append(s.audits, audits...)
+	s.note(audits...)
 	return nil
 }
 
@@ -241,8 +244,8 @@ func (s *RunStore) EndHandOff(ctx context.Context, l run.Lease, a run.Audit) err
 		return err
 	}
 	return s.letGoOfRun(ctx, "inmem: end hand-off", l, run.WorkerCompleted, func(r *storedRun) {
-		r.HandedOffAt = s.at()
-		s.audits = append(s.audits, a)
+		r.HandedOffAt, r.LostManagers = s.at(), 0
+		s.note(a)
 	})
 }
 
@@ -303,7 +306,7 @@ func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Durati
 	}
 	s.end(r.Owner, run.WorkerCompleted)
 	r.Status, r.EndedAt = status, s.at()
-	s.audits = append(s.audits, a)
+	s.note(a)
 	return true, nil
 }
 
@@ -337,6 +340,7 @@ func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool,
 			return false
 		}
 		r.Status, r.Cancel, r.Owner, r.EndedAt, r.Error = run.RunRunning, false, "", time.Time{}, ""
+		r.LostManagers = 0
 		r.Epoch++
 		for _, j := range r.jobs {
 			if waits(j.Status) || j.Status == run.Failed && j.Error == run.CancelledError {
@@ -361,6 +365,6 @@ func (s *RunStore) changeRun(ctx context.Context, op, id string, a run.Audit, ch
 	if r := s.runOf[id]; r == nil || !change(r) {
 		return false, nil
 	}
-	s.audits = append(s.audits, a)
+	s.note(a)
 	return true, nil
 }

@@ -21,7 +21,7 @@ func TestRunStore(t *testing.T) {
 			defer mu.Unlock()
 			return clock
 		}
-		s := inmem.NewRunStore(now)
+		s := inmem.NewRunStore(now, "web")
 		return porttest.RunStoreFixture{
 			Store: s, Now: now,
 			Age: func(_ testing.TB, d time.Duration) {
@@ -43,7 +43,7 @@ func TestRunStore(t *testing.T) {
 
 // What was handed in or out belongs to the caller.
 func TestTheRunStoreSharesNothing(t *testing.T) {
-	s := inmem.NewRunStore(time.Now)
+	s := inmem.NewRunStore(time.Now, "web")
 	filter, detail := []byte(`{"a":1}`), []byte(`{"a":1}`)
 	require.NoError(t, s.StartRun(t.Context(), run.Run{ID: "r", Filter: filter}, run.Audit{Detail: detail}))
 	for range 2 {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (jobs []run.Job, err 
 	}
 	switch {
 	case q.Run != "" && !isRunID(q.Run):
-		return nil, refuse(Usage, "run: expected the id of a run, as `run list` shows them")
+		return nil, notARun(q.Run)
 	case q.Status != "" && !slices.Contains(run.Statuses(), q.Status):
 		return nil, refuse(Usage, "status: expected one of %s, found %q", statuses(), string(q.Status))
 	}
@@ -76,7 +77,7 @@ func statuses() string {
 // batchID is the id of a batch that is named by it, or by its run and number: RUN/12.
 func (o *Ops) batchID(name string) (string, error) {
 	at := strings.LastIndexByte(name, '/')
-	if at < 0 && isRunID(name) {
+	if at < 0 && isJobID(name) {
 		return name, nil
 	}
 	if at > 0 && isRunID(name[:at]) {
@@ -84,7 +85,14 @@ func (o *Ops) batchID(name string) (string, error) {
 			return run.JobID(o.o.SysName, name[:at], number), nil
 		}
 	}
-	return "", refuse(Usage, "batch: expected RUN/NUMBER or the id of a batch, as `batch list` shows them")
+	return "", refuse(Usage, "batch: expected RUN/NUMBER or the id of a batch, as `batch list` shows them, found %q", Clip(name, MaxRunID))
+}
+
+// isJobID reports whether a text is what run.JobID makes.
+func isJobID(text string) bool {
+	const size = 32
+	id, err := hex.DecodeString(text)
+	return err == nil && len(id) == size
 }
 
 // BatchDetail is one batch with its errors.
@@ -194,7 +202,7 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Job
 			return nil, err
 		}
 	case !isRunID(r.Run):
-		return nil, refuse(Usage, "run: expected the id of a run, as `run list` shows them")
+		return nil, notARun(r.Run)
 	}
 	err = o.books(ctx, func(ctx context.Context) error {
 		runID := r.Run

@@ -29,10 +29,12 @@ type world struct {
 	sink     *sink
 	control  *inmem.Control
 	evidence *inmem.Evidence
-	journal  *journal
-	gate     *writer.Gate
-	commit   *writer.Commit
-	ops      *ops.Ops
+	// store and journal share their tables.
+	store   *inmem.RunStore
+	journal *journal
+	gate    *writer.Gate
+	commit  *writer.Commit
+	ops     *ops.Ops
 	// waits are the waits for the rate; each moves the clock.
 	waits     []time.Duration
 	contrasts int64
@@ -47,14 +49,18 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	w.docs = &documents{Documents: inmem.NewDocuments(now)}
 	w.sink = &sink{Sink: inmem.NewSink()}
 	w.sink.AddLines(lines...)
-	w.control, w.evidence, w.journal = inmem.NewControl(), inmem.NewEvidence(), &journal{Journal: inmem.NewJournal(now)}
+	w.control, w.evidence, w.store = inmem.NewControl(), inmem.NewEvidence(), inmem.NewRunStore(now, "web")
+	w.journal = &journal{Journal: w.store.Journal()}
 	w.gate = writer.NewGate(w.control, writer.GateOptions{Instance: "a", Version: "v1", Now: now})
 	w.commit = writer.NewCommit(w.docs, w.sink, writer.Options{
 		SysName: "web", Location: zone, Now: now, Draw: func() float64 { return 0 }, Parallel: 1,
 		Wait: func(context.Context, time.Duration) error { return nil },
 		Gate: w.gate, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
 	})
-	w.ops = ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Gate: w.gate, Commit: w.commit, Journal: w.journal}, ops.Options{
+	w.ops = ops.New(ops.Ports{
+		Documents: w.docs, Backlog: w.docs, Gate: w.gate, Commit: w.commit, Journal: w.journal,
+		Runs: w.store, Reports: reports{}, RunQueue: inmem.NewQueue(now), Selection: w.docs.Selection(1000),
+	}, ops.Options{
 		SysName: "web", Location: zone, AppVersion: "v1", Now: now,
 		Wait: func(_ context.Context, d time.Duration) error {
 			w.waits = append(w.waits, d)
@@ -139,7 +145,7 @@ func (w *world) status(line int64) string {
 func (w *world) snapshot() map[string]any {
 	w.t.Helper()
 	all := map[string]any{"evidence": w.evidence.Files(), "writes": w.sink.applies, "states": len(w.docs.states)}
-	audits, err := w.journal.Audits(w.t.Context(), 1000)
+	audits, err := w.journal.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000})
 	require.NoError(w.t, err)
 	runs, err := w.journal.Journal.Runs(w.t.Context(), 1000)
 	require.NoError(w.t, err)
@@ -152,7 +158,7 @@ func (w *world) snapshot() map[string]any {
 
 func (w *world) audits() []ops.Audit {
 	w.t.Helper()
-	audits, err := w.journal.Audits(w.t.Context(), 1000)
+	audits, err := w.journal.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000})
 	require.NoError(w.t, err)
 	return audits
 }

@@ -228,7 +228,7 @@ func TestCancelAndListsCheckWhatIsAsked(t *testing.T) {
 	for _, limit := range []int{-1, 1001} {
 		_, err := w.ops.Runs(t.Context(), limit)
 		require.Equal(t, ops.Usage, refusal(err))
-		_, err = w.ops.Audits(t.Context(), limit)
+		_, err = w.ops.Audits(t.Context(), ops.AuditQuery{Limit: limit})
 		require.Equal(t, ops.Usage, refusal(err))
 	}
 }

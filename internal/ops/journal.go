@@ -37,7 +37,7 @@ func (r Run) Kept() (Run, error) {
 	}
 	return Run{
 		ID: r.ID, Kind: Clip(r.Kind, MaxKind), Filter: filter, RequestedBy: Clip(r.RequestedBy, MaxBy), Why: Clip(r.Why, MaxWhy),
-		Status: Running, Counts: r.Counts,
+		Matched: r.Matched, AtLeast: r.AtLeast, Status: Running, Counts: r.Counts,
 	}, nil
 }
 
@@ -50,7 +50,7 @@ func (a Audit) Kept() (Audit, error) {
 	}
 	return Audit{
 		Action: Clip(a.Action, MaxKind), By: Clip(a.By, MaxBy), Why: Clip(a.Why, MaxWhy), Subject: Clip(a.Subject, MaxSubject),
-		Detail: detail,
+		Run: Clip(a.Run, MaxRunID), Detail: detail,
 	}, nil
 }
 

@@ -19,12 +19,21 @@ type Committer interface {
 	Run(ctx context.Context, b writer.Batch) (writer.Report, error)
 }
 
+// Gate is what Ops needs of the gate: *writer.Gate, whose contract it is.
+type Gate interface {
+	View(ctx context.Context) writer.View
+	Seen() writer.View
+	Guard(ctx context.Context, writes bool, use func(context.Context) error) error
+	Pause(ctx context.Context, by, why string) error
+	Resume(ctx context.Context, by string) error
+}
+
 // Ports are what Ops works on.
 type Ports struct {
 	Documents writer.Documents
 	Backlog   writer.Backlog
 	// Gate is the one that Commit goes through.
-	Gate *writer.Gate
+	Gate Gate
 	// Commit and Journal are nil while SQL is not open: questions about documents and a pause need neither.
 	Commit  Committer
 	Journal Journal
@@ -117,7 +126,7 @@ func document(id string) error {
 	case len(id) > MaxSubject:
 		return refuse(Usage, "id: expected at most %d bytes, found %d", MaxSubject, len(id))
 	case strings.ContainsAny(id, `/\?#`):
-		return refuse(Usage, `id: expected the id of a document, found one of / \ ? #, which none can have`)
+		return refuse(Usage, `id: expected the id of a document, which has none of / \ ? #, found %q`, Clip(id, MaxBy))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"sqlwriter/internal/run"
@@ -16,6 +17,9 @@ type Run struct {
 	Kind string `json:"kind"`
 	// Filter is what was asked for, as JSON.
 	Filter json.RawMessage `json:"filter,omitempty"`
+	// Matched is how many documents it takes; with AtLeast there are more, which it leaves.
+	Matched int  `json:"matched,omitempty"`
+	AtLeast bool `json:"at_least,omitempty"`
 	// RequestedBy and Why are the operator's words.
 	RequestedBy string `json:"requested_by"`
 	Why         string `json:"why"`
@@ -42,26 +46,55 @@ const (
 	Stopped RunStatus = "stopped"
 )
 
-// Audit is one entry of the audit log: who did what, and why. At is by the database's clock, filled when read.
+// Audit is one entry of the audit log: who did what, and why. At is by the database's clock; At, Level and Batch are filled when
+// read.
 type Audit struct {
 	At time.Time `json:"at"`
-	// Action is what was done: "reprocess", "pause", "resume", "mark-committed", "cancel".
+	// Level is that of an entry about a run that workers do: run.LevelInfo and the others. The others have none.
+	Level string `json:"level,omitempty"`
+	// Action is what was done: "reprocess", "pause", "resume", "mark-committed", "cancel", or one of run.Codes.
 	Action string `json:"action"`
 	// By and Why are the operator's words; Subject is what it was done to: a document's id, a run's.
 	By      string `json:"by"`
 	Why     string `json:"why"`
 	Subject string `json:"subject,omitempty"`
+	// Run and Batch are the ids of what it is about; empty when it is about none. Entries of builds that had no batches name neither.
+	Run   string `json:"run,omitempty"`
+	Batch string `json:"batch,omitempty"`
 	// Detail is more, as JSON; never content of documents.
 	Detail json.RawMessage `json:"detail,omitempty"`
 }
 
-// Journal keeps runs and the audit log. All calls: errors by kind infrastructure, throttled, quota, contention. What is
+// AuditQuery asks for entries of the audit log: the Notable ones, unless it says otherwise.
+type AuditQuery struct {
+	// Run bounds them to those about one run; empty means any.
+	Run string `json:"run,omitempty"`
+	// Action bounds them to those of one action, Notable or not; empty means any.
+	Action string `json:"action,omitempty"`
+	// All adds those that are not Notable.
+	All   bool `json:"all,omitempty"`
+	Limit int  `json:"limit,omitempty"`
+}
+
+// Notable reports whether an entry is for people: what a person did, and every warning and error. The rest are the steps of managers,
+// workers and timers, three and more for each batch.
+func (a Audit) Notable() bool {
+	return a.Level == "" || a.Level == run.LevelWarn || a.Level == run.LevelError || slices.Contains(PeopleCodes(), a.Action)
+}
+
+// PeopleCodes are the codes of what only people do to runs and batches.
+func PeopleCodes() []string {
+	return []string{run.CodeRunStart, run.CodeRunCancel, run.CodeRunResume, run.CodeBatchRequeue}
+}
+
+// Journal keeps an environment's runs that one process does alone, and its audit log. The tables may be shared: a run of another
+// environment is none, and what names no environment, because an older build wrote it, is everybody's. All calls: errors by kind infrastructure, throttled, quota, contention. What is
 // kept is what Run.Kept and Audit.Kept answer: words that are too long are clipped, and what those refuse is refused.
 type Journal interface {
 	// Write adds an entry to the audit log.
 	Write(ctx context.Context, a Audit) error
-	// Start adds a run with status running and its entry to the audit log, both or neither. A run with the ID exists: kind
-	// internal, code "run_exists".
+	// Start adds a run with status running and its entry to the audit log, which is about it, both or neither. A run with the ID
+	// exists: kind internal, code "run_exists".
 	Start(ctx context.Context, r Run, a Audit) error
 	// Progress replaces the counts of a run that is running and tells whether somebody asked to end it.
 	// No such run, or it has ended: kind internal, code "no_run".
@@ -69,12 +102,13 @@ type Journal interface {
 	// End gives a running run its last status and counts. Ending one that has ended, or
 	// is not there, changes nothing.
 	End(ctx context.Context, id string, status RunStatus, counts map[string]int) error
-	// Cancel asks a running run to end, with an entry in the audit log; false when no such run is running.
+	// Cancel asks a running run to end, with an entry about it in the audit log; false when no such run is running.
 	Cancel(ctx context.Context, id string, a Audit) (bool, error)
-	// Runs gives the latest runs, newest first, at most limit.
+	// Runs gives the latest runs, newest first, at most limit: those that workers do, too, without
+	// those of their filters that name documents, which may be thousands.
 	Runs(ctx context.Context, limit int) ([]Run, error)
-	// Audits gives the latest entries, newest first, at most limit.
-	Audits(ctx context.Context, limit int) ([]Audit, error)
+	// Audits gives the latest entries that are asked for, newest first, at most q.Limit: those about runs that workers do, too.
+	Audits(ctx context.Context, q AuditQuery) ([]Audit, error)
 }
 
 // RunBooks is what operators need of the books of runs that managers and workers do. The contract is run.Store's.

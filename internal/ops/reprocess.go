@@ -328,7 +328,9 @@ func (o *Ops) run(ctx context.Context, r ReprocessRequest, found matches, res Re
 	}
 	err = o.write(ctx, func(ctx context.Context) error {
 		return o.p.Journal.Start(ctx,
-			Run{ID: res.Run, Kind: "reprocess", Filter: filter, RequestedBy: r.By, Why: r.Why},
+			Run{
+				ID: res.Run, Kind: "reprocess", Filter: filter, Matched: len(found.list), AtLeast: found.atLeast, RequestedBy: r.By, Why: r.Why,
+			},
 			Audit{
 				Action: "reprocess", By: r.By, Why: r.Why, Subject: res.Run,
 				Detail: json.RawMessage(fmt.Sprintf(`{"matched":%d,"at_least":%t}`, len(found.list), found.atLeast)),
@@ -342,7 +344,7 @@ func (o *Ops) run(ctx context.Context, r ReprocessRequest, found matches, res Re
 		return o.p.Journal.End(ctx, res.Run, res.Status, res.Counts)
 	})
 	if err != nil {
-		res.Note = "the end of the run could not be recorded, it is listed as running until `cancel --gone`: " + said(err)
+		res.Note = "the end of the run could not be recorded, it is listed as running until `run cancel --gone`: " + said(err)
 	}
 	return res, nil
 }

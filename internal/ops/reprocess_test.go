@@ -156,7 +156,7 @@ func TestReprocessAfterAFixRewritesTheMark(t *testing.T) {
 	require.Equal(t, []any{res.Run, "reprocess", "pat", "column widened", ops.Completed, map[string]int{"applied": 1}},
 		[]any{runs[0].ID, runs[0].Kind, runs[0].RequestedBy, runs[0].Why, runs[0].Status, runs[0].Counts})
 	require.JSONEq(t, `{"all":true}`, string(runs[0].Filter))
-	audits, err := w.ops.Audits(t.Context(), 0)
+	audits, err := w.ops.Audits(t.Context(), ops.AuditQuery{})
 	require.NoError(t, err)
 	require.Len(t, audits, 1)
 	require.Equal(t, []string{"reprocess", "pat", "column widened", res.Run}, []string{audits[0].Action, audits[0].By, audits[0].Why, audits[0].Subject})

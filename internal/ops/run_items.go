@@ -2,8 +2,8 @@ package ops
 
 import (
 	"context"
+	"strings"
 
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
 )
 
@@ -15,21 +15,26 @@ type ItemQuery struct {
 	Limit int    `json:"limit,omitempty"`
 }
 
-// RunItems gives the documents of a run with their outcomes, page by page: its receipt. Errors as RunShow.
+// RunItems gives the documents of a run with their outcomes, page by page: its receipt. Errors as RunShow; *RequestError (conflict)
+// also for a run that one process did alone.
 func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcome, err error) {
 	if q.Limit, err = listed(q.Limit); err != nil {
 		return nil, err
 	}
 	if !isRunID(q.Run) {
-		return nil, refuse(Usage, "run: expected the id of a run, as `run list` shows them")
+		return nil, notARun(q.Run)
 	}
 	after := ""
 	if q.After != "" {
 		after = run.DocumentKey(q.After)
 	}
 	err = o.books(ctx, func(ctx context.Context) (err error) {
-		if _, err = o.theRun(ctx, q.Run); err != nil {
+		row, err := o.theRun(ctx, q.Run)
+		switch {
+		case err != nil:
 			return err
+		case row.Pattern == "":
+			return refuse(Conflict, "run %q was not done by workers: it keeps its counts, and not what became of each document", q.Run)
 		}
 		items, err = o.p.Runs.Items(ctx, q.Run, after, q.Limit)
 		return err
@@ -37,16 +42,31 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcom
 	return items, err
 }
 
-// Report runs one of the monitoring queries. Errors as RunShow; *RequestError (not found) with the names when there is none.
+// Report runs one of the monitoring queries. Errors as RunShow; *RequestError (usage) with the names when there is none of the name.
 func (o *Ops) Report(ctx context.Context, name string) (t run.Table, err error) {
+	if err := o.knownReport(name); err != nil {
+		return t, err
+	}
 	err = o.books(ctx, func(ctx context.Context) (err error) {
 		t, err = o.p.Reports.Report(ctx, name)
 		return err
 	})
-	if fault.CodeOf(err) == "no_report" {
-		return t, refuse(NotFound, "%s", fault.As(err).Reason)
-	}
 	return t, err
+}
+
+// knownReport refuses a name that no report has, which takes no database. Before there are any, nobody knows.
+func (o *Ops) knownReport(name string) error {
+	if o.p.Reports == nil {
+		return nil
+	}
+	var known []string
+	for _, n := range o.p.Reports.Names() {
+		if n.Name == name {
+			return nil
+		}
+		known = append(known, n.Name)
+	}
+	return refuse(Usage, "report: expected one of %s, found %q", strings.Join(known, ", "), Clip(name, MaxRunID))
 }
 
 // ReportNames are the names of the reports and what they answer. It never fails for SQL's sake.

@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -72,16 +74,20 @@ func (o *Ops) theRun(ctx context.Context, id string) (run.Run, error) {
 	return row, err
 }
 
-// RunShow gives one run with its numbers. Errors: *RequestError (usage; not found, also for a run of another environment);
+// RunShow gives one run with its numbers, whoever does it. Errors: *RequestError (usage; not found, also for a run of another environment);
 // infrastructure, throttled, quota, contention.
 func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
 	if !isRunID(id) {
-		return RunProgress{}, refuse(Usage, "run: expected the id of a run, as `run list` shows them")
+		return RunProgress{}, notARun(id)
 	}
 	var p RunProgress
 	err := o.books(ctx, func(ctx context.Context) (err error) {
 		if p.Run, err = o.theRun(ctx, id); err != nil {
 			return err
+		}
+		if p.Pattern == "" {
+			p.Stats = run.Stats{Jobs: map[run.Status]int{}, Outcomes: map[run.Outcome]int{}}
+			return nil
 		}
 		p.Stats, err = o.p.Runs.Stats(ctx, id)
 		return err
@@ -95,11 +101,18 @@ func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
 // progressed fills in what follows from the numbers.
 func (o *Ops) progressed(p RunProgress) RunProgress {
 	p.Done = p.Stats.Done()
+	for _, n := range p.Counts { // of one process that does it alone
+		p.Done += n
+	}
 	if s := p.Age.Seconds(); s > 0 {
 		p.PerSecond = float64(p.Done) / s
 	}
 	p.LeftSeconds = int64(p.Left(p.PerSecond).Seconds())
 	p.Run = o.localRun(p.Run)
+	if p.Pattern == "" && p.Status == run.RunRunning && p.Silent >= aloneSilent {
+		p.Note = fmt.Sprintf("nothing was heard of it since %s: if the process that did it is gone, `run cancel %s --gone --why TEXT` ends it",
+			p.HeartbeatAt.Format(time.DateTime), p.ID)
+	}
 	return p
 }
 
@@ -128,30 +141,31 @@ func shortFilter(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// RunSummary is a run in a list: what became of its documents is not counted, there may be millions.
+// RunSummary is a run in a list: what became of its documents is not counted, there may be millions. One process that does it
+// alone counts them itself (Counts). A filter of workers that names documents is in RunShow only: here is how many (Named).
 type RunSummary struct {
 	run.Run
-	// Jobs counts its batches by status; null for a run that one process does alone.
+	// Jobs counts its batches by status; null for a run that one process does alone, and for those beyond the latest hundred that
+	// workers do.
 	Jobs map[run.Status]int `json:"batches_by_status"`
 }
 
-// RunList gives the latest runs with their batches by status, newest first, at most 100; 0 means 20. Errors as RunShow.
+// RunList gives the latest runs, whoever does them, newest first, at most 1,000; 0 means 20. Errors as RunShow.
 func (o *Ops) RunList(ctx context.Context, limit int) (all []RunSummary, err error) {
-	if limit > mostRunsListed { // the batches of each are counted
-		return nil, refuse(Usage, "limit: expected 1 to %d, found %d", mostRunsListed, limit)
-	}
 	if limit, err = listed(limit); err != nil {
 		return nil, err
 	}
 	err = o.books(ctx, func(ctx context.Context) error {
 		all = []RunSummary{}
-		rows, err := latest(limit, mostRunsRead, o.mine, func(limit int) ([]run.Run, error) { return o.p.Runs.ListRuns(ctx, limit) })
+		rows, err := o.p.Runs.ListRuns(ctx, limit)
 		if err != nil {
 			return err
 		}
+		counted := 0
 		for _, row := range rows {
 			s := RunSummary{Run: o.localRun(row)}
-			if row.Pattern != "" {
+			if row.Pattern != "" && counted < mostRunsCounted {
+				counted++
 				if s.Jobs, err = o.p.Runs.JobCounts(ctx, row.ID); err != nil {
 					return err
 				}
@@ -170,20 +184,39 @@ type RunRequest struct {
 	Why string `json:"why"`
 }
 
-// RunCancel asks a run to end: its batches under way end, the others are not begun. Errors as RunShow; *RequestError also
-// when it is not running (not found).
-func (o *Ops) RunCancel(ctx context.Context, r RunRequest) (RunProgress, error) {
-	return o.act(ctx, r, "is running", func(ctx context.Context) (bool, error) {
+// RunCancel asks a run to end: the batches under way end, the others are not begun. One process that does it alone learns of it
+// after its batch; one that died asks nobody any more, and Gone ends its entry. Errors as RunShow; *RequestError also when the run is
+// not running (not found), and for Gone of a run that workers do (conflict).
+func (o *Ops) RunCancel(ctx context.Context, r CancelRequest) (RunProgress, error) {
+	p, err := o.act(ctx, RunRequest{Run: r.Run, By: r.By, Why: r.Why}, "is running", func(ctx context.Context, row run.Run) (bool, error) {
+		switch {
+		case row.Pattern == "":
+			return o.p.Journal.Cancel(ctx, r.Run, Audit{Action: "cancel", By: r.By, Why: r.Why, Subject: r.Run})
+		case r.Gone: // its batches would be left open
+			return false, refuse(Conflict, "run %q is done by workers, no single process can be gone: `run cancel` without --gone ends it with its batches", r.Run)
+		}
 		return o.p.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: r.By, Why: r.Why, Run: r.Run})
 	})
+	if err != nil || !r.Gone {
+		return p, err
+	}
+	err = o.write(ctx, func(ctx context.Context) error { return o.p.Journal.End(ctx, r.Run, Cancelled, p.Counts) })
+	if err != nil {
+		return RunProgress{}, err
+	}
+	return o.RunShow(ctx, r.Run)
 }
 
-// RunResume has a failed or cancelled run go on. Errors as RunCancel.
+// RunResume has a failed or cancelled run go on. Errors as RunShow; *RequestError also when it is neither (not found), and for a run
+// that one process did alone (conflict).
 func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) {
 	if o.o.ReadOnly != "" {
 		return RunProgress{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
-	p, err := o.act(ctx, r, "has failed or was cancelled", func(ctx context.Context) (bool, error) {
+	p, err := o.act(ctx, r, "has failed or was cancelled", func(ctx context.Context, row run.Run) (bool, error) {
+		if row.Pattern == "" {
+			return false, refuse(Conflict, "run %q was not done by workers, nobody goes on with it: the same `%s` asked for again takes what is left", r.Run, row.Kind)
+		}
 		return o.p.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
 	})
 	switch {
@@ -197,9 +230,9 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 }
 
 // act changes a run and shows it.
-func (o *Ops) act(ctx context.Context, r RunRequest, state string, change func(ctx context.Context) (bool, error)) (RunProgress, error) {
+func (o *Ops) act(ctx context.Context, r RunRequest, state string, change func(ctx context.Context, row run.Run) (bool, error)) (RunProgress, error) {
 	if !isRunID(r.Run) {
-		return RunProgress{}, refuse(Usage, "run: expected the id of a run, as `run list` shows them")
+		return RunProgress{}, notARun(r.Run)
 	}
 	if err := words(r.By, r.Why); err != nil {
 		return RunProgress{}, err
@@ -207,20 +240,24 @@ func (o *Ops) act(ctx context.Context, r RunRequest, state string, change func(c
 	if err := o.working(); err != nil {
 		return RunProgress{}, err
 	}
-	changed := false
-	err := o.write(ctx, func(ctx context.Context) error {
+	changed, was := false, ""
+	err := refusing(func(use func(context.Context) error) error { return o.write(ctx, use) }, func(ctx context.Context) error {
 		row, there, err := o.p.Runs.Run(ctx, r.Run)
 		if err != nil || !there || !o.mine(row) {
 			return err
 		}
-		changed, err = change(ctx)
+		was = ": it is " + string(row.Status)
+		changed, err = change(ctx, row)
 		return err
 	})
+	var refused *RequestError
 	switch {
+	case errors.As(err, &refused):
+		return RunProgress{}, err
 	case err != nil:
 		return RunProgress{}, unaudited(err)
 	case !changed:
-		return RunProgress{}, refuse(NotFound, "no run %q %s", r.Run, state)
+		return RunProgress{}, refuse(NotFound, "no run %q %s%s", r.Run, state, was)
 	}
 	return o.RunShow(ctx, r.Run)
 }

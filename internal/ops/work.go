@@ -21,13 +21,15 @@ const (
 	mostPreviewed = 10_000
 	// mostRunLimit is the largest limit that can be asked for.
 	mostRunLimit = 100_000_000
-	// mostRunsListed is how many runs are listed with their numbers.
-	mostRunsListed = 100
-	// mostRunsRead and mostJobsRead are how many of the latest rows of a shared database are looked through for those of one
-	// environment; seekFactor is how much more is asked for when these were not enough.
-	mostRunsRead = 1000
+	// mostRunsCounted is of how many runs in a list the batches are counted.
+	mostRunsCounted = 100
+	// mostJobsRead is how many of the latest batches of a shared database are looked through for those of one environment;
+	// seekFactor is how much more is asked for when these were not enough.
 	mostJobsRead = 10_000
 	seekFactor   = 4
+	// aloneSilent is for how long a run that one process does alone may say nothing before that is told: it says something after
+	// each batch.
+	aloneSilent = 10 * time.Minute
 	// requeueWithin is how long one request sends batches again: Azure's front end gives an HTTP request up after 230 s.
 	requeueWithin = 2 * time.Minute
 	// sendWithin bounds the sending of a run's first message.
@@ -216,11 +218,17 @@ func (o *Ops) books(ctx context.Context, use func(ctx context.Context) error) er
 	if err := o.working(); err != nil {
 		return err
 	}
+	return refusing(func(use func(context.Context) error) error { return o.read(ctx, use) }, use)
+}
+
+// refusing makes a use of the database that may be refused. The database has answered then, and that is all that the gate is to
+// see.
+func refusing(through func(func(context.Context) error) error, use func(ctx context.Context) error) error {
 	var refused *RequestError
-	err := o.read(ctx, func(ctx context.Context) error {
+	err := through(func(ctx context.Context) error {
 		err := use(ctx)
 		if errors.As(err, &refused) {
-			return nil // the database has answered, and that is all that the gate is to see
+			return nil
 		}
 		return err
 	})

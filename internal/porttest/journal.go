@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,12 +14,26 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+)
+
+// The environments of the suite's journals.
+const (
+	JournalSysName      = "web"
+	JournalOtherSysName = "dev"
 )
 
 // JournalHarness is what TestJournal needs beside the port itself.
 type JournalHarness struct {
-	// Journal is the port under test, with nothing in it.
+	// Journal is the port under test, of the environment JournalSysName and with nothing in it; Store are the books of runs of the
+	// same environment in the same database.
 	Journal ops.Journal
+	Store   run.Store
+	// Other and OtherStore are those of JournalOtherSysName in the same database.
+	Other      ops.Journal
+	OtherStore run.Store
+	// Older adds a running run with its entry, action and subject as journalTest.start's, as a build did that named no environment.
+	Older func(t testing.TB, id string)
 	// Now is the clock that its times come from, or one that is close to it.
 	Now func() time.Time
 	// HideRuns and HideAudits take the table of the runs or of the audit log away until restore; nil where there are no
@@ -53,6 +68,10 @@ func TestJournal(t *testing.T, open func(t testing.TB) JournalHarness) {
 		{"only a running run can be cancelled", journalCancelNothing},
 		{"a cancellation without its entry is none", journalCancelWhole},
 		{"the latest come first, and no more than asked for", journalLatest},
+		{"what people did is not behind the steps of workers", journalQueries},
+		{"two environments in one database see only their own", journalEnvironments},
+		{"what is another environment's is not running here", journalForeign},
+		{"what names no environment is everybody's", journalOlder},
 		{"eight runs at once, each with counts of its own", journalParallel},
 		{"missing tables are infrastructure", journalMissing},
 		{"a call whose context has ended is infrastructure and keeps nothing", journalCancelled},
@@ -70,7 +89,7 @@ func (j *journalTest) runs(limit int) []ops.Run {
 
 func (j *journalTest) audits(limit int) []ops.Audit {
 	j.Helper()
-	audits, err := j.Journal.Audits(j.Context(), limit)
+	audits, err := j.Journal.Audits(j.Context(), ops.AuditQuery{All: true, Limit: limit})
 	require.NoError(j, err)
 	return audits
 }
@@ -134,6 +153,7 @@ func journalLifeOfARun(j *journalTest) {
 		Why: "the column is wider now", Status: ops.Completed, Cancel: true, Counts: map[string]int{"selected": 7},
 		StartedAt: time.Unix(1, 0), EndedAt: time.Unix(2, 0),
 	}
+	r.Matched, r.AtLeast = 7, true
 	require.NoError(j, j.Journal.Start(j.Context(), r, ops.Audit{Action: "reprocess", By: "Ann", Why: r.Why, Subject: r.ID, Detail: r.Filter}))
 	began := j.only()
 	j.now(began.StartedAt)
@@ -383,6 +403,200 @@ func journalLatest(j *journalTest) {
 	}
 }
 
+// noted are the entries that a query finds, newest first.
+func (j *journalTest) noted(q ops.AuditQuery) []string {
+	j.Helper()
+	audits, err := j.Journal.Audits(j.Context(), q)
+	require.NoError(j, err)
+	list := []string{}
+	for _, a := range audits {
+		list = append(list, strings.Join([]string{a.Action, a.Level, a.Run, a.Batch}, " "))
+	}
+	return list
+}
+
+func journalQueries(j *journalTest) {
+	ctx := j.Context()
+	batch := strings.Repeat("b", 64)
+	begin := func(id string) {
+		require.NoError(j, j.Store.StartRun(ctx, run.Run{ID: id, SysName: JournalSysName, Kind: run.Drain, Pattern: "two_phase"},
+			run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "x", Run: id}))
+	}
+	write := func(of run.Store, code, level, id, job string) {
+		require.NoError(j, of.Write(ctx, run.Audit{Code: code, Level: level, By: "Ann", Why: "x", Run: id, Job: job}))
+	}
+	steps := func(of run.Store) {
+		for range 30 {
+			write(of, run.CodeBatchStart, run.LevelInfo, "q", batch)
+			write(of, run.CodeBatchDone, run.LevelInfo, "q", batch)
+		}
+	}
+	require.NoError(j, j.Journal.Write(ctx, ops.Audit{Action: "pause", By: "Ann", Why: "x", Subject: "gate"}))
+	begin("q")
+	steps(j.Store)
+	j.start("r")
+	write(j.Store, run.CodeBatchReleased, run.LevelWarn, "q", batch)
+	steps(j.Store)
+	write(j.Store, run.CodeBatchFail, run.LevelError, "q", batch)
+	write(j.Store, run.CodeGateProbe, run.LevelInfo, "", "")
+	write(j.Store, run.CodeBatchRequeue, run.LevelInfo, "q", batch)
+	write(j.Store, run.CodeRunCancel, run.LevelWarn, "q", "")
+	write(j.Store, run.CodeRunResume, run.LevelInfo, "q", "")
+	begin("q2")
+	cancelled, err := j.Journal.Cancel(ctx, "r", ops.Audit{Action: "cancel", Subject: "r"})
+	require.NoError(j, err)
+	require.True(j, cancelled)
+	steps(j.Store)
+	for _, code := range []string{run.CodeRunStart, run.CodeBatchFail} { // another environment's stand in front of ours
+		for range 30 {
+			write(j.OtherStore, code, map[string]string{run.CodeRunStart: run.LevelInfo, run.CodeBatchFail: run.LevelError}[code], "q", batch)
+		}
+	}
+	steps(j.OtherStore)
+
+	ofQ := []string{
+		"RUN_RESUME INFO q ", "RUN_CANCEL WARN q ", "BATCH_REQUEUE INFO q " + batch, "BATCH_FAIL ERROR q " + batch,
+		"BATCH_RELEASED WARN q " + batch, "RUN_START INFO q ",
+	}
+	notable := slices.Concat([]string{"cancel  r ", "RUN_START INFO q2 "}, ofQ[:5], []string{"reprocess  r ", ofQ[5], "pause   "})
+	for _, limit := range []int{1, 3, len(notable), 100} {
+		require.Equal(j, notable[:min(limit, len(notable))], j.noted(ops.AuditQuery{Limit: limit}))
+	}
+	require.Empty(j, j.noted(ops.AuditQuery{}), "no more than asked for")
+	require.Len(j, j.noted(ops.AuditQuery{All: true, Limit: 1000}), 180+len(notable)+1)
+	require.Equal(j, "BATCH_DONE INFO q "+batch, j.noted(ops.AuditQuery{All: true, Limit: 1})[0])
+
+	require.Equal(j, ofQ, j.noted(ops.AuditQuery{Run: "q", Limit: 100}))
+	require.Equal(j, ofQ[:2], j.noted(ops.AuditQuery{Run: "q", Limit: 2}))
+	require.Len(j, j.noted(ops.AuditQuery{Run: "q", All: true, Limit: 1000}), 180+len(ofQ))
+	require.Equal(j, []string{"cancel  r ", "reprocess  r "}, j.noted(ops.AuditQuery{Run: "r", Limit: 100}), "what one process does alone, too")
+	require.Empty(j, j.noted(ops.AuditQuery{Run: "nobody", All: true, Limit: 100}))
+
+	require.Equal(j, []string{"pause   "}, j.noted(ops.AuditQuery{Action: "pause", Limit: 100}))
+	require.Len(j, j.noted(ops.AuditQuery{Action: run.CodeBatchDone, Limit: 1000}), 90, "a step that is asked for by name")
+	require.Len(j, j.noted(ops.AuditQuery{Action: run.CodeBatchDone, Run: "q", Limit: 1000}), 90)
+	require.Equal(j, []string{"RUN_START INFO q2 ", "RUN_START INFO q "}, j.noted(ops.AuditQuery{Action: run.CodeRunStart, Limit: 100}))
+	require.Equal(j, ofQ[5:], j.noted(ops.AuditQuery{Action: run.CodeRunStart, Run: "q", Limit: 100}))
+	for _, q := range []ops.AuditQuery{{Limit: 100}, {All: true, Limit: 1000}} { // the one rule, in SQL and in words
+		found, err := j.Journal.Audits(ctx, q)
+		require.NoError(j, err)
+		var want []ops.Audit
+		for _, a := range found {
+			if a.Notable() {
+				want = append(want, a)
+			}
+		}
+		require.Len(j, want, len(notable))
+	}
+}
+
+// seen are the runs and the subjects of the entries that a journal lists, and the runs that a store does, newest first.
+func seen(j *journalTest, of ops.Journal, store run.Store) (runs, subjects, listed []string) {
+	j.Helper()
+	const most = 100
+	all, err := of.Runs(j.Context(), most)
+	require.NoError(j, err)
+	for _, r := range all {
+		runs = append(runs, r.ID)
+	}
+	audits, err := of.Audits(j.Context(), ops.AuditQuery{All: true, Limit: most})
+	require.NoError(j, err)
+	for _, a := range audits {
+		subjects = append(subjects, a.Subject)
+	}
+	books, err := store.ListRuns(j.Context(), most)
+	require.NoError(j, err)
+	for _, r := range books {
+		listed = append(listed, r.ID)
+	}
+	return runs, subjects, listed
+}
+
+func journalEnvironments(j *journalTest) {
+	ctx := j.Context()
+	entry := func(of string) run.Audit {
+		return run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "x", Run: of}
+	}
+	alone := func(id string) (ops.Run, ops.Audit) {
+		return ops.Run{ID: id, Kind: "reprocess", Matched: 3, AtLeast: true}, ops.Audit{Action: "reprocess", Subject: id}
+	}
+	n := 0
+	for range 3 { // behind those of the other one
+		for _, of := range []struct {
+			name, sysName string
+			journal       ops.Journal
+			store         run.Store
+		}{{"ours", JournalSysName, j.Journal, j.Store}, {"theirs", JournalOtherSysName, j.Other, j.OtherStore}} {
+			r, a := alone(fmt.Sprint(of.name, "-", n))
+			require.NoError(j, of.journal.Start(ctx, r, a))
+			queued := fmt.Sprint(of.name, "-queued-", n)
+			require.NoError(j, of.store.StartRun(ctx, run.Run{ID: queued, SysName: of.sysName, Kind: run.Drain, Pattern: "two_phase"}, entry(queued)))
+			require.NoError(j, of.store.Write(ctx, entry(fmt.Sprint(of.name, "-written-", n))))
+			require.NoError(j, of.journal.Write(ctx, ops.Audit{Action: "pause", Subject: fmt.Sprint(of.name, "-paused-", n)}))
+			n++
+		}
+	}
+	runs, subjects, listed := seen(j, j.Journal, j.Store)
+	require.Equal(j, []string{"ours-queued-4", "ours-4", "ours-queued-2", "ours-2", "ours-queued-0", "ours-0"}, runs)
+	require.Equal(j, runs, listed)
+	require.Equal(j, []string{
+		"ours-paused-4", "ours-written-4", "ours-queued-4", "ours-4", "ours-paused-2", "ours-written-2", "ours-queued-2", "ours-2",
+		"ours-paused-0", "ours-written-0", "ours-queued-0", "ours-0",
+	}, subjects)
+	runs, subjects, listed = seen(j, j.Other, j.OtherStore)
+	require.Equal(j, []string{"theirs-queued-5", "theirs-5", "theirs-queued-3", "theirs-3", "theirs-queued-1", "theirs-1"}, runs)
+	require.Equal(j, runs, listed)
+	require.Len(j, subjects, 12)
+	require.NotContains(j, strings.Join(subjects, " "), "ours")
+
+	latest, err := j.Journal.Runs(ctx, 1)
+	require.NoError(j, err)
+	require.Equal(j, "ours-queued-4", latest[0].ID, "no more than asked for, and none of theirs counts")
+
+	r, there, err := j.Store.Run(ctx, "ours-0")
+	require.NoError(j, err)
+	require.True(j, there)
+	require.Equal(j, []any{JournalSysName, "", 3, true, map[string]int{}}, []any{r.SysName, r.Pattern, r.Matched, r.AtLeast, r.Counts})
+	require.NoError(j, j.Journal.End(ctx, "ours-0", ops.Stopped, map[string]int{"applied": 2}))
+	r, _, err = j.Store.Run(ctx, "ours-0")
+	require.NoError(j, err)
+	require.Equal(j, []any{run.RunStopped, map[string]int{"applied": 2}}, []any{r.Status, r.Counts}, "the books of runs know what became of it")
+}
+
+func journalForeign(j *journalTest) {
+	j.start("r")
+	require.NoError(j, j.Journal.Write(j.Context(), ops.Audit{Action: "pause", Subject: "r"}))
+	before := j.only()
+	_, err := j.Other.Progress(j.Context(), "r", map[string]int{"done": 1})
+	j.refused("no_run", err)
+	running, err := j.Other.Cancel(j.Context(), "r", ops.Audit{Action: "cancel", Subject: "r"})
+	require.NoError(j, err)
+	require.False(j, running)
+	require.NoError(j, j.Other.End(j.Context(), "r", ops.Completed, map[string]int{"done": 1}))
+	require.Equal(j, before, j.only())
+	require.Equal(j, []string{"pause r", "reprocess r"}, j.actions())
+	theirs, err := j.Other.Audits(j.Context(), ops.AuditQuery{Limit: 10})
+	require.NoError(j, err)
+	require.Empty(j, theirs)
+	j.refused("run_exists", j.Other.Start(j.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "reprocess"}))
+}
+
+func journalOlder(j *journalTest) {
+	j.Older(j, "old")
+	j.start("new")
+	runs, subjects, listed := seen(j, j.Journal, j.Store)
+	require.Equal(j, [][]string{{"new", "old"}, {"new", "old"}, {"new", "old"}}, [][]string{runs, subjects, listed})
+	runs, subjects, listed = seen(j, j.Other, j.OtherStore)
+	require.Equal(j, [][]string{{"old"}, {"old"}, {"old"}}, [][]string{runs, subjects, listed})
+	_, err := j.Journal.Progress(j.Context(), "old", map[string]int{"done": 1})
+	require.NoError(j, err)
+	running, err := j.Other.Cancel(j.Context(), "old", ops.Audit{Action: "cancel", Subject: "old"})
+	require.NoError(j, err)
+	require.True(j, running)
+	require.NoError(j, j.Journal.End(j.Context(), "old", ops.Cancelled, nil))
+	require.Equal(j, []string{"new running false", "old cancelled true"}, j.short())
+}
+
 func journalParallel(j *journalTest) {
 	const steps = 5
 	for _, err := range together(func(n int) error {
@@ -429,7 +643,7 @@ func journalMissing(j *journalTest) {
 	restore = j.HideAudits(j)
 	for name, call := range map[string]func() error{
 		"write":  func() error { return j.Journal.Write(ctx, ops.Audit{}) },
-		"audits": func() error { _, err := j.Journal.Audits(ctx, 1); return err },
+		"audits": func() error { _, err := j.Journal.Audits(ctx, ops.AuditQuery{Limit: 1}); return err },
 	} {
 		err := call()
 		require.Equal(j, fault.Infrastructure, fault.KindOf(err), "%s: %v", name, err)
@@ -450,7 +664,7 @@ func journalCancelled(j *journalTest) {
 		"end":      func() error { return j.Journal.End(ctx, "r", ops.Completed, nil) },
 		"cancel":   func() error { _, err := j.Journal.Cancel(ctx, "r", ops.Audit{}); return err },
 		"runs":     func() error { _, err := j.Journal.Runs(ctx, 1); return err },
-		"audits":   func() error { _, err := j.Journal.Audits(ctx, 1); return err },
+		"audits":   func() error { _, err := j.Journal.Audits(ctx, ops.AuditQuery{Limit: 1}); return err },
 	} {
 		err := call()
 		require.Equal(j, fault.Infrastructure, fault.KindOf(err), "%s: %v", name, err)

@@ -98,7 +98,7 @@ func (r *reportsTest) run(changes row) {
 	r.Helper()
 	r.put("run", row{
 		"kind": "drain", "requested_by": "ops", "why": "because", "status": "running", "cancel": 0, "counts": "{}",
-		"started_at": r.ago(10 * time.Minute), "heartbeat_at": r.now,
+		"started_at": r.ago(10 * time.Minute), "heartbeat_at": r.now, "pattern": "two_phase",
 	}, changes)
 }
 
@@ -194,8 +194,24 @@ func reportUnknown(r *reportsTest) {
 
 func reportBounded(r *reportsTest) {
 	for i := range 105 {
-		r.job(fmt.Sprintf("run %03d", i), "pending_retry", nil)
+		of := fmt.Sprintf("run %03d", i)
+		r.job(of, "pending_retry", nil)
+		r.run(row{"run_id": of, "sys_name": ReportsSysName})
+		for _, level := range []string{"ERROR", "WARN"} {
+			r.put("audit_log", row{
+				"sys_name": ReportsSysName, "done_at": r.now, "action": fmt.Sprint(level, i), "done_by": "timer", "why": "x", "subject": "s", "level": level,
+			}, nil)
+		}
 	}
+	runs := r.report("runs")
+	require.Len(r, runs, 100)
+	r.same(row{"run_id": "run 104", "open_batches": 1}, runs[0])
+	r.same(row{"run_id": "run 005", "open_batches": 1}, runs[99])
+	errors := r.report("audit-errors")
+	require.Len(r, errors, 100)
+	require.Equal(r, []any{"WARN104", "ERROR104", "WARN55", "ERROR55"}, []any{
+		errors[0]["action"], errors[1]["action"], errors[98]["action"], errors[99]["action"],
+	})
 	require.Len(r, r.report("pending-retries"), 100)
 	require.Len(r, r.report("queue-lag"), 100)
 }
@@ -294,20 +310,24 @@ func reportWorkers(r *reportsTest) {
 		{"worker", "FAILED", time.Hour},
 		{"manager", "RUNNING", 0},
 		{"manager", "FAILED", time.Hour},
+		{"worker", "RUNNING", 8 * 24 * time.Hour}, // nobody buried it
+		{"worker", "COMPLETED", 8 * 24 * time.Hour},
+		{"worker", "IDLE", 8 * 24 * time.Hour},
 	} {
 		changes := row{"heartbeat_at": r.ago(w.silent), "kind": w.kind, "status": w.status, "documents_processed": 10 * i}
 		if w.kind == "worker" {
 			changes["job_id"] = jobKey(i)
 		}
 		r.put("worker", row{
-			"worker_id": fmt.Sprintf("%s-%08d", w.kind, i), "instance": "here", "run_id": "a", "started_at": r.ago(3 * time.Hour),
+			"worker_id": fmt.Sprintf("%s-%08d", w.kind, i), "instance": "here", "run_id": "a", "started_at": r.ago(max(3*time.Hour, w.silent)),
 		}, changes)
 	}
 	r.rows("workers",
 		row{"kind": "manager", "active": 1, "dead": 0, "idle": 0, "completed": 0, "failed": 1, "documents_processed": 170, "last_heartbeat": r.now},
-		row{"kind": "worker", "active": 2, "dead": 2, "idle": 1, "completed": 2, "failed": 1, "documents_processed": 280, "last_heartbeat": r.now},
+		row{"kind": "worker", "active": 2, "dead": 3, "idle": 1, "completed": 2, "failed": 1, "documents_processed": 380, "last_heartbeat": r.now},
 	)
 	r.rows("dead-workers",
+		row{"worker_id": "worker-00000010", "silent_seconds": 8 * 24 * time.Hour},
 		row{
 			"worker_id": "worker-00000003", "kind": "worker", "instance": "here", "run_id": "a", "batch_id": jobKey(3), "documents_processed": 30,
 			"started_at": r.ago(3 * time.Hour), "last_heartbeat": r.ago(2 * time.Hour), "silent_seconds": 2 * time.Hour,
@@ -318,16 +338,25 @@ func reportWorkers(r *reportsTest) {
 
 func reportBatchProgress(r *reportsTest) {
 	for _, status := range []string{"failed", "completed", "processing", "queued", "pending_retry", "pending_queue"} {
-		r.job("a", status, nil)
-		r.job("b", status, row{"total_count": 1, "updated_at": r.ago(time.Hour)})
+		var ended any
+		if status == "completed" {
+			ended = r.ago(time.Hour)
+		}
+		r.job("a", status, row{"process_end_time": ended})
+		r.job("b", status, row{"process_end_time": ended, "total_count": 1, "updated_at": r.ago(time.Hour)})
 	}
-	r.job("b", "completed", row{"total_count": 2_000_000_000})
-	r.job("b", "completed", row{"total_count": 2_000_000_000})
+	r.job("old", "failed", row{"process_end_time": r.ago(31 * 24 * time.Hour)})
+	r.job("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(time.Hour)})
+	r.job("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(29 * 24 * time.Hour)})
+	r.job("old", "completed", row{"process_end_time": r.ago(31 * 24 * time.Hour), "updated_at": r.ago(31 * 24 * time.Hour)})
 	var want []row
 	for _, status := range []string{"pending_queue", "pending_retry", "queued", "processing", "completed", "failed"} {
 		w := row{"batch_status": status, "batches": 2, "documents": 101, "oldest_change": r.ago(time.Hour), "oldest_seconds": time.Hour}
 		if status == "completed" { // more than an int of SQL Server's holds
 			w["batches"], w["documents"] = 4, 4_000_000_101
+		}
+		if status == "failed" { // somebody has still to requeue it
+			w["batches"], w["documents"] = 3, 201
 		}
 		want = append(want, w)
 	}
@@ -416,7 +445,7 @@ func reportPerformance(r *reportsTest) {
 func reportRuns(r *reportsTest) {
 	for _, changes := range []row{
 		{"run_id": "foreign", "status": "running", "sys_name": "dev"},
-		{"run_id": "alone", "status": "stopped", "ended_at": r.ago(time.Hour), "started_at": r.ago(61 * time.Minute)},
+		{"run_id": "alone", "pattern": nil, "matched_count": 40, "counts": `{"applied":12}`, "status": "stopped", "ended_at": r.ago(time.Hour), "started_at": r.ago(61 * time.Minute)},
 		{"run_id": "big", "status": "running", "sys_name": "web", "documents": 300, "batches": 3, "matched_count": 400, "handed_off_at": r.ago(9 * time.Minute), "kind": "replay"},
 		{"run_id": "early", "status": "running", "sys_name": "web", "documents": 100, "batches": 1, "matched_count": 400, "at_least": 1},
 		{"run_id": "grown", "status": "running", "sys_name": "web", "documents": 100, "batches": 1, "matched_count": 50, "at_least": 0},
@@ -453,7 +482,7 @@ func reportRuns(r *reportsTest) {
 func reportAuditErrors(r *reportsTest) {
 	for i, level := range []any{nil, "INFO", "WARN", "ERROR", "INFO"} {
 		r.put("audit_log", row{
-			"done_at": r.ago(time.Duration(10-i) * time.Minute), "action": fmt.Sprint("ACTION_", i), "done_by": "timer", "why": strings.Repeat("ü", 9),
+			"sys_name": ReportsSysName, "done_at": r.ago(time.Duration(10-i) * time.Minute), "action": fmt.Sprint("ACTION_", i), "done_by": "timer", "why": strings.Repeat("ü", 9),
 			"subject": "s", "run_id": "a", "job_id": jobKey(i),
 		}, row{"level": level})
 	}
@@ -485,9 +514,16 @@ func reportOurs(r *reportsTest) {
 			"run_id": of, "job_id": jobKey(i), "document_id": of, "error_code": "2628", "error_message": "too long", "error_type": run.TypeMigration,
 			"retry_count": 1, "is_retryable": 1, "created_at": r.ago(time.Minute),
 		}, nil)
-		r.put("audit_log", row{"done_at": r.ago(time.Minute), "action": "RUN_FAIL", "done_by": "timer", "why": "x", "subject": "", "level": "ERROR", "run_id": of}, nil)
 	}
-	r.put("audit_log", row{"done_at": r.now, "action": "TIMER", "done_by": "timer", "why": "x", "subject": "", "level": "WARN"}, nil)
+	for _, of := range []any{"theirs", ReportsSysName, nil} {
+		changes := row{"sys_name": of}
+		if of == "theirs" {
+			changes["sys_name"] = "dev"
+		}
+		for _, level := range []string{"WARN", "ERROR"} {
+			r.put("audit_log", row{"done_at": r.now, "action": fmt.Sprint(level, " of ", of), "done_by": "timer", "why": "x", "subject": "", "level": level}, changes)
+		}
+	}
 	ids := func(name, column string) (found []any) {
 		for _, line := range r.report(name) {
 			found = append(found, line[column])
@@ -501,7 +537,7 @@ func reportOurs(r *reportsTest) {
 	} {
 		require.ElementsMatch(r, three, ids(name, column), name)
 	}
-	require.Equal(r, []any{nil, "gone", "older", "ours"}, ids("audit-errors", "run_id"))
+	require.Equal(r, []any{"ERROR of <nil>", "WARN of <nil>", "ERROR of web", "WARN of web"}, ids("audit-errors", "action"))
 	for name, column := range map[string]string{
 		"batch-progress": "batches", "error-codes": "errors", "error-types": "errors", "workers": "dead", "queue-depth": "queued_batches",
 		"performance": "completed_batches",

@@ -305,6 +305,9 @@ func (r *runTest) state() runState {
 	r.Helper()
 	runs, err := r.Store.ListRuns(r.Context(), 1000)
 	require.NoError(r, err)
+	for i := range runs { // a list leaves out what may be long
+		runs[i] = r.read(runs[i].ID)
+	}
 	return r.stateWith(runs...)
 }
 

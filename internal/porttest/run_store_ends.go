@@ -164,7 +164,7 @@ func runFailNothing(r *runTest) {
 func runResumeFailed(r *runTest) {
 	l := r.batches("r", 1)
 	r.changesNothing("it is running", func() { r.mustNot(r.Store.ResumeRun(r.Context(), "r", entry("RUN_RESUME"))) })
-	r.must(r.Store.DeadLetter(r.Context(), jobID("r", 1), "a dead letter", runStale, entry("X")))
+	r.must(r.Store.DeadLetter(r.Context(), jobID("r", 1), run.FirstAttempt, "a dead letter", runStale, entry("X")))
 	r.Age(r, runStale)
 	r.must(r.Store.FailRun(r.Context(), "r", "x", runStale, entry("RUN_FAIL")))
 	r.must(r.Store.ResumeRun(r.Context(), "r", entry("RUN_RESUME")))
@@ -237,6 +237,26 @@ func runResumeCancelled(r *runTest) {
 	require.True(r, ok)
 	require.Equal(r, run.RunCompleted, status)
 	r.mustNot(r.Store.ResumeRun(r.Context(), "r", entry("X")))
+}
+
+// runMany: a run may have more batches than a statement changes.
+func runMany(r *runTest) {
+	const n = 230
+	r.batches("other", 1)
+	l := r.batches("r", n)
+	r.must(r.Store.CancelRun(r.Context(), "r", entry("X")))
+	_, status, stats := r.complete("r")
+	require.Equal(r, run.RunCancelled, status)
+	require.Equal(r, map[run.Status]int{run.Failed: n}, stats.Jobs)
+	counts, err := r.Store.JobCounts(r.Context(), "r")
+	require.NoError(r, err)
+	require.Equal(r, map[run.Status]int{run.Failed: n}, counts)
+	r.must(r.Store.ResumeRun(r.Context(), "r", entry("X")))
+	for _, j := range r.jobs("r") {
+		require.Equal(r, []any{run.PendingRetry, 1, 1}, []any{j.Status, j.Attempt, j.Epoch}, "batch %d", j.Number)
+	}
+	require.Equal(r, l.Epoch+1, r.read("r").Epoch)
+	require.Equal(r, run.PendingQueue, r.job(jobID("other", 1)).Status)
 }
 
 func runStats(r *runTest) {
@@ -328,7 +348,9 @@ func (r *runTest) audited() map[string]func(a run.Audit) func(ctx context.Contex
 			return func(ctx context.Context) error { return changed(s.RequeueJob(ctx, failed.Job, a)) }
 		},
 		"dead letter": func(a run.Audit) call {
-			return func(ctx context.Context) error { return changed(s.DeadLetter(ctx, jobID("r", 4), "x", runStale, a)) }
+			return func(ctx context.Context) error {
+				return changed(s.DeadLetter(ctx, jobID("r", 4), run.FirstAttempt, "x", runStale, a))
+			}
 		},
 		"mark unsent": func(a run.Audit) call {
 			return func(ctx context.Context) error {

@@ -16,6 +16,7 @@ func runJobCases() []runCase {
 		{"a worker claims a batch", jobClaim},
 		{"the answers to a claim", jobAnswers},
 		{"a worker takes over in place from one that has said nothing", jobTakeOver},
+		{"a claim says whether a worker had the batch before", jobBegun},
 		{"workers that die with a batch are counted, until it is requeued", jobLostWorkers},
 		{"a worker that speaks keeps its batch and learns that its run is to end", jobBeat},
 		{"outcomes replace each other and are counted for the worker", jobSave},
@@ -31,7 +32,7 @@ func runJobCases() []runCase {
 		{"a requeued batch makes its completed run run again", jobRequeueCompleted},
 		{"a batch that is not requeued", jobRequeueNothing},
 		{"a dead letter fails a batch that nobody works on", jobDeadLetter},
-		{"a dead letter of a batch that is finished or alive changes nothing", jobDeadLetterNothing},
+		{"a dead letter of a batch that is finished, alive or has a later message changes nothing", jobDeadLetterNothing},
 		{"batches by number, by status, and the latest of all runs", jobList},
 		{"documents page by page, by key", jobItems},
 	}
@@ -110,6 +111,36 @@ func jobTakeOver(r *runTest) {
 	_, err := r.Store.BeatJob(r.Context(), first)
 	r.lost(err)
 	r.finish(c.Hold)
+}
+
+// jobBegun: however long ago a worker had the batch, it may have finished documents and not told of them. Another epoch says
+// nothing of that.
+func jobBegun(r *runTest) {
+	r.batches("r", 2)
+	begun := func(id string, epoch int, want bool, why string) run.Hold {
+		r.Helper()
+		c := r.claim(id)
+		require.Equal(r, []any{run.Taken, epoch, want}, []any{c.Answer, c.Hold.Epoch, c.Begun}, why)
+		return c.Hold
+	}
+	r.must(r.Store.DeadLetter(r.Context(), jobID("r", 1), run.FirstAttempt, "x", runStale, entry("X")))
+	r.must(r.Store.RequeueJob(r.Context(), jobID("r", 1), entry("X")))
+	h := begun(jobID("r", 1), 2, false, "requeued before anybody had it")
+	require.NoError(r, r.Store.ReleaseJob(r.Context(), h, entry("X")))
+	h = begun(h.Job, 3, true, "let go of")
+	r.Age(r, runStale)
+	h = begun(h.Job, 4, true, "taken over")
+	r.Age(r, runStale)
+	require.Equal(r, 1, r.bury(runSys, 100)[0])
+	h = begun(h.Job, 5, true, "buried")
+	require.NoError(r, r.Store.FailJob(r.Context(), h, "x", entry("X")))
+	r.must(r.Store.RequeueJob(r.Context(), h.Job, entry("X")))
+	begun(h.Job, 7, true, "requeued")
+
+	r.Age(r, runStale)
+	r.must(r.Store.FailRun(r.Context(), "r", "x", runStale, entry("X")))
+	r.must(r.Store.ResumeRun(r.Context(), "r", entry("X")))
+	begun(jobID("r", 2), 2, false, "resumed before anybody had it")
 }
 
 func jobLostWorkers(r *runTest) {
@@ -363,7 +394,7 @@ func jobCounts(r *runTest) {
 	counted(ids[0], 5, 2)
 	holds(ids[1:4]...)
 	r.Age(r, runStale)
-	r.must(r.Store.DeadLetter(r.Context(), ids[1], "x", runStale, entry("X")))
+	r.must(r.Store.DeadLetter(r.Context(), ids[1], run.FirstAttempt, "x", runStale, entry("X")))
 	counted(ids[1], 5, 2)
 	require.Equal(r, []int{0, 0}, []int{r.job(ids[2]).Success, r.job(ids[2]).Failure}, "another batch")
 	require.Equal(r, 2, r.bury(runSys, 100)[0])
@@ -373,7 +404,7 @@ func jobCounts(r *runTest) {
 	require.Equal(r, [2]int{0, 1}, r.unsent("x", true, r.job(ids[2])))
 	counted(ids[2], 5, 2)
 	require.Equal(r, []int{0, 0}, []int{r.job(ids[3]).Success, r.job(ids[3]).Failure}, "one that has another try")
-	r.must(r.Store.DeadLetter(r.Context(), ids[4], "x", runStale, entry("X")))
+	r.must(r.Store.DeadLetter(r.Context(), ids[4], run.FirstAttempt, "x", runStale, entry("X")))
 	counted(ids[4], 0, 0)
 
 	ids = begin("c", 4)
@@ -438,7 +469,7 @@ func jobLate(r *runTest) {
 	r.batches("dead", 1)
 	h = r.hold(jobID("dead", 1))
 	r.Age(r, runStale)
-	r.must(r.Store.DeadLetter(r.Context(), h.Job, "x", runStale, entry("X")))
+	r.must(r.Store.DeadLetter(r.Context(), h.Job, run.FirstAttempt, "x", runStale, entry("X")))
 	r.lateHold(h, "a dead letter")
 	r.must(r.Store.RequeueJob(r.Context(), h.Job, entry("X")))
 	r.lateHold(h, "requeued")
@@ -514,7 +545,7 @@ func jobDeadLetter(r *runTest) {
 	require.NoError(r, r.Store.ReleaseJob(r.Context(), r.hold(jobID("r", 5)), entry("X")))
 	for n := range 5 {
 		n++
-		r.must(r.Store.DeadLetter(r.Context(), jobID("r", n), "delivered too often", runStale, entry(fmt.Sprint("DEAD ", n))))
+		r.must(r.Store.DeadLetter(r.Context(), jobID("r", n), r.job(jobID("r", n)).Attempt, "delivered too often", runStale, entry(fmt.Sprint("DEAD ", n))))
 		j := r.job(jobID("r", n))
 		require.Equal(r, []any{run.Failed, "delivered too often"}, []any{j.Status, j.Error}, "batch %d", n)
 		codes := r.codes()
@@ -525,7 +556,7 @@ func jobDeadLetter(r *runTest) {
 func jobDeadLetterNothing(r *runTest) {
 	not := func(id, why string) {
 		r.Helper()
-		r.changesNothing(why, func() { r.mustNot(r.Store.DeadLetter(r.Context(), id, "x", runStale, entry("X"))) })
+		r.changesNothing(why, func() { r.mustNot(r.Store.DeadLetter(r.Context(), id, run.FirstAttempt, "x", runStale, entry("X"))) })
 	}
 	r.batches("r", 2)
 	h := r.hold(jobID("r", 1))
@@ -535,6 +566,24 @@ func jobDeadLetterNothing(r *runTest) {
 	not(h.Job, "completed")
 	require.NoError(r, r.Store.FailJob(r.Context(), r.hold(jobID("r", 2)), "first", entry("X")))
 	not(jobID("r", 2), "failed")
+
+	r.batches("later", 3)
+	r.unsent("x", false, r.job(jobID("later", 1)))
+	not(jobID("later", 1), "a message after one that was not accepted")
+	r.queued(r.job(jobID("later", 2)))
+	r.hold(jobID("later", 3))
+	r.Age(r, runSilent)
+	require.Equal(r, 1, r.bury(runSys, 100)[0])
+	not(jobID("later", 3), "a message after a burial")
+	r.Age(r, runSilent)
+	n, err := r.Store.Silence(r.Context(), runSys, runSilent, 100)
+	require.NoError(r, err)
+	require.Equal(r, 1, n)
+	not(jobID("later", 2), "a message after a silence")
+	r.must(r.Store.RequeueJob(r.Context(), jobID("r", 2), entry("X")))
+	not(jobID("r", 2), "a message after a requeue")
+	j := r.job(jobID("r", 2))
+	r.must(r.Store.DeadLetter(r.Context(), j.ID, j.Attempt, "x", runStale, entry("X")))
 }
 
 func jobList(r *runTest) {

@@ -83,6 +83,76 @@ func runTakeOver(r *runTest) {
 	require.NoError(r, err)
 }
 
+// loses has the run's manager die and another take over.
+func (r *runTest) loses(id string) run.Lease {
+	r.Helper()
+	r.Age(r, runStale)
+	return r.lease(id)
+}
+
+func runLostManagers(r *runTest) {
+	r.start("other")
+	r.lease("other")
+	r.start("r")
+	l := r.lease("r")
+	count := func(want int, why string) {
+		r.Helper()
+		require.Equal(r, want, r.read("r").LostManagers, why)
+	}
+	count(0, "nobody had it")
+	r.Age(r, runStale)
+	found, ok, err := r.Store.ClaimRun(r.Context(), "r", l.Epoch, r.worker(RunManager), runStale)
+	require.NoError(r, err)
+	require.True(r, ok)
+	require.Equal(r, 1, found.LostManagers, "whoever claims it learns of it")
+	count(1, "one died")
+	require.False(r, r.claimsRun("r"))
+	count(1, "another wanted it")
+	r.Age(r, runStale)
+	r.bury(runSys, 100)
+	l = r.lease("r")
+	count(2, "buried first")
+	_, err = r.Store.BeatRun(r.Context(), l)
+	require.NoError(r, err)
+	count(2, "to live is no progress")
+	require.NoError(r, r.Store.ReleaseRun(r.Context(), l))
+	count(2, "nor is to let go")
+	r.Age(r, runStale)
+	r.lease("r")
+	count(2, "one that let go did not die")
+	l = r.loses("r")
+	count(3, "one after another")
+	r.lost(r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{{"late"}}, First: 2, Initial: run.PendingQueue}))
+	count(3, "a chunk that came to nothing")
+	r.add(l, run.PendingQueue, []string{"it goes on"})
+	count(0, "a chunk is progress")
+	l = r.loses("r")
+	count(1, "and the next one begins")
+	r.add(l, run.Queued)
+	count(0, "so is a watermark that moves")
+	l = r.loses("r")
+	require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("HANDED_OFF")))
+	count(0, "and the end")
+	require.Zero(r, r.read("other").LostManagers, "another run")
+}
+
+func runLostManagersResumed(r *runTest) {
+	r.batches("r", 1)
+	r.loses("r")
+	l := r.loses("r")
+	require.NoError(r, r.Store.ReleaseRun(r.Context(), l))
+	r.must(r.Store.FailRun(r.Context(), "r", "enough", runStale, entry("RUN_FAIL")))
+	require.Equal(r, 2, r.read("r").LostManagers, "it says why")
+	r.must(r.Store.ResumeRun(r.Context(), "r", entry("RUN_RESUME")))
+	require.Zero(r, r.read("r").LostManagers)
+	r.loses("r")
+	require.Zero(r, r.read("r").LostManagers, "nobody had it")
+	r.Age(r, runStale)
+	r.must(r.Store.CancelRun(r.Context(), "r", entry("X")))
+	require.False(r, r.claimsRun("r"))
+	require.Zero(r, r.read("r").LostManagers, "a claim that came to nothing")
+}
+
 func runBeat(r *runTest) {
 	r.start("r")
 	l := r.lease("r")

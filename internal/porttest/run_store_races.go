@@ -22,6 +22,7 @@ func runRaceCases() []runCase {
 		{"of eight ends of one run one does", raceComplete},
 		{"of eight requeues of one batch one does", raceRequeue},
 		{"of eight dead letters of one batch one does", raceDeadLetter},
+		{"a batch whose message is a dead letter is given another one: one of both", raceDeadLetterAgain},
 		{"eight timers bury each batch once", raceBury},
 		{"outcomes that are saved at once are all counted", raceSave},
 	}
@@ -221,9 +222,43 @@ func raceRequeue(r *runTest) {
 func raceDeadLetter(r *runTest) {
 	r.batches("r", 1)
 	r.oneOf(atOnce(8, func(i int) (bool, error) {
-		return r.Store.DeadLetter(r.Context(), jobID("r", 1), fmt.Sprint(i), runStale, entry("DEAD_LETTER"))
+		return r.Store.DeadLetter(r.Context(), jobID("r", 1), run.FirstAttempt, fmt.Sprint(i), runStale, entry("DEAD_LETTER"))
 	}))
 	require.Equal(r, 1, r.count("DEAD_LETTER"))
+}
+
+// raceDeadLetterAgain has each change that gives a batch another message come at once with the dead letter of the one before.
+func raceDeadLetterAgain(r *runTest) {
+	const n = 6
+	for name, again := range map[string]func(sys string, j run.Job) (int, error){
+		"unsent": func(_ string, j run.Job) (int, error) {
+			retry, _, err := r.Store.MarkUnsent(r.Context(), []run.Job{j}, "x", false, givenUp)
+			return retry, err
+		},
+		"silence": func(sys string, _ run.Job) (int, error) { return r.Store.Silence(r.Context(), sys, runSilent, 100) },
+		"burial": func(sys string, _ run.Job) (int, error) {
+			buried, _, err := r.Store.Bury(r.Context(), sys, runStale, runReleased, 100)
+			return buried, err
+		},
+	} {
+		batches := []batchAt{}
+		for i := range n {
+			in := map[string]situation{"unsent": inQueued, "silence": inQueuedLong, "burial": inProcessingDead}[name]
+			batches = append(batches, r.bring(fmt.Sprint(name, i), in))
+		}
+		for _, b := range batches {
+			won, errs := atOnce(2, func(k int) (bool, error) {
+				if k == 0 {
+					return r.Store.DeadLetter(r.Context(), b.job.ID, b.job.Attempt, "x", runStale, entry("DEAD_LETTER"))
+				}
+				changed, err := again(b.sys, b.job)
+				return changed == 1, err
+			})
+			j := r.job(b.job.ID)
+			want := [][]any{{run.Failed, b.job.Attempt}, {run.PendingRetry, b.job.Attempt + 1}}[r.oneOf(won, errs)]
+			require.Equal(r, want, []any{j.Status, j.Attempt}, name)
+		}
+	}
 }
 
 func raceBury(r *runTest) {

@@ -23,9 +23,12 @@ func runLifeCases() []runCase {
 		{"words that are too long are clipped", runClips},
 		{"there is no such run and no such batch", runNothing},
 		{"the latest runs come first", runLatest},
+		{"what may be long comes to whoever needs it", runLong},
 		{"a manager claims a run", runClaim},
 		{"a run that is not to be claimed", runNoClaim},
 		{"a manager takes over from one that has said nothing", runTakeOver},
+		{"managers that die with a run are counted, until it is gone on with", runLostManagers},
+		{"a run that is resumed begins the count of lost managers anew", runLostManagersResumed},
 		{"a manager that speaks keeps its run and learns that it is to end", runBeat},
 		{"a chunk adds batches, documents, watermark and the wait", runChunk},
 		{"a chunk of a thousand documents, and which of them are known", runBigChunk},
@@ -45,6 +48,7 @@ func runLifeCases() []runCase {
 		{"a failed run is resumed", runResumeFailed},
 		{"a failed run is resumed with the batches that wait", runResumeWaiting},
 		{"a cancelled run is resumed with the batches that it cut short", runResumeCancelled},
+		{"a run of many batches is cancelled and resumed", runMany},
 		{"the numbers of a run", runStats},
 		{"a change without its entry is none", runWhole},
 		{"a call whose context has ended is infrastructure and changes nothing", runEndedContext},
@@ -55,7 +59,7 @@ func runBegins(r *runTest) {
 	given := run.Run{
 		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: json.RawMessage(`{"code":"2628"}`), Pattern: "checkpoint", Rate: 60, Limit: 7,
 		Matched: 6, AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunCompleted, Cancel: true, Error: "x",
-		Watermark: "x", Documents: 1, Batches: 1, Owner: "x", Epoch: 9, StartedAt: time.Unix(1, 0), HandedOffAt: time.Unix(1, 0), EndedAt: time.Unix(1, 0), HeartbeatAt: time.Unix(1, 0),
+		Watermark: "x", Documents: 1, Batches: 1, Owner: "x", Epoch: 9, LostManagers: 9, StartedAt: time.Unix(1, 0), HandedOffAt: time.Unix(1, 0), EndedAt: time.Unix(1, 0), HeartbeatAt: time.Unix(1, 0),
 	}
 	require.NoError(r, r.Store.StartRun(r.Context(), given, entry("RUN_START")))
 	found := r.read("r-1")
@@ -65,12 +69,50 @@ func runBegins(r *runTest) {
 	require.Less(r, found.Silent, time.Minute)
 	want := run.Run{
 		ID: "r-1", SysName: runSys, Kind: run.Replay, Filter: found.Filter, Pattern: "checkpoint", Rate: 60, Limit: 7, Matched: 6,
-		AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunRunning, StartedAt: found.StartedAt, Age: found.Age, Silent: found.Silent,
+		AtLeast: true, RequestedBy: "Ann", Why: "the column is wider now", Status: run.RunRunning, Counts: map[string]int{}, StartedAt: found.StartedAt, Age: found.Age, Silent: found.Silent,
 	}
 	require.Equal(r, want, found, "whatever the caller says of what is to come")
 	require.Equal(r, []string{"RUN_START"}, r.codes())
 	r.Age(r, time.Hour)
 	require.InDelta(r, time.Hour, r.read("r-1").Age, float64(time.Minute))
+}
+
+func runLong(r *runTest) {
+	filter := `{"code":"2628","ids":["a","b","c"]}`
+	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{
+		ID: "r", SysName: runSys, Kind: run.Replay, Filter: json.RawMessage(filter), Pattern: "two_phase",
+	}, entry("RUN_START")))
+	l := r.lease("r")
+	r.add(l, run.Queued, []string{"a"})
+	whole := r.read("r")
+	require.JSONEq(r, filter, string(whole.Filter))
+	require.Equal(r, []any{"w", 3}, []any{whole.Watermark, whole.Named})
+
+	c := r.claim(jobID("r", 1))
+	require.Equal(r, run.Taken, c.Answer)
+	unnamed := json.RawMessage(`{"code":"2628"}`)
+	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: "s", SysName: runSys, Filter: unnamed, Pattern: "two_phase"}, entry("RUN_START")))
+	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: "alone", SysName: runSys, Filter: json.RawMessage(filter)}, entry("RUN_START")))
+	latest, err := r.Store.ListRuns(r.Context(), 3)
+	require.NoError(r, err)
+	require.JSONEq(r, filter, string(latest[0].Filter), "of one that a process does alone a list has always had it")
+	require.JSONEq(r, string(unnamed), string(latest[1].Filter))
+	open, err := r.Store.OpenRuns(r.Context(), runSys, 1)
+	require.NoError(r, err)
+	for about, brief := range map[string]run.Run{"a claim of a batch": c.Run, "a list": latest[2], "the open ones": open[0]} {
+		whole, brief := whole, brief
+		whole.Filter, whole.Watermark = nil, ""
+		for _, of := range []*run.Run{&whole, &brief} {
+			of.Silent, of.Age = 0, 0
+		}
+		require.Equal(r, whole, brief, "%s has all but the filter and the watermark", about)
+	}
+
+	require.NoError(r, r.Store.ReleaseRun(r.Context(), l))
+	again, ok, err := r.Store.ClaimRun(r.Context(), "r", l.Epoch, r.worker(RunManager), runStale)
+	r.must(ok, err)
+	require.JSONEq(r, filter, string(again.Filter), "a manager goes on with the search")
+	require.Equal(r, "w", again.Watermark)
 }
 
 func runExists(r *runTest) {
@@ -171,7 +213,7 @@ func runClips(r *runTest) {
 	require.True(r, strings.HasSuffix(found[0].Message, "…"), "a detail's message")
 	require.NoError(r, r.Store.FailJob(r.Context(), h, long, entry("BATCH_FAIL")))
 	clipped(r.job(h.Job).Error, 2000, "error")
-	_, err = r.Store.DeadLetter(r.Context(), jobID("r", 2), long, runStale, entry("DEAD_LETTER"))
+	_, err = r.Store.DeadLetter(r.Context(), jobID("r", 2), run.FirstAttempt, long, runStale, entry("DEAD_LETTER"))
 	require.NoError(r, err)
 	clipped(r.job(jobID("r", 2)).Error, 2000, "reason of a dead letter")
 	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 3))}, long, true, givenUp)
@@ -212,7 +254,7 @@ func runNothing(r *runTest) {
 		"resume":      func() (bool, error) { return s.ResumeRun(ctx, "r", entry("X")) },
 		"complete":    func() (bool, error) { return s.CompleteRun(ctx, "r", 0, ended(entry("X"))) },
 		"requeue":     func() (bool, error) { return s.RequeueJob(ctx, jobID("r", 1), entry("X")) },
-		"dead letter": func() (bool, error) { return s.DeadLetter(ctx, jobID("r", 1), "x", 0, entry("X")) },
+		"dead letter": func() (bool, error) { return s.DeadLetter(ctx, jobID("r", 1), run.FirstAttempt, "x", 0, entry("X")) },
 	} {
 		ok, err := call()
 		require.NoError(r, err, name)

@@ -141,7 +141,7 @@ func stateCalls() []stateCall {
 			return err
 		}},
 		{name: "a dead letter", to: into(run.Failed, append(waiting, left...)...), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.DeadLetter(r.Context(), b.job.ID, "x", runStale, entry("DEAD_LETTER"))
+			_, err := r.Store.DeadLetter(r.Context(), b.job.ID, b.job.Attempt, "x", runStale, entry("DEAD_LETTER"))
 			return err
 		}},
 		{name: "silence", to: into(run.PendingRetry, inQueuedLong), call: func(r *runTest, b batchAt) error {

@@ -144,7 +144,7 @@ func (r refuser) settle(ctx context.Context, d Delivery, n Notice, why, folder s
 		Code: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: n.RunID, Job: n.BatchID,
 		Detail: detail(map[string]any{"message_id": clipID(d.ID), "delivery_count": d.Count, "evidence": folder}),
 	}
-	err = r.books(ctx, func(ctx context.Context) error {
+	err = r.tell(ctx, func(ctx context.Context) error {
 		changed = false
 		switch {
 		case n.BatchID != "":
@@ -155,19 +155,16 @@ func (r refuser) settle(ctx context.Context, d Delivery, n Notice, why, folder s
 		if err != nil || changed {
 			return err
 		}
-		audit.Level = LevelWarn
-		return r.p.Store.Write(ctx, audit)
+		nothing := audit // of this try: one that comes after a lost race may change something
+		nothing.Level = LevelWarn
+		return r.p.Store.Write(ctx, nothing)
 	})
 	return changed, err
 }
 
 // endJob fails the batch, unless a later message of it is on its way.
 func (r refuser) endJob(ctx context.Context, n Notice, why string, audit Audit) (bool, error) {
-	job, _, ok, err := r.p.Store.Job(ctx, n.BatchID)
-	if err != nil || !ok || job.Attempt > n.BatchAttempt {
-		return false, err
-	}
-	return r.p.Store.DeadLetter(ctx, n.BatchID, why, workerStale, audit)
+	return r.p.Store.DeadLetter(ctx, n.BatchID, n.BatchAttempt, why, workerStale, audit)
 }
 
 // endRun fails the run's hand-off, unless a later manager had it.

@@ -377,3 +377,28 @@ func TestAnyIDGivesANameOfEvidence(t *testing.T) {
 		}
 	})
 }
+
+// A race that is lost is run again, and the entry is that of the try that counts.
+func TestTheEntryOfADeadLetterIsThatOfItsLastTry(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		w.handedOff()
+		c, err := w.store.ClaimJob(t.Context(), w.job(1).ID, run.Worker{ID: "worker-00000001", Instance: "w"}, time.Minute, run.Audit{Code: run.CodeBatchStart})
+		require.NoError(t, err)
+		writes := 0
+		w.onUse(func(ctx context.Context, _ *instance, op string) error {
+			if op != "Write" {
+				return nil
+			}
+			writes++
+			require.NoError(t, w.store.ReleaseJob(ctx, c.Hold, run.Audit{Code: run.CodeBatchReleased}))
+			return fault.New(fault.Contention, "test: books", "1205", "a deadlock")
+		})
+		_, err = w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, run.FirstAttempt))
+		require.NoError(t, err)
+		require.Equal(t, 1, writes, "it changed nothing at first: its worker was alive")
+		require.Equal(t, run.Failed, w.job(1).Status)
+		require.Equal(t, []string{run.CodeDeadLetter, run.LevelError}, []string{w.lastAudit().Code, w.lastAudit().Level})
+	})
+}

@@ -43,7 +43,7 @@ func (k kit) deliver(ctx context.Context, jobs []Job, confirm bool) (d delivered
 	defer func() { d.updating = k.o.Now().Sub(begin) }()
 	ctx = context.WithoutCancel(ctx) // what was sent should be told
 	if confirm && len(accepted) > 0 {
-		err = k.books(ctx, func(ctx context.Context) error {
+		err = k.tell(ctx, func(ctx context.Context) error {
 			_, err := k.p.Store.MarkQueued(ctx, accepted)
 			return err
 		})
@@ -70,7 +70,7 @@ type refusal struct {
 // unsent records what the queue did not take, with an entry for each batch that is given up for it.
 func (k kit) unsent(ctx context.Context, r *refusal, reason string) (retry, failed int, err error) {
 	counted := !fault.IsDependency(r.err)
-	err = k.books(ctx, func(ctx context.Context) (err error) {
+	err = k.tell(ctx, func(ctx context.Context) (err error) {
 		retry, failed, err = k.p.Store.MarkUnsent(ctx, r.jobs, reason, counted, func(j Job) Audit {
 			return Audit{
 				Code: CodeBatchFail, Level: LevelError, By: k.o.Instance, Why: j.Error, Run: j.Run, Job: j.ID,

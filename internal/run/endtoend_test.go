@@ -96,6 +96,48 @@ func TestAReplayTakesTheFailedDocumentsOfItsFilter(t *testing.T) {
 	}
 }
 
+// A replay leaves a document whose next try is scheduled to its time, unless somebody names it.
+func TestAReplayTakesWhatIsToBeTriedAgainOnlyWhenItIsNamed(t *testing.T) {
+	t.Parallel()
+	const waits = `{"status":"retry_scheduled","retry_count":2,"retry_after":99999999999}`
+	failed := failedState("2628", "document", "1999-12-31 19:00:00.000000+00:00")
+	for name, c := range map[string]struct {
+		filter run.Filter
+		want   map[run.Outcome]int
+		states map[int]invoice.Status
+	}{
+		"named": {
+			run.Filter{IDs: []string{docID(1), docID(2), docID(3)}},
+			map[run.Outcome]int{run.DocCommitted: 2, run.DocSkipped: 1},
+			map[int]invoice.Status{1: invoice.Committed, 2: invoice.Committed, 3: invoice.Committed},
+		},
+		"found": {
+			run.Filter{Code: "2628"},
+			map[run.Outcome]int{run.DocCommitted: 1, run.DocSkipped: 1},
+			map[int]invoice.Status{1: invoice.RetryScheduled, 2: invoice.Committed, 4: invoice.RetryScheduled},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.put(1, "a", waits)
+				w.put(2, "b", failed)
+				w.put(3, "c", `{"status":"committed","retry_count":0,"last_outcome":"applied"}`)
+				w.put(4, "d", failed)
+				w.instance("m").manage()
+				w.start(run.Run{Kind: run.Replay}, c.filter)
+				w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
+				w.put(4, "d", waits) // a person tried it meanwhile
+				w.instance("w").work()
+				w.over("run-1", time.Minute)
+				w.addsUp("run-1", c.want)
+				for line, want := range c.states {
+					require.Equal(t, want, w.state(docID(line)).Status, "line %d", line)
+				}
+			})
+		})
+	}
+}
+
 func TestAReindexWritesTheLinesOfCommittedDocumentsAgain(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {

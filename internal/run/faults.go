@@ -6,7 +6,7 @@ import "sqlwriter/internal/fault"
 func Faults() []fault.Row {
 	const own, document, source = fault.Internal, fault.Document, "issue 6, codec"
 	aside := fault.Consequence{Spends: fault.Nothing, Next: "the message takes the way of a dead letter: evidence, audit log, done"}
-	dead := fault.Consequence{Spends: fault.Nothing, Next: "the message comes again ten times, and is then a dead letter that fails its run; mended, `run resume` goes on"}
+	given := fault.Consequence{Spends: fault.Nothing, Next: "the run is failed at once and its error says why; mended, `run resume` goes on at the watermark"}
 	batch := fault.Consequence{Spends: fault.Nothing, Next: "the batch is failed, with an error line; mended, `batch requeue` sends it again"}
 	return fault.Of("run", []fault.Row{
 		{Code: "not_json", Kind: document, Reason: "a message's body is neither JSON nor base64 of it", Source: source, Own: aside},
@@ -19,10 +19,11 @@ func Faults() []fault.Row {
 		{Code: "no_run", Kind: document, Reason: "a message is about a run that has no row", Source: "ADR 0025", Own: aside},
 		{Code: "panic", Kind: own, Reason: "our program ended where it must not, in a batch", Source: "design.md 3", Own: batch},
 		{Code: "lost_workers", Kind: own, Reason: "ten workers died with one batch: it may be what kills them", Source: "ADR 0026", Own: batch},
+		{Code: "lost_managers", Kind: own, Reason: "ten managers of one run died one after another and handed off nothing more: it may be what kills them", Source: "ADR 0026", Own: given},
 		{Code: "answers", Kind: own, Reason: "the queue's adapter did not answer for each message", Source: "the contract of Queue (internal/run/ports.go)"},
-		{Code: "pattern", Kind: own, Reason: "a run is handed off by a pattern that this build does not know", Source: "requirements/002", Own: dead},
-		{Code: "watermark", Kind: own, Reason: "a run's watermark cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: dead},
-		{Code: "filter", Kind: own, Reason: "a run's filter cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: dead},
+		{Code: "pattern", Kind: own, Reason: "a run is handed off by a pattern that this build does not know", Source: "requirements/002", Own: given},
+		{Code: "watermark", Kind: own, Reason: "a run's watermark cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
+		{Code: "filter", Kind: own, Reason: "a run's filter cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
 		{Code: "encode", Kind: own, Reason: "evidence cannot be written as JSON", Source: "ours"},
 	})
 }

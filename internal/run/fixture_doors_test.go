@@ -234,9 +234,9 @@ func (d doorStore) RequeueJob(ctx context.Context, id string, a run.Audit) (r0 b
 	return r0, err
 }
 
-func (d doorStore) DeadLetter(ctx context.Context, id, reason string, stale time.Duration, a run.Audit) (r0 bool, err error) {
+func (d doorStore) DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit) (r0 bool, err error) {
 	err = d.books(ctx, "DeadLetter", func(ctx context.Context) error {
-		r0, err = d.i.w.store.DeadLetter(ctx, id, reason, stale, a)
+		r0, err = d.i.w.store.DeadLetter(ctx, id, attempt, reason, stale, a)
 		return err
 	})
 	return r0, err

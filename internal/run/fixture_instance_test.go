@@ -16,6 +16,8 @@ type instance struct {
 	w    *world
 	name string
 	gate *writer.Gate
+	// commit is what takes documents to SQL, also where light stands in for it in runs.
+	commit *writer.Commit
 
 	manager            *run.Manager
 	workers            *run.Workers
@@ -47,9 +49,9 @@ func (i *instance) isDead() bool {
 func (w *world) instance(name string) *instance {
 	i := &instance{w: w, name: name}
 	i.gate = writer.NewGate(doorControl{i}, writer.GateOptions{Instance: name, Version: "v1"})
-	commit := writer.NewCommit(doorDocs{i}, doorSink{i}, writer.Options{SysName: sysName, Gate: i.gate, Evidence: doorEvidence{i}})
+	i.commit = writer.NewCommit(doorDocs{i}, doorSink{i}, writer.Options{SysName: sysName, Gate: i.gate, Evidence: doorEvidence{i}})
 	ports := run.Ports{
-		Store: doorStore{i}, Selection: doorSelection{i}, Documents: doorDocs{i}, Commit: commit, Gate: i.gate,
+		Store: doorStore{i}, Selection: doorSelection{i}, Documents: doorDocs{i}, Commit: i.commit, Gate: i.gate,
 		RunQueue: doorQueue{i, w.runs}, BatchQueue: doorQueue{i, w.batches}, Evidence: doorEvidence{i},
 	}
 	if w.light != nil {

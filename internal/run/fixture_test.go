@@ -95,7 +95,7 @@ func simulate(t *testing.T, f func(t *testing.T, w *world)) {
 func newWorld(t testingT) *world {
 	w := &world{
 		t: t, docs: inmem.NewDocuments(time.Now), sink: inmem.NewSink(), control: inmem.NewControl(), evidence: inmem.NewEvidence(),
-		store: inmem.NewRunStore(time.Now), runs: newBus(), batches: newBus(), seen: map[string]run.Job{},
+		store: inmem.NewRunStore(time.Now, "web"), runs: newBus(), batches: newBus(), seen: map[string]run.Job{},
 	}
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	return w

@@ -41,6 +41,9 @@ const (
 	// mostLostWorkers is how many workers may die with a batch before it is taken for the reason. An outage that keeps a live one
 	// from saying a word for ten minutes counts, too: so it is more than a few.
 	mostLostWorkers = 10
+	// mostLostManagers is how many managers of a run may die one after another before it is taken for the reason. A chunk between
+	// two of them begins the count anew: a long run outlives many processes that end for reasons of their own (ADR 0026).
+	mostLostManagers = 10
 	// bookTries is how often a use of the books is tried that loses races.
 	bookTries = 4
 )
@@ -116,15 +119,29 @@ type kit struct {
 
 // books uses the books through the gate. A race that is lost is run again, unless somebody else has what it was about.
 func (k kit) books(ctx context.Context, use func(ctx context.Context) error) error {
-	return k.use(ctx, true, use)
+	return k.use(ctx, k.guard(true), use)
+}
+
+// tell uses the books to say how something ended that was begun.
+func (k kit) tell(ctx context.Context, use func(ctx context.Context) error) error {
+	return k.use(ctx, k.p.Gate.GuardEnd, use)
 }
 
 // look reads the books.
 func (k kit) look(ctx context.Context, use func(ctx context.Context) error) error {
-	return k.use(ctx, false, use)
+	return k.use(ctx, k.guard(false), use)
 }
 
-func (k kit) use(ctx context.Context, writes bool, use func(ctx context.Context) error) error {
+// guard is how the gate lets the books be used.
+type guard func(ctx context.Context, use func(ctx context.Context) error) error
+
+func (k kit) guard(writes bool) guard {
+	return func(ctx context.Context, use func(ctx context.Context) error) error {
+		return k.p.Gate.Guard(ctx, writes, use)
+	}
+}
+
+func (k kit) use(ctx context.Context, guarded guard, use func(ctx context.Context) error) error {
 	var err error
 	for try := range bookTries {
 		if try > 0 {
@@ -133,7 +150,7 @@ func (k kit) use(ctx context.Context, writes bool, use func(ctx context.Context)
 				return err
 			}
 		}
-		err = k.p.Gate.Guard(ctx, writes, func(ctx context.Context) error {
+		err = guarded(ctx, func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, bookTimeout)
 			defer cancel()
 			return use(ctx)
@@ -237,6 +254,20 @@ func (k kit) left(ctx context.Context) time.Duration {
 // worker makes the row of one invocation.
 func (k kit) worker(what string) Worker {
 	return Worker{ID: fmt.Sprintf("%s-%08x", what, k.o.ID()), Instance: k.o.Instance}
+}
+
+// heartbeat says every half minute that somebody lives, until stop, which waits for the last time to end. A panic costs that one
+// heartbeat: nothing else would stop it before it ended the process with all its invocations. Who cannot say anything for long
+// is taken for dead.
+func (k kit) heartbeat(what, id string, beat func()) (stop func()) {
+	return k.o.Every(beatEvery, func() {
+		defer func() {
+			if r := recover(); r != nil {
+				k.o.Log.Error().Str(what, id).Str("reason", said(panicked("run: heartbeat", r))).Msg("a heartbeat failed")
+			}
+		}()
+		beat()
+	})
 }
 
 // foreign is the error about what belongs to another environment.

@@ -92,6 +92,11 @@ func (m *Manager) claim(ctx context.Context, n Notice, row Run) (Handled, error)
 		return m.later(ctx, m.p.RunQueue, n, busyWait, "another manager has it")
 	}
 	h := &handOff{Manager: m, run: row, lease: Lease{Run: row.ID, Owner: me.ID, Epoch: row.Epoch}}
+	if row.LostManagers >= mostLostManagers {
+		return h.end(ctx, n, ending{}, fault.New(fault.Internal, "run: manager", "lost_managers",
+			"%d managers in a row died before they handed off anything more: see in BatchManager's log what ended them, "+
+				"mend it and `run resume` this run; if it was memory, start others with a lower --limit instead", row.LostManagers))
+	}
 	beating, stop := h.beat(ctx)
 	next, err := h.guarded(beating)
 	stop()
@@ -116,7 +121,7 @@ type handOff struct {
 // beat says every half minute that the manager lives.
 func (h *handOff) beat(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := h.o.Every(beatEvery, func() {
+	stop := h.heartbeat("run", h.run.ID, func() {
 		err := h.books(ctx, func(ctx context.Context) error {
 			_, err := h.p.Store.BeatRun(ctx, h.lease)
 			return err
@@ -347,7 +352,7 @@ func (h *handOff) end(ctx context.Context, n Notice, next ending, cause error) (
 		h.completeRun(ctx, h.run.ID)
 		return done, nil
 	}
-	released := h.books(context.WithoutCancel(ctx), func(ctx context.Context) error { return h.p.Store.ReleaseRun(ctx, h.lease) })
+	released := h.tell(context.WithoutCancel(ctx), func(ctx context.Context) error { return h.p.Store.ReleaseRun(ctx, h.lease) })
 	n.RunEpoch = h.lease.Epoch
 	switch {
 	case lost(released):
@@ -368,7 +373,7 @@ func (h *handOff) end(ctx context.Context, n Notice, next ending, cause error) (
 // giveUp records that the run failed, and answers why: the message that comes again finds a failed run. Left running, it would
 // find one that a later message goes on with, and nobody would learn of it.
 func (h *handOff) giveUp(ctx context.Context, cause error) error {
-	err := h.books(context.WithoutCancel(ctx), func(ctx context.Context) error {
+	err := h.tell(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		_, err := h.p.Store.FailRun(ctx, h.run.ID, said(cause), managerStale, Audit{
 			Code: CodeRunFail, Level: LevelError, By: h.lease.Owner, Why: said(cause), Run: h.run.ID,
 		})

@@ -44,7 +44,7 @@ type Queue interface {
 // Every call is one transaction, all or nothing. Ages are by the database's clock. Every change is compare-and-set: one that
 // comes too late (another has the lease or the hold, or the status is not one that it may change from) changes nothing and is
 // answered so, where it needs one by an error with condition fault.Changed (kind contention). Entries of the audit log given
-// along are written in the same transaction if something was changed. What is too long is clipped.
+// along are written in the same transaction if something was changed, as the store's environment's. What is too long is clipped.
 // All calls: errors by kind infrastructure, throttled, quota, contention; internal for arguments that cannot be.
 type Store interface {
 	Runs
@@ -58,27 +58,30 @@ type Runs interface {
 	StartRun(ctx context.Context, r Run, a Audit) error
 	// Run gives one; false when there is none.
 	Run(ctx context.Context, id string) (Run, bool, error)
-	// ListRuns gives the latest, newest first.
+	// ListRuns gives the latest of the store's environment and those that name none, newest first: those that one process does
+	// alone, too. They have no Watermark, and no Filter that names documents (Named), which may be thousands; only of those that
+	// one process does alone they do.
 	ListRuns(ctx context.Context, limit int) ([]Run, error)
 	// Stats counts its batches and documents.
 	Stats(ctx context.Context, id string) (Stats, error)
 	// JobCounts counts its batches by status: of a long run that is much less to count than Stats.
 	JobCounts(ctx context.Context, id string) (map[Status]int, error)
 	// ClaimRun gives the run to a manager, if it is running, not to be cancelled, not handed off, still has the epoch, and its
-	// owner is none or has said nothing for stale: owner, epoch + 1, heartbeat, a worker row RUNNING (the former owner's is
-	// FAILED). Otherwise false, and nothing is changed.
+	// owner is none or has said nothing for stale (that adds one to lost_managers): owner, epoch + 1, heartbeat, a worker row
+	// RUNNING (the former owner's is FAILED). Otherwise false, and nothing is changed.
 	ClaimRun(ctx context.Context, id string, epoch int, w Worker, stale time.Duration) (Run, bool, error)
 	// BeatRun says that the manager lives and tells whether somebody asked to end the run.
 	BeatRun(ctx context.Context, l Lease) (cancel bool, err error)
 	// Known answers which of the documents the run has already.
 	Known(ctx context.Context, run string, documents []string) (map[string]bool, error)
 	// AddChunk adds the batches (attempt FirstAttempt) with their items and sets the watermark, the counts and when the next chunk may come; a
-	// heartbeat too. One entry BATCH_CREATED for each batch is the caller's to give. Condition Changed when the lease is
+	// heartbeat too; lost_managers is 0 again. One entry BATCH_CREATED for each batch is the caller's to give. Condition Changed when the lease is
 	// lost, First is not the next number, or the run is to end. A document that the run has already: internal, code "known".
 	AddChunk(ctx context.Context, l Lease, c Chunk, audits ...Audit) error
-	// EndHandOff says that there is nothing more to hand off, and lets go of the run: worker COMPLETED.
+	// EndHandOff says that there is nothing more to hand off, and lets go of the run: worker COMPLETED; lost_managers is 0
+	// again.
 	EndHandOff(ctx context.Context, l Lease, a Audit) error
-	// ReleaseRun lets go of the run for another to go on: worker IDLE.
+	// ReleaseRun lets go of the run for another to go on: worker IDLE; lost_managers stays.
 	ReleaseRun(ctx context.Context, l Lease) error
 	// CompleteRun ends a running run: completed when it is handed off and has no open batch; cancelled when somebody asked for
 	// that and no batch of it is processing with a heartbeat younger than stale: its open batches become failed, error "cancelled". False when it is
@@ -89,10 +92,10 @@ type Runs interface {
 	// FailRun ends a running run that is not handed off and whose manager is none or has said nothing for stale: failed,
 	// with the reason; that manager's worker FAILED. False when it is not so.
 	FailRun(ctx context.Context, id, reason string, stale time.Duration, a Audit) (bool, error)
-	// ResumeRun makes a failed or cancelled run running again: cancel 0, no owner, ended_at and error empty, epoch + 1. Its
-	// batches that failed because it was cancelled, and its pending_queue, queued and pending_retry ones, become pending_retry as
-	// RequeueJob makes them: what came of their messages while it had ended was answered Ended, and is gone. False when it is
-	// neither.
+	// ResumeRun makes a failed or cancelled run running again: cancel 0, no owner, ended_at and error empty, epoch + 1;
+	// lost_managers is 0 again. Its batches that failed because it was cancelled, and its pending_queue, queued and pending_retry
+	// ones, become pending_retry as RequeueJob makes them: what came of their messages while it had ended was answered Ended, and
+	// is gone. False when it is neither.
 	ResumeRun(ctx context.Context, id string, a Audit) (bool, error)
 }
 
@@ -125,9 +128,10 @@ type Jobs interface {
 	// RequeueJob makes a failed batch pending_retry: epoch + 1, attempt + 1, no queue attempts, no error; a completed run
 	// runs again; lost_workers is 0 again. False when it is not failed, or its run was cancelled or failed.
 	RequeueJob(ctx context.Context, id string, a Audit) (bool, error)
-	// DeadLetter ends a batch whose message is a dead letter: failed, with the reason; not a completed or failed one, nor one
-	// whose worker has said something within stale. False when nothing was changed.
-	DeadLetter(ctx context.Context, id, reason string, stale time.Duration, a Audit) (bool, error)
+	// DeadLetter ends a batch whose message of an attempt is a dead letter: failed, with the reason; not a completed or failed
+	// one, one with a later attempt (another message of it is on its way), nor one whose worker has said something within
+	// stale. False when nothing was changed.
+	DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a Audit) (bool, error)
 	// Write adds an entry to the audit log.
 	Write(ctx context.Context, a Audit) error
 }
@@ -154,7 +158,7 @@ type Recoveries interface {
 	// were let go of for released and longer; their RUNNING workers FAILED, and RUNNING workers that have said nothing for stale, too. It
 	// answers how many batches and workers.
 	Bury(ctx context.Context, sysName string, stale, released time.Duration, limit int) (jobs, workers int, err error)
-	// OpenRuns gives the running runs of the environment that have a pattern, oldest first.
+	// OpenRuns gives the running runs of the environment that have a pattern, oldest first, without Filter and Watermark.
 	OpenRuns(ctx context.Context, sysName string, limit int) ([]Run, error)
 }
 

@@ -47,12 +47,13 @@ type Recovered struct {
 	Off string
 }
 
-// Run does one tick. Time during which the gate was open does not count: who could not say a word then is not dead. Errors by
-// kind: infrastructure, throttled, quota, contention; the next tick goes on.
+// Run does one tick. While the gate is open it does nothing, but beside a systemic one whose probe is due. Time during which the
+// gate was open does not count: who could not say a word then is not dead. Errors by kind: infrastructure, throttled, quota,
+// contention; the next tick goes on.
 func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
 	state := r.state(ctx)
 	closed := r.gate.look(state, r.o.Now())
-	if state.Open() {
+	if state.Open() && !forDocuments(state, r.o.Now()) {
 		done.Off = "the gate is " + state.Describe(r.o.Now())
 		return done, nil
 	}
@@ -68,17 +69,33 @@ func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
 }
 
 // state is the gate's, after a probe if one is due: where no document and no message comes, nobody else makes it, and a run
-// whose message is lost would wait for ever. A full database and a systemic gate want more than an answer: a document.
+// whose message is lost would wait for ever. A full database wants that something is written, a systemic gate a document,
+// which only a worker has.
 func (r *Recovery) state(ctx context.Context) writer.GateState {
 	state := r.p.Gate.View(ctx).State()
-	if !state.Due(r.o.Now()) || state.Kind != fault.Infrastructure {
+	if !state.Due(r.o.Now()) || forDocuments(state, r.o.Now()) {
 		return state
 	}
-	_ = r.look(ctx, func(ctx context.Context) error { // what it answers is the gate's to judge
+	probe, ask := r.look, func(ctx context.Context) error {
 		_, err := r.p.Store.OpenRuns(ctx, r.o.SysName, 1)
 		return err
-	})
+	}
+	if state.Kind == fault.Quota {
+		probe, ask = r.books, func(ctx context.Context) error {
+			return r.p.Store.Write(ctx, Audit{
+				Code: CodeGateProbe, Level: LevelInfo, By: r.o.Instance, Why: "the database was full and takes writes again",
+				Detail: detail(map[string]any{"gate": state.Code, "since": state.Since}),
+			})
+		}
+	}
+	_ = probe(ctx, ask) // what it answers is the gate's to judge
 	return r.p.Gate.View(ctx).State()
+}
+
+// forDocuments reports whether the gate waits for a document's answer and for nothing else: the books can be used beside it, so that
+// the messages go out whose workers bring one.
+func forDocuments(state writer.GateState, now time.Time) bool {
+	return state.Kind == fault.Systemic && state.Due(now)
 }
 
 // dead takes batches from dead workers, and those whose message seems to be lost.

@@ -114,14 +114,24 @@ type source struct {
 // newSource begins at the run's watermark.
 func newSource(k kit, r Run) (*source, error) {
 	s := &source{kit: k, run: r}
-	if len(r.Filter) > 0 {
-		if err := json.Unmarshal(r.Filter, &s.filter); err != nil {
-			return nil, fault.Wrap(fault.Internal, "run: filter", "filter", "the run's filter is none", err)
-		}
-	}
 	var err error
+	if s.filter, err = r.filter(); err != nil {
+		return nil, err
+	}
 	s.mark, err = readMark(r.Watermark)
 	return s, err
+}
+
+// filter reads what was asked for.
+func (r Run) filter() (Filter, error) {
+	var f Filter
+	if len(r.Filter) == 0 {
+		return f, nil
+	}
+	if err := json.Unmarshal(r.Filter, &f); err != nil {
+		return f, fault.Wrap(fault.Internal, "run: filter", "filter", "the run's filter is none", err)
+	}
+	return f, nil
 }
 
 // maxAgain bounds how often a search begins anew.

@@ -97,7 +97,8 @@ const (
 	RunCompleted RunStatus = "completed"
 	RunCancelled RunStatus = "cancelled"
 	RunStopped   RunStatus = "stopped"
-	// RunFailed: its hand-off was given up (a run message that is a dead letter). It can be resumed.
+	// RunFailed: its hand-off was given up: by its manager, which says why, or because its message is a dead letter. It can be
+	// resumed.
 	RunFailed RunStatus = "failed"
 )
 

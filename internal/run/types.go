@@ -29,8 +29,10 @@ type Run struct {
 	ID      string `json:"id"`
 	SysName string `json:"sys_name"`
 	Kind    Kind   `json:"kind"`
-	// Filter is what was asked for (Filter) as JSON.
+	// Filter is what was asked for (Filter) as JSON. It may name thousands of documents: not every call gives it.
 	Filter json.RawMessage `json:"filter,omitempty"`
+	// Named is how many documents the filter of a run that workers do names. The store counts them when the run is started.
+	Named int `json:"ids_named,omitempty"`
 	// Pattern is how its batches are handed off: the name of a row of Patterns. Empty: one process does the run alone, and
 	// none of the calls below concerns it.
 	Pattern string `json:"pattern,omitempty"`
@@ -47,6 +49,8 @@ type Run struct {
 	Status      RunStatus `json:"status"`
 	// Cancel says that somebody asked to end it.
 	Cancel bool `json:"cancel,omitempty"`
+	// Counts is how many documents ended how, of a run that one process does alone; empty otherwise (Stats).
+	Counts map[string]int `json:"counts"`
 	// Error is why it failed.
 	Error string `json:"error,omitempty"`
 	// Watermark is how far the documents were looked for: opaque to the store. Documents and Batches are how many have rows.
@@ -56,6 +60,8 @@ type Run struct {
 	// Owner is the manager that has it; empty when none does. Epoch grows by one with every claim.
 	Owner string `json:"owner,omitempty"`
 	Epoch int    `json:"epoch"`
+	// LostManagers is how many managers died with it one after another since its last chunk, or since it was resumed.
+	LostManagers int `json:"lost_managers,omitempty"`
 	// The times are by the database's clock, UTC; zero when it has not come to that.
 	StartedAt   time.Time `json:"started_at"`
 	HandedOffAt time.Time `json:"handed_off_at,omitzero"`
@@ -70,8 +76,12 @@ type Run struct {
 }
 
 // Known is how many documents the run has, as far as that is known; with more there may be more. Until all are handed off it is
-// what the preview found, or what was handed off if that is more.
+// what the preview found, or what was handed off if that is more. A run that one process does alone takes what it matched, and
+// no more.
 func (r Run) Known() (documents int, more bool) {
+	if r.Pattern == "" {
+		return r.Matched, false
+	}
 	if !r.HandedOffAt.IsZero() {
 		return r.Documents, false
 	}
@@ -89,6 +99,15 @@ type Filter struct {
 	To        time.Time `json:"to,omitzero"`
 	// IDs names documents; nothing else is then looked for.
 	IDs []string `json:"ids,omitempty"`
+}
+
+// Named is how many documents a filter (Filter as JSON) names; 0 also for what is no filter.
+func Named(filter json.RawMessage) int {
+	var f Filter
+	if json.Unmarshal(filter, &f) != nil {
+		return 0
+	}
+	return len(f.IDs)
 }
 
 // Job is one batch: a row of the table job.
@@ -187,14 +206,18 @@ type Chunk struct {
 // Claimed is the answer to a claim of a batch.
 type Claimed struct {
 	Answer Answer
-	// The rest is filled when Answer is Taken; Run and Job also when it is Busy, Ended or Finished.
+	// The rest is filled when Answer is Taken; Run and Job also when it is Busy, Ended or Finished. Run has neither Filter
+	// nor Watermark: whoever claims a batch needs them not, and they may be long.
 	Hold Hold
 	Job  Job
 	Run  Run
 	// Open are the ids of the documents that have no outcome yet, in their order.
 	Open []string
-	// TookOver says that another worker had it before.
+	// TookOver says that it was another worker's until this claim, who let go of it or is dead.
 	TookOver bool
+	// Begun says that some worker had it before, however long ago: it may have finished documents and not told of them. The epoch
+	// does not say so, it also grows where an operator wants the batch again.
+	Begun bool
 }
 
 // Answer is what a claim comes to.

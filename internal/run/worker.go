@@ -111,7 +111,7 @@ func (w *Workers) work(ctx context.Context, n Notice, c Claimed) (Handled, error
 // beat says every half minute that the worker lives. The context ends when somebody else has the batch.
 func (w *Workers) beat(ctx context.Context, h Hold) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := w.o.Every(beatEvery, func() {
+	stop := w.heartbeat("batch", h.Job, func() {
 		err := w.books(ctx, func(ctx context.Context) error {
 			_, err := w.p.Store.BeatJob(ctx, h)
 			return err
@@ -242,6 +242,7 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 			err = panicked("run: worker", r)
 		}
 	}()
+	over, rewrite := takes(c.Run)
 	for ids := range slices.Chunk(c.Open, BatchSize) {
 		raws, err := w.p.Documents.ReadMany(ctx, ids)
 		if err != nil {
@@ -254,10 +255,10 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 			continue
 		}
 		batch := writer.Batch{Documents: raws, Received: w.o.Now(), Purpose: writer.ForRun, Job: c.Job.Run, Told: res.told}
-		if c.Hold.Epoch > 1 { // somebody had the batch before
+		if c.Begun {
 			batch.Told = res.toldAfter(raws, w.o.Now())
 		}
-		batch.TakeOver, batch.Rewrite = takes(c.Run.Kind)
+		batch.TakeOver, batch.Rewrite = over, rewrite
 		report, err := w.p.Commit.Run(ctx, batch)
 		res.cost(report)
 		if err != nil {
@@ -267,11 +268,17 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 	return res, nil
 }
 
-// takes says from which states a kind of run takes documents, and whether it writes lines again. Never by way of pending.
-func takes(kind Kind) (over []invoice.Status, rewrite bool) {
-	switch kind {
+// takes says from which states a run takes documents although it is not their turn, and whether it writes lines again. Never by
+// way of pending. Whoever names a document to be tried again does not want to wait until it is due; a replay that looks for
+// documents takes what it looks for, and leaves those that are tried again anyway to their time.
+func takes(r Run) (over []invoice.Status, rewrite bool) {
+	switch r.Kind {
 	case Replay:
-		return []invoice.Status{invoice.Failed}, false
+		over = []invoice.Status{invoice.Failed}
+		if r.Named > 0 {
+			over = append(over, invoice.RetryScheduled)
+		}
+		return over, false
 	case Reindex:
 		return []invoice.Status{invoice.Committed}, true
 	default: // a drain takes what is due
@@ -336,7 +343,7 @@ func (w *Workers) save(ctx context.Context, h Hold, res *results) error {
 
 // unended uses the books although the invocation's time may be over: what was done should be told.
 func (w *Workers) unended(ctx context.Context, use func(ctx context.Context) error) error {
-	return w.books(context.WithoutCancel(ctx), use)
+	return w.tell(context.WithoutCancel(ctx), use)
 }
 
 // finish ends the batch by the numbers in the database.

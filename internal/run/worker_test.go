@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
@@ -548,4 +550,80 @@ func TestABatchThatKillsItsWorkersIsGivenUp(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, run.Completed, w.job(1).Status, "an operator may try it again")
 	})
+}
+
+// A batch that is wanted again before any worker had it is one whose documents others finish: the run did not.
+func TestWhatTheFeedFinishedBeforeAnyWorkerCameIsSkipped(t *testing.T) {
+	t.Parallel()
+	audit := run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "a test"}
+	for name, again := range map[string]func(t *testing.T, w *world) (bool, error){
+		"requeued": func(t *testing.T, w *world) (bool, error) {
+			_, err := w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, run.FirstAttempt))
+			require.NoError(t, err)
+			require.Equal(t, run.Failed, w.job(1).Status)
+			return w.store.RequeueJob(t.Context(), w.job(1).ID, audit)
+		},
+		"resumed": func(t *testing.T, w *world) (bool, error) {
+			cancelled, err := w.store.CancelRun(t.Context(), "run-1", audit)
+			require.NoError(t, err)
+			require.True(t, cancelled)
+			_, err = w.store.CompleteRun(t.Context(), "run-1", time.Minute, func(run.RunStatus, run.Stats) run.Audit { return audit })
+			require.NoError(t, err)
+			return w.store.ResumeRun(t.Context(), "run-1", audit)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.fill(2)
+				w.handedOff()
+				ok, err := again(t, w)
+				require.NoError(t, err)
+				require.True(t, ok)
+				w.put(1, "maker 1", `{"status":"committed","retry_count":0,"last_outcome":"applied"}`)
+				_, err = w.instance("w").workers.Receive(t.Context(), w.batch(1, w.job(1).Attempt))
+				require.NoError(t, err)
+				require.Equal(t, 2, w.job(1).Epoch)
+				require.Equal(t, map[run.Outcome]int{run.DocSkipped: 1, run.DocCommitted: 1}, w.stats("run-1").Outcomes)
+			})
+		})
+	}
+}
+
+// A panic in a heartbeat costs that heartbeat, and neither the process nor the work.
+func TestAPanicInAHeartbeatCostsOneHeartbeat(t *testing.T) {
+	t.Parallel()
+	for _, beat := range []struct{ op, during string }{{"BeatJob", "Commit"}, {"BeatRun", "Page"}} {
+		t.Run(beat.op, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(100)
+				var log bytes.Buffer
+				w.log = zerolog.New(zerolog.SyncWriter(&log))
+				var at atomic.Bool
+				var panics, beats atomic.Int64
+				w.onUse(func(_ context.Context, _ *instance, op string) error {
+					switch {
+					case op == beat.during:
+						at.Store(true)
+						time.Sleep(100 * time.Second)
+						at.Store(false)
+					case op == beat.op && at.Load():
+						if beats.Add(1) < 3 {
+							panics.Add(1)
+							panic("content of a document")
+						}
+					}
+					return nil
+				})
+				w.instance("m").manage()
+				w.instance("w").work()
+				w.start(run.Run{}, run.Filter{})
+				w.over("run-1", 5*time.Minute)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+				require.EqualValues(t, 2, panics.Load())
+				require.EqualValues(t, 3, beats.Load(), "the next one comes all the same")
+				require.Equal(t, 2, strings.Count(log.String(), "a heartbeat failed"))
+				require.NotContains(t, log.String(), "content of a document")
+			})
+		})
+	}
 }

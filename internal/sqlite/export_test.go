@@ -44,6 +44,9 @@ func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error 
 // MigrationFiles are those of this build.
 func MigrationFiles() ([]migration.File, error) { return migrationList() }
 
+// ReportTexts are the reports by name.
+func ReportTexts() (map[string]string, error) { return sqlstore.ReportTexts(reportWords()) }
+
 // AdoptionText is a statement of the adoption.
 func AdoptionText(name string) string { return adoptionText(name) }
 
@@ -75,6 +78,9 @@ func OpenReadOnly(path string) (*Store, error) {
 	db, err := sql.Open("sqlite", dsn(path, Options{}, true)+"&_txlock=immediate")
 	return &Store{writer: db}, err
 }
+
+// JournalTexts are the statements of the journal.
+func JournalTexts() (map[string]string, error) { return sqlstore.JournalTexts(journalWords()) }
 
 // RunTexts are the statements about runs.
 func RunTexts() (map[string]string, error) { return sqlstore.RunTexts(runWords()) }

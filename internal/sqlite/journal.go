@@ -14,13 +14,15 @@ func journalWords() sqlstore.JournalWords {
 }
 
 // journalDialect is this file.
-func (s *Store) journalDialect() sqlstore.JournalDialect {
+func (s *Store) journalDialect(sysName string) sqlstore.JournalDialect {
 	return sqlstore.JournalDialect{
-		JournalWords: journalWords(), Name: "sqlite", Write: s.writer, Read: s.reader,
+		JournalWords: journalWords(), Name: "sqlite", SysName: sysName, Write: s.writer, Read: s.reader,
 		Long: func(text string) any { return text }, Classify: outside,
 	}
 }
 
-// Journal is the audit log and the runs of this file. Codes of our own: "schema", "timeout" and "cancelled"
+// Journal is the audit log and the runs of an environment in this file. Codes of our own: "schema", "timeout" and "cancelled"
 // (infrastructure); every other code is SQLite's extended result code, or the port's.
-func (s *Store) Journal() ops.Journal { return sqlstore.NewJournal(s.journalDialect()) }
+func (s *Store) Journal(sysName string) ops.Journal {
+	return sqlstore.NewJournal(s.journalDialect(sysName))
+}

@@ -1,6 +1,10 @@
 package sqlite_test
 
 import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,17 +13,61 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/porttest"
+	"sqlwriter/internal/sqlite"
 )
 
 func TestJournal(t *testing.T) {
 	porttest.TestJournal(t, func(t testing.TB) porttest.JournalHarness {
 		d := db{newStore(t)}
 		return porttest.JournalHarness{
-			Journal: d.Journal(), Now: time.Now,
+			Journal: d.Journal(porttest.JournalSysName), Store: d.Runs(porttest.JournalSysName),
+			Other: d.Journal(porttest.JournalOtherSysName), OtherStore: d.Runs(porttest.JournalOtherSysName), Older: d.older, Now: time.Now,
 			HideRuns:   func(t testing.TB) func() { return d.hide(t, "sqlwriter_run", "") },
 			HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
 		}
 	})
+}
+
+// older adds a running run with its entry as a build did that named no environment.
+func (d db) older(t testing.TB, id string) {
+	t.Helper()
+	d.exec(t, fmt.Sprintf(`INSERT INTO sqlwriter_run (run_id, kind, requested_by, why, status, cancel, counts, started_at, heartbeat_at)
+VALUES ('%s', 'reprocess', 'Ann', 'x', 'running', 0, '{}', strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now'), strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now'))`, id))
+	d.exec(t, fmt.Sprintf(`INSERT INTO sqlwriter_audit_log (done_at, action, done_by, why, subject)
+VALUES (strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now'), 'reprocess', 'Ann', 'x', '%s')`, id))
+}
+
+// The audit log only grows, and most of it are steps of workers: each question ends at a range of an index.
+func TestEntriesArePartsOfAnIndex(t *testing.T) {
+	texts, err := sqlite.JournalTexts()
+	require.NoError(t, err)
+	conn, err := newStore(t).Reader().Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	for name, c := range map[string]struct {
+		args []any
+		seek []string
+	}{
+		"audits_of_action": {[]any{sql.Named("action", "pause")}, []string{"SEARCH a USING INDEX sqlwriter_ix_audit_log_action (action=?)"}},
+		"audits_of_run": {
+			[]any{sql.Named("run", "r"), sql.Named("action", ""), sql.Named("all", 0)}, []string{"SEARCH a USING INDEX sqlwriter_ix_audit_log_run (run_id=?)"},
+		},
+		"audits_notable": {nil, append(slices.Repeat([]string{"SEARCH b USING INDEX sqlwriter_ix_audit_log_level (level=?)"}, 3),
+			slices.Repeat([]string{"SEARCH b USING INDEX sqlwriter_ix_audit_log_action (action=?)"}, len(ops.PeopleCodes()))...)},
+	} {
+		var seek []string
+		for _, step := range planOf(t, conn, texts[name], append(c.args, sql.Named("sys_name", "web"), sql.Named("limit", 20))...) {
+			require.NotContains(t, step, "SCAN a", name)
+			require.NotContains(t, step, "SCAN b", name)
+			if strings.Contains(step, "sqlwriter_ix_") {
+				seek = append(seek, step)
+			}
+			if strings.Contains(step, "TEMP B-TREE") {
+				require.Equal(t, "audits_notable", name, "what is read is in order, but for the few that come together")
+			}
+		}
+		require.Equal(t, c.seek, seek, name)
+	}
 }
 
 // The last word of a transaction is the commit's.
@@ -28,10 +76,10 @@ func TestACommitOfTheJournalThatFailsIsAnError(t *testing.T) {
 	d.exec(t, `CREATE TABLE parent (id INTEGER PRIMARY KEY)`)
 	d.exec(t, `CREATE TABLE child (id INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`)
 	d.exec(t, `CREATE TRIGGER orphan AFTER INSERT ON sqlwriter_audit_log WHEN NEW.action = 'orphan' BEGIN INSERT INTO child VALUES (1); END`)
-	err := d.Journal().Start(t.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "orphan"})
+	err := d.Journal("web").Start(t.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "orphan"})
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "no document is blamed: %v", err)
-	runs, err := d.Journal().Runs(t.Context(), 10)
+	runs, err := d.Journal("web").Runs(t.Context(), 10)
 	require.NoError(t, err)
 	require.Empty(t, runs)
-	require.NoError(t, d.Journal().Start(t.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "reprocess"}), "the connection is as before")
+	require.NoError(t, d.Journal("web").Start(t.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "reprocess"}), "the connection is as before")
 }

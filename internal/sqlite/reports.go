@@ -14,6 +14,7 @@ func reportWords() sqlstore.ReportWords {
 		AgoFormat:     "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', '-%d seconds')",
 		SecondsFormat: "(julianday(%[2]s) - julianday(%[1]s)) * 86400",
 		DayFormat:     "date(%s)",
+		Late:          "+",
 	}
 }
 

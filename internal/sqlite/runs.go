@@ -32,9 +32,9 @@ func listOf(parameter string, columns []string) string {
 	return "(SELECT " + b.String() + " FROM json_each(" + parameter + ") AS e)"
 }
 
-// Runs keeps the books of runs in this file. Codes are those of Journal, or the port's.
-func (s *Store) Runs() run.Store {
+// Runs keeps an environment's books of runs in this file. Codes are those of Journal, or the port's.
+func (s *Store) Runs(sysName string) run.Store {
 	return sqlstore.NewRuns(sqlstore.RunDialect{
-		JournalDialect: s.journalDialect(), RunWords: runWords(), Key: func(text string) any { return text },
+		JournalDialect: s.journalDialect(sysName), RunWords: runWords(), Key: func(text string) any { return text },
 	})
 }

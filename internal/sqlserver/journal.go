@@ -16,13 +16,15 @@ func (t tables) journalWords() sqlstore.JournalWords {
 }
 
 // journalDialect is this database.
-func (s *Store) journalDialect() sqlstore.JournalDialect {
+func (s *Store) journalDialect(sysName string) sqlstore.JournalDialect {
 	return sqlstore.JournalDialect{
-		JournalWords: s.tables.journalWords(), Name: "sqlserver", Write: s.db, Read: s.db,
+		JournalWords: s.tables.journalWords(), Name: "sqlserver", SysName: sysName, Write: s.db, Read: s.db,
 		Long:     func(text string) any { return mssql.NVarCharMax(text) },
 		Classify: func(op string, err error) error { return s.failed(outside(op, err)) },
 	}
 }
 
-// Journal is the audit log and the runs of this database. Codes are those of classify.go, or the port's.
-func (s *Store) Journal() ops.Journal { return sqlstore.NewJournal(s.journalDialect()) }
+// Journal is the audit log and the runs of an environment in this database. Codes are those of classify.go, or the port's.
+func (s *Store) Journal(sysName string) ops.Journal {
+	return sqlstore.NewJournal(s.journalDialect(sysName))
+}

@@ -22,10 +22,20 @@ func TestJournal(t *testing.T) {
 		d.exec(t, `DELETE FROM sqlwriter.run`)
 		d.exec(t, `DELETE FROM sqlwriter.audit_log`)
 		return porttest.JournalHarness{
-			Journal: d.store.Journal(), Now: time.Now,
+			Journal: d.store.Journal(porttest.JournalSysName), Store: d.store.Runs(porttest.JournalSysName),
+			Other: d.store.Journal(porttest.JournalOtherSysName), OtherStore: d.store.Runs(porttest.JournalOtherSysName), Older: d.older, Now: time.Now,
 			HideRuns: func(t testing.TB) func() { return d.rename(t, "run") }, HideAudits: func(t testing.TB) func() { return d.rename(t, "audit_log") },
 		}
 	})
+}
+
+// older adds a running run with its entry as a build did that named no environment.
+func (d *database) older(t testing.TB, id string) {
+	t.Helper()
+	d.exec(t, fmt.Sprintf(`INSERT INTO sqlwriter.run (run_id, kind, requested_by, why, status, cancel, counts, started_at, heartbeat_at)
+VALUES (N'%s', N'reprocess', N'Ann', N'x', N'running', 0, N'{}', SYSUTCDATETIME(), SYSUTCDATETIME())`, id))
+	d.exec(t, fmt.Sprintf(`INSERT INTO sqlwriter.audit_log (done_at, action, done_by, why, subject)
+VALUES (SYSUTCDATETIME(), N'reprocess', N'Ann', N'x', N'%s')`, id))
 }
 
 // rename takes a table of ours away.
@@ -40,7 +50,8 @@ func TestJournalStatementsGolden(t *testing.T) {
 	types := map[string]string{
 		"id": "nvarchar(64)", "kind": "nvarchar(40)", "filter": "nvarchar(max)", "status": "nvarchar(20)", "counts": "nvarchar(max)",
 		"action": "nvarchar(40)", "by": "nvarchar(256)", "why": "nvarchar(2000)", "subject": "nvarchar(1023)",
-		"detail": "nvarchar(max)", "limit": "bigint",
+		"detail": "nvarchar(max)", "limit": "bigint", "sys_name": "nvarchar(256)", "matched": "bigint", "at_least": "bigint",
+		"run": "nvarchar(64)", "all": "bigint",
 	}
 	texts, err := sqlserver.JournalTexts()
 	require.NoError(t, err)
@@ -73,7 +84,7 @@ func statementsIn(text string) string {
 // useJournal makes every call of the journal.
 func useJournal(t *testing.T, s *sqlserver.Store) {
 	t.Helper()
-	ctx, j := t.Context(), s.Journal()
+	ctx, j := t.Context(), s.Journal("web")
 	require.NoError(t, j.Write(ctx, ops.Audit{Action: "pause"}))
 	require.NoError(t, j.Start(ctx, ops.Run{ID: "r"}, ops.Audit{Action: "reprocess"}))
 	cancelled, err := j.Cancel(ctx, "r", ops.Audit{Action: "cancel"})
@@ -85,7 +96,7 @@ func useJournal(t *testing.T, s *sqlserver.Store) {
 	runs, err := j.Runs(ctx, 10)
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
-	audits, err := j.Audits(ctx, 10)
+	audits, err := j.Audits(ctx, ops.AuditQuery{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, audits, 3)
 }
@@ -93,9 +104,11 @@ func useJournal(t *testing.T, s *sqlserver.Store) {
 // A build that is newer than the database says so, and what to do, as for every migration.
 func TestTheCheckMissesTheTablesOfTheJournal(t *testing.T) {
 	d := newDatabase(t)
-	said := checked(t, d, `DROP TABLE sqlwriter.run`, `DROP TABLE sqlwriter.audit_log`, `DELETE FROM sqlwriter.migration WHERE number = 3`)
+	said := checked(t, d, `DROP VIEW sqlwriter.batch`, `DROP VIEW sqlwriter.processing_job`, `DROP TABLE sqlwriter.job`, `DROP TABLE sqlwriter.batch_item`,
+		`DROP TABLE sqlwriter.worker`, `DROP TABLE sqlwriter.error_detail`, `DROP TABLE sqlwriter.run`, `DROP TABLE sqlwriter.audit_log`,
+		`DELETE FROM sqlwriter.migration WHERE number >= 3`) // the fourth adds to the tables of the third
 	n := len(ownMigrations(t))
-	require.Contains(t, said, fmt.Sprintf("schema sqlwriter: expected %d migrations, found %d (fix: sqlwriterctl migrate up)", n, n-1))
+	require.Contains(t, said, fmt.Sprintf("schema sqlwriter: expected %d migrations, found %d (fix: sqlwriterctl migrate up)", n, n-2))
 	require.Contains(t, said, "1 differences")
 	require.NoError(t, d.store.Migrate(t.Context()))
 	require.NoError(t, d.store.Check(t.Context()))

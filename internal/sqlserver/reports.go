@@ -11,7 +11,7 @@ func reportWords() sqlstore.ReportWords {
 		Run: "sqlwriter.run", Batch: "sqlwriter.batch", ProcessingJob: "sqlwriter.processing_job", Worker: "sqlwriter.worker",
 		ErrorDetail: "sqlwriter.error_detail", AuditLog: "sqlwriter.audit_log",
 		Now: "SYSUTCDATETIME()", Top: " TOP (@limit)",
-		AgoFormat:     "DATEADD(SECOND, -%d, SYSUTCDATETIME())",
+		AgoFormat:     "CAST(DATEADD(SECOND, -%d, SYSUTCDATETIME()) AS datetime2(3))",
 		SecondsFormat: "CAST(DATEDIFF_BIG(MILLISECOND, %s, %s) AS float) / 1000",
 		DayFormat:     "CONVERT(char(10), %s, 23)",
 	}

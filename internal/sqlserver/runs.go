@@ -30,9 +30,9 @@ func listOf(parameter string, columns []string) string {
 	return "OPENJSON (" + parameter + ") WITH (\n" + strings.Join(typed, ",\n") + "\n    )"
 }
 
-// Runs keeps the books of runs in this database. Codes are those of classify.go, or the port's.
-func (s *Store) Runs() run.Store {
+// Runs keeps an environment's books of runs in this database. Codes are those of classify.go, or the port's.
+func (s *Store) Runs(sysName string) run.Store {
 	return sqlstore.NewRuns(sqlstore.RunDialect{
-		JournalDialect: s.journalDialect(), RunWords: s.tables.runWords(), Key: func(text string) any { return mssql.VarChar(text) },
+		JournalDialect: s.journalDialect(sysName), RunWords: s.tables.runWords(), Key: func(text string) any { return mssql.VarChar(text) },
 	})
 }

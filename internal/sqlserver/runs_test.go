@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/porttest"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/sqlserver"
@@ -42,7 +41,7 @@ func (d *database) runs(t testing.TB) porttest.RunStoreFixture {
 		d.exec(t, `DELETE FROM sqlwriter.`+table)
 	}
 	return porttest.RunStoreFixture{
-		Store: d.store.Runs(), Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
+		Store: d.store.Runs("web"), Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
 		HideAudits: func(t testing.TB) func() { return d.rename(t, "audit_log") },
 	}
 }
@@ -118,7 +117,7 @@ func TestRunStatementsGolden(t *testing.T) {
 		"nvarchar(2000)": "cancelled error given_up reason why", "nvarchar(1023)": "subject",
 		"nvarchar(max)": "detail filter rows watermark",
 		"varchar(64)":   "after job", "varchar(20)": "level other",
-		"bigint": "at_least attempt batches bound counted documents ended epoch failure first limit matched most rate released silent stale success wait",
+		"bigint": "at_least attempt batches bound counted documents ended epoch failure first limit matched most named rate released silent stale success wait",
 	} {
 		for name := range strings.FieldsSeq(names) {
 			types[name] = kind
@@ -140,10 +139,10 @@ func TestTheMigrationOfRunsKeepsWhatIsThere(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.db.Close()) })
 	require.NoError(t, d.store.MigrateWith(ctx, ownMigrations(t)[:3]...))
-	require.NoError(t, d.store.Journal().Start(ctx, ops.Run{ID: "old", Kind: "reprocess"}, ops.Audit{Action: "reprocess", By: "Ann"}))
+	d.older(t, "old")
 	require.NoError(t, d.store.Migrate(ctx))
-	require.NoError(t, d.store.Journal().Start(ctx, ops.Run{ID: "older", Kind: "reprocess"}, ops.Audit{Action: "reprocess"}))
-	porttest.UseRunStore(t, d.store.Runs(), d.store.Journal())
+	d.older(t, "older")
+	porttest.UseRunStore(t, d.store.Runs("web"), d.store.Journal("web"))
 	require.Equal(t, []string{"Ann", ""}, []string{d.audits(t)[0].By, d.audits(t)[0].Level}, "an entry of the older build")
 	porttest.SeeRunViews(t, d.row1, "sqlwriter.")
 }

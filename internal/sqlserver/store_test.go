@@ -175,8 +175,8 @@ func TestTheRightsOfTheScriptsAreEnough(t *testing.T) {
 		require.NoError(t, err, mode)
 	}
 	useJournal(t, s)
-	require.NoError(t, s.Journal().Start(ctx, ops.Run{ID: "old"}, ops.Audit{Action: "reprocess"}))
-	porttest.UseRunStore(t, s.Runs(), s.Journal())
+	require.NoError(t, s.Journal("web").Start(ctx, ops.Run{ID: "old"}, ops.Audit{Action: "reprocess"}))
+	porttest.UseRunStore(t, s.Runs("web"), s.Journal("web"))
 	forbidden := []string{
 		`DELETE FROM dbo.IVCE_DTL`, `DELETE FROM sqlwriter.ledger`, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID) VALUES (2)`,
 		`DROP TABLE sqlwriter.ledger`, `CREATE TABLE sqlwriter.mine (a int)`, `DELETE FROM sqlwriter.audit_log`, `DELETE FROM sqlwriter.run`,

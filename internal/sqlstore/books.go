@@ -24,6 +24,9 @@ func produced(t *template.Template, name string, data any) (string, error) {
 	return b.String(), nil
 }
 
+// environment is the parameter of the environment.
+func (b *books) environment() sql.NamedArg { return sql.Named("sys_name", b.d.SysName) }
+
 func (b *books) op(what string) string { return b.d.Name + ": " + what }
 
 // execer is a pool or a transaction.

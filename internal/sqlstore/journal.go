@@ -11,6 +11,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 )
 
 //go:embed journal/*.sql
@@ -26,6 +27,9 @@ const (
 	stRunCancel   = "run_cancel"
 	stRuns        = "runs"
 	stAudits      = "audits"
+	stNotable     = "audits_notable"
+	stAuditsOfRun = "audits_of_run"
+	stOfAction    = "audits_of_action"
 )
 
 // JournalWords are what the statements of the journal say differently from engine to engine. Parameters are named, @id, in
@@ -47,6 +51,8 @@ type JournalDialect struct {
 	JournalWords
 	// Name begins the operation of every error: "sqlite".
 	Name string
+	// SysName is the environment; the tables may be shared.
+	SysName string
 	// Write has the connections that write; Read those that read, and sees what was committed.
 	Write, Read *sql.DB
 	// Long makes the parameter of a text that may be very long.
@@ -75,12 +81,27 @@ func JournalTexts(w JournalWords) (map[string]string, error) {
 		return nil, fmt.Errorf("parse: %w", err)
 	}
 	texts := map[string]string{}
-	for _, name := range []string{stAuditInsert, stRunInsert, stRunProgress, stRunWanted, stRunEnd, stRunCancel, stRuns, stAudits} {
-		if texts[name], err = produced(t, name, w); err != nil {
+	data := struct {
+		JournalWords
+		PeopleCodes, Sorts []string
+	}{w, ops.PeopleCodes(), notableSorts()}
+	for _, name := range []string{
+		stAuditInsert, stRunInsert, stRunProgress, stRunWanted, stRunEnd, stRunCancel, stRuns, stAudits, stNotable, stAuditsOfRun, stOfAction,
+	} {
+		if texts[name], err = produced(t, name, data); err != nil {
 			return nil, err
 		}
 	}
 	return texts, nil
+}
+
+// notableSorts are the conditions of ops.Audit.Notable. No entry meets two of them, and each is the head of an index of the table.
+func notableSorts() []string {
+	sorts := []string{"b.level IS NULL", "b.level = '" + run.LevelWarn + "'", "b.level = '" + run.LevelError + "'"}
+	for _, code := range ops.PeopleCodes() {
+		sorts = append(sorts, "b.action = '"+code+"' AND b.level = '"+run.LevelInfo+"'")
+	}
+	return sorts
 }
 
 // Write implements ops.Journal.
@@ -100,6 +121,7 @@ func (j *Journal) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
 	if err != nil {
 		return err
 	}
+	a.Run = r.ID
 	if a, err = a.Kept(); err != nil {
 		return err
 	}
@@ -108,7 +130,8 @@ func (j *Journal) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
 		return err
 	}
 	err = j.inTx(ctx, op, func(tx *sql.Tx) error {
-		_, err := j.exec(ctx, tx, stRunInsert, sql.Named("id", r.ID), sql.Named("kind", r.Kind), sql.Named("filter", j.d.Long(string(r.Filter))),
+		_, err := j.exec(ctx, tx, stRunInsert, sql.Named("id", r.ID), j.environment(), sql.Named("kind", r.Kind),
+			sql.Named("filter", j.d.Long(string(r.Filter))), sql.Named("matched", int64(r.Matched)), sql.Named("at_least", bit(r.AtLeast)),
 			sql.Named("by", r.RequestedBy), sql.Named("why", r.Why), sql.Named("counts", j.d.Long(counts)))
 		if err != nil {
 			return err
@@ -128,7 +151,7 @@ func (j *Journal) Progress(ctx context.Context, id string, counts map[string]int
 	if err != nil {
 		return false, err
 	}
-	n, err := j.exec(ctx, j.d.Write, stRunProgress, sql.Named("id", id), sql.Named("counts", j.d.Long(text)))
+	n, err := j.exec(ctx, j.d.Write, stRunProgress, sql.Named("id", id), j.environment(), sql.Named("counts", j.d.Long(text)))
 	if err != nil {
 		return false, j.d.Classify(op, err)
 	}
@@ -152,18 +175,19 @@ func (j *Journal) End(ctx context.Context, id string, status ops.RunStatus, coun
 	if err != nil {
 		return err
 	}
-	_, err = j.exec(ctx, j.d.Write, stRunEnd, sql.Named("id", id), sql.Named("status", string(status)), sql.Named("counts", j.d.Long(text)))
+	_, err = j.exec(ctx, j.d.Write, stRunEnd, sql.Named("id", id), j.environment(), sql.Named("status", string(status)), sql.Named("counts", j.d.Long(text)))
 	return j.d.Classify(op, err)
 }
 
 // Cancel implements ops.Journal.
 func (j *Journal) Cancel(ctx context.Context, id string, a ops.Audit) (running bool, err error) {
 	op := j.op("cancel run")
+	a.Run = id
 	if a, err = a.Kept(); err != nil {
 		return false, err
 	}
 	err = j.inTx(ctx, op, func(tx *sql.Tx) error {
-		n, err := j.exec(ctx, tx, stRunCancel, sql.Named("id", id))
+		n, err := j.exec(ctx, tx, stRunCancel, sql.Named("id", id), j.environment())
 		if err != nil || n == 0 {
 			return err
 		}
@@ -179,8 +203,10 @@ func (j *Journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
 	err := j.page(ctx, j.op("read runs"), stRuns, limit, func(rows *sql.Rows) error {
 		var r ops.Run
 		var filter, counts sql.NullString
+		var matched sql.NullInt64
+		var atLeast sql.NullBool
 		var started, ended moment
-		err := rows.Scan(&r.ID, &r.Kind, &filter, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel, &counts, &started, &ended)
+		err := rows.Scan(&r.ID, &r.Kind, &filter, &matched, &atLeast, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel, &counts, &started, &ended)
 		if err != nil {
 			return err
 		}
@@ -188,9 +214,10 @@ func (j *Journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
 			return fault.Wrap(fault.Infrastructure, j.op("read runs"), "counts", "the counts of run "+r.ID+" are not what was written", err)
 		}
 		r.Filter, r.StartedAt, r.EndedAt = rawOf(filter), started.Time, ended.Time
+		r.Matched, r.AtLeast = int(matched.Int64), atLeast.Bool
 		runs = append(runs, r)
 		return nil
-	})
+	}, j.environment())
 	if err != nil {
 		return nil, err
 	}
@@ -198,19 +225,29 @@ func (j *Journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
 }
 
 // Audits implements ops.Journal.
-func (j *Journal) Audits(ctx context.Context, limit int) ([]ops.Audit, error) {
+func (j *Journal) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
+	statement, args := stNotable, []any{j.environment()}
+	switch {
+	case q.Run != "":
+		statement = stAuditsOfRun
+		args = append(args, sql.Named("run", q.Run), sql.Named("action", q.Action), sql.Named("all", bit(q.All || q.Action != "")))
+	case q.Action != "":
+		statement, args = stOfAction, append(args, sql.Named("action", q.Action))
+	case q.All:
+		statement = stAudits
+	}
 	audits := []ops.Audit{}
-	err := j.page(ctx, j.op("read audits"), stAudits, limit, func(rows *sql.Rows) error {
+	err := j.page(ctx, j.op("read audits"), statement, q.Limit, func(rows *sql.Rows) error {
 		var a ops.Audit
 		var at moment
-		var detail sql.NullString
-		if err := rows.Scan(&at, &a.Action, &a.By, &a.Why, &a.Subject, &detail); err != nil {
+		var level, runID, batch, detail sql.NullString
+		if err := rows.Scan(&at, &level, &a.Action, &a.By, &a.Why, &a.Subject, &runID, &batch, &detail); err != nil {
 			return err
 		}
-		a.At, a.Detail = at.Time, rawOf(detail)
+		a.At, a.Level, a.Run, a.Batch, a.Detail = at.Time, level.String, runID.String, batch.String, rawOf(detail)
 		audits = append(audits, a)
 		return nil
-	})
+	}, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -219,8 +256,8 @@ func (j *Journal) Audits(ctx context.Context, limit int) ([]ops.Audit, error) {
 
 // audit adds an entry that is as it is kept.
 func (j *Journal) audit(ctx context.Context, db execer, a ops.Audit) error {
-	_, err := j.exec(ctx, db, stAuditInsert, sql.Named("action", a.Action), sql.Named("by", a.By), sql.Named("why", a.Why),
-		sql.Named("subject", a.Subject), sql.Named("detail", j.d.Long(string(a.Detail))))
+	_, err := j.exec(ctx, db, stAuditInsert, j.environment(), sql.Named("action", a.Action), sql.Named("by", a.By), sql.Named("why", a.Why),
+		sql.Named("subject", a.Subject), sql.Named("run", a.Run), sql.Named("detail", j.d.Long(string(a.Detail))))
 	return err
 }
 

@@ -30,9 +30,9 @@ const (
 func ReportNames() []run.ReportName {
 	return []run.ReportName{
 		{Name: "runs", Meaning: "the latest runs and how far they are"},
-		{Name: "batch-progress", Meaning: "batches and documents by status"},
+		{Name: "batch-progress", Meaning: "batches and documents by status, completed ones of the last 30 days"},
 		{Name: "performance", Meaning: "batch time, documents per second and success of the last hour, day and week"},
-		{Name: "workers", Meaning: "managers and workers: active, dead, idle, completed, failed"},
+		{Name: "workers", Meaning: "managers and workers: active, dead, and of the last 7 days idle, completed, failed"},
 		{Name: "dead-workers", Meaning: "who is running and has said nothing for ten minutes"},
 		{Name: "stuck-batches", Meaning: "batches in processing that nobody has worked on for ten minutes"},
 		{Name: "failed-batches", Meaning: "batches that were given up, and why"},
@@ -57,6 +57,8 @@ type ReportWords struct {
 	// AgoFormat is the time some whole seconds before Now, for fmt. SecondsFormat is the time from one moment to another in
 	// seconds, a float. DayFormat is the day of a moment as text, 2025-12-18.
 	AgoFormat, SecondsFormat, DayFormat string
+	// Late is as RunWords'.
+	Late string
 }
 
 // reportData fills the templates: the words, and what is made of them.

@@ -85,6 +85,15 @@ func (w RunWords) Failures() string {
 	return strings.Join(list, ", ")
 }
 
+// Statuses are all statuses of a batch, for IN: an index that begins with the status then serves a run as well.
+func (w RunWords) Statuses() string {
+	var list []string
+	for _, s := range run.Statuses() {
+		list = append(list, "'"+string(s)+"'")
+	}
+	return strings.Join(list, ", ")
+}
+
 // listWords say which batches are listed.
 type listWords struct {
 	RunWords
@@ -228,7 +237,7 @@ func (s *Runs) readTexts(ctx context.Context, db querier, name string, args ...a
 // is not worth a list.
 func (s *Runs) audit(ctx context.Context, tx *sql.Tx, kept ...run.Audit) error {
 	for _, a := range kept {
-		_, err := s.exec(ctx, tx, "audit_add", sql.Named("action", a.Code), sql.Named("by", a.By), sql.Named("why", a.Why),
+		_, err := s.exec(ctx, tx, "audit_add", s.environment(), sql.Named("action", a.Code), sql.Named("by", a.By), sql.Named("why", a.Why),
 			sql.Named("subject", cmp.Or(a.Job, a.Run)), sql.Named("detail", s.d.Long(string(a.Detail))),
 			sql.Named("level", s.key(a.Level)), sql.Named("run", a.Run), sql.Named("job", s.key(a.Job)))
 		if err != nil {

@@ -32,7 +32,7 @@ func (s *Runs) ClaimJob(ctx context.Context, id string, w run.Worker, stale time
 			c.Answer = run.Unknown
 			return err
 		}
-		if c.Run, _, err = s.run(ctx, tx, c.Job.Run); err != nil {
+		if c.Run, _, err = s.brief(ctx, tx, c.Job.Run); err != nil {
 			return err
 		}
 		if c.Answer = without(c.Job, c.Run); c.Answer != "" {
@@ -51,7 +51,7 @@ func (s *Runs) ClaimJob(ctx context.Context, id string, w run.Worker, stale time
 			c.Answer = cmp.Or(without(c.Job, c.Run), run.Busy)
 			return nil
 		}
-		c.TookOver = before.Status == run.Processing
+		c.TookOver, c.Begun = before.Status == run.Processing, !before.StartedAt.IsZero()
 		return s.taken(ctx, tx, &c, before.Owner, w, a)
 	})
 	if err != nil {
@@ -97,15 +97,13 @@ func (s *Runs) hold(h run.Hold, more ...any) []any {
 func (s *Runs) BeatJob(ctx context.Context, h run.Hold) (cancel bool, err error) {
 	op := s.op("beat batch")
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
-		r, _, err := s.run(ctx, tx, h.Run)
-		if err != nil {
+		if cancel, err = s.wanted(ctx, tx, h.Run); err != nil {
 			return err
 		}
 		n, err := s.exec(ctx, tx, "job_beat", s.hold(h)...)
 		if err := one(n, err, op, holdLost); err != nil {
 			return err
 		}
-		cancel = r.Cancel
 		return s.beat(ctx, tx, h.Owner)
 	})
 	return cancel && err == nil, err
@@ -241,12 +239,7 @@ func (s *Runs) FailJob(ctx context.Context, h run.Hold, reason string, a run.Aud
 // countUp counts the outcomes of batches that were given up in the same transaction: nobody adds to them any more. A statement
 // that did both would look at the documents before it keeps the batches.
 func (s *Runs) countUp(ctx context.Context, tx *sql.Tx, ids ...string) error {
-	rows := make([][]any, len(ids))
-	for i, id := range ids {
-		rows[i] = []any{id}
-	}
-	byKey(rows)
-	_, err := s.execRows(ctx, tx, "jobs_count", rows)
+	_, err := s.execRows(ctx, tx, "jobs_count", keys(ids))
 	return err
 }
 
@@ -348,14 +341,14 @@ func (s *Runs) RequeueJob(ctx context.Context, id string, a run.Audit) (bool, er
 }
 
 // DeadLetter implements run.Jobs.
-func (s *Runs) DeadLetter(ctx context.Context, id, reason string, stale time.Duration, a run.Audit) (bool, error) {
+func (s *Runs) DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit) (bool, error) {
 	return s.change(ctx, s.op("dead letter"), a, func(tx *sql.Tx) (int64, error) {
 		before, found, err := s.job(ctx, tx, id)
 		if err != nil || !found {
 			return 0, err
 		}
 		n, err := s.exec(ctx, tx, "job_dead", sql.Named("job", s.key(id)), sql.Named("epoch", int64(before.Epoch)),
-			sql.Named("reason", ops.Clip(reason, ops.MaxWhy)), millis("stale", stale))
+			sql.Named("attempt", int64(attempt)), sql.Named("reason", ops.Clip(reason, ops.MaxWhy)), millis("stale", stale))
 		if err != nil || n == 0 {
 			return 0, err
 		}

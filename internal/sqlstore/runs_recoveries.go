@@ -177,12 +177,7 @@ func (s *Runs) Bury(ctx context.Context, sysName string, stale, released time.Du
 		if err != nil {
 			return err
 		}
-		rows := make([][]any, len(ids))
-		for i, id := range ids {
-			rows[i] = []any{id}
-		}
-		byKey(rows)
-		failed, err = s.execRows(ctx, tx, "workers_bury", rows, dead)
+		failed, err = s.execRows(ctx, tx, "workers_bury", keys(ids), dead)
 		return err
 	})
 	if err != nil {
@@ -193,5 +188,14 @@ func (s *Runs) Bury(ctx context.Context, sysName string, stale, released time.Du
 
 // OpenRuns implements run.Recoveries.
 func (s *Runs) OpenRuns(ctx context.Context, sysName string, limit int) ([]run.Run, error) {
-	return s.runList(ctx, s.op("open runs"), "run_open", limit, sql.Named("sys_name", sysName))
+	list := []run.Run{}
+	err := s.page(ctx, s.op("open runs"), "run_open", limit, func(rows *sql.Rows) error {
+		r, err := scanRun(rows)
+		list = append(list, r)
+		return err
+	}, sql.Named("sys_name", sysName))
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }

@@ -6,27 +6,29 @@ import (
 	"encoding/json"
 	"time"
 
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
 )
 
-// scanRun reads a row of run_columns.sql.
-func scanRun(rows *sql.Rows) (run.Run, error) {
+// scanRun reads a row of run_columns.sql, and what the statement reads behind it.
+func scanRun(rows *sql.Rows, more ...any) (run.Run, error) {
 	var r run.Run
-	var sysName, filter, pattern, reason, watermark, owner sql.NullString
+	var sysName, pattern, counts, reason, owner sql.NullString
 	var started, handedOff, ended, heartbeat, next, now moment
 	var matched sql.NullInt64
 	var atLeast sql.NullBool
-	err := rows.Scan(&r.ID, &sysName, &r.Kind, &filter, &pattern, &r.Rate, &r.Limit, &matched, &atLeast, &r.RequestedBy, &r.Why, &r.Status,
-		&r.Cancel, &reason, &watermark, &r.Documents, &r.Batches, &owner, &r.Epoch, &started, &handedOff, &ended,
-		&heartbeat, &next, &now)
+	err := rows.Scan(append([]any{
+		&r.ID, &sysName, &r.Kind, &pattern, &r.Rate, &r.Limit, &matched, &atLeast, &r.Named, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel,
+		&counts, &reason, &r.Documents, &r.Batches, &owner, &r.Epoch, &started, &handedOff, &ended, &heartbeat, &next, &r.LostManagers, &now,
+	}, more...)...)
 	if err != nil {
 		return run.Run{}, err
 	}
-	if filter.Valid {
-		r.Filter = json.RawMessage(filter.String)
+	if err := json.Unmarshal([]byte(counts.String), &r.Counts); err != nil {
+		return run.Run{}, fault.Wrap(fault.Infrastructure, "sqlstore: read run", "counts", "the counts of run "+r.ID+" are not what was written", err)
 	}
 	r.Matched, r.AtLeast = int(matched.Int64), atLeast.Bool
-	r.SysName, r.Pattern, r.Error, r.Watermark, r.Owner = sysName.String, pattern.String, reason.String, watermark.String, owner.String
+	r.SysName, r.Pattern, r.Error, r.Owner = sysName.String, pattern.String, reason.String, owner.String
 	r.StartedAt, r.HandedOffAt, r.EndedAt = started.Time, handedOff.Time, ended.Time
 	if r.Pattern == "" || r.Epoch > 0 { // otherwise the column says when it began: nobody has said anything yet
 		r.HeartbeatAt = heartbeat.Time
@@ -60,14 +62,32 @@ func scanJob(rows *sql.Rows) (run.Job, error) {
 	return j, nil
 }
 
-// run reads one run; false when there is none.
+// run reads one run with its filter and its watermark, which may be long: for who shows it or searches. False when there is none.
 func (s *Runs) run(ctx context.Context, db querier, id string) (r run.Run, found bool, err error) {
 	err = s.each(ctx, db, "run_read", func(rows *sql.Rows) error {
+		found = true
+		var filter, watermark sql.NullString
+		r, err = scanRun(rows, &filter, &watermark)
+		r.Filter, r.Watermark = rawOf(filter), watermark.String
+		return err
+	}, sql.Named("run", id))
+	return r, found && err == nil, err
+}
+
+// brief reads one run without its filter and its watermark: for every call that is made for each batch. False when there is none.
+func (s *Runs) brief(ctx context.Context, db querier, id string) (r run.Run, found bool, err error) {
+	err = s.each(ctx, db, "run_brief", func(rows *sql.Rows) error {
 		found = true
 		r, err = scanRun(rows)
 		return err
 	}, sql.Named("run", id))
 	return r, found && err == nil, err
+}
+
+// wanted reports whether somebody asked to end a run.
+func (s *Runs) wanted(ctx context.Context, db querier, id string) (cancel bool, err error) {
+	err = s.each(ctx, db, "run_wanted", func(rows *sql.Rows) error { return rows.Scan(&cancel) }, sql.Named("run", id))
+	return cancel, err
 }
 
 // job reads one batch; false when there is none.
@@ -86,20 +106,6 @@ func (s *Runs) jobs(ctx context.Context, op, name string, limit int, args ...any
 	err := s.page(ctx, op, name, limit, func(rows *sql.Rows) error {
 		j, err := scanJob(rows)
 		list = append(list, j)
-		return err
-	}, args...)
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
-}
-
-// runList reads a bounded list of runs.
-func (s *Runs) runList(ctx context.Context, op, name string, limit int, args ...any) ([]run.Run, error) {
-	list := []run.Run{}
-	err := s.page(ctx, op, name, limit, func(rows *sql.Rows) error {
-		r, err := scanRun(rows)
-		list = append(list, r)
 		return err
 	}, args...)
 	if err != nil {

@@ -27,7 +27,7 @@ func (s *Runs) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 		_, err := s.exec(ctx, tx, "run_start", sql.Named("run", k.ID), sql.Named("sys_name", r.SysName), sql.Named("kind", k.Kind),
 			sql.Named("filter", s.d.Long(string(k.Filter))), sql.Named("pattern", r.Pattern), sql.Named("rate", int64(r.Rate)),
 			sql.Named("bound", int64(r.Limit)), sql.Named("matched", int64(r.Matched)), sql.Named("at_least", bit(r.AtLeast)),
-			sql.Named("by", k.RequestedBy), sql.Named("why", k.Why))
+			sql.Named("named", int64(run.Named(k.Filter))), sql.Named("by", k.RequestedBy), sql.Named("why", k.Why))
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,18 @@ func (s *Runs) Run(ctx context.Context, id string) (run.Run, bool, error) {
 
 // ListRuns implements run.Runs.
 func (s *Runs) ListRuns(ctx context.Context, limit int) ([]run.Run, error) {
-	return s.runList(ctx, s.op("list runs"), "run_latest", limit)
+	list := []run.Run{}
+	err := s.page(ctx, s.op("list runs"), "run_latest", limit, func(rows *sql.Rows) error {
+		var filter sql.NullString
+		r, err := scanRun(rows, &filter)
+		r.Filter = rawOf(filter)
+		list = append(list, r)
+		return err
+	}, s.environment())
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
 // Stats implements run.Runs. A run that is not there has none.
@@ -69,7 +80,7 @@ func (s *Runs) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker,
 		return run.Run{}, false, err
 	}
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
-		before, _, err := s.run(ctx, tx, id) // its owner is the former one as long as the epoch is the same
+		before, _, err := s.brief(ctx, tx, id) // its owner is the former one as long as the epoch is the same
 		if err != nil {
 			return err
 		}
@@ -108,8 +119,7 @@ func (s *Runs) BeatRun(ctx context.Context, l run.Lease) (cancel bool, err error
 		if err := s.beat(ctx, tx, l.Owner); err != nil {
 			return err
 		}
-		r, _, err := s.run(ctx, tx, l.Run)
-		cancel = r.Cancel
+		cancel, err = s.wanted(ctx, tx, l.Run)
 		return err
 	})
 	return cancel && err == nil, err
@@ -203,7 +213,7 @@ func knownErr(op string) error {
 
 // addJobs adds the batches of a chunk with their documents.
 func (s *Runs) addJobs(ctx context.Context, tx *sql.Tx, op, id string, c run.Chunk) error {
-	r, _, err := s.run(ctx, tx, id)
+	r, _, err := s.brief(ctx, tx, id)
 	if err != nil {
 		return err
 	}
@@ -231,6 +241,16 @@ func (s *Runs) addJobs(ctx context.Context, tx *sql.Tx, op, id string, c run.Chu
 // byKey sorts rows by their first column: whoever touches several rows of a table does it in that order.
 func byKey(list [][]any) {
 	slices.SortFunc(list, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) })
+}
+
+// keys are keys as the rows of a list, in their order.
+func keys(ids []string) [][]any {
+	list := make([][]any, len(ids))
+	for i, id := range ids {
+		list[i] = []any{id}
+	}
+	byKey(list)
+	return list
 }
 
 // EndHandOff implements run.Runs.
@@ -307,7 +327,11 @@ func (s *Runs) last(ctx context.Context, tx *sql.Tx, id string, stale time.Durat
 	if n, err = s.exec(ctx, tx, "run_cancelled", sql.Named("run", id), millis("stale", stale)); err != nil || n == 0 {
 		return "", err
 	}
-	if _, err := s.exec(ctx, tx, "jobs_cancel", sql.Named("run", id), sql.Named("cancelled", run.CancelledError)); err != nil {
+	open, err := s.readTexts(ctx, tx, "jobs_open", sql.Named("run", id))
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.execRows(ctx, tx, "jobs_cancel", keys(open), sql.Named("cancelled", run.CancelledError)); err != nil {
 		return "", err
 	}
 	cut, err := s.readTexts(ctx, tx, "jobs_cut", sql.Named("run", id), sql.Named("cancelled", run.CancelledError))
@@ -355,7 +379,7 @@ func (s *Runs) CancelRun(ctx context.Context, id string, a run.Audit) (bool, err
 // FailRun implements run.Runs.
 func (s *Runs) FailRun(ctx context.Context, id, reason string, stale time.Duration, a run.Audit) (bool, error) {
 	return s.change(ctx, s.op("fail run"), a, func(tx *sql.Tx) (int64, error) {
-		before, found, err := s.run(ctx, tx, id)
+		before, found, err := s.brief(ctx, tx, id)
 		if err != nil || !found {
 			return 0, err
 		}
@@ -375,7 +399,12 @@ func (s *Runs) ResumeRun(ctx context.Context, id string, a run.Audit) (bool, err
 		if err != nil || n == 0 {
 			return 0, err
 		}
-		_, err = s.exec(ctx, tx, "jobs_resume", sql.Named("run", id), sql.Named("cancelled", run.CancelledError))
+		cancelled := sql.Named("cancelled", run.CancelledError)
+		stopped, err := s.readTexts(ctx, tx, "jobs_stopped", sql.Named("run", id), cancelled)
+		if err != nil {
+			return 0, err
+		}
+		_, err = s.execRows(ctx, tx, "jobs_resume", keys(stopped), cancelled)
 		return n, err
 	})
 }

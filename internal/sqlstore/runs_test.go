@@ -53,9 +53,59 @@ func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
 	}
 }
 
+// A statement writes one row, or those of a list, which is cut into pieces: that of a whole run would keep as many rows as the
+// run has, and a server that keeps too many keeps the table.
+func TestAStatementAboutRunsWritesOneRowOrAList(t *testing.T) {
+	texts, err := sqlstore.RunTexts(wordsOfNobody())
+	require.NoError(t, err)
+	writes := 0
+	for name, text := range texts {
+		text = withoutHead(text)
+		if strings.HasPrefix(text, "SELECT") || strings.HasPrefix(text, "INSERT") && strings.Contains(text, "VALUES") {
+			continue
+		}
+		writes++
+		require.Regexp(t, `list\(@rows|\b(run_id = @run|job_id = @job|worker_id = @owner)\b`, text, name)
+		if strings.HasPrefix(text, "UPDATE the_jobs") && !strings.Contains(text, "list(@rows") {
+			require.Contains(t, text, "job_id = @job", name)
+		}
+	}
+	require.Greater(t, writes, 25)
+}
+
 // withoutHead is a statement without the comment that it begins with.
 func withoutHead(text string) string {
 	return regexp.MustCompile(`^(--.*\n)+`).ReplaceAllString(text, "")
+}
+
+// A run may name 10,000 documents: half a megabyte that nobody reads for a heartbeat, a claim of a batch or a list.
+func TestWhatMayBeLongIsReadOnlyByWhoNeedsIt(t *testing.T) {
+	const short = "CASE WHEN r.pattern IS NULL OR r.named_count = 0 THEN r.filter END"
+	texts, err := sqlstore.RunTexts(wordsOfNobody())
+	require.NoError(t, err)
+	for name, text := range texts {
+		text = strings.ReplaceAll(text, short, "")
+		for _, column := range []string{"r.filter", "r.watermark"} {
+			require.Equal(t, name == "run_read", strings.Contains(text, column), "%s: %s", name, column)
+		}
+	}
+	for file, want := range map[string]int{"runs_runs.go": 2, "runs_jobs.go": 0, "runs_recoveries.go": 0} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, want, strings.Count(string(text), "s.run(ctx"), "%s: who shows a run, and the manager that claimed it", file)
+	}
+	journal, err := sqlstore.JournalTexts(wordsOfNobody().JournalWords)
+	require.NoError(t, err)
+	require.NotContains(t, strings.ReplaceAll(journal["runs"], short, ""), "r.filter", "the journal lists the runs of workers too")
+}
+
+// The counts of a run name every status: one that is missing would not be counted.
+func TestTheCountsOfARunNameEveryStatus(t *testing.T) {
+	texts, err := sqlstore.RunTexts(wordsOfNobody())
+	require.NoError(t, err)
+	for _, s := range run.Statuses() {
+		require.Contains(t, texts["run_jobs"], "'"+string(s)+"'")
+	}
 }
 
 // The code names the statements that it runs: each has its text, and each text somebody who runs it.

@@ -61,6 +61,8 @@ type gateInput struct {
 	version    string
 	// probe says that the failure is the claimed probe's. Others that come while the gate is open are of the time before.
 	probe bool
+	// beside says that the failure is of something that a gate whose probe is due let pass without the claim.
+	beside bool
 }
 
 // Open reports whether nothing may pass.
@@ -73,6 +75,12 @@ func (s GateState) Reachable() bool { return s.Paused || (s.Open() && s.Kind == 
 // Due reports whether a probe may be claimed.
 func (s GateState) Due(now time.Time) bool {
 	return s.Open() && !s.Paused && !now.Before(s.OpenUntil)
+}
+
+// answeredBy reports whether a use that concerns no document can answer the probe: a systemic gate wants a document, a full
+// database that something is written.
+func (s GateState) answeredBy(writes bool) bool {
+	return s.Kind != fault.Systemic && (s.Kind != fault.Quota || writes)
 }
 
 // next is the gate: state and event in, state out. It reads no clock and keeps nothing, so several instances that agree on
@@ -108,7 +116,8 @@ func next(s GateState, in gateInput, now time.Time) GateState {
 // fail opens the gate, or keeps it open for longer after a failed probe.
 func (s GateState) fail(in gateInput, now time.Time) GateState {
 	late := in.probe && !s.Open() && in.kind == fault.Infrastructure // somebody else's probe was answered meanwhile
-	if s.Paused || (s.Open() && !in.probe) || late {
+	current := in.probe || (in.beside && s.Due(now))
+	if s.Paused || (s.Open() && !current) || late {
 		return s
 	}
 	grown := s
@@ -142,7 +151,7 @@ func (s GateState) fail(in gateInput, now time.Time) GateState {
 		wait = probeEvery
 		grown.Limit, grown.RaisedAt = probeLimit, now
 	}
-	if in.kind != fault.Infrastructure || !s.Open() { // a failed probe's claim is the wait already
+	if in.kind != fault.Infrastructure || !s.Open() || in.beside { // a failed probe's claim is the wait already
 		grown.OpenUntil = now.Add(wait)
 	}
 	return grown

@@ -110,6 +110,9 @@ type Admission struct {
 	// Systemic says that this is the probe of a systemic gate: a document that was not tried before is worth more.
 	Systemic bool
 
+	// beside says that the gate was open and let this pass without the claim of its probe.
+	beside bool
+
 	mu    sync.Mutex
 	probe bool // this is a claimed probe that has had no answer yet
 }
@@ -119,6 +122,11 @@ type Admission struct {
 // no document, is run first, and its failure is answered.
 func (g *Gate) Admit(ctx context.Context, neutral func(context.Context) error) (*Admission, error) {
 	state, mine := g.await(ctx)
+	return g.admit(ctx, state, mine, neutral)
+}
+
+// admit is Admit at a gate that was looked at.
+func (g *Gate) admit(ctx context.Context, state GateState, mine bool, neutral func(context.Context) error) (*Admission, error) {
 	if !state.Open() {
 		return &Admission{gate: g, Limit: state.limit()}, nil
 	}
@@ -161,10 +169,17 @@ func (g *Gate) nearly(state GateState) bool {
 }
 
 // Guard runs something that uses SQL and concerns no document, if the gate lets it. Its success closes a gate that an
-// outage had opened; one that a full database had opened only if it writes.
+// outage or throttling had opened; one that a full database had opened only if it writes.
+//
+// It never claims a probe that it cannot answer: whoever could would be refused for a minute, and so for ever where it comes first
+// each time. When such a probe is due it passes without the claim (docs/adr/0028).
 func (g *Gate) Guard(ctx context.Context, writes bool, use func(context.Context) error) error {
+	state, mine := g.await(ctx)
+	if state.Due(g.o.Now()) && !state.answeredBy(writes) {
+		return g.beside(ctx, use)
+	}
 	used := false
-	a, err := g.Admit(ctx, func(ctx context.Context) error {
+	a, err := g.admit(ctx, state, mine, func(ctx context.Context) error {
 		used = true
 		return use(ctx)
 	})
@@ -175,6 +190,21 @@ func (g *Gate) Guard(ctx context.Context, writes bool, use func(context.Context)
 		err = use(ctx)
 	}
 	return g.saw(ctx, a, err, writes)
+}
+
+// GuardEnd is Guard for a write that says how something ended which the gate had let begin. A systemic gate lets it pass at any
+// time: SQL answers, and what was begun is not left behind for those who look for the dead.
+func (g *Gate) GuardEnd(ctx context.Context, use func(context.Context) error) error {
+	if state, _ := g.look(ctx); state.Reachable() && !state.Paused {
+		return g.beside(ctx, use)
+	}
+	return g.Guard(ctx, true, use)
+}
+
+// beside runs something although the gate is open. It closes nothing; its failures count as at a closed gate.
+func (g *Gate) beside(ctx context.Context, use func(context.Context) error) error {
+	a := &Admission{gate: g, beside: true}
+	return g.saw(ctx, a, use(ctx), false)
 }
 
 // Apply makes one request and tells the gate how it went.
@@ -335,7 +365,7 @@ func (g *Gate) saw(ctx context.Context, a *Admission, err error, wrote bool) err
 		return err
 	}
 	in := gateInput{
-		event: gateFails, kind: fault.KindOf(err), code: fault.CodeOf(err), by: g.o.Instance, version: g.o.Version, probe: a.pending(),
+		event: gateFails, kind: fault.KindOf(err), code: fault.CodeOf(err), by: g.o.Instance, version: g.o.Version, probe: a.pending(), beside: a.beside,
 	}
 	if e := fault.As(err); e != nil {
 		in.reason, in.retryAfter = e.Reason, e.RetryAfter

@@ -6,20 +6,20 @@ func gateTable() []mutant {
 	return []mutant{
 		{
 			"not true any more: a probe that fails late opens nothing", writer + "/gate.go",
-			"if s.Paused || (s.Open() && !in.probe) || late {",
-			"if s.Paused || (s.Open() && !in.probe) || (late && now.IsZero()) {",
+			"if s.Paused || (s.Open() && !current) || late {",
+			"if s.Paused || (s.Open() && !current) || (late && now.IsZero()) {",
 			writer, "TestAProbeThatFailsLateOpensNothing",
 		},
 		{
 			"not true any more: whatever happens to the gate", writer + "/gate.go",
-			"if s.Paused || (s.Open() && !in.probe) || late {",
-			"if s.Paused || late || (s.Open() && now.IsZero()) {",
+			"if s.Paused || (s.Open() && !current) || late {",
+			"if s.Paused || late || (s.Open() && !current && now.IsZero()) {",
 			writer, "TestWhateverHappensToTheGate",
 		},
 		{
 			"not true any more: every event in every state of the gate", writer + "/gate.go",
-			"if s.Paused || (s.Open() && !in.probe) || late {",
-			"if (s.Open() && !in.probe) || late {",
+			"if s.Paused || (s.Open() && !current) || late {",
+			"if (s.Open() && !current) || late {",
 			writer, "TestEveryEventInEveryStateOfTheGate",
 		},
 		{
@@ -30,7 +30,7 @@ func gateTable() []mutant {
 		},
 		{
 			"not true any more: the gate waits by the kind of failure", writer + "/gate.go",
-			"if in.kind != fault.Infrastructure || !s.Open() {",
+			"if in.kind != fault.Infrastructure || !s.Open() || in.beside {",
 			"if now.IsZero() || wait > 0 {",
 			writer, "TestTheGateWaitsByTheKindOfFailure",
 		},
@@ -87,6 +87,16 @@ func gateTable() []mutant {
 			"g.failures, g.answeredAt = 0, g.o.Now()",
 			"g.answeredAt = g.o.Now()",
 			writer, "TestFailuresWithAnAnswerBetweenOpenNothing",
+		},
+		{
+			"what only reads claims the probe of a full database", writer + "/gate.go",
+			"return s.Kind != fault.Systemic && (s.Kind != fault.Quota || writes)", "return s.Kind != fault.Systemic",
+			writer, "TestWhoPassesTheGateWhoProbesAndWhoClosesIt",
+		},
+		{
+			"what fails beside a gate that is due is lost", writer + "/gate.go",
+			"current := in.probe || (in.beside && s.Due(now))", "current := in.probe",
+			writer, "TestFailuresBesideADueGateCount",
 		},
 		{
 			"not true any more: a cancelled call counts nothing", writer + "/gatekeeper.go",

@@ -28,7 +28,7 @@ func runsTable() []mutant {
 		},
 		{
 			"run: a replay takes no failed document over", "internal/run/worker.go",
-			"		return []invoice.Status{invoice.Failed}, false\n", "		return nil, false\n", crashtest, "TestARunIsFoundBehindAGateThatNobodyProbes",
+			"		over = []invoice.Status{invoice.Failed}\n", "		over = nil\n", crashtest, "TestARunIsFoundBehindAGateThatNobodyProbes",
 		},
 		{
 			"run: nobody goes on with an abandoned run", "internal/run/recovery.go",
@@ -48,7 +48,27 @@ func runsTable() []mutant {
 		},
 		{
 			"run: the timer waits behind a gate for somebody to probe", "internal/run/recovery.go",
-			"!state.Due(r.o.Now()) || state.Kind != fault.Infrastructure", "true", crashtest, "TestARunIsFoundBehindAGateThatNobodyProbes",
+			"!state.Due(r.o.Now()) || forDocuments(state, r.o.Now()) {\n\t\treturn", "true {\n\t\treturn",
+			crashtest, "TestARunIsFoundBehindAGateThatNobodyProbes",
+		},
+		{
+			"run: the timer only reads where a full database wants a write", "internal/run/recovery.go",
+			"state.Kind == fault.Quota", "false", crashtest, "TestARunIsFoundBehindAGateThatNobodyProbes/quota",
+		},
+		{
+			"run: the timer does nothing beside a systemic gate whose probe is due", "internal/run/recovery.go",
+			"if state.Open() && !forDocuments(state, r.o.Now()) {", "if state.Open() {",
+			"internal/run", "TestEveryGateThatIsMendedLetsARunGoOn",
+		},
+		{
+			"run: the books claim a probe that only a document can answer", "internal/writer/gate.go",
+			"return s.Kind != fault.Systemic && (s.Kind != fault.Quota || writes)", "return s.Kind != fault.Quota || writes",
+			"internal/run", "TestARunGoesOnByItselfWhenASystemicGateIsMended",
+		},
+		{
+			"run: a worker whose probe failed does not let go of its batch", "internal/run/kit.go",
+			"return k.use(ctx, k.p.Gate.GuardEnd, use)", "return k.use(ctx, k.guard(true), use)",
+			"internal/run", "TestARunGoesOnByItselfWhenASystemicGateIsMended",
 		},
 		{
 			"run: a message is put aside without evidence", "internal/run/deadletter.go",
@@ -57,7 +77,7 @@ func runsTable() []mutant {
 		},
 		{
 			"run: an old dead letter ends a batch that was requeued", "internal/run/deadletter.go",
-			"|| job.Attempt > n.BatchAttempt", "|| job.Attempt < 0", crashtest, letters,
+			"DeadLetter(ctx, n.BatchID, n.BatchAttempt, why,", "DeadLetter(ctx, n.BatchID, 1<<30, why,", crashtest, letters,
 		},
 	}
 }

@@ -111,7 +111,7 @@ func table() []mutant {
 		// Patience.
 		{
 			"nobody waits for a probe that is nearly due", writer + "/gatekeeper.go",
-			"	state, mine := g.await(ctx)\n", "	state, mine := g.look(ctx)\n", writer, "TestAProbeThatIsNearlyDueIsWaitedFor",
+			"rest > patience || g.o.Wait", "rest > 0 || g.o.Wait", writer, "TestAProbeThatIsNearlyDueIsWaitedFor",
 		},
 		{
 			"a batch that waited for an outage is cut smaller", writer + "/commit.go",

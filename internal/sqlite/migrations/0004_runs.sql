@@ -8,19 +8,28 @@ ALTER TABLE sqlwriter_run ADD COLUMN rate_per_minute INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sqlwriter_run ADD COLUMN document_limit INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sqlwriter_run ADD COLUMN matched_count INTEGER;
 ALTER TABLE sqlwriter_run ADD COLUMN at_least INTEGER CHECK (at_least IN (0, 1));
+ALTER TABLE sqlwriter_run ADD COLUMN named_count INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sqlwriter_run ADD COLUMN error TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN watermark TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN documents INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sqlwriter_run ADD COLUMN batches INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sqlwriter_run ADD COLUMN owner TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sqlwriter_run ADD COLUMN lost_managers INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sqlwriter_run ADD COLUMN handed_off_at TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN next_at TEXT;
 -- The timer looks for running runs, oldest first, and the table only grows.
 CREATE INDEX sqlwriter_ix_run_status ON sqlwriter_run (status, run_number);
+-- Entries and runs of an older build name no environment: they are everybody's.
+ALTER TABLE sqlwriter_audit_log ADD COLUMN sys_name TEXT;
 ALTER TABLE sqlwriter_audit_log ADD COLUMN level TEXT;
 ALTER TABLE sqlwriter_audit_log ADD COLUMN run_id TEXT;
 ALTER TABLE sqlwriter_audit_log ADD COLUMN job_id TEXT;
+-- The report of errors and warnings looks for the latest of a level. What people did is the latest of their actions, and
+-- most entries are steps of workers. A run's own are a part of all that there ever were.
+CREATE INDEX sqlwriter_ix_audit_log_level ON sqlwriter_audit_log (level, audit_id);
+CREATE INDEX sqlwriter_ix_audit_log_action ON sqlwriter_audit_log (action, audit_id);
+CREATE INDEX sqlwriter_ix_audit_log_run ON sqlwriter_audit_log (run_id, audit_id);
 CREATE TABLE sqlwriter_job (
     job_number INTEGER PRIMARY KEY,
     job_id TEXT NOT NULL UNIQUE CHECK (length(job_id) = 64),
@@ -47,9 +56,13 @@ CREATE TABLE sqlwriter_job (
     failure_count INTEGER NOT NULL DEFAULT 0,
     UNIQUE (run_id, number)
 );
--- The timer looks for statuses over all runs; counts, and the open or unsent batches of one run, are seeks in it too. What
--- an operator lists without a status goes by the unique (run_id, number).
+-- The timer looks for statuses over all runs. Statements about one run name the statuses, all six for the counts: each is a
+-- range here, and the table is not read for it. Only this index has to change with every status. What an operator lists
+-- without a status goes by the unique (run_id, number).
 CREATE INDEX sqlwriter_ix_job_status ON sqlwriter_job (status, run_id, number);
+-- Reports are about the last days. The first of the two never changes, the second when a batch ends or is wanted again.
+CREATE INDEX sqlwriter_ix_job_created ON sqlwriter_job (created_at);
+CREATE INDEX sqlwriter_ix_job_ended ON sqlwriter_job (process_end_time);
 CREATE TABLE sqlwriter_batch_item (
     run_id TEXT NOT NULL,
     document_key TEXT NOT NULL CHECK (length(document_key) = 64),
@@ -77,6 +90,8 @@ CREATE TABLE sqlwriter_worker (
 );
 -- The timer looks for the running ones among all that ever were. The heartbeat is not in it: it changes too often.
 CREATE INDEX sqlwriter_ix_worker_status ON sqlwriter_worker (status, run_id);
+-- Those that ended are reported by when they began: that never changes.
+CREATE INDEX sqlwriter_ix_worker_started ON sqlwriter_worker (started_at);
 CREATE TABLE sqlwriter_error_detail (
     error_id INTEGER PRIMARY KEY,
     run_id TEXT NOT NULL,
@@ -91,6 +106,8 @@ CREATE TABLE sqlwriter_error_detail (
 );
 -- A batch is shown with its latest details.
 CREATE INDEX sqlwriter_ix_error_detail_job ON sqlwriter_error_detail (job_id, error_id);
+-- Reports are about the last days, and a purge about what is older than it has to be.
+CREATE INDEX sqlwriter_ix_error_detail_created ON sqlwriter_error_detail (created_at);
 -- The batches under the names that the monitoring queries know (requirements/002 and 004).
 CREATE VIEW sqlwriter_batch AS
 SELECT

@@ -9,19 +9,28 @@ ALTER TABLE sqlwriter.run ADD rate_per_minute int NOT NULL CONSTRAINT df_run_rat
 ALTER TABLE sqlwriter.run ADD document_limit int NOT NULL CONSTRAINT df_run_limit DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD matched_count int NULL;
 ALTER TABLE sqlwriter.run ADD at_least bit NULL;
+ALTER TABLE sqlwriter.run ADD named_count int NOT NULL CONSTRAINT df_run_named DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD error nvarchar(2000) NULL;
 ALTER TABLE sqlwriter.run ADD watermark nvarchar(max) NULL;
 ALTER TABLE sqlwriter.run ADD documents int NOT NULL CONSTRAINT df_run_documents DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD batches int NOT NULL CONSTRAINT df_run_batches DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD owner nvarchar(64) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.run ADD epoch int NOT NULL CONSTRAINT df_run_epoch DEFAULT 0;
+ALTER TABLE sqlwriter.run ADD lost_managers int NOT NULL CONSTRAINT df_run_lost_managers DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD handed_off_at datetime2(3) NULL;
 ALTER TABLE sqlwriter.run ADD next_at datetime2(3) NULL;
 -- The timer looks for running runs, oldest first, and the table only grows.
 CREATE INDEX ix_run_status ON sqlwriter.run (status, run_number);
+-- Entries and runs of an older build name no environment: they are everybody's.
+ALTER TABLE sqlwriter.audit_log ADD sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD level varchar(10) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD run_id nvarchar(64) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD job_id char(64) COLLATE Latin1_General_BIN2 NULL;
+-- The report of errors and warnings looks for the latest of a level. What people did is the latest of their actions, and
+-- most entries are steps of workers. A run's own are a part of all that there ever were.
+CREATE INDEX ix_audit_log_level ON sqlwriter.audit_log (level, audit_id);
+CREATE INDEX ix_audit_log_action ON sqlwriter.audit_log (action, audit_id);
+CREATE INDEX ix_audit_log_run ON sqlwriter.audit_log (run_id, audit_id);
 CREATE TABLE sqlwriter.job (
     job_id char(64) COLLATE Latin1_General_BIN2 NOT NULL,
     job_number bigint IDENTITY (1, 1) NOT NULL,
@@ -50,9 +59,13 @@ CREATE TABLE sqlwriter.job (
     CONSTRAINT uq_job_job_number UNIQUE (job_number),
     CONSTRAINT uq_job_number UNIQUE (run_id, number)
 );
--- The timer looks for statuses over all runs; counts, and the open or unsent batches of one run, are seeks in it too. What
--- an operator lists without a status goes by the unique (run_id, number).
+-- The timer looks for statuses over all runs. Statements about one run name the statuses, all six for the counts: each is a
+-- range here, and the table is not read for it. Only this index has to change with every status. What an operator lists
+-- without a status goes by the unique (run_id, number).
 CREATE INDEX ix_job_status ON sqlwriter.job (status, run_id, number);
+-- Reports are about the last days. The first of the two never changes, the second when a batch ends or is wanted again.
+CREATE INDEX ix_job_created ON sqlwriter.job (created_at);
+CREATE INDEX ix_job_ended ON sqlwriter.job (process_end_time);
 CREATE TABLE sqlwriter.batch_item (
     run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
     document_key char(64) COLLATE Latin1_General_BIN2 NOT NULL,
@@ -81,6 +94,8 @@ CREATE TABLE sqlwriter.worker (
 );
 -- The timer looks for the running ones among all that ever were. The heartbeat is not in it: it changes too often.
 CREATE INDEX ix_worker_status ON sqlwriter.worker (status, run_id);
+-- Those that ended are reported by when they began: that never changes.
+CREATE INDEX ix_worker_started ON sqlwriter.worker (started_at);
 CREATE TABLE sqlwriter.error_detail (
     error_id bigint IDENTITY (1, 1) NOT NULL,
     run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
@@ -96,6 +111,8 @@ CREATE TABLE sqlwriter.error_detail (
 );
 -- A batch is shown with its latest details.
 CREATE INDEX ix_error_detail_job ON sqlwriter.error_detail (job_id, error_id);
+-- Reports are about the last days, and a purge about what is older than it has to be.
+CREATE INDEX ix_error_detail_created ON sqlwriter.error_detail (created_at);
 -- The batches under the names that the monitoring queries know (requirements/002 and 004). A view is made by a batch of its
 -- own.
 EXEC (N'CREATE VIEW sqlwriter.batch AS

@@ -1,47 +1,139 @@
 -- audit_insert
+DECLARE @sys_name nvarchar(256);
 DECLARE @action nvarchar(40);
 DECLARE @by nvarchar(256);
 DECLARE @why nvarchar(2000);
 DECLARE @subject nvarchar(1023);
 DECLARE @detail nvarchar(max);
+DECLARE @run nvarchar(64);
 -- One entry more in the audit log, by the database's clock.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
-INSERT INTO sqlwriter.audit_log (done_at, action, done_by, why, subject, detail)
-VALUES (SYSUTCDATETIME(), @action, @by, @why, @subject, NULLIF(@detail, ''));
+INSERT INTO sqlwriter.audit_log (done_at, sys_name, action, done_by, why, subject, detail, run_id)
+VALUES (SYSUTCDATETIME(), @sys_name, @action, @by, @why, @subject, NULLIF(@detail, ''), NULLIF(@run, ''));
 GO
 -- audits
 DECLARE @limit bigint;
--- The latest entries of the audit log, newest first.
+DECLARE @sys_name nvarchar(256);
+-- The latest entries of an environment's audit log, newest first, and those that name none.
 SELECT TOP (@limit)
-    a.done_at, a.action, a.done_by, a.why, a.subject, a.detail
+    a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM sqlwriter.audit_log AS a
+WHERE a.sys_name = @sys_name OR a.sys_name IS NULL
+ORDER BY a.audit_id DESC;
+GO
+-- audits_notable
+DECLARE @limit bigint;
+DECLARE @sys_name nvarchar(256);
+-- The latest entries that people want (ops.Audit.Notable), newest first: the steps of workers are skipped, not read.
+SELECT TOP (@limit)
+    a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+FROM (
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.level IS NULL AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.level = 'WARN' AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.level = 'ERROR' AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.action = 'RUN_START' AND b.level = 'INFO' AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.action = 'RUN_CANCEL' AND b.level = 'INFO' AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.action = 'RUN_RESUME' AND b.level = 'INFO' AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        ORDER BY b.audit_id DESC
+    ) AS s
+    UNION ALL
+    SELECT s.audit_id FROM (
+        SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
+        WHERE b.action = 'BATCH_REQUEUE' AND b.level = 'INFO' AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        ORDER BY b.audit_id DESC
+    ) AS s
+) AS n
+INNER JOIN sqlwriter.audit_log AS a ON a.audit_id = n.audit_id
+ORDER BY n.audit_id DESC;
+GO
+-- audits_of_action
+DECLARE @limit bigint;
+DECLARE @action nvarchar(40);
+DECLARE @sys_name nvarchar(256);
+-- The latest entries of one action in an environment's audit log, newest first, and those that name no environment.
+SELECT TOP (@limit)
+    a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+FROM sqlwriter.audit_log AS a
+WHERE a.action = @action AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+ORDER BY a.audit_id DESC;
+GO
+-- audits_of_run
+DECLARE @limit bigint;
+DECLARE @run nvarchar(64);
+DECLARE @sys_name nvarchar(256);
+DECLARE @action nvarchar(40);
+DECLARE @all bigint;
+-- The latest entries about one run, newest first: of one action, of all, or those that people want (ops.Audit.Notable).
+SELECT TOP (@limit)
+    a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+FROM sqlwriter.audit_log AS a
+WHERE
+    a.run_id = @run
+    AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    AND (@action = '' OR a.action = @action)
+    AND (
+        @all = 1 OR a.level IS NULL OR a.level IN ('WARN', 'ERROR')
+        OR a.action IN ('RUN_START', 'RUN_CANCEL', 'RUN_RESUME', 'BATCH_REQUEUE')
+    )
 ORDER BY a.audit_id DESC;
 GO
 -- run_cancel
 DECLARE @id nvarchar(64);
--- Asks a running run to end. Its heartbeat is its own.
+DECLARE @sys_name nvarchar(256);
+-- Asks a running run of the environment to end. Its heartbeat is its own.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET cancel = 1
-WHERE run_id = @id AND status = 'running';
+WHERE run_id = @id AND status = 'running' AND (sys_name = @sys_name OR sys_name IS NULL);
 GO
 -- run_end
 DECLARE @status nvarchar(20);
 DECLARE @counts nvarchar(max);
 DECLARE @id nvarchar(64);
--- The last status of a run that has none yet: the first one stays.
+DECLARE @sys_name nvarchar(256);
+-- The last status of a run of the environment that has none yet: the first one stays.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET status = @status, counts = @counts, heartbeat_at = SYSUTCDATETIME(), ended_at = SYSUTCDATETIME()
-WHERE run_id = @id AND status = 'running';
+WHERE run_id = @id AND status = 'running' AND (sys_name = @sys_name OR sys_name IS NULL);
 GO
 -- run_insert
 DECLARE @id nvarchar(64);
+DECLARE @sys_name nvarchar(256);
 DECLARE @kind nvarchar(40);
 DECLARE @filter nvarchar(max);
+DECLARE @matched bigint;
+DECLARE @at_least bigint;
 DECLARE @by nvarchar(256);
 DECLARE @why nvarchar(2000);
 DECLARE @counts nvarchar(max);
@@ -49,21 +141,24 @@ DECLARE @counts nvarchar(max);
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.run (
-    run_id, kind, filter, requested_by, why, status, cancel, counts, started_at, heartbeat_at
+    run_id, sys_name, kind, filter, matched_count, at_least, requested_by, why, status, cancel, counts, started_at,
+    heartbeat_at
 )
 VALUES (
-    @id, @kind, NULLIF(@filter, ''), @by, @why, 'running', 0, @counts, SYSUTCDATETIME(), SYSUTCDATETIME()
+    @id, @sys_name, @kind, NULLIF(@filter, ''), @matched, @at_least, @by, @why, 'running', 0, @counts, SYSUTCDATETIME(),
+    SYSUTCDATETIME()
 );
 GO
 -- run_progress
 DECLARE @counts nvarchar(max);
 DECLARE @id nvarchar(64);
--- The counts of a run that has not ended.
+DECLARE @sys_name nvarchar(256);
+-- The counts of a run of the environment that has not ended.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET counts = @counts, heartbeat_at = SYSUTCDATETIME()
-WHERE run_id = @id AND status = 'running';
+WHERE run_id = @id AND status = 'running' AND (sys_name = @sys_name OR sys_name IS NULL);
 GO
 -- run_wanted
 DECLARE @id nvarchar(64);
@@ -72,9 +167,12 @@ SELECT r.cancel FROM sqlwriter.run AS r WHERE r.run_id = @id;
 GO
 -- runs
 DECLARE @limit bigint;
--- The latest runs, newest first: their numbers grow, whatever the clock does.
+DECLARE @sys_name nvarchar(256);
+-- The latest runs of an environment, and those that name none, newest first; no filter of workers that names documents.
 SELECT TOP (@limit)
-    r.run_id, r.kind, r.filter, r.requested_by, r.why, r.status, r.cancel, r.counts, r.started_at, r.ended_at
+    r.run_id, r.kind, CASE WHEN r.pattern IS NULL OR r.named_count = 0 THEN r.filter END AS filter, r.matched_count,
+    r.at_least, r.requested_by, r.why, r.status, r.cancel, r.counts, r.started_at, r.ended_at
 FROM sqlwriter.run AS r
+WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
 ORDER BY r.run_number DESC;
 GO

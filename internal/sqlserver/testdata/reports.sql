@@ -1,26 +1,32 @@
 -- runs
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The latest runs, the newest first, and how far they are. Documents are those that have a batch, done are those of
--- completed batches, and the percentage is of those that are known: until all are handed off, what the preview found, if
--- that is more.
-WITH known AS (
-    SELECT
+-- The latest runs, the newest first, and how far they are: the runs are chosen before any batch is read. Documents are
+-- those that have a batch, done are those of completed batches, and the percentage is of those that are known: until all
+-- are handed off, what the preview found, if that is more. A run that one process does alone has no batch: its counts are
+-- in `run show`.
+WITH latest AS (
+    SELECT TOP (@limit)
+        r.run_number,
         r.run_id,
         CASE
+            WHEN r.pattern IS NULL THEN 0
             WHEN r.handed_off_at IS NULL AND r.matched_count > r.documents THEN r.matched_count
             ELSE r.documents
-        END AS documents
+        END AS documents_known
     FROM sqlwriter.run AS r
+    WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
+    ORDER BY r.run_number DESC
 ),
 
 progress AS (
     SELECT
-        b.run_id,
+        k.run_id,
         SUM(CASE WHEN b.batch_status = 'completed' THEN CAST(b.total_count AS bigint) ELSE 0 END) AS documents_done,
         SUM(CASE WHEN b.batch_status IN ('completed', 'failed') THEN 0 ELSE 1 END) AS open_batches,
         SUM(CASE WHEN b.batch_status = 'failed' THEN 1 ELSE 0 END) AS failed_batches
-    FROM sqlwriter.batch AS b
-    GROUP BY b.run_id
+    FROM latest AS k
+    INNER JOIN sqlwriter.batch AS b ON b.run_id = k.run_id
+    GROUP BY k.run_id
 )
 
 SELECT TOP (@limit)
@@ -31,9 +37,9 @@ SELECT TOP (@limit)
     r.cancel,
     r.documents,
     COALESCE(p.documents_done, 0) AS documents_done,
-    k.documents AS documents_known,
+    k.documents_known,
     r.at_least,
-    CAST(COALESCE(p.documents_done, 0) AS float) * 100 / NULLIF(k.documents, 0) AS done_percent,
+    CAST(COALESCE(p.documents_done, 0) AS float) * 100 / NULLIF(k.documents_known, 0) AS done_percent,
     r.batches,
     COALESCE(p.open_batches, 0) AS open_batches,
     COALESCE(p.failed_batches, 0) AS failed_batches,
@@ -43,23 +49,43 @@ SELECT TOP (@limit)
     CAST(DATEDIFF_BIG(MILLISECOND, r.started_at, COALESCE(r.ended_at, SYSUTCDATETIME())) AS float) / 1000 AS run_seconds,
     r.requested_by,
     r.error
-FROM sqlwriter.run AS r
-INNER JOIN known AS k ON k.run_id = r.run_id
-LEFT OUTER JOIN progress AS p ON p.run_id = r.run_id
-WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
-ORDER BY r.run_number DESC;
+FROM latest AS k
+INNER JOIN sqlwriter.run AS r ON r.run_id = k.run_id
+LEFT OUTER JOIN progress AS p ON p.run_id = k.run_id
+ORDER BY k.run_number DESC;
 GO
 -- batch-progress
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- How many batches and documents are in each status, in the order of a batch's life (requirements/004).
+-- How many batches and documents are in each status, in the order of a batch's life (requirements/004): of the completed
+-- ones those of the last 30 days, because only they grow without end.
+WITH batches AS (
+    SELECT
+        b.batch_status,
+        b.total_count,
+        b.updated_at
+    FROM sqlwriter.batch AS b
+    WHERE
+        b.batch_status IN ('pending_queue', 'pending_retry', 'queued', 'processing', 'failed')
+        AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
+    UNION ALL
+    SELECT
+        b.batch_status,
+        b.total_count,
+        b.updated_at
+    FROM sqlwriter.batch AS b
+    WHERE
+        b.batch_status = 'completed'
+        AND b.process_end_time > CAST(DATEADD(SECOND, -2592000, SYSUTCDATETIME()) AS datetime2(3))
+        AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
+)
+
 SELECT TOP (@limit)
     b.batch_status,
     COUNT(*) AS batches,
     SUM(CAST(b.total_count AS bigint)) AS documents,
     MIN(b.updated_at) AS oldest_change,
     CAST(DATEDIFF_BIG(MILLISECOND, MIN(b.updated_at), SYSUTCDATETIME()) AS float) / 1000 AS oldest_seconds
-FROM sqlwriter.batch AS b
-WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
+FROM batches AS b
 GROUP BY b.batch_status
 ORDER BY
     CASE b.batch_status
@@ -76,11 +102,11 @@ DECLARE @limit bigint, @sys_name nvarchar(256);
 -- The batches completed in the last hour, day and week (requirements/004): how long one took from its first claim,
 -- documents per second from the first claim to the last end, and how many of a hundred documents need nothing more.
 WITH periods AS (
-    SELECT 1 AS last_hours, DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS since
+    SELECT 1 AS last_hours, CAST(DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS datetime2(3)) AS since
     UNION ALL
-    SELECT 24 AS last_hours, DATEADD(SECOND, -86400, SYSUTCDATETIME()) AS since
+    SELECT 24 AS last_hours, CAST(DATEADD(SECOND, -86400, SYSUTCDATETIME()) AS datetime2(3)) AS since
     UNION ALL
-    SELECT 168 AS last_hours, DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS since
+    SELECT 168 AS last_hours, CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3)) AS since
 ),
 
 completed AS (
@@ -93,7 +119,8 @@ completed AS (
         b.process_end_time
     FROM sqlwriter.batch AS b
     WHERE
-        b.batch_status = 'completed' AND b.process_end_time > DATEADD(SECOND, -604800, SYSUTCDATETIME())
+        b.batch_status = 'completed'
+        AND b.process_end_time > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
         AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
 ),
 
@@ -124,32 +151,45 @@ GO
 -- workers
 DECLARE @limit bigint, @sys_name nvarchar(256);
 -- The health of managers and workers (requirements/004). Active and dead ones are both RUNNING: the dead ones have said
--- nothing for ten minutes (requirements/001, section 3).
+-- nothing for ten minutes (requirements/001, section 3). Of the others there is one for every batch ever claimed: they are
+-- those that began in the last 7 days.
 WITH workers AS (
     SELECT
         w.kind,
         CASE
-            WHEN w.status = 'RUNNING' AND w.heartbeat_at < DATEADD(SECOND, -600, SYSUTCDATETIME()) THEN 'DEAD'
+            WHEN w.heartbeat_at < CAST(DATEADD(SECOND, -600, SYSUTCDATETIME()) AS datetime2(3)) THEN 'DEAD'
             ELSE w.status
         END AS health,
         w.documents_processed,
         w.heartbeat_at
     FROM sqlwriter.worker AS w
-    WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = w.run_id AND x.sys_name <> @sys_name)
+    WHERE
+        w.status = 'RUNNING'
+        AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = w.run_id AND x.sys_name <> @sys_name)
+    UNION ALL
+    SELECT
+        w.kind,
+        w.status AS health,
+        w.documents_processed,
+        w.heartbeat_at
+    FROM sqlwriter.worker AS w
+    WHERE
+        w.status <> 'RUNNING' AND w.started_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
+        AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = w.run_id AND x.sys_name <> @sys_name)
 )
 
 SELECT TOP (@limit)
-    w.kind,
-    SUM(CASE WHEN w.health = 'RUNNING' THEN 1 ELSE 0 END) AS active,
-    SUM(CASE WHEN w.health = 'DEAD' THEN 1 ELSE 0 END) AS dead,
-    SUM(CASE WHEN w.health = 'IDLE' THEN 1 ELSE 0 END) AS idle,
-    SUM(CASE WHEN w.health = 'COMPLETED' THEN 1 ELSE 0 END) AS completed,
-    SUM(CASE WHEN w.health = 'FAILED' THEN 1 ELSE 0 END) AS failed,
-    SUM(CAST(w.documents_processed AS bigint)) AS documents_processed,
-    MAX(w.heartbeat_at) AS last_heartbeat
-FROM workers AS w
-GROUP BY w.kind
-ORDER BY w.kind ASC;
+    h.kind,
+    SUM(CASE WHEN h.health = 'RUNNING' THEN 1 ELSE 0 END) AS active,
+    SUM(CASE WHEN h.health = 'DEAD' THEN 1 ELSE 0 END) AS dead,
+    SUM(CASE WHEN h.health = 'IDLE' THEN 1 ELSE 0 END) AS idle,
+    SUM(CASE WHEN h.health = 'COMPLETED' THEN 1 ELSE 0 END) AS completed,
+    SUM(CASE WHEN h.health = 'FAILED' THEN 1 ELSE 0 END) AS failed,
+    SUM(CAST(h.documents_processed AS bigint)) AS documents_processed,
+    MAX(h.heartbeat_at) AS last_heartbeat
+FROM workers AS h
+GROUP BY h.kind
+ORDER BY h.kind ASC;
 GO
 -- dead-workers
 DECLARE @limit bigint, @sys_name nvarchar(256);
@@ -166,7 +206,7 @@ SELECT TOP (@limit)
     CAST(DATEDIFF_BIG(MILLISECOND, w.heartbeat_at, SYSUTCDATETIME()) AS float) / 1000 AS silent_seconds
 FROM sqlwriter.worker AS w
 WHERE
-    w.status = 'RUNNING' AND w.heartbeat_at < DATEADD(SECOND, -600, SYSUTCDATETIME())
+    w.status = 'RUNNING' AND w.heartbeat_at < CAST(DATEADD(SECOND, -600, SYSUTCDATETIME()) AS datetime2(3))
     AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = w.run_id AND x.sys_name <> @sys_name)
 ORDER BY w.heartbeat_at ASC, w.worker_id ASC;
 GO
@@ -197,7 +237,7 @@ SELECT TOP (@limit)
     b.last_heartbeat,
     CAST(DATEDIFF_BIG(MILLISECOND, b.silent_since, SYSUTCDATETIME()) AS float) / 1000 AS silent_seconds
 FROM batches AS b
-WHERE b.silent_since < DATEADD(SECOND, -600, SYSUTCDATETIME())
+WHERE b.silent_since < CAST(DATEADD(SECOND, -600, SYSUTCDATETIME()) AS datetime2(3))
 ORDER BY b.silent_since ASC, b.run_id ASC, b.batch_number ASC;
 GO
 -- failed-batches
@@ -264,14 +304,14 @@ DECLARE @limit bigint, @sys_name nvarchar(256);
 -- their first claim. A batch that was claimed before its message was known to be accepted has no such wait.
 WITH batches AS (
     SELECT
-        b.parent_job_id,
+        b.run_id AS parent_job_id,
         b.batch_status,
         b.created_at,
         CASE WHEN b.process_start_time >= b.queued_at THEN b.process_start_time END AS started_at,
         b.queued_at
     FROM sqlwriter.batch AS b
     WHERE
-        b.created_at > DATEADD(SECOND, -3600, SYSUTCDATETIME())
+        b.created_at > CAST(DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS datetime2(3))
         AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
 )
 
@@ -303,7 +343,7 @@ WITH days AS (
         AVG(CAST(b.queue_attempt_count AS float)) AS avg_attempts
     FROM sqlwriter.batch AS b
     WHERE
-        b.created_at > DATEADD(SECOND, -2592000, SYSUTCDATETIME())
+        b.created_at > CAST(DATEADD(SECOND, -2592000, SYSUTCDATETIME()) AS datetime2(3))
         AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
     GROUP BY CONVERT(char(10), b.created_at, 23)
 )
@@ -328,11 +368,13 @@ SELECT TOP (@limit)
     CAST(COUNT(*) AS float) * 100 / NULLIF(SUM(COUNT(*)) OVER (), 0) AS errors_percent,
     COUNT(DISTINCT e.document_id) AS documents,
     SUM(CASE WHEN e.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
-    SUM(CASE WHEN e.created_at > DATEADD(SECOND, -3600, SYSUTCDATETIME()) THEN 1 ELSE 0 END) AS last_hour,
+    SUM(
+        CASE WHEN e.created_at > CAST(DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS datetime2(3)) THEN 1 ELSE 0 END
+    ) AS last_hour,
     MAX(e.created_at) AS latest
 FROM sqlwriter.error_detail AS e
 WHERE
-    e.created_at > DATEADD(SECOND, -604800, SYSUTCDATETIME())
+    e.created_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
     AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = e.run_id AND x.sys_name <> @sys_name)
 GROUP BY e.error_code
 ORDER BY errors DESC, e.error_code ASC;
@@ -346,18 +388,43 @@ SELECT TOP (@limit)
     CAST(COUNT(*) AS float) * 100 / NULLIF(SUM(COUNT(*)) OVER (), 0) AS errors_percent,
     COUNT(DISTINCT e.document_id) AS documents,
     SUM(CASE WHEN e.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
-    SUM(CASE WHEN e.created_at > DATEADD(SECOND, -3600, SYSUTCDATETIME()) THEN 1 ELSE 0 END) AS last_hour,
+    SUM(
+        CASE WHEN e.created_at > CAST(DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS datetime2(3)) THEN 1 ELSE 0 END
+    ) AS last_hour,
     MAX(e.created_at) AS latest
 FROM sqlwriter.error_detail AS e
 WHERE
-    e.created_at > DATEADD(SECOND, -604800, SYSUTCDATETIME())
+    e.created_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
     AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = e.run_id AND x.sys_name <> @sys_name)
 GROUP BY e.error_type
 ORDER BY errors DESC, e.error_type ASC;
 GO
 -- audit-errors
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The latest entries of the audit log that are errors or warnings, the newest first.
+-- The latest entries of the environment's audit log that are errors or warnings, the newest first: the latest of each level
+-- come from the end of its part of the index, so that nothing older is read.
+WITH errors AS (
+    SELECT TOP (@limit)
+        a.audit_id
+    FROM sqlwriter.audit_log AS a
+    WHERE a.level = 'ERROR' AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    ORDER BY a.audit_id DESC
+),
+
+warnings AS (
+    SELECT TOP (@limit)
+        a.audit_id
+    FROM sqlwriter.audit_log AS a
+    WHERE a.level = 'WARN' AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    ORDER BY a.audit_id DESC
+),
+
+latest AS (
+    SELECT f.audit_id FROM errors AS f
+    UNION ALL
+    SELECT f.audit_id FROM warnings AS f
+)
+
 SELECT TOP (@limit)
     a.done_at,
     a.level,
@@ -367,9 +434,7 @@ SELECT TOP (@limit)
     a.subject,
     a.done_by,
     a.why
-FROM sqlwriter.audit_log AS a
-WHERE
-    a.level IN ('ERROR', 'WARN')
-    AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = a.run_id AND x.sys_name <> @sys_name)
+FROM latest AS f
+INNER JOIN sqlwriter.audit_log AS a ON a.audit_id = f.audit_id
 ORDER BY a.audit_id DESC;
 GO

@@ -1,4 +1,5 @@
 -- audit_add
+DECLARE @sys_name nvarchar(256);
 DECLARE @action nvarchar(40);
 DECLARE @by nvarchar(256);
 DECLARE @why nvarchar(2000);
@@ -10,9 +11,9 @@ DECLARE @job varchar(64);
 -- One entry more in the audit log, by the database's clock.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
-INSERT INTO sqlwriter.audit_log (done_at, action, done_by, why, subject, detail, level, run_id, job_id)
+INSERT INTO sqlwriter.audit_log (done_at, sys_name, action, done_by, why, subject, detail, level, run_id, job_id)
 VALUES (
-    SYSUTCDATETIME(), @action, @by, @why, @subject, NULLIF(@detail, ''),
+    SYSUTCDATETIME(), @sys_name, @action, @by, @why, @subject, NULLIF(@detail, ''),
     NULLIF(@level, ''), NULLIF(@run, ''), NULLIF(@job, '')
 );
 GO
@@ -160,14 +161,15 @@ GO
 DECLARE @reason nvarchar(2000);
 DECLARE @job varchar(64);
 DECLARE @epoch bigint;
+DECLARE @attempt bigint;
 DECLARE @stale bigint;
--- Ends a batch whose message is a dead letter, unless its worker lives.
+-- Ends a batch whose message of @attempt is a dead letter, unless its worker lives or a later message is on its way.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
 SET status = 'failed', error = @reason, process_end_time = SYSUTCDATETIME(), updated_at = SYSUTCDATETIME()
 WHERE
-    job_id = @job AND epoch = @epoch
+    job_id = @job AND epoch = @epoch AND attempt <= @attempt
     AND (
         status IN ('pending_queue', 'pending_retry', 'queued')
         OR (
@@ -305,13 +307,21 @@ OPTION (LOOP JOIN, FORCE ORDER);
 GO
 -- jobs_cancel
 DECLARE @cancelled nvarchar(2000);
-DECLARE @run nvarchar(64);
--- The open batches of a run that was cancelled.
+DECLARE @rows nvarchar(max);
+-- Open batches of a run that was cancelled are failed. A row of @rows is an array: id.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
-UPDATE sqlwriter.job
+UPDATE j
 SET status = 'failed', error = @cancelled, process_end_time = SYSUTCDATETIME(), updated_at = SYSUTCDATETIME()
-WHERE run_id = @run AND status IN ('pending_queue', 'pending_retry', 'queued', 'processing');
+FROM
+    OPENJSON (@rows) WITH (
+        listed_id char(64) '$[0]'
+    ) AS n
+CROSS JOIN sqlwriter.job AS j
+WHERE
+    j.job_id = n.listed_id COLLATE Latin1_General_BIN2
+    AND j.status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
+OPTION (LOOP JOIN, FORCE ORDER);
 GO
 -- jobs_count
 DECLARE @rows nvarchar(max);
@@ -430,6 +440,13 @@ FROM sqlwriter.job AS j
 WHERE j.run_id = @run AND j.status = @status
 ORDER BY j.number;
 GO
+-- jobs_open
+DECLARE @run nvarchar(64);
+-- The open batches of a run.
+SELECT j.job_id
+FROM sqlwriter.job AS j
+WHERE j.run_id = @run AND j.status IN ('pending_queue', 'pending_retry', 'queued', 'processing');
+GO
 -- jobs_queued
 DECLARE @rows nvarchar(max);
 -- Batches whose message was accepted. One that a worker has already, or that another attempt was made for, stays as it is.
@@ -467,23 +484,28 @@ WHERE
 OPTION (LOOP JOIN, FORCE ORDER);
 GO
 -- jobs_resume
-DECLARE @run nvarchar(64);
+DECLARE @rows nvarchar(max);
 DECLARE @cancelled nvarchar(2000);
--- The batches of a run that runs again: those that failed because it was cancelled, and those that wait, for a message that
--- came while it had ended is gone.
+-- Batches of a run that runs again are sent again, unless a worker came meanwhile. A row of @rows is an array: id.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
-UPDATE sqlwriter.job
+UPDATE j
 SET
     status = 'pending_retry', attempt = attempt + 1, epoch = epoch + 1, queue_attempt_count = 0, lost_workers = 0,
     last_queue_error = NULL, error = NULL, owner = NULL, heartbeat_at = NULL, process_end_time = NULL,
     updated_at = SYSUTCDATETIME()
+FROM
+    OPENJSON (@rows) WITH (
+        listed_id char(64) '$[0]'
+    ) AS n
+CROSS JOIN sqlwriter.job AS j
 WHERE
-    run_id = @run
+    j.job_id = n.listed_id COLLATE Latin1_General_BIN2
     AND (
-        status IN ('pending_queue', 'pending_retry', 'queued')
-        OR (status = 'failed' AND error = @cancelled)
-    );
+        j.status IN ('pending_queue', 'pending_retry', 'queued')
+        OR (j.status = 'failed' AND j.error = @cancelled)
+    )
+OPTION (LOOP JOIN, FORCE ORDER);
 GO
 -- jobs_silenced
 DECLARE @rows nvarchar(max);
@@ -523,6 +545,20 @@ WHERE
     AND j.run_id = r.run_id AND j.status = 'queued'
     AND j.queued_at <= CAST(DATEADD(MILLISECOND, -@silent, SYSUTCDATETIME()) AS datetime2(3))
 ORDER BY r.run_number, j.number;
+GO
+-- jobs_stopped
+DECLARE @run nvarchar(64);
+DECLARE @cancelled nvarchar(2000);
+-- The batches of a run that do not go on by themselves when it runs again: those that failed because it was cancelled, and
+-- those that wait, for a message that came while it had ended is gone.
+SELECT j.job_id
+FROM sqlwriter.job AS j
+WHERE
+    j.run_id = @run
+    AND (
+        j.status IN ('pending_queue', 'pending_retry', 'queued')
+        OR (j.status = 'failed' AND j.error = @cancelled)
+    );
 GO
 -- jobs_to_send
 DECLARE @limit bigint;
@@ -579,13 +615,15 @@ DECLARE @run nvarchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
 DECLARE @first bigint;
--- What a chunk adds to its run. Only the manager that has the run adds, and only what comes next.
+-- What a chunk adds to its run. Only the manager that has the run adds, and only what comes next. A chunk is
+-- progress: the managers that died before it count no more.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET
     batches = batches + @batches, documents = documents + @documents, watermark = NULLIF(@watermark, ''),
-    next_at = CAST(DATEADD(MILLISECOND, @wait, SYSUTCDATETIME()) AS datetime2(3)), heartbeat_at = SYSUTCDATETIME()
+    next_at = CAST(DATEADD(MILLISECOND, @wait, SYSUTCDATETIME()) AS datetime2(3)), heartbeat_at = SYSUTCDATETIME(),
+    lost_managers = 0
 WHERE
     run_id = @run AND owner = @owner AND epoch = @epoch AND status = 'running'
     AND cancel = 0 AND handed_off_at IS NULL AND batches = @first - 1;
@@ -619,6 +657,16 @@ UPDATE sqlwriter.run
 SET heartbeat_at = SYSUTCDATETIME()
 WHERE run_id = @run AND owner = @owner AND epoch = @epoch AND status = 'running';
 GO
+-- run_brief
+DECLARE @run nvarchar(64);
+-- One run without what may be long.
+SELECT
+    r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
+    r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
+    r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at
+FROM sqlwriter.run AS r
+WHERE r.run_id = @run;
+GO
 -- run_cancelled
 DECLARE @run nvarchar(64);
 DECLARE @stale bigint;
@@ -642,10 +690,13 @@ DECLARE @run nvarchar(64);
 DECLARE @epoch bigint;
 DECLARE @stale bigint;
 -- Gives a run to a manager. Of all who try at the same time one changes the row: the epoch that they read is gone then.
+-- A former owner that is still there has said nothing for @stale: it died, and is counted.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
-SET owner = @owner, epoch = epoch + 1, heartbeat_at = SYSUTCDATETIME()
+SET
+    owner = @owner, epoch = epoch + 1, heartbeat_at = SYSUTCDATETIME(),
+    lost_managers = lost_managers + CASE WHEN owner IS NULL THEN 0 ELSE 1 END
 WHERE
     run_id = @run AND epoch = @epoch AND status = 'running' AND cancel = 0 AND pattern IS NOT NULL AND handed_off_at IS NULL
     AND (owner IS NULL OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)));
@@ -691,31 +742,35 @@ WHERE run_id = @run AND pattern IS NOT NULL AND status IN ('running', @other);
 GO
 -- run_jobs
 DECLARE @run nvarchar(64);
--- How many batches of a run have which status.
+-- How many batches of a run have which status. The statuses are named, so that each is a range of the index of statuses.
 SELECT
     j.status, COUNT(*) AS jobs
 FROM sqlwriter.job AS j
-WHERE j.run_id = @run
+WHERE j.run_id = @run AND j.status IN ('pending_queue', 'pending_retry', 'queued', 'processing', 'completed', 'failed')
 GROUP BY j.status;
 GO
 -- run_latest
 DECLARE @limit bigint;
--- The latest runs, newest first: their numbers grow, whatever the clock does.
+DECLARE @sys_name nvarchar(256);
+-- The latest runs of an environment, and those that name none, newest first: their numbers grow, whatever the clock does.
+-- They come without what may be long: a filter of workers that names documents.
 SELECT TOP (@limit)
-    r.run_id, r.sys_name, r.kind, r.filter, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
-    r.requested_by, r.why, r.status, r.cancel, r.error, r.watermark, r.documents, r.batches, r.owner, r.epoch, r.started_at,
-    r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, SYSUTCDATETIME() AS now_at
+    r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
+    r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
+    r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at,
+    CASE WHEN r.pattern IS NULL OR r.named_count = 0 THEN r.filter END AS filter
 FROM sqlwriter.run AS r
+WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
 ORDER BY r.run_number DESC;
 GO
 -- run_open
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
--- The running runs of an environment that many work on, oldest first.
+-- The running runs of an environment that many work on, oldest first, without what may be long.
 SELECT TOP (@limit)
-    r.run_id, r.sys_name, r.kind, r.filter, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
-    r.requested_by, r.why, r.status, r.cancel, r.error, r.watermark, r.documents, r.batches, r.owner, r.epoch, r.started_at,
-    r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, SYSUTCDATETIME() AS now_at
+    r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
+    r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
+    r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at
 FROM sqlwriter.run AS r
 WHERE r.status = 'running' AND r.sys_name = @sys_name AND r.pattern IS NOT NULL
 ORDER BY r.run_number;
@@ -731,11 +786,12 @@ GROUP BY i.outcome;
 GO
 -- run_read
 DECLARE @run nvarchar(64);
--- One run.
+-- One run, with all that was asked for and how far that was looked for: either may be long.
 SELECT
-    r.run_id, r.sys_name, r.kind, r.filter, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
-    r.requested_by, r.why, r.status, r.cancel, r.error, r.watermark, r.documents, r.batches, r.owner, r.epoch, r.started_at,
-    r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, SYSUTCDATETIME() AS now_at
+    r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
+    r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
+    r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at,
+    r.filter, r.watermark
 FROM sqlwriter.run AS r
 WHERE r.run_id = @run;
 GO
@@ -744,13 +800,15 @@ DECLARE @ended bigint;
 DECLARE @run nvarchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
--- The manager lets go of its run. Where @ended is 1, there is nothing more to hand off.
+-- The manager lets go of its run. Where @ended is 1, there is nothing more to hand off, and no manager
+-- that died counts any more.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET
     owner = NULL, heartbeat_at = SYSUTCDATETIME(),
-    handed_off_at = CASE WHEN @ended = 1 THEN SYSUTCDATETIME() ELSE handed_off_at END
+    handed_off_at = CASE WHEN @ended = 1 THEN SYSUTCDATETIME() ELSE handed_off_at END,
+    lost_managers = CASE WHEN @ended = 1 THEN 0 ELSE lost_managers END
 WHERE run_id = @run AND owner = @owner AND epoch = @epoch AND status = 'running';
 GO
 -- run_resume
@@ -759,7 +817,7 @@ DECLARE @run nvarchar(64);
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
-SET status = 'running', cancel = 0, owner = NULL, ended_at = NULL, error = NULL, epoch = epoch + 1
+SET status = 'running', cancel = 0, owner = NULL, ended_at = NULL, error = NULL, epoch = epoch + 1, lost_managers = 0
 WHERE run_id = @run AND pattern IS NOT NULL AND status IN ('failed', 'cancelled');
 GO
 -- run_start
@@ -772,6 +830,7 @@ DECLARE @rate bigint;
 DECLARE @bound bigint;
 DECLARE @matched bigint;
 DECLARE @at_least bigint;
+DECLARE @named bigint;
 DECLARE @by nvarchar(256);
 DECLARE @why nvarchar(2000);
 -- A new run that many may work on: running, nobody's. Its id is a key: a second one of the same id is an error. Nobody has
@@ -779,13 +838,18 @@ DECLARE @why nvarchar(2000);
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.run (
-    run_id, sys_name, kind, filter, pattern, rate_per_minute, document_limit, matched_count, at_least, requested_by, why,
-    status, cancel, counts, started_at, heartbeat_at
+    run_id, sys_name, kind, filter, pattern, rate_per_minute, document_limit, matched_count, at_least, named_count,
+    requested_by, why, status, cancel, counts, started_at, heartbeat_at
 )
 VALUES (
-    @run, @sys_name, @kind, NULLIF(@filter, ''), NULLIF(@pattern, ''), @rate, @bound, @matched, @at_least, @by, @why,
-    'running', 0, '{}', SYSUTCDATETIME(), SYSUTCDATETIME()
+    @run, @sys_name, @kind, NULLIF(@filter, ''), NULLIF(@pattern, ''), @rate, @bound, @matched, @at_least, @named,
+    @by, @why, 'running', 0, '{}', SYSUTCDATETIME(), SYSUTCDATETIME()
 );
+GO
+-- run_wanted
+DECLARE @run nvarchar(64);
+-- Whether somebody asked to end a run.
+SELECT r.cancel FROM sqlwriter.run AS r WHERE r.run_id = @run;
 GO
 -- worker_beat
 DECLARE @owner nvarchar(64);

@@ -1,4 +1,4 @@
 -- One entry more in the audit log, by the database's clock.
 {{template "begin.sql" . -}}
-INSERT INTO {{.AuditLog}} (done_at, action, done_by, why, subject, detail)
-VALUES ({{.Now}}, @action, @by, @why, @subject, NULLIF(@detail, ''));
+INSERT INTO {{.AuditLog}} (done_at, sys_name, action, done_by, why, subject, detail, run_id)
+VALUES ({{.Now}}, @sys_name, @action, @by, @why, @subject, NULLIF(@detail, ''), NULLIF(@run, ''));

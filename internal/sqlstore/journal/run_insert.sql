@@ -1,8 +1,10 @@
 -- A new run. Its id is a key: a second one of the same id is an error.
 {{template "begin.sql" . -}}
 INSERT INTO {{.Run}} (
-    run_id, kind, filter, requested_by, why, status, cancel, counts, started_at, heartbeat_at
+    run_id, sys_name, kind, filter, matched_count, at_least, requested_by, why, status, cancel, counts, started_at,
+    heartbeat_at
 )
 VALUES (
-    @id, @kind, NULLIF(@filter, ''), @by, @why, 'running', 0, @counts, {{.Now}}, {{.Now}}
+    @id, @sys_name, @kind, NULLIF(@filter, ''), @matched, @at_least, @by, @why, 'running', 0, @counts, {{.Now}},
+    {{.Now}}
 );

@@ -1,5 +1,5 @@
--- The counts of a run that has not ended.
+-- The counts of a run of the environment that has not ended.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET counts = @counts, heartbeat_at = {{.Now}}
-WHERE run_id = @id AND status = 'running';
+WHERE run_id = @id AND status = 'running' AND (sys_name = @sys_name OR sys_name IS NULL);

@@ -1,4 +1,27 @@
--- The latest entries of the audit log that are errors or warnings, the newest first.
+-- The latest entries of the environment's audit log that are errors or warnings, the newest first: the latest of each level
+-- come from the end of its part of the index, so that nothing older is read.
+WITH errors AS (
+    SELECT{{.Top}}
+        a.audit_id
+    FROM {{.AuditLog}} AS a
+    WHERE a.level = 'ERROR' AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    ORDER BY a.audit_id DESC{{.Limit}}
+),
+
+warnings AS (
+    SELECT{{.Top}}
+        a.audit_id
+    FROM {{.AuditLog}} AS a
+    WHERE a.level = 'WARN' AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    ORDER BY a.audit_id DESC{{.Limit}}
+),
+
+latest AS (
+    SELECT f.audit_id FROM errors AS f
+    UNION ALL
+    SELECT f.audit_id FROM warnings AS f
+)
+
 SELECT{{.Top}}
     a.done_at,
     a.level,
@@ -8,8 +31,6 @@ SELECT{{.Top}}
     a.subject,
     a.done_by,
     a.why
-FROM {{.AuditLog}} AS a
-WHERE
-    a.level IN ('ERROR', 'WARN')
-    AND {{.Ours "a.run_id"}}
+FROM latest AS f
+INNER JOIN {{.AuditLog}} AS a ON a.audit_id = f.audit_id
 ORDER BY a.audit_id DESC{{.Limit}};

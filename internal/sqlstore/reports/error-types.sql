@@ -5,7 +5,9 @@ SELECT{{.Top}}
     {{.Percent "COUNT(*)" "SUM(COUNT(*)) OVER ()"}} AS errors_percent,
     COUNT(DISTINCT e.document_id) AS documents,
     SUM(CASE WHEN e.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
-    SUM(CASE WHEN e.created_at > {{.Ago 3600}} THEN 1 ELSE 0 END) AS last_hour,
+    SUM(
+        CASE WHEN e.created_at > {{.Ago 3600}} THEN 1 ELSE 0 END
+    ) AS last_hour,
     MAX(e.created_at) AS latest
 FROM {{.ErrorDetail}} AS e
 WHERE

@@ -18,7 +18,8 @@ completed AS (
         b.process_end_time
     FROM {{.Batch}} AS b
     WHERE
-        b.batch_status = 'completed' AND b.process_end_time > {{.Ago 604800}}
+        {{.Late}}b.batch_status = 'completed'
+        AND b.process_end_time > {{.Ago 604800}}
         AND {{.Ours "b.run_id"}}
 ),
 

@@ -1,24 +1,30 @@
--- The latest runs, the newest first, and how far they are. Documents are those that have a batch, done are those of
--- completed batches, and the percentage is of those that are known: until all are handed off, what the preview found, if
--- that is more.
-WITH known AS (
-    SELECT
+-- The latest runs, the newest first, and how far they are: the runs are chosen before any batch is read. Documents are
+-- those that have a batch, done are those of completed batches, and the percentage is of those that are known: until all
+-- are handed off, what the preview found, if that is more. A run that one process does alone has no batch: its counts are
+-- in `run show`.
+WITH latest AS (
+    SELECT{{.Top}}
+        r.run_number,
         r.run_id,
         CASE
+            WHEN r.pattern IS NULL THEN 0
             WHEN r.handed_off_at IS NULL AND r.matched_count > r.documents THEN r.matched_count
             ELSE r.documents
-        END AS documents
+        END AS documents_known
     FROM {{.Run}} AS r
+    WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
+    ORDER BY r.run_number DESC{{.Limit}}
 ),
 
 progress AS (
     SELECT
-        b.run_id,
+        k.run_id,
         SUM(CASE WHEN b.batch_status = 'completed' THEN CAST(b.total_count AS bigint) ELSE 0 END) AS documents_done,
         SUM(CASE WHEN b.batch_status IN ('completed', 'failed') THEN 0 ELSE 1 END) AS open_batches,
         SUM(CASE WHEN b.batch_status = 'failed' THEN 1 ELSE 0 END) AS failed_batches
-    FROM {{.Batch}} AS b
-    GROUP BY b.run_id
+    FROM latest AS k
+    INNER JOIN {{.Batch}} AS b ON b.run_id = k.run_id
+    GROUP BY k.run_id
 )
 
 SELECT{{.Top}}
@@ -29,9 +35,9 @@ SELECT{{.Top}}
     r.cancel,
     r.documents,
     COALESCE(p.documents_done, 0) AS documents_done,
-    k.documents AS documents_known,
+    k.documents_known,
     r.at_least,
-    {{.Percent "COALESCE(p.documents_done, 0)" "k.documents"}} AS done_percent,
+    {{.Percent "COALESCE(p.documents_done, 0)" "k.documents_known"}} AS done_percent,
     r.batches,
     COALESCE(p.open_batches, 0) AS open_batches,
     COALESCE(p.failed_batches, 0) AS failed_batches,
@@ -41,8 +47,7 @@ SELECT{{.Top}}
     {{.Seconds "r.started_at" (printf "COALESCE(r.ended_at, %s)" .Now)}} AS run_seconds,
     r.requested_by,
     r.error
-FROM {{.Run}} AS r
-INNER JOIN known AS k ON k.run_id = r.run_id
-LEFT OUTER JOIN progress AS p ON p.run_id = r.run_id
-WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
-ORDER BY r.run_number DESC{{.Limit}};
+FROM latest AS k
+INNER JOIN {{.Run}} AS r ON r.run_id = k.run_id
+LEFT OUTER JOIN progress AS p ON p.run_id = k.run_id
+ORDER BY k.run_number DESC{{.Limit}};

@@ -1,27 +1,40 @@
 -- The health of managers and workers (requirements/004). Active and dead ones are both RUNNING: the dead ones have said
--- nothing for ten minutes (requirements/001, section 3).
+-- nothing for ten minutes (requirements/001, section 3). Of the others there is one for every batch ever claimed: they are
+-- those that began in the last 7 days.
 WITH workers AS (
     SELECT
         w.kind,
         CASE
-            WHEN w.status = 'RUNNING' AND w.heartbeat_at < {{.Ago .DeadSeconds}} THEN 'DEAD'
+            WHEN w.heartbeat_at < {{.Ago .DeadSeconds}} THEN 'DEAD'
             ELSE w.status
         END AS health,
         w.documents_processed,
         w.heartbeat_at
     FROM {{.Worker}} AS w
-    WHERE {{.Ours "w.run_id"}}
+    WHERE
+        w.status = 'RUNNING'
+        AND {{.Ours "w.run_id"}}
+    UNION ALL
+    SELECT
+        w.kind,
+        w.status AS health,
+        w.documents_processed,
+        w.heartbeat_at
+    FROM {{.Worker}} AS w
+    WHERE
+        w.status <> 'RUNNING' AND w.started_at > {{.Ago 604800}}
+        AND {{.Ours "w.run_id"}}
 )
 
 SELECT{{.Top}}
-    w.kind,
-    SUM(CASE WHEN w.health = 'RUNNING' THEN 1 ELSE 0 END) AS active,
-    SUM(CASE WHEN w.health = 'DEAD' THEN 1 ELSE 0 END) AS dead,
-    SUM(CASE WHEN w.health = 'IDLE' THEN 1 ELSE 0 END) AS idle,
-    SUM(CASE WHEN w.health = 'COMPLETED' THEN 1 ELSE 0 END) AS completed,
-    SUM(CASE WHEN w.health = 'FAILED' THEN 1 ELSE 0 END) AS failed,
-    SUM(CAST(w.documents_processed AS bigint)) AS documents_processed,
-    MAX(w.heartbeat_at) AS last_heartbeat
-FROM workers AS w
-GROUP BY w.kind
-ORDER BY w.kind ASC{{.Limit}};
+    h.kind,
+    SUM(CASE WHEN h.health = 'RUNNING' THEN 1 ELSE 0 END) AS active,
+    SUM(CASE WHEN h.health = 'DEAD' THEN 1 ELSE 0 END) AS dead,
+    SUM(CASE WHEN h.health = 'IDLE' THEN 1 ELSE 0 END) AS idle,
+    SUM(CASE WHEN h.health = 'COMPLETED' THEN 1 ELSE 0 END) AS completed,
+    SUM(CASE WHEN h.health = 'FAILED' THEN 1 ELSE 0 END) AS failed,
+    SUM(CAST(h.documents_processed AS bigint)) AS documents_processed,
+    MAX(h.heartbeat_at) AS last_heartbeat
+FROM workers AS h
+GROUP BY h.kind
+ORDER BY h.kind ASC{{.Limit}};

@@ -1,7 +1,7 @@
 -- One entry more in the audit log, by the database's clock.
 {{template "begin.sql" . -}}
-INSERT INTO {{.AuditLog}} (done_at, action, done_by, why, subject, detail, level, run_id, job_id)
+INSERT INTO {{.AuditLog}} (done_at, sys_name, action, done_by, why, subject, detail, level, run_id, job_id)
 VALUES (
-    {{.Now}}, @action, @by, @why, @subject, NULLIF(@detail, ''),
+    {{.Now}}, @sys_name, @action, @by, @why, @subject, NULLIF(@detail, ''),
     NULLIF(@level, ''), NULLIF(@run, ''), NULLIF(@job, '')
 );

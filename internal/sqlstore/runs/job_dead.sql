@@ -1,9 +1,9 @@
--- Ends a batch whose message is a dead letter, unless its worker lives.
+-- Ends a batch whose message of @attempt is a dead letter, unless its worker lives or a later message is on its way.
 {{template "begin.sql" . -}}
 UPDATE {{.Job}}
 SET status = 'failed', error = @reason, process_end_time = {{.Now}}, updated_at = {{.Now}}
 WHERE
-    job_id = @job AND epoch = @epoch
+    job_id = @job AND epoch = @epoch AND attempt <= @attempt
     AND (
         status IN ('pending_queue', 'pending_retry', 'queued')
         OR (

@@ -1,5 +1,9 @@
--- The open batches of a run that was cancelled.
+-- Open batches of a run that was cancelled are failed. A row of @rows is an array: id.
 {{template "begin.sql" . -}}
-UPDATE {{.Job}}
+{{.Update .Job "j"}}
 SET status = 'failed', error = @cancelled, process_end_time = {{.Now}}, updated_at = {{.Now}}
-WHERE run_id = @run AND status IN ('pending_queue', 'pending_retry', 'queued', 'processing');
+FROM
+    {{.List "rows" "listed_id char(64)"}} AS n
+{{.Beside .Job "j"}}WHERE
+    j.job_id = n.listed_id{{.Bytes}}
+    AND {{.Late}}j.status IN ('pending_queue', 'pending_retry', 'queued', 'processing'){{.InOrder}};

@@ -1,12 +1,13 @@
--- The batches of a run that runs again: those that failed because it was cancelled, and those that wait, for a message that
--- came while it had ended is gone.
+-- Batches of a run that runs again are sent again, unless a worker came meanwhile. A row of @rows is an array: id.
 {{template "begin.sql" . -}}
-UPDATE {{.Job}}
+{{.Update .Job "j"}}
 SET
 {{template "again.sql" .}}
-WHERE
-    run_id = @run
+FROM
+    {{.List "rows" "listed_id char(64)"}} AS n
+{{.Beside .Job "j"}}WHERE
+    j.job_id = n.listed_id{{.Bytes}}
     AND (
-        status IN ('pending_queue', 'pending_retry', 'queued')
-        OR (status = 'failed' AND error = @cancelled)
-    );
+        {{.Late}}j.status IN ('pending_queue', 'pending_retry', 'queued')
+        OR ({{.Late}}j.status = 'failed' AND j.error = @cancelled)
+    ){{.InOrder}};

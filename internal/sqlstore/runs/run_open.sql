@@ -1,5 +1,6 @@
--- The running runs of an environment that many work on, oldest first.
+-- The running runs of an environment that many work on, oldest first, without what may be long.
 SELECT{{.Top}}
 {{template "run_columns.sql" .}}
+FROM {{.Run}} AS r
 WHERE r.status = 'running' AND r.sys_name = @sys_name AND r.pattern IS NOT NULL
 ORDER BY r.run_number{{.Limit}};

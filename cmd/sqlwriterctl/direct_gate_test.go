@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/writer"
+)
+
+// away makes Cosmos DB one that hangs up, and counts who calls.
+func (r *real) away(t *testing.T) *atomic.Int32 {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	calls, done := &atomic.Int32{}, make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			calls.Add(1)
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		require.NoError(t, listener.Close())
+		<-done
+	})
+	endpoint := regexp.MustCompile(`AccountEndpoint=[^;]+`)
+	require.Regexp(t, endpoint, r.env["COSMOS_CONNECTION"])
+	r.env["COSMOS_CONNECTION"] = endpoint.ReplaceAllString(r.env["COSMOS_CONNECTION"], "AccountEndpoint=http://"+listener.Addr().String()+"/")
+	return calls
+}
+
+// What is typed wrong is said before anybody is asked: exit code 2, one line, with the flag, what is expected and what was found.
+func TestWhatIsTypedWrongAsksNobody(t *testing.T) {
+	r := operated(t)
+	calls := r.away(t)
+	r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"
+	const (
+		notARun   = "run: expected the id of a run, as `run list` shows them, found "
+		notABatch = "batch: expected RUN/NUMBER or the id of a batch, as `batch list` shows them, found "
+	)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"run", "start", "foo"}, `kind: expected drain, replay or reindex, found "foo"`},
+		{[]string{"run", "start", "drain", "--pattern", "zzz", "--why", "x"}, `--pattern: expected two_phase, checkpoint or optimistic, found "zzz"`},
+		{[]string{"run", "start", "replay", "--kind", "zzz", "--why", "x"}, `--kind: expected one of infrastructure, `},
+		{[]string{"run", "start", "replay", "--why", "x"}, `--all: expected a filter, `},
+		{[]string{"run", "cancel", "nope"}, `--why: expected the reason, found nothing`},
+		{[]string{"run", "cancel", "no pe", "--why", "x"}, notARun + `"no pe"`},
+		{[]string{"run", "resume", "nope"}, `--why: expected the reason, found nothing`},
+		{[]string{"run", "show", ""}, notARun + `""`},
+		{[]string{"batch", "show", "x/0"}, notABatch + `"x/0"`},
+		{[]string{"batch", "requeue", "x/-1", "--why", "x"}, notABatch + `"x/-1"`},
+		{[]string{"batch", "requeue", "--run", "r"}, `--why: expected the reason, found nothing`},
+		{[]string{"batch", "list", "--status", "foo"}, `--status: expected one of pending_queue, pending_retry, `},
+		{[]string{"report", "nope"}, `report: expected one of runs, batch-progress, `},
+		{[]string{"audits", "--run", "n o"}, notARun + `"n o"`},
+		{[]string{"audits", "--limit", "1001"}, `--limit: expected 1 to 1000, found 1001`},
+		{[]string{"runs", "--limit", "0"}, `--limit: expected 1 to 1000, found 0`},
+		{[]string{"reprocess", "--kind", "zzz", "--why", "x"}, `--kind: expected one of infrastructure, `},
+		{[]string{"reprocess", "--all", "--rate=-2", "--why", "x"}, `--rate: expected 0 to `},
+		{[]string{"pause"}, `--why: expected the reason, found nothing`},
+	} {
+		require.Equal(t, exitUsage, r.run(t, c.args...), "%v: %s", c.args, r.errors)
+		require.Contains(t, r.errors, "sqlwriterctl: "+c.says, "%v", c.args)
+		require.Empty(t, r.out)
+	}
+	require.Zero(t, calls.Load(), "Cosmos DB was asked")
+}
+
+// What only SQL knows is answered while Cosmos DB is away, and one line says that the gate was not looked at. What changes something
+// is not done.
+func TestSQLIsReadWhileCosmosIsAway(t *testing.T) {
+	r := operated(t)
+	books := r.store.Runs("web")
+	require.NoError(t, books.StartRun(t.Context(), run.Run{ID: "drain-1", SysName: "web", Kind: run.Drain, Pattern: "two_phase"},
+		run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "pat", Why: "x", Run: "drain-1"}))
+	handOff(t, books, "drain-1", 1, 2)
+	calls := r.away(t)
+	for says, args := range map[string][]string{
+		`run\s+drain-1\nstatus\s+running\n`: {"run", "show", "drain-1"},
+		`drain-1\s+running\s+2 han`:         {"run", "list"},
+		`(?m)^drain-1\s+running`:            {"runs"},
+		`drain-1/1\s+queued`:                {"batch", "list", "drain-1"},
+		`batch\s+drain-1/1\n`:               {"batch", "show", "drain-1/1"},
+		`INFO\s+RUN_START\s+pat\s`:          {"audits"},
+		`RUN_START[^?]*drain-1`:             {"audits", "--run", "drain-1", "--json"},
+		`drain-1`:                           {"report", "runs"},
+	} {
+		require.Equal(t, exitOK, r.run(t, args...), "%v: %s", args, r.errors)
+		require.Regexp(t, says, r.out, "%v", args)
+		require.Equal(t, 1, strings.Count(r.errors, "the gate cannot be looked at, SQL is read without it: cosmos: load control: "), r.errors)
+	}
+	require.NotZero(t, calls.Load())
+	require.Equal(t, exitOK, r.run(t, "report"), r.errors)
+	require.NotContains(t, r.errors, "the gate", "the names are nobody's to ask")
+	require.Equal(t, exitFailed, r.run(t, "run", "show", "nobody"))
+	require.Contains(t, r.errors, `no run "nobody"`)
+
+	work(t, books, "drain-1", 1, true) // there is something to send again
+	noted, err := r.store.Journal("web").Audits(t.Context(), ops.AuditQuery{All: true, Limit: 100})
+	require.NoError(t, err)
+	for _, args := range [][]string{
+		{"run", "cancel", "drain-1"},
+		{"run", "resume", "drain-1"},
+		{"batch", "requeue", "drain-1/1"},
+		{"cancel", "drain-1"},
+		{"pause"},
+		{"resume"},
+		{"reprocess", "--all"},
+		{"run", "start", "drain"},
+		{"mark-committed", "a"},
+	} {
+		require.Equal(t, exitFailed, r.run(t, append(args, "--why", "x")...), "%v: %s", args, r.errors)
+		require.Regexp(t, `(?m)^sqlwriterctl: .*(control document|cosmos: )`, r.errors, "%v", args)
+		require.Empty(t, r.out)
+	}
+	require.Equal(t, exitFailed, r.run(t, "status"))
+	row, _, err := books.Run(t.Context(), "drain-1")
+	require.NoError(t, err)
+	require.False(t, row.Cancel)
+	audits, err := r.store.Journal("web").Audits(t.Context(), ops.AuditQuery{All: true, Limit: 100})
+	require.NoError(t, err)
+	require.Equal(t, noted, audits)
+}
+
+// Whoever watches a run for an hour reads once that the gate was not looked at, and Cosmos DB is not asked at each look.
+func TestAWatchWhileCosmosIsAwaySaysSoOnce(t *testing.T) {
+	r := operated(t)
+	books := r.store.Runs("web")
+	require.NoError(t, books.StartRun(t.Context(), run.Run{ID: "drain-1", SysName: "web", Kind: run.Drain, Pattern: "two_phase"},
+		run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "pat", Why: "x", Run: "drain-1"}))
+	handOff(t, books, "drain-1", 1, 2)
+	calls := r.away(t)
+	var asked []int32
+	r.wait = func(context.Context, time.Duration) error {
+		if asked = append(asked, calls.Load()); len(asked) == 3 {
+			work(t, books, "drain-1", 1, false)
+			complete(t, books, "drain-1")
+		}
+		return nil
+	}
+	require.Equal(t, exitOK, r.run(t, "run", "show", "drain-1", "--wait"), r.errors)
+	require.Equal(t, 1, strings.Count(r.errors, "SQL is read without it"), r.errors)
+	require.Len(t, asked, 3)
+	require.Equal(t, asked[0], calls.Load(), "what failed stands for a minute")
+}
+
+// What the API is asked for is what was typed.
+func TestAuditsOverTheApp(t *testing.T) {
+	w := newWorking(t, 1)
+	require.Equal(t, exitOK, w.run(t, "pause", "--why", "index rebuild"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "resume", "--why", "it is built"), w.errors)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	id := w.onlyRun(t)
+	handOff(t, w.books, id, 2, 2)
+	work(t, w.books, id, 1, false)
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{nil, []string{"RUN_START", "resume", "pause"}},
+		{[]string{"--limit", "1"}, []string{"RUN_START"}},
+		{[]string{"--all"}, []string{"BATCH_DONE", "BATCH_DONE", "RUN_HANDED_OFF", "RUN_START", "resume", "pause"}},
+		{[]string{"--run", id}, []string{"RUN_START"}},
+		{[]string{"--run", id, "--all"}, []string{"BATCH_DONE", "BATCH_DONE", "RUN_START"}},
+		{[]string{"--action", "BATCH_DONE"}, []string{"BATCH_DONE", "BATCH_DONE"}},
+		{[]string{"--run", "nobody"}, nil},
+	} {
+		require.Equal(t, exitOK, w.run(t, append([]string{"audits", "--json"}, c.args...)...), w.errors)
+		var audits []ops.Audit
+		require.NoError(t, json.Unmarshal([]byte(w.out), &audits))
+		var actions []string
+		for _, a := range audits {
+			actions = append(actions, a.Action)
+		}
+		require.Equal(t, c.want, actions, "%v", c.args)
+	}
+	require.Equal(t, exitOK, w.run(t, "audits", "--action", "BATCH_DONE"), w.errors)
+	require.Regexp(t, `INFO\s+BATCH_DONE\s+test\s+`+id+`\s+x\n`, w.out)
+	require.Equal(t, exitOK, w.run(t, "audits", "--run", "nobody"), w.errors)
+	require.Contains(t, w.errors, "no entry is found of what people did, or of warnings and errors: --all shows")
+}
+
+// An open gate is respected as before: SQL that does not answer is not knocked at for an answer.
+func TestAnOpenGateIsSeenBeforeSQLIsRead(t *testing.T) {
+	r := operated(t)
+	_, err := r.control(t).Store(t.Context(), writer.Control{AppVersion: "v7", Gate: writer.GateState{
+		Kind: fault.Infrastructure, Code: "refused", Reason: "x", Since: time.Now(), OpenUntil: time.Now().Add(time.Hour), OpenedBy: "v7",
+	}}, "")
+	require.NoError(t, err)
+	r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"
+	for _, args := range [][]string{{"audits"}, {"run", "list"}, {"run", "show", "r"}, {"batch", "list"}, {"report", "runs"}} {
+		require.Equal(t, exitFailed, r.run(t, args...), "%v", args)
+		require.Contains(t, r.errors, "the gate is open since", "%v", args)
+		require.NotContains(t, r.errors, "SQLite", "%v", args)
+	}
+}

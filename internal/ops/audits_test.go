@@ -1,0 +1,61 @@
+package ops_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+)
+
+// Whatever an operator does is found without --all; a code that is new and forgotten in PeopleCodes is not.
+func TestWhatPeopleDoIsNotable(t *testing.T) {
+	r := newRuns(t)
+	started, err := r.ops.StartRun(t.Context(), ops.StartRequest{Kind: run.Drain, Filter: run.Filter{IDs: []string{"a"}}, By: "pat", Why: "w"})
+	require.NoError(t, err)
+	_, err = r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: started.Run, By: "pat", Why: "w"})
+	require.NoError(t, err)
+	_, err = r.ops.Pause(t.Context(), ops.GateRequest{By: "pat", Why: "w"})
+	require.NoError(t, err)
+	_, err = r.ops.Resume(t.Context(), ops.GateRequest{By: "pat", Why: "w"})
+	require.NoError(t, err)
+	var actions []string
+	audits, err := r.ops.Audits(t.Context(), ops.AuditQuery{})
+	require.NoError(t, err)
+	for _, a := range audits {
+		actions = append(actions, a.Action)
+	}
+	require.Equal(t, []string{"resume", "pause", "RUN_CANCEL", "RUN_START"}, actions)
+
+	for code := range run.Codes() { // those of the use case are people's, all others are not
+		people := map[string]bool{run.CodeRunStart: true, run.CodeRunCancel: true, run.CodeRunResume: true, run.CodeBatchRequeue: true}[code]
+		require.Equal(t, people, ops.Audit{Action: code, Level: run.LevelInfo}.Notable(), code)
+		require.True(t, ops.Audit{Action: code, Level: run.LevelWarn}.Notable(), code)
+		require.True(t, ops.Audit{Action: code, Level: run.LevelError}.Notable(), code)
+	}
+}
+
+// A drain of 20,000 documents adds 600 steps; who paused the gate before it is on the first page all the same.
+func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
+	r := newRuns(t)
+	_, err := r.ops.Pause(t.Context(), ops.GateRequest{By: "pat", Why: "index rebuild"})
+	require.NoError(t, err)
+	_, err = r.ops.Resume(t.Context(), ops.GateRequest{By: "pat", Why: "w"})
+	require.NoError(t, err)
+	for n := range 600 {
+		a := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "worker", Why: "x", Run: "drain-1", Job: fmt.Sprintf("%064d", n)}
+		require.NoError(t, r.books.Write(t.Context(), a))
+	}
+	audits, err := r.ops.Audits(t.Context(), ops.AuditQuery{})
+	require.NoError(t, err)
+	require.Equal(t, []any{2, "pause", "index rebuild"}, []any{len(audits), audits[1].Action, audits[1].Why})
+	audits, err = r.ops.Audits(t.Context(), ops.AuditQuery{All: true, Run: "drain-1", Limit: 1000})
+	require.NoError(t, err)
+	require.Len(t, audits, 600)
+	for _, q := range []ops.AuditQuery{{Run: "a b"}, {Limit: 1001}, {Limit: -1}, {Action: fmt.Sprintf("%041d", 0)}} {
+		_, err := r.ops.Audits(t.Context(), q)
+		require.Equal(t, ops.Usage, refusal(err), "%+v", q)
+	}
+}

@@ -1,0 +1,143 @@
+package ops_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+)
+
+func TestBatchesAreListedFailedOnesFirst(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	r.handOff(begun, 5, 2, 3, 5)
+	numbers := func(q ops.BatchQuery) (found []int) {
+		jobs, err := r.ops.BatchList(t.Context(), q)
+		require.NoError(t, err)
+		for _, j := range jobs {
+			found = append(found, j.Number)
+		}
+		return found
+	}
+	require.Equal(t, []int{3, 5, 1, 2, 4}, numbers(ops.BatchQuery{Run: begun}))
+	require.Equal(t, []int{3, 5, 1}, numbers(ops.BatchQuery{Run: begun, Limit: 3}))
+	require.Equal(t, []int{3}, numbers(ops.BatchQuery{Run: begun, Limit: 1}))
+	require.Equal(t, []int{1, 2, 4}, numbers(ops.BatchQuery{Run: begun, Status: run.Completed}))
+	require.Equal(t, []int{3, 5}, numbers(ops.BatchQuery{Run: begun, Status: run.Failed}))
+	require.Equal(t, []int{5, 4, 3, 2, 1}, numbers(ops.BatchQuery{}), "of all runs, the latest")
+
+	_, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Run: "nobody"})
+	require.Equal(t, ops.NotFound, refusal(err))
+	_, err = r.ops.BatchList(t.Context(), ops.BatchQuery{Status: "done"})
+	require.Equal(t, ops.Usage, refusal(err))
+	require.ErrorContains(t, err, "status: expected one of pending_queue, pending_retry, queued, processing, completed, failed")
+	_, err = r.ops.BatchList(t.Context(), ops.BatchQuery{Limit: 1001})
+	require.Equal(t, ops.Usage, refusal(err))
+}
+
+func TestABatchHasTwoNames(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	r.handOff(begun, 2, 2, 2)
+	byNumber, err := r.ops.BatchShow(t.Context(), begun+"/2")
+	require.NoError(t, err)
+	require.Equal(t, []any{run.Failed, "Max queue retries exceeded", 2}, []any{byNumber.Status, byNumber.Error, byNumber.Number})
+	require.NotNil(t, byNumber.Errors)
+	byID, err := r.ops.BatchShow(t.Context(), byNumber.ID)
+	require.NoError(t, err)
+	require.Equal(t, byNumber, byID)
+	for name, want := range map[string]ops.Refusal{begun + "/3": ops.NotFound, strings.Repeat("a", 64): ops.NotFound, "nobody": ops.Usage, begun: ops.Usage, begun + "/x": ops.Usage, begun + "/0": ops.Usage, "": ops.Usage, "/1": ops.Usage} {
+		_, err := r.ops.BatchShow(t.Context(), name)
+		require.Equal(t, want, refusal(err), name)
+	}
+}
+
+func TestRequeue(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	r.handOff(begun, 4, 2, 2, 3)
+	r.complete(begun)
+	ask := func(q ops.RequeueRequest) (ops.Requeued, error) {
+		q.By, q.Why = "pat", "mended"
+		return r.ops.BatchRequeue(t.Context(), q)
+	}
+	for name, c := range map[string]struct {
+		request ops.RequeueRequest
+		refusal ops.Refusal
+		says    string
+	}{
+		"neither":         {ops.RequeueRequest{}, ops.Usage, "batch: expected a batch, or a run, not both"},
+		"both":            {ops.RequeueRequest{Batch: begun + "/2", Run: begun}, ops.Usage, "not both"},
+		"no such batch":   {ops.RequeueRequest{Batch: begun + "/9"}, ops.NotFound, "no batch"},
+		"no batch's name": {ops.RequeueRequest{Batch: "a/b"}, ops.Usage, "RUN/NUMBER"},
+		"no such run":     {ops.RequeueRequest{Run: "nobody"}, ops.NotFound, `no run "nobody"`},
+		"no run's id":     {ops.RequeueRequest{Run: "a b"}, ops.Usage, "run: expected"},
+		"a completed one": {ops.RequeueRequest{Batch: begun + "/1"}, ops.Conflict, "the batch is completed: only one that has failed"},
+	} {
+		_, err := ask(c.request)
+		require.Equal(t, c.refusal, refusal(err), "%s: %v", name, err)
+		require.ErrorContains(t, err, c.says, name)
+	}
+	_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Batch: begun + "/2", By: "pat"})
+	require.Equal(t, ops.Usage, refusal(err), "without a reason")
+	require.Empty(t, r.audited(run.CodeBatchRequeue))
+
+	done, err := ask(ops.RequeueRequest{Batch: begun + "/2"})
+	require.NoError(t, err)
+	require.Equal(t, ops.Requeued{Batches: 1}, done)
+	entry := r.audited(run.CodeBatchRequeue)[0]
+	require.Equal(t, []any{begun, run.JobID("web", begun, 2), "pat", "mended"}, []any{entry.Run, entry.Job, entry.By, entry.Why})
+	p, err := r.ops.RunShow(t.Context(), begun)
+	require.NoError(t, err)
+	require.Equal(t, run.RunRunning, p.Status, "a completed run runs again")
+
+	done, err = ask(ops.RequeueRequest{Run: begun})
+	require.NoError(t, err)
+	require.Equal(t, 1, done.Batches)
+	_, err = ask(ops.RequeueRequest{Run: begun})
+	require.Equal(t, ops.Conflict, refusal(err))
+	require.ErrorContains(t, err, "has failed")
+
+	_, err = r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: begun, By: "pat", Why: "x"})
+	require.NoError(t, err)
+	r.complete(begun)
+	_, err = ask(ops.RequeueRequest{Run: begun})
+	require.Equal(t, ops.Conflict, refusal(err))
+	require.ErrorContains(t, err, "its run is cancelled: `run resume "+begun+"` has it go on")
+}
+
+func TestARequeueThatIsInterruptedSaysHowFarItCame(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	r.handOff(begun, 3, 1, 1, 2, 3)
+	r.books.fails, r.books.requeues = down(), 2
+	done, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
+	require.NoError(t, err, "what was done is told")
+	require.Equal(t, 2, done.Batches)
+	require.Contains(t, done.Note, "the others not, ask again")
+	_, err = r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
+	require.ErrorContains(t, err, "nothing was done")
+}
+
+func TestARequeueEndsBeforeItsCallerGivesUp(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	r.handOff(begun, 3, 1, 1, 2, 3)
+	r.books.requeued = func() { r.clock = r.clock.Add(61 * time.Second) }
+	done, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
+	require.NoError(t, err)
+	require.Equal(t, 2, done.Batches)
+	require.Contains(t, done.Note, "ask again")
+	done, err = r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
+	require.NoError(t, err)
+	require.Equal(t, ops.Requeued{Batches: 1}, done, "it goes on with the others")
+}

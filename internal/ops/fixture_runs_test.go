@@ -1,0 +1,192 @@
+package ops_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/writer"
+)
+
+// runs is a world with the books of runs, their queue and their reports.
+type runs struct {
+	*world
+	books    *books
+	queue    *inmem.Queue
+	search   *search
+	readOnly string
+}
+
+func newRuns(t *testing.T) *runs {
+	t.Helper()
+	w := newWorld(t)
+	now := func() time.Time { return w.clock }
+	r := &runs{world: w, books: &books{RunStore: w.store}, queue: inmem.NewQueue(now)}
+	r.search = &search{Selection: w.docs.Selection(1000)}
+	r.renew()
+	return r
+}
+
+// renew makes the use case anew, from what the test has changed.
+func (r *runs) renew() {
+	zone, err := time.LoadLocation("America/Chicago")
+	require.NoError(r.t, err)
+	r.ops = ops.New(ops.Ports{
+		Documents: r.docs, Backlog: r.docs, Gate: r.gate, Commit: r.commit, Journal: r.journal,
+		Runs: r.books, Reports: reports{}, RunQueue: r.queue, Selection: r.search,
+	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Now: func() time.Time { return r.clock }})
+}
+
+// books are the books of runs, which may be down, or become so.
+type books struct {
+	*inmem.RunStore
+	fails error
+	// requeues is how many batches may be sent again before the books are down.
+	requeues int
+	// requeued is called after each batch that is sent again.
+	requeued func()
+}
+
+func (b *books) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
+	if b.fails != nil {
+		return b.fails
+	}
+	return b.RunStore.StartRun(ctx, r, a)
+}
+
+func (b *books) RequeueJob(ctx context.Context, id string, a run.Audit) (bool, error) {
+	if b.fails != nil {
+		if b.requeues == 0 {
+			return false, b.fails
+		}
+		b.requeues--
+	}
+	if b.requeued != nil {
+		defer b.requeued()
+	}
+	return b.RunStore.RequeueJob(ctx, id, a)
+}
+
+// search gives pages of documents that are nowhere, or those of the container.
+type search struct {
+	inmem.Selection
+	invented int
+	fails    error
+	queries  []run.Query
+}
+
+func (s *search) Page(ctx context.Context, q run.Query, continuation string) ([]writer.Waiting, string, error) {
+	s.queries = append(s.queries, q)
+	if s.invented == 0 && s.fails == nil {
+		return s.Selection.Page(ctx, q, continuation)
+	}
+	at := 0
+	if continuation != "" {
+		if _, err := fmt.Sscan(continuation, &at); err != nil {
+			return nil, "", err
+		}
+	}
+	if at >= s.invented {
+		return nil, "", s.fails
+	}
+	var page []writer.Waiting
+	for ; at < s.invented && len(page) < 1000; at++ {
+		page = append(page, writer.Waiting{ID: id(int64(at)), Status: q.Statuses[0], Kind: "document", Code: "2628"})
+	}
+	if at == s.invented && s.fails == nil {
+		return page, "", nil
+	}
+	return page, fmt.Sprint(at), nil
+}
+
+// reports has one.
+type reports struct{}
+
+func (reports) Names() []run.ReportName {
+	return []run.ReportName{{Name: "runs", Meaning: "the latest"}}
+}
+
+func (reports) Report(_ context.Context, name string) (run.Table, error) {
+	if name != "runs" {
+		return run.Table{}, fault.New(fault.Internal, "test: report", "no_report", "there is no report %q; there are runs", name)
+	}
+	return run.Table{Columns: []string{"run"}, Rows: [][]any{{"a"}}}, nil
+}
+
+// replay asks to replay everything.
+func replay() ops.StartRequest {
+	return ops.StartRequest{Kind: run.Replay, All: true, By: "pat", Why: "column widened"}
+}
+
+func (r *runs) start(request ops.StartRequest) ops.Started {
+	r.t.Helper()
+	res, err := r.ops.StartRun(r.t.Context(), request)
+	require.NoError(r.t, err)
+	return res
+}
+
+// handOff gives a run batches of the documents, as a manager does, and has workers end them: those that are numbered in
+// failed are given up.
+func (r *runs) handOff(id string, batches, each int, failed ...int) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	row, ok, err := r.books.ClaimRun(ctx, id, 0, run.Worker{ID: "manager-1"}, time.Minute)
+	require.NoError(r.t, err)
+	require.True(r.t, ok)
+	lease := run.Lease{Run: id, Owner: "manager-1", Epoch: row.Epoch}
+	chunk := run.Chunk{First: 1, Initial: run.Queued}
+	for b := range batches {
+		var ids []string
+		for d := range each {
+			ids = append(ids, fmt.Sprintf("doc-%d-%d", b+1, d))
+		}
+		chunk.Batches = append(chunk.Batches, ids)
+	}
+	require.NoError(r.t, r.books.AddChunk(ctx, lease, chunk))
+	require.NoError(r.t, r.books.EndHandOff(ctx, lease, run.Audit{Code: run.CodeRunHandedOff}))
+	for b := range batches {
+		claimed, err := r.books.ClaimJob(ctx, run.JobID("web", id, b+1), run.Worker{ID: fmt.Sprintf("worker-%d", b)}, time.Minute, run.Audit{})
+		require.NoError(r.t, err)
+		if slices.Contains(failed, b+1) {
+			require.NoError(r.t, r.books.FailJob(ctx, claimed.Hold, "Max queue retries exceeded", run.Audit{}))
+			continue
+		}
+		var outcomes []run.ItemOutcome
+		for _, document := range claimed.Open {
+			outcomes = append(outcomes, run.ItemOutcome{Document: document, Outcome: run.DocCommitted})
+		}
+		require.NoError(r.t, r.books.SaveOutcomes(ctx, claimed.Hold, outcomes, nil))
+		_, err = r.books.FinishJob(ctx, claimed.Hold, func(run.JobStats) run.Audit { return run.Audit{} })
+		require.NoError(r.t, err)
+	}
+}
+
+func (r *runs) complete(id string) {
+	r.t.Helper()
+	ok, err := r.books.CompleteRun(r.t.Context(), id, time.Minute, func(run.RunStatus, run.Stats) run.Audit { return run.Audit{} })
+	require.NoError(r.t, err)
+	require.True(r.t, ok)
+}
+
+// audited are the entries of a code.
+func (r *runs) audited(code string) (found []run.Audit) {
+	for _, a := range r.books.Audits() {
+		if a.Code == code {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// cancelOf asks to end what a request names.
+func cancelOf(r ops.RunRequest) ops.CancelRequest {
+	return ops.CancelRequest{Run: r.Run, By: r.By, Why: r.Why}
+}

@@ -1,0 +1,59 @@
+package ops_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+)
+
+func TestTheReceiptOfARunComesInPages(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	r.handOff(begun, 2, 5, 2)
+	seen := map[string]run.ItemOutcome{}
+	for after, pages := "", 0; ; pages++ {
+		require.Less(t, pages, 10)
+		items, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: begun, After: after, Limit: 3})
+		require.NoError(t, err)
+		if len(items) == 0 {
+			break
+		}
+		for _, i := range items {
+			require.NotContains(t, seen, i.Document)
+			seen[i.Document] = i
+		}
+		after = items[len(items)-1].Document
+	}
+	require.Len(t, seen, 10)
+	require.Equal(t, run.ItemOutcome{Document: "doc-1-0", Outcome: run.DocCommitted, Number: 1}, seen["doc-1-0"])
+	require.Equal(t, run.ItemOutcome{Document: "doc-2-0", Number: 2}, seen["doc-2-0"])
+	_, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: "nobody"})
+	require.Equal(t, ops.NotFound, refusal(err))
+	_, err = r.ops.RunItems(t.Context(), ops.ItemQuery{Run: begun, Limit: 1001})
+	require.Equal(t, ops.Usage, refusal(err))
+	_, err = r.ops.RunItems(t.Context(), ops.ItemQuery{})
+	require.Equal(t, ops.Usage, refusal(err))
+}
+
+func TestReports(t *testing.T) {
+	r := newRuns(t)
+	table, err := r.ops.Report(t.Context(), "runs")
+	require.NoError(t, err)
+	require.Equal(t, run.Table{Columns: []string{"run"}, Rows: [][]any{{"a"}}}, table)
+	_, err = r.ops.Report(t.Context(), "sales")
+	require.Equal(t, ops.Usage, refusal(err))
+	require.EqualError(t, err, `report: expected one of runs, found "sales"`)
+	r.open(fault.Infrastructure, "connection")
+	names, err := r.ops.ReportNames(t.Context())
+	require.NoError(t, err, "names need no SQL")
+	require.Equal(t, []run.ReportName{{Name: "runs", Meaning: "the latest"}}, names)
+	_, err = r.ops.Report(t.Context(), "runs")
+	require.Equal(t, "gate_open", fault.CodeOf(err))
+	_, err = r.ops.Report(t.Context(), "sales")
+	require.Equal(t, ops.Usage, refusal(err), "what is none needs no SQL to be refused")
+}

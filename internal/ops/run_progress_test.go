@@ -1,0 +1,304 @@
+package ops_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+)
+
+func TestARunIsShownWithItsNumbers(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	r.handOff(begun, 3, 4, 2)
+	r.clock = r.clock.Add(16 * time.Second)
+	p, err := r.ops.RunShow(t.Context(), begun)
+	require.NoError(t, err)
+	require.Equal(t, []any{8, 12, 0.5, int64(8)}, []any{p.Done, p.Documents, p.PerSecond, p.LeftSeconds})
+	require.Equal(t, map[run.Status]int{run.Failed: 1, run.Completed: 2}, p.Stats.Jobs)
+	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 8, "": 4}, p.Stats.Outcomes)
+	require.Equal(t, "2025-12-18T10:00:00-06:00", p.StartedAt.Format(time.RFC3339), "in the deployment's zone")
+
+	r.complete(begun)
+	p, err = r.ops.RunShow(t.Context(), begun)
+	require.NoError(t, err)
+	require.Equal(t, run.RunCompleted, p.Status)
+	require.Zero(t, p.LeftSeconds)
+
+	all, err := r.ops.RunList(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, []ops.RunSummary{{Run: p.Run, Jobs: p.Stats.Jobs}}, all)
+
+	_, err = r.ops.RunShow(t.Context(), "nobody")
+	require.Equal(t, ops.NotFound, refusal(err))
+	for _, id := range []string{"", "a b", strings.Repeat("x", 65)} {
+		_, err = r.ops.RunShow(t.Context(), id)
+		require.Equal(t, ops.Usage, refusal(err))
+	}
+	for _, limit := range []int{-1, 1001} {
+		_, err = r.ops.RunList(t.Context(), limit)
+		require.Equal(t, ops.Usage, refusal(err))
+	}
+}
+
+// 511 documents match, 120 a minute are handed off, and the first 20 are done: that is not all of the run.
+func TestProgressIsOfWhatThePreviewFound(t *testing.T) {
+	r := newRuns(t)
+	r.search.invented = 511
+	request := replay()
+	request.Rate = 120
+	begun := r.start(request).Run
+	row, ok, err := r.books.ClaimRun(t.Context(), begun, 0, run.Worker{ID: "manager-1"}, time.Minute)
+	require.NoError(t, err)
+	require.True(t, ok)
+	lease := run.Lease{Run: begun, Owner: "manager-1", Epoch: row.Epoch}
+	r.addAndDo(lease, 1, 20)
+	r.clock = r.clock.Add(5 * time.Second) // 4 a second, faster than the rate goes on
+	p, err := r.ops.RunShow(t.Context(), begun)
+	require.NoError(t, err)
+	known, more := p.Known()
+	require.Equal(t, []any{20, 511, false, int64(245)}, []any{p.Done, known, more, p.LeftSeconds}, "491 at 2 a second")
+
+	r.clock = r.clock.Add(95 * time.Second) // 0.2 a second: the workers are slower than the rate
+	p, err = r.ops.RunShow(t.Context(), begun)
+	require.NoError(t, err)
+	require.Equal(t, int64(2455), p.LeftSeconds)
+
+	require.NoError(t, r.books.EndHandOff(t.Context(), lease, run.Audit{}))
+	p, err = r.ops.RunShow(t.Context(), begun)
+	require.NoError(t, err)
+	known, more = p.Known()
+	require.Equal(t, []any{20, false, int64(0)}, []any{known, more, p.LeftSeconds}, "the others have changed since")
+}
+
+// addAndDo hands one batch off and has it done.
+func (r *runs) addAndDo(l run.Lease, number, documents int) {
+	r.t.Helper()
+	var ids []string
+	for i := range documents {
+		ids = append(ids, fmt.Sprintf("doc-%d-%d", number, i))
+	}
+	ctx := r.t.Context()
+	require.NoError(r.t, r.books.AddChunk(ctx, l, run.Chunk{First: number, Initial: run.Queued, Batches: [][]string{ids}}))
+	claimed, err := r.books.ClaimJob(ctx, run.JobID("web", l.Run, number), run.Worker{ID: fmt.Sprintf("worker-%d", number)}, time.Minute, run.Audit{})
+	require.NoError(r.t, err)
+	var outcomes []run.ItemOutcome
+	for _, document := range claimed.Open {
+		outcomes = append(outcomes, run.ItemOutcome{Document: document, Outcome: run.DocCommitted})
+	}
+	require.NoError(r.t, r.books.SaveOutcomes(ctx, claimed.Hold, outcomes, nil))
+	_, err = r.books.FinishJob(ctx, claimed.Hold, func(run.JobStats) run.Audit { return run.Audit{} })
+	require.NoError(r.t, err)
+}
+
+func TestTheTimeThatIsLeft(t *testing.T) {
+	handedOff := start()
+	for name, c := range map[string]struct {
+		run       run.Run
+		done      int
+		perSecond float64
+		left      time.Duration
+	}{
+		"at the speed":                   {run.Run{Matched: 100}, 20, 2, 40 * time.Second},
+		"at the rate":                    {run.Run{Matched: 100, Documents: 40, Rate: 60}, 20, 1000, time.Minute},
+		"slower than the rate":           {run.Run{Matched: 100, Documents: 40, Rate: 6000}, 20, 1, 80 * time.Second},
+		"nothing done yet":               {run.Run{Matched: 100}, 0, 0, 0},
+		"nothing done yet, with a rate":  {run.Run{Matched: 100, Rate: 60}, 0, 0, 100 * time.Second},
+		"all handed off, with a rate":    {run.Run{Matched: 100, Documents: 80, Rate: 60, HandedOffAt: handedOff}, 40, 2, 20 * time.Second},
+		"all done of what is known":      {run.Run{Matched: 100, AtLeast: true, Documents: 100}, 100, 2, 0},
+		"more than the preview found":    {run.Run{Matched: 100, Documents: 120}, 100, 2, 10 * time.Second},
+		"it is to be cancelled":          {run.Run{Matched: 100, Cancel: true, Rate: 60}, 20, 2, 0},
+		"it has ended before it was all": {run.Run{Matched: 100, Status: run.RunCancelled}, 20, 2, 0},
+	} {
+		if c.run.Status == "" {
+			c.run.Status = run.RunRunning
+		}
+		c.run.Pattern = run.TwoPhase
+		require.Equal(t, c.left, ops.RunProgress{Run: c.run, Done: c.done}.Left(c.perSecond), name)
+	}
+}
+
+// Two environments share a database: what the other one's runs are is nobody's business here.
+func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	ours := r.start(replay()).Run
+	r.handOff(ours, 2, 1, 2)
+	const theirs = "replay-theirs"
+	r.clock = r.clock.Add(time.Second)
+	r.foreignRun(theirs, 30)
+	require.NoError(t, r.books.StartRun(t.Context(), run.Run{ID: "alone", Kind: "reprocess", RequestedBy: "pat", Why: "x"}, run.Audit{}))
+	before := r.books.Audits()
+
+	words := ops.RunRequest{Run: theirs, By: "pat", Why: "x"}
+	job := run.JobID("dev", theirs, 1)
+	for name, ask := range map[string]func() error{
+		"show":    func() error { _, err := r.ops.RunShow(t.Context(), theirs); return err },
+		"cancel":  func() error { _, err := r.ops.RunCancel(t.Context(), cancelOf(words)); return err },
+		"resume":  func() error { _, err := r.ops.RunResume(t.Context(), words); return err },
+		"items":   func() error { _, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: theirs}); return err },
+		"batches": func() error { _, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Run: theirs}); return err },
+		"batch":   func() error { _, err := r.ops.BatchShow(t.Context(), job); return err },
+		"requeue of a batch": func() error {
+			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Batch: job, By: "pat", Why: "x"})
+			return err
+		},
+		"requeue of a run": func() error {
+			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: theirs, By: "pat", Why: "x"})
+			return err
+		},
+		"cancel of the older kind": func() error {
+			_, err := r.ops.Cancel(t.Context(), ops.CancelRequest{Run: theirs, By: "pat", Why: "x"})
+			return err
+		},
+		"cancel as if one process did it": func() error {
+			_, err := r.ops.Cancel(t.Context(), ops.CancelRequest{Run: theirs, By: "pat", Why: "x", Gone: true})
+			return err
+		},
+	} {
+		require.Equal(t, ops.NotFound, refusal(ask()), name)
+	}
+	require.Equal(t, before, r.books.Audits(), "nothing was changed")
+
+	all, err := r.ops.RunList(t.Context(), 1)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.Equal(t, "alone", all[0].ID, "a run that names no environment is everybody's")
+	all, err = r.ops.RunList(t.Context(), 2)
+	require.NoError(t, err)
+	require.Equal(t, []any{2, ours}, []any{len(all), all[1].ID}, "behind another's")
+	for _, status := range []run.Status{"", run.Failed} {
+		jobs, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Status: status, Limit: 1})
+		require.NoError(t, err)
+		require.Len(t, jobs, 1, "behind thirty of another's")
+		require.Equal(t, []any{ours, 2}, []any{jobs[0].Run, jobs[0].Number})
+	}
+}
+
+// foreignRun puts a run of the environment dev in, all batches of which have failed.
+func (r *runs) foreignRun(id string, batches int) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	require.NoError(r.t, r.books.StartRun(ctx, run.Run{
+		ID: id, SysName: "dev", Kind: run.Replay, Pattern: run.TwoPhase, RequestedBy: "them", Why: "theirs",
+	}, run.Audit{}))
+	row, ok, err := r.books.ClaimRun(ctx, id, 0, run.Worker{ID: "manager-theirs"}, time.Minute)
+	require.NoError(r.t, err)
+	require.True(r.t, ok)
+	chunk := run.Chunk{First: 1, Initial: run.Queued}
+	for b := range batches {
+		chunk.Batches = append(chunk.Batches, []string{fmt.Sprintf("their-doc-%d", b)})
+	}
+	require.NoError(r.t, r.books.AddChunk(ctx, run.Lease{Run: id, Owner: "manager-theirs", Epoch: row.Epoch}, chunk))
+	for b := range batches {
+		claimed, err := r.books.ClaimJob(ctx, run.JobID("dev", id, b+1), run.Worker{ID: fmt.Sprintf("worker-theirs-%d", b)}, time.Minute, run.Audit{})
+		require.NoError(r.t, err)
+		require.NoError(r.t, r.books.FailJob(ctx, claimed.Hold, "x", run.Audit{}))
+	}
+}
+
+func TestALongListOfDocumentsIsShownShort(t *testing.T) {
+	r := newRuns(t)
+	request := replay()
+	request.All = false
+	for i := range 500 {
+		request.IDs = append(request.IDs, id(int64(i)))
+	}
+	p, err := r.ops.RunShow(t.Context(), r.start(request).Run)
+	require.NoError(t, err)
+	var f struct {
+		IDs   []string
+		Named int `json:"ids_named"`
+	}
+	require.NoError(t, json.Unmarshal(p.Filter, &f))
+	require.Equal(t, request.IDs[:20], f.IDs)
+	require.Equal(t, 500, f.Named)
+}
+
+func TestCancelAndResume(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	words := ops.RunRequest{Run: begun, By: "pat", Why: "wrong filter"}
+	_, err := r.ops.RunResume(t.Context(), words)
+	require.Equal(t, ops.NotFound, refusal(err))
+	require.ErrorContains(t, err, "has failed or was cancelled")
+
+	p, err := r.ops.RunCancel(t.Context(), cancelOf(words))
+	require.NoError(t, err)
+	require.True(t, p.Cancel)
+	entries := r.audited(run.CodeRunCancel)
+	require.Len(t, entries, 1)
+	require.Equal(t, []any{"WARN", "pat", "wrong filter", begun}, []any{entries[0].Level, entries[0].By, entries[0].Why, entries[0].Run})
+	r.complete(begun)
+	_, err = r.ops.RunCancel(t.Context(), cancelOf(words))
+	require.Equal(t, ops.NotFound, refusal(err))
+	require.ErrorContains(t, err, "is running")
+	require.Len(t, r.audited(run.CodeRunCancel), 1, "what was refused is not audited")
+
+	p, err = r.ops.RunResume(t.Context(), words)
+	require.NoError(t, err)
+	require.Equal(t, []any{run.RunRunning, 1, ""}, []any{p.Status, p.Epoch, p.Note})
+	require.Len(t, r.audited(run.CodeRunResume), 1)
+	messages := r.queue.Messages()
+	require.Len(t, messages, 2, "a manager is told")
+	notice, err := run.ReadNotice(messages[1].Body, run.RunMessage)
+	require.NoError(t, err)
+	require.Equal(t, 1, notice.RunEpoch, "of the epoch that it may claim")
+
+	for _, bad := range []ops.RunRequest{{By: "pat", Why: "x"}, {Run: begun, Why: "x"}, {Run: begun, By: "pat"}} {
+		_, err = r.ops.RunCancel(t.Context(), cancelOf(bad))
+		require.Equal(t, ops.Usage, refusal(err))
+	}
+}
+
+func TestAResumedRunThatWasHandedOffLeavesTheRestToTheTimer(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	lease, ok, err := r.books.ClaimRun(t.Context(), begun, 0, run.Worker{ID: "manager-1"}, time.Minute)
+	require.NoError(t, err)
+	require.True(t, ok)
+	hold := run.Lease{Run: begun, Owner: "manager-1", Epoch: lease.Epoch}
+	require.NoError(t, r.books.AddChunk(t.Context(), hold, run.Chunk{First: 1, Initial: run.Queued, Batches: [][]string{{"a"}}}))
+	require.NoError(t, r.books.EndHandOff(t.Context(), hold, run.Audit{}))
+	words := ops.RunRequest{Run: begun, By: "pat", Why: "x"}
+	_, err = r.ops.RunCancel(t.Context(), cancelOf(words))
+	require.NoError(t, err)
+	r.complete(begun)
+	p, err := r.ops.RunResume(t.Context(), words)
+	require.NoError(t, err)
+	require.Contains(t, p.Note, "the timer sends its batches again")
+	require.Equal(t, map[run.Status]int{run.PendingRetry: 1}, p.Stats.Jobs)
+	require.Equal(t, 1, r.queue.Sends(), "no manager is needed")
+}
+
+func TestNoRunOfManyWorkersIsGone(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	_, err := r.ops.Cancel(t.Context(), ops.CancelRequest{Run: begun, By: "pat", Why: "x", Gone: true})
+	require.Equal(t, ops.Conflict, refusal(err))
+	require.ErrorContains(t, err, "`run cancel` without --gone ends it with its batches")
+	require.NotContains(t, err.Error(), "audit", "it was refused for what it is")
+	require.Empty(t, r.audited(run.CodeRunCancel))
+}
+
+// What is refused says nothing of whether SQL answers: the gate takes no harm from it.
+func TestARefusalIsAnAnswer(t *testing.T) {
+	r := newRuns(t)
+	for range 10 {
+		_, err := r.ops.RunShow(t.Context(), "nobody")
+		require.Equal(t, ops.NotFound, refusal(err))
+		_, err = r.ops.BatchShow(t.Context(), "nobody/1")
+		require.Equal(t, ops.NotFound, refusal(err))
+	}
+	require.False(t, r.gate.View(t.Context()).State().Open())
+}

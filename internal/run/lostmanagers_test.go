@@ -1,0 +1,112 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
+)
+
+// respawn has the host start a manager's process, and another one whenever it has died.
+func (w *world) respawn() {
+	w.group.Go(func() {
+		for n := 1; w.ctx.Err() == nil; n++ {
+			i := w.instance(fmt.Sprint("m", n)).manage()
+			for !i.isDead() && w.ctx.Err() == nil {
+				w.pause(10 * time.Second)
+			}
+		}
+	})
+}
+
+// A run that kills its manager's process cannot say so, and the timer would go on with it for ever: each claim makes the messages
+// of before outdated, so that none of them is ever delivered ten times.
+func TestARunThatKillsItsManagersIsGivenUp(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		var died atomic.Int32
+		w.onUse(func(_ context.Context, i *instance, op string) error {
+			if op == "Page" {
+				i.killAfter(0)
+				died.Add(1)
+			}
+			return nil
+		})
+		w.respawn()
+		w.instance("timer").tick()
+		w.instance("letters").letters()
+		w.start(run.Run{}, run.Filter{})
+		w.until(time.Hour, "two are lost", func() bool { return w.run("run-1").LostManagers == 2 })
+		w.over("run-1", 2*time.Hour)
+		r := w.run("run-1")
+		require.Equal(t, run.RunFailed, r.Status)
+		require.Equal(t, 10, r.LostManagers)
+		require.EqualValues(t, 10, died.Load(), "the one that gives it up does not try it")
+		require.Contains(t, r.Error, "10 managers in a row died")
+		require.Contains(t, r.Error, "`run resume`", "what to do")
+		require.Contains(t, r.Error, "--limit", "or else")
+		require.Equal(t, []string{run.CodeRunStart, run.CodeRunFail}, w.codes("run-1", ""))
+		audits := w.store.Audits()
+		last := audits[len(audits)-1]
+		require.Equal(t, []string{run.LevelError, r.Error}, []string{last.Level, last.Why})
+		told := 0
+		for _, c := range w.ended("BatchManager") {
+			if fault.CodeOf(c.err) == "lost_managers" {
+				told++
+			}
+		}
+		require.Equal(t, 1, told, "the host learns of it")
+		time.Sleep(30 * time.Minute)
+		require.EqualValues(t, 10, died.Load(), "nobody goes on with it")
+		require.Empty(t, w.evidence.Files(), "no message is a dead letter")
+
+		w.onUse(nil)
+		resumed, err := w.store.ResumeRun(t.Context(), "run-1", run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "mended", Run: "run-1"})
+		require.NoError(t, err)
+		require.True(t, resumed)
+		w.notify("run-1")
+		w.instance("w").work()
+		w.over("run-1", 10*time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+	})
+}
+
+// The managers of a long run may all die, for reasons of their own, as long as one of a few hands off something.
+func TestARunWhoseManagersDieNowAndThenGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, p := range run.Patterns() {
+		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(200)
+				w.batchSize, w.chunkSize = 5, 20
+				var died, most atomic.Int32
+				w.onUse(func(_ context.Context, i *instance, op string) error {
+					lost := int32(w.run("run-1").LostManagers)
+					most.Store(max(most.Load(), lost))
+					if (op == "Page" && lost < 9) || op == "AddChunk" {
+						i.killAfter(0)
+						died.Add(1)
+					}
+					return nil
+				})
+				w.respawn()
+				w.instance("w").work()
+				w.instance("timer").tick()
+				w.start(run.Run{Pattern: p.Name}, run.Filter{})
+				w.over("run-1", 24*time.Hour)
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 200})
+				require.EqualValues(t, 9, most.Load(), "the tenth hands off")
+				require.EqualValues(t, 10+9*9, died.Load(), "ten chunks; whoever died after one is the first of those before the next")
+				require.Zero(t, w.run("run-1").LostManagers)
+			})
+		})
+	}
+}

@@ -1,0 +1,16 @@
+-- The latest entries that people want (ops.Audit.Notable), newest first: the steps of workers are skipped, not read.
+SELECT{{.Top}}
+    a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+FROM (
+{{- range $i, $sort := .Sorts}}
+{{- if $i}}
+    UNION ALL{{end}}
+    SELECT s.audit_id FROM (
+        SELECT{{$.Top}} b.audit_id FROM {{$.AuditLog}} AS b
+        WHERE {{$sort}} AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        ORDER BY b.audit_id DESC{{$.Limit}}
+    ) AS s
+{{- end}}
+) AS n
+INNER JOIN {{.AuditLog}} AS a ON a.audit_id = n.audit_id
+ORDER BY n.audit_id DESC{{.Limit}};

@@ -1,0 +1,6 @@
+-- The latest entries of one action in an environment's audit log, newest first, and those that name no environment.
+SELECT{{.Top}}
+    a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
+FROM {{.AuditLog}} AS a
+WHERE a.action = @action AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+ORDER BY a.audit_id DESC{{.Limit}};

@@ -1,0 +1,2 @@
+-- Whether somebody asked to end a run.
+SELECT r.cancel FROM {{.Run}} AS r WHERE r.run_id = @run;
