@@ -32,8 +32,8 @@ func TestFiveHundredDocumentsArriveExactly(t *testing.T) {
 	t.Logf("500 documents in %s", took.Round(time.Millisecond))
 }
 
-// Must show: a document submitted while running is in SQL in under 2 s. The machine is shared: what it adds for a while shows in
-// some rounds, what the program takes in each of them.
+// Must show: a document submitted while running is in SQL in under 2 s: each of eight. The machine is shared: what it adds
+// for a while shows in some rounds, what the program takes in each of them, so one good round is asked for.
 func TestADocumentIsInSQLWithinTwoSeconds(t *testing.T) {
 	const (
 		limit         = 2 * time.Second
@@ -44,7 +44,7 @@ func TestADocumentIsInSQLWithinTwoSeconds(t *testing.T) {
 	s.poll = 0 // as deployed
 	s.startHost()
 	s.handler.waitReady()
-	median, submitted := time.Hour, 0
+	worst, submitted := time.Hour, 0
 	for range rounds {
 		var took []time.Duration
 		for range round {
@@ -55,13 +55,13 @@ func TestADocumentIsInSQLWithinTwoSeconds(t *testing.T) {
 			took = append(took, time.Since(begin))
 		}
 		slices.Sort(took)
-		median = took[round/2]
-		t.Logf("from submit to committed, one at a time: median %s, worst %s", median, took[round-1])
-		if median < limit {
+		worst = took[round-1]
+		t.Logf("from submit to committed, one at a time: median %s, worst %s", took[round/2], worst)
+		if worst < limit {
 			break
 		}
 	}
-	require.Less(t, median, limit)
+	require.Less(t, worst, limit)
 	s.requireExact(docs[:submitted])
 }
 
