@@ -87,6 +87,17 @@ func TestTheOlderNamesKeepTheirJSON(t *testing.T) {
 	}
 	require.Contains(t, all[0], "started_at")
 	require.NotContains(t, all[0], "ended_at")
+	whole := `{"kind":"document","ids":["d"` + strings.Repeat(`,"d"`, 24) + `],"rate_per_minute":600,"limit":24}`
+	require.NoError(t, w.books.Journal().Start(t.Context(), ops.Run{ID: "reprocess-2", Kind: "reprocess", Filter: json.RawMessage(whole), RequestedBy: "pat", Why: "x"},
+		ops.Audit{Action: "reprocess", By: "pat", Why: "x", Subject: "reprocess-2"}))
+	var filters []struct{ Filter json.RawMessage }
+	require.Equal(t, exitOK, w.run(t, "runs", "--json", "--limit", "1"), w.errors)
+	require.NoError(t, json.Unmarshal([]byte(w.out), &filters))
+	require.JSONEq(t, whole, string(filters[0].Filter), "the filter is whole")
+	for _, args := range [][]string{{"runs", "--limit", "0"}, {"runs", "--limit", "0", "--json"}, {"audits", "--limit", "0"}} {
+		require.Equal(t, exitOK, w.run(t, args...), w.errors)
+		require.Contains(t, w.out, "reprocess-1", "%v: 0 is the usual limit", args)
+	}
 
 	require.Equal(t, exitOK, w.run(t, "cancel", "reprocess-1", "--why", "x", "--json"), w.errors)
 	require.JSONEq(t, `{"run":"reprocess-1","ended":false}`, w.out)

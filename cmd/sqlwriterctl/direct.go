@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
 
 	"sqlwriter/internal/blob"
@@ -30,6 +32,7 @@ type operations interface {
 	Resume(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
 	MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error)
 	Cancel(ctx context.Context, r ops.CancelRequest) (ops.CancelResult, error)
+	Runs(ctx context.Context, limit int) ([]ops.Run, error)
 	Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error)
 	runOperations
 }
@@ -58,7 +61,7 @@ type appFlags struct {
 // operate finds who answers, says on stderr who that is, and lets go of it after f. The flag --app comes first, then typed
 // connections, then SQLWRITER_APP, then the other sources of connections.
 func (f appFlags) operate(ctx context.Context, a *app, use func(operations) error) error {
-	return inFlags(f.reach(ctx, a, use))
+	return a.asTyped(f.reach(ctx, a, use))
 }
 
 func (f appFlags) reach(ctx context.Context, a *app, use func(operations) error) error {
@@ -91,21 +94,37 @@ func (f appFlags) reach(ctx context.Context, a *app, use func(operations) error)
 	return use(client)
 }
 
-// inFlags names what was refused as it was typed: the use case knows the members of the API.
-func inFlags(err error) error {
+// asTyped names what was refused as it was typed: the use case knows the members of the API.
+func (a *app) asTyped(err error) error {
 	var request *ops.RequestError
 	if !errors.As(err, &request) || request.Refusal != ops.Usage {
 		return err
 	}
 	member, rest, ok := strings.Cut(request.Message, ": ")
-	flag, known := map[string]string{
-		"error_kind": "--kind", "rate": "--rate", "limit": "--limit", "pattern": "--pattern", "all": "--all", "ids": "--id, --ids-file",
-		"why": "--why", "status": "--status", "action": "--action", "force": "--force",
-	}[member]
-	if !ok || !known {
+	flags := flagsOf(a.command, member)
+	if !ok || len(flags) == 0 {
 		return err
 	}
-	return &ops.RequestError{Refusal: request.Refusal, Message: flag + ": " + rest}
+	return &ops.RequestError{Refusal: request.Refusal, Message: strings.Join(flags, ", ") + ": " + rest}
+}
+
+// flagsOf are the flags of a command that a member of the API comes from; none when it comes from an argument, which is called alike.
+func flagsOf(command *kong.Node, member string) (flags []string) {
+	if command == nil || slices.ContainsFunc(command.Positional, func(arg *kong.Positional) bool { return arg.Name == member }) {
+		return nil
+	}
+	names, other := map[string][]string{
+		"error_kind": {"kind"}, "from": {"since"}, "to": {"until"}, "ids": {"id", "ids-file"}, "id": {"id", "ids-file"},
+	}[member]
+	if !other {
+		names = []string{member}
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == name }) {
+			flags = append(flags, "--"+name)
+		}
+	}
+	return flags
 }
 
 // direct makes the use case over the connections that are found. Nobody is asked before the use case needs them: it checks what was

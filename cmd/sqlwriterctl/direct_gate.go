@@ -18,7 +18,8 @@ const (
 )
 
 // lazyGate loads the gate when it is first needed. While it cannot be loaded, what reads SQL goes on without it, said once on stderr,
-// and everything else fails with the reason. It implements ops.Gate.
+// and everything else fails with the reason. Once loaded it is a writer.Gate, which goes by what it saw last when the control
+// document is lost (docs/adr/0024). It implements ops.Gate.
 type lazyGate struct {
 	*app
 	// load makes the gate and says which build it speaks for.

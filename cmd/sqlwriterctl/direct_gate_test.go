@@ -71,9 +71,15 @@ func TestWhatIsTypedWrongAsksNobody(t *testing.T) {
 		{[]string{"batch", "requeue", "--run", "r"}, `--why: expected the reason, found nothing`},
 		{[]string{"batch", "list", "--status", "foo"}, `--status: expected one of pending_queue, pending_retry, `},
 		{[]string{"report", "nope"}, `report: expected one of runs, batch-progress, `},
-		{[]string{"audits", "--run", "n o"}, notARun + `"n o"`},
+		{[]string{"audits", "--run", "n o"}, "--" + notARun + `"n o"`},
+		{[]string{"batch", "requeue", "--run", "n o", "--why", "x"}, "--" + notARun + `"n o"`},
+		{[]string{"batch", "list", "n o"}, notARun + `"n o"`},
+		{[]string{"reprocess", "--id", "a/b", "--why", "x"}, `--id: expected the id of a document, which has none of `},
+		{[]string{"run", "start", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of `},
+		{[]string{"why", "a/b"}, `id: expected the id of a document, which has none of `},
 		{[]string{"audits", "--limit", "1001"}, `--limit: expected 1 to 1000, found 1001`},
-		{[]string{"runs", "--limit", "0"}, `--limit: expected 1 to 1000, found 0`},
+		{[]string{"run", "list", "--limit", "0"}, `--limit: expected 1 to 1000, found 0`},
+		{[]string{"runs", "--limit=-1"}, `--limit: expected 1 to 1000, found -1`},
 		{[]string{"reprocess", "--kind", "zzz", "--why", "x"}, `--kind: expected one of infrastructure, `},
 		{[]string{"reprocess", "--all", "--rate=-2", "--why", "x"}, `--rate: expected 0 to `},
 		{[]string{"pause"}, `--why: expected the reason, found nothing`},
@@ -114,12 +120,21 @@ func TestSQLIsReadWhileCosmosIsAway(t *testing.T) {
 	require.Equal(t, exitFailed, r.run(t, "run", "show", "nobody"))
 	require.Contains(t, r.errors, `no run "nobody"`)
 
+	require.Equal(t, exitFailed, r.run(t, "run", "resume", "drain-1", "--why", "x"))
+	require.Contains(t, r.errors, `no run "drain-1" has failed or was cancelled: it is running`, "what is refused takes no gate")
+
 	work(t, books, "drain-1", 1, true) // there is something to send again
+	require.NoError(t, books.StartRun(t.Context(), run.Run{ID: "drain-2", SysName: "web", Kind: run.Drain, Pattern: "two_phase"},
+		run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "pat", Why: "x", Run: "drain-2"}))
+	cancelled, err := books.CancelRun(t.Context(), "drain-2", run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: "pat", Why: "x", Run: "drain-2"})
+	require.NoError(t, err)
+	require.True(t, cancelled)
+	complete(t, books, "drain-2") // and a run that can go on
 	noted, err := r.store.Journal("web").Audits(t.Context(), ops.AuditQuery{All: true, Limit: 100})
 	require.NoError(t, err)
 	for _, args := range [][]string{
 		{"run", "cancel", "drain-1"},
-		{"run", "resume", "drain-1"},
+		{"run", "resume", "drain-2"},
 		{"batch", "requeue", "drain-1/1"},
 		{"cancel", "drain-1"},
 		{"pause"},

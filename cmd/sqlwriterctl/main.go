@@ -77,6 +77,8 @@ type environment struct {
 type app struct {
 	environment
 	flags flags
+	// command is the one that was typed.
+	command *kong.Node
 }
 
 func main() {
@@ -107,7 +109,7 @@ func execute(ctx context.Context, args []string, env environment) int {
 		env.notef("sqlwriterctl: %v (see sqlwriterctl --help)", err)
 		return exitUsage
 	}
-	a := &app{environment: env, flags: flags{
+	a := &app{environment: env, command: parsed.Selected(), flags: flags{
 		cosmos: c.Cosmos, database: c.Database, container: c.Container, sql: c.SQL, schema: c.Schema, names: c.Names,
 	}}
 	parsed.BindTo(ctx, (*context.Context)(nil))

@@ -13,6 +13,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 )
 
 // statusCommand shows how things stand.
@@ -284,25 +285,66 @@ func (c *markCommittedCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// runsCommand is runListCommand under the name that it had first.
-type runsCommand struct{ runListCommand }
+// runsCommand is runListCommand under the name that it had first, for scripts: its JSON is that of the older list, and no limit is the
+// usual one. An app of an older build answers it, too.
+type runsCommand struct {
+	appFlags
+
+	Limit int  `help:"At most so many, 1,000 at most; 0 means 20." default:"20" placeholder:"N"`
+	JSON  bool `name:"json" help:"Print JSON."`
+}
+
+// Run lists them, newest first.
+func (c *runsCommand) Run(ctx context.Context, a *app) error {
+	return c.operate(ctx, a, func(o operations) error {
+		if c.JSON {
+			runs, err := o.Runs(ctx, c.Limit)
+			if err != nil {
+				return err
+			}
+			return printJSON(a, append([]ops.Run{}, runs...))
+		}
+		runs, err := o.RunList(ctx, c.Limit)
+		var older *olderError
+		if errors.As(err, &older) {
+			runs, err = olderRuns(ctx, o, c.Limit)
+		}
+		if err != nil {
+			return err
+		}
+		return printRuns(a, runs)
+	})
+}
+
+// olderRuns are those of a build that has no others than those that one process does alone.
+func olderRuns(ctx context.Context, o operations, limit int) ([]ops.RunSummary, error) {
+	runs, err := o.Runs(ctx, limit)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]ops.RunSummary, len(runs))
+	for i, r := range runs {
+		all[i].Run = run.Run{
+			ID: r.ID, Status: run.RunStatus(r.Status), Cancel: r.Cancel, Counts: r.Counts, Matched: r.Matched, AtLeast: r.AtLeast,
+			RequestedBy: r.RequestedBy, Why: r.Why, StartedAt: r.StartedAt, EndedAt: r.EndedAt,
+		}
+	}
+	return all, nil
+}
 
 // auditsCommand lists the audit log.
 type auditsCommand struct {
 	appFlags
 
 	RunID  string `name:"run" help:"Only entries about this run." placeholder:"RUN"`
-	Action string `help:"Only entries of this action: pause, RUN_CANCEL, BATCH_DONE." placeholder:"ACTION"`
+	Action string `help:"Only entries of this action, spelled so: pause, RUN_CANCEL, BATCH_DONE." placeholder:"ACTION"`
 	All    bool   `help:"Also the steps of workers and timers (level INFO), three and more for each batch."`
-	Limit  int    `help:"At most so many, 1,000 at most." default:"20" placeholder:"N"`
+	Limit  int    `help:"At most so many, 1,000 at most; 0 means 20." default:"20" placeholder:"N"`
 	JSON   bool   `name:"json" help:"Print JSON."`
 }
 
 // Run lists it, newest first.
 func (c *auditsCommand) Run(ctx context.Context, a *app) error {
-	if err := atLeastOne(c.Limit); err != nil {
-		return err
-	}
 	return c.operate(ctx, a, func(o operations) error {
 		audits, err := o.Audits(ctx, ops.AuditQuery{Run: c.RunID, Action: c.Action, All: c.All, Limit: c.Limit})
 		if err != nil {
@@ -338,20 +380,22 @@ func atLeastOne(limit int) error {
 	return nil
 }
 
-// cancelCommand is runCancelCommand under the name that it had first. Its JSON is what scripts know.
+// cancelCommand is runCancelCommand under the name that it had first. Its JSON is what scripts know, and an app of an older build
+// answers it, too.
 type cancelCommand struct{ runCancelCommand }
 
 // Run cancels it.
 func (c *cancelCommand) Run(ctx context.Context, a *app) error {
-	if !c.JSON {
-		return c.runCancelCommand.Run(ctx, a)
-	}
 	return c.operate(ctx, a, func(o operations) error {
 		res, err := o.Cancel(ctx, c.request())
 		if err != nil {
 			return err
 		}
-		return printJSON(a, res)
+		if c.JSON {
+			return printJSON(a, res)
+		}
+		a.printf("%s: %s", res.Run, cancelledWords(res.Ended))
+		return nil
 	})
 }
 

@@ -327,15 +327,20 @@ func (c *runListCommand) Run(ctx context.Context, a *app) error {
 		if c.JSON {
 			return printJSON(a, append([]ops.RunSummary{}, runs...))
 		}
-		rows := [][]string{{"RUN", "STATUS", "DOCUMENTS", "BATCHES OR OUTCOMES", "STARTED", "ENDED", "BY", "WHY"}}
-		for _, s := range runs {
-			documents, numbers := listedNumbers(s)
-			rows = append(rows, []string{
-				s.ID, runStatus(s.Run, s.Jobs), documents, orDash(numbers), clock(s.StartedAt), clock(s.EndedAt), s.RequestedBy, oneLine(s.Why),
-			})
-		}
-		return a.table(rows)
+		return printRuns(a, runs)
 	})
+}
+
+// printRuns prints a list of them.
+func printRuns(a *app, runs []ops.RunSummary) error {
+	rows := [][]string{{"RUN", "STATUS", "DOCUMENTS", "BATCHES OR OUTCOMES", "STARTED", "ENDED", "BY", "WHY"}}
+	for _, s := range runs {
+		documents, numbers := listedNumbers(s)
+		rows = append(rows, []string{
+			s.ID, runStatus(s.Run, s.Jobs), documents, orDash(numbers), clock(s.StartedAt), clock(s.EndedAt), s.RequestedBy, oneLine(s.Why),
+		})
+	}
+	return a.table(rows)
 }
 
 // listedNumbers are how many documents a run has and what became of them: by batch where workers do it, else by outcome.
@@ -411,12 +416,16 @@ type runCancelCommand struct {
 func (c *runCancelCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
 		p, err := o.RunCancel(ctx, c.request())
-		says := "it ends after the batches under way; what is written stays written"
-		if p.Status != run.RunRunning {
-			says = "ended; what is written stays written"
-		}
-		return printActed(a, p, err, c.JSON, says)
+		return printActed(a, p, err, c.JSON, cancelledWords(p.Status != run.RunRunning))
 	})
+}
+
+// cancelledWords say what becomes of a run that was to end.
+func cancelledWords(ended bool) string {
+	if ended {
+		return "ended; what is written stays written"
+	}
+	return "it ends after the batches under way; what is written stays written"
 }
 
 func (c *runCancelCommand) request() ops.CancelRequest {

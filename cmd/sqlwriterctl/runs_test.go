@@ -75,7 +75,7 @@ func (w *working) onlyRun(t *testing.T) string {
 // handOff does what a manager does: the run's batches of so many documents.
 func handOff(t *testing.T, books run.Store, id string, batches, each int) {
 	t.Helper()
-	row, ok, err := books.ClaimRun(t.Context(), id, 0, run.Worker{ID: "manager-00000001", Instance: "test"}, time.Minute)
+	row, ok, err := books.ClaimRun(t.Context(), id, 0, run.Worker{ID: "manager-00000001", Instance: "test"}, time.Minute, true)
 	require.NoError(t, err)
 	require.True(t, ok)
 	lease := run.Lease{Run: id, Owner: "manager-00000001", Epoch: row.Epoch}
@@ -312,7 +312,7 @@ func TestARunShowsHowManyOfItsManagersDied(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
 	for died := range 3 {
-		_, ok, err := w.books.ClaimRun(t.Context(), id, died, run.Worker{ID: fmt.Sprintf("manager-%08d", died), Instance: "test"}, 0)
+		_, ok, err := w.books.ClaimRun(t.Context(), id, died, run.Worker{ID: fmt.Sprintf("manager-%08d", died), Instance: "test"}, 0, true)
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
@@ -406,10 +406,11 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		"a period that is none":   {[]string{"run", "start", "replay", "--since", "1h", "--until", "2h", "--why", "x"}, "--until: expected a time after --since ("},
 		"no report":               {[]string{"report", "sales"}, `report: expected one of runs, batch-progress,`},
 		"no id":                   {[]string{"run", "show", "a b"}, `run: expected the id of a run, as ` + "`run list`" + ` shows them, found "a b"`},
-		"no id, entries":          {[]string{"audits", "--run", "a b"}, `found "a b"`},
-		"no entries":              {[]string{"audits", "--limit", "0"}, "--limit: expected 1 to 1000, found 0"},
+		"no id, entries":          {[]string{"audits", "--run", "a b"}, "--run: expected the id of a run, as `run list` shows them, found \"a b\""},
+		"fewer than no entries":   {[]string{"audits", "--limit=-1"}, "--limit: expected "},
+		"an action of a novel":    {[]string{"audits", "--action", strings.Repeat("x", 41)}, "--action: expected at most 40 characters, found 41"},
 		"a run for a batch":       {[]string{"batch", "show", "drain-1"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "drain-1"`},
-		"no document":             {[]string{"run", "start", "drain", "--id", "a/b", "--why", "x"}, `id: expected the id of a document, which has none of / \ ? #, found "a/b"`},
+		"no document":             {[]string{"run", "start", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of / \ ? #, found "a/b"`},
 		"no batch":                {[]string{"batch", "show", "x/0"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "x/0"`},
 	} {
 		require.Equal(t, exitUsage, w.run(t, c.args...), name)

@@ -34,8 +34,8 @@ func (s greedy) ClaimJob(ctx context.Context, id string, w run.Worker, _ time.Du
 	return s.Store.ClaimJob(ctx, id, w, 0, a)
 }
 
-func (s greedy) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, _ time.Duration) (run.Run, bool, error) {
-	return s.Store.ClaimRun(ctx, id, epoch, w, 0)
+func (s greedy) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, _ time.Duration, died bool) (run.Run, bool, error) {
+	return s.Store.ClaimRun(ctx, id, epoch, w, 0, died)
 }
 
 type unmarked struct{ run.Store }

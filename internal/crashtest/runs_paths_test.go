@@ -166,7 +166,7 @@ func (r *runs) began(id, pattern string, handedOff bool, w run.Worker, batches .
 func (r *runs) beganAt(id, pattern string, w run.Worker, f run.Filter, watermark string, batches ...[]string) []run.Job {
 	ctx := context.Background()
 	r.asks(id, pattern, f)
-	row, ok, err := r.store.ClaimRun(ctx, id, 0, w, managerStale)
+	row, ok, err := r.store.ClaimRun(ctx, id, 0, w, managerStale, true)
 	if err != nil || !ok {
 		panic(fmt.Sprint("the run was not claimed: ", err))
 	}
@@ -198,7 +198,7 @@ func (r *runs) sent(jobs ...run.Job) {
 	for _, j := range jobs {
 		r.must(r.batchQ.q.Send(context.Background(), []run.Message{batchNotice(j).Message(0)})[0])
 	}
-	_, err := r.store.MarkQueued(context.Background(), jobs)
+	_, err := r.store.MarkQueued(context.Background(), run.Lease{}, jobs)
 	r.must(err)
 }
 
@@ -315,7 +315,7 @@ func letterPath() *path {
 			ctx := context.Background()
 			ids := r.w.good(741, 2)
 			jobs := r.began(theRun, run.TwoPhase, true, run.Worker{ID: "manager-gone"}, ids[:1], ids[1:])
-			_, err := r.store.MarkQueued(ctx, jobs)
+			_, err := r.store.MarkQueued(ctx, run.Lease{}, jobs)
 			r.must(err)
 			done := r.claim(jobs[1], "worker-gone")
 			i := r.w.start()
@@ -373,7 +373,7 @@ func leftBehindPath() *path {
 			jobs := r.began(theRun, run.TwoPhase, false, run.Worker{ID: "manager-gone"}, []string{at(51, "good")}, []string{at(52, "good")}, []string{at(53, "good")}, []string{at(54, "good")})
 			_, _, err := r.store.MarkUnsent(ctx, jobs[1:2], "refused", false, nil)
 			r.must(err)
-			_, err = r.store.MarkQueued(ctx, jobs[2:])
+			_, err = r.store.MarkQueued(ctx, run.Lease{}, jobs[2:])
 			r.must(err)
 			r.claim(jobs[3], "worker-gone")
 			r.began("run-2", run.Optimistic, true, run.Worker{ID: "manager-2"}, []string{at(1, "good")})

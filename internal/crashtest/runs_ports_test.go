@@ -117,9 +117,9 @@ func (p books) JobCounts(ctx context.Context, id string) (map[run.Status]int, er
 	return book(ctx, p.i, "JobCounts", id, func(s run.Store) (map[run.Status]int, error) { return s.JobCounts(ctx, id) })
 }
 
-func (p books) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, stale time.Duration) (run.Run, bool, error) {
+func (p books) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, stale time.Duration, died bool) (run.Run, bool, error) {
 	a, err := book(ctx, p.i, "ClaimRun", id, func(s run.Store) (r pair[run.Run, bool], err error) {
-		r.a, r.b, err = s.ClaimRun(ctx, id, epoch, w, stale)
+		r.a, r.b, err = s.ClaimRun(ctx, id, epoch, w, stale, died)
 		if r.b {
 			p.i.w.runs.claimed(p.i, r.a)
 		}
@@ -233,8 +233,8 @@ func (p books) Unsent(ctx context.Context, id string, limit int) ([]run.Job, err
 	return book(ctx, p.i, "Unsent", id, func(s run.Store) ([]run.Job, error) { return s.Unsent(ctx, id, limit) })
 }
 
-func (p books) MarkQueued(ctx context.Context, jobs []run.Job) (int, error) {
-	return book(ctx, p.i, "MarkQueued", "", func(s run.Store) (int, error) { return s.MarkQueued(ctx, jobs) })
+func (p books) MarkQueued(ctx context.Context, l run.Lease, jobs []run.Job) (int, error) {
+	return book(ctx, p.i, "MarkQueued", "", func(s run.Store) (int, error) { return s.MarkQueued(ctx, l, jobs) })
 }
 
 func (p books) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, counted bool, audit func(run.Job) run.Audit) (int, int, error) {

@@ -178,7 +178,7 @@ func (r *storedRun) short() bool { return r.Pattern == "" || r.Named == 0 }
 // brief is a run as a claim of a batch has it, or the timer.
 func (s *RunStore) brief(r *storedRun) run.Run {
 	found := s.shown(r)
-	found.Filter, found.Watermark = nil, ""
+	found.Filter, found.Watermark, found.Counts = nil, "", nil
 	return found
 }
 

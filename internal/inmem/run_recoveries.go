@@ -23,12 +23,15 @@ func unlessEmpty(id string, limit int) int {
 }
 
 // MarkQueued implements run.Recoveries.
-func (s *RunStore) MarkQueued(ctx context.Context, jobs []run.Job) (int, error) {
+func (s *RunStore) MarkQueued(ctx context.Context, l run.Lease, jobs []run.Job) (int, error) {
 	if err := ended(ctx, "inmem: mark queued"); err != nil {
 		return 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r, err := s.leased("inmem: mark queued", l); err == nil && len(jobs) > 0 {
+		r.LostManagers = 0
+	}
 	n := 0
 	for _, named := range jobs {
 		j := s.jobOf[named.ID]

@@ -86,7 +86,7 @@ func (s *RunStore) JobCounts(ctx context.Context, id string) (map[run.Status]int
 }
 
 // ClaimRun implements run.Runs.
-func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, stale time.Duration) (run.Run, bool, error) {
+func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, stale time.Duration, died bool) (run.Run, bool, error) {
 	const op = "inmem: claim run"
 	if err := claimant(op, w); err != nil {
 		return run.Run{}, false, err
@@ -101,7 +101,7 @@ func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch int, w run.Wor
 		!s.silent(r.Owner, r.HeartbeatAt, stale) {
 		return run.Run{}, false, nil
 	}
-	if r.Owner != "" {
+	if died && r.Owner != "" {
 		r.LostManagers++
 	}
 	s.end(r.Owner, run.WorkerFailed)

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,12 +172,16 @@ func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued
 		}
 		err := o.write(ctx, func(ctx context.Context) error {
 			again, err := o.p.Runs.RequeueJob(ctx, j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: j.Run, Job: j.ID})
-			if again {
-				done.Batches++
+			if err == nil && !again {
+				return refuse(Conflict, "the batch has not failed any more")
 			}
 			return err
 		})
+		var refused *RequestError
 		switch {
+		case err == nil:
+			done.Batches++
+		case errors.As(err, &refused): // nothing was written; the others may have failed still
 		case err != nil && done.Batches == 0:
 			return done, unaudited(err)
 		case err != nil:
@@ -204,7 +209,10 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Job
 	case !isRunID(r.Run):
 		return nil, notARun(r.Run)
 	}
-	err = o.books(ctx, func(ctx context.Context) error {
+	if err := o.working(); err != nil {
+		return nil, err
+	}
+	err = o.guard(ctx, false, func(ctx context.Context) error {
 		runID := r.Run
 		if id != "" {
 			b, err := o.batch(ctx, id, r.Batch)

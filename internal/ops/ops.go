@@ -136,8 +136,14 @@ func document(id string) error {
 func beyond(s writer.GateState) bool { return s.Reachable() }
 
 // write uses the Journal for something that must be written. While the gate is open for SQL's sake it is refused, but for
-// the one that gets the probe.
+// the one that gets the probe. A use that wrote nothing answers an error: a *RequestError tells the gate that SQL answers, and no more.
 func (o *Ops) write(ctx context.Context, use func(context.Context) error) error {
+	return o.guard(ctx, true, use)
+}
+
+// guard uses the Journal for an action. Beside a gate that says nothing of whether SQL answers it goes straight through; otherwise
+// it may take a probe that is due and that it can answer, as everybody may.
+func (o *Ops) guard(ctx context.Context, writes bool, use func(context.Context) error) error {
 	if err := o.opened(); err != nil {
 		return err
 	}
@@ -146,7 +152,7 @@ func (o *Ops) write(ctx context.Context, use func(context.Context) error) error 
 	if beyond(o.p.Gate.View(ctx).State()) {
 		return use(ctx)
 	}
-	return o.p.Gate.Guard(ctx, true, use)
+	return o.p.Gate.Guard(ctx, writes, use)
 }
 
 // read uses the Journal for an answer. It never takes the probe: that something can be read does not say that anything can

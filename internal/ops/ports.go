@@ -69,7 +69,7 @@ type Audit struct {
 type AuditQuery struct {
 	// Run bounds them to those about one run; empty means any.
 	Run string `json:"run,omitempty"`
-	// Action bounds them to those of one action, Notable or not; empty means any.
+	// Action bounds them to those of one action, spelled as it is, Notable or not; empty means any.
 	Action string `json:"action,omitempty"`
 	// All adds those that are not Notable.
 	All   bool `json:"all,omitempty"`
@@ -88,8 +88,9 @@ func PeopleCodes() []string {
 }
 
 // Journal keeps an environment's runs that one process does alone, and its audit log. The tables may be shared: a run of another
-// environment is none, and what names no environment, because an older build wrote it, is everybody's. All calls: errors by kind infrastructure, throttled, quota, contention. What is
-// kept is what Run.Kept and Audit.Kept answer: words that are too long are clipped, and what those refuse is refused.
+// environment is none, and what names no environment, because an older build wrote it, is everybody's. What is kept is what Run.Kept
+// and Audit.Kept answer: words that are too long are clipped, and what those refuse is refused. All calls: errors by kind
+// infrastructure, throttled, quota, contention.
 type Journal interface {
 	// Write adds an entry to the audit log.
 	Write(ctx context.Context, a Audit) error
@@ -99,13 +100,12 @@ type Journal interface {
 	// Progress replaces the counts of a run that is running and tells whether somebody asked to end it.
 	// No such run, or it has ended: kind internal, code "no_run".
 	Progress(ctx context.Context, id string, counts map[string]int) (cancel bool, err error)
-	// End gives a running run its last status and counts. Ending one that has ended, or
-	// is not there, changes nothing.
+	// End gives a running run its last status and counts. Ending one that has ended, or is not there, changes nothing.
 	End(ctx context.Context, id string, status RunStatus, counts map[string]int) error
 	// Cancel asks a running run to end, with an entry about it in the audit log; false when no such run is running.
 	Cancel(ctx context.Context, id string, a Audit) (bool, error)
-	// Runs gives the latest runs, newest first, at most limit: those that workers do, too, without
-	// those of their filters that name documents, which may be thousands.
+	// Runs gives the latest runs, newest first, at most limit: those that workers do, too, without those of their filters that name
+	// documents, which may be thousands.
 	Runs(ctx context.Context, limit int) ([]Run, error)
 	// Audits gives the latest entries that are asked for, newest first, at most q.Limit: those about runs that workers do, too.
 	Audits(ctx context.Context, q AuditQuery) ([]Audit, error)

@@ -147,7 +147,7 @@ func TestAReprocessingIsARunAmongTheOthers(t *testing.T) {
 	require.Equal(t, []any{"web", run.Kind("reprocess"), 2, true, 2, run.RunCompleted}, []any{p.SysName, p.Kind, p.Matched, p.AtLeast, p.Done, p.Status})
 }
 
-// Scripts read what `runs --json` prints: that is a list of runs, and no member of it goes.
+// Whoever goes from `runs --json` to `run list --json` finds every member again.
 func TestAListedRunHasAllThatTheOlderListHas(t *testing.T) {
 	r := newRuns(t)
 	r.alone(map[string]int{"applied": 1})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"sqlwriter/internal/run"
@@ -123,18 +124,20 @@ func (o *Ops) localRun(r run.Run) run.Run {
 	return r
 }
 
-// shortFilter is a filter with the first of its documents: a run may name 10,000, and this is asked for every few seconds.
+// shortFilter is a filter with the first of its documents, and how many it names: a run may name 10,000, and this is asked for every
+// few seconds. Whose filter it is does not matter, so its other members stay as they are.
 func shortFilter(raw json.RawMessage) json.RawMessage {
-	var f run.Filter
-	if json.Unmarshal(raw, &f) != nil || len(f.IDs) <= shown {
+	var members map[string]json.RawMessage
+	var ids []json.RawMessage
+	if json.Unmarshal(raw, &members) != nil || json.Unmarshal(members["ids"], &ids) != nil || len(ids) <= shown {
 		return raw
 	}
-	short := struct {
-		run.Filter
-		Named int `json:"ids_named"`
-	}{f, len(f.IDs)}
-	short.IDs = f.IDs[:shown]
-	text, err := json.Marshal(short)
+	first, err := json.Marshal(ids[:shown])
+	if err != nil {
+		return raw
+	}
+	members["ids"], members["ids_named"] = first, json.RawMessage(strconv.Itoa(len(ids)))
+	text, err := json.Marshal(members)
 	if err != nil {
 		return raw
 	}
@@ -188,14 +191,20 @@ type RunRequest struct {
 // after its batch; one that died asks nobody any more, and Gone ends its entry. Errors as RunShow; *RequestError also when the run is
 // not running (not found), and for Gone of a run that workers do (conflict).
 func (o *Ops) RunCancel(ctx context.Context, r CancelRequest) (RunProgress, error) {
-	p, err := o.act(ctx, RunRequest{Run: r.Run, By: r.By, Why: r.Why}, "is running", func(ctx context.Context, row run.Run) (bool, error) {
-		switch {
-		case row.Pattern == "":
-			return o.p.Journal.Cancel(ctx, r.Run, Audit{Action: "cancel", By: r.By, Why: r.Why, Subject: r.Run})
-		case r.Gone: // its batches would be left open
-			return false, refuse(Conflict, "run %q is done by workers, no single process can be gone: `run cancel` without --gone ends it with its batches", r.Run)
-		}
-		return o.p.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: r.By, Why: r.Why, Run: r.Run})
+	p, err := o.act(ctx, RunRequest{Run: r.Run, By: r.By, Why: r.Why}, action{
+		state: "is running", from: []run.RunStatus{run.RunRunning},
+		check: func(row run.Run) error {
+			if row.Pattern != "" && r.Gone { // its batches would be left open
+				return refuse(Conflict, "run %q is done by workers, no single process can be gone: `run cancel` without --gone ends it with its batches", r.Run)
+			}
+			return nil
+		},
+		change: func(ctx context.Context, row run.Run) (bool, error) {
+			if row.Pattern == "" {
+				return o.p.Journal.Cancel(ctx, r.Run, Audit{Action: "cancel", By: r.By, Why: r.Why, Subject: r.Run})
+			}
+			return o.p.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: r.By, Why: r.Why, Run: r.Run})
+		},
 	})
 	if err != nil || !r.Gone {
 		return p, err
@@ -213,11 +222,17 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 	if o.o.ReadOnly != "" {
 		return RunProgress{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
-	p, err := o.act(ctx, r, "has failed or was cancelled", func(ctx context.Context, row run.Run) (bool, error) {
-		if row.Pattern == "" {
-			return false, refuse(Conflict, "run %q was not done by workers, nobody goes on with it: the same `%s` asked for again takes what is left", r.Run, row.Kind)
-		}
-		return o.p.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
+	p, err := o.act(ctx, r, action{
+		state: "has failed or was cancelled", from: []run.RunStatus{run.RunFailed, run.RunCancelled},
+		check: func(row run.Run) error {
+			if row.Pattern == "" {
+				return refuse(Conflict, "run %q was not done by workers, nobody goes on with it: the same `%s` asked for again takes what is left", r.Run, row.Kind)
+			}
+			return nil
+		},
+		change: func(ctx context.Context, _ run.Run) (bool, error) {
+			return o.p.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
+		},
 	})
 	switch {
 	case err != nil:
@@ -229,8 +244,20 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 	return p, err
 }
 
-// act changes a run and shows it.
-func (o *Ops) act(ctx context.Context, r RunRequest, state string, change func(ctx context.Context, row run.Run) (bool, error)) (RunProgress, error) {
+// action is what is done to a run.
+type action struct {
+	// from are the statuses that it begins from, state says them.
+	from  []run.RunStatus
+	state string
+	// check refuses what the run is not for.
+	check func(row run.Run) error
+	// change does it, with its audit entry; false when the run is not in such a state any more.
+	change func(ctx context.Context, row run.Run) (bool, error)
+}
+
+// act changes a run and shows it. What is refused is refused by a read, and the change says so when it changed nothing: a gate that
+// a full database had opened is closed by what was written, and by nothing else.
+func (o *Ops) act(ctx context.Context, r RunRequest, a action) (RunProgress, error) {
 	if !isRunID(r.Run) {
 		return RunProgress{}, notARun(r.Run)
 	}
@@ -240,24 +267,44 @@ func (o *Ops) act(ctx context.Context, r RunRequest, state string, change func(c
 	if err := o.working(); err != nil {
 		return RunProgress{}, err
 	}
-	changed, was := false, ""
-	err := refusing(func(use func(context.Context) error) error { return o.write(ctx, use) }, func(ctx context.Context) error {
-		row, there, err := o.p.Runs.Run(ctx, r.Run)
-		if err != nil || !there || !o.mine(row) {
-			return err
-		}
-		was = ": it is " + string(row.Status)
-		changed, err = change(ctx, row)
+	var row run.Run
+	err := o.guard(ctx, false, func(ctx context.Context) (err error) {
+		row, err = o.actable(ctx, r.Run, a)
 		return err
 	})
+	if err == nil {
+		err = o.write(ctx, func(ctx context.Context) error {
+			changed, err := a.change(ctx, row)
+			if err == nil && !changed {
+				err = refuse(NotFound, "no run %q %s any more", r.Run, a.state)
+			}
+			return err
+		})
+	}
 	var refused *RequestError
 	switch {
 	case errors.As(err, &refused):
 		return RunProgress{}, err
 	case err != nil:
 		return RunProgress{}, unaudited(err)
-	case !changed:
-		return RunProgress{}, refuse(NotFound, "no run %q %s%s", r.Run, state, was)
 	}
 	return o.RunShow(ctx, r.Run)
+}
+
+// actable reads a run for an action, and refuses one that it is not for.
+func (o *Ops) actable(ctx context.Context, id string, a action) (run.Run, error) {
+	row, there, err := o.p.Runs.Run(ctx, id)
+	switch {
+	case err != nil:
+		return run.Run{}, err
+	case !there || !o.mine(row):
+		return run.Run{}, refuse(NotFound, "no run %q %s", id, a.state)
+	}
+	if err := a.check(row); err != nil {
+		return run.Run{}, err
+	}
+	if !slices.Contains(a.from, row.Status) {
+		return run.Run{}, refuse(NotFound, "no run %q %s: it is %s", id, a.state, row.Status)
+	}
+	return row, nil
 }

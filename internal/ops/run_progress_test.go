@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
@@ -55,7 +56,7 @@ func TestProgressIsOfWhatThePreviewFound(t *testing.T) {
 	request := replay()
 	request.Rate = 120
 	begun := r.start(request).Run
-	row, ok, err := r.books.ClaimRun(t.Context(), begun, 0, run.Worker{ID: "manager-1"}, time.Minute)
+	row, ok, err := r.books.ClaimRun(t.Context(), begun, 0, run.Worker{ID: "manager-1"}, time.Minute, true)
 	require.NoError(t, err)
 	require.True(t, ok)
 	lease := run.Lease{Run: begun, Owner: "manager-1", Epoch: row.Epoch}
@@ -189,7 +190,7 @@ func (r *runs) foreignRun(id string, batches int) {
 	require.NoError(r.t, r.books.StartRun(ctx, run.Run{
 		ID: id, SysName: "dev", Kind: run.Replay, Pattern: run.TwoPhase, RequestedBy: "them", Why: "theirs",
 	}, run.Audit{}))
-	row, ok, err := r.books.ClaimRun(ctx, id, 0, run.Worker{ID: "manager-theirs"}, time.Minute)
+	row, ok, err := r.books.ClaimRun(ctx, id, 0, run.Worker{ID: "manager-theirs"}, time.Minute, true)
 	require.NoError(r.t, err)
 	require.True(r.t, ok)
 	chunk := run.Chunk{First: 1, Initial: run.Queued}
@@ -220,6 +221,37 @@ func TestALongListOfDocumentsIsShownShort(t *testing.T) {
 	require.NoError(t, json.Unmarshal(p.Filter, &f))
 	require.Equal(t, request.IDs[:20], f.IDs)
 	require.Equal(t, 500, f.Named)
+}
+
+// A reprocess has members of its own in its filter.
+func TestAShortFilterLeavesAllOtherMembers(t *testing.T) {
+	r := newRuns(t)
+	request := ops.ReprocessRequest{Filter: ops.Filter{Kind: fault.Document, Code: "2628", From: start().Add(-time.Hour)}, Rate: 6000, Limit: 24, By: "pat", Why: "x"}
+	for line := range int64(25) {
+		r.put(result(line, "ok", failed(1, fault.Document, "2628")))
+		request.IDs = append(request.IDs, id(line))
+	}
+	res, err := r.ops.Reprocess(t.Context(), request)
+	require.NoError(t, err)
+	older, err := r.ops.Runs(t.Context(), 1)
+	require.NoError(t, err)
+	var whole, short map[string]any
+	require.NoError(t, json.Unmarshal(older[0].Filter, &whole))
+	require.Len(t, whole["ids"], 25, "the older list has it whole, as ever")
+	p, err := r.ops.RunShow(t.Context(), res.Run)
+	require.NoError(t, err)
+	all, err := r.ops.RunList(t.Context(), 1)
+	require.NoError(t, err)
+	require.JSONEq(t, string(p.Filter), string(all[0].Filter))
+	require.NoError(t, json.Unmarshal(p.Filter, &short))
+	require.Equal(t, whole["ids"].([]any)[:20], short["ids"])
+	require.Equal(t, 25.0, short["ids_named"])
+	require.Equal(t, []any{"document", "2628", 6000.0, 24.0}, []any{short["kind"], short["code"], short["rate_per_minute"], short["limit"]})
+	delete(whole, "ids")
+	for name, value := range whole {
+		require.Equal(t, value, short[name], name)
+	}
+	require.Len(t, short, len(whole)+2)
 }
 
 func TestCancelAndResume(t *testing.T) {
@@ -263,7 +295,7 @@ func TestAResumedRunThatWasHandedOffLeavesTheRestToTheTimer(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
 	begun := r.start(replay()).Run
-	lease, ok, err := r.books.ClaimRun(t.Context(), begun, 0, run.Worker{ID: "manager-1"}, time.Minute)
+	lease, ok, err := r.books.ClaimRun(t.Context(), begun, 0, run.Worker{ID: "manager-1"}, time.Minute, true)
 	require.NoError(t, err)
 	require.True(t, ok)
 	hold := run.Lease{Run: begun, Owner: "manager-1", Epoch: lease.Epoch}
@@ -301,4 +333,93 @@ func TestARefusalIsAnAnswer(t *testing.T) {
 		require.Equal(t, ops.NotFound, refusal(err))
 	}
 	require.False(t, r.gate.View(t.Context()).State().Open())
+}
+
+// A full database is closed again by what was written. Whoever is refused, or too late, has written nothing.
+func TestARefusedActionClosesNoFullDatabase(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	r.handOff(begun, 2, 1, 2)
+	r.foreignRun("replay-theirs", 1)
+	r.alone(nil)
+	words := func(id string) ops.RunRequest { return ops.RunRequest{Run: id, By: "pat", Why: "x"} }
+	gone := cancelOf(words(begun))
+	gone.Gone = true
+	for name, act := range map[string]func() error{
+		"resume of nobody":       func() error { _, err := r.ops.RunResume(t.Context(), words("nobody")); return err },
+		"resume of another's":    func() error { _, err := r.ops.RunResume(t.Context(), words("replay-theirs")); return err },
+		"resume of a running":    func() error { _, err := r.ops.RunResume(t.Context(), words(begun)); return err },
+		"resume of one's alone":  func() error { _, err := r.ops.RunResume(t.Context(), words(aloneID)); return err },
+		"cancel of nobody":       func() error { _, err := r.ops.RunCancel(t.Context(), cancelOf(words("nobody"))); return err },
+		"cancel of what is none": func() error { _, err := r.ops.RunCancel(t.Context(), gone); return err },
+		"requeue of nobody": func() error {
+			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: "nobody", By: "pat", Why: "x"})
+			return err
+		},
+		"requeue of what has not failed": func() error {
+			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Batch: begun + "/1", By: "pat", Why: "x"})
+			return err
+		},
+	} {
+		r.open(fault.Quota, "1105")
+		r.clock = r.clock.Add(time.Minute)
+		require.NotEmpty(t, refusal(act()), name)
+		state := r.gate.View(t.Context()).State()
+		require.Equal(t, []any{true, true}, []any{state.Open(), state.Due(r.clock)}, "%s: the probe is still there", name)
+	}
+	p, err := r.ops.RunCancel(t.Context(), cancelOf(words(begun)))
+	require.NoError(t, err, "what writes may be the probe")
+	require.True(t, p.Cancel)
+	require.False(t, r.gate.View(t.Context()).State().Open())
+}
+
+// The change comes too late: somebody was faster after the look.
+func TestAChangeThatChangesNothingClosesNoFullDatabase(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	r.handOff(begun, 1, 1, 1)
+	r.books.unchanged = true
+	for name, act := range map[string]func() error{
+		"cancel": func() error {
+			_, err := r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: begun, By: "pat", Why: "x"})
+			return err
+		},
+		"requeue": func() error {
+			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
+			return err
+		},
+	} {
+		r.open(fault.Quota, "1105")
+		r.clock = r.clock.Add(time.Minute)
+		require.NotEmpty(t, refusal(act()), name)
+		require.True(t, r.gate.View(t.Context()).State().Open(), name)
+	}
+}
+
+// An action reads first, and that may be the probe of an outage: it is not refused for its own look.
+func TestAnActionMayTakeTheProbe(t *testing.T) {
+	for name, act := range map[string]func(r *runs, id string) error{
+		"cancel": func(r *runs, id string) error {
+			_, err := r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: id, By: "pat", Why: "x"})
+			return err
+		},
+		"requeue": func(r *runs, id string) error {
+			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: id, By: "pat", Why: "x"})
+			return err
+		},
+	} {
+		for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
+			r := newRuns(t)
+			r.fill(1)
+			begun := r.start(replay()).Run
+			r.handOff(begun, 1, 1, 1)
+			r.open(kind, "x")
+			require.Equal(t, "gate_open", fault.CodeOf(act(r, begun)), "%s, %s: not yet", name, kind)
+			r.clock = r.clock.Add(time.Minute)
+			require.NoError(t, act(r, begun), "%s, %s", name, kind)
+			require.False(t, r.gate.View(t.Context()).State().Open(), "%s, %s", name, kind)
+		}
+	}
 }

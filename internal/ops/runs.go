@@ -38,8 +38,8 @@ func (o *Ops) Cancel(ctx context.Context, r CancelRequest) (CancelResult, error)
 	return CancelResult{Run: r.Run, Ended: p.Status != run.RunRunning}, nil
 }
 
-// Runs gives the latest runs, newest first; 0 means 20. It is what RunList is, without the batches: the API had it first. Errors by
-// kind: *RequestError (usage); infrastructure, throttled, quota, contention.
+// Runs gives the latest runs, newest first; 0 means 20. It is what RunList is, without the batches and with whole filters: the API had
+// it first. Errors by kind: *RequestError (usage); infrastructure, throttled, quota, contention.
 func (o *Ops) Runs(ctx context.Context, limit int) (runs []Run, err error) {
 	if limit, err = listed(limit); err != nil {
 		return nil, err

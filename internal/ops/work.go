@@ -3,7 +3,6 @@ package ops
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -218,24 +217,7 @@ func (o *Ops) books(ctx context.Context, use func(ctx context.Context) error) er
 	if err := o.working(); err != nil {
 		return err
 	}
-	return refusing(func(use func(context.Context) error) error { return o.read(ctx, use) }, use)
-}
-
-// refusing makes a use of the database that may be refused. The database has answered then, and that is all that the gate is to
-// see.
-func refusing(through func(func(context.Context) error) error, use func(ctx context.Context) error) error {
-	var refused *RequestError
-	err := through(func(ctx context.Context) error {
-		err := use(ctx)
-		if errors.As(err, &refused) {
-			return nil
-		}
-		return err
-	})
-	if err == nil && refused != nil {
-		return refused
-	}
-	return err
+	return o.read(ctx, use)
 }
 
 // working is an error while the tables of runs cannot be had.

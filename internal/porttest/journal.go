@@ -69,6 +69,7 @@ func TestJournal(t *testing.T, open func(t testing.TB) JournalHarness) {
 		{"a cancellation without its entry is none", journalCancelWhole},
 		{"the latest come first, and no more than asked for", journalLatest},
 		{"what people did is not behind the steps of workers", journalQueries},
+		{"an action is asked for as it is spelled", journalActionSpelled},
 		{"two environments in one database see only their own", journalEnvironments},
 		{"what is another environment's is not running here", journalForeign},
 		{"what names no environment is everybody's", journalOlder},
@@ -487,6 +488,18 @@ func journalQueries(j *journalTest) {
 			}
 		}
 		require.Len(j, want, len(notable))
+	}
+}
+
+// Whatever the database's collation takes for one.
+func journalActionSpelled(j *journalTest) {
+	j.start("r")
+	require.NoError(j, j.Journal.Write(j.Context(), ops.Audit{Action: "pause", By: "Ann", Why: "x"}))
+	for action, found := range map[string]int{"pause": 1, "PAUSE": 0, "Pause": 0, "pausé": 0, "reprocess": 1, "REPROCESS": 0} {
+		require.Len(j, j.noted(ops.AuditQuery{Action: action, Limit: 10}), found, action)
+	}
+	for action, found := range map[string]int{"": 1, "reprocess": 1, "Reprocess": 0} {
+		require.Len(j, j.noted(ops.AuditQuery{Action: action, Run: "r", Limit: 10}), found, "of a run: %q", action)
 	}
 }
 

@@ -339,13 +339,15 @@ func reportWorkers(r *reportsTest) {
 func reportBatchProgress(r *reportsTest) {
 	for _, status := range []string{"failed", "completed", "processing", "queued", "pending_retry", "pending_queue"} {
 		var ended any
-		if status == "completed" {
+		if status == "completed" || status == "failed" {
 			ended = r.ago(time.Hour)
 		}
 		r.job("a", status, row{"process_end_time": ended})
 		r.job("b", status, row{"process_end_time": ended, "total_count": 1, "updated_at": r.ago(time.Hour)})
 	}
-	r.job("old", "failed", row{"process_end_time": r.ago(31 * 24 * time.Hour)})
+	r.job("old", "failed", row{"process_end_time": r.ago(31 * 24 * time.Hour), "updated_at": r.ago(31 * 24 * time.Hour)})
+	r.job("old", "queued", row{"created_at": r.ago(31 * 24 * time.Hour), "total_count": 3}) // nobody has ended it
+	r.job("b", "failed", row{"process_end_time": r.ago(29 * 24 * time.Hour)})
 	r.job("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(time.Hour)})
 	r.job("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(29 * 24 * time.Hour)})
 	r.job("old", "completed", row{"process_end_time": r.ago(31 * 24 * time.Hour), "updated_at": r.ago(31 * 24 * time.Hour)})
@@ -355,8 +357,11 @@ func reportBatchProgress(r *reportsTest) {
 		if status == "completed" { // more than an int of SQL Server's holds
 			w["batches"], w["documents"] = 4, 4_000_000_101
 		}
-		if status == "failed" { // somebody has still to requeue it
+		if status == "failed" {
 			w["batches"], w["documents"] = 3, 201
+		}
+		if status == "queued" {
+			w["batches"], w["documents"] = 3, 104
 		}
 		want = append(want, w)
 	}

@@ -128,7 +128,7 @@ func (r *runTest) read(id string) run.Run {
 func (r *runTest) lease(id string) run.Lease {
 	r.Helper()
 	w := r.worker(RunManager)
-	found, ok, err := r.Store.ClaimRun(r.Context(), id, r.read(id).Epoch, w, runStale)
+	found, ok, err := r.Store.ClaimRun(r.Context(), id, r.read(id).Epoch, w, runStale, true)
 	require.NoError(r, err)
 	require.True(r, ok, "run %s can be claimed", id)
 	return run.Lease{Run: id, Owner: w.ID, Epoch: found.Epoch}
@@ -137,7 +137,7 @@ func (r *runTest) lease(id string) run.Lease {
 // claimsRun reports whether another manager gets the run.
 func (r *runTest) claimsRun(id string) bool {
 	r.Helper()
-	_, ok, err := r.Store.ClaimRun(r.Context(), id, r.read(id).Epoch, r.worker(RunManager), runStale)
+	_, ok, err := r.Store.ClaimRun(r.Context(), id, r.read(id).Epoch, r.worker(RunManager), runStale, true)
 	require.NoError(r, err)
 	return ok
 }

@@ -61,7 +61,7 @@ func runCancel(r *runTest) {
 	l := r.batches("r", 6)
 	r.finish(r.hold(jobID("r", 1)))
 	h := r.hold(jobID("r", 2))
-	_, err := r.Store.MarkQueued(r.Context(), []run.Job{r.job(jobID("r", 3))})
+	_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{r.job(jobID("r", 3))})
 	require.NoError(r, err)
 	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 4))}, "x", true, givenUp)
 	require.NoError(r, err)
@@ -265,7 +265,7 @@ func runStats(r *runTest) {
 	r.finish(r.hold(jobID("r", 1)))
 	h := r.hold(jobID("r", 2))
 	r.save(h, run.DocDeferred, documentsOf("r", 2)[0])
-	_, err := r.Store.MarkQueued(r.Context(), []run.Job{r.job(jobID("r", 3))})
+	_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{r.job(jobID("r", 3))})
 	require.NoError(r, err)
 	stats, err := r.Store.Stats(r.Context(), "r")
 	require.NoError(r, err)
@@ -405,7 +405,7 @@ func runEndedContext(r *runTest) {
 	calls["list runs"] = func(ctx context.Context) error { _, err := s.ListRuns(ctx, 1); return err }
 	calls["stats"] = func(ctx context.Context) error { _, err := s.Stats(ctx, "r"); return err }
 	calls["claim run"] = func(ctx context.Context) error {
-		_, _, err := s.ClaimRun(ctx, "fail", 0, run.Worker{ID: "manager-never"}, runStale)
+		_, _, err := s.ClaimRun(ctx, "fail", 0, run.Worker{ID: "manager-never"}, runStale, true)
 		return err
 	}
 	calls["beat run"] = func(ctx context.Context) error { _, err := s.BeatRun(ctx, l); return err }
@@ -420,7 +420,7 @@ func runEndedContext(r *runTest) {
 	calls["items"] = func(ctx context.Context) error { _, err := s.Items(ctx, "r", "", 1); return err }
 	calls["unsent"] = func(ctx context.Context) error { _, err := s.Unsent(ctx, "r", 1); return err }
 	calls["mark queued"] = func(ctx context.Context) error {
-		_, err := s.MarkQueued(ctx, []run.Job{{ID: jobID("r", 4)}})
+		_, err := s.MarkQueued(ctx, run.Lease{}, []run.Job{{ID: jobID("r", 4)}})
 		return err
 	}
 	calls["to send"] = func(ctx context.Context) error { _, err := s.ToSend(ctx, runSys, 0, 1); return err }

@@ -73,7 +73,7 @@ func jobAnswers(r *runTest) {
 	answers(jobID("r", 2), run.Finished, "failed")
 	r.hold(jobID("r", 3))
 	answers(jobID("r", 3), run.Busy, "somebody is at it")
-	n, err := r.Store.MarkQueued(r.Context(), []run.Job{r.job(jobID("r", 4))})
+	n, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{r.job(jobID("r", 4))})
 	require.NoError(r, err)
 	require.Equal(r, 1, n)
 	r.hold(jobID("r", 4)) // a queued one
@@ -536,7 +536,7 @@ func jobRequeueNothing(r *runTest) {
 
 func jobDeadLetter(r *runTest) {
 	r.batches("r", 5)
-	_, err := r.Store.MarkQueued(r.Context(), []run.Job{r.job(jobID("r", 2))})
+	_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{r.job(jobID("r", 2))})
 	require.NoError(r, err)
 	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 3))}, "x", false, givenUp)
 	require.NoError(r, err)

@@ -151,7 +151,7 @@ func raceQueued(r *runTest) {
 		j, w := r.job(jobID("r", i+1)), r.worker(RunBatchWorker)
 		won, errs := atOnce(2, func(k int) (bool, error) {
 			if k == 0 {
-				_, err := r.Store.MarkQueued(r.Context(), []run.Job{j})
+				_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{j})
 				return false, err
 			}
 			c, err := r.Store.ClaimJob(r.Context(), j.ID, w, runStale, entry("BATCH_START"))
@@ -171,7 +171,7 @@ func raceClaimRun(r *runTest) {
 		managers = append(managers, r.worker(RunManager))
 	}
 	claim := func(i int) (bool, error) {
-		_, ok, err := r.Store.ClaimRun(r.Context(), "r", r.read("r").Epoch, managers[i], runStale)
+		_, ok, err := r.Store.ClaimRun(r.Context(), "r", r.read("r").Epoch, managers[i], runStale, true)
 		return ok, err
 	}
 	won, errs := atOnce(len(managers), claim)

@@ -36,7 +36,7 @@ func recoveryUnsent(r *runTest) {
 	r.batches("other", 2)
 	r.batches("r", 12)
 	r.hold(jobID("r", 2))
-	_, err := r.Store.MarkQueued(r.Context(), []run.Job{r.job(jobID("r", 4))})
+	_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{r.job(jobID("r", 4))})
 	require.NoError(r, err)
 	require.Equal(r, []string{"r 1", "r 3", "r 5"}, r.named(r.Store.Unsent(r.Context(), "r", 3)))
 	require.Len(r, r.named(r.Store.Unsent(r.Context(), "r", 100)), 10)
@@ -59,7 +59,7 @@ func (r *runTest) named(jobs []run.Job, err error) []string {
 // queued marks batches whose messages were accepted.
 func (r *runTest) queued(jobs ...run.Job) int {
 	r.Helper()
-	n, err := r.Store.MarkQueued(r.Context(), jobs)
+	n, err := r.Store.MarkQueued(r.Context(), run.Lease{}, jobs)
 	require.NoError(r, err)
 	return n
 }

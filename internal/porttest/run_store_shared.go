@@ -17,7 +17,7 @@ func UseRunStore(t testing.TB, s run.Store, j ops.Journal) {
 	ctx, stale := t.Context(), 10*time.Minute
 	a := run.Audit{Code: "X", Level: run.LevelInfo, By: "b", Why: "w", Run: "shared", Job: run.JobID("web", "shared", 1), Detail: []byte(`{"n": 1}`)}
 	require.NoError(t, s.StartRun(ctx, run.Run{ID: "shared", SysName: "web", Kind: run.Drain, Pattern: "two_phase"}, a))
-	r, claimed, err := s.ClaimRun(ctx, "shared", 0, run.Worker{ID: "manager-1", Instance: "i"}, stale)
+	r, claimed, err := s.ClaimRun(ctx, "shared", 0, run.Worker{ID: "manager-1", Instance: "i"}, stale, true)
 	require.NoError(t, err)
 	require.True(t, claimed)
 	lease := run.Lease{Run: "shared", Owner: r.Owner, Epoch: r.Epoch}
@@ -34,7 +34,7 @@ func UseRunStore(t testing.TB, s run.Store, j ops.Journal) {
 	jobs, err := s.Unsent(ctx, "shared", 10)
 	require.NoError(t, err)
 	require.Len(t, jobs, 4)
-	n, err := s.MarkQueued(ctx, jobs[:2])
+	n, err := s.MarkQueued(ctx, run.Lease{}, jobs[:2])
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	retry, failed, err := s.MarkUnsent(ctx, jobs[2:], "refused", true, func(run.Job) run.Audit { return a })

@@ -107,7 +107,7 @@ func stateCalls() []stateCall {
 	owned := []situation{inProcessing, inProcessingDead}
 	return []stateCall{
 		{name: "its message was accepted", to: into(run.Queued, inPendingQueue, inPendingRetry), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.MarkQueued(r.Context(), []run.Job{b.job})
+			_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{b.job})
 			return err
 		}},
 		{name: "its message was not accepted", to: into(run.PendingRetry, waiting...), call: func(r *runTest, b batchAt) error {

@@ -10,7 +10,7 @@ import (
 
 const (
 	// longestCalm is the longest threshold that anybody's silence is measured by.
-	longestCalm = max(workerStale, releasedFor, silentAfter, runSilent, managerStale)
+	longestCalm = max(workerStale, releasedFor, silentAfter, runSilent, managerSilent)
 	// longestAge is the longest age that a store is asked for: adapters count milliseconds in 32 bits.
 	longestAge = 20 * 24 * time.Hour
 	// mostSpans bounds what is remembered of a gate that opens again and again.

@@ -84,7 +84,7 @@ func TestAnAgeNeverHasLessCalmThanItShould(t *testing.T) {
 			}
 			seen := l.look(state, now)
 			require.LessOrEqual(t, len(l.closed), mostSpans)
-			for _, d := range []time.Duration{managerStale, runSilent, workerStale, silentAfter} {
+			for _, d := range []time.Duration{runSilent, managerSilent, workerStale, silentAfter} {
 				age, some := seen.age(d)
 				if !some {
 					continue

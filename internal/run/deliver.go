@@ -15,8 +15,9 @@ type delivered struct {
 
 // deliver sends the messages of batches and records what became of each: confirmed ones become queued, the others
 // pending_retry. Only what the queue has against a message itself counts towards the three attempts; that the queue is away says
-// nothing of a message (docs/adr). The error is of the books, or of dependency scope from the queue.
-func (k kit) deliver(ctx context.Context, jobs []Job, confirm bool) (d delivered, err error) {
+// nothing of a message (docs/adr). The error is of the books, or of dependency scope from the queue. l is the sender's lease,
+// if a manager sends.
+func (k kit) deliver(ctx context.Context, l Lease, jobs []Job, confirm bool) (d delivered, err error) {
 	messages := make([]Message, len(jobs))
 	for i, j := range jobs {
 		messages[i] = batchNotice(k.o.SysName, j).Message(0)
@@ -44,7 +45,7 @@ func (k kit) deliver(ctx context.Context, jobs []Job, confirm bool) (d delivered
 	ctx = context.WithoutCancel(ctx) // what was sent should be told
 	if confirm && len(accepted) > 0 {
 		err = k.tell(ctx, func(ctx context.Context) error {
-			_, err := k.p.Store.MarkQueued(ctx, accepted)
+			_, err := k.p.Store.MarkQueued(ctx, l, accepted)
 			return err
 		})
 	}

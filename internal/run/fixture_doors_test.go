@@ -141,9 +141,9 @@ func (d doorStore) Stats(ctx context.Context, id string) (r0 run.Stats, err erro
 	return r0, err
 }
 
-func (d doorStore) ClaimRun(ctx context.Context, id string, epoch int, wk run.Worker, stale time.Duration) (r0 run.Run, r1 bool, err error) {
+func (d doorStore) ClaimRun(ctx context.Context, id string, epoch int, wk run.Worker, stale time.Duration, died bool) (r0 run.Run, r1 bool, err error) {
 	err = d.books(ctx, "ClaimRun", func(ctx context.Context) error {
-		r0, r1, err = d.i.w.store.ClaimRun(ctx, id, epoch, wk, stale)
+		r0, r1, err = d.i.w.store.ClaimRun(ctx, id, epoch, wk, stale, died)
 		return err
 	})
 	return r0, r1, err
@@ -251,8 +251,8 @@ func (d doorStore) Unsent(ctx context.Context, id string, limit int) (r0 []run.J
 	return r0, err
 }
 
-func (d doorStore) MarkQueued(ctx context.Context, jobs []run.Job) (r0 int, err error) {
-	err = d.books(ctx, "MarkQueued", func(ctx context.Context) error { r0, err = d.i.w.store.MarkQueued(ctx, jobs); return err })
+func (d doorStore) MarkQueued(ctx context.Context, l run.Lease, jobs []run.Job) (r0 int, err error) {
+	err = d.books(ctx, "MarkQueued", func(ctx context.Context) error { r0, err = d.i.w.store.MarkQueued(ctx, l, jobs); return err })
 	return r0, err
 }
 

@@ -38,11 +38,11 @@ const (
 	holdFor = 4 * time.Minute
 	// holdEvery is how often one that holds its message tries again.
 	holdEvery = 15 * time.Second
-	// mostLostWorkers is how many workers may die with a batch before it is taken for the reason. An outage that keeps a live one
-	// from saying a word for ten minutes counts, too: so it is more than a few.
+	// mostLostWorkers is how many workers may die with a batch before it is taken for the reason. A live one that an outage kept
+	// from letting go counts, too: so it is more than a few.
 	mostLostWorkers = 10
-	// mostLostManagers is how many managers of a run may die one after another before it is taken for the reason. A chunk between
-	// two of them begins the count anew: a long run outlives many processes that end for reasons of their own (ADR 0026).
+	// mostLostManagers is how many managers of a run may die one after another before it is taken for the reason. What is
+	// handed off between two of them begins the count anew: a long run outlives many processes that end for reasons of their own (ADR 0026).
 	mostLostManagers = 10
 	// bookTries is how often a use of the books is tried that loses races.
 	bookTries = 4
@@ -79,7 +79,8 @@ type Options struct {
 	// ID makes the number in a worker's id.
 	ID   func() uint32
 	Wait func(ctx context.Context, d time.Duration) error
-	// Every calls f again and again at an interval until the returned function is called, which waits for the last call to end: heartbeats.
+	// Every calls f again and again at an interval until the returned function is called, which waits for the last call to end:
+	// heartbeats.
 	Every func(d time.Duration, f func()) (stop func())
 }
 
@@ -119,7 +120,7 @@ type kit struct {
 
 // books uses the books through the gate. A race that is lost is run again, unless somebody else has what it was about.
 func (k kit) books(ctx context.Context, use func(ctx context.Context) error) error {
-	return k.use(ctx, k.guard(true), use)
+	return k.use(ctx, k.atGate(true), use)
 }
 
 // tell uses the books to say how something ended that was begun.
@@ -129,19 +130,20 @@ func (k kit) tell(ctx context.Context, use func(ctx context.Context) error) erro
 
 // look reads the books.
 func (k kit) look(ctx context.Context, use func(ctx context.Context) error) error {
-	return k.use(ctx, k.guard(false), use)
+	return k.use(ctx, k.atGate(false), use)
 }
 
-// guard is how the gate lets the books be used.
-type guard func(ctx context.Context, use func(ctx context.Context) error) error
+// through is how the gate lets the books be used.
+type through func(ctx context.Context, use func(ctx context.Context) error) error
 
-func (k kit) guard(writes bool) guard {
+// atGate lets the books be used as Gate.Guard does.
+func (k kit) atGate(writes bool) through {
 	return func(ctx context.Context, use func(ctx context.Context) error) error {
 		return k.p.Gate.Guard(ctx, writes, use)
 	}
 }
 
-func (k kit) use(ctx context.Context, guarded guard, use func(ctx context.Context) error) error {
+func (k kit) use(ctx context.Context, pass through, use func(ctx context.Context) error) error {
 	var err error
 	for try := range bookTries {
 		if try > 0 {
@@ -150,7 +152,7 @@ func (k kit) use(ctx context.Context, guarded guard, use func(ctx context.Contex
 				return err
 			}
 		}
-		err = guarded(ctx, func(ctx context.Context) error {
+		err = pass(ctx, func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, bookTimeout)
 			defer cancel()
 			return use(ctx)

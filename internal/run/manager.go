@@ -70,6 +70,13 @@ func outdated(row Run, n Notice) bool {
 	return n.RunEpoch < current
 }
 
+// lostOwner reports whether a run's owner is taken for dead by whoever may claim the run from it. A message with the epoch of its
+// claim, unless it is the timer's, is the one that the owner put off itself: it lived to send it, although it could not let go of
+// the run (ADR 0026).
+func lostOwner(row Run, n Notice) bool {
+	return row.Owner != "" && (n.RunEpoch < row.Epoch || n.ManagerSilent)
+}
+
 func (m *Manager) deferOr(ctx context.Context, n Notice, err error) (Handled, error) {
 	if passing(err) {
 		return m.later(ctx, m.p.RunQueue, n, m.delayFor(err), said(err))
@@ -80,9 +87,9 @@ func (m *Manager) deferOr(ctx context.Context, n Notice, err error) (Handled, er
 // claim takes the run and works on it.
 func (m *Manager) claim(ctx context.Context, n Notice, row Run) (Handled, error) {
 	me := m.worker("manager")
-	mine := false
+	mine, died := false, lostOwner(row, n)
 	err := m.books(ctx, func(ctx context.Context) (err error) {
-		row, mine, err = m.p.Store.ClaimRun(ctx, n.RunID, row.Epoch, me, managerStale)
+		row, mine, err = m.p.Store.ClaimRun(ctx, n.RunID, row.Epoch, me, managerStale, died)
 		return err
 	})
 	if err != nil {
@@ -98,7 +105,7 @@ func (m *Manager) claim(ctx context.Context, n Notice, row Run) (Handled, error)
 				"mend it and `run resume` this run; if it was memory, start others with a lower --limit instead", row.LostManagers))
 	}
 	beating, stop := h.beat(ctx)
-	next, err := h.guarded(beating)
+	next, err := h.safely(beating)
 	stop()
 	h.log(err)
 	return h.end(ctx, n, next, err)
@@ -133,8 +140,8 @@ func (h *handOff) beat(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// guarded is work whose panics are errors: the heartbeat must not outlive it, and the run must not wait for it.
-func (h *handOff) guarded(ctx context.Context) (next ending, err error) {
+// safely is work whose panics are errors: the heartbeat must not outlive it, and the run must not wait for it.
+func (h *handOff) safely(ctx context.Context) (next ending, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = panicked("run: hand off", r)
@@ -308,7 +315,7 @@ func (h *handOff) deliver(ctx context.Context, jobs []Job) error {
 }
 
 func (h *handOff) deliverAs(ctx context.Context, jobs []Job, confirm bool) error {
-	d, err := h.kit.deliver(ctx, jobs, confirm)
+	d, err := h.kit.deliver(ctx, h.lease, jobs, confirm)
 	if d.unsent > 0 {
 		h.resendAt = h.o.Now().Add(resendEvery)
 	}
@@ -353,7 +360,7 @@ func (h *handOff) end(ctx context.Context, n Notice, next ending, cause error) (
 		return done, nil
 	}
 	released := h.tell(context.WithoutCancel(ctx), func(ctx context.Context) error { return h.p.Store.ReleaseRun(ctx, h.lease) })
-	n.RunEpoch = h.lease.Epoch
+	n.RunEpoch, n.ManagerSilent = h.lease.Epoch, false
 	switch {
 	case lost(released):
 		done.Did, done.Reason = "late", "another manager took it over"

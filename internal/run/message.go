@@ -43,6 +43,8 @@ type Notice struct {
 	BatchAttempt int    `json:"batch_attempt,omitempty"`
 	// RunEpoch is the run's when the message was made (RunMessage only).
 	RunEpoch int `json:"run_epoch,omitempty"`
+	// ManagerSilent says that it is the timer's, which found the run's manager silent (RunMessage only).
+	ManagerSilent bool `json:"manager_silent,omitempty"`
 	// Deferral is how often the message was put off, and FirstDeferredAt when for the first time, in epoch seconds.
 	Deferral        int   `json:"deferral,omitempty"`
 	FirstDeferredAt int64 `json:"first_deferred_at,omitempty"`

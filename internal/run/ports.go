@@ -67,16 +67,18 @@ type Runs interface {
 	// JobCounts counts its batches by status: of a long run that is much less to count than Stats.
 	JobCounts(ctx context.Context, id string) (map[Status]int, error)
 	// ClaimRun gives the run to a manager, if it is running, not to be cancelled, not handed off, still has the epoch, and its
-	// owner is none or has said nothing for stale (that adds one to lost_managers): owner, epoch + 1, heartbeat, a worker row
-	// RUNNING (the former owner's is FAILED). Otherwise false, and nothing is changed.
-	ClaimRun(ctx context.Context, id string, epoch int, w Worker, stale time.Duration) (Run, bool, error)
+	// owner is none or has said nothing for stale: owner, epoch + 1, heartbeat, a worker row RUNNING (the former owner's is
+	// FAILED). died says that a former owner is taken for dead: it adds one to lost_managers. Nobody's run has lost none.
+	// Otherwise false, and nothing is changed.
+	ClaimRun(ctx context.Context, id string, epoch int, w Worker, stale time.Duration, died bool) (Run, bool, error)
 	// BeatRun says that the manager lives and tells whether somebody asked to end the run.
 	BeatRun(ctx context.Context, l Lease) (cancel bool, err error)
 	// Known answers which of the documents the run has already.
 	Known(ctx context.Context, run string, documents []string) (map[string]bool, error)
-	// AddChunk adds the batches (attempt FirstAttempt) with their items and sets the watermark, the counts and when the next chunk may come; a
-	// heartbeat too; lost_managers is 0 again. One entry BATCH_CREATED for each batch is the caller's to give. Condition Changed when the lease is
-	// lost, First is not the next number, or the run is to end. A document that the run has already: internal, code "known".
+	// AddChunk adds the batches (attempt FirstAttempt) with their items and sets the watermark, the counts and when the next
+	// chunk may come; a heartbeat too; lost_managers is 0 again. One entry BATCH_CREATED for each batch is the caller's to give.
+	// Condition Changed when the lease is lost, First is not the next number, or the run is to end. A document that the run has
+	// already: internal, code "known".
 	AddChunk(ctx context.Context, l Lease, c Chunk, audits ...Audit) error
 	// EndHandOff says that there is nothing more to hand off, and lets go of the run: worker COMPLETED; lost_managers is 0
 	// again.
@@ -84,8 +86,9 @@ type Runs interface {
 	// ReleaseRun lets go of the run for another to go on: worker IDLE; lost_managers stays.
 	ReleaseRun(ctx context.Context, l Lease) error
 	// CompleteRun ends a running run: completed when it is handed off and has no open batch; cancelled when somebody asked for
-	// that and no batch of it is processing with a heartbeat younger than stale: its open batches become failed, error "cancelled". False when it is
-	// neither, and nothing is changed. A manager that still has it: worker COMPLETED. audit makes the entry of the numbers.
+	// that and no batch of it is processing with a heartbeat younger than stale: its open batches become failed, error
+	// "cancelled". False when it is neither, and nothing is changed. A manager that still has it: worker COMPLETED. audit makes
+	// the entry of the numbers.
 	CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(RunStatus, Stats) Audit) (bool, error)
 	// CancelRun asks a running run to end; false when no such run is running.
 	CancelRun(ctx context.Context, id string, a Audit) (bool, error)
@@ -141,8 +144,9 @@ type Recoveries interface {
 	// Unsent gives the run's batches that are pending_queue, by number.
 	Unsent(ctx context.Context, run string, limit int) ([]Job, error)
 	// MarkQueued makes batches queued whose message was accepted: pending_queue and pending_retry ones that still have
-	// the attempt. It answers how many were changed.
-	MarkQueued(ctx context.Context, jobs []Job) (int, error)
+	// the attempt. It answers how many were changed. l is the lease of the manager that sent the messages: while that has the
+	// run, lost_managers is 0 again. Without a run it is nobody's, and whose it is changes nothing else.
+	MarkQueued(ctx context.Context, l Lease, jobs []Job) (int, error)
 	// MarkUnsent makes batches pending_retry whose message was not accepted: pending_queue, pending_retry and queued ones
 	// that still have the attempt; attempt + 1, last_queue_error. counted adds to queue_attempt_count, and at MaxQueueAttempts the
 	// batch is failed, error "Max queue retries exceeded"; audit makes the entry of each of those, of the batch as it is then. It
@@ -154,11 +158,12 @@ type Recoveries interface {
 	// Silence makes queued batches pending_retry (attempt + 1) that have been queued for silent, of running runs no batch of
 	// which was claimed for silent. It answers how many.
 	Silence(ctx context.Context, sysName string, silent time.Duration, limit int) (int, error)
-	// Bury makes processing batches pending_retry (attempt + 1, no owner) whose worker has said nothing for stale (lost_workers + 1), or that
-	// were let go of for released and longer; their RUNNING workers FAILED, and RUNNING workers that have said nothing for stale, too. It
-	// answers how many batches and workers.
+	// Bury makes processing batches pending_retry (attempt + 1, no owner) whose worker has said nothing for stale
+	// (lost_workers + 1), or that were let go of for released and longer; their RUNNING workers FAILED, and RUNNING workers that
+	// have said nothing for stale, too. It answers how many batches and workers.
 	Bury(ctx context.Context, sysName string, stale, released time.Duration, limit int) (jobs, workers int, err error)
-	// OpenRuns gives the running runs of the environment that have a pattern, oldest first, without Filter and Watermark.
+	// OpenRuns gives the running runs of the environment that have a pattern, oldest first, without Filter, Watermark and
+	// Counts.
 	OpenRuns(ctx context.Context, sysName string, limit int) ([]Run, error)
 }
 

@@ -21,6 +21,9 @@ const (
 	releasedFor = 30 * time.Minute
 	// runSilent is after how long without a word a run has lost its message. It is longer than any message is put off.
 	runSilent = lastWait + time.Minute
+	// managerSilent is after how long without a word a run has lost its manager. One that lives and could not let go of its run
+	// puts a message off; that comes sooner: by its wait, its jitter and the last heartbeat before, and a minute more (ADR 0026).
+	managerSilent = lastWait + firstWait + beatEvery + time.Minute
 	// never is longer than anything waits.
 	never = 10 * 365 * 24 * time.Hour
 )
@@ -92,8 +95,8 @@ func (r *Recovery) state(ctx context.Context) writer.GateState {
 	return r.p.Gate.View(ctx).State()
 }
 
-// forDocuments reports whether the gate waits for a document's answer and for nothing else: the books can be used beside it, so that
-// the messages go out whose workers bring one.
+// forDocuments reports whether the gate waits for a document's answer and for nothing else: the books can be used beside it, so
+// that the messages go out whose workers bring one.
 func forDocuments(state writer.GateState, now time.Time) bool {
 	return state.Kind == fault.Systemic && state.Due(now)
 }
@@ -166,16 +169,18 @@ func (r *Recovery) runs(ctx context.Context, closed calm, done *Recovered) error
 func abandoned(row Run, closed calm) bool {
 	silent := runSilent
 	if row.Owner != "" {
-		silent = max(managerStale, beatEvery)
+		silent = managerSilent
 	}
 	age, some := closed.age(silent)
 	return some && row.Silent >= age && row.NextIn <= 0
 }
 
 // again is the message for an abandoned run. Its deferral is the minute, so that the queue does not take it for the one that is
-// lost; a second one in the same minute is a duplicate.
+// lost; a second one in the same minute is a duplicate. It says that a manager was found silent: its epoch is that of a message
+// that the manager could have sent.
 func (r *Recovery) again(row Run) Message {
 	n := NoticeOfRun(row)
+	n.ManagerSilent = row.Owner != ""
 	n.FirstDeferredAt = r.o.Now().Unix()
 	n.Deferral = int(r.o.Now().Unix() / int64(time.Minute/time.Second))
 	return n.Message(0)
@@ -197,7 +202,7 @@ func (r *Recovery) messages(ctx context.Context, closed calm, done *Recovered) e
 			return err
 		}
 		var d delivered
-		d, err = r.deliver(ctx, chunk, true)
+		d, err = r.deliver(ctx, Lease{}, chunk, true)
 		done.Sent, done.Unsent, done.Failed = done.Sent+d.sent, done.Unsent+d.unsent, done.Failed+d.failed
 		if fault.IsDependency(err) {
 			return err // the others wait as they are: nothing is counted

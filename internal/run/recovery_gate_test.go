@@ -37,7 +37,7 @@ func (w *world) chunked(wait time.Duration) {
 	w.t.Helper()
 	w.start(run.Run{}, run.Filter{})
 	w.runs.Lose()
-	r, mine, err := w.store.ClaimRun(w.ctx, "run-1", 0, run.Worker{ID: "manager-00000001", Instance: "gone"}, time.Hour)
+	r, mine, err := w.store.ClaimRun(w.ctx, "run-1", 0, run.Worker{ID: "manager-00000001", Instance: "gone"}, time.Hour, true)
 	require.NoError(w.t, err)
 	require.True(w.t, mine)
 	lease := run.Lease{Run: r.ID, Owner: r.Owner, Epoch: r.Epoch}
@@ -116,7 +116,7 @@ func lostThings() map[string]struct {
 		"a batch whose message is lost": {func(w *world) { w.handedOff() }, 30 * time.Minute, func(r run.Recovered) int { return r.Silent }},
 		"a batch that was never sent":   {func(w *world) { w.chunked(0) }, 10 * time.Minute, func(r run.Recovered) int { return r.Sent }},
 		"a run whose message is lost":   {func(w *world) { w.start(run.Run{}, run.Filter{}); w.runs.Lose() }, 6 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
-		"a run whose manager is dead":   {func(w *world) { w.chunked(0) }, 2 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
+		"a run whose manager is dead":   {func(w *world) { w.chunked(0) }, 7 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
 	}
 }
 

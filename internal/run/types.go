@@ -60,7 +60,7 @@ type Run struct {
 	// Owner is the manager that has it; empty when none does. Epoch grows by one with every claim.
 	Owner string `json:"owner,omitempty"`
 	Epoch int    `json:"epoch"`
-	// LostManagers is how many managers died with it one after another since its last chunk, or since it was resumed.
+	// LostManagers is how many managers died with it one after another since one handed off something, or since it was resumed.
 	LostManagers int `json:"lost_managers,omitempty"`
 	// The times are by the database's clock, UTC; zero when it has not come to that.
 	StartedAt   time.Time `json:"started_at"`
@@ -206,8 +206,8 @@ type Chunk struct {
 // Claimed is the answer to a claim of a batch.
 type Claimed struct {
 	Answer Answer
-	// The rest is filled when Answer is Taken; Run and Job also when it is Busy, Ended or Finished. Run has neither Filter
-	// nor Watermark: whoever claims a batch needs them not, and they may be long.
+	// The rest is filled when Answer is Taken; Run and Job also when it is Busy, Ended or Finished. Run has no Filter,
+	// Watermark and Counts: whoever claims a batch needs them not, and they may be long.
 	Hold Hold
 	Job  Job
 	Run  Run

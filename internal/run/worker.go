@@ -27,8 +27,8 @@ func NewWorkers(p Ports, o Options) *Workers {
 }
 
 // Receive does one message: it claims the batch, commits its documents, and counts what became of them in the database. An
-// error gives the message back to the queue. Errors by kind: infrastructure, when nothing could be done and not even the message put off;
-// internal, when the batch was given up and that is recorded.
+// error gives the message back to the queue. Errors by kind: infrastructure, when nothing could be done and not even the message
+// put off; internal, when the batch was given up and that is recorded.
 func (w *Workers) Receive(ctx context.Context, d Delivery) (Handled, error) {
 	n, err := ReadNotice(d.Body, BatchMessage)
 	if err == nil {

@@ -69,7 +69,7 @@ func reportBounds() map[string]reportBound {
 		created = "SEARCH j USING INDEX sqlwriter_ix_job_created (created_at>?)"
 		ended   = "SEARCH j USING INDEX sqlwriter_ix_job_ended (process_end_time>?)"
 		details = "SEARCH e USING INDEX sqlwriter_ix_error_detail_created (created_at>?)"
-		level   = "SEARCH a USING INDEX sqlwriter_ix_audit_log_level (level=?)"
+		level   = "SEARCH a USING COVERING INDEX sqlwriter_ix_audit_log_level (level=?)"
 		running = "SEARCH w USING INDEX sqlwriter_ix_worker_status (status=?)"
 		job     = "SEARCH j USING INDEX sqlite_autoindex_sqlwriter_job_1 (job_id=?)"
 	)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/porttest"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/sqlite"
@@ -26,6 +27,32 @@ func (d db) runs() porttest.RunStoreFixture {
 		Store: d.Runs("web"), Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
 		HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
 	}
+}
+
+// The counts of a run that one process does alone are for who shows them. One row in which they cannot be read is nothing to the
+// calls of other runs, and no fault of the database: that would open the gate for everybody.
+func TestCountsThatCannotBeReadAreTheirRunsFaultOnly(t *testing.T) {
+	d := db{newStore(t)}
+	runs := d.Runs("web")
+	start := func(id string) {
+		require.NoError(t, runs.StartRun(t.Context(), run.Run{ID: id, SysName: "web", Pattern: run.TwoPhase}, run.Audit{
+			Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id,
+		}))
+	}
+	start("bad")
+	start("good")
+	d.exec(t, "UPDATE sqlwriter_run SET counts = '[]' WHERE run_id = 'bad'")
+	open, err := runs.OpenRuns(t.Context(), "web", 10)
+	require.NoError(t, err)
+	require.Len(t, open, 2)
+	_, _, err = runs.Run(t.Context(), "bad")
+	require.Equal(t, []any{fault.Internal, "counts"}, []any{fault.KindOf(err), fault.CodeOf(err)})
+	done, err := runs.FailRun(t.Context(), "bad", "mended by nobody", 0, run.Audit{Code: run.CodeRunFail, Level: run.LevelError, By: "ann", Why: "a test", Run: "bad"})
+	require.NoError(t, err)
+	require.True(t, done)
+	_, there, err := runs.Run(t.Context(), "good")
+	require.NoError(t, err)
+	require.True(t, there)
 }
 
 // agedColumns are the times that ages are measured from.

@@ -11,6 +11,7 @@ import (
 func (t tables) journalWords() sqlstore.JournalWords {
 	return sqlstore.JournalWords{
 		Run: "sqlwriter.run", AuditLog: "sqlwriter.audit_log", Now: "SYSUTCDATETIME()", Top: " TOP (@limit)",
+		Bytes:       " COLLATE Latin1_General_BIN2",
 		LockTimeout: t.lockTimeout.Milliseconds(),
 	}
 }

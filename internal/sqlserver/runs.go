@@ -17,7 +17,7 @@ func (t tables) runWords() sqlstore.RunWords {
 		ErrorDetail: "sqlwriter.error_detail",
 		AgoFormat:   "CAST(DATEADD(MILLISECOND, -%s, SYSUTCDATETIME()) AS datetime2(3))",
 		InFormat:    "CAST(DATEADD(MILLISECOND, %s, SYSUTCDATETIME()) AS datetime2(3))",
-		ListOf:      listOf, Bytes: " COLLATE Latin1_General_BIN2", ByAlias: true, InOrder: "\nOPTION (LOOP JOIN, FORCE ORDER)",
+		ListOf:      listOf, ByAlias: true, InOrder: "\nOPTION (LOOP JOIN, FORCE ORDER)",
 	}
 }
 

@@ -44,6 +44,8 @@ type JournalWords struct {
 	LockTimeout int64
 	// Top and Limit bound a query to @limit rows, where the dialect wants it: one of them is empty.
 	Top, Limit string
+	// Bytes, behind a text, has it compared byte by byte, where a column or a list is of the database's own collation.
+	Bytes string
 }
 
 // JournalDialect is an engine.
@@ -78,6 +80,9 @@ func NewJournal(d JournalDialect) *Journal {
 func JournalTexts(w JournalWords) (map[string]string, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(journalFiles, "journal/*.sql")
 	if err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
+	}
+	if t, err = t.ParseFS(runFiles, "runs/parts/listed_filter.sql"); err != nil { // both lists of runs leave out the same
 		return nil, fmt.Errorf("parse: %w", err)
 	}
 	texts := map[string]string{}
@@ -211,7 +216,7 @@ func (j *Journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
 			return err
 		}
 		if err := json.Unmarshal([]byte(counts.String), &r.Counts); err != nil {
-			return fault.Wrap(fault.Infrastructure, j.op("read runs"), "counts", "the counts of run "+r.ID+" are not what was written", err)
+			return fault.Wrap(fault.Internal, j.op("read runs"), "counts", "the counts of run "+r.ID+" are not what was written", err)
 		}
 		r.Filter, r.StartedAt, r.EndedAt = rawOf(filter), started.Time, ended.Time
 		r.Matched, r.AtLeast = int(matched.Int64), atLeast.Bool

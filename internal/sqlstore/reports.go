@@ -30,7 +30,7 @@ const (
 func ReportNames() []run.ReportName {
 	return []run.ReportName{
 		{Name: "runs", Meaning: "the latest runs and how far they are"},
-		{Name: "batch-progress", Meaning: "batches and documents by status, completed ones of the last 30 days"},
+		{Name: "batch-progress", Meaning: "batches and documents by status, completed and failed ones of the last 30 days"},
 		{Name: "performance", Meaning: "batch time, documents per second and success of the last hour, day and week"},
 		{Name: "workers", Meaning: "managers and workers: active, dead, and of the last 7 days idle, completed, failed"},
 		{Name: "dead-workers", Meaning: "who is running and has said nothing for ten minutes"},

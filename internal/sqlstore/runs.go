@@ -37,8 +37,6 @@ type RunWords struct {
 	// ListOf is the table of a JSON array of arrays: a parameter's name, and for each column its name and its type on a server
 	// ("listed_id char(64)"), in the order of the inner arrays.
 	ListOf func(parameter string, columns []string) string
-	// Bytes, behind a text of a list, has it compared byte by byte, as our keys are.
-	Bytes string
 	// ByAlias: an UPDATE of what a list names has the table in its FROM; otherwise its target is the table itself.
 	ByAlias bool
 	// Late, before a column, keeps the engine from looking for rows by it: those that a list names are found by their keys.

@@ -27,9 +27,14 @@ func attempts(jobs []run.Job) [][]any {
 }
 
 // MarkQueued implements run.Recoveries.
-func (s *Runs) MarkQueued(ctx context.Context, jobs []run.Job) (int, error) {
+func (s *Runs) MarkQueued(ctx context.Context, l run.Lease, jobs []run.Job) (int, error) {
 	var changed int64
 	err := s.inTx(ctx, s.op("mark queued"), func(tx *sql.Tx) (err error) {
+		if l.Run != "" && len(jobs) > 0 {
+			if _, err = s.exec(ctx, tx, "run_sent", lease(l)...); err != nil {
+				return err
+			}
+		}
 		changed, err = s.execRows(ctx, tx, "jobs_queued", attempts(jobs))
 		return err
 	})
@@ -190,7 +195,7 @@ func (s *Runs) Bury(ctx context.Context, sysName string, stale, released time.Du
 func (s *Runs) OpenRuns(ctx context.Context, sysName string, limit int) ([]run.Run, error) {
 	list := []run.Run{}
 	err := s.page(ctx, s.op("open runs"), "run_open", limit, func(rows *sql.Rows) error {
-		r, err := scanRun(rows)
+		r, _, err := scanBrief(rows)
 		list = append(list, r)
 		return err
 	}, sql.Named("sys_name", sysName))

@@ -10,22 +10,31 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// scanRun reads a row of run_columns.sql, and what the statement reads behind it.
+// scanRun reads a row of run_columns.sql, and what the statement reads behind it, for who shows it.
 func scanRun(rows *sql.Rows, more ...any) (run.Run, error) {
-	var r run.Run
+	r, counts, err := scanBrief(rows, more...)
+	if err != nil {
+		return run.Run{}, err
+	}
+	if err := json.Unmarshal([]byte(counts), &r.Counts); err != nil {
+		return run.Run{}, fault.Wrap(fault.Internal, "sqlstore: read run", "counts", "the counts of run "+r.ID+" are not what was written", err)
+	}
+	return r, nil
+}
+
+// scanBrief is scanRun without the counts, which it answers as they stand in the row: one run's fault is nothing to those who
+// need them not.
+func scanBrief(rows *sql.Rows, more ...any) (r run.Run, countsText string, err error) {
 	var sysName, pattern, counts, reason, owner sql.NullString
 	var started, handedOff, ended, heartbeat, next, now moment
 	var matched sql.NullInt64
 	var atLeast sql.NullBool
-	err := rows.Scan(append([]any{
+	err = rows.Scan(append([]any{
 		&r.ID, &sysName, &r.Kind, &pattern, &r.Rate, &r.Limit, &matched, &atLeast, &r.Named, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel,
 		&counts, &reason, &r.Documents, &r.Batches, &owner, &r.Epoch, &started, &handedOff, &ended, &heartbeat, &next, &r.LostManagers, &now,
 	}, more...)...)
 	if err != nil {
-		return run.Run{}, err
-	}
-	if err := json.Unmarshal([]byte(counts.String), &r.Counts); err != nil {
-		return run.Run{}, fault.Wrap(fault.Infrastructure, "sqlstore: read run", "counts", "the counts of run "+r.ID+" are not what was written", err)
+		return run.Run{}, "", err
 	}
 	r.Matched, r.AtLeast = int(matched.Int64), atLeast.Bool
 	r.SysName, r.Pattern, r.Error, r.Owner = sysName.String, pattern.String, reason.String, owner.String
@@ -41,7 +50,7 @@ func scanRun(rows *sql.Rows, more ...any) (run.Run, error) {
 	if !ended.IsZero() {
 		r.Age = since(started.Time, ended.Time)
 	}
-	return r, nil
+	return r, counts.String, nil
 }
 
 // since is the time from one moment to another. What was written in the same millisecond may be rounded to a later one.
@@ -74,11 +83,12 @@ func (s *Runs) run(ctx context.Context, db querier, id string) (r run.Run, found
 	return r, found && err == nil, err
 }
 
-// brief reads one run without its filter and its watermark: for every call that is made for each batch. False when there is none.
+// brief reads one run without its filter, its watermark and its counts: for every call that is made for each batch. False when
+// there is none.
 func (s *Runs) brief(ctx context.Context, db querier, id string) (r run.Run, found bool, err error) {
 	err = s.each(ctx, db, "run_brief", func(rows *sql.Rows) error {
 		found = true
-		r, err = scanRun(rows)
+		r, _, err = scanBrief(rows)
 		return err
 	}, sql.Named("run", id))
 	return r, found && err == nil, err

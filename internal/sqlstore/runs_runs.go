@@ -74,7 +74,9 @@ func (s *Runs) JobCounts(ctx context.Context, id string) (map[run.Status]int, er
 }
 
 // ClaimRun implements run.Runs.
-func (s *Runs) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, stale time.Duration) (r run.Run, claimed bool, err error) {
+func (s *Runs) ClaimRun(
+	ctx context.Context, id string, epoch int, w run.Worker, stale time.Duration, died bool,
+) (r run.Run, claimed bool, err error) {
 	op := s.op("claim run")
 	if err := claimant(op, w); err != nil {
 		return run.Run{}, false, err
@@ -84,7 +86,8 @@ func (s *Runs) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker,
 		if err != nil {
 			return err
 		}
-		n, err := s.exec(ctx, tx, "run_claim", sql.Named("run", id), sql.Named("epoch", int64(epoch)), sql.Named("owner", w.ID), millis("stale", stale))
+		n, err := s.exec(ctx, tx, "run_claim", sql.Named("run", id), sql.Named("epoch", int64(epoch)), sql.Named("owner", w.ID),
+			sql.Named("died", bit(died)), millis("stale", stale))
 		if err != nil || n == 0 {
 			return err
 		}
@@ -400,11 +403,15 @@ func (s *Runs) ResumeRun(ctx context.Context, id string, a run.Audit) (bool, err
 			return 0, err
 		}
 		cancelled := sql.Named("cancelled", run.CancelledError)
-		stopped, err := s.readTexts(ctx, tx, "jobs_stopped", sql.Named("run", id), cancelled)
+		waiting, err := s.readTexts(ctx, tx, "jobs_waiting", sql.Named("run", id))
 		if err != nil {
 			return 0, err
 		}
-		_, err = s.execRows(ctx, tx, "jobs_resume", keys(stopped), cancelled)
+		given, err := s.readTexts(ctx, tx, "jobs_cancelled", sql.Named("run", id), cancelled)
+		if err != nil {
+			return 0, err
+		}
+		_, err = s.execRows(ctx, tx, "jobs_resume", keys(append(waiting, given...)), cancelled)
 		return n, err
 	})
 }

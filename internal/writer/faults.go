@@ -108,7 +108,7 @@ func commandRows() []fault.Row {
 		{Code: "run_id", Kind: own, Reason: "the id of a run is none", Source: journal, Own: command},
 		{Code: "status", Kind: own, Reason: "a run was to end with a status that is not a last one", Source: journal, Own: command},
 		{Code: "json", Kind: own, Reason: "what belongs to a run or an entry of the audit log is not JSON", Source: journal, Own: command},
-		{Code: "counts", Kind: fault.Infrastructure, Reason: "the counts of a run are not what was written", Source: journal, Own: command},
+		{Code: "counts", Kind: own, Reason: "the counts of a run are not what was written: only this run cannot be shown", Source: runs, Own: command},
 		{
 			Code: "changed", Kind: fault.Contention, Condition: fault.Changed, Source: runs, Own: command,
 			Reason: "a change of a run or a batch came too late: another has it, or its status is not one that it may change from",

@@ -192,8 +192,9 @@ func (g *Gate) Guard(ctx context.Context, writes bool, use func(context.Context)
 	return g.saw(ctx, a, err, writes)
 }
 
-// GuardEnd is Guard for a write that says how something ended which the gate had let begin. A systemic gate lets it pass at any
-// time: SQL answers, and what was begun is not left behind for those who look for the dead.
+// GuardEnd is Guard for a write that says how something ended: what the gate had let begin, or a message that is over whatever
+// the gate says, as a dead letter is. A systemic gate lets it pass at any time: SQL answers, no document is written, and nothing
+// is left behind for those who look for the dead.
 func (g *Gate) GuardEnd(ctx context.Context, use func(context.Context) error) error {
 	if state, _ := g.look(ctx); state.Reachable() && !state.Paused {
 		return g.beside(ctx, use)

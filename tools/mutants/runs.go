@@ -67,8 +67,12 @@ func runsTable() []mutant {
 		},
 		{
 			"run: a worker whose probe failed does not let go of its batch", "internal/run/kit.go",
-			"return k.use(ctx, k.p.Gate.GuardEnd, use)", "return k.use(ctx, k.guard(true), use)",
+			"return k.use(ctx, k.p.Gate.GuardEnd, use)", "return k.use(ctx, k.atGate(true), use)",
 			"internal/run", "TestARunGoesOnByItselfWhenASystemicGateIsMended",
+		},
+		{
+			"run: a manager that an outage kept from letting go is counted as lost", "internal/run/manager.go",
+			"(n.RunEpoch < row.Epoch || n.ManagerSilent)", "true", "internal/run", "TestAManagerThatCouldNotLetGoIsNotLost",
 		},
 		{
 			"run: a message is put aside without evidence", "internal/run/deadletter.go",

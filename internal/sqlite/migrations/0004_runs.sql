@@ -26,9 +26,10 @@ ALTER TABLE sqlwriter_audit_log ADD COLUMN level TEXT;
 ALTER TABLE sqlwriter_audit_log ADD COLUMN run_id TEXT;
 ALTER TABLE sqlwriter_audit_log ADD COLUMN job_id TEXT;
 -- The report of errors and warnings looks for the latest of a level. What people did is the latest of their actions, and
--- most entries are steps of workers. A run's own are a part of all that there ever were.
-CREATE INDEX sqlwriter_ix_audit_log_level ON sqlwriter_audit_log (level, audit_id);
-CREATE INDEX sqlwriter_ix_audit_log_action ON sqlwriter_audit_log (action, audit_id);
+-- most entries are steps of workers: of those of another environment no more than the index is read. A run's own are a part
+-- of all that there ever were.
+CREATE INDEX sqlwriter_ix_audit_log_level ON sqlwriter_audit_log (level, audit_id, sys_name);
+CREATE INDEX sqlwriter_ix_audit_log_action ON sqlwriter_audit_log (action, audit_id, sys_name, level);
 CREATE INDEX sqlwriter_ix_audit_log_run ON sqlwriter_audit_log (run_id, audit_id);
 CREATE TABLE sqlwriter_job (
     job_number INTEGER PRIMARY KEY,

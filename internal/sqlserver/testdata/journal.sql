@@ -82,7 +82,10 @@ DECLARE @sys_name nvarchar(256);
 SELECT TOP (@limit)
     a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM sqlwriter.audit_log AS a
-WHERE a.action = @action AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+WHERE
+    a.action = @action
+    AND a.action = @action COLLATE Latin1_General_BIN2 -- of those that the index finds, whatever the database's collation
+    AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
 ORDER BY a.audit_id DESC;
 GO
 -- audits_of_run
@@ -98,7 +101,7 @@ FROM sqlwriter.audit_log AS a
 WHERE
     a.run_id = @run
     AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
-    AND (@action = '' OR a.action = @action)
+    AND (@action = '' OR a.action = @action COLLATE Latin1_General_BIN2)
     AND (
         @all = 1 OR a.level IS NULL OR a.level IN ('WARN', 'ERROR')
         OR a.action IN ('RUN_START', 'RUN_CANCEL', 'RUN_RESUME', 'BATCH_REQUEUE')
@@ -170,8 +173,9 @@ DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
 -- The latest runs of an environment, and those that name none, newest first; no filter of workers that names documents.
 SELECT TOP (@limit)
-    r.run_id, r.kind, CASE WHEN r.pattern IS NULL OR r.named_count = 0 THEN r.filter END AS filter, r.matched_count,
-    r.at_least, r.requested_by, r.why, r.status, r.cancel, r.counts, r.started_at, r.ended_at
+    r.run_id, r.kind,
+    CASE WHEN r.pattern IS NULL OR r.named_count = 0 THEN r.filter END AS filter,
+    r.matched_count, r.at_least, r.requested_by, r.why, r.status, r.cancel, r.counts, r.started_at, r.ended_at
 FROM sqlwriter.run AS r
 WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
 ORDER BY r.run_number DESC;

@@ -168,9 +168,10 @@ ALTER TABLE sqlwriter.audit_log ADD level varchar(10) COLLATE Latin1_General_BIN
 ALTER TABLE sqlwriter.audit_log ADD run_id nvarchar(64) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD job_id char(64) COLLATE Latin1_General_BIN2 NULL;
 -- The report of errors and warnings looks for the latest of a level. What people did is the latest of their actions, and
--- most entries are steps of workers. A run''s own are a part of all that there ever were.
-CREATE INDEX ix_audit_log_level ON sqlwriter.audit_log (level, audit_id);
-CREATE INDEX ix_audit_log_action ON sqlwriter.audit_log (action, audit_id);
+-- most entries are steps of workers: of those of another environment no more than the index is read. A run''s own are a part
+-- of all that there ever were.
+CREATE INDEX ix_audit_log_level ON sqlwriter.audit_log (level, audit_id) INCLUDE (sys_name);
+CREATE INDEX ix_audit_log_action ON sqlwriter.audit_log (action, audit_id) INCLUDE (sys_name, level);
 CREATE INDEX ix_audit_log_run ON sqlwriter.audit_log (run_id, audit_id);
 CREATE TABLE sqlwriter.job (
     job_id char(64) COLLATE Latin1_General_BIN2 NOT NULL,
@@ -270,7 +271,7 @@ SELECT
 FROM sqlwriter.job AS j;'');
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (4, N'0004_runs', 'a75b9793c5af765826285fba0851ac47c02a6d5419e6e700e81ec3e9370c97fd');
+        VALUES (4, N'0004_runs', 'fffe6d32fd03ffd289947830907b6979fd668d1a5d0e3e44d5ba5e52fc0f8996');
     END;
 GO
 IF @@TRANCOUNT = 0

@@ -56,8 +56,8 @@ ORDER BY k.run_number DESC;
 GO
 -- batch-progress
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- How many batches and documents are in each status, in the order of a batch's life (requirements/004): of the completed
--- ones those of the last 30 days, because only they grow without end.
+-- How many batches and documents are in each status, in the order of a batch's life (requirements/004): of those that have
+-- ended, completed or failed, those of the last 30 days, because they grow without end.
 WITH batches AS (
     SELECT
         b.batch_status,
@@ -65,7 +65,7 @@ WITH batches AS (
         b.updated_at
     FROM sqlwriter.batch AS b
     WHERE
-        b.batch_status IN ('pending_queue', 'pending_retry', 'queued', 'processing', 'failed')
+        b.batch_status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
         AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
     UNION ALL
     SELECT
@@ -74,7 +74,7 @@ WITH batches AS (
         b.updated_at
     FROM sqlwriter.batch AS b
     WHERE
-        b.batch_status = 'completed'
+        b.batch_status IN ('completed', 'failed')
         AND b.process_end_time > CAST(DATEADD(SECOND, -2592000, SYSUTCDATETIME()) AS datetime2(3))
         AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = b.run_id AND x.sys_name <> @sys_name)
 )

@@ -323,6 +323,14 @@ WHERE
     AND j.status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
 OPTION (LOOP JOIN, FORCE ORDER);
 GO
+-- jobs_cancelled
+DECLARE @run nvarchar(64);
+DECLARE @cancelled nvarchar(2000);
+-- The batches of a run that failed because it was cancelled.
+SELECT j.job_id
+FROM sqlwriter.job AS j
+WHERE j.run_id = @run AND j.status = 'failed' AND j.error = @cancelled;
+GO
 -- jobs_count
 DECLARE @rows nvarchar(max);
 -- Counts the outcomes of batches that were given up. A row of @rows is an array: id.
@@ -546,20 +554,6 @@ WHERE
     AND j.queued_at <= CAST(DATEADD(MILLISECOND, -@silent, SYSUTCDATETIME()) AS datetime2(3))
 ORDER BY r.run_number, j.number;
 GO
--- jobs_stopped
-DECLARE @run nvarchar(64);
-DECLARE @cancelled nvarchar(2000);
--- The batches of a run that do not go on by themselves when it runs again: those that failed because it was cancelled, and
--- those that wait, for a message that came while it had ended is gone.
-SELECT j.job_id
-FROM sqlwriter.job AS j
-WHERE
-    j.run_id = @run
-    AND (
-        j.status IN ('pending_queue', 'pending_retry', 'queued')
-        OR (j.status = 'failed' AND j.error = @cancelled)
-    );
-GO
 -- jobs_to_send
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
@@ -605,6 +599,14 @@ WHERE
     j.job_id = n.listed_id COLLATE Latin1_General_BIN2 AND j.attempt = n.listed_attempt
     AND j.status IN ('pending_queue', 'pending_retry', 'queued')
 OPTION (LOOP JOIN, FORCE ORDER);
+GO
+-- jobs_waiting
+DECLARE @run nvarchar(64);
+-- The batches of a run that wait. Their index has all that is asked for: nothing waits here for the lock on a row while it
+-- has one on the index, as a reader that looks up more would beside whoever changes the row first.
+SELECT j.job_id
+FROM sqlwriter.job AS j
+WHERE j.run_id = @run AND j.status IN ('pending_queue', 'pending_retry', 'queued');
 GO
 -- run_add
 DECLARE @batches bigint;
@@ -686,17 +688,18 @@ WHERE
 GO
 -- run_claim
 DECLARE @owner nvarchar(64);
+DECLARE @died bigint;
 DECLARE @run nvarchar(64);
 DECLARE @epoch bigint;
 DECLARE @stale bigint;
 -- Gives a run to a manager. Of all who try at the same time one changes the row: the epoch that they read is gone then.
--- A former owner that is still there has said nothing for @stale: it died, and is counted.
+-- A former owner that is still there has said nothing for @stale. Where @died is 1 it is counted.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET
     owner = @owner, epoch = epoch + 1, heartbeat_at = SYSUTCDATETIME(),
-    lost_managers = lost_managers + CASE WHEN owner IS NULL THEN 0 ELSE 1 END
+    lost_managers = lost_managers + CASE WHEN @died = 1 AND owner IS NOT NULL THEN 1 ELSE 0 END
 WHERE
     run_id = @run AND epoch = @epoch AND status = 'running' AND cancel = 0 AND pattern IS NOT NULL AND handed_off_at IS NULL
     AND (owner IS NULL OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)));
@@ -819,6 +822,18 @@ SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET status = 'running', cancel = 0, owner = NULL, ended_at = NULL, error = NULL, epoch = epoch + 1, lost_managers = 0
 WHERE run_id = @run AND pattern IS NOT NULL AND status IN ('failed', 'cancelled');
+GO
+-- run_sent
+DECLARE @run nvarchar(64);
+DECLARE @owner nvarchar(64);
+DECLARE @epoch bigint;
+-- Messages that the run's manager sent were accepted, which is progress: the managers that died before it count no
+-- more. Most runs have lost none, and then nothing is written.
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
+UPDATE sqlwriter.run
+SET lost_managers = 0
+WHERE run_id = @run AND owner = @owner AND epoch = @epoch AND status = 'running' AND lost_managers > 0;
 GO
 -- run_start
 DECLARE @run nvarchar(64);

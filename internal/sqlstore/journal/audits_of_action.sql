@@ -2,5 +2,10 @@
 SELECT{{.Top}}
     a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM {{.AuditLog}} AS a
-WHERE a.action = @action AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+WHERE
+    a.action = @action
+{{- if .Bytes}}
+    AND a.action = @action{{.Bytes}} -- of those that the index finds, whatever the database's collation
+{{- end}}
+    AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
 ORDER BY a.audit_id DESC{{.Limit}};

@@ -1,5 +1,5 @@
--- How many batches and documents are in each status, in the order of a batch's life (requirements/004): of the completed
--- ones those of the last 30 days, because only they grow without end.
+-- How many batches and documents are in each status, in the order of a batch's life (requirements/004): of those that have
+-- ended, completed or failed, those of the last 30 days, because they grow without end.
 WITH batches AS (
     SELECT
         b.batch_status,
@@ -7,7 +7,7 @@ WITH batches AS (
         b.updated_at
     FROM {{.Batch}} AS b
     WHERE
-        b.batch_status IN ('pending_queue', 'pending_retry', 'queued', 'processing', 'failed')
+        b.batch_status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
         AND {{.Ours "b.run_id"}}
     UNION ALL
     SELECT
@@ -16,7 +16,7 @@ WITH batches AS (
         b.updated_at
     FROM {{.Batch}} AS b
     WHERE
-        {{.Late}}b.batch_status = 'completed'
+        {{.Late}}b.batch_status IN ('completed', 'failed')
         AND b.process_end_time > {{.Ago 2592000}}
         AND {{.Ours "b.run_id"}}
 )
