@@ -64,10 +64,10 @@ bench: ## Measure the write beside its rivals (writes docs/bench.md), then the b
 stage: ## Lay out .stage exactly as the Functions host wants its script root.
 	$(GO) run ./cmd/stage
 
-publish: ## Publish to a function app: make publish APP=name (needs the func tool).
+publish: ## Publish to a function app: make publish APP=name (needs the func tool, and git: it names the build).
 	@test -n "$(APP)" || { echo "make publish APP=name"; exit 2; }
 	@command -v func >/dev/null || { echo "func (Azure Functions Core Tools) is not on the PATH"; exit 2; }
-	$(GO) run ./cmd/stage -goos linux -goarch amd64
+	$(GO) run ./cmd/stage -goos linux -goarch amd64 -named
 	cd .stage && func azure functionapp publish $(APP) --custom --no-build
 
 update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, the sample settings, README's tables.

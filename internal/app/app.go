@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -84,15 +83,6 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	a.status.gate = a.gate.Seen
 	a.deps = dependencies(a.config, layout, a.adapters, a.gate)
 	return a
-}
-
-// Version is the build's: the module version that the toolchain derives from the repository.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(unknown)"
-	}
-	return info.Main.Version
 }
 
 // Functions are all functions of the app; each has a folder of its name under functions/.

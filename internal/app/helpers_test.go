@@ -26,6 +26,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"sqlwriter/internal/sqlite"
+	"sqlwriter/internal/stage"
 	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
 	"sqlwriter/internal/standin/servicebus"
 )
@@ -45,6 +46,9 @@ func buildDir() string {
 	return filepath.Join(os.TempDir(), "sqlwriter-app-test-"+strconv.Itoa(os.Getpid()))
 }
 
+// stampedVersion is what the binary of these tests calls itself.
+const stampedVersion = "v1.4.0-2-g0123456789ab"
+
 // binary builds the real handler, once for all tests, as `make stage` does.
 func binary(t *testing.T) string {
 	t.Helper()
@@ -52,7 +56,7 @@ func binary(t *testing.T) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", path, "../../cmd/handler")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-X "+stage.Stamp+"="+stampedVersion, "-o", path, "../../cmd/handler")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -21,6 +21,8 @@ type Options struct {
 	Dir string
 	// GOOS and GOARCH are the target; empty means this machine.
 	GOOS, GOARCH string
+	// Named refuses a source that git has no name for; otherwise such a build is called by its content.
+	Named bool
 }
 
 // ColumnNames is the file of a deployment's own column names: beside host.json it is deployed with the app, and the
@@ -33,7 +35,7 @@ func copied() map[string]bool {
 }
 
 // Build makes a script root beside Dir, checks it and puts it in Dir's place. local.settings.json goes along when there
-// is one, for `func start`; `func` never publishes it. Errors: what the Go tool said; *Violations.
+// is one, for `func start`; `func` never publishes it. Errors: ErrUnnamed; what the Go tool said; *Violations.
 func Build(ctx context.Context, o Options) error {
 	if o.Dir == "" {
 		o.Dir = filepath.Join(o.Source, ".stage")
@@ -84,13 +86,21 @@ func fill(ctx context.Context, o Options, dir string) error {
 	return Check(os.DirFS(dir))
 }
 
-// compile builds the handler without cgo, so that it runs on any image (azure-facts 8).
+// compile builds the handler without cgo, so that it runs on any image (azure-facts 8), and stamps its version: this is the
+// one place that builds it for the local stack, for func start and to publish. Only the linker sees the version, so another
+// one compiles nothing anew.
 func compile(ctx context.Context, o Options, path string) error {
+	name, err := version(ctx, o.Source)
+	if err != nil && o.Named {
+		return err
+	}
 	absolute, err := filepath.Abs(path) // the tool runs in Source
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", absolute, "./cmd/handler")
+	// Go's own record of the repository would be a second name, and stops the build where git refuses to answer.
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X "+Stamp+"="+name,
+		"-o", absolute, "./cmd/handler")
 	cmd.Dir = o.Source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if o.GOOS != "" {
