@@ -65,7 +65,7 @@ func (c *explainCommand) Run(a *app) error {
 			return &usageError{unknownCode(all, code)}
 		}
 		if rows[0].Rest {
-			a.notef("%s stands in no table: an unknown number of the server's is the document's own when it fails alone", code)
+			a.notef("%s stands in no table: an unknown number of the server's is the document's own when it fails alone, unless its severity is 17 and up", code)
 		}
 		for _, r := range rows {
 			found = append(found, explain(code, r))

@@ -75,7 +75,7 @@ func TestExplainAnswersForEverythingThatACodeMayBeAbout(t *testing.T) {
 	require.Equal(t, []string{"cosmos 400-499 one document", "cosmos 100-999 "}, rows("418")[:2])
 	require.Equal(t, []string{"cosmos 500-599 ", "blob 503/ServerBusy ", "blob 500-599 "}, rows("503"))
 	require.Equal(t, []string{"sqlserver 515 "}, rows("515"), "a number of a database's is no status")
-	require.Equal(t, []string{"sqlite 19 ", "sqlserver any other number "}, rows("1811"), "SQLITE_CONSTRAINT_TRIGGER, or a number of the server's that stands in no table")
+	require.Equal(t, []string{"sqlite 19 ", "sqlserver any other number severity 17 and up", "sqlserver any other number "}, rows("1811"), "SQLITE_CONSTRAINT_TRIGGER, or a number of the server's that stands in no table")
 	require.Contains(t, rows("412"), "cosmos 412/* one document")
 	require.Contains(t, rows("412"), "cosmos 100-999 ")
 }
@@ -83,7 +83,8 @@ func TestExplainAnswersForEverythingThatACodeMayBeAbout(t *testing.T) {
 func TestExplainOfWhatStandsInNoTable(t *testing.T) {
 	b := newBench(t)
 	require.Equal(t, exitOK, b.run(t, "explain", "987654"))
-	require.Contains(t, b.errors, "an unknown number of the server's is the document's own when it fails alone")
+	require.Contains(t, b.errors, "an unknown number of the server's is the document's own when it fails alone, unless its severity is 17 and up")
+	require.Contains(t, b.out, "sqlserver, any other number: infrastructure")
 	require.Contains(t, b.out, "sqlserver, any other number: document")
 
 	for typed, meant := range map[string]string{

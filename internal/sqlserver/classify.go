@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"slices"
 	"strconv"
 
 	mssql "github.com/microsoft/go-mssqldb"
@@ -37,10 +38,12 @@ const (
 	facts  = "azure-facts 6.4"
 	design = "design.md 3"
 	ours   = "ours"
+	// vendor is Microsoft's list of numbers, severities and texts ("Database Engine events and errors").
+	vendor = "Database Engine events and errors"
 )
 
-// rules is the table of errors by the server's number. A number that is not here is the document's: design.md section 3,
-// "any other server error when alone". Numbers that SqlClient makes up on Windows (-2, 64, 121, 233, 10053 ...) are here although the Go driver never reports them: a log that names one can be explained.
+// rules is the table of errors by the server's number. What a number means that is not here, its severity decides (lookUp).
+// Numbers that SqlClient makes up on Windows (-2, 64, 121, 233, 10053 ...) are here although the Go driver never reports them: a log that names one can be explained.
 func rules() []rule {
 	const (
 		infra, slow, full = fault.Infrastructure, fault.Throttled, fault.Quota
@@ -49,27 +52,47 @@ func rules() []rule {
 	return []rule{
 		{[]int32{18401, 18450, 18451, 18452, 18456, 18459, 18461, 18470, 18486, 18487, 18488}, infra, "", "the login was refused", facts, ""},
 		{[]int32{911, 916, 952, 4060, 4064, 40531, 40532, 40607, 40615, 40852, 40914, 42101, 47072, 47073, 33154, 33155}, infra, "", "the database cannot be opened with this login", facts, ""},
-		{[]int32{229, 230, 262, 297, 300, 15151}, infra, "", "a right is missing: see deploy/sql/app_rights.sql", facts, ""},
+		{[]int32{229, 230, 262, 297, 300, 13538, 15151}, infra, "", "a right is missing: see deploy/sql/app_rights.sql", facts, ""},
 		{[]int32{207, 208, 213, 2812, 4121, 15350}, infra, "", "a table, column or procedure is not there", facts, ""},
 		{
-			[]int32{102, 156, 195, 206, 257, 271, 273, 319, 544, 1934},
+			[]int32{102, 137, 156, 195, 209, 319, 451, 457, 468, 4104, 4145, 8116, 8117, 8120, 13607, 13608, 13609},
 			infra, "",
-			"the server refuses the request itself, whose text is the same for every document", ours, "",
+			"the server refuses the request's text, which is the same for every document", vendor, "",
 		},
+		{
+			[]int32{119, 201, 214, 349, 8144, 8145, 8146, 8162, 8178, 8179, 8180},
+			infra, "",
+			"the server refuses the request's parameters, which are the same for every document: another build's procedure, perhaps", vendor, "",
+		},
+		{
+			[]int32{206, 257, 260, 271, 273, 544, 1934, 8101, 8102, 13536, 13537, 13559, 13561},
+			infra, "",
+			"a column or table of the user's is of another type or kind: nothing can be written to it", vendor, "",
+		},
+		{[]int32{8607, 8653, 8655, 13576}, infra, "", "a table of the user's cannot be written to: offline, disabled, or read-only", vendor, ""},
 		{[]int32{3906, 3908, 3924}, infra, "", "the database is read-only: a failover, or a replica", facts, ""},
 		{[]int32{976, 978, 979, 981, 982, 983, 988}, infra, "", "this replica does not take connections: a failover", facts, ""},
+		{[]int32{3947, 3948, 3949, 35250}, infra, "", "the replicas change places or do not reach each other", vendor, ""},
 		{[]int32{615, 904, 913, 921, 922, 923, 924, 926, 927, 942, 945, 946, 4221, 5063, 9001}, infra, "", "the database is not available", facts, ""},
 		{[]int32{40020, 40143, 40166, 40197, 40540, 40613, 40627, 40648, 42108, 42109}, infra, "", "Azure SQL is moving or resuming the database", facts, ""},
 		{[]int32{596, 6002, 6005, 10922, 10930, 17142, 17187, 17188, 17197, 17809, 17830}, infra, "", "the server is shutting down or ended the session", facts, ""},
 		{[]int32{0, -2, 20, 64, 121, 233, 258, 997, 10053, 10054, 10060, 11001}, infra, fault.Broken, "the connection broke or the time was over", facts, ""},
-		{[]int32{701, 802, 1204, 3947, 3948, 8628, 8645, 8651, 8657, 17803}, infra, "", "the server is out of memory, locks or working disks", facts, ""},
+		{[]int32{701, 802, 1204, 8628, 8645, 8651, 8657, 17803}, infra, "", "the server is out of memory, locks or working disks", facts, ""},
+		{[]int32{3985, 3986, 8642, 8649}, infra, "", "the server is out of memory, threads or what its administrator allows", vendor, ""},
+		{[]int32{3950, 3958, 3959, 3966, 3967, 3999}, infra, "", "tempdb has no room left for row versions", vendor, ""},
 		{[]int32{605, 823, 824, 825, 3624}, infra, fault.Broken, "a page on the server's disk is damaged, perhaps under one row only", facts, ""},
-		{[]int32{8622, 8623, 8624}, infra, fault.Broken, "the server finds no plan for the request, perhaps because of one document's size", ours, ""},
+		{[]int32{211, 427, 1203, 3301, 3302, 3313, 3314, 3315, 3316, 8646}, infra, fault.Broken, "the log, an index or a lock of the server's is damaged, perhaps under one row only", vendor, ""},
+		{
+			[]int32{8601, 8618, 8619, 8621, 8622, 8623, 8624, 8630, 8631, 8632},
+			infra, fault.Broken,
+			"the server finds no plan for the request or cannot run it, perhaps because of one document's size", vendor, "",
+		},
 		{[]int32{10928, 10929, 10936, 40501, 40549, 40550, 40551, 40552, 40553, 49918, 49919, 49920}, slow, "", "the server asks for less work", facts, ""},
 		{[]int32{1101, 1105, 1132, 9002, 40544, 41823, 41840}, full, "", "a disk, the log or the quota is full", facts, ""},
 		{[]int32{1205}, race, "", "chosen as the victim of a deadlock", design, ""},
 		{[]int32{1222}, race, "", "somebody held a lock for longer than LOCK_TIMEOUT", design, ""},
-		{[]int32{2801, 3960, 3961, 41301, 41302, 41305, 41325, 41839}, race, "", "somebody else changed the row at the same time", design, ""},
+		{[]int32{2801, 3960, 3961, 13535, 41301, 41302, 41305, 41325, 41839}, race, "", "somebody else changed the row at the same time", design, ""},
+		{[]int32{4117, 4184, 8608}, race, "", "somebody changed a table or an index at the same time", vendor, ""},
 		{[]int32{2601, 2627}, race, own, "a row with this key appeared in between", design, ""},
 		{[]int32{throwNoEvidence}, race, "", "the ledger shows neither this write, nor this content, nor anything newer", ours, "verdict_without_evidence"},
 		{[]int32{throwRowCount}, race, own, "another number of rows was written than lines were applied", ours, "row_count"},
@@ -151,7 +174,7 @@ func byNumber(op string, server mssql.Error, err error) error {
 		if noise(e.Number) && len(all) > 1 {
 			continue
 		}
-		found := lookUp(e.Number)
+		found := lookUp(e)
 		candidate := &fault.Error{
 			Kind: found.kind, Condition: found.condition, Code: found.codeOf(e.Number), Op: op, Reason: found.reason, Err: err,
 		}
@@ -160,20 +183,25 @@ func byNumber(op string, server mssql.Error, err error) error {
 		}
 	}
 	if best == nil { // nothing but noise
-		found := lookUp(server.Number)
+		found := lookUp(server)
 		return &fault.Error{Kind: found.kind, Condition: found.condition, Code: found.codeOf(server.Number), Op: op, Reason: found.reason, Err: err}
 	}
 	return best
 }
 
-// lookUp gives a number's row.
-func lookUp(number int32) rule {
+// severe is the severity from which on an error is not the request's: 17 is out of resources, 18 an internal error, 19 and
+// more end the request or the connection ("Database Engine error severities").
+const severe = 17
+
+// lookUp gives the row of an error's number, or the row for what is not listed.
+func lookUp(e mssql.Error) rule {
 	for _, r := range rules() {
-		for _, n := range r.numbers {
-			if n == number {
-				return r
-			}
+		if slices.Contains(r.numbers, e.Number) {
+			return r
 		}
+	}
+	if e.Class >= severe {
+		return rule{kind: fault.Infrastructure, condition: fault.Broken, reason: severeReason, source: design}
 	}
 	return rule{kind: fault.Document, reason: otherReason, source: design}
 }

@@ -40,6 +40,14 @@ func TestErrorsByNumber(t *testing.T) {
 		52740: fault.Contention, 52741: fault.Contention,
 		8152: fault.Document, 2628: fault.Document, 547: fault.Document, 515: fault.Document, 245: fault.Document,
 		8114: fault.Document, 50000: fault.Document, 987654: fault.Document,
+		// Work order 13: out of resources or broken, our statement, our parameters, the user's schema: no document's.
+		3958: fault.Infrastructure, 3959: fault.Infrastructure, 3966: fault.Infrastructure, 3967: fault.Infrastructure,
+		8642: fault.Infrastructure, 1203: fault.Infrastructure, 8646: fault.Infrastructure, 3313: fault.Infrastructure,
+		137: fault.Infrastructure, 201: fault.Infrastructure, 451: fault.Infrastructure, 457: fault.Infrastructure,
+		468: fault.Infrastructure, 4104: fault.Infrastructure, 4145: fault.Infrastructure, 8120: fault.Infrastructure,
+		8178: fault.Infrastructure, 8618: fault.Infrastructure, 8621: fault.Infrastructure, 8630: fault.Infrastructure,
+		8632: fault.Infrastructure, 13607: fault.Infrastructure, 13608: fault.Infrastructure, 13609: fault.Infrastructure,
+		35250: fault.Infrastructure, 13535: fault.Contention,
 	} {
 		err := sqlserver.Classify(fmt.Errorf("wrapped: %w", mssql.Error{Number: number, Message: "secret"}))
 		require.Equal(t, want, fault.KindOf(err), number)
@@ -52,6 +60,26 @@ func TestErrorsByNumber(t *testing.T) {
 		own := number == 2627 || number == 2601 || number == 52741
 		require.Equal(t, own, fault.Has(err, fault.OwnWhenAlone), number)
 	}
+}
+
+// A number that no row has follows its severity; a row decides whatever the severity is.
+func TestUnlistedErrorsBySeverity(t *testing.T) {
+	of := func(number int32, severity uint8) fault.Kind {
+		return fault.KindOf(sqlserver.Classify(mssql.Error{Number: number, Class: severity}))
+	}
+	for severity := uint8(11); severity <= 25; severity++ {
+		want := fault.Document
+		if severity >= 17 {
+			want = fault.Infrastructure
+		}
+		require.Equal(t, want, of(987654, severity), "severity %d", severity)
+		require.Equal(t, fault.Document, of(50000, severity), "a trigger of the user's may choose any")
+		require.Equal(t, fault.Contention, of(1205, severity))
+	}
+	// Within one answer it weighs more than what blames the document.
+	err := sqlserver.Classify(mssql.Error{Number: 547, Class: 16, All: []mssql.Error{{Number: 547, Class: 16}, {Number: 987654, Class: 21}}})
+	require.Equal(t, "987654", fault.CodeOf(err))
+	require.True(t, fault.Has(err, fault.Broken), "one document's request may bring it about each time")
 }
 
 // Every row has a reason and a source, and no number stands in two.

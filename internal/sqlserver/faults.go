@@ -16,15 +16,23 @@ func Faults() []fault.Row {
 	}
 	rows = append(rows, wordRows()...)
 	rows = append(rows, fault.Row{
-		Code: "any other number", Kind: fault.Document, Reason: otherReason, Rest: true,
+		Code: otherNumber, About: "severity 17 and up", Kind: fault.Infrastructure, Condition: fault.Broken, Reason: severeReason, Rest: true,
+		Source: "design.md 3; Database Engine error severities: 17 is out of resources, 18 and up is the server's own failure",
+		Covers: fault.IsNumber,
+	}, fault.Row{
+		Code: otherNumber, Kind: fault.Document, Reason: otherReason, Rest: true,
 		Source: "design.md 3: any other error of the server's, when a document fails alone with it",
 		Covers: fault.IsNumber,
 	})
 	return fault.Of("sqlserver", rows)
 }
 
-// otherReason is what classify says of a number that stands in no row.
-const otherReason = "the server refused the request"
+// otherNumber stands for a number without a row; what classify says of it follows its severity.
+const (
+	otherNumber  = "any other number"
+	severeReason = "the server is out of something or failed itself"
+	otherReason  = "the server refused the request"
+)
 
 // row is a rule for people, for one of its numbers.
 func (r rule) row(number int32) fault.Row {
