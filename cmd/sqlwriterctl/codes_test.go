@@ -47,7 +47,8 @@ func TestEveryCodeInTheSourceIsExplained(t *testing.T) {
 			continue // given by a number, or a kind
 		}
 		shared := texts[r.Adapter] + texts["writer"] // what the adapters have in common is in internal/sqlstore
-		require.True(t, strings.Contains(shared, strconv.Quote(word)), "%s: nothing gives the code %q any more", r.Adapter, r.Code)
+		somewhere := strings.Contains(shared, strconv.Quote(word)) || strings.Contains(shared, strconv.Quote(r.Code))
+		require.True(t, somewhere, "%s: nothing gives the code %q any more", r.Adapter, r.Code)
 	}
 }
 

@@ -74,7 +74,7 @@ func directions() []direction {
 		{
 			"internal/sqlserver",
 			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/ops", "internal/run", "internal/migration", "internal/sqlstore"},
-			[]string{"github.com/microsoft/go-mssqldb"},
+			[]string{"github.com/microsoft/go-mssqldb", "golang.org/x/text"},
 			"adapters never import each other",
 		},
 		{

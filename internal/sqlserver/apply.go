@@ -16,9 +16,10 @@ const opApply = "sqlserver: apply"
 
 // Apply implements writer.Sink: one request, one transaction. With an error nothing is known to be written: after a lost
 // acknowledgement everything may be, and the same request again answers unchanged. Codes of our own:
-// "verdict_without_evidence", "row_count" (contention), "value", "lost_characters" (document), "mode", "values",
+// "verdict_without_evidence", "row_count" (contention), "value" (document), "mode", "values",
 // "repeated_line", "encode", "answer", "verdict_count" (internal), "timeout", "cancelled", "connection", "certificate"
-// (infrastructure); every other code is the server's number (classify.go).
+// (infrastructure); every other code is the server's number (classify.go). A document with a character that its column cannot
+// hold is refused by itself (Outcome.Refused, code "validation.code_page").
 func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
 	if err := writer.CheckRequest(items, mode); err != nil {
 		return nil, err
@@ -26,19 +27,52 @@ func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode
 	if len(items) == 0 {
 		return []writer.Outcome{}, nil
 	}
+	refused, err := s.pages.refused(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	return apart(items, refused, func(left []writer.Item) ([]writer.Outcome, error) { return s.request(ctx, left, mode) })
+}
+
+// request makes one request of items that hold nothing that a column cannot.
+func (s *Store) request(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
 	payload, err := sqlstore.Request(items, timeText)
 	if err != nil {
 		return nil, err
 	}
-	text := s.texts.Load().write
+	text := s.texts.write
 	if mode == writer.Preview {
-		text = s.texts.Load().preview
+		text = s.texts.preview
 	}
 	a := answer{items: items, mode: mode}
 	if err := s.send(ctx, text, payload, mode, &a); err != nil {
 		return nil, s.failed(classify(opApply, err))
 	}
 	return a.outcomes, nil
+}
+
+// apart applies the items that are not refused, as if the others were not there, and answers for all in their order.
+func apart(items []writer.Item, refused []error, apply func([]writer.Item) ([]writer.Outcome, error)) ([]writer.Outcome, error) {
+	outcomes, places := make([]writer.Outcome, len(items)), make([]int, 0, len(items))
+	var left []writer.Item
+	for i, it := range items {
+		if refused[i] != nil {
+			outcomes[i] = writer.Outcome{DocumentID: it.DocumentID, Refused: refused[i]}
+			continue
+		}
+		left, places = append(left, it), append(places, i)
+	}
+	if len(left) == 0 {
+		return outcomes, nil
+	}
+	applied, err := apply(left)
+	if err != nil {
+		return nil, err
+	}
+	for n, o := range applied {
+		outcomes[places[n]] = o
+	}
+	return outcomes, nil
 }
 
 // timeText is a time as datetime2 takes it. It has no zone: it holds UTC.

@@ -97,7 +97,6 @@ func rules() []rule {
 		{[]int32{throwNoEvidence}, race, "", "the ledger shows neither this write, nor this content, nor anything newer", ours, "verdict_without_evidence"},
 		{[]int32{throwRowCount}, race, own, "another number of rows was written than lines were applied", ours, "row_count"},
 		{[]int32{throwMoved}, race, fault.Changed, sqlstore.MovedReason, ours, sqlstore.CodeMoved},
-		{[]int32{throwLostCharacters}, fault.Document, "", "the user's varchar column has no such characters", ours, "lost_characters"},
 		{[]int32{2628, 8152}, fault.Document, "", "a text is longer than the user's column", design, ""},
 		{[]int32{547}, fault.Document, "", "a constraint of the user's refuses the row", design, ""},
 		{[]int32{515}, fault.Document, "", "the user's column does not take NULL", design, ""},

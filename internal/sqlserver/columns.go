@@ -18,7 +18,7 @@ type found struct {
 	precision, scale  int // digits of a number; of a time scale is the digits of its second
 	nullable, dflt    bool
 	computed, counted bool // filled by the server: nobody can write it
-	collation         string
+	codePage          int  // of a text's collation, 0 when the server names none
 }
 
 // String is the column's type as T-SQL writes it.
@@ -41,8 +41,9 @@ func isText(kind string) bool {
 }
 
 // selectColumns reads a table's columns as they are. Whether there is a default is asked of sys.columns too: its text is
-// hidden from a login that may not see definitions.
-const selectColumns = `SELECT
+// hidden from a login that may not see definitions. Whoever alters the table holds a lock that this would wait for.
+const selectColumns = `SET LOCK_TIMEOUT 5000;
+SELECT
     c.COLUMN_NAME, LOWER(c.DATA_TYPE), COALESCE(c.CHARACTER_MAXIMUM_LENGTH, 0), COALESCE(c.NUMERIC_PRECISION, 0),
     COALESCE(c.NUMERIC_SCALE, c.DATETIME_PRECISION, 0), CASE WHEN c.IS_NULLABLE = 'YES' THEN 1 ELSE 0 END,
     CASE WHEN c.COLUMN_DEFAULT IS NOT NULL OR s.default_object_id <> 0 THEN 1 ELSE 0 END,
@@ -51,7 +52,7 @@ const selectColumns = `SELECT
         ELSE 0
     END,
     COALESCE(s.is_identity, 0),
-    COALESCE(c.COLLATION_NAME, '')
+    COALESCE(CAST(COLLATIONPROPERTY(c.COLLATION_NAME, 'CodePage') AS int), 0)
 FROM INFORMATION_SCHEMA.COLUMNS AS c
 LEFT JOIN sys.columns AS s ON s.object_id = OBJECT_ID(@table) AND s.name = c.COLUMN_NAME
 WHERE c.TABLE_SCHEMA = @schema AND c.TABLE_NAME = @name
@@ -68,7 +69,7 @@ func (s *Store) columns(ctx context.Context, table invoice.Table) (byName map[st
 	byName = map[string]found{}
 	for rows.Next() {
 		var c found
-		if err := rows.Scan(&c.name, &c.kind, &c.length, &c.precision, &c.scale, &c.nullable, &c.dflt, &c.computed, &c.counted, &c.collation); err != nil {
+		if err := rows.Scan(&c.name, &c.kind, &c.length, &c.precision, &c.scale, &c.nullable, &c.dflt, &c.computed, &c.counted, &c.codePage); err != nil {
 			return nil, nil, fmt.Errorf("scan: %w", err)
 		}
 		byName[strings.ToLower(c.name)] = c
@@ -105,9 +106,12 @@ func checkColumn(table string, c invoice.Column, has found, f *Findings) {
 	case !has.nullable && !c.Required && c.Source != invoice.FromDuplicate:
 		f.differ("%s.%s: expected a column that takes NULL, found NOT NULL (fix: ALTER TABLE %s ALTER COLUMN %s %s NULL)", table, c.Name, table, c.Name, has)
 	}
-	if oneCodePage(has) {
-		f.lossy[label(c)] = true
-		f.note("%s.%s: %s holds the characters of its code page only; a document with others is refused", table, c.Name, has)
+	switch {
+	case !has.narrow():
+	case encodingOf(has.codePage) == nil:
+		f.note("%s.%s: %s of code page %d, which this build does not know: what the column cannot hold is not noticed", table, c.Name, has, has.codePage)
+	default:
+		f.note("%s.%s: %s holds the characters of code page %d only; a document with others is refused", table, c.Name, has, has.codePage)
 	}
 	if loses := rounds(c, has); loses != "" {
 		f.note("%s.%s: %s", table, c.Name, loses)
@@ -135,9 +139,9 @@ func takes(c invoice.Column, has found) bool {
 	return false
 }
 
-// oneCodePage reports a text that turns characters into question marks.
-func oneCodePage(has found) bool {
-	return (has.kind == "varchar" || has.kind == "char") && !strings.HasSuffix(strings.ToUpper(has.collation), "_UTF8")
+// narrow reports a text that holds the characters of one code page only.
+func (c found) narrow() bool {
+	return (c.kind == "varchar" || c.kind == "char") && c.codePage != codePageUTF8
 }
 
 // rounds says what a column that is good enough does not keep; empty when it keeps everything.

@@ -3,7 +3,7 @@ package sqlserver
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"time"
 
 	"github.com/microsoft/go-mssqldb/msdsn"
 
@@ -12,6 +12,7 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/migration"
 	"sqlwriter/internal/sqlstore"
+	"sqlwriter/internal/writer"
 )
 
 // WriteSteps and PreviewSteps are the names of a request's parts.
@@ -46,23 +47,6 @@ func Produced(l invoice.Layout) (write, preview []Step, err error) {
 	return write, preview, nil
 }
 
-// Kept is the step that a write has where the user's texts are of one code page: all of them.
-func Kept() (string, error) {
-	t, err := tablesOf(Options{})
-	if err != nil {
-		return "", err
-	}
-	t.lossy = map[string]bool{}
-	for _, c := range t.layout.Columns {
-		t.lossy[label(c)] = c.Kind == invoice.Text
-	}
-	steps, err := t.produce(ledgerTable, []string{"kept"})
-	if err != nil {
-		return "", err
-	}
-	return steps[0].text, nil
-}
-
 // SampleText is the sample schema.
 func SampleText() (string, error) {
 	t, err := tablesOf(Options{})
@@ -73,8 +57,8 @@ func SampleText() (string, error) {
 }
 
 // WriteText and PreviewText are the requests as they are sent.
-func (s *Store) WriteText() string   { return s.texts.Load().write }
-func (s *Store) PreviewText() string { return s.texts.Load().preview }
+func (s *Store) WriteText() string   { return s.texts.write }
+func (s *Store) PreviewText() string { return s.texts.preview }
 
 // With is the store with something run after one step of a write; it shares the connections.
 func (s *Store) With(after, text string) (*Store, error) {
@@ -93,11 +77,47 @@ func (s *Store) With(after, text string) (*Store, error) {
 
 // WithText is the store with another text of a write.
 func (s *Store) WithText(change func(text string) string) *Store {
-	was := s.texts.Load()
 	other := *s
-	other.texts = &atomic.Pointer[texts]{}
-	other.texts.Store(&texts{write: change(was.write), preview: was.preview})
+	other.texts.write = change(s.texts.write)
 	return &other
+}
+
+// CodePages are the columns' code pages as a test gives them.
+type CodePages struct{ pages *codePages }
+
+// NewCodePages reads the code pages from the test.
+func NewCodePages(read func(context.Context) ([]int, error), now func() time.Time) CodePages {
+	return CodePages{&codePages{columns: invoice.Columns(), read: read, now: now}}
+}
+
+// Apply is what Apply does before and after a request.
+func (c CodePages) Apply(ctx context.Context, items []writer.Item, apply func([]writer.Item) ([]writer.Outcome, error)) ([]writer.Outcome, error) {
+	refused, err := c.pages.refused(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	return apart(items, refused, apply)
+}
+
+// Lacks gives the first character of a text that a code page has not; known is false for a number that is none.
+func Lacks(number int, text string) (r rune, lacks, known bool) {
+	page := newCodePage(number)
+	if page == nil {
+		return 0, false, false
+	}
+	r, lacks = page.lacks(text)
+	return r, lacks, true
+}
+
+// Characters counts the characters of a code page.
+func Characters(number int) int { return len(newCodePage(number).has) }
+
+// NoteOn is what the check notes of a column of a type and code page.
+func NoteOn(kind string, codePage int) []string {
+	f := &Findings{}
+	c := invoice.Columns()[0]
+	checkColumn("dbo.T", c, found{name: c.Name, kind: kind, length: -1, nullable: true, codePage: codePage}, f)
+	return append(f.Differences, f.Notes...)
 }
 
 // Classify is what Apply makes of a driver's error.

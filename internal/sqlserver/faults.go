@@ -61,6 +61,10 @@ func wordRows() []fault.Row {
 			Code: codeCertificate, Kind: infra, Source: byType,
 			Reason: "the server's certificate is not trusted: mend it, or name its host by hostNameInCertificate",
 		},
+		{
+			Code: codeCodePage, Kind: fault.Document, Source: "design.md 4; the tables of golang.org/x/text/encoding",
+			Reason: "the code page of the user's varchar column lacks a character, for which the server would put a similar one",
+		},
 		{Code: codeReadOnly, Kind: infra, Reason: "the database is read-only: a failover, or a replica", Source: "DATABASEPROPERTYEX, Updateability"},
 		{Code: codeSchema, Kind: infra, Reason: "the database is not what the statements need; Health lists every difference", Source: "design.md 3: own schema too old"},
 		{Code: codeSettings, Kind: infra, Reason: "SQL_CONNECTION or SQL_SCHEMA cannot be used", Source: ours, Own: start},

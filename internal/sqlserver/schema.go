@@ -23,8 +23,6 @@ type Findings struct {
 	Differences []string
 	// Notes are worth knowing and harm nobody: triggers, columns that round or do not hold every character.
 	Notes []string
-	// lossy are the texts that do not hold every character.
-	lossy map[string]bool
 }
 
 func (f *Findings) differ(format string, args ...any) {
@@ -35,8 +33,7 @@ func (f *Findings) note(format string, args ...any) {
 	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
 }
 
-// Check compares the database with what the statements need, and adds to them what it makes necessary: where the user's
-// texts are of one code page, a write looks whether they were kept. Errors by kind: infrastructure, code "schema", with every
+// Check compares the database with what the statements need. Errors by kind: infrastructure, code "schema", with every
 // difference and its fix in the cause (no document is at fault); else as classify.go says.
 func (s *Store) Check(ctx context.Context) error {
 	f, err := s.Inspect(ctx)
@@ -45,9 +42,7 @@ func (s *Store) Check(ctx context.Context) error {
 	}
 	if len(f.Differences) == 0 {
 		s.notes.Store(&f.Notes)
-		t := s.tables
-		t.lossy = f.lossy
-		return s.produce(t)
+		return nil
 	}
 	return fault.Wrap(fault.Infrastructure, opCheck, codeSchema,
 		fmt.Sprintf("the database is not what the statements need, %d differences", len(f.Differences)),
@@ -64,7 +59,7 @@ func (s *Store) Notes() []string {
 
 // Inspect looks at everything that Check compares and answers the notes too.
 func (s *Store) Inspect(ctx context.Context) (Findings, error) {
-	f := Findings{lossy: map[string]bool{}}
+	f := Findings{}
 	if err := s.inspectOwn(ctx, &f); err != nil {
 		return Findings{}, err
 	}

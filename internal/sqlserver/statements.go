@@ -23,8 +23,6 @@ const (
 	throwRowCount = 52741
 	// throwMoved: the adoption does not stand where it was read (adoption/page.sql).
 	throwMoved = 52742
-	// throwLostCharacters: the user's column made question marks of characters that its code page lacks.
-	throwLostCharacters = 52743
 )
 
 // The real ledger, and the copy that a preview works on.
@@ -40,7 +38,7 @@ type step struct{ name, text string }
 func writeSteps() []string {
 	return []string{
 		"begin", "stage", "load", "look", "prune", "transaction", "ledger_update", "ledger_insert", "ledger_raise", "verdict",
-		"detail_update", "detail_mark", "tracking_update", "tracking_insert", "kept", "commit", "outcomes",
+		"detail_update", "detail_mark", "tracking_update", "tracking_insert", "commit", "outcomes",
 	}
 }
 
@@ -57,8 +55,6 @@ type stagedColumn struct {
 	Name, Staged string
 	// StagedType holds every value of the kind and is wider than the user's column may be.
 	StagedType string
-	// Label is the column for people, within a text of T-SQL.
-	Label string
 	// Position is the value's place in the request's JSON array.
 	Position int
 	// InDetail tells the two tables apart.
@@ -72,18 +68,9 @@ type templateData struct {
 	DetailKey, TrackingKey     string
 	Status, MarkText           string
 	NoEvidence, RowCount       int
-	LostCharacters             int
 	LockTimeout                int64 // milliseconds
 
 	Columns, Detail, Tracking, ItemColumns, LineColumns []stagedColumn
-	// Lossy are the tables with texts that do not hold every character.
-	Lossy []lossyTable
-}
-
-// lossyTable is a table of the user's with those of its texts that do not hold every character.
-type lossyTable struct {
-	Table, Key string
-	Columns    []stagedColumn
 }
 
 // stagedType says what carries a kind to the user's column. Texts are as long as they come and decimals have room on
@@ -108,8 +95,6 @@ type tables struct {
 	// schema is the user's.
 	schema      string
 	lockTimeout time.Duration
-	// lossy are the columns that do not hold every character, by label (columns.go).
-	lossy map[string]bool
 }
 
 // dataOf spreads the column table over the templates' lists.
@@ -119,10 +104,8 @@ func (t tables) dataOf(ledger string) (templateData, error) {
 		DetailTable: t.table(invoice.Detail), TrackingTable: t.table(invoice.Tracking),
 		DetailKey: quote(t.layout.Key(invoice.Detail)), TrackingKey: quote(t.layout.Key(invoice.Tracking)),
 		MarkText: invoice.StatusAIError, NoEvidence: throwNoEvidence, RowCount: throwRowCount,
-		LostCharacters: throwLostCharacters,
-		LockTimeout:    t.lockTimeout.Milliseconds(),
+		LockTimeout: t.lockTimeout.Milliseconds(),
 	}
-	lossy := map[invoice.Table][]stagedColumn{}
 	for _, c := range t.layout.Columns {
 		kind, err := stagedType(c)
 		if err != nil {
@@ -130,7 +113,6 @@ func (t tables) dataOf(ledger string) (templateData, error) {
 		}
 		s := stagedColumn{
 			Name: quote(c.Name), Staged: quote(stagedName(c)), StagedType: kind, InDetail: c.Table == invoice.Detail,
-			Label: strings.ReplaceAll(label(c), "'", "''"),
 		}
 		if c.PerLine() {
 			s.Position = sqlstore.LineHead + len(d.LineColumns)
@@ -144,18 +126,10 @@ func (t tables) dataOf(ledger string) (templateData, error) {
 		} else {
 			d.Tracking = append(d.Tracking, s)
 		}
-		if t.lossy[label(c)] {
-			lossy[c.Table] = append(lossy[c.Table], s)
-		}
 		if c.Name == invoice.StatusColumn && s.InDetail {
 			d.Status = s.Name
 		}
 		d.Columns = append(d.Columns, s)
-	}
-	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-		if columns := lossy[table]; len(columns) > 0 {
-			d.Lossy = append(d.Lossy, lossyTable{Table: t.table(table), Key: quote(t.layout.Key(table)), Columns: columns})
-		}
 	}
 	return d, nil
 }

@@ -40,8 +40,9 @@ type Store struct {
 	tables tables
 	// maxOpen bounds the connections; as many may stay idle.
 	maxOpen int
-	// texts are what Apply sends. Check may find that more has to be in them.
-	texts *atomic.Pointer[texts]
+	// texts are what Apply sends, pages what it looks at before.
+	texts texts
+	pages *codePages
 	notes *atomic.Pointer[[]string]
 }
 
@@ -60,9 +61,10 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{tables: t, maxOpen: orDefault(o.MaxOpen, defaultMaxOpen), texts: &atomic.Pointer[texts]{}, notes: &atomic.Pointer[[]string]{}}
-	if err := s.produce(t); err != nil {
-		return nil, err
+	s := &Store{tables: t, maxOpen: orDefault(o.MaxOpen, defaultMaxOpen), notes: &atomic.Pointer[[]string]{}}
+	s.pages = &codePages{columns: t.layout.Columns, read: s.readCodePages, now: time.Now}
+	if s.texts, err = t.requests(); err != nil {
+		return nil, fault.Wrap(fault.Internal, "sqlserver: open", "template", "the statements cannot be produced", err)
 	}
 	s.db = sql.OpenDB(c)
 	s.db.SetMaxOpenConns(s.maxOpen)
@@ -89,18 +91,14 @@ func tablesOf(o Options) (tables, error) {
 // maxNameLength is the most characters an identifier has.
 const maxNameLength = 128
 
-// produce makes the two texts that Apply sends.
-func (s *Store) produce(t tables) error {
+// requests makes the two texts that Apply sends.
+func (t tables) requests() (texts, error) {
 	write, err := t.produce(ledgerTable, writeSteps())
 	if err != nil {
-		return fault.Wrap(fault.Internal, "sqlserver: open", "template", "the statements cannot be produced", err)
+		return texts{}, err
 	}
 	preview, err := t.produce(ledgerCopy, previewSteps())
-	if err != nil {
-		return fault.Wrap(fault.Internal, "sqlserver: open", "template", "the statements cannot be produced", err)
-	}
-	s.texts.Store(&texts{write: join(write), preview: join(preview)})
-	return nil
+	return texts{write: join(write), preview: join(preview)}, err
 }
 
 // DB is the connection pool, for set-up and tests.

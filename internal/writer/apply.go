@@ -275,10 +275,10 @@ func blameAlone(err error) error {
 	return &fault.Error{Kind: fault.Document, Code: e.Code, Op: e.Op, Reason: e.Reason, Err: err}
 }
 
-// missingError is the document's error when one of its lines does not exist.
+// missingError is the document's error when the sink refused it, or one of its lines does not exist.
 func missingError(o Outcome) error {
-	if o.Verdict != Missing {
-		return nil
+	if o.Refused != nil || o.Verdict != Missing {
+		return o.Refused
 	}
 	err := fault.New(fault.Document, "writer: apply", "missing_detail_row",
 		"document %s: no row in IVCE_DTL for line %s: expected every line to exist, nothing was written",

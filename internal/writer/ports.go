@@ -27,7 +27,9 @@ type Documents interface {
 type Sink interface {
 	// Apply writes the items, all or nothing, and answers one outcome per item in their order. A line that several
 	// items name gets the newest; which one that is, is decided in the database. Applying the same items again
-	// answers unchanged. With an error nothing is known to be written (after a lost acknowledgement everything may be).
+	// answers unchanged. An item that cannot be written whatever the others are may be refused by itself (Outcome.Refused);
+	// the others are then applied as if it were not there.
+	// With an error nothing is known to be written (after a lost acknowledgement everything may be).
 	// Errors by kind: infrastructure, throttled, quota; contention (nothing was written, try the whole request again);
 	// document (the database refused a value; it does not say whose).
 	Apply(ctx context.Context, items []Item, mode Mode) ([]Outcome, error)
@@ -159,6 +161,9 @@ type RowOutcome struct {
 type Outcome struct {
 	DocumentID string
 	Verdict    Verdict
+	// Refused is the document's own error (kind document) when the sink refused it before sending anything of it; Verdict
+	// and Rows are then empty.
+	Refused error
 	// SupersededBy is the id of the newest document that holds a line of this one; empty when none does.
 	SupersededBy string
 	// Rows has the main line first, then the duplicates in their order.

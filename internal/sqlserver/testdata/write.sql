@@ -548,7 +548,6 @@ BEGIN TRY
             SET @note = CONCAT(N'sqlwriter: IVCE_TRKG_MSTR: expected ', @content, N' rows written, found ', @written);
             THROW 52741, @note, 1;
         END;
-    -- kept
     -- commit
     COMMIT TRANSACTION;
 END TRY
