@@ -108,7 +108,9 @@ func run(ctx context.Context, out io.Writer, only string, share int) error {
 }
 
 // all are the kept mutants.
-func all() []mutant { return slices.Concat(table(), gateTable(), crashTable(), runsTable()) }
+func all() []mutant {
+	return slices.Concat(table(), gateTable(), crashTable(), runsTable(), kindsTable())
+}
 
 // kill runs the mutant's test over the broken file and answers nil when the test fails as it must.
 func (m mutant) kill(ctx context.Context, dir string) error {
