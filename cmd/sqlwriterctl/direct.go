@@ -306,13 +306,13 @@ func (l *lazySQL) Apply(ctx context.Context, items []writer.Item, mode writer.Mo
 	return db.Apply(ctx, items, mode)
 }
 
-// Probe implements writer.Sink.
-func (l *lazySQL) Probe(ctx context.Context) error {
+// Heartbeat implements writer.Sink.
+func (l *lazySQL) Heartbeat(ctx context.Context, sysName string) error {
 	db, err := l.sink(ctx)
 	if err != nil {
 		return err
 	}
-	return db.Probe(ctx)
+	return db.Heartbeat(ctx, sysName)
 }
 
 // Write implements ops.Journal.

@@ -130,7 +130,7 @@ func errorsPage(all []fault.Row) string {
 	}
 	b.WriteString("\nWhat happens next is as the kind or the condition says, unless it stands with the code.\n")
 	for _, section := range []struct{ adapter, about string }{
-		{"sqlserver", "SQL Server's numbers, and words for what has none. What concerns no document (connecting, checking, probing) " +
+		{"sqlserver", "SQL Server's numbers, and words for what has none. What concerns no document (connecting, checking, a heartbeat) " +
 			"is infrastructure whatever its number: a document's number then blames nobody."},
 		{"sqlite", "SQLite's result codes. An extended code that is not here counts as its primary code (the rest of a division by 256)."},
 		{"cosmos", "Statuses of Azure Cosmos DB, with the substatus where there is one; `/*` is any or none. The first row that fits decides."},

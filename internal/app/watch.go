@@ -48,9 +48,9 @@ func (w watchedSink) Apply(ctx context.Context, items []writer.Item, mode writer
 	return outcomes, err
 }
 
-// Probe implements writer.Sink. It counts as an answer of SQL's: a probe that succeeds says that it is well again.
-func (w watchedSink) Probe(ctx context.Context) error {
-	err := w.inner.Probe(ctx)
+// Heartbeat implements writer.Sink. It counts as an answer of SQL's: one that succeeds says that it is well again.
+func (w watchedSink) Heartbeat(ctx context.Context, sysName string) error {
+	err := w.inner.Heartbeat(ctx, sysName)
 	w.seen(depSQL, err)
 	return err
 }

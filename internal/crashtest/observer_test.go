@@ -143,7 +143,7 @@ func (w *world) written(d invoice.Document, s invoice.State) {
 	}
 }
 
-// probeFailed is told of a neutral statement that failed. While the gate is open there is one in a minute: that of the one
+// probeFailed is told of a heartbeat that failed. While the gate is open there is one in a minute: that of the one
 // who claimed it. An instance that cannot read the control document keeps a gate of its own.
 func (w *world) probeFailed(i *instance) {
 	c, _, err := w.control.Load(context.Background())

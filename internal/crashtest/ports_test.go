@@ -136,8 +136,8 @@ func (p sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) 
 	return call(ctx, p.i, "sink.Apply", strings.Join(about, " "), func() ([]writer.Outcome, error) { return p.i.w.apply(ctx, items, mode) })
 }
 
-func (p sink) Probe(ctx context.Context) error {
-	_, err := call(ctx, p.i, "sink.Probe", "", only(func() error { return p.i.w.real.sink.Probe(ctx) }))
+func (p sink) Heartbeat(ctx context.Context, sysName string) error {
+	_, err := call(ctx, p.i, "sink.Heartbeat", "", only(func() error { return p.i.w.real.sink.Heartbeat(ctx, sysName) }))
 	if err != nil {
 		p.i.w.probeFailed(p.i)
 	}

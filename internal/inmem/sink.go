@@ -2,6 +2,7 @@ package inmem
 
 import (
 	"context"
+	"crypto/rand"
 	"maps"
 	"sync"
 	"unicode/utf16"
@@ -22,6 +23,15 @@ type Sink struct {
 	writes int64
 
 	adoption adoption
+
+	heartbeats map[string]HeartbeatRow // by sys_name
+}
+
+// HeartbeatRow is an environment's row of the table heartbeat.
+type HeartbeatRow struct {
+	// DatabaseID is made with the row.
+	DatabaseID string
+	Number     int64
 }
 
 // Line is what the user's two tables hold for one line. A Line is never changed in place.
@@ -61,7 +71,7 @@ type Entry struct {
 
 // NewSink makes an empty one.
 func NewSink() *Sink {
-	return &Sink{lines: map[int64]Line{}, ledger: map[int64]Entry{}}
+	return &Sink{lines: map[int64]Line{}, ledger: map[int64]Entry{}, heartbeats: map[string]HeartbeatRow{}}
 }
 
 // AddLines makes detail rows, all NULL; rows that exist are left alone.
@@ -142,8 +152,29 @@ func (s *Sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode)
 	return outcomes, nil
 }
 
-// Probe implements writer.Sink: memory is always well. Errors by kind: infrastructure ("cancelled", "timeout").
-func (s *Sink) Probe(ctx context.Context) error { return ended(ctx, "inmem: probe") }
+// Heartbeat implements writer.Sink: memory is always well. Errors by kind: infrastructure ("cancelled", "timeout").
+func (s *Sink) Heartbeat(ctx context.Context, sysName string) error {
+	if err := ended(ctx, "inmem: heartbeat"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, ok := s.heartbeats[sysName]
+	if !ok {
+		row.DatabaseID = rand.Text()
+	}
+	row.Number++
+	s.heartbeats[sysName] = row
+	return nil
+}
+
+// Heartbeats answers an environment's row of the table heartbeat.
+func (s *Sink) Heartbeats(sysName string) (row HeartbeatRow, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, ok = s.heartbeats[sysName]
+	return row, ok
+}
 
 // refused answers the error of the first value that the tables would not take.
 func (s *Sink) refused(lines map[int64]Line) error {

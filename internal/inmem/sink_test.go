@@ -51,6 +51,10 @@ func harness(testing.TB) porttest.SinkHarness {
 				HashVersion: l.HashVersion, RowHash: l.RowHash, Outcome: l.Outcome,
 			})
 		},
+		Heartbeat: func(_ testing.TB, sysName string) (porttest.HeartbeatRow, bool) {
+			row, ok := s.Heartbeats(sysName)
+			return porttest.HeartbeatRow(row), ok
+		},
 		Refuse: func(_ testing.TB, value string) {
 			s.Refuse(func(_ int64, _ invoice.Column, v invoice.Value) bool { return !v.Null && v.Text == value })
 		},

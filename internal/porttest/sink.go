@@ -34,6 +34,9 @@ type SinkHarness struct {
 	Ledger    func(t testing.TB, line int64) (LedgerRow, bool)
 	SetLedger func(t testing.TB, line int64, l LedgerRow)
 
+	// Heartbeat reads an environment's row of the table heartbeat, over another connection than the sink's.
+	Heartbeat func(t testing.TB, sysName string) (HeartbeatRow, bool)
+
 	// What follows are capabilities that not every implementation has. Cases that need one which is nil are skipped and
 	// listed, or fail when the harness is Strict.
 
@@ -57,6 +60,8 @@ type SinkHarness struct {
 	Lock     func(t testing.TB, line int64) (unlock func())
 	LockWait time.Duration
 	RowLocks bool
+	// LockHeartbeat is Lock for an environment's row of the table heartbeat.
+	LockHeartbeat func(t testing.TB, sysName string) (unlock func())
 
 	// Steps names the statements of a write request in their order, among them the Step constants. FailAfter makes the
 	// next request that comes to a step fail right after it, once, with an error that the server raises or the
@@ -136,6 +141,12 @@ type LedgerRow struct {
 	Outcome       string
 }
 
+// HeartbeatRow is an environment's row of the table heartbeat. The harness has looked at the time in it.
+type HeartbeatRow struct {
+	DatabaseID string
+	Number     int64
+}
+
 // TestSink holds an implementation of writer.Sink to the port's contract (design.md section 4). open makes a new
 // harness over empty tables; it is called once per case.
 func TestSink(t *testing.T, open func(t testing.TB) SinkHarness) {
@@ -146,7 +157,7 @@ func TestSink(t *testing.T, open func(t testing.TB) SinkHarness) {
 func sinkCases() []sinkCase {
 	return slices.Concat(verdictCases(), versionCases(), markCases(), lineCases(), valueCases(), widthCases(),
 		previewCases(), faultCases(), replyCases(), schemaCases(), lockCases(), raceCases(), parallelCases(),
-		historyCases(), probeCases())
+		historyCases(), heartbeatCases())
 }
 
 // TestBisect runs the real use case (writer.Commit) over an implementation of writer.Sink and documents in memory: bad

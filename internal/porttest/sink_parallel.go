@@ -31,12 +31,12 @@ func (s *sinkTest) insist(items ...writer.Item) ([]writer.Outcome, error) {
 	}
 }
 
-// all runs f for every writer at once and answers their errors.
-func all(f func(w int) error) []error {
-	errs := make([]error, writers)
+// all runs f n times at once and answers the errors.
+func all(n int, f func(w int) error) []error {
+	errs := make([]error, n)
 	start := make(chan struct{})
 	var wg sync.WaitGroup
-	for w := range writers {
+	for w := range n {
 		wg.Go(func() {
 			<-start
 			errs[w] = f(w)
@@ -64,7 +64,7 @@ func twentyWriters(s *sinkTest) {
 			work[w] = append(work[w], a)
 		}
 	}
-	for w, err := range all(func(w int) error {
+	for w, err := range all(writers, func(w int) error {
 		for r := 0; r < rounds; r += 2 {
 			if _, err := s.insist(work[w][r], work[w][r+1]); err != nil {
 				return err
@@ -84,7 +84,7 @@ func oneItemTwentyTimes(s *sinkTest) {
 	writes := s.h.CountWrites(s)
 	a := doc("a", 10, 5, "x", 1, 2)
 	verdicts := make([]writer.Verdict, writers)
-	for w, err := range all(func(w int) error {
+	for w, err := range all(writers, func(w int) error {
 		out, err := s.insist(a)
 		if err == nil {
 			verdicts[w] = out[0].Verdict

@@ -35,7 +35,7 @@ type sinkCase struct {
 func (h SinkHarness) lacks(needs []string) []string {
 	has := map[string]bool{
 		"Refuse": h.Refuse != nil, "NotNull": h.NotNull != nil, "Constrain": h.Constrain != nil, "Hide": h.Hide != nil, "ReadOnly": h.ReadOnly != nil,
-		"CountWrites": h.CountWrites != nil, "Lock": h.Lock != nil, "RowLocks": h.Lock != nil && h.RowLocks,
+		"CountWrites": h.CountWrites != nil, "LockHeartbeat": h.LockHeartbeat != nil, "Lock": h.Lock != nil, "RowLocks": h.Lock != nil && h.RowLocks,
 		"FailAfter": h.FailAfter != nil, "During": h.During != nil, "LoseReply": h.LoseReply != nil,
 	}
 	return slices.DeleteFunc(slices.Clone(needs), func(n string) bool { return has[n] })
@@ -262,9 +262,9 @@ func (a *lastAnswer) Apply(ctx context.Context, items []writer.Item, mode writer
 	return out, err
 }
 
-// Probe implements writer.Sink.
-func (a *lastAnswer) Probe(ctx context.Context) error {
-	err := a.sink.Probe(ctx)
+// Heartbeat implements writer.Sink.
+func (a *lastAnswer) Heartbeat(ctx context.Context, sysName string) error {
+	err := a.sink.Heartbeat(ctx, sysName)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.out, a.err = nil, err

@@ -47,7 +47,7 @@ func (a answers) Apply(_ context.Context, items []writer.Item, _ writer.Mode) ([
 	return out, nil
 }
 
-func (a answers) Probe(context.Context) error { return a.err }
+func (a answers) Heartbeat(context.Context, string) error { return a.err }
 
 func observed(t *testing.T, sink writer.Sink, f func(*sinkTest)) string {
 	t.Helper()

@@ -84,8 +84,8 @@ func (d doorSink) Apply(ctx context.Context, items []writer.Item, mode writer.Mo
 	return outcomes, err
 }
 
-func (d doorSink) Probe(ctx context.Context) error {
-	return d.i.use(ctx, "Probe", true, func() error { return d.i.w.sink.Probe(ctx) })
+func (d doorSink) Heartbeat(ctx context.Context, sysName string) error {
+	return d.i.use(ctx, "Heartbeat", true, func() error { return d.i.w.sink.Heartbeat(ctx, sysName) })
 }
 
 func (d doorControl) Load(ctx context.Context) (c writer.Control, etag string, err error) {

@@ -27,7 +27,7 @@ type cause struct {
 
 // reads are the uses of the books that write nothing.
 func reads(op string) bool {
-	return slices.Contains([]string{"Run", "ListRuns", "JobCounts", "Stats", "Known", "Job", "ListJobs", "Items", "Unsent", "ToSend", "OpenRuns", "Probe"}, op)
+	return slices.Contains([]string{"Run", "ListRuns", "JobCounts", "Stats", "Known", "Job", "ListJobs", "Items", "Unsent", "ToSend", "OpenRuns", "Heartbeat"}, op)
 }
 
 func causes() map[fault.Kind]cause {
@@ -55,7 +55,7 @@ func (w *world) breaks(c cause) (mend func(), asked *atomic.Int64) {
 			asked.Add(1)
 		}
 		_, book := usesOfBooks[op]
-		if sql := book || op == "Apply" || op == "Probe"; sql && !mended.Load() && c.hit(op) {
+		if sql := book || op == "Apply" || op == "Heartbeat"; sql && !mended.Load() && c.hit(op) {
 			return c.err
 		}
 		return nil

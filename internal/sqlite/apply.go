@@ -18,7 +18,7 @@ func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode
 	if err := writer.CheckRequest(items, mode); err != nil {
 		return nil, err
 	}
-	if len(items) == 0 {
+	if len(items) == 0 && mode != writer.Preview {
 		return []writer.Outcome{}, nil
 	}
 	payload, err := sqlstore.Request(items, nil)

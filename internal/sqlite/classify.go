@@ -146,6 +146,7 @@ func (s *Store) Check(ctx context.Context) error {
 	}
 	for _, name := range []string{
 		stMissing, stLedgerUpdate, stLedgerInsert, stDetailUpdate, stDetailMark, stTrackingUpdate, stTrackingInsert,
+		stHeartbeat,
 	} {
 		err := compile(ctx, conn, s.write[name])
 		if code, ok := codeOf(err); ok && code == sqlite3.SQLITE_ERROR {

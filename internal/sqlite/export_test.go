@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/migration"
@@ -56,8 +57,8 @@ func Classify(err error) error { return classify("sqlite: test", err) }
 // InTx is a sink whose requests run inside tx, on temp tables of their own.
 type InTx struct{ Tx *sql.Tx }
 
-// Probe is not for a transaction of another.
-func (i InTx) Probe(context.Context) error { return nil }
+// Heartbeat is not for a transaction of another.
+func (i InTx) Heartbeat(context.Context, string) error { return nil }
 
 // Apply makes a whole request in the transaction of another.
 func (i InTx) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
@@ -75,8 +76,12 @@ func (i InTx) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) 
 
 // OpenReadOnly opens a file whose writer cannot write, as one on a read-only disk.
 func OpenReadOnly(path string) (*Store, error) {
+	write, _, err := produce(invoice.DefaultLayout())
+	if err != nil {
+		return nil, err
+	}
 	db, err := sql.Open("sqlite", dsn(path, Options{}, true)+"&_txlock=immediate")
-	return &Store{writer: db}, err
+	return &Store{writer: db, write: write, busyTimeout: time.Second}, err
 }
 
 // JournalTexts are the statements of the journal.

@@ -54,7 +54,7 @@ func wordRows() []fault.Row {
 		{Code: "cancelled", Kind: infra, Reason: "the caller gave up", Source: driver},
 		{Code: "connection", Kind: infra, Reason: "the connection is gone", Source: driver},
 		{Code: "driver", Kind: own, Reason: "the driver answered with an error of its own", Source: driver},
-		{Code: "read_only", Kind: infra, Reason: "the database file is read-only", Source: "the probe's own question"},
+		{Code: "read_only", Kind: infra, Reason: "the database file is read-only", Source: "the heartbeat's answer to SQLITE_READONLY"},
 		{Code: "schema", Kind: infra, Reason: "a table or column that the statement names is not there", Source: "design.md 3: own schema too old"},
 		{
 			Code: "verdict_without_evidence", Kind: fault.Contention,

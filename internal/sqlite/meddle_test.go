@@ -88,15 +88,29 @@ func (m *meddler) during(_ testing.TB, step string, f func(porttest.Inside)) {
 func locker(path string) func(testing.TB, int64) func() {
 	return func(t testing.TB, line int64) func() {
 		t.Helper()
-		other := openStore(t, path)
-		tx, err := other.Writer().Begin()
-		require.NoError(t, err)
-		_, err = tx.Exec(`UPDATE IVCE_DTL SET ITM_LDSC = 'somebody else''s' WHERE IVCE_DTL_UID = ?`, line)
-		require.NoError(t, err)
-		return func() {
-			if err := tx.Rollback(); err != nil {
-				t.Errorf("unlock: %v", err)
-			}
+		return holding(t, path, `UPDATE IVCE_DTL SET ITM_LDSC = 'somebody else''s' WHERE IVCE_DTL_UID = ?`, line)
+	}
+}
+
+// heartbeatLocker is locker for the row of a heartbeat.
+func heartbeatLocker(path string) func(testing.TB, string) func() {
+	return func(t testing.TB, sysName string) func() {
+		t.Helper()
+		return holding(t, path, `UPDATE sqlwriter_heartbeat SET number = number + 100 WHERE sys_name = ?`, sysName)
+	}
+}
+
+// holding runs a statement in a transaction of another process, which is open until unlock.
+func holding(t testing.TB, path, statement string, args ...any) (unlock func()) {
+	t.Helper()
+	other := openStore(t, path)
+	tx, err := other.Writer().Begin()
+	require.NoError(t, err)
+	_, err = tx.Exec(statement, args...)
+	require.NoError(t, err)
+	return func() {
+		if err := tx.Rollback(); err != nil {
+			t.Errorf("unlock: %v", err)
 		}
 	}
 }

@@ -58,9 +58,9 @@ func changedHarness(t testing.TB, change func(*sqlite.Store)) porttest.SinkHarne
 	sink := &porttest.ReplyLoser{Sink: s} // a file has no wire that could be cut
 	return porttest.SinkHarness{
 		Engine: d.version(t),
-		Sink:   sink, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger, SetLedger: d.setLedger,
+		Sink:   sink, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger, SetLedger: d.setLedger, Heartbeat: d.heartbeat,
 		Refuse: d.refuse, NotNull: d.notNull, Constrain: d.constrain, Hide: d.hide, ReadOnly: d.readOnly, CountWrites: d.countWrites,
-		Lock: locker(path), LockWait: busyTimeout,
+		Lock: locker(path), LockWait: busyTimeout, LockHeartbeat: heartbeatLocker(path),
 		Steps: sqlite.WriteSteps(), FailAfter: m.failAfter, During: m.during, LoseReply: sink.LoseReply,
 	}
 }

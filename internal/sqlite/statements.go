@@ -35,6 +35,8 @@ const (
 	stTrackingUpdate = "tracking_update"
 	stTrackingInsert = "tracking_insert"
 
+	stHeartbeat = "heartbeat"
+
 	stPreviewLedger = "preview_ledger"
 	stPreviewBefore = "preview_before"
 )

@@ -34,6 +34,8 @@ type Store struct {
 	reader  *sql.DB
 	write   statements
 	preview statements
+	// busyTimeout is how long a request waits for another that writes.
+	busyTimeout time.Duration
 
 	// afterStatement, when set, is called after each statement of a write; an error makes the request fail there.
 	// Only tests set it (export_test.go): product code has no way to.
@@ -59,7 +61,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "sqlite: open", "template", "the statements cannot be produced", err)
 	}
-	s := &Store{write: write, preview: preview}
+	s := &Store{write: write, preview: preview, busyTimeout: o.BusyTimeout}
 	if s.writer, err = sql.Open("sqlite", dsn(path, o, false)); err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, "sqlite: open", "dsn", "the path cannot be used", err)
 	}

@@ -24,7 +24,7 @@ func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode
 	if err := writer.CheckRequest(items, mode); err != nil {
 		return nil, err
 	}
-	if len(items) == 0 {
+	if len(items) == 0 && mode != writer.Preview {
 		return []writer.Outcome{}, nil
 	}
 	refused, err := s.pages.refused(ctx, items)
@@ -62,7 +62,7 @@ func apart(items []writer.Item, refused []error, apply func([]writer.Item) ([]wr
 		}
 		left, places = append(left, it), append(places, i)
 	}
-	if len(left) == 0 {
+	if len(left) == 0 && len(items) > 0 { // a preview of no items asks all the same: it is a shadow's heartbeat
 		return outcomes, nil
 	}
 	applied, err := apply(left)

@@ -134,6 +134,9 @@ func TestOnlyTheDocumentWithTheCharacterIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Error(t, out[0].Refused)
 	require.Len(t, p.sent, 1, "a request of nothing is not made")
+	_, err = p.pages().Apply(t.Context(), nil, p.apply)
+	require.NoError(t, err)
+	require.Len(t, p.sent, 2, "unless nothing was asked for: a preview of no items is a shadow's heartbeat")
 
 	p = newPaged("CLN_MFR_AI_NM", 708)
 	out, err = p.pages().Apply(t.Context(), []writer.Item{bad}, p.apply)

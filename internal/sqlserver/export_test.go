@@ -15,9 +15,10 @@ import (
 	"sqlwriter/internal/writer"
 )
 
-// WriteSteps and PreviewSteps are the names of a request's parts.
-func WriteSteps() []string   { return writeSteps() }
-func PreviewSteps() []string { return previewSteps() }
+// WriteSteps, PreviewSteps and HeartbeatSteps are the names of a request's parts.
+func WriteSteps() []string     { return writeSteps() }
+func PreviewSteps() []string   { return previewSteps() }
+func HeartbeatSteps() []string { return heartbeatSteps() }
 
 // StepFiles lists the templates.
 func StepFiles() ([]string, error) { return stepFiles() }
@@ -25,26 +26,26 @@ func StepFiles() ([]string, error) { return stepFiles() }
 // Step is a part of a request, produced.
 type Step struct{ Name, Text string }
 
-// Produced are the parts of a write and of a preview for a layout.
-func Produced(l invoice.Layout) (write, preview []Step, err error) {
+// Produced are the parts of a write, of a preview and of a heartbeat for a layout.
+func Produced(l invoice.Layout) (write, preview, heartbeat []Step, err error) {
 	t, err := tablesOf(Options{Layout: l})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	for _, p := range []struct {
 		ledger string
 		names  []string
 		to     *[]Step
-	}{{ledgerTable, writeSteps(), &write}, {ledgerCopy, previewSteps(), &preview}} {
+	}{{ledgerTable, writeSteps(), &write}, {ledgerCopy, previewSteps(), &preview}, {ledgerTable, heartbeatSteps(), &heartbeat}} {
 		steps, err := t.produce(p.ledger, p.names)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		for _, s := range steps {
 			*p.to = append(*p.to, Step{s.name, s.text})
 		}
 	}
-	return write, preview, nil
+	return write, preview, heartbeat, nil
 }
 
 // SampleText is the sample schema.
@@ -166,8 +167,8 @@ func (s *Store) PageWith(ctx context.Context, p adopt.Page, change func(text str
 	return s.page(ctx, change(adoptionText("page")), p)
 }
 
-// Probed is what Probe makes of the server's answer.
-func Probed(updateability string) error { return probed(updateability) }
+// Refused is what Heartbeat makes of a driver's error.
+func Refused(err error) error { return refused(err) }
 
 // JournalTexts are the statements of the journal.
 func JournalTexts() (map[string]string, error) {

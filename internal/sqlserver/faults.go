@@ -65,7 +65,7 @@ func wordRows() []fault.Row {
 			Code: codeCodePage, Kind: fault.Document, Source: "design.md 4; the tables of golang.org/x/text/encoding",
 			Reason: "the code page of the user's varchar column lacks a character, for which the server would put a similar one",
 		},
-		{Code: codeReadOnly, Kind: infra, Reason: "the database is read-only: a failover, or a replica", Source: "DATABASEPROPERTYEX, Updateability"},
+		{Code: codeReadOnly, Kind: infra, Reason: "the database is read-only: a failover, or a replica", Source: "the heartbeat's answer to 3906, 3908 and 3924"},
 		{Code: codeSchema, Kind: infra, Reason: "the database is not what the statements need; Health lists every difference", Source: "design.md 3: own schema too old"},
 		{Code: codeSettings, Kind: infra, Reason: "SQL_CONNECTION or SQL_SCHEMA cannot be used", Source: ours, Own: start},
 		{Code: "template", Kind: own, Reason: "the statements cannot be produced", Source: ours, Own: start},

@@ -150,6 +150,20 @@ func (h *hands) ledger(t testing.TB, line int64) (porttest.LedgerRow, bool) {
 	return l, true
 }
 
+func (h *hands) heartbeat(t testing.TB, sysName string) (porttest.HeartbeatRow, bool) {
+	t.Helper()
+	var row porttest.HeartbeatRow
+	var at time.Time
+	err := h.db.QueryRow(`SELECT CONVERT(varchar(36), database_id), number, raised_at FROM sqlwriter.heartbeat WHERE sys_name = @p1`,
+		sysName).Scan(&row.DatabaseID, &row.Number, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, false
+	}
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), at, 10*time.Minute, "by the database's clock, in UTC")
+	return row, true
+}
+
 func (h *hands) setLedger(t testing.TB, line int64, l porttest.LedgerRow) {
 	t.Helper()
 	h.exec(t, `DELETE FROM sqlwriter.ledger WHERE detail_id = @p1`, line)
@@ -240,9 +254,20 @@ func (h *hands) countWrites(t testing.TB) func(int64) (int, int) {
 
 func (h *hands) lock(t testing.TB, line int64) func() {
 	t.Helper()
+	return h.holding(t, `UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'locked' WHERE IVCE_DTL_UID = @p1`, line)
+}
+
+func (h *hands) lockHeartbeat(t testing.TB, sysName string) func() {
+	t.Helper()
+	return h.holding(t, `UPDATE sqlwriter.heartbeat SET number = number + 100 WHERE sys_name = @p1`, sysName)
+}
+
+// holding runs a statement in a transaction of somebody else's, which is open until unlock.
+func (h *hands) holding(t testing.TB, statement string, args ...any) func() {
+	t.Helper()
 	tx, err := h.db.Begin()
 	require.NoError(t, err)
-	_, err = tx.Exec(`UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'locked' WHERE IVCE_DTL_UID = @p1`, line)
+	_, err = tx.Exec(statement, args...)
 	require.NoError(t, err)
 	var once sync.Once
 	unlock := func() { once.Do(func() { _ = tx.Rollback() }) }

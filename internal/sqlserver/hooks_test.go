@@ -51,8 +51,10 @@ func (s *hooked) Apply(ctx context.Context, items []writer.Item, mode writer.Mod
 	return out, err
 }
 
-// Probe implements writer.Sink.
-func (s *hooked) Probe(ctx context.Context) error { return s.store.Probe(ctx) }
+// Heartbeat implements writer.Sink.
+func (s *hooked) Heartbeat(ctx context.Context, sysName string) error {
+	return s.store.Heartbeat(ctx, sysName)
+}
 
 func (s *hooked) arm(h hook) {
 	s.mu.Lock()

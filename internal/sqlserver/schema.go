@@ -111,6 +111,7 @@ func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 		rights []string
 	}{
 		{"ledger", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"heartbeat", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"run", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"audit_log", []string{"SELECT", "INSERT"}},
 		{"job", []string{"SELECT", "INSERT", "UPDATE"}},

@@ -67,12 +67,14 @@ func (d *database) harness(t testing.TB) porttest.SinkHarness {
 	t.Helper()
 	d.exec(t, `DROP TABLE IF EXISTS dbo.IVCE_DTL, dbo.IVCE_TRKG_MSTR, dbo.counted, dbo.allowed`)
 	d.exec(t, `DELETE FROM sqlwriter.ledger`)
+	d.exec(t, `DELETE FROM sqlwriter.heartbeat`)
 	require.NoError(t, sqlserver.CreateSampleSchema(context.Background(), d.db, sqlserver.Options{}))
 	h := &hands{database: d, sink: &hooked{d: d, store: d.changed(d.store)}}
 	real := sqlservertest.IsReal(d.version)
 	return porttest.SinkHarness{
 		Engine: d.version, RealServer: real, Strict: true, Deviations: d.deviations,
 		Sink: h.sink, AddLines: h.addLines, Row: h.row, SetRow: h.setRow, Ledger: h.ledger, SetLedger: h.setLedger,
+		Heartbeat: h.heartbeat, LockHeartbeat: h.lockHeartbeat,
 		Refuse: h.refuse, NotNull: h.notNull, Constrain: h.constrain, Hide: h.hide, ReadOnly: h.readOnly, CountWrites: h.countWrites,
 		Lock: h.lock, LockWait: lockTimeout, RowLocks: true,
 		Steps: stepsBeforeCommit(), FailAfter: h.sink.failAfter, During: h.sink.during, LoseReply: h.sink.loseReply,

@@ -49,6 +49,9 @@ func previewSteps() []string {
 	}
 }
 
+// heartbeatSteps are the parts of a heartbeat in their order.
+func heartbeatSteps() []string { return []string{"begin", "transaction", "heartbeat", "commit"} }
+
 // stagedColumn is one row of the column table as the templates see it.
 type stagedColumn struct {
 	// Name is the quoted column of the user's table, Staged that of the staged line.

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,9 +30,9 @@ func golden(t *testing.T, name, text string) {
 
 // joined is a request as a reviewer reads it: with the comments, the parameters that the driver declares, and what stands
 // between transaction.sql and commit.sql indented.
-func joined(steps []sqlserver.Step) string {
+func joined(parameters string, steps []sqlserver.Step) string {
 	var b strings.Builder
-	b.WriteString("DECLARE @request nvarchar(max), @rewrite bigint, @expected bigint;\n")
+	b.WriteString("DECLARE " + parameters + ";\n")
 	indent := ""
 	for _, s := range steps {
 		b.WriteString(indent + "-- " + s.Name + "\n")
@@ -50,10 +51,12 @@ func joined(steps []sqlserver.Step) string {
 
 // The files show what the templates and the column table result in; a reviewer and the T-SQL lint read them.
 func TestStatementsGolden(t *testing.T) {
-	write, preview, err := sqlserver.Produced(invoice.Layout{})
+	write, preview, heartbeat, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
-	golden(t, "write.sql", joined(write))
-	golden(t, "preview.sql", joined(preview))
+	const parameters = "@request nvarchar(max), @rewrite bigint, @expected bigint"
+	golden(t, "write.sql", joined(parameters, write))
+	golden(t, "preview.sql", joined(parameters, preview))
+	golden(t, "heartbeat.sql", joined("@sys_name nvarchar(256)", heartbeat))
 	sample, err := sqlserver.SampleText()
 	require.NoError(t, err)
 	golden(t, "sample.sql", sample)
@@ -66,7 +69,7 @@ func TestEveryTemplateIsAStep(t *testing.T) {
 	files, err := sqlserver.StepFiles()
 	require.NoError(t, err)
 	used := map[string]bool{}
-	for _, s := range append(sqlserver.WriteSteps(), sqlserver.PreviewSteps()...) {
+	for _, s := range slices.Concat(sqlserver.WriteSteps(), sqlserver.PreviewSteps(), sqlserver.HeartbeatSteps()) {
 		used["sql/"+s+".sql"] = true
 	}
 	for _, f := range files {
@@ -78,7 +81,7 @@ func TestEveryTemplateIsAStep(t *testing.T) {
 // A preview runs the very statements of a write, on a copy of the ledger: that is why it foretells. It writes to nothing
 // but its own temp tables.
 func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
-	write, preview, err := sqlserver.Produced(invoice.Layout{})
+	write, preview, _, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
 	of := map[string]string{}
 	for _, s := range write {
@@ -96,7 +99,7 @@ func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
 
 func TestStatementsFollowTheColumnTable(t *testing.T) {
 	columns := append(invoice.Columns(), invoice.Column{Table: invoice.Tracking, Name: `NEW]COL`, Source: invoice.FromDocument, Kind: invoice.Text})
-	write, _, err := sqlserver.Produced(invoice.Layout{Columns: columns})
+	write, _, _, err := sqlserver.Produced(invoice.Layout{Columns: columns})
 	require.NoError(t, err)
 	for _, s := range write {
 		if s.Name == "tracking_update" || s.Name == "tracking_insert" {
@@ -107,14 +110,14 @@ func TestStatementsFollowTheColumnTable(t *testing.T) {
 		}
 	}
 	columns[len(columns)-1].Kind = "unheard of"
-	_, _, err = sqlserver.Produced(invoice.Layout{Columns: columns})
+	_, _, _, err = sqlserver.Produced(invoice.Layout{Columns: columns})
 	require.ErrorContains(t, err, "unheard of")
 }
 
 func TestNoLockHintAndNoMerge(t *testing.T) {
-	write, preview, err := sqlserver.Produced(invoice.Layout{})
+	write, preview, heartbeat, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
-	for _, s := range append(write, preview...) {
+	for _, s := range slices.Concat(write, preview, heartbeat) {
 		for line := range strings.Lines(s.Text) {
 			if strings.HasPrefix(strings.TrimSpace(line), "--") {
 				continue

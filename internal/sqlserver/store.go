@@ -40,14 +40,14 @@ type Store struct {
 	tables tables
 	// maxOpen bounds the connections; as many may stay idle.
 	maxOpen int
-	// texts are what Apply sends, pages what it looks at before.
+	// texts are what Apply and Heartbeat send, pages what Apply looks at before.
 	texts texts
 	pages *codePages
 	notes *atomic.Pointer[[]string]
 }
 
-// texts are the two requests.
-type texts struct{ write, preview string }
+// texts are the requests.
+type texts struct{ write, preview, heartbeat string }
 
 // Open connects once, to tell a wrong address or password from a working one, and changes nothing: see Migrate. The
 // connection string is a sqlserver:// address as go-mssqldb reads it, with our defaults (see connector). Errors by kind:
@@ -91,14 +91,24 @@ func tablesOf(o Options) (tables, error) {
 // maxNameLength is the most characters an identifier has.
 const maxNameLength = 128
 
-// requests makes the two texts that Apply sends.
-func (t tables) requests() (texts, error) {
-	write, err := t.produce(ledgerTable, writeSteps())
-	if err != nil {
-		return texts{}, err
+// requests makes the texts that Apply and Heartbeat send.
+func (t tables) requests() (made texts, err error) {
+	for _, p := range []struct {
+		ledger string
+		steps  []string
+		to     *string
+	}{
+		{ledgerTable, writeSteps(), &made.write},
+		{ledgerCopy, previewSteps(), &made.preview},
+		{ledgerTable, heartbeatSteps(), &made.heartbeat},
+	} {
+		steps, err := t.produce(p.ledger, p.steps)
+		if err != nil {
+			return texts{}, err
+		}
+		*p.to = join(steps)
 	}
-	preview, err := t.produce(ledgerCopy, previewSteps())
-	return texts{write: join(write), preview: join(preview)}, err
+	return made, nil
 }
 
 // DB is the connection pool, for set-up and tests.

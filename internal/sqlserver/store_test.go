@@ -174,12 +174,14 @@ func TestTheRightsOfTheScriptsAreEnough(t *testing.T) {
 		_, err := s.Apply(ctx, []writer.Item{item("a", 10, 1)}, mode)
 		require.NoError(t, err, mode)
 	}
+	require.NoError(t, s.Heartbeat(ctx, "web"))
 	useJournal(t, s)
 	require.NoError(t, s.Journal("web").Start(ctx, ops.Run{ID: "old"}, ops.Audit{Action: "reprocess"}))
 	porttest.UseRunStore(t, s.Runs("web"), s.Journal("web"))
 	forbidden := []string{
 		`DELETE FROM dbo.IVCE_DTL`, `DELETE FROM sqlwriter.ledger`, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID) VALUES (2)`,
 		`DROP TABLE sqlwriter.ledger`, `CREATE TABLE sqlwriter.mine (a int)`, `DELETE FROM sqlwriter.audit_log`, `DELETE FROM sqlwriter.run`,
+		`DELETE FROM sqlwriter.heartbeat`,
 	}
 	if sqlservertest.IsReal(d.version) { // by DENY
 		forbidden = append(forbidden, `UPDATE sqlwriter.audit_log SET why = N'another'`, `DELETE FROM sqlwriter.migration`)

@@ -262,7 +262,7 @@ func (p *pass) broke(ctx context.Context, err error) bool {
 	if !fault.Has(err, fault.Broken) || ctx.Err() != nil {
 		return false
 	}
-	return p.admission().Neutral(ctx, p.c.sink) == nil
+	return p.admission().Neutral(ctx, p.heartbeat) == nil
 }
 
 // blameAlone decides what a request that failed for a single document means: a broken uniqueness or row count that

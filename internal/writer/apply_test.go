@@ -42,7 +42,7 @@ func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode) ([]Outcome
 	return out, nil
 }
 
-func (s *scriptedSink) Probe(context.Context) error { return nil }
+func (s *scriptedSink) Heartbeat(context.Context, string) error { return nil }
 
 func scripted(s *scriptedSink) *pass {
 	c := NewCommit(nil, s, Options{

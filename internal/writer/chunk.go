@@ -51,7 +51,7 @@ func (p *pass) admit(ctx context.Context, docs []invoice.Document) (*Admission, 
 	if p.c.gate.othersFirst() && !slices.ContainsFunc(docs, func(d invoice.Document) bool { return !p.c.gate.tried(d.ID) }) {
 		return nil, p.c.gate.refusal()
 	}
-	adm, err := p.c.gate.Admit(ctx, p.c.sink.Probe)
+	adm, err := p.c.gate.Admit(ctx, p.heartbeat)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +59,15 @@ func (p *pass) admit(ctx context.Context, docs []invoice.Document) (*Admission, 
 	defer p.mu.Unlock()
 	p.adm = adm
 	return adm, nil
+}
+
+// heartbeat asks whether the database does what this pass needs of it. A preview needs no right to write.
+func (p *pass) heartbeat(ctx context.Context) error {
+	if p.mode == Preview {
+		_, err := p.c.sink.Apply(ctx, nil, Preview)
+		return err
+	}
+	return p.c.sink.Heartbeat(ctx, p.c.o.SysName)
 }
 
 // worth orders the documents for a probe: what can be written and, for a systemic gate, was not seen to fail comes first.

@@ -243,7 +243,9 @@ func (f *faulty) Apply(ctx context.Context, items []writer.Item, mode writer.Mod
 	return out, err
 }
 
-func (f *faulty) Probe(ctx context.Context) error { return f.sink.Probe(ctx) }
+func (f *faulty) Heartbeat(ctx context.Context, sysName string) error {
+	return f.sink.Heartbeat(ctx, sysName)
+}
 
 func down(op string) error {
 	return fault.New(fault.Infrastructure, op, "eof", "the connection was cut")

@@ -243,11 +243,11 @@ func (g *Gate) probedWith(items []Item) {
 }
 
 // Neutral makes a statement that concerns no document.
-func (a *Admission) Neutral(ctx context.Context, sink Sink) error {
+func (a *Admission) Neutral(ctx context.Context, heartbeat func(context.Context) error) error {
 	if err := a.still(ctx); err != nil {
 		return err
 	}
-	err := bounded(ctx, probeTimeout, sink.Probe)
+	err := bounded(ctx, probeTimeout, heartbeat)
 	if err == nil {
 		a.gate.works()
 		return nil

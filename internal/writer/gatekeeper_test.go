@@ -51,6 +51,9 @@ func (f *fleet) Probe(ctx context.Context) error {
 	return f.probe
 }
 
+// Heartbeat makes the fleet a sink.
+func (f *fleet) Heartbeat(ctx context.Context, _ string) error { return f.Probe(ctx) }
+
 func (f *fleet) Apply(ctx context.Context, items []writer.Item, _ writer.Mode) ([]writer.Outcome, error) {
 	f.asked = append(f.asked, f.clock)
 	if ctx.Err() != nil {
@@ -379,6 +382,9 @@ func (p *patience) Probe(ctx context.Context) error {
 	return nil
 }
 
+// Heartbeat makes it a sink.
+func (p *patience) Heartbeat(ctx context.Context, _ string) error { return p.Probe(ctx) }
+
 func (p *patience) Apply(ctx context.Context, _ []writer.Item, _ writer.Mode) ([]writer.Outcome, error) {
 	end, _ := ctx.Deadline()
 	p.apply = time.Until(end)
@@ -395,7 +401,7 @@ func TestARequestHasThirtySecondsAndAProbeTen(t *testing.T) {
 	require.NoError(t, err)
 	require.InDelta(t, 10, p.probe.Seconds(), 5)
 	require.InDelta(t, 30, p.apply.Seconds(), 5)
-	require.NoError(t, a.Neutral(t.Context(), p))
+	require.NoError(t, a.Neutral(t.Context(), p.Probe))
 	require.InDelta(t, 10, p.probe.Seconds(), 5)
 }
 
@@ -408,7 +414,7 @@ func TestLeaveEndsWhenTheGateOpens(t *testing.T) {
 	f.asked = nil
 	_, err = a.Apply(t.Context(), f, []writer.Item{{}}, writer.Write)
 	require.True(t, writer.IsGate(err))
-	require.True(t, writer.IsGate(a.Neutral(t.Context(), f)))
+	require.True(t, writer.IsGate(a.Neutral(t.Context(), f.Probe)))
 	require.Empty(t, f.asked)
 }
 

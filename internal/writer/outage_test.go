@@ -58,7 +58,7 @@ func (a *app) more(name string, offset time.Duration) *instance {
 	return i
 }
 
-// Apply and Probe make an instance the sink of its own Commit.
+// Apply and Heartbeat make an instance the sink of its own Commit.
 func (i *instance) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
 	i.app.asked = append(i.app.asked, i.app.clock)
 	if len(items) == 1 {
@@ -72,7 +72,7 @@ func (i *instance) Apply(ctx context.Context, items []writer.Item, mode writer.M
 	return i.app.sink.Apply(ctx, items, mode)
 }
 
-func (i *instance) Probe(context.Context) error {
+func (i *instance) Heartbeat(context.Context, string) error {
 	i.app.asked = append(i.app.asked, i.app.clock)
 	if i.app.answer != nil {
 		return i.app.answer(i, nil)

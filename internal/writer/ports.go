@@ -32,11 +32,14 @@ type Sink interface {
 	// With an error nothing is known to be written (after a lost acknowledgement everything may be).
 	// Errors by kind: infrastructure, throttled, quota; contention (nothing was written, try the whole request again);
 	// document (the database refused a value; it does not say whose).
+	// Without items a preview is still one request: it needs what every preview needs and answers no outcomes. A write
+	// without items is none.
 	Apply(ctx context.Context, items []Item, mode Mode) ([]Outcome, error)
-	// Probe is a statement that concerns no document and changes nothing: nil means that the database answers and can be
-	// written to. Errors by kind: infrastructure (code "read_only" for a database that only answers reads), throttled,
-	// quota; contention when somebody else holds what it looked at.
-	Probe(ctx context.Context) error
+	// Heartbeat raises the number of an environment's row in the table heartbeat and commits, in one request: nil means
+	// that the database takes writes and commits them. It touches nothing of the user's. Errors by kind: infrastructure
+	// (code "read_only" for a database that only answers reads), throttled, quota; contention when somebody else holds the
+	// row, or makes it at the same time.
+	Heartbeat(ctx context.Context, sysName string) error
 }
 
 // ControlStore keeps the one control document of an app: what all its instances must agree on.

@@ -215,7 +215,9 @@ func (l lockedSink) Apply(ctx context.Context, items []writer.Item, m writer.Mod
 	return l.w.sink.Apply(ctx, items, m)
 }
 
-func (l lockedSink) Probe(ctx context.Context) error { return l.w.sink.Probe(ctx) }
+func (l lockedSink) Heartbeat(ctx context.Context, sysName string) error {
+	return l.w.sink.Heartbeat(ctx, sysName)
+}
 
 // Promise G6: lines that somebody else holds neither starve their neighbours nor hold the feed: whatever the number, one
 // invocation ends within its four minutes, and nothing is counted.

@@ -120,7 +120,7 @@ func (p *shadowPass) preview(ctx context.Context, docs []invoice.Document) error
 	if len(items) == 0 {
 		return nil
 	}
-	adm, err := p.c.gate.Admit(ctx, p.c.sink.Probe)
+	adm, err := p.c.gate.Admit(ctx, p.heartbeat)
 	if err != nil {
 		return err
 	}

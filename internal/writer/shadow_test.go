@@ -55,7 +55,8 @@ func (w *world) look(retry int, snapshots ...json.RawMessage) (writer.Report, er
 			e, known := w.sink.Entry(line)
 			all = append(all, l, e, known)
 		}
-		return all
+		row, beats := w.sink.Heartbeats("web")
+		return append(all, row, beats)
 	}
 	before, rows, records := w.snapshots(ids...), lines(), w.faulty.records
 	report, err := w.shadow().Run(w.t.Context(), writer.Batch{Documents: snapshots, Received: w.clock, RetryCount: retry})
@@ -193,6 +194,24 @@ func TestShadowWaitsForADependencyAsCommitDoes(t *testing.T) {
 	report, err = w.look(1, snapshots...)
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Outcomes["would_be_applied"])
+}
+
+// A shadow's login may not write: it asks whether SQL is well by a preview without items.
+func TestShadowHasNoHeartbeat(t *testing.T) {
+	w := newWorld(t, 1)
+	w.oldWriter(result(1, 1, "x", byOldWriter))
+	w.faulty.onApply = func(n int) error {
+		if n > 1 {
+			return nil
+		}
+		err := fault.New(fault.Infrastructure, "test", "eof", "the connection was cut")
+		err.Condition = fault.Broken
+		return err
+	}
+	report, err := w.look(0, w.put(result(1, 1, "x", byOldWriter))...)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"matches": 1}, report.Outcomes)
+	require.Equal(t, 3, w.faulty.writes, "the request, the preview without items, the request again")
 }
 
 // One document that SQL refuses does not hide the others.

@@ -310,7 +310,7 @@ func gateTable() []mutant {
 		},
 		{
 			"not true any more: a document that kills its connection is isolated (2)", writer + "/apply.go",
-			"return p.admission().Neutral(ctx, p.c.sink) == nil",
+			"return p.admission().Neutral(ctx, p.heartbeat) == nil",
 			"return true",
 			writer, "TestADocumentThatKillsItsConnectionIsIsolated",
 		},

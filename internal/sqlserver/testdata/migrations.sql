@@ -274,6 +274,27 @@ FROM sqlwriter.job AS j;'');
         VALUES (4, N'0004_runs', 'fffe6d32fd03ffd289947830907b6979fd668d1a5d0e3e44d5ba5e52fc0f8996');
     END;
 GO
+-- 0005_heartbeat
+IF @@TRANCOUNT = 0
+    THROW 52744, N'an earlier batch failed: nothing was changed', 1;
+IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 5)
+    BEGIN
+        EXEC (N'
+-- The heartbeat: one row for each environment. Its number is raised and committed to see that the database takes writes.
+-- database_id is made with the row, so that another database can be told from this one. raised_at is by the database''s
+-- clock, UTC. The name of an environment is compared byte by byte whatever the database''s collation.
+CREATE TABLE sqlwriter.heartbeat (
+    sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
+    database_id uniqueidentifier NOT NULL,
+    number bigint NOT NULL,
+    raised_at datetime2(3) NOT NULL,
+    CONSTRAINT pk_heartbeat PRIMARY KEY (sys_name)
+);
+');
+        INSERT INTO sqlwriter.migration (number, name, checksum)
+        VALUES (5, N'0005_heartbeat', '8601ae9cd40691407a481135970a4b8d2ed87bcf9c7bafb3930298056eaedb79');
+    END;
+GO
 IF @@TRANCOUNT = 0
     THROW 52744, N'an earlier batch failed: nothing was changed', 1;
 COMMIT TRANSACTION;

@@ -74,9 +74,6 @@ IF @@TRANCOUNT = 0
 COMMIT TRANSACTION;
 GO;
 GO
--- probe.go, probeText
-SELECT CONVERT(nvarchar(20), DATABASEPROPERTYEX(DB_NAME(), N'Updateability'));
-GO
 -- schema.go, inspectServer
 SELECT @@VERSION, d.compatibility_level FROM sys.databases AS d WHERE d.name = DB_NAME();
 GO

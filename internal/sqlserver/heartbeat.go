@@ -1,0 +1,37 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"sqlwriter/internal/fault"
+)
+
+const opHeartbeat = "sqlserver: heartbeat"
+
+// codeReadOnly says that the database answers reads only: a secondary replica, or one that was set so.
+const codeReadOnly = "read_only"
+
+// Heartbeat implements writer.Sink: one request, one transaction (sql/heartbeat.sql). Codes of our own: "read_only"
+// (infrastructure); every other code is as for Apply.
+func (s *Store) Heartbeat(ctx context.Context, sysName string) error {
+	// The result is read to its end: an error of the COMMIT stands there.
+	_, err := s.db.ExecContext(ctx, s.texts.heartbeat, sql.Named("sys_name", sysName))
+	return s.failed(refused(err))
+}
+
+// refused translates an error of a heartbeat. It concerns no document, so no condition that speaks of one stays.
+func refused(err error) error {
+	err = outside(opHeartbeat, err)
+	e := fault.As(err)
+	if e == nil {
+		return err
+	}
+	own := *e
+	own.Condition = fault.NoCondition
+	if slices.Contains([]string{"3906", "3908", "3924"}, own.Code) { // one row of classify.go
+		own.Code = codeReadOnly
+	}
+	return &own
+}

@@ -1,0 +1,45 @@
+package sqlserver_test
+
+import (
+	"testing"
+
+	mssql "github.com/microsoft/go-mssqldb"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/sqlserver"
+)
+
+// readOnly makes the database refuse every write. The change ends all other sessions, so nobody keeps an idle one.
+func (h *hands) readOnly(t testing.TB) func() {
+	t.Helper()
+	set := func(text string) {
+		for _, db := range []interface{ SetMaxIdleConns(n int) }{h.db, h.store.DB()} {
+			db.SetMaxIdleConns(0)
+			db.SetMaxIdleConns(2)
+		}
+		h.exec(t, text)
+	}
+	set(`ALTER DATABASE CURRENT SET READ_ONLY WITH ROLLBACK IMMEDIATE`)
+	return func() { set(`ALTER DATABASE CURRENT SET READ_WRITE WITH ROLLBACK IMMEDIATE`) }
+}
+
+// The server's numbers for a database that only answers reads are one word here; what concerns a document is nobody's.
+func TestWhatAHeartbeatIsToldByTheServer(t *testing.T) {
+	for number, want := range map[int32]struct {
+		kind fault.Kind
+		code string
+	}{
+		3906: {fault.Infrastructure, "read_only"}, 3908: {fault.Infrastructure, "read_only"},
+		229: {fault.Infrastructure, "229"}, 208: {fault.Infrastructure, "208"}, 8114: {fault.Infrastructure, "8114"},
+		1222: {fault.Contention, "1222"}, 2627: {fault.Contention, "2627"},
+		40501: {fault.Throttled, "40501"}, 9002: {fault.Quota, "9002"}, 0: {fault.Infrastructure, "0"},
+	} {
+		err := sqlserver.Refused(mssql.Error{Number: number})
+		require.Equal(t, want.kind, fault.KindOf(err), "%d", number)
+		require.Equal(t, want.code, fault.CodeOf(err))
+		require.Equal(t, fault.NoCondition, fault.As(err).Condition, "%d: it is no document's", number)
+		require.ErrorAs(t, err, new(mssql.Error))
+	}
+	require.NoError(t, sqlserver.Refused(nil))
+}
