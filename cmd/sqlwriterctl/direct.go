@@ -169,7 +169,7 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 	runs := lazyRuns{sql}
 	return use(ops.New(ops.Ports{
 		Documents: documents, Backlog: documents, Gate: gate, Commit: commit, Journal: sql,
-		Runs: runs, Reports: runs, RunQueue: queue, Selection: documents,
+		Runs: runs, Reports: runs, RunQueue: queue, Selection: documents.Selection(),
 	}, o))
 }
 

@@ -180,8 +180,8 @@ func (s shown) print(a *app) error {
 	a.printf("document  %s", s.ID)
 	a.printf("sys_name  %s", s.SysName)
 	a.printf("version   %s, from %s", s.Version.Format("2006-01-02 15:04:05.000000Z07:00"), s.VersionFrom)
-	if !s.Writer.Present {
-		a.printf("status    pending (it has no sql_writer)")
+	if s.Writer.Status == "" {
+		a.printf("status    never offered (it has no sql_writer.status)")
 	} else {
 		status, err := json.MarshalIndent(s.Writer, "", "  ")
 		if err != nil {

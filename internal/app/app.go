@@ -205,7 +205,7 @@ func (a *App) operations(context.Context) (handlers.Operations, error) {
 	if container == nil {
 		return nil, fault.New(fault.Infrastructure, "app: ops", "starting", "Cosmos DB is not open yet; Health says why")
 	}
-	return ops.New(ops.Ports{Documents: container, Backlog: container, Selection: container, Gate: a.gate}, a.opsOptions()), nil
+	return ops.New(ops.Ports{Documents: container, Backlog: container, Selection: container.Selection(), Gate: a.gate}, a.opsOptions()), nil
 }
 
 // unusable is the error while the settings cannot be used.

@@ -245,7 +245,7 @@ func openCosmos(ctx context.Context, c config.Config, a *adapters) (func() error
 		container.Close()
 		return nil, err
 	}
-	a.documents, a.backlog, a.selection = container, container, container
+	a.documents, a.backlog, a.selection = container, container, container.Selection()
 	a.container.Store(container)
 	return func() error { container.Close(); return nil }, nil
 }

@@ -28,7 +28,7 @@ func (c *Container) Query(ctx context.Context, query string, params []Param, pag
 
 func (c *Container) pages(ctx context.Context, op operation, query string, params []Param, visit func([]json.RawMessage) (bool, error)) error {
 	for continuation := ""; ; {
-		rows, next, err := c.page(ctx, op, query, params, continuation)
+		rows, next, err := c.page(ctx, op, query, params, pageSize, continuation)
 		if err != nil {
 			return err
 		}
@@ -44,10 +44,10 @@ func (c *Container) pages(ctx context.Context, op operation, query string, param
 	}
 }
 
-// page gives one page, which may be empty, and the service's continuation of the next one: "" begins, and is answered when
+// page gives one page of at most size rows, which may be empty, and the service's continuation of the next one: "" begins, and is answered when
 // there are no more.
-func (c *Container) page(ctx context.Context, op operation, query string, params []Param, continuation string) (rows []json.RawMessage, next string, err error) {
-	options := &azcosmos.QueryOptions{PageSizeHint: pageSize}
+func (c *Container) page(ctx context.Context, op operation, query string, params []Param, size int32, continuation string) (rows []json.RawMessage, next string, err error) {
+	options := &azcosmos.QueryOptions{PageSizeHint: size}
 	for _, p := range params {
 		options.QueryParameters = append(options.QueryParameters, azcosmos.QueryParameter(p))
 	}

@@ -13,27 +13,38 @@ import (
 	"sqlwriter/internal/writer"
 )
 
+// Selection implements run.Selection over a Container.
+type Selection struct{ c *Container }
+
+// Selection finds the documents of runs. It keeps nothing of its own: another one of the same container goes on where this
+// one stopped.
+func (c *Container) Selection() Selection { return Selection{c} }
+
 // Page gives one page of the documents that a run takes. See run.Selection. It asks the query of Waiting, and the service's
 // page is handed on as it is: empty ones too.
-//
-// A continuation is the service's own with a mark of its query before it: the service does not promise to notice that a
-// continuation is another query's, and would go on at a place that means nothing here. A build that asks differently thus
-// begins again. Of the service's part nothing is known but that it goes into a header and has up to 16 KB.
-func (c *Container) Page(ctx context.Context, q run.Query, continuation string) (found []writer.Waiting, next string, err error) {
-	op := operation{"cosmos: page", onContainer}
+func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (found []writer.Waiting, next string, err error) {
 	query, params := waitingQuery(q.SysName, q.Statuses, q.From, q.To)
 	if query == "" {
 		return nil, "", nil
 	}
+	return s.c.waitingPage(ctx, operation{"cosmos: page", onContainer}, query, params, pageSize, continuation)
+}
+
+// waitingPage gives one page of documents that wait.
+//
+// A continuation is the service's own with a mark of its query before it: the service does not promise to notice that a
+// continuation is another query's, and would go on at a place that means nothing here. A build that asks differently thus
+// begins again. Of the service's part nothing is known but that it goes into a header and has up to 16 KB.
+func (c *Container) waitingPage(ctx context.Context, op operation, query string, params []Param, size int32, continuation string) (found []writer.Waiting, next string, err error) {
 	mark, err := markOf(op, query, params)
 	if err != nil {
 		return nil, "", err
 	}
 	token, ours := strings.CutPrefix(continuation, mark)
 	if continuation != "" && (!ours || token == "" || strings.ContainsFunc(token, notInHeader)) {
-		return nil, "", fault.New(fault.Document, op.name, "continuation", "the place where the search stopped is none of this search")
+		return nil, "", noContinuation(op)
 	}
-	rows, next, err := c.page(ctx, op, query, params, token)
+	rows, next, err := c.page(ctx, op, query, params, size, token)
 	if token != "" && refusesToken(err) {
 		return nil, "", fault.Wrap(fault.Document, op.name, "continuation", "the service does not know the place where the search stopped", err)
 	}
@@ -47,6 +58,11 @@ func (c *Container) Page(ctx context.Context, q run.Query, continuation string) 
 		next = mark + next
 	}
 	return found, next, nil
+}
+
+// noContinuation says that a continuation is none of ours.
+func noContinuation(op operation) error {
+	return fault.New(fault.Document, op.name, "continuation", "the place where the search stopped is none of this search")
 }
 
 // markOf begins the continuations of one query with its parameters.

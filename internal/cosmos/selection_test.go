@@ -34,7 +34,7 @@ func TestSelectionOnARealAccount(t *testing.T) {
 	needRealAccount(t)
 	porttest.TestSelection(t, func(t *testing.T) porttest.SelectionHarness {
 		c := onRealAccount(t)
-		return porttest.SelectionHarness{Selection: c, Restarted: func(testing.TB) run.Selection { return c }, DocumentsHarness: documentsOf(c)}
+		return porttest.SelectionHarness{Selection: c.Selection(), Restarted: func(testing.TB) run.Selection { return c.Selection() }, DocumentsHarness: documentsOf(c)}
 	})
 }
 
@@ -51,7 +51,7 @@ func selectionOf(t *testing.T, o cosmos.Options) porttest.SelectionHarness {
 	c := open(t)
 	require.NoError(t, c.EnsureContainers(t.Context()))
 	return porttest.SelectionHarness{
-		Selection: c, Restarted: func(t testing.TB) run.Selection { return open(t) }, DocumentsHarness: documentsOf(c),
+		Selection: c.Selection(), Restarted: func(t testing.TB) run.Selection { return open(t).Selection() }, DocumentsHarness: documentsOf(c),
 	}
 }
 
@@ -63,7 +63,7 @@ func pending() run.Query {
 // begun answers the continuation of a first page.
 func begun(t *testing.T, c *cosmos.Container) string {
 	t.Helper()
-	_, next, err := c.Page(t.Context(), pending(), "")
+	_, next, err := c.Selection().Page(t.Context(), pending(), "")
 	require.NoError(t, err)
 	require.NotEmpty(t, next)
 	return next
@@ -72,19 +72,19 @@ func begun(t *testing.T, c *cosmos.Container) string {
 func TestAPageIsOneRequest(t *testing.T) {
 	server, c := start(t)
 	next := begun(t, c)
-	_, _, err := c.Page(t.Context(), pending(), next)
+	_, _, err := c.Selection().Page(t.Context(), pending(), next)
 	require.NoError(t, err)
 	require.Equal(t, 2, server.Server.Count(cosmosdb.OpQuery, container))
-	_, _, err = c.Page(t.Context(), run.Query{SysName: "web", To: 1 << 40}, "")
+	_, _, err = c.Selection().Page(t.Context(), run.Query{SysName: "web", To: 1 << 40}, "")
 	require.NoError(t, err)
-	_, _, err = c.Page(t.Context(), pending(), "garbage")
+	_, _, err = c.Selection().Page(t.Context(), pending(), "garbage")
 	require.Error(t, err)
 	for _, q := range []run.Query{
 		{SysName: "dev", Statuses: pending().Statuses, To: pending().To},
 		{SysName: "web", Statuses: pending().Statuses, From: 1, To: pending().To},
 		{SysName: "web", Statuses: []invoice.Status{invoice.Failed}, To: pending().To},
 	} {
-		_, _, err = c.Page(t.Context(), q, next)
+		_, _, err = c.Selection().Page(t.Context(), q, next)
 		require.Error(t, err, "the service does not promise to notice")
 	}
 	require.Equal(t, 2, server.Server.Count(cosmosdb.OpQuery, container), "nothing is asked of no status, nor with a place that cannot be")
@@ -96,7 +96,7 @@ func TestAContinuationThatTheServiceRefuses(t *testing.T) {
 	next := begun(t, c)
 	mark, _, _ := strings.Cut(next, ":")
 	server.Server.ResetStats()
-	_, _, err := c.Page(t.Context(), pending(), mark+":garbage")
+	_, _, err := c.Selection().Page(t.Context(), pending(), mark+":garbage")
 	require.Equal(t, fault.Document, fault.KindOf(err), "%v", err)
 	require.Equal(t, "continuation", fault.CodeOf(err))
 	require.Equal(t, 1, server.Server.Count(cosmosdb.OpQuery, container), "the service said so, once")
@@ -122,13 +122,13 @@ func TestAPageThatFailsIsNotAContinuation(t *testing.T) {
 			server.Server.ClearFaults()
 			want.rule.Op = cosmosdb.OpQuery
 			fail(t, server, want.rule)
-			_, _, err := c.Page(t.Context(), pending(), want.continuation)
+			_, _, err := c.Selection().Page(t.Context(), pending(), want.continuation)
 			require.Equal(t, want.kind, fault.KindOf(err), "%v", err)
 			require.Equal(t, want.code, fault.CodeOf(err))
 		})
 	}
 	server.Server.ClearFaults()
-	_, _, err := c.Page(t.Context(), pending(), next)
+	_, _, err := c.Selection().Page(t.Context(), pending(), next)
 	require.NoError(t, err, "the continuation is as good as before")
 }
 
@@ -142,7 +142,7 @@ func TestAPageHasADeadlineOfItsOwn(t *testing.T) {
 	require.NoError(t, c.EnsureContainers(t.Context()))
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpQuery, Hold: cosmosdb.Before})
 	begun := time.Now()
-	_, _, err = c.Page(t.Context(), pending(), "")
+	_, _, err = c.Selection().Page(t.Context(), pending(), "")
 	require.Equal(t, "timeout", fault.CodeOf(err), "%v", err)
 	require.Less(t, time.Since(begun), 10*time.Second, "the page's, not another one's")
 	server.Server.ClearFaults()

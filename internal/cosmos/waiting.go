@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"sqlwriter/internal/fault"
@@ -29,35 +28,105 @@ func (c *Container) Waiting(ctx context.Context, sysName string, statuses []invo
 	})
 }
 
-// waitingQuery makes the query, "" when nothing is asked for. It filters and projects, no more: what the gateway serves over partitions (azure-facts
-// 5.1). Order and bounds are the caller's to make.
+// windowPage is how many documents a page of a window may have: those that one request to SQL takes.
+const windowPage = 100
+
+// Page gives one page of a window. See writer.Backlog. The query is asked with the times that the search began with.
+func (c *Container) Page(ctx context.Context, q writer.WindowQuery, continuation string) (found []writer.Waiting, next string, err error) {
+	op, place := operation{"cosmos: backlog", onContainer}, ""
+	if continuation != "" {
+		var ok bool
+		if q, place, ok = q.Continued(continuation); !ok || place == "" {
+			return nil, "", noContinuation(op)
+		}
+	}
+	query, params, err := backlogQuery(op, q)
+	if err != nil {
+		return nil, "", err
+	}
+	found, next, err = c.waitingPage(ctx, op, query, params, windowPage, place)
+	if next != "" {
+		next = q.Continuation(next)
+	}
+	return found, next, err
+}
+
+// What is told of a waiting document, and the parts of conditions that several queries have.
+const (
+	selectWaiting = "SELECT c.id, c._ts, c.sql_writer.status, c.sql_writer.retry_after, c.sql_writer.postponed," +
+		" c.sql_writer.last_error_kind, c.sql_writer.last_error_code, c.sql_writer.failed_at FROM c WHERE c.request_details.sys_name = @sys_name"
+	isDue       = "(NOT IS_NUMBER(c.sql_writer.retry_after) OR c.sql_writer.retry_after <= @now OR c.sql_writer.retry_after > @tomorrow)"
+	isPutOff    = "(IS_STRING(c.sql_writer.last_error_kind) AND c.sql_writer.last_error_kind IN (%s))"
+	isPostponed = "(IS_BOOL(c.sql_writer.postponed) AND c.sql_writer.postponed = true)"
+)
+
+// waitingQuery makes the query of Waiting, "" when nothing is asked for. It filters and projects, no more: what the gateway
+// serves over partitions (azure-facts 5.1). Order and bounds are the caller's to make.
 //
 // The form decides whether the index serves it. Equality, IN and ranges do; LOWER(c.sql_writer.status) = 'pending' would
 // find every spelling and read every document ("This function doesn't use the index", the vendor's page on LOWER). So
-// the status is compared with each spelling that is promised. sys_name and _ts stand beside it and not inside the OR:
-// whatever the missing status costs, it is looked for in this environment and window only.
-//
-// A member of something that is no object is undefined, so NOT IS_DEFINED finds a document without sql_writer, with null
-// or with a text in its place, too. IS_NULL of something undefined is false.
+// the status is compared with each spelling that is promised.
 func waitingQuery(sysName string, statuses []invoice.Status, from, to int64) (string, []Param) {
-	params := []Param{{Name: "@sys_name", Value: sysName}, {Name: "@from", Value: from}, {Name: "@to", Value: to}}
+	c := condition{{"@sys_name", sysName}, {"@from", from}, {"@to", to}}
+	in := c.inStatus(statuses...)
+	if in == "" {
+		return "", nil // IN () is no query
+	}
+	return selectWaiting + " AND " + in + " AND c._ts >= @from AND c._ts < @to", c
+}
+
+// backlogQuery makes the query of a window. What is compared with a member that is not there, or of another type, is
+// undefined, and so is NOT of that; every condition that is negated therefore asks for the type first. NOT IS_DEFINED is
+// not used: it scans (azure-facts 5.3).
+func backlogQuery(op operation, q writer.WindowQuery) (string, []Param, error) {
+	const day = 24 * 60 * 60
+	c := condition{{"@sys_name", q.SysName}}
+	if q.Window == writer.Orphans {
+		pending := c.inStatus(invoice.Pending) + " AND c._ts < " + c.add("@left", q.LeftBefore)
+		processing := c.inStatus(invoice.Processing) + " AND c._ts < " + c.add("@old", q.OldWriterBefore)
+		return selectWaiting + " AND ((" + pending + ") OR (" + processing + "))", c, nil
+	}
+	query := selectWaiting + " AND " + c.inStatus(invoice.RetryScheduled) + " AND "
+	c.add("@now", q.Now)
+	c.add("@tomorrow", q.Now+day)
+	var kinds []string
+	for _, kind := range writer.PutOffKinds() {
+		kinds = append(kinds, c.add("@"+string(kind), kind))
+	}
+	putOff := fmt.Sprintf(isPutOff, strings.Join(kinds, ", "))
+	switch q.Window {
+	case writer.PutOff:
+		return query + putOff + " AND " + isDue, c, nil
+	case writer.Due:
+		return query + "NOT " + putOff + " AND NOT " + isPostponed + " AND " + isDue, c, nil
+	case writer.Postponed:
+		early := "c._ts < " + c.add("@applied", q.AppliedBefore)
+		return query + isPostponed + " AND NOT " + putOff + " AND (" + isDue + " OR " + early + ")", c, nil
+	}
+	return "", nil, fault.New(fault.Internal, op.name, "window", "there is no window %q", q.Window)
+}
+
+// condition gathers the parameters of a query while its text is made.
+type condition []Param
+
+// add takes in a value and answers the name it has in the text.
+func (c *condition) add(name string, value any) string {
+	*c = append(*c, Param{Name: name, Value: value})
+	return name
+}
+
+// inStatus is the condition that the status is one of statuses in one of its spellings; "" when there is none.
+func (c *condition) inStatus(statuses ...invoice.Status) string {
 	var names []string
 	for _, status := range statuses {
 		for _, text := range writer.Spellings(status) {
-			name := fmt.Sprintf("@status%d", len(names))
-			names, params = append(names, name), append(params, Param{Name: name, Value: text})
+			names = append(names, c.add(fmt.Sprint("@status", len(*c)), text))
 		}
 	}
 	if len(names) == 0 {
-		return "", nil // IN () is no query
+		return ""
 	}
-	status := "c.sql_writer.status IN (" + strings.Join(names, ", ") + ")"
-	if slices.Contains(statuses, invoice.Pending) {
-		status = "(" + status + " OR NOT IS_DEFINED(c.sql_writer.status) OR IS_NULL(c.sql_writer.status))"
-	}
-	return "SELECT c.id, c._ts, c.sql_writer.status, c.sql_writer.retry_after, c.sql_writer.last_error_kind," +
-		" c.sql_writer.last_error_code, c.sql_writer.failed_at" +
-		" FROM c WHERE c.request_details.sys_name = @sys_name AND c._ts >= @from AND c._ts < @to AND " + status, params
+	return "c.sql_writer.status IN (" + strings.Join(names, ", ") + ")"
 }
 
 // readAllWaiting reads the rows of a page.

@@ -5,25 +5,46 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/porttest"
 	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
 	"sqlwriter/internal/writer"
 )
 
 func TestBacklog(t *testing.T) {
 	porttest.TestBacklog(t, func(t *testing.T) porttest.BacklogHarness {
-		_, c := start(t)
-		return porttest.BacklogHarness{Backlog: c, DocumentsHarness: documentsOf(c)}
+		server := cosmosdbtest.Start(t)
+		return backlogOf(t, cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})
 	})
+}
+
+// backlogOf is the harness over a container that is made.
+func backlogOf(t *testing.T, o cosmos.Options) porttest.BacklogHarness {
+	t.Helper()
+	open := func(t testing.TB) *cosmos.Container {
+		t.Helper()
+		c, err := cosmos.Open(o)
+		require.NoError(t, err)
+		t.Cleanup(c.Close)
+		return c
+	}
+	c := open(t)
+	require.NoError(t, c.EnsureContainers(t.Context()))
+	return porttest.BacklogHarness{
+		Backlog: c, Restarted: func(t testing.TB) writer.Backlog { return open(t) }, DocumentsHarness: documentsOf(c),
+	}
 }
 
 func TestBacklogOnARealAccount(t *testing.T) {
 	needRealAccount(t)
 	porttest.TestBacklog(t, func(t *testing.T) porttest.BacklogHarness {
 		c := onRealAccount(t)
-		return porttest.BacklogHarness{Backlog: c, DocumentsHarness: documentsOf(c)}
+		return porttest.BacklogHarness{
+			Backlog: c, Restarted: func(testing.TB) writer.Backlog { return c }, DocumentsHarness: documentsOf(c),
+		}
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -26,15 +25,18 @@ type Documents struct {
 	now func() time.Time
 
 	mu sync.Mutex
-	// byID holds the members of each document as they were written, undecoded.
+	// byID holds the members of each document as they were written, undecoded; ids are its keys, sorted.
 	byID map[string]map[string]json.RawMessage
+	ids  []string
+	// waiting is what the searches look at, so that they need not read every document again.
+	waiting map[string]candidate
 	// writes numbers the etags.
 	writes int64
 }
 
 // NewDocuments makes an empty container whose _ts come from now.
 func NewDocuments(now func() time.Time) *Documents {
-	return &Documents{now: now, byID: map[string]map[string]json.RawMessage{}}
+	return &Documents{now: now, byID: map[string]map[string]json.RawMessage{}, waiting: map[string]candidate{}}
 }
 
 // Put writes a whole document, new or over an old one, as the programs that produce results do; _etag and _ts are set
@@ -124,16 +126,11 @@ func (d *Documents) between(sysName string, from, to int64) ([]json.RawMessage, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var found []json.RawMessage
-	for _, id := range slices.Sorted(maps.Keys(d.byID)) {
-		members := d.byID[id]
-		var ts int64
-		if err := json.Unmarshal(members["_ts"], &ts); err != nil {
-			return nil, fault.Wrap(fault.Internal, "inmem: between", "ts", "a stored document has no _ts", err)
-		}
-		if name, ok := text(object(members["request_details"])["sys_name"]); !ok || name != sysName || ts < from || ts >= to {
+	for _, id := range d.ids {
+		if !d.waiting[id].between(sysName, from, to) {
 			continue
 		}
-		doc, err := encode(members)
+		doc, err := encode(d.byID[id])
 		if err != nil {
 			return nil, err
 		}
@@ -192,8 +189,15 @@ func (d *Documents) store(op, id string, members map[string]json.RawMessage) (st
 			Reason: fmt.Sprintf("the document would have %d bytes, at most %d are allowed", len(doc), maxDocument),
 		}
 	}
+	seen, err := candidateOf(id, members)
+	if err != nil {
+		return "", err
+	}
+	if at, found := slices.BinarySearch(d.ids, id); !found {
+		d.ids = slices.Insert(d.ids, at, id)
+	}
 	d.writes++
-	d.byID[id] = members
+	d.byID[id], d.waiting[id] = members, seen
 	return etag, nil
 }
 

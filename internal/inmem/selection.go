@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -21,8 +20,8 @@ type Selection struct {
 	pageSize int
 }
 
-// Selection finds documents by looking at pageSize of the environment's for each page, at most 1,000 and 1,000 for 0. Pages
-// are thus as full as it happens, empty ones among them, as they come from a service.
+// Selection finds documents by looking at pageSize of them for each page, at most 1,000 and 1,000 for 0. Pages are thus as
+// full as it happens, empty ones among them, as they come from a service.
 func (d *Documents) Selection(pageSize int) Selection {
 	const most = 1000
 	if pageSize <= 0 || pageSize > most {
@@ -31,12 +30,20 @@ func (d *Documents) Selection(pageSize int) Selection {
 	return Selection{docs: d, pageSize: pageSize}
 }
 
-// Page implements run.Selection. A continuation is the id that was looked at last, behind a mark of the query.
+// Page implements run.Selection.
 func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (found []writer.Waiting, next string, err error) {
 	const op = "inmem: page"
 	if err := ended(ctx, op); err != nil {
 		return nil, "", err
 	}
+	return s.docs.search(op, q, continuation, s.pageSize, s.pageSize, func(e candidate) bool {
+		return e.between(q.SysName, q.From, q.To) && e.is(q.Statuses...)
+	})
+}
+
+// search gives the documents that fit, at most most of them, among the next look documents in the order of their ids. A
+// continuation is the id that was looked at last, behind a mark of the query.
+func (d *Documents) search(op string, q any, continuation string, most, look int, fits func(candidate) bool) (found []writer.Waiting, next string, err error) {
 	mark, err := markOf(op, q)
 	if err != nil {
 		return nil, "", err
@@ -47,58 +54,26 @@ func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (
 			return nil, "", err
 		}
 	}
-	docs, last, err := s.docs.page(q, after, s.pageSize)
-	if err != nil {
-		return nil, "", err
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, known := slices.BinarySearch(d.ids, after)
+	if known {
+		at++
 	}
-	for _, doc := range docs {
-		w, ok, err := waiting(doc, q.Statuses)
-		if err != nil {
-			return nil, "", err
-		}
-		if ok {
-			found = append(found, w)
+	for ; at < len(d.ids) && look > 0 && len(found) < most; at, look = at+1, look-1 {
+		after = d.ids[at]
+		if e := d.waiting[after]; fits(e) {
+			found = append(found, e.Waiting)
 		}
 	}
-	if last != "" {
-		next = mark + hex.EncodeToString([]byte(last))
+	if at < len(d.ids) {
+		next = mark + hex.EncodeToString([]byte(after))
 	}
 	return found, next, nil
 }
 
-// page lists up to n documents of a window whose ids come after an id, and the last of them; "" when there are no more.
-func (d *Documents) page(q run.Query, after string, n int) (found []json.RawMessage, last string, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(d.byID)) {
-		members := d.byID[id]
-		if id <= after || !inWindow(members, q) {
-			continue
-		}
-		if len(found) == n {
-			return found, last, nil
-		}
-		doc, err := encode(members)
-		if err != nil {
-			return nil, "", err
-		}
-		found, last = append(found, doc), id
-	}
-	return found, "", nil
-}
-
-// inWindow reports whether a document is of the environment and the time that a query asks for.
-func inWindow(members map[string]json.RawMessage, q run.Query) bool {
-	var ts int64
-	if json.Unmarshal(members["_ts"], &ts) != nil || ts < q.From || ts >= q.To {
-		return false
-	}
-	name, ok := text(object(members["request_details"])["sys_name"])
-	return ok && name == q.SysName
-}
-
 // markOf begins the continuations of one query.
-func markOf(op string, q run.Query) (string, error) {
+func markOf(op string, q any) (string, error) {
 	value, err := json.Marshal(q)
 	if err != nil {
 		return "", fault.Wrap(fault.Internal, op, "marshal", "the query cannot be written as JSON", err)
@@ -112,7 +87,12 @@ func placeOf(op, mark, continuation string) (string, error) {
 	place, ours := strings.CutPrefix(continuation, mark)
 	id, err := hex.DecodeString(place)
 	if !ours || err != nil || len(id) == 0 {
-		return "", fault.New(fault.Document, op, "continuation", "the place where the search stopped is none of this search")
+		return "", noContinuation(op)
 	}
 	return string(id), nil
+}
+
+// noContinuation says that a continuation is none of ours.
+func noContinuation(op string) error {
+	return fault.New(fault.Document, op, "continuation", "the place where the search stopped is none of this search")
 }

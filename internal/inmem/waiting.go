@@ -4,34 +4,84 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/writer"
 )
 
+// candidate is what a search sees of a document.
+type candidate struct {
+	writer.Waiting
+	// sysName is request_details.sys_name, status sql_writer.status, as they stand; empty when they are no texts.
+	sysName, status string
+}
+
+// candidateOf reads what a search sees. What stands in the place of sql_writer and is no object has no status.
+func candidateOf(id string, members map[string]json.RawMessage) (candidate, error) {
+	var ts int64
+	var state invoice.State
+	err := json.Unmarshal(members["_ts"], &ts)
+	own := object(members["sql_writer"])
+	if err == nil && own != nil {
+		err = json.Unmarshal(members["sql_writer"], &state)
+	}
+	if err != nil {
+		return candidate{}, fault.Wrap(fault.Internal, "inmem: waiting", "marshal", "a stored document cannot be read", err)
+	}
+	e := candidate{Waiting: writer.WaitingOf(id, ts, state)}
+	e.sysName, _ = text(object(members["request_details"])["sys_name"])
+	e.status, _ = text(own["status"])
+	return e, nil
+}
+
+// between reports whether a document is of an environment and was last changed in [from, to).
+func (e candidate) between(sysName string, from, to int64) bool {
+	return e.sysName == sysName && e.TS >= from && e.TS < to
+}
+
+// is reports whether the status is one of statuses, in a spelling that is promised.
+func (e candidate) is(statuses ...invoice.Status) bool {
+	return slices.ContainsFunc(statuses, func(s invoice.Status) bool { return slices.Contains(writer.Spellings(s), e.status) })
+}
+
+// in reports whether a document is in the window that is asked for.
+func (e candidate) in(q writer.WindowQuery) bool {
+	due := invoice.Due(e.RetryAfter, time.Unix(q.Now, 0))
+	putOff := slices.Contains(writer.PutOffKinds(), fault.Kind(e.Kind))
+	retry := e.is(invoice.RetryScheduled)
+	switch {
+	case e.sysName != q.SysName:
+		return false
+	case q.Window == writer.PutOff:
+		return retry && putOff && due
+	case q.Window == writer.Due:
+		return retry && !putOff && !e.Postponed && due
+	case q.Window == writer.Postponed:
+		return retry && !putOff && e.Postponed && (due || e.TS < q.AppliedBefore)
+	}
+	return e.is(invoice.Pending) && e.TS < q.LeftBefore || e.is(invoice.Processing) && e.TS < q.OldWriterBefore
+}
+
 // Waiting gives the documents of an environment that wait in one of statuses, a few at a time. See writer.Backlog.
 func (d *Documents) Waiting(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]writer.Waiting) (more bool, err error)) error {
-	const op, pageSize = "inmem: waiting", 100
-	if err := ended(ctx, op); err != nil {
-		return err
-	}
-	docs, err := d.between(sysName, from, to)
-	if err != nil {
-		return err
-	}
-	var found []writer.Waiting
-	for _, doc := range docs {
-		w, ok, err := waiting(doc, statuses)
+	const pageSize = 100
+	s, q := d.Selection(0), run.Query{SysName: sysName, Statuses: statuses, From: from, To: to}
+	var all []writer.Waiting
+	for next := ""; ; {
+		found, after, err := s.Page(ctx, q, next)
 		if err != nil {
 			return err
 		}
-		if ok {
-			found = append(found, w)
+		all = append(all, found...)
+		if next = after; next == "" {
+			break
 		}
 	}
-	for chunk := range slices.Chunk(found, pageSize) {
-		if err := ended(ctx, op); err != nil {
+	for chunk := range slices.Chunk(all, pageSize) {
+		if err := ended(ctx, "inmem: waiting"); err != nil {
 			return err
 		}
 		if more, err := page(chunk); err != nil || !more {
@@ -41,32 +91,26 @@ func (d *Documents) Waiting(ctx context.Context, sysName string, statuses []invo
 	return nil
 }
 
-// waiting tells of a document what the port tells, if its status is one of those asked for. What stands in the place of
-// sql_writer and is no object has no status.
-func waiting(doc json.RawMessage, statuses []invoice.Status) (w writer.Waiting, ok bool, err error) {
-	members := object(doc)
-	own := object(members["sql_writer"])
-	if !asked(own["status"], statuses) {
-		return writer.Waiting{}, false, nil
+// Page gives one page of a window: what is found among the next 1,000 documents of the container, so that use cases meet
+// the empty pages of a service. See writer.Backlog.
+func (d *Documents) Page(ctx context.Context, q writer.WindowQuery, continuation string) (found []writer.Waiting, next string, err error) {
+	const op, most, looked = "inmem: backlog", 100, 1000
+	if err := ended(ctx, op); err != nil {
+		return nil, "", err
 	}
-	var ts int64
-	state := invoice.State{Status: invoice.Pending}
-	err = json.Unmarshal(members["_ts"], &ts)
-	if err == nil && own != nil {
-		err = json.Unmarshal(members["sql_writer"], &state)
+	if !slices.Contains(writer.Windows(), q.Window) {
+		return nil, "", fault.New(fault.Internal, op, "window", "there is no window %q", q.Window)
 	}
-	if err != nil {
-		return writer.Waiting{}, false, fault.Wrap(fault.Internal, "inmem: waiting", "marshal", "a stored document cannot be read", err)
+	place := ""
+	if continuation != "" {
+		var ok bool
+		if q, place, ok = q.Continued(continuation); !ok || place == "" {
+			return nil, "", noContinuation(op)
+		}
 	}
-	id, _ := text(members["id"]) // Put takes no document without
-	return writer.WaitingOf(id, ts, state), true, nil
-}
-
-// asked reports whether a status as it stands, nil when it is not there, is one of those asked for.
-func asked(found json.RawMessage, statuses []invoice.Status) bool {
-	if found == nil || string(found) == "null" {
-		return slices.Contains(statuses, invoice.Pending)
+	found, place, err = d.search(op, q, place, most, looked, func(e candidate) bool { return e.in(q) })
+	if place != "" {
+		place = q.Continuation(place)
 	}
-	status, ok := text(found)
-	return ok && slices.ContainsFunc(statuses, func(s invoice.Status) bool { return slices.Contains(writer.Spellings(s), status) })
+	return found, place, err
 }

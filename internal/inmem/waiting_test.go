@@ -9,12 +9,13 @@ import (
 
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/porttest"
+	"sqlwriter/internal/writer"
 )
 
 func TestBacklog(t *testing.T) {
 	porttest.TestBacklog(t, func(*testing.T) porttest.BacklogHarness {
 		docs := inmem.NewDocuments(time.Now)
-		return porttest.BacklogHarness{Backlog: docs, DocumentsHarness: porttest.DocumentsHarness{
+		return porttest.BacklogHarness{Backlog: docs, Restarted: func(testing.TB) writer.Backlog { return docs }, DocumentsHarness: porttest.DocumentsHarness{
 			Documents: docs,
 			Put:       func(t testing.TB, doc json.RawMessage) { require.NoError(t, docs.Put(doc)) },
 		}}

@@ -15,7 +15,7 @@ func Faults() []fault.Row {
 		{Code: "not_an_object", Condition: fault.Unreadable, About: noID, Reason: "the document is JSON, and no object", Own: unrecorded},
 		{Code: "no_id", Condition: fault.Unreadable, About: noID, Reason: "the document has no id that can be used", Own: unrecorded},
 		{Code: "id_characters", Condition: fault.Unreadable, About: noID, Reason: "the service cannot address a document with such an id", Own: unrecorded},
-		{Code: "not_an_object", Condition: fault.Unreadable, About: whole, Reason: "process_output, sql_writer or what holds the line ids is no object"},
+		{Code: "not_an_object", Condition: fault.Unreadable, About: whole, Reason: "process_output or what holds the line ids is no object"},
 		{Code: "not_a_list", Condition: fault.Unreadable, About: whole, Reason: "the ids of the duplicates are no list"},
 		{Code: "id", Condition: fault.Unreadable, About: whole, Reason: "a line's id is no whole number above 0"},
 		{Code: "inexact_id", Condition: fault.Unreadable, About: whole, Reason: "a line's id is a number that JSON writers round: it must be sent as text"},

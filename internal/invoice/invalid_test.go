@@ -81,7 +81,7 @@ func TestAProblemIsFoundThroughEveryWrapping(t *testing.T) {
 }
 
 func TestWhatMakesItUnreadableComesFirst(t *testing.T) {
-	d := readRule(t, `{"process_output": {"part_number": true}, "sql_writer": 5}`)
+	d := readRule(t, `{"process_output": {"part_number": true}, "invoice_details_from_rpa": 5}`)
 	require.Equal(t, "validation.not_an_object", fault.CodeOf(d.Problem))
-	require.Contains(t, d.Problem.Error(), "sql_writer: expected an object, found number 5; process_output.part_number: ")
+	require.Contains(t, d.Problem.Error(), "invoice_details_from_rpa: expected an object, found number 5; process_output.part_number: ")
 }

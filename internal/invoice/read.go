@@ -90,20 +90,15 @@ func (r *reader) identity() error {
 	return nil
 }
 
-// state reads sql_writer. What is no object cannot be ours: it is kept as the member "replaced" of the state that says so.
+// state reads sql_writer. What is no object has no status, as if it were not there.
 func (r *reader) state() {
 	span := r.span(r.plan.state)
-	r.doc.State = State{Status: Pending}
-	switch {
-	case !given(span):
-	case typeOf(span) == jsonObject:
-		r.doc.State = readState(span)
-		for _, extra := range r.doc.State.Extra {
-			r.doc.RewrittenByHost = r.doc.RewrittenByHost || holdsISO(extra)
-		}
-	default:
-		r.doc.State.Extra = map[string]json.RawMessage{"replaced": bytes.Clone(span)} // the outcome must go there; what stood there is kept
-		r.unreadable(r.plan.state.path, span, refused("not_an_object", "an object", span))
+	if typeOf(span) != jsonObject {
+		return
+	}
+	r.doc.State = readState(span)
+	for _, extra := range r.doc.State.Extra {
+		r.doc.RewrittenByHost = r.doc.RewrittenByHost || holdsISO(extra)
 	}
 }
 

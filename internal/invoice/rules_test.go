@@ -211,6 +211,8 @@ func fact(t testing.TB, d invoice.Document, name string) string {
 		return strconv.FormatBool(d.RewrittenByHost)
 	case "retry_count":
 		return strconv.Itoa(state.RetryCount)
+	case "postponed":
+		return strconv.FormatBool(state.Postponed)
 	case "reprocess_count":
 		return strconv.Itoa(state.ReprocessCount)
 	case "kept":

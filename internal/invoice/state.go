@@ -25,30 +25,30 @@ const (
 // State is the member sql_writer: everything we know and promise about a document. It is patched as one value, so
 // members that we do not know are carried over in Extra.
 type State struct {
-	// Present is false when the document has no sql_writer yet; it is then pending.
+	// Present is false when the document has no object sql_writer.
 	Present bool
-	// Status is normalised to lower case; StatusFound is the text as it stood. An unknown text stays in both.
+	// Status is normalised to lower case; StatusFound is the text as it stood. An unknown text stays in both. Status is
+	// empty when there is none: the document was never offered.
 	Status      Status
 	StatusFound string
-	// Outcome says how a committed document ended: applied, unchanged or superseded; SupersededBy names the newer
-	// document.
+	// Outcome says how a committed document ended: applied, unchanged, superseded, or manual when an operator said so;
+	// SupersededBy names the newer document.
 	Outcome      string
 	SupersededBy string
 	// RetryCount is how many retries the document's own errors have spent.
 	RetryCount int
-	// RetryAfter is when the next try is due, epoch seconds; 0 (missing, or not a number) means due.
+	// RetryAfter is when the next try is due, epoch seconds; 0 (missing, or not a number) means due. See Due.
 	RetryAfter int64
+	// Postponed is true while nothing was applied since the document's last failure. Only the JSON value true is true.
+	Postponed bool
 	// LastError (at most 1 KB), LastErrorAt, LastErrorKind speak of the last failure.
 	LastError     string
 	LastErrorAt   string
 	LastErrorKind string
 	// LastErrorCode is the dependency's number or our rule's name for it.
 	LastErrorCode string
-	// FailingSince is the epoch second of the first failure since the document was last committed or reset; 0 when it has
-	// not failed. Whether anything else was written since tells a bad document from a bad deploy.
-	FailingSince int64
-	CommittedAt  string
-	FailedAt     string
+	CommittedAt   string
+	FailedAt      string
 	// Error and FinalError are written with status failed: why, and what could not be marked in SQL.
 	Error      string
 	FinalError string
@@ -77,8 +77,8 @@ const (
 	MaxErrorBytes = 1024
 )
 
-// statusNotText stands for a status that is no text. It is no status, so the document is left alone.
-const statusNotText = "not a text"
+// statusUnreadable stands for a status that is no text or an empty one. Nobody agreed on it, so it is an unknown status.
+const statusUnreadable = "unreadable"
 
 // ResetByHand reports whether a person has set a failed document back to pending: it still carries failed_at. It then
 // starts afresh (see Afresh).
@@ -90,23 +90,22 @@ func (s State) Afresh() State {
 	s.RetryCount, s.RetryAfter = 0, 0
 	s.ReprocessCount++
 	s.FailedAt, s.Error, s.FinalError = "", "", ""
-	s.FailingSince = 0
+	s.Postponed = false
 	return s
 }
 
-// wireState is sql_writer as it is written: the two members that readers count on always, the others when they say
-// something.
+// wireState is sql_writer as it is written: retry_count always, the others when they say something.
 type wireState struct {
-	Status         Status    `json:"status"`
+	Status         Status    `json:"status,omitempty"`
 	RetryCount     int       `json:"retry_count"`
 	Outcome        string    `json:"outcome,omitempty"`
 	SupersededBy   string    `json:"superseded_by,omitempty"`
 	RetryAfter     int64     `json:"retry_after,omitempty"`
+	Postponed      bool      `json:"postponed,omitempty"`
 	LastError      string    `json:"last_error,omitempty"`
 	LastErrorAt    string    `json:"last_error_at,omitempty"`
 	LastErrorKind  string    `json:"last_error_kind,omitempty"`
 	LastErrorCode  string    `json:"last_error_code,omitempty"`
-	FailingSince   int64     `json:"failing_since,omitempty"`
 	CommittedAt    string    `json:"committed_at,omitempty"`
 	FailedAt       string    `json:"failed_at,omitempty"`
 	Error          string    `json:"error,omitempty"`
@@ -117,19 +116,16 @@ type wireState struct {
 }
 
 // MarshalJSON writes sql_writer. Error texts are cut to MaxErrorBytes and attempts to the last MaxAttempts, so the
-// member stays small whatever went wrong. Members of Extra follow byte for byte (json.Marshal around this compacts
+// member stays small whatever went wrong. A state without a status gets none: writing it would offer the document. Members of Extra follow byte for byte (json.Marshal around this compacts
 // white space and escapes <, > and & inside texts, which changes no value); names of our own are not taken from there.
 func (s State) MarshalJSON() ([]byte, error) {
 	w := wireState{
 		Status: s.Status, RetryCount: s.RetryCount, Outcome: s.Outcome, SupersededBy: s.SupersededBy,
-		RetryAfter: s.RetryAfter, LastError: clip(s.LastError, MaxErrorBytes), LastErrorAt: s.LastErrorAt,
-		LastErrorKind: s.LastErrorKind, LastErrorCode: s.LastErrorCode, FailingSince: s.FailingSince,
+		RetryAfter: s.RetryAfter, Postponed: s.Postponed, LastError: clip(s.LastError, MaxErrorBytes), LastErrorAt: s.LastErrorAt,
+		LastErrorKind: s.LastErrorKind, LastErrorCode: s.LastErrorCode,
 		CommittedAt: s.CommittedAt, FailedAt: s.FailedAt,
 		Error: clip(s.Error, MaxErrorBytes), FinalError: clip(s.FinalError, MaxErrorBytes),
 		ReprocessCount: s.ReprocessCount, Version: s.Version,
-	}
-	if w.Status == "" {
-		w.Status = Pending
 	}
 	for _, a := range s.Attempts[max(0, len(s.Attempts)-MaxAttempts):] {
 		a.Error = clip(a.Error, MaxErrorBytes)
@@ -164,7 +160,7 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 	raw = bytes.Trim(raw, " \t\r\n")
 	switch t := typeOf(raw); t {
 	case jsonNull:
-		*s = State{Status: Pending}
+		*s = State{}
 	case jsonObject:
 		*s = readState(raw)
 	default:
@@ -175,7 +171,7 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 
 // readState reads the object sql_writer, which must be valid JSON.
 func readState(object []byte) State {
-	s := State{Present: true, Status: Pending}
+	s := State{Present: true}
 	eachMember(object, func(name, value []byte) {
 		if s.set(string(name), value) {
 			return
@@ -209,8 +205,8 @@ func (s *State) set(name string, value []byte) bool {
 		s.LastErrorKind = loose(value)
 	case "last_error_code":
 		s.LastErrorCode = loose(value)
-	case "failing_since":
-		s.FailingSince = whole(value)
+	case "postponed":
+		s.Postponed = string(value) == "true"
 	case "committed_at":
 		s.CommittedAt = loose(value)
 	case "failed_at":
@@ -235,11 +231,14 @@ func (s *State) setStatus(value []byte) {
 	s.StatusFound = loose(value)
 	switch typeOf(value) {
 	case absent, jsonNull:
-		s.Status = Pending
+		s.Status = ""
 	case jsonText:
 		s.Status = Status(strings.ToLower(strings.TrimSpace(s.StatusFound)))
+		if s.Status == "" {
+			s.Status = statusUnreadable
+		}
 	case jsonBool, jsonNumber, jsonList, jsonObject:
-		s.Status = statusNotText
+		s.Status = statusUnreadable
 	}
 }
 

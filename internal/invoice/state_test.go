@@ -38,7 +38,7 @@ func states() *rapid.Generator[invoice.State] {
 		s := invoice.State{
 			Present: true, Status: status, StatusFound: string(status), Outcome: text("outcome"),
 			SupersededBy: text("superseded by"), RetryCount: rapid.IntRange(0, 9).Draw(t, "retry count"),
-			RetryAfter: rapid.Int64Range(0, 1<<60).Draw(t, "retry after"), LastError: text("last error"),
+			RetryAfter: rapid.Int64Range(0, 1<<60).Draw(t, "retry after"), Postponed: rapid.Bool().Draw(t, "postponed"), LastError: text("last error"),
 			LastErrorAt: text("at"), LastErrorKind: text("kind"), CommittedAt: text("committed"), FailedAt: text("failed"),
 			Error: text("error"), FinalError: text("final"), ReprocessCount: rapid.IntRange(0, 9).Draw(t, "reprocess"),
 			Version:  rapid.Int64Range(0, 1<<62).Draw(t, "version"),
@@ -69,9 +69,21 @@ func TestAStateSurvivesWritingAndReading(t *testing.T) {
 }
 
 func TestReadersAlwaysFindStatusAndRetryCount(t *testing.T) {
-	b, err := json.Marshal(invoice.State{})
+	b, err := json.Marshal(invoice.State{Status: invoice.Pending})
 	require.NoError(t, err)
 	require.Equal(t, `{"status":"pending","retry_count":0}`, string(b))
+}
+
+func TestAStateWithoutAStatusIsNeverWrittenAsPending(t *testing.T) {
+	b, err := json.Marshal(invoice.State{RetryCount: 1})
+	require.NoError(t, err)
+	require.Equal(t, `{"retry_count":1}`, string(b), "else to write it would offer the document")
+}
+
+func TestPostponedIsWrittenOnlyWhenTrue(t *testing.T) {
+	b, err := json.Marshal(invoice.State{Status: invoice.RetryScheduled, Postponed: true})
+	require.NoError(t, err)
+	require.Equal(t, `{"status":"retry_scheduled","retry_count":0,"postponed":true}`, string(b))
 }
 
 func TestAStateStaysSmallWhateverWentWrong(t *testing.T) {
@@ -107,7 +119,7 @@ func TestExtraNeverReplacesOurOwnMembers(t *testing.T) {
 func TestMistypedMembersOfOursNeverFail(t *testing.T) {
 	for _, value := range []string{`null`, `true`, `-1`, `1.5`, `1e999`, `"x"`, `""`, `[]`, `[1,{"at":[]}]`, `{}`, `{"a":1}`} {
 		members := []string{
-			"status", "retry_count", "outcome", "superseded_by", "retry_after", "last_error", "last_error_at",
+			"status", "retry_count", "outcome", "superseded_by", "retry_after", "postponed", "last_error", "last_error_at",
 			"last_error_kind", "committed_at", "failed_at", "error", "final_error", "reprocess_count", "version", "attempts",
 		}
 		var parts []string
@@ -128,7 +140,7 @@ func TestMistypedMembersOfOursNeverFail(t *testing.T) {
 func TestAStateIsAnObjectOrNull(t *testing.T) {
 	var s invoice.State
 	require.NoError(t, s.UnmarshalJSON([]byte(" null ")))
-	require.Equal(t, invoice.State{Status: invoice.Pending}, s)
+	require.Equal(t, invoice.State{}, s)
 	require.Error(t, s.UnmarshalJSON([]byte(`"pending"`)))
 	require.Error(t, s.UnmarshalJSON([]byte(`{"status":`)))
 	require.Error(t, s.UnmarshalJSON(nil))
@@ -136,7 +148,7 @@ func TestAStateIsAnObjectOrNull(t *testing.T) {
 
 func TestAfreshKeepsTheHistoryAndForgetsTheFailure(t *testing.T) {
 	s := invoice.State{
-		Status: invoice.Pending, RetryCount: 5, RetryAfter: 9, FailedAt: "then", Error: "e", FinalError: "f",
+		Status: invoice.Pending, RetryCount: 5, RetryAfter: 9, Postponed: true, FailedAt: "then", Error: "e", FinalError: "f",
 		Attempts: []invoice.Attempt{{At: "then"}}, Version: 7, LastError: "e",
 	}
 	require.True(t, s.ResetByHand())

@@ -18,6 +18,19 @@ func Stamp(t time.Time, loc *time.Location) string {
 	return t.In(loc).Format(stampLayout)
 }
 
+// ParseStamp reads a time that Stamp wrote. One without an offset is read in loc. The whole text must be the time.
+func ParseStamp(text string, loc *time.Location) (time.Time, bool) {
+	if s, flaw := readStamp(text); flaw == "" && s.length == len(text) {
+		return time.UnixMicro(s.us).In(loc), true
+	}
+	s, flaw := readStamp(text + "Z")
+	if flaw != "" || s.length != len(text)+1 {
+		return time.Time{}, false
+	}
+	t := time.UnixMicro(s.us).UTC() // as a clock in loc shows it
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), loc), true
+}
+
 // TimeOfID reads the time of the request at the front of a document's id, in microseconds since 1970-01-01 UTC. The
 // layout is that of requirements/000, "2025-12-17 10:30:00.000000-06:00-0001-1421549"; a T for the blank, any number
 // of fraction digits (beyond six they are cut), Z and every other offset are understood too. Without an offset, with

@@ -27,6 +27,30 @@ func ExampleStamp() {
 	// Output: 2025-12-17 10:30:15.123456-06:00
 }
 
+func TestAStampIsReadAsItWasWritten(t *testing.T) {
+	chicago, err := time.LoadLocation("America/Chicago")
+	require.NoError(t, err)
+	want := time.Date(2025, 12, 17, 16, 30, 15, 123456000, time.UTC)
+	for _, text := range []string{
+		invoice.Stamp(want, chicago), invoice.Stamp(want, time.UTC), "2025-12-17 10:30:15.123456", "2025-12-17T16:30:15.123456Z",
+	} {
+		got, ok := invoice.ParseStamp(text, chicago)
+		require.True(t, ok, text)
+		require.True(t, want.Equal(got), "%s: %s", text, got)
+		require.Equal(t, chicago, got.Location())
+	}
+	summer, ok := invoice.ParseStamp("2025-07-01 10:00:00", chicago)
+	require.True(t, ok)
+	require.Equal(t, "2025-07-01T10:00:00-05:00", summer.Format(time.RFC3339), "by the clock of that day")
+	for _, text := range []string{
+		"", "yesterday", "2025-12-17", "2025-12-17 10:30:15.123456-06:00-0001-1", "2025-12-17 10:30:15-0001", "2025-12-17 10:30:15 ",
+		"2025-02-29 10:30:15", "2025-12-17 10:30:15ZZ", "2025-12-17 10:30:15+25:00",
+	} {
+		_, ok := invoice.ParseStamp(text, chicago)
+		require.False(t, ok, text)
+	}
+}
+
 func TestTheTimeOfAnIDSurvivesEveryLayoutAndOffset(t *testing.T) {
 	first := time.Date(1, 1, 3, 0, 0, 0, 0, time.UTC).UnixMicro()
 	last := time.Date(9999, 12, 29, 0, 0, 0, 0, time.UTC).UnixMicro()

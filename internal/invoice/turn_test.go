@@ -13,7 +13,8 @@ import (
 // documents cannot show.
 func TestADocumentOfNobodyIsNeverOursEvenWithoutASetting(t *testing.T) {
 	require.Equal(t, invoice.NotOurs, invoice.Document{}.Turn(time.Unix(0, 0), ""))
-	require.Equal(t, invoice.Take, invoice.Document{SysName: "web"}.Turn(time.Unix(0, 0), "web"))
+	ours := invoice.Document{SysName: "web", State: invoice.State{Status: invoice.Pending}}
+	require.Equal(t, invoice.Take, ours.Turn(time.Unix(0, 0), "web"))
 }
 
 func TestADocumentThatCannotBeReadIsTakenUpToSaySo(t *testing.T) {

@@ -92,6 +92,8 @@ func (o *Ops) markable(doc invoice.Document) error {
 		return nil
 	case s.Status == invoice.Pending:
 		return refuse(Conflict, "the document is pending and has not failed: it will be written by itself")
+	case s.Status == "":
+		return refuse(Conflict, "the document was never offered (no sql_writer.status): only one that has failed can be marked")
 	}
 	return refuse(Conflict, "the document is %s: only one that has failed can be marked", s.StatusFound)
 }
@@ -114,7 +116,7 @@ func (o *Ops) marked(s invoice.State, r MarkRequest) invoice.State {
 	const mostBy, mostWhy = 100, 500
 	at := invoice.Stamp(o.o.Now(), o.o.Location)
 	s.Status, s.Outcome, s.SupersededBy, s.CommittedAt = invoice.Committed, Manual, "", at
-	s.RetryAfter, s.FailingSince = 0, 0
+	s.RetryAfter, s.Postponed = 0, false
 	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode = "", "", "", ""
 	s.Error, s.FinalError, s.FailedAt = "", "", ""
 	extra := maps.Clone(s.Extra)

@@ -153,7 +153,7 @@ func (s *Status) count(w writer.Waiting, now time.Time, failures map[Failures]in
 	c := s.Depth[w.Status]
 	c.Documents++
 	s.Depth[w.Status] = c
-	if w.Status == invoice.RetryScheduled && w.RetryAfter <= now.Unix() {
+	if w.Status == invoice.RetryScheduled && invoice.Due(w.RetryAfter, now) {
 		s.Due++
 	}
 	if w.Kind != "" || w.Code != "" || w.Status == invoice.Failed {

@@ -17,7 +17,7 @@ import (
 type Explanation struct {
 	ID      string `json:"id"`
 	SysName string `json:"sys_name"`
-	// Status is the document's; the text as it stands when it is none that we know.
+	// Status is the document's; the text as it stands when it is none that we know, and "not offered" when there is none.
 	Status       string `json:"status"`
 	Outcome      string `json:"outcome,omitempty"`
 	SupersededBy string `json:"superseded_by,omitempty"`
@@ -127,6 +127,10 @@ func (w why) explain(e *Explanation) {
 	case turn == invoice.NotOurs:
 		e.Summary = fmt.Sprintf("it belongs to the environment %q, this app is %q", w.doc.SysName, w.o.o.SysName)
 		e.Next = "nothing here: ask the app of that environment"
+	case turn == invoice.NotOffered:
+		e.Status = "not offered"
+		e.Summary = "it was never offered: it has no sql_writer.status"
+		e.Next = "nothing: it is left alone until somebody sets sql_writer.status to pending"
 	case turn == invoice.UnknownStatus:
 		e.Status = w.doc.State.StatusFound
 		e.Summary = fmt.Sprintf("sql_writer.status is %q, which is none that we know", e.Status)
@@ -186,21 +190,22 @@ func (w why) failed(e *Explanation) {
 func (w why) scheduled(e *Explanation) {
 	due := time.Unix(w.doc.State.RetryAfter, 0)
 	e.Summary = used(w.doc.State) + " used"
-	if w.spent() {
-		e.Summary += ", and it failed again: it becomes a poison pill at the next failure, once another document was written " +
-			"since its first one, its evidence can be kept, and the hour's number of poison pills is not reached"
+	if w.doc.State.Postponed {
+		e.Summary += "; postponed: nothing was applied since it failed, so that failure is not counted yet"
 	}
-	if w.gate.Open() && !due.After(w.now) {
-		w.held(e, due)
-		return
-	}
-	if !due.After(w.now) {
-		e.Next = "the recovery timer takes it up at its next tick"
-		if w.doc.State.RetryAfter > 0 {
-			e.Summary += "; due since " + w.o.clock(due, w.now)
-		} else {
-			e.Summary += "; due"
+	if invoice.Due(w.doc.State.RetryAfter, w.now) {
+		if due.After(w.now) {
+			due = w.now // further ahead than anybody means
 		}
+		if w.gate.Open() {
+			w.held(e, due)
+			return
+		}
+		e.Summary += "; due"
+		if w.doc.State.RetryAfter > 0 {
+			e.Summary += " since " + w.o.clock(due, w.now)
+		}
+		e.Next = "the recovery timer takes it up at its next tick"
 		return
 	}
 	if w.gate.Open() && !w.gate.Paused && w.gate.OpenUntil.After(due) {
@@ -209,6 +214,9 @@ func (w why) scheduled(e *Explanation) {
 	e.NextTry = w.o.in(due)
 	e.Summary += "; next try " + w.o.clock(due, w.now)
 	e.Next = "the recovery timer takes it up at its first tick after " + w.o.clock(due, w.now)
+	if w.doc.State.Postponed {
+		e.Next += ", or when another document was applied at least 60 s after the failure"
+	}
 	if w.gate.Paused {
 		e.Next += ", if the gate is resumed by then"
 	}
@@ -269,33 +277,17 @@ func (w why) held(e *Explanation, since time.Time) {
 		w.gate.Kind, w.gate.Code, w.o.clock(probe, w.now))
 }
 
-// spent reports whether a document has failed more often than it has retries, and stays scheduled for a reason that is not
-// its own.
-func (w why) spent() bool {
-	s := w.doc.State
-	if s.RetryCount < writer.MaxRetries || s.FailingSince == 0 {
-		return false
-	}
-	own := 0
-	for _, a := range s.Attempts {
-		if at := w.o.stamp(a.At); fault.ScopeOf(fault.Kind(a.Kind)) == fault.ScopeDocument && at.Unix() >= s.FailingSince-1 {
-			own++
-		}
-	}
-	return own > writer.MaxRetries
-}
-
 func used(s invoice.State) string {
 	return fmt.Sprintf("%d of %d retries", min(s.RetryCount, writer.MaxRetries), writer.MaxRetries)
 }
 
 // stamp reads a time of sql_writer; zero when it is none.
 func (o *Ops) stamp(text string) time.Time {
-	us, ok := invoice.TimeOfID(text) // an id begins with a time in the same layout
+	t, ok := invoice.ParseStamp(text, o.o.Location)
 	if !ok {
 		return time.Time{}
 	}
-	return o.in(time.UnixMicro(us))
+	return o.in(t)
 }
 
 // clock is a time for people: of today the hour and minute, else with the date.

@@ -47,7 +47,7 @@ func TestSelection(t *testing.T, open func(t *testing.T) SelectionHarness) {
 	}{
 		{"a status is found in its three spellings and in no other", waitingSpellings},
 		{"several statuses at once, each document once; of none, none", waitingStatuses},
-		{"pending is also what has no status, and only pending is", waitingWithoutStatus},
+		{"what has no status waits for nobody", waitingWithoutStatus},
 		{"of this environment only, to the letter", waitingEnvironment},
 		{"a document is in the window of its _ts and in no other", waitingBounds},
 		{"what is told is what the document says", waitingTold},
@@ -56,13 +56,16 @@ func TestSelection(t *testing.T, open func(t *testing.T) SelectionHarness) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := open(t)
-			c.run(t, BacklogHarness{Backlog: pagewise{h.Selection}, DocumentsHarness: h.DocumentsHarness})
+			c.run(t, BacklogHarness{Backlog: pagewise{selection: h.Selection}, DocumentsHarness: h.DocumentsHarness})
 		})
 	}
 }
 
 // pagewise is a writer.Backlog that turns the pages of a run.Selection.
-type pagewise struct{ selection run.Selection }
+type pagewise struct {
+	writer.Backlog
+	selection run.Selection
+}
 
 func (p pagewise) Waiting(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]writer.Waiting) (bool, error)) error {
 	for continuation := ""; ; {

@@ -53,7 +53,7 @@ func (f Filter) fits(kind Kind, w writer.Waiting, now time.Time) bool {
 		f.Code != "" && !strings.EqualFold(f.Code, w.Code):
 		return false
 	case kind == Drain:
-		return w.Status != invoice.RetryScheduled || w.RetryAfter <= now.Unix()
+		return w.Status != invoice.RetryScheduled || invoice.Due(w.RetryAfter, now)
 	case kind == Replay:
 		at := FailedAt(w)
 		return (f.From.IsZero() || !at.Before(f.From)) && (f.To.IsZero() || at.Before(f.To))

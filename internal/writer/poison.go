@@ -60,9 +60,6 @@ func (p *pass) bury(ctx context.Context, cur invoice.Document, cause error) (don
 // notYet says why a document must not become a poison pill now; empty when it may.
 func (p *pass) notYet(ctx context.Context, cur invoice.Document, cause error) string {
 	since := p.batch.Received
-	if s := p.t.begin(cur.State).FailingSince; s != 0 {
-		since = time.Unix(s, 0)
-	}
 	if fault.Has(cause, fault.Unreadable) && p.c.gate.appliedHere(p.c.o.Now().Add(-readsOthers)) {
 		since = time.Time{}
 	}

@@ -65,14 +65,47 @@ type Evidence interface {
 // MaxEvidenceName is how long the name of a file may be: Azure's limit for blobs, less the name of the environment.
 const MaxEvidenceName = 960
 
-// Backlog finds documents that no trigger brings any more.
+// Backlog finds documents that no trigger brings any more. A status is matched in lower case, in upper case and
+// capitalised; other spellings are not found, and neither is a document without a status: it was never offered.
 type Backlog interface {
 	// Waiting gives the documents of an environment whose status is one of statuses and whose _ts lies in [from, to),
 	// page by page and in no order, until there are none or page answers more = false or an error, which is handed on as it
-	// is. Pending stands also for a document without sql_writer, without a status, or with null for either. A status is
-	// matched in lower case, in upper case and capitalised; other spellings are not found.
-	// Errors by kind: infrastructure, throttled.
+	// is. Errors by kind: infrastructure, throttled.
 	Waiting(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]Waiting) (more bool, err error)) error
+	// Page gives some documents of a window, and the continuation of the next page: "" begins, and is answered when there are
+	// no more. A page has at most 100 documents, in no order; it may be empty and have a next one. What changes meanwhile may
+	// be missed or come twice. A continuation is good for another process and for a later query of the same window and
+	// environment, but it keeps the times that its search began with: what comes due later is found by the next search.
+	// Errors by kind: document, code "continuation", when the continuation is none (any more): begin again; infrastructure,
+	// throttled.
+	Page(ctx context.Context, q WindowQuery, continuation string) (found []Waiting, next string, err error)
+}
+
+// Window is one part of what the recovery timer looks for.
+type Window string
+
+// The windows. A retry is due when its retry_after is missing, no number, not after Now, or more than a day after it.
+// Put off is what last failed with kind contention, infrastructure or throttled: it was tried and not judged.
+const (
+	// PutOff: retry_scheduled, due, and put off.
+	PutOff Window = "put_off"
+	// Due: retry_scheduled, due, neither put off nor postponed.
+	Due Window = "due"
+	// Postponed: retry_scheduled and postponed, not put off; due, or last changed (_ts) before AppliedBefore.
+	Postponed Window = "postponed"
+	// Orphans: pending and last changed before LeftBefore, or processing and last changed before OldWriterBefore.
+	Orphans Window = "orphans"
+)
+
+// Windows are all windows.
+func Windows() []Window { return []Window{PutOff, Due, Postponed, Orphans} }
+
+// WindowQuery asks for the documents of one window. The times are epoch seconds. Now must be set; by another that is 0
+// nothing qualifies.
+type WindowQuery struct {
+	SysName                                         string
+	Window                                          Window
+	Now, AppliedBefore, LeftBefore, OldWriterBefore int64
 }
 
 // Waiting is what Backlog tells of a document: no content.
@@ -80,10 +113,12 @@ type Waiting struct {
 	ID string
 	// TS is the document's _ts in whole seconds.
 	TS int64
-	// Status is lower case; pending where there is none.
+	// Status is lower case.
 	Status invoice.Status
-	// RetryAfter is sql_writer.retry_after in epoch seconds; 0 when it is missing or no number, which means due.
+	// RetryAfter is sql_writer.retry_after in epoch seconds, rounded up; 0 when it is missing or no number. See invoice.Due.
 	RetryAfter int64
+	// Postponed is the member of that name.
+	Postponed bool
 	// Kind, Code and FailedAt are the members last_error_kind, last_error_code and failed_at; empty when absent.
 	Kind, Code, FailedAt string
 }

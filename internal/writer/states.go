@@ -48,7 +48,7 @@ func (t transitions) committed(s invoice.State, o Outcome) invoice.State {
 	s.SupersededBy = o.SupersededBy
 	s.CommittedAt = invoice.Stamp(t.now(), t.loc)
 	s.RetryAfter = 0
-	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode, s.FailingSince = "", "", "", "", 0
+	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode, s.Postponed = "", "", "", "", false
 	s.Error, s.FinalError, s.FailedAt = "", "", ""
 	return s
 }
@@ -103,9 +103,6 @@ func (t transitions) remember(s invoice.State, err error, next string) invoice.S
 	s.LastError = clip(sentence(err))
 	s.LastErrorAt = invoice.Stamp(t.now(), t.loc)
 	s.LastErrorKind, s.LastErrorCode = string(fault.KindOf(err)), fault.CodeOf(err)
-	if s.FailingSince == 0 && fault.ScopeOf(fault.KindOf(err)) == fault.ScopeDocument {
-		s.FailingSince = dueAt(t.now(), 0) // rounded up: what was written in the same second may have been written before
-	}
 	a := invoice.Attempt{At: s.LastErrorAt, Kind: s.LastErrorKind, Code: s.LastErrorCode, Error: s.LastError, NextTry: next}
 	all := append(append([]invoice.Attempt{}, s.Attempts...), a)
 	s.Attempts = all[max(0, len(all)-invoice.MaxAttempts):]
@@ -125,7 +122,7 @@ func sentence(err error) string {
 func minimal(s invoice.State) invoice.State {
 	return invoice.State{
 		Present: true, Status: s.Status, Outcome: s.Outcome, RetryCount: s.RetryCount, RetryAfter: s.RetryAfter,
-		FailingSince: s.FailingSince, CommittedAt: s.CommittedAt, FailedAt: s.FailedAt, ReprocessCount: s.ReprocessCount, Version: s.Version,
+		Postponed: s.Postponed, CommittedAt: s.CommittedAt, FailedAt: s.FailedAt, ReprocessCount: s.ReprocessCount, Version: s.Version,
 	}
 }
 
