@@ -17,6 +17,7 @@ import (
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
 	"sqlwriter/internal/blob/azuritetest"
+	"sqlwriter/internal/invoice"
 )
 
 // pills is how many documents are to become poison pills.
@@ -32,7 +33,7 @@ func spent(t *testing.T, line int64) (id string, doc json.RawMessage) {
 			"manufacturer_name": "ACME", "part_number": strings.Repeat("0123456789", 10) + "X", "unspsc": "39131711", "invoice_line_status": "RC-AI",
 		},
 		"sql_writer": map[string]any{
-			"status": "retry_scheduled", "retry_count": 5, "retry_after": 1, "failing_since": time.Now().Add(-time.Hour).Unix(),
+			"status": "retry_scheduled", "retry_count": 5, "retry_after": 1, "last_error_at": invoice.Stamp(time.Now().Add(-time.Hour), time.UTC),
 			"last_error": "too long", "last_error_kind": "document", "last_error_code": "validation.too_long",
 		},
 	})

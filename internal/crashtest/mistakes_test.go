@@ -241,6 +241,11 @@ func (b blind) Waiting(ctx context.Context, sysName string, statuses []invoice.S
 	return b.Backlog.Waiting(ctx, sysName, seen, from, to, page)
 }
 
+func (b blind) Page(ctx context.Context, q writer.WindowQuery, continuation string) ([]writer.Waiting, string, error) {
+	found, next, err := b.Backlog.Page(ctx, q, continuation)
+	return slices.DeleteFunc(found, func(w writer.Waiting) bool { return w.Status == b.status }), next, err
+}
+
 type silent struct{ ops.Journal }
 
 func (silent) Start(context.Context, ops.Run, ops.Audit) error { return nil }

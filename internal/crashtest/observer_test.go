@@ -102,13 +102,13 @@ func (w *world) record(ctx context.Context, i *instance, id, etag string, s invo
 	return answer, nil
 }
 
-// contrasted asserts that another document was written since a poison pill first failed, or since it came when no patch tells:
+// contrasted asserts that another document was written since a poison pill last failed, or since it came when no patch tells:
 // without, nobody knows who is to blame.
 func (w *world) contrasted(was invoice.Document) {
 	g := w.given[was.ID]
 	since := g.at
-	if s := was.State.FailingSince; s != 0 && was.State.Status == invoice.RetryScheduled {
-		since = time.Unix(s, 0)
+	if at, ok := invoice.ParseStamp(was.State.LastErrorAt, time.UTC); ok && was.State.Status == invoice.RetryScheduled {
+		since = at
 	}
 	if g.code == unreadableCode { // a process that read others in this hour is no bad build
 		since = since.Add(-time.Hour)

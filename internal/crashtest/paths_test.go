@@ -182,7 +182,7 @@ func commitPath() *path {
 func recoverPath() *path {
 	due := begins().Add(-time.Minute).Unix()
 	spent := func(n int, after int64) string {
-		return fmt.Sprintf(`"status":"retry_scheduled","retry_count":%d,"retry_after":%d,"failing_since":1766000000`, n, after)
+		return fmt.Sprintf(`"status":"retry_scheduled","retry_count":%d,"retry_after":%d`, n, after)
 	}
 	return &path{
 		name:  "recover",
@@ -212,8 +212,8 @@ func recoverPath() *path {
 
 // poisonPath is the sixth failure: evidence, mark, status.
 func poisonPath() *path {
-	last := fmt.Sprintf(`"status":"retry_scheduled","retry_count":5,"retry_after":%d,"failing_since":%d`,
-		begins().Add(-time.Minute).Unix(), begins().Add(-2*time.Hour).Unix())
+	last := fmt.Sprintf(`"status":"retry_scheduled","retry_count":5,"retry_after":%d,"last_error_at":%q`,
+		begins().Add(-time.Minute).Unix(), invoice.Stamp(begins().Add(-2*time.Hour), time.UTC))
 	return &path{
 		name:  "poison",
 		lines: []int64{201, 202, markRefused, 220, 230, 240},
@@ -244,8 +244,8 @@ func poisonPath() *path {
 
 // blamePath is a sixth failure while nothing else is written: nobody is blamed before something is.
 func blamePath() *path {
-	state := fmt.Sprintf(`"status":"retry_scheduled","retry_count":5,"retry_after":%d,"failing_since":%d`,
-		begins().Add(-time.Minute).Unix(), begins().Add(-time.Hour).Unix())
+	state := fmt.Sprintf(`"status":"retry_scheduled","retry_count":5,"retry_after":%d,"last_error_at":%q`,
+		begins().Add(-time.Minute).Unix(), invoice.Stamp(begins().Add(-time.Hour), time.UTC))
 	return &path{
 		name:  "blame",
 		lines: []int64{251},
@@ -262,7 +262,7 @@ func blamePath() *path {
 // reprocessPath is an operator's run over failed documents.
 func reprocessPath() *path {
 	failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
-	later := fmt.Sprintf(`"status":"retry_scheduled","retry_count":3,"retry_after":%d,"failing_since":1766000000`, begins().Add(3*time.Hour).Unix())
+	later := fmt.Sprintf(`"status":"retry_scheduled","retry_count":3,"retry_after":%d`, begins().Add(3*time.Hour).Unix())
 	return &path{
 		name:     "reprocess",
 		lines:    []int64{401, 402, 410, 420, 430, 440},

@@ -178,6 +178,18 @@ func (p backlog) Waiting(ctx context.Context, sysName string, statuses []invoice
 	return err
 }
 
+func (p backlog) Page(ctx context.Context, q writer.WindowQuery, continuation string) ([]writer.Waiting, string, error) {
+	type page struct {
+		found []writer.Waiting
+		next  string
+	}
+	answer, err := call(ctx, p.i, "backlog.Page", string(q.Window), func() (page, error) {
+		found, next, err := p.i.w.real.backlog.Page(ctx, q, continuation)
+		return page{found, next}, err
+	})
+	return answer.found, answer.next, err
+}
+
 type journal struct{ i *instance }
 
 func (p journal) Write(ctx context.Context, a ops.Audit) error {

@@ -101,7 +101,7 @@ func handOffPath(pattern string) *path {
 // mixed are the documents of a batch that has everything.
 func mixed(w *world) (ids []string, outcomes map[string]run.Outcome) {
 	changed, newer := at(7, "changed"), at(3, "newer")
-	later := fmt.Sprintf(`"status":"retry_scheduled","retry_count":3,"retry_after":%d,"failing_since":1766000000`, begins().Add(3*time.Hour).Unix())
+	later := fmt.Sprintf(`"status":"retry_scheduled","retry_count":3,"retry_after":%d`, begins().Add(3*time.Hour).Unix())
 	outcomes = map[string]run.Outcome{at(30, "gone"): run.DocGone}
 	for _, d := range []struct {
 		want

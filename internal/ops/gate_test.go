@@ -150,7 +150,7 @@ func TestMarkCommitted(t *testing.T) {
 		require.Equal(t, ops.Marked{ID: id(line), From: from}, res)
 		s := w.state(line)
 		require.Equal(t, []any{invoice.Committed, "manual", "2025-12-18 10:00:00.000000-06:00"}, []any{s.Status, s.Outcome, s.CommittedAt})
-		require.Equal(t, []any{"", "", "", "", "", int64(0), int64(0)}, []any{s.FailedAt, s.Error, s.FinalError, s.LastError, s.LastErrorKind, s.RetryAfter, s.FailingSince})
+		require.Equal(t, []any{"", "", "", "", "", int64(0), false}, []any{s.FailedAt, s.Error, s.FinalError, s.LastError, s.LastErrorKind, s.RetryAfter, s.Postponed})
 		require.JSONEq(t, `"kim"`, string(s.Extra["marked_by"]))
 		require.JSONEq(t, `"typed it in"`, string(s.Extra["marked_why"]))
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // scheduled is sql_writer of a document with three failures whose next try is some minutes after ten in Chicago.
-const scheduledAt = `{"status":"retry_scheduled","retry_count":3,"retry_after":%RETRY%,"failing_since":1766000000,
+const scheduledAt = `{"status":"retry_scheduled","retry_count":3,"retry_after":%RETRY%,
 	"last_error":"too long","last_error_kind":"document","last_error_code":"2628","last_error_at":"2025-12-18 09:46:00.000000-06:00",
 	"attempts":[{"at":"2025-12-18 09:30:00.000000-06:00","kind":"document","code":"2628","error":"too long","next_try":"2025-12-18 09:38:00.000000-06:00"},
 	{"at":"2025-12-18 09:46:00.000000-06:00","kind":"document","code":"2628","error":"too long","next_try":"2025-12-18 10:20:00.000000-06:00"}]}`
@@ -35,7 +35,14 @@ func TestWhy(t *testing.T) {
 			state: `{"status":"pending"}`, summary: "pending; waiting for 6 s",
 			next: "the change feed brings it; what it has not brought after 10 min, or twice its lag, the recovery timer takes up",
 		},
-		"no sql_writer": {state: `null`, summary: "pending; waiting for 6 s", next: "the change feed brings it; what it has not brought after 10 min, or twice its lag, the recovery timer takes up"},
+		"no sql_writer": {
+			state: `null`, summary: "it was never offered: it has no sql_writer.status",
+			next: "nothing: it is left alone until somebody sets sql_writer.status to pending",
+		},
+		"status null": {
+			state: `{"status":null,"retry_count":2}`, gate: func(w *world) { w.pausedSince(3 * time.Minute) }, summary: "it was never offered: it has no sql_writer.status",
+			next: "nothing: it is left alone until somebody sets sql_writer.status to pending",
+		},
 		"reset by hand": {
 			state:   `{"status":"pending","retry_count":5,"failed_at":"2025-12-18 09:00:00.000000-06:00"}`,
 			summary: "pending, reset by hand: its retries start anew; waiting for 6 s",
@@ -55,6 +62,20 @@ func TestWhy(t *testing.T) {
 		},
 		"due, no time": {
 			state: `{"status":"Retry_Scheduled","retry_count":1}`, summary: "1 of 5 retries used; due", next: "the recovery timer takes it up at its next tick",
+		},
+		"due, in milliseconds": {
+			state: scheduled(ten.Add(20_000 * time.Hour)), summary: "3 of 5 retries used; due since 10:00", next: "the recovery timer takes it up at its next tick",
+		},
+		"in milliseconds, paused": {
+			state: scheduled(ten.Add(20_000 * time.Hour)), gate: func(w *world) { w.pausedSince(3 * time.Minute) },
+			summary: "3 of 5 retries used; 0 s waiting for the gate, not counted; next try after a resume",
+			next:    "an operator holds the gate open, paused since 09:57 by kim: maintenance",
+		},
+		"postponed": {
+			state:   `{"status":"retry_scheduled","retry_count":5,"retry_after":1766074800,"postponed":true}`,
+			summary: "5 of 5 retries used; postponed: nothing was applied since it failed, so that failure is not counted yet; next try 10:20",
+			next:    "the recovery timer takes it up at its first tick after 10:20, or when another document was applied at least 60 s after the failure",
+			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"due, gate open": {
 			state: scheduled(ten.Add(-3 * time.Minute)), gate: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
@@ -167,7 +188,7 @@ func TestWhySaysWhatKeepsASpentDocumentFromFailing(t *testing.T) {
 	require.Equal(t, invoice.RetryScheduled, w.state(1).Status)
 	e, err := w.ops.Why(t.Context(), id(1))
 	require.NoError(t, err)
-	require.Contains(t, e.Summary, "5 of 5 retries used, and it failed again: it becomes a poison pill at the next failure, once another document was written")
+	require.Contains(t, e.Summary, "5 of 5 retries used; postponed: nothing was applied since it failed")
 }
 
 func TestWhyOfNothing(t *testing.T) {
@@ -196,7 +217,7 @@ func TestStatus(t *testing.T) {
 	s, err := w.ops.Status(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[invoice.Status]ops.Count{
-		invoice.Pending: {Documents: 2}, invoice.RetryScheduled: {Documents: 2}, invoice.Processing: {Documents: 1}, invoice.Failed: {Documents: 3},
+		invoice.Pending: {Documents: 1}, invoice.RetryScheduled: {Documents: 2}, invoice.Processing: {Documents: 1}, invoice.Failed: {Documents: 3},
 	}, s.Depth)
 	require.Equal(t, 1, s.Due)
 	require.EqualValues(t, 20, s.Oldest.AgeSeconds)
@@ -221,7 +242,10 @@ func TestStatus(t *testing.T) {
 }
 
 // flood is a backlog of so many failed documents and one that is pending, a thousand to a page.
-type flood int
+type flood struct {
+	writer.Backlog
+	documents int
+}
 
 func (f flood) Waiting(_ context.Context, _ string, statuses []invoice.Status, from, _ int64, page func([]writer.Waiting) (bool, error)) error {
 	if from != 0 { // all of them are old
@@ -231,8 +255,8 @@ func (f flood) Waiting(_ context.Context, _ string, statuses []invoice.Status, f
 		_, err := page([]writer.Waiting{{ID: "waits", TS: 1, Status: invoice.Pending}})
 		return err
 	}
-	for done := 0; done < int(f); done += 1000 {
-		rows := make([]writer.Waiting, min(1000, int(f)-done))
+	for done := 0; done < f.documents; done += 1000 {
+		rows := make([]writer.Waiting, min(1000, f.documents-done))
 		for i := range rows {
 			rows[i] = writer.Waiting{ID: fmt.Sprint(done + i), TS: 1, Status: invoice.Failed, Kind: "document", Code: "547"}
 		}
@@ -246,7 +270,7 @@ func (f flood) Waiting(_ context.Context, _ string, statuses []invoice.Status, f
 func TestCountingGoesNoFurtherThanItsBound(t *testing.T) {
 	w := newWorld(t)
 	of := func(n int) *ops.Ops {
-		return ops.New(ops.Ports{Documents: w.docs, Backlog: flood(n), Gate: w.gate}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
+		return ops.New(ops.Ports{Documents: w.docs, Backlog: flood{documents: n}, Gate: w.gate}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 	}
 	for n, want := range map[int]ops.Count{5000: {Documents: 5000}, 5001: {Documents: 5000, AtLeast: true}} {
 		s, err := of(n).Status(t.Context())
@@ -260,7 +284,7 @@ func TestCountingGoesNoFurtherThanItsBound(t *testing.T) {
 }
 
 // slow is a backlog that answers when its time is over.
-type slow struct{}
+type slow struct{ writer.Backlog }
 
 func (slow) Waiting(ctx context.Context, _ string, statuses []invoice.Status, _, _ int64, page func([]writer.Waiting) (bool, error)) error {
 	if statuses[0] != invoice.Failed {

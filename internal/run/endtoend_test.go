@@ -99,7 +99,7 @@ func TestAReplayTakesTheFailedDocumentsOfItsFilter(t *testing.T) {
 // A replay leaves a document whose next try is scheduled to its time, unless somebody names it.
 func TestAReplayTakesWhatIsToBeTriedAgainOnlyWhenItIsNamed(t *testing.T) {
 	t.Parallel()
-	const waits = `{"status":"retry_scheduled","retry_count":2,"retry_after":99999999999}`
+	const waits = `{"status":"retry_scheduled","retry_count":2,"retry_after":946728000}` // at noon of the first day
 	failed := failedState("2628", "document", "1999-12-31 19:00:00.000000+00:00")
 	for name, c := range map[string]struct {
 		filter run.Filter
@@ -165,9 +165,9 @@ func TestAReindexWritesTheLinesOfCommittedDocumentsAgain(t *testing.T) {
 func TestEveryDocumentOfAListHasOneOutcome(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.fill(2) // written by the first run
-		w.put(3, "c", `{"status":"retry_scheduled","retry_count":1,"retry_after":99999999999}`)
-		w.put(4, strings.Repeat("x", 256), `{"status":"pending","retry_count":0}`) // fits no column
+		w.fill(2)                                                                             // written by the first run
+		w.put(3, "c", `{"status":"retry_scheduled","retry_count":1,"retry_after":946728000}`) // at noon of the first day
+		w.put(4, strings.Repeat("x", 256), `{"status":"pending","retry_count":0}`)            // fits no column
 		w.put(5, "e", `{"status":"pending","retry_count":0}`)
 		w.instance("m").manage()
 		w.instance("w").work()
@@ -468,13 +468,15 @@ func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 			}
 			w.put(line+1, "a", failedState(code, "document", at))
 		}
-		w.put(41, "b", `{"status":"retry_scheduled","retry_count":1,"retry_after":99999999999}`)
+		w.put(41, "b", `{"status":"retry_scheduled","retry_count":1,"retry_after":946728000}`)    // at noon of the first day
+		w.put(43, "d", `{"status":"retry_scheduled","retry_count":1,"retry_after":946728000000}`) // in milliseconds: due
+		w.put(44, "e", `{"retry_count":1}`)                                                       // nobody offered it
 		w.put(42, "c", `{"status":"retry_scheduled","retry_count":1,"retry_after":1}`)
 		for _, c := range []struct {
 			kind   run.Kind
 			filter run.Filter
 			want   int
-		}{{run.Replay, run.Filter{Code: "2628"}, 26}, {run.Replay, run.Filter{}, 40}, {run.Drain, run.Filter{}, 1}} {
+		}{{run.Replay, run.Filter{Code: "2628"}, 26}, {run.Replay, run.Filter{}, 40}, {run.Drain, run.Filter{}, 2}} {
 			n := 0
 			err := run.Preview(t.Context(), w.docs.Selection(7), sysName, c.kind, c.filter, time.Now(), func(writer.Waiting) bool { n++; return true })
 			require.NoError(t, err)
@@ -493,6 +495,6 @@ func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 26})
 		w.start(run.Run{ID: "run-2"}, run.Filter{})
 		w.over("run-2", time.Minute)
-		w.addsUp("run-2", map[run.Outcome]int{run.DocCommitted: 1})
+		w.addsUp("run-2", map[run.Outcome]int{run.DocCommitted: 2})
 	})
 }

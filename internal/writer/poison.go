@@ -60,6 +60,9 @@ func (p *pass) bury(ctx context.Context, cur invoice.Document, cause error) (don
 // notYet says why a document must not become a poison pill now; empty when it may.
 func (p *pass) notYet(ctx context.Context, cur invoice.Document, cause error) string {
 	since := p.batch.Received
+	if at, ok := invoice.ParseStamp(p.t.begin(cur.State).LastErrorAt, p.t.loc); ok {
+		since = at
+	}
 	if fault.Has(cause, fault.Unreadable) && p.c.gate.appliedHere(p.c.o.Now().Add(-readsOthers)) {
 		since = time.Time{}
 	}

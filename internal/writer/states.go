@@ -72,12 +72,14 @@ func (t transitions) exhausted(s invoice.State, err error) bool {
 
 // postponed is the state of a document that would be a poison pill and may not be one yet: nothing is counted.
 func (t transitions) postponed(s invoice.State, err error, wait time.Duration) invoice.State {
-	return t.again(t.begin(s), err, withJitter(wait, t.draw()))
+	s = t.again(t.begin(s), err, withJitter(wait, t.draw()))
+	s.Postponed = true
+	return s
 }
 
 // again schedules another try.
 func (t transitions) again(s invoice.State, err error, wait time.Duration) invoice.State {
-	s.Status = invoice.RetryScheduled
+	s.Status, s.Postponed = invoice.RetryScheduled, false
 	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
 	s.FailedAt, s.Error, s.FinalError = "", "", ""
 	s.RetryAfter = dueAt(t.now(), wait)
@@ -89,7 +91,7 @@ func (t transitions) failed(s invoice.State, err error, finalError string) invoi
 	s = t.begin(s)
 	s.Status = invoice.Failed
 	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
-	s.RetryAfter = 0
+	s.RetryAfter, s.Postponed = 0, false
 	s.FailedAt = invoice.Stamp(t.now(), t.loc)
 	s.Error = clip(fmt.Sprintf("SQL Writer: Failed to process document after %d retries: %s", s.RetryCount, sentence(err)))
 	if fault.Has(err, fault.Unreadable) {
