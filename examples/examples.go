@@ -57,7 +57,7 @@ func All() []Example {
 		{File: "10-missing-detail-row.json", Status: "retry_scheduled", Kind: "document", MissingLines: []int64{9999901}, Shows: "a duplicate without a detail row: no line of the document is written, the main one neither"},
 		{File: "11-other-environment.json", Shows: "another sys_name: somebody else's document, left alone"},
 		{File: "12-already-committed.json", Shows: "committed by the old writer: left alone"},
-		{File: "13-no-sql-writer.json", Status: committed, Outcome: applied, Shows: "no sql_writer member yet: counts as pending"},
+		{File: "13-no-sql-writer.json", Shows: "no sql_writer: nobody offered it, left alone"},
 		{File: "14-id-without-time.json", Status: committed, Outcome: applied, Shows: "an id without a time: the version is taken from _ts and recorded before the write"},
 		{File: "15-iso-looking-part-number.json", Status: committed, Outcome: applied, Shows: "the host re-prints strings that look like ISO times; the part number arrives as it was sent all the same"},
 		{File: "16-confidence-rounding.json", Status: committed, Outcome: applied, Shows: "confidences with more digits than the column: 0.12345 is 0.1235, 0.99995 is 1.0000, 9.4994e-1 is 0.9499"},

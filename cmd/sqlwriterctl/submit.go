@@ -61,6 +61,9 @@ func (c *submitCommand) one(ctx context.Context, a *app, to submitter, file stri
 		return err
 	}
 	a.printf("%s: submitted %q", file, doc.ID)
+	if doc.State.Status == "" {
+		a.printf("  it will be left alone: it has no sql_writer.status (pending offers it)")
+	}
 	var invalid *invoice.Invalid
 	if errors.As(doc.Problem, &invalid) {
 		a.printf("  it will not commit as it is: %s", invalid.Error())

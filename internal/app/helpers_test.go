@@ -279,7 +279,7 @@ func (s *stack) submit(from, to int, filler string) []json.RawMessage {
 				"process_output": map[string]any{
 					"part_number": "AB-" + strconv.Itoa(line), "manufacturer_name": "ACME", "unspsc": "39131711", "invoice_line_status": "RC-AI",
 				},
-				"raw": filler,
+				"sql_writer": map[string]any{"status": "pending", "retry_count": 0}, "raw": filler,
 			})
 			if err != nil {
 				return err

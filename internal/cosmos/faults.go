@@ -39,12 +39,13 @@ func wordRows() []fault.Row {
 		{Code: "unreadable", Kind: infra, About: "the control document", Reason: "it is not what an instance of the app writes", Source: ours, Own: ownGate()},
 		{Code: "row", Kind: infra, Reason: "a query was answered with a row that is none", Source: ours, Own: offeredAgain()},
 		{
-			Code: "continuation", Kind: fault.Document, About: "the search of a run",
+			Code: "continuation", Kind: fault.Document, About: "a search",
 			Reason: "it cannot go on where it stopped: the service, or another query, does not know the place",
 			Source: "azure-cosmos-dotnet-v3 issue 3416",
-			Own:    fault.Consequence{Spends: fault.Nothing, Next: "the run searches from the beginning; documents that it has already are passed over"},
+			Own:    fault.Consequence{Spends: fault.Nothing, Next: "the search begins again; a run passes over the documents that it has already"},
 		},
 		{Code: "marshal", Kind: fault.Internal, Reason: "what is to be recorded cannot be written as JSON", Source: ours, Own: left()},
+		{Code: "window", Kind: fault.Internal, Reason: "there is no such window", Source: ours},
 		{Code: "settings", Kind: infra, Reason: "the settings of the connection cannot be used", Source: ours, Own: fault.AtStart()},
 		{Code: "unclassified", Kind: fault.Internal, Reason: "the table of lost answers has no last row", Source: ours},
 	}

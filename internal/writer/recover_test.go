@@ -201,7 +201,7 @@ func (b backlogThat) Waiting(ctx context.Context, sysName string, statuses []inv
 	})
 }
 
-type brokenBacklog struct{}
+type brokenBacklog struct{ writer.Backlog }
 
 func (brokenBacklog) Waiting(context.Context, string, []invoice.Status, int64, int64, func([]writer.Waiting) (bool, error)) error {
 	return down("cosmos: waiting")
