@@ -108,9 +108,9 @@ func (c *Container) Record(ctx context.Context, id, etag string, state invoice.S
 }
 
 // Submit writes a whole document, as the API of the user's system does: what sqlwriterctl submit is for. A document
-// with its id is refused with code "409", unless replace is set; it is then replaced whole, sql_writer included. Errors by kind: document when the text is no object with an id that
-// Cosmos DB accepts, or is refused, condition TooLarge; infrastructure (it may or may not have been written), throttled,
-// contention.
+// with its id is refused with code "409", unless replace is set; it is then replaced whole, sql_writer included.
+// Errors by kind: document when the text is no object with an id that Cosmos DB accepts, or is refused, condition TooLarge;
+// infrastructure (it may or may not have been written), throttled, contention.
 func (c *Container) Submit(ctx context.Context, doc json.RawMessage, replace bool) error {
 	op := operation{"cosmos: submit", onDocument}
 	var head struct {

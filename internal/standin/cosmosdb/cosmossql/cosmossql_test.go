@@ -46,6 +46,8 @@ func TestWhere(t *testing.T) {
 		"c.n = 5 AND c.t = 'Done'": "true", "c.n = 5 AND c.nope = 1": "undefined", "c.n = 6 AND c.nope = 1": "false", "c.nope = 1 AND c.n = 6": "false",
 		"c.n = 5 OR c.nope = 1": "true", "c.nope = 1 OR c.n = 5": "true", "c.n = 6 OR c.nope = 1": "undefined", "c.n = 6 OR c.n = 7": "false",
 		"NOT (c.n = 5)": "false", "NOT (c.nope = 1)": "undefined", "NOT (c.n = 6)": "true", "NOT IS_DEFINED(c.nope)": "true", "not not c.yes": "true",
+		"NOT IS_NUMBER(c.nope)": "true", "NOT IS_NUMBER(c.t) OR c.t <= 5": "true", "c.t <= 5": "undefined", "NOT (IS_STRING(c.nope) AND c.nope IN ('x'))": "true", "NOT (c.nope IN ('x'))": "undefined",
+		"NOT (IS_BOOL(c.n) AND c.n = true)": "true", "NOT (IS_BOOL(c.yes) AND c.yes = true)": "false", "IS_BOOL(c.nope) AND c.nope = true": "false",
 		"c.n": "undefined", "c.n AND c.yes": "undefined", "NOT c.n": "undefined", "c.n = 5 or c.n = 6 and c.nope = 1": "true", "(c.n = 5 OR c.n = 6) AND c.nope = 1": "undefined",
 		// IN, BETWEEN, LIKE
 		"c.n IN (1, 5)": "true", "c.n IN (1, 2)": "false", "c.n NOT IN (1, 2)": "true", "c.n NOT IN (1, 5)": "false", "c.nope IN (1)": "undefined", "c.nope NOT IN (1)": "undefined",
