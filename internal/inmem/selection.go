@@ -20,7 +20,7 @@ type Selection struct {
 	pageSize int
 }
 
-// Selection finds documents by looking at pageSize of them for each page, at most 1,000 and 1,000 for 0. Pages are thus as
+// Selection finds documents by looking at pageSize of the environment's for each page, at most 1,000 and 1,000 for 0. Pages are thus as
 // full as it happens, empty ones among them, as they come from a service.
 func (d *Documents) Selection(pageSize int) Selection {
 	const most = 1000
@@ -36,14 +36,13 @@ func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (
 	if err := ended(ctx, op); err != nil {
 		return nil, "", err
 	}
-	return s.docs.search(op, q, continuation, s.pageSize, s.pageSize, func(e candidate) bool {
-		return e.between(q.SysName, q.From, q.To) && e.is(q.Statuses...)
-	})
+	concerns := func(e candidate) bool { return e.between(q.SysName, q.From, q.To) }
+	return s.docs.search(op, q, continuation, s.pageSize, s.pageSize, concerns, func(e candidate) bool { return e.is(q.Statuses...) })
 }
 
-// search gives the documents that fit, at most most of them, among the next look documents in the order of their ids. A
-// continuation is the id that was looked at last, behind a mark of the query.
-func (d *Documents) search(op string, q any, continuation string, most, look int, fits func(candidate) bool) (found []writer.Waiting, next string, err error) {
+// search gives the documents that fit, at most most of them, among the next look that it concerns, in the order of their
+// ids. A continuation is the id that was looked at last, behind a mark of the query.
+func (d *Documents) search(op string, q any, continuation string, most, look int, concerns, fits func(candidate) bool) (found []writer.Waiting, next string, err error) {
 	mark, err := markOf(op, q)
 	if err != nil {
 		return nil, "", err
@@ -60,16 +59,20 @@ func (d *Documents) search(op string, q any, continuation string, most, look int
 	if known {
 		at++
 	}
-	for ; at < len(d.ids) && look > 0 && len(found) < most; at, look = at+1, look-1 {
-		after = d.ids[at]
-		if e := d.waiting[after]; fits(e) {
+	for ; at < len(d.ids); at++ {
+		e := d.waiting[d.ids[at]]
+		if !concerns(e) {
+			continue
+		}
+		if look == 0 || len(found) == most {
+			return found, mark + hex.EncodeToString([]byte(after)), nil
+		}
+		after, look = e.ID, look-1
+		if fits(e) {
 			found = append(found, e.Waiting)
 		}
 	}
-	if at < len(d.ids) {
-		next = mark + hex.EncodeToString([]byte(after))
-	}
-	return found, next, nil
+	return found, "", nil
 }
 
 // markOf begins the continuations of one query.

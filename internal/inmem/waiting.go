@@ -47,14 +47,12 @@ func (e candidate) is(statuses ...invoice.Status) bool {
 	return slices.ContainsFunc(statuses, func(s invoice.Status) bool { return slices.Contains(writer.Spellings(s), e.status) })
 }
 
-// in reports whether a document is in the window that is asked for.
+// in reports whether a document of the environment is in the window that is asked for.
 func (e candidate) in(q writer.WindowQuery) bool {
 	due := invoice.Due(e.RetryAfter, time.Unix(q.Now, 0))
 	putOff := slices.Contains(writer.PutOffKinds(), fault.Kind(e.Kind))
 	retry := e.is(invoice.RetryScheduled)
 	switch {
-	case e.sysName != q.SysName:
-		return false
 	case q.Window == writer.PutOff:
 		return retry && putOff && due
 	case q.Window == writer.Due:
@@ -91,7 +89,7 @@ func (d *Documents) Waiting(ctx context.Context, sysName string, statuses []invo
 	return nil
 }
 
-// Page gives one page of a window: what is found among the next 1,000 documents of the container, so that use cases meet
+// Page gives one page of a window: what is found among the next 1,000 documents of the environment, so that use cases meet
 // the empty pages of a service. See writer.Backlog.
 func (d *Documents) Page(ctx context.Context, q writer.WindowQuery, continuation string) (found []writer.Waiting, next string, err error) {
 	const op, most, looked = "inmem: backlog", 100, 1000
@@ -108,7 +106,8 @@ func (d *Documents) Page(ctx context.Context, q writer.WindowQuery, continuation
 			return nil, "", noContinuation(op)
 		}
 	}
-	found, place, err = d.search(op, q, place, most, looked, func(e candidate) bool { return e.in(q) })
+	ours := func(e candidate) bool { return e.sysName == q.SysName }
+	found, place, err = d.search(op, q, place, most, looked, ours, func(e candidate) bool { return e.in(q) })
 	if place != "" {
 		place = q.Continuation(place)
 	}
