@@ -75,7 +75,7 @@ func (w *working) onlyRun(t *testing.T) string {
 // handOff does what a manager does: the run's batches of so many documents.
 func handOff(t *testing.T, books run.Store, id string, batches, each int) {
 	t.Helper()
-	row, ok, err := books.ClaimRun(t.Context(), id, 0, run.Worker{ID: "manager-00000001", Instance: "test"}, time.Minute, true)
+	row, ok, err := books.ClaimRun(t.Context(), id, 0, -1, run.Worker{ID: "manager-00000001", Instance: "test"}, time.Minute)
 	require.NoError(t, err)
 	require.True(t, ok)
 	lease := run.Lease{Run: id, Owner: "manager-00000001", Epoch: row.Epoch}
@@ -95,7 +95,7 @@ func handOff(t *testing.T, books run.Store, id string, batches, each int) {
 func work(t *testing.T, books run.Store, id string, number int, fails bool) {
 	t.Helper()
 	audit := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "test", Why: "x", Run: id}
-	claimed, err := books.ClaimJob(t.Context(), run.JobID("web", id, number), run.Worker{ID: fmt.Sprintf("worker-%08d", number), Instance: "test"}, time.Minute, audit)
+	claimed, err := books.ClaimJob(t.Context(), run.JobID("web", id, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08d", number), Instance: "test"}, time.Minute, audit)
 	require.NoError(t, err)
 	require.Equal(t, run.Taken, claimed.Answer)
 	if fails {
@@ -312,7 +312,7 @@ func TestARunShowsHowManyOfItsManagersDied(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
 	for died := range 3 {
-		_, ok, err := w.books.ClaimRun(t.Context(), id, died, run.Worker{ID: fmt.Sprintf("manager-%08d", died), Instance: "test"}, 0, true)
+		_, ok, err := w.books.ClaimRun(t.Context(), id, died, -1, run.Worker{ID: fmt.Sprintf("manager-%08d", died), Instance: "test"}, 0)
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)

@@ -31,11 +31,11 @@ func runMistakes() []mistake {
 type greedy struct{ run.Store }
 
 func (s greedy) ClaimJob(ctx context.Context, id string, w run.Worker, _ time.Duration, a run.Audit) (run.Claimed, error) {
-	return s.Store.ClaimJob(ctx, id, w, 0, a)
+	return s.Store.ClaimJob(ctx, id, run.Ticket{}, w, 0, a)
 }
 
-func (s greedy) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, _ time.Duration, died bool) (run.Run, bool, error) {
-	return s.Store.ClaimRun(ctx, id, epoch, w, 0, died)
+func (s greedy) ClaimRun(ctx context.Context, id string, epoch, shown int, w run.Worker, _ time.Duration) (run.Run, bool, error) {
+	return s.Store.ClaimRun(ctx, id, epoch, shown, w, 0)
 }
 
 type unmarked struct{ run.Store }

@@ -166,7 +166,7 @@ func (r *runs) began(id, pattern string, handedOff bool, w run.Worker, batches .
 func (r *runs) beganAt(id, pattern string, w run.Worker, f run.Filter, watermark string, batches ...[]string) []run.Job {
 	ctx := context.Background()
 	r.asks(id, pattern, f)
-	row, ok, err := r.store.ClaimRun(ctx, id, 0, w, managerStale, true)
+	row, ok, err := r.store.ClaimRun(ctx, id, 0, -1, w, managerStale)
 	if err != nil || !ok {
 		panic(fmt.Sprint("the run was not claimed: ", err))
 	}
@@ -208,7 +208,7 @@ func batchNotice(j run.Job) run.Notice {
 
 // claim has a worker claim a batch before the path begins.
 func (r *runs) claim(j run.Job, worker string) run.Hold {
-	c, err := r.store.ClaimJob(context.Background(), j.ID, run.Worker{ID: worker, Instance: "gone"}, workerStale, audit(run.CodeBatchStart, j.Run, j.ID))
+	c, err := r.store.ClaimJob(context.Background(), j.ID, run.Ticket{}, run.Worker{ID: worker, Instance: "gone"}, workerStale, audit(run.CodeBatchStart, j.Run, j.ID))
 	r.must(err)
 	if c.Answer != run.Taken {
 		panic("the batch was not claimed: " + string(c.Answer))

@@ -117,9 +117,9 @@ func (p books) JobCounts(ctx context.Context, id string) (map[run.Status]int, er
 	return book(ctx, p.i, "JobCounts", id, func(s run.Store) (map[run.Status]int, error) { return s.JobCounts(ctx, id) })
 }
 
-func (p books) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, stale time.Duration, died bool) (run.Run, bool, error) {
+func (p books) ClaimRun(ctx context.Context, id string, epoch, shown int, w run.Worker, stale time.Duration) (run.Run, bool, error) {
 	a, err := book(ctx, p.i, "ClaimRun", id, func(s run.Store) (r pair[run.Run, bool], err error) {
-		r.a, r.b, err = s.ClaimRun(ctx, id, epoch, w, stale, died)
+		r.a, r.b, err = s.ClaimRun(ctx, id, epoch, shown, w, stale)
 		if r.b {
 			p.i.w.runs.claimed(p.i, r.a)
 		}
@@ -169,7 +169,7 @@ func (p books) ResumeRun(ctx context.Context, id string, a run.Audit) (bool, err
 
 func (p books) ClaimJob(ctx context.Context, id string, w run.Worker, stale time.Duration, a run.Audit) (run.Claimed, error) {
 	return book(ctx, p.i, "ClaimJob", shortID(id), func(s run.Store) (run.Claimed, error) {
-		c, err := s.ClaimJob(ctx, id, w, stale, a)
+		c, err := s.ClaimJob(ctx, id, run.Ticket{}, w, stale, a)
 		p.i.w.runs.took(c)
 		return c, err
 	})
@@ -208,7 +208,7 @@ func (p books) ListJobs(ctx context.Context, id string, status run.Status, limit
 }
 
 func (p books) Items(ctx context.Context, id, afterKey string, limit int) ([]run.ItemOutcome, error) {
-	return book(ctx, p.i, "Items", id, func(s run.Store) ([]run.ItemOutcome, error) { return s.Items(ctx, id, afterKey, limit) })
+	return book(ctx, p.i, "Items", id, func(s run.Store) ([]run.ItemOutcome, error) { return s.Items(ctx, id, nil, afterKey, limit) })
 }
 
 func (p books) RequeueJob(ctx context.Context, id string, a run.Audit) (bool, error) {
@@ -246,7 +246,7 @@ func (p books) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, co
 }
 
 func (p books) ToSend(ctx context.Context, sys string, stale time.Duration, limit int) ([]run.Job, error) {
-	return book(ctx, p.i, "ToSend", "", func(s run.Store) ([]run.Job, error) { return s.ToSend(ctx, sys, stale, limit) })
+	return book(ctx, p.i, "ToSend", "", func(s run.Store) ([]run.Job, error) { return s.ToSend(ctx, sys, limit) })
 }
 
 func (p books) Silence(ctx context.Context, sys string, silent time.Duration, limit int) (int, error) {

@@ -220,7 +220,7 @@ func (r *runs) verifyRun(row run.Run, clean bool) {
 	if row.Status != run.RunCompleted || row.Owner != "" || row.HandedOffAt.IsZero() || row.Error != "" {
 		r.w.violated("G1", "run %s is %s (owner %q): %s", row.ID, row.Status, row.Owner, row.Error)
 	}
-	items, err := r.store.Items(ctx, row.ID, "", 1000)
+	items, err := r.store.Items(ctx, row.ID, nil, "", 1000)
 	if err != nil {
 		panic(err)
 	}

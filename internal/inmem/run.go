@@ -199,6 +199,21 @@ func (s *RunStore) silent(owner string, heartbeat time.Time, stale time.Duration
 	return owner == "" || s.at().Sub(heartbeat) >= stale
 }
 
+// free reports whether a claim may take what an owner has: it has none, the owner let go, or has said nothing for stale.
+func (s *RunStore) free(owner string, heartbeat time.Time, epoch, shown int, stale time.Duration) bool {
+	return shown == epoch || s.silent(owner, heartbeat, stale)
+}
+
+// leave ends the worker of a former owner, and reports whether it is lost: it did not let go.
+func (s *RunStore) leave(owner string, epoch, shown int) (lost bool) {
+	if shown == epoch {
+		s.end(owner, run.WorkerIdle)
+		return false
+	}
+	s.end(owner, run.WorkerFailed)
+	return owner != ""
+}
+
 // leased finds the running run that a manager has. Another's is contention, condition Changed.
 func (s *RunStore) leased(op string, l run.Lease) (*storedRun, error) {
 	r := s.runOf[l.Run]
@@ -230,6 +245,12 @@ func (s *RunStore) begin(w run.Worker, kind, sysName string) {
 		s.workers = append(s.workers, row)
 	}
 	row.Worker, row.Kind, row.SysName, row.Status, row.HeartbeatAt = w, kind, sysName, run.WorkerRunning, s.at()
+}
+
+// remove deletes the row of a worker.
+func (s *RunStore) remove(worker string) {
+	s.workers = slices.DeleteFunc(s.workers, func(w *RunWorker) bool { return w.ID == worker })
+	delete(s.workerOf, worker)
 }
 
 // end gives a running worker its last status. Nobody is nobody.

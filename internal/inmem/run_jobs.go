@@ -12,7 +12,7 @@ import (
 )
 
 // ClaimJob implements run.Jobs. What is finished is answered so before its run is looked at.
-func (s *RunStore) ClaimJob(ctx context.Context, id string, w run.Worker, stale time.Duration, a run.Audit) (run.Claimed, error) {
+func (s *RunStore) ClaimJob(ctx context.Context, id string, t run.Ticket, w run.Worker, stale time.Duration, a run.Audit) (run.Claimed, error) {
 	const op = "inmem: claim batch"
 	a, err := keptAudit(a)
 	if err != nil {
@@ -30,11 +30,12 @@ func (s *RunStore) ClaimJob(ctx context.Context, id string, w run.Worker, stale 
 	if j == nil {
 		return run.Claimed{Answer: run.Unknown}, nil
 	}
-	claimed := run.Claimed{Answer: s.answer(j, stale)}
+	claimed := run.Claimed{Answer: s.answer(j, t, stale)}
 	if claimed.Answer == run.Taken {
 		claimed.TookOver, claimed.Begun = j.Status == run.Processing, !j.StartedAt.IsZero()
-		s.take(j, w)
-		s.note(a)
+		if s.take(j, t, w) || !claimed.Begun {
+			s.note(a)
+		}
 		claimed.Hold = run.Hold{Job: j.ID, Run: j.Run, Owner: j.Owner, Epoch: j.Epoch}
 		claimed.Open = j.open()
 	}
@@ -43,23 +44,26 @@ func (s *RunStore) ClaimJob(ctx context.Context, id string, w run.Worker, stale 
 }
 
 // answer says what a claim of a batch comes to.
-func (s *RunStore) answer(j *storedJob, stale time.Duration) run.Answer {
+func (s *RunStore) answer(j *storedJob, t run.Ticket, stale time.Duration) run.Answer {
 	switch {
 	case !j.Status.Open():
 		return run.Finished
 	case j.run.Status != run.RunRunning || j.run.Cancel:
 		return run.Ended
-	case j.Status == run.Processing && !s.silent(j.Owner, j.HeartbeatAt, stale):
+	case t.Attempt < j.Attempt:
+		return run.Outdated
+	case j.Status == run.Processing && !s.free(j.Owner, j.HeartbeatAt, j.Epoch, t.Epoch, stale):
 		return run.Busy
 	default:
 		return run.Taken
 	}
 }
 
-// take gives a batch to a worker.
-func (s *RunStore) take(j *storedJob, w run.Worker) {
-	s.end(j.Owner, run.WorkerFailed)
-	j.lose()
+// take gives a batch to a worker, and reports whether another one is lost with it.
+func (s *RunStore) take(j *storedJob, t run.Ticket, w run.Worker) (lost bool) {
+	if lost = s.leave(j.Owner, j.Epoch, t.Epoch) && j.Status == run.Processing; lost {
+		j.LostWorkers++
+	}
 	now := s.at()
 	j.Status, j.Owner, j.HeartbeatAt, j.claimedAt, j.releasedAt = run.Processing, w.ID, now, now, time.Time{}
 	j.Epoch++
@@ -67,6 +71,7 @@ func (s *RunStore) take(j *storedJob, w run.Worker) {
 		j.StartedAt = now
 	}
 	s.begin(w, kindWorker, j.run.SysName)
+	return lost
 }
 
 // open lists the documents that have no outcome.
@@ -186,20 +191,23 @@ func (j *storedJob) count() run.JobStats {
 }
 
 // ReleaseJob implements run.Jobs.
-func (s *RunStore) ReleaseJob(ctx context.Context, h run.Hold, a run.Audit) error {
-	return s.endHold(ctx, "inmem: release batch", h, run.WorkerIdle, a, func(j *storedJob) {
+func (s *RunStore) ReleaseJob(ctx context.Context, h run.Hold, audits ...run.Audit) error {
+	return s.endHold(ctx, "inmem: release batch", h, run.WorkerIdle, audits, func(j *storedJob) {
 		j.Owner, j.HeartbeatAt, j.releasedAt = "", time.Time{}, s.at()
+		if w := s.workerOf[h.Owner]; w != nil && w.Processed == 0 {
+			s.remove(h.Owner)
+		}
 	})
 }
 
 // FailJob implements run.Jobs.
 func (s *RunStore) FailJob(ctx context.Context, h run.Hold, reason string, a run.Audit) error {
-	return s.endHold(ctx, "inmem: fail batch", h, run.WorkerFailed, a, func(j *storedJob) { s.giveUp(j, reason) })
+	return s.endHold(ctx, "inmem: fail batch", h, run.WorkerFailed, []run.Audit{a}, func(j *storedJob) { s.giveUp(j, reason) })
 }
 
 // endHold ends a worker's hold of a batch.
-func (s *RunStore) endHold(ctx context.Context, op string, h run.Hold, status run.WorkerStatus, a run.Audit, change func(*storedJob)) error {
-	a, err := keptAudit(a)
+func (s *RunStore) endHold(ctx context.Context, op string, h run.Hold, status run.WorkerStatus, audits []run.Audit, change func(*storedJob)) error {
+	audits, err := keptAudits(audits)
 	if err != nil {
 		return err
 	}
@@ -214,7 +222,7 @@ func (s *RunStore) endHold(ctx context.Context, op string, h run.Hold, status ru
 	}
 	s.end(h.Owner, status)
 	change(j)
-	s.note(a)
+	s.note(audits...)
 	return nil
 }
 
@@ -231,13 +239,6 @@ func (j *storedJob) again() {
 	j.retry()
 	j.Epoch++
 	j.QueueAttempts, j.LostWorkers, j.LastQueueError, j.Error, j.EndedAt = 0, 0, "", "", time.Time{}
-}
-
-// lose counts the worker of a batch that is taken from it.
-func (j *storedJob) lose() {
-	if j.Status == run.Processing && j.Owner != "" {
-		j.LostWorkers++
-	}
 }
 
 // retry makes a batch one whose message is to be sent: another message, which is no duplicate of the last.
@@ -291,7 +292,7 @@ func pick(from []*storedJob, limit int, wanted func(*storedJob) bool) []run.Job 
 }
 
 // Items implements run.Jobs.
-func (s *RunStore) Items(ctx context.Context, id, afterKey string, limit int) ([]run.ItemOutcome, error) {
+func (s *RunStore) Items(ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error) {
 	if err := ended(ctx, "inmem: read items"); err != nil {
 		return nil, err
 	}
@@ -306,8 +307,10 @@ func (s *RunStore) Items(ctx context.Context, id, afterKey string, limit int) ([
 		from++
 	}
 	list := []run.ItemOutcome{}
-	for _, key := range r.keys[from : from+fewest(limit, len(r.keys)-from)] {
-		list = append(list, r.items[key].ItemOutcome)
+	for _, key := range r.keys[from:] {
+		if it := r.items[key].ItemOutcome; len(list) < limit && (len(outcomes) == 0 || slices.Contains(outcomes, it.Outcome)) {
+			list = append(list, it)
+		}
 	}
 	return list, nil
 }
@@ -316,13 +319,16 @@ func (s *RunStore) Items(ctx context.Context, id, afterKey string, limit int) ([
 func (s *RunStore) RequeueJob(ctx context.Context, id string, a run.Audit) (bool, error) {
 	return s.changeJob(ctx, "inmem: requeue batch", id, a, func(j *storedJob) bool {
 		r := j.run
-		if j.Status != run.Failed || r.Status != run.RunRunning && r.Status != run.RunCompleted {
+		switch {
+		case j.Status != run.Failed:
+			return false
+		case r.Status == run.RunCompleted || r.Status == run.RunCompletedWithFailures:
+			r.Status, r.Cancel, r.EndedAt = run.RunRunning, false, time.Time{}
+		case r.Status != run.RunRunning:
 			return false
 		}
+		r.HandedOffAt = time.Time{}
 		j.again()
-		if r.Status == run.RunCompleted {
-			r.Status, r.Cancel, r.EndedAt = run.RunRunning, false, time.Time{}
-		}
 		return true
 	})
 }

@@ -1,8 +1,8 @@
 package inmem
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"sqlwriter/internal/ops"
@@ -90,7 +90,7 @@ func waits(status run.Status) bool {
 }
 
 // ToSend implements run.Recoveries.
-func (s *RunStore) ToSend(ctx context.Context, sysName string, stale time.Duration, limit int) ([]run.Job, error) {
+func (s *RunStore) ToSend(ctx context.Context, sysName string, limit int) ([]run.Job, error) {
 	if err := ended(ctx, "inmem: batches to send"); err != nil {
 		return nil, err
 	}
@@ -101,12 +101,35 @@ func (s *RunStore) ToSend(ctx context.Context, sysName string, stale time.Durati
 		if r.SysName != sysName || r.Status != run.RunRunning || r.Cancel {
 			continue
 		}
-		unheard := s.silent(r.Owner, r.HeartbeatAt, stale)
-		list = append(list, pick(r.jobs, limit-len(list), func(j *storedJob) bool {
-			return j.Status == run.PendingRetry || j.Status == run.PendingQueue && unheard && s.at().Sub(j.CreatedAt) >= stale
-		})...)
+		list = append(list, pick(r.jobs, limit-len(list), func(j *storedJob) bool { return j.Status == run.PendingRetry })...)
 	}
 	return list, nil
+}
+
+// OnTheWay implements run.Recoveries.
+func (s *RunStore) OnTheWay(ctx context.Context, sysName string) (all run.OnTheWay, err error) {
+	if err := ended(ctx, "inmem: on the way"); err != nil {
+		return all, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.runs {
+		if r.SysName != sysName || r.Status != run.RunRunning || r.Pattern == "" {
+			continue
+		}
+		if r.HandedOffAt.IsZero() && !r.Cancel {
+			all.HandingOff++
+		}
+		for _, j := range r.jobs {
+			switch j.Status { //nolint:exhaustive // the others are on no way
+			case run.Queued, run.Processing:
+				all.Busy++
+			case run.PendingRetry:
+				all.Retry++
+			}
+		}
+	}
+	return all, nil
 }
 
 // Silence implements run.Recoveries.
@@ -116,18 +139,31 @@ func (s *RunStore) Silence(ctx context.Context, sysName string, silent time.Dura
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
-	for _, r := range s.runs {
-		if r.SysName != sysName || r.Status != run.RunRunning || slices.ContainsFunc(r.jobs, func(j *storedJob) bool {
-			return !j.claimedAt.IsZero() && s.at().Sub(j.claimedAt) < silent
-		}) {
+	var first *storedJob   // of those that are queued
+	var passed time.Time   // is the latest queued_at of those that were claimed long ago
+	still := true          // nothing was queued or claimed lately, or waits to be queued
+	jobs := []*storedJob{} // that have been queued for long
+	lately := func(at time.Time) bool { return s.at().Sub(at) < silent }
+	for _, j := range s.jobs {
+		if j.run.SysName != sysName || j.run.Status != run.RunRunning {
 			continue
 		}
-		for _, j := range r.jobs {
-			if n < limit && j.Status == run.Queued && s.at().Sub(j.QueuedAt) >= silent {
-				j.retry()
-				n++
+		if !j.claimedAt.IsZero() && !lately(j.claimedAt) && !j.claimedAt.Before(j.QueuedAt) && j.QueuedAt.After(passed) {
+			passed = j.QueuedAt
+		}
+		still = still && j.Status != run.PendingRetry && !lately(j.claimedAt) && !lately(j.QueuedAt)
+		if j.Status == run.Queued {
+			first = cmp.Or(first, j)
+			if !lately(j.QueuedAt) {
+				jobs = append(jobs, j)
 			}
+		}
+	}
+	n := 0
+	for _, j := range jobs {
+		if n < limit && (j.QueuedAt.Before(passed) || still && j == first) {
+			j.retry()
+			n++
 		}
 	}
 	return n, nil
@@ -143,8 +179,10 @@ func (s *RunStore) Bury(ctx context.Context, sysName string, stale, released tim
 	before := s.failedWorkers()
 	for _, j := range s.jobs {
 		if jobs < limit && j.run.SysName == sysName && j.Status == run.Processing && s.abandoned(j, stale, released) {
+			if j.Owner != "" {
+				j.LostWorkers++
+			}
 			s.end(j.Owner, run.WorkerFailed)
-			j.lose()
 			j.retry()
 			jobs++
 		}

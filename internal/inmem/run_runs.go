@@ -86,7 +86,7 @@ func (s *RunStore) JobCounts(ctx context.Context, id string) (map[run.Status]int
 }
 
 // ClaimRun implements run.Runs.
-func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch int, w run.Worker, stale time.Duration, died bool) (run.Run, bool, error) {
+func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch, shown int, w run.Worker, stale time.Duration) (run.Run, bool, error) {
 	const op = "inmem: claim run"
 	if err := claimant(op, w); err != nil {
 		return run.Run{}, false, err
@@ -98,13 +98,12 @@ func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch int, w run.Wor
 	defer s.mu.Unlock()
 	r := s.runOf[id]
 	if r == nil || r.Pattern == "" || r.Status != run.RunRunning || r.Cancel || !r.HandedOffAt.IsZero() || r.Epoch != epoch ||
-		!s.silent(r.Owner, r.HeartbeatAt, stale) {
+		!s.free(r.Owner, r.HeartbeatAt, r.Epoch, shown, stale) {
 		return run.Run{}, false, nil
 	}
-	if died && r.Owner != "" {
+	if s.leave(r.Owner, r.Epoch, shown) {
 		r.LostManagers++
 	}
-	s.end(r.Owner, run.WorkerFailed)
 	r.Owner, r.HeartbeatAt = w.ID, s.at()
 	r.Epoch++
 	s.begin(w, kindManager, r.SysName)
@@ -271,7 +270,7 @@ func (s *RunStore) letGoOfRun(ctx context.Context, op string, l run.Lease, statu
 	return nil
 }
 
-// CompleteRun implements run.Runs. A run that is handed off and has no open batch is completed, asked to end or not: nothing
+// CompleteRun implements run.Runs. A run that is handed off and has no open batch is not cancelled, asked to end or not: nothing
 // of it was cut short.
 func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit) (bool, error) {
 	if err := ended(ctx, "inmem: complete run"); err != nil {
@@ -289,6 +288,8 @@ func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Durati
 	})
 	status, stats := run.RunCompleted, statsOf(r)
 	switch {
+	case !open && !r.HandedOffAt.IsZero() && stats.Failed():
+		status = run.RunCompletedWithFailures
 	case !open && !r.HandedOffAt.IsZero():
 	case r.Cancel && !alive:
 		status, stats = run.RunCancelled, cancelledStats(stats)
@@ -340,7 +341,7 @@ func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool,
 			return false
 		}
 		r.Status, r.Cancel, r.Owner, r.EndedAt, r.Error = run.RunRunning, false, "", time.Time{}, ""
-		r.LostManagers = 0
+		r.LostManagers, r.HandedOffAt = 0, time.Time{}
 		r.Epoch++
 		for _, j := range r.jobs {
 			if waits(j.Status) || j.Status == run.Failed && j.Error == run.CancelledError {

@@ -150,7 +150,7 @@ func (r *runs) start(request ops.StartRequest) ops.Started {
 func (r *runs) handOff(id string, batches, each int, failed ...int) {
 	r.t.Helper()
 	ctx := r.t.Context()
-	row, ok, err := r.books.ClaimRun(ctx, id, 0, run.Worker{ID: "manager-1"}, time.Minute, true)
+	row, ok, err := r.books.ClaimRun(ctx, id, 0, -1, run.Worker{ID: "manager-1"}, time.Minute)
 	require.NoError(r.t, err)
 	require.True(r.t, ok)
 	lease := run.Lease{Run: id, Owner: "manager-1", Epoch: row.Epoch}
@@ -165,7 +165,7 @@ func (r *runs) handOff(id string, batches, each int, failed ...int) {
 	require.NoError(r.t, r.books.AddChunk(ctx, lease, chunk))
 	require.NoError(r.t, r.books.EndHandOff(ctx, lease, run.Audit{Code: run.CodeRunHandedOff}))
 	for b := range batches {
-		claimed, err := r.books.ClaimJob(ctx, run.JobID("web", id, b+1), run.Worker{ID: fmt.Sprintf("worker-%d", b)}, time.Minute, run.Audit{})
+		claimed, err := r.books.ClaimJob(ctx, run.JobID("web", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", b)}, time.Minute, run.Audit{})
 		require.NoError(r.t, err)
 		if slices.Contains(failed, b+1) {
 			require.NoError(r.t, r.books.FailJob(ctx, claimed.Hold, "Max queue retries exceeded", run.Audit{}))

@@ -56,7 +56,7 @@ func TestProgressIsOfWhatThePreviewFound(t *testing.T) {
 	request := replay()
 	request.Rate = 120
 	begun := r.start(request).Run
-	row, ok, err := r.books.ClaimRun(t.Context(), begun, 0, run.Worker{ID: "manager-1"}, time.Minute, true)
+	row, ok, err := r.books.ClaimRun(t.Context(), begun, 0, -1, run.Worker{ID: "manager-1"}, time.Minute)
 	require.NoError(t, err)
 	require.True(t, ok)
 	lease := run.Lease{Run: begun, Owner: "manager-1", Epoch: row.Epoch}
@@ -88,7 +88,7 @@ func (r *runs) addAndDo(l run.Lease, number, documents int) {
 	}
 	ctx := r.t.Context()
 	require.NoError(r.t, r.books.AddChunk(ctx, l, run.Chunk{First: number, Initial: run.Queued, Batches: [][]string{ids}}))
-	claimed, err := r.books.ClaimJob(ctx, run.JobID("web", l.Run, number), run.Worker{ID: fmt.Sprintf("worker-%d", number)}, time.Minute, run.Audit{})
+	claimed, err := r.books.ClaimJob(ctx, run.JobID("web", l.Run, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", number)}, time.Minute, run.Audit{})
 	require.NoError(r.t, err)
 	var outcomes []run.ItemOutcome
 	for _, document := range claimed.Open {
@@ -190,7 +190,7 @@ func (r *runs) foreignRun(id string, batches int) {
 	require.NoError(r.t, r.books.StartRun(ctx, run.Run{
 		ID: id, SysName: "dev", Kind: run.Replay, Pattern: run.TwoPhase, RequestedBy: "them", Why: "theirs",
 	}, run.Audit{}))
-	row, ok, err := r.books.ClaimRun(ctx, id, 0, run.Worker{ID: "manager-theirs"}, time.Minute, true)
+	row, ok, err := r.books.ClaimRun(ctx, id, 0, -1, run.Worker{ID: "manager-theirs"}, time.Minute)
 	require.NoError(r.t, err)
 	require.True(r.t, ok)
 	chunk := run.Chunk{First: 1, Initial: run.Queued}
@@ -199,7 +199,7 @@ func (r *runs) foreignRun(id string, batches int) {
 	}
 	require.NoError(r.t, r.books.AddChunk(ctx, run.Lease{Run: id, Owner: "manager-theirs", Epoch: row.Epoch}, chunk))
 	for b := range batches {
-		claimed, err := r.books.ClaimJob(ctx, run.JobID("dev", id, b+1), run.Worker{ID: fmt.Sprintf("worker-theirs-%d", b)}, time.Minute, run.Audit{})
+		claimed, err := r.books.ClaimJob(ctx, run.JobID("dev", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-theirs-%d", b)}, time.Minute, run.Audit{})
 		require.NoError(r.t, err)
 		require.NoError(r.t, r.books.FailJob(ctx, claimed.Hold, "x", run.Audit{}))
 	}
@@ -295,7 +295,7 @@ func TestAResumedRunThatWasHandedOffLeavesTheRestToTheTimer(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
 	begun := r.start(replay()).Run
-	lease, ok, err := r.books.ClaimRun(t.Context(), begun, 0, run.Worker{ID: "manager-1"}, time.Minute, true)
+	lease, ok, err := r.books.ClaimRun(t.Context(), begun, 0, -1, run.Worker{ID: "manager-1"}, time.Minute)
 	require.NoError(t, err)
 	require.True(t, ok)
 	hold := run.Lease{Run: begun, Owner: "manager-1", Epoch: lease.Epoch}

@@ -3,6 +3,7 @@ package porttest
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -61,6 +62,12 @@ const (
 
 // runSys is the environment of the suite's runs.
 const runSys = "web"
+
+// noEpoch is shown by a message that no owner put off.
+const noEpoch = -1
+
+// anyTicket is shown by a message that no owner put off and that is never outdated.
+func anyTicket() run.Ticket { return run.Ticket{Attempt: math.MaxInt32, Epoch: noEpoch} }
 
 // runTest is a case at work.
 type runTest struct {
@@ -128,7 +135,7 @@ func (r *runTest) read(id string) run.Run {
 func (r *runTest) lease(id string) run.Lease {
 	r.Helper()
 	w := r.worker(RunManager)
-	found, ok, err := r.Store.ClaimRun(r.Context(), id, r.read(id).Epoch, w, runStale, true)
+	found, ok, err := r.Store.ClaimRun(r.Context(), id, r.read(id).Epoch, noEpoch, w, runStale)
 	require.NoError(r, err)
 	require.True(r, ok, "run %s can be claimed", id)
 	return run.Lease{Run: id, Owner: w.ID, Epoch: found.Epoch}
@@ -137,7 +144,7 @@ func (r *runTest) lease(id string) run.Lease {
 // claimsRun reports whether another manager gets the run.
 func (r *runTest) claimsRun(id string) bool {
 	r.Helper()
-	_, ok, err := r.Store.ClaimRun(r.Context(), id, r.read(id).Epoch, r.worker(RunManager), runStale, true)
+	_, ok, err := r.Store.ClaimRun(r.Context(), id, r.read(id).Epoch, noEpoch, r.worker(RunManager), runStale)
 	require.NoError(r, err)
 	return ok
 }
@@ -195,7 +202,7 @@ func (r *runTest) jobs(id string) []run.Job {
 // claim asks for a batch for a new worker.
 func (r *runTest) claim(id string) run.Claimed {
 	r.Helper()
-	c, err := r.Store.ClaimJob(r.Context(), id, r.worker(RunBatchWorker), runStale, entry("BATCH_START"))
+	c, err := r.Store.ClaimJob(r.Context(), id, anyTicket(), r.worker(RunBatchWorker), runStale, entry("BATCH_START"))
 	require.NoError(r, err)
 	return c
 }
@@ -242,7 +249,7 @@ func (r *runTest) openOf(h run.Hold) []string {
 // items are all documents of a run.
 func (r *runTest) items(id string) []run.ItemOutcome {
 	r.Helper()
-	list, err := r.Store.Items(r.Context(), id, "", 100_000)
+	list, err := r.Store.Items(r.Context(), id, nil, "", 100_000)
 	require.NoError(r, err)
 	return list
 }

@@ -44,17 +44,39 @@ func runComplete(r *runTest) {
 	require.NoError(r, r.Store.FailJob(r.Context(), h, "x", entry("BATCH_FAIL")))
 	ok, status, stats := r.complete("r")
 	require.True(r, ok)
-	require.Equal(r, run.RunCompleted, status)
+	require.Equal(r, run.RunCompletedWithFailures, status)
 	require.Equal(r, map[run.Status]int{run.Completed: 1, run.Failed: 1}, stats.Jobs)
 	require.Equal(r, map[run.Outcome]int{run.DocCommitted: 2, "": 2}, stats.Outcomes)
 	found := r.read("r")
-	require.Equal(r, run.RunCompleted, found.Status)
+	require.Equal(r, run.RunCompletedWithFailures, found.Status)
 	r.recent(found.EndedAt)
 	audits := r.Audits(r)
-	require.Equal(r, []string{"RUN_END completed", "r"}, []string{audits[len(audits)-1].Code, audits[len(audits)-1].Run})
+	require.Equal(r, []string{"RUN_END completed_with_failures", "r"}, []string{audits[len(audits)-1].Code, audits[len(audits)-1].Run})
 	r.notComplete("r", "it has ended")
 	r.Age(r, time.Hour)
 	require.Less(r, r.read("r").Age, time.Minute, "how long it ran")
+}
+
+// How a run ends says whether something is left to do: with each outcome of one of its documents.
+func runCompleteTruly(r *runTest) {
+	for _, o := range run.Outcomes() {
+		id := "r-" + string(o)
+		l := r.batches(id, 2)
+		require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("HANDED_OFF")))
+		h := r.hold(jobID(id, 1))
+		r.save(h, o, r.openOf(h)[0])
+		r.finish(h)
+		r.finish(r.hold(jobID(id, 2)))
+		ok, status, stats := r.complete(id)
+		require.True(r, ok)
+		want := run.RunCompleted
+		if o == run.DocFailed || o == run.DocDeferred {
+			want = run.RunCompletedWithFailures
+		}
+		require.Equal(r, want, status, o)
+		require.Equal(r, want, r.read(id).Status, o)
+		require.Equal(r, want == run.RunCompletedWithFailures, stats.Failed(), o)
+	}
 }
 
 func runCancel(r *runTest) {
@@ -66,6 +88,7 @@ func runCancel(r *runTest) {
 	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 4))}, "x", true, givenUp)
 	require.NoError(r, err)
 	released := r.hold(jobID("r", 6))
+	r.save(released, run.DocCommitted, r.openOf(released)[0])
 	require.NoError(r, r.Store.ReleaseJob(r.Context(), released, entry("X")))
 	r.notComplete("r", "nobody asked")
 
@@ -206,7 +229,7 @@ func runResumeWaiting(r *runTest) {
 		}
 	}
 	require.Equal(r, []string{"r 1", "r 2", "r 3", "r 8"}, sent)
-	require.Subset(r, r.named(r.Store.ToSend(r.Context(), runSys, runStale, 100)), sent)
+	require.Subset(r, r.named(r.Store.ToSend(r.Context(), runSys, 100)), sent)
 	require.Equal(r, []any{run.PendingQueue, 0}, []any{r.job(jobID("other", 1)).Status, r.job(jobID("other", 1)).Attempt}, "of another run")
 	r.changesNothing("the message of before", func() { require.Zero(r, r.queued(was...)) })
 }
@@ -224,6 +247,7 @@ func runResumeCancelled(r *runTest) {
 	found := r.read("r")
 	require.Equal(r, []any{run.RunRunning, false, "", l.Epoch + 1}, []any{found.Status, found.Cancel, found.Owner, found.Epoch})
 	require.Zero(r, found.EndedAt)
+	require.Zero(r, found.HandedOffAt, "a manager sends the messages")
 	again := r.job(jobID("r", 3))
 	require.Equal(r, []any{run.PendingRetry, "", ""}, []any{again.Status, again.Error, again.Owner})
 	require.Equal(r, was.Attempt+1, again.Attempt, "the queue may have the message of the last attempt, or remember it")
@@ -235,7 +259,7 @@ func runResumeCancelled(r *runTest) {
 	require.NoError(r, r.Store.EndHandOff(r.Context(), r.lease("r"), entry("X")))
 	ok, status, _ := r.complete("r")
 	require.True(r, ok)
-	require.Equal(r, run.RunCompleted, status)
+	require.Equal(r, run.RunCompletedWithFailures, status)
 	r.mustNot(r.Store.ResumeRun(r.Context(), "r", entry("X")))
 }
 
@@ -328,7 +352,7 @@ func (r *runTest) audited() map[string]func(a run.Audit) func(ctx context.Contex
 		"claim": func(a run.Audit) call {
 			w := r.worker(RunBatchWorker)
 			return func(ctx context.Context) error {
-				c, err := s.ClaimJob(ctx, jobID("r", 4), w, runStale, a)
+				c, err := s.ClaimJob(ctx, jobID("r", 4), anyTicket(), w, runStale, a)
 				return changed(c.Answer == run.Taken, err)
 			}
 		},
@@ -405,7 +429,7 @@ func runEndedContext(r *runTest) {
 	calls["list runs"] = func(ctx context.Context) error { _, err := s.ListRuns(ctx, 1); return err }
 	calls["stats"] = func(ctx context.Context) error { _, err := s.Stats(ctx, "r"); return err }
 	calls["claim run"] = func(ctx context.Context) error {
-		_, _, err := s.ClaimRun(ctx, "fail", 0, run.Worker{ID: "manager-never"}, runStale, true)
+		_, _, err := s.ClaimRun(ctx, "fail", 0, noEpoch, run.Worker{ID: "manager-never"}, runStale)
 		return err
 	}
 	calls["beat run"] = func(ctx context.Context) error { _, err := s.BeatRun(ctx, l); return err }
@@ -417,13 +441,13 @@ func runEndedContext(r *runTest) {
 	}
 	calls["job"] = func(ctx context.Context) error { _, _, _, err := s.Job(ctx, j.ID); return err }
 	calls["list batches"] = func(ctx context.Context) error { _, err := s.ListJobs(ctx, "r", "", 1); return err }
-	calls["items"] = func(ctx context.Context) error { _, err := s.Items(ctx, "r", "", 1); return err }
+	calls["items"] = func(ctx context.Context) error { _, err := s.Items(ctx, "r", nil, "", 1); return err }
 	calls["unsent"] = func(ctx context.Context) error { _, err := s.Unsent(ctx, "r", 1); return err }
 	calls["mark queued"] = func(ctx context.Context) error {
 		_, err := s.MarkQueued(ctx, run.Lease{}, []run.Job{{ID: jobID("r", 4)}})
 		return err
 	}
-	calls["to send"] = func(ctx context.Context) error { _, err := s.ToSend(ctx, runSys, 0, 1); return err }
+	calls["to send"] = func(ctx context.Context) error { _, err := s.ToSend(ctx, runSys, 1); return err }
 	calls["silence"] = func(ctx context.Context) error { _, err := s.Silence(ctx, runSys, 0, 1); return err }
 	calls["bury"] = func(ctx context.Context) error { _, _, err := s.Bury(ctx, runSys, 0, 0, 1); return err }
 	calls["open runs"] = func(ctx context.Context) error { _, err := s.OpenRuns(ctx, runSys, 1); return err }

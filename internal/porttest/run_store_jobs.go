@@ -25,6 +25,8 @@ func runJobCases() []runCase {
 		{"a batch whose documents all have an outcome is completed", jobFinish},
 		{"a batch that does not add up is failed and says so", jobFinishShort},
 		{"a released batch is taken over at once", jobRelease},
+		{"a message that shows the owner's epoch takes the batch at once", jobShown},
+		{"a message older than its row's attempt gets nothing", jobOutdated},
 		{"a batch is given up", jobFail},
 		{"what a batch came to that was given up is counted", jobCounts},
 		{"a late worker changes nothing", jobLate},
@@ -41,7 +43,7 @@ func runJobCases() []runCase {
 func jobClaim(r *runTest) {
 	r.batches("r", 2)
 	w := r.worker(RunBatchWorker)
-	c, err := r.Store.ClaimJob(r.Context(), jobID("r", 2), w, runStale, entry("BATCH_START"))
+	c, err := r.Store.ClaimJob(r.Context(), jobID("r", 2), anyTicket(), w, runStale, entry("BATCH_START"))
 	require.NoError(r, err)
 	require.Equal(r, run.Taken, c.Answer)
 	require.False(r, c.TookOver)
@@ -335,7 +337,62 @@ func jobRelease(r *runTest) {
 	require.Equal(r, started, c.Job.StartedAt)
 	r.workerIs(h.Owner, run.WorkerIdle)
 	require.Equal(r, run.Busy, r.claim(h.Job).Answer)
-	require.Equal(r, []string{"RUN_START", "BATCH_START", "BATCH_RELEASE", "BATCH_START"}, r.codes())
+	require.Equal(r, []string{"RUN_START", "BATCH_START", "BATCH_RELEASE"}, r.codes(), "a batch may be claimed many times")
+	require.NoError(r, r.Store.ReleaseJob(r.Context(), c.Hold))
+	require.Len(r, r.codes(), 3)
+	for _, w := range r.Workers(r) {
+		require.NotEqual(r, c.Hold.Owner, w.ID, "a worker that brought nothing leaves no row")
+	}
+	r.workerIs(h.Owner, run.WorkerIdle)
+	require.Zero(r, r.job(h.Job).LostWorkers)
+}
+
+// A message that shows the owner's epoch takes the batch at once: its worker let go, and could not write so.
+func jobShown(r *runTest) {
+	r.batches("r", 1)
+	h := r.hold(jobID("r", 1))
+	claim := func(epoch int) run.Claimed {
+		r.Helper()
+		w := r.worker(RunBatchWorker)
+		c, err := r.Store.ClaimJob(r.Context(), h.Job, run.Ticket{Attempt: run.FirstAttempt, Epoch: epoch}, w, runStale, entry("BATCH_START"))
+		require.NoError(r, err)
+		return c
+	}
+	for _, epoch := range []int{0, h.Epoch - 1, h.Epoch + 1} {
+		require.Equal(r, run.Busy, claim(epoch).Answer, epoch)
+	}
+	c := claim(h.Epoch)
+	require.Equal(r, run.Taken, c.Answer)
+	require.True(r, c.TookOver)
+	require.Equal(r, []int{h.Epoch + 1, 0}, []int{c.Hold.Epoch, r.job(h.Job).LostWorkers})
+	r.workerIs(h.Owner, run.WorkerIdle)
+	r.lateHold(h, "it let go")
+	r.Age(r, runStale)
+	require.Equal(r, run.Taken, claim(c.Hold.Epoch).Answer)
+	require.Zero(r, r.job(h.Job).LostWorkers, "however long ago")
+	r.Age(r, runStale)
+	last := claim(c.Hold.Epoch)
+	require.Equal(r, run.Taken, last.Answer)
+	require.Equal(r, 1, last.Job.LostWorkers, "a message that does not show it")
+	require.Equal(r, []string{"RUN_START", "BATCH_START", "BATCH_START"}, r.codes(), "the first claim, and over a lost worker")
+}
+
+// A message that is older than its row's attempt gets nothing.
+func jobOutdated(r *runTest) {
+	r.batches("r", 1)
+	id := jobID("r", 1)
+	r.unsent("x", false, r.job(id))
+	claim := func(attempt int) run.Answer {
+		r.Helper()
+		c, err := r.Store.ClaimJob(r.Context(), id, run.Ticket{Attempt: attempt}, r.worker(RunBatchWorker), runStale, entry("X"))
+		require.NoError(r, err)
+		return c.Answer
+	}
+	r.changesNothing("an earlier attempt", func() { require.Equal(r, run.Outdated, claim(run.FirstAttempt)) })
+	require.Equal(r, run.Taken, claim(run.FirstAttempt+1))
+	r.changesNothing("while somebody has it", func() { require.Equal(r, run.Outdated, claim(run.FirstAttempt)) })
+	r.finish(run.Hold{Job: id, Run: "r", Owner: r.job(id).Owner, Epoch: r.job(id).Epoch})
+	require.Equal(r, run.Finished, claim(run.FirstAttempt))
 }
 
 func jobFail(r *runTest) {
@@ -504,10 +561,13 @@ func jobRequeueCompleted(r *runTest) {
 	require.Equal(r, run.RunRunning, r.read("r").Status)
 	require.Zero(r, r.read("r").EndedAt)
 	r.notComplete("r", "it has an open batch again")
+	require.Zero(r, r.read("r").HandedOffAt, "a manager sends the message")
 	r.finish(r.hold(jobID("r", 1)))
+	r.notComplete("r", "its manager is at it")
+	require.NoError(r, r.Store.EndHandOff(r.Context(), r.lease("r"), entry("X")))
 	ok, status, _ := r.complete("r")
 	require.True(r, ok)
-	require.Equal(r, run.RunCompleted, status, "it is still handed off")
+	require.Equal(r, run.RunCompleted, status)
 }
 
 func jobRequeueNothing(r *runTest) {
@@ -575,6 +635,8 @@ func jobDeadLetterNothing(r *runTest) {
 	r.Age(r, runSilent)
 	require.Equal(r, 1, r.bury(runSys, 100)[0])
 	not(jobID("later", 3), "a message after a burial")
+	r.finish(r.hold(jobID("later", 1)))
+	r.queued(r.job(jobID("later", 3)))
 	r.Age(r, runSilent)
 	n, err := r.Store.Silence(r.Context(), runSys, runSilent, 100)
 	require.NoError(r, err)
@@ -628,7 +690,7 @@ func jobItems(r *runTest) {
 	want[doc] = run.ItemOutcome{Document: doc, Outcome: run.DocFailed, Code: "547", Number: 3}
 	found, keys, after := map[string]run.ItemOutcome{}, []string{}, ""
 	for range 100 {
-		page, err := r.Store.Items(r.Context(), "r", after, 3)
+		page, err := r.Store.Items(r.Context(), "r", nil, after, 3)
 		require.NoError(r, err)
 		if len(page) == 0 {
 			break
@@ -642,4 +704,18 @@ func jobItems(r *runTest) {
 	require.Equal(r, want, found)
 	require.Len(r, keys, 10)
 	require.True(r, slices.IsSorted(keys))
+
+	wanted := []run.Outcome{run.DocFailed, run.DocDeferred}
+	for limit, want := range map[int]int{0: 0, 1: 1, 100: 1} {
+		page, err := r.Store.Items(r.Context(), "r", wanted, "", limit)
+		require.NoError(r, err)
+		require.Len(r, page, want)
+	}
+	page, err := r.Store.Items(r.Context(), "r", wanted, run.DocumentKey(doc), 100)
+	require.NoError(r, err)
+	require.Empty(r, page, "after it")
+	r.save(h, run.DocCommitted, documentsOf("r", 3)[0])
+	page, err = r.Store.Items(r.Context(), "r", wanted, "", 100)
+	require.NoError(r, err)
+	require.Equal(r, []run.ItemOutcome{want[doc]}, page)
 }

@@ -13,7 +13,7 @@ import (
 func runClaim(r *runTest) {
 	r.start("r")
 	w := r.worker(RunManager)
-	found, ok, err := r.Store.ClaimRun(r.Context(), "r", 0, w, runStale, true)
+	found, ok, err := r.Store.ClaimRun(r.Context(), "r", 0, noEpoch, w, runStale)
 	require.NoError(r, err)
 	require.True(r, ok)
 	r.recent(found.HeartbeatAt)
@@ -29,7 +29,7 @@ func runNoClaim(r *runTest) {
 	not := func(id string, epoch int, why string) {
 		r.Helper()
 		r.changesNothing(why, func() {
-			_, ok, err := r.Store.ClaimRun(r.Context(), id, epoch, r.worker(RunManager), runStale, true)
+			_, ok, err := r.Store.ClaimRun(r.Context(), id, epoch, noEpoch, r.worker(RunManager), runStale)
 			require.NoError(r, err)
 			require.False(r, ok, why)
 		})
@@ -101,7 +101,7 @@ func runLostManagers(r *runTest) {
 	}
 	count(0, "nobody had it")
 	r.Age(r, runStale)
-	found, ok, err := r.Store.ClaimRun(r.Context(), "r", l.Epoch, r.worker(RunManager), runStale, true)
+	found, ok, err := r.Store.ClaimRun(r.Context(), "r", l.Epoch, noEpoch, r.worker(RunManager), runStale)
 	require.NoError(r, err)
 	require.True(r, ok)
 	require.Equal(r, 1, found.LostManagers, "whoever claims it learns of it")
@@ -121,7 +121,7 @@ func runLostManagers(r *runTest) {
 	l = r.lease("r")
 	count(2, "one that let go did not die")
 	r.Age(r, runStale)
-	found, ok, err = r.Store.ClaimRun(r.Context(), "r", l.Epoch, r.worker(RunManager), runStale, false)
+	found, ok, err = r.Store.ClaimRun(r.Context(), "r", l.Epoch, l.Epoch, r.worker(RunManager), runStale)
 	require.NoError(r, err)
 	require.True(r, ok)
 	require.Equal(r, 2, found.LostManagers, "one that could not let go did not die")

@@ -83,7 +83,7 @@ func (r *runTest) claimers(id string, n int) (winner run.Claimed) {
 		workers[i] = r.worker(RunBatchWorker)
 	}
 	claims, errs := atOnce(n, func(i int) (run.Claimed, error) {
-		return r.Store.ClaimJob(r.Context(), id, workers[i], runStale, entry("RACE"))
+		return r.Store.ClaimJob(r.Context(), id, anyTicket(), workers[i], runStale, entry("RACE"))
 	})
 	won := make([]bool, n)
 	for i, c := range claims {
@@ -136,7 +136,7 @@ func raceFinish(r *runTest) {
 				_, err := r.Store.FinishJob(r.Context(), h, func(run.JobStats) run.Audit { return entry("BATCH_DONE") })
 				return err == nil, err
 			}
-			c, err := r.Store.ClaimJob(r.Context(), id, w, runStale, entry("BATCH_START"))
+			c, err := r.Store.ClaimJob(r.Context(), id, anyTicket(), w, runStale, entry("BATCH_START"))
 			return c.Answer == run.Taken, err
 		})
 		want := []run.Status{run.Completed, run.Processing}[r.oneOf(won, errs)]
@@ -154,7 +154,7 @@ func raceQueued(r *runTest) {
 				_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{j})
 				return false, err
 			}
-			c, err := r.Store.ClaimJob(r.Context(), j.ID, w, runStale, entry("BATCH_START"))
+			c, err := r.Store.ClaimJob(r.Context(), j.ID, anyTicket(), w, runStale, entry("BATCH_START"))
 			return c.Answer == run.Taken, err
 		})
 		if errs[1] == nil { // contention claims nothing, and the message comes again
@@ -171,7 +171,7 @@ func raceClaimRun(r *runTest) {
 		managers = append(managers, r.worker(RunManager))
 	}
 	claim := func(i int) (bool, error) {
-		_, ok, err := r.Store.ClaimRun(r.Context(), "r", r.read("r").Epoch, managers[i], runStale, true)
+		_, ok, err := r.Store.ClaimRun(r.Context(), "r", r.read("r").Epoch, noEpoch, managers[i], runStale)
 		return ok, err
 	}
 	won, errs := atOnce(len(managers), claim)

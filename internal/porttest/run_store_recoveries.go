@@ -21,10 +21,11 @@ func runRecoveryCases() []runCase {
 		{"many batches at once", recoveryMany},
 		{"the batches whose message is to be sent", recoveryToSend},
 		{"nothing is sent for runs that have ended or belong to others", recoveryNotToSend},
+		{"what is on its way, of all running runs of the environment", recoveryOnTheWay},
 		{"to send: grouped by run, by number, and no more than asked for", recoveryToSendOrder},
-		{"queued batches of a silent run are sent again", recoverySilence},
-		{"a run of which something starts is not silent", recoveryNotSilent},
-		{"no more silent batches than asked for", recoverySilenceLimit},
+		{"batches that the queue has passed are sent again", recoverySilence},
+		{"how far the queue is is asked of all runs", recoverySilenceOfRuns},
+		{"batches that wait for workers are not lost", recoveryNotSilent},
 		{"batches and workers that are dead", recoveryBury},
 		{"batches that were let go of", recoveryBuryReleased},
 		{"the dead of others, and no more than asked for", recoveryBuryLimit},
@@ -184,7 +185,7 @@ func recoveryMany(r *runTest) {
 	require.Equal(r, 125, r.queued(list...), "the others")
 	require.Equal(r, [2]int{250, 0}, r.unsent("x", true, list...))
 	require.Equal(r, [2]int{}, r.unsent("x", true, list...))
-	require.Len(r, r.named(r.Store.ToSend(r.Context(), runSys, runStale, 1000)), 250)
+	require.Len(r, r.named(r.Store.ToSend(r.Context(), runSys, 1000)), 250)
 	list = r.jobs("r")
 	r.unsent("x", true, list...)
 	require.Equal(r, [2]int{0, 250}, r.unsent("x", true, r.jobs("r")...))
@@ -192,31 +193,46 @@ func recoveryMany(r *runTest) {
 }
 
 func recoveryToSend(r *runTest) {
-	l := r.batches("r", 5)
+	r.batches("r", 5)
 	r.queued(r.job(jobID("r", 2)))
 	r.unsent("x", true, r.job(jobID("r", 3)))
 	r.hold(jobID("r", 4))
-	send := func() []string {
+	r.Age(r, runStale)
+	require.Equal(r, []string{"r 3"}, r.named(r.Store.ToSend(r.Context(), runSys, 100)), "the others are the manager's, or somebody has them")
+	r.changesNothing("asking", func() { r.named(r.Store.ToSend(r.Context(), runSys, 100)) })
+	found, err := r.Store.ToSend(r.Context(), runSys, 100)
+	require.NoError(r, err)
+	require.Equal(r, r.job(jobID("r", 3)), found[0], "the whole row")
+}
+
+func recoveryOnTheWay(r *runTest) {
+	all := func(sysName string) run.OnTheWay {
 		r.Helper()
-		return r.named(r.Store.ToSend(r.Context(), runSys, runStale, 100))
+		found, err := r.Store.OnTheWay(r.Context(), sysName)
+		require.NoError(r, err)
+		return found
 	}
-	require.Equal(r, []string{"r 3"}, send(), "the others are new, or somebody has them")
+	require.Zero(r, all(runSys))
+	r.batches("a", 6)
+	r.queued(r.job(jobID("a", 1)), r.job(jobID("a", 2)))
+	r.hold(jobID("a", 3))
+	r.finish(r.hold(jobID("a", 4)))
+	r.unsent("x", true, r.job(jobID("a", 5)))
+	l := r.batches("b", 1)
+	r.queued(r.job(jobID("b", 1)))
+	require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("X")))
+	r.batches("cancel", 1)
+	r.hold(jobID("cancel", 1))
+	r.must(r.Store.CancelRun(r.Context(), "cancel", entry("X")))
+	r.batches("failed", 1)
+	r.queued(r.job(jobID("failed", 1)))
 	r.Age(r, runStale)
-	_, err := r.Store.BeatRun(r.Context(), l)
-	require.NoError(r, err)
-	require.Equal(r, []string{"r 3"}, send(), "the manager is at it")
-	r.Age(r, runStale)
-	require.Equal(r, []string{"r 1", "r 3", "r 5"}, send(), "the manager is dead")
-	next := r.lease("r")
-	r.add(next, run.PendingQueue, []string{"new"})
-	require.NoError(r, r.Store.EndHandOff(r.Context(), next, entry("X")))
-	require.NotContains(r, send(), "r 6", "it is new")
-	r.Age(r, runStale)
-	require.Equal(r, []string{"r 1", "r 3", "r 5", "r 6"}, send(), "there is no manager any more")
-	r.changesNothing("asking", func() { send() })
-	found, err := r.Store.ToSend(r.Context(), runSys, runStale, 100)
-	require.NoError(r, err)
-	require.Equal(r, r.job(jobID("r", 3)), found[1], "the whole row")
+	r.must(r.Store.FailRun(r.Context(), "failed", "x", runStale, entry("X")))
+	r.batchesIn("dev", "theirs", 1)
+	r.hold(run.JobID("dev", "theirs", 1))
+	require.Equal(r, run.OnTheWay{Busy: 5, Retry: 1, HandingOff: 1}, all(runSys))
+	require.Equal(r, run.OnTheWay{Busy: 1, HandingOff: 1}, all("dev"))
+	require.Zero(r, all("WEB"))
 }
 
 func recoveryNotToSend(r *runTest) {
@@ -226,13 +242,16 @@ func recoveryNotToSend(r *runTest) {
 	}
 	for _, sys := range []string{"WEB", "web2", "we"} {
 		r.batchesIn(sys, "of "[:2]+sys, 1)
+		job, _, _, err := r.Store.Job(r.Context(), run.JobID(sys, "of"+sys, 1))
+		require.NoError(r, err)
+		r.unsent("x", true, job)
 	}
 	r.Age(r, runStale)
-	require.Len(r, r.named(r.Store.ToSend(r.Context(), runSys, runStale, 100)), 4)
+	require.Len(r, r.named(r.Store.ToSend(r.Context(), runSys, 100)), 2)
 	r.must(r.Store.CancelRun(r.Context(), "cancel", entry("X")))
 	r.must(r.Store.FailRun(r.Context(), "failed", "x", runStale, entry("X")))
-	require.Empty(r, r.named(r.Store.ToSend(r.Context(), runSys, runStale, 100)))
-	require.Equal(r, []string{"ofWEB 1"}, r.named(r.Store.ToSend(r.Context(), "WEB", runStale, 100)))
+	require.Empty(r, r.named(r.Store.ToSend(r.Context(), runSys, 100)))
+	require.Equal(r, []string{"ofWEB 1"}, r.named(r.Store.ToSend(r.Context(), "WEB", 100)))
 }
 
 func recoveryToSendOrder(r *runTest) {
@@ -241,10 +260,10 @@ func recoveryToSendOrder(r *runTest) {
 		r.add(b, run.PendingQueue, documentsOf("b", n))
 		r.add(a, run.PendingQueue, documentsOf("a", n))
 	}
-	r.Age(r, runStale)
+	r.unsent("x", true, append(r.jobs("a"), r.jobs("b")...)...)
 	grouped := func(limit int) []run.Job {
 		r.Helper()
-		jobs, err := r.Store.ToSend(r.Context(), runSys, runStale, limit)
+		jobs, err := r.Store.ToSend(r.Context(), runSys, limit)
 		require.NoError(r, err)
 		seen, last := map[string]bool{}, run.Job{}
 		for _, j := range jobs {
@@ -271,11 +290,14 @@ func (r *runTest) silence(sysName string, limit int) int {
 	return n
 }
 
+// Where a batch that was queued later was claimed long ago, the queue has passed those before it.
 func recoverySilence(r *runTest) {
 	r.batches("r", 4)
-	r.finish(r.hold(jobID("r", 4)))
 	r.unsent("x", true, r.job(jobID("r", 3)))
 	r.queued(r.job(jobID("r", 1)), r.job(jobID("r", 2)))
+	r.Age(r, time.Minute)
+	r.queued(r.job(jobID("r", 4)))
+	r.finish(r.hold(jobID("r", 4)))
 	r.Age(r, runSilent-2*time.Minute)
 	r.changesNothing("not yet", func() { require.Zero(r, r.silence(runSys, 100)) })
 	r.Age(r, 2*time.Minute)
@@ -289,21 +311,51 @@ func recoverySilence(r *runTest) {
 	r.changesNothing("once", func() { require.Zero(r, r.silence(runSys, 100)) })
 }
 
+// Another run's batch tells as well how far the queue is.
+func recoverySilenceOfRuns(r *runTest) {
+	r.batches("r", 2)
+	r.queued(r.jobs("r")...)
+	r.Age(r, time.Minute)
+	r.batches("s", 1)
+	r.queued(r.jobs("s")...)
+	r.hold(jobID("s", 1))
+	r.Age(r, runSilent)
+	require.Equal(r, 1, r.silence(runSys, 1), "no more than asked for")
+	require.Equal(r, 1, r.silence(runSys, 100))
+	require.Zero(r, r.silence(runSys, 100))
+}
+
+// Batches that only wait for workers are not lost: as long as one that was queued before them is taken, none of them; where
+// nobody takes any, one of them all is sent again, to see.
 func recoveryNotSilent(r *runTest) {
-	r.batches("r", 3)
-	r.queued(r.job(jobID("r", 1)))
+	r.batches("r", 4)
+	r.queued(r.jobs("r")...)
 	r.Age(r, 2*runSilent)
-	h := r.hold(jobID("r", 2))
-	r.Age(r, runSilent-runStale)
+	r.hold(jobID("r", 1))
+	r.Age(r, runSilent-time.Minute)
 	r.changesNothing("a batch was claimed", func() { require.Zero(r, r.silence(runSys, 100)) })
-	r.hold(h.Job)
-	r.Age(r, runSilent-runStale)
-	r.changesNothing("a batch was taken over", func() { require.Zero(r, r.silence(runSys, 100)) })
-	r.queued(r.job(jobID("r", 3)))
-	r.Age(r, runStale)
-	require.Equal(r, 1, r.silence(runSys, 100), "the other one is queued for a short time only")
-	require.Equal(r, run.PendingRetry, r.job(jobID("r", 1)).Status)
-	require.Equal(r, run.Queued, r.job(jobID("r", 3)).Status)
+	r.Age(r, 2*time.Minute)
+	require.Equal(r, 1, r.silence(runSys, 100), "nobody takes any")
+	require.Equal(r, run.PendingRetry, r.job(jobID("r", 2)).Status, "the first")
+	r.Age(r, 2*runSilent)
+	r.changesNothing("its message is not sent yet", func() { require.Zero(r, r.silence(runSys, 100)) })
+	r.queued(r.job(jobID("r", 2)))
+	r.Age(r, runSilent-time.Minute)
+	r.changesNothing("nobody takes that one", func() { require.Zero(r, r.silence(runSys, 100)) })
+	r.hold(jobID("r", 2))
+	r.Age(r, runSilent-time.Minute)
+	r.changesNothing("the others may follow", func() { require.Zero(r, r.silence(runSys, 100)) })
+	r.Age(r, 2*time.Minute)
+	require.Equal(r, 2, r.silence(runSys, 100), "they were before it, and did not come")
+
+	r.batches("again", 2)
+	r.queued(r.job(jobID("again", 1)))
+	r.hold(jobID("again", 2))
+	r.Age(r, runReleased)
+	r.bury(runSys, 100)
+	r.queued(r.job(jobID("again", 2)))
+	r.Age(r, runSilent)
+	require.LessOrEqual(r, r.silence(runSys, 100), 1, "a claim of the attempt before says nothing of this one")
 
 	r.batches("ended", 1)
 	r.queued(r.job(jobID("ended", 1)))
@@ -311,17 +363,6 @@ func recoveryNotSilent(r *runTest) {
 	r.must(r.Store.FailRun(r.Context(), "ended", "x", runStale, entry("X")))
 	r.silence(runSys, 100)
 	require.Equal(r, run.Queued, r.job(jobID("ended", 1)).Status, "its run has ended")
-}
-
-func recoverySilenceLimit(r *runTest) {
-	for _, id := range []string{"a", "b"} {
-		r.batches(id, 3)
-		r.queued(r.jobs(id)...)
-	}
-	r.Age(r, runSilent)
-	require.Equal(r, 4, r.silence(runSys, 4))
-	require.Equal(r, 2, r.silence(runSys, 4))
-	require.Zero(r, r.silence(runSys, 4))
 }
 
 // bury ends what is dead.
@@ -362,6 +403,7 @@ func recoveryBury(r *runTest) {
 func recoveryBuryReleased(r *runTest) {
 	r.batches("r", 1)
 	h := r.hold(jobID("r", 1))
+	r.save(h, run.DocCommitted, r.openOf(h)[0])
 	require.NoError(r, r.Store.ReleaseJob(r.Context(), h, entry("X")))
 	require.NoError(r, r.Store.ReleaseRun(r.Context(), run.Lease{Run: "r", Owner: r.read("r").Owner, Epoch: 1}))
 	r.Age(r, runReleased-2*time.Minute)

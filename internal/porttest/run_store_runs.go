@@ -40,6 +40,7 @@ func runLifeCases() []runCase {
 		{"a released run is claimed at once", runRelease},
 		{"a late manager changes nothing", runLateManager},
 		{"a run is completed when it is handed off and has no open batch", runComplete},
+		{"a run that completed says whether something is left to do", runCompleteTruly},
 		{"a run that is to end is cancelled when no batch of it is alive", runCancel},
 		{"a run without a batch ends", runCompleteEmpty},
 		{"only a running run is cancelled", runCancelNothing},
@@ -112,7 +113,7 @@ func runLong(r *runTest) {
 	}
 
 	require.NoError(r, r.Store.ReleaseRun(r.Context(), l))
-	again, ok, err := r.Store.ClaimRun(r.Context(), "r", l.Epoch, r.worker(RunManager), runStale, true)
+	again, ok, err := r.Store.ClaimRun(r.Context(), "r", l.Epoch, noEpoch, r.worker(RunManager), runStale)
 	r.must(ok, err)
 	require.JSONEq(r, filter, string(again.Filter), "a manager goes on with the search")
 	require.Equal(r, "w", again.Watermark)
@@ -249,7 +250,7 @@ func runNothing(r *runTest) {
 	require.False(r, known["a"])
 	for name, call := range map[string]func() (bool, error){
 		"claim": func() (bool, error) {
-			_, ok, err := s.ClaimRun(ctx, "r", 0, r.worker(RunManager), runStale, true)
+			_, ok, err := s.ClaimRun(ctx, "r", 0, noEpoch, r.worker(RunManager), runStale)
 			return ok, err
 		},
 		"cancel":      func() (bool, error) { return s.CancelRun(ctx, "r", entry("X")) },

@@ -17,7 +17,7 @@ func UseRunStore(t testing.TB, s run.Store, j ops.Journal) {
 	ctx, stale := t.Context(), 10*time.Minute
 	a := run.Audit{Code: "X", Level: run.LevelInfo, By: "b", Why: "w", Run: "shared", Job: run.JobID("web", "shared", 1), Detail: []byte(`{"n": 1}`)}
 	require.NoError(t, s.StartRun(ctx, run.Run{ID: "shared", SysName: "web", Kind: run.Drain, Pattern: "two_phase"}, a))
-	r, claimed, err := s.ClaimRun(ctx, "shared", 0, run.Worker{ID: "manager-1", Instance: "i"}, stale, true)
+	r, claimed, err := s.ClaimRun(ctx, "shared", 0, noEpoch, run.Worker{ID: "manager-1", Instance: "i"}, stale)
 	require.NoError(t, err)
 	require.True(t, claimed)
 	lease := run.Lease{Run: "shared", Owner: r.Owner, Epoch: r.Epoch}
@@ -41,7 +41,7 @@ func UseRunStore(t testing.TB, s run.Store, j ops.Journal) {
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 0}, []int{retry, failed})
 
-	c, err := s.ClaimJob(ctx, jobs[0].ID, run.Worker{ID: "worker-1", Instance: "i"}, stale, a)
+	c, err := s.ClaimJob(ctx, jobs[0].ID, anyTicket(), run.Worker{ID: "worker-1", Instance: "i"}, stale, a)
 	require.NoError(t, err)
 	require.Equal(t, run.Taken, c.Answer)
 	require.Equal(t, []string{"a", "b"}, c.Open)
@@ -51,10 +51,10 @@ func UseRunStore(t testing.TB, s run.Store, j ops.Journal) {
 		[]run.ErrorDetail{{Document: "b", Code: "2628", Message: "too long", Type: run.TypeMigration}}))
 	_, err = s.FinishJob(ctx, c.Hold, func(run.JobStats) run.Audit { return a })
 	require.NoError(t, err)
-	c, err = s.ClaimJob(ctx, jobs[1].ID, run.Worker{ID: "worker-2", Instance: "i"}, stale, a)
+	c, err = s.ClaimJob(ctx, jobs[1].ID, anyTicket(), run.Worker{ID: "worker-2", Instance: "i"}, stale, a)
 	require.NoError(t, err)
 	require.NoError(t, s.ReleaseJob(ctx, c.Hold, a))
-	c, err = s.ClaimJob(ctx, jobs[1].ID, run.Worker{ID: "worker-3", Instance: "i"}, stale, a)
+	c, err = s.ClaimJob(ctx, jobs[1].ID, anyTicket(), run.Worker{ID: "worker-3", Instance: "i"}, stale, a)
 	require.NoError(t, err)
 	require.True(t, c.TookOver)
 	require.NoError(t, s.FailJob(ctx, c.Hold, "gave up", a))
@@ -74,9 +74,13 @@ func UseRunStore(t testing.TB, s run.Store, j ops.Journal) {
 			require.NoError(t, err)
 		}
 	}
-	_, err = s.Items(ctx, "shared", "", 10)
+	for _, outcomes := range [][]run.Outcome{nil, {run.DocFailed, run.DocDeferred}} {
+		_, err = s.Items(ctx, "shared", outcomes, "", 10)
+		require.NoError(t, err)
+	}
+	_, err = s.OnTheWay(ctx, "web")
 	require.NoError(t, err)
-	_, err = s.ToSend(ctx, "web", stale, 10)
+	_, err = s.ToSend(ctx, "web", 10)
 	require.NoError(t, err)
 	_, err = s.Silence(ctx, "web", stale, 10)
 	require.NoError(t, err)
@@ -88,11 +92,11 @@ func UseRunStore(t testing.TB, s run.Store, j ops.Journal) {
 	require.NoError(t, s.Write(ctx, a))
 	_, err = s.CancelRun(ctx, "shared", a)
 	require.NoError(t, err)
-	_, err = s.FailRun(ctx, "shared", "x", stale, a)
-	require.NoError(t, err)
 	ended, err := s.CompleteRun(ctx, "shared", stale, func(run.RunStatus, run.Stats) run.Audit { return a })
 	require.NoError(t, err)
 	require.True(t, ended)
+	_, err = s.FailRun(ctx, "shared", "x", stale, a)
+	require.NoError(t, err)
 	_, err = s.ResumeRun(ctx, "shared", a)
 	require.NoError(t, err)
 	_, err = s.Stats(ctx, "shared")

@@ -115,7 +115,7 @@ func stateCalls() []stateCall {
 			return err
 		}},
 		{name: "a claim", to: into(run.Processing, append(waiting, left...)...), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.ClaimJob(r.Context(), b.job.ID, r.worker(RunBatchWorker), runStale, entry("BATCH_START"))
+			_, err := r.Store.ClaimJob(r.Context(), b.job.ID, anyTicket(), r.worker(RunBatchWorker), runStale, entry("BATCH_START"))
 			return err
 		}},
 		{name: "a beat", to: into(run.Processing, owned...), call: func(r *runTest, b batchAt) error {
@@ -176,7 +176,7 @@ func stateCalls() []stateCall {
 			},
 		},
 		{name: "what asks only", to: nil, call: func(r *runTest, b batchAt) error {
-			if _, err := r.Store.ToSend(r.Context(), b.sys, runStale, 100); err != nil {
+			if _, err := r.Store.ToSend(r.Context(), b.sys, 100); err != nil {
 				return err
 			}
 			if _, err := r.Store.Unsent(r.Context(), b.job.Run, 100); err != nil {

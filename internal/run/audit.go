@@ -23,7 +23,6 @@ const (
 	CodeBatchRequeue   = "BATCH_REQUEUE"
 	CodeBatchRecovered = "BATCH_RECOVERED"
 	CodeDeadLetter     = "DEAD_LETTER"
-	CodeGateProbe      = "GATE_PROBE"
 )
 
 // Codes are all of them with what they mean, for docs and operators.
@@ -35,7 +34,6 @@ func Codes() map[string]string {
 		CodeBatchDone: "every document of it has an outcome", CodeBatchFail: "it was given up", CodeBatchReleased: "its worker let go of it for a later one",
 		CodeBatchRequeue: "an operator wants it again", CodeBatchRecovered: "the timer found batches that were left behind",
 		CodeDeadLetter: "a message was put aside, its evidence is kept",
-		CodeGateProbe:  "the timer wrote this entry to see whether a full database takes writes again, and it does",
 	}
 }
 

@@ -79,7 +79,9 @@ func (r refuser) put(ctx context.Context, d Delivery, n Notice, unread error, wh
 	if unread != nil {
 		n = Notice{Kind: n.Kind} // what it says concerns nobody here
 	}
-	done := Handled{Did: "dead_lettered", Run: n.RunID, Batch: n.BatchID, Reason: why.line}
+	done := Handled{
+		Did: "dead_lettered", Run: n.RunID, Batch: n.BatchID, Reason: why.line, Foreign: fault.CodeOf(unread) == codeEnvironment,
+	}
 	folder := r.folder(d)
 	err := r.hold(ctx, func(ctx context.Context) error { return r.keep(ctx, folder, d, why.whole) })
 	if err != nil {
@@ -144,7 +146,7 @@ func (r refuser) settle(ctx context.Context, d Delivery, n Notice, why, folder s
 		Code: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: n.RunID, Job: n.BatchID,
 		Detail: detail(map[string]any{"message_id": clipID(d.ID), "delivery_count": d.Count, "evidence": folder}),
 	}
-	err = r.tell(ctx, func(ctx context.Context) error {
+	err = r.books(ctx, func(ctx context.Context) error {
 		changed = false
 		switch {
 		case n.BatchID != "":
@@ -164,7 +166,7 @@ func (r refuser) settle(ctx context.Context, d Delivery, n Notice, why, folder s
 
 // endJob fails the batch, unless a later message of it is on its way.
 func (r refuser) endJob(ctx context.Context, n Notice, why string, audit Audit) (bool, error) {
-	return r.p.Store.DeadLetter(ctx, n.BatchID, n.BatchAttempt, why, workerStale, audit)
+	return r.p.Store.DeadLetter(ctx, n.BatchID, n.BatchAttempt, why, r.dead(ctx, workerStale), audit)
 }
 
 // endRun fails the run's hand-off, unless a later manager had it.
@@ -173,7 +175,7 @@ func (r refuser) endRun(ctx context.Context, n Notice, why string, audit Audit) 
 	if err != nil || !ok || row.SysName != r.o.SysName || outdated(row, n) {
 		return false, err
 	}
-	return r.p.Store.FailRun(ctx, n.RunID, why, managerStale, audit)
+	return r.p.Store.FailRun(ctx, n.RunID, why, r.dead(ctx, managerStale), audit)
 }
 
 // folder names the evidence of a message: the same one, delivered again, has the same.

@@ -384,7 +384,7 @@ func TestTheEntryOfADeadLetterIsThatOfItsLastTry(t *testing.T) {
 	simulate(t, func(t *testing.T, w *world) {
 		w.lighten(100)
 		w.handedOff()
-		c, err := w.store.ClaimJob(t.Context(), w.job(1).ID, run.Worker{ID: "worker-00000001", Instance: "w"}, time.Minute, run.Audit{Code: run.CodeBatchStart})
+		c, err := w.store.ClaimJob(t.Context(), w.job(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "w"}, time.Minute, run.Audit{Code: run.CodeBatchStart})
 		require.NoError(t, err)
 		writes := 0
 		w.onUse(func(ctx context.Context, _ *instance, op string) error {

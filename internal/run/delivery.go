@@ -26,6 +26,8 @@ type Handled struct {
 	Did string
 	// Run and Batch say what the message was about; Reason says more of Did in our own words.
 	Run, Batch, Reason string
+	// Foreign says that the message is of another environment. It is put aside all the same.
+	Foreign bool
 	// Counts are numbers: outcomes of documents, batches handed off, milliseconds.
 	Counts map[string]int
 }

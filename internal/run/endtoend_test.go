@@ -178,7 +178,7 @@ func TestEveryDocumentOfAListHasOneOutcome(t *testing.T) {
 		w.start(run.Run{ID: "run-2"}, run.Filter{IDs: []string{docID(1), docID(2), docID(3), docID(4), docID(2), gone, docID(5), docID(5)}})
 		w.over("run-2", time.Minute)
 		w.addsUp("run-2", map[run.Outcome]int{run.DocCommitted: 2, run.DocSkipped: 2, run.DocDeferred: 1, run.DocGone: 1})
-		items, err := w.store.Items(t.Context(), "run-2", "", 100)
+		items, err := w.store.Items(t.Context(), "run-2", nil, "", 100)
 		require.NoError(t, err)
 		outcomes := map[string]run.Outcome{}
 		for _, it := range items {

@@ -10,13 +10,16 @@ func compare(a, b string) int { return cmp.Compare(a, b) }
 // completeRun ends the run if this was its last batch. When it cannot, the timer does.
 func (k kit) completeRun(ctx context.Context, id string) bool {
 	done := false
-	err := k.books(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
-		done, err = k.p.Store.CompleteRun(ctx, id, workerStale, func(s RunStatus, n Stats) Audit {
+	err := k.tell(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
+		done, err = k.p.Store.CompleteRun(ctx, id, k.dead(ctx, workerStale), func(s RunStatus, n Stats) Audit {
 			a := Audit{
 				Code: CodeRunDone, Level: LevelInfo, By: k.o.Instance, Why: "all its batches ended", Run: id,
 				Detail: detail(map[string]any{"status": s, "batches": n.Jobs, "documents": n.Outcomes}),
 			}
-			if s == RunCancelled {
+			switch s { //nolint:exhaustive // the others are no ends
+			case RunCompletedWithFailures:
+				a.Level, a.Why = LevelWarn, "all its batches ended, and something failed or was deferred"
+			case RunCancelled:
 				a.Code, a.Why = CodeRunCancelled, "an operator asked for it"
 			}
 			return a

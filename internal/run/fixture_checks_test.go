@@ -35,7 +35,7 @@ func (w *world) addsUp(id string, want map[run.Outcome]int) {
 	}
 	require.Equal(w.t, good, success)
 	require.Equal(w.t, r.Documents, documents)
-	items, err := w.store.Items(context.Background(), id, "", 100_000)
+	items, err := w.store.Items(context.Background(), id, nil, "", 100_000)
 	require.NoError(w.t, err)
 	require.Len(w.t, items, documents)
 	for _, row := range w.store.Workers() {

@@ -20,7 +20,7 @@ const (
 	workerStale = 10 * time.Minute
 	// managerStale is the same for a manager: what it does is short and repeatable.
 	managerStale = 2 * time.Minute
-	// silentAfter is after how long without a batch of its run beginning a queued one counts as lost.
+	// silentAfter is after how long a queued batch's message may count as lost (Store.Silence).
 	silentAfter = 30 * time.Minute
 	// busyWait is when a batch is looked at again that somebody else has.
 	busyWait = 2 * time.Minute
@@ -38,12 +38,11 @@ const (
 	holdFor = 4 * time.Minute
 	// holdEvery is how often one that holds its message tries again.
 	holdEvery = 15 * time.Second
-	// mostLostWorkers is how many workers may die with a batch before it is taken for the reason. A live one that an outage kept
-	// from letting go counts, too: so it is more than a few.
-	mostLostWorkers = 10
-	// mostLostManagers is how many managers of a run may die one after another before it is taken for the reason. What is
-	// handed off between two of them begins the count anew: a long run outlives many processes that end for reasons of their own (ADR 0026).
-	mostLostManagers = 10
+	// mostLost is how many owners may be lost with a batch, or one after another with a run, before it is taken for the reason: they
+	// may end for reasons of their own (ADR 0026).
+	mostLost = 10
+	// never is longer than anything waits.
+	never = 10 * 365 * 24 * time.Hour
 	// bookTries is how often a use of the books is tried that loses races.
 	bookTries = 4
 )
@@ -54,8 +53,8 @@ type Ports struct {
 	Selection Selection
 	Documents Documents
 	Commit    Committer
-	// Gate is the one that Commit goes through: the books are in the same database.
-	Gate *writer.Gate
+	// Breaker is the one that Commit goes through: the books are in the same database.
+	Breaker Breaker
 	// RunQueue and BatchQueue bring messages to managers and workers.
 	RunQueue, BatchQueue Queue
 	Evidence             writer.Evidence
@@ -68,7 +67,7 @@ type Options struct {
 	// Instance names this process.
 	Instance string
 	Log      zerolog.Logger
-	// MaxOutstanding is how many batches of a run may be on their way at once: 100.
+	// MaxOutstanding is how many batches of all runs of the environment may be on their way at once: 16.
 	MaxOutstanding int
 	// BatchSize is how many documents a batch has at most: BatchSize, which is the most. ChunkSize is how many documents get their
 	// rows in one transaction, together with the watermark: 1,000. Smaller ones are for tests that break every step.
@@ -86,7 +85,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.MaxOutstanding == 0 {
-		o.MaxOutstanding = 100
+		o.MaxOutstanding = 16
 	}
 	if o.BatchSize == 0 {
 		o.BatchSize = BatchSize
@@ -118,32 +117,16 @@ type kit struct {
 	o Options
 }
 
-// books uses the books through the gate. A race that is lost is run again, unless somebody else has what it was about.
+// books uses the books when the breaker permits it. A race that is lost is run again, unless somebody else has what it was about.
 func (k kit) books(ctx context.Context, use func(ctx context.Context) error) error {
-	return k.use(ctx, k.atGate(true), use)
-}
-
-// tell uses the books to say how something ended that was begun.
-func (k kit) tell(ctx context.Context, use func(ctx context.Context) error) error {
-	return k.use(ctx, k.p.Gate.GuardEnd, use)
-}
-
-// look reads the books.
-func (k kit) look(ctx context.Context, use func(ctx context.Context) error) error {
-	return k.use(ctx, k.atGate(false), use)
-}
-
-// through is how the gate lets the books be used.
-type through func(ctx context.Context, use func(ctx context.Context) error) error
-
-// atGate lets the books be used as Gate.Guard does.
-func (k kit) atGate(writes bool) through {
-	return func(ctx context.Context, use func(ctx context.Context) error) error {
-		return k.p.Gate.Guard(ctx, writes, use)
+	if err := k.p.Breaker.Permit(ctx); err != nil {
+		return err
 	}
+	return k.tell(ctx, use)
 }
 
-func (k kit) use(ctx context.Context, pass through, use func(ctx context.Context) error) error {
+// tell uses the books to end something that was begun: it is tried whatever the breaker says, and the breaker is told nothing.
+func (k kit) tell(ctx context.Context, use func(ctx context.Context) error) error {
 	var err error
 	for try := range bookTries {
 		if try > 0 {
@@ -152,16 +135,28 @@ func (k kit) use(ctx context.Context, pass through, use func(ctx context.Context
 				return err
 			}
 		}
-		err = pass(ctx, func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, bookTimeout)
-			defer cancel()
-			return use(ctx)
-		})
+		err = within(ctx, bookTimeout, use)
 		if fault.KindOf(err) != fault.Contention || fault.Has(err, fault.Changed) {
 			return err
 		}
 	}
 	return err
+}
+
+// within bounds a use.
+func within(ctx context.Context, bound time.Duration, use func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	return use(ctx)
+}
+
+// dead is the silence after which somebody is taken for dead. Nobody is before the breaker has been closed for that long: who
+// could not say a word is not dead.
+func (k kit) dead(ctx context.Context, silence time.Duration) time.Duration {
+	if since, closed := k.p.Breaker.ClosedSince(ctx); closed && k.o.Now().Sub(since) >= silence {
+		return silence
+	}
+	return never
 }
 
 // lost reports whether somebody else has what a change was about.
@@ -229,7 +224,7 @@ func (k kit) rest(ctx context.Context, until time.Time) {
 	}
 }
 
-// delayFor is how long a message is put off after a failure: until the gate's next probe and a little, so that the messages do
+// delayFor is how long a message is put off after a failure: until the breaker's next probe and a little, so that the messages do
 // not all come before it.
 func (k kit) delayFor(err error) time.Duration {
 	d := firstWait
@@ -272,12 +267,15 @@ func (k kit) heartbeat(what, id string, beat func()) (stop func()) {
 	})
 }
 
+// codeEnvironment is the code of what belongs to another environment.
+const codeEnvironment = "environment"
+
 // foreign is the error about what belongs to another environment.
 func (k kit) foreign(n Notice) error {
 	if n.SysName == k.o.SysName {
 		return nil
 	}
-	return refused("environment", "sys_name: expected %q, found %q: the message is of another environment", k.o.SysName, clipText(n.SysName))
+	return refused(codeEnvironment, "sys_name: expected %q, found %q: the message is of another environment", k.o.SysName, clipText(n.SysName))
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -116,7 +116,7 @@ func TestARunWhoseManagersDieNowAndThenGoesOn(t *testing.T) {
 func (w *world) dies(id string) {
 	_, taken := w.runs.Take()
 	require.True(w.t, taken)
-	_, mine, err := w.store.ClaimRun(w.ctx, id, w.run(id).Epoch, run.Worker{ID: "manager-00000001", Instance: "gone"}, time.Hour, true)
+	_, mine, err := w.store.ClaimRun(w.ctx, id, w.run(id).Epoch, -1, run.Worker{ID: "manager-00000001", Instance: "gone"}, time.Hour)
 	require.NoError(w.t, err)
 	require.True(w.t, mine)
 }

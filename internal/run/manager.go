@@ -38,7 +38,7 @@ func (m *Manager) Receive(ctx context.Context, d Delivery) (Handled, error) {
 	}
 	var row Run
 	there := false
-	err = m.look(ctx, func(ctx context.Context) (err error) {
+	err = m.books(ctx, func(ctx context.Context) (err error) {
 		row, there, err = m.p.Store.Run(ctx, n.RunID)
 		return err
 	})
@@ -48,7 +48,7 @@ func (m *Manager) Receive(ctx context.Context, d Delivery) (Handled, error) {
 	case !there:
 		return m.refuse.undeliverable(ctx, d, n, refused("no_run", "run_id: expected a run in the table run, found none"))
 	case row.Pattern != "" && row.SysName != m.o.SysName:
-		return m.refuse.undeliverable(ctx, d, n, refused("environment", "run_id: expected a run of %q, found one of %q", m.o.SysName, clipText(row.SysName)))
+		return m.refuse.undeliverable(ctx, d, n, refused(codeEnvironment, "run_id: expected a run of %q, found one of %q", m.o.SysName, clipText(row.SysName)))
 	case row.Pattern == "" || row.Status != RunRunning || !row.HandedOffAt.IsZero() || outdated(row, n):
 		return Handled{Did: "skipped", Run: n.RunID, Reason: "the run has ended, is handed off, or a later message goes on with it"}, nil
 	case row.Cancel:
@@ -60,21 +60,9 @@ func (m *Manager) Receive(ctx context.Context, d Delivery) (Handled, error) {
 	return m.claim(ctx, n, row)
 }
 
-// outdated reports whether a later message of the run is on its way, or a later manager had it. The message of a manager that
-// died has the epoch before its claim.
+// outdated reports whether a later message of the run is on its way. The message that an owner claimed by has the epoch before.
 func outdated(row Run, n Notice) bool {
-	current := row.Epoch
-	if row.Owner != "" {
-		current--
-	}
-	return n.RunEpoch < current
-}
-
-// lostOwner reports whether a run's owner is taken for dead by whoever may claim the run from it. A message with the epoch of its
-// claim, unless it is the timer's, is the one that the owner put off itself: it lived to send it, although it could not let go of
-// the run (ADR 0026).
-func lostOwner(row Run, n Notice) bool {
-	return row.Owner != "" && (n.RunEpoch < row.Epoch || n.ManagerSilent)
+	return n.Epoch < row.Epoch && (row.Owner == "" || n.Epoch < row.Epoch-1)
 }
 
 func (m *Manager) deferOr(ctx context.Context, n Notice, err error) (Handled, error) {
@@ -87,9 +75,9 @@ func (m *Manager) deferOr(ctx context.Context, n Notice, err error) (Handled, er
 // claim takes the run and works on it.
 func (m *Manager) claim(ctx context.Context, n Notice, row Run) (Handled, error) {
 	me := m.worker("manager")
-	mine, died := false, lostOwner(row, n)
+	mine := false
 	err := m.books(ctx, func(ctx context.Context) (err error) {
-		row, mine, err = m.p.Store.ClaimRun(ctx, n.RunID, row.Epoch, me, managerStale, died)
+		row, mine, err = m.p.Store.ClaimRun(ctx, n.RunID, row.Epoch, n.Epoch, me, m.dead(ctx, managerStale))
 		return err
 	})
 	if err != nil {
@@ -99,9 +87,9 @@ func (m *Manager) claim(ctx context.Context, n Notice, row Run) (Handled, error)
 		return m.later(ctx, m.p.RunQueue, n, busyWait, "another manager has it")
 	}
 	h := &handOff{Manager: m, run: row, lease: Lease{Run: row.ID, Owner: me.ID, Epoch: row.Epoch}}
-	if row.LostManagers >= mostLostManagers {
+	if row.LostManagers >= mostLost {
 		return h.end(ctx, n, ending{}, fault.New(fault.Internal, "run: manager", "lost_managers",
-			"%d managers in a row died before they handed off anything more: see in BatchManager's log what ended them, "+
+			"%d managers in a row were lost before they handed off anything more: see in BatchManager's log what ended them, "+
 				"mend it and `run resume` this run; if it was memory, start others with a lower --limit instead", row.LostManagers))
 	}
 	beating, stop := h.beat(ctx)
@@ -171,19 +159,19 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 		if h.near(ctx) {
 			return ending{"the invocation's time is over", 0}, ended(ctx, nil)
 		}
-		cancel, open, err := h.state(ctx)
+		cancel, open, all, err := h.state(ctx)
 		switch {
 		case err != nil:
 			return next, ended(ctx, err)
 		case cancel:
 			return ending{"the run is to end", -1}, nil
 		}
-		room := h.o.MaxOutstanding - open[Queued] - open[Processing] - open[PendingRetry]
+		room := share(h.o.MaxOutstanding-all.Busy-all.Retry, all.HandingOff)
 		more := open[PendingQueue]*h.o.BatchSize < h.chunk() && !h.exhausted()
 		rowsFirst := more && h.pattern.Name == TwoPhase && h.run.Rate == 0 // with a rate, the messages would be a burst at its end
 		switch {
-		case open[PendingRetry] > 0 && !rowsFirst && !h.o.Now().Before(h.resendAt):
-			err = h.resend(ctx)
+		case open[PendingRetry] > 0 && all.Busy < h.o.MaxOutstanding && !rowsFirst && !h.o.Now().Before(h.resendAt):
+			err = h.resend(ctx, share(h.o.MaxOutstanding-all.Busy, all.HandingOff))
 		case open[PendingQueue] > 0 && room > 0 && !rowsFirst:
 			err = h.sendUnsent(ctx, room)
 		case room <= 0 && !rowsFirst:
@@ -204,16 +192,27 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 	}
 }
 
-// state asks what is on its way, and whether the run is to end.
-func (h *handOff) state(ctx context.Context) (cancel bool, open map[Status]int, err error) {
+// state asks what of the run and of all runs is on its way, and whether the run is to end.
+func (h *handOff) state(ctx context.Context) (cancel bool, open map[Status]int, all OnTheWay, err error) {
 	err = h.books(ctx, func(ctx context.Context) (err error) {
 		if cancel, err = h.p.Store.BeatRun(ctx, h.lease); err != nil {
 			return err
 		}
-		open, err = h.p.Store.JobCounts(ctx, h.run.ID)
+		if open, err = h.p.Store.JobCounts(ctx, h.run.ID); err != nil {
+			return err
+		}
+		all, err = h.p.Store.OnTheWay(ctx, h.o.SysName)
 		return err
 	})
-	return cancel, open, err
+	return cancel, open, all, err
+}
+
+// share is a run's part of the room, so that a long run leaves some to the others.
+func share(room, runs int) int {
+	if room <= 0 {
+		return 0
+	}
+	return max(1, room/max(1, runs))
 }
 
 // chunk is how many documents get their rows before the first of their messages is sent.
@@ -283,7 +282,7 @@ func (h *handOff) addRows(ctx context.Context, room int) error {
 // sendUnsent sends the messages of batches that have their rows.
 func (h *handOff) sendUnsent(ctx context.Context, room int) error {
 	var jobs []Job
-	err := h.look(ctx, func(ctx context.Context) (err error) {
+	err := h.books(ctx, func(ctx context.Context) (err error) {
 		jobs, err = h.p.Store.Unsent(ctx, h.run.ID, min(room, BatchSize))
 		return err
 	})
@@ -293,13 +292,12 @@ func (h *handOff) sendUnsent(ctx context.Context, room int) error {
 	return h.deliver(ctx, jobs)
 }
 
-// resend sends the messages again that the queue did not take: after a blip that is sooner than the timer would, which also
-// sends what is left when the hand-off is over. They count as on their way already, so there is room for them.
-func (h *handOff) resend(ctx context.Context) error {
-	h.resendAt = h.o.Now().Add(resendEvery)
+// resend sends messages again: those that the queue did not take, and those of batches that are wanted again. The timer sends
+// what is left when the hand-off is over.
+func (h *handOff) resend(ctx context.Context, room int) error {
 	var jobs []Job
-	err := h.look(ctx, func(ctx context.Context) (err error) {
-		jobs, err = h.p.Store.ListJobs(ctx, h.run.ID, PendingRetry, sentAtOnce)
+	err := h.books(ctx, func(ctx context.Context) (err error) {
+		jobs, err = h.p.Store.ListJobs(ctx, h.run.ID, PendingRetry, min(room, sentAtOnce))
 		return err
 	})
 	if err != nil || len(jobs) == 0 {
@@ -326,7 +324,7 @@ func (h *handOff) deliverAs(ctx context.Context, jobs []Job, confirm bool) error
 
 // finish says that all is handed off.
 func (h *handOff) finish(ctx context.Context) error {
-	return h.books(ctx, func(ctx context.Context) error {
+	return h.tell(ctx, func(ctx context.Context) error {
 		return h.p.Store.EndHandOff(ctx, h.lease, Audit{
 			Code: CodeRunHandedOff, Level: LevelInfo, By: h.lease.Owner, Why: "all its batches were handed off", Run: h.run.ID,
 			Detail: detail(map[string]any{"documents": h.run.Documents, "batches": h.run.Batches, "pattern": h.run.Pattern}),
@@ -360,7 +358,7 @@ func (h *handOff) end(ctx context.Context, n Notice, next ending, cause error) (
 		return done, nil
 	}
 	released := h.tell(context.WithoutCancel(ctx), func(ctx context.Context) error { return h.p.Store.ReleaseRun(ctx, h.lease) })
-	n.RunEpoch, n.ManagerSilent = h.lease.Epoch, false
+	n.Epoch = h.lease.Epoch
 	switch {
 	case lost(released):
 		done.Did, done.Reason = "late", "another manager took it over"
@@ -381,7 +379,7 @@ func (h *handOff) end(ctx context.Context, n Notice, next ending, cause error) (
 // find one that a later message goes on with, and nobody would learn of it.
 func (h *handOff) giveUp(ctx context.Context, cause error) error {
 	err := h.tell(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		_, err := h.p.Store.FailRun(ctx, h.run.ID, said(cause), managerStale, Audit{
+		_, err := h.p.Store.FailRun(ctx, h.run.ID, said(cause), h.dead(ctx, managerStale), Audit{
 			Code: CodeRunFail, Level: LevelError, By: h.lease.Owner, Why: said(cause), Run: h.run.ID,
 		})
 		return err

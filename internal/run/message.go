@@ -41,10 +41,9 @@ type Notice struct {
 	// BatchID and BatchAttempt are the job's (BatchMessage only).
 	BatchID      string `json:"batch_id,omitempty"`
 	BatchAttempt int    `json:"batch_attempt,omitempty"`
-	// RunEpoch is the run's when the message was made (RunMessage only).
-	RunEpoch int `json:"run_epoch,omitempty"`
-	// ManagerSilent says that it is the timer's, which found the run's manager silent (RunMessage only).
-	ManagerSilent bool `json:"manager_silent,omitempty"`
+	// Epoch is that of the owner that let go of the batch or the run and put the message off. Who shows the row's epoch takes it at
+	// once, and nobody counts as lost. A run's first message shows the epoch that the run has without an owner.
+	Epoch int `json:"owner_epoch,omitempty"`
 	// Deferral is how often the message was put off, and FirstDeferredAt when for the first time, in epoch seconds.
 	Deferral        int   `json:"deferral,omitempty"`
 	FirstDeferredAt int64 `json:"first_deferred_at,omitempty"`
@@ -53,7 +52,7 @@ type Notice struct {
 // ID is the id of the message: job:attempt:deferral, so that only a repetition that nobody wanted is a duplicate.
 func (n Notice) ID() string {
 	if n.Kind == RunMessage {
-		return fmt.Sprintf("%s:%d:%d", n.RunID, n.RunEpoch, n.Deferral)
+		return fmt.Sprintf("%s:%d:%d", n.RunID, n.Epoch, n.Deferral)
 	}
 	return fmt.Sprintf("%s:%d:%d", n.BatchID, n.BatchAttempt, n.Deferral)
 }
@@ -76,6 +75,9 @@ func (n Notice) putOff(now time.Time) Notice {
 	return n
 }
 
+// ticket is what the notice of a batch shows.
+func (n Notice) ticket() Ticket { return Ticket{Attempt: n.BatchAttempt, Epoch: n.Epoch} }
+
 // batchNotice is the notice of a batch.
 func batchNotice(sysName string, j Job) Notice {
 	return Notice{Kind: BatchMessage, SysName: sysName, RunID: j.Run, BatchID: j.ID, BatchAttempt: j.Attempt}
@@ -83,7 +85,7 @@ func batchNotice(sysName string, j Job) Notice {
 
 // NoticeOfRun is the notice of a run, for the manager.
 func NoticeOfRun(r Run) Notice {
-	return Notice{Kind: RunMessage, SysName: r.SysName, RunID: r.ID, RunEpoch: r.Epoch}
+	return Notice{Kind: RunMessage, SysName: r.SysName, RunID: r.ID, Epoch: r.Epoch}
 }
 
 const opMessage = "run: message"
@@ -126,8 +128,8 @@ func (n Notice) check(want MessageKind) error {
 		return refused("member", "run_id: expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(n.RunID))
 	case want == BatchMessage && !isKey(n.BatchID):
 		return refused("member", "batch_id: expected 64 lower-case hex digits, found %d bytes", len(n.BatchID))
-	case n.Deferral < 0 || n.BatchAttempt < 0 || n.RunEpoch < 0 || n.FirstDeferredAt < 0:
-		return refused("member", "deferral, batch_attempt, run_epoch, first_deferred_at: expected none below 0")
+	case n.Deferral < 0 || n.BatchAttempt < 0 || n.Epoch < 0 || n.FirstDeferredAt < 0:
+		return refused("member", "deferral, batch_attempt, owner_epoch, first_deferred_at: expected none below 0")
 	}
 	return nil
 }

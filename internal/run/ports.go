@@ -66,11 +66,11 @@ type Runs interface {
 	Stats(ctx context.Context, id string) (Stats, error)
 	// JobCounts counts its batches by status: of a long run that is much less to count than Stats.
 	JobCounts(ctx context.Context, id string) (map[Status]int, error)
-	// ClaimRun gives the run to a manager, if it is running, not to be cancelled, not handed off, still has the epoch, and its
-	// owner is none or has said nothing for stale: owner, epoch + 1, heartbeat, a worker row RUNNING (the former owner's is
-	// FAILED). died says that a former owner is taken for dead: it adds one to lost_managers. Nobody's run has lost none.
-	// Otherwise false, and nothing is changed.
-	ClaimRun(ctx context.Context, id string, epoch int, w Worker, stale time.Duration, died bool) (Run, bool, error)
+	// ClaimRun gives the run to a manager, if it is running, not to be cancelled, not handed off, still has the epoch, and is free.
+	// It is free when it has no owner, when shown (the epoch in the message) is its epoch, or when its owner has said nothing for
+	// stale. Owner, epoch + 1, heartbeat, a worker row RUNNING. An owner whose epoch was shown let go: its worker is IDLE. Any
+	// other former owner is lost: its worker is FAILED, lost_managers + 1. Otherwise false, and nothing is changed.
+	ClaimRun(ctx context.Context, id string, epoch, shown int, w Worker, stale time.Duration) (Run, bool, error)
 	// BeatRun says that the manager lives and tells whether somebody asked to end the run.
 	BeatRun(ctx context.Context, l Lease) (cancel bool, err error)
 	// Known answers which of the documents the run has already.
@@ -85,18 +85,18 @@ type Runs interface {
 	EndHandOff(ctx context.Context, l Lease, a Audit) error
 	// ReleaseRun lets go of the run for another to go on: worker IDLE; lost_managers stays.
 	ReleaseRun(ctx context.Context, l Lease) error
-	// CompleteRun ends a running run: completed when it is handed off and has no open batch; cancelled when somebody asked for
-	// that and no batch of it is processing with a heartbeat younger than stale: its open batches become failed, error
-	// "cancelled". False when it is neither, and nothing is changed. A manager that still has it: worker COMPLETED. audit makes
-	// the entry of the numbers.
+	// CompleteRun ends a running run when it is handed off and has no open batch: completed, or completed_with_failures when a batch
+	// failed or has documents that failed or were deferred. It ends as cancelled when somebody asked for that and no batch of it is
+	// processing with a heartbeat younger than stale: its open batches become failed, error "cancelled". False when it is neither,
+	// and nothing is changed. A manager that still has it: worker COMPLETED. audit makes the entry of the numbers.
 	CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(RunStatus, Stats) Audit) (bool, error)
 	// CancelRun asks a running run to end; false when no such run is running.
 	CancelRun(ctx context.Context, id string, a Audit) (bool, error)
 	// FailRun ends a running run that is not handed off and whose manager is none or has said nothing for stale: failed,
 	// with the reason; that manager's worker FAILED. False when it is not so.
 	FailRun(ctx context.Context, id, reason string, stale time.Duration, a Audit) (bool, error)
-	// ResumeRun makes a failed or cancelled run running again: cancel 0, no owner, ended_at and error empty, epoch + 1;
-	// lost_managers is 0 again. Its batches that failed because it was cancelled, and its pending_queue, queued and pending_retry
+	// ResumeRun makes a failed or cancelled run running again: cancel 0, no owner, not handed off, ended_at and error empty,
+	// epoch + 1; lost_managers is 0 again. Its batches that failed because it was cancelled, and its pending_queue, queued and pending_retry
 	// ones, become pending_retry as RequeueJob makes them: what came of their messages while it had ended was answered Ended, and
 	// is gone. False when it is neither.
 	ResumeRun(ctx context.Context, id string, a Audit) (bool, error)
@@ -105,11 +105,11 @@ type Runs interface {
 // Jobs are the calls about batches. Whatever ends a batch, of this interface or the others, sets success_count and failure_count
 // to the outcomes that its documents have in the database.
 type Jobs interface {
-	// ClaimJob gives a batch to a worker: pending_queue, pending_retry or queued ones; processing ones whose worker has let go
-	// or said nothing for stale (that adds one to lost_workers). Status processing, owner, epoch + 1, heartbeat,
-	// process_start_time (of the first claim), a worker row RUNNING (the former owner's is FAILED if it was RUNNING). Otherwise
-	// nothing is changed.
-	ClaimJob(ctx context.Context, id string, w Worker, stale time.Duration, a Audit) (Claimed, error)
+	// ClaimJob gives a batch to a worker: pending_queue, pending_retry or queued ones; processing ones that are free as a run is
+	// (ClaimRun; a lost worker adds one to lost_workers). A ticket with an earlier attempt than the batch's gets nothing. Status
+	// processing, owner, epoch + 1, heartbeat, process_start_time (of the first claim), a worker row RUNNING. The entry is written
+	// with the first claim and over a lost worker. Otherwise nothing is changed.
+	ClaimJob(ctx context.Context, id string, t Ticket, w Worker, stale time.Duration, a Audit) (Claimed, error)
 	// BeatJob says that the worker lives and tells whether somebody asked to end the run.
 	BeatJob(ctx context.Context, h Hold) (cancel bool, err error)
 	// SaveOutcomes keeps the outcomes of documents of the batch, over those that they have, and their error details; the
@@ -118,18 +118,21 @@ type Jobs interface {
 	// FinishJob counts the outcomes in the database and ends the batch: completed when every document has one, otherwise
 	// failed with an error that says what is missing. Worker COMPLETED or FAILED. audit makes the entry of the numbers.
 	FinishJob(ctx context.Context, h Hold, audit func(JobStats) Audit) (JobStats, error)
-	// ReleaseJob lets go of the batch for the next message: it stays processing, without owner and heartbeat; worker IDLE.
-	ReleaseJob(ctx context.Context, h Hold, a Audit) error
+	// ReleaseJob lets go of the batch for the next message: it stays processing, without owner and heartbeat; worker IDLE. The row
+	// of a worker that brought no outcome is deleted: a batch may be claimed and let go of many times.
+	ReleaseJob(ctx context.Context, h Hold, audits ...Audit) error
 	// FailJob gives the batch up: failed, worker FAILED.
 	FailJob(ctx context.Context, h Hold, reason string, a Audit) error
 	// Job gives one with its error details (at most 100, the latest first); false when there is none.
 	Job(ctx context.Context, id string) (Job, []ErrorDetail, bool, error)
 	// ListJobs gives batches of a run by number (of all runs: the latest first), those with the status if one is given.
 	ListJobs(ctx context.Context, run string, status Status, limit int) ([]Job, error)
-	// Items gives documents of a run that come after a document's key, by key, with their outcomes; "" begins.
-	Items(ctx context.Context, run, afterKey string, limit int) ([]ItemOutcome, error)
-	// RequeueJob makes a failed batch pending_retry: epoch + 1, attempt + 1, no queue attempts, no error; a completed run
-	// runs again; lost_workers is 0 again. False when it is not failed, or its run was cancelled or failed.
+	// Items gives documents of a run that come after a document's key, by key, with their outcomes; "" begins. Outcomes, if any are
+	// given, are those that are wanted.
+	Items(ctx context.Context, run string, outcomes []Outcome, afterKey string, limit int) ([]ItemOutcome, error)
+	// RequeueJob makes a failed batch pending_retry: epoch + 1, attempt + 1, no queue attempts, no error; lost_workers is 0 again. Its
+	// run runs again if it had ended, and is not handed off any more: a manager sends the message. False when the batch is not
+	// failed, or its run was cancelled or failed.
 	RequeueJob(ctx context.Context, id string, a Audit) (bool, error)
 	// DeadLetter ends a batch whose message of an attempt is a dead letter: failed, with the reason; not a completed or failed
 	// one, one with a later attempt (another message of it is on its way), nor one whose worker has said something within
@@ -152,11 +155,15 @@ type Recoveries interface {
 	// batch is failed, error "Max queue retries exceeded"; audit makes the entry of each of those, of the batch as it is then. It
 	// answers how many became pending_retry and how many failed.
 	MarkUnsent(ctx context.Context, jobs []Job, reason string, counted bool, audit func(Job) Audit) (retry, failed int, err error)
-	// ToSend gives batches of running runs, that are not to end, whose message is to be sent: pending_retry, and pending_queue
-	// ones older than stale whose run's manager has said nothing for stale; grouped by run, by number.
-	ToSend(ctx context.Context, sysName string, stale time.Duration, limit int) ([]Job, error)
-	// Silence makes queued batches pending_retry (attempt + 1) that have been queued for silent, of running runs no batch of
-	// which was claimed for silent. It answers how many.
+	// ToSend gives batches of running runs, that are not to end, whose message is to be sent again (pending_retry); grouped by
+	// run, by number.
+	ToSend(ctx context.Context, sysName string, limit int) ([]Job, error)
+	// OnTheWay counts the batches of all running runs of the environment that are on their way, and the runs that share it.
+	OnTheWay(ctx context.Context, sysName string) (OnTheWay, error)
+	// Silence makes queued batches pending_retry (attempt + 1) whose message is taken for lost. They have been queued for silent.
+	// And a batch of a running run of the environment that was queued later was claimed, silent ago or longer: the queue has
+	// passed them. Or nothing of the environment was queued or claimed for silent: then the first of them alone. It answers how
+	// many.
 	Silence(ctx context.Context, sysName string, silent time.Duration, limit int) (int, error)
 	// Bury makes processing batches pending_retry (attempt + 1, no owner) whose worker has said nothing for stale
 	// (lost_workers + 1), or that were let go of for released and longer; their RUNNING workers FAILED, and RUNNING workers that
@@ -197,6 +204,16 @@ type Table struct {
 	Columns []string `json:"columns"`
 	// Rows have one value for each column: a text, a number or nil.
 	Rows [][]any `json:"rows"`
+}
+
+// Breaker stands between the program and SQL: *breaker.Breaker.
+type Breaker interface {
+	// Permit answers nil when what concerns no document may use SQL now. While the breaker is open it refuses with an
+	// infrastructure error (code "breaker_open" or "paused", RetryAfter = the wait); when a probe is due it makes it (a heartbeat)
+	// and answers by it. What SQL then answers to the caller is reported to nobody.
+	Permit(ctx context.Context) error
+	// ClosedSince is since when SQL can be used without a break, as far as this process knows; false while it cannot.
+	ClosedSince(ctx context.Context) (time.Time, bool)
 }
 
 // Committer takes documents to SQL and records what became of them: *writer.Commit.

@@ -206,7 +206,7 @@ func (w *world) live(s story) {
 // told checks documents and lines: nothing is written that no document says, and what is committed is in its line.
 func (w *world) told(s story, edited map[int]string) {
 	w.t.Helper()
-	items, err := w.store.Items(context.Background(), "run-1", "", 1000)
+	items, err := w.store.Items(context.Background(), "run-1", nil, "", 1000)
 	require.NoError(w.t, err)
 	has := map[string]bool{}
 	for _, it := range items {

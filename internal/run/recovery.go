@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/writer"
 )
 
 // The bounds of one tick of the timer.
 const (
-	// mostSent is how many batches one tick sends (requirements/002).
+	// mostSent is how many batches one tick takes from dead workers, or finds silent.
 	mostSent = 1000
 	// mostRuns is how many open runs it looks at.
 	mostRuns = 100
@@ -19,24 +18,17 @@ const (
 	sentAtOnce = 100
 	// releasedFor is for how long a batch that was let go of waits for the message that was put off.
 	releasedFor = 30 * time.Minute
-	// runSilent is after how long without a word a run has lost its message. It is longer than any message is put off.
-	runSilent = lastWait + time.Minute
-	// managerSilent is after how long without a word a run has lost its manager. One that lives and could not let go of its run
-	// puts a message off; that comes sooner: by its wait, its jitter and the last heartbeat before, and a minute more (ADR 0026).
-	managerSilent = lastWait + firstWait + beatEvery + time.Minute
-	// never is longer than anything waits.
-	never = 10 * 365 * 24 * time.Hour
+	// runSilent is after how long without a word nobody goes on with a run. An owner that lives and could not let go of it puts a
+	// message off; that comes sooner: by its wait, its jitter and the last heartbeat before, and a minute more.
+	runSilent = lastWait + firstWait + beatEvery + time.Minute
 )
 
 // Recovery finds what was left behind between the tables and the queue: a pass of the timer RecoverRetries. It is safe beside
 // other instances: every change is compare-and-set.
-type Recovery struct {
-	kit
-	gate gateLog
-}
+type Recovery struct{ kit }
 
 // NewRecovery makes it.
-func NewRecovery(p Ports, o Options) *Recovery { return &Recovery{kit: kit{p, o.withDefaults()}} }
+func NewRecovery(p Ports, o Options) *Recovery { return &Recovery{kit{p, o.withDefaults()}} }
 
 // Recovered is what one tick found and did.
 type Recovered struct {
@@ -50,81 +42,40 @@ type Recovered struct {
 	Off string
 }
 
-// Run does one tick. While the gate is open it does nothing, but beside a systemic one whose probe is due. Time during which the
-// gate was open does not count: who could not say a word then is not dead. Errors by kind: infrastructure, throttled, quota,
-// contention; the next tick goes on.
+// Run does one tick; while the breaker permits nothing, none. Errors by kind: infrastructure, throttled, quota, contention; the
+// next tick goes on.
 func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
-	state := r.state(ctx)
-	closed := r.gate.look(state, r.o.Now())
-	if state.Open() && !forDocuments(state, r.o.Now()) {
-		done.Off = "the gate is " + state.Describe(r.o.Now())
+	if err := r.p.Breaker.Permit(ctx); err != nil {
+		done.Off = reasonOf(err)
 		return done, nil
 	}
-	for _, pass := range []func(context.Context, calm, *Recovered) error{r.dead, r.runs, r.messages} {
+	for _, pass := range []func(context.Context, *Recovered) error{r.lost, r.runs, r.messages} {
 		if r.near(ctx) {
 			break
 		}
-		if passErr := pass(ctx, closed, &done); err == nil {
+		if passErr := pass(ctx, &done); err == nil {
 			err = passErr
 		}
 	}
 	return done, err
 }
 
-// state is the gate's, after a probe if one is due: where no document and no message comes, nobody else makes it, and a run
-// whose message is lost would wait for ever. A full database wants that something is written, a systemic gate a document,
-// which only a worker has.
-func (r *Recovery) state(ctx context.Context) writer.GateState {
-	state := r.p.Gate.View(ctx).State()
-	if !state.Due(r.o.Now()) || forDocuments(state, r.o.Now()) {
-		return state
-	}
-	probe, ask := r.look, func(ctx context.Context) error {
-		_, err := r.p.Store.OpenRuns(ctx, r.o.SysName, 1)
-		return err
-	}
-	if state.Kind == fault.Quota {
-		probe, ask = r.books, func(ctx context.Context) error {
-			return r.p.Store.Write(ctx, Audit{
-				Code: CodeGateProbe, Level: LevelInfo, By: r.o.Instance, Why: "the database was full and takes writes again",
-				Detail: detail(map[string]any{"gate": state.Code, "since": state.Since}),
-			})
-		}
-	}
-	_ = probe(ctx, ask) // what it answers is the gate's to judge
-	return r.p.Gate.View(ctx).State()
-}
-
-// forDocuments reports whether the gate waits for a document's answer and for nothing else: the books can be used beside it, so
-// that the messages go out whose workers bring one.
-func forDocuments(state writer.GateState, now time.Time) bool {
-	return state.Kind == fault.Systemic && state.Due(now)
-}
-
-// dead takes batches from dead workers, and those whose message seems to be lost.
-func (r *Recovery) dead(ctx context.Context, closed calm, done *Recovered) error {
-	stale, some := closed.age(workerStale)
-	if !some {
-		return nil
-	}
-	released, some := closed.age(releasedFor)
-	if !some {
-		released = never
-	}
+// lost takes batches from dead workers, and those whose message seems to be lost.
+func (r *Recovery) lost(ctx context.Context, done *Recovered) error {
 	err := r.books(ctx, func(ctx context.Context) (err error) {
-		done.Buried, done.Workers, err = r.p.Store.Bury(ctx, r.o.SysName, stale, released, mostSent)
+		done.Buried, done.Workers, err = r.p.Store.Bury(ctx, r.o.SysName, r.dead(ctx, workerStale), r.dead(ctx, releasedFor), mostSent)
 		return err
 	})
-	if silent, some := closed.age(silentAfter); err == nil && some {
+	if err == nil {
 		err = r.books(ctx, func(ctx context.Context) (err error) {
-			done.Silent, err = r.p.Store.Silence(ctx, r.o.SysName, silent, mostSent)
+			done.Silent, err = r.p.Store.Silence(ctx, r.o.SysName, r.dead(ctx, silentAfter), mostSent)
 			return err
 		})
 	}
 	if done.Buried+done.Silent == 0 {
 		return err
 	}
-	auditErr := r.books(ctx, func(ctx context.Context) error {
+	auditErr := r.tell(ctx, func(ctx context.Context) error {
 		return r.p.Store.Write(ctx, Audit{
 			Code: CodeBatchRecovered, Level: LevelWarn, By: r.o.Instance, Why: "batches were left behind and are sent again",
 			Detail: detail(map[string]int{"dead": done.Buried, "silent": done.Silent, "workers": done.Workers}),
@@ -138,9 +89,9 @@ func (r *Recovery) dead(ctx context.Context, closed calm, done *Recovered) error
 
 // runs ends those that have come to their end, and goes on with those whose manager is gone. A queue that is away keeps nobody
 // from the former, and what it has against one message nobody from the others.
-func (r *Recovery) runs(ctx context.Context, closed calm, done *Recovered) error {
+func (r *Recovery) runs(ctx context.Context, done *Recovered) error {
 	var open []Run
-	err := r.look(ctx, func(ctx context.Context) (err error) {
+	err := r.books(ctx, func(ctx context.Context) (err error) {
 		open, err = r.p.Store.OpenRuns(ctx, r.o.SysName, mostRuns)
 		return err
 	})
@@ -153,7 +104,7 @@ func (r *Recovery) runs(ctx context.Context, closed calm, done *Recovered) error
 			if r.completeRun(ctx, row.ID) {
 				done.Ended++
 			}
-		case abandoned(row, closed) && !fault.IsDependency(err):
+		case row.NextIn <= 0 && row.Silent >= r.dead(ctx, runSilent) && !fault.IsDependency(err):
 			sendErr := send(ctx, r.p.RunQueue, []Message{r.again(row)})[0]
 			if sendErr == nil {
 				done.Resumed++
@@ -165,36 +116,27 @@ func (r *Recovery) runs(ctx context.Context, closed calm, done *Recovered) error
 	return err
 }
 
-// abandoned reports whether nobody goes on with a run: its manager says nothing, or the message that should is lost.
-func abandoned(row Run, closed calm) bool {
-	silent := runSilent
-	if row.Owner != "" {
-		silent = managerSilent
-	}
-	age, some := closed.age(silent)
-	return some && row.Silent >= age && row.NextIn <= 0
-}
-
-// again is the message for an abandoned run. Its deferral is the minute, so that the queue does not take it for the one that is
-// lost; a second one in the same minute is a duplicate. It says that a manager was found silent: its epoch is that of a message
-// that the manager could have sent.
+// again is the message for a run that nobody goes on with. It does not show the epoch of an owner: that one did not let go, and
+// is lost. Its deferral is the minute, so that the queue does not take it for the one that is lost; a second one in the same
+// minute is a duplicate.
 func (r *Recovery) again(row Run) Message {
 	n := NoticeOfRun(row)
-	n.ManagerSilent = row.Owner != ""
+	if row.Owner != "" {
+		n.Epoch--
+	}
 	n.FirstDeferredAt = r.o.Now().Unix()
 	n.Deferral = int(r.o.Now().Unix() / int64(time.Minute/time.Second))
 	return n.Message(0)
 }
 
-// messages sends what is to be sent, run by run.
-func (r *Recovery) messages(ctx context.Context, closed calm, done *Recovered) error {
-	stale, some := closed.age(workerStale)
-	if !some {
-		stale = never // the manager may be at it
-	}
+// messages sends what is to be sent again, run by run, as far as there is room.
+func (r *Recovery) messages(ctx context.Context, done *Recovered) error {
 	var jobs []Job
-	err := r.look(ctx, func(ctx context.Context) (err error) {
-		jobs, err = r.p.Store.ToSend(ctx, r.o.SysName, stale, mostSent)
+	err := r.books(ctx, func(ctx context.Context) error {
+		all, err := r.p.Store.OnTheWay(ctx, r.o.SysName)
+		if room := r.o.MaxOutstanding - all.Busy; err == nil && room > 0 {
+			jobs, err = r.p.Store.ToSend(ctx, r.o.SysName, room)
+		}
 		return err
 	})
 	for chunk := range slices.Chunk(jobs, sentAtOnce) {

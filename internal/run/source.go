@@ -200,7 +200,7 @@ func (s *source) load(ctx context.Context, taken []string) error {
 		known[id] = true
 	}
 	for ids := range slices.Chunk(found, BatchSize) {
-		err := s.look(ctx, func(ctx context.Context) error {
+		err := s.books(ctx, func(ctx context.Context) error {
 			have, err := s.p.Store.Known(ctx, s.run.ID, ids)
 			for id, yes := range have {
 				if yes {

@@ -95,8 +95,10 @@ type RunStatus string //nolint:revive // run.Status is a batch's
 const (
 	RunRunning   RunStatus = "running"
 	RunCompleted RunStatus = "completed"
-	RunCancelled RunStatus = "cancelled"
-	RunStopped   RunStatus = "stopped"
+	// RunCompletedWithFailures: all its batches ended, and something is left to do (Stats.Failed).
+	RunCompletedWithFailures RunStatus = "completed_with_failures"
+	RunCancelled             RunStatus = "cancelled"
+	RunStopped               RunStatus = "stopped"
 	// RunFailed: its hand-off was given up: by its manager, which says why, or because its message is a dead letter. It can be
 	// resumed.
 	RunFailed RunStatus = "failed"

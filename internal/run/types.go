@@ -60,7 +60,7 @@ type Run struct {
 	// Owner is the manager that has it; empty when none does. Epoch grows by one with every claim.
 	Owner string `json:"owner,omitempty"`
 	Epoch int    `json:"epoch"`
-	// LostManagers is how many managers died with it one after another since one handed off something, or since it was resumed.
+	// LostManagers is how many managers were lost with it one after another since one handed off something, or since it was resumed.
 	LostManagers int `json:"lost_managers,omitempty"`
 	// The times are by the database's clock, UTC; zero when it has not come to that.
 	StartedAt   time.Time `json:"started_at"`
@@ -128,7 +128,7 @@ type Job struct {
 	// Owner is the worker that has it. Epoch grows by one with every claim and requeue.
 	Owner string `json:"owner,omitempty"`
 	Epoch int    `json:"epoch"`
-	// LostWorkers is how many workers died with it since it was made or requeued.
+	// LostWorkers is how many workers were lost with it since it was made or requeued.
 	LostWorkers int `json:"lost_workers,omitempty"`
 	// Total is how many documents it has; Success and Failure how many of them had such an outcome when it last ended.
 	Total   int `json:"total"`
@@ -189,6 +189,22 @@ type Hold struct {
 	Epoch           int
 }
 
+// Ticket is what a message shows to claim a batch.
+type Ticket struct {
+	// Attempt is the batch's when the message was made. A message older than its row's attempt is outdated.
+	Attempt int
+	// Epoch is that of the owner that let go of the batch and put the message off; 0 when no owner did.
+	Epoch int
+}
+
+// OnTheWay is how many batches of an environment are on their way.
+type OnTheWay struct {
+	// Busy ones are queued or processing. Retry ones wait for their message to be sent again.
+	Busy, Retry int
+	// HandingOff is how many running runs have more to hand off.
+	HandingOff int
+}
+
 // Chunk is what a manager adds to a run at once: batches, and how far it came.
 type Chunk struct {
 	// Batches are the ids of documents, not more than 100 in each and none that the run has already.
@@ -206,7 +222,7 @@ type Chunk struct {
 // Claimed is the answer to a claim of a batch.
 type Claimed struct {
 	Answer Answer
-	// The rest is filled when Answer is Taken; Run and Job also when it is Busy, Ended or Finished. Run has no Filter,
+	// The rest is filled when Answer is Taken; Run and Job also when it is another one but Unknown. Run has no Filter,
 	// Watermark and Counts: whoever claims a batch needs them not, and they may be long.
 	Hold Hold
 	Job  Job
@@ -233,6 +249,8 @@ const (
 	Finished Answer = "finished"
 	// Ended: its run has ended, or is to end.
 	Ended Answer = "ended"
+	// Outdated: a later message of it is on its way.
+	Outdated Answer = "outdated"
 	// Unknown: there is no such row.
 	Unknown Answer = "unknown"
 )
@@ -285,6 +303,16 @@ type Stats struct {
 	// Jobs counts its batches by status, Outcomes its documents by outcome; those without one are under "".
 	Jobs     map[Status]int  `json:"batches"`
 	Outcomes map[Outcome]int `json:"documents"`
+}
+
+// Failed reports whether something is left to do: a batch failed, or a document failed or was deferred.
+func (s Stats) Failed() bool {
+	for o, n := range s.Outcomes {
+		if o != "" && !o.Success() && n > 0 {
+			return true
+		}
+	}
+	return s.Jobs[Failed] > 0
 }
 
 // Done is how many documents have an outcome.

@@ -40,7 +40,7 @@ func (w *Workers) Receive(ctx context.Context, d Delivery) (Handled, error) {
 	me := w.worker("worker")
 	var claimed Claimed
 	err = w.books(ctx, func(ctx context.Context) (err error) {
-		claimed, err = w.p.Store.ClaimJob(ctx, n.BatchID, me, workerStale, Audit{
+		claimed, err = w.p.Store.ClaimJob(ctx, n.BatchID, n.ticket(), me, w.dead(ctx, workerStale), Audit{
 			Code: CodeBatchStart, Level: LevelInfo, By: me.ID, Why: "claimed", Run: n.RunID, Job: n.BatchID,
 			Detail: detail(map[string]any{"deferral": n.Deferral, "delivery_count": d.Count, "attempt": n.BatchAttempt}),
 		})
@@ -51,9 +51,9 @@ func (w *Workers) Receive(ctx context.Context, d Delivery) (Handled, error) {
 	}
 	switch claimed.Answer {
 	case Taken:
-		if claimed.Job.LostWorkers >= mostLostWorkers {
+		if claimed.Job.LostWorkers >= mostLost {
 			return w.giveUp(ctx, n, claimed, fault.New(fault.Internal, "run: worker", "lost_workers",
-				"%d workers died with this batch: it may be what kills them", claimed.Job.LostWorkers))
+				"%d workers were lost with this batch: it may be what kills them", claimed.Job.LostWorkers))
 		}
 		return w.work(ctx, n, claimed)
 	case Ended: // nobody else may come to see that it can end now
@@ -61,6 +61,8 @@ func (w *Workers) Receive(ctx context.Context, d Delivery) (Handled, error) {
 		return Handled{Did: "skipped", Run: n.RunID, Batch: n.BatchID, Reason: "the run has ended, or is to end"}, nil
 	case Busy:
 		return w.later(ctx, w.p.BatchQueue, n, busyWait, "another worker has it")
+	case Outdated:
+		return Handled{Did: "skipped", Run: n.RunID, Batch: n.BatchID, Reason: "a later message of the batch is on its way"}, nil
 	case Unknown:
 		return w.refuse.undeliverable(ctx, d, n, refused("no_batch", "batch_id: expected a batch in the table job, found none"))
 	default:
@@ -375,17 +377,21 @@ func (w *Workers) stop(ctx context.Context, n Notice, c Claimed, cause error) (H
 	return w.giveUp(ctx, n, c, cause)
 }
 
-// letGo leaves the batch to a later message, and puts that off. Nothing is counted.
+// letGo leaves the batch to a later message, and puts that off: it shows the worker's epoch, so that it takes the batch at once
+// and nobody counts as lost, also when letting go could not be written. Only a message's first is audited: there may be many.
 func (w *Workers) letGo(ctx context.Context, n Notice, c Claimed, cause error) (Handled, error) {
-	err := w.unended(ctx, func(ctx context.Context) error {
-		return w.p.Store.ReleaseJob(ctx, c.Hold, Audit{
+	var audits []Audit
+	if n.Deferral == 0 {
+		audits = append(audits, Audit{
 			Code: CodeBatchReleased, Level: LevelWarn, By: c.Hold.Owner, Why: said(cause), Run: c.Job.Run, Job: c.Job.ID,
 		})
-	})
+	}
+	err := w.unended(ctx, func(ctx context.Context) error { return w.p.Store.ReleaseJob(ctx, c.Hold, audits...) })
 	if lost(err) {
 		return Handled{Did: "late", Run: c.Job.Run, Batch: c.Job.ID, Reason: "another worker took it over"}, nil
 	}
-	return w.later(ctx, w.p.BatchQueue, n, w.delayFor(cause), said(cause)) // not let go of, it is taken over when its heartbeat is old
+	n.Epoch = c.Hold.Epoch
+	return w.later(ctx, w.p.BatchQueue, n, w.delayFor(cause), said(cause))
 }
 
 // giveUp records that the batch failed, and then says so to the host: the message that comes again finds a failed batch.
@@ -399,6 +405,7 @@ func (w *Workers) giveUp(ctx context.Context, n Notice, c Claimed, cause error) 
 		return Handled{Did: "late", Run: c.Job.Run, Batch: c.Job.ID, Reason: "another worker took it over"}, nil
 	}
 	if passing(err) {
+		n.Epoch = c.Hold.Epoch
 		return w.later(ctx, w.p.BatchQueue, n, w.delayFor(err), said(err))
 	}
 	w.completeRun(ctx, c.Job.Run)

@@ -147,7 +147,7 @@ func TestAWorkerThatLostItsBatchStops(t *testing.T) {
 		begin := time.Now()
 		w.group.Go(func() { _, _ = a.invoke("BatchWorker", w.batch(1, run.FirstAttempt), a.workers.Receive) })
 		time.Sleep(40 * time.Second) // and 10 since its last heartbeat
-		c, err := w.store.ClaimJob(t.Context(), w.job(1).ID, run.Worker{ID: "worker-00000001", Instance: "b"}, time.Second, run.Audit{Code: run.CodeBatchStart})
+		c, err := w.store.ClaimJob(t.Context(), w.job(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "b"}, time.Second, run.Audit{Code: run.CodeBatchStart})
 		require.NoError(t, err)
 		require.Equal(t, run.Taken, c.Answer)
 		w.until(time.Minute, "it stopped", func() bool { return len(w.of(a)) == 1 })
@@ -530,7 +530,7 @@ func TestABatchThatKillsItsWorkersIsGivenUp(t *testing.T) {
 		w.handedOff()
 		id := w.job(1).ID
 		for n := range 10 {
-			c, err := w.store.ClaimJob(t.Context(), id, run.Worker{ID: fmt.Sprintf("worker-%08x", n), Instance: "killed"}, 10*time.Minute, run.Audit{Code: run.CodeBatchStart})
+			c, err := w.store.ClaimJob(t.Context(), id, run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08x", n), Instance: "killed"}, 10*time.Minute, run.Audit{Code: run.CodeBatchStart})
 			require.NoError(t, err)
 			require.Equal(t, run.Taken, c.Answer)
 			time.Sleep(11 * time.Minute)

@@ -92,10 +92,10 @@ func (w RunWords) Statuses() string {
 	return strings.Join(list, ", ")
 }
 
-// listWords say which batches are listed.
+// listWords say what is listed, and which runs are kept.
 type listWords struct {
 	RunWords
-	ByRun, ByStatus bool
+	ByRun, ByStatus, ByOutcome, Ended bool
 }
 
 // RunDialect is an engine.
@@ -124,13 +124,17 @@ func NewRuns(d RunDialect) *Runs {
 	return &Runs{books: books{d: d.JournalDialect, texts: texts}, key: d.Key}
 }
 
-// The statements of the lists of batches: one file, and a plan for each.
+// The statements of which one file makes several: a plan for each.
 const (
 	stJobsOfRun          = "jobs_of_run"
 	stJobsOfRunByStatus  = "jobs_of_run_by_status"
 	stJobsLatest         = "jobs_latest"
 	stJobsLatestByStatus = "jobs_latest_by_status"
 	stJobsList           = "jobs_list"
+	stItems              = "items_page"
+	stItemsByOutcome     = "items_page_by_outcome"
+	stRunHold            = "run_hold"
+	stRunHoldEnded       = "run_hold_ended"
 )
 
 // RunTexts are the statements by name (the file's name without .sql).
@@ -152,14 +156,22 @@ func RunTexts(w RunWords) (map[string]string, error) {
 		if name == stJobsList {
 			continue
 		}
-		if texts[name], err = produced(t, name, w); err != nil {
+		if texts[name], err = produced(t, name, listWords{RunWords: w}); err != nil {
 			return nil, err
 		}
 	}
-	for name, data := range map[string]listWords{
-		stJobsOfRun: {w, true, false}, stJobsOfRunByStatus: {w, true, true}, stJobsLatest: {w, false, false}, stJobsLatestByStatus: {w, false, true},
+	for name, of := range map[string]struct {
+		file string
+		data listWords
+	}{
+		stJobsOfRun:          {stJobsList, listWords{RunWords: w, ByRun: true}},
+		stJobsOfRunByStatus:  {stJobsList, listWords{RunWords: w, ByRun: true, ByStatus: true}},
+		stJobsLatest:         {stJobsList, listWords{RunWords: w}},
+		stJobsLatestByStatus: {stJobsList, listWords{RunWords: w, ByStatus: true}},
+		stItemsByOutcome:     {stItems, listWords{RunWords: w, ByOutcome: true}},
+		stRunHoldEnded:       {stRunHold, listWords{RunWords: w, Ended: true}},
 	} {
-		if texts[name], err = produced(t, stJobsList, data); err != nil {
+		if texts[name], err = produced(t, of.file, of.data); err != nil {
 			return nil, err
 		}
 	}
@@ -262,6 +274,18 @@ func keptAudit(a run.Audit) (run.Audit, error) {
 	return run.Audit{
 		Code: k.Action, Level: a.Level, By: k.By, Why: k.Why, Run: a.Run, Job: a.Job, Detail: k.Detail,
 	}, nil
+}
+
+// keptAudits are entries as they are kept.
+func keptAudits(audits []run.Audit) ([]run.Audit, error) {
+	kept := make([]run.Audit, len(audits))
+	for i, a := range audits {
+		var err error
+		if kept[i], err = keptAudit(a); err != nil {
+			return nil, err
+		}
+	}
+	return kept, nil
 }
 
 // begin makes the row of a worker that claimed something.

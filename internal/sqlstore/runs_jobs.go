@@ -16,7 +16,9 @@ import (
 // ClaimJob implements run.Jobs. What is finished is answered so before its run is looked at. The run is only read, and before
 // the batch is taken, so that no claim waits for a run while it has a batch: one that is to end in that moment is a run of
 // which the worker learns it with its first beat.
-func (s *Runs) ClaimJob(ctx context.Context, id string, w run.Worker, stale time.Duration, a run.Audit) (run.Claimed, error) {
+func (s *Runs) ClaimJob(
+	ctx context.Context, id string, t run.Ticket, w run.Worker, stale time.Duration, a run.Audit,
+) (run.Claimed, error) {
 	op := s.op("claim batch")
 	a, err := keptAudit(a)
 	if err != nil {
@@ -35,12 +37,12 @@ func (s *Runs) ClaimJob(ctx context.Context, id string, w run.Worker, stale time
 		if c.Run, _, err = s.brief(ctx, tx, c.Job.Run); err != nil {
 			return err
 		}
-		if c.Answer = without(c.Job, c.Run); c.Answer != "" {
+		if c.Answer = without(c.Job, c.Run, t); c.Answer != "" {
 			return nil
 		}
 		before := c.Job // its owner is the former one as long as the epoch is the same
 		n, err := s.exec(ctx, tx, "job_claim", sql.Named("job", s.key(id)), sql.Named("epoch", int64(before.Epoch)),
-			sql.Named("owner", w.ID), millis("stale", stale))
+			sql.Named("attempt", int64(t.Attempt)), sql.Named("shown", int64(t.Epoch)), sql.Named("owner", w.ID), millis("stale", stale))
 		if err != nil {
 			return err
 		}
@@ -48,11 +50,17 @@ func (s *Runs) ClaimJob(ctx context.Context, id string, w run.Worker, stale time
 			return err
 		}
 		if n == 0 { // somebody has it, or changed it just now
-			c.Answer = cmp.Or(without(c.Job, c.Run), run.Busy)
+			c.Answer = cmp.Or(without(c.Job, c.Run, t), run.Busy)
 			return nil
 		}
 		c.TookOver, c.Begun = before.Status == run.Processing, !before.StartedAt.IsZero()
-		return s.taken(ctx, tx, &c, before.Owner, w, a)
+		if err := s.end(ctx, tx, before.Owner, former(before.Epoch, t.Epoch)); err != nil {
+			return err
+		}
+		if err := s.taken(ctx, tx, &c, w); err != nil || c.Begun && c.Job.LostWorkers == before.LostWorkers {
+			return err
+		}
+		return s.audit(ctx, tx, a)
 	})
 	if err != nil {
 		return run.Claimed{}, err
@@ -61,31 +69,35 @@ func (s *Runs) ClaimJob(ctx context.Context, id string, w run.Worker, stale time
 }
 
 // without is the answer to a claim that no owner decides; "" when one does.
-func without(j run.Job, r run.Run) run.Answer {
+func without(j run.Job, r run.Run, t run.Ticket) run.Answer {
 	switch {
 	case !j.Status.Open():
 		return run.Finished
 	case r.Status != run.RunRunning || r.Cancel:
 		return run.Ended
+	case t.Attempt < j.Attempt:
+		return run.Outdated
 	default:
 		return ""
 	}
 }
 
-// taken does what else belongs to a claim, and fills the answer.
-func (s *Runs) taken(ctx context.Context, tx *sql.Tx, c *run.Claimed, former string, w run.Worker, a run.Audit) (err error) {
+// former is what becomes of the worker of a former owner: it let go, or is lost.
+func former(epoch, shown int) run.WorkerStatus {
+	if shown == epoch {
+		return run.WorkerIdle
+	}
+	return run.WorkerFailed
+}
+
+// taken makes the row of a claim's worker, and fills the answer.
+func (s *Runs) taken(ctx context.Context, tx *sql.Tx, c *run.Claimed, w run.Worker) (err error) {
 	c.Answer = run.Taken
 	c.Hold = run.Hold{Job: c.Job.ID, Run: c.Job.Run, Owner: c.Job.Owner, Epoch: c.Job.Epoch}
 	if c.Open, err = s.readTexts(ctx, tx, "items_open", sql.Named("job", s.key(c.Job.ID))); err != nil {
 		return err
 	}
-	if err := s.end(ctx, tx, former, run.WorkerFailed); err != nil {
-		return err
-	}
-	if err := s.begin(ctx, tx, kindWorker, w, c.Job.Run, c.Job.ID); err != nil {
-		return err
-	}
-	return s.audit(ctx, tx, a)
+	return s.begin(ctx, tx, kindWorker, w, c.Job.Run, c.Job.ID)
 }
 
 // hold are the parameters of held.sql.
@@ -219,15 +231,20 @@ func (s *Runs) count(ctx context.Context, tx *sql.Tx, id string) (run.JobStats, 
 }
 
 // ReleaseJob implements run.Jobs.
-func (s *Runs) ReleaseJob(ctx context.Context, h run.Hold, a run.Audit) error {
-	return s.endHold(ctx, s.op("release batch"), h, run.WorkerIdle, a, func(tx *sql.Tx) (int64, error) {
-		return s.exec(ctx, tx, "job_release", s.hold(h)...)
+func (s *Runs) ReleaseJob(ctx context.Context, h run.Hold, audits ...run.Audit) error {
+	return s.endHold(ctx, s.op("release batch"), h, run.WorkerIdle, audits, func(tx *sql.Tx) (int64, error) {
+		n, err := s.exec(ctx, tx, "job_release", s.hold(h)...)
+		if err != nil || n == 0 {
+			return 0, err
+		}
+		_, err = s.exec(ctx, tx, "worker_idle", sql.Named("owner", h.Owner))
+		return n, err
 	})
 }
 
 // FailJob implements run.Jobs.
 func (s *Runs) FailJob(ctx context.Context, h run.Hold, reason string, a run.Audit) error {
-	return s.endHold(ctx, s.op("fail batch"), h, run.WorkerFailed, a, func(tx *sql.Tx) (int64, error) {
+	return s.endHold(ctx, s.op("fail batch"), h, run.WorkerFailed, []run.Audit{a}, func(tx *sql.Tx) (int64, error) {
 		n, err := s.exec(ctx, tx, "job_fail", s.hold(h, sql.Named("reason", ops.Clip(reason, ops.MaxWhy)))...)
 		if err != nil || n == 0 {
 			return 0, err
@@ -245,9 +262,9 @@ func (s *Runs) countUp(ctx context.Context, tx *sql.Tx, ids ...string) error {
 
 // endHold ends a worker's hold of a batch.
 func (s *Runs) endHold(
-	ctx context.Context, op string, h run.Hold, status run.WorkerStatus, a run.Audit, f func(tx *sql.Tx) (int64, error),
+	ctx context.Context, op string, h run.Hold, status run.WorkerStatus, audits []run.Audit, f func(tx *sql.Tx) (int64, error),
 ) error {
-	a, err := keptAudit(a)
+	kept, err := keptAudits(audits)
 	if err != nil {
 		return err
 	}
@@ -259,7 +276,7 @@ func (s *Runs) endHold(
 		if err := s.end(ctx, tx, h.Owner, status); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, a)
+		return s.audit(ctx, tx, kept...)
 	})
 }
 
@@ -303,9 +320,21 @@ func (s *Runs) ListJobs(ctx context.Context, id string, status run.Status, limit
 }
 
 // Items implements run.Jobs.
-func (s *Runs) Items(ctx context.Context, id, afterKey string, limit int) ([]run.ItemOutcome, error) {
+func (s *Runs) Items(ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error) {
 	list := []run.ItemOutcome{}
-	err := s.page(ctx, s.op("read items"), "items_page", limit, func(rows *sql.Rows) error {
+	name, args := stItems, []any{sql.Named("run", id), sql.Named("after", s.key(afterKey))}
+	if len(outcomes) > 0 {
+		wanted := make([][]any, len(outcomes))
+		for i, o := range outcomes {
+			wanted[i] = []any{string(o)}
+		}
+		rows, err := s.rows(wanted)
+		if err != nil {
+			return nil, err
+		}
+		name, args = stItemsByOutcome, append(args, rows)
+	}
+	err := s.page(ctx, s.op("read items"), name, limit, func(rows *sql.Rows) error {
 		var it run.ItemOutcome
 		var outcome, code sql.NullString
 		if err := rows.Scan(&it.Document, &outcome, &code, &it.Number); err != nil {
@@ -314,7 +343,7 @@ func (s *Runs) Items(ctx context.Context, id, afterKey string, limit int) ([]run
 		it.Outcome, it.Code = run.Outcome(outcome.String), code.String
 		list = append(list, it)
 		return nil
-	}, sql.Named("run", id), sql.Named("after", s.key(afterKey)))
+	}, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +357,7 @@ func (s *Runs) RequeueJob(ctx context.Context, id string, a run.Audit) (bool, er
 		if err != nil || !found {
 			return 0, err
 		}
-		n, err := s.exec(ctx, tx, "run_hold", sql.Named("run", before.Run), sql.Named("other", s.key(string(run.RunCompleted))))
+		n, err := s.exec(ctx, tx, stRunHoldEnded, sql.Named("run", before.Run))
 		if err != nil || n == 0 {
 			return 0, err
 		}

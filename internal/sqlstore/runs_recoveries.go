@@ -134,8 +134,16 @@ func (s *Runs) attempted(ctx context.Context, tx *sql.Tx, name string, args ...a
 }
 
 // ToSend implements run.Recoveries.
-func (s *Runs) ToSend(ctx context.Context, sysName string, stale time.Duration, limit int) ([]run.Job, error) {
-	return s.jobs(ctx, s.op("batches to send"), "jobs_to_send", limit, sql.Named("sys_name", sysName), millis("stale", stale))
+func (s *Runs) ToSend(ctx context.Context, sysName string, limit int) ([]run.Job, error) {
+	return s.jobs(ctx, s.op("batches to send"), "jobs_to_send", limit, sql.Named("sys_name", sysName))
+}
+
+// OnTheWay implements run.Recoveries.
+func (s *Runs) OnTheWay(ctx context.Context, sysName string) (all run.OnTheWay, err error) {
+	err = s.each(ctx, s.d.Read, "jobs_on_the_way", func(rows *sql.Rows) error {
+		return rows.Scan(&all.Busy, &all.Retry, &all.HandingOff)
+	}, sql.Named("sys_name", sysName))
+	return all, s.d.Classify(s.op("on the way"), err)
 }
 
 // Silence implements run.Recoveries.

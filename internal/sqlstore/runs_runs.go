@@ -75,7 +75,7 @@ func (s *Runs) JobCounts(ctx context.Context, id string) (map[run.Status]int, er
 
 // ClaimRun implements run.Runs.
 func (s *Runs) ClaimRun(
-	ctx context.Context, id string, epoch int, w run.Worker, stale time.Duration, died bool,
+	ctx context.Context, id string, epoch, shown int, w run.Worker, stale time.Duration,
 ) (r run.Run, claimed bool, err error) {
 	op := s.op("claim run")
 	if err := claimant(op, w); err != nil {
@@ -87,11 +87,11 @@ func (s *Runs) ClaimRun(
 			return err
 		}
 		n, err := s.exec(ctx, tx, "run_claim", sql.Named("run", id), sql.Named("epoch", int64(epoch)), sql.Named("owner", w.ID),
-			sql.Named("died", bit(died)), millis("stale", stale))
+			sql.Named("shown", int64(shown)), millis("stale", stale))
 		if err != nil || n == 0 {
 			return err
 		}
-		if err := s.end(ctx, tx, before.Owner, run.WorkerFailed); err != nil {
+		if err := s.end(ctx, tx, before.Owner, former(epoch, shown)); err != nil {
 			return err
 		}
 		if err := s.begin(ctx, tx, kindManager, w, id, ""); err != nil {
@@ -163,12 +163,9 @@ func (s *Runs) AddChunk(ctx context.Context, l run.Lease, c run.Chunk, audits ..
 	if err := possible(op, c); err != nil {
 		return err
 	}
-	kept := make([]run.Audit, len(audits))
-	for i, a := range audits {
-		var err error
-		if kept[i], err = keptAudit(a); err != nil {
-			return err
-		}
+	kept, err := keptAudits(audits)
+	if err != nil {
+		return err
 	}
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
 		documents := 0
@@ -292,11 +289,11 @@ func bit(yes bool) int64 {
 	return 0
 }
 
-// CompleteRun implements run.Runs. A run that is handed off and has no open batch is completed, asked to end or not: nothing
+// CompleteRun implements run.Runs. A run that is handed off and has no open batch is not cancelled, asked to end or not: nothing
 // of it was cut short. The row of the run is kept first: whoever adds or requeues a batch has to have it too.
 func (s *Runs) CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit) (ended bool, err error) {
 	err = s.inTx(ctx, s.op("complete run"), func(tx *sql.Tx) error {
-		n, err := s.exec(ctx, tx, "run_hold", sql.Named("run", id), sql.Named("other", s.key(string(run.RunRunning))))
+		n, err := s.exec(ctx, tx, stRunHold, sql.Named("run", id))
 		if err != nil || n == 0 {
 			return err
 		}
@@ -307,6 +304,9 @@ func (s *Runs) CompleteRun(ctx context.Context, id string, stale time.Duration, 
 		stats, err := s.stats(ctx, tx, id)
 		if err != nil {
 			return err
+		}
+		if status == run.RunCompleted && stats.Failed() { // as run_complete.sql has it
+			status = run.RunCompletedWithFailures
 		}
 		a, err := keptAudit(audit(status, stats))
 		if err != nil {
@@ -321,7 +321,7 @@ func (s *Runs) CompleteRun(ctx context.Context, id string, stale time.Duration, 
 	return ended && err == nil, err
 }
 
-// last ends a run if it is time, and says how; "" when it is not.
+// last ends a run if it is time, and says how, completed with failures or without as completed; "" when it is not.
 func (s *Runs) last(ctx context.Context, tx *sql.Tx, id string, stale time.Duration) (run.RunStatus, error) {
 	n, err := s.exec(ctx, tx, "run_complete", sql.Named("run", id))
 	if err != nil || n > 0 {

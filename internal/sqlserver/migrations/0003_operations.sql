@@ -9,7 +9,7 @@ CREATE TABLE sqlwriter.run (
     filter nvarchar(max) NULL,
     requested_by nvarchar(256) NOT NULL,
     why nvarchar(2000) NOT NULL,
-    status varchar(20) COLLATE Latin1_General_BIN2 NOT NULL,
+    status varchar(30) COLLATE Latin1_General_BIN2 NOT NULL,
     cancel bit NOT NULL,
     counts nvarchar(max) NOT NULL,
     started_at datetime2(3) NOT NULL,

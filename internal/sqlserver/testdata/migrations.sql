@@ -109,7 +109,7 @@ CREATE TABLE sqlwriter.run (
     filter nvarchar(max) NULL,
     requested_by nvarchar(256) NOT NULL,
     why nvarchar(2000) NOT NULL,
-    status varchar(20) COLLATE Latin1_General_BIN2 NOT NULL,
+    status varchar(30) COLLATE Latin1_General_BIN2 NOT NULL,
     cancel bit NOT NULL,
     counts nvarchar(max) NOT NULL,
     started_at datetime2(3) NOT NULL,
@@ -130,7 +130,7 @@ CREATE TABLE sqlwriter.audit_log (
 );
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (3, N'0003_operations', 'dd5a01eb7d56dcc840c929b72bf1421b4f9408c3b08913eef636cdb6a1d770a4');
+        VALUES (3, N'0003_operations', '3b295e3f82a9907dc9fe5d575074629b1f83d0c1bba6eb35c7b311de60498491');
     END;
 GO
 -- 0004_runs

@@ -1,15 +1,41 @@
--- Batches that have been queued for @silent, of running runs of which nobody has claimed a batch for @silent. The run comes
--- first: it is asked once whether it is silent, not once for each of its batches.
+-- Queued batches whose message is taken for lost. They have been queued for @silent. And a batch that was queued later was
+-- claimed since, @silent ago or longer: the queue has passed them. Or nothing was queued or claimed for @silent: then the first
+-- of them alone, and what becomes of its message says more of the others. All that is asked is of the running runs of the
+-- environment.
 SELECT{{.Top}}
     j.job_id, j.attempt
 FROM {{.Run}} AS r
 CROSS JOIN {{.Job}} AS j
 WHERE
-    r.status = 'running' AND r.sys_name = @sys_name
-    AND NOT EXISTS (
-        SELECT 1 FROM {{.Job}} AS c
-        WHERE c.run_id = r.run_id AND c.claimed_at > {{.Ago "silent"}}
-    )
-    AND j.run_id = r.run_id AND j.status = 'queued'
+    r.status = 'running' AND r.sys_name = @sys_name AND j.run_id = r.run_id AND j.status = 'queued'
     AND j.queued_at <= {{.Ago "silent"}}
-ORDER BY r.run_number, j.number{{.Limit}};
+    AND (
+        j.queued_at < (
+            SELECT MAX(c.queued_at)
+            FROM {{.Run}} AS o
+            CROSS JOIN {{.Job}} AS c
+            WHERE
+                o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id
+                AND c.claimed_at <= {{.Ago "silent"}} AND c.claimed_at >= c.queued_at
+        )
+        OR (
+            j.job_number = (
+                SELECT MIN(c.job_number)
+                FROM {{.Run}} AS o
+                CROSS JOIN {{.Job}} AS c
+                WHERE o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id AND c.status = 'queued'
+            )
+            AND NOT EXISTS (
+                SELECT 1
+                FROM {{.Run}} AS o
+                CROSS JOIN {{.Job}} AS c
+                WHERE
+                    o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id
+                    AND (
+                        c.status = 'pending_retry' OR c.claimed_at > {{.Ago "silent"}}
+                        OR c.queued_at > {{.Ago "silent"}}
+                    )
+            )
+        )
+    )
+ORDER BY j.job_number{{.Limit}};

@@ -1,15 +1,6 @@
--- Batches of running runs whose message is to be sent: by run, the oldest first, and by number.
+-- Batches of running runs whose message is to be sent again: by run, the oldest first, and by number.
 SELECT{{.Top}}
 {{template "job_columns.sql" .}}
 INNER JOIN {{.Run}} AS r ON r.run_id = j.run_id
-WHERE
-    r.status = 'running' AND r.cancel = 0 AND r.sys_name = @sys_name
-    AND (
-        j.status = 'pending_retry'
-        OR (
-            j.status = 'pending_queue'
-            AND j.created_at <= {{.Ago "stale"}}
-            AND (r.owner IS NULL OR r.heartbeat_at <= {{.Ago "stale"}})
-        )
-    )
+WHERE r.status = 'running' AND r.cancel = 0 AND r.sys_name = @sys_name AND j.status = 'pending_retry'
 ORDER BY r.run_number, j.number{{.Limit}};

@@ -1,5 +1,7 @@
--- A completed run of which a batch is wanted again runs again.
+-- A run of which a batch is wanted again runs again if it had completed, and has more to hand off.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
-SET status = 'running', cancel = 0, ended_at = NULL
-WHERE run_id = @run AND status = 'completed';
+SET
+    cancel = CASE WHEN status = 'running' THEN cancel ELSE 0 END, status = 'running', ended_at = NULL,
+    handed_off_at = NULL
+WHERE run_id = @run AND status IN ('running', 'completed', 'completed_with_failures');

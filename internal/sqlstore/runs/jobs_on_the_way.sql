@@ -1,0 +1,23 @@
+-- How many batches of the running runs of an environment are on their way, and how many of these runs have more to hand off.
+SELECT
+    (
+        SELECT COUNT(*)
+        FROM {{.Run}} AS r
+        CROSS JOIN {{.Job}} AS j
+        WHERE
+            r.status = 'running' AND r.sys_name = @sys_name AND j.run_id = r.run_id
+            AND j.status IN ('queued', 'processing')
+    ) AS busy,
+    (
+        SELECT COUNT(*)
+        FROM {{.Run}} AS r
+        CROSS JOIN {{.Job}} AS j
+        WHERE r.status = 'running' AND r.sys_name = @sys_name AND j.run_id = r.run_id AND j.status = 'pending_retry'
+    ) AS retries,
+    (
+        SELECT COUNT(*)
+        FROM {{.Run}} AS r
+        WHERE
+            r.status = 'running' AND r.sys_name = @sys_name AND r.pattern IS NOT NULL AND r.cancel = 0
+            AND r.handed_off_at IS NULL
+    ) AS handing_off;
