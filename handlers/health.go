@@ -20,6 +20,9 @@ type HealthReport struct {
 	Problems []string `json:"problems"`
 	// Dependencies are cosmos and sql as the work itself saw them last; nothing is asked for this answer.
 	Dependencies map[string]DependencyHealth `json:"dependencies"`
+	// ForeignMessages is how many messages this process was brought that are not for it: a queue is named in the wrong place. Those of
+	// another environment were put aside with the reason; those that came to a shadow were put off for the live app.
+	ForeignMessages int `json:"foreign_messages,omitempty"`
 	// Gate is the gate in front of SQL as this instance sees it.
 	Gate GateHealth `json:"gate"`
 }

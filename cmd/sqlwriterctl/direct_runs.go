@@ -113,12 +113,12 @@ func (l lazyRuns) ListJobs(ctx context.Context, runID string, status run.Status,
 }
 
 // Items implements ops.RunBooks.
-func (l lazyRuns) Items(ctx context.Context, runID, afterKey string, limit int) ([]run.ItemOutcome, error) {
+func (l lazyRuns) Items(ctx context.Context, runID string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error) {
 	s, err := l.runStore(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.Items(ctx, runID, afterKey, limit)
+	return s.Items(ctx, runID, outcomes, afterKey, limit)
 }
 
 // RequeueJob implements ops.RunBooks.

@@ -89,9 +89,6 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 func (a *App) Functions() []handlers.Mounted {
 	o := a.runOptions()
 	runs, batches := a.adapters.runQueue, a.adapters.batchQueue
-	if a.config.Mode == config.ModeShadow { // it writes nothing anywhere, into queues neither
-		runs, batches = nil, nil
-	}
 	return []handlers.Mounted{
 		handlers.CommitResults(a),
 		handlers.RecoverRetries(a),
@@ -172,7 +169,7 @@ func (a *App) useCases() {
 		a.commit, a.recover = commit, writer.NewRecover(commit, a.adapters.backlog)
 		ports.Commit = commit
 		a.work = newWork(run.Ports{
-			Store: a.adapters.runs, Selection: a.adapters.selection, Documents: documents, Commit: commit, Gate: a.gate,
+			Store: a.adapters.runs, Selection: a.adapters.selection, Documents: documents, Commit: commit, Breaker: gateBreaker{a.gate, sink.Probe},
 			RunQueue: a.adapters.runQueue, BatchQueue: a.adapters.batchQueue, Evidence: o.Evidence,
 		}, a.runOptions())
 	}
@@ -180,7 +177,7 @@ func (a *App) useCases() {
 }
 
 func (a *App) runOptions() run.Options {
-	return run.Options{SysName: a.config.SysName, Instance: instance(), Log: a.log}
+	return run.Options{SysName: a.config.SysName, Instance: instance(), Log: a.log, MaxOutstanding: a.config.ServiceBus.MaxOutstanding}
 }
 
 func (a *App) opsOptions() ops.Options {

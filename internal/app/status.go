@@ -39,6 +39,8 @@ type status struct {
 	since    time.Time
 	problems map[string][]string
 	deps     map[string]handlers.DependencyHealth
+	// foreigners counts messages that are not for this process.
+	foreigners int
 }
 
 func newStatus(version string, now func() time.Time) *status {
@@ -67,6 +69,13 @@ func (s *status) seen(dependency string, err error) {
 	}
 }
 
+// foreign notes a message that is not for this process.
+func (s *status) foreign() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.foreigners++
+}
+
 // lacks sets what a part ("settings", "cosmos", "sql") lacks; no lines mean nothing.
 func (s *status) lacks(part string, lines ...string) {
 	s.mu.Lock()
@@ -90,6 +99,7 @@ func (s *status) report() handlers.HealthReport {
 	defer s.mu.Unlock()
 	r := handlers.HealthReport{
 		Status: statusLive, Version: s.version, Mode: s.mode, Since: s.since, Problems: []string{}, Dependencies: maps.Clone(s.deps),
+		ForeignMessages: s.foreigners,
 	}
 	if s.ready {
 		r.Status = handlers.StatusReady

@@ -44,11 +44,16 @@ func (r receiver) Receive(ctx context.Context, d run.Delivery) (run.Handled, err
 	switch {
 	case err != nil:
 		return r.room.Put(ctx, d, err)
-	case r.app.work == nil: // the live app beside this shadow is to have it
+	case r.app.work == nil: // the live app is to have it, however often it comes here
+		r.app.status.foreign()
 		return r.room.Put(ctx, d, fault.New(fault.Infrastructure, "app: shadow", config.ModeShadow,
-			"a shadow takes no messages: switch its functions on Service Bus off (docs/cutover.md)"))
+			"a shadow takes no messages: switch its functions on Service Bus off, or name queues of its own (docs/cutover.md)"))
 	}
-	return r.to(r.app.work).Receive(ctx, d)
+	h, err := r.to(r.app.work).Receive(ctx, d)
+	if h.Foreign {
+		r.app.status.foreign()
+	}
+	return h, err
 }
 
 // opensFor waits for readiness as becomesReady does, and leaves time to put a message off.

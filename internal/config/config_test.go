@@ -43,7 +43,7 @@ func TestTheSampleIsAGoodSetOfSettings(t *testing.T) {
 	require.Equal(t, "sqlwriter-control", c.Cosmos.ControlContainer)
 	require.Equal(t, Blob{Connection: "UseDevelopmentStorage=true", Container: "sqlwriter"}, c.Blob)
 	require.Equal(t, ServiceBus{
-		Connection: Secret(servicebus.ConnectionString("127.0.0.1:5672")), RunsQueue: "sqlwriter-web-runs", BatchesQueue: "sqlwriter-web-batches",
+		Connection: Secret(servicebus.ConnectionString("127.0.0.1:5672")), RunsQueue: "sqlwriter-web-runs", BatchesQueue: "sqlwriter-web-batches", MaxOutstanding: 16,
 	}, c.ServiceBus)
 	require.Equal(t, 100, c.MaxPoisonPerHour)
 	require.Equal(t, "AccountEndpoint=http://127.0.0.1:8081/;AccountKey="+cosmosdb.DefaultKey+";", c.Cosmos.Connection.Reveal())
@@ -240,7 +240,7 @@ func TestAnIdentityForServiceBus(t *testing.T) {
 	c, err := load(values)
 	require.NoError(t, err)
 	require.Equal(t, ServiceBus{
-		Namespace: "ns.servicebus.windows.net", ClientID: "0000", RunsQueue: "sqlwriter-web-runs", BatchesQueue: "sqlwriter-web-batches",
+		Namespace: "ns.servicebus.windows.net", ClientID: "0000", RunsQueue: "sqlwriter-web-runs", BatchesQueue: "sqlwriter-web-batches", MaxOutstanding: 16,
 	}, c.ServiceBus)
 	values[ServiceBusConnection] = good(t)[ServiceBusConnection]
 	_, err = load(values)

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -13,13 +14,16 @@ type ServiceBus struct {
 	Namespace, ClientID string
 	// RunsQueue has a message for each run, BatchesQueue one for each batch.
 	RunsQueue, BatchesQueue string
+	// MaxOutstanding is how many batches of all open runs may be on their way at once.
+	MaxOutstanding int
 }
 
 // serviceBusOf gives the namespace that the settings name.
 func serviceBusOf(get lookup) ServiceBus {
+	outstanding, _ := strconv.Atoi(get(RunMaxOutstanding)) // the table of settings allows nothing else
 	return ServiceBus{
 		Connection: Secret(get(ServiceBusConnection)), Namespace: get(ServiceBusNamespace), ClientID: get(ServiceBusClientID),
-		RunsQueue: get(RunsQueue), BatchesQueue: get(BatchesQueue),
+		RunsQueue: get(RunsQueue), BatchesQueue: get(BatchesQueue), MaxOutstanding: outstanding,
 	}
 }
 

@@ -68,6 +68,7 @@ const (
 	ServiceBusCredential = "SERVICEBUS_CONNECTION__credential"
 	RunsQueue            = "RUNS_QUEUE"
 	BatchesQueue         = "BATCHES_QUEUE"
+	RunMaxOutstanding    = "RUN_MAX_OUTSTANDING"
 	RecoverSchedule      = "RECOVER_SCHEDULE"
 	MaxPoisonPerHour     = "MAX_POISON_PER_HOUR"
 	azureSite            = "WEBSITE_SITE_NAME"
@@ -76,6 +77,7 @@ const (
 	maxRowsOfOneWrite    = 10_000
 	maxConnections       = 100
 	maxPoisonPerHour     = 10_000
+	maxOutstanding       = 1_000
 	sampleCosmosKey      = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // published for the emulator, and the local stand-in's
 	sampleCosmosServer   = "http://127.0.0.1:8081/"
 	sampleServiceBus     = "Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;" //nolint:gosec // published for the emulator
@@ -202,6 +204,10 @@ func Settings() []Setting {
 		{
 			Name: BatchesQueue, Sample: "sqlwriter-web-batches", Host: true, check: checkBatchesQueue,
 			Meaning: "queue of messages about batches; `SYS_NAME` is a part of its name; it must exist",
+		},
+		{
+			Name: RunMaxOutstanding, Default: "16", Sample: "16", check: wholeNumber(1, maxOutstanding),
+			Meaning: "most batches of all open runs together that are on their way to workers at once",
 		},
 		{
 			Name: RecoverSchedule, Sample: "0 */5 * * * *", Host: true, check: checkSchedule,

@@ -247,12 +247,6 @@ func (s *RunStore) begin(w run.Worker, kind, sysName string) {
 	row.Worker, row.Kind, row.SysName, row.Status, row.HeartbeatAt = w, kind, sysName, run.WorkerRunning, s.at()
 }
 
-// remove deletes the row of a worker.
-func (s *RunStore) remove(worker string) {
-	s.workers = slices.DeleteFunc(s.workers, func(w *RunWorker) bool { return w.ID == worker })
-	delete(s.workerOf, worker)
-}
-
 // end gives a running worker its last status. Nobody is nobody.
 func (s *RunStore) end(worker string, status run.WorkerStatus) {
 	if w := s.workerOf[worker]; w != nil && w.Status == run.WorkerRunning {

@@ -194,9 +194,6 @@ func (j *storedJob) count() run.JobStats {
 func (s *RunStore) ReleaseJob(ctx context.Context, h run.Hold, audits ...run.Audit) error {
 	return s.endHold(ctx, "inmem: release batch", h, run.WorkerIdle, audits, func(j *storedJob) {
 		j.Owner, j.HeartbeatAt, j.releasedAt = "", time.Time{}, s.at()
-		if w := s.workerOf[h.Owner]; w != nil && w.Processed == 0 {
-			s.remove(h.Owner)
-		}
 	})
 }
 

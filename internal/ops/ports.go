@@ -122,6 +122,6 @@ type RunBooks interface {
 	ResumeRun(ctx context.Context, id string, a run.Audit) (bool, error)
 	Job(ctx context.Context, id string) (run.Job, []run.ErrorDetail, bool, error)
 	ListJobs(ctx context.Context, runID string, status run.Status, limit int) ([]run.Job, error)
-	Items(ctx context.Context, runID, afterKey string, limit int) ([]run.ItemOutcome, error)
+	Items(ctx context.Context, runID string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error)
 	RequeueJob(ctx context.Context, id string, a run.Audit) (bool, error)
 }

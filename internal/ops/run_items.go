@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"sqlwriter/internal/run"
@@ -10,6 +11,8 @@ import (
 // ItemQuery asks for the documents of a run.
 type ItemQuery struct {
 	Run string `json:"run"`
+	// Outcomes are those that are wanted; none means all, those without one too.
+	Outcomes []run.Outcome `json:"outcomes,omitempty"`
 	// After is the id of the last document of the page before; empty begins. Limit is at most 1,000.
 	After string `json:"after,omitempty"`
 	Limit int    `json:"limit,omitempty"`
@@ -24,6 +27,11 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcom
 	if !isRunID(q.Run) {
 		return nil, notARun(q.Run)
 	}
+	for _, outcome := range q.Outcomes {
+		if !slices.Contains(run.Outcomes(), outcome) {
+			return nil, refuse(Usage, "outcome: expected some of %s, found %q", outcomes(), string(outcome))
+		}
+	}
 	after := ""
 	if q.After != "" {
 		after = run.DocumentKey(q.After)
@@ -36,10 +44,19 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcom
 		case row.Pattern == "":
 			return refuse(Conflict, "run %q was not done by workers: it keeps its counts, and not what became of each document", q.Run)
 		}
-		items, err = o.p.Runs.Items(ctx, q.Run, after, q.Limit)
+		items, err = o.p.Runs.Items(ctx, q.Run, q.Outcomes, after, q.Limit)
 		return err
 	})
 	return items, err
+}
+
+// outcomes are all of them, for people.
+func outcomes() string {
+	var all []string
+	for _, o := range run.Outcomes() {
+		all = append(all, string(o))
+	}
+	return strings.Join(all, ", ")
 }
 
 // Report runs one of the monitoring queries. Errors as RunShow; *RequestError (usage) with the names when there is none of the name.

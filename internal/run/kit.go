@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -75,8 +76,6 @@ type Options struct {
 	// Now is the clock, Draw gives jitter in [0,1), Wait sleeps unless the context ends first.
 	Now  func() time.Time
 	Draw func() float64
-	// ID makes the number in a worker's id.
-	ID   func() uint32
 	Wait func(ctx context.Context, d time.Duration) error
 	// Every calls f again and again at an interval until the returned function is called, which waits for the last call to end:
 	// heartbeats.
@@ -98,9 +97,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Draw == nil {
 		o.Draw = rand.Float64
-	}
-	if o.ID == nil {
-		o.ID = rand.Uint32
 	}
 	if o.Wait == nil {
 		o.Wait = wait
@@ -248,9 +244,11 @@ func (k kit) left(ctx context.Context) time.Duration {
 	return never
 }
 
-// worker makes the row of one invocation.
-func (k kit) worker(what string) Worker {
-	return Worker{ID: fmt.Sprintf("%s-%08x", what, k.o.ID()), Instance: k.o.Instance}
+// worker makes the row of whoever claims something in this process. It has one name for each thing: a batch that is let go of and
+// comes again a thousand times leaves one row. Its epoch tells one claim from another.
+func (k kit) worker(what, of string) Worker {
+	sum := sha256.Sum256([]byte(k.o.Instance + "\n" + of))
+	return Worker{ID: fmt.Sprintf("%s-%x", what, sum[:4]), Instance: k.o.Instance}
 }
 
 // heartbeat says every half minute that somebody lives, until stop, which waits for the last time to end. A panic costs that one

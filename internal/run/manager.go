@@ -74,7 +74,7 @@ func (m *Manager) deferOr(ctx context.Context, n Notice, err error) (Handled, er
 
 // claim takes the run and works on it.
 func (m *Manager) claim(ctx context.Context, n Notice, row Run) (Handled, error) {
-	me := m.worker("manager")
+	me := m.worker("manager", n.RunID)
 	mine := false
 	err := m.books(ctx, func(ctx context.Context) (err error) {
 		row, mine, err = m.p.Store.ClaimRun(ctx, n.RunID, row.Epoch, n.Epoch, me, m.dead(ctx, managerStale))

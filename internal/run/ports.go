@@ -118,8 +118,7 @@ type Jobs interface {
 	// FinishJob counts the outcomes in the database and ends the batch: completed when every document has one, otherwise
 	// failed with an error that says what is missing. Worker COMPLETED or FAILED. audit makes the entry of the numbers.
 	FinishJob(ctx context.Context, h Hold, audit func(JobStats) Audit) (JobStats, error)
-	// ReleaseJob lets go of the batch for the next message: it stays processing, without owner and heartbeat; worker IDLE. The row
-	// of a worker that brought no outcome is deleted: a batch may be claimed and let go of many times.
+	// ReleaseJob lets go of the batch for the next message: it stays processing, without owner and heartbeat; worker IDLE.
 	ReleaseJob(ctx context.Context, h Hold, audits ...Audit) error
 	// FailJob gives the batch up: failed, worker FAILED.
 	FailJob(ctx context.Context, h Hold, reason string, a Audit) error

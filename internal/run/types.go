@@ -160,7 +160,7 @@ func DocumentKey(id string) string {
 // Worker is one invocation that works: a row of the table worker. The row begins RUNNING with a claim and ends COMPLETED or
 // FAILED; IDLE is one that let go of what it had claimed.
 type Worker struct {
-	// ID is "worker-" or "manager-" and eight hex digits.
+	// ID is "worker-" or "manager-" and eight hex digits: of the process and of what it has.
 	ID string `json:"id"`
 	// Instance names the process.
 	Instance string `json:"instance"`

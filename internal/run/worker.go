@@ -37,7 +37,7 @@ func (w *Workers) Receive(ctx context.Context, d Delivery) (Handled, error) {
 	if err != nil {
 		return w.refuse.undeliverable(ctx, d, n, err)
 	}
-	me := w.worker("worker")
+	me := w.worker("worker", n.BatchID)
 	var claimed Claimed
 	err = w.books(ctx, func(ctx context.Context) (err error) {
 		claimed, err = w.p.Store.ClaimJob(ctx, n.BatchID, n.ticket(), me, w.dead(ctx, workerStale), Audit{

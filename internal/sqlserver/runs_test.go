@@ -117,7 +117,7 @@ func TestRunStatementsGolden(t *testing.T) {
 		"nvarchar(2000)": "cancelled error given_up reason why", "nvarchar(1023)": "subject",
 		"nvarchar(max)": "detail filter rows watermark",
 		"varchar(64)":   "after job", "varchar(20)": "level other",
-		"bigint": "at_least attempt batches bound counted died documents ended epoch failure first limit matched most named rate released silent stale success wait",
+		"bigint": "at_least attempt batches bound counted documents ended epoch failure first limit matched most named rate released shown silent stale success wait",
 	} {
 		for name := range strings.FieldsSeq(names) {
 			types[name] = kind

@@ -233,12 +233,7 @@ func (s *Runs) count(ctx context.Context, tx *sql.Tx, id string) (run.JobStats, 
 // ReleaseJob implements run.Jobs.
 func (s *Runs) ReleaseJob(ctx context.Context, h run.Hold, audits ...run.Audit) error {
 	return s.endHold(ctx, s.op("release batch"), h, run.WorkerIdle, audits, func(tx *sql.Tx) (int64, error) {
-		n, err := s.exec(ctx, tx, "job_release", s.hold(h)...)
-		if err != nil || n == 0 {
-			return 0, err
-		}
-		_, err = s.exec(ctx, tx, "worker_idle", sql.Named("owner", h.Owner))
-		return n, err
+		return s.exec(ctx, tx, "job_release", s.hold(h)...)
 	})
 }
 

@@ -40,7 +40,7 @@ func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
 	require.Len(t, texts, len(files)-2+4+2, "jobs_list is four, items_page and run_hold are two")
 	for name, text := range texts {
 		require.NotContains(t, text, "LOCK_TIMEOUT", "%s: said where it is asked for", name)
-		require.Regexp(t, `^(-- .+\n)+(INSERT|UPDATE|SELECT|DELETE)\b`, text, "a statement says what it does")
+		require.Regexp(t, `^(-- .+\n)+(INSERT|UPDATE|SELECT)\b`, text, "a statement says what it does")
 		require.Equal(t, strings.Contains(text, "ORDER BY") && strings.HasPrefix(withoutHead(text), "SELECT") && !strings.Contains(name, "items_open"),
 			strings.Contains(text, "@limit"), "%s: a list is bounded, except the documents of one batch", name)
 	}
@@ -48,7 +48,7 @@ func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
 	texts, err = sqlstore.RunTexts(words)
 	require.NoError(t, err)
 	for name, text := range texts {
-		writes := strings.Contains(text, "INSERT INTO") || strings.Contains(text, "UPDATE") || strings.Contains(text, "DELETE")
+		writes := strings.Contains(text, "INSERT INTO") || strings.Contains(text, "UPDATE")
 		require.Equal(t, writes, strings.Contains(text, "SET XACT_ABORT ON;\nSET LOCK_TIMEOUT 700;\n"), name)
 	}
 }

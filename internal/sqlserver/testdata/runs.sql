@@ -97,7 +97,26 @@ SELECT TOP (@limit)
     i.document_id, i.outcome, i.code, j.number
 FROM sqlwriter.batch_item AS i
 INNER JOIN sqlwriter.job AS j ON j.job_id = i.job_id
-WHERE i.run_id = @run AND i.document_key > @after
+WHERE
+    i.run_id = @run AND i.document_key > @after
+ORDER BY i.document_key;
+GO
+-- items_page_by_outcome
+DECLARE @limit bigint;
+DECLARE @run nvarchar(64);
+DECLARE @after varchar(64);
+DECLARE @rows nvarchar(max);
+-- Documents of a run by key, from one on, those with one of some outcomes. A row of @rows is an array:
+-- outcome.
+SELECT TOP (@limit)
+    i.document_id, i.outcome, i.code, j.number
+FROM sqlwriter.batch_item AS i
+INNER JOIN sqlwriter.job AS j ON j.job_id = i.job_id
+WHERE
+    i.run_id = @run AND i.document_key > @after
+    AND i.outcome IN (SELECT n.listed_outcome FROM OPENJSON (@rows) WITH (
+        listed_outcome varchar(20) '$[0]'
+    ) AS n)
 ORDER BY i.document_key;
 GO
 -- items_save
@@ -134,11 +153,14 @@ WHERE job_id = @job AND owner = @owner AND epoch = @epoch AND status = 'processi
 GO
 -- job_claim
 DECLARE @owner nvarchar(64);
+DECLARE @shown bigint;
 DECLARE @job varchar(64);
 DECLARE @epoch bigint;
+DECLARE @attempt bigint;
 DECLARE @stale bigint;
--- Gives a batch to a worker: one that nobody has, or whose worker let go of it or has said nothing for @stale. Of all who
--- try at the same time one changes the row: the epoch that they read is gone then.
+-- Gives a batch to a worker: one that nobody has, whose worker let go of it (its epoch is @shown), or has said nothing for
+-- @stale. Of all who try at the same time one changes the row: the epoch that they read is gone then. A worker that did not
+-- let go is lost.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
@@ -146,14 +168,14 @@ SET
     status = 'processing', owner = @owner, epoch = epoch + 1,
     heartbeat_at = SYSUTCDATETIME(), claimed_at = SYSUTCDATETIME(), updated_at = SYSUTCDATETIME(),
     process_start_time = COALESCE(process_start_time, SYSUTCDATETIME()),
-    lost_workers = lost_workers + CASE WHEN status = 'processing' AND owner IS NOT NULL THEN 1 ELSE 0 END
+    lost_workers = lost_workers + CASE WHEN status = 'processing' AND owner IS NOT NULL AND epoch <> @shown THEN 1 ELSE 0 END
 WHERE
-    job_id = @job AND epoch = @epoch
+    job_id = @job AND epoch = @epoch AND attempt <= @attempt
     AND (
         status IN ('pending_queue', 'pending_retry', 'queued')
         OR (
             status = 'processing'
-            AND (owner IS NULL OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)))
+            AND (owner IS NULL OR epoch = @shown OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)))
         )
     );
 GO
@@ -448,6 +470,32 @@ FROM sqlwriter.job AS j
 WHERE j.run_id = @run AND j.status = @status
 ORDER BY j.number;
 GO
+-- jobs_on_the_way
+DECLARE @sys_name nvarchar(256);
+-- How many batches of the running runs of an environment are on their way, and how many of these runs have more to hand off.
+SELECT
+    (
+        SELECT COUNT(*)
+        FROM sqlwriter.run AS r
+        CROSS JOIN sqlwriter.job AS j
+        WHERE
+            r.status = 'running' AND r.sys_name = @sys_name AND j.run_id = r.run_id
+            AND j.status IN ('queued', 'processing')
+    ) AS busy,
+    (
+        SELECT COUNT(*)
+        FROM sqlwriter.run AS r
+        CROSS JOIN sqlwriter.job AS j
+        WHERE r.status = 'running' AND r.sys_name = @sys_name AND j.run_id = r.run_id AND j.status = 'pending_retry'
+    ) AS retries,
+    (
+        SELECT COUNT(*)
+        FROM sqlwriter.run AS r
+        WHERE
+            r.status = 'running' AND r.sys_name = @sys_name AND r.pattern IS NOT NULL AND r.cancel = 0
+            AND r.handed_off_at IS NULL
+    ) AS handing_off;
+GO
 -- jobs_open
 DECLARE @run nvarchar(64);
 -- The open batches of a run.
@@ -538,43 +586,59 @@ GO
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
 DECLARE @silent bigint;
--- Batches that have been queued for @silent, of running runs of which nobody has claimed a batch for @silent. The run comes
--- first: it is asked once whether it is silent, not once for each of its batches.
+-- Queued batches whose message is taken for lost. They have been queued for @silent. And a batch that was queued later was
+-- claimed since, @silent ago or longer: the queue has passed them. Or nothing was queued or claimed for @silent: then the first
+-- of them alone, and what becomes of its message says more of the others. All that is asked is of the running runs of the
+-- environment.
 SELECT TOP (@limit)
     j.job_id, j.attempt
 FROM sqlwriter.run AS r
 CROSS JOIN sqlwriter.job AS j
 WHERE
-    r.status = 'running' AND r.sys_name = @sys_name
-    AND NOT EXISTS (
-        SELECT 1 FROM sqlwriter.job AS c
-        WHERE c.run_id = r.run_id AND c.claimed_at > CAST(DATEADD(MILLISECOND, -@silent, SYSUTCDATETIME()) AS datetime2(3))
-    )
-    AND j.run_id = r.run_id AND j.status = 'queued'
+    r.status = 'running' AND r.sys_name = @sys_name AND j.run_id = r.run_id AND j.status = 'queued'
     AND j.queued_at <= CAST(DATEADD(MILLISECOND, -@silent, SYSUTCDATETIME()) AS datetime2(3))
-ORDER BY r.run_number, j.number;
+    AND (
+        j.queued_at < (
+            SELECT MAX(c.queued_at)
+            FROM sqlwriter.run AS o
+            CROSS JOIN sqlwriter.job AS c
+            WHERE
+                o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id
+                AND c.claimed_at <= CAST(DATEADD(MILLISECOND, -@silent, SYSUTCDATETIME()) AS datetime2(3)) AND c.claimed_at >= c.queued_at
+        )
+        OR (
+            j.job_number = (
+                SELECT MIN(c.job_number)
+                FROM sqlwriter.run AS o
+                CROSS JOIN sqlwriter.job AS c
+                WHERE o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id AND c.status = 'queued'
+            )
+            AND NOT EXISTS (
+                SELECT 1
+                FROM sqlwriter.run AS o
+                CROSS JOIN sqlwriter.job AS c
+                WHERE
+                    o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id
+                    AND (
+                        c.status = 'pending_retry' OR c.claimed_at > CAST(DATEADD(MILLISECOND, -@silent, SYSUTCDATETIME()) AS datetime2(3))
+                        OR c.queued_at > CAST(DATEADD(MILLISECOND, -@silent, SYSUTCDATETIME()) AS datetime2(3))
+                    )
+            )
+        )
+    )
+ORDER BY j.job_number;
 GO
 -- jobs_to_send
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
-DECLARE @stale bigint;
--- Batches of running runs whose message is to be sent: by run, the oldest first, and by number.
+-- Batches of running runs whose message is to be sent again: by run, the oldest first, and by number.
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
     j.heartbeat_at, j.lost_workers
 FROM sqlwriter.job AS j
 INNER JOIN sqlwriter.run AS r ON r.run_id = j.run_id
-WHERE
-    r.status = 'running' AND r.cancel = 0 AND r.sys_name = @sys_name
-    AND (
-        j.status = 'pending_retry'
-        OR (
-            j.status = 'pending_queue'
-            AND j.created_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3))
-            AND (r.owner IS NULL OR r.heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)))
-        )
-    )
+WHERE r.status = 'running' AND r.cancel = 0 AND r.sys_name = @sys_name AND j.status = 'pending_retry'
 ORDER BY r.run_number, j.number;
 GO
 -- jobs_unsent
@@ -632,12 +696,14 @@ WHERE
 GO
 -- run_again
 DECLARE @run nvarchar(64);
--- A completed run of which a batch is wanted again runs again.
+-- A run of which a batch is wanted again runs again if it had completed, and has more to hand off.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
-SET status = 'running', cancel = 0, ended_at = NULL
-WHERE run_id = @run AND status = 'completed';
+SET
+    cancel = CASE WHEN status = 'running' THEN cancel ELSE 0 END, status = 'running', ended_at = NULL,
+    handed_off_at = NULL
+WHERE run_id = @run AND status IN ('running', 'completed', 'completed_with_failures');
 GO
 -- run_ask_end
 DECLARE @run nvarchar(64);
@@ -688,29 +754,37 @@ WHERE
 GO
 -- run_claim
 DECLARE @owner nvarchar(64);
-DECLARE @died bigint;
+DECLARE @shown bigint;
 DECLARE @run nvarchar(64);
 DECLARE @epoch bigint;
 DECLARE @stale bigint;
 -- Gives a run to a manager. Of all who try at the same time one changes the row: the epoch that they read is gone then.
--- A former owner that is still there has said nothing for @stale. Where @died is 1 it is counted.
+-- A former owner that is still there let go of it (its epoch is @shown), or has said nothing for @stale and is lost.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET
     owner = @owner, epoch = epoch + 1, heartbeat_at = SYSUTCDATETIME(),
-    lost_managers = lost_managers + CASE WHEN @died = 1 AND owner IS NOT NULL THEN 1 ELSE 0 END
+    lost_managers = lost_managers + CASE WHEN owner IS NOT NULL AND epoch <> @shown THEN 1 ELSE 0 END
 WHERE
     run_id = @run AND epoch = @epoch AND status = 'running' AND cancel = 0 AND pattern IS NOT NULL AND handed_off_at IS NULL
-    AND (owner IS NULL OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)));
+    AND (owner IS NULL OR epoch = @shown OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)));
 GO
 -- run_complete
 DECLARE @run nvarchar(64);
--- Ends a run of which everything is done.
+-- Ends a run of which everything is done: with failures where a batch failed, or has documents that failed or were deferred.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
-SET status = 'completed', ended_at = SYSUTCDATETIME()
+SET
+    status = CASE
+        WHEN EXISTS (
+            SELECT 1 FROM sqlwriter.job AS j
+            WHERE j.run_id = @run AND (j.status = 'failed' OR j.failure_count > 0)
+        ) THEN 'completed_with_failures'
+        ELSE 'completed'
+    END,
+    ended_at = SYSUTCDATETIME()
 WHERE
     run_id = @run AND status = 'running' AND handed_off_at IS NOT NULL
     AND NOT EXISTS (
@@ -734,14 +808,27 @@ WHERE
 GO
 -- run_hold
 DECLARE @run nvarchar(64);
-DECLARE @other varchar(20);
 -- Keeps the row of a run from others until the transaction ends, and changes nothing: what is read after it stays so.
--- 0 rows when it has not one of these statuses.
+-- 0 rows when it has none of these statuses: running.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET epoch = epoch
-WHERE run_id = @run AND pattern IS NOT NULL AND status IN ('running', @other);
+WHERE
+    run_id = @run AND pattern IS NOT NULL
+    AND status IN ('running');
+GO
+-- run_hold_ended
+DECLARE @run nvarchar(64);
+-- Keeps the row of a run from others until the transaction ends, and changes nothing: what is read after it stays so.
+-- 0 rows when it has none of these statuses: running, completed, with failures or without.
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
+UPDATE sqlwriter.run
+SET epoch = epoch
+WHERE
+    run_id = @run AND pattern IS NOT NULL
+    AND status IN ('running', 'completed', 'completed_with_failures');
 GO
 -- run_jobs
 DECLARE @run nvarchar(64);
@@ -816,11 +903,13 @@ WHERE run_id = @run AND owner = @owner AND epoch = @epoch AND status = 'running'
 GO
 -- run_resume
 DECLARE @run nvarchar(64);
--- A failed or cancelled run runs again. Whoever still thinks that it has it has another epoch.
+-- A failed or cancelled run runs again, and a manager sends its messages. Whoever still thinks that it has it has another epoch.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
-SET status = 'running', cancel = 0, owner = NULL, ended_at = NULL, error = NULL, epoch = epoch + 1, lost_managers = 0
+SET
+    status = 'running', cancel = 0, owner = NULL, ended_at = NULL, error = NULL, epoch = epoch + 1, lost_managers = 0,
+    handed_off_at = NULL
 WHERE run_id = @run AND pattern IS NOT NULL AND status IN ('failed', 'cancelled');
 GO
 -- run_sent
