@@ -283,7 +283,7 @@ func TestCancelAndResume(t *testing.T) {
 	require.Len(t, messages, 2, "a manager is told")
 	notice, err := run.ReadNotice(messages[1].Body, run.RunMessage)
 	require.NoError(t, err)
-	require.Equal(t, 1, notice.RunEpoch, "of the epoch that it may claim")
+	require.Equal(t, 1, notice.Epoch, "of the epoch that it may claim")
 
 	for _, bad := range []ops.RunRequest{{By: "pat", Why: "x"}, {Run: begun, Why: "x"}, {Run: begun, By: "pat"}} {
 		_, err = r.ops.RunCancel(t.Context(), cancelOf(bad))

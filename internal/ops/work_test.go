@@ -120,7 +120,7 @@ func TestARunIsBegun(t *testing.T) {
 	require.Len(t, messages, 1)
 	notice, err := run.ReadNotice(messages[0].Body, run.RunMessage)
 	require.NoError(t, err)
-	require.Equal(t, []any{res.Run, "web", 0}, []any{notice.RunID, notice.SysName, notice.RunEpoch})
+	require.Equal(t, []any{res.Run, "web", 0}, []any{notice.RunID, notice.SysName, notice.Epoch})
 }
 
 func TestThePatternIsChosen(t *testing.T) {

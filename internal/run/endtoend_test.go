@@ -335,7 +335,7 @@ func TestACheckpointRunHoldsFewIDs(t *testing.T) {
 	t.Parallel()
 	for _, page := range []int{1000, 130} {
 		simulate(t, func(t *testing.T, w *world) {
-			w.pages = page
+			w.pages, w.outstanding = page, 100
 			n := 2150
 			docs := w.fillRaw(n)
 			require.Equal(t, n, docs)

@@ -141,9 +141,9 @@ func (d doorStore) Stats(ctx context.Context, id string) (r0 run.Stats, err erro
 	return r0, err
 }
 
-func (d doorStore) ClaimRun(ctx context.Context, id string, epoch int, wk run.Worker, stale time.Duration, died bool) (r0 run.Run, r1 bool, err error) {
+func (d doorStore) ClaimRun(ctx context.Context, id string, epoch, shown int, wk run.Worker, stale time.Duration) (r0 run.Run, r1 bool, err error) {
 	err = d.books(ctx, "ClaimRun", func(ctx context.Context) error {
-		r0, r1, err = d.i.w.store.ClaimRun(ctx, id, epoch, wk, stale, died)
+		r0, r1, err = d.i.w.store.ClaimRun(ctx, id, epoch, shown, wk, stale)
 		return err
 	})
 	return r0, r1, err
@@ -187,8 +187,8 @@ func (d doorStore) ResumeRun(ctx context.Context, id string, a run.Audit) (r0 bo
 	return r0, err
 }
 
-func (d doorStore) ClaimJob(ctx context.Context, id string, wk run.Worker, stale time.Duration, a run.Audit) (r0 run.Claimed, err error) {
-	err = d.books(ctx, "ClaimJob", func(ctx context.Context) error { r0, err = d.i.w.store.ClaimJob(ctx, id, wk, stale, a); return err })
+func (d doorStore) ClaimJob(ctx context.Context, id string, tk run.Ticket, wk run.Worker, stale time.Duration, a run.Audit) (r0 run.Claimed, err error) {
+	err = d.books(ctx, "ClaimJob", func(ctx context.Context) error { r0, err = d.i.w.store.ClaimJob(ctx, id, tk, wk, stale, a); return err })
 	return r0, err
 }
 
@@ -206,8 +206,8 @@ func (d doorStore) FinishJob(ctx context.Context, h run.Hold, audit func(run.Job
 	return r0, err
 }
 
-func (d doorStore) ReleaseJob(ctx context.Context, h run.Hold, a run.Audit) error {
-	return d.books(ctx, "ReleaseJob", func(ctx context.Context) error { return d.i.w.store.ReleaseJob(ctx, h, a) })
+func (d doorStore) ReleaseJob(ctx context.Context, h run.Hold, audits ...run.Audit) error {
+	return d.books(ctx, "ReleaseJob", func(ctx context.Context) error { return d.i.w.store.ReleaseJob(ctx, h, audits...) })
 }
 
 func (d doorStore) FailJob(ctx context.Context, h run.Hold, reason string, a run.Audit) error {
@@ -224,8 +224,11 @@ func (d doorStore) ListJobs(ctx context.Context, id string, status run.Status, l
 	return r0, err
 }
 
-func (d doorStore) Items(ctx context.Context, id, afterKey string, limit int) (r0 []run.ItemOutcome, err error) {
-	err = d.books(ctx, "Items", func(ctx context.Context) error { r0, err = d.i.w.store.Items(ctx, id, afterKey, limit); return err })
+func (d doorStore) Items(ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int) (r0 []run.ItemOutcome, err error) {
+	err = d.books(ctx, "Items", func(ctx context.Context) error {
+		r0, err = d.i.w.store.Items(ctx, id, outcomes, afterKey, limit)
+		return err
+	})
 	return r0, err
 }
 
@@ -264,8 +267,13 @@ func (d doorStore) MarkUnsent(ctx context.Context, jobs []run.Job, reason string
 	return r0, r1, err
 }
 
-func (d doorStore) ToSend(ctx context.Context, sys string, stale time.Duration, limit int) (r0 []run.Job, err error) {
-	err = d.books(ctx, "ToSend", func(ctx context.Context) error { r0, err = d.i.w.store.ToSend(ctx, sys, stale, limit); return err })
+func (d doorStore) ToSend(ctx context.Context, sys string, limit int) (r0 []run.Job, err error) {
+	err = d.books(ctx, "ToSend", func(ctx context.Context) error { r0, err = d.i.w.store.ToSend(ctx, sys, limit); return err })
+	return r0, err
+}
+
+func (d doorStore) OnTheWay(ctx context.Context, sys string) (r0 run.OnTheWay, err error) {
+	err = d.books(ctx, "OnTheWay", func(ctx context.Context) error { r0, err = d.i.w.store.OnTheWay(ctx, sys); return err })
 	return r0, err
 }
 

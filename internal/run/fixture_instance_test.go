@@ -51,7 +51,7 @@ func (w *world) instance(name string) *instance {
 	i.gate = writer.NewGate(doorControl{i}, writer.GateOptions{Instance: name, Version: "v1"})
 	i.commit = writer.NewCommit(doorDocs{i}, doorSink{i}, writer.Options{SysName: sysName, Gate: i.gate, Evidence: doorEvidence{i}})
 	ports := run.Ports{
-		Store: doorStore{i}, Selection: doorSelection{i}, Documents: doorDocs{i}, Commit: i.commit, Gate: i.gate,
+		Store: doorStore{i}, Selection: doorSelection{i}, Documents: doorDocs{i}, Commit: i.commit, Breaker: doorBreaker{i},
 		RunQueue: doorQueue{i, w.runs}, BatchQueue: doorQueue{i, w.batches}, Evidence: doorEvidence{i},
 	}
 	if w.light != nil {
@@ -169,13 +169,18 @@ func (i *instance) tick() *instance {
 	return i
 }
 
-// once is one tick of the timer.
+// once is one tick of the timer. It begins with the recovery of documents: with a heartbeat, repeated until five failed.
 func (i *instance) once() (done run.Recovered, err error) {
 	ended := make(chan struct{})
 	i.w.group.Go(func() {
 		defer close(ended)
 		ctx, cancel := context.WithTimeout(i.w.ctx, 4*time.Minute)
 		defer cancel()
+		for range 5 {
+			if i.gate.Guard(ctx, true, doorSink{i}.Probe) == nil {
+				break
+			}
+		}
 		done, err = i.recovery.Run(ctx)
 	})
 	<-ended

@@ -148,8 +148,7 @@ func TestAManagerSendsAgainSeldom(t *testing.T) {
 	})
 }
 
-// A manager that waits for room sends again at once, then at most every half minute, and what it sent is queued, whatever the
-// pattern.
+// A manager that waits for room sends again at once what is wanted again, and what it sent is queued, whatever the pattern.
 func TestAManagerThatWaitsForRoomSendsAgain(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
@@ -171,7 +170,7 @@ func TestAManagerThatWaitsForRoomSendsAgain(t *testing.T) {
 					require.Equal(t, fmt.Sprint(w.job(n).ID, ":1:0"), all[len(all)-1].id)
 				}
 				require.Less(t, time.Since(sent[1]), 2*time.Second)
-				require.InDelta(t, 30, sent[1].Sub(sent[0]).Seconds(), 2)
+				require.Less(t, sent[1].Sub(sent[0]), 5*time.Second)
 				require.Equal(t, 2, w.mostOnTheWay())
 			})
 		})
@@ -210,7 +209,7 @@ func TestAMessageThatTheQueueRefusesIsCountedAndGivenUpAtThree(t *testing.T) {
 				require.Equal(t, 3, j.QueueAttempts)
 				require.Equal(t, run.MaxQueueError, j.Error)
 				require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchFail}, w.codes("run-1", j.ID))
-				require.Equal(t, run.RunCompleted, w.run("run-1").Status, "a batch that failed has ended")
+				require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status, "a batch that failed has ended")
 				w.lawful()
 
 				w.onUse(nil)
@@ -363,9 +362,9 @@ func TestABatchWhoseMessageIsLostIsFound(t *testing.T) {
 		w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
 		require.Equal(t, 3, w.batches.Lose())
 		w.instance("w").work()
-		took := w.over("run-1", time.Hour)
+		took := w.over("run-1", 2*time.Hour)
 		require.Greater(t, took, 29*time.Minute)
-		require.Less(t, took, 36*time.Minute)
+		require.Less(t, took, 71*time.Minute, "one is sent again to see, and then the others")
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
 		w.nothingCounted()
 	})

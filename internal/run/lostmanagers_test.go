@@ -49,7 +49,7 @@ func TestARunThatKillsItsManagersIsGivenUp(t *testing.T) {
 		require.Equal(t, run.RunFailed, r.Status)
 		require.Equal(t, 10, r.LostManagers)
 		require.EqualValues(t, 10, died.Load(), "the one that gives it up does not try it")
-		require.Contains(t, r.Error, "10 managers in a row died")
+		require.Contains(t, r.Error, "10 managers in a row were lost")
 		require.Contains(t, r.Error, "`run resume`", "what to do")
 		require.Contains(t, r.Error, "--limit", "or else")
 		require.Equal(t, []string{run.CodeRunStart, run.CodeRunFail}, w.codes("run-1", ""))
@@ -121,56 +121,37 @@ func (w *world) dies(id string) {
 	require.True(w.t, mine)
 }
 
-// Who lives and could not let go of the run while SQL was away, or the gate open, puts its message off itself: it is not lost,
+// Who lives and could not let go of the run while SQL was away puts its message off itself: it is not lost,
 // however often that happens while the run waits for its workers.
 func TestAManagerThatCouldNotLetGoIsNotLost(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		away, back func(t *testing.T, w *world, op *instance)
-	}{
-		"SQL is away": {
-			func(_ *testing.T, w *world, _ *instance) { w.sql(false); time.Sleep(90 * time.Second) },
-			func(_ *testing.T, w *world, _ *instance) { w.sql(true) },
-		},
-		"paused": {
-			func(t *testing.T, _ *world, op *instance) {
-				require.NoError(t, op.gate.Pause(t.Context(), "ann", "maintenance"))
-				time.Sleep(10 * time.Minute)
-			},
-			func(t *testing.T, _ *world, op *instance) { require.NoError(t, op.gate.Resume(t.Context(), "ann")) },
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(3000)
-				w.outstanding = 5
-				w.start(run.Run{}, run.Filter{})
-				w.dies("run-1")
-				w.instance("m").manage()
-				w.instance("timer").tick()
-				op := w.instance("op")
-				w.until(20*time.Minute, "the timer's message brings a manager", func() bool { return w.run("run-1").Documents > 0 })
-				time.Sleep(2 * time.Minute)
-				var most atomic.Int32
-				w.onUse(func(context.Context, *instance, string) error {
-					most.Store(max(most.Load(), int32(w.run("run-1").LostManagers)))
-					return nil
-				})
-				claims := w.run("run-1").Epoch
-				for range 12 {
-					c.away(t, w, op)
-					require.NotEmpty(t, w.run("run-1").Owner, "nobody could let go")
-					c.back(t, w, op)
-					time.Sleep(18 * time.Minute)
-				}
-				require.Greater(t, w.run("run-1").Epoch, claims+12, "it was claimed again each time")
-				require.Zero(t, most.Load())
-				require.Equal(t, run.RunRunning, w.run("run-1").Status)
-				w.instance("w").work()
-				w.over("run-1", 2*time.Hour)
-				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3000})
-			})
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(3000)
+		w.outstanding = 5
+		w.start(run.Run{}, run.Filter{})
+		w.dies("run-1")
+		w.instance("m").manage()
+		w.instance("timer").tick()
+		w.until(20*time.Minute, "the timer's message brings a manager", func() bool { return w.run("run-1").Documents > 0 })
+		time.Sleep(2 * time.Minute)
+		var most atomic.Int32
+		w.onUse(func(context.Context, *instance, string) error {
+			most.Store(max(most.Load(), int32(w.run("run-1").LostManagers)))
+			return nil
 		})
-	}
+		claims := w.run("run-1").Epoch
+		for range 12 {
+			w.sql(false)
+			time.Sleep(90 * time.Second)
+			require.NotEmpty(t, w.run("run-1").Owner, "nobody could let go")
+			w.sql(true)
+			time.Sleep(18 * time.Minute)
+		}
+		require.Greater(t, w.run("run-1").Epoch, claims+12, "it was claimed again each time")
+		require.Zero(t, most.Load())
+		require.Equal(t, run.RunRunning, w.run("run-1").Status)
+		w.instance("w").work()
+		w.over("run-1", 2*time.Hour)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3000})
+	})
 }

@@ -195,9 +195,13 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 // state asks what of the run and of all runs is on its way, and whether the run is to end.
 func (h *handOff) state(ctx context.Context) (cancel bool, open map[Status]int, all OnTheWay, err error) {
 	err = h.books(ctx, func(ctx context.Context) (err error) {
-		if cancel, err = h.p.Store.BeatRun(ctx, h.lease); err != nil {
-			return err
-		}
+		cancel, err = h.p.Store.BeatRun(ctx, h.lease)
+		return err
+	})
+	if err != nil {
+		return false, nil, all, err
+	}
+	err = h.books(ctx, func(ctx context.Context) (err error) {
 		if open, err = h.p.Store.JobCounts(ctx, h.run.ID); err != nil {
 			return err
 		}

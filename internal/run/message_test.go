@@ -20,25 +20,18 @@ import (
 const batchID = "5f0c2f4d8a6b4d1e9c3a7b2e1f0d4c6b8a9e7d5c3b1a0f2e4d6c8b0a9f8e7d6c"
 
 func runNotice() run.Notice {
-	return run.Notice{Version: 1, Kind: run.RunMessage, SysName: "web", RunID: "20260101-0001", RunEpoch: 3, Deferral: 2, FirstDeferredAt: 1767225600}
-}
-
-// timerNotice is what the timer sends over a silent manager.
-func timerNotice() run.Notice {
-	n := runNotice()
-	n.ManagerSilent = true
-	return n
+	return run.Notice{Version: 1, Kind: run.RunMessage, SysName: "web", RunID: "20260101-0001", Epoch: 3, Deferral: 2, FirstDeferredAt: 1767225600}
 }
 
 func batchNotice() run.Notice {
 	return run.Notice{
-		Version: 1, Kind: run.BatchMessage, SysName: "web", RunID: "20260101-0001", BatchID: batchID, BatchAttempt: 1, Deferral: 2, FirstDeferredAt: 1767225600,
+		Version: 1, Kind: run.BatchMessage, SysName: "web", RunID: "20260101-0001", BatchID: batchID, BatchAttempt: 1, Epoch: 4, Deferral: 2, FirstDeferredAt: 1767225600,
 	}
 }
 
 // The bodies on the wire: another build reads them.
 func TestMessagesAsTheyAreSent(t *testing.T) {
-	for name, n := range map[string]run.Notice{"run": runNotice(), "timer": timerNotice(), "batch": batchNotice()} {
+	for name, n := range map[string]run.Notice{"run": runNotice(), "batch": batchNotice()} {
 		want, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 		require.NoError(t, err)
 		m := n.Message(90 * time.Second)
@@ -90,7 +83,7 @@ func TestANoticeSurvivesAnyAcceptedWrapping(t *testing.T) {
 		if n.Kind == run.BatchMessage {
 			n.BatchID, n.BatchAttempt = hex.Draw(t, "batch_id"), rapid.IntRange(0, 1<<20).Draw(t, "attempt")
 		} else {
-			n.RunEpoch, n.ManagerSilent = rapid.IntRange(0, 1<<20).Draw(t, "epoch"), rapid.Bool().Draw(t, "manager_silent")
+			n.Epoch = rapid.IntRange(0, 1<<20).Draw(t, "epoch")
 		}
 		m := n.Message(0)
 		require.LessOrEqual(t, len(m.ID), 128)
@@ -163,7 +156,6 @@ func TestWhatIsNoNoticeIsRefusedWithTheReason(t *testing.T) {
 		{with("batch_id", `"`+strings.ToUpper(batchID)+`"`), "member", "batch_id"},
 		{with("batch_attempt", "-1"), "member", "batch_attempt"},
 		{with("batch_attempt", `"x"`), "member", "batch_attempt"},
-		{with("manager_silent", `"yes"`), "member", "manager_silent: expected a bool, found a string"},
 		{with("deferral", "-1"), "member", "deferral"},
 		{with("first_deferred_at", "1.5"), "member", "first_deferred_at: expected a int64, found a number"},
 		{with("deferral", strings.Repeat("7", 3000)), "member", "deferral: expected a int, found a number"},
@@ -192,10 +184,10 @@ func TestNoMemberHasTheNameOfTheTriggersMetadata(t *testing.T) {
 		"ReceiveActions", "Client", "sys", "RetryContext", "DeliveryCountArray", "MessageIdArray",
 	}
 	all := runNotice()
-	all.BatchID, all.BatchAttempt, all.ManagerSilent = batchID, 1, true
+	all.BatchID, all.BatchAttempt = batchID, 1
 	var members map[string]any
 	require.NoError(t, json.Unmarshal(all.Message(0).Body, &members))
-	require.Len(t, members, 10, "a new member is looked at here too")
+	require.Len(t, members, 9, "a new member is looked at here too")
 	for member := range members {
 		for _, theirs := range metadata {
 			require.False(t, strings.EqualFold(member, theirs), member)

@@ -233,7 +233,7 @@ func TestTimeWithTheGateOpenNeverCountsAsStuck(t *testing.T) {
 		timer := w.instance("timer")
 		w.start(run.Run{}, run.Filter{})
 		w.until(time.Minute, "all caught", func() bool { return w.stats("run-1").Jobs[run.Processing] == 3 })
-		w.until(15*time.Minute, "the gate is open", func() bool { return workers.gate.Seen().State().Open() })
+		w.until(15*time.Minute, "the gate is open", func() bool { _, _ = timer.once(); return workers.gate.View(w.ctx).State().Open() })
 		w.batches.Always(inmem.QueueDown()) // nobody gives a message back either
 		time.Sleep(3 * time.Hour)
 		done, err := timer.once()

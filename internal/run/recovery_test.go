@@ -43,8 +43,9 @@ func TestARunIsNotTakenForAbandonedAfterAnOutage(t *testing.T) {
 		w.start(run.Run{Rate: 30}, run.Filter{})
 		time.Sleep(25 * time.Second)
 		w.sql(false)
+		_, _ = timer.once()
 		time.Sleep(2 * time.Hour)
-		require.True(t, m.gate.Seen().State().Open())
+		require.True(t, m.gate.View(t.Context()).State().Open())
 		w.runs.Lose() // the message that was put off, so that only the timer could go on
 		w.sql(true)
 		require.NoError(t, m.gate.Resume(t.Context(), "ann"))
