@@ -70,12 +70,13 @@ func (w *world) lawful() {
 
 // watch compares the batches with how they were before a use of the books. w.mu is held.
 func (w *world) watch(op string) {
-	onTheWay := map[string]int{}
+	onTheWay := 0
 	for _, j := range w.store.AllJobs() {
 		if j.Status == run.Queued || j.Status == run.Processing || j.Status == run.PendingRetry {
-			onTheWay[j.Run]++
-			w.most = max(w.most, onTheWay[j.Run])
+			onTheWay++
+			w.most = max(w.most, onTheWay)
 		}
+		w.mostLost = max(w.mostLost, j.LostWorkers)
 		was, known := w.seen[j.ID]
 		w.seen[j.ID] = j
 		switch {

@@ -41,13 +41,16 @@ type world struct {
 	hook func(ctx context.Context, i *instance, op string) error
 	// asked are the times at which SQL was asked, by whatever.
 	asked []time.Time
+	// shutUntil is until when the breaker of all instances is open.
+	shutUntil time.Time
 	// sqlDown says that SQL cannot be reached.
 	sqlDown bool
 	// calls are the invocations that have ended.
 	calls []call
-	// seen are the batches as they were after the last use of the books; most counts those on their way at once.
-	seen map[string]run.Job
-	most int
+	// seen are the batches as they were after the last use of the books; most counts those on their way at once, mostLost the
+	// workers that were lost with one of them.
+	seen           map[string]run.Job
+	most, mostLost int
 	// unlawful are changes of batches that are not in the table.
 	unlawful []string
 	// held is how many ids were given by the selection and not yet kept by a chunk; mostHeld is the most.
@@ -56,7 +59,7 @@ type world struct {
 	killed bool
 	// light replaces what takes documents to SQL.
 	light *light
-	// pages is the size of the container's pages, outstanding how many batches of a run may be on their way.
+	// pages is the size of the container's pages, outstanding how many batches may be on their way.
 	pages, outstanding int
 	// batchSize and chunkSize are smaller than usual where every step is broken; 0 means as usual.
 	batchSize, chunkSize int
@@ -126,11 +129,18 @@ func (w *world) asks() int {
 	return len(w.asked)
 }
 
-// mostOnTheWay is how many batches of a run were on their way at once, mostIDs how many ids were found and not kept yet.
+// mostOnTheWay is how many batches were on their way at once, mostIDs how many ids were found and not kept yet.
 func (w *world) mostOnTheWay() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.most
+}
+
+// lost is how many workers were lost with one batch at most.
+func (w *world) lost() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mostLost
 }
 
 func (w *world) mostIDs() int {

@@ -1,13 +1,33 @@
 package run_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/run"
 )
+
+func audit(code string) run.Audit {
+	return run.Audit{Code: code, Level: run.LevelInfo, By: "ann", Why: "a test"}
+}
+
+// chunked has a manager die between the rows of a batch and its message: nothing is sent, and the next chunk is to wait.
+func (w *world) chunked(wait time.Duration) {
+	w.t.Helper()
+	w.start(run.Run{}, run.Filter{})
+	w.runs.Lose()
+	r, mine, err := w.store.ClaimRun(w.ctx, "run-1", 0, -1, run.Worker{ID: "manager-00000001", Instance: "gone"}, time.Hour)
+	require.NoError(w.t, err)
+	require.True(w.t, mine)
+	lease := run.Lease{Run: r.ID, Owner: r.Owner, Epoch: r.Epoch}
+	chunk := run.Chunk{Batches: [][]string{w.light.ids}, First: 1, Initial: run.PendingQueue, Wait: wait}
+	require.NoError(w.t, w.store.AddChunk(w.ctx, lease, chunk, audit(run.CodeBatchCreated)))
+}
 
 // A run whose message was lost is gone on with, also when that message is lost within the queue's memory of ids.
 func TestARunWhoseMessageIsLostTwiceGoesOn(t *testing.T) {
@@ -62,4 +82,128 @@ func TestARunIsNotTakenForAbandonedAfterAnOutage(t *testing.T) {
 		w.over("run-1", 5*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 30})
 	})
+}
+
+// A run that waits for its rate is not abandoned, however little its manager says.
+func TestARunThatWaitsForItsRateIsNotAbandoned(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		w.chunked(20 * time.Minute)
+		timer := w.instance("timer")
+		for _, resumed := range []int{0, 1} {
+			time.Sleep(19 * time.Minute)
+			done, err := timer.once()
+			require.NoError(t, err)
+			require.Equal(t, resumed, done.Resumed)
+		}
+	})
+}
+
+// What the queue has against one run's message, or against all, keeps the runs behind it from nothing that needs no queue.
+func TestARunThatCannotBeGoneOnWithKeepsNoneBehindIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err   error
+		sends int
+		done  run.Recovered
+	}{
+		"its own message": {tooLarge(), 2, run.Recovered{Resumed: 1, Ended: 1}},
+		"the queue":       {inmem.QueueDown().Err, 1, run.Recovered{Ended: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(100)
+				for n := range 3 {
+					w.start(run.Run{ID: fmt.Sprint("run-", n+1)}, run.Filter{})
+				}
+				w.runs.Lose()
+				ok, err := w.store.CancelRun(t.Context(), "run-3", audit(run.CodeRunCancel))
+				require.NoError(t, err)
+				require.True(t, ok)
+				time.Sleep(7 * time.Minute)
+				sends := 0
+				w.onUse(func(_ context.Context, _ *instance, op string) error {
+					if op != "SendRun" {
+						return nil
+					}
+					if sends++; sends == 1 {
+						return c.err
+					}
+					return nil
+				})
+				done, err := w.instance("timer").once()
+				require.ErrorIs(t, err, c.err)
+				require.Equal(t, c.done, done)
+				require.Equal(t, c.sends, sends)
+				require.Equal(t, run.RunCancelled, w.run("run-3").Status)
+			})
+		})
+	}
+}
+
+// lostThings are what a timer finds, and after how long.
+func lostThings() map[string]struct {
+	lose  func(w *world)
+	after time.Duration
+	found func(run.Recovered) int
+} {
+	return map[string]struct {
+		lose  func(w *world)
+		after time.Duration
+		found func(run.Recovered) int
+	}{
+		"a dead worker":                 {func(w *world) { w.handedOff(); w.taken() }, 10 * time.Minute, func(r run.Recovered) int { return r.Buried }},
+		"a batch that was let go of":    {func(w *world) { w.handedOff(); w.letGo() }, 30 * time.Minute, func(r run.Recovered) int { return r.Buried }},
+		"a batch whose message is lost": {func(w *world) { w.handedOff() }, 30 * time.Minute, func(r run.Recovered) int { return r.Silent }},
+		"a run whose message is lost":   {func(w *world) { w.start(run.Run{}, run.Filter{}); w.runs.Lose() }, 7 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
+		"a run whose manager is dead":   {func(w *world) { w.chunked(0) }, 7 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
+	}
+}
+
+// Nothing counts as lost before the breaker has been closed for as long as the silence that is asked about.
+func TestNothingIsLostWhileTheBreakerIsOpen(t *testing.T) {
+	t.Parallel()
+	for name, c := range lostThings() {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(100)
+				timer := w.instance("timer")
+				tick := func() int {
+					done, err := timer.once()
+					require.NoError(t, err)
+					return c.found(done)
+				}
+				c.lose(w)
+				w.shut(3 * time.Hour)
+				time.Sleep(2 * time.Hour)
+				done, err := timer.once()
+				require.NoError(t, err)
+				require.Equal(t, run.Recovered{Off: "the breaker is open"}, done)
+				time.Sleep(time.Hour)
+				for range c.after / time.Minute {
+					require.Zero(t, tick())
+					time.Sleep(time.Minute)
+				}
+				time.Sleep(time.Minute)
+				require.Equal(t, 1, tick())
+			})
+		})
+	}
+}
+
+// taken has a worker that says nothing any more have the first batch.
+func (w *world) taken() run.Hold {
+	w.t.Helper()
+	worker := run.Worker{ID: "worker-00000001", Instance: "gone"}
+	c, err := w.store.ClaimJob(w.ctx, w.job(1).ID, run.Ticket{}, worker, time.Hour, audit(run.CodeBatchStart))
+	require.NoError(w.t, err)
+	require.Equal(w.t, run.Taken, c.Answer)
+	return c.Hold
+}
+
+// letGo has a worker let go of the first batch, and the message be lost that it put off.
+func (w *world) letGo() {
+	w.t.Helper()
+	require.NoError(w.t, w.store.ReleaseJob(w.ctx, w.taken(), audit(run.CodeBatchReleased)))
 }

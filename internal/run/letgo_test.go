@@ -1,0 +1,268 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
+)
+
+// outages are what documents' requests may meet while the books answer: the error of the nth request, the time since the run
+// began, and for how long the breaker opens then.
+func outages() map[string]func(n int, since time.Duration) (error, time.Duration) {
+	busy := fault.New(fault.Throttled, "test: sql", "40501", "the service is busy")
+	full := fault.New(fault.Quota, "test: sql", "9002", "the log is full")
+	return map[string]func(n int, since time.Duration) (error, time.Duration){
+		"every fifth request is throttled": func(n int, _ time.Duration) (error, time.Duration) {
+			if n%5 == 0 {
+				return busy, 10 * time.Second
+			}
+			return nil, 0
+		},
+		"throttled for three hours": func(n int, since time.Duration) (error, time.Duration) {
+			if since < 3*time.Hour {
+				return busy, min(5*time.Minute, 10*time.Second<<min(n, 10))
+			}
+			return nil, 0
+		},
+		"full for three hours": func(_ int, since time.Duration) (error, time.Duration) {
+			if since < 3*time.Hour {
+				return full, 5 * time.Minute
+			}
+			return nil, 0
+		},
+	}
+}
+
+// Nobody dies of throttling or of a full database, however long it goes on: every batch is let go of and taken again.
+func TestOutagesOfDocumentsCountNoLostWorker(t *testing.T) {
+	t.Parallel()
+	for name, outage := range outages() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			simulate(t, func(t *testing.T, w *world) {
+				w.lighten(3000)
+				w.light.took = 3 * time.Second
+				var requests atomic.Int64
+				begin := time.Now()
+				w.light.during = func(context.Context, *instance) error {
+					err, wait := outage(int(requests.Add(1)), time.Since(begin))
+					if err != nil {
+						w.shut(wait)
+					}
+					return err
+				}
+				w.instance("m").manage()
+				w.instance("timer").tick()
+				for n := range 4 {
+					w.instance(fmt.Sprint("w", n)).work()
+				}
+				w.start(run.Run{}, run.Filter{})
+				took := w.over("run-1", 4*time.Hour)
+				t.Logf("%s, %d requests, %d audit entries, %d rows of workers", took, requests.Load(), len(w.store.Audits()), len(w.store.Workers()))
+				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3000})
+				require.Zero(t, w.lost())
+				require.LessOrEqual(t, took, 3*time.Hour+15*time.Minute)
+				require.LessOrEqual(t, len(w.store.Audits()), 3+4*30, "bounded: each batch says once that it was let go of")
+				require.LessOrEqual(t, len(w.store.Workers()), 1+4*30)
+				w.nothingCounted()
+			})
+		})
+	}
+}
+
+// What could not be let go of, because SQL was away just then, is taken at once by the message that shows the owner's epoch.
+func TestABatchThatCouldNotBeLetGoOfIsTakenAtOnce(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		w.instance("m").manage()
+		i := w.instance("w")
+		w.light.during = func(context.Context, *instance) error {
+			w.sql(false)
+			return unreachable()
+		}
+		w.start(run.Run{}, run.Filter{})
+		w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
+		i.work()
+		w.until(time.Minute, "put off", func() bool { return w.did("BatchWorker")["deferred"] == 1 })
+		require.NotEmpty(t, w.job(1).Owner, "nobody could let go of it")
+		w.light.mu.Lock()
+		w.light.during = nil
+		w.light.mu.Unlock()
+		w.sql(true)
+		w.over("run-1", 90*time.Second) // well before its heartbeat is old
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+		require.Zero(t, w.lost())
+	})
+}
+
+// A message that does not show the owner's epoch takes nothing from who could not say a word: the breaker must have been closed for
+// as long as the silence.
+func TestNobodyIsDeadBeforeTheBreakerWasClosedForLong(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		w.handedOff()
+		a, b := w.instance("a"), w.instance("b")
+		w.light.during = func(_ context.Context, i *instance) error {
+			if i == a {
+				i.killAfter(0)
+			}
+			return nil
+		}
+		_, alive := a.invoke("BatchWorker", w.batch(1, run.FirstAttempt), a.workers.Receive)
+		require.False(t, alive)
+		w.shut(3 * time.Hour)
+		time.Sleep(3*time.Hour + 9*time.Minute)
+		h, err := b.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		require.NoError(t, err)
+		require.Equal(t, []string{"deferred", "another worker has it"}, []string{h.Did, h.Reason})
+		require.Zero(t, w.lost())
+		time.Sleep(time.Minute)
+		h, err = b.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		require.NoError(t, err)
+		require.Equal(t, "committed", h.Did)
+		require.Equal(t, 1, w.lost(), "its message came back without the epoch")
+	})
+}
+
+// A message older than its row's attempt is done with.
+func TestAnOutdatedMessageIsDropped(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		w.handedOff()
+		_, _, err := w.store.MarkUnsent(t.Context(), []run.Job{w.job(1)}, "nobody knows", false, nil)
+		require.NoError(t, err)
+		i := w.instance("w")
+		h, err := i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		require.NoError(t, err)
+		require.Equal(t, "skipped", h.Did)
+		require.Equal(t, run.PendingRetry, w.job(1).Status)
+		h, err = i.workers.Receive(t.Context(), w.batch(1, w.job(1).Attempt))
+		require.NoError(t, err)
+		require.Equal(t, "committed", h.Did)
+	})
+}
+
+// A run that only waits for workers is not left behind: half a day without any brings no second message, but one each half hour
+// for the whole environment, to see whether the queue has lost them.
+func TestARunThatWaitsForWorkersIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(1000)
+		w.batchSize = 5
+		w.instance("m").manage()
+		w.instance("timer").tick()
+		w.start(run.Run{}, run.Filter{})
+		time.Sleep(12 * time.Hour)
+		require.LessOrEqual(t, len(w.batches.sendings()), 16+25)
+		require.LessOrEqual(t, w.mostOnTheWay(), 16)
+		attempts := 0
+		for _, j := range w.store.AllJobs() {
+			if j.Attempt > run.FirstAttempt {
+				attempts++
+			}
+		}
+		require.LessOrEqual(t, attempts, 1)
+		w.instance("w").work().work()
+		w.over("run-1", time.Hour)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1000})
+		w.nothingCounted()
+		require.LessOrEqual(t, len(w.batches.sendings()), 200+25)
+	})
+}
+
+// All open runs share the room, and a long one leaves some to a short one.
+func TestAllRunsShareWhatIsOutstanding(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(10_000)
+		w.light.took = 10 * time.Second
+		w.instance("m1").manage()
+		w.instance("m2").manage()
+		w.instance("timer").tick()
+		for n := range 4 {
+			w.instance(fmt.Sprint("w", n)).work()
+		}
+		w.start(run.Run{ID: "run-1"}, run.Filter{})
+		time.Sleep(30 * time.Second)
+		w.start(run.Run{ID: "run-2", Limit: 500}, run.Filter{})
+		took := w.over("run-2", 5*time.Minute)
+		require.Equal(t, run.RunRunning, w.run("run-1").Status, "after %s", took)
+		w.over("run-1", time.Hour)
+		require.LessOrEqual(t, w.mostOnTheWay(), 17, "two managers that look at once may each send one more")
+		require.GreaterOrEqual(t, w.mostOnTheWay(), 16)
+	})
+}
+
+// Contention is never the end of a line that is to be written again: the batch comes again.
+func TestAReindexThatLosesRacesComesAgain(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(300)
+		begin := time.Now()
+		w.light.during = func(context.Context, *instance) error {
+			if time.Since(begin) < time.Hour {
+				return fault.New(fault.Contention, "test: sql", "1222", "a lock is held")
+			}
+			return nil
+		}
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.instance("timer").tick()
+		w.start(run.Run{Kind: run.Reindex}, run.Filter{})
+		w.over("run-1", 65*time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
+		require.Zero(t, w.lost())
+		w.nothingCounted()
+	})
+}
+
+// Batches that are wanted again, however many, are sent by a manager as there is room.
+func TestRequeuedBatchesAreSentAsThereIsRoom(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(10_000)
+		broken := true
+		w.light.during = func(context.Context, *instance) error {
+			if broken {
+				return fault.New(fault.Internal, "test: commit", "broken", "ours")
+			}
+			return nil
+		}
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		w.over("run-1", 10*time.Minute)
+		require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
+		w.light.mu.Lock()
+		broken = false
+		w.light.mu.Unlock()
+		for _, j := range w.store.AllJobs() {
+			again, err := w.store.RequeueJob(t.Context(), j.ID, audit(run.CodeBatchRequeue))
+			require.NoError(t, err)
+			require.True(t, again)
+		}
+		var most atomic.Int64
+		w.onUse(func(ctx context.Context, _ *instance, _ string) error {
+			all, err := w.store.OnTheWay(ctx, sysName)
+			most.Store(max(most.Load(), int64(all.Busy)))
+			return err
+		})
+		w.instance("timer").tick()
+		before := len(w.batches.sendings())
+		w.notify("run-1")
+		w.over("run-1", 10*time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 10_000})
+		require.Equal(t, 100, len(w.batches.sendings())-before)
+		require.EqualValues(t, 16, most.Load())
+	})
+}
