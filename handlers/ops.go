@@ -32,8 +32,6 @@ type Operations interface {
 	Pause(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
 	Resume(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
 	MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error)
-	Cancel(ctx context.Context, r ops.CancelRequest) (ops.CancelResult, error)
-	Runs(ctx context.Context, limit int) ([]ops.Run, error)
 	Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error)
 	RunOperations
 }
@@ -121,9 +119,6 @@ func opsRoutes() map[string]opsRoute {
 	maps.Copy(routes, map[string]opsRoute{
 		"status": {http.MethodGet, func(ctx context.Context, o Operations, _ opsRequest) (any, error) { return o.Status(ctx) }},
 		"why":    {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) { return o.Why(ctx, r.Query["id"]) }},
-		"runs": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
-			return list(ctx, r, "runs", o.Runs)
-		}},
 		"audits": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
 			all, err := r.flag("all")
 			if err != nil {
@@ -137,7 +132,6 @@ func opsRoutes() map[string]opsRoute {
 		"pause":          {http.MethodPost, action(Operations.Pause)},
 		"resume":         {http.MethodPost, action(Operations.Resume)},
 		"mark-committed": {http.MethodPost, action(Operations.MarkCommitted)},
-		"cancel":         {http.MethodPost, action(Operations.Cancel)},
 	})
 	return routes
 }
@@ -153,7 +147,7 @@ func runRoutes() map[string]opsRoute {
 		}},
 		"run/items": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
 			return list(ctx, r, "items", func(ctx context.Context, limit int) ([]run.ItemOutcome, error) {
-				return o.RunItems(ctx, ops.ItemQuery{Run: r.Query["run"], After: r.Query["after"], Limit: limit})
+				return o.RunItems(ctx, ops.ItemQuery{Run: r.Query["run"], Outcomes: ops.OutcomesOf(r.Query["outcome"]), After: r.Query["after"], Limit: limit})
 			})
 		}},
 		"batch/list": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {

@@ -60,14 +60,6 @@ func (f fakeOps) MarkCommitted(_ context.Context, r ops.MarkRequest) (ops.Marked
 	return ops.Marked{ID: r.ID, From: "failed"}, f.note("mark-committed", r)
 }
 
-func (f fakeOps) Cancel(_ context.Context, r ops.CancelRequest) (ops.CancelResult, error) {
-	return ops.CancelResult{Run: r.Run}, f.note("cancel", r)
-}
-
-func (f fakeOps) Runs(_ context.Context, limit int) ([]ops.Run, error) {
-	return []ops.Run{{ID: "r1", Kind: "reprocess", Status: ops.Running, StartedAt: clock()}}, f.note("runs", limit)
-}
-
 func (f fakeOps) Audits(_ context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
 	return nil, f.note("audits", q)
 }
@@ -175,8 +167,8 @@ func TestOpsPassesRequestsOn(t *testing.T) {
 		{opsCall{method: "GET", path: "status"}, "status null"},
 		{opsCall{method: "GET", path: "Status/", noParams: true}, "status null"},
 		{opsCall{method: "GET", path: "why?id=a b"}, `why "a b"`},
-		{opsCall{method: "GET", path: "runs"}, "runs 0"},
-		{opsCall{method: "GET", path: "runs?limit=5&code=key-marker"}, "runs 5"},
+		{opsCall{method: "GET", path: "run/list"}, "run/list 0"},
+		{opsCall{method: "GET", path: "run/list?limit=5&code=key-marker"}, "run/list 5"},
 		{opsCall{method: "GET", path: "audits?limit=7"}, `audits {"limit":7}`},
 		{opsCall{method: "GET", path: "audits?run=r&action=cancel&all=true"}, `audits {"run":"r","action":"cancel","all":true}`},
 		{opsCall{method: "GET", path: "audits?all=0"}, `audits {}`},
@@ -188,7 +180,6 @@ func TestOpsPassesRequestsOn(t *testing.T) {
 		{opsCall{method: "POST", path: "pause", body: `{"by":"b","why":"w"}`}, `pause {"by":"b","why":"w"}`},
 		{opsCall{method: "POST", path: "resume", body: `{"by":"b","why":"w","force":true}`}, `resume {"by":"b","why":"w","force":true}`},
 		{opsCall{method: "POST", path: "mark-committed", body: `{"id":"i","by":"b","why":"w"}`}, `mark-committed {"id":"i","by":"b","why":"w"}`},
-		{opsCall{method: "POST", path: "cancel", body: `{"run":"r","by":"b","why":"w","gone":true}`}, `cancel {"run":"r","by":"b","why":"w","gone":true}`},
 		{
 			opsCall{method: "POST", path: "run/start", body: `{"kind":"replay","error_kind":"document","code":"2628","to":"2026-01-02T03:04:05Z","ids":["a"],"dry_run":true,"rate_per_minute":60,"limit":3,"pattern":"checkpoint","by":"b","why":"w"}`},
 			`run/start {"kind":"replay","error_kind":"document","code":"2628","to":"2026-01-02T03:04:05Z","ids":["a"],"dry_run":true,"rate_per_minute":60,"limit":3,"pattern":"checkpoint","by":"b","why":"w"}`,
@@ -196,7 +187,7 @@ func TestOpsPassesRequestsOn(t *testing.T) {
 		{opsCall{method: "GET", path: "run/show?id=drain-1"}, `run/show "drain-1"`},
 		{opsCall{method: "GET", path: "Run/List/", noParams: true}, "run/list 0"},
 		{opsCall{method: "GET", path: "run/list?limit=3"}, "run/list 3"},
-		{opsCall{method: "GET", path: "run/items?run=r&after=a b&limit=1000"}, `run/items {"run":"r","after":"a b","limit":1000}`},
+		{opsCall{method: "GET", path: "run/items?run=r&outcome=failed, deferred&after=a b&limit=1000"}, `run/items {"run":"r","outcomes":["failed","deferred"],"after":"a b","limit":1000}`},
 		{opsCall{method: "POST", path: "run/cancel", body: `{"run":"r","by":"b","why":"w"}`}, `run/cancel {"run":"r","by":"b","why":"w"}`},
 		{opsCall{method: "POST", path: "run/cancel", body: `{"run":"r","by":"b","why":"w","gone":true}`}, `run/cancel {"run":"r","by":"b","why":"w","gone":true}`},
 		{opsCall{method: "POST", path: "run/resume", body: `{"run":"r","by":"b","why":"w"}`}, `run/resume {"run":"r","by":"b","why":"w"}`},
@@ -236,12 +227,12 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		"two objects":              {opsCall{method: "POST", path: "pause", body: `{"by":"b"}{}`}, "400", "more behind it"},
 		"bytes":                    {opsCall{method: "POST", path: "pause", body: `eyJieSI6ImIifQ==`, media: "application/octet-stream"}, "415", "application/octet-stream"},
 		"a form":                   {opsCall{method: "POST", path: "pause", body: `by=b`, media: "application/x-www-form-urlencoded"}, "415", "application/json"},
-		"no limit":                 {opsCall{method: "GET", path: "runs?limit=all"}, "400", "limit"},
+		"no limit":                 {opsCall{method: "GET", path: "run/list?limit=all"}, "400", "limit"},
 		"not all and not some":     {opsCall{method: "GET", path: "audits?all=some"}, "400", "all: expected true or false"},
 		"no limit of runs":         {opsCall{method: "GET", path: "run/list?limit=0"}, "400", "limit"},
 		"no limit of batches":      {opsCall{method: "GET", path: "batch/list?limit=-1"}, "400", "limit"},
 		"a run begun by GET":       {opsCall{method: "GET", path: "run/start"}, "405", "ops/run/start takes POST only"},
-		"a run without a verb":     {opsCall{method: "GET", path: "run"}, "404", `"batch/list","batch/requeue","batch/show","cancel",`},
+		"a run without a verb":     {opsCall{method: "GET", path: "run"}, "404", `"batch/list","batch/requeue","batch/show","mark-committed",`},
 		"an unknown name of a run": {opsCall{method: "POST", path: "run/start", body: `{"kind":"drain","al":true}`}, "400", `unknown field \"al\"`},
 		"another's name":           {opsCall{method: "POST", path: "batch/requeue", body: `{"id":"x"}`}, "400", `unknown field \"id\"`},
 	} {
@@ -277,7 +268,7 @@ func TestOpsMapsErrors(t *testing.T) {
 			use := func(context.Context) (Operations, error) { return fakeOps{&r, c.err}, nil }
 			refuse := func(context.Context) (Operations, error) { return nil, c.err }
 			for _, open := range []func(context.Context) (Operations, error){use, refuse} {
-				for _, call := range []opsCall{{method: "GET", path: "runs"}, {method: "POST", path: "cancel", body: `{}`}} {
+				for _, call := range []opsCall{{method: "GET", path: "run/list"}, {method: "POST", path: "run/cancel", body: `{}`}} {
 					status, body, log := call.call(t, open)
 					require.Equal(t, c.status, status, body)
 					for _, says := range c.says {

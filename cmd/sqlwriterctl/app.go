@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,25 +71,13 @@ func (c *appClient) Why(ctx context.Context, id string) (ops.Explanation, error)
 	return ask[ops.Explanation](ctx, c, "why", url.Values{"id": {id}})
 }
 
-// Runs implements operations.
-func (c *appClient) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
-	answer, err := ask[struct{ Runs []ops.Run }](ctx, c, "runs", limited(limit))
-	return answer.Runs, err
-}
-
-// Audits implements operations. An older build leaves parameters that it does not know unread: its answer must not pass for what was
-// asked for.
+// Audits implements operations.
 func (c *appClient) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
 	parameters := map[string]string{"run": q.Run, "action": q.Action}
 	if q.All {
 		parameters["all"] = "true"
 	}
 	answer, err := ask[struct{ Audits []ops.Audit }](ctx, c, "audits", query(q.Limit, parameters))
-	for _, a := range answer.Audits {
-		if (q.Run != "" && a.Run != q.Run) || (q.Action != "" && a.Action != q.Action) {
-			return nil, errors.New("the app is of an older build, which knows neither --run nor --action: ask it without them, or connect directly")
-		}
-	}
 	return answer.Audits, err
 }
 
@@ -117,11 +104,6 @@ func (c *appClient) Resume(ctx context.Context, r ops.GateRequest) (ops.GateChan
 // MarkCommitted implements operations.
 func (c *appClient) MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error) {
 	return act[ops.Marked](ctx, c, "mark-committed", r)
-}
-
-// Cancel implements operations.
-func (c *appClient) Cancel(ctx context.Context, r ops.CancelRequest) (ops.CancelResult, error) {
-	return act[ops.CancelResult](ctx, c, "cancel", r)
 }
 
 func limited(limit int) url.Values {
@@ -155,13 +137,6 @@ type lostError struct{ error }
 
 func (e *lostError) Unwrap() error { return e.error }
 
-// olderError says that the app has no such path: it is of an older build.
-type olderError struct{ path string }
-
-func (e *olderError) Error() string {
-	return fmt.Sprintf("the app is of an older build, which does not know %q: deploy it first, or connect directly", e.path)
-}
-
 // deniedError says that asking again does not help.
 type deniedError struct{ error }
 
@@ -190,7 +165,7 @@ func (c *appClient) send(ctx context.Context, method, path string, query url.Val
 		return &lostError{fmt.Errorf("the app's answer broke off: %w", err)}
 	}
 	if response.StatusCode != http.StatusOK {
-		return appError(response.StatusCode, path, text)
+		return appError(response.StatusCode, text)
 	}
 	if err := json.Unmarshal(text, to); err != nil {
 		return fmt.Errorf("the app's answer is not what this build understands: %w", err)
@@ -199,19 +174,15 @@ func (c *appClient) send(ctx context.Context, method, path string, query url.Val
 }
 
 // appError makes the error of an answer: the app's own words, or what the host means by its bare status.
-func appError(status int, path string, body []byte) error {
+func appError(status int, body []byte) error {
 	var answer struct {
 		Error struct {
 			Reason, Kind, Code string
-			KnownPaths         []string `json:"known_paths"`
 		} `json:"error"`
 	}
 	if json.Unmarshal(body, &answer) == nil && answer.Error.Reason != "" {
 		e := answer.Error
-		switch {
-		case status == http.StatusNotFound && len(e.KnownPaths) > 0 && !slices.Contains(e.KnownPaths, path):
-			return &olderError{path}
-		case e.Kind == "request":
+		if e.Kind == "request" {
 			return &ops.RequestError{Refusal: ops.Refusal(e.Code), Message: e.Reason}
 		}
 		return fmt.Errorf("the app answers %d: %w", status, &fault.Error{Kind: fault.Kind(e.Kind), Code: e.Code, Reason: e.Reason})

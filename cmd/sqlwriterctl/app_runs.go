@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
@@ -34,7 +35,12 @@ func (c *appClient) RunList(ctx context.Context, limit int) ([]ops.RunSummary, e
 
 // RunItems implements operations.
 func (c *appClient) RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error) {
-	answer, err := ask[struct{ Items []run.ItemOutcome }](ctx, c, "run/items", query(q.Limit, map[string]string{"run": q.Run, "after": q.After}))
+	wanted := make([]string, len(q.Outcomes))
+	for i, o := range q.Outcomes {
+		wanted[i] = string(o)
+	}
+	parameters := map[string]string{"run": q.Run, "outcome": strings.Join(wanted, ","), "after": q.After}
+	answer, err := ask[struct{ Items []run.ItemOutcome }](ctx, c, "run/items", query(q.Limit, parameters))
 	return answer.Items, err
 }
 

@@ -31,8 +31,6 @@ type operations interface {
 	Pause(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
 	Resume(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
 	MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error)
-	Cancel(ctx context.Context, r ops.CancelRequest) (ops.CancelResult, error)
-	Runs(ctx context.Context, limit int) ([]ops.Run, error)
 	Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error)
 	runOperations
 }

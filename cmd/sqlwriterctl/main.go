@@ -46,8 +46,6 @@ type cli struct {
 	Pause         pauseCommand         `cmd:"" help:"Hold the gate open: nothing is sent to SQL, documents wait."`
 	Resume        resumeCommand        `cmd:"" help:"Close the gate: work flows again."`
 	MarkCommitted markCommittedCommand `cmd:"" help:"Take a document for committed whose lines were repaired by hand."`
-	Runs          runsCommand          `cmd:"" help:"The same as run list, under an older name."`
-	Cancel        cancelCommand        `cmd:"" help:"The same as run cancel, under an older name."`
 	Audits        auditsCommand        `cmd:"" help:"List who did what, and why."`
 
 	RunGroup runCommands   `cmd:"" name:"run" help:"Long work: drain, replay and reindex, which many workers do over Service Bus, and reprocess, which one process does."`

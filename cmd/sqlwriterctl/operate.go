@@ -13,7 +13,6 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/run"
 )
 
 // statusCommand shows how things stand.
@@ -173,7 +172,11 @@ func (c *reprocessCommand) Run(ctx context.Context, a *app) error {
 		} else {
 			err = printReprocessed(a, res)
 		}
-		if err == nil && !res.DryRun && res.Status != ops.Completed {
+		switch {
+		case err != nil || res.DryRun || res.Status == ops.Completed:
+		case res.Status == ops.CompletedWithFailures:
+			err = fmt.Errorf("run %s completed with failures: %s", res.Run, counted(res.Counts))
+		default:
 			err = fmt.Errorf("run %s is %s, %d documents are left as they were: %s", res.Run, res.Status, res.Left, orDash(res.Reason))
 		}
 		return err
@@ -285,53 +288,6 @@ func (c *markCommittedCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// runsCommand is runListCommand under the name that it had first, for scripts: its JSON is that of the older list, and no limit is the
-// usual one. An app of an older build answers it, too.
-type runsCommand struct {
-	appFlags
-
-	Limit int  `help:"At most so many, 1,000 at most; 0 means 20." default:"20" placeholder:"N"`
-	JSON  bool `name:"json" help:"Print JSON."`
-}
-
-// Run lists them, newest first.
-func (c *runsCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
-		if c.JSON {
-			runs, err := o.Runs(ctx, c.Limit)
-			if err != nil {
-				return err
-			}
-			return printJSON(a, append([]ops.Run{}, runs...))
-		}
-		runs, err := o.RunList(ctx, c.Limit)
-		var older *olderError
-		if errors.As(err, &older) {
-			runs, err = olderRuns(ctx, o, c.Limit)
-		}
-		if err != nil {
-			return err
-		}
-		return printRuns(a, runs)
-	})
-}
-
-// olderRuns are those of a build that has no others than those that one process does alone.
-func olderRuns(ctx context.Context, o operations, limit int) ([]ops.RunSummary, error) {
-	runs, err := o.Runs(ctx, limit)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]ops.RunSummary, len(runs))
-	for i, r := range runs {
-		all[i].Run = run.Run{
-			ID: r.ID, Status: run.RunStatus(r.Status), Cancel: r.Cancel, Counts: r.Counts, Matched: r.Matched, AtLeast: r.AtLeast,
-			RequestedBy: r.RequestedBy, Why: r.Why, StartedAt: r.StartedAt, EndedAt: r.EndedAt,
-		}
-	}
-	return all, nil
-}
-
 // auditsCommand lists the audit log.
 type auditsCommand struct {
 	appFlags
@@ -378,25 +334,6 @@ func atLeastOne(limit int) error {
 		return &usageError{fmt.Errorf("--limit: expected 1 to 1000, found %d", limit)}
 	}
 	return nil
-}
-
-// cancelCommand is runCancelCommand under the name that it had first. Its JSON is what scripts know, and an app of an older build
-// answers it, too.
-type cancelCommand struct{ runCancelCommand }
-
-// Run cancels it.
-func (c *cancelCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
-		res, err := o.Cancel(ctx, c.request())
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(a, res)
-		}
-		a.printf("%s: %s", res.Run, cancelledWords(res.Ended))
-		return nil
-	})
 }
 
 // kinds are those that an error can be of.

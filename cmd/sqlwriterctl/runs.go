@@ -21,13 +21,14 @@ type runCommands struct {
 	Start  runStartCommand  `cmd:"" help:"Begin one. --dry-run counts and lists what it would take."`
 	List   runListCommand   `cmd:"" help:"List the latest with their numbers, newest first."`
 	Show   runShowCommand   `cmd:"" help:"Show one; --wait watches it until it has ended."`
+	Items  runItemsCommand  `cmd:"" help:"List what became of each document of one."`
 	Cancel runCancelCommand `cmd:"" help:"End one: batches under way end, the others are not begun. --gone ends a reprocess whose process is gone."`
 	Resume runResumeCommand `cmd:"" help:"Have one go on that was cancelled or has failed."`
 }
 
 // watchFlags are those of the commands that can wait for a run.
 type watchFlags struct {
-	Wait    bool   `help:"Watch it until it has ended; exit code 1 unless it is completed and no batch failed. Ctrl-C ends the watching, not the run."`
+	Wait    bool   `help:"Watch it until it has ended; exit code 1 unless it completed without failures. Ctrl-C ends the watching, not the run."`
 	Receipt string `help:"When it has ended, write what became of each document: JSON lines, the first is about the run." placeholder:"FILE"`
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
@@ -44,6 +45,7 @@ type runStartCommand struct {
 	Until   string   `help:"Only documents that failed or were changed before." placeholder:"TIME"`
 	ID      []string `name:"id" sep:"none" help:"Only this document; may be repeated." placeholder:"ID"`
 	IDsFile string   `name:"ids-file" help:"Only the documents of this file, one id a line, 10,000 at most; - is stdin." placeholder:"FILE"`
+	Of      string   `name:"run" help:"Only documents that failed or were deferred in this run (replay); --code goes with it." placeholder:"RUN"`
 	All     bool     `help:"All documents; without it a replay or a reindex without a filter is refused."`
 	Rate    int      `help:"Hand off at most so many documents a minute." placeholder:"N"`
 	Limit   int      `help:"At most so many documents." placeholder:"N"`
@@ -94,7 +96,7 @@ func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 		return r, &usageError{errors.New("--receipt goes with --wait: it is of a run that has ended (`run show RUN --receipt FILE` writes it later)")}
 	}
 	r = ops.StartRequest{
-		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID},
+		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of},
 		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, By: who(), Why: c.Why,
 	}
 	if r.From, r.To, err = period(c.Since, c.Until, a.clock()()); err != nil {
@@ -217,19 +219,41 @@ func (f watchFlags) print(a *app, p ops.RunProgress) error {
 
 // verdict is an error unless all is well with a run, as far as it is.
 func verdict(p ops.RunProgress) error {
-	failed := p.Stats.Jobs[run.Failed]
 	switch {
+	case p.Pattern == "" && p.Status == run.RunCompletedWithFailures:
+		return fmt.Errorf("run %s completed with failures: %s", p.ID, counted(p.Counts))
 	case p.Pattern == "" && p.Status != run.RunRunning && p.Status != run.RunCompleted:
 		return fmt.Errorf("run %s is %s: the same `%s` asked for again takes what is left", p.ID, p.Status, p.Kind)
 	case p.Status == run.RunFailed || p.Status == run.RunCancelled:
 		return fmt.Errorf("run %s is %s: `run resume %s --why TEXT` has it go on", p.ID, p.Status, p.ID)
+	case p.Status == run.RunCompletedWithFailures:
+		return fmt.Errorf("run %s completed with failures: %s", p.ID, failuresOf(p))
 	case p.Status != run.RunRunning && p.Status != run.RunCompleted:
 		return fmt.Errorf("run %s is %s", p.ID, p.Status)
-	case failed > 0:
-		return fmt.Errorf("%s of run %s failed: `batch list %s --status failed` says why, `batch requeue --run %s --why TEXT` sends them again",
-			batches(failed), p.ID, p.ID, p.ID)
+	case p.Stats.Jobs[run.Failed] > 0:
+		return fmt.Errorf("run %s goes on with failures: %s", p.ID, failuresOf(p))
 	}
 	return nil
+}
+
+// failuresOf says what is left to do in a run, and how.
+func failuresOf(p ops.RunProgress) string {
+	var parts []string
+	documents := map[string]int{}
+	for _, o := range []run.Outcome{run.DocFailed, run.DocDeferred} {
+		if n := p.Stats.Outcomes[o]; n > 0 {
+			documents[string(o)] = n
+		}
+	}
+	if len(documents) > 0 {
+		parts = append(parts, fmt.Sprintf("documents: %s (`run items %s --outcome failed,deferred` lists them, `run start replay --run %s --why TEXT` tries them again)",
+			counted(documents), p.ID, p.ID))
+	}
+	if n := p.Stats.Jobs[run.Failed]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%s failed (`batch list %s --status failed` says why, `batch requeue --run %s --why TEXT` sends them again)",
+			batches(n), p.ID, p.ID))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // batches counts them in words.
@@ -395,8 +419,49 @@ func (c *runShowCommand) Run(ctx context.Context, a *app) error {
 		if err := errors.Join(c.print(a, p), c.keep(ctx, a, o, w, p, paper)); err != nil {
 			return err
 		}
-		if advice := verdict(p); advice != nil {
+		advice := verdict(p)
+		if advice != nil && p.Status == run.RunRunning { // it has not ended: that is no failure of this command
 			a.notef("%v", advice)
+			return nil
+		}
+		return advice
+	})
+}
+
+// runItemsCommand lists the documents of a run.
+type runItemsCommand struct {
+	appFlags
+
+	Outcome string `help:"Only those with one of these outcomes, with commas between them: failed,deferred." placeholder:"OUTCOMES"`
+	After   string `help:"Go on after this document." placeholder:"ID"`
+	Limit   int    `help:"At most so many, 1,000 at most." default:"100" placeholder:"N"`
+	JSON    bool   `name:"json" help:"Print JSON."`
+	ID      string `arg:"" name:"run" help:"The run's id."`
+}
+
+// Run lists them.
+func (c *runItemsCommand) Run(ctx context.Context, a *app) error {
+	if err := atLeastOne(c.Limit); err != nil {
+		return err
+	}
+	q := ops.ItemQuery{Run: c.ID, Outcomes: ops.OutcomesOf(c.Outcome), After: c.After, Limit: c.Limit}
+	return c.operate(ctx, a, func(o operations) error {
+		items, err := o.RunItems(ctx, q)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(a, append([]run.ItemOutcome{}, items...))
+		}
+		rows := [][]string{{"DOCUMENT", "OUTCOME", "CODE", "BATCH"}}
+		for _, it := range items {
+			rows = append(rows, []string{it.Document, orDash(string(it.Outcome)), orDash(it.Code), strconv.Itoa(it.Number)})
+		}
+		if err := a.table(rows); err != nil {
+			return err
+		}
+		if len(items) == c.Limit {
+			a.notef("there may be more: --after %q goes on", items[len(items)-1].Document)
 		}
 		return nil
 	})

@@ -167,7 +167,7 @@ func TestWhatAsksInVain(t *testing.T) {
 	gone := func() (ops.RunProgress, error) {
 		return ops.RunProgress{}, &ops.RequestError{Refusal: ops.NotFound, Message: "no run"}
 	}
-	denied := func() (ops.RunProgress, error) { return ops.RunProgress{}, appError(401, "run/show", nil) }
+	denied := func() (ops.RunProgress, error) { return ops.RunProgress{}, appError(401, nil) }
 	for name, answers := range map[string][]func() (ops.RunProgress, error){
 		"nobody answers the first question": {silentApp}, "no such run": {gone}, "gone meanwhile": {going(1, 2), gone}, "another key": {going(1, 2), denied},
 	} {

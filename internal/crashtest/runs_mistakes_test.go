@@ -30,8 +30,8 @@ func runMistakes() []mistake {
 
 type greedy struct{ run.Store }
 
-func (s greedy) ClaimJob(ctx context.Context, id string, w run.Worker, _ time.Duration, a run.Audit) (run.Claimed, error) {
-	return s.Store.ClaimJob(ctx, id, run.Ticket{}, w, 0, a)
+func (s greedy) ClaimJob(ctx context.Context, id string, t run.Ticket, w run.Worker, _ time.Duration, a run.Audit) (run.Claimed, error) {
+	return s.Store.ClaimJob(ctx, id, t, w, 0, a)
 }
 
 func (s greedy) ClaimRun(ctx context.Context, id string, epoch, shown int, w run.Worker, _ time.Duration) (run.Run, bool, error) {

@@ -167,9 +167,9 @@ func (p books) ResumeRun(ctx context.Context, id string, a run.Audit) (bool, err
 	return book(ctx, p.i, "ResumeRun", id, func(s run.Store) (bool, error) { return s.ResumeRun(ctx, id, a) })
 }
 
-func (p books) ClaimJob(ctx context.Context, id string, w run.Worker, stale time.Duration, a run.Audit) (run.Claimed, error) {
+func (p books) ClaimJob(ctx context.Context, id string, t run.Ticket, w run.Worker, stale time.Duration, a run.Audit) (run.Claimed, error) {
 	return book(ctx, p.i, "ClaimJob", shortID(id), func(s run.Store) (run.Claimed, error) {
-		c, err := s.ClaimJob(ctx, id, run.Ticket{}, w, stale, a)
+		c, err := s.ClaimJob(ctx, id, t, w, stale, a)
 		p.i.w.runs.took(c)
 		return c, err
 	})
@@ -187,8 +187,8 @@ func (p books) FinishJob(ctx context.Context, h run.Hold, audit func(run.JobStat
 	return book(ctx, p.i, "FinishJob", shortID(h.Job), func(s run.Store) (run.JobStats, error) { return s.FinishJob(ctx, h, audit) })
 }
 
-func (p books) ReleaseJob(ctx context.Context, h run.Hold, a run.Audit) error {
-	return told(ctx, p.i, "ReleaseJob", shortID(h.Job), func(s run.Store) error { return s.ReleaseJob(ctx, h, a) })
+func (p books) ReleaseJob(ctx context.Context, h run.Hold, audits ...run.Audit) error {
+	return told(ctx, p.i, "ReleaseJob", shortID(h.Job), func(s run.Store) error { return s.ReleaseJob(ctx, h, audits...) })
 }
 
 func (p books) FailJob(ctx context.Context, h run.Hold, reason string, a run.Audit) error {
@@ -207,8 +207,8 @@ func (p books) ListJobs(ctx context.Context, id string, status run.Status, limit
 	return book(ctx, p.i, "ListJobs", id, func(s run.Store) ([]run.Job, error) { return s.ListJobs(ctx, id, status, limit) })
 }
 
-func (p books) Items(ctx context.Context, id, afterKey string, limit int) ([]run.ItemOutcome, error) {
-	return book(ctx, p.i, "Items", id, func(s run.Store) ([]run.ItemOutcome, error) { return s.Items(ctx, id, nil, afterKey, limit) })
+func (p books) Items(ctx context.Context, id string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error) {
+	return book(ctx, p.i, "Items", id, func(s run.Store) ([]run.ItemOutcome, error) { return s.Items(ctx, id, outcomes, afterKey, limit) })
 }
 
 func (p books) RequeueJob(ctx context.Context, id string, a run.Audit) (bool, error) {
@@ -245,7 +245,11 @@ func (p books) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, co
 	return a.a, a.b, err
 }
 
-func (p books) ToSend(ctx context.Context, sys string, stale time.Duration, limit int) ([]run.Job, error) {
+func (p books) OnTheWay(ctx context.Context, sys string) (run.OnTheWay, error) {
+	return book(ctx, p.i, "OnTheWay", "", func(s run.Store) (run.OnTheWay, error) { return s.OnTheWay(ctx, sys) })
+}
+
+func (p books) ToSend(ctx context.Context, sys string, limit int) ([]run.Job, error) {
 	return book(ctx, p.i, "ToSend", "", func(s run.Store) ([]run.Job, error) { return s.ToSend(ctx, sys, limit) })
 }
 

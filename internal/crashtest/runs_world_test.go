@@ -63,7 +63,6 @@ type runs struct {
 	// asksAgain is when the operator asks again for what is not so.
 	asksAgain time.Time
 	nextTick  time.Time
-	workers   uint32
 	seenRuns  map[string]run.Run
 	seenJobs  map[string]run.Job
 	leases    map[*instance]*lease
@@ -109,13 +108,12 @@ func newRuns(w *world, p *runsPath) *runs {
 // equip gives an instance the use cases of runs.
 func (r *runs) equip(i *instance) {
 	p := run.Ports{
-		Store: books{i}, Selection: selection{i}, Documents: reader{i}, Commit: i.commit, Gate: i.gate,
+		Store: books{i}, Selection: selection{i}, Documents: reader{i}, Commit: i.commit, Breaker: breaker{i},
 		RunQueue: sender{i, r.runQ}, BatchQueue: sender{i, r.batchQ}, Evidence: evidence{i},
 	}
 	o := run.Options{
 		SysName: sysName, Instance: i.name, Log: r.w.log, MaxOutstanding: r.path.outstanding, BatchSize: r.path.batch, ChunkSize: r.path.chunk,
 		Now: r.w.now, Draw: func() float64 { return 0.5 }, Wait: i.wait, Every: i.every,
-		ID: func() uint32 { r.workers++; return r.workers },
 	}
 	i.runs = useCases{
 		run.NewManager(p, o), run.NewWorkers(p, o), run.NewRecovery(p, o), run.NewRunDeadLetters(p, o), run.NewBatchDeadLetters(p, o),

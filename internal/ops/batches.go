@@ -141,7 +141,7 @@ type RequeueRequest struct {
 	Why   string `json:"why"`
 }
 
-// Requeued says how many batches are sent again by the timer.
+// Requeued says how many batches are sent again.
 type Requeued struct {
 	Batches int `json:"batches"`
 	// Note says why these are not all; asked for again, it goes on with the others.
@@ -195,7 +195,25 @@ func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued
 	case len(jobs) == mostListed:
 		done.Note = "there may be more, ask again"
 	}
+	if note := o.goesOn(ctx, jobs[0].Run); note != "" {
+		done.Note = note
+	}
 	return done, nil
+}
+
+// goesOn sends a run's message: its manager sends the batches. Without one the timer does.
+func (o *Ops) goesOn(ctx context.Context, id string) (note string) {
+	err := o.books(ctx, func(ctx context.Context) error {
+		row, err := o.theRun(ctx, id)
+		if err == nil {
+			note = o.notify(ctx, row)
+		}
+		return err
+	})
+	if err != nil {
+		return "the timer sends its message: " + said(err)
+	}
+	return note
 }
 
 // requeueable are the failed batches that are meant, of a run that can go on.
@@ -228,7 +246,7 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Job
 		switch {
 		case err != nil:
 			return err
-		case row.Status != run.RunRunning && row.Status != run.RunCompleted:
+		case !row.Status.Requeueable():
 			return refuse(Conflict, "its run is %s: `run resume %s` has it go on", row.Status, runID)
 		case id == "":
 			jobs, err = o.p.Runs.ListJobs(ctx, runID, run.Failed, mostListed)

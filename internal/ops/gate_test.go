@@ -219,14 +219,14 @@ func TestMarkCommittedLosesToWhoeverWasFaster(t *testing.T) {
 func TestCancelAndListsCheckWhatIsAsked(t *testing.T) {
 	w := newWorld(t)
 	for _, r := range []ops.CancelRequest{{By: "b", Why: "w"}, {Run: "a b", By: "b", Why: "w"}, {Run: "r", By: "b"}, {Run: "r", Why: "w"}} {
-		_, err := w.ops.Cancel(t.Context(), r)
+		_, err := w.ops.RunCancel(t.Context(), r)
 		require.Equal(t, ops.Usage, refusal(err))
 	}
-	_, err := w.ops.Cancel(t.Context(), ops.CancelRequest{Run: "r", By: "b", Why: "w"})
+	_, err := w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: "r", By: "b", Why: "w"})
 	require.Equal(t, ops.NotFound, refusal(err))
 	require.Empty(t, w.audits())
 	for _, limit := range []int{-1, 1001} {
-		_, err := w.ops.Runs(t.Context(), limit)
+		_, err := w.ops.RunList(t.Context(), limit)
 		require.Equal(t, ops.Usage, refusal(err))
 		_, err = w.ops.Audits(t.Context(), ops.AuditQuery{Limit: limit})
 		require.Equal(t, ops.Usage, refusal(err))
@@ -248,9 +248,9 @@ func TestBeforeSQLIsOpenThereAreQuestionsAndThePause(t *testing.T) {
 			_, err := early.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
 			return err
 		},
-		"runs": func() error { _, err := early.Runs(t.Context(), 0); return err },
+		"runs": func() error { _, err := early.RunList(t.Context(), 0); return err },
 		"cancel": func() error {
-			_, err := early.Cancel(t.Context(), ops.CancelRequest{Run: "r", By: "b", Why: "w"})
+			_, err := early.RunCancel(t.Context(), ops.CancelRequest{Run: "r", By: "b", Why: "w"})
 			return err
 		},
 	} {

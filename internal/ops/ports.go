@@ -41,7 +41,9 @@ type RunStatus string
 const (
 	Running   RunStatus = "running"
 	Completed RunStatus = "completed"
-	Cancelled RunStatus = "cancelled"
+	// CompletedWithFailures: it took all its documents, and something is left to do for one or more of them.
+	CompletedWithFailures RunStatus = "completed_with_failures"
+	Cancelled             RunStatus = "cancelled"
 	// Stopped: it ended before its work did (a deadline, an outage); asked for again it goes on with what is left.
 	Stopped RunStatus = "stopped"
 )

@@ -13,6 +13,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/writer"
 )
 
@@ -374,7 +375,17 @@ func (o *Ops) batches(ctx context.Context, r ReprocessRequest, list []Match, res
 			return Stopped, "its progress could not be recorded: " + said(err)
 		}
 	}
-	return Completed, ""
+	return completion(res.Counts), ""
+}
+
+// completion is how a run ended that took all its documents.
+func completion(counts map[string]int) RunStatus {
+	for word, n := range counts {
+		if n > 0 && !run.OutcomeOf(word).Success() {
+			return CompletedWithFailures
+		}
+	}
+	return Completed
 }
 
 // batchSize is how many documents are taken at once: ten seconds' worth, so that a rate is no burst every few minutes.

@@ -14,6 +14,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 )
 
 func asRequestError(err error, to **ops.RequestError) bool { return errors.As(err, to) }
@@ -150,10 +151,10 @@ func TestReprocessAfterAFixRewritesTheMark(t *testing.T) {
 	require.Equal(t, []any{invoice.Committed, "applied", 0, 1}, []any{after.Status, after.Outcome, after.RetryCount, after.ReprocessCount})
 	require.Len(t, w.docs.states, 1, "failed becomes committed in one patch")
 
-	runs, err := w.ops.Runs(t.Context(), 0)
+	runs, err := w.ops.RunList(t.Context(), 0)
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
-	require.Equal(t, []any{res.Run, "reprocess", "pat", "column widened", ops.Completed, map[string]int{"applied": 1}},
+	require.Equal(t, []any{res.Run, run.Kind("reprocess"), "pat", "column widened", run.RunCompleted, map[string]int{"applied": 1}},
 		[]any{runs[0].ID, runs[0].Kind, runs[0].RequestedBy, runs[0].Why, runs[0].Status, runs[0].Counts})
 	require.JSONEq(t, `{"all":true}`, string(runs[0].Filter))
 	audits, err := w.ops.Audits(t.Context(), ops.AuditQuery{})
@@ -259,9 +260,9 @@ func TestACancelEndsTheRunAfterItsBatch(t *testing.T) {
 	w.journal.progressed = func(int) {
 		runs, err := w.journal.Journal.Runs(t.Context(), 1)
 		require.NoError(t, err)
-		res, err := w.ops.Cancel(t.Context(), ops.CancelRequest{Run: runs[0].ID, By: "kim", Why: "wrong filter"})
+		res, err := w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: runs[0].ID, By: "kim", Why: "wrong filter"})
 		require.NoError(t, err)
-		require.False(t, res.Ended)
+		require.Equal(t, run.RunRunning, res.Status)
 	}
 	res, err := w.ops.Reprocess(t.Context(), all())
 	require.NoError(t, err)
@@ -269,10 +270,10 @@ func TestACancelEndsTheRunAfterItsBatch(t *testing.T) {
 	require.Equal(t, map[string]int{"applied": 100}, res.Counts)
 	require.Equal(t, 150, res.Left)
 	require.Equal(t, []string{"cancel", "kim", res.Run}, []string{w.audits()[0].Action, w.audits()[0].By, w.audits()[0].Subject})
-	runs, err := w.ops.Runs(t.Context(), 1)
+	runs, err := w.ops.RunList(t.Context(), 1)
 	require.NoError(t, err)
-	require.Equal(t, ops.Cancelled, runs[0].Status)
-	_, err = w.ops.Cancel(t.Context(), ops.CancelRequest{Run: res.Run, By: "kim", Why: "again"})
+	require.Equal(t, run.RunCancelled, runs[0].Status)
+	_, err = w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: res.Run, By: "kim", Why: "again"})
 	require.Equal(t, ops.NotFound, refusal(err))
 }
 
@@ -301,9 +302,9 @@ func TestWhoeverAskedMayGo(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{ops.Stopped, "stopped by whoever asked", 50, ""}, []any{res.Status, res.Reason, res.Left, res.Note})
 	require.Equal(t, 1, w.journal.progress, "what was done is recorded all the same")
-	runs, err := w.ops.Runs(t.Context(), 1)
+	runs, err := w.ops.RunList(t.Context(), 1)
 	require.NoError(t, err)
-	require.Equal(t, ops.Stopped, runs[0].Status, "its end is recorded all the same")
+	require.Equal(t, run.RunStopped, runs[0].Status, "its end is recorded all the same")
 }
 
 func TestTheGateStopsARunAndCountsNothing(t *testing.T) {
@@ -317,9 +318,9 @@ func TestTheGateStopsARunAndCountsNothing(t *testing.T) {
 	require.Equal(t, []any{0, 3}, []any{len(res.Counts), res.Left})
 	require.Empty(t, w.docs.states)
 	require.Zero(t, w.sink.applies)
-	runs, err := w.ops.Runs(t.Context(), 1)
+	runs, err := w.ops.RunList(t.Context(), 1)
 	require.NoError(t, err, "the journal is read beside a pause")
-	require.Equal(t, ops.Stopped, runs[0].Status)
+	require.Equal(t, run.RunStopped, runs[0].Status)
 }
 
 func TestWhileTheGateIsOpenForSQLsSakeTheJournalIsNotAsked(t *testing.T) {
@@ -330,9 +331,9 @@ func TestWhileTheGateIsOpenForSQLsSakeTheJournalIsNotAsked(t *testing.T) {
 		_, err := w.ops.Reprocess(t.Context(), all())
 		require.Equal(t, "gate_open", fault.CodeOf(err), "%v", err)
 		require.True(t, fault.IsDependency(err))
-		_, err = w.ops.Runs(t.Context(), 1)
+		_, err = w.ops.RunList(t.Context(), 1)
 		require.Equal(t, "gate_open", fault.CodeOf(err))
-		_, err = w.ops.Cancel(t.Context(), ops.CancelRequest{Run: "r", By: "b", Why: "w"})
+		_, err = w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: "r", By: "b", Why: "w"})
 		require.Equal(t, "gate_open", fault.CodeOf(err))
 		_, err = w.ops.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
 		require.Equal(t, "gate_open", fault.CodeOf(err))
@@ -340,7 +341,7 @@ func TestWhileTheGateIsOpenForSQLsSakeTheJournalIsNotAsked(t *testing.T) {
 		require.Empty(t, w.docs.states)
 
 		w.clock = w.clock.Add(2 * time.Minute) // a list takes no probe, an action does
-		_, err = w.ops.Runs(t.Context(), 1)
+		_, err = w.ops.RunList(t.Context(), 1)
 		require.Equal(t, "gate_open", fault.CodeOf(err))
 		require.Zero(t, w.journal.calls)
 		res, err := w.ops.Reprocess(t.Context(), all())
@@ -383,12 +384,12 @@ func TestAnOutageInTheMiddleStopsTheRun(t *testing.T) {
 
 	w.sink.fails = nil
 	w.clock = w.clock.Add(10 * time.Minute)
-	c, err := w.ops.Cancel(t.Context(), ops.CancelRequest{Run: res.Run, By: "kim", Why: "its process is gone", Gone: true})
+	c, err := w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: res.Run, By: "kim", Why: "its process is gone", Gone: true})
 	require.NoError(t, err)
-	require.True(t, c.Ended)
-	runs, err := w.ops.Runs(t.Context(), 1)
+	require.Equal(t, run.RunCancelled, c.Status)
+	runs, err := w.ops.RunList(t.Context(), 1)
 	require.NoError(t, err)
-	require.Equal(t, ops.Cancelled, runs[0].Status)
+	require.Equal(t, run.RunCancelled, runs[0].Status)
 	require.Equal(t, map[string]int{"applied": 100}, runs[0].Counts)
 }
 

@@ -18,6 +18,16 @@ type ItemQuery struct {
 	Limit int    `json:"limit,omitempty"`
 }
 
+// OutcomesOf reads outcomes with commas between them. Unknown ones are refused where they are asked for.
+func OutcomesOf(text string) (list []run.Outcome) {
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, run.Outcome(part))
+		}
+	}
+	return list
+}
+
 // RunItems gives the documents of a run with their outcomes, page by page: its receipt. Errors as RunShow; *RequestError (conflict)
 // also for a run that one process did alone.
 func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcome, err error) {
@@ -42,12 +52,17 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcom
 		case err != nil:
 			return err
 		case row.Pattern == "":
-			return refuse(Conflict, "run %q was not done by workers: it keeps its counts, and not what became of each document", q.Run)
+			return notItemised(q.Run)
 		}
 		items, err = o.p.Runs.Items(ctx, q.Run, q.Outcomes, after, q.Limit)
 		return err
 	})
 	return items, err
+}
+
+// notItemised refuses what a run that one process did alone does not keep.
+func notItemised(id string) error {
+	return refuse(Conflict, "run %q was not done by workers: it keeps its counts, and not what became of each document", id)
 }
 
 // outcomes are all of them, for people.

@@ -234,12 +234,8 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 			return o.p.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
 		},
 	})
-	switch {
-	case err != nil:
-	case p.HandedOffAt.IsZero():
+	if err == nil {
 		p.Note = o.notify(ctx, p.Run)
-	default:
-		p.Note = "the timer sends its batches again"
 	}
 	return p, err
 }

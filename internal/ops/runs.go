@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/run"
 )
 
 // The bounds of a list.
@@ -22,39 +21,8 @@ type CancelRequest struct {
 	Gone bool `json:"gone,omitempty"`
 }
 
-// CancelResult is what became of it.
-type CancelResult struct {
-	Run string `json:"run"`
-	// Ended says that it is over; otherwise it ends after the batch under way.
-	Ended bool `json:"ended"`
-}
-
-// Cancel is RunCancel under the name that it had first.
-func (o *Ops) Cancel(ctx context.Context, r CancelRequest) (CancelResult, error) {
-	p, err := o.RunCancel(ctx, r)
-	if err != nil {
-		return CancelResult{}, err
-	}
-	return CancelResult{Run: r.Run, Ended: p.Status != run.RunRunning}, nil
-}
-
-// Runs gives the latest runs, newest first; 0 means 20. It is what RunList is, without the batches and with whole filters: the API had
-// it first. Errors by kind: *RequestError (usage); infrastructure, throttled, quota, contention.
-func (o *Ops) Runs(ctx context.Context, limit int) (runs []Run, err error) {
-	if limit, err = listed(limit); err != nil {
-		return nil, err
-	}
-	err = o.read(ctx, func(ctx context.Context) (err error) {
-		runs, err = o.p.Journal.Runs(ctx, limit)
-		return err
-	})
-	for i := range runs {
-		runs[i].StartedAt, runs[i].EndedAt = o.in(runs[i].StartedAt), o.in(runs[i].EndedAt)
-	}
-	return runs, err
-}
-
-// Audits gives the latest entries of the audit log that are asked for, newest first; a limit of 0 means 20. Errors as Runs.
+// Audits gives the latest entries of the audit log that are asked for, newest first; a limit of 0 means 20. Errors by
+// kind: *RequestError (usage); infrastructure, throttled, quota, contention.
 func (o *Ops) Audits(ctx context.Context, q AuditQuery) (audits []Audit, err error) {
 	if q.Limit, err = listed(q.Limit); err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ type StartRequest struct {
 
 // check refuses what cannot be meant.
 func (r StartRequest) check() error {
-	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0
+	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0 && r.Filter.Run == ""
 	_, known := run.PatternOf(r.Pattern)
 	switch {
 	case !r.Kind.Known():
@@ -68,6 +68,10 @@ func (r StartRequest) check() error {
 		return refuse(Usage, "ids: expected at most %d, found %d", mostListedIDs, len(r.IDs))
 	case len(r.IDs) > 0 && (r.ErrorKind != "" || r.Code != "" || !r.From.IsZero() || !r.To.IsZero()):
 		return refuse(Usage, "ids: go with no other filter")
+	case r.Filter.Run != "" && (r.Kind != run.Replay || r.ErrorKind != "" || !r.From.IsZero() || !r.To.IsZero() || len(r.IDs) > 0):
+		return refuse(Usage, "run: goes with a replay, and with no other filter than a code")
+	case r.Filter.Run != "" && !isRunID(r.Filter.Run):
+		return notARun(r.Filter.Run)
 	case r.Rate < 0 || r.Rate > mostRate:
 		return refuse(Usage, "rate: expected 0 to %d documents a minute, found %d", mostRate, r.Rate)
 	case r.Limit < 0 || r.Limit > mostRunLimit:
@@ -176,6 +180,10 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 		for _, id := range r.IDs[:min(len(r.IDs), shown)] {
 			res.First = append(res.First, Match{ID: id})
 		}
+	} else if r.Filter.Run != "" {
+		if err := o.previewLeft(ctx, r, &res); err != nil {
+			return Started{}, err
+		}
 	} else {
 		finding, cancel := context.WithTimeout(ctx, findWithin)
 		defer cancel()
@@ -205,6 +213,26 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 		res.Pattern = run.ChoosePattern(res.Matched, res.AtLeast)
 	}
 	return res, nil
+}
+
+// previewLeft counts what is left of another run.
+func (o *Ops) previewLeft(ctx context.Context, r StartRequest, res *Started) error {
+	return o.books(ctx, func(ctx context.Context) error {
+		row, err := o.theRun(ctx, r.Filter.Run)
+		switch {
+		case err != nil:
+			return err
+		case row.Pattern == "":
+			return notItemised(r.Filter.Run)
+		}
+		return run.PreviewLeft(ctx, o.p.Runs, r.Filter, func(id string) bool {
+			if res.Matched++; len(res.First) < shown {
+				res.First = append(res.First, Match{ID: id})
+			}
+			res.AtLeast = res.Matched > mostPreviewed
+			return !res.AtLeast
+		})
+	})
 }
 
 // newRunID names a run: what it is, when it was asked for, and something that no other has.

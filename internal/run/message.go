@@ -83,9 +83,13 @@ func batchNotice(sysName string, j Job) Notice {
 	return Notice{Kind: BatchMessage, SysName: sysName, RunID: j.Run, BatchID: j.ID, BatchAttempt: j.Attempt}
 }
 
-// NoticeOfRun is the notice of a run, for the manager.
+// NoticeOfRun is the notice of a run, for the manager. It never shows the epoch of an owner: that one did not let go.
 func NoticeOfRun(r Run) Notice {
-	return Notice{Kind: RunMessage, SysName: r.SysName, RunID: r.ID, Epoch: r.Epoch}
+	n := Notice{Kind: RunMessage, SysName: r.SysName, RunID: r.ID, Epoch: r.Epoch}
+	if r.Owner != "" {
+		n.Epoch--
+	}
+	return n
 }
 
 const opMessage = "run: message"

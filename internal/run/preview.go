@@ -7,6 +7,26 @@ import (
 	"sqlwriter/internal/writer"
 )
 
+// PreviewLeft calls each for the documents that a replay of what is left of another run (Filter.Run) would take, until it answers
+// false. Errors as Jobs.Items.
+func PreviewLeft(ctx context.Context, s itemsOf, f Filter, each func(document string) bool) error {
+	const page = 1000
+	for key := ""; ; {
+		found, next, err := f.left(ctx, s, key, page)
+		if err != nil {
+			return err
+		}
+		for _, id := range found {
+			if !each(id) {
+				return nil
+			}
+		}
+		if key = next; next == "" {
+			return nil
+		}
+	}
+}
+
 // Preview calls each for the documents that a run would take, until it answers false. Nothing is changed. Errors as
 // Selection.Page.
 func Preview(ctx context.Context, s Selection, sysName string, kind Kind, f Filter, now time.Time, each func(writer.Waiting) bool) error {

@@ -116,14 +116,10 @@ func (r *Recovery) runs(ctx context.Context, done *Recovered) error {
 	return err
 }
 
-// again is the message for a run that nobody goes on with. It does not show the epoch of an owner: that one did not let go, and
-// is lost. Its deferral is the minute, so that the queue does not take it for the one that is lost; a second one in the same
+// again is the message for a run that nobody goes on with: an owner is lost by it. Its deferral is the minute, so that the queue does not take it for the one that is lost; a second one in the same
 // minute is a duplicate.
 func (r *Recovery) again(row Run) Message {
 	n := NoticeOfRun(row)
-	if row.Owner != "" {
-		n.Epoch--
-	}
 	n.FirstDeferredAt = r.o.Now().Unix()
 	n.Deferral = int(r.o.Now().Unix() / int64(time.Minute/time.Second))
 	return n.Message(0)

@@ -134,6 +134,28 @@ func (r Run) filter() (Filter, error) {
 	return f, nil
 }
 
+// itemsOf is the part of Jobs that reads what became of a run's documents.
+type itemsOf interface {
+	Items(ctx context.Context, run string, outcomes []Outcome, afterKey string, limit int) ([]ItemOutcome, error)
+}
+
+// left gives documents that failed or were deferred in the filter's run, from a key on, and the key to go on with; "" at the end.
+func (f Filter) left(ctx context.Context, s itemsOf, afterKey string, limit int) (found []string, next string, err error) {
+	items, err := s.Items(ctx, f.Run, []Outcome{DocFailed, DocDeferred}, afterKey, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, it := range items {
+		if f.Code == "" || strings.EqualFold(f.Code, it.Code) {
+			found = append(found, it.Document)
+		}
+	}
+	if len(items) == limit {
+		next = DocumentKey(items[limit-1].Document)
+	}
+	return found, next, nil
+}
+
 // maxAgain bounds how often a search begins anew.
 const maxAgain = 3
 
@@ -179,6 +201,14 @@ func (s *source) load(ctx context.Context, taken []string) error {
 	if len(s.filter.IDs) > 0 {
 		at := min(s.mark.At, len(s.filter.IDs))
 		found = s.filter.IDs[at:min(len(s.filter.IDs), at+s.o.ChunkSize)]
+	} else if s.filter.Run != "" {
+		err := s.books(ctx, func(ctx context.Context) (err error) {
+			found, s.next, err = s.filter.left(ctx, s.p.Store, s.mark.Continuation, s.o.ChunkSize)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	} else {
 		page, next, err := s.p.Selection.Page(ctx, s.filter.query(s.o.SysName, s.run.Kind, s.run.StartedAt), s.mark.Continuation)
 		if fault.CodeOf(err) == "continuation" && s.mark.Again < maxAgain {

@@ -104,6 +104,11 @@ const (
 	RunFailed RunStatus = "failed"
 )
 
+// Requeueable reports whether batches of such a run may be wanted again; one that was cancelled or failed is resumed.
+func (s RunStatus) Requeueable() bool {
+	return s == RunRunning || s == RunCompleted || s == RunCompletedWithFailures
+}
+
 // Outcome is what became of one document of a batch.
 type Outcome string
 

@@ -99,13 +99,18 @@ type Filter struct {
 	To        time.Time `json:"to,omitzero"`
 	// IDs names documents; nothing else is then looked for.
 	IDs []string `json:"ids,omitempty"`
+	// Run names another run: what failed or was deferred there, with the Code if one is given, and nothing else is looked for.
+	Run string `json:"run,omitempty"`
 }
 
-// Named is how many documents a filter (Filter as JSON) names; 0 also for what is no filter.
+// Named is how many documents a filter (Filter as JSON) names, 1 where it names them by a run; 0 also for what is no filter.
 func Named(filter json.RawMessage) int {
 	var f Filter
-	if json.Unmarshal(filter, &f) != nil {
+	switch {
+	case json.Unmarshal(filter, &f) != nil:
 		return 0
+	case f.Run != "":
+		return 1
 	}
 	return len(f.IDs)
 }

@@ -150,7 +150,7 @@ func (r *results) add(o ItemOutcome) {
 
 // told takes in what Commit tells of a document.
 func (r *results) told(t writer.Told) {
-	o := ItemOutcome{Document: t.ID, Outcome: outcomeOf(t.Outcome), Code: t.Code}
+	o := ItemOutcome{Document: t.ID, Outcome: OutcomeOf(t.Outcome), Code: t.Code}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outcomes[t.ID] = o
@@ -203,8 +203,8 @@ func (r *results) counts() map[string]int {
 	return counts
 }
 
-// outcomeOf is the outcome of a document from Commit's word for it.
-func outcomeOf(word string) Outcome {
+// OutcomeOf is the outcome of a document from Commit's word for it.
+func OutcomeOf(word string) Outcome {
 	switch word {
 	case string(writer.Applied):
 		return DocCommitted
