@@ -37,9 +37,6 @@ func TestOneDoorForAllRuns(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
 	require.Regexp(t, `reprocess-1\s+running\s+12 of 40 done\s+9 applied, 3 changed\s.*pat@desk\s+column widened\n`, w.out)
 	require.Regexp(t, started.Run+`\s+running\s+0 of 1 handed off\s`, w.out)
-	list := w.out
-	require.Equal(t, exitOK, w.run(t, "runs"), w.errors)
-	require.Equal(t, list, w.out, "the same under the older name")
 
 	require.Equal(t, exitOK, w.run(t, "run", "show", "reprocess-1"), w.errors)
 	for _, line := range []string{
@@ -64,51 +61,11 @@ func TestOneDoorForAllRuns(t *testing.T) {
 	require.Contains(t, w.errors, "no single process can be gone")
 	require.Equal(t, exitOK, w.run(t, "run", "cancel", "reprocess-1", "--gone", "--why", "its process is gone"), w.errors)
 	require.Contains(t, w.out, "reprocess-1: ended; what is written stays written")
-	require.Equal(t, exitOK, w.run(t, "run", "show", "reprocess-1"), w.errors)
+	require.Equal(t, exitFailed, w.run(t, "run", "show", "reprocess-1"), w.errors)
 	require.Regexp(t, `status\s+cancelled\n`, w.out)
 	require.Contains(t, w.errors, "run reprocess-1 is cancelled: the same `reprocess` asked for again takes what is left")
 	require.Equal(t, exitFailed, w.run(t, "run", "cancel", "reprocess-1", "--gone", "--why", "x"))
 	require.Contains(t, w.errors, `no run "reprocess-1" is running: it is cancelled`)
-}
-
-// Scripts know these: a list of runs with their members, and what a cancellation answers.
-func TestTheOlderNamesKeepTheirJSON(t *testing.T) {
-	w := newWorking(t, 1)
-	w.alone(t, "reprocess-1")
-	require.Equal(t, exitOK, w.run(t, "runs", "--json"), w.errors)
-	var all []map[string]any
-	require.NoError(t, json.Unmarshal([]byte(w.out), &all))
-	require.Len(t, all, 1)
-	for name, value := range map[string]any{
-		"id": "reprocess-1", "kind": "reprocess", "filter": map[string]any{"code": "2628"}, "requested_by": "pat@desk", "why": "column widened", "status": "running",
-		"counts": map[string]any{"applied": 9.0, "changed": 3.0},
-	} {
-		require.Equal(t, value, all[0][name], name)
-	}
-	require.Contains(t, all[0], "started_at")
-	require.NotContains(t, all[0], "ended_at")
-	whole := `{"kind":"document","ids":["d"` + strings.Repeat(`,"d"`, 24) + `],"rate_per_minute":600,"limit":24}`
-	require.NoError(t, w.books.Journal().Start(t.Context(), ops.Run{ID: "reprocess-2", Kind: "reprocess", Filter: json.RawMessage(whole), RequestedBy: "pat", Why: "x"},
-		ops.Audit{Action: "reprocess", By: "pat", Why: "x", Subject: "reprocess-2"}))
-	var filters []struct{ Filter json.RawMessage }
-	require.Equal(t, exitOK, w.run(t, "runs", "--json", "--limit", "1"), w.errors)
-	require.NoError(t, json.Unmarshal([]byte(w.out), &filters))
-	require.JSONEq(t, whole, string(filters[0].Filter), "the filter is whole")
-	for _, args := range [][]string{{"runs", "--limit", "0"}, {"runs", "--limit", "0", "--json"}, {"audits", "--limit", "0"}} {
-		require.Equal(t, exitOK, w.run(t, args...), w.errors)
-		require.Contains(t, w.out, "reprocess-1", "%v: 0 is the usual limit", args)
-	}
-
-	require.Equal(t, exitOK, w.run(t, "cancel", "reprocess-1", "--why", "x", "--json"), w.errors)
-	require.JSONEq(t, `{"run":"reprocess-1","ended":false}`, w.out)
-	require.Equal(t, exitOK, w.run(t, "cancel", "reprocess-1", "--why", "x"), w.errors)
-	require.Contains(t, w.out, "reprocess-1: it ends after the batches under way")
-	require.Equal(t, exitOK, w.run(t, "cancel", "reprocess-1", "--gone", "--why", "x", "--json"), w.errors)
-	require.JSONEq(t, `{"run":"reprocess-1","ended":true}`, w.out)
-
-	require.Equal(t, exitOK, w.run(t, "--help"))
-	require.Regexp(t, `runs\s+\[flags\]\s+The same as run list, under an older name\.`, w.out)
-	require.Regexp(t, `cancel <run>\s+\[flags\]\s+The same as run cancel, under an older name\.`, w.out)
 }
 
 func TestARunOfOneProcessIsWatched(t *testing.T) {

@@ -102,7 +102,7 @@ func TestOperatingDirectly(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "reprocess", "--code", "2628", "--why", "column widened"), r.errors)
 	require.Regexp(t, `run reprocess-\S+: completed, 1 of 1 documents\n1 applied`, r.out)
 	require.Equal(t, []any{invoice.Committed, invoice.Failed}, []any{r.writerState(t, first).Status, r.writerState(t, second).Status})
-	require.Equal(t, exitOK, r.run(t, "runs"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
 	require.Regexp(t, `reprocess-\S+\s+completed\s+1 of 1 done\s+1 applied\s.*column widened`, r.out)
 
 	id := regexp.MustCompile(`reprocess-\S+`).FindString(r.out)
@@ -130,7 +130,7 @@ func TestOperatingDirectly(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "why", second))
 	require.Contains(t, r.out, "committed by hand")
 
-	require.Equal(t, exitFailed, r.run(t, "cancel", "nobody", "--why", "x"))
+	require.Equal(t, exitFailed, r.run(t, "run", "cancel", "nobody", "--why", "x"))
 	require.Contains(t, r.errors, `no run "nobody" is running`)
 	require.Equal(t, exitOK, r.run(t, "audits", "--json"), r.errors)
 	var audits []ops.Audit
@@ -271,9 +271,9 @@ func TestOperatingOverTheApp(t *testing.T) {
 	require.Contains(t, b.out, "1 applied")
 	require.Equal(t, exitFailed, b.run(t, "mark-committed", id, "--why", "x", app))
 	require.Contains(t, b.errors, "the document is committed")
-	require.Equal(t, exitFailed, b.run(t, "cancel", "r", "--why", "x", app))
-	require.Equal(t, exitOK, b.run(t, "runs", app, "--json"), b.errors)
-	var runs []ops.Run
+	require.Equal(t, exitFailed, b.run(t, "run", "cancel", "r", "--why", "x", app))
+	require.Equal(t, exitOK, b.run(t, "run", "list", app, "--json"), b.errors)
+	var runs []ops.RunSummary
 	require.NoError(t, json.Unmarshal([]byte(b.out), &runs))
 	require.Len(t, runs, 2)
 
@@ -293,54 +293,6 @@ func TestOperatingOverTheApp(t *testing.T) {
 	require.Contains(t, b.errors, "wants a function key")
 	delete(b.env, "SQLWRITER_APP")
 	require.Equal(t, exitUsage, b.run(t, "status", "--key=k"))
-}
-
-// The answers of an app of the build before this one, which had these paths and no others.
-func olderApp(t *testing.T) *httptest.Server {
-	t.Helper()
-	answers := map[string]string{
-		"GET runs": `{"runs":[{"id":"reprocess-1","kind":"reprocess","filter":{"code":"2628"},"requested_by":"pat","why":"x","status":"running",
-			"counts":{"applied":3},"started_at":"2026-01-02T03:04:05Z"}]}`,
-		"POST cancel": `{"run":"reprocess-1","ended":false}`,
-		"GET audits": `{"audits":[{"at":"2026-01-02T03:04:05Z","action":"pause","by":"pat","why":"x","subject":"gate:web"},
-			{"at":"2026-01-02T03:04:04Z","action":"resume","by":"pat","why":"x","subject":"gate:web"}]}`,
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, ok := answers[r.Method+" "+strings.TrimPrefix(r.URL.Path, "/api/ops/")]
-		if !ok {
-			w.WriteHeader(http.StatusNotFound)
-			answer = `{"error":{"reason":"no such path under ops/","kind":"request","code":"not_found","known_paths":["audits","cancel","runs"]}}`
-		}
-		_, err := io.WriteString(w, answer)
-		require.NoError(t, err)
-	}))
-	t.Cleanup(server.Close)
-	return server
-}
-
-// The command line is installed before or after the app: the older names ask what the older build knows, and what it does not know is said.
-func TestAnAppOfAnOlderBuild(t *testing.T) {
-	b := newBench(t)
-	b.env["SQLWRITER_KEY"], b.env["SQLWRITER_APP"] = "k", olderApp(t).URL
-	require.Equal(t, exitOK, b.run(t, "runs"), b.errors)
-	require.Regexp(t, `reprocess-1\s+running\s+3 of \? done\s+3 applied\s+2026-01-02 03:04:05Z\s+-\s+pat\s+x\n`, b.out)
-	require.Equal(t, exitOK, b.run(t, "runs", "--json"), b.errors)
-	var runs []ops.Run
-	require.NoError(t, json.Unmarshal([]byte(b.out), &runs))
-	require.JSONEq(t, `{"code":"2628"}`, string(runs[0].Filter))
-	require.Equal(t, exitOK, b.run(t, "cancel", "reprocess-1", "--why", "x"), b.errors)
-	require.Contains(t, b.out, "reprocess-1: it ends after the batches under way")
-	require.Equal(t, exitOK, b.run(t, "audits"), b.errors)
-	require.Regexp(t, `pause[\s\S]*resume`, b.out)
-	for _, args := range [][]string{{"--action", "pause"}, {"--run", "reprocess-1"}, {"--run", "reprocess-1", "--json"}} {
-		require.Equal(t, exitFailed, b.run(t, append([]string{"audits"}, args...)...), "%v", args)
-		require.Contains(t, b.errors, "the app is of an older build, which knows neither --run nor --action")
-		require.Empty(t, b.out, "no answer to another question")
-	}
-	for _, args := range [][]string{{"run", "list"}, {"run", "show", "reprocess-1"}, {"report"}, {"batch", "list"}} {
-		require.Equal(t, exitFailed, b.run(t, args...), "%v", args)
-		require.Contains(t, b.errors, "the app is of an older build, which does not know", "%v", args)
-	}
 }
 
 func TestTheKeyTravelsEncryptedAndNowhereElse(t *testing.T) {

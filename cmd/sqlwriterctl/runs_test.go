@@ -173,32 +173,71 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 		return nil
 	}
 	file := filepath.Join(w.dir, "receipt.jsonl")
-	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--code", "2628", "--rate", "600", "--why", "column widened", "--wait", "--receipt", file), w.errors)
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--code", "2628", "--rate", "600", "--why", "column widened", "--wait", "--receipt", file), w.errors)
 	id := w.onlyRun(t)
 	require.Contains(t, w.errors, "run "+id+": 30 documents\n")
 	require.Contains(t, w.errors, id+": running, 10 of 30 documents (33%)")
-	require.Regexp(t, `status\s+completed\n`, w.out)
+	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 3 deferred (`run items "+id)
+	require.Regexp(t, `status\s+completed with failures\n`, w.out)
 	require.Regexp(t, `filter\s+{"code":"2628"}\n`, w.out)
 	require.Regexp(t, `hand-off\s+done .*, pattern two_phase, 600 documents a minute\n`, w.out)
 	require.Regexp(t, `documents\s+30 of 30 \(100%\)`, w.out)
 	require.Regexp(t, `batches\s+3 completed\n`, w.out)
 	require.Regexp(t, `outcomes\s+27 committed, 3 deferred\n`, w.out)
 	head, all := readReceipt(t, file)
-	require.Equal(t, []any{id, run.Replay, "completed", "column widened", 30}, []any{head.Run, head.Kind, head.Status, head.Why, head.Documents})
+	require.Equal(t, []any{id, run.Replay, "completed_with_failures", "column widened", 30}, []any{head.Run, head.Kind, head.Status, head.Why, head.Documents})
 	require.Contains(t, head.RequestedBy, "@")
 	require.False(t, head.StartedAt.IsZero() || head.EndedAt.IsZero())
 	require.Equal(t, map[string]int{"committed": 27, "deferred": 3}, head.Counts)
 	require.Equal(t, receiptLine{"doc-2-0", "deferred", "2628", 2}, all["doc-2-0"])
 	require.Equal(t, receiptLine{"doc-3-9", "committed", "", 3}, all["doc-3-9"])
 
-	require.Equal(t, exitOK, w.run(t, "run", "show", id, "--json"), w.errors)
+	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--json"), w.errors)
 	var p ops.RunProgress
 	require.NoError(t, json.Unmarshal([]byte(w.out), &p))
-	require.Equal(t, []any{id, 30, run.RunCompleted}, []any{p.ID, p.Done, p.Status})
+	require.Equal(t, []any{id, 30, run.RunCompletedWithFailures}, []any{p.ID, p.Done, p.Status})
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
-	require.Regexp(t, id+`\s+completed\s+30 handed off\s+3 completed\s`, w.out)
+	require.Regexp(t, id+`\s+completed with failures\s+30 handed off\s+3 completed\s`, w.out)
 	require.Equal(t, exitOK, w.run(t, "batch", "show", id+"/2"), w.errors)
 	require.Regexp(t, `MIGRATION\s+2628\s+1\s+yes\s+doc-2-0\s+too long`, w.out)
+}
+
+func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
+	w := newWorking(t, 30)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	id := w.onlyRun(t)
+	handOff(t, w.books, id, 3, 10)
+	for n := range 3 {
+		work(t, w.books, id, n+1, false)
+	}
+	complete(t, w.books, id)
+	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--outcome", "failed,deferred"), w.errors)
+	for _, line := range []string{`doc-1-0\s+deferred\s+2628\s+1\n`, `doc-2-0\s+deferred\s+2628\s+2\n`, `doc-3-0\s+deferred\s+2628\s+3\n`} {
+		require.Regexp(t, line, w.out)
+	}
+	require.Equal(t, 4, strings.Count(w.out, "\n"), w.out)
+	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--limit", "2", "--json"), w.errors)
+	var items []run.ItemOutcome
+	require.NoError(t, json.Unmarshal([]byte(w.out), &items))
+	require.Len(t, items, 2)
+	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--limit", "30", "--after", items[1].Document), w.errors)
+	require.Equal(t, 1+28, strings.Count(w.out, "\n"))
+	require.Equal(t, exitUsage, w.run(t, "run", "items", id, "--outcome", "bogus"))
+	require.Contains(t, w.errors, `outcome: expected some of committed, unchanged, superseded, deferred, failed, gone, skipped, found "bogus"`)
+
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--dry-run"), w.errors)
+	require.Contains(t, w.out, "3 documents match a replay")
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--code", "547", "--dry-run"), w.errors)
+	require.Contains(t, w.out, "0 documents match a replay")
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--code", "2628", "--why", "column widened", "--json"), w.errors)
+	var started ops.Started
+	require.NoError(t, json.Unmarshal([]byte(w.out), &started))
+	row, there, err := w.books.Run(t.Context(), started.Run)
+	require.NoError(t, err)
+	require.True(t, there)
+	require.JSONEq(t, `{"code":"2628","run":"`+id+`"}`, string(row.Filter))
+	require.Equal(t, exitUsage, w.run(t, "run", "start", "reindex", "--run", id, "--dry-run"))
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--run", "nobody", "--dry-run"))
 }
 
 func TestAReceiptHasMorePages(t *testing.T) {
@@ -215,7 +254,7 @@ func TestAReceiptHasMorePages(t *testing.T) {
 	require.NoFileExists(t, file)
 	complete(t, w.books, id)
 	require.NoError(t, os.WriteFile(file, []byte("an older one"), 0o600))
-	require.Equal(t, exitOK, w.run(t, "run", "show", id, "--receipt", file), w.errors)
+	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--receipt", file), w.errors)
 	head, _ := readReceipt(t, file)
 	require.Equal(t, map[string]int{"committed": 2475, "deferred": 25}, head.Counts)
 }
@@ -251,11 +290,12 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	require.Regexp(t, `status\s+1 BATCH FAILED, running\n`, w.out)
 	require.Regexp(t, `batches\s+1 failed, 29 completed\n`, w.out)
 	require.Regexp(t, `outcomes\s+29 committed, 29 deferred, 2 none\n`, w.out)
-	require.Contains(t, w.errors, "1 batch of run "+id+" failed: `batch list")
+	require.Contains(t, w.errors, "run "+id+" goes on with failures: documents: 29 deferred (")
+	require.Contains(t, w.errors, "1 batch failed (`batch list "+id)
 	complete(t, w.books, id)
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--wait"))
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
-	require.Contains(t, w.out, "1 BATCH FAILED, completed")
+	require.Contains(t, w.out, "1 BATCH FAILED, completed with failures")
 
 	require.Equal(t, exitOK, w.run(t, "batch", "list", id), w.errors)
 	lines := strings.Split(w.out, "\n")
@@ -370,7 +410,7 @@ func TestAWatchOutlivesTheAppsRestart(t *testing.T) {
 		return nil
 	}
 	file := filepath.Join(w.dir, "receipt.jsonl")
-	require.Equal(t, exitOK, w.run(t, "run", "show", id, "--wait", "--receipt", file), w.errors)
+	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--wait", "--receipt", file), "one was deferred")
 	require.Equal(t, 3, strings.Count(w.errors, "asking again: the app answers 502"), w.errors)
 	readReceipt(t, file)
 }
@@ -507,7 +547,7 @@ func TestARunDirectly(t *testing.T) {
 	complete(t, books, id)
 	file := filepath.Join(r.dir, "receipt.jsonl")
 	require.Equal(t, exitFailed, r.run(t, "run", "show", id, "--wait", "--receipt", file))
-	require.Regexp(t, `status\s+1 BATCH FAILED, completed\n`, r.out)
+	require.Regexp(t, `status\s+1 BATCH FAILED, completed with failures\n`, r.out)
 	head, _ := readReceipt(t, file)
 	require.Equal(t, map[string]int{"committed": 2, "deferred": 1, "none": 3}, head.Counts)
 	require.Equal(t, exitOK, r.run(t, "batch", "list", id), r.errors)
@@ -517,7 +557,7 @@ func TestARunDirectly(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "report", "batch-progress"), r.errors)
 	require.Equal(t, exitOK, r.run(t, "report", "runs"), r.errors)
 	require.Contains(t, r.out, id, "the reports are about this environment")
-	require.Equal(t, exitOK, r.run(t, "runs"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
 	require.Contains(t, r.out, id)
 }
 

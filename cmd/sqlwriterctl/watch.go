@@ -232,7 +232,7 @@ func busyWords(jobs map[run.Status]int) string {
 
 // runStatus is a run's status, and first of all what went wrong.
 func runStatus(r run.Run, jobs map[run.Status]int) string {
-	status := string(r.Status)
+	status := strings.ReplaceAll(string(r.Status), "_", " ")
 	if r.Status == run.RunRunning && r.Cancel {
 		status += ", to be cancelled"
 	}

@@ -219,8 +219,8 @@ func TestTheVerdictOnARun(t *testing.T) {
 	}{
 		"all is well":     {run.RunCompleted, 0, ""},
 		"it goes on":      {run.RunRunning, 0, ""},
-		"batches failed":  {run.RunCompleted, 2, "2 batches of run r failed: `batch list r --status failed` says why, `batch requeue --run r"},
-		"and it goes on":  {run.RunRunning, 1, "1 batch of run r failed"},
+		"batches failed":  {run.RunCompletedWithFailures, 2, "2 batches failed (`batch list r --status failed` says why, `batch requeue --run r"},
+		"and it goes on":  {run.RunRunning, 1, "1 batch failed"},
 		"it failed":       {run.RunFailed, 0, "run r is failed: `run resume r"},
 		"it is cancelled": {run.RunCancelled, 3, "run r is cancelled"},
 		"it was stopped":  {run.RunStopped, 0, "run r is stopped"},

@@ -1,0 +1,53 @@
+package run_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/writer"
+)
+
+// A replay of what a run left takes the documents that failed or were deferred there, from one code on if one is given, although it
+// is not their turn.
+func TestAReplayTakesWhatARunLeft(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		ids := w.lighten(250)
+		w.light.tell = map[string]writer.Told{}
+		for k, id := range ids {
+			switch {
+			case k%50 == 0:
+				w.light.tell[id] = writer.Told{Outcome: string(invoice.Failed), Code: "547"}
+			case k%25 == 0:
+				w.light.tell[id] = writer.Told{Outcome: string(invoice.RetryScheduled), Code: "2628"}
+			}
+		}
+		w.chunkSize = 3
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		w.over("run-1", time.Minute)
+		require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
+		told := w.light.tell
+		w.light.mu.Lock()
+		w.light.tell = nil
+		w.light.mu.Unlock()
+
+		w.start(run.Run{ID: "run-2", Kind: run.Replay}, run.Filter{Run: "run-1"})
+		w.over("run-2", time.Minute)
+		w.addsUp("run-2", map[run.Outcome]int{run.DocUnchanged: 10})
+		items, err := w.store.Items(t.Context(), "run-2", nil, "", 100)
+		require.NoError(t, err)
+		for _, it := range items {
+			require.Contains(t, told, it.Document)
+		}
+		w.start(run.Run{ID: "run-3", Kind: run.Replay}, run.Filter{Run: "run-1", Code: "547"})
+		w.over("run-3", time.Minute)
+		require.Equal(t, 5, w.run("run-3").Documents)
+		require.Positive(t, w.run("run-3").Named, "those that wait for a retry are taken, too")
+	})
+}
