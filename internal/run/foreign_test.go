@@ -20,6 +20,7 @@ func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 		h, err := w.instance("m").manager.Receive(t.Context(), run.Delivery{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()})
 		require.NoError(t, err, "it is done with")
 		require.Equal(t, "dead_lettered", h.Did)
+		require.True(t, h.Foreign, "and Health counts it")
 		require.Contains(t, h.Reason, `expected a run of "web", found one of "dev"`)
 		_, _, l := w.kept()
 		require.Equal(t, h.Reason, l.Reason)
@@ -27,5 +28,36 @@ func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 		require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, ""}, []string{a.Code, a.Level, a.Run})
 		require.Equal(t, before, w.run("theirs"))
 		require.Empty(t, w.batches.Messages())
+	})
+}
+
+// Messages of another environment are put aside with the reason and counted, on every queue.
+func TestMessagesOfAnotherEnvironmentAreToldApart(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		i := w.instance("i")
+		body := func(kind run.MessageKind, sysName string) run.Delivery {
+			n := run.Notice{Kind: kind, SysName: sysName, RunID: "r"}
+			if kind == run.BatchMessage {
+				n.BatchID = batchID
+			}
+			m := n.Message(0)
+			return run.Delivery{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()}
+		}
+		for name, receive := range map[string]func(run.Delivery) (run.Handled, error){
+			"runs":                 func(d run.Delivery) (run.Handled, error) { return i.manager.Receive(t.Context(), d) },
+			"batches":              func(d run.Delivery) (run.Handled, error) { return i.workers.Receive(t.Context(), d) },
+			"dead letters of runs": func(d run.Delivery) (run.Handled, error) { return i.runDead.Receive(t.Context(), d) },
+		} {
+			kind := run.RunMessage
+			if name == "batches" {
+				kind = run.BatchMessage
+			}
+			for sys, foreign := range map[string]bool{"dev": true, sysName: false} {
+				h, err := receive(body(kind, sys))
+				require.NoError(t, err)
+				require.Equal(t, []any{"dead_lettered", foreign}, []any{h.Did, h.Foreign}, "%s of %s", name, sys)
+			}
+		}
 	})
 }
