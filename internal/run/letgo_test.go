@@ -266,3 +266,51 @@ func TestRequeuedBatchesAreSentAsThereIsRoom(t *testing.T) {
 		require.EqualValues(t, 16, most.Load())
 	})
 }
+
+// What a worker began it ends, whatever the breaker says meanwhile: outcomes, the batch, the run.
+func TestWhatWasBegunIsEndedBesideAnOpenBreaker(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(100)
+		w.handedOff()
+		w.light.during = func(context.Context, *instance) error { w.shut(time.Hour); return nil }
+		h, err := w.instance("w").workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		require.NoError(t, err)
+		require.Equal(t, "committed", h.Did)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
+	})
+}
+
+// Nothing of runs is begun while the breaker is open: SQL is not asked at all.
+func TestNothingOfRunsIsBegunWhileTheBreakerIsOpen(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(200)
+		w.handedOff()
+		w.start(run.Run{ID: "run-2"}, run.Filter{})
+		w.runs.Lose()
+		i := w.instance("i")
+		w.shut(time.Hour)
+		w.onUse(func(_ context.Context, _ *instance, op string) error {
+			require.NotEqual(t, "Bury", op)
+			return nil
+		})
+		asked := w.asks()
+		m := run.NoticeOfRun(w.run("run-2")).Message(0)
+		for _, receive := range []func() (run.Handled, error){
+			func() (run.Handled, error) { return i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt)) },
+			func() (run.Handled, error) {
+				return i.manager.Receive(t.Context(), run.Delivery{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()})
+			},
+		} {
+			h, err := receive()
+			require.NoError(t, err)
+			require.Equal(t, "deferred", h.Did)
+			require.Equal(t, 300, h.Counts["delay_s"]/30*30, "as long as the breaker says, within five minutes")
+		}
+		done, err := i.recovery.Run(t.Context())
+		require.NoError(t, err)
+		require.NotEmpty(t, done.Off)
+		require.Equal(t, asked, w.asks())
+	})
+}

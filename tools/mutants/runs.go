@@ -32,7 +32,7 @@ func runsTable() []mutant {
 		},
 		{
 			"run: nobody goes on with an abandoned run", "internal/run/recovery.go",
-			"		case abandoned(row, closed) && !fault.IsDependency(err):\n", "		case false:\n", crashtest, leftBehind,
+			"		case row.NextIn <= 0 && row.Silent >= r.dead(ctx, runSilent) && !fault.IsDependency(err):\n", "		case false:\n", crashtest, leftBehind,
 		},
 		{
 			"run: the timer ends no run", "internal/run/recovery.go",
@@ -40,39 +40,73 @@ func runsTable() []mutant {
 		},
 		{
 			"run: nobody takes batches from the dead", "internal/run/recovery.go",
-			"Bury(ctx, r.o.SysName, stale, released, mostSent)", "Bury(ctx, r.o.SysName, stale+never, released+never, mostSent)", crashtest, leftBehind,
+			"r.dead(ctx, workerStale), r.dead(ctx, releasedFor), mostSent)", "never, never, mostSent)", crashtest, leftBehind,
 		},
 		{
 			"run: a lost message is never sent again", "internal/run/recovery.go",
-			"err == nil && some {", "err == nil && some && silent < 0 {", crashtest, leftBehind,
+			"r.dead(ctx, silentAfter), mostSent)", "never, mostSent)", crashtest, leftBehind,
 		},
 		{
-			"run: the timer waits behind a gate for somebody to probe", "internal/run/recovery.go",
-			"!state.Due(r.o.Now()) || forDocuments(state, r.o.Now()) {\n\t\treturn", "true {\n\t\treturn",
-			crashtest, "TestARunIsFoundBehindAGateThatNobodyProbes",
+			"run: who could not say a word is dead", "internal/run/kit.go",
+			"closed && k.o.Now().Sub(since) >= silence {", "closed || !closed || since.IsZero() {", "internal/run", "TestNobodyIsDeadBeforeTheBreakerWasClosedForLong",
 		},
 		{
-			"run: the timer only reads where a full database wants a write", "internal/run/recovery.go",
-			"state.Kind == fault.Quota", "false", crashtest, "TestARunIsFoundBehindAGateThatNobodyProbes/quota",
+			"run: the books are used without asking", "internal/run/kit.go",
+			"	if err := k.p.Breaker.Permit(ctx); err != nil {\n		return err\n	}\n", "", "internal/run", "TestNothingOfRunsIsBegunWhileTheBreakerIsOpen",
 		},
 		{
-			"run: the timer does nothing beside a systemic gate whose probe is due", "internal/run/recovery.go",
-			"if state.Open() && !forDocuments(state, r.o.Now()) {", "if state.Open() {",
-			"internal/run", "TestEveryGateThatIsMendedLetsARunGoOn",
+			"run: what was begun asks before it ends", "internal/run/worker.go",
+			"return w.tell(context.WithoutCancel(ctx), use)", "return w.books(context.WithoutCancel(ctx), use)",
+			"internal/run", "TestWhatWasBegunIsEndedBesideAnOpenBreaker",
 		},
 		{
-			"run: the books claim a probe that only a document can answer", "internal/writer/gate.go",
-			"return s.Kind != fault.Systemic && (s.Kind != fault.Quota || writes)", "return s.Kind != fault.Quota || writes",
-			"internal/run", "TestARunGoesOnByItselfWhenASystemicGateIsMended",
+			"run: a batch that is let go of does not show the epoch", "internal/run/worker.go",
+			"	n.Epoch = c.Hold.Epoch\n	return w.later(", "	return w.later(", "internal/run", "TestABatchThatCouldNotBeLetGoOfIsTakenAtOnce",
 		},
 		{
-			"run: a worker whose probe failed does not let go of its batch", "internal/run/kit.go",
-			"return k.use(ctx, k.p.Gate.GuardEnd, use)", "return k.use(ctx, k.atGate(true), use)",
-			"internal/run", "TestARunGoesOnByItselfWhenASystemicGateIsMended",
+			"run: each time a batch is let go of is audited", "internal/run/worker.go",
+			"	if n.Deferral == 0 {\n", "	if n.Deferral >= 0 {\n", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
 		},
 		{
-			"run: a manager that an outage kept from letting go is counted as lost", "internal/run/manager.go",
-			"(n.RunEpoch < row.Epoch || n.ManagerSilent)", "true", "internal/run", "TestAManagerThatCouldNotLetGoIsNotLost",
+			"run: each claim has a worker's row of its own", "internal/run/kit.go",
+			"k.o.Instance + \"\\n\" + of", "k.o.Instance + of + k.o.Now().String()", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
+		},
+		{
+			"run: a run that is let go of does not show the epoch", "internal/run/manager.go",
+			"	n.Epoch = h.lease.Epoch\n", "	n.Epoch = h.lease.Epoch - 1\n", "internal/run", "TestAManagerThatCouldNotLetGoIsNotLost",
+		},
+		{
+			"run: the timer's message lets the owner off", "internal/run/message.go",
+			"		n.Epoch--\n", "", "internal/run", "TestARunThatKillsItsManagersIsGivenUp",
+		},
+		{
+			"run: a lost race ends a batch", "internal/run/kit.go",
+			"	return fault.IsDependency(err) || fault.KindOf(err) == fault.Contention\n", "	return fault.IsDependency(err)\n",
+			"internal/run", "TestAReindexThatLosesRacesComesAgain",
+		},
+		{
+			"run: a run takes all the room there is", "internal/run/manager.go",
+			"return max(1, room/max(1, runs))", "return room + runs - runs", "internal/run", "TestAllRunsShareWhatIsOutstanding",
+		},
+		{
+			"run: the timer sends more than there is room for", "internal/run/recovery.go",
+			"room := r.o.MaxOutstanding - all.Busy;", "room := mostSent;", "internal/run", "TestRequeuedBatchesAreSentAsThereIsRoom",
+		},
+		{
+			"run: a message older than its row is not dropped", "internal/sqlstore/runs_jobs.go",
+			"	case t.Attempt < j.Attempt:\n		return run.Outdated\n", "", "internal/sqlite", "TestRunStore/a_message_older",
+		},
+		{
+			"run: deferred documents are no failures of a run", "internal/sqlstore/runs/run_complete.sql",
+			" OR j.failure_count > 0)", ")", "internal/sqlite", "TestRunStore/a_run_that_completed_says",
+		},
+		{
+			"run: a claim of the attempt before says that the queue has passed", "internal/sqlstore/runs/jobs_silent.sql",
+			" AND c.claimed_at >= c.queued_at\n", "\n", "internal/sqlite", "TestRunStore/batches_that_wait_for_workers",
+		},
+		{
+			"run: a replay of what a run left takes its other documents, too", "internal/run/source.go",
+			"[]Outcome{DocFailed, DocDeferred}", "nil", "internal/run", "TestAReplayTakesWhatARunLeft",
 		},
 		{
 			"run: a message is put aside without evidence", "internal/run/deadletter.go",
