@@ -36,8 +36,8 @@ func (r *runs) watch(by string) {
 		if is.Watermark != was.Watermark && placeOf(is.Watermark).before(placeOf(was.Watermark)) || is.Documents < was.Documents || is.Batches < was.Batches || is.Epoch < was.Epoch {
 			r.w.violated("runs", "%s: run %s went back: %+v -> %+v", by, is.ID, was, is)
 		}
-		claimed := is.Owner != was.Owner && is.Owner != ""
-		if claimed && was.Owner != "" && now.Sub(was.HeartbeatAt) < managerStale {
+		claimed := is.Epoch > was.Epoch && is.Owner != ""
+		if claimed && is.LostManagers > was.LostManagers && now.Sub(was.HeartbeatAt) < managerStale {
 			r.w.violated("runs", "%s: run %s was taken from a manager that lives", by, is.ID)
 		}
 	}
@@ -58,8 +58,11 @@ func (r *runs) watch(by string) {
 			r.w.violated("runs", "%s: batch %d changed from %+v to %+v", by, is.Number, was, is)
 		}
 		if is.Status == run.Processing && is.Epoch > was.Epoch {
-			r.count.claims[is.ID]++
-			if was.Status == run.Processing && was.Owner != "" && now.Sub(was.HeartbeatAt) < workerStale {
+			lost := is.LostWorkers > was.LostWorkers
+			if was.StartedAt.IsZero() || lost {
+				r.count.claims[is.ID]++ // those that are audited
+			}
+			if lost && now.Sub(was.HeartbeatAt) < workerStale {
 				r.w.violated("runs", "%s: batch %d was taken from a worker that lives", by, is.Number)
 			}
 			tookOver = tookOver || was.Owner != ""
@@ -217,7 +220,15 @@ func (r *runs) verify(clean bool) {
 // verifyRun asserts that a run is completed and none of it lost.
 func (r *runs) verifyRun(row run.Run, clean bool) {
 	ctx := context.Background()
-	if row.Status != run.RunCompleted || row.Owner != "" || row.HandedOffAt.IsZero() || row.Error != "" {
+	stats, err := r.store.Stats(ctx, row.ID)
+	if err != nil {
+		panic(err)
+	}
+	status := run.RunCompleted
+	if stats.Failed() {
+		status = run.RunCompletedWithFailures
+	}
+	if row.Status != status || row.Owner != "" || row.HandedOffAt.IsZero() || row.Error != "" {
 		r.w.violated("G1", "run %s is %s (owner %q): %s", row.ID, row.Status, row.Owner, row.Error)
 	}
 	items, err := r.store.Items(ctx, row.ID, nil, "", 1000)
