@@ -37,7 +37,7 @@ func Patterns() []Pattern {
 	return []Pattern{
 		{TwoPhase, twoPhaseMost, PendingQueue, true, "all rows, then all messages, then queued: for up to 10,000 documents"},
 		{Checkpoint, checkpointSize, PendingQueue, true, "1,000 documents at a time, each with the watermark: resumable, bounded memory"},
-		{Optimistic, checkpointSize, Queued, false, "rows begin as queued: one statement less; a batch whose message is lost is found after 30 minutes"},
+		{Optimistic, checkpointSize, Queued, false, "rows begin as queued: one statement less; a batch whose message is lost is found after half an hour or more"},
 	}
 }
 
