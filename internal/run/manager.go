@@ -170,6 +170,8 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 		more := open[PendingQueue]*h.o.BatchSize < h.chunk() && !h.exhausted()
 		rowsFirst := more && h.pattern.Name == TwoPhase && h.run.Rate == 0 // with a rate, the messages would be a burst at its end
 		switch {
+		case !more && open[PendingQueue]+open[PendingRetry] == 0:
+			return ending{"", -1}, h.finish(ctx)
 		case open[PendingRetry] > 0 && all.Busy < h.o.MaxOutstanding && !rowsFirst && !h.o.Now().Before(h.resendAt):
 			err = h.resend(ctx, share(h.o.MaxOutstanding-all.Busy, all.HandingOff))
 		case open[PendingQueue] > 0 && room > 0 && !rowsFirst:
@@ -183,7 +185,7 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 			h.run.NextIn = 0
 		case more:
 			err = h.addRows(ctx, room)
-		default:
+		default: // the timer sends what the queue did not take
 			return ending{"", -1}, h.finish(ctx)
 		}
 		if err != nil {
@@ -209,14 +211,6 @@ func (h *handOff) state(ctx context.Context) (cancel bool, open map[Status]int, 
 		return err
 	})
 	return cancel, open, all, err
-}
-
-// share is a run's part of the room, so that a long run leaves some to the others.
-func share(room, runs int) int {
-	if room <= 0 {
-		return 0
-	}
-	return max(1, room/max(1, runs))
 }
 
 // chunk is how many documents get their rows before the first of their messages is sent.

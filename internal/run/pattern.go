@@ -57,3 +57,11 @@ func ChoosePattern(documents int, atLeast bool) string {
 	}
 	return TwoPhase
 }
+
+// share is a run's part of the room, so that a long run leaves some to the others.
+func share(room, runs int) int {
+	if room <= 0 {
+		return 0
+	}
+	return max(1, room/max(1, runs))
+}

@@ -207,3 +207,22 @@ func (w *world) letGo() {
 	w.t.Helper()
 	require.NoError(w.t, w.store.ReleaseJob(w.ctx, w.taken(), audit(run.CodeBatchReleased)))
 }
+
+// What is to be sent again is sent as there is room, also where no manager is.
+func TestTheTimerSendsAsThereIsRoom(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.lighten(4000)
+		w.outstanding = 100
+		w.handedOff()
+		_, _, err := w.store.MarkUnsent(t.Context(), w.store.AllJobs(), "lost", false, nil)
+		require.NoError(t, err)
+		w.outstanding = 7
+		timer := w.instance("timer")
+		for _, sent := range []int{7, 0} {
+			done, err := timer.once()
+			require.NoError(t, err)
+			require.Equal(t, sent, done.Sent)
+		}
+	})
+}

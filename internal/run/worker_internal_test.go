@@ -32,3 +32,9 @@ func TestWhatADeadWorkerFinishedIsNotSkipped(t *testing.T) {
 		"done": DocCommitted, "again": DocDeferred, "poison": DocFailed, "odd": DocSkipped, "new": DocCommitted,
 	}, found)
 }
+
+func TestRunsShareTheRoom(t *testing.T) {
+	for room, of := range map[[2]int]int{{16, 1}: 16, {16, 2}: 8, {16, 3}: 5, {1, 3}: 1, {0, 1}: 0, {-4, 2}: 0, {5, 0}: 5} {
+		require.Equal(t, of, share(room[0], room[1]), "%v", room)
+	}
+}

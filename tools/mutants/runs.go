@@ -85,24 +85,24 @@ func runsTable() []mutant {
 			"internal/run", "TestAReindexThatLosesRacesComesAgain",
 		},
 		{
-			"run: a run takes all the room there is", "internal/run/manager.go",
-			"return max(1, room/max(1, runs))", "return room + runs - runs", "internal/run", "TestAllRunsShareWhatIsOutstanding",
+			"run: a run takes all the room there is", "internal/run/pattern.go",
+			"return max(1, room/max(1, runs))", "return room + runs - runs", "internal/run", "TestRunsShareTheRoom",
 		},
 		{
 			"run: the timer sends more than there is room for", "internal/run/recovery.go",
-			"room := r.o.MaxOutstanding - all.Busy;", "room := mostSent;", "internal/run", "TestRequeuedBatchesAreSentAsThereIsRoom",
+			"room := r.o.MaxOutstanding - all.Busy;", "room := mostSent + 0*all.Busy;", "internal/run", "TestTheTimerSendsAsThereIsRoom",
 		},
 		{
 			"run: a message older than its row is not dropped", "internal/sqlstore/runs_jobs.go",
-			"	case t.Attempt < j.Attempt:\n		return run.Outdated\n", "", "internal/sqlite", "TestRunStore/a_message_older",
+			"	case t.Attempt < j.Attempt:\n		return run.Outdated\n", "", "internal/sqlite", "TestRunStore/a_message_older_than_its_row's_attempt_gets_nothing",
 		},
 		{
 			"run: deferred documents are no failures of a run", "internal/sqlstore/runs/run_complete.sql",
-			" OR j.failure_count > 0)", ")", "internal/sqlite", "TestRunStore/a_run_that_completed_says",
+			" OR j.failure_count > 0)", ")", "internal/sqlite", "TestRunStore/a_run_that_completed_says_whether_something_is_left_to_do",
 		},
 		{
 			"run: a claim of the attempt before says that the queue has passed", "internal/sqlstore/runs/jobs_silent.sql",
-			" AND c.claimed_at >= c.queued_at\n", "\n", "internal/sqlite", "TestRunStore/batches_that_wait_for_workers",
+			" AND c.claimed_at >= c.queued_at\n", "\n", "internal/sqlite", "TestRunStore/batches_that_wait_for_workers_are_not_lost",
 		},
 		{
 			"run: a replay of what a run left takes its other documents, too", "internal/run/source.go",

@@ -1,0 +1,121 @@
+package run
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
+)
+
+// results are what became of a batch's documents.
+type results struct {
+	mu       sync.Mutex
+	outcomes map[string]ItemOutcome
+	details  []ErrorDetail
+	// requests are those that Commit made of SQL, and the times what it spent there and at Cosmos DB.
+	requests    int
+	sql, cosmos time.Duration
+}
+
+// cost adds up what Commit spent.
+func (r *results) cost(report writer.Report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests, r.sql, r.cosmos = r.requests+report.SQLRequests, r.sql+report.SQL, r.cosmos+report.Cosmos
+}
+
+func (r *results) add(o ItemOutcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcomes[o.Document] = o
+}
+
+// told takes in what Commit tells of a document.
+func (r *results) told(t writer.Told) {
+	o := ItemOutcome{Document: t.ID, Outcome: OutcomeOf(t.Outcome), Code: t.Code}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcomes[t.ID] = o
+	if t.Kind == "" {
+		return
+	}
+	r.details = append(r.details, ErrorDetail{
+		Document: t.ID, Code: t.Code, Message: t.Reason, Type: typeOf(t.Kind, t.Code), RetryCount: t.RetryCount,
+		Retryable: o.Outcome == DocDeferred,
+	})
+}
+
+// toldAfter is told for a batch that another worker had before: what is found finished it may have finished, and died before it
+// could say so.
+func (r *results) toldAfter(raws []json.RawMessage, now time.Time) func(writer.Told) {
+	before := map[string]invoice.State{}
+	for _, raw := range raws {
+		if d, err := invoice.Read(raw, now); err == nil {
+			before[d.ID] = d.State
+		}
+	}
+	return func(t writer.Told) {
+		if t.Outcome == outcomeSkipped {
+			switch state := before[t.ID]; state.Status { //nolint:exhaustive // the others say nothing of an end
+			case invoice.Committed:
+				t.Outcome = string(writer.Applied)
+				if o := writer.Verdict(state.Outcome); o == writer.Unchanged || o == writer.Superseded {
+					t.Outcome = state.Outcome
+				}
+			case invoice.RetryScheduled, invoice.Failed:
+				t.Outcome = string(state.Status)
+			}
+		}
+		r.told(t)
+	}
+}
+
+// outcomeSkipped is Commit's word for a document that it left alone.
+const outcomeSkipped = "skipped"
+
+func (r *results) counts() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := map[string]int{
+		"sql_requests": r.requests, "sql_ms": int(r.sql.Milliseconds()), "cosmos_ms": int(r.cosmos.Milliseconds()),
+	}
+	for _, o := range r.outcomes {
+		counts[string(o.Outcome)]++
+	}
+	return counts
+}
+
+// OutcomeOf is the outcome of a document from Commit's word for it.
+func OutcomeOf(word string) Outcome {
+	switch word {
+	case string(writer.Applied):
+		return DocCommitted
+	case string(writer.Unchanged):
+		return DocUnchanged
+	case string(writer.Superseded):
+		return DocSuperseded
+	case string(invoice.Failed):
+		return DocFailed
+	case "gone":
+		return DocGone
+	case outcomeSkipped:
+		return DocSkipped
+	default: // retry_scheduled; left to the recovery timer
+		return DocDeferred
+	}
+}
+
+// typeOf is the type of an error (requirements/004): a server's number is the database's, our own codes of a document are
+// about its content.
+func typeOf(kind fault.Kind, code string) string {
+	switch {
+	case fault.ScopeOf(kind) != fault.ScopeDocument || kind == fault.Internal:
+		return TypeSystem
+	case fault.IsNumber(code):
+		return TypeMigration
+	}
+	return TypeValidation
+}
