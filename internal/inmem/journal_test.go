@@ -19,9 +19,6 @@ func TestJournal(t *testing.T) {
 		other := s.For(porttest.JournalOtherSysName)
 		return porttest.JournalHarness{
 			Journal: s.Journal(), Store: s, Other: other.Journal(), OtherStore: other, Now: now,
-			Older: func(t testing.TB, id string) {
-				require.NoError(t, s.For("").Journal().Start(t.Context(), ops.Run{ID: id, Kind: "reprocess"}, ops.Audit{Action: "reprocess", Subject: id}))
-			},
 		}
 	})
 }

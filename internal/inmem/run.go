@@ -42,7 +42,7 @@ var _ run.Store = (*RunStore)(nil)
 
 // entry is one of the audit log: what a journal was given, or a store.
 type entry struct {
-	// sysName is the environment; empty: an older build wrote it.
+	// sysName is the environment.
 	sysName string
 	of      ops.Audit
 	// about is the same as a store was given it; nil when a journal was.
@@ -183,7 +183,7 @@ func (s *RunStore) brief(r *storedRun) run.Run {
 }
 
 // ours reports whether something of an environment is this one's.
-func (s *RunStore) ours(sysName string) bool { return sysName == "" || sysName == s.sysName }
+func (s *RunStore) ours(sysName string) bool { return sysName == s.sysName }
 
 // note adds entries to the audit log, which are as they are kept.
 func (s *RunStore) note(kept ...run.Audit) {

@@ -90,7 +90,7 @@ func PeopleCodes() []string {
 }
 
 // Journal keeps an environment's runs that one process does alone, and its audit log. The tables may be shared: a run of another
-// environment is none, and what names no environment, because an older build wrote it, is everybody's. What is kept is what Run.Kept
+// environment is none. What is kept is what Run.Kept
 // and Audit.Kept answer: words that are too long are clipped, and what those refuse is refused. All calls: errors by kind
 // infrastructure, throttled, quota, contention.
 type Journal interface {

@@ -44,8 +44,8 @@ func (p RunProgress) Left(perSecond float64) time.Duration {
 	return time.Duration(left * float64(time.Second))
 }
 
-// mine reports whether a run is of this environment; the database may be shared. A run that one process does alone names none.
-func (o *Ops) mine(r run.Run) bool { return r.SysName == "" || r.SysName == o.o.SysName }
+// mine reports whether a run is of this environment; the database may be shared.
+func (o *Ops) mine(r run.Run) bool { return r.SysName == o.o.SysName }
 
 // mineJob reports the same of a batch: its id is made of what it is the batch of.
 func (o *Ops) mineJob(j run.Job) bool { return j.ID == run.JobID(o.o.SysName, j.Run, j.Number) }

@@ -135,7 +135,7 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	const theirs = "replay-theirs"
 	r.clock = r.clock.Add(time.Second)
 	r.foreignRun(theirs, 30)
-	require.NoError(t, r.books.StartRun(t.Context(), run.Run{ID: "alone", Kind: "reprocess", RequestedBy: "pat", Why: "x"}, run.Audit{}))
+	require.NoError(t, r.books.StartRun(t.Context(), run.Run{ID: "alone", SysName: "web", Kind: "reprocess", RequestedBy: "pat", Why: "x"}, run.Audit{}))
 	before := r.books.Audits()
 
 	words := ops.RunRequest{Run: theirs, By: "pat", Why: "x"}
@@ -167,7 +167,7 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	all, err := r.ops.RunList(t.Context(), 1)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
-	require.Equal(t, "alone", all[0].ID, "a run that names no environment is everybody's")
+	require.Equal(t, "alone", all[0].ID, "that one process does alone")
 	all, err = r.ops.RunList(t.Context(), 2)
 	require.NoError(t, err)
 	require.Equal(t, []any{2, ours}, []any{len(all), all[1].ID}, "behind another's")

@@ -32,8 +32,6 @@ type JournalHarness struct {
 	// Other and OtherStore are those of JournalOtherSysName in the same database.
 	Other      ops.Journal
 	OtherStore run.Store
-	// Older adds a running run with its entry, action and subject as journalTest.start's, as a build did that named no environment.
-	Older func(t testing.TB, id string)
 	// Now is the clock that its times come from, or one that is close to it.
 	Now func() time.Time
 	// HideRuns and HideAudits take the table of the runs or of the audit log away until restore; nil where there are no
@@ -72,7 +70,6 @@ func TestJournal(t *testing.T, open func(t testing.TB) JournalHarness) {
 		{"an action is asked for as it is spelled", journalActionSpelled},
 		{"two environments in one database see only their own", journalEnvironments},
 		{"what is another environment's is not running here", journalForeign},
-		{"what names no environment is everybody's", journalOlder},
 		{"eight runs at once, each with counts of its own", journalParallel},
 		{"missing tables are infrastructure", journalMissing},
 		{"a call whose context has ended is infrastructure and keeps nothing", journalCancelled},
@@ -591,22 +588,6 @@ func journalForeign(j *journalTest) {
 	require.NoError(j, err)
 	require.Empty(j, theirs)
 	j.refused("run_exists", j.Other.Start(j.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "reprocess"}))
-}
-
-func journalOlder(j *journalTest) {
-	j.Older(j, "old")
-	j.start("new")
-	runs, subjects, listed := seen(j, j.Journal, j.Store)
-	require.Equal(j, [][]string{{"new", "old"}, {"new", "old"}, {"new", "old"}}, [][]string{runs, subjects, listed})
-	runs, subjects, listed = seen(j, j.Other, j.OtherStore)
-	require.Equal(j, [][]string{{"old"}, {"old"}, {"old"}}, [][]string{runs, subjects, listed})
-	_, err := j.Journal.Progress(j.Context(), "old", map[string]int{"done": 1})
-	require.NoError(j, err)
-	running, err := j.Other.Cancel(j.Context(), "old", ops.Audit{Action: "cancel", Subject: "old"})
-	require.NoError(j, err)
-	require.True(j, running)
-	require.NoError(j, j.Journal.End(j.Context(), "old", ops.Cancelled, nil))
-	require.Equal(j, []string{"new running false", "old cancelled true"}, j.short())
 }
 
 func journalParallel(j *journalTest) {

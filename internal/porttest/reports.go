@@ -97,7 +97,7 @@ func (r *reportsTest) job(of, status string, changes row) {
 func (r *reportsTest) run(changes row) {
 	r.Helper()
 	r.put("run", row{
-		"kind": "drain", "requested_by": "ops", "why": "because", "status": "running", "cancel": 0, "counts": "{}",
+		"sys_name": ReportsSysName, "kind": "drain", "requested_by": "ops", "why": "because", "status": "running", "cancel": 0, "counts": "{}",
 		"started_at": r.ago(10 * time.Minute), "heartbeat_at": r.now, "pattern": "two_phase",
 	}, changes)
 }
@@ -478,7 +478,7 @@ func reportRuns(r *reportsTest) {
 			"run_seconds": 10 * time.Minute, "requested_by": "ops", "error": nil,
 		},
 		row{
-			"run_id": "alone", "sys_name": nil, "status": "stopped", "documents": 0, "documents_done": 0, "done_percent": nil, "open_batches": 0,
+			"run_id": "alone", "sys_name": ReportsSysName, "status": "stopped", "documents": 0, "documents_done": 0, "done_percent": nil, "open_batches": 0,
 			"run_seconds": time.Minute,
 		},
 	)
@@ -500,14 +500,14 @@ func reportAuditErrors(r *reportsTest) {
 	)
 }
 
-// reportOurs puts the same things in for a run of each environment, one of none, and one that is not there: only those of the
+// reportOurs puts the same things in for runs of each environment, and one that is not there: only those of the
 // other environment are in no report.
 func reportOurs(r *reportsTest) {
 	r.run(row{"run_id": "ours", "sys_name": ReportsSysName})
 	r.run(row{"run_id": "theirs", "sys_name": "dev"})
-	r.run(row{"run_id": "older"})
+	r.run(row{"run_id": "second"})
 	begun := row{"heartbeat_at": r.ago(time.Hour), "queued_at": r.ago(2 * time.Minute), "process_start_time": r.ago(time.Minute), "process_end_time": r.now}
-	for i, of := range []string{"ours", "theirs", "older", "gone"} {
+	for i, of := range []string{"ours", "theirs", "second", "gone"} {
 		for _, status := range []string{"pending_queue", "pending_retry", "queued", "processing", "completed", "failed"} {
 			r.job(of, status, maps.Clone(begun))
 		}
@@ -520,7 +520,7 @@ func reportOurs(r *reportsTest) {
 			"retry_count": 1, "is_retryable": 1, "created_at": r.ago(time.Minute),
 		}, nil)
 	}
-	for _, of := range []any{"theirs", ReportsSysName, nil} {
+	for _, of := range []any{"theirs", ReportsSysName} {
 		changes := row{"sys_name": of}
 		if of == "theirs" {
 			changes["sys_name"] = "dev"
@@ -535,14 +535,14 @@ func reportOurs(r *reportsTest) {
 		}
 		return found
 	}
-	require.Equal(r, []any{"older", "ours"}, ids("runs", "run_id"))
-	three := []any{"ours", "older", "gone"}
+	require.Equal(r, []any{"second", "ours"}, ids("runs", "run_id"))
+	three := []any{"ours", "second", "gone"}
 	for name, column := range map[string]string{
 		"dead-workers": "run_id", "failed-batches": "run_id", "stuck-batches": "run_id", "pending-retries": "parent_job_id", "queue-lag": "parent_job_id",
 	} {
 		require.ElementsMatch(r, three, ids(name, column), name)
 	}
-	require.Equal(r, []any{"ERROR of <nil>", "WARN of <nil>", "ERROR of web", "WARN of web"}, ids("audit-errors", "action"))
+	require.Equal(r, []any{"ERROR of web", "WARN of web"}, ids("audit-errors", "action"))
 	for name, column := range map[string]string{
 		"batch-progress": "batches", "error-codes": "errors", "error-types": "errors", "workers": "dead", "queue-depth": "queued_batches",
 		"performance": "completed_batches",

@@ -58,7 +58,7 @@ type Runs interface {
 	StartRun(ctx context.Context, r Run, a Audit) error
 	// Run gives one; false when there is none.
 	Run(ctx context.Context, id string) (Run, bool, error)
-	// ListRuns gives the latest of the store's environment and those that name none, newest first: those that one process does
+	// ListRuns gives the latest of the store's environment, newest first: those that one process does
 	// alone, too. They have no Watermark, and no Filter that names documents (Named), which may be thousands; only of those that
 	// one process does alone they do.
 	ListRuns(ctx context.Context, limit int) ([]Run, error)

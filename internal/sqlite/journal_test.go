@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"database/sql"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -21,20 +20,11 @@ func TestJournal(t *testing.T) {
 		d := db{newStore(t)}
 		return porttest.JournalHarness{
 			Journal: d.Journal(porttest.JournalSysName), Store: d.Runs(porttest.JournalSysName),
-			Other: d.Journal(porttest.JournalOtherSysName), OtherStore: d.Runs(porttest.JournalOtherSysName), Older: d.older, Now: time.Now,
+			Other: d.Journal(porttest.JournalOtherSysName), OtherStore: d.Runs(porttest.JournalOtherSysName), Now: time.Now,
 			HideRuns:   func(t testing.TB) func() { return d.hide(t, "sqlwriter_run", "") },
 			HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
 		}
 	})
-}
-
-// older adds a running run with its entry as a build did that named no environment.
-func (d db) older(t testing.TB, id string) {
-	t.Helper()
-	d.exec(t, fmt.Sprintf(`INSERT INTO sqlwriter_run (run_id, kind, requested_by, why, status, cancel, counts, started_at, heartbeat_at)
-VALUES ('%s', 'reprocess', 'Ann', 'x', 'running', 0, '{}', strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now'), strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now'))`, id))
-	d.exec(t, fmt.Sprintf(`INSERT INTO sqlwriter_audit_log (done_at, action, done_by, why, subject)
-VALUES (strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now'), 'reprocess', 'Ann', 'x', '%s')`, id))
 }
 
 // The audit log only grows, and most of it are steps of workers: each question ends at a range of an index.

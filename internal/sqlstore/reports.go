@@ -70,8 +70,7 @@ type reportData struct {
 // Ago is the moment some seconds ago.
 func (d reportData) Ago(seconds int) string { return fmt.Sprintf(d.AgoFormat, seconds) }
 
-// Ours keeps what belongs to runs of other environments out: the tables may be shared. What belongs to no run, or to one that
-// names no environment, is everybody's.
+// Ours keeps what belongs to runs of other environments out: the tables may be shared. What belongs to no run is everybody's.
 func (d reportData) Ours(runID string) string {
 	return "NOT EXISTS (SELECT 1 FROM " + d.Run + " AS x WHERE x.run_id = " + runID + " AND x.sys_name <> @sys_name)"
 }

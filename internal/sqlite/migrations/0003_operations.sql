@@ -4,6 +4,7 @@
 CREATE TABLE sqlwriter_run (
     run_number INTEGER PRIMARY KEY,
     run_id TEXT NOT NULL UNIQUE,
+    sys_name TEXT NOT NULL,
     kind TEXT NOT NULL,
     filter TEXT CHECK (json_valid(filter)),
     requested_by TEXT NOT NULL,
@@ -18,6 +19,7 @@ CREATE TABLE sqlwriter_run (
 CREATE TABLE sqlwriter_audit_log (
     audit_id INTEGER PRIMARY KEY,
     done_at TEXT NOT NULL,
+    sys_name TEXT NOT NULL,
     action TEXT NOT NULL,
     done_by TEXT NOT NULL,
     why TEXT NOT NULL,

@@ -2,7 +2,6 @@
 -- invocation that works, error_detail one failure of a document. The states and what changes them: internal/run/states.go.
 -- All times are by the database's clock, UTC. Columns of the older tables are empty, or 0, for runs that one process does
 -- alone. There are no foreign keys: rows are made and changed by guarded statements only.
-ALTER TABLE sqlwriter_run ADD COLUMN sys_name TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN pattern TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN rate_per_minute INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sqlwriter_run ADD COLUMN document_limit INTEGER NOT NULL DEFAULT 0;
@@ -20,8 +19,6 @@ ALTER TABLE sqlwriter_run ADD COLUMN handed_off_at TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN next_at TEXT;
 -- The timer looks for running runs, oldest first, and the table only grows.
 CREATE INDEX sqlwriter_ix_run_status ON sqlwriter_run (status, run_number);
--- Entries and runs of an older build name no environment: they are everybody's.
-ALTER TABLE sqlwriter_audit_log ADD COLUMN sys_name TEXT;
 ALTER TABLE sqlwriter_audit_log ADD COLUMN level TEXT;
 ALTER TABLE sqlwriter_audit_log ADD COLUMN run_id TEXT;
 ALTER TABLE sqlwriter_audit_log ADD COLUMN job_id TEXT;

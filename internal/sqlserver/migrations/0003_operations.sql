@@ -5,6 +5,7 @@
 CREATE TABLE sqlwriter.run (
     run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
     run_number bigint IDENTITY (1, 1) NOT NULL,
+    sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
     kind nvarchar(40) NOT NULL,
     filter nvarchar(max) NULL,
     requested_by nvarchar(256) NOT NULL,
@@ -21,6 +22,7 @@ CREATE TABLE sqlwriter.run (
 CREATE TABLE sqlwriter.audit_log (
     audit_id bigint IDENTITY (1, 1) NOT NULL,
     done_at datetime2(3) NOT NULL,
+    sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
     action nvarchar(40) NOT NULL,
     done_by nvarchar(256) NOT NULL,
     why nvarchar(2000) NOT NULL,

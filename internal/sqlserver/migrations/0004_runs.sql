@@ -3,7 +3,6 @@
 -- All times are by the database's clock, UTC. Columns of the older tables are empty, or 0, for runs that one process does
 -- alone. There are no foreign keys: rows are made and changed by guarded statements only. Keys and statuses are compared
 -- byte by byte whatever the database's collation.
-ALTER TABLE sqlwriter.run ADD sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.run ADD pattern nvarchar(40) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.run ADD rate_per_minute int NOT NULL CONSTRAINT df_run_rate DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD document_limit int NOT NULL CONSTRAINT df_run_limit DEFAULT 0;
@@ -21,8 +20,6 @@ ALTER TABLE sqlwriter.run ADD handed_off_at datetime2(3) NULL;
 ALTER TABLE sqlwriter.run ADD next_at datetime2(3) NULL;
 -- The timer looks for running runs, oldest first, and the table only grows.
 CREATE INDEX ix_run_status ON sqlwriter.run (status, run_number);
--- Entries and runs of an older build name no environment: they are everybody's.
-ALTER TABLE sqlwriter.audit_log ADD sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD level varchar(10) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD run_id nvarchar(64) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD job_id char(64) COLLATE Latin1_General_BIN2 NULL;

@@ -15,11 +15,11 @@ GO
 -- audits
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
--- The latest entries of an environment's audit log, newest first, and those that name none.
+-- The latest entries of an environment's audit log, newest first.
 SELECT TOP (@limit)
     a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM sqlwriter.audit_log AS a
-WHERE a.sys_name = @sys_name OR a.sys_name IS NULL
+WHERE a.sys_name = @sys_name
 ORDER BY a.audit_id DESC;
 GO
 -- audits_notable
@@ -31,43 +31,43 @@ SELECT TOP (@limit)
 FROM (
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level IS NULL AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        WHERE b.level IS NULL AND b.sys_name = @sys_name
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level = 'WARN' AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        WHERE b.level = 'WARN' AND b.sys_name = @sys_name
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.level = 'ERROR' AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        WHERE b.level = 'ERROR' AND b.sys_name = @sys_name
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'RUN_START' AND b.level = 'INFO' AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        WHERE b.action = 'RUN_START' AND b.level = 'INFO' AND b.sys_name = @sys_name
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'RUN_CANCEL' AND b.level = 'INFO' AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        WHERE b.action = 'RUN_CANCEL' AND b.level = 'INFO' AND b.sys_name = @sys_name
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'RUN_RESUME' AND b.level = 'INFO' AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        WHERE b.action = 'RUN_RESUME' AND b.level = 'INFO' AND b.sys_name = @sys_name
         ORDER BY b.audit_id DESC
     ) AS s
     UNION ALL
     SELECT s.audit_id FROM (
         SELECT TOP (@limit) b.audit_id FROM sqlwriter.audit_log AS b
-        WHERE b.action = 'BATCH_REQUEUE' AND b.level = 'INFO' AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        WHERE b.action = 'BATCH_REQUEUE' AND b.level = 'INFO' AND b.sys_name = @sys_name
         ORDER BY b.audit_id DESC
     ) AS s
 ) AS n
@@ -78,14 +78,14 @@ GO
 DECLARE @limit bigint;
 DECLARE @action nvarchar(40);
 DECLARE @sys_name nvarchar(256);
--- The latest entries of one action in an environment's audit log, newest first, and those that name no environment.
+-- The latest entries of one action in an environment's audit log, newest first.
 SELECT TOP (@limit)
     a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM sqlwriter.audit_log AS a
 WHERE
     a.action = @action
     AND a.action = @action COLLATE Latin1_General_BIN2 -- of those that the index finds, whatever the database's collation
-    AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    AND a.sys_name = @sys_name
 ORDER BY a.audit_id DESC;
 GO
 -- audits_of_run
@@ -100,7 +100,7 @@ SELECT TOP (@limit)
 FROM sqlwriter.audit_log AS a
 WHERE
     a.run_id = @run
-    AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    AND a.sys_name = @sys_name
     AND (@action = '' OR a.action = @action COLLATE Latin1_General_BIN2)
     AND (
         @all = 1 OR a.level IS NULL OR a.level IN ('WARN', 'ERROR')
@@ -116,10 +116,10 @@ SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET cancel = 1
-WHERE run_id = @id AND status = 'running' AND (sys_name = @sys_name OR sys_name IS NULL);
+WHERE run_id = @id AND status = 'running' AND sys_name = @sys_name;
 GO
 -- run_end
-DECLARE @status nvarchar(20);
+DECLARE @status nvarchar(30);
 DECLARE @counts nvarchar(max);
 DECLARE @id nvarchar(64);
 DECLARE @sys_name nvarchar(256);
@@ -128,7 +128,7 @@ SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET status = @status, counts = @counts, heartbeat_at = SYSUTCDATETIME(), ended_at = SYSUTCDATETIME()
-WHERE run_id = @id AND status = 'running' AND (sys_name = @sys_name OR sys_name IS NULL);
+WHERE run_id = @id AND status = 'running' AND sys_name = @sys_name;
 GO
 -- run_insert
 DECLARE @id nvarchar(64);
@@ -161,7 +161,7 @@ SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET counts = @counts, heartbeat_at = SYSUTCDATETIME()
-WHERE run_id = @id AND status = 'running' AND (sys_name = @sys_name OR sys_name IS NULL);
+WHERE run_id = @id AND status = 'running' AND sys_name = @sys_name;
 GO
 -- run_wanted
 DECLARE @id nvarchar(64);
@@ -171,12 +171,12 @@ GO
 -- runs
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
--- The latest runs of an environment, and those that name none, newest first; no filter of workers that names documents.
+-- The latest runs of an environment, newest first; no filter of workers that names documents.
 SELECT TOP (@limit)
     r.run_id, r.kind,
     CASE WHEN r.pattern IS NULL OR r.named_count = 0 THEN r.filter END AS filter,
     r.matched_count, r.at_least, r.requested_by, r.why, r.status, r.cancel, r.counts, r.started_at, r.ended_at
 FROM sqlwriter.run AS r
-WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
+WHERE r.sys_name = @sys_name
 ORDER BY r.run_number DESC;
 GO

@@ -105,6 +105,7 @@ IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 3)
 CREATE TABLE sqlwriter.run (
     run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
     run_number bigint IDENTITY (1, 1) NOT NULL,
+    sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
     kind nvarchar(40) NOT NULL,
     filter nvarchar(max) NULL,
     requested_by nvarchar(256) NOT NULL,
@@ -121,6 +122,7 @@ CREATE TABLE sqlwriter.run (
 CREATE TABLE sqlwriter.audit_log (
     audit_id bigint IDENTITY (1, 1) NOT NULL,
     done_at datetime2(3) NOT NULL,
+    sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
     action nvarchar(40) NOT NULL,
     done_by nvarchar(256) NOT NULL,
     why nvarchar(2000) NOT NULL,
@@ -130,7 +132,7 @@ CREATE TABLE sqlwriter.audit_log (
 );
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (3, N'0003_operations', '3b295e3f82a9907dc9fe5d575074629b1f83d0c1bba6eb35c7b311de60498491');
+        VALUES (3, N'0003_operations', '2ac37abdd9b423f0956b31c3f9879e5b4da770c933cd75aa3440061ed7aed698');
     END;
 GO
 -- 0004_runs
@@ -144,7 +146,6 @@ IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 4)
 -- All times are by the database''s clock, UTC. Columns of the older tables are empty, or 0, for runs that one process does
 -- alone. There are no foreign keys: rows are made and changed by guarded statements only. Keys and statuses are compared
 -- byte by byte whatever the database''s collation.
-ALTER TABLE sqlwriter.run ADD sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.run ADD pattern nvarchar(40) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.run ADD rate_per_minute int NOT NULL CONSTRAINT df_run_rate DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD document_limit int NOT NULL CONSTRAINT df_run_limit DEFAULT 0;
@@ -162,8 +163,6 @@ ALTER TABLE sqlwriter.run ADD handed_off_at datetime2(3) NULL;
 ALTER TABLE sqlwriter.run ADD next_at datetime2(3) NULL;
 -- The timer looks for running runs, oldest first, and the table only grows.
 CREATE INDEX ix_run_status ON sqlwriter.run (status, run_number);
--- Entries and runs of an older build name no environment: they are everybody''s.
-ALTER TABLE sqlwriter.audit_log ADD sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD level varchar(10) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD run_id nvarchar(64) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD job_id char(64) COLLATE Latin1_General_BIN2 NULL;
@@ -271,7 +270,7 @@ SELECT
 FROM sqlwriter.job AS j;'');
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (4, N'0004_runs', 'fffe6d32fd03ffd289947830907b6979fd668d1a5d0e3e44d5ba5e52fc0f8996');
+        VALUES (4, N'0004_runs', '229501c2c72a5b407c6d485de62436b891693b2190665ffd535d1e82a3b09bff');
     END;
 GO
 -- 0005_heartbeat

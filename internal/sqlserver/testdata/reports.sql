@@ -14,7 +14,7 @@ WITH latest AS (
             ELSE r.documents
         END AS documents_known
     FROM sqlwriter.run AS r
-    WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
+    WHERE r.sys_name = @sys_name
     ORDER BY r.run_number DESC
 ),
 
@@ -407,7 +407,7 @@ WITH errors AS (
     SELECT TOP (@limit)
         a.audit_id
     FROM sqlwriter.audit_log AS a
-    WHERE a.level = 'ERROR' AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    WHERE a.level = 'ERROR' AND a.sys_name = @sys_name
     ORDER BY a.audit_id DESC
 ),
 
@@ -415,7 +415,7 @@ warnings AS (
     SELECT TOP (@limit)
         a.audit_id
     FROM sqlwriter.audit_log AS a
-    WHERE a.level = 'WARN' AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    WHERE a.level = 'WARN' AND a.sys_name = @sys_name
     ORDER BY a.audit_id DESC
 ),
 

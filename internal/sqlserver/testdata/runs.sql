@@ -842,7 +842,7 @@ GO
 -- run_latest
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
--- The latest runs of an environment, and those that name none, newest first: their numbers grow, whatever the clock does.
+-- The latest runs of an environment, newest first: their numbers grow, whatever the clock does.
 -- They come without what may be long: a filter of workers that names documents.
 SELECT TOP (@limit)
     r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
@@ -850,7 +850,7 @@ SELECT TOP (@limit)
     r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at,
     CASE WHEN r.pattern IS NULL OR r.named_count = 0 THEN r.filter END AS filter
 FROM sqlwriter.run AS r
-WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
+WHERE r.sys_name = @sys_name
 ORDER BY r.run_number DESC;
 GO
 -- run_open

@@ -1,6 +1,6 @@
--- The latest entries of an environment's audit log, newest first, and those that name none.
+-- The latest entries of an environment's audit log, newest first.
 SELECT{{.Top}}
     a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM {{.AuditLog}} AS a
-WHERE a.sys_name = @sys_name OR a.sys_name IS NULL
+WHERE a.sys_name = @sys_name
 ORDER BY a.audit_id DESC{{.Limit}};

@@ -7,7 +7,7 @@ FROM (
     UNION ALL{{end}}
     SELECT s.audit_id FROM (
         SELECT{{$.Top}} b.audit_id FROM {{$.AuditLog}} AS b
-        WHERE {{$sort}} AND (b.sys_name = @sys_name OR b.sys_name IS NULL)
+        WHERE {{$sort}} AND b.sys_name = @sys_name
         ORDER BY b.audit_id DESC{{$.Limit}}
     ) AS s
 {{- end}}

@@ -1,4 +1,4 @@
--- The latest entries of one action in an environment's audit log, newest first, and those that name no environment.
+-- The latest entries of one action in an environment's audit log, newest first.
 SELECT{{.Top}}
     a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM {{.AuditLog}} AS a
@@ -7,5 +7,5 @@ WHERE
 {{- if .Bytes}}
     AND a.action = @action{{.Bytes}} -- of those that the index finds, whatever the database's collation
 {{- end}}
-    AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    AND a.sys_name = @sys_name
 ORDER BY a.audit_id DESC{{.Limit}};

@@ -4,7 +4,7 @@ SELECT{{.Top}}
 FROM {{.AuditLog}} AS a
 WHERE
     a.run_id = @run
-    AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    AND a.sys_name = @sys_name
     AND (@action = '' OR a.action = @action{{.Bytes}})
     AND (
         @all = 1 OR a.level IS NULL OR a.level IN ('WARN', 'ERROR')

@@ -2,4 +2,4 @@
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET cancel = 1
-WHERE run_id = @id AND status = 'running' AND (sys_name = @sys_name OR sys_name IS NULL);
+WHERE run_id = @id AND status = 'running' AND sys_name = @sys_name;

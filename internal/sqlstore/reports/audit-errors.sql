@@ -4,7 +4,7 @@ WITH errors AS (
     SELECT{{.Top}}
         a.audit_id
     FROM {{.AuditLog}} AS a
-    WHERE a.level = 'ERROR' AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    WHERE a.level = 'ERROR' AND a.sys_name = @sys_name
     ORDER BY a.audit_id DESC{{.Limit}}
 ),
 
@@ -12,7 +12,7 @@ warnings AS (
     SELECT{{.Top}}
         a.audit_id
     FROM {{.AuditLog}} AS a
-    WHERE a.level = 'WARN' AND (a.sys_name = @sys_name OR a.sys_name IS NULL)
+    WHERE a.level = 'WARN' AND a.sys_name = @sys_name
     ORDER BY a.audit_id DESC{{.Limit}}
 ),
 

@@ -12,7 +12,7 @@ WITH latest AS (
             ELSE r.documents
         END AS documents_known
     FROM {{.Run}} AS r
-    WHERE r.sys_name = @sys_name OR r.sys_name IS NULL
+    WHERE r.sys_name = @sys_name
     ORDER BY r.run_number DESC{{.Limit}}
 ),
 
