@@ -245,9 +245,6 @@ func runStatus(r run.Run, jobs map[run.Status]int) string {
 // known is how many documents a run has as far as that is known; with a plus when there may be more.
 func known(r run.Run) string {
 	total, more := r.Known()
-	if r.Pattern == "" && total == 0 { // an older build did not note what it matched
-		return "?"
-	}
 	if more {
 		return strconv.Itoa(total) + "+"
 	}
