@@ -169,7 +169,7 @@ func (a *App) useCases() {
 		a.commit, a.recover = commit, writer.NewRecover(commit, a.adapters.backlog)
 		ports.Commit = commit
 		a.work = newWork(run.Ports{
-			Store: a.adapters.runs, Selection: a.adapters.selection, Documents: documents, Commit: commit, Breaker: gateBreaker{a.gate, sink.Probe},
+			Store: a.adapters.runs, Selection: a.adapters.selection, Documents: documents, Commit: commit, Breaker: gateBreaker{a.gate, func(ctx context.Context) error { return sink.Heartbeat(ctx, a.config.SysName) }},
 			RunQueue: a.adapters.runQueue, BatchQueue: a.adapters.batchQueue, Evidence: o.Evidence,
 		}, a.runOptions())
 	}
