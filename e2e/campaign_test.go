@@ -16,10 +16,10 @@ import (
 
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/sqlserver/sqlservertest"
 	"sqlwriter/internal/standin/cosmosdb"
 	"sqlwriter/internal/standin/funchost"
-	"sqlwriter/internal/writer"
 )
 
 // The campaigns of `make faults` run real processes for real minutes, with the host's pauses as deployed.
@@ -121,13 +121,13 @@ func (s *stack) outageOf(all []*process, docs []sample.Document, first int, sql 
 	s.t.Helper()
 	sql.off()
 	s.submitMany(docs[first:])
-	var gate handlers.GateHealth
-	history := s.historyOfTheGate()
+	var flow handlers.FlowHealth
+	history := s.historyOfTheBreaker()
 	require.Eventually(s.t, func() bool {
-		gate = all[0].health().Gate
-		return gate.State == "open"
-	}, patience, 50*time.Millisecond, "the gate does not open")
-	settled := gate.Since.Add(settleTime)
+		flow = all[0].health().Flow
+		return flow.State == string(breaker.StoppedFlow)
+	}, patience, 50*time.Millisecond, "the flow does not stop")
+	settled := flow.Since.Add(settleTime)
 	wait(s.t, settled.Add(outage))
 	// It comes back at the worst moment: just after it was probed.
 	var came []time.Duration
@@ -144,7 +144,7 @@ func (s *stack) outageOf(all []*process, docs []sample.Document, first int, sql 
 	committed, states := s.committed()
 	require.Equal(s.t, first, committed, "nothing was committed while SQL was away")
 	require.Equal(s.t, map[string]int{"pending": len(docs) - first}, states, "every document waits as it came")
-	require.LessOrEqual(s.t, mostPerMinute(came), 1, "attempts after the gate opened: %v", came)
+	require.LessOrEqual(s.t, mostPerMinute(came), 1, "attempts after the flow stopped: %v", came)
 	require.GreaterOrEqual(s.t, len(came), 2, "SQL is probed: %v", came)
 
 	back := time.Now()
@@ -159,7 +159,7 @@ func (s *stack) outageOf(all []*process, docs []sample.Document, first int, sql 
 		wait(s.t, time.Now().Add(100*time.Millisecond))
 	}
 	took := time.Since(back)
-	s.t.Logf("the gate, from 5 s after it had opened:\n%s", history)
+	s.t.Logf("the breaker, from 5 s after it had opened:\n%s", history)
 	s.requireExact(docs)
 	requireWrittenOnce(s.t, s, docs)
 	s.requireUncounted()
@@ -173,14 +173,14 @@ func (s *stack) outageOf(all []*process, docs []sample.Document, first int, sql 
 		refusals += len(statuses)
 		require.Less(s.t, slowest, 4*time.Minute, "its own deadline")
 	}
-	s.t.Logf("SQL away for %s and until the next probe with %d documents pending: %d attempts from 5 s after the gate had opened, after %v; %d batches answered 503; "+
+	s.t.Logf("SQL away for %s and until the next probe with %d documents pending: %d attempts from 5 s after the breaker had opened, after %v; %d batches answered 503; "+
 		"back: the first committed after %s, all after %s, of which the engine took up to %s for one batch; 0 retries, 0 failed, 0 restarts",
 		outage, len(docs)-first, len(came), came, refusals, firstOne.Round(100*time.Millisecond), took.Round(100*time.Millisecond), engine.Round(100*time.Millisecond))
 	require.Less(s.t, firstOne, returned+engine)
 	require.Less(s.t, took, returned+pause+2*engine, "the probe's batch, and those that waited for it")
 }
 
-// history is what the control document said of the gate, change by change.
+// history is what the control document said of the breaker, change by change.
 type history struct {
 	s       *stack
 	control *azcosmos.ContainerClient
@@ -188,7 +188,7 @@ type history struct {
 	lines   []string
 }
 
-func (s *stack) historyOfTheGate() *history {
+func (s *stack) historyOfTheBreaker() *history {
 	s.t.Helper()
 	control, err := s.cosmos.Client.NewContainer(database, "sqlwriter-control")
 	require.NoError(s.t, err)
@@ -204,14 +204,14 @@ func (h *history) look(at time.Duration) {
 		require.NoError(h.s.t, err)
 		for _, raw := range page.Items {
 			var c struct {
-				Gate writer.GateState `json:"gate"`
+				Breaker breaker.State `json:"breaker"`
 			}
 			require.NoError(h.s.t, json.Unmarshal(raw, &c))
-			state := "closed"
-			if c.Gate.Open() {
-				state = "open until " + c.Gate.OpenUntil.Format(time.TimeOnly)
+			state := string(c.Breaker.Flow())
+			if c.Breaker.Stopped() {
+				state += " until " + c.Breaker.OpenUntil.Format(time.TimeOnly)
 			}
-			line := fmt.Sprintf("%s, limit %d, by %s", state, c.Gate.Limit, c.Gate.HeldBy)
+			line := fmt.Sprintf("%s, limit %d, by %s", state, c.Breaker.Limit, c.Breaker.HeldBy)
 			if line != h.last {
 				h.last = line
 				h.lines = append(h.lines, fmt.Sprintf("  +%s %s", at.Round(100*time.Millisecond), line))
@@ -251,8 +251,7 @@ func wait(t *testing.T, until time.Time) {
 	}
 }
 
-// Must show: one instance that alone cannot reach SQL does not keep the others shut. It opens the gate of all once; after the
-// others' success it keeps one of its own.
+// Must show: one instance that alone cannot reach SQL does not stop the others. It is cut off, and leaves its documents to them.
 func TestCampaignOneInstanceAloneCannotReachSQL(t *testing.T) {
 	onlyInACampaign(t)
 	t.Parallel()
@@ -316,7 +315,7 @@ func (s *stack) aloneOf(all []*process, docs []sample.Document, after func()) {
 	s.t.Helper()
 	submitted, latency := map[string]time.Time{}, map[string]time.Duration{}
 	begin := time.Now()
-	history := s.historyOfTheGate()
+	history := s.historyOfTheBreaker()
 	for i, d := range docs {
 		submitted[d.ID] = time.Now()
 		require.NoError(s.t, s.put(d))
@@ -329,15 +328,16 @@ func (s *stack) aloneOf(all []*process, docs []sample.Document, after func()) {
 		return len(latency) == len(docs)
 	}, s.patience, 200*time.Millisecond, "not all are committed")
 
-	opened := all[0].log(func(l logLine) bool { return l.Message == "gate: open" })
-	own := all[2].log(func(l logLine) bool { return strings.Contains(l.Message, "this instance keeps its own gate") })
-	require.NotEmpty(s.t, own, "the third keeps a gate of its own")
-	require.Equal(s.t, "closed", all[0].health().Gate.State)
-	require.Equal(s.t, "closed", all[1].health().Gate.State)
-	third := all[2].health().Gate
-	require.Equal(s.t, "open", third.State)
-	require.True(s.t, third.Alone)
-	s.t.Logf("the gate of all:\n%s", history)
+	opened := all[0].log(func(l logLine) bool { return l.Message == "breaker: changed" && l.State == string(breaker.Open) })
+	own := all[2].log(func(l logLine) bool {
+		return strings.Contains(l.Message, "this instance cannot reach SQL while others write")
+	})
+	require.NotEmpty(s.t, own, "the third is cut off")
+	for _, p := range all {
+		require.Equal(s.t, string(breaker.Running), p.health().Flow.State)
+	}
+	require.True(s.t, all[2].health().Flow.CutOff)
+	s.t.Logf("the breaker of all:\n%s", history)
 	settled := own[0].Time
 	var all50, late []time.Duration
 	for id, took := range latency {
@@ -356,7 +356,7 @@ func (s *stack) aloneOf(all []*process, docs []sample.Document, after func()) {
 	requireWrittenOnce(s.t, s, docs)
 	s.requireUncounted()
 	after()
-	s.t.Logf("one of three without SQL for %s: the gate of all opened %d times; from %s on the third keeps its own; a document waited %s (median), %s (most); "+
+	s.t.Logf("one of three without SQL for %s: the breaker of all opened %d times; from %s on the third is cut off; a document waited %s (median), %s (most); "+
 		"since then %s (median), %s (most of %d)", time.Since(begin).Round(time.Second), len(opened), settled.Sub(begin).Round(time.Second),
 		all50[len(all50)/2].Round(10*time.Millisecond), all50[len(all50)-1].Round(100*time.Millisecond),
 		late[len(late)/2].Round(10*time.Millisecond), late[len(late)-1].Round(100*time.Millisecond), len(late))

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -79,10 +80,12 @@ type stack struct {
 	// blobs is the connection string of the store of evidence; empty where a test makes no poison pills.
 	blobs string
 	// bus is the connection string of Service Bus; empty where a test has no runs.
-	bus    string
-	t      *testing.T
-	cosmos *cosmosdbtest.Running
-	docs   *azcosmos.ContainerClient
+	bus string
+	// recover is RECOVER_SCHEDULE; every five minutes when empty.
+	recover string
+	t       *testing.T
+	cosmos  *cosmosdbtest.Running
+	docs    *azcosmos.ContainerClient
 	// store is the SQLite file, nil on a server; db reads the database that the results go to, readTables all of it, and
 	// connection is its SQL_CONNECTION.
 	store      *sqlite.Store
@@ -186,7 +189,7 @@ func (s *stack) settings() map[string]string {
 		"FUNCTIONS_WORKER_RUNTIME": "custom", "AzureWebJobsStorage": "UseDevelopmentStorage=true",
 		"SYS_NAME": "web", "LEASE_PREFIX": "web-", "TIME_ZONE": "America/Chicago", "LOG_LEVEL": "info",
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container,
-		"LEASE_CONTAINER": "leases", "CONTROL_CONTAINER": "sqlwriter-control", "RECOVER_SCHEDULE": "0 */5 * * * *",
+		"LEASE_CONTAINER": "leases", "CONTROL_CONTAINER": "sqlwriter-control", "RECOVER_SCHEDULE": cmp.Or(s.recover, "0 */5 * * * *"),
 		"SQL_CONNECTION": s.connection, "SQL_MAX_ROWS": "1000",
 		"BLOB_CONNECTION":       s.blobs,
 		"SERVICEBUS_CONNECTION": s.bus, "RUNS_QUEUE": runsQueue, "BATCHES_QUEUE": batchesQueue,

@@ -71,7 +71,7 @@ func TestOperatorsWorkOverTheHost(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status, "%v", answer)
 	status, answer = s.ops(http.MethodGet, "why?id=nobody", "", functionKey)
 	require.Equal(t, http.StatusNotFound, status, "%v", answer)
-	status, answer = s.ops(http.MethodGet, "runs", "", functionKey)
+	status, answer = s.ops(http.MethodGet, "run/list", "", functionKey)
 	require.Equal(t, http.StatusOK, status)
 	require.Len(t, answer["runs"], 2)
 	status, answer = s.ops(http.MethodGet, "audits", "", functionKey)

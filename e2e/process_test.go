@@ -87,6 +87,7 @@ type logLine struct {
 	Kind     string    `json:"kind"`
 	Code     string    `json:"code"`
 	Status   int       `json:"status"`
+	State    string    `json:"state"`
 	Duration int64     `json:"duration_ms"`
 	SQL      int64     `json:"sql_ms"`
 	Message  string    `json:"message"`
@@ -188,5 +189,5 @@ func (s *stack) requireUncounted() {
 
 // isOpening reports whether a line says that a dependency could not be opened and was asked.
 func isOpening(message string) bool {
-	return strings.HasPrefix(message, "not open yet: ") && !strings.Contains(message, "gate_open")
+	return strings.HasPrefix(message, "not open yet: ")
 }

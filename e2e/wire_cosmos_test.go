@@ -11,6 +11,7 @@ import (
 
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/handlers"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/standin/cosmosdb"
 	"sqlwriter/internal/standin/funchost"
 )
@@ -86,7 +87,7 @@ func TestEachFaultOfCosmosOnTheWireLandsInItsKind(t *testing.T) {
 				require.Equal(t, http.StatusServiceUnavailable, status)
 			}
 			require.Less(t, slowest, f.deadline)
-			require.Equal(t, "closed", s.handler.health().Gate.State, "SQL is well: its gate minds no other dependency")
+			require.Equal(t, string(breaker.Running), s.handler.health().Flow.State, "SQL is well: its breaker minds no other dependency")
 			s.handler.requireNeverRestarted()
 			t.Logf("%d invocations answered 503, the slowest took %s", len(statuses), slowest.Round(time.Millisecond))
 		})
@@ -144,7 +145,7 @@ func TestContentThatChangesBeforeItsPatchIsWrittenToo(t *testing.T) {
 	s.requireUncounted()
 }
 
-// The control document is no document's concern: without it each instance keeps a gate of its own, says so, and works.
+// The control document is no document's concern: without it each instance goes by a copy of its own, says so, and works.
 func TestWithoutTheControlDocumentTheDrainGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]cosmosdb.Rule{
@@ -163,9 +164,9 @@ func TestWithoutTheControlDocumentTheDrainGoesOn(t *testing.T) {
 			s.requireExact(docs)
 			requireWrittenOnce(t, s, docs)
 			s.requireUncounted()
-			gate := s.handler.health().Gate
-			require.Equal(t, "closed", gate.State)
-			require.True(t, gate.Alone)
+			flow := s.handler.health().Flow
+			require.Equal(t, string(breaker.Running), flow.State)
+			require.True(t, flow.Lost)
 			require.False(t, slices.Contains(kinds(s.host), funchost.Retry), "nobody had to wait")
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
 )
 
@@ -54,9 +55,7 @@ func (s *brokenSink) Apply(ctx context.Context, items []writer.Item, mode writer
 			return nil, err
 		}
 	}
-	err := fault.Wrap(fault.Infrastructure, "test: apply", "connection", "the connection broke", errors.New("cut"))
-	err.Condition = fault.Broken
-	return nil, err
+	return nil, fault.Wrap(fault.Infrastructure, "test: apply", "connection", "the connection broke", errors.New("cut"))
 }
 
 func (s *brokenSink) broken() int {
@@ -110,7 +109,7 @@ func (s *stack) commitHere(sink writer.Sink) func(docs []sample.Document) writer
 		for _, d := range batch {
 			raws = append(raws, stored[d.ID])
 		}
-		report, err := commit.Run(s.t.Context(), writer.Batch{Documents: raws, Received: time.Now()})
+		report, err := commit.Run(s.t.Context(), writer.Batch{Documents: raws, Received: time.Now(), Purpose: writer.FromTimer})
 		require.NoError(s.t, err)
 		return report
 	}
@@ -180,8 +179,7 @@ func loneResult(docs []sample.Document) int {
 	}
 }
 
-// requireIsolated: all but one document are committed and were charged nothing; that one was charged once, for breaking its
-// connection.
+// requireIsolated: all but one document are committed; that one, which broke its connection, is put off and was charged nothing.
 func (s *stack) requireIsolated(docs []sample.Document, bad int) {
 	s.t.Helper()
 	for i, d := range docs {
@@ -191,8 +189,8 @@ func (s *stack) requireIsolated(docs []sample.Document, bad int) {
 			require.Equal(s.t, 0.0, state["retry_count"], d.Name)
 			continue
 		}
-		require.Equal(s.t, []any{"retry_scheduled", 1.0, "internal", writer.CodeBreaks},
-			[]any{state["status"], state["retry_count"], state["last_error_kind"], state["last_error_code"]}, d.Name)
+		require.Equal(s.t, []any{"retry_scheduled", 0.0, "infrastructure"},
+			[]any{state["status"], state["retry_count"], state["last_error_kind"]}, d.Name)
 	}
 }
 
@@ -204,6 +202,7 @@ func (s *stack) makeDue(ids ...string) {
 		require.NoError(s.t, json.Unmarshal(s.document(id), &d))
 		state := maps.Clone(d["sql_writer"].(map[string]any))
 		state["retry_after"] = 1
+		state["last_error_at"] = invoice.Stamp(time.Now().Add(-time.Hour), time.UTC) // what others wrote since is proof
 		d["sql_writer"] = state
 		text, err := json.Marshal(d)
 		require.NoError(s.t, err)

@@ -13,6 +13,7 @@ import (
 
 	"sqlwriter/cmd/local/expect"
 	"sqlwriter/cmd/local/sample"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/sqlserver"
 	"sqlwriter/internal/sqlserver/sqlservertest"
 	"sqlwriter/internal/standin/cosmosdb"
@@ -98,7 +99,7 @@ func TestTheLineToTheServerIsCut(t *testing.T) {
 			requireWrittenOnce(t, s, docs)
 			s.requireUncounted()
 			require.Equal(t, 1, made(), "the line was cut")
-			require.Equal(t, "closed", s.handler.health().Gate.State)
+			require.Equal(t, string(breaker.Running), s.handler.health().Flow.State)
 			statuses, slowest := s.handler.refused()
 			require.Empty(t, statuses, "the request is made again at once")
 			t.Logf("cut once; %d connections, the slowest invocation took %s", len(proxy.Came()), slowest.Round(time.Millisecond))
@@ -118,7 +119,7 @@ func TestADocumentWhoseRequestIsCutEachTimeIsIsolated(t *testing.T) {
 			s.startHost()
 			s.waitUntilQuiet(len(docs))
 			s.requireIsolated(docs, bad)
-			require.Equal(t, "closed", s.handler.health().Gate.State)
+			require.Equal(t, string(breaker.Running), s.handler.health().Flow.State)
 			least, most := s.writesOf(docs[bad].Lines)
 			require.LessOrEqual(t, most, 1)
 			if place == sqlservertest.MidRequest {

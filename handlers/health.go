@@ -23,25 +23,29 @@ type HealthReport struct {
 	// ForeignMessages is how many messages this process was brought that are not for it: a queue is named in the wrong place. Those of
 	// another environment were put aside with the reason; those that came to a shadow were put off for the live app.
 	ForeignMessages int `json:"foreign_messages,omitempty"`
-	// Gate is the gate in front of SQL as this instance sees it.
-	Gate GateHealth `json:"gate"`
+	// Flow is what the breaker in front of SQL does, as this instance sees it.
+	Flow FlowHealth `json:"flow"`
+	// MassFailures is how many codes there are with which many documents began to fail. Others go on, so Status stays ready.
+	MassFailures int `json:"mass_failures,omitempty"`
 }
 
-// GateHealth is what the gate does: "closed" (flowing), "open" (nothing passes to SQL) or "paused" (an operator's wish).
-type GateHealth struct {
+// FlowHealth is the flow: "running", "ramping up", "stopped" (nothing passes to SQL) or "paused" (an operator's wish).
+type FlowHealth struct {
 	State string `json:"state"`
-	// Since is when it became so, UTC; zero while it has always been closed.
+	// Since is when it stopped, or when it ran again, UTC; zero while it has always been running.
 	Since time.Time `json:"since,omitzero"`
-	// Kind, Code and Reason are those of the failure that opened it.
+	// Kind, Code and Reason are those of the failure that stopped it, until it runs again. An operator's words are not here:
+	// Health is anonymous.
 	Kind   string `json:"kind,omitempty"`
 	Code   string `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// NextProbe is when SQL is asked again, UTC.
 	NextProbe time.Time `json:"next_probe,omitzero"`
-	// Limit is the most documents of one request; 0 means no limit but the writer's own.
+	// Limit is the most documents of one request while the flow ramps up.
 	Limit int `json:"limit,omitempty"`
-	// Alone says that this instance keeps a gate of its own: it cannot read the control document, or alone cannot reach SQL.
-	Alone bool `json:"alone,omitempty"`
+	// CutOff says that this instance alone cannot reach SQL, Lost that it goes by its own copy of the control document.
+	CutOff bool `json:"cut_off,omitempty"`
+	Lost   bool `json:"lost,omitempty"`
 }
 
 // DependencyHealth is how a dependency answered last.

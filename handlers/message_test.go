@@ -111,7 +111,7 @@ func TestAnErrorAbandonsTheMessage(t *testing.T) {
 		require.False(t, f.LeaveToTimer, f.Name)
 		require.Equal(t, Message, f.Payload, f.Name)
 	}
-	handled := run.Handled{Did: "deferred", Run: "r", Batch: "7", Reason: "the gate is open", Counts: map[string]int{"documents": 3}}
+	handled := run.Handled{Did: "deferred", Run: "r", Batch: "7", Reason: "the flow is stopped", Counts: map[string]int{"documents": 3}}
 	for _, c := range []struct {
 		err    error
 		status int
@@ -130,11 +130,11 @@ func TestAnErrorAbandonsTheMessage(t *testing.T) {
 			w, log := invoke(t, f, Options{Now: clock}, strings.NewReader(messageText("{}", `{"DeliveryCount":"4"}`)))
 			require.Equal(t, c.status, w.Code, "%s: %v", f.Name, c.err)
 			require.Contains(t, log, `"level":"`+c.level+`"`)
-			require.Contains(t, log, `"run":"r","batch":"7","did":"deferred","because":"the gate is open","counts":{"documents":3},"delivery_count":4`)
+			require.Contains(t, log, `"run":"r","batch":"7","did":"deferred","because":"the flow is stopped","counts":{"documents":3},"delivery_count":4`)
 			require.NotContains(t, log, "marker")
 			require.True(t, json.Valid([]byte(log)))
 			if c.err == nil {
-				require.JSONEq(t, `{"Outputs":{},"Logs":["message, run r, batch 7: deferred (the gate is open); 3 documents"],"ReturnValue":null}`, w.Body.String())
+				require.JSONEq(t, `{"Outputs":{},"Logs":["message, run r, batch 7: deferred (the flow is stopped); 3 documents"],"ReturnValue":null}`, w.Body.String())
 			}
 		}
 	}

@@ -66,7 +66,6 @@ func TestErrorsBecomeStatusCodes(t *testing.T) {
 		{"infrastructure", fault.New(fault.Infrastructure, "sqlite: apply", "14", "cannot open"), 503, 503, "warn"},
 		{"throttled", fmt.Errorf("x: %w", fault.New(fault.Throttled, "cosmos: patch", "429", "slow down")), 503, 503, "warn"},
 		{"quota", fault.New(fault.Quota, "sqlite: apply", "13", "disk full"), 503, 503, "warn"},
-		{"systemic", fault.New(fault.Systemic, "writer", "8152", "all fail alike"), 503, 503, "warn"},
 		{"our own deadline", context.DeadlineExceeded, 503, 503, "warn"},
 		{"cancelled", fmt.Errorf("x: %w", context.Canceled), 503, 503, "warn"},
 		{"contention", fault.New(fault.Contention, "sqlite: apply", "1205", "deadlock"), 200, 500, "error"},

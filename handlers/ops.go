@@ -29,8 +29,8 @@ type Operations interface {
 	Status(ctx context.Context) (ops.Status, error)
 	Why(ctx context.Context, id string) (ops.Explanation, error)
 	Reprocess(ctx context.Context, r ops.ReprocessRequest) (ops.Reprocessed, error)
-	Pause(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
-	Resume(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
+	Pause(ctx context.Context, r ops.FlowRequest) (ops.FlowChange, error)
+	Resume(ctx context.Context, r ops.FlowRequest) (ops.FlowChange, error)
 	MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error)
 	Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error)
 	RunOperations

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
@@ -37,7 +38,7 @@ func (f fakeOps) note(what string, request any) error {
 }
 
 func (f fakeOps) Status(context.Context) (ops.Status, error) {
-	return ops.Status{SysName: "web", At: clock(), Failures: []ops.Failures{}, Gate: ops.GateView{State: ops.GateClosed, Says: "closed"}}, f.note("status", nil)
+	return ops.Status{SysName: "web", At: clock(), Failures: []ops.Failures{}, Flow: ops.FlowView{State: breaker.Running, Says: "running"}}, f.note("status", nil)
 }
 
 func (f fakeOps) Why(_ context.Context, id string) (ops.Explanation, error) {
@@ -48,12 +49,12 @@ func (f fakeOps) Reprocess(_ context.Context, r ops.ReprocessRequest) (ops.Repro
 	return ops.Reprocessed{Run: "reprocess-1", Status: ops.Completed, Counts: map[string]int{"applied": 2}}, f.note("reprocess", r)
 }
 
-func (f fakeOps) Pause(_ context.Context, r ops.GateRequest) (ops.GateChange, error) {
-	return ops.GateChange{Audited: true}, f.note("pause", r)
+func (f fakeOps) Pause(_ context.Context, r ops.FlowRequest) (ops.FlowChange, error) {
+	return ops.FlowChange{Audited: true}, f.note("pause", r)
 }
 
-func (f fakeOps) Resume(_ context.Context, r ops.GateRequest) (ops.GateChange, error) {
-	return ops.GateChange{Audited: true}, f.note("resume", r)
+func (f fakeOps) Resume(_ context.Context, r ops.FlowRequest) (ops.FlowChange, error) {
+	return ops.FlowChange{Audited: true}, f.note("resume", r)
 }
 
 func (f fakeOps) MarkCommitted(_ context.Context, r ops.MarkRequest) (ops.Marked, error) {
@@ -257,8 +258,8 @@ func TestOpsMapsErrors(t *testing.T) {
 		"not found":      {&ops.RequestError{Refusal: ops.NotFound, Message: "nobody"}, "404", []string{`"code":"not_found"`}},
 		"conflict":       {&ops.RequestError{Refusal: ops.Conflict, Message: "committed"}, "409", []string{`"code":"conflict"`}},
 		"infrastructure": {fault.Wrap(fault.Infrastructure, "cosmos: read", "401", "refused", errors.New("key-marker")), "503", []string{`"kind":"infrastructure"`, `"code":"401"`, "refused"}},
-		"gate":           {fault.New(fault.Infrastructure, "ops: journal", "gate_open", "the gate is open"), "503", []string{`"code":"gate_open"`, "the gate is open"}},
-		"contention":     {fault.New(fault.Contention, "writer: gate", "412", "try again"), "409", []string{`"kind":"contention"`}},
+		"flow":           {fault.New(fault.Infrastructure, "breaker", breaker.CodeOpen, "stopped since then"), "503", []string{`"code":"breaker_open"`, "stopped since then"}},
+		"contention":     {fault.New(fault.Contention, "breaker", "412", "try again"), "409", []string{`"kind":"contention"`}},
 		"deadline":       {context.DeadlineExceeded, "503", []string{`"code":"deadline"`}},
 		"internal":       {fault.New(fault.Internal, "x", "encode", "cannot be"), "500", []string{`"kind":"internal"`}},
 		"unclassified":   {errors.New("key-marker"), "500", []string{`"code":"unclassified"`}},

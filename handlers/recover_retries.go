@@ -16,6 +16,8 @@ type Recoverer interface {
 	Recover(ctx context.Context, job string) (writer.Recovered, error)
 	// RecoverRuns finds what was left behind between the tables of runs and the queues.
 	RecoverRuns(ctx context.Context) (run.Recovered, error)
+	// TellTransitions writes the changes of the flow that the audit log does not have yet.
+	TellTransitions(ctx context.Context) error
 }
 
 // RecoverRetries hangs the recovery on its timer: functions/RecoverRetries. A tick that comes late is a tick like any other.
@@ -25,8 +27,10 @@ func RecoverRetries(r Recoverer) Mounted {
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
 			runs, runsErr := r.RecoverRuns(ctx) // first: it is short, and a queue of documents may take all the time there is
 			found, err := r.Recover(ctx, in.ID)
-			if err == nil {
-				err = runsErr
+			for _, other := range []error{runsErr, r.TellTransitions(ctx)} {
+				if err == nil {
+					err = other
+				}
 			}
 			return Reply{Logs: []string{tickSummary(found), runsSummary(runs)}, Note: tickNote{found, runs}}, err
 		},
@@ -38,9 +42,12 @@ func tickSummary(r writer.Recovered) string {
 	if r.Off != "" {
 		return r.Off
 	}
-	s := fmt.Sprintf("%d pending, %d retry_scheduled; took up %s", r.Pending, r.Scheduled, summary(r.Report))
-	if r.Gate != "" {
-		s += "; the gate is " + r.Gate
+	s := "took up " + summary(r.Report)
+	if len(r.More) > 0 {
+		s += fmt.Sprintf("; there are more in %v", r.More)
+	}
+	if r.Flow != "" {
+		s += "; the flow is " + r.Flow
 	}
 	return s
 }
@@ -54,13 +61,13 @@ func runsSummary(r run.Recovered) string {
 		r.Sent, r.Unsent, r.Failed, r.Buried, r.Silent, r.Resumed, r.Ended)
 }
 
-// tickNote is a tick as fields of the invocation's log line: the depth of the queue, what was found waiting, what became of it.
+// tickNote is a tick as fields of the invocation's log line: what was found waiting, by window, and what became of it.
 type tickNote struct {
 	writer.Recovered
 	runs run.Recovered
 }
 
-// MarshalZerologObject writes counts and durations, or why nothing was looked at: the depth of the queue is then not known.
+// MarshalZerologObject writes counts and durations, or why nothing was looked at.
 func (n tickNote) MarshalZerologObject(e *zerolog.Event) {
 	if n.runs.Off == "" {
 		e.Dict("runs", zerolog.Dict().Int("sent", n.runs.Sent).Int("unsent", n.runs.Unsent).Int("failed", n.runs.Failed).
@@ -73,12 +80,18 @@ func (n tickNote) MarshalZerologObject(e *zerolog.Event) {
 		e.Str("off", n.Off)
 		return
 	}
-	e.Int("pending", n.Pending).Int("retry_scheduled", n.Scheduled).Bool("more", n.More).Int64("oldest_s", int64(n.Oldest.Seconds())).
-		Int("due", n.Due).Int("orphans", n.Orphans).Int("processing", n.Processing).
+	found, more := map[string]int{}, []string{}
+	for w, count := range n.Found {
+		found[string(w)] = count
+	}
+	for _, w := range n.More {
+		more = append(more, string(w))
+	}
+	e.Dict("found", counts(found)).Strs("more", more).Int64("oldest_s", int64(n.Oldest.Seconds())).
 		Int("documents", n.Documents).Dict("outcomes", counts(n.Outcomes)).Dict("kinds", counts(n.Kinds)).
 		Int("sql_requests", n.SQLRequests).Int64("sql_ms", n.SQL.Milliseconds()).
 		Int("cosmos_reads", n.Reads).Int("cosmos_writes", n.Writes).Int64("cosmos_ms", n.Cosmos.Milliseconds())
-	if n.Gate != "" {
-		e.Str("gate", n.Gate)
+	if n.Flow != "" {
+		e.Str("flow", n.Flow)
 	}
 }

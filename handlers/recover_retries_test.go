@@ -2,11 +2,14 @@ package handlers
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/writer"
 )
@@ -21,6 +24,8 @@ func (r recoverer) Recover(ctx context.Context, job string) (writer.Recovered, e
 func (r recoverer) RecoverRuns(context.Context) (run.Recovered, error) {
 	return run.Recovered{Sent: 7}, nil
 }
+
+func (r recoverer) TellTransitions(context.Context) error { return nil }
 
 const timerBody = `{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`
 
@@ -46,8 +51,53 @@ func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 		})), Options{}, strings.NewReader(timerBody))
 		for _, said := range []string{w.Body.String(), log} {
 			require.Contains(t, said, off)
-			require.Equal(t, counted, strings.Contains(said, "pending"), said)
+			require.Equal(t, counted, strings.Contains(said, "documents"), said)
 			require.Contains(t, said, "7", "what became of runs is said all the same")
 		}
 	}
+}
+
+func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
+	w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (writer.Recovered, error) {
+		return writer.Recovered{
+			Report: writer.Report{Documents: 3, Outcomes: map[string]int{"applied": 3}}, Oldest: time.Hour,
+			Found: map[writer.Window]int{writer.Due: 2, writer.Orphans: 1}, More: []writer.Window{writer.Due},
+			Flow: "stopped since then",
+		}, nil
+	})), Options{}, strings.NewReader(timerBody))
+	require.Contains(t, w.Body.String(), "took up 3 documents: 3 applied; there are more in [due]; the flow is stopped since then")
+	require.Contains(t, log, `"found":{"due":2,"orphans":1},"more":["due"],"oldest_s":3600`)
+	require.Contains(t, log, `"flow":"stopped since then"`)
+}
+
+// auditing notes the order of a tick's parts.
+type auditing struct {
+	parts *[]string
+	err   error
+}
+
+func (a auditing) Recover(context.Context, string) (writer.Recovered, error) {
+	*a.parts = append(*a.parts, "documents")
+	return writer.Recovered{}, nil
+}
+
+func (a auditing) RecoverRuns(context.Context) (run.Recovered, error) {
+	*a.parts = append(*a.parts, "runs")
+	return run.Recovered{}, nil
+}
+
+func (a auditing) TellTransitions(context.Context) error {
+	*a.parts = append(*a.parts, "audit")
+	return a.err
+}
+
+// The recovery may end an outage: what the audit log lacks is told after it, in the same tick.
+func TestATickTellsTheAuditLogLast(t *testing.T) {
+	var parts []string
+	w, _ := invoke(t, RecoverRetries(auditing{parts: &parts}), Options{}, strings.NewReader(timerBody))
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, []string{"runs", "documents", "audit"}, parts)
+	full := fault.New(fault.Quota, "test: journal", "9002", "full")
+	w, _ = invoke(t, RecoverRetries(auditing{parts: &parts, err: full}), Options{}, strings.NewReader(timerBody))
+	require.Equal(t, http.StatusServiceUnavailable, w.Code, "and it is said when it cannot be told")
 }

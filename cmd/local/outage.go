@@ -83,7 +83,7 @@ func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) 
 	if err != nil {
 		return err
 	}
-	d.out.Linef("all %d committed %.1f s after it came back, %d retries spent (the host offers a batch again every 10 s; an open gate lets one probe through a minute)",
+	d.out.Linef("all %d committed %.1f s after it came back, %d retries spent (the host offers a batch again every 10 s; a stopped flow lets one probe through a minute)",
 		len(docs), last.Sub(back).Seconds(), retries)
 	return nil
 }

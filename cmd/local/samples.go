@@ -166,9 +166,9 @@ func (d *drain) missing(there map[string]json.RawMessage) []sample.Document {
 	return todo
 }
 
-// put submits one document, after the one it must come after, and waits until it is final. The gate bounds how many are
+// put submits one document, after the one it must come after, and waits until it is final. Slots bounds how many are
 // being put in at the same time, not how many are waited for.
-func (d *drain) put(ctx context.Context, doc sample.Document, gate chan struct{}) error {
+func (d *drain) put(ctx context.Context, doc sample.Document, slots chan struct{}) error {
 	if doc.After != "" {
 		before := d.docs[slices.IndexFunc(d.docs, func(o sample.Document) bool { return o.Name == doc.After })]
 		if _, err := d.watch.wait(ctx, before.ID, ""); err != nil {
@@ -176,10 +176,10 @@ func (d *drain) put(ctx context.Context, doc sample.Document, gate chan struct{}
 		}
 	}
 	old, again, _ := d.watch.get(doc.ID)
-	gate <- struct{}{}
+	slots <- struct{}{}
 	start := time.Now()
 	err := d.documents.Submit(ctx, doc.JSON, again)
-	<-gate
+	<-slots
 	if err != nil {
 		return fmt.Errorf("%s: %w", doc.Name, err)
 	}
@@ -209,11 +209,11 @@ func (d *drain) all(ctx context.Context, todo []sample.Document) (writes, reads 
 	}
 	defer d.out.Done()
 	g, waiting := errgroup.WithContext(ctx)
-	gate := make(chan struct{}, submitters)
+	slots := make(chan struct{}, submitters)
 	finished, total := 0, len(todo)
 	for _, doc := range todo {
 		g.Go(func() error {
-			if err := d.put(waiting, doc, gate); err != nil {
+			if err := d.put(waiting, doc, slots); err != nil {
 				return err
 			}
 			d.mu.Lock()

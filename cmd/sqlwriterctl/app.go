@@ -92,13 +92,13 @@ func (c *appClient) Reprocess(ctx context.Context, r ops.ReprocessRequest) (ops.
 }
 
 // Pause implements operations.
-func (c *appClient) Pause(ctx context.Context, r ops.GateRequest) (ops.GateChange, error) {
-	return act[ops.GateChange](ctx, c, "pause", r)
+func (c *appClient) Pause(ctx context.Context, r ops.FlowRequest) (ops.FlowChange, error) {
+	return act[ops.FlowChange](ctx, c, "pause", r)
 }
 
 // Resume implements operations.
-func (c *appClient) Resume(ctx context.Context, r ops.GateRequest) (ops.GateChange, error) {
-	return act[ops.GateChange](ctx, c, "resume", r)
+func (c *appClient) Resume(ctx context.Context, r ops.FlowRequest) (ops.FlowChange, error) {
+	return act[ops.FlowChange](ctx, c, "resume", r)
 }
 
 // MarkCommitted implements operations.

@@ -17,13 +17,14 @@ import (
 	"sqlwriter/cmd/local/outage"
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/cmd/local/stackfile"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
 
 // demoCommand breaks the running local stack on purpose. It touches no other: an outage of a real one is no demonstration.
 type demoCommand struct {
-	SQLOff      demoSQLOff      `cmd:"" name:"sql-off" help:"Switch SQL off for a while and watch the gate."`
+	SQLOff      demoSQLOff      `cmd:"" name:"sql-off" help:"Switch SQL off for a while and watch the flow."`
 	KillHandler demoKillHandler `cmd:"" name:"kill-handler" help:"Kill the handler process with SIGKILL; the host starts another."`
 	BadDocument demoBadDocument `cmd:"" name:"bad-document" help:"Put in a document whose line does not exist, and show what becomes of it."`
 }
@@ -50,7 +51,7 @@ type demoSQLOff struct {
 	For time.Duration `arg:"" optional:"" default:"10s" help:"How long, such as 30s."`
 }
 
-// Run switches SQL off, says every second what Health says of the gate, and switches it on again, also when it is interrupted.
+// Run switches SQL off, says every second what Health says of the flow, and switches it on again, also when it is interrupted.
 func (c *demoSQLOff) Run(ctx context.Context, a *app) (err error) {
 	stack, err := a.localStack(ctx)
 	if err != nil {
@@ -70,15 +71,15 @@ func (c *demoSQLOff) Run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	a.printf("SQL is off for %v; documents that come now wait. In another terminal: sqlwriterctl submit, sqlwriterctl status", c.For)
-	watch := a.watchGate(ctx, stack, time.Now().Add(c.For))
+	watch := a.watchFlow(ctx, stack, time.Now().Add(c.For))
 	if err := on(context.WithoutCancel(ctx)); err != nil {
 		return errors.Join(watch, err)
 	}
 	if watch != nil {
 		return watch
 	}
-	a.printf("SQL is on again; an open gate lets one probe through within a minute")
-	return a.waitForGate(ctx, stack)
+	a.printf("SQL is on again; a stopped flow lets one probe through within a minute")
+	return a.waitForFlow(ctx, stack)
 }
 
 // writes is the connection that may change things.
@@ -89,11 +90,11 @@ func (d *database) writes() *sql.DB {
 	return d.reader
 }
 
-// watchGate prints the gate whenever it changes, until a time.
-func (a *app) watchGate(ctx context.Context, stack stackfile.Stack, until time.Time) error {
+// watchFlow prints the flow whenever it changes, until a time.
+func (a *app) watchFlow(ctx context.Context, stack stackfile.Stack, until time.Time) error {
 	last := ""
 	for time.Now().Before(until) {
-		if now := gateLine(ctx, stack); now != last {
+		if now := flowLine(ctx, stack); now != last {
 			last = now
 			a.printf("  %s  %s", time.Now().Format(time.TimeOnly), now)
 		}
@@ -106,19 +107,19 @@ func (a *app) watchGate(ctx context.Context, stack stackfile.Stack, until time.T
 	return nil
 }
 
-// waitForGate waits until the gate is closed.
-func (a *app) waitForGate(ctx context.Context, stack stackfile.Stack) error {
+// waitForFlow waits until the flow is not stopped.
+func (a *app) waitForFlow(ctx context.Context, stack stackfile.Stack) error {
 	const most = 2 * time.Minute
-	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the gate is still open after %v", most))
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the flow is still stopped after %v", most))
 	defer cancel()
 	last := ""
 	for {
-		now := gateLine(ctx, stack)
+		now := flowLine(ctx, stack)
 		if now != last {
 			last = now
 			a.printf("  %s  %s", time.Now().Format(time.TimeOnly), now)
 		}
-		if strings.HasPrefix(now, "gate closed") {
+		if strings.HasPrefix(now, "flow: "+string(breaker.Running)) || strings.HasPrefix(now, "flow: "+string(breaker.RampingUp)) {
 			return nil
 		}
 		select {
@@ -129,8 +130,8 @@ func (a *app) waitForGate(ctx context.Context, stack stackfile.Stack) error {
 	}
 }
 
-// gateLine is what Health says of the gate.
-func gateLine(ctx context.Context, stack stackfile.Stack) string {
+// flowLine is what Health says of the flow.
+func flowLine(ctx context.Context, stack stackfile.Stack) string {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, stack.Functions+"/api/health", nil)
 	if err != nil {
 		return err.Error()
@@ -141,7 +142,7 @@ func gateLine(ctx context.Context, stack stackfile.Stack) string {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	var health struct {
-		Gate struct {
+		Flow struct {
 			State, Kind, Code string
 			NextProbe         time.Time `json:"next_probe"`
 		}
@@ -149,9 +150,9 @@ func gateLine(ctx context.Context, stack stackfile.Stack) string {
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&health); err != nil {
 		return "the handler does not answer"
 	}
-	line := "gate " + health.Gate.State
-	if health.Gate.State == "open" {
-		line += fmt.Sprintf(" (%s %s), next probe %s", health.Gate.Kind, health.Gate.Code, health.Gate.NextProbe.Local().Format(time.TimeOnly))
+	line := "flow: " + health.Flow.State
+	if health.Flow.State == string(breaker.StoppedFlow) {
+		line += fmt.Sprintf(" (%s %s), next probe %s", health.Flow.Kind, health.Flow.Code, health.Flow.NextProbe.Local().Format(time.TimeOnly))
 	}
 	return line
 }
@@ -187,7 +188,7 @@ func (*demoKillHandler) Run(ctx context.Context, a *app) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("no other handler was ready within %v", most))
 	defer cancel()
 	for {
-		if now, err := childOf(host); err == nil && now != pid && strings.HasPrefix(gateLine(ctx, stack), "gate ") {
+		if now, err := childOf(host); err == nil && now != pid && strings.HasPrefix(flowLine(ctx, stack), "flow: ") {
 			a.printf("process %d is ready %.1f s later; what was under way is offered again, and rows that were written stay as they are", now, time.Since(killed).Seconds())
 			return nil
 		}
@@ -245,7 +246,7 @@ func (*demoBadDocument) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	a.printf("submitted %q, whose line 9999999999 does not exist", id)
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("nothing became of it within a minute: is the gate open?"))
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("nothing became of it within a minute: is the flow stopped?"))
 	defer cancel()
 	for {
 		stored, err := documents.Read(ctx, id)

@@ -15,11 +15,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"sqlwriter/internal/blob"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
+	"sqlwriter/internal/sqlstore"
 	"sqlwriter/internal/writer"
 )
 
@@ -28,8 +30,8 @@ type operations interface {
 	Status(ctx context.Context) (ops.Status, error)
 	Why(ctx context.Context, id string) (ops.Explanation, error)
 	Reprocess(ctx context.Context, r ops.ReprocessRequest) (ops.Reprocessed, error)
-	Pause(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
-	Resume(ctx context.Context, r ops.GateRequest) (ops.GateChange, error)
+	Pause(ctx context.Context, r ops.FlowRequest) (ops.FlowChange, error)
+	Resume(ctx context.Context, r ops.FlowRequest) (ops.FlowChange, error)
 	MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error)
 	Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error)
 	runOperations
@@ -143,52 +145,47 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 	}
 	defer control.Close()
 	a.notef("environment: %s (%s)", from.sysName(), config.SysName)
-	log := zerolog.New(a.stderr).With().Timestamp().Logger()
-	gate := &lazyGate{app: a, load: func(ctx context.Context) (*writer.Gate, string, error) {
-		return newGate(ctx, cosmos.NewControl(control, from.sysName()), from, log)
-	}}
 	sql := &lazySQL{sysName: from.sysName(), open: func(ctx context.Context) (*database, error) { return openSQL(ctx, from) }}
 	defer func() { err = errors.Join(err, sql.Close()) }()
-	o := ops.Options{SysName: from.sysName(), Location: location, AppVersion: "sqlwriterctl"}
+	log := zerolog.New(a.stderr).With().Timestamp().Logger()
+	flow := newBreaker(cosmos.NewControl(control, from.sysName()), from, sql, log)
+	defer func() {
+		if flow.Seen().Lost {
+			a.notef("the control document cannot be had: what the app does is not known, and SQL was asked without it")
+		}
+	}()
+	o := ops.Options{SysName: from.sysName(), Location: location, AppVersion: toolBuild}
 	if from.setting(config.Mode) == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written to this environment"
 	}
 	evidence, closeEvidence := a.evidence(from)
 	defer closeEvidence()
 	maxRows, _ := strconv.Atoi(from.setting(config.SQLMaxRows)) // 0 stands for the default
-	commit := &lazyCommit{gate: gate, make: func(gate *writer.Gate, version string) ops.Committer {
-		return writer.NewCommit(documents, sql, writer.Options{
-			SysName: from.sysName(), Location: location, Log: log, MaxRows: maxRows, Gate: gate, Evidence: evidence,
-			Container: from.values[config.CosmosContainer], AppVersion: version,
-		})
-	}}
+	commit := writer.NewCommit(documents, sql, writer.Options{
+		SysName: from.sysName(), Location: location, Log: log, MaxRows: maxRows, Breaker: flow, Evidence: evidence,
+		Container: from.values[config.CosmosContainer], AppVersion: toolBuild,
+	})
 	queue, closeQueue := runQueue(from)
 	defer closeQueue()
-	runs := lazyRuns{sql}
 	return use(ops.New(ops.Ports{
-		Documents: documents, Backlog: documents, Gate: gate, Commit: commit, Journal: sql,
-		Runs: runs, Reports: runs, RunQueue: queue, Selection: documents.Selection(),
+		Documents: documents, Backlog: documents, Breaker: flow, Commit: commit, Books: sql.books, ReportNames: sqlstore.ReportNames(),
+		RunQueue: queue, Selection: documents.Selection(),
 	}, o))
 }
 
-// newGate makes a gate that speaks for the app's build: a systemic gate closes when another build looks at it, and a tool
-// that looks is no deployment.
-func newGate(ctx context.Context, store writer.ControlStore, from source, log zerolog.Logger) (gate *writer.Gate, version string, err error) {
-	control, _, err := store.Load(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	version = control.AppVersion
-	if control.Gate.OpenedBy != "" {
-		version = control.Gate.OpenedBy
-	}
+// toolBuild names the tool as a build: what it writes proves nothing about the app's.
+const toolBuild = "sqlwriterctl"
+
+// newBreaker makes a breaker over the app's control document, with a heartbeat of its own. Nothing is asked for yet.
+func newBreaker(store breaker.ControlStore, from source, sql *lazySQL, log zerolog.Logger) *breaker.Breaker {
 	most, err := strconv.Atoi(from.setting(config.MaxPoisonPerHour))
 	if err == nil && most == 0 {
 		most = -1 // the setting's 0 means none, the option's the default
 	}
-	return writer.NewGate(store, writer.GateOptions{
-		Instance: fmt.Sprintf("sqlwriterctl-%s-%d", who(), os.Getpid()), Version: version, MaxPoisonPerHour: most, Log: log.Level(zerolog.ErrorLevel),
-	}), version, nil
+	return breaker.New(store, breaker.Options{
+		Instance: fmt.Sprintf("%s-%s-%d", toolBuild, who(), os.Getpid()), MaxPoisonPerHour: most, Log: log.Level(zerolog.ErrorLevel),
+		Heartbeat: func(ctx context.Context) error { return sql.Heartbeat(ctx, from.sysName()) },
+	})
 }
 
 // evidence opens the store of evidence; nil when the source names none that can be used.
@@ -238,8 +235,8 @@ func (s source) cosmos(container string) cosmos.Options {
 	}
 }
 
-// lazySQL opens the database when it is first needed, which is behind the gate: most questions need none, and a server that
-// is down is not knocked at. It implements writer.Sink and ops.Journal.
+// lazySQL opens the database when it is first needed, which is behind the breaker: most questions need none, and a server
+// that is down is not knocked at. It implements writer.Sink.
 type lazySQL struct {
 	// sysName is the environment.
 	sysName string
@@ -313,65 +310,11 @@ func (l *lazySQL) Heartbeat(ctx context.Context, sysName string) error {
 	return db.Heartbeat(ctx, sysName)
 }
 
-// Write implements ops.Journal.
-func (l *lazySQL) Write(ctx context.Context, entry ops.Audit) error {
+// books are those of the environment.
+func (l *lazySQL) books(ctx context.Context) (ops.Books, error) {
 	db, err := l.get(ctx)
 	if err != nil {
-		return err
+		return ops.Books{}, err
 	}
-	return db.Journal(l.sysName).Write(ctx, entry)
-}
-
-// Start implements ops.Journal.
-func (l *lazySQL) Start(ctx context.Context, r ops.Run, entry ops.Audit) error {
-	db, err := l.get(ctx)
-	if err != nil {
-		return err
-	}
-	return db.Journal(l.sysName).Start(ctx, r, entry)
-}
-
-// Progress implements ops.Journal.
-func (l *lazySQL) Progress(ctx context.Context, id string, counts map[string]int) (bool, error) {
-	db, err := l.get(ctx)
-	if err != nil {
-		return false, err
-	}
-	return db.Journal(l.sysName).Progress(ctx, id, counts)
-}
-
-// End implements ops.Journal.
-func (l *lazySQL) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
-	db, err := l.get(ctx)
-	if err != nil {
-		return err
-	}
-	return db.Journal(l.sysName).End(ctx, id, status, counts)
-}
-
-// Cancel implements ops.Journal.
-func (l *lazySQL) Cancel(ctx context.Context, id string, entry ops.Audit) (bool, error) {
-	db, err := l.get(ctx)
-	if err != nil {
-		return false, err
-	}
-	return db.Journal(l.sysName).Cancel(ctx, id, entry)
-}
-
-// Runs implements ops.Journal.
-func (l *lazySQL) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
-	db, err := l.get(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return db.Journal(l.sysName).Runs(ctx, limit)
-}
-
-// Audits implements ops.Journal.
-func (l *lazySQL) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
-	db, err := l.get(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return db.Journal(l.sysName).Audits(ctx, q)
+	return ops.Books{Journal: db.Journal(l.sysName), Runs: db.Runs(l.sysName), Reports: db.Reports(l.sysName)}, nil
 }

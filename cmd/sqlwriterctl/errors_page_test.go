@@ -90,10 +90,10 @@ func payers(s fault.Scope) string {
 func samples(all []fault.Row, k fault.Kind) string {
 	var codes []string
 	for _, known := range []string{
-		"18456", "4060", "229", "208", "3906", "40613", "connection", "timeout", "refused", "gate_open",
-		"40501", "10928", "49918", "429/*", "9002", "1105", "40544", "systemic",
+		"18456", "4060", "229", "208", "3906", "40613", "connection", "timeout", "refused", "breaker_open",
+		"40501", "10928", "49918", "429/*", "9002", "1105", "40544",
 		"1205", "1222", "3960", "2627", "row_count", "449/*", "412/*",
-		"2628", "547", "515", "245", "missing_detail_row", "validation.too_long", "breaks_its_connection", "panic", "answer",
+		"2628", "547", "515", "245", "missing_detail_row", "validation.too_long", "fails_alone", "panic", "answer",
 	} {
 		if slices.ContainsFunc(all, func(r fault.Row) bool { return r.Code == known && r.Kind == k }) {
 			codes = append(codes, "`"+known+"`")
@@ -105,7 +105,7 @@ func samples(all []fault.Row, k fault.Kind) string {
 const pageHead = `<!-- Produced from the tables of errors: go test ./cmd/sqlwriterctl -run Produced -update -->
 # Errors: what a code means, what it costs and what happens next
 
-Everything that goes wrong is of one of seven kinds, and its kind alone decides who pays (` + "`internal/fault`" + `). Each adapter
+Everything that goes wrong is of one of six kinds, and its kind alone decides who pays (` + "`internal/fault`" + `). Each adapter
 has one table that makes kinds of codes (` + "`classify.go`" + `, ` + "`Faults()`" + `); this page and ` + "`sqlwriterctl explain CODE`" + ` are made of
 these tables, and each row is a test. A code stands in the log (` + "`code`" + `), in ` + "`sql_writer.attempts`" + ` and in what Health says.
 
@@ -137,7 +137,7 @@ func errorsPage(all []fault.Row) string {
 		{"blob", "Statuses of Azure Blob Storage, with its error code; `/*` is any or none. The first row that fits decides."},
 		{"servicebus", "Conditions of AMQP, codes of the Go SDK (`connlost`, `unauthorized`, ...), and words for the rest. The first row that fits decides."},
 		{"run", "What runs say by themselves; what the tables of runs say is under writer."},
-		{"writer", "Codes of our own: validation, the gate, the process, operators' commands."},
+		{"writer", "Codes of our own: validation, the breaker, the process, operators' commands."},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| codes | kind | meaning | next, where it is special | source |\n|---|---|---|---|---|\n", section.adapter, section.about)
 		for _, group := range grouped(all, section.adapter) {

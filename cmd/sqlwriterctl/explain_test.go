@@ -49,8 +49,7 @@ func TestExplainFindsARowByEveryNameOfIt(t *testing.T) {
 		"787":                             "sqlite 19",
 		"404/1003":                        "cosmos 404/1003",
 		"missing_detail_row":              "writer missing_detail_row",
-		"gate_open":                       "writer gate_open",
-		"systemic":                        "writer systemic",
+		"paused":                          "writer paused",
 		"50000":                           "sqlserver 50000",
 		"409/BlobImmutableDueToLegalHold": "blob 409/*",
 	} {

@@ -40,11 +40,11 @@ type cli struct {
 	Columns columnsCommand `cmd:"" help:"List the columns that a document is written to."`
 	Explain explainCommand `cmd:"" help:"Say what an error's code means, what it costs and what happens next."`
 
-	Status        statusCommand        `cmd:"" help:"Show how much waits and has failed, and what the gate does."`
+	Status        statusCommand        `cmd:"" help:"Show what the flow does, and how much waits and has failed."`
 	Why           whyCommand           `cmd:"" help:"Say why a document is where it is, and what happens next."`
 	Reprocess     reprocessCommand     `cmd:"" help:"Try failed documents again."`
-	Pause         pauseCommand         `cmd:"" help:"Hold the gate open: nothing is sent to SQL, documents wait."`
-	Resume        resumeCommand        `cmd:"" help:"Close the gate: work flows again."`
+	Pause         pauseCommand         `cmd:"" help:"Stop the flow: nothing is sent to SQL, documents wait."`
+	Resume        resumeCommand        `cmd:"" help:"Let work pass again, whatever stopped it."`
 	MarkCommitted markCommittedCommand `cmd:"" help:"Take a document for committed whose lines were repaired by hand."`
 	Audits        auditsCommand        `cmd:"" help:"List who did what, and why."`
 

@@ -37,15 +37,22 @@ func (c *statusCommand) Run(ctx context.Context, a *app) error {
 }
 
 func printStatus(a *app, s ops.Status) error {
-	rows := [][]string{
-		{"environment", s.SysName + ", at " + clock(s.At)},
-		{"gate", gateWords(s.Gate)},
+	rows := [][]string{{"flow", s.Flow.Says}}
+	for _, m := range s.MassFailures {
+		rows = append(rows, []string{"mass failure", fmt.Sprintf("%d documents fail with %s since %s; others go on", m.Documents, m.Code, clock(m.Since))})
 	}
+	if s.Flow.CutOff {
+		rows = append(rows, []string{"cut off", "this instance alone cannot reach SQL: it leaves its documents to the others"})
+	}
+	if s.Flow.Lost {
+		rows = append(rows, []string{"control", "the control document cannot be had: the flow is this instance's own"})
+	}
+	rows = append(rows, []string{"environment", s.SysName + ", at " + clock(s.At)})
 	for _, status := range []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Processing, invoice.Failed} {
 		n := s.Depth[status]
 		text := atLeast(n.Documents, n.AtLeast)
-		if status == invoice.RetryScheduled && s.Due > 0 {
-			text += fmt.Sprintf(" (%d due)", s.Due)
+		if status == invoice.RetryScheduled && n.Documents > 0 {
+			text += fmt.Sprintf(" (%d due, %d put off, %d postponed)", s.Due, s.PutOff, s.Postponed)
 		}
 		rows = append(rows, []string{string(status), text})
 	}
@@ -60,18 +67,6 @@ func printStatus(a *app, s ops.Status) error {
 		return err
 	}
 	return printFailures(a, s.Failures)
-}
-
-// gateWords are a gate in words.
-func gateWords(g ops.GateView) string {
-	text := g.Says
-	if g.Own {
-		text += "; the gate of this instance alone"
-	}
-	if g.Lost {
-		text += "; the control document cannot be had"
-	}
-	return text
 }
 
 func printFailures(a *app, all []ops.Failures) error {
@@ -109,7 +104,7 @@ func (c *whyCommand) Run(ctx context.Context, a *app) error {
 }
 
 func printWhy(a *app, e ops.Explanation) error {
-	rows := [][]string{{"document", e.ID}, {"status", e.Status}, {"why", e.Summary}, {"next", e.Next}, {"gate", e.Gate}}
+	rows := [][]string{{"document", e.ID}, {"status", e.Status}, {"why", e.Summary}, {"next", e.Next}, {"flow", e.Flow}}
 	if e.LastError != nil {
 		rows = append(rows, []string{"last error", fmt.Sprintf("%s %s %s: %s", clock(e.LastError.At), e.LastError.Kind, e.LastError.Code, e.LastError.Error)})
 	}
@@ -216,7 +211,7 @@ func printReprocessed(a *app, r ops.Reprocessed) error {
 	return nil
 }
 
-// pauseCommand holds the gate open.
+// pauseCommand stops the flow.
 type pauseCommand struct {
 	appFlags
 
@@ -227,40 +222,40 @@ type pauseCommand struct {
 // Run pauses.
 func (c *pauseCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
-		change, err := o.Pause(ctx, ops.GateRequest{By: who(), Why: c.Why})
-		return printGateChange(a, change, err, c.JSON)
+		change, err := o.Pause(ctx, ops.FlowRequest{By: who(), Why: c.Why})
+		return printFlowChange(a, change, err, c.JSON)
 	})
 }
 
-// resumeCommand closes it.
+// resumeCommand lets work pass again.
 type resumeCommand struct {
 	appFlags
 
 	Why   string `help:"The reason, for the audit log." placeholder:"TEXT"`
-	Force bool   `help:"Also while SQL is not answering: ask it once for the audit row, and close the gate if it answers."`
+	Force bool   `hidden:"" help:"It has no meaning yet: resume works behind every reason."`
 	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
 // Run resumes.
 func (c *resumeCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
-		change, err := o.Resume(ctx, ops.GateRequest{By: who(), Why: c.Why, Force: c.Force})
-		return printGateChange(a, change, err, c.JSON)
+		change, err := o.Resume(ctx, ops.FlowRequest{By: who(), Why: c.Why, Force: c.Force})
+		return printFlowChange(a, change, err, c.JSON)
 	})
 }
 
-func printGateChange(a *app, change ops.GateChange, err error, asJSON bool) error {
+func printFlowChange(a *app, change ops.FlowChange, err error, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if change.Note != "" {
-		a.notef("%s", change.Note)
+	if !change.Audited {
+		a.notef("the audit log gets the entry once SQL takes it")
 	}
 	if asJSON {
 		return printJSON(a, change)
 	}
-	a.printf("gate: it was %s", gateWords(change.Was))
-	a.printf("gate: it is %s", gateWords(change.Is))
+	a.printf("the flow was %s", change.Was.Says)
+	a.printf("the flow is %s", change.Is.Says)
 	return nil
 }
 
@@ -293,7 +288,7 @@ type auditsCommand struct {
 	appFlags
 
 	RunID  string `name:"run" help:"Only entries about this run." placeholder:"RUN"`
-	Action string `help:"Only entries of this action, spelled so: pause, RUN_CANCEL, BATCH_DONE." placeholder:"ACTION"`
+	Action string `help:"Only entries of this action, spelled so: FLOW_PAUSED, RUN_CANCEL, BATCH_DONE." placeholder:"ACTION"`
 	All    bool   `help:"Also the steps of workers and timers (level INFO), three and more for each batch."`
 	Limit  int    `help:"At most so many, 1,000 at most; 0 means 20." default:"20" placeholder:"N"`
 	JSON   bool   `name:"json" help:"Print JSON."`

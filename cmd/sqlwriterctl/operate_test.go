@@ -17,11 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/handlers"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/sqlstore"
 	"sqlwriter/internal/writer"
 )
 
@@ -70,7 +72,7 @@ func TestOperatingDirectly(t *testing.T) {
 	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "547")
 
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
-	require.Regexp(t, `gate\s+closed`, r.out)
+	require.Regexp(t, `flow\s+running`, r.out)
 	require.Regexp(t, `failed\s+2`, r.out)
 	require.Regexp(t, `failed\s+document\s+2628\s+1`, r.out)
 	require.Contains(t, r.errors, "connections: the environment")
@@ -111,7 +113,7 @@ func TestOperatingDirectly(t *testing.T) {
 
 	require.Equal(t, exitUsage, r.run(t, "pause"))
 	require.Equal(t, exitOK, r.run(t, "pause", "--why", "index rebuild"), r.errors)
-	require.Contains(t, r.out, "gate: it is paused since")
+	require.Contains(t, r.out, "the flow is paused by ")
 	require.Equal(t, exitFailed, r.run(t, "reprocess", "--all", "--why", "x", "--json"))
 	require.Contains(t, r.errors, "is stopped, 1 documents are left as they were")
 	require.Contains(t, r.errors, "paused by")
@@ -119,9 +121,9 @@ func TestOperatingDirectly(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.out), &res))
 	require.Equal(t, ops.Stopped, res.Status)
 	require.Equal(t, exitOK, r.run(t, "status"))
-	require.Regexp(t, `gate\s+paused since .*: index rebuild`, r.out)
+	require.Regexp(t, `flow\s+paused by .* since .*: index rebuild`, r.out)
 	require.Equal(t, exitOK, r.run(t, "resume", "--why", "it is built"), r.errors)
-	require.Contains(t, r.out, "gate: it is closed")
+	require.Contains(t, r.out, "the flow is ramping up, at most 1 in one request")
 
 	require.Equal(t, exitUsage, r.run(t, "mark-committed", second))
 	require.Equal(t, exitOK, r.run(t, "mark-committed", second, "--why", "typed in"), r.errors)
@@ -140,7 +142,7 @@ func TestOperatingDirectly(t *testing.T) {
 		actions = append(actions, entry.Action)
 		require.Contains(t, entry.By, "@")
 	}
-	require.Equal(t, []string{"mark-committed", "resume", "reprocess", "pause", "reprocess"}, actions)
+	require.Equal(t, []string{"mark-committed", ops.FlowResumed, "reprocess", ops.FlowPaused, "reprocess"}, actions)
 }
 
 func TestQuestionsNeedNoSQL(t *testing.T) {
@@ -150,32 +152,40 @@ func TestQuestionsNeedNoSQL(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
 	require.Equal(t, exitOK, r.run(t, "why", id), r.errors)
 	require.Equal(t, exitOK, r.run(t, "pause", "--why", "x"), r.errors)
-	require.Contains(t, r.errors, "no audit row was written")
-	require.Equal(t, exitFailed, r.run(t, "resume", "--why", "x"))
-	require.Contains(t, r.errors, "no audit row can be written")
+	require.Contains(t, r.errors, "the audit log gets the entry once SQL takes it")
+	require.Equal(t, exitOK, r.run(t, "resume", "--why", "x"), r.errors)
 	require.NoFileExists(t, path.Join(r.dir, "nowhere.db"))
 	delete(r.env, "SQL_CONNECTION")
-	require.Equal(t, exitUsage, r.run(t, "resume", "--why", "x"))
+	require.Equal(t, exitOK, r.run(t, "resume", "--why", "x"), "nothing is asked of SQL")
+	require.Equal(t, exitUsage, r.run(t, "audits"))
 	require.Contains(t, r.errors, "SQL_CONNECTION is not set")
 }
 
-func TestALookIsNoDeployment(t *testing.T) {
+// Finding A6: a process that has just started resumes behind a full or absent database, and that is audited once SQL is back.
+func TestResumeWorksBehindEveryReason(t *testing.T) {
 	r := operated(t)
+	connection := r.env["SQL_CONNECTION"]
 	control := r.control(t)
-	_, err := control.Store(t.Context(), writer.Control{AppVersion: "v7", Gate: writer.GateState{
-		Kind: fault.Systemic, Code: "2628", Reason: "x", Since: time.Now(), OpenUntil: time.Now().Add(time.Hour), OpenedBy: "v7",
-	}}, "")
-	require.NoError(t, err)
-	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
-	require.Regexp(t, `gate\s+open since .* \(systemic 2628: x\)`, r.out)
-	require.Regexp(t, `app version\s+v7`, r.out)
-	c, _, err := control.Load(t.Context())
-	require.NoError(t, err)
-	require.True(t, c.Gate.Open(), "another build would have closed it")
-	require.Equal(t, exitOK, r.run(t, "resume", "--why", "schema mended"), r.errors)
-	c, _, err = control.Load(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []any{false, "v7"}, []any{c.Gate.Open(), c.AppVersion})
+	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
+		c, etag, err := control.Load(t.Context())
+		require.NoError(t, err)
+		c.Breaker = breaker.State{Name: breaker.Open, Kind: kind, Code: "9002", Reason: "x", Since: time.Now(), OpenUntil: time.Now().Add(time.Hour)}
+		_, err = control.Store(t.Context(), c, etag)
+		require.NoError(t, err)
+		r.env["SQL_CONNECTION"] = "sqlite:" + path.Join(r.dir, "nowhere.db")
+		require.Equal(t, exitOK, r.run(t, "status"), r.errors)
+		require.Regexp(t, `^flow\s+stopped since .* \(`+string(kind)+` 9002: x\)`, r.out, "it is the first line")
+		require.Equal(t, exitOK, r.run(t, "resume", "--force", "--why", "made room: "+string(kind)), r.errors)
+		require.Contains(t, r.out, "the flow was stopped since")
+		require.Contains(t, r.out, "the flow is ramping up")
+		r.env["SQL_CONNECTION"] = connection
+		require.Equal(t, exitOK, r.run(t, "pause", "--why", "x"), r.errors) // it tells what was not told
+		require.Equal(t, exitOK, r.run(t, "audits", "--limit", "2", "--json"), r.errors)
+		var audits []ops.Audit
+		require.NoError(t, json.Unmarshal([]byte(r.out), &audits))
+		require.Equal(t, []string{ops.FlowPaused, ops.FlowResumed}, []string{audits[0].Action, audits[1].Action})
+		require.Equal(t, "made room: "+string(kind), audits[1].Why)
+	}
 }
 
 func TestADatabaseThatIsNotAdoptedIsNotReprocessed(t *testing.T) {
@@ -240,13 +250,27 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 	require.NoError(t, docs.Put(json.RawMessage(`{"id":"`+id+`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},
 		"process_output":{"manufacturer_name":"M","part_number":"4","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
-	gate := writer.NewGate(inmem.NewControl(), writer.GateOptions{})
-	commit := writer.NewCommit(docs, sink, writer.Options{SysName: "web", Gate: gate})
+	flow := breakerOver(sink)
+	commit := writer.NewCommit(docs, sink, writer.Options{SysName: "web", Breaker: flow})
 	books := inmem.NewRunStore(time.Now, "web")
 	return ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Gate: gate, Commit: commit, Journal: books.Journal(),
-		Runs: books, Reports: tables{}, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
+		Documents: docs, Backlog: docs, Breaker: flow, Commit: commit, Books: booksOf(books), ReportNames: sqlstore.ReportNames(),
+		RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"}), id
+}
+
+// breakerOver is the breaker of the only instance.
+func breakerOver(sink writer.Sink) *breaker.Breaker {
+	return breaker.New(inmem.NewControl(), breaker.Options{
+		Build: "v1", Heartbeat: func(ctx context.Context) error { return sink.Heartbeat(ctx, "web") },
+	})
+}
+
+// booksOf are an environment's.
+func booksOf(store *inmem.RunStore) func(context.Context) (ops.Books, error) {
+	return func(context.Context) (ops.Books, error) {
+		return ops.Books{Journal: store.Journal(), Runs: store, Reports: tables{}}, nil
+	}
 }
 
 func TestOperatingOverTheApp(t *testing.T) {
@@ -328,7 +352,7 @@ func TestTheAppsErrorsAreToldAsTheyAre(t *testing.T) {
 		says   []string
 		lost   bool
 	}{
-		"down":         {503, `{"error":{"reason":"the gate is open","kind":"infrastructure","code":"gate_open"}}`, []string{"503", "the gate is open", "gate_open"}, false},
+		"down":         {503, `{"error":{"reason":"stopped since then","kind":"infrastructure","code":"breaker_open"}}`, []string{"503", "stopped since then", "breaker_open"}, false},
 		"no reason":    {502, `<html>`, []string{"502", "could not bring the request to an end", "may be at it all the same"}, true},
 		"the host's":   {500, ``, []string{"500", "may be at it all the same"}, true},
 		"another form": {200, `[]`, []string{"not what this build understands"}, false},

@@ -53,10 +53,11 @@ func newWorking(t *testing.T, documents int) *working {
 			"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`, i))))
 	}
 	w := &working{bench: newBench(t), books: inmem.NewRunStore(time.Now, "web"), queue: inmem.NewQueue(nil)}
-	gate := writer.NewGate(inmem.NewControl(), writer.GateOptions{})
+	sink := inmem.NewSink()
+	flow := breakerOver(sink)
 	w.ops = ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Gate: gate, Commit: writer.NewCommit(docs, inmem.NewSink(), writer.Options{SysName: "web", Gate: gate}),
-		Journal: w.books.Journal(), Runs: w.books, Reports: tables{}, RunQueue: w.queue, Selection: docs.Selection(1000),
+		Documents: docs, Backlog: docs, Breaker: flow, Commit: writer.NewCommit(docs, sink, writer.Options{SysName: "web", Breaker: flow}),
+		Books: booksOf(w.books), ReportNames: sqlstore.ReportNames(), RunQueue: w.queue, Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
 	w.env["SQLWRITER_APP"] = host(t, w.ops, "key-marker").URL

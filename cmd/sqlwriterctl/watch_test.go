@@ -152,7 +152,7 @@ func TestPlainLinesWhereNobodyCanDraw(t *testing.T) {
 
 func TestAnAppThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	outage := func() (ops.RunProgress, error) {
-		return ops.RunProgress{}, fault.New(fault.Infrastructure, "ops: journal", "gate_open", "the gate is open")
+		return ops.RunProgress{}, fault.New(fault.Infrastructure, "breaker", "breaker_open", "stopped since then")
 	}
 	w := newWatched(false, going(10, 100), silentApp, silentApp, outage, going(100, 100, ended(run.RunCompleted, 0)))
 	p, err := w.watch(t.Context())
@@ -160,7 +160,7 @@ func TestAnAppThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	require.Equal(t, run.RunCompleted, p.Status)
 	require.Contains(t, w.out.String(), "03:00:05 no answer for 0s, asking again: the app did not answer: refused\n")
 	require.Contains(t, w.out.String(), "03:00:10 no answer for 5s, asking again: the app did not answer: refused\n")
-	require.Contains(t, w.out.String(), "no answer for 10s, asking again: ops: journal: infrastructure gate_open: the gate is open\n")
+	require.Contains(t, w.out.String(), "no answer for 10s, asking again: breaker: infrastructure breaker_open: stopped since then\n")
 }
 
 func TestWhatAsksInVain(t *testing.T) {

@@ -11,10 +11,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"sqlwriter/handlers"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
+	"sqlwriter/internal/sqlstore"
 	"sqlwriter/internal/writer"
 )
 
@@ -22,10 +24,8 @@ import (
 const (
 	// readyWait is how long an invocation waits for the dependencies to open before it is answered 503.
 	readyWait = 20 * time.Second
-	// openTimeout bounds one try to open a dependency; openSQLTimeout bounds what of it is SQL's. It ends first: a server that
-	// takes connections and says nothing is then SQL's failure, which the gate counts, and not an end of ours.
-	openTimeout    = 40 * time.Second
-	openSQLTimeout = 30 * time.Second
+	// openTimeout bounds one try to open Cosmos DB, or SQL beside a pause; otherwise the breaker's heartbeat bounds it.
+	openTimeout = 40 * time.Second
 	// firstBackoff and lastBackoff are the waits between two tries: doubling.
 	firstBackoff = 250 * time.Millisecond
 	lastBackoff  = 5 * time.Second
@@ -33,23 +33,23 @@ const (
 
 // App is what the process runs: the functions, and the use cases behind them once they are ready.
 type App struct {
-	log       zerolog.Logger
-	status    *status
-	config    config.Config
-	problems  config.Problems
-	wait      time.Duration
-	deps      []dependency
-	adapters  *adapters
-	gate      *writer.Gate
-	closeGate func()
-	// closeQueues lets go of Service Bus.
-	closeQueues func()
+	log      zerolog.Logger
+	status   *status
+	config   config.Config
+	problems config.Problems
+	wait     time.Duration
+	clients  clients
+	sql      *database
+	breaker  *breaker.Breaker
+	deps     []dependency
 
-	ready   chan struct{}
-	commit  handlers.Committer // set before ready is closed, as recover is
-	recover *writer.Recover    // nil in shadow: it writes nothing, so it recovers nothing
+	// commit, recover and ops are there if the settings can be used; recover is nil in a shadow: it writes nothing.
+	commit  handlers.Committer
+	recover *writer.Recover
 	ops     *ops.Ops
-	work    *work // nil in shadow, as recover
+
+	ready chan struct{}
+	work  *work // set before ready is closed; nil in a shadow
 
 	stop context.CancelFunc // of Start
 	done chan struct{}      // closed when everything is let go
@@ -58,37 +58,38 @@ type App struct {
 // New makes an App from the settings that get answers. It never fails: what is wrong with the settings is logged, said by
 // Health, and answers every batch with 503.
 func New(get func(string) (string, bool), log zerolog.Logger) *App {
-	a := &App{
-		status: newStatus(Version(), time.Now), wait: readyWait, adapters: &adapters{}, ready: make(chan struct{}),
-	}
+	a := &App{status: newStatus(Version(), time.Now), wait: readyWait, ready: make(chan struct{})}
 	var err error
 	if a.config, err = config.Load(get); err != nil {
 		errors.As(err, &a.problems)
 	}
-	layout, unreadable := readLayout(a.config.SQL.ColumnNames)
+	layout, file, unreadable := readLayout(a.config.SQL.ColumnNames)
 	a.problems = slices.Concat(a.problems, cosmosProblems(a.config, a.problems), sqlProblems(a.config, a.problems),
 		blobProblems(a.config, a.problems), busProblems(a.config, a.problems), unreadable)
 	a.status.mode = a.config.Mode
-	if len(a.problems) > 0 {
-		a.status.lacks("settings", a.problems.Public()...)
-		log.Error().Strs("problems", a.problems.Lines()).Msg("the settings cannot be used; batches are refused until they are put right")
-	}
 	a.log = log
 	if level, err := zerolog.ParseLevel(a.config.LogLevel); err == nil { // the table of settings allows no other
 		a.log = log.Level(level)
 	}
-	a.adapters.log = a.log
-	a.gate, a.closeGate = newGate(a.config, a.adapters)
-	a.closeQueues = openQueues(a.config, a.adapters, a.status.seen)
-	a.status.gate = a.gate.Seen
-	a.deps = dependencies(a.config, layout, a.adapters, a.gate)
+	if len(a.problems) > 0 {
+		a.status.lacks("settings", a.problems.Public()...)
+		log.Error().Strs("problems", a.problems.Lines()).Msg("the settings cannot be used; batches are refused until they are put right")
+		a.breaker = breaker.New(nil, breaker.Options{})
+		return a
+	}
+	a.clients = newClients(a.config, a.status.seen)
+	a.sql = newDatabase(a.config.SysName, a.status, func(ctx context.Context) (store, error) { return openSQL(ctx, a.config, layout, a.log) })
+	a.breaker = newBreaker(a.config, Build(file), a.clients.control, a.sql, a.log)
+	a.status.flow = a.breaker.Seen
+	a.deps = []dependency{{depCosmos, a.openCosmos}, {depSQL, a.openSQL}}
+	a.useCases()
 	return a
 }
 
 // Functions are all functions of the app; each has a folder of its name under functions/.
 func (a *App) Functions() []handlers.Mounted {
 	o := a.runOptions()
-	runs, batches := a.adapters.runQueue, a.adapters.batchQueue
+	runs, batches := a.clients.runQueue, a.clients.batchQueue
 	return []handlers.Mounted{
 		handlers.CommitResults(a),
 		handlers.RecoverRetries(a),
@@ -122,8 +123,7 @@ func (a *App) Close() {
 // open opens every dependency, waits for the end and closes them again.
 func (a *App) open(ctx context.Context) {
 	defer close(a.done)
-	defer a.closeGate()
-	defer a.closeQueues()
+	defer a.clients.close()
 	if len(a.problems) > 0 {
 		return
 	}
@@ -134,7 +134,6 @@ func (a *App) open(ctx context.Context) {
 	}
 	opened.Wait()
 	if ctx.Err() == nil {
-		a.useCases()
 		close(a.ready)
 		a.status.becomeReady()
 		a.log.Info().Str("version", a.status.version).Str("sys_name", a.config.SysName).Str("mode", a.config.Mode).Msg("ready")
@@ -150,30 +149,28 @@ func (a *App) open(ctx context.Context) {
 	}
 }
 
-// useCases makes what the functions hand on to.
+// useCases makes what the functions hand on to. Nobody is asked for anything yet.
 func (a *App) useCases() {
-	o := writer.Options{
-		SysName: a.config.SysName, Location: a.config.Location, Log: a.log, MaxRows: a.config.SQL.MaxRows, Gate: a.gate,
-		Evidence:  watchedEvidence{a.adapters.evidence, a.status.seen},
-		Container: a.config.Cosmos.Container, AppVersion: a.status.version,
-	}
-	documents, sink := watchedDocuments{a.adapters.documents, a.status.seen}, watchedSink{a.adapters.sink, a.status.seen}
+	o := a.commitOptions()
+	documents := watchedDocuments{a.clients.results, a.status.seen}
 	ports := ops.Ports{
-		Documents: documents, Backlog: a.adapters.backlog, Gate: a.gate, Journal: a.adapters.journal,
-		Runs: a.adapters.runs, Reports: a.adapters.reports, Selection: a.adapters.selection, RunQueue: a.adapters.runQueue,
+		Documents: documents, Backlog: a.clients.results, Selection: a.clients.results.Selection(), Breaker: a.breaker,
+		Books: a.sql.books, ReportNames: sqlstore.ReportNames(), RunQueue: a.clients.runQueue,
 	}
 	if a.config.Mode == config.ModeShadow {
-		a.commit = writer.NewShadow(documents, sink, o)
+		a.commit = writer.NewShadow(documents, a.sql, o)
 	} else {
-		commit := writer.NewCommit(documents, sink, o)
-		a.commit, a.recover = commit, writer.NewRecover(commit, a.adapters.backlog)
-		ports.Commit = commit
-		a.work = newWork(run.Ports{
-			Store: a.adapters.runs, Selection: a.adapters.selection, Documents: documents, Commit: commit, Breaker: gateBreaker{a.gate, func(ctx context.Context) error { return sink.Heartbeat(ctx, a.config.SysName) }},
-			RunQueue: a.adapters.runQueue, BatchQueue: a.adapters.batchQueue, Evidence: o.Evidence,
-		}, a.runOptions())
+		commit := writer.NewCommit(documents, a.sql, o)
+		a.commit, a.recover, ports.Commit = commit, writer.NewRecover(commit, a.clients.results), commit
 	}
 	a.ops = ops.New(ports, a.opsOptions())
+}
+
+func (a *App) commitOptions() writer.Options {
+	return writer.Options{
+		SysName: a.config.SysName, Location: a.config.Location, Log: a.log, MaxRows: a.config.SQL.MaxRows, Breaker: a.breaker,
+		Evidence: a.clients.evidence, Container: a.config.Cosmos.Container, AppVersion: a.status.version,
+	}
 }
 
 func (a *App) runOptions() run.Options {
@@ -188,21 +185,12 @@ func (a *App) opsOptions() ops.Options {
 	return o
 }
 
-// operations is what operators ask and do. While SQL is not open yet there are answers all the same, and the brake works.
+// operations is what operators ask and do. It is there before anything is open.
 func (a *App) operations(context.Context) (handlers.Operations, error) {
-	select {
-	case <-a.ready:
-		return a.ops, nil
-	default:
-	}
 	if len(a.problems) > 0 {
 		return nil, a.unusable()
 	}
-	container := a.adapters.container.Load()
-	if container == nil {
-		return nil, fault.New(fault.Infrastructure, "app: ops", "starting", "Cosmos DB is not open yet; Health says why")
-	}
-	return ops.New(ops.Ports{Documents: container, Backlog: container, Selection: container.Selection(), Gate: a.gate}, a.opsOptions()), nil
+	return a.ops, nil
 }
 
 // unusable is the error while the settings cannot be used.
@@ -213,6 +201,7 @@ func (a *App) unusable() error {
 
 // keepOpening opens one dependency, again and again until it answers or the context ends.
 func (a *App) keepOpening(ctx context.Context, d dependency) func() error {
+	a.status.lacks(d.name, d.name+": not open yet")
 	for backoff := firstBackoff; ; backoff = min(2*backoff, lastBackoff) {
 		closeFn, err := a.tryOpening(ctx, d)
 		if err == nil {
@@ -222,13 +211,11 @@ func (a *App) keepOpening(ctx context.Context, d dependency) func() error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		line := d.name + ": " + explain(err)
-		if writer.IsGate(err) { // the gate logs its own changes; and its words may hold an operator's, while Health is anonymous
-			line = d.name + ": it is opened when the gate lets it"
-		} else {
+		if !breaker.IsRefusal(err) { // the breaker logs its own changes; and its words may hold an operator's, while Health is anonymous
+			line := d.name + ": " + explain(err)
 			a.log.Warn().Str("dependency", d.name).Dur("again_in_ms", backoff).Msg("not open yet: " + line)
+			a.status.lacks(d.name, line)
 		}
-		a.status.lacks(d.name, line)
 		timer := time.NewTimer(backoff)
 		select {
 		case <-ctx.Done():
@@ -239,13 +226,11 @@ func (a *App) keepOpening(ctx context.Context, d dependency) func() error {
 	}
 }
 
-// tryOpening makes one try within its bound.
+// tryOpening makes one try.
 func (a *App) tryOpening(ctx context.Context, d dependency) (func() error, error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
 	closeFn, err := d.open(ctx)
 	err = asInfrastructure(d.name, err)
-	if !writer.IsGate(err) && d.name != depBlob { // the gate's word is no answer, nor is making a client
+	if !breaker.IsRefusal(err) { // that is no answer
 		a.status.seen(d.name, err)
 	}
 	return closeFn, err
@@ -278,7 +263,20 @@ func (a *App) RecoverRuns(ctx context.Context) (run.Recovered, error) {
 	if a.work == nil {
 		return run.Recovered{Off: config.ModeShadow + ": nothing is recovered"}, nil
 	}
+	_ = a.breaker.Tick(ctx) // the heartbeat comes first; what it found out the breaker says to whoever asks
 	return a.work.recovery.Run(ctx)
+}
+
+// TellTransitions implements handlers.Recoverer. While the breaker refuses, they wait.
+func (a *App) TellTransitions(ctx context.Context) error {
+	if a.ops == nil || a.config.Mode == config.ModeShadow {
+		return nil
+	}
+	err := a.ops.TellTransitions(ctx)
+	if breaker.IsRefusal(err) {
+		return nil
+	}
+	return err
 }
 
 // becomesReady waits for readiness, but not for long.

@@ -157,9 +157,10 @@ func TestHealthRepeatsOurWordsOnly(t *testing.T) {
 }
 
 func TestAFileOfColumnNamesIsReadOrReported(t *testing.T) {
-	layout, problems := readLayout("")
+	layout, file, problems := readLayout("")
 	require.Empty(t, problems)
 	require.Equal(t, invoice.DefaultLayout(), layout)
+	require.Nil(t, file)
 
 	dir := t.TempDir()
 	write := func(text string) string {
@@ -167,15 +168,16 @@ func TestAFileOfColumnNamesIsReadOrReported(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	layout, problems = readLayout(write(`{"IVCE_DTL": {"IVCE_DTL_UID": "ID"}}`))
+	layout, file, problems = readLayout(write(`{"IVCE_DTL": {"IVCE_DTL_UID": "ID"}}`))
 	require.Empty(t, problems)
 	require.Equal(t, "ID", layout.Key(invoice.Detail))
+	require.NotEmpty(t, file, "it is part of the build's name")
 
 	for path, want := range map[string]string{
 		filepath.Join(dir, "marker"): "no such file", dir: "a file that cannot be read",
 		write(`{"IVCE_DTL": {"UPC_CD": "UPC"}}`): "IVCE_DTL.UPC_CD: expected a column whose name is assumed",
 	} {
-		_, problems = readLayout(path)
+		_, _, problems = readLayout(path)
 		require.Len(t, problems, 1)
 		require.Equal(t, config.ColumnNames, problems[0].Setting)
 		require.Contains(t, problems[0].Public(), want)
@@ -201,12 +203,16 @@ func TestAServerThatIsNotThereIsInfrastructureAndNothingOfTheConnectionIsSaid(t 
 	c := config.Config{SQL: config.SQL{
 		Engine: config.SQLServer, Connection: "sqlserver://sa:password-marker@127.0.0.1:1?database=d&encrypt=disable", Schema: "dbo", MaxOpen: 2,
 	}}
-	a := &adapters{}
-	closeFn, err := openSQL(t.Context(), c, invoice.DefaultLayout(), a)
-	require.Nil(t, closeFn)
-	require.Nil(t, a.sink)
+	st := newStatus("v1", time.Now)
+	d := newDatabase("web", st, func(ctx context.Context) (store, error) {
+		return openSQL(ctx, c, invoice.DefaultLayout(), zerolog.Nop())
+	})
+	_, err := d.get(t.Context())
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-	require.NotContains(t, explain(err), "password-marker")
+	require.Equal(t, stateFailing, st.report().Dependencies[depSQL].State)
+	require.Len(t, st.report().Problems, 1)
+	require.NotContains(t, st.report().Problems[0], "password-marker")
+	require.NoError(t, d.close())
 }
 
 func TestWhatCannotBeOpenedIsFailingWhateverItSays(t *testing.T) {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"sqlwriter/internal/blob"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
@@ -32,51 +32,94 @@ type dependency struct {
 	open func(ctx context.Context) (closeFn func() error, err error)
 }
 
-// adapters are the ports, filled while the dependencies open.
-type adapters struct {
-	documents writer.Documents
-	backlog   writer.Backlog
-	sink      writer.Sink
-	journal   ops.Journal
-	evidence  writer.Evidence
-	selection run.Selection
-	runs      run.Store
-	reports   run.Reports
-	// runQueue and batchQueue are there from the beginning: messages are put off while nothing else is.
+// clients are those that ask nothing when they are made.
+type clients struct {
+	results *cosmos.Container
+	control breaker.ControlStore // nil in a shadow
+	// evidence that is down keeps no document from being committed, only poison messages from being made; so with queues.
+	evidence             writer.Evidence
 	runQueue, batchQueue run.Queue
-	log                  zerolog.Logger
-	// container is the documents' as soon as it is open: operators' questions do not wait for SQL.
-	container atomic.Pointer[cosmos.Container]
+	closers              []func()
 }
 
-// dependencies are those that the settings name. SQL is opened through the gate like every use of it: a server that is down
-// is not knocked at by every instance that starts meanwhile.
-func dependencies(c config.Config, layout invoice.Layout, a *adapters, gate *writer.Gate) []dependency {
-	return []dependency{
-		{depCosmos, func(ctx context.Context) (func() error, error) { return openCosmos(ctx, c, a) }},
-		{depSQL, func(ctx context.Context) (closeFn func() error, err error) {
-			err = guarded(ctx, gate, openSQLTimeout, func(ctx context.Context) error {
-				closeFn, err = openSQL(ctx, c, layout, a)
-				return err
-			})
-			return closeFn, err
-		}},
-		{depBlob, func(context.Context) (func() error, error) { return openBlob(c, a) }},
+// newClients makes them of settings that were checked: cosmosProblems and the others have said what cannot be made.
+func newClients(c config.Config, seen func(string, error)) (m clients) {
+	if container, err := cosmos.Open(cosmosOptions(c)); err == nil {
+		m.results = container
+		m.closers = append(m.closers, container.Close)
+	}
+	control := cosmosOptions(c)
+	control.Container = c.Cosmos.ControlContainer
+	if c.Mode == config.ModeShadow { // what it looks at must not move the live app's breaker
+	} else if container, err := cosmos.Open(control); err == nil {
+		m.control = cosmos.NewControl(container, c.SysName)
+		m.closers = append(m.closers, container.Close)
+	}
+	if store, err := blob.Open(blobOptions(c)); err == nil {
+		m.evidence = watchedEvidence{store, seen}
+		m.closers = append(m.closers, store.Close)
+	}
+	if namespace, err := servicebus.Open(busOptions(c)); err == nil {
+		m.runQueue = watchedQueue{namespace.Queue(c.ServiceBus.RunsQueue), seen}
+		m.batchQueue = watchedQueue{namespace.Queue(c.ServiceBus.BatchesQueue), seen}
+		m.closers = append(m.closers, namespace.Close)
+	}
+	return m
+}
+
+func (m clients) close() {
+	for _, closeFn := range slices.Backward(m.closers) {
+		closeFn()
 	}
 }
 
-// guarded opens SQL if the gate lets it, within a time of its own. Beside a pause and a systemic stop it is opened all the same:
-// who ends them needs the audit log, also after every instance has started anew.
-func guarded(ctx context.Context, gate *writer.Gate, within time.Duration, open func(context.Context) error) error {
-	try := func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, within)
-		defer cancel()
-		return asInfrastructure(depSQL, open(ctx))
+// newBreaker makes the breaker over the control document. Nothing is asked for yet.
+func newBreaker(c config.Config, build string, control breaker.ControlStore, sink writer.Sink, log zerolog.Logger) *breaker.Breaker {
+	o := breaker.Options{
+		Instance: instance(), Build: build, MaxPoisonPerHour: c.MaxPoisonPerHour, Log: log,
+		Heartbeat: func(ctx context.Context) error { return sink.Heartbeat(ctx, c.SysName) },
 	}
-	if gate.View(ctx).State().Reachable() {
-		return try(ctx)
+	if c.Mode == config.ModeShadow { // it writes nothing, no heartbeat either
+		o.Heartbeat = func(ctx context.Context) error {
+			_, err := sink.Apply(ctx, nil, writer.Preview)
+			return err
+		}
 	}
-	return gate.Guard(ctx, false, try)
+	if c.MaxPoisonPerHour == 0 {
+		o.MaxPoisonPerHour = -1 // the setting's 0 means none, the option's the default
+	}
+	return breaker.New(control, o)
+}
+
+// openCosmos reads the container's metadata once: it takes the cost of the first connection off the first batch, and a wrong
+// key is seen before a batch is.
+func (a *App) openCosmos(ctx context.Context) (func() error, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	return func() error { return nil }, a.clients.results.Ping(ctx)
+}
+
+// openSQL opens SQL by the breaker's heartbeat: what keeps it from opening stops the flow like any outage. Beside a pause,
+// which says nothing of SQL, it is opened all the same: this instance is then as ready as the others.
+func (a *App) openSQL(ctx context.Context) (func() error, error) {
+	if a.breaker.View(ctx).Control.Breaker.Name != breaker.Paused {
+		if err := a.breaker.Tick(ctx); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	s, err := a.sql.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a.config.Mode != config.ModeShadow {
+		a.work = newWork(run.Ports{
+			Store: s.Runs(a.config.SysName), Selection: a.clients.results.Selection(), Documents: watchedDocuments{a.clients.results, a.status.seen},
+			Commit: a.commit, Breaker: a.breaker, RunQueue: a.clients.runQueue, BatchQueue: a.clients.batchQueue, Evidence: a.clients.evidence,
+		}, a.runOptions())
+	}
+	return a.sql.close, nil
 }
 
 // asInfrastructure makes sure that what keeps a dependency from opening is nobody else's fault: nobody can work with what is
@@ -88,38 +131,6 @@ func asInfrastructure(name string, err error) error {
 	return fault.Wrap(fault.Infrastructure, "app: open "+name, fault.CodeOf(err), "it could not be opened", err)
 }
 
-// newGate makes the gate over the control document. Nothing is asked for yet. closeFn lets go of the container.
-//
-// A shadow has a gate of its own: it writes nothing anywhere, and what it looks at must not move the live app's.
-func newGate(c config.Config, a *adapters) (gate *writer.Gate, closeFn func()) {
-	o := writer.GateOptions{Instance: instance(), Version: Version(), MaxPoisonPerHour: c.MaxPoisonPerHour, Log: a.log, Wait: pause}
-	if c.MaxPoisonPerHour == 0 {
-		o.MaxPoisonPerHour = -1 // the setting's 0 means none, the option's the default
-	}
-	if c.Mode == config.ModeShadow {
-		return writer.NewGate(nil, o), func() {}
-	}
-	control := cosmosOptions(c)
-	control.Container = c.Cosmos.ControlContainer
-	container, err := cosmos.Open(control)
-	if err != nil { // cosmosProblems has said so before
-		return writer.NewGate(nil, o), func() {}
-	}
-	return writer.NewGate(cosmos.NewControl(container, c.SysName), o), container.Close
-}
-
-// pause waits unless the context ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
 // instance names this process among the others of the app.
 func instance() string {
 	host, err := os.Hostname()
@@ -127,17 +138,6 @@ func instance() string {
 		host = "host"
 	}
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
-}
-
-// openBlob makes the client. Nothing is asked: a store that is down keeps no document from being committed, only poison
-// pills from being made.
-func openBlob(c config.Config, a *adapters) (func() error, error) {
-	store, err := blob.Open(blobOptions(c))
-	if err != nil {
-		return nil, err
-	}
-	a.evidence = store
-	return func() error { store.Close(); return nil }, nil
 }
 
 // blobOptions are the adapter's part of the settings.
@@ -165,18 +165,6 @@ func blobProblems(c config.Config, known config.Problems) config.Problems {
 		found = strings.ReplaceAll(e.Err.Error(), "\n", "; ") // it names settings and never a key
 	}
 	return config.Problems{{Setting: config.BlobConnection, Expected: "a connection that can be used", Found: found}}
-}
-
-// openQueues makes the senders. Nothing is asked: a queue that is away keeps no document from being committed. closeFn lets go
-// of the connection.
-func openQueues(c config.Config, a *adapters, seen func(string, error)) (closeFn func()) {
-	namespace, err := servicebus.Open(busOptions(c))
-	if err != nil { // busProblems has said so before
-		return func() {}
-	}
-	a.runQueue = watchedQueue{namespace.Queue(c.ServiceBus.RunsQueue), seen}
-	a.batchQueue = watchedQueue{namespace.Queue(c.ServiceBus.BatchesQueue), seen}
-	return namespace.Close
 }
 
 // busOptions are the adapter's part of the settings.
@@ -234,22 +222,6 @@ func cosmosOptions(c config.Config) cosmos.Options {
 	}
 }
 
-// openCosmos makes the client and reads the container's metadata once: it takes the cost of the first connection off the
-// first batch, and a wrong key is seen before a batch is.
-func openCosmos(ctx context.Context, c config.Config, a *adapters) (func() error, error) {
-	container, err := cosmos.Open(cosmosOptions(c))
-	if err != nil {
-		return nil, err
-	}
-	if err := container.Ping(ctx); err != nil {
-		container.Close()
-		return nil, err
-	}
-	a.documents, a.backlog, a.selection = container, container, container.Selection()
-	a.container.Store(container)
-	return func() error { container.Close(); return nil }, nil
-}
-
 // sqlProblems lets the adapter read the connection string before anything is opened, as cosmosProblems does.
 func sqlProblems(c config.Config, known config.Problems) config.Problems {
 	for _, p := range known {
@@ -273,29 +245,29 @@ func sqlProblems(c config.Config, known config.Problems) config.Problems {
 
 // readLayout reads the file that COLUMN_NAMES names; without the setting everything is called as in the column table.
 // The problem repeats no path: Health shows it to everybody, and anything may have been put into the wrong setting.
-func readLayout(path string) (invoice.Layout, config.Problems) {
+func readLayout(path string) (layout invoice.Layout, file []byte, problems config.Problems) {
 	if path == "" {
-		return invoice.DefaultLayout(), nil
+		return invoice.DefaultLayout(), nil, nil
 	}
-	problem := config.Problem{Setting: config.ColumnNames, Expected: "the path of a file of column names, from the script root"}
+	found := ""
 	file, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		problem.Found = "no such file"
-		return invoice.Layout{}, config.Problems{problem}
+		found = "no such file"
 	case err != nil:
-		problem.Found = "a file that cannot be read"
-		return invoice.Layout{}, config.Problems{problem}
-	}
-	layout, err := invoice.ReadLayout(file)
-	if err != nil {
-		problem.Found = "a file that cannot be one"
-		if e := fault.As(err); e != nil {
-			problem.Found += ": " + e.Reason
+		found = "a file that cannot be read"
+	default:
+		if layout, err = invoice.ReadLayout(file); err == nil {
+			return layout, file, nil
 		}
-		return invoice.Layout{}, config.Problems{problem}
+		found = "a file that cannot be one"
+		if e := fault.As(err); e != nil {
+			found += ": " + e.Reason
+		}
 	}
-	return layout, nil
+	return invoice.Layout{}, nil, config.Problems{{
+		Setting: config.ColumnNames, Expected: "the path of a file of column names, from the script root", Found: found,
+	}}
 }
 
 // store is what both engines are to the app.
@@ -314,7 +286,7 @@ type store interface {
 }
 
 // openSQL opens the database and checks that the tables are what the statements need, and that the ledger may be relied on.
-func openSQL(ctx context.Context, c config.Config, layout invoice.Layout, a *adapters) (func() error, error) {
+func openSQL(ctx context.Context, c config.Config, layout invoice.Layout, log zerolog.Logger) (store, error) {
 	s, err := openStore(ctx, c, layout)
 	if err != nil {
 		return nil, err
@@ -328,11 +300,10 @@ func openSQL(ctx context.Context, c config.Config, layout invoice.Layout, a *ada
 	}
 	if n, ok := s.(interface{ Notes() []string }); ok {
 		for _, note := range n.Notes() { // triggers, columns that round: part of every write from now on
-			a.log.Info().Str("note", note).Msg("about the user's tables")
+			log.Info().Str("note", note).Msg("about the user's tables")
 		}
 	}
-	a.sink, a.journal, a.runs, a.reports = s, s.Journal(c.SysName), s.Runs(c.SysName), s.Reports(c.SysName)
-	return s.Close, nil
+	return s, nil
 }
 
 // adopted is an error while nobody has said what was written before us: an older result could then overwrite what a line

@@ -3,29 +3,95 @@ package app
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/fault"
 	"sqlwriter/internal/writer"
 )
 
-// A server that takes connections and says nothing must open the gate like one that refuses: otherwise every instance knocks
-// again and again for as long as it hangs.
-func TestAServerThatHangsAtTheStartOpensTheGate(t *testing.T) {
-	gate := writer.NewGate(nil, writer.GateOptions{})
-	hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-	tries := 0
-	for ; !gate.Seen().State().Open(); tries++ {
-		require.Less(t, tries, 20, "the gate does not open")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		require.Error(t, guarded(ctx, gate, time.Millisecond, hangs))
-		cancel()
+// opening is an App whose SQL is opened by open and nothing else.
+func opening(t *testing.T, mode string, open func(ctx context.Context) (store, error)) *App {
+	t.Helper()
+	a := bare(t)
+	a.config.Mode, a.config.SysName = mode, "web"
+	a.sql = newDatabase("web", a.status, open)
+	a.breaker = newBreaker(a.config, "v1", nil, a.sql, zerolog.Nop())
+	return a
+}
+
+// A server that takes connections and says nothing stops the flow like one that refuses: otherwise every instance knocks again
+// and again for as long as it hangs. The breaker knows the code, and after that one probe a minute is made.
+func TestAServerThatCannotBeOpenedStopsTheFlow(t *testing.T) {
+	for code, open := range map[string]func(ctx context.Context) (store, error){
+		"timeout": func(ctx context.Context) (store, error) {
+			<-ctx.Done()
+			return nil, fault.Wrap(fault.Infrastructure, "test: open", "timeout", "no answer", ctx.Err())
+		},
+		"ledger_not_adopted": func(context.Context) (store, error) {
+			return nil, fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted", "nobody said what was written before")
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tries := 0
+			a := opening(t, config.ModeLive, func(ctx context.Context) (store, error) {
+				tries++
+				return open(ctx)
+			})
+			_, err := a.openSQL(t.Context())
+			require.Equal(t, code, fault.CodeOf(err))
+			state := a.breaker.Seen().Control.Breaker
+			require.Equal(t, []any{breaker.StoppedFlow, code}, []any{state.Flow(), state.Code})
+			require.Contains(t, a.status.report().Problems[0], code, "Health says it from the first try on")
+			require.Equal(t, 5, tries)
+			_, err = a.openSQL(t.Context())
+			require.True(t, breaker.IsRefusal(err), "%v", err)
+			require.Equal(t, 5, tries)
+			time.Sleep(2 * time.Minute) // the bubble's clock
+			_, err = a.openSQL(t.Context())
+			require.Equal(t, code, fault.CodeOf(err))
+			require.Equal(t, 6, tries)
+		})
 	}
-	require.Equal(t, 5, tries)
-	asked := false
-	err := guarded(t.Context(), gate, time.Millisecond, func(context.Context) error { asked = true; return nil })
-	require.True(t, writer.IsGate(err), "%v", err)
-	require.False(t, asked)
-	require.Less(t, openSQLTimeout, openTimeout, "or the end of the whole try comes first, which is nobody's failure")
+}
+
+// beaten is a store that notes what it is asked.
+type beaten struct {
+	store
+	asked []string
+}
+
+func (b *beaten) Heartbeat(context.Context, string) error {
+	b.asked = append(b.asked, "heartbeat")
+	return nil
+}
+
+func (b *beaten) Apply(_ context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+	b.asked = append(b.asked, string(mode))
+	return make([]writer.Outcome, len(items)), nil
+}
+
+// A pause says nothing of SQL: it is opened, and not written to, a heartbeat neither.
+func TestBesideAPauseSQLIsOpenedWithoutAHeartbeat(t *testing.T) {
+	b := &beaten{}
+	a := opening(t, config.ModeShadow, func(context.Context) (store, error) { return b, nil })
+	require.NoError(t, a.breaker.Pause(t.Context(), "kim", "x"))
+	_, err := a.openSQL(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, b.asked)
+}
+
+// A shadow writes nothing, a heartbeat neither: it asks for an empty preview.
+func TestAShadowsHeartbeatIsAPreview(t *testing.T) {
+	for mode, want := range map[string]string{config.ModeShadow: string(writer.Preview), config.ModeLive: "heartbeat"} {
+		b := &beaten{}
+		a := opening(t, mode, func(context.Context) (store, error) { return b, nil })
+		require.NoError(t, a.breaker.Tick(t.Context()))
+		require.Equal(t, []string{want}, b.asked)
+	}
 }

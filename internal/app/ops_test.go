@@ -49,10 +49,10 @@ func TestAnOperatorPausesAndResumes(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, code)
 	require.Equal(t, map[string]int{`"pending"`: 3}, s.statuses(), "nothing was told to any document")
 	_, health := p.health()
-	require.Equal(t, "paused", health["gate"].(map[string]any)["state"])
+	require.Equal(t, "paused", health["flow"].(map[string]any)["state"])
 	status, reply = p.ask(http.MethodGet, "status", "")
 	require.Equal(t, "200", status)
-	require.Contains(t, reply, "gate")
+	require.Contains(t, reply, "flow")
 
 	status, reply = p.ask(http.MethodPost, "resume", `{"by":"ann"}`)
 	require.Equal(t, "400", status, reply)

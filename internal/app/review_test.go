@@ -13,8 +13,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/standin/cosmosdb"
-	"sqlwriter/internal/writer"
 )
 
 // What an operator says with a pause. Health is anonymous, so it repeats neither.
@@ -63,7 +63,7 @@ func (s *stack) controlEtags() map[string]string {
 func (p *process) requireAnonymous() {
 	p.t.Helper()
 	_, body := p.health()
-	require.Equal(p.t, "paused", body["gate"].(map[string]any)["state"])
+	require.Equal(p.t, "paused", body["flow"].(map[string]any)["state"])
 	text, err := json.Marshal(body)
 	require.NoError(p.t, err)
 	require.NotContains(p.t, string(text), operatorMarker)
@@ -94,8 +94,8 @@ func TestReviewAPauseThatOutlivesTheProcessCanBeResumed(t *testing.T) {
 	require.Equal(t, map[string]int{`"committed"`: 3}, s.statuses())
 }
 
-// A shadow neither moves the live instances' gate nor heeds it.
-func TestReviewAShadowHasNoPartInTheLiveGate(t *testing.T) {
+// A shadow neither moves the live instances' breaker nor heeds it.
+func TestReviewAShadowHasNoPartInTheLiveBreaker(t *testing.T) {
 	s := newStack(t)
 	shadow := map[string]string{"MODE": "shadow"}
 	for name, value := range s.settings {
@@ -126,7 +126,7 @@ func TestReviewAShadowHasNoPartInTheLiveGate(t *testing.T) {
 	late.waitReady()
 	for _, p := range []*process{early, late} {
 		_, body := p.health()
-		require.Equal(t, "closed", body["gate"].(map[string]any)["state"], "the pause is the live app's")
+		require.Equal(t, "running", body["flow"].(map[string]any)["state"], "the pause is the live app's")
 		look(p)
 		p.ask(http.MethodPost, "resume", `{"by":"bob","why":"on the wrong app"}`) // whatever it answers
 	}
@@ -136,7 +136,7 @@ func TestReviewAShadowHasNoPartInTheLiveGate(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, code, "still paused")
 }
 
-// A handler that starts while the gate is paused, and is not ready yet for another reason, keeps the operator's words too.
+// A handler that starts while the flow is paused, and is not ready yet for another reason, keeps the operator's words too.
 func TestReviewHealthKeepsTheOperatorsWordsWhileItIsNotReady(t *testing.T) {
 	s := newStack(t)
 	p := start(t, s.settings)
@@ -149,17 +149,16 @@ func TestReviewHealthKeepsTheOperatorsWordsWhileItIsNotReady(t *testing.T) {
 	p = start(t, s.settings)
 	require.Eventually(t, func() bool {
 		status, body := p.health()
-		return status == "503" && body["gate"].(map[string]any)["state"] == "paused"
+		return status == "503" && body["flow"].(map[string]any)["state"] == "paused"
 	}, patience, 20*time.Millisecond)
 	p.requireAnonymous()
 }
 
-// The gate's own words hold the operator's: what Health lists as a problem is not them.
-func TestReviewAProblemDoesNotRepeatTheGatesWords(t *testing.T) {
-	gate := writer.NewGate(nil, writer.GateOptions{})
-	require.NoError(t, gate.Pause(t.Context(), operatorMarker, wordsMarker))
+// The breaker's own words hold the operator's: what Health lists as a problem is not them.
+func TestReviewAProblemDoesNotRepeatTheBreakersWords(t *testing.T) {
+	flow := breaker.New(nil, breaker.Options{})
+	require.NoError(t, flow.Pause(t.Context(), operatorMarker, wordsMarker))
 	a := New(func(string) (string, bool) { return "", false }, zerolog.Nop())
-	defer a.closeGate()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	tries := 0
@@ -167,15 +166,27 @@ func TestReviewAProblemDoesNotRepeatTheGatesWords(t *testing.T) {
 		if tries++; tries > 1 { // what the first try left is in Health now
 			cancel()
 		}
-		err := gate.Guard(context.WithoutCancel(ctx), false, func(context.Context) error { return nil })
-		require.True(t, writer.IsGate(err), "%v", err)
+		err := flow.Permit(context.WithoutCancel(ctx))
+		require.True(t, breaker.IsRefusal(err), "%v", err)
 		require.Contains(t, err.Error(), wordsMarker)
 		return nil, err
 	}})
 	problems := a.status.report().Problems
-	require.Contains(t, problems, "sql: it is opened when the gate lets it")
+	require.Contains(t, problems, "sql: not open yet")
 	require.NotContains(t, fmt.Sprint(problems), operatorMarker)
 	require.NotContains(t, fmt.Sprint(problems), wordsMarker)
+}
+
+// After a resume the operator's words stay in the breaker until it closes; Health does not repeat them either.
+func TestReviewHealthKeepsTheOperatorsWordsAfterAResume(t *testing.T) {
+	flow := breaker.New(nil, breaker.Options{})
+	require.NoError(t, flow.Pause(t.Context(), operatorMarker, wordsMarker))
+	require.NoError(t, flow.Resume(t.Context(), operatorMarker, wordsMarker))
+	text, err := json.Marshal(flowHealth(flow.Seen()))
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"state":"ramping up"`)
+	require.NotContains(t, string(text), operatorMarker)
+	require.NotContains(t, string(text), wordsMarker)
 }
 
 // A message that comes to a shadow is put off for the live app, and Health counts it. Here even that cannot be: it is held.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"sqlwriter/handlers"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/writer"
 )
 
 // The dependencies as Health names them, and their states.
@@ -30,9 +30,9 @@ const (
 type status struct {
 	now     func() time.Time
 	version string
-	// mode and gate are set before anybody asks.
+	// mode and flow are set before anybody asks; flow is nil when the settings cannot be used.
 	mode string
-	gate func() writer.View
+	flow func() breaker.View
 
 	mu       sync.Mutex
 	ready    bool
@@ -107,23 +107,22 @@ func (s *status) report() handlers.HealthReport {
 	for _, part := range slices.Sorted(maps.Keys(s.problems)) {
 		r.Problems = append(r.Problems, s.problems[part]...)
 	}
-	if s.gate != nil {
-		r.Gate = gateHealth(s.gate())
+	if s.flow != nil {
+		view := s.flow()
+		r.Flow, r.MassFailures = flowHealth(view), len(view.Control.MassFailures(s.now()))
 	}
 	return r
 }
 
-// gateHealth says what the gate does. It is what was seen last: Health asks nobody.
-func gateHealth(v writer.View) handlers.GateHealth {
-	g := v.State()
-	h := handlers.GateHealth{
-		State: "closed", Since: g.Since.UTC(), Limit: g.Limit, Alone: v.Lost || v.Own.Open(),
+// flowHealth says what the breaker does. It is what was seen last: Health asks nobody.
+func flowHealth(v breaker.View) handlers.FlowHealth {
+	s := v.Control.Breaker
+	h := handlers.FlowHealth{State: string(s.Flow()), Since: s.Since.UTC(), Limit: s.Limit, CutOff: v.CutOff, Lost: v.Lost}
+	if s.Kind != "" { // who paused and why is for those who have a key: Health is anonymous
+		h.Kind, h.Code, h.Reason = string(s.Kind), s.Code, s.Reason
 	}
-	switch {
-	case g.Paused: // who and why is for those who have a key: Health is anonymous
-		h.State = "paused"
-	case g.Open():
-		h.State, h.Kind, h.Code, h.Reason, h.NextProbe = "open", string(g.Kind), g.Code, g.Reason, g.OpenUntil.UTC()
+	if s.Name == breaker.Open {
+		h.NextProbe = s.OpenUntil.UTC()
 	}
 	return h
 }

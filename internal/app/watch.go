@@ -35,26 +35,6 @@ func (w watchedDocuments) Record(ctx context.Context, id, etag string, state inv
 	return next, err
 }
 
-// watchedSink tells the status how SQL answered, request by request.
-type watchedSink struct {
-	inner writer.Sink
-	seen  func(dependency string, err error)
-}
-
-// Apply implements writer.Sink.
-func (w watchedSink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
-	outcomes, err := w.inner.Apply(ctx, items, mode)
-	w.seen(depSQL, err)
-	return outcomes, err
-}
-
-// Heartbeat implements writer.Sink. It counts as an answer of SQL's: one that succeeds says that it is well again.
-func (w watchedSink) Heartbeat(ctx context.Context, sysName string) error {
-	err := w.inner.Heartbeat(ctx, sysName)
-	w.seen(depSQL, err)
-	return err
-}
-
 // watchedEvidence tells the status how the store of evidence answered.
 type watchedEvidence struct {
 	inner writer.Evidence

@@ -143,7 +143,7 @@ func Settings() []Setting {
 		},
 		{
 			Name: ControlContainer, Default: "sqlwriter-control", Sample: "sqlwriter-control", check: checkControlContainer,
-			Meaning: "container of what all instances must agree on (the gate), partition key `/id`; it must exist",
+			Meaning: "container of what all instances must agree on (the breaker), partition key `/id`; it must exist",
 		},
 		{
 			Name: SQLConnection, Sample: "sqlite:../.local/sqlwriter.db", Required: true, Secret: true, check: checkSQL,

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/writer"
 )
 
 // The tests here hold the table of doc.go: how often the service is asked when it answers so, counted at the service.
@@ -126,8 +126,8 @@ func TestEveryCallHasItsOwnDeadline(t *testing.T) {
 			return c.Waiting(ctx, "web", []invoice.Status{invoice.Pending}, 0, 1, nil)
 		},
 		"load control":  func(ctx context.Context) error { _, _, err := control.Load(ctx); return err },
-		"make control":  func(ctx context.Context) error { _, err := control.Store(ctx, writer.Control{}, ""); return err },
-		"store control": func(ctx context.Context) error { _, err := control.Store(ctx, writer.Control{}, `"1"`); return err },
+		"make control":  func(ctx context.Context) error { _, err := control.Store(ctx, breaker.Control{}, ""); return err },
+		"store control": func(ctx context.Context) error { _, err := control.Store(ctx, breaker.Control{}, `"1"`); return err },
 	} {
 		began := time.Now()
 		err := call(t.Context())

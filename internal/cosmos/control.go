@@ -10,13 +10,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/writer"
 )
 
-// Control keeps the control document of one environment: "gate:{sys_name}" in a container of its own (setting
+// Control keeps the control document of one environment: "breaker:{sys_name}" in a container of its own (setting
 // CONTROL_CONTAINER, partition key /id). In the container of the results it would come back on the change feed. It
-// implements writer.ControlStore and is safe for concurrent use.
+// implements breaker.ControlStore and is safe for concurrent use.
 type Control struct {
 	container *Container
 	id        string
@@ -24,12 +24,12 @@ type Control struct {
 
 // NewControl makes the store of an environment over the control container. The container stays the caller's to close.
 func NewControl(c *Container, sysName string) *Control {
-	return &Control{container: c, id: "gate:" + sysName}
+	return &Control{container: c, id: "breaker:" + sysName}
 }
 
-// Load gives the control document and its etag. See writer.ControlStore. A document that cannot be read is
-// infrastructure with code "unreadable", never the zero Control: that would be an empty, closed gate.
-func (k *Control) Load(ctx context.Context) (writer.Control, string, error) {
+// Load gives the control document and its etag. See breaker.ControlStore. A document that cannot be read is
+// infrastructure with code "unreadable", never the zero Control: that would be an empty, closed breaker.
+func (k *Control) Load(ctx context.Context) (breaker.Control, string, error) {
 	op := operation{"cosmos: load control", onDocument}
 	var doc []byte
 	var etag string
@@ -39,29 +39,29 @@ func (k *Control) Load(ctx context.Context) (writer.Control, string, error) {
 		return err
 	})
 	if fault.Has(err, fault.Gone) {
-		return writer.Control{}, "", nil
+		return breaker.Control{}, "", nil
 	}
 	if err != nil {
-		return writer.Control{}, "", blameless(err)
+		return breaker.Control{}, "", blameless(err)
 	}
-	var control writer.Control
+	var control breaker.Control
 	if err := json.Unmarshal(doc, &control); err != nil {
-		return writer.Control{}, "", fault.Wrap(fault.Infrastructure, op.name, "unreadable", "the control document "+k.id+" cannot be read", err)
+		return breaker.Control{}, "", fault.Wrap(fault.Infrastructure, op.name, "unreadable", "the control document "+k.id+" cannot be read", err)
 	}
 	if etag == "" {
-		return writer.Control{}, "", fault.New(fault.Infrastructure, op.name, "no_etag", "the service gave the control document without its etag")
+		return breaker.Control{}, "", fault.New(fault.Infrastructure, op.name, "no_etag", "the service gave the control document without its etag")
 	}
 	control.Extra = withoutSystem(control.Extra)
 	return control, etag, nil
 }
 
 // Store writes the whole control document if it still has etag, or creates it for an empty one, and answers the new
-// etag. See writer.ControlStore. After an infrastructure error it may or may not have been written: load it again.
+// etag. See breaker.ControlStore. After an infrastructure error it may or may not have been written: load it again.
 //
 // Changed is every answer that says "somebody else was there": 412, 409 for the first document, 404 for a document that
 // was deleted since, and 449, another write under way, when it outlasts our repetitions. "*", which the service would
 // read as "any", is never right here and answers Changed without a request.
-func (k *Control) Store(ctx context.Context, c writer.Control, etag string) (string, error) {
+func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (string, error) {
 	op := operation{"cosmos: store control", onDocument}
 	if etag == "*" {
 		return "", changed(op, "no_etag", fmt.Sprintf("etag %q names no version of the control document", etag), nil)
@@ -102,7 +102,7 @@ func (k *Control) write(ctx context.Context, c *azcosmos.ContainerClient, doc []
 }
 
 // encode writes the control document with its id.
-func (k *Control) encode(c writer.Control) ([]byte, error) {
+func (k *Control) encode(c breaker.Control) ([]byte, error) {
 	id, err := json.Marshal(k.id)
 	if err != nil {
 		return nil, err

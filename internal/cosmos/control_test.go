@@ -8,12 +8,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/porttest"
 	"sqlwriter/internal/standin/cosmosdb"
 	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
-	"sqlwriter/internal/writer"
 )
 
 const controlContainer = "sqlwriter-control"
@@ -54,9 +54,9 @@ func TestControlStoreOnARealAccount(t *testing.T) {
 func TestEachEnvironmentHasItsControlDocument(t *testing.T) {
 	_, c := startControl(t)
 	for _, name := range []string{"web", "dev"} {
-		_, err := cosmos.NewControl(c, name).Store(t.Context(), writer.Control{AppVersion: name}, "")
+		_, err := cosmos.NewControl(c, name).Store(t.Context(), breaker.Control{AppVersion: name}, "")
 		require.NoError(t, err)
-		doc, err := c.Read(t.Context(), "gate:"+name)
+		doc, err := c.Read(t.Context(), "breaker:"+name)
 		require.NoError(t, err)
 		require.Contains(t, string(doc), `"app_version":"`+name+`"`)
 	}
@@ -73,8 +73,8 @@ func TestAMissingControlContainerIsNoEmptyControl(t *testing.T) {
 		t.Cleanup(c.Close)
 		control := cosmos.NewControl(c, "web")
 		_, _, loadErr := control.Load(t.Context())
-		_, createErr := control.Store(t.Context(), writer.Control{}, "")
-		_, storeErr := control.Store(t.Context(), writer.Control{}, `"1"`)
+		_, createErr := control.Store(t.Context(), breaker.Control{}, "")
+		_, storeErr := control.Store(t.Context(), breaker.Control{}, `"1"`)
 		for op, err := range map[string]error{"load": loadErr, "create": createErr, "store": storeErr} {
 			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%s without its %s: %v", op, name, err)
 			require.Equal(t, fault.NoCondition, fault.As(err).Condition)
@@ -84,7 +84,7 @@ func TestAMissingControlContainerIsNoEmptyControl(t *testing.T) {
 
 func TestAControlDocumentThatCannotBeReadIsNoEmptyControl(t *testing.T) {
 	_, c := startControl(t)
-	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"gate:web","gate":"shut"}`), false))
+	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"breaker:web","breaker":"shut"}`), false))
 	_, _, err := cosmos.NewControl(c, "web").Load(t.Context())
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Equal(t, "unreadable", fault.CodeOf(err))
@@ -93,13 +93,13 @@ func TestAControlDocumentThatCannotBeReadIsNoEmptyControl(t *testing.T) {
 func TestADeletedControlDocumentIsChanged(t *testing.T) {
 	server, c := startControl(t)
 	control := cosmos.NewControl(c, "web")
-	tag, err := control.Store(t.Context(), writer.Control{}, "")
+	tag, err := control.Store(t.Context(), breaker.Control{}, "")
 	require.NoError(t, err)
 	items, err := server.Client.NewContainer(database, controlContainer)
 	require.NoError(t, err)
-	_, err = items.DeleteItem(t.Context(), azcosmos.NewPartitionKeyString("gate:web"), "gate:web", nil)
+	_, err = items.DeleteItem(t.Context(), azcosmos.NewPartitionKeyString("breaker:web"), "breaker:web", nil)
 	require.NoError(t, err)
-	_, err = control.Store(t.Context(), writer.Control{}, tag)
+	_, err = control.Store(t.Context(), breaker.Control{}, tag)
 	require.True(t, fault.Has(err, fault.Changed), "%v", err)
 	_, tag, err = control.Load(t.Context())
 	require.NoError(t, err)
@@ -126,10 +126,10 @@ func TestAnswersAboutTheControlDocument(t *testing.T) {
 	} {
 		server, container := startControl(t)
 		control := cosmos.NewControl(container, "web")
-		tag, err := control.Store(t.Context(), writer.Control{AppVersion: "before"}, "")
+		tag, err := control.Store(t.Context(), breaker.Control{AppVersion: "before"}, "")
 		require.NoError(t, err)
 		fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpReplace, Status: c.status, RetryAfterMS: 1})
-		_, err = control.Store(t.Context(), writer.Control{AppVersion: "after"}, tag)
+		_, err = control.Store(t.Context(), breaker.Control{AppVersion: "after"}, tag)
 		require.Equal(t, c.kind, fault.KindOf(err), "store: %v", err)
 		require.Equal(t, c.condition, fault.As(err).Condition, "store: %v", err)
 
@@ -154,12 +154,12 @@ func TestACutStoreIsInfrastructureAndSentOnce(t *testing.T) {
 		tag := ""
 		if op == cosmosdb.OpReplace {
 			var err error
-			tag, err = control.Store(t.Context(), writer.Control{AppVersion: "before"}, "")
+			tag, err = control.Store(t.Context(), breaker.Control{AppVersion: "before"}, "")
 			require.NoError(t, err)
 		}
 		server.Server.ResetStats()
 		fail(t, server, cosmosdb.Rule{Op: op, Times: 1, Cut: cosmosdb.After})
-		_, err := control.Store(t.Context(), writer.Control{AppVersion: "after"}, tag)
+		_, err := control.Store(t.Context(), breaker.Control{AppVersion: "after"}, tag)
 		require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 		require.Equal(t, 1, server.Server.Count(op, controlContainer), "never sent twice")
 		loaded, next, err := control.Load(t.Context())

@@ -117,9 +117,9 @@ func (r statusRule) own() fault.Consequence {
 	return offeredAgain()
 }
 
-// offeredAgain follows from an error of the service: the gate stands in front of SQL alone.
+// offeredAgain follows from an error of the service: the breaker stands in front of SQL alone.
 func offeredAgain() fault.Consequence {
-	return fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s, until the service answers; the gate does not mind"}
+	return fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s, until the service answers; the breaker does not mind"}
 }
 
 // left follows when an outcome cannot be recorded.
@@ -129,5 +129,5 @@ func left() fault.Consequence {
 
 // ownGate follows when the control document cannot be read.
 func ownGate() fault.Consequence {
-	return fault.Consequence{Spends: fault.Nothing, Next: "each instance keeps a gate of its own and says so, until the control document can be read"}
+	return fault.Consequence{Spends: fault.Nothing, Next: "each instance goes by its own copy and says so, until the control document can be read"}
 }

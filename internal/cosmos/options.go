@@ -51,7 +51,7 @@ type Timeouts struct {
 	Page time.Duration
 	// Submit bounds the writing of one whole document. Default 15 s.
 	Submit time.Duration
-	// Control bounds one reading or writing of the control document. Default 5 s: the gate asks for it while documents
+	// Control bounds one reading or writing of the control document. Default 5 s: the breaker asks for it while documents
 	// wait, and does without it when it must.
 	Control time.Duration
 	// Ping bounds the reading of the container's metadata. Default 5 s: more than the three retries, 1 s apart, that
@@ -167,7 +167,7 @@ func clientOptions(transport *http.Client) *azcosmos.ClientOptions {
 				MaxRetries: 3,
 				// Used where a 429 names no wait: 0.2, 0.6, 1.4 s.
 				RetryDelay: 200 * time.Millisecond,
-				// A longer wait than this is the gate's business, not a call's.
+				// A longer wait than this is the breaker's business, not a call's.
 				MaxRetryDelay: 2 * time.Second,
 				ShouldRetry:   worthWaiting,
 			},

@@ -102,6 +102,7 @@ func backlogQuery(op operation, q writer.WindowQuery) (string, []Param, error) {
 	case writer.Postponed:
 		early := "c._ts < " + c.add("@applied", q.AppliedBefore)
 		return query + isPostponed + " AND NOT " + putOff + " AND (" + isDue + " OR " + early + ")", c, nil
+	case writer.Orphans: // answered above
 	}
 	return "", nil, fault.New(fault.Internal, op.name, "window", "there is no window %q", q.Window)
 }

@@ -27,8 +27,8 @@ const (
 	// down is no fault by itself: the call falls into an outage.
 	down kind = "down"
 	// The shortages: from this call on, for shortageFor, SQL answers all the calls alike that one hits, and the others as ever.
-	// refusing: the build or the schema is to blame for every document, as the gate finds out after twenty of them.
-	refusing kind = "refusing"
+	// denied: every request for documents fails like an outage, and heartbeats are committed.
+	denied kind = "denied"
 	// full: nothing can be written; throttling: SQL asks for less of everything.
 	full       kind = "full"
 	throttling kind = "throttling"
@@ -40,14 +40,14 @@ func kinds() []kind {
 	return []kind{failBefore, failAfter, timeoutBefore, timeoutAfter, late, crashBefore, crashAfter, outage}
 }
 
-// shortages leave a gate behind that is not an outage's. They are for histories of runs.
-func shortages() []kind { return []kind{refusing, full, throttling} }
+// shortages leave a breaker behind that is not an outage's, or none.
+func shortages() []kind { return []kind{denied, full, throttling} }
 
 // kindsAt are the kinds of faults that a port of a path can meet.
 func (p *path) kindsAt(port string) []kind {
 	all := kinds()
 	for _, k := range shortages() {
-		if p.runs != nil && k.hits(port) {
+		if k.hits(port) {
 			all = append(all, k)
 		}
 	}
@@ -58,10 +58,10 @@ func (p *path) kindsAt(port string) []kind {
 func (k kind) hits(port string) bool {
 	name, method, _ := strings.Cut(port, ".")
 	switch k { //nolint:exhaustive // the others are no shortages
-	case refusing:
+	case denied:
 		return port == "sink.Apply"
 	case full:
-		return port == "sink.Apply" || (name == "store" && !slices.Contains(readOnly(), method))
+		return name == "sink" || (name == "store" && !slices.Contains(readOnly(), method))
 	default:
 		return dependencyOf(port) == "SQL"
 	}
@@ -69,13 +69,13 @@ func (k kind) hits(port string) bool {
 
 // readOnly are the uses of the books that write nothing.
 func readOnly() []string {
-	return []string{"Run", "ListRuns", "Stats", "JobCounts", "Known", "Job", "ListJobs", "Items", "Unsent", "ToSend", "OpenRuns"}
+	return []string{"Run", "ListRuns", "Stats", "JobCounts", "Known", "Job", "ListJobs", "Items", "Unsent", "ToSend", "OnTheWay", "OpenRuns"}
 }
 
-// shortageFor is how long a shortage lasts: the gate opens, and its first probe fails.
+// shortageFor is how long a shortage lasts: the breaker opens, and its first probe fails.
 const shortageFor = 6 * time.Minute
 
-// outageFor is how long an outage lasts: the gate opens, and its first probe fails.
+// outageFor is how long an outage lasts: the breaker opens, and its first probe fails.
 const outageFor = 150 * time.Second
 
 // dependencyOf is what a port stands for: all ports of one dependency go away together.
@@ -112,13 +112,13 @@ func (k kind) takes() time.Duration {
 func (k kind) err(op string) error {
 	switch k {
 	case failBefore, failAfter, outage, down:
-		return &fault.Error{Kind: fault.Infrastructure, Condition: fault.Broken, Op: op, Code: "eof", Reason: "the connection was cut"}
+		return &fault.Error{Kind: fault.Infrastructure, Op: op, Code: "eof", Reason: "the connection was cut"}
 	case timeoutBefore, timeoutAfter:
 		return &fault.Error{
-			Kind: fault.Infrastructure, Condition: fault.Broken, Op: op, Code: "timeout", Reason: "no answer in time", Err: context.DeadlineExceeded,
+			Kind: fault.Infrastructure, Op: op, Code: "timeout", Reason: "no answer in time", Err: context.DeadlineExceeded,
 		}
-	case refusing, in + refusing:
-		return fault.New(fault.Systemic, op, "2628", "every document fails")
+	case denied, in + denied:
+		return fault.New(fault.Infrastructure, op, "229", "the table may not be written")
 	case full, in + full:
 		return fault.New(fault.Quota, op, "9002", "the log is full")
 	case throttling, in + throttling:

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -88,10 +86,11 @@ func (w *world) record(ctx context.Context, i *instance, id, etag string, s invo
 		w.violated("G1", "%s is not ours to touch, and %s made it %s", id, i.name, s.Status)
 		return answer, nil
 	}
+	w.charged(was, is)
 	switch s.Status {
 	case invoice.Failed:
 		w.hasEvidence(id, is.Hash, "its status became failed")
-		w.contrasted(was)
+		w.buried(was)
 	case invoice.Committed:
 		w.written(is, s)
 		if w.runs != nil {
@@ -100,22 +99,6 @@ func (w *world) record(ctx context.Context, i *instance, id, etag string, s invo
 	default:
 	}
 	return answer, nil
-}
-
-// contrasted asserts that another document was written since a poison pill last failed, or since it came when no patch tells:
-// without, nobody knows who is to blame.
-func (w *world) contrasted(was invoice.Document) {
-	g := w.given[was.ID]
-	since := g.at
-	if at, ok := invoice.ParseStamp(was.State.LastErrorAt, time.UTC); ok && was.State.Status == invoice.RetryScheduled {
-		since = at
-	}
-	if g.code == unreadableCode { // a process that read others in this hour is no bad build
-		since = since.Add(-time.Hour)
-	}
-	if w.applied.Before(since) {
-		w.violated("G6", "%s failed, and nothing was written since %s", was.ID, since)
-	}
 }
 
 // audited reports whether the journal holds a reprocessing.
@@ -141,20 +124,6 @@ func (w *world) written(d invoice.Document, s invoice.State) {
 	if s.Outcome == string(writer.Superseded) && newer < len(lines) {
 		w.violated("G2", "%s is committed as %s, and %d of its %d lines hold something newer", d.ID, s.Outcome, newer, len(lines))
 	}
-}
-
-// probeFailed is told of a heartbeat that failed. While the gate is open there is one in a minute: that of the one
-// who claimed it. An instance that cannot read the control document keeps a gate of its own.
-func (w *world) probeFailed(i *instance) {
-	c, _, err := w.control.Load(context.Background())
-	if err != nil || !c.Gate.Open() || c.Gate.Kind != fault.Infrastructure || c.Gate.HeldBy != i.name || i.gate.Seen().Lost {
-		return
-	}
-	claimed := c.Gate.OpenUntil.Add(-time.Minute)
-	if since := claimed.Sub(w.claimed); !w.claimed.IsZero() && since < time.Minute {
-		w.violated("G5", "the gate is open, and two probes were claimed within %v", since)
-	}
-	w.claimed = claimed
 }
 
 // hasEvidence asserts that what a poison pill was is kept: the three files, of this content and this episode.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -43,7 +44,7 @@ type path struct {
 }
 
 func paths() []*path {
-	return append([]*path{commitPath(), recoverPath(), poisonPath(), blamePath(), reprocessPath(), gatePath()}, runPaths()...)
+	return append([]*path{commitPath(), recoverPath(), poisonPath(), blamePath(), reprocessPath(), breakerPath()}, runPaths()...)
 }
 
 func pathOf(name string) *path {
@@ -210,10 +211,15 @@ func recoverPath() *path {
 	}
 }
 
-// poisonPath is the sixth failure: evidence, mark, status.
+// failures is the state of a document that is due after so many own failures, the last of them a while ago.
+func failures(n int, ago time.Duration) string {
+	return fmt.Sprintf(`"status":"retry_scheduled","retry_count":%d,"retry_after":%d,"last_error_kind":"document","last_error_at":%q`,
+		n, begins().Add(-time.Minute).Unix(), invoice.Stamp(begins().Add(-ago), time.UTC))
+}
+
+// poisonPath is the failure after the sixth, which is proven: evidence, mark, status.
 func poisonPath() *path {
-	last := fmt.Sprintf(`"status":"retry_scheduled","retry_count":5,"retry_after":%d,"last_error_at":%q`,
-		begins().Add(-time.Minute).Unix(), invoice.Stamp(begins().Add(-2*time.Hour), time.UTC))
+	last := failures(mostCounted, 2*time.Hour)
 	return &path{
 		name:  "poison",
 		lines: []int64{201, 202, markRefused, 220, 230, 240},
@@ -222,10 +228,10 @@ func poisonPath() *path {
 			newest := want{id: at(59, "newest"), json: doc(at(59, "newest"), 230, "newest", `"status":"committed","outcome":"applied"`), end: invoice.Committed}
 			for _, d := range []want{
 				newest,
-				{id: at(21, "pill"), json: doc(at(21, "pill"), 201, refused, last, 202), spent: 5, code: refusedCode, end: invoice.Failed},
-				{id: at(22, "no mark"), json: doc(at(22, "no mark"), markRefused, refused, last), spent: 5, code: refusedCode, end: invoice.Failed},
-				{id: at(23, "missing"), json: doc(at(23, "missing"), 220, "missing", last, 221), spent: 5, code: missingCode, end: invoice.Failed},
-				{id: at(24, "older"), json: doc(at(24, "older"), 230, "UNREADABLE", last), spent: 5, code: unreadableCode, end: invoice.Committed},
+				{id: at(21, "pill"), json: doc(at(21, "pill"), 201, refused, last, 202), spent: 6, code: refusedCode, end: invoice.Failed},
+				{id: at(22, "no mark"), json: doc(at(22, "no mark"), markRefused, refused, last), spent: 6, code: refusedCode, end: invoice.Failed},
+				{id: at(23, "missing"), json: doc(at(23, "missing"), 220, "missing", last, 221), spent: 6, code: missingCode, end: invoice.Failed},
+				{id: at(24, "older"), json: doc(at(24, "older"), 230, "UNREADABLE", last), spent: 6, code: unreadableCode, end: invoice.Committed},
 			} {
 				w.put(d)
 			}
@@ -242,16 +248,16 @@ func poisonPath() *path {
 	}
 }
 
-// blamePath is a sixth failure while nothing else is written: nobody is blamed before something is.
+// blamePath is a document that is refused each time, and nothing else is written: its failure is taken back, and it is
+// postponed. Then others are written, one between two tries: each failure counts, the sixth too, and the seventh is the last.
 func blamePath() *path {
-	state := fmt.Sprintf(`"status":"retry_scheduled","retry_count":5,"retry_after":%d,"last_error_at":%q`,
-		begins().Add(-time.Minute).Unix(), invoice.Stamp(begins().Add(-time.Hour), time.UTC))
 	return &path{
 		name:  "blame",
-		lines: []int64{251},
+		lines: []int64{251, 252},
 		seed: func(w *world) {
 			w.advance(-time.Hour)
-			w.put(want{id: at(26, "alone"), json: doc(at(26, "alone"), 251, refused, state), spent: 5, code: refusedCode, end: invoice.Failed})
+			w.put(want{id: at(26, "alone"), json: doc(at(26, "alone"), 251, refused, failures(4, time.Hour)), spent: 4, code: refusedCode, end: invoice.Failed})
+			w.put(want{id: at(27, "first"), json: doc(at(27, "first"), 252, refused, `"status":"pending","retry_count":0`), code: refusedCode})
 			w.advance(time.Hour)
 			w.shown()
 		},
@@ -292,27 +298,34 @@ func reprocessPath() *path {
 	}
 }
 
-// gatePath is a batch that comes when an outage is over: the gate is open, and its probe is due.
-func gatePath() *path {
+// breakerPath is a batch that comes when an outage is over. The breaker is open, and its probe is due: the heartbeat is claimed,
+// then the first request; the requests grow from 1 to 5 to 25 documents, and it closes.
+func breakerPath() *path {
+	const waiting = 8
 	return &path{
-		name:  "gate",
-		lines: []int64{501, 502, 503, 504},
+		name:  "breaker",
+		lines: linesOf(501, waiting+1),
 		seed: func(w *world) {
-			open := writer.Control{Gate: writer.GateState{
-				OpenUntil: begins().Add(-time.Second), Since: begins().Add(-time.Minute), Limit: 1, HeldBy: "app-z",
-				Kind: fault.Infrastructure, Code: "eof", Reason: "the connection was cut",
-			}}
-			if _, err := w.control.Store(context.Background(), open, ""); err != nil {
-				panic(err)
-			}
-			for n := range 3 {
+			w.opened(fault.Infrastructure, begins().Add(-time.Second))
+			for n := range waiting {
 				id := at(41+n, "waiting")
 				w.put(want{id: id, json: doc(id, 501+int64(n), "waiting", ""), end: invoice.Committed})
 			}
 			id := at(50, "refused")
-			w.put(want{id: id, json: doc(id, 504, refused, ""), code: refusedCode})
+			w.put(want{id: id, json: doc(id, 501+waiting, refused, ""), code: refusedCode})
 		},
 		act: func(w *world, i *instance) { w.drain(i, 3) },
+	}
+}
+
+// opened says that another instance opened the breaker a minute ago.
+func (w *world) opened(kind fault.Kind, until time.Time) {
+	_, err := w.control.Store(context.Background(), breaker.Control{Breaker: breaker.State{
+		Name: breaker.Open, OpenUntil: until, Since: begins().Add(-time.Minute), ChangedAt: begins().Add(-time.Minute), HeldBy: "app-z",
+		Kind: kind, Code: "eof", Reason: "the connection was cut",
+	}}, "")
+	if err != nil {
+		panic(err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -18,7 +19,7 @@ import (
 type ports struct {
 	docs     writer.Documents
 	sink     writer.Sink
-	control  writer.ControlStore
+	control  breaker.ControlStore
 	evidence writer.Evidence
 	backlog  writer.Backlog
 	journal  ops.Journal
@@ -29,7 +30,7 @@ type instance struct {
 	w       *world
 	name    string
 	dead    bool
-	gate    *writer.Gate
+	breaker *breaker.Breaker
 	commit  *writer.Commit
 	recover *writer.Recover
 	ops     *ops.Ops
@@ -133,22 +134,21 @@ func (p sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) 
 			about[n] = "mark " + it.DocumentID
 		}
 	}
+	p.i.w.asks(p.i, len(items))
 	return call(ctx, p.i, "sink.Apply", strings.Join(about, " "), func() ([]writer.Outcome, error) { return p.i.w.apply(ctx, items, mode) })
 }
 
 func (p sink) Heartbeat(ctx context.Context, sysName string) error {
+	p.i.w.asks(p.i, 0)
 	_, err := call(ctx, p.i, "sink.Heartbeat", "", only(func() error { return p.i.w.real.sink.Heartbeat(ctx, sysName) }))
-	if err != nil {
-		p.i.w.probeFailed(p.i)
-	}
 	return err
 }
 
 type control struct{ i *instance }
 
-func (p control) Load(ctx context.Context) (writer.Control, string, error) {
+func (p control) Load(ctx context.Context) (breaker.Control, string, error) {
 	type loaded struct {
-		c    writer.Control
+		c    breaker.Control
 		etag string
 	}
 	l, err := call(ctx, p.i, "control.Load", "", func() (loaded, error) {
@@ -158,8 +158,15 @@ func (p control) Load(ctx context.Context) (writer.Control, string, error) {
 	return l.c, l.etag, err
 }
 
-func (p control) Store(ctx context.Context, c writer.Control, etag string) (string, error) {
-	return call(ctx, p.i, "control.Store", "", func() (string, error) { return p.i.w.real.control.Store(ctx, c, etag) })
+func (p control) Store(ctx context.Context, c breaker.Control, etag string) (string, error) {
+	return call(ctx, p.i, "control.Store", string(c.Breaker.Name), func() (string, error) {
+		was, _, _ := p.i.w.control.Load(ctx)
+		answer, err := p.i.w.real.control.Store(ctx, c, etag)
+		if err == nil {
+			p.i.w.stored(p.i, was.Breaker, c.Breaker)
+		}
+		return answer, err
+	})
 }
 
 type evidence struct{ i *instance }

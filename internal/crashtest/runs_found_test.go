@@ -11,14 +11,13 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
 )
 
 // Histories that found a fault in runs, without the luck.
 
-// TestARunIsFoundBehindAGateThatNobodyProbes: an outage, and when it is over nobody uses SQL: a replay was asked for, its message was
-// lost, and no document waits. The timer's own pass is then the probe, whatever kind of gate it is that a document need not answer.
-func TestARunIsFoundBehindAGateThatNobodyProbes(t *testing.T) {
+// TestARunIsFoundBehindABreakerThatNobodyProbes: an outage, and when it is over nobody uses SQL: a replay was asked for, its message was
+// lost, and no document waits. The timer's own pass is then the probe, whatever opened the breaker.
+func TestARunIsFoundBehindABreakerThatNobodyProbes(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
 		t.Run(string(kind), func(t *testing.T) { foundBehind(t, kind) })
 	}
@@ -26,7 +25,7 @@ func TestARunIsFoundBehindAGateThatNobodyProbes(t *testing.T) {
 
 func foundBehind(t *testing.T, kind fault.Kind) {
 	t.Helper()
-	p := runPath("silent gate", &runsPath{batch: 2, chunk: 2, page: 2, want: map[string]map[string]run.Outcome{theRun: {}}}, linesOf(791, 2), func(w *world) {
+	p := runPath("silent breaker", &runsPath{batch: 2, chunk: 2, page: 2, want: map[string]map[string]run.Outcome{theRun: {}}}, linesOf(791, 2), func(w *world) {
 		failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
 		w.advance(-time.Hour)
 		for k := range 2 {
@@ -43,11 +42,7 @@ func foundBehind(t *testing.T, kind fault.Kind) {
 	p.runs.seed = func(r *runs) {
 		row := run.Run{ID: theRun, SysName: sysName, Kind: run.Replay, Pattern: run.Checkpoint, RequestedBy: "operator", Why: "a test"}
 		r.must(r.store.StartRun(context.Background(), row, audit(run.CodeRunStart, theRun, "")))
-		_, err := r.w.control.Store(context.Background(), writer.Control{Gate: writer.GateState{
-			OpenUntil: begins().Add(time.Second), Since: begins().Add(-time.Minute), Limit: 1, HeldBy: "app-z",
-			Kind: kind, Code: "x", Reason: "the reason of the day",
-		}}, "")
-		r.must(err)
+		r.w.opened(kind, begins().Add(time.Second))
 	}
 	w := newWorld(p, nil, nil)
 	w.run()

@@ -279,7 +279,7 @@ func (w *world) raw(ids []string) (raws []json.RawMessage) {
 	return raws
 }
 
-// deferralPath is a batch and a run whose messages come while the gate is open.
+// deferralPath is a batch and a run whose messages come while the breaker is open.
 func deferralPath() *path {
 	r := &runsPath{
 		batch: 2, chunk: 2, page: 2,
@@ -288,12 +288,7 @@ func deferralPath() *path {
 			r.sent(r.began(theRun, run.TwoPhase, true, run.Worker{ID: "manager-gone"}, r.w.good(731, 2))...)
 			second := r.asks("run-2", run.Checkpoint, run.Filter{IDs: r.w.good(735, 2)})
 			r.must(r.runQ.q.Send(context.Background(), []run.Message{run.NoticeOfRun(second).Message(0)})[0])
-			open := writer.Control{Gate: writer.GateState{
-				OpenUntil: begins().Add(50 * time.Second), Since: begins().Add(-time.Minute), Limit: 1, HeldBy: "app-z",
-				Kind: fault.Infrastructure, Code: "eof", Reason: "the connection was cut",
-			}}
-			_, err := r.w.control.Store(context.Background(), open, "")
-			r.must(err)
+			r.w.opened(fault.Infrastructure, begins().Add(50*time.Second))
 		},
 	}
 	return runPath("deferral", r, append(linesOf(731, 2), linesOf(735, 2)...), func(*world) {})
@@ -415,7 +410,7 @@ func cancelPath() *path {
 		},
 		resumption(theRun, func(r *runs) bool {
 			row := r.row(theRun)
-			return !row.Cancel && (row.Status.Requeueable())
+			return !row.Cancel && row.Status.Requeueable()
 		}),
 	}
 	return runPath("cancel", r, linesOf(781, 4), func(*world) {})

@@ -245,12 +245,12 @@ func (p books) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, co
 	return a.a, a.b, err
 }
 
-func (p books) OnTheWay(ctx context.Context, sys string) (run.OnTheWay, error) {
-	return book(ctx, p.i, "OnTheWay", "", func(s run.Store) (run.OnTheWay, error) { return s.OnTheWay(ctx, sys) })
-}
-
 func (p books) ToSend(ctx context.Context, sys string, limit int) ([]run.Job, error) {
 	return book(ctx, p.i, "ToSend", "", func(s run.Store) ([]run.Job, error) { return s.ToSend(ctx, sys, limit) })
+}
+
+func (p books) OnTheWay(ctx context.Context, sys string) (run.OnTheWay, error) {
+	return book(ctx, p.i, "OnTheWay", "", func(s run.Store) (run.OnTheWay, error) { return s.OnTheWay(ctx, sys) })
 }
 
 func (p books) Silence(ctx context.Context, sys string, silent time.Duration, limit int) (int, error) {

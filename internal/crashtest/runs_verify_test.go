@@ -58,7 +58,7 @@ func (r *runs) watch(by string) {
 			r.w.violated("runs", "%s: batch %d changed from %+v to %+v", by, is.Number, was, is)
 		}
 		if is.Status == run.Processing && is.Epoch > was.Epoch {
-			lost := is.LostWorkers > was.LostWorkers
+			lost := is.LostWorkers > was.LostWorkers // one that let go shows its epoch, and is not
 			if was.StartedAt.IsZero() || lost {
 				r.count.claims[is.ID]++ // those that are audited
 			}
@@ -189,9 +189,12 @@ func (r *runs) letterAudited(a run.Audit) {
 // verify asserts what must hold when all is quiet.
 func (r *runs) verify(clean bool) {
 	r.w.numbering = false
-	r.w.advance(15 * time.Minute) // who is dead by now is found by one more tick
 	i := r.w.start()
-	_ = i.gate.Resume(context.Background(), "operator")
+	for range 4 { // open, half-open, closed
+		r.w.advance(5 * time.Minute)
+		r.tick(context.Background(), i)
+	}
+	r.w.advance(15 * time.Minute) // who is dead by now is found by one more tick
 	r.tick(context.Background(), i)
 	for _, b := range []*bus{r.runQ, r.batchQ} {
 		if due, more := b.next(); more {
@@ -217,7 +220,7 @@ func (r *runs) verify(clean bool) {
 	r.w.numbering = true
 }
 
-// verifyRun asserts that a run is completed and none of it lost.
+// verifyRun asserts that a run is completed, says so truthfully, and none of it is lost.
 func (r *runs) verifyRun(row run.Run, clean bool) {
 	ctx := context.Background()
 	stats, err := r.store.Stats(ctx, row.ID)
@@ -259,17 +262,19 @@ func (r *runs) verifyRun(row run.Run, clean bool) {
 }
 
 // instead are the outcomes that a document may have after faults: its worker died when it was written and before that was told;
-// the recovery timer was first.
+// the recovery timer was first; it failed like an outage by itself, while the database answered others, and was put off.
 func instead(o run.Outcome) []run.Outcome {
 	switch o {
 	case run.DocCommitted, run.DocUnchanged:
-		return []run.Outcome{run.DocCommitted, run.DocUnchanged, run.DocSkipped}
+		return []run.Outcome{run.DocCommitted, run.DocUnchanged, run.DocSkipped, run.DocDeferred}
 	case run.DocFailed:
 		return []run.Outcome{run.DocDeferred, run.DocSkipped}
-	case run.DocSuperseded, run.DocDeferred:
+	case run.DocSuperseded:
+		return []run.Outcome{run.DocSkipped, run.DocDeferred}
+	case run.DocDeferred:
 		return []run.Outcome{run.DocSkipped}
 	case run.DocSkipped: // what a worker that died might have finished counts as what it is
-		return []run.Outcome{run.DocCommitted, run.DocSuperseded, run.DocDeferred}
+		return []run.Outcome{run.DocCommitted, run.DocUnchanged, run.DocSuperseded, run.DocDeferred}
 	default:
 		return nil
 	}

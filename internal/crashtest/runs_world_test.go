@@ -108,7 +108,7 @@ func newRuns(w *world, p *runsPath) *runs {
 // equip gives an instance the use cases of runs.
 func (r *runs) equip(i *instance) {
 	p := run.Ports{
-		Store: books{i}, Selection: selection{i}, Documents: reader{i}, Commit: i.commit, Breaker: breaker{i},
+		Store: books{i}, Selection: selection{i}, Documents: reader{i}, Commit: i.commit, Breaker: i.breaker,
 		RunQueue: sender{i, r.runQ}, BatchQueue: sender{i, r.batchQ}, Evidence: evidence{i},
 	}
 	o := run.Options{
@@ -327,12 +327,14 @@ func (r *runs) serveLetter(ctx context.Context, b *bus, i *instance) (did, crash
 	return true, crashed
 }
 
-// tick is the timer RecoverRetries: documents first, if any is due, then runs.
+// tick is the timer RecoverRetries: the heartbeat, documents if any is due, then runs.
 func (r *runs) tick(ctx context.Context, i *instance) (crashed bool) {
 	r.nextTick = r.w.now().Truncate(tickEvery).Add(tickEvery)
 	return r.invoke(ctx, i, func(ctx context.Context) {
 		if next, _ := r.w.next(); !next.IsZero() && !next.After(r.w.now()) {
 			_, _ = i.recover.Run(ctx)
+		} else {
+			_ = i.breaker.Tick(ctx)
 		}
 		_, _ = i.runs.recovery.Run(ctx) // its error is the host's to log: the next tick goes on
 	})

@@ -5,7 +5,7 @@ package crashtest
 // What a plain go test runs of what is too much for it. All pairs are in make faults.
 const (
 	// shareOfPairs is every how many-th pair.
-	shareOfPairs = 97
+	shareOfPairs = 149
 	// histories is how many seeds.
 	histories = 300
 	// shareOfRunKinds is every how many-th kind of fault at a step of a path of runs: all of them.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
@@ -21,7 +22,11 @@ import (
 	"sqlwriter/internal/writer"
 )
 
-const sysName = "web"
+const (
+	sysName = "web"
+	// build is what writes: proof is per build.
+	build = "v1"
+)
 
 // begins is when every world begins.
 func begins() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
@@ -75,9 +80,10 @@ type world struct {
 	// backAt is when a dependency answers again.
 	backAt map[string]time.Time
 	// short is when a shortage is over.
-	short   map[kind]time.Time
-	seen    violations
-	claimed time.Time // when the last probe that failed was claimed
+	short map[kind]time.Time
+	seen  violations
+	// claims are those that SQL was asked with.
+	claims []string
 	// applied is when a document was last written.
 	applied time.Time
 	// onApplied is called after every request that was done, onStep before every step.
@@ -187,14 +193,20 @@ func (w *world) start() *instance {
 	zone := chicago()
 	i := &instance{w: w, name: fmt.Sprintf("app-%c", 'a'+w.instances%26)}
 	w.instances++
-	i.gate = writer.NewGate(control{i}, writer.GateOptions{Instance: i.name, Version: "v1", Log: w.log, Now: w.now})
+	draw := func() float64 { return 0.5 }
+	i.breaker = breaker.New(control{i}, breaker.Options{
+		Instance: i.name, Build: build, Heartbeat: func(ctx context.Context) error { return sink{i}.Heartbeat(ctx, sysName) },
+		Log: w.log, Now: w.now, Draw: draw, Wait: i.wait,
+	})
 	i.commit = writer.NewCommit(documents{i}, sink{i}, writer.Options{
-		SysName: sysName, Location: zone, Now: w.now, Draw: func() float64 { return 0.5 }, Parallel: 1, Log: w.log,
-		Wait: i.wait, Gate: i.gate, Evidence: evidence{i}, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
+		SysName: sysName, Location: zone, Now: w.now, Draw: draw, Parallel: 1, Log: w.log,
+		Wait: i.wait, Breaker: i.breaker, Evidence: evidence{i}, Container: "AI_PROCESS_LOGS", AppVersion: build,
 	})
 	i.recover = writer.NewRecover(i.commit, backlog{i})
-	i.ops = ops.New(ops.Ports{Documents: documents{i}, Backlog: backlog{i}, Gate: i.gate, Commit: i.commit, Journal: journal{i}},
-		ops.Options{SysName: sysName, Location: zone, AppVersion: "v1", Now: w.now, Wait: i.wait})
+	i.ops = ops.New(ops.Ports{
+		Documents: documents{i}, Backlog: backlog{i}, Breaker: i.breaker, Commit: i.commit,
+		Books: func(context.Context) (ops.Books, error) { return ops.Books{Journal: journal{i}}, nil },
+	}, ops.Options{SysName: sysName, Location: zone, AppVersion: build, Now: w.now, Wait: i.wait})
 	if w.runs != nil {
 		w.runs.equip(i)
 	}

@@ -1,9 +1,9 @@
 // Package fault names the few kinds of failure that the SQL Writer knows and what each one means for the work in
-// hand. Everything that goes wrong is one of seven kinds, and each kind has one scope, which alone decides who pays:
+// hand. Everything that goes wrong is one of six kinds, and each kind has one scope, which alone decides who pays:
 //
 //   - Dependency: something that every document needs is unwell. No document is blamed, no retry is spent.
 //   - Attempt: this try lost a race. It is made again at once; only a document that keeps losing alone is looked at.
-//   - Document: this document cannot be written as it is. It spends one of its own retries.
+//   - Document: this document cannot be written as it is. It spends one of its own retries, if others got through after it.
 //
 // Adapters translate driver errors into *Error in one function each, from a table (their classify.go). Everybody else
 // decides with errors.As or the helpers here, never by text. The kinds follow design.md section 3.
@@ -26,8 +26,6 @@ const (
 	Throttled Kind = "throttled"
 	// Quota: the dependency is full. Waiting seconds does not help, a person or a purge does.
 	Quota Kind = "quota"
-	// Systemic: many different documents fail alike with no success between: our build or the schema is at fault.
-	Systemic Kind = "systemic"
 	// Contention: a deadlock, a lock timeout, a lost race, a verdict without evidence.
 	Contention Kind = "contention"
 	// Document: this document's own content is refused.
@@ -45,7 +43,7 @@ const (
 	ScopeDependency Scope = "dependency"
 	// ScopeAttempt: the try is repeated at once, a few times.
 	ScopeAttempt Scope = "attempt"
-	// ScopeDocument: the document spends one retry.
+	// ScopeDocument: the document spends one retry, if others were written after its failure.
 	ScopeDocument Scope = "document"
 )
 
@@ -55,28 +53,35 @@ type Rule struct {
 	Kind Kind
 	// Scope says who pays.
 	Scope Scope
-	// SpendsRetry is true when the document's own retry_count grows.
+	// SpendsRetry is true when the document's own retry_count grows, once others were written after the failure.
 	SpendsRetry bool
 	// When says, for people, when the work is tried again.
 	When string
 }
 
-// Rules is the table of kinds, in the order of design.md section 3. The gate stands in front of SQL, so of the other
+// Rules is the table of kinds, in the order of design.md section 3. The breaker stands in front of SQL, so of the other
 // dependencies only the waiting is true: the host offers the batch again, and their adapters' rows say so.
 func Rules() []Rule {
 	return []Rule{
 		{
 			Infrastructure, ScopeDependency, false,
-			"the host offers the batch again every 10 s; 5 in a row open the gate: 60 s, then one probe, and so on until one succeeds",
+			"the host offers the batch again every 10 s; 5 failures in a row that span at least 15 s open the breaker: " +
+				"60 s, then one probe, and so on until one is committed",
 		},
-		{Throttled, ScopeDependency, false, "the gate halves its limit and waits 10 s, doubling to 5 min; a Retry-After wins"},
-		{Quota, ScopeDependency, false, "the gate waits 5 min, 15 min, 1 h, 6 h, then 24 h each time; one probe after each"},
-		{Systemic, ScopeDependency, false, "as quota; another app version or an operator's resume lets work pass at once"},
+		{
+			Throttled, ScopeDependency, false,
+			"the breaker opens for 10 s, doubling to 5 min; a Retry-After wins; then each instance makes one request at a time for 5 min",
+		},
+		{Quota, ScopeDependency, false, "the breaker opens for 5 min, then one probe every 5 min; an operator's resume probes at once"},
 		{
 			Contention, ScopeAttempt, false,
-			"at once, up to 3 times with jitter; then divided; a document that loses alone is tried after 120 s",
+			"at once, up to 3 times with jitter; then the request is divided; a document that loses alone is tried again after 120 s",
 		},
-		{Document, ScopeDocument, true, "after 2, 4, 8, 16, 32 min (120 s * 2^n, plus 0-20 %); the 6th failure makes it a poison pill"},
+		{
+			Document, ScopeDocument, true,
+			"after 2, 4, 8, 16, 32 min, then 1 h (120 s * 2^n, plus 0-20 %), or sooner when others are written again; " +
+				"a failure counts when others were written at least 60 s after it; after 6 that count the next one makes it a poison message",
+		},
 		{Internal, ScopeDocument, true, "as document, with an error line in the log: it is ours to mend"},
 	}
 }
@@ -111,9 +116,9 @@ const (
 	// OwnWhenAlone: contention that is the document's own error when it happens to a document alone, because nobody
 	// else can have caused it (a broken uniqueness, a row count that does not add up).
 	OwnWhenAlone Condition = "own_when_alone"
-	// Broken: the connection broke, or no answer came in time. When the dependency answers others, the request itself may
-	// be what breaks it.
-	Broken Condition = "broken"
+	// OthersAnswered: the request failed like an outage, and a heartbeat was committed right after it. The request itself may be
+	// what fails.
+	OthersAnswered Condition = "others_answered"
 )
 
 // Error is a classified failure.

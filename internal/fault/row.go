@@ -44,7 +44,7 @@ type Consequence struct {
 // What is spent.
 const (
 	Nothing  = "nothing"
-	OneRetry = "one of the document's 5 retries"
+	OneRetry = "one of the document's 5 retries, when others were written after it"
 )
 
 // Of writes an adapter's name into its rows.
@@ -133,14 +133,15 @@ func ConditionRules() []ConditionRule {
 			Nothing, "at once, with the shortest sql_writer; if that does not fit either: MANUAL REVIEW in the log, and done",
 		}},
 		{Unreadable, "it cannot be understood as a document at all", Consequence{
-			"all retries at once", "failed at once, as soon as another document was applied since; until then tried hourly",
+			"all retries at once, when others were written after it",
+			"as document; when others were written at least 60 s after its first failure, the second one makes it a poison message",
 		}},
-		{Broken, "the connection broke or no answer came in time, which the request itself may have brought about", Consequence{
-			Nothing + "; " + OneRetry + " when the document alone breaks it",
-			"as infrastructure; while the database answers the probe: once more, then divided; a document that breaks it 3 times alone: as internal",
+		{OthersAnswered, "the request failed like an outage, and a heartbeat was committed right after it", Consequence{
+			Nothing + "; the 3rd time that it happens to a document alone: " + OneRetry,
+			"it is divided; a document that fails so alone is tried again after 120 s * 2^n; the 3rd time as internal, code fails_alone",
 		}},
 		{OwnWhenAlone, "contention that nobody else can have caused when it happens to a document alone", Consequence{
-			Nothing + "; " + OneRetry + " when it happens to the document alone",
+			Nothing + "; when it happens to the document alone: " + OneRetry,
 			"at once, up to 3 times with jitter; then divided; alone: as document",
 		}},
 	}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"sync"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/writer"
 )
 
-// Control is a control document in memory. It implements writer.ControlStore and passes the same suite as the Cosmos
+// Control is a control document in memory. It implements breaker.ControlStore and passes the same suite as the Cosmos
 // adapter. The document is kept as JSON, so that nothing gets through that would not get through a database. It is safe
 // for concurrent use; all instances of an app share one.
 type Control struct {
@@ -24,26 +24,26 @@ type Control struct {
 // NewControl makes a store with nothing in it.
 func NewControl() *Control { return &Control{} }
 
-// Load gives the control document and its etag. See writer.ControlStore.
-func (k *Control) Load(ctx context.Context) (writer.Control, string, error) {
+// Load gives the control document and its etag. See breaker.ControlStore.
+func (k *Control) Load(ctx context.Context) (breaker.Control, string, error) {
 	const op = "inmem: load control"
 	if err := ended(ctx, op); err != nil {
-		return writer.Control{}, "", err
+		return breaker.Control{}, "", err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.doc == nil {
-		return writer.Control{}, "", nil
+		return breaker.Control{}, "", nil
 	}
-	var c writer.Control
+	var c breaker.Control
 	if err := json.Unmarshal(k.doc, &c); err != nil {
-		return writer.Control{}, "", fault.Wrap(fault.Infrastructure, op, "unreadable", "the control document cannot be read", err)
+		return breaker.Control{}, "", fault.Wrap(fault.Infrastructure, op, "unreadable", "the control document cannot be read", err)
 	}
 	return c, k.etag(), nil
 }
 
-// Store writes the control document if it still has the etag, and answers the new one. See writer.ControlStore.
-func (k *Control) Store(ctx context.Context, c writer.Control, etag string) (string, error) {
+// Store writes the control document if it still has the etag, and answers the new one. See breaker.ControlStore.
+func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (string, error) {
 	const op = "inmem: store control"
 	if err := ended(ctx, op); err != nil {
 		return "", err

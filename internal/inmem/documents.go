@@ -235,13 +235,13 @@ func object(value json.RawMessage) map[string]json.RawMessage {
 	return members
 }
 
-// text gives a value that is a text.
-func text(value json.RawMessage) (string, bool) {
+// text gives a value that is a text, "" for any other.
+func text(value json.RawMessage) string {
 	var s *string
 	if json.Unmarshal(value, &s) != nil || s == nil {
-		return "", false
+		return ""
 	}
-	return *s, true
+	return *s
 }
 
 // encode writes a document with its members as they stand, numbers and signs like < included.

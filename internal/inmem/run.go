@@ -308,6 +308,3 @@ func cancelledStats(stats run.Stats) run.Stats {
 	stats.Jobs = jobs
 	return stats
 }
-
-// fewest bounds a limit to what there is.
-func fewest(limit, have int) int { return max(0, min(limit, have)) }

@@ -32,8 +32,8 @@ func candidateOf(id string, members map[string]json.RawMessage) (candidate, erro
 		return candidate{}, fault.Wrap(fault.Internal, "inmem: waiting", "marshal", "a stored document cannot be read", err)
 	}
 	e := candidate{Waiting: writer.WaitingOf(id, ts, state)}
-	e.sysName, _ = text(object(members["request_details"])["sys_name"])
-	e.status, _ = text(own["status"])
+	e.sysName = text(object(members["request_details"])["sys_name"])
+	e.status = text(own["status"])
 	return e, nil
 }
 
@@ -52,13 +52,14 @@ func (e candidate) in(q writer.WindowQuery) bool {
 	due := invoice.Due(e.RetryAfter, time.Unix(q.Now, 0))
 	putOff := slices.Contains(writer.PutOffKinds(), fault.Kind(e.Kind))
 	retry := e.is(invoice.RetryScheduled)
-	switch {
-	case q.Window == writer.PutOff:
+	switch q.Window {
+	case writer.PutOff:
 		return retry && putOff && due
-	case q.Window == writer.Due:
+	case writer.Due:
 		return retry && !putOff && !e.Postponed && due
-	case q.Window == writer.Postponed:
+	case writer.Postponed:
 		return retry && !putOff && e.Postponed && (due || e.TS < q.AppliedBefore)
+	case writer.Orphans:
 	}
 	return e.is(invoice.Pending) && e.TS < q.LeftBefore || e.is(invoice.Processing) && e.TS < q.OldWriterBefore
 }

@@ -13,7 +13,7 @@ import (
 type FieldError struct {
 	// Path is the member's place as dotted names, with [n] for an element of a list (from 0).
 	Path string
-	// Code is the rule's short name: "too_long". Codes are what systemic failures are counted by.
+	// Code is the rule's short name: "too_long". Mass failures are counted by code.
 	Code string
 	// Expected says what the rule wants, for people.
 	Expected string

@@ -17,9 +17,9 @@ func TestWhatPeopleDoIsNotable(t *testing.T) {
 	require.NoError(t, err)
 	_, err = r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: started.Run, By: "pat", Why: "w"})
 	require.NoError(t, err)
-	_, err = r.ops.Pause(t.Context(), ops.GateRequest{By: "pat", Why: "w"})
+	_, err = r.ops.Pause(t.Context(), ops.FlowRequest{By: "pat", Why: "w"})
 	require.NoError(t, err)
-	_, err = r.ops.Resume(t.Context(), ops.GateRequest{By: "pat", Why: "w"})
+	_, err = r.ops.Resume(t.Context(), ops.FlowRequest{By: "pat", Why: "w"})
 	require.NoError(t, err)
 	var actions []string
 	audits, err := r.ops.Audits(t.Context(), ops.AuditQuery{})
@@ -27,7 +27,7 @@ func TestWhatPeopleDoIsNotable(t *testing.T) {
 	for _, a := range audits {
 		actions = append(actions, a.Action)
 	}
-	require.Equal(t, []string{"resume", "pause", "RUN_CANCEL", "RUN_START"}, actions)
+	require.Equal(t, []string{ops.FlowResumed, ops.FlowPaused, "RUN_CANCEL", "RUN_START"}, actions)
 
 	for code := range run.Codes() { // those of the use case are people's, all others are not
 		people := map[string]bool{run.CodeRunStart: true, run.CodeRunCancel: true, run.CodeRunResume: true, run.CodeBatchRequeue: true}[code]
@@ -37,12 +37,12 @@ func TestWhatPeopleDoIsNotable(t *testing.T) {
 	}
 }
 
-// A drain of 20,000 documents adds 600 steps; who paused the gate before it is on the first page all the same.
+// A drain of 20,000 documents adds 600 steps; who paused before it is on the first page all the same.
 func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
 	r := newRuns(t)
-	_, err := r.ops.Pause(t.Context(), ops.GateRequest{By: "pat", Why: "index rebuild"})
+	_, err := r.ops.Pause(t.Context(), ops.FlowRequest{By: "pat", Why: "index rebuild"})
 	require.NoError(t, err)
-	_, err = r.ops.Resume(t.Context(), ops.GateRequest{By: "pat", Why: "w"})
+	_, err = r.ops.Resume(t.Context(), ops.FlowRequest{By: "pat", Why: "w"})
 	require.NoError(t, err)
 	for n := range 600 {
 		a := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "worker", Why: "x", Run: "drain-1", Job: fmt.Sprintf("%064d", n)}
@@ -50,7 +50,7 @@ func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
 	}
 	audits, err := r.ops.Audits(t.Context(), ops.AuditQuery{})
 	require.NoError(t, err)
-	require.Equal(t, []any{2, "pause", "index rebuild"}, []any{len(audits), audits[1].Action, audits[1].Why})
+	require.Equal(t, []any{2, ops.FlowPaused, "index rebuild"}, []any{len(audits), audits[1].Action, audits[1].Why})
 	audits, err = r.ops.Audits(t.Context(), ops.AuditQuery{All: true, Run: "drain-1", Limit: 1000})
 	require.NoError(t, err)
 	require.Len(t, audits, 600)

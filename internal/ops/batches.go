@@ -30,20 +30,20 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (jobs []run.Job, err 
 	case q.Status != "" && !slices.Contains(run.Statuses(), q.Status):
 		return nil, refuse(Usage, "status: expected one of %s, found %q", statuses(), string(q.Status))
 	}
-	err = o.books(ctx, func(ctx context.Context) (err error) {
+	err = o.books(ctx, func(ctx context.Context, b Books) (err error) {
 		jobs = []run.Job{}
 		if q.Run != "" {
-			if _, err := o.theRun(ctx, q.Run); err != nil {
+			if _, err := o.theRun(ctx, b, q.Run); err != nil {
 				return err
 			}
 			if q.Status == "" { // what failed is not behind the thousand that did not
-				if jobs, err = o.p.Runs.ListJobs(ctx, q.Run, run.Failed, q.Limit); err != nil {
+				if jobs, err = b.Runs.ListJobs(ctx, q.Run, run.Failed, q.Limit); err != nil {
 					return err
 				}
 			}
 		}
 		more, err := latest(q.Limit, mostJobsRead, o.mineJob, func(limit int) ([]run.Job, error) {
-			return o.p.Runs.ListJobs(ctx, q.Run, q.Status, limit)
+			return b.Runs.ListJobs(ctx, q.Run, q.Status, limit)
 		})
 		first := len(jobs)
 		for _, j := range more {
@@ -103,33 +103,33 @@ type BatchDetail struct {
 }
 
 // BatchShow gives one batch by its id, or by RUN/NUMBER. Errors as RunShow.
-func (o *Ops) BatchShow(ctx context.Context, name string) (b BatchDetail, err error) {
+func (o *Ops) BatchShow(ctx context.Context, name string) (d BatchDetail, err error) {
 	id, err := o.batchID(name)
 	if err != nil {
-		return b, err
+		return d, err
 	}
-	err = o.books(ctx, func(ctx context.Context) (err error) {
-		b, err = o.batch(ctx, id, name)
+	err = o.books(ctx, func(ctx context.Context, b Books) (err error) {
+		d, err = o.batch(ctx, b, id, name)
 		return err
 	})
-	b.Job = o.localJob(b.Job)
-	for i := range b.Errors {
-		b.Errors[i].At = o.in(b.Errors[i].At)
+	d.Job = o.localJob(d.Job)
+	for i := range d.Errors {
+		d.Errors[i].At = o.in(d.Errors[i].At)
 	}
-	return b, err
+	return d, err
 }
 
 // batch reads one that must be there.
-func (o *Ops) batch(ctx context.Context, id, name string) (b BatchDetail, err error) {
+func (o *Ops) batch(ctx context.Context, b Books, id, name string) (d BatchDetail, err error) {
 	there := false
-	b.Job, b.Errors, there, err = o.p.Runs.Job(ctx, id)
-	if err == nil && (!there || !o.mineJob(b.Job)) {
+	d.Job, d.Errors, there, err = b.Runs.Job(ctx, id)
+	if err == nil && (!there || !o.mineJob(d.Job)) {
 		return BatchDetail{}, refuse(NotFound, "no batch %q", name)
 	}
-	if b.Errors == nil {
-		b.Errors = []run.ErrorDetail{}
+	if d.Errors == nil {
+		d.Errors = []run.ErrorDetail{}
 	}
-	return b, err
+	return d, err
 }
 
 // RequeueRequest asks to send failed batches again: one, or all of a run.
@@ -170,8 +170,8 @@ func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued
 			done.Note = "the time for one request is over: the others not, ask again"
 			return done, nil
 		}
-		err := o.write(ctx, func(ctx context.Context) error {
-			again, err := o.p.Runs.RequeueJob(ctx, j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: j.Run, Job: j.ID})
+		err := o.books(ctx, func(ctx context.Context, b Books) error {
+			again, err := b.Runs.RequeueJob(ctx, j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: j.Run, Job: j.ID})
 			if err == nil && !again {
 				return refuse(Conflict, "the batch has not failed any more")
 			}
@@ -203,8 +203,8 @@ func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued
 
 // goesOn sends a run's message: its manager sends the batches. Without one the timer does.
 func (o *Ops) goesOn(ctx context.Context, id string) (note string) {
-	err := o.books(ctx, func(ctx context.Context) error {
-		row, err := o.theRun(ctx, id)
+	err := o.books(ctx, func(ctx context.Context, b Books) error {
+		row, err := o.theRun(ctx, b, id)
 		if err == nil {
 			note = o.notify(ctx, row)
 		}
@@ -227,29 +227,26 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Job
 	case !isRunID(r.Run):
 		return nil, notARun(r.Run)
 	}
-	if err := o.working(); err != nil {
-		return nil, err
-	}
-	err = o.guard(ctx, false, func(ctx context.Context) error {
+	err = o.books(ctx, func(ctx context.Context, b Books) error {
 		runID := r.Run
 		if id != "" {
-			b, err := o.batch(ctx, id, r.Batch)
+			d, err := o.batch(ctx, b, id, r.Batch)
 			if err != nil {
 				return err
 			}
-			if b.Status != run.Failed {
-				return refuse(Conflict, "the batch is %s: only one that has failed is sent again", b.Status)
+			if d.Status != run.Failed {
+				return refuse(Conflict, "the batch is %s: only one that has failed is sent again", d.Status)
 			}
-			jobs, runID = []run.Job{b.Job}, b.Run
+			jobs, runID = []run.Job{d.Job}, d.Run
 		}
-		row, err := o.theRun(ctx, runID)
+		row, err := o.theRun(ctx, b, runID)
 		switch {
 		case err != nil:
 			return err
 		case !row.Status.Requeueable():
 			return refuse(Conflict, "its run is %s: `run resume %s` has it go on", row.Status, runID)
 		case id == "":
-			jobs, err = o.p.Runs.ListJobs(ctx, runID, run.Failed, mostListed)
+			jobs, err = b.Runs.ListJobs(ctx, runID, run.Failed, mostListed)
 		}
 		if err == nil && len(jobs) == 0 {
 			err = refuse(Conflict, "no batch of run %q has failed", runID)

@@ -40,8 +40,11 @@ func (r *runs) renew() {
 	zone, err := time.LoadLocation("America/Chicago")
 	require.NoError(r.t, err)
 	r.ops = ops.New(ops.Ports{
-		Documents: r.docs, Backlog: r.docs, Gate: r.gate, Commit: r.commit, Journal: r.journal,
-		Runs: r.books, Reports: reports{}, RunQueue: r.queue, Selection: r.search,
+		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, Commit: r.commit, ReportNames: reports{}.Names(),
+		Books: func(context.Context) (ops.Books, error) {
+			return ops.Books{Journal: r.journal, Runs: r.books, Reports: reports{}}, nil
+		},
+		RunQueue: r.queue, Selection: r.search,
 	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Now: func() time.Time { return r.clock }})
 }
 

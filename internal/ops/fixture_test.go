@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
@@ -32,7 +33,7 @@ type world struct {
 	// store and journal share their tables.
 	store   *inmem.RunStore
 	journal *journal
-	gate    *writer.Gate
+	breaker *breaker.Breaker
 	commit  *writer.Commit
 	ops     *ops.Ops
 	// waits are the waits for the rate; each moves the clock.
@@ -51,15 +52,15 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	w.sink.AddLines(lines...)
 	w.control, w.evidence, w.store = inmem.NewControl(), inmem.NewEvidence(), inmem.NewRunStore(now, "web")
 	w.journal = &journal{Journal: w.store.Journal()}
-	w.gate = writer.NewGate(w.control, writer.GateOptions{Instance: "a", Version: "v1", Now: now})
+	w.breaker = w.newBreaker("a")
 	w.commit = writer.NewCommit(w.docs, w.sink, writer.Options{
 		SysName: "web", Location: zone, Now: now, Draw: func() float64 { return 0 }, Parallel: 1,
-		Wait: func(context.Context, time.Duration) error { return nil },
-		Gate: w.gate, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
+		Wait:    func(context.Context, time.Duration) error { return nil },
+		Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
 	})
 	w.ops = ops.New(ops.Ports{
-		Documents: w.docs, Backlog: w.docs, Gate: w.gate, Commit: w.commit, Journal: w.journal,
-		Runs: w.store, Reports: reports{}, RunQueue: inmem.NewQueue(now), Selection: w.docs.Selection(1000),
+		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Commit: w.commit,
+		Books: w.books, ReportNames: reports{}.Names(), RunQueue: inmem.NewQueue(now), Selection: w.docs.Selection(1000),
 	}, ops.Options{
 		SysName: "web", Location: zone, AppVersion: "v1", Now: now,
 		Wait: func(_ context.Context, d time.Duration) error {
@@ -71,6 +72,31 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	return w
 }
 
+// newBreaker makes the breaker of an instance that starts.
+func (w *world) newBreaker(instance string) *breaker.Breaker {
+	return breaker.New(w.control, breaker.Options{
+		Instance: instance, Build: "v1", Now: func() time.Time { return w.clock },
+		Heartbeat: func(ctx context.Context) error { return w.sink.Heartbeat(ctx, "web") },
+		Draw:      func() float64 { return 0 },
+		Wait: func(_ context.Context, d time.Duration) error {
+			w.clock = w.clock.Add(d)
+			return nil
+		},
+	})
+}
+
+func (w *world) books(context.Context) (ops.Books, error) {
+	return ops.Books{Journal: w.journal, Runs: w.store, Reports: reports{}}, nil
+}
+
+// flow is the breaker's state, as the control document has it.
+func (w *world) flow() breaker.State {
+	w.t.Helper()
+	c, _, err := w.control.Load(w.t.Context())
+	require.NoError(w.t, err)
+	return c.Breaker
+}
+
 // put writes documents as the API does.
 func (w *world) put(docs ...string) {
 	w.t.Helper()
@@ -79,13 +105,13 @@ func (w *world) put(docs ...string) {
 	}
 }
 
-// run offers documents as the change feed does.
+// run offers documents as the recovery timer does.
 func (w *world) run(ids ...string) writer.Report {
 	w.t.Helper()
 	raws, err := w.docs.Documents.ReadMany(w.t.Context(), ids)
 	require.NoError(w.t, err)
 	require.Len(w.t, raws, len(ids))
-	report, err := w.commit.Run(w.t.Context(), writer.Batch{Documents: raws, Received: w.clock})
+	report, err := w.commit.Run(w.t.Context(), writer.Batch{Documents: raws, Received: w.clock, Purpose: writer.FromTimer})
 	require.NoError(w.t, err)
 	return report
 }
@@ -100,19 +126,13 @@ func (w *world) contrast() {
 	require.Equal(w.t, 1, w.run(id(line)).Outcomes["applied"])
 }
 
-// poison has a document fail until it is a poison pill.
+// poison has a document fail until it is a poison message: each failure is proven by another document that is written after it.
 func (w *world) poison(line int64) {
 	w.t.Helper()
-	for range 6 {
+	for range 7 {
+		w.run(id(line))
+		w.clock = w.clock.Add(2 * time.Hour)
 		w.contrast()
-		w.clock = w.clock.Add(2 * time.Hour)
-		w.run(id(line))
-	}
-	w.clock = w.clock.Add(time.Second)
-	w.contrast()
-	if w.state(line).Status != invoice.Failed {
-		w.clock = w.clock.Add(2 * time.Hour)
-		w.run(id(line))
 	}
 	require.Equal(w.t, invoice.Failed, w.state(line).Status)
 }
@@ -163,17 +183,20 @@ func (w *world) audits() []ops.Audit {
 	return audits
 }
 
-// open opens the gate.
+// open opens the breaker, as another instance does.
 func (w *world) open(kind fault.Kind, code string) {
 	w.t.Helper()
-	c, etag, err := w.control.Load(w.t.Context())
-	require.NoError(w.t, err)
-	c.Gate = writer.GateState{
-		Kind: kind, Code: code, Reason: "told by the test", Since: w.clock, OpenUntil: w.clock.Add(time.Minute), HeldBy: "b", OpenedBy: "v1",
-	}
-	_, err = w.control.Store(w.t.Context(), c, etag)
-	require.NoError(w.t, err)
+	w.set(breaker.State{
+		Name: breaker.Open, Kind: kind, Code: code, Reason: "told by the test", Since: w.clock, ChangedAt: w.clock,
+		OpenUntil: w.clock.Add(time.Minute), HeldBy: "b",
+	})
 	w.clock = w.clock.Add(6 * time.Second) // what was loaded is believed for five
+}
+
+// set replaces the breaker's state.
+func (w *world) set(s breaker.State) {
+	w.t.Helper()
+	w.note(func(c *breaker.Control) { c.Breaker = s })
 }
 
 func id(line int64) string { return fmt.Sprintf("2025-12-17 10:00:00.000000-06:00-0001-%d", line) }
@@ -237,9 +260,9 @@ func (d *documents) ReadMany(ctx context.Context, ids []string) ([]json.RawMessa
 // sink counts requests and may be down.
 type sink struct {
 	*inmem.Sink
-	applies int
-	fails   error
-	largest int
+	applies, heartbeats int
+	fails               error
+	largest             int
 	// applied is called after each request that succeeded.
 	applied func()
 }
@@ -257,11 +280,22 @@ func (s *sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode)
 	return outcomes, err
 }
 
+func (s *sink) Heartbeat(ctx context.Context, sysName string) error {
+	s.heartbeats++
+	if s.fails != nil {
+		return s.fails
+	}
+	return s.Sink.Heartbeat(ctx, sysName)
+}
+
 // journal counts calls and may be down.
 type journal struct {
 	*inmem.Journal
 	calls int
 	fails error
+	// failsAfter is how many entries are taken before the journal is down; 0 means all.
+	failsAfter int
+	written    int
 	// failsFor makes one method fail.
 	failsFor string
 	// progressed is called after each Progress.
@@ -281,6 +315,10 @@ func (j *journal) Write(ctx context.Context, a ops.Audit) error {
 	if err := j.call("write"); err != nil {
 		return err
 	}
+	if j.failsAfter > 0 && j.written >= j.failsAfter {
+		return down()
+	}
+	j.written++
 	return j.Journal.Write(ctx, a)
 }
 

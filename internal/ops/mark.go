@@ -106,8 +106,8 @@ func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, r MarkRequest
 	if err != nil {
 		return fault.Wrap(fault.Internal, "ops: mark", "encode", "the audit entry cannot be written as JSON", err)
 	}
-	return o.write(ctx, func(ctx context.Context) error {
-		return o.p.Journal.Write(ctx, Audit{Action: "mark-committed", By: r.By, Why: r.Why, Subject: doc.ID, Detail: detail})
+	return o.books(ctx, func(ctx context.Context, b Books) error {
+		return b.Journal.Write(ctx, Audit{Action: "mark-committed", By: r.By, Why: r.Why, Subject: doc.ID, Detail: detail})
 	})
 }
 

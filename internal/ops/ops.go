@@ -6,40 +6,53 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/writer"
 )
 
-// journalTimeout bounds one use of the Journal.
-const journalTimeout = 30 * time.Second
+// booksTimeout bounds one use of the books.
+const booksTimeout = 30 * time.Second
 
 // Committer takes documents to SQL and records what became of them: *writer.Commit.
 type Committer interface {
 	Run(ctx context.Context, b writer.Batch) (writer.Report, error)
 }
 
-// Gate is what Ops needs of the gate: *writer.Gate, whose contract it is.
-type Gate interface {
-	View(ctx context.Context) writer.View
-	Seen() writer.View
-	Guard(ctx context.Context, writes bool, use func(context.Context) error) error
+// Breaker is what Ops needs of the breaker in front of SQL: *breaker.Breaker, whose contract it is.
+type Breaker interface {
+	View(ctx context.Context) breaker.View
+	Seen() breaker.View
+	Permit(ctx context.Context) error
+	MayPoison(ctx context.Context) bool
 	Pause(ctx context.Context, by, why string) error
-	Resume(ctx context.Context, by string) error
+	Resume(ctx context.Context, by, why string) error
+	Unaudited(ctx context.Context) []breaker.Transition
+	Audited(ctx context.Context, told []breaker.Transition)
+}
+
+// Books are the tables of runs and of the audit log.
+type Books struct {
+	Journal Journal
+	// Runs and Reports are of the runs that managers and workers do.
+	Runs    RunBooks
+	Reports run.Reports
 }
 
 // Ports are what Ops works on.
 type Ports struct {
 	Documents writer.Documents
 	Backlog   writer.Backlog
-	// Gate is the one that Commit goes through.
-	Gate Gate
-	// Commit and Journal are nil while SQL is not open: questions about documents and a pause need neither.
-	Commit  Committer
-	Journal Journal
-	// Runs, Reports and RunQueue are of the runs that managers and workers do; Selection finds their documents.
-	Runs      RunBooks
-	Reports   run.Reports
+	// Breaker is the one that Commit goes through.
+	Breaker Breaker
+	// Commit is nil in a shadow.
+	Commit Committer
+	// Books gives the books, and opens the database if it is not open. Errors by kind: infrastructure, throttled, quota.
+	Books func(ctx context.Context) (Books, error)
+	// ReportNames are the reports that there are.
+	ReportNames []run.ReportName
+	// RunQueue takes the first message of a run; Selection finds its documents.
 	RunQueue  run.Queue
 	Selection run.Selection
 }
@@ -131,59 +144,26 @@ func document(id string) error {
 	return nil
 }
 
-// beyond reports whether what the gate is open for says nothing of whether SQL answers: an operator's pause, and a build or
-// schema that every document fails on. The audit log is then written although the gate is open.
-func beyond(s writer.GateState) bool { return s.Reachable() }
-
-// write uses the Journal for something that must be written. While the gate is open for SQL's sake it is refused, but for
-// the one that gets the probe. A use that wrote nothing answers an error: a *RequestError tells the gate that SQL answers, and no more.
-func (o *Ops) write(ctx context.Context, use func(context.Context) error) error {
-	return o.guard(ctx, true, use)
+// books uses the database for what a person asks, when the breaker permits it. Beside a pause it goes ahead: a pause stops the
+// work and says nothing of SQL, and who paused wants to look, and to act before the work goes on.
+func (o *Ops) books(ctx context.Context, use func(context.Context, Books) error) error {
+	if o.p.Breaker.View(ctx).Control.Breaker.Name != breaker.Paused {
+		if err := o.p.Breaker.Permit(ctx); err != nil {
+			return err
+		}
+	}
+	return o.end(ctx, use)
 }
 
-// guard uses the Journal for an action. Beside a gate that says nothing of whether SQL answers it goes straight through; otherwise
-// it may take a probe that is due and that it can answer, as everybody may.
-func (o *Ops) guard(ctx context.Context, writes bool, use func(context.Context) error) error {
-	if err := o.opened(); err != nil {
+// end uses the database to end something that was begun: it is tried whatever the breaker says.
+func (o *Ops) end(ctx context.Context, use func(context.Context, Books) error) error {
+	ctx, cancel := context.WithTimeout(ctx, booksTimeout)
+	defer cancel()
+	b, err := o.p.Books(ctx)
+	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, journalTimeout)
-	defer cancel()
-	if beyond(o.p.Gate.View(ctx).State()) {
-		return use(ctx)
-	}
-	return o.p.Gate.Guard(ctx, writes, use)
-}
-
-// read uses the Journal for an answer. It never takes the probe: that something can be read does not say that anything can
-// be written.
-func (o *Ops) read(ctx context.Context, use func(context.Context) error) error {
-	if err := o.opened(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, journalTimeout)
-	defer cancel()
-	state := o.p.Gate.View(ctx).State()
-	switch {
-	case beyond(state):
-		return use(ctx)
-	case state.Open():
-		return o.gateOpen(state)
-	}
-	return o.p.Gate.Guard(ctx, false, use)
-}
-
-// opened is an error while SQL is not open.
-func (o *Ops) opened() error {
-	if o.p.Journal == nil || (o.p.Commit == nil && o.o.ReadOnly == "") {
-		return fault.New(fault.Infrastructure, "ops: journal", "starting", "SQL is not open yet; Health says why")
-	}
-	return nil
-}
-
-// gateOpen is the error for what must not ask SQL now.
-func (o *Ops) gateOpen(state writer.GateState) error {
-	return fault.New(fault.Infrastructure, "ops: journal", "gate_open", "the gate is %s", o.says(state))
+	return use(ctx, b)
 }
 
 // unaudited is the error of an action that was not begun because it could not be audited.
@@ -206,4 +186,13 @@ func wait(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	}
+}
+
+// said is an error in our own words: a cause may hold an address.
+func said(err error) string {
+	e := fault.As(err)
+	if e == nil {
+		return fmt.Sprintf("%T", err)
+	}
+	return fmt.Sprintf("%s: %s %s: %s", e.Op, e.Kind, e.Code, e.Reason)
 }

@@ -54,7 +54,7 @@ type Audit struct {
 	At time.Time `json:"at"`
 	// Level is that of an entry about a run that workers do: run.LevelInfo and the others. The others have none.
 	Level string `json:"level,omitempty"`
-	// Action is what was done: "reprocess", "pause", "resume", "mark-committed", "cancel", or one of run.Codes.
+	// Action is what was done: "reprocess", "mark-committed", "cancel", one of run.Codes, or FlowPaused and its like.
 	Action string `json:"action"`
 	// By and Why are the operator's words; Subject is what it was done to: a document's id, a run's.
 	By      string `json:"by"`

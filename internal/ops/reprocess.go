@@ -327,8 +327,8 @@ func (o *Ops) run(ctx context.Context, r ReprocessRequest, found matches, res Re
 	if err != nil {
 		return Reprocessed{}, fault.Wrap(fault.Internal, "ops: reprocess", "encode", "the filter cannot be written as JSON", err)
 	}
-	err = o.write(ctx, func(ctx context.Context) error {
-		return o.p.Journal.Start(ctx,
+	err = o.books(ctx, func(ctx context.Context, b Books) error {
+		return b.Journal.Start(ctx,
 			Run{
 				ID: res.Run, Kind: "reprocess", Filter: filter, Matched: len(found.list), AtLeast: found.atLeast, RequestedBy: r.By, Why: r.Why,
 			},
@@ -341,8 +341,8 @@ func (o *Ops) run(ctx context.Context, r ReprocessRequest, found matches, res Re
 		return Reprocessed{}, unaudited(err)
 	}
 	res.Status, res.Reason = o.batches(ctx, r, found.list, &res)
-	err = o.write(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		return o.p.Journal.End(ctx, res.Run, res.Status, res.Counts)
+	err = o.end(context.WithoutCancel(ctx), func(ctx context.Context, b Books) error {
+		return b.Journal.End(ctx, res.Run, res.Status, res.Counts)
 	})
 	if err != nil {
 		res.Note = "the end of the run could not be recorded, it is listed as running until `run cancel --gone`: " + said(err)
@@ -455,8 +455,8 @@ func (r *Reprocessed) add(outcome string, n int) {
 }
 
 func (o *Ops) progress(ctx context.Context, res *Reprocessed) (cancel bool, err error) {
-	err = o.write(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
-		cancel, err = o.p.Journal.Progress(ctx, res.Run, maps.Clone(res.Counts))
+	err = o.books(context.WithoutCancel(ctx), func(ctx context.Context, b Books) (err error) {
+		cancel, err = b.Journal.Progress(ctx, res.Run, maps.Clone(res.Counts))
 		return err
 	})
 	return cancel, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -197,10 +198,14 @@ func TestASecondPoisoningKeepsItsOwnEvidence(t *testing.T) {
 func TestTheEvidenceOfAnUnreadableDocumentNamesTheRun(t *testing.T) {
 	w := newWorld(t)
 	w.put(strings.Replace(result(1, "x", failed(1, fault.Document, "validation.required")), `"IVCE_DTL_UID":1`, `"IVCE_DTL_UID":"none"`, 1))
-	w.contrast()
 	res, err := w.ops.Reprocess(t.Context(), all())
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"failed": 1}, res.Counts)
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, res.Counts)
+	w.clock = w.clock.Add(2 * time.Minute)
+	w.contrast()
+	res, err = w.ops.Reprocess(t.Context(), ops.ReprocessRequest{Filter: ops.Filter{IDs: []string{id(1)}}, By: "pat", Why: "x"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"failed": 1}, res.Counts, "others got through after the first failure")
 	named := false
 	for name, content := range w.evidence.Files() {
 		named = named || (strings.HasSuffix(name, "error.json") && strings.Contains(string(content), res.Run))
@@ -307,14 +312,14 @@ func TestWhoeverAskedMayGo(t *testing.T) {
 	require.Equal(t, run.RunStopped, runs[0].Status, "its end is recorded all the same")
 }
 
-func TestTheGateStopsARunAndCountsNothing(t *testing.T) {
+func TestAPauseStopsARunAndCountsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.fill(3)
-	require.NoError(t, w.gate.Pause(t.Context(), "kim", "maintenance"))
+	require.NoError(t, w.breaker.Pause(t.Context(), "kim", "maintenance"))
 	res, err := w.ops.Reprocess(t.Context(), all())
 	require.NoError(t, err)
 	require.Equal(t, ops.Stopped, res.Status)
-	require.Contains(t, res.Reason, "paused by kim: maintenance")
+	require.Contains(t, res.Reason, "paused by kim since 2025-12-18T16:00:00Z: maintenance")
 	require.Equal(t, []any{0, 3}, []any{len(res.Counts), res.Left})
 	require.Empty(t, w.docs.states)
 	require.Zero(t, w.sink.applies)
@@ -323,43 +328,40 @@ func TestTheGateStopsARunAndCountsNothing(t *testing.T) {
 	require.Equal(t, run.RunStopped, runs[0].Status)
 }
 
-func TestWhileTheGateIsOpenForSQLsSakeTheJournalIsNotAsked(t *testing.T) {
+func TestWhileTheFlowIsStoppedTheJournalIsNotAsked(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
 		w := newWorld(t)
 		w.fill(3)
 		w.open(kind, "x1")
-		_, err := w.ops.Reprocess(t.Context(), all())
-		require.Equal(t, "gate_open", fault.CodeOf(err), "%v", err)
-		require.True(t, fault.IsDependency(err))
-		_, err = w.ops.RunList(t.Context(), 1)
-		require.Equal(t, "gate_open", fault.CodeOf(err))
-		_, err = w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: "r", By: "b", Why: "w"})
-		require.Equal(t, "gate_open", fault.CodeOf(err))
-		_, err = w.ops.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
-		require.Equal(t, "gate_open", fault.CodeOf(err))
+		for _, ask := range []func() error{
+			func() error { _, err := w.ops.Reprocess(t.Context(), all()); return err },
+			func() error { _, err := w.ops.RunList(t.Context(), 1); return err },
+			func() error {
+				_, err := w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: "r", By: "b", Why: "w"})
+				return err
+			},
+			func() error {
+				_, err := w.ops.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
+				return err
+			},
+		} {
+			err := ask()
+			require.True(t, breaker.IsRefusal(err), "%v", err)
+			require.True(t, fault.IsDependency(err))
+		}
 		require.Zero(t, w.journal.calls)
+		require.Zero(t, w.sink.heartbeats)
 		require.Empty(t, w.docs.states)
 
-		w.clock = w.clock.Add(2 * time.Minute) // a list takes no probe, an action does
-		_, err = w.ops.RunList(t.Context(), 1)
-		require.Equal(t, "gate_open", fault.CodeOf(err))
-		require.Zero(t, w.journal.calls)
+		w.clock = w.clock.Add(2 * time.Minute)
+		_, err := w.ops.RunList(t.Context(), 1)
+		require.NoError(t, err, "whoever needs SQL when a probe is due makes it")
+		require.Equal(t, 1, w.sink.heartbeats)
 		res, err := w.ops.Reprocess(t.Context(), all())
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{"applied": 3}, res.Counts)
-		require.False(t, w.gate.Seen().State().Open())
+		require.False(t, w.flow().Stopped())
 	}
-}
-
-func TestASystemicGateKeepsNobodyFromAuditing(t *testing.T) {
-	w := newWorld(t)
-	w.fill(3)
-	w.open(fault.Systemic, "2628")
-	res, err := w.ops.Reprocess(t.Context(), all())
-	require.NoError(t, err)
-	require.Equal(t, ops.Stopped, res.Status)
-	require.Contains(t, res.Reason, "systemic 2628")
-	require.Equal(t, 3, res.Left)
 }
 
 func TestAnOutageInTheMiddleStopsTheRun(t *testing.T) {
@@ -372,7 +374,7 @@ func TestAnOutageInTheMiddleStopsTheRun(t *testing.T) {
 	require.Contains(t, res.Reason, "quota 9002")
 	require.Equal(t, map[string]int{"applied": 100}, res.Counts)
 	require.Equal(t, 50, res.Left)
-	require.Contains(t, res.Note, "cancel --gone", "the gate is open, so SQL is not asked to take the end")
+	require.Empty(t, res.Note, "the end of what was begun is tried whatever the breaker says")
 	left := 0
 	for line := range int64(150) {
 		if s := w.state(1 + line); s.Status == invoice.Failed {
@@ -382,15 +384,25 @@ func TestAnOutageInTheMiddleStopsTheRun(t *testing.T) {
 	}
 	require.Equal(t, 50, left)
 
-	w.sink.fails = nil
-	w.clock = w.clock.Add(10 * time.Minute)
+	runs, err := w.journal.Journal.Runs(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, []any{ops.Stopped, map[string]int{"applied": 100}}, []any{runs[0].Status, runs[0].Counts})
+}
+
+func TestARunWhoseEndCannotBeRecordedIsEndedByHand(t *testing.T) {
+	w := newWorld(t)
+	w.fill(1)
+	w.journal.fails, w.journal.failsFor = down(), "end"
+	res, err := w.ops.Reprocess(t.Context(), all())
+	require.NoError(t, err)
+	require.Contains(t, res.Note, "cancel --gone")
+	w.journal.fails = nil
 	c, err := w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: res.Run, By: "kim", Why: "its process is gone", Gone: true})
 	require.NoError(t, err)
 	require.Equal(t, run.RunCancelled, c.Status)
 	runs, err := w.ops.RunList(t.Context(), 1)
 	require.NoError(t, err)
 	require.Equal(t, run.RunCancelled, runs[0].Status)
-	require.Equal(t, map[string]int{"applied": 100}, runs[0].Counts)
 }
 
 func TestARunWhoseEntryWasEndedEnds(t *testing.T) {
@@ -432,7 +444,7 @@ func TestOnlyWhatStillMatchesIsTaken(t *testing.T) {
 func TestAShadowReprocessesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
-	shadow := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Gate: w.gate, Journal: w.journal}, ops.Options{
+	shadow := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Books: w.books}, ops.Options{
 		SysName: "web", ReadOnly: "MODE=shadow: nothing is written", Now: func() time.Time { return w.clock },
 	})
 	_, err := shadow.Reprocess(t.Context(), all())

@@ -46,15 +46,15 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcom
 	if q.After != "" {
 		after = run.DocumentKey(q.After)
 	}
-	err = o.books(ctx, func(ctx context.Context) (err error) {
-		row, err := o.theRun(ctx, q.Run)
+	err = o.books(ctx, func(ctx context.Context, b Books) (err error) {
+		row, err := o.theRun(ctx, b, q.Run)
 		switch {
 		case err != nil:
 			return err
 		case row.Pattern == "":
 			return notItemised(q.Run)
 		}
-		items, err = o.p.Runs.Items(ctx, q.Run, q.Outcomes, after, q.Limit)
+		items, err = b.Runs.Items(ctx, q.Run, q.Outcomes, after, q.Limit)
 		return err
 	})
 	return items, err
@@ -79,20 +79,17 @@ func (o *Ops) Report(ctx context.Context, name string) (t run.Table, err error) 
 	if err := o.knownReport(name); err != nil {
 		return t, err
 	}
-	err = o.books(ctx, func(ctx context.Context) (err error) {
-		t, err = o.p.Reports.Report(ctx, name)
+	err = o.books(ctx, func(ctx context.Context, b Books) (err error) {
+		t, err = b.Reports.Report(ctx, name)
 		return err
 	})
 	return t, err
 }
 
-// knownReport refuses a name that no report has, which takes no database. Before there are any, nobody knows.
+// knownReport refuses a name that no report has, which takes no database.
 func (o *Ops) knownReport(name string) error {
-	if o.p.Reports == nil {
-		return nil
-	}
 	var known []string
-	for _, n := range o.p.Reports.Names() {
+	for _, n := range o.p.ReportNames {
 		if n.Name == name {
 			return nil
 		}
@@ -101,10 +98,5 @@ func (o *Ops) knownReport(name string) error {
 	return refuse(Usage, "report: expected one of %s, found %q", strings.Join(known, ", "), Clip(name, MaxRunID))
 }
 
-// ReportNames are the names of the reports and what they answer. It never fails for SQL's sake.
-func (o *Ops) ReportNames(context.Context) ([]run.ReportName, error) {
-	if o.p.Reports == nil {
-		return nil, o.working()
-	}
-	return o.p.Reports.Names(), nil
-}
+// ReportNames are the names of the reports and what they answer. SQL is not asked.
+func (o *Ops) ReportNames(context.Context) ([]run.ReportName, error) { return o.p.ReportNames, nil }

@@ -67,8 +67,8 @@ func latest[T any](limit, most int, mine func(T) bool, list func(limit int) ([]T
 }
 
 // theRun reads a run that must be there, and of this environment.
-func (o *Ops) theRun(ctx context.Context, id string) (run.Run, error) {
-	row, there, err := o.p.Runs.Run(ctx, id)
+func (o *Ops) theRun(ctx context.Context, b Books, id string) (run.Run, error) {
+	row, there, err := b.Runs.Run(ctx, id)
 	if err == nil && (!there || !o.mine(row)) {
 		err = refuse(NotFound, "no run %q", id)
 	}
@@ -82,15 +82,15 @@ func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
 		return RunProgress{}, notARun(id)
 	}
 	var p RunProgress
-	err := o.books(ctx, func(ctx context.Context) (err error) {
-		if p.Run, err = o.theRun(ctx, id); err != nil {
+	err := o.books(ctx, func(ctx context.Context, b Books) (err error) {
+		if p.Run, err = o.theRun(ctx, b, id); err != nil {
 			return err
 		}
 		if p.Pattern == "" {
 			p.Stats = run.Stats{Jobs: map[run.Status]int{}, Outcomes: map[run.Outcome]int{}}
 			return nil
 		}
-		p.Stats, err = o.p.Runs.Stats(ctx, id)
+		p.Stats, err = b.Runs.Stats(ctx, id)
 		return err
 	})
 	if err != nil {
@@ -158,9 +158,9 @@ func (o *Ops) RunList(ctx context.Context, limit int) (all []RunSummary, err err
 	if limit, err = listed(limit); err != nil {
 		return nil, err
 	}
-	err = o.books(ctx, func(ctx context.Context) error {
+	err = o.books(ctx, func(ctx context.Context, b Books) error {
 		all = []RunSummary{}
-		rows, err := o.p.Runs.ListRuns(ctx, limit)
+		rows, err := b.Runs.ListRuns(ctx, limit)
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (o *Ops) RunList(ctx context.Context, limit int) (all []RunSummary, err err
 			s := RunSummary{Run: o.localRun(row)}
 			if row.Pattern != "" && counted < mostRunsCounted {
 				counted++
-				if s.Jobs, err = o.p.Runs.JobCounts(ctx, row.ID); err != nil {
+				if s.Jobs, err = b.Runs.JobCounts(ctx, row.ID); err != nil {
 					return err
 				}
 			}
@@ -199,17 +199,17 @@ func (o *Ops) RunCancel(ctx context.Context, r CancelRequest) (RunProgress, erro
 			}
 			return nil
 		},
-		change: func(ctx context.Context, row run.Run) (bool, error) {
+		change: func(ctx context.Context, b Books, row run.Run) (bool, error) {
 			if row.Pattern == "" {
-				return o.p.Journal.Cancel(ctx, r.Run, Audit{Action: "cancel", By: r.By, Why: r.Why, Subject: r.Run})
+				return b.Journal.Cancel(ctx, r.Run, Audit{Action: "cancel", By: r.By, Why: r.Why, Subject: r.Run})
 			}
-			return o.p.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: r.By, Why: r.Why, Run: r.Run})
+			return b.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: r.By, Why: r.Why, Run: r.Run})
 		},
 	})
 	if err != nil || !r.Gone {
 		return p, err
 	}
-	err = o.write(ctx, func(ctx context.Context) error { return o.p.Journal.End(ctx, r.Run, Cancelled, p.Counts) })
+	err = o.end(ctx, func(ctx context.Context, b Books) error { return b.Journal.End(ctx, r.Run, Cancelled, p.Counts) })
 	if err != nil {
 		return RunProgress{}, err
 	}
@@ -230,8 +230,8 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 			}
 			return nil
 		},
-		change: func(ctx context.Context, _ run.Run) (bool, error) {
-			return o.p.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
+		change: func(ctx context.Context, b Books, _ run.Run) (bool, error) {
+			return b.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
 		},
 	})
 	if err == nil {
@@ -248,11 +248,10 @@ type action struct {
 	// check refuses what the run is not for.
 	check func(row run.Run) error
 	// change does it, with its audit entry; false when the run is not in such a state any more.
-	change func(ctx context.Context, row run.Run) (bool, error)
+	change func(ctx context.Context, b Books, row run.Run) (bool, error)
 }
 
-// act changes a run and shows it. What is refused is refused by a read, and the change says so when it changed nothing: a gate that
-// a full database had opened is closed by what was written, and by nothing else.
+// act changes a run and shows it.
 func (o *Ops) act(ctx context.Context, r RunRequest, a action) (RunProgress, error) {
 	if !isRunID(r.Run) {
 		return RunProgress{}, notARun(r.Run)
@@ -260,23 +259,17 @@ func (o *Ops) act(ctx context.Context, r RunRequest, a action) (RunProgress, err
 	if err := words(r.By, r.Why); err != nil {
 		return RunProgress{}, err
 	}
-	if err := o.working(); err != nil {
-		return RunProgress{}, err
-	}
-	var row run.Run
-	err := o.guard(ctx, false, func(ctx context.Context) (err error) {
-		row, err = o.actable(ctx, r.Run, a)
+	err := o.books(ctx, func(ctx context.Context, b Books) error {
+		row, err := o.actable(ctx, b, r.Run, a)
+		if err != nil {
+			return err
+		}
+		changed, err := a.change(ctx, b, row)
+		if err == nil && !changed {
+			err = refuse(NotFound, "no run %q %s any more", r.Run, a.state)
+		}
 		return err
 	})
-	if err == nil {
-		err = o.write(ctx, func(ctx context.Context) error {
-			changed, err := a.change(ctx, row)
-			if err == nil && !changed {
-				err = refuse(NotFound, "no run %q %s any more", r.Run, a.state)
-			}
-			return err
-		})
-	}
 	var refused *RequestError
 	switch {
 	case errors.As(err, &refused):
@@ -288,8 +281,8 @@ func (o *Ops) act(ctx context.Context, r RunRequest, a action) (RunProgress, err
 }
 
 // actable reads a run for an action, and refuses one that it is not for.
-func (o *Ops) actable(ctx context.Context, id string, a action) (run.Run, error) {
-	row, there, err := o.p.Runs.Run(ctx, id)
+func (o *Ops) actable(ctx context.Context, b Books, id string, a action) (run.Run, error) {
+	row, there, err := b.Runs.Run(ctx, id)
 	switch {
 	case err != nil:
 		return run.Run{}, err

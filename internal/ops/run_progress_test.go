@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
@@ -286,7 +287,7 @@ func TestCancelAndResume(t *testing.T) {
 	}
 }
 
-func TestAResumedRunThatWasHandedOffLeavesTheRestToTheTimer(t *testing.T) {
+func TestAResumedRunThatWasHandedOffGetsAManagerForTheRest(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
 	begun := r.start(replay()).Run
@@ -318,82 +319,29 @@ func TestNoRunOfManyWorkersIsGone(t *testing.T) {
 	require.Empty(t, r.audited(run.CodeRunCancel))
 }
 
-// What is refused says nothing of whether SQL answers: the gate takes no harm from it.
-func TestARefusalIsAnAnswer(t *testing.T) {
+// Bookkeeping reports nothing to the breaker, whatever became of it.
+func TestWhatOperatorsAskMovesNoBreaker(t *testing.T) {
 	r := newRuns(t)
+	r.fill(1)
+	before := r.snapshot()["etag"]
 	for range 10 {
 		_, err := r.ops.RunShow(t.Context(), "nobody")
 		require.Equal(t, ops.NotFound, refusal(err))
 		_, err = r.ops.BatchShow(t.Context(), "nobody/1")
 		require.Equal(t, ops.NotFound, refusal(err))
 	}
-	require.False(t, r.gate.View(t.Context()).State().Open())
-}
-
-// A full database is closed again by what was written. Whoever is refused, or too late, has written nothing.
-func TestARefusedActionClosesNoFullDatabase(t *testing.T) {
-	r := newRuns(t)
-	r.fill(1)
-	begun := r.start(replay()).Run
-	r.handOff(begun, 2, 1, 2)
-	r.foreignRun("replay-theirs", 1)
-	r.alone(nil)
-	words := func(id string) ops.RunRequest { return ops.RunRequest{Run: id, By: "pat", Why: "x"} }
-	gone := cancelOf(words(begun))
-	gone.Gone = true
-	for name, act := range map[string]func() error{
-		"resume of nobody":       func() error { _, err := r.ops.RunResume(t.Context(), words("nobody")); return err },
-		"resume of another's":    func() error { _, err := r.ops.RunResume(t.Context(), words("replay-theirs")); return err },
-		"resume of a running":    func() error { _, err := r.ops.RunResume(t.Context(), words(begun)); return err },
-		"resume of one's alone":  func() error { _, err := r.ops.RunResume(t.Context(), words(aloneID)); return err },
-		"cancel of nobody":       func() error { _, err := r.ops.RunCancel(t.Context(), cancelOf(words("nobody"))); return err },
-		"cancel of what is none": func() error { _, err := r.ops.RunCancel(t.Context(), gone); return err },
-		"requeue of nobody": func() error {
-			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: "nobody", By: "pat", Why: "x"})
-			return err
-		},
-		"requeue of what has not failed": func() error {
-			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Batch: begun + "/1", By: "pat", Why: "x"})
-			return err
-		},
-	} {
-		r.open(fault.Quota, "1105")
-		r.clock = r.clock.Add(time.Minute)
-		require.NotEmpty(t, refusal(act()), name)
-		state := r.gate.View(t.Context()).State()
-		require.Equal(t, []any{true, true}, []any{state.Open(), state.Due(r.clock)}, "%s: the probe is still there", name)
+	r.books.fails = down()
+	for range 10 {
+		r.clock = r.clock.Add(10 * time.Second)
+		_, err := r.ops.StartRun(t.Context(), replay())
+		require.Equal(t, "refused", fault.CodeOf(err))
 	}
-	p, err := r.ops.RunCancel(t.Context(), cancelOf(words(begun)))
-	require.NoError(t, err, "what writes may be the probe")
-	require.True(t, p.Cancel)
-	require.False(t, r.gate.View(t.Context()).State().Open())
+	require.Equal(t, breaker.Running, r.flow().Flow())
+	r.books.fails = nil
+	require.Equal(t, before, r.snapshot()["etag"])
 }
 
-// The change comes too late: somebody was faster after the look.
-func TestAChangeThatChangesNothingClosesNoFullDatabase(t *testing.T) {
-	r := newRuns(t)
-	r.fill(1)
-	begun := r.start(replay()).Run
-	r.handOff(begun, 1, 1, 1)
-	r.books.unchanged = true
-	for name, act := range map[string]func() error{
-		"cancel": func() error {
-			_, err := r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: begun, By: "pat", Why: "x"})
-			return err
-		},
-		"requeue": func() error {
-			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
-			return err
-		},
-	} {
-		r.open(fault.Quota, "1105")
-		r.clock = r.clock.Add(time.Minute)
-		require.NotEmpty(t, refusal(act()), name)
-		require.True(t, r.gate.View(t.Context()).State().Open(), name)
-	}
-}
-
-// An action reads first, and that may be the probe of an outage: it is not refused for its own look.
+// An action that comes when a probe is due makes it, and is then done.
 func TestAnActionMayTakeTheProbe(t *testing.T) {
 	for name, act := range map[string]func(r *runs, id string) error{
 		"cancel": func(r *runs, id string) error {
@@ -411,10 +359,23 @@ func TestAnActionMayTakeTheProbe(t *testing.T) {
 			begun := r.start(replay()).Run
 			r.handOff(begun, 1, 1, 1)
 			r.open(kind, "x")
-			require.Equal(t, "gate_open", fault.CodeOf(act(r, begun)), "%s, %s: not yet", name, kind)
+			require.True(t, breaker.IsRefusal(act(r, begun)), "%s, %s: not yet", name, kind)
 			r.clock = r.clock.Add(time.Minute)
 			require.NoError(t, act(r, begun), "%s, %s", name, kind)
-			require.False(t, r.gate.View(t.Context()).State().Open(), "%s, %s", name, kind)
+			require.Equal(t, breaker.RampingUp, r.flow().Flow(), "%s, %s", name, kind)
 		}
 	}
+}
+
+// Who pauses because of a run wants to end it before the work goes on.
+func TestARunIsCancelledBesideAPause(t *testing.T) {
+	r := newRuns(t)
+	r.fill(1)
+	begun := r.start(replay()).Run
+	_, err := r.ops.Pause(t.Context(), ops.FlowRequest{By: "pat", Why: "the wrong run"})
+	require.NoError(t, err)
+	p, err := r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: begun, By: "pat", Why: "x"})
+	require.NoError(t, err)
+	require.True(t, p.Cancel)
+	require.Equal(t, breaker.PausedFlow, r.flow().Flow())
 }

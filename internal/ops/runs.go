@@ -33,8 +33,8 @@ func (o *Ops) Audits(ctx context.Context, q AuditQuery) (audits []Audit, err err
 	if n := len(q.Action); n > MaxKind {
 		return nil, refuse(Usage, "action: expected at most %d characters, found %d", MaxKind, n)
 	}
-	err = o.read(ctx, func(ctx context.Context) (err error) {
-		audits, err = o.p.Journal.Audits(ctx, q)
+	err = o.books(ctx, func(ctx context.Context, b Books) (err error) {
+		audits, err = b.Journal.Audits(ctx, q)
 		return err
 	})
 	for i := range audits {

@@ -2,7 +2,7 @@ package ops
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"time"
 
 	"sqlwriter/internal/fault"
@@ -28,13 +28,18 @@ type Status struct {
 	// Depth is how many documents are pending, retry_scheduled, processing or failed. Committed ones are not counted: that
 	// would read the container.
 	Depth map[invoice.Status]Count `json:"depth"`
-	// Due counts the scheduled retries whose time has come.
-	Due int `json:"due"`
+	// Due counts the scheduled retries whose time has come, PutOff those that were tried and not judged, Postponed those that
+	// wait until others get through.
+	Due       int `json:"due"`
+	PutOff    int `json:"put_off"`
+	Postponed int `json:"postponed"`
 	// Oldest is the document that has been waiting longest since it was last changed; nil when none waits.
 	Oldest *Oldest `json:"oldest,omitempty"`
 	// Failures are the documents that wait or failed after an error, by status, kind and code, most first.
 	Failures []Failures `json:"failures"`
-	Gate     GateView   `json:"gate"`
+	Flow     FlowView   `json:"flow"`
+	// MassFailures are the codes with which so many documents began to fail that somebody should look.
+	MassFailures []MassFailure `json:"mass_failures,omitempty"`
 	// Feed is how far the change feed was behind when it last said so; nil when it never did.
 	Feed *Feed `json:"feed,omitempty"`
 	// PoisonThisHour is how many poison pills the app has made in the running hour.
@@ -74,48 +79,27 @@ type Feed struct {
 	At         time.Time `json:"at"`
 }
 
-// GateView is the gate in front of SQL.
-type GateView struct {
-	// State is closed (work flows), open (nothing passes) or paused (an operator holds it open).
-	State string `json:"state"`
-	// Says is the same in words.
-	Says   string     `json:"says"`
-	Kind   fault.Kind `json:"kind,omitempty"`
-	Code   string     `json:"code,omitempty"`
-	Reason string     `json:"reason,omitempty"`
-	Since  time.Time  `json:"since,omitzero"`
-	// NextProbe is when the next probe may be made; zero unless the gate is open.
-	NextProbe time.Time `json:"next_probe,omitzero"`
-	// HeldBy is the instance that opened the gate or has the probe, or the operator who paused it.
-	HeldBy string `json:"held_by,omitempty"`
-	// Limit is the most documents of one request; 0 means that there is no limit but the writer's own.
-	Limit int `json:"limit,omitempty"`
-	// Own says that it is the gate of the answering instance alone; Lost that the control document cannot be had.
-	Own  bool `json:"own,omitempty"`
-	Lost bool `json:"lost,omitempty"`
+// MassFailure is a code with which many documents began to fail within a short time. Others go on.
+type MassFailure struct {
+	Code      string    `json:"code"`
+	Documents int       `json:"documents"`
+	Since     time.Time `json:"since"`
 }
 
-// The states of a GateView.
-const (
-	GateClosed = "closed"
-	GateOpen   = "open"
-	GatePaused = "paused"
-)
-
-// Status counts what waits and what failed, and says what the gate does. SQL is not asked. Errors by kind: infrastructure,
+// Status counts what waits and what failed, and says what the flow does. SQL is not asked. Errors by kind: infrastructure,
 // throttled.
 func (o *Ops) Status(ctx context.Context) (Status, error) {
 	now := o.o.Now()
-	view := o.p.Gate.View(ctx)
+	view := o.p.Breaker.View(ctx)
 	s := Status{
-		SysName: o.o.SysName, At: o.in(now), Gate: o.gateView(view), Depth: map[invoice.Status]Count{}, Failures: []Failures{},
-		AppVersion: view.Control.AppVersion, Version: o.o.AppVersion,
+		SysName: o.o.SysName, At: o.in(now), Flow: o.flowView(view), Depth: map[invoice.Status]Count{}, Failures: []Failures{},
+		PoisonThisHour: view.Control.PoisonSince(now), AppVersion: view.Control.AppVersion, Version: o.o.AppVersion,
 	}
 	if feed := view.Control.Feed; !feed.At.IsZero() {
 		s.Feed = &Feed{LagSeconds: feed.Seconds, At: o.in(feed.At)}
 	}
-	if poison := view.Control.Poison; poison.Hour.Equal(now.Truncate(time.Hour)) {
-		s.PoisonThisHour = poison.Count
+	for _, m := range view.Control.MassFailures(now) {
+		s.MassFailures = append(s.MassFailures, MassFailure{Code: m.Code, Documents: m.Documents, Since: o.in(m.Since)})
 	}
 	counting, cancel := context.WithTimeout(ctx, countWithin)
 	defer cancel()
@@ -156,6 +140,13 @@ func (s *Status) count(w writer.Waiting, now time.Time, failures map[Failures]in
 	if w.Status == invoice.RetryScheduled && invoice.Due(w.RetryAfter, now) {
 		s.Due++
 	}
+	switch {
+	case w.Status != invoice.RetryScheduled:
+	case putOff(w.Kind):
+		s.PutOff++
+	case w.Postponed:
+		s.Postponed++
+	}
 	if w.Kind != "" || w.Code != "" || w.Status == invoice.Failed {
 		failures[Failures{Status: w.Status, Kind: w.Kind, Code: w.Code}]++
 	}
@@ -164,6 +155,9 @@ func (s *Status) count(w writer.Waiting, now time.Time, failures map[Failures]in
 		s.Oldest = &Oldest{ID: w.ID, Status: w.Status, Since: since, AgeSeconds: max(0, int64(now.Sub(since)/time.Second))}
 	}
 }
+
+// putOff reports whether a document whose last error is of the kind was tried and not judged.
+func putOff(kind string) bool { return slices.Contains(writer.PutOffKinds(), fault.Kind(kind)) }
 
 // scan lists the documents in statuses whose _ts is from on, the oldest windows first, until take has said yes to most of
 // them; atLeast says that there may be more.
@@ -198,35 +192,6 @@ func windowEdges(from int64, now time.Time) []int64 {
 		}
 	}
 	return edges
-}
-
-// gateView is the gate for people.
-func (o *Ops) gateView(v writer.View) GateView {
-	state := v.State()
-	g := GateView{
-		State: GateClosed, Says: o.says(state), Since: o.in(state.Since), HeldBy: state.HeldBy, Limit: state.Limit,
-		Own: v.Own.Open() && !v.Control.Gate.Open(), Lost: v.Lost,
-	}
-	switch {
-	case state.Paused:
-		g.State, g.Reason = GatePaused, state.Reason
-	case state.Open():
-		g.State, g.Kind, g.Code, g.Reason, g.NextProbe = GateOpen, state.Kind, state.Code, state.Reason, o.in(state.OpenUntil)
-	}
-	return g
-}
-
-// says is what the gate does, in words and in the deployment's time zone.
-func (o *Ops) says(s writer.GateState) string {
-	now := o.o.Now()
-	switch {
-	case s.Paused:
-		return fmt.Sprintf("paused since %s by %s: %s", o.clock(s.Since, now), s.HeldBy, s.Reason)
-	case s.Open():
-		return fmt.Sprintf("open since %s (%s %s: %s), next probe %s, held by %s", o.clock(s.Since, now), s.Kind, s.Code, s.Reason,
-			o.clock(s.OpenUntil, now), s.HeldBy)
-	}
-	return s.Describe(now)
 }
 
 // in is a time in the deployment's zone, whole seconds; zero stays zero.

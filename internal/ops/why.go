@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
@@ -29,8 +30,8 @@ type Explanation struct {
 	Retries     int `json:"retries"`
 	// NextTry is when it is tried again at the earliest; zero when it is due, or never by itself.
 	NextTry time.Time `json:"next_try,omitzero"`
-	// GateSeconds is how long it has been waiting for the gate; that is counted against nobody.
-	GateSeconds int64 `json:"gate_seconds,omitempty"`
+	// StoppedSeconds is how long it has been waiting because the flow is stopped; that is counted against nobody.
+	StoppedSeconds int64 `json:"stopped_seconds,omitempty"`
 	// Attempts are its last failures, oldest first.
 	Attempts []Tried `json:"attempts"`
 	// LastError is the last failure; nil when there is none since it was last committed or reset.
@@ -44,8 +45,8 @@ type Explanation struct {
 	Problem string `json:"problem,omitempty"`
 	// Marked is who said that it is committed; nil when nobody did.
 	Marked *Mark `json:"marked,omitempty"`
-	// Gate is what the gate does, in words.
-	Gate string `json:"gate"`
+	// Flow is what the flow does, in words.
+	Flow string `json:"flow"`
 }
 
 // Tried is one failure.
@@ -77,11 +78,12 @@ func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	now, view := o.o.Now(), o.p.Gate.View(ctx)
+	now, view := o.o.Now(), o.p.Breaker.View(ctx)
+	flow := view.Control.Breaker
 	e := Explanation{
 		ID: doc.ID, SysName: doc.SysName, Status: string(doc.State.Status), Outcome: doc.State.Outcome, SupersededBy: doc.State.SupersededBy,
 		RetriesUsed: min(doc.State.RetryCount, writer.MaxRetries), Retries: writer.MaxRetries, Attempts: []Tried{},
-		Error: doc.State.Error, FinalError: doc.State.FinalError, Marked: markOf(doc.State), Gate: o.says(view.State()),
+		Error: doc.State.Error, FinalError: doc.State.FinalError, Marked: markOf(doc.State), Flow: flow.Describe(now),
 	}
 	for _, a := range doc.State.Attempts {
 		e.Attempts = append(e.Attempts, Tried{At: o.stamp(a.At), Kind: a.Kind, Code: a.Code, Error: a.Error, NextTry: o.stamp(a.NextTry)})
@@ -93,7 +95,7 @@ func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
 	if errors.As(doc.Problem, &invalid) {
 		e.Problem = invalid.Error()
 	}
-	w := why{o: o, doc: doc, now: now, gate: view.State(), feed: view.Control.Feed}
+	w := why{o: o, doc: doc, now: now, flow: flow, feed: view.Control.Feed, mayPoison: o.p.Breaker.MayPoison(ctx)}
 	w.explain(&e)
 	return e, nil
 }
@@ -115,8 +117,10 @@ type why struct {
 	o    *Ops
 	doc  invoice.Document
 	now  time.Time
-	gate writer.GateState
-	feed writer.FeedLag
+	flow breaker.State
+	feed breaker.FeedLag
+	// mayPoison says that the hour's number of poison messages is not reached.
+	mayPoison bool
 }
 
 func (w why) explain(e *Explanation) {
@@ -189,15 +193,12 @@ func (w why) failed(e *Explanation) {
 
 func (w why) scheduled(e *Explanation) {
 	due := time.Unix(w.doc.State.RetryAfter, 0)
-	e.Summary = used(w.doc.State) + " used"
-	if w.doc.State.Postponed {
-		e.Summary += "; postponed: nothing was applied since it failed, so that failure is not counted yet"
-	}
+	e.Summary = used(w.doc.State) + " used" + w.uncounted()
 	if invoice.Due(w.doc.State.RetryAfter, w.now) {
 		if due.After(w.now) {
 			due = w.now // further ahead than anybody means
 		}
-		if w.gate.Open() {
+		if w.flow.Stopped() {
 			w.held(e, due)
 			return
 		}
@@ -206,10 +207,13 @@ func (w why) scheduled(e *Explanation) {
 			e.Summary += " since " + w.o.clock(due, w.now)
 		}
 		e.Next = "the recovery timer takes it up at its next tick"
+		if w.flow.Flow() == breaker.RampingUp {
+			e.Next += "; the flow is " + w.flow.Describe(w.now)
+		}
 		return
 	}
-	if w.gate.Open() && !w.gate.Paused && w.gate.OpenUntil.After(due) {
-		due = w.gate.OpenUntil
+	if w.flow.Name == breaker.Open && w.flow.OpenUntil.After(due) {
+		due = w.flow.OpenUntil
 	}
 	e.NextTry = w.o.in(due)
 	e.Summary += "; next try " + w.o.clock(due, w.now)
@@ -217,9 +221,25 @@ func (w why) scheduled(e *Explanation) {
 	if w.doc.State.Postponed {
 		e.Next += ", or when another document was applied at least 60 s after the failure"
 	}
-	if w.gate.Paused {
-		e.Next += ", if the gate is resumed by then"
+	if w.flow.Name == breaker.Paused {
+		e.Next += ", if the flow is resumed by then"
 	}
+}
+
+// uncounted says why a document that failed waits although its failure cost it nothing, or not yet.
+func (w why) uncounted() string {
+	s := w.doc.State
+	switch {
+	case putOff(s.LastErrorKind):
+		return fmt.Sprintf("; put off: it was tried and not judged (%s %s), so nothing was counted", s.LastErrorKind, s.LastErrorCode)
+	case s.Postponed:
+		return "; postponed: nothing was applied since it failed, so that failure is not counted yet"
+	case s.RetryCount > writer.MaxRetries && !w.mayPoison:
+		return ", and it failed again: it would be a poison message, but this hour's number of them is reached"
+	case s.RetryCount > writer.MaxRetries:
+		return ", and it failed again: it becomes a poison message at its next failure, once its evidence can be kept"
+	}
+	return ""
 }
 
 func (w why) processing(e *Explanation) {
@@ -242,11 +262,15 @@ func (w why) pending(e *Explanation) {
 	} else if w.doc.State.RetryCount > 0 {
 		e.Summary = "pending; " + used(w.doc.State) + " used"
 	}
-	if w.gate.Open() {
+	if w.flow.Stopped() {
 		w.held(e, since)
 		return
 	}
 	e.Summary += "; waiting for " + ago(w.now.Sub(since))
+	if w.flow.Flow() == breaker.RampingUp {
+		e.Next = "the flow is " + w.flow.Describe(w.now) + ": it is taken up as more may pass"
+		return
+	}
 	e.Next = "the change feed brings it"
 	if !w.feed.At.IsZero() {
 		e.Next += fmt.Sprintf(" (it was %s behind at %s)", ago(time.Duration(w.feed.Seconds)*time.Second), w.o.clock(w.feed.At, w.now))
@@ -254,27 +278,26 @@ func (w why) pending(e *Explanation) {
 	e.Next += "; what it has not brought after 10 min, or twice its lag, the recovery timer takes up"
 }
 
-// held explains a document that could be tried since a moment, if the gate let it.
+// held explains a document that could be tried since a moment, if the flow were not stopped.
 func (w why) held(e *Explanation, since time.Time) {
-	if w.gate.Since.After(since) {
-		since = w.gate.Since
+	if w.flow.Since.After(since) {
+		since = w.flow.Since
 	}
 	waited := max(0, w.now.Sub(since))
-	e.GateSeconds = int64(waited / time.Second)
-	e.Summary += "; " + ago(waited) + " waiting for the gate, not counted"
-	if w.gate.Paused {
+	e.StoppedSeconds = int64(waited / time.Second)
+	e.Summary += fmt.Sprintf("; %s waiting because the flow is %s, not counted", ago(waited), w.flow.Flow())
+	e.Next = "the flow is " + w.flow.Describe(w.now)
+	if w.flow.Name == breaker.Paused {
 		e.Summary += "; next try after a resume"
-		e.Next = "an operator holds the gate open, " + w.o.says(w.gate)
 		return
 	}
-	probe := w.gate.OpenUntil
+	probe := w.flow.OpenUntil
 	if probe.Before(w.now) {
 		probe = w.now
 	}
 	e.NextTry = w.o.in(probe)
 	e.Summary += "; next try " + w.o.clock(probe, w.now)
-	e.Next = fmt.Sprintf("the gate is open (%s %s): when a probe succeeds, the next of them at %s, it is taken up",
-		w.gate.Kind, w.gate.Code, w.o.clock(probe, w.now))
+	e.Next += ": when a probe succeeds, it is taken up"
 }
 
 func used(s invoice.State) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -27,7 +28,7 @@ func TestWhy(t *testing.T) {
 	ten := start()
 	for name, c := range map[string]struct {
 		state, sysName string
-		gate           func(*world)
+		flow           func(*world)
 		summary, next  string
 		nextTry        string
 	}{
@@ -40,7 +41,7 @@ func TestWhy(t *testing.T) {
 			next: "nothing: it is left alone until somebody sets sql_writer.status to pending",
 		},
 		"status null": {
-			state: `{"status":null,"retry_count":2}`, gate: func(w *world) { w.pausedSince(3 * time.Minute) }, summary: "it was never offered: it has no sql_writer.status",
+			state: `{"status":null,"retry_count":2}`, flow: func(w *world) { w.pausedSince(3 * time.Minute) }, summary: "it was never offered: it has no sql_writer.status",
 			next: "nothing: it is left alone until somebody sets sql_writer.status to pending",
 		},
 		"reset by hand": {
@@ -67,9 +68,9 @@ func TestWhy(t *testing.T) {
 			state: scheduled(ten.Add(20_000 * time.Hour)), summary: "3 of 5 retries used; due since 10:00", next: "the recovery timer takes it up at its next tick",
 		},
 		"in milliseconds, paused": {
-			state: scheduled(ten.Add(20_000 * time.Hour)), gate: func(w *world) { w.pausedSince(3 * time.Minute) },
-			summary: "3 of 5 retries used; 0 s waiting for the gate, not counted; next try after a resume",
-			next:    "an operator holds the gate open, paused since 09:57 by kim: maintenance",
+			state: scheduled(ten.Add(20_000 * time.Hour)), flow: func(w *world) { w.pausedSince(3 * time.Minute) },
+			summary: "3 of 5 retries used; 0 s waiting because the flow is paused, not counted; next try after a resume",
+			next:    "the flow is paused by kim since 2025-12-18T15:57:00Z: maintenance",
 		},
 		"postponed": {
 			state:   `{"status":"retry_scheduled","retry_count":5,"retry_after":1766074800,"postponed":true}`,
@@ -77,32 +78,63 @@ func TestWhy(t *testing.T) {
 			next:    "the recovery timer takes it up at its first tick after 10:20, or when another document was applied at least 60 s after the failure",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
-		"due, gate open": {
-			state: scheduled(ten.Add(-3 * time.Minute)), gate: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
-			summary: "3 of 5 retries used; 3 min waiting for the gate, not counted; next try 10:20",
-			next:    "the gate is open (infrastructure refused): when a probe succeeds, the next of them at 10:20, it is taken up",
+		"due, flow stopped": {
+			state: scheduled(ten.Add(-3 * time.Minute)), flow: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
+			summary: "3 of 5 retries used; 3 min waiting because the flow is stopped, not counted; next try 10:20",
+			next:    "the flow is stopped since 2025-12-18T15:19:00Z (infrastructure refused: told by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
-		"long due, gate open": {
-			state: scheduled(ten.Add(-3 * time.Hour)), gate: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
-			summary: "3 of 5 retries used; 41 min waiting for the gate, not counted; next try 10:20",
-			next:    "the gate is open (infrastructure refused): when a probe succeeds, the next of them at 10:20, it is taken up",
+		"long due, flow stopped": {
+			state: scheduled(ten.Add(-3 * time.Hour)), flow: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
+			summary: "3 of 5 retries used; 41 min waiting because the flow is stopped, not counted; next try 10:20",
+			next:    "the flow is stopped since 2025-12-18T15:19:00Z (infrastructure refused: told by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
-		"not due, gate open for longer": {
-			state: scheduled(ten.Add(5 * time.Minute)), gate: func(w *world) { w.openSince(fault.Quota, "9002", time.Minute, time.Hour) },
+		"not due, flow stopped for longer": {
+			state: scheduled(ten.Add(5 * time.Minute)), flow: func(w *world) { w.openSince(fault.Quota, "9002", time.Minute, time.Hour) },
 			summary: "3 of 5 retries used; next try 11:00", next: "the recovery timer takes it up at its first tick after 11:00",
 			nextTry: "2025-12-18T11:00:00-06:00",
 		},
 		"due, paused": {
-			state: scheduled(ten.Add(-30 * time.Minute)), gate: func(w *world) { w.pausedSince(3 * time.Minute) },
-			summary: "3 of 5 retries used; 3 min waiting for the gate, not counted; next try after a resume",
-			next:    "an operator holds the gate open, paused since 09:57 by kim: maintenance",
+			state: scheduled(ten.Add(-30 * time.Minute)), flow: func(w *world) { w.pausedSince(3 * time.Minute) },
+			summary: "3 of 5 retries used; 3 min waiting because the flow is paused, not counted; next try after a resume",
+			next:    "the flow is paused by kim since 2025-12-18T15:57:00Z: maintenance",
 		},
-		"pending, gate open": {
-			state: `{"status":"pending"}`, gate: func(w *world) { w.openSince(fault.Systemic, "2628", time.Hour, time.Minute) },
-			summary: "pending; 6 s waiting for the gate, not counted; next try 10:01",
-			next:    "the gate is open (systemic 2628): when a probe succeeds, the next of them at 10:01, it is taken up", nextTry: "2025-12-18T10:01:00-06:00",
+		"pending, flow stopped": {
+			state: `{"status":"pending"}`, flow: func(w *world) { w.openSince(fault.Throttled, "40501", time.Hour, time.Minute) },
+			summary: "pending; 6 s waiting because the flow is stopped, not counted; next try 10:01",
+			next:    "the flow is stopped since 2025-12-18T15:00:00Z (throttled 40501: told by the test), next probe in 54s: when a probe succeeds, it is taken up", nextTry: "2025-12-18T10:01:00-06:00",
+		},
+		"pending, ramping up": {
+			state: `{"status":"pending"}`, flow: func(w *world) {
+				w.set(breaker.State{Name: breaker.HalfOpen, Limit: 5, Kind: fault.Infrastructure, Code: "refused", Reason: "x", Since: start()})
+			},
+			summary: "pending; waiting for 6 s",
+			next:    "the flow is ramping up, at most 5 in one request; it was stopped since 2025-12-18T16:00:00Z (infrastructure refused: x): it is taken up as more may pass",
+		},
+		"due, ramping up": {
+			state: scheduled(ten.Add(-3 * time.Minute)), flow: func(w *world) { w.set(breaker.State{Name: breaker.HalfOpen, Limit: 5}) },
+			summary: "3 of 5 retries used; due since 09:57",
+			next:    "the recovery timer takes it up at its next tick; the flow is ramping up, at most 5 in one request",
+		},
+		"put off": {
+			state:   `{"status":"retry_scheduled","retry_count":2,"retry_after":1766074800,"postponed":true,"last_error_kind":"contention","last_error_code":"1222"}`,
+			summary: "2 of 5 retries used; put off: it was tried and not judged (contention 1222), so nothing was counted; next try 10:20",
+			next:    "the recovery timer takes it up at its first tick after 10:20, or when another document was applied at least 60 s after the failure",
+			nextTry: "2025-12-18T10:20:00-06:00",
+		},
+		"spent": {
+			state:   `{"status":"retry_scheduled","retry_count":6,"retry_after":1766074800,"last_error_kind":"document","last_error_code":"547"}`,
+			summary: "5 of 5 retries used, and it failed again: it becomes a poison message at its next failure, once its evidence can be kept; next try 10:20",
+			next:    "the recovery timer takes it up at its first tick after 10:20", nextTry: "2025-12-18T10:20:00-06:00",
+		},
+		"spent, at the hour's limit": {
+			state: `{"status":"retry_scheduled","retry_count":6,"retry_after":1766074800,"last_error_kind":"document","last_error_code":"547"}`,
+			flow: func(w *world) {
+				w.note(func(c *breaker.Control) { c.Poison = breaker.PoisonCount{Hour: start(), Count: 100} })
+			},
+			summary: "5 of 5 retries used, and it failed again: it would be a poison message, but this hour's number of them is reached; next try 10:20",
+			next:    "the recovery timer takes it up at its first tick after 10:20", nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"processing": {
 			state: `{"status":"processing"}`, summary: "the old writer took it up 6 s ago",
@@ -141,8 +173,8 @@ func TestWhy(t *testing.T) {
 				sysName[c.sysName] = c.sysName
 			}
 			w.put(documentOf(id(1), sysName[c.sysName], 1, "x", c.state))
-			if c.gate != nil {
-				c.gate(w)
+			if c.flow != nil {
+				c.flow(w)
 			}
 			w.clock = start().Add(6 * time.Second)
 			e, err := w.ops.Why(t.Context(), id(1))
@@ -169,26 +201,21 @@ func TestWhyTellsTheAttempts(t *testing.T) {
 	require.Equal(t, "2025-12-18T10:20:00-06:00", e.Attempts[1].NextTry.Format(time.RFC3339))
 	require.Equal(t, []string{"document", "2628", "too long"}, []string{e.LastError.Kind, e.LastError.Code, e.LastError.Error})
 	require.Contains(t, e.Problem, "process_output.manufacturer_name", "it cannot be written as it is now")
-	require.Equal(t, "closed", e.Gate)
+	require.Equal(t, "running", e.Flow)
 	require.Empty(t, e.Evidence, "only of a failed document")
 }
 
 func TestWhySaysWhatKeepsASpentDocumentFromFailing(t *testing.T) {
 	w := newWorld(t, 1)
 	w.put(result(1, tooLong(), ""))
-	for n := range 7 { // nothing else is written: nobody is to blame
+	for range 7 { // nothing else is written: nobody is to blame
 		w.clock = w.clock.Add(2 * time.Hour)
 		w.run(id(1))
-		if n == 4 {
-			e, err := w.ops.Why(t.Context(), id(1))
-			require.NoError(t, err)
-			require.Regexp(t, `^5 of 5 retries used; next try`, e.Summary, "one try is left")
-		}
 	}
 	require.Equal(t, invoice.RetryScheduled, w.state(1).Status)
 	e, err := w.ops.Why(t.Context(), id(1))
 	require.NoError(t, err)
-	require.Contains(t, e.Summary, "5 of 5 retries used; postponed: nothing was applied since it failed")
+	require.Contains(t, e.Summary, "1 of 5 retries used; postponed: nothing was applied since it failed")
 }
 
 func TestWhyOfNothing(t *testing.T) {
@@ -210,8 +237,8 @@ func TestStatus(t *testing.T) {
 		result(8, "x", `{"status":"processing"}`), result(9, "x", `{"status":"committed"}`),
 		documentOf("elsewhere", "dev", 9, "x", `{"status":"pending"}`),
 	)
-	w.note(func(c *writer.Control) {
-		c.Feed, c.Poison, c.AppVersion = writer.FeedLag{Seconds: 7, At: start()}, writer.PoisonCount{Hour: start(), Count: 3}, "v0"
+	w.note(func(c *breaker.Control) {
+		c.Feed, c.Poison, c.AppVersion = breaker.FeedLag{Seconds: 7, At: start()}, breaker.PoisonCount{Hour: start(), Count: 3}, "v0"
 	})
 	w.clock = start().Add(20 * time.Second)
 	s, err := w.ops.Status(t.Context())
@@ -227,7 +254,7 @@ func TestStatus(t *testing.T) {
 		{Status: invoice.Failed, Kind: "internal", Code: "panic", Documents: 1},
 	}, s.Failures)
 	require.EqualValues(t, 7, s.Feed.LagSeconds)
-	require.Equal(t, []any{3, "v0", "v1", ops.GateClosed}, []any{s.PoisonThisHour, s.AppVersion, s.Version, s.Gate.State})
+	require.Equal(t, []any{3, "v0", "v1", breaker.Running}, []any{s.PoisonThisHour, s.AppVersion, s.Version, s.Flow.State})
 	require.Equal(t, "2025-12-18T10:00:20-06:00", s.At.Format(time.RFC3339))
 
 	w.clock = w.clock.Add(time.Hour)
@@ -235,10 +262,36 @@ func TestStatus(t *testing.T) {
 	s, err = w.ops.Status(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, s.PoisonThisHour, "that was another hour")
-	require.Equal(t, []any{ops.GateOpen, fault.Quota, "9002", "b", "2025-12-18T11:01:20-06:00"},
-		[]any{s.Gate.State, s.Gate.Kind, s.Gate.Code, s.Gate.HeldBy, s.Gate.NextProbe.Format(time.RFC3339)})
+	require.Equal(t, []any{breaker.StoppedFlow, fault.Quota, "9002", "b", "2025-12-18T11:01:20-06:00"},
+		[]any{s.Flow.State, s.Flow.Kind, s.Flow.Code, s.Flow.HeldBy, s.Flow.NextProbe.Format(time.RFC3339)})
 	require.Zero(t, w.journal.calls, "SQL is not asked")
 	require.Zero(t, w.sink.applies)
+}
+
+// Many documents that begin to fail alike are told, and nothing else stops.
+func TestStatusTellsAMassFailureAndWhatIsUncounted(t *testing.T) {
+	w := newWorld(t)
+	for line := range int64(25) {
+		w.put(result(1+line, "x", ""))
+	}
+	var ids []string
+	for line := range int64(25) {
+		ids = append(ids, id(1+line))
+	}
+	w.run(ids...)
+	w.put(result(30, "x", `{"status":"retry_scheduled","retry_count":1,"retry_after":1766074800,"postponed":true,"last_error_kind":"document"}`),
+		result(31, "x", `{"status":"retry_scheduled","retry_count":0,"retry_after":1766074800,"last_error_kind":"contention"}`))
+	s, err := w.ops.Status(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, breaker.Running, s.Flow.State)
+	require.Len(t, s.MassFailures, 1)
+	require.Equal(t, []any{"missing_detail_row", 25}, []any{s.MassFailures[0].Code, s.MassFailures[0].Documents})
+	require.Equal(t, []int{1, 1}, []int{s.PutOff, s.Postponed})
+
+	w.clock = w.clock.Add(2 * time.Hour)
+	s, err = w.ops.Status(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, s.MassFailures, "nothing new fails so any more")
 }
 
 // flood is a backlog of so many failed documents and one that is pending, a thousand to a page.
@@ -270,7 +323,7 @@ func (f flood) Waiting(_ context.Context, _ string, statuses []invoice.Status, f
 func TestCountingGoesNoFurtherThanItsBound(t *testing.T) {
 	w := newWorld(t)
 	of := func(n int) *ops.Ops {
-		return ops.New(ops.Ports{Documents: w.docs, Backlog: flood{documents: n}, Gate: w.gate}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
+		return ops.New(ops.Ports{Documents: w.docs, Backlog: flood{documents: n}, Breaker: w.breaker}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 	}
 	for n, want := range map[int]ops.Count{5000: {Documents: 5000}, 5001: {Documents: 5000, AtLeast: true}} {
 		s, err := of(n).Status(t.Context())
@@ -299,7 +352,7 @@ func (slow) Waiting(ctx context.Context, _ string, statuses []invoice.Status, _,
 func TestCountingTakesNoLongerThanItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		o := ops.New(ops.Ports{Documents: w.docs, Backlog: slow{}, Gate: w.gate}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
+		o := ops.New(ops.Ports{Documents: w.docs, Backlog: slow{}, Breaker: w.breaker}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 		begin := time.Now()
 		s, err := o.Status(t.Context())
 		require.NoError(t, err)

@@ -55,7 +55,7 @@ type StartRequest struct {
 
 // check refuses what cannot be meant.
 func (r StartRequest) check() error {
-	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0 && r.Filter.Run == ""
+	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0 && r.Run == ""
 	_, known := run.PatternOf(r.Pattern)
 	switch {
 	case !r.Kind.Known():
@@ -68,10 +68,10 @@ func (r StartRequest) check() error {
 		return refuse(Usage, "ids: expected at most %d, found %d", mostListedIDs, len(r.IDs))
 	case len(r.IDs) > 0 && (r.ErrorKind != "" || r.Code != "" || !r.From.IsZero() || !r.To.IsZero()):
 		return refuse(Usage, "ids: go with no other filter")
-	case r.Filter.Run != "" && (r.Kind != run.Replay || r.ErrorKind != "" || !r.From.IsZero() || !r.To.IsZero() || len(r.IDs) > 0):
+	case r.Run != "" && (r.Kind != run.Replay || r.ErrorKind != "" || !r.From.IsZero() || !r.To.IsZero() || len(r.IDs) > 0):
 		return refuse(Usage, "run: goes with a replay, and with no other filter than a code")
-	case r.Filter.Run != "" && !isRunID(r.Filter.Run):
-		return notARun(r.Filter.Run)
+	case r.Run != "" && !isRunID(r.Run):
+		return notARun(r.Run)
 	case r.Rate < 0 || r.Rate > mostRate:
 		return refuse(Usage, "rate: expected 0 to %d documents a minute, found %d", mostRate, r.Rate)
 	case r.Limit < 0 || r.Limit > mostRunLimit:
@@ -127,9 +127,6 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	if o.o.ReadOnly != "" && !r.DryRun {
 		return Started{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
-	if err := o.working(); err != nil && !r.DryRun {
-		return Started{}, err
-	}
 	res, err := o.previewRun(ctx, r)
 	if err != nil || r.DryRun || (res.Matched == 0 && !res.AtLeast) {
 		return res, err
@@ -144,8 +141,8 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 		RequestedBy: r.By, Why: r.Why,
 	}
 	res.Run = row.ID
-	err = o.write(ctx, func(ctx context.Context) error {
-		return o.p.Runs.StartRun(ctx, row, run.Audit{
+	err = o.books(ctx, func(ctx context.Context, b Books) error {
+		return b.Runs.StartRun(ctx, row, run.Audit{
 			Code: run.CodeRunStart, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: row.ID,
 			Detail: json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q}`, r.Kind, res.Matched, res.AtLeast, res.Pattern)),
 		})
@@ -180,7 +177,7 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 		for _, id := range r.IDs[:min(len(r.IDs), shown)] {
 			res.First = append(res.First, Match{ID: id})
 		}
-	} else if r.Filter.Run != "" {
+	} else if r.Run != "" {
 		if err := o.previewLeft(ctx, r, &res); err != nil {
 			return Started{}, err
 		}
@@ -217,15 +214,15 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 
 // previewLeft counts what is left of another run.
 func (o *Ops) previewLeft(ctx context.Context, r StartRequest, res *Started) error {
-	return o.books(ctx, func(ctx context.Context) error {
-		row, err := o.theRun(ctx, r.Filter.Run)
+	return o.books(ctx, func(ctx context.Context, b Books) error {
+		row, err := o.theRun(ctx, b, r.Run)
 		switch {
 		case err != nil:
 			return err
 		case row.Pattern == "":
-			return notItemised(r.Filter.Run)
+			return notItemised(r.Run)
 		}
-		return run.PreviewLeft(ctx, o.p.Runs, r.Filter, func(id string) bool {
+		return run.PreviewLeft(ctx, b.Runs, r.Filter, func(id string) bool {
 			if res.Matched++; len(res.First) < shown {
 				res.First = append(res.First, Match{ID: id})
 			}
@@ -238,20 +235,4 @@ func (o *Ops) previewLeft(ctx context.Context, r StartRequest, res *Started) err
 // newRunID names a run: what it is, when it was asked for, and something that no other has.
 func newRunID(kind string, now time.Time) string {
 	return fmt.Sprintf("%s-%s-%08x", kind, now.UTC().Format("20060102-150405"), rand.Uint32())
-}
-
-// books reads the tables of runs.
-func (o *Ops) books(ctx context.Context, use func(ctx context.Context) error) error {
-	if err := o.working(); err != nil {
-		return err
-	}
-	return o.read(ctx, use)
-}
-
-// working is an error while the tables of runs cannot be had.
-func (o *Ops) working() error {
-	if o.p.Runs == nil || o.p.Reports == nil || o.p.RunQueue == nil {
-		return fault.New(fault.Infrastructure, "ops: runs", "starting", "SQL is not open yet, or no queue is named; Health says why")
-	}
-	return nil
 }

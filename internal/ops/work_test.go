@@ -1,12 +1,14 @@
 package ops_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/ops"
@@ -229,25 +231,29 @@ func TestNoRunWithoutItsAudit(t *testing.T) {
 	r.books.fails = nil
 	r.open(fault.Infrastructure, "connection")
 	_, err = r.ops.StartRun(t.Context(), replay())
-	require.Equal(t, "gate_open", fault.CodeOf(err))
+	require.True(t, breaker.IsRefusal(err), "%v", err)
 	require.Zero(t, r.queue.Sends())
 }
 
+// What nobody can open is said as it is.
 func TestRunsWaitForSQL(t *testing.T) {
 	w := newWorld(t)
-	o := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Gate: w.gate, Commit: w.commit, Journal: w.journal}, ops.Options{SysName: "web"})
+	notAdopted := fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted", "nobody said what was written before")
+	o := ops.New(ops.Ports{
+		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Commit: w.commit, ReportNames: reports{}.Names(),
+		Books: func(context.Context) (ops.Books, error) { return ops.Books{}, notAdopted },
+	}, ops.Options{SysName: "web"})
 	for name, ask := range map[string]func() error{
-		"start": func() error { _, err := o.RunList(t.Context(), 0); return err },
-		"show":  func() error { _, err := o.RunShow(t.Context(), "a"); return err },
+		"list": func() error { _, err := o.RunList(t.Context(), 0); return err },
+		"show": func() error { _, err := o.RunShow(t.Context(), "a"); return err },
 		"cancel": func() error {
 			_, err := o.RunCancel(t.Context(), ops.CancelRequest{Run: "a", By: "b", Why: "c"})
 			return err
 		},
 		"report": func() error { _, err := o.Report(t.Context(), "runs"); return err },
-		"names":  func() error { _, err := o.ReportNames(t.Context()); return err },
 	} {
 		err := ask()
-		require.Equal(t, "starting", fault.CodeOf(err), name)
+		require.Equal(t, "ledger_not_adopted", fault.CodeOf(err), name)
 		require.True(t, fault.IsDependency(err), name)
 	}
 }

@@ -25,7 +25,6 @@ type bisect struct {
 	clock    time.Time
 	docs     *inmem.Documents
 	requests *countedSink
-	gate     *writer.Gate
 	commit   *writer.Commit
 }
 
@@ -36,9 +35,8 @@ func newBisect(s *sinkTest, lines int) *bisect {
 	b := &bisect{sinkTest: s, clock: time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC), requests: &countedSink{Sink: s.h.Sink}}
 	now := func() time.Time { return b.clock }
 	b.docs = inmem.NewDocuments(now)
-	b.gate = writer.NewGate(nil, writer.GateOptions{Now: now})
 	b.commit = writer.NewCommit(b.docs, b.requests, writer.Options{
-		Gate: b.gate, SysName: "web", Now: now, Draw: func() float64 { return 0.5 }, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+		SysName: "web", Now: now, Draw: func() float64 { return 0.5 }, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})
 	return b
 }
@@ -109,7 +107,18 @@ func (b *bisect) put(list ...paper) {
 // offer gives documents to the use case as the feed does, as they now stand, and answers its error.
 func (b *bisect) offer(retry int, list ...paper) error {
 	b.Helper()
-	batch := writer.Batch{Received: b.clock, RetryCount: retry}
+	return b.commitBatch(writer.Batch{RetryCount: retry}, list...)
+}
+
+// offerAs gives documents to the use case as somebody else does.
+func (b *bisect) offerAs(purpose writer.Purpose, list ...paper) error {
+	b.Helper()
+	return b.commitBatch(writer.Batch{Purpose: purpose}, list...)
+}
+
+func (b *bisect) commitBatch(batch writer.Batch, list ...paper) error {
+	b.Helper()
+	batch.Received = b.clock
 	for _, p := range list {
 		batch.Documents = append(batch.Documents, b.raw(p))
 	}

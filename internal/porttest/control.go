@@ -11,19 +11,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/writer"
 )
 
 // ControlHarness is what TestControlStore needs.
 type ControlHarness struct {
 	// Control is the port under test, with nothing stored in it.
-	Control writer.ControlStore
+	Control breaker.ControlStore
 	// Another is the same document as another instance of the app reaches it.
-	Another writer.ControlStore
+	Another breaker.ControlStore
 }
 
-// TestControlStore holds an implementation of writer.ControlStore to the port's contract. open makes a new one per test.
+// TestControlStore holds an implementation of breaker.ControlStore to the port's contract. open makes a new one per test.
 func TestControlStore(t *testing.T, open func(t *testing.T) ControlHarness) {
 	for _, c := range []struct {
 		name string
@@ -46,12 +46,12 @@ func TestControlStore(t *testing.T, open func(t *testing.T) ControlHarness) {
 
 func controlAbsent(t *testing.T, h ControlHarness) {
 	for range 2 {
-		requireControl(t, h, writer.Control{}, "")
+		requireControl(t, h, breaker.Control{}, "")
 	}
 	for _, tag := range []string{"*", `"never-was"`} {
 		_, err := h.Control.Store(t.Context(), control("build 1"), tag)
 		requireFault(t, err, fault.Contention, fault.Changed, "etag %q", tag)
-		requireControl(t, h, writer.Control{}, "")
+		requireControl(t, h, breaker.Control{}, "")
 	}
 }
 
@@ -84,7 +84,7 @@ func controlReplaces(t *testing.T, h ControlHarness) {
 	first.Extra = map[string]json.RawMessage{"old": json.RawMessage(`1`), "kept": json.RawMessage(`2`)}
 	tag, err := h.Control.Store(t.Context(), first, "")
 	require.NoError(t, err)
-	second := writer.Control{AppVersion: "build 2", Extra: map[string]json.RawMessage{"kept": json.RawMessage(`2`)}}
+	second := breaker.Control{AppVersion: "build 2", Extra: map[string]json.RawMessage{"kept": json.RawMessage(`2`)}}
 	tag, err = h.Control.Store(t.Context(), second, tag)
 	require.NoError(t, err)
 	requireControl(t, h, second, tag)
@@ -124,7 +124,7 @@ func raceControl(t *testing.T, h ControlHarness, tag string) {
 			<-start
 			c := control("race")
 			c.Poison.Count = i
-			next[i], errs[i] = []writer.ControlStore{h.Control, h.Another}[i%2].Store(t.Context(), c, tag)
+			next[i], errs[i] = []breaker.ControlStore{h.Control, h.Another}[i%2].Store(t.Context(), c, tag)
 		})
 	}
 	close(start)
@@ -150,7 +150,7 @@ func controlCounts(t *testing.T, h ControlHarness) {
 	var wg sync.WaitGroup
 	for i := range workers {
 		wg.Go(func() {
-			store := []writer.ControlStore{h.Control, h.Another}[i%2]
+			store := []breaker.ControlStore{h.Control, h.Another}[i%2]
 			for range each {
 				if errs[i] = countOne(t.Context(), store); errs[i] != nil {
 					return
@@ -168,7 +168,7 @@ func controlCounts(t *testing.T, h ControlHarness) {
 }
 
 // countOne adds one, again and again until nobody comes between.
-func countOne(ctx context.Context, store writer.ControlStore) error {
+func countOne(ctx context.Context, store breaker.ControlStore) error {
 	const tries = 1000 // somebody wins each round, so a few dozen are enough
 	for range tries {
 		c, tag, err := store.Load(ctx)
@@ -207,7 +207,7 @@ func controlCancelled(t *testing.T, h ControlHarness) {
 	require.ErrorIs(t, err, context.Canceled)
 	_, _, err = h.Control.Load(ctx)
 	requireFault(t, err, fault.Infrastructure, fault.NoCondition)
-	requireControl(t, h, writer.Control{}, "")
+	requireControl(t, h, breaker.Control{}, "")
 	tag, err := h.Control.Store(t.Context(), control("build 1"), "")
 	require.NoError(t, err)
 	_, err = h.Control.Store(ctx, control("build 2"), tag)
@@ -216,23 +216,25 @@ func controlCancelled(t *testing.T, h ControlHarness) {
 }
 
 // control makes a control document that says something in every member.
-func control(version string) writer.Control {
+func control(version string) breaker.Control {
 	at := time.Date(2025, 12, 17, 16, 30, 15, 123_456_700, time.UTC)
-	return writer.Control{
-		Gate: writer.GateState{
-			Limit: 25, RaisedAt: at, OpenUntil: at.Add(time.Minute), Paused: true, Kind: fault.Quota, Code: "9002", Reason: `<full & "quoted">`,
-			Since: at.Add(time.Second), HeldBy: "instance ü", Step: 3, OpenedBy: version,
+	return breaker.Control{
+		Breaker: breaker.State{
+			Name: breaker.HalfOpen, Limit: 25, OpenUntil: at.Add(time.Minute), Kind: fault.Quota, Code: "9002", Reason: `<full & "quoted">`,
+			Since: at.Add(time.Second), ChangedAt: at, HeldBy: "instance ü", WaitSeconds: 20, SerialUntil: at.Add(time.Hour),
 		},
-		Suspects:  []writer.Suspects{{Code: "547", Since: at, Documents: []string{"2025-12-17 10:30:15.123456-06:00", "b"}}},
-		AppliedAt: at.Add(time.Hour), Poison: writer.PoisonCount{Hour: at.Truncate(time.Hour), Count: 7},
-		Feed: writer.FeedLag{Seconds: 86_400, At: at}, AppVersion: version,
+		Transitions: []breaker.Transition{{At: at, From: breaker.Open, To: breaker.Closed, By: "ü", Why: "<why>", Code: "9002", StoppedFor: 7}},
+		Applied:     []breaker.Applied{{Build: version, At: at.Add(time.Hour)}, {Build: "another", At: at}},
+		Failing:     []breaker.Failing{{Code: "547", Documents: 20, Since: at, LastAt: at.Add(time.Minute)}},
+		Poison:      breaker.PoisonCount{Hour: at.Truncate(time.Hour), Count: 7},
+		Feed:        breaker.FeedLag{Seconds: 86_400, At: at}, AppVersion: version,
 	}
 }
 
 // requireControl loads the document by both ways and compares it: members of an unknown kind by their meaning.
-func requireControl(t *testing.T, h ControlHarness, want writer.Control, tag string) {
+func requireControl(t *testing.T, h ControlHarness, want breaker.Control, tag string) {
 	t.Helper()
-	for _, store := range []writer.ControlStore{h.Control, h.Another} {
+	for _, store := range []breaker.ControlStore{h.Control, h.Another} {
 		got, found, err := store.Load(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, tag, found, "the etag")

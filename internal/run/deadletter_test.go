@@ -361,7 +361,7 @@ func TestADeadLetterIsNoHotLoopWhileSomethingIsAway(t *testing.T) {
 				w.onUse(nil)
 				w.sql(true)
 				w.until(6*time.Minute, "put aside", func() bool { return w.job(1).Status == run.Failed })
-				require.False(t, i.gate.Seen().State().Open())
+				require.False(t, i.isOpen())
 				w.kept()
 			})
 		})

@@ -4,44 +4,39 @@ import (
 	"context"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/run"
 )
 
-// doorBreaker is an instance's breaker, as runs see it: what its Commit goes through, and what a test shuts for a while.
-type doorBreaker struct{ i *instance }
+// newBreaker is an instance's breaker: what its Commit goes through, too.
+func (i *instance) newBreaker() *breaker.Breaker {
+	return breaker.New(doorControl{i}, breaker.Options{
+		Instance: i.name, Build: "v1", Log: i.w.log,
+		Heartbeat: func(ctx context.Context) error { return doorSink{i}.Heartbeat(ctx, sysName) },
+	})
+}
 
-var _ run.Breaker = doorBreaker{}
-
-func (b doorBreaker) Permit(ctx context.Context) error {
-	if wait := time.Until(b.i.w.shutEnd()); wait > 0 {
-		return &fault.Error{
-			Kind: fault.Infrastructure, Code: "breaker_open", Op: "test: breaker", Reason: "the breaker is open", RetryAfter: wait,
+// shut opens the breaker of all instances for a while, as another instance would. Each sees it within five seconds.
+func (w *world) shut(wait time.Duration) {
+	ctx := context.Background()
+	for {
+		c, etag, err := w.control.Load(ctx)
+		if err != nil {
+			panic(err)
+		}
+		now := time.Now()
+		c.Breaker = breaker.State{
+			Name: breaker.Open, OpenUntil: now.Add(wait), Since: now, ChangedAt: now, HeldBy: "test",
+			Kind: fault.Infrastructure, Code: "refused", Reason: "a test",
+		}
+		if _, err = w.control.Store(ctx, c, etag); err == nil {
+			return
 		}
 	}
-	if !b.i.gate.View(ctx).State().Open() {
-		return nil
-	}
-	return b.i.gate.Guard(ctx, true, doorSink{b.i}.Probe)
 }
 
-func (b doorBreaker) ClosedSince(ctx context.Context) (time.Time, bool) {
-	state, end := b.i.gate.View(ctx).State(), b.i.w.shutEnd()
-	if end.After(state.Since) {
-		return end, !state.Open() && !end.After(time.Now())
-	}
-	return state.Since, !state.Open()
-}
-
-// shut opens the breaker of all instances for a while.
-func (w *world) shut(wait time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.shutUntil = time.Now().Add(wait)
-}
-
-func (w *world) shutEnd() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.shutUntil
+// isOpen reports whether an instance finds the breaker open.
+func (i *instance) isOpen() bool {
+	state := i.breaker.View(context.Background()).Control.Breaker
+	return state.Stopped()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/writer"
@@ -88,12 +89,12 @@ func (d doorSink) Heartbeat(ctx context.Context, sysName string) error {
 	return d.i.use(ctx, "Heartbeat", true, func() error { return d.i.w.sink.Heartbeat(ctx, sysName) })
 }
 
-func (d doorControl) Load(ctx context.Context) (c writer.Control, etag string, err error) {
+func (d doorControl) Load(ctx context.Context) (c breaker.Control, etag string, err error) {
 	err = d.i.use(ctx, "Load", false, func() error { c, etag, err = d.i.w.control.Load(ctx); return err })
 	return c, etag, err
 }
 
-func (d doorControl) Store(ctx context.Context, c writer.Control, etag string) (next string, err error) {
+func (d doorControl) Store(ctx context.Context, c breaker.Control, etag string) (next string, err error) {
 	err = d.i.use(ctx, "StoreControl", false, func() error { next, err = d.i.w.control.Store(ctx, c, etag); return err })
 	return next, err
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/writer"
@@ -13,9 +14,9 @@ import (
 
 // instance is a process of the app.
 type instance struct {
-	w    *world
-	name string
-	gate *writer.Gate
+	w       *world
+	name    string
+	breaker *breaker.Breaker
 	// commit is what takes documents to SQL, also where light stands in for it in runs.
 	commit *writer.Commit
 
@@ -48,10 +49,10 @@ func (i *instance) isDead() bool {
 // instance starts a process that takes nothing yet.
 func (w *world) instance(name string) *instance {
 	i := &instance{w: w, name: name}
-	i.gate = writer.NewGate(doorControl{i}, writer.GateOptions{Instance: name, Version: "v1"})
-	i.commit = writer.NewCommit(doorDocs{i}, doorSink{i}, writer.Options{SysName: sysName, Gate: i.gate, Evidence: doorEvidence{i}})
+	i.breaker = i.newBreaker()
+	i.commit = writer.NewCommit(doorDocs{i}, doorSink{i}, writer.Options{SysName: sysName, Breaker: i.breaker, Evidence: doorEvidence{i}})
 	ports := run.Ports{
-		Store: doorStore{i}, Selection: doorSelection{i}, Documents: doorDocs{i}, Commit: i.commit, Breaker: doorBreaker{i},
+		Store: doorStore{i}, Selection: doorSelection{i}, Documents: doorDocs{i}, Commit: i.commit, Breaker: i.breaker,
 		RunQueue: doorQueue{i, w.runs}, BatchQueue: doorQueue{i, w.batches}, Evidence: doorEvidence{i},
 	}
 	if w.light != nil {
@@ -176,11 +177,7 @@ func (i *instance) once() (done run.Recovered, err error) {
 		defer close(ended)
 		ctx, cancel := context.WithTimeout(i.w.ctx, 4*time.Minute)
 		defer cancel()
-		for range 5 {
-			if i.gate.Guard(ctx, true, doorSink{i}.Probe) == nil {
-				break
-			}
-		}
+		_ = i.breaker.Tick(ctx)
 		done, err = i.recovery.Run(ctx)
 	})
 	<-ended

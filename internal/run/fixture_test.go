@@ -41,8 +41,6 @@ type world struct {
 	hook func(ctx context.Context, i *instance, op string) error
 	// asked are the times at which SQL was asked, by whatever.
 	asked []time.Time
-	// shutUntil is until when the breaker of all instances is open.
-	shutUntil time.Time
 	// sqlDown says that SQL cannot be reached.
 	sqlDown bool
 	// calls are the invocations that have ended.

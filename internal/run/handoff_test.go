@@ -167,7 +167,7 @@ func TestAManagerThatWaitsForRoomSendsAgain(t *testing.T) {
 					w.until(time.Minute, "sent again", func() bool { return w.job(n).Status == run.Queued })
 					all := w.batches.sendings()
 					sent = append(sent, all[len(all)-1].at)
-					require.Equal(t, fmt.Sprint(w.job(n).ID, ":1:0"), all[len(all)-1].id)
+					require.Equal(t, fmt.Sprint(w.job(n).ID, ":1:0:0"), all[len(all)-1].id)
 				}
 				require.Less(t, time.Since(sent[1]), 2*time.Second)
 				require.Less(t, sent[1].Sub(sent[0]), 5*time.Second)

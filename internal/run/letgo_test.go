@@ -15,27 +15,27 @@ import (
 
 // outages are what documents' requests may meet while the books answer: the error of the nth request, the time since the run
 // began, and for how long the breaker opens then.
-func outages() map[string]func(n int, since time.Duration) (error, time.Duration) {
+func outages() map[string]func(n int, since time.Duration) (time.Duration, error) {
 	busy := fault.New(fault.Throttled, "test: sql", "40501", "the service is busy")
 	full := fault.New(fault.Quota, "test: sql", "9002", "the log is full")
-	return map[string]func(n int, since time.Duration) (error, time.Duration){
-		"every fifth request is throttled": func(n int, _ time.Duration) (error, time.Duration) {
+	return map[string]func(n int, since time.Duration) (time.Duration, error){
+		"every fifth request is throttled": func(n int, _ time.Duration) (time.Duration, error) {
 			if n%5 == 0 {
-				return busy, 10 * time.Second
+				return 10 * time.Second, busy
 			}
-			return nil, 0
+			return 0, nil
 		},
-		"throttled for three hours": func(n int, since time.Duration) (error, time.Duration) {
+		"throttled for three hours": func(n int, since time.Duration) (time.Duration, error) {
 			if since < 3*time.Hour {
-				return busy, min(5*time.Minute, 10*time.Second<<min(n, 10))
+				return min(5*time.Minute, 10*time.Second<<min(n, 10)), busy
 			}
-			return nil, 0
+			return 0, nil
 		},
-		"full for three hours": func(_ int, since time.Duration) (error, time.Duration) {
+		"full for three hours": func(_ int, since time.Duration) (time.Duration, error) {
 			if since < 3*time.Hour {
-				return full, 5 * time.Minute
+				return 5 * time.Minute, full
 			}
-			return nil, 0
+			return 0, nil
 		},
 	}
 }
@@ -52,7 +52,7 @@ func TestOutagesOfDocumentsCountNoLostWorker(t *testing.T) {
 				var requests atomic.Int64
 				begin := time.Now()
 				w.light.during = func(context.Context, *instance) error {
-					err, wait := outage(int(requests.Add(1)), time.Since(begin))
+					wait, err := outage(int(requests.Add(1)), time.Since(begin))
 					if err != nil {
 						w.shut(wait)
 					}
@@ -120,7 +120,9 @@ func TestNobodyIsDeadBeforeTheBreakerWasClosedForLong(t *testing.T) {
 		_, alive := a.invoke("BatchWorker", w.batch(1, run.FirstAttempt), a.workers.Receive)
 		require.False(t, alive)
 		w.shut(3 * time.Hour)
-		time.Sleep(3*time.Hour + 9*time.Minute)
+		time.Sleep(3 * time.Hour)
+		require.NoError(t, b.breaker.Tick(t.Context()))
+		time.Sleep(9 * time.Minute)
 		h, err := b.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, []string{"deferred", "another worker has it"}, []string{h.Did, h.Reason})

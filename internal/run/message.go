@@ -49,12 +49,12 @@ type Notice struct {
 	FirstDeferredAt int64 `json:"first_deferred_at,omitempty"`
 }
 
-// ID is the id of the message: job:attempt:deferral, so that only a repetition that nobody wanted is a duplicate.
+// ID is the id of the message: job:attempt:epoch:deferral, so that only a repetition that nobody wanted is a duplicate.
 func (n Notice) ID() string {
 	if n.Kind == RunMessage {
 		return fmt.Sprintf("%s:%d:%d", n.RunID, n.Epoch, n.Deferral)
 	}
-	return fmt.Sprintf("%s:%d:%d", n.BatchID, n.BatchAttempt, n.Deferral)
+	return fmt.Sprintf("%s:%d:%d:%d", n.BatchID, n.BatchAttempt, n.Epoch, n.Deferral)
 }
 
 // Message is the notice on its way.

@@ -43,7 +43,7 @@ func TestMessagesAsTheyAreSent(t *testing.T) {
 		require.Equal(t, n, got)
 	}
 	require.Equal(t, "20260101-0001:3:2", runNotice().Message(0).ID)
-	require.Equal(t, batchID+":1:2", batchNotice().Message(0).ID)
+	require.Equal(t, batchID+":1:4:2", batchNotice().Message(0).ID)
 }
 
 // wrappings are what portals, hosts and other queues do to a body.

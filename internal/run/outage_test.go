@@ -148,14 +148,14 @@ func TestAnOperatorsPauseCostsNothing(t *testing.T) {
 		w.instance("timer").tick()
 		w.start(run.Run{Rate: 60}, run.Filter{})
 		time.Sleep(35 * time.Second)
-		require.NoError(t, m.gate.Pause(t.Context(), "ann", "maintenance"))
+		require.NoError(t, m.breaker.Pause(t.Context(), "ann", "maintenance"))
 		time.Sleep(6 * time.Second)
 		asked := w.asks()
 		time.Sleep(2 * time.Hour)
 		require.Equal(t, asked, w.asks(), "SQL is not asked")
 		require.Equal(t, run.RunRunning, w.run("run-1").Status)
 		w.calm(ids)
-		require.NoError(t, m.gate.Resume(t.Context(), "ann"))
+		require.NoError(t, m.breaker.Resume(t.Context(), "ann", "done"))
 		w.over("run-1", 15*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
 		w.calm(ids)
@@ -216,7 +216,7 @@ func TestABatchThatOutlivesItsInvocationIsNotCounted(t *testing.T) {
 }
 
 // What was written and could not be told is told by another: nobody is dead because SQL was away.
-func TestTimeWithTheGateOpenNeverCountsAsStuck(t *testing.T) {
+func TestTimeWithTheBreakerOpenNeverCountsAsStuck(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		w.lighten(300)
@@ -233,19 +233,22 @@ func TestTimeWithTheGateOpenNeverCountsAsStuck(t *testing.T) {
 		timer := w.instance("timer")
 		w.start(run.Run{}, run.Filter{})
 		w.until(time.Minute, "all caught", func() bool { return w.stats("run-1").Jobs[run.Processing] == 3 })
-		w.until(15*time.Minute, "the gate is open", func() bool { _, _ = timer.once(); return workers.gate.View(w.ctx).State().Open() })
+		w.until(15*time.Minute, "the breaker is open", func() bool { _, _ = timer.once(); return workers.isOpen() })
 		w.batches.Always(inmem.QueueDown()) // nobody gives a message back either
 		time.Sleep(3 * time.Hour)
 		done, err := timer.once()
 		require.NoError(t, err)
-		require.Contains(t, done.Off, "open since")
+		require.Contains(t, done.Off, "stopped since")
 
 		w.light.mu.Lock()
 		w.light.during = nil
 		w.light.mu.Unlock()
 		w.batches.Lose()
 		w.sql(true)
-		require.NoError(t, workers.gate.Resume(t.Context(), "ann"))
+		require.NoError(t, workers.breaker.Resume(t.Context(), "ann", "it is back"))
+		time.Sleep(2 * time.Minute)
+		_, err = timer.once() // it closes
+		require.NoError(t, err)
 		for range 10 {
 			time.Sleep(59 * time.Second)
 			done, err := timer.once()
@@ -254,7 +257,7 @@ func TestTimeWithTheGateOpenNeverCountsAsStuck(t *testing.T) {
 			require.Equal(t, 3, w.stats("run-1").Jobs[run.Processing])
 		}
 		w.batches.Mend()
-		time.Sleep(31 * time.Second) // ten minutes of silence with the gate closed
+		time.Sleep(31 * time.Second) // ten minutes of silence with the breaker closed
 		done, err = timer.once()
 		require.NoError(t, err)
 		require.Equal(t, 3, done.Buried)

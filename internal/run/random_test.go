@@ -156,7 +156,7 @@ func (w *world) live(s story) {
 			time.Sleep(e.For)
 			w.sql(true)
 		case "pause":
-			require.NoError(w.t, operator.gate.Pause(w.ctx, "ann", "x"))
+			require.NoError(w.t, operator.breaker.Pause(w.ctx, "ann", "x"))
 		case "cancel":
 			_, err := books.CancelRun(w.ctx, "run-1", by(run.CodeRunCancel))
 			require.NoError(w.t, err)
@@ -179,7 +179,7 @@ func (w *world) live(s story) {
 			hire(k)
 		}
 	}
-	require.NoError(w.t, operator.gate.Resume(w.ctx, "ann"))
+	require.NoError(w.t, operator.breaker.Resume(w.ctx, "ann", "x"))
 	w.over("run-1", 3*time.Hour)
 	for _, j := range w.store.AllJobs() {
 		require.False(w.t, j.Status.Open(), "%+v", j)

@@ -53,7 +53,7 @@ func TestARunWhoseMessageIsLostTwiceGoesOn(t *testing.T) {
 	})
 }
 
-// A manager that could say nothing while the gate was open is not gone.
+// A manager that could say nothing while the breaker was open is not gone.
 func TestARunIsNotTakenForAbandonedAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -65,14 +65,18 @@ func TestARunIsNotTakenForAbandonedAfterAnOutage(t *testing.T) {
 		w.sql(false)
 		_, _ = timer.once()
 		time.Sleep(2 * time.Hour)
-		require.True(t, m.gate.View(t.Context()).State().Open())
+		require.True(t, m.isOpen())
 		w.runs.Lose() // the message that was put off, so that only the timer could go on
 		w.sql(true)
-		require.NoError(t, m.gate.Resume(t.Context(), "ann"))
+		require.NoError(t, m.breaker.Resume(t.Context(), "ann", "it is back"))
 		time.Sleep(6 * time.Second)
 		done, err := timer.once()
 		require.NoError(t, err)
 		require.Empty(t, done.Off)
+		require.Zero(t, done.Resumed)
+		time.Sleep(3 * time.Minute)
+		done, err = timer.once() // it closes
+		require.NoError(t, err)
 		require.Zero(t, done.Resumed)
 		time.Sleep(7 * time.Minute)
 		done, err = timer.once()
@@ -179,8 +183,12 @@ func TestNothingIsLostWhileTheBreakerIsOpen(t *testing.T) {
 				time.Sleep(2 * time.Hour)
 				done, err := timer.once()
 				require.NoError(t, err)
-				require.Equal(t, run.Recovered{Off: "the breaker is open"}, done)
+				require.Equal(t, run.Recovered{Off: done.Off}, done)
+				require.Contains(t, done.Off, "stopped since")
 				time.Sleep(time.Hour)
+				require.Zero(t, tick()) // half-open
+				time.Sleep(2 * time.Minute)
+				require.Zero(t, tick()) // closed
 				for range c.after / time.Minute {
 					require.Zero(t, tick())
 					time.Sleep(time.Minute)

@@ -70,9 +70,7 @@ func classify(op string, err error) error {
 		return err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		e := fault.Wrap(fault.Infrastructure, op, "timeout", "no answer in time", err)
-		e.Condition = fault.Broken
-		return e
+		return fault.Wrap(fault.Infrastructure, op, "timeout", "no answer in time", err)
 	}
 	if errors.Is(err, context.Canceled) {
 		return fault.Wrap(fault.Infrastructure, op, "cancelled", "the caller gave up", err)

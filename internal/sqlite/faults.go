@@ -50,7 +50,7 @@ func wordRows() []fault.Row {
 	)
 	start, command := fault.AtStart(), fault.OfACommand()
 	return []fault.Row{
-		{Code: "timeout", Kind: infra, Condition: fault.Broken, Reason: "no answer in time", Source: driver},
+		{Code: "timeout", Kind: infra, Reason: "no answer in time", Source: driver},
 		{Code: "cancelled", Kind: infra, Reason: "the caller gave up", Source: driver},
 		{Code: "connection", Kind: infra, Reason: "the connection is gone", Source: driver},
 		{Code: "driver", Kind: own, Reason: "the driver answered with an error of its own", Source: driver},

@@ -76,15 +76,15 @@ func rules() []rule {
 		{[]int32{615, 904, 913, 921, 922, 923, 924, 926, 927, 942, 945, 946, 4221, 5063, 9001}, infra, "", "the database is not available", facts, ""},
 		{[]int32{40020, 40143, 40166, 40197, 40540, 40613, 40627, 40648, 42108, 42109}, infra, "", "Azure SQL is moving or resuming the database", facts, ""},
 		{[]int32{596, 6002, 6005, 10922, 10930, 17142, 17187, 17188, 17197, 17809, 17830}, infra, "", "the server is shutting down or ended the session", facts, ""},
-		{[]int32{0, -2, 20, 64, 121, 233, 258, 997, 10053, 10054, 10060, 11001}, infra, fault.Broken, "the connection broke or the time was over", facts, ""},
+		{[]int32{0, -2, 20, 64, 121, 233, 258, 997, 10053, 10054, 10060, 11001}, infra, "", "the connection broke or the time was over", facts, ""},
 		{[]int32{701, 802, 1204, 8628, 8645, 8651, 8657, 17803}, infra, "", "the server is out of memory, locks or working disks", facts, ""},
 		{[]int32{3985, 3986, 8642, 8649}, infra, "", "the server is out of memory, threads or what its administrator allows", vendor, ""},
 		{[]int32{3950, 3958, 3959, 3966, 3967, 3999}, infra, "", "tempdb has no room left for row versions", vendor, ""},
-		{[]int32{605, 823, 824, 825, 3624}, infra, fault.Broken, "a page on the server's disk is damaged, perhaps under one row only", facts, ""},
-		{[]int32{211, 427, 1203, 3301, 3302, 3313, 3314, 3315, 3316, 8646}, infra, fault.Broken, "the log, an index or a lock of the server's is damaged, perhaps under one row only", vendor, ""},
+		{[]int32{605, 823, 824, 825, 3624}, infra, "", "a page on the server's disk is damaged, perhaps under one row only", facts, ""},
+		{[]int32{211, 427, 1203, 3301, 3302, 3313, 3314, 3315, 3316, 8646}, infra, "", "the log, an index or a lock of the server's is damaged, perhaps under one row only", vendor, ""},
 		{
 			[]int32{8601, 8618, 8619, 8621, 8622, 8623, 8624, 8630, 8631, 8632},
-			infra, fault.Broken,
+			infra, "",
 			"the server finds no plan for the request or cannot run it, perhaps because of one document's size", vendor, "",
 		},
 		{[]int32{10928, 10929, 10936, 40501, 40549, 40550, 40551, 40552, 40553, 49918, 49919, 49920}, slow, "", "the server asks for less work", facts, ""},
@@ -128,7 +128,7 @@ func classify(op string, err error) error {
 	switch {
 	// The context first: a cancelled request may carry the server's confirmation too.
 	case errors.Is(err, context.DeadlineExceeded):
-		return broken(op, codeTimeout, "no answer in time: the request may have been carried out", err)
+		return fault.Wrap(fault.Infrastructure, op, codeTimeout, "no answer in time: the request may have been carried out", err)
 	case errors.Is(err, context.Canceled):
 		return fault.Wrap(fault.Infrastructure, op, codeCancelled, "the caller gave up: the request may have been carried out", err)
 	case errors.As(err, &server):
@@ -139,14 +139,7 @@ func classify(op string, err error) error {
 	}
 	// What has no number of the server's is the connection's. The driver keeps the cause of some of these as text only, so
 	// they cannot be told apart; and a document cannot bring one about: its content travels as one string.
-	return broken(op, codeConnection, "the connection could not be made or broke: the request may have been carried out", err)
-}
-
-// broken is an error of the connection's: a request that brings it about each time is told apart by the use case.
-func broken(op, code, reason string, err error) error {
-	e := fault.Wrap(fault.Infrastructure, op, code, reason, err)
-	e.Condition = fault.Broken
-	return e
+	return fault.Wrap(fault.Infrastructure, op, codeConnection, "the connection could not be made or broke: the request may have been carried out", err)
 }
 
 // outside translates an error of what concerns no document: connecting, checking, migrating, adopting. Whatever the server
@@ -200,7 +193,7 @@ func lookUp(e mssql.Error) rule {
 		}
 	}
 	if e.Class >= severe {
-		return rule{kind: fault.Infrastructure, condition: fault.Broken, reason: severeReason, source: design}
+		return rule{kind: fault.Infrastructure, reason: severeReason, source: design}
 	}
 	return rule{kind: fault.Document, reason: otherReason, source: design}
 }

@@ -61,6 +61,12 @@ func SampleText() (string, error) {
 func (s *Store) WriteText() string   { return s.texts.write }
 func (s *Store) PreviewText() string { return s.texts.preview }
 
+// KnowCodePages makes the question that a store's first request makes before the request itself.
+func (s *Store) KnowCodePages(ctx context.Context) error {
+	_, _, err := s.pages.current(ctx)
+	return err
+}
+
 // With is the store with something run after one step of a write; it shares the connections.
 func (s *Store) With(after, text string) (*Store, error) {
 	steps, err := s.tables.produce(ledgerTable, writeSteps())

@@ -16,7 +16,7 @@ func Faults() []fault.Row {
 	}
 	rows = append(rows, wordRows()...)
 	rows = append(rows, fault.Row{
-		Code: otherNumber, About: "severity 17 and up", Kind: fault.Infrastructure, Condition: fault.Broken, Reason: severeReason, Rest: true,
+		Code: otherNumber, About: "severity 17 and up", Kind: fault.Infrastructure, Reason: severeReason, Rest: true,
 		Source: "design.md 3; Database Engine error severities: 17 is out of resources, 18 and up is the server's own failure",
 		Covers: fault.IsNumber,
 	}, fault.Row{
@@ -54,8 +54,8 @@ func wordRows() []fault.Row {
 	)
 	start, command := fault.AtStart(), fault.OfACommand()
 	return []fault.Row{
-		{Code: codeConnection, Kind: infra, Condition: fault.Broken, Reason: "the connection could not be made or broke: the request may have been carried out", Source: byType},
-		{Code: codeTimeout, Kind: infra, Condition: fault.Broken, Reason: "no answer in time: the request may have been carried out", Source: byType},
+		{Code: codeConnection, Kind: infra, Reason: "the connection could not be made or broke: the request may have been carried out", Source: byType},
+		{Code: codeTimeout, Kind: infra, Reason: "no answer in time: the request may have been carried out", Source: byType},
 		{Code: codeCancelled, Kind: infra, Reason: "the caller gave up: the request may have been carried out", Source: byType},
 		{
 			Code: codeCertificate, Kind: infra, Source: byType,

@@ -132,6 +132,7 @@ func (s *hooked) loseReply(t testing.TB) {
 	s.arm(func(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error, bool) {
 		proxy := sqlservertest.NewProxy(t, sqlservertest.Address(t, s.d.dsn))
 		store := s.d.changed(openStore(t, sqlservertest.WithAddress(t, s.d.dsn, proxy.Address())))
+		require.NoError(t, store.KnowCodePages(ctx), "or that answer were the next one")
 		proxy.SwallowReply()
 		out, err := store.Apply(ctx, items, mode)
 		return out, err, true

@@ -32,7 +32,6 @@ func TestALoginThatIsNeverAnsweredEndsWithTheCallersTime(t *testing.T) {
 	_, err = Open(ctx, "sqlserver://sa:x@"+listener.Addr().String()+"?database=d&encrypt=disable", Options{})
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Equal(t, codeTimeout, fault.CodeOf(err))
-	require.True(t, fault.Has(err, fault.Broken))
 	require.NoError(t, listener.Close()) // on a machine so slow that nobody has come yet, nobody is waited for
 	select {
 	case <-ended:

@@ -5,16 +5,13 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 )
 
 // contentionTries is how often an undivided request is made before a lost race is looked at more closely. Its parts are
 // made once: a lock that is held costs LOCK_TIMEOUT at every try, and the healthy neighbours wait meanwhile.
 const contentionTries = 3
-
-// contentionBudget bounds the time that one invocation spends on lost races. After it, whatever still loses is put off as
-// if it stood alone, uncounted, so that the feed goes on.
-const contentionBudget = 60 * time.Second
 
 // contentionWait is the first wait between two tries of a request that lost a race.
 const contentionWait = 20 * time.Millisecond
@@ -23,15 +20,38 @@ const contentionWait = 20 * time.Millisecond
 // write less in vain: a third of the range again instead of all of it.
 const divided = 4
 
-// result is what became of one item: a verdict, or the error that is its own.
+// oneByOne is how many documents in a row must have failed alone for those behind them to be sent one by one: where most are
+// bad, dividing costs more requests than it saves.
+const oneByOne = 4
+
+// divideFor is how long one invocation divides. What is undecided then is put off, so that the documents behind it do not
+// wait any longer.
+const divideFor = 2 * time.Minute
+
+// divideInHurry is the same for the batches of the feed that come within hurryFor after one that ran out of time: however many
+// bad ones come in a row, a good one behind them does not wait two minutes for each hundred.
+const (
+	divideInHurry = 20 * time.Second
+	hurryFor      = 10 * time.Minute
+)
+
+// partTimeout bounds a part of a request that had no answer: the good documents beside one that never answers do not wait
+// half a minute at each level.
+const partTimeout = 10 * time.Second
+
+// Codes of documents that were not judged.
+const (
+	codeUndecided = "undecided"
+	codeCutOff    = "cut_off"
+)
+
+// result is what became of one item: a verdict, or an error. An error of document scope is its own; another one puts it off.
 type result struct {
 	outcome Outcome
 	err     error
-	// contrasted says that another document was applied beside this one, or after it: a failure is its own.
-	contrasted bool
 }
 
-// failed reports whether the item has an error of its own.
+// failed reports whether the item was not written.
 func (r result) failed() bool { return r.err != nil }
 
 // plan divides items into requests of at most maxItems documents and maxRows rows. A document is never split, so one
@@ -59,182 +79,126 @@ type applying struct {
 	results []result
 	// done tells which results count.
 	done []bool
-	// failed are the documents that failed by themselves since the last one was applied.
-	failed []int
-}
-
-// note keeps the result of one item. What failed before an applied one has its contrast.
-func (a *applying) note(i int, r result) {
-	a.results[i], a.done[i] = r, true
-	switch {
-	case r.outcome.Verdict == Applied:
-		for _, j := range a.failed {
-			a.results[j].contrasted = true
-		}
-		a.failed = nil
-	case own(r) && !r.contrasted:
-		a.failed = append(a.failed, i)
-	}
+	// inRow counts the documents that failed alone since one was answered.
+	inRow int
 }
 
 // apply writes items and gives each its result. When a dependency is unwell it stops: done tells which results count,
 // and the others are as they were.
 func (p *pass) apply(ctx context.Context, items []Item) (results []result, done []bool, err error) {
 	a := &applying{p: p, items: items, results: make([]result, len(items)), done: make([]bool, len(items))}
-	for _, part := range plan(items, p.limit(), p.c.o.MaxRows) {
-		tries := contentionTries
-		if p.spendOnContention(0) {
-			tries = 1
+	limit, err := p.c.breaker.MaxDocuments(ctx)
+	if err != nil {
+		return a.results, a.done, err
+	}
+	tries := contentionTries
+	if p.batch.OneByOne {
+		limit, tries = 1, 1
+	}
+	for _, part := range plan(items, min(limit, p.c.o.MaxDocuments), p.c.o.MaxRows) {
+		if part[0] > 0 && p.outOfTime() && p.batch.OneByOne {
+			break // the others have their turn in the next tick, before these
 		}
-		if err := a.divide(ctx, part[0], part[1], tries); err != nil {
+		if part[0] > 0 && p.outOfTime() && p.undecided {
+			a.putOff(part[0], len(items), fault.New(fault.Contention, "writer: apply", codeUndecided, "its turn did not come"))
+			break
+		}
+		if err := a.write(ctx, part[0], part[1], tries); err != nil {
 			return a.results, a.done, err
 		}
 	}
 	return a.results, a.done, nil
 }
 
-// divide makes one request for items[from:to]. A server error that is neither the dependency's nor a lost race
-// names no document, so the range is divided until the ones to blame stand alone (promise G6). It starts from all
-// documents, not from the pruned ones: when the newer of two results for a line turns out bad, the older one is
-// written after all.
-func (a *applying) divide(ctx context.Context, from, to, tries int) error {
-	p := a.p
-	begin := p.c.o.Now()
-	outcomes, err := p.request(ctx, a.items[from:to], tries)
-	contended := fault.KindOf(err) == fault.Contention
-	spent := false
-	if contended {
-		spent = p.spendOnContention(p.c.o.Now().Sub(begin))
-	}
+// write makes one request for items[from:to]. A server error that is not the dependency's names no document, so the range
+// is divided until the ones to blame stand alone (promise G6).
+func (a *applying) write(ctx context.Context, from, to, tries int) error {
+	outcomes, err := a.p.request(ctx, a.items[from:to], tries)
 	switch {
 	case err == nil && len(outcomes) != to-from:
 		err = fault.New(fault.Internal, "writer: apply", "outcome_count", "%d outcomes for %d documents", len(outcomes), to-from)
 	case err == nil:
-		return a.answered(ctx, from, outcomes)
-	case fault.IsDependency(err):
+		for i, o := range outcomes {
+			a.note(from+i, result{outcome: o, err: missingError(o)})
+		}
+		a.inRow = 0
+		return nil
+	case fault.IsDependency(err) && !fault.Has(err, fault.OthersAnswered):
 		return err
 	}
-	if to-from == 1 {
-		return a.is(ctx, from, result{err: blameAlone(err)})
+	looksLikeOutage := fault.Has(err, fault.OthersAnswered)
+	if looksLikeOutage && !a.p.batch.OneByOne {
+		a.p.partTimeout = partTimeout
 	}
-	if contended && spent {
-		for i := from; i < to; i++ { // nobody is blamed: among them may be some that lost nothing
-			put := fault.Wrap(fault.Contention, "writer: apply", fault.CodeOf(err), "put off: the time for lost races is spent", err)
-			if err := a.is(ctx, i, result{err: put}); err != nil {
-				return err
-			}
-		}
-		return nil
+	if to-from > 1 {
+		return a.divide(ctx, from, to, err)
 	}
-	for part := range divided {
-		begin, end := from+(to-from)*part/divided, from+(to-from)*(part+1)/divided
-		if begin == end || !slices.Contains(a.done[begin:end], false) {
-			continue
-		}
-		if err := a.divide(ctx, begin, end, 1); err != nil {
-			return err
-		}
+	if looksLikeOutage && !a.p.c.breaker.FailedAlone(ctx, a.items[from].DocumentID, err) {
+		return err
 	}
+	a.inRow++
+	a.note(from, result{err: blameAlone(err)})
 	return nil
 }
 
-// answered notes the outcomes of a request. Lines that are missing beside others that were written are the document's own.
-func (a *applying) answered(ctx context.Context, from int, outcomes []Outcome) error {
-	contrasted := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == Applied })
-	for i, o := range outcomes {
-		r := result{outcome: o, err: missingError(o), contrasted: contrasted}
-		if contrasted && !a.done[from+i] {
-			a.note(from+i, r)
-			continue
-		}
-		if err := a.is(ctx, from+i, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// is notes the result of one item, and who is under suspicion for it. A result that is known already stays.
-func (a *applying) is(ctx context.Context, i int, r result) error {
-	if a.done[i] {
-		return nil
-	}
-	known, enough := a.p.suspect(a.items[i].DocumentID, r.err)
-	r.contrasted = known
-	if a.note(i, r); !enough {
-		return nil
-	}
-	return a.contrast(ctx, fault.CodeOf(r.err))
-}
-
-// contrasts is how many documents are asked whether they can be written, before the build or the schema is blamed.
-const contrasts = 5
-
-// contrast decides between so many bad documents in a row and a build or schema that every document fails on: a few that
-// were not tried yet, from all over the request, are written by themselves. Writing one again that was written before would
-// prove less: an UPDATE may work where every INSERT fails.
-func (a *applying) contrast(ctx context.Context, code string) error {
-	var open []int
-	for i := range a.items {
-		if !a.done[i] {
-			open = append(open, i)
-		}
-	}
-	if len(open) == 0 && a.p.more {
-		return nil // the next request will tell
-	}
-	for n := range min(contrasts, len(open)) {
-		i := open[n*len(open)/min(contrasts, len(open))]
-		outcomes, err := a.p.request(ctx, a.items[i:i+1], 1)
-		switch {
-		case fault.IsDependency(err):
-			return err
-		case err != nil || len(outcomes) != 1:
-			a.p.suspect(a.items[i].DocumentID, err) // it is met again, and judged then; or at the next probe others are tried
-			continue
-		}
-		if a.note(i, result{outcome: outcomes[0], err: missingError(outcomes[0])}); outcomes[0].Verdict == Applied {
+// divide writes the parts of a range that was refused as a whole. It starts from all documents, not from the pruned ones:
+// when the newer of two results for a line turns out bad, the older one is written after all.
+func (a *applying) divide(ctx context.Context, from, to int, cause error) error {
+	size := (to - from + divided - 1) / divided
+	for from < to {
+		if a.p.outOfTime() {
+			a.putOff(from, to, cause)
 			return nil
 		}
+		end := min(to, from+size)
+		if a.inRow >= oneByOne {
+			end = from + 1
+		}
+		if err := a.write(ctx, from, end, 1); err != nil {
+			return err
+		}
+		from = end
 	}
-	return a.p.c.gate.systemic(ctx, a.p.admission(), code)
+	return nil
 }
 
-// spendOnContention adds up the time that lost races took and reports whether there is none left.
-func (p *pass) spendOnContention(d time.Duration) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.contention += d
-	return p.contention >= contentionBudget
+// outOfTime reports whether the time for finding bad documents is over.
+func (p *pass) outOfTime() bool { return !p.c.o.Now().Before(p.divideUntil) }
+
+// putOff leaves items[from:to] undecided. Nobody is blamed: most of them may be good.
+func (a *applying) putOff(from, to int, cause error) {
+	a.p.undecided = true
+	if a.p.batch.Purpose == FromFeed {
+		a.p.c.ranOut.Store(a.p.c.o.Now().Unix())
+	}
+	for i := from; i < to; i++ {
+		a.note(i, result{err: fault.Wrap(fault.Contention, "writer: apply", codeUndecided,
+			"put off: it came with documents that cannot be written, and the time for finding those was over", cause)})
+	}
 }
 
-// The tries of a request whose connection breaks although the dependency is well: a range of documents is then divided, a
-// document alone is to blame for it.
-const (
-	brokenTries      = 2
-	brokenTriesAlone = 3
-	// CodeBreaks is the code of a document whose request breaks its connection each time.
-	CodeBreaks = "breaks_its_connection"
-)
+// note keeps the result of one item.
+func (a *applying) note(i int, r result) { a.results[i], a.done[i] = r, true }
 
-// request sends one request, again after a lost race, tries times with jitter.
+// request sends one request, again after a lost race, tries times with jitter. One whose connection broke while others are
+// answered is made once more: after a failover a whole pool of connections is dead, and no document is to blame for that.
 func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome, error) {
-	broken := 0
+	var broke error
 	for try := 1; ; try++ {
 		begin := p.c.o.Now()
 		outcomes, err := p.send(ctx, items)
-		p.countSQL(p.c.o.Now().Sub(begin))
+		took := p.c.o.Now().Sub(begin)
+		p.countSQL(took)
 		switch {
 		case fault.KindOf(err) == fault.Contention && try < tries:
-		case p.broke(ctx, err):
-			broken++
-			if broken == brokenTries && len(items) > 1 || broken == brokenTriesAlone {
-				p.c.gate.answered(ctx, p.admission(), false) // as a probe it is the document's failure, not the database's
-				return nil, &fault.Error{
-					Kind: fault.Internal, Code: CodeBreaks, Op: "writer: apply", Err: err,
-					Reason: "the connection breaks at this request each time, while the database answers others",
-				}
+		case broke != nil && breaker.IsRefusal(err):
+			return nil, broke // a half-open breaker lets one request pass: what that met decides
+		case fault.Has(err, fault.OthersAnswered) && broke == nil && took < partTimeout:
+			broke = err
+			if !p.batch.OneByOne {
+				p.partTimeout = partTimeout
 			}
+			continue
 		default:
 			return outcomes, err
 		}
@@ -253,16 +217,18 @@ func (p *pass) send(ctx context.Context, items []Item) (outcomes []Outcome, err 
 			outcomes, err = nil, p.panicked(r)
 		}
 	}()
-	return p.admission().Apply(ctx, p.c.sink, items, p.mode)
-}
-
-// broke reports whether a request failed by itself: the connection broke or no answer came, and a statement that concerns
-// no document is answered all the same.
-func (p *pass) broke(ctx context.Context, err error) bool {
-	if !fault.Has(err, fault.Broken) || ctx.Err() != nil {
-		return false
+	begin := p.c.o.Now()
+	err = p.c.breaker.Do(ctx, len(items), p.partTimeout, func(ctx context.Context) (err error) {
+		outcomes, err = p.c.sink.Apply(ctx, items, p.mode)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return p.admission().Neutral(ctx, p.heartbeat) == nil
+	if p.mode == Write && slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == Applied }) && !items[0].FailureMark {
+		p.c.breaker.Applied(begin)
+	}
+	return outcomes, nil
 }
 
 // blameAlone decides what a request that failed for a single document means: a broken uniqueness or row count that

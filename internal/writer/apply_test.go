@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 )
 
@@ -17,6 +18,10 @@ type scriptedSink struct {
 	requests [][]string
 	bad      map[string]bool
 	fail     func(request int, ids []string) error
+	// beat is the heartbeat's answer; now moves by took with each request.
+	beat error
+	now  time.Time
+	took time.Duration
 }
 
 func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode) ([]Outcome, error) {
@@ -26,7 +31,7 @@ func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode) ([]Outcome
 		ids = append(ids, it.DocumentID)
 		refused = refused || s.bad[it.DocumentID]
 	}
-	s.requests = append(s.requests, ids)
+	s.requests, s.now = append(s.requests, ids), s.now.Add(s.took)
 	if s.fail != nil {
 		if err := s.fail(len(s.requests), ids); err != nil {
 			return nil, err
@@ -42,14 +47,19 @@ func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode) ([]Outcome
 	return out, nil
 }
 
-func (s *scriptedSink) Heartbeat(context.Context, string) error { return nil }
+func (s *scriptedSink) Heartbeat(context.Context, string) error { return s.beat }
 
 func scripted(s *scriptedSink) *pass {
+	s.now = time.Unix(1e9, 0)
+	now, draw := func() time.Time { return s.now }, func() float64 { return 0 }
 	c := NewCommit(nil, s, Options{
-		Now: func() time.Time { return time.Unix(1e9, 0) }, Draw: func() float64 { return 0 },
-		Wait: func(context.Context, time.Duration) error { return nil },
+		Now: now, Draw: draw, Wait: func(context.Context, time.Duration) error { return nil },
+		Breaker: breaker.New(nil, breaker.Options{
+			Now: now, Draw: draw, Heartbeat: func(ctx context.Context) error { return s.Heartbeat(ctx, "") },
+			Wait: func(_ context.Context, d time.Duration) error { s.now = s.now.Add(d); return nil },
+		}),
 	})
-	return &pass{c: c, report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, adm: &Admission{gate: c.gate, Limit: c.o.MaxDocuments}}
+	return c.begin(context.Background(), Batch{}, Write)
 }
 
 func numbered(n int) []Item {
@@ -60,15 +70,16 @@ func numbered(n int) []Item {
 	return items
 }
 
-// Promise G6: a bad document fails alone, and finding it costs about 2k*log2(n/k)+2k requests: the tree of halves has at
-// most k refused requests on each level, and fewer than k above the level that has room for k.
+// Promise G6: a bad document fails alone, and finding it costs about 2k*log2(n/k)+2k requests: the tree of quarters has at
+// most k refused requests on each level.
 func TestBisectBlamesTheBadDocumentsAndNobodyElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 100).Draw(t, "n")
+		share := rapid.SampledFrom([]int{2, 10, 30}).Draw(t, "one in")
 		items := numbered(n)
 		s := &scriptedSink{bad: map[string]bool{}}
 		for i := range items {
-			if rapid.IntRange(0, 9).Draw(t, "bad") == 0 {
+			if rapid.IntRange(1, share).Draw(t, "bad") == 1 {
 				s.bad[items[i].DocumentID] = true
 			}
 		}
@@ -78,15 +89,81 @@ func TestBisectBlamesTheBadDocumentsAndNobodyElse(t *testing.T) {
 			require.True(t, done[i])
 			require.Equal(t, s.bad[it.DocumentID], results[i].failed(), it.DocumentID)
 		}
-		k := float64(len(s.bad))
-		if k == 0 {
-			require.Len(t, s.requests, 1)
-			return
-		}
-		levels := math.Ceil(math.Log2(float64(n))) - math.Floor(math.Log2(k))
-		most := 2*(k*levels+k-1) + 1
-		require.LessOrEqual(t, float64(len(s.requests)), most, "%d bad of %d", len(s.bad), n)
+		require.LessOrEqual(t, len(s.requests), mostRequests(n, len(s.bad)), "%d bad of %d", len(s.bad), n)
 	})
+}
+
+// mostRequests is what finding k bad documents among n may cost.
+func mostRequests(n, k int) int {
+	if k == 0 {
+		return 1
+	}
+	levels := math.Ceil(math.Log2(float64(n))) - math.Floor(math.Log2(float64(k)))
+	return int(2*(float64(k)*levels+float64(k)-1)) + 1
+}
+
+// Where most are bad, dividing costs more than it saves: after four in a row those behind them are sent one by one.
+func TestWhereAllAreBadTheyAreSentOneByOne(t *testing.T) {
+	s := &scriptedSink{bad: map[string]bool{}}
+	items := numbered(100)
+	for _, it := range items {
+		s.bad[it.DocumentID] = true
+	}
+	results, _, err := scripted(s).apply(context.Background(), items)
+	require.NoError(t, err)
+	for _, r := range results {
+		require.Equal(t, fault.Document, fault.KindOf(r.err))
+	}
+	require.LessOrEqual(t, len(s.requests), 106)
+	for n, ids := range s.requests[len(s.requests)-96:] {
+		require.Len(t, ids, 1, "request %d from the end", 96-n)
+	}
+}
+
+// Documents that were put off shared a request with bad ones: each is sent by itself.
+func TestWhatWasPutOffIsSentOneByOne(t *testing.T) {
+	s := &scriptedSink{bad: map[string]bool{"b0": true}}
+	p := scripted(s)
+	p.batch.OneByOne = true
+	results, _, err := p.apply(context.Background(), numbered(5))
+	require.NoError(t, err)
+	require.Len(t, s.requests, 5)
+	for i := range results {
+		require.Equal(t, i == 1, results[i].failed())
+	}
+}
+
+// Dividing ends after two minutes. Nobody is blamed for what is undecided then: most of them may be good.
+func TestDividingEndsAfterTwoMinutes(t *testing.T) {
+	for _, c := range []struct {
+		until time.Duration
+		took  time.Duration
+	}{{0, 3 * time.Second}, {time.Minute, 3 * time.Second}, {0, 10 * time.Second}} {
+		s := &scriptedSink{bad: map[string]bool{}, took: c.took}
+		items := numbered(100)
+		for _, it := range items {
+			s.bad[it.DocumentID] = true
+		}
+		p := scripted(s)
+		begin, most := s.now, divideFor
+		if c.until > 0 {
+			p.divideUntil, most = earlier(p.divideUntil, begin.Add(c.until)), c.until
+		}
+		results, done, err := p.apply(context.Background(), items)
+		require.NoError(t, err, "the feed goes on")
+		require.Less(t, s.now.Sub(begin), most+c.took)
+		judged := 0
+		for i, r := range results {
+			require.True(t, done[i])
+			if fault.KindOf(r.err) == fault.Document {
+				judged++
+				continue
+			}
+			require.Equal(t, []any{fault.Contention, "undecided"}, []any{fault.KindOf(r.err), fault.CodeOf(r.err)})
+		}
+		require.Positive(t, judged, "those that stood alone in time are judged")
+		require.Less(t, judged, 100)
+	}
 }
 
 func TestARequestThatLostARaceIsMadeAgainWhole(t *testing.T) {
@@ -131,12 +208,13 @@ func TestContentionThatLastsIsBisectedAndEndsAlone(t *testing.T) {
 }
 
 func TestADependencyErrorStopsTheBisectAndKeepsWhatIsDone(t *testing.T) {
-	s := &scriptedSink{bad: map[string]bool{"d0": true}, fail: func(request int, _ []string) error {
+	s := &scriptedSink{bad: map[string]bool{"d0": true}, beat: fault.New(fault.Infrastructure, "sql: heartbeat", "eof", "")}
+	s.fail = func(request int, _ []string) error {
 		if request == 4 {
 			return fault.New(fault.Infrastructure, "sql: apply", "eof", "the connection was cut")
 		}
 		return nil
-	}}
+	}
 	_, done, err := scripted(s).apply(context.Background(), numbered(4))
 	require.True(t, fault.IsDependency(err))
 	require.Equal(t, []bool{true, true, false, false}, done, "the first half is in SQL, the rest is as it was")

@@ -26,6 +26,10 @@ type Batch struct {
 	TakeOver []invoice.Status
 	// Rewrite writes lines again that hold their document's content already (ForRun only). It changes no committed document's state.
 	Rewrite bool
+	// OneByOne sends each document by itself: those that shared a request with bad ones before.
+	OneByOne bool
+	// DivideUntil, if given, ends the search for bad documents sooner than usual.
+	DivideUntil time.Time
 	// Told, if given, is told once of every document that has an id and is finished with, also by several goroutines at once. Those
 	// that wait for a dependency are not told.
 	Told func(Told)
@@ -68,7 +72,7 @@ type Report struct {
 	Documents int
 	// Outcomes counts documents by how they ended: applied, unchanged, superseded, retry_scheduled, failed,
 	// skipped (not ours, not due, done before), gone, left (to the recovery timer), unreadable (no id to record by),
-	// waiting (a dependency was unwell or the gate is open; nothing was changed). In shadow: see Shadow.
+	// waiting (a dependency was unwell or the breaker is open; nothing was changed). In shadow: see Shadow.
 	Outcomes map[string]int
 	// Kinds counts the failures of documents by kind.
 	Kinds map[string]int

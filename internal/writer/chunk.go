@@ -9,77 +9,40 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
 
 // commitAll takes the documents in requests of bounded size, one after the other, and records each request's outcomes
-// before the next: a dependency that fails half-way costs what is under way and nothing that is done.
-func (p *pass) commitAll(ctx context.Context, docs []invoice.Document) error {
+// before the next: a dependency that fails half-way costs what is under way and nothing that is done. After an error rest
+// has the documents that nothing was found out about.
+func (p *pass) commitAll(ctx context.Context, docs []invoice.Document) (rest []invoice.Document, err error) {
 	docs = p.choose(docs)
 	for len(docs) > 0 {
-		adm, err := p.admit(ctx, docs)
+		if p.undecided {
+			return nil, p.putOffAll(ctx, docs, codeUndecided, fault.Contention, "put off: the time for finding bad documents was over before its turn came")
+		}
+		limit, err := p.c.breaker.MaxDocuments(ctx)
 		if err != nil {
-			return err
+			p.sqlAway = true
+			return docs, err
 		}
-		if adm.pending() {
-			slices.SortStableFunc(docs, func(a, b invoice.Document) int { return p.worth(a, adm) - p.worth(b, adm) })
-		}
-		n := planDocuments(docs, p.limit(), p.c.o.MaxRows)[0][1]
+		n := planDocuments(docs, min(limit, p.c.o.MaxDocuments), p.c.o.MaxRows)[0][1]
 		chunk := slices.Clone(docs[:n])
-		docs = docs[n:]
-		p.more = len(docs) > 0
 		if p.c.o.Now().Sub(p.batch.Received) > maxAge {
 			fresh, err := p.freshen(ctx, chunk, func(invoice.Document) bool { return true })
 			if err != nil {
-				return err
+				return docs, err
 			}
 			chunk = p.choose(fresh)
 		}
-		if err := p.commitChunk(ctx, chunk); err != nil {
-			return err
+		if undone, err := p.commitChunk(ctx, chunk); err != nil {
+			return append(undone, docs[n:]...), err
 		}
+		docs = docs[n:]
 	}
-	return p.recordHeld(ctx) // nothing was written since, and not enough failed to blame more than the documents
-}
-
-// admit asks the gate for leave. A probe that was answered and decided nothing goes on with the next document.
-func (p *pass) admit(ctx context.Context, docs []invoice.Document) (*Admission, error) {
-	if adm := p.admission(); adm != nil && adm.pending() {
-		return adm, nil
-	}
-	if p.c.gate.othersFirst() && !slices.ContainsFunc(docs, func(d invoice.Document) bool { return !p.c.gate.tried(d.ID) }) {
-		return nil, p.c.gate.refusal()
-	}
-	adm, err := p.c.gate.Admit(ctx, p.heartbeat)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.adm = adm
-	return adm, nil
-}
-
-// heartbeat asks whether the database does what this pass needs of it. A preview needs no right to write.
-func (p *pass) heartbeat(ctx context.Context) error {
-	if p.mode == Preview {
-		_, err := p.c.sink.Apply(ctx, nil, Preview)
-		return err
-	}
-	return p.c.sink.Heartbeat(ctx, p.c.o.SysName)
-}
-
-// worth orders the documents for a probe: what can be written and, for a systemic gate, was not seen to fail comes first.
-func (p *pass) worth(d invoice.Document, adm *Admission) int {
-	worth := 0
-	if d.Problem != nil {
-		worth = 2
-	}
-	if (adm.Systemic && p.c.gate.tried(d.ID)) || p.c.gate.failedProbe(d.ID) {
-		worth++
-	}
-	return worth
+	return nil, nil
 }
 
 // choose leaves the documents whose turn it is, and counts the others.
@@ -95,6 +58,8 @@ func (p *pass) choose(docs []invoice.Document) []invoice.Document {
 				continue
 			}
 			p.count(d.ID, "skipped", "")
+		case invoice.NotOffered:
+			p.count(d.ID, "not_offered", "")
 		case invoice.UnknownStatus:
 			p.count(d.ID, "skipped", "")
 			p.c.o.Log.Error().Str("document", d.ID).Str("status", clipStatus(d.State.StatusFound)).
@@ -106,117 +71,59 @@ func (p *pass) choose(docs []invoice.Document) []invoice.Document {
 	return taken
 }
 
-// commitChunk writes one request's documents and records what became of each.
-func (p *pass) commitChunk(ctx context.Context, docs []invoice.Document) error {
-	docs, err := p.keepVersions(ctx, docs)
+// commitChunk writes one request's documents and records what became of each. After an error undone has those that nothing
+// was found out about.
+func (p *pass) commitChunk(ctx context.Context, docs []invoice.Document) (undone []invoice.Document, err error) {
+	kept, err := p.keepVersions(ctx, slices.Clone(docs))
 	if err != nil {
-		return err
+		return docs, err
 	}
-	items, at := make([]Item, 0, len(docs)), make([]int, 0, len(docs))
-	for i, d := range docs {
+	items, at := make([]Item, 0, len(kept)), make([]int, 0, len(kept))
+	var known []verdict
+	for i, d := range kept {
 		if d.Problem == nil {
 			items, at = append(items, ItemOf(d)), append(at, i)
 		}
 	}
 	results, done, err := p.apply(ctx, items)
-	all := make(map[int]result, len(docs))
-	applied := false
+	for _, d := range kept {
+		switch {
+		case d.Problem == nil:
+		case err == nil:
+			known = append(known, verdict{d, result{err: d.Problem}})
+		default: // while SQL is unwell nobody is told of errors: they are found again
+			undone = append(undone, d)
+		}
+	}
 	for j, i := range at {
 		if done[j] {
-			all[i] = results[j]
-			applied = applied || results[j].outcome.Verdict == Applied
+			known = append(known, verdict{kept[i], results[j]})
+		} else {
+			undone = append(undone, kept[i])
 		}
 	}
-	if err == nil { // while SQL is unwell nobody is told of errors: a redelivery will find them again
-		err = p.problems(ctx, docs, all, applied)
+	p.c.breaker.Note(ctx, breaker.FeedLag{}) // what was applied is proof for what failed beside it
+	if told := p.recordAll(ctx, known); told != nil {
+		return undone, told
 	}
-	if err == nil {
-		err = p.probed(ctx, docs, all, len(items))
-	}
-	if told := p.tell(ctx, docs, all, applied); told != nil {
-		return told
-	}
-	return err
+	p.sqlAway = err != nil
+	return undone, err
 }
 
-// problems adds the documents that cannot be written as they are. A build that misreads every document looks like many bad
-// ones, so they are under suspicion like those that SQL refuses.
-func (p *pass) problems(ctx context.Context, docs []invoice.Document, all map[int]result, applied bool) error {
-	for i, d := range docs {
-		if d.Problem == nil {
-			continue
-		}
-		known, enough := applied, false
-		if !applied {
-			known, enough = p.suspect(d.ID, d.Problem)
-		}
-		all[i] = result{err: d.Problem, contrasted: known}
-		if enough && !p.more {
-			return p.c.gate.systemic(ctx, p.admission(), fault.CodeOf(d.Problem))
-		}
-	}
-	return nil
+// leaveToOthers puts documents off without a wait, because this instance alone cannot reach SQL: the recovery timer of
+// another one takes them up.
+func (p *pass) leaveToOthers(ctx context.Context, docs []invoice.Document) error {
+	return p.putOffAll(ctx, docs, codeCutOff, fault.Infrastructure, "this instance cannot reach SQL while others write: left to them")
 }
 
-// probed ends a probe that no request has ended: a systemic one in which nothing was written has failed again, another one
-// that had nothing to write was answered by the neutral statement.
-func (p *pass) probed(ctx context.Context, docs []invoice.Document, all map[int]result, items int) error {
-	adm := p.admission()
-	switch {
-	case !adm.pending():
-		return nil
-	case !adm.Systemic:
-		if items == 0 {
-			p.c.gate.answered(ctx, adm, false)
-		}
-		return nil
+// putOffAll records that documents wait for the recovery timer, uncounted.
+func (p *pass) putOffAll(ctx context.Context, docs []invoice.Document, code string, kind fault.Kind, why string) error {
+	cause := fault.New(kind, "writer: apply", code, "%s", why)
+	var all []verdict
+	for _, d := range p.choose(docs) {
+		all = append(all, verdict{d, result{err: cause}})
 	}
-	for i := range docs {
-		if r, ok := all[i]; ok && own(r) {
-			return p.c.gate.systemic(ctx, adm, fault.CodeOf(r.err))
-		}
-	}
-	return p.c.gate.refusal()
-}
-
-// own reports whether a result is a failure that spends the document's own budget.
-func own(r result) bool {
-	return r.failed() && fault.ScopeOf(fault.KindOf(r.err)) == fault.ScopeDocument
-}
-
-// suspect notes a document that failed by itself. known and enough: see Gate.suspect.
-func (p *pass) suspect(id string, err error) (known, enough bool) {
-	if p.mode == Preview || !own(result{err: err}) {
-		return false, false
-	}
-	return p.c.gate.suspect(fault.CodeOf(err), id)
-}
-
-// tell records the results. Failures are held back while nothing was applied after them: the next requests of the batch
-// decide whether the documents are to blame.
-func (p *pass) tell(ctx context.Context, docs []invoice.Document, all map[int]result, applied bool) error {
-	var now []verdict
-	if applied {
-		now, p.held = p.held, nil
-	}
-	for i, d := range docs {
-		r, ok := all[i]
-		switch {
-		case !ok:
-		case own(r) && !r.contrasted:
-			p.held = append(p.held, verdict{d, r})
-		default:
-			now = append(now, verdict{d, r})
-		}
-	}
-	return p.recordAll(ctx, now)
-}
-
-// recordHeld records what was held back to the end.
-func (p *pass) recordHeld(ctx context.Context) error {
-	held := p.held
-	p.held = nil
-	return p.recordAll(ctx, held)
+	return p.recordAll(ctx, all)
 }
 
 // keepVersions records the version of documents whose id has no time, before they are first written: a later snapshot

@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -30,11 +33,11 @@ type Options struct {
 	Location *time.Location
 	// Log gets what an operator must see of single documents: ids, kinds and codes, never content.
 	Log zerolog.Logger
-	// MaxDocuments and MaxRows bound one SQL request: 100 and 1,000. The gate may allow less.
+	// MaxDocuments and MaxRows bound one SQL request: 100 and 1,000. The breaker may allow less.
 	MaxDocuments, MaxRows int
-	// Gate stands before the sink; by default one of this Commit's own.
-	Gate *Gate
-	// Evidence keeps poison pills. Without it no document becomes one: it is tried hourly instead.
+	// Breaker stands before the sink; by default one of this Commit's own.
+	Breaker *breaker.Breaker
+	// Evidence keeps poison messages. Without it no document becomes one: it is tried hourly instead.
 	Evidence Evidence
 	// Container and AppVersion are named in a poison pill's evidence.
 	Container, AppVersion string
@@ -48,10 +51,14 @@ type Options struct {
 
 // Commit takes documents to SQL and records what became of them. It is safe for concurrent use.
 type Commit struct {
-	docs Documents
-	sink Sink
-	gate *Gate
-	o    Options
+	docs    Documents
+	sink    Sink
+	breaker *breaker.Breaker
+	o       Options
+	// capTold is the hour for which it was said that enough poison messages were made.
+	capTold atomic.Int64
+	// ranOut is when a batch of the feed last ran out of time for dividing, in epoch seconds.
+	ranOut atomic.Int64
 }
 
 // NewCommit makes a Commit over the two ports.
@@ -77,38 +84,42 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 	if o.Wait == nil {
 		o.Wait = wait
 	}
-	if o.Gate == nil {
-		o.Gate = NewGate(nil, GateOptions{Log: o.Log, Now: o.Now})
+	if o.Breaker == nil {
+		o.Breaker = breaker.New(nil, breaker.Options{
+			Log: o.Log, Now: o.Now, Draw: o.Draw, Wait: o.Wait,
+			Heartbeat: func(ctx context.Context) error { return sink.Heartbeat(ctx, o.SysName) },
+		})
 	}
-	return &Commit{docs: docs, sink: sink, gate: o.Gate, o: o}
+	return &Commit{docs: docs, sink: sink, breaker: o.Breaker, o: o}
 }
 
 // Run takes one batch through: read, choose, write to SQL, record. The error is nil when every outcome is recorded or
 // left to the recovery timer on purpose; otherwise it is of dependency scope, and the same batch should be offered
 // again: what SQL answered about is recorded and stays, nothing else was told or counted, and writing again changes nothing.
+// A rewrite that lost races answers an error of kind contention instead: it is offered again, too.
 func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	mode := Write
 	if b.Rewrite && b.Purpose == ForRun {
 		mode = Rewrite
 	}
-	p := c.begin(b, mode)
+	p := c.begin(ctx, b, mode)
 	docs := p.read(b.Documents)
-	err := c.gate.refuses(ctx) // it may for hours, and the documents need not be read again every ten seconds to learn that
-	if err == nil {
-		docs, err = p.freshen(ctx, docs, func(d invoice.Document) bool {
-			// What others bring was read a moment ago; and without an etag no patch could be conditional.
-			return (b.Purpose == FromFeed && (b.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
-		})
+	rest, err := docs, error(nil)
+	cutOff := b.Purpose == FromFeed && c.breaker.CutOff(ctx)
+	if !cutOff {
+		rest, err = p.run(ctx, docs)
+		cutOff = err != nil && p.sqlAway && b.Purpose == FromFeed && c.breaker.CutOff(ctx)
 	}
-	if err == nil {
-		err = p.commitAll(ctx, docs)
+	if cutOff {
+		err = p.leaveToOthers(ctx, rest)
 	}
 	p.report.Lag = p.lag()
-	c.gate.note(context.WithoutCancel(ctx), p.feedLag())
-	if err == nil {
-		return p.report, nil
-	}
-	if p.escapes(err) {
+	c.breaker.Note(ctx, p.feedLag())
+	switch {
+	case err == nil:
+		p.countRest("waiting") // what lost a race, or had no turn
+		return p.report, p.contended
+	case p.escapes(err):
 		p.countRest("left")
 		c.o.Log.Error().Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).Int("retry_count", b.RetryCount).
 			Msg("this batch fails again and again while its dependencies answer others: what is left of it is left to the recovery timer")
@@ -118,29 +129,73 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	return p.report, err
 }
 
-// escapes reports whether a batch has been offered so often that it must not hold the feed any longer. While the gate is
+// run is the work of Run. After an error rest has the documents that nothing was found out about.
+func (p *pass) run(ctx context.Context, docs []invoice.Document) (rest []invoice.Document, err error) {
+	if slices.ContainsFunc(docs, p.turn) { // what asks nothing of SQL does not wait for it
+		if err := p.c.breaker.Permit(ctx); err != nil {
+			p.sqlAway = true
+			return docs, err
+		}
+	}
+	fresh, err := p.freshen(ctx, docs, func(d invoice.Document) bool {
+		// What others bring was read a moment ago; and without an etag no patch could be conditional.
+		return (p.batch.Purpose == FromFeed && (p.batch.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
+	})
+	if err != nil {
+		return docs, err
+	}
+	return p.commitAll(ctx, fresh)
+}
+
+// escapes reports whether a batch has been offered so often that it must not hold the feed any longer. While the breaker is
 // open it may: then everything waits, and for a reason.
 func (p *pass) escapes(err error) bool {
-	return p.batch.Purpose == FromFeed && p.batch.RetryCount > escapeRetries && !IsGate(err) && !p.c.gate.Seen().State().Open()
+	return p.batch.Purpose == FromFeed && p.batch.RetryCount > escapeRetries && !breaker.IsRefusal(err) &&
+		!p.c.breaker.Seen().Control.Breaker.Stopped()
 }
 
 // feedLag is what this batch tells of the change feed: nothing unless it came from there, and for the first time. One that is
 // offered again and again tells nothing: what waits behind it may be an orphan.
-func (p *pass) feedLag() FeedLag {
+func (p *pass) feedLag() breaker.FeedLag {
 	if p.batch.Purpose != FromFeed || p.batch.RetryCount > 0 || p.oldest == 0 {
-		return FeedLag{}
+		return breaker.FeedLag{}
 	}
-	return FeedLag{Seconds: int64(p.report.Lag / time.Second), At: p.c.o.Now()}
+	return breaker.FeedLag{Seconds: int64(p.report.Lag / time.Second), At: p.c.o.Now()}
 }
 
 // begin makes the pass of one Run.
-func (c *Commit) begin(b Batch, mode Mode) *pass {
+func (c *Commit) begin(ctx context.Context, b Batch, mode Mode) *pass {
+	dueBefore := int64(0)
+	if due := c.breaker.DueBefore(ctx); !due.IsZero() {
+		dueBefore = due.Unix()
+	}
+	divideUntil := c.o.Now().Add(divideFor)
+	if b.Purpose == FromFeed && c.hurries() {
+		divideUntil = c.o.Now().Add(divideInHurry)
+	}
 	return &pass{
 		c: c, batch: b, mode: mode,
-		t:      transitions{now: c.o.Now, loc: c.o.Location, draw: c.o.Draw, reprocess: b.takesOver(invoice.Failed)},
-		report: Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
-		heal:   map[string]bool{},
+		t:           transitions{now: c.o.Now, loc: c.o.Location, draw: c.o.Draw, reprocess: b.takesOver(invoice.Failed)},
+		report:      Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
+		heal:        map[string]bool{},
+		dueBefore:   dueBefore,
+		divideUntil: earlier(divideUntil, b.DivideUntil),
 	}
+}
+
+// hurries reports whether a batch of the feed ran out of time for dividing a short while ago: those behind it waited long
+// enough.
+func (c *Commit) hurries() bool {
+	at := c.ranOut.Load()
+	return at > 0 && c.o.Now().Sub(time.Unix(at, 0)) < hurryFor
+}
+
+// earlier is the earlier of two times; zero is no time.
+func earlier(a, b time.Time) time.Time {
+	if !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // pass is one Run under way.
@@ -159,13 +214,18 @@ type pass struct {
 	report  Report
 	oldest  int64
 	counted int
-	// contention is the time that lost races took.
-	contention time.Duration
-	// adm is the leave that the gate gave for the request under way; more says that there are documents behind it.
-	adm  *Admission
-	more bool
-	// held are failures that are not told yet: no document was written since the first of them.
-	held []verdict
+	// dueBefore is the _ts up to which postponed documents are due.
+	dueBefore int64
+	// divideUntil is when dividing ends.
+	divideUntil time.Time
+	// partTimeout bounds the requests after one that failed like an outage while others were answered; zero until then.
+	partTimeout time.Duration
+	// undecided says that the time for finding bad documents ran out.
+	undecided bool
+	// sqlAway says that what stopped the pass is SQL's, and not another dependency's.
+	sqlAway bool
+	// contended is the error of a rewrite that lost races: it is never final.
+	contended error
 	// evidenceDown says that the store of evidence failed in this pass: it is not asked for every document again.
 	evidenceDown bool
 }
@@ -174,42 +234,6 @@ type pass struct {
 type verdict struct {
 	doc invoice.Document
 	res result
-}
-
-// admission is the leave to use SQL.
-func (p *pass) admission() *Admission {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.adm
-}
-
-// hostPause is how long the host waits before it offers a batch again (functions/CommitResults/function.json).
-const hostPause = 10 * time.Second
-
-// reoffered is how often the batch was offered before and failed by itself. What it was offered while the gate was open says
-// nothing about it.
-func (p *pass) reoffered() int {
-	closed := p.c.gate.Seen().Control.Gate.Since
-	if since := p.c.o.Now().Sub(closed); !closed.IsZero() && since < time.Duration(p.batch.RetryCount)*hostPause {
-		return int(since / hostPause)
-	}
-	return p.batch.RetryCount
-}
-
-// limit is the most documents of one request: what the gate allows, and less for a batch that comes again and again,
-// because one of its documents may be what makes it fail.
-func (p *pass) limit() int {
-	most := p.c.o.MaxDocuments
-	if adm := p.admission(); adm != nil && adm.Systemic && adm.pending() {
-		return min(most, adm.Limit) // one document of these few decides; it must not be the one that is bad by itself
-	}
-	for range min(max(0, p.reoffered()-1), 8) {
-		most /= divided
-	}
-	if adm := p.admission(); adm != nil {
-		most = min(most, adm.Limit)
-	}
-	return max(1, most)
 }
 
 // understand reads one snapshot. A panic about it must not keep the others of its batch from being written.
@@ -260,8 +284,13 @@ func (p *pass) turn(d invoice.Document) bool { return p.turnOf(d) == invoice.Tak
 // turnOf is the document's turn, as the purpose of the batch sees it.
 func (p *pass) turnOf(d invoice.Document) invoice.Turn {
 	turn := d.Turn(p.c.o.Now(), p.c.o.SysName)
-	if (turn == invoice.NotDue || turn == invoice.Done) && p.batch.takesOver(d.State.Status) {
+	switch {
+	case (turn == invoice.NotDue || turn == invoice.Done) && p.batch.takesOver(d.State.Status):
 		return invoice.Take
+	case turn == invoice.NotDue && p.batch.Purpose == FromTimer && d.State.Postponed && d.TS <= p.dueBefore:
+		return invoice.Take // others got through since it failed
+	case turn == invoice.Take && p.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:
+		return invoice.NotDue // retries are the timer's: here one would come back by its own patch, before the new ones
 	}
 	return turn
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
@@ -29,14 +30,14 @@ type world struct {
 	docs   *inmem.Documents
 	sink   *inmem.Sink
 	faulty *faulty
-	// control and evidence are shared by all instances of the app; gate and commit are one of them.
+	// control and evidence are shared by all instances of the app; breaker and commit are one of them.
 	control  *inmem.Control
 	evidence *inmem.Evidence
-	gate     *writer.Gate
+	breaker  *breaker.Breaker
 	commit   *writer.Commit
 	log      bytes.Buffer
 
-	contrasts int
+	applied int
 }
 
 func newWorld(t *testing.T, lines ...int64) *world {
@@ -47,32 +48,46 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	w.sink.AddLines(lines...)
 	w.faulty = &faulty{docs: w.docs, sink: w.sink}
 	w.control, w.evidence = inmem.NewControl(), inmem.NewEvidence()
-	w.gate, w.commit = w.instance("a", w.faulty, w.control, w.evidence)
+	w.use(w.faulty)
 	return w
 }
 
-// instance makes one more instance of the app over the same container, database and control document.
-func (w *world) instance(name string, sink writer.Sink, control writer.ControlStore, evidence writer.Evidence) (*writer.Gate, *writer.Commit) {
+// instance makes one more instance of the app over the same container and control document. change, if given, changes its
+// options.
+func (w *world) instance(name, build string, sink writer.Sink, change func(*writer.Options)) (*breaker.Breaker, *writer.Commit) {
 	w.t.Helper()
-	zone, err := time.LoadLocation("America/Chicago")
-	require.NoError(w.t, err)
-	now := func() time.Time { return w.clock }
-	log := zerolog.New(&w.log)
-	gate := writer.NewGate(control, writer.GateOptions{Instance: name, Version: "v1", Log: log, Now: now})
-	return gate, writer.NewCommit(w.faulty, sink, writer.Options{
-		SysName: "web", Location: zone, Now: now, Draw: func() float64 { return 0.5 }, Parallel: 1, Log: log,
-		Wait: func(context.Context, time.Duration) error { return nil },
-		Gate: gate, Evidence: evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
+	now, log, draw := func() time.Time { return w.clock }, zerolog.New(&w.log), func() float64 { return 0.5 }
+	b := breaker.New(w.control, breaker.Options{
+		Instance: name, Build: build, Log: log, Now: now, Draw: draw,
+		Heartbeat: func(ctx context.Context) error { return sink.Heartbeat(ctx, "web") },
+		Wait:      func(_ context.Context, d time.Duration) error { w.clock = w.clock.Add(d); return nil },
 	})
+	o := writer.Options{
+		SysName: "web", Location: chicago(w.t), Now: now, Draw: draw, Parallel: 1, Log: log,
+		Wait:    func(context.Context, time.Duration) error { return nil },
+		Breaker: b, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: build,
+	}
+	if change != nil {
+		change(&o)
+	}
+	return b, writer.NewCommit(w.faulty, sink, o)
 }
 
-// contrast has another document written, as it is in a container that is in use: what fails now has only itself to blame.
-func (w *world) contrast() {
+// use makes the world's own instance anew, over another sink.
+func (w *world) use(sink writer.Sink) {
+	w.t.Helper()
+	w.breaker, w.commit = w.instance("a", "v1", sink, nil)
+}
+
+// othersApply has another document written a minute later, as in a container that is in use: what failed before had only
+// itself to blame.
+func (w *world) othersApply() {
 	w.t.Helper()
 	const line = 9_999
 	w.sink.AddLines(line)
-	w.contrasts++
-	doc := result(w.contrasts%60, line, fmt.Sprint("contrast ", w.contrasts), "")
+	w.applied++
+	w.clock = w.clock.Add(time.Minute)
+	doc := result(w.applied%60, line, fmt.Sprint("other ", w.applied), "")
 	require.Equal(w.t, 1, w.run(w.put(doc)...).Outcomes["applied"])
 }
 
@@ -107,14 +122,51 @@ func (w *world) run(snapshots ...json.RawMessage) writer.Report {
 
 func (w *world) offer(retry int, snapshots ...json.RawMessage) (writer.Report, error) {
 	w.t.Helper()
-	report, err := w.commit.Run(w.t.Context(), writer.Batch{Documents: snapshots, Received: w.clock, RetryCount: retry})
+	return w.batch(writer.Batch{Documents: snapshots, RetryCount: retry})
+}
+
+// retry passes documents on as they stand now, as the recovery timer does.
+func (w *world) retry(ids ...string) writer.Report {
+	w.t.Helper()
+	report, err := w.batch(writer.Batch{Documents: w.snapshots(ids...), Purpose: writer.FromTimer})
+	require.NoError(w.t, err)
+	return report
+}
+
+// again puts documents that failed before and passes them on as the recovery timer does.
+func (w *world) again(docs ...string) writer.Report {
+	w.t.Helper()
+	var ids []string
+	for _, d := range docs {
+		ids = append(ids, idOf(w.t, d))
+	}
+	w.put(docs...)
+	return w.retry(ids...)
+}
+
+func (w *world) batch(b writer.Batch) (writer.Report, error) {
+	w.t.Helper()
+	b.Received = w.clock
+	report, err := w.commit.Run(w.t.Context(), b)
 	total := 0
 	for _, n := range report.Outcomes {
 		total += n
 	}
-	require.Equal(w.t, len(snapshots), total, "every document is counted once: %v", report.Outcomes)
+	require.Equal(w.t, len(b.Documents), total, "every document is counted once: %v", report.Outcomes)
 	return report, err
 }
+
+// away takes SQL away, heartbeat and all, or brings it back.
+func (w *world) away(away bool) {
+	w.faulty.onApply, w.faulty.onHeartbeat = nil, nil
+	if away {
+		w.faulty.onApply = func(int) error { return down("sql: apply") }
+		w.faulty.onHeartbeat = func(int) error { return down("sql: heartbeat") }
+	}
+}
+
+// opened reports whether the breaker keeps requests from SQL.
+func (w *world) opened() bool { return w.breaker.View(w.t.Context()).Control.Breaker.Stopped() }
 
 // state reads sql_writer as plain JSON, so that tests see what readers see.
 func (w *world) state(id string) map[string]any {
@@ -141,6 +193,19 @@ func (w *world) value(line int64, table invoice.Table, column string) string {
 	}
 	require.Fail(w.t, "no such column", column)
 	return ""
+}
+
+// status is sql_writer.status.
+func (w *world) status(id string) string {
+	w.t.Helper()
+	return w.state(id)["status"].(string)
+}
+
+func chicago(t *testing.T) *time.Location {
+	t.Helper()
+	zone, err := time.LoadLocation("America/Chicago")
+	require.NoError(t, err)
+	return zone
 }
 
 func idOf(t *testing.T, doc string) string {
@@ -176,10 +241,10 @@ type faulty struct {
 	docs *inmem.Documents
 	sink *inmem.Sink
 
-	mu                     sync.Mutex
-	reads, records, writes int
+	mu                            sync.Mutex
+	reads, records, writes, beats int
 	// each hook sees the call's number from 1; an error stops the call before it does anything.
-	onRead, onRecord, onApply func(n int) error
+	onRead, onRecord, onApply, onHeartbeat func(n int) error
 	// afterRecord fails a call after it was done: a lost acknowledgement.
 	afterRecord, afterApply func(n int) error
 }
@@ -244,6 +309,13 @@ func (f *faulty) Apply(ctx context.Context, items []writer.Item, mode writer.Mod
 }
 
 func (f *faulty) Heartbeat(ctx context.Context, sysName string) error {
+	f.mu.Lock()
+	f.beats++
+	n := f.beats
+	f.mu.Unlock()
+	if err := hook(n, f.onHeartbeat); err != nil {
+		return err
+	}
 	return f.sink.Heartbeat(ctx, sysName)
 }
 

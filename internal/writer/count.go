@@ -46,7 +46,7 @@ func (p *pass) countResult(id string, res result, s invoice.State) {
 	told.RetryCount, told.Again = s.RetryCount, s.Status == invoice.RetryScheduled
 	p.tellOf(told)
 	event := p.c.o.Log.Warn()
-	if kind == fault.Internal || s.Status == invoice.Failed || s.RetryCount >= MaxRetries {
+	if kind == fault.Internal || s.Status == invoice.Failed {
 		event = p.c.o.Log.Error()
 	}
 	event.Str("document", id).Str("status", string(s.Status)).Str("kind", string(kind)).

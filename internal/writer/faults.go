@@ -1,32 +1,43 @@
 package writer
 
-import "sqlwriter/internal/fault"
+import (
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/fault"
+)
 
 // Faults is the table of the codes of our own, for people: those of the use cases, of what they send, and of the process
 // around them. Validation codes are in invoice.Faults.
 func Faults() []fault.Row {
 	var rows []fault.Row
-	for _, part := range [][]fault.Row{gateRows(), documentRows(), processRows(), mistakeRows(), commandRows()} {
+	for _, part := range [][]fault.Row{breakerRows(), documentRows(), processRows(), mistakeRows(), commandRows()} {
 		rows = append(rows, part...)
 	}
 	return fault.Of("writer", rows)
 }
 
-// gateRows are the codes of the gate in front of SQL.
-func gateRows() []fault.Row {
-	const infra, section = fault.Infrastructure, "design.md 3"
-	waits := fault.Consequence{Spends: fault.Nothing, Next: "when the gate lets work pass; `status` says why it is open and when the next probe is"}
+// breakerRows are the codes of the breaker in front of SQL.
+func breakerRows() []fault.Row {
+	const infra, section = fault.Infrastructure, "ADR 0018"
+	waits := fault.Consequence{Spends: fault.Nothing, Next: "when the breaker lets work pass; `status` says why it stopped and when the next probe is"}
 	return []fault.Row{
-		{Code: "gate_open", Kind: infra, Reason: "the gate is open: nothing is sent to SQL; the gate's own kind and code say why", Source: section, Own: waits},
+		{Code: breaker.CodeOpen, Kind: infra, Reason: "the breaker is open: nothing is sent to SQL; its own kind and code say why", Source: section, Own: waits},
 		{
-			Code: "paused", Kind: infra, Reason: "an operator holds the gate open", Source: section,
+			Code: breaker.CodePaused, Kind: infra, Reason: "an operator paused the flow", Source: section,
 			Own: fault.Consequence{Spends: fault.Nothing, Next: "after an operator's resume"},
 		},
-		{Code: "systemic", Kind: fault.Systemic, Reason: "20 different documents failed with one code, which the gate names, and none was written between", Source: section},
-		{Code: "control", Kind: infra, Reason: "the control document cannot be had, so the other instances would not know", Source: section, Own: fault.OfACommand()},
+		{Code: breaker.CodeControl, Kind: infra, Reason: "the control document cannot be had, so the other instances would not know", Source: section, Own: fault.OfACommand()},
 		{
-			Code: "breaks_its_connection", Kind: fault.Internal, Source: section,
-			Reason: "the connection breaks whenever this document is sent, alone, while the database answers the probe",
+			Code: CodeFailsAlone, Kind: fault.Internal, Source: section,
+			Reason: "the request failed like an outage three times when this document was sent alone, while the database answered others",
+		},
+		{
+			Code: codeUndecided, Kind: fault.Contention, Source: section,
+			Reason: "it shared a request with documents that cannot be written, and the two minutes for finding those were over",
+			Own:    fault.Consequence{Spends: fault.Nothing, Next: "the recovery timer tries it again after 120 s"},
+		},
+		{
+			Code: codeCutOff, Kind: infra, Source: section, Reason: "this instance alone cannot reach SQL",
+			Own: fault.Consequence{Spends: fault.Nothing, Next: "at once, by the recovery timer of another instance"},
 		},
 	}
 }
@@ -35,7 +46,7 @@ func gateRows() []fault.Row {
 func documentRows() []fault.Row {
 	const infra, race = fault.Infrastructure, fault.Contention
 	left := fault.Consequence{Spends: fault.Nothing, Next: "an error line; the document is left to the recovery timer"}
-	again := fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s; the gate does not mind"}
+	again := fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s; the breaker does not mind"}
 	return []fault.Row{
 		{Code: "missing_detail_row", Kind: fault.Document, Condition: fault.MissingRow, Reason: "a line has no row in IVCE_DTL: nothing of the document is written", Source: "design.md 4"},
 		{Code: "value", Kind: fault.Document, Reason: "a value is none of its column's kind and did not come from a document that was read", Source: "design.md 4"},

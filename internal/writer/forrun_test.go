@@ -2,6 +2,7 @@ package writer_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -28,7 +29,7 @@ func (w *world) runFor(rewrite bool, over []invoice.Status, snapshots ...json.Ra
 
 func TestARunTakesOnlyWhatItMayTakeOver(t *testing.T) {
 	w := newWorld(t, 1, 2, 3, 4)
-	pending, waits := result(1, 1, "ACME", ""), result(2, 2, "ACME", `{"status":"retry_scheduled","retry_count":1,"retry_after":99999999999}`)
+	pending, waits := result(1, 1, "ACME", ""), result(2, 2, "ACME", fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, start().Unix()+1))
 	failed, committed := result(3, 3, "ACME", `{"status":"failed","retry_count":5,"failed_at":"x","error":"x"}`), result(4, 4, "ACME", `{"status":"committed","retry_count":0}`)
 	docs := w.put(pending, waits, failed, committed)
 

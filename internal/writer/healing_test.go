@@ -1,7 +1,6 @@
 package writer_test
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -84,25 +83,6 @@ func TestOneDocumentsRefusedReadHoldsNobody(t *testing.T) {
 			t.Errorf("whole batch blocked at RetryCount 300: %v", err)
 		}
 	}
-}
-
-// ADR 0009 over many small requests.
-func TestTheBudgetHoldsOverManyRequests(t *testing.T) {
-	w := newWorld(t)
-	var docs []string
-	for i := range 100 {
-		w.sink.AddLines(int64(i + 1))
-		docs = append(docs, result(i%60, int64(i+1), "x", ""))
-	}
-	batch := w.put(docs...)
-	commit := writer.NewCommit(w.faulty, lockedSink{w, 100}, writer.Options{
-		SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop(), MaxDocuments: 5,
-		Wait: func(context.Context, time.Duration) error { return nil },
-	})
-	begin := w.clock
-	rep, err := commit.Run(t.Context(), writer.Batch{Documents: batch, Received: w.clock})
-	require.NoError(t, err)
-	require.Less(t, w.clock.Sub(begin), 4*time.Minute, "%v", rep.Outcomes)
 }
 
 // ADR 0005 holds after a 412, too.

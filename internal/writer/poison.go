@@ -14,17 +14,16 @@ import (
 // maxEscapedID is how much of an escaped id stands in the name of its evidence. Longer ones end in their key instead.
 const maxEscapedID = 600
 
-// readsOthers is how recently this very process must have written a document that it could read, for one that it cannot read
-// to be blamed at once. Whether a document can be read depends on nothing but the document and the build.
-const readsOthers = time.Hour
-
-// bury makes a poison pill of a document whose budget is spent, in the order that keeps promise G7: evidence, then the mark
-// on its lines, then its status. Everything it does may be done again: the evidence is kept once, the mark says the same.
-// done is false when the document changed meanwhile. The error is of dependency scope; then nothing is marked that the next
-// try would not mark.
-func (p *pass) bury(ctx context.Context, cur invoice.Document, cause error) (done bool, err error) {
-	if why := p.notYet(ctx, cur, cause); why != "" {
-		return p.postpone(ctx, cur, cause, maxBackoff, why)
+// poison makes a poison message of a document whose budget is spent, in the order that keeps promise G7: evidence, then the
+// mark on its lines, then its status. Everything it does may be done again: the evidence is kept once, the mark says the
+// same. done is false when the document changed meanwhile. The error is of dependency scope; then nothing is marked that the
+// next try would not mark.
+func (p *pass) poison(ctx context.Context, cur invoice.Document, cause error) (done bool, err error) {
+	switch {
+	case p.c.o.Evidence == nil:
+		return p.wait(ctx, cur, cause, maxBackoff, "there is no store for its evidence")
+	case !p.c.breaker.MayPoison(ctx):
+		return p.enough(ctx, cur, cause)
 	}
 	if cur.NeedsVersion { // a mark has a version, and what follows is about the document that got it
 		kept, ok, err := p.keepVersion(ctx, cur)
@@ -49,39 +48,28 @@ func (p *pass) bury(ctx context.Context, cur invoice.Document, cause error) (don
 		if fault.IsDependency(err) {
 			wait = aloneBackoff
 		}
-		return p.postpone(ctx, cur, cause, wait, "its evidence cannot be kept: "+fault.CodeOf(err))
+		return p.wait(ctx, cur, cause, wait, "its evidence cannot be kept: "+fault.CodeOf(err))
 	}
-	if !p.c.gate.bury(ctx, pill.folder) {
-		return p.postpone(ctx, cur, cause, maxBackoff, "enough poison pills were made in this hour")
+	if !p.c.breaker.TakePoison(ctx, pill.folder) {
+		return p.enough(ctx, cur, cause)
 	}
 	return p.mark(ctx, cur, cause, pill)
 }
 
-// notYet says why a document must not become a poison pill now; empty when it may.
-func (p *pass) notYet(ctx context.Context, cur invoice.Document, cause error) string {
-	since := p.batch.Received
-	if at, ok := invoice.ParseStamp(p.t.begin(cur.State).LastErrorAt, p.t.loc); ok {
-		since = at
+// enough keeps a document waiting because of the bound of the hour, which is said once an hour and not for each.
+func (p *pass) enough(ctx context.Context, cur invoice.Document, cause error) (bool, error) {
+	if hour := p.c.o.Now().Unix() / 3600; p.c.capTold.Swap(hour) != hour {
+		p.c.o.Log.Error().Str("code", fault.CodeOf(cause)).Str("document", cur.ID).
+			Msg("enough poison messages were made in this hour: this document, and others like it, stay retry_scheduled")
 	}
-	if fault.Has(cause, fault.Unreadable) && p.c.gate.appliedHere(p.c.o.Now().Add(-readsOthers)) {
-		since = time.Time{}
-	}
-	switch {
-	case p.c.o.Evidence == nil:
-		return "there is no store for its evidence"
-	case !p.c.gate.contrast(ctx, since):
-		return "no other document was written since it first failed: the build or the schema may be to blame"
-	case !p.c.gate.mayBury(ctx):
-		return "enough poison pills were made in this hour"
-	}
-	return ""
+	return p.put(ctx, cur, p.t.waits(cur.State, cause, maxBackoff), result{err: cause})
 }
 
-// postpone keeps a document waiting that would be a poison pill, and says so. Nothing is counted.
-func (p *pass) postpone(ctx context.Context, cur invoice.Document, cause error, wait time.Duration, why string) (bool, error) {
+// wait keeps a document waiting that would be poison, and says so. Nothing is counted.
+func (p *pass) wait(ctx context.Context, cur invoice.Document, cause error, wait time.Duration, why string) (bool, error) {
 	p.c.o.Log.Error().Str("document", cur.ID).Str("kind", string(fault.KindOf(cause))).Str("code", fault.CodeOf(cause)).
 		Str("why", why).Msg("its retries are spent, and it stays retry_scheduled")
-	return p.put(ctx, cur, p.t.postponed(cur.State, cause, wait), result{err: cause})
+	return p.put(ctx, cur, p.t.waits(cur.State, cause, wait), result{err: cause})
 }
 
 // original reads the document as the container has it: what the feed showed the host has re-printed. ok is false when it is
@@ -239,10 +227,15 @@ func (p *pass) mark(ctx context.Context, cur invoice.Document, cause error, pill
 			err = fault.New(fault.Internal, "writer: mark", "outcome_count", "%d outcomes for one mark", len(outcomes))
 		}
 		switch {
+		case fault.Has(err, fault.OthersAnswered):
+			if !p.c.breaker.FailedAlone(ctx, cur.ID, err) {
+				return true, err
+			}
+			return p.wait(ctx, cur, cause, aloneBackoff, "its mark fails like an outage while others are answered: "+fault.CodeOf(err))
 		case fault.IsDependency(err):
 			return true, err
 		case err != nil && fault.KindOf(blameAlone(err)) == fault.Contention:
-			return p.postpone(ctx, cur, cause, aloneBackoff, "its mark lost every race: "+fault.CodeOf(err))
+			return p.wait(ctx, cur, cause, aloneBackoff, "its mark lost every race: "+fault.CodeOf(err))
 		case err != nil:
 			finalError = fmt.Sprintf("MANUAL REVIEW: AI-ERROR could not be set for lines %s: %s", lines(cur), sentence(err))
 		default:

@@ -1,7 +1,6 @@
 package writer_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,16 +9,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
 )
 
-// spent is the state of a document whose five retries are spent and whose last one is due.
-func spent() string {
-	return fmt.Sprintf(`{"status":"retry_scheduled","retry_count":5,"retry_after":%d,"failing_since":%d,"note":"keep me",
-		"attempts":[{"at":"2025-12-18 09:00:00.000000-06:00","kind":"document","error":"first"}]}`,
-		start().Unix()-1, start().Unix()-3600)
+// spent is the state of a document whose six failures are spent and whose last try is due. That the sixth is its own is proven
+// by what others wrote since: othersApply.
+func spent() string { return failing(6, time.Hour) }
+
+// failing is the state of a document that failed so often, the last time some time ago, and is due.
+func failing(count int, ago time.Duration) string {
+	last := invoice.Stamp(start().Add(-ago), time.UTC)
+	return fmt.Sprintf(`{"status":"retry_scheduled","retry_count":%d,"retry_after":%d,"note":"keep me","last_error_kind":"document",
+		"last_error_at":%q,"attempts":[{"at":%q,"kind":"document","error":"first"}]}`, count, start().Unix()-1, last, last)
 }
 
 // content of one file of the evidence, by how its name ends.
@@ -36,47 +40,53 @@ func (w *world) kept(ending string) map[string]any {
 	return nil
 }
 
-// Requirements/000, example 4: five retries that fail, then the poison pill. Evidence, then the mark, then the status.
+// Requirements/000, example 4: the retries fail, then the poison pill. Evidence, then the mark, then the status. The sixth
+// failure is proven by what comes after it, so there is one try more (docs/rules.md).
 func TestSeedExample4PoisonPill(t *testing.T) {
 	w := newWorld(t, 1421549, 1421550)
 	doc := result(30, 1421549, tooLong(), "", 1421550)
 	id := idOf(t, doc)
-	w.put(doc)
-	for retry, minutes := range []int64{2, 4, 8, 16, 32} {
-		w.run(w.snapshots(id)...)
+	w.run(w.put(doc)...)
+	for retry, minutes := range []int64{2, 4, 8, 16, 32, 60} {
 		s := w.state(id)
 		require.Equal(t, "retry_scheduled", s["status"])
 		require.Equal(t, float64(retry+1), s["retry_count"])
+		require.Equal(t, retry == 5, s["postponed"] == true, "the sixth is tried again as soon as others get through")
 		wait := minutes * 60
 		require.Equal(t, float64(w.clock.Unix()+wait+wait/10), s["retry_after"])
-		w.clock = w.clock.Add(time.Duration(wait+wait/10) * time.Second)
+		due := w.clock.Add(time.Duration(wait+wait/10) * time.Second)
+		w.othersApply()
+		w.clock = due
+		if retry < 5 {
+			require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry(id).Outcomes)
+		}
 	}
-	w.contrast()
 	var order []string
-	_, w.commit = w.instance("b", sinkThat{w.faulty, func(items []writer.Item) error {
+	w.use(sinkThat{w.faulty, func(items []writer.Item) error {
 		if items[0].FailureMark {
 			require.Len(t, w.evidence.Files(), 3, "evidence comes first")
 			order = append(order, "mark")
 		}
 		return nil
-	}}, w.control, w.evidence)
+	}})
 	w.faulty.onRecord = func(int) error {
 		require.Equal(t, "AI-ERROR", w.value(1421549, invoice.Detail, "IVCE_LNE_STAT"), "the mark comes before the status")
 		order = append(order, "status")
 		return nil
 	}
-	require.Equal(t, map[string]int{"failed": 1}, w.run(w.snapshots(id)...).Outcomes)
+	require.Equal(t, map[string]int{"failed": 1}, w.retry(id).Outcomes)
 	require.Equal(t, []string{"mark", "status"}, order)
 
 	s := w.state(id)
 	require.Equal(t, "failed", s["status"])
-	require.Equal(t, 5.0, s["retry_count"])
+	require.Equal(t, 6.0, s["retry_count"])
 	require.Equal(t, invoice.Stamp(w.clock, chicago(t)), s["failed_at"])
-	require.Contains(t, s["error"], "SQL Writer: Failed to process document after 5 retries: ")
+	require.Contains(t, s["error"], "SQL Writer: Failed to process document after 6 retries: ")
 	require.Contains(t, s["error"], "process_output.manufacturer_name")
 	require.NotContains(t, s, "final_error")
 	require.NotContains(t, s, "retry_after")
-	require.Len(t, s["attempts"], 6)
+	require.NotContains(t, s, "postponed")
+	require.Len(t, s["attempts"], 7)
 	for _, line := range []int64{1421549, 1421550} {
 		require.Equal(t, "AI-ERROR", w.value(line, invoice.Detail, "IVCE_LNE_STAT"))
 		require.Equal(t, "NULL", w.value(line, invoice.Detail, "CLN_MFR_AI_NM"), "nothing but the status is marked")
@@ -91,10 +101,10 @@ func TestTheEvidenceOfAPoisonPill(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	doc := result(30, 1, tooLong(), spent(), 2)
 	id := idOf(t, doc)
-	w.contrast()
+	w.othersApply()
 	batch := w.put(doc)
 	etag := invoiceOf(t, batch[0]).ETag
-	report, err := w.commit.Run(t.Context(), writer.Batch{Documents: batch, Received: w.clock, Job: "job-7"})
+	report, err := w.batch(writer.Batch{Documents: batch, Purpose: writer.FromTimer, Job: "job-7"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"failed": 1}, report.Outcomes)
 
@@ -108,7 +118,7 @@ func TestTheEvidenceOfAPoisonPill(t *testing.T) {
 	require.JSONEq(t, string(batch[0]), string(w.evidence.Files()[folder+"original.json"]))
 
 	e := w.kept("error.json")
-	require.Equal(t, []any{id, "job-7", "2025-12-18 10:00:00.000000-06:00", 5.0, "document", "validation.too_long"},
+	require.Equal(t, []any{id, "job-7", "2025-12-18 10:01:00.000000-06:00", 6.0, "document", "validation.too_long"},
 		[]any{e["document_id"], e["job_id"], e["failed_at"], e["retry_count"], e["last_error_kind"], e["last_error_code"]})
 	require.Contains(t, e["last_error"], "process_output.manufacturer_name")
 	require.Len(t, e["attempts"], 2)
@@ -124,15 +134,15 @@ func TestTheEvidenceOfAPoisonPill(t *testing.T) {
 
 func TestAMarkThatIsRefusedIsManualReview(t *testing.T) {
 	w := newWorld(t, 1, 2)
-	_, w.commit = w.instance("b", sinkThat{w.faulty, func(items []writer.Item) error {
+	w.use(sinkThat{w.faulty, func(items []writer.Item) error {
 		if items[0].FailureMark {
 			return fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
 		}
 		return nil
-	}}, w.control, w.evidence)
+	}})
 	doc := result(30, 1, tooLong(), spent(), 2)
-	w.contrast()
-	require.Equal(t, map[string]int{"failed": 1}, w.run(w.put(doc)...).Outcomes)
+	w.othersApply()
+	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
 	s := w.state(idOf(t, doc))
 	require.Equal(t, "failed", s["status"])
 	require.Contains(t, s["final_error"], "MANUAL REVIEW: AI-ERROR could not be set for lines 1, 2")
@@ -144,61 +154,81 @@ func TestAMarkThatIsRefusedIsManualReview(t *testing.T) {
 func TestADependencyErrorAtTheMarkChangesNothing(t *testing.T) {
 	w := newWorld(t, 1)
 	marks := 0
-	_, w.commit = w.instance("b", sinkThat{w.faulty, func(items []writer.Item) error {
+	w.use(sinkThat{w.faulty, func(items []writer.Item) error {
 		if items[0].FailureMark {
 			if marks++; marks == 1 {
+				w.away(true)
 				return down("sql: apply")
 			}
 		}
 		return nil
-	}}, w.control, w.evidence)
+	}})
 	doc := result(30, 1, tooLong(), spent())
-	w.contrast()
-	batch := w.put(doc)
-	report, err := w.offer(0, batch...)
+	id := idOf(t, doc)
+	w.othersApply()
+	before := w.put(doc)
+	report, err := w.batch(writer.Batch{Documents: before, Purpose: writer.FromTimer})
 	require.True(t, fault.IsDependency(err))
 	require.Equal(t, map[string]int{"waiting": 1}, report.Outcomes)
-	require.Equal(t, "retry_scheduled", w.state(idOf(t, doc))["status"])
-	require.JSONEq(t, string(batch[0]), string(w.snapshots(idOf(t, doc))[0]), "the document is as it was")
+	require.Equal(t, before, w.snapshots(id), "the document is as it was")
 	first := w.evidence.Files()
-	w.clock = w.clock.Add(11 * time.Second)
-	require.Equal(t, 1, w.run(batch...).Outcomes["failed"], "and the next try ends it")
+	w.away(false)
+	w.clock = w.clock.Add(2 * time.Minute)
+	require.Equal(t, 1, w.retry(id).Outcomes["failed"], "and the next try ends it")
 	require.Equal(t, first, w.evidence.Files(), "with the evidence of the first try")
+}
+
+// A mark that alone fails like an outage is no outage: nothing is counted, and nothing is final.
+func TestAMarkThatFailsLikeAnOutageWaits(t *testing.T) {
+	w := newWorld(t, 1)
+	w.use(sinkThat{w.faulty, func(items []writer.Item) error {
+		if items[0].FailureMark {
+			return down("sql: apply")
+		}
+		return nil
+	}})
+	doc := result(30, 1, tooLong(), spent())
+	w.othersApply()
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
+	s := w.state(idOf(t, doc))
+	require.Equal(t, []any{6.0, float64(w.clock.Unix() + 132), "document"}, []any{s["retry_count"], s["retry_after"], s["last_error_kind"]})
+	require.False(t, w.opened())
 }
 
 func TestWhileBlobStorageIsDownNothingIsMarkedOrCounted(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	evidence := &brokenEvidence{Evidence: w.evidence, down: true}
-	_, w.commit = w.instance("b", w.faulty, w.control, evidence)
+	w.breaker, w.commit = w.instance("b", "v1", w.faulty, func(o *writer.Options) { o.Evidence = evidence })
 	docs := []string{result(30, 1, tooLong(), spent()), result(31, 2, tooLong(), spent())}
-	w.contrast()
-	require.Equal(t, map[string]int{"retry_scheduled": 2}, w.run(w.put(docs...)...).Outcomes)
+	w.othersApply()
+	require.Equal(t, map[string]int{"retry_scheduled": 2}, w.again(docs...).Outcomes)
 	require.Equal(t, 1, evidence.asked, "a store that is down is not asked for every document of a batch")
 	for i, doc := range docs {
 		s := w.state(idOf(t, doc))
 		require.Equal(t, "retry_scheduled", s["status"])
-		require.Equal(t, 5.0, s["retry_count"])
-		require.Equal(t, float64(start().Unix()+132), s["retry_after"], "2 minutes plus half of 20 %")
+		require.Equal(t, 6.0, s["retry_count"])
+		require.Equal(t, float64(w.clock.Unix()+132), s["retry_after"], "2 minutes plus half of 20 %")
 		require.Equal(t, "NULL", w.value(int64(i+1), invoice.Detail, "IVCE_LNE_STAT"))
 	}
 	evidence.down = false
+	w.othersApply()
 	w.clock = w.clock.Add(3 * time.Minute)
-	require.Equal(t, map[string]int{"failed": 2}, w.run(w.snapshots(idOf(t, docs[0]), idOf(t, docs[1]))...).Outcomes)
+	require.Equal(t, map[string]int{"failed": 2}, w.retry(idOf(t, docs[0]), idOf(t, docs[1])).Outcomes)
 }
 
 func TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonPill(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	sink := &refusing{Sink: w.faulty}
-	_, w.commit = w.instance("b", sink, w.control, w.evidence)
+	w.use(sink)
 	held, older := result(30, 1, "ACME", ""), result(31, 2, "ACME", "")
 	w.run(w.put(held, older)...)
 	newer := result(45, 2, "NEWER", "")
 	w.run(w.put(newer)...)
 
 	sink.on = true // a column was made stricter meanwhile; both come again with their budgets spent
-	w.contrast()
+	w.othersApply()
 	w.put(strings.Replace(held, `{"status":"pending","retry_count":0}`, spent(), 1), strings.Replace(older, `{"status":"pending","retry_count":0}`, spent(), 1))
-	report := w.run(w.snapshots(idOf(t, held), idOf(t, older))...)
+	report := w.retry(idOf(t, held), idOf(t, older))
 	require.Equal(t, map[string]int{"unchanged": 1, "superseded": 1}, report.Outcomes)
 	require.Equal(t, "committed", w.state(idOf(t, held))["status"])
 	require.Equal(t, []any{"committed", "superseded", idOf(t, newer)},
@@ -209,22 +239,22 @@ func TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonPill(t *testing.T) {
 func TestAMissingLineDropsOutOfTheMarkAlone(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(30, 1, "ACME", spent(), 77)
-	w.contrast()
-	require.Equal(t, map[string]int{"failed": 1}, w.run(w.put(doc)...).Outcomes)
+	w.othersApply()
+	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
 	s := w.state(idOf(t, doc))
 	require.Contains(t, s["final_error"], "no row in IVCE_DTL: lines 77")
 	require.Equal(t, "AI-ERROR", w.value(1, invoice.Detail, "IVCE_LNE_STAT"))
 
 	gone := result(31, 78, "ACME", spent())
-	require.Equal(t, map[string]int{"failed": 1}, w.run(w.put(gone)...).Outcomes)
+	require.Equal(t, map[string]int{"failed": 1}, w.again(gone).Outcomes)
 	require.Contains(t, w.state(idOf(t, gone))["final_error"], "78")
 }
 
 func TestADocumentOfTheFutureIsNeverMarked(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := document("2031-01-01 10:00:00.000000-06:00-0001-1", 1, "ACME", spent())
-	w.contrast()
-	require.Equal(t, map[string]int{"failed": 1}, w.run(w.put(doc)...).Outcomes)
+	w.othersApply()
+	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
 	require.Contains(t, w.state(idOf(t, doc))["final_error"], "future")
 	_, there := w.sink.Entry(1)
 	require.False(t, there, "its version never enters the ledger")
@@ -234,8 +264,8 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	bad := result(30, 1, tooLong(), spent(), 2)
 	id := idOf(t, bad)
-	w.contrast()
-	w.run(w.put(bad)...)
+	w.othersApply()
+	w.again(bad)
 	require.Equal(t, "AI-ERROR", w.value(2, invoice.Detail, "IVCE_LNE_STAT"))
 
 	reprocess := func() writer.Report {
@@ -249,10 +279,10 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, reprocess().Outcomes)
 	require.Equal(t, []any{1.0, 1.0}, []any{w.state(id)["retry_count"], w.state(id)["reprocess_count"]})
 	require.NotContains(t, w.state(id), "failed_at")
-	for range 5 {
+	for range 6 {
 		w.clock = w.clock.Add(2 * time.Hour)
-		w.contrast()
-		w.run(w.snapshots(id)...)
+		w.othersApply()
+		w.retry(id)
 	}
 	require.Equal(t, "failed", w.state(id)["status"])
 	require.Len(t, w.evidence.Files(), 6)
@@ -270,25 +300,27 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 func TestAPoisonPillThatChangesMeanwhileIsLookedAtAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(30, 1, tooLong(), spent())
-	w.contrast()
+	w.othersApply()
 	batch := w.put(doc)
 	w.clock = w.clock.Add(time.Second)
 	w.put(result(30, 1, "CORRECTED", spent()))
-	require.Equal(t, map[string]int{"applied": 1}, w.run(batch...).Outcomes)
+	report, err := w.batch(writer.Batch{Documents: batch, Purpose: writer.FromTimer})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
 	require.Empty(t, w.evidence.Files())
 	require.Equal(t, "CORRECTED", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
 func TestLongAndStrangeIdsHaveEvidenceOfTheirOwn(t *testing.T) {
 	w := newWorld(t, 1, 2, 3, 4)
-	w.contrast()
+	w.othersApply()
 	for i, id := range []string{"ends with a dot.", "ünï %2F ..", strings.Repeat("ü", 250), strings.Repeat("ü", 249) + "x"} {
 		doc := document(id, int64(i+1), tooLong(), spent())
-		require.Equal(t, map[string]int{"failed": 1}, w.run(w.put(doc)...).Outcomes, id)
+		require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes, id)
 	}
 	for _, end := range []string{"a", "b"} { // nothing but the ends of their ids tells these two apart
-		doc := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"process_output":{}}`, strings.Repeat("ü", 249)+end)
-		require.Equal(t, map[string]int{"failed": 1}, w.run(w.put(doc)...).Outcomes)
+		doc := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"process_output":{},"sql_writer":%s}`, strings.Repeat("ü", 249)+end, spent())
+		require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
 	}
 	require.Len(t, w.evidence.Files(), 6*3)
 }
@@ -306,15 +338,15 @@ func TestSeedExample2ErrorWithRetry(t *testing.T) {
 
 	w.sink.AddLines(1421549) // the row has been made meanwhile
 	w.clock = w.clock.Add(132 * time.Second)
-	require.Equal(t, map[string]int{"applied": 1}, w.run(w.snapshots(id)...).Outcomes)
+	require.Equal(t, map[string]int{"applied": 1}, w.retry(id).Outcomes)
 	s = w.state(id)
 	require.Equal(t, []any{"committed", 1.0, "2025-12-18 10:02:12.000000-06:00"}, []any{s["status"], s["retry_count"], s["committed_at"]})
 	require.NotContains(t, s, "last_error")
 	require.NotContains(t, s, "retry_after")
 }
 
-// Requirements/000, example 3, as promise G5 has it: five failures open the gate for 60 s, one probe closes it, and no
-// document has spent a retry (ADR 0020).
+// Requirements/000, example 3, as promise G5 has it: five failures in a row open the breaker for 60 s, one probe lets work pass
+// again, and no document has spent a retry (ADR 0020).
 func TestSeedExample3CircuitBreakerOpens(t *testing.T) {
 	w := newWorld(t, 1, 2, 3, 4, 5, 6)
 	var docs []string
@@ -322,70 +354,25 @@ func TestSeedExample3CircuitBreakerOpens(t *testing.T) {
 		docs = append(docs, result(int(line), line, "ACME", ""))
 	}
 	batch := w.put(docs...)
-	w.faulty.onApply = func(int) error { return down("sql: apply") }
+	w.away(true)
+	_, err := w.offer(0, batch...)
+	require.True(t, fault.IsDependency(err))
+	require.False(t, breaker.IsRefusal(err))
+	require.Equal(t, []int{1, 5}, []int{w.faulty.writes, w.faulty.beats}, "heartbeats find out, 10 s apart")
+	require.True(t, w.opened())
 	for n := range 5 {
-		_, err := w.offer(n, batch...)
-		require.True(t, fault.IsDependency(err))
-		require.False(t, writer.IsGate(err), "failure %d still reaches SQL", n+1)
+		_, err := w.offer(1+n, batch...)
+		require.True(t, breaker.IsRefusal(err), "nothing passes for 60 s")
 		w.clock = w.clock.Add(10 * time.Second)
 	}
-	require.Contains(t, w.log.String(), `"message":"gate: open"`)
-	asked := w.faulty.writes
-	for n := range 4 {
-		_, err := w.offer(5+n, batch...)
-		require.True(t, writer.IsGate(err), "blocked for 60 s")
-		w.clock = w.clock.Add(10 * time.Second)
-	}
-	require.Equal(t, asked, w.faulty.writes)
+	require.Equal(t, []int{1, 5}, []int{w.faulty.writes, w.faulty.beats})
 	for _, d := range docs {
 		require.Equal(t, map[string]any{"status": "pending", "retry_count": 0.0}, w.state(idOf(t, d)))
 	}
-	w.faulty.onApply = nil
-	w.clock = w.clock.Add(10 * time.Second)
+	w.away(false)
+	w.clock = w.clock.Add(30 * time.Second) // what is left of the minute, its jitter, and what the one that opened it waits longer
 	require.Equal(t, map[string]int{"applied": 6}, w.run(batch...).Outcomes)
-	require.Contains(t, w.log.String(), `"message":"gate: closed"`)
-}
-
-// sinkThat looks at each request before it is made.
-type sinkThat struct {
-	writer.Sink
-	look func(items []writer.Item) error
-}
-
-func (s sinkThat) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
-	if err := s.look(items); err != nil {
-		return nil, err
-	}
-	return s.Sink.Apply(ctx, items, mode)
-}
-
-// refusing is a database that, when on, refuses every write of content but that of the contrast's line.
-type refusing struct {
-	writer.Sink
-	on bool
-}
-
-func (s *refusing) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
-	for _, it := range items {
-		if s.on && !it.FailureMark && it.Main < 1000 {
-			return nil, fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
-		}
-	}
-	return s.Sink.Apply(ctx, items, mode)
-}
-
-// brokenEvidence is a store that may be down.
-type brokenEvidence struct {
-	writer.Evidence
-	down  bool
-	asked int
-}
-
-func (b *brokenEvidence) Keep(ctx context.Context, name string, content []byte) error {
-	if b.asked++; b.down {
-		return fault.New(fault.Infrastructure, "blob: keep", "refused", "nothing listens")
-	}
-	return b.Evidence.Keep(ctx, name, content)
+	require.False(t, w.opened())
 }
 
 func invoiceOf(t *testing.T, raw json.RawMessage) invoice.Document {
@@ -393,21 +380,4 @@ func invoiceOf(t *testing.T, raw json.RawMessage) invoice.Document {
 	d, err := invoice.Read(raw, start())
 	require.NoError(t, err)
 	return d
-}
-
-func chicago(t *testing.T) *time.Location {
-	t.Helper()
-	zone, err := time.LoadLocation("America/Chicago")
-	require.NoError(t, err)
-	return zone
-}
-
-func TestAnUnreadableDocumentFailsAtOnceWhereTheSameBuildReadsOthers(t *testing.T) {
-	w := newWorld(t)
-	w.contrast()
-	w.clock = w.clock.Add(59 * time.Minute)
-	unreadable := `{"id":%q,"request_details":{"sys_name":"web"},"process_output":{}}`
-	require.Equal(t, map[string]int{"failed": 1}, w.run(w.put(fmt.Sprintf(unreadable, "x"))...).Outcomes)
-	_, w.commit = w.instance("new build", w.faulty, w.control, w.evidence) // it has written nothing yet
-	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(w.put(fmt.Sprintf(unreadable, "y"))...).Outcomes)
 }

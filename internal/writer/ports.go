@@ -35,22 +35,11 @@ type Sink interface {
 	// Without items a preview is still one request: it needs what every preview needs and answers no outcomes. A write
 	// without items is none.
 	Apply(ctx context.Context, items []Item, mode Mode) ([]Outcome, error)
-	// Heartbeat raises the number of an environment's row in the table heartbeat and commits, in one request: nil means
-	// that the database takes writes and commits them. It touches nothing of the user's. Errors by kind: infrastructure
-	// (code "read_only" for a database that only answers reads), throttled, quota; contention when somebody else holds the
-	// row, or makes it at the same time.
+	// Heartbeat raises the number of an environment's row in the table heartbeat and commits, in one request: nil means that the
+	// database takes writes and commits them. It touches nothing of the user's. Errors by kind: infrastructure (code
+	// "read_only" for a database that only answers reads), throttled, quota; contention when somebody else holds the row,
+	// or makes it at the same time.
 	Heartbeat(ctx context.Context, sysName string) error
-}
-
-// ControlStore keeps the one control document of an app: what all its instances must agree on.
-type ControlStore interface {
-	// Load gives the control document and its etag. One that is not there is the zero Control with an empty etag.
-	// Errors by kind: infrastructure (a container that is missing too), throttled.
-	Load(ctx context.Context) (Control, string, error)
-	// Store writes the whole control document if it still has the etag (empty: if it is still not there) and answers the
-	// new one. Errors by kind: condition Changed when it is another (nothing was done); infrastructure (it may or may not
-	// have been written), throttled.
-	Store(ctx context.Context, c Control, etag string) (string, error)
 }
 
 // Evidence keeps what a poison pill was, before it is marked anywhere.
@@ -97,8 +86,9 @@ const (
 	Orphans Window = "orphans"
 )
 
-// Windows are all windows.
-func Windows() []Window { return []Window{PutOff, Due, Postponed, Orphans} }
+// Windows are all windows, in the order in which a tick looks at them: what one leaves of its share the next may use, and
+// most waits in the last two.
+func Windows() []Window { return []Window{PutOff, Orphans, Due, Postponed} }
 
 // WindowQuery asks for the documents of one window. The times are epoch seconds. Now must be set; by another that is 0
 // nothing qualifies.

@@ -2,9 +2,12 @@ package writer
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -15,42 +18,50 @@ const (
 	orphanAge = 10 * time.Minute
 	// lagIsOld is from when a note of the feed's lag says nothing any more: the feed may stand still.
 	lagIsOld = 15 * time.Minute
-	// stopBefore is how long before its deadline the timer starts no more work.
+	// stopBefore is how long before its deadline the timer starts no more work, and tickFor how long it works without one.
 	stopBefore = 30 * time.Second
-	// defaultPerTick is how many documents one tick takes up.
-	defaultPerTick = 5000
+	tickFor    = 4 * time.Minute
+	// mostFailing is how many documents of one tick may fail: with twelve ticks and the requests that find them, less than
+	// 6,000 requests an hour. Those that succeed are not bounded.
+	mostFailing = 460
 )
 
-// Recover finds the documents that no trigger finished and passes them to the same Commit: retries that are due, pending ones
-// that were left behind, and those that the old writer left processing. It reads them again before it decides, and every
-// change is compare-and-set, so what a trigger wrote meanwhile stays.
+// Recover finds the documents that no trigger finished and passes them to the same Commit. Each window has a share of the
+// tick's time and of the failures that it may have, and goes on where the last tick stopped, so that no part of what waits
+// holds up another. It reads documents again before it decides, and every change is compare-and-set, so what a trigger wrote
+// meanwhile stays.
 type Recover struct {
 	commit  *Commit
 	backlog Backlog
-	// PerTick bounds how many documents one Run takes up: 5,000. More are left to the next.
-	PerTick int
+
+	mu sync.Mutex
+	// stopped is where each window stopped.
+	stopped map[Window]place
+}
+
+// place is where a window goes on: a page, and the documents of it that had their turn.
+type place struct {
+	page string
+	done map[string]bool
 }
 
 // NewRecover makes a Recover that hands on to commit.
 func NewRecover(commit *Commit, backlog Backlog) *Recover {
-	return &Recover{commit: commit, backlog: backlog, PerTick: defaultPerTick}
+	return &Recover{commit: commit, backlog: backlog, stopped: map[Window]place{}}
 }
 
 // Recovered is what one tick found and did.
 type Recovered struct {
 	// Report adds up what Commit said.
 	Report
-	// Due, Orphans and Processing count the documents that were found waiting: retries that are due, pending ones that were
-	// left behind, and those of the old writer. More says that there are more than one tick takes up.
-	Due, Orphans, Processing int
-	More                     bool
-	// Pending and Scheduled are the depth of the queue: documents that are pending, and that wait for a retry. With More
-	// they are lower bounds.
-	Pending, Scheduled int
-	// Oldest is the age of the document that has waited longest, by its _ts.
+	// Found counts the documents of each window that were taken up.
+	Found map[Window]int
+	// More names the windows that have more than the tick came to.
+	More []Window
+	// Oldest is the age of the document that has waited longest of those found, by its _ts.
 	Oldest time.Duration
-	// Gate says for people what the gate does, when it kept the tick from working.
-	Gate string
+	// Flow says for people what the breaker does, when it kept the tick from working.
+	Flow string
 	// Off says for people why the queue was not looked at: the counts then say nothing. It is empty after a tick.
 	Off string
 }
@@ -58,168 +69,196 @@ type Recovered struct {
 // Run does one tick that has no name: RunAs with an empty job.
 func (r *Recover) Run(ctx context.Context) (Recovered, error) { return r.RunAs(ctx, "") }
 
-// RunAs does one tick. job is named in the evidence of the poison pills it makes (Batch.Job). It ends early, and without an error, when the gate is open, and starts no batch when less than half a
-// minute of the deadline is left. Errors by kind: infrastructure, throttled, quota, systemic; the next tick goes on.
+// RunAs does one tick: the heartbeat first, then the windows. job is named in the evidence of the poison messages it makes
+// (Batch.Job). It ends early, and without an error, when the breaker is open. A window that cannot be read keeps nobody from the
+// others. Errors by kind: infrastructure, throttled, quota; the next tick goes on.
 func (r *Recover) RunAs(ctx context.Context, job string) (Recovered, error) {
-	now := r.commit.o.Now()
-	found := Recovered{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}}
-	waiting, err := r.find(ctx, now, &found)
-	if err != nil {
-		return found, err
+	t := &tick{r: r, job: job, now: r.commit.o.Now(), seen: map[string]bool{}}
+	t.found = Recovered{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{}}
+	err := r.commit.breaker.Tick(ctx)
+	if err == nil {
+		err = t.windows(ctx)
 	}
-	found.Documents = len(waiting)
-	var failed, first error // one batch that fails does not keep the others waiting
-	for batch := range slices.Chunk(waiting, r.commit.o.MaxDocuments) {
-		if deadline, ok := ctx.Deadline(); ok && deadline.Sub(r.commit.o.Now()) < stopBefore {
-			break
-		}
-		if state := r.commit.gate.View(ctx).State(); state.Open() && !state.Due(r.commit.o.Now()) {
-			found.Gate = state.Describe(r.commit.o.Now())
-			break
-		}
-		last := failed
-		if failed = r.take(ctx, job, batch, &found); IsGate(failed) {
-			found.Gate = r.commit.gate.Seen().State().Describe(r.commit.o.Now())
-			break
+	r.commit.breaker.Note(ctx, breaker.FeedLag{})
+	if breaker.IsRefusal(err) {
+		t.found.Flow = r.commit.breaker.Seen().Control.Breaker.Describe(r.commit.o.Now())
+		err = nil
+	}
+	return t.found, err
+}
+
+// tick is one RunAs under way.
+type tick struct {
+	r     *Recover
+	job   string
+	now   time.Time
+	found Recovered
+	// seen are the documents that were taken up: one that cannot be patched stays due.
+	seen map[string]bool
+	// failing counts the documents that were not committed.
+	failing int
+}
+
+// windows looks at one window after the other. What one leaves of its share of time and failures the next may use.
+func (t *tick) windows(ctx context.Context) error {
+	end := t.now.Add(tickFor)
+	if deadline, ok := ctx.Deadline(); ok {
+		end = deadline
+	}
+	left := end.Add(-stopBefore).Sub(t.now)
+	all := Windows()
+	var first error
+	for i, w := range all {
+		share := time.Duration(i + 1)
+		err := t.window(ctx, w, t.now.Add(left*share/time.Duration(len(all))), mostFailing*(i+1)/len(all))
+		if breaker.IsRefusal(err) || ctx.Err() != nil {
+			return err
 		}
 		if first == nil {
-			first = failed
-		}
-		if failed != nil && last != nil {
-			break // two in a row: it is not one document's trouble
+			first = err
 		}
 	}
-	return found.left(), first
+	return first
 }
 
-// left counts what the tick did not come to.
-func (r Recovered) left() Recovered {
-	n := 0
-	for _, count := range r.Outcomes {
-		n += count
-	}
-	if rest := r.Documents - n; rest > 0 {
-		r.Outcomes["waiting"] += rest
-	}
-	return r
-}
-
-// windowEdges divide the time before now, oldest first: the windows grow with their age, so that the many documents of the
-// last hours come in small answers and the few old ones in one.
-func windowEdges(now time.Time) []int64 {
-	edges := []int64{0}
-	for _, ago := range []time.Duration{720 * time.Hour, 168 * time.Hour, 48 * time.Hour, 12 * time.Hour, 3 * time.Hour, time.Hour, 0} {
-		edges = append(edges, max(1, now.Add(-ago).Unix()+1))
-	}
-	return edges
-}
-
-// find gathers what waits, and counts the queue on the way.
-func (r *Recover) find(ctx context.Context, now time.Time, found *Recovered) ([]Waiting, error) {
-	before := r.orphanBefore(ctx, now)
-	var all []Waiting
-	oldest := int64(0)
-	edges := windowEdges(now)
-	for i := range len(edges) - 1 {
-		err := r.backlog.Waiting(ctx, r.commit.o.SysName, []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Processing},
-			edges[i], edges[i+1], func(page []Waiting) (bool, error) {
-				for _, w := range page {
-					if oldest == 0 || w.TS < oldest {
-						oldest = w.TS
-					}
-					if found.due(w, now, before) {
-						all = append(all, w)
-					}
-				}
-				found.More = len(all) > r.PerTick
-				return !found.More, nil
-			})
-		if err != nil {
-			return nil, err
+// window takes up documents of one window until there are none, the time is over, or as many failed as may.
+func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing int) error {
+	at := t.r.goOn(w)
+	wrapped := at.page == ""
+	failed := 0
+	var first error
+	over := func() bool { return !t.r.commit.o.Now().Before(end) || t.failing >= mostFailing }
+	for {
+		if over() {
+			t.found.More = append(t.found.More, w)
+			t.r.stop(w, at)
+			return first
 		}
-		if found.More {
-			break
+		page, next, err := t.r.backlog.Page(ctx, t.query(ctx, w), at.page)
+		switch {
+		case err != nil && fault.KindOf(err) == fault.Document && at.page != "": // the place is none any more
+			at, wrapped = place{}, true
+			continue
+		case err != nil:
+			t.r.stop(w, at)
+			return asDependency(err)
+		}
+		ids := t.fresh(page, at.done)
+		at.done = map[string]bool{}
+		for _, d := range page {
+			at.done[d.ID] = !slices.Contains(ids, d.ID)
+		}
+		for len(ids) > 0 && !over() {
+			n := min(len(ids), mostFailing-t.failing)
+			err := t.take(ctx, w, ids[:n], end, at.done)
+			if ids = ids[n:]; err == nil {
+				failed = 0
+				continue
+			}
+			if first == nil {
+				first = err
+			}
+			if failed++; failed > 1 || breaker.IsRefusal(err) { // two in a row: it is not one document's trouble
+				t.r.stop(w, at)
+				return err
+			}
+		}
+		switch {
+		case over() && slices.Contains(slices.Collect(maps.Values(at.done)), false): // the rest of the page goes on in the next tick
+		case next != "":
+			at = place{page: next}
+		case wrapped:
+			t.r.stop(w, place{})
+			return first
+		default:
+			at, wrapped = place{}, true
 		}
 	}
-	if oldest > 0 {
-		found.Oldest = max(0, now.Sub(time.Unix(oldest, 0)))
-	}
-	slices.SortStableFunc(all, func(a, b Waiting) int { return int(a.since() - b.since()) })
-	return all[:min(len(all), r.PerTick)], nil
 }
 
-// since is when a document's waiting for us began.
-func (w Waiting) since() int64 {
-	if w.Status == invoice.RetryScheduled && w.RetryAfter > 0 {
-		return w.RetryAfter
+// query asks for a window as it is now: what is applied during the tick makes postponed documents due.
+func (t *tick) query(ctx context.Context, w Window) WindowQuery {
+	now := t.r.commit.o.Now()
+	q := WindowQuery{SysName: t.r.commit.o.SysName, Window: w, Now: now.Unix(), OldWriterBefore: now.Add(-orphanAge).Unix()}
+	if due := t.r.commit.breaker.DueBefore(ctx); !due.IsZero() {
+		q.AppliedBefore = due.Unix()
 	}
-	return w.TS
-}
-
-// orphanBefore is the _ts before which a pending document was left behind: older than ten minutes, and twice as old as what
-// the feed has yet to bring.
-func (r *Recover) orphanBefore(ctx context.Context, now time.Time) int64 {
 	age := orphanAge
-	if feed := r.commit.gate.View(ctx).Control.Feed; now.Sub(feed.At) < lagIsOld {
+	if feed := t.r.commit.breaker.View(ctx).Control.Feed; now.Sub(feed.At) < lagIsOld {
 		age = max(age, 2*time.Duration(feed.Seconds)*time.Second)
 	}
-	return now.Add(-age).Unix()
+	q.LeftBefore = now.Add(-age).Unix()
+	return q
 }
 
-// due counts a document and reports whether it is to be taken up now.
-func (r *Recovered) due(w Waiting, now time.Time, orphanBefore int64) bool {
-	switch w.Status {
-	case invoice.RetryScheduled:
-		r.Scheduled++
-		if w.RetryAfter > now.Unix() {
-			return false
+// fresh are the ids of a page that had no turn yet. Those that were put off with others go first: most of them are good.
+func (t *tick) fresh(page []Waiting, done map[string]bool) []string {
+	var ids, later []string
+	for _, d := range page {
+		switch {
+		case t.seen[d.ID] || done[d.ID]:
+			continue
+		case d.Code == codeUndecided:
+			ids = append(ids, d.ID)
+		default:
+			later = append(later, d.ID)
 		}
-		r.Due++
-	case invoice.Pending:
-		r.Pending++
-		if w.TS >= orphanBefore {
-			return false
-		}
-		r.Orphans++
-	case invoice.Processing:
-		if now.Sub(time.Unix(w.TS, 0)) <= orphanAge {
-			return false
-		}
-		r.Processing++
-	default:
-		return false
+		t.found.Oldest = max(t.found.Oldest, t.now.Sub(time.Unix(d.TS, 0)))
 	}
-	return true
+	return append(ids, later...)
 }
 
-// take reads documents again and commits them as part of job.
-func (r *Recover) take(ctx context.Context, job string, batch []Waiting, found *Recovered) error {
-	ids := make([]string, len(batch))
-	for i, w := range batch {
-		ids[i] = w.ID
+// take reads documents again and commits them. done gets those that had their turn.
+func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time, done map[string]bool) error {
+	for _, id := range ids {
+		t.seen[id] = true
 	}
-	raws, err := r.commit.docs.ReadMany(ctx, ids)
+	t.found.Found[w] += len(ids)
+	t.found.Documents += len(ids)
+	raws, err := t.r.commit.docs.ReadMany(ctx, ids)
 	if err != nil {
+		t.found.Outcomes["waiting"] += len(ids)
 		return asDependency(err)
 	}
-	report, err := r.commit.Run(ctx, Batch{Documents: raws, Received: r.commit.o.Now(), Purpose: FromTimer, Job: job})
-	found.add(report)
-	found.Reads++
-	if gone := len(ids) - len(raws); gone > 0 {
-		found.Outcomes["gone"] += gone
+	var mu sync.Mutex
+	told := func(d Told) {
+		mu.Lock()
+		defer mu.Unlock()
+		done[d.ID] = true
 	}
-	if err != nil && !fault.IsDependency(err) {
-		err = asDependency(err)
+	report, err := t.r.commit.Run(ctx, Batch{
+		Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer, Job: t.job, DivideUntil: end,
+		OneByOne: w == PutOff, Told: told,
+	})
+	t.found.add(report)
+	t.found.Reads++
+	if gone := len(ids) - len(raws); gone > 0 {
+		t.found.Outcomes["gone"] += gone
+	}
+	for _, outcome := range []string{string(invoice.RetryScheduled), string(invoice.Failed), "left"} {
+		t.failing += report.Outcomes[outcome]
 	}
 	return err
 }
 
-// add adds up reports; what waits is counted at the end.
+// goOn is where a window goes on.
+func (r *Recover) goOn(w Window) place {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopped[w]
+}
+
+// stop keeps where a window goes on.
+func (r *Recover) stop(w Window, at place) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped[w] = at
+}
+
+// add adds up reports.
 func (r *Report) add(o Report) {
 	for outcome, n := range o.Outcomes {
-		if outcome != "waiting" {
-			r.Outcomes[outcome] += n
-		}
+		r.Outcomes[outcome] += n
 	}
 	for kind, n := range o.Kinds {
 		r.Kinds[kind] += n

@@ -33,7 +33,7 @@ func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error
 			return err
 		}
 		switch turn := p.turnOf(now); {
-		case turn == invoice.NotOurs || turn == invoice.UnknownStatus: // not ours any more, or put aside by a person (ADR 0005)
+		case turn == invoice.NotOurs || turn == invoice.NotOffered || turn == invoice.UnknownStatus: // not ours any more, or put aside by a person (ADR 0005)
 			p.count(d.ID, "skipped", "")
 			return nil
 		case !outdated && now.ETag == cur.ETag: // the very state that was just proven to be past: a replica lags
@@ -91,8 +91,14 @@ func (p *pass) finished(cur invoice.Document, res result, healing bool) {
 // rewritten counts a committed document whose lines a run has written again, or could not: what the document says stays true
 // either way, so nothing is recorded.
 func (p *pass) rewritten(cur invoice.Document, res result) {
-	if !res.failed() {
+	switch {
+	case !res.failed():
 		p.count(cur.ID, string(res.outcome.Verdict), "")
+		return
+	case fault.KindOf(res.err) == fault.Contention: // a lost race says nothing of the line: the batch comes again
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.contended = res.err
 		return
 	}
 	told := toldOf(cur.ID, string(invoice.Failed), res.err)
@@ -108,15 +114,27 @@ func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res resul
 		p.rewritten(cur, res)
 		return true, nil
 	}
-	if res.failed() && p.turn(cur) && p.t.exhausted(cur.State, res.err) {
-		return p.bury(ctx, cur, res.err)
+	if res.failed() {
+		res.err = alone(cur.State, res.err)
+		if p.turn(cur) && p.t.exhausted(cur.State, res.err, p.proven(ctx, cur)) {
+			return p.poison(ctx, cur, res.err)
+		}
 	}
-	next, allowed := p.next(d, cur, res)
+	next, allowed := p.next(ctx, d, cur, res)
+	if !allowed && healing && fault.Has(res.err, fault.OthersAnswered) {
+		return true, res.err // its line may hold older content, and nobody else would look at a committed document
+	}
 	if !allowed {
 		p.finished(cur, res, healing)
 		return true, nil
 	}
 	return p.put(ctx, cur, next, res)
+}
+
+// proven reports whether others got through after the document's last failure.
+func (p *pass) proven(ctx context.Context, cur invoice.Document) bool {
+	at, known := lastFailure(p.t.begin(cur.State), p.c.o.Location)
+	return known && p.c.breaker.Proven(ctx, at)
 }
 
 // put records a state; done is false when the document changed again.
@@ -125,6 +143,9 @@ func (p *pass) put(ctx context.Context, cur invoice.Document, next invoice.State
 	switch {
 	case err == nil:
 		p.countResult(cur.ID, res, next)
+		if isOwn(res.err) && cur.State.RetryCount == 0 {
+			p.c.breaker.BeganToFail(fault.CodeOf(res.err))
+		}
 		return true, nil
 	case fault.Has(err, fault.Changed):
 		return false, nil
@@ -138,13 +159,16 @@ func (p *pass) put(ctx context.Context, cur invoice.Document, next invoice.State
 // next is the state to record for a result, and whether it may be recorded over what the document says now. Right after
 // the choice that is always so; after a 412 it depends: a verdict on the content that the document holds is true
 // whatever its status says, everything else only changes a status that is ours to change.
-func (p *pass) next(d, cur invoice.Document, res result) (invoice.State, bool) {
+func (p *pass) next(ctx context.Context, d, cur invoice.Document, res result) (invoice.State, bool) {
 	was := cur.State
 	if !cur.HasTime && was.Version == 0 {
 		was.Version = d.Version.US // the one that the ledger has; a later _ts must not become another
 	}
+	if isOwn(res.err) {
+		return p.t.failure(was, res.err, p.proven(ctx, cur)), p.turn(cur)
+	}
 	if res.failed() {
-		return p.t.failure(was, res.err), p.turn(cur)
+		return p.t.putOff(was, res.err), p.turn(cur)
 	}
 	evident := res.outcome.Verdict == Applied || res.outcome.Verdict == Unchanged
 	if was.Status == invoice.Committed {

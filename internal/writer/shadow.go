@@ -34,7 +34,7 @@ const mostShown = 20
 
 // Run looks at one batch. The error is of dependency scope: the same batch should be offered again.
 func (s *Shadow) Run(ctx context.Context, b Batch) (Report, error) {
-	p := &shadowPass{pass: s.c.begin(b, Preview)}
+	p := &shadowPass{pass: s.c.begin(ctx, b, Preview)}
 	p.report.Shadow, p.report.Columns = true, map[string]int{}
 	docs, err := p.reread(ctx, p.read(b.Documents))
 	if err == nil {
@@ -120,11 +120,6 @@ func (p *shadowPass) preview(ctx context.Context, docs []invoice.Document) error
 	if len(items) == 0 {
 		return nil
 	}
-	adm, err := p.c.gate.Admit(ctx, p.heartbeat)
-	if err != nil {
-		return err
-	}
-	p.adm = adm
 	results, done, err := p.apply(ctx, items)
 	for i, d := range asked {
 		if done[i] {
@@ -145,7 +140,7 @@ func (p *shadowPass) tell(d invoice.Document, r result) {
 		return
 	}
 	next := invoice.RetryScheduled
-	if p.t.exhausted(d.State, r.err) {
+	if p.t.exhausted(d.State, r.err, true) {
 		next = invoice.Failed
 	}
 	p.count(d.ID, "would_be_"+string(next), fault.KindOf(r.err))

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
@@ -20,11 +21,20 @@ import (
 // byOldWriter is the state that the old writer leaves in a document.
 const byOldWriter = `{"status":"committed","retry_count":0,"committed_at":"2025-12-17 10:30:15.123456-06:00"}`
 
-// shadow is the world's Shadow.
+// shadow is the world's Shadow. Its login may not write: its breaker asks by a preview without items.
 func (w *world) shadow() *writer.Shadow {
+	now, draw := func() time.Time { return w.clock }, func() float64 { return 0.5 }
 	return writer.NewShadow(w.faulty, w.faulty, writer.Options{
-		SysName: "web", Now: func() time.Time { return w.clock }, Draw: func() float64 { return 0.5 }, Log: zerolog.New(&w.log),
+		SysName: "web", Now: now, Draw: draw, Log: zerolog.New(&w.log),
 		Wait: func(context.Context, time.Duration) error { return nil },
+		Breaker: breaker.New(nil, breaker.Options{
+			Now: now, Draw: draw,
+			Wait: func(_ context.Context, d time.Duration) error { w.clock = w.clock.Add(d); return nil },
+			Heartbeat: func(ctx context.Context) error {
+				_, err := w.faulty.Apply(ctx, nil, writer.Preview)
+				return err
+			},
+		}),
 	})
 }
 
@@ -79,7 +89,8 @@ func TestShadowForetellsWhatWouldBeDone(t *testing.T) {
 	snapshots := w.put(
 		same, result(5, 2, "older", ""), result(6, 3, "new", ""), result(7, 99, "no row", ""), result(8, 4, tooLong(), ""),
 		strings.Replace(result(9, 4, "x", ""), `"process_output"`, `"output"`, 1),
-		result(10, 4, "x", `{"status":"retry_scheduled","retry_after":9999999999}`),
+		result(10, 4, "x", fmt.Sprintf(`{"status":"retry_scheduled","retry_after":%d}`, start().Unix()+1)),
+		result(13, 4, tooLong(), spent()),
 		result(11, 4, "x", `{"status":"failed"}`),
 		strings.Replace(result(12, 4, "x", ""), `"web"`, `"dev"`, 1),
 		document("no time in it", 4, "x", ""),
@@ -87,9 +98,9 @@ func TestShadowForetellsWhatWouldBeDone(t *testing.T) {
 	report, err := w.look(0, snapshots...)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{
-		"would_be_unchanged": 1, "would_be_superseded": 1, "would_be_applied": 2, "would_be_retry_scheduled": 2, "would_be_failed": 1, "skipped": 3,
+		"would_be_unchanged": 1, "would_be_superseded": 1, "would_be_applied": 2, "would_be_retry_scheduled": 3, "would_be_failed": 1, "skipped": 3,
 	}, report.Outcomes)
-	require.Equal(t, map[string]int{"document": 3}, report.Kinds)
+	require.Equal(t, map[string]int{"document": 4}, report.Kinds)
 	require.Empty(t, report.Columns)
 	require.Empty(t, w.log.String(), "what would be done is counted")
 }
@@ -196,22 +207,19 @@ func TestShadowWaitsForADependencyAsCommitDoes(t *testing.T) {
 	require.Equal(t, 1, report.Outcomes["would_be_applied"])
 }
 
-// A shadow's login may not write: it asks whether SQL is well by a preview without items.
-func TestShadowHasNoHeartbeat(t *testing.T) {
-	w := newWorld(t, 1)
-	w.oldWriter(result(1, 1, "x", byOldWriter))
-	w.faulty.onApply = func(n int) error {
-		if n > 1 {
-			return nil
-		}
-		err := fault.New(fault.Infrastructure, "test", "eof", "the connection was cut")
-		err.Condition = fault.Broken
-		return err
+// A request that fails while SQL answers previews is made again, and nothing is written to find that out.
+func TestShadowAsksByAPreview(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	docs := []string{result(1, 1, "x", byOldWriter), result(2, 2, "y", byOldWriter)}
+	for _, d := range docs {
+		w.oldWriter(d)
 	}
-	report, err := w.look(0, w.put(result(1, 1, "x", byOldWriter))...)
+	w.faulty.onApply = onlyFirst(down("sql"))
+	report, err := w.look(0, w.put(docs...)...)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"matches": 1}, report.Outcomes)
+	require.Equal(t, map[string]int{"matches": 2}, report.Outcomes)
 	require.Equal(t, 3, w.faulty.writes, "the request, the preview without items, the request again")
+	require.Zero(t, w.faulty.beats)
 }
 
 // One document that SQL refuses does not hide the others.

@@ -47,46 +47,80 @@ func (t transitions) committed(s invoice.State, o Outcome) invoice.State {
 	s.Outcome = string(o.Verdict)
 	s.SupersededBy = o.SupersededBy
 	s.CommittedAt = invoice.Stamp(t.now(), t.loc)
-	s.RetryAfter = 0
-	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode, s.Postponed = "", "", "", "", false
+	s.RetryAfter, s.Postponed = 0, false
+	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode = "", "", "", ""
 	s.Error, s.FinalError, s.FailedAt = "", "", ""
 	return s
 }
 
-// failure is the state after an error that leaves the document retries, or after it lost every race alone.
-func (t transitions) failure(s invoice.State, err error) invoice.State {
+// failure is the state after an own failure. proven says that others got through after the one before it: only then does that
+// one count. Otherwise it is taken back and the document is postponed: tried on the same schedule, and as soon as others get
+// through. The last failure before it would be poison waits for the same.
+func (t transitions) failure(s invoice.State, err error, proven bool) invoice.State {
 	s = t.begin(s)
-	wait := withJitter(aloneBackoff, t.draw())
-	if fault.ScopeOf(fault.KindOf(err)) == fault.ScopeDocument {
-		wait = Backoff(s.RetryCount, t.draw())
-		s.RetryCount = min(s.RetryCount+1, MaxRetries)
+	first := s.RetryCount == 0
+	wait := Backoff(s.RetryCount, t.draw())
+	switch {
+	case first || proven:
+		s.RetryCount++
+		s.Postponed = s.RetryCount >= maxFailures
+	default:
+		wait = Backoff(ownFailures(s), t.draw())
+		s.Postponed = true
 	}
 	return t.again(s, err, wait)
 }
 
-// exhausted reports whether an error is the document's last: its sixth, or one that no retry can mend.
-func (t transitions) exhausted(s invoice.State, err error) bool {
-	return fault.ScopeOf(fault.KindOf(err)) == fault.ScopeDocument &&
-		(fault.Has(err, fault.Unreadable) || t.begin(s).RetryCount >= MaxRetries)
+// exhausted reports whether an error is the document's last.
+func (t transitions) exhausted(s invoice.State, err error, proven bool) bool {
+	if !isOwn(err) || !proven {
+		return false
+	}
+	most := maxFailures
+	if fault.Has(err, fault.Unreadable) {
+		most = unreadableFailures
+	}
+	return t.begin(s).RetryCount >= most
 }
 
-// postponed is the state of a document that would be a poison pill and may not be one yet: nothing is counted.
-func (t transitions) postponed(s invoice.State, err error, wait time.Duration) invoice.State {
-	s = t.again(t.begin(s), err, withJitter(wait, t.draw()))
-	s.Postponed = true
-	return s
+// putOff is the state of a document that was tried and not judged: nothing is counted. What it met by itself is remembered.
+func (t transitions) putOff(s invoice.State, err error) invoice.State {
+	s = t.begin(s)
+	s.Postponed = false
+	switch {
+	case fault.CodeOf(err) == codeCutOff:
+		return t.schedule(s, err, 0)
+	case fault.CodeOf(err) == codeUndecided:
+		return t.schedule(s, err, withJitter(aloneBackoff, t.draw()))
+	case fault.Has(err, fault.OthersAnswered):
+		return t.again(s, err, Backoff(outages(s), t.draw()))
+	}
+	return t.again(s, err, withJitter(aloneBackoff, t.draw()))
 }
 
-// again schedules another try.
+// waits is the state of a document that would be poison and may not be yet: nothing is counted.
+func (t transitions) waits(s invoice.State, err error, wait time.Duration) invoice.State {
+	s = t.begin(s)
+	s.Postponed = false
+	return t.again(s, err, withJitter(wait, t.draw()))
+}
+
+// again schedules another try and remembers this one.
 func (t transitions) again(s invoice.State, err error, wait time.Duration) invoice.State {
-	s.Status, s.Postponed = invoice.RetryScheduled, false
+	s = t.schedule(s, err, wait)
+	return t.remember(s, invoice.Stamp(time.Unix(s.RetryAfter, 0), t.loc))
+}
+
+// schedule schedules another try and says why.
+func (t transitions) schedule(s invoice.State, err error, wait time.Duration) invoice.State {
+	s.Status = invoice.RetryScheduled
 	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
 	s.FailedAt, s.Error, s.FinalError = "", "", ""
 	s.RetryAfter = dueAt(t.now(), wait)
-	return t.remember(s, err, invoice.Stamp(time.Unix(s.RetryAfter, 0), t.loc))
+	return t.tell(s, err)
 }
 
-// failed is the state of a poison pill whose evidence is kept: finalError says what could not be marked in SQL.
+// failed is the state of a poison message whose evidence is kept: finalError says what could not be marked in SQL.
 func (t transitions) failed(s invoice.State, err error, finalError string) invoice.State {
 	s = t.begin(s)
 	s.Status = invoice.Failed
@@ -98,13 +132,19 @@ func (t transitions) failed(s invoice.State, err error, finalError string) invoi
 		s.Error = clip("SQL Writer: the document cannot be read as a result: " + sentence(err))
 	}
 	s.FinalError = clip(finalError)
-	return t.remember(s, err, "")
+	return t.remember(t.tell(s, err), "")
 }
 
-func (t transitions) remember(s invoice.State, err error, next string) invoice.State {
+// tell says what the last failure was.
+func (t transitions) tell(s invoice.State, err error) invoice.State {
 	s.LastError = clip(sentence(err))
 	s.LastErrorAt = invoice.Stamp(t.now(), t.loc)
 	s.LastErrorKind, s.LastErrorCode = string(fault.KindOf(err)), fault.CodeOf(err)
+	return s
+}
+
+// remember adds the last failure to the document's history.
+func (t transitions) remember(s invoice.State, next string) invoice.State {
 	a := invoice.Attempt{At: s.LastErrorAt, Kind: s.LastErrorKind, Code: s.LastErrorCode, Error: s.LastError, NextTry: next}
 	all := append(append([]invoice.Attempt{}, s.Attempts...), a)
 	s.Attempts = all[max(0, len(all)-invoice.MaxAttempts):]
@@ -123,8 +163,9 @@ func sentence(err error) string {
 // minimal keeps only what readers and we cannot do without, for a document that has no room for more (Cosmos 413).
 func minimal(s invoice.State) invoice.State {
 	return invoice.State{
-		Present: true, Status: s.Status, Outcome: s.Outcome, RetryCount: s.RetryCount, RetryAfter: s.RetryAfter,
-		Postponed: s.Postponed, CommittedAt: s.CommittedAt, FailedAt: s.FailedAt, ReprocessCount: s.ReprocessCount, Version: s.Version,
+		Present: true, Status: s.Status, Outcome: s.Outcome, RetryCount: s.RetryCount, RetryAfter: s.RetryAfter, Postponed: s.Postponed,
+		LastErrorAt: s.LastErrorAt, LastErrorKind: s.LastErrorKind,
+		CommittedAt: s.CommittedAt, FailedAt: s.FailedAt, ReprocessCount: s.ReprocessCount, Version: s.Version,
 	}
 }
 

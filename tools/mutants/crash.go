@@ -22,12 +22,6 @@ func crashTable() []mutant {
 			"internal/crashtest", "TestADocumentCorrectedWhileItIsBuried",
 		},
 		{
-			"a document corrected while its version is kept is buried all the same", "internal/writer/poison.go",
-			"if !sameContent(kept, cur) {",
-			"if false {",
-			"internal/crashtest", "TestADocumentCorrectedWhileItIsBuried",
-		},
-		{
 			"a second poisoning has the evidence of the first", "internal/writer/poison.go",
 			"folder: EvidenceFolder(cur, s.ReprocessCount),",
 			"folder: EvidenceFolder(cur, 0),",
@@ -52,9 +46,9 @@ func crashTable() []mutant {
 			"internal/crashtest", "TestEverySingleFault/poison",
 		},
 		{
-			"a document is blamed although nothing else was written", "internal/writer/poison.go",
-			"case !p.c.gate.contrast(ctx, since):",
-			"case !p.c.gate.contrast(ctx, since) && false:",
+			"a document is blamed although nothing else was written", "internal/writer/states.go",
+			"if !isOwn(err) || !proven {",
+			"if !isOwn(err) {",
 			"internal/crashtest", "TestEverySingleFault/blame",
 		},
 		{
@@ -70,10 +64,34 @@ func crashTable() []mutant {
 			"internal/crashtest", "TestEverySingleFault/commit",
 		},
 		{
-			"a claimed probe keeps nobody away", "internal/writer/gate.go",
-			"s.OpenUntil, s.HeldBy = now.Add(probeEvery), in.by",
+			"a failure that nobody proved is counted", "internal/writer/states.go",
+			"case first || proven:",
+			"case first || proven || s.RetryCount > 0:",
+			"internal/crashtest", "TestEverySingleFault/blame",
+		},
+		{
+			"five failures end a document", "internal/writer/blame.go",
+			"const maxFailures = MaxRetries + 1",
+			"const maxFailures = MaxRetries",
+			"internal/crashtest", "TestEverySingleFault/blame",
+		},
+		{
+			"an outage is charged", "internal/writer/states.go",
+			"	case fault.Has(err, fault.OthersAnswered):\n		return t.again(",
+			"	case fault.Has(err, fault.OthersAnswered):\n		s.RetryCount++\n		return t.again(",
+			"internal/crashtest", "TestEverySingleFault/recover",
+		},
+		{
+			"a claim of the probe is over at once", "internal/breaker/state.go",
+			"s.OpenUntil, s.HeldBy = now.Add(probeEvery+in.jitter), in.by",
 			"s.HeldBy = in.by",
-			"internal/crashtest", "TestEverySingleFault/gate",
+			"internal/crashtest", "TestEverySingleFault/breaker",
+		},
+		{
+			"nobody claims the first request for documents", "internal/breaker/breaker.go",
+			"case state.Name == HalfOpen && state.Limit == 1 && !b.claim(ctx, state):",
+			"case state.Name == \"\" && !b.claim(ctx, state):",
+			"internal/crashtest", "TestEverySingleFault/breaker",
 		},
 	}
 }

@@ -28,7 +28,7 @@ func runsTable() []mutant {
 		},
 		{
 			"run: a replay takes no failed document over", "internal/run/worker.go",
-			"		over = []invoice.Status{invoice.Failed}\n", "		over = nil\n", crashtest, "TestARunIsFoundBehindAGateThatNobodyProbes",
+			"		over = []invoice.Status{invoice.Failed}\n", "		over = nil\n", crashtest, "TestARunIsFoundBehindABreakerThatNobodyProbes",
 		},
 		{
 			"run: nobody goes on with an abandoned run", "internal/run/recovery.go",

@@ -50,18 +50,6 @@ func table() []mutant {
 			"long ids share a folder", poison,
 			`+ "~" + d.Version.Key`, "", writer, "TestLongAndStrangeIdsHaveEvidenceOfTheirOwn",
 		},
-		{
-			"nobody asks whether others were written", poison,
-			"	case !p.c.gate.contrast(ctx, since):\n", "	case !p.c.gate.contrast(ctx, since) && false:\n", writer, "TestTheRetryScheduleGrowsAndTheBudgetEnds",
-		},
-		{
-			"unreadable by a new build is blamed at once", poison,
-			"p.c.gate.appliedHere(p.c.o.Now().Add(-readsOthers))", "true", writer, "TestAnUnreadableDocumentIsNotBlamedBeforeOthersAreWritten",
-		},
-		{
-			"unreadable waits an hour for no reason", poison,
-			"p.c.gate.appliedHere(p.c.o.Now().Add(-readsOthers))", "false", writer, "TestAnUnreadableDocumentFailsAtOnceWhereTheSameBuildReadsOthers",
-		},
 		// States and schedule.
 		{
 			"a failed document that is asked for again keeps its budget", states,
@@ -73,25 +61,17 @@ func table() []mutant {
 		{
 			"jitter may be early", schedule,
 			"	return d + time.Duration(float64(d)*jitterShare*draw)\n", "	return d - time.Duration(float64(d)*jitterShare*draw)\n",
-			writer, "TestTheRetryScheduleGrowsAndTheBudgetEnds",
+			writer, "TestTheRetryScheduleGrowsWhileTheCountStands",
 		},
 		{
-			"the backoff does not grow", schedule, "initialBackoff<<max(n, 0)", "initialBackoff", writer, "TestTheRetryScheduleGrowsAndTheBudgetEnds",
+			"the backoff does not grow", schedule, "initialBackoff<<max(n, 0)", "initialBackoff", writer, "TestTheRetryScheduleGrowsWhileTheCountStands",
 		},
 		{
 			"a postponed poison pill is counted", states,
-			"	return t.again(t.begin(s), err, withJitter(wait, t.draw()))\n", "	s.RetryCount++\n	return t.again(t.begin(s), err, withJitter(wait, t.draw()))\n",
+			"	return t.again(s, err, withJitter(wait, t.draw()))\n}\n\n// again", "	s.RetryCount++\n	return t.again(s, err, withJitter(wait, t.draw()))\n}\n\n// again",
 			writer, "TestWhileBlobStorageIsDownNothingIsMarkedOrCounted",
 		},
 		// The recovery timer.
-		{
-			"retries are taken before they are due", recovery,
-			"		if w.RetryAfter > now.Unix() {\n			return false\n		}\n", "", writer, "TestTheTimerTakesWhatIsDueAndWhatWasLeftBehind",
-		},
-		{
-			"the feed's documents are taken from it", recovery,
-			"		if w.TS >= orphanBefore {\n			return false\n		}\n", "", writer, "TestTheTimerTakesWhatIsDueAndWhatWasLeftBehind",
-		},
 		{
 			"the feed's lag is not looked at", recovery,
 			"now.Sub(feed.At) < lagIsOld", "false", writer, "TestAnOrphanIsOlderThanTwiceWhatTheFeedHasYetToBring",
@@ -102,27 +82,33 @@ func table() []mutant {
 		},
 		{
 			"the timer works up to its deadline", recovery,
-			"deadline.Sub(r.commit.o.Now()) < stopBefore", "deadline.Sub(r.commit.o.Now()) < 0", writer, "TestTheTimerStartsNothingBeforeItsDeadlineOrBehindTheGate",
+			"end.Add(-stopBefore).Sub(t.now)", "end.Sub(t.now)", writer, "TestTheTimerStartsNothingBeforeItsDeadlineOrBehindTheBreaker",
 		},
 		{
-			"the timer knows no bound", recovery,
-			"	return all[:min(len(all), r.PerTick)], nil\n", "	return all, nil\n", writer, "TestTheTimerIsBoundedAndTakesTheOldestFirst",
+			"the windows are looked at in another order", writer + "/ports.go",
+			"[]Window{PutOff, Orphans, Due, Postponed}", "[]Window{Orphans, Due, Postponed, PutOff}", writer, "TestTheFailuresOfATickAreShared",
 		},
-		// Patience.
+		{"one window takes all the failures of a tick", recovery, "mostFailing*(i+1)/len(all))", "mostFailing*(i+1)/(i+1))", writer, "TestTheFailuresOfATickAreShared"},
+		{"one window takes all the time of a tick", recovery, "t.now.Add(left*share/time.Duration(len(all)))", "t.now.Add(left*share/share)", writer, "TestTheTimeOfATickIsShared"},
+		{"the timer knows no bound", recovery, "	mostFailing = 460\n", "	mostFailing = 46000\n", writer, "TestTheFailuresOfATickAreShared"},
+		{"documents that succeed are bounded", recovery, "[]string{string(invoice.RetryScheduled), string(invoice.Failed), \"left\"}", "[]string{string(invoice.RetryScheduled), string(Applied)}", writer, "TestATickBoundsOnlyWhatFails"},
+		{"a window begins at its beginning each time", recovery, "	r.stopped[w] = at\n", "	r.stopped[w] = place{}\n", writer, "TestTheFailuresOfATickAreShared"},
+		{"a window is looked at from its place on only", recovery, "		case wrapped:\n", "		case wrapped || next == \"\":\n", writer, "TestAWindowIsLookedAtRoundToItsBeginning"},
 		{
-			"nobody waits for a probe that is nearly due", writer + "/gatekeeper.go",
-			"rest > patience || g.o.Wait", "rest > 0 || g.o.Wait", writer, "TestAProbeThatIsNearlyDueIsWaitedFor",
+			"a place that is none any more stops a window", recovery,
+			"		case err != nil && fault.KindOf(err) == fault.Document && at.page != \"\":", "		case err != nil && fault.KindOf(err) == fault.Document && at.page == \"none\":", writer, "TestAWindowWhosePlaceIsGoneBeginsAgain",
 		},
-		{
-			"a batch that waited for an outage is cut smaller", writer + "/commit.go",
-			"		return int(since / hostPause)\n", "		return p.batch.RetryCount\n", writer, "TestABatchThatWaitedForAnOutageIsNotCutSmaller",
-		},
+		{"a window that cannot be read ends the tick", recovery, "		if breaker.IsRefusal(err) || ctx.Err() != nil {\n", "		if err != nil {\n", writer, "TestAWindowThatCannotBeReadLosesNothingOfTheOthers"},
+		{"one failed page ends a window", recovery, "failed++; failed > 1 ||", "failed++; failed > 0 ||", writer, "TestTheTimerGoesOnAfterOneFailedPageAndStopsAfterTwo"},
+		{"postponed documents are not asked for", recovery, "		q.AppliedBefore = due.Unix()\n", "", writer, "TestAPostponedDocumentIsDueWhenOthersGetThrough"},
+		{"the put off are sent together", recovery, "OneByOne: w == PutOff,", "OneByOne: false,", writer, "TestThePutOffWindowIsSentOneByOne"},
+		{"a tick begins without a heartbeat", recovery, "	err := r.commit.breaker.Tick(ctx)\n", "	err := r.commit.breaker.Permit(ctx)\n", writer, "TestATickFindsAnOutageByItself"},
 		// Lost updates.
 		{
 			"a 412 counts as done", settle,
 			"	case fault.Has(err, fault.Changed):\n		return false, nil\n	case fault.Has(err, fault.Gone) && !res.failed():",
 			"	case fault.Has(err, fault.Changed):\n		return true, nil\n	case fault.Has(err, fault.Gone) && !res.failed():",
-			writer, "TestRandomRacesEndWithEveryDocumentCountedAndTrue",
+			writer, "TestAfterA412OtherContentIsWrittenInItsTurn",
 		},
 	}
 }

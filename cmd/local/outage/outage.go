@@ -1,6 +1,7 @@
 // Package outage switches the database of a local stack off, for showing what an outage costs. A SQLite file has no server
-// that could be stopped, and a server that somebody named is not ours to stop; so our own ledger is taken out of reach by
-// another name. To the writer that is an object that is not there: infrastructure, like a server that does not answer.
+// that could be stopped, and a server that somebody named is not ours to stop; so our own ledger and heartbeat are taken out of
+// reach by other names. To the writer these are objects that are not there: infrastructure, like a server that does not answer.
+// Without the ledger alone the heartbeat would be committed, and each document would look like the trouble.
 package outage
 
 import (
@@ -39,14 +40,16 @@ type texts struct{ off, on, left string }
 func textsOf(engine config.Engine) texts {
 	if engine == config.SQLServer {
 		return texts{
-			off:  `EXEC sp_rename 'sqlwriter.ledger', 'ledger_off'`,
-			on:   `EXEC sp_rename 'sqlwriter.ledger_off', 'ledger'`,
+			off:  `BEGIN TRAN; EXEC sp_rename 'sqlwriter.ledger', 'ledger_off'; EXEC sp_rename 'sqlwriter.heartbeat', 'heartbeat_off'; COMMIT`,
+			on:   `BEGIN TRAN; EXEC sp_rename 'sqlwriter.ledger_off', 'ledger'; EXEC sp_rename 'sqlwriter.heartbeat_off', 'heartbeat'; COMMIT`,
 			left: `SELECT COUNT(*) FROM sys.tables AS t JOIN sys.schemas AS s ON s.schema_id = t.schema_id WHERE s.name = 'sqlwriter' AND t.name = 'ledger_off'`,
 		}
 	}
 	return texts{
-		off:  `ALTER TABLE sqlwriter_ledger RENAME TO sqlwriter_ledger_off`,
-		on:   `ALTER TABLE sqlwriter_ledger_off RENAME TO sqlwriter_ledger`,
+		off: `BEGIN; ALTER TABLE sqlwriter_ledger RENAME TO sqlwriter_ledger_off;
+			ALTER TABLE sqlwriter_heartbeat RENAME TO sqlwriter_heartbeat_off; COMMIT`,
+		on: `BEGIN; ALTER TABLE sqlwriter_ledger_off RENAME TO sqlwriter_ledger;
+			ALTER TABLE sqlwriter_heartbeat_off RENAME TO sqlwriter_heartbeat; COMMIT`,
 		left: `SELECT count(*) FROM sqlite_master WHERE name = 'sqlwriter_ledger_off'`,
 	}
 }

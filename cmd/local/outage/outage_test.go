@@ -27,6 +27,7 @@ func TestWhatIsOffIsInfrastructureAndComesBack(t *testing.T) {
 	on, err := outage.Off(t.Context(), store.Writer(), config.SQLite)
 	require.NoError(t, err)
 	require.Equal(t, fault.Infrastructure, fault.KindOf(write()))
+	require.Equal(t, fault.Infrastructure, fault.KindOf(store.Heartbeat(t.Context(), "web")))
 	require.NoError(t, on(t.Context()))
 	require.NoError(t, write())
 
@@ -34,5 +35,6 @@ func TestWhatIsOffIsInfrastructureAndComesBack(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, outage.Mend(t.Context(), store.Writer(), config.SQLite))
 	require.NoError(t, write())
+	require.NoError(t, store.Heartbeat(t.Context(), "web"))
 	require.NoError(t, outage.Mend(t.Context(), store.Writer(), config.SQLite), "nothing to mend")
 }

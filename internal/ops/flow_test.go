@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -20,7 +22,7 @@ func replace(text string, at time.Time) string {
 }
 
 // note changes the control document.
-func (w *world) note(f func(*writer.Control)) {
+func (w *world) note(f func(*breaker.Control)) {
 	w.t.Helper()
 	c, etag, err := w.control.Load(w.t.Context())
 	require.NoError(w.t, err)
@@ -29,108 +31,129 @@ func (w *world) note(f func(*writer.Control)) {
 	require.NoError(w.t, err)
 }
 
-// openSince opens the gate in the past, with the next probe in the future.
+// openSince opens the breaker in the past, with the next probe in the future.
 func (w *world) openSince(kind fault.Kind, code string, ago, probe time.Duration) {
-	w.note(func(c *writer.Control) {
-		c.Gate = writer.GateState{Kind: kind, Code: code, Since: w.clock.Add(-ago), OpenUntil: w.clock.Add(probe), OpenedBy: "v1"}
+	w.set(breaker.State{
+		Name: breaker.Open, Kind: kind, Code: code, Reason: "told by the test", Since: w.clock.Add(-ago), OpenUntil: w.clock.Add(probe),
 	})
 }
 
 func (w *world) pausedSince(ago time.Duration) {
-	w.note(func(c *writer.Control) {
-		c.Gate = writer.GateState{Paused: true, Since: w.clock.Add(-ago), HeldBy: "kim", Reason: "maintenance"}
-	})
+	w.set(breaker.State{Name: breaker.Paused, Since: w.clock.Add(-ago), HeldBy: "kim", Reason: "maintenance"})
 }
+
+func words(why string) ops.FlowRequest { return ops.FlowRequest{By: "kim", Why: why} }
 
 func TestPauseAndResume(t *testing.T) {
 	w := newWorld(t)
-	change, err := w.ops.Pause(t.Context(), ops.GateRequest{By: "kim", Why: "index rebuild"})
+	change, err := w.ops.Pause(t.Context(), words("index rebuild"))
 	require.NoError(t, err)
-	require.Equal(t, []any{ops.GateClosed, ops.GatePaused, true, ""}, []any{change.Was.State, change.Is.State, change.Audited, change.Note})
+	require.Equal(t, []any{breaker.Running, breaker.PausedFlow, true}, []any{change.Was.State, change.Is.State, change.Audited})
 	w.put(result(1, "x", ""))
 	raws, err := w.docs.ReadMany(t.Context(), []string{id(1)})
 	require.NoError(t, err)
 	_, err = w.commit.Run(t.Context(), writer.Batch{Documents: raws, Received: w.clock})
-	require.True(t, writer.IsGate(err))
+	require.True(t, breaker.IsRefusal(err))
 
-	change, err = w.ops.Resume(t.Context(), ops.GateRequest{By: "pat", Why: "it is built"})
+	change, err = w.ops.Resume(t.Context(), ops.FlowRequest{By: "pat", Why: "it is built"})
 	require.NoError(t, err)
-	require.Equal(t, []any{ops.GatePaused, ops.GateClosed, true}, []any{change.Was.State, change.Is.State, change.Audited})
+	require.Equal(t, []any{breaker.PausedFlow, breaker.RampingUp, true}, []any{change.Was.State, change.Is.State, change.Audited})
 	audits := w.audits()
-	require.Equal(t, []string{"resume", "pat", "it is built", "gate:web"}, []string{audits[0].Action, audits[0].By, audits[0].Why, audits[0].Subject})
-	require.Equal(t, []string{"pause", "kim", "index rebuild"}, []string{audits[1].Action, audits[1].By, audits[1].Why})
+	require.Len(t, audits, 2)
+	require.Equal(t, []string{ops.FlowResumed, "pat", "it is built", "flow:web"}, []string{audits[0].Action, audits[0].By, audits[0].Why, audits[0].Subject})
+	require.Equal(t, []string{ops.FlowPaused, "kim", "index rebuild"}, []string{audits[1].Action, audits[1].By, audits[1].Why})
+	require.Empty(t, w.breaker.Unaudited(t.Context()))
 
-	for _, r := range []ops.GateRequest{{By: "kim"}, {Why: "x"}} {
+	for _, r := range []ops.FlowRequest{{By: "kim"}, {Why: "x"}} {
 		_, err = w.ops.Pause(t.Context(), r)
 		require.Equal(t, ops.Usage, refusal(err))
 		_, err = w.ops.Resume(t.Context(), r)
 		require.Equal(t, ops.Usage, refusal(err))
 	}
-	_, err = w.ops.Pause(t.Context(), ops.GateRequest{By: "kim", Why: "x", Force: true})
-	require.Equal(t, ops.Usage, refusal(err))
-	require.False(t, w.gate.Seen().State().Open())
+	require.Equal(t, breaker.RampingUp, w.flow().Flow())
 }
 
-func TestPauseNeedsNoAuditRow(t *testing.T) {
-	w := newWorld(t)
-	w.journal.fails = down()
-	change, err := w.ops.Pause(t.Context(), ops.GateRequest{By: "kim", Why: "x"})
-	require.NoError(t, err)
-	require.Equal(t, ops.GatePaused, change.Is.State)
-	require.False(t, change.Audited)
-	require.Contains(t, change.Note, "no audit row was written: test: journal: infrastructure refused")
-
-	w = newWorld(t)
-	w.open(fault.Infrastructure, "refused")
-	change, err = w.ops.Pause(t.Context(), ops.GateRequest{By: "kim", Why: "x"})
-	require.NoError(t, err)
-	require.False(t, change.Audited)
-	require.Contains(t, change.Note, "gate_open")
-	require.Zero(t, w.journal.calls, "SQL is known to be down: it is not asked")
-}
-
-func TestResumeNeedsItsAuditRow(t *testing.T) {
-	request := ops.GateRequest{By: "kim", Why: "x"}
-	for name, open := range map[string]func(*world){
-		"a pause":  func(w *world) { w.pausedSince(time.Minute) },
-		"systemic": func(w *world) { w.open(fault.Systemic, "2628") },
-	} {
-		w := newWorld(t)
-		open(w)
-		w.journal.fails = down()
-		_, err := w.ops.Resume(t.Context(), request)
-		require.ErrorContains(t, err, "nothing was done, because no audit row can be written", name)
-		w.clock = w.clock.Add(6 * time.Second)
-		require.True(t, w.gate.View(t.Context()).State().Open(), name)
-		w.journal.fails = nil
-		_, err = w.ops.Resume(t.Context(), request)
-		require.NoError(t, err, name)
-		require.False(t, w.gate.Seen().State().Open(), name)
-	}
-}
-
-func TestResumeOfAnOutageIsForcedOrRefused(t *testing.T) {
+// Finding A6: whoever starts behind a full database can pause and resume; the audit log has the entries once it takes writes.
+func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
+	full := fault.New(fault.Quota, "test: journal", "9002", "the log is full")
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
 		w := newWorld(t)
-		w.open(kind, "x1")
-		w.clock = w.clock.Add(2 * time.Minute) // not even when a probe is due
-		_, err := w.ops.Resume(t.Context(), ops.GateRequest{By: "kim", Why: "x"})
-		require.Equal(t, "gate_open", fault.CodeOf(err))
-		require.True(t, fault.IsDependency(err))
-		require.ErrorContains(t, err, "With force")
-		require.Zero(t, w.journal.calls)
-
-		w.journal.fails = down()
-		_, err = w.ops.Resume(t.Context(), ops.GateRequest{By: "kim", Why: "x", Force: true})
-		require.Equal(t, "refused", fault.CodeOf(err))
-		require.Equal(t, 1, w.journal.calls, "one attempt")
-		require.True(t, w.gate.Seen().State().Open())
-		w.journal.fails = nil
-		change, err := w.ops.Resume(t.Context(), ops.GateRequest{By: "kim", Why: "x", Force: true})
+		w.open(kind, "9002")
+		w.journal.fails, w.sink.fails = full, full
+		fresh := w.newBreaker("fresh")
+		o := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: fresh, Commit: w.commit, Books: w.books},
+			ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
+		change, err := o.Resume(t.Context(), ops.FlowRequest{By: "kim", Why: "the disk is larger", Force: true})
 		require.NoError(t, err)
-		require.Equal(t, []any{ops.GateOpen, ops.GateClosed}, []any{change.Was.State, change.Is.State})
-		require.Contains(t, string(w.audits()[0].Detail), `"force":true`)
+		require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, false}, []any{change.Was.State, change.Is.State, change.Audited})
+		change, err = o.Pause(t.Context(), words("it is not"))
+		require.NoError(t, err)
+		require.Equal(t, []any{breaker.PausedFlow, false}, []any{change.Is.State, change.Audited})
+		require.Zero(t, w.sink.heartbeats, "neither asks SQL whether it is well")
+
+		w.clock = w.clock.Add(6 * time.Second)
+		require.Error(t, w.ops.TellTransitions(t.Context()), "still full")
+		w.journal.fails, w.sink.fails = nil, nil
+		require.NoError(t, w.ops.TellTransitions(t.Context()), "another instance tells it")
+		audits := w.audits()
+		require.Len(t, audits, 2)
+		require.Equal(t, []string{ops.FlowPaused, "kim", "it is not"}, []string{audits[0].Action, audits[0].By, audits[0].Why})
+		require.Equal(t, []string{ops.FlowResumed, "kim", "the disk is larger"}, []string{audits[1].Action, audits[1].By, audits[1].Why})
+		require.Contains(t, string(audits[1].Detail), `"from":"open"`)
+		require.NoError(t, w.ops.TellTransitions(t.Context()))
+		require.Len(t, w.audits(), 2, "once")
 	}
+}
+
+// An outage and its end are told when SQL is back, with their times: the audit log is in the database that was away.
+func TestAnOutageIsAuditedAfterIt(t *testing.T) {
+	w := newWorld(t)
+	w.sink.fails = down()
+	require.Error(t, w.breaker.Tick(t.Context()))
+	require.Equal(t, breaker.StoppedFlow, w.flow().Flow())
+	require.True(t, breaker.IsRefusal(w.ops.TellTransitions(t.Context())))
+	require.Zero(t, w.journal.calls, "SQL is known to be down: it is not asked")
+
+	w.sink.fails = nil
+	w.clock = w.clock.Add(10 * time.Minute)
+	require.NoError(t, w.breaker.Tick(t.Context()))
+	w.contrast()
+	w.contrast()
+	w.contrast()
+	require.NoError(t, w.ops.TellTransitions(t.Context()))
+	audits := w.audits()
+	require.Len(t, audits, 2)
+	require.Equal(t, []string{ops.FlowRunning, "a"}, []string{audits[0].Action, audits[0].By})
+	require.Regexp(t, `"stopped_s":6\d\d`, string(audits[0].Detail))
+	require.Equal(t, []string{ops.FlowStopped, "a", "told by the test"}, []string{audits[1].Action, audits[1].By, audits[1].Why})
+	require.Contains(t, string(audits[1].Detail), `"code":"refused"`)
+}
+
+// What the audit log took is not told again, although the entry after it could not be written.
+func TestTellingGoesOnWhereItStopped(t *testing.T) {
+	w := newWorld(t)
+	w.journal.fails = down()
+	for _, why := range []string{"first", "second"} {
+		_, err := w.ops.Pause(t.Context(), words(why))
+		require.NoError(t, err)
+	}
+	w.journal.fails, w.journal.failsAfter = nil, 1
+	require.Error(t, w.ops.TellTransitions(t.Context()))
+	require.Len(t, w.breaker.Unaudited(t.Context()), 1)
+	w.journal.failsAfter = 0
+	require.NoError(t, w.ops.TellTransitions(t.Context()))
+	audits := w.audits()
+	require.Equal(t, []string{"second", "first"}, []string{audits[0].Why, audits[1].Why})
+	require.Len(t, audits, 2)
+}
+
+func TestAShadowAuditsNothing(t *testing.T) {
+	w := newWorld(t)
+	shadow := ops.New(ops.Ports{Breaker: w.newBreaker("shadow"), Books: w.books}, ops.Options{SysName: "web", ReadOnly: "MODE=shadow"})
+	change, err := shadow.Pause(t.Context(), words("x"))
+	require.NoError(t, err)
+	require.False(t, change.Audited)
+	require.Zero(t, w.journal.calls)
 }
 
 func TestMarkCommitted(t *testing.T) {
@@ -233,17 +256,21 @@ func TestCancelAndListsCheckWhatIsAsked(t *testing.T) {
 	}
 }
 
-func TestBeforeSQLIsOpenThereAreQuestionsAndThePause(t *testing.T) {
+// Questions about documents, a pause and a resume need no SQL; everything else says what keeps it from being opened.
+func TestWhatNeedsNoSQLIsAnsweredWithoutIt(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
-	early := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Gate: w.gate}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
+	away := fault.New(fault.Infrastructure, "app: open sql", "refused", "nothing listens there")
+	early := ops.New(ops.Ports{
+		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Commit: w.commit,
+		Books: func(context.Context) (ops.Books, error) { return ops.Books{}, away },
+	}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 	_, err := early.Status(t.Context())
 	require.NoError(t, err)
 	_, err = early.Why(t.Context(), id(1))
 	require.NoError(t, err)
 	for name, act := range map[string]func() error{
 		"reprocess": func() error { _, err := early.Reprocess(t.Context(), all()); return err },
-		"resume":    func() error { _, err := early.Resume(t.Context(), ops.GateRequest{By: "b", Why: "w"}); return err },
 		"mark": func() error {
 			_, err := early.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
 			return err
@@ -255,10 +282,13 @@ func TestBeforeSQLIsOpenThereAreQuestionsAndThePause(t *testing.T) {
 		},
 	} {
 		err := act()
-		require.Equal(t, "starting", fault.CodeOf(err), "%s: %v", name, err)
+		require.Equal(t, "refused", fault.CodeOf(err), "%s: %v", name, err)
 	}
 	require.Empty(t, w.docs.states)
-	change, err := early.Pause(t.Context(), ops.GateRequest{By: "b", Why: "w"})
+	change, err := early.Pause(t.Context(), words("x"))
 	require.NoError(t, err)
-	require.Equal(t, []any{ops.GatePaused, false}, []any{change.Is.State, change.Audited})
+	require.Equal(t, []any{breaker.PausedFlow, false}, []any{change.Is.State, change.Audited})
+	change, err = early.Resume(t.Context(), words("x"))
+	require.NoError(t, err)
+	require.Equal(t, []any{breaker.RampingUp, false}, []any{change.Is.State, change.Audited})
 }

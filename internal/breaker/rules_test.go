@@ -1,0 +1,240 @@
+package breaker_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/fault"
+)
+
+// put has the control document say something, as another instance would.
+func (s *store) put(state breaker.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	s.control.Breaker = state
+}
+
+func halfOpen() breaker.State {
+	return breaker.State{Name: breaker.HalfOpen, Limit: 1, Kind: fault.Infrastructure, OpenUntil: time.Now(), Since: time.Now(), ChangedAt: time.Now()}
+}
+
+// Of many instances one sends the first document after an outage. The others wait for its answer, and for a minute if it dies.
+func TestTheFirstRequestForDocumentsIsClaimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		st.put(halfOpen())
+		a, b, c := open(st, sv, "a"), open(st, sv, "b"), open(st, sv, "c")
+		dies := func(context.Context) error { panic("the process is gone") }
+		require.Panics(t, func() { _ = a.Do(t.Context(), 1, 0, dies) })
+		time.Sleep(59 * time.Second)
+		require.True(t, breaker.IsRefusal(b.Do(t.Context(), 1, 0, sv.request)), "it may still answer")
+		time.Sleep(2 * time.Second)
+		err := b.Do(t.Context(), 1, 0, func(context.Context) error {
+			time.Sleep(5 * time.Second)
+			require.True(t, breaker.IsRefusal(c.Do(t.Context(), 1, 0, sv.request)), "one at a time")
+			return nil
+		})
+		require.NoError(t, err)
+		require.Zero(t, sv.tries)
+		time.Sleep(6 * time.Second)
+		require.True(t, breaker.IsRefusal(c.Do(t.Context(), 6, 0, sv.request)), "no more than the ramp allows")
+		require.NoError(t, c.Do(t.Context(), 5, 0, sv.request))
+	})
+}
+
+// Two documents that fail like an outage, again and again, are two documents.
+func TestTwoDocumentsAreNoOutageHoweverOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv := &server{}
+		b := open(nil, sv, "a")
+		sv.set(infra(), nil)
+		for range 50 {
+			for _, document := range []string{"one", "two"} {
+				time.Sleep(10 * time.Second)
+				require.True(t, b.FailedAlone(t.Context(), document, b.Do(t.Context(), 1, 0, sv.request)), "it is put off")
+			}
+		}
+		require.Empty(t, b.Unaudited(t.Context()), "it never opened")
+	})
+}
+
+// A document that fails alone opens a half-open breaker again, three times: then those behind it have their turn.
+func TestADocumentOpensAHalfOpenBreakerAgainAtMostThreeTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		b := open(st, sv, "a")
+		failsAlone := func(document string) (putOff bool) {
+			st.put(halfOpen())
+			time.Sleep(6 * time.Second)
+			require.Equal(t, breaker.HalfOpen, b.View(t.Context()).Control.Breaker.Name)
+			return b.FailedAlone(t.Context(), document, infra())
+		}
+		require.True(t, failsAlone("one"), "one document is no outage")
+		for range 3 {
+			require.False(t, failsAlone("two"), "the failure is the database's")
+			require.Equal(t, breaker.Open, st.control.Breaker.Name)
+		}
+		require.True(t, failsAlone("two"))
+
+		b.Applied(time.Now())
+		require.True(t, failsAlone("three"), "it is the first since something was applied")
+	})
+}
+
+// Whatever SQL answers to a request for documents, but an outage, says that it works: a refusal and a lost race, too.
+func TestARefusalAndALostRaceSayThatTheDatabaseWorks(t *testing.T) {
+	for _, kind := range []fault.Kind{fault.Document, fault.Internal, fault.Contention} {
+		synctest.Test(t, func(t *testing.T) {
+			st, sv := &store{}, &server{}
+			b := open(st, sv, "a")
+			for row := range 3 { // at most four that count, for the first document of all does not; and an answer at the end
+				sv.set(infra(), nil)
+				for n := range 4 {
+					time.Sleep(10 * time.Second)
+					document := string(rune('a' + 4*row + n))
+					require.True(t, b.FailedAlone(t.Context(), document, b.Do(t.Context(), 1, 0, sv.request)))
+				}
+				sv.set(fault.New(kind, "test", "547", "refused"), nil)
+				require.Equal(t, kind, fault.KindOf(b.Do(t.Context(), 1, 0, sv.request)))
+				require.Empty(t, b.Unaudited(t.Context()), "it opened in row %d", row)
+			}
+
+			st.put(halfOpen())
+			time.Sleep(6 * time.Second)
+			for _, limit := range []int{5, 25, breaker.FullLimit} {
+				require.Error(t, b.Do(t.Context(), 1, 0, sv.request))
+				require.Equal(t, limit, st.control.Breaker.MaxDocuments(), "it ramps up")
+			}
+			require.Equal(t, breaker.Closed, st.control.Breaker.Name)
+		})
+	}
+}
+
+// While documents fail alone a half-open breaker is not idle: two heartbeats do not close it.
+func TestAHeartbeatAloneClosesNothingWhileDocumentsFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		st.put(halfOpen())
+		b := open(st, sv, "a")
+		require.NoError(t, b.Tick(t.Context()))
+		time.Sleep(110 * time.Second)
+		require.True(t, b.FailedAlone(t.Context(), "one", infra()))
+		time.Sleep(20 * time.Second)
+		require.NoError(t, b.Tick(t.Context()))
+		require.Equal(t, breaker.HalfOpen, st.control.Breaker.Name)
+		time.Sleep(2 * time.Minute)
+		require.NoError(t, b.Tick(t.Context()))
+		require.Equal(t, breaker.Closed, st.control.Breaker.Name)
+	})
+}
+
+// Documents that fail alone once an hour are no outage, however many.
+func TestFailuresHoursApartAreNoRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(nil, &server{}, "a")
+		for n := range 12 {
+			require.True(t, b.FailedAlone(t.Context(), string(rune('a'+n)), infra()))
+			time.Sleep(time.Hour)
+		}
+		require.Empty(t, b.Unaudited(t.Context()), "it never opened")
+	})
+}
+
+// After throttling requests wait for each other. One that waited is not made when the one before it was throttled again.
+func TestARequestThatWaitedForItsTurnLooksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		st.put(breaker.State{SerialUntil: time.Now().Add(time.Minute)})
+		b := open(st, sv, "a")
+		ended := make(chan error)
+		go func() {
+			ended <- b.Do(t.Context(), 100, 0, func(context.Context) error {
+				time.Sleep(time.Second)
+				return fault.New(fault.Throttled, "test", "10928", "too many")
+			})
+		}()
+		synctest.Wait()
+		require.True(t, breaker.IsRefusal(b.Do(t.Context(), 100, 0, sv.request)))
+		require.Zero(t, sv.tries)
+		require.Equal(t, fault.Throttled, fault.KindOf(<-ended))
+	})
+}
+
+// A database that does not let the heartbeat commit is away, whatever it says: a lock counts, too.
+func TestAHeartbeatThatIsLockedOutIsAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		b := open(st, sv, "a")
+		sv.set(nil, fault.New(fault.Contention, "test", "1222", "somebody holds the row"))
+		err := b.Tick(t.Context())
+		require.Equal(t, []any{fault.Infrastructure, "1222"}, []any{fault.KindOf(err), fault.CodeOf(err)})
+		require.Equal(t, []any{breaker.Open, fault.Infrastructure}, []any{st.control.Breaker.Name, st.control.Breaker.Kind})
+	})
+}
+
+// What one instance finds out the others know within five seconds.
+func TestEveryInstanceKnowsWithinFiveSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		a, b := open(st, sv, "a"), open(st, sv, "b")
+		require.NoError(t, b.Permit(t.Context()))
+		require.NoError(t, a.Pause(t.Context(), "eva", "maintenance"))
+		time.Sleep(5 * time.Second)
+		require.True(t, breaker.IsRefusal(b.Permit(t.Context())))
+	})
+}
+
+// An instance that can read the control document and not write it goes by its own copy, but for an operator's word.
+func TestAnInstanceThatCannotWriteTheControlDocumentGoesByItsOwnCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{}, &server{}
+		st.put(breaker.State{})
+		st.mute = true
+		b := open(st, sv, "a")
+		sv.set(infra(), infra())
+		require.Error(t, b.Do(t.Context(), 1, 0, sv.request))
+		time.Sleep(6 * time.Second)
+		require.True(t, breaker.IsRefusal(b.Permit(t.Context())))
+		require.True(t, b.Seen().Lost)
+		require.Empty(t, st.control.Breaker.Name)
+
+		st.put(breaker.State{Name: breaker.Paused, HeldBy: "eva"})
+		time.Sleep(6 * time.Second)
+		require.Equal(t, breaker.CodePaused, fault.CodeOf(b.Permit(t.Context())))
+
+		st.put(breaker.State{})
+		st.mute = false
+		time.Sleep(6 * time.Second)
+		require.NoError(t, b.Permit(t.Context()))
+		require.False(t, b.Seen().Lost)
+	})
+}
+
+// An app makes so many poison messages in an hour, whichever of its instances makes them. One that is tried again is counted once.
+func TestTheHoursPoisonMessagesAreTheWholeApps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &store{}
+		instance := func(name string) *breaker.Breaker {
+			return breaker.New(st, breaker.Options{Instance: name, MaxPoisonPerHour: 3})
+		}
+		a, b := instance("a"), instance("b")
+		for _, pill := range []string{"one", "two", "one"} {
+			require.True(t, a.TakePoison(t.Context(), pill))
+		}
+		require.True(t, b.MayPoison(t.Context()))
+		require.True(t, b.TakePoison(t.Context(), "three"))
+		require.False(t, b.MayPoison(t.Context()))
+		require.False(t, b.TakePoison(t.Context(), "four"))
+		require.True(t, a.TakePoison(t.Context(), "one"), "it is counted already")
+		time.Sleep(time.Hour)
+		require.True(t, b.MayPoison(t.Context()))
+		require.True(t, b.TakePoison(t.Context(), "four"))
+		require.Equal(t, 1, st.control.Poison.Count)
+	})
+}

@@ -1,0 +1,143 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/fault"
+)
+
+// tellWithin bounds the writing of audit entries right after a pause or a resume: the operator waits for it.
+const tellWithin = 5 * time.Second
+
+// The actions of the audit log that say how the flow changed.
+const (
+	FlowStopped = "FLOW_STOPPED"
+	FlowRunning = "FLOW_RUNNING"
+	FlowPaused  = "FLOW_PAUSED"
+	FlowResumed = "FLOW_RESUMED"
+)
+
+// FlowRequest asks to pause the flow, or to resume it.
+type FlowRequest struct {
+	By  string `json:"by"`
+	Why string `json:"why"`
+	// Force has no meaning yet: Resume works behind every reason.
+	Force bool `json:"force,omitempty"`
+}
+
+// FlowChange is what became of the flow.
+type FlowChange struct {
+	// Was and Is are the flow before and after.
+	Was FlowView `json:"was"`
+	Is  FlowView `json:"is"`
+	// Audited says that the audit log has the entry. Otherwise it is kept in the control document until SQL takes it.
+	Audited bool `json:"audited"`
+}
+
+// FlowView is what the breaker in front of SQL does, for people.
+type FlowView struct {
+	State breaker.Flow `json:"state"`
+	// Says is the same in words.
+	Says string `json:"says"`
+	// Kind, Code and Reason are those of the failure that stopped it, until it runs again. Of a pause Reason is the operator's.
+	Kind   fault.Kind `json:"kind,omitempty"`
+	Code   string     `json:"code,omitempty"`
+	Reason string     `json:"reason,omitempty"`
+	Since  time.Time  `json:"since,omitzero"`
+	// NextProbe is when SQL is asked again; zero unless the flow is stopped.
+	NextProbe time.Time `json:"next_probe,omitzero"`
+	// HeldBy is the instance that stopped the flow or has the probe, or the person who paused or resumed it.
+	HeldBy string `json:"held_by,omitempty"`
+	// Limit is the most documents of one request while the flow ramps up.
+	Limit int `json:"limit,omitempty"`
+	// CutOff says that the answering instance alone cannot reach SQL, Lost that the control document cannot be had.
+	CutOff bool `json:"cut_off,omitempty"`
+	Lost   bool `json:"lost,omitempty"`
+}
+
+// Pause stops the flow for all instances until Resume: documents wait and are counted nothing. SQL is not needed: the audit
+// entry waits in the control document. Errors by kind: *RequestError (usage); infrastructure (code "control": the control
+// document cannot be had), throttled, contention.
+func (o *Ops) Pause(ctx context.Context, r FlowRequest) (FlowChange, error) {
+	return o.change(ctx, r, o.p.Breaker.Pause)
+}
+
+// Resume lets work pass again, whatever stopped it. SQL is not needed, as for Pause. Errors as Pause.
+func (o *Ops) Resume(ctx context.Context, r FlowRequest) (FlowChange, error) {
+	return o.change(ctx, r, o.p.Breaker.Resume)
+}
+
+func (o *Ops) change(ctx context.Context, r FlowRequest, do func(ctx context.Context, by, why string) error) (FlowChange, error) {
+	if err := words(r.By, r.Why); err != nil {
+		return FlowChange{}, err
+	}
+	was := o.flowView(o.p.Breaker.View(ctx))
+	if err := do(ctx, Clip(r.By, MaxBy), Clip(r.Why, MaxWhy)); err != nil {
+		return FlowChange{}, err
+	}
+	telling, cancel := context.WithTimeout(ctx, tellWithin)
+	defer cancel()
+	err := o.TellTransitions(telling)
+	return FlowChange{Was: was, Is: o.flowView(o.p.Breaker.Seen()), Audited: err == nil}, nil
+}
+
+// TellTransitions writes the changes of the flow that the audit log does not have yet, oldest first. One is written twice when
+// the control document cannot be had right after. Errors: *RequestError (conflict in a shadow); the breaker's refusal; those of Journal.Write.
+func (o *Ops) TellTransitions(ctx context.Context) error {
+	if o.o.ReadOnly != "" {
+		return refuse(Conflict, "%s", o.o.ReadOnly)
+	}
+	waiting := o.p.Breaker.Unaudited(ctx)
+	if len(waiting) == 0 {
+		return nil
+	}
+	var told []breaker.Transition
+	err := o.books(ctx, func(ctx context.Context, b Books) error {
+		for _, t := range waiting {
+			detail, err := json.Marshal(t)
+			if err != nil {
+				return fault.Wrap(fault.Internal, "ops: audit", "encode", "the audit entry cannot be written as JSON", err)
+			}
+			entry := Audit{Action: flowAction(t.To), By: t.By, Why: t.Why, Subject: "flow:" + o.o.SysName, Detail: detail}
+			if err := b.Journal.Write(ctx, entry); err != nil {
+				return err
+			}
+			told = append(told, t)
+		}
+		return nil
+	})
+	if len(told) > 0 {
+		o.p.Breaker.Audited(context.WithoutCancel(ctx), told)
+	}
+	return err
+}
+
+// flowAction names the change to a state.
+func flowAction(to breaker.Name) string {
+	switch to {
+	case breaker.Closed:
+		return FlowRunning
+	case breaker.Open:
+		return FlowStopped
+	case breaker.HalfOpen: // only a person's resume is told so
+		return FlowResumed
+	case breaker.Paused:
+	}
+	return FlowPaused
+}
+
+// flowView is the breaker for people.
+func (o *Ops) flowView(v breaker.View) FlowView {
+	s := v.Control.Breaker
+	view := FlowView{
+		State: s.Flow(), Says: s.Describe(o.o.Now()), Kind: s.Kind, Code: s.Code, Reason: s.Reason, Since: o.in(s.Since),
+		HeldBy: s.HeldBy, Limit: s.Limit, CutOff: v.CutOff, Lost: v.Lost,
+	}
+	if s.Name == breaker.Open {
+		view.NextProbe = o.in(s.OpenUntil)
+	}
+	return view
+}

@@ -1,0 +1,72 @@
+package porttest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
+)
+
+// massCases: many documents that fail alike.
+func massCases() []sinkCase {
+	return []sinkCase{
+		{"bisect: a column made NOT NULL in mid-drain stops nothing and is proof of nothing", []string{"NotNull"}, notNullInMidDrain},
+		{"bisect: 100 bad documents among 400 good ones stop nothing", []string{"Refuse"}, manyBadOnes},
+	}
+}
+
+func notNullInMidDrain(s *sinkTest) {
+	const total, batch, before = 500, 100, 200
+	b := newBisect(s, total)
+	list := papers(total)
+	b.put(list...)
+	require.NoError(b, b.offer(0, list[:batch]...))
+	require.NoError(b, b.offer(0, list[batch:before]...))
+	restore := s.h.NotNull(s)
+	for hour := range 8 {
+		b.clock = b.clock.Add(time.Hour)
+		for from := before; from < total; from += batch {
+			require.NoError(b, b.offerAs(writer.FromTimer, list[from:from+batch]...), "the feed goes on")
+		}
+		for _, p := range list[before:] {
+			st := b.read(p).State
+			require.Equal(b, []any{invoice.RetryScheduled, 1, hour > 0}, []any{st.Status, st.RetryCount, st.Postponed}, "%s in hour %d", p.id(), hour)
+		}
+	}
+	restore()
+	b.clock = b.clock.Add(2 * time.Hour)
+	for from := before; from < total; from += batch {
+		require.NoError(b, b.offerAs(writer.FromTimer, list[from:from+batch]...))
+	}
+	for i, p := range list {
+		require.Equal(b, invoice.Committed, b.read(p).State.Status, "document %d", i)
+	}
+}
+
+func manyBadOnes(s *sinkTest) {
+	const total, batch = 500, 100
+	b := newBisect(s, total)
+	s.h.Refuse(s, refusedName)
+	list := papers(total)
+	bad := map[int]bool{}
+	for i := range total {
+		if i%5 == 2 && i < 250 || i >= 300 && i < 350 { // scattered, and one block of 50
+			list[i].name, bad[i] = refusedName, true
+		}
+	}
+	require.Len(b, bad, 100)
+	b.put(list...)
+	for from := 0; from < total; from += batch {
+		require.NoError(b, b.offer(0, list[from:from+batch]...))
+	}
+	for i, p := range list {
+		d := b.read(p)
+		if bad[i] {
+			require.Equal(b, b.clock.Unix()+132, b.blamed(p).RetryAfter, "2 minutes plus half of 20 %%")
+		} else {
+			require.Equal(b, invoice.Committed, d.State.Status, "%s", p.id())
+		}
+	}
+}

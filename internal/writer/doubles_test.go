@@ -1,0 +1,100 @@
+package writer_test
+
+import (
+	"context"
+	"path"
+	"slices"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/writer"
+)
+
+// sinkThat looks at each request before it is made.
+type sinkThat struct {
+	writer.Sink
+	look func(items []writer.Item) error
+}
+
+func (s sinkThat) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+	if err := s.look(items); err != nil {
+		return nil, err
+	}
+	return s.Sink.Apply(ctx, items, mode)
+}
+
+// refusing is a database that, when on, refuses every write of content but that of the contrast's line.
+type refusing struct {
+	writer.Sink
+	on bool
+}
+
+func (s *refusing) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+	for _, it := range items {
+		if s.on && !it.FailureMark && it.Main < 1000 {
+			return nil, fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
+		}
+	}
+	return s.Sink.Apply(ctx, items, mode)
+}
+
+// brokenEvidence is a store that may be down.
+type brokenEvidence struct {
+	writer.Evidence
+	down  bool
+	asked int
+}
+
+func (b *brokenEvidence) Keep(ctx context.Context, name string, content []byte) error {
+	if b.asked++; b.down {
+		return fault.New(fault.Infrastructure, "blob: keep", "refused", "nothing listens")
+	}
+	return b.Evidence.Keep(ctx, name, content)
+}
+
+// contextThat looks at each request and its context before it is made.
+type contextThat struct {
+	writer.Sink
+	look func(ctx context.Context, items []writer.Item) error
+}
+
+func (s contextThat) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+	if err := s.look(ctx, items); err != nil {
+		return nil, err
+	}
+	return s.Sink.Apply(ctx, items, mode)
+}
+
+// keptInOrder is a store of evidence that remembers what it was asked for, and is down for one file.
+type keptInOrder struct {
+	writer.Evidence
+	names []string
+	down  int
+}
+
+func (k *keptInOrder) Keep(ctx context.Context, name string, content []byte) error {
+	k.names = append(k.names, path.Base(name))
+	if len(k.names) == k.down {
+		return fault.New(fault.Infrastructure, "blob: keep", "refused", "nothing listens")
+	}
+	return k.Evidence.Keep(ctx, name, content)
+}
+
+// about answers err for every request that has a document among ids.
+func about(err error, ids ...string) func([]writer.Item) error {
+	return func(items []writer.Item) error {
+		if slices.ContainsFunc(items, func(it writer.Item) bool { return slices.Contains(ids, it.DocumentID) }) {
+			return err
+		}
+		return nil
+	}
+}
+
+// panicking panics at every request that has the document.
+func panicking(id string) func([]writer.Item) error {
+	return func(items []writer.Item) error {
+		if about(fault.New(fault.Internal, "", "", ""), id)(items) != nil {
+			panic("content of the document")
+		}
+		return nil
+	}
+}

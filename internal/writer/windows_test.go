@@ -1,0 +1,193 @@
+package writer_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/writer"
+)
+
+// backlogOf fills windows with pages of 20 documents whose lines do not exist, from 1000 on.
+func (w *world) backlogOf(sizes map[writer.Window]int) *pages {
+	w.t.Helper()
+	backlog, line := &pages{of: map[writer.Window][][]string{}}, int64(1000)
+	for _, window := range writer.Windows() {
+		for n := range sizes[window] {
+			doc := result(1, line, "ACME", waiting(start(), ""))
+			w.put(doc)
+			line++
+			if n%20 == 0 {
+				backlog.of[window] = append(backlog.of[window], nil)
+			}
+			last := len(backlog.of[window]) - 1
+			backlog.of[window][last] = append(backlog.of[window][last], idOf(w.t, doc))
+		}
+	}
+	return backlog
+}
+
+// Each window has a quarter of the failures that a tick may have, and what one leaves the next may use.
+func TestTheFailuresOfATickAreShared(t *testing.T) {
+	w := newWorld(t)
+	w.sink.AddLines(1)
+	backlog := w.backlogOf(map[writer.Window]int{writer.PutOff: 600, writer.Orphans: 600, writer.Due: 20, writer.Postponed: 600})
+	r := writer.NewRecover(w.commit, backlog)
+	found, err := r.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[writer.Window]int{writer.PutOff: 115, writer.Orphans: 115, writer.Due: 20, writer.Postponed: 210}, found.Found)
+	require.Equal(t, []writer.Window{writer.PutOff, writer.Orphans, writer.Postponed}, found.More)
+	require.LessOrEqual(t, 12*(found.SQLRequests+len(backlog.asked)), 6000, "an hour of such ticks")
+
+	// The next tick goes on where this one stopped, and round to the beginning.
+	backlog.asked = nil
+	w.clock = w.clock.Add(5 * time.Minute)
+	_, err = r.Run(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, backlog.asked, "put_off page 5")
+	require.NotContains(t, backlog.asked, "put_off ")
+	require.Contains(t, backlog.asked, "postponed page 10")
+}
+
+// A search that began in the middle goes round: what comes before the place is looked at in the same tick.
+func TestAWindowIsLookedAtRoundToItsBeginning(t *testing.T) {
+	w := newWorld(t)
+	backlog := w.backlogOf(map[writer.Window]int{writer.Due: 500})
+	r := writer.NewRecover(w.commit, backlog)
+	found, err := r.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 345, found.Found[writer.Due], "three quarters: two windows had nothing")
+	backlog.asked = nil
+	w.clock = w.clock.Add(time.Minute) // nobody is due: every page is looked at, and skipped
+	found, err = r.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 500, found.Found[writer.Due], "each once")
+	require.Contains(t, backlog.asked, "due page 24")
+	require.Contains(t, backlog.asked, "due ")
+}
+
+// Where a search cannot go on, because its place is none any more, it begins again.
+func TestAWindowWhosePlaceIsGoneBeginsAgain(t *testing.T) {
+	w := newWorld(t)
+	backlog := w.backlogOf(map[writer.Window]int{writer.Due: 500})
+	r := writer.NewRecover(w.commit, backlog)
+	_, err := r.Run(t.Context())
+	require.NoError(t, err)
+	backlog.of[writer.Due] = backlog.of[writer.Due][:3]
+	found, err := r.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 60, found.Found[writer.Due])
+}
+
+// Documents that succeed are not bounded.
+func TestATickBoundsOnlyWhatFails(t *testing.T) {
+	w := newWorld(t)
+	backlog := w.backlogOf(map[writer.Window]int{writer.Due: 1000})
+	for line := range int64(1000) {
+		w.sink.AddLines(1000 + line)
+	}
+	found, err := writer.NewRecover(w.commit, backlog).Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"applied": 1000}, found.Outcomes)
+}
+
+// The time is shared as the failures are: a window whose documents are slow leaves the others theirs.
+func TestTheTimeOfATickIsShared(t *testing.T) {
+	w := newWorld(t)
+	sizes := map[writer.Window]int{}
+	for _, window := range writer.Windows() {
+		sizes[window] = 600
+	}
+	backlog := w.backlogOf(sizes)
+	for line := range int64(2400) {
+		w.sink.AddLines(1000 + line)
+	}
+	w.faulty.onApply = func(int) error { w.clock = w.clock.Add(time.Second); return nil }
+	begin := w.clock
+	found, err := writer.NewRecover(w.commit, backlog).Run(t.Context())
+	require.NoError(t, err)
+	require.LessOrEqual(t, w.clock.Sub(begin), 4*time.Minute-30*time.Second+20*time.Second)
+	for _, window := range writer.Windows() {
+		require.Positive(t, found.Found[window], window)
+	}
+	require.Less(t, found.Found[writer.PutOff], 100, "a second each: they are sent one by one")
+}
+
+// Dividing ends with the window's share, too.
+func TestDividingEndsWithTheWindowsShare(t *testing.T) {
+	w := newWorld(t)
+	var bad []string
+	for n := range int64(100) {
+		w.sink.AddLines(n + 1)
+		bad = append(bad, idOf(t, result(1, n+1, "", "")))
+		w.put(result(1, n+1, "ACME", ""))
+	}
+	w.clock = w.clock.Add(time.Hour)
+	refusal := about(fault.New(fault.Document, "sql: apply", "547", ""), bad...)
+	w.use(sinkThat{w.faulty, func(items []writer.Item) error { w.clock = w.clock.Add(3 * time.Second); return refusal(items) }})
+	begin := w.clock
+	found := w.tick()
+	require.Equal(t, map[string]int{"retry_scheduled": 100}, found.Outcomes)
+	require.Positive(t, found.Kinds["contention"], "those that were undecided")
+	require.Less(t, w.clock.Sub(begin), 110*time.Second, "half of 3 min 30 s")
+}
+
+// What cannot be patched stays due. It is taken up once a tick, and does not hold its window.
+func TestWhatCanNeverBePatchedDoesNotHoldItsWindow(t *testing.T) {
+	w := newWorld(t)
+	var ids []string
+	for n := range 150 {
+		w.sink.AddLines(int64(n + 1))
+		doc := document(fmt.Sprintf("d-%03d", n), int64(n+1), "ACME", waiting(start(), `,"version":1`))
+		w.put(doc)
+		ids = append(ids, idOf(t, doc))
+	}
+	refuse := true
+	w.faulty.onRecord = func(n int) error {
+		if refuse && n <= 100 {
+			return refused("", "400")
+		}
+		return nil
+	}
+	found := w.tick()
+	require.Equal(t, map[string]int{"left": 100, "applied": 50}, found.Outcomes)
+	require.Equal(t, "committed", w.status(ids[149]))
+}
+
+// The first request of a document that was put off is its own: it shared one with bad ones before.
+func TestThePutOffWindowIsSentOneByOne(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	for line := range int64(3) {
+		w.put(result(int(line), line+1, "ACME", waiting(start(), `,"last_error_kind":"contention"`)))
+	}
+	found := w.tick()
+	require.Equal(t, map[string]int{"applied": 3}, found.Outcomes)
+	require.Equal(t, 3, found.SQLRequests)
+}
+
+// An instance that alone cannot reach SQL leaves the feed's documents to the others' timers, at once and uncounted.
+func TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	cut := &faulty{docs: w.docs, sink: w.sink}
+	cut.onApply = func(int) error { return down("sql: apply") }
+	cut.onHeartbeat = func(int) error { w.othersApply(); return down("sql: heartbeat") } // the others go on
+	_, alone := w.instance("b", "v1", cut, nil)
+	docs := []string{result(1, 1, "A", ""), result(2, 2, "B", "")}
+	report, err := alone.Run(t.Context(), writer.Batch{Documents: w.put(docs...), Received: w.clock})
+	require.NoError(t, err, "its feed goes on")
+	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes)
+	require.False(t, w.opened(), "nobody else stops")
+	for _, d := range docs {
+		s := w.state(idOf(t, d))
+		require.Equal(t, []any{0.0, "cut_off", string(fault.Infrastructure)}, []any{s["retry_count"], s["last_error_code"], s["last_error_kind"]})
+		require.LessOrEqual(t, s["retry_after"], float64(w.clock.Unix()))
+		require.NotContains(t, s, "attempts")
+	}
+	require.Equal(t, map[string]int{"applied": 2}, w.tick().Outcomes)
+	// While it is cut off its timer changes nothing.
+	_, err = writer.NewRecover(alone, w.docs).Run(t.Context())
+	require.True(t, fault.IsDependency(err))
+}
