@@ -25,7 +25,8 @@ run: ## Start everything locally and show the main job and an outage. ONCE=1: ch
 
 test: azurite servicebus ## Run all tests (with the race detector when a C compiler is there).
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
-	$(GO) test $(RACE) -timeout 20m $(TESTFLAGS) ./...
+	$(GO) test $(RACE) -timeout 20m $(TESTFLAGS) $$($(GO) list ./... | grep -v /internal/scenario)
+	$(GO) test -timeout 15m $(TESTFLAGS) ./internal/scenario # hours on a fake clock, without the race detector: with it they take ten times as long
 
 check: sqllint lint vuln somemutants ## Lint, known vulnerabilities, kept mutants (installs its tools into .tools; needs Python 3 as well).
 

@@ -1,0 +1,46 @@
+package scenario
+
+import (
+	"bytes"
+	"sync"
+)
+
+// logbook keeps what the product logs: the last lines, and how often words stood in it.
+type logbook struct {
+	mu    sync.Mutex
+	last  [][]byte
+	words map[string]int
+}
+
+const lastLines = 60
+
+// Words that tests ask for.
+const (
+	// massFailure is the event of a mass failure; the code of the refusal here stands in it.
+	massFailure = `mass_failure`
+	errorLine   = `"level":"error"`
+)
+
+func newLogbook() *logbook {
+	return &logbook{words: map[string]int{massFailure: 0, errorLine: 0}}
+}
+
+// Write implements io.Writer.
+func (l *logbook) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for word := range l.words {
+		if bytes.Contains(line, []byte(word)) && (word != massFailure || bytes.Contains(line, []byte("547"))) {
+			l.words[word]++
+		}
+	}
+	l.last = append(l.last[max(0, len(l.last)-lastLines+1):], bytes.Clone(line))
+	return len(line), nil
+}
+
+// count is how many lines had a word that newLogbook names.
+func (l *logbook) count(word string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.words[word]
+}
