@@ -102,7 +102,7 @@ func runsTable() []mutant {
 		},
 		{
 			"run: a claim of the attempt before says that the queue has passed", "internal/sqlstore/runs/jobs_silent.sql",
-			" AND c.claimed_at >= c.queued_at\n", "\n", "internal/sqlite", "TestRunStore/batches_that_wait_for_workers_are_not_lost",
+			"                AND c.claimed_at >= c.queued_at\n", "", "internal/sqlite", "TestRunStore/batches_that_wait_for_workers_are_not_lost",
 		},
 		{
 			"run: a replay of what a run left takes its other documents, too", "internal/run/source.go",

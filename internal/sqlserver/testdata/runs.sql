@@ -168,14 +168,20 @@ SET
     status = 'processing', owner = @owner, epoch = epoch + 1,
     heartbeat_at = SYSUTCDATETIME(), claimed_at = SYSUTCDATETIME(), updated_at = SYSUTCDATETIME(),
     process_start_time = COALESCE(process_start_time, SYSUTCDATETIME()),
-    lost_workers = lost_workers + CASE WHEN status = 'processing' AND owner IS NOT NULL AND epoch <> @shown THEN 1 ELSE 0 END
+    lost_workers = lost_workers + CASE
+        WHEN status = 'processing' AND owner IS NOT NULL AND epoch <> @shown THEN 1
+        ELSE 0
+    END
 WHERE
     job_id = @job AND epoch = @epoch AND attempt <= @attempt
     AND (
         status IN ('pending_queue', 'pending_retry', 'queued')
         OR (
             status = 'processing'
-            AND (owner IS NULL OR epoch = @shown OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)))
+            AND (
+                owner IS NULL OR epoch = @shown
+                OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3))
+            )
         )
     );
 GO
@@ -472,7 +478,8 @@ ORDER BY j.number;
 GO
 -- jobs_on_the_way
 DECLARE @sys_name nvarchar(256);
--- How many batches of the running runs of an environment are on their way, and how many of these runs have more to hand off.
+-- How many batches of the running runs of an environment are on their way, and how many of these runs have more to hand
+-- off.
 SELECT
     (
         SELECT COUNT(*)
@@ -587,9 +594,9 @@ DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
 DECLARE @silent bigint;
 -- Queued batches whose message is taken for lost. They have been queued for @silent. And a batch that was queued later was
--- claimed since, @silent ago or longer: the queue has passed them. Or nothing was queued or claimed for @silent: then the first
--- of them alone, and what becomes of its message says more of the others. All that is asked is of the running runs of the
--- environment.
+-- claimed since, @silent ago or longer: the queue has passed them. Or nothing was queued or claimed for @silent: then the
+-- first of them alone, and what becomes of its message says more of the others. All that is asked is of the running runs
+-- of the environment.
 SELECT TOP (@limit)
     j.job_id, j.attempt
 FROM sqlwriter.run AS r
@@ -604,7 +611,8 @@ WHERE
             CROSS JOIN sqlwriter.job AS c
             WHERE
                 o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id
-                AND c.claimed_at <= CAST(DATEADD(MILLISECOND, -@silent, SYSUTCDATETIME()) AS datetime2(3)) AND c.claimed_at >= c.queued_at
+                AND c.claimed_at <= CAST(DATEADD(MILLISECOND, -@silent, SYSUTCDATETIME()) AS datetime2(3))
+                AND c.claimed_at >= c.queued_at
         )
         OR (
             j.job_number = (
@@ -620,7 +628,8 @@ WHERE
                 WHERE
                     o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id
                     AND (
-                        c.status = 'pending_retry' OR c.claimed_at > CAST(DATEADD(MILLISECOND, -@silent, SYSUTCDATETIME()) AS datetime2(3))
+                        c.status = 'pending_retry'
+                        OR c.claimed_at > CAST(DATEADD(MILLISECOND, -@silent, SYSUTCDATETIME()) AS datetime2(3))
                         OR c.queued_at > CAST(DATEADD(MILLISECOND, -@silent, SYSUTCDATETIME()) AS datetime2(3))
                     )
             )
@@ -768,11 +777,15 @@ SET
     lost_managers = lost_managers + CASE WHEN owner IS NOT NULL AND epoch <> @shown THEN 1 ELSE 0 END
 WHERE
     run_id = @run AND epoch = @epoch AND status = 'running' AND cancel = 0 AND pattern IS NOT NULL AND handed_off_at IS NULL
-    AND (owner IS NULL OR epoch = @shown OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)));
+    AND (
+        owner IS NULL OR epoch = @shown
+        OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3))
+    );
 GO
 -- run_complete
 DECLARE @run nvarchar(64);
--- Ends a run of which everything is done: with failures where a batch failed, or has documents that failed or were deferred.
+-- Ends a run of which everything is done: with failures where a batch failed, or has documents that failed or were
+-- deferred.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -903,7 +916,8 @@ WHERE run_id = @run AND owner = @owner AND epoch = @epoch AND status = 'running'
 GO
 -- run_resume
 DECLARE @run nvarchar(64);
--- A failed or cancelled run runs again, and a manager sends its messages. Whoever still thinks that it has it has another epoch.
+-- A failed or cancelled run runs again, and a manager sends its messages. Whoever still thinks that it has it has another
+-- epoch.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run

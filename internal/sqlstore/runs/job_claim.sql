@@ -7,13 +7,19 @@ SET
     status = 'processing', owner = @owner, epoch = epoch + 1,
     heartbeat_at = {{.Now}}, claimed_at = {{.Now}}, updated_at = {{.Now}},
     process_start_time = COALESCE(process_start_time, {{.Now}}),
-    lost_workers = lost_workers + CASE WHEN status = 'processing' AND owner IS NOT NULL AND epoch <> @shown THEN 1 ELSE 0 END
+    lost_workers = lost_workers + CASE
+        WHEN status = 'processing' AND owner IS NOT NULL AND epoch <> @shown THEN 1
+        ELSE 0
+    END
 WHERE
     job_id = @job AND epoch = @epoch AND attempt <= @attempt
     AND (
         status IN ('pending_queue', 'pending_retry', 'queued')
         OR (
             status = 'processing'
-            AND (owner IS NULL OR epoch = @shown OR heartbeat_at <= {{.Ago "stale"}})
+            AND (
+                owner IS NULL OR epoch = @shown
+                OR heartbeat_at <= {{.Ago "stale"}}
+            )
         )
     );

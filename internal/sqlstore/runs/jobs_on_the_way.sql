@@ -1,4 +1,5 @@
--- How many batches of the running runs of an environment are on their way, and how many of these runs have more to hand off.
+-- How many batches of the running runs of an environment are on their way, and how many of these runs have more to hand
+-- off.
 SELECT
     (
         SELECT COUNT(*)

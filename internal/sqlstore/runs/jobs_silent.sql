@@ -1,7 +1,7 @@
 -- Queued batches whose message is taken for lost. They have been queued for @silent. And a batch that was queued later was
--- claimed since, @silent ago or longer: the queue has passed them. Or nothing was queued or claimed for @silent: then the first
--- of them alone, and what becomes of its message says more of the others. All that is asked is of the running runs of the
--- environment.
+-- claimed since, @silent ago or longer: the queue has passed them. Or nothing was queued or claimed for @silent: then the
+-- first of them alone, and what becomes of its message says more of the others. All that is asked is of the running runs
+-- of the environment.
 SELECT{{.Top}}
     j.job_id, j.attempt
 FROM {{.Run}} AS r
@@ -16,7 +16,8 @@ WHERE
             CROSS JOIN {{.Job}} AS c
             WHERE
                 o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id
-                AND c.claimed_at <= {{.Ago "silent"}} AND c.claimed_at >= c.queued_at
+                AND c.claimed_at <= {{.Ago "silent"}}
+                AND c.claimed_at >= c.queued_at
         )
         OR (
             j.job_number = (
@@ -32,7 +33,8 @@ WHERE
                 WHERE
                     o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id
                     AND (
-                        c.status = 'pending_retry' OR c.claimed_at > {{.Ago "silent"}}
+                        c.status = 'pending_retry'
+                        OR c.claimed_at > {{.Ago "silent"}}
                         OR c.queued_at > {{.Ago "silent"}}
                     )
             )

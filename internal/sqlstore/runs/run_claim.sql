@@ -7,4 +7,7 @@ SET
     lost_managers = lost_managers + CASE WHEN owner IS NOT NULL AND epoch <> @shown THEN 1 ELSE 0 END
 WHERE
     run_id = @run AND epoch = @epoch AND status = 'running' AND cancel = 0 AND pattern IS NOT NULL AND handed_off_at IS NULL
-    AND (owner IS NULL OR epoch = @shown OR heartbeat_at <= {{.Ago "stale"}});
+    AND (
+        owner IS NULL OR epoch = @shown
+        OR heartbeat_at <= {{.Ago "stale"}}
+    );

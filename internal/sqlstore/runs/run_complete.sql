@@ -1,4 +1,5 @@
--- Ends a run of which everything is done: with failures where a batch failed, or has documents that failed or were deferred.
+-- Ends a run of which everything is done: with failures where a batch failed, or has documents that failed or were
+-- deferred.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET

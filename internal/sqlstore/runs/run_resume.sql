@@ -1,4 +1,5 @@
--- A failed or cancelled run runs again, and a manager sends its messages. Whoever still thinks that it has it has another epoch.
+-- A failed or cancelled run runs again, and a manager sends its messages. Whoever still thinks that it has it has another
+-- epoch.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET
