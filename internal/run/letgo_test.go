@@ -275,7 +275,11 @@ func TestWhatWasBegunIsEndedBesideAnOpenBreaker(t *testing.T) {
 	simulate(t, func(t *testing.T, w *world) {
 		w.lighten(100)
 		w.handedOff()
-		w.light.during = func(context.Context, *instance) error { w.shut(time.Hour); return nil }
+		w.light.during = func(context.Context, *instance) error {
+			w.shut(time.Hour)
+			time.Sleep(10 * time.Second) // the instance's own copy is read again
+			return nil
+		}
 		h, err := w.instance("w").workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, "committed", h.Did)
