@@ -415,15 +415,7 @@ func (b *Breaker) claim(ctx context.Context, state State) bool {
 func (b *Breaker) update(ctx context.Context, in input) {
 	now := b.o.Now()
 	ctx = context.WithoutCancel(ctx) // what was seen is told, even when the invocation's time is over
-	b.shared.change(ctx, func(c *Control) bool {
-		was := c.Breaker
-		c.Breaker = was.next(in, now)
-		if c.Breaker == was {
-			return false
-		}
-		c.note(was, in, now)
-		return true
-	})
+	b.shared.change(ctx, func(c *Control) bool { return c.take(in, now) })
 }
 
 // state is the breaker's, at most a few seconds old.

@@ -123,7 +123,7 @@ func (c Control) LastApplied() time.Time {
 // work pass again.
 func (c Control) othersReach(instance string) time.Time {
 	last := c.LastApplied()
-	if c.Breaker.Passing() && c.Breaker.HeldBy != instance && c.Breaker.ChangedAt.After(last) {
+	if !c.Breaker.Stopped() && c.Breaker.HeldBy != instance && c.Breaker.ChangedAt.After(last) {
 		last = c.Breaker.ChangedAt
 	}
 	return last
@@ -174,6 +174,17 @@ func (c Control) PoisonSince(now time.Time) int {
 		return 0
 	}
 	return c.Poison.Count
+}
+
+// take passes an event to the breaker. It reports whether that changed anything.
+func (c *Control) take(in input, now time.Time) bool {
+	was := c.Breaker
+	c.Breaker = was.next(in, now)
+	if c.Breaker == was {
+		return false
+	}
+	c.note(was, in, now)
+	return true
 }
 
 // note keeps a change of the breaker for the audit log: every one that a person made, and those between closed and open. Probes

@@ -23,15 +23,7 @@ func (b *Breaker) Resume(ctx context.Context, by, why string) error {
 // say is an operator's event.
 func (b *Breaker) say(ctx context.Context, in input) error {
 	now := b.o.Now()
-	return b.shared.command(ctx, func(c *Control) bool {
-		was := c.Breaker
-		c.Breaker = was.next(in, now)
-		if c.Breaker == was {
-			return false
-		}
-		c.note(was, in, now)
-		return true
-	})
+	return b.shared.command(ctx, func(c *Control) bool { return c.take(in, now) })
 }
 
 // View is what Health and the operators see.

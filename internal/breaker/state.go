@@ -118,9 +118,6 @@ func (s State) name() Name {
 // Stopped reports whether nothing passes to SQL: open or paused.
 func (s State) Stopped() bool { return s.Name == Open || s.Name == Paused }
 
-// Passing reports whether bookkeeping may use SQL.
-func (s State) Passing() bool { return !s.Stopped() }
-
 // due reports whether an instance may claim the probe: the heartbeat of an open breaker, or the first request for
 // documents of a half-open one.
 func (s State) due(now time.Time, instance string) bool {
