@@ -116,8 +116,8 @@ func (r *Recovery) runs(ctx context.Context, done *Recovered) error {
 	return err
 }
 
-// again is the message for a run that nobody goes on with: an owner is lost by it. Its deferral is the minute, so that the queue does not take it for the one that is lost; a second one in the same
-// minute is a duplicate.
+// again is the message for a run that nobody goes on with: its owner counts as lost. Its deferral is the minute, so that the
+// queue does not take it for the message before; a second one in the same minute is a duplicate.
 func (r *Recovery) again(row Run) Message {
 	n := NoticeOfRun(row)
 	n.FirstDeferredAt = r.o.Now().Unix()
