@@ -14,6 +14,7 @@ import (
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
+	"sqlwriter/internal/timer"
 )
 
 // runCommands are about runs: those that managers and workers do over Service Bus, and those that one process does alone.
@@ -541,16 +542,7 @@ func (e environment) pause() func(context.Context, time.Duration) error {
 	if e.wait != nil {
 		return e.wait
 	}
-	return func(ctx context.Context, d time.Duration) error {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
-			return nil
-		}
-	}
+	return timer.Wait
 }
 
 // isTerminal reports whether somebody looks at what is written to a file.

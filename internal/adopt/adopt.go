@@ -11,6 +11,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/timer"
 )
 
 // Bounds of a run.
@@ -76,7 +77,7 @@ func New(docs Documents, ledger Ledger, o Options) *Adoption {
 		o.Now = time.Now
 	}
 	if o.Wait == nil {
-		o.Wait = wait
+		o.Wait = timer.Wait
 	}
 	if o.OnPage == nil {
 		o.OnPage = func(Progress) {}
@@ -287,15 +288,4 @@ func (a *Adoption) pace(ctx context.Context, documents int) error {
 		}
 	}
 	return nil
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

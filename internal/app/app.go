@@ -17,6 +17,7 @@ import (
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/sqlstore"
+	"sqlwriter/internal/timer"
 	"sqlwriter/internal/writer"
 )
 
@@ -216,12 +217,8 @@ func (a *App) keepOpening(ctx context.Context, d dependency) func() error {
 			a.log.Warn().Str("dependency", d.name).Dur("again_in_ms", backoff).Msg("not open yet: " + line)
 			a.status.lacks(d.name, line)
 		}
-		timer := time.NewTimer(backoff)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if timer.Wait(ctx, backoff) != nil {
 			return nil
-		case <-timer.C:
 		}
 	}
 }
@@ -284,14 +281,14 @@ func (a *App) becomesReady(ctx context.Context) error {
 	if len(a.problems) > 0 {
 		return a.unusable()
 	}
-	timer := time.NewTimer(a.wait)
-	defer timer.Stop()
+	late := time.NewTimer(a.wait)
+	defer late.Stop()
 	select {
 	case <-a.ready:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-late.C:
 		return fault.New(fault.Infrastructure, "app: ready", "starting",
 			"the dependencies are not open yet after %s; Health says which", a.wait)
 	}

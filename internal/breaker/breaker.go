@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/timer"
 )
 
 // Codes of the breaker's own errors.
@@ -106,7 +107,7 @@ func New(store ControlStore, o Options) *Breaker {
 		o.Draw = rand.Float64
 	}
 	if o.Wait == nil {
-		o.Wait = wait
+		o.Wait = timer.Wait
 	}
 	return &Breaker{
 		shared: &shared{store: store, version: o.Build, log: o.Log, now: o.Now}, o: o,
@@ -451,15 +452,4 @@ func within(ctx context.Context, bound time.Duration, use func(context.Context) 
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	return use(ctx)
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

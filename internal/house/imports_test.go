@@ -28,12 +28,13 @@ func directions() []direction {
 	zerolog := []string{"github.com/rs/zerolog"}
 	return []direction{
 		{"internal/fault", nil, nil, "the table of kinds is read by everybody and may depend on nobody"},
+		{"internal/timer", nil, nil, "it waits, and that is all"},
 		{"internal/neterr", nil, nil, "what a lost call died of is read alike by the adapters of every service, so it knows none of them and no SDK"},
 		{"internal/invoice", []string{"internal/fault"}, nil, "what a document means must not depend on how it travels"},
-		{"internal/breaker", []string{"internal/fault"}, zerolog, "whether SQL may be used depends on no document and on no use case"},
+		{"internal/breaker", []string{"internal/fault", "internal/timer"}, zerolog, "whether SQL may be used depends on no document and on no use case"},
 		{
 			"internal/writer",
-			[]string{"internal/fault", "internal/breaker", "internal/invoice"},
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/timer"},
 			append([]string{"golang.org/x/sync/errgroup"}, zerolog...),
 			"use cases know no SDK: their rules are tested without one",
 		},
@@ -57,9 +58,9 @@ func directions() []direction {
 		},
 		{"internal/blob/azuritetest", nil, []string{"github.com/stretchr/testify"}, "tests of any room get a blob server from it, so it knows none of them"},
 		{"internal/migration", nil, nil, "numbered files and what a database says of them; it knows no database"},
-		{"internal/adopt", []string{"internal/fault", "internal/invoice"}, nil, "a use case knows no SDK"},
-		{"internal/ops", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/writer", "internal/run"}, nil, "what operators do is a use case: it knows no SDK"},
-		{"internal/run", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/writer"}, zerolog, "what runs do is a use case: it knows no SDK"},
+		{"internal/adopt", []string{"internal/fault", "internal/invoice", "internal/timer"}, nil, "a use case knows no SDK"},
+		{"internal/ops", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/writer", "internal/run", "internal/timer"}, nil, "what operators do is a use case: it knows no SDK"},
+		{"internal/run", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/writer", "internal/timer"}, zerolog, "what runs do is a use case: it knows no SDK"},
 		{
 			"internal/sqlstore",
 			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/ops", "internal/run"},

@@ -9,6 +9,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
+	"sqlwriter/internal/timer"
 	"sqlwriter/internal/writer"
 )
 
@@ -89,7 +90,7 @@ func New(p Ports, o Options) *Ops {
 		o.Now = time.Now
 	}
 	if o.Wait == nil {
-		o.Wait = wait
+		o.Wait = timer.Wait
 	}
 	return &Ops{p: p, o: o}
 }
@@ -175,17 +176,6 @@ func unaudited(err error) error {
 	said := *e
 	said.Reason = "nothing was done, because no audit row can be written: " + e.Reason
 	return &said
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // said is an error in our own words: a cause may hold an address.

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/timer"
 	"sqlwriter/internal/writer"
 )
 
@@ -99,7 +100,7 @@ func (o Options) withDefaults() Options {
 		o.Draw = rand.Float64
 	}
 	if o.Wait == nil {
-		o.Wait = wait
+		o.Wait = timer.Wait
 	}
 	if o.Every == nil {
 		o.Every = every
@@ -274,17 +275,6 @@ func (k kit) foreign(n Notice) error {
 		return nil
 	}
 	return refused(codeEnvironment, "sys_name: expected %q, found %q: the message is of another environment", k.o.SysName, clipText(n.SysName))
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // every is Options.Every by the wall clock.

@@ -16,6 +16,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/timer"
 )
 
 // recordTimeout bounds the bookkeeping after a write. It does not inherit the invocation's deadline: rows that are in
@@ -82,7 +83,7 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 		o.Draw = rand.Float64
 	}
 	if o.Wait == nil {
-		o.Wait = wait
+		o.Wait = timer.Wait
 	}
 	if o.Breaker == nil {
 		o.Breaker = breaker.New(nil, breaker.Options{
@@ -293,17 +294,6 @@ func (p *pass) turnOf(d invoice.Document) invoice.Turn {
 		return invoice.NotDue // retries are the timer's: here one would come back by its own patch, before the new ones
 	}
 	return turn
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // planDocuments is plan for documents that may not all become items.
