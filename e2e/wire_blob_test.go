@@ -47,8 +47,8 @@ func TestWithoutEvidenceNothingIsPoisonAndWithItEverythingIs(t *testing.T) {
 	t.Parallel()
 	azurite := azuritetest.Start(t)
 	proxy := azurite.Proxy(t)
-	contrast := sample.Generate(sample.Options{Seed: 40, Count: 5, Clean: true})
-	lines := sample.Lines(contrast)
+	others := sample.Generate(sample.Options{Seed: 40, Count: 5, Clean: true})
+	lines := sample.Lines(others)
 	var ids []string
 	stored := map[string]json.RawMessage{}
 	for n := range int64(pills) {
@@ -61,8 +61,8 @@ func TestWithoutEvidenceNothingIsPoisonAndWithItEverythingIs(t *testing.T) {
 	s.startHost()
 
 	proxy.Refuse()
-	s.submit(jsons(contrast)...) // others are written since those last failed: that is proof
-	for _, d := range contrast {
+	s.submit(jsons(others)...) // others are written since those last failed: that is proof
+	for _, d := range others {
 		require.Eventually(t, func() bool { return s.state(d.ID)["status"] == "committed" }, patience, 20*time.Millisecond)
 	}
 	for _, id := range ids {
@@ -115,7 +115,7 @@ func TestWithoutEvidenceNothingIsPoisonAndWithItEverythingIs(t *testing.T) {
 		slices.Sort(names)
 		require.Equal(t, []string{"error.json", "metadata.json", "original.json"}, names, "one episode, whatever was cut")
 	}
-	for _, d := range contrast {
+	for _, d := range others {
 		require.Equal(t, "committed", s.state(d.ID)["status"])
 	}
 	t.Logf("%d documents, each put off %d times while the store was cut in 4 ways, then failed with evidence; the slowest invocation took %s",

@@ -37,8 +37,8 @@ type world struct {
 	commit  *writer.Commit
 	ops     *ops.Ops
 	// waits are the waits for the rate; each moves the clock.
-	waits     []time.Duration
-	contrasts int64
+	waits  []time.Duration
+	others int64
 }
 
 func newWorld(t *testing.T, lines ...int64) *world {
@@ -116,13 +116,13 @@ func (w *world) run(ids ...string) writer.Report {
 	return report
 }
 
-// contrast has another document written, as it is in a container that is in use.
-func (w *world) contrast() {
+// othersApply has another document written, as it is in a container that is in use.
+func (w *world) othersApply() {
 	w.t.Helper()
-	w.contrasts++
-	line := 900_000 + w.contrasts
+	w.others++
+	line := 900_000 + w.others
 	w.sink.AddLines(line)
-	w.put(result(line, "contrast", ""))
+	w.put(result(line, "other", ""))
 	require.Equal(w.t, 1, w.run(id(line)).Outcomes["applied"])
 }
 
@@ -132,7 +132,7 @@ func (w *world) poison(line int64) {
 	for range 7 {
 		w.run(id(line))
 		w.clock = w.clock.Add(2 * time.Hour)
-		w.contrast()
+		w.othersApply()
 	}
 	require.Equal(w.t, invoice.Failed, w.state(line).Status)
 }

@@ -117,9 +117,9 @@ func TestAnOutageIsAuditedAfterIt(t *testing.T) {
 	w.sink.fails = nil
 	w.clock = w.clock.Add(10 * time.Minute)
 	require.NoError(t, w.breaker.Tick(t.Context()))
-	w.contrast()
-	w.contrast()
-	w.contrast()
+	w.othersApply()
+	w.othersApply()
+	w.othersApply()
 	require.NoError(t, w.ops.TellTransitions(t.Context()))
 	audits := w.audits()
 	require.Len(t, audits, 2)

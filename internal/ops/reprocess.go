@@ -378,10 +378,13 @@ func (o *Ops) batches(ctx context.Context, r ReprocessRequest, list []Match, res
 	return completion(res.Counts), ""
 }
 
-// completion is how a run ended that took all its documents.
+// outcomeChanged is said of a document that is no longer what the operator chose: it is left alone.
+const outcomeChanged = "changed"
+
+// completion is how a run ended that took all its documents. One that changed leaves nothing to do under its filter.
 func completion(counts map[string]int) RunStatus {
 	for word, n := range counts {
-		if n > 0 && !run.OutcomeOf(word).Success() {
+		if n > 0 && word != outcomeChanged && !run.OutcomeOf(word).Success() {
 			return CompletedWithFailures
 		}
 	}
@@ -428,7 +431,7 @@ func (o *Ops) take(ctx context.Context, f Filter, batch []Match, res *Reprocesse
 	for _, raw := range raws {
 		doc, err := invoice.Read(raw, o.o.Now())
 		if err != nil || o.takeable(doc, f) != "" {
-			res.add("changed", 1)
+			res.add(outcomeChanged, 1)
 			continue
 		}
 		taken = append(taken, raw)

@@ -201,8 +201,9 @@ func TestTheEvidenceOfAnUnreadableDocumentNamesTheRun(t *testing.T) {
 	res, err := w.ops.Reprocess(t.Context(), all())
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, res.Counts)
+	require.Equal(t, ops.CompletedWithFailures, res.Status)
 	w.clock = w.clock.Add(2 * time.Minute)
-	w.contrast()
+	w.othersApply()
 	res, err = w.ops.Reprocess(t.Context(), ops.ReprocessRequest{Filter: ops.Filter{IDs: []string{id(1)}}, By: "pat", Why: "x"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"failed": 1}, res.Counts, "others got through after the first failure")
@@ -438,6 +439,7 @@ func TestOnlyWhatStillMatchesIsTaken(t *testing.T) {
 	res, err := w.ops.Reprocess(t.Context(), r)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"applied": 118, "changed": 2}, res.Counts)
+	require.Equal(t, ops.Completed, res.Status, "what changed meanwhile is no failure")
 	require.Equal(t, "547", w.state(120).LastErrorCode)
 }
 

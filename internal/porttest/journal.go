@@ -132,7 +132,7 @@ func (j *journalTest) refused(code string, err error) {
 func journalEntry(j *journalTest) {
 	require.Equal(j, []ops.Audit{}, j.audits(10))
 	a := ops.Audit{
-		At: time.Unix(1, 0), Action: "pause", By: "Ann", Why: "the index is being rebuilt", Subject: "the gate",
+		At: time.Unix(1, 0), Action: "pause", By: "Ann", Why: "the index is being rebuilt", Subject: "the flow",
 		Detail: json.RawMessage(`{"until": "2025-12-18T16:00:00Z", "n": 1.50}`),
 	}
 	require.NoError(j, j.Journal.Write(j.Context(), a))
@@ -429,7 +429,7 @@ func journalQueries(j *journalTest) {
 			write(of, run.CodeBatchDone, run.LevelInfo, "q", batch)
 		}
 	}
-	require.NoError(j, j.Journal.Write(ctx, ops.Audit{Action: "pause", By: "Ann", Why: "x", Subject: "gate"}))
+	require.NoError(j, j.Journal.Write(ctx, ops.Audit{Action: "pause", By: "Ann", Why: "x", Subject: "flow"}))
 	begin("q")
 	steps(j.Store)
 	j.start("r")

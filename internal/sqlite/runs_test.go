@@ -31,7 +31,7 @@ func (d db) runs() porttest.RunStoreFixture {
 }
 
 // The counts of a run that one process does alone are for who shows them. One row in which they cannot be read is nothing to the
-// calls of other runs, and no fault of the database: that would open the gate for everybody.
+// calls of other runs, and no fault of the database: that would stop the flow for everybody.
 func TestCountsThatCannotBeReadAreTheirRunsFaultOnly(t *testing.T) {
 	d := db{newStore(t)}
 	runs := d.Runs("web")

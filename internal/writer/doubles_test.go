@@ -22,7 +22,7 @@ func (s sinkThat) Apply(ctx context.Context, items []writer.Item, mode writer.Mo
 	return s.Sink.Apply(ctx, items, mode)
 }
 
-// refusing is a database that, when on, refuses every write of content but that of the contrast's line.
+// refusing is a database that, when on, refuses every write of content but that of the line of the other document.
 type refusing struct {
 	writer.Sink
 	on bool
