@@ -165,10 +165,11 @@ func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued
 		return done, err
 	}
 	begin := o.o.Now()
+requeue:
 	for _, j := range jobs {
 		if o.o.Now().Sub(begin) > requeueWithin {
 			done.Note = "the time for one request is over: the others not, ask again"
-			return done, nil
+			break
 		}
 		err := o.books(ctx, func(ctx context.Context, b Books) error {
 			again, err := b.Runs.RequeueJob(ctx, j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: j.Run, Job: j.ID})
@@ -186,17 +187,17 @@ func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued
 			return done, unaudited(err)
 		case err != nil:
 			done.Note = "the others not, ask again: " + said(err)
-			return done, nil
+			break requeue
 		}
 	}
 	switch {
 	case done.Batches == 0:
 		return done, refuse(Conflict, "nothing has failed any more, or the run has ended meanwhile")
-	case len(jobs) == mostListed:
+	case done.Note == "" && len(jobs) == mostListed:
 		done.Note = "there may be more, ask again"
 	}
 	if note := o.goesOn(ctx, jobs[0].Run); note != "" {
-		done.Note = note
+		done.Note = strings.TrimPrefix(done.Note+"; "+note, "; ")
 	}
 	return done, nil
 }

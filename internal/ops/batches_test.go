@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 )
@@ -132,12 +133,16 @@ func TestARequeueEndsBeforeItsCallerGivesUp(t *testing.T) {
 	r.fill(1)
 	begun := r.start(replay()).Run
 	r.handOff(begun, 3, 1, 1, 2, 3)
+	sent := r.queue.Sends()
 	r.books.requeued = func() { r.clock = r.clock.Add(61 * time.Second) }
 	done, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
 	require.NoError(t, err)
 	require.Equal(t, 2, done.Batches)
 	require.Contains(t, done.Note, "ask again")
+	require.Equal(t, sent+1, r.queue.Sends(), "a manager sends those that are put back")
+	r.queue.Always(inmem.QueueDown())
 	done, err = r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
 	require.NoError(t, err)
-	require.Equal(t, ops.Requeued{Batches: 1}, done, "it goes on with the others")
+	require.Equal(t, 1, done.Batches, "it goes on with the others")
+	require.Contains(t, done.Note, "the timer sends one")
 }
