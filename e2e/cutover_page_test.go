@@ -123,7 +123,7 @@ func ctlBinary(t *testing.T) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", path, "../cmd/sqlwriterctl").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "../cmd/sqlwriterctl").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return path
 }

@@ -56,7 +56,7 @@ func binary(t *testing.T) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-X "+stage.Stamp+"="+stampedVersion, "-o", path, "../../cmd/handler")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-X "+stage.Stamp+"="+stampedVersion, "-o", path, "../../cmd/handler")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
