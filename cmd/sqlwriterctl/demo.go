@@ -257,7 +257,7 @@ func (*demoBadDocument) Run(ctx context.Context, a *app) error {
 			a.printf("  status %s, %d of 5 retries used, next try %s", doc.State.Status, doc.State.RetryCount,
 				time.Unix(doc.State.RetryAfter, 0).Format(time.TimeOnly))
 			a.printf("  %s (%s): %s", doc.State.LastErrorKind, doc.State.LastErrorCode, doc.State.LastError)
-			a.printf("after its sixth failure it becomes a poison pill; sqlwriterctl why %q tells where it is", id)
+			a.printf("after six failures that count and one more try it becomes a poison message; sqlwriterctl why %q tells where it is", id)
 			return nil
 		}
 		select {

@@ -1,6 +1,6 @@
 // Package breaker is the circuit breaker in front of SQL, shared by all instances of an app.
 //
-//	          5 infrastructure failures in a row, or 1 throttled or quota
+//	          5 infrastructure failures in a row over 15 s, or 1 throttled or quota
 //	closed ------------------------------------------------------------> open
 //	   ^                                                                  | due: one instance claims the probe,
 //	   | answers of documents: limit 1, 5, 25, then closed                | and its heartbeat commits

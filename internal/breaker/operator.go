@@ -63,7 +63,7 @@ func (b *Breaker) Unaudited(ctx context.Context) []Transition {
 	return c.Transitions
 }
 
-// Audited takes in that the audit log has the first n of them.
+// Audited takes in that the audit log has these.
 func (b *Breaker) Audited(ctx context.Context, told []Transition) {
 	b.shared.change(ctx, func(c *Control) bool {
 		n := len(c.Transitions)
