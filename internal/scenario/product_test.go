@@ -97,9 +97,6 @@ func (d sinkDoor) Heartbeat(ctx context.Context, name string) error {
 	return d.heartbeat(ctx, func(ctx context.Context) error { return d.i.w.base.Heartbeat(ctx, name) })
 }
 
-// heartbeatCommits says that the product's heartbeat writes.
-const heartbeatCommits = true
-
 // now is the clock of an instance's machine.
 func (i *instance) now() time.Time { return time.Now().Add(i.ahead) }
 

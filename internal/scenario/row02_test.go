@@ -25,7 +25,7 @@ func TestRow02(t *testing.T) {
 			w.until(eightInTheEvening)
 			bads := w.arrive(30, bad.make(w))
 			w.until(eightNextMorning)
-			w.noneFailed(bads, 6)
+			w.noneFailed(bads, 1)
 			w.arrive(1, good())
 			w.pass(10 * time.Minute)
 			w.figures()

@@ -7,32 +7,24 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-
-	"sqlwriter/internal/writer"
 )
 
 // Row 11: outages, and who pays for them.
 func TestRow11(t *testing.T) {
 	const from = 10 * time.Minute
-	// Storage is frozen for three minutes: commits hang. Without RCSI reads hang behind them.
-	for _, reads := range []bool{true, false} {
-		name := "commits hang"
-		if !reads {
-			name += ", reads too"
-		}
-		each(t, name, memory(), func(w *world) {
-			w.rule(w.stalled(span{from, from + 3*time.Minute}, reads))
-			w.host(len(w.feed))
-			w.every(10*time.Second, 40*time.Minute, func() { w.arrive(len(w.feed), good()) })
-			w.until(45 * time.Minute)
-			w.figures()
-			w.noneFailed(w.of(""), 0)
-			w.atMostOneAMinuteWhileOpen()
-			w.promptly(w.of("good"), 6*time.Minute, 6*time.Minute)
-			w.allCommitted(w.of(""))
-			w.check()
-		})
-	}
+	// Storage is frozen for three minutes.
+	each(t, "commits hang", memory(), func(w *world) {
+		w.rule(w.stalled(span{from, from + 3*time.Minute}))
+		w.host(len(w.feed))
+		w.every(10*time.Second, 40*time.Minute, func() { w.arrive(len(w.feed), good()) })
+		w.until(45 * time.Minute)
+		w.figures()
+		w.noneFailed(w.of(""), 0)
+		w.atMostOneAMinuteWhileOpen()
+		w.promptly(w.of("good"), 6*time.Minute, 6*time.Minute)
+		w.allCommitted(w.of(""))
+		w.check()
+	})
 	each(t, "SQL away for ten minutes", one(3), func(w *world) {
 		const to = from + 10*time.Minute
 		w.rule(w.everything(span{from, to}, unreachable))
@@ -127,11 +119,10 @@ func (w *world) onRange(n int) (found []*doc) {
 	return found
 }
 
-// stalled: commits hang; reads answer or hang, too. Who waits to the end is answered.
-func (w *world) stalled(s span, readsAnswer bool) rule {
-	return func(ctx context.Context, q request) error {
-		read := q.mode == writer.Preview || (!q.ofDocuments() && !q.books && !heartbeatCommits)
-		if (read && readsAnswer) || !w.now(s) {
+// stalled: commits hang. Who waits to the end is answered.
+func (w *world) stalled(s span) rule {
+	return func(ctx context.Context, _ request) error {
+		if !w.now(s) {
 			return nil
 		}
 		return w.spend(ctx, time.Until(w.began.Add(s.to)))

@@ -13,7 +13,7 @@ func breakerTable() []mutant {
 		control = pkg + "/control.go"
 		shared  = pkg + "/shared.go"
 		outage  = "TestAnOutageOpensProbesAndRampsUp"
-		alone   = "TestOneDocumentIsNoOutageAndTwoAre"
+		alone   = "TestOneDocumentIsNoOutageAndManyAre"
 		again   = "	state := b.state(ctx) // after the wait: the request before may have opened it\n"
 		waited  = "		case <-ctx.Done():\n			return fault.Wrap(fault.Infrastructure, op, \"cancelled\", \"stopped while another request was under way\", ctx.Err())\n		}\n	}\n" + again
 	)
