@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/local/sample"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -42,16 +43,16 @@ const (
 )
 
 // Apply implements writer.Sink.
-func (s *brokenSink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (s *brokenSink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	how := s.breaks(items)
 	if how == whole {
-		return s.Sink.Apply(ctx, items, mode)
+		return s.Sink.Apply(ctx, items, mode, known)
 	}
 	s.mu.Lock()
 	s.count++
 	s.mu.Unlock()
 	if how == cutBack {
-		if _, err := s.Sink.Apply(ctx, items, mode); err != nil {
+		if _, err := s.Sink.Apply(ctx, items, mode, known); err != nil {
 			return nil, err
 		}
 	}

@@ -184,7 +184,7 @@ func newBreaker(store breaker.ControlStore, from source, sql *lazySQL, log zerol
 	}
 	return breaker.New(store, breaker.Options{
 		Instance: fmt.Sprintf("%s-%s-%d", toolBuild, who(), os.Getpid()), MaxPoisonPerHour: most, Log: log.Level(zerolog.ErrorLevel),
-		Heartbeat: func(ctx context.Context) error { return sql.Heartbeat(ctx, from.sysName()) },
+		SysName: from.sysName(), Heartbeat: sql.Heartbeat, TakeOver: sql.TakeOver,
 	})
 }
 
@@ -293,21 +293,30 @@ func (l *lazySQL) Close() error {
 }
 
 // Apply implements writer.Sink.
-func (l *lazySQL) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (l *lazySQL) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	db, err := l.sink(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return db.Apply(ctx, items, mode)
+	return db.Apply(ctx, items, mode, known)
 }
 
 // Heartbeat implements writer.Sink.
-func (l *lazySQL) Heartbeat(ctx context.Context, sysName string) error {
+func (l *lazySQL) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	db, err := l.sink(ctx)
 	if err != nil {
-		return err
+		return breaker.Heartbeat{}, err
 	}
-	return db.Heartbeat(ctx, sysName)
+	return db.Heartbeat(ctx, known)
+}
+
+// TakeOver implements writer.Sink.
+func (l *lazySQL) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	db, err := l.sink(ctx)
+	if err != nil {
+		return breaker.Heartbeat{}, err
+	}
+	return db.TakeOver(ctx, known)
 }
 
 // books are those of the environment.

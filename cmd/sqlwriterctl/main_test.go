@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/local/stackfile"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/sqlite"
@@ -255,7 +256,7 @@ func (r *real) commit(t *testing.T, id string) {
 	require.NoError(t, err)
 	doc, err := invoice.Read(raw, time.Now())
 	require.NoError(t, err)
-	_, err = r.store.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Write)
+	_, err = r.store.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	s := doc.State
 	s.Status, s.Outcome = invoice.Committed, "applied"

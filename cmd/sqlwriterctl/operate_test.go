@@ -262,7 +262,7 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 // breakerOver is the breaker of the only instance.
 func breakerOver(sink writer.Sink) *breaker.Breaker {
 	return breaker.New(inmem.NewControl(), breaker.Options{
-		Build: "v1", Heartbeat: func(ctx context.Context) error { return sink.Heartbeat(ctx, "web") },
+		Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
 	})
 }
 

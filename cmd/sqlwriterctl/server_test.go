@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/sqlserver"
@@ -77,7 +78,7 @@ func TestShowOnAServer(t *testing.T) {
 	require.NoError(t, err)
 	doc, err := invoice.Read(raw, time.Now())
 	require.NoError(t, err)
-	_, err = store.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Write)
+	_, err = store.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, exitOK, b.run(t, "show", exampleID), b.errors)
 	require.Contains(t, b.out, "the row says what the document says")

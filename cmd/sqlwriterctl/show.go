@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
 )
@@ -114,7 +115,7 @@ func look(ctx context.Context, doc invoice.Document, db *database) (shown, error
 		return s, nil
 	}
 	// A preview writes nothing; what it finds before is what the rows say now.
-	outcomes, err := db.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Preview)
+	outcomes, err := db.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Preview, breaker.Heartbeat{})
 	if err != nil {
 		return shown{}, err
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/writer"
@@ -57,25 +58,36 @@ func (d *database) close() error {
 }
 
 // Apply implements writer.Sink.
-func (d *database) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) (outcomes []writer.Outcome, err error) {
+func (d *database) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) (outcomes []writer.Outcome, err error) {
 	s, err := d.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	outcomes, err = s.Apply(ctx, items, mode)
+	outcomes, err = s.Apply(ctx, items, mode, known)
 	d.seen(depSQL, err)
 	return outcomes, err
 }
 
 // Heartbeat implements writer.Sink. It counts as an answer of SQL's: one that succeeds says that it is well again.
-func (d *database) Heartbeat(ctx context.Context, sysName string) error {
+func (d *database) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return d.raise(ctx, known, store.Heartbeat)
+}
+
+// TakeOver implements writer.Sink.
+func (d *database) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return d.raise(ctx, known, store.TakeOver)
+}
+
+func (d *database) raise(
+	ctx context.Context, known breaker.Heartbeat, how func(store, context.Context, breaker.Heartbeat) (breaker.Heartbeat, error),
+) (breaker.Heartbeat, error) {
 	s, err := d.get(ctx)
 	if err != nil {
-		return err
+		return breaker.Heartbeat{}, err
 	}
-	err = s.Heartbeat(ctx, sysName)
+	row, err := how(s, ctx, known)
 	d.seen(depSQL, err)
-	return err
+	return row, err
 }
 
 // books are those of the environment.

@@ -77,12 +77,12 @@ func (m clients) close() {
 func newBreaker(c config.Config, build string, control breaker.ControlStore, sink writer.Sink, log zerolog.Logger) *breaker.Breaker {
 	o := breaker.Options{
 		Instance: instance(), Build: build, MaxPoisonPerHour: c.MaxPoisonPerHour, Log: log,
-		Heartbeat: func(ctx context.Context) error { return sink.Heartbeat(ctx, c.SysName) },
+		SysName: c.SysName, Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
 	}
 	if c.Mode == config.ModeShadow { // it writes nothing, no heartbeat either
-		o.Heartbeat = func(ctx context.Context) error {
-			_, err := sink.Apply(ctx, nil, writer.Preview)
-			return err
+		o.Heartbeat = func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+			_, err := sink.Apply(ctx, nil, writer.Preview, known)
+			return breaker.Heartbeat{}, err
 		}
 	}
 	if c.MaxPoisonPerHour == 0 {

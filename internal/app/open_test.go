@@ -66,12 +66,12 @@ type beaten struct {
 	asked []string
 }
 
-func (b *beaten) Heartbeat(context.Context, string) error {
+func (b *beaten) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
 	b.asked = append(b.asked, "heartbeat")
-	return nil
+	return breaker.Heartbeat{}, nil
 }
 
-func (b *beaten) Apply(_ context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (b *beaten) Apply(_ context.Context, items []writer.Item, mode writer.Mode, _ breaker.Heartbeat) ([]writer.Outcome, error) {
 	b.asked = append(b.asked, string(mode))
 	return make([]writer.Outcome, len(items)), nil
 }

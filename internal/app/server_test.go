@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -46,7 +47,8 @@ func TestADatabaseWithoutOurSchemaIsNotMigratedByTheApp(t *testing.T) {
 	require.NoError(t, server.MarkEmpty(t.Context(), "the test"))
 	d, err := open()
 	require.NoError(t, err)
-	require.NoError(t, d.Heartbeat(t.Context(), "web"))
+	_, err = d.Heartbeat(t.Context(), breaker.Heartbeat{SysName: "web"})
+	require.NoError(t, err)
 	require.NoError(t, d.close())
 
 	c.SQL.Schema = "elsewhere"

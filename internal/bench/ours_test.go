@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/writer"
 )
@@ -39,7 +40,7 @@ const (
 func waysOver(sink writer.Sink) []way {
 	apply := func(ctx context.Context, docs []doc, k kind) error {
 		return chunks(docs, 100, func(docs []doc) error {
-			out, err := sink.Apply(ctx, itemsOf(docs), writer.Write)
+			out, err := sink.Apply(ctx, itemsOf(docs), writer.Write, breaker.Heartbeat{})
 			if err != nil {
 				return err
 			}
@@ -99,7 +100,7 @@ type counted struct {
 }
 
 // Apply implements writer.Sink.
-func (c counted) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (c counted) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	c.n.Add(1)
-	return c.Sink.Apply(ctx, items, mode)
+	return c.Sink.Apply(ctx, items, mode, known)
 }

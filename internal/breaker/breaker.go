@@ -43,8 +43,12 @@ type Options struct {
 	Instance string
 	// Build names what writes: the version and the settings file. Proof is per build.
 	Build string
-	// Heartbeat commits one row of our own and nothing else; for a shadow it is an empty preview.
-	Heartbeat func(ctx context.Context) error
+	// SysName is the environment, whose row of the table heartbeat is raised.
+	SysName string
+	// Heartbeat raises that row, commits nothing else and answers it; for a shadow it is an empty preview, which answers nothing.
+	Heartbeat func(ctx context.Context, known Heartbeat) (Heartbeat, error)
+	// TakeOver sets that row above what is known, on an operator's word.
+	TakeOver func(ctx context.Context, known Heartbeat) (Heartbeat, error)
 	// MaxPoisonPerHour is how many poison messages the app makes in an hour: 100; negative means none.
 	MaxPoisonPerHour int
 	// Log gets every change with its reason.
@@ -156,7 +160,7 @@ func (b *Breaker) MaxDocuments(ctx context.Context) (int, error) {
 // by default. Errors: the refusal of Permit; the request's own. An infrastructure error carries condition
 // fault.OthersAnswered when a heartbeat was committed after it: then the request itself may be what fails, and it should be
 // divided. After any other infrastructure error the heartbeat is repeated until it is known whether this is an outage.
-func (b *Breaker) Do(ctx context.Context, n int, most time.Duration, use func(ctx context.Context) error) error {
+func (b *Breaker) Do(ctx context.Context, n int, most time.Duration, use func(ctx context.Context, known Heartbeat) error) error {
 	if b.o.Now().Before(b.state(ctx).SerialUntil) {
 		select {
 		case b.serial <- struct{}{}:
@@ -176,7 +180,7 @@ func (b *Breaker) Do(ctx context.Context, n int, most time.Duration, use func(ct
 		most = requestTimeout
 	}
 	begin := b.o.Now()
-	err := within(ctx, most, use)
+	err := within(ctx, most, func(ctx context.Context) error { return use(ctx, b.known()) })
 	if n == 1 {
 		begin = b.o.Now() // what decides about a document alone must not be older than its failure
 	}
@@ -350,7 +354,10 @@ func (b *Breaker) isCutOff() bool {
 
 // heartbeat runs one. Whatever keeps it from committing is the database's: nothing of a document is in it.
 func (b *Breaker) heartbeat(ctx context.Context) error {
-	err := within(ctx, heartbeatTimeout, b.o.Heartbeat)
+	err := within(ctx, heartbeatTimeout, func(ctx context.Context) error {
+		_, err := b.o.Heartbeat(ctx, b.known())
+		return err
+	})
 	if err != nil && !fault.IsDependency(err) {
 		err = fault.Wrap(fault.Infrastructure, op, fault.CodeOf(err), "the heartbeat was not committed", err)
 	}

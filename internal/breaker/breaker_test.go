@@ -64,14 +64,14 @@ func (s *server) set(err, beat error) {
 	s.err, s.beat = err, beat
 }
 
-func (s *server) heartbeat(context.Context) error {
+func (s *server) heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.beats++
-	return s.beat
+	return breaker.Heartbeat{}, s.beat
 }
 
-func (s *server) request(context.Context) error {
+func (s *server) request(context.Context, breaker.Heartbeat) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tries++
@@ -281,7 +281,7 @@ func TestAfterThrottlingAnInstanceMakesOneRequestAtATime(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
-				_ = b.Do(t.Context(), 100, 0, func(context.Context) error {
+				_ = b.Do(t.Context(), 100, 0, func(context.Context, breaker.Heartbeat) error {
 					mu.Lock()
 					under++
 					most = max(most, under)
@@ -388,7 +388,7 @@ func TestACallersEndIsNobodysFailure(t *testing.T) {
 		b := open(nil, sv, "a")
 		for range 20 {
 			ctx, cancel := context.WithCancel(t.Context())
-			_ = b.Do(ctx, 1, 0, func(context.Context) error {
+			_ = b.Do(ctx, 1, 0, func(context.Context, breaker.Heartbeat) error {
 				cancel()
 				return fault.Wrap(fault.Infrastructure, "test", "cancelled", "", errors.New("x"))
 			})

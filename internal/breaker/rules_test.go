@@ -30,12 +30,12 @@ func TestTheFirstRequestForDocumentsIsClaimed(t *testing.T) {
 		st, sv := &store{}, &server{}
 		st.put(halfOpen())
 		a, b, c := open(st, sv, "a"), open(st, sv, "b"), open(st, sv, "c")
-		dies := func(context.Context) error { panic("the process is gone") }
+		dies := func(context.Context, breaker.Heartbeat) error { panic("the process is gone") }
 		require.Panics(t, func() { _ = a.Do(t.Context(), 1, 0, dies) })
 		time.Sleep(59 * time.Second)
 		require.True(t, breaker.IsRefusal(b.Do(t.Context(), 1, 0, sv.request)), "it may still answer")
 		time.Sleep(2 * time.Second)
-		err := b.Do(t.Context(), 1, 0, func(context.Context) error {
+		err := b.Do(t.Context(), 1, 0, func(context.Context, breaker.Heartbeat) error {
 			time.Sleep(5 * time.Second)
 			require.True(t, breaker.IsRefusal(c.Do(t.Context(), 1, 0, sv.request)), "one at a time")
 			return nil
@@ -154,7 +154,7 @@ func TestARequestThatWaitedForItsTurnLooksAgain(t *testing.T) {
 		b := open(st, sv, "a")
 		ended := make(chan error)
 		go func() {
-			ended <- b.Do(t.Context(), 100, 0, func(context.Context) error {
+			ended <- b.Do(t.Context(), 100, 0, func(context.Context, breaker.Heartbeat) error {
 				time.Sleep(time.Second)
 				return fault.New(fault.Throttled, "test", "10928", "too many")
 			})

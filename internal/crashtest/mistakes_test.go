@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
@@ -64,37 +65,37 @@ func mistakes() []mistake {
 			return p.Record(ctx, id, etag, s)
 		})},
 		{"a read of several documents loses one", "G1", recoverPath(), onDocs(func(_ *world, p writer.Documents) writer.Documents { return forgetful{p} })},
-		{"the guard is missing", "G3", recoverPath(), onApply(func(ctx context.Context, w *world, p writer.Sink, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+		{"the guard is missing", "G3", recoverPath(), onApply(func(ctx context.Context, w *world, p writer.Sink, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 			forgetLedger(w, items)
-			return p.Apply(ctx, items, mode)
+			return p.Apply(ctx, items, mode, known)
 		})},
-		{"the guard is missing for marks", "G3", poisonPath(), onApply(func(ctx context.Context, w *world, p writer.Sink, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+		{"the guard is missing for marks", "G3", poisonPath(), onApply(func(ctx context.Context, w *world, p writer.Sink, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 			if items[0].FailureMark {
 				forgetLedger(w, items)
 			}
-			return p.Apply(ctx, items, mode)
+			return p.Apply(ctx, items, mode, known)
 		})},
-		{"half of a document is written", "G2", commitPath(), onApply(func(ctx context.Context, _ *world, p writer.Sink, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+		{"half of a document is written", "G2", commitPath(), onApply(func(ctx context.Context, _ *world, p writer.Sink, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 			half := slices.Clone(items)
 			for n := range half {
 				half[n].Duplicates = nil
 			}
-			return p.Apply(ctx, half, mode)
+			return p.Apply(ctx, half, mode, known)
 		})},
-		{"unchanged content is written again", "G4", recoverPath(), onApply(func(ctx context.Context, _ *world, p writer.Sink, items []writer.Item, _ writer.Mode) ([]writer.Outcome, error) {
-			return p.Apply(ctx, items, writer.Rewrite)
+		{"unchanged content is written again", "G4", recoverPath(), onApply(func(ctx context.Context, _ *world, p writer.Sink, items []writer.Item, _ writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
+			return p.Apply(ctx, items, writer.Rewrite, known)
 		})},
-		{"a failed COMMIT is taken for one that worked", "G2", commitPath(), onApply(func(ctx context.Context, _ *world, p writer.Sink, items []writer.Item, _ writer.Mode) ([]writer.Outcome, error) {
-			return p.Apply(ctx, items, writer.Preview)
+		{"a failed COMMIT is taken for one that worked", "G2", commitPath(), onApply(func(ctx context.Context, _ *world, p writer.Sink, items []writer.Item, _ writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
+			return p.Apply(ctx, items, writer.Preview, known)
 		})},
-		{"a mark is acknowledged and not made", "G7", poisonPath(), onApply(func(ctx context.Context, _ *world, p writer.Sink, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+		{"a mark is acknowledged and not made", "G7", poisonPath(), onApply(func(ctx context.Context, _ *world, p writer.Sink, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 			if items[0].FailureMark {
 				mode = writer.Preview
 			}
-			return p.Apply(ctx, items, mode)
+			return p.Apply(ctx, items, mode, known)
 		})},
-		{"a row is written that the ledger does not know of", "invariant", commitPath(), onApply(func(ctx context.Context, w *world, p writer.Sink, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
-			outcomes, err := p.Apply(ctx, items, mode)
+		{"a row is written that the ledger does not know of", "invariant", commitPath(), onApply(func(ctx context.Context, w *world, p writer.Sink, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
+			outcomes, err := p.Apply(ctx, items, mode, known)
 			if l, there := w.sink.Line(items[0].Main); err == nil && there {
 				values := slices.Clone(l.Values)
 				values[1] = invoice.Of("something else")
@@ -182,7 +183,7 @@ func (d forgetful) ReadMany(ctx context.Context, ids []string) ([]json.RawMessag
 	return d.Documents.ReadMany(ctx, ids[1:])
 }
 
-type applier func(ctx context.Context, w *world, p writer.Sink, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error)
+type applier func(ctx context.Context, w *world, p writer.Sink, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error)
 
 type wrongApply struct {
 	writer.Sink
@@ -190,8 +191,8 @@ type wrongApply struct {
 	apply applier
 }
 
-func (s wrongApply) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
-	return s.apply(ctx, s.w, s.Sink, items, mode)
+func (s wrongApply) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
+	return s.apply(ctx, s.w, s.Sink, items, mode, known)
 }
 
 // forgetLedger makes the ledger name nobody for the lines of items that exist.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -15,7 +16,7 @@ import (
 // What is asserted at every call, between the fault and what the call does.
 
 // apply is a request to the database.
-func (w *world) apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (w *world) apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	before := make([][]inmem.Entry, len(items))
 	for n, it := range items {
 		for position := range it.Rows() {
@@ -23,7 +24,7 @@ func (w *world) apply(ctx context.Context, items []writer.Item, mode writer.Mode
 			before[n] = append(before[n], e)
 		}
 	}
-	outcomes, err := w.real.sink.Apply(ctx, items, mode)
+	outcomes, err := w.real.sink.Apply(ctx, items, mode, known)
 	for n, it := range items {
 		for position := range it.Rows() {
 			w.wrote(it, it.Line(position), before[n][position])

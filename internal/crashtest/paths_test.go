@@ -119,7 +119,7 @@ func (w *world) wroteBefore(d want) {
 		item = writer.MarkOf(read)
 	}
 	item.SourceTS = w.now().Unix()
-	if _, err := w.sink.Apply(context.Background(), []writer.Item{item}, writer.Write); err != nil {
+	if _, err := w.sink.Apply(context.Background(), []writer.Item{item}, writer.Write, breaker.Heartbeat{}); err != nil {
 		panic(err)
 	}
 }

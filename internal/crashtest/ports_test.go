@@ -126,7 +126,7 @@ func (p documents) Record(ctx context.Context, id, etag string, s invoice.State)
 
 type sink struct{ i *instance }
 
-func (p sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (p sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	about := make([]string, len(items))
 	for n, it := range items {
 		about[n] = it.DocumentID
@@ -135,13 +135,17 @@ func (p sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) 
 		}
 	}
 	p.i.w.asks(p.i, len(items))
-	return call(ctx, p.i, "sink.Apply", strings.Join(about, " "), func() ([]writer.Outcome, error) { return p.i.w.apply(ctx, items, mode) })
+	return call(ctx, p.i, "sink.Apply", strings.Join(about, " "), func() ([]writer.Outcome, error) { return p.i.w.apply(ctx, items, mode, known) })
 }
 
-func (p sink) Heartbeat(ctx context.Context, sysName string) error {
+func (p sink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	p.i.w.asks(p.i, 0)
-	_, err := call(ctx, p.i, "sink.Heartbeat", "", only(func() error { return p.i.w.real.sink.Heartbeat(ctx, sysName) }))
-	return err
+	return call(ctx, p.i, "sink.Heartbeat", "", func() (breaker.Heartbeat, error) { return p.i.w.real.sink.Heartbeat(ctx, known) })
+}
+
+func (p sink) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	p.i.w.asks(p.i, 0)
+	return call(ctx, p.i, "sink.TakeOver", "", func() (breaker.Heartbeat, error) { return p.i.w.real.sink.TakeOver(ctx, known) })
 }
 
 type control struct{ i *instance }

@@ -195,7 +195,7 @@ func (w *world) start() *instance {
 	w.instances++
 	draw := func() float64 { return 0.5 }
 	i.breaker = breaker.New(control{i}, breaker.Options{
-		Instance: i.name, Build: build, Heartbeat: func(ctx context.Context) error { return sink{i}.Heartbeat(ctx, sysName) },
+		Instance: i.name, Build: build, SysName: sysName, Heartbeat: sink{i}.Heartbeat, TakeOver: sink{i}.TakeOver,
 		Log: w.log, Now: w.now, Draw: draw, Wait: i.wait,
 	})
 	i.commit = writer.NewCommit(documents{i}, sink{i}, writer.Options{

@@ -69,13 +69,13 @@ func directions() []direction {
 		},
 		{
 			"internal/sqlite",
-			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/ops", "internal/run", "internal/migration", "internal/sqlstore"},
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/writer", "internal/adopt", "internal/ops", "internal/run", "internal/migration", "internal/sqlstore"},
 			[]string{"modernc.org/sqlite"},
 			"adapters never import each other",
 		},
 		{
 			"internal/sqlserver",
-			[]string{"internal/fault", "internal/invoice", "internal/writer", "internal/adopt", "internal/ops", "internal/run", "internal/migration", "internal/sqlstore"},
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/writer", "internal/adopt", "internal/ops", "internal/run", "internal/migration", "internal/sqlstore"},
 			[]string{"github.com/microsoft/go-mssqldb", "golang.org/x/text"},
 			"adapters never import each other",
 		},

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unicode/utf16"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
@@ -125,7 +126,7 @@ func (s *Sink) Refuse(f func(line int64, c invoice.Column, v invoice.Value) bool
 
 // Apply implements writer.Sink. Errors by kind: infrastructure ("cancelled", "timeout"), document ("refused"), internal
 // ("mode", "values", "repeated_line").
-func (s *Sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (s *Sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, _ breaker.Heartbeat) ([]writer.Outcome, error) {
 	if err := ended(ctx, "inmem: apply"); err != nil {
 		return nil, err
 	}
@@ -153,19 +154,24 @@ func (s *Sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode)
 }
 
 // Heartbeat implements writer.Sink: memory is always well. Errors by kind: infrastructure ("cancelled", "timeout").
-func (s *Sink) Heartbeat(ctx context.Context, sysName string) error {
+func (s *Sink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	if err := ended(ctx, "inmem: heartbeat"); err != nil {
-		return err
+		return breaker.Heartbeat{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row, ok := s.heartbeats[sysName]
+	row, ok := s.heartbeats[known.SysName]
 	if !ok {
 		row.DatabaseID = rand.Text()
 	}
 	row.Number++
-	s.heartbeats[sysName] = row
-	return nil
+	s.heartbeats[known.SysName] = row
+	return breaker.Heartbeat{}, nil
+}
+
+// TakeOver implements writer.Sink.
+func (s *Sink) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return s.Heartbeat(ctx, known)
 }
 
 // Heartbeats answers an environment's row of the table heartbeat.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
@@ -110,17 +111,17 @@ func (l *lockedLines) holder(items []writer.Item) chan struct{} {
 }
 
 // Apply waits for held lines, each as long as a statement would.
-func (l *lockedLines) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (l *lockedLines) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	for free := l.holder(items); free != nil; free = l.holder(items) {
 		select {
 		case <-free:
 		case <-ctx.Done():
-			return l.Sink.Apply(ctx, items, mode)
+			return l.Sink.Apply(ctx, items, mode, known)
 		case <-time.After(lockWait):
 			return nil, fault.New(fault.Contention, "inmem: test", "locked", "a line is held by somebody else")
 		}
 	}
-	return l.Sink.Apply(ctx, items, mode)
+	return l.Sink.Apply(ctx, items, mode, known)
 }
 
 // countWrites counts as a trigger would: the sink asks whether a value may be written exactly when it writes the line.

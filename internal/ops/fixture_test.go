@@ -76,8 +76,8 @@ func newWorld(t *testing.T, lines ...int64) *world {
 func (w *world) newBreaker(instance string) *breaker.Breaker {
 	return breaker.New(w.control, breaker.Options{
 		Instance: instance, Build: "v1", Now: func() time.Time { return w.clock },
-		Heartbeat: func(ctx context.Context) error { return w.sink.Heartbeat(ctx, "web") },
-		Draw:      func() float64 { return 0 },
+		SysName: "web", Heartbeat: w.sink.Heartbeat, TakeOver: w.sink.TakeOver,
+		Draw: func() float64 { return 0 },
 		Wait: func(_ context.Context, d time.Duration) error {
 			w.clock = w.clock.Add(d)
 			return nil
@@ -267,25 +267,25 @@ type sink struct {
 	applied func()
 }
 
-func (s *sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (s *sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	s.applies++
 	s.largest = max(s.largest, len(items))
 	if s.fails != nil {
 		return nil, s.fails
 	}
-	outcomes, err := s.Sink.Apply(ctx, items, mode)
+	outcomes, err := s.Sink.Apply(ctx, items, mode, known)
 	if err == nil && s.applied != nil {
 		s.applied()
 	}
 	return outcomes, err
 }
 
-func (s *sink) Heartbeat(ctx context.Context, sysName string) error {
+func (s *sink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	s.heartbeats++
 	if s.fails != nil {
-		return s.fails
+		return breaker.Heartbeat{}, s.fails
 	}
-	return s.Sink.Heartbeat(ctx, sysName)
+	return s.Sink.Heartbeat(ctx, known)
 }
 
 // journal counts calls and may be down.

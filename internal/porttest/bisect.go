@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
@@ -49,11 +50,11 @@ type countedSink struct {
 }
 
 // Apply implements writer.Sink.
-func (c *countedSink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (c *countedSink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	c.mu.Lock()
 	c.n++
 	c.mu.Unlock()
-	return c.Sink.Apply(ctx, items, mode)
+	return c.Sink.Apply(ctx, items, mode, known)
 }
 
 // taken answers the requests since it was last asked.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
@@ -60,7 +61,7 @@ func contentValues(content string) []invoice.Value {
 // apply makes one request that must succeed.
 func (s *sinkTest) apply(mode writer.Mode, items ...writer.Item) []writer.Outcome {
 	s.Helper()
-	out, err := s.h.Sink.Apply(s.Context(), items, mode)
+	out, err := s.h.Sink.Apply(s.Context(), items, mode, breaker.Heartbeat{})
 	require.NoError(s, err)
 	require.Len(s, out, len(items), "one outcome per item")
 	for i, it := range items {
@@ -167,7 +168,7 @@ func (s *sinkTest) fails(kind fault.Kind, mode writer.Mode, items ...writer.Item
 // failure makes one request that must fail, and answers how.
 func (s *sinkTest) failure(kind fault.Kind, mode writer.Mode, items ...writer.Item) error {
 	s.Helper()
-	out, err := s.h.Sink.Apply(s.Context(), items, mode)
+	out, err := s.h.Sink.Apply(s.Context(), items, mode, breaker.Heartbeat{})
 	require.Error(s, err)
 	require.Nil(s, out, "no outcomes with an error")
 	require.Equal(s, kind, fault.KindOf(err), "%v", err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/writer"
 )
@@ -61,7 +62,7 @@ func errorAfterEachStep(s *sinkTest) {
 	require.NotEmpty(s, s.h.Steps)
 	for _, step := range s.h.Steps {
 		s.h.FailAfter(s, step)
-		out, err := s.h.Sink.Apply(s.Context(), items, writer.Write)
+		out, err := s.h.Sink.Apply(s.Context(), items, writer.Write, breaker.Heartbeat{})
 		require.Error(s, err, "the request reaches %s", step)
 		require.Nil(s, out)
 		require.Equal(s, before, s.state(lines...), "after %s", step)
@@ -76,14 +77,14 @@ func cancelledBefore(s *sinkTest) {
 	for _, mode := range []writer.Mode{writer.Write, writer.Preview} {
 		ctx, cancel := context.WithCancel(s.Context())
 		cancel()
-		out, err := s.h.Sink.Apply(ctx, []writer.Item{doc("a", 10, 5, "x", 1)}, mode)
+		out, err := s.h.Sink.Apply(ctx, []writer.Item{doc("a", 10, 5, "x", 1)}, mode, breaker.Heartbeat{})
 		require.Nil(s, out)
 		require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%v", err)
 		require.ErrorIs(s, err, context.Canceled)
 	}
 	ctx, cancel := context.WithDeadline(s.Context(), time.Unix(0, 0))
 	defer cancel()
-	_, err := s.h.Sink.Apply(ctx, []writer.Item{doc("a", 10, 5, "x", 1)}, writer.Write)
+	_, err := s.h.Sink.Apply(ctx, []writer.Item{doc("a", 10, 5, "x", 1)}, writer.Write, breaker.Heartbeat{})
 	require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.ErrorIs(s, err, context.DeadlineExceeded)
 	require.Equal(s, before, s.state(1))
@@ -97,7 +98,7 @@ func cancelledWithin(s *sinkTest) {
 	for _, step := range []string{StepLedgerUpdate, StepDetailUpdate, StepTrackingUpdate} {
 		ctx, cancel := context.WithCancel(s.Context())
 		s.h.During(s, step, func(Inside) { cancel() })
-		out, err := s.h.Sink.Apply(ctx, []writer.Item{a}, writer.Write)
+		out, err := s.h.Sink.Apply(ctx, []writer.Item{a}, writer.Write, breaker.Heartbeat{})
 		cancel()
 		require.Nil(s, out)
 		require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%s: %v", step, err)

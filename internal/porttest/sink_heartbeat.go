@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
@@ -36,7 +37,8 @@ func heartbeatCases() []sinkCase {
 // beat makes one heartbeat that must succeed.
 func (s *sinkTest) beat(sysName string) {
 	s.Helper()
-	require.NoError(s, s.h.Sink.Heartbeat(s.Context(), sysName))
+	_, err := s.h.Sink.Heartbeat(s.Context(), breaker.Heartbeat{SysName: sysName})
+	require.NoError(s, err)
 }
 
 // heartbeat reads an environment's row, which must be there.
@@ -86,7 +88,7 @@ func heartbeatLocked(s *sinkTest) {
 	unlock := sync.OnceFunc(s.h.LockHeartbeat(s, sysName))
 	s.Cleanup(unlock)
 	begin := time.Now()
-	err := s.h.Sink.Heartbeat(s.Context(), sysName)
+	_, err := s.h.Sink.Heartbeat(s.Context(), breaker.Heartbeat{SysName: sysName})
 	require.Equal(s, fault.Contention, fault.KindOf(err), "%v", err)
 	require.Less(s, time.Since(begin), 2*s.h.LockWait+slack, "the wait is bounded")
 	unlock()
@@ -107,7 +109,7 @@ func heartbeatReadOnly(s *sinkTest) {
 	s.h.AddLines(s, 1)
 	s.beat(sysName)
 	restore := s.h.ReadOnly(s)
-	err := s.h.Sink.Heartbeat(s.Context(), sysName)
+	_, err := s.h.Sink.Heartbeat(s.Context(), breaker.Heartbeat{SysName: sysName})
 	require.Equal(s, []string{string(fault.Infrastructure), "read_only"}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
 	s.fails(fault.Infrastructure, writer.Write, doc("a", 10, 5, "x", 1))
 	s.apply(writer.Preview)
@@ -119,7 +121,10 @@ func heartbeatReadOnly(s *sinkTest) {
 
 func heartbeatRace(s *sinkTest) {
 	var raised int64
-	for i, err := range all(25, func(int) error { return s.h.Sink.Heartbeat(s.Context(), sysName) }) {
+	for i, err := range all(25, func(int) error {
+		_, err := s.h.Sink.Heartbeat(s.Context(), breaker.Heartbeat{SysName: sysName})
+		return err
+	}) {
 		if err == nil {
 			raised++
 			continue
@@ -135,7 +140,7 @@ func heartbeatCancelled(s *sinkTest) {
 	s.beat(sysName)
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	err := s.h.Sink.Heartbeat(ctx, sysName)
+	_, err := s.h.Sink.Heartbeat(ctx, breaker.Heartbeat{SysName: sysName})
 	require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.ErrorIs(s, err, context.Canceled)
 	require.EqualValues(s, 1, s.heartbeat(sysName).Number)
@@ -152,7 +157,7 @@ func emptyPreview(s *sinkTest) {
 	require.False(s, ok)
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	_, err := s.h.Sink.Apply(ctx, nil, writer.Preview)
+	_, err := s.h.Sink.Apply(ctx, nil, writer.Preview, breaker.Heartbeat{})
 	require.Equal(s, fault.Infrastructure, fault.KindOf(err), "it is a request: %v", err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
@@ -121,9 +122,9 @@ func (h *history) step() {
 		h.sent = append(h.sent, items)
 	}
 	mode := rapid.SampledFrom([]writer.Mode{writer.Write, writer.Write, writer.Write, writer.Rewrite, writer.Preview}).Draw(h.rt, "mode")
-	want, err := h.oracle.Apply(h.Context(), items, mode)
+	want, err := h.oracle.Apply(h.Context(), items, mode, breaker.Heartbeat{})
 	require.NoError(h.rt, err)
-	got, err := h.h.Sink.Apply(h.Context(), items, mode)
+	got, err := h.h.Sink.Apply(h.Context(), items, mode, breaker.Heartbeat{})
 	require.NoError(h.rt, err)
 	require.Equal(h.rt, want, got)
 	if mode != writer.Preview {

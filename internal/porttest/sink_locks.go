@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/writer"
 )
@@ -69,7 +70,7 @@ func lockedAndCancelled(s *sinkTest) {
 	unlock := s.lock(1)
 	ctx, cancel := context.WithTimeout(s.Context(), s.h.LockWait/4)
 	defer cancel()
-	out, err := s.h.Sink.Apply(ctx, []writer.Item{doc("a", 10, 5, "x", 1)}, writer.Write)
+	out, err := s.h.Sink.Apply(ctx, []writer.Item{doc("a", 10, 5, "x", 1)}, writer.Write, breaker.Heartbeat{})
 	require.Nil(s, out)
 	require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.ErrorIs(s, err, context.DeadlineExceeded)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/writer"
 )
@@ -24,7 +25,7 @@ const writers = 20
 // insist makes a request until it is not lost to a race, as the use case does.
 func (s *sinkTest) insist(items ...writer.Item) ([]writer.Outcome, error) {
 	for try := 0; ; try++ {
-		out, err := s.h.Sink.Apply(s.Context(), items, writer.Write)
+		out, err := s.h.Sink.Apply(s.Context(), items, writer.Write, breaker.Heartbeat{})
 		if fault.KindOf(err) != fault.Contention || try == 50 {
 			return out, err
 		}

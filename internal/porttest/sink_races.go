@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/writer"
 )
@@ -44,12 +45,12 @@ func (s *sinkTest) race(step string, outer, inner writer.Item) race {
 	ran := false
 	s.h.During(s, step, func(in Inside) {
 		ran = true
-		out, err := in.Sink.Apply(s.Context(), []writer.Item{inner}, writer.Write)
+		out, err := in.Sink.Apply(s.Context(), []writer.Item{inner}, writer.Write, breaker.Heartbeat{})
 		if r.innerErr = err; err == nil {
 			r.inner = inShort(out[0])
 		}
 	})
-	out, err := s.h.Sink.Apply(s.Context(), []writer.Item{outer}, writer.Write)
+	out, err := s.h.Sink.Apply(s.Context(), []writer.Item{outer}, writer.Write, breaker.Heartbeat{})
 	require.True(s, ran, "the request came to %s", step)
 	if r.outerErr = err; err == nil {
 		r.outer = inShort(out[0])

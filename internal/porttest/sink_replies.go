@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/writer"
 )
@@ -23,8 +24,8 @@ type ReplyLoser struct {
 func (l *ReplyLoser) LoseReply(testing.TB) { l.lose.Store(true) }
 
 // Apply implements writer.Sink.
-func (l *ReplyLoser) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
-	out, err := l.Sink.Apply(ctx, items, mode)
+func (l *ReplyLoser) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
+	out, err := l.Sink.Apply(ctx, items, mode, known)
 	if err == nil && mode != writer.Preview && l.lose.CompareAndSwap(true, false) {
 		return nil, fault.New(fault.Infrastructure, "porttest: apply", "reply_lost", "the write is done, and nobody is told")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
@@ -122,7 +123,7 @@ func missing(table invoice.Table, column string) func(*sinkTest) {
 		before := s.state(1, 2, 3)
 		restore := s.hide(table, column)
 		for _, mode := range []writer.Mode{writer.Write, writer.Rewrite, writer.Preview} {
-			out, err := s.h.Sink.Apply(s.Context(), []writer.Item{a, b}, mode)
+			out, err := s.h.Sink.Apply(s.Context(), []writer.Item{a, b}, mode, breaker.Heartbeat{})
 			require.Nil(s, out, mode)
 			require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%s: %v", mode, err)
 		}

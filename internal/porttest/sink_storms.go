@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
@@ -173,7 +174,7 @@ func (st *storm) send(r sending) {
 	case nothing:
 	}
 	for range stormTries {
-		out, err := st.h.Sink.Apply(ctx, r.items, r.mode)
+		out, err := st.h.Sink.Apply(ctx, r.items, r.mode, breaker.Heartbeat{})
 		if err == nil {
 			st.heard(r.items, out)
 			return
@@ -255,7 +256,7 @@ func (st *storm) calm() {
 		}
 	}
 	for _, it := range all {
-		_, err := oracle.Apply(st.Context(), []writer.Item{it}, writer.Write)
+		_, err := oracle.Apply(st.Context(), []writer.Item{it}, writer.Write, breaker.Heartbeat{})
 		require.NoError(st.rt, err)
 	}
 	slices.Reverse(all)
@@ -278,7 +279,7 @@ func (st *storm) untilAnswered(it writer.Item) {
 	var err error
 	for range stormWriters*stormRequests + 1 {
 		var out []writer.Outcome
-		if out, err = st.h.Sink.Apply(st.Context(), []writer.Item{it}, writer.Write); err == nil {
+		if out, err = st.h.Sink.Apply(st.Context(), []writer.Item{it}, writer.Write, breaker.Heartbeat{}); err == nil {
 			st.heard([]writer.Item{it}, out)
 			return
 		}

@@ -3,6 +3,7 @@ package porttest
 import (
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
@@ -35,7 +36,7 @@ func verdictCases() []sinkCase {
 
 func noItems(s *sinkTest) {
 	for _, mode := range []writer.Mode{writer.Write, writer.Rewrite, writer.Preview} {
-		out, err := s.h.Sink.Apply(s.Context(), nil, mode)
+		out, err := s.h.Sink.Apply(s.Context(), nil, mode, breaker.Heartbeat{})
 		require.NoError(s, err)
 		require.Empty(s, out)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
@@ -50,7 +51,7 @@ func written(pick func(invoice.Column) bool) []int {
 func (s *sinkTest) refuses(it writer.Item, about string) {
 	s.Helper()
 	before := s.state(linesOf(it)...)
-	out, err := s.h.Sink.Apply(s.Context(), []writer.Item{it}, writer.Write)
+	out, err := s.h.Sink.Apply(s.Context(), []writer.Item{it}, writer.Write, breaker.Heartbeat{})
 	require.Error(s, err, about)
 	require.Nil(s, out, about)
 	require.Equal(s, fault.Document, fault.KindOf(err), "%s: %v", about, err)
@@ -61,7 +62,7 @@ func (s *sinkTest) refuses(it writer.Item, about string) {
 func (s *sinkTest) refusesOrKeeps(it writer.Item, about string) {
 	s.Helper()
 	before := s.state(linesOf(it)...)
-	out, err := s.h.Sink.Apply(s.Context(), []writer.Item{it}, writer.Write)
+	out, err := s.h.Sink.Apply(s.Context(), []writer.Item{it}, writer.Write, breaker.Heartbeat{})
 	if err != nil {
 		require.Equal(s, fault.Document, fault.KindOf(err), "%s: %v", about, err)
 		require.Equal(s, before, s.state(linesOf(it)...), about)

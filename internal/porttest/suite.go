@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/writer"
 )
@@ -254,8 +255,8 @@ type lastAnswer struct {
 }
 
 // Apply implements writer.Sink.
-func (a *lastAnswer) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
-	out, err := a.sink.Apply(ctx, items, mode)
+func (a *lastAnswer) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
+	out, err := a.sink.Apply(ctx, items, mode, known)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.out, a.err = out, err
@@ -263,12 +264,20 @@ func (a *lastAnswer) Apply(ctx context.Context, items []writer.Item, mode writer
 }
 
 // Heartbeat implements writer.Sink.
-func (a *lastAnswer) Heartbeat(ctx context.Context, sysName string) error {
-	err := a.sink.Heartbeat(ctx, sysName)
+func (a *lastAnswer) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return a.raise(a.sink.Heartbeat(ctx, known))
+}
+
+// TakeOver implements writer.Sink.
+func (a *lastAnswer) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return a.raise(a.sink.TakeOver(ctx, known))
+}
+
+func (a *lastAnswer) raise(row breaker.Heartbeat, err error) (breaker.Heartbeat, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.out, a.err = nil, err
-	return err
+	return row, err
 }
 
 // String gives the last answer in short: "document 547", or "applied(applied applied)" for each item, not too many.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/writer"
 )
@@ -36,7 +37,7 @@ func TestADeviationMustStillBeTrueAndNothingElse(t *testing.T) {
 // answers is a sink that always answers the same.
 type answers struct{ err error }
 
-func (a answers) Apply(_ context.Context, items []writer.Item, _ writer.Mode) ([]writer.Outcome, error) {
+func (a answers) Apply(_ context.Context, items []writer.Item, _ writer.Mode, _ breaker.Heartbeat) ([]writer.Outcome, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
@@ -47,7 +48,13 @@ func (a answers) Apply(_ context.Context, items []writer.Item, _ writer.Mode) ([
 	return out, nil
 }
 
-func (a answers) Heartbeat(context.Context, string) error { return a.err }
+func (a answers) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return breaker.Heartbeat{}, a.err
+}
+
+func (a answers) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return breaker.Heartbeat{}, a.err
+}
 
 func observed(t *testing.T, sink writer.Sink, f func(*sinkTest)) string {
 	t.Helper()

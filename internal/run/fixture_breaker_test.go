@@ -12,7 +12,7 @@ import (
 func (i *instance) newBreaker() *breaker.Breaker {
 	return breaker.New(doorControl{i}, breaker.Options{
 		Instance: i.name, Build: "v1", Log: i.w.log,
-		Heartbeat: func(ctx context.Context) error { return doorSink{i}.Heartbeat(ctx, sysName) },
+		SysName: sysName, Heartbeat: doorSink{i}.Heartbeat, TakeOver: doorSink{i}.TakeOver,
 	})
 }
 

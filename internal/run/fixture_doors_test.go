@@ -80,13 +80,19 @@ func (d doorDocs) Record(ctx context.Context, id, etag string, s invoice.State) 
 	return next, err
 }
 
-func (d doorSink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) (outcomes []writer.Outcome, err error) {
-	err = d.i.use(ctx, "Apply", true, func() error { outcomes, err = d.i.w.sink.Apply(ctx, items, mode); return err })
+func (d doorSink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) (outcomes []writer.Outcome, err error) {
+	err = d.i.use(ctx, "Apply", true, func() error { outcomes, err = d.i.w.sink.Apply(ctx, items, mode, known); return err })
 	return outcomes, err
 }
 
-func (d doorSink) Heartbeat(ctx context.Context, sysName string) error {
-	return d.i.use(ctx, "Heartbeat", true, func() error { return d.i.w.sink.Heartbeat(ctx, sysName) })
+func (d doorSink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (row breaker.Heartbeat, err error) {
+	err = d.i.use(ctx, "Heartbeat", true, func() error { row, err = d.i.w.sink.Heartbeat(ctx, known); return err })
+	return row, err
+}
+
+func (d doorSink) TakeOver(ctx context.Context, known breaker.Heartbeat) (row breaker.Heartbeat, err error) {
+	err = d.i.use(ctx, "TakeOver", true, func() error { row, err = d.i.w.sink.TakeOver(ctx, known); return err })
+	return row, err
 }
 
 func (d doorControl) Load(ctx context.Context) (c breaker.Control, etag string, err error) {

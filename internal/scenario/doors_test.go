@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
@@ -34,7 +35,7 @@ type rule func(ctx context.Context, q request) error
 type behaviour func(ctx context.Context) error
 
 // Apply implements writer.Sink.
-func (d sinkDoor) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (d sinkDoor) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	w := d.i.w
 	if d.i.name == "shadow" {
 		w.mu.Lock()
@@ -58,7 +59,7 @@ func (d sinkDoor) Apply(ctx context.Context, items []writer.Item, mode writer.Mo
 	if err := w.breaks(ctx, request{instance: d.i.name, items: items, mode: mode}); err != nil {
 		return nil, err
 	}
-	out, err := w.base.Apply(ctx, items, mode)
+	out, err := w.base.Apply(ctx, items, mode, known)
 	if err == nil && mode != writer.Preview {
 		w.noteApplied(items, out, mode)
 	}

@@ -42,7 +42,7 @@ func newProduct(i *instance) product {
 	w := i.w
 	b := breaker.New(controlDoor{i}, breaker.Options{
 		Instance: i.name, Build: i.build.version, MaxPoisonPerHour: maxPoison, Log: w.log, Now: i.now, Wait: pause,
-		Heartbeat: func(ctx context.Context) error { return sinkDoor{i}.Heartbeat(ctx, sysName) },
+		SysName: sysName, Heartbeat: sinkDoor{i}.Heartbeat, TakeOver: sinkDoor{i}.TakeOver,
 	})
 	commit := writer.NewCommit(documentsDoor{w.docs, i}, sinkDoor{i}, writer.Options{
 		SysName: sysName, Location: w.zone, Log: w.log, Breaker: b, Evidence: w.evidence,
@@ -70,9 +70,9 @@ func newShadow(i *instance) func(ctx context.Context, b writer.Batch) (writer.Re
 	w := i.w
 	b := breaker.New(nil, breaker.Options{
 		Instance: i.name, Build: i.build.version, Now: i.now, Wait: pause,
-		Heartbeat: func(ctx context.Context) error {
-			_, err := sinkDoor{i}.Apply(ctx, nil, writer.Preview)
-			return err
+		Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+			_, err := sinkDoor{i}.Apply(ctx, nil, writer.Preview, known)
+			return breaker.Heartbeat{}, err
 		},
 	})
 	return writer.NewShadow(documentsDoor{w.docs, i}, sinkDoor{i}, writer.Options{
@@ -93,8 +93,15 @@ func flowOf(c control) (is flow, why string) {
 }
 
 // Heartbeat implements writer.Sink.
-func (d sinkDoor) Heartbeat(ctx context.Context, name string) error {
-	return d.heartbeat(ctx, func(ctx context.Context) error { return d.i.w.base.Heartbeat(ctx, name) })
+func (d sinkDoor) Heartbeat(ctx context.Context, known breaker.Heartbeat) (row breaker.Heartbeat, err error) {
+	err = d.heartbeat(ctx, func(ctx context.Context) error { row, err = d.i.w.base.Heartbeat(ctx, known); return err })
+	return row, err
+}
+
+// TakeOver implements writer.Sink.
+func (d sinkDoor) TakeOver(ctx context.Context, known breaker.Heartbeat) (row breaker.Heartbeat, err error) {
+	err = d.heartbeat(ctx, func(ctx context.Context) error { row, err = d.i.w.base.TakeOver(ctx, known); return err })
+	return row, err
 }
 
 // now is the clock of an instance's machine.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/sqlstore"
@@ -14,7 +15,7 @@ import (
 // "verdict_without_evidence" and "row_count" (contention), "value" (document), "mode", "values", "repeated_line", "encode",
 // "verdict_count" (internal), "timeout" and "cancelled" (infrastructure); every other code is SQLite's extended result
 // code. With an error nothing was written.
-func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, _ breaker.Heartbeat) ([]writer.Outcome, error) {
 	if err := writer.CheckRequest(items, mode); err != nil {
 		return nil, err
 	}

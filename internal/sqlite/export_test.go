@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/migration"
 	"sqlwriter/internal/sqlstore"
@@ -58,10 +59,17 @@ func Classify(err error) error { return classify("sqlite: test", err) }
 type InTx struct{ Tx *sql.Tx }
 
 // Heartbeat is not for a transaction of another.
-func (i InTx) Heartbeat(context.Context, string) error { return nil }
+func (i InTx) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return breaker.Heartbeat{}, nil
+}
+
+// TakeOver is not either.
+func (i InTx) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return breaker.Heartbeat{}, nil
+}
 
 // Apply makes a whole request in the transaction of another.
-func (i InTx) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (i InTx) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	text, err := produceFor(invoice.DefaultLayout(), tablesOf("sqlwriter_inner_", ledgerTable))
 	if err != nil {
 		return nil, err

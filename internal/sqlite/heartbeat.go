@@ -6,6 +6,7 @@ import (
 
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 )
 
@@ -14,22 +15,27 @@ const opHeartbeat = "sqlite: heartbeat"
 // Heartbeat implements writer.Sink: one statement over the writer's connection (sql/heartbeat.sql). Who waits for that
 // connection, because another request holds it, waits no longer than for another process. Codes of our own: "read_only",
 // "schema" (infrastructure).
-func (s *Store) Heartbeat(ctx context.Context, sysName string) error {
+func (s *Store) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	wait, cancel := context.WithTimeout(ctx, s.busyTimeout)
 	defer cancel()
 	conn, err := s.writer.Conn(wait)
 	if err != nil && wait.Err() != nil && ctx.Err() == nil {
-		return fault.New(fault.Contention, opHeartbeat, strconv.Itoa(sqlite3.SQLITE_BUSY), "another request holds the writer's connection")
+		return breaker.Heartbeat{}, fault.New(fault.Contention, opHeartbeat, strconv.Itoa(sqlite3.SQLITE_BUSY), "another request holds the writer's connection")
 	}
 	if err != nil {
-		return outside(opHeartbeat, err)
+		return breaker.Heartbeat{}, outside(opHeartbeat, err)
 	}
 	defer func() { _ = conn.Close() }() // only hands the connection back
-	_, err = conn.ExecContext(ctx, s.write[stHeartbeat], sysName)
+	_, err = conn.ExecContext(ctx, s.write[stHeartbeat], known.SysName)
 	if code, ok := codeOf(err); ok && code&primaryMask == sqlite3.SQLITE_READONLY {
-		return fault.Wrap(fault.Infrastructure, opHeartbeat, "read_only", "the database file is read-only", err)
+		return breaker.Heartbeat{}, fault.Wrap(fault.Infrastructure, opHeartbeat, "read_only", "the database file is read-only", err)
 	}
-	return outside(opHeartbeat, err)
+	return breaker.Heartbeat{}, outside(opHeartbeat, err)
+}
+
+// TakeOver implements writer.Sink.
+func (s *Store) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return s.Heartbeat(ctx, known)
 }
 
 // outside translates an error of what concerns no document: whatever SQLite refuses there is the database's fault. The

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/porttest"
 	"sqlwriter/internal/sqlite"
@@ -49,8 +50,11 @@ func readOnlyFile(t *testing.T) *sqlite.Store {
 	return s
 }
 
+// web is an environment of which nothing is known.
+func web() breaker.Heartbeat { return breaker.Heartbeat{SysName: "web"} }
+
 func TestAHeartbeatSeesAReadOnlyFile(t *testing.T) {
-	err := readOnlyFile(t).Heartbeat(t.Context(), "web")
+	_, err := readOnlyFile(t).Heartbeat(t.Context(), web())
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Equal(t, "read_only", fault.CodeOf(err))
 }
@@ -59,7 +63,7 @@ func TestAHeartbeatOfAFileWithoutOurTables(t *testing.T) {
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "writer.db"), sqlite.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	err = s.Heartbeat(t.Context(), "web")
+	_, err = s.Heartbeat(t.Context(), web())
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Equal(t, "schema", fault.CodeOf(err))
 }
@@ -71,17 +75,18 @@ func TestAHeartbeatWaitsForTheWritersConnectionNoLongerThanForAnotherProcess(t *
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	err = s.Heartbeat(ctx, "web")
+	_, err = s.Heartbeat(ctx, web())
 	require.NoError(t, ctx.Err(), "the caller's time is not over")
 	require.Equal(t, fault.Contention, fault.KindOf(err), "%v", err)
 	require.Equal(t, "5", fault.CodeOf(err))
 
 	ended, end := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer end()
-	err = s.Heartbeat(ended, "web")
+	_, err = s.Heartbeat(ended, web())
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "the caller's time is over: %v", err)
 	require.NoError(t, conn.Close())
-	require.NoError(t, s.Heartbeat(ctx, "web"))
+	_, err = s.Heartbeat(ctx, web())
+	require.NoError(t, err)
 	row, ok := db{s}.heartbeat(t, "web")
 	require.True(t, ok)
 	require.EqualValues(t, 1, row.Number)
@@ -97,7 +102,7 @@ func TestHeartbeatsOfSeveralProcessesAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	errs := make([]error, 25)
 	for i := range errs {
-		group.Go(func() { errs[i] = stores[i%len(stores)].Heartbeat(t.Context(), "web") })
+		group.Go(func() { _, errs[i] = stores[i%len(stores)].Heartbeat(t.Context(), web()) })
 	}
 	group.Wait()
 	var raised int64

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/sqlite"
@@ -66,7 +67,7 @@ func TestADeploymentMayCallItsColumnsOtherwise(t *testing.T) {
 	mark := item("c", 3, 3)
 	mark.FailureMark, mark.Values = true, invoice.MarkValues()
 	require.Equal(t, writer.Applied, apply(t, s, mark)[0].Verdict)
-	out, err := s.Apply(t.Context(), []writer.Item{item("d", 4, 2, 3)}, writer.Preview)
+	out, err := s.Apply(t.Context(), []writer.Item{item("d", 4, 2, 3)}, writer.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, invoice.RowValues(it.Values, 1, 2), out[0].Rows[0].Before, "values stand in the order of the column table")
 	require.Equal(t, writer.Missing, apply(t, s, item("e", 5, 9))[0].Verdict)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/migration"
@@ -43,7 +44,7 @@ func item(id string, us int64, lines ...int64) writer.Item {
 
 func apply(t testing.TB, s *sqlite.Store, items ...writer.Item) []writer.Outcome {
 	t.Helper()
-	out, err := s.Apply(context.Background(), items, writer.Write)
+	out, err := s.Apply(context.Background(), items, writer.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	return out
 }
@@ -75,7 +76,7 @@ func TestReadersCannotWrite(t *testing.T) {
 	s := newStore(t)
 	_, err := s.Reader().Exec(`INSERT INTO IVCE_DTL (IVCE_DTL_UID) VALUES (1)`)
 	require.Error(t, err)
-	_, err = s.Apply(t.Context(), []writer.Item{item("a", 1, 1)}, writer.Preview)
+	_, err = s.Apply(t.Context(), []writer.Item{item("a", 1, 1)}, writer.Preview, breaker.Heartbeat{})
 	require.NoError(t, err, "a preview runs on a connection that cannot write")
 }
 
@@ -94,7 +95,7 @@ func TestMissingTableOrColumnIsInfrastructure(t *testing.T) {
 		require.NoError(t, s.Check(t.Context()))
 		d.exec(t, change)
 		for _, mode := range []writer.Mode{writer.Write, writer.Preview} {
-			_, err := s.Apply(t.Context(), []writer.Item{item("a", 2, 1)}, mode)
+			_, err := s.Apply(t.Context(), []writer.Item{item("a", 2, 1)}, mode, breaker.Heartbeat{})
 			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%s, %s: %v", change, mode, err)
 			require.Equal(t, "schema", fault.CodeOf(err))
 		}
@@ -106,7 +107,7 @@ func TestApplyBeforeMigrateIsInfrastructure(t *testing.T) {
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "new.db"), sqlite.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
-	_, err = s.Apply(t.Context(), []writer.Item{item("a", 2, 1)}, writer.Write)
+	_, err = s.Apply(t.Context(), []writer.Item{item("a", 2, 1)}, writer.Write, breaker.Heartbeat{})
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 }
 
@@ -118,7 +119,7 @@ func TestFailedCommitIsAnError(t *testing.T) {
 	d.exec(t, `CREATE TABLE allowed (name TEXT PRIMARY KEY)`)
 	d.exec(t, `CREATE TABLE deferred (name TEXT REFERENCES allowed (name) DEFERRABLE INITIALLY DEFERRED)`)
 	d.exec(t, `CREATE TRIGGER defer AFTER UPDATE ON IVCE_DTL WHEN NEW.IVCE_DTL_UID = 1 BEGIN INSERT INTO deferred VALUES ('x'); END`)
-	out, err := s.Apply(t.Context(), []writer.Item{item("a", 1, 1), item("b", 1, 2)}, writer.Write)
+	out, err := s.Apply(t.Context(), []writer.Item{item("a", 1, 1), item("b", 1, 2)}, writer.Write, breaker.Heartbeat{})
 	require.Nil(t, out)
 	require.Equal(t, fault.Document, fault.KindOf(err), "%v", err)
 	_, ok := d.ledger(t, 2)
@@ -139,7 +140,7 @@ func TestTwoStoresOnOneFile(t *testing.T) {
 		wg.Go(func() {
 			for i := range rounds {
 				id := fmt.Sprintf("doc %d %d", n, i)
-				if _, err := s.Apply(t.Context(), []writer.Item{item(id, int64((i*7+n)%rounds), 1, 2, 3)}, writer.Write); err != nil {
+				if _, err := s.Apply(t.Context(), []writer.Item{item(id, int64((i*7+n)%rounds), 1, 2, 3)}, writer.Write, breaker.Heartbeat{}); err != nil {
 					errs[n] = err
 					return
 				}
@@ -165,10 +166,10 @@ func TestBusyIsContention(t *testing.T) {
 	defer func() { require.NoError(t, s.Close()) }()
 	tx, err := holder.Writer().Begin()
 	require.NoError(t, err)
-	_, err = s.Apply(t.Context(), []writer.Item{item("a", 1, 1)}, writer.Write)
+	_, err = s.Apply(t.Context(), []writer.Item{item("a", 1, 1)}, writer.Write, breaker.Heartbeat{})
 	require.Equal(t, fault.Contention, fault.KindOf(err), "%v", err)
 	require.False(t, fault.Has(err, fault.OwnWhenAlone), "a lock that is never free is nobody's own")
-	_, err = s.Apply(t.Context(), []writer.Item{item("a", 1, 1)}, writer.Preview)
+	_, err = s.Apply(t.Context(), []writer.Item{item("a", 1, 1)}, writer.Preview, breaker.Heartbeat{})
 	require.NoError(t, err, "a preview waits for nobody")
 	require.NoError(t, tx.Rollback())
 	require.Equal(t, writer.Applied, apply(t, s, item("a", 1, 1))[0].Verdict)
@@ -180,7 +181,7 @@ func TestPanicLeavesNothingAndFreesTheConnection(t *testing.T) {
 	d := db{s}
 	d.addLines(t, 1)
 	d.once("detail_update", func(*sql.Tx) error { panic("in the middle") })
-	require.Panics(t, func() { _, _ = s.Apply(t.Context(), []writer.Item{item("a", 1, 1)}, writer.Write) })
+	require.Panics(t, func() { _, _ = s.Apply(t.Context(), []writer.Item{item("a", 1, 1)}, writer.Write, breaker.Heartbeat{}) })
 	_, ok := d.ledger(t, 1)
 	require.False(t, ok)
 	require.Equal(t, writer.Applied, apply(t, s, item("a", 1, 1))[0].Verdict)

@@ -7,6 +7,7 @@ import (
 
 	mssql "github.com/microsoft/go-mssqldb"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/sqlstore"
 	"sqlwriter/internal/writer"
@@ -20,7 +21,7 @@ const opApply = "sqlserver: apply"
 // "repeated_line", "encode", "answer", "verdict_count" (internal), "timeout", "cancelled", "connection", "certificate"
 // (infrastructure); every other code is the server's number (classify.go). A document with a character that its column cannot
 // hold is refused by itself (Outcome.Refused, code "validation.code_page").
-func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, _ breaker.Heartbeat) ([]writer.Outcome, error) {
 	if err := writer.CheckRequest(items, mode); err != nil {
 		return nil, err
 	}

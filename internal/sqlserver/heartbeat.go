@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"slices"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 )
 
@@ -15,10 +16,15 @@ const codeReadOnly = "read_only"
 
 // Heartbeat implements writer.Sink: one request, one transaction (sql/heartbeat.sql). Codes of our own: "read_only"
 // (infrastructure); every other code is as for Apply.
-func (s *Store) Heartbeat(ctx context.Context, sysName string) error {
+func (s *Store) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	// The result is read to its end: an error of the COMMIT stands there.
-	_, err := s.db.ExecContext(ctx, s.texts.heartbeat, sql.Named("sys_name", sysName))
-	return s.failed(refused(err))
+	_, err := s.db.ExecContext(ctx, s.texts.heartbeat, sql.Named("sys_name", known.SysName))
+	return breaker.Heartbeat{}, s.failed(refused(err))
+}
+
+// TakeOver implements writer.Sink.
+func (s *Store) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return s.Heartbeat(ctx, known)
 }
 
 // refused translates an error of a heartbeat. It concerns no document, so no condition that speaks of one stays.

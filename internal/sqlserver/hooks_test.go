@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/porttest"
 	"sqlwriter/internal/sqlserver"
 	"sqlwriter/internal/sqlserver/sqlservertest"
@@ -25,10 +26,10 @@ type hooked struct {
 }
 
 // hook is what the next request is made with. made reports whether it came to its place.
-type hook func(ctx context.Context, items []writer.Item, mode writer.Mode) (out []writer.Outcome, err error, made bool)
+type hook func(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) (out []writer.Outcome, err error, made bool)
 
 // Apply makes a request, with the hook if one is waiting. A hook that was not reached waits for the next request.
-func (s *hooked) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (s *hooked) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	s.mu.Lock()
 	h := s.next
 	if mode == writer.Preview || len(items) == 0 {
@@ -38,9 +39,9 @@ func (s *hooked) Apply(ctx context.Context, items []writer.Item, mode writer.Mod
 	}
 	s.mu.Unlock()
 	if h == nil {
-		return s.store.Apply(ctx, items, mode)
+		return s.store.Apply(ctx, items, mode, known)
 	}
-	out, err, made := (*h)(ctx, items, mode)
+	out, err, made := (*h)(ctx, items, mode, known)
 	if !made {
 		s.mu.Lock()
 		if s.next == nil {
@@ -52,8 +53,13 @@ func (s *hooked) Apply(ctx context.Context, items []writer.Item, mode writer.Mod
 }
 
 // Heartbeat implements writer.Sink.
-func (s *hooked) Heartbeat(ctx context.Context, sysName string) error {
-	return s.store.Heartbeat(ctx, sysName)
+func (s *hooked) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return s.store.Heartbeat(ctx, known)
+}
+
+// TakeOver implements writer.Sink.
+func (s *hooked) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return s.store.TakeOver(ctx, known)
 }
 
 func (s *hooked) arm(h hook) {
@@ -85,8 +91,8 @@ const injected = 52999
 func (s *hooked) failAfter(t testing.TB, step string) {
 	store, err := s.with(step, fmt.Sprintf("THROW %d, N'injected', 1;", injected))
 	require.NoError(t, err)
-	s.arm(func(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error, bool) {
-		out, err := store.Apply(ctx, items, mode)
+	s.arm(func(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error, bool) {
+		out, err := store.Apply(ctx, items, mode, known)
 		return out, err, err != nil && strings.Contains(err.Error(), "injected")
 	})
 }
@@ -110,8 +116,8 @@ WHILE NOT EXISTS (SELECT 1 FROM dbo.go_on) AND @looks < 10000000
 func (s *hooked) during(t testing.TB, step string, f func(porttest.Inside)) {
 	store, err := s.with(step, pause)
 	require.NoError(t, err)
-	s.arm(func(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error, bool) {
-		return s.paused(t, func() ([]writer.Outcome, error) { return store.Apply(ctx, items, mode) }, func() {
+	s.arm(func(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error, bool) {
+		return s.paused(t, func() ([]writer.Outcome, error) { return store.Apply(ctx, items, mode, known) }, func() {
 			f(porttest.Inside{
 				Sink: s.store,
 				AddTracking: func(line int64) error {
@@ -129,12 +135,12 @@ func (s *hooked) during(t testing.TB, step string, f func(porttest.Inside)) {
 
 // loseReply loses the answer of the next request on its way: the server has done what it was told by then.
 func (s *hooked) loseReply(t testing.TB) {
-	s.arm(func(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error, bool) {
+	s.arm(func(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error, bool) {
 		proxy := sqlservertest.NewProxy(t, sqlservertest.Address(t, s.d.dsn))
 		store := s.d.changed(openStore(t, sqlservertest.WithAddress(t, s.d.dsn, proxy.Address())))
 		require.NoError(t, store.KnowCodePages(ctx), "or that answer were the next one")
 		proxy.SwallowReply()
-		out, err := store.Apply(ctx, items, mode)
+		out, err := store.Apply(ctx, items, mode, known)
 		return out, err, true
 	})
 }

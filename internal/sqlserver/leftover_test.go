@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/porttest"
 	"sqlwriter/internal/writer"
@@ -15,11 +16,11 @@ func leftover(t *testing.T, d *database) error {
 	t.Helper()
 	h := d.harness(t)
 	h.AddLines(t, 1)
-	_, err := h.Sink.Apply(t.Context(), []writer.Item{item("a", 10, 1)}, writer.Write)
+	_, err := h.Sink.Apply(t.Context(), []writer.Item{item("a", 10, 1)}, writer.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	restore := h.Hide(t, invoice.Tracking, porttest.RuledColumn)
 	defer restore()
-	_, err = h.Sink.Apply(t.Context(), []writer.Item{item("b", 11, 1)}, writer.Write)
+	_, err = h.Sink.Apply(t.Context(), []writer.Item{item("b", 11, 1)}, writer.Write, breaker.Heartbeat{})
 	require.Error(t, err)
 	_, err = d.db.ExecContext(t.Context(), `SET LOCK_TIMEOUT 1000;
 		UPDATE dbo.IVCE_DTL SET ITM_LDSC = ITM_LDSC WHERE IVCE_DTL_UID = 1;

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/sqlserver"
@@ -114,7 +115,7 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 		setText(t, &good, "CLN_MFR_AI_NM", "Is it? 5 €")
 		setText(t, &bad, "CLN_MFR_AI_NM", "\u6f22\u5b57")
 		setText(t, &infinite, "CLN_MFR_AI_NM", "\u221e") // SQL Server would make an 8 of it
-		out, err := store.Apply(t.Context(), []writer.Item{bad, good, infinite}, writer.Write)
+		out, err := store.Apply(t.Context(), []writer.Item{bad, good, infinite}, writer.Write, breaker.Heartbeat{})
 		require.NoError(t, err)
 		require.Equal(t, writer.Applied, out[1].Verdict)
 		require.Equal(t, "validation.code_page", fault.CodeOf(out[0].Refused))
@@ -125,7 +126,7 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 		}
 		d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN CLN_MFR_AI_NM`, table))
 		d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD CLN_MFR_AI_NM nvarchar(255) NULL`, table))
-		out, err = store.Apply(t.Context(), []writer.Item{bad}, writer.Write)
+		out, err = store.Apply(t.Context(), []writer.Item{bad}, writer.Write, breaker.Heartbeat{})
 		require.NoError(t, err)
 		require.Equal(t, writer.Applied, out[0].Verdict)
 	}
@@ -149,14 +150,14 @@ func TestALayoutOfTheDeployments(t *testing.T) {
 	_, err = s.DB().Exec(`INSERT INTO billing.IVCE_DTL (IVCE_DTL_UID) VALUES (7)`)
 	require.NoError(t, err)
 	for _, want := range []writer.Verdict{writer.Applied, writer.Unchanged} {
-		out, err := s.Apply(ctx, []writer.Item{item("a", 10, 7)}, writer.Write)
+		out, err := s.Apply(ctx, []writer.Item{item("a", 10, 7)}, writer.Write, breaker.Heartbeat{})
 		require.NoError(t, err)
 		require.Equal(t, want, out[0].Verdict)
 	}
 	var n int
 	require.NoError(t, s.DB().QueryRow(`SELECT COUNT(*) FROM billing.IVCE_TRKG_MSTR WHERE DTL_ID = 7 AND [REQUEST TIME] IS NULL`).Scan(&n))
 	require.Equal(t, 1, n)
-	out, err := s.Apply(ctx, []writer.Item{item("b", 11, 7)}, writer.Preview)
+	out, err := s.Apply(ctx, []writer.Item{item("b", 11, 7)}, writer.Preview, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Len(t, out[0].Rows[0].Before, len(invoice.Columns()))
 }

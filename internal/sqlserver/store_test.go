@@ -13,6 +13,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/migration"
 	"sqlwriter/internal/ops"
@@ -60,7 +61,7 @@ func TestATriggerThatSelectsIsNotTakenForTheAnswer(t *testing.T) {
 		d.exec(t, `CREATE TRIGGER dbo.selects ON dbo.IVCE_DTL AFTER UPDATE AS `+selects)
 		a := item("a", 10, 1, 2)
 		for _, want := range []writer.Verdict{writer.Applied, writer.Unchanged} {
-			out, err := h.Sink.Apply(t.Context(), []writer.Item{a}, writer.Write)
+			out, err := h.Sink.Apply(t.Context(), []writer.Item{a}, writer.Write, breaker.Heartbeat{})
 			require.NoError(t, err, selects)
 			require.Equal(t, want, out[0].Verdict, selects)
 			require.Len(t, out[0].Rows, 2)
@@ -74,7 +75,7 @@ func TestAnErrorAfterTheOutcomesTakesThemBack(t *testing.T) {
 	d.harness(t).AddLines(t, 1)
 	late, err := d.store.With("outcomes", "THROW 52999, N'late', 1;")
 	require.NoError(t, err)
-	out, err := late.Apply(t.Context(), []writer.Item{item("a", 10, 1)}, writer.Write)
+	out, err := late.Apply(t.Context(), []writer.Item{item("a", 10, 1)}, writer.Write, breaker.Heartbeat{})
 	require.ErrorContains(t, err, "late")
 	require.Nil(t, out)
 }
@@ -94,9 +95,9 @@ func TestALostAnswerIsNeverSentAgainBehindOurBack(t *testing.T) {
 	h.AddLines(t, 1)
 	count := h.CountWrites(t)
 	h.LoseReply(t)
-	_, err := h.Sink.Apply(t.Context(), []writer.Item{item("a", 10, 1)}, writer.Write)
+	_, err := h.Sink.Apply(t.Context(), []writer.Item{item("a", 10, 1)}, writer.Write, breaker.Heartbeat{})
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-	out, err := h.Sink.Apply(t.Context(), []writer.Item{item("a", 10, 1)}, writer.Write)
+	out, err := h.Sink.Apply(t.Context(), []writer.Item{item("a", 10, 1)}, writer.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, writer.Unchanged, out[0].Verdict)
 	detail, tracking := count(1)
@@ -122,7 +123,7 @@ func TestABrokenConnectionTakesItsIdleSiblingsWithIt(t *testing.T) {
 	group.Wait()
 	require.Equal(t, 3, s.DB().Stats().Idle)
 	proxy.Cut()
-	_, err := s.Apply(t.Context(), []writer.Item{item("a", 10, 1)}, writer.Write)
+	_, err := s.Apply(t.Context(), []writer.Item{item("a", 10, 1)}, writer.Write, breaker.Heartbeat{})
 	require.Equal(t, "connection", fault.CodeOf(err), "%v", err)
 	require.Zero(t, s.DB().Stats().Idle)
 }
@@ -134,7 +135,7 @@ func TestTheTextIsConstant(t *testing.T) {
 	h := d.harness(t)
 	h.AddLines(t, 1, 2, 3)
 	for _, items := range [][]writer.Item{{item("a", 1, 1)}, {item("b", 1, 2, 3), item("c", 2, 2)}} {
-		_, err := d.store.Apply(t.Context(), items, writer.Write)
+		_, err := d.store.Apply(t.Context(), items, writer.Write, breaker.Heartbeat{})
 		require.NoError(t, err)
 	}
 	require.Equal(t, before, d.store.WriteText())
@@ -171,10 +172,11 @@ func TestTheRightsOfTheScriptsAreEnough(t *testing.T) {
 	s := openStore(t, sqlservertest.As(t, d.dsn, login, password))
 	require.NoError(t, s.Check(ctx))
 	for _, mode := range []writer.Mode{writer.Preview, writer.Write, writer.Rewrite} {
-		_, err := s.Apply(ctx, []writer.Item{item("a", 10, 1)}, mode)
+		_, err := s.Apply(ctx, []writer.Item{item("a", 10, 1)}, mode, breaker.Heartbeat{})
 		require.NoError(t, err, mode)
 	}
-	require.NoError(t, s.Heartbeat(ctx, "web"))
+	_, err = s.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
+	require.NoError(t, err)
 	useJournal(t, s)
 	require.NoError(t, s.Journal("web").Start(ctx, ops.Run{ID: "old"}, ops.Audit{Action: "reprocess"}))
 	porttest.UseRunStore(t, s.Runs("web"), s.Journal("web"))

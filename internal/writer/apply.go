@@ -218,8 +218,8 @@ func (p *pass) send(ctx context.Context, items []Item) (outcomes []Outcome, err 
 		}
 	}()
 	begin := p.c.o.Now()
-	err = p.c.breaker.Do(ctx, len(items), p.partTimeout, func(ctx context.Context) (err error) {
-		outcomes, err = p.c.sink.Apply(ctx, items, p.mode)
+	err = p.c.breaker.Do(ctx, len(items), p.partTimeout, func(ctx context.Context, known breaker.Heartbeat) (err error) {
+		outcomes, err = p.c.sink.Apply(ctx, items, p.mode, known)
 		return err
 	})
 	if err != nil {

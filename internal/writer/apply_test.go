@@ -24,7 +24,7 @@ type scriptedSink struct {
 	took time.Duration
 }
 
-func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode) ([]Outcome, error) {
+func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode, _ breaker.Heartbeat) ([]Outcome, error) {
 	var ids []string
 	refused := false
 	for _, it := range items {
@@ -47,7 +47,13 @@ func (s *scriptedSink) Apply(_ context.Context, items []Item, _ Mode) ([]Outcome
 	return out, nil
 }
 
-func (s *scriptedSink) Heartbeat(context.Context, string) error { return s.beat }
+func (s *scriptedSink) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return breaker.Heartbeat{}, s.beat
+}
+
+func (s *scriptedSink) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return breaker.Heartbeat{}, s.beat
+}
 
 func scripted(s *scriptedSink) *pass {
 	s.now = time.Unix(1e9, 0)
@@ -55,7 +61,7 @@ func scripted(s *scriptedSink) *pass {
 	c := NewCommit(nil, s, Options{
 		Now: now, Draw: draw, Wait: func(context.Context, time.Duration) error { return nil },
 		Breaker: breaker.New(nil, breaker.Options{
-			Now: now, Draw: draw, Heartbeat: func(ctx context.Context) error { return s.Heartbeat(ctx, "") },
+			Now: now, Draw: draw, Heartbeat: s.Heartbeat,
 			Wait: func(_ context.Context, d time.Duration) error { s.now = s.now.Add(d); return nil },
 		}),
 	})

@@ -88,7 +88,7 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 	if o.Breaker == nil {
 		o.Breaker = breaker.New(nil, breaker.Options{
 			Log: o.Log, Now: o.Now, Draw: o.Draw, Wait: o.Wait,
-			Heartbeat: func(ctx context.Context) error { return sink.Heartbeat(ctx, o.SysName) },
+			SysName: o.SysName, Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
 		})
 	}
 	return &Commit{docs: docs, sink: sink, breaker: o.Breaker, o: o}

@@ -59,8 +59,8 @@ func (w *world) instance(name, build string, sink writer.Sink, change func(*writ
 	now, log, draw := func() time.Time { return w.clock }, zerolog.New(&w.log), func() float64 { return 0.5 }
 	b := breaker.New(w.control, breaker.Options{
 		Instance: name, Build: build, Log: log, Now: now, Draw: draw,
-		Heartbeat: func(ctx context.Context) error { return sink.Heartbeat(ctx, "web") },
-		Wait:      func(_ context.Context, d time.Duration) error { w.clock = w.clock.Add(d); return nil },
+		SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
+		Wait: func(_ context.Context, d time.Duration) error { w.clock = w.clock.Add(d); return nil },
 	})
 	o := writer.Options{
 		SysName: "web", Location: chicago(w.t), Now: now, Draw: draw, Parallel: 1, Log: log,
@@ -293,7 +293,7 @@ func (f *faulty) Record(ctx context.Context, id, etag string, s invoice.State) (
 	return etag, hook(n, f.afterRecord)
 }
 
-func (f *faulty) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (f *faulty) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	f.mu.Lock()
 	f.writes++
 	n := f.writes
@@ -301,22 +301,27 @@ func (f *faulty) Apply(ctx context.Context, items []writer.Item, mode writer.Mod
 	if err := hook(n, f.onApply); err != nil {
 		return nil, err
 	}
-	out, err := f.sink.Apply(ctx, items, mode)
+	out, err := f.sink.Apply(ctx, items, mode, known)
 	if err == nil {
 		err = hook(n, f.afterApply)
 	}
 	return out, err
 }
 
-func (f *faulty) Heartbeat(ctx context.Context, sysName string) error {
+func (f *faulty) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	f.mu.Lock()
 	f.beats++
 	n := f.beats
 	f.mu.Unlock()
 	if err := hook(n, f.onHeartbeat); err != nil {
-		return err
+		return breaker.Heartbeat{}, err
 	}
-	return f.sink.Heartbeat(ctx, sysName)
+	return f.sink.Heartbeat(ctx, known)
+}
+
+// TakeOver implements writer.Sink.
+func (f *faulty) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return f.sink.TakeOver(ctx, known)
 }
 
 func down(op string) error {

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/writer"
 )
@@ -15,11 +16,11 @@ type sinkThat struct {
 	look func(items []writer.Item) error
 }
 
-func (s sinkThat) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (s sinkThat) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	if err := s.look(items); err != nil {
 		return nil, err
 	}
-	return s.Sink.Apply(ctx, items, mode)
+	return s.Sink.Apply(ctx, items, mode, known)
 }
 
 // refusing is a database that, when on, refuses every write of content but that of the line of the other document.
@@ -28,13 +29,13 @@ type refusing struct {
 	on bool
 }
 
-func (s *refusing) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (s *refusing) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	for _, it := range items {
 		if s.on && !it.FailureMark && it.Main < 1000 {
 			return nil, fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
 		}
 	}
-	return s.Sink.Apply(ctx, items, mode)
+	return s.Sink.Apply(ctx, items, mode, known)
 }
 
 // brokenEvidence is a store that may be down.
@@ -57,11 +58,11 @@ type contextThat struct {
 	look func(ctx context.Context, items []writer.Item) error
 }
 
-func (s contextThat) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (s contextThat) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	if err := s.look(ctx, items); err != nil {
 		return nil, err
 	}
-	return s.Sink.Apply(ctx, items, mode)
+	return s.Sink.Apply(ctx, items, mode, known)
 }
 
 // keptInOrder is a store of evidence that remembers what it was asked for, and is down for one file.

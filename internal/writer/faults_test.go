@@ -58,10 +58,15 @@ func TestTheTableOfKindsSaysWhatTheBreakerDoes(t *testing.T) {
 		err := error(fault.New(kind, "sql: apply", "x", ""))
 		b := breaker.New(nil, breaker.Options{
 			Now: func() time.Time { return now }, Draw: func() float64 { return 0 },
-			Wait:      func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil },
-			Heartbeat: func(context.Context) error { beats++; return err },
+			Wait: func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil },
+			Heartbeat: func(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+				beats++
+				return breaker.Heartbeat{}, err
+			},
 		})
-		ask := func(ctx context.Context) error { return b.Do(ctx, 1, 0, func(context.Context) error { return err }) }
+		ask := func(ctx context.Context) error {
+			return b.Do(ctx, 1, 0, func(context.Context, breaker.Heartbeat) error { return err })
+		}
 		require.Error(t, ask(t.Context()))
 		state := func() breaker.State { return b.Seen().Control.Breaker }
 		require.True(t, state().Stopped(), kind)

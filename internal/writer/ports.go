@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/invoice"
 )
 
@@ -34,12 +35,19 @@ type Sink interface {
 	// document (the database refused a value; it does not say whose).
 	// Without items a preview is still one request: it needs what every preview needs and answers no outcomes. A write
 	// without items is none.
-	Apply(ctx context.Context, items []Item, mode Mode) ([]Outcome, error)
-	// Heartbeat raises the number of an environment's row in the table heartbeat and commits, in one request: nil means that the
-	// database takes writes and commits them. It touches nothing of the user's. Errors by kind: infrastructure (code
-	// "read_only" for a database that only answers reads), throttled, quota; contention when somebody else holds the row,
-	// or makes it at the same time.
-	Heartbeat(ctx context.Context, sysName string) error
+	// Write and Rewrite refuse, inside their transaction, a database that is not the one that is known: infrastructure, code
+	// breaker.CodeWentBack when the number of the row of known.SysName in the table heartbeat is lower than known.Number,
+	// breaker.CodeOtherDatabase when its id is another or there is no row. A known without a number is not compared.
+	Apply(ctx context.Context, items []Item, mode Mode, known breaker.Heartbeat) ([]Outcome, error)
+	// Heartbeat raises the number of an environment's row in the table heartbeat and commits, in one request, and answers the
+	// row as it was committed: the database takes writes and commits them. It compares first, as Apply does, and refuses
+	// likewise; it makes the row, with an id of its own, only when known has no number. It touches nothing of the user's.
+	// Errors by kind: infrastructure (code "read_only" for a database that only answers reads), throttled, quota; contention
+	// when somebody else holds the row, or makes it at the same time.
+	Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error)
+	// TakeOver is Heartbeat without refusals, on an operator's word: the row's number is then above both, and a row that is
+	// not there is made with a new id. It answers the row as it was committed. Errors as Heartbeat.
+	TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error)
 }
 
 // Evidence keeps what a poison pill was, before it is marked anywhere.

@@ -130,7 +130,8 @@ func TestNoMorePoisonPillsAnHourThanMayBe(t *testing.T) {
 	const most = 3
 	w.breaker, w.commit = w.instance("a", "v1", w.faulty, func(o *writer.Options) {
 		o.Breaker = breaker.New(w.control, breaker.Options{
-			Build: "v1", Now: o.Now, MaxPoisonPerHour: most, Heartbeat: func(context.Context) error { return nil },
+			Build: "v1", Now: o.Now, MaxPoisonPerHour: most,
+			Heartbeat: func(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) { return breaker.Heartbeat{}, nil },
 		})
 	})
 	var docs, ids []string

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
@@ -206,18 +207,22 @@ type lockedSink struct {
 	k int64
 }
 
-func (l lockedSink) Apply(ctx context.Context, items []writer.Item, m writer.Mode) ([]writer.Outcome, error) {
+func (l lockedSink) Apply(ctx context.Context, items []writer.Item, m writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	for _, it := range items {
 		if it.Main <= l.k {
 			l.w.clock = l.w.clock.Add(5 * time.Second)
 			return nil, fault.New(fault.Contention, "sqlserver: apply", "1222", "lock timeout")
 		}
 	}
-	return l.w.sink.Apply(ctx, items, m)
+	return l.w.sink.Apply(ctx, items, m, known)
 }
 
-func (l lockedSink) Heartbeat(ctx context.Context, sysName string) error {
-	return l.w.sink.Heartbeat(ctx, sysName)
+func (l lockedSink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return l.w.sink.Heartbeat(ctx, known)
+}
+
+func (l lockedSink) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return l.w.sink.TakeOver(ctx, known)
 }
 
 // Promise G6: lines that somebody else holds neither starve their neighbours nor hold the feed: whatever the number, dividing

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 )
 
@@ -15,8 +16,8 @@ type refusingSink struct {
 	refused map[string]bool
 }
 
-func (s refusingSink) Apply(ctx context.Context, items []Item, mode Mode) ([]Outcome, error) {
-	outcomes, err := s.Sink.Apply(ctx, items, mode)
+func (s refusingSink) Apply(ctx context.Context, items []Item, mode Mode, known breaker.Heartbeat) ([]Outcome, error) {
+	outcomes, err := s.Sink.Apply(ctx, items, mode, known)
 	for i, o := range outcomes {
 		if s.refused[o.DocumentID] {
 			outcomes[i] = Outcome{DocumentID: o.DocumentID, Refused: fault.New(fault.Document, "test", "validation.code_page", "refused")}

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
@@ -51,7 +52,7 @@ func TestAnOldSnapshotFindsLaterContentInPlace(t *testing.T) {
 	stale := w.put(result(0, 1, "A", ""))
 	w.clock = w.clock.Add(time.Second)
 	now := w.put(result(0, 1, "B", ""))
-	_, err := w.sink.Apply(t.Context(), []writer.Item{writer.ItemOf(must(invoice.Read(now[0], w.clock)))}, writer.Write)
+	_, err := w.sink.Apply(t.Context(), []writer.Item{writer.ItemOf(must(invoice.Read(now[0], w.clock)))}, writer.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"unchanged": 1}, w.run(stale...).Outcomes)
 }
@@ -172,8 +173,8 @@ func TestAWaitThatIsCutShortBlamesNobody(t *testing.T) {
 
 type generous struct{ writer.Sink }
 
-func (g generous) Apply(ctx context.Context, i []writer.Item, m writer.Mode) ([]writer.Outcome, error) {
-	o, err := g.Sink.Apply(ctx, i, m)
+func (g generous) Apply(ctx context.Context, i []writer.Item, m writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
+	o, err := g.Sink.Apply(ctx, i, m, known)
 	return append(o, writer.Outcome{}), err
 }
 

@@ -30,9 +30,9 @@ func (w *world) shadow() *writer.Shadow {
 		Breaker: breaker.New(nil, breaker.Options{
 			Now: now, Draw: draw,
 			Wait: func(_ context.Context, d time.Duration) error { w.clock = w.clock.Add(d); return nil },
-			Heartbeat: func(ctx context.Context) error {
-				_, err := w.faulty.Apply(ctx, nil, writer.Preview)
-				return err
+			Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+				_, err := w.faulty.Apply(ctx, nil, writer.Preview, known)
+				return breaker.Heartbeat{}, err
 			},
 		}),
 	})

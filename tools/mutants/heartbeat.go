@@ -12,7 +12,7 @@ func heartbeatTable() []mutant {
 			"a heartbeat raises nothing", sqlite + "/sql/heartbeat.sql", "number = number + 1", "number = number", sqlite, raises,
 		},
 		{
-			"all environments share a heartbeat", sqlite + "/heartbeat.go", "s.write[stHeartbeat], sysName)", "s.write[stHeartbeat], \"\")", sqlite, raises,
+			"all environments share a heartbeat", sqlite + "/heartbeat.go", "s.write[stHeartbeat], known.SysName)", "s.write[stHeartbeat], \"\")", sqlite, raises,
 		},
 		{
 			"a heartbeat waits for the end of another request", sqlite + "/heartbeat.go",

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/local/outage"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/sqlite"
@@ -19,7 +20,11 @@ func TestWhatIsOffIsInfrastructureAndComesBack(t *testing.T) {
 	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))
 	require.NoError(t, store.Migrate(t.Context()))
 	write := func() error {
-		_, err := store.Apply(t.Context(), []writer.Item{{DocumentID: "x", FailureMark: true, Main: 1, Hash: "h", HashVersion: 1}}, writer.Write)
+		_, err := store.Apply(t.Context(), []writer.Item{{DocumentID: "x", FailureMark: true, Main: 1, Hash: "h", HashVersion: 1}}, writer.Write, breaker.Heartbeat{})
+		return err
+	}
+	beat := func() error {
+		_, err := store.Heartbeat(t.Context(), breaker.Heartbeat{SysName: "web"})
 		return err
 	}
 	require.NoError(t, write())
@@ -27,7 +32,7 @@ func TestWhatIsOffIsInfrastructureAndComesBack(t *testing.T) {
 	on, err := outage.Off(t.Context(), store.Writer(), config.SQLite)
 	require.NoError(t, err)
 	require.Equal(t, fault.Infrastructure, fault.KindOf(write()))
-	require.Equal(t, fault.Infrastructure, fault.KindOf(store.Heartbeat(t.Context(), "web")))
+	require.Equal(t, fault.Infrastructure, fault.KindOf(beat()))
 	require.NoError(t, on(t.Context()))
 	require.NoError(t, write())
 
@@ -35,6 +40,6 @@ func TestWhatIsOffIsInfrastructureAndComesBack(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, outage.Mend(t.Context(), store.Writer(), config.SQLite))
 	require.NoError(t, write())
-	require.NoError(t, store.Heartbeat(t.Context(), "web"))
+	require.NoError(t, beat())
 	require.NoError(t, outage.Mend(t.Context(), store.Writer(), config.SQLite), "nothing to mend")
 }
