@@ -33,7 +33,12 @@ func contentValues(content string) []invoice.Value {
 	columns := invoice.Columns()
 	values := make([]invoice.Value, len(columns))
 	digits := invoice.Key(content) // hex
-	for i, c := range columns {
+	for place, c := range columns {
+		i := firstOf(place)
+		values[place] = values[i]
+		if i < place { // one value, two columns
+			continue
+		}
 		values[i] = invoice.Null()
 		if c.Source != invoice.FromDocument && c.Source != invoice.FromRequestTime {
 			continue
@@ -56,6 +61,14 @@ func contentValues(content string) []invoice.Value {
 		}
 	}
 	return values
+}
+
+// firstOf is the place of the first column that takes the same value of a document as the column at a place.
+func firstOf(place int) int {
+	columns := invoice.Columns()
+	return slices.IndexFunc(columns, func(c invoice.Column) bool {
+		return c.Source == columns[place].Source && c.Path == columns[place].Path
+	})
 }
 
 // apply makes one request that must succeed.

@@ -33,7 +33,7 @@ func refusedValue(s *sinkTest) {
 		for i := range items {
 			items[i] = doc(fmt.Sprint("doc", i), 10, 5, fmt.Sprint("content", i), int64(i+1))
 		}
-		items[bad].Values[0].Text = "refused"
+		items[bad] = replaced(items[bad], 0, "refused")
 		s.fails(fault.Document, writer.Write, items...)
 		require.Equal(s, before, s.state(span(1, n)...), "bad one at %d", bad)
 		good := append(append([]writer.Item(nil), items[:bad]...), items[bad+1:]...)
@@ -49,7 +49,7 @@ func refusedAlone(s *sinkTest) {
 	s.h.Refuse(s, "refused")
 	before := s.state(1, 2)
 	b := doc("b", 11, 5, "y", 1, 2)
-	b.Values[0].Text = "refused"
+	b = replaced(b, 0, "refused")
 	s.fails(fault.Document, writer.Write, b)
 	require.Equal(s, before, s.state(1, 2), "the ledger does not name what was not written")
 	s.gives(a, "unchanged(unchanged unchanged)")

@@ -2,6 +2,7 @@ package porttest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -29,10 +30,14 @@ func widthCases() []sinkCase {
 	}
 }
 
-// replaced is an item with another text in one column of the column table.
+// replaced is an item with another text in one column of the column table, and in those that take the same value.
 func replaced(it writer.Item, column int, text string) writer.Item {
-	it.Values = append([]invoice.Value(nil), it.Values...)
-	it.Values[column] = invoice.Of(text)
+	it.Values = slices.Clone(it.Values)
+	for i := range it.Values {
+		if firstOf(i) == firstOf(column) {
+			it.Values[i] = invoice.Of(text)
+		}
+	}
 	return it
 }
 

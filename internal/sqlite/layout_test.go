@@ -58,7 +58,7 @@ func TestADeploymentMayCallItsColumnsOtherwise(t *testing.T) {
 	var stage, status, duplicate string
 	require.NoError(t, s.Reader().QueryRowContext(t.Context(), `SELECT d.STAGE, t.STATUS, t.DUPLICATE
 		FROM IVCE_DTL d JOIN IVCE_TRKG_MSTR t ON t.TRKG_ID = d."DTL ""ID" WHERE d."DTL ""ID" = 2`).Scan(&stage, &status, &duplicate))
-	require.Contains(t, stage, "a, column")
+	require.Contains(t, stage, "a, process_output")
 	require.Equal(t, "RC-AI", status)
 	require.Equal(t, "Y", duplicate)
 

@@ -59,17 +59,23 @@ const (
 type stagedColumn struct {
 	// Name is the quoted column of the user's table, Staged that of the temp table.
 	Name, Staged string
-	// Position is the value's place in the request's JSON array.
-	Position int
 	// InDetail tells the two tables apart.
 	InDetail bool
+}
+
+// stagedSlot is one value of a request as the templates see it.
+type stagedSlot struct {
+	// Staged is the quoted column of the temp table; Position is the value's place in the request's JSON array.
+	Staged   string
+	Position int
 }
 
 // templateData is what every template is filled with.
 type templateData struct {
 	names
 	DetailTable, TrackingTable, DetailKey, TrackingKey, Status string
-	Columns, Detail, Tracking, ItemColumns, LineColumns        []stagedColumn
+	Columns, Detail, Tracking                                  []stagedColumn
+	ItemColumns, LineColumns                                   []stagedSlot
 }
 
 // dataOf spreads the column table over the templates' lists.
@@ -78,17 +84,10 @@ func dataOf(l invoice.Layout, n names) templateData {
 		names: n, DetailTable: quote(string(invoice.Detail)), TrackingTable: quote(string(invoice.Tracking)),
 		DetailKey: quote(l.Key(invoice.Detail)), TrackingKey: quote(l.Key(invoice.Tracking)), Status: quote(invoice.StatusColumn),
 	}
-	for _, c := range l.Columns {
-		s := stagedColumn{
-			Name: quote(c.Name), Staged: quote(string(c.Table) + "." + c.Name), InDetail: c.Table == invoice.Detail,
-		}
-		if c.PerLine() {
-			s.Position = sqlstore.LineHead + len(d.LineColumns)
-			d.LineColumns = append(d.LineColumns, s)
-		} else {
-			s.Position = sqlstore.ItemHead + len(d.ItemColumns)
-			d.ItemColumns = append(d.ItemColumns, s)
-		}
+	document, line, of := sqlstore.Slots(l.Columns)
+	d.ItemColumns, d.LineColumns = staged(document), staged(line)
+	for i, c := range l.Columns {
+		s := stagedColumn{Name: quote(c.Name), Staged: quote(of[i]), InDetail: c.Table == invoice.Detail}
 		if s.InDetail {
 			d.Detail = append(d.Detail, s)
 		} else {
@@ -97,6 +96,14 @@ func dataOf(l invoice.Layout, n names) templateData {
 		d.Columns = append(d.Columns, s)
 	}
 	return d
+}
+
+func staged(slots []sqlstore.Slot) []stagedSlot {
+	all := make([]stagedSlot, len(slots))
+	for i, s := range slots {
+		all[i] = stagedSlot{Staged: quote(s.Name), Position: s.Position}
+	}
+	return all
 }
 
 // produce makes the statements of a write and of a preview from the column table.

@@ -16,7 +16,7 @@ func item(id string, us int64, lines ...int64) writer.Item {
 	for i, c := range invoice.Columns() {
 		values[i] = invoice.Null()
 		if c.Source == invoice.FromDocument && c.Kind == invoice.Text {
-			values[i] = invoice.Of(fmt.Sprintf("%s, column %d, as long as such texts usually are", id, i)[:min(c.Max, 40)])
+			values[i] = invoice.Of(fmt.Sprintf("%s, %s, as long as such texts usually are", id, c.Path)[:min(c.Max, 40)])
 			if c.Name == invoice.StatusColumn {
 				values[i] = invoice.Of("RC-AI")
 			}

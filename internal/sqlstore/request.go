@@ -25,11 +25,12 @@ const (
 //	{"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values ...], ...],
 //	 "lines": [[detail id, item's number, position, row hash, the values that differ from line to line ...], ...]}
 //
-// Values are texts or null; times are as timeText has them, nil for their canonical text. It is appended straight into one
+// A value that several columns take is sent once (Slots). Values are texts or null; times are as timeText has them, nil for their canonical text. It is appended straight into one
 // buffer: a document may have thousands of lines. Errors by kind: document, code "value", for a value that is none of its
-// column's kind.
+// column's kind; internal, code "values", where two columns of one slot have not the same value.
 func Request(items []writer.Item, timeText func(canonical string) string) (string, error) {
 	e := encoder{b: make([]byte, 0, 1024*len(items)), columns: invoice.Columns(), timeText: timeText}
+	e.document, e.perLine, _ = Slots(e.columns)
 	e.raw(`{"items":[`)
 	for i, it := range items {
 		e.comma(i)
@@ -53,7 +54,9 @@ type encoder struct {
 	b        []byte
 	columns  []invoice.Column
 	timeText func(string) string
-	err      error
+
+	document, perLine []Slot
+	err               error
 }
 
 func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
@@ -86,17 +89,26 @@ func (e *encoder) item(doc int, it writer.Item) {
 	} else {
 		e.raw(",0")
 	}
-	for i, c := range e.columns {
-		switch {
-		case c.PerLine():
-		case it.FailureMark:
-			e.raw(",null")
-		default:
-			e.raw(",")
-			e.value(it, c, it.Values[i])
-		}
-	}
+	e.values(it, e.document, it.Values)
 	e.raw("]")
+}
+
+// values appends the value of each slot, NULL for those of a mark.
+func (e *encoder) values(it writer.Item, slots []Slot, values []invoice.Value) {
+	for _, s := range slots {
+		if it.FailureMark {
+			e.raw(",null")
+			continue
+		}
+		for _, i := range s.columns[1:] {
+			if values[i] != values[s.columns[0]] && e.err == nil {
+				e.err = fault.New(fault.Internal, opEncode, "values", "document %s: expected one value in %s.%s and %s.%s, found two",
+					it.DocumentID, s.Column.Table, s.Column.Name, e.columns[i].Table, e.columns[i].Name)
+			}
+		}
+		e.raw(",")
+		e.value(it, s.Column, values[s.columns[0]])
+	}
 }
 
 // line appends detail id, item, position and row hash, then the values that belong to this line alone.
@@ -117,16 +129,7 @@ func (e *encoder) line(it writer.Item, doc, position int) {
 		e.raw(invoice.RowHash(it.Values, it.Main, line)) // hex
 		e.raw(`"`)
 	}
-	for i, c := range e.columns {
-		switch {
-		case !c.PerLine():
-		case it.FailureMark:
-			e.raw(",null")
-		default:
-			e.raw(",")
-			e.value(it, c, values[i])
-		}
-	}
+	e.values(it, e.perLine, values)
 	e.raw("]")
 }
 

@@ -57,17 +57,20 @@ func read(t *testing.T, text string) sent {
 	return s
 }
 
-// spread is what an array of values is, by the columns that are sent there.
+// spread is what an array of values is, by the columns that are sent there: each value once.
 func spread(values []invoice.Value, perLine bool) []any {
 	var out []any
+	seen := map[string]bool{}
 	for i, c := range invoice.Columns() {
+		name := string(c.Source) + c.Path
 		switch {
-		case c.PerLine() != perLine:
+		case c.PerLine() != perLine || seen[name]:
 		case values == nil || values[i].Null:
 			out = append(out, nil)
 		default:
 			out = append(out, values[i].Text)
 		}
+		seen[name] = true
 	}
 	return out
 }
@@ -100,6 +103,33 @@ func TestRequest(t *testing.T) {
 	for _, l := range s.Lines {
 		require.Len(t, l, sqlstore.LineHead+len(spread(nil, true)))
 	}
+}
+
+// Two columns with one value are sent as one: that they have it is looked at.
+func TestTwoValuesOfOneSlotAreRefused(t *testing.T) {
+	it := document("a", 1)
+	it.Values[0] = invoice.Of("another")
+	_, err := sqlstore.Request([]writer.Item{it}, nil)
+	require.Equal(t, "values", fault.CodeOf(err), "%v", err)
+	require.Equal(t, fault.Internal, fault.KindOf(err))
+	require.ErrorContains(t, err, "document a: expected one value in IVCE_DTL.CLN_MFR_AI_NM and IVCE_TRKG_MSTR.CLN_MFR_AI_NM")
+}
+
+// The same member with another kind or another number of digits is another value.
+func TestSlotsAreByWhatIsMadeOfAValue(t *testing.T) {
+	column := func(kind invoice.Kind, limit, scale int) invoice.Column {
+		return invoice.Column{Source: invoice.FromDocument, Path: "p", Kind: kind, Max: limit, Scale: scale}
+	}
+	document, line, of := sqlstore.Slots([]invoice.Column{
+		column(invoice.Text, 5, 0), column(invoice.Decimal, 0, 2), column(invoice.Text, 9, 0), column(invoice.Decimal, 0, 4),
+		{Source: invoice.FromParent, Kind: invoice.Integer},
+	})
+	require.Equal(t, []string{"p", "p decimal 2", "p", "p decimal 4", "parent"}, of)
+	require.Len(t, document, 3)
+	require.Equal(t, 9, document[0].Max, "room for the wider column")
+	require.Equal(t, sqlstore.ItemHead+2, document[2].Position)
+	require.Len(t, line, 1)
+	require.Equal(t, sqlstore.LineHead, line[0].Position)
 }
 
 func TestEveryTextArrives(t *testing.T) {
