@@ -48,6 +48,22 @@ func connectionSettings() (recognised, others []string) {
 // It is taken whole, because half of one and half of another would be one environment's documents in another's database;
 // flags replace single values of it.
 func (a *app) connections(ctx context.Context) (source, error) {
+	s, err := a.settings(ctx)
+	if err != nil {
+		return source{}, err
+	}
+	if s.name == "" {
+		return source{}, errors.New("no connections: pass --cosmos and --sql, set " + config.CosmosConnection + " and " + config.SQLConnection +
+			", start the local stack (make run), or write a " + settingsFileName)
+	}
+	if s.values[config.CosmosContainer] == "" {
+		s.values[config.CosmosContainer] = "AI_PROCESS_LOGS"
+	}
+	return s, nil
+}
+
+// settings are those of the source with the flags' values. Without a connection anywhere they have no name.
+func (a *app) settings(ctx context.Context) (source, error) {
 	s, err := a.baseSource(ctx)
 	if err != nil {
 		return source{}, err
@@ -82,13 +98,6 @@ func (a *app) connections(ctx context.Context) (source, error) {
 			from += ", the rest from " + s.name
 		}
 		s.name = from
-	}
-	if s.name == "" {
-		return source{}, errors.New("no connections: pass --cosmos and --sql, set " + config.CosmosConnection + " and " + config.SQLConnection +
-			", start the local stack (make run), or write a " + settingsFileName)
-	}
-	if s.values[config.CosmosContainer] == "" {
-		s.values[config.CosmosContainer] = "AI_PROCESS_LOGS"
 	}
 	return s, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,10 @@ func (c *migrateUpCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
+		had, err := procedureState(ctx, db)
+		if err != nil {
+			return err
+		}
 		if err := db.Migrate(ctx); err != nil {
 			return err
 		}
@@ -48,11 +53,29 @@ func (c *migrateUpCommand) Run(ctx context.Context, a *app) error {
 				ran++
 			}
 		}
+		is, err := procedureState(ctx, db)
+		if err != nil {
+			return err
+		}
+		if is != nil && len(had.Missing) > 0 {
+			a.printf("%s", is.Describe())
+			ran++
+		}
 		if ran == 0 {
 			a.printf("nothing to do: the database has all %d migrations of this build", migration.Count(after, migration.Applied))
 		}
 		return nil
 	})
+}
+
+// procedureState is that of an engine that has procedures; nil for the others.
+func procedureState(ctx context.Context, db *database) (*sqlserver.ProcedureState, error) {
+	s, ok := db.store.(*sqlserver.Store)
+	if !ok {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	state, err := s.ProcedureState(ctx)
+	return &state, err
 }
 
 // migrateStatusCommand shows them.
@@ -69,21 +92,48 @@ type shownMigration struct {
 	At *time.Time `json:"at"`
 }
 
-// Run shows every migration. It changes nothing.
+// shownSchema is what --json prints.
+type shownSchema struct {
+	Migrations []shownMigration `json:"migrations"`
+	// Procedures is nil for an engine that has none.
+	Procedures *shownProcedures `json:"procedures,omitempty"`
+}
+
+// shownProcedures says whether the procedures that this build calls are there.
+type shownProcedures struct {
+	Hash      string     `json:"hash"`
+	Installed bool       `json:"installed"`
+	At        *time.Time `json:"at"`
+	// Latest is the set that was installed last, if it is another, Differs what it was made from.
+	Latest  string   `json:"latest,omitempty"`
+	Differs []string `json:"differs,omitempty"`
+}
+
+// Run shows every migration, and the procedures. It changes nothing.
 func (c *migrateStatusCommand) Run(ctx context.Context, a *app) error {
 	return a.withSQL(ctx, func(db *database) error {
 		states, err := db.MigrationStatus(ctx)
 		if err != nil {
 			return err
 		}
-		if err := c.print(a, states); err != nil {
+		procedures, err := procedureState(ctx, db)
+		if err != nil {
 			return err
 		}
-		return behind(states)
+		if err := c.print(a, states, procedures); err != nil {
+			return err
+		}
+		if err := behind(states); err != nil {
+			return err
+		}
+		if procedures != nil && len(procedures.Missing) > 0 {
+			return errors.New("the procedures that this build calls are not installed: sqlwriterctl migrate up")
+		}
+		return nil
 	})
 }
 
-func (c *migrateStatusCommand) print(a *app, states []migration.State) error {
+func (c *migrateStatusCommand) print(a *app, states []migration.State, procedures *sqlserver.ProcedureState) error {
 	list := make([]shownMigration, 0, len(states))
 	rows := [][]string{{"NUMBER", "NAME", "STATUS", "AT"}}
 	for _, s := range states {
@@ -95,9 +145,21 @@ func (c *migrateStatusCommand) print(a *app, states []migration.State) error {
 		list, rows = append(list, m), append(rows, []string{strconv.Itoa(s.Number), s.Name, string(s.Status), at})
 	}
 	if c.JSON {
-		return printJSON(a, list)
+		shown := shownSchema{Migrations: list}
+		if p := procedures; p != nil {
+			shown.Procedures = &shownProcedures{Hash: p.Hash, Installed: len(p.Missing) == 0, Latest: p.Latest, Differs: p.Differs}
+			if !p.At.IsZero() {
+				utc := p.At.UTC()
+				shown.Procedures.At = &utc
+			}
+		}
+		return printJSON(a, shown)
 	}
-	return a.table(rows)
+	if err := a.table(rows); err != nil || procedures == nil {
+		return err
+	}
+	a.printf("%s", procedures.Describe())
+	return nil
 }
 
 // behind is an error unless the database has everything that this build needs. What a newer build added is no trouble.
@@ -116,22 +178,23 @@ type migrateScriptCommand struct {
 	Engine string `enum:"sqlserver,sqlite," default:"" help:"sqlserver or sqlite; else the connection's, else sqlserver." placeholder:"NAME"`
 }
 
-// Run prints the script. It connects to nothing.
+// Run prints the script. It connects to nothing; column names and schema are those of the settings it finds.
 func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
-	engine := config.Engine(c.Engine)
-	if engine == "" {
-		engine = config.EngineOf(a.flags.sql)
+	s, err := a.settings(ctx)
+	if err != nil {
+		return err
 	}
-	if engine == "" {
-		s, err := a.baseSource(ctx)
+	engine := cmp.Or(config.Engine(c.Engine), config.EngineOf(s.values[config.SQLConnection]))
+	script := sqlite.MigrationScript
+	if engine != config.SQLite {
+		engine = config.SQLServer
+		layout, err := s.layout()
 		if err != nil {
 			return err
 		}
-		engine = config.EngineOf(s.values[config.SQLConnection])
-	}
-	script := sqlite.MigrationScript
-	if engine != config.SQLite {
-		engine, script = config.SQLServer, sqlserver.MigrationScript
+		script = func() (string, error) {
+			return sqlserver.MigrationScript(sqlserver.Options{Layout: layout, Schema: s.values[config.SQLSchema]})
+		}
 	}
 	a.notef("script: for %s", engine)
 	text, err := script()

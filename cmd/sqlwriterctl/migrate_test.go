@@ -3,6 +3,7 @@ package main
 import (
 	"database/sql"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -38,10 +39,11 @@ func TestMigrateUpRunsWhatIsPendingAndStatusShowsIt(t *testing.T) {
 	require.Contains(t, b.out, "nothing to do")
 
 	require.Equal(t, exitOK, b.run(t, "migrate", "status", "--json"))
-	var states []shownMigration
-	require.NoError(t, json.Unmarshal([]byte(b.out), &states))
-	require.Equal(t, migration.Applied, states[0].Status)
-	require.WithinDuration(t, time.Now(), *states[0].At, time.Minute)
+	var shown shownSchema
+	require.NoError(t, json.Unmarshal([]byte(b.out), &shown))
+	require.Equal(t, migration.Applied, shown.Migrations[0].Status)
+	require.WithinDuration(t, time.Now(), *shown.Migrations[0].At, time.Minute)
+	require.Nil(t, shown.Procedures, "a file has none")
 
 	_, err := db.ExecContext(t.Context(), `INSERT INTO sqlwriter_migration SELECT 99, '0099_later', checksum, applied_at FROM sqlwriter_migration WHERE number = 1`)
 	require.NoError(t, err)
@@ -89,6 +91,12 @@ func TestTheScriptNeedsNoConnection(t *testing.T) {
 	require.Contains(t, b.errors, "script: for sqlserver")
 	require.Contains(t, b.out, "\nGO\n")
 	require.Contains(t, b.out, "sqlwriter.ledger")
+	plain := b.out
+	names := filepath.Join(b.dir, "names.json")
+	require.NoError(t, os.WriteFile(names, []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
+	require.Equal(t, exitOK, b.run(t, "--column-names="+names, "migrate", "script"), b.errors)
+	require.Contains(t, b.out, "[REQUEST_TIME] = ", "the procedures are those of the settings")
+	require.NotContains(t, plain, "REQUEST_TIME")
 	require.Equal(t, exitOK, b.run(t, "migrate", "script", "--engine=sqlite"))
 	require.NotContains(t, b.out, "\nGO\n")
 	require.Equal(t, exitOK, b.run(t, "--sql=sqlserver://u:hunter2@127.0.0.1:1?database=d", "migrate", "script"))

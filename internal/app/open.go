@@ -324,7 +324,7 @@ func adopted(ctx context.Context, s store) error {
 func openStore(ctx context.Context, c config.Config, layout invoice.Layout) (store, error) {
 	if c.SQL.Engine == config.SQLServer {
 		s, err := sqlserver.Open(ctx, c.SQL.Connection.Reveal(), sqlserver.Options{
-			Layout: layout, Schema: c.SQL.Schema, MaxOpen: c.SQL.MaxOpen,
+			Layout: layout, Schema: c.SQL.Schema, MaxOpen: c.SQL.MaxOpen, PreviewOnly: c.Mode == config.ModeShadow,
 		})
 		if err != nil {
 			return nil, err

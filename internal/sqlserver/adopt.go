@@ -20,14 +20,17 @@ var adoptionFiles embed.FS
 
 const opAdopt = "sqlserver: adopt"
 
-// adoptionText is a statement of the adoption, by its file's name. It is constant: it names no column of the user's.
-func adoptionText(name string) string {
+// adoptionStep is a statement of the adoption, by its file's name. It is constant: it names no column of the user's.
+func adoptionStep(name string) step {
 	text, err := adoptionFiles.ReadFile("adoption/" + name + ".sql")
 	if err != nil {
-		panic("sqlserver: " + err.Error()) // only this file names them
+		panic("sqlserver: " + err.Error()) // only this package names them
 	}
-	return join([]step{{name: name, text: string(text)}})
+	return step{name: name, text: string(text)}
 }
+
+// adoptionText is one that is sent as it is.
+func adoptionText(name string) string { return join([]step{adoptionStep(name)}) }
 
 // State implements adopt.Ledger.
 func (s *Store) State(ctx context.Context) (adopt.State, error) {
@@ -87,10 +90,6 @@ func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (
 // Page implements adopt.Ledger: one request, one transaction. With an infrastructure error it may have been carried out,
 // and the same page again changes nothing.
 func (s *Store) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
-	return s.page(ctx, adoptionText("page"), p)
-}
-
-func (s *Store) page(ctx context.Context, text string, p adopt.Page) (adopt.Written, error) {
 	if len(p.Run) != runLength {
 		return adopt.Written{}, sqlstore.Moved(opAdopt)
 	}
@@ -108,7 +107,7 @@ func (s *Store) page(ctx context.Context, text string, p adopt.Page) (adopt.Writ
 		return adopt.Written{}, fault.Wrap(fault.Internal, opAdopt, "encode", "the counts cannot be written as JSON", err)
 	}
 	var w adopt.Written
-	err = s.readOne(ctx, text, []any{&w.Taken, &w.Known},
+	err = s.readOne(ctx, s.procedures.name(procAdopt), []any{&w.Taken, &w.Known},
 		sql.Named("rows", mssql.NVarCharMax(rows)), sql.Named("run", mssql.VarChar(dashed(p.Run))), sql.Named("from", p.From),
 		sql.Named("advance", moves), sql.Named("to", advance.Watermark), sql.Named("counts", mssql.NVarCharMax(counts)),
 		sql.Named("known", int64(advance.Counts.Known)))
@@ -118,9 +117,9 @@ func (s *Store) page(ctx context.Context, text string, p adopt.Page) (adopt.Writ
 	return w, nil
 }
 
-// readOne reads the one row that a request answers, and its stream to the end: what came before an error counts for nothing.
-func (s *Store) readOne(ctx context.Context, text string, to []any, args ...any) error {
-	rows, err := s.db.QueryContext(ctx, text, args...)
+// readOne reads the one row that a procedure answers, and its stream to the end: what came before an error counts for nothing.
+func (s *Store) readOne(ctx context.Context, procedure string, to []any, args ...any) error {
+	rows, err := s.db.QueryContext(ctx, procedure, args...)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package sqlserver_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -29,9 +28,16 @@ func (a *adoption) Page(ctx context.Context, p adopt.Page) (adopt.Written, error
 	if !a.fail.CompareAndSwap(true, false) {
 		return a.Store.Page(ctx, p)
 	}
-	return a.PageWith(ctx, p, func(text string) string {
-		return strings.Replace(text, "SELECT @found =", "THROW 50001, N'injected', 1;\nSELECT @found =", 1)
-	})
+	failing, err := a.Without(ctx, "adopt_page", injectedIntoPage())
+	if err != nil {
+		return adopt.Written{}, err
+	}
+	return failing.Page(ctx, p)
+}
+
+// injectedIntoPage makes a page fail between the ledger and the watermark.
+func injectedIntoPage() map[string]string {
+	return map[string]string{"SELECT @found =": "THROW 50001, N'injected', 1;\nSELECT @found ="}
 }
 
 func TestLedger(t *testing.T) {
@@ -51,9 +57,9 @@ func TestARefusedPageIsTheDatabases(t *testing.T) {
 	d := newDatabase(t)
 	state, err := d.store.Begin(t.Context(), adopt.State{}, "me")
 	require.NoError(t, err)
-	_, err = d.store.PageWith(t.Context(), adopt.Page{Run: state.Run}, func(text string) string {
-		return strings.Replace(text, "SELECT @found =", "THROW 50001, N'injected', 1;\nSELECT @found =", 1)
-	})
+	failing, err := d.store.Without(t.Context(), "adopt_page", injectedIntoPage())
+	require.NoError(t, err)
+	_, err = failing.Page(t.Context(), adopt.Page{Run: state.Run})
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Equal(t, "50001", fault.CodeOf(err), "the number stays")
 }

@@ -15,15 +15,6 @@ type answer struct {
 	outcomes []writer.Outcome
 }
 
-// lines counts the lines of the request.
-func (a *answer) lines() int {
-	n := 0
-	for _, it := range a.items {
-		n += it.Rows()
-	}
-	return n
-}
-
 // The first columns of the result sets, by which they are told from what a trigger of the user's may select.
 const (
 	setCounts  = "sqlwriter_lines"

@@ -21,7 +21,7 @@ const opApply = "sqlserver: apply"
 // "repeated_line", "encode", "answer", "verdict_count" (internal), "timeout", "cancelled", "connection", "certificate"
 // (infrastructure); every other code is the server's number (classify.go). A document with a character that its column cannot
 // hold is refused by itself (Outcome.Refused, code "validation.code_page").
-func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, _ breaker.Heartbeat) ([]writer.Outcome, error) {
+func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	if err := writer.CheckRequest(items, mode); err != nil {
 		return nil, err
 	}
@@ -32,24 +32,54 @@ func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode
 	if err != nil {
 		return nil, err
 	}
-	return apart(items, refused, func(left []writer.Item) ([]writer.Outcome, error) { return s.request(ctx, left, mode) })
+	return apart(items, refused, func(left []writer.Item) ([]writer.Outcome, error) { return s.request(ctx, left, mode, known) })
 }
 
 // request makes one request of items that hold nothing that a column cannot.
-func (s *Store) request(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (s *Store) request(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	payload, err := sqlstore.Request(items, timeText)
 	if err != nil {
 		return nil, err
 	}
-	text := s.texts.write
-	if mode == writer.Preview {
-		text = s.texts.preview
-	}
 	a := answer{items: items, mode: mode}
-	if err := s.send(ctx, text, payload, mode, &a); err != nil {
+	if err := s.sendRequest(ctx, payload, &a, known); err != nil {
 		return nil, s.failed(classify(opApply, err))
 	}
 	return a.outcomes, nil
+}
+
+// sendRequest calls the procedure of the request's mode.
+func (s *Store) sendRequest(ctx context.Context, payload string, a *answer, known breaker.Heartbeat) error {
+	if a.mode == writer.Preview {
+		return s.send(ctx, s.procedures.name(procPreview), a, a.arguments(payload))
+	}
+	return s.send(ctx, s.procedures.name(procApply), a, append(a.arguments(payload), knownArguments(known)...))
+}
+
+// arguments are what a write and a preview are told of the request.
+func (a *answer) arguments(payload string) []any {
+	lines, marks, twice, seen := 0, 0, false, map[int64]bool{}
+	for _, it := range a.items {
+		for position := range it.Rows() {
+			line := it.Line(position)
+			twice = twice || seen[line]
+			seen[line] = true
+		}
+		lines += it.Rows()
+		if it.FailureMark {
+			marks += it.Rows()
+		}
+	}
+	return []any{
+		sql.Named("request", mssql.NVarCharMax(payload)), sql.Named("rewrite", a.mode == writer.Rewrite), sql.Named("expected", int64(lines)),
+		sql.Named("marks", int64(marks)), sql.Named("twice", twice),
+	}
+}
+
+// knownArguments are the heartbeat that the control document knows.
+func knownArguments(known breaker.Heartbeat) []any {
+	id := sql.NullString{String: known.DatabaseID, Valid: known.DatabaseID != ""}
+	return []any{sql.Named("sys_name", known.SysName), sql.Named("database_id", id), sql.Named("number", known.Number)}
 }
 
 // apart applies the items that are not refused, as if the others were not there, and answers for all in their order.
@@ -79,20 +109,15 @@ func apart(items []writer.Item, refused []error, apply func([]writer.Item) ([]wr
 // timeText is a time as datetime2 takes it. It has no zone: it holds UTC.
 func timeText(canonical string) string { return strings.TrimSuffix(canonical, "Z") }
 
-// send makes the request and reads its answer to the end: what came before an error counts for nothing.
-func (s *Store) send(ctx context.Context, text, payload string, mode writer.Mode, a *answer) (err error) {
-	rewrite := int64(0)
-	if mode == writer.Rewrite {
-		rewrite = 1
-	}
+// send calls a procedure and reads its answer to the end: what came before an error counts for nothing.
+func (s *Store) send(ctx context.Context, procedure string, a *answer, args []any) (err error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return outside(opApply, err) // nothing of a document was sent yet
 	}
 	defer func() { _ = conn.Close() }() // only hands the connection back
-	// The parameters' types are the same for every request: its text is one text to the server (azure-facts 6.1).
-	rows, err := conn.QueryContext(ctx, text, sql.Named("request", mssql.NVarCharMax(payload)),
-		sql.Named("rewrite", rewrite), sql.Named("expected", int64(a.lines())))
+	// A text that is a name alone is called as a procedure: the server has its plan.
+	rows, err := conn.QueryContext(ctx, procedure, args...)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	mssql "github.com/microsoft/go-mssqldb"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/sqlstore"
 )
@@ -96,6 +97,8 @@ func rules() []rule {
 		{[]int32{2601, 2627}, race, own, "a row with this key appeared in between", design, ""},
 		{[]int32{throwNoEvidence}, race, "", "the ledger shows neither this write, nor this content, nor anything newer", ours, "verdict_without_evidence"},
 		{[]int32{throwRowCount}, race, own, "another number of rows was written than lines were applied", ours, "row_count"},
+		{[]int32{throwWentBack}, infra, "", "the database went back: its heartbeat is behind the control document", ours, breaker.CodeWentBack},
+		{[]int32{throwOtherDatabase}, infra, "", "another database: its heartbeat is not the one that the control document knows", ours, breaker.CodeOtherDatabase},
 		{[]int32{throwMoved}, race, fault.Changed, sqlstore.MovedReason, ours, sqlstore.CodeMoved},
 		{[]int32{2628, 8152}, fault.Document, "", "a text is longer than the user's column", design, ""},
 		{[]int32{547}, fault.Document, "", "a constraint of the user's refuses the row", design, ""},

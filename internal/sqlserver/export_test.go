@@ -3,11 +3,13 @@ package sqlserver
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/microsoft/go-mssqldb/msdsn"
 
-	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/migration"
@@ -15,37 +17,40 @@ import (
 	"sqlwriter/internal/writer"
 )
 
-// WriteSteps, PreviewSteps and HeartbeatSteps are the names of a request's parts.
-func WriteSteps() []string     { return writeSteps() }
-func PreviewSteps() []string   { return previewSteps() }
-func HeartbeatSteps() []string { return heartbeatSteps() }
+// ApplySteps are the names of a write's parts.
+func ApplySteps() []string { return applySteps() }
 
 // StepFiles lists the templates.
 func StepFiles() ([]string, error) { return stepFiles() }
 
-// Step is a part of a request, produced.
+// Step is a part of a procedure, produced.
 type Step struct{ Name, Text string }
 
-// Produced are the parts of a write, of a preview and of a heartbeat for a layout.
-func Produced(l invoice.Layout) (write, preview, heartbeat []Step, err error) {
+// Procedure is a procedure as it is created, and its parts.
+type Procedure struct {
+	Name, Text string
+	Steps      []Step
+}
+
+// Produced are the procedures for a layout, by their names without the hash, and the hash.
+func Produced(l invoice.Layout) (map[string]Procedure, string, error) {
 	t, err := tablesOf(Options{Layout: l})
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, "", err
 	}
-	for _, p := range []struct {
-		ledger string
-		names  []string
-		to     *[]Step
-	}{{ledgerTable, writeSteps(), &write}, {ledgerCopy, previewSteps(), &preview}, {ledgerTable, heartbeatSteps(), &heartbeat}} {
-		steps, err := t.produce(p.ledger, p.names)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		for _, s := range steps {
-			*p.to = append(*p.to, Step{s.name, s.text})
-		}
+	set, err := t.procedures()
+	if err != nil {
+		return nil, "", err
 	}
-	return write, preview, heartbeat, nil
+	list := map[string]Procedure{}
+	for _, p := range set.list {
+		made := Procedure{Name: p.qualified(set.hash), Text: p.text("hash")}
+		for _, s := range p.steps {
+			made.Steps = append(made.Steps, Step{s.name, s.text})
+		}
+		list[p.name] = made
+	}
+	return list, set.hash, nil
 }
 
 // SampleText is the sample schema.
@@ -57,37 +62,72 @@ func SampleText() (string, error) {
 	return t.sampleText()
 }
 
-// WriteText and PreviewText are the requests as they are sent.
-func (s *Store) WriteText() string   { return s.texts.write }
-func (s *Store) PreviewText() string { return s.texts.preview }
-
 // KnowCodePages makes the question that a store's first request makes before the request itself.
 func (s *Store) KnowCodePages(ctx context.Context) error {
 	_, _, err := s.pages.current(ctx)
 	return err
 }
 
-// With is the store with something run after one step of a write; it shares the connections.
-func (s *Store) With(after, text string) (*Store, error) {
-	steps, err := s.tables.produce(ledgerTable, writeSteps())
-	if err != nil {
-		return nil, err
-	}
-	for i := range steps {
-		if steps[i].name == after {
-			steps[i].text += "\n" + text + "\n"
-			return s.WithText(func(string) string { return join(steps) }), nil
+// With is the store with something run after one step of a write; it shares the connections. Its procedures are installed.
+func (s *Store) With(ctx context.Context, after, text string) (*Store, error) {
+	return s.changed(ctx, procApply, func(steps []step) error {
+		for i := range steps {
+			if steps[i].name == after {
+				steps[i].text += "\n" + text + "\n"
+				return nil
+			}
 		}
-	}
-	return nil, fmt.Errorf("no step %q", after)
+		return fmt.Errorf("no step %q", after)
+	})
 }
 
-// WithText is the store with another text of a write.
-func (s *Store) WithText(change func(text string) string) *Store {
-	other := *s
-	other.texts.write = change(s.texts.write)
-	return &other
+// Without is the store without some texts of one procedure: each must be there once, whatever the white space within it.
+func (s *Store) Without(ctx context.Context, procedure string, rules map[string]string) (*Store, error) {
+	return s.changed(ctx, procedure, func(steps []step) error {
+		const between = "\n-- between two steps\n"
+		var all []string
+		for _, one := range steps {
+			all = append(all, one.text)
+		}
+		text := strings.Join(all, between)
+		for rule, instead := range rules {
+			words := strings.Fields(rule)
+			for i := range words {
+				words[i] = regexp.QuoteMeta(words[i])
+			}
+			form := regexp.MustCompile(strings.Join(words, `\s+`))
+			if n := len(form.FindAllString(text, -1)); n != 1 {
+				return fmt.Errorf("%q is in the procedure %d times", rule, n)
+			}
+			text = form.ReplaceAllLiteralString(text, instead)
+		}
+		for i, one := range strings.Split(text, between) {
+			steps[i].text = one
+		}
+		return nil
+	})
 }
+
+// changed is the store with another procedure; the set has another hash then.
+func (s *Store) changed(ctx context.Context, procedure string, change func(steps []step) error) (*Store, error) {
+	other := *s
+	other.procedures.list = slices.Clone(s.procedures.list)
+	for i, p := range other.procedures.list {
+		if p.name != procedure {
+			continue
+		}
+		p.steps = slices.Clone(p.steps)
+		if err := change(p.steps); err != nil {
+			return nil, err
+		}
+		other.procedures.list[i] = p
+	}
+	other.procedures = other.procedures.hashed()
+	return &other, other.Install(ctx)
+}
+
+// Install installs the store's procedures, and runs no migration.
+func (s *Store) Install(ctx context.Context) error { return s.migrate(ctx, nil, s.procedures) }
 
 // CodePages are the columns' code pages as a test gives them.
 type CodePages struct{ pages *codePages }
@@ -162,16 +202,11 @@ func Parameters(dsn string) (map[string]string, error) {
 
 // MigrateWith runs migrations that no file has.
 func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error {
-	return s.migrate(ctx, files)
+	return s.migrate(ctx, files, s.procedures)
 }
 
 // AdoptionText is a statement of the adoption.
 func AdoptionText(name string) string { return adoptionText(name) }
-
-// PageWith is Page with another text.
-func (s *Store) PageWith(ctx context.Context, p adopt.Page, change func(text string) string) (adopt.Written, error) {
-	return s.page(ctx, change(adoptionText("page")), p)
-}
 
 // Refused is what Heartbeat makes of a driver's error.
 func Refused(err error) error { return refused(err) }

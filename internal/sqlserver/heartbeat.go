@@ -14,17 +14,24 @@ const opHeartbeat = "sqlserver: heartbeat"
 // codeReadOnly says that the database answers reads only: a secondary replica, or one that was set so.
 const codeReadOnly = "read_only"
 
-// Heartbeat implements writer.Sink: one request, one transaction (sql/heartbeat.sql). Codes of our own: "read_only"
-// (infrastructure); every other code is as for Apply.
+// Heartbeat implements writer.Sink: one request, one transaction (sql/heartbeat.sql). Codes of our own: "read_only",
+// breaker.CodeWentBack, breaker.CodeOtherDatabase (infrastructure); every other code is as for Apply.
 func (s *Store) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-	// The result is read to its end: an error of the COMMIT stands there.
-	_, err := s.db.ExecContext(ctx, s.texts.heartbeat, sql.Named("sys_name", known.SysName))
-	return breaker.Heartbeat{}, s.failed(refused(err))
+	return s.raise(ctx, known, false)
 }
 
-// TakeOver implements writer.Sink.
+// TakeOver implements writer.Sink: the same request without the comparison.
 func (s *Store) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-	return s.Heartbeat(ctx, known)
+	return s.raise(ctx, known, true)
+}
+
+func (s *Store) raise(ctx context.Context, known breaker.Heartbeat, takeOver bool) (breaker.Heartbeat, error) {
+	row := breaker.Heartbeat{SysName: known.SysName}
+	args := append(knownArguments(known), sql.Named("take_over", takeOver))
+	if err := s.readOne(ctx, s.procedures.name(procHeartbeat), []any{&row.DatabaseID, &row.Number}, args...); err != nil {
+		return breaker.Heartbeat{}, s.failed(refused(err))
+	}
+	return row, nil
 }
 
 // refused translates an error of a heartbeat. It concerns no document, so no condition that speaks of one stays.

@@ -68,21 +68,9 @@ func (s *hooked) arm(h hook) {
 	s.next = &h
 }
 
-// changed is a store with the test's change.
-func (d *database) changed(s *sqlserver.Store) *sqlserver.Store {
-	if d.change == nil {
-		return s
-	}
-	return s.WithText(d.change)
-}
-
 // with is the store with something run after a step of a write.
 func (s *hooked) with(step, text string) (*sqlserver.Store, error) {
-	store, err := s.d.store.With(step, text)
-	if err != nil {
-		return nil, err
-	}
-	return s.d.changed(store), nil
+	return s.d.store.With(context.Background(), step, text)
 }
 
 // injected is the number that failAfter throws.
@@ -137,7 +125,7 @@ func (s *hooked) during(t testing.TB, step string, f func(porttest.Inside)) {
 func (s *hooked) loseReply(t testing.TB) {
 	s.arm(func(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error, bool) {
 		proxy := sqlservertest.NewProxy(t, sqlservertest.Address(t, s.d.dsn))
-		store := s.d.changed(openStore(t, sqlservertest.WithAddress(t, s.d.dsn, proxy.Address())))
+		store := openStore(t, sqlservertest.WithAddress(t, s.d.dsn, proxy.Address()))
 		require.NoError(t, store.KnowCodePages(ctx), "or that answer were the next one")
 		proxy.SwallowReply()
 		out, err := store.Apply(ctx, items, mode, known)

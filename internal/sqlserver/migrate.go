@@ -19,7 +19,7 @@ const opMigrate = "sqlserver: migrate"
 
 // bookkeeping makes the schema and the table of what was run.
 const bookkeeping = `IF SCHEMA_ID(N'sqlwriter') IS NULL
-    EXEC (N'CREATE SCHEMA sqlwriter');
+    EXEC (N'CREATE SCHEMA sqlwriter AUTHORIZATION dbo');
 IF OBJECT_ID(N'sqlwriter.migration', N'U') IS NULL
     CREATE TABLE sqlwriter.migration (
         number int NOT NULL,
@@ -49,8 +49,8 @@ const stillThere = "IF @@TRANCOUNT = 0\n    THROW 52744, N'an earlier batch fail
 // recordMigration notes that a file was run.
 const recordMigration = `INSERT INTO sqlwriter.migration (number, name, checksum) VALUES (@number, @name, @checksum);`
 
-// Migrate brings schema sqlwriter up to date, in one transaction under a lock that only one migration has. It never touches
-// the user's tables. Errors by kind: contention, code "migration_lock", when another migration runs for over a minute;
+// Migrate brings schema sqlwriter up to date and installs this build's procedures, in one transaction under a lock that only
+// one migration has. It never touches the user's tables. Errors by kind: contention, code "migration_lock", when another migration runs for over a minute;
 // infrastructure, code "migration_checksum", when a file that was run is not the file that this build has; else as
 // classify.go says.
 func (s *Store) Migrate(ctx context.Context) error {
@@ -58,7 +58,7 @@ func (s *Store) Migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.migrate(ctx, files)
+	return s.migrate(ctx, files, s.procedures)
 }
 
 func migrationList() ([]migration.File, error) {
@@ -69,13 +69,17 @@ func migrationList() ([]migration.File, error) {
 	return files, nil
 }
 
-// migrate runs what of files was not run before.
-func (s *Store) migrate(ctx context.Context, files []migration.File) error {
+// migrate runs what of files was not run before, and creates the procedures that are not there.
+func (s *Store) migrate(ctx context.Context, files []migration.File, p procedures) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return outside(opMigrate, err)
 	}
-	if err := migrateIn(ctx, tx, files); err != nil {
+	err = migrateIn(ctx, tx, files)
+	if err == nil {
+		err = p.install(ctx, tx)
+	}
+	if err != nil {
 		_ = tx.Rollback() // fails only when the transaction is over already
 		return outside(opMigrate, err)
 	}
@@ -90,7 +94,7 @@ func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
 	if result < 0 {
 		return fault.New(fault.Contention, opMigrate, "migration_lock", "another migration is running (sp_getapplock answered %d)", result)
 	}
-	if _, err := tx.ExecContext(ctx, "SET XACT_ABORT ON;\n"+bookkeeping); err != nil {
+	if _, err := tx.ExecContext(ctx, "SET XACT_ABORT ON;\nSET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\n"+bookkeeping); err != nil {
 		return fmt.Errorf("bookkeeping: %w", err)
 	}
 	done, err := migrationsDone(ctx, tx)
@@ -165,21 +169,40 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) 
 
 // MigrationScript is what Migrate runs on an empty database, for a DBA who runs it by hand: batches apart by GO, each
 // with its record, in one transaction under the lock of Migrate. The record of a file is what keeps it from being run
-// again; a tool that goes on after an error is stopped by the next batch, which finds no transaction.
-func MigrationScript() (string, error) {
+// again; a tool that goes on after an error is stopped by the next batch, which finds no transaction. The options are those
+// of the app: they decide the procedures.
+func MigrationScript(o Options) (string, error) {
 	files, err := migrationList()
 	if err != nil {
 		return "", err
 	}
+	t, err := tablesOf(o)
+	if err != nil {
+		return "", err
+	}
+	set, err := t.procedures()
+	if err != nil {
+		return "", fault.Wrap(fault.Internal, opMigrate, "template", "the procedures cannot be produced", err)
+	}
 	var b strings.Builder
 	b.WriteString("-- SQL Writer: schema sqlwriter. Expand only; files that were run are left out.\n" +
 		"-- Run it in the database of IVCE_DTL, by sqlcmd -b or another tool that stops at an error.\n" +
-		"SET QUOTED_IDENTIFIER ON;\nSET XACT_ABORT ON;\nBEGIN TRANSACTION;\n" + lockForScript + "\nGO\n" + stillThere + bookkeeping + "\nGO\n")
+		"SET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nSET XACT_ABORT ON;\nBEGIN TRANSACTION;\n" + lockForScript + "\nGO\n" +
+		stillThere + bookkeeping + "\nGO\n")
 	for _, f := range files {
 		fmt.Fprintf(&b, "-- %s\n"+stillThere+"IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = %d)\n    BEGIN\n        EXEC (N'\n%s');\n"+
 			"        INSERT INTO sqlwriter.migration (number, name, checksum)\n        VALUES (%d, N'%s', '%s');\n    END;\nGO\n",
-			f.Name, f.Number, strings.ReplaceAll(f.Text, "'", "''"), f.Number, f.Name, f.Checksum)
+			f.Name, f.Number, escaped(f.Text), f.Number, f.Name, f.Checksum)
 	}
+	for _, p := range set.list {
+		name := p.qualified(set.hash)
+		fmt.Fprintf(&b, "-- %s\n"+stillThere+"IF OBJECT_ID(N'%s', N'P') IS NULL\n    EXEC (N'\n%s');\nGO\n", name, name, escaped(p.text(set.hash)))
+	}
+	b.WriteString(stillThere + "DECLARE @hash char(12) = '" + set.hash + "';\nDECLARE @inputs nvarchar(max) = N'" +
+		escaped(strings.Join(set.inputs, "\n")) + "';\n" + recordProcedures + "\nGO\n")
 	b.WriteString(stillThere + "COMMIT TRANSACTION;\nGO\n")
 	return b.String(), nil
 }
+
+// escaped is a text within quotes.
+func escaped(text string) string { return strings.ReplaceAll(text, "'", "''") }

@@ -73,7 +73,7 @@ func TestTheScriptIsWhatMigrateDoes(t *testing.T) {
 	ctx := t.Context()
 	dsn := sqlservertest.NewDatabase(t)
 	s := openStore(t, dsn)
-	script, err := sqlserver.MigrationScript()
+	script, err := sqlserver.MigrationScript(sqlserver.Options{})
 	require.NoError(t, err)
 	for range 2 {
 		runScript(t, s.DB(), script)

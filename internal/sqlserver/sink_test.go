@@ -32,8 +32,6 @@ type database struct {
 	dsn     string
 	version string
 	store   *sqlserver.Store
-	// change, when set, is done to the text of every write: how a test takes a rule away.
-	change func(text string) string
 	// deviations are the engine's in the suite that is run.
 	deviations map[string]porttest.Deviation
 	// db is somebody else's connection pool.
@@ -69,7 +67,7 @@ func (d *database) harness(t testing.TB) porttest.SinkHarness {
 	d.exec(t, `DELETE FROM sqlwriter.ledger`)
 	d.exec(t, `DELETE FROM sqlwriter.heartbeat`)
 	require.NoError(t, sqlserver.CreateSampleSchema(context.Background(), d.db, sqlserver.Options{}))
-	h := &hands{database: d, sink: &hooked{d: d, store: d.changed(d.store)}}
+	h := &hands{database: d, sink: &hooked{d: d, store: d.store}}
 	real := sqlservertest.IsReal(d.version)
 	return porttest.SinkHarness{
 		Engine: d.version, RealServer: real, Strict: true, Deviations: d.deviations,
@@ -83,7 +81,7 @@ func (d *database) harness(t testing.TB) porttest.SinkHarness {
 
 // stepsBeforeCommit are the parts of a write after which it can still be undone.
 func stepsBeforeCommit() []string {
-	steps := sqlserver.WriteSteps()
+	steps := sqlserver.ApplySteps()
 	for i, s := range steps {
 		if s == "commit" {
 			return steps[:i]

@@ -23,6 +23,9 @@ const (
 	throwRowCount = 52741
 	// throwMoved: the adoption does not stand where it was read (adoption/page.sql).
 	throwMoved = 52742
+	// throwWentBack and throwOtherDatabase: the heartbeat is not the one that the control document knows.
+	throwWentBack      = 52745
+	throwOtherDatabase = 52746
 )
 
 // The real ledger, and the copy that a preview works on.
@@ -31,37 +34,45 @@ const (
 	ledgerCopy  = "#ledger"
 )
 
-// step is one part of a request's text; its name is its file's.
+// step is one part of a procedure; its name is its file's.
 type step struct{ name, text string }
 
-// writeSteps and previewSteps are the parts of a request in their order.
-func writeSteps() []string {
+// applySteps and previewSteps are the parts of a request for documents in their order.
+func applySteps() []string {
 	return []string{
-		"begin", "stage", "load", "look", "prune", "transaction", "ledger_update", "ledger_insert", "ledger_raise", "verdict",
-		"detail_update", "detail_mark", "tracking_update", "tracking_insert", "commit", "outcomes",
+		"begin", "variables", "database", "load", "look", "prune", "transaction", "ledger_update", "ledger_insert",
+		"ledger_raise", "verdict", "detail_update", "detail_mark", "tracking_update", "tracking_insert", "commit", "outcomes",
 	}
 }
 
 func previewSteps() []string {
 	return []string{
-		"begin", "preview_ledger", "stage", "load", "look", "prune", "ledger_update", "ledger_insert", "ledger_raise", "verdict",
-		"outcomes", "preview_before",
+		"begin", "variables", "load", "preview_ledger", "look", "prune", "ledger_update", "ledger_insert", "ledger_raise",
+		"verdict", "outcomes", "preview_before",
 	}
 }
 
 // heartbeatSteps are the parts of a heartbeat in their order.
-func heartbeatSteps() []string { return []string{"begin", "transaction", "heartbeat", "commit"} }
+func heartbeatSteps() []string {
+	return []string{"begin", "heartbeat_variables", "transaction", "heartbeat", "commit", "heartbeat_answer"}
+}
 
 // stagedColumn is one row of the column table as the templates see it.
 type stagedColumn struct {
 	// Name is the quoted column of the user's table, Staged that of the staged line.
 	Name, Staged string
-	// StagedType holds every value of the kind and is wider than the user's column may be.
-	StagedType string
-	// Position is the value's place in the request's JSON array.
-	Position int
+	// Label tells the columns of both tables apart.
+	Label string
 	// InDetail tells the two tables apart.
 	InDetail bool
+}
+
+// stagedSlot is one value of a document or of a line.
+type stagedSlot struct {
+	// Staged is its quoted column. StagedType holds every value of the kind and is wider than the user's column may be.
+	Staged, StagedType string
+	// Position is the value's place in the request's JSON array.
+	Position int
 }
 
 // templateData is what every template is filled with.
@@ -71,17 +82,25 @@ type templateData struct {
 	DetailKey, TrackingKey     string
 	Status, MarkText           string
 	NoEvidence, RowCount       int
+	WentBack, OtherDatabase    int
 	LockTimeout                int64 // milliseconds
 
-	Columns, Detail, Tracking, ItemColumns, LineColumns []stagedColumn
+	Columns, Detail, Tracking []stagedColumn
+	ItemSlots, LineSlots      []stagedSlot
 }
 
-// stagedType says what carries a kind to the user's column. Texts are as long as they come and decimals have room on
-// both sides, because OPENJSON cuts silently what its WITH clause cannot hold (azure-facts 6.2, design.md section 4).
-func stagedType(c invoice.Column) (string, error) {
-	switch c.Kind {
+// widest is the longest text that a column of a fixed length takes.
+const widest = 4000
+
+// stagedType says what carries a value to the user's columns. Texts have room for one character too many and decimals on both
+// sides, because OPENJSON cuts silently what its WITH clause cannot hold (azure-facts 6.2, design.md section 4).
+func stagedType(s sqlstore.Slot) (string, error) {
+	switch s.Column.Kind {
 	case invoice.Text, invoice.Flag:
-		return "nvarchar(max)", nil
+		if s.Max >= widest {
+			return "nvarchar(max)", nil
+		}
+		return fmt.Sprintf("nvarchar(%d)", s.Max+1), nil
 	case invoice.Integer:
 		return "bigint", nil
 	case invoice.Decimal:
@@ -89,7 +108,7 @@ func stagedType(c invoice.Column) (string, error) {
 	case invoice.Time:
 		return "datetime2(7)", nil
 	}
-	return "", fmt.Errorf("column %s.%s: no SQL type for kind %q", c.Table, c.Name, c.Kind)
+	return "", fmt.Errorf("column %s.%s: no SQL type for kind %q", s.Column.Table, s.Column.Name, s.Column.Kind)
 }
 
 // tables is what one deployment calls things.
@@ -107,23 +126,18 @@ func (t tables) dataOf(ledger string) (templateData, error) {
 		DetailTable: t.table(invoice.Detail), TrackingTable: t.table(invoice.Tracking),
 		DetailKey: quote(t.layout.Key(invoice.Detail)), TrackingKey: quote(t.layout.Key(invoice.Tracking)),
 		MarkText: invoice.StatusAIError, NoEvidence: throwNoEvidence, RowCount: throwRowCount,
-		LockTimeout: t.lockTimeout.Milliseconds(),
+		WentBack: throwWentBack, OtherDatabase: throwOtherDatabase, LockTimeout: t.lockTimeout.Milliseconds(),
 	}
-	for _, c := range t.layout.Columns {
-		kind, err := stagedType(c)
-		if err != nil {
-			return templateData{}, err
-		}
-		s := stagedColumn{
-			Name: quote(c.Name), Staged: quote(stagedName(c)), StagedType: kind, InDetail: c.Table == invoice.Detail,
-		}
-		if c.PerLine() {
-			s.Position = sqlstore.LineHead + len(d.LineColumns)
-			d.LineColumns = append(d.LineColumns, s)
-		} else {
-			s.Position = sqlstore.ItemHead + len(d.ItemColumns)
-			d.ItemColumns = append(d.ItemColumns, s)
-		}
+	document, line, of := sqlstore.Slots(t.layout.Columns)
+	var err error
+	if d.ItemSlots, err = staged(document); err != nil {
+		return templateData{}, err
+	}
+	if d.LineSlots, err = staged(line); err != nil {
+		return templateData{}, err
+	}
+	for i, c := range t.layout.Columns {
+		s := stagedColumn{Name: quote(c.Name), Staged: quote(of[i]), Label: quote(label(c)), InDetail: c.Table == invoice.Detail}
 		if s.InDetail {
 			d.Detail = append(d.Detail, s)
 		} else {
@@ -137,16 +151,20 @@ func (t tables) dataOf(ledger string) (templateData, error) {
 	return d, nil
 }
 
+func staged(slots []sqlstore.Slot) ([]stagedSlot, error) {
+	all := make([]stagedSlot, len(slots))
+	for i, s := range slots {
+		kind, err := stagedType(s)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = stagedSlot{Staged: quote(s.Name), StagedType: kind, Position: s.Position}
+	}
+	return all, nil
+}
+
 // table is a user's table, quoted and with its schema.
 func (t tables) table(name invoice.Table) string { return quote(t.schema) + "." + quote(string(name)) }
-
-// stagedName is a column's name in the staged line, where both tables' columns stand side by side.
-func stagedName(c invoice.Column) string {
-	if c.Table == invoice.Detail {
-		return "d." + c.Name
-	}
-	return "t." + c.Name
-}
 
 // label is a column for people.
 func label(c invoice.Column) string { return string(c.Table) + "." + c.Name }

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -28,52 +27,39 @@ func golden(t *testing.T, name, text string) {
 	require.Equal(t, string(want), text, "run the test with -update and read the difference")
 }
 
-// joined is a request as a reviewer reads it: with the comments, the parameters that the driver declares, and what stands
-// between transaction.sql and commit.sql indented.
-func joined(parameters string, steps []sqlserver.Step) string {
-	var b strings.Builder
-	b.WriteString("DECLARE " + parameters + ";\n")
-	indent := ""
-	for _, s := range steps {
-		b.WriteString(indent + "-- " + s.Name + "\n")
-		if s.Name == "commit" {
-			indent = ""
-		}
-		for line := range strings.Lines(s.Text) {
-			b.WriteString(indent + line)
-		}
-		if s.Name == "transaction" {
-			indent = "    "
-		}
-	}
-	return b.String()
-}
-
 // The files show what the templates and the column table result in; a reviewer and the T-SQL lint read them.
 func TestStatementsGolden(t *testing.T) {
-	write, preview, heartbeat, err := sqlserver.Produced(invoice.Layout{})
+	set, hash, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
-	const parameters = "@request nvarchar(max), @rewrite bigint, @expected bigint"
-	golden(t, "write.sql", joined(parameters, write))
-	golden(t, "preview.sql", joined(parameters, preview))
-	golden(t, "heartbeat.sql", joined("@sys_name nvarchar(256)", heartbeat))
+	for name, p := range set {
+		golden(t, name+".sql", p.Text)
+	}
 	sample, err := sqlserver.SampleText()
 	require.NoError(t, err)
 	golden(t, "sample.sql", sample)
-	script, err := sqlserver.MigrationScript()
+	script, err := sqlserver.MigrationScript(sqlserver.Options{})
 	require.NoError(t, err)
-	golden(t, "migrations.sql", script)
+	head, _, found := strings.Cut(script, "IF OBJECT_ID(N'sqlwriter.apply_"+hash)
+	require.True(t, found)
+	golden(t, "migrations.sql", head[:strings.LastIndex(head, "-- ")])
+	for _, p := range set {
+		require.Contains(t, script, "CREATE PROCEDURE "+p.Name+"\n", "the script creates what Migrate does")
+	}
 }
 
 func TestEveryTemplateIsAStep(t *testing.T) {
 	files, err := sqlserver.StepFiles()
 	require.NoError(t, err)
 	used := map[string]bool{}
-	for _, s := range slices.Concat(sqlserver.WriteSteps(), sqlserver.PreviewSteps(), sqlserver.HeartbeatSteps()) {
-		used["sql/"+s+".sql"] = true
+	set, _, err := sqlserver.Produced(invoice.Layout{})
+	require.NoError(t, err)
+	for _, name := range []string{"apply", "preview", "heartbeat"} {
+		for _, s := range set[name].Steps {
+			used["sql/"+s.Name+".sql"] = true
+		}
 	}
 	for _, f := range files {
-		require.True(t, used[f], "%s is in no request", f)
+		require.True(t, used[f], "%s is in no procedure", f)
 	}
 	require.Len(t, used, len(files))
 }
@@ -81,13 +67,13 @@ func TestEveryTemplateIsAStep(t *testing.T) {
 // A preview runs the very statements of a write, on a copy of the ledger: that is why it foretells. It writes to nothing
 // but its own temp tables.
 func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
-	write, preview, _, err := sqlserver.Produced(invoice.Layout{})
+	set, _, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
 	of := map[string]string{}
-	for _, s := range write {
+	for _, s := range set["apply"].Steps {
 		of[s.Name] = s.Text
 	}
-	for _, s := range preview {
+	for _, s := range set["preview"].Steps {
 		if text, ok := of[s.Name]; ok {
 			require.Equal(t, text, strings.ReplaceAll(s.Text, "#ledger", "[sqlwriter].[ledger]"), s.Name)
 		}
@@ -97,11 +83,29 @@ func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
 	}
 }
 
+// The names of the procedures change with what the build and the settings file decide, and with nothing else.
+func TestTheHashIsOfWhatDecidesTheStatements(t *testing.T) {
+	_, hash, err := sqlserver.Produced(invoice.Layout{})
+	require.NoError(t, err)
+	_, same, err := sqlserver.Produced(invoice.DefaultLayout())
+	require.NoError(t, err)
+	require.Equal(t, hash, same)
+	renamed, err := invoice.ReadLayout([]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`))
+	require.NoError(t, err)
+	wider := invoice.DefaultLayout()
+	wider.Columns[0].Max++
+	for _, l := range []invoice.Layout{renamed, wider} {
+		_, other, err := sqlserver.Produced(l)
+		require.NoError(t, err)
+		require.NotEqual(t, hash, other)
+	}
+}
+
 func TestStatementsFollowTheColumnTable(t *testing.T) {
 	columns := append(invoice.Columns(), invoice.Column{Table: invoice.Tracking, Name: `NEW]COL`, Source: invoice.FromDocument, Kind: invoice.Text})
-	write, _, _, err := sqlserver.Produced(invoice.Layout{Columns: columns})
+	set, _, err := sqlserver.Produced(invoice.Layout{Columns: columns})
 	require.NoError(t, err)
-	for _, s := range write {
+	for _, s := range set["apply"].Steps {
 		if s.Name == "tracking_update" || s.Name == "tracking_insert" {
 			require.Contains(t, s.Text, `[NEW]]COL]`, "a new column is one more row of the table, whatever it is called")
 		}
@@ -110,20 +114,24 @@ func TestStatementsFollowTheColumnTable(t *testing.T) {
 		}
 	}
 	columns[len(columns)-1].Kind = "unheard of"
-	_, _, _, err = sqlserver.Produced(invoice.Layout{Columns: columns})
+	_, _, err = sqlserver.Produced(invoice.Layout{Columns: columns})
 	require.ErrorContains(t, err, "unheard of")
 }
 
 func TestNoLockHintAndNoMerge(t *testing.T) {
-	write, preview, heartbeat, err := sqlserver.Produced(invoice.Layout{})
+	set, _, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
-	for _, s := range slices.Concat(write, preview, heartbeat) {
-		for line := range strings.Lines(s.Text) {
-			if strings.HasPrefix(strings.TrimSpace(line), "--") {
-				continue
-			}
-			for _, word := range []string{"UPDLOCK", "HOLDLOCK", "NOLOCK", "MERGE", "OUTPUT"} {
-				require.NotContains(t, line, word, "design.md section 4")
+	for name, p := range set {
+		for _, s := range p.Steps {
+			for line := range strings.Lines(s.Text) {
+				if strings.HasPrefix(strings.TrimSpace(line), "--") {
+					continue
+				}
+				for _, word := range []string{"UPDLOCK", "HOLDLOCK", "NOLOCK", "MERGE", "OUTPUT", "EXEC", "sp_executesql"} {
+					if s.Name != "database" || word != "NOLOCK" { // which waits for nobody who raises the heartbeat
+						require.NotContains(t, line, word, "%s: design.md section 4", name)
+					}
+				}
 			}
 		}
 	}

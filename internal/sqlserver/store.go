@@ -23,6 +23,8 @@ type Options struct {
 	MaxIdleTime, MaxLifetime time.Duration
 	// LockTimeout is how long a statement waits for a lock: 5 s, in whole milliseconds.
 	LockTimeout time.Duration
+	// PreviewOnly says that the login may do nothing but preview (deploy/sql/shadow_rights.sql): Check asks for no more.
+	PreviewOnly bool
 }
 
 // Defaults of Options.
@@ -38,16 +40,15 @@ const (
 type Store struct {
 	db     *sql.DB
 	tables tables
+	// previewOnly says that the login may do nothing but preview.
+	previewOnly bool
 	// maxOpen bounds the connections; as many may stay idle.
 	maxOpen int
-	// texts are what Apply and Heartbeat send, pages what Apply looks at before.
-	texts texts
-	pages *codePages
-	notes *atomic.Pointer[[]string]
+	// procedures are what is called, pages what Apply looks at before.
+	procedures procedures
+	pages      *codePages
+	notes      *atomic.Pointer[[]string]
 }
-
-// texts are the requests.
-type texts struct{ write, preview, heartbeat string }
 
 // Open connects once, to tell a wrong address or password from a working one, and changes nothing: see Migrate. The
 // connection string is a sqlserver:// address as go-mssqldb reads it, with our defaults (see connector). Errors by kind:
@@ -61,10 +62,10 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{tables: t, maxOpen: orDefault(o.MaxOpen, defaultMaxOpen), notes: &atomic.Pointer[[]string]{}}
+	s := &Store{tables: t, previewOnly: o.PreviewOnly, maxOpen: orDefault(o.MaxOpen, defaultMaxOpen), notes: &atomic.Pointer[[]string]{}}
 	s.pages = &codePages{columns: t.layout.Columns, read: s.readCodePages, now: time.Now}
-	if s.texts, err = t.requests(); err != nil {
-		return nil, fault.Wrap(fault.Internal, "sqlserver: open", "template", "the statements cannot be produced", err)
+	if s.procedures, err = t.procedures(); err != nil {
+		return nil, fault.Wrap(fault.Internal, "sqlserver: open", "template", "the procedures cannot be produced", err)
 	}
 	s.db = sql.OpenDB(c)
 	s.db.SetMaxOpenConns(s.maxOpen)
@@ -90,26 +91,6 @@ func tablesOf(o Options) (tables, error) {
 
 // maxNameLength is the most characters an identifier has.
 const maxNameLength = 128
-
-// requests makes the texts that Apply and Heartbeat send.
-func (t tables) requests() (made texts, err error) {
-	for _, p := range []struct {
-		ledger string
-		steps  []string
-		to     *string
-	}{
-		{ledgerTable, writeSteps(), &made.write},
-		{ledgerCopy, previewSteps(), &made.preview},
-		{ledgerTable, heartbeatSteps(), &made.heartbeat},
-	} {
-		steps, err := t.produce(p.ledger, p.steps)
-		if err != nil {
-			return texts{}, err
-		}
-		*p.to = join(steps)
-	}
-	return made, nil
-}
 
 // DB is the connection pool, for set-up and tests.
 func (s *Store) DB() *sql.DB { return s.db }

@@ -3,9 +3,6 @@ package sqlserver_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,9 +12,6 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/migration"
-	"sqlwriter/internal/ops"
-	"sqlwriter/internal/porttest"
 	"sqlwriter/internal/sqlserver"
 	"sqlwriter/internal/sqlserver/sqlservertest"
 	"sqlwriter/internal/writer"
@@ -73,7 +67,7 @@ func TestATriggerThatSelectsIsNotTakenForTheAnswer(t *testing.T) {
 func TestAnErrorAfterTheOutcomesTakesThemBack(t *testing.T) {
 	d := newDatabase(t)
 	d.harness(t).AddLines(t, 1)
-	late, err := d.store.With("outcomes", "THROW 52999, N'late', 1;")
+	late, err := d.store.With(t.Context(), "outcomes", "THROW 52999, N'late', 1;")
 	require.NoError(t, err)
 	out, err := late.Apply(t.Context(), []writer.Item{item("a", 10, 1)}, writer.Write, breaker.Heartbeat{})
 	require.ErrorContains(t, err, "late")
@@ -126,73 +120,6 @@ func TestABrokenConnectionTakesItsIdleSiblingsWithIt(t *testing.T) {
 	_, err := s.Apply(t.Context(), []writer.Item{item("a", 10, 1)}, writer.Write, breaker.Heartbeat{})
 	require.Equal(t, "connection", fault.CodeOf(err), "%v", err)
 	require.Zero(t, s.DB().Stats().Idle)
-}
-
-// The request is one text whatever it carries: the server keeps one plan for it.
-func TestTheTextIsConstant(t *testing.T) {
-	d := newDatabase(t)
-	before := d.store.WriteText()
-	h := d.harness(t)
-	h.AddLines(t, 1, 2, 3)
-	for _, items := range [][]writer.Item{{item("a", 1, 1)}, {item("b", 1, 2, 3), item("c", 2, 2)}} {
-		_, err := d.store.Apply(t.Context(), items, writer.Write, breaker.Heartbeat{})
-		require.NoError(t, err)
-	}
-	require.Equal(t, before, d.store.WriteText())
-	require.NotContains(t, before, "--", "comments stay in the files")
-}
-
-// The rights in deploy/sql are enough for what each of the two does, and for nothing else.
-func TestTheRightsOfTheScriptsAreEnough(t *testing.T) {
-	ctx := t.Context()
-	d := newDatabase(t)
-	d.harness(t).AddLines(t, 1)
-	const password = "Test!only-5c1e"
-	login := "sqlwriter_test_" + strings.ToLower(t.Name()[:6]) + fmt.Sprint(time.Now().UnixNano()%1e6)
-	d.exec(t, fmt.Sprintf(`CREATE LOGIN %s WITH PASSWORD = '%s'`, login, password))
-	t.Cleanup(func() { // somebody who is still logged in cannot be dropped
-		require.Eventually(t, func() bool {
-			_, err := d.db.Exec(`DROP USER IF EXISTS sqlwriter_app; DROP LOGIN ` + login)
-			return err == nil
-		}, 30*time.Second, 100*time.Millisecond)
-	})
-	d.exec(t, fmt.Sprintf(`CREATE USER sqlwriter_app FOR LOGIN %s`, login))
-	script, err := os.ReadFile(filepath.Join("..", "..", "deploy", "sql", "app_rights.sql"))
-	require.NoError(t, err)
-	for line := range strings.Lines(string(script)) {
-		if (strings.Contains(line, "VIEW DEFINITION") || strings.HasPrefix(line, "DENY")) && !sqlservertest.IsReal(d.version) {
-			t.Log("not to be had on this engine: " + line)
-			continue
-		}
-		if !strings.HasPrefix(line, "--") {
-			d.exec(t, line)
-		}
-	}
-
-	s := openStore(t, sqlservertest.As(t, d.dsn, login, password))
-	require.NoError(t, s.Check(ctx))
-	for _, mode := range []writer.Mode{writer.Preview, writer.Write, writer.Rewrite} {
-		_, err := s.Apply(ctx, []writer.Item{item("a", 10, 1)}, mode, breaker.Heartbeat{})
-		require.NoError(t, err, mode)
-	}
-	_, err = s.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
-	require.NoError(t, err)
-	useJournal(t, s)
-	require.NoError(t, s.Journal("web").Start(ctx, ops.Run{ID: "old"}, ops.Audit{Action: "reprocess"}))
-	porttest.UseRunStore(t, s.Runs("web"), s.Journal("web"))
-	forbidden := []string{
-		`DELETE FROM dbo.IVCE_DTL`, `DELETE FROM sqlwriter.ledger`, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID) VALUES (2)`,
-		`DROP TABLE sqlwriter.ledger`, `CREATE TABLE sqlwriter.mine (a int)`, `DELETE FROM sqlwriter.audit_log`, `DELETE FROM sqlwriter.run`,
-		`DELETE FROM sqlwriter.heartbeat`,
-	}
-	if sqlservertest.IsReal(d.version) { // by DENY
-		forbidden = append(forbidden, `UPDATE sqlwriter.audit_log SET why = N'another'`, `DELETE FROM sqlwriter.migration`)
-	}
-	for _, forbidden := range forbidden {
-		_, err := s.DB().Exec(forbidden)
-		require.Error(t, err, forbidden)
-	}
-	require.Error(t, s.MigrateWith(ctx, append(ownMigrations(t), migration.New(len(ownMigrations(t))+1, "x", "CREATE TABLE sqlwriter.x (a int)"))...))
 }
 
 // Encryption is on and the certificate is checked unless the connection string says otherwise: a server that shows one

@@ -1,5 +1,5 @@
 -- Guarantees: the detail rows of applied lines get every column of the table, all of them or the request is undone.
-IF @content > 0
+IF @content > 0 OR @expected = 0
     BEGIN
         UPDATE d
         SET{{range $n, $c := .Detail}}{{if $n}},{{end}}

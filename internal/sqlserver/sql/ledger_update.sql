@@ -2,43 +2,40 @@
 -- snapshot is not older and says something else than what the ledger holds as written. A rewrite takes the same content
 -- again, never an older one. A failure mark leaves lines alone that hold the very content that failed. The guard stands
 -- in the writing statement and compares only the target's own columns with the staged line: it needs no lock hint.
-IF @known > 0
-    BEGIN
-        UPDATE l
-        SET
-            version_us = s.version_us,
-            document_key = s.document_key,
-            document_id = s.document_id,
-            source_ts = s.source_ts,
-            content_hash = CASE WHEN s.mark = 1 THEN NULL ELSE s.content_hash END,
-            hash_version = CASE WHEN s.mark = 1 THEN NULL ELSE s.hash_version END,
-            row_hash = s.row_hash,
-            outcome = CASE WHEN s.mark = 1 THEN 'failed' ELSE 'applied' END,
-            write_id = @write_id,
-            applied_at = SYSUTCDATETIME()
-        FROM #line AS s
-        INNER JOIN {{.Ledger}} AS l ON l.detail_id = s.detail_id
-        WHERE
-            s.winner = 1
+UPDATE l
+SET
+    version_us = s.version_us,
+    document_key = s.document_key,
+    document_id = s.document_id,
+    source_ts = s.source_ts,
+    content_hash = CASE WHEN s.mark = 1 THEN NULL ELSE s.content_hash END,
+    hash_version = CASE WHEN s.mark = 1 THEN NULL ELSE s.hash_version END,
+    row_hash = s.row_hash,
+    outcome = CASE WHEN s.mark = 1 THEN 'failed' ELSE 'applied' END,
+    write_id = @write_id,
+    applied_at = SYSUTCDATETIME()
+FROM #line AS s
+INNER JOIN {{.Ledger}} AS l ON l.detail_id = s.detail_id
+WHERE
+    s.winner = 1
+    AND (
+        l.version_us < s.version_us
+        OR (l.version_us = s.version_us AND l.document_key < s.document_key)
+        OR (
+            l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts
             AND (
-                l.version_us < s.version_us
-                OR (l.version_us = s.version_us AND l.document_key < s.document_key)
+                l.content_hash IS NULL
+                OR (s.mark = 1 AND (l.content_hash <> s.content_hash OR l.hash_version <> s.hash_version))
                 OR (
-                    l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts
+                    s.mark = 0
                     AND (
-                        l.content_hash IS NULL
-                        OR (s.mark = 1 AND (l.content_hash <> s.content_hash OR l.hash_version <> s.hash_version))
-                        OR (
-                            s.mark = 0
-                            AND (
-                                @rewrite = 1
-                                OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                                OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
-                            )
-                        )
+                        @rewrite = 1
+                        OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
+                        OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
                     )
                 )
             )
-        OPTION (LOOP JOIN, FORCE ORDER);
-        SET @stamped = @@ROWCOUNT;
-    END;
+        )
+    )
+OPTION (LOOP JOIN, FORCE ORDER);
+SET @stamped = @@ROWCOUNT;

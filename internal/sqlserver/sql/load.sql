@@ -1,37 +1,42 @@
--- Guarantees: every line of the request is staged once, in the order of the lines (locks are then usually
--- taken in it).
+-- Guarantees: every line of the request is staged once, with the values of its document, in a table of the request's own and
+-- in the order of the lines (locks are then usually taken in it). Texts and numbers are wider here than in the user's
+-- columns: what is too wide is refused there instead of being cut here.
 -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
 -- "lines": [[detail id, item's number, position, row hash, the values that differ from line to line] ...]}.
-INSERT INTO #line (
-    detail_id, doc, position, document_id, document_key, version_us, source_ts, content_hash, hash_version, row_hash,
-    mark{{range .ItemColumns}},
-    {{.Staged}}{{end}}{{range .LineColumns}},
-    {{.Staged}}{{end}}
-)
 SELECT
-    r.detail_id, i.doc, r.position, i.document_id, i.document_key, i.version_us, i.source_ts, i.content_hash,
-    i.hash_version, r.row_hash, i.mark{{range .ItemColumns}},
-    i.{{.Staged}}{{end}}{{range .LineColumns}},
+    r.detail_id, r.doc, r.position, r.row_hash, 0 AS missing, 1 AS winner, CAST('applied' AS varchar(10)) AS verdict,
+    CAST(NULL AS nvarchar(1023)) AS holder, CAST(NULL AS bigint) AS holder_us, CAST(NULL AS char(64)) AS holder_key,
+    i.document_id, i.document_key COLLATE Latin1_General_BIN2 AS document_key, i.version_us, i.source_ts,
+    i.content_hash COLLATE Latin1_General_BIN2 AS content_hash, i.hash_version, i.mark{{range .ItemSlots}},
+    i.{{.Staged}}{{end}}{{range .LineSlots}},
     r.{{.Staged}}{{end}}
+INTO #line
 FROM
     OPENJSON (@request, '$.lines') WITH (
         detail_id bigint '$[0]',
         doc int '$[1]',
         position int '$[2]',
-        row_hash char(64) '$[3]'{{range .LineColumns}},
+        row_hash char(64) '$[3]'{{range .LineSlots}},
         {{.Staged}} {{.StagedType}} '$[{{.Position}}]'{{end}}
     ) AS r
 INNER HASH JOIN
     OPENJSON (@request, '$.items') WITH (
         doc int '$[0]',
-        document_id nvarchar(max) '$[1]',
+        document_id nvarchar(1024) '$[1]',
         document_key char(64) '$[2]',
         version_us bigint '$[3]',
         source_ts bigint '$[4]',
         content_hash char(64) '$[5]',
         hash_version int '$[6]',
-        mark int '$[7]'{{range .ItemColumns}},
+        mark int '$[7]'{{range .ItemSlots}},
         {{.Staged}} {{.StagedType}} '$[{{.Position}}]'{{end}}
     ) AS i
     ON i.doc = r.doc
 ORDER BY r.detail_id, r.doc;
+SET @rows = @@ROWCOUNT;
+SET @winners = @rows;
+IF @rows <> @expected
+    BEGIN
+        SET @note = CONCAT(N'sqlwriter: expected ', @expected, N' lines, found ', @rows, N': a key stands twice');
+        THROW {{.RowCount}}, @note, 1;
+    END;

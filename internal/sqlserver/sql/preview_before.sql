@@ -2,7 +2,7 @@
 -- tracking values are NULL where the line has no tracking row.
 SELECT
     d.{{.DetailKey}} AS sqlwriter_line{{range .Columns}},
-    {{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS {{.Staged}}{{end}}
+    {{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS {{.Label}}{{end}}
 FROM (SELECT DISTINCT c.detail_id FROM #line AS c) AS s
 INNER JOIN {{.DetailTable}} AS d ON d.{{.DetailKey}} = s.detail_id
 LEFT JOIN {{.TrackingTable}} AS t ON t.{{.TrackingKey}} = s.detail_id

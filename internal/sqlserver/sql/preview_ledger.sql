@@ -20,9 +20,6 @@ INSERT INTO {{.Ledger}} (
 SELECT
     l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.row_hash,
     l.outcome, l.write_id, l.applied_at
-FROM (
-    SELECT DISTINCT r.detail_id
-    FROM OPENJSON (@request, '$.lines') WITH (detail_id bigint '$[0]') AS r
-) AS s
+FROM (SELECT DISTINCT c.detail_id FROM #line AS c) AS s
 INNER JOIN {{.RealLedger}} AS l ON l.detail_id = s.detail_id
 OPTION (LOOP JOIN, FORCE ORDER);

@@ -1,7 +1,7 @@
 -- Guarantees: a document with a missing line is out as a whole (a failure mark loses that line alone), and each line has
 -- one winner among the documents that are left: the newest by (version, document key, source_ts), the later item where
 -- those are equal. Skipped where every line exists and is named once: then each is its own winner.
-IF @missing > 0 OR @lines < @rows
+IF @missing > 0 OR @twice = 1
     BEGIN
         UPDATE s
         SET missing = 1
@@ -27,10 +27,6 @@ IF @missing > 0 OR @lines < @rows
                 FROM #line AS b
             ) AS c
         ) AS o ON o.detail_id = s.detail_id AND o.doc = s.doc;
-        SELECT
-            @winners = SUM(s.winner),
-            @known = SUM(CASE WHEN l.detail_id IS NULL THEN 0 ELSE s.winner END)
-        FROM #line AS s
-        LEFT JOIN {{.Ledger}} AS l ON l.detail_id = s.detail_id
-        OPTION (LOOP JOIN, FORCE ORDER);
+        SELECT @winners = COALESCE(SUM(s.winner), 0)
+        FROM #line AS s;
     END;

@@ -1,6 +1,6 @@
 -- Guarantees: tracking rows that exist get every column of the table. Failure marks do not reach this table.
 SET @written = 0;
-IF @tracked > 0
+IF @content > 0 OR @expected = 0
     BEGIN
         UPDATE t
         SET{{range $n, $c := .Tracking}}{{if $n}},{{end}}

@@ -2,7 +2,7 @@
 -- this write, nor this content, nor anything newer is a lost race: the whole request is undone and made again.
 -- Skipped where this write stamped as many ledger rows as the request has lines: a line is stamped at most once, so
 -- each was, and nobody can change a row that we hold. (A pruned line of the same document at the same source_ts lost to
--- a later item of this very request.)
+-- a later item of this very request.) A percent sign is doubled: THROW reads its message as a form.
 IF @stamped < @rows
     BEGIN
         UPDATE s
@@ -45,16 +45,12 @@ IF @stamped < @rows
         WHERE s.verdict = 'none';
         IF @note IS NOT NULL
             BEGIN
-                SET @note = CONCAT(N'sqlwriter: no evidence in the ledger: ', @note);
+                SET @note = REPLACE(CONCAT(N'sqlwriter: no evidence in the ledger: ', @note), N'%', N'%%');
                 THROW {{.NoEvidence}}, @note, 1;
             END;
-        SELECT
-            @changed = COUNT(*), @marks = COALESCE(SUM(s.mark), 0),
-            @tracked = COALESCE(SUM(CASE WHEN s.mark = 1 OR t.{{.TrackingKey}} IS NULL THEN 0 ELSE 1 END), 0)
+        SELECT @changed = COUNT(*), @marks = COALESCE(SUM(s.mark), 0)
         FROM #line AS s
-        LEFT JOIN {{.TrackingTable}} AS t ON t.{{.TrackingKey}} = s.detail_id
-        WHERE s.winner = 1 AND s.verdict = 'applied'
-        OPTION (LOOP JOIN, FORCE ORDER);
+        WHERE s.winner = 1 AND s.verdict = 'applied';
     END
 ELSE
     SET @changed = @rows;

@@ -1,34 +1,68 @@
-DECLARE @sys_name nvarchar(256);
--- begin
--- Guarantees: one bad statement ends the whole request and undoes it; a lock that somebody holds costs a few seconds
--- and not for ever; where two block each other the user's own programs win.
-SET NOCOUNT ON;
-SET XACT_ABORT ON;
-SET LOCK_TIMEOUT 5000;
-SET DEADLOCK_PRIORITY LOW;
-DECLARE @write_id uniqueidentifier = NEWID();
-DECLARE @rows int, @lines int, @missing int, @known int, @tracked int, @winners int;
-DECLARE @stamped int = 0, @changed int = 0, @content int, @marks int, @written int;
-DECLARE @note nvarchar(400);
--- transaction
--- Guarantees: all or nothing, whoever raises the error. XACT_ABORT alone would let a RAISERROR of a user's trigger pass
--- and commit what came before it.
-BEGIN TRY
-    BEGIN TRANSACTION;
-    -- heartbeat
-    -- Guarantees: the number of the environment's row is one higher, or the row is made with the number 1 and an id of its
-    -- own. Of two that make it at once the primary key refuses one, which then has changed nothing.
-    UPDATE sqlwriter.heartbeat
-    SET number = number + 1, raised_at = SYSUTCDATETIME()
-    WHERE sys_name = @sys_name;
-    IF @@ROWCOUNT = 0
-        INSERT INTO sqlwriter.heartbeat (sys_name, database_id, number, raised_at)
-        VALUES (@sys_name, NEWID(), 1, SYSUTCDATETIME());
+CREATE PROCEDURE sqlwriter.heartbeat_hash
+    @sys_name nvarchar(256),
+    @database_id uniqueidentifier,
+    @number bigint,
+    @take_over bit
+AS
+BEGIN
+    -- begin
+    -- Guarantees: one bad statement ends the whole request and undoes it; a lock that somebody holds costs a few seconds
+    -- and not for ever; where two block each other the user's own programs win.
+    SET NOCOUNT ON;
+    SET XACT_ABORT ON;
+    SET LOCK_TIMEOUT 5000;
+    SET DEADLOCK_PRIORITY LOW;
+    -- heartbeat_variables
+    DECLARE @committed_id varchar(36), @committed bigint;
+    -- transaction
+    -- Guarantees: all or nothing, whoever raises the error. XACT_ABORT alone would let a RAISERROR of a user's trigger pass
+    -- and commit what came before it.
+    BEGIN TRY
+        BEGIN TRANSACTION;
+        -- heartbeat
+        -- Guarantees: the environment's row has a number higher than before and no lower than the database's clock in
+        -- milliseconds since 1970 (steps of one by an older build never catch up with it), and only if the row is the one that
+        -- the control document knows; a row is made, with an id of its own, only while the control document knows none. With
+        -- @take_over the row is made or raised whatever it was, above what the control document knows: an operator's word.
+        DECLARE @clock bigint = DATEDIFF_BIG(MILLISECOND, '1970-01-01', SYSUTCDATETIME());
+        DECLARE @floor bigint = CASE WHEN @number > @clock THEN @number ELSE @clock END;
+        UPDATE h
+        SET
+            number = CASE WHEN h.number >= @floor THEN h.number ELSE @floor END + 1,
+            raised_at = SYSUTCDATETIME()
+        FROM sqlwriter.heartbeat AS h
+        WHERE
+            h.sys_name = @sys_name
+            AND (@number = 0 OR @take_over = 1 OR (h.database_id = @database_id AND h.number >= @number));
+        IF @@ROWCOUNT = 0
+            BEGIN
+                IF @take_over = 0 AND @number > 0
+                    BEGIN
+                        IF EXISTS (
+                            SELECT 1 FROM sqlwriter.heartbeat AS h WHERE h.sys_name = @sys_name AND h.database_id = @database_id
+                        )
+                            THROW 52745, N'sqlwriter: the database went back: its heartbeat is behind the control document', 1;
+                        THROW 52746, N'sqlwriter: another database: its heartbeat has not the id that the control document knows', 1;
+                    END;
+                INSERT INTO sqlwriter.heartbeat (sys_name, database_id, number, raised_at)
+                VALUES (@sys_name, NEWID(), @floor + 1, SYSUTCDATETIME());
+            END;
+        SELECT
+            @committed_id = LOWER(CONVERT(varchar(36), h.database_id)),
+            @committed = h.number
+        FROM sqlwriter.heartbeat AS h
+        WHERE h.sys_name = @sys_name;
     -- commit
-    COMMIT TRANSACTION;
-END TRY
-BEGIN CATCH
-    IF @@TRANCOUNT > 0
-        ROLLBACK TRANSACTION;
-    THROW;
-END CATCH;
+        COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @@TRANCOUNT > 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    -- heartbeat_answer
+    -- Guarantees: the row as it was committed.
+    SELECT
+        @committed_id AS database_id,
+        @committed AS number;
+END;

@@ -1,6 +1,7 @@
 -- SQL Writer: schema sqlwriter. Expand only; files that were run are left out.
 -- Run it in the database of IVCE_DTL, by sqlcmd -b or another tool that stops at an error.
 SET QUOTED_IDENTIFIER ON;
+SET ANSI_NULLS ON;
 SET XACT_ABORT ON;
 BEGIN TRANSACTION;
 DECLARE @result int;
@@ -12,7 +13,7 @@ GO
 IF @@TRANCOUNT = 0
     THROW 52744, N'an earlier batch failed: nothing was changed', 1;
 IF SCHEMA_ID(N'sqlwriter') IS NULL
-    EXEC (N'CREATE SCHEMA sqlwriter');
+    EXEC (N'CREATE SCHEMA sqlwriter AUTHORIZATION dbo');
 IF OBJECT_ID(N'sqlwriter.migration', N'U') IS NULL
     CREATE TABLE sqlwriter.migration (
         number int NOT NULL,
@@ -294,7 +295,26 @@ CREATE TABLE sqlwriter.heartbeat (
         VALUES (5, N'0005_heartbeat', '8601ae9cd40691407a481135970a4b8d2ed87bcf9c7bafb3930298056eaedb79');
     END;
 GO
+-- 0006_procedures
 IF @@TRANCOUNT = 0
     THROW 52744, N'an earlier batch failed: nothing was changed', 1;
-COMMIT TRANSACTION;
+IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 6)
+    BEGIN
+        EXEC (N'
+-- The sets of procedures that were installed here, one for each build and settings file. A set''s hash ends the names of its
+-- procedures; inputs says, a line each, what decided them. Sets are never dropped by us: a build that sleeps may need its own.
+-- Who may execute the procedures of schema sqlwriter_preview alone can read verdicts and write nothing.
+CREATE TABLE sqlwriter.procedure_set (
+    hash char(12) COLLATE Latin1_General_BIN2 NOT NULL,
+    inputs nvarchar(max) NOT NULL,
+    installed_at datetime2(3) NOT NULL DEFAULT SYSUTCDATETIME(),
+    installed_by nvarchar(256) NOT NULL DEFAULT SUSER_SNAME(),
+    CONSTRAINT pk_procedure_set PRIMARY KEY (hash)
+);
+IF SCHEMA_ID(N''sqlwriter_preview'') IS NULL
+    EXEC (N''CREATE SCHEMA sqlwriter_preview AUTHORIZATION dbo'');
+');
+        INSERT INTO sqlwriter.migration (number, name, checksum)
+        VALUES (6, N'0006_procedures', 'ee9ff4d13dd9ddaef77e6606b246e848a063cca60942843142a1245167e087bb');
+    END;
 GO

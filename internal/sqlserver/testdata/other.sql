@@ -17,7 +17,7 @@ ORDER BY c.ORDINAL_POSITION;
 GO
 -- migrate.go, bookkeeping
 IF SCHEMA_ID(N'sqlwriter') IS NULL
-    EXEC (N'CREATE SCHEMA sqlwriter');
+    EXEC (N'CREATE SCHEMA sqlwriter AUTHORIZATION dbo');
 IF OBJECT_ID(N'sqlwriter.migration', N'U') IS NULL
     CREATE TABLE sqlwriter.migration (
         number int NOT NULL,
@@ -50,8 +50,10 @@ INSERT INTO sqlwriter.migration (number, name, checksum) VALUES (@number, @name,
 GO
 -- migrate.go, migrateIn
 SET XACT_ABORT ON;
+SET QUOTED_IDENTIFIER ON;
+SET ANSI_NULLS ON;
 IF SCHEMA_ID(N'sqlwriter') IS NULL
-    EXEC (N'CREATE SCHEMA sqlwriter');
+    EXEC (N'CREATE SCHEMA sqlwriter AUTHORIZATION dbo');
 IF OBJECT_ID(N'sqlwriter.migration', N'U') IS NULL
     CREATE TABLE sqlwriter.migration (
         number int NOT NULL,
@@ -71,8 +73,42 @@ GO
 -- migrate.go, MigrationScript
 IF @@TRANCOUNT = 0
     THROW 52744, N'an earlier batch failed: nothing was changed', 1;
+DECLARE @hash char(12) = ';
+GO
+-- migrate.go, MigrationScript
+IF @@TRANCOUNT = 0
+    THROW 52744, N'an earlier batch failed: nothing was changed', 1;
 COMMIT TRANSACTION;
 GO;
+GO
+-- procedures.go, text
+CREATE PROCEDURE;
+GO
+-- procedures.go, ProcedureState
+SELECT OBJECT_ID(@name, N'P');
+GO
+-- procedures.go, installed
+SELECT OBJECT_ID(N'sqlwriter.procedure_set', N'U');
+GO
+-- procedures.go, installed
+SELECT s.installed_at FROM sqlwriter.procedure_set AS s WHERE s.hash = @hash;
+GO
+-- procedures.go, installed
+SELECT TOP (1) s.hash, s.inputs FROM sqlwriter.procedure_set AS s ORDER BY s.installed_at DESC;
+GO
+-- procedures.go, install
+SELECT OBJECT_ID(@name, N'P');
+GO
+-- procedures.go, recordProcedures
+INSERT INTO sqlwriter.procedure_set (hash, inputs)
+SELECT @hash, @inputs
+WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.procedure_set AS s WHERE s.hash = @hash);
+GO
+-- procedures_check.go, inspectProcedures
+SELECT OBJECTPROPERTY(OBJECT_ID(@name), N'ExecIsQuotedIdentOn');
+GO
+-- procedures_check.go, owner
+SELECT CASE WHEN @@VERSION LIKE N'Microsoft%' THEN USER_NAME(OBJECTPROPERTY(OBJECT_ID(@name), N'OwnerId')) END;
 GO
 -- schema.go, inspectServer
 SELECT @@VERSION, d.compatibility_level FROM sys.databases AS d WHERE d.name = DB_NAME();

@@ -1,0 +1,255 @@
+package sqlserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/invoice"
+)
+
+// The schemas of our procedures. Who may execute those of the second can read verdicts and write nothing.
+const (
+	ownSchema     = "sqlwriter"
+	previewSchema = "sqlwriter_preview"
+)
+
+// The procedures of a build, without the hash that ends their names.
+const (
+	procApply     = "apply"
+	procHeartbeat = "heartbeat"
+	procAdopt     = "adopt_page"
+	procPreview   = "preview"
+)
+
+// procedure is a stored procedure of this build: one of a set, all of which have the set's hash in their names.
+type procedure struct {
+	schema, name, parameters string
+	steps                    []step
+}
+
+// qualified is the procedure's name as it is called.
+func (p procedure) qualified(hash string) string { return p.schema + "." + p.name + "_" + hash }
+
+// body is what the procedure does, with its comments: the server keeps it for whoever reads it there. What stands between
+// transaction.sql and commit.sql is indented.
+func (p procedure) body() string {
+	var b strings.Builder
+	indent := "    "
+	for _, s := range p.steps {
+		if s.name == "commit" {
+			indent = "    "
+		}
+		fmt.Fprintf(&b, "%s-- %s\n", indent, s.name)
+		for line := range strings.Lines(s.text) {
+			if strings.TrimSpace(line) != "" {
+				line = indent + line
+			}
+			b.WriteString(line)
+		}
+		if s.name == "transaction" {
+			indent = "        "
+		}
+	}
+	return b.String()
+}
+
+// text creates the procedure.
+func (p procedure) text(hash string) string {
+	return "CREATE PROCEDURE " + p.qualified(hash) + "\n    " + strings.ReplaceAll(p.parameters, ", ", ",\n    ") +
+		"\nAS\nBEGIN\n" + p.body() + "END;\n"
+}
+
+// procedures are those that this build calls. What decides them is the build and the settings file, never what a database
+// shows: every instance of a build with one settings file calls the same.
+type procedures struct {
+	// hash is of all of them.
+	hash string
+	list []procedure
+	// inputs says, a line each, what decided them.
+	inputs []string
+}
+
+// name is a procedure's as it is called.
+func (p procedures) name(of string) string {
+	for _, one := range p.list {
+		if one.name == of {
+			return one.qualified(p.hash)
+		}
+	}
+	panic("sqlserver: no procedure " + of) // only this package names them
+}
+
+// procedures makes those of a deployment.
+func (t tables) procedures() (procedures, error) {
+	made := procedures{inputs: t.inputs()}
+	for _, p := range []struct {
+		procedure
+		ledger string
+		names  []string
+	}{
+		{procedure{schema: ownSchema, name: procApply, parameters: "@request nvarchar(max), @rewrite bit, @expected int, @marks int, " +
+			"@twice bit, @sys_name nvarchar(256), @database_id uniqueidentifier, @number bigint"}, ledgerTable, applySteps()},
+		{procedure{schema: ownSchema, name: procHeartbeat, parameters: "@sys_name nvarchar(256), @database_id uniqueidentifier, " +
+			"@number bigint, @take_over bit"}, ledgerTable, heartbeatSteps()},
+		{procedure{schema: previewSchema, name: procPreview, parameters: "@request nvarchar(max), @rewrite bit, @expected int, " +
+			"@marks int, @twice bit"}, ledgerCopy, previewSteps()},
+	} {
+		var err error
+		if p.steps, err = t.produce(p.ledger, p.names); err != nil {
+			return procedures{}, err
+		}
+		made.list = append(made.list, p.procedure)
+	}
+	made.list = append(made.list, procedure{schema: ownSchema, name: procAdopt, parameters: "@rows nvarchar(max), @run varchar(36), " +
+		"@from bigint, @advance bit, @to bigint, @counts nvarchar(max), @known int", steps: []step{adoptionStep("page")}})
+	return made.hashed(), nil
+}
+
+// hashed gives the set its hash: of the texts, which name none.
+func (p procedures) hashed() procedures {
+	sum := sha256.New()
+	for _, one := range p.list {
+		sum.Write([]byte(one.text("")))
+	}
+	p.hash = hex.EncodeToString(sum.Sum(nil))[:hashLength]
+	return p
+}
+
+// hashLength is that of a hash in a procedure's name: enough for a few builds to differ, and a person can compare it.
+const hashLength = 12
+
+// inputs are what decides the procedures.
+func (t tables) inputs() []string {
+	list := []string{
+		"statements " + statementsHash(), "schema " + t.schema, "lock timeout " + t.lockTimeout.String(),
+		"key " + string(invoice.Detail) + "." + t.layout.Key(invoice.Detail), "key " + string(invoice.Tracking) + "." + t.layout.Key(invoice.Tracking),
+	}
+	for _, c := range t.layout.Columns {
+		source := string(c.Source)
+		if c.Source == invoice.FromDocument {
+			source = c.Path
+		}
+		kind, err := columnType(c)
+		if err != nil {
+			kind = string(c.Kind)
+		}
+		list = append(list, fmt.Sprintf("column %s %s from %s", label(c), kind, source))
+	}
+	return list
+}
+
+// statementsHash is that of the files that the procedures are made from.
+func statementsHash() string {
+	sum := sha256.New()
+	for _, files := range []fs.FS{sqlFiles, adoptionFiles} {
+		paths, err := fs.Glob(files, "*/*.sql")
+		if err != nil {
+			panic("sqlserver: " + err.Error()) // the pattern is constant
+		}
+		for _, path := range paths {
+			text, err := fs.ReadFile(files, path)
+			if err != nil {
+				panic("sqlserver: " + err.Error()) // they are part of the program
+			}
+			sum.Write(text)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:hashLength]
+}
+
+// ProcedureState says whether a database has the procedures that this build calls.
+type ProcedureState struct {
+	// Hash is that of this build's, Missing are those that are not there.
+	Hash    string
+	Missing []string
+	// At is when they were installed; zero when they were not.
+	At time.Time
+	// Latest is the hash of what was installed last, if that is another; Differs says in what: "only here" is this build's.
+	Latest  string
+	Differs []string
+}
+
+// ProcedureState compares this build's procedures with the database's. Errors by kind: as classify.go says.
+func (s *Store) ProcedureState(ctx context.Context) (ProcedureState, error) {
+	state := ProcedureState{Hash: s.procedures.hash}
+	for _, p := range s.procedures.list {
+		name := p.qualified(s.procedures.hash)
+		var there sql.NullInt64
+		if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(@name, N'P')`, sql.Named("name", name)).Scan(&there); err != nil {
+			return ProcedureState{}, outside(opMigrate, err)
+		}
+		if !there.Valid {
+			state.Missing = append(state.Missing, name)
+		}
+	}
+	return state, outside(opMigrate, s.installed(ctx, &state))
+}
+
+// installed reads the record of what was installed.
+func (s *Store) installed(ctx context.Context, state *ProcedureState) error {
+	var there sql.NullInt64
+	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(N'sqlwriter.procedure_set', N'U')`).Scan(&there); err != nil || !there.Valid {
+		return err
+	}
+	var inputs string
+	err := s.db.QueryRowContext(ctx, `SELECT s.installed_at FROM sqlwriter.procedure_set AS s WHERE s.hash = @hash`,
+		sql.Named("hash", state.Hash)).Scan(&state.At)
+	if err == nil || !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	err = s.db.QueryRowContext(ctx, `SELECT TOP (1) s.hash, s.inputs FROM sqlwriter.procedure_set AS s ORDER BY s.installed_at DESC`).
+		Scan(&state.Latest, &inputs)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	state.Differs = differing(s.procedures.inputs, strings.Split(inputs, "\n"))
+	return err
+}
+
+// differing lists the lines that only one of two lists has.
+func differing(here, there []string) []string {
+	var list []string
+	for _, l := range here {
+		if !slices.Contains(there, l) {
+			list = append(list, "only here: "+l)
+		}
+	}
+	for _, l := range there {
+		if !slices.Contains(here, l) {
+			list = append(list, "only there: "+l)
+		}
+	}
+	return list
+}
+
+// install creates the procedures that are not there. Those of other builds stay: they cost nothing, and a slot that sleeps may
+// need them.
+func (p procedures) install(ctx context.Context, tx *sql.Tx) error {
+	for _, one := range p.list {
+		var there sql.NullInt64
+		if err := tx.QueryRowContext(ctx, `SELECT OBJECT_ID(@name, N'P')`, sql.Named("name", one.qualified(p.hash))).Scan(&there); err != nil {
+			return fmt.Errorf("procedure %s: %w", one.name, err)
+		}
+		if there.Valid {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, one.text(p.hash)); err != nil {
+			return fmt.Errorf("procedure %s: %w", one.name, err)
+		}
+	}
+	_, err := tx.ExecContext(ctx, recordProcedures, sql.Named("hash", p.hash), sql.Named("inputs", strings.Join(p.inputs, "\n")))
+	return err
+}
+
+// recordProcedures notes that a set was installed.
+const recordProcedures = `INSERT INTO sqlwriter.procedure_set (hash, inputs)
+SELECT @hash, @inputs
+WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.procedure_set AS s WHERE s.hash = @hash);`

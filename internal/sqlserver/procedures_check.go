@@ -1,0 +1,124 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	mssql "github.com/microsoft/go-mssqldb"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/sqlstore"
+	"sqlwriter/internal/writer"
+)
+
+// inspectProcedures looks whether this build's procedures are there, may be executed, and may do their work.
+func (s *Store) inspectProcedures(ctx context.Context, f *Findings) error {
+	state, err := s.ProcedureState(ctx)
+	if err != nil {
+		return err
+	}
+	if len(state.Missing) > 0 {
+		f.differ("%s (fix: sqlwriterctl migrate up)", state.Describe())
+		return nil
+	}
+	for _, p := range s.procedures.list {
+		name := p.qualified(s.procedures.hash)
+		has, err := s.hasRight(ctx, name, "EXECUTE")
+		if err != nil {
+			return outside(opCheck, err)
+		}
+		if !has {
+			f.differ("%s: expected the right EXECUTE, found none (fix: deploy/sql/app_rights.sql)", name)
+		}
+		var quoted sql.NullInt64
+		err = s.db.QueryRowContext(ctx, `SELECT OBJECTPROPERTY(OBJECT_ID(@name), N'ExecIsQuotedIdentOn')`, sql.Named("name", name)).Scan(&quoted)
+		if err != nil {
+			return outside(opCheck, err)
+		}
+		if quoted.Valid && quoted.Int64 == 0 {
+			f.differ("%s: expected that it was created with QUOTED_IDENTIFIER ON, found OFF (fix: DROP PROCEDURE %s, then sqlwriterctl migrate up)", name, name)
+		}
+	}
+	return s.inspectOwners(ctx, f)
+}
+
+// Describe says for people which procedures the build calls, and which the database has.
+func (p ProcedureState) Describe() string {
+	if len(p.Missing) == 0 {
+		return "procedures " + p.Hash + ": installed"
+	}
+	text := "procedures " + p.Hash + " of this build: not installed"
+	if p.Latest != "" {
+		text += "; the database has " + p.Latest + ", made from something else: " + strings.Join(p.Differs, ", ")
+	}
+	return text
+}
+
+// inspectOwners compares the owner of our procedures with that of the tables: a procedure may do what its caller may not only
+// to what belongs to its own owner.
+func (s *Store) inspectOwners(ctx context.Context, f *Findings) error {
+	apply := s.procedures.name(procApply)
+	owner, err := s.owner(ctx, apply)
+	if err != nil || owner == "" {
+		return outside(opCheck, err)
+	}
+	for _, name := range []string{
+		s.procedures.name(procPreview), ledgerTable, s.tables.table(invoice.Detail), s.tables.table(invoice.Tracking),
+	} {
+		other, err := s.owner(ctx, name)
+		if err != nil {
+			return outside(opCheck, err)
+		}
+		if other != "" && !strings.EqualFold(other, owner) {
+			f.differ("%s: expected the owner of %s, %s, found %s: the procedure has no right to it (fix: ALTER AUTHORIZATION ON SCHEMA::sqlwriter TO %s, "+
+				"and the same for sqlwriter_preview, where %s is to own both tables)", name, apply, owner, other, quote(other), quote(other))
+		}
+	}
+	return nil
+}
+
+// owner is whom a table or procedure belongs to; empty when the server does not say, or is not Microsoft's: others have no
+// chain of owners.
+func (s *Store) owner(ctx context.Context, name string) (string, error) {
+	var owner sql.NullString
+	err := s.db.QueryRowContext(ctx, `SELECT CASE WHEN @@VERSION LIKE N'Microsoft%' THEN USER_NAME(OBJECTPROPERTY(OBJECT_ID(@name), N'OwnerId')) END`, sql.Named("name", name)).Scan(&owner)
+	return owner.String, err
+}
+
+// tryOut runs the procedures on an empty request: each of their statements asks for its rights, and none finds a row.
+func (s *Store) tryOut(ctx context.Context, f *Findings) error {
+	payload, err := sqlstore.Request(nil, timeText)
+	if err != nil {
+		return err
+	}
+	modes := []writer.Mode{writer.Preview}
+	if !s.previewOnly {
+		modes = append(modes, writer.Write)
+	}
+	for _, mode := range modes {
+		a := answer{mode: mode}
+		err := s.sendRequest(ctx, payload, &a, breaker.Heartbeat{})
+		switch e := fault.As(classify(opCheck, err)); {
+		case err == nil:
+		case e.Code == "229" || e.Code == "230":
+			f.differ("an empty %s: expected that the procedure may read and write what it names, found error %s: %s (fix: one owner for the schemas "+
+				"sqlwriter, sqlwriter_preview and that of the tables, then deploy/sql/check_rights.sql)", mode, e.Code, serverText(err))
+		default:
+			return outside(opCheck, err)
+		}
+	}
+	return nil
+}
+
+// serverText is what the server said: of a refused right, the object and its schema.
+func serverText(err error) string {
+	var e mssql.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return "no text"
+}

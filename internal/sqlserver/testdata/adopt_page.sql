@@ -1,0 +1,125 @@
+CREATE PROCEDURE sqlwriter.adopt_page_hash
+    @rows nvarchar(max),
+    @run varchar(36),
+    @from bigint,
+    @advance bit,
+    @to bigint,
+    @counts nvarchar(max),
+    @known int
+AS
+BEGIN
+    -- page
+    -- Guarantees (newest wins): a ledger row is adopted only for a newer document, or for the same one when it was not read
+    -- earlier and says something else: failed where the ledger knows content, content where it knows a mark, other content
+    -- where the hashes can be compared or the ledger's proves nothing (hash version 0). What we applied is left alone by all
+    -- of them unless the document is newer. Rows and watermark are written together or not at all, and only while the run
+    -- @run stands at @from. A row of @rows is an array: line, version, key, document, source_ts, hash, hash version, row
+    -- hash, outcome.
+    SET NOCOUNT ON;
+    SET XACT_ABORT ON;
+    SET LOCK_TIMEOUT 5000;
+    SET DEADLOCK_PRIORITY LOW;
+    DECLARE @write_id uniqueidentifier = CAST(@run AS uniqueidentifier);
+    DECLARE @taken int, @found int;
+    CREATE TABLE #row (
+        detail_id bigint NOT NULL PRIMARY KEY,
+        version_us bigint NOT NULL,
+        document_key char(64) COLLATE Latin1_General_BIN2 NOT NULL,
+        document_id nvarchar(max) NOT NULL,
+        source_ts bigint NOT NULL,
+        content_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+        hash_version int NULL,
+        row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+        outcome varchar(10) COLLATE Latin1_General_BIN2 NOT NULL
+    );
+    INSERT INTO #row (
+        detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome
+    )
+    SELECT
+        r.detail_id, r.version_us, r.document_key, r.document_id, r.source_ts, r.content_hash, r.hash_version, r.row_hash,
+        r.outcome
+    FROM
+        OPENJSON (@rows) WITH (
+            detail_id bigint '$[0]',
+            version_us bigint '$[1]',
+            document_key char(64) '$[2]',
+            document_id nvarchar(max) '$[3]',
+            source_ts bigint '$[4]',
+            content_hash char(64) '$[5]',
+            hash_version int '$[6]',
+            row_hash char(64) '$[7]',
+            outcome varchar(10) '$[8]'
+        ) AS r
+    ORDER BY r.detail_id;
+    BEGIN TRY
+        BEGIN TRANSACTION;
+        UPDATE l
+        SET
+            version_us = s.version_us,
+            document_key = s.document_key,
+            document_id = s.document_id,
+            source_ts = s.source_ts,
+            content_hash = s.content_hash,
+            hash_version = s.hash_version,
+            row_hash = s.row_hash,
+            outcome = s.outcome,
+            write_id = @write_id,
+            applied_at = SYSUTCDATETIME()
+        FROM #row AS s
+        INNER JOIN sqlwriter.ledger AS l ON l.detail_id = s.detail_id
+        WHERE
+            l.version_us < s.version_us
+            OR (l.version_us = s.version_us AND l.document_key < s.document_key)
+            OR (
+                l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts
+                AND (
+                    (s.outcome = 'failed' AND l.outcome <> 'failed')
+                    OR (s.outcome <> 'failed' AND l.outcome = 'failed')
+                    OR (
+                        s.outcome <> 'failed' AND l.outcome <> 'failed'
+                        AND (
+                            (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
+                            OR (l.hash_version <> s.hash_version AND l.hash_version = 0)
+                        )
+                    )
+                )
+            )
+        OPTION (LOOP JOIN, FORCE ORDER);
+        SET @taken = @@ROWCOUNT;
+        INSERT INTO sqlwriter.ledger (
+            detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
+            write_id, applied_at
+        )
+        SELECT
+            s.detail_id, s.version_us, s.document_key, s.document_id, s.source_ts, s.content_hash, s.hash_version,
+            s.row_hash, s.outcome, @write_id, SYSUTCDATETIME()
+        FROM #row AS s
+        WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.ledger AS l WHERE l.detail_id = s.detail_id)
+        ORDER BY s.detail_id
+        OPTION (LOOP JOIN, FORCE ORDER);
+        SET @taken = @taken + @@ROWCOUNT;
+        SELECT @found = COUNT(*)
+        FROM #row AS s
+        INNER JOIN sqlwriter.ledger AS l ON l.detail_id = s.detail_id
+        WHERE l.version_us = s.version_us AND l.document_key = s.document_key AND l.write_id <> @write_id
+        OPTION (LOOP JOIN, FORCE ORDER);
+        UPDATE a
+        SET
+            watermark = CASE WHEN @advance = 1 THEN @to ELSE a.watermark END,
+            counts = CASE WHEN @advance = 1 THEN @counts ELSE a.counts END,
+            known = CASE WHEN @advance = 1 THEN @known + @found ELSE a.known END
+        FROM sqlwriter.adoption AS a
+        WHERE a.id = 1 AND a.phase = 'running' AND a.run_id = @run AND a.watermark = @from;
+        IF @@ROWCOUNT <> 1
+            BEGIN
+                THROW 52742, N'sqlwriter: the adoption does not stand where it was read', 1;
+            END;
+        COMMIT TRANSACTION;
+    END TRY
+    BEGIN CATCH
+        IF @@TRANCOUNT > 0
+            ROLLBACK TRANSACTION;
+        THROW;
+    END CATCH;
+    SELECT @taken AS taken, @found AS known;
+END;
