@@ -138,6 +138,19 @@ func TestAReplayTakesWhatIsToBeTriedAgainOnlyWhenItIsNamed(t *testing.T) {
 	}
 }
 
+// What nobody offered is left alone, and is no failure of the run that names it.
+func TestARunThatNamesWhatWasNeverOfferedCompletes(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		w.put(1, "a", `{"retry_count":0}`)
+		w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{Kind: run.Replay}, run.Filter{IDs: []string{docID(1)}})
+		w.over("run-1", time.Minute)
+		w.addsUp("run-1", map[run.Outcome]int{run.DocSkipped: 1})
+	})
+}
+
 func TestAReindexWritesTheLinesOfCommittedDocumentsAgain(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {

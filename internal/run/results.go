@@ -101,7 +101,7 @@ func OutcomeOf(word string) Outcome {
 		return DocFailed
 	case "gone":
 		return DocGone
-	case outcomeSkipped:
+	case outcomeSkipped, string(invoice.NotOffered):
 		return DocSkipped
 	default: // retry_scheduled; left to the recovery timer
 		return DocDeferred

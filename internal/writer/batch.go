@@ -71,7 +71,7 @@ type Report struct {
 	// Documents is how many came.
 	Documents int
 	// Outcomes counts documents by how they ended: applied, unchanged, superseded, retry_scheduled, failed,
-	// skipped (not ours, not due, done before), gone, left (to the recovery timer), unreadable (no id to record by),
+	// skipped (not ours, not due, done before), not_offered (no status), gone, left (to the recovery timer), unreadable (no id to record by),
 	// waiting (a dependency was unwell or the breaker is open; nothing was changed). In shadow: see Shadow.
 	Outcomes map[string]int
 	// Kinds counts the failures of documents by kind.

@@ -59,7 +59,7 @@ func (p *pass) choose(docs []invoice.Document) []invoice.Document {
 			}
 			p.count(d.ID, "skipped", "")
 		case invoice.NotOffered:
-			p.count(d.ID, "not_offered", "")
+			p.count(d.ID, string(invoice.NotOffered), "")
 		case invoice.UnknownStatus:
 			p.count(d.ID, "skipped", "")
 			p.c.o.Log.Error().Str("document", d.ID).Str("status", clipStatus(d.State.StatusFound)).

@@ -97,6 +97,10 @@ func runsTable() []mutant {
 			"	case t.Attempt < j.Attempt:\n		return run.Outdated\n", "", "internal/sqlite", "TestRunStore/a_message_older_than_its_row's_attempt_gets_nothing",
 		},
 		{
+			"run: what was never offered is deferred", "internal/run/results.go",
+			"	case outcomeSkipped, string(invoice.NotOffered):\n", "	case outcomeSkipped:\n", "internal/run", "TestARunThatNamesWhatWasNeverOfferedCompletes",
+		},
+		{
 			"run: deferred documents are no failures of a run", "internal/sqlstore/runs/run_complete.sql",
 			" OR j.failure_count > 0)", ")", "internal/sqlite", "TestRunStore/a_run_that_completed_says_whether_something_is_left_to_do",
 		},
