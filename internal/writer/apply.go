@@ -126,14 +126,10 @@ func (a *applying) write(ctx context.Context, from, to, tries int) error {
 	case fault.IsDependency(err) && !fault.Has(err, fault.OthersAnswered):
 		return err
 	}
-	looksLikeOutage := fault.Has(err, fault.OthersAnswered)
-	if looksLikeOutage && !a.p.batch.OneByOne {
-		a.p.partTimeout = partTimeout
-	}
 	if to-from > 1 {
 		return a.divide(ctx, from, to, err)
 	}
-	if looksLikeOutage && !a.p.c.breaker.FailedAlone(ctx, a.items[from].DocumentID, err) {
+	if fault.Has(err, fault.OthersAnswered) && !a.p.c.breaker.FailedAlone(ctx, a.items[from].DocumentID, err) {
 		return err
 	}
 	a.inRow++
@@ -189,15 +185,15 @@ func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome,
 		outcomes, err := p.send(ctx, items)
 		took := p.c.o.Now().Sub(begin)
 		p.countSQL(took)
+		if fault.Has(err, fault.OthersAnswered) && !p.batch.OneByOne {
+			p.partTimeout.Store(int64(partTimeout))
+		}
 		switch {
 		case fault.KindOf(err) == fault.Contention && try < tries:
 		case broke != nil && breaker.IsRefusal(err):
 			return nil, broke // a half-open breaker lets one request pass: what that met decides
 		case fault.Has(err, fault.OthersAnswered) && broke == nil && took < partTimeout:
 			broke = err
-			if !p.batch.OneByOne {
-				p.partTimeout = partTimeout
-			}
 			continue
 		default:
 			return outcomes, err
@@ -218,7 +214,7 @@ func (p *pass) send(ctx context.Context, items []Item) (outcomes []Outcome, err 
 		}
 	}()
 	begin := p.c.o.Now()
-	err = p.c.breaker.Do(ctx, len(items), p.partTimeout, func(ctx context.Context, known breaker.Heartbeat) (err error) {
+	err = p.c.breaker.Do(ctx, len(items), time.Duration(p.partTimeout.Load()), func(ctx context.Context, known breaker.Heartbeat) (err error) {
 		outcomes, err = p.c.sink.Apply(ctx, items, p.mode, known)
 		return err
 	})

@@ -219,8 +219,9 @@ type pass struct {
 	dueBefore int64
 	// divideUntil is when dividing ends.
 	divideUntil time.Time
-	// partTimeout bounds the requests after one that failed like an outage while others were answered; zero until then.
-	partTimeout time.Duration
+	// partTimeout bounds the requests after one that failed like an outage while others were answered; zero until then. Marks are
+	// made side by side.
+	partTimeout atomic.Int64
 	// undecided says that the time for finding bad documents ran out.
 	undecided bool
 	// sqlAway says that what stopped the pass is SQL's, and not another dependency's.

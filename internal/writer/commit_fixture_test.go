@@ -56,7 +56,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 // options.
 func (w *world) instance(name, build string, sink writer.Sink, change func(*writer.Options)) (*breaker.Breaker, *writer.Commit) {
 	w.t.Helper()
-	now, log, draw := func() time.Time { return w.clock }, zerolog.New(&w.log), func() float64 { return 0.5 }
+	now, log, draw := func() time.Time { return w.clock }, zerolog.New(zerolog.SyncWriter(&w.log)), func() float64 { return 0.5 }
 	b := breaker.New(w.control, breaker.Options{
 		Instance: name, Build: build, Log: log, Now: now, Draw: draw,
 		SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -193,6 +195,31 @@ func TestAMarkThatFailsLikeAnOutageWaits(t *testing.T) {
 	s := w.state(idOf(t, doc))
 	require.Equal(t, []any{6.0, float64(w.clock.Unix() + 132), "document"}, []any{s["retry_count"], s["retry_after"], s["last_error_kind"]})
 	require.False(t, w.opened())
+}
+
+// Marks are made side by side: the race detector looks at what they share.
+func TestMarksThatFailLikeAnOutageSideBySide(t *testing.T) {
+	w := newWorld(t)
+	var together sync.WaitGroup // all sixteen are asked for before the first is answered
+	together.Add(16)
+	var asked atomic.Int64
+	_, commit := w.instance("b", "v1", sinkThat{w.faulty, func(items []writer.Item) error {
+		if !items[0].FailureMark || asked.Add(1) > 16 {
+			return nil
+		}
+		together.Done()
+		together.Wait()
+		return down("sql: apply")
+	}}, func(o *writer.Options) { o.Parallel = 16 })
+	w.othersApply()
+	var docs []string
+	for n := range 16 {
+		docs = append(docs, result(n, int64(n+1), tooLong(), spent()))
+		w.sink.AddLines(int64(n + 1))
+	}
+	report, err := commit.Run(t.Context(), writer.Batch{Documents: w.put(docs...), Received: w.clock, Purpose: writer.FromTimer})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"failed": 16}, report.Outcomes, "each is made once more")
 }
 
 func TestWhileBlobStorageIsDownNothingIsMarkedOrCounted(t *testing.T) {

@@ -44,7 +44,7 @@ func blameTable() []mutant {
 			pkg, "TestADocumentThatBreaksItsConnectionStandsAlone",
 		},
 		{"a dead connection is a document's", apply, "fault.Has(err, fault.OthersAnswered) && broke == nil &&", "fault.Has(err, fault.OthersAnswered) && broke != nil &&", pkg, "TestARequestWhoseConnectionBrokeIsMadeOnceMore"},
-		{"the parts of a request without an answer have half a minute each", apply, "		a.p.partTimeout = partTimeout\n", "", pkg, "TestThePartsOfARequestThatTimedOutHaveTenSeconds"},
+		{"the parts of a request without an answer have half a minute each", apply, "			p.partTimeout.Store(int64(partTimeout))\n", "", pkg, "TestThePartsOfARequestThatTimedOutHaveTenSeconds"},
 		{"dividing has no end", apply, "		if a.p.outOfTime() {\n", "		if false {\n", pkg, "TestDividingEndsAfterTwoMinutes"},
 		{"what is undecided is blamed", apply, "fault.Wrap(fault.Contention, \"writer: apply\", codeUndecided,", "fault.Wrap(fault.Document, \"writer: apply\", codeUndecided,", pkg, "TestDividingEndsAfterTwoMinutes"},
 		{"batches behind one that ran out of time divide as long", commit, "	if b.Purpose == FromFeed && c.hurries() {\n", "	if false {\n", pkg, "TestBatchesBehindOneThatRanOutOfTimeAreInAHurry"},
