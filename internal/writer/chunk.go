@@ -113,6 +113,10 @@ func (p *pass) commitChunk(ctx context.Context, docs []invoice.Document) (undone
 // leaveToOthers puts documents off without a wait, because this instance alone cannot reach SQL: the recovery timer of
 // another one takes them up.
 func (p *pass) leaveToOthers(ctx context.Context, docs []invoice.Document) error {
+	docs, err := p.freshen(ctx, docs, p.doubtful)
+	if err != nil {
+		return err
+	}
 	return p.putOffAll(ctx, docs, codeCutOff, fault.Infrastructure, "this instance cannot reach SQL while others write: left to them")
 }
 

@@ -138,10 +138,7 @@ func (p *pass) run(ctx context.Context, docs []invoice.Document) (rest []invoice
 			return docs, err
 		}
 	}
-	fresh, err := p.freshen(ctx, docs, func(d invoice.Document) bool {
-		// What others bring was read a moment ago; and without an etag no patch could be conditional.
-		return (p.batch.Purpose == FromFeed && (p.batch.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
-	})
+	fresh, err := p.freshen(ctx, docs, p.doubtful)
 	if err != nil {
 		return docs, err
 	}

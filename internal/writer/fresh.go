@@ -11,6 +11,12 @@ import (
 // maxAge is how long an invocation may hold its snapshots before it reads the documents again (design.md section 2).
 const maxAge = 30 * time.Second
 
+// doubtful reports whether a snapshot may say something else than the document does. What others than the feed bring was read a
+// moment ago; and without an etag no patch could be conditional.
+func (p *pass) doubtful(d invoice.Document) bool {
+	return (p.batch.Purpose == FromFeed && (p.batch.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
+}
+
 // freshen reads the documents that need it again and works on what they are now: an old snapshot must not decide
 // (promise G1), and the host re-prints texts that look like times. Documents that are gone are done.
 func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func(invoice.Document) bool) ([]invoice.Document, error) {

@@ -121,7 +121,7 @@ func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res resul
 		}
 	}
 	next, allowed := p.next(ctx, d, cur, res)
-	if !allowed && healing && fault.Has(res.err, fault.OthersAnswered) {
+	if !allowed && healing && fault.IsDependency(res.err) {
 		return true, res.err // its line may hold older content, and nobody else would look at a committed document
 	}
 	if !allowed {

@@ -1,6 +1,8 @@
 package writer_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -168,13 +170,20 @@ func TestThePutOffWindowIsSentOneByOne(t *testing.T) {
 	require.Equal(t, 3, found.SQLRequests)
 }
 
+// cutOff is one more instance, which cannot reach SQL while the others go on.
+func (w *world) cutOff() *writer.Commit {
+	w.t.Helper()
+	cut := &faulty{docs: w.docs, sink: w.sink}
+	cut.onApply = func(int) error { return down("sql: apply") }
+	cut.onHeartbeat = func(int) error { w.othersApply(); return down("sql: heartbeat") }
+	_, alone := w.instance("b", "v1", cut, nil)
+	return alone
+}
+
 // An instance that alone cannot reach SQL leaves the feed's documents to the others' timers, at once and uncounted.
 func TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers(t *testing.T) {
 	w := newWorld(t, 1, 2)
-	cut := &faulty{docs: w.docs, sink: w.sink}
-	cut.onApply = func(int) error { return down("sql: apply") }
-	cut.onHeartbeat = func(int) error { w.othersApply(); return down("sql: heartbeat") } // the others go on
-	_, alone := w.instance("b", "v1", cut, nil)
+	alone := w.cutOff()
 	docs := []string{result(1, 1, "A", ""), result(2, 2, "B", "")}
 	report, err := alone.Run(t.Context(), writer.Batch{Documents: w.put(docs...), Received: w.clock})
 	require.NoError(t, err, "its feed goes on")
@@ -190,4 +199,32 @@ func TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers(t *testing.T) {
 	// While it is cut off its timer changes nothing.
 	_, err = writer.NewRecover(alone, w.docs).Run(t.Context())
 	require.True(t, fault.IsDependency(err))
+}
+
+// What the host reprinted in a batch is read again before it is written back, by an instance that is cut off too.
+func TestAnInstanceThatIsCutOffWritesBackNothingThatTheHostReprinted(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	alone := w.cutOff()
+	const note = "2025-12-17T10:30:15.100Z"
+	for n := range 2 { // it finds out with the first
+		doc := result(n, int64(n+1), "A", `{"status":"pending","retry_count":0,"note":"`+note+`"}`)
+		reprinted := bytes.Replace(w.put(doc)[0], []byte(note), []byte("2025-12-17T10:30:15.1Z"), 1)
+		report, err := alone.Run(t.Context(), writer.Batch{Documents: []json.RawMessage{reprinted}, Received: w.clock})
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{"retry_scheduled": 1}, report.Outcomes)
+		require.Equal(t, note, w.state(idOf(t, doc))["note"])
+	}
+}
+
+// A committed document whose line may hold older content of its own is no case for the timer: the batch comes again.
+func TestAnInstanceThatIsCutOffKeepsWhatItMustHeal(t *testing.T) {
+	w := newWorld(t, 1)
+	old := w.put(result(0, 1, "one", ""))
+	w.run(w.put(result(0, 1, "two", ""))...) // the same second
+	alone := w.cutOff()
+	for retry := range 2 {
+		report, err := alone.Run(t.Context(), writer.Batch{Documents: old, Received: w.clock, RetryCount: retry + 1})
+		require.True(t, fault.IsDependency(err), "%v", report.Outcomes)
+		require.Equal(t, map[string]int{"waiting": 1}, report.Outcomes)
+	}
 }

@@ -73,6 +73,14 @@ func blameTable() []mutant {
 			"	if cutOff {\n", "	if false {\n", pkg, "TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers",
 		},
 		{
+			"an instance that is cut off writes back what the host reprinted", chunk,
+			"	docs, err := p.freshen(ctx, docs, p.doubtful)\n", "	err := error(nil)\n", pkg, "TestAnInstanceThatIsCutOffWritesBackNothingThatTheHostReprinted",
+		},
+		{
+			"an instance that is cut off forgets what it must heal", settle,
+			"healing && fault.IsDependency(res.err)", "healing && fault.Has(res.err, fault.OthersAnswered)", pkg, "TestAnInstanceThatIsCutOffKeepsWhatItMustHeal",
+		},
+		{
 			"while SQL is unwell documents are told of errors", chunk,
 			"		case err == nil:\n			known", "		case true:\n			known", pkg, "TestWhileSQLIsAwayNobodyIsToldOfErrors",
 		},
