@@ -286,3 +286,38 @@ func TestAPanicAboutOneDocumentKillsNobodyElse(t *testing.T) {
 	w.faulty.onRecord = func(int) error { panic("again") }
 	require.Equal(t, map[string]int{"left": 1}, w.run(w.put(document("no-time", 1, "C", ""))...).Outcomes)
 }
+
+// Whether a failure is proven is asked once for each record: the control document may be lost before and had after, and a
+// seventh failure is none.
+func TestProofIsAskedForOnce(t *testing.T) {
+	for lost := range 8 {
+		w := newWorld(t, 1)
+		w.othersApply()
+		doc := result(1, 1, tooLong(), spent())
+		w.put(doc)
+		clock := w.clock
+		control := &losing{ControlStore: w.control, lost: lost}
+		_, w.commit = w.instance("b", "v1", w.faulty, func(o *writer.Options) {
+			o.Breaker = breaker.New(control, breaker.Options{
+				Build: "v1", Heartbeat: func(context.Context) error { return nil },
+				Now: func() time.Time { clock = clock.Add(time.Minute); return clock }, // the document is read each time
+			})
+		})
+		w.retry(idOf(t, doc))
+		require.Greater(t, control.loads, lost)
+		require.Equal(t, 6.0, w.state(idOf(t, doc))["retry_count"], "read %d failed", lost)
+	}
+}
+
+// losing is a control document that one read does not get.
+type losing struct {
+	breaker.ControlStore
+	loads, lost int
+}
+
+func (l *losing) Load(ctx context.Context) (breaker.Control, string, error) {
+	if l.loads++; l.loads == l.lost+1 {
+		return breaker.Control{}, "", down("cosmos: load control")
+	}
+	return l.ControlStore.Load(ctx)
+}

@@ -114,13 +114,15 @@ func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res resul
 		p.rewritten(cur, res)
 		return true, nil
 	}
+	proven := false
 	if res.failed() {
 		res.err = alone(cur.State, res.err)
-		if p.turn(cur) && p.t.exhausted(cur.State, res.err, p.proven(ctx, cur)) {
+		proven = isOwn(res.err) && p.proven(ctx, cur)
+		if p.turn(cur) && p.t.exhausted(cur.State, res.err, proven) {
 			return p.poison(ctx, cur, res.err)
 		}
 	}
-	next, allowed := p.next(ctx, d, cur, res)
+	next, allowed := p.next(d, cur, res, proven)
 	if !allowed && healing && fault.IsDependency(res.err) {
 		return true, res.err // its line may hold older content, and nobody else would look at a committed document
 	}
@@ -158,14 +160,15 @@ func (p *pass) put(ctx context.Context, cur invoice.Document, next invoice.State
 
 // next is the state to record for a result, and whether it may be recorded over what the document says now. Right after
 // the choice that is always so; after a 412 it depends: a verdict on the content that the document holds is true
-// whatever its status says, everything else only changes a status that is ours to change.
-func (p *pass) next(ctx context.Context, d, cur invoice.Document, res result) (invoice.State, bool) {
+// whatever its status says, everything else only changes a status that is ours to change. proven is of the document's last
+// failure.
+func (p *pass) next(d, cur invoice.Document, res result, proven bool) (invoice.State, bool) {
 	was := cur.State
 	if !cur.HasTime && was.Version == 0 {
 		was.Version = d.Version.US // the one that the ledger has; a later _ts must not become another
 	}
 	if isOwn(res.err) {
-		return p.t.failure(was, res.err, p.proven(ctx, cur)), p.turn(cur)
+		return p.t.failure(was, res.err, proven), p.turn(cur)
 	}
 	if res.failed() {
 		return p.t.putOff(was, res.err), p.turn(cur)

@@ -20,6 +20,7 @@ func blameTable() []mutant {
 		{"a failure that is taken back waits for its time", states, "		s.Postponed = true\n", "", pkg, table},
 		{"the sixth failure is not postponed", states, "s.Postponed = s.RetryCount >= maxFailures", "s.Postponed = s.RetryCount > maxFailures", pkg, table},
 		{"poison without proof", states, "	if !isOwn(err) || !proven {\n", "	if !isOwn(err) {\n", pkg, table},
+		{"proof is asked for again when a failure is recorded", settle, "p.next(d, cur, res, proven)", "p.next(d, cur, res, isOwn(res.err) && p.proven(ctx, cur))", pkg, "TestProofIsAskedForOnce"},
 		{"five failures are poison", blame, "const maxFailures = MaxRetries + 1\n", "const maxFailures = MaxRetries\n", pkg, "TestSeedExample4PoisonPill"},
 		{"an unreadable document is tried three times", blame, "const unreadableFailures = 1\n", "const unreadableFailures = 2\n", pkg, "TestAnUnreadableDocumentFailsAtItsSecondTry"},
 		{
