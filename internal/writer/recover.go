@@ -124,7 +124,7 @@ func (t *tick) windows(ctx context.Context) error {
 // window takes up documents of one window until there are none, the time is over, or as many failed as may.
 func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing int) error {
 	at := t.r.goOn(w)
-	wrapped := at.page == ""
+	wrapped, begunAgain := at.page == "", false
 	failed := 0
 	var first error
 	over := func() bool { return !t.r.commit.o.Now().Before(end) || t.failing >= mostFailing }
@@ -135,10 +135,14 @@ func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing 
 			return first
 		}
 		page, next, err := t.r.backlog.Page(ctx, t.query(ctx, w), at.page)
+		refused := fault.KindOf(err) == fault.Document && at.page != "" // the place is none any more
 		switch {
-		case err != nil && fault.KindOf(err) == fault.Document && at.page != "": // the place is none any more
-			at, wrapped = place{}, true
+		case refused && !begunAgain:
+			at, wrapped, begunAgain = place{}, true, true
 			continue
+		case refused:
+			t.r.stop(w, place{})
+			return asDependency(err)
 		case err != nil:
 			t.r.stop(w, at)
 			return asDependency(err)

@@ -253,6 +253,8 @@ type pages struct {
 	// down is a window that cannot be read; after is run once, after the first page.
 	down  writer.Window
 	after func()
+	// refuse is how often no page can be gone on from.
+	refuse int
 	// asked are the pages that were asked for.
 	asked []string
 }
@@ -261,7 +263,8 @@ func (p *pages) Page(_ context.Context, q writer.WindowQuery, at string) (found 
 	p.asked = append(p.asked, fmt.Sprintf("%s %s", q.Window, at))
 	n := 0
 	if at != "" {
-		if _, err := fmt.Sscanf(at, "page %d", &n); err != nil || n >= len(p.of[q.Window]) {
+		if _, err := fmt.Sscanf(at, "page %d", &n); err != nil || n >= len(p.of[q.Window]) || p.refuse > 0 {
+			p.refuse--
 			return nil, "", fault.New(fault.Document, "test", "continuation", "%q is none", at)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +84,20 @@ func TestAWindowWhosePlaceIsGoneBeginsAgain(t *testing.T) {
 	found, err := r.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 60, found.Found[writer.Due])
+}
+
+// Where no place can be gone on from, a window begins again once and does not spin until its time is over.
+func TestAWindowThatRefusesEveryPlaceBeginsAgainOnce(t *testing.T) {
+	w := newWorld(t)
+	backlog := w.backlogOf(map[writer.Window]int{writer.Due: 60})
+	r := writer.NewRecover(w.commit, backlog)
+	for range 2 {
+		backlog.asked, backlog.refuse = nil, 20
+		_, err := r.Run(t.Context())
+		require.True(t, fault.IsDependency(err), "it is said")
+		asked := slices.DeleteFunc(backlog.asked, func(page string) bool { return !strings.HasPrefix(page, "due ") })
+		require.Equal(t, []string{"due ", "due page 1", "due ", "due page 1"}, asked)
+	}
 }
 
 // Documents that succeed are not bounded.

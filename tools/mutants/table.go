@@ -96,8 +96,10 @@ func table() []mutant {
 		{"a window is looked at from its place on only", recovery, "		case wrapped:\n", "		case wrapped || next == \"\":\n", writer, "TestAWindowIsLookedAtRoundToItsBeginning"},
 		{
 			"a place that is none any more stops a window", recovery,
-			"		case err != nil && fault.KindOf(err) == fault.Document && at.page != \"\":", "		case err != nil && fault.KindOf(err) == fault.Document && at.page == \"none\":", writer, "TestAWindowWhosePlaceIsGoneBeginsAgain",
+			"		case refused && !begunAgain:\n", "		case false && begunAgain:\n", writer, "TestAWindowWhosePlaceIsGoneBeginsAgain",
 		},
+		{"a window begins again for ever", recovery, "		case refused && !begunAgain:\n", "		case refused && (!begunAgain || begunAgain):\n", writer, "TestAWindowThatRefusesEveryPlaceBeginsAgainOnce"},
+		{"a window keeps the place that is none", recovery, "			t.r.stop(w, place{})\n			return asDependency(err)\n", "			t.r.stop(w, at)\n			return asDependency(err)\n", writer, "TestAWindowThatRefusesEveryPlaceBeginsAgainOnce"},
 		{"a window that cannot be read ends the tick", recovery, "		if breaker.IsRefusal(err) || ctx.Err() != nil {\n", "		if err != nil {\n", writer, "TestAWindowThatCannotBeReadLosesNothingOfTheOthers"},
 		{"one failed page ends a window", recovery, "failed++; failed > 1 ||", "failed++; failed > 0 ||", writer, "TestTheTimerGoesOnAfterOneFailedPageAndStopsAfterTwo"},
 		{"postponed documents are not asked for", recovery, "		q.AppliedBefore = due.Unix()\n", "", writer, "TestAPostponedDocumentIsDueWhenOthersGetThrough"},
