@@ -121,11 +121,14 @@ func TestACutOffInstanceForgetsNobody(t *testing.T) {
 		Wait: func(context.Context, time.Duration) error { return nil },
 	})
 	ids := w.many(1, 2, "")
-	report, err := commit.Run(t.Context(), writer.Batch{Documents: w.snapshots(ids...), Received: w.clock})
-	if err == nil { // otherwise the host offers the batch again
-		require.Equal(t, map[string]int{"applied": 1, "retry_scheduled": 1}, report.Outcomes)
-		require.Equal(t, "committed", w.status(ids[0]))
-	}
+	before := w.snapshots(ids...)
+	_, err := commit.Run(t.Context(), writer.Batch{Documents: before, Received: w.clock})
+	require.True(t, fault.IsDependency(err), "the host offers the batch again")
+	require.Equal(t, []string{"pending", "pending"}, []string{w.status(ids[0]), w.status(ids[1])})
+	report, err := commit.Run(t.Context(), writer.Batch{Documents: before, Received: w.clock, RetryCount: 1})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes, "whoever can reach SQL finds the first one written")
+	require.Equal(t, []string{"retry_scheduled", "retry_scheduled"}, []string{w.status(ids[0]), w.status(ids[1])})
 }
 
 // A page that failed is said, although the next one was read.

@@ -74,6 +74,10 @@ func blameTable() []mutant {
 			"	if cutOff {\n", "	if false {\n", pkg, "TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers",
 		},
 		{
+			"an instance that is cut off forgets what it could not record", chunk,
+			"told := p.recordAll(ctx, known); told != nil {", "told := p.recordAll(ctx, known); told != nil && err == nil {", pkg, "TestACutOffInstanceForgetsNobody",
+		},
+		{
 			"an instance that is cut off writes back what the host reprinted", chunk,
 			"	docs, err := p.freshen(ctx, docs, p.doubtful)\n", "	err := error(nil)\n", pkg, "TestAnInstanceThatIsCutOffWritesBackNothingThatTheHostReprinted",
 		},
