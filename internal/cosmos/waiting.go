@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -79,7 +80,6 @@ func waitingQuery(sysName string, statuses []invoice.Status, from, to int64) (st
 // undefined, and so is NOT of that; every condition that is negated therefore asks for the type first. NOT IS_DEFINED is
 // not used: it scans (azure-facts 5.3).
 func backlogQuery(op operation, q writer.WindowQuery) (string, []Param, error) {
-	const day = 24 * 60 * 60
 	c := condition{{"@sys_name", q.SysName}}
 	if q.Window == writer.Orphans {
 		pending := c.inStatus(invoice.Pending) + " AND c._ts < " + c.add("@left", q.LeftBefore)
@@ -88,7 +88,7 @@ func backlogQuery(op operation, q writer.WindowQuery) (string, []Param, error) {
 	}
 	query := selectWaiting + " AND " + c.inStatus(invoice.RetryScheduled) + " AND "
 	c.add("@now", q.Now)
-	c.add("@tomorrow", q.Now+day)
+	c.add("@tomorrow", q.Now+int64(invoice.MostAhead/time.Second))
 	var kinds []string
 	for _, kind := range writer.PutOffKinds() {
 		kinds = append(kinds, c.add("@"+string(kind), kind))

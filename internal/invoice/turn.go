@@ -27,13 +27,13 @@ const (
 // oldWriterAge is how long a document may be processing before it counts as left behind (design.md section 2).
 const oldWriterAge = 10 * time.Minute
 
-// mostAhead is how far ahead a time of retry can be meant. The longest wait is about an hour; a larger number was written
+// MostAhead is how far ahead a time of retry can be meant. The longest wait is about an hour; a larger number was written
 // by hand, or in milliseconds, which would be 54,000 years.
-const mostAhead = 24 * time.Hour
+const MostAhead = 24 * time.Hour
 
 // Due reports whether a retry's time has come: retryAfter is not after now, or further ahead than anybody can mean.
 func Due(retryAfter int64, now time.Time) bool {
-	return retryAfter <= now.Unix() || retryAfter > now.Add(mostAhead).Unix()
+	return retryAfter <= now.Unix() || retryAfter > now.Add(MostAhead).Unix()
 }
 
 // Turn decides whether a document is to be taken up now by the environment sysName. A document with a Problem is taken
