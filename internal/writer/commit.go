@@ -163,10 +163,6 @@ func (p *pass) feedLag() breaker.FeedLag {
 
 // begin makes the pass of one Run.
 func (c *Commit) begin(ctx context.Context, b Batch, mode Mode) *pass {
-	dueBefore := int64(0)
-	if due := c.breaker.DueBefore(ctx); !due.IsZero() {
-		dueBefore = due.Unix()
-	}
 	divideUntil := c.o.Now().Add(divideFor)
 	if b.Purpose == FromFeed && c.hurries() {
 		divideUntil = c.o.Now().Add(divideInHurry)
@@ -176,9 +172,17 @@ func (c *Commit) begin(ctx context.Context, b Batch, mode Mode) *pass {
 		t:           transitions{now: c.o.Now, loc: c.o.Location, draw: c.o.Draw, reprocess: b.takesOver(invoice.Failed)},
 		report:      Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
 		heal:        map[string]bool{},
-		dueBefore:   dueBefore,
+		dueBefore:   c.dueBefore(ctx),
 		divideUntil: earlier(divideUntil, b.DivideUntil),
 	}
+}
+
+// dueBefore is the _ts up to which postponed documents are due; zero while nothing got through.
+func (c *Commit) dueBefore(ctx context.Context) int64 {
+	if due := c.breaker.DueBefore(ctx); !due.IsZero() {
+		return due.Unix()
+	}
+	return 0
 }
 
 // hurries reports whether a batch of the feed ran out of time for dividing a short while ago: those behind it waited long

@@ -183,9 +183,9 @@ func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing 
 // query asks for a window as it is now: what is applied during the tick makes postponed documents due.
 func (t *tick) query(ctx context.Context, w Window) WindowQuery {
 	now := t.r.commit.o.Now()
-	q := WindowQuery{SysName: t.r.commit.o.SysName, Window: w, Now: now.Unix(), OldWriterBefore: now.Add(-orphanAge).Unix()}
-	if due := t.r.commit.breaker.DueBefore(ctx); !due.IsZero() {
-		q.AppliedBefore = due.Unix()
+	q := WindowQuery{
+		SysName: t.r.commit.o.SysName, Window: w, Now: now.Unix(), OldWriterBefore: now.Add(-orphanAge).Unix(),
+		AppliedBefore: t.r.commit.dueBefore(ctx),
 	}
 	age := orphanAge
 	if feed := t.r.commit.breaker.View(ctx).Control.Feed; now.Sub(feed.At) < lagIsOld {

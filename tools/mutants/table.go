@@ -102,7 +102,7 @@ func table() []mutant {
 		{"a window keeps the place that is none", recovery, "			t.r.stop(w, place{})\n			return asDependency(err)\n", "			t.r.stop(w, at)\n			return asDependency(err)\n", writer, "TestAWindowThatRefusesEveryPlaceBeginsAgainOnce"},
 		{"a window that cannot be read ends the tick", recovery, "		if breaker.IsRefusal(err) || ctx.Err() != nil {\n", "		if err != nil {\n", writer, "TestAWindowThatCannotBeReadLosesNothingOfTheOthers"},
 		{"one failed page ends a window", recovery, "failed++; failed > 1 ||", "failed++; failed > 0 ||", writer, "TestTheTimerGoesOnAfterOneFailedPageAndStopsAfterTwo"},
-		{"postponed documents are not asked for", recovery, "		q.AppliedBefore = due.Unix()\n", "", writer, "TestAPostponedDocumentIsDueWhenOthersGetThrough"},
+		{"postponed documents are not asked for", recovery, "		AppliedBefore: t.r.commit.dueBefore(ctx),\n", "", writer, "TestAPostponedDocumentIsDueWhenOthersGetThrough"},
 		{"the put off are sent together", recovery, "OneByOne: w == PutOff,", "OneByOne: false,", writer, "TestThePutOffWindowIsSentOneByOne"},
 		{"a tick begins without a heartbeat", recovery, "	err := r.commit.breaker.Tick(ctx)\n", "	err := r.commit.breaker.Permit(ctx)\n", writer, "TestATickFindsAnOutageByItself"},
 		// Lost updates.
