@@ -114,6 +114,25 @@ func TestBadDocumentsStopNoGoodOne(t *testing.T) {
 	require.Equal(t, map[string]int{"applied": 1, "retry_scheduled": 99}, w.run(w.snapshots(mixed...)...).Outcomes)
 }
 
+// Those that a person reset begin to fail anew, and are told of like the others.
+func TestResetDocumentsThatFailAgainAreToldOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		purpose writer.Purpose
+		state   string
+	}{
+		"by hand":            {writer.FromFeed, `{"status":"pending","retry_count":6,"failed_at":"x"}`},
+		"by asking for them": {writer.Reprocess, `{"status":"failed","retry_count":6,"failed_at":"x"}`},
+	} {
+		w := newWorld(t)
+		ids := w.many(1, 100, c.state)
+		w.use(sinkThat{w.faulty, about(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), ids...)})
+		report, err := w.batch(writer.Batch{Documents: w.snapshots(ids...), Purpose: c.purpose})
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{"retry_scheduled": 100}, report.Outcomes, name)
+		require.Contains(t, w.log.String(), `"event":"mass_failure","code":"547"`, name)
+	}
+}
+
 // Promise G6: a schema that refuses everything for a working day poisons nobody and counts once. One document that gets through
 // brings all the others back.
 func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {

@@ -145,7 +145,7 @@ func (p *pass) put(ctx context.Context, cur invoice.Document, next invoice.State
 	switch {
 	case err == nil:
 		p.countResult(cur.ID, res, next)
-		if isOwn(res.err) && cur.State.RetryCount == 0 {
+		if isOwn(res.err) && p.t.begin(cur.State).RetryCount == 0 {
 			p.c.breaker.BeganToFail(fault.CodeOf(res.err))
 		}
 		return true, nil

@@ -29,7 +29,8 @@ func blameTable() []mutant {
 		},
 		{"a mark is proof", apply, " && !items[0].FailureMark {", " {", pkg, "TestOnlyWrittenContentIsProof"},
 		{"a rewrite is proof", apply, "	if p.mode == Write && slices", "	if slices", pkg, "TestOnlyWrittenContentIsProof"},
-		{"what failed before is not told to be failing", settle, "isOwn(res.err) && cur.State.RetryCount == 0", "isOwn(res.err) && cur.State.RetryCount > 0", pkg, "TestBadDocumentsStopNoGoodOne"},
+		{"what failed before is not told to be failing", settle, "isOwn(res.err) && p.t.begin(cur.State).RetryCount == 0", "isOwn(res.err) && p.t.begin(cur.State).RetryCount > 0", pkg, "TestBadDocumentsStopNoGoodOne"},
+		{"what a person reset is not told to be failing", settle, "isOwn(res.err) && p.t.begin(cur.State).RetryCount == 0", "isOwn(res.err) && cur.State.RetryCount == 0", pkg, "TestResetDocumentsThatFailAgainAreToldOf"},
 		// What is put off.
 		{"what is put off stays postponed", states, "	s.Postponed = false\n	switch {\n", "	switch {\n", pkg, putOff},
 		{"what is put off is counted", states, "	s.Postponed = false\n	switch {\n", "	s.Postponed = false\n	s.RetryCount++\n	switch {\n", pkg, putOff},
