@@ -80,6 +80,7 @@ func TestARequestWhoseConnectionBrokeIsMadeOnceMore(t *testing.T) {
 		return nil
 	}})
 	require.Equal(t, map[string]int{"applied": 1}, w.run(w.snapshots(ids[0])...).Outcomes)
+	require.NotContains(t, w.state(ids[0]), "attempts", "it is nobody's failure")
 	broken = 2
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(w.snapshots(ids[1])...).Outcomes, "once")
 }

@@ -69,16 +69,6 @@ func TestThePartsOfARequestWithoutAnAnswerHaveTenSeconds(t *testing.T) {
 	}
 }
 
-// A connection that broke once costs one request more and nobody a wait: after a failover the whole pool is dead.
-func TestAConnectionThatBrokeOnceIsNobodysFailure(t *testing.T) {
-	w := newWorld(t)
-	ids := w.many(1, 1, "")
-	w.faulty.onApply = onlyFirst(down("sql: apply"))
-	require.Equal(t, map[string]int{"applied": 1}, w.run(w.snapshots(ids...)...).Outcomes)
-	require.Equal(t, 2, w.faulty.writes)
-	require.NotContains(t, w.state(ids[0]), "attempts")
-}
-
 // A batch that a dependency fails for again and again, though others are answered, does not hold the feed for ever.
 func TestABatchThatFailsForEverIsLeftToTheTimer(t *testing.T) {
 	w := newWorld(t)
