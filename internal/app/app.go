@@ -260,7 +260,6 @@ func (a *App) RecoverRuns(ctx context.Context) (run.Recovered, error) {
 	if a.work == nil {
 		return run.Recovered{Off: config.ModeShadow + ": nothing is recovered"}, nil
 	}
-	_ = a.breaker.Tick(ctx) // the heartbeat comes first; what it found out the breaker says to whoever asks
 	return a.work.recovery.Run(ctx)
 }
 

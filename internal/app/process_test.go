@@ -100,9 +100,15 @@ func TestATickOfTheTimerTakesWhatIsDue(t *testing.T) {
 	s := newStack(t)
 	p := start(t, s.settings)
 	p.waitReady()
+	tick := []byte(`{"Data":{"timer":{"Schedule":{"AdjustForDST":true},"ScheduleStatus":null,"IsPastDue":false}},"Metadata":{"sys":{"MethodName":"RecoverRetries"}}}`)
+	const beats = `SELECT sum(number) FROM sqlwriter_heartbeat`
+	before := s.count(beats)
+	code, _ := p.send(http.MethodPost, "/RecoverRetries", tick)
+	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, before+1, s.count(beats), "a tick raises the heartbeat once")
+
 	s.submit(1, 4, "")
 	s.patchAll(`{"status":"retry_scheduled","retry_count":1}`)
-	tick := []byte(`{"Data":{"timer":{"Schedule":{"AdjustForDST":true},"ScheduleStatus":null,"IsPastDue":false}},"Metadata":{"sys":{"MethodName":"RecoverRetries"}}}`)
 	code, text := p.send(http.MethodPost, "/RecoverRetries", tick)
 	require.Equal(t, http.StatusOK, code)
 	require.Contains(t, text, "took up 3 documents: 3 applied")
