@@ -90,7 +90,7 @@ func (j *Journal) End(ctx context.Context, id string, status ops.RunStatus, coun
 	j.s.mu.Lock()
 	defer j.s.mu.Unlock()
 	if r := j.running(id); r != nil {
-		r.Status, r.Counts, r.HeartbeatAt, r.EndedAt = run.RunStatus(status), countsOf(counts), j.s.at(), j.s.at()
+		r.Status, r.Counts, r.HeartbeatAt, r.EndedAt = status, countsOf(counts), j.s.at(), j.s.at()
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (j *Journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
 		}
 		runs = append(runs, ops.Run{
 			ID: r.ID, Kind: string(r.Kind), Filter: filter, Matched: r.Matched, AtLeast: r.AtLeast, RequestedBy: r.RequestedBy,
-			Why: r.Why, Status: ops.RunStatus(r.Status), Cancel: r.Cancel, Counts: maps.Clone(r.Counts), StartedAt: r.StartedAt, EndedAt: r.EndedAt,
+			Why: r.Why, Status: r.Status, Cancel: r.Cancel, Counts: maps.Clone(r.Counts), StartedAt: r.StartedAt, EndedAt: r.EndedAt,
 		})
 	}
 	return runs, nil

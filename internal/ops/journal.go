@@ -22,11 +22,6 @@ const (
 	MaxSubject = 1023
 )
 
-// Last reports whether a run can end with the status.
-func (s RunStatus) Last() bool {
-	return s == Completed || s == CompletedWithFailures || s == Cancelled || s == Stopped
-}
-
 // Kept is the run as Journal.Start keeps it: running, its words clipped (Clip). Errors by kind: internal, code "run_id" when
 // the ID is not 1 to MaxRunID visible ASCII characters, code "json" when Filter is neither empty nor JSON.
 func (r Run) Kept() (Run, error) {

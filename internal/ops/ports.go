@@ -35,17 +35,17 @@ type Run struct {
 }
 
 // RunStatus is where a run is.
-type RunStatus string
+type RunStatus = run.RunStatus
 
-// The statuses of a run.
+// The statuses of a run that one process does alone.
 const (
-	Running   RunStatus = "running"
-	Completed RunStatus = "completed"
+	Running   = run.RunRunning
+	Completed = run.RunCompleted
 	// CompletedWithFailures: it took all its documents, and something is left to do for one or more of them.
-	CompletedWithFailures RunStatus = "completed_with_failures"
-	Cancelled             RunStatus = "cancelled"
+	CompletedWithFailures = run.RunCompletedWithFailures
+	Cancelled             = run.RunCancelled
 	// Stopped: it ended before its work did (a deadline, an outage); asked for again it goes on with what is left.
-	Stopped RunStatus = "stopped"
+	Stopped = run.RunStopped
 )
 
 // Audit is one entry of the audit log: who did what, and why. At is by the database's clock; At, Level and Batch are filled when

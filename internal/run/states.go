@@ -109,6 +109,11 @@ func (s RunStatus) Requeueable() bool {
 	return s == RunRunning || s == RunCompleted || s == RunCompletedWithFailures
 }
 
+// Last reports whether a run that one process does alone can end with the status.
+func (s RunStatus) Last() bool {
+	return s == RunCompleted || s == RunCompletedWithFailures || s == RunCancelled || s == RunStopped
+}
+
 // Outcome is what became of one document of a batch.
 type Outcome string
 
