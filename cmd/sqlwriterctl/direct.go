@@ -178,13 +178,13 @@ const toolBuild = "sqlwriterctl"
 
 // newBreaker makes a breaker over the app's control document, with a heartbeat of its own. Nothing is asked for yet.
 func newBreaker(store breaker.ControlStore, from source, sql *lazySQL, log zerolog.Logger) *breaker.Breaker {
-	most, err := strconv.Atoi(from.setting(config.MaxPoisonPerHour))
-	if err == nil && most == 0 {
-		most = -1 // the setting's 0 means none, the option's the default
-	}
 	return breaker.New(store, breaker.Options{
-		Instance: fmt.Sprintf("%s-%s-%d", toolBuild, who(), os.Getpid()), MaxPoisonPerHour: most, Log: log.Level(zerolog.ErrorLevel),
-		SysName: from.sysName(), Heartbeat: sql.Heartbeat, TakeOver: sql.TakeOver,
+		Instance:         fmt.Sprintf("%s-%s-%d", toolBuild, who(), os.Getpid()),
+		MaxPoisonPerHour: config.MostPoison(from.setting(config.MaxPoisonPerHour)),
+		Log:              log.Level(zerolog.ErrorLevel),
+		SysName:          from.sysName(),
+		Heartbeat:        sql.Heartbeat,
+		TakeOver:         sql.TakeOver,
 	})
 }
 

@@ -85,9 +85,6 @@ func newBreaker(c config.Config, build string, control breaker.ControlStore, sin
 			return breaker.Heartbeat{}, err
 		}
 	}
-	if c.MaxPoisonPerHour == 0 {
-		o.MaxPoisonPerHour = -1 // the setting's 0 means none, the option's the default
-	}
 	return breaker.New(control, o)
 }
 

@@ -19,8 +19,17 @@ type Config struct {
 	Blob     Blob
 	// ServiceBus is where messages about runs go.
 	ServiceBus ServiceBus
-	// MaxPoisonPerHour is how many documents the app may give up in one hour.
+	// MaxPoisonPerHour is how many documents the app may give up in one hour; negative means none (MostPoison).
 	MaxPoisonPerHour int
+}
+
+// MostPoison is the setting MAX_POISON_PER_HOUR as the breaker takes it, whose 0 is the default: none is negative.
+func MostPoison(setting string) int {
+	most, err := strconv.Atoi(setting)
+	if err == nil && most == 0 {
+		return -1
+	}
+	return most
 }
 
 // Cosmos says where the documents are: by Connection, or by Endpoint and an identity.
@@ -158,9 +167,8 @@ func Load(get func(string) (string, bool)) (Config, error) {
 	if err != nil { // the default is in the embedded database
 		location = time.UTC
 	}
-	maxOpen, _ := strconv.Atoi(values[SQLMaxOpen]) // checked above, as the next two
+	maxOpen, _ := strconv.Atoi(values[SQLMaxOpen]) // checked above, as the next one
 	maxRows, _ := strconv.Atoi(values[SQLMaxRows])
-	maxPoison, _ := strconv.Atoi(values[MaxPoisonPerHour])
 	c := Config{
 		SysName: values[SysName], Mode: values[Mode], Location: location, LogLevel: values[LogLevel],
 		Cosmos: Cosmos{
@@ -173,7 +181,7 @@ func Load(get func(string) (string, bool)) (Config, error) {
 		},
 		Blob:             blobOf(effective),
 		ServiceBus:       serviceBusOf(effective),
-		MaxPoisonPerHour: maxPoison,
+		MaxPoisonPerHour: MostPoison(values[MaxPoisonPerHour]),
 	}
 	if len(problems) > 0 {
 		return c, problems

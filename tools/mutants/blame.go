@@ -22,6 +22,7 @@ func blameTable() []mutant {
 		{"poison without proof", states, "	if !isOwn(err) || !proven {\n", "	if !isOwn(err) {\n", pkg, table},
 		{"proof is asked for again when a failure is recorded", settle, "p.next(d, cur, res, proven)", "p.next(d, cur, res, isOwn(res.err) && p.proven(ctx, cur))", pkg, "TestProofIsAskedForOnce"},
 		{"five failures are poison", blame, "const maxFailures = MaxRetries + 1\n", "const maxFailures = MaxRetries\n", pkg, "TestSeedExample4PoisonPill"},
+		{"a setting that allows no poison message allows a hundred", "internal/config/config.go", "		return -1\n", "		return 0\n", "internal/config", "TestTheControlContainerHasADefault"},
 		{"an unreadable document is tried three times", blame, "const unreadableFailures = 1\n", "const unreadableFailures = 2\n", pkg, "TestAnUnreadableDocumentFailsAtItsSecondTry"},
 		{
 			"what was put off moves the time of the last failure", blame,
