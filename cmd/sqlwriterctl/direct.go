@@ -173,7 +173,8 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 	}, o))
 }
 
-// toolBuild names the tool as a build: what it writes proves nothing about the app's.
+// toolBuild names the tool where the app names its version: in evidence and as an instance. Its breaker has no build, so what
+// it writes proves nothing about the app's.
 const toolBuild = "sqlwriterctl"
 
 // newBreaker makes a breaker over the app's control document, with a heartbeat of its own. Nothing is asked for yet.
