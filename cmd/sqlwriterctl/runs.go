@@ -21,7 +21,7 @@ import (
 type runCommands struct {
 	Start  runStartCommand  `cmd:"" help:"Begin one. --dry-run counts and lists what it would take."`
 	List   runListCommand   `cmd:"" help:"List the latest with their numbers, newest first."`
-	Show   runShowCommand   `cmd:"" help:"Show one; --wait watches it until it has ended."`
+	Show   runShowCommand   `cmd:"" help:"Show one; --wait watches it until it has ended. Exit code 1 when it has ended, unless it completed without failures."`
 	Items  runItemsCommand  `cmd:"" help:"List what became of each document of one."`
 	Cancel runCancelCommand `cmd:"" help:"End one: batches under way end, the others are not begun. --gone ends a reprocess whose process is gone."`
 	Resume runResumeCommand `cmd:"" help:"Have one go on that was cancelled or has failed."`
