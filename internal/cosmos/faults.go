@@ -36,7 +36,7 @@ func wordRows() []fault.Row {
 		{Code: "json", Kind: fault.Document, About: submitted, Reason: "the text is no JSON object with an id", Source: ours, Own: fault.OfACommand()},
 		{Code: "no_etag", Kind: fault.Contention, Condition: fault.Changed, About: "a version that is none", Reason: "the etag names no version of a document", Source: ours},
 		{Code: "no_etag", Kind: infra, Reason: "the service did not say under which etag it keeps the document", Source: ours, Own: offeredAgain()},
-		{Code: "unreadable", Kind: infra, About: "the control document", Reason: "it is not what an instance of the app writes", Source: ours, Own: ownGate()},
+		{Code: "unreadable", Kind: infra, About: "the control document", Reason: "it is not what an instance of the app writes", Source: ours, Own: ownCopy()},
 		{Code: "row", Kind: infra, Reason: "a query was answered with a row that is none", Source: ours, Own: offeredAgain()},
 		{
 			Code: "continuation", Kind: fault.Document, About: "a search",
@@ -127,7 +127,7 @@ func left() fault.Consequence {
 	return fault.Consequence{Spends: fault.Nothing, Next: "an error line; the document is left to the recovery timer"}
 }
 
-// ownGate follows when the control document cannot be read.
-func ownGate() fault.Consequence {
+// ownCopy follows when the control document cannot be read.
+func ownCopy() fault.Consequence {
 	return fault.Consequence{Spends: fault.Nothing, Next: "each instance goes by its own copy and says so, until the control document can be read"}
 }
