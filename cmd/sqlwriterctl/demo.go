@@ -20,6 +20,7 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/writer"
 )
 
 // demoCommand breaks the running local stack on purpose. It touches no other: an outage of a real one is no demonstration.
@@ -254,7 +255,8 @@ func (*demoBadDocument) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		if doc, err := invoice.Read(stored, time.Now()); err == nil && doc.State.Status != invoice.Pending {
-			a.printf("  status %s, %d of 5 retries used, next try %s", doc.State.Status, doc.State.RetryCount,
+			a.printf("  status %s, %d of %d retries used, next try %s", doc.State.Status,
+				min(doc.State.RetryCount, writer.MaxRetries), writer.MaxRetries,
 				time.Unix(doc.State.RetryAfter, 0).Format(time.TimeOnly))
 			a.printf("  %s (%s): %s", doc.State.LastErrorKind, doc.State.LastErrorCode, doc.State.LastError)
 			a.printf("after six failures that count and one more try it becomes a poison message; sqlwriterctl why %q tells where it is", id)
