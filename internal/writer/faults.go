@@ -26,25 +26,12 @@ func breakerRows() []fault.Row {
 			Own: fault.Consequence{Spends: fault.Nothing, Next: "after an operator's resume"},
 		},
 		{Code: breaker.CodeControl, Kind: infra, Reason: "the control document cannot be had, so the other instances would not know", Source: section, Own: fault.OfACommand()},
-		{
-			Code: CodeFailsAlone, Kind: fault.Internal, Source: section,
-			Reason: "the request failed like an outage three times when this document was sent alone, while the database answered others",
-		},
-		{
-			Code: codeUndecided, Kind: fault.Contention, Source: section,
-			Reason: "it shared a request with documents that cannot be written, and the two minutes for finding those were over",
-			Own:    fault.Consequence{Spends: fault.Nothing, Next: "the recovery timer tries it again after 120 s"},
-		},
-		{
-			Code: codeCutOff, Kind: infra, Source: section, Reason: "this instance alone cannot reach SQL",
-			Own: fault.Consequence{Spends: fault.Nothing, Next: "at once, by the recovery timer of another instance"},
-		},
 	}
 }
 
 // documentRows are about one document and what is known of it.
 func documentRows() []fault.Row {
-	const infra, race = fault.Infrastructure, fault.Contention
+	const infra, race, adr18 = fault.Infrastructure, fault.Contention, "ADR 0018"
 	left := fault.Consequence{Spends: fault.Nothing, Next: "an error line; the document is left to the recovery timer"}
 	again := fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s; the breaker does not mind"}
 	return []fault.Row{
@@ -54,6 +41,19 @@ func documentRows() []fault.Row {
 		{
 			Code: "412", Kind: race, About: "the control document", Reason: "it changed each time that it was to be written",
 			Source: "design.md 3", Own: fault.OfACommand(),
+		},
+		{
+			Code: CodeFailsAlone, Kind: fault.Internal, Source: adr18,
+			Reason: "the request failed like an outage three times when this document was sent alone, while the database answered others",
+		},
+		{
+			Code: codeUndecided, Kind: race, Source: adr18,
+			Reason: "it shared a request with documents that cannot be written, and the time for finding those was over",
+			Own:    fault.Consequence{Spends: fault.Nothing, Next: "the recovery timer tries it again after 120 s"},
+		},
+		{
+			Code: codeCutOff, Kind: infra, Source: adr18, Reason: "this instance alone cannot reach SQL",
+			Own: fault.Consequence{Spends: fault.Nothing, Next: "at once, by the recovery timer of another instance"},
 		},
 		{Code: "clock_went_back", Kind: race, Reason: "the ledger knows a later _ts of the same document: the container's clock went back", Source: "design.md 2"},
 		{Code: "not_caught_up", Kind: infra, Reason: "a read shows less of a document than the change feed did: a replica lags", Source: "design.md 2", Own: again},
