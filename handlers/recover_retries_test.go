@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -73,17 +74,18 @@ func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
 // auditing notes the order of a tick's parts.
 type auditing struct {
 	parts *[]string
-	err   error
+	// documents, runs and err are how the parts end.
+	documents, runs, err error
 }
 
 func (a auditing) Recover(context.Context, string) (writer.Recovered, error) {
 	*a.parts = append(*a.parts, "documents")
-	return writer.Recovered{}, nil
+	return writer.Recovered{}, a.documents
 }
 
 func (a auditing) RecoverRuns(context.Context) (run.Recovered, error) {
 	*a.parts = append(*a.parts, "runs")
-	return run.Recovered{}, nil
+	return run.Recovered{}, a.runs
 }
 
 func (a auditing) TellTransitions(context.Context) error {
@@ -100,4 +102,24 @@ func TestATickTellsTheAuditLogLast(t *testing.T) {
 	full := fault.New(fault.Quota, "test: journal", "9002", "full")
 	w, _ = invoke(t, RecoverRetries(auditing{parts: &parts, err: full}), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, http.StatusServiceUnavailable, w.Code, "and it is said when it cannot be told")
+}
+
+// A tick does all of its parts and answers one error: the documents' before that of runs, and both before the audit log's.
+func TestATickAnswersTheFirstOfItsErrors(t *testing.T) {
+	documents, runs, audit := errors.New("documents"), errors.New("runs"), errors.New("audit")
+	for _, c := range []struct {
+		of   auditing
+		want error
+	}{
+		{auditing{documents: documents, runs: runs, err: audit}, documents},
+		{auditing{runs: runs, err: audit}, runs},
+		{auditing{err: audit}, audit},
+		{auditing{}, nil},
+	} {
+		var parts []string
+		c.of.parts = &parts
+		_, err := RecoverRetries(c.of).Run(t.Context(), Invocation{})
+		require.ErrorIs(t, err, c.want)
+		require.Equal(t, []string{"runs", "documents", "audit"}, parts)
+	}
 }
