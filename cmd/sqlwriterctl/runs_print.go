@@ -1,0 +1,201 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+)
+
+func printStarted(a *app, s ops.Started) error {
+	matched := atLeast(s.Matched, s.AtLeast)
+	if s.Run != "" {
+		a.printf("run %s: %s documents, in batches of %d, pattern %s", s.Run, matched, run.BatchSize, s.Pattern)
+		a.printf("sqlwriterctl run show %s --wait watches it", s.Run)
+		return nil
+	}
+	a.printf("%s documents match a %s", matched, s.Kind)
+	if len(s.First) == 0 {
+		return nil
+	}
+	a.printf("in batches of %d, pattern %s", run.BatchSize, s.Pattern)
+	a.printf("")
+	rows := [][]string{{"FAILED OR CHANGED", "STATUS", "KIND", "CODE", "DOCUMENT"}}
+	for _, m := range s.First {
+		rows = append(rows, []string{clock(m.FailedAt), orDash(string(m.Status)), orDash(m.Kind), orDash(m.Code), m.ID})
+	}
+	if err := a.table(rows); err != nil {
+		return err
+	}
+	if more := s.Matched - len(s.First); more > 0 {
+		a.printf("and %s more", atLeast(more, s.AtLeast))
+	}
+	return nil
+}
+
+// verdict is an error unless all is well with a run, as far as it is.
+func verdict(p ops.RunProgress) error {
+	switch {
+	case p.Pattern == "" && p.Status == run.RunCompletedWithFailures:
+		return fmt.Errorf("run %s completed with failures: %s", p.ID, counted(p.Counts))
+	case p.Pattern == "" && p.Status != run.RunRunning && p.Status != run.RunCompleted:
+		return fmt.Errorf("run %s is %s: the same `%s` asked for again takes what is left", p.ID, p.Status, p.Kind)
+	case p.Status == run.RunFailed || p.Status == run.RunCancelled:
+		return fmt.Errorf("run %s is %s: `run resume %s --why TEXT` has it go on", p.ID, p.Status, p.ID)
+	case p.Status == run.RunCompletedWithFailures:
+		return fmt.Errorf("run %s completed with failures: %s", p.ID, failuresOf(p))
+	case p.Status != run.RunRunning && p.Status != run.RunCompleted:
+		return fmt.Errorf("run %s is %s", p.ID, p.Status)
+	case p.Stats.Jobs[run.Failed] > 0:
+		return fmt.Errorf("run %s goes on with failures: %s", p.ID, failuresOf(p))
+	}
+	return nil
+}
+
+// failuresOf says what is left to do in a run, and how.
+func failuresOf(p ops.RunProgress) string {
+	var parts []string
+	documents := map[string]int{}
+	for _, o := range []run.Outcome{run.DocFailed, run.DocDeferred} {
+		if n := p.Stats.Outcomes[o]; n > 0 {
+			documents[string(o)] = n
+		}
+	}
+	if len(documents) > 0 {
+		parts = append(parts, fmt.Sprintf("documents: %s (`run items %s --outcome failed,deferred` lists them, `run start replay --run %s --why TEXT` tries them again)",
+			counted(documents), p.ID, p.ID))
+	}
+	if n := p.Stats.Jobs[run.Failed]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%s failed (`batch list %s --status failed` says why, `batch requeue --run %s --why TEXT` sends them again)",
+			batches(n), p.ID, p.ID))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// batches counts them in words.
+func batches(n int) string {
+	if n == 1 {
+		return "1 batch"
+	}
+	return strconv.Itoa(n) + " batches"
+}
+
+// printRun prints one with its numbers.
+func printRun(a *app, p ops.RunProgress) error {
+	rows := [][]string{{"run", p.ID}, {"status", runStatus(p.Run, p.Stats.Jobs)}}
+	if p.Error != "" {
+		rows = append(rows, []string{"error", p.Error})
+	}
+	if p.LostManagers > 0 {
+		rows = append(rows, []string{"lost managers", fmt.Sprintf("%d in a row, and nothing more was handed off", p.LostManagers)})
+	}
+	asked := fmt.Sprintf("%s at %s: %s", p.RequestedBy, clock(p.StartedAt), oneLine(p.Why))
+	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)}, []string{"asked for by", asked})
+	if p.Pattern == "" {
+		return a.table(append(rows, aloneRows(p)...))
+	}
+	handOff := "goes on"
+	if !p.HandedOffAt.IsZero() {
+		handOff = "done " + clock(p.HandedOffAt)
+	}
+	handOff += ", pattern " + p.Pattern
+	for _, bound := range []struct {
+		n    int
+		text string
+	}{{p.Rate, "%d documents a minute"}, {p.Limit, "at most %d documents"}} {
+		if bound.n > 0 {
+			handOff += ", " + fmt.Sprintf(bound.text, bound.n)
+		}
+	}
+	rows = append(rows,
+		[]string{"hand-off", handOff}, []string{"documents", progressWords(p)}, []string{"batches", orDash(batchCounts(p.Stats.Jobs))},
+		[]string{"outcomes", orDash(counted(outcomeCounts(p.Stats.Outcomes)))}, []string{"ended", clock(p.EndedAt)},
+	)
+	return a.table(rows)
+}
+
+// aloneRows are the numbers of a run that one process does alone.
+func aloneRows(p ops.RunProgress) [][]string {
+	rows := [][]string{
+		{"done by", "one process, without workers"},
+		{"documents", progressWords(p)},
+		{"outcomes", orDash(counted(p.Counts))},
+		{"last heard of", clock(p.HeartbeatAt)},
+		{"ended", clock(p.EndedAt)},
+	}
+	if p.Note != "" {
+		rows = append(rows, []string{"note", p.Note})
+	}
+	return rows
+}
+
+// progressWords are how far a run is.
+func progressWords(p ops.RunProgress) string {
+	text := fmt.Sprintf("%d of %s (%s), %s a second on average", p.Done, known(p.Run), percent(p), decimal(p.PerSecond))
+	if p.LeftSeconds > 0 {
+		text += ", about " + seconds(p.LeftSeconds) + " left"
+	}
+	return text
+}
+
+// filterWords is what a run takes.
+func filterWords(filter json.RawMessage) string {
+	if text := string(filter); text != "{}" {
+		return orDash(text)
+	}
+	return "all"
+}
+
+// printRuns prints a list of them.
+func printRuns(a *app, runs []ops.RunSummary) error {
+	rows := [][]string{{"RUN", "STATUS", "DOCUMENTS", "BATCHES OR OUTCOMES", "STARTED", "ENDED", "BY", "WHY"}}
+	for _, s := range runs {
+		documents, numbers := listedNumbers(s)
+		rows = append(rows, []string{
+			s.ID, runStatus(s.Run, s.Jobs), documents, orDash(numbers), clock(s.StartedAt), clock(s.EndedAt), s.RequestedBy, oneLine(s.Why),
+		})
+	}
+	return a.table(rows)
+}
+
+// listedNumbers are how many documents a run has and what became of them: by batch where workers do it, else by outcome.
+func listedNumbers(s ops.RunSummary) (documents, numbers string) {
+	if s.Pattern == "" {
+		done := 0
+		for _, n := range s.Counts {
+			done += n
+		}
+		return fmt.Sprintf("%d of %s done", done, known(s.Run)), counted(s.Counts)
+	}
+	documents = strconv.Itoa(s.Documents)
+	if s.HandedOffAt.IsZero() {
+		documents += " of " + known(s.Run)
+	}
+	return documents + " handed off", batchCounts(s.Jobs)
+}
+
+// cancelledWords say what becomes of a run that was to end.
+func cancelledWords(ended bool) string {
+	if ended {
+		return "ended; what is written stays written"
+	}
+	return "it ends after the batches under way; what is written stays written"
+}
+
+// printActed prints what became of an action on a run.
+func printActed(a *app, p ops.RunProgress, err error, asJSON bool, says string) error {
+	if err != nil {
+		return err
+	}
+	if p.Note != "" {
+		a.notef("%s", p.Note)
+	}
+	if asJSON {
+		return printJSON(a, p)
+	}
+	a.printf("%s: %s", p.ID, says)
+	return nil
+}
