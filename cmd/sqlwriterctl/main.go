@@ -18,6 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/timer"
 )
 
 // Exit codes.
@@ -69,6 +70,31 @@ type environment struct {
 	// now is the clock, wait sleeps unless the context ends first. Nil stands for the real ones.
 	now  func() time.Time
 	wait func(ctx context.Context, d time.Duration) error
+}
+
+// clock is the time, pause a wait that the end of the context ends.
+func (e environment) clock() func() time.Time {
+	if e.now != nil {
+		return e.now
+	}
+	return time.Now
+}
+
+func (e environment) pause() func(context.Context, time.Duration) error {
+	if e.wait != nil {
+		return e.wait
+	}
+	return timer.Wait
+}
+
+// isTerminal reports whether somebody looks at what is written to a file.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // app is what commands get.

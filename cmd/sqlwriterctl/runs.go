@@ -5,15 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/timer"
 )
 
 // runCommands are about runs: those that managers and workers do over Service Bus, and those that one process does alone.
@@ -337,29 +334,4 @@ func (c *runResumeCommand) Run(ctx context.Context, a *app) error {
 		p, err := o.RunResume(ctx, ops.RunRequest{Run: c.ID, By: who(), Why: c.Why})
 		return printActed(a, p, err, c.JSON, "it goes on")
 	})
-}
-
-// clock is the time, pause a wait that the end of the context ends.
-func (e environment) clock() func() time.Time {
-	if e.now != nil {
-		return e.now
-	}
-	return time.Now
-}
-
-func (e environment) pause() func(context.Context, time.Duration) error {
-	if e.wait != nil {
-		return e.wait
-	}
-	return timer.Wait
-}
-
-// isTerminal reports whether somebody looks at what is written to a file.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
