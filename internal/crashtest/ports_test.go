@@ -226,10 +226,6 @@ func (p journal) Cancel(ctx context.Context, id string, a ops.Audit) (bool, erro
 	return call(ctx, p.i, "journal.Cancel", "", func() (bool, error) { return p.i.w.real.journal.Cancel(ctx, id, a) })
 }
 
-func (p journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
-	return call(ctx, p.i, "journal.Runs", "", func() ([]ops.Run, error) { return p.i.w.real.journal.Runs(ctx, limit) })
-}
-
 func (p journal) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
 	return call(ctx, p.i, "journal.Audits", "", func() ([]ops.Audit, error) { return p.i.w.real.journal.Audits(ctx, q) })
 }

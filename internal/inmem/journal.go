@@ -116,27 +116,6 @@ func (j *Journal) Cancel(ctx context.Context, id string, a ops.Audit) (bool, err
 	return true, nil
 }
 
-// Runs implements ops.Journal.
-func (j *Journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
-	if err := ended(ctx, "inmem: read runs"); err != nil {
-		return nil, err
-	}
-	j.s.mu.Lock()
-	defer j.s.mu.Unlock()
-	runs := []ops.Run{}
-	for _, r := range latestOf(j.s.runs, limit, func(r *storedRun) bool { return j.s.ours(r.SysName) }) {
-		filter := slices.Clone(r.Filter)
-		if !r.short() {
-			filter = nil
-		}
-		runs = append(runs, ops.Run{
-			ID: r.ID, Kind: string(r.Kind), Filter: filter, Matched: r.Matched, AtLeast: r.AtLeast, RequestedBy: r.RequestedBy,
-			Why: r.Why, Status: r.Status, Cancel: r.Cancel, Counts: maps.Clone(r.Counts), StartedAt: r.StartedAt, EndedAt: r.EndedAt,
-		})
-	}
-	return runs, nil
-}
-
 // Audits implements ops.Journal.
 func (j *Journal) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
 	if err := ended(ctx, "inmem: read audits"); err != nil {

@@ -25,13 +25,14 @@ func TestJournal(t *testing.T) {
 
 // What was handed in or out belongs to the caller.
 func TestTheJournalSharesNothing(t *testing.T) {
-	j := inmem.NewJournal(time.Now, "web")
+	s := inmem.NewRunStore(time.Now, "web")
+	j := s.Journal()
 	counts := map[string]int{"done": 1}
 	detail := []byte(`{"a":1}`)
 	require.NoError(t, j.Start(t.Context(), ops.Run{ID: "r", Counts: counts, Filter: detail}, ops.Audit{Detail: detail}))
 	for range 2 {
 		counts["done"], detail[5] = 2, '2'
-		runs, err := j.Runs(t.Context(), 1)
+		runs, err := s.ListRuns(t.Context(), 1)
 		require.NoError(t, err)
 		audits, err := j.Audits(t.Context(), ops.AuditQuery{Limit: 1})
 		require.NoError(t, err)

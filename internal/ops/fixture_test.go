@@ -167,7 +167,7 @@ func (w *world) snapshot() map[string]any {
 	all := map[string]any{"evidence": w.evidence.Files(), "writes": w.sink.applies, "states": len(w.docs.states)}
 	audits, err := w.journal.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000})
 	require.NoError(w.t, err)
-	runs, err := w.journal.Journal.Runs(w.t.Context(), 1000)
+	runs, err := w.store.ListRuns(w.t.Context(), 1000)
 	require.NoError(w.t, err)
 	all["audits"], all["runs"] = audits, runs
 	control, etag, err := w.control.Load(w.t.Context())
@@ -352,13 +352,6 @@ func (j *journal) Cancel(ctx context.Context, id string, a ops.Audit) (bool, err
 		return false, err
 	}
 	return j.Journal.Cancel(ctx, id, a)
-}
-
-func (j *journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
-	if err := j.call("runs"); err != nil {
-		return nil, err
-	}
-	return j.Journal.Runs(ctx, limit)
 }
 
 func down() error {

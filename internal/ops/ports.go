@@ -106,9 +106,6 @@ type Journal interface {
 	End(ctx context.Context, id string, status RunStatus, counts map[string]int) error
 	// Cancel asks a running run to end, with an entry about it in the audit log; false when no such run is running.
 	Cancel(ctx context.Context, id string, a Audit) (bool, error)
-	// Runs gives the latest runs, newest first, at most limit: those that workers do, too, without those of their filters that name
-	// documents, which may be thousands.
-	Runs(ctx context.Context, limit int) ([]Run, error)
 	// Audits gives the latest entries that are asked for, newest first, at most q.Limit: those about runs that workers do, too.
 	Audits(ctx context.Context, q AuditQuery) ([]Audit, error)
 }

@@ -264,7 +264,7 @@ func TestACancelEndsTheRunAfterItsBatch(t *testing.T) {
 	w := newWorld(t)
 	w.fill(250)
 	w.journal.progressed = func(int) {
-		runs, err := w.journal.Journal.Runs(t.Context(), 1)
+		runs, err := w.store.ListRuns(t.Context(), 1)
 		require.NoError(t, err)
 		res, err := w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: runs[0].ID, By: "kim", Why: "wrong filter"})
 		require.NoError(t, err)
@@ -385,7 +385,7 @@ func TestAnOutageInTheMiddleStopsTheRun(t *testing.T) {
 	}
 	require.Equal(t, 50, left)
 
-	runs, err := w.journal.Journal.Runs(t.Context(), 1)
+	runs, err := w.store.ListRuns(t.Context(), 1)
 	require.NoError(t, err)
 	require.Equal(t, []any{ops.Stopped, map[string]int{"applied": 100}}, []any{runs[0].Status, runs[0].Counts})
 }
@@ -410,7 +410,7 @@ func TestARunWhoseEntryWasEndedEnds(t *testing.T) {
 	w := newWorld(t)
 	w.fill(250)
 	w.journal.progressed = func(int) {
-		runs, err := w.journal.Journal.Runs(t.Context(), 1)
+		runs, err := w.store.ListRuns(t.Context(), 1)
 		require.NoError(t, err)
 		require.NoError(t, w.journal.Journal.End(t.Context(), runs[0].ID, ops.Cancelled, nil))
 	}

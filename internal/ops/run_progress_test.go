@@ -230,10 +230,10 @@ func TestAShortFilterLeavesAllOtherMembers(t *testing.T) {
 	}
 	res, err := r.ops.Reprocess(t.Context(), request)
 	require.NoError(t, err)
-	journal, err := r.journal.Runs(t.Context(), 1)
+	kept, _, err := r.store.Run(t.Context(), res.Run)
 	require.NoError(t, err)
 	var whole, short map[string]any
-	require.NoError(t, json.Unmarshal(journal[0].Filter, &whole))
+	require.NoError(t, json.Unmarshal(kept.Filter, &whole))
 	p, err := r.ops.RunShow(t.Context(), res.Run)
 	require.NoError(t, err)
 	all, err := r.ops.RunList(t.Context(), 1)

@@ -68,7 +68,7 @@ func TestACommitOfTheJournalThatFailsIsAnError(t *testing.T) {
 	d.exec(t, `CREATE TRIGGER orphan AFTER INSERT ON sqlwriter_audit_log WHEN NEW.action = 'orphan' BEGIN INSERT INTO child VALUES (1); END`)
 	err := d.Journal("web").Start(t.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "orphan"})
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "no document is blamed: %v", err)
-	runs, err := d.Journal("web").Runs(t.Context(), 10)
+	runs, err := d.Runs("web").ListRuns(t.Context(), 10)
 	require.NoError(t, err)
 	require.Empty(t, runs)
 	require.NoError(t, d.Journal("web").Start(t.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "reprocess"}), "the connection is as before")

@@ -84,7 +84,7 @@ func useJournal(t *testing.T, s *sqlserver.Store) {
 	_, err = j.Progress(ctx, "r", nil)
 	require.NoError(t, err)
 	require.NoError(t, j.End(ctx, "r", ops.Cancelled, nil))
-	runs, err := j.Runs(ctx, 10)
+	runs, err := s.Runs("web").ListRuns(ctx, 10)
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
 	audits, err := j.Audits(ctx, ops.AuditQuery{Limit: 10})

@@ -25,7 +25,6 @@ const (
 	stRunWanted   = "run_wanted"
 	stRunEnd      = "run_end"
 	stRunCancel   = "run_cancel"
-	stRuns        = "runs"
 	stAudits      = "audits"
 	stNotable     = "audits_notable"
 	stAuditsOfRun = "audits_of_run"
@@ -82,16 +81,13 @@ func JournalTexts(w JournalWords) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
 	}
-	if t, err = t.ParseFS(runFiles, "runs/parts/listed_filter.sql"); err != nil { // both lists of runs leave out the same
-		return nil, fmt.Errorf("parse: %w", err)
-	}
 	texts := map[string]string{}
 	data := struct {
 		JournalWords
 		PeopleCodes, Sorts []string
 	}{w, ops.PeopleCodes(), notableSorts()}
 	for _, name := range []string{
-		stAuditInsert, stRunInsert, stRunProgress, stRunWanted, stRunEnd, stRunCancel, stRuns, stAudits, stNotable, stAuditsOfRun, stOfAction,
+		stAuditInsert, stRunInsert, stRunProgress, stRunWanted, stRunEnd, stRunCancel, stAudits, stNotable, stAuditsOfRun, stOfAction,
 	} {
 		if texts[name], err = produced(t, name, data); err != nil {
 			return nil, err
@@ -200,33 +196,6 @@ func (j *Journal) Cancel(ctx context.Context, id string, a ops.Audit) (running b
 		return j.audit(ctx, tx, a)
 	})
 	return running && err == nil, err
-}
-
-// Runs implements ops.Journal.
-func (j *Journal) Runs(ctx context.Context, limit int) ([]ops.Run, error) {
-	runs := []ops.Run{}
-	err := j.page(ctx, j.op("read runs"), stRuns, limit, func(rows *sql.Rows) error {
-		var r ops.Run
-		var filter, counts sql.NullString
-		var matched sql.NullInt64
-		var atLeast sql.NullBool
-		var started, ended moment
-		err := rows.Scan(&r.ID, &r.Kind, &filter, &matched, &atLeast, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel, &counts, &started, &ended)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal([]byte(counts.String), &r.Counts); err != nil {
-			return fault.Wrap(fault.Internal, j.op("read runs"), "counts", "the counts of run "+r.ID+" are not what was written", err)
-		}
-		r.Filter, r.StartedAt, r.EndedAt = rawOf(filter), started.Time, ended.Time
-		r.Matched, r.AtLeast = int(matched.Int64), atLeast.Bool
-		runs = append(runs, r)
-		return nil
-	}, j.environment())
-	if err != nil {
-		return nil, err
-	}
-	return runs, nil
 }
 
 // Audits implements ops.Journal.

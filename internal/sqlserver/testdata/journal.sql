@@ -168,15 +168,3 @@ DECLARE @id nvarchar(64);
 -- Whether somebody asked to end a run.
 SELECT r.cancel FROM sqlwriter.run AS r WHERE r.run_id = @id;
 GO
--- runs
-DECLARE @limit bigint;
-DECLARE @sys_name nvarchar(256);
--- The latest runs of an environment, newest first; no filter of workers that names documents.
-SELECT TOP (@limit)
-    r.run_id, r.kind,
-    CASE WHEN r.pattern IS NULL OR r.named_count = 0 THEN r.filter END AS filter,
-    r.matched_count, r.at_least, r.requested_by, r.why, r.status, r.cancel, r.counts, r.started_at, r.ended_at
-FROM sqlwriter.run AS r
-WHERE r.sys_name = @sys_name
-ORDER BY r.run_number DESC;
-GO
