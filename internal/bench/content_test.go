@@ -40,12 +40,6 @@ func makeDocs(t testing.TB, first int64, n, turn int) []doc {
 	return docs
 }
 
-// spoil makes one of the documents one that the database refuses.
-func spoil(t testing.TB, docs []doc, place, turn int) {
-	t.Helper()
-	docs[place] = makeDoc(t, docs[place].item.Main, turn, refusedCode)
-}
-
 // makeDoc makes a document of the usual size. Its contents depend on its line and turn alone; code, unless empty, is its
 // UNSPSC code.
 func makeDoc(t testing.TB, line int64, turn int, code string) doc {
@@ -60,6 +54,7 @@ func makeDoc(t testing.TB, line int64, turn int, code string) doc {
 	raw, err := json.Marshal(map[string]any{
 		"id":                       id,
 		"_ts":                      at.Unix(),
+		"_etag":                    `"0001"`,
 		"request_details":          map[string]any{"sys_name": "web"},
 		"invoice_details_from_rpa": map[string]any{"IVCE_DTL_UID": line},
 		"post-processing":          map[string]any{"duplicate_detail_uids": dups},
@@ -117,15 +112,6 @@ func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] 
 
 // stamp prints a time as the programs that produce results do.
 func stamp(t time.Time) string { return t.Format("2006-01-02 15:04:05.000000-07:00") }
-
-// itemsOf are the documents as a sink takes them.
-func itemsOf(docs []doc) []writer.Item {
-	items := make([]writer.Item, len(docs))
-	for i, d := range docs {
-		items[i] = d.item
-	}
-	return items
-}
 
 // valueBytes is how long the values of a document's main line are together, as UTF-8.
 func valueBytes(d doc) int {

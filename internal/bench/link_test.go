@@ -11,114 +11,79 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// link stands between a client and the server: it makes the way longer, and it counts the requests. A request is what a
-// client sends after it has heard from the server: the protocol answers each message before it takes the next one, and
-// that shows whatever is in the messages, encrypted or not.
-type link struct {
-	listener net.Listener
-	server   string
-	// delay is the time that each direction takes.
-	delay    time.Duration
-	requests atomic.Int64
-
-	mu    sync.Mutex
-	conns []net.Conn
-	group sync.WaitGroup
-}
-
-// newLink starts a link on loopback to server (HOST:PORT) that makes a round trip longer by distance, half of it each
-// way. The end of the test stops it.
-func newLink(t testing.TB, server string, distance time.Duration) *link {
+// newLink stands between clients and server (HOST:PORT) until the end of the test: it makes a round trip longer by distance,
+// half of it each way, and counts the requests. A request is what a client sends after it has heard from the server: the
+// protocol answers each message before it takes the next one, and that shows whatever is in the messages, encrypted or not.
+// It answers where clients connect.
+func newLink(t testing.TB, server string, distance time.Duration, requests *atomic.Int64) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	k := &link{listener: l, server: server, delay: distance / 2}
-	k.group.Go(k.accept)
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	ends := []net.Conn{}
+	group.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			behind, err := net.Dial("tcp", server)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			mu.Lock()
+			ends = append(ends, client, behind)
+			mu.Unlock()
+			answered := &atomic.Bool{} // whether it is the client's turn
+			answered.Store(true)
+			group.Go(func() {
+				carry(behind, client, distance/2, func() (turned bool) {
+					if turned = answered.Swap(false); turned {
+						requests.Add(1)
+					}
+					return turned
+				})
+			})
+			group.Go(func() { carry(client, behind, distance/2, func() bool { return !answered.Swap(true) }) })
+		}
+	})
 	t.Cleanup(func() {
-		_ = l.Close() // ends accept
-		k.mu.Lock()
-		for _, c := range k.conns {
+		_ = listener.Close() // ends the loop
+		mu.Lock()
+		for _, c := range ends {
 			_ = c.Close() // ends what carries
 		}
-		k.mu.Unlock()
-		k.group.Wait()
+		mu.Unlock()
+		group.Wait()
 	})
-	return k
+	return listener.Addr().String()
 }
 
-// address is where clients connect.
-func (k *link) address() string { return k.listener.Addr().String() }
-
-func (k *link) accept() {
-	for {
-		client, err := k.listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("tcp", k.server)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		k.mu.Lock()
-		k.conns = append(k.conns, client, server)
-		k.mu.Unlock()
-		heard := &atomic.Bool{}
-		heard.Store(true) // what a client sends first is a request too
-		k.group.Go(func() {
-			k.carry(server, client, func() {
-				if heard.Swap(false) {
-					k.requests.Add(1)
-				}
-			})
-		})
-		k.group.Go(func() { k.carry(client, server, func() { heard.Store(true) }) })
-	}
-}
-
-// parcel is what was read and when it is to arrive.
-type parcel struct {
-	data []byte
-	due  time.Time
-}
-
-// carry moves bytes one way, each as late as the distance makes it; what follows does not wait for what went before. It
-// says so before it hands on what it has read.
-func (k *link) carry(to, from net.Conn, say func()) {
-	parcels := make(chan parcel, 1024)
-	k.group.Go(func() {
-		defer func() { _ = to.Close() }() // whoever reads there learns that it is over
-		failed := false
-		for p := range parcels {
-			if failed {
-				continue // the reader must not block
-			}
-			waitUntil(p.due)
-			_, err := to.Write(p.data)
-			failed = err != nil
-		}
-	})
-	defer close(parcels)
+// carry moves bytes one way. What comes first after the other side has spoken is late by delay; what follows it is on the
+// way meanwhile.
+func carry(to, from net.Conn, delay time.Duration, turned func() bool) {
+	defer func() { _, _ = to.Close(), from.Close() }() // whoever reads there learns that it is over
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
-		if n > 0 {
-			say()
-			parcels <- parcel{append([]byte(nil), buffer[:n]...), time.Now().Add(k.delay)}
+		if n > 0 && turned() {
+			wait(delay)
 		}
-		if err != nil {
-			_ = from.Close()
+		if _, failed := to.Write(buffer[:n]); err != nil || failed != nil {
 			return
 		}
 	}
 }
 
-// waitUntil lets a distance pass. Timers are late by up to a millisecond when nothing else happens, so the last part is
-// waited for on the processor: the client waits for an answer meanwhile, and the server for a request.
-func waitUntil(due time.Time) {
+// wait lets a distance pass. Timers are late by up to a millisecond when nothing else happens, so the last part is waited
+// for on the processor: the client waits for an answer meanwhile, and the server for a request.
+func wait(delay time.Duration) {
 	const late = 1200 * time.Microsecond
-	if d := time.Until(due) - late; d > 0 {
-		time.Sleep(d)
+	due := time.Now().Add(delay)
+	if delay > late {
+		time.Sleep(delay - late)
 	}
 	for time.Now().Before(due) {
 		runtime.Gosched()

@@ -2,105 +2,63 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"sqlwriter/internal/breaker"
-	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/writer"
 )
 
-// verdicts says what each kind of documents must be answered with: a measurement of something else is none.
-func verdicts(k kind) writer.Verdict {
-	switch k {
-	case unchanged:
-		return writer.Unchanged
-	case stale:
-		return writer.Superseded
-	case first, repeat, oneBad:
-	}
-	return writer.Applied
-}
-
-// The names of our ways. The goals look them up.
-const (
-	ours100   = "ours, 100 a request"
-	ours25    = "ours, 25 a request"
-	ours1     = "ours, 1 a request"
-	ours500   = "ours, 500 as five requests"
-	useCase   = "ours through the use case, 100"
-	bareName  = "bare statements, 100 a request"
-	mergeName = "MERGE as the output binding, 100 a call"
-)
-
-// waysOver are our ways of writing over a sink: the port itself, and the use case with its bisect.
-func waysOver(sink writer.Sink) []way {
-	apply := func(ctx context.Context, docs []doc, k kind) error {
-		return chunks(docs, 100, func(docs []doc) error {
-			out, err := sink.Apply(ctx, itemsOf(docs), writer.Write, breaker.Heartbeat{})
+// oursWays are our ways of writing over a sink: the use case, which reads documents, writes them, divides a refused request
+// and records every outcome. count is told of the sink's requests.
+func oursWays(sink writer.Sink, count func(requests int)) []way {
+	commit := writer.NewCommit(container{}, sink, writer.Options{SysName: "web", Log: zerolog.Nop()})
+	write := func(bad int) func(ctx context.Context, docs []doc) error {
+		return func(ctx context.Context, docs []doc) error {
+			batch := writer.Batch{Received: time.Now()}
+			for _, d := range docs {
+				batch.Documents = append(batch.Documents, d.raw)
+			}
+			report, err := commit.Run(ctx, batch)
 			if err != nil {
 				return err
 			}
-			for _, o := range out {
-				if o.Verdict != verdicts(k) {
-					return fmt.Errorf("document %s: expected %s, found %s", o.DocumentID, verdicts(k), o.Verdict)
-				}
+			count(report.SQLRequests)
+			good := len(docs) - bad
+			if report.Outcomes["applied"] != good || report.Outcomes["retry_scheduled"] != bad || report.Writes != len(docs) {
+				return fmt.Errorf("expected %d applied and %d to be tried again, all of them recorded, found %+v", good, bad, report)
 			}
 			return nil
-		})
+		}
 	}
-	both := []kind{first, repeat}
 	return []way{
-		{ours, ours1, 1, both, apply},
-		{ours, ours25, 25, both, apply},
-		{ours, ours100, 100, []kind{first, repeat, unchanged, stale}, apply},
-		{ours, ours500, 500, both, apply},
-		{ours, useCase, 100, []kind{first, oneBad}, func(ctx context.Context, docs []doc, k kind) error {
-			return commit(ctx, sink, docs, k)
-		}},
+		{name: ours1, call: 1, write: write(0)},
+		{name: ours25, call: 25, write: write(0)},
+		{name: ours100, call: 100, write: write(0)},
+		{name: ours500, call: 500, write: write(0)},
+		{name: oursBad, call: 100, oneBad: true, write: write(1)},
 	}
 }
 
-// commit takes documents through the use case, which reads them, writes them, bisects a refused request and records every
-// outcome. The documents are in memory, so what is measured beside SQL is only our own work on them.
-func commit(ctx context.Context, sink writer.Sink, docs []doc, k kind) error {
-	container := inmem.NewDocuments(time.Now)
-	batch := writer.Batch{Received: time.Now()}
-	for _, d := range docs {
-		if err := container.Put(d.raw); err != nil {
-			return err
-		}
-		raw, err := container.Read(ctx, d.item.DocumentID)
-		if err != nil {
-			return err
-		}
-		batch.Documents = append(batch.Documents, raw)
-	}
-	report, err := writer.NewCommit(container, sink, writer.Options{SysName: "web", Log: zerolog.Nop()}).Run(ctx, batch)
-	if err != nil {
-		return err
-	}
-	bad := 0
-	if k == oneBad {
-		bad = 1
-	}
-	if report.Outcomes["applied"] != len(docs)-bad || report.Outcomes["retry_scheduled"] != bad {
-		return fmt.Errorf("expected %d applied and %d to be tried again, found %v", len(docs)-bad, bad, report.Outcomes)
-	}
-	return nil
+// container takes what is recorded in the time that writing it as JSON needs: what is measured beside SQL is our own work.
+type container struct{}
+
+var errNotAsked = errors.New("a fresh batch needs no document read")
+
+// Read implements writer.Documents.
+func (container) Read(context.Context, string) (json.RawMessage, error) { return nil, errNotAsked }
+
+// ReadMany implements writer.Documents.
+func (container) ReadMany(context.Context, []string) ([]json.RawMessage, error) {
+	return nil, errNotAsked
 }
 
-// counted counts the requests of a sink that has no wire to count them on.
-type counted struct {
-	writer.Sink
-	n *atomic.Int64
-}
-
-// Apply implements writer.Sink.
-func (c counted) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
-	c.n.Add(1)
-	return c.Sink.Apply(ctx, items, mode, known)
+// Record implements writer.Documents.
+func (container) Record(_ context.Context, _, etag string, state invoice.State) (string, error) {
+	_, err := json.Marshal(state)
+	return etag, err
 }

@@ -1,4 +1,0 @@
-OPENJSON(@request) WITH (
-    detail_id bigint '$[0]'{{range .Values}},
-    {{.Staged}} {{.Type}} '$[{{.Flat}}]'{{end}}
-)
