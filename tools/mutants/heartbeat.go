@@ -42,7 +42,7 @@ func heartbeatTable() []mutant {
 			"a read-only server is any error", sqlserver + "/heartbeat.go", "		own.Code = codeReadOnly\n", "", sqlserver, "TestWhatAHeartbeatIsToldByTheServer",
 		},
 		{
-			"a heartbeat does not commit", sqlserver + "/statements.go", "\"heartbeat\", \"commit\"}", "\"heartbeat\"}", sqlserver, "TestStatementsGolden",
+			"a heartbeat does not commit", sqlserver + "/statements.go", "\"heartbeat\", \"commit\", \"heartbeat_answer\"}", "\"heartbeat\", \"heartbeat_answer\"}", sqlserver, "TestStatementsGolden",
 		},
 	}
 }
