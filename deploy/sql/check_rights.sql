@@ -2,7 +2,7 @@
 -- user. Each of their statements asks for its rights and finds no row. Error 229 names what the chain of owners does not
 -- reach: the schemas sqlwriter and sqlwriter_preview and the schema of the tables need one owner.
 -- Run it as a member of db_owner; replace sqlwriter_app by the app's user.
-DECLARE @hash char(12) = (SELECT TOP (1) s.hash FROM sqlwriter.procedure_set AS s ORDER BY s.installed_at DESC);
+DECLARE @hash char(12) = (SELECT TOP (1) s.set_hash FROM sqlwriter.procedure_set AS s ORDER BY s.installed_at DESC);
 DECLARE @preview nvarchar(300) = N'sqlwriter_preview.preview_' + @hash;
 DECLARE @apply nvarchar(300) = N'sqlwriter.apply_' + @hash;
 EXECUTE AS USER = 'sqlwriter_app';

@@ -198,7 +198,8 @@ func MigrationScript(o Options) (string, error) {
 		name := p.qualified(set.hash)
 		fmt.Fprintf(&b, "-- %s\n"+stillThere+"IF OBJECT_ID(N'%s', N'P') IS NULL\n    EXEC (N'\n%s');\nGO\n", name, name, escaped(p.text(set.hash)))
 	}
-	b.WriteString(stillThere + "DECLARE @hash char(12) = '" + set.hash + "';\nDECLARE @inputs nvarchar(max) = N'" +
+	b.WriteString(stillThere)
+	b.WriteString("-- The set's record.\nDECLARE @hash char(12) = '" + set.hash + "';\nDECLARE @inputs nvarchar(max) = N'" +
 		escaped(strings.Join(set.inputs, "\n")) + "';\n" + recordProcedures + "\nGO\n")
 	b.WriteString(stillThere + "COMMIT TRANSACTION;\nGO\n")
 	return b.String(), nil

@@ -11,10 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/migration"
 	"sqlwriter/internal/sqlserver"
 	"sqlwriter/internal/sqlserver/sqlservertest"
+	"sqlwriter/internal/writer"
 )
 
 func TestMigrations(t *testing.T) {
@@ -99,4 +102,48 @@ func runScript(t *testing.T, db *sql.DB, script string) {
 		_, err := conn.ExecContext(t.Context(), batch)
 		require.NoError(t, err, batch)
 	}
+}
+
+// A build or a settings file that wants other procedures than the database has says so, with both hashes and what differs. migrate
+// up installs them beside those of the others, which go on.
+func TestProceduresOfTwoSettingsFiles(t *testing.T) {
+	ctx := t.Context()
+	d := newDatabase(t)
+	d.harness(t).AddLines(t, 1)
+	d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD REQUEST_TIME datetime2(6) NULL`)
+	first, err := d.store.ProcedureState(ctx)
+	require.NoError(t, err)
+	require.Empty(t, first.Missing)
+	require.WithinDuration(t, time.Now(), first.At, 10*time.Minute)
+	layout, err := invoice.ReadLayout([]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`))
+	require.NoError(t, err)
+	other, err := sqlserver.Open(ctx, d.dsn, sqlserver.Options{Layout: layout, LockTimeout: lockTimeout})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, other.Close()) })
+	state, err := other.ProcedureState(ctx)
+	require.NoError(t, err)
+	require.Len(t, state.Missing, 4)
+	require.Equal(t, first.Hash, state.Latest)
+	require.Equal(t, []string{
+		"only here: column IVCE_TRKG_MSTR.REQUEST_TIME datetime2(6) from request_time", "only there: column IVCE_TRKG_MSTR.RQST_TS datetime2(6) from request_time",
+	}, state.Differs)
+	err = other.Check(ctx)
+	require.Equal(t, "schema", fault.CodeOf(err), "%v", err)
+	for _, part := range []string{first.Hash, state.Hash, "REQUEST_TIME", "sqlwriterctl migrate up"} {
+		require.ErrorContains(t, err, part)
+	}
+	_, err = other.Apply(ctx, []writer.Item{item("a", 10, 1)}, writer.Write, breaker.Heartbeat{})
+	require.Error(t, err, "there is no other way to write")
+
+	require.NoError(t, other.Migrate(ctx))
+	require.NoError(t, other.Check(ctx))
+	for i, s := range []*sqlserver.Store{other, d.store} {
+		out, err := s.Apply(ctx, []writer.Item{item("b", int64(20+i), 1)}, writer.Write, breaker.Heartbeat{})
+		require.NoError(t, err)
+		require.Equal(t, writer.Applied, out[0].Verdict)
+	}
+	require.NoError(t, other.Migrate(ctx), "once is enough")
+	again, err := other.ProcedureState(ctx)
+	require.NoError(t, err)
+	require.Empty(t, again.Missing)
 }

@@ -44,10 +44,10 @@ func (p procedure) body() string {
 	var b strings.Builder
 	indent := "    "
 	for _, s := range p.steps {
+		fmt.Fprintf(&b, "%s-- %s\n", indent, s.name)
 		if s.name == "commit" {
 			indent = "    "
 		}
-		fmt.Fprintf(&b, "%s-- %s\n", indent, s.name)
 		for line := range strings.Lines(s.text) {
 			if strings.TrimSpace(line) != "" {
 				line = indent + line
@@ -63,7 +63,8 @@ func (p procedure) body() string {
 
 // text creates the procedure.
 func (p procedure) text(hash string) string {
-	return "CREATE PROCEDURE " + p.qualified(hash) + "\n    " + strings.ReplaceAll(p.parameters, ", ", ",\n    ") +
+	return "-- Made by sqlwriterctl migrate up, one set for each build and settings file (sqlwriter.procedure_set).\n" +
+		"CREATE PROCEDURE " + p.qualified(hash) + "\n    " + strings.ReplaceAll(p.parameters, ", ", ",\n    ") +
 		"\nAS\nBEGIN\n" + p.body() + "END;\n"
 }
 
@@ -200,12 +201,12 @@ func (s *Store) installed(ctx context.Context, state *ProcedureState) error {
 		return err
 	}
 	var inputs string
-	err := s.db.QueryRowContext(ctx, `SELECT s.installed_at FROM sqlwriter.procedure_set AS s WHERE s.hash = @hash`,
+	err := s.db.QueryRowContext(ctx, `SELECT s.installed_at FROM sqlwriter.procedure_set AS s WHERE s.set_hash = @hash`,
 		sql.Named("hash", state.Hash)).Scan(&state.At)
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	err = s.db.QueryRowContext(ctx, `SELECT TOP (1) s.hash, s.inputs FROM sqlwriter.procedure_set AS s ORDER BY s.installed_at DESC`).
+	err = s.db.QueryRowContext(ctx, `SELECT TOP (1) s.set_hash, s.inputs FROM sqlwriter.procedure_set AS s ORDER BY s.installed_at DESC`).
 		Scan(&state.Latest, &inputs)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -250,6 +251,6 @@ func (p procedures) install(ctx context.Context, tx *sql.Tx) error {
 }
 
 // recordProcedures notes that a set was installed.
-const recordProcedures = `INSERT INTO sqlwriter.procedure_set (hash, inputs)
+const recordProcedures = `INSERT INTO sqlwriter.procedure_set (set_hash, inputs)
 SELECT @hash, @inputs
-WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.procedure_set AS s WHERE s.hash = @hash);`
+WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.procedure_set AS s WHERE s.set_hash = @hash);`

@@ -171,6 +171,24 @@ func TestTheRightsOfTextBuildsAreTakenAwayLast(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// What a DBA runs to try the rights out ends without an error where they are there, and writes nothing.
+func TestTheScriptThatTriesTheRights(t *testing.T) {
+	d := newDatabase(t)
+	d.harness(t)
+	d.as(t, "sqlwriter_app", "app_rights.sql")
+	script, err := os.ReadFile(filepath.Join("..", "..", "deploy", "sql", "check_rights.sql"))
+	require.NoError(t, err)
+	text := string(script)
+	if !sqlservertest.IsReal(d.version) {
+		t.Log("this engine has no EXECUTE AS USER and calls no procedure by a variable: shown with the rights of this login")
+		state, err := d.store.ProcedureState(t.Context())
+		require.NoError(t, err)
+		text = strings.NewReplacer("EXECUTE AS USER = 'sqlwriter_app';", "", "REVERT;", "",
+			"EXEC @preview ", "EXEC sqlwriter_preview.preview_"+state.Hash+" ", "EXEC @apply", "EXEC sqlwriter.apply_"+state.Hash).Replace(text)
+	}
+	d.exec(t, text)
+}
+
 // A table that belongs to somebody else than our procedures is beyond their reach, and the start check says so.
 func TestABrokenChainOfOwnersIsNamed(t *testing.T) {
 	d := newDatabase(t)

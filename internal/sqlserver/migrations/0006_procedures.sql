@@ -1,12 +1,13 @@
--- The sets of procedures that were installed here, one for each build and settings file. A set's hash ends the names of its
--- procedures; inputs says, a line each, what decided them. Sets are never dropped by us: a build that sleeps may need its own.
+-- The sets of procedures that were installed here, one for each build and settings file. A set's hash ends the names of
+-- its procedures; inputs says, a line each, what decided them. Sets are never dropped by us: a build that sleeps may need
+-- its own.
 -- Who may execute the procedures of schema sqlwriter_preview alone can read verdicts and write nothing.
 CREATE TABLE sqlwriter.procedure_set (
-    hash char(12) COLLATE Latin1_General_BIN2 NOT NULL,
+    set_hash char(12) COLLATE Latin1_General_BIN2 NOT NULL,
     inputs nvarchar(max) NOT NULL,
     installed_at datetime2(3) NOT NULL DEFAULT SYSUTCDATETIME(),
     installed_by nvarchar(256) NOT NULL DEFAULT SUSER_SNAME(),
-    CONSTRAINT pk_procedure_set PRIMARY KEY (hash)
+    CONSTRAINT pk_procedure_set PRIMARY KEY (set_hash)
 );
 IF SCHEMA_ID(N'sqlwriter_preview') IS NULL
     EXEC (N'CREATE SCHEMA sqlwriter_preview AUTHORIZATION dbo');

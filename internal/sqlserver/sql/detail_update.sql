@@ -1,4 +1,5 @@
--- Guarantees: the detail rows of applied lines get every column of the table, all of them or the request is undone.
+-- Guarantees: the detail rows of applied lines get every column of the table, all of them or the request is
+-- undone.
 IF @content > 0 OR @expected = 0
     BEGIN
         UPDATE d

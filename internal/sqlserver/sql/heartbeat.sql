@@ -1,7 +1,9 @@
 -- Guarantees: the environment's row has a number higher than before and no lower than the database's clock in
--- milliseconds since 1970 (steps of one by an older build never catch up with it), and only if the row is the one that
--- the control document knows; a row is made, with an id of its own, only while the control document knows none. With
--- @take_over the row is made or raised whatever it was, above what the control document knows: an operator's word.
+-- milliseconds since 1970 (steps of one by an older build never catch up with it), and only if the row is the one
+-- that the control document knows; a row is made, with an id of its own, only while the control document knows
+-- none. With
+-- @take_over the row is made or raised whatever it was, above what the control document knows: an operator's
+-- word.
 DECLARE @clock bigint = DATEDIFF_BIG(MILLISECOND, '1970-01-01', SYSUTCDATETIME());
 DECLARE @floor bigint = CASE WHEN @number > @clock THEN @number ELSE @clock END;
 UPDATE h
@@ -16,11 +18,12 @@ IF @@ROWCOUNT = 0
     BEGIN
         IF @take_over = 0 AND @number > 0
             BEGIN
-                IF EXISTS (
-                    SELECT 1 FROM sqlwriter.heartbeat AS h WHERE h.sys_name = @sys_name AND h.database_id = @database_id
-                )
-                    THROW {{.WentBack}}, N'sqlwriter: the database went back: its heartbeat is behind the control document', 1;
-                THROW {{.OtherDatabase}}, N'sqlwriter: another database: its heartbeat has not the id that the control document knows', 1;
+                SELECT @there = COUNT(*)
+                FROM sqlwriter.heartbeat AS h
+                WHERE h.sys_name = @sys_name AND h.database_id = @database_id;
+                IF @there > 0
+                    THROW {{.WentBack}}, N'sqlwriter: its heartbeat is behind the control document', 1;
+                THROW {{.OtherDatabase}}, N'sqlwriter: its heartbeat has not the id that is known', 1;
             END;
         INSERT INTO sqlwriter.heartbeat (sys_name, database_id, number, raised_at)
         VALUES (@sys_name, NEWID(), @floor + 1, SYSUTCDATETIME());

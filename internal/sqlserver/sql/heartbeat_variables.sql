@@ -1,1 +1,1 @@
-DECLARE @committed_id varchar(36), @committed bigint;
+DECLARE @committed_id varchar(36), @committed bigint, @there int;

@@ -1,10 +1,10 @@
--- Guarantees: a line that the ledger does not know gets its row, stamped with this write; a row that appeared since
--- ledger_update.sql is left as it is, and the verdict then finds no evidence for this write.
+-- Guarantees: a line that the ledger does not know gets its row, stamped with this write; a row that appeared
+-- since ledger_update.sql is left as it is, and the verdict then finds no evidence for this write.
 IF @stamped < @winners OR @expected = 0
     BEGIN
         INSERT INTO {{.Ledger}} (
-            detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
-            write_id, applied_at
+            detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash,
+            outcome, write_id, applied_at
         )
         SELECT
             s.detail_id, s.version_us, s.document_key, s.document_id, s.source_ts,

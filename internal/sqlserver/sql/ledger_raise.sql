@@ -1,5 +1,6 @@
--- Guarantees: content that is there already, seen again in a later snapshot, raises source_ts and nothing else, so that
--- a snapshot between the two can no longer bring older content back. Skipped where this write stamped every winner.
+-- Guarantees: content that is there already, seen again in a later snapshot, raises source_ts and nothing else,
+-- so that a snapshot between the two can no longer bring older content back. Skipped where this write stamped
+-- every winner.
 IF @stamped < @winners
     BEGIN
         UPDATE l

@@ -1,7 +1,8 @@
 -- Guarantees (newest wins): a ledger row is taken over only by a newer document, or by the same document when its
--- snapshot is not older and says something else than what the ledger holds as written. A rewrite takes the same content
--- again, never an older one. A failure mark leaves lines alone that hold the very content that failed. The guard stands
--- in the writing statement and compares only the target's own columns with the staged line: it needs no lock hint.
+-- snapshot is not older and says something else than what the ledger holds as written. A rewrite takes the same
+-- content again, never an older one. A failure mark leaves lines alone that hold the very content that failed.
+-- The guard stands in the writing statement and compares only the target's own columns with the staged line: it
+-- needs no lock hint.
 UPDATE l
 SET
     version_us = s.version_us,

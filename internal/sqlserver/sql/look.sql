@@ -1,5 +1,5 @@
--- Guarantees: it is known how many lines have no detail row (we never make one). This is read before anything is locked;
--- what changes since is found by the counts.
+-- Guarantees: it is known how many lines have no detail row (we never make one). This is read before anything is
+-- locked; what changes since is found by the counts.
 -- (Every line is a winner yet; saying so tells optimizers that ignore the hint how few there are.)
 SELECT @missing = COUNT(*)
 FROM #line AS s

@@ -1,5 +1,5 @@
--- @expected is how many lines the request has, @marks how many of them are of failure marks, @twice whether some line
--- is named by two documents: the sender knows.
+-- @expected is how many lines the request has, @marks how many of them are of failure marks, @twice whether some
+-- line is named by two documents: the sender knows.
 DECLARE @write_id uniqueidentifier = NEWID();
 DECLARE @rows int, @missing int, @winners int, @stamped int = 0, @changed int, @content int, @written int;
 DECLARE @note nvarchar(4000);

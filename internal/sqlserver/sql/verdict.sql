@@ -1,8 +1,9 @@
--- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows neither
--- this write, nor this content, nor anything newer is a lost race: the whole request is undone and made again.
--- Skipped where this write stamped as many ledger rows as the request has lines: a line is stamped at most once, so
--- each was, and nobody can change a row that we hold. (A pruned line of the same document at the same source_ts lost to
--- a later item of this very request.) A percent sign is doubled: THROW reads its message as a form.
+-- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows
+-- neither this write, nor this content, nor anything newer is a lost race: the whole request is undone and made
+-- again. Skipped where this write stamped as many ledger rows as the request has lines: a line is stamped at most
+-- once, so each was, and nobody can change a row that we hold. (A pruned line of the same document at the same
+-- source_ts lost to a later item of this very request.) A percent sign is doubled: THROW reads its message as a
+-- form.
 IF @stamped < @rows
     BEGIN
         UPDATE s

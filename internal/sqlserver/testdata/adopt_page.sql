@@ -1,3 +1,4 @@
+-- Made by sqlwriterctl migrate up, one set for each build and settings file (sqlwriter.procedure_set).
 CREATE PROCEDURE sqlwriter.adopt_page_hash
     @rows nvarchar(max),
     @run varchar(36),
@@ -9,12 +10,13 @@ CREATE PROCEDURE sqlwriter.adopt_page_hash
 AS
 BEGIN
     -- page
-    -- Guarantees (newest wins): a ledger row is adopted only for a newer document, or for the same one when it was not read
-    -- earlier and says something else: failed where the ledger knows content, content where it knows a mark, other content
-    -- where the hashes can be compared or the ledger's proves nothing (hash version 0). What we applied is left alone by all
-    -- of them unless the document is newer. Rows and watermark are written together or not at all, and only while the run
-    -- @run stands at @from. A row of @rows is an array: line, version, key, document, source_ts, hash, hash version, row
-    -- hash, outcome.
+    -- Guarantees (newest wins): a ledger row is adopted only for a newer document, or for the same one when it was
+    -- not read earlier and says something else: failed where the ledger knows content, content where it knows a mark,
+    -- other content where the hashes can be compared or the ledger's proves nothing (hash version 0). What we applied
+    -- is left alone by all of them unless the document is newer. Rows and watermark are written together or not at
+    -- all, and only while the run
+    -- @run stands at @from. A row of @rows is an array: line, version, key, document, source_ts, hash, hash version,
+    -- row hash, outcome.
     SET NOCOUNT ON;
     SET XACT_ABORT ON;
     SET LOCK_TIMEOUT 5000;

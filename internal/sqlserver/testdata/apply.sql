@@ -1,3 +1,4 @@
+-- Made by sqlwriterctl migrate up, one set for each build and settings file (sqlwriter.procedure_set).
 CREATE PROCEDURE sqlwriter.apply_hash
     @request nvarchar(max),
     @rewrite bit,
@@ -10,21 +11,22 @@ CREATE PROCEDURE sqlwriter.apply_hash
 AS
 BEGIN
     -- begin
-    -- Guarantees: one bad statement ends the whole request and undoes it; a lock that somebody holds costs a few seconds
-    -- and not for ever; where two block each other the user's own programs win.
+    -- Guarantees: one bad statement ends the whole request and undoes it; a lock that somebody holds costs a few
+    -- seconds and not for ever; where two block each other the user's own programs win.
     SET NOCOUNT ON;
     SET XACT_ABORT ON;
     SET LOCK_TIMEOUT 5000;
     SET DEADLOCK_PRIORITY LOW;
     -- variables
-    -- @expected is how many lines the request has, @marks how many of them are of failure marks, @twice whether some line
-    -- is named by two documents: the sender knows.
+    -- @expected is how many lines the request has, @marks how many of them are of failure marks, @twice whether some
+    -- line is named by two documents: the sender knows.
     DECLARE @write_id uniqueidentifier = NEWID();
     DECLARE @rows int, @missing int, @winners int, @stamped int = 0, @changed int, @content int, @written int;
     DECLARE @note nvarchar(4000);
     -- database
-    -- Guarantees: nothing is written to a database that went back, or to another one: the environment's heartbeat has the id
-    -- and at least the number that the control document knows. Read without waiting for anybody who is raising it.
+    -- Guarantees: nothing is written to a database that went back, or to another one: the environment's heartbeat has
+    -- the id and at least the number that the control document knows. Read without waiting for anybody who is raising
+    -- it.
     IF @number > 0
         BEGIN
             DECLARE @there bigint, @same int;
@@ -34,14 +36,14 @@ BEGIN
             FROM sqlwriter.heartbeat AS h WITH (NOLOCK)
             WHERE h.sys_name = @sys_name;
             IF @same IS NULL OR @same = 0
-                THROW 52746, N'sqlwriter: another database: its heartbeat has not the id that the control document knows', 1;
+                THROW 52746, N'sqlwriter: its heartbeat has not the id that is known', 1;
             IF @there < @number
-                THROW 52745, N'sqlwriter: the database went back: its heartbeat is behind the control document', 1;
+                THROW 52745, N'sqlwriter: its heartbeat is behind the control document', 1;
         END;
     -- load
-    -- Guarantees: every line of the request is staged once, with the values of its document, in a table of the request's own and
-    -- in the order of the lines (locks are then usually taken in it). Texts and numbers are wider here than in the user's
-    -- columns: what is too wide is refused there instead of being cut here.
+    -- Guarantees: every line of the request is staged once, with the values of its document, in a table of the
+    -- request's own and in the order of the lines (locks are then usually taken in it). Texts and numbers are wider
+    -- here than in the user's columns: what is too wide is refused there instead of being cut here.
     -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
     -- "lines": [[detail id, item's number, position, row hash, the values that differ from line to line] ...]}.
     SELECT
@@ -120,17 +122,18 @@ BEGIN
             THROW 52741, @note, 1;
         END;
     -- look
-    -- Guarantees: it is known how many lines have no detail row (we never make one). This is read before anything is locked;
-    -- what changes since is found by the counts.
+    -- Guarantees: it is known how many lines have no detail row (we never make one). This is read before anything is
+    -- locked; what changes since is found by the counts.
     -- (Every line is a winner yet; saying so tells optimizers that ignore the hint how few there are.)
     SELECT @missing = COUNT(*)
     FROM #line AS s
     WHERE s.winner = 1 AND NOT EXISTS (SELECT 1 FROM [dbo].[IVCE_DTL] AS d WHERE d.[IVCE_DTL_UID] = s.detail_id)
     OPTION (LOOP JOIN, FORCE ORDER);
     -- prune
-    -- Guarantees: a document with a missing line is out as a whole (a failure mark loses that line alone), and each line has
-    -- one winner among the documents that are left: the newest by (version, document key, source_ts), the later item where
-    -- those are equal. Skipped where every line exists and is named once: then each is its own winner.
+    -- Guarantees: a document with a missing line is out as a whole (a failure mark loses that line alone), and each
+    -- line has one winner among the documents that are left: the newest by (version, document key, source_ts), the
+    -- later item where those are equal. Skipped where every line exists and is named once: then each is its own
+    -- winner.
     IF @missing > 0 OR @twice = 1
         BEGIN
             UPDATE s
@@ -161,15 +164,16 @@ BEGIN
             FROM #line AS s;
         END;
     -- transaction
-    -- Guarantees: all or nothing, whoever raises the error. XACT_ABORT alone would let a RAISERROR of a user's trigger pass
-    -- and commit what came before it.
+    -- Guarantees: all or nothing, whoever raises the error. XACT_ABORT alone would let a RAISERROR of a user's
+    -- trigger pass and commit what came before it.
     BEGIN TRY
         BEGIN TRANSACTION;
         -- ledger_update
         -- Guarantees (newest wins): a ledger row is taken over only by a newer document, or by the same document when its
-        -- snapshot is not older and says something else than what the ledger holds as written. A rewrite takes the same content
-        -- again, never an older one. A failure mark leaves lines alone that hold the very content that failed. The guard stands
-        -- in the writing statement and compares only the target's own columns with the staged line: it needs no lock hint.
+        -- snapshot is not older and says something else than what the ledger holds as written. A rewrite takes the same
+        -- content again, never an older one. A failure mark leaves lines alone that hold the very content that failed.
+        -- The guard stands in the writing statement and compares only the target's own columns with the staged line: it
+        -- needs no lock hint.
         UPDATE l
         SET
             version_us = s.version_us,
@@ -208,13 +212,13 @@ BEGIN
         OPTION (LOOP JOIN, FORCE ORDER);
         SET @stamped = @@ROWCOUNT;
         -- ledger_insert
-        -- Guarantees: a line that the ledger does not know gets its row, stamped with this write; a row that appeared since
-        -- ledger_update.sql is left as it is, and the verdict then finds no evidence for this write.
+        -- Guarantees: a line that the ledger does not know gets its row, stamped with this write; a row that appeared
+        -- since ledger_update.sql is left as it is, and the verdict then finds no evidence for this write.
         IF @stamped < @winners OR @expected = 0
             BEGIN
                 INSERT INTO [sqlwriter].[ledger] (
-                    detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
-                    write_id, applied_at
+                    detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash,
+                    outcome, write_id, applied_at
                 )
                 SELECT
                     s.detail_id, s.version_us, s.document_key, s.document_id, s.source_ts,
@@ -228,8 +232,9 @@ BEGIN
                 SET @stamped = @stamped + @@ROWCOUNT;
             END;
         -- ledger_raise
-        -- Guarantees: content that is there already, seen again in a later snapshot, raises source_ts and nothing else, so that
-        -- a snapshot between the two can no longer bring older content back. Skipped where this write stamped every winner.
+        -- Guarantees: content that is there already, seen again in a later snapshot, raises source_ts and nothing else,
+        -- so that a snapshot between the two can no longer bring older content back. Skipped where this write stamped
+        -- every winner.
         IF @stamped < @winners
             BEGIN
                 UPDATE l
@@ -246,11 +251,12 @@ BEGIN
                 OPTION (LOOP JOIN, FORCE ORDER);
             END;
         -- verdict
-        -- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows neither
-        -- this write, nor this content, nor anything newer is a lost race: the whole request is undone and made again.
-        -- Skipped where this write stamped as many ledger rows as the request has lines: a line is stamped at most once, so
-        -- each was, and nobody can change a row that we hold. (A pruned line of the same document at the same source_ts lost to
-        -- a later item of this very request.) A percent sign is doubled: THROW reads its message as a form.
+        -- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows
+        -- neither this write, nor this content, nor anything newer is a lost race: the whole request is undone and made
+        -- again. Skipped where this write stamped as many ledger rows as the request has lines: a line is stamped at most
+        -- once, so each was, and nobody can change a row that we hold. (A pruned line of the same document at the same
+        -- source_ts lost to a later item of this very request.) A percent sign is doubled: THROW reads its message as a
+        -- form.
         IF @stamped < @rows
             BEGIN
                 UPDATE s
@@ -304,7 +310,8 @@ BEGIN
             SET @changed = @rows;
         SET @content = @changed - @marks;
         -- detail_update
-        -- Guarantees: the detail rows of applied lines get every column of the table, all of them or the request is undone.
+        -- Guarantees: the detail rows of applied lines get every column of the table, all of them or the request is
+        -- undone.
         IF @content > 0 OR @expected = 0
             BEGIN
                 UPDATE d
@@ -384,8 +391,9 @@ BEGIN
                 SET @written = @@ROWCOUNT;
             END;
         -- tracking_insert
-        -- Guarantees: an applied line without a tracking row gets one. Updated and inserted rows together are as many as the
-        -- applied lines: a row that somebody else made in between has our values in neither count, and the request is undone.
+        -- Guarantees: an applied line without a tracking row gets one. Updated and inserted rows together are as many as
+        -- the applied lines: a row that somebody else made in between has our values in neither count, and the request is
+        -- undone.
         IF @written < @content OR @expected = 0
             BEGIN
                 INSERT INTO [dbo].[IVCE_TRKG_MSTR] (
@@ -444,7 +452,7 @@ BEGIN
                 SET @note = CONCAT(N'sqlwriter: IVCE_TRKG_MSTR: expected ', @content, N' rows written, found ', @written);
                 THROW 52741, @note, 1;
             END;
-    -- commit
+        -- commit
         COMMIT TRANSACTION;
     END TRY
     BEGIN CATCH
@@ -453,8 +461,8 @@ BEGIN
         THROW;
     END CATCH;
     -- outcomes
-    -- Guarantees: first how many lines there are and how many this write stamped; then, unless it stamped all of them, one
-    -- row per line, items in their order, the main line first.
+    -- Guarantees: first how many lines there are and how many this write stamped; then, unless it stamped all of
+    -- them, one row per line, items in their order, the main line first.
     SELECT @rows AS sqlwriter_lines, @stamped AS sqlwriter_stamped;
     IF @stamped < @rows
         SELECT

@@ -1,3 +1,4 @@
+-- Made by sqlwriterctl migrate up, one set for each build and settings file (sqlwriter.procedure_set).
 CREATE PROCEDURE sqlwriter.heartbeat_hash
     @sys_name nvarchar(256),
     @database_id uniqueidentifier,
@@ -6,24 +7,26 @@ CREATE PROCEDURE sqlwriter.heartbeat_hash
 AS
 BEGIN
     -- begin
-    -- Guarantees: one bad statement ends the whole request and undoes it; a lock that somebody holds costs a few seconds
-    -- and not for ever; where two block each other the user's own programs win.
+    -- Guarantees: one bad statement ends the whole request and undoes it; a lock that somebody holds costs a few
+    -- seconds and not for ever; where two block each other the user's own programs win.
     SET NOCOUNT ON;
     SET XACT_ABORT ON;
     SET LOCK_TIMEOUT 5000;
     SET DEADLOCK_PRIORITY LOW;
     -- heartbeat_variables
-    DECLARE @committed_id varchar(36), @committed bigint;
+    DECLARE @committed_id varchar(36), @committed bigint, @there int;
     -- transaction
-    -- Guarantees: all or nothing, whoever raises the error. XACT_ABORT alone would let a RAISERROR of a user's trigger pass
-    -- and commit what came before it.
+    -- Guarantees: all or nothing, whoever raises the error. XACT_ABORT alone would let a RAISERROR of a user's
+    -- trigger pass and commit what came before it.
     BEGIN TRY
         BEGIN TRANSACTION;
         -- heartbeat
         -- Guarantees: the environment's row has a number higher than before and no lower than the database's clock in
-        -- milliseconds since 1970 (steps of one by an older build never catch up with it), and only if the row is the one that
-        -- the control document knows; a row is made, with an id of its own, only while the control document knows none. With
-        -- @take_over the row is made or raised whatever it was, above what the control document knows: an operator's word.
+        -- milliseconds since 1970 (steps of one by an older build never catch up with it), and only if the row is the one
+        -- that the control document knows; a row is made, with an id of its own, only while the control document knows
+        -- none. With
+        -- @take_over the row is made or raised whatever it was, above what the control document knows: an operator's
+        -- word.
         DECLARE @clock bigint = DATEDIFF_BIG(MILLISECOND, '1970-01-01', SYSUTCDATETIME());
         DECLARE @floor bigint = CASE WHEN @number > @clock THEN @number ELSE @clock END;
         UPDATE h
@@ -38,11 +41,12 @@ BEGIN
             BEGIN
                 IF @take_over = 0 AND @number > 0
                     BEGIN
-                        IF EXISTS (
-                            SELECT 1 FROM sqlwriter.heartbeat AS h WHERE h.sys_name = @sys_name AND h.database_id = @database_id
-                        )
-                            THROW 52745, N'sqlwriter: the database went back: its heartbeat is behind the control document', 1;
-                        THROW 52746, N'sqlwriter: another database: its heartbeat has not the id that the control document knows', 1;
+                        SELECT @there = COUNT(*)
+                        FROM sqlwriter.heartbeat AS h
+                        WHERE h.sys_name = @sys_name AND h.database_id = @database_id;
+                        IF @there > 0
+                            THROW 52745, N'sqlwriter: its heartbeat is behind the control document', 1;
+                        THROW 52746, N'sqlwriter: its heartbeat has not the id that is known', 1;
                     END;
                 INSERT INTO sqlwriter.heartbeat (sys_name, database_id, number, raised_at)
                 VALUES (@sys_name, NEWID(), @floor + 1, SYSUTCDATETIME());
@@ -52,7 +56,7 @@ BEGIN
             @committed = h.number
         FROM sqlwriter.heartbeat AS h
         WHERE h.sys_name = @sys_name;
-    -- commit
+        -- commit
         COMMIT TRANSACTION;
     END TRY
     BEGIN CATCH

@@ -73,16 +73,8 @@ GO
 -- migrate.go, MigrationScript
 IF @@TRANCOUNT = 0
     THROW 52744, N'an earlier batch failed: nothing was changed', 1;
-DECLARE @hash char(12) = ';
-GO
--- migrate.go, MigrationScript
-IF @@TRANCOUNT = 0
-    THROW 52744, N'an earlier batch failed: nothing was changed', 1;
 COMMIT TRANSACTION;
 GO;
-GO
--- procedures.go, text
-CREATE PROCEDURE;
 GO
 -- procedures.go, ProcedureState
 SELECT OBJECT_ID(@name, N'P');
@@ -91,18 +83,18 @@ GO
 SELECT OBJECT_ID(N'sqlwriter.procedure_set', N'U');
 GO
 -- procedures.go, installed
-SELECT s.installed_at FROM sqlwriter.procedure_set AS s WHERE s.hash = @hash;
+SELECT s.installed_at FROM sqlwriter.procedure_set AS s WHERE s.set_hash = @hash;
 GO
 -- procedures.go, installed
-SELECT TOP (1) s.hash, s.inputs FROM sqlwriter.procedure_set AS s ORDER BY s.installed_at DESC;
+SELECT TOP (1) s.set_hash, s.inputs FROM sqlwriter.procedure_set AS s ORDER BY s.installed_at DESC;
 GO
 -- procedures.go, install
 SELECT OBJECT_ID(@name, N'P');
 GO
 -- procedures.go, recordProcedures
-INSERT INTO sqlwriter.procedure_set (hash, inputs)
+INSERT INTO sqlwriter.procedure_set (set_hash, inputs)
 SELECT @hash, @inputs
-WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.procedure_set AS s WHERE s.hash = @hash);
+WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.procedure_set AS s WHERE s.set_hash = @hash);
 GO
 -- procedures_check.go, inspectProcedures
 SELECT OBJECTPROPERTY(OBJECT_ID(@name), N'ExecIsQuotedIdentOn');
