@@ -66,6 +66,13 @@ func harness(testing.TB) porttest.SinkHarness {
 			})
 			return func() { on = false }
 		},
+		Narrow: func(_ testing.TB, to int) func() {
+			on := true
+			s.Refuse(func(_ int64, c invoice.Column, v invoice.Value) bool {
+				return on && len(v.Text) > to && c.Name == porttest.NarrowedColumn && c.Table == invoice.Detail
+			})
+			return func() { on = false }
+		},
 		CountWrites: countWrites(s),
 		Lock:        locks.lock, LockWait: lockWait, RowLocks: true,
 		LoseReply: sink.LoseReply,

@@ -1,6 +1,7 @@
 package porttest
 
 import (
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 func massCases() []sinkCase {
 	return []sinkCase{
 		{"bisect: a column made NOT NULL in mid-drain stops nothing and is proof of nothing", []string{"NotNull"}, notNullInMidDrain},
+		{"bisect: a column narrowed in mid-drain fails the documents that do not fit, until it is wide again", []string{"Narrow"}, narrowedInMidDrain},
 		{"bisect: 100 bad documents among 400 good ones stop nothing", []string{"Refuse"}, manyBadOnes},
 	}
 }
@@ -40,6 +42,35 @@ func notNullInMidDrain(s *sinkTest) {
 	for from := before; from < total; from += batch {
 		require.NoError(b, b.offerAs(writer.FromTimer, list[from:from+batch]...))
 	}
+	for i, p := range list {
+		require.Equal(b, invoice.Committed, b.read(p).State.Status, "document %d", i)
+	}
+}
+
+func narrowedInMidDrain(s *sinkTest) {
+	const total, batch, to = 300, 100, 20
+	b := newBisect(s, total)
+	list := papers(total)
+	wide := []*paper{&list[150], &list[250]}
+	for _, p := range wide {
+		p.name = strings.Repeat("x", to+1)
+	}
+	b.put(list...)
+	require.NoError(b, b.offer(0, list[:batch]...))
+	widen := s.h.Narrow(s, to)
+	for from := batch; from < total; from += batch {
+		b.requests.taken()
+		require.NoError(b, b.offer(0, list[from:from+batch]...))
+		taken := b.requests.taken()
+		s.Logf("%d requests", taken)
+		require.LessOrEqual(b, taken, mostRequests(batch, 1))
+	}
+	for _, p := range wide {
+		b.blamed(*p)
+	}
+	widen()
+	b.clock = b.clock.Add(time.Hour)
+	require.NoError(b, b.offerAs(writer.FromTimer, *wide[0], *wide[1]))
 	for i, p := range list {
 		require.Equal(b, invoice.Committed, b.read(p).State.Status, "document %d", i)
 	}

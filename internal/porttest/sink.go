@@ -46,6 +46,9 @@ type SinkHarness struct {
 	Constrain func(t testing.TB, table invoice.Table, r Rule)
 	// NotNull makes the user's detail table refuse NULL in UPC_CD, which no document of the suite has, until restore.
 	NotNull func(t testing.TB) (restore func())
+	// Narrow makes NarrowedColumn of the user's detail table hold at most so many characters, which what is there satisfies, until
+	// widen.
+	Narrow func(t testing.TB, to int) (widen func())
 	// Hide takes a table away (column ""), or one column of it, until restore. The table is one of the user's or
 	// LedgerTable, whatever name the ledger has.
 	Hide func(t testing.TB, table invoice.Table, column string) (restore func())
@@ -81,6 +84,9 @@ const (
 	StepDetailUpdate   = "detail_update"
 	StepTrackingUpdate = "tracking_update"
 )
+
+// NarrowedColumn is the column of IVCE_DTL that Narrow is about: a text that the name of the manufacturer goes to.
+const NarrowedColumn = "CLN_MFR_AI_NM"
 
 // LedgerTable stands for the ledger where a table is named to a harness.
 const LedgerTable invoice.Table = "ledger"

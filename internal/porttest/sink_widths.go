@@ -13,9 +13,9 @@ import (
 	"sqlwriter/internal/writer"
 )
 
-// widthCases: values that validation would have refused. The database has the last word: what does not fit is refused,
-// or kept to the last digit where the user's column happens to hold it; it is never cut, rounded or made NULL, which is
-// what OPENJSON's typed columns do in silence.
+// widthCases: values that validation would have refused, and columns that hold less than it thinks. What does not fit is refused,
+// by the database with its whole request or by the sink alone, or kept to the last digit where the user's column happens to
+// hold it; it is never cut, rounded or made NULL, which is what OPENJSON's typed columns do in silence.
 func widthCases() []sinkCase {
 	return []sinkCase{
 		{"a text one character too long is refused, and nothing is cut", nil, tooWide},
@@ -26,7 +26,8 @@ func widthCases() []sinkCase {
 		{"a decimal with more digits before the point is refused or kept", nil, numbers(digitsBefore)},
 		{"a decimal of 38 and more digits is refused or kept", nil, numbers(digitsTooMany)},
 		{"what is no number is refused or kept, and does not become NULL or 0", nil, numbers(noNumbers)},
-		{"one value that does not fit, last of 100 documents, leaves nothing of the request", nil, tooWideLast},
+		{"one value that does not fit, last of 100 documents, leaves nothing of its request, or of itself", nil, tooWideLast},
+		{"a column that is narrowed refuses what does not fit, and takes it as soon as it is wide again", []string{"Narrow"}, narrowed},
 	}
 }
 
@@ -56,24 +57,47 @@ func written(pick func(invoice.Column) bool) []int {
 func (s *sinkTest) refuses(it writer.Item, about string) {
 	s.Helper()
 	before := s.state(linesOf(it)...)
-	out, err := s.h.Sink.Apply(s.Context(), []writer.Item{it}, writer.Write, breaker.Heartbeat{})
-	require.Error(s, err, about)
-	require.Nil(s, out, about)
+	_, err := s.alone(it)
 	require.Equal(s, fault.Document, fault.KindOf(err), "%s: %v", about, err)
 	require.Equal(s, before, s.state(linesOf(it)...), about)
+}
+
+// alone makes a request of one item. The error is the request's or the item's own.
+func (s *sinkTest) alone(it writer.Item) (writer.Outcome, error) {
+	s.Helper()
+	out, err := s.h.Sink.Apply(s.Context(), []writer.Item{it}, writer.Write, breaker.Heartbeat{})
+	if err != nil {
+		require.Nil(s, out, "no outcomes with an error")
+		return writer.Outcome{}, err
+	}
+	require.Len(s, out, 1)
+	s.refusedByItself(it, out[0])
+	return out[0], out[0].Refused
+}
+
+// refusedByItself requires that an outcome says nothing but that the sink refused the item, if it says so.
+func (s *sinkTest) refusedByItself(it writer.Item, o writer.Outcome) (refused bool) {
+	s.Helper()
+	if o.Refused == nil {
+		return false
+	}
+	require.Equal(s, writer.Outcome{DocumentID: it.DocumentID, Refused: o.Refused}, o)
+	require.Equal(s, fault.Document, fault.KindOf(o.Refused))
+	require.ErrorContains(s, o.Refused, it.DocumentID, "it names the document")
+	return true
 }
 
 // refusesOrKeeps requires that an item is refused, as refuses does, or stands there as it was sent.
 func (s *sinkTest) refusesOrKeeps(it writer.Item, about string) {
 	s.Helper()
 	before := s.state(linesOf(it)...)
-	out, err := s.h.Sink.Apply(s.Context(), []writer.Item{it}, writer.Write, breaker.Heartbeat{})
+	out, err := s.alone(it)
 	if err != nil {
 		require.Equal(s, fault.Document, fault.KindOf(err), "%s: %v", about, err)
 		require.Equal(s, before, s.state(linesOf(it)...), about)
 		return
 	}
-	require.Equal(s, writer.Applied, out[0].Verdict, about)
+	require.Equal(s, writer.Applied, out.Verdict, about)
 	for _, line := range linesOf(it) {
 		require.Equal(s, invoice.RowValues(it.Values, it.Main, line), s.h.Row(s, line).Values, about)
 	}
@@ -158,9 +182,39 @@ func tooWideLast(s *sinkTest) {
 	}
 	i := written(free)[0]
 	items[n-1] = replaced(items[n-1], i, strings.Repeat("x", invoice.Columns()[i].Max+1))
-	s.fails(fault.Document, writer.Write, items...)
-	require.Equal(s, before, s.state(span(1, n)...))
-	for _, o := range s.apply(writer.Write, items[:n-1]...) {
+	out, err := s.h.Sink.Apply(s.Context(), items, writer.Write, breaker.Heartbeat{})
+	if err != nil {
+		require.Equal(s, fault.Document, fault.KindOf(err), "%v", err)
+		require.Equal(s, before, s.state(span(1, n)...))
+		out = s.apply(writer.Write, items[:n-1]...)
+	} else {
+		require.Len(s, out, n)
+		require.True(s, s.refusedByItself(items[n-1], out[n-1]))
+		require.Equal(s, before[n], s.state(n)[n])
+	}
+	for _, o := range out[:n-1] {
 		require.Equal(s, "applied(applied)", inShort(o))
 	}
+}
+
+// narrowed is about a value that validation lets pass: the user's column holds less than the column table says.
+func narrowed(s *sinkTest) {
+	const to = 10
+	s.h.AddLines(s, 1, 2, 3)
+	named := func(id string, us int64, length int, lines ...int64) writer.Item {
+		return with(doc(id, us, 5, id, lines...), func(c invoice.Column) (string, bool) {
+			return strings.Repeat("x", length), c.Name == NarrowedColumn
+		})
+	}
+	a, b := named("a", 10, to, 1), named("b", 10, to+1, 2, 3)
+	s.gives(a, "applied(applied)")
+	widen := s.h.Narrow(s, to)
+	s.refuses(b, "the first one")
+	s.refuses(b, "and the next")
+	s.gives(a, "unchanged(unchanged)")
+	s.gives(mark(b), "applied(applied applied)")
+	widen()
+	s.gives(b, "applied(applied applied)")
+	s.holds(b)
+	s.holds(a)
 }

@@ -59,7 +59,7 @@ func changedHarness(t testing.TB, change func(*sqlite.Store)) porttest.SinkHarne
 	return porttest.SinkHarness{
 		Engine: d.version(t),
 		Sink:   sink, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger, SetLedger: d.setLedger, Heartbeat: d.heartbeat,
-		Refuse: d.refuse, NotNull: d.notNull, Constrain: d.constrain, Hide: d.hide, ReadOnly: d.readOnly, CountWrites: d.countWrites,
+		Refuse: d.refuse, NotNull: d.notNull, Narrow: d.narrow, Constrain: d.constrain, Hide: d.hide, ReadOnly: d.readOnly, CountWrites: d.countWrites,
 		Lock: locker(path), LockWait: busyTimeout, LockHeartbeat: heartbeatLocker(path),
 		Steps: sqlite.WriteSteps(), FailAfter: m.failAfter, During: m.during, LoseReply: sink.LoseReply,
 	}
@@ -76,6 +76,14 @@ func (d db) notNull(t testing.TB) func() {
 	t.Helper()
 	d.exec(t, `CREATE TRIGGER not_null BEFORE UPDATE ON IVCE_DTL WHEN new.UPC_CD IS NULL BEGIN SELECT RAISE(ABORT, 'UPC_CD'); END`)
 	return func() { d.exec(t, `DROP TRIGGER not_null`) }
+}
+
+// narrow is a rule by trigger for the same reason.
+func (d db) narrow(t testing.TB, to int) func() {
+	t.Helper()
+	d.exec(t, fmt.Sprintf(`CREATE TRIGGER narrow BEFORE UPDATE ON IVCE_DTL WHEN length(new.%s) > %d BEGIN SELECT RAISE(ABORT, 'too long'); END`,
+		porttest.NarrowedColumn, to))
+	return func() { d.exec(t, `DROP TRIGGER narrow`) }
 }
 
 func (d db) addLines(t testing.TB, lines ...int64) {

@@ -19,8 +19,8 @@ const opApply = "sqlserver: apply"
 // acknowledgement everything may be, and the same request again answers unchanged. Codes of our own:
 // "verdict_without_evidence", "row_count" (contention), "value" (document), "mode", "values",
 // "repeated_line", "encode", "answer", "verdict_count" (internal), "timeout", "cancelled", "connection", "certificate"
-// (infrastructure); every other code is the server's number (classify.go). A document with a character that its column cannot
-// hold is refused by itself (Outcome.Refused, code "validation.code_page").
+// (infrastructure); every other code is the server's number (classify.go). A document with a value that its column cannot
+// hold is refused by itself (Outcome.Refused; limits.go has the codes).
 func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	if err := writer.CheckRequest(items, mode); err != nil {
 		return nil, err
@@ -28,14 +28,10 @@ func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode
 	if len(items) == 0 && mode != writer.Preview {
 		return []writer.Outcome{}, nil
 	}
-	refused, err := s.pages.refused(ctx, items)
-	if err != nil {
-		return nil, err
-	}
-	return apart(items, refused, func(left []writer.Item) ([]writer.Outcome, error) { return s.request(ctx, left, mode, known) })
+	return s.limits.apart(ctx, items, func(left []writer.Item) ([]writer.Outcome, error) { return s.request(ctx, left, mode, known) })
 }
 
-// request makes one request of items that hold nothing that a column cannot.
+// request makes one request.
 func (s *Store) request(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	payload, err := sqlstore.Request(items, timeText)
 	if err != nil {
@@ -80,30 +76,6 @@ func (a *answer) arguments(payload string) []any {
 func knownArguments(known breaker.Heartbeat) []any {
 	id := sql.NullString{String: known.DatabaseID, Valid: known.DatabaseID != ""}
 	return []any{sql.Named("sys_name", known.SysName), sql.Named("database_id", id), sql.Named("number", known.Number)}
-}
-
-// apart applies the items that are not refused, as if the others were not there, and answers for all in their order.
-func apart(items []writer.Item, refused []error, apply func([]writer.Item) ([]writer.Outcome, error)) ([]writer.Outcome, error) {
-	outcomes, places := make([]writer.Outcome, len(items)), make([]int, 0, len(items))
-	var left []writer.Item
-	for i, it := range items {
-		if refused[i] != nil {
-			outcomes[i] = writer.Outcome{DocumentID: it.DocumentID, Refused: refused[i]}
-			continue
-		}
-		left, places = append(left, it), append(places, i)
-	}
-	if len(left) == 0 && len(items) > 0 { // a preview of no items asks all the same: it is a shadow's heartbeat
-		return outcomes, nil
-	}
-	applied, err := apply(left)
-	if err != nil {
-		return nil, err
-	}
-	for n, o := range applied {
-		outcomes[places[n]] = o
-	}
-	return outcomes, nil
 }
 
 // timeText is a time as datetime2 takes it. It has no zone: it holds UTC.

@@ -14,10 +14,10 @@ import (
 // codePageUTF8 is the code page of the collations that end in _UTF8: it holds every character.
 const codePageUTF8 = 65001
 
-// codePage is what a varchar column can hold: a set of characters.
+// codePage is what a varchar column can hold: a set of characters, and the bytes that each of them takes.
 type codePage struct {
 	number int
-	has    map[rune]struct{}
+	has    map[rune]int
 }
 
 // newCodePage makes the set of a code page that SQL Server's collations have; nil for any other number. The set is what the
@@ -27,14 +27,14 @@ func newCodePage(number int) *codePage {
 	if table == nil {
 		return nil
 	}
-	p := &codePage{number: number, has: map[rune]struct{}{}}
+	p := &codePage{number: number, has: map[rune]int{}}
 	decoder := table.NewDecoder()
 	add := func(code ...byte) {
 		var text [2 * utf8.UTFMax]byte
 		decoder.Reset()
 		n, _, err := decoder.Transform(text[:], code, true)
 		if r, size := utf8.DecodeRune(text[:n]); err == nil && size == n && r != utf8.RuneError {
-			p.has[r] = struct{}{}
+			p.has[r] = len(code)
 		}
 	}
 	for b := range 0x100 {
@@ -105,15 +105,16 @@ func beyond(number, code int) bool {
 	return false
 }
 
-// lacks gives the first character of a text that the code page has not.
-func (p *codePage) lacks(text string) (rune, bool) {
+// measure counts the bytes of a text in the code page. ok is false when it lacks a character, which is then the first such.
+func (p *codePage) measure(text string) (bytes int, lacked rune, ok bool) {
 	for _, r := range text {
-		if r < utf8.RuneSelf { // every code page has ASCII
-			continue
+		size := 1
+		if r >= utf8.RuneSelf { // every code page has ASCII
+			if size = p.has[r]; size == 0 {
+				return 0, r, false
+			}
 		}
-		if _, ok := p.has[r]; !ok {
-			return r, true
-		}
+		bytes += size
 	}
-	return 0, false
+	return bytes, 0, true
 }

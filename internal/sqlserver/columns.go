@@ -14,7 +14,7 @@ import (
 // found is a column as the database has it.
 type found struct {
 	name, kind        string
-	length            int // characters, -1 for max; of a text
+	length            int // of a text: UTF-16 units of an nvarchar or nchar, bytes of a varchar or char; -1 for max
 	precision, scale  int // digits of a number; of a time scale is the digits of its second
 	nullable, dflt    bool
 	computed, counted bool // filled by the server: nobody can write it
@@ -40,10 +40,24 @@ func isText(kind string) bool {
 	return slices.Contains([]string{"nvarchar", "nchar", "varchar", "char"}, kind)
 }
 
-// selectColumns reads a table's columns as they are. Whether there is a default is asked of sys.columns too: its text is
-// hidden from a login that may not see definitions. Whoever alters the table holds a lock that this would wait for.
+// userTable is one of the user's tables as the database has it.
+type userTable struct {
+	// byName has the columns by lower-case name, order the names in their order.
+	byName map[string]found
+	order  []string
+}
+
+// column gives a column; ok is false when there is none of that name.
+func (t userTable) column(name string) (c found, ok bool) {
+	c, ok = t.byName[strings.ToLower(name)]
+	return c, ok
+}
+
+// selectColumns reads both tables' columns as they are. Whether there is a default is asked of sys.columns too: its text is
+// hidden from a login that may not see definitions. Whoever alters a table holds a lock that this would wait for.
 const selectColumns = `SET LOCK_TIMEOUT 5000;
 SELECT
+    CASE WHEN c.TABLE_NAME = @tracking THEN 1 ELSE 0 END,
     c.COLUMN_NAME, LOWER(c.DATA_TYPE), COALESCE(c.CHARACTER_MAXIMUM_LENGTH, 0), COALESCE(c.NUMERIC_PRECISION, 0),
     COALESCE(c.NUMERIC_SCALE, c.DATETIME_PRECISION, 0), CASE WHEN c.IS_NULLABLE = 'YES' THEN 1 ELSE 0 END,
     CASE WHEN c.COLUMN_DEFAULT IS NOT NULL OR s.default_object_id <> 0 THEN 1 ELSE 0 END,
@@ -54,28 +68,48 @@ SELECT
     COALESCE(s.is_identity, 0),
     COALESCE(CAST(COLLATIONPROPERTY(c.COLLATION_NAME, 'CodePage') AS int), 0)
 FROM INFORMATION_SCHEMA.COLUMNS AS c
-LEFT JOIN sys.columns AS s ON s.object_id = OBJECT_ID(@table) AND s.name = c.COLUMN_NAME
-WHERE c.TABLE_SCHEMA = @schema AND c.TABLE_NAME = @name
-ORDER BY c.ORDINAL_POSITION`
+LEFT JOIN sys.columns AS s
+    ON s.object_id = OBJECT_ID(QUOTENAME(c.TABLE_SCHEMA) + N'.' + QUOTENAME(c.TABLE_NAME)) AND s.name = c.COLUMN_NAME
+WHERE c.TABLE_SCHEMA = @schema AND c.TABLE_NAME IN (@detail, @tracking)
+ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION`
 
-// columns reads a table's columns by lower-case name, and the names in their order.
-func (s *Store) columns(ctx context.Context, table invoice.Table) (byName map[string]found, order []string, err error) {
-	rows, err := s.db.QueryContext(ctx, selectColumns, sql.Named("table", s.tables.table(table)),
-		sql.Named("schema", s.tables.schema), sql.Named("name", string(table)))
+// readColumns reads the columns of the user's tables, in one request. What is not there has none.
+func (s *Store) readColumns(ctx context.Context) (map[invoice.Table]userTable, error) {
+	tables, err := s.scanColumns(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, s.failed(outside("sqlserver: read columns", err))
+	}
+	return tables, nil
+}
+
+func (s *Store) scanColumns(ctx context.Context) (tables map[invoice.Table]userTable, err error) {
+	rows, err := s.db.QueryContext(ctx, selectColumns, sql.Named("schema", s.tables.schema),
+		sql.Named("detail", string(invoice.Detail)), sql.Named("tracking", string(invoice.Tracking)))
+	if err != nil {
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	byName = map[string]found{}
+	tables = map[invoice.Table]userTable{}
 	for rows.Next() {
+		var tracking bool
 		var c found
-		if err := rows.Scan(&c.name, &c.kind, &c.length, &c.precision, &c.scale, &c.nullable, &c.dflt, &c.computed, &c.counted, &c.codePage); err != nil {
-			return nil, nil, fmt.Errorf("scan: %w", err)
+		err := rows.Scan(&tracking, &c.name, &c.kind, &c.length, &c.precision, &c.scale, &c.nullable, &c.dflt, &c.computed, &c.counted, &c.codePage)
+		if err != nil {
+			return nil, fmt.Errorf("scan: %w", err)
 		}
-		byName[strings.ToLower(c.name)] = c
-		order = append(order, c.name)
+		name := invoice.Detail
+		if tracking {
+			name = invoice.Tracking
+		}
+		t := tables[name]
+		if t.byName == nil {
+			t.byName = map[string]found{}
+		}
+		t.byName[strings.ToLower(c.name)] = c
+		t.order = append(t.order, c.name)
+		tables[name] = t
 	}
-	return byName, order, rows.Err()
+	return tables, rows.Err()
 }
 
 // checkKey looks at the type of a table's key: the staged line's is bigint, and another family would be converted row by

@@ -15,8 +15,9 @@
 // Correctness needs no lock hint: the guard is part of the writing statement, and whatever another request did between
 // two of ours shows as a missing stamp or a wrong count, which undoes the whole request (kind contention).
 //
-// Before anything is sent, each value is compared with the code page of its column (codepages.go): a varchar column would
-// replace a character that it lacks without a word.
+// Before anything is sent, each value is compared with what its column holds, as the database has it (limits.go). A document
+// that does not fit is refused by itself. The server would refuse the request without saying whose the value is, or write another
+// value without a word.
 //
 // Our own table lives in the schema sqlwriter and comes from migrations/, which a DBA or sqlwriterctl runs; the app has no
 // right to. IVCE_DTL and IVCE_TRKG_MSTR are the user's; CreateSampleSchema makes stand-ins for them.

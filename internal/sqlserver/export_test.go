@@ -62,9 +62,9 @@ func SampleText() (string, error) {
 	return t.sampleText()
 }
 
-// KnowCodePages makes the question that a store's first request makes before the request itself.
-func (s *Store) KnowCodePages(ctx context.Context) error {
-	_, _, err := s.pages.current(ctx)
+// KnowColumns makes the question that a store's first request makes before the request itself.
+func (s *Store) KnowColumns(ctx context.Context) error {
+	_, _, err := s.limits.current(ctx)
 	return err
 }
 
@@ -129,21 +129,58 @@ func (s *Store) changed(ctx context.Context, procedure string, change func(steps
 // Install installs the store's procedures, and runs no migration.
 func (s *Store) Install(ctx context.Context) error { return s.migrate(ctx, nil, s.procedures) }
 
-// CodePages are the columns' code pages as a test gives them.
-type CodePages struct{ pages *codePages }
+// UserColumn is a column of the user's as a test gives it.
+type UserColumn struct {
+	Kind                               string
+	Length, Precision, Scale, CodePage int
+	NotNull, Computed, Identity        bool
+}
 
-// NewCodePages reads the code pages from the test.
-func NewCodePages(read func(context.Context) ([]int, error), now func() time.Time) CodePages {
-	return CodePages{&codePages{columns: invoice.Columns(), read: read, now: now}}
+// tablesWith are the user's tables with some columns, by "TABLE.COLUMN"; others are not there.
+func tablesWith(columns map[string]UserColumn) map[invoice.Table]userTable {
+	tables := map[invoice.Table]userTable{}
+	for name, c := range columns {
+		table, column, _ := strings.Cut(name, ".")
+		t := tables[invoice.Table(table)]
+		if t.byName == nil {
+			t.byName = map[string]found{}
+		}
+		t.byName[strings.ToLower(column)] = found{
+			name: column, kind: c.Kind, length: c.Length, precision: c.Precision, scale: c.Scale, codePage: c.CodePage,
+			nullable: !c.NotNull, computed: c.Computed, counted: c.Identity,
+		}
+		tables[invoice.Table(table)] = t
+	}
+	return tables
+}
+
+// Limits are what the user's columns hold, read from a test.
+type Limits struct{ limits *columnLimits }
+
+// NewLimits makes them; read gives the columns by "TABLE.COLUMN".
+func NewLimits(read func(context.Context) (map[string]UserColumn, error), now func() time.Time) Limits {
+	return Limits{&columnLimits{columns: invoice.Columns(), now: now, read: func(ctx context.Context) (map[invoice.Table]userTable, error) {
+		columns, err := read(ctx)
+		return tablesWith(columns), err
+	}}}
 }
 
 // Apply is what Apply does before and after a request.
-func (c CodePages) Apply(ctx context.Context, items []writer.Item, apply func([]writer.Item) ([]writer.Outcome, error)) ([]writer.Outcome, error) {
-	refused, err := c.pages.refused(ctx, items)
+func (l Limits) Apply(ctx context.Context, items []writer.Item, apply func([]writer.Item) ([]writer.Outcome, error)) ([]writer.Outcome, error) {
+	return l.limits.apart(ctx, items, apply)
+}
+
+// Misfit is what is wrong with a value of a kind in a column; the code is empty when nothing is.
+func Misfit(kind invoice.Kind, has UserColumn, v invoice.Value) (code, expected, found string) {
+	c := invoice.Column{Table: invoice.Detail, Name: "C", Kind: kind}
+	l := &columnLimits{columns: []invoice.Column{c}, now: time.Now, read: func(context.Context) (map[invoice.Table]userTable, error) {
+		return tablesWith(map[string]UserColumn{"IVCE_DTL.C": has}), nil
+	}}
+	known, err := l.renew(context.Background())
 	if err != nil {
-		return nil, err
+		panic(err)
 	}
-	return apart(items, refused, apply)
+	return known.limits[0].misfit(c, v)
 }
 
 // Lacks gives the first character of a text that a code page has not; known is false for a number that is none.
@@ -152,8 +189,8 @@ func Lacks(number int, text string) (r rune, lacks, known bool) {
 	if page == nil {
 		return 0, false, false
 	}
-	r, lacks = page.lacks(text)
-	return r, lacks, true
+	_, r, has := page.measure(text)
+	return r, !has, true
 }
 
 // Characters counts the characters of a code page.

@@ -49,8 +49,9 @@ func (r rule) row(number int32) fault.Row {
 // wordRows are the codes that are words.
 func wordRows() []fault.Row {
 	const (
-		infra, own = fault.Infrastructure, fault.Internal
-		byType     = "the type of the error: context, crypto/x509, go-mssqldb (" + facts + ")"
+		infra, own   = fault.Infrastructure, fault.Internal
+		limitsSource = "design.md 4; the columns as the database has them"
+		byType       = "the type of the error: context, crypto/x509, go-mssqldb (" + facts + ")"
 	)
 	start, command := fault.AtStart(), fault.OfACommand()
 	return []fault.Row{
@@ -65,6 +66,9 @@ func wordRows() []fault.Row {
 			Code: codeCodePage, Kind: fault.Document, Source: "design.md 4; the tables of golang.org/x/text/encoding",
 			Reason: "the code page of the user's varchar column lacks a character, for which the server would put a similar one",
 		},
+		{Code: codeTooLong, Kind: fault.Document, Reason: "a text is longer than the user's column, in UTF-16 units (nvarchar) or bytes (varchar)", Source: limitsSource},
+		{Code: codeOutOfRange, Kind: fault.Document, Reason: "a number or a time does not fit the user's column, or would be rounded there", Source: limitsSource},
+		{Code: codeNotNull, Kind: fault.Document, Reason: "the user's column is NOT NULL, and the document has no value for it", Source: limitsSource},
 		{Code: codeReadOnly, Kind: infra, Reason: "the database is read-only: a failover, or a replica", Source: "the heartbeat's answer to 3906, 3908 and 3924"},
 		{Code: codeSchema, Kind: infra, Reason: "the database is not what the statements need; Health lists every difference", Source: "design.md 3: own schema too old"},
 		{Code: codeSettings, Kind: infra, Reason: "SQL_CONNECTION or SQL_SCHEMA cannot be used", Source: ours, Own: start},

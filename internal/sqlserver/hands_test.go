@@ -51,6 +51,15 @@ func (h *hands) notNull(t testing.TB) func() {
 	return func() { h.exec(t, `ALTER TABLE dbo.IVCE_DTL DROP CONSTRAINT upc_not_null`) }
 }
 
+func (h *hands) narrow(t testing.TB, to int) func() {
+	t.Helper()
+	alter := func(length int) {
+		h.exec(t, fmt.Sprintf(`ALTER TABLE dbo.IVCE_DTL ALTER COLUMN %s nvarchar(%d)`, porttest.NarrowedColumn, length))
+	}
+	alter(to)
+	return func() { alter(255) }
+}
+
 // columnsOf lists a table's columns with their places in the column table.
 func columnsOf(table invoice.Table) (names []string, places []int) {
 	for i, c := range invoice.Columns() {

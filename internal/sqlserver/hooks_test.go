@@ -126,7 +126,7 @@ func (s *hooked) loseReply(t testing.TB) {
 	s.arm(func(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error, bool) {
 		proxy := sqlservertest.NewProxy(t, sqlservertest.Address(t, s.d.dsn))
 		store := openStore(t, sqlservertest.WithAddress(t, s.d.dsn, proxy.Address()))
-		require.NoError(t, store.KnowCodePages(ctx), "or that answer were the next one")
+		require.NoError(t, store.KnowColumns(ctx), "or that answer were the next one")
 		proxy.SwallowReply()
 		out, err := store.Apply(ctx, items, mode, known)
 		return out, err, true

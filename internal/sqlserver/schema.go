@@ -64,8 +64,12 @@ func (s *Store) Inspect(ctx context.Context) (Findings, error) {
 		if err := s.inspectOwn(ctx, &f); err != nil {
 			return Findings{}, err
 		}
+		known, err := s.limits.renew(ctx)
+		if err != nil {
+			return Findings{}, err
+		}
 		for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
-			if err := s.inspectTable(ctx, table, &f); err != nil {
+			if err := s.inspectTable(ctx, table, known.tables[table], &f); err != nil {
 				return Findings{}, outside(opCheck, err)
 			}
 		}
@@ -153,19 +157,15 @@ func (s *Store) inspectOwnRights(ctx context.Context, table string, rights []str
 }
 
 // inspectTable compares one of the user's tables with the column table.
-func (s *Store) inspectTable(ctx context.Context, table invoice.Table, f *Findings) error {
-	there, order, err := s.columns(ctx, table)
-	if err != nil {
-		return err
-	}
+func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there userTable, f *Findings) error {
 	name := s.tables.schema + "." + string(table)
-	if len(there) == 0 {
+	if len(there.order) == 0 {
 		f.differ("%s: expected a table that this login may read, found none (fix: set SQL_SCHEMA, or see deploy/sql/app_rights.sql)", name)
 		return nil
 	}
 	key := s.tables.layout.Key(table)
 	ours := map[string]bool{strings.ToLower(key): true}
-	keyColumn, ok := there[strings.ToLower(key)]
+	keyColumn, ok := there.column(key)
 	if ok {
 		checkKey(name, keyColumn, f)
 		if table == invoice.Tracking && (keyColumn.computed || keyColumn.counted) {
@@ -179,7 +179,7 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, f *Findin
 			continue
 		}
 		ours[strings.ToLower(c.Name)] = true
-		column, ok := there[strings.ToLower(c.Name)]
+		column, ok := there.column(c.Name)
 		if !ok {
 			kind, err := columnType(c)
 			if err != nil {
@@ -192,8 +192,8 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, f *Findin
 		checkColumn(name, c, column, f)
 	}
 	if table == invoice.Tracking { // we insert rows there
-		for _, n := range order {
-			c := there[strings.ToLower(n)]
+		for _, n := range there.order {
+			c, _ := there.column(n)
 			if !ours[strings.ToLower(n)] && !c.nullable && !c.dflt && !c.computed && !c.counted {
 				f.differ("%s.%s: expected that a row can be inserted without it, found %s NOT NULL without a default (fix: give it a default)", name, n, c)
 			}

@@ -44,9 +44,9 @@ type Store struct {
 	previewOnly bool
 	// maxOpen bounds the connections; as many may stay idle.
 	maxOpen int
-	// procedures are what is called, pages what Apply looks at before.
+	// procedures are what is called, limits what Apply looks at before.
 	procedures procedures
-	pages      *codePages
+	limits     *columnLimits
 	notes      *atomic.Pointer[[]string]
 }
 
@@ -63,7 +63,7 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{tables: t, previewOnly: o.PreviewOnly, maxOpen: orDefault(o.MaxOpen, defaultMaxOpen), notes: &atomic.Pointer[[]string]{}}
-	s.pages = &codePages{columns: t.layout.Columns, read: s.readCodePages, now: time.Now}
+	s.limits = &columnLimits{columns: t.layout.Columns, read: s.readColumns, now: time.Now}
 	if s.procedures, err = t.procedures(); err != nil {
 		return nil, fault.Wrap(fault.Internal, "sqlserver: open", "template", "the procedures cannot be produced", err)
 	}

@@ -23,6 +23,17 @@ func (s sinkThat) Apply(ctx context.Context, items []writer.Item, mode writer.Mo
 	return s.Sink.Apply(ctx, items, mode, known)
 }
 
+// markRefuser refuses marks by themselves, as a sink does whose status column is too narrow.
+type markRefuser struct{ writer.Sink }
+
+func (s markRefuser) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+	if len(items) == 1 && items[0].FailureMark {
+		err := fault.New(fault.Document, "test", "validation.too_long", "refused")
+		return []writer.Outcome{{DocumentID: items[0].DocumentID, Refused: err}}, nil
+	}
+	return s.Sink.Apply(ctx, items, mode, known)
+}
+
 // refusing is a database that, when on, refuses every write of content but that of the line of the other document.
 type refusing struct {
 	writer.Sink

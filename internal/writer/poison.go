@@ -226,6 +226,9 @@ func (p *pass) mark(ctx context.Context, cur invoice.Document, cause error, pill
 		if err == nil && len(outcomes) != 1 {
 			err = fault.New(fault.Internal, "writer: mark", "outcome_count", "%d outcomes for one mark", len(outcomes))
 		}
+		if err == nil {
+			err = outcomes[0].Refused
+		}
 		switch {
 		case fault.Has(err, fault.OthersAnswered):
 			if !p.c.breaker.FailedAlone(ctx, cur.ID, err) {

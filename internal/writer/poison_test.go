@@ -135,13 +135,24 @@ func TestTheEvidenceOfAPoisonPill(t *testing.T) {
 }
 
 func TestAMarkThatIsRefusedIsManualReview(t *testing.T) {
+	for name, use := range map[string]func(*world) writer.Sink{
+		"by the database": func(w *world) writer.Sink {
+			return sinkThat{w.faulty, func(items []writer.Item) error {
+				if items[0].FailureMark {
+					return fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
+				}
+				return nil
+			}}
+		},
+		"by the sink, which sends nothing": func(w *world) writer.Sink { return markRefuser{w.faulty} },
+	} {
+		t.Run(name, func(t *testing.T) { markIsRefused(t, use) })
+	}
+}
+
+func markIsRefused(t *testing.T, use func(*world) writer.Sink) {
 	w := newWorld(t, 1, 2)
-	w.use(sinkThat{w.faulty, func(items []writer.Item) error {
-		if items[0].FailureMark {
-			return fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
-		}
-		return nil
-	}})
+	w.use(use(w))
 	doc := result(30, 1, tooLong(), spent(), 2)
 	w.othersApply()
 	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
