@@ -54,9 +54,12 @@ type encoder struct {
 	b        []byte
 	columns  []invoice.Column
 	timeText func(string) string
+	err      error
 
 	document, perLine []Slot
-	err               error
+	// lineValues and rowHash are those of the line before. An item's duplicates have the same ones.
+	lineValues []invoice.Value
+	rowHash    string
 }
 
 func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
@@ -120,16 +123,17 @@ func (e *encoder) line(it writer.Item, doc, position int) {
 	e.int(int64(doc))
 	e.raw(",")
 	e.int(int64(position))
-	var values []invoice.Value
 	if it.FailureMark {
 		e.raw(",null")
 	} else {
-		values = invoice.RowValues(it.Values, it.Main, line)
+		if position < 2 {
+			e.lineValues, e.rowHash = invoice.RowValues(it.Values, it.Main, line), invoice.RowHash(it.Values, it.Main, line)
+		}
 		e.raw(`,"`)
-		e.raw(invoice.RowHash(it.Values, it.Main, line)) // hex
+		e.raw(e.rowHash) // hex
 		e.raw(`"`)
 	}
-	e.values(it, e.perLine, values)
+	e.values(it, e.perLine, e.lineValues)
 	e.raw("]")
 }
 
