@@ -26,12 +26,12 @@ func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode
 	if err != nil {
 		return nil, err
 	}
-	r := request{text: s.write, hook: s.afterStatement, items: items, payload: payload, mode: mode}
-	db := s.writer
+	r := request{hook: s.afterStatement, items: items, payload: payload, mode: mode}
+	of := s.writes
 	if mode == writer.Preview {
-		r.text, r.hook, db = s.preview, nil, s.reader
+		r.hook, of = nil, s.previews
 	}
-	outcomes, err := r.send(ctx, db)
+	outcomes, err := r.send(ctx, of)
 	if err != nil {
 		return nil, s.explain(ctx, err) // after the rollback: it needs the connection
 	}
@@ -40,8 +40,12 @@ func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode
 
 // send makes the request in a transaction of its own. Whatever ends it, a panic too, the transaction is over and the
 // connection, of which there is one, is free again.
-func (r *request) send(ctx context.Context, db *sql.DB) ([]writer.Outcome, error) {
-	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: r.mode == writer.Preview})
+func (r *request) send(ctx context.Context, of *prepared) ([]writer.Outcome, error) {
+	statements, err := of.ready(ctx) // before the transaction, which has the writer's one connection
+	if err != nil {
+		return nil, err
+	}
+	tx, err := of.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: r.mode == writer.Preview})
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +53,7 @@ func (r *request) send(ctx context.Context, db *sql.DB) ([]writer.Outcome, error
 	// when the database has rolled back by itself.
 	defer func() { _ = tx.Rollback() }()
 	r.tx = tx
+	r.statement = func(name string) statement { return tx.StmtContext(ctx, statements[name]) }
 	outcomes, err := r.run(ctx)
 	if err != nil || r.mode == writer.Preview {
 		return outcomes, err
@@ -61,12 +66,13 @@ func (r *request) send(ctx context.Context, db *sql.DB) ([]writer.Outcome, error
 
 // request is one Apply inside its transaction.
 type request struct {
-	tx      *sql.Tx
-	text    statements
-	hook    func(ctx context.Context, tx *sql.Tx, name string) error
-	items   []writer.Item
-	payload string
-	mode    writer.Mode
+	tx *sql.Tx
+	// statement gives a prepared statement, in tx.
+	statement func(name string) statement
+	hook      func(ctx context.Context, tx *sql.Tx, name string) error
+	items     []writer.Item
+	payload   string
+	mode      writer.Mode
 }
 
 // run makes the request up to the commit. The order of its steps is the order of the locks on an engine that has them:
@@ -76,21 +82,21 @@ func (r *request) run(ctx context.Context) ([]writer.Outcome, error) {
 		return nil, err
 	}
 	if r.mode == writer.Preview {
-		if _, err := r.exec(ctx, stPreviewLedger); err != nil {
-			return nil, err
+		for _, name := range []string{stPreviewClear, stPreviewLedger} {
+			if _, err := r.exec(ctx, name); err != nil {
+				return nil, err
+			}
 		}
 	}
 	mode := r.mode
 	if mode == writer.Preview {
 		mode = writer.Write // "the outcomes are those a Write would have"
 	}
-	for _, st := range []struct {
-		name string
-		args []any
-	}{{stLedgerUpdate, []any{string(mode)}}, {stLedgerInsert, nil}, {stLedgerRaise, nil}, {stVerdict, nil}} {
-		if _, err := r.exec(ctx, st.name, st.args...); err != nil {
-			return nil, err
-		}
+	if _, err := r.exec(ctx, stLedgerUpdate, string(mode)); err != nil {
+		return nil, err
+	}
+	if _, err := r.exec(ctx, stLedgerInsert); err != nil {
+		return nil, err
 	}
 	t, err := r.verdicts(ctx)
 	if err != nil {
@@ -121,7 +127,9 @@ func (r *request) stage(ctx context.Context) error {
 		name string
 		args []any
 	}{
-		{stStage, nil},
+		{stClearItems, nil},
+		{stClearRows, nil},
+		{stSend, nil},
 		{stLoadItems, []any{r.payload}},
 		{stLoadRows, []any{r.payload}},
 		{stMissing, nil},
@@ -183,7 +191,7 @@ func counted(table invoice.Table, found, expected int64) error {
 
 // exec runs one statement and answers how many rows it changed.
 func (r *request) exec(ctx context.Context, name string, args ...any) (int64, error) {
-	res, err := r.tx.ExecContext(ctx, r.text[name], args...)
+	res, err := r.statement(name).ExecContext(ctx, args...)
 	if err != nil {
 		return 0, classify("sqlite: apply: "+name, err)
 	}

@@ -139,9 +139,6 @@ func (s *Store) Check(ctx context.Context) error {
 		return classify("sqlite: check", err)
 	}
 	defer func() { _ = conn.Close() }() // only hands the connection back
-	if _, err := conn.ExecContext(ctx, s.write[stStage]); err != nil {
-		return classify("sqlite: check", err)
-	}
 	for _, name := range []string{
 		stMissing, stLedgerUpdate, stLedgerInsert, stDetailUpdate, stDetailMark, stTrackingUpdate, stTrackingInsert,
 		stHeartbeat,

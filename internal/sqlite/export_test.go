@@ -22,13 +22,9 @@ func StatementsFor(columns []invoice.Column) (map[string]string, error) {
 	return produceFor(invoice.Layout{Columns: columns}, tablesOf("sqlwriter_", ledgerTable))
 }
 
-// WriteSteps are the names of a write's statements, in their order.
-func WriteSteps() []string {
-	return []string{
-		stStage, stLoadItems, stLoadRows, stMissing, stLeaveOut, stPrune, stLedgerUpdate, stLedgerInsert, stLedgerRaise,
-		stVerdict, stOutcomes, stDetailUpdate, stDetailMark, stTrackingUpdate, stTrackingInsert,
-	}
-}
+// WriteSteps and PreviewSteps are the names of a request's statements, in their order.
+func WriteSteps() []string   { return writeSteps() }
+func PreviewSteps() []string { return previewSteps() }
 
 // SetAfterStatement puts f after every statement of every write from now on; nil takes it away.
 func (s *Store) SetAfterStatement(f func(ctx context.Context, tx *sql.Tx, name string) error) {
@@ -58,6 +54,24 @@ func Classify(err error) error { return classify("sqlite: test", err) }
 // InTx is a sink whose requests run inside tx, on temp tables of their own.
 type InTx struct{ Tx *sql.Tx }
 
+// unprepared is a statement that is prepared when it is run.
+type unprepared struct {
+	tx   *sql.Tx
+	text string
+}
+
+func (u unprepared) ExecContext(ctx context.Context, args ...any) (sql.Result, error) {
+	return u.tx.ExecContext(ctx, u.text, args...)
+}
+
+func (u unprepared) QueryContext(ctx context.Context, args ...any) (*sql.Rows, error) {
+	return u.tx.QueryContext(ctx, u.text, args...)
+}
+
+func (u unprepared) QueryRowContext(ctx context.Context, args ...any) *sql.Row {
+	return u.tx.QueryRowContext(ctx, u.text, args...)
+}
+
 // Heartbeat is not for a transaction of another.
 func (i InTx) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return breaker.Heartbeat{}, nil
@@ -78,7 +92,10 @@ func (i InTx) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, 
 	if err != nil {
 		return nil, err
 	}
-	r := request{tx: i.Tx, text: text, items: items, payload: payload, mode: mode}
+	if _, err := i.Tx.ExecContext(ctx, text[stTemp]); err != nil {
+		return nil, err
+	}
+	r := request{tx: i.Tx, statement: func(name string) statement { return unprepared{i.Tx, text[name]} }, items: items, payload: payload, mode: mode}
 	return r.run(ctx)
 }
 

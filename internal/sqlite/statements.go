@@ -17,9 +17,13 @@ var sqlFiles embed.FS
 // statements are the produced texts by name (the file's name without .sql).
 type statements map[string]string
 
-// The statements, by name, in the order in which a write runs them.
+// The statements, by name. stTemp is a script for a new connection; the others are one statement each, prepared once.
 const (
-	stStage          = "stage"
+	stTemp = "temp"
+
+	stClearItems     = "clear_items"
+	stClearRows      = "clear_rows"
+	stSend           = "send"
 	stLoadItems      = "load_items"
 	stLoadRows       = "load_rows"
 	stMissing        = "missing"
@@ -37,16 +41,33 @@ const (
 
 	stHeartbeat = "heartbeat"
 
+	stPreviewClear  = "preview_clear"
 	stPreviewLedger = "preview_ledger"
 	stPreviewBefore = "preview_before"
 )
 
-// names are the tables that the statements are produced for: a preview has a ledger of its own.
-type names struct{ Item, Row, Send, Ledger string }
+// writeSteps and previewSteps are the statements of a request in their order.
+func writeSteps() []string {
+	return append(stagedSteps(),
+		stLedgerUpdate, stLedgerInsert, stLedgerRaise, stVerdict, stOutcomes, stDetailUpdate, stDetailMark, stTrackingUpdate, stTrackingInsert)
+}
+
+func previewSteps() []string {
+	return append(stagedSteps(),
+		stPreviewClear, stPreviewLedger, stLedgerUpdate, stLedgerInsert, stLedgerRaise, stVerdict, stOutcomes, stPreviewBefore)
+}
+
+// stagedSteps load a request and decide what of it can be written.
+func stagedSteps() []string {
+	return []string{stClearItems, stClearRows, stSend, stLoadItems, stLoadRows, stMissing, stLeaveOut, stPrune}
+}
+
+// names are the tables that the statements are produced for: a preview works on a copy of the ledger.
+type names struct{ Item, Row, Send, Copy, Ledger string }
 
 // tablesOf names the temp tables with a prefix and the ledger.
 func tablesOf(prefix, ledger string) names {
-	return names{Item: prefix + "item", Row: prefix + "row", Send: prefix + "send", Ledger: ledger}
+	return names{Item: prefix + "item", Row: prefix + "row", Send: prefix + "send", Copy: prefix + "ledger_copy", Ledger: ledger}
 }
 
 // ledgerTable is the real ledger; ledgerCopy is the temp table that a preview works on.
@@ -132,7 +153,7 @@ func produceFor(l invoice.Layout, n names) (statements, error) {
 		if err := t.ExecuteTemplate(&b, name+".sql", data); err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
-		out[name] = b.String()
+		out[name] = strings.TrimSpace(b.String()) // the driver keeps a statement only if nothing stands behind it
 	}
 	return out, nil
 }

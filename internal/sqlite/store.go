@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
-
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -30,10 +28,11 @@ type Options struct {
 
 // Store is an open database file. It is safe for concurrent use and implements writer.Sink.
 type Store struct {
-	writer  *sql.DB
-	reader  *sql.DB
-	write   statements
-	preview statements
+	writer *sql.DB
+	reader *sql.DB
+	// write are the statements of a write and the heartbeat; writes and previews are what Apply runs of them.
+	write            statements
+	writes, previews *prepared
 	// busyTimeout is how long a request waits for another that writes.
 	busyTimeout time.Duration
 
@@ -61,13 +60,15 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "sqlite: open", "template", "the statements cannot be produced", err)
 	}
-	s := &Store{write: write, preview: preview, busyTimeout: o.BusyTimeout}
-	if s.writer, err = sql.Open("sqlite", dsn(path, o, false)); err != nil {
+	s := &Store{write: write, busyTimeout: o.BusyTimeout}
+	if s.writer, err = open(dsn(path, o, false), write[stTemp]); err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, "sqlite: open", "dsn", "the path cannot be used", err)
 	}
-	if s.reader, err = sql.Open("sqlite", dsn(path, o, true)); err != nil {
+	if s.reader, err = open(dsn(path, o, true), write[stTemp]); err != nil {
 		return nil, errors.Join(fault.Wrap(fault.Infrastructure, "sqlite: open", "dsn", "the path cannot be used", err), s.writer.Close())
 	}
+	s.writes = &prepared{db: s.writer, text: write, steps: writeSteps()}
+	s.previews = &prepared{db: s.reader, text: preview, steps: previewSteps()}
 	s.writer.SetMaxOpenConns(1)
 	s.reader.SetMaxOpenConns(o.Readers)
 	for _, db := range []*sql.DB{s.writer, s.reader} { // the writer first: readers cannot create the file

@@ -15,7 +15,12 @@ const noEvidence = "none"
 
 // verdicts reads the verdict on every line.
 func (r *request) verdicts(ctx context.Context) (*writer.Tally, error) {
-	rows, err := r.tx.QueryContext(ctx, r.text[stOutcomes])
+	for _, name := range []string{stLedgerRaise, stVerdict} {
+		if _, err := r.exec(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := r.statement(stOutcomes).QueryContext(ctx)
 	if err != nil {
 		return nil, classify("sqlite: apply: "+stOutcomes, err)
 	}
@@ -52,7 +57,7 @@ func (r *request) scanVerdict(rows *sql.Rows) (writer.LineVerdict, error) {
 
 // present reads the values that the lines of the request hold now.
 func (r *request) present(ctx context.Context) (map[int64][]invoice.Value, error) {
-	rows, err := r.tx.QueryContext(ctx, r.text[stPreviewBefore])
+	rows, err := r.statement(stPreviewBefore).QueryContext(ctx)
 	if err != nil {
 		return nil, classify("sqlite: preview", err)
 	}

@@ -4,7 +4,7 @@
 //	go run ./tools/mutants            all of them
 //	go run ./tools/mutants -run guard those whose name contains "guard"
 //
-// A mutant is one row of a table (table.go, breaker.go, blame.go, crash.go, runs.go, heartbeat.go, kinds.go): a file, a text that stands in it exactly once, what stands there instead,
+// A mutant is one row of a table (table.go, breaker.go, blame.go, crash.go, runs.go, heartbeat.go, kinds.go, sqlite.go): a file, a text that stands in it exactly once, what stands there instead,
 // and the test. One that no longer applies, does not compile, or that its test lets live, fails the run.
 package main
 
@@ -109,7 +109,7 @@ func run(ctx context.Context, out io.Writer, only string, share int) error {
 
 // all are the kept mutants.
 func all() []mutant {
-	return slices.Concat(table(), breakerTable(), blameTable(), crashTable(), runsTable(), heartbeatTable(), kindsTable())
+	return slices.Concat(table(), breakerTable(), blameTable(), crashTable(), runsTable(), heartbeatTable(), kindsTable(), sqliteTable())
 }
 
 // kill runs the mutant's test over the broken file and answers nil when the test fails as it must.

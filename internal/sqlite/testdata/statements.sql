@@ -1,58 +1,14 @@
----- stage
--- Guarantees: the request starts from empty temp tables of its own and has a write id that no earlier send had,
--- made by the database, so that a request sent twice is two writes. Nothing outside temp is touched.
-CREATE TEMP TABLE IF NOT EXISTS sqlwriter_item (
-    doc INTEGER PRIMARY KEY,
-    document_id TEXT NOT NULL,
-    document_key TEXT NOT NULL,
-    version_us INTEGER NOT NULL,
-    source_ts INTEGER NOT NULL,
-    content_hash TEXT NOT NULL,
-    hash_version INTEGER NOT NULL,
-    mark INTEGER NOT NULL,
-    "process_output.manufacturer_name" TEXT,
-    "process_output.part_number" TEXT,
-    "process_output.unspsc" TEXT,
-    "process_output.upc" TEXT,
-    "process_output.aks_part_number" TEXT,
-    "process_output.cleaned_description" TEXT,
-    "process_output.invoice_line_status" TEXT,
-    "process_output.data_verified" TEXT,
-    "process_output.web_search_url" TEXT,
-    "process_output.manufacturer_name_confidence" TEXT,
-    "process_output.part_number_confidence" TEXT,
-    "process_output.unspsc_confidence" TEXT,
-    "process_output.stage" TEXT,
-    "process_output.manufacturer_name_stage" TEXT,
-    "process_output.part_number_stage" TEXT,
-    "process_output.unspsc_stage" TEXT,
-    "request_time" TEXT,
-    "process_output.processing_started_at" TEXT,
-    "process_output.processing_completed_at" TEXT,
-    left_out INTEGER NOT NULL DEFAULT 0
-);
-CREATE TEMP TABLE IF NOT EXISTS sqlwriter_row (
-    detail_id INTEGER NOT NULL,
-    doc INTEGER NOT NULL,
-    position INTEGER NOT NULL,
-    row_hash TEXT,
-    "parent" TEXT,
-    "duplicate" TEXT,
-    missing INTEGER NOT NULL DEFAULT 0,
-    winner INTEGER NOT NULL DEFAULT 0,
-    verdict TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (detail_id, doc)
-) WITHOUT ROWID;
-CREATE TEMP TABLE IF NOT EXISTS sqlwriter_send (
-    write_id TEXT NOT NULL,
-    sent_at TEXT NOT NULL
-);
+---- clear_items
+-- Guarantees: the request starts without the items of the one before.
 DELETE FROM sqlwriter_item;
+---- clear_rows
+-- Guarantees: the request starts without the lines of the one before.
 DELETE FROM sqlwriter_row;
-DELETE FROM sqlwriter_send;
-INSERT INTO sqlwriter_send (write_id, sent_at)
-VALUES (lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'));
-
+---- send
+-- Guarantees: the request has a write id that no earlier send had, made by the database, so that a request sent twice is two
+-- writes.
+INSERT OR REPLACE INTO sqlwriter_send (one, write_id, sent_at)
+VALUES (1, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'));
 ---- load_items
 -- Guarantees: one staged item per document of the request, as text, in the order of the request. ?1 is the request's
 -- one JSON parameter; an item is an array: number, id, key, version, source_ts, hash, hash version, mark, then the values
@@ -61,25 +17,36 @@ VALUES (lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'));
 WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1, '$.items') AS e)
 INSERT INTO sqlwriter_item (
     doc, document_id, document_key, version_us, source_ts, content_hash, hash_version, mark,
-    "process_output.manufacturer_name",
-    "process_output.part_number",
-    "process_output.unspsc",
-    "process_output.upc",
-    "process_output.aks_part_number",
-    "process_output.cleaned_description",
-    "process_output.invoice_line_status",
-    "process_output.data_verified",
-    "process_output.web_search_url",
-    "process_output.manufacturer_name_confidence",
-    "process_output.part_number_confidence",
-    "process_output.unspsc_confidence",
-    "process_output.stage",
-    "process_output.manufacturer_name_stage",
-    "process_output.part_number_stage",
-    "process_output.unspsc_stage",
-    "request_time",
-    "process_output.processing_started_at",
-    "process_output.processing_completed_at"
+    "IVCE_DTL.CLN_MFR_AI_NM",
+    "IVCE_DTL.CLN_MFR_PRT_NUM",
+    "IVCE_DTL.UNSPSC_CD",
+    "IVCE_DTL.UPC_CD",
+    "IVCE_DTL.AKS_PRT_NUM",
+    "IVCE_DTL.ITM_AI_LDSC",
+    "IVCE_DTL.IVCE_LNE_STAT",
+    "IVCE_DTL.DATA_VRFN_IND",
+    "IVCE_DTL.WEB_SRCH_URL",
+    "IVCE_DTL.MFR_CNFDC_SCR",
+    "IVCE_DTL.PRT_NUM_CNFDC_SCR",
+    "IVCE_DTL.UNSPSC_CNFDC_SCR",
+    "IVCE_DTL.AI_STG_NM",
+    "IVCE_TRKG_MSTR.CLN_MFR_AI_NM",
+    "IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM",
+    "IVCE_TRKG_MSTR.UNSPSC_CD",
+    "IVCE_TRKG_MSTR.UPC_CD",
+    "IVCE_TRKG_MSTR.AKS_PRT_NUM",
+    "IVCE_TRKG_MSTR.ITM_AI_LDSC",
+    "IVCE_TRKG_MSTR.IVCE_LNE_STAT",
+    "IVCE_TRKG_MSTR.MFR_CNFDC_SCR",
+    "IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR",
+    "IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR",
+    "IVCE_TRKG_MSTR.AI_STG_NM",
+    "IVCE_TRKG_MSTR.MFR_STG_NM",
+    "IVCE_TRKG_MSTR.PRT_NUM_STG_NM",
+    "IVCE_TRKG_MSTR.UNSPSC_STG_NM",
+    "IVCE_TRKG_MSTR.RQST_TS",
+    "IVCE_TRKG_MSTR.PRCS_STRT_TS",
+    "IVCE_TRKG_MSTR.PRCS_END_TS"
 )
 SELECT
     j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6, j.value ->> 7,
@@ -101,36 +68,45 @@ SELECT
     j.value ->> 23,
     j.value ->> 24,
     j.value ->> 25,
-    j.value ->> 26
+    j.value ->> 26,
+    j.value ->> 27,
+    j.value ->> 28,
+    j.value ->> 29,
+    j.value ->> 30,
+    j.value ->> 31,
+    j.value ->> 32,
+    j.value ->> 33,
+    j.value ->> 34,
+    j.value ->> 35,
+    j.value ->> 36,
+    j.value ->> 37
 FROM j;
-
 ---- load_rows
 -- Guarantees: one staged row per line of each document, keyed (detail_id, doc). A line of ?1 is an array: detail id,
 -- item's number, position within the item, row hash, then the values that differ from line to line (NULL for a mark).
 WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1, '$.lines') AS e)
 INSERT INTO sqlwriter_row (
     detail_id, doc, position, row_hash,
-    "parent",
-    "duplicate"
+    "IVCE_DTL.PRNT_IVCE_DTL_ID",
+    "IVCE_TRKG_MSTR.DUP_IND",
+    "IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID"
 )
 SELECT
     j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3,
     j.value ->> 4,
-    j.value ->> 5
+    j.value ->> 5,
+    j.value ->> 6
 FROM j;
-
 ---- missing
 -- Guarantees: a line without a detail row is known as missing before anything is decided. We never make a detail row.
 UPDATE sqlwriter_row AS r
 SET missing = 1
 WHERE NOT EXISTS (SELECT 1 FROM "IVCE_DTL" AS t WHERE t."IVCE_DTL_UID" = r.detail_id);
-
 ---- leave_out
 -- Guarantees: a document with a missing line is out as a whole (all or nothing). A failure mark loses only that line.
 UPDATE sqlwriter_item
 SET left_out = 1
 WHERE mark = 0 AND doc IN (SELECT r.doc FROM sqlwriter_row AS r WHERE r.missing = 1);
-
 ---- prune
 -- Guarantees: each line has one winner among the surviving items: the newest by (version, document key, source_ts), the
 -- later item of the request where those are equal. Keys are lower-case hex and compared byte by byte.
@@ -148,7 +124,6 @@ FROM (
     WHERE i.doc = c.doc AND c.missing = 0 AND i.left_out = 0
 ) AS o
 WHERE o.place = 1 AND r.detail_id = o.detail_id AND r.doc = o.doc;
-
 ---- ledger_update
 -- Guarantees (newest wins): a ledger row is taken over only by a newer document, or by the same document when its
 -- snapshot is not older and says something else than what the ledger holds as written. ?1 is the mode: a rewrite takes
@@ -190,7 +165,6 @@ WHERE
             END
         )
     );
-
 ---- ledger_insert
 -- Guarantees: a line that the ledger does not know gets its row, stamped with this write; a row that appeared since
 -- ledger_update.sql is left as it is, and the verdict then finds no evidence for this write.
@@ -207,7 +181,6 @@ FROM (
     WHERE r.winner = 1 AND i.doc = r.doc
 ) AS s
 WHERE NOT EXISTS (SELECT 1 FROM sqlwriter_ledger AS l WHERE l.detail_id = s.detail_id);
-
 ---- ledger_raise
 -- Guarantees: content that is there already, seen again in a later snapshot, raises source_ts and nothing else, so that
 -- a snapshot between the two can no longer bring older content back.
@@ -225,7 +198,6 @@ WHERE
     AND l.content_hash = s.content_hash
     AND l.hash_version = s.hash_version
     AND l.source_ts < s.source_ts;
-
 ---- verdict
 -- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows neither
 -- this write, nor this content, nor anything newer gets 'none', and the whole request is rolled back and made again.
@@ -267,80 +239,75 @@ FROM (
     WHERE i.doc = c.doc
 ) AS s
 WHERE r.detail_id = s.detail_id AND r.doc = s.doc;
-
 ---- outcomes
 -- Guarantees: one row per line of the request, items in their order, the main line first; where the line is superseded
 -- also which document holds it and its version.
 SELECT r.doc, r.position, r.verdict, r.winner, l.document_id, l.version_us, l.document_key
 FROM sqlwriter_row AS r LEFT JOIN sqlwriter_ledger AS l ON r.verdict = 'superseded' AND l.detail_id = r.detail_id
 ORDER BY r.doc, r.position;
-
 ---- detail_update
 -- Guarantees: the detail rows of applied lines get every column of the table; how many is checked by the caller.
 UPDATE "IVCE_DTL" AS t
 SET
-    "CLN_MFR_AI_NM" = s."process_output.manufacturer_name",
-    "CLN_MFR_PRT_NUM" = s."process_output.part_number",
-    "UNSPSC_CD" = s."process_output.unspsc",
-    "UPC_CD" = s."process_output.upc",
-    "AKS_PRT_NUM" = s."process_output.aks_part_number",
-    "ITM_AI_LDSC" = s."process_output.cleaned_description",
-    "IVCE_LNE_STAT" = s."process_output.invoice_line_status",
-    "DATA_VRFN_IND" = s."process_output.data_verified",
-    "WEB_SRCH_URL" = s."process_output.web_search_url",
-    "MFR_CNFDC_SCR" = s."process_output.manufacturer_name_confidence",
-    "PRT_NUM_CNFDC_SCR" = s."process_output.part_number_confidence",
-    "UNSPSC_CNFDC_SCR" = s."process_output.unspsc_confidence",
-    "AI_STG_NM" = s."process_output.stage",
-    "PRNT_IVCE_DTL_ID" = s."parent"
+    "CLN_MFR_AI_NM" = s."IVCE_DTL.CLN_MFR_AI_NM",
+    "CLN_MFR_PRT_NUM" = s."IVCE_DTL.CLN_MFR_PRT_NUM",
+    "UNSPSC_CD" = s."IVCE_DTL.UNSPSC_CD",
+    "UPC_CD" = s."IVCE_DTL.UPC_CD",
+    "AKS_PRT_NUM" = s."IVCE_DTL.AKS_PRT_NUM",
+    "ITM_AI_LDSC" = s."IVCE_DTL.ITM_AI_LDSC",
+    "IVCE_LNE_STAT" = s."IVCE_DTL.IVCE_LNE_STAT",
+    "DATA_VRFN_IND" = s."IVCE_DTL.DATA_VRFN_IND",
+    "WEB_SRCH_URL" = s."IVCE_DTL.WEB_SRCH_URL",
+    "MFR_CNFDC_SCR" = s."IVCE_DTL.MFR_CNFDC_SCR",
+    "PRT_NUM_CNFDC_SCR" = s."IVCE_DTL.PRT_NUM_CNFDC_SCR",
+    "UNSPSC_CNFDC_SCR" = s."IVCE_DTL.UNSPSC_CNFDC_SCR",
+    "AI_STG_NM" = s."IVCE_DTL.AI_STG_NM",
+    "PRNT_IVCE_DTL_ID" = s."IVCE_DTL.PRNT_IVCE_DTL_ID"
 FROM (
-    SELECT r.detail_id, r."parent", r."duplicate", i.*
+    SELECT r.detail_id, r."IVCE_DTL.PRNT_IVCE_DTL_ID", r."IVCE_TRKG_MSTR.DUP_IND", r."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID", i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
 WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 0;
-
 ---- detail_mark
 -- Guarantees: a failure mark writes the line status of its applied lines and nothing else. ?1 is the status.
 UPDATE "IVCE_DTL" AS t
 SET "IVCE_LNE_STAT" = ?1
 FROM (
-    SELECT r.detail_id, r."parent", r."duplicate", i.*
+    SELECT r.detail_id, r."IVCE_DTL.PRNT_IVCE_DTL_ID", r."IVCE_TRKG_MSTR.DUP_IND", r."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID", i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
 WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 1;
-
 ---- tracking_update
 -- Guarantees: tracking rows that exist get every column of the table. Failure marks do not reach this table.
 UPDATE "IVCE_TRKG_MSTR" AS t
 SET
-    "CLN_MFR_AI_NM" = s."process_output.manufacturer_name",
-    "CLN_MFR_PRT_NUM" = s."process_output.part_number",
-    "UNSPSC_CD" = s."process_output.unspsc",
-    "UPC_CD" = s."process_output.upc",
-    "AKS_PRT_NUM" = s."process_output.aks_part_number",
-    "ITM_AI_LDSC" = s."process_output.cleaned_description",
-    "IVCE_LNE_STAT" = s."process_output.invoice_line_status",
-    "MFR_CNFDC_SCR" = s."process_output.manufacturer_name_confidence",
-    "PRT_NUM_CNFDC_SCR" = s."process_output.part_number_confidence",
-    "UNSPSC_CNFDC_SCR" = s."process_output.unspsc_confidence",
-    "AI_STG_NM" = s."process_output.stage",
-    "MFR_STG_NM" = s."process_output.manufacturer_name_stage",
-    "PRT_NUM_STG_NM" = s."process_output.part_number_stage",
-    "UNSPSC_STG_NM" = s."process_output.unspsc_stage",
-    "RQST_TS" = s."request_time",
-    "PRCS_STRT_TS" = s."process_output.processing_started_at",
-    "PRCS_END_TS" = s."process_output.processing_completed_at",
-    "DUP_IND" = s."duplicate",
-    "PRNT_IVCE_DTL_ID" = s."parent"
+    "CLN_MFR_AI_NM" = s."IVCE_TRKG_MSTR.CLN_MFR_AI_NM",
+    "CLN_MFR_PRT_NUM" = s."IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM",
+    "UNSPSC_CD" = s."IVCE_TRKG_MSTR.UNSPSC_CD",
+    "UPC_CD" = s."IVCE_TRKG_MSTR.UPC_CD",
+    "AKS_PRT_NUM" = s."IVCE_TRKG_MSTR.AKS_PRT_NUM",
+    "ITM_AI_LDSC" = s."IVCE_TRKG_MSTR.ITM_AI_LDSC",
+    "IVCE_LNE_STAT" = s."IVCE_TRKG_MSTR.IVCE_LNE_STAT",
+    "MFR_CNFDC_SCR" = s."IVCE_TRKG_MSTR.MFR_CNFDC_SCR",
+    "PRT_NUM_CNFDC_SCR" = s."IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR",
+    "UNSPSC_CNFDC_SCR" = s."IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR",
+    "AI_STG_NM" = s."IVCE_TRKG_MSTR.AI_STG_NM",
+    "MFR_STG_NM" = s."IVCE_TRKG_MSTR.MFR_STG_NM",
+    "PRT_NUM_STG_NM" = s."IVCE_TRKG_MSTR.PRT_NUM_STG_NM",
+    "UNSPSC_STG_NM" = s."IVCE_TRKG_MSTR.UNSPSC_STG_NM",
+    "RQST_TS" = s."IVCE_TRKG_MSTR.RQST_TS",
+    "PRCS_STRT_TS" = s."IVCE_TRKG_MSTR.PRCS_STRT_TS",
+    "PRCS_END_TS" = s."IVCE_TRKG_MSTR.PRCS_END_TS",
+    "DUP_IND" = s."IVCE_TRKG_MSTR.DUP_IND",
+    "PRNT_IVCE_DTL_ID" = s."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID"
 FROM (
-    SELECT r.detail_id, r."parent", r."duplicate", i.*
+    SELECT r.detail_id, r."IVCE_DTL.PRNT_IVCE_DTL_ID", r."IVCE_TRKG_MSTR.DUP_IND", r."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID", i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
 WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 0;
-
 ---- tracking_insert
 -- Guarantees: an applied line without a tracking row gets one. Updated and inserted rows together are as many as the
 -- applied lines (checked by the caller): a row that somebody else made in between has our values in neither count.
@@ -368,56 +335,43 @@ INSERT INTO "IVCE_TRKG_MSTR" (
 )
 SELECT
     s.detail_id,
-    s."process_output.manufacturer_name",
-    s."process_output.part_number",
-    s."process_output.unspsc",
-    s."process_output.upc",
-    s."process_output.aks_part_number",
-    s."process_output.cleaned_description",
-    s."process_output.invoice_line_status",
-    s."process_output.manufacturer_name_confidence",
-    s."process_output.part_number_confidence",
-    s."process_output.unspsc_confidence",
-    s."process_output.stage",
-    s."process_output.manufacturer_name_stage",
-    s."process_output.part_number_stage",
-    s."process_output.unspsc_stage",
-    s."request_time",
-    s."process_output.processing_started_at",
-    s."process_output.processing_completed_at",
-    s."duplicate",
-    s."parent"
+    s."IVCE_TRKG_MSTR.CLN_MFR_AI_NM",
+    s."IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM",
+    s."IVCE_TRKG_MSTR.UNSPSC_CD",
+    s."IVCE_TRKG_MSTR.UPC_CD",
+    s."IVCE_TRKG_MSTR.AKS_PRT_NUM",
+    s."IVCE_TRKG_MSTR.ITM_AI_LDSC",
+    s."IVCE_TRKG_MSTR.IVCE_LNE_STAT",
+    s."IVCE_TRKG_MSTR.MFR_CNFDC_SCR",
+    s."IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR",
+    s."IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR",
+    s."IVCE_TRKG_MSTR.AI_STG_NM",
+    s."IVCE_TRKG_MSTR.MFR_STG_NM",
+    s."IVCE_TRKG_MSTR.PRT_NUM_STG_NM",
+    s."IVCE_TRKG_MSTR.UNSPSC_STG_NM",
+    s."IVCE_TRKG_MSTR.RQST_TS",
+    s."IVCE_TRKG_MSTR.PRCS_STRT_TS",
+    s."IVCE_TRKG_MSTR.PRCS_END_TS",
+    s."IVCE_TRKG_MSTR.DUP_IND",
+    s."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID"
 FROM (
-    SELECT r.detail_id, r."parent", r."duplicate", i.*
+    SELECT r.detail_id, r."IVCE_DTL.PRNT_IVCE_DTL_ID", r."IVCE_TRKG_MSTR.DUP_IND", r."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID", i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
 WHERE s.mark = 0 AND NOT EXISTS (SELECT 1 FROM "IVCE_TRKG_MSTR" AS t WHERE t."IVCE_DTL_UID" = s.detail_id);
-
+---- preview_clear
+-- Guarantees: the copy of the ledger is empty.
+DELETE FROM sqlwriter_ledger_copy;
 ---- preview_ledger
 -- Guarantees: the ledger rows that the request concerns, as they are, in a temp table. A preview runs the statements of
 -- a write on this copy, so that what it foretells is decided by the same guards, and writes nothing.
-CREATE TEMP TABLE IF NOT EXISTS sqlwriter_ledger_copy (
-    detail_id INTEGER PRIMARY KEY,
-    version_us INTEGER,
-    document_key TEXT,
-    document_id TEXT,
-    source_ts INTEGER,
-    content_hash TEXT,
-    hash_version INTEGER,
-    row_hash TEXT,
-    outcome TEXT,
-    write_id TEXT,
-    applied_at TEXT
-);
-DELETE FROM sqlwriter_ledger_copy;
 INSERT INTO sqlwriter_ledger_copy
 SELECT
     l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.row_hash,
     l.outcome, l.write_id, l.applied_at
 FROM (SELECT DISTINCT r.detail_id FROM sqlwriter_row AS r) AS d CROSS JOIN main.sqlwriter_ledger AS l
 WHERE l.detail_id = d.detail_id;
-
 ---- preview_before
 -- Guarantees: the present values of every line of the request that has a detail row, as text, in the order of the
 -- column table; tracking values are NULL where the line has no tracking row.
@@ -461,11 +415,84 @@ FROM
     CROSS JOIN "IVCE_DTL" AS d
     LEFT JOIN "IVCE_TRKG_MSTR" AS t ON t."IVCE_DTL_UID" = d."IVCE_DTL_UID"
 WHERE d."IVCE_DTL_UID" = r.detail_id;
-
 ---- heartbeat
 -- Guarantees: the number of the row of the environment ?1 is one higher, or the row is made with the number 1 and an id
 -- of its own. Committed when the statement ends: it is a transaction of its own.
 INSERT INTO sqlwriter_heartbeat (sys_name, database_id, number, raised_at)
 VALUES (?1, lower(hex(randomblob(16))), 1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
 ON CONFLICT (sys_name) DO UPDATE SET number = number + 1, raised_at = excluded.raised_at;
-
+---- temp
+-- Guarantees: a connection has the temp tables that a request is staged in, and the copy of the ledger that a preview works on.
+-- Run once, when the connection is opened: the prepared statements name them.
+CREATE TEMP TABLE IF NOT EXISTS sqlwriter_item (
+    doc INTEGER PRIMARY KEY,
+    document_id TEXT NOT NULL,
+    document_key TEXT NOT NULL,
+    version_us INTEGER NOT NULL,
+    source_ts INTEGER NOT NULL,
+    content_hash TEXT NOT NULL,
+    hash_version INTEGER NOT NULL,
+    mark INTEGER NOT NULL,
+    "IVCE_DTL.CLN_MFR_AI_NM" TEXT,
+    "IVCE_DTL.CLN_MFR_PRT_NUM" TEXT,
+    "IVCE_DTL.UNSPSC_CD" TEXT,
+    "IVCE_DTL.UPC_CD" TEXT,
+    "IVCE_DTL.AKS_PRT_NUM" TEXT,
+    "IVCE_DTL.ITM_AI_LDSC" TEXT,
+    "IVCE_DTL.IVCE_LNE_STAT" TEXT,
+    "IVCE_DTL.DATA_VRFN_IND" TEXT,
+    "IVCE_DTL.WEB_SRCH_URL" TEXT,
+    "IVCE_DTL.MFR_CNFDC_SCR" TEXT,
+    "IVCE_DTL.PRT_NUM_CNFDC_SCR" TEXT,
+    "IVCE_DTL.UNSPSC_CNFDC_SCR" TEXT,
+    "IVCE_DTL.AI_STG_NM" TEXT,
+    "IVCE_TRKG_MSTR.CLN_MFR_AI_NM" TEXT,
+    "IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM" TEXT,
+    "IVCE_TRKG_MSTR.UNSPSC_CD" TEXT,
+    "IVCE_TRKG_MSTR.UPC_CD" TEXT,
+    "IVCE_TRKG_MSTR.AKS_PRT_NUM" TEXT,
+    "IVCE_TRKG_MSTR.ITM_AI_LDSC" TEXT,
+    "IVCE_TRKG_MSTR.IVCE_LNE_STAT" TEXT,
+    "IVCE_TRKG_MSTR.MFR_CNFDC_SCR" TEXT,
+    "IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR" TEXT,
+    "IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR" TEXT,
+    "IVCE_TRKG_MSTR.AI_STG_NM" TEXT,
+    "IVCE_TRKG_MSTR.MFR_STG_NM" TEXT,
+    "IVCE_TRKG_MSTR.PRT_NUM_STG_NM" TEXT,
+    "IVCE_TRKG_MSTR.UNSPSC_STG_NM" TEXT,
+    "IVCE_TRKG_MSTR.RQST_TS" TEXT,
+    "IVCE_TRKG_MSTR.PRCS_STRT_TS" TEXT,
+    "IVCE_TRKG_MSTR.PRCS_END_TS" TEXT,
+    left_out INTEGER NOT NULL DEFAULT 0
+);
+CREATE TEMP TABLE IF NOT EXISTS sqlwriter_row (
+    detail_id INTEGER NOT NULL,
+    doc INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    row_hash TEXT,
+    "IVCE_DTL.PRNT_IVCE_DTL_ID" TEXT,
+    "IVCE_TRKG_MSTR.DUP_IND" TEXT,
+    "IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID" TEXT,
+    missing INTEGER NOT NULL DEFAULT 0,
+    winner INTEGER NOT NULL DEFAULT 0,
+    verdict TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (detail_id, doc)
+) WITHOUT ROWID;
+CREATE TEMP TABLE IF NOT EXISTS sqlwriter_send (
+    one INTEGER PRIMARY KEY,
+    write_id TEXT NOT NULL,
+    sent_at TEXT NOT NULL
+);
+CREATE TEMP TABLE IF NOT EXISTS sqlwriter_ledger_copy (
+    detail_id INTEGER PRIMARY KEY,
+    version_us INTEGER,
+    document_key TEXT,
+    document_id TEXT,
+    source_ts INTEGER,
+    content_hash TEXT,
+    hash_version INTEGER,
+    row_hash TEXT,
+    outcome TEXT,
+    write_id TEXT,
+    applied_at TEXT
+);

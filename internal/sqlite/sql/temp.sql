@@ -1,5 +1,5 @@
--- Guarantees: the request starts from empty temp tables of its own and has a write id that no earlier send had,
--- made by the database, so that a request sent twice is two writes. Nothing outside temp is touched.
+-- Guarantees: a connection has the temp tables that a request is staged in, and the copy of the ledger that a preview works on.
+-- Run once, when the connection is opened: the prepared statements name them.
 CREATE TEMP TABLE IF NOT EXISTS {{.Item}} (
     doc INTEGER PRIMARY KEY,
     document_id TEXT NOT NULL,
@@ -24,11 +24,20 @@ CREATE TEMP TABLE IF NOT EXISTS {{.Row}} (
     PRIMARY KEY (detail_id, doc)
 ) WITHOUT ROWID;
 CREATE TEMP TABLE IF NOT EXISTS {{.Send}} (
+    one INTEGER PRIMARY KEY,
     write_id TEXT NOT NULL,
     sent_at TEXT NOT NULL
 );
-DELETE FROM {{.Item}};
-DELETE FROM {{.Row}};
-DELETE FROM {{.Send}};
-INSERT INTO {{.Send}} (write_id, sent_at)
-VALUES (lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'));
+CREATE TEMP TABLE IF NOT EXISTS {{.Copy}} (
+    detail_id INTEGER PRIMARY KEY,
+    version_us INTEGER,
+    document_key TEXT,
+    document_id TEXT,
+    source_ts INTEGER,
+    content_hash TEXT,
+    hash_version INTEGER,
+    row_hash TEXT,
+    outcome TEXT,
+    write_id TEXT,
+    applied_at TEXT
+);

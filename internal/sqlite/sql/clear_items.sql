@@ -1,0 +1,2 @@
+-- Guarantees: the request starts without the items of the one before.
+DELETE FROM {{.Item}};

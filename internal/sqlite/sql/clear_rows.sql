@@ -1,0 +1,2 @@
+-- Guarantees: the request starts without the lines of the one before.
+DELETE FROM {{.Row}};

@@ -1,0 +1,2 @@
+-- Guarantees: the copy of the ledger is empty.
+DELETE FROM {{.Copy}};
