@@ -31,6 +31,7 @@ const (
 	stPrune          = "prune"
 	stLedgerUpdate   = "ledger_update"
 	stLedgerInsert   = "ledger_insert"
+	stStamped        = "stamped"
 	stLedgerRaise    = "ledger_raise"
 	stVerdict        = "verdict"
 	stOutcomes       = "outcomes"
@@ -49,12 +50,12 @@ const (
 // writeSteps and previewSteps are the statements of a request in their order.
 func writeSteps() []string {
 	return append(stagedSteps(),
-		stLedgerUpdate, stLedgerInsert, stLedgerRaise, stVerdict, stOutcomes, stDetailUpdate, stDetailMark, stTrackingUpdate, stTrackingInsert)
+		stLedgerUpdate, stLedgerInsert, stStamped, stLedgerRaise, stVerdict, stOutcomes, stDetailUpdate, stDetailMark, stTrackingUpdate, stTrackingInsert)
 }
 
 func previewSteps() []string {
 	return append(stagedSteps(),
-		stPreviewClear, stPreviewLedger, stLedgerUpdate, stLedgerInsert, stLedgerRaise, stVerdict, stOutcomes, stPreviewBefore)
+		stPreviewClear, stPreviewLedger, stLedgerUpdate, stLedgerInsert, stStamped, stLedgerRaise, stVerdict, stOutcomes, stPreviewBefore)
 }
 
 // stagedSteps load a request and decide what of it can be written.

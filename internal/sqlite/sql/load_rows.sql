@@ -1,6 +1,5 @@
 -- Guarantees: one staged row per line of each document, keyed (detail_id, doc). A line of ?1 is an array: detail id,
 -- item's number, position within the item, row hash, then the values that differ from line to line (NULL for a mark).
-WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1, '$.lines') AS e)
 INSERT INTO {{.Row}} (
     detail_id, doc, position, row_hash{{range .LineColumns}},
     {{.Staged}}{{end}}
@@ -8,4 +7,4 @@ INSERT INTO {{.Row}} (
 SELECT
     j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3{{range .LineColumns}},
     j.value ->> {{.Position}}{{end}}
-FROM j;
+FROM jsonb_each(?1, '$.lines') AS j;

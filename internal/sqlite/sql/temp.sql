@@ -19,8 +19,8 @@ CREATE TEMP TABLE IF NOT EXISTS {{.Row}} (
     row_hash TEXT{{range .LineColumns}},
     {{.Staged}} TEXT{{end}},
     missing INTEGER NOT NULL DEFAULT 0,
-    winner INTEGER NOT NULL DEFAULT 0,
-    verdict TEXT NOT NULL DEFAULT '',
+    winner INTEGER NOT NULL DEFAULT 1,
+    verdict TEXT NOT NULL DEFAULT 'applied',
     PRIMARY KEY (detail_id, doc)
 ) WITHOUT ROWID;
 CREATE TEMP TABLE IF NOT EXISTS {{.Send}} (

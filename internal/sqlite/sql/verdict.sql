@@ -1,5 +1,6 @@
 -- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows neither
 -- this write, nor this content, nor anything newer gets 'none', and the whole request is rolled back and made again.
+-- Skipped where the ledger shows this write for every line (stamped.sql).
 -- (A pruned row of the same document at the same source_ts lost to a later item of this very request.)
 UPDATE {{.Row}} AS r
 SET verdict = CASE

@@ -13,8 +13,6 @@ VALUES (1, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'));
 -- Guarantees: one staged item per document of the request, as text, in the order of the request. ?1 is the request's
 -- one JSON parameter; an item is an array: number, id, key, version, source_ts, hash, hash version, mark, then the values
 -- that all its lines share (NULL for a mark).
--- (MATERIALIZED: json_each would print the array again for every member that is taken out of it.)
-WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1, '$.items') AS e)
 INSERT INTO sqlwriter_item (
     doc, document_id, document_key, version_us, source_ts, content_hash, hash_version, mark,
     "IVCE_DTL.CLN_MFR_AI_NM",
@@ -80,11 +78,10 @@ SELECT
     j.value ->> 35,
     j.value ->> 36,
     j.value ->> 37
-FROM j;
+FROM jsonb_each(?1, '$.items') AS j;
 ---- load_rows
 -- Guarantees: one staged row per line of each document, keyed (detail_id, doc). A line of ?1 is an array: detail id,
 -- item's number, position within the item, row hash, then the values that differ from line to line (NULL for a mark).
-WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1, '$.lines') AS e)
 INSERT INTO sqlwriter_row (
     detail_id, doc, position, row_hash,
     "IVCE_DTL.PRNT_IVCE_DTL_ID",
@@ -96,7 +93,7 @@ SELECT
     j.value ->> 4,
     j.value ->> 5,
     j.value ->> 6
-FROM j;
+FROM jsonb_each(?1, '$.lines') AS j;
 ---- missing
 -- Guarantees: a line without a detail row is known as missing before anything is decided. We never make a detail row.
 UPDATE sqlwriter_row AS r
@@ -111,19 +108,17 @@ WHERE mark = 0 AND doc IN (SELECT r.doc FROM sqlwriter_row AS r WHERE r.missing 
 -- Guarantees: each line has one winner among the surviving items: the newest by (version, document key, source_ts), the
 -- later item of the request where those are equal. Keys are lower-case hex and compared byte by byte.
 UPDATE sqlwriter_row AS r
-SET winner = 1
-FROM (
-    SELECT
-        c.detail_id,
-        c.doc,
-        row_number() OVER (
-            PARTITION BY c.detail_id
-            ORDER BY i.version_us DESC, i.document_key DESC, i.source_ts DESC, c.doc DESC
-        ) AS place
-    FROM sqlwriter_row AS c CROSS JOIN sqlwriter_item AS i
-    WHERE i.doc = c.doc AND c.missing = 0 AND i.left_out = 0
-) AS o
-WHERE o.place = 1 AND r.detail_id = o.detail_id AND r.doc = o.doc;
+SET winner = 0
+WHERE
+    r.missing = 1
+    OR EXISTS (SELECT 1 FROM sqlwriter_item AS i WHERE i.doc = r.doc AND i.left_out = 1)
+    OR EXISTS (
+        SELECT 1
+        FROM sqlwriter_row AS c CROSS JOIN sqlwriter_item AS o CROSS JOIN sqlwriter_item AS i
+        WHERE
+            c.detail_id = r.detail_id AND c.doc <> r.doc AND o.doc = c.doc AND o.left_out = 0 AND i.doc = r.doc
+            AND (o.version_us, o.document_key, o.source_ts, o.doc) > (i.version_us, i.document_key, i.source_ts, i.doc)
+    );
 ---- ledger_update
 -- Guarantees (newest wins): a ledger row is taken over only by a newer document, or by the same document when its
 -- snapshot is not older and says something else than what the ledger holds as written. ?1 is the mode: a rewrite takes
@@ -181,9 +176,14 @@ FROM (
     WHERE r.winner = 1 AND i.doc = r.doc
 ) AS s
 WHERE NOT EXISTS (SELECT 1 FROM sqlwriter_ledger AS l WHERE l.detail_id = s.detail_id);
+---- stamped
+-- Guarantees: for how many lines of the request the ledger shows this write.
+SELECT count(*)
+FROM sqlwriter_row AS r CROSS JOIN sqlwriter_send AS w CROSS JOIN sqlwriter_ledger AS l
+WHERE r.winner = 1 AND l.detail_id = r.detail_id AND l.write_id = w.write_id;
 ---- ledger_raise
 -- Guarantees: content that is there already, seen again in a later snapshot, raises source_ts and nothing else, so that
--- a snapshot between the two can no longer bring older content back.
+-- a snapshot between the two can no longer bring older content back. Skipped as verdict.sql is.
 UPDATE sqlwriter_ledger AS l
 SET source_ts = s.source_ts
 FROM (
@@ -201,6 +201,7 @@ WHERE
 ---- verdict
 -- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows neither
 -- this write, nor this content, nor anything newer gets 'none', and the whole request is rolled back and made again.
+-- Skipped where the ledger shows this write for every line (stamped.sql).
 -- (A pruned row of the same document at the same source_ts lost to a later item of this very request.)
 UPDATE sqlwriter_row AS r
 SET verdict = CASE
@@ -474,8 +475,8 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_row (
     "IVCE_TRKG_MSTR.DUP_IND" TEXT,
     "IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID" TEXT,
     missing INTEGER NOT NULL DEFAULT 0,
-    winner INTEGER NOT NULL DEFAULT 0,
-    verdict TEXT NOT NULL DEFAULT '',
+    winner INTEGER NOT NULL DEFAULT 1,
+    verdict TEXT NOT NULL DEFAULT 'applied',
     PRIMARY KEY (detail_id, doc)
 ) WITHOUT ROWID;
 CREATE TEMP TABLE IF NOT EXISTS sqlwriter_send (
