@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	driver "modernc.org/sqlite"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/migration"
@@ -56,7 +57,7 @@ func TestStatementsAreCompiledOnceForAConnection(t *testing.T) {
 			items := []writer.Item{item("a", 10*us, 1, 2), item("b", 10*us+1, 2, 3)} // applied and superseded
 			mark := item("c", 10*us+2, 3)
 			mark.FailureMark, mark.Values = true, nil
-			_, err := s.Apply(t.Context(), append(items, mark)[:1+us%3], mode)
+			_, err := s.Apply(t.Context(), append(items, mark)[:1+us%3], mode, breaker.Heartbeat{})
 			require.NoError(t, err)
 			require.Equal(t, us == 0, taken() > 0, "%s, request %d", mode, us)
 		}
@@ -81,7 +82,7 @@ func TestAFailedRequestLeavesNoBrokenStatement(t *testing.T) {
 			}
 			return refused
 		})
-		_, err := s.Apply(ctx, []writer.Item{first, second}, writer.Write)
+		_, err := s.Apply(ctx, []writer.Item{first, second}, writer.Write, breaker.Heartbeat{})
 		cancel()
 		s.SetAfterStatement(nil)
 		if step == "" || step == "detail_mark" { // which no request comes to
@@ -100,7 +101,7 @@ func TestASchemaThatChangesUnderPreparedStatements(t *testing.T) {
 	addLines(t, s, 1, 2)
 	require.Equal(t, writer.Applied, apply(t, s, item("a", 1, 1, 2))[0].Verdict)
 	preview := func() error {
-		_, err := s.Apply(t.Context(), []writer.Item{item("p", 9, 1)}, writer.Preview)
+		_, err := s.Apply(t.Context(), []writer.Item{item("p", 9, 1)}, writer.Preview, breaker.Heartbeat{})
 		return err
 	}
 	require.NoError(t, preview())
@@ -119,7 +120,7 @@ func TestASchemaThatChangesUnderPreparedStatements(t *testing.T) {
 	_, err = other.Writer().Exec(`ALTER TABLE IVCE_TRKG_MSTR RENAME TO gone`)
 	require.NoError(t, err)
 	for _, mode := range []writer.Mode{writer.Write, writer.Preview} {
-		_, err = s.Apply(t.Context(), []writer.Item{item("c", 3, 1, 2)}, mode)
+		_, err = s.Apply(t.Context(), []writer.Item{item("c", 3, 1, 2)}, mode, breaker.Heartbeat{})
 		require.Equal(t, "schema", fault.CodeOf(err), "%s: %v", mode, err)
 	}
 	_, err = other.Writer().Exec(`ALTER TABLE gone RENAME TO IVCE_TRKG_MSTR`)
@@ -138,7 +139,7 @@ func TestAConnectionThatIsReplaced(t *testing.T) {
 	s.Reader().SetMaxIdleConns(0)
 	for us := range int64(3) {
 		require.Equal(t, writer.Applied, apply(t, s, item("a", us, 1))[0].Verdict)
-		out, err := s.Apply(t.Context(), []writer.Item{item("b", us+1, 1)}, writer.Preview)
+		out, err := s.Apply(t.Context(), []writer.Item{item("b", us+1, 1)}, writer.Preview, breaker.Heartbeat{})
 		require.NoError(t, err)
 		require.Equal(t, writer.Applied, out[0].Verdict)
 	}
@@ -152,14 +153,14 @@ func TestARequestBeforeTheTables(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	for _, mode := range []writer.Mode{writer.Write, writer.Preview} {
-		_, err = s.Apply(t.Context(), []writer.Item{item("a", 1, 1)}, mode)
+		_, err = s.Apply(t.Context(), []writer.Item{item("a", 1, 1)}, mode, breaker.Heartbeat{})
 		require.Equal(t, "schema", fault.CodeOf(err), "%s: %v", mode, err)
 	}
 	require.NoError(t, s.Migrate(t.Context()))
 	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), s.Writer()))
 	addLines(t, s, 1)
 	for _, mode := range []writer.Mode{writer.Preview, writer.Write} {
-		out, err := s.Apply(t.Context(), []writer.Item{item("a", 1, 1)}, mode)
+		out, err := s.Apply(t.Context(), []writer.Item{item("a", 1, 1)}, mode, breaker.Heartbeat{})
 		require.NoError(t, err)
 		require.Equal(t, writer.Applied, out[0].Verdict)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/sqlserver"
@@ -329,9 +330,9 @@ func TestAColumnThatIsAlteredWhileRunning(t *testing.T) {
 	alter := func(kind string) { d.exec(t, `ALTER TABLE dbo.IVCE_DTL ALTER COLUMN CLN_MFR_AI_NM `+kind) }
 
 	alter("nvarchar(50)")
-	_, err := store.Apply(t.Context(), items, writer.Write)
+	_, err := store.Apply(t.Context(), items, writer.Write, breaker.Heartbeat{})
 	require.Equal(t, fault.Document, fault.KindOf(err), "the server's own refusal: %v", err)
-	out, err := store.Apply(t.Context(), items, writer.Write)
+	out, err := store.Apply(t.Context(), items, writer.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	for i, o := range out {
 		if i == wideOne {
@@ -344,7 +345,7 @@ func TestAColumnThatIsAlteredWhileRunning(t *testing.T) {
 	require.False(t, inLedger)
 
 	alter("nvarchar(255)")
-	out, err = store.Apply(t.Context(), items, writer.Write)
+	out, err = store.Apply(t.Context(), items, writer.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, writer.Applied, out[wideOne].Verdict)
 }
@@ -379,7 +380,7 @@ func TestColumnsOfTheUsersThatHoldLess(t *testing.T) {
 			setText(t, &bad, c.column, c.lacks)
 		}
 		store := openStore(t, d.dsn)
-		out, err := store.Apply(t.Context(), []writer.Item{good, bad}, writer.Write)
+		out, err := store.Apply(t.Context(), []writer.Item{good, bad}, writer.Write, breaker.Heartbeat{})
 		require.NoError(t, err, "%+v", c)
 		require.Equal(t, writer.Applied, out[0].Verdict, "%+v", c)
 		require.Equal(t, c.code, fault.CodeOf(out[1].Refused), "%+v", c)
@@ -403,13 +404,13 @@ func TestNULLIsNotSentWhereItIsNotTaken(t *testing.T) {
 			bad.Values[i] = invoice.Null()
 		}
 	}
-	out, err := store.Apply(t.Context(), []writer.Item{good, bad}, writer.Write)
+	out, err := store.Apply(t.Context(), []writer.Item{good, bad}, writer.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, writer.Applied, out[0].Verdict)
 	require.Equal(t, "validation.not_null", fault.CodeOf(out[1].Refused))
 	require.ErrorContains(t, out[1].Refused, "document bad: IVCE_TRKG_MSTR.MFR_STG_NM: expected a value (NOT NULL), found NULL")
 	bad.FailureMark, bad.Values = true, nil
-	out, err = store.Apply(t.Context(), []writer.Item{bad}, writer.Write)
+	out, err = store.Apply(t.Context(), []writer.Item{bad}, writer.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, writer.Applied, out[0].Verdict, "a mark writes none")
 }

@@ -26,7 +26,7 @@ func (s sinkThat) Apply(ctx context.Context, items []writer.Item, mode writer.Mo
 // markRefuser refuses marks by themselves, as a sink does whose status column is too narrow.
 type markRefuser struct{ writer.Sink }
 
-func (s markRefuser) Apply(ctx context.Context, items []writer.Item, mode writer.Mode) ([]writer.Outcome, error) {
+func (s markRefuser) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	if len(items) == 1 && items[0].FailureMark {
 		err := fault.New(fault.Document, "test", "validation.too_long", "refused")
 		return []writer.Outcome{{DocumentID: items[0].DocumentID, Refused: err}}, nil

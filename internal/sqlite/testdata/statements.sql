@@ -15,36 +15,25 @@ VALUES (1, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'));
 -- that all its lines share (NULL for a mark).
 INSERT INTO sqlwriter_item (
     doc, document_id, document_key, version_us, source_ts, content_hash, hash_version, mark,
-    "IVCE_DTL.CLN_MFR_AI_NM",
-    "IVCE_DTL.CLN_MFR_PRT_NUM",
-    "IVCE_DTL.UNSPSC_CD",
-    "IVCE_DTL.UPC_CD",
-    "IVCE_DTL.AKS_PRT_NUM",
-    "IVCE_DTL.ITM_AI_LDSC",
-    "IVCE_DTL.IVCE_LNE_STAT",
-    "IVCE_DTL.DATA_VRFN_IND",
-    "IVCE_DTL.WEB_SRCH_URL",
-    "IVCE_DTL.MFR_CNFDC_SCR",
-    "IVCE_DTL.PRT_NUM_CNFDC_SCR",
-    "IVCE_DTL.UNSPSC_CNFDC_SCR",
-    "IVCE_DTL.AI_STG_NM",
-    "IVCE_TRKG_MSTR.CLN_MFR_AI_NM",
-    "IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM",
-    "IVCE_TRKG_MSTR.UNSPSC_CD",
-    "IVCE_TRKG_MSTR.UPC_CD",
-    "IVCE_TRKG_MSTR.AKS_PRT_NUM",
-    "IVCE_TRKG_MSTR.ITM_AI_LDSC",
-    "IVCE_TRKG_MSTR.IVCE_LNE_STAT",
-    "IVCE_TRKG_MSTR.MFR_CNFDC_SCR",
-    "IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR",
-    "IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR",
-    "IVCE_TRKG_MSTR.AI_STG_NM",
-    "IVCE_TRKG_MSTR.MFR_STG_NM",
-    "IVCE_TRKG_MSTR.PRT_NUM_STG_NM",
-    "IVCE_TRKG_MSTR.UNSPSC_STG_NM",
-    "IVCE_TRKG_MSTR.RQST_TS",
-    "IVCE_TRKG_MSTR.PRCS_STRT_TS",
-    "IVCE_TRKG_MSTR.PRCS_END_TS"
+    "process_output.manufacturer_name",
+    "process_output.part_number",
+    "process_output.unspsc",
+    "process_output.upc",
+    "process_output.aks_part_number",
+    "process_output.cleaned_description",
+    "process_output.invoice_line_status",
+    "process_output.data_verified",
+    "process_output.web_search_url",
+    "process_output.manufacturer_name_confidence",
+    "process_output.part_number_confidence",
+    "process_output.unspsc_confidence",
+    "process_output.stage",
+    "process_output.manufacturer_name_stage",
+    "process_output.part_number_stage",
+    "process_output.unspsc_stage",
+    "request_time",
+    "process_output.processing_started_at",
+    "process_output.processing_completed_at"
 )
 SELECT
     j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6, j.value ->> 7,
@@ -66,33 +55,20 @@ SELECT
     j.value ->> 23,
     j.value ->> 24,
     j.value ->> 25,
-    j.value ->> 26,
-    j.value ->> 27,
-    j.value ->> 28,
-    j.value ->> 29,
-    j.value ->> 30,
-    j.value ->> 31,
-    j.value ->> 32,
-    j.value ->> 33,
-    j.value ->> 34,
-    j.value ->> 35,
-    j.value ->> 36,
-    j.value ->> 37
+    j.value ->> 26
 FROM jsonb_each(?1, '$.items') AS j;
 ---- load_rows
 -- Guarantees: one staged row per line of each document, keyed (detail_id, doc). A line of ?1 is an array: detail id,
 -- item's number, position within the item, row hash, then the values that differ from line to line (NULL for a mark).
 INSERT INTO sqlwriter_row (
     detail_id, doc, position, row_hash,
-    "IVCE_DTL.PRNT_IVCE_DTL_ID",
-    "IVCE_TRKG_MSTR.DUP_IND",
-    "IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID"
+    "parent",
+    "duplicate"
 )
 SELECT
     j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3,
     j.value ->> 4,
-    j.value ->> 5,
-    j.value ->> 6
+    j.value ->> 5
 FROM jsonb_each(?1, '$.lines') AS j;
 ---- missing
 -- Guarantees: a line without a detail row is known as missing before anything is decided. We never make a detail row.
@@ -250,22 +226,22 @@ ORDER BY r.doc, r.position;
 -- Guarantees: the detail rows of applied lines get every column of the table; how many is checked by the caller.
 UPDATE "IVCE_DTL" AS t
 SET
-    "CLN_MFR_AI_NM" = s."IVCE_DTL.CLN_MFR_AI_NM",
-    "CLN_MFR_PRT_NUM" = s."IVCE_DTL.CLN_MFR_PRT_NUM",
-    "UNSPSC_CD" = s."IVCE_DTL.UNSPSC_CD",
-    "UPC_CD" = s."IVCE_DTL.UPC_CD",
-    "AKS_PRT_NUM" = s."IVCE_DTL.AKS_PRT_NUM",
-    "ITM_AI_LDSC" = s."IVCE_DTL.ITM_AI_LDSC",
-    "IVCE_LNE_STAT" = s."IVCE_DTL.IVCE_LNE_STAT",
-    "DATA_VRFN_IND" = s."IVCE_DTL.DATA_VRFN_IND",
-    "WEB_SRCH_URL" = s."IVCE_DTL.WEB_SRCH_URL",
-    "MFR_CNFDC_SCR" = s."IVCE_DTL.MFR_CNFDC_SCR",
-    "PRT_NUM_CNFDC_SCR" = s."IVCE_DTL.PRT_NUM_CNFDC_SCR",
-    "UNSPSC_CNFDC_SCR" = s."IVCE_DTL.UNSPSC_CNFDC_SCR",
-    "AI_STG_NM" = s."IVCE_DTL.AI_STG_NM",
-    "PRNT_IVCE_DTL_ID" = s."IVCE_DTL.PRNT_IVCE_DTL_ID"
+    "CLN_MFR_AI_NM" = s."process_output.manufacturer_name",
+    "CLN_MFR_PRT_NUM" = s."process_output.part_number",
+    "UNSPSC_CD" = s."process_output.unspsc",
+    "UPC_CD" = s."process_output.upc",
+    "AKS_PRT_NUM" = s."process_output.aks_part_number",
+    "ITM_AI_LDSC" = s."process_output.cleaned_description",
+    "IVCE_LNE_STAT" = s."process_output.invoice_line_status",
+    "DATA_VRFN_IND" = s."process_output.data_verified",
+    "WEB_SRCH_URL" = s."process_output.web_search_url",
+    "MFR_CNFDC_SCR" = s."process_output.manufacturer_name_confidence",
+    "PRT_NUM_CNFDC_SCR" = s."process_output.part_number_confidence",
+    "UNSPSC_CNFDC_SCR" = s."process_output.unspsc_confidence",
+    "AI_STG_NM" = s."process_output.stage",
+    "PRNT_IVCE_DTL_ID" = s."parent"
 FROM (
-    SELECT r.detail_id, r."IVCE_DTL.PRNT_IVCE_DTL_ID", r."IVCE_TRKG_MSTR.DUP_IND", r."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID", i.*
+    SELECT r.detail_id, r."parent", r."duplicate", i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
@@ -275,7 +251,7 @@ WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 0;
 UPDATE "IVCE_DTL" AS t
 SET "IVCE_LNE_STAT" = ?1
 FROM (
-    SELECT r.detail_id, r."IVCE_DTL.PRNT_IVCE_DTL_ID", r."IVCE_TRKG_MSTR.DUP_IND", r."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID", i.*
+    SELECT r.detail_id, r."parent", r."duplicate", i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
@@ -284,27 +260,27 @@ WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 1;
 -- Guarantees: tracking rows that exist get every column of the table. Failure marks do not reach this table.
 UPDATE "IVCE_TRKG_MSTR" AS t
 SET
-    "CLN_MFR_AI_NM" = s."IVCE_TRKG_MSTR.CLN_MFR_AI_NM",
-    "CLN_MFR_PRT_NUM" = s."IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM",
-    "UNSPSC_CD" = s."IVCE_TRKG_MSTR.UNSPSC_CD",
-    "UPC_CD" = s."IVCE_TRKG_MSTR.UPC_CD",
-    "AKS_PRT_NUM" = s."IVCE_TRKG_MSTR.AKS_PRT_NUM",
-    "ITM_AI_LDSC" = s."IVCE_TRKG_MSTR.ITM_AI_LDSC",
-    "IVCE_LNE_STAT" = s."IVCE_TRKG_MSTR.IVCE_LNE_STAT",
-    "MFR_CNFDC_SCR" = s."IVCE_TRKG_MSTR.MFR_CNFDC_SCR",
-    "PRT_NUM_CNFDC_SCR" = s."IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR",
-    "UNSPSC_CNFDC_SCR" = s."IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR",
-    "AI_STG_NM" = s."IVCE_TRKG_MSTR.AI_STG_NM",
-    "MFR_STG_NM" = s."IVCE_TRKG_MSTR.MFR_STG_NM",
-    "PRT_NUM_STG_NM" = s."IVCE_TRKG_MSTR.PRT_NUM_STG_NM",
-    "UNSPSC_STG_NM" = s."IVCE_TRKG_MSTR.UNSPSC_STG_NM",
-    "RQST_TS" = s."IVCE_TRKG_MSTR.RQST_TS",
-    "PRCS_STRT_TS" = s."IVCE_TRKG_MSTR.PRCS_STRT_TS",
-    "PRCS_END_TS" = s."IVCE_TRKG_MSTR.PRCS_END_TS",
-    "DUP_IND" = s."IVCE_TRKG_MSTR.DUP_IND",
-    "PRNT_IVCE_DTL_ID" = s."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID"
+    "CLN_MFR_AI_NM" = s."process_output.manufacturer_name",
+    "CLN_MFR_PRT_NUM" = s."process_output.part_number",
+    "UNSPSC_CD" = s."process_output.unspsc",
+    "UPC_CD" = s."process_output.upc",
+    "AKS_PRT_NUM" = s."process_output.aks_part_number",
+    "ITM_AI_LDSC" = s."process_output.cleaned_description",
+    "IVCE_LNE_STAT" = s."process_output.invoice_line_status",
+    "MFR_CNFDC_SCR" = s."process_output.manufacturer_name_confidence",
+    "PRT_NUM_CNFDC_SCR" = s."process_output.part_number_confidence",
+    "UNSPSC_CNFDC_SCR" = s."process_output.unspsc_confidence",
+    "AI_STG_NM" = s."process_output.stage",
+    "MFR_STG_NM" = s."process_output.manufacturer_name_stage",
+    "PRT_NUM_STG_NM" = s."process_output.part_number_stage",
+    "UNSPSC_STG_NM" = s."process_output.unspsc_stage",
+    "RQST_TS" = s."request_time",
+    "PRCS_STRT_TS" = s."process_output.processing_started_at",
+    "PRCS_END_TS" = s."process_output.processing_completed_at",
+    "DUP_IND" = s."duplicate",
+    "PRNT_IVCE_DTL_ID" = s."parent"
 FROM (
-    SELECT r.detail_id, r."IVCE_DTL.PRNT_IVCE_DTL_ID", r."IVCE_TRKG_MSTR.DUP_IND", r."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID", i.*
+    SELECT r.detail_id, r."parent", r."duplicate", i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
@@ -336,27 +312,27 @@ INSERT INTO "IVCE_TRKG_MSTR" (
 )
 SELECT
     s.detail_id,
-    s."IVCE_TRKG_MSTR.CLN_MFR_AI_NM",
-    s."IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM",
-    s."IVCE_TRKG_MSTR.UNSPSC_CD",
-    s."IVCE_TRKG_MSTR.UPC_CD",
-    s."IVCE_TRKG_MSTR.AKS_PRT_NUM",
-    s."IVCE_TRKG_MSTR.ITM_AI_LDSC",
-    s."IVCE_TRKG_MSTR.IVCE_LNE_STAT",
-    s."IVCE_TRKG_MSTR.MFR_CNFDC_SCR",
-    s."IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR",
-    s."IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR",
-    s."IVCE_TRKG_MSTR.AI_STG_NM",
-    s."IVCE_TRKG_MSTR.MFR_STG_NM",
-    s."IVCE_TRKG_MSTR.PRT_NUM_STG_NM",
-    s."IVCE_TRKG_MSTR.UNSPSC_STG_NM",
-    s."IVCE_TRKG_MSTR.RQST_TS",
-    s."IVCE_TRKG_MSTR.PRCS_STRT_TS",
-    s."IVCE_TRKG_MSTR.PRCS_END_TS",
-    s."IVCE_TRKG_MSTR.DUP_IND",
-    s."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID"
+    s."process_output.manufacturer_name",
+    s."process_output.part_number",
+    s."process_output.unspsc",
+    s."process_output.upc",
+    s."process_output.aks_part_number",
+    s."process_output.cleaned_description",
+    s."process_output.invoice_line_status",
+    s."process_output.manufacturer_name_confidence",
+    s."process_output.part_number_confidence",
+    s."process_output.unspsc_confidence",
+    s."process_output.stage",
+    s."process_output.manufacturer_name_stage",
+    s."process_output.part_number_stage",
+    s."process_output.unspsc_stage",
+    s."request_time",
+    s."process_output.processing_started_at",
+    s."process_output.processing_completed_at",
+    s."duplicate",
+    s."parent"
 FROM (
-    SELECT r.detail_id, r."IVCE_DTL.PRNT_IVCE_DTL_ID", r."IVCE_TRKG_MSTR.DUP_IND", r."IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID", i.*
+    SELECT r.detail_id, r."parent", r."duplicate", i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
@@ -434,36 +410,25 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_item (
     content_hash TEXT NOT NULL,
     hash_version INTEGER NOT NULL,
     mark INTEGER NOT NULL,
-    "IVCE_DTL.CLN_MFR_AI_NM" TEXT,
-    "IVCE_DTL.CLN_MFR_PRT_NUM" TEXT,
-    "IVCE_DTL.UNSPSC_CD" TEXT,
-    "IVCE_DTL.UPC_CD" TEXT,
-    "IVCE_DTL.AKS_PRT_NUM" TEXT,
-    "IVCE_DTL.ITM_AI_LDSC" TEXT,
-    "IVCE_DTL.IVCE_LNE_STAT" TEXT,
-    "IVCE_DTL.DATA_VRFN_IND" TEXT,
-    "IVCE_DTL.WEB_SRCH_URL" TEXT,
-    "IVCE_DTL.MFR_CNFDC_SCR" TEXT,
-    "IVCE_DTL.PRT_NUM_CNFDC_SCR" TEXT,
-    "IVCE_DTL.UNSPSC_CNFDC_SCR" TEXT,
-    "IVCE_DTL.AI_STG_NM" TEXT,
-    "IVCE_TRKG_MSTR.CLN_MFR_AI_NM" TEXT,
-    "IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM" TEXT,
-    "IVCE_TRKG_MSTR.UNSPSC_CD" TEXT,
-    "IVCE_TRKG_MSTR.UPC_CD" TEXT,
-    "IVCE_TRKG_MSTR.AKS_PRT_NUM" TEXT,
-    "IVCE_TRKG_MSTR.ITM_AI_LDSC" TEXT,
-    "IVCE_TRKG_MSTR.IVCE_LNE_STAT" TEXT,
-    "IVCE_TRKG_MSTR.MFR_CNFDC_SCR" TEXT,
-    "IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR" TEXT,
-    "IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR" TEXT,
-    "IVCE_TRKG_MSTR.AI_STG_NM" TEXT,
-    "IVCE_TRKG_MSTR.MFR_STG_NM" TEXT,
-    "IVCE_TRKG_MSTR.PRT_NUM_STG_NM" TEXT,
-    "IVCE_TRKG_MSTR.UNSPSC_STG_NM" TEXT,
-    "IVCE_TRKG_MSTR.RQST_TS" TEXT,
-    "IVCE_TRKG_MSTR.PRCS_STRT_TS" TEXT,
-    "IVCE_TRKG_MSTR.PRCS_END_TS" TEXT,
+    "process_output.manufacturer_name" TEXT,
+    "process_output.part_number" TEXT,
+    "process_output.unspsc" TEXT,
+    "process_output.upc" TEXT,
+    "process_output.aks_part_number" TEXT,
+    "process_output.cleaned_description" TEXT,
+    "process_output.invoice_line_status" TEXT,
+    "process_output.data_verified" TEXT,
+    "process_output.web_search_url" TEXT,
+    "process_output.manufacturer_name_confidence" TEXT,
+    "process_output.part_number_confidence" TEXT,
+    "process_output.unspsc_confidence" TEXT,
+    "process_output.stage" TEXT,
+    "process_output.manufacturer_name_stage" TEXT,
+    "process_output.part_number_stage" TEXT,
+    "process_output.unspsc_stage" TEXT,
+    "request_time" TEXT,
+    "process_output.processing_started_at" TEXT,
+    "process_output.processing_completed_at" TEXT,
     left_out INTEGER NOT NULL DEFAULT 0
 );
 CREATE TEMP TABLE IF NOT EXISTS sqlwriter_row (
@@ -471,9 +436,8 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_row (
     doc INTEGER NOT NULL,
     position INTEGER NOT NULL,
     row_hash TEXT,
-    "IVCE_DTL.PRNT_IVCE_DTL_ID" TEXT,
-    "IVCE_TRKG_MSTR.DUP_IND" TEXT,
-    "IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID" TEXT,
+    "parent" TEXT,
+    "duplicate" TEXT,
     missing INTEGER NOT NULL DEFAULT 0,
     winner INTEGER NOT NULL DEFAULT 1,
     verdict TEXT NOT NULL DEFAULT 'applied',
