@@ -2,6 +2,7 @@ package invoice
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,8 @@ type plan struct {
 	// places holds each column's node, nil when its value does not come from a member; heads its part of the hash.
 	places []*node
 	heads  [][]byte
+	// same is the first column that makes the same of the same member: the column's own place where none is before it.
+	same []int
 
 	id, etag, ts, sysName, rpa, main, duplicates, state, output *node
 }
@@ -41,7 +44,8 @@ func newPlan() *plan {
 	p.duplicates = p.at("post-processing.duplicate_detail_uids")
 	p.state = p.at("sql_writer")
 	p.output = p.at("process_output")
-	for _, c := range p.columns {
+	for i, c := range p.columns {
+		p.same = append(p.same, slices.IndexFunc(p.columns[:i+1], c.makesTheSame))
 		var place *node
 		if c.Source == FromDocument {
 			place = p.at(c.Path)
@@ -50,6 +54,15 @@ func newPlan() *plan {
 		p.heads = append(p.heads, appendText(appendText(nil, string(c.Table)), c.Name))
 	}
 	return p
+}
+
+// makesTheSame reports whether two columns make the same value of the same member, and refuse the same.
+func (c Column) makesTheSame(o Column) bool {
+	c.Table, c.Assumed, c.Meaning = o.Table, o.Assumed, o.Meaning
+	if c.Name != StatusColumn && o.Name != StatusColumn { // whose texts are changed
+		c.Name = o.Name
+	}
+	return reflect.DeepEqual(c, o)
 }
 
 // at finds or makes the node of a dotted path.

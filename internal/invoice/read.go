@@ -147,6 +147,10 @@ func (r *reader) values() {
 	p := r.plan
 	r.doc.Values = make([]Value, len(p.columns))
 	for i, c := range p.columns {
+		if same := p.same[i]; same < i {
+			r.doc.Values[i] = r.doc.Values[same]
+			continue
+		}
 		r.doc.Values[i] = Null()
 		switch c.Source {
 		case FromDocument:

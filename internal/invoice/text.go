@@ -24,6 +24,11 @@ const (
 func measure(span []byte) (units int, flaw textFlaw) {
 	body := span[1 : len(span)-1]
 	for len(body) > 0 {
+		if c := body[0]; c < utf8.RuneSelf && c != '\\' && c != 0 { // nearly every one
+			units++
+			body = body[1:]
+			continue
+		}
 		r, size, ok := nextRune(body)
 		switch {
 		case !ok:
