@@ -87,6 +87,8 @@ type Breaker struct {
 	// beatAt and beatErr are the last heartbeat and its answer.
 	beatAt  time.Time
 	beatErr error
+	// row is the database's row as this instance raised it last.
+	row Heartbeat
 	// appliedAt and failing wait to be written into the control document, which was done at notedAt; toldMass are the codes
 	// that were told.
 	appliedAt, notedAt time.Time
@@ -130,24 +132,6 @@ func (b *Breaker) Permit(ctx context.Context) error {
 	return b.probe(ctx, state)
 }
 
-// probe claims the probe of an open breaker, if it is due, and answers by its heartbeat.
-func (b *Breaker) probe(ctx context.Context, state State) error {
-	if !b.claim(ctx, state) {
-		return b.refusal()
-	}
-	if err := b.heartbeat(ctx); err != nil {
-		if ctx.Err() == nil {
-			b.update(ctx, b.failure(err, true))
-		}
-		return err
-	}
-	b.update(ctx, input{event: committed, by: b.o.Instance, probe: true})
-	if state = b.seenState(); state.Stopped() {
-		return b.refusal()
-	}
-	return nil
-}
-
 // MaxDocuments is how many documents one request may have now. It refuses as Permit does.
 func (b *Breaker) MaxDocuments(ctx context.Context) (int, error) {
 	if err := b.Permit(ctx); err != nil {
@@ -179,22 +163,25 @@ func (b *Breaker) Do(ctx context.Context, n int, most time.Duration, use func(ct
 	if most == 0 {
 		most = requestTimeout
 	}
-	begin := b.o.Now()
-	err := within(ctx, most, func(ctx context.Context) error { return use(ctx, b.known()) })
+	begin, known := b.o.Now(), b.known()
+	err := within(ctx, most, func(ctx context.Context) error { return use(ctx, known) })
 	if n == 1 {
 		begin = b.o.Now() // what decides about a document alone must not be older than its failure
 	}
-	return b.took(ctx, begin, err)
+	return b.took(ctx, begin, known, err)
 }
 
 // took takes in how a request for documents ended, and answers its error.
-func (b *Breaker) took(ctx context.Context, begin time.Time, err error) error {
+func (b *Breaker) took(ctx context.Context, begin time.Time, known Heartbeat, err error) error {
 	switch {
 	case !fault.IsDependency(err):
 		b.works(ctx)
 		return err
 	case ctx.Err() != nil && fault.KindOf(err) == fault.Infrastructure:
 		return err // we were told to stop: that is nobody's failure
+	case Refused(err):
+		b.refused(ctx, known, err, false)
+		return err
 	case fault.KindOf(err) != fault.Infrastructure:
 		b.update(ctx, b.failure(err, false))
 		return err
@@ -219,12 +206,12 @@ func othersAnswered(err error) error {
 // confirm repeats a heartbeat that failed until one is committed, the breaker is open, or this instance is cut off. It answers
 // the last error, nil when one was committed.
 func (b *Breaker) confirm(ctx context.Context, err error) error {
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !b.seenState().Stopped() {
 		b.fails(ctx, err, false)
 		if b.seenState().Stopped() || b.isCutOff() || b.o.Wait(ctx, repeatEvery) != nil {
 			return err
 		}
-		if beat := b.heartbeat(ctx); beat == nil {
+		if beat := b.heartbeat(ctx, false); beat == nil {
 			return nil
 		}
 	}
@@ -308,84 +295,10 @@ func (b *Breaker) fails(ctx context.Context, err error, ofDocument bool) {
 	b.update(ctx, b.failure(err, false))
 }
 
-// CutOff reports whether this instance alone cannot reach SQL. It asks by one heartbeat a minute.
-func (b *Breaker) CutOff(ctx context.Context) bool {
-	b.mu.Lock()
-	cut, asked := b.cutOff, b.beatErr != nil && b.o.Now().Sub(b.beatAt) < probeEvery
-	b.mu.Unlock()
-	switch {
-	case !cut || b.state(ctx).Stopped():
-		return false
-	case asked || b.heartbeat(ctx) != nil:
-		return true
-	}
-	b.works(ctx)
-	return false
-}
-
-// Tick is the recovery timer's heartbeat. One that fails is repeated until the breaker is open or this instance is cut off,
-// so an outage without traffic is known within a tick. It refuses as Permit does; other errors by kind: infrastructure,
-// throttled, quota.
-func (b *Breaker) Tick(ctx context.Context) error {
-	state := b.state(ctx)
-	if state.Stopped() {
-		return b.probe(ctx, state)
-	}
-	err := b.heartbeat(ctx)
-	switch {
-	case err == nil:
-		if state.Name == HalfOpen {
-			b.update(ctx, input{event: committed, by: b.o.Instance})
-		}
-	case ctx.Err() != nil:
-	case fault.KindOf(err) != fault.Infrastructure:
-		b.update(ctx, b.failure(err, false))
-	default:
-		return b.confirm(ctx, err)
-	}
-	return err
-}
-
 func (b *Breaker) isCutOff() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.cutOff
-}
-
-// heartbeat runs one. Whatever keeps it from committing is the database's: nothing of a document is in it.
-func (b *Breaker) heartbeat(ctx context.Context) error {
-	err := within(ctx, heartbeatTimeout, func(ctx context.Context) error {
-		_, err := b.o.Heartbeat(ctx, b.known())
-		return err
-	})
-	if err != nil && !fault.IsDependency(err) {
-		err = fault.Wrap(fault.Infrastructure, op, fault.CodeOf(err), "the heartbeat was not committed", err)
-	}
-	if err != nil && ctx.Err() != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.beatAt, b.beatErr = b.o.Now(), err
-	if err == nil {
-		b.cutOff = false
-		if !b.ofDocuments {
-			b.failures = 0
-		}
-	}
-	return err
-}
-
-// heartbeatSince is the answer of a heartbeat that ended after a moment and not long ago; one is run if there is none.
-func (b *Breaker) heartbeatSince(ctx context.Context, begin time.Time) error {
-	b.mu.Lock()
-	known := b.beatAt.After(begin) && b.o.Now().Sub(b.beatAt) < heartbeatAge
-	err := b.beatErr
-	b.mu.Unlock()
-	if known {
-		return err
-	}
-	return b.heartbeat(ctx)
 }
 
 // failure makes the event of an error.
@@ -401,22 +314,6 @@ func (b *Breaker) failure(err error, probe bool) input {
 
 func (b *Breaker) jitter() time.Duration {
 	return time.Duration(b.o.Draw() * float64(probeJitter))
-}
-
-// claim takes the probe if it is due and nobody else has it.
-func (b *Breaker) claim(ctx context.Context, state State) bool {
-	now := b.o.Now()
-	if !state.due(now, b.o.Instance) {
-		return false
-	}
-	in := input{event: claimed, by: b.o.Instance, jitter: b.jitter()}
-	return b.shared.change(ctx, func(c *Control) bool {
-		if c.Breaker.Name != state.Name || !c.Breaker.due(now, b.o.Instance) {
-			return false
-		}
-		c.Breaker = c.Breaker.next(in, now)
-		return true
-	})
 }
 
 // update passes an event to the shared state.
@@ -441,7 +338,7 @@ func (b *Breaker) seenState() State {
 func (b *Breaker) refusal() error {
 	state, now := b.seenState(), b.o.Now()
 	err := fault.New(fault.Infrastructure, op, CodeOpen, "%s", state.Describe(now))
-	err.RetryAfter = max(0, state.OpenUntil.Sub(now))
+	err.RetryAfter = max(0, state.NextProbe().Sub(now))
 	if state.Name == Paused {
 		err.Code, err.RetryAfter = CodePaused, probeEvery
 	}

@@ -20,6 +20,8 @@ type Control struct {
 	Transitions []Transition `json:"transitions,omitempty"`
 	// Applied says for the latest builds when content was last written, newest first.
 	Applied []Applied `json:"applied,omitempty"`
+	// Heartbeat is the row of the table heartbeat in the database that was written to last: each request compares it.
+	Heartbeat Heartbeat `json:"heartbeat,omitzero"`
 	// Failing counts the documents that began to fail, by code.
 	Failing []Failing `json:"failing,omitempty"`
 	// Poison counts the poison messages of the running hour.
@@ -71,6 +73,8 @@ type Transition struct {
 	Code string `json:"code,omitempty"`
 	// StoppedFor is how long it had stopped, in seconds, for a transition to closed.
 	StoppedFor int `json:"stopped_s,omitempty"`
+	// Forced says which heartbeats were given up for which, when a person accepted a database that is not the one written to last.
+	Forced string `json:"forced,omitempty"`
 }
 
 // PoisonCount counts poison messages per hour.
@@ -139,6 +143,13 @@ func (c *Control) noteApplied(build string, at time.Time) {
 	c.Applied = c.Applied[:min(len(c.Applied), mostBuilds)]
 }
 
+// noteHeartbeat moves the heartbeat's number forward, never back, and never to another database: only a person does that.
+func (c *Control) noteHeartbeat(row Heartbeat) {
+	if c.Heartbeat.Number == 0 || (c.Heartbeat.DatabaseID == row.DatabaseID && c.Heartbeat.Number < row.Number) {
+		c.Heartbeat = row
+	}
+}
+
 // noteFailing adds documents that failed for the first time, and forgets codes that have been silent for an hour.
 func (c *Control) noteFailing(found []Failing, now time.Time) {
 	all := slices.DeleteFunc(slices.Clone(c.Failing), func(f Failing) bool { return now.Sub(f.LastAt) > failingForget })
@@ -199,7 +210,7 @@ func (c *Control) note(was State, in input, now time.Time) {
 	t := Transition{At: now.UTC().Round(0), From: from, To: to, By: is.HeldBy, Why: is.Reason, Code: is.Code}
 	switch {
 	case said:
-		t.Why = in.reason
+		t.Why, t.Forced = in.reason, in.forced
 	case to == Closed:
 		t.StoppedFor, t.Why, t.Code = int(now.Sub(was.Since)/time.Second), was.Reason, was.Code
 	}
@@ -218,7 +229,7 @@ type controlMembers Control
 
 // controlNames are the members of our own.
 func controlNames() []string {
-	return []string{"breaker", "transitions", "applied", "failing", "poison", "feed", "app_version"}
+	return []string{"breaker", "transitions", "applied", "heartbeat", "failing", "poison", "feed", "app_version"}
 }
 
 // MarshalJSON writes the members of our own, then those of Extra that are not ours.

@@ -1,29 +1,82 @@
 package breaker
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
+
+	"sqlwriter/internal/fault"
 )
 
 // Pause stops the flow until Resume, for all instances. SQL is not asked, and the audit log gets the entry when SQL takes
 // it. Errors by kind: infrastructure (code "control": the control document cannot be had), throttled, contention.
 func (b *Breaker) Pause(ctx context.Context, by, why string) error {
-	return b.say(ctx, input{event: paused, by: by, reason: why})
+	now := b.o.Now()
+	return b.shared.command(ctx, func(c *Control) bool { return c.take(input{event: paused, by: by, reason: why}, now) })
 }
 
-// Resume lets work pass again, whatever stopped it: the next request is a probe. Errors as Pause.
+// Resume lets work pass again, whatever stopped it: the next request is a probe. A database that is not the one that was written
+// to last needs Force: the error then is a refusal (see Refused) that says what is at risk. Other errors as Pause.
 func (b *Breaker) Resume(ctx context.Context, by, why string) error {
+	now := b.o.Now()
+	var risk error
+	err := b.shared.command(ctx, func(c *Control) bool {
+		if risk = nil; c.Breaker.held() {
+			risk = fault.New(fault.Infrastructure, op, c.Breaker.Code, "%s. %s", c.Breaker.Reason, Risk)
+			return false
+		}
+		return c.take(input{event: resumed, by: by, reason: why}, now)
+	})
+	if err != nil || risk != nil {
+		return cmp.Or(err, risk)
+	}
+	b.forget()
+	return nil
+}
+
+// Risk is what a forced resume does, for people.
+const Risk = "A forced resume accepts this database as it is: what was written since, to the one before, is missing in it and is not " +
+	"written again by itself, although its documents say committed; the one before is refused from then on"
+
+// Force is Resume that also accepts a database that is not the one that was written to last: its heartbeat gets a new id and a
+// number above all that is known, and the control document gets both. Errors as Pause, and those of Sink.TakeOver.
+func (b *Breaker) Force(ctx context.Context, by, why string) error {
+	c, had := b.shared.anew(ctx)
+	if !had {
+		return errControl()
+	}
+	if !c.Breaker.held() {
+		return b.Resume(ctx, by, why)
+	}
+	known := b.known()
+	var row Heartbeat
+	err := within(ctx, heartbeatTimeout, func(ctx context.Context) (err error) {
+		row, err = b.o.TakeOver(ctx, known)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	in := input{event: resumed, by: by, reason: why, forced: fmt.Sprintf("%s. Accepted: %s of %s", c.Breaker.Reason, row.at(), row.DatabaseID)}
+	now := b.o.Now()
+	err = b.shared.command(ctx, func(c *Control) bool {
+		c.Heartbeat = row
+		c.take(in, now)
+		return true
+	})
+	if err == nil {
+		b.forget()
+	}
+	return err
+}
+
+// forget lets go of what was counted before a person's word.
+func (b *Breaker) forget() {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.failures, b.ofDocuments, b.cutOff = 0, false, false
 	clear(b.alone)
-	b.mu.Unlock()
-	return b.say(ctx, input{event: resumed, by: by, reason: why})
-}
-
-// say is an operator's event.
-func (b *Breaker) say(ctx context.Context, in input) error {
-	now := b.o.Now()
-	return b.shared.command(ctx, func(c *Control) bool { return c.take(in, now) })
 }
 
 // View is what Health and the operators see.

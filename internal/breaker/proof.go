@@ -72,13 +72,15 @@ func (b *Breaker) BeganToFail(code string) {
 }
 
 // Note writes what all instances should know: successes, failures, how far the feed is behind. It costs at most one write
-// in five seconds, and none when nothing is new.
+// in five seconds, and none when nothing is new. Before it tells of a success it raises the heartbeat, so that a database that
+// goes back behind what was applied is refused; a success whose heartbeat is not committed is told later.
 func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 	c, _ := b.shared.seen()
 	now := b.o.Now()
 	b.mu.Lock()
-	applied, failing := b.appliedAt, b.failing
-	due := applied.Sub(c.AppliedBy(b.o.Build)) >= noteEvery || (len(failing) > 0 && now.Sub(b.notedAt) >= noteEvery) ||
+	applied, failing, waited := b.appliedAt, b.failing, now.Sub(b.notedAt) >= noteEvery
+	success := waited && applied.Sub(c.AppliedBy(b.o.Build)) >= noteEvery
+	due := success || (waited && len(failing) > 0) ||
 		(lag != (FeedLag{}) && lag.At.Sub(c.Feed.At) >= noteEvery && lag.Seconds != c.Feed.Seconds)
 	if due {
 		b.failing, b.notedAt = nil, now
@@ -87,8 +89,18 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 	if !due {
 		return
 	}
-	b.shared.change(context.WithoutCancel(ctx), func(c *Control) bool {
-		c.noteApplied(b.o.Build, applied)
+	ctx = context.WithoutCancel(ctx)
+	var row Heartbeat
+	if success = success && !b.state(ctx).Stopped(); success {
+		var err error
+		row, err = b.raise(ctx, false)
+		success = err == nil
+	}
+	b.shared.change(ctx, func(c *Control) bool {
+		if success {
+			c.noteHeartbeat(row)
+			c.noteApplied(b.o.Build, applied)
+		}
 		c.noteFailing(failing, now)
 		if lag.At.After(c.Feed.At) {
 			c.Feed = lag

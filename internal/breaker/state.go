@@ -43,6 +43,9 @@ const (
 	serialFor = 5 * time.Minute
 	// quotaWait is the wait for a database that is full.
 	quotaWait = 5 * time.Minute
+	// heldFor is how far ahead OpenUntil stands for a database that was refused. A build that does not compare would raise such a
+	// database's heartbeat as its probe, take it for well, and write to it; this build takes the years off again.
+	heldFor = 100 * 365 * 24 * time.Hour
 	// idleFor is how long a half-open breaker that no document needs waits for its second heartbeat.
 	idleFor = 2 * time.Minute
 	// FullLimit is the limit of a closed breaker, in documents of one request.
@@ -56,7 +59,7 @@ type State struct {
 	// Limit is the most documents of one request while half-open: 1, 5 or 25. With 1 the request is claimed like a probe.
 	Limit int `json:"limit,omitempty"`
 	// OpenUntil is when the next probe may be claimed: a heartbeat while open, the first request for documents while
-	// half-open.
+	// half-open. Read NextProbe: a database that was refused holds others off for longer.
 	OpenUntil time.Time `json:"open_until,omitzero"`
 	// Kind and Code are those of the failure that opened it; Reason says for people what happened, or why it was paused.
 	Kind   fault.Kind `json:"kind,omitempty"`
@@ -101,6 +104,8 @@ type input struct {
 	code       string
 	reason     string
 	retryAfter time.Duration
+	// forced says what a person's resume gave up.
+	forced string
 	// probe says that the failure or heartbeat is of a claimed probe. Others that come while it is open began before.
 	probe bool
 	// jitter is added to a claim.
@@ -124,11 +129,30 @@ func (s State) due(now time.Time, instance string) bool {
 	if s.Name != Open && (s.Name != HalfOpen || s.Limit > 1) {
 		return false
 	}
-	at := s.OpenUntil
+	at := s.NextProbe()
 	if s.Name == Open && s.HeldBy == instance {
 		at = at.Add(loserWait)
 	}
 	return !now.Before(at)
+}
+
+// held reports whether it is open because of a database that is not the one that was written to last.
+func (s State) held() bool { return s.Name == Open && refusedCode(s.Code) }
+
+// NextProbe is when the next probe may be claimed.
+func (s State) NextProbe() time.Time {
+	if s.held() {
+		return s.OpenUntil.Add(-heldFor)
+	}
+	return s.OpenUntil
+}
+
+// until sets when the next probe may be claimed.
+func (s State) until(at time.Time) State {
+	if s.OpenUntil = at; s.held() {
+		s.OpenUntil = at.Add(heldFor)
+	}
+	return s
 }
 
 // next is the breaker: state and event in, state out. Instances that agree on the state agree on the breaker.
@@ -138,7 +162,8 @@ func (s State) next(in input, now time.Time) State {
 		return s.fail(in, now)
 	case claimed:
 		if s.due(now, in.by) {
-			s.OpenUntil, s.HeldBy = now.Add(probeEvery+in.jitter), in.by
+			s = s.until(now.Add(probeEvery + in.jitter))
+			s.HeldBy = in.by
 		}
 	case committed:
 		return s.commit(in, now)
@@ -198,9 +223,11 @@ func (s State) fail(in input, now time.Time) State {
 	case fault.Quota:
 		s.OpenUntil = now.Add(quotaWait)
 	default:
-		if was.Name != Open || was.OpenUntil.Before(now) { // a failed probe's claim is the wait already
-			s.OpenUntil = now.Add(probeEvery + in.jitter)
+		at := was.NextProbe()
+		if was.Name != Open || at.Before(now) { // a failed probe's claim is the wait already
+			at = now.Add(probeEvery + in.jitter)
 		}
+		s = s.until(at)
 	}
 	return s
 }
@@ -274,7 +301,7 @@ func (s State) Describe(now time.Time) string {
 	case Paused:
 		return fmt.Sprintf("paused by %s since %s: %s", s.HeldBy, s.Since.UTC().Format(time.RFC3339), s.Reason)
 	case Open:
-		return fmt.Sprintf("stopped %s, next probe in %s", cause, max(0, s.OpenUntil.Sub(now)).Round(time.Second))
+		return fmt.Sprintf("stopped %s, next probe in %s", cause, max(0, s.NextProbe().Sub(now)).Round(time.Second))
 	case HalfOpen:
 		text := fmt.Sprintf("ramping up, at most %d in one request", s.MaxDocuments())
 		if s.Kind != "" {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"maps"
+	"strings"
 	"sync"
+	"time"
 	"unicode/utf16"
 
 	"sqlwriter/internal/breaker"
@@ -30,7 +32,7 @@ type Sink struct {
 
 // HeartbeatRow is an environment's row of the table heartbeat.
 type HeartbeatRow struct {
-	// DatabaseID is made with the row.
+	// DatabaseID is made with the row, and anew when it is taken over.
 	DatabaseID string
 	Number     int64
 }
@@ -124,9 +126,10 @@ func (s *Sink) Refuse(f func(line int64, c invoice.Column, v invoice.Value) bool
 	s.refuse = f
 }
 
-// Apply implements writer.Sink. Errors by kind: infrastructure ("cancelled", "timeout"), document ("refused"), internal
+// Apply implements writer.Sink. Errors by kind: infrastructure ("cancelled", "timeout", and the refusals of a database that went
+// back), document ("refused"), internal
 // ("mode", "values", "repeated_line").
-func (s *Sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, _ breaker.Heartbeat) ([]writer.Outcome, error) {
+func (s *Sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	if err := ended(ctx, "inmem: apply"); err != nil {
 		return nil, err
 	}
@@ -135,6 +138,9 @@ func (s *Sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := known.Refuse("inmem: apply", s.row(known.SysName)); err != nil && mode != writer.Preview && len(items) > 0 {
+		return nil, err
+	}
 	w := s.work(items, mode)
 	outcomes := w.outcomes()
 	if mode == writer.Preview {
@@ -153,25 +159,50 @@ func (s *Sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode,
 	return outcomes, nil
 }
 
-// Heartbeat implements writer.Sink: memory is always well. Errors by kind: infrastructure ("cancelled", "timeout").
+// Heartbeat implements writer.Sink: memory is always well. Errors by kind: infrastructure ("cancelled", "timeout", and the refusals).
 func (s *Sink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return s.raise(ctx, known, false)
+}
+
+// TakeOver implements writer.Sink.
+func (s *Sink) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return s.raise(ctx, known, true)
+}
+
+func (s *Sink) raise(ctx context.Context, known breaker.Heartbeat, force bool) (breaker.Heartbeat, error) {
 	if err := ended(ctx, "inmem: heartbeat"); err != nil {
 		return breaker.Heartbeat{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row, ok := s.heartbeats[known.SysName]
-	if !ok {
-		row.DatabaseID = rand.Text()
+	row := s.row(known.SysName)
+	if err := known.Refuse("inmem: heartbeat", row); err != nil && !force {
+		return breaker.Heartbeat{}, err
 	}
-	row.Number++
-	s.heartbeats[known.SysName] = row
-	return breaker.Heartbeat{}, nil
+	if row.Number == 0 || force {
+		row.DatabaseID = strings.ToLower(rand.Text())
+	}
+	if force {
+		row.Number = max(row.Number, known.Number)
+	}
+	row.Number = max(row.Number+1, time.Now().UnixMilli())
+	s.heartbeats[known.SysName] = HeartbeatRow{row.DatabaseID, row.Number}
+	return row, nil
 }
 
-// TakeOver implements writer.Sink.
-func (s *Sink) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-	return s.Heartbeat(ctx, known)
+// row is an environment's row of the table heartbeat; one without a number is none.
+func (s *Sink) row(sysName string) breaker.Heartbeat {
+	row := s.heartbeats[sysName]
+	return breaker.Heartbeat{SysName: sysName, DatabaseID: row.DatabaseID, Number: row.Number}
+}
+
+// SetHeartbeat is somebody else's write: it replaces an environment's row of the table heartbeat. One without a number takes it away.
+func (s *Sink) SetHeartbeat(sysName string, row HeartbeatRow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heartbeats[sysName] = row; row.Number == 0 {
+		delete(s.heartbeats, sysName)
+	}
 }
 
 // Heartbeats answers an environment's row of the table heartbeat.

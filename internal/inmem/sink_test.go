@@ -56,6 +56,9 @@ func harness(testing.TB) porttest.SinkHarness {
 			row, ok := s.Heartbeats(sysName)
 			return porttest.HeartbeatRow(row), ok
 		},
+		SetHeartbeat: func(_ testing.TB, sysName string, row porttest.HeartbeatRow) {
+			s.SetHeartbeat(sysName, inmem.HeartbeatRow(row))
+		},
 		Refuse: func(_ testing.TB, value string) {
 			s.Refuse(func(_ int64, _ invoice.Column, v invoice.Value) bool { return !v.Null && v.Text == value })
 		},

@@ -36,6 +36,9 @@ type SinkHarness struct {
 
 	// Heartbeat reads an environment's row of the table heartbeat, over another connection than the sink's.
 	Heartbeat func(t testing.TB, sysName string) (HeartbeatRow, bool)
+	// SetHeartbeat is somebody else's write: it puts a row there, or takes it away when the given one has no number. An id is a
+	// GUID's text in lower case.
+	SetHeartbeat func(t testing.TB, sysName string, row HeartbeatRow)
 
 	// What follows are capabilities that not every implementation has. Cases that need one which is nil are skipped and
 	// listed, or fail when the harness is Strict.

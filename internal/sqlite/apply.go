@@ -13,9 +13,9 @@ import (
 
 // Apply implements writer.Sink: one transaction, ledger first, verdicts on evidence. Codes of our own:
 // "verdict_without_evidence" and "row_count" (contention), "value" (document), "mode", "values", "repeated_line", "encode",
-// "verdict_count" (internal), "timeout" and "cancelled" (infrastructure); every other code is SQLite's extended result
+// "verdict_count" (internal), "timeout", "cancelled", "database_went_back" and "other_database" (infrastructure); every other code is SQLite's extended result
 // code. With an error nothing was written.
-func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, _ breaker.Heartbeat) ([]writer.Outcome, error) {
+func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
 	if err := writer.CheckRequest(items, mode); err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (s *Store) Apply(ctx context.Context, items []writer.Item, mode writer.Mode
 	if err != nil {
 		return nil, err
 	}
-	r := request{hook: s.afterStatement, items: items, payload: payload, mode: mode}
+	r := request{hook: s.afterStatement, items: items, payload: payload, mode: mode, known: known}
 	of := s.writes
 	if mode == writer.Preview {
 		r.hook, of = nil, s.previews
@@ -73,11 +73,17 @@ type request struct {
 	items     []writer.Item
 	payload   string
 	mode      writer.Mode
+	known     breaker.Heartbeat
 }
 
 // run makes the request up to the commit. The order of its steps is the order of the locks on an engine that has them:
 // ledger, IVCE_DTL, IVCE_TRKG_MSTR.
 func (r *request) run(ctx context.Context) ([]writer.Outcome, error) {
+	if r.mode != writer.Preview {
+		if err := refuse("sqlite: apply", r.statement(stHeartbeatRow).QueryRowContext(ctx, r.known.SysName), r.known); err != nil {
+			return nil, err
+		}
+	}
 	if err := r.stage(ctx); err != nil {
 		return nil, err
 	}

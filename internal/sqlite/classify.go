@@ -141,7 +141,7 @@ func (s *Store) Check(ctx context.Context) error {
 	defer func() { _ = conn.Close() }() // only hands the connection back
 	for _, name := range []string{
 		stMissing, stLedgerUpdate, stLedgerInsert, stDetailUpdate, stDetailMark, stTrackingUpdate, stTrackingInsert,
-		stHeartbeat,
+		stHeartbeat, stHeartbeatRow,
 	} {
 		err := compile(ctx, conn, s.write[name])
 		if code, ok := codeOf(err); ok && code == sqlite3.SQLITE_ERROR {

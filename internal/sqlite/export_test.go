@@ -95,7 +95,7 @@ func (i InTx) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, 
 	if _, err := i.Tx.ExecContext(ctx, text[stTemp]); err != nil {
 		return nil, err
 	}
-	r := request{tx: i.Tx, statement: func(name string) statement { return unprepared{i.Tx, text[name]} }, items: items, payload: payload, mode: mode}
+	r := request{tx: i.Tx, statement: func(name string) statement { return unprepared{i.Tx, text[name]} }, items: items, payload: payload, mode: mode, known: known}
 	return r.run(ctx)
 }
 

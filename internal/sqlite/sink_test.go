@@ -59,7 +59,7 @@ func changedHarness(t testing.TB, change func(*sqlite.Store)) porttest.SinkHarne
 	return porttest.SinkHarness{
 		Engine: d.version(t),
 		Sink:   sink, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger, SetLedger: d.setLedger, Heartbeat: d.heartbeat,
-		Refuse: d.refuse, NotNull: d.notNull, Narrow: d.narrow, Constrain: d.constrain, Hide: d.hide, ReadOnly: d.readOnly, CountWrites: d.countWrites,
+		SetHeartbeat: d.setHeartbeat, Refuse: d.refuse, NotNull: d.notNull, Narrow: d.narrow, Constrain: d.constrain, Hide: d.hide, ReadOnly: d.readOnly, CountWrites: d.countWrites,
 		Lock: locker(path), LockWait: busyTimeout, LockHeartbeat: heartbeatLocker(path),
 		Steps: sqlite.WriteSteps(), FailAfter: m.failAfter, During: m.during, LoseReply: sink.LoseReply,
 	}

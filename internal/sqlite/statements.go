@@ -40,7 +40,8 @@ const (
 	stTrackingUpdate = "tracking_update"
 	stTrackingInsert = "tracking_insert"
 
-	stHeartbeat = "heartbeat"
+	stHeartbeat    = "heartbeat"
+	stHeartbeatRow = "heartbeat_row"
 
 	stPreviewClear  = "preview_clear"
 	stPreviewLedger = "preview_ledger"

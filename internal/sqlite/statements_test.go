@@ -25,7 +25,7 @@ func TestStatementsGolden(t *testing.T) {
 	for _, name := range sqlite.WriteSteps() {
 		b.WriteString("---- " + name + "\n" + write[name] + "\n")
 	}
-	for _, name := range []string{"preview_clear", "preview_ledger", "preview_before", "heartbeat", "temp"} {
+	for _, name := range []string{"preview_clear", "preview_ledger", "preview_before", "heartbeat", "heartbeat_row", "temp"} {
 		b.WriteString("---- " + name + "\n" + preview[name] + "\n")
 	}
 	golden := filepath.Join("testdata", "statements.sql")

@@ -67,7 +67,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if s.reader, err = open(dsn(path, o, true), write[stTemp]); err != nil {
 		return nil, errors.Join(fault.Wrap(fault.Infrastructure, "sqlite: open", "dsn", "the path cannot be used", err), s.writer.Close())
 	}
-	s.writes = &prepared{db: s.writer, text: write, steps: writeSteps()}
+	s.writes = &prepared{db: s.writer, text: write, steps: append(writeSteps(), stHeartbeatRow)}
 	s.previews = &prepared{db: s.reader, text: preview, steps: previewSteps()}
 	s.writer.SetMaxOpenConns(1)
 	s.reader.SetMaxOpenConns(o.Readers)

@@ -163,7 +163,7 @@ func (h *hands) heartbeat(t testing.TB, sysName string) (porttest.HeartbeatRow, 
 	t.Helper()
 	var row porttest.HeartbeatRow
 	var at time.Time
-	err := h.db.QueryRow(`SELECT CONVERT(varchar(36), database_id), number, raised_at FROM sqlwriter.heartbeat WHERE sys_name = @p1`,
+	err := h.db.QueryRow(`SELECT LOWER(CONVERT(varchar(36), database_id)), number, raised_at FROM sqlwriter.heartbeat WHERE sys_name = @p1`,
 		sysName).Scan(&row.DatabaseID, &row.Number, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, false
@@ -258,6 +258,17 @@ func (h *hands) countWrites(t testing.TB) func(int64) (int, int) {
 			require.NoError(t, h.db.QueryRow(`SELECT COUNT(*) FROM dbo.counted WHERE tbl = @p1 AND line = @p2`, string(table), line).Scan(&n[i]))
 		}
 		return n[0], n[1]
+	}
+}
+
+func (h *hands) setHeartbeat(t testing.TB, sysName string, row porttest.HeartbeatRow) {
+	t.Helper()
+	_, err := h.db.Exec(`DELETE FROM sqlwriter.heartbeat WHERE sys_name = @p1`, sysName)
+	require.NoError(t, err)
+	if row.Number > 0 {
+		_, err = h.db.Exec(`INSERT INTO sqlwriter.heartbeat (sys_name, database_id, number, raised_at) VALUES (@p1, @p2, @p3, SYSUTCDATETIME())`,
+			sysName, row.DatabaseID, row.Number)
+		require.NoError(t, err)
 	}
 }
 

@@ -72,7 +72,7 @@ func (d *database) harness(t testing.TB) porttest.SinkHarness {
 	return porttest.SinkHarness{
 		Engine: d.version, RealServer: real, Strict: true, Deviations: d.deviations,
 		Sink: h.sink, AddLines: h.addLines, Row: h.row, SetRow: h.setRow, Ledger: h.ledger, SetLedger: h.setLedger,
-		Heartbeat: h.heartbeat, LockHeartbeat: h.lockHeartbeat,
+		Heartbeat: h.heartbeat, SetHeartbeat: h.setHeartbeat, LockHeartbeat: h.lockHeartbeat,
 		Refuse: h.refuse, NotNull: h.notNull, Narrow: h.narrow, Constrain: h.constrain, Hide: h.hide, ReadOnly: h.readOnly, CountWrites: h.countWrites,
 		Lock: h.lock, LockWait: lockTimeout, RowLocks: true,
 		Steps: stepsBeforeCommit(), FailAfter: h.sink.failAfter, During: h.sink.during, LoseReply: h.sink.loseReply,

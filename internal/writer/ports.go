@@ -40,13 +40,16 @@ type Sink interface {
 	// breaker.CodeOtherDatabase when its id is another or there is no row. A known without a number is not compared.
 	Apply(ctx context.Context, items []Item, mode Mode, known breaker.Heartbeat) ([]Outcome, error)
 	// Heartbeat raises the number of an environment's row in the table heartbeat and commits, in one request, and answers the
-	// row as it was committed: the database takes writes and commits them. It compares first, as Apply does, and refuses
-	// likewise; it makes the row, with an id of its own, only when known has no number. It touches nothing of the user's.
+	// row as it was committed: the database takes writes and commits them. It compares first, as Apply does, with the row locked,
+	// and refuses likewise; it makes the row, with an id of its own, only when known has no number. The number is one higher, or
+	// the milliseconds since 1970 by the database's clock where those are more: what raises it one by one, without comparing,
+	// never reaches what is known. It touches nothing of the user's.
 	// Errors by kind: infrastructure (code "read_only" for a database that only answers reads), throttled, quota; contention
 	// when somebody else holds the row, or makes it at the same time.
 	Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error)
-	// TakeOver is Heartbeat without refusals, on an operator's word: the row's number is then above both, and a row that is
-	// not there is made with a new id. It answers the row as it was committed. Errors as Heartbeat.
+	// TakeOver is Heartbeat without refusals, on an operator's word: the row, made when it is not there, then has a new id and a
+	// number above both, so that a database that was given up is another one from then on. It answers the row as it was committed.
+	// Errors as Heartbeat.
 	TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error)
 }
 

@@ -393,11 +393,24 @@ FROM
     LEFT JOIN "IVCE_TRKG_MSTR" AS t ON t."IVCE_DTL_UID" = d."IVCE_DTL_UID"
 WHERE d."IVCE_DTL_UID" = r.detail_id;
 ---- heartbeat
--- Guarantees: the number of the row of the environment ?1 is one higher, or the row is made with the number 1 and an id
--- of its own. Committed when the statement ends: it is a transaction of its own.
+-- Guarantees: the row of the environment ?1 has a higher number: one more, the milliseconds since 1970, or one more than ?2, whichever
+-- is the most. It is made with an id of its own where there was none, and has a new id when ?3 is 1. The answer is the row.
 INSERT INTO sqlwriter_heartbeat (sys_name, database_id, number, raised_at)
-VALUES (?1, lower(hex(randomblob(16))), 1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
-ON CONFLICT (sys_name) DO UPDATE SET number = number + 1, raised_at = excluded.raised_at;
+VALUES (
+    ?1, lower(hex(randomblob(16))), max(?2 + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER)), strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
+)
+ON CONFLICT (sys_name) DO UPDATE SET
+    number = max(number + 1, excluded.number),
+    database_id = iif(?3, excluded.database_id, database_id),
+    raised_at = excluded.raised_at
+RETURNING database_id, number;
+---- heartbeat_row
+-- Guarantees: the answer is the row of the environment ?1, or none.
+SELECT
+    database_id,
+    number
+FROM sqlwriter_heartbeat
+WHERE sys_name = ?1;
 ---- temp
 -- Guarantees: a connection has the temp tables that a request is staged in, and the copy of the ledger that a preview works on.
 -- Run once, when the connection is opened: the prepared statements name them.
