@@ -232,7 +232,7 @@ type resumeCommand struct {
 	appFlags
 
 	Why   string `help:"The reason, for the audit log." placeholder:"TEXT"`
-	Force bool   `hidden:"" help:"It has no meaning yet: resume works behind every reason."`
+	Force bool   `help:"Accept a database that went back, or another one: what was written since is missing in it (docs/runbook.md)."`
 	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
@@ -253,6 +253,9 @@ func printFlowChange(a *app, change ops.FlowChange, err error, asJSON bool) erro
 	}
 	if asJSON {
 		return printJSON(a, change)
+	}
+	if change.Risk != "" {
+		a.printf("FORCED. %s.", change.Risk)
 	}
 	a.printf("the flow was %s", change.Was.Says)
 	a.printf("the flow is %s", change.Is.Says)

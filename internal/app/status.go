@@ -110,6 +110,10 @@ func (s *status) report() handlers.HealthReport {
 	if s.flow != nil {
 		view := s.flow()
 		r.Flow, r.MassFailures = flowHealth(view), len(view.Control.MassFailures(s.now()))
+		if view.Control.Breaker.RefusesDatabase() { // an instance that is put in this one's place would not heal it, but a person must look
+			r.Status = statusLive
+			r.Problems = append(r.Problems, depSQL+": "+view.Control.Breaker.Reason+" (docs/runbook.md)")
+		}
 	}
 	return r
 }
@@ -122,7 +126,7 @@ func flowHealth(v breaker.View) handlers.FlowHealth {
 		h.Kind, h.Code, h.Reason = string(s.Kind), s.Code, s.Reason
 	}
 	if s.Name == breaker.Open {
-		h.NextProbe = s.OpenUntil.UTC()
+		h.NextProbe = s.NextProbe().UTC()
 	}
 	return h
 }

@@ -22,7 +22,7 @@ func (b *Breaker) Resume(ctx context.Context, by, why string) error {
 	now := b.o.Now()
 	var risk error
 	err := b.shared.command(ctx, func(c *Control) bool {
-		if risk = nil; c.Breaker.held() {
+		if risk = nil; c.Breaker.RefusesDatabase() {
 			risk = fault.New(fault.Infrastructure, op, c.Breaker.Code, "%s. %s", c.Breaker.Reason, Risk)
 			return false
 		}
@@ -36,27 +36,28 @@ func (b *Breaker) Resume(ctx context.Context, by, why string) error {
 }
 
 // Risk is what a forced resume does, for people.
-const Risk = "A forced resume accepts this database as it is: what was written since, to the one before, is missing in it and is not " +
-	"written again by itself, although its documents say committed; the one before is refused from then on"
+const Risk = "A forced resume (`resume --force`) accepts this database as it is: what was written to the one before since this one was " +
+	"copied is missing here and is not written again by itself, although its documents say committed; the one before is refused from then on"
 
 // Force is Resume that also accepts a database that is not the one that was written to last: its heartbeat gets a new id and a
-// number above all that is known, and the control document gets both. Errors as Pause, and those of Sink.TakeOver.
-func (b *Breaker) Force(ctx context.Context, by, why string) error {
+// number above all that is known, and the control document gets both. It answers whether there was one to accept. Errors as Pause,
+// and those of Sink.TakeOver; a takeover that the control document did not learn of counts for nothing: force again.
+func (b *Breaker) Force(ctx context.Context, by, why string) (taken bool, err error) {
 	c, had := b.shared.anew(ctx)
 	if !had {
-		return errControl()
+		return false, errControl()
 	}
-	if !c.Breaker.held() {
-		return b.Resume(ctx, by, why)
+	if !c.Breaker.RefusesDatabase() {
+		return false, b.Resume(ctx, by, why)
 	}
 	known := b.known()
 	var row Heartbeat
-	err := within(ctx, heartbeatTimeout, func(ctx context.Context) (err error) {
+	err = within(ctx, heartbeatTimeout, func(ctx context.Context) (err error) {
 		row, err = b.o.TakeOver(ctx, known)
 		return err
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	in := input{event: resumed, by: by, reason: why, forced: fmt.Sprintf("%s. Accepted: %s of %s", c.Breaker.Reason, row.at(), row.DatabaseID)}
 	now := b.o.Now()
@@ -65,10 +66,11 @@ func (b *Breaker) Force(ctx context.Context, by, why string) error {
 		c.take(in, now)
 		return true
 	})
-	if err == nil {
-		b.forget()
+	if err != nil {
+		return false, err
 	}
-	return err
+	b.forget()
+	return true, nil
 }
 
 // forget lets go of what was counted before a person's word.

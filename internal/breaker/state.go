@@ -136,12 +136,12 @@ func (s State) due(now time.Time, instance string) bool {
 	return !now.Before(at)
 }
 
-// held reports whether it is open because of a database that is not the one that was written to last.
-func (s State) held() bool { return s.Name == Open && refusedCode(s.Code) }
+// RefusesDatabase reports whether it is open because of a database that is not the one that was written to last.
+func (s State) RefusesDatabase() bool { return s.Name == Open && refusedCode(s.Code) }
 
 // NextProbe is when the next probe may be claimed.
 func (s State) NextProbe() time.Time {
-	if s.held() {
+	if s.RefusesDatabase() {
 		return s.OpenUntil.Add(-heldFor)
 	}
 	return s.OpenUntil
@@ -149,7 +149,7 @@ func (s State) NextProbe() time.Time {
 
 // until sets when the next probe may be claimed.
 func (s State) until(at time.Time) State {
-	if s.OpenUntil = at; s.held() {
+	if s.OpenUntil = at; s.RefusesDatabase() {
 		s.OpenUntil = at.Add(heldFor)
 	}
 	return s

@@ -18,13 +18,16 @@ const (
 	FlowRunning = "FLOW_RUNNING"
 	FlowPaused  = "FLOW_PAUSED"
 	FlowResumed = "FLOW_RESUMED"
+	// FlowForced: resumed, and a database accepted that is not the one that was written to last. Its detail names both heartbeats.
+	FlowForced = "FLOW_FORCED"
 )
 
 // FlowRequest asks to pause the flow, or to resume it.
 type FlowRequest struct {
 	By  string `json:"by"`
 	Why string `json:"why"`
-	// Force has no meaning yet: Resume works behind every reason.
+	// Force has Resume accept a database that is not the one that was written to last (breaker.Risk); behind every other reason it
+	// changes nothing.
 	Force bool `json:"force,omitempty"`
 }
 
@@ -35,6 +38,8 @@ type FlowChange struct {
 	Is  FlowView `json:"is"`
 	// Audited says that the audit log has the entry. Otherwise it is kept in the control document until SQL takes it.
 	Audited bool `json:"audited"`
+	// Risk says what a forced resume has accepted; empty when there was nothing to force.
+	Risk string `json:"risk,omitempty"`
 }
 
 // FlowView is what the breaker in front of SQL does, for people.
@@ -65,9 +70,21 @@ func (o *Ops) Pause(ctx context.Context, r FlowRequest) (FlowChange, error) {
 	return o.change(ctx, r, o.p.Breaker.Pause)
 }
 
-// Resume lets work pass again, whatever stopped it. SQL is not needed, as for Pause. Errors as Pause.
+// Resume lets work pass again, whatever stopped it. SQL is not needed, as for Pause, unless the database is not the one that was
+// written to last: then it must be forced, which SQL has to commit. Errors as Pause; *RequestError (conflict) when it must be forced.
 func (o *Ops) Resume(ctx context.Context, r FlowRequest) (FlowChange, error) {
-	return o.change(ctx, r, o.p.Breaker.Resume)
+	if !r.Force {
+		return o.change(ctx, r, o.p.Breaker.Resume)
+	}
+	taken := false
+	change, err := o.change(ctx, r, func(ctx context.Context, by, why string) (err error) {
+		taken, err = o.p.Breaker.Force(ctx, by, why)
+		return err
+	})
+	if taken {
+		change.Risk = breaker.Risk
+	}
+	return change, err
 }
 
 func (o *Ops) change(ctx context.Context, r FlowRequest, do func(ctx context.Context, by, why string) error) (FlowChange, error) {
@@ -75,7 +92,9 @@ func (o *Ops) change(ctx context.Context, r FlowRequest, do func(ctx context.Con
 		return FlowChange{}, err
 	}
 	was := o.flowView(o.p.Breaker.View(ctx))
-	if err := do(ctx, Clip(r.By, MaxBy), Clip(r.Why, MaxWhy)); err != nil {
+	if err := do(ctx, Clip(r.By, MaxBy), Clip(r.Why, MaxWhy)); breaker.Refused(err) {
+		return FlowChange{}, refuse(Conflict, "%s", fault.As(err).Reason)
+	} else if err != nil {
 		return FlowChange{}, err
 	}
 	telling, cancel := context.WithTimeout(ctx, tellWithin)
@@ -101,7 +120,7 @@ func (o *Ops) TellTransitions(ctx context.Context) error {
 			if err != nil {
 				return fault.Wrap(fault.Internal, "ops: audit", "encode", "the audit entry cannot be written as JSON", err)
 			}
-			entry := Audit{Action: flowAction(t.To), By: t.By, Why: t.Why, Subject: "flow:" + o.o.SysName, Detail: detail}
+			entry := Audit{Action: flowAction(t), By: t.By, Why: t.Why, Subject: "flow:" + o.o.SysName, Detail: detail}
 			if err := b.Journal.Write(ctx, entry); err != nil {
 				return err
 			}
@@ -116,8 +135,11 @@ func (o *Ops) TellTransitions(ctx context.Context) error {
 }
 
 // flowAction names the change to a state.
-func flowAction(to breaker.Name) string {
-	switch to {
+func flowAction(t breaker.Transition) string {
+	if t.Forced != "" {
+		return FlowForced
+	}
+	switch t.To {
 	case breaker.Closed:
 		return FlowRunning
 	case breaker.Open:
@@ -137,7 +159,7 @@ func (o *Ops) flowView(v breaker.View) FlowView {
 		HeldBy: s.HeldBy, Limit: s.Limit, CutOff: v.CutOff, Lost: v.Lost,
 	}
 	if s.Name == breaker.Open {
-		view.NextProbe = o.in(s.OpenUntil)
+		view.NextProbe = o.in(s.NextProbe())
 	}
 	return view
 }

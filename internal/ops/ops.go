@@ -29,6 +29,7 @@ type Breaker interface {
 	MayPoison(ctx context.Context) bool
 	Pause(ctx context.Context, by, why string) error
 	Resume(ctx context.Context, by, why string) error
+	Force(ctx context.Context, by, why string) (taken bool, err error)
 	Unaudited(ctx context.Context) []breaker.Transition
 	Audited(ctx context.Context, told []breaker.Transition)
 }

@@ -212,8 +212,8 @@ func (w why) scheduled(e *Explanation) {
 		}
 		return
 	}
-	if w.flow.Name == breaker.Open && w.flow.OpenUntil.After(due) {
-		due = w.flow.OpenUntil
+	if w.flow.Name == breaker.Open && w.flow.NextProbe().After(due) {
+		due = w.flow.NextProbe()
 	}
 	e.NextTry = w.o.in(due)
 	e.Summary += "; next try " + w.o.clock(due, w.now)
@@ -291,7 +291,7 @@ func (w why) held(e *Explanation, since time.Time) {
 		e.Summary += "; next try after a resume"
 		return
 	}
-	probe := w.flow.OpenUntil
+	probe := w.flow.NextProbe()
 	if probe.Before(w.now) {
 		probe = w.now
 	}

@@ -19,11 +19,21 @@ func Faults() []fault.Row {
 func breakerRows() []fault.Row {
 	const infra, section = fault.Infrastructure, "ADR 0018"
 	waits := fault.Consequence{Spends: fault.Nothing, Next: "when the breaker lets work pass; `status` says why it stopped and when the next probe is"}
+	goneBack := fault.Consequence{Spends: fault.Nothing, Next: "nothing is written and nobody's retry spent: the breaker opens at once, Health is not ready; " +
+		"it ends by itself when the database before is back (a probe a minute), or by `sqlwriterctl resume --force`, which accepts that what was written since is missing (docs/runbook.md)"}
 	return []fault.Row{
 		{Code: breaker.CodeOpen, Kind: infra, Reason: "the breaker is open: nothing is sent to SQL; its own kind and code say why", Source: section, Own: waits},
 		{
 			Code: breaker.CodePaused, Kind: infra, Reason: "an operator paused the flow", Source: section,
 			Own: fault.Consequence{Spends: fault.Nothing, Next: "after an operator's resume"},
+		},
+		{
+			Code: breaker.CodeWentBack, Kind: infra, Source: "design.md 4", Own: goneBack,
+			Reason: "the database's heartbeat is lower than the control document knows: a copy that was restored, or a replica that had not caught up",
+		},
+		{
+			Code: breaker.CodeOtherDatabase, Kind: infra, Source: "design.md 4", Own: goneBack,
+			Reason: "the database's heartbeat has another id than the control document knows, or is not there: another database, or one from before it was taken over",
 		},
 		{Code: breaker.CodeControl, Kind: infra, Reason: "the control document cannot be had, so the other instances would not know", Source: section, Own: fault.OfACommand()},
 	}

@@ -9,6 +9,7 @@ func breakerTable() []mutant {
 		writer  = "internal/writer"
 		state   = pkg + "/state.go"
 		breaker = pkg + "/breaker.go"
+		beat    = pkg + "/heartbeat.go"
 		proof   = pkg + "/proof.go"
 		control = pkg + "/control.go"
 		shared  = pkg + "/shared.go"
@@ -26,9 +27,9 @@ func breakerTable() []mutant {
 		},
 		{
 			"a claimed probe keeps nobody away", state,
-			"s.OpenUntil, s.HeldBy = now.Add(probeEvery+in.jitter), in.by", "s.HeldBy = in.by", pkg, outage,
+			"			s = s.until(now.Add(probeEvery + in.jitter))\n", "", pkg, outage,
 		},
-		{"a claim does not expire", state, "now.Add(probeEvery+in.jitter), in.by", "now.Add(1<<50), in.by", pkg, "TestTheFirstRequestForDocumentsIsClaimed"},
+		{"a claim does not expire", state, "s = s.until(now.Add(probeEvery + in.jitter))", "s = s.until(now.Add(1 << 50))", pkg, "TestTheFirstRequestForDocumentsIsClaimed"},
 		{"who failed is the first to probe again", state, "		at = at.Add(loserWait)\n", "", pkg, outage},
 		{
 			"a failure on the ramp is passed over", state,
@@ -73,7 +74,7 @@ func breakerTable() []mutant {
 		{"a committed heartbeat tells no document from an outage", breaker, "	case b.heartbeatSince(ctx, begin) == nil:\n", "	case begin.IsZero():\n", pkg, alone},
 		{"every failure alone counts", breaker, "	case times == 1 && others:\n", "	case times > 0:\n", pkg, alone},
 		{"the same two documents count again and again", breaker, "	case times == 1 && others:\n", "	case others:\n", pkg, "TestTwoDocumentsAreNoOutageHoweverOften"},
-		{"a committed heartbeat ends a row of documents that fail alone", breaker, "		if !b.ofDocuments {\n", "		if true {\n", pkg, alone},
+		{"a committed heartbeat ends a row of documents that fail alone", beat, "		if !b.ofDocuments {\n", "		if true {\n", pkg, alone},
 		{"what is applied ends no row of documents that fail alone", proof, "	b.appliedAt = begin\n	clear(b.alone)\n", "	b.appliedAt = begin\n", pkg, "TestADocumentOpensAHalfOpenBreakerAgainAtMostThreeTimes"},
 		{
 			"a document opens a half-open breaker for ever", breaker,
@@ -81,9 +82,9 @@ func breakerTable() []mutant {
 		},
 		{"a document that fails alone leaves a half-open breaker idle", breaker, "			c.Breaker.ChangedAt = now\n", "", pkg, "TestAHeartbeatAloneClosesNothingWhileDocumentsFail"},
 		{"failures of hours are a row", breaker, "	if now.Sub(b.lastFailure) > rowFor {\n", "	if false {\n", pkg, "TestFailuresHoursApartAreNoRow"},
-		{"a heartbeat that is locked out is no outage", breaker, "	if err != nil && !fault.IsDependency(err) {\n", "	if false {\n", pkg, "TestAHeartbeatThatIsLockedOutIsAnOutage"},
+		{"a heartbeat that is locked out is no outage", beat, "	if err != nil && !fault.IsDependency(err) {\n", "	if false {\n", pkg, "TestAHeartbeatThatIsLockedOutIsAnOutage"},
 		{
-			"a tick makes one heartbeat", breaker,
+			"a tick makes one heartbeat", beat,
 			"		return b.confirm(ctx, err)\n", "		b.fails(ctx, err, false)\n", pkg, "TestATickFindsAnOutageWithoutTraffic",
 		},
 		{

@@ -83,8 +83,8 @@ func crashTable() []mutant {
 		},
 		{
 			"a claim of the probe is over at once", "internal/breaker/state.go",
-			"s.OpenUntil, s.HeldBy = now.Add(probeEvery+in.jitter), in.by",
-			"s.HeldBy = in.by",
+			"			s = s.until(now.Add(probeEvery + in.jitter))\n",
+			"",
 			"internal/crashtest", "TestEverySingleFault/breaker",
 		},
 		{

@@ -1,19 +1,49 @@
 package main
 
-// heartbeatTable are the mutants of Sink.Heartbeat and of the preview that stands for it.
+// heartbeatTable are the mutants of Sink.Heartbeat, of the preview that stands for it, and of what refuses a database that went back.
 func heartbeatTable() []mutant {
 	const (
 		sqlite    = "internal/sqlite"
 		sqlserver = "internal/sqlserver"
-		raises    = "TestSink/a_heartbeat_makes_its_environment's_row,_then_raises_it_by_one,_for_others_to_see"
+		breaker   = "internal/breaker"
+		beat      = breaker + "/heartbeat.go"
+		text      = sqlite + "/sql/heartbeat.sql"
+		raises    = "TestSink/a_heartbeat_makes_its_environment's_row,_then_raises_it,_for_others_to_see"
+		isTime    = "TestSink/a_heartbeat's_number_is_the_time,_and_one_more_than_a_number_that_is_ahead_of_it"
+		refuses   = "TestSink/a_heartbeat_refuses_a_database_that_went_back,_and_leaves_it_as_it_is"
+		takes     = "TestSink/a_takeover_gives_the_row_a_new_id_and_a_number_above_all_that_is_known"
+		writes    = "TestSink/a_write_to_a_database_that_went_back_is_refused,_whatever_is_written,_and_a_preview_is_not"
+		stops     = "TestADatabaseThatWentBackStopsAtOnceAndEndsByItself"
+		forced    = "TestOnlyAForcedResumeAcceptsADatabaseThatWentBack"
 	)
 	return []mutant{
-		{
-			"a heartbeat raises nothing", sqlite + "/sql/heartbeat.sql", "number = number + 1", "number = number", sqlite, raises,
-		},
-		{
-			"all environments share a heartbeat", sqlite + "/heartbeat.go", "s.write[stHeartbeat], known.SysName)", "s.write[stHeartbeat], \"\")", sqlite, raises,
-		},
+		{"a heartbeat raises nothing", text, "number = max(number + 1, excluded.number)", "number = number", sqlite, raises},
+		{"all environments share a heartbeat", sqlite + "/heartbeat.go", "s.write[stHeartbeat], known.SysName, above", "s.write[stHeartbeat], \"\", above", sqlite, raises},
+		{"an older build climbs above what is known", text, "CAST(unixepoch('subsec') * 1000 AS INTEGER)", "1", sqlite, isTime},
+		{"a heartbeat raises what it should refuse", sqlite + "/heartbeat.go", "	if force {\n		above", "	if known.Number > 0 {\n		above", sqlite, refuses},
+		{"a takeover leaves the id", text, "database_id = iif(?3, excluded.database_id, database_id)", "database_id = database_id", sqlite, takes},
+		{"a takeover goes by the row alone", text, "max(?2 + 1, ", "max(0 * ?2, ", sqlite, takes},
+		{"a write does not compare", sqlite + "/apply.go", "	if r.mode != writer.Preview {\n		if err := refuse", "	if r.mode == \"\" {\n		if err := refuse", sqlite, writes},
+		{"a rewrite does not compare", sqlite + "/apply.go", "	if r.mode != writer.Preview {\n		if err := refuse", "	if r.mode == writer.Write {\n		if err := refuse", sqlite, writes},
+		{"a preview is refused", sqlite + "/apply.go", "	if r.mode != writer.Preview {\n		if err := refuse", "	if r.mode != \"\" {\n		if err := refuse", sqlite, writes},
+		{"a copy with a lower number passes", beat, "	case row.Number < known.Number:\n", "	case row.Number < 0:\n", sqlite, writes},
+		{"another database passes", beat, "	case row.DatabaseID != known.DatabaseID:\n", "	case row.Number < 0:\n", sqlite, writes},
+		{"a heartbeat table made anew passes", beat, "	case row.Number == 0:\n", "	case row.Number < 0:\n", sqlite, refuses},
+		// What the breaker makes of it.
+		{"a refusal is an outage like any other", breaker + "/breaker.go", "	case Refused(err):\n		b.refused(ctx, known, err, false)\n		return err\n", "", breaker, stops},
+		{"a refused heartbeat stops nobody at once", beat, "	if Refused(err) {\n		b.refused(", "	if Refused(err) && probe {\n		b.refused(", breaker, stops},
+		{"a refused probe leaves an outage what it was", beat, "		b.update(ctx, b.failure(err, probe))\n", "		b.update(ctx, b.failure(err, false))\n", breaker, "TestAProbeFindsADatabaseThatWentBack"},
+		{"a request from before a takeover stops everybody", beat, "is.DatabaseID == known.DatabaseID && is.Number >= known.Number", "is.SysName != \"\"", breaker, "TestARequestFromBeforeATakeoverStopsNobody"},
+		{"a heartbeat compares with what was known seconds ago", beat, "	if _, had := b.shared.seen(); had {\n		b.shared.anew(ctx)\n	}\n", "", breaker, "TestAHeartbeatIsNotComparedWithAnOldControlDocument"},
+		{"an instance forgets what it raised", beat, "known.Number > 0 && b.row.DatabaseID == known.DatabaseID", "known.Number < 0", breaker, "TestAnInstanceRemembersWhatItRaisedWithoutTheControlDocument"},
+		{"a number in the control document goes back", breaker + "/control.go", " && c.Heartbeat.Number < row.Number", "", breaker, "TestTheLargerNumberWins"},
+		{"a heartbeat takes over another database's place", breaker + "/control.go", "(c.Heartbeat.DatabaseID == row.DatabaseID && c.Heartbeat.Number < row.Number)", "c.Heartbeat.Number < row.Number", breaker, "TestTheLargerNumberWins"},
+		{"success is told without a heartbeat", breaker + "/proof.go", "		row, err = b.raise(ctx, false)\n", "", breaker, "TestTheHeartbeatIsRaisedBeforeASuccessIsTold"},
+		{"success is told although the heartbeat failed", breaker + "/proof.go", "		success = err == nil\n", "		_ = err\n", breaker, "TestTheHeartbeatIsRaisedBeforeASuccessIsTold"},
+		{"an older build probes a database that was refused", breaker + "/state.go", "		s.OpenUntil = at.Add(heldFor)\n", "		s.OpenUntil = at\n", breaker, "TestAnOlderBuildBeside"},
+		{"a resume needs no force", breaker + "/operator.go", "if risk = nil; c.Breaker.RefusesDatabase() {", "if risk = nil; false {", breaker, forced},
+		{"the control document does not learn of a takeover", breaker + "/operator.go", "		c.Heartbeat = row\n", "", breaker, forced},
+		{"Health is ready beside a database that went back", "internal/app/status.go", "			r.Status = statusLive\n", "", "internal/app", "TestHealthIsNotReadyForADatabaseThatWentBack"},
 		{
 			"a heartbeat waits for the end of another request", sqlite + "/heartbeat.go",
 			"context.WithTimeout(ctx, s.busyTimeout)", "context.WithTimeout(ctx, 1<<60)",
@@ -28,7 +58,7 @@ func heartbeatTable() []mutant {
 			sqlite, "TestAHeartbeatSeesAReadOnlyFile",
 		},
 		{
-			"the check at the start does not know the heartbeat", sqlite + "/classify.go", "		stHeartbeat,\n", "", sqlite, "TestTheCheckKnowsTheHeartbeat",
+			"the check at the start does not know the heartbeat", sqlite + "/classify.go", "		stHeartbeat, stHeartbeatRow,\n", "", sqlite, "TestTheCheckKnowsTheHeartbeat",
 		},
 		{
 			"a preview without items is no request", sqlite + "/apply.go", "len(items) == 0 && mode != writer.Preview", "len(items) == 0",

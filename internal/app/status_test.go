@@ -1,0 +1,33 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/handlers"
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/fault"
+)
+
+// A database that went back needs a person: Health says so to whoever watches it. An outage does not: it ends by itself.
+func TestHealthIsNotReadyForADatabaseThatWentBack(t *testing.T) {
+	s := newStatus("v1", time.Now)
+	s.becomeReady()
+	var view breaker.View
+	s.flow = func() breaker.View { return view }
+	for code, want := range map[string]string{
+		breaker.CodeWentBack: statusLive, breaker.CodeOtherDatabase: statusLive, "40613": handlers.StatusReady,
+	} {
+		view.Control.Breaker = breaker.State{Name: breaker.Open, Kind: fault.Infrastructure, Code: code, Reason: "the heartbeat is 7, known is 9"}
+		r := s.report()
+		require.Equal(t, want, r.Status, code)
+		require.Equal(t, code, r.Flow.Code)
+		if want == statusLive {
+			require.Contains(t, r.Problems, "sql: the heartbeat is 7, known is 9 (docs/runbook.md)")
+		}
+		view.Control.Breaker.Name = breaker.HalfOpen // it matches again
+		require.Equal(t, handlers.StatusReady, s.report().Status, code)
+	}
+}
