@@ -33,22 +33,22 @@ func (known Heartbeat) Refuse(op string, row Heartbeat) error {
 	switch {
 	case known.Number == 0:
 		return nil
-	case row.Number == 0:
-		return fault.New(fault.Infrastructure, op, CodeOtherDatabase,
-			"the database has no heartbeat; the control document knows %s of %s", known.at(), known.DatabaseID)
 	case row.DatabaseID != known.DatabaseID:
 		return fault.New(fault.Infrastructure, op, CodeOtherDatabase,
-			"the database's heartbeat is %s of %s; the control document knows %s of %s", row.at(), row.DatabaseID, known.at(), known.DatabaseID)
+			"the database's heartbeat is %s; the control document knows %s", row.said(), known.said())
 	case row.Number < known.Number:
 		return fault.New(fault.Infrastructure, op, CodeWentBack,
-			"the database's heartbeat is %s; the control document knows %s", row.at(), known.at())
+			"the database's heartbeat is %s; the control document knows %s", row.said(), known.said())
 	}
 	return nil
 }
 
-// at is the number, with the time that it stands for.
-func (h Heartbeat) at() string {
-	return fmt.Sprintf("%d (%s)", h.Number, time.UnixMilli(h.Number).UTC().Format(time.RFC3339))
+// said is a row for people: its number, the time that it stands for, and the id.
+func (h Heartbeat) said() string {
+	if h.Number == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d (%s) of %s", h.Number, time.UnixMilli(h.Number).UTC().Format(time.RFC3339), h.DatabaseID)
 }
 
 // Refused reports whether an error says that the database is not the one that was written to last.

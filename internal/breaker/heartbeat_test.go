@@ -257,6 +257,7 @@ func TestARequestFromBeforeATakeoverStopsNobody(t *testing.T) {
 			return known.Refuse("test", row(db))
 		})
 		require.True(t, breaker.Refused(err))
+		require.False(t, fault.Has(err, fault.OthersAnswered), "and it is no document's: nothing is divided")
 		require.Equal(t, breaker.HalfOpen, st.control.Breaker.Name)
 	})
 }

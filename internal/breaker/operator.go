@@ -3,7 +3,6 @@ package breaker
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"sqlwriter/internal/fault"
@@ -59,7 +58,7 @@ func (b *Breaker) Force(ctx context.Context, by, why string) (taken bool, err er
 	if err != nil {
 		return false, err
 	}
-	in := input{event: resumed, by: by, reason: why, forced: fmt.Sprintf("%s. Accepted: %s of %s", c.Breaker.Reason, row.at(), row.DatabaseID)}
+	in := input{event: resumed, by: by, reason: why, forced: c.Breaker.Reason + ". Accepted as " + row.said()}
 	now := b.o.Now()
 	err = b.shared.command(ctx, func(c *Control) bool {
 		c.Heartbeat = row

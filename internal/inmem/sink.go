@@ -77,6 +77,21 @@ func NewSink() *Sink {
 	return &Sink{lines: map[int64]Line{}, ledger: map[int64]Entry{}, heartbeats: map[string]HeartbeatRow{}}
 }
 
+// Backup is a copy: another sink with what this one holds.
+func (s *Sink) Backup() *Sink {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &Sink{lines: maps.Clone(s.lines), ledger: maps.Clone(s.ledger), heartbeats: maps.Clone(s.heartbeats), writes: s.writes, adoption: s.adoption}
+}
+
+// Restore puts a backup in the place of what the sink holds, or another database.
+func (s *Sink) Restore(from *Sink) {
+	c := from.Backup()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines, s.ledger, s.heartbeats, s.writes, s.adoption = c.lines, c.ledger, c.heartbeats, c.writes, c.adoption
+}
+
 // AddLines makes detail rows, all NULL; rows that exist are left alone.
 func (s *Sink) AddLines(ids ...int64) {
 	s.mu.Lock()

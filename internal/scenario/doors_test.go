@@ -59,6 +59,9 @@ func (d sinkDoor) Apply(ctx context.Context, items []writer.Item, mode writer.Mo
 	if err := w.breaks(ctx, request{instance: d.i.name, items: items, mode: mode}); err != nil {
 		return nil, err
 	}
+	if d.i.build.older {
+		known = breaker.Heartbeat{}
+	}
 	out, err := w.base.Apply(ctx, items, mode, known)
 	if err == nil && mode != writer.Preview {
 		w.noteApplied(items, out, mode)
@@ -201,7 +204,11 @@ func (d controlDoor) Load(ctx context.Context) (control, string, error) {
 	if err != nil {
 		return control{}, "", err
 	}
-	return store.Load(ctx)
+	c, etag, err := store.Load(ctx)
+	if d.i.build.older {
+		c = olderReads(c)
+	}
+	return c, etag, err
 }
 
 // Store implements the product's port.
@@ -209,6 +216,9 @@ func (d controlDoor) Store(ctx context.Context, c control, etag string) (string,
 	store, err := d.store("store")
 	if err != nil {
 		return "", err
+	}
+	if d.i.build.older {
+		c = olderWrites(ctx, store, c)
 	}
 	etag, err = store.Store(ctx, c, etag)
 	if err == nil {

@@ -28,9 +28,8 @@ func heartbeatTable() []mutant {
 		{"a preview is refused", sqlite + "/apply.go", "	if r.mode != writer.Preview {\n		if err := refuse", "	if r.mode != \"\" {\n		if err := refuse", sqlite, writes},
 		{"a copy with a lower number passes", beat, "	case row.Number < known.Number:\n", "	case row.Number < 0:\n", sqlite, writes},
 		{"another database passes", beat, "	case row.DatabaseID != known.DatabaseID:\n", "	case row.Number < 0:\n", sqlite, writes},
-		{"a heartbeat table made anew passes", beat, "	case row.Number == 0:\n", "	case row.Number < 0:\n", sqlite, refuses},
 		// What the breaker makes of it.
-		{"a refusal is an outage like any other", breaker + "/breaker.go", "	case Refused(err):\n		b.refused(ctx, known, err, false)\n		return err\n", "", breaker, stops},
+		{"a refusal is an outage like any other", breaker + "/breaker.go", "	case Refused(err):\n		b.refused(ctx, known, err, false)\n		return err\n", "", breaker, "TestARequestFromBeforeATakeoverStopsNobody"},
 		{"a refused heartbeat stops nobody at once", beat, "	if Refused(err) {\n		b.refused(", "	if Refused(err) && probe {\n		b.refused(", breaker, stops},
 		{"a refused probe leaves an outage what it was", beat, "		b.update(ctx, b.failure(err, probe))\n", "		b.update(ctx, b.failure(err, false))\n", breaker, "TestAProbeFindsADatabaseThatWentBack"},
 		{"a request from before a takeover stops everybody", beat, "is.DatabaseID == known.DatabaseID && is.Number >= known.Number", "is.SysName != \"\"", breaker, "TestARequestFromBeforeATakeoverStopsNobody"},
@@ -41,6 +40,7 @@ func heartbeatTable() []mutant {
 		{"success is told without a heartbeat", breaker + "/proof.go", "		row, err = b.raise(ctx, false)\n", "", breaker, "TestTheHeartbeatIsRaisedBeforeASuccessIsTold"},
 		{"success is told although the heartbeat failed", breaker + "/proof.go", "		success = err == nil\n", "		_ = err\n", breaker, "TestTheHeartbeatIsRaisedBeforeASuccessIsTold"},
 		{"an older build probes a database that was refused", breaker + "/state.go", "		s.OpenUntil = at.Add(heldFor)\n", "		s.OpenUntil = at\n", breaker, "TestAnOlderBuildBeside"},
+		{"an older build writes to a database that was refused", breaker + "/state.go", "heldFor = 100 * 365 * 24 * time.Hour", "heldFor = 0 * time.Hour", "internal/scenario", "TestRow16"},
 		{"a resume needs no force", breaker + "/operator.go", "if risk = nil; c.Breaker.RefusesDatabase() {", "if risk = nil; false {", breaker, forced},
 		{"the control document does not learn of a takeover", breaker + "/operator.go", "		c.Heartbeat = row\n", "", breaker, forced},
 		{"Health is ready beside a database that went back", "internal/app/status.go", "			r.Status = statusLive\n", "", "internal/app", "TestHealthIsNotReadyForADatabaseThatWentBack"},
