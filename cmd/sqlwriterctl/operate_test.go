@@ -395,3 +395,26 @@ func TestMoment(t *testing.T) {
 		require.True(t, isUsage(err), text)
 	}
 }
+
+func TestADatabaseThatWentBackIsAcceptedByForce(t *testing.T) {
+	r := operated(t)
+	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "2628")
+	require.Equal(t, exitOK, r.run(t, "reprocess", "--id", first, "--why", "x"), r.errors)
+	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_heartbeat SET number = number - 3600000`) // a copy of an hour ago
+	require.NoError(t, err)
+	require.Equal(t, exitFailed, r.run(t, "reprocess", "--id", second, "--why", "x"))
+	require.Contains(t, r.errors, breaker.CodeWentBack)
+	require.Equal(t, invoice.Failed, r.writerState(t, second).Status)
+	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
+	require.Regexp(t, `flow\s+stopped .*database_went_back`, r.out)
+
+	require.Equal(t, exitFailed, r.run(t, "resume", "--why", "it looks well"))
+	require.Contains(t, r.errors, "is missing here")
+	require.Contains(t, r.errors, "--force")
+	require.Equal(t, exitOK, r.run(t, "resume", "--force", "--why", "we lost an hour"), r.errors)
+	require.Contains(t, r.out, "FORCED. "+breaker.Risk)
+	require.Equal(t, exitOK, r.run(t, "audits"), r.errors)
+	require.Contains(t, r.out, ops.FlowForced)
+	require.Equal(t, exitOK, r.run(t, "reprocess", "--id", second, "--why", "x"), r.errors)
+	require.Equal(t, invoice.Committed, r.writerState(t, second).Status)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/writer"
@@ -291,4 +293,36 @@ func TestWhatNeedsNoSQLIsAnsweredWithoutIt(t *testing.T) {
 	change, err = early.Resume(t.Context(), words("x"))
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.RampingUp, false}, []any{change.Is.State, change.Audited})
+}
+
+// A database that went back is accepted by a forced resume alone, which says what it costs and is audited with both numbers.
+func TestOnlyForceResumesOverADatabaseThatWentBack(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.breaker.Tick(t.Context()))
+	known, _ := w.sink.Heartbeats("web")
+	w.sink.SetHeartbeat("web", inmem.HeartbeatRow{DatabaseID: known.DatabaseID, Number: known.Number - 60_000})
+	require.Error(t, w.breaker.Tick(t.Context()))
+
+	_, err := w.ops.Resume(t.Context(), words("it looks well"))
+	require.Equal(t, ops.Conflict, refusal(err))
+	require.ErrorContains(t, err, "is missing here")
+	require.ErrorContains(t, err, strconv.FormatInt(known.Number, 10))
+	require.ErrorContains(t, err, strconv.FormatInt(known.Number-60_000, 10))
+	require.Equal(t, breaker.StoppedFlow, w.flow().Flow())
+
+	change, err := w.ops.Resume(t.Context(), ops.FlowRequest{By: "kim", Why: "we lost a minute", Force: true})
+	require.NoError(t, err)
+	require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, breaker.Risk, true}, []any{change.Was.State, change.Is.State, change.Risk, change.Audited})
+	audits := w.audits()
+	require.Equal(t, []string{ops.FlowForced, "kim", "we lost a minute"}, []string{audits[0].Action, audits[0].By, audits[0].Why})
+	is, _ := w.sink.Heartbeats("web")
+	for _, part := range []string{is.DatabaseID, known.DatabaseID, strconv.FormatInt(known.Number-60_000, 10)} {
+		require.Contains(t, string(audits[0].Detail), part)
+	}
+
+	change, err = w.ops.Resume(t.Context(), ops.FlowRequest{By: "kim", Why: "again", Force: true})
+	require.NoError(t, err)
+	require.Empty(t, change.Risk, "there was nothing to accept")
+	again, _ := w.sink.Heartbeats("web")
+	require.Equal(t, is, again)
 }
