@@ -8,6 +8,9 @@
 //	   +------------------------------------------------------------- half-open
 //	                                                                      | one dependency failure: open again
 //
+// A database whose heartbeat row is not the one that the control document knows, or a later one, opens it at the first refusal
+// (heartbeat.go): nothing is written to a database that went back.
+//
 // Only two things feed it: requests for documents (Do) and the heartbeat (Tick, and the probe). Every answer that is not
 // of dependency scope is a success: a refused document says that the database works. Bookkeeping asks (Permit) and
 // reports nothing.

@@ -185,5 +185,5 @@ func (s *shared) see(c Control, etag string) {
 		event = s.log.Warn()
 	}
 	event.Str("state", string(is.name())).Str("kind", string(is.Kind)).Str("code", is.Code).Str("reason", is.Reason).
-		Str("held_by", is.HeldBy).Int("limit", is.MaxDocuments()).Time("open_until", is.OpenUntil).Msg("breaker: changed")
+		Str("held_by", is.HeldBy).Int("limit", is.MaxDocuments()).Time("open_until", is.NextProbe()).Msg("breaker: changed")
 }
