@@ -3,6 +3,7 @@ package sqlserver
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 
 	"sqlwriter/internal/breaker"
@@ -29,9 +30,19 @@ func (s *Store) raise(ctx context.Context, known breaker.Heartbeat, takeOver boo
 	row := breaker.Heartbeat{SysName: known.SysName}
 	args := append(knownArguments(known), sql.Named("take_over", takeOver))
 	if err := s.readOne(ctx, s.procedures.name(procHeartbeat), []any{&row.DatabaseID, &row.Number}, args...); err != nil {
-		return breaker.Heartbeat{}, s.failed(refused(err))
+		return breaker.Heartbeat{}, s.failed(numbered(refused(err), known))
 	}
 	return row, nil
+}
+
+// numbered says in the reason of a refusal which row the database has, and which one is known.
+func numbered(err error, known breaker.Heartbeat) error {
+	if !breaker.Refused(err) {
+		return err
+	}
+	own := *fault.As(err)
+	own.Reason = fmt.Sprintf("%s: %s; known is %d of %s", own.Reason, serverText(own.Err), known.Number, known.DatabaseID)
+	return &own
 }
 
 // refused translates an error of a heartbeat. It concerns no document, so no condition that speaks of one stays.

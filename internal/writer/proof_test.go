@@ -299,7 +299,7 @@ func TestProofIsAskedForOnce(t *testing.T) {
 		control := &losing{ControlStore: w.control, lost: lost}
 		_, w.commit = w.instance("b", "v1", w.faulty, func(o *writer.Options) {
 			o.Breaker = breaker.New(control, breaker.Options{
-				Build: "v1", Heartbeat: func(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) { return breaker.Heartbeat{}, nil },
+				SysName: "web", Build: "v1", Heartbeat: w.faulty.Heartbeat,
 				Now: func() time.Time { clock = clock.Add(time.Minute); return clock }, // the document is read each time
 			})
 		})

@@ -1,1 +1,1 @@
-DECLARE @committed_id varchar(36), @committed bigint, @there int;
+DECLARE @committed_id varchar(36), @committed bigint, @note nvarchar(400);

@@ -29,16 +29,17 @@ BEGIN
     -- it.
     IF @number > 0
         BEGIN
-            DECLARE @there bigint, @same int;
+            DECLARE @there bigint, @there_id uniqueidentifier;
             SELECT
                 @there = h.number,
-                @same = CASE WHEN h.database_id = @database_id THEN 1 ELSE 0 END
+                @there_id = h.database_id
             FROM sqlwriter.heartbeat AS h WITH (NOLOCK)
             WHERE h.sys_name = @sys_name;
-            IF @same IS NULL OR @same = 0
-                THROW 52746, N'sqlwriter: its heartbeat has not the id that is known', 1;
+            SET @note = CONCAT(N'sqlwriter: the heartbeat is ', @there, N' of ', LOWER(CAST(@there_id AS varchar(36))));
+            IF @there_id IS NULL OR @there_id <> @database_id
+                THROW 52746, @note, 1;
             IF @there < @number
-                THROW 52745, N'sqlwriter: its heartbeat is behind the control document', 1;
+                THROW 52745, @note, 1;
         END;
     -- load
     -- Guarantees: every line of the request is staged once, with the values of its document, in a table of the

@@ -14,7 +14,7 @@ BEGIN
     SET LOCK_TIMEOUT 5000;
     SET DEADLOCK_PRIORITY LOW;
     -- heartbeat_variables
-    DECLARE @committed_id varchar(36), @committed bigint, @there int;
+    DECLARE @committed_id varchar(36), @committed bigint, @note nvarchar(400);
     -- transaction
     -- Guarantees: all or nothing, whoever raises the error. XACT_ABORT alone would let a RAISERROR of a user's
     -- trigger pass and commit what came before it.
@@ -22,16 +22,16 @@ BEGIN
         BEGIN TRANSACTION;
         -- heartbeat
         -- Guarantees: the environment's row has a number higher than before and no lower than the database's clock in
-        -- milliseconds since 1970 (steps of one by an older build never catch up with it), and only if the row is the one
-        -- that the control document knows; a row is made, with an id of its own, only while the control document knows
-        -- none. With
-        -- @take_over the row is made or raised whatever it was, above what the control document knows: an operator's
-        -- word.
+        -- milliseconds since 1970 (steps of one by an older build never catch up), and only if the row is the one
+        -- that the control document knows. A row is made, with an id of its own, only while that knows none.
+        -- With @take_over, an operator's word, the row is made or raised whatever it was, above what the control document
+        -- knows, and has a new id.
         DECLARE @clock bigint = DATEDIFF_BIG(MILLISECOND, '1970-01-01', SYSUTCDATETIME());
-        DECLARE @floor bigint = CASE WHEN @number > @clock THEN @number ELSE @clock END;
+        DECLARE @floor bigint = CASE WHEN @number >= @clock THEN @number + 1 ELSE @clock END;
         UPDATE h
         SET
-            number = CASE WHEN h.number >= @floor THEN h.number ELSE @floor END + 1,
+            number = CASE WHEN h.number >= @floor THEN h.number + 1 ELSE @floor END,
+            database_id = CASE WHEN @take_over = 1 THEN NEWID() ELSE h.database_id END,
             raised_at = SYSUTCDATETIME()
         FROM sqlwriter.heartbeat AS h
         WHERE
@@ -41,18 +41,21 @@ BEGIN
             BEGIN
                 IF @take_over = 0 AND @number > 0
                     BEGIN
-                        SELECT @there = COUNT(*)
+                        SELECT
+                            @committed_id = CAST(h.database_id AS varchar(36)),
+                            @committed = h.number
                         FROM sqlwriter.heartbeat AS h
-                        WHERE h.sys_name = @sys_name AND h.database_id = @database_id;
-                        IF @there > 0
-                            THROW 52745, N'sqlwriter: its heartbeat is behind the control document', 1;
-                        THROW 52746, N'sqlwriter: its heartbeat has not the id that is known', 1;
+                        WHERE h.sys_name = @sys_name;
+                        SET @note = CONCAT(N'sqlwriter: the heartbeat is ', @committed, N' of ', LOWER(@committed_id));
+                        IF @committed_id = CAST(@database_id AS varchar(36))
+                            THROW 52745, @note, 1;
+                        THROW 52746, @note, 1;
                     END;
                 INSERT INTO sqlwriter.heartbeat (sys_name, database_id, number, raised_at)
-                VALUES (@sys_name, NEWID(), @floor + 1, SYSUTCDATETIME());
+                VALUES (@sys_name, NEWID(), @floor, SYSUTCDATETIME());
             END;
         SELECT
-            @committed_id = LOWER(CONVERT(varchar(36), h.database_id)),
+            @committed_id = LOWER(CAST(h.database_id AS varchar(36))),
             @committed = h.number
         FROM sqlwriter.heartbeat AS h
         WHERE h.sys_name = @sys_name;
