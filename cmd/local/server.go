@@ -24,11 +24,12 @@ import (
 // FRESH=1 can take it away again. The sign is the table sqlwriter.local_stack with one row: an id that the state folder
 // has too (pairName), because the documents there and the rows here belong together.
 const (
-	pairName   = "sqlserver.id"
-	markTable  = "sqlwriter.local_stack"
-	stackLock  = "sqlwriter.local_stack"
-	ownSchema  = "sqlwriter"
-	shownNames = 3
+	pairName      = "sqlserver.id"
+	markTable     = "sqlwriter.local_stack"
+	stackLock     = "sqlwriter.local_stack"
+	ownSchema     = "sqlwriter"
+	previewSchema = "sqlwriter_preview"
+	shownNames    = 3
 	// cleanWithin bounds the removal of the tables at the end of a run, which nothing else does.
 	cleanWithin = 20 * time.Second
 )
@@ -225,12 +226,35 @@ type object struct {
 
 // drop is the statement that removes it.
 func (o object) drop() string {
-	schema, name, _ := strings.Cut(o.name, ".")
 	kind := "TABLE "
 	if o.view {
 		kind = "VIEW "
 	}
-	return "DROP " + kind + bracket(schema) + "." + bracket(name)
+	return "DROP " + kind + qualified(o.name)
+}
+
+// qualified quotes a name with its schema.
+func qualified(full string) string {
+	schema, name, _ := strings.Cut(full, ".")
+	return bracket(schema) + "." + bracket(name)
+}
+
+// procedures lists those in our two schemas.
+func (d *server) procedures(ctx context.Context) (all []string, err error) {
+	rows, err := d.store.DB().QueryContext(ctx, `SELECT ROUTINE_SCHEMA + '.' + ROUTINE_NAME FROM INFORMATION_SCHEMA.ROUTINES
+WHERE ROUTINE_TYPE = 'PROCEDURE' AND ROUTINE_SCHEMA IN ('`+ownSchema+`', '`+previewSchema+`')`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		all = append(all, name)
+	}
+	return all, rows.Err()
 }
 
 // tables lists the tables and views of the database.
@@ -300,13 +324,21 @@ func (d *server) clean(ctx context.Context) error {
 			others = append(others, o)
 		}
 	}
-	for _, o := range slices.Concat(views, others, last) {
-		if _, err := d.store.DB().ExecContext(ctx, o.drop()); err != nil {
-			return fmt.Errorf("remove %s: %w", o.name, err)
-		}
+	procedures, err := d.procedures(ctx)
+	if err != nil {
+		return err
 	}
-	if _, err := d.store.DB().ExecContext(ctx, "DROP SCHEMA "+ownSchema); err != nil {
-		return fmt.Errorf("remove schema %s: %w", ownSchema, err)
+	var drops []string
+	for _, p := range procedures {
+		drops = append(drops, "DROP PROCEDURE "+qualified(p))
+	}
+	for _, o := range slices.Concat(views, others, last) {
+		drops = append(drops, o.drop())
+	}
+	for _, statement := range append(drops, "DROP SCHEMA IF EXISTS "+previewSchema, "DROP SCHEMA "+ownSchema) {
+		if _, err := d.store.DB().ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("remove what a stack made: %s: %w", statement, err)
+		}
 	}
 	return nil
 }

@@ -40,8 +40,10 @@ type texts struct{ off, on, left string }
 func textsOf(engine config.Engine) texts {
 	if engine == config.SQLServer {
 		return texts{
-			off:  `BEGIN TRAN; EXEC sp_rename 'sqlwriter.ledger', 'ledger_off'; EXEC sp_rename 'sqlwriter.heartbeat', 'heartbeat_off'; COMMIT`,
-			on:   `BEGIN TRAN; EXEC sp_rename 'sqlwriter.ledger_off', 'ledger'; EXEC sp_rename 'sqlwriter.heartbeat_off', 'heartbeat'; COMMIT`,
+			off: `BEGIN TRAN; EXEC sp_rename 'sqlwriter.ledger', 'ledger_off', 'OBJECT';
+				EXEC sp_rename 'sqlwriter.heartbeat', 'heartbeat_off', 'OBJECT'; COMMIT`,
+			on: `BEGIN TRAN; EXEC sp_rename 'sqlwriter.ledger_off', 'ledger', 'OBJECT';
+				EXEC sp_rename 'sqlwriter.heartbeat_off', 'heartbeat', 'OBJECT'; COMMIT`,
 			left: `SELECT COUNT(*) FROM sys.tables AS t JOIN sys.schemas AS s ON s.schema_id = t.schema_id WHERE s.name = 'sqlwriter' AND t.name = 'ledger_off'`,
 		}
 	}
