@@ -138,7 +138,8 @@ func TestRow16(t *testing.T) {
 	})
 	// One that probes a refused database would raise it, take it for well, and write to it.
 	each(t, "an older build beside", one(2), func(w *world) {
-		w.olderHost()
+		older := w.olderHost()
+		w.every(time.Second, 2*time.Hour, func() { _ = older.breaker.Permit(w.ctx) }) // its pages and runs ask all the time
 		wentBack(w, breaker.CodeWentBack, func(sql, _, threeMinutesAgo *inmem.Sink) {
 			sql.Restore(threeMinutesAgo)
 			for range 1000 { // it was alone with it for days
