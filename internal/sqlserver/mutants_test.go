@@ -70,6 +70,29 @@ func mutants() []mutant {
 			name: "without the raise of source_ts", cut: map[string]string{"AND l.source_ts < s.source_ts OPTION": "AND 1 = 0 OPTION"},
 			noticed: "unchanged raises source_ts alone, and then an older correction stays out",
 		},
+		{
+			name: "without the number of the heartbeat", cut: map[string]string{"IF @there < @number": "IF 1 = 0"},
+			noticed: "a write to a database that went back is refused, whatever is written, and a preview is not",
+		},
+		{
+			name: "without the id of the heartbeat", cut: map[string]string{"IF @there_id IS NULL OR @there_id <> @database_id": "IF 1 = 0"},
+			noticed: "a write to a database that went back is refused, whatever is written, and a preview is not",
+		},
+		{
+			name: "a heartbeat that raises whatever it finds", procedure: "heartbeat",
+			cut:     map[string]string{"AND (@number = 0 OR @take_over = 1 OR (": "AND (1 = 1 OR ("},
+			noticed: "a heartbeat refuses a database that went back, and leaves it as it is",
+		},
+		{
+			name: "a heartbeat by a counter", procedure: "heartbeat",
+			cut:     map[string]string{"CASE WHEN @number >= @clock THEN @number + 1 ELSE @clock END": "@number + 1"},
+			noticed: "a heartbeat's number is the time, and one more than a number that is ahead of it",
+		},
+		{
+			name: "a takeover that keeps the id", procedure: "heartbeat",
+			cut:     map[string]string{"CASE WHEN @take_over = 1 THEN NEWID() ELSE h.database_id END": "h.database_id"},
+			noticed: "a takeover gives the row a new id and a number above all that is known",
+		},
 		{name: "without XACT_ABORT, TRY and CATCH", cut: none, noticed: refused},
 		{
 			name: "without TRY and CATCH", cut: try, noticed: "the user's trigger on IVCE_DTL refuses a row",
