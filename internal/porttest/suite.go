@@ -273,10 +273,14 @@ func (a *lastAnswer) TakeOver(ctx context.Context, known breaker.Heartbeat) (bre
 	return a.raise(a.sink.TakeOver(ctx, known))
 }
 
+// raise takes in a heartbeat that failed. One that did not says nothing of the case: the breaker makes it whenever something was
+// applied.
 func (a *lastAnswer) raise(row breaker.Heartbeat, err error) (breaker.Heartbeat, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.out, a.err = nil, err
+	if err != nil {
+		a.out, a.err = nil, err
+	}
 	return row, err
 }
 

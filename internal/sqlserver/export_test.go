@@ -237,9 +237,17 @@ func Parameters(dsn string) (map[string]string, error) {
 	return config.Parameters, err
 }
 
-// MigrateWith runs migrations that no file has.
+// MigrateWith runs migrations that no file has, and installs no procedure.
 func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error {
-	return s.migrate(ctx, files, s.procedures)
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := migrateIn(ctx, tx, files); err != nil {
+		_ = tx.Rollback() // fails only when the transaction is over already
+		return outside(opMigrate, err)
+	}
+	return tx.Commit()
 }
 
 // AdoptionText is a statement of the adoption.
