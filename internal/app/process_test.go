@@ -101,11 +101,10 @@ func TestATickOfTheTimerTakesWhatIsDue(t *testing.T) {
 	p := start(t, s.settings)
 	p.waitReady()
 	tick := []byte(`{"Data":{"timer":{"Schedule":{"AdjustForDST":true},"ScheduleStatus":null,"IsPastDue":false}},"Metadata":{"sys":{"MethodName":"RecoverRetries"}}}`)
-	const beats = `SELECT sum(number) FROM sqlwriter_heartbeat`
-	before := s.count(beats)
+	s.exec(`CREATE TABLE beats (number); CREATE TRIGGER beat AFTER UPDATE ON sqlwriter_heartbeat BEGIN INSERT INTO beats VALUES (new.number); END`)
 	code, _ := p.send(http.MethodPost, "/RecoverRetries", tick)
 	require.Equal(t, http.StatusOK, code)
-	require.Equal(t, before+1, s.count(beats), "a tick raises the heartbeat once")
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM beats`), "a tick raises the heartbeat once")
 
 	s.submit(1, 4, "")
 	s.patchAll(`{"status":"retry_scheduled","retry_count":1}`)
