@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"sqlwriter/internal/config"
@@ -60,6 +61,11 @@ func (c *migrateUpCommand) Run(ctx context.Context, a *app) error {
 		if is != nil && len(had.Missing) > 0 {
 			a.printf("%s", is.Describe())
 			ran++
+		}
+		if is != nil {
+			for _, line := range is.Owners {
+				a.printf("%s", line)
+			}
 		}
 		if ran == 0 {
 			a.printf("nothing to do: the database has all %d migrations of this build", migration.Count(after, migration.Applied))
@@ -126,8 +132,11 @@ func (c *migrateStatusCommand) Run(ctx context.Context, a *app) error {
 		if err := behind(states); err != nil {
 			return err
 		}
+		if procedures != nil && len(procedures.Owners) > 0 {
+			return errors.New(strings.Join(procedures.Owners, "\n"))
+		}
 		if procedures != nil && len(procedures.Missing) > 0 {
-			return errors.New("the procedures that this build calls are not installed: sqlwriterctl migrate up")
+			return errors.New("the procedures that this build calls are not all there")
 		}
 		return nil
 	})

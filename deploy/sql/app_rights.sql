@@ -2,7 +2,7 @@
 -- whose start check names a right. Replace sqlwriter_app by the app's user:
 -- CREATE USER [NAME-OF-THE-FUNCTION-APP] FROM EXTERNAL PROVIDER for a managed identity, or
 -- CREATE USER sqlwriter_app FOR LOGIN sqlwriter_app. The tables may be in another schema than dbo (SQL_SCHEMA).
-CREATE ROLE sqlwriter_writers;
+IF DATABASE_PRINCIPAL_ID(N'sqlwriter_writers') IS NULL CREATE ROLE sqlwriter_writers;
 -- The procedures write. They have the rights of their schemas' owner to what belongs to the same owner.
 GRANT EXECUTE ON SCHEMA::sqlwriter TO sqlwriter_writers;
 GRANT EXECUTE ON SCHEMA::sqlwriter_preview TO sqlwriter_writers;
@@ -18,6 +18,8 @@ GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.job TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.batch_item TO sqlwriter_writers;
 GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.worker TO sqlwriter_writers;
 GRANT SELECT, INSERT ON OBJECT::sqlwriter.error_detail TO sqlwriter_writers;
+GRANT SELECT ON OBJECT::sqlwriter.batch TO sqlwriter_writers;
+GRANT SELECT ON OBJECT::sqlwriter.processing_job TO sqlwriter_writers;
 -- The user's tables are read, and nothing more.
 GRANT SELECT ON OBJECT::dbo.IVCE_DTL TO sqlwriter_writers;
 GRANT SELECT ON OBJECT::dbo.IVCE_TRKG_MSTR TO sqlwriter_writers;

@@ -26,7 +26,7 @@ func adoptionStep(name string) step {
 	if err != nil {
 		panic("sqlserver: " + err.Error()) // only this package names them
 	}
-	return step{name: name, text: string(text)}
+	return step{name: name, text: unixEnds(string(text))}
 }
 
 // adoptionText is one that is sent as it is.
@@ -107,7 +107,7 @@ func (s *Store) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
 		return adopt.Written{}, fault.Wrap(fault.Internal, opAdopt, "encode", "the counts cannot be written as JSON", err)
 	}
 	var w adopt.Written
-	err = s.readOne(ctx, s.procedures.name(procAdopt), []any{&w.Taken, &w.Known},
+	err = s.readOne(ctx, opAdopt, s.procedures.name(procAdopt), []any{&w.Taken, &w.Known},
 		sql.Named("rows", mssql.NVarCharMax(rows)), sql.Named("run", mssql.VarChar(dashed(p.Run))), sql.Named("from", p.From),
 		sql.Named("advance", moves), sql.Named("to", advance.Watermark), sql.Named("counts", mssql.NVarCharMax(counts)),
 		sql.Named("known", int64(advance.Counts.Known)))
@@ -118,7 +118,7 @@ func (s *Store) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
 }
 
 // readOne reads the one row that a procedure answers, and its stream to the end: what came before an error counts for nothing.
-func (s *Store) readOne(ctx context.Context, procedure string, to []any, args ...any) error {
+func (s *Store) readOne(ctx context.Context, op, procedure string, to []any, args ...any) error {
 	rows, err := s.db.QueryContext(ctx, procedure, args...)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (s *Store) readOne(ctx context.Context, procedure string, to []any, args ..
 		if err := toTheEnd(rows); err != nil {
 			return err
 		}
-		return fault.New(fault.Internal, opAdopt, "no_answer", "the request ended without an answer")
+		return fault.New(fault.Internal, op, "no_answer", "the request ended without an answer")
 	}
 	if err := rows.Scan(to...); err != nil {
 		return err

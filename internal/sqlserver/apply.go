@@ -39,7 +39,7 @@ func (s *Store) request(ctx context.Context, items []writer.Item, mode writer.Mo
 	}
 	a := answer{items: items, mode: mode}
 	if err := s.sendRequest(ctx, payload, &a, known); err != nil {
-		return nil, s.failed(numbered(classify(opApply, err), known))
+		return nil, s.failed(compared(opApply, classify(opApply, err), known))
 	}
 	return a.outcomes, nil
 }

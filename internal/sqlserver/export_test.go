@@ -20,6 +20,9 @@ import (
 // ApplySteps are the names of a write's parts.
 func ApplySteps() []string { return applySteps() }
 
+// UnixEnds is what becomes of a file's line ends.
+func UnixEnds(text string) string { return unixEnds(text) }
+
 // StepFiles lists the templates.
 func StepFiles() ([]string, error) { return stepFiles() }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
@@ -29,21 +30,28 @@ func (s *Store) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.
 func (s *Store) raise(ctx context.Context, known breaker.Heartbeat, takeOver bool) (breaker.Heartbeat, error) {
 	row := breaker.Heartbeat{SysName: known.SysName}
 	args := append(knownArguments(known), sql.Named("take_over", takeOver))
-	if err := s.readOne(ctx, s.procedures.name(procHeartbeat), []any{&row.DatabaseID, &row.Number}, args...); err != nil {
-		return breaker.Heartbeat{}, s.failed(numbered(refused(err), known))
+	if err := s.readOne(ctx, opHeartbeat, s.procedures.name(procHeartbeat), []any{&row.DatabaseID, &row.Number}, args...); err != nil {
+		return breaker.Heartbeat{}, s.failed(compared(opHeartbeat, refused(err), known))
 	}
 	return row, nil
 }
 
-// numbered says in the reason of a refusal which row the database has, and which one is known.
-func numbered(err error, known breaker.Heartbeat) error {
+// compared makes the refusal that all engines have of the one that the server sent: its message says the row.
+func compared(op string, err error, known breaker.Heartbeat) error {
 	if !breaker.Refused(err) {
 		return err
 	}
-	own := *fault.As(err)
-	own.Reason = fmt.Sprintf("%s: %s; known is %d of %s", own.Reason, serverText(own.Err), known.Number, known.DatabaseID)
-	return &own
+	row := breaker.Heartbeat{SysName: known.SysName}
+	_, said, _ := strings.Cut(serverText(err), rowForm)
+	_, _ = fmt.Sscan(said, &row.Number, &row.DatabaseID) // nothing stands there where there is no row
+	if same := known.Refuse(op, row); same != nil {
+		return same
+	}
+	return err
 }
+
+// rowForm stands before number and id in the message of a refusal (sql/database.sql, sql/heartbeat.sql).
+const rowForm = "sqlwriter: heartbeat "
 
 // refused translates an error of a heartbeat. It concerns no document, so no condition that speaks of one stays.
 func refused(err error) error {

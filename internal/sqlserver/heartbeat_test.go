@@ -1,13 +1,17 @@
 package sqlserver_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/sqlserver"
+	"sqlwriter/internal/writer"
 )
 
 // readOnly makes the database refuse every write. The change ends all other sessions, so nobody keeps an idle one.
@@ -42,4 +46,31 @@ func TestWhatAHeartbeatIsToldByTheServer(t *testing.T) {
 		require.ErrorAs(t, err, new(mssql.Error))
 	}
 	require.NoError(t, sqlserver.Refused(nil))
+}
+
+// An id that is none of this server's, another engine's perhaps, is another database's and no document's fault. The refusal says
+// both heartbeats, with their times, and an operator can take over.
+func TestAnIDOfAnotherEngineIsAnotherDatabase(t *testing.T) {
+	ctx := t.Context()
+	d := newDatabase(t)
+	d.harness(t).AddLines(t, 1)
+	row, err := d.store.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
+	require.NoError(t, err)
+	for _, id := range []string{"", "nonsense", strings.ReplaceAll(row.DatabaseID, "-", "")} {
+		known := breaker.Heartbeat{SysName: "web", DatabaseID: id, Number: row.Number}
+		_, err := d.store.Apply(ctx, []writer.Item{item("a", 10, 1)}, writer.Write, known)
+		require.Equal(t, breaker.CodeOtherDatabase, fault.CodeOf(err), "%q: %v", id, err)
+		require.Equal(t, fault.Infrastructure, fault.KindOf(err), id)
+		at := time.UnixMilli(row.Number).UTC().Format(time.RFC3339)
+		require.Equal(t, 2, strings.Count(fault.As(err).Reason, at), "%s", fault.As(err).Reason)
+		_, err = d.store.Heartbeat(ctx, known)
+		require.Equal(t, breaker.CodeOtherDatabase, fault.CodeOf(err), "%q: %v", id, err)
+	}
+	taken, err := d.store.TakeOver(ctx, breaker.Heartbeat{SysName: "web", DatabaseID: "nonsense", Number: row.Number})
+	require.NoError(t, err)
+	_, err = d.store.Apply(ctx, []writer.Item{item("a", 10, 1)}, writer.Write, taken)
+	require.NoError(t, err)
+	d.exec(t, `DELETE FROM sqlwriter.heartbeat`)
+	_, err = d.store.Apply(ctx, []writer.Item{item("b", 11, 1)}, writer.Write, taken)
+	require.ErrorContains(t, err, "the database's heartbeat is none")
 }

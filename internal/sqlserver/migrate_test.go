@@ -129,7 +129,7 @@ func TestProceduresOfTwoSettingsFiles(t *testing.T) {
 	}, state.Differs)
 	err = other.Check(ctx)
 	require.Equal(t, "schema", fault.CodeOf(err), "%v", err)
-	for _, part := range []string{first.Hash, state.Hash, "REQUEST_TIME", "sqlwriterctl migrate up"} {
+	for _, part := range []string{first.Hash, state.Hash, "which differs in: only here: column IVCE_TRKG_MSTR.REQUEST_TIME", "sqlwriterctl migrate up"} {
 		require.ErrorContains(t, err, part)
 	}
 	_, err = other.Apply(ctx, []writer.Item{item("a", 10, 1)}, writer.Write, breaker.Heartbeat{})

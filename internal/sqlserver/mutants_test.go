@@ -75,12 +75,12 @@ func mutants() []mutant {
 			noticed: "a write to a database that went back is refused, whatever is written, and a preview is not",
 		},
 		{
-			name: "without the id of the heartbeat", cut: map[string]string{"IF @there_id IS NULL OR @there_id <> @database_id": "IF 1 = 0"},
+			name: "without the id of the heartbeat", cut: map[string]string{"IF @there_id IS NULL OR @there_id <> COALESCE(@database_id, '')": "IF 1 = 0"},
 			noticed: "a write to a database that went back is refused, whatever is written, and a preview is not",
 		},
 		{
 			name: "a heartbeat that raises whatever it finds", procedure: "heartbeat",
-			cut:     map[string]string{"AND (@number = 0 OR @take_over = 1 OR (": "AND (1 = 1 OR ("},
+			cut:     map[string]string{"@number = 0 OR @take_over = 1 OR (": "1 = 1 OR ("},
 			noticed: "a heartbeat refuses a database that went back, and leaves it as it is",
 		},
 		{

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -88,17 +87,32 @@ func (p procedures) name(of string) string {
 	panic("sqlserver: no procedure " + of) // only this package names them
 }
 
-// procedures makes those of a deployment.
+// procedures makes those of a deployment, with their inputs.
 func (t tables) procedures() (procedures, error) {
-	made := procedures{inputs: t.inputs()}
+	made, err := t.produceAll()
+	if err != nil {
+		return procedures{}, err
+	}
+	plain := tables{layout: invoice.DefaultLayout(), schema: defaultSchema, lockTimeout: defaultLockTimeout}
+	build, err := plain.produceAll()
+	if err != nil {
+		return procedures{}, err
+	}
+	made.inputs = t.inputs(build.hash)
+	return made, nil
+}
+
+// produceAll makes the procedures.
+func (t tables) produceAll() (procedures, error) {
+	var made procedures
 	for _, p := range []struct {
 		procedure
 		ledger string
 		names  []string
 	}{
 		{procedure{schema: ownSchema, name: procApply, parameters: "@request nvarchar(max), @rewrite bit, @expected int, @marks int, " +
-			"@twice bit, @sys_name nvarchar(256), @database_id uniqueidentifier, @number bigint"}, ledgerTable, applySteps()},
-		{procedure{schema: ownSchema, name: procHeartbeat, parameters: "@sys_name nvarchar(256), @database_id uniqueidentifier, " +
+			"@twice bit, @sys_name nvarchar(256), @database_id varchar(36), @number bigint"}, ledgerTable, applySteps()},
+		{procedure{schema: ownSchema, name: procHeartbeat, parameters: "@sys_name nvarchar(256), @database_id varchar(36), " +
 			"@number bigint, @take_over bit"}, ledgerTable, heartbeatSteps()},
 		{procedure{schema: previewSchema, name: procPreview, parameters: "@request nvarchar(max), @rewrite bit, @expected int, " +
 			"@marks int, @twice bit"}, ledgerCopy, previewSteps()},
@@ -127,10 +141,10 @@ func (p procedures) hashed() procedures {
 // hashLength is that of a hash in a procedure's name: enough for a few builds to differ, and a person can compare it.
 const hashLength = 12
 
-// inputs are what decides the procedures.
-func (t tables) inputs() []string {
+// inputs are what decides the procedures: the build, by the hash of its set for the default names, and the settings.
+func (t tables) inputs(build string) []string {
 	list := []string{
-		"statements " + statementsHash(), "schema " + t.schema, "lock timeout " + t.lockTimeout.String(),
+		"build " + build, "schema " + t.schema, "lock timeout " + t.lockTimeout.String(),
 		"key " + string(invoice.Detail) + "." + t.layout.Key(invoice.Detail), "key " + string(invoice.Tracking) + "." + t.layout.Key(invoice.Tracking),
 	}
 	for _, c := range t.layout.Columns {
@@ -147,28 +161,9 @@ func (t tables) inputs() []string {
 	return list
 }
 
-// statementsHash is that of the files that the procedures are made from.
-func statementsHash() string {
-	sum := sha256.New()
-	for _, files := range []fs.FS{sqlFiles, adoptionFiles} {
-		paths, err := fs.Glob(files, "*/*.sql")
-		if err != nil {
-			panic("sqlserver: " + err.Error()) // the pattern is constant
-		}
-		for _, path := range paths {
-			text, err := fs.ReadFile(files, path)
-			if err != nil {
-				panic("sqlserver: " + err.Error()) // they are part of the program
-			}
-			sum.Write(text)
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:hashLength]
-}
-
 // ProcedureState says whether a database has the procedures that this build calls.
 type ProcedureState struct {
-	// Hash is that of this build's, Missing are those that are not there.
+	// Hash is that of this build's, Missing are those that are not there, or that this login may not execute: to it they are not.
 	Hash    string
 	Missing []string
 	// At is when they were installed; zero when they were not.
@@ -176,6 +171,8 @@ type ProcedureState struct {
 	// Latest is the hash of what was installed last, if that is another; Differs says in what: "only here" is this build's.
 	Latest  string
 	Differs []string
+	// Owners are the tables and procedures that do not belong to one owner, each with its fix.
+	Owners []string
 }
 
 // ProcedureState compares this build's procedures with the database's. Errors by kind: as classify.go says.
@@ -191,7 +188,11 @@ func (s *Store) ProcedureState(ctx context.Context) (ProcedureState, error) {
 			state.Missing = append(state.Missing, name)
 		}
 	}
-	return state, outside(opMigrate, s.installed(ctx, &state))
+	err := s.installed(ctx, &state)
+	if err == nil && len(state.Missing) == 0 {
+		state.Owners, err = s.owners(ctx)
+	}
+	return state, outside(opMigrate, err)
 }
 
 // installed reads the record of what was installed.

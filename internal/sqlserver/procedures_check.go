@@ -22,7 +22,7 @@ func (s *Store) inspectProcedures(ctx context.Context, f *Findings) error {
 		return err
 	}
 	if len(state.Missing) > 0 {
-		f.differ("%s (fix: sqlwriterctl migrate up)", state.Describe())
+		f.differ("%s", state.Describe())
 		return nil
 	}
 	for _, p := range s.procedures.list {
@@ -43,42 +43,52 @@ func (s *Store) inspectProcedures(ctx context.Context, f *Findings) error {
 			f.differ("%s: expected that it was created with QUOTED_IDENTIFIER ON, found OFF (fix: DROP PROCEDURE %s, then sqlwriterctl migrate up)", name, name)
 		}
 	}
-	return s.inspectOwners(ctx, f)
+	f.Differences = append(f.Differences, state.Owners...)
+	return nil
 }
 
 // Describe says for people which procedures the build calls, and which the database has.
 func (p ProcedureState) Describe() string {
-	if len(p.Missing) == 0 {
-		return "procedures " + p.Hash + ": installed"
+	text := "procedures " + p.Hash + " of this build"
+	switch {
+	case len(p.Missing) == 0:
+		return text + ": installed"
+	case !p.At.IsZero():
+		return text + ": installed, but this login does not see " + strings.Join(p.Missing, ", ") +
+			" (fix: deploy/sql/app_rights.sql; if they were dropped, sqlwriterctl migrate up)"
+	case p.Latest != "" && len(p.Differs) == 0:
+		text += ": not installed; the database has " + p.Latest + ", with the columns in another order"
+	case p.Latest != "":
+		text += ": not installed; the database has " + p.Latest + ", which differs in: " + strings.Join(p.Differs, ", ")
+	default:
+		text += ": not installed"
 	}
-	text := "procedures " + p.Hash + " of this build: not installed"
-	if p.Latest != "" {
-		text += "; the database has " + p.Latest + ", made from something else: " + strings.Join(p.Differs, ", ")
-	}
-	return text
+	return text + " (fix: sqlwriterctl migrate up)"
 }
 
-// inspectOwners compares the owner of our procedures with that of the tables: a procedure may do what its caller may not only
-// to what belongs to its own owner.
-func (s *Store) inspectOwners(ctx context.Context, f *Findings) error {
+// owners compares the owner of our procedures with that of the tables: a procedure may do what its caller may not only to what
+// belongs to its own owner. It answers the differences.
+func (s *Store) owners(ctx context.Context) ([]string, error) {
 	apply := s.procedures.name(procApply)
 	owner, err := s.owner(ctx, apply)
 	if err != nil || owner == "" {
-		return outside(opCheck, err)
+		return nil, err
 	}
+	f := Findings{}
 	for _, name := range []string{
 		s.procedures.name(procPreview), ledgerTable, s.tables.table(invoice.Detail), s.tables.table(invoice.Tracking),
 	} {
 		other, err := s.owner(ctx, name)
 		if err != nil {
-			return outside(opCheck, err)
+			return nil, err
 		}
 		if other != "" && !strings.EqualFold(other, owner) {
 			f.differ("%s: expected the owner of %s, %s, found %s: the procedure has no right to it (fix: ALTER AUTHORIZATION ON SCHEMA::sqlwriter TO %s, "+
-				"and the same for sqlwriter_preview, where %s is to own both tables)", name, apply, owner, other, quote(other), quote(other))
+				"and the same for sqlwriter_preview, where %s is to own both tables; then deploy/sql/app_rights.sql again: it loses its grants by that)",
+				name, apply, owner, other, quote(other), quote(other))
 		}
 	}
-	return nil
+	return f.Differences, nil
 }
 
 // owner is whom a table or procedure belongs to; empty when the server does not say, or is not Microsoft's: others have no
@@ -89,27 +99,35 @@ func (s *Store) owner(ctx context.Context, name string) (string, error) {
 	return owner.String, err
 }
 
-// tryOut runs the procedures on an empty request: each of their statements asks for its rights, and none finds a row.
+// tryOut runs the preview on an empty request: each of its statements asks for its rights, and none finds a row. (An empty write
+// would fire the user's triggers: deploy/sql/check_rights.sql tries it, when a person wants it.)
 func (s *Store) tryOut(ctx context.Context, f *Findings) error {
 	payload, err := sqlstore.Request(nil, timeText)
 	if err != nil {
 		return err
 	}
-	modes := []writer.Mode{writer.Preview}
-	if !s.previewOnly {
-		modes = append(modes, writer.Write)
+	err = s.sendRequest(ctx, payload, &answer{mode: writer.Preview}, breaker.Heartbeat{})
+	switch e := fault.As(classify(opCheck, err)); {
+	case err == nil:
+		return nil
+	case e.Code == "229" || e.Code == "230":
+		f.differ("an empty preview: expected that the procedure may read what it names, found error %s: %s (fix: one owner for the schemas sqlwriter, "+
+			"sqlwriter_preview and that of the tables, then deploy/sql/app_rights.sql and check_rights.sql)", e.Code, serverText(err))
+		return nil
+	default:
+		return outside(opCheck, err)
 	}
-	for _, mode := range modes {
-		a := answer{mode: mode}
-		err := s.sendRequest(ctx, payload, &a, breaker.Heartbeat{})
-		switch e := fault.As(classify(opCheck, err)); {
-		case err == nil:
-		case e.Code == "229" || e.Code == "230":
-			f.differ("an empty %s: expected that the procedure may read and write what it names, found error %s: %s (fix: one owner for the schemas "+
-				"sqlwriter, sqlwriter_preview and that of the tables, then deploy/sql/check_rights.sql)", mode, e.Code, serverText(err))
-		default:
-			return outside(opCheck, err)
-		}
+}
+
+// inspectPreview looks whether the one procedure is there that a shadow calls.
+func (s *Store) inspectPreview(ctx context.Context, f *Findings) error {
+	name := s.procedures.name(procPreview)
+	var there sql.NullInt64
+	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(@name, N'P')`, sql.Named("name", name)).Scan(&there); err != nil {
+		return outside(opCheck, err)
+	}
+	if !there.Valid {
+		f.differ("%s: expected a procedure that this login may execute, found none (fix: sqlwriterctl migrate up, then deploy/sql/shadow_rights.sql)", name)
 	}
 	return nil
 }

@@ -73,6 +73,7 @@ func forbids(t *testing.T, s *sqlserver.Store, statements ...string) {
 	for _, text := range statements {
 		_, err := s.DB().Exec(text)
 		require.Error(t, err, text)
+		require.Regexp(t, `(?i)permission|must be owner|not have permission|does not exist`, err.Error(), "%s: refused for a right", text)
 	}
 }
 
@@ -96,6 +97,10 @@ func TestTheAppsRights(t *testing.T) {
 	useJournal(t, s)
 	require.NoError(t, s.Journal("web").Start(ctx, ops.Run{ID: "old"}, ops.Audit{Action: "reprocess"}))
 	porttest.UseRunStore(t, s.Runs("web"), s.Journal("web"))
+	for _, report := range s.Reports("web").Names() {
+		_, err := s.Reports("web").Report(ctx, report.Name)
+		require.NoError(t, err, report.Name)
+	}
 	if real {
 		forbids(
 			t, s, `UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'x'`, `INSERT INTO dbo.IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (2)`,
@@ -186,7 +191,22 @@ func TestTheScriptThatTriesTheRights(t *testing.T) {
 		text = strings.NewReplacer("EXECUTE AS USER = 'sqlwriter_app';", "", "REVERT;", "",
 			"EXEC @preview ", "EXEC sqlwriter_preview.preview_"+state.Hash+" ", "EXEC @apply", "EXEC sqlwriter.apply_"+state.Hash).Replace(text)
 	}
-	d.exec(t, text)
+	rows, err := d.db.Query(text)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	var answer string
+	for more := true; more; more = rows.NextResultSet() {
+		columns, err := rows.Columns()
+		require.NoError(t, err)
+		for rows.Next() {
+			if len(columns) > 0 && columns[len(columns)-1] == "answer" {
+				require.Len(t, columns, 1, "no error number")
+				require.NoError(t, rows.Scan(&answer))
+			}
+		}
+	}
+	require.NoError(t, rows.Err())
+	require.Equal(t, "the rights are enough", answer)
 }
 
 // A table that belongs to somebody else than our procedures is beyond their reach, and the start check says so.

@@ -185,10 +185,13 @@ func (t tables) produce(ledger string, names []string) ([]step, error) {
 		if err := parsed.ExecuteTemplate(&b, name+".sql", data); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		steps = append(steps, step{name: name, text: b.String()})
+		steps = append(steps, step{name: name, text: unixEnds(b.String())})
 	}
 	return steps, nil
 }
+
+// unixEnds is a text with line ends as \n, whatever a checkout made of them: they are part of the procedures' hash.
+func unixEnds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // join makes the text of a request. Comments stay in the files: the server would compare and keep them for nothing.
 func join(steps []step) string {

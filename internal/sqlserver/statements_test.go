@@ -101,6 +101,16 @@ func TestTheHashIsOfWhatDecidesTheStatements(t *testing.T) {
 	}
 }
 
+// A checkout may have other line ends: the procedures are the same.
+func TestTheHashIsOfTheTextAndNotOfItsLineEnds(t *testing.T) {
+	require.Equal(t, "a\nb\n", sqlserver.UnixEnds("a\r\nb\n"))
+	set, _, err := sqlserver.Produced(invoice.Layout{})
+	require.NoError(t, err)
+	for name, p := range set {
+		require.NotContains(t, p.Text, "\r", name)
+	}
+}
+
 func TestStatementsFollowTheColumnTable(t *testing.T) {
 	columns := append(invoice.Columns(), invoice.Column{Table: invoice.Tracking, Name: `NEW]COL`, Source: invoice.FromDocument, Kind: invoice.Text})
 	set, _, err := sqlserver.Produced(invoice.Layout{Columns: columns})

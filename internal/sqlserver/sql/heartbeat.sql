@@ -13,18 +13,21 @@ SET
 FROM sqlwriter.heartbeat AS h
 WHERE
     h.sys_name = @sys_name
-    AND (@number = 0 OR @take_over = 1 OR (h.database_id = @database_id AND h.number >= @number));
+    AND (
+        @number = 0 OR @take_over = 1
+        OR (LOWER(CAST(h.database_id AS varchar(36))) = @database_id AND h.number >= @number)
+    );
 IF @@ROWCOUNT = 0
     BEGIN
         IF @take_over = 0 AND @number > 0
             BEGIN
                 SELECT
-                    @committed_id = CAST(h.database_id AS varchar(36)),
+                    @committed_id = LOWER(CAST(h.database_id AS varchar(36))),
                     @committed = h.number
                 FROM sqlwriter.heartbeat AS h
                 WHERE h.sys_name = @sys_name;
-                SET @note = CONCAT(N'sqlwriter: the heartbeat is ', @committed, N' of ', LOWER(@committed_id));
-                IF @committed_id = CAST(@database_id AS varchar(36))
+                SET @note = CONCAT(N'sqlwriter: heartbeat ', @committed, N' ', @committed_id);
+                IF @committed_id = @database_id
                     THROW {{.WentBack}}, @note, 1;
                 THROW {{.OtherDatabase}}, @note, 1;
             END;

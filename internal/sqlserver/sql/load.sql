@@ -37,6 +37,6 @@ SET @rows = @@ROWCOUNT;
 SET @winners = @rows;
 IF @rows <> @expected
     BEGIN
-        SET @note = CONCAT(N'sqlwriter: expected ', @expected, N' lines, found ', @rows, N': a key stands twice');
+        SET @note = CONCAT(N'sqlwriter: expected ', @expected, N' lines, found ', @rows);
         THROW {{.RowCount}}, @note, 1;
     END;

@@ -41,7 +41,7 @@ IF @stamped < @rows
         LEFT JOIN {{.Ledger}} AS l ON l.detail_id = s.detail_id
         WHERE s.verdict = 'applied'
         OPTION (LOOP JOIN, FORCE ORDER);
-        SELECT @note = MIN(CONCAT(N'document ', s.document_id, N', line ', s.detail_id))
+        SELECT @note = MIN(CONCAT(N'document ', LEFT(s.document_id, 900), N', line ', s.detail_id))
         FROM #line AS s
         WHERE s.verdict = 'none';
         IF @note IS NOT NULL

@@ -6,7 +6,7 @@ CREATE PROCEDURE sqlwriter.apply_hash
     @marks int,
     @twice bit,
     @sys_name nvarchar(256),
-    @database_id uniqueidentifier,
+    @database_id varchar(36),
     @number bigint
 AS
 BEGIN
@@ -26,17 +26,17 @@ BEGIN
     -- database
     -- Guarantees: nothing is written to a database that went back, or to another one: the environment's heartbeat has
     -- the id and at least the number that the control document knows. Read without waiting for anybody who is raising
-    -- it.
+    -- it. The message is read by the sender: number and id.
     IF @number > 0
         BEGIN
-            DECLARE @there bigint, @there_id uniqueidentifier;
+            DECLARE @there bigint, @there_id varchar(36);
             SELECT
                 @there = h.number,
-                @there_id = h.database_id
+                @there_id = LOWER(CAST(h.database_id AS varchar(36)))
             FROM sqlwriter.heartbeat AS h WITH (NOLOCK)
             WHERE h.sys_name = @sys_name;
-            SET @note = CONCAT(N'sqlwriter: the heartbeat is ', @there, N' of ', LOWER(CAST(@there_id AS varchar(36))));
-            IF @there_id IS NULL OR @there_id <> @database_id
+            SET @note = CONCAT(N'sqlwriter: heartbeat ', @there, N' ', @there_id);
+            IF @there_id IS NULL OR @there_id <> COALESCE(@database_id, '')
                 THROW 52746, @note, 1;
             IF @there < @number
                 THROW 52745, @note, 1;
@@ -119,7 +119,7 @@ BEGIN
     SET @winners = @rows;
     IF @rows <> @expected
         BEGIN
-            SET @note = CONCAT(N'sqlwriter: expected ', @expected, N' lines, found ', @rows, N': a key stands twice');
+            SET @note = CONCAT(N'sqlwriter: expected ', @expected, N' lines, found ', @rows);
             THROW 52741, @note, 1;
         END;
     -- look
@@ -295,7 +295,7 @@ BEGIN
                 LEFT JOIN [sqlwriter].[ledger] AS l ON l.detail_id = s.detail_id
                 WHERE s.verdict = 'applied'
                 OPTION (LOOP JOIN, FORCE ORDER);
-                SELECT @note = MIN(CONCAT(N'document ', s.document_id, N', line ', s.detail_id))
+                SELECT @note = MIN(CONCAT(N'document ', LEFT(s.document_id, 900), N', line ', s.detail_id))
                 FROM #line AS s
                 WHERE s.verdict = 'none';
                 IF @note IS NOT NULL

@@ -1,7 +1,7 @@
 -- Made by sqlwriterctl migrate up, one set for each build and settings file (sqlwriter.procedure_set).
 CREATE PROCEDURE sqlwriter.heartbeat_hash
     @sys_name nvarchar(256),
-    @database_id uniqueidentifier,
+    @database_id varchar(36),
     @number bigint,
     @take_over bit
 AS
@@ -36,18 +36,21 @@ BEGIN
         FROM sqlwriter.heartbeat AS h
         WHERE
             h.sys_name = @sys_name
-            AND (@number = 0 OR @take_over = 1 OR (h.database_id = @database_id AND h.number >= @number));
+            AND (
+                @number = 0 OR @take_over = 1
+                OR (LOWER(CAST(h.database_id AS varchar(36))) = @database_id AND h.number >= @number)
+            );
         IF @@ROWCOUNT = 0
             BEGIN
                 IF @take_over = 0 AND @number > 0
                     BEGIN
                         SELECT
-                            @committed_id = CAST(h.database_id AS varchar(36)),
+                            @committed_id = LOWER(CAST(h.database_id AS varchar(36))),
                             @committed = h.number
                         FROM sqlwriter.heartbeat AS h
                         WHERE h.sys_name = @sys_name;
-                        SET @note = CONCAT(N'sqlwriter: the heartbeat is ', @committed, N' of ', LOWER(@committed_id));
-                        IF @committed_id = CAST(@database_id AS varchar(36))
+                        SET @note = CONCAT(N'sqlwriter: heartbeat ', @committed, N' ', @committed_id);
+                        IF @committed_id = @database_id
                             THROW 52745, @note, 1;
                         THROW 52746, @note, 1;
                     END;

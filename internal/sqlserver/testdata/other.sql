@@ -104,11 +104,14 @@ GO
 -- procedures_check.go, owner
 SELECT CASE WHEN @@VERSION LIKE N'Microsoft%' THEN USER_NAME(OBJECTPROPERTY(OBJECT_ID(@name), N'OwnerId')) END;
 GO
+-- procedures_check.go, inspectPreview
+SELECT OBJECT_ID(@name, N'P');
+GO
 -- schema.go, inspectServer
 SELECT @@VERSION, d.compatibility_level FROM sys.databases AS d WHERE d.name = DB_NAME();
 GO
 -- schema.go, inspectOwnRights
-SELECT OBJECT_ID(@table, N'U');
+SELECT OBJECT_ID(@table);
 GO
 -- schema.go, checkUnique
 SELECT COUNT(*)

@@ -98,7 +98,7 @@ BEGIN
     SET @winners = @rows;
     IF @rows <> @expected
         BEGIN
-            SET @note = CONCAT(N'sqlwriter: expected ', @expected, N' lines, found ', @rows, N': a key stands twice');
+            SET @note = CONCAT(N'sqlwriter: expected ', @expected, N' lines, found ', @rows);
             THROW 52741, @note, 1;
         END;
     -- preview_ledger
@@ -296,7 +296,7 @@ BEGIN
             LEFT JOIN #ledger AS l ON l.detail_id = s.detail_id
             WHERE s.verdict = 'applied'
             OPTION (LOOP JOIN, FORCE ORDER);
-            SELECT @note = MIN(CONCAT(N'document ', s.document_id, N', line ', s.detail_id))
+            SELECT @note = MIN(CONCAT(N'document ', LEFT(s.document_id, 900), N', line ', s.detail_id))
             FROM #line AS s
             WHERE s.verdict = 'none';
             IF @note IS NOT NULL
