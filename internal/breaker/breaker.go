@@ -87,8 +87,6 @@ type Breaker struct {
 	// beatAt and beatErr are the last heartbeat and its answer.
 	beatAt  time.Time
 	beatErr error
-	// row is the database's row as this instance raised it last.
-	row Heartbeat
 	// appliedAt and failing wait to be written into the control document, which was done at notedAt; toldMass are the codes
 	// that were told.
 	appliedAt, notedAt time.Time

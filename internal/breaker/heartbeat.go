@@ -56,16 +56,10 @@ func Refused(err error) bool { return fault.IsDependency(err) && refusedCode(fau
 
 func refusedCode(code string) bool { return code == CodeWentBack || code == CodeOtherDatabase }
 
-// known is what requests compare the database's row with: the control document's, or a higher number of the same row that this
-// instance itself raised it to while the control document could not be had.
+// known is what requests compare the database's row with: the control document's.
 func (b *Breaker) known() Heartbeat {
 	c, _ := b.shared.seen()
 	known := c.Heartbeat
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if known.Number > 0 && b.row.DatabaseID == known.DatabaseID {
-		known.Number = max(known.Number, b.row.Number)
-	}
 	known.SysName = b.o.SysName
 	return known
 }
@@ -160,16 +154,22 @@ func (b *Breaker) heartbeat(ctx context.Context, probe bool) error {
 }
 
 // raise raises the row. Whatever keeps it from committing is the database's: nothing of a document is in it. The control document
-// is read anew before: who compares with an old one might raise a database that went back above what the others know.
+// is read anew before: who compares with an old one might raise a database that went back above what the others know. Who cannot
+// read it raises nothing: its heartbeat only commits.
 func (b *Breaker) raise(ctx context.Context, probe bool) (row Heartbeat, err error) {
-	if _, had := b.shared.seen(); had {
-		b.shared.anew(ctx)
-	}
+	b.shared.anew(ctx)
 	known := b.known()
+	compared := known
+	if b.shared.isUnread() {
+		compared = Heartbeat{SysName: known.SysName}
+	}
 	err = within(ctx, heartbeatTimeout, func(ctx context.Context) error {
-		row, err = b.o.Heartbeat(ctx, known)
+		row, err = b.o.Heartbeat(ctx, compared)
 		return err
 	})
+	if err == nil && row.Number > 0 {
+		err = known.Refuse(op, row)
+	}
 	if err != nil && !fault.IsDependency(err) {
 		err = fault.Wrap(fault.Infrastructure, op, fault.CodeOf(err), "the heartbeat was not committed", err)
 	}
@@ -179,7 +179,7 @@ func (b *Breaker) raise(ctx context.Context, probe bool) (row Heartbeat, err err
 	b.mu.Lock()
 	b.beatAt, b.beatErr = b.o.Now(), err
 	if err == nil {
-		b.cutOff, b.row = false, row
+		b.cutOff = false
 		if !b.ofDocuments {
 			b.failures = 0
 		}

@@ -329,23 +329,70 @@ func TestAHeartbeatIsNotComparedWithAnOldControlDocument(t *testing.T) {
 	})
 }
 
-// An instance that raised while the control document was away knows more than it.
-func TestAnInstanceRemembersWhatItRaisedWithoutTheControlDocument(t *testing.T) {
+// Who cannot read the control document does not know whether the database went back: to raise its number would hide that from all.
+// The flow goes on, and whoever has a copy compares with that.
+func TestWithoutTheControlDocumentNothingIsRaised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		a := over(st, db, "a")
+		a, fresh := over(st, db, "a"), over(st, db, "new")
 		require.NoError(t, write(t, a, db))
-		told := row(db)
+		good := row(db)
 		st.away = true
 		time.Sleep(time.Minute)
 		require.NoError(t, write(t, a, db), "it goes on by its own copy")
-		require.Greater(t, row(db).Number, told.Number)
+		require.NoError(t, a.Tick(t.Context()))
+		require.Equal(t, good, row(db))
+
+		back := good
+		back.Number -= 3 * 60_000
+		set(db, back)
+		require.NoError(t, fresh.Tick(t.Context()), "one that just started knows nothing")
+		require.NoError(t, write(t, fresh, db))
+		require.Equal(t, back, row(db))
+		require.Equal(t, breaker.CodeWentBack, fault.CodeOf(a.Tick(t.Context())))
+
 		st.away = false
-		time.Sleep(time.Minute)
-		set(db, told)
-		require.NoError(t, a.Permit(t.Context()))
-		require.Equal(t, breaker.CodeWentBack, fault.CodeOf(write(t, a, db)))
+		time.Sleep(6 * time.Second)
+		require.Equal(t, breaker.CodeWentBack, fault.CodeOf(write(t, fresh, db)))
+		require.Equal(t, good, st.control.Heartbeat)
 	})
+}
+
+// An instance that may read the control document and not write it goes on with its own copy, but compares with what it read.
+func TestWhoCannotWriteTheControlDocumentComparesAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, db := &store{}, database()
+		muted := &mutedStore{store: st}
+		a := over(st, db, "a")
+		b := breaker.New(muted, breaker.Options{Instance: "b", Build: "build 1", SysName: "web", Heartbeat: db.Heartbeat, TakeOver: db.TakeOver})
+		require.NoError(t, write(t, a, db))
+		require.NoError(t, b.Tick(t.Context()))
+		muted.mute = true
+		time.Sleep(10 * time.Second)
+		require.NoError(t, write(t, b, db))
+		back := row(db)
+		back.Number += 1000
+		time.Sleep(10 * time.Minute)
+		require.NoError(t, write(t, a, db))
+		set(db, back)
+		time.Sleep(time.Minute)
+		require.Equal(t, breaker.CodeWentBack, fault.CodeOf(b.Tick(t.Context())))
+		require.Equal(t, back, row(db))
+	})
+}
+
+// mutedStore is a store that one instance may read and, while mute, not write.
+type mutedStore struct {
+	*store
+
+	mute bool
+}
+
+func (m *mutedStore) Store(ctx context.Context, c breaker.Control, etag string) (string, error) {
+	if m.mute {
+		return "", fault.New(fault.Infrastructure, "test", "403", "forbidden")
+	}
+	return m.store.Store(ctx, c, etag)
 }
 
 // An older build does not compare. It raises the row by one with each tick and probe, carries our member of the control document

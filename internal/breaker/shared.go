@@ -30,8 +30,8 @@ type shared struct {
 	control Control
 	etag    string
 	loaded  time.Time
-	// lost says that it cannot be had; mute that it could be read and not be written.
-	lost, mute bool
+	// lost says that it cannot be had; mute that it could be read and not be written; unread that the last try to read it failed.
+	lost, mute, unread bool
 }
 
 // seen is the document as it was last seen, and whether it can be had.
@@ -39,6 +39,13 @@ func (s *shared) seen() (Control, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.control, !s.lost
+}
+
+// isUnread reports whether the last try to read it failed.
+func (s *shared) isUnread() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unread
 }
 
 // get is the document, at most a few seconds old if it can be had.
@@ -135,6 +142,11 @@ func (s *shared) refresh(ctx context.Context) {
 		return
 	}
 	c, etag, err := s.store.Load(ctx)
+	s.mu.Lock()
+	if s.unread = err != nil; !s.unread && mute { // a database that went back is refused all the same
+		s.control.Heartbeat = c.Heartbeat
+	}
+	s.mu.Unlock()
 	if err == nil && mute { // our own copy counts until it can be written again
 		written, werr := s.write(ctx, c, etag)
 		if werr != nil && (c.Breaker.Name == Paused) != wasPaused {

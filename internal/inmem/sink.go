@@ -194,6 +194,9 @@ func (s *Sink) raise(ctx context.Context, known breaker.Heartbeat, force bool) (
 	if err := known.Refuse("inmem: heartbeat", row); err != nil && !force {
 		return breaker.Heartbeat{}, err
 	}
+	if row.Number > 0 && known.Number == 0 && !force {
+		return row, nil
+	}
 	if row.Number == 0 || force {
 		row.DatabaseID = strings.ToLower(rand.Text())
 	}

@@ -29,6 +29,7 @@ func heartbeatCases() []sinkCase {
 	return []sinkCase{
 		{"a heartbeat makes its environment's row, then raises it, for others to see", nil, heartbeatRaises},
 		{"a heartbeat's number is the time, and one more than a number that is ahead of it", nil, heartbeatIsTheTime},
+		{"a heartbeat that knows nothing commits and leaves a number as it is", nil, heartbeatKnowsNothing},
 		{"a heartbeat refuses a database that went back, and leaves it as it is", nil, heartbeatRefuses},
 		{"a takeover gives the row a new id and a number above all that is known", nil, takeOver},
 		{"a takeover of a row that an open transaction holds is contention within bounds, and changes nothing", []string{"LockHeartbeat"}, takeOverLocked},
@@ -49,10 +50,11 @@ func heartbeatCases() []sinkCase {
 // unknown is an environment of which nothing is known.
 func unknown(sysName string) breaker.Heartbeat { return breaker.Heartbeat{SysName: sysName} }
 
-// beat makes one heartbeat that must succeed, with nothing known, and answers the row.
+// beat makes one heartbeat that must succeed, with the row that is there known, and answers the row.
 func (s *sinkTest) beat(sysName string) breaker.Heartbeat {
 	s.Helper()
-	return s.raised(s.h.Sink.Heartbeat(s.Context(), unknown(sysName)))
+	row, _ := s.h.Heartbeat(s, sysName)
+	return s.raised(s.h.Sink.Heartbeat(s.Context(), breaker.Heartbeat{SysName: sysName, DatabaseID: row.DatabaseID, Number: row.Number}))
 }
 
 // raised requires that the row was raised, and that the answer is what was committed.
@@ -111,6 +113,14 @@ func heartbeatIsTheTime(s *sinkTest) {
 	require.Equal(s, row.Number+2*aDay+1, s.beat(sysName).Number)
 	s.h.SetHeartbeat(s, sysName, HeartbeatRow{})
 	require.InDelta(s, time.Now().UnixMilli(), s.beat(sysName).Number, aDay, "a row that is made too")
+}
+
+// Who knows nothing cannot compare: it must not raise a copy above what others know.
+func heartbeatKnowsNothing(s *sinkTest) {
+	row := s.raised(s.h.Sink.Heartbeat(s.Context(), unknown(sysName)))
+	s.h.SetHeartbeat(s, sysName, HeartbeatRow{row.DatabaseID, row.Number - aDay})
+	again := s.raised(s.h.Sink.Heartbeat(s.Context(), unknown(sysName)))
+	require.Equal(s, row.Number-aDay, again.Number)
 }
 
 // wentBack are databases that are not the one that is known, and the code with which each is refused.
@@ -279,15 +289,31 @@ func heartbeatReadOnly(s *sinkTest) {
 }
 
 func heartbeatRace(s *sinkTest) {
+	made, ids := heartbeatsAtOnce(s, unknown(sysName))
+	require.Len(s, ids, 1)
+	require.Len(s, made, 1)
+	first := s.heartbeat(sysName)
+	raised, ids := heartbeatsAtOnce(s, breaker.Heartbeat{SysName: sysName, DatabaseID: first.DatabaseID, Number: first.Number})
+	require.Len(s, ids, 1)
+	for number, times := range raised {
+		require.Equal(s, 1, times, "each of them raised it once: %d", number)
+	}
+	last := s.heartbeat(sysName)
+	require.Equal(s, slices.Max(slices.Collect(maps.Keys(raised))), last.Number, "who failed changed nothing")
+	require.True(s, ids[last.DatabaseID])
+}
+
+// heartbeatsAtOnce makes 25 heartbeats, of which some may be contention, and answers their numbers and ids.
+func heartbeatsAtOnce(s *sinkTest, known breaker.Heartbeat) (numbers map[int64]int, ids map[string]bool) {
 	var mu sync.Mutex
-	rows, ids := map[int64]bool{}, map[string]bool{}
+	numbers, ids = map[int64]int{}, map[string]bool{}
 	for i, err := range all(25, func(int) error {
-		row, err := s.h.Sink.Heartbeat(s.Context(), unknown(sysName))
+		row, err := s.h.Sink.Heartbeat(s.Context(), known)
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {
-			require.False(s, rows[row.Number], "each of them raised it once")
-			rows[row.Number], ids[row.DatabaseID] = true, true
+			numbers[row.Number]++
+			ids[row.DatabaseID] = true
 		}
 		return err
 	}) {
@@ -296,10 +322,7 @@ func heartbeatRace(s *sinkTest) {
 			require.False(s, fault.Has(err, fault.OwnWhenAlone), "a heartbeat is no document's: %v", err)
 		}
 	}
-	require.Len(s, ids, 1)
-	last := s.heartbeat(sysName)
-	require.Equal(s, slices.Max(slices.Collect(maps.Keys(rows))), last.Number, "who failed changed nothing")
-	require.True(s, ids[last.DatabaseID])
+	return numbers, ids
 }
 
 func heartbeatCancelled(s *sinkTest) {

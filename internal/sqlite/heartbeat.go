@@ -58,7 +58,7 @@ func (s *Store) raiseOver(ctx context.Context, conn *sql.Conn, known breaker.Hea
 		return row, err
 	}
 	row.SysName = known.SysName
-	if err := tx.QueryRowContext(ctx, s.write[stHeartbeat], known.SysName, above, force).Scan(&row.DatabaseID, &row.Number); err != nil {
+	if err := tx.QueryRowContext(ctx, s.write[stHeartbeat], known.SysName, above, force, force || known.Number > 0).Scan(&row.DatabaseID, &row.Number); err != nil {
 		return breaker.Heartbeat{}, err
 	}
 	if err := tx.Commit(); err != nil {

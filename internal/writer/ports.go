@@ -41,7 +41,8 @@ type Sink interface {
 	Apply(ctx context.Context, items []Item, mode Mode, known breaker.Heartbeat) ([]Outcome, error)
 	// Heartbeat raises the number of an environment's row in the table heartbeat and commits, in one request, and answers the
 	// row as it was committed: the database takes writes and commits them. It compares first, as Apply does, with the row locked,
-	// and refuses likewise; it makes the row, with an id of its own, only when known has no number. The number is one higher, or
+	// and refuses likewise. With a known without a number it makes the row, with an id of its own, where there is none, and leaves the
+	// number of another as it is: what is not compared is not raised. The number is one higher, or
 	// the milliseconds since 1970 by the database's clock where those are more: what raises it one by one, without comparing,
 	// never reaches what is known. It touches nothing of the user's.
 	// Errors by kind: infrastructure (code "read_only" for a database that only answers reads), throttled, quota; contention

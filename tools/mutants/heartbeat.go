@@ -11,13 +11,15 @@ func heartbeatTable() []mutant {
 		raises    = "TestSink/a_heartbeat_makes_its_environment's_row,_then_raises_it,_for_others_to_see"
 		isTime    = "TestSink/a_heartbeat's_number_is_the_time,_and_one_more_than_a_number_that_is_ahead_of_it"
 		refuses   = "TestSink/a_heartbeat_refuses_a_database_that_went_back,_and_leaves_it_as_it_is"
+		keeps     = "TestSink/a_heartbeat_that_knows_nothing_commits_and_leaves_a_number_as_it_is"
 		takes     = "TestSink/a_takeover_gives_the_row_a_new_id_and_a_number_above_all_that_is_known"
 		writes    = "TestSink/a_write_to_a_database_that_went_back_is_refused,_whatever_is_written,_and_a_preview_is_not"
 		stops     = "TestADatabaseThatWentBackStopsAtOnceAndEndsByItself"
 		forced    = "TestOnlyAForcedResumeAcceptsADatabaseThatWentBack"
 	)
 	return []mutant{
-		{"a heartbeat raises nothing", text, "number = max(number + 1, excluded.number)", "number = number", sqlite, raises},
+		{"a heartbeat raises nothing", text, "iif(?4, max(number + 1, excluded.number), number)", "number", sqlite, raises},
+		{"a heartbeat raises what it did not compare", sqlite + "/heartbeat.go", "force || known.Number > 0).Scan", "force || known.Number >= 0).Scan", sqlite, keeps},
 		{"all environments share a heartbeat", sqlite + "/heartbeat.go", "s.write[stHeartbeat], known.SysName, above", "s.write[stHeartbeat], \"\", above", sqlite, raises},
 		{"an older build climbs above what is known", text, "CAST(unixepoch('subsec') * 1000 AS INTEGER)", "1", sqlite, isTime},
 		{"a heartbeat raises what it should refuse", sqlite + "/heartbeat.go", "	if force {\n		above", "	if known.Number > 0 {\n		above", sqlite, refuses},
@@ -33,8 +35,10 @@ func heartbeatTable() []mutant {
 		{"a refused heartbeat stops nobody at once", beat, "	if Refused(err) {\n		b.refused(", "	if Refused(err) && probe {\n		b.refused(", breaker, stops},
 		{"a refused probe leaves an outage what it was", beat, "		b.update(ctx, b.failure(err, probe))\n", "		b.update(ctx, b.failure(err, false))\n", breaker, "TestAProbeFindsADatabaseThatWentBack"},
 		{"a request from before a takeover stops everybody", beat, "is.DatabaseID == known.DatabaseID && is.Number >= known.Number", "is.SysName != \"\"", breaker, "TestARequestFromBeforeATakeoverStopsNobody"},
-		{"a heartbeat compares with what was known seconds ago", beat, "	if _, had := b.shared.seen(); had {\n		b.shared.anew(ctx)\n	}\n", "", breaker, "TestAHeartbeatIsNotComparedWithAnOldControlDocument"},
-		{"an instance forgets what it raised", beat, "known.Number > 0 && b.row.DatabaseID == known.DatabaseID", "known.Number < 0", breaker, "TestAnInstanceRemembersWhatItRaisedWithoutTheControlDocument"},
+		{"a heartbeat compares with what was known seconds ago", beat, "	b.shared.anew(ctx)\n	known := b.known()\n	compared", "	known := b.known()\n	compared", breaker, "TestAHeartbeatIsNotComparedWithAnOldControlDocument"},
+		{"who cannot read the control document raises", beat, "	if b.shared.isUnread() {\n", "	if false {\n", breaker, "TestWithoutTheControlDocumentNothingIsRaised"},
+		{"who cannot write the control document compares with an old one", breaker + "/shared.go", "		s.control.Heartbeat = c.Heartbeat\n", "", breaker, "TestWhoCannotWriteTheControlDocumentComparesAllTheSame"},
+		{"a heartbeat without the control document takes each database for well", beat, "	if err == nil && row.Number > 0 {\n", "	if false {\n", breaker, "TestWithoutTheControlDocumentNothingIsRaised"},
 		{"a number in the control document goes back", breaker + "/control.go", " && c.Heartbeat.Number < row.Number", "", breaker, "TestTheLargerNumberWins"},
 		{"a heartbeat takes over another database's place", breaker + "/control.go", "(c.Heartbeat.DatabaseID == row.DatabaseID && c.Heartbeat.Number < row.Number)", "c.Heartbeat.Number < row.Number", breaker, "TestTheLargerNumberWins"},
 		{"success is told without a heartbeat", breaker + "/proof.go", "		row, err = b.raise(ctx, false)\n", "", breaker, "TestTheHeartbeatIsRaisedBeforeASuccessIsTold"},
