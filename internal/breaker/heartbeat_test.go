@@ -220,6 +220,37 @@ func TestOnlyAForcedResumeAcceptsADatabaseThatWentBack(t *testing.T) {
 	})
 }
 
+// An outage of a database that was refused says nothing of which database it is.
+func TestAnOutageDoesNotHideARefusal(t *testing.T) {
+	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
+		synctest.Test(t, func(t *testing.T) {
+			st, db := &store{}, database()
+			down := false
+			a := breaker.New(st, breaker.Options{Instance: "a", Build: "build 1", SysName: "web", TakeOver: db.TakeOver,
+				Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+					if down {
+						return breaker.Heartbeat{}, fault.New(kind, "test", "away", "no answer")
+					}
+					return db.Heartbeat(ctx, known)
+				}})
+			require.NoError(t, write(t, a, db))
+			back := row(db)
+			back.Number--
+			set(db, back)
+			require.True(t, breaker.Refused(a.Tick(t.Context())))
+			is := st.control.Breaker
+			down = true
+			time.Sleep(90 * time.Second)
+			require.Equal(t, "away", fault.CodeOf(a.Tick(t.Context())))
+			require.True(t, st.control.Breaker.RefusesDatabase())
+			require.Equal(t, is.Reason, st.control.Breaker.Reason)
+			require.Greater(t, time.Until(st.control.Breaker.OpenUntil), 24*365*time.Hour, "an older build stays away")
+			require.InDelta(t, 60, time.Until(st.control.Breaker.NextProbe()).Seconds(), 7)
+			require.True(t, breaker.Refused(a.Resume(t.Context(), "ann", "it is back")))
+		})
+	}
+}
+
 // A takeover that the control document did not learn of is none: the flow stays stopped, and the operator repeats it.
 func TestATakeoverThatNobodyLearnedOfIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -200,6 +200,9 @@ func (s State) fail(in input, now time.Time) State {
 	if s.Name == Paused || (s.Name == Open && !in.probe) {
 		return s
 	}
+	if s.RefusesDatabase() && !refusedCode(in.code) {
+		return s // an outage meanwhile must not hide what is refused; the probe's claim is the wait
+	}
 	was := s
 	if s.Name != Open {
 		s.ChangedAt = now

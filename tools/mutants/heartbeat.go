@@ -43,6 +43,7 @@ func heartbeatTable() []mutant {
 		{"a heartbeat takes over another database's place", breaker + "/control.go", "(c.Heartbeat.DatabaseID == row.DatabaseID && c.Heartbeat.Number < row.Number)", "c.Heartbeat.Number < row.Number", breaker, "TestTheLargerNumberWins"},
 		{"success is told without a heartbeat", breaker + "/proof.go", "		row, err = b.raise(ctx, false)\n", "", breaker, "TestTheHeartbeatIsRaisedBeforeASuccessIsTold"},
 		{"success is told although the heartbeat failed", breaker + "/proof.go", "		success = err == nil\n", "		_ = err\n", breaker, "TestTheHeartbeatIsRaisedBeforeASuccessIsTold"},
+		{"an outage hides a refusal", breaker + "/state.go", "	if s.RefusesDatabase() && !refusedCode(in.code) {\n", "	if false {\n", breaker, "TestAnOutageDoesNotHideARefusal"},
 		{"an older build probes a database that was refused", breaker + "/state.go", "		s.OpenUntil = at.Add(heldFor)\n", "		s.OpenUntil = at\n", breaker, "TestAnOlderBuildBeside"},
 		{"an older build writes to a database that was refused", breaker + "/state.go", "heldFor = 100 * 365 * 24 * time.Hour", "heldFor = 0 * time.Hour", "internal/scenario", "TestRow16"},
 		{"a resume needs no force", breaker + "/operator.go", "if risk = nil; c.Breaker.RefusesDatabase() {", "if risk = nil; false {", breaker, forced},
