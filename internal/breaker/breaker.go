@@ -87,6 +87,8 @@ type Breaker struct {
 	// beatAt and beatErr are the last heartbeat and its answer.
 	beatAt  time.Time
 	beatErr error
+	// lockedAt is when the last heartbeat found its row locked; zero when it had another answer.
+	lockedAt time.Time
 	// appliedAt and failing wait to be written into the control document, which was done at notedAt; toldMass are the codes
 	// that were told.
 	appliedAt, notedAt time.Time
@@ -202,9 +204,13 @@ func othersAnswered(err error) error {
 }
 
 // confirm repeats a heartbeat that failed until one is committed, the breaker is open, or this instance is cut off. It answers
-// the last error, nil when one was committed.
+// the last error, nil when one was committed, or when only its row is locked: documents are applied beside it.
 func (b *Breaker) confirm(ctx context.Context, err error) error {
+	begin := b.o.Now()
 	for ctx.Err() == nil && !b.seenState().Stopped() {
+		if b.lockedOut() && b.appliedSince(ctx, begin) {
+			return nil
+		}
 		b.fails(ctx, err, false)
 		if b.seenState().Stopped() || b.isCutOff() || b.o.Wait(ctx, repeatEvery) != nil {
 			return err

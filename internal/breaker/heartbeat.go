@@ -170,6 +170,7 @@ func (b *Breaker) raise(ctx context.Context, probe bool) (row Heartbeat, err err
 	if err == nil && row.Number > 0 {
 		err = known.Refuse(op, row)
 	}
+	locked := fault.KindOf(err) == fault.Contention
 	if err != nil && !fault.IsDependency(err) {
 		err = fault.Wrap(fault.Infrastructure, op, fault.CodeOf(err), "the heartbeat was not committed", err)
 	}
@@ -177,7 +178,10 @@ func (b *Breaker) raise(ctx context.Context, probe bool) (row Heartbeat, err err
 		return row, err
 	}
 	b.mu.Lock()
-	b.beatAt, b.beatErr = b.o.Now(), err
+	b.beatAt, b.beatErr, b.lockedAt = b.o.Now(), err, time.Time{}
+	if locked {
+		b.lockedAt = b.beatAt
+	}
 	if err == nil {
 		b.cutOff = false
 		if !b.ofDocuments {
@@ -189,6 +193,21 @@ func (b *Breaker) raise(ctx context.Context, probe bool) (row Heartbeat, err err
 		b.refused(ctx, known, err, probe)
 	}
 	return row, err
+}
+
+// lockedOut reports whether the last heartbeat, not long ago, found its row locked.
+func (b *Breaker) lockedOut() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.o.Now().Sub(b.lockedAt) < probeEvery
+}
+
+// appliedSince reports whether anybody is known to have applied something after a moment.
+func (b *Breaker) appliedSince(ctx context.Context, at time.Time) bool {
+	c, _ := b.shared.anew(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return c.LastApplied().After(at) || b.appliedAt.After(at)
 }
 
 // refused takes in that the database is not the one that is known: that opens the breaker at the first time. If the control

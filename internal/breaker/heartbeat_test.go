@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
@@ -88,7 +89,7 @@ func TestTheHeartbeatIsRaisedBeforeASuccessIsTold(t *testing.T) {
 		require.Greater(t, row(db).Number, first.Number)
 		require.Equal(t, row(db), st.control.Heartbeat)
 
-		broken := fault.New(fault.Contention, "test", "1222", "the row is locked")
+		broken := fault.New(fault.Infrastructure, "test", "40613", "no answer")
 		ill := breaker.New(st, breaker.Options{Build: "build 1", SysName: "web", Heartbeat: func(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
 			return breaker.Heartbeat{}, broken
 		}})
@@ -247,6 +248,65 @@ func TestAnOutageDoesNotHideARefusal(t *testing.T) {
 			require.Greater(t, time.Until(st.control.Breaker.OpenUntil), 24*365*time.Hour, "an older build stays away")
 			require.InDelta(t, 60, time.Until(st.control.Breaker.NextProbe()).Seconds(), 7)
 			require.True(t, breaker.Refused(a.Resume(t.Context(), "ann", "it is back")))
+		})
+	}
+}
+
+// Somebody holds the heartbeat's row in an open transaction. Requests for documents read it and are answered: that is no outage,
+// neither for the instance that has the timer nor for those that apply.
+func TestALockOnTheHeartbeatStopsNobodyWhileDocumentsAreApplied(t *testing.T) {
+	for _, ticker := range []string{"the timer's own instance applies", "another instance applies"} {
+		t.Run(ticker, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, db := &store{}, database()
+				locked, waits := false, 0
+				over := func(name string) *breaker.Breaker {
+					return breaker.New(st, breaker.Options{Instance: name, Build: "build 1", SysName: "web", TakeOver: db.TakeOver,
+						Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+							if locked {
+								waits++
+								time.Sleep(5 * time.Second)
+								return breaker.Heartbeat{}, fault.New(fault.Contention, "test", "1222", "locked")
+							}
+							return db.Heartbeat(ctx, known)
+						}})
+				}
+				a := over("a")
+				ticks := a
+				if ticker == "another instance applies" {
+					ticks = over("ticks")
+				}
+				require.NoError(t, write(t, a, db))
+				require.NoError(t, ticks.Tick(t.Context()))
+				good := row(db)
+				locked = true
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					for range 600 {
+						time.Sleep(time.Second)
+						assert.NoError(t, write(t, a, db))
+					}
+				}()
+				for range 2 {
+					time.Sleep(10 * time.Second)
+					begin := time.Now()
+					require.NoError(t, ticks.Tick(t.Context()), "the tick's own work goes on")
+					require.Less(t, time.Since(begin), time.Minute)
+					time.Sleep(280 * time.Second)
+				}
+				<-done
+				require.Empty(t, st.control.Breaker.Name)
+				require.False(t, a.Seen().CutOff || ticks.Seen().CutOff)
+				require.Less(t, waits, 20, "it is tried once a minute")
+				require.WithinDuration(t, time.Now(), st.control.AppliedBy("build 1"), 15*time.Second, "what is applied is told")
+				require.Equal(t, good.Number, st.control.Heartbeat.Number)
+
+				locked = false
+				time.Sleep(time.Minute)
+				require.NoError(t, write(t, a, db))
+				require.Greater(t, st.control.Heartbeat.Number, good.Number)
+			})
 		})
 	}
 }

@@ -73,7 +73,8 @@ func (b *Breaker) BeganToFail(code string) {
 
 // Note writes what all instances should know: successes, failures, how far the feed is behind. It costs at most one write
 // in five seconds, and none when nothing is new. Before it tells of a success it raises the heartbeat, so that a database that
-// goes back behind what was applied is refused; a success whose heartbeat is not committed is told later.
+// goes back behind what was applied is refused; a success whose heartbeat is not committed is told later. While the heartbeat's
+// row is locked successes are told without it, and it is tried once a minute: a lock must not look like an outage.
 func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 	c, _ := b.shared.seen()
 	now := b.o.Now()
@@ -91,10 +92,10 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	var row Heartbeat
-	if success = success && !b.state(ctx).Stopped(); success {
+	if success = success && !b.state(ctx).Stopped(); success && !b.lockedOut() {
 		var err error
 		row, err = b.raise(ctx, false)
-		success = err == nil
+		success = err == nil || b.lockedOut()
 	}
 	b.shared.change(ctx, func(c *Control) bool {
 		if success {

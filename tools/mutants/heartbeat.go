@@ -12,6 +12,7 @@ func heartbeatTable() []mutant {
 		isTime    = "TestSink/a_heartbeat's_number_is_the_time,_and_one_more_than_a_number_that_is_ahead_of_it"
 		refuses   = "TestSink/a_heartbeat_refuses_a_database_that_went_back,_and_leaves_it_as_it_is"
 		keeps     = "TestSink/a_heartbeat_that_knows_nothing_commits_and_leaves_a_number_as_it_is"
+		locks     = "TestALockOnTheHeartbeatStopsNobodyWhileDocumentsAreApplied"
 		takes     = "TestSink/a_takeover_gives_the_row_a_new_id_and_a_number_above_all_that_is_known"
 		writes    = "TestSink/a_write_to_a_database_that_went_back_is_refused,_whatever_is_written,_and_a_preview_is_not"
 		stops     = "TestADatabaseThatWentBackStopsAtOnceAndEndsByItself"
@@ -42,8 +43,11 @@ func heartbeatTable() []mutant {
 		{"a number in the control document goes back", breaker + "/control.go", " && c.Heartbeat.Number < row.Number", "", breaker, "TestTheLargerNumberWins"},
 		{"a heartbeat takes over another database's place", breaker + "/control.go", "(c.Heartbeat.DatabaseID == row.DatabaseID && c.Heartbeat.Number < row.Number)", "c.Heartbeat.Number < row.Number", breaker, "TestTheLargerNumberWins"},
 		{"success is told without a heartbeat", breaker + "/proof.go", "		row, err = b.raise(ctx, false)\n", "", breaker, "TestTheHeartbeatIsRaisedBeforeASuccessIsTold"},
-		{"success is told although the heartbeat failed", breaker + "/proof.go", "		success = err == nil\n", "		_ = err\n", breaker, "TestTheHeartbeatIsRaisedBeforeASuccessIsTold"},
+		{"success is told although the heartbeat failed", breaker + "/proof.go", "		success = err == nil || b.lockedOut()\n", "		_ = err\n", breaker, "TestTheHeartbeatIsRaisedBeforeASuccessIsTold"},
 		{"an outage hides a refusal", breaker + "/state.go", "	if s.RefusesDatabase() && !refusedCode(in.code) {\n", "	if false {\n", breaker, "TestAnOutageDoesNotHideARefusal"},
+		{"a locked heartbeat is an outage beside documents that are applied", breaker + "/breaker.go", "		if b.lockedOut() && b.appliedSince(ctx, begin) {\n", "		if false {\n", breaker, locks},
+		{"each success waits for a locked heartbeat", breaker + "/proof.go", "success && !b.lockedOut() {", "success {", breaker, locks},
+		{"no success is told beside a locked heartbeat", breaker + "/proof.go", "success = err == nil || b.lockedOut()", "success = err == nil", breaker, locks},
 		{"an older build probes a database that was refused", breaker + "/state.go", "		s.OpenUntil = at.Add(heldFor)\n", "		s.OpenUntil = at\n", breaker, "TestAnOlderBuildBeside"},
 		{"an older build writes to a database that was refused", breaker + "/state.go", "heldFor = 100 * 365 * 24 * time.Hour", "heldFor = 0 * time.Hour", "internal/scenario", "TestRow16"},
 		{"a resume needs no force", breaker + "/operator.go", "if risk = nil; c.Breaker.RefusesDatabase() {", "if risk = nil; false {", breaker, forced},
