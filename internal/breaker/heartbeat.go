@@ -163,10 +163,7 @@ func (b *Breaker) raise(ctx context.Context, probe bool) (row Heartbeat, err err
 	if b.shared.isUnread() {
 		compared = Heartbeat{SysName: known.SysName}
 	}
-	err = within(ctx, heartbeatTimeout, func(ctx context.Context) error {
-		row, err = b.o.Heartbeat(ctx, compared)
-		return err
-	})
+	row, err = asked(ctx, compared, b.o.Heartbeat)
 	if err == nil && row.Number > 0 {
 		err = known.Refuse(op, row)
 	}
@@ -214,7 +211,7 @@ func (b *Breaker) appliedSince(ctx context.Context, at time.Time) bool {
 // document speaks of another one by now, an operator has accepted the database meanwhile, and the request came too late to know.
 func (b *Breaker) refused(ctx context.Context, known Heartbeat, err error, probe bool) {
 	b.shared.anew(ctx)
-	if is := b.known(); is.DatabaseID == known.DatabaseID && is.Number >= known.Number {
+	if is := b.known(); is.DatabaseID == known.DatabaseID {
 		b.update(ctx, b.failure(err, probe))
 	}
 }

@@ -333,6 +333,84 @@ func TestATakeoverThatNobodyLearnedOfIsNone(t *testing.T) {
 	})
 }
 
+// The failback came before the operator's word, or the word came from a machine that names the database before: there is nothing to
+// accept.
+func TestForceTakesOverOnlyWhatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, db := &store{}, database()
+		a := over(st, db, "a")
+		require.NoError(t, write(t, a, db))
+		good := row(db)
+		set(db, breaker.Heartbeat{})
+		require.Error(t, a.Tick(t.Context()))
+		set(db, good)
+		taken, err := a.Force(t.Context(), "ann", "x")
+		require.NoError(t, err)
+		require.False(t, taken)
+		require.Equal(t, good.DatabaseID, row(db).DatabaseID)
+		require.Equal(t, row(db), st.control.Heartbeat)
+		last := st.control.Transitions[len(st.control.Transitions)-1]
+		require.Equal(t, []any{"ann", breaker.HalfOpen, ""}, []any{last.By, last.To, last.Forced})
+		require.NoError(t, write(t, a, db))
+	})
+}
+
+// Two operators force at once: one of them is told, and the control document knows the row that is there.
+func TestTwoOperatorsForceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, db := &store{}, database()
+		a, kims := over(st, db, "a"), over(st, db, "b")
+		require.NoError(t, write(t, a, db))
+		set(db, breaker.Heartbeat{})
+		require.Error(t, a.Tick(t.Context()))
+		anns := breaker.New(st, breaker.Options{Build: "build 1", SysName: "web", Heartbeat: db.Heartbeat,
+			TakeOver: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+				taken, err := db.TakeOver(ctx, known)
+				_, kim := kims.Force(ctx, "kim", "at once")
+				require.NoError(t, kim)
+				return taken, err
+			}})
+		_, err := anns.Force(t.Context(), "ann", "x")
+		require.Equal(t, fault.Contention, fault.KindOf(err), "%v", err)
+		require.Equal(t, row(db), st.control.Heartbeat)
+		time.Sleep(6 * time.Second)
+		require.NoError(t, write(t, a, db))
+	})
+}
+
+// A heartbeat that was on its way, too: neither a tick's nor a probe's stops what the operator let go on.
+func TestAHeartbeatFromBeforeATakeoverStopsNobody(t *testing.T) {
+	for name, ask := range map[string]func(b *breaker.Breaker, ctx context.Context) error{
+		"tick":  (*breaker.Breaker).Tick,
+		"probe": (*breaker.Breaker).Permit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, db := &store{}, database()
+				a := over(st, db, "a")
+				require.NoError(t, write(t, a, db))
+				b := breaker.New(st, breaker.Options{Instance: "b", Build: "build 1", SysName: "web", TakeOver: db.TakeOver,
+					Heartbeat: func(_ context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+						if name == "tick" {
+							set(db, breaker.Heartbeat{})
+							require.Error(t, a.Tick(t.Context()))
+						}
+						_, err := a.Force(t.Context(), "ann", "x")
+						require.NoError(t, err)
+						return breaker.Heartbeat{}, known.Refuse("test", row(db))
+					}})
+				if name == "probe" {
+					set(db, breaker.Heartbeat{})
+					require.Error(t, a.Tick(t.Context()))
+					time.Sleep(80 * time.Second)
+				}
+				require.True(t, breaker.Refused(ask(b, t.Context())))
+				require.Equal(t, breaker.HalfOpen, st.control.Breaker.Name)
+			})
+		})
+	}
+}
+
 // A request that was on its way while an operator accepted the database is refused by what it knew. That stops nobody again.
 func TestARequestFromBeforeATakeoverStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -39,8 +39,9 @@ const Risk = "A forced resume (`resume --force`) accepts this database as it is:
 	"copied is missing here and is not written again by itself, although its documents say committed; the one before is refused from then on"
 
 // Force is Resume that also accepts a database that is not the one that was written to last: its heartbeat gets a new id and a
-// number above all that is known, and the control document gets both. It answers whether there was one to accept. Errors as Pause,
-// and those of Sink.TakeOver; a takeover that the control document did not learn of counts for nothing: force again.
+// number above all that is known, and the control document gets both. The database is asked first: one that is the one that is
+// known is not taken over. It answers whether there was one to accept. Errors as Pause, and those of Sink.TakeOver; a takeover that
+// the control document did not learn of, or that met somebody else's (contention), counts for nothing: force again.
 func (b *Breaker) Force(ctx context.Context, by, why string) (taken bool, err error) {
 	c, had := b.shared.anew(ctx)
 	if !had {
@@ -49,27 +50,48 @@ func (b *Breaker) Force(ctx context.Context, by, why string) (taken bool, err er
 	if !c.Breaker.RefusesDatabase() {
 		return false, b.Resume(ctx, by, why)
 	}
-	known := b.known()
-	var row Heartbeat
-	err = within(ctx, heartbeatTimeout, func(ctx context.Context) (err error) {
-		row, err = b.o.TakeOver(ctx, known)
-		return err
-	})
+	was, known := c.Heartbeat, b.known()
+	in := input{event: resumed, by: by, reason: why}
+	row, err := asked(ctx, known, b.o.Heartbeat)
+	if Refused(err) {
+		in.forced = fault.As(err).Reason
+		row, err = asked(ctx, known, b.o.TakeOver)
+		in.forced += ". Accepted as " + row.said()
+	}
 	if err != nil {
 		return false, err
 	}
-	in := input{event: resumed, by: by, reason: why, forced: c.Breaker.Reason + ". Accepted as " + row.said()}
-	now := b.o.Now()
+	now, meanwhile := b.o.Now(), false
 	err = b.shared.command(ctx, func(c *Control) bool {
-		c.Heartbeat = row
+		switch {
+		case in.forced == "":
+			c.noteHeartbeat(row)
+		case c.Heartbeat != was:
+			meanwhile = true
+			return false
+		default:
+			c.Heartbeat = row
+		}
 		c.take(in, now)
 		return true
 	})
+	if err == nil && meanwhile {
+		err = fault.New(fault.Contention, op, "412", "somebody else resumed meanwhile: look at the status, and force again if it says so")
+	}
 	if err != nil {
 		return false, err
 	}
 	b.forget()
-	return true, nil
+	return in.forced != "", nil
+}
+
+// asked asks the database by Heartbeat or TakeOver.
+func asked(ctx context.Context, known Heartbeat, how func(context.Context, Heartbeat) (Heartbeat, error)) (row Heartbeat, err error) {
+	err = within(ctx, heartbeatTimeout, func(ctx context.Context) (err error) {
+		row, err = how(ctx, known)
+		return err
+	})
+	return row, err
 }
 
 // forget lets go of what was counted before a person's word.
