@@ -11,7 +11,7 @@ import (
 // Heartbeat is what the control document says of the database's heartbeat row; without number and id it says nothing.
 type Heartbeat struct {
 	// SysName is the environment whose row it is.
-	SysName string `json:"sys_name,omitempty"`
+	SysName string `json:"-"`
 	// DatabaseID is the id that the row was made with or taken over with: lower-case text. Another id is another database.
 	DatabaseID string `json:"database_id,omitempty"`
 	// Number is raised by each heartbeat, never lowered: a lower one is a database that went back. It is about when the row was

@@ -591,7 +591,7 @@ func TestAnOlderBuildBeside(t *testing.T) {
 		require.NoError(t, err)
 		var members map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(raw, &members))
-		require.JSONEq(t, `{"sys_name":"web","database_id":"`+good.DatabaseID+`","number":`+mustJSON(t, st.control.Heartbeat.Number)+`}`,
+		require.JSONEq(t, `{"database_id":"`+good.DatabaseID+`","number":`+mustJSON(t, st.control.Heartbeat.Number)+`}`,
 			string(members["heartbeat"]), "a member of its own, which older builds carry over")
 	})
 }
