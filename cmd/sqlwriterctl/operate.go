@@ -240,6 +240,9 @@ type resumeCommand struct {
 func (c *resumeCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
 		change, err := o.Resume(ctx, ops.FlowRequest{By: who(), Why: c.Why, Force: c.Force})
+		if err == nil && c.Force && change.Risk == "" && !c.JSON {
+			a.printf("there was nothing to accept; the flow was resumed")
+		}
 		return printFlowChange(a, change, err, c.JSON)
 	})
 }

@@ -178,6 +178,7 @@ func TestResumeWorksBehindEveryReason(t *testing.T) {
 		require.Equal(t, exitOK, r.run(t, "resume", "--force", "--why", "made room: "+string(kind)), r.errors)
 		require.Contains(t, r.out, "the flow was stopped since")
 		require.Contains(t, r.out, "the flow is ramping up")
+		require.Contains(t, r.out, "there was nothing to accept; the flow was resumed")
 		r.env["SQL_CONNECTION"] = connection
 		require.Equal(t, exitOK, r.run(t, "pause", "--why", "x"), r.errors) // it tells what was not told
 		require.Equal(t, exitOK, r.run(t, "audits", "--limit", "2", "--json"), r.errors)
@@ -413,6 +414,7 @@ func TestADatabaseThatWentBackIsAcceptedByForce(t *testing.T) {
 	require.Contains(t, r.errors, "--force")
 	require.Equal(t, exitOK, r.run(t, "resume", "--force", "--why", "we lost an hour"), r.errors)
 	require.Contains(t, r.out, "FORCED. "+breaker.Risk)
+	require.NotContains(t, r.out, "nothing to accept")
 	require.Equal(t, exitOK, r.run(t, "audits"), r.errors)
 	require.Contains(t, r.out, ops.FlowForced)
 	require.Equal(t, exitOK, r.run(t, "reprocess", "--id", second, "--why", "x"), r.errors)
