@@ -44,7 +44,8 @@ const (
 	// quotaWait is the wait for a database that is full.
 	quotaWait = 5 * time.Minute
 	// heldFor is how far ahead OpenUntil stands for a database that was refused. A build that does not compare would raise such a
-	// database's heartbeat as its probe, take it for well, and write to it; this build takes the years off again.
+	// database's heartbeat as its probe, take it for well, and write to it; this build takes the years off again. It goes with the
+	// step that runs deploy/sql/revoke_text_rights.sql: no such build writes after that.
 	heldFor = 100 * 365 * 24 * time.Hour
 	// idleFor is how long a half-open breaker that no document needs waits for its second heartbeat.
 	idleFor = 2 * time.Minute

@@ -35,7 +35,7 @@ type Sink interface {
 	// document (the database refused a value; it does not say whose).
 	// Without items a preview is still one request: it needs what every preview needs and answers no outcomes. A write
 	// without items is none.
-	// Write and Rewrite refuse, inside their transaction, a database that is not the one that is known: infrastructure, code
+	// Write and Rewrite refuse, in the same request, a database that is not the one that is known: infrastructure, code
 	// breaker.CodeWentBack when the number of the row of known.SysName in the table heartbeat is lower than known.Number,
 	// breaker.CodeOtherDatabase when its id is another or there is no row. A known without a number is not compared.
 	Apply(ctx context.Context, items []Item, mode Mode, known breaker.Heartbeat) ([]Outcome, error)
