@@ -95,7 +95,7 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 	if success = success && !b.state(ctx).Stopped(); success && !b.lockedOut() {
 		var err error
 		row, err = b.raise(ctx, false)
-		success = err == nil || b.lockedOut()
+		success = err == nil
 	}
 	b.shared.change(ctx, func(c *Control) bool {
 		if success {
