@@ -227,13 +227,15 @@ func TestAnOutageDoesNotHideARefusal(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			st, db := &store{}, database()
 			down := false
-			a := breaker.New(st, breaker.Options{Instance: "a", Build: "build 1", SysName: "web", TakeOver: db.TakeOver,
+			a := breaker.New(st, breaker.Options{
+				Instance: "a", Build: "build 1", SysName: "web", TakeOver: db.TakeOver,
 				Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 					if down {
 						return breaker.Heartbeat{}, fault.New(kind, "test", "away", "no answer")
 					}
 					return db.Heartbeat(ctx, known)
-				}})
+				},
+			})
 			require.NoError(t, write(t, a, db))
 			back := row(db)
 			back.Number--
@@ -261,7 +263,8 @@ func TestALockOnTheHeartbeatStopsNobodyWhileDocumentsAreApplied(t *testing.T) {
 				st, db := &store{}, database()
 				locked, waits := false, 0
 				over := func(name string) *breaker.Breaker {
-					return breaker.New(st, breaker.Options{Instance: name, Build: "build 1", SysName: "web", TakeOver: db.TakeOver,
+					return breaker.New(st, breaker.Options{
+						Instance: name, Build: "build 1", SysName: "web", TakeOver: db.TakeOver,
 						Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 							if locked {
 								waits++
@@ -269,7 +272,8 @@ func TestALockOnTheHeartbeatStopsNobodyWhileDocumentsAreApplied(t *testing.T) {
 								return breaker.Heartbeat{}, fault.New(fault.Contention, "test", "1222", "locked")
 							}
 							return db.Heartbeat(ctx, known)
-						}})
+						},
+					})
 				}
 				a := over("a")
 				ticks := a
@@ -363,13 +367,15 @@ func TestTwoOperatorsForceAtOnce(t *testing.T) {
 		require.NoError(t, write(t, a, db))
 		set(db, breaker.Heartbeat{})
 		require.Error(t, a.Tick(t.Context()))
-		anns := breaker.New(st, breaker.Options{Build: "build 1", SysName: "web", Heartbeat: db.Heartbeat,
+		anns := breaker.New(st, breaker.Options{
+			Build: "build 1", SysName: "web", Heartbeat: db.Heartbeat,
 			TakeOver: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 				taken, err := db.TakeOver(ctx, known)
 				_, kim := kims.Force(ctx, "kim", "at once")
 				require.NoError(t, kim)
 				return taken, err
-			}})
+			},
+		})
 		_, err := anns.Force(t.Context(), "ann", "x")
 		require.Equal(t, fault.Contention, fault.KindOf(err), "%v", err)
 		require.Equal(t, row(db), st.control.Heartbeat)
@@ -389,7 +395,8 @@ func TestAHeartbeatFromBeforeATakeoverStopsNobody(t *testing.T) {
 				st, db := &store{}, database()
 				a := over(st, db, "a")
 				require.NoError(t, write(t, a, db))
-				b := breaker.New(st, breaker.Options{Instance: "b", Build: "build 1", SysName: "web", TakeOver: db.TakeOver,
+				b := breaker.New(st, breaker.Options{
+					Instance: "b", Build: "build 1", SysName: "web", TakeOver: db.TakeOver,
 					Heartbeat: func(_ context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 						if name == "tick" {
 							set(db, breaker.Heartbeat{})
@@ -398,7 +405,8 @@ func TestAHeartbeatFromBeforeATakeoverStopsNobody(t *testing.T) {
 						_, err := a.Force(t.Context(), "ann", "x")
 						require.NoError(t, err)
 						return breaker.Heartbeat{}, known.Refuse("test", row(db))
-					}})
+					},
+				})
 				if name == "probe" {
 					set(db, breaker.Heartbeat{})
 					require.Error(t, a.Tick(t.Context()))
