@@ -30,7 +30,11 @@ BEGIN
         DECLARE @floor bigint = CASE WHEN @number >= @clock THEN @number + 1 ELSE @clock END;
         UPDATE h
         SET
-            number = CASE WHEN @number = 0 AND @take_over = 0 THEN h.number WHEN h.number >= @floor THEN h.number + 1 ELSE @floor END,
+            number = CASE
+                WHEN @number = 0 AND @take_over = 0 THEN h.number
+                WHEN h.number >= @floor THEN h.number + 1
+                ELSE @floor
+            END,
             database_id = CASE WHEN @take_over = 1 THEN NEWID() ELSE h.database_id END,
             raised_at = SYSUTCDATETIME()
         FROM sqlwriter.heartbeat AS h
