@@ -20,6 +20,12 @@ import (
 // ApplySteps are the names of a write's parts.
 func ApplySteps() []string { return applySteps() }
 
+// OwnersDiffer and BrokenChain are what the start check says of owners and of a preview's error.
+func OwnersDiffer(procedure, owner, name, other string) string {
+	return ownersDiffer(procedure, owner, name, other)
+}
+func BrokenChain(err error) (string, error) { return brokenChain(err) }
+
 // UnixEnds is what becomes of a file's line ends.
 func UnixEnds(text string) string { return unixEnds(text) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 
 	mssql "github.com/microsoft/go-mssqldb"
@@ -74,7 +75,7 @@ func (s *Store) owners(ctx context.Context) ([]string, error) {
 	if err != nil || owner == "" {
 		return nil, err
 	}
-	f := Findings{}
+	var differences []string
 	for _, name := range []string{
 		s.procedures.name(procPreview), ledgerTable, s.tables.table(invoice.Detail), s.tables.table(invoice.Tracking),
 	} {
@@ -82,13 +83,22 @@ func (s *Store) owners(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if other != "" && !strings.EqualFold(other, owner) {
-			f.differ("%s: expected the owner of %s, %s, found %s: the procedure has no right to it (fix: ALTER AUTHORIZATION ON SCHEMA::sqlwriter TO %s, "+
-				"and the same for sqlwriter_preview, where %s is to own both tables; then deploy/sql/app_rights.sql again: it loses its grants by that)",
-				name, apply, owner, other, quote(other), quote(other))
+		if said := ownersDiffer(apply, owner, name, other); said != "" {
+			differences = append(differences, said)
 		}
 	}
-	return f.Differences, nil
+	return differences, nil
+}
+
+// ownersDiffer says that a procedure and what it writes to belong to two owners; empty when they belong to one, or the server
+// does not say to whom.
+func ownersDiffer(procedure, owner, name, other string) string {
+	if owner == "" || other == "" || strings.EqualFold(other, owner) {
+		return ""
+	}
+	return fmt.Sprintf("%s: expected the owner of %s, %s, found %s: the procedure has no right to it (fix: ALTER AUTHORIZATION ON SCHEMA::sqlwriter TO %s, "+
+		"and the same for sqlwriter_preview, where %s is to own both tables; then deploy/sql/app_rights.sql again: it loses its grants by that)",
+		name, procedure, owner, other, quote(other), quote(other))
 }
 
 // owner is whom a table or procedure belongs to; empty when the server does not say, or is not Microsoft's: others have no
@@ -107,16 +117,21 @@ func (s *Store) tryOut(ctx context.Context, f *Findings) error {
 		return err
 	}
 	err = s.sendRequest(ctx, payload, &answer{mode: writer.Preview}, breaker.Heartbeat{})
-	switch e := fault.As(classify(opCheck, err)); {
-	case err == nil:
-		return nil
-	case e.Code == "229" || e.Code == "230":
-		f.differ("an empty preview: expected that the procedure may read what it names, found error %s: %s (fix: one owner for the schemas sqlwriter, "+
-			"sqlwriter_preview and that of the tables, then deploy/sql/app_rights.sql and check_rights.sql)", e.Code, serverText(err))
-		return nil
-	default:
-		return outside(opCheck, err)
+	said, err := brokenChain(err)
+	if said != "" {
+		f.differ("%s", said)
 	}
+	return err
+}
+
+// brokenChain says of a preview's error that a right is missing inside the procedure; any other error is handed on.
+func brokenChain(err error) (difference string, other error) {
+	e := fault.As(classify(opCheck, err))
+	if e == nil || (e.Code != "229" && e.Code != "230") {
+		return "", outside(opCheck, err)
+	}
+	return fmt.Sprintf("an empty preview: expected that the procedure may read what it names, found error %s: %s (fix: one owner for the schemas sqlwriter, "+
+		"sqlwriter_preview and that of the tables, then deploy/sql/app_rights.sql and check_rights.sql)", e.Code, serverText(err)), nil
 }
 
 // inspectPreview looks whether the one procedure is there that a shadow calls.

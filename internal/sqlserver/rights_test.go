@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
@@ -221,4 +222,27 @@ func TestABrokenChainOfOwnersIsNamed(t *testing.T) {
 	err := openStore(t, dsn).Check(t.Context())
 	require.Equal(t, "schema", fault.CodeOf(err), "%v", err)
 	require.ErrorContains(t, err, "expected the owner of")
+}
+
+// What the start check says of a broken chain, on any machine: the engines at hand have none.
+func TestWhatIsSaidOfABrokenChain(t *testing.T) {
+	require.Empty(t, sqlserver.OwnersDiffer("p", "dbo", "t", "DBO"))
+	require.Empty(t, sqlserver.OwnersDiffer("p", "", "t", "somebody"), "the server does not say")
+	require.Empty(t, sqlserver.OwnersDiffer("p", "dbo", "t", ""))
+	said := sqlserver.OwnersDiffer("sqlwriter.apply_1", "dbo", "[billing].[IVCE_DTL]", "clerk")
+	require.Contains(t, said, "[billing].[IVCE_DTL]: expected the owner of sqlwriter.apply_1, dbo, found clerk")
+	require.Contains(t, said, "ALTER AUTHORIZATION ON SCHEMA::sqlwriter TO [clerk]")
+
+	for _, number := range []int32{229, 230} {
+		said, err := sqlserver.BrokenChain(mssql.Error{Number: number, Message: "The SELECT permission was denied on the object 'IVCE_DTL'"})
+		require.NoError(t, err)
+		require.Contains(t, said, fmt.Sprintf("error %d: The SELECT permission was denied on the object 'IVCE_DTL'", number))
+		require.Contains(t, said, "one owner for the schemas")
+	}
+	said, err := sqlserver.BrokenChain(mssql.Error{Number: 4060})
+	require.Empty(t, said)
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
+	said, err = sqlserver.BrokenChain(nil)
+	require.Empty(t, said)
+	require.NoError(t, err)
 }
