@@ -78,7 +78,7 @@ func (b *Breaker) Tick(ctx context.Context) error {
 		if state.Name == HalfOpen {
 			b.update(ctx, input{event: committed, by: b.o.Instance})
 		}
-	case ctx.Err() != nil, Refused(err):
+	case ctx.Err() != nil, Refused(err), IsRefusal(err):
 	case fault.KindOf(err) != fault.Infrastructure:
 		b.update(ctx, b.failure(err, false))
 	default:
@@ -157,7 +157,14 @@ func (b *Breaker) heartbeat(ctx context.Context, probe bool) error {
 // is read anew before: who compares with an old one might raise a database that went back above what the others know. Who cannot
 // read it raises nothing: its heartbeat only commits.
 func (b *Breaker) raise(ctx context.Context, probe bool) (row Heartbeat, err error) {
-	b.shared.anew(ctx)
+	if _, had := b.shared.seen(); probe && !had {
+		b.shared.heartbeatAnew(ctx)
+	} else {
+		b.shared.anew(ctx)
+	}
+	if !probe && b.seenState().Stopped() {
+		return row, b.refusal() // somebody opened it since: only a claimed probe asks
+	}
 	known := b.known()
 	compared := known
 	if b.shared.isUnread() {

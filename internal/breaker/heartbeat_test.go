@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -261,13 +262,14 @@ func TestALockOnTheHeartbeatStopsNobodyWhileDocumentsAreApplied(t *testing.T) {
 		t.Run(ticker, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st, db := &store{}, database()
-				locked, waits := false, 0
+				var locked atomic.Bool
+				var waits atomic.Int64
 				over := func(name string) *breaker.Breaker {
 					return breaker.New(st, breaker.Options{
 						Instance: name, Build: "build 1", SysName: "web", TakeOver: db.TakeOver,
 						Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-							if locked {
-								waits++
+							if locked.Load() {
+								waits.Add(1)
 								time.Sleep(5 * time.Second)
 								return breaker.Heartbeat{}, fault.New(fault.Contention, "test", "1222", "locked")
 							}
@@ -283,7 +285,7 @@ func TestALockOnTheHeartbeatStopsNobodyWhileDocumentsAreApplied(t *testing.T) {
 				require.NoError(t, write(t, a, db))
 				require.NoError(t, ticks.Tick(t.Context()))
 				good := row(db)
-				locked = true
+				locked.Store(true)
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
@@ -302,11 +304,11 @@ func TestALockOnTheHeartbeatStopsNobodyWhileDocumentsAreApplied(t *testing.T) {
 				<-done
 				require.Empty(t, st.control.Breaker.Name)
 				require.False(t, a.Seen().CutOff || ticks.Seen().CutOff)
-				require.Less(t, waits, 20, "it is tried once a minute")
+				require.Less(t, waits.Load(), int64(20), "it is tried once a minute")
 				require.WithinDuration(t, time.Now(), st.control.AppliedBy("build 1"), 15*time.Second, "what is applied is told")
 				require.Equal(t, good.Number, st.control.Heartbeat.Number)
 
-				locked = false
+				locked.Store(false)
 				time.Sleep(time.Minute)
 				require.NoError(t, write(t, a, db))
 				require.Greater(t, st.control.Heartbeat.Number, good.Number)
