@@ -3,7 +3,6 @@ package blob
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
 	"time"
@@ -69,8 +68,8 @@ const maxBlobName = 1024
 // Open makes the adapter. It reads no network: that an account answers is Ping's to say. All that is wrong with the
 // options is reported in one infrastructure error with code "settings", which names settings and never a key.
 func Open(o Options) (*Store, error) {
-	transport := newTransport()
-	client, err := account(o, clientOptions(transport))
+	t := newTransport()
+	client, err := account(o, clientOptions(t))
 	problems := []error{err}
 	if !validContainer(o.Container) {
 		problems = append(problems, fmt.Errorf("%s: want 3 to 63 lower-case letters, digits and single hyphens between them, found %d characters", settingContainer, len(o.Container)))
@@ -82,7 +81,7 @@ func Open(o Options) (*Store, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, "blob: open", "settings", "the settings cannot be used", err)
 	}
-	return &Store{client: client, transport: transport, prefix: o.Prefix + "/", timeouts: o.Timeouts.withDefaults()}, nil
+	return &Store{client: client, transport: t, prefix: o.Prefix + "/", timeouts: o.Timeouts.withDefaults()}, nil
 }
 
 // validContainer reports whether a container can have this name (the vendor's page "Naming and Referencing Containers,
@@ -139,6 +138,6 @@ func credential(clientID string) (azcore.TokenCredential, error) {
 }
 
 // clientOptions leave the repetitions to each call, which knows its deadline (Store.bounded).
-func clientOptions(transport *http.Client) *container.ClientOptions {
-	return &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: transport}}
+func clientOptions(t transport) *container.ClientOptions {
+	return &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: t}}
 }

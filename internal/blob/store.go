@@ -3,7 +3,6 @@ package blob
 import (
 	"context"
 	"io"
-	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -18,7 +17,7 @@ import (
 // Store is one environment's files in a container. It is safe for concurrent use.
 type Store struct {
 	client    *container.Client
-	transport *http.Client
+	transport transport
 	// prefix is the environment and a slash.
 	prefix   string
 	timeouts Timeouts

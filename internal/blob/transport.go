@@ -14,21 +14,25 @@ import (
 // maxWait is the longest wait between two tries; a longer one is the caller's business.
 const maxWait = 2 * time.Second
 
-// newTransport makes the http client that all calls share. azcore's default is not used because its connections are not
-// ours to close.
-func newTransport() *http.Client {
-	return &http.Client{
-		// The service redirects nobody, and an address with a signature is shown to nobody else.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			TLSHandshakeTimeout: 5 * time.Second,
-			MaxIdleConnsPerHost: 16,
-			IdleConnTimeout:     90 * time.Second,
-			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
-		},
-	}
+// transport makes each request once and answers what came. It is no http.Client, which follows redirects: the service redirects
+// nobody, an address with a signature is shown to nobody else, and even a redirect that is not followed rewinds the body while it
+// may still be sent.
+type transport struct{ *http.Transport }
+
+// Do implements policy.Transporter.
+func (t transport) Do(r *http.Request) (*http.Response, error) { return t.RoundTrip(r) }
+
+// newTransport makes the transport that all calls share. azcore's default is not used because its connections are not ours to
+// close.
+func newTransport() transport {
+	return transport{&http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 5 * time.Second,
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     90 * time.Second,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
+	}}
 }
 
 // bounded gives a call its deadline and its repetitions; doc.go says why they are as they are.
