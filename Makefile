@@ -12,7 +12,7 @@ FAULTTIME ?= 10m
 PYTHON ?= python3
 SQLFLUFF := $(TOOLS)/sqlfluff
 # Folders of T-SQL as it is sent. A test holds that no .sql file is outside of them unless its golden is inside.
-TSQL := deploy internal/sqlserver/adoption internal/sqlserver/migrations internal/sqlserver/testdata
+TSQL := deploy internal/store/sqlserver/adoption internal/store/sqlserver/migrations internal/store/sqlserver/testdata
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus clean
@@ -25,8 +25,8 @@ run: ## Start everything locally and show the main job and an outage. ONCE=1: ch
 
 test: azurite servicebus ## Run all tests (with the race detector when a C compiler is there).
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
-	$(GO) test $(RACE) -timeout 20m $(TESTFLAGS) $$($(GO) list ./... | grep -v /internal/scenario)
-	$(GO) test -timeout 15m $(TESTFLAGS) ./internal/scenario # hours on a fake clock, without the race detector: with it they take ten times as long
+	$(GO) test $(RACE) -timeout 20m $(TESTFLAGS) $$($(GO) list ./... | grep -v /test/scenario)
+	$(GO) test -timeout 15m $(TESTFLAGS) ./test/scenario # hours on a fake clock, without the race detector: with it they take ten times as long
 
 check: sqllint lint vuln somemutants ## Lint, known vulnerabilities, kept mutants (installs its tools into .tools; needs Python 3 as well).
 
@@ -34,7 +34,7 @@ lint: $(GOLANGCI) ## golangci-lint with the chosen linters (.golangci.yml gives 
 	$(GOLANGCI) run ./...
 
 sqllint: $(SQLFLUFF)/installed ## sqlfluff on all T-SQL, as it is sent (.sqlfluff gives a reason for each exception).
-	@$(SQLFLUFF)/bin/python tools/sqlfluff/lint.py lint --ignore-local-config --config .sqlfluff --disable-progress-bar $(TSQL)
+	@$(SQLFLUFF)/bin/python test/sqlfluff/lint.py lint --ignore-local-config --config .sqlfluff --disable-progress-bar $(TSQL)
 
 vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call.
 	@$(GOVULNCHECK) ./...; code=$$?; \
@@ -42,16 +42,16 @@ vuln: $(GOVULNCHECK) ## Known vulnerabilities in what we call.
 	if [ $$code -ne 0 ]; then echo "vuln: SKIPPED, govulncheck could not do its work (exit $$code, its reason stands above)"; fi
 
 mutants: ## Break the product on purpose, one kept mutant at a time: each must be killed by the test that is named for it.
-	@$(GO) run ./tools/mutants
+	@$(GO) run ./test/mutants
 
 somemutants:
-	@$(GO) run ./tools/mutants -share 6 # a sixth, others every day: all of them take a quarter of an hour on two cores with empty caches
+	@$(GO) run ./test/mutants -share 6 # a sixth, others every day: all of them take a quarter of an hour on two cores with empty caches
 
 faults: azurite servicebus ## Long fault campaigns: all pairs of faults, FAULTTIME (10m) of histories, real minutes of outages; on SQLWRITER_TEST_SQLSERVER too when it is set.
-	$(GO) test ./internal/crashtest -run '^(TestEverySingleFault|TestPairsOfFaults)$$' -pairs 1 -count=1 -timeout 8h -v
-	$(GO) test ./internal/crashtest -run '^TestInterleaved$$' -duration $(FAULTTIME) -count=1 -timeout 0 -v
-	$(GO) test ./internal/crashtest -run '^TestInterleavedRuns$$' -runseeds 2000 -count=1 -timeout 0 -v
-	SQLWRITER_FAULTS=1 $(GO) test ./e2e -run '^TestCampaign' -count=1 -timeout 30m -v
+	$(GO) test ./test/crashtest -run '^(TestEverySingleFault|TestPairsOfFaults)$$' -pairs 1 -count=1 -timeout 8h -v
+	$(GO) test ./test/crashtest -run '^TestInterleaved$$' -duration $(FAULTTIME) -count=1 -timeout 0 -v
+	$(GO) test ./test/crashtest -run '^TestInterleavedRuns$$' -runseeds 2000 -count=1 -timeout 0 -v
+	SQLWRITER_FAULTS=1 $(GO) test ./test/e2e -run '^TestCampaign' -count=1 -timeout 30m -v
 
 fuzz: ## Fuzz the envelope and message decoders and the document reader, FUZZTIME (30s) each.
 	$(GO) test ./internal/invoice -run '^$$' -fuzz FuzzRead -fuzztime $(FUZZTIME)
@@ -59,8 +59,8 @@ fuzz: ## Fuzz the envelope and message decoders and the document reader, FUZZTIM
 	$(GO) test ./handlers -run '^$$' -fuzz FuzzMessage -fuzztime $(FUZZTIME)
 
 bench: ## Measure the write beside its rivals (writes docs/bench.md), then the benchmarks of reading and writing.
-	$(GO) test ./internal/bench -run '^TestBench$$' -count=1 -timeout 20m -v -page $(CURDIR)/docs/bench.md
-	$(GO) test -run '^$$' -bench . -benchmem ./internal/invoice ./internal/sqlite ./handlers
+	$(GO) test ./test/bench -run '^TestBench$$' -count=1 -timeout 20m -v -page $(CURDIR)/docs/bench.md
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/invoice ./internal/store/sqlite ./handlers
 
 stage: ## Lay out .stage exactly as the Functions host wants its script root.
 	$(GO) run ./cmd/stage
@@ -72,13 +72,13 @@ publish: ## Publish to a function app: make publish APP=name (needs the func too
 	cd .stage && func azure functionapp publish $(APP) --custom --no-build
 
 update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, the sample settings, README's tables.
-	$(GO) test ./internal/invoice ./internal/sqlite ./internal/sqlserver ./internal/config ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
+	$(GO) test ./internal/invoice ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
 
-azurite: tools/azurite/node_modules/.package-lock.json
-tools/azurite/node_modules/.package-lock.json: tools/azurite/package-lock.json
-	cd tools/azurite && npm ci --no-audit --no-fund --loglevel=error
+azurite: test/emulators/azurite/node_modules/.package-lock.json
+test/emulators/azurite/node_modules/.package-lock.json: test/emulators/azurite/package-lock.json
+	cd test/emulators/azurite && npm ci --no-audit --no-fund --loglevel=error
 
-SERVICEBUS := internal/standin/servicebus
+SERVICEBUS := test/emulators/servicebus
 servicebus: $(SERVICEBUS)/node_modules/.package-lock.json
 $(SERVICEBUS)/node_modules/.package-lock.json: $(SERVICEBUS)/package-lock.json
 	cd $(SERVICEBUS) && npm ci --no-audit --no-fund --loglevel=error
@@ -89,7 +89,7 @@ $(GOVULNCHECK):
 	GOBIN=$(TOOLS) $(GO) install golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 # By the interpreter and never by its scripts, which hold absolute paths: a checkout may be moved.
-$(SQLFLUFF)/installed: tools/sqlfluff/requirements.txt
+$(SQLFLUFF)/installed: test/sqlfluff/requirements.txt
 	@command -v $(PYTHON) >/dev/null || { echo "make check needs Python 3.10 or later for the T-SQL lint, and $(PYTHON) is absent"; exit 1; }
 	$(PYTHON) -m venv --clear $(SQLFLUFF)
 	$(SQLFLUFF)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<

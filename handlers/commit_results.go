@@ -9,12 +9,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/commit"
 )
 
 // Committer takes one batch of changed documents to SQL. An error is of dependency scope: the batch must come again.
 type Committer interface {
-	Run(ctx context.Context, b writer.Batch) (writer.Report, error)
+	Run(ctx context.Context, b commit.Batch) (commit.Report, error)
 }
 
 // CommitResults hangs the main job on the change feed: functions/CommitResults.
@@ -22,14 +22,14 @@ func CommitResults(c Committer) Mounted {
 	return Mounted{
 		Name: "CommitResults", Binding: "documents", Payload: Array, LeaveToTimer: true,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
-			report, err := c.Run(ctx, writer.Batch{Documents: in.Elements, Received: in.Received, RetryCount: in.RetryCount, Job: in.ID})
+			report, err := c.Run(ctx, commit.Batch{Documents: in.Elements, Received: in.Received, RetryCount: in.RetryCount, Job: in.ID})
 			return Reply{Logs: []string{summary(report)}, Note: batchNote{report, in.RetryCount}}, err
 		},
 	}
 }
 
 // summary is a report in one line for the invocation's own log.
-func summary(r writer.Report) string {
+func summary(r commit.Report) string {
 	parts := make([]string, 0, len(r.Outcomes))
 	for _, outcome := range slices.Sorted(maps.Keys(r.Outcomes)) {
 		parts = append(parts, fmt.Sprintf("%d %s", r.Outcomes[outcome], outcome))
@@ -42,7 +42,7 @@ func summary(r writer.Report) string {
 
 // batchNote is a report as fields of the invocation's log line.
 type batchNote struct {
-	writer.Report
+	commit.Report
 	retryCount int
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens' seen, reply and log")
@@ -55,12 +55,12 @@ func readGolden(t testing.TB, file string) golden {
 // recorder stands for the use case: it notes what it was given.
 type recorder struct{ seen strings.Builder }
 
-func (r *recorder) Run(_ context.Context, b writer.Batch) (writer.Report, error) {
+func (r *recorder) Run(_ context.Context, b commit.Batch) (commit.Report, error) {
 	fmt.Fprintf(&r.seen, "retry count %d, %d elements\n", b.RetryCount, len(b.Documents))
 	for _, d := range b.Documents {
 		fmt.Fprintf(&r.seen, "%s\n", d)
 	}
-	return writer.Report{Documents: len(b.Documents), Outcomes: map[string]int{"applied": len(b.Documents)}, Kinds: map[string]int{}}, nil
+	return commit.Report{Documents: len(b.Documents), Outcomes: map[string]int{"applied": len(b.Documents)}, Kinds: map[string]int{}}, nil
 }
 
 // echo is a function of another trigger: it notes its object.

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/writer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,9 +28,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const invocationID = "11111111-2222-3333-4444-555555555555"
 
 // committer is a use case made of a function.
-type committer func(ctx context.Context, b writer.Batch) (writer.Report, error)
+type committer func(ctx context.Context, b commit.Batch) (commit.Report, error)
 
-func (c committer) Run(ctx context.Context, b writer.Batch) (writer.Report, error) { return c(ctx, b) }
+func (c committer) Run(ctx context.Context, b commit.Batch) (commit.Report, error) { return c(ctx, b) }
 
 // invoke posts a body to a function and gives the reply and the log.
 func invoke(t *testing.T, f Mounted, o Options, body io.Reader) (*httptest.ResponseRecorder, string) {
@@ -74,8 +74,8 @@ func TestErrorsBecomeStatusCodes(t *testing.T) {
 		{"unclassified", errors.New("marker"), 200, 500, "error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, log := invoke(t, CommitResults(committer(func(context.Context, writer.Batch) (writer.Report, error) {
-				return writer.Report{Documents: 1, Outcomes: map[string]int{"waiting": 1}}, c.err
+			w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Batch) (commit.Report, error) {
+				return commit.Report{Documents: 1, Outcomes: map[string]int{"waiting": 1}}, c.err
 			})), Options{}, batch())
 			require.Equal(t, c.commit, w.Code)
 			require.Contains(t, log, `"level":"`+c.level+`"`)
@@ -101,15 +101,15 @@ func TestAPanicIsAnErrorLineAndTheFeedGoesOn(t *testing.T) {
 		{"payload-marker", "panic with a string"},
 		{errors.New("payload-marker"), "panic with a *errors.errorString"},
 	} {
-		w, log := invoke(t, CommitResults(committer(func(context.Context, writer.Batch) (writer.Report, error) { panic(c.value) })), Options{}, batch())
+		w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Batch) (commit.Report, error) { panic(c.value) })), Options{}, batch())
 		require.Equal(t, http.StatusOK, w.Code)
 		require.Contains(t, log, `"level":"error"`)
 		require.Contains(t, log, c.reason)
 		require.Contains(t, log, "mount_test.go", "the stack says where")
 		require.NotContains(t, log, "payload-marker")
 	}
-	w, log := invoke(t, CommitResults(committer(func(_ context.Context, b writer.Batch) (writer.Report, error) {
-		return writer.Report{Documents: int(b.Documents[7][0])}, nil
+	w, log := invoke(t, CommitResults(committer(func(_ context.Context, b commit.Batch) (commit.Report, error) {
+		return commit.Report{Documents: int(b.Documents[7][0])}, nil
 	})), Options{}, batch())
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Contains(t, log, "index out of range [7] with length 1", "the runtime's own words are harmless")
@@ -118,16 +118,16 @@ func TestAPanicIsAnErrorLineAndTheFeedGoesOn(t *testing.T) {
 }
 
 func TestAnInvocationHasItsOwnDeadline(t *testing.T) {
-	w, log := invoke(t, CommitResults(committer(func(ctx context.Context, b writer.Batch) (writer.Report, error) {
+	w, log := invoke(t, CommitResults(committer(func(ctx context.Context, b commit.Batch) (commit.Report, error) {
 		<-ctx.Done()
-		return writer.Report{Documents: len(b.Documents)}, ctx.Err()
+		return commit.Report{Documents: len(b.Documents)}, ctx.Err()
 	})), Options{Deadline: time.Millisecond}, batch())
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Contains(t, log, `"code":"deadline"`)
 }
 
 func TestABodyOverTheLimitDoesNotHoldTheFeed(t *testing.T) {
-	ran := committer(func(context.Context, writer.Batch) (writer.Report, error) { panic("must not run") })
+	ran := committer(func(context.Context, commit.Batch) (commit.Report, error) { panic("must not run") })
 	for name, body := range map[string]io.Reader{
 		"announced": strings.NewReader(strings.Repeat("x", 2000)),
 		"chunked":   io.MultiReader(strings.NewReader(strings.Repeat("x", 200_000))),
@@ -168,12 +168,12 @@ type failing struct{}
 func (failing) Read([]byte) (int, error) { return 0, syscall.ECONNRESET }
 
 func TestTheLogLineCountsTheBatch(t *testing.T) {
-	report := writer.Report{
+	report := commit.Report{
 		Documents: 3, Outcomes: map[string]int{"applied": 2, "retry_scheduled": 1}, Kinds: map[string]int{"document": 1},
 		SQLRequests: 4, SQL: 5 * time.Millisecond, Reads: 6, Writes: 7, Cosmos: 8 * time.Millisecond, Lag: 9 * time.Millisecond,
 	}
 	retry := `{"RetryContext":{"RetryCount":2}}`
-	w, log := invoke(t, CommitResults(committer(func(context.Context, writer.Batch) (writer.Report, error) { return report, nil })),
+	w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Batch) (commit.Report, error) { return report, nil })),
 		Options{Now: clock}, strings.NewReader(cosmosBody(`[]`, retry)))
 	require.JSONEq(t, `{"level":"info","function":"CommitResults","invocation":"`+invocationID+`","status":200,"duration_ms":0,
 		"documents":3,"outcomes":{"applied":2,"retry_scheduled":1},"kinds":{"document":1},"retry_count":2,"lag_ms":9,
@@ -230,8 +230,8 @@ func TestNothingOfThePayloadIsLogged(t *testing.T) {
 	}
 	for name, body := range bodies {
 		for _, err := range []error{nil, errors.New(marker), fault.Wrap(fault.Document, "op", "code", "reason", errors.New(marker))} {
-			w, log := invoke(t, CommitResults(committer(func(context.Context, writer.Batch) (writer.Report, error) {
-				return writer.Report{}, err
+			w, log := invoke(t, CommitResults(committer(func(context.Context, commit.Batch) (commit.Report, error) {
+				return commit.Report{}, err
 			})), Options{}, strings.NewReader(body))
 			require.NotContains(t, log, marker, name)
 			require.NotContains(t, w.Body.String(), marker, name)

@@ -6,14 +6,14 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
 )
 
 // Recoverer does one tick of the recovery timer. job names the tick in the evidence of poison pills. Errors are of dependency
 // scope: the next tick goes on.
 type Recoverer interface {
-	Recover(ctx context.Context, job string) (writer.Recovered, error)
+	Recover(ctx context.Context, job string) (commit.Recovered, error)
 	// RecoverRuns finds what was left behind between the tables of runs and the queues.
 	RecoverRuns(ctx context.Context) (run.Recovered, error)
 	// TellTransitions writes the changes of the flow that the audit log does not have yet.
@@ -38,7 +38,7 @@ func RecoverRetries(r Recoverer) Mounted {
 }
 
 // tickSummary is a tick in one line for the invocation's own log.
-func tickSummary(r writer.Recovered) string {
+func tickSummary(r commit.Recovered) string {
 	if r.Off != "" {
 		return r.Off
 	}
@@ -63,7 +63,7 @@ func runsSummary(r run.Recovered) string {
 
 // tickNote is a tick as fields of the invocation's log line: what was found waiting, by window, and what became of it.
 type tickNote struct {
-	writer.Recovered
+	commit.Recovered
 	runs run.Recovered
 }
 

@@ -10,15 +10,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
 )
 
 // recoverer is a use case made of a function.
-type recoverer func(ctx context.Context, job string) (writer.Recovered, error)
+type recoverer func(ctx context.Context, job string) (commit.Recovered, error)
 
-func (r recoverer) Recover(ctx context.Context, job string) (writer.Recovered, error) {
+func (r recoverer) Recover(ctx context.Context, job string) (commit.Recovered, error) {
 	return r(ctx, job)
 }
 
@@ -33,13 +33,13 @@ const timerBody = `{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`
 // The host's name of the invocation stands in the evidence of a poison pill, so it can be found in the host's own log.
 func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
 	var jobs []string
-	invoke(t, CommitResults(committer(func(_ context.Context, b writer.Batch) (writer.Report, error) {
+	invoke(t, CommitResults(committer(func(_ context.Context, b commit.Batch) (commit.Report, error) {
 		jobs = append(jobs, b.Job)
-		return writer.Report{}, nil
+		return commit.Report{}, nil
 	})), Options{}, batch())
-	invoke(t, RecoverRetries(recoverer(func(_ context.Context, job string) (writer.Recovered, error) {
+	invoke(t, RecoverRetries(recoverer(func(_ context.Context, job string) (commit.Recovered, error) {
 		jobs = append(jobs, job)
-		return writer.Recovered{}, nil
+		return commit.Recovered{}, nil
 	})), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, []string{invocationID, invocationID}, jobs)
 }
@@ -47,8 +47,8 @@ func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
 // A queue that nobody looked at is not an empty one.
 func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 	for off, counted := range map[string]bool{"shadow: nothing is recovered": false, "": true} {
-		w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (writer.Recovered, error) {
-			return writer.Recovered{Off: off}, nil
+		w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (commit.Recovered, error) {
+			return commit.Recovered{Off: off}, nil
 		})), Options{}, strings.NewReader(timerBody))
 		for _, said := range []string{w.Body.String(), log} {
 			require.Contains(t, said, off)
@@ -59,10 +59,10 @@ func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 }
 
 func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
-	w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (writer.Recovered, error) {
-		return writer.Recovered{
-			Report: writer.Report{Documents: 3, Outcomes: map[string]int{"applied": 3}}, Oldest: time.Hour,
-			Found: map[writer.Window]int{writer.Due: 2, writer.Orphans: 1}, More: []writer.Window{writer.Due},
+	w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (commit.Recovered, error) {
+		return commit.Recovered{
+			Report: commit.Report{Documents: 3, Outcomes: map[string]int{"applied": 3}}, Oldest: time.Hour,
+			Found: map[commit.Window]int{commit.Due: 2, commit.Orphans: 1}, More: []commit.Window{commit.Due},
 			Flow: "stopped since then",
 		}, nil
 	})), Options{}, strings.NewReader(timerBody))
@@ -78,9 +78,9 @@ type auditing struct {
 	documents, runs, err error
 }
 
-func (a auditing) Recover(context.Context, string) (writer.Recovered, error) {
+func (a auditing) Recover(context.Context, string) (commit.Recovered, error) {
 	*a.parts = append(*a.parts, "documents")
-	return writer.Recovered{}, a.documents
+	return commit.Recovered{}, a.documents
 }
 
 func (a auditing) RecoverRuns(context.Context) (run.Recovered, error) {

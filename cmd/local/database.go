@@ -11,8 +11,8 @@ import (
 
 	"sqlwriter/cmd/local/expect"
 	"sqlwriter/internal/config"
-	"sqlwriter/internal/sqlite"
-	"sqlwriter/internal/sqlserver"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/internal/store/sqlserver"
 )
 
 // database is where the rows of the stack go: a SQLite file of its own, or a database on a server that somebody named.

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/local/sample"
-	"sqlwriter/internal/sqlite"
+	"sqlwriter/internal/store/sqlite"
 )
 
 // TestKillOfTheWholeStack ends every process of the stack with SIGKILL in the middle of the drain, the handler and the

@@ -20,8 +20,8 @@ import (
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
-	"sqlwriter/internal/standin/cosmosdb"
-	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 )
 
 func TestTheLocalSettingsAreGoodSettings(t *testing.T) {
@@ -174,7 +174,7 @@ func TestAConnectionThatTheStackCannotWorkWithIsSaidAtOnce(t *testing.T) {
 func TestTheReadmesConnectionFitsTheComposeFile(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
-	compose, err := os.ReadFile("../../local/compose.yaml")
+	compose, err := os.ReadFile("../../deploy/local/compose.yaml")
 	require.NoError(t, err)
 	dsn := regexp.MustCompile(`SQL_CONNECTION='(sqlserver://[^']+)'`).FindSubmatch(readme)
 	require.NotNil(t, dsn)

@@ -13,7 +13,7 @@ import (
 
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/config"
-	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/test/emulators/cosmosdb"
 )
 
 // submitters is how many documents are put in at the same time.

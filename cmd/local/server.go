@@ -17,7 +17,7 @@ import (
 	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/sqlserver"
+	"sqlwriter/internal/store/sqlserver"
 )
 
 // The stack works on a server's database only if it was empty when it came: then everything in it is the stack's, and

@@ -18,7 +18,7 @@ import (
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
-	"sqlwriter/internal/sqlserver/sqlservertest"
+	"sqlwriter/test/sqlservertest"
 )
 
 // opened opens a server's database as a run does.

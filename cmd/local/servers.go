@@ -14,9 +14,9 @@ import (
 
 	"sqlwriter/cmd/local/internal/proc"
 	"sqlwriter/internal/config"
-	"sqlwriter/internal/standin/cosmosdb"
-	"sqlwriter/internal/standin/funchost"
-	"sqlwriter/internal/standin/servicebus"
+	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/funchost"
+	"sqlwriter/test/emulators/servicebus"
 )
 
 // The keys are published by the vendor for its emulators and open nothing but them.

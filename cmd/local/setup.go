@@ -13,14 +13,14 @@ import (
 	"sync"
 	"time"
 
-	"sqlwriter/internal/stage"
+	"sqlwriter/cmd/stage/staging"
 )
 
 // azuriteDir is the npm folder of the blob server inside the repository, azuriteMain its program; busDir is that of the stand-in
 // for Service Bus.
 var (
-	busDir      = filepath.Join("internal", "standin", "servicebus")                         //nolint:gochecknoglobals // a constant path
-	azuriteDir  = filepath.Join("tools", "azurite")                                          //nolint:gochecknoglobals // a constant path
+	busDir      = filepath.Join("test", "emulators", "servicebus")                           //nolint:gochecknoglobals // a constant path
+	azuriteDir  = filepath.Join("test", "emulators", "azurite")                              //nolint:gochecknoglobals // a constant path
 	azuriteMain = filepath.Join("node_modules", "azurite", "dist", "src", "blob", "main.js") //nolint:gochecknoglobals // a constant path
 )
 
@@ -109,12 +109,12 @@ func installNPM(ctx context.Context, root, folder string, p *phases) error {
 // buildHandler stages the script root, handler binary included.
 func buildHandler(ctx context.Context, root, dir string, p *phases) error {
 	err := p.time("build and stage the handler", func() error {
-		return stage.Build(ctx, stage.Options{Source: root, Dir: dir})
+		return staging.Build(ctx, staging.Options{Source: root, Dir: dir})
 	})
 	if err != nil {
 		return err
 	}
-	p.note(fmt.Sprintf("handler %.1f MB", float64(sizeOf(filepath.Join(dir, stage.Binary)))/(1<<20)))
+	p.note(fmt.Sprintf("handler %.1f MB", float64(sizeOf(filepath.Join(dir, staging.Binary)))/(1<<20)))
 	return nil
 }
 

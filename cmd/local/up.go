@@ -21,7 +21,7 @@ import (
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
-	"sqlwriter/internal/standin/servicebus"
+	"sqlwriter/test/emulators/servicebus"
 )
 
 // The ports that are used when nobody else has them: those of the real things.

@@ -46,7 +46,7 @@ func TestEveryCodeInTheSourceIsExplained(t *testing.T) {
 		if fault.IsNumber(word) || strings.ContainsAny(word, "/- ") {
 			continue // given by a number
 		}
-		shared := texts[r.Adapter] + texts["writer"] // what the adapters have in common is in internal/sqlstore
+		shared := texts[r.Adapter] + texts["writer"] // what the adapters have in common is in internal/store/shared
 		somewhere := strings.Contains(shared, strconv.Quote(word)) || strings.Contains(shared, strconv.Quote(r.Code))
 		require.True(t, somewhere, "%s: nothing gives the code %q any more", r.Adapter, r.Code)
 	}

@@ -10,19 +10,19 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/migration"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/sqlite"
-	"sqlwriter/internal/sqlserver"
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/store/migration"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/internal/store/sqlserver"
 )
 
 // store is what both engines are to the commands.
 type store interface {
-	writer.Sink
+	commit.Sink
 	adoption
 	Migrate(ctx context.Context) error
 	MigrationStatus(ctx context.Context) ([]migration.State, error)

@@ -18,9 +18,9 @@ import (
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/writer"
 )
 
 // demoCommand breaks the running local stack on purpose. It touches no other: an outage of a real one is no demonstration.
@@ -256,7 +256,7 @@ func (*demoBadDocument) Run(ctx context.Context, a *app) error {
 		}
 		if doc, err := invoice.Read(stored, time.Now()); err == nil && doc.State.Status != invoice.Pending {
 			a.printf("  status %s, %d of %d retries used, next try %s", doc.State.Status,
-				min(doc.State.RetryCount, writer.MaxRetries), writer.MaxRetries,
+				min(doc.State.RetryCount, commit.MaxRetries), commit.MaxRetries,
 				time.Unix(doc.State.RetryAfter, 0).Format(time.TimeOnly))
 			a.printf("  %s (%s): %s", doc.State.LastErrorKind, doc.State.LastErrorCode, doc.State.LastError)
 			a.printf("after six failures that count and one more try it becomes a poison message; sqlwriterctl why %q tells where it is", id)

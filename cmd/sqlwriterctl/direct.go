@@ -16,13 +16,13 @@ import (
 
 	"sqlwriter/internal/blob"
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/sqlstore"
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/store/shared"
 )
 
 // operations is what operators ask and do: the use case itself, or an app that has it.
@@ -161,14 +161,14 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 	evidence, closeEvidence := a.evidence(from)
 	defer closeEvidence()
 	maxRows, _ := strconv.Atoi(from.setting(config.SQLMaxRows)) // 0 stands for the default
-	commit := writer.NewCommit(documents, sql, writer.Options{
+	committer := commit.NewCommit(documents, sql, commit.Options{
 		SysName: from.sysName(), Location: location, Log: log, MaxRows: maxRows, Breaker: flow, Evidence: evidence,
 		Container: from.values[config.CosmosContainer], AppVersion: toolBuild,
 	})
 	queue, closeQueue := runQueue(from)
 	defer closeQueue()
 	return use(ops.New(ops.Ports{
-		Documents: documents, Backlog: documents, Breaker: flow, Commit: commit, Books: sql.books, ReportNames: sqlstore.ReportNames(),
+		Documents: documents, Backlog: documents, Breaker: flow, Commit: committer, Books: sql.books, ReportNames: shared.ReportNames(),
 		RunQueue: queue, Selection: documents.Selection(),
 	}, o))
 }
@@ -190,7 +190,7 @@ func newBreaker(store breaker.ControlStore, from source, sql *lazySQL, log zerol
 }
 
 // evidence opens the store of evidence; nil when the source names none that can be used.
-func (a *app) evidence(from source) (writer.Evidence, func()) {
+func (a *app) evidence(from source) (commit.Evidence, func()) {
 	b := config.BlobOf(from.setting)
 	store, err := blob.Open(blob.Options{
 		Connection: b.Connection.Reveal(), ServiceURI: b.ServiceURI, ClientID: b.ClientID, Container: b.Container, Prefix: from.sysName(),
@@ -209,7 +209,7 @@ type missingEvidence struct {
 	say func()
 }
 
-// Keep implements writer.Evidence.
+// Keep implements commit.Evidence.
 func (m missingEvidence) Keep(context.Context, string, []byte) error {
 	m.say()
 	return fault.New(fault.Infrastructure, "sqlwriterctl: evidence", "settings", "no storage for evidence is named")
@@ -237,7 +237,7 @@ func (s source) cosmos(container string) cosmos.Options {
 }
 
 // lazySQL opens the database when it is first needed, which is behind the breaker: most questions need none, and a server
-// that is down is not knocked at. It implements writer.Sink.
+// that is down is not knocked at. It implements commit.Sink.
 type lazySQL struct {
 	// sysName is the environment.
 	sysName string
@@ -293,8 +293,8 @@ func (l *lazySQL) Close() error {
 	return l.db.Close()
 }
 
-// Apply implements writer.Sink.
-func (l *lazySQL) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
+// Apply implements commit.Sink.
+func (l *lazySQL) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
 	db, err := l.sink(ctx)
 	if err != nil {
 		return nil, err
@@ -302,7 +302,7 @@ func (l *lazySQL) Apply(ctx context.Context, items []writer.Item, mode writer.Mo
 	return db.Apply(ctx, items, mode, known)
 }
 
-// Heartbeat implements writer.Sink.
+// Heartbeat implements commit.Sink.
 func (l *lazySQL) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	db, err := l.sink(ctx)
 	if err != nil {
@@ -311,7 +311,7 @@ func (l *lazySQL) Heartbeat(ctx context.Context, known breaker.Heartbeat) (break
 	return db.Heartbeat(ctx, known)
 }
 
-// TakeOver implements writer.Sink.
+// TakeOver implements commit.Sink.
 func (l *lazySQL) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	db, err := l.sink(ctx)
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"sqlwriter/internal/blob"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/servicebus"
-	"sqlwriter/internal/sqlite"
-	"sqlwriter/internal/sqlserver"
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/internal/store/sqlserver"
 )
 
 // explainCommand says what an error's code means and what follows from it.
@@ -49,7 +49,7 @@ func explain(asked string, r fault.Row) explained {
 
 // faults are the tables of all adapters, each in its own order. SQL Server, the product, comes first.
 func faults() []fault.Row {
-	return slices.Concat(sqlserver.Faults(), sqlite.Faults(), cosmos.Faults(), blob.Faults(), servicebus.Faults(), writer.Faults(), run.Faults(), invoice.Faults())
+	return slices.Concat(sqlserver.Faults(), sqlite.Faults(), cosmos.Faults(), blob.Faults(), servicebus.Faults(), commit.Faults(), run.Faults(), invoice.Faults())
 }
 
 // Run prints it. It needs no connection.

@@ -16,7 +16,7 @@ import (
 	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/sqlite"
+	"sqlwriter/internal/store/sqlite"
 )
 
 // ledgerCommand is about the ledger of a database that somebody else has written to (docs/cutover.md).

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/adopt"
-	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/test/emulators/cosmosdb"
 )
 
 // put puts a document of the old writer into the container.

@@ -15,12 +15,12 @@ import (
 
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/sqlite"
-	"sqlwriter/internal/standin/cosmosdb"
-	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 )
 
 const example = "../../examples/01-plain-success.json"
@@ -256,7 +256,7 @@ func (r *real) commit(t *testing.T, id string) {
 	require.NoError(t, err)
 	doc, err := invoice.Read(raw, time.Now())
 	require.NoError(t, err)
-	_, err = r.store.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Write, breaker.Heartbeat{})
+	_, err = r.store.Apply(ctx, []commit.Item{commit.ItemOf(doc)}, commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	s := doc.State
 	s.Status, s.Outcome = invoice.Committed, "applied"

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"sqlwriter/internal/config"
-	"sqlwriter/internal/migration"
-	"sqlwriter/internal/sqlite"
-	"sqlwriter/internal/sqlserver"
+	"sqlwriter/internal/store/migration"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/internal/store/sqlserver"
 )
 
 // migrateCommand is about our own tables: the ledger and what stands beside it. The user's are never touched.

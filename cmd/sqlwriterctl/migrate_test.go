@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/migration"
-	"sqlwriter/internal/sqlite"
+	"sqlwriter/internal/store/migration"
+	"sqlwriter/internal/store/sqlite"
 )
 
 // empty is a bench whose connection is a SQLite file with nothing in it.

@@ -18,13 +18,13 @@ import (
 
 	"sqlwriter/handlers"
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/sqlstore"
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/store/shared"
+	"sqlwriter/test/inmem"
 )
 
 // operated is a bench with everything that the direct way needs.
@@ -252,16 +252,16 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 		"process_output":{"manufacturer_name":"M","part_number":"4","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
 	flow := breakerOver(sink)
-	commit := writer.NewCommit(docs, sink, writer.Options{SysName: "web", Breaker: flow})
+	committer := commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow})
 	books := inmem.NewRunStore(time.Now, "web")
 	return ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Commit: commit, Books: booksOf(books), ReportNames: sqlstore.ReportNames(),
+		Documents: docs, Backlog: docs, Breaker: flow, Commit: committer, Books: booksOf(books), ReportNames: shared.ReportNames(),
 		RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"}), id
 }
 
 // breakerOver is the breaker of the only instance.
-func breakerOver(sink writer.Sink) *breaker.Breaker {
+func breakerOver(sink commit.Sink) *breaker.Breaker {
 	return breaker.New(inmem.NewControl(), breaker.Options{
 		Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
 	})

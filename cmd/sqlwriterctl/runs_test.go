@@ -16,23 +16,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/inmem"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/sqlstore"
-	"sqlwriter/internal/standin/servicebus"
-	"sqlwriter/internal/standin/servicebus/servicebustest"
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/store/shared"
+	"sqlwriter/test/emulators/servicebus"
+	"sqlwriter/test/emulators/servicebus/servicebustest"
+	"sqlwriter/test/inmem"
 )
 
 // tables is run.Reports with one answer.
 type tables struct{}
 
-func (tables) Names() []run.ReportName { return sqlstore.ReportNames() }
+func (tables) Names() []run.ReportName { return shared.ReportNames() }
 
 func (tables) Report(_ context.Context, name string) (run.Table, error) {
 	if name != "workers" {
-		return sqlstore.NewReports(sqlstore.ReportDialect{Name: "test"}).Report(context.Background(), name)
+		return shared.NewReports(shared.ReportDialect{Name: "test"}).Report(context.Background(), name)
 	}
 	return run.Table{Columns: []string{"kind", "active", "per_second", "since"}, Rows: [][]any{{"manager", int64(1_000_000), 2.5, nil}}}, nil
 }
@@ -56,8 +56,8 @@ func newWorking(t *testing.T, documents int) *working {
 	sink := inmem.NewSink()
 	flow := breakerOver(sink)
 	w.ops = ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Commit: writer.NewCommit(docs, sink, writer.Options{SysName: "web", Breaker: flow}),
-		Books: booksOf(w.books), ReportNames: sqlstore.ReportNames(), RunQueue: w.queue, Selection: docs.Selection(1000),
+		Documents: docs, Backlog: docs, Breaker: flow, Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
+		Books: booksOf(w.books), ReportNames: shared.ReportNames(), RunQueue: w.queue, Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
 	w.env["SQLWRITER_APP"] = host(t, w.ops, "key-marker").URL
@@ -501,13 +501,13 @@ func TestNothingToDoIsSaid(t *testing.T) {
 func TestReportsOnTheCommandLine(t *testing.T) {
 	w := newWorking(t, 0)
 	require.Equal(t, exitOK, w.run(t, "report"), w.errors)
-	for _, n := range sqlstore.ReportNames() {
+	for _, n := range shared.ReportNames() {
 		require.Regexp(t, n.Name+`\s+`+regexp.QuoteMeta(n.Meaning)+`\n`, w.out)
 	}
 	require.Equal(t, exitOK, w.run(t, "report", "--json"), w.errors)
 	var names []run.ReportName
 	require.NoError(t, json.Unmarshal([]byte(w.out), &names))
-	require.Equal(t, sqlstore.ReportNames(), names)
+	require.Equal(t, shared.ReportNames(), names)
 	require.Equal(t, exitOK, w.run(t, "report", "workers"), w.errors)
 	require.Regexp(t, `^kind\s+active\s+per_second\s+since\nmanager\s+1000000\s+2.5\s+-\n$`, w.out)
 	require.Equal(t, exitOK, w.run(t, "report", "workers", "--json"), w.errors)

@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/sqlserver"
-	"sqlwriter/internal/sqlserver/sqlservertest"
-	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/sqlservertest"
 )
 
 // onServer is a bench whose connection is an empty database on a server.
@@ -78,7 +78,7 @@ func TestShowOnAServer(t *testing.T) {
 	require.NoError(t, err)
 	doc, err := invoice.Read(raw, time.Now())
 	require.NoError(t, err)
-	_, err = store.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Write, breaker.Heartbeat{})
+	_, err = store.Apply(ctx, []commit.Item{commit.ItemOf(doc)}, commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, exitOK, b.run(t, "show", exampleID), b.errors)
 	require.Contains(t, b.out, "the row says what the document says")

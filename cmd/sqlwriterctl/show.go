@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/writer"
 )
 
 // showCommand shows one document.
@@ -115,7 +115,7 @@ func look(ctx context.Context, doc invoice.Document, db *database) (shown, error
 		return s, nil
 	}
 	// A preview writes nothing; what it finds before is what the rows say now.
-	outcomes, err := db.Apply(ctx, []writer.Item{writer.ItemOf(doc)}, writer.Preview, breaker.Heartbeat{})
+	outcomes, err := db.Apply(ctx, []commit.Item{commit.ItemOf(doc)}, commit.Preview, breaker.Heartbeat{})
 	if err != nil {
 		return shown{}, err
 	}
@@ -132,7 +132,7 @@ func look(ctx context.Context, doc invoice.Document, db *database) (shown, error
 }
 
 // values puts what the document says beside what the row says.
-func values(doc invoice.Document, row writer.RowOutcome, layout invoice.Layout) []shownValue {
+func values(doc invoice.Document, row commit.RowOutcome, layout invoice.Layout) []shownValue {
 	if row.Before == nil {
 		return []shownValue{}
 	}

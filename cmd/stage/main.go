@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/signal"
 
-	"sqlwriter/internal/stage"
+	"sqlwriter/cmd/stage/staging"
 )
 
 func main() {
-	var o stage.Options
+	var o staging.Options
 	flag.StringVar(&o.Source, "source", ".", "the repository's root")
 	flag.StringVar(&o.Dir, "dir", "", "the script root to make (default SOURCE/.stage)")
 	flag.StringVar(&o.GOOS, "goos", "", "target system, linux to publish (default this machine's)")
@@ -20,7 +20,7 @@ func main() {
 	flag.BoolVar(&o.Named, "named", false, "refuse a source that git has no version for, to publish")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := stage.Build(ctx, o)
+	err := staging.Build(ctx, o)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -14,8 +14,8 @@ import (
 
 	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/inmem"
 )
 
 func TestARunCountsWhatItSawAndDid(t *testing.T) {

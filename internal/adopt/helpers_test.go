@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/adopt"
-	"sqlwriter/internal/inmem"
+	"sqlwriter/test/inmem"
 )
 
 // container is a container whose documents have a _ts of their own, in no order.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/adopt"
-	"sqlwriter/internal/sqlite"
+	"sqlwriter/internal/store/sqlite"
 )
 
 // unadopt takes back what was said of the stack's database.

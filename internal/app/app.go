@@ -12,13 +12,13 @@ import (
 
 	"sqlwriter/handlers"
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/sqlstore"
+	"sqlwriter/internal/store/shared"
 	"sqlwriter/internal/timer"
-	"sqlwriter/internal/writer"
 )
 
 // Bounds of the start.
@@ -46,7 +46,7 @@ type App struct {
 
 	// commit, recover and ops are there if the settings can be used; recover is nil in a shadow: it writes nothing.
 	commit  handlers.Committer
-	recover *writer.Recover
+	recover *commit.Recover
 	ops     *ops.Ops
 
 	ready chan struct{}
@@ -156,19 +156,19 @@ func (a *App) useCases() {
 	documents := watchedDocuments{a.clients.results, a.status.seen}
 	ports := ops.Ports{
 		Documents: documents, Backlog: a.clients.results, Selection: a.clients.results.Selection(), Breaker: a.breaker,
-		Books: a.sql.books, ReportNames: sqlstore.ReportNames(), RunQueue: a.clients.runQueue,
+		Books: a.sql.books, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue,
 	}
 	if a.config.Mode == config.ModeShadow {
-		a.commit = writer.NewShadow(documents, a.sql, o)
+		a.commit = commit.NewShadow(documents, a.sql, o)
 	} else {
-		commit := writer.NewCommit(documents, a.sql, o)
-		a.commit, a.recover, ports.Commit = commit, writer.NewRecover(commit, a.clients.results), commit
+		live := commit.NewCommit(documents, a.sql, o)
+		a.commit, a.recover, ports.Commit = live, commit.NewRecover(live, a.clients.results), live
 	}
 	a.ops = ops.New(ports, a.opsOptions())
 }
 
-func (a *App) commitOptions() writer.Options {
-	return writer.Options{
+func (a *App) commitOptions() commit.Options {
+	return commit.Options{
 		SysName: a.config.SysName, Location: a.config.Location, Log: a.log, MaxRows: a.config.SQL.MaxRows, Breaker: a.breaker,
 		Evidence: a.clients.evidence, Container: a.config.Cosmos.Container, AppVersion: a.status.version,
 	}
@@ -234,20 +234,20 @@ func (a *App) tryOpening(ctx context.Context, d dependency) (func() error, error
 }
 
 // Run implements handlers.Committer: it waits for readiness, but not for long, and passes the batch on.
-func (a *App) Run(ctx context.Context, b writer.Batch) (writer.Report, error) {
+func (a *App) Run(ctx context.Context, b commit.Batch) (commit.Report, error) {
 	if err := a.becomesReady(ctx); err != nil {
-		return writer.Report{Documents: len(b.Documents), Outcomes: map[string]int{"waiting": len(b.Documents)}}, err
+		return commit.Report{Documents: len(b.Documents), Outcomes: map[string]int{"waiting": len(b.Documents)}}, err
 	}
 	return a.commit.Run(ctx, b)
 }
 
 // Recover implements handlers.Recoverer.
-func (a *App) Recover(ctx context.Context, job string) (writer.Recovered, error) {
+func (a *App) Recover(ctx context.Context, job string) (commit.Recovered, error) {
 	if err := a.becomesReady(ctx); err != nil {
-		return writer.Recovered{Off: "not ready: nothing is recovered"}, err
+		return commit.Recovered{Off: "not ready: nothing is recovered"}, err
 	}
 	if a.recover == nil {
-		return writer.Recovered{Off: config.ModeShadow + ": nothing is recovered"}, nil
+		return commit.Recovered{Off: config.ModeShadow + ": nothing is recovered"}, nil
 	}
 	return a.recover.RunAs(ctx, job)
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/handlers"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/writer"
 )
 
 // unset answers no setting at all.
@@ -100,7 +100,7 @@ func TestClosingWhileADependencyIsDownLetsGoOfTheOthers(t *testing.T) {
 func TestABatchWaitsForReadinessButNotForLong(t *testing.T) {
 	a := bare(t)
 	a.wait = time.Millisecond
-	report, err := a.Run(t.Context(), writer.Batch{Documents: []json.RawMessage{nil, nil}})
+	report, err := a.Run(t.Context(), commit.Batch{Documents: []json.RawMessage{nil, nil}})
 	require.True(t, fault.IsDependency(err))
 	require.Equal(t, "starting", fault.CodeOf(err))
 	require.Equal(t, map[string]int{"waiting": 2}, report.Outcomes)
@@ -109,11 +109,11 @@ func TestABatchWaitsForReadinessButNotForLong(t *testing.T) {
 	a.wait = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = a.Run(ctx, writer.Batch{})
+	_, err = a.Run(ctx, commit.Batch{})
 	require.ErrorIs(t, err, context.Canceled)
 
 	a.problems = config.Problems{{Setting: "SYS_NAME", Expected: "x", Found: "y"}}
-	_, err = a.Run(t.Context(), writer.Batch{})
+	_, err = a.Run(t.Context(), commit.Batch{})
 	require.Equal(t, "settings", fault.CodeOf(err))
 }
 

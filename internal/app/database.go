@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/writer"
 )
 
 // database is SQL, which is opened when it is first needed: by the breaker's heartbeat, so that a server that is down is
-// knocked at no more often than it is probed. It implements writer.Sink.
+// knocked at no more often than it is probed. It implements commit.Sink.
 type database struct {
 	sysName string
 	open    func(ctx context.Context) (store, error)
@@ -57,8 +57,8 @@ func (d *database) close() error {
 	return d.store.Close()
 }
 
-// Apply implements writer.Sink.
-func (d *database) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) (outcomes []writer.Outcome, err error) {
+// Apply implements commit.Sink.
+func (d *database) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) (outcomes []commit.Outcome, err error) {
 	s, err := d.get(ctx)
 	if err != nil {
 		return nil, err
@@ -68,12 +68,12 @@ func (d *database) Apply(ctx context.Context, items []writer.Item, mode writer.M
 	return outcomes, err
 }
 
-// Heartbeat implements writer.Sink. It counts as an answer of SQL's: one that succeeds says that it is well again.
+// Heartbeat implements commit.Sink. It counts as an answer of SQL's: one that succeeds says that it is well again.
 func (d *database) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return d.raise(ctx, known, store.Heartbeat)
 }
 
-// TakeOver implements writer.Sink.
+// TakeOver implements commit.Sink.
 func (d *database) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return d.raise(ctx, known, store.TakeOver)
 }

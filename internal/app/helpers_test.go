@@ -25,10 +25,10 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
-	"sqlwriter/internal/sqlite"
-	"sqlwriter/internal/stage"
-	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
-	"sqlwriter/internal/standin/servicebus"
+	"sqlwriter/cmd/stage/staging"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/emulators/servicebus"
 )
 
 // patience is how long a test waits for what must happen, on a machine that has ten times too much to do.
@@ -56,7 +56,7 @@ func binary(t *testing.T) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-X "+stage.Stamp+"="+stampedVersion, "-o", path, "../../cmd/handler")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-X "+staging.Stamp+"="+stampedVersion, "-o", path, "../../cmd/handler")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)

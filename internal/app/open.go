@@ -13,6 +13,7 @@ import (
 
 	"sqlwriter/internal/blob"
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
@@ -20,9 +21,8 @@ import (
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/servicebus"
-	"sqlwriter/internal/sqlite"
-	"sqlwriter/internal/sqlserver"
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/internal/store/sqlserver"
 )
 
 // dependency is one thing that the work needs and how it is opened. open is called until it succeeds; it answers how to
@@ -37,7 +37,7 @@ type clients struct {
 	results *cosmos.Container
 	control breaker.ControlStore // nil in a shadow
 	// evidence that is down keeps no document from being committed, only poison messages from being made; so with queues.
-	evidence             writer.Evidence
+	evidence             commit.Evidence
 	runQueue, batchQueue run.Queue
 	closers              []func()
 }
@@ -74,14 +74,14 @@ func (m clients) close() {
 }
 
 // newBreaker makes the breaker over the control document. Nothing is asked for yet.
-func newBreaker(c config.Config, build string, control breaker.ControlStore, sink writer.Sink, log zerolog.Logger) *breaker.Breaker {
+func newBreaker(c config.Config, build string, control breaker.ControlStore, sink commit.Sink, log zerolog.Logger) *breaker.Breaker {
 	o := breaker.Options{
 		Instance: instance(), Build: build, MaxPoisonPerHour: c.MaxPoisonPerHour, Log: log,
 		SysName: c.SysName, Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
 	}
 	if c.Mode == config.ModeShadow { // it writes nothing, no heartbeat either
 		o.Heartbeat = func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-			_, err := sink.Apply(ctx, nil, writer.Preview, known)
+			_, err := sink.Apply(ctx, nil, commit.Preview, known)
 			return breaker.Heartbeat{}, err
 		}
 	}
@@ -269,7 +269,7 @@ func readLayout(path string) (layout invoice.Layout, file []byte, problems confi
 
 // store is what both engines are to the app.
 type store interface {
-	writer.Sink
+	commit.Sink
 	// Check tells whether the tables are what the statements need.
 	Check(ctx context.Context) error
 	// Adopted tells whether the ledger knows what was written before us.

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/writer"
 )
 
 // opening is an App whose SQL is opened by open and nothing else.
@@ -71,9 +71,9 @@ func (b *beaten) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbea
 	return breaker.Heartbeat{}, nil
 }
 
-func (b *beaten) Apply(_ context.Context, items []writer.Item, mode writer.Mode, _ breaker.Heartbeat) ([]writer.Outcome, error) {
+func (b *beaten) Apply(_ context.Context, items []commit.Item, mode commit.Mode, _ breaker.Heartbeat) ([]commit.Outcome, error) {
 	b.asked = append(b.asked, string(mode))
-	return make([]writer.Outcome, len(items)), nil
+	return make([]commit.Outcome, len(items)), nil
 }
 
 // A pause says nothing of SQL: it is opened, and not written to, a heartbeat neither.
@@ -88,7 +88,7 @@ func TestBesideAPauseSQLIsOpenedWithoutAHeartbeat(t *testing.T) {
 
 // A shadow writes nothing, a heartbeat neither: it asks for an empty preview.
 func TestAShadowsHeartbeatIsAPreview(t *testing.T) {
-	for mode, want := range map[string]string{config.ModeShadow: string(writer.Preview), config.ModeLive: "heartbeat"} {
+	for mode, want := range map[string]string{config.ModeShadow: string(commit.Preview), config.ModeLive: "heartbeat"} {
 		b := &beaten{}
 		a := opening(t, mode, func(context.Context) (store, error) { return b, nil })
 		require.NoError(t, a.breaker.Tick(t.Context()))

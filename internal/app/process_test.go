@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/standin/cosmosdb"
-	"sqlwriter/internal/standin/servicebus"
+	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/servicebus"
 )
 
 // These tests run the real binary.

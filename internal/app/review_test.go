@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
-	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/test/emulators/cosmosdb"
 )
 
 // What an operator says with a pause. Health is anonymous, so it repeats neither.

@@ -12,8 +12,8 @@ import (
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/sqlserver"
-	"sqlwriter/internal/sqlserver/sqlservertest"
+	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/sqlservertest"
 )
 
 // The app has no right to change a server's schema: it says what is missing and who can mend it.

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// stamp is what git says of the source that this binary was built from; internal/stage lets the linker set it. Empty where
+// stamp is what git says of the source that this binary was built from; cmd/stage/staging lets the linker set it. Empty where
 // there was no git, and with a plain go build.
 var stamp string //nolint:gochecknoglobals // the linker can set nothing else
 

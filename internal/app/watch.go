@@ -4,31 +4,31 @@ import (
 	"context"
 	"encoding/json"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/writer"
 )
 
 // watchedDocuments tells the status how Cosmos answered, call by call.
 type watchedDocuments struct {
-	inner writer.Documents
+	inner commit.Documents
 	seen  func(dependency string, err error)
 }
 
-// Read implements writer.Documents.
+// Read implements commit.Documents.
 func (w watchedDocuments) Read(ctx context.Context, id string) (json.RawMessage, error) {
 	raw, err := w.inner.Read(ctx, id)
 	w.seen(depCosmos, err)
 	return raw, err
 }
 
-// ReadMany implements writer.Documents.
+// ReadMany implements commit.Documents.
 func (w watchedDocuments) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
 	raws, err := w.inner.ReadMany(ctx, ids)
 	w.seen(depCosmos, err)
 	return raws, err
 }
 
-// Record implements writer.Documents.
+// Record implements commit.Documents.
 func (w watchedDocuments) Record(ctx context.Context, id, etag string, state invoice.State) (string, error) {
 	next, err := w.inner.Record(ctx, id, etag, state)
 	w.seen(depCosmos, err)
@@ -37,11 +37,11 @@ func (w watchedDocuments) Record(ctx context.Context, id, etag string, state inv
 
 // watchedEvidence tells the status how the store of evidence answered.
 type watchedEvidence struct {
-	inner writer.Evidence
+	inner commit.Evidence
 	seen  func(dependency string, err error)
 }
 
-// Keep implements writer.Evidence.
+// Keep implements commit.Evidence.
 func (w watchedEvidence) Keep(ctx context.Context, name string, content []byte) error {
 	err := w.inner.Keep(ctx, name, content)
 	w.seen(depBlob, err)

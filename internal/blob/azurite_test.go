@@ -17,9 +17,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/blob/azuritetest"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/porttest"
+	"sqlwriter/test/conformance"
+	"sqlwriter/test/emulators/azurite"
 )
 
 // patient gives calls to a real server the time that a busy machine may take.
@@ -41,7 +41,7 @@ func openOn(t *testing.T, connection, container string, timeouts Timeouts) *Stor
 // eyes look at the container with the vendor's client alone.
 type eyes struct{ *container.Client }
 
-func eyesOn(t *testing.T, server *azuritetest.Server, name string) eyes {
+func eyesOn(t *testing.T, server *azurite.Server, name string) eyes {
 	t.Helper()
 	transport := newTransport()
 	t.Cleanup(transport.CloseIdleConnections)
@@ -80,11 +80,11 @@ func (e eyes) names(t testing.TB) []string {
 }
 
 func TestEvidence(t *testing.T) {
-	server := azurite(t)
-	porttest.TestEvidence(t, func(t *testing.T) porttest.EvidenceHarness {
+	server := azuriteOf(t)
+	conformance.TestEvidence(t, func(t *testing.T) conformance.EvidenceHarness {
 		name := newContainer()
 		look := eyesOn(t, server, name)
-		return porttest.EvidenceHarness{
+		return conformance.EvidenceHarness{
 			Evidence: openOn(t, server.ConnectionString(), name, patient()),
 			Read:     func(t testing.TB, file string) ([]byte, bool) { return look.read(t, "web/"+file) },
 		}
@@ -92,7 +92,7 @@ func TestEvidence(t *testing.T) {
 }
 
 func TestAFileInTheContainer(t *testing.T) {
-	server := azurite(t)
+	server := azuriteOf(t)
 	name := newContainer()
 	s, look := openOn(t, server.ConnectionString(), name, patient()), eyesOn(t, server, name)
 
@@ -124,7 +124,7 @@ func TestAFileInTheContainer(t *testing.T) {
 }
 
 func TestPingMakesTheContainer(t *testing.T) {
-	server := azurite(t)
+	server := azuriteOf(t)
 	name := newContainer()
 	s, look := openOn(t, server.ConnectionString(), name, patient()), eyesOn(t, server, name)
 	_, err := look.GetProperties(t.Context(), nil)
@@ -139,7 +139,7 @@ func TestPingMakesTheContainer(t *testing.T) {
 
 // An identity that may write files and not make containers is what a careful deployment has.
 func TestWithARightToFilesOnly(t *testing.T) {
-	server := azurite(t)
+	server := azuriteOf(t)
 	name := newContainer()
 	look := eyesOn(t, server, name)
 	c, err := parseConnection(server.ConnectionString())
@@ -166,7 +166,7 @@ func TestWithARightToFilesOnly(t *testing.T) {
 }
 
 func TestAWrongKeyIsInfrastructure(t *testing.T) {
-	server := azurite(t)
+	server := azuriteOf(t)
 	wrong := strings.Replace(server.ConnectionString(), "AccountKey=Eby8", "AccountKey=AAAA", 1)
 	s := openOn(t, wrong, newContainer(), patient())
 	for _, err := range []error{s.Keep(t.Context(), "a", nil), s.Ping(t.Context())} {
@@ -179,7 +179,7 @@ func TestAWrongKeyIsInfrastructure(t *testing.T) {
 // TestFaultsOnTheWire lets every request down in one way. Each Keep ends in its kind within its deadline, and when the
 // trouble is over the next one succeeds and the first content is there whole.
 func TestFaultsOnTheWire(t *testing.T) {
-	server := azurite(t)
+	server := azuriteOf(t)
 	const (
 		deadline = 10 * time.Second // room for a repetition or two
 		busy     = 30 * time.Second // what a machine that has ten times too much to do may add
@@ -187,17 +187,17 @@ func TestFaultsOnTheWire(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		// begin lets the proxy down.
-		begin func(*azuritetest.Proxy)
+		begin func(*azurite.Proxy)
 		codes []string
 		// applied says that the server did what was asked.
 		applied bool
 	}{
-		{"refused", (*azuritetest.Proxy).Refuse, []string{"refused"}, false},
-		{"cut before the request", always(azuritetest.CutBefore), []string{"eof"}, false},
-		{"reset in the middle of the request", always(azuritetest.CutMidway), []string{"reset"}, false},
-		{"cut after it was applied", always(azuritetest.CutAfter), []string{"eof"}, true},
-		{"hangs", always(azuritetest.Hang), []string{"timeout"}, false},
-		{"hangs after it was applied", always(azuritetest.HangAfter), []string{"timeout"}, true},
+		{"refused", (*azurite.Proxy).Refuse, []string{"refused"}, false},
+		{"cut before the request", always(azurite.CutBefore), []string{"eof"}, false},
+		{"reset in the middle of the request", always(azurite.CutMidway), []string{"reset"}, false},
+		{"cut after it was applied", always(azurite.CutAfter), []string{"eof"}, true},
+		{"hangs", always(azurite.Hang), []string{"timeout"}, false},
+		{"hangs after it was applied", always(azurite.HangAfter), []string{"timeout"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -225,7 +225,7 @@ func TestFaultsOnTheWire(t *testing.T) {
 			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 			require.Contains(t, c.codes, replaceReset(fault.CodeOf(err), c.codes), "%v", err)
 
-			proxy.Always(azuritetest.Pass)
+			proxy.Always(azurite.Pass)
 			if c.name == "refused" {
 				proxy.Listen(t)
 			}
@@ -246,17 +246,17 @@ func replaceReset(code string, codes []string) string {
 	return code
 }
 
-func always(f azuritetest.Fault) func(*azuritetest.Proxy) {
-	return func(p *azuritetest.Proxy) { p.Always(f) }
+func always(f azurite.Fault) func(*azurite.Proxy) {
+	return func(p *azurite.Proxy) { p.Always(f) }
 }
 
 // TestOneFaultIsRepaired lets the first request down: the SDK sends it again, and a 409 that our own first PUT has caused
 // is success.
 func TestOneFaultIsRepaired(t *testing.T) {
-	server := azurite(t)
-	for name, f := range map[string]azuritetest.Fault{
-		"cut before": azuritetest.CutBefore, "cut midway": azuritetest.CutMidway, "cut after": azuritetest.CutAfter,
-		"hangs": azuritetest.Hang, "hangs after": azuritetest.HangAfter,
+	server := azuriteOf(t)
+	for name, f := range map[string]azurite.Fault{
+		"cut before": azurite.CutBefore, "cut midway": azurite.CutMidway, "cut after": azurite.CutAfter,
+		"hangs": azurite.Hang, "hangs after": azurite.HangAfter,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -278,13 +278,13 @@ func TestOneFaultIsRepaired(t *testing.T) {
 
 // The making of the container may be cut at every step as well.
 func TestFaultsWhileTheContainerIsMade(t *testing.T) {
-	server := azurite(t)
-	for _, plan := range [][]azuritetest.Fault{
-		{azuritetest.CutAfter},
-		{azuritetest.Pass, azuritetest.CutBefore},
-		{azuritetest.Pass, azuritetest.CutAfter},
-		{azuritetest.Pass, azuritetest.Pass, azuritetest.CutBefore},
-		{azuritetest.Pass, azuritetest.Pass, azuritetest.CutAfter},
+	server := azuriteOf(t)
+	for _, plan := range [][]azurite.Fault{
+		{azurite.CutAfter},
+		{azurite.Pass, azurite.CutBefore},
+		{azurite.Pass, azurite.CutAfter},
+		{azurite.Pass, azurite.Pass, azurite.CutBefore},
+		{azurite.Pass, azurite.Pass, azurite.CutAfter},
 	} {
 		name := newContainer()
 		proxy, look := server.Proxy(t), eyesOn(t, server, name)
@@ -299,9 +299,9 @@ func TestFaultsWhileTheContainerIsMade(t *testing.T) {
 }
 
 func TestTheCallersDeadlineCounts(t *testing.T) {
-	server := azurite(t)
+	server := azuriteOf(t)
 	proxy := server.Proxy(t)
-	proxy.Always(azuritetest.Hang)
+	proxy.Always(azurite.Hang)
 	s := openOn(t, proxy.ConnectionString(), newContainer(), patient())
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

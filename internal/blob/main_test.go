@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"sqlwriter/internal/blob/azuritetest"
+	"sqlwriter/test/emulators/azurite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withAzurite{m}) }
@@ -26,13 +26,13 @@ var shared lazyAzurite
 
 type lazyAzurite struct {
 	once   sync.Once
-	server *azuritetest.Server
+	server *azurite.Server
 	err    error
 }
 
-func azurite(t *testing.T) *azuritetest.Server {
+func azuriteOf(t *testing.T) *azurite.Server {
 	t.Helper()
-	shared.once.Do(func() { shared.server, shared.err = azuritetest.Run() })
+	shared.once.Do(func() { shared.server, shared.err = azurite.Run() })
 	require.NoError(t, shared.err)
 	return shared.server
 }

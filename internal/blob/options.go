@@ -11,8 +11,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/writer"
 )
 
 // Options say which container, and how to get to it: by Connection, or by ServiceURI and an identity.
@@ -74,8 +74,8 @@ func Open(o Options) (*Store, error) {
 	if !validContainer(o.Container) {
 		problems = append(problems, fmt.Errorf("%s: want 3 to 63 lower-case letters, digits and single hyphens between them, found %d characters", settingContainer, len(o.Container)))
 	}
-	const most = maxBlobName - writer.MaxEvidenceName - len("/")
-	if len(o.Prefix) > most || strings.Contains(o.Prefix, "/") || writer.CheckEvidenceName(o.Prefix) != nil {
+	const most = maxBlobName - commit.MaxEvidenceName - len("/")
+	if len(o.Prefix) > most || strings.Contains(o.Prefix, "/") || commit.CheckEvidenceName(o.Prefix) != nil {
 		problems = append(problems, fmt.Errorf("%s: want 1 to %d letters, digits, - and _, found %d characters", settingPrefix, most, len(o.Prefix)))
 	}
 	if err := errors.Join(problems...); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/commit"
 )
 
 // Store is one environment's files in a container. It is safe for concurrent use.
@@ -23,14 +23,14 @@ type Store struct {
 	timeouts Timeouts
 }
 
-var _ writer.Evidence = (*Store)(nil)
+var _ commit.Evidence = (*Store)(nil)
 
 // Close lets go of idle connections.
 func (s *Store) Close() { s.transport.CloseIdleConnections() }
 
-// Keep stores a file under {sys_name}/{name} unless there is one already. See writer.Evidence.
+// Keep stores a file under {sys_name}/{name} unless there is one already. See commit.Evidence.
 func (s *Store) Keep(ctx context.Context, name string, content []byte) error {
-	if err := writer.CheckEvidenceName(name); err != nil {
+	if err := commit.CheckEvidenceName(name); err != nil {
 		return err
 	}
 	ctx, cancel := bounded(ctx, s.timeouts.Keep)
@@ -49,7 +49,7 @@ func (s *Store) Keep(ctx context.Context, name string, content []byte) error {
 // (a missing container and half a content too), throttled; internal for a name that is none.
 func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
 	op := operation{"blob: read", onFile}
-	if err := writer.CheckEvidenceName(name); err != nil {
+	if err := commit.CheckEvidenceName(name); err != nil {
 		return nil, err
 	}
 	ctx, cancel := bounded(ctx, s.timeouts.Read)

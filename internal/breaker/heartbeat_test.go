@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/writer"
+	"sqlwriter/test/inmem"
 )
 
 // over is an instance's breaker over a database.
-func over(st *store, db writer.Sink, name string) *breaker.Breaker {
+func over(st *store, db commit.Sink, name string) *breaker.Breaker {
 	return breaker.New(st, breaker.Options{
 		Instance: name, Build: "build 1", SysName: "web", Heartbeat: db.Heartbeat, TakeOver: db.TakeOver, Draw: func() float64 { return 0 },
 	})
@@ -33,15 +33,15 @@ func database() *inmem.Sink {
 }
 
 // write is a request for a document that the database applies, and what follows it.
-func write(t *testing.T, b *breaker.Breaker, db writer.Sink) error {
+func write(t *testing.T, b *breaker.Breaker, db commit.Sink) error {
 	t.Helper()
 	begin := time.Now()
 	err := b.Do(t.Context(), 1, 0, func(ctx context.Context, known breaker.Heartbeat) error {
-		mark := writer.Item{
+		mark := commit.Item{
 			DocumentID: "x", FailureMark: true, Main: 1, Hash: "h", HashVersion: 1, Values: invoice.MarkValues(),
 			Version: invoice.Version{US: time.Now().UnixMicro(), Key: invoice.Key("x")},
 		}
-		_, err := db.Apply(ctx, []writer.Item{mark}, writer.Write, known)
+		_, err := db.Apply(ctx, []commit.Item{mark}, commit.Write, known)
 		return err
 	})
 	if err == nil {
@@ -629,7 +629,7 @@ func TestAnEmptyHeartbeatSaysNothing(t *testing.T) {
 }
 
 // nothing is a sink whose heartbeat is a preview.
-type nothing struct{ writer.Sink }
+type nothing struct{ commit.Sink }
 
 func (nothing) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return breaker.Heartbeat{}, nil

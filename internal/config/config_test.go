@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/standin/cosmosdb"
-	"sqlwriter/internal/standin/servicebus"
+	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/servicebus"
 )
 
 var update = flag.Bool("update", false, "rewrite what is produced from the table of settings")

@@ -11,9 +11,9 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/porttest"
-	"sqlwriter/internal/standin/cosmosdb"
-	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/conformance"
+	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 )
 
 const controlContainer = "sqlwriter-control"
@@ -37,17 +37,17 @@ func startControl(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
 }
 
 func TestControlStore(t *testing.T) {
-	porttest.TestControlStore(t, func(t *testing.T) porttest.ControlHarness {
+	conformance.TestControlStore(t, func(t *testing.T) conformance.ControlHarness {
 		server, c := startControl(t)
-		return porttest.ControlHarness{Control: cosmos.NewControl(c, "web"), Another: cosmos.NewControl(openControl(t, server), "web")}
+		return conformance.ControlHarness{Control: cosmos.NewControl(c, "web"), Another: cosmos.NewControl(openControl(t, server), "web")}
 	})
 }
 
 func TestControlStoreOnARealAccount(t *testing.T) {
 	needRealAccount(t)
-	porttest.TestControlStore(t, func(t *testing.T) porttest.ControlHarness {
+	conformance.TestControlStore(t, func(t *testing.T) conformance.ControlHarness {
 		c := onRealAccount(t)
-		return porttest.ControlHarness{Control: cosmos.NewControl(c, "web"), Another: cosmos.NewControl(c, "web")}
+		return conformance.ControlHarness{Control: cosmos.NewControl(c, "web"), Another: cosmos.NewControl(c, "web")}
 	})
 }
 

@@ -1,5 +1,5 @@
 // Package cosmos keeps the documents of the SQL Writer in Azure Cosmos DB, on azcosmos v1.5.0. Container implements
-// writer.Documents, writer.Backlog (what the recovery timer looks for), run.Selection (what a run takes, page by page) and
+// commit.Documents, commit.Backlog (what the recovery timer looks for), run.Selection (what a run takes, page by page) and
 // adopt.Documents, and has what start-up and sqlwriterctl need beside them. Control implements breaker.ControlStore over a container of its own.
 //
 // # Who repeats what

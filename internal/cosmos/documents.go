@@ -19,7 +19,7 @@ import (
 // readManyChunk is how many ids one query of ReadMany asks for.
 const readManyChunk = 100
 
-// Read gives one document by id, as the service sends it. See writer.Documents.
+// Read gives one document by id, as the service sends it. See commit.Documents.
 func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error) {
 	op := operation{"cosmos: read", onDocument}
 	if err := checkID(op, id); err != nil {
@@ -37,7 +37,7 @@ func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error
 	return doc, nil
 }
 
-// ReadMany gives the documents that exist among ids; an id may be named several times. See writer.Documents. What comes
+// ReadMany gives the documents that exist among ids; an id may be named several times. See commit.Documents. What comes
 // is equal in meaning to what is stored, not byte by byte: the SDK writes <, > and & as \u003c and so on (azure-facts
 // 5.1).
 //
@@ -68,7 +68,7 @@ func (c *Container) ReadMany(ctx context.Context, ids []string) ([]json.RawMessa
 	return docs, nil
 }
 
-// Record sets sql_writer to state if the document still has etag, and answers the new etag. See writer.Documents. It
+// Record sets sql_writer to state if the document still has etag, and answers the new etag. See commit.Documents. It
 // is one patch with one operation and If-Match; the document itself does not travel in either direction.
 //
 // An etag is matched as it stands: "" and "*", which the service would read as "any", are never right here and answer

@@ -15,7 +15,7 @@ import (
 )
 
 // fakeAccount answers what every client asks first, the account and the container, and leaves the documents to the
-// test. It is for single answers that no working server gives; the stand-in (internal/standin/cosmosdb) is for the rest.
+// test. It is for single answers that no working server gives; the stand-in (test/emulators/cosmosdb) is for the rest.
 type fakeAccount struct {
 	url       string
 	documents http.HandlerFunc

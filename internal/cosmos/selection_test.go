@@ -10,10 +10,10 @@ import (
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/porttest"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/standin/cosmosdb"
-	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/conformance"
+	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 )
 
 func TestSelection(t *testing.T) {
@@ -22,7 +22,7 @@ func TestSelection(t *testing.T) {
 		"seven ranges, every other page empty": func(o *cosmosdb.Options) { o.Ranges, o.EmptyPages = 7, 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			porttest.TestSelection(t, func(t *testing.T) porttest.SelectionHarness {
+			conformance.TestSelection(t, func(t *testing.T) conformance.SelectionHarness {
 				server := cosmosdbtest.Start(t, change)
 				return selectionOf(t, cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})
 			})
@@ -32,14 +32,14 @@ func TestSelection(t *testing.T) {
 
 func TestSelectionOnARealAccount(t *testing.T) {
 	needRealAccount(t)
-	porttest.TestSelection(t, func(t *testing.T) porttest.SelectionHarness {
+	conformance.TestSelection(t, func(t *testing.T) conformance.SelectionHarness {
 		c := onRealAccount(t)
-		return porttest.SelectionHarness{Selection: c.Selection(), Restarted: func(testing.TB) run.Selection { return c.Selection() }, DocumentsHarness: documentsOf(c)}
+		return conformance.SelectionHarness{Selection: c.Selection(), Restarted: func(testing.TB) run.Selection { return c.Selection() }, DocumentsHarness: documentsOf(c)}
 	})
 }
 
 // selectionOf is the harness over a container that is made.
-func selectionOf(t *testing.T, o cosmos.Options) porttest.SelectionHarness {
+func selectionOf(t *testing.T, o cosmos.Options) conformance.SelectionHarness {
 	t.Helper()
 	open := func(t testing.TB) *cosmos.Container {
 		t.Helper()
@@ -50,7 +50,7 @@ func selectionOf(t *testing.T, o cosmos.Options) porttest.SelectionHarness {
 	}
 	c := open(t)
 	require.NoError(t, c.EnsureContainers(t.Context()))
-	return porttest.SelectionHarness{
+	return conformance.SelectionHarness{
 		Selection: c.Selection(), Restarted: func(t testing.TB) run.Selection { return open(t).Selection() }, DocumentsHarness: documentsOf(c),
 	}
 }

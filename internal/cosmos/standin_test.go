@@ -14,9 +14,9 @@ import (
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/porttest"
-	"sqlwriter/internal/standin/cosmosdb"
-	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/conformance"
+	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 )
 
 const (
@@ -37,7 +37,7 @@ func start(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
 }
 
 func TestDocuments(t *testing.T) {
-	porttest.TestDocuments(t, func(t *testing.T) porttest.DocumentsHarness {
+	conformance.TestDocuments(t, func(t *testing.T) conformance.DocumentsHarness {
 		_, c := start(t)
 		h := documentsOf(c)
 		h.MaxBytes = 2 << 20
@@ -71,7 +71,7 @@ func onRealAccount(t *testing.T) *cosmos.Container {
 
 func TestDocumentsOnARealAccount(t *testing.T) {
 	needRealAccount(t)
-	porttest.TestDocuments(t, func(t *testing.T) porttest.DocumentsHarness {
+	conformance.TestDocuments(t, func(t *testing.T) conformance.DocumentsHarness {
 		h := documentsOf(onRealAccount(t))
 		h.MaxBytes = 2 << 20
 		return h
@@ -79,8 +79,8 @@ func TestDocumentsOnARealAccount(t *testing.T) {
 }
 
 // documentsOf is the harness over a container: documents are written whole, as other programs do it.
-func documentsOf(c *cosmos.Container) porttest.DocumentsHarness {
-	return porttest.DocumentsHarness{
+func documentsOf(c *cosmos.Container) conformance.DocumentsHarness {
+	return conformance.DocumentsHarness{
 		Documents: c,
 		Put: func(t testing.TB, doc json.RawMessage) {
 			t.Helper()

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/writer"
 )
 
 // Waiting gives the documents of an environment that wait in one of statuses and whose _ts lies in [from, to), ids, times
-// and codes only. See writer.Backlog. A member of another type than expected counts as empty, as everywhere.
-func (c *Container) Waiting(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]writer.Waiting) (more bool, err error)) error {
+// and codes only. See commit.Backlog. A member of another type than expected counts as empty, as everywhere.
+func (c *Container) Waiting(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]commit.Waiting) (more bool, err error)) error {
 	op := operation{"cosmos: waiting", onContainer}
 	query, params := waitingQuery(sysName, statuses, from, to)
 	if query == "" {
@@ -32,8 +32,8 @@ func (c *Container) Waiting(ctx context.Context, sysName string, statuses []invo
 // windowPage is how many documents a page of a window may have: those that one request to SQL takes.
 const windowPage = 100
 
-// Page gives one page of a window. See writer.Backlog. The query is asked with the times that the search began with.
-func (c *Container) Page(ctx context.Context, q writer.WindowQuery, continuation string) (found []writer.Waiting, next string, err error) {
+// Page gives one page of a window. See commit.Backlog. The query is asked with the times that the search began with.
+func (c *Container) Page(ctx context.Context, q commit.WindowQuery, continuation string) (found []commit.Waiting, next string, err error) {
 	op, place := operation{"cosmos: backlog", onContainer}, ""
 	if continuation != "" {
 		var ok bool
@@ -79,9 +79,9 @@ func waitingQuery(sysName string, statuses []invoice.Status, from, to int64) (st
 // backlogQuery makes the query of a window. What is compared with a member that is not there, or of another type, is
 // undefined, and so is NOT of that; every condition that is negated therefore asks for the type first. NOT IS_DEFINED is
 // not used: it scans (azure-facts 5.3).
-func backlogQuery(op operation, q writer.WindowQuery) (string, []Param, error) {
+func backlogQuery(op operation, q commit.WindowQuery) (string, []Param, error) {
 	c := condition{{"@sys_name", q.SysName}}
-	if q.Window == writer.Orphans {
+	if q.Window == commit.Orphans {
 		pending := c.inStatus(invoice.Pending) + " AND c._ts < " + c.add("@left", q.LeftBefore)
 		processing := c.inStatus(invoice.Processing) + " AND c._ts < " + c.add("@old", q.OldWriterBefore)
 		return selectWaiting + " AND ((" + pending + ") OR (" + processing + "))", c, nil
@@ -90,19 +90,19 @@ func backlogQuery(op operation, q writer.WindowQuery) (string, []Param, error) {
 	c.add("@now", q.Now)
 	c.add("@tomorrow", q.Now+int64(invoice.MostAhead/time.Second))
 	var kinds []string
-	for _, kind := range writer.PutOffKinds() {
+	for _, kind := range commit.PutOffKinds() {
 		kinds = append(kinds, c.add("@"+string(kind), kind))
 	}
 	putOff := fmt.Sprintf(isPutOff, strings.Join(kinds, ", "))
 	switch q.Window {
-	case writer.PutOff:
+	case commit.PutOff:
 		return query + putOff + " AND " + isDue, c, nil
-	case writer.Due:
+	case commit.Due:
 		return query + "NOT " + putOff + " AND NOT " + isPostponed + " AND " + isDue, c, nil
-	case writer.Postponed:
+	case commit.Postponed:
 		early := "c._ts < " + c.add("@applied", q.AppliedBefore)
 		return query + isPostponed + " AND NOT " + putOff + " AND (" + isDue + " OR " + early + ")", c, nil
-	case writer.Orphans: // answered above
+	case commit.Orphans: // answered above
 	}
 	return "", nil, fault.New(fault.Internal, op.name, "window", "there is no window %q", q.Window)
 }
@@ -120,7 +120,7 @@ func (c *condition) add(name string, value any) string {
 func (c *condition) inStatus(statuses ...invoice.Status) string {
 	var names []string
 	for _, status := range statuses {
-		for _, text := range writer.Spellings(status) {
+		for _, text := range commit.Spellings(status) {
 			names = append(names, c.add(fmt.Sprint("@status", len(*c)), text))
 		}
 	}
@@ -131,8 +131,8 @@ func (c *condition) inStatus(statuses ...invoice.Status) string {
 }
 
 // readAllWaiting reads the rows of a page.
-func readAllWaiting(op operation, rows []json.RawMessage) ([]writer.Waiting, error) {
-	found := make([]writer.Waiting, len(rows))
+func readAllWaiting(op operation, rows []json.RawMessage) ([]commit.Waiting, error) {
+	found := make([]commit.Waiting, len(rows))
 	for i, row := range rows {
 		w, err := readWaiting(row)
 		if err != nil {
@@ -145,17 +145,17 @@ func readAllWaiting(op operation, rows []json.RawMessage) ([]writer.Waiting, err
 
 // readWaiting reads one row. Its members stand beside each other under the names that they have in sql_writer, so the row
 // is read by the rules for sql_writer; only id and _ts, which the service vouches for, must be what they should.
-func readWaiting(row json.RawMessage) (writer.Waiting, error) {
+func readWaiting(row json.RawMessage) (commit.Waiting, error) {
 	var head struct {
 		ID string `json:"id"`
 		TS int64  `json:"_ts"`
 	}
 	if err := json.Unmarshal(row, &head); err != nil {
-		return writer.Waiting{}, err
+		return commit.Waiting{}, err
 	}
 	var state invoice.State
 	if err := json.Unmarshal(row, &state); err != nil {
-		return writer.Waiting{}, err
+		return commit.Waiting{}, err
 	}
-	return writer.WaitingOf(head.ID, head.TS, state), nil
+	return commit.WaitingOf(head.ID, head.TS, state), nil
 }

@@ -5,24 +5,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/porttest"
-	"sqlwriter/internal/standin/cosmosdb"
-	"sqlwriter/internal/standin/cosmosdb/cosmosdbtest"
-	"sqlwriter/internal/writer"
+	"sqlwriter/test/conformance"
+	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 )
 
 func TestBacklog(t *testing.T) {
-	porttest.TestBacklog(t, func(t *testing.T) porttest.BacklogHarness {
+	conformance.TestBacklog(t, func(t *testing.T) conformance.BacklogHarness {
 		server := cosmosdbtest.Start(t)
 		return backlogOf(t, cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})
 	})
 }
 
 // backlogOf is the harness over a container that is made.
-func backlogOf(t *testing.T, o cosmos.Options) porttest.BacklogHarness {
+func backlogOf(t *testing.T, o cosmos.Options) conformance.BacklogHarness {
 	t.Helper()
 	open := func(t testing.TB) *cosmos.Container {
 		t.Helper()
@@ -33,17 +33,17 @@ func backlogOf(t *testing.T, o cosmos.Options) porttest.BacklogHarness {
 	}
 	c := open(t)
 	require.NoError(t, c.EnsureContainers(t.Context()))
-	return porttest.BacklogHarness{
-		Backlog: c, Restarted: func(t testing.TB) writer.Backlog { return open(t) }, DocumentsHarness: documentsOf(c),
+	return conformance.BacklogHarness{
+		Backlog: c, Restarted: func(t testing.TB) commit.Backlog { return open(t) }, DocumentsHarness: documentsOf(c),
 	}
 }
 
 func TestBacklogOnARealAccount(t *testing.T) {
 	needRealAccount(t)
-	porttest.TestBacklog(t, func(t *testing.T) porttest.BacklogHarness {
+	conformance.TestBacklog(t, func(t *testing.T) conformance.BacklogHarness {
 		c := onRealAccount(t)
-		return porttest.BacklogHarness{
-			Backlog: c, Restarted: func(testing.TB) writer.Backlog { return c }, DocumentsHarness: documentsOf(c),
+		return conformance.BacklogHarness{
+			Backlog: c, Restarted: func(testing.TB) commit.Backlog { return c }, DocumentsHarness: documentsOf(c),
 		}
 	})
 }
@@ -61,6 +61,6 @@ func TestAThrottledSearchIsThrottled(t *testing.T) {
 	submitted(t, c, "a")
 	server.Server.ResetStats()
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpQuery, Status: 429, Substatus: 3200, RetryAfterMS: 1})
-	err := c.Waiting(t.Context(), "web", []invoice.Status{invoice.Pending}, 0, 1<<40, func([]writer.Waiting) (bool, error) { return true, nil })
+	err := c.Waiting(t.Context(), "web", []invoice.Status{invoice.Pending}, 0, 1<<40, func([]commit.Waiting) (bool, error) { return true, nil })
 	require.Equal(t, fault.Throttled, fault.KindOf(err), "%v", err)
 }

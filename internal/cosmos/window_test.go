@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/porttest"
-	"sqlwriter/internal/standin/cosmosdb"
+	"sqlwriter/test/conformance"
+	"sqlwriter/test/emulators/cosmosdb"
 )
 
 func TestWindow(t *testing.T) {
-	porttest.TestWindow(t, func(t *testing.T) porttest.WindowHarness {
+	conformance.TestWindow(t, func(t *testing.T) conformance.WindowHarness {
 		_, c := start(t)
-		return porttest.WindowHarness{Windows: c, DocumentsHarness: documentsOf(c)}
+		return conformance.WindowHarness{Windows: c, DocumentsHarness: documentsOf(c)}
 	})
 }
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
 )
 
 func TestBatchesAreListedFailedOnesFirst(t *testing.T) {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
+	"sqlwriter/test/inmem"
 )
 
 // runs is a world with the books of runs, their queue and their reports.
@@ -98,7 +98,7 @@ type search struct {
 	queries  []run.Query
 }
 
-func (s *search) Page(ctx context.Context, q run.Query, continuation string) ([]writer.Waiting, string, error) {
+func (s *search) Page(ctx context.Context, q run.Query, continuation string) ([]commit.Waiting, string, error) {
 	s.queries = append(s.queries, q)
 	if s.invented == 0 && s.fails == nil {
 		return s.Selection.Page(ctx, q, continuation)
@@ -112,9 +112,9 @@ func (s *search) Page(ctx context.Context, q run.Query, continuation string) ([]
 	if at >= s.invented {
 		return nil, "", s.fails
 	}
-	var page []writer.Waiting
+	var page []commit.Waiting
 	for ; at < s.invented && len(page) < 1000; at++ {
-		page = append(page, writer.Waiting{ID: id(int64(at)), Status: q.Statuses[0], Kind: "document", Code: "2628"})
+		page = append(page, commit.Waiting{ID: id(int64(at)), Status: q.Statuses[0], Kind: "document", Code: "2628"})
 	}
 	if at == s.invented && s.fails == nil {
 		return page, "", nil

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/writer"
+	"sqlwriter/test/inmem"
 )
 
 // start is when every test begins: ten in the morning in Chicago.
@@ -34,7 +34,7 @@ type world struct {
 	store   *inmem.RunStore
 	journal *journal
 	breaker *breaker.Breaker
-	commit  *writer.Commit
+	commit  *commit.Commit
 	ops     *ops.Ops
 	// waits are the waits for the rate; each moves the clock.
 	waits  []time.Duration
@@ -53,7 +53,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	w.control, w.evidence, w.store = inmem.NewControl(), inmem.NewEvidence(), inmem.NewRunStore(now, "web")
 	w.journal = &journal{Journal: w.store.Journal()}
 	w.breaker = w.newBreaker("a")
-	w.commit = writer.NewCommit(w.docs, w.sink, writer.Options{
+	w.commit = commit.NewCommit(w.docs, w.sink, commit.Options{
 		SysName: "web", Location: zone, Now: now, Draw: func() float64 { return 0 }, Parallel: 1,
 		Wait:    func(context.Context, time.Duration) error { return nil },
 		Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
@@ -106,12 +106,12 @@ func (w *world) put(docs ...string) {
 }
 
 // run offers documents as the recovery timer does.
-func (w *world) run(ids ...string) writer.Report {
+func (w *world) run(ids ...string) commit.Report {
 	w.t.Helper()
 	raws, err := w.docs.Documents.ReadMany(w.t.Context(), ids)
 	require.NoError(w.t, err)
 	require.Len(w.t, raws, len(ids))
-	report, err := w.commit.Run(w.t.Context(), writer.Batch{Documents: raws, Received: w.clock, Purpose: writer.FromTimer})
+	report, err := w.commit.Run(w.t.Context(), commit.Batch{Documents: raws, Received: w.clock, Purpose: commit.FromTimer})
 	require.NoError(w.t, err)
 	return report
 }
@@ -267,7 +267,7 @@ type sink struct {
 	applied func()
 }
 
-func (s *sink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) ([]writer.Outcome, error) {
+func (s *sink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
 	s.applies++
 	s.largest = max(s.largest, len(items))
 	if s.fails != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/writer"
+	"sqlwriter/test/inmem"
 )
 
 func replace(text string, at time.Time) string {
@@ -54,7 +54,7 @@ func TestPauseAndResume(t *testing.T) {
 	w.put(result(1, "x", ""))
 	raws, err := w.docs.ReadMany(t.Context(), []string{id(1)})
 	require.NoError(t, err)
-	_, err = w.commit.Run(t.Context(), writer.Batch{Documents: raws, Received: w.clock})
+	_, err = w.commit.Run(t.Context(), commit.Batch{Documents: raws, Received: w.clock})
 	require.True(t, breaker.IsRefusal(err))
 
 	change, err = w.ops.Resume(t.Context(), ops.FlowRequest{By: "pat", Why: "it is built"})

@@ -7,18 +7,18 @@ import (
 	"time"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/timer"
-	"sqlwriter/internal/writer"
 )
 
 // booksTimeout bounds one use of the books.
 const booksTimeout = 30 * time.Second
 
-// Committer takes documents to SQL and records what became of them: *writer.Commit.
+// Committer takes documents to SQL and records what became of them: *commit.Commit.
 type Committer interface {
-	Run(ctx context.Context, b writer.Batch) (writer.Report, error)
+	Run(ctx context.Context, b commit.Batch) (commit.Report, error)
 }
 
 // Breaker is what Ops needs of the breaker in front of SQL: *breaker.Breaker, whose contract it is.
@@ -44,8 +44,8 @@ type Books struct {
 
 // Ports are what Ops works on.
 type Ports struct {
-	Documents writer.Documents
-	Backlog   writer.Backlog
+	Documents commit.Documents
+	Backlog   commit.Backlog
 	// Breaker is the one that Commit goes through.
 	Breaker Breaker
 	// Commit is nil in a shadow.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
 )
 
 // The bounds of a reprocessing.
@@ -121,7 +121,7 @@ type Reprocessed struct {
 	First    []Match    `json:"first"`
 	// NotTaken are documents that were named and do not match, with the reason.
 	NotTaken []NotTaken `json:"not_taken,omitempty"`
-	// Counts is how many documents ended how: the outcomes of writer.Report, and changed for those that do not match any more.
+	// Counts is how many documents ended how: the outcomes of commit.Report, and changed for those that do not match any more.
 	Counts map[string]int `json:"counts,omitempty"`
 	// Left is how many were not tried.
 	Left int `json:"left"`
@@ -237,7 +237,7 @@ func (o *Ops) findFailed(ctx context.Context, f Filter) (found matches, err erro
 	}
 	finding, cancel := context.WithTimeout(ctx, findWithin)
 	defer cancel()
-	found.atLeast, err = o.scan(finding, []invoice.Status{invoice.Failed}, from, o.o.Now(), mostMatched, func(w writer.Waiting) bool {
+	found.atLeast, err = o.scan(finding, []invoice.Status{invoice.Failed}, from, o.o.Now(), mostMatched, func(w commit.Waiting) bool {
 		m := o.match(w)
 		if !f.fits(m) {
 			return false
@@ -272,7 +272,7 @@ func (o *Ops) findNamed(ctx context.Context, f Filter) (found matches, err error
 				found.notTaken = append(found.notTaken, NotTaken{doc.ID, why})
 				continue
 			}
-			found.list = append(found.list, o.match(writer.WaitingOf(doc.ID, doc.TS, doc.State)))
+			found.list = append(found.list, o.match(commit.WaitingOf(doc.ID, doc.TS, doc.State)))
 		}
 	}
 	for _, id := range f.IDs {
@@ -294,14 +294,14 @@ func (o *Ops) takeable(doc invoice.Document, f Filter) string {
 		return "it waits for a retry, and was not named"
 	case status != invoice.Failed && status != invoice.RetryScheduled:
 		return fmt.Sprintf("it is %s", cmp.Or(string(status), string(invoice.Pending)))
-	case !f.fits(o.match(writer.WaitingOf(doc.ID, doc.TS, doc.State))):
+	case !f.fits(o.match(commit.WaitingOf(doc.ID, doc.TS, doc.State))):
 		return "its error or its time is not what was asked for"
 	}
 	return ""
 }
 
 // match makes the entry of a document.
-func (o *Ops) match(w writer.Waiting) Match {
+func (o *Ops) match(w commit.Waiting) Match {
 	at := o.stamp(w.FailedAt)
 	if at.IsZero() {
 		at = o.in(time.Unix(w.TS, 0))
@@ -440,7 +440,7 @@ func (o *Ops) take(ctx context.Context, f Filter, batch []Match, res *Reprocesse
 	if len(taken) == 0 {
 		return nil
 	}
-	report, err := o.p.Commit.Run(ctx, writer.Batch{Documents: taken, Received: o.o.Now(), Purpose: writer.Reprocess, Job: res.Run})
+	report, err := o.p.Commit.Run(ctx, commit.Batch{Documents: taken, Received: o.o.Now(), Purpose: commit.Reprocess, Job: res.Run})
 	for outcome, n := range report.Outcomes {
 		if outcome != "waiting" { // these are as they were
 			res.add(outcome, n)

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/writer"
 )
 
 // Explanation says why a document is where it is, and what happens next.
@@ -82,7 +82,7 @@ func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
 	flow := view.Control.Breaker
 	e := Explanation{
 		ID: doc.ID, SysName: doc.SysName, Status: string(doc.State.Status), Outcome: doc.State.Outcome, SupersededBy: doc.State.SupersededBy,
-		RetriesUsed: min(doc.State.RetryCount, writer.MaxRetries), Retries: writer.MaxRetries, Attempts: []Tried{},
+		RetriesUsed: min(doc.State.RetryCount, commit.MaxRetries), Retries: commit.MaxRetries, Attempts: []Tried{},
 		Error: doc.State.Error, FinalError: doc.State.FinalError, Marked: markOf(doc.State), Flow: flow.Describe(now),
 	}
 	for _, a := range doc.State.Attempts {
@@ -159,11 +159,11 @@ func (w why) committed(e *Explanation) {
 	}
 	e.Next = "nothing: it is done"
 	switch e.Outcome {
-	case string(writer.Applied):
+	case string(commit.Applied):
 		e.Summary = "committed" + at + ": its lines were written"
-	case string(writer.Unchanged):
+	case string(commit.Unchanged):
 		e.Summary = "committed" + at + ": its lines held this very content already"
-	case string(writer.Superseded):
+	case string(commit.Superseded):
 		e.Summary = "committed" + at + ": a newer result holds its lines"
 		if e.SupersededBy != "" {
 			e.Summary += ": " + e.SupersededBy
@@ -188,7 +188,7 @@ func (w why) failed(e *Explanation) {
 		e.Summary += ": " + w.doc.State.LastErrorKind + " " + code
 	}
 	e.Next = "nothing by itself: mend the cause and `reprocess`, or repair by hand and `mark-committed`"
-	e.Evidence = w.o.o.SysName + "/" + writer.EvidenceFolder(w.doc, w.doc.State.ReprocessCount)
+	e.Evidence = w.o.o.SysName + "/" + commit.EvidenceFolder(w.doc, w.doc.State.ReprocessCount)
 }
 
 func (w why) scheduled(e *Explanation) {
@@ -234,9 +234,9 @@ func (w why) uncounted() string {
 		return fmt.Sprintf("; put off: it was tried and not judged (%s %s), so nothing was counted", s.LastErrorKind, s.LastErrorCode)
 	case s.Postponed:
 		return "; postponed: nothing was applied since it failed, so that failure is not counted yet"
-	case s.RetryCount > writer.MaxRetries && !w.mayPoison:
+	case s.RetryCount > commit.MaxRetries && !w.mayPoison:
 		return ", and it failed again: it would be a poison message, but this hour's number of them is reached"
-	case s.RetryCount > writer.MaxRetries:
+	case s.RetryCount > commit.MaxRetries:
 		return ", and it failed again: it becomes a poison message at its next failure, once its evidence can be kept"
 	}
 	return ""
@@ -301,7 +301,7 @@ func (w why) held(e *Explanation, since time.Time) {
 }
 
 func used(s invoice.State) string {
-	return fmt.Sprintf("%d of %d retries", min(s.RetryCount, writer.MaxRetries), writer.MaxRetries)
+	return fmt.Sprintf("%d of %d retries", min(s.RetryCount, commit.MaxRetries), commit.MaxRetries)
 }
 
 // stamp reads a time of sql_writer; zero when it is none.

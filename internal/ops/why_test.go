@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
-	"sqlwriter/internal/writer"
 )
 
 // scheduled is sql_writer of a document with three failures whose next try is some minutes after ten in Chicago.
@@ -296,22 +296,22 @@ func TestStatusTellsAMassFailureAndWhatIsUncounted(t *testing.T) {
 
 // flood is a backlog of so many failed documents and one that is pending, a thousand to a page.
 type flood struct {
-	writer.Backlog
+	commit.Backlog
 	documents int
 }
 
-func (f flood) Waiting(_ context.Context, _ string, statuses []invoice.Status, from, _ int64, page func([]writer.Waiting) (bool, error)) error {
+func (f flood) Waiting(_ context.Context, _ string, statuses []invoice.Status, from, _ int64, page func([]commit.Waiting) (bool, error)) error {
 	if from != 0 { // all of them are old
 		return nil
 	}
 	if statuses[0] != invoice.Failed {
-		_, err := page([]writer.Waiting{{ID: "waits", TS: 1, Status: invoice.Pending}})
+		_, err := page([]commit.Waiting{{ID: "waits", TS: 1, Status: invoice.Pending}})
 		return err
 	}
 	for done := 0; done < f.documents; done += 1000 {
-		rows := make([]writer.Waiting, min(1000, f.documents-done))
+		rows := make([]commit.Waiting, min(1000, f.documents-done))
 		for i := range rows {
-			rows[i] = writer.Waiting{ID: fmt.Sprint(done + i), TS: 1, Status: invoice.Failed, Kind: "document", Code: "547"}
+			rows[i] = commit.Waiting{ID: fmt.Sprint(done + i), TS: 1, Status: invoice.Failed, Kind: "document", Code: "547"}
 		}
 		if more, err := page(rows); err != nil || !more {
 			return err
@@ -337,11 +337,11 @@ func TestCountingGoesNoFurtherThanItsBound(t *testing.T) {
 }
 
 // slow is a backlog that answers when its time is over.
-type slow struct{ writer.Backlog }
+type slow struct{ commit.Backlog }
 
-func (slow) Waiting(ctx context.Context, _ string, statuses []invoice.Status, _, _ int64, page func([]writer.Waiting) (bool, error)) error {
+func (slow) Waiting(ctx context.Context, _ string, statuses []invoice.Status, _, _ int64, page func([]commit.Waiting) (bool, error)) error {
 	if statuses[0] != invoice.Failed {
-		if _, err := page([]writer.Waiting{{ID: "waits", TS: 1, Status: invoice.Pending}}); err != nil {
+		if _, err := page([]commit.Waiting{{ID: "waits", TS: 1, Status: invoice.Pending}}); err != nil {
 			return err
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
 )
 
 const (
@@ -184,7 +184,7 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 	} else {
 		finding, cancel := context.WithTimeout(ctx, findWithin)
 		defer cancel()
-		err := run.Preview(finding, o.p.Selection, o.o.SysName, r.Kind, r.Filter, o.o.Now(), func(w writer.Waiting) bool {
+		err := run.Preview(finding, o.p.Selection, o.o.SysName, r.Kind, r.Filter, o.o.Now(), func(w commit.Waiting) bool {
 			if res.Matched++; len(res.First) < shown {
 				res.First = append(res.First, o.match(w))
 			}

@@ -10,9 +10,9 @@ import (
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
 )
 
 func TestARunThatCannotBeMeantIsRefused(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
 )
 
 func TestADrainGoesEndToEndWithEachPattern(t *testing.T) {
@@ -491,12 +491,12 @@ func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 			want   int
 		}{{run.Replay, run.Filter{Code: "2628"}, 26}, {run.Replay, run.Filter{}, 40}, {run.Drain, run.Filter{}, 2}} {
 			n := 0
-			err := run.Preview(t.Context(), w.docs.Selection(7), sysName, c.kind, c.filter, time.Now(), func(writer.Waiting) bool { n++; return true })
+			err := run.Preview(t.Context(), w.docs.Selection(7), sysName, c.kind, c.filter, time.Now(), func(commit.Waiting) bool { n++; return true })
 			require.NoError(t, err)
 			require.Equal(t, c.want, n)
 		}
 		n := 0
-		err := run.Preview(t.Context(), w.docs.Selection(7), sysName, run.Replay, run.Filter{}, time.Now(), func(writer.Waiting) bool { n++; return n < 5 })
+		err := run.Preview(t.Context(), w.docs.Selection(7), sysName, run.Replay, run.Filter{}, time.Now(), func(commit.Waiting) bool { n++; return n < 5 })
 		require.NoError(t, err)
 		require.Equal(t, 5, n)
 

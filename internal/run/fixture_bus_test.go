@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
 )
 
 // bus is a queue with locks: what is taken is completed, given back, or put aside after ten deliveries.

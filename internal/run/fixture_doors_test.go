@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
 )
 
 // The doors are the ports of an instance: each use goes through instance.use.
@@ -53,7 +53,7 @@ func (d doorStore) AddChunk(ctx context.Context, l run.Lease, c run.Chunk, audit
 	})
 }
 
-func (d doorSelection) Page(ctx context.Context, q run.Query, continuation string) (found []writer.Waiting, next string, err error) {
+func (d doorSelection) Page(ctx context.Context, q run.Query, continuation string) (found []commit.Waiting, next string, err error) {
 	err = d.i.use(ctx, "Page", false, func() error {
 		found, next, err = d.i.w.docs.Selection(d.i.w.pages).Page(ctx, q, continuation)
 		d.i.w.mu.Lock()
@@ -80,7 +80,7 @@ func (d doorDocs) Record(ctx context.Context, id, etag string, s invoice.State) 
 	return next, err
 }
 
-func (d doorSink) Apply(ctx context.Context, items []writer.Item, mode writer.Mode, known breaker.Heartbeat) (outcomes []writer.Outcome, err error) {
+func (d doorSink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) (outcomes []commit.Outcome, err error) {
 	err = d.i.use(ctx, "Apply", true, func() error { outcomes, err = d.i.w.sink.Apply(ctx, items, mode, known); return err })
 	return outcomes, err
 }

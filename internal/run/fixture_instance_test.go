@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
 )
 
 // instance is a process of the app.
@@ -18,7 +18,7 @@ type instance struct {
 	name    string
 	breaker *breaker.Breaker
 	// commit is what takes documents to SQL, also where light stands in for it in runs.
-	commit *writer.Commit
+	commit *commit.Commit
 
 	manager            *run.Manager
 	workers            *run.Workers
@@ -50,7 +50,7 @@ func (i *instance) isDead() bool {
 func (w *world) instance(name string) *instance {
 	i := &instance{w: w, name: name}
 	i.breaker = i.newBreaker()
-	i.commit = writer.NewCommit(doorDocs{i}, doorSink{i}, writer.Options{SysName: sysName, Breaker: i.breaker, Evidence: doorEvidence{i}})
+	i.commit = commit.NewCommit(doorDocs{i}, doorSink{i}, commit.Options{SysName: sysName, Breaker: i.breaker, Evidence: doorEvidence{i}})
 	ports := run.Ports{
 		Store: doorStore{i}, Selection: doorSelection{i}, Documents: doorDocs{i}, Commit: i.commit, Breaker: i.breaker,
 		RunQueue: doorQueue{i, w.runs}, BatchQueue: doorQueue{i, w.batches}, Evidence: doorEvidence{i},

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
 )
 
 // light stands for documents and what takes them to SQL, where a test is about the run and not about the writing: every
@@ -25,7 +25,7 @@ type light struct {
 	during func(ctx context.Context, i *instance) error
 	// untold are documents of which nothing is said, tell what is said of others.
 	untold map[string]bool
-	tell   map[string]writer.Told
+	tell   map[string]commit.Told
 }
 
 // lighten replaces documents and Commit of the instances to come, and answers the ids.
@@ -47,7 +47,7 @@ func (l *light) writes() map[string]int {
 type lightDoor struct{ i *instance }
 
 // Page gives pages of 1,000.
-func (d lightDoor) Page(ctx context.Context, _ run.Query, continuation string) (found []writer.Waiting, next string, err error) {
+func (d lightDoor) Page(ctx context.Context, _ run.Query, continuation string) (found []commit.Waiting, next string, err error) {
 	const size = 1000
 	l := d.i.w.light
 	err = d.i.use(ctx, "Page", false, func() error {
@@ -58,7 +58,7 @@ func (d lightDoor) Page(ctx context.Context, _ run.Query, continuation string) (
 			}
 		}
 		for _, id := range l.ids[at:min(len(l.ids), at+size)] {
-			found = append(found, writer.Waiting{ID: id, Status: invoice.Pending})
+			found = append(found, commit.Waiting{ID: id, Status: invoice.Pending})
 		}
 		if at += size; at < len(l.ids) {
 			raw, err := json.Marshal(at)
@@ -84,7 +84,7 @@ func (d lightDoor) ReadMany(ctx context.Context, ids []string) (raws []json.RawM
 	return raws, err
 }
 
-func (d lightDoor) Run(ctx context.Context, b writer.Batch) (report writer.Report, err error) {
+func (d lightDoor) Run(ctx context.Context, b commit.Batch) (report commit.Report, err error) {
 	l := d.i.w.light
 	err = d.i.use(ctx, "Commit", true, func() error {
 		l.mu.Lock()
@@ -105,16 +105,16 @@ func (d lightDoor) Run(ctx context.Context, b writer.Batch) (report writer.Repor
 			}
 			l.mu.Lock()
 			l.written[doc.ID]++
-			outcome, untold := string(writer.Applied), l.untold[doc.ID]
+			outcome, untold := string(commit.Applied), l.untold[doc.ID]
 			if l.written[doc.ID] > 1 {
-				outcome = string(writer.Unchanged)
+				outcome = string(commit.Unchanged)
 			}
 			l.mu.Unlock()
 			if said, ok := l.tell[doc.ID]; ok {
 				said.ID = doc.ID
 				b.Told(said)
 			} else if !untold {
-				b.Told(writer.Told{ID: doc.ID, Outcome: outcome})
+				b.Told(commit.Told{ID: doc.ID, Outcome: outcome})
 			}
 		}
 		return nil

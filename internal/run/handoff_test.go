@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
 )
 
 // Nothing is counted while the queues are away, and nobody need do anything when they are back.

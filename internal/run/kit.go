@@ -9,9 +9,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/timer"
-	"sqlwriter/internal/writer"
 )
 
 // The times of a run.
@@ -59,7 +59,7 @@ type Ports struct {
 	Breaker Breaker
 	// RunQueue and BatchQueue bring messages to managers and workers.
 	RunQueue, BatchQueue Queue
-	Evidence             writer.Evidence
+	Evidence             commit.Evidence
 }
 
 // Options configure the use cases. Zero values mean the defaults that are named.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
 )
 
 // A replay of what a run left takes the documents that failed or were deferred there, from one code on if one is given, although it
@@ -17,13 +17,13 @@ func TestAReplayTakesWhatARunLeft(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		ids := w.lighten(250)
-		w.light.tell = map[string]writer.Told{}
+		w.light.tell = map[string]commit.Told{}
 		for k, id := range ids {
 			switch {
 			case k%50 == 0:
-				w.light.tell[id] = writer.Told{Outcome: string(invoice.Failed), Code: "547"}
+				w.light.tell[id] = commit.Told{Outcome: string(invoice.Failed), Code: "547"}
 			case k%25 == 0:
-				w.light.tell[id] = writer.Told{Outcome: string(invoice.RetryScheduled), Code: "2628"}
+				w.light.tell[id] = commit.Told{Outcome: string(invoice.RetryScheduled), Code: "2628"}
 			}
 		}
 		w.chunkSize = 3

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
 )
 
 // deferred reads when the messages on their way were put off for the first time, by what they are about.

@@ -5,17 +5,17 @@ import (
 	"encoding/json"
 	"time"
 
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/commit"
 )
 
 // Selection finds the documents of a run, page by page and from where it stopped.
 type Selection interface {
 	// Page gives some documents that match, and the continuation of the next page: "" continues nothing and begins, and is
 	// answered when there are no more. A page may be empty and have a next one. Pages are of at most 1,000 documents, in no order. What
-	// changes meanwhile may be missed or come twice. Statuses are matched as writer.Backlog matches them.
+	// changes meanwhile may be missed or come twice. Statuses are matched as commit.Backlog matches them.
 	// Errors by kind: document, code "continuation", when the continuation is none (any more): begin again; infrastructure,
 	// throttled.
-	Page(ctx context.Context, q Query, continuation string) (found []writer.Waiting, next string, err error)
+	Page(ctx context.Context, q Query, continuation string) (found []commit.Waiting, next string, err error)
 }
 
 // Message is one message on its way.
@@ -215,12 +215,12 @@ type Breaker interface {
 	ClosedSince(ctx context.Context) (time.Time, bool)
 }
 
-// Committer takes documents to SQL and records what became of them: *writer.Commit.
+// Committer takes documents to SQL and records what became of them: *commit.Commit.
 type Committer interface {
-	Run(ctx context.Context, b writer.Batch) (writer.Report, error)
+	Run(ctx context.Context, b commit.Batch) (commit.Report, error)
 }
 
-// Documents reads documents: the part of writer.Documents that a worker needs.
+// Documents reads documents: the part of commit.Documents that a worker needs.
 type Documents interface {
 	ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
 )
 
 // notes is a test inside a bubble whose failure is told outside of it.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
 )
 
 func audit(code string) run.Audit {

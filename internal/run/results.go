@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/writer"
 )
 
 // results are what became of a batch's documents.
@@ -21,7 +21,7 @@ type results struct {
 }
 
 // cost adds up what Commit spent.
-func (r *results) cost(report writer.Report) {
+func (r *results) cost(report commit.Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests, r.sql, r.cosmos = r.requests+report.SQLRequests, r.sql+report.SQL, r.cosmos+report.Cosmos
@@ -34,7 +34,7 @@ func (r *results) add(o ItemOutcome) {
 }
 
 // told takes in what Commit tells of a document.
-func (r *results) told(t writer.Told) {
+func (r *results) told(t commit.Told) {
 	o := ItemOutcome{Document: t.ID, Outcome: OutcomeOf(t.Outcome), Code: t.Code}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,19 +50,19 @@ func (r *results) told(t writer.Told) {
 
 // toldAfter is told for a batch that another worker had before: what is found finished it may have finished, and died before it
 // could say so.
-func (r *results) toldAfter(raws []json.RawMessage, now time.Time) func(writer.Told) {
+func (r *results) toldAfter(raws []json.RawMessage, now time.Time) func(commit.Told) {
 	before := map[string]invoice.State{}
 	for _, raw := range raws {
 		if d, err := invoice.Read(raw, now); err == nil {
 			before[d.ID] = d.State
 		}
 	}
-	return func(t writer.Told) {
+	return func(t commit.Told) {
 		if t.Outcome == outcomeSkipped {
 			switch state := before[t.ID]; state.Status { //nolint:exhaustive // the others say nothing of an end
 			case invoice.Committed:
-				t.Outcome = string(writer.Applied)
-				if o := writer.Verdict(state.Outcome); o == writer.Unchanged || o == writer.Superseded {
+				t.Outcome = string(commit.Applied)
+				if o := commit.Verdict(state.Outcome); o == commit.Unchanged || o == commit.Superseded {
 					t.Outcome = state.Outcome
 				}
 			case invoice.RetryScheduled, invoice.Failed:
@@ -91,11 +91,11 @@ func (r *results) counts() map[string]int {
 // OutcomeOf is the outcome of a document from Commit's word for it.
 func OutcomeOf(word string) Outcome {
 	switch word {
-	case string(writer.Applied):
+	case string(commit.Applied):
 		return DocCommitted
-	case string(writer.Unchanged):
+	case string(commit.Unchanged):
 		return DocUnchanged
-	case string(writer.Superseded):
+	case string(commit.Superseded):
 		return DocSuperseded
 	case string(invoice.Failed):
 		return DocFailed

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/writer"
 )
 
 // clockAhead is how far the container's clock may be from ours.
@@ -47,7 +47,7 @@ func (f Filter) query(sysName string, kind Kind, began time.Time) Query {
 }
 
 // fits reports whether a document that was found is one that the run takes.
-func (f Filter) fits(kind Kind, w writer.Waiting, now time.Time) bool {
+func (f Filter) fits(kind Kind, w commit.Waiting, now time.Time) bool {
 	switch {
 	case f.ErrorKind != "" && f.ErrorKind != w.Kind,
 		f.Code != "" && !strings.EqualFold(f.Code, w.Code):
@@ -62,7 +62,7 @@ func (f Filter) fits(kind Kind, w writer.Waiting, now time.Time) bool {
 }
 
 // FailedAt is when a document failed, or was last changed where it does not say.
-func FailedAt(w writer.Waiting) time.Time {
+func FailedAt(w commit.Waiting) time.Time {
 	if us, ok := invoice.TimeOfID(w.FailedAt); ok { // an id begins with a time in the same layout
 		return time.UnixMicro(us)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/inmem"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
 )
 
 func TestTheWaitingRoomPutsMessagesOffAndHoldsWhatCannotBe(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/writer"
 )
 
 // Workers commit batches: the function BatchWorker. It is safe for concurrent use.
@@ -145,7 +145,7 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 		if len(raws) == 0 {
 			continue
 		}
-		batch := writer.Batch{Documents: raws, Received: w.o.Now(), Purpose: writer.ForRun, Job: c.Job.Run, Told: res.told}
+		batch := commit.Batch{Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, Job: c.Job.Run, Told: res.told}
 		if c.Begun {
 			batch.Told = res.toldAfter(raws, w.o.Now())
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/commit"
 )
 
 // A worker that died between recording documents and telling the books leaves them to the next one, which finds them finished:
@@ -21,9 +21,9 @@ func TestWhatADeadWorkerFinishedIsNotSkipped(t *testing.T) {
 		document("done", "committed"), document("again", "retry_scheduled"), document("poison", "failed"), document("odd", "on_hold"), document("new", "pending"),
 	}, time.Now())
 	for _, id := range []string{"done", "again", "poison", "odd"} {
-		told(writer.Told{ID: id, Outcome: "skipped"})
+		told(commit.Told{ID: id, Outcome: "skipped"})
 	}
-	told(writer.Told{ID: "new", Outcome: "applied"})
+	told(commit.Told{ID: "new", Outcome: "applied"})
 	found := map[string]Outcome{}
 	for id, o := range res.outcomes {
 		found[id] = o.Outcome

@@ -14,9 +14,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/writer"
 )
 
 // batch is the message of a run's nth batch as the trigger brings it.
@@ -395,7 +395,7 @@ func TestOutcomesAndErrorsOfDocumentsInTheWordsOfTheTables(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		ids := w.lighten(9)
-		w.light.tell = map[string]writer.Told{
+		w.light.tell = map[string]commit.Told{
 			ids[0]: {Outcome: "applied"},
 			ids[1]: {Outcome: "unchanged"},
 			ids[2]: {Outcome: "superseded"},

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/porttest"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/standin/servicebus"
-	"sqlwriter/internal/standin/servicebus/servicebustest"
+	"sqlwriter/test/conformance"
+	"sqlwriter/test/emulators/servicebus"
+	"sqlwriter/test/emulators/servicebus/servicebustest"
 )
 
 // The queues of a stand-in.
@@ -53,10 +53,10 @@ func empty(s *servicebustest.Server) {
 	s.Advance(window)
 }
 
-func stored(s *servicebustest.Server, queue string) []porttest.QueuedMessage {
-	var all []porttest.QueuedMessage
+func stored(s *servicebustest.Server, queue string) []conformance.QueuedMessage {
+	var all []conformance.QueuedMessage
 	for _, p := range s.Peek(queue) {
-		m := porttest.QueuedMessage{ID: p.MessageID, Body: p.Body}
+		m := conformance.QueuedMessage{ID: p.MessageID, Body: p.Body}
 		if p.ScheduledEnqueueTime != nil {
 			m.Due = *p.ScheduledEnqueueTime
 		}
@@ -78,14 +78,14 @@ func TestQueue(t *testing.T) {
 	s := start(t)
 	for _, queue := range []string{plain, detecting} {
 		t.Run(queue, func(t *testing.T) {
-			porttest.TestQueue(t, func(t *testing.T) porttest.QueueHarness {
+			conformance.TestQueue(t, func(t *testing.T) conformance.QueueHarness {
 				empty(s)
 				n := open(t, s)
 				n.now = s.Now
 				always := func(f servicebus.Fault) func(testing.TB) { return func(testing.TB) { s.Fail(f) } }
-				return porttest.QueueHarness{
+				return conformance.QueueHarness{
 					Queue: n.Queue(queue), Now: s.Now, Bound: 3 * patient,
-					Stored:      func(testing.TB) []porttest.QueuedMessage { return stored(s, queue) },
+					Stored:      func(testing.TB) []conformance.QueuedMessage { return stored(s, queue) },
 					Full:        always(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: string(amqp.ErrCondResourceLimitExceeded)}),
 					Busy:        always(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: string(condServerBusy)}),
 					Down:        func(testing.TB) { s.Down() },

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/sqlite"
+	"sqlwriter/internal/store/sqlite"
 )
 
 const (

@@ -7,10 +7,10 @@ import (
 
 	"sqlwriter/cmd/local/outage"
 	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/sqlite"
-	"sqlwriter/internal/writer"
+	"sqlwriter/internal/store/sqlite"
 )
 
 func TestWhatIsOffIsInfrastructureAndComesBack(t *testing.T) {
@@ -20,7 +20,7 @@ func TestWhatIsOffIsInfrastructureAndComesBack(t *testing.T) {
 	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))
 	require.NoError(t, store.Migrate(t.Context()))
 	write := func() error {
-		_, err := store.Apply(t.Context(), []writer.Item{{DocumentID: "x", FailureMark: true, Main: 1, Hash: "h", HashVersion: 1}}, writer.Write, breaker.Heartbeat{})
+		_, err := store.Apply(t.Context(), []commit.Item{{DocumentID: "x", FailureMark: true, Main: 1, Hash: "h", HashVersion: 1}}, commit.Write, breaker.Heartbeat{})
 		return err
 	}
 	beat := func() error {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/cmd/local/sample"
-	"sqlwriter/internal/sqlite"
+	"sqlwriter/internal/store/sqlite"
 )
 
 // golden is the SHA-256 over the 500 documents of `make run`. It changes only when somebody means it to.

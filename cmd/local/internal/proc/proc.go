@@ -2,7 +2,7 @@
 // left behind.
 //
 // Every process is started with a pipe as its standard input that only the runner holds open. When the runner ends, however
-// it ends, the pipe closes, and a process that watches it (WatchParent, tools/azurite/stop-with-parent.cjs) ends too. That
+// it ends, the pipe closes, and a process that watches it (WatchParent, test/emulators/azurite/stop-with-parent.cjs) ends too. That
 // works on every system and needs no list of processes to kill. On Unix they are also in a process group of their own:
 // Ctrl-C reaches the runner alone, which ends them in the right order.
 package proc

@@ -1,0 +1,94 @@
+package staging
+
+import (
+	"debug/elf"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// staged builds the repository for the host's platform.
+func staged(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "root")
+	require.NoError(t, Build(t.Context(), Options{Source: "../../..", Dir: dir, GOOS: "linux", GOARCH: "amd64"}))
+	return dir
+}
+
+func TestAStagedRootIsWhatTheHostWants(t *testing.T) {
+	dir := staged(t)
+	require.NoError(t, Check(os.DirFS(dir)))
+	var names []string
+	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, _ fs.DirEntry, err error) error {
+		names = append(names, path)
+		return err
+	}))
+	want := []string{".", ".funcignore", Binary, "host.json"}
+	for _, name := range []string{"BatchDeadLetter", "BatchManager", "BatchWorker", "CommitResults", "Health", "Ops", "RecoverRetries", "RunDeadLetter"} {
+		want = append(want, name, name+"/function.json")
+	}
+	for _, own := range []string{ColumnNames, "local.settings.json"} { // a developer's own
+		if _, err := os.Stat(filepath.Join("../../..", own)); err == nil {
+			want = append(want, own)
+		}
+	}
+	require.ElementsMatch(t, want, names)
+
+	binary, err := elf.Open(filepath.Join(dir, Binary))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, binary.Close()) }()
+	require.Equal(t, elf.EM_X86_64, binary.Machine)
+	libraries, err := binary.ImportedLibraries()
+	require.NoError(t, err)
+	require.Empty(t, libraries, "it must run on any image")
+
+	require.NoError(t, Build(t.Context(), Options{Source: "../../..", Dir: dir}), "again, over what is there")
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), ".stage-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestADeploymentsOwnColumnNamesGoAlong(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "src")
+	for _, f := range []string{"go.mod", "go.sum", ".funcignore", "host.json", "functions/Health/function.json"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(source, f)), 0o750))
+		require.NoError(t, copyFile(filepath.Join("../../..", f), filepath.Join(source, f)))
+	}
+	require.NoError(t, os.CopyFS(filepath.Join(source, "cmd", "handler"), os.DirFS("testdata/empty")))
+	const names = `{"IVCE_DTL": {"IVCE_DTL_UID": "ID"}}`
+	require.NoError(t, os.WriteFile(filepath.Join(source, ColumnNames), []byte(names), 0o600))
+	require.NoError(t, Build(t.Context(), Options{Source: source}))
+	staged, err := os.ReadFile(filepath.Join(source, ".stage", "column-names.json"))
+	require.NoError(t, err)
+	require.Equal(t, names, string(staged))
+}
+
+func TestARootThatBreaksARuleIsNotLeftBehind(t *testing.T) {
+	work := t.TempDir()
+	broken := filepath.Join(work, "src")
+	require.NoError(t, os.MkdirAll(filepath.Join(broken, "functions", "CommitResults"), 0o750))
+	for _, f := range []string{"go.mod", "go.sum", ".funcignore"} {
+		require.NoError(t, copyFile(filepath.Join("../../..", f), filepath.Join(broken, f)))
+	}
+	require.NoError(t, os.CopyFS(filepath.Join(broken, "cmd", "handler"), os.DirFS("testdata/empty")))
+	require.NoError(t, copyFile("../../../functions/CommitResults/function.json", filepath.Join(broken, "functions", "CommitResults", "function.json")))
+	require.NoError(t, os.WriteFile(filepath.Join(broken, "host.json"), []byte(`{"version":"2.0"}`), 0o600))
+	dir := filepath.Join(work, "root")
+	var found *Violations
+	require.ErrorAs(t, Build(t.Context(), Options{Source: broken, Dir: dir}), &found)
+	require.ErrorContains(t, found, "host.executable")
+	entries, err := os.ReadDir(work)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "only the source is left")
+}
+
+func TestWhatTheGoToolSaysIsPassedOn(t *testing.T) {
+	work := t.TempDir()
+	for _, f := range []string{"host.json", ".funcignore"} {
+		require.NoError(t, copyFile(filepath.Join("../../..", f), filepath.Join(work, f)))
+	}
+	require.ErrorContains(t, Build(t.Context(), Options{Source: work}), "go build ./cmd/handler")
+}

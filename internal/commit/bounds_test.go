@@ -1,0 +1,183 @@
+package commit_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// Dividing ends after two minutes, over many small requests too: what was not tried by then is put off without a request.
+func TestTheBudgetHoldsOverManyRequests(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 100, "")
+	_, committer := w.instance("b", "v1", lockedSink{w, 100}, func(o *commit.Options) { o.MaxDocuments = 5 })
+	begin := w.clock
+	report, err := committer.Run(t.Context(), commit.Batch{Documents: w.snapshots(ids...), Received: w.clock})
+	require.NoError(t, err)
+	require.LessOrEqual(t, w.clock.Sub(begin), 2*time.Minute+15*time.Second, "%v", report.Outcomes)
+}
+
+// 100 documents that were put off because their lines are locked leave the other windows their share of the tick.
+func TestLockedLinesDoNotHoldTheTick(t *testing.T) {
+	w := newWorld(t)
+	w.many(1, 100, waiting(start(), `,"last_error_kind":"contention"`))
+	due := w.many(500, 1, waiting(start(), ""))
+	w.use(lockedSink{w, 100})
+	begin := w.clock
+	found := w.tick()
+	require.LessOrEqual(t, w.clock.Sub(begin), 4*time.Minute, "%v", found.Outcomes)
+	require.Equal(t, "committed", w.status(due[0]))
+}
+
+// Twelve ticks make at most 6,000 requests, with pages of 100 as they are. One that was put off is sent by itself: once is enough.
+func TestAnHourOfTicksMakesAtMost6000Requests(t *testing.T) {
+	w := newWorld(t)
+	locked := w.many(1, 300, waiting(start(), `,"last_error_kind":"contention"`))
+	refused := w.many(1000, 900, waiting(start(), `,"postponed":true,"last_error_kind":"document"`))
+	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+		if err := about(lost(), locked...)(items); err != nil {
+			return err
+		}
+		return about(fault.New(fault.Document, "sql: apply", "547", ""), refused...)(items)
+	}})
+	require.LessOrEqual(t, 12*w.tick().SQLRequests, 6000)
+}
+
+// Every document is counted once, one that a rewrite could not judge as waiting.
+func TestARewriteThatLosesARaceIsCounted(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 3, "")
+	w.run(w.snapshots(ids...)...)
+	w.use(sinkThat{w.faulty, about(lost(), ids[0])})
+	report, err := w.commit.Run(t.Context(), commit.Batch{
+		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
+	})
+	require.Equal(t, fault.Contention, fault.KindOf(err))
+	require.Equal(t, map[string]int{"applied": 2, "waiting": 1}, report.Outcomes)
+}
+
+// A rewrite patches nothing, so nobody counts how often it looked like an outage. One that fails again at once is final and
+// said: a run must end. The connection that breaks once is made again.
+func TestARewriteThatFailsLikeAnOutageIsToldAndEnds(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 3, "")
+	w.run(w.snapshots(ids...)...)
+	w.use(sinkThat{w.faulty, about(down("sql: apply"), ids[0])})
+	told := map[string]string{}
+	_, err := w.commit.Run(t.Context(), commit.Batch{
+		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
+		Told: func(t commit.Told) { told[t.ID] = t.Outcome },
+	})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{ids[0]: "failed", ids[1]: "applied", ids[2]: "applied"}, told)
+	require.Equal(t, "committed", w.state(ids[0])["status"])
+}
+
+// A healing whose one request is cut must come again: the document says committed, and nothing else would mend its line.
+func TestAHealingThatIsCutComesAgain(t *testing.T) {
+	w := newWorld(t, 1)
+	old := w.put(result(0, 1, "one", ""))
+	w.run(w.put(result(0, 1, "two", ""))...) // the same second
+	applied := w.faulty.writes
+	w.faulty.onApply = func(n int) error {
+		if n == applied+2 {
+			return down("sql: apply") // once, while heartbeats are committed
+		}
+		return nil
+	}
+	if _, err := w.offer(0, old...); err != nil {
+		_, err = w.offer(1, old...)
+		require.NoError(t, err)
+	}
+	require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "SQL holds what the document says")
+}
+
+// An instance that is cut off answers 2xx only when all that it was given is recorded.
+func TestACutOffInstanceForgetsNobody(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	cut := &faulty{docs: w.docs, sink: w.sink}
+	cut.onApply = func(n int) error {
+		switch n {
+		case 1:
+			return fault.New(fault.Document, "sql: apply", "547", "") // both together
+		case 2:
+			return nil // the first alone
+		}
+		return down("sql: apply")
+	}
+	cut.onHeartbeat = func(int) error { w.othersApply(); return down("sql: heartbeat") }
+	cut.onRecord = onlyFirst(down("cosmos: patch"))
+	b, _ := w.instance("b", "v1", cut, nil)
+	committer := commit.NewCommit(cut, cut, commit.Options{
+		SysName: "web", Now: func() time.Time { return w.clock }, Parallel: 1, Breaker: b,
+		Wait: func(context.Context, time.Duration) error { return nil },
+	})
+	ids := w.many(1, 2, "")
+	before := w.snapshots(ids...)
+	_, err := committer.Run(t.Context(), commit.Batch{Documents: before, Received: w.clock})
+	require.True(t, fault.IsDependency(err), "the host offers the batch again")
+	require.Equal(t, []string{"pending", "pending"}, []string{w.status(ids[0]), w.status(ids[1])})
+	report, err := committer.Run(t.Context(), commit.Batch{Documents: before, Received: w.clock, RetryCount: 1})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes, "whoever can reach SQL finds the first one written")
+	require.Equal(t, []string{"retry_scheduled", "retry_scheduled"}, []string{w.status(ids[0]), w.status(ids[1])})
+}
+
+// A page that failed is said, although the next one was read.
+func TestATickSaysWhatFailed(t *testing.T) {
+	w := newWorld(t)
+	backlog := &pages{of: map[commit.Window][][]string{}}
+	for _, id := range w.many(1, 4, waiting(start(), "")) {
+		backlog.of[commit.Due] = append(backlog.of[commit.Due], []string{id})
+	}
+	w.faulty.onRead = onlyFirst(down("cosmos: read many"))
+	found, err := commit.NewRecover(w.commit, backlog).Run(t.Context())
+	require.Equal(t, map[string]int{"waiting": 1, "applied": 3}, found.Outcomes)
+	require.True(t, fault.IsDependency(err))
+}
+
+// A person asked for it again: what it met before is history, and its waits begin anew.
+func TestAReprocessedDocumentHasNoHistoryOfOutages(t *testing.T) {
+	w := newWorld(t, 1)
+	past := strings.Repeat(`{"at":"x","kind":"infrastructure","error":"x"},`, 2) + `{"at":"x","kind":"internal","code":"fails_alone","error":"x"}`
+	doc := result(1, 1, "ACME", `{"status":"failed","retry_count":6,"failed_at":"x","attempts":[`+past+`]}`)
+	w.put(doc)
+	w.use(sinkThat{w.faulty, about(down("sql: apply"), idOf(t, doc))})
+	report, err := w.batch(commit.Batch{Documents: w.snapshots(idOf(t, doc)), Purpose: commit.Reprocess})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"infrastructure": 1}, report.Kinds)
+}
+
+// Forty documents with locked lines are put off, and a good one among them. Each has its turn within a few ticks.
+func TestAGoodDocumentAmongLockedOnesHasItsTurn(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 41, fmt.Sprintf(`{"status":"retry_scheduled","retry_count":0,"last_error_kind":"contention","retry_after":%d}`, start().Unix()))
+	good := ids[40]
+	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+		for _, it := range items {
+			if it.DocumentID != good {
+				w.clock = w.clock.Add(5 * time.Second)
+				return fault.New(fault.Contention, "sql: apply", "1222", "lock timeout")
+			}
+		}
+		return nil
+	}})
+	r := commit.NewRecover(w.commit, w.docs)
+	for tick := range 6 {
+		w.clock = start().Add(time.Duration(tick+1) * 5 * time.Minute)
+		_, err := r.Run(deadlineOnly{t.Context(), w.clock.Add(4 * time.Minute)})
+		require.NoError(t, err)
+		if w.status(good) == "committed" {
+			return
+		}
+	}
+	t.Fatalf("it waited for 30 minutes: %v", w.state(good))
+}

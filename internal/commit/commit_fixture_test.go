@@ -1,0 +1,329 @@
+package commit_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/test/inmem"
+)
+
+// start is when every test begins: ten in the morning after the seed examples.
+func start() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
+
+// world is one container, one database and one Commit between them, on one clock that only the test moves.
+type world struct {
+	t      *testing.T
+	clock  time.Time
+	docs   *inmem.Documents
+	sink   *inmem.Sink
+	faulty *faulty
+	// control and evidence are shared by all instances of the app; breaker and commit are one of them.
+	control  *inmem.Control
+	evidence *inmem.Evidence
+	breaker  *breaker.Breaker
+	commit   *commit.Commit
+	log      bytes.Buffer
+
+	applied int
+}
+
+func newWorld(t *testing.T, lines ...int64) *world {
+	t.Helper()
+	w := &world{t: t, clock: start()}
+	now := func() time.Time { return w.clock }
+	w.docs, w.sink = inmem.NewDocuments(now), inmem.NewSink()
+	w.sink.AddLines(lines...)
+	w.faulty = &faulty{docs: w.docs, sink: w.sink}
+	w.control, w.evidence = inmem.NewControl(), inmem.NewEvidence()
+	w.use(w.faulty)
+	return w
+}
+
+// instance makes one more instance of the app over the same container and control document. change, if given, changes its
+// options.
+func (w *world) instance(name, build string, sink commit.Sink, change func(*commit.Options)) (*breaker.Breaker, *commit.Commit) {
+	w.t.Helper()
+	now, log, draw := func() time.Time { return w.clock }, zerolog.New(zerolog.SyncWriter(&w.log)), func() float64 { return 0.5 }
+	b := breaker.New(w.control, breaker.Options{
+		Instance: name, Build: build, Log: log, Now: now, Draw: draw,
+		SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
+		Wait: func(_ context.Context, d time.Duration) error { w.clock = w.clock.Add(d); return nil },
+	})
+	o := commit.Options{
+		SysName: "web", Location: chicago(w.t), Now: now, Draw: draw, Parallel: 1, Log: log,
+		Wait:    func(context.Context, time.Duration) error { return nil },
+		Breaker: b, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: build,
+	}
+	if change != nil {
+		change(&o)
+	}
+	return b, commit.NewCommit(w.faulty, sink, o)
+}
+
+// use makes the world's own instance anew, over another sink.
+func (w *world) use(sink commit.Sink) {
+	w.t.Helper()
+	w.breaker, w.commit = w.instance("a", "v1", sink, nil)
+}
+
+// othersApply has another document written a minute later, as in a container that is in use: what failed before had only
+// itself to blame.
+func (w *world) othersApply() {
+	w.t.Helper()
+	const line = 9_999
+	w.sink.AddLines(line)
+	w.applied++
+	w.clock = w.clock.Add(time.Minute)
+	doc := result(w.applied%60, line, fmt.Sprint("other ", w.applied), "")
+	require.Equal(w.t, 1, w.run(w.put(doc)...).Outcomes["applied"])
+}
+
+// put writes documents as the API does and answers their snapshots as the feed shows them.
+func (w *world) put(docs ...string) []json.RawMessage {
+	w.t.Helper()
+	var ids []string
+	for _, d := range docs {
+		require.NoError(w.t, w.docs.Put(json.RawMessage(d)))
+		ids = append(ids, idOf(w.t, d))
+	}
+	return w.snapshots(ids...)
+}
+
+func (w *world) snapshots(ids ...string) []json.RawMessage {
+	w.t.Helper()
+	raws := make([]json.RawMessage, len(ids))
+	for i, id := range ids {
+		raw, err := w.docs.Read(w.t.Context(), id)
+		require.NoError(w.t, err)
+		raws[i] = raw
+	}
+	return raws
+}
+
+func (w *world) run(snapshots ...json.RawMessage) commit.Report {
+	w.t.Helper()
+	report, err := w.offer(0, snapshots...)
+	require.NoError(w.t, err)
+	return report
+}
+
+func (w *world) offer(retry int, snapshots ...json.RawMessage) (commit.Report, error) {
+	w.t.Helper()
+	return w.batch(commit.Batch{Documents: snapshots, RetryCount: retry})
+}
+
+// retry passes documents on as they stand now, as the recovery timer does.
+func (w *world) retry(ids ...string) commit.Report {
+	w.t.Helper()
+	report, err := w.batch(commit.Batch{Documents: w.snapshots(ids...), Purpose: commit.FromTimer})
+	require.NoError(w.t, err)
+	return report
+}
+
+// again puts documents that failed before and passes them on as the recovery timer does.
+func (w *world) again(docs ...string) commit.Report {
+	w.t.Helper()
+	var ids []string
+	for _, d := range docs {
+		ids = append(ids, idOf(w.t, d))
+	}
+	w.put(docs...)
+	return w.retry(ids...)
+}
+
+func (w *world) batch(b commit.Batch) (commit.Report, error) {
+	w.t.Helper()
+	b.Received = w.clock
+	report, err := w.commit.Run(w.t.Context(), b)
+	total := 0
+	for _, n := range report.Outcomes {
+		total += n
+	}
+	require.Equal(w.t, len(b.Documents), total, "every document is counted once: %v", report.Outcomes)
+	return report, err
+}
+
+// away takes SQL away, heartbeat and all, or brings it back.
+func (w *world) away(away bool) {
+	w.faulty.onApply, w.faulty.onHeartbeat = nil, nil
+	if away {
+		w.faulty.onApply = func(int) error { return down("sql: apply") }
+		w.faulty.onHeartbeat = func(int) error { return down("sql: heartbeat") }
+	}
+}
+
+// opened reports whether the breaker keeps requests from SQL.
+func (w *world) opened() bool { return w.breaker.View(w.t.Context()).Control.Breaker.Stopped() }
+
+// state reads sql_writer as plain JSON, so that tests see what readers see.
+func (w *world) state(id string) map[string]any {
+	w.t.Helper()
+	var doc struct {
+		State map[string]any `json:"sql_writer"`
+	}
+	require.NoError(w.t, json.Unmarshal(w.snapshots(id)[0], &doc))
+	return doc.State
+}
+
+// value reads one column of a line.
+func (w *world) value(line int64, table invoice.Table, column string) string {
+	w.t.Helper()
+	l, ok := w.sink.Line(line)
+	require.True(w.t, ok, "line %d", line)
+	for i, c := range invoice.Columns() {
+		if c.Table == table && c.Name == column {
+			if l.Values[i].Null {
+				return "NULL"
+			}
+			return l.Values[i].Text
+		}
+	}
+	require.Fail(w.t, "no such column", column)
+	return ""
+}
+
+// status is sql_writer.status.
+func (w *world) status(id string) string {
+	w.t.Helper()
+	return w.state(id)["status"].(string)
+}
+
+func chicago(t *testing.T) *time.Location {
+	t.Helper()
+	zone, err := time.LoadLocation("America/Chicago")
+	require.NoError(t, err)
+	return zone
+}
+
+func idOf(t *testing.T, doc string) string {
+	t.Helper()
+	var d struct {
+		ID string `json:"id"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(doc), &d))
+	return d.ID
+}
+
+// result makes a document: the id's minute orders it, the line is its main line, the rest is content.
+func result(minute int, line int64, manufacturer, state string, duplicates ...int64) string {
+	id := fmt.Sprintf("2025-12-17 10:%02d:00.000000-06:00-0001-%d", minute, line)
+	return document(id, line, manufacturer, state, duplicates...)
+}
+
+func document(id string, line int64, manufacturer, state string, duplicates ...int64) string {
+	dup, _ := json.Marshal(append([]int64{}, duplicates...))
+	if state == "" {
+		state = `{"status":"pending","retry_count":0}`
+	}
+	return fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+		"process_output":{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
+		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":%s}`, id, line, manufacturer, dup, state)
+}
+
+// tooLong is a manufacturer name that fits no column: a document with an error of its own.
+func tooLong() string { return strings.Repeat("x", 256) }
+
+// faulty stands between Commit and the two real in-memory implementations and counts, fails or interrupts calls.
+type faulty struct {
+	docs *inmem.Documents
+	sink *inmem.Sink
+
+	mu                            sync.Mutex
+	reads, records, writes, beats int
+	// each hook sees the call's number from 1; an error stops the call before it does anything.
+	onRead, onRecord, onApply, onHeartbeat func(n int) error
+	// afterRecord fails a call after it was done: a lost acknowledgement.
+	afterRecord, afterApply func(n int) error
+}
+
+func hook(n int, f func(int) error) error {
+	if f == nil {
+		return nil
+	}
+	return f(n)
+}
+
+func (f *faulty) Read(ctx context.Context, id string) (json.RawMessage, error) {
+	f.mu.Lock()
+	f.reads++
+	n := f.reads
+	f.mu.Unlock()
+	if err := hook(n, f.onRead); err != nil {
+		return nil, err
+	}
+	return f.docs.Read(ctx, id)
+}
+
+func (f *faulty) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
+	f.mu.Lock()
+	f.reads++
+	n := f.reads
+	f.mu.Unlock()
+	if err := hook(n, f.onRead); err != nil {
+		return nil, err
+	}
+	return f.docs.ReadMany(ctx, ids)
+}
+
+func (f *faulty) Record(ctx context.Context, id, etag string, s invoice.State) (string, error) {
+	f.mu.Lock()
+	f.records++
+	n := f.records
+	f.mu.Unlock()
+	if err := hook(n, f.onRecord); err != nil {
+		return "", err
+	}
+	etag, err := f.docs.Record(ctx, id, etag, s)
+	if err != nil {
+		return "", err
+	}
+	return etag, hook(n, f.afterRecord)
+}
+
+func (f *faulty) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+	f.mu.Lock()
+	f.writes++
+	n := f.writes
+	f.mu.Unlock()
+	if err := hook(n, f.onApply); err != nil {
+		return nil, err
+	}
+	out, err := f.sink.Apply(ctx, items, mode, known)
+	if err == nil {
+		err = hook(n, f.afterApply)
+	}
+	return out, err
+}
+
+func (f *faulty) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	f.mu.Lock()
+	f.beats++
+	n := f.beats
+	f.mu.Unlock()
+	if err := hook(n, f.onHeartbeat); err != nil {
+		return breaker.Heartbeat{}, err
+	}
+	return f.sink.Heartbeat(ctx, known)
+}
+
+// TakeOver implements commit.Sink.
+func (f *faulty) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return f.sink.TakeOver(ctx, known)
+}
+
+func down(op string) error {
+	return fault.New(fault.Infrastructure, op, "eof", "the connection was cut")
+}

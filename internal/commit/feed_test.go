@@ -1,0 +1,108 @@
+package commit_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+)
+
+// However many batches of bad documents come in a row, each behind the first one that ran out of time has 20 s: a good document
+// behind them does not wait two minutes for each.
+func TestBatchesBehindOneThatRanOutOfTimeAreInAHurry(t *testing.T) {
+	w := newWorld(t)
+	bad := w.many(1, 100, "")
+	w.use(sinkThat{w.faulty, func([]commit.Item) error {
+		w.clock = w.clock.Add(3 * time.Second)
+		return fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
+	}})
+	took := func(purpose commit.Purpose) time.Duration {
+		begin := w.clock
+		fresh := w.many(1, 100, "") // the same, pending
+		_, err := w.batch(commit.Batch{Documents: w.snapshots(fresh...), Received: w.clock, Purpose: purpose})
+		require.NoError(t, err)
+		return w.clock.Sub(begin)
+	}
+	require.Len(t, bad, 100)
+	require.InDelta(t, 120, took(commit.FromFeed).Seconds(), 5)
+	for range 3 {
+		require.InDelta(t, 20, took(commit.FromFeed).Seconds(), 5)
+	}
+	require.InDelta(t, 120, took(commit.ForRun).Seconds(), 5, "nobody waits behind a run's batch")
+	w.clock = w.clock.Add(10 * time.Minute)
+	require.InDelta(t, 120, took(commit.FromFeed).Seconds(), 5, "then the search has its time again")
+}
+
+// Only a batch that comes for the first time tells how far the feed is behind: what waits behind one that is offered again and
+// again may be an orphan.
+func TestABatchThatIsOfferedAgainTellsNothingOfTheLag(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 2, "")
+	w.clock = w.clock.Add(20 * time.Minute)
+	_, err := w.offer(1, w.snapshots(ids[0])...)
+	require.NoError(t, err)
+	require.Zero(t, w.breaker.View(t.Context()).Control.Feed)
+	_, err = w.offer(0, w.snapshots(ids[1])...)
+	require.NoError(t, err)
+	require.EqualValues(t, 20*60, w.breaker.View(t.Context()).Control.Feed.Seconds)
+}
+
+// Promise G5: a document that cannot be read beside one that waits for SQL is told of nothing. It is found again.
+func TestWhileSQLIsAwayNobodyIsToldOfErrors(t *testing.T) {
+	w := newWorld(t, 1)
+	unreadable := result(2, 2, "ACME", "")
+	unreadable = strings.Replace(unreadable, `"IVCE_DTL_UID":2`, `"IVCE_DTL_UID":"2a"`, 1)
+	docs := w.put(result(1, 1, "ACME", ""), unreadable)
+	w.away(true)
+	report, err := w.offer(0, docs...)
+	require.True(t, fault.IsDependency(err))
+	require.Equal(t, map[string]int{"waiting": 2}, report.Outcomes)
+	require.Zero(t, w.faulty.records)
+	w.away(false)
+	w.clock = w.clock.Add(2 * time.Minute)
+	require.Equal(t, map[string]int{"applied": 1, "retry_scheduled": 1}, w.run(docs...).Outcomes)
+}
+
+// After a failover a pool of connections is dead. No document is to blame for that: the request is made once more.
+func TestARequestWhoseConnectionBrokeIsMadeOnceMore(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 2, "")
+	broken := 1
+	w.use(sinkThat{w.faulty, func([]commit.Item) error {
+		if broken--; broken >= 0 {
+			return down("sql: apply")
+		}
+		return nil
+	}})
+	require.Equal(t, map[string]int{"applied": 1}, w.run(w.snapshots(ids[0])...).Outcomes)
+	require.NotContains(t, w.state(ids[0]), "attempts", "it is nobody's failure")
+	broken = 2
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(w.snapshots(ids[1])...).Outcomes, "once")
+}
+
+// The parts of a request that timed out have ten seconds each: good documents do not wait half a minute at each level.
+func TestThePartsOfARequestThatTimedOutHaveTenSeconds(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 16, "")
+	var left []time.Duration
+	w.use(contextThat{w.faulty, func(ctx context.Context, items []commit.Item) error {
+		deadline, ok := ctx.Deadline()
+		require.True(t, ok)
+		left = append(left, time.Until(deadline))
+		err := about(down("sql: apply"), ids[0])(items)
+		if err != nil {
+			w.clock = w.clock.Add(left[len(left)-1])
+		}
+		return err
+	}})
+	require.Equal(t, map[string]int{"applied": 15, "retry_scheduled": 1}, w.run(w.snapshots(ids...)...).Outcomes)
+	require.InDelta(t, 30, left[0].Seconds(), 1)
+	for _, d := range left[1:] {
+		require.InDelta(t, 10, d.Seconds(), 1)
+	}
+}

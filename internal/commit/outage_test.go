@@ -1,0 +1,229 @@
+package commit_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// many puts n documents with a line of their own each, from a line on, and answers their ids.
+func (w *world) many(from int64, n int, state string) (ids []string) {
+	w.t.Helper()
+	for i := range int64(n) {
+		w.sink.AddLines(from + i)
+		doc := result(int(i%60), from+i, "ACME", state)
+		w.put(doc)
+		ids = append(ids, idOf(w.t, doc))
+	}
+	return ids
+}
+
+// A document that breaks its connection is no outage: its neighbours are written at once, and it is put off, uncounted. The
+// third time it is its own failure.
+func TestADocumentThatBreaksItsConnectionStandsAlone(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 20, "")
+	bad := ids[7]
+	w.use(sinkThat{w.faulty, about(down("sql: apply"), bad)})
+	report, err := w.offer(0, w.snapshots(ids...)...)
+	require.NoError(t, err, "the feed goes on")
+	require.Equal(t, map[string]int{"applied": 19, "retry_scheduled": 1}, report.Outcomes)
+	require.Equal(t, map[string]int{"infrastructure": 1}, report.Kinds)
+	for n, wait := range []time.Duration{132 * time.Second, 264 * time.Second} {
+		s := w.state(bad)
+		require.Equal(t, []any{0.0, "infrastructure", float64(w.clock.Add(wait).Unix())}, []any{s["retry_count"], s["last_error_kind"], s["retry_after"]})
+		require.Len(t, s["attempts"], n+1)
+		w.clock = w.clock.Add(wait)
+		require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry(bad).Outcomes)
+		require.False(t, w.opened())
+	}
+	s := w.state(bad)
+	require.Equal(t, []any{1.0, "internal", commit.CodeFailsAlone, float64(w.clock.Unix() + 132)},
+		[]any{s["retry_count"], s["last_error_kind"], s["last_error_code"], s["retry_after"]})
+	require.Contains(t, s["last_error"], "fails like an outage each time")
+}
+
+// The good documents beside one that never answers do not wait half a minute at each level.
+func TestThePartsOfARequestWithoutAnAnswerHaveTenSeconds(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 16, "")
+	var left []time.Duration
+	w.use(contextThat{w.faulty, func(ctx context.Context, items []commit.Item) error {
+		deadline, ok := ctx.Deadline()
+		require.True(t, ok)
+		left = append(left, time.Until(deadline))
+		return about(down("sql: apply"), ids[0])(items)
+	}})
+	w.run(w.snapshots(ids...)...)
+	require.InDelta(t, 30, left[0].Seconds(), 1)
+	for _, d := range left[1:] {
+		require.InDelta(t, 10, d.Seconds(), 1)
+	}
+}
+
+// A batch that a dependency fails for again and again, though others are answered, does not hold the feed for ever.
+func TestABatchThatFailsForEverIsLeftToTheTimer(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 3, "")
+	before := w.snapshots(ids...)
+	w.faulty.onRead = func(int) error { return down("cosmos: read many") }
+	_, err := w.offer(20, before...)
+	require.True(t, fault.IsDependency(err))
+	report, err := w.offer(21, before...)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"left": 3}, report.Outcomes)
+	require.Contains(t, w.log.String(), "left to the recovery timer")
+	require.Equal(t, before, w.snapshots(ids...))
+
+	w.faulty.onRead = nil
+	require.NoError(t, w.breaker.Pause(t.Context(), "ann", "maintenance"))
+	_, err = w.offer(21, before...)
+	require.True(t, breaker.IsRefusal(err), "while nothing passes everything waits, and for a reason")
+}
+
+// Promise G6: bad documents, however many, hold up no good one; and their number is told.
+func TestBadDocumentsStopNoGoodOne(t *testing.T) {
+	w := newWorld(t)
+	bad := w.many(1, 100, "")
+	good := w.many(500, 3, "")
+	w.use(sinkThat{w.faulty, about(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), bad...)})
+	require.Equal(t, map[string]int{"retry_scheduled": 100}, w.run(w.snapshots(bad...)...).Outcomes)
+	require.False(t, w.opened())
+	require.Contains(t, w.log.String(), `"event":"mass_failure","code":"547"`)
+	require.Equal(t, map[string]int{"applied": 1}, w.run(w.snapshots(good[0])...).Outcomes)
+	mixed := append(w.many(600, 99, ""), good[1])
+	w.use(sinkThat{w.faulty, about(fault.New(fault.Document, "sql: apply", "547", "x"), mixed[:99]...)})
+	require.Equal(t, map[string]int{"applied": 1, "retry_scheduled": 99}, w.run(w.snapshots(mixed...)...).Outcomes)
+}
+
+// Those that a person reset begin to fail anew, and are told of like the others.
+func TestResetDocumentsThatFailAgainAreToldOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		purpose commit.Purpose
+		state   string
+	}{
+		"by hand":            {commit.FromFeed, `{"status":"pending","retry_count":6,"failed_at":"x"}`},
+		"by asking for them": {commit.Reprocess, `{"status":"failed","retry_count":6,"failed_at":"x"}`},
+	} {
+		w := newWorld(t)
+		ids := w.many(1, 100, c.state)
+		w.use(sinkThat{w.faulty, about(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), ids...)})
+		report, err := w.batch(commit.Batch{Documents: w.snapshots(ids...), Purpose: c.purpose})
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{"retry_scheduled": 100}, report.Outcomes, name)
+		require.Contains(t, w.log.String(), `"event":"mass_failure","code":"547"`, name)
+	}
+}
+
+// Promise G6: a schema that refuses everything for a working day poisons nobody and counts once. One document that gets through
+// brings all the others back.
+func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {
+	w := newWorld(t)
+	w.othersApply()
+	w.clock = w.clock.Add(time.Minute)
+	ids := w.many(1, 30, "")
+	sink := &refusing{Sink: w.faulty, on: true}
+	w.use(sink)
+	require.Equal(t, map[string]int{"retry_scheduled": 30}, w.run(w.snapshots(ids...)...).Outcomes)
+	r := commit.NewRecover(w.commit, w.docs)
+	for range 8 * 12 {
+		w.clock = w.clock.Add(5 * time.Minute)
+		_, err := r.Run(t.Context())
+		require.NoError(t, err)
+	}
+	for _, id := range ids {
+		require.Equal(t, []any{"retry_scheduled", 1.0}, []any{w.status(id), w.state(id)["retry_count"]})
+	}
+	sink.on = false
+	w.othersApply()
+	w.clock = w.clock.Add(5 * time.Minute)
+	found, err := r.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"applied": 30}, found.Outcomes)
+}
+
+// A race that a rewrite loses says nothing of the line: it is never final, and the batch comes again.
+func TestARewriteThatLosesARaceComesAgain(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 3, "")
+	w.run(w.snapshots(ids...)...)
+	w.edit(1, "CLN_MFR_AI_NM", "a person's")
+	before := w.snapshots(ids...)
+	told := map[string]string{}
+	rewrite := commit.Batch{
+		Documents: before, Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
+		Told: func(t commit.Told) { told[t.ID] = t.Outcome },
+	}
+	w.use(sinkThat{w.faulty, about(lost(), ids[0])})
+	_, err := w.commit.Run(t.Context(), rewrite)
+	require.Equal(t, fault.Contention, fault.KindOf(err))
+	require.Equal(t, map[string]string{ids[1]: "applied", ids[2]: "applied"}, told, "those that wait are not told")
+	require.Equal(t, before, w.snapshots(ids...))
+
+	w.use(w.faulty)
+	_, err = w.commit.Run(t.Context(), rewrite)
+	require.NoError(t, err)
+	require.Equal(t, "applied", told[ids[0]])
+	require.Equal(t, "ACME", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
+}
+
+// A document whose lines somebody holds is put off, uncounted, whatever the number of tries.
+func TestADocumentThatLosesEveryRaceIsNeverCounted(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 5, "")
+	w.use(sinkThat{w.faulty, about(lost(), ids[2])})
+	require.Equal(t, map[string]int{"applied": 4, "retry_scheduled": 1}, w.run(w.snapshots(ids...)...).Outcomes)
+	for n := range 12 {
+		s := w.state(ids[2])
+		require.Equal(t, []any{0.0, "contention", float64(w.clock.Unix() + 132)}, []any{s["retry_count"], s["last_error_kind"], s["retry_after"]})
+		require.Len(t, s["attempts"], min(n+1, invoice.MaxAttempts))
+		w.othersApply()
+		w.clock = w.clock.Add(72 * time.Second)
+		require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry(ids[2]).Outcomes)
+	}
+}
+
+// Promise G5: SQL is away for ten minutes, 500 documents wait, three instances are offered their batches every 10 s.
+func TestSQLAwayForTenMinutesCostsNothing(t *testing.T) {
+	w := newWorld(t)
+	ids := w.many(1, 500, "")
+	before := w.snapshots(ids...)
+	commits := []*commit.Commit{w.commit}
+	for n := range 2 {
+		_, c := w.instance(fmt.Sprint("instance ", n), "v1", w.faulty, nil)
+		commits = append(commits, c)
+	}
+	offer := func(retry int) (waiting int) {
+		for n, c := range commits {
+			report, _ := c.Run(t.Context(), commit.Batch{Documents: before[n*165 : n*165+165], Received: w.clock, RetryCount: retry})
+			waiting += report.Outcomes["waiting"]
+		}
+		return waiting
+	}
+	w.away(true)
+	begin := w.clock
+	retry := 0
+	for ; w.clock.Before(begin.Add(10 * time.Minute)); retry++ {
+		require.Equal(t, 495, offer(retry))
+		w.clock = w.clock.Add(10 * time.Second)
+	}
+	require.LessOrEqual(t, w.faulty.beats+w.faulty.writes, 25, "one request a minute beside those that found out")
+	require.Equal(t, before, w.snapshots(ids...))
+	w.away(false)
+	begin = w.clock
+	for ; offer(retry) > 0; retry++ {
+		w.clock = w.clock.Add(10 * time.Second)
+		require.Less(t, w.clock.Sub(begin), 2*time.Minute)
+	}
+	for _, id := range ids[:495] {
+		require.Equal(t, []any{"committed", 0.0}, []any{w.status(id), w.state(id)["retry_count"]})
+	}
+}

@@ -1,0 +1,421 @@
+package commit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// spent is the state of a document whose six failures are spent and whose last try is due. That the sixth is its own is proven
+// by what others wrote since: othersApply.
+func spent() string { return failing(6, time.Hour) }
+
+// failing is the state of a document that failed so often, the last time some time ago, and is due.
+func failing(count int, ago time.Duration) string {
+	last := invoice.Stamp(start().Add(-ago), time.UTC)
+	return fmt.Sprintf(`{"status":"retry_scheduled","retry_count":%d,"retry_after":%d,"note":"keep me","last_error_kind":"document",
+		"last_error_at":%q,"attempts":[{"at":%q,"kind":"document","error":"first"}]}`, count, start().Unix()-1, last, last)
+}
+
+// content of one file of the evidence, by how its name ends.
+func (w *world) kept(ending string) map[string]any {
+	w.t.Helper()
+	for name, content := range w.evidence.Files() {
+		if strings.HasSuffix(name, ending) {
+			var members map[string]any
+			require.NoError(w.t, json.Unmarshal(content, &members))
+			return members
+		}
+	}
+	require.Fail(w.t, "no such evidence", ending)
+	return nil
+}
+
+// Requirements/000, example 4: the retries fail, then the poison pill. Evidence, then the mark, then the status. The sixth
+// failure is proven by what comes after it, so there is one try more (docs/rules.md).
+func TestSeedExample4PoisonPill(t *testing.T) {
+	w := newWorld(t, 1421549, 1421550)
+	doc := result(30, 1421549, tooLong(), "", 1421550)
+	id := idOf(t, doc)
+	w.run(w.put(doc)...)
+	for retry, minutes := range []int64{2, 4, 8, 16, 32, 60} {
+		s := w.state(id)
+		require.Equal(t, "retry_scheduled", s["status"])
+		require.Equal(t, float64(retry+1), s["retry_count"])
+		require.Equal(t, retry == 5, s["postponed"] == true, "the sixth is tried again as soon as others get through")
+		wait := minutes * 60
+		require.Equal(t, float64(w.clock.Unix()+wait+wait/10), s["retry_after"])
+		due := w.clock.Add(time.Duration(wait+wait/10) * time.Second)
+		w.othersApply()
+		w.clock = due
+		if retry < 5 {
+			require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry(id).Outcomes)
+		}
+	}
+	var order []string
+	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+		if items[0].FailureMark {
+			require.Len(t, w.evidence.Files(), 3, "evidence comes first")
+			order = append(order, "mark")
+		}
+		return nil
+	}})
+	w.faulty.onRecord = func(int) error {
+		require.Equal(t, "AI-ERROR", w.value(1421549, invoice.Detail, "IVCE_LNE_STAT"), "the mark comes before the status")
+		order = append(order, "status")
+		return nil
+	}
+	require.Equal(t, map[string]int{"failed": 1}, w.retry(id).Outcomes)
+	require.Equal(t, []string{"mark", "status"}, order)
+
+	s := w.state(id)
+	require.Equal(t, "failed", s["status"])
+	require.Equal(t, 6.0, s["retry_count"])
+	require.Equal(t, invoice.Stamp(w.clock, chicago(t)), s["failed_at"])
+	require.Contains(t, s["error"], "SQL Writer: Failed to process document after 6 retries: ")
+	require.Contains(t, s["error"], "process_output.manufacturer_name")
+	require.NotContains(t, s, "final_error")
+	require.NotContains(t, s, "retry_after")
+	require.NotContains(t, s, "postponed")
+	require.Len(t, s["attempts"], 7)
+	for _, line := range []int64{1421549, 1421550} {
+		require.Equal(t, "AI-ERROR", w.value(line, invoice.Detail, "IVCE_LNE_STAT"))
+		require.Equal(t, "NULL", w.value(line, invoice.Detail, "CLN_MFR_AI_NM"), "nothing but the status is marked")
+		entry, ok := w.sink.Entry(line)
+		require.True(t, ok)
+		require.Equal(t, id, entry.DocumentID)
+		require.Empty(t, entry.Hash)
+	}
+}
+
+func TestTheEvidenceOfAPoisonPill(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	doc := result(30, 1, tooLong(), spent(), 2)
+	id := idOf(t, doc)
+	w.othersApply()
+	batch := w.put(doc)
+	etag := invoiceOf(t, batch[0]).ETag
+	report, err := w.batch(commit.Batch{Documents: batch, Purpose: commit.FromTimer, Job: "job-7"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"failed": 1}, report.Outcomes)
+
+	d := invoiceOf(t, batch[0])
+	folder := "failed/1/2025-12-17%2010%3A30%3A00.000000-06%3A00-0001-1/0-" + d.Hash + "/"
+	var names []string
+	for name := range w.evidence.Files() {
+		names = append(names, name)
+	}
+	require.ElementsMatch(t, []string{folder + "original.json", folder + "error.json", folder + "metadata.json"}, names)
+	require.JSONEq(t, string(batch[0]), string(w.evidence.Files()[folder+"original.json"]))
+
+	e := w.kept("error.json")
+	require.Equal(t, []any{id, "job-7", "2025-12-18 10:01:00.000000-06:00", 6.0, "document", "validation.too_long"},
+		[]any{e["document_id"], e["job_id"], e["failed_at"], e["retry_count"], e["last_error_kind"], e["last_error_code"]})
+	require.Contains(t, e["last_error"], "process_output.manufacturer_name")
+	require.Len(t, e["attempts"], 2)
+	m := w.kept("metadata.json")
+	require.Equal(t, []any{"AI_PROCESS_LOGS", id, etag, "web", 1.0, []any{2.0}, d.Hash, 0.0, "v1", float64(d.Version.US), d.Version.Key},
+		[]any{
+			m["container"], m["document_id"], m["etag"], m["sys_name"], m["main_detail_id"], m["duplicate_detail_ids"], m["content_hash"],
+			m["reprocess_count"], m["app_version"], m["version_us"], m["document_key"],
+		})
+	require.Equal(t, "keep me", w.state(id)["note"])
+	require.NotContains(t, w.log.String(), strings.Repeat("x", 40), "no content in the log")
+}
+
+func TestAMarkThatIsRefusedIsManualReview(t *testing.T) {
+	for name, use := range map[string]func(*world) commit.Sink{
+		"by the database": func(w *world) commit.Sink {
+			return sinkThat{w.faulty, func(items []commit.Item) error {
+				if items[0].FailureMark {
+					return fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
+				}
+				return nil
+			}}
+		},
+		"by the sink, which sends nothing": func(w *world) commit.Sink { return markRefuser{w.faulty} },
+	} {
+		t.Run(name, func(t *testing.T) { markIsRefused(t, use) })
+	}
+}
+
+func markIsRefused(t *testing.T, use func(*world) commit.Sink) {
+	w := newWorld(t, 1, 2)
+	w.use(use(w))
+	doc := result(30, 1, tooLong(), spent(), 2)
+	w.othersApply()
+	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
+	s := w.state(idOf(t, doc))
+	require.Equal(t, "failed", s["status"])
+	require.Contains(t, s["final_error"], "MANUAL REVIEW: AI-ERROR could not be set for lines 1, 2")
+	require.Contains(t, w.log.String(), "MANUAL REVIEW")
+	require.Contains(t, w.log.String(), `"main_detail_id":1,"duplicate_detail_ids":[2]`)
+	require.Equal(t, "NULL", w.value(1, invoice.Detail, "IVCE_LNE_STAT"))
+}
+
+func TestADependencyErrorAtTheMarkChangesNothing(t *testing.T) {
+	w := newWorld(t, 1)
+	marks := 0
+	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+		if items[0].FailureMark {
+			if marks++; marks == 1 {
+				w.away(true)
+				return down("sql: apply")
+			}
+		}
+		return nil
+	}})
+	doc := result(30, 1, tooLong(), spent())
+	id := idOf(t, doc)
+	w.othersApply()
+	before := w.put(doc)
+	report, err := w.batch(commit.Batch{Documents: before, Purpose: commit.FromTimer})
+	require.True(t, fault.IsDependency(err))
+	require.Equal(t, map[string]int{"waiting": 1}, report.Outcomes)
+	require.Equal(t, before, w.snapshots(id), "the document is as it was")
+	first := w.evidence.Files()
+	w.away(false)
+	w.clock = w.clock.Add(2 * time.Minute)
+	require.Equal(t, 1, w.retry(id).Outcomes["failed"], "and the next try ends it")
+	require.Equal(t, first, w.evidence.Files(), "with the evidence of the first try")
+}
+
+// A mark that alone fails like an outage is no outage: nothing is counted, and nothing is final.
+func TestAMarkThatFailsLikeAnOutageWaits(t *testing.T) {
+	w := newWorld(t, 1)
+	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+		if items[0].FailureMark {
+			return down("sql: apply")
+		}
+		return nil
+	}})
+	doc := result(30, 1, tooLong(), spent())
+	w.othersApply()
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
+	s := w.state(idOf(t, doc))
+	require.Equal(t, []any{6.0, float64(w.clock.Unix() + 132), "document"}, []any{s["retry_count"], s["retry_after"], s["last_error_kind"]})
+	require.False(t, w.opened())
+}
+
+// Marks are made side by side: the race detector looks at what they share.
+func TestMarksThatFailLikeAnOutageSideBySide(t *testing.T) {
+	w := newWorld(t)
+	var together sync.WaitGroup // all sixteen are asked for before the first is answered
+	together.Add(16)
+	var asked atomic.Int64
+	_, committer := w.instance("b", "v1", sinkThat{w.faulty, func(items []commit.Item) error {
+		if !items[0].FailureMark || asked.Add(1) > 16 {
+			return nil
+		}
+		together.Done()
+		together.Wait()
+		return down("sql: apply")
+	}}, func(o *commit.Options) { o.Parallel = 16 })
+	w.othersApply()
+	var docs []string
+	for n := range 16 {
+		docs = append(docs, result(n, int64(n+1), tooLong(), spent()))
+		w.sink.AddLines(int64(n + 1))
+	}
+	report, err := committer.Run(t.Context(), commit.Batch{Documents: w.put(docs...), Received: w.clock, Purpose: commit.FromTimer})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"failed": 16}, report.Outcomes, "each is made once more")
+}
+
+func TestWhileBlobStorageIsDownNothingIsMarkedOrCounted(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	evidence := &brokenEvidence{Evidence: w.evidence, down: true}
+	w.breaker, w.commit = w.instance("b", "v1", w.faulty, func(o *commit.Options) { o.Evidence = evidence })
+	docs := []string{result(30, 1, tooLong(), spent()), result(31, 2, tooLong(), spent())}
+	w.othersApply()
+	require.Equal(t, map[string]int{"retry_scheduled": 2}, w.again(docs...).Outcomes)
+	require.Equal(t, 1, evidence.asked, "a store that is down is not asked for every document of a batch")
+	for i, doc := range docs {
+		s := w.state(idOf(t, doc))
+		require.Equal(t, "retry_scheduled", s["status"])
+		require.Equal(t, 6.0, s["retry_count"])
+		require.Equal(t, float64(w.clock.Unix()+132), s["retry_after"], "2 minutes plus half of 20 %")
+		require.Equal(t, "NULL", w.value(int64(i+1), invoice.Detail, "IVCE_LNE_STAT"))
+	}
+	evidence.down = false
+	w.othersApply()
+	w.clock = w.clock.Add(3 * time.Minute)
+	require.Equal(t, map[string]int{"failed": 2}, w.retry(idOf(t, docs[0]), idOf(t, docs[1])).Outcomes)
+}
+
+func TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonPill(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	sink := &refusing{Sink: w.faulty}
+	w.use(sink)
+	held, older := result(30, 1, "ACME", ""), result(31, 2, "ACME", "")
+	w.run(w.put(held, older)...)
+	newer := result(45, 2, "NEWER", "")
+	w.run(w.put(newer)...)
+
+	sink.on = true // a column was made stricter meanwhile; both come again with their budgets spent
+	w.othersApply()
+	w.put(strings.Replace(held, `{"status":"pending","retry_count":0}`, spent(), 1), strings.Replace(older, `{"status":"pending","retry_count":0}`, spent(), 1))
+	report := w.retry(idOf(t, held), idOf(t, older))
+	require.Equal(t, map[string]int{"unchanged": 1, "superseded": 1}, report.Outcomes)
+	require.Equal(t, "committed", w.state(idOf(t, held))["status"])
+	require.Equal(t, []any{"committed", "superseded", idOf(t, newer)},
+		[]any{w.state(idOf(t, older))["status"], w.state(idOf(t, older))["outcome"], w.state(idOf(t, older))["superseded_by"]})
+	require.Equal(t, "RC-AI", w.value(1, invoice.Detail, "IVCE_LNE_STAT"))
+}
+
+func TestAMissingLineDropsOutOfTheMarkAlone(t *testing.T) {
+	w := newWorld(t, 1)
+	doc := result(30, 1, "ACME", spent(), 77)
+	w.othersApply()
+	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
+	s := w.state(idOf(t, doc))
+	require.Contains(t, s["final_error"], "no row in IVCE_DTL: lines 77")
+	require.Equal(t, "AI-ERROR", w.value(1, invoice.Detail, "IVCE_LNE_STAT"))
+
+	gone := result(31, 78, "ACME", spent())
+	require.Equal(t, map[string]int{"failed": 1}, w.again(gone).Outcomes)
+	require.Contains(t, w.state(idOf(t, gone))["final_error"], "78")
+}
+
+func TestADocumentOfTheFutureIsNeverMarked(t *testing.T) {
+	w := newWorld(t, 1)
+	doc := document("2031-01-01 10:00:00.000000-06:00-0001-1", 1, "ACME", spent())
+	w.othersApply()
+	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
+	require.Contains(t, w.state(idOf(t, doc))["final_error"], "future")
+	_, there := w.sink.Entry(1)
+	require.False(t, there, "its version never enters the ledger")
+}
+
+func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	bad := result(30, 1, tooLong(), spent(), 2)
+	id := idOf(t, bad)
+	w.othersApply()
+	w.again(bad)
+	require.Equal(t, "AI-ERROR", w.value(2, invoice.Detail, "IVCE_LNE_STAT"))
+
+	reprocess := func() commit.Report {
+		report, err := w.commit.Run(t.Context(), commit.Batch{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.Reprocess, Job: "run-1"})
+		require.NoError(t, err)
+		return report
+	}
+	require.Equal(t, map[string]int{"skipped": 1}, w.run(w.snapshots(id)...).Outcomes, "nobody else takes it")
+
+	// Still bad: its budget is new, and a second poisoning keeps its own evidence.
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, reprocess().Outcomes)
+	require.Equal(t, []any{1.0, 1.0}, []any{w.state(id)["retry_count"], w.state(id)["reprocess_count"]})
+	require.NotContains(t, w.state(id), "failed_at")
+	for range 6 {
+		w.clock = w.clock.Add(2 * time.Hour)
+		w.othersApply()
+		w.retry(id)
+	}
+	require.Equal(t, "failed", w.state(id)["status"])
+	require.Len(t, w.evidence.Files(), 6)
+
+	// After a fix: committed from failed, and AI-ERROR is written over.
+	fixed := result(30, 1, "ACME", `{"status":"failed","retry_count":5,"reprocess_count":1,"failed_at":"x","error":"e"}`, 2)
+	w.clock = w.clock.Add(time.Minute)
+	w.put(fixed)
+	require.Equal(t, map[string]int{"applied": 1}, reprocess().Outcomes)
+	require.Equal(t, []any{"committed", 0.0, 2.0}, []any{w.state(id)["status"], w.state(id)["retry_count"], w.state(id)["reprocess_count"]})
+	require.Equal(t, "RC-AI", w.value(1, invoice.Detail, "IVCE_LNE_STAT"))
+	require.Equal(t, "RC-AI", w.value(2, invoice.Detail, "IVCE_LNE_STAT"))
+}
+
+func TestAPoisonPillThatChangesMeanwhileIsLookedAtAgain(t *testing.T) {
+	w := newWorld(t, 1)
+	doc := result(30, 1, tooLong(), spent())
+	w.othersApply()
+	batch := w.put(doc)
+	w.clock = w.clock.Add(time.Second)
+	w.put(result(30, 1, "CORRECTED", spent()))
+	report, err := w.batch(commit.Batch{Documents: batch, Purpose: commit.FromTimer})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
+	require.Empty(t, w.evidence.Files())
+	require.Equal(t, "CORRECTED", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
+}
+
+func TestLongAndStrangeIdsHaveEvidenceOfTheirOwn(t *testing.T) {
+	w := newWorld(t, 1, 2, 3, 4)
+	w.othersApply()
+	for i, id := range []string{"ends with a dot.", "ünï %2F ..", strings.Repeat("ü", 250), strings.Repeat("ü", 249) + "x"} {
+		doc := document(id, int64(i+1), tooLong(), spent())
+		require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes, id)
+	}
+	for _, end := range []string{"a", "b"} { // nothing but the ends of their ids tells these two apart
+		doc := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"process_output":{},"sql_writer":%s}`, strings.Repeat("ü", 249)+end, spent())
+		require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
+	}
+	require.Len(t, w.evidence.Files(), 6*3)
+}
+
+// Requirements/000, example 2, with an error of the document's own in place of the time-out (ADR 0020).
+func TestSeedExample2ErrorWithRetry(t *testing.T) {
+	w := newWorld(t)
+	doc := result(30, 1421549, "THOMAS & BETTS", "")
+	id := idOf(t, doc)
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(w.put(doc)...).Outcomes)
+	s := w.state(id)
+	require.Equal(t, []any{"retry_scheduled", 1.0, float64(start().Unix() + 132), "2025-12-18 10:00:00.000000-06:00"},
+		[]any{s["status"], s["retry_count"], s["retry_after"], s["last_error_at"]})
+	require.NotEmpty(t, s["last_error"])
+
+	w.sink.AddLines(1421549) // the row has been made meanwhile
+	w.clock = w.clock.Add(132 * time.Second)
+	require.Equal(t, map[string]int{"applied": 1}, w.retry(id).Outcomes)
+	s = w.state(id)
+	require.Equal(t, []any{"committed", 1.0, "2025-12-18 10:02:12.000000-06:00"}, []any{s["status"], s["retry_count"], s["committed_at"]})
+	require.NotContains(t, s, "last_error")
+	require.NotContains(t, s, "retry_after")
+}
+
+// Requirements/000, example 3, as promise G5 has it: five failures in a row open the breaker for 60 s, one probe lets work pass
+// again, and no document has spent a retry (ADR 0020).
+func TestSeedExample3CircuitBreakerOpens(t *testing.T) {
+	w := newWorld(t, 1, 2, 3, 4, 5, 6)
+	var docs []string
+	for line := int64(1); line <= 6; line++ {
+		docs = append(docs, result(int(line), line, "ACME", ""))
+	}
+	batch := w.put(docs...)
+	w.away(true)
+	_, err := w.offer(0, batch...)
+	require.True(t, fault.IsDependency(err))
+	require.False(t, breaker.IsRefusal(err))
+	require.Equal(t, []int{1, 5}, []int{w.faulty.writes, w.faulty.beats}, "heartbeats find out, 10 s apart")
+	require.True(t, w.opened())
+	for n := range 5 {
+		_, err := w.offer(1+n, batch...)
+		require.True(t, breaker.IsRefusal(err), "nothing passes for 60 s")
+		w.clock = w.clock.Add(10 * time.Second)
+	}
+	require.Equal(t, []int{1, 5}, []int{w.faulty.writes, w.faulty.beats})
+	for _, d := range docs {
+		require.Equal(t, map[string]any{"status": "pending", "retry_count": 0.0}, w.state(idOf(t, d)))
+	}
+	w.away(false)
+	w.clock = w.clock.Add(30 * time.Second) // what is left of the minute, its jitter, and what the one that opened it waits longer
+	require.Equal(t, map[string]int{"applied": 6}, w.run(batch...).Outcomes)
+	require.False(t, w.opened())
+}
+
+func invoiceOf(t *testing.T, raw json.RawMessage) invoice.Document {
+	t.Helper()
+	d, err := invoice.Read(raw, start())
+	require.NoError(t, err)
+	return d
+}

@@ -1,0 +1,323 @@
+package commit_test
+
+import (
+	"context"
+	"path"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// A panic that one document brings about is that document's: its neighbours are written in the same Run.
+func TestADocumentThatMakesTheSinkPanicStandsAlone(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	docs := []string{result(1, 1, "a", ""), result(2, 2, "b", ""), result(3, 3, "c", "")}
+	bad := idOf(t, docs[1])
+	w.use(sinkThat{w.faulty, panicking(bad)})
+	require.Equal(t, map[string]int{"applied": 2, "retry_scheduled": 1}, w.run(w.put(docs...)...).Outcomes)
+	s := w.state(bad)
+	require.Equal(t, []any{"retry_scheduled", 1.0, "internal", "panic"},
+		[]any{s["status"], s["retry_count"], s["last_error_kind"], s["last_error_code"]})
+	require.Contains(t, w.log.String(), `"stack"`, "where it happened is said")
+	require.NotContains(t, w.log.String(), "content of the document")
+	require.NotContains(t, s["last_error"], "content of the document")
+}
+
+// The recovery timer meets it among others, and goes on.
+func TestTheTimerGoesOnAfterAPanic(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	var ids []string
+	for line := range int64(3) {
+		doc := result(int(line), line+1, "x", "")
+		w.put(doc)
+		ids = append(ids, idOf(t, doc))
+	}
+	w.clock = w.clock.Add(time.Hour)
+	w.use(sinkThat{w.faulty, panicking(ids[0])})
+	require.Equal(t, map[string]int{"applied": 2, "retry_scheduled": 1}, w.tick().Outcomes)
+	require.Equal(t, "panic", w.state(ids[0])["last_error_code"])
+}
+
+// That another build writes says nothing of whether this one can: its documents are not to blame for it.
+func TestTheSuccessOfAnotherBuildProvesNothing(t *testing.T) {
+	w := newWorld(t, 1, 2, 3, 4, 5)
+	var docs, ids []string
+	for i := range 5 {
+		docs = append(docs, result(i, int64(i+1), tooLong(), spent()))
+		ids = append(ids, idOf(t, docs[i]))
+	}
+	w.put(docs...)
+	v1 := w.commit
+	_, w.commit = w.instance("b", "v2", w.faulty, nil)
+	w.othersApply()
+	w.commit = v1
+	require.Equal(t, map[string]int{"retry_scheduled": 5}, w.retry(ids...).Outcomes)
+	require.Empty(t, w.evidence.Files())
+
+	_, w.commit = w.instance("c", "v1", w.faulty, nil) // another instance of this build writes something
+	w.othersApply()
+	w.commit = v1
+	w.clock = w.clock.Add(3 * time.Hour)
+	require.Equal(t, map[string]int{"failed": 5}, w.retry(ids...).Outcomes)
+}
+
+// A document without a time in its id gets its version in a patch of its own. That is no end of what it failed with before.
+func TestAReprocessThatStopsAfterTheVersionLeavesTheFailureAsItWas(t *testing.T) {
+	w := newWorld(t, 7)
+	const id = "no-time-here"
+	w.put(document(id, 7, "good", `{"status":"failed","retry_count":5,"failed_at":"then","error":"old writer","final_error":"x"}`))
+	reprocess := func() (commit.Report, error) {
+		return w.commit.Run(t.Context(), commit.Batch{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.Reprocess})
+	}
+	w.away(true)
+	_, err := reprocess()
+	require.True(t, fault.IsDependency(err))
+	require.Equal(t, 1, w.faulty.writes, "SQL was asked")
+	require.Equal(t, 1, w.faulty.records, "after the version was recorded")
+	s := w.state(id)
+	require.Equal(t, []any{"failed", 5.0, "then", "old writer", "x"},
+		[]any{s["status"], s["retry_count"], s["failed_at"], s["error"], s["final_error"]})
+	require.NotContains(t, s, "reprocess_count")
+
+	w.away(false)
+	w.clock = w.clock.Add(2 * time.Minute)
+	report, err := reprocess()
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"applied": 1}, report.Outcomes)
+	s = w.state(id)
+	require.Equal(t, []any{"committed", 0.0, 1.0}, []any{s["status"], s["retry_count"], s["reprocess_count"]})
+	require.NotContains(t, s, "failed_at")
+	require.NotContains(t, s, "error")
+}
+
+// The evidence of a document is kept, its mark is throttled ten times: it is one poison pill all the same.
+func TestAPoisonPillIsCountedOnceHoweverOftenItsMarkIsTried(t *testing.T) {
+	w := newWorld(t, 1)
+	marks, refuse := 0, true
+	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+		if items[0].FailureMark {
+			if marks++; refuse {
+				return fault.New(fault.Throttled, "sql: apply", "40501", "busy")
+			}
+		}
+		return nil
+	}})
+	id := idOf(t, result(1, 1, tooLong(), spent()))
+	w.put(result(1, 1, tooLong(), spent()))
+	w.othersApply()
+	poison := func() breaker.PoisonCount { return w.breaker.View(t.Context()).Control.Poison }
+	for n := range 10 {
+		_, err := w.batch(commit.Batch{Documents: w.snapshots(id), Purpose: commit.FromTimer})
+		require.Equal(t, fault.Throttled, fault.KindOf(err))
+		require.Equal(t, n+1, marks)
+		w.clock = w.clock.Add(5*time.Minute + 20*time.Second)
+	}
+	require.Equal(t, breaker.PoisonCount{Hour: start().Truncate(time.Hour), Count: 1}, poison(), "all within the hour")
+	refuse = false
+	require.Equal(t, map[string]int{"failed": 1}, w.retry(id).Outcomes)
+	require.Equal(t, 1, poison().Count)
+}
+
+// A build that breaks many poisons no more of them in an hour than it may. The others wait, are told, and have their turn.
+func TestNoMorePoisonPillsAnHourThanMayBe(t *testing.T) {
+	w := newWorld(t)
+	const most = 3
+	w.breaker, w.commit = w.instance("a", "v1", w.faulty, func(o *commit.Options) {
+		o.Breaker = breaker.New(w.control, breaker.Options{
+			Build: "v1", Now: o.Now, MaxPoisonPerHour: most,
+			Heartbeat: func(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) { return breaker.Heartbeat{}, nil },
+		})
+	})
+	var docs, ids []string
+	for i := range 5 {
+		w.sink.AddLines(int64(i + 1))
+		docs = append(docs, result(i, int64(i+1), tooLong(), spent()))
+		ids = append(ids, idOf(t, docs[i]))
+	}
+	w.othersApply()
+	require.Equal(t, map[string]int{"failed": most, "retry_scheduled": 2}, w.again(docs...).Outcomes)
+	s := w.state(ids[4])
+	require.Equal(t, []any{6.0, float64(w.clock.Unix() + 3960)}, []any{s["retry_count"], s["retry_after"]}, "an hour plus half of 20 %")
+	require.NotContains(t, s, "postponed")
+	require.Contains(t, w.log.String(), "enough poison messages were made in this hour")
+	require.Len(t, w.evidence.Files(), 3*most, "evidence is kept of those that become poison")
+	w.othersApply()
+	w.clock = w.clock.Add(2 * time.Hour)
+	require.Equal(t, map[string]int{"failed": 2, "skipped": 3}, w.retry(ids...).Outcomes)
+}
+
+// Proof is that content was written. That it was there already, was marked, rewritten or looked at, is none.
+func TestOnlyWrittenContentIsProof(t *testing.T) {
+	for name, other := range map[string]func(w *world, committed string){
+		"unchanged": func(w *world, committed string) {
+			require.Equal(w.t, map[string]int{"unchanged": 1}, w.run(w.put(committed)...).Outcomes)
+		},
+		"a rewrite": func(w *world, committed string) {
+			w.edit(1, "CLN_MFR_AI_NM", "a person's")
+			_, report := w.runFor(true, []invoice.Status{invoice.Committed}, w.snapshots(idOf(w.t, committed))...)
+			require.Equal(w.t, map[string]int{"applied": 1}, report.Outcomes)
+		},
+		"a mark": func(w *world, _ string) { // that one is proven by what was applied in between
+			doc := result(3, 2, tooLong(), failing(6, 3*time.Hour))
+			require.Equal(w.t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
+			_, marked := w.sink.Entry(2)
+			require.True(w.t, marked)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, 2, 3)
+			w.clock = start().Add(-90 * time.Minute)
+			committed := result(1, 1, "ACME", "")
+			require.Equal(t, map[string]int{"applied": 1}, w.run(w.put(committed)...).Outcomes)
+			w.clock = start()
+			other(w, committed)
+			w.clock = w.clock.Add(time.Minute)
+			doc := result(4, 3, tooLong(), spent()) // failed an hour ago
+			require.Equal(t, map[string]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
+			require.Equal(t, []any{6.0, true}, []any{w.state(idOf(t, doc))["retry_count"], w.state(idOf(t, doc))["postponed"]})
+
+			w.othersApply()
+			w.clock = w.clock.Add(2 * time.Hour)
+			require.Equal(t, map[string]int{"failed": 1}, w.retry(idOf(t, doc)).Outcomes)
+		})
+	}
+}
+
+// Where metadata.json stands, the evidence is whole.
+func TestMetadataIsTheLastOfTheEvidence(t *testing.T) {
+	w := newWorld(t, 1)
+	evidence := &keptInOrder{Evidence: w.evidence, down: 3}
+	w.breaker, w.commit = w.instance("b", "v1", w.faulty, func(o *commit.Options) { o.Evidence = evidence })
+	doc := result(1, 1, tooLong(), spent())
+	w.othersApply()
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
+	files := func() (names []string) {
+		for name := range w.evidence.Files() {
+			names = append(names, path.Base(name))
+		}
+		return names
+	}
+	require.Equal(t, []string{"original.json", "error.json", "metadata.json"}, evidence.names)
+	require.ElementsMatch(t, []string{"original.json", "error.json"}, files())
+	_, marked := w.sink.Entry(1)
+	require.False(t, marked, "nothing is marked without it")
+
+	w.othersApply()
+	w.clock = w.clock.Add(3 * time.Minute)
+	require.Equal(t, map[string]int{"failed": 1}, w.retry(idOf(t, doc)).Outcomes)
+	require.ElementsMatch(t, []string{"original.json", "error.json", "metadata.json"}, files())
+}
+
+// A lost race is nobody's fault, at a mark too.
+func TestAMarkThatLosesEveryRaceIsPutOff(t *testing.T) {
+	w := newWorld(t, 1)
+	locked := true
+	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+		if items[0].FailureMark && locked {
+			return fault.New(fault.Contention, "sql: apply", "1222", "lock timeout")
+		}
+		return nil
+	}})
+	doc := result(1, 1, tooLong(), spent())
+	id := idOf(t, doc)
+	w.othersApply()
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.again(doc).Outcomes)
+	s := w.state(id)
+	require.Equal(t, []any{"retry_scheduled", 6.0, float64(w.clock.Unix() + 132)},
+		[]any{s["status"], s["retry_count"], s["retry_after"]}, "2 minutes plus half of 20 %")
+	require.NotContains(t, s, "final_error")
+	require.NotContains(t, s, "failed_at")
+	require.NotContains(t, w.log.String(), "MANUAL REVIEW")
+
+	locked = false
+	w.othersApply()
+	w.clock = w.clock.Add(132 * time.Second)
+	require.Equal(t, map[string]int{"failed": 1}, w.retry(id).Outcomes)
+	require.NotContains(t, w.state(id), "final_error")
+}
+
+// What was written before a document was asked for again proves nothing of its new tries.
+func TestAReprocessedDocumentNeedsProofAnew(t *testing.T) {
+	w := newWorld(t, 1)
+	doc := result(1, 1, tooLong(), spent())
+	id := idOf(t, doc)
+	w.othersApply()
+	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
+
+	w.clock = w.clock.Add(time.Hour)
+	report, err := w.batch(commit.Batch{Documents: w.snapshots(id), Purpose: commit.Reprocess})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, report.Outcomes)
+	require.Equal(t, 1.0, w.state(id)["retry_count"])
+	for range 8 {
+		w.clock = w.clock.Add(2 * time.Hour)
+		require.Equal(t, map[string]int{"retry_scheduled": 1}, w.retry(id).Outcomes)
+	}
+	require.Equal(t, 1.0, w.state(id)["retry_count"])
+	for n := range 6 {
+		w.othersApply()
+		w.clock = w.clock.Add(2 * time.Hour)
+		want := "retry_scheduled"
+		if n == 5 {
+			want = "failed"
+		}
+		require.Equal(t, map[string]int{want: 1}, w.retry(id).Outcomes, "proof %d", n+1)
+	}
+}
+
+func TestAPanicAboutOneDocumentKillsNobodyElse(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	docs := []string{result(1, 1, "A", ""), result(2, 2, "B", "")}
+	batch := w.put(docs...)
+	w.faulty.onRecord = func(n int) error {
+		if n == 1 {
+			panic("index out of range")
+		}
+		return nil
+	}
+	require.Equal(t, map[string]int{"left": 1, "applied": 1}, w.run(batch...).Outcomes)
+	require.Contains(t, w.log.String(), "a panic while a document was recorded")
+	w.faulty.onRecord = func(int) error { panic("again") }
+	require.Equal(t, map[string]int{"left": 1}, w.run(w.put(document("no-time", 1, "C", ""))...).Outcomes)
+}
+
+// Whether a failure is proven is asked once for each record: the control document may be lost before and had after, and a
+// seventh failure is none.
+func TestProofIsAskedForOnce(t *testing.T) {
+	for lost := range 8 {
+		w := newWorld(t, 1)
+		w.othersApply()
+		doc := result(1, 1, tooLong(), spent())
+		w.put(doc)
+		clock := w.clock
+		control := &losing{ControlStore: w.control, lost: lost}
+		_, w.commit = w.instance("b", "v1", w.faulty, func(o *commit.Options) {
+			o.Breaker = breaker.New(control, breaker.Options{
+				SysName: "web", Build: "v1", Heartbeat: w.faulty.Heartbeat,
+				Now: func() time.Time { clock = clock.Add(time.Minute); return clock }, // the document is read each time
+			})
+		})
+		w.retry(idOf(t, doc))
+		require.Greater(t, control.loads, lost)
+		require.Equal(t, 6.0, w.state(idOf(t, doc))["retry_count"], "read %d failed", lost)
+	}
+}
+
+// losing is a control document that one read does not get.
+type losing struct {
+	breaker.ControlStore
+	loads, lost int
+}
+
+func (l *losing) Load(ctx context.Context) (breaker.Control, string, error) {
+	if l.loads++; l.loads == l.lost+1 {
+		return breaker.Control{}, "", down("cosmos: load control")
+	}
+	return l.ControlStore.Load(ctx)
+}

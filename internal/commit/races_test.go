@@ -1,0 +1,256 @@
+package commit_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// Two contents within one second: the old one is written late over the committed new one, and the healing is cut short.
+// The host offers the batch again, and it must not stop at the word "committed".
+func TestAHealingThatWasCutShortIsDoneWhenTheBatchComesAgain(t *testing.T) {
+	for _, where := range []string{"record", "reread", "apply"} {
+		w := newWorld(t, 1)
+		old := w.put(result(0, 1, "one", ""))
+		w.run(w.put(result(0, 1, "two", ""))...) // the same second
+		applied := w.faulty.writes
+		switch where {
+		case "record":
+			w.faulty.onRecord = func(int) error { return down("cosmos") }
+		case "reread":
+			w.faulty.onRead = func(int) error { return down("cosmos") }
+		case "apply":
+			w.faulty.onApply = func(n int) error {
+				if n > applied+1 {
+					w.away(true)
+					return down("sql")
+				}
+				return nil
+			}
+		}
+		_, err := w.offer(0, old...)
+		require.Error(t, err, where)
+		require.Equal(t, "one", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "the harm is done: %s", where)
+		w.faulty.onRecord, w.faulty.onRead = nil, nil
+		w.away(false)
+		w.clock = w.clock.Add(2 * time.Minute) // the breaker's probe is due
+		_, err = w.offer(1, old...)
+		require.NoError(t, err)
+		require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "SQL holds what the document says: %s", where)
+	}
+}
+
+// The API puts the same content in again, without sql_writer, between the write and the patch.
+func TestAfterA412AnIdWithoutATimeKeepsTheVersionThatTheLedgerHas(t *testing.T) {
+	w := newWorld(t, 1)
+	doc := document("no-time", 1, "ACME", "")
+	batch := w.put(doc)
+	w.faulty.onRecord = func(n int) error {
+		if n == 2 {
+			w.clock = w.clock.Add(5 * time.Second)
+			w.put(doc)
+		}
+		return nil
+	}
+	require.Equal(t, 1, w.run(batch...).Outcomes["applied"])
+	entry, _ := w.sink.Entry(1)
+	require.Equal(t, float64(entry.Version.US), w.state("no-time")["version"])
+}
+
+// The container's clock goes back (a failover): what If-Match proves to be the current content is never called superseded.
+func TestContentThatIsSupersededByItselfIsNeverCommitted(t *testing.T) {
+	w := newWorld(t, 1)
+	w.run(w.put(result(0, 1, "one", ""))...)
+	w.clock = w.clock.Add(-2 * time.Second)
+	doc := result(0, 1, "two", "")
+	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(w.put(doc)...).Outcomes)
+	s := w.state(idOf(t, doc))
+	require.Equal(t, 0.0, s["retry_count"], "not the document's fault")
+	require.Equal(t, "contention", s["last_error_kind"])
+	w.clock = w.clock.Add(3 * time.Minute)
+	w.put(result(0, 1, "two", `{"status":"pending"}`))
+	require.Equal(t, 1, w.run(w.snapshots(idOf(t, doc))...).Outcomes["applied"])
+	require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
+}
+
+func TestARetryIsNeverEarlyHoweverLongTheBatchTook(t *testing.T) {
+	w := newWorld(t, 1)
+	batch := w.put(result(0, 1, "one", ""), result(1, 99, "missing line", ""))
+	w.faulty.afterApply = func(int) error { w.clock = w.clock.Add(3 * time.Minute); return nil }
+	w.run(batch...)
+	require.GreaterOrEqual(t, int64(w.state(idOf(t, result(1, 99, "", "")))["retry_after"].(float64)), w.clock.Add(2*time.Minute).Unix())
+	require.Equal(t, "2025-12-18 10:03:00.000000-06:00", w.state(idOf(t, result(0, 1, "", "")))["committed_at"])
+}
+
+// lagging is a container whose reads show less than its change feed did.
+type lagging struct {
+	*faulty
+	many []json.RawMessage
+	read func() (json.RawMessage, error)
+}
+
+func (l lagging) ReadMany(context.Context, []string) ([]json.RawMessage, error) { return l.many, nil }
+func (l lagging) Read(context.Context, string) (json.RawMessage, error)         { return l.read() }
+
+// Promise G1: nothing is decided from a read that is older than the snapshot.
+func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
+	id := idOf(t, result(0, 1, "", ""))
+	gone := func() (json.RawMessage, error) {
+		return nil, &fault.Error{Kind: fault.Document, Condition: fault.Gone, Code: "404"}
+	}
+	for _, before := range []string{"absent", "older and committed"} {
+		w := newWorld(t, 1)
+		docs := lagging{faulty: w.faulty, read: gone}
+		if before != "absent" {
+			w.run(w.put(result(0, 1, "one", ""))...)
+			docs.many = w.snapshots(id)
+			old := docs.many[0]
+			docs.read = func() (json.RawMessage, error) { return old, nil }
+		}
+		w.clock = w.clock.Add(time.Hour)
+		batch := w.put(result(0, 1, "two", ""))
+		committer := commit.NewCommit(docs, w.faulty, commit.Options{
+			SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop(),
+		})
+		_, err := committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 1})
+		require.True(t, fault.IsDependency(err), "%s: the batch must come again, not be dropped: %v", before, err)
+		require.Equal(t, "not_caught_up", fault.CodeOf(err))
+
+		docs.read = func() (json.RawMessage, error) { return w.docs.Read(t.Context(), id) }
+		committer = commit.NewCommit(docs, w.faulty, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+		_, err = committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 1})
+		require.NoError(t, err)
+		require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "caught up: %s", before)
+	}
+	// A clock that went back looks like a lag that never ends: after a minute of offers the feed goes on.
+	for _, before := range []string{"absent", "older"} {
+		w := newWorld(t, 1)
+		batch := w.put(result(0, 1, "one", ""))
+		docs := lagging{faulty: w.faulty, read: gone}
+		want := "gone"
+		if before != "absent" {
+			w.clock = w.clock.Add(-2 * time.Second)
+			docs.many = w.put(result(0, 1, "two", ""))
+			docs.read = func() (json.RawMessage, error) { return w.docs.Read(t.Context(), id) }
+			want = "applied"
+		}
+		committer := commit.NewCommit(docs, w.faulty, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+		_, err := committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 6})
+		require.True(t, fault.IsDependency(err))
+		report, err := committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 7})
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{want: 1}, report.Outcomes, before)
+	}
+	w := newWorld(t, 1)
+	batch := w.put(result(0, 1, "two", ""))
+	w.clock = w.clock.Add(11 * time.Second)
+	committer := commit.NewCommit(lagging{faulty: w.faulty, read: gone}, w.faulty, commit.Options{
+		SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop(),
+	})
+	report, err := committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 1})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"gone": 1}, report.Outcomes, "what nobody shows any more after ten seconds is gone")
+}
+
+func TestTheShortestOutcomeThatMeetsA412IsNoEnd(t *testing.T) {
+	w := newWorld(t, 1)
+	batch := w.put(result(0, 1, "one", ""))
+	w.faulty.onRecord = func(n int) error {
+		if n == 1 {
+			w.put(result(0, 1, "two", ""))
+			return refused(fault.TooLarge, "413")
+		}
+		return nil
+	}
+	require.Equal(t, map[string]int{"applied": 1}, w.run(batch...).Outcomes)
+	require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
+}
+
+func TestAVersionThatDoesNotFitIsForAPerson(t *testing.T) {
+	w := newWorld(t, 1)
+	batch := w.put(document("no-time", 1, "ACME", ""))
+	w.faulty.onRecord = func(int) error { return refused(fault.TooLarge, "413") }
+	require.Equal(t, map[string]int{"left": 1}, w.run(batch...).Outcomes)
+	require.Contains(t, w.log.String(), "MANUAL REVIEW")
+	require.Equal(t, 0, w.faulty.writes)
+}
+
+func TestADocumentDeletedWhileItWasWrittenIsSaid(t *testing.T) {
+	w := newWorld(t, 1)
+	batch := w.put(result(0, 1, "one", ""))
+	w.faulty.onRecord = func(int) error { return refused(fault.Gone, "404") }
+	require.Equal(t, map[string]int{"gone": 1}, w.run(batch...).Outcomes)
+	require.Contains(t, w.log.String(), "deleted while it was written")
+}
+
+// Nobody offered it: what stands in the place of sql_writer is no status.
+func TestWhatStandsInPlaceOfTheStateIsLeftAlone(t *testing.T) {
+	w := newWorld(t, 1)
+	before := w.put(result(0, 1, "one", `["somebody's", "data"]`))
+	require.Equal(t, map[string]int{"not_offered": 1}, w.run(before...).Outcomes)
+	require.Equal(t, before, w.snapshots(idOf(t, result(0, 1, "", ""))))
+}
+
+// lockedSink is a database in which somebody holds the first k lines: a request that touches one waits five seconds.
+type lockedSink struct {
+	w *world
+	k int64
+}
+
+func (l lockedSink) Apply(ctx context.Context, items []commit.Item, m commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+	for _, it := range items {
+		if it.Main <= l.k {
+			l.w.clock = l.w.clock.Add(5 * time.Second)
+			return nil, fault.New(fault.Contention, "sqlserver: apply", "1222", "lock timeout")
+		}
+	}
+	return l.w.sink.Apply(ctx, items, m, known)
+}
+
+func (l lockedSink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return l.w.sink.Heartbeat(ctx, known)
+}
+
+func (l lockedSink) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return l.w.sink.TakeOver(ctx, known)
+}
+
+// Promise G6: lines that somebody else holds neither starve their neighbours nor hold the feed: whatever the number, dividing
+// ends after two minutes, and nothing is counted.
+func TestLockedLinesDoNotHoldTheFeed(t *testing.T) {
+	for _, k := range []int64{1, 3, 10, 50, 100} {
+		w := newWorld(t)
+		var docs []string
+		for i := range 100 {
+			w.sink.AddLines(int64(i + 1))
+			docs = append(docs, result(i%60, int64(i+1), "x", ""))
+		}
+		batch := w.put(docs...)
+		committer := commit.NewCommit(w.faulty, lockedSink{w, k}, commit.Options{
+			SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop(),
+			Wait: func(context.Context, time.Duration) error { return nil },
+		})
+		begin := w.clock
+		report, err := committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock})
+		require.NoError(t, err)
+		require.Less(t, w.clock.Sub(begin), 2*time.Minute+5*time.Second, "%d locked", k)
+		require.Equal(t, map[string]int{"contention": report.Outcomes["retry_scheduled"]}, report.Kinds)
+		require.Equal(t, 100, report.Outcomes["applied"]+report.Outcomes["retry_scheduled"])
+		for _, d := range docs {
+			require.Equal(t, 0.0, w.state(idOf(t, d))["retry_count"], "a lost race is nobody's fault")
+		}
+		if k <= 3 {
+			require.Equal(t, int(100-k), report.Outcomes["applied"], fmt.Sprint(k, " locked"))
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package commit_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+)
+
+// backlogOf fills windows with pages of 20 documents whose lines do not exist, from 1000 on.
+func (w *world) backlogOf(sizes map[commit.Window]int) *pages {
+	w.t.Helper()
+	backlog, line := &pages{of: map[commit.Window][][]string{}}, int64(1000)
+	for _, window := range commit.Windows() {
+		for n := range sizes[window] {
+			doc := result(1, line, "ACME", waiting(start(), ""))
+			w.put(doc)
+			line++
+			if n%20 == 0 {
+				backlog.of[window] = append(backlog.of[window], nil)
+			}
+			last := len(backlog.of[window]) - 1
+			backlog.of[window][last] = append(backlog.of[window][last], idOf(w.t, doc))
+		}
+	}
+	return backlog
+}
+
+// Each window has a quarter of the failures that a tick may have, and what one leaves the next may use.
+func TestTheFailuresOfATickAreShared(t *testing.T) {
+	w := newWorld(t)
+	w.sink.AddLines(1)
+	backlog := w.backlogOf(map[commit.Window]int{commit.PutOff: 600, commit.Orphans: 600, commit.Due: 20, commit.Postponed: 600})
+	r := commit.NewRecover(w.commit, backlog)
+	found, err := r.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[commit.Window]int{commit.PutOff: 115, commit.Orphans: 115, commit.Due: 20, commit.Postponed: 210}, found.Found)
+	require.Equal(t, []commit.Window{commit.PutOff, commit.Orphans, commit.Postponed}, found.More)
+	require.LessOrEqual(t, 12*(found.SQLRequests+len(backlog.asked)), 6000, "an hour of such ticks")
+
+	// The next tick goes on where this one stopped, and round to the beginning.
+	backlog.asked = nil
+	w.clock = w.clock.Add(5 * time.Minute)
+	_, err = r.Run(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, backlog.asked, "put_off page 5")
+	require.NotContains(t, backlog.asked, "put_off ")
+	require.Contains(t, backlog.asked, "postponed page 10")
+}
+
+// A search that began in the middle goes round: what comes before the place is looked at in the same tick.
+func TestAWindowIsLookedAtRoundToItsBeginning(t *testing.T) {
+	w := newWorld(t)
+	backlog := w.backlogOf(map[commit.Window]int{commit.Due: 500})
+	r := commit.NewRecover(w.commit, backlog)
+	found, err := r.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 345, found.Found[commit.Due], "three quarters: two windows had nothing")
+	backlog.asked = nil
+	w.clock = w.clock.Add(time.Minute) // nobody is due: every page is looked at, and skipped
+	found, err = r.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 500, found.Found[commit.Due], "each once")
+	require.Contains(t, backlog.asked, "due page 24")
+	require.Contains(t, backlog.asked, "due ")
+}
+
+// Where a search cannot go on, because its place is none any more, it begins again.
+func TestAWindowWhosePlaceIsGoneBeginsAgain(t *testing.T) {
+	w := newWorld(t)
+	backlog := w.backlogOf(map[commit.Window]int{commit.Due: 500})
+	r := commit.NewRecover(w.commit, backlog)
+	_, err := r.Run(t.Context())
+	require.NoError(t, err)
+	backlog.of[commit.Due] = backlog.of[commit.Due][:3]
+	found, err := r.Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 60, found.Found[commit.Due])
+}
+
+// Where no place can be gone on from, a window begins again once and does not spin until its time is over.
+func TestAWindowThatRefusesEveryPlaceBeginsAgainOnce(t *testing.T) {
+	w := newWorld(t)
+	backlog := w.backlogOf(map[commit.Window]int{commit.Due: 60})
+	r := commit.NewRecover(w.commit, backlog)
+	for range 2 {
+		backlog.asked, backlog.refuse = nil, 20
+		_, err := r.Run(t.Context())
+		require.True(t, fault.IsDependency(err), "it is said")
+		asked := slices.DeleteFunc(backlog.asked, func(page string) bool { return !strings.HasPrefix(page, "due ") })
+		require.Equal(t, []string{"due ", "due page 1", "due ", "due page 1"}, asked)
+	}
+}
+
+// Documents that succeed are not bounded.
+func TestATickBoundsOnlyWhatFails(t *testing.T) {
+	w := newWorld(t)
+	backlog := w.backlogOf(map[commit.Window]int{commit.Due: 1000})
+	for line := range int64(1000) {
+		w.sink.AddLines(1000 + line)
+	}
+	found, err := commit.NewRecover(w.commit, backlog).Run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"applied": 1000}, found.Outcomes)
+}
+
+// The time is shared as the failures are: a window whose documents are slow leaves the others theirs.
+func TestTheTimeOfATickIsShared(t *testing.T) {
+	w := newWorld(t)
+	sizes := map[commit.Window]int{}
+	for _, window := range commit.Windows() {
+		sizes[window] = 600
+	}
+	backlog := w.backlogOf(sizes)
+	for line := range int64(2400) {
+		w.sink.AddLines(1000 + line)
+	}
+	w.faulty.onApply = func(int) error { w.clock = w.clock.Add(time.Second); return nil }
+	begin := w.clock
+	found, err := commit.NewRecover(w.commit, backlog).Run(t.Context())
+	require.NoError(t, err)
+	require.LessOrEqual(t, w.clock.Sub(begin), 4*time.Minute-30*time.Second+20*time.Second)
+	for _, window := range commit.Windows() {
+		require.Positive(t, found.Found[window], window)
+	}
+	require.Less(t, found.Found[commit.PutOff], 100, "a second each: they are sent one by one")
+}
+
+// Dividing ends with the window's share, too.
+func TestDividingEndsWithTheWindowsShare(t *testing.T) {
+	w := newWorld(t)
+	var bad []string
+	for n := range int64(100) {
+		w.sink.AddLines(n + 1)
+		bad = append(bad, idOf(t, result(1, n+1, "", "")))
+		w.put(result(1, n+1, "ACME", ""))
+	}
+	w.clock = w.clock.Add(time.Hour)
+	refusal := about(fault.New(fault.Document, "sql: apply", "547", ""), bad...)
+	w.use(sinkThat{w.faulty, func(items []commit.Item) error { w.clock = w.clock.Add(3 * time.Second); return refusal(items) }})
+	begin := w.clock
+	found := w.tick()
+	require.Equal(t, map[string]int{"retry_scheduled": 100}, found.Outcomes)
+	require.Positive(t, found.Kinds["contention"], "those that were undecided")
+	require.Less(t, w.clock.Sub(begin), 110*time.Second, "half of 3 min 30 s")
+}
+
+// What cannot be patched stays due. It is taken up once a tick, and does not hold its window.
+func TestWhatCanNeverBePatchedDoesNotHoldItsWindow(t *testing.T) {
+	w := newWorld(t)
+	var ids []string
+	for n := range 150 {
+		w.sink.AddLines(int64(n + 1))
+		doc := document(fmt.Sprintf("d-%03d", n), int64(n+1), "ACME", waiting(start(), `,"version":1`))
+		w.put(doc)
+		ids = append(ids, idOf(t, doc))
+	}
+	refuse := true
+	w.faulty.onRecord = func(n int) error {
+		if refuse && n <= 100 {
+			return refused("", "400")
+		}
+		return nil
+	}
+	found := w.tick()
+	require.Equal(t, map[string]int{"left": 100, "applied": 50}, found.Outcomes)
+	require.Equal(t, "committed", w.status(ids[149]))
+}
+
+// The first request of a document that was put off is its own: it shared one with bad ones before.
+func TestThePutOffWindowIsSentOneByOne(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	for line := range int64(3) {
+		w.put(result(int(line), line+1, "ACME", waiting(start(), `,"last_error_kind":"contention"`)))
+	}
+	found := w.tick()
+	require.Equal(t, map[string]int{"applied": 3}, found.Outcomes)
+	require.Equal(t, 3, found.SQLRequests)
+}
+
+// cutOff is one more instance, which cannot reach SQL while the others go on.
+func (w *world) cutOff() *commit.Commit {
+	w.t.Helper()
+	cut := &faulty{docs: w.docs, sink: w.sink}
+	cut.onApply = func(int) error { return down("sql: apply") }
+	cut.onHeartbeat = func(int) error { w.othersApply(); return down("sql: heartbeat") }
+	_, alone := w.instance("b", "v1", cut, nil)
+	return alone
+}
+
+// An instance that alone cannot reach SQL leaves the feed's documents to the others' timers, at once and uncounted.
+func TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	alone := w.cutOff()
+	docs := []string{result(1, 1, "A", ""), result(2, 2, "B", "")}
+	report, err := alone.Run(t.Context(), commit.Batch{Documents: w.put(docs...), Received: w.clock})
+	require.NoError(t, err, "its feed goes on")
+	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes)
+	require.False(t, w.opened(), "nobody else stops")
+	for _, d := range docs {
+		s := w.state(idOf(t, d))
+		require.Equal(t, []any{0.0, "cut_off", string(fault.Infrastructure)}, []any{s["retry_count"], s["last_error_code"], s["last_error_kind"]})
+		require.LessOrEqual(t, s["retry_after"], float64(w.clock.Unix()))
+		require.NotContains(t, s, "attempts")
+	}
+	require.Equal(t, map[string]int{"applied": 2}, w.tick().Outcomes)
+	// While it is cut off its timer changes nothing.
+	_, err = commit.NewRecover(alone, w.docs).Run(t.Context())
+	require.True(t, fault.IsDependency(err))
+}
+
+// What the host reprinted in a batch is read again before it is written back, by an instance that is cut off too.
+func TestAnInstanceThatIsCutOffWritesBackNothingThatTheHostReprinted(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	alone := w.cutOff()
+	const note = "2025-12-17T10:30:15.100Z"
+	for n := range 2 { // it finds out with the first
+		doc := result(n, int64(n+1), "A", `{"status":"pending","retry_count":0,"note":"`+note+`"}`)
+		reprinted := bytes.Replace(w.put(doc)[0], []byte(note), []byte("2025-12-17T10:30:15.1Z"), 1)
+		report, err := alone.Run(t.Context(), commit.Batch{Documents: []json.RawMessage{reprinted}, Received: w.clock})
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{"retry_scheduled": 1}, report.Outcomes)
+		require.Equal(t, note, w.state(idOf(t, doc))["note"])
+	}
+}
+
+// A committed document whose line may hold older content of its own is no case for the timer: the batch comes again.
+func TestAnInstanceThatIsCutOffKeepsWhatItMustHeal(t *testing.T) {
+	w := newWorld(t, 1)
+	old := w.put(result(0, 1, "one", ""))
+	w.run(w.put(result(0, 1, "two", ""))...) // the same second
+	alone := w.cutOff()
+	for retry := range 2 {
+		report, err := alone.Run(t.Context(), commit.Batch{Documents: old, Received: w.clock, RetryCount: retry + 1})
+		require.True(t, fault.IsDependency(err), "%v", report.Outcomes)
+		require.Equal(t, map[string]int{"waiting": 1}, report.Outcomes)
+	}
+}

@@ -1,3 +1,0 @@
-// Package inmem implements the ports in memory, for tests and as the oracle that random histories are compared with.
-// What is here is real: it passes the same suites (internal/porttest) as the adapters for the servers.
-package inmem

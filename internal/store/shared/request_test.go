@@ -1,0 +1,218 @@
+package shared_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/shared"
+)
+
+// sample is a good value of each kind.
+func sample(c invoice.Column) invoice.Value {
+	switch c.Kind {
+	case invoice.Integer:
+		return invoice.Of("9223372036854775807")
+	case invoice.Decimal:
+		return invoice.Of("0.9500")
+	case invoice.Flag:
+		return invoice.Of("Y")
+	case invoice.Time:
+		return invoice.Of("2025-12-17T16:30:15.123456Z")
+	case invoice.Text:
+	}
+	return invoice.Of("tab\t, \"quoted\" \\ <b> \u6f22\u5b57")
+}
+
+// document is an item with a value in every column.
+func document(id string, main int64, duplicates ...int64) commit.Item {
+	values := make([]invoice.Value, len(invoice.Columns()))
+	for i, c := range invoice.Columns() {
+		values[i] = sample(c)
+	}
+	return commit.Item{
+		DocumentID: id, Version: invoice.Version{US: 1 << 53, Key: invoice.Key(id)}, SourceTS: 7, Hash: invoice.Key("content"),
+		HashVersion: invoice.HashVersion, Main: main, Duplicates: duplicates, Values: values,
+	}
+}
+
+// sent is a request as a database reads it: numbers keep their digits.
+type sent struct {
+	Items [][]any `json:"items"`
+	Lines [][]any `json:"lines"`
+}
+
+func read(t *testing.T, text string) sent {
+	t.Helper()
+	var s sent
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	require.NoError(t, d.Decode(&s))
+	return s
+}
+
+// spread is what an array of values is, by the columns that are sent there: each value once.
+func spread(values []invoice.Value, perLine bool) []any {
+	var out []any
+	seen := map[string]bool{}
+	for i, c := range invoice.Columns() {
+		name := string(c.Source) + c.Path
+		switch {
+		case c.PerLine() != perLine || seen[name]:
+		case values == nil || values[i].Null:
+			out = append(out, nil)
+		default:
+			out = append(out, values[i].Text)
+		}
+		seen[name] = true
+	}
+	return out
+}
+
+func TestRequest(t *testing.T) {
+	good, mark := document(`a"`, 9223372036854775807, 2), document("b", 3)
+	mark.FailureMark, mark.Values = true, nil
+	text, err := shared.Request([]commit.Item{good, mark}, nil)
+	require.NoError(t, err)
+	s := read(t, text)
+	n := func(digits string) json.Number { return json.Number(digits) }
+	hashVersion, err := json.Marshal(invoice.HashVersion)
+	require.NoError(t, err)
+	require.Equal(t, [][]any{
+		append([]any{n("0"), `a"`, invoice.Key(`a"`), n("9007199254740992"), n("7"), good.Hash, n(string(hashVersion)), n("0")}, spread(good.Values, false)...),
+		append([]any{n("1"), "b", invoice.Key("b"), n("9007199254740992"), n("7"), mark.Hash, n(string(hashVersion)), n("1")}, spread(nil, false)...),
+	}, s.Items)
+	line := func(position int, detail int64, head ...any) []any {
+		return append(append(head, n(string(rune('0'+position))), invoice.RowHash(good.Values, good.Main, detail)),
+			spread(invoice.RowValues(good.Values, good.Main, detail), true)...)
+	}
+	require.Equal(t, [][]any{
+		line(0, good.Main, n("9223372036854775807"), n("0")),
+		line(1, 2, n("2"), n("0")),
+		append([]any{n("3"), n("1"), n("0"), nil}, spread(nil, true)...),
+	}, s.Lines)
+	for _, it := range s.Items {
+		require.Len(t, it, shared.ItemHead+len(spread(nil, false)))
+	}
+	for _, l := range s.Lines {
+		require.Len(t, l, shared.LineHead+len(spread(nil, true)))
+	}
+}
+
+// Two columns with one value are sent as one: that they have it is looked at.
+func TestTwoValuesOfOneSlotAreRefused(t *testing.T) {
+	it := document("a", 1)
+	it.Values[0] = invoice.Of("another")
+	_, err := shared.Request([]commit.Item{it}, nil)
+	require.Equal(t, "values", fault.CodeOf(err), "%v", err)
+	require.Equal(t, fault.Internal, fault.KindOf(err))
+	require.ErrorContains(t, err, "document a: expected one value in IVCE_DTL.CLN_MFR_AI_NM and IVCE_TRKG_MSTR.CLN_MFR_AI_NM")
+}
+
+// The same member with another kind or another number of digits is another value.
+func TestSlotsAreByWhatIsMadeOfAValue(t *testing.T) {
+	column := func(kind invoice.Kind, limit, scale int) invoice.Column {
+		return invoice.Column{Source: invoice.FromDocument, Path: "p", Kind: kind, Max: limit, Scale: scale}
+	}
+	document, line, of := shared.Slots([]invoice.Column{
+		column(invoice.Text, 5, 0), column(invoice.Decimal, 0, 2), column(invoice.Text, 9, 0), column(invoice.Decimal, 0, 4),
+		{Source: invoice.FromParent, Kind: invoice.Integer},
+	})
+	require.Equal(t, []string{"p", "p decimal 2", "p", "p decimal 4", "parent"}, of)
+	require.Len(t, document, 3)
+	require.Equal(t, 9, document[0].Max, "room for the wider column")
+	require.Equal(t, shared.ItemHead+2, document[2].Position)
+	require.Len(t, line, 1)
+	require.Equal(t, shared.LineHead, line[0].Position)
+}
+
+func TestEveryTextArrives(t *testing.T) {
+	for _, id := range []string{`"`, `\`, "\x00", "\n", " ", "~", "\x7f", "<", "\u2028", "\u00e9", "\U0001f600"} {
+		text, err := shared.Request([]commit.Item{document(id, 1)}, nil)
+		require.NoError(t, err)
+		require.Equal(t, id, read(t, text).Items[0][1])
+	}
+}
+
+func TestTimesAreAsTheAdapterWantsThem(t *testing.T) {
+	it := document("a", 1)
+	text, err := shared.Request([]commit.Item{it}, func(canonical string) string { return "at " + canonical })
+	require.NoError(t, err)
+	for i, c := range invoice.Columns() {
+		if c.Kind == invoice.Time {
+			it.Values[i].Text = "at " + it.Values[i].Text
+		}
+	}
+	require.Equal(t, spread(it.Values, false), read(t, text).Items[0][shared.ItemHead:])
+}
+
+// What a database would round, cut or make NULL of in silence is refused before it is sent.
+func TestAValueThatIsNoneOfItsKindIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		kind invoice.Kind
+		text string
+		good bool
+	}{
+		{invoice.Decimal, "1.0000", true},
+		{invoice.Decimal, "-1.0000", true},
+		{invoice.Decimal, "1", false},
+		{invoice.Decimal, "1.", false},
+		{invoice.Decimal, "1.000", false},
+		{invoice.Decimal, "1.00000", false},
+		{invoice.Decimal, "12.0000", false},
+		{invoice.Decimal, ".5000", false},
+		{invoice.Decimal, "1e-40000", false},
+		{invoice.Decimal, "x.0000", false},
+		{invoice.Time, "2025-12-17T16:30:15.000000Z", true},
+		{invoice.Time, "2025-12-17T16:30:15Z", false},
+		{invoice.Time, "2025-12-17T16:30:15.1234567Z", false},
+		{invoice.Time, "2025-12-17T16:30:15.000000+01:00", false},
+		{invoice.Time, "2025-12-17T16:30:15,000000Z", false},
+		{invoice.Time, "2025-12-17T6:30:15.000000Z", false},
+		{invoice.Time, "soon", false},
+	} {
+		it := document("doc", 1)
+		for i, column := range invoice.Columns() {
+			if column.Kind == c.kind {
+				it.Values[i] = invoice.Of(c.text)
+			}
+		}
+		_, err := shared.Request([]commit.Item{it}, nil)
+		if c.good {
+			require.NoError(t, err, c.text)
+			continue
+		}
+		require.Equal(t, fault.Document, fault.KindOf(err), "%s: %v", c.text, err)
+		require.Equal(t, "value", fault.CodeOf(err))
+		require.ErrorContains(t, err, "document doc: ")
+		require.ErrorContains(t, err, "found something else", "what it holds is nobody's business")
+	}
+}
+
+func TestAdoptionRows(t *testing.T) {
+	row := adopt.Row{
+		Line: 5, Version: invoice.Version{US: 6, Key: "k"}, DocumentID: "<d>", SourceTS: 7, Hash: "h", HashVersion: 1, RowHash: "r", Outcome: adopt.Adopted,
+	}
+	unproven, failed := row, row
+	unproven.RowHash = ""
+	failed.Outcome = adopt.Failed
+	text, err := shared.AdoptionRows([]adopt.Row{row, unproven, failed})
+	require.NoError(t, err)
+	require.JSONEq(t, `[[5,6,"k","<d>",7,"h",1,"r","adopted"],[5,6,"k","<d>",7,"h",1,null,"adopted"],[5,6,"k","<d>",7,null,null,"r","failed"]]`, text)
+	text, err = shared.AdoptionRows(nil)
+	require.NoError(t, err)
+	require.Equal(t, "[]", text)
+}
+
+func TestMoved(t *testing.T) {
+	err := shared.Moved("test")
+	require.Equal(t, fault.Contention, fault.KindOf(err))
+	require.True(t, fault.Has(err, fault.Changed))
+	require.Equal(t, shared.CodeMoved, fault.CodeOf(err))
+}

@@ -1,0 +1,201 @@
+package shared_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/shared"
+)
+
+// wordsOfNobody are those of no engine.
+func wordsOfNobody() shared.RunWords {
+	return shared.RunWords{
+		JournalWords: shared.JournalWords{Run: "the_runs", AuditLog: "the_audits", Now: "the_clock()", Limit: "\nLIMIT @limit"},
+		Job:          "the_jobs", BatchItem: "the_items", Worker: "the_workers", ErrorDetail: "the_details",
+		AgoFormat: "ago(%s)", InFormat: "ahead(%s)",
+		ListOf: func(parameter string, columns []string) string {
+			return "list(" + parameter + ": " + strings.Join(columns, ", ") + ")"
+		},
+	}
+}
+
+func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
+	words := wordsOfNobody()
+	texts, err := shared.RunTexts(words)
+	require.NoError(t, err)
+	files, err := os.ReadDir("runs")
+	require.NoError(t, err)
+	for _, f := range files {
+		if name := strings.TrimSuffix(f.Name(), ".sql"); name != "parts" && name != "jobs_list" {
+			require.Contains(t, texts, name)
+		}
+	}
+	require.Len(t, texts, len(files)-2+4+2, "jobs_list is four, items_page and run_hold are two")
+	for name, text := range texts {
+		require.NotContains(t, text, "LOCK_TIMEOUT", "%s: said where it is asked for", name)
+		require.Regexp(t, `^(-- .+\n)+(INSERT|UPDATE|SELECT)\b`, text, "a statement says what it does")
+		require.Equal(t, strings.Contains(text, "ORDER BY") && strings.HasPrefix(withoutHead(text), "SELECT") && !strings.Contains(name, "items_open"),
+			strings.Contains(text, "@limit"), "%s: a list is bounded, except the documents of one batch", name)
+	}
+	words.LockTimeout = 700
+	texts, err = shared.RunTexts(words)
+	require.NoError(t, err)
+	for name, text := range texts {
+		writes := strings.Contains(text, "INSERT INTO") || strings.Contains(text, "UPDATE")
+		require.Equal(t, writes, strings.Contains(text, "SET XACT_ABORT ON;\nSET LOCK_TIMEOUT 700;\n"), name)
+	}
+}
+
+// A statement writes one row, or those of a list, which is cut into pieces: that of a whole run would keep as many rows as the
+// run has, and a server that keeps too many keeps the table.
+func TestAStatementAboutRunsWritesOneRowOrAList(t *testing.T) {
+	texts, err := shared.RunTexts(wordsOfNobody())
+	require.NoError(t, err)
+	writes := 0
+	for name, text := range texts {
+		text = withoutHead(text)
+		if strings.HasPrefix(text, "SELECT") || strings.HasPrefix(text, "INSERT") && strings.Contains(text, "VALUES") {
+			continue
+		}
+		writes++
+		require.Regexp(t, `list\(@rows|\b(run_id = @run|job_id = @job|worker_id = @owner)\b`, text, name)
+		if strings.HasPrefix(text, "UPDATE the_jobs") && !strings.Contains(text, "list(@rows") {
+			require.Contains(t, text, "job_id = @job", name)
+		}
+	}
+	require.Greater(t, writes, 25)
+}
+
+// withoutHead is a statement without the comment that it begins with.
+func withoutHead(text string) string {
+	return regexp.MustCompile(`^(--.*\n)+`).ReplaceAllString(text, "")
+}
+
+// A run may name 10,000 documents: half a megabyte that nobody reads for a heartbeat, a claim of a batch or a list.
+func TestWhatMayBeLongIsReadOnlyByWhoNeedsIt(t *testing.T) {
+	const short = "CASE WHEN r.pattern IS NULL OR r.named_count = 0 THEN r.filter END"
+	texts, err := shared.RunTexts(wordsOfNobody())
+	require.NoError(t, err)
+	for name, text := range texts {
+		text = strings.ReplaceAll(text, short, "")
+		for _, column := range []string{"r.filter", "r.watermark"} {
+			require.Equal(t, name == "run_read", strings.Contains(text, column), "%s: %s", name, column)
+		}
+	}
+	for file, want := range map[string]int{"runs_runs.go": 2, "runs_jobs.go": 0, "runs_recoveries.go": 0} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, want, strings.Count(string(text), "s.run(ctx"), "%s: who shows a run, and the manager that claimed it", file)
+	}
+	journal, err := shared.JournalTexts(wordsOfNobody().JournalWords)
+	require.NoError(t, err)
+	require.NotContains(t, strings.ReplaceAll(journal["runs"], short, ""), "r.filter", "the journal lists the runs of workers too")
+}
+
+// The counts of a run name every status: one that is missing would not be counted.
+func TestTheCountsOfARunNameEveryStatus(t *testing.T) {
+	texts, err := shared.RunTexts(wordsOfNobody())
+	require.NoError(t, err)
+	for _, s := range run.Statuses() {
+		require.Contains(t, texts["run_jobs"], "'"+string(s)+"'")
+	}
+}
+
+// The code names the statements that it runs: each has its text, and each text somebody who runs it.
+func TestEveryStatementAboutRunsIsRun(t *testing.T) {
+	texts, err := shared.RunTexts(wordsOfNobody())
+	require.NoError(t, err)
+	var code strings.Builder
+	for _, f := range []string{"runs.go", "runs_rows.go", "runs_runs.go", "runs_jobs.go", "runs_recoveries.go"} {
+		text, err := os.ReadFile(f)
+		require.NoError(t, err)
+		code.Write(text)
+	}
+	for name := range texts {
+		require.Contains(t, code.String(), `"`+name+`"`)
+	}
+	for _, found := range regexp.MustCompile(`"((?:run|runs|job|jobs|items?|workers?|details|audit)_\w+)"`).FindAllStringSubmatch(code.String(), -1) {
+		if name := found[1]; name != "jobs_list" && name != "run_exists" {
+			require.Contains(t, texts, name)
+		}
+	}
+}
+
+// The statements name statuses as texts: each is one of the table of states.
+func TestTheStatementsKnowTheStatuses(t *testing.T) {
+	known := []string{"IDLE", "RUNNING", "FAILED", "cancelled", "''", ""}
+	for _, s := range run.Statuses() {
+		known = append(known, string(s))
+	}
+	for _, o := range run.Outcomes() {
+		known = append(known, string(o))
+	}
+	for _, s := range []run.RunStatus{run.RunRunning, run.RunCompleted, run.RunCompletedWithFailures, run.RunCancelled, run.RunStopped, run.RunFailed} {
+		known = append(known, string(s))
+	}
+	texts, err := shared.RunTexts(wordsOfNobody())
+	require.NoError(t, err)
+	var named []string
+	for name, text := range texts {
+		for _, found := range regexp.MustCompile(`'([^']*)'`).FindAllStringSubmatch(withoutHead(text), -1) {
+			if found[1] != "{}" {
+				require.Contains(t, known, found[1], name)
+				named = append(named, found[1])
+			}
+		}
+	}
+	for _, s := range run.Statuses() {
+		require.True(t, slices.Contains(named, string(s)) || s == run.Completed, s)
+	}
+}
+
+// A change of one column of the table of states is one of the table's: what each UPDATE of a batch leads from and to.
+func TestTheStatementsMakeOnlyTheTransitionsOfTheTable(t *testing.T) {
+	texts, err := shared.RunTexts(wordsOfNobody())
+	require.NoError(t, err)
+	to := regexp.MustCompile(`(?s)SET\s.*?\bstatus = '(\w+)'.*?WHERE`)
+	from := regexp.MustCompile(`(?s)WHERE(.*)$`)
+	statuses := regexp.MustCompile(`(?s)status (?:= '(\w+)'|IN \(([^)]*)\))`)
+	changes := 0
+	for name, text := range texts {
+		text = withoutHead(text)
+		if !strings.HasPrefix(text, "UPDATE the_jobs") {
+			continue
+		}
+		target := to.FindStringSubmatch(text)
+		if target == nil {
+			continue // it keeps the status, or has it as a parameter
+		}
+		where := from.FindStringSubmatch(text)[1]
+		sources := []string{}
+		for _, found := range statuses.FindAllStringSubmatch(where, -1) {
+			for _, s := range append([]string{found[1]}, strings.Split(found[2], ",")...) {
+				if s = strings.Trim(strings.TrimSpace(s), "'"); s != "" {
+					sources = append(sources, s)
+				}
+			}
+		}
+		require.NotEmpty(t, sources, "%s: a change says from where", name)
+		for _, source := range sources {
+			require.True(t, run.May(run.Status(source), run.Status(target[1])), "%s: %s -> %s", name, source, target[1])
+			changes++
+		}
+	}
+	require.Greater(t, changes, 20)
+}
+
+// Durations reach the database as whole milliseconds that its arithmetic can add.
+func TestMillis(t *testing.T) {
+	for given, want := range map[time.Duration]int64{
+		0: 0, -time.Second: 0, 1500 * time.Microsecond: 1, time.Minute: 60_000, 100 * 24 * time.Hour: 1<<31 - 1,
+	} {
+		require.Equal(t, want, shared.Millis(given), given)
+	}
+}

@@ -1,0 +1,60 @@
+package shared
+
+import (
+	"fmt"
+	"slices"
+
+	"sqlwriter/internal/invoice"
+)
+
+// Slot is one value of a request. Both of the user's tables read it where the column table gives their columns the same one.
+type Slot struct {
+	// Name is the slot's in the staged document or line: the member's path, or the source for what no member gives.
+	Name string
+	// Column is the first of its columns; Max is the most characters that any of them takes.
+	Column invoice.Column
+	Max    int
+	// Position is the value's place in the request's JSON array.
+	Position int
+	// columns are the places in the column table.
+	columns []int
+}
+
+// Slots gives the values of a document, those that differ from line to line, and for each column the name of its slot.
+func Slots(columns []invoice.Column) (document, line []Slot, of []string) {
+	of = make([]string, len(columns))
+	for i, c := range columns {
+		list, head := &document, ItemHead
+		if c.PerLine() {
+			list, head = &line, LineHead
+		}
+		at := slotOf(*list, c)
+		if at < 0 {
+			at = len(*list)
+			*list = append(*list, Slot{Name: slotName(*list, c), Column: c, Position: head + at})
+		}
+		s := &(*list)[at]
+		s.Max, s.columns, of[i] = max(s.Max, c.Max), append(s.columns, i), s.Name
+	}
+	return document, line, of
+}
+
+// slotOf finds the slot that holds a column's value; -1 if there is none.
+func slotOf(slots []Slot, c invoice.Column) int {
+	return slices.IndexFunc(slots, func(s Slot) bool {
+		o := s.Column
+		return o.Source == c.Source && o.Path == c.Path && o.Kind == c.Kind && o.Scale == c.Scale
+	})
+}
+
+// slotName says where a value comes from; what is made of it, where another slot has the plain name.
+func slotName(slots []Slot, c invoice.Column) string {
+	name := string(c.Source)
+	if c.Source == invoice.FromDocument {
+		name = c.Path
+	}
+	if slices.ContainsFunc(slots, func(s Slot) bool { return s.Name == name }) {
+		return fmt.Sprintf("%s %s %d", name, c.Kind, c.Scale)
+	}
+	return name
+}

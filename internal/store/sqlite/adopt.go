@@ -1,0 +1,269 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/store/shared"
+)
+
+//go:embed adoption/*.sql
+var adoptionFiles embed.FS
+
+// The statements of the adoption: the files' names. Those of a page are run in this order.
+const (
+	adStage   = "stage"
+	adLoad    = "load"
+	adUpdate  = "update"
+	adInsert  = "insert"
+	adKnown   = "known"
+	adAdvance = "advance"
+
+	adState  = "state"
+	adBegin  = "begin"
+	adFinish = "finish"
+	adEmpty  = "empty"
+	adRows   = "rows"
+	adCopy   = "copy"
+)
+
+// adoptionText is a statement of the adoption. It is constant: it names no column of the user's.
+func adoptionText(name string) string {
+	text, err := adoptionFiles.ReadFile("adoption/" + name + ".sql")
+	if err != nil {
+		panic("sqlite: " + err.Error()) // the name is one of the constants above
+	}
+	return string(text)
+}
+
+// timeText is how our own tables keep times.
+const timeText = "2006-01-02T15:04:05.000Z"
+
+// State implements adopt.Ledger.
+func (s *Store) State(ctx context.Context) (adopt.State, error) {
+	state, err := stateOf(s.reader.QueryRowContext(ctx, adoptionText(adState)))
+	return state, s.explainAdoption(ctx, "sqlite: adoption", err)
+}
+
+// Adopted reports whether the ledger can be relied on. Errors by kind: infrastructure.
+func (s *Store) Adopted(ctx context.Context) (bool, error) {
+	state, err := s.State(ctx)
+	return state.Adopted(), err
+}
+
+// MarkEmpty says that nothing was written to the user's tables before us. It changes nothing once something was said or
+// begun. Errors by kind: infrastructure, quota, contention.
+func (s *Store) MarkEmpty(ctx context.Context, who string) error {
+	_, err := s.writer.ExecContext(ctx, adoptionText(adEmpty), who)
+	return s.explainAdoption(ctx, "sqlite: mark empty", err)
+}
+
+// Begin implements adopt.Ledger.
+func (s *Store) Begin(ctx context.Context, was adopt.State, who string) (adopt.State, error) {
+	const op = "sqlite: begin adoption"
+	return s.changeState(ctx, op, adBegin, string(was.Phase), was.Run, who)
+}
+
+// Finish implements adopt.Ledger.
+func (s *Store) Finish(ctx context.Context, run string, watermark int64) (adopt.State, error) {
+	return s.changeState(ctx, "sqlite: finish adoption", adFinish, run, watermark)
+}
+
+// changeState runs a statement that changes the one row of the state, if it is what the statement expects.
+func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (state adopt.State, err error) {
+	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
+		if err := changeOne(ctx, tx, op, name, args...); err != nil {
+			return err
+		}
+		state, err = stateOf(tx.QueryRowContext(ctx, adoptionText(adState)))
+		return err
+	})
+	if err != nil {
+		return adopt.State{}, err
+	}
+	return state, nil
+}
+
+// Page implements adopt.Ledger: one transaction, ledger first, the watermark last.
+func (s *Store) Page(ctx context.Context, p adopt.Page) (w adopt.Written, err error) {
+	const op = "sqlite: adopt"
+	rows, err := shared.AdoptionRows(p.Rows)
+	if err != nil {
+		return w, err
+	}
+	watermark, counts := sql.NullInt64{}, []byte("{}")
+	if p.Advance != nil {
+		watermark = sql.NullInt64{Int64: p.Advance.Watermark, Valid: true}
+		if counts, err = json.Marshal(p.Advance.Counts); err != nil {
+			return w, fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
+		}
+	}
+	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
+		for _, st := range []struct {
+			name string
+			args []any
+		}{{adStage, nil}, {adLoad, []any{rows}}, {adUpdate, []any{p.Run}}, {adInsert, []any{p.Run}}} {
+			n, err := s.execAdoption(ctx, tx, st.name, st.args...)
+			if err != nil {
+				return err
+			}
+			if st.name == adUpdate || st.name == adInsert {
+				w.Taken += int(n)
+			}
+		}
+		if err := tx.QueryRowContext(ctx, adoptionText(adKnown), p.Run).Scan(&w.Known); err != nil {
+			return err
+		}
+		known := w.Known
+		if p.Advance != nil {
+			known += p.Advance.Counts.Known
+		}
+		return changeOne(ctx, tx, op, adAdvance, p.Run, p.From, watermark, string(counts), known)
+	})
+	if err != nil {
+		return adopt.Written{}, err
+	}
+	return w, nil
+}
+
+// Rows implements adopt.Reader.
+func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
+	const op = "sqlite: read ledger"
+	wanted, err := json.Marshal(lines)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, op, "encode", "the lines cannot be sent", err)
+	}
+	found, err := s.reader.QueryContext(ctx, adoptionText(adRows), string(wanted))
+	if err != nil {
+		return nil, s.explainAdoption(ctx, op, err)
+	}
+	defer func() { _ = found.Close() }() // a failure is in found.Err
+	var rows []adopt.Row
+	for found.Next() {
+		var r adopt.Row
+		var hash, rowHash sql.NullString
+		var version sql.NullInt64
+		if err := found.Scan(&r.Line, &r.Version.US, &r.Version.Key, &r.DocumentID, &r.SourceTS, &hash, &version, &rowHash, &r.Outcome); err != nil {
+			return nil, classify(op, err)
+		}
+		r.Hash, r.HashVersion, r.RowHash = hash.String, int(version.Int64), rowHash.String
+		rows = append(rows, r)
+	}
+	return rows, classify(op, found.Err())
+}
+
+// Copy implements adopt.Scratch.
+func (s *Store) Copy(ctx context.Context, rows []adopt.Row) error {
+	text, err := shared.AdoptionRows(rows)
+	if err != nil {
+		return err
+	}
+	return s.inTx(ctx, "sqlite: copy ledger", func(tx *sql.Tx) error {
+		for _, st := range []struct {
+			name string
+			args []any
+		}{{adStage, nil}, {adLoad, []any{text}}, {adCopy, nil}} {
+			if _, err := s.execAdoption(ctx, tx, st.name, st.args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// inTx runs f in one transaction on the writer's connection. Whatever ends it, a panic too, the connection is free again.
+func (s *Store) inTx(ctx context.Context, op string, f func(tx *sql.Tx) error) error {
+	err := func() error {
+		tx, err := s.writer.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }() // fails when the transaction is over already
+		if err := f(tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}()
+	return s.explainAdoption(ctx, op, err) // after the rollback: it needs the connection
+}
+
+// execAdoption runs one statement and answers how many rows it changed.
+func (s *Store) execAdoption(ctx context.Context, tx *sql.Tx, name string, args ...any) (int64, error) {
+	res, err := tx.ExecContext(ctx, adoptionText(name), args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return 0, err
+	}
+	if s.afterStatement != nil {
+		return n, s.afterStatement(ctx, tx, "adopt_"+name)
+	}
+	return n, nil
+}
+
+// changeOne runs a statement that changes the row of the state; none changed means that it is not what was expected.
+func changeOne(ctx context.Context, tx *sql.Tx, op, name string, args ...any) error {
+	res, err := tx.ExecContext(ctx, adoptionText(name), args...)
+	if err != nil {
+		return err
+	}
+	switch n, err := res.RowsAffected(); {
+	case err != nil:
+		return err
+	case n == 1:
+		return nil
+	}
+	return shared.Moved(op)
+}
+
+// explainAdoption classifies what ended a request. The generic code of a statement that cannot be compiled means a table
+// that is not there: these statements are constant and take no value that could fail.
+func (s *Store) explainAdoption(ctx context.Context, op string, err error) error {
+	err = classify(op, err)
+	if fault.CodeOf(err) == strconv.Itoa(sqlite3.SQLITE_ERROR) {
+		if schema := s.Check(ctx); schema != nil {
+			return schema
+		}
+		return fault.Wrap(fault.Infrastructure, op, "schema", "a table or column that the statement names is not there", err)
+	}
+	return err
+}
+
+// stateOf reads the state; no row is the zero State.
+func stateOf(row *sql.Row) (adopt.State, error) {
+	var s adopt.State
+	var counts, started string
+	var finished sql.NullString
+	var known, adopted, marked int
+	err := row.Scan(&s.Phase, &s.Run, &s.Watermark, &counts, &known, &adopted, &marked, &s.Who, &started, &finished)
+	if errors.Is(err, sql.ErrNoRows) {
+		return adopt.State{}, nil
+	}
+	if err != nil {
+		return adopt.State{}, err
+	}
+	if err := json.Unmarshal([]byte(counts), &s.Counts); err != nil {
+		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "counts", "the counts of the adoption are not what was written", err)
+	}
+	s.Counts.Known, s.Counts.Adopted, s.Counts.Marked = known, adopted, marked
+	if s.Started, err = time.Parse(timeText, started); err != nil {
+		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time", "the time of the adoption is not what was written", err)
+	}
+	if finished.Valid {
+		if s.Finished, err = time.Parse(timeText, finished.String); err != nil {
+			return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time", "the time of the adoption is not what was written", err)
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,217 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/shared"
+)
+
+// Apply implements commit.Sink: one transaction, ledger first, verdicts on evidence. Codes of our own:
+// "verdict_without_evidence" and "row_count" (contention), "value" (document), "mode", "values", "repeated_line", "encode",
+// "verdict_count" (internal), "timeout", "cancelled", "database_went_back" and "other_database" (infrastructure); every other code is SQLite's extended result
+// code. With an error nothing was written.
+func (s *Store) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+	if err := commit.CheckRequest(items, mode); err != nil {
+		return nil, err
+	}
+	if len(items) == 0 && mode != commit.Preview {
+		return []commit.Outcome{}, nil
+	}
+	payload, err := shared.Request(items, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := request{hook: s.afterStatement, items: items, payload: payload, mode: mode, known: known}
+	of := s.writes
+	if mode == commit.Preview {
+		r.hook, of = nil, s.previews
+	}
+	outcomes, err := r.send(ctx, of)
+	if err != nil {
+		return nil, s.explain(ctx, err) // after the rollback: it needs the connection
+	}
+	return outcomes, nil
+}
+
+// send makes the request in a transaction of its own. Whatever ends it, a panic too, the transaction is over and the
+// connection, of which there is one, is free again.
+func (r *request) send(ctx context.Context, of *prepared) ([]commit.Outcome, error) {
+	statements, err := of.ready(ctx) // before the transaction, which has the writer's one connection
+	if err != nil {
+		return nil, err
+	}
+	tx, err := of.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: r.mode == commit.Preview})
+	if err != nil {
+		return nil, err
+	}
+	// A rollback that fails says that the transaction is over already: after a commit, a cancellation or a full disk,
+	// when the database has rolled back by itself.
+	defer func() { _ = tx.Rollback() }()
+	r.tx = tx
+	r.statement = func(name string) statement { return tx.StmtContext(ctx, statements[name]) }
+	outcomes, err := r.run(ctx)
+	if err != nil || r.mode == commit.Preview {
+		return outcomes, err
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, err
+	}
+	return outcomes, nil
+}
+
+// request is one Apply inside its transaction.
+type request struct {
+	tx *sql.Tx
+	// statement gives a prepared statement, in tx.
+	statement func(name string) statement
+	hook      func(ctx context.Context, tx *sql.Tx, name string) error
+	items     []commit.Item
+	payload   string
+	mode      commit.Mode
+	known     breaker.Heartbeat
+}
+
+// run makes the request up to the commit. The order of its steps is the order of the locks on an engine that has them:
+// ledger, IVCE_DTL, IVCE_TRKG_MSTR.
+func (r *request) run(ctx context.Context) ([]commit.Outcome, error) {
+	if r.mode != commit.Preview {
+		if err := refuse("sqlite: apply", r.statement(stHeartbeatRow).QueryRowContext(ctx, r.known.SysName), r.known); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.stage(ctx); err != nil {
+		return nil, err
+	}
+	if r.mode == commit.Preview {
+		for _, name := range []string{stPreviewClear, stPreviewLedger} {
+			if _, err := r.exec(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	mode := r.mode
+	if mode == commit.Preview {
+		mode = commit.Write // "the outcomes are those a Write would have"
+	}
+	if _, err := r.exec(ctx, stLedgerUpdate, string(mode)); err != nil {
+		return nil, err
+	}
+	if _, err := r.exec(ctx, stLedgerInsert); err != nil {
+		return nil, err
+	}
+	t, err := r.verdicts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	outcomes, err := t.Outcomes()
+	if err != nil {
+		return nil, err
+	}
+	if r.mode == commit.Preview {
+		before, err := r.present(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t.Present(before)
+		return outcomes, nil
+	}
+	content, marks := t.Written()
+	if err := r.writeTables(ctx, content, marks); err != nil {
+		return nil, err
+	}
+	return outcomes, nil
+}
+
+// stage loads the request and decides what of it can be written: missing lines, documents left out, winners.
+func (r *request) stage(ctx context.Context) error {
+	for _, st := range []struct {
+		name string
+		args []any
+	}{
+		{stClearItems, nil},
+		{stClearRows, nil},
+		{stSend, nil},
+		{stLoadItems, []any{r.payload}},
+		{stLoadRows, []any{r.payload}},
+		{stMissing, nil},
+		{stLeaveOut, nil},
+		{stPrune, nil},
+	} {
+		if _, err := r.exec(ctx, st.name, st.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTables writes the user's tables for the applied lines: those with content, and those that are marked. The database
+// says how many rows it wrote; anything but one row for each line is a race or a table that is not what we think, and
+// nothing of the request may stay.
+func (r *request) writeTables(ctx context.Context, content, marks int64) error {
+	if content > 0 {
+		detail, err := r.exec(ctx, stDetailUpdate)
+		if err != nil {
+			return err
+		}
+		if err := counted(invoice.Detail, detail, content); err != nil {
+			return err
+		}
+	}
+	if marks > 0 {
+		marked, err := r.exec(ctx, stDetailMark, invoice.StatusAIError)
+		if err != nil {
+			return err
+		}
+		if err := counted(invoice.Detail, marked, marks); err != nil {
+			return err
+		}
+	}
+	if content == 0 {
+		return nil
+	}
+	updated, err := r.exec(ctx, stTrackingUpdate)
+	if err != nil {
+		return err
+	}
+	inserted, err := r.exec(ctx, stTrackingInsert)
+	if err != nil {
+		return err
+	}
+	return counted(invoice.Tracking, updated+inserted, content)
+}
+
+// counted compares the rows written with the lines applied.
+func counted(table invoice.Table, found, expected int64) error {
+	if found == expected {
+		return nil
+	}
+	err := fault.New(fault.Contention, "sqlite: apply", "row_count", "%s: expected %d rows written, found %d", table, expected, found)
+	err.Condition = fault.OwnWhenAlone
+	return err
+}
+
+// exec runs one statement and answers how many rows it changed.
+func (r *request) exec(ctx context.Context, name string, args ...any) (int64, error) {
+	res, err := r.statement(name).ExecContext(ctx, args...)
+	if err != nil {
+		return 0, classify("sqlite: apply: "+name, err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return 0, classify("sqlite: apply: "+name, err)
+	}
+	return n, r.after(ctx, name)
+}
+
+// after gives tests their place between two statements.
+func (r *request) after(ctx context.Context, name string) error {
+	if r.hook == nil {
+		return nil
+	}
+	return r.hook(ctx, r.tx, name)
+}

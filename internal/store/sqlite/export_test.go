@@ -1,0 +1,116 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/migration"
+	"sqlwriter/internal/store/shared"
+)
+
+// Statements are the produced statements by name, of a write and of a preview.
+func Statements() (write, preview map[string]string, err error) {
+	return produce(invoice.DefaultLayout())
+}
+
+// StatementsFor produces the statements of a write for another column table.
+func StatementsFor(columns []invoice.Column) (map[string]string, error) {
+	return produceFor(invoice.Layout{Columns: columns}, tablesOf("sqlwriter_", ledgerTable))
+}
+
+// WriteSteps and PreviewSteps are the names of a request's statements, in their order.
+func WriteSteps() []string   { return writeSteps() }
+func PreviewSteps() []string { return previewSteps() }
+
+// SetAfterStatement puts f after every statement of every write from now on; nil takes it away.
+func (s *Store) SetAfterStatement(f func(ctx context.Context, tx *sql.Tx, name string) error) {
+	s.afterStatement = f
+}
+
+// SetStatement replaces one statement of a write, to see what a rule is good for.
+func (s *Store) SetStatement(name, text string) { s.write[name] = text }
+
+// MigrateWith runs migrations that this build does not have.
+func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error {
+	return s.migrate(ctx, files)
+}
+
+// MigrationFiles are those of this build.
+func MigrationFiles() ([]migration.File, error) { return migrationList() }
+
+// ReportTexts are the reports by name.
+func ReportTexts() (map[string]string, error) { return shared.ReportTexts(reportWords()) }
+
+// AdoptionText is a statement of the adoption.
+func AdoptionText(name string) string { return adoptionText(name) }
+
+// Classify is what Apply makes of a driver's error.
+func Classify(err error) error { return classify("sqlite: test", err) }
+
+// InTx is a sink whose requests run inside tx, on temp tables of their own.
+type InTx struct{ Tx *sql.Tx }
+
+// unprepared is a statement that is prepared when it is run.
+type unprepared struct {
+	tx   *sql.Tx
+	text string
+}
+
+func (u unprepared) ExecContext(ctx context.Context, args ...any) (sql.Result, error) {
+	return u.tx.ExecContext(ctx, u.text, args...)
+}
+
+func (u unprepared) QueryContext(ctx context.Context, args ...any) (*sql.Rows, error) {
+	return u.tx.QueryContext(ctx, u.text, args...)
+}
+
+func (u unprepared) QueryRowContext(ctx context.Context, args ...any) *sql.Row {
+	return u.tx.QueryRowContext(ctx, u.text, args...)
+}
+
+// Heartbeat is not for a transaction of another.
+func (i InTx) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return breaker.Heartbeat{}, nil
+}
+
+// TakeOver is not either.
+func (i InTx) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return breaker.Heartbeat{}, nil
+}
+
+// Apply makes a whole request in the transaction of another.
+func (i InTx) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+	text, err := produceFor(invoice.DefaultLayout(), tablesOf("sqlwriter_inner_", ledgerTable))
+	if err != nil {
+		return nil, err
+	}
+	payload, err := shared.Request(items, nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := i.Tx.ExecContext(ctx, text[stTemp]); err != nil {
+		return nil, err
+	}
+	r := request{tx: i.Tx, statement: func(name string) statement { return unprepared{i.Tx, text[name]} }, items: items, payload: payload, mode: mode, known: known}
+	return r.run(ctx)
+}
+
+// OpenReadOnly opens a file whose writer cannot write, as one on a read-only disk.
+func OpenReadOnly(path string) (*Store, error) {
+	write, _, err := produce(invoice.DefaultLayout())
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", dsn(path, Options{}, true)+"&_txlock=immediate")
+	return &Store{writer: db, write: write, busyTimeout: time.Second}, err
+}
+
+// JournalTexts are the statements of the journal.
+func JournalTexts() (map[string]string, error) { return shared.JournalTexts(journalWords()) }
+
+// RunTexts are the statements about runs.
+func RunTexts() (map[string]string, error) { return shared.RunTexts(runWords()) }

@@ -1,0 +1,137 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/conformance"
+)
+
+// readOnly makes the writer's connection, of which there is one, refuse every write.
+func (d db) readOnly(t testing.TB) func() {
+	t.Helper()
+	d.exec(t, `PRAGMA query_only = 1`)
+	return func() { d.exec(t, `PRAGMA query_only = 0`) }
+}
+
+func (d db) heartbeat(t testing.TB, sysName string) (conformance.HeartbeatRow, bool) {
+	t.Helper()
+	var row conformance.HeartbeatRow
+	var at string
+	err := d.Reader().QueryRow(`SELECT database_id, number, raised_at FROM sqlwriter_heartbeat WHERE sys_name = ?`, sysName).
+		Scan(&row.DatabaseID, &row.Number, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, false
+	}
+	require.NoError(t, err)
+	require.Regexp(t, `^[0-9a-f]{32}$`, row.DatabaseID)
+	require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, at, "by the database's clock")
+	return row, true
+}
+
+func (d db) setHeartbeat(t testing.TB, sysName string, row conformance.HeartbeatRow) {
+	t.Helper()
+	d.exec(t, `DELETE FROM sqlwriter_heartbeat WHERE sys_name = ?`, sysName)
+	if row.Number > 0 {
+		d.exec(t, `INSERT INTO sqlwriter_heartbeat VALUES (?, ?, ?, '2025-12-17T10:30:15.123Z')`, sysName, row.DatabaseID, row.Number)
+	}
+}
+
+// readOnlyFile is a store over a file that it cannot write.
+func readOnlyFile(t *testing.T) *sqlite.Store {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "writer.db")
+	openStore(t, path)
+	s, err := sqlite.OpenReadOnly(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// web is an environment of which nothing is known.
+func web() breaker.Heartbeat { return breaker.Heartbeat{SysName: "web"} }
+
+func TestAHeartbeatSeesAReadOnlyFile(t *testing.T) {
+	_, err := readOnlyFile(t).Heartbeat(t.Context(), web())
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+	require.Equal(t, "read_only", fault.CodeOf(err))
+}
+
+func TestAHeartbeatOfAFileWithoutOurTables(t *testing.T) {
+	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "writer.db"), sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	_, err = s.Heartbeat(t.Context(), web())
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
+	require.Equal(t, "schema", fault.CodeOf(err))
+}
+
+// A request of our own that goes on holds the one connection that writes: a heartbeat does not wait for its end.
+func TestAHeartbeatWaitsForTheWritersConnectionNoLongerThanForAnotherProcess(t *testing.T) {
+	s := openStoreWith(t, filepath.Join(t.TempDir(), "writer.db"), sqlite.Options{BusyTimeout: 20 * time.Millisecond})
+	conn, err := s.Writer().Conn(t.Context())
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err = s.Heartbeat(ctx, web())
+	require.NoError(t, ctx.Err(), "the caller's time is not over")
+	require.Equal(t, fault.Contention, fault.KindOf(err), "%v", err)
+	require.Equal(t, "5", fault.CodeOf(err))
+
+	ended, end := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer end()
+	_, err = s.Heartbeat(ended, web())
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "the caller's time is over: %v", err)
+	require.NoError(t, conn.Close())
+	row, err := s.Heartbeat(ctx, web())
+	require.NoError(t, err)
+	found, _ := db{s}.heartbeat(t, "web")
+	require.Equal(t, row.Number, found.Number)
+}
+
+// Instances of an app that share a file are processes: each has a connection of its own.
+func TestHeartbeatsOfSeveralProcessesAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "writer.db")
+	var stores []*sqlite.Store
+	for range 5 {
+		stores = append(stores, openStore(t, path))
+	}
+	known, err := stores[0].Heartbeat(t.Context(), web())
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	errs, rows := make([]error, 25), make([]breaker.Heartbeat, 25)
+	for i := range errs {
+		group.Go(func() { rows[i], errs[i] = stores[i%len(stores)].Heartbeat(t.Context(), known) })
+	}
+	group.Wait()
+	last, raised := int64(0), map[int64]bool{}
+	for i, err := range errs {
+		if err != nil {
+			require.Equal(t, fault.Contention, fault.KindOf(err), "%d: %v", i, err)
+			continue
+		}
+		require.False(t, raised[rows[i].Number], "each of them raised it")
+		raised[rows[i].Number], last = true, max(last, rows[i].Number)
+	}
+	row, _ := db{stores[0]}.heartbeat(t, "web")
+	require.Equal(t, last, row.Number)
+}
+
+// The check at the start compiles it: a file that lacks the table is found before a heartbeat is.
+func TestTheCheckKnowsTheHeartbeat(t *testing.T) {
+	s := newStore(t)
+	require.NoError(t, s.Check(t.Context()))
+	db{s}.exec(t, `DROP TABLE sqlwriter_heartbeat`)
+	err := s.Check(t.Context())
+	require.Equal(t, "schema", fault.CodeOf(err), "%v", err)
+}

@@ -1,0 +1,96 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/sqlite"
+)
+
+// renamed is a layout that calls both keys and some columns of each table otherwise.
+func renamed(t *testing.T) invoice.Layout {
+	t.Helper()
+	l, err := invoice.ReadLayout([]byte(`{
+		"IVCE_DTL": {"IVCE_DTL_UID": "DTL \"ID", "AI_STG_NM": "STAGE"},
+		"IVCE_TRKG_MSTR": {"IVCE_DTL_UID": "TRKG_ID", "IVCE_LNE_STAT": "STATUS", "RQST_TS": "REQUEST_TIME", "DUP_IND": "DUPLICATE"}
+	}`))
+	require.NoError(t, err)
+	return l
+}
+
+// named is a store whose tables have the names of a layout, with a detail row for each line.
+func named(t *testing.T, l invoice.Layout, lines ...int64) (s *sqlite.Store, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "named.db")
+	s = openNamed(t, path, l)
+	require.NoError(t, sqlite.CreateSampleSchemaAs(t.Context(), s.Writer(), l))
+	require.NoError(t, s.Migrate(t.Context()))
+	key := strings.ReplaceAll(l.Key(invoice.Detail), `"`, `""`)
+	for _, line := range lines {
+		_, err := s.Writer().ExecContext(t.Context(), `INSERT INTO IVCE_DTL ("`+key+`") VALUES (?)`, line)
+		require.NoError(t, err)
+	}
+	return s, path
+}
+
+func openNamed(t *testing.T, path string, l invoice.Layout) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), path, sqlite.Options{Layout: l})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func TestADeploymentMayCallItsColumnsOtherwise(t *testing.T) {
+	s, _ := named(t, renamed(t), 1, 2, 3)
+	require.NoError(t, s.Check(t.Context()))
+	it := item("a", 1, 1, 2)
+	require.Equal(t, commit.Applied, apply(t, s, it)[0].Verdict)
+	require.Equal(t, commit.Unchanged, apply(t, s, it)[0].Verdict)
+
+	var stage, status, duplicate string
+	require.NoError(t, s.Reader().QueryRowContext(t.Context(), `SELECT d.STAGE, t.STATUS, t.DUPLICATE
+		FROM IVCE_DTL d JOIN IVCE_TRKG_MSTR t ON t.TRKG_ID = d."DTL ""ID" WHERE d."DTL ""ID" = 2`).Scan(&stage, &status, &duplicate))
+	require.Contains(t, stage, "a, process_output")
+	require.Equal(t, "RC-AI", status)
+	require.Equal(t, "Y", duplicate)
+
+	again := item("b", 2, 1)
+	require.Equal(t, commit.Applied, apply(t, s, again)[0].Verdict, "tracking rows that exist are found by their key")
+	mark := item("c", 3, 3)
+	mark.FailureMark, mark.Values = true, invoice.MarkValues()
+	require.Equal(t, commit.Applied, apply(t, s, mark)[0].Verdict)
+	out, err := s.Apply(t.Context(), []commit.Item{item("d", 4, 2, 3)}, commit.Preview, breaker.Heartbeat{})
+	require.NoError(t, err)
+	require.Equal(t, invoice.RowValues(it.Values, 1, 2), out[0].Rows[0].Before, "values stand in the order of the column table")
+	require.Equal(t, commit.Missing, apply(t, s, item("e", 5, 9))[0].Verdict)
+}
+
+// What the ledger keeps must not change when a deployment gives a column another name: every row would look edited and
+// every document new.
+func TestTheLedgersHashesDoNotKnowTheLayout(t *testing.T) {
+	var hashes [2][2]string
+	for i, l := range []invoice.Layout{{}, renamed(t)} {
+		s, _ := named(t, l, 1, 2)
+		require.Equal(t, commit.Applied, apply(t, s, item("a", 1, 1, 2))[0].Verdict)
+		require.NoError(t, s.Reader().QueryRowContext(t.Context(),
+			`SELECT content_hash, row_hash FROM sqlwriter_ledger WHERE detail_id = 2`).Scan(&hashes[i][0], &hashes[i][1]))
+	}
+	require.Len(t, hashes[0][1], 64)
+	require.Equal(t, hashes[0], hashes[1])
+}
+
+func TestAColumnThatTheLayoutNamesAndTheTableLacksIsAFaultOfTheSchema(t *testing.T) {
+	s, path := named(t, invoice.Layout{}, 1)
+	require.NoError(t, s.Check(t.Context()))
+	err := openNamed(t, path, renamed(t)).Check(t.Context())
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
+	require.Equal(t, "schema", fault.CodeOf(err))
+}

@@ -1,0 +1,176 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/conformance"
+)
+
+// busyTimeout is how long a request of the suites waits for the write lock.
+const busyTimeout = 400 * time.Millisecond
+
+func (d db) version(t testing.TB) string {
+	t.Helper()
+	var v string
+	require.NoError(t, d.Reader().QueryRow(`SELECT sqlite_version()`).Scan(&v))
+	return "SQLite " + v + " (modernc.org/sqlite)"
+}
+
+// meddler gets between the statements of a store's requests, also while several are under way.
+type meddler struct {
+	mu   sync.Mutex
+	step string
+	f    func(tx *sql.Tx) error
+}
+
+func meddle(s *sqlite.Store) *meddler {
+	m := &meddler{}
+	s.SetAfterStatement(func(_ context.Context, tx *sql.Tx, name string) error {
+		if f := m.take(name); f != nil {
+			return f(tx)
+		}
+		return nil
+	})
+	return m
+}
+
+// next runs f after the next run of a statement, once.
+func (m *meddler) next(step string, f func(tx *sql.Tx) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.step, m.f = step, f
+}
+
+func (m *meddler) take(step string) func(tx *sql.Tx) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.step != step {
+		return nil
+	}
+	f := m.f
+	m.step, m.f = "", nil
+	return f
+}
+
+func (m *meddler) failAfter(_ testing.TB, step string) {
+	m.next(step, func(*sql.Tx) error { return fault.New(fault.Infrastructure, "test", "injected", "after %s", step) })
+}
+
+func (m *meddler) during(_ testing.TB, step string, f func(conformance.Inside)) {
+	m.next(step, func(tx *sql.Tx) error {
+		f(conformance.Inside{
+			Sink: sqlite.InTx{Tx: tx},
+			DropDetail: func(line int64) error {
+				_, err := tx.Exec(`DELETE FROM IVCE_DTL WHERE IVCE_DTL_UID = ?`, line)
+				return err
+			},
+			AddTracking: func(line int64) error {
+				_, err := tx.Exec(`INSERT INTO IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (?)`, line)
+				return err
+			},
+		})
+		return nil
+	})
+}
+
+// locker opens the file a second time, as another process would, and holds its one write lock.
+func locker(path string) func(testing.TB, int64) func() {
+	return func(t testing.TB, line int64) func() {
+		t.Helper()
+		return holding(t, path, `UPDATE IVCE_DTL SET ITM_LDSC = 'somebody else''s' WHERE IVCE_DTL_UID = ?`, line)
+	}
+}
+
+// heartbeatLocker is locker for the row of a heartbeat.
+func heartbeatLocker(path string) func(testing.TB, string) func() {
+	return func(t testing.TB, sysName string) func() {
+		t.Helper()
+		return holding(t, path, `UPDATE sqlwriter_heartbeat SET number = number + 100 WHERE sys_name = ?`, sysName)
+	}
+}
+
+// holding runs a statement in a transaction of another process, which is open until unlock.
+func holding(t testing.TB, path, statement string, args ...any) (unlock func()) {
+	t.Helper()
+	other := openStore(t, path)
+	tx, err := other.Writer().Begin()
+	require.NoError(t, err)
+	_, err = tx.Exec(statement, args...)
+	require.NoError(t, err)
+	return func() {
+		if err := tx.Rollback(); err != nil {
+			t.Errorf("unlock: %v", err)
+		}
+	}
+}
+
+// constrain adds a rule to a table: a trigger, an index, or a table made anew with it.
+func (d db) constrain(t testing.TB, table invoice.Table, r conformance.Rule) {
+	t.Helper()
+	switch r {
+	case conformance.TriggerThrows:
+		d.raise(t, table, "ABORT")
+	case conformance.TriggerRollsBack:
+		d.raise(t, table, "ROLLBACK")
+	case conformance.CheckRefuses:
+		d.rebuild(t, table, fmt.Sprintf(`CHECK (%s <> '%s')`, conformance.RuledColumn, conformance.RefusedCode), "")
+	case conformance.ForeignKey:
+		d.exec(t, `CREATE TABLE IF NOT EXISTS codes (code TEXT PRIMARY KEY)`)
+		d.exec(t, `INSERT OR IGNORE INTO codes VALUES (?)`, conformance.AllowedCode)
+		d.rebuild(t, table, fmt.Sprintf(`FOREIGN KEY (%s) REFERENCES codes (code)`, conformance.RuledColumn), "")
+	case conformance.Unique:
+		d.exec(t, fmt.Sprintf(`CREATE UNIQUE INDEX once ON %s (%s)`, table, conformance.RuledColumn))
+	case conformance.UnwrittenNotNull:
+		d.rebuild(t, table, `theirs TEXT NOT NULL`, `, 'theirs'`)
+	default:
+		require.Fail(t, "no such rule", r)
+	}
+}
+
+func (d db) raise(t testing.TB, table invoice.Table, how string) {
+	t.Helper()
+	for _, when := range []string{"UPDATE", "INSERT"} {
+		d.exec(t, fmt.Sprintf(`CREATE TRIGGER rule_%[1]s_%[2]s AFTER %[2]s ON %[1]s WHEN NEW.%[3]s = '%[4]s'
+			BEGIN SELECT RAISE(%[5]s, 'not this one'); END`, table, when, conformance.RuledColumn, conformance.RefusedCode, how))
+	}
+}
+
+// rebuild makes a table anew with one more clause, and its rows with what the clause needs. SQLite adds neither a
+// constraint nor a column without a default to a table that is there.
+func (d db) rebuild(t testing.TB, table invoice.Table, clause, values string) {
+	t.Helper()
+	var text string
+	require.NoError(t, d.Reader().QueryRow(`SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?`, table).Scan(&text))
+	d.exec(t, fmt.Sprintf(`ALTER TABLE %[1]s RENAME TO %[1]s_old`, table))
+	d.exec(t, strings.TrimSuffix(strings.TrimSpace(text), ")")+", "+clause+")")
+	d.exec(t, fmt.Sprintf(`INSERT INTO %[1]s SELECT *%[2]s FROM %[1]s_old`, table, values))
+	d.exec(t, fmt.Sprintf(`DROP TABLE %s_old`, table))
+}
+
+// hide renames a table or a column until restore.
+func (d db) hide(t testing.TB, table invoice.Table, column string) func() {
+	t.Helper()
+	if table == conformance.LedgerTable {
+		table = "sqlwriter_ledger"
+	}
+	change := []string{fmt.Sprintf(`ALTER TABLE %[1]s RENAME TO %[1]s_gone`, table), fmt.Sprintf(`ALTER TABLE %[1]s_gone RENAME TO %[1]s`, table)}
+	if column != "" {
+		change = []string{
+			fmt.Sprintf(`ALTER TABLE %[1]s RENAME COLUMN %[2]s TO %[2]s_gone`, table, column),
+			fmt.Sprintf(`ALTER TABLE %[1]s RENAME COLUMN %[2]s_gone TO %[2]s`, table, column),
+		}
+	}
+	d.exec(t, change[0])
+	return func() { d.exec(t, change[1]) }
+}

@@ -1,0 +1,160 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/store/migration"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+const opMigrate = "sqlite: migrate"
+
+// bookkeeping is the table of what was run.
+const bookkeeping = `CREATE TABLE IF NOT EXISTS sqlwriter_migration (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    applied_at TEXT NOT NULL
+)`
+
+// recordMigration notes that a file was run.
+const recordMigration = `INSERT INTO sqlwriter_migration (number, name, checksum, applied_at)
+VALUES (%s, %s, %s, strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now'))`
+
+// Migrate brings our own tables (sqlwriter_*) up to date, in one transaction. It never touches the user's tables.
+// Migrations only expand, so builds before and after this one run together on the result: a database that knows more
+// than this build is fine. Errors by kind: infrastructure, with code "migration_checksum" when a file that was run is
+// not the file that this build has.
+func (s *Store) Migrate(ctx context.Context) error {
+	files, err := migrationList()
+	if err != nil {
+		return err
+	}
+	return s.migrate(ctx, files)
+}
+
+func migrationList() ([]migration.File, error) {
+	files, err := migration.Read(migrationFiles, "migrations")
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, opMigrate, "files", "the migrations cannot be read", err)
+	}
+	return files, nil
+}
+
+// migrate runs what of files was not run before.
+func (s *Store) migrate(ctx context.Context, files []migration.File) error {
+	tx, err := s.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return classify(opMigrate, err)
+	}
+	if err := migrateIn(ctx, tx, files); err != nil {
+		_ = tx.Rollback() // fails only when the transaction is over already
+		return classify(opMigrate, err)
+	}
+	return classify(opMigrate, tx.Commit())
+}
+
+func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
+	if _, err := tx.ExecContext(ctx, bookkeeping); err != nil {
+		return err
+	}
+	done, err := migrationsDone(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for i, state := range migration.Compare(files, done) {
+		switch state.Status {
+		case migration.Changed:
+			return fault.New(fault.Infrastructure, opMigrate, "migration_checksum",
+				"%s: expected the file that was run, found another: a migration that was run must not be changed", state.Name)
+		case migration.Pending:
+			if err := runMigration(ctx, tx, files[i]); err != nil {
+				return fmt.Errorf("%s: %w", state.Name, err)
+			}
+		case migration.Applied, migration.Unknown:
+		}
+	}
+	return nil
+}
+
+func runMigration(ctx context.Context, tx *sql.Tx, f migration.File) error {
+	if _, err := tx.ExecContext(ctx, f.Text); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, fmt.Sprintf(recordMigration, "?", "?", "?"), f.Number, f.Name, f.Checksum)
+	return err
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// migrationsDone reads the record.
+func migrationsDone(ctx context.Context, q querier) (done []migration.Done, err error) {
+	rows, err := q.QueryContext(ctx, `SELECT number, name, checksum, applied_at FROM sqlwriter_migration ORDER BY number`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var d migration.Done
+		var at string
+		if err := rows.Scan(&d.Number, &d.Name, &d.Checksum, &at); err != nil {
+			return nil, fmt.Errorf("scan: %w", err)
+		}
+		if d.At, err = time.Parse(time.RFC3339, at); err != nil {
+			return nil, fmt.Errorf("%s: applied_at: %w", d.Name, err)
+		}
+		done = append(done, d)
+	}
+	return done, rows.Err()
+}
+
+// MigrationStatus tells which migrations the database has. A database without our tables has none. Errors by kind: as
+// classify.go says.
+func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) {
+	files, err := migrationList()
+	if err != nil {
+		return nil, err
+	}
+	var tables int
+	if err := s.reader.QueryRowContext(ctx,
+		`SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'sqlwriter_migration'`).Scan(&tables); err != nil {
+		return nil, classify(opMigrate, err)
+	}
+	var done []migration.Done
+	if tables > 0 {
+		if done, err = migrationsDone(ctx, s.reader); err != nil {
+			return nil, classify(opMigrate, err)
+		}
+	}
+	return migration.Compare(files, done), nil
+}
+
+// MigrationScript is what Migrate runs on a file that has none of our tables, for the command-line tool of SQLite. A file
+// that has them refuses it whole.
+func MigrationScript() (string, error) {
+	files, err := migrationList()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("-- SQL Writer: the tables sqlwriter_*, for a file that has none of them. Run it by sqlite3 -bail.\n" +
+		"BEGIN IMMEDIATE;\n" + bookkeeping + ";\n")
+	for _, f := range files {
+		fmt.Fprintf(&b, "-- %s\n%s", f.Name, f.Text)
+		fmt.Fprintf(&b, recordMigration+";\n", fmt.Sprint(f.Number), "'"+f.Name+"'", "'"+f.Checksum+"'")
+	}
+	b.WriteString("COMMIT;\n")
+	return b.String(), nil
+}

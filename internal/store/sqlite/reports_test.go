@@ -1,0 +1,127 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/store/shared"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/conformance"
+)
+
+func TestReports(t *testing.T) {
+	conformance.TestReports(t, func(t *testing.T) conformance.ReportsHarness {
+		d := db{newStore(t)}
+		h := conformance.ReportsHarness{
+			Reports: d.Reports(conformance.ReportsSysName), Insert: d.insert,
+			Now: func(testing.TB) time.Time { return time.Now() }, // the database is in this process
+		}
+		for _, r := range shared.ReportNames() {
+			h.Names = append(h.Names, r.Name)
+		}
+		return h
+	})
+}
+
+// insert puts a row into a table of ours.
+func (d db) insert(t testing.TB, table string, row map[string]any) {
+	t.Helper()
+	var columns []string
+	var values []any
+	for column, value := range row {
+		if value == nil {
+			continue
+		}
+		if at, ok := value.(time.Time); ok {
+			value = at.UTC().Format("2006-01-02T15:04:05.000Z")
+		}
+		columns, values = append(columns, column), append(values, value)
+	}
+	places := strings.TrimSuffix(strings.Repeat("?,", len(values)), ",")
+	d.exec(t, fmt.Sprintf(`INSERT INTO sqlwriter_%s (%s) VALUES (%s)`, table, strings.Join(columns, ", "), places), values...)
+}
+
+func TestReportsOfTablesThatAreMissing(t *testing.T) {
+	d := db{newStore(t)}
+	d.exec(t, `DROP VIEW sqlwriter_batch`)
+	_, err := d.Reports("web").Report(t.Context(), "queue-depth")
+	require.ErrorContains(t, err, "sqlite: report queue-depth")
+}
+
+// reportBound is how a report finds its rows.
+type reportBound struct {
+	// by says what bounds them.
+	by string
+	// steps are those of the plan that read our tables, in their order.
+	steps []string
+}
+
+// reportBounds are those of all reports: the tables only grow until somebody purges them, and somebody looks at a report every minute.
+func reportBounds() map[string]reportBound {
+	const (
+		status  = "SEARCH j USING INDEX sqlwriter_ix_job_status (status=?)"
+		created = "SEARCH j USING INDEX sqlwriter_ix_job_created (created_at>?)"
+		ended   = "SEARCH j USING INDEX sqlwriter_ix_job_ended (process_end_time>?)"
+		details = "SEARCH e USING INDEX sqlwriter_ix_error_detail_created (created_at>?)"
+		level   = "SEARCH a USING COVERING INDEX sqlwriter_ix_audit_log_level (level=?)"
+		running = "SEARCH w USING INDEX sqlwriter_ix_worker_status (status=?)"
+		job     = "SEARCH j USING INDEX sqlite_autoindex_sqlwriter_job_1 (job_id=?)"
+	)
+	return map[string]reportBound{
+		"runs": {"the newest 100 runs, from the end of the table", []string{
+			"SCAN r", "SEARCH j USING INDEX sqlite_autoindex_sqlwriter_job_2 (run_id=?)", "SEARCH r USING INDEX sqlite_autoindex_sqlwriter_run_1 (run_id=?)",
+		}},
+		"batch-progress":  {"what is open or failed, and 30 days of what is completed", []string{status, ended}},
+		"performance":     {"7 days", []string{ended + " LEFT-JOIN"}},
+		"workers":         {"who is running, and 7 days of the others", []string{running, "SEARCH w USING INDEX sqlwriter_ix_worker_started (started_at>?)"}},
+		"dead-workers":    {"who is running", []string{running}},
+		"stuck-batches":   {"what is in processing", []string{status, job}},
+		"failed-batches":  {"what failed and nobody requeued", []string{status, job}},
+		"pending-retries": {"what is to be sent again", []string{status}},
+		"queue-depth":     {"what waits", []string{status}},
+		"queue-lag":       {"an hour", []string{created}},
+		"batch-success":   {"30 days", []string{created}},
+		"error-codes":     {"7 days", []string{details}},
+		"error-types":     {"7 days", []string{details}},
+		"audit-errors": {"the latest 100 of each level, from its end of the index", []string{
+			level, level, "SEARCH a USING INTEGER PRIMARY KEY (rowid=?)",
+		}},
+	}
+}
+
+func TestNoReportScansATable(t *testing.T) {
+	s := newStore(t)
+	texts, err := sqlite.ReportTexts()
+	require.NoError(t, err)
+	conn, err := s.Writer().Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	bounds := reportBounds()
+	require.Len(t, bounds, len(texts))
+	for name, text := range texts {
+		plan := planOf(t, conn, text, sql.Named("limit", 100), sql.Named("sys_name", "web"))
+		tables := map[string]bool{"j": true} // the views' name for the table of batches
+		for _, found := range regexp.MustCompile(`sqlwriter_(\w+) AS (\w+)`).FindAllStringSubmatch(text, -1) {
+			if found[1] != "batch" && found[1] != "processing_job" {
+				tables[found[2]] = true
+			}
+		}
+		delete(tables, "x") // whose run it is, of each row that was found: by the run's key
+		var steps []string
+		for i, step := range plan {
+			if words := strings.Fields(step); (words[0] == "SCAN" || words[0] == "SEARCH") && tables[words[1]] {
+				steps = append(steps, step)
+				if words[0] == "SCAN" || strings.Contains(step, "_level") { // in the order of the index, so that it ends with the last row wanted
+					require.NotContains(t, plan[i+1], "TEMP B-TREE", "%s: %s", name, strings.Join(plan, "; "))
+				}
+			}
+		}
+		require.Equal(t, bounds[name].steps, steps, "%s is bounded by %s: %s", name, bounds[name].by, strings.Join(plan, "; "))
+	}
+}

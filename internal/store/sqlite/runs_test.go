@@ -1,0 +1,182 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/conformance"
+)
+
+func TestRunStore(t *testing.T) {
+	conformance.TestRunStore(t, func(t testing.TB) conformance.RunStoreFixture { return db{newStore(t)}.runs() })
+}
+
+// runs is the store of runs with what the suite needs beside it.
+func (d db) runs() conformance.RunStoreFixture {
+	return conformance.RunStoreFixture{
+		Store: d.Runs("web"), Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
+		HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
+	}
+}
+
+// The counts of a run that one process does alone are for who shows them. One row in which they cannot be read is nothing to the
+// calls of other runs, and no fault of the database: that would stop the flow for everybody.
+func TestCountsThatCannotBeReadAreTheirRunsFaultOnly(t *testing.T) {
+	d := db{newStore(t)}
+	runs := d.Runs("web")
+	start := func(id string) {
+		require.NoError(t, runs.StartRun(t.Context(), run.Run{ID: id, SysName: "web", Pattern: run.TwoPhase}, run.Audit{
+			Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id,
+		}))
+	}
+	start("bad")
+	start("good")
+	d.exec(t, "UPDATE sqlwriter_run SET counts = '[]' WHERE run_id = 'bad'")
+	open, err := runs.OpenRuns(t.Context(), "web", 10)
+	require.NoError(t, err)
+	require.Len(t, open, 2)
+	_, _, err = runs.Run(t.Context(), "bad")
+	require.Equal(t, []any{fault.Internal, "counts"}, []any{fault.KindOf(err), fault.CodeOf(err)})
+	done, err := runs.FailRun(t.Context(), "bad", "mended by nobody", 0, run.Audit{Code: run.CodeRunFail, Level: run.LevelError, By: "ann", Why: "a test", Run: "bad"})
+	require.NoError(t, err)
+	require.True(t, done)
+	_, there, err := runs.Run(t.Context(), "good")
+	require.NoError(t, err)
+	require.True(t, there)
+}
+
+// agedColumns are the times that ages are measured from.
+func agedColumns() map[string][]string {
+	return map[string][]string{
+		"run":    {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
+		"job":    {"heartbeat_at", "queued_at", "claimed_at", "process_start_time", "process_end_time", "created_at", "updated_at"},
+		"worker": {"started_at", "completed_at", "heartbeat_at"},
+	}
+}
+
+// age moves every time back.
+func (d db) age(t testing.TB, by time.Duration) {
+	t.Helper()
+	for table, columns := range agedColumns() {
+		var set []string
+		for _, c := range columns {
+			set = append(set, fmt.Sprintf("%[1]s = strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', %[1]s, '-%[2]d seconds')", c, int(by.Seconds())))
+		}
+		d.exec(t, "UPDATE sqlwriter_"+table+" SET "+strings.Join(set, ", "))
+	}
+}
+
+// rows reads a query.
+func (d db) rows(t testing.TB, query string, scan func(rows *sql.Rows) error) {
+	t.Helper()
+	rows, err := d.Reader().Query(query)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	for rows.Next() {
+		require.NoError(t, scan(rows))
+	}
+	require.NoError(t, rows.Err())
+}
+
+// audits are all entries of the audit log, oldest first.
+func (d db) audits(t testing.TB) (list []run.Audit) {
+	t.Helper()
+	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, COALESCE(run_id, ''), COALESCE(job_id, ''), detail
+FROM sqlwriter_audit_log ORDER BY audit_id`, func(rows *sql.Rows) error {
+		var a run.Audit
+		var detail sql.NullString
+		err := rows.Scan(&a.Code, &a.Level, &a.By, &a.Why, &a.Run, &a.Job, &detail)
+		if detail.Valid {
+			a.Detail = []byte(detail.String)
+		}
+		list = append(list, a)
+		return err
+	})
+	return list
+}
+
+// workers are all rows of the table worker.
+func (d db) workers(t testing.TB) (list []conformance.RunWorker) {
+	t.Helper()
+	d.rows(t, `SELECT worker_id, instance, kind, status, documents_processed FROM sqlwriter_worker`, func(rows *sql.Rows) error {
+		var w conformance.RunWorker
+		err := rows.Scan(&w.ID, &w.Instance, &w.Kind, &w.Status, &w.Processed)
+		list = append(list, w)
+		return err
+	})
+	return list
+}
+
+// The tables grow for ever: every statement finds its rows by a key or an index, and what a list names from the list outwards.
+func TestNoStatementAboutRunsScansATable(t *testing.T) {
+	s := newStore(t)
+	texts, err := sqlite.RunTexts()
+	require.NoError(t, err)
+	conn, err := s.Writer().Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	for name, text := range texts {
+		text, _, _ = strings.Cut(text, ";\nINSERT") // worker_begin has two
+		var args []any
+		for _, parameter := range regexp.MustCompile(`@(\w+)`).FindAllStringSubmatch(text, -1) {
+			args = append(args, sql.Named(parameter[1], "0"))
+		}
+		plan := planOf(t, conn, text, args...)
+		if name == "run_latest" || name == "jobs_latest" { // the last rows of the table, and no more than asked for
+			require.Len(t, plan, 1, "%s: %s", name, plan)
+			continue
+		}
+		for _, step := range plan {
+			require.True(t, !strings.HasPrefix(step, "SCAN") || step == "SCAN e VIRTUAL TABLE INDEX 1:" || step == "SCAN CONSTANT ROW",
+				"%s: %s", name, strings.Join(plan, "; "))
+		}
+		if name == "run_jobs" { // asked every two seconds for every run: not a row of the table is read
+			require.Equal(t, []string{"SEARCH j USING COVERING INDEX sqlwriter_ix_job_status (status=? AND run_id=?)"}, plan)
+		}
+		if strings.Contains(text, "json_each") && !strings.Contains(text, "INSERT") && name != "items_page_by_outcome" {
+			require.Equal(t, "SCAN e VIRTUAL TABLE INDEX 1:", plan[0], "%s: %s", name, strings.Join(plan, "; "))
+		}
+	}
+}
+
+// The tables of runs beside a run that one process does alone, step by step through the migrations.
+func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
+	ctx := t.Context()
+	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "old.db"), sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	files, err := sqlite.MigrationFiles()
+	require.NoError(t, err)
+	require.NoError(t, s.MigrateWith(ctx, files[:3]...))
+	d := db{s}
+	require.NoError(t, s.Migrate(ctx))
+	require.NoError(t, s.Journal("web").Start(ctx, ops.Run{ID: "old", Kind: "reprocess"}, ops.Audit{Action: "reprocess", By: "Ann", Subject: "old"}))
+	conformance.UseRunStore(t, s.Runs("web"), s.Journal("web"))
+	conformance.SeeRunViews(t, d.row1, "sqlwriter_")
+}
+
+// row1 reads one row of texts.
+func (d db) row1(t testing.TB, query string, columns int) []string {
+	t.Helper()
+	values, into := make([]sql.NullString, columns), make([]any, columns)
+	for i := range values {
+		into[i] = &values[i]
+	}
+	require.NoError(t, d.Reader().QueryRow(query).Scan(into...))
+	list := make([]string, columns)
+	for i, v := range values {
+		list[i] = v.String
+	}
+	return list
+}

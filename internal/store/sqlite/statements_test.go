@@ -1,0 +1,120 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/sqlite"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// The file shows what the templates and the column table result in; a reviewer reads the SQL there.
+func TestStatementsGolden(t *testing.T) {
+	write, preview, err := sqlite.Statements()
+	require.NoError(t, err)
+	var b strings.Builder
+	for _, name := range sqlite.WriteSteps() {
+		b.WriteString("---- " + name + "\n" + write[name] + "\n")
+	}
+	for _, name := range []string{"preview_clear", "preview_ledger", "preview_before", "heartbeat", "heartbeat_row", "temp"} {
+		b.WriteString("---- " + name + "\n" + preview[name] + "\n")
+	}
+	golden := filepath.Join("testdata", "statements.sql")
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(b.String()), 0o600))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), b.String(), "run the test with -update and read the difference")
+}
+
+// A preview runs the very statements of a write, on a copy of the ledger: that is why it foretells.
+func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
+	write, preview, err := sqlite.Statements()
+	require.NoError(t, err)
+	for name, text := range write {
+		if name == "preview_ledger" || name == "preview_clear" || name == "temp" {
+			require.Equal(t, text, preview[name], name)
+			continue
+		}
+		require.Equal(t, text, strings.ReplaceAll(preview[name], "sqlwriter_ledger_copy", "sqlwriter_ledger"), name)
+	}
+	for _, name := range []string{"ledger_update", "ledger_insert", "ledger_raise"} {
+		require.NotContains(t, strings.ReplaceAll(preview[name], "sqlwriter_ledger_copy", ""), "sqlwriter_ledger", name)
+	}
+}
+
+func TestStatementsFollowTheColumnTable(t *testing.T) {
+	columns := append(invoice.Columns(), invoice.Column{Table: invoice.Tracking, Name: `NEW"COL`, Source: invoice.FromDocument, Kind: invoice.Text})
+	text, err := sqlite.StatementsFor(columns)
+	require.NoError(t, err)
+	for _, name := range []string{"tracking_update", "tracking_insert"} {
+		require.Contains(t, text[name], `"NEW""COL"`, "a new column is one more row of the table, whatever it is called")
+	}
+	require.NotContains(t, text["detail_update"], "NEW")
+}
+
+// The user's tables and the ledger grow for ever: every statement must find its rows by key, from the small staged
+// table outwards. A plan that scans is the difference between 15 ms and minutes.
+func TestNoStatementScansARealTable(t *testing.T) {
+	s := newStore(t)
+	write, preview, err := sqlite.Statements()
+	require.NoError(t, err)
+	conn, err := s.Writer().Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	texts := map[string]string{}
+	for _, name := range sqlite.WriteSteps() {
+		texts[name] = write[name]
+	}
+	for _, name := range []string{"preview_ledger", "preview_before"} {
+		texts[name] = preview[name]
+	}
+	for _, name := range []string{"clear_items", "clear_rows", "send", "load_items", "load_rows"} {
+		delete(texts, name) // they read no table
+	}
+	for name, text := range texts {
+		plan := planOf(t, conn, text)
+		require.False(t, slices.ContainsFunc(plan, func(step string) bool {
+			for _, alias := range []string{"l", "t", "d"} {
+				if alias == "d" && name != "preview_before" {
+					continue // a staged list elsewhere
+				}
+				if step == "SCAN "+alias || strings.HasPrefix(step, "SCAN "+alias+" ") {
+					return true
+				}
+			}
+			return false
+		}), "%s: %s", name, strings.Join(plan, "; "))
+		require.NotContains(t, strings.Join(plan, "; "), "AUTOMATIC", name)
+	}
+}
+
+// planOf asks the database how it would run a statement. Without arguments it gets one, for the parameter where there is one.
+func planOf(t *testing.T, conn *sql.Conn, text string, args ...any) []string {
+	t.Helper()
+	if len(args) == 0 {
+		args = []any{"0"}
+	}
+	rows, err := conn.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, args...)
+	require.NoError(t, err, text)
+	defer func() { require.NoError(t, rows.Close()) }()
+	var plan []string
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		require.NoError(t, rows.Scan(&id, &parent, &unused, &detail))
+		plan = append(plan, detail)
+	}
+	require.NoError(t, rows.Err())
+	return plan
+}

@@ -1,0 +1,116 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// Scheme is what a connection string for this engine begins with: "sqlite:PATH".
+const Scheme = "sqlite:"
+
+// Options are what a deployment may want otherwise. The zero value is good.
+type Options struct {
+	// BusyTimeout is how long a request waits for another process that writes to the file; 0 means 5 s.
+	BusyTimeout time.Duration
+	// Layout is what the user's tables call things.
+	Layout invoice.Layout
+	// Readers is how many connections may read at once; 0 means 4. Writing has one connection, always.
+	Readers int
+}
+
+// Store is an open database file. It is safe for concurrent use and implements commit.Sink.
+type Store struct {
+	writer *sql.DB
+	reader *sql.DB
+	// write are the statements of a write and the heartbeat; writes and previews are what Apply runs of them.
+	write            statements
+	writes, previews *prepared
+	// busyTimeout is how long a request waits for another that writes.
+	busyTimeout time.Duration
+
+	// afterStatement, when set, is called after each statement of a write; an error makes the request fail there.
+	// Only tests set it (export_test.go): product code has no way to.
+	afterStatement func(ctx context.Context, tx *sql.Tx, name string) error
+}
+
+// Open opens the database file, creating it when absent, in WAL mode with full synchronisation: an acknowledged write
+// survives a power cut, because the document that it came from is recorded as committed right after. The path may carry
+// the prefix "sqlite:". It makes no table: see Migrate and CreateSampleSchema. Errors by kind: infrastructure.
+func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	path = strings.TrimPrefix(path, Scheme)
+	if path == "" || strings.HasPrefix(path, ":") {
+		return nil, fault.New(fault.Infrastructure, "sqlite: open", "path",
+			"expected the path of a file (it is shared by several connections), found %q", path)
+	}
+	if o.BusyTimeout == 0 {
+		o.BusyTimeout = 5 * time.Second
+	}
+	if o.Readers == 0 {
+		o.Readers = 4
+	}
+	write, preview, err := produce(o.Layout.OrDefault())
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, "sqlite: open", "template", "the statements cannot be produced", err)
+	}
+	s := &Store{write: write, busyTimeout: o.BusyTimeout}
+	if s.writer, err = open(dsn(path, o, false), write[stTemp]); err != nil {
+		return nil, fault.Wrap(fault.Infrastructure, "sqlite: open", "dsn", "the path cannot be used", err)
+	}
+	if s.reader, err = open(dsn(path, o, true), write[stTemp]); err != nil {
+		return nil, errors.Join(fault.Wrap(fault.Infrastructure, "sqlite: open", "dsn", "the path cannot be used", err), s.writer.Close())
+	}
+	s.writes = &prepared{db: s.writer, text: write, steps: append(writeSteps(), stHeartbeatRow)}
+	s.previews = &prepared{db: s.reader, text: preview, steps: previewSteps()}
+	s.writer.SetMaxOpenConns(1)
+	s.reader.SetMaxOpenConns(o.Readers)
+	for _, db := range []*sql.DB{s.writer, s.reader} { // the writer first: readers cannot create the file
+		if err := db.PingContext(ctx); err != nil {
+			return nil, errors.Join(classify("sqlite: open", err), s.Close())
+		}
+	}
+	return s, nil
+}
+
+// dsn is the driver's connection string. Readers open the file read-only: what reads cannot write, whatever the SQL.
+// Temp tables stay in memory. Double quotes never mean text (_dqs): a column that is not there must be an error.
+func dsn(path string, o Options, readOnly bool) string {
+	q := url.Values{}
+	q.Set("_busy_timeout", fmt.Sprint(o.BusyTimeout.Milliseconds()))
+	q.Set("_foreign_keys", "1")
+	q.Set("_dqs", "0")
+	q.Add("_pragma", "temp_store(MEMORY)")
+	if readOnly {
+		q.Set("mode", "ro")
+	} else {
+		q.Set("_journal_mode", "WAL")
+		q.Set("_synchronous", "FULL")
+		q.Set("_txlock", "immediate")
+	}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
+}
+
+// Writer is the connection pool that writes (one connection, transactions begin immediate), for set-up and tests.
+// Whoever holds its connection holds up Apply.
+func (s *Store) Writer() *sql.DB { return s.writer }
+
+// Reader is the read-only connection pool.
+func (s *Store) Reader() *sql.DB { return s.reader }
+
+// Close closes the file.
+func (s *Store) Close() error {
+	var errs []error
+	for _, db := range []*sql.DB{s.reader, s.writer} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,201 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	mssql "github.com/microsoft/go-mssqldb"
+
+	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/store/shared"
+)
+
+//go:embed adoption/*.sql
+var adoptionFiles embed.FS
+
+const opAdopt = "sqlserver: adopt"
+
+// adoptionStep is a statement of the adoption, by its file's name. It is constant: it names no column of the user's.
+func adoptionStep(name string) step {
+	text, err := adoptionFiles.ReadFile("adoption/" + name + ".sql")
+	if err != nil {
+		panic("sqlserver: " + err.Error()) // only this package names them
+	}
+	return step{name: name, text: unixEnds(string(text))}
+}
+
+// adoptionText is one that is sent as it is.
+func adoptionText(name string) string { return join([]step{adoptionStep(name)}) }
+
+// State implements adopt.Ledger.
+func (s *Store) State(ctx context.Context) (adopt.State, error) {
+	state, err := stateOf(s.db.QueryRowContext(ctx, adoptionText("state")))
+	if err != nil {
+		return adopt.State{}, s.failed(outside("sqlserver: adoption", err))
+	}
+	return state, nil
+}
+
+// Adopted reports whether the ledger can be relied on. Errors by kind: infrastructure, throttled.
+func (s *Store) Adopted(ctx context.Context) (bool, error) {
+	state, err := s.State(ctx)
+	return state.Adopted(), err
+}
+
+// MarkEmpty says that nothing was written to the user's tables before us. It changes nothing once something was said or
+// begun. Errors by kind: infrastructure, throttled, quota, contention.
+func (s *Store) MarkEmpty(ctx context.Context, who string) error {
+	_, err := s.db.ExecContext(ctx, adoptionText("empty"), sql.Named("who", who))
+	if err = outside("sqlserver: mark empty", err); fault.Has(err, fault.OwnWhenAlone) {
+		return nil // somebody said something at the same moment
+	}
+	return s.failed(err)
+}
+
+// Begin implements adopt.Ledger.
+func (s *Store) Begin(ctx context.Context, was adopt.State, who string) (adopt.State, error) {
+	return s.changeState(ctx, "sqlserver: begin adoption", "begin",
+		sql.Named("phase", mssql.VarChar(was.Phase)), sql.Named("run", mssql.VarChar(dashed(was.Run))), sql.Named("who", who))
+}
+
+// Finish implements adopt.Ledger.
+func (s *Store) Finish(ctx context.Context, run string, watermark int64) (adopt.State, error) {
+	const op = "sqlserver: finish adoption"
+	if len(run) != runLength {
+		return adopt.State{}, shared.Moved(op)
+	}
+	return s.changeState(ctx, op, "finish", sql.Named("run", mssql.VarChar(dashed(run))), sql.Named("from", watermark))
+}
+
+// changeState runs a request that changes the one row of the state, if it is what the request expects.
+func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (adopt.State, error) {
+	var changed int
+	err := outside(op, s.db.QueryRowContext(ctx, adoptionText(name), args...).Scan(&changed))
+	switch {
+	case fault.Has(err, fault.OwnWhenAlone): // two began at the same moment
+		return adopt.State{}, shared.Moved(op)
+	case err != nil:
+		return adopt.State{}, s.failed(err)
+	case changed != 1:
+		return adopt.State{}, shared.Moved(op)
+	}
+	return s.State(ctx)
+}
+
+// Page implements adopt.Ledger: one request, one transaction. With an infrastructure error it may have been carried out,
+// and the same page again changes nothing.
+func (s *Store) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
+	if len(p.Run) != runLength {
+		return adopt.Written{}, shared.Moved(opAdopt)
+	}
+	rows, err := shared.AdoptionRows(p.Rows)
+	if err != nil {
+		return adopt.Written{}, err
+	}
+	advance := adopt.Advance{}
+	moves := int64(0)
+	if p.Advance != nil {
+		advance, moves = *p.Advance, 1
+	}
+	counts, err := json.Marshal(advance.Counts)
+	if err != nil {
+		return adopt.Written{}, fault.Wrap(fault.Internal, opAdopt, "encode", "the counts cannot be written as JSON", err)
+	}
+	var w adopt.Written
+	err = s.readOne(ctx, opAdopt, s.procedures.name(procAdopt), []any{&w.Taken, &w.Known},
+		sql.Named("rows", mssql.NVarCharMax(rows)), sql.Named("run", mssql.VarChar(dashed(p.Run))), sql.Named("from", p.From),
+		sql.Named("advance", moves), sql.Named("to", advance.Watermark), sql.Named("counts", mssql.NVarCharMax(counts)),
+		sql.Named("known", int64(advance.Counts.Known)))
+	if err != nil {
+		return adopt.Written{}, s.failed(outside(opAdopt, err))
+	}
+	return w, nil
+}
+
+// readOne reads the one row that a procedure answers, and its stream to the end: what came before an error counts for nothing.
+func (s *Store) readOne(ctx context.Context, op, procedure string, to []any, args ...any) error {
+	rows, err := s.db.QueryContext(ctx, procedure, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // the stream's own end is looked at below
+	if !rows.Next() {
+		if err := toTheEnd(rows); err != nil {
+			return err
+		}
+		return fault.New(fault.Internal, op, "no_answer", "the request ended without an answer")
+	}
+	if err := rows.Scan(to...); err != nil {
+		return err
+	}
+	return toTheEnd(rows)
+}
+
+// Rows implements adopt.Reader.
+func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
+	const op = "sqlserver: read ledger"
+	wanted, err := json.Marshal(lines)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, op, "encode", "the lines cannot be sent", err)
+	}
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	found, err := s.db.QueryContext(ctx, adoptionText("rows"), sql.Named("lines", mssql.NVarCharMax(wanted)))
+	if err != nil {
+		return nil, s.failed(outside(op, err))
+	}
+	defer func() { _ = found.Close() }() // the stream's own end is looked at below
+	var rows []adopt.Row
+	for found.Next() {
+		var r adopt.Row
+		var hash, rowHash sql.NullString
+		var version sql.NullInt64
+		if err := found.Scan(&r.Line, &r.Version.US, &r.Version.Key, &r.DocumentID, &r.SourceTS, &hash, &version, &rowHash, &r.Outcome); err != nil {
+			return nil, outside(op, err)
+		}
+		r.Hash, r.HashVersion, r.RowHash = hash.String, int(version.Int64), rowHash.String
+		rows = append(rows, r)
+	}
+	return rows, s.failed(outside(op, toTheEnd(found)))
+}
+
+// stateOf reads the state; no row is the zero State.
+func stateOf(row *sql.Row) (adopt.State, error) {
+	var s adopt.State
+	var counts string
+	var finished sql.NullTime
+	var known, adopted, marked int
+	err := row.Scan(&s.Phase, &s.Run, &s.Watermark, &counts, &known, &adopted, &marked, &s.Who, &s.Started, &finished)
+	if errors.Is(err, sql.ErrNoRows) {
+		return adopt.State{}, nil
+	}
+	if err != nil {
+		return adopt.State{}, err
+	}
+	if err := json.Unmarshal([]byte(counts), &s.Counts); err != nil {
+		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlserver: adoption", "counts", "the counts of the adoption are not what was written", err)
+	}
+	s.Counts.Known, s.Counts.Adopted, s.Counts.Marked = known, adopted, marked
+	s.Run, s.Started = strings.ReplaceAll(s.Run, "-", ""), s.Started.UTC()
+	if finished.Valid {
+		s.Finished = finished.Time.UTC()
+	}
+	return s, nil
+}
+
+// runLength is that of a run's name: 32 hex digits.
+const runLength = 32
+
+// dashed is a run's name as the server writes a uniqueidentifier, in lower case.
+func dashed(run string) string {
+	if len(run) != runLength {
+		return run
+	}
+	return run[:8] + "-" + run[8:12] + "-" + run[12:16] + "-" + run[16:20] + "-" + run[20:]
+}

@@ -1,0 +1,228 @@
+package sqlserver
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"slices"
+	"strconv"
+
+	mssql "github.com/microsoft/go-mssqldb"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/store/shared"
+)
+
+// rule is one row of the table of errors.
+type rule struct {
+	numbers   []int32
+	kind      fault.Kind
+	condition fault.Condition
+	// reason says for an operator what the number means here; source is where the row comes from.
+	reason, source string
+	// code is our own word for the number; empty means the number itself.
+	code string
+}
+
+// codeOf is what Error.Code says of one of a row's numbers.
+func (r rule) codeOf(number int32) string {
+	if r.code != "" {
+		return r.code
+	}
+	return strconv.Itoa(int(number))
+}
+
+// Sources of the rows.
+const (
+	facts  = "azure-facts 6.4"
+	design = "design.md 3"
+	ours   = "ours"
+	// vendor is Microsoft's list of numbers, severities and texts ("Database Engine events and errors").
+	vendor = "Database Engine events and errors"
+)
+
+// rules is the table of errors by the server's number. What a number means that is not here, its severity decides (lookUp).
+// Numbers that SqlClient makes up on Windows (-2, 64, 121, 233, 10053 ...) are here although the Go driver never reports them: a log that names one can be explained.
+func rules() []rule {
+	const (
+		infra, slow, full = fault.Infrastructure, fault.Throttled, fault.Quota
+		race, own         = fault.Contention, fault.OwnWhenAlone
+	)
+	return []rule{
+		{[]int32{18401, 18450, 18451, 18452, 18456, 18459, 18461, 18470, 18486, 18487, 18488}, infra, "", "the login was refused", facts, ""},
+		{[]int32{911, 916, 952, 4060, 4064, 40531, 40532, 40607, 40615, 40852, 40914, 42101, 47072, 47073, 33154, 33155}, infra, "", "the database cannot be opened with this login", facts, ""},
+		{[]int32{229, 230, 262, 297, 300, 13538, 15151}, infra, "", "a right is missing: see deploy/sql/app_rights.sql", facts, ""},
+		{[]int32{207, 208, 213, 2812, 4121, 15350}, infra, "", "a table, column or procedure is not there", facts, ""},
+		{
+			[]int32{102, 137, 156, 195, 209, 319, 451, 457, 468, 4104, 4145, 8116, 8117, 8120, 13607, 13608, 13609},
+			infra, "",
+			"the server refuses the request's text, which is the same for every document", vendor, "",
+		},
+		{
+			[]int32{119, 201, 214, 349, 8144, 8145, 8146, 8162, 8178, 8179, 8180},
+			infra, "",
+			"the server refuses the request's parameters, which are the same for every document: another build's procedure, perhaps", vendor, "",
+		},
+		{
+			[]int32{206, 257, 260, 271, 273, 544, 1934, 8101, 8102, 13536, 13537, 13559, 13561},
+			infra, "",
+			"a column or table of the user's is of another type or kind: nothing can be written to it", vendor, "",
+		},
+		{[]int32{8607, 8653, 8655, 13576}, infra, "", "a table of the user's cannot be written to: offline, disabled, or read-only", vendor, ""},
+		{[]int32{3906, 3908, 3924}, infra, "", "the database is read-only: a failover, or a replica", facts, ""},
+		{[]int32{976, 978, 979, 981, 982, 983, 988}, infra, "", "this replica does not take connections: a failover", facts, ""},
+		{[]int32{3947, 3948, 3949, 35250}, infra, "", "the replicas change places or do not reach each other", vendor, ""},
+		{[]int32{615, 904, 913, 921, 922, 923, 924, 926, 927, 942, 945, 946, 4221, 5063, 9001}, infra, "", "the database is not available", facts, ""},
+		{[]int32{40020, 40143, 40166, 40197, 40540, 40613, 40627, 40648, 42108, 42109}, infra, "", "Azure SQL is moving or resuming the database", facts, ""},
+		{[]int32{596, 6002, 6005, 10922, 10930, 17142, 17187, 17188, 17197, 17809, 17830}, infra, "", "the server is shutting down or ended the session", facts, ""},
+		{[]int32{0, -2, 20, 64, 121, 233, 258, 997, 10053, 10054, 10060, 11001}, infra, "", "the connection broke or the time was over", facts, ""},
+		{[]int32{701, 802, 1204, 8628, 8645, 8651, 8657, 17803}, infra, "", "the server is out of memory, locks or working disks", facts, ""},
+		{[]int32{3985, 3986, 8642, 8649}, infra, "", "the server is out of memory, threads or what its administrator allows", vendor, ""},
+		{[]int32{3950, 3958, 3959, 3966, 3967, 3999}, infra, "", "tempdb has no room left for row versions", vendor, ""},
+		{[]int32{605, 823, 824, 825, 3624}, infra, "", "a page on the server's disk is damaged, perhaps under one row only", facts, ""},
+		{[]int32{211, 427, 1203, 3301, 3302, 3313, 3314, 3315, 3316, 8646}, infra, "", "the log, an index or a lock of the server's is damaged, perhaps under one row only", vendor, ""},
+		{
+			[]int32{8601, 8618, 8619, 8621, 8622, 8623, 8624, 8630, 8631, 8632},
+			infra, "",
+			"the server finds no plan for the request or cannot run it, perhaps because of one document's size", vendor, "",
+		},
+		{[]int32{10928, 10929, 10936, 40501, 40549, 40550, 40551, 40552, 40553, 49918, 49919, 49920}, slow, "", "the server asks for less work", facts, ""},
+		{[]int32{1101, 1105, 1132, 9002, 40544, 41823, 41840}, full, "", "a disk, the log or the quota is full", facts, ""},
+		{[]int32{1205}, race, "", "chosen as the victim of a deadlock", design, ""},
+		{[]int32{1222}, race, "", "somebody held a lock for longer than LOCK_TIMEOUT", design, ""},
+		{[]int32{2801, 3960, 3961, 13535, 41301, 41302, 41305, 41325, 41839}, race, "", "somebody else changed the row at the same time", design, ""},
+		{[]int32{4117, 4184, 8608}, race, "", "somebody changed a table or an index at the same time", vendor, ""},
+		{[]int32{2601, 2627}, race, own, "a row with this key appeared in between", design, ""},
+		{[]int32{throwNoEvidence}, race, "", "the ledger shows neither this write, nor this content, nor anything newer", ours, "verdict_without_evidence"},
+		{[]int32{throwRowCount}, race, own, "another number of rows was written than lines were applied", ours, "row_count"},
+		{[]int32{throwWentBack}, infra, "", "the database went back: its heartbeat is behind the control document", ours, breaker.CodeWentBack},
+		{[]int32{throwOtherDatabase}, infra, "", "another database: its heartbeat is not the one that the control document knows", ours, breaker.CodeOtherDatabase},
+		{[]int32{throwMoved}, race, fault.Changed, shared.MovedReason, ours, shared.CodeMoved},
+		{[]int32{2628, 8152}, fault.Document, "", "a text is longer than the user's column", design, ""},
+		{[]int32{547}, fault.Document, "", "a constraint of the user's refuses the row", design, ""},
+		{[]int32{515}, fault.Document, "", "the user's column does not take NULL", design, ""},
+		{[]int32{220, 232, 241, 242, 244, 245, 248, 8114, 8115}, fault.Document, "", "a value does not fit the user's column", design, ""},
+		{[]int32{3609, 3616, 3930, 50000}, fault.Document, "", "a trigger of the user's refused the row", design, ""},
+	}
+}
+
+// noise are numbers that only say that something went before.
+func noise(number int32) bool {
+	return number == 3621 || number == 3609 || number == 266 || number == 3998
+}
+
+// Codes of errors that have no number.
+const (
+	codeConnection  = "connection"
+	codeCertificate = "certificate"
+	codeTimeout     = "timeout"
+	codeCancelled   = "cancelled"
+)
+
+// classify translates whatever the driver answers into a *fault.Error; an error that is one already stays as it is. It
+// decides by number or type, never by text.
+func classify(op string, err error) error {
+	if err == nil || fault.As(err) != nil {
+		return err
+	}
+	var server mssql.Error
+	switch {
+	// The context first: a cancelled request may carry the server's confirmation too.
+	case errors.Is(err, context.DeadlineExceeded):
+		return fault.Wrap(fault.Infrastructure, op, codeTimeout, "no answer in time: the request may have been carried out", err)
+	case errors.Is(err, context.Canceled):
+		return fault.Wrap(fault.Infrastructure, op, codeCancelled, "the caller gave up: the request may have been carried out", err)
+	case errors.As(err, &server):
+		return byNumber(op, server, err)
+	case untrusted(err):
+		return fault.Wrap(fault.Infrastructure, op, codeCertificate,
+			"the server's certificate is not trusted: mend it, or name its host by hostNameInCertificate", err)
+	}
+	// What has no number of the server's is the connection's. The driver keeps the cause of some of these as text only, so
+	// they cannot be told apart; and a document cannot bring one about: its content travels as one string.
+	return fault.Wrap(fault.Infrastructure, op, codeConnection, "the connection could not be made or broke: the request may have been carried out", err)
+}
+
+// outside translates an error of what concerns no document: connecting, checking, migrating, adopting. Whatever the server
+// says there is the dependency's; the number stays. Our own mistakes stay ours.
+func outside(op string, err error) error {
+	err = classify(op, err)
+	e := fault.As(err)
+	if e == nil || fault.IsDependency(err) || e.Kind == fault.Contention || e.Kind == fault.Internal {
+		return err
+	}
+	lifted := *e
+	lifted.Kind, lifted.Condition = fault.Infrastructure, fault.NoCondition
+	return &lifted
+}
+
+// byNumber finds the error among those of one answer that says most: what is wider in scope first, else what came first.
+func byNumber(op string, server mssql.Error, err error) error {
+	all := server.All
+	if len(all) == 0 {
+		all = []mssql.Error{server}
+	}
+	var best *fault.Error
+	for _, e := range all {
+		if noise(e.Number) && len(all) > 1 {
+			continue
+		}
+		found := lookUp(e)
+		candidate := &fault.Error{
+			Kind: found.kind, Condition: found.condition, Code: found.codeOf(e.Number), Op: op, Reason: found.reason, Err: err,
+		}
+		if best == nil || width(candidate.Scope()) > width(best.Scope()) {
+			best = candidate
+		}
+	}
+	if best == nil { // nothing but noise
+		found := lookUp(server)
+		return &fault.Error{Kind: found.kind, Condition: found.condition, Code: found.codeOf(server.Number), Op: op, Reason: found.reason, Err: err}
+	}
+	return best
+}
+
+// severe is the severity from which on an error is not the request's: 17 is out of resources, 18 an internal error, 19 and
+// more end the request or the connection ("Database Engine error severities").
+const severe = 17
+
+// lookUp gives the row of an error's number, or the row for what is not listed.
+func lookUp(e mssql.Error) rule {
+	for _, r := range rules() {
+		if slices.Contains(r.numbers, e.Number) {
+			return r
+		}
+	}
+	if e.Class >= severe {
+		return rule{kind: fault.Infrastructure, reason: severeReason, source: design}
+	}
+	return rule{kind: fault.Document, reason: otherReason, source: design}
+}
+
+// width orders scopes.
+func width(s fault.Scope) int {
+	switch s {
+	case fault.ScopeDependency:
+		return 2
+	case fault.ScopeAttempt:
+		return 1
+	case fault.ScopeDocument:
+		return 0
+	}
+	return 0
+}
+
+// untrusted reports an error about the server's certificate. The driver keeps it under encrypt=strict only; otherwise it is
+// a text within an error of the connection's.
+func untrusted(err error) bool {
+	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
+		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
+}
+
+// is reports whether an error of type E is in the chain.
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}

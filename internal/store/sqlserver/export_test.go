@@ -1,0 +1,287 @@
+package sqlserver
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/microsoft/go-mssqldb/msdsn"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/migration"
+	"sqlwriter/internal/store/shared"
+)
+
+// ApplySteps are the names of a write's parts.
+func ApplySteps() []string { return applySteps() }
+
+// OwnersDiffer and BrokenChain are what the start check says of owners and of a preview's error.
+func OwnersDiffer(procedure, owner, name, other string) string {
+	return ownersDiffer(procedure, owner, name, other)
+}
+func BrokenChain(err error) (string, error) { return brokenChain(err) }
+
+// UnixEnds is what becomes of a file's line ends.
+func UnixEnds(text string) string { return unixEnds(text) }
+
+// StepFiles lists the templates.
+func StepFiles() ([]string, error) { return stepFiles() }
+
+// Step is a part of a procedure, produced.
+type Step struct{ Name, Text string }
+
+// Procedure is a procedure as it is created, and its parts.
+type Procedure struct {
+	Name, Text string
+	Steps      []Step
+}
+
+// Produced are the procedures for a layout, by their names without the hash, and the hash.
+func Produced(l invoice.Layout) (map[string]Procedure, string, error) {
+	t, err := tablesOf(Options{Layout: l})
+	if err != nil {
+		return nil, "", err
+	}
+	set, err := t.procedures()
+	if err != nil {
+		return nil, "", err
+	}
+	list := map[string]Procedure{}
+	for _, p := range set.list {
+		made := Procedure{Name: p.qualified(set.hash), Text: p.text("hash")}
+		for _, s := range p.steps {
+			made.Steps = append(made.Steps, Step{s.name, s.text})
+		}
+		list[p.name] = made
+	}
+	return list, set.hash, nil
+}
+
+// SampleText is the sample schema.
+func SampleText() (string, error) {
+	t, err := tablesOf(Options{})
+	if err != nil {
+		return "", err
+	}
+	return t.sampleText()
+}
+
+// KnowColumns makes the question that a store's first request makes before the request itself.
+func (s *Store) KnowColumns(ctx context.Context) error {
+	_, _, err := s.limits.current(ctx)
+	return err
+}
+
+// With is the store with something run after one step of a write; it shares the connections. Its procedures are installed.
+func (s *Store) With(ctx context.Context, after, text string) (*Store, error) {
+	return s.changed(ctx, procApply, func(steps []step) error {
+		for i := range steps {
+			if steps[i].name == after {
+				steps[i].text += "\n" + text + "\n"
+				return nil
+			}
+		}
+		return fmt.Errorf("no step %q", after)
+	})
+}
+
+// Without is the store without some texts of one procedure: each must be there once, whatever the white space within it.
+func (s *Store) Without(ctx context.Context, procedure string, rules map[string]string) (*Store, error) {
+	return s.changed(ctx, procedure, func(steps []step) error {
+		const between = "\n-- between two steps\n"
+		var all []string
+		for _, one := range steps {
+			all = append(all, one.text)
+		}
+		text := strings.Join(all, between)
+		for rule, instead := range rules {
+			words := strings.Fields(rule)
+			for i := range words {
+				words[i] = regexp.QuoteMeta(words[i])
+			}
+			form := regexp.MustCompile(strings.Join(words, `\s+`))
+			if n := len(form.FindAllString(text, -1)); n != 1 {
+				return fmt.Errorf("%q is in the procedure %d times", rule, n)
+			}
+			text = form.ReplaceAllLiteralString(text, instead)
+		}
+		for i, one := range strings.Split(text, between) {
+			steps[i].text = one
+		}
+		return nil
+	})
+}
+
+// changed is the store with another procedure; the set has another hash then.
+func (s *Store) changed(ctx context.Context, procedure string, change func(steps []step) error) (*Store, error) {
+	other := *s
+	other.procedures.list = slices.Clone(s.procedures.list)
+	for i, p := range other.procedures.list {
+		if p.name != procedure {
+			continue
+		}
+		p.steps = slices.Clone(p.steps)
+		if err := change(p.steps); err != nil {
+			return nil, err
+		}
+		other.procedures.list[i] = p
+	}
+	other.procedures = other.procedures.hashed()
+	return &other, other.Install(ctx)
+}
+
+// Install installs the store's procedures, and runs no migration.
+func (s *Store) Install(ctx context.Context) error { return s.migrate(ctx, nil, s.procedures) }
+
+// UserColumn is a column of the user's as a test gives it.
+type UserColumn struct {
+	Kind                               string
+	Length, Precision, Scale, CodePage int
+	NotNull, Computed, Identity        bool
+}
+
+// tablesWith are the user's tables with some columns, by "TABLE.COLUMN"; others are not there.
+func tablesWith(columns map[string]UserColumn) map[invoice.Table]userTable {
+	tables := map[invoice.Table]userTable{}
+	for name, c := range columns {
+		table, column, _ := strings.Cut(name, ".")
+		t := tables[invoice.Table(table)]
+		if t.byName == nil {
+			t.byName = map[string]found{}
+		}
+		t.byName[strings.ToLower(column)] = found{
+			name: column, kind: c.Kind, length: c.Length, precision: c.Precision, scale: c.Scale, codePage: c.CodePage,
+			nullable: !c.NotNull, computed: c.Computed, counted: c.Identity,
+		}
+		tables[invoice.Table(table)] = t
+	}
+	return tables
+}
+
+// Limits are what the user's columns hold, read from a test.
+type Limits struct{ limits *columnLimits }
+
+// NewLimits makes them; read gives the columns by "TABLE.COLUMN".
+func NewLimits(read func(context.Context) (map[string]UserColumn, error), now func() time.Time) Limits {
+	return Limits{&columnLimits{columns: invoice.Columns(), now: now, read: func(ctx context.Context) (map[invoice.Table]userTable, error) {
+		columns, err := read(ctx)
+		return tablesWith(columns), err
+	}}}
+}
+
+// Apply is what Apply does before and after a request.
+func (l Limits) Apply(ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error)) ([]commit.Outcome, error) {
+	return l.limits.apart(ctx, items, apply)
+}
+
+// Misfit is what is wrong with a value of a kind in a column; the code is empty when nothing is.
+func Misfit(kind invoice.Kind, has UserColumn, v invoice.Value) (code, expected, found string) {
+	c := invoice.Column{Table: invoice.Detail, Name: "C", Kind: kind}
+	l := &columnLimits{columns: []invoice.Column{c}, now: time.Now, read: func(context.Context) (map[invoice.Table]userTable, error) {
+		return tablesWith(map[string]UserColumn{"IVCE_DTL.C": has}), nil
+	}}
+	known, err := l.renew(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	return known.limits[0].misfit(c, v)
+}
+
+// Lacks gives the first character of a text that a code page has not; known is false for a number that is none.
+func Lacks(number int, text string) (r rune, lacks, known bool) {
+	page := newCodePage(number)
+	if page == nil {
+		return 0, false, false
+	}
+	_, r, has := page.measure(text)
+	return r, !has, true
+}
+
+// Characters counts the characters of a code page.
+func Characters(number int) int { return len(newCodePage(number).has) }
+
+// NoteOn is what the check notes of a column of a type and code page.
+func NoteOn(kind string, codePage int) []string {
+	f := &Findings{}
+	c := invoice.Columns()[0]
+	checkColumn("dbo.T", c, found{name: c.Name, kind: kind, length: -1, nullable: true, codePage: codePage}, f)
+	return append(f.Differences, f.Notes...)
+}
+
+// Classify is what Apply makes of a driver's error.
+func Classify(err error) error { return classify("sqlserver: test", err) }
+
+// Outside is what connecting, checking and migrating make of a driver's error.
+func Outside(err error) error { return outside("sqlserver: test", err) }
+
+// Rule is one row of the table of errors.
+type Rule struct {
+	Numbers        []int32
+	Kind           fault.Kind
+	Condition      fault.Condition
+	Reason, Source string
+}
+
+// Rules is the table of errors.
+func Rules() []Rule {
+	var out []Rule
+	for _, r := range rules() {
+		out = append(out, Rule{r.numbers, r.kind, r.condition, r.reason, r.source})
+	}
+	return out
+}
+
+// Parameters are what the driver is given for a connection string.
+func Parameters(dsn string) (map[string]string, error) {
+	safe, _, err := withDefaults(dsn)
+	if err != nil {
+		return nil, err
+	}
+	config, err := msdsn.Parse(safe)
+	return config.Parameters, err
+}
+
+// MigrateWith runs migrations that no file has, and installs no procedure.
+func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := migrateIn(ctx, tx, files); err != nil {
+		_ = tx.Rollback() // fails only when the transaction is over already
+		return outside(opMigrate, err)
+	}
+	return tx.Commit()
+}
+
+// AdoptionText is a statement of the adoption.
+func AdoptionText(name string) string { return adoptionText(name) }
+
+// Refused is what Heartbeat makes of a driver's error.
+func Refused(err error) error { return refused(err) }
+
+// JournalTexts are the statements of the journal.
+func JournalTexts() (map[string]string, error) {
+	t, err := tablesOf(Options{})
+	if err != nil {
+		return nil, err
+	}
+	return shared.JournalTexts(t.journalWords())
+}
+
+// ReportTexts are the statements of the reports.
+func ReportTexts() (map[string]string, error) { return shared.ReportTexts(reportWords()) }
+
+// RunTexts are the statements about runs.
+func RunTexts() (map[string]string, error) {
+	t, err := tablesOf(Options{})
+	if err != nil {
+		return nil, err
+	}
+	return shared.RunTexts(t.runWords())
+}

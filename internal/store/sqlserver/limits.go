@@ -1,0 +1,272 @@
+package sqlserver
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf16"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// The codes of a value that its column cannot hold. What validation refuses too has the code that it has there.
+const (
+	codeCodePage   = "validation.code_page"
+	codeTooLong    = "validation.too_long"
+	codeOutOfRange = "validation.out_of_range"
+	codeNotNull    = "validation.not_null"
+)
+
+// columnLimits knows what the user's columns hold, and refuses a document by itself whose value its column does not. The server
+// would refuse the whole request without saying whose the value is, or write another one without a word: it rounds decimals,
+// and replaces what a code page lacks by something similar (U+221E becomes 8). What is not known here is left to the server.
+type columnLimits struct {
+	columns []invoice.Column
+	read    func(ctx context.Context) (map[invoice.Table]userTable, error)
+	now     func() time.Time
+	known   atomic.Pointer[knownLimits]
+}
+
+// limitsAge is how long what was read is believed. A user may change a column at any time.
+const limitsAge = 5 * time.Minute
+
+// knownLimits is what was read at a time.
+type knownLimits struct {
+	at     time.Time
+	tables map[invoice.Table]userTable
+	// limits has what each column of the column table holds; nil for one that is not there or cannot be written: the start
+	// check and the server say so.
+	limits []*limit
+}
+
+// limit is what one column holds.
+type limit struct {
+	found
+	// page is the characters of a column of one code page; nil where there is none, or it is not known.
+	page *codePage
+}
+
+// apart refuses the items that hold a value which their column cannot, applies the others as if those were not there, and
+// answers for all in their order. The error is the reading's or apply's.
+func (l *columnLimits) apart(ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error)) ([]commit.Outcome, error) {
+	refused, err := l.refused(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	outcomes, places := make([]commit.Outcome, len(items)), make([]int, 0, len(items))
+	var left []commit.Item
+	for i, it := range items {
+		if refused[i] != nil {
+			outcomes[i] = commit.Outcome{DocumentID: it.DocumentID, Refused: refused[i]}
+			continue
+		}
+		left, places = append(left, it), append(places, i)
+	}
+	if len(left) == 0 && len(items) > 0 { // a preview of no items asks all the same: it is a shadow's heartbeat
+		return outcomes, nil
+	}
+	applied, err := apply(left)
+	if err != nil {
+		l.doubt(err)
+		return nil, err
+	}
+	for n, o := range applied {
+		outcomes[places[n]] = o
+	}
+	return outcomes, nil
+}
+
+// refused gives the error of each item that holds a value which its column cannot; nil for the others. It reads again before
+// it refuses: a column that was changed meanwhile must cost no document a failure. The error is the reading's.
+func (l *columnLimits) refused(ctx context.Context, items []commit.Item) ([]error, error) {
+	known, fresh, err := l.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	refused, some := l.compare(known, items)
+	if !some || fresh {
+		return refused, nil
+	}
+	if known, err = l.renew(ctx); err != nil {
+		return nil, err
+	}
+	refused, _ = l.compare(known, items)
+	return refused, nil
+}
+
+// current is what is known, read again when it is too old; fresh says that it was.
+func (l *columnLimits) current(ctx context.Context) (known *knownLimits, fresh bool, err error) {
+	if known = l.known.Load(); known != nil && l.now().Sub(known.at) < limitsAge {
+		return known, false, nil
+	}
+	known, err = l.renew(ctx)
+	return known, true, err
+}
+
+// doubt has the next request read again after an error by which a column may hold less than is known. Other refusals say nothing
+// of columns, and a reading costs about as much as a small request.
+func (l *columnLimits) doubt(err error) {
+	ofColumns := []string{"2628", "8152", "515", "220", "242", "8114", "8115"}
+	if known := l.known.Load(); known != nil && slices.Contains(ofColumns, fault.CodeOf(err)) {
+		l.known.Store(&knownLimits{tables: known.tables, limits: known.limits})
+	}
+}
+
+// renew reads the columns.
+func (l *columnLimits) renew(ctx context.Context) (*knownLimits, error) {
+	at := l.now()
+	tables, err := l.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pages := map[int]*codePage{}
+	if before := l.known.Load(); before != nil { // a table of 20,000 characters is made once
+		for _, has := range before.limits {
+			if has != nil && has.page != nil {
+				pages[has.page.number] = has.page
+			}
+		}
+	}
+	known := &knownLimits{at: at, tables: tables, limits: make([]*limit, len(l.columns))}
+	for i, c := range l.columns {
+		has, ok := tables[c.Table].column(c.Name)
+		if !ok || has.computed || has.counted {
+			continue
+		}
+		known.limits[i] = &limit{found: has}
+		if has.narrow() {
+			page, made := pages[has.codePage]
+			if !made {
+				page = newCodePage(has.codePage)
+				pages[has.codePage] = page
+			}
+			known.limits[i].page = page
+		}
+	}
+	l.known.Store(known)
+	return known, nil
+}
+
+// compare looks at every value.
+func (l *columnLimits) compare(known *knownLimits, items []commit.Item) (refused []error, some bool) {
+	refused = make([]error, len(items))
+	for i, it := range items {
+		if err := l.misfit(known, it); err != nil {
+			refused[i], some = err, true
+		}
+	}
+	return refused, some
+}
+
+// misfit is the error of an item's first value that its column does not hold. Duplicates differ from the main line, but not from
+// each other. A NULL of a mark is not written.
+func (l *columnLimits) misfit(known *knownLimits, it commit.Item) error {
+	for position := range min(it.Rows(), 2) {
+		values := invoice.MarkValues()
+		if !it.FailureMark {
+			values = invoice.RowValues(it.Values, it.Main, it.Line(position))
+		}
+		for i, has := range known.limits {
+			if has == nil || (it.FailureMark && values[i].Null) {
+				continue
+			}
+			if code, expected, found := has.misfit(l.columns[i], values[i]); code != "" {
+				return fault.New(fault.Document, opApply, code, "document %s: %s: expected %s, found %s",
+					it.DocumentID, label(l.columns[i]), expected, found)
+			}
+		}
+	}
+	return nil
+}
+
+// misfit says why a column does not hold a value of a kind. The code is empty when it does, and when that is not known.
+func (l *limit) misfit(c invoice.Column, v invoice.Value) (code, expected, found string) {
+	if v.Null {
+		if !l.nullable {
+			return codeNotNull, "a value (NOT NULL)", "NULL"
+		}
+		return "", "", ""
+	}
+	switch c.Kind {
+	case invoice.Text, invoice.Flag:
+		return l.text(v.Text)
+	case invoice.Integer, invoice.Decimal:
+		return l.number(v.Text)
+	case invoice.Time:
+		if l.kind == "datetime" && v.Text < "1753" {
+			return codeOutOfRange, "a year from 1753 on (datetime)", v.Text[:len("2025")]
+		}
+	}
+	return "", "", ""
+}
+
+// text compares a text with a column of characters.
+func (l *limit) text(text string) (code, expected, found string) {
+	size, unit := 0, "bytes"
+	switch {
+	case l.kind == "nvarchar" || l.kind == "nchar":
+		unit = "UTF-16 units"
+		for _, r := range text {
+			size += utf16.RuneLen(r)
+		}
+	case isText(l.kind) && l.codePage == codePageUTF8:
+		size = len(text)
+	case l.page != nil:
+		bytes, lacked, ok := l.page.measure(text)
+		if !ok {
+			return codeCodePage, fmt.Sprintf("characters of the column's code page %d", l.page.number), fmt.Sprintf("U+%04X", lacked)
+		}
+		size = bytes
+	}
+	if l.length >= 0 && size > l.length {
+		return codeTooLong, fmt.Sprintf("at most %d %s (%s)", l.length, unit, l), strconv.Itoa(size)
+	}
+	return "", "", ""
+}
+
+// number compares a number with a column of numbers. The server would round what has too many digits behind the point.
+func (l *limit) number(text string) (code, expected, found string) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	behind := len(strings.TrimRight(fraction, "0"))
+	low, high, integer := integers(l.kind)
+	switch {
+	case integer:
+		if n, err := strconv.ParseInt(whole, 10, 64); err != nil || n < low || n > high {
+			return codeOutOfRange, fmt.Sprintf("a number from %d to %d (%s)", low, high, l), "one beyond"
+		}
+	case l.kind == "decimal" || l.kind == "numeric":
+		if before := len(strings.TrimLeft(whole, "-0")); before > l.precision-l.scale {
+			return codeOutOfRange, fmt.Sprintf("at most %d digits before the point (%s)", l.precision-l.scale, l), strconv.Itoa(before)
+		}
+	default:
+		return "", "", ""
+	}
+	if behind > l.scale {
+		return codeOutOfRange, fmt.Sprintf("at most %d digits behind the point (%s)", l.scale, l), strconv.Itoa(behind)
+	}
+	return "", "", ""
+}
+
+// integers gives the range of a type of whole numbers. Of bit the server makes 1 of every other number.
+func integers(kind string) (low, high int64, ok bool) {
+	switch kind {
+	case "bit":
+		return 0, 1, true
+	case "tinyint":
+		return 0, math.MaxUint8, true
+	case "smallint":
+		return math.MinInt16, math.MaxInt16, true
+	case "int":
+		return math.MinInt32, math.MaxInt32, true
+	case "bigint":
+		return math.MinInt64, math.MaxInt64, true
+	}
+	return 0, 0, false
+}

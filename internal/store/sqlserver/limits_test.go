@@ -1,0 +1,416 @@
+package sqlserver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/sqlserver"
+)
+
+// What a column does not hold has a code, and says what was expected and found; what is not known is left to the server.
+func TestWhatAColumnHolds(t *testing.T) {
+	type column = sqlserver.UserColumn
+	const text, flag, integer, decimal, moment = invoice.Text, invoice.Flag, invoice.Integer, invoice.Decimal, invoice.Time
+	nvarchar, latin := column{Kind: "nvarchar", Length: 5}, column{Kind: "varchar", Length: 5, CodePage: 1252}
+	japanese, utf8 := column{Kind: "varchar", Length: 5, CodePage: 932}, column{Kind: "varchar", Length: 5, CodePage: 65001}
+	dec := func(precision, scale int) column { return column{Kind: "decimal", Precision: precision, Scale: scale} }
+	of := func(kind string) column { return column{Kind: kind, Length: -1} }
+	const long, codePage, beyond, notNull = "validation.too_long", "validation.code_page", "validation.out_of_range", "validation.not_null"
+	for _, c := range []struct {
+		kind  invoice.Kind
+		has   column
+		value string
+		code  string
+		says  string // expected, found
+	}{
+		{text, nvarchar, "", "", ""},
+		{text, nvarchar, "ünï漢字", "", ""},
+		{text, nvarchar, "123456", long, "at most 5 UTF-16 units (nvarchar(5)), 6"},
+		{text, nvarchar, "123😀", "", ""},
+		{text, nvarchar, "1234😀", long, "at most 5 UTF-16 units (nvarchar(5)), 6"},
+		{text, column{Kind: "nchar", Length: 5}, "123456", long, "at most 5 UTF-16 units (nchar(5)), 6"},
+		{text, of("nvarchar"), strings.Repeat("x", 9000), "", ""},
+		{flag, column{Kind: "char", Length: 1, CodePage: 1252}, "Y", "", ""},
+		{flag, column{Kind: "char", Length: 0, CodePage: 1252}, "Y", long, "at most 0 bytes (char(0)), 1"},
+		{text, latin, "éé€éé", "", ""},
+		{text, latin, "éé€ééé", long, "at most 5 bytes (varchar(5)), 6"},
+		{text, latin, "∞", codePage, "characters of the column's code page 1252, U+221E"},
+		{text, column{Kind: "varchar", Length: -1, CodePage: 1252}, strings.Repeat("é", 9000), "", ""},
+		{text, japanese, "漢字a", "", ""},
+		{text, japanese, "漢字ab", long, "at most 5 bytes (varchar(5)), 6"},
+		{text, japanese, "ｱｱｱｱｱ", "", ""}, // half the width, a byte each
+		{text, utf8, "éé1", "", ""},
+		{text, utf8, "ééé", long, "at most 5 bytes (varchar(5)), 6"},
+		{text, utf8, "😀1", "", ""},
+		{text, column{Kind: "varchar", Length: 5, CodePage: 708}, "more than five", "", ""}, // nobody knows how many bytes
+		{text, of("xml"), "<", "", ""},
+
+		{decimal, dec(5, 4), "1.0000", "", ""},
+		{decimal, dec(5, 4), "-9.9999", "", ""},
+		{decimal, dec(5, 4), "10.0000", beyond, "at most 1 digits before the point (decimal(5, 4)), 2"},
+		{decimal, dec(5, 4), "-10.0000", beyond, "at most 1 digits before the point (decimal(5, 4)), 2"},
+		{decimal, dec(4, 4), "0.9999", "", ""},
+		{decimal, dec(4, 4), "1.0000", beyond, "at most 0 digits before the point (decimal(4, 4)), 1"},
+		{decimal, dec(5, 2), "0.9500", "", ""},
+		{decimal, dec(5, 2), "0.9512", beyond, "at most 2 digits behind the point (decimal(5, 2)), 4"},
+		{decimal, dec(5, 0), "1.0000", "", ""},
+		{decimal, dec(5, 0), "0.5000", beyond, "at most 0 digits behind the point (decimal(5, 0)), 1"},
+		{decimal, column{Kind: "numeric", Precision: 5, Scale: 4}, "10.0000", beyond, "at most 1 digits before the point (numeric(5, 4)), 2"},
+		{decimal, of("float"), "12345678901234567890.1234", "", ""},
+		{decimal, of("int"), "0.5000", beyond, "at most 0 digits behind the point (int), 1"},
+		{decimal, of("bit"), "1.0000", "", ""},
+		{decimal, of("bit"), "2.0000", beyond, "a number from 0 to 1 (bit), one beyond"},
+
+		{integer, of("int"), "2147483647", "", ""},
+		{integer, of("int"), "-2147483648", "", ""},
+		{integer, of("int"), "2147483648", beyond, "a number from -2147483648 to 2147483647 (int), one beyond"},
+		{integer, of("int"), "-2147483649", beyond, "a number from -2147483648 to 2147483647 (int), one beyond"},
+		{integer, of("smallint"), "32768", beyond, "a number from -32768 to 32767 (smallint), one beyond"},
+		{integer, of("tinyint"), "-1", beyond, "a number from 0 to 255 (tinyint), one beyond"},
+		{integer, of("bigint"), "9223372036854775807", "", ""},
+		{integer, dec(18, 0), "999999999999999999", "", ""},
+		{integer, dec(18, 0), "1000000000000000000", beyond, "at most 18 digits before the point (decimal(18, 0)), 19"},
+
+		{moment, of("datetime"), "1753-01-01T00:00:00.000000Z", "", ""},
+		{moment, of("datetime"), "1752-12-31T23:59:59.999999Z", beyond, "a year from 1753 on (datetime), 1752"},
+		{moment, of("datetime"), "0001-01-01T00:00:00.000000Z", beyond, "a year from 1753 on (datetime), 0001"},
+		{moment, of("datetime2"), "0001-01-01T00:00:00.000000Z", "", ""},
+
+		{text, column{Kind: "nvarchar", Length: 5, NotNull: true}, "", "", ""},
+		{text, column{Kind: "nvarchar", Length: 5, NotNull: true}, "NULL", notNull, "a value (NOT NULL), NULL"},
+		{text, nvarchar, "NULL", "", ""},
+	} {
+		value := invoice.Of(c.value)
+		if c.value == "NULL" {
+			value = invoice.Null()
+		}
+		about := fmt.Sprintf("%s %q in %+v", c.kind, c.value, c.has)
+		code, expected, found := sqlserver.Misfit(c.kind, c.has, value)
+		require.Equal(t, c.code, code, about)
+		if c.code != "" {
+			require.Equal(t, c.says, expected+", "+found, about)
+		}
+	}
+}
+
+// userTables is a database whose columns a test says, and its requests.
+type userTables struct {
+	columns map[string]sqlserver.UserColumn
+	err     error
+	reads   int
+	at      time.Time
+	sent    []string // the ids of the documents, request by request
+	answer  error
+}
+
+func (u *userTables) limits() sqlserver.Limits {
+	return sqlserver.NewLimits(func(context.Context) (map[string]sqlserver.UserColumn, error) {
+		u.reads++
+		return maps.Clone(u.columns), u.err
+	}, func() time.Time { return u.at })
+}
+
+func (u *userTables) apply(items []commit.Item) (outcomes []commit.Outcome, err error) {
+	var ids []string
+	for _, it := range items {
+		ids = append(ids, it.DocumentID)
+		outcomes = append(outcomes, commit.Outcome{DocumentID: it.DocumentID, Verdict: commit.Applied})
+	}
+	u.sent = append(u.sent, strings.Join(ids, " "))
+	if u.answer != nil {
+		return nil, u.answer
+	}
+	return outcomes, nil
+}
+
+const makerColumn = "IVCE_DTL.CLN_MFR_AI_NM"
+
+// newUserTables has one column, and no other.
+func newUserTables(column string, c sqlserver.UserColumn) *userTables {
+	return &userTables{columns: map[string]sqlserver.UserColumn{column: c}, at: time.Date(2025, 12, 17, 3, 12, 0, 0, time.UTC)}
+}
+
+// ofCodePage is a column of one code page.
+func ofCodePage(number int) sqlserver.UserColumn {
+	return sqlserver.UserColumn{Kind: "varchar", Length: 255, CodePage: number}
+}
+
+func TestOnlyTheDocumentWithTheValueIsRefused(t *testing.T) {
+	u := newUserTables(makerColumn, ofCodePage(1252))
+	good, bad, other := item("good", 10, 1), item("bad", 10, 2), item("other", 10, 3)
+	setText(t, &good, "CLN_MFR_AI_NM", "Böhler € ?")
+	setText(t, &bad, "CLN_MFR_AI_NM", "secret ∞")
+	setText(t, &other, "UNSPSC_CD", "∞") // in a column that nothing is known of
+	out, err := u.limits().Apply(t.Context(), []commit.Item{good, bad, other}, u.apply)
+	require.NoError(t, err)
+	require.Equal(t, []string{"good other"}, u.sent, "one request, without the refused one")
+	for i, want := range []string{"good", "bad", "other"} {
+		require.Equal(t, want, out[i].DocumentID)
+		require.Equal(t, i == 1, out[i].Refused != nil, want)
+	}
+	require.Empty(t, out[1].Verdict)
+	refused := out[1].Refused
+	require.Equal(t, fault.Document, fault.KindOf(refused))
+	require.Equal(t, "validation.code_page", fault.CodeOf(refused))
+	require.ErrorContains(t, refused, "document bad: IVCE_DTL.CLN_MFR_AI_NM: expected characters of the column's code page 1252, found U+221E")
+	require.NotContains(t, refused.Error(), "secret")
+
+	out, err = u.limits().Apply(t.Context(), []commit.Item{bad}, u.apply)
+	require.NoError(t, err)
+	require.Error(t, out[0].Refused)
+	require.Len(t, u.sent, 1, "a request of nothing is not made")
+	_, err = u.limits().Apply(t.Context(), nil, u.apply)
+	require.NoError(t, err)
+	require.Len(t, u.sent, 2, "unless nothing was asked for: a preview of no items is a shadow's heartbeat")
+
+	computed := ofCodePage(1252)
+	computed.Computed = true
+	identity := ofCodePage(1252)
+	identity.Identity = true
+	for _, c := range []sqlserver.UserColumn{ofCodePage(708), computed, identity} {
+		out, err = newUserTables(makerColumn, c).limits().Apply(t.Context(), []commit.Item{bad}, u.apply)
+		require.NoError(t, err)
+		require.NoError(t, out[0].Refused, "what is not known, or not written, is the server's")
+	}
+}
+
+// Duplicates have values of their own.
+func TestTheValuesOfDuplicatesAreComparedToo(t *testing.T) {
+	const line = 1 << 31
+	u := newUserTables("IVCE_DTL.PRNT_IVCE_DTL_ID", sqlserver.UserColumn{Kind: "int"})
+	out, err := u.limits().Apply(t.Context(), []commit.Item{item("alone", 10, line), item("with", 10, line, 2)}, u.apply)
+	require.NoError(t, err)
+	require.NoError(t, out[0].Refused, "NULL for the main line")
+	require.ErrorContains(t, out[1].Refused, "document with: IVCE_DTL.PRNT_IVCE_DTL_ID: expected a number from -2147483648 to 2147483647 (int), found one beyond")
+
+	u = newUserTables("IVCE_DTL.PRNT_IVCE_DTL_ID", sqlserver.UserColumn{Kind: "int", NotNull: true})
+	out, err = u.limits().Apply(t.Context(), []commit.Item{item("with", 10, 1, 2)}, u.apply)
+	require.NoError(t, err)
+	require.Equal(t, "validation.not_null", fault.CodeOf(out[0].Refused), "the main line has values of its own as well")
+}
+
+// A mark writes the status and nothing else.
+func TestAMarkIsComparedWithTheStatusOnly(t *testing.T) {
+	mark := item("mark", 10, 1, 2)
+	mark.FailureMark, mark.Values = true, nil
+	u := newUserTables("IVCE_DTL.UPC_CD", sqlserver.UserColumn{Kind: "nvarchar", NotNull: true})
+	u.columns["IVCE_DTL.IVCE_LNE_STAT"] = sqlserver.UserColumn{Kind: "nvarchar", Length: len(invoice.StatusAIError), NotNull: true}
+	u.columns["IVCE_TRKG_MSTR.IVCE_LNE_STAT"] = sqlserver.UserColumn{Kind: "nvarchar", Length: 1, NotNull: true}
+	out, err := u.limits().Apply(t.Context(), []commit.Item{mark}, u.apply)
+	require.NoError(t, err)
+	require.NoError(t, out[0].Refused)
+	u.columns["IVCE_DTL.IVCE_LNE_STAT"] = sqlserver.UserColumn{Kind: "nvarchar", Length: len(invoice.StatusAIError) - 1}
+	out, err = u.limits().Apply(t.Context(), []commit.Item{mark}, u.apply)
+	require.NoError(t, err)
+	require.Equal(t, "validation.too_long", fault.CodeOf(out[0].Refused))
+}
+
+// A request that fails answers for all of it: the refused one is met again with the next.
+func TestARequestThatFailsBesideARefusedDocument(t *testing.T) {
+	u := newUserTables(makerColumn, ofCodePage(1252))
+	good, bad := item("good", 10, 1), item("bad", 10, 2)
+	setText(t, &bad, "CLN_MFR_AI_NM", "∞")
+	u.answer = fault.New(fault.Infrastructure, "test", "connection", "down")
+	_, err := u.limits().Apply(t.Context(), []commit.Item{bad, good}, u.apply)
+	require.ErrorIs(t, err, u.answer)
+}
+
+// What was read is believed for five minutes; before a document is refused it is read again, and that decides.
+func TestColumnsAreReadAgain(t *testing.T) {
+	u := newUserTables(makerColumn, ofCodePage(1252))
+	limits := u.limits()
+	good, bad := item("good", 10, 1), item("bad", 10, 2)
+	setText(t, &bad, "CLN_MFR_AI_NM", "−")
+	refuses := func(it commit.Item) bool {
+		t.Helper()
+		out, err := limits.Apply(t.Context(), []commit.Item{it}, u.apply)
+		require.NoError(t, err)
+		return out[0].Refused != nil
+	}
+	require.False(t, refuses(good))
+	require.False(t, refuses(good))
+	require.Equal(t, 1, u.reads)
+
+	require.True(t, refuses(bad))
+	require.Equal(t, 2, u.reads, "before it is refused")
+
+	u.columns[makerColumn] = sqlserver.UserColumn{Kind: "nvarchar", Length: 255} // somebody makes it so
+	require.False(t, refuses(bad), "a column that was changed meanwhile costs no document a failure")
+	require.Equal(t, 3, u.reads)
+
+	u.columns[makerColumn] = ofCodePage(949) // and varchar again, of another collation
+	u.at = u.at.Add(5*time.Minute - time.Second)
+	require.False(t, refuses(bad), "not noticed yet")
+	require.Equal(t, 3, u.reads)
+	u.at = u.at.Add(time.Second)
+	require.True(t, refuses(bad))
+	require.Equal(t, 4, u.reads, "what was read just now decides")
+
+	u.err = fault.New(fault.Infrastructure, "test", "connection", "down")
+	_, err := limits.Apply(t.Context(), []commit.Item{good, bad}, u.apply)
+	require.True(t, fault.IsDependency(err), "nothing is refused by what may be out of date")
+	require.True(t, errors.Is(err, u.err))
+	require.False(t, refuses(good), "and what needs no reading is written")
+	u.at = u.at.Add(5 * time.Minute)
+	_, err = limits.Apply(t.Context(), []commit.Item{good}, u.apply)
+	require.ErrorIs(t, err, u.err)
+}
+
+// A column that is narrowed between two readings fails one request. It is read again then, and refuses its documents by themselves.
+func TestARefusedRequestHasTheColumnsReadAgain(t *testing.T) {
+	u := newUserTables(makerColumn, sqlserver.UserColumn{Kind: "nvarchar", Length: 255})
+	limits := u.limits()
+	items, others := hundred(t)
+	apply := func() ([]commit.Outcome, error) { return limits.Apply(t.Context(), items, u.apply) }
+	_, err := apply()
+	require.NoError(t, err)
+
+	u.columns[makerColumn] = sqlserver.UserColumn{Kind: "nvarchar", Length: 50}
+	u.answer = fault.New(fault.Document, "test", "2628", "a text is longer than the user's column")
+	_, err = apply()
+	require.ErrorIs(t, err, u.answer, "the server says no more than that")
+	u.answer = nil
+	out, err := apply()
+	require.NoError(t, err)
+	require.Len(t, u.sent, 3)
+	require.Equal(t, others, u.sent[2], "one request for all others")
+	require.Equal(t, "validation.too_long", fault.CodeOf(out[wideOne].Refused))
+	require.Equal(t, 2, u.reads)
+
+	u.answer = fault.New(fault.Document, "test", "547", "a constraint says nothing of columns")
+	_, err = limits.Apply(t.Context(), items[:1], u.apply)
+	require.ErrorIs(t, err, u.answer)
+	u.answer = nil
+	_, err = limits.Apply(t.Context(), items[:1], u.apply)
+	require.NoError(t, err)
+	require.Equal(t, 2, u.reads)
+}
+
+// wideOne is the place of the one document among 100 whose name of the manufacturer is longer than 50 characters.
+const wideOne = 93
+
+// hundred makes 100 documents, and the ids of all but wideOne.
+func hundred(t *testing.T) (items []commit.Item, others string) {
+	t.Helper()
+	var ids []string
+	for i := range 100 {
+		it := item(fmt.Sprint("doc-", i), 10, int64(i+1))
+		if i == wideOne {
+			setText(t, &it, "CLN_MFR_AI_NM", strings.Repeat("x", 51))
+		} else {
+			ids = append(ids, it.DocumentID)
+		}
+		items = append(items, it)
+	}
+	return items, strings.Join(ids, " ")
+}
+
+// On a server: the start check has read the columns, one that is narrowed in mid-drain costs one request and then its own
+// documents only, and one that is widened takes them at once.
+func TestAColumnThatIsAlteredWhileRunning(t *testing.T) {
+	d := newDatabase(t)
+	h := d.harness(t)
+	items, _ := hundred(t)
+	for i := range items {
+		h.AddLines(t, int64(i+1))
+	}
+	store := openStore(t, d.dsn)
+	require.NoError(t, store.Check(t.Context()))
+	alter := func(kind string) { d.exec(t, `ALTER TABLE dbo.IVCE_DTL ALTER COLUMN CLN_MFR_AI_NM `+kind) }
+
+	alter("nvarchar(50)")
+	_, err := store.Apply(t.Context(), items, commit.Write, breaker.Heartbeat{})
+	require.Equal(t, fault.Document, fault.KindOf(err), "the server's own refusal: %v", err)
+	out, err := store.Apply(t.Context(), items, commit.Write, breaker.Heartbeat{})
+	require.NoError(t, err)
+	for i, o := range out {
+		if i == wideOne {
+			require.ErrorContains(t, o.Refused, "document doc-93: IVCE_DTL.CLN_MFR_AI_NM: expected at most 50 UTF-16 units (nvarchar(50)), found 51")
+			continue
+		}
+		require.Equal(t, commit.Applied, o.Verdict, o.DocumentID)
+	}
+	_, inLedger := h.Ledger(t, wideOne+1)
+	require.False(t, inLedger)
+
+	alter("nvarchar(255)")
+	out, err = store.Apply(t.Context(), items, commit.Write, breaker.Heartbeat{})
+	require.NoError(t, err)
+	require.Equal(t, commit.Applied, out[wideOne].Verdict)
+}
+
+// On a server: a store that starts when a column is already narrow refuses by itself from the first request on, whatever the
+// type of the column; what stands in another column is not touched.
+func TestColumnsOfTheUsersThatHoldLess(t *testing.T) {
+	d := newDatabase(t)
+	for _, c := range []struct {
+		table  invoice.Table
+		column string
+		kind   string
+		// holds and lacks are values that the column takes and does not.
+		holds, lacks, code string
+	}{
+		{invoice.Detail, "UPC_CD", "nvarchar(4)", "12😀", "123😀", "validation.too_long"},
+		{invoice.Tracking, "UPC_CD", "varchar(4) COLLATE Latin1_General_CI_AS", "éééé", "ééééé", "validation.too_long"},
+		{invoice.Detail, "MFR_CNFDC_SCR", "decimal(5, 2)", "0.9500", "0.9512", "validation.out_of_range"},
+		{invoice.Tracking, "MFR_CNFDC_SCR", "decimal(4, 4)", "0.9999", "1.0000", "validation.out_of_range"},
+		{invoice.Tracking, "PRCS_END_TS", "datetime", "1753-01-01T00:00:00.000000Z", "1752-12-31T23:59:59.000000Z", "validation.out_of_range"},
+		{invoice.Tracking, "PRNT_IVCE_DTL_ID", "int", "", "", "validation.out_of_range"},
+	} {
+		h := d.harness(t)
+		const parent = 1 << 31
+		h.AddLines(t, 1, 2, 3, parent)
+		d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN %s`, c.table, c.column))
+		d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD %s %s NULL`, c.table, c.column, c.kind))
+		good, bad := item("good", 10, 1, 3), item("bad", 10, parent, 2)
+		if c.holds != "" {
+			setText(t, &good, c.column, c.holds)
+			bad = item("bad", 10, 2)
+			setText(t, &bad, c.column, c.lacks)
+		}
+		store := openStore(t, d.dsn)
+		out, err := store.Apply(t.Context(), []commit.Item{good, bad}, commit.Write, breaker.Heartbeat{})
+		require.NoError(t, err, "%+v", c)
+		require.Equal(t, commit.Applied, out[0].Verdict, "%+v", c)
+		require.Equal(t, c.code, fault.CodeOf(out[1].Refused), "%+v", c)
+		require.ErrorContains(t, out[1].Refused, fmt.Sprintf("document bad: %s.%s: expected ", c.table, c.column))
+		_, inLedger := h.Ledger(t, 2)
+		require.False(t, inLedger)
+	}
+}
+
+// On a server: nothing is sent to a column that does not take NULL.
+func TestNULLIsNotSentWhereItIsNotTaken(t *testing.T) {
+	d := newDatabase(t)
+	h := d.harness(t)
+	d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR DROP COLUMN MFR_STG_NM`)
+	d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD MFR_STG_NM nvarchar(50) NOT NULL DEFAULT N'-'`)
+	h.AddLines(t, 1, 2)
+	store := openStore(t, d.dsn)
+	good, bad := item("good", 10, 1), item("bad", 10, 2)
+	for i, c := range invoice.Columns() {
+		if c.Name == "MFR_STG_NM" {
+			bad.Values[i] = invoice.Null()
+		}
+	}
+	out, err := store.Apply(t.Context(), []commit.Item{good, bad}, commit.Write, breaker.Heartbeat{})
+	require.NoError(t, err)
+	require.Equal(t, commit.Applied, out[0].Verdict)
+	require.Equal(t, "validation.not_null", fault.CodeOf(out[1].Refused))
+	require.ErrorContains(t, out[1].Refused, "document bad: IVCE_TRKG_MSTR.MFR_STG_NM: expected a value (NOT NULL), found NULL")
+	bad.FailureMark, bad.Values = true, nil
+	out, err = store.Apply(t.Context(), []commit.Item{bad}, commit.Write, breaker.Heartbeat{})
+	require.NoError(t, err)
+	require.Equal(t, commit.Applied, out[0].Verdict, "a mark writes none")
+}

@@ -1,0 +1,209 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/store/migration"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+const opMigrate = "sqlserver: migrate"
+
+// bookkeeping makes the schema and the table of what was run.
+const bookkeeping = `IF SCHEMA_ID(N'sqlwriter') IS NULL
+    EXEC (N'CREATE SCHEMA sqlwriter AUTHORIZATION dbo');
+IF OBJECT_ID(N'sqlwriter.migration', N'U') IS NULL
+    CREATE TABLE sqlwriter.migration (
+        number int NOT NULL,
+        name nvarchar(200) NOT NULL,
+        checksum char(64) NOT NULL,
+        applied_at datetime2(3) NOT NULL DEFAULT SYSUTCDATETIME(),
+        applied_by nvarchar(256) NOT NULL DEFAULT SUSER_SNAME(),
+        CONSTRAINT pk_migration PRIMARY KEY (number)
+    );`
+
+// lockMigrations waits for its turn: two migrations at once would do everything twice. A negative answer is no lock.
+const lockMigrations = `DECLARE @result int;
+EXEC @result = sp_getapplock
+    @Resource = N'sqlwriter.migrate', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 60000;
+SELECT @result AS result;`
+
+// lockForScript is lockMigrations where nobody reads an answer.
+const lockForScript = `DECLARE @result int;
+EXEC @result = sp_getapplock
+    @Resource = N'sqlwriter.migrate', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 60000;
+IF @result < 0
+    THROW 52744, N'another migration is running', 1;`
+
+// stillThere ends a batch of the script when one before it has failed.
+const stillThere = "IF @@TRANCOUNT = 0\n    THROW 52744, N'an earlier batch failed: nothing was changed', 1;\n"
+
+// recordMigration notes that a file was run.
+const recordMigration = `INSERT INTO sqlwriter.migration (number, name, checksum) VALUES (@number, @name, @checksum);`
+
+// Migrate brings schema sqlwriter up to date and installs this build's procedures, in one transaction under a lock that only
+// one migration has. It never touches the user's tables. Errors by kind: contention, code "migration_lock", when another migration runs for over a minute;
+// infrastructure, code "migration_checksum", when a file that was run is not the file that this build has; else as
+// classify.go says.
+func (s *Store) Migrate(ctx context.Context) error {
+	files, err := migrationList()
+	if err != nil {
+		return err
+	}
+	return s.migrate(ctx, files, s.procedures)
+}
+
+func migrationList() ([]migration.File, error) {
+	files, err := migration.Read(migrationFiles, "migrations")
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, opMigrate, "files", "the migrations cannot be read", err)
+	}
+	return files, nil
+}
+
+// migrate runs what of files was not run before, and creates the procedures that are not there.
+func (s *Store) migrate(ctx context.Context, files []migration.File, p procedures) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return outside(opMigrate, err)
+	}
+	err = migrateIn(ctx, tx, files)
+	if err == nil {
+		err = p.install(ctx, tx)
+	}
+	if err != nil {
+		_ = tx.Rollback() // fails only when the transaction is over already
+		return outside(opMigrate, err)
+	}
+	return outside(opMigrate, tx.Commit())
+}
+
+func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
+	var result int
+	if err := tx.QueryRowContext(ctx, lockMigrations).Scan(&result); err != nil {
+		return fmt.Errorf("lock: %w", err)
+	}
+	if result < 0 {
+		return fault.New(fault.Contention, opMigrate, "migration_lock", "another migration is running (sp_getapplock answered %d)", result)
+	}
+	if _, err := tx.ExecContext(ctx, "SET XACT_ABORT ON;\nSET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\n"+bookkeeping); err != nil {
+		return fmt.Errorf("bookkeeping: %w", err)
+	}
+	done, err := migrationsDone(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for i, state := range migration.Compare(files, done) {
+		switch state.Status {
+		case migration.Changed:
+			return fault.New(fault.Infrastructure, opMigrate, "migration_checksum",
+				"%s: expected the file that was run, found another: a migration that was run must not be changed", state.Name)
+		case migration.Pending:
+			if err := runMigration(ctx, tx, files[i]); err != nil {
+				return fmt.Errorf("%s: %w", state.Name, err)
+			}
+		case migration.Applied, migration.Unknown:
+		}
+	}
+	return nil
+}
+
+func runMigration(ctx context.Context, tx *sql.Tx, f migration.File) error {
+	if _, err := tx.ExecContext(ctx, f.Text); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, recordMigration,
+		sql.Named("number", f.Number), sql.Named("name", f.Name), sql.Named("checksum", f.Checksum))
+	return err
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// migrationsDone reads the record.
+func migrationsDone(ctx context.Context, q querier) (done []migration.Done, err error) {
+	rows, err := q.QueryContext(ctx, `SELECT number, name, checksum, applied_at FROM sqlwriter.migration ORDER BY number`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var d migration.Done
+		if err := rows.Scan(&d.Number, &d.Name, &d.Checksum, &d.At); err != nil {
+			return nil, fmt.Errorf("scan: %w", err)
+		}
+		done = append(done, d)
+	}
+	return done, rows.Err()
+}
+
+// MigrationStatus tells which migrations the database has. A database without the schema has none. Errors by kind: as
+// classify.go says.
+func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) {
+	files, err := migrationList()
+	if err != nil {
+		return nil, err
+	}
+	var there sql.NullInt64
+	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(N'sqlwriter.migration', N'U')`).Scan(&there); err != nil {
+		return nil, outside(opMigrate, err)
+	}
+	var done []migration.Done
+	if there.Valid {
+		if done, err = migrationsDone(ctx, s.db); err != nil {
+			return nil, outside(opMigrate, err)
+		}
+	}
+	return migration.Compare(files, done), nil
+}
+
+// MigrationScript is what Migrate runs on an empty database, for a DBA who runs it by hand: batches apart by GO, each
+// with its record, in one transaction under the lock of Migrate. The record of a file is what keeps it from being run
+// again; a tool that goes on after an error is stopped by the next batch, which finds no transaction. The options are those
+// of the app: they decide the procedures.
+func MigrationScript(o Options) (string, error) {
+	files, err := migrationList()
+	if err != nil {
+		return "", err
+	}
+	t, err := tablesOf(o)
+	if err != nil {
+		return "", err
+	}
+	set, err := t.procedures()
+	if err != nil {
+		return "", fault.Wrap(fault.Internal, opMigrate, "template", "the procedures cannot be produced", err)
+	}
+	var b strings.Builder
+	b.WriteString("-- SQL Writer: schema sqlwriter. Expand only; files that were run are left out.\n" +
+		"-- Run it in the database of IVCE_DTL, by sqlcmd -b or another tool that stops at an error.\n" +
+		"SET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nSET XACT_ABORT ON;\nBEGIN TRANSACTION;\n" + lockForScript + "\nGO\n" +
+		stillThere + bookkeeping + "\nGO\n")
+	for _, f := range files {
+		fmt.Fprintf(&b, "-- %s\n"+stillThere+"IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = %d)\n    BEGIN\n        EXEC (N'\n%s');\n"+
+			"        INSERT INTO sqlwriter.migration (number, name, checksum)\n        VALUES (%d, N'%s', '%s');\n    END;\nGO\n",
+			f.Name, f.Number, escaped(f.Text), f.Number, f.Name, f.Checksum)
+	}
+	for _, p := range set.list {
+		name := p.qualified(set.hash)
+		fmt.Fprintf(&b, "-- %s\n"+stillThere+"IF OBJECT_ID(N'%s', N'P') IS NULL\n    EXEC (N'\n%s');\nGO\n", name, name, escaped(p.text(set.hash)))
+	}
+	b.WriteString(stillThere)
+	b.WriteString("-- The set's record.\nDECLARE @hash char(12) = '" + set.hash + "';\nDECLARE @inputs nvarchar(max) = N'" +
+		escaped(strings.Join(set.inputs, "\n")) + "';\n" + recordProcedures + "\nGO\n")
+	b.WriteString(stillThere + "COMMIT TRANSACTION;\nGO\n")
+	return b.String(), nil
+}
+
+// escaped is a text within quotes.
+func escaped(text string) string { return strings.ReplaceAll(text, "'", "''") }

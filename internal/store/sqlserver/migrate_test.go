@@ -1,0 +1,149 @@
+package sqlserver_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/migration"
+	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/sqlservertest"
+)
+
+func TestMigrations(t *testing.T) {
+	ctx := t.Context()
+	dsn := sqlservertest.NewDatabase(t)
+	s := openStore(t, dsn)
+	states, err := s.MigrationStatus(ctx)
+	require.NoError(t, err)
+	require.NotEmpty(t, states)
+	require.Equal(t, len(states), migration.Count(states, migration.Pending), "an empty database has none")
+	require.ErrorContains(t, s.Check(ctx), "sqlwriterctl migrate up")
+
+	errs := make([]error, 2)
+	var group sync.WaitGroup
+	for i := range errs { // two at once: one waits for the other and finds nothing to do
+		group.Go(func() { errs[i] = s.Migrate(ctx) })
+	}
+	group.Wait()
+	require.Equal(t, []error{nil, nil}, errs)
+	states, err = s.MigrationStatus(ctx)
+	require.NoError(t, err)
+	require.Equal(t, len(states), migration.Count(states, migration.Applied))
+	for _, st := range states {
+		require.WithinDuration(t, time.Now(), st.At, 10*time.Minute)
+	}
+
+	n := len(states)
+	list := func(last string) []migration.File {
+		return append(ownMigrations(t), migration.New(n+1, fmt.Sprintf("%04d_more", n+1), last))
+	}
+	require.NoError(t, s.MigrateWith(ctx, list("CREATE TABLE sqlwriter.more (a int NOT NULL)")...))
+	require.NoError(t, s.Migrate(ctx), "a database that knows more than this build is fine")
+	states, err = s.MigrationStatus(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 1, migration.Count(states, migration.Unknown))
+	err = s.MigrateWith(ctx, list("CREATE TABLE sqlwriter.other (a int NOT NULL)")...)
+	require.Equal(t, "migration_checksum", fault.CodeOf(err), "%v", err)
+	files := append(list("CREATE TABLE sqlwriter.more (a int NOT NULL)"),
+		migration.New(n+2, "good", "CREATE TABLE sqlwriter.good (a int NOT NULL)"), migration.New(n+3, "bad", "CREATE TABLE sqlwriter.more (a int NOT NULL)"))
+	require.Error(t, s.MigrateWith(ctx, files...))
+	var there sql.NullInt64
+	require.NoError(t, s.DB().QueryRow(`SELECT OBJECT_ID(N'sqlwriter.good')`).Scan(&there))
+	require.False(t, there.Valid, "a migration that fails leaves nothing of those before it")
+}
+
+func ownMigrations(t *testing.T) []migration.File {
+	t.Helper()
+	files, err := migration.Read(os.DirFS("."), "migrations")
+	require.NoError(t, err)
+	return files
+}
+
+// The script that a DBA runs by hand leaves the database as Migrate does: nothing is left to do, and running it again
+// does nothing.
+func TestTheScriptIsWhatMigrateDoes(t *testing.T) {
+	ctx := t.Context()
+	dsn := sqlservertest.NewDatabase(t)
+	s := openStore(t, dsn)
+	script, err := sqlserver.MigrationScript(sqlserver.Options{})
+	require.NoError(t, err)
+	for range 2 {
+		runScript(t, s.DB(), script)
+		states, err := s.MigrationStatus(ctx)
+		require.NoError(t, err)
+		require.Equal(t, len(states), migration.Count(states, migration.Applied))
+	}
+	require.NoError(t, s.Migrate(ctx))
+	require.NoError(t, sqlserver.CreateSampleSchema(ctx, s.DB(), sqlserver.Options{}))
+	require.NoError(t, s.Check(ctx))
+}
+
+// runScript runs the batches between GO on one connection, as sqlcmd does.
+func runScript(t *testing.T, db *sql.DB, script string) {
+	t.Helper()
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	for batch := range strings.SplitSeq(script, "\nGO\n") {
+		if strings.TrimSpace(batch) == "" {
+			continue
+		}
+		_, err := conn.ExecContext(t.Context(), batch)
+		require.NoError(t, err, batch)
+	}
+}
+
+// A build or a settings file that wants other procedures than the database has says so, with both hashes and what differs. migrate
+// up installs them beside those of the others, which go on.
+func TestProceduresOfTwoSettingsFiles(t *testing.T) {
+	ctx := t.Context()
+	d := newDatabase(t)
+	d.harness(t).AddLines(t, 1)
+	d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD REQUEST_TIME datetime2(6) NULL`)
+	first, err := d.store.ProcedureState(ctx)
+	require.NoError(t, err)
+	require.Empty(t, first.Missing)
+	require.WithinDuration(t, time.Now(), first.At, 10*time.Minute)
+	layout, err := invoice.ReadLayout([]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`))
+	require.NoError(t, err)
+	other, err := sqlserver.Open(ctx, d.dsn, sqlserver.Options{Layout: layout, LockTimeout: lockTimeout})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, other.Close()) })
+	state, err := other.ProcedureState(ctx)
+	require.NoError(t, err)
+	require.Len(t, state.Missing, 4)
+	require.Equal(t, first.Hash, state.Latest)
+	require.Equal(t, []string{
+		"only here: column IVCE_TRKG_MSTR.REQUEST_TIME datetime2(6) from request_time", "only there: column IVCE_TRKG_MSTR.RQST_TS datetime2(6) from request_time",
+	}, state.Differs)
+	err = other.Check(ctx)
+	require.Equal(t, "schema", fault.CodeOf(err), "%v", err)
+	for _, part := range []string{first.Hash, state.Hash, "which differs in: only here: column IVCE_TRKG_MSTR.REQUEST_TIME", "sqlwriterctl migrate up"} {
+		require.ErrorContains(t, err, part)
+	}
+	_, err = other.Apply(ctx, []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
+	require.Error(t, err, "there is no other way to write")
+
+	require.NoError(t, other.Migrate(ctx))
+	require.NoError(t, other.Check(ctx))
+	for i, s := range []*sqlserver.Store{other, d.store} {
+		out, err := s.Apply(ctx, []commit.Item{item("b", int64(20+i), 1)}, commit.Write, breaker.Heartbeat{})
+		require.NoError(t, err)
+		require.Equal(t, commit.Applied, out[0].Verdict)
+	}
+	require.NoError(t, other.Migrate(ctx), "once is enough")
+	again, err := other.ProcedureState(ctx)
+	require.NoError(t, err)
+	require.Empty(t, again.Missing)
+}

@@ -1,0 +1,157 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	mssql "github.com/microsoft/go-mssqldb"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/shared"
+)
+
+// inspectProcedures looks whether this build's procedures are there, may be executed, and may do their work.
+func (s *Store) inspectProcedures(ctx context.Context, f *Findings) error {
+	state, err := s.ProcedureState(ctx)
+	if err != nil {
+		return err
+	}
+	if len(state.Missing) > 0 {
+		f.differ("%s", state.Describe())
+		return nil
+	}
+	for _, p := range s.procedures.list {
+		name := p.qualified(s.procedures.hash)
+		has, err := s.hasRight(ctx, name, "EXECUTE")
+		if err != nil {
+			return outside(opCheck, err)
+		}
+		if !has {
+			f.differ("%s: expected the right EXECUTE, found none (fix: deploy/sql/app_rights.sql)", name)
+		}
+		var quoted sql.NullInt64
+		err = s.db.QueryRowContext(ctx, `SELECT OBJECTPROPERTY(OBJECT_ID(@name), N'ExecIsQuotedIdentOn')`, sql.Named("name", name)).Scan(&quoted)
+		if err != nil {
+			return outside(opCheck, err)
+		}
+		if quoted.Valid && quoted.Int64 == 0 {
+			f.differ("%s: expected that it was created with QUOTED_IDENTIFIER ON, found OFF (fix: DROP PROCEDURE %s, then sqlwriterctl migrate up)", name, name)
+		}
+	}
+	f.Differences = append(f.Differences, state.Owners...)
+	return nil
+}
+
+// Describe says for people which procedures the build calls, and which the database has.
+func (p ProcedureState) Describe() string {
+	text := "procedures " + p.Hash + " of this build"
+	switch {
+	case len(p.Missing) == 0:
+		return text + ": installed"
+	case !p.At.IsZero():
+		return text + ": installed, but this login does not see " + strings.Join(p.Missing, ", ") +
+			" (fix: deploy/sql/app_rights.sql; if they were dropped, sqlwriterctl migrate up)"
+	case p.Latest != "" && len(p.Differs) == 0:
+		text += ": not installed; the database has " + p.Latest + ", with the columns in another order"
+	case p.Latest != "":
+		text += ": not installed; the database has " + p.Latest + ", which differs in: " + strings.Join(p.Differs, ", ")
+	default:
+		text += ": not installed"
+	}
+	return text + " (fix: sqlwriterctl migrate up)"
+}
+
+// owners compares the owner of our procedures with that of the tables: a procedure may do what its caller may not only to what
+// belongs to its own owner. It answers the differences.
+func (s *Store) owners(ctx context.Context) ([]string, error) {
+	apply := s.procedures.name(procApply)
+	owner, err := s.owner(ctx, apply)
+	if err != nil || owner == "" {
+		return nil, err
+	}
+	var differences []string
+	for _, name := range []string{
+		s.procedures.name(procPreview), ledgerTable, s.tables.table(invoice.Detail), s.tables.table(invoice.Tracking),
+	} {
+		other, err := s.owner(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if said := ownersDiffer(apply, owner, name, other); said != "" {
+			differences = append(differences, said)
+		}
+	}
+	return differences, nil
+}
+
+// ownersDiffer says that a procedure and what it writes to belong to two owners; empty when they belong to one, or the server
+// does not say to whom.
+func ownersDiffer(procedure, owner, name, other string) string {
+	if owner == "" || other == "" || strings.EqualFold(other, owner) {
+		return ""
+	}
+	return fmt.Sprintf("%s: expected the owner of %s, %s, found %s: the procedure has no right to it (fix: ALTER AUTHORIZATION ON SCHEMA::sqlwriter TO %s, "+
+		"and the same for sqlwriter_preview, where %s is to own both tables; then deploy/sql/app_rights.sql again: it loses its grants by that)",
+		name, procedure, owner, other, quote(other), quote(other))
+}
+
+// owner is whom a table or procedure belongs to; empty when the server does not say, or is not Microsoft's: others have no
+// chain of owners.
+func (s *Store) owner(ctx context.Context, name string) (string, error) {
+	var owner sql.NullString
+	err := s.db.QueryRowContext(ctx, `SELECT CASE WHEN @@VERSION LIKE N'Microsoft%' THEN USER_NAME(OBJECTPROPERTY(OBJECT_ID(@name), N'OwnerId')) END`, sql.Named("name", name)).Scan(&owner)
+	return owner.String, err
+}
+
+// tryOut runs the preview on an empty request: each of its statements asks for its rights, and none finds a row. (An empty write
+// would fire the user's triggers: deploy/sql/check_rights.sql tries it, when a person wants it.)
+func (s *Store) tryOut(ctx context.Context, f *Findings) error {
+	payload, err := shared.Request(nil, timeText)
+	if err != nil {
+		return err
+	}
+	err = s.sendRequest(ctx, payload, &answer{mode: commit.Preview}, breaker.Heartbeat{})
+	said, err := brokenChain(err)
+	if said != "" {
+		f.differ("%s", said)
+	}
+	return err
+}
+
+// brokenChain says of a preview's error that a right is missing inside the procedure; any other error is handed on.
+func brokenChain(err error) (difference string, other error) {
+	e := fault.As(classify(opCheck, err))
+	if e == nil || (e.Code != "229" && e.Code != "230") {
+		return "", outside(opCheck, err)
+	}
+	return fmt.Sprintf("an empty preview: expected that the procedure may read what it names, found error %s: %s (fix: one owner for the schemas sqlwriter, "+
+		"sqlwriter_preview and that of the tables, then deploy/sql/app_rights.sql and check_rights.sql)", e.Code, serverText(err)), nil
+}
+
+// inspectPreview looks whether the one procedure is there that a shadow calls.
+func (s *Store) inspectPreview(ctx context.Context, f *Findings) error {
+	name := s.procedures.name(procPreview)
+	var there sql.NullInt64
+	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(@name, N'P')`, sql.Named("name", name)).Scan(&there); err != nil {
+		return outside(opCheck, err)
+	}
+	if !there.Valid {
+		f.differ("%s: expected a procedure that this login may execute, found none (fix: sqlwriterctl migrate up, then deploy/sql/shadow_rights.sql)", name)
+	}
+	return nil
+}
+
+// serverText is what the server said: of a refused right, the object and its schema.
+func serverText(err error) string {
+	var e mssql.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return "no text"
+}

@@ -1,0 +1,27 @@
+package sqlserver
+
+import (
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/shared"
+)
+
+// reportWords are this engine's.
+func reportWords() shared.ReportWords {
+	return shared.ReportWords{
+		Run: "sqlwriter.run", Batch: "sqlwriter.batch", ProcessingJob: "sqlwriter.processing_job", Worker: "sqlwriter.worker",
+		ErrorDetail: "sqlwriter.error_detail", AuditLog: "sqlwriter.audit_log",
+		Now: "SYSUTCDATETIME()", Top: " TOP (@limit)",
+		AgoFormat:     "CAST(DATEADD(SECOND, -%d, SYSUTCDATETIME()) AS datetime2(3))",
+		SecondsFormat: "CAST(DATEDIFF_BIG(MILLISECOND, %s, %s) AS float) / 1000",
+		DayFormat:     "CONVERT(char(10), %s, 23)",
+	}
+}
+
+// Reports are the monitoring queries over the bookkeeping of this database, about the runs of an environment. Codes are those
+// of classify.go, or the port's.
+func (s *Store) Reports(sysName string) run.Reports {
+	return shared.NewReports(shared.ReportDialect{
+		ReportWords: reportWords(), Name: "sqlserver", SysName: sysName, Read: s.db,
+		Classify: func(op string, err error) error { return s.failed(outside(op, err)) },
+	})
+}

@@ -1,0 +1,248 @@
+package sqlserver_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	mssql "github.com/microsoft/go-mssqldb"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/store/migration"
+	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/conformance"
+	"sqlwriter/test/sqlservertest"
+)
+
+// as is the connection string of a new login with the rights of a script, whose user it replaces.
+func (d *database) as(t *testing.T, user, script string) string {
+	t.Helper()
+	const password = "Test!only-5c1e"
+	login := fmt.Sprintf("%s_%d", user, time.Now().UnixNano()%1e9)
+	d.exec(t, fmt.Sprintf(`CREATE LOGIN %s WITH PASSWORD = '%s'`, login, password))
+	t.Cleanup(func() { // somebody who is still logged in cannot be dropped
+		require.Eventually(t, func() bool {
+			_, err := d.db.Exec(`DROP USER IF EXISTS ` + user + `; DROP LOGIN ` + login)
+			return err == nil
+		}, 30*time.Second, 100*time.Millisecond)
+	})
+	d.exec(t, fmt.Sprintf(`CREATE USER %s FOR LOGIN %s`, user, login))
+	d.run(t, script)
+	return sqlservertest.As(t, d.dsn, login, password)
+}
+
+// chained gives a role what a procedure has by the chain of owners on SQL Server. Other engines let a procedure do what its caller
+// may; what the caller then may by itself says nothing.
+func (d *database) chained(t *testing.T, grants ...string) (real bool) {
+	t.Helper()
+	if sqlservertest.IsReal(d.version) {
+		return true
+	}
+	t.Log("this engine has no chain of owners: shown with rights to the tables")
+	for _, g := range grants {
+		d.exec(t, g)
+	}
+	return false
+}
+
+// run runs a script of deploy/sql, statement by statement.
+func (d *database) run(t *testing.T, script string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "sql", script))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "VIEW DEFINITION") && !sqlservertest.IsReal(d.version) {
+			t.Log("not to be had on this engine: " + line)
+			continue
+		}
+		if !strings.HasPrefix(line, "--") {
+			d.exec(t, line)
+		}
+	}
+}
+
+// forbids requires that a login may do none of some things.
+func forbids(t *testing.T, s *sqlserver.Store, statements ...string) {
+	t.Helper()
+	for _, text := range statements {
+		_, err := s.DB().Exec(text)
+		require.Error(t, err, text)
+		require.Regexp(t, `(?i)permission|must be owner|not have permission|does not exist`, err.Error(), "%s: refused for a right", text)
+	}
+}
+
+// The app's rights are enough for what it does, and for nothing else: it cannot write to the user's tables by itself.
+func TestTheAppsRights(t *testing.T) {
+	ctx := t.Context()
+	d := newDatabase(t)
+	d.harness(t).AddLines(t, 1)
+	s := openStore(t, d.as(t, "sqlwriter_app", "app_rights.sql"))
+	real := d.chained(
+		t, `GRANT UPDATE ON OBJECT::dbo.IVCE_DTL TO sqlwriter_writers`, `GRANT INSERT, UPDATE ON OBJECT::dbo.IVCE_TRKG_MSTR TO sqlwriter_writers`,
+		`GRANT INSERT, UPDATE ON OBJECT::sqlwriter.ledger TO sqlwriter_writers`, `GRANT SELECT, INSERT, UPDATE ON OBJECT::sqlwriter.heartbeat TO sqlwriter_writers`,
+	)
+	require.NoError(t, s.Check(ctx))
+	for _, mode := range []commit.Mode{commit.Preview, commit.Write, commit.Rewrite} {
+		_, err := s.Apply(ctx, []commit.Item{item("a", 10, 1)}, mode, breaker.Heartbeat{})
+		require.NoError(t, err, mode)
+	}
+	_, err := s.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
+	require.NoError(t, err)
+	useJournal(t, s)
+	require.NoError(t, s.Journal("web").Start(ctx, ops.Run{ID: "old"}, ops.Audit{Action: "reprocess"}))
+	conformance.UseRunStore(t, s.Runs("web"), s.Journal("web"))
+	for _, report := range s.Reports("web").Names() {
+		_, err := s.Reports("web").Report(ctx, report.Name)
+		require.NoError(t, err, report.Name)
+	}
+	if real {
+		forbids(
+			t, s, `UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'x'`, `INSERT INTO dbo.IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (2)`,
+			`UPDATE dbo.IVCE_TRKG_MSTR SET UPC_CD = N'x'`, `UPDATE sqlwriter.ledger SET source_ts = 0`, `UPDATE sqlwriter.heartbeat SET number = 0`,
+		)
+	}
+	forbids(
+		t, s, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID) VALUES (2)`, `DELETE FROM dbo.IVCE_DTL`, `DELETE FROM dbo.IVCE_TRKG_MSTR`,
+		`DELETE FROM sqlwriter.ledger`, `DROP TABLE sqlwriter.ledger`,
+		`CREATE TABLE sqlwriter.mine (a int)`, `DELETE FROM sqlwriter.audit_log`, `UPDATE sqlwriter.audit_log SET why = N'another'`,
+		`DELETE FROM sqlwriter.run`, `DELETE FROM sqlwriter.migration`, `CREATE PROCEDURE sqlwriter.mine AS SELECT 1 AS a`,
+	)
+	require.Error(t, s.MigrateWith(ctx, append(ownMigrations(t), migration.New(len(ownMigrations(t))+1, "x", "CREATE TABLE sqlwriter.x (a int)"))...))
+}
+
+// A shadow's rights are enough for previews, and for nothing else.
+func TestTheShadowsRights(t *testing.T) {
+	ctx := t.Context()
+	d := newDatabase(t)
+	d.harness(t).AddLines(t, 1)
+	dsn := d.as(t, "sqlwriter_shadow", "shadow_rights.sql")
+	s, err := sqlserver.Open(ctx, dsn, sqlserver.Options{LockTimeout: lockTimeout, PreviewOnly: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	real := d.chained(
+		t, `GRANT SELECT ON OBJECT::dbo.IVCE_DTL TO sqlwriter_readers`, `GRANT SELECT ON OBJECT::dbo.IVCE_TRKG_MSTR TO sqlwriter_readers`,
+		`GRANT SELECT ON OBJECT::sqlwriter.ledger TO sqlwriter_readers`,
+	)
+	require.NoError(t, s.Check(ctx))
+	out, err := s.Apply(ctx, []commit.Item{item("a", 10, 1)}, commit.Preview, breaker.Heartbeat{})
+	require.NoError(t, err)
+	require.Equal(t, commit.Applied, out[0].Verdict)
+	_, err = s.Apply(ctx, []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
+	require.Error(t, err)
+	if real {
+		require.Equal(t, "229", fault.CodeOf(err))
+	}
+	_, err = s.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
+	require.Error(t, err)
+	if real {
+		forbids(t, s, `SELECT * FROM dbo.IVCE_DTL`, `SELECT * FROM sqlwriter.ledger`)
+	}
+	forbids(t, s, `UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'x'`, `UPDATE sqlwriter.ledger SET source_ts = 0`, `SELECT * FROM sqlwriter.run`)
+	var n int
+	require.NoError(t, d.db.QueryRow(`SELECT COUNT(*) FROM sqlwriter.ledger`).Scan(&n))
+	require.Zero(t, n, "a shadow writes nothing")
+}
+
+// From builds that sent text to builds that call procedures: with the rights of both, both work; after the second step the text
+// builds no longer do, and these go on.
+func TestTheRightsOfTextBuildsAreTakenAwayLast(t *testing.T) {
+	d := newDatabase(t)
+	d.harness(t).AddLines(t, 1)
+	s := openStore(t, d.as(t, "sqlwriter_app", "app_rights.sql"))
+	for _, grant := range []string{ // what app_rights.sql of those builds granted
+		`GRANT UPDATE ON OBJECT::dbo.IVCE_DTL TO sqlwriter_writers`, `GRANT INSERT, UPDATE ON OBJECT::dbo.IVCE_TRKG_MSTR TO sqlwriter_writers`,
+		`GRANT SELECT, INSERT, UPDATE ON SCHEMA::sqlwriter TO sqlwriter_writers`,
+	} {
+		d.exec(t, grant)
+	}
+	_, err := s.DB().Exec(`UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'D' WHERE IVCE_DTL_UID = 1`)
+	require.NoError(t, err)
+	require.NoError(t, s.Check(t.Context()))
+	d.run(t, "revoke_text_rights.sql")
+	forbids(t, s, `UPDATE dbo.IVCE_DTL SET ITM_LDSC = N'D' WHERE IVCE_DTL_UID = 1`, `INSERT INTO dbo.IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (2)`,
+		`UPDATE sqlwriter.ledger SET source_ts = 0`)
+	if !sqlservertest.IsReal(d.version) {
+		t.Log("this engine has no chain of owners: that procedures go on was not shown")
+		return
+	}
+	require.NoError(t, s.Check(t.Context()))
+	_, err = s.Apply(t.Context(), []commit.Item{item("a", 10, 1)}, commit.Write, breaker.Heartbeat{})
+	require.NoError(t, err)
+}
+
+// What a DBA runs to try the rights out ends without an error where they are there, and writes nothing.
+func TestTheScriptThatTriesTheRights(t *testing.T) {
+	d := newDatabase(t)
+	d.harness(t)
+	d.as(t, "sqlwriter_app", "app_rights.sql")
+	script, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "sql", "check_rights.sql"))
+	require.NoError(t, err)
+	text := string(script)
+	if !sqlservertest.IsReal(d.version) {
+		t.Log("this engine has no EXECUTE AS USER and calls no procedure by a variable: shown with the rights of this login")
+		state, err := d.store.ProcedureState(t.Context())
+		require.NoError(t, err)
+		text = strings.NewReplacer("EXECUTE AS USER = 'sqlwriter_app';", "", "REVERT;", "",
+			"EXEC @preview ", "EXEC sqlwriter_preview.preview_"+state.Hash+" ", "EXEC @apply", "EXEC sqlwriter.apply_"+state.Hash).Replace(text)
+	}
+	rows, err := d.db.Query(text)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	var answer string
+	for more := true; more; more = rows.NextResultSet() {
+		columns, err := rows.Columns()
+		require.NoError(t, err)
+		for rows.Next() {
+			if len(columns) > 0 && columns[len(columns)-1] == "answer" {
+				require.Len(t, columns, 1, "no error number")
+				require.NoError(t, rows.Scan(&answer))
+			}
+		}
+	}
+	require.NoError(t, rows.Err())
+	require.Equal(t, "the rights are enough", answer)
+}
+
+// A table that belongs to somebody else than our procedures is beyond their reach, and the start check says so.
+func TestABrokenChainOfOwnersIsNamed(t *testing.T) {
+	d := newDatabase(t)
+	d.harness(t)
+	dsn := d.as(t, "sqlwriter_app", "app_rights.sql")
+	if !sqlservertest.IsReal(d.version) {
+		t.Skip("this engine has no chain of owners")
+	}
+	d.exec(t, `CREATE USER somebody WITHOUT LOGIN; ALTER AUTHORIZATION ON OBJECT::dbo.IVCE_DTL TO somebody`)
+	err := openStore(t, dsn).Check(t.Context())
+	require.Equal(t, "schema", fault.CodeOf(err), "%v", err)
+	require.ErrorContains(t, err, "expected the owner of")
+}
+
+// What the start check says of a broken chain, on any machine: the engines at hand have none.
+func TestWhatIsSaidOfABrokenChain(t *testing.T) {
+	require.Empty(t, sqlserver.OwnersDiffer("p", "dbo", "t", "DBO"))
+	require.Empty(t, sqlserver.OwnersDiffer("p", "", "t", "somebody"), "the server does not say")
+	require.Empty(t, sqlserver.OwnersDiffer("p", "dbo", "t", ""))
+	said := sqlserver.OwnersDiffer("sqlwriter.apply_1", "dbo", "[billing].[IVCE_DTL]", "clerk")
+	require.Contains(t, said, "[billing].[IVCE_DTL]: expected the owner of sqlwriter.apply_1, dbo, found clerk")
+	require.Contains(t, said, "ALTER AUTHORIZATION ON SCHEMA::sqlwriter TO [clerk]")
+
+	for _, number := range []int32{229, 230} {
+		said, err := sqlserver.BrokenChain(mssql.Error{Number: number, Message: "The SELECT permission was denied on the object 'IVCE_DTL'"})
+		require.NoError(t, err)
+		require.Contains(t, said, fmt.Sprintf("error %d: The SELECT permission was denied on the object 'IVCE_DTL'", number))
+		require.Contains(t, said, "one owner for the schemas")
+	}
+	said, err := sqlserver.BrokenChain(mssql.Error{Number: 4060})
+	require.Empty(t, said)
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
+	said, err = sqlserver.BrokenChain(nil)
+	require.Empty(t, said)
+	require.NoError(t, err)
+}

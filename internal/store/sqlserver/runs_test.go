@@ -1,0 +1,172 @@
+package sqlserver_test
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/conformance"
+	"sqlwriter/test/sqlservertest"
+)
+
+// runDeviations are the cases of TestRunStore that cannot pass on the one T-SQL server that is not Microsoft's.
+func runDeviations() map[string]string {
+	return map[string]string{"ids and words of any characters": unescape}
+}
+
+func TestRunStore(t *testing.T) {
+	d := newDatabase(t)
+	var err error // the races of the suite are many, and the locks of the other tests short
+	d.store, err = sqlserver.Open(t.Context(), d.dsn, sqlserver.Options{MaxOpen: 30, LockTimeout: time.Minute})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.store.Close()) })
+	conformance.TestRunStore(t, func(t testing.TB) conformance.RunStoreFixture {
+		_, name, _ := strings.Cut(t.Name(), "/")
+		if why := runDeviations()[strings.ReplaceAll(name, "_", " ")]; why != "" && !sqlservertest.IsReal(d.version) {
+			t.Skip(d.version + ": " + why)
+		}
+		return d.runs(t)
+	})
+}
+
+// runs empties the tables for a case.
+func (d *database) runs(t testing.TB) conformance.RunStoreFixture {
+	for _, table := range []string{"run", "job", "batch_item", "worker", "error_detail", "audit_log"} {
+		d.exec(t, `DELETE FROM sqlwriter.`+table)
+	}
+	return conformance.RunStoreFixture{
+		Store: d.store.Runs("web"), Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
+		HideAudits: func(t testing.TB) func() { return d.rename(t, "audit_log") },
+	}
+}
+
+// agedColumns are the times that ages are measured from.
+func agedColumns() map[string][]string {
+	return map[string][]string{
+		"run":    {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
+		"job":    {"heartbeat_at", "queued_at", "claimed_at", "process_start_time", "process_end_time", "created_at", "updated_at"},
+		"worker": {"started_at", "completed_at", "heartbeat_at"},
+	}
+}
+
+// age moves every time back.
+func (d *database) age(t testing.TB, by time.Duration) {
+	t.Helper()
+	for table, columns := range agedColumns() {
+		var set []string
+		for _, c := range columns {
+			set = append(set, fmt.Sprintf("%[1]s = DATEADD(SECOND, -%[2]d, %[1]s)", c, int(by.Seconds())))
+		}
+		d.exec(t, "UPDATE sqlwriter."+table+" SET "+strings.Join(set, ", "))
+	}
+}
+
+// rows reads a query.
+func (d *database) rows(t testing.TB, query string, scan func(rows *sql.Rows) error) {
+	t.Helper()
+	rows, err := d.db.Query(query)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	for rows.Next() {
+		require.NoError(t, scan(rows))
+	}
+	require.NoError(t, rows.Err())
+}
+
+// audits are all entries of the audit log, oldest first.
+func (d *database) audits(t testing.TB) (list []run.Audit) {
+	t.Helper()
+	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, COALESCE(run_id, N''), COALESCE(job_id, ''), detail
+FROM sqlwriter.audit_log ORDER BY audit_id`, func(rows *sql.Rows) error {
+		var a run.Audit
+		var detail sql.NullString
+		err := rows.Scan(&a.Code, &a.Level, &a.By, &a.Why, &a.Run, &a.Job, &detail)
+		a.Job = strings.TrimSpace(a.Job)
+		if detail.Valid {
+			a.Detail = []byte(detail.String)
+		}
+		list = append(list, a)
+		return err
+	})
+	return list
+}
+
+// workers are all rows of the table worker.
+func (d *database) workers(t testing.TB) (list []conformance.RunWorker) {
+	t.Helper()
+	d.rows(t, `SELECT worker_id, instance, kind, status, documents_processed FROM sqlwriter.worker`, func(rows *sql.Rows) error {
+		var w conformance.RunWorker
+		err := rows.Scan(&w.ID, &w.Instance, &w.Kind, &w.Status, &w.Processed)
+		list = append(list, w)
+		return err
+	})
+	return list
+}
+
+// The statements that both engines share, in this one's words, with the parameters that the driver declares.
+func TestRunStatementsGolden(t *testing.T) {
+	types := map[string]string{}
+	for kind, names := range map[string]string{
+		"nvarchar(64)": "owner run", "nvarchar(256)": "by instance sys_name", "nvarchar(40)": "action kind pattern",
+		"nvarchar(2000)": "cancelled error given_up reason why", "nvarchar(1023)": "subject",
+		"nvarchar(max)": "detail filter rows watermark",
+		"varchar(64)":   "after job", "varchar(20)": "level other",
+		"bigint": "at_least attempt batches bound counted documents ended epoch failure first limit matched most named rate released shown silent stale success wait",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			types[name] = kind
+		}
+	}
+	types["status"] = "varchar(20)"
+	texts, err := sqlserver.RunTexts()
+	require.NoError(t, err)
+	golden(t, "runs.sql", declared(t, texts, types))
+}
+
+// The tables of runs beside a run that one process does alone, step by step through the migrations.
+func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
+	ctx := t.Context()
+	d := &database{dsn: sqlservertest.NewDatabase(t)}
+	d.store = openStore(t, d.dsn)
+	var err error
+	d.db, err = sql.Open("sqlserver", d.dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.db.Close()) })
+	require.NoError(t, d.store.MigrateWith(ctx, ownMigrations(t)[:3]...))
+	require.NoError(t, d.store.Migrate(ctx))
+	require.NoError(t, d.store.Journal("web").Start(ctx, ops.Run{ID: "old", Kind: "reprocess"}, ops.Audit{Action: "reprocess", By: "Ann", Subject: "old"}))
+	conformance.UseRunStore(t, d.store.Runs("web"), d.store.Journal("web"))
+	conformance.SeeRunViews(t, d.row1, "sqlwriter.")
+}
+
+// row1 reads one row of texts.
+func (d *database) row1(t testing.TB, query string, columns int) []string {
+	t.Helper()
+	values, into := make([]sql.NullString, columns), make([]any, columns)
+	for i := range values {
+		into[i] = &values[i]
+	}
+	require.NoError(t, d.db.QueryRow(query).Scan(into...))
+	list := make([]string, columns)
+	for i, v := range values {
+		list[i] = v.String
+	}
+	return list
+}
+
+func TestStatementsAboutRunsHaveNoLockHint(t *testing.T) {
+	texts, err := sqlserver.RunTexts()
+	require.NoError(t, err)
+	for name, text := range texts {
+		for _, word := range []string{"UPDLOCK", "HOLDLOCK", "NOLOCK", "MERGE", "OUTPUT"} {
+			require.NotContains(t, statementsIn(text), word, name)
+		}
+	}
+}

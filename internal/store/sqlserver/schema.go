@@ -1,0 +1,303 @@
+package sqlserver
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/migration"
+)
+
+const opCheck = "sqlserver: check"
+
+// codeSchema marks a database that is not what the statements need.
+const codeSchema = "schema"
+
+// Findings is what a look at the database's schema found.
+type Findings struct {
+	// Differences keep the app from working, each with its fix.
+	Differences []string
+	// Notes are worth knowing and harm nobody: triggers, columns that round or do not hold every character.
+	Notes []string
+}
+
+func (f *Findings) differ(format string, args ...any) {
+	f.Differences = append(f.Differences, fmt.Sprintf(format, args...))
+}
+
+func (f *Findings) note(format string, args ...any) {
+	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
+}
+
+// Check compares the database with what the statements need. Errors by kind: infrastructure, code "schema", with every
+// difference and its fix in the cause (no document is at fault); else as classify.go says.
+func (s *Store) Check(ctx context.Context) error {
+	f, err := s.Inspect(ctx)
+	if err != nil {
+		return err
+	}
+	if len(f.Differences) == 0 {
+		s.notes.Store(&f.Notes)
+		return nil
+	}
+	return fault.Wrap(fault.Infrastructure, opCheck, codeSchema,
+		fmt.Sprintf("the database is not what the statements need, %d differences", len(f.Differences)),
+		errors.New(strings.Join(f.Differences, "\n")))
+}
+
+// Notes is what the last Check that found no difference noted: worth a line in the log when the app starts.
+func (s *Store) Notes() []string {
+	if notes := s.notes.Load(); notes != nil {
+		return *notes
+	}
+	return nil
+}
+
+// Inspect looks at everything that Check compares and answers the notes too.
+func (s *Store) Inspect(ctx context.Context) (Findings, error) {
+	f := Findings{}
+	look := s.inspectOwn
+	if s.previewOnly {
+		look = s.inspectPreview
+	}
+	if err := look(ctx, &f); err != nil {
+		return Findings{}, err
+	}
+	known, err := s.limits.renew(ctx)
+	if err != nil {
+		return Findings{}, err
+	}
+	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
+		if err := s.inspectTable(ctx, table, known.tables[table], &f); err != nil {
+			return Findings{}, outside(opCheck, err)
+		}
+	}
+	if len(f.Differences) > 0 {
+		return f, nil
+	}
+	return f, s.tryOut(ctx, &f)
+}
+
+// inspectOwn looks at schemas sqlwriter and sqlwriter_preview.
+func (s *Store) inspectOwn(ctx context.Context, f *Findings) error {
+	states, err := s.MigrationStatus(ctx)
+	if err != nil {
+		return err
+	}
+	if n := migration.Count(states, migration.Pending); n > 0 {
+		f.differ("schema sqlwriter: expected %d migrations, found %d (fix: sqlwriterctl migrate up)", len(states), len(states)-n)
+	}
+	if err := s.inspectServer(ctx, f); err != nil {
+		return outside(opCheck, err)
+	}
+	for _, st := range states {
+		if st.Status == migration.Changed {
+			f.differ("schema sqlwriter: migration %s was run from another file (fix: deploy the build that ran it, or ask its authors)", st.Name)
+		}
+	}
+	return s.inspectProcedures(ctx, f)
+}
+
+// oldestLevel is the compatibility level that OPENJSON needs.
+const oldestLevel = 130
+
+// inspectServer looks at what the statements need of the database itself, and at our rights on our own tables.
+func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
+	var version string
+	var level int
+	err := s.db.QueryRowContext(ctx, `SELECT @@VERSION, d.compatibility_level FROM sys.databases AS d WHERE d.name = DB_NAME()`).Scan(&version, &level)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(version, "Microsoft") && level < oldestLevel { // other engines' levels mean something else
+		f.differ("the database: expected compatibility level %d or more (OPENJSON), found %d (fix: ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = %d)",
+			oldestLevel, level, oldestLevel)
+	}
+	for _, table := range []struct {
+		name   string
+		rights []string
+	}{
+		{"migration", []string{"SELECT"}},
+		{"procedure_set", []string{"SELECT"}},
+		{"ledger", []string{"SELECT"}}, // it is written by procedures
+		{"adoption", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"run", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"audit_log", []string{"SELECT", "INSERT"}},
+		{"job", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"batch_item", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"worker", []string{"SELECT", "INSERT", "UPDATE"}},
+		{"error_detail", []string{"SELECT", "INSERT"}},
+		{"batch", []string{"SELECT"}},
+		{"processing_job", []string{"SELECT"}},
+	} {
+		if err := s.inspectOwnRights(ctx, table.name, table.rights, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inspectOwnRights asks for the rights on one of our tables.
+func (s *Store) inspectOwnRights(ctx context.Context, table string, rights []string, f *Findings) error {
+	var there sql.NullInt64
+	err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(@table)`, sql.Named("table", "sqlwriter."+table)).Scan(&there)
+	if err != nil || !there.Valid {
+		return err // that it is not there is said already
+	}
+	for _, right := range rights {
+		has, err := s.hasRight(ctx, "[sqlwriter]."+quote(table), right)
+		if err != nil {
+			return err
+		}
+		if !has {
+			f.differ("sqlwriter.%s: expected the right %s, found none (fix: deploy/sql/app_rights.sql)", table, right)
+		}
+	}
+	return nil
+}
+
+// inspectTable compares one of the user's tables with the column table.
+func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there userTable, f *Findings) error {
+	name := s.tables.schema + "." + string(table)
+	if len(there.order) == 0 {
+		f.differ("%s: expected a table that this login may read, found none (fix: set SQL_SCHEMA, or see deploy/sql/app_rights.sql)", name)
+		return nil
+	}
+	key := s.tables.layout.Key(table)
+	ours := map[string]bool{strings.ToLower(key): true}
+	keyColumn, ok := there.column(key)
+	if ok {
+		checkKey(name, keyColumn, f)
+		if table == invoice.Tracking && (keyColumn.computed || keyColumn.counted) {
+			f.differ("%s.%s: expected a key that can be inserted, found a computed one or an identity (fix: another key column by COLUMN_NAMES)", name, keyColumn.name)
+		}
+	} else {
+		f.differ("%s: expected the key column %s, found none of that name (fix: name it in COLUMN_NAMES)", name, key)
+	}
+	for _, c := range s.tables.layout.Columns {
+		if c.Table != table {
+			continue
+		}
+		ours[strings.ToLower(c.Name)] = true
+		column, ok := there.column(c.Name)
+		if !ok {
+			kind, err := columnType(c)
+			if err != nil {
+				return err
+			}
+			f.differ("%s: expected a column %s %s, found none of that name (fix: ALTER TABLE %s ADD %s %s NULL, or name the column that has it in COLUMN_NAMES)",
+				name, c.Name, kind, name, c.Name, kind)
+			continue
+		}
+		checkColumn(name, c, column, f)
+	}
+	if table == invoice.Tracking { // we insert rows there
+		for _, n := range there.order {
+			c, _ := there.column(n)
+			if !ours[strings.ToLower(n)] && !c.nullable && !c.dflt && !c.computed && !c.counted {
+				f.differ("%s.%s: expected that a row can be inserted without it, found %s NOT NULL without a default (fix: give it a default)", name, n, c)
+			}
+		}
+	}
+	if ok {
+		if err := s.checkUnique(ctx, table, name, keyColumn, f); err != nil {
+			return err
+		}
+	}
+	if err := s.checkRights(ctx, table, name, f); err != nil {
+		return err
+	}
+	return s.noteTriggers(ctx, table, name, f)
+}
+
+// checkUnique looks for an index that lets the key stand once: with two rows of one key, half a write would be right.
+func (s *Store) checkUnique(ctx context.Context, table invoice.Table, name string, key found, f *Findings) error {
+	var n int
+	err := s.db.QueryRowContext(ctx, `SELECT COUNT(*)
+FROM sys.indexes AS i
+INNER JOIN sys.index_columns AS k ON k.object_id = i.object_id AND k.index_id = i.index_id
+WHERE
+    i.object_id = OBJECT_ID(@table) AND i.is_unique = 1 AND i.has_filter = 0 AND i.is_disabled = 0 AND k.key_ordinal = 1
+    AND COL_NAME(k.object_id, k.column_id) = @key
+    AND NOT EXISTS (
+        SELECT 1 FROM sys.index_columns AS o
+        WHERE o.object_id = k.object_id AND o.index_id = k.index_id AND o.key_ordinal > 1
+    )`, sql.Named("table", s.tables.table(table)), sql.Named("key", key.name)).Scan(&n)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		f.differ("%s.%s: expected a primary key or unique index on it alone, found none (fix: CREATE UNIQUE INDEX ux_%s ON %s (%s))",
+			name, key.name, key.name, name, key.name)
+	}
+	return nil
+}
+
+// checkRights asks for the right to read. Procedures write. Rights on single columns count where there is none on the table.
+func (s *Store) checkRights(ctx context.Context, table invoice.Table, name string, f *Findings) error {
+	if s.previewOnly {
+		return nil
+	}
+	has, err := s.hasRight(ctx, s.tables.table(table), "SELECT")
+	if err == nil && !has {
+		has, err = s.hasRightOnColumns(ctx, table, "SELECT")
+	}
+	if err == nil && !has {
+		f.differ("%s: expected the right SELECT, found none (fix: deploy/sql/app_rights.sql)", name)
+	}
+	return err
+}
+
+// hasRight asks for a right on a table or procedure.
+func (s *Store) hasRight(ctx context.Context, table, right string) (bool, error) {
+	var has sql.NullBool
+	err := s.db.QueryRowContext(ctx, `SELECT HAS_PERMS_BY_NAME(@table, N'OBJECT', @right)`,
+		sql.Named("table", table), sql.Named("right", right)).Scan(&has)
+	return has.Valid && has.Bool, err
+}
+
+// hasRightOnColumns asks for a right on every column that the statements name.
+func (s *Store) hasRightOnColumns(ctx context.Context, table invoice.Table, right string) (bool, error) {
+	for _, c := range s.tables.layout.Columns {
+		if c.Table != table {
+			continue
+		}
+		var has sql.NullBool
+		err := s.db.QueryRowContext(ctx, `SELECT HAS_PERMS_BY_NAME(@table, N'OBJECT', @right, @column, N'COLUMN')`,
+			sql.Named("table", s.tables.table(table)), sql.Named("right", right), sql.Named("column", c.Name)).Scan(&has)
+		if err != nil || !has.Valid || !has.Bool {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// noteTriggers names the user's triggers: they are part of every write and of how long it takes.
+func (s *Store) noteTriggers(ctx context.Context, table invoice.Table, name string, f *Findings) (err error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT g.name, g.is_disabled, g.is_instead_of_trigger
+FROM sys.triggers AS g WHERE g.parent_id = OBJECT_ID(@table) ORDER BY g.name`, sql.Named("table", s.tables.table(table)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var trigger string
+		var disabled, instead bool
+		if err := rows.Scan(&trigger, &disabled, &instead); err != nil {
+			return fmt.Errorf("scan: %w", err)
+		}
+		switch {
+		case disabled:
+			f.note("%s: trigger %s is disabled", name, trigger)
+		case instead:
+			f.note("%s: trigger %s runs instead of the statement: it decides what is written", name, trigger)
+		default:
+			f.note("%s: trigger %s runs within every write", name, trigger)
+		}
+	}
+	return rows.Err()
+}

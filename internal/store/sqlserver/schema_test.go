@@ -1,0 +1,163 @@
+package sqlserver_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/sqlservertest"
+)
+
+// checked is what Check says of a database after somebody's change.
+func checked(t *testing.T, d *database, changes ...string) string {
+	t.Helper()
+	d.harness(t) // the sample schema anew
+	for _, c := range changes {
+		d.exec(t, c)
+	}
+	err := d.store.Check(t.Context())
+	if err == nil {
+		return ""
+	}
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "no document is blamed: %v", err)
+	require.Equal(t, "schema", fault.CodeOf(err))
+	return err.Error()
+}
+
+func TestTheCheckNamesEveryDifferenceAndItsFix(t *testing.T) {
+	d := newDatabase(t)
+	require.Empty(t, checked(t, d), "the sample schema is what the statements need")
+	all := checked(t, d,
+		`ALTER TABLE dbo.IVCE_DTL DROP COLUMN UPC_CD`,
+		`ALTER TABLE dbo.IVCE_TRKG_MSTR DROP COLUMN MFR_STG_NM`,
+		`ALTER TABLE dbo.IVCE_DTL ALTER COLUMN CLN_MFR_AI_NM nvarchar(100)`,
+		`ALTER TABLE dbo.IVCE_TRKG_MSTR ADD must int NOT NULL`)
+	for _, part := range []string{
+		"4 differences",
+		"dbo.IVCE_DTL: expected a column UPC_CD nvarchar(20), found none", "ALTER TABLE dbo.IVCE_DTL ADD UPC_CD nvarchar(20) NULL",
+		"dbo.IVCE_TRKG_MSTR: expected a column MFR_STG_NM", "COLUMN_NAMES",
+		"dbo.IVCE_DTL.CLN_MFR_AI_NM: expected nvarchar(255) or wider, found nvarchar(100)",
+		"dbo.IVCE_TRKG_MSTR.must: expected that a row can be inserted without it",
+	} {
+		require.Contains(t, all, part)
+	}
+	require.Contains(t, checked(t, d, `DROP TABLE dbo.IVCE_TRKG_MSTR`), "dbo.IVCE_TRKG_MSTR: expected a table")
+	require.Contains(t, checked(t, d, `DROP TABLE dbo.IVCE_DTL`,
+		`SELECT * INTO dbo.IVCE_DTL FROM (SELECT CAST(1 AS int) AS IVCE_DTL_UID) AS x`), "expected a primary key or unique index")
+}
+
+func TestTheCheckLooksAtTypes(t *testing.T) {
+	d := newDatabase(t)
+	for column, want := range map[string]string{
+		"UNSPSC_CD int":                   "expected nvarchar(10) or wider, found int",
+		"UNSPSC_CD nvarchar(9)":           "expected nvarchar(10) or wider, found nvarchar(9)",
+		"UNSPSC_CD nvarchar(max)":         "",
+		"UNSPSC_CD nvarchar(10) NOT NULL": "expected a column that takes NULL",
+		"MFR_CNFDC_SCR decimal(5, 3)":     "expected decimal(5, 4) or wider, found decimal(5, 3)",
+		"MFR_CNFDC_SCR decimal(4, 4)":     "expected decimal(5, 4) or wider",
+		"MFR_CNFDC_SCR decimal(18, 9)":    "",
+		"MFR_CNFDC_SCR float":             "",
+		"MFR_CNFDC_SCR real":              "expected decimal(5, 4) or wider, found real",
+		"PRNT_IVCE_DTL_ID nvarchar(50)":   "expected bigint or wider",
+	} {
+		name, _, _ := strings.Cut(column, " ")
+		said := checked(t, d, `ALTER TABLE dbo.IVCE_DTL DROP COLUMN `+name, `ALTER TABLE dbo.IVCE_DTL ADD `+column)
+		if want == "" {
+			require.Empty(t, said, column)
+		} else {
+			require.Contains(t, said, want, column)
+			require.Contains(t, said, "1 differences", column)
+		}
+	}
+}
+
+func TestTheCheckNamesTriggersAndWhatRounds(t *testing.T) {
+	d := newDatabase(t)
+	d.harness(t)
+	d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR DROP COLUMN RQST_TS`)
+	d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR ADD RQST_TS datetime`)
+	d.exec(t, `CREATE TRIGGER dbo.their_trigger ON dbo.IVCE_DTL AFTER UPDATE AS SELECT 1 AS nothing WHERE 1 = 0`)
+	f, err := d.store.Inspect(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, f.Differences)
+	notes := strings.ToLower(strings.Join(f.Notes, "\n"))
+	require.Contains(t, notes, "their_trigger")
+	require.Contains(t, notes, "dbo.ivce_trkg_mstr.rqst_ts: datetime rounds")
+	require.NoError(t, d.store.Check(t.Context()))
+	require.Equal(t, f.Notes, d.store.Notes())
+}
+
+// A varchar column would replace what its code page lacks. The document is refused instead; the others of its request are
+// written, and a column that is made wider in the meantime refuses nothing.
+func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
+	d := newDatabase(t)
+	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
+		h := d.harness(t)
+		h.AddLines(t, 1, 2, 3)
+		for column, kind := range map[string]string{"CLN_MFR_AI_NM": "varchar(255)", "UNSPSC_CD": "char(12)"} {
+			d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN %s`, table, column))
+			d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD %s %s COLLATE Latin1_General_CI_AS NULL`, table, column, kind))
+		}
+		store := openStore(t, d.dsn)
+		f, err := store.Inspect(t.Context())
+		require.NoError(t, err)
+		require.Len(t, f.Notes, 2)
+		require.Contains(t, strings.Join(f.Notes, "\n"), "code page 1252")
+		require.NoError(t, store.Check(t.Context()))
+		good, bad, infinite := item("good", 10, 1), item("bad", 10, 2), item("infinite", 10, 3)
+		setText(t, &good, "CLN_MFR_AI_NM", "Is it? 5 €")
+		setText(t, &bad, "CLN_MFR_AI_NM", "\u6f22\u5b57")
+		setText(t, &infinite, "CLN_MFR_AI_NM", "\u221e") // SQL Server would make an 8 of it
+		out, err := store.Apply(t.Context(), []commit.Item{bad, good, infinite}, commit.Write, breaker.Heartbeat{})
+		require.NoError(t, err)
+		require.Equal(t, commit.Applied, out[1].Verdict)
+		require.Equal(t, "validation.code_page", fault.CodeOf(out[0].Refused))
+		require.ErrorContains(t, out[2].Refused, fmt.Sprintf("document infinite: %s.CLN_MFR_AI_NM: expected characters of the column's code page 1252, found U+221E", table))
+		for _, line := range []int64{2, 3} {
+			_, inLedger := h.Ledger(t, line)
+			require.False(t, inLedger)
+		}
+		d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN CLN_MFR_AI_NM`, table))
+		d.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD CLN_MFR_AI_NM nvarchar(255) NULL`, table))
+		out, err = store.Apply(t.Context(), []commit.Item{bad}, commit.Write, breaker.Heartbeat{})
+		require.NoError(t, err)
+		require.Equal(t, commit.Applied, out[0].Verdict)
+	}
+}
+
+// Columns may be called otherwise; everything then works with those names.
+func TestALayoutOfTheDeployments(t *testing.T) {
+	ctx := t.Context()
+	dsn := sqlservertest.NewDatabase(t)
+	layout, err := invoice.ReadLayout([]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST TIME", "IVCE_DTL_UID": "DTL_ID"}}`))
+	require.NoError(t, err)
+	o := sqlserver.Options{Layout: layout, Schema: "billing"}
+	s, err := sqlserver.Open(ctx, dsn, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	require.NoError(t, s.Migrate(ctx))
+	_, err = s.DB().Exec(`CREATE SCHEMA billing`)
+	require.NoError(t, err)
+	require.NoError(t, sqlserver.CreateSampleSchema(ctx, s.DB(), o))
+	require.NoError(t, s.Check(ctx))
+	_, err = s.DB().Exec(`INSERT INTO billing.IVCE_DTL (IVCE_DTL_UID) VALUES (7)`)
+	require.NoError(t, err)
+	for _, want := range []commit.Verdict{commit.Applied, commit.Unchanged} {
+		out, err := s.Apply(ctx, []commit.Item{item("a", 10, 7)}, commit.Write, breaker.Heartbeat{})
+		require.NoError(t, err)
+		require.Equal(t, want, out[0].Verdict)
+	}
+	var n int
+	require.NoError(t, s.DB().QueryRow(`SELECT COUNT(*) FROM billing.IVCE_TRKG_MSTR WHERE DTL_ID = 7 AND [REQUEST TIME] IS NULL`).Scan(&n))
+	require.Equal(t, 1, n)
+	out, err := s.Apply(ctx, []commit.Item{item("b", 11, 7)}, commit.Preview, breaker.Heartbeat{})
+	require.NoError(t, err)
+	require.Len(t, out[0].Rows[0].Before, len(invoice.Columns()))
+}

@@ -1,0 +1,97 @@
+package sqlserver_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/conformance"
+	"sqlwriter/test/sqlservertest"
+)
+
+func TestSink(t *testing.T) {
+	d := newDatabase(t)
+	conformance.TestSink(t, d.harness)
+}
+
+func TestBisect(t *testing.T) {
+	d := newDatabase(t)
+	d.deviations = bisectDeviations()
+	conformance.TestBisect(t, d.harness)
+}
+
+// lockTimeout is how long the tests' requests wait for a lock.
+const lockTimeout = 500 * time.Millisecond
+
+// database is one test's database on the server.
+type database struct {
+	dsn     string
+	version string
+	store   *sqlserver.Store
+	// deviations are the engine's in the suite that is run.
+	deviations map[string]conformance.Deviation
+	// db is somebody else's connection pool.
+	db *sql.DB
+}
+
+// newDatabase makes a database with our schema in it.
+func newDatabase(t testing.TB) *database {
+	t.Helper()
+	d := &database{dsn: sqlservertest.NewDatabase(t), deviations: sinkDeviations()}
+	d.store = openStore(t, d.dsn)
+	require.NoError(t, d.store.Migrate(context.Background()))
+	var err error
+	d.db, err = sql.Open("sqlserver", d.dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.db.Close()) })
+	d.version = sqlservertest.Version(t, d.db)
+	return d
+}
+
+func openStore(t testing.TB, dsn string) *sqlserver.Store {
+	t.Helper()
+	s, err := sqlserver.Open(context.Background(), dsn, sqlserver.Options{LockTimeout: lockTimeout, MaxOpen: 30})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// harness empties the database for a case.
+func (d *database) harness(t testing.TB) conformance.SinkHarness {
+	t.Helper()
+	d.exec(t, `DROP TABLE IF EXISTS dbo.IVCE_DTL, dbo.IVCE_TRKG_MSTR, dbo.counted, dbo.allowed`)
+	d.exec(t, `DELETE FROM sqlwriter.ledger`)
+	d.exec(t, `DELETE FROM sqlwriter.heartbeat`)
+	require.NoError(t, sqlserver.CreateSampleSchema(context.Background(), d.db, sqlserver.Options{}))
+	h := &hands{database: d, sink: &hooked{d: d, store: d.store}}
+	real := sqlservertest.IsReal(d.version)
+	return conformance.SinkHarness{
+		Engine: d.version, RealServer: real, Strict: true, Deviations: d.deviations,
+		Sink: h.sink, AddLines: h.addLines, Row: h.row, SetRow: h.setRow, Ledger: h.ledger, SetLedger: h.setLedger,
+		Heartbeat: h.heartbeat, SetHeartbeat: h.setHeartbeat, LockHeartbeat: h.lockHeartbeat,
+		Refuse: h.refuse, NotNull: h.notNull, Narrow: h.narrow, Constrain: h.constrain, Hide: h.hide, ReadOnly: h.readOnly, CountWrites: h.countWrites,
+		Lock: h.lock, LockWait: lockTimeout, RowLocks: true,
+		Steps: stepsBeforeCommit(), FailAfter: h.sink.failAfter, During: h.sink.during, LoseReply: h.sink.loseReply,
+	}
+}
+
+// stepsBeforeCommit are the parts of a write after which it can still be undone.
+func stepsBeforeCommit() []string {
+	steps := sqlserver.ApplySteps()
+	for i, s := range steps {
+		if s == "commit" {
+			return steps[:i]
+		}
+	}
+	return nil
+}
+
+func (d *database) exec(t testing.TB, query string, args ...any) {
+	t.Helper()
+	_, err := d.db.ExecContext(context.Background(), query, args...)
+	require.NoError(t, err, query)
+}

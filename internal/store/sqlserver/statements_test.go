@@ -1,0 +1,148 @@
+package sqlserver_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/sqlserver"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares a text with its file.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text, "run the test with -update and read the difference")
+}
+
+// The files show what the templates and the column table result in; a reviewer and the T-SQL lint read them.
+func TestStatementsGolden(t *testing.T) {
+	set, hash, err := sqlserver.Produced(invoice.Layout{})
+	require.NoError(t, err)
+	for name, p := range set {
+		golden(t, name+".sql", p.Text)
+	}
+	sample, err := sqlserver.SampleText()
+	require.NoError(t, err)
+	golden(t, "sample.sql", sample)
+	script, err := sqlserver.MigrationScript(sqlserver.Options{})
+	require.NoError(t, err)
+	head, _, found := strings.Cut(script, "IF OBJECT_ID(N'sqlwriter.apply_"+hash)
+	require.True(t, found)
+	golden(t, "migrations.sql", head[:strings.LastIndex(head, "-- ")])
+	for _, p := range set {
+		require.Contains(t, script, "CREATE PROCEDURE "+p.Name+"\n", "the script creates what Migrate does")
+	}
+}
+
+func TestEveryTemplateIsAStep(t *testing.T) {
+	files, err := sqlserver.StepFiles()
+	require.NoError(t, err)
+	used := map[string]bool{}
+	set, _, err := sqlserver.Produced(invoice.Layout{})
+	require.NoError(t, err)
+	for _, name := range []string{"apply", "preview", "heartbeat"} {
+		for _, s := range set[name].Steps {
+			used["sql/"+s.Name+".sql"] = true
+		}
+	}
+	for _, f := range files {
+		require.True(t, used[f], "%s is in no procedure", f)
+	}
+	require.Len(t, used, len(files))
+}
+
+// A preview runs the very statements of a write, on a copy of the ledger: that is why it foretells. It writes to nothing
+// but its own temp tables.
+func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
+	set, _, err := sqlserver.Produced(invoice.Layout{})
+	require.NoError(t, err)
+	of := map[string]string{}
+	for _, s := range set["apply"].Steps {
+		of[s.Name] = s.Text
+	}
+	for _, s := range set["preview"].Steps {
+		if text, ok := of[s.Name]; ok {
+			require.Equal(t, text, strings.ReplaceAll(s.Text, "#ledger", "[sqlwriter].[ledger]"), s.Name)
+		}
+		for _, verb := range []string{"UPDATE [", "UPDATE d", "UPDATE t", "INSERT INTO [", "DELETE"} {
+			require.NotContains(t, s.Text, verb, s.Name)
+		}
+	}
+}
+
+// The names of the procedures change with what the build and the settings file decide, and with nothing else.
+func TestTheHashIsOfWhatDecidesTheStatements(t *testing.T) {
+	_, hash, err := sqlserver.Produced(invoice.Layout{})
+	require.NoError(t, err)
+	_, same, err := sqlserver.Produced(invoice.DefaultLayout())
+	require.NoError(t, err)
+	require.Equal(t, hash, same)
+	renamed, err := invoice.ReadLayout([]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`))
+	require.NoError(t, err)
+	wider := invoice.DefaultLayout()
+	wider.Columns[0].Max++
+	for _, l := range []invoice.Layout{renamed, wider} {
+		_, other, err := sqlserver.Produced(l)
+		require.NoError(t, err)
+		require.NotEqual(t, hash, other)
+	}
+}
+
+// A checkout may have other line ends: the procedures are the same.
+func TestTheHashIsOfTheTextAndNotOfItsLineEnds(t *testing.T) {
+	require.Equal(t, "a\nb\n", sqlserver.UnixEnds("a\r\nb\n"))
+	set, _, err := sqlserver.Produced(invoice.Layout{})
+	require.NoError(t, err)
+	for name, p := range set {
+		require.NotContains(t, p.Text, "\r", name)
+	}
+}
+
+func TestStatementsFollowTheColumnTable(t *testing.T) {
+	columns := append(invoice.Columns(), invoice.Column{Table: invoice.Tracking, Name: `NEW]COL`, Source: invoice.FromDocument, Kind: invoice.Text})
+	set, _, err := sqlserver.Produced(invoice.Layout{Columns: columns})
+	require.NoError(t, err)
+	for _, s := range set["apply"].Steps {
+		if s.Name == "tracking_update" || s.Name == "tracking_insert" {
+			require.Contains(t, s.Text, `[NEW]]COL]`, "a new column is one more row of the table, whatever it is called")
+		}
+		if s.Name == "detail_update" {
+			require.NotContains(t, s.Text, `[NEW]]COL]`)
+		}
+	}
+	columns[len(columns)-1].Kind = "unheard of"
+	_, _, err = sqlserver.Produced(invoice.Layout{Columns: columns})
+	require.ErrorContains(t, err, "unheard of")
+}
+
+func TestNoLockHintAndNoMerge(t *testing.T) {
+	set, _, err := sqlserver.Produced(invoice.Layout{})
+	require.NoError(t, err)
+	for name, p := range set {
+		for _, s := range p.Steps {
+			for line := range strings.Lines(s.Text) {
+				if strings.HasPrefix(strings.TrimSpace(line), "--") {
+					continue
+				}
+				for _, word := range []string{"UPDLOCK", "HOLDLOCK", "NOLOCK", "MERGE", "OUTPUT", "EXEC", "sp_executesql"} {
+					if s.Name != "database" || word != "NOLOCK" { // which waits for nobody who raises the heartbeat
+						require.NotContains(t, line, word, "%s: design.md section 4", name)
+					}
+				}
+			}
+		}
+	}
+}

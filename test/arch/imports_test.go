@@ -1,0 +1,257 @@
+package arch_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// module is the module's path; packages below are written without it.
+const module = "sqlwriter/"
+
+// direction says what the packages of one room may import of our own and from outside the standard library.
+type direction struct {
+	room string
+	// own are prefixes of our packages; outside are prefixes of foreign modules.
+	own, outside []string
+	because      string
+}
+
+// directions is the agreed shape: host -> handlers -> use case -> port -> adapter (design.md section 6).
+func directions() []direction {
+	zerolog := []string{"github.com/rs/zerolog"}
+	return []direction{
+		{"internal/fault", nil, nil, "the table of kinds is read by everybody and may depend on nobody"},
+		{"internal/timer", nil, nil, "it waits, and that is all"},
+		{"internal/neterr", nil, nil, "what a lost call died of is read alike by the adapters of every service, so it knows none of them and no SDK"},
+		{"internal/invoice", []string{"internal/fault"}, nil, "what a document means must not depend on how it travels"},
+		{"internal/breaker", []string{"internal/fault", "internal/timer"}, zerolog, "whether SQL may be used depends on no document and on no use case"},
+		{
+			"internal/commit",
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/timer"},
+			append([]string{"golang.org/x/sync/errgroup"}, zerolog...),
+			"use cases know no SDK: their rules are tested without one",
+		},
+		{
+			"internal/cosmos",
+			[]string{"internal/fault", "internal/neterr", "internal/breaker", "internal/invoice", "internal/commit", "internal/run"},
+			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "golang.org/x/sync/singleflight"},
+			"adapters never import each other",
+		},
+		{
+			"internal/blob",
+			[]string{"internal/fault", "internal/neterr", "internal/commit"},
+			[]string{"github.com/Azure/azure-sdk-for-go/sdk/"},
+			"adapters never import each other",
+		},
+		{
+			"internal/servicebus",
+			[]string{"internal/fault", "internal/neterr", "internal/run"},
+			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/Azure/go-amqp"},
+			"adapters never import each other",
+		},
+		{"test/emulators/azurite", nil, []string{"github.com/stretchr/testify"}, "tests of any room get a blob server from it, so it knows none of them"},
+		{"internal/store/migration", nil, nil, "numbered files and what a database says of them; it knows no database"},
+		{"internal/adopt", []string{"internal/fault", "internal/invoice", "internal/timer"}, nil, "a use case knows no SDK"},
+		{"internal/ops", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/run", "internal/timer"}, nil, "what operators do is a use case: it knows no SDK"},
+		{"internal/run", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/timer"}, zerolog, "what runs do is a use case: it knows no SDK"},
+		{
+			"internal/store/shared",
+			[]string{"internal/fault", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/run"},
+			nil,
+			"what the SQL adapters do alike; it knows no driver, and of a dialect a few words",
+		},
+		{
+			"internal/store/sqlite",
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/run", "internal/store/migration", "internal/store/shared"},
+			[]string{"modernc.org/sqlite"},
+			"adapters never import each other",
+		},
+		{
+			"internal/store/sqlserver",
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/run", "internal/store/migration", "internal/store/shared"},
+			[]string{"github.com/microsoft/go-mssqldb", "golang.org/x/text"},
+			"adapters never import each other",
+		},
+		{
+			"test/sqlservertest", nil,
+			[]string{"github.com/microsoft/go-mssqldb", "github.com/stretchr/testify"},
+			"tests of any room get a T-SQL server from it, so it knows none of them",
+		},
+		{"test/inmem", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/run"}, nil, "adapters never import each other"},
+		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
+		{
+			"handlers",
+			[]string{"internal/fault", "internal/invoice", "internal/commit", "internal/ops", "internal/run"},
+			zerolog,
+			"handlers only translate: a trigger on one side, a use case on the other",
+		},
+		{
+			"internal/app",
+			[]string{"internal/", "handlers"},
+			append([]string{"modernc.org/sqlite"}, zerolog...),
+			"the composition root knows every product package and no stand-in",
+		},
+		{"cmd/handler", []string{"internal/app", "internal/config", "handlers"}, zerolog, "main only starts the composition root"},
+		{
+			"test/emulators/cosmosdb",
+			[]string{"test/emulators/cosmosdb"},
+			append([]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/stretchr/testify"}, zerolog...),
+			"a stand-in that knew the product would agree with its mistakes",
+		},
+		{
+			"test/emulators/funchost",
+			[]string{"test/emulators/funchost"},
+			append([]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/adhocore/gronx", "github.com/google/uuid"}, zerolog...),
+			"a stand-in that knew the product would agree with its mistakes",
+		},
+		{"test/emulators/servicebus", nil, nil, "a stand-in that knew the product would agree with its mistakes"},
+		{
+			"test/emulators/servicebus/servicebustest",
+			[]string{"test/emulators/servicebus"},
+			[]string{"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus", "github.com/stretchr/testify"},
+			"tests of any room get a Service Bus from it, so it knows none of them",
+		},
+		{"cmd/stage", []string{"cmd/stage/staging"}, nil, "a tool that lays out files"},
+		{"cmd/stage/staging", []string{"internal/config", "handlers"}, nil, "what is staged is checked against the settings and the handlers' deadline"},
+		{
+			"cmd/sqlwriterctl",
+			[]string{"internal/", "cmd/local/stackfile", "cmd/local/outage", "cmd/local/sample"},
+			append([]string{"github.com/alecthomas/kong", "modernc.org/sqlite"}, zerolog...),
+			"operators' tools use the adapters, never a stand-in; stackfile tells where a running local stack is, and demo breaks that one",
+		},
+		{
+			"cmd/local",
+			[]string{"internal/", "cmd/local", "cmd/stage/staging", "examples", "test/emulators"},
+			[]string{"github.com/", "golang.org/x/sync", "modernc.org/sqlite"},
+			"the local stack is made of everything",
+		},
+		{
+			"test/conformance",
+			[]string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/run", "test/inmem"},
+			[]string{"github.com/stretchr/testify", "pgregory.net/rapid"},
+			"a suite knows no adapter but inmem, the oracle that random histories are compared with",
+		},
+		{"examples", nil, nil, "documents by name"},
+		{"test/e2e", nil, nil, "tests only"},
+		{"test/bench", nil, nil, "tests only"},
+		{"test/crashtest", nil, nil, "tests only"},
+		{"test/scenario", nil, nil, "tests only"},
+		{"functions", nil, nil, "data only"},
+		{"test/arch", nil, nil, "tests only"},
+		{"test/mutants", []string{}, []string{"golang.org/x/sync"}, "a tool that runs go test over broken files"},
+		{"cmd/local/expect", nil, []string{"modernc.org/sqlite"}, "the second mapping checks the first one only if it shares nothing with it"},
+	}
+}
+
+type pkg struct {
+	ImportPath, Dir string
+	Imports         []string
+	Standard        bool
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Imports,Standard", "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			require.NoError(t, err)
+		}
+		all = append(all, p)
+	}
+}
+
+func TestImportsGoInTheAgreedDirection(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		d, ok := roomOf(name)
+		require.True(t, ok, "%s belongs to no room: say in directions() what it may import, and why", name)
+		for _, imported := range p.Imports {
+			if why, bad := wrong(d, name, imported); bad {
+				t.Errorf("%s imports %s: %s (%s)", name, imported, why, d.because)
+			}
+		}
+	}
+}
+
+// roomOf finds the most specific direction for a package.
+func roomOf(name string) (direction, bool) {
+	var found direction
+	ok := false
+	for _, d := range directions() {
+		if (name == d.room || strings.HasPrefix(name, d.room+"/")) && len(d.room) > len(found.room) {
+			found, ok = d, true
+		}
+	}
+	return found, ok
+}
+
+func wrong(d direction, name, imported string) (string, bool) {
+	if own, ours := strings.CutPrefix(imported, module); ours {
+		if own == name || strings.HasPrefix(own, d.room) {
+			return "", false
+		}
+		if !hasPrefix(d.own, own) {
+			return "not one of its rooms", true
+		}
+		return "", false
+	}
+	if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") && !hasPrefix(d.outside, imported) {
+		return "not one of its modules", true
+	}
+	return "", false
+}
+
+func hasPrefix(prefixes []string, s string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool {
+		return strings.HasPrefix(s, p)
+	})
+}
+
+func TestTheDirectionsBite(t *testing.T) {
+	for _, c := range []struct{ from, imported string }{
+		{"internal/fault", "sqlwriter/internal/invoice"},
+		{"internal/neterr", "github.com/Azure/azure-sdk-for-go/sdk/azcore"},
+		{"internal/neterr", "sqlwriter/internal/blob"},
+		{"internal/commit", "sqlwriter/internal/neterr"},
+		{"internal/invoice", "github.com/rs/zerolog"},
+		{"internal/commit", "sqlwriter/internal/cosmos"},
+		{"internal/commit", "github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"},
+		{"internal/cosmos", "sqlwriter/internal/store/sqlite"},
+		{"internal/store/sqlite", "sqlwriter/internal/store/sqlserver"},
+		{"internal/store/sqlserver", "github.com/Azure/azure-sdk-for-go/sdk/azidentity"},
+		{"internal/store/shared", "github.com/microsoft/go-mssqldb"},
+		{"internal/store/shared", "sqlwriter/internal/store/sqlserver"},
+		{"test/inmem", "sqlwriter/internal/store/shared"},
+		{"internal/app", "sqlwriter/test/sqlservertest"},
+		{"internal/app", "sqlwriter/test/emulators/azurite"},
+		{"internal/blob", "sqlwriter/internal/cosmos"},
+		{"internal/servicebus", "sqlwriter/internal/blob"},
+		{"internal/run", "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"},
+		{"test/inmem", "sqlwriter/internal/blob"},
+		{"internal/app", "github.com/microsoft/go-mssqldb"},
+		{"cmd/local/expect", "sqlwriter/internal/store/sqlserver"},
+		{"handlers", "sqlwriter/internal/cosmos"},
+		{"internal/app", "sqlwriter/test/emulators/cosmosdb"},
+		{"test/emulators/cosmosdb", "sqlwriter/internal/cosmos"},
+		{"cmd/local/expect", "sqlwriter/internal/invoice"},
+	} {
+		d, ok := roomOf(c.from)
+		require.True(t, ok, c.from)
+		_, bad := wrong(d, c.from, c.imported)
+		require.True(t, bad, "%s may import %s", c.from, c.imported)
+	}
+}

@@ -1,0 +1,178 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"sqlwriter/test/sqlservertest"
+)
+
+// page is docs/bench.md.
+func page(t testing.TB, began time.Time, runs []run) string {
+	t.Helper()
+	p := &printer{}
+	p.line("# Bench")
+	p.line("")
+	p.line("Written by `make bench` on %s, in one run of %.0f s on %s.",
+		began.UTC().Format("2006-01-02 15:04 UTC"), time.Since(began).Seconds(), machine())
+	p.line("The T-SQL server is the one that `%s` names, by a connection string whose login may create databases;", sqlservertest.Variable)
+	p.line("without it there are SQLite's figures only. Figures are for comparison with each other: other machines have others.")
+	p.line("")
+	d := makeDoc(t, firstLine, first.turn(), "")
+	p.line("A document has a main line and %d duplicates: %d rows in each of the user's two tables, with %d bytes of values", duplicates, linesOf, valueBytes(d))
+	p.line("each. Every figure is the median of rounds in which the ways take turns; the client waits for every answer. *First*")
+	p.line("results meet lines without a tracking row and a ledger row, *repeat* ones are newer results for the same lines.")
+	p.line("")
+	p.line("- **(a) row at a time**, as the original does it: for each line UPDATE IVCE_DTL, UPDATE IVCE_TRKG_MSTR and, where that")
+	p.line("  found no row, INSERT; statements prepared once, a transaction for each document.")
+	p.line("- **(b) bare**: one request with one JSON parameter, UPDATE, UPDATE and INSERT. No ledger, no guard, no verdict, no")
+	p.line("  count: it is what cannot be done without, and not something that could be used. Its documents are read before.")
+	p.line("- **(c) MERGE**, as the Azure SQL output binding writes: for each table a transaction with OPENJSON and MERGE.")
+	p.line("- **(d) ours**, through the use case: it reads documents from their JSON, writes them and records their outcomes, to")
+	p.line("  nowhere. *One bad* is a document that a constraint of the user's refuses; the use case finds it by dividing.")
+	p.line("")
+	p.line("Statements of (b) and (c): test/bench/sql. Forms that were tried: [adr/0017](adr/0017-where-the-time-goes.md).")
+	p.goals(runs)
+	for _, r := range runs {
+		p.line("")
+		p.line("## %s", r.name)
+		p.line("")
+		p.line("%s", r.remark)
+		for _, l := range r.lanes {
+			p.table(r, l)
+		}
+	}
+	if len(runs) == 1 {
+		p.line("")
+		p.line("No T-SQL server was measured: `%s` named none.", sqlservertest.Variable)
+	}
+	return p.String()
+}
+
+// where names an engine at a distance.
+func (r run) where(l laneRun) string {
+	if r.file {
+		return r.name
+	}
+	return fmt.Sprintf("%s, %d ms", r.name, l.distance.Milliseconds())
+}
+
+// table prints what was found on an engine at a distance.
+func (p *printer) table(r run, l laneRun) {
+	p.line("")
+	if !r.file {
+		p.line("### %s (the smallest request took %.2f ms)", r.where(l), float64(l.trip.Microseconds())/1000)
+		p.line("")
+	}
+	p.line("| %s | first, documents/s | times (a) | times (b) | repeat, documents/s | times (a) | times (b) | requests per 100 documents, first / repeat |", r.where(l))
+	p.line("|---|---|---|---|---|---|---|---|")
+	counted := r.lanes[len(r.lanes)-1].found // at a distance nothing is direct
+	for _, w := range l.ways {
+		row := "| " + w.name + " |"
+		var requests []string
+		for _, k := range []kind{first, repeat} {
+			row += fmt.Sprintf(" %s | %s | %s |", round(l.rate(w.name, k)), round(l.times(w.name, rowByRow, k)), round(l.times(w.name, r.base, k)))
+			if f := counted[cell{w.name, k}]; f != nil {
+				requests = append(requests, round(f.requests))
+			}
+		}
+		p.line("%s %s |", row, strings.Join(requests, " / "))
+	}
+}
+
+// rate is a way's documents per second; 0 where it was not measured.
+func (l laneRun) rate(name string, k kind) float64 {
+	if f := l.found[cell{name, k}]; f != nil {
+		return median(f.rates)
+	}
+	return 0
+}
+
+// times is how many times as fast a way is as another one, for results of the same kind.
+func (l laneRun) times(name, other string, k kind) float64 { return l.rate(name, k) / l.rate(other, k) }
+
+// goals prints what was aimed at, and what came of it.
+func (p *printer) goals(runs []run) {
+	p.line("")
+	p.line("## Goals, at 100 documents a request")
+	p.line("")
+	p.line("(b) is the procedure where there is one. Those against (a) are about the wire: SQLite has none.")
+	p.line("")
+	p.line("| goal | engine | first | repeat | |")
+	p.line("|---|---|---|---|---|")
+	say := func(goal, where string, met func(found float64) bool, found ...float64) {
+		word, cells := "met", []string{"", ""}
+		for i, f := range found {
+			cells[i] = round(f)
+			if !met(f) {
+				word = "**missed**"
+			}
+		}
+		p.line("| %s | %s | %s | %s | %s |", goal, where, cells[0], cells[1], word)
+	}
+	atLeast := func(goal float64) func(float64) bool { return func(found float64) bool { return found >= goal } }
+	for _, r := range runs {
+		for _, l := range r.lanes {
+			both := func(other string) []float64 {
+				return []float64{l.times(ours100, other, first), l.times(ours100, other, repeat)}
+			}
+			switch {
+			case r.file:
+				say("at least 0.6 of (b)", r.where(l), atLeast(0.6), both(r.base)...)
+			case l.distance == 0:
+				say("at least 0.75 of (b); 0.9 is the aim", r.where(l), atLeast(0.75), both(r.base)...)
+				say("at least 20 times (a)", r.where(l), atLeast(20), both(rowByRow)...)
+			default:
+				say("at least 0.75 of (b); 0.9 is the aim", r.where(l), atLeast(0.75), both(r.base)...)
+				say("at least 80 times (a)", r.where(l), atLeast(80), both(rowByRow)...)
+			}
+			say("one bad in 100: less than 3 times as long as a clean batch", r.where(l), func(found float64) bool { return found < 3 },
+				l.rate(ours100, first)/l.rate(oursBad, first))
+		}
+		last := r.lanes[len(r.lanes)-1]
+		say("one request for a clean batch", r.name, func(found float64) bool { return found == 1 },
+			last.found[cell{ours100, first}].requests, last.found[cell{ours100, repeat}].requests)
+	}
+}
+
+type printer struct{ strings.Builder }
+
+func (p *printer) line(format string, args ...any) {
+	_, _ = fmt.Fprintf(p, format+"\n", args...) // a strings.Builder takes everything
+}
+
+// machine says what the run was made on.
+func machine() string {
+	memory := ""
+	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+		var kb int64
+		if _, err := fmt.Sscanf(string(text), "MemTotal: %d kB", &kb); err == nil {
+			memory = fmt.Sprintf(", %.0f GiB", float64(kb)/(1<<20))
+		}
+	}
+	return fmt.Sprintf("%s/%s, %d cores%s, %s%s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), memory, runtime.Version(), load())
+}
+
+// load says how busy the machine is: figures of a busy one are worth little.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
+	}
+	return ", load average at the end " + strings.Join(strings.Fields(string(text))[:3], " ")
+}
+
+// round keeps three digits: more would be noise.
+func round(f float64) string {
+	if f <= 0 || math.IsNaN(f) {
+		return "-"
+	}
+	digits := max(0, 2-int(math.Floor(math.Log10(f))))
+	scale := math.Pow(10, 2-math.Floor(math.Log10(f)))
+	return fmt.Sprintf("%.*f", digits, math.Round(f*scale)/scale)
+}

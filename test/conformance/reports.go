@@ -1,0 +1,555 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
+)
+
+// ReportsSysName is the environment that the reports under test are about.
+const ReportsSysName = "web"
+
+// ReportsHarness is what TestReports needs beside the port itself.
+type ReportsHarness struct {
+	// Reports is the port under test, over empty tables, about the environment ReportsSysName.
+	Reports run.Reports
+	// Names are all reports.
+	Names []string
+	// Now is the database's clock.
+	Now func(t testing.TB) time.Time
+	// Insert puts a row into a table, by the table's name without prefix or schema. Values are texts, numbers, times, and nil for what has none.
+	Insert func(t testing.TB, table string, row map[string]any)
+}
+
+// TestReports holds an implementation of run.Reports to what its queries are to answer. Rows are put in as they would stand
+// there; what comes out is asserted by hand. open makes a new one per case.
+func TestReports(t *testing.T, open func(t *testing.T) ReportsHarness) {
+	for _, c := range []struct {
+		name string
+		run  func(*reportsTest)
+	}{
+		{"of empty tables every report is a table, and no number is made up", reportsOfNothing},
+		{"a report that is none names those that are", reportUnknown},
+		{"a report has at most 100 rows", reportBounded},
+		{"a report whose context has ended is infrastructure", reportCancelled},
+		{"pending-retries", reportPendingRetries},
+		{"batch-success", reportBatchSuccess},
+		{"queue-lag", reportQueueLag},
+		{"queue-depth", reportQueueDepth},
+		{"workers and dead-workers", reportWorkers},
+		{"batch-progress", reportBatchProgress},
+		{"failed-batches", reportFailedBatches},
+		{"stuck-batches", reportStuckBatches},
+		{"error-codes and error-types", reportErrors},
+		{"performance", reportPerformance},
+		{"runs", reportRuns},
+		{"audit-errors", reportAuditErrors},
+		{"what belongs to runs of another environment is in no report", reportOurs},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := open(t)
+			c.run(&reportsTest{T: t, ReportsHarness: h, now: h.Now(t).UTC().Truncate(time.Millisecond)})
+		})
+	}
+}
+
+// reportsTest is a case at work.
+type reportsTest struct {
+	*testing.T
+	ReportsHarness
+	// now is when the case began, by the database's clock.
+	now    time.Time
+	number int
+}
+
+// row is what differs from a usual row, or what a report says in one.
+type row = map[string]any
+
+// ago is a moment before the case began.
+func (r *reportsTest) ago(d time.Duration) time.Time { return r.now.Add(-d) }
+
+// put inserts a row: the usual one with changes.
+func (r *reportsTest) put(table string, usual, changes row) {
+	r.Helper()
+	maps.Copy(usual, changes)
+	r.Insert(r, table, usual)
+}
+
+// job puts a batch of 100 documents in, that was made 20 minutes ago.
+func (r *reportsTest) job(of, status string, changes row) {
+	r.Helper()
+	r.number++
+	r.put("job", row{
+		"job_id": jobKey(r.number), "run_id": of, "number": r.number, "status": status, "attempt": 1,
+		"created_at": r.ago(20 * time.Minute), "updated_at": r.ago(15 * time.Minute), "total_count": 100,
+	}, changes)
+}
+
+// run puts a running run in that began ten minutes ago.
+func (r *reportsTest) run(changes row) {
+	r.Helper()
+	r.put("run", row{
+		"sys_name": ReportsSysName, "kind": "drain", "requested_by": "ops", "why": "because", "status": "running", "cancel": 0, "counts": "{}",
+		"started_at": r.ago(10 * time.Minute), "heartbeat_at": r.now, "pattern": "two_phase",
+	}, changes)
+}
+
+// jobKey is the id of a batch in these cases.
+func jobKey(number int) string { return fmt.Sprintf("%064d", number) }
+
+// report gives a report's rows by their columns.
+func (r *reportsTest) report(name string) []row {
+	r.Helper()
+	table, err := r.Reports.Report(r.Context(), name)
+	require.NoError(r, err, name)
+	rows := make([]row, len(table.Rows))
+	for i, values := range table.Rows {
+		require.Len(r, values, len(table.Columns))
+		rows[i] = row{}
+		for j, v := range values {
+			switch v.(type) {
+			case nil, string, int64, float64:
+			default:
+				require.Failf(r, "a value is a text, a number or nil", "%s.%s is %T", name, table.Columns[j], v)
+			}
+			rows[i][table.Columns[j]] = v
+		}
+		require.Len(r, rows[i], len(table.Columns), "two columns of %s have one name", name)
+	}
+	return rows
+}
+
+// same compares a row with what it is to say: whole numbers and moments exactly, fractions to the hundredth, ages to half a
+// minute.
+func (r *reportsTest) same(want, found row) {
+	r.Helper()
+	for column, w := range want {
+		f, there := found[column]
+		require.True(r, there, "no column %s in %v", column, found)
+		switch w := w.(type) {
+		case int:
+			require.Equal(r, int64(w), f, column)
+		case float64:
+			require.InDelta(r, w, f, 0.011, column)
+		case time.Duration:
+			require.InDelta(r, w.Seconds(), f, 30, column)
+		case time.Time:
+			require.Equal(r, w.UTC().Format("2006-01-02T15:04:05.000Z"), f, column)
+		default:
+			require.Equal(r, w, f, column)
+		}
+	}
+}
+
+// rows compares a report with what it is to say, row by row.
+func (r *reportsTest) rows(name string, want ...row) {
+	r.Helper()
+	found := r.report(name)
+	require.Len(r, found, len(want), name)
+	for i := range want {
+		r.same(want[i], found[i])
+	}
+}
+
+func reportsOfNothing(r *reportsTest) {
+	oneRow := map[string]row{
+		"queue-depth": {"queued_batches": 0, "queued_documents": 0, "unsent_batches": 0, "oldest_queued": nil, "oldest_seconds": nil},
+	}
+	for _, name := range r.Names {
+		table, err := r.Reports.Report(r.Context(), name)
+		require.NoError(r, err, name)
+		require.NotEmpty(r, table.Columns, name)
+		require.NotNil(r, table.Rows, "%s: as JSON an empty list, not null", name)
+		switch want, ok := oneRow[name]; {
+		case ok:
+			r.rows(name, want)
+		case name == "performance":
+			for _, found := range r.report(name) {
+				r.same(row{"completed_batches": 0, "documents": 0, "avg_batch_seconds": nil, "documents_per_second": nil, "success_percent": nil}, found)
+			}
+		default:
+			require.Empty(r, table.Rows, name)
+		}
+	}
+}
+
+func reportUnknown(r *reportsTest) {
+	for _, name := range []string{"", "nothing", "RUNS", "runs.sql", "../journal/runs", "runs; DROP TABLE sqlwriter.run"} {
+		_, err := r.Reports.Report(r.Context(), name)
+		requireFault(r, err, fault.Internal, fault.NoCondition, name)
+		require.Equal(r, "no_report", fault.CodeOf(err), name)
+		for _, known := range r.Names {
+			require.Contains(r, fault.As(err).Reason, known, "whoever asked can choose")
+		}
+	}
+}
+
+func reportBounded(r *reportsTest) {
+	for i := range 105 {
+		of := fmt.Sprintf("run %03d", i)
+		r.job(of, "pending_retry", nil)
+		r.run(row{"run_id": of, "sys_name": ReportsSysName})
+		for _, level := range []string{"ERROR", "WARN"} {
+			r.put("audit_log", row{
+				"sys_name": ReportsSysName, "done_at": r.now, "action": fmt.Sprint(level, i), "done_by": "timer", "why": "x", "subject": "s", "level": level,
+			}, nil)
+		}
+	}
+	runs := r.report("runs")
+	require.Len(r, runs, 100)
+	r.same(row{"run_id": "run 104", "open_batches": 1}, runs[0])
+	r.same(row{"run_id": "run 005", "open_batches": 1}, runs[99])
+	errors := r.report("audit-errors")
+	require.Len(r, errors, 100)
+	require.Equal(r, []any{"WARN104", "ERROR104", "WARN55", "ERROR55"}, []any{
+		errors[0]["action"], errors[1]["action"], errors[98]["action"], errors[99]["action"],
+	})
+	require.Len(r, r.report("pending-retries"), 100)
+	require.Len(r, r.report("queue-lag"), 100)
+}
+
+func reportCancelled(r *reportsTest) {
+	ctx, cancel := context.WithCancel(r.Context())
+	cancel()
+	for _, name := range r.Names {
+		table, err := r.Reports.Report(ctx, name)
+		requireFault(r, err, fault.Infrastructure, fault.NoCondition, name)
+		require.Empty(r, table.Rows)
+	}
+}
+
+func reportPendingRetries(r *reportsTest) {
+	r.job("b", "pending_retry", row{"created_at": r.ago(time.Hour), "queue_attempt_count": 1})
+	r.job("b", "pending_retry", row{"created_at": r.ago(2 * time.Hour), "queue_attempt_count": 2})
+	r.job("a", "pending_retry", row{"created_at": r.ago(time.Minute)})
+	r.job("a", "queued", row{"created_at": r.ago(9 * time.Hour), "queue_attempt_count": 3})
+	r.job("c", "failed", row{"queue_attempt_count": 3})
+	r.rows("pending-retries",
+		row{"parent_job_id": "b", "pending_batches": 2, "oldest_batch": r.ago(2 * time.Hour), "oldest_seconds": 2 * time.Hour, "max_attempts": 2},
+		row{"parent_job_id": "a", "pending_batches": 1, "oldest_batch": r.ago(time.Minute), "oldest_seconds": time.Minute, "max_attempts": 0},
+	)
+}
+
+func reportBatchSuccess(r *reportsTest) {
+	noon := r.now.Truncate(24 * time.Hour).Add(-12 * time.Hour)
+	before := noon.Add(-48 * time.Hour)
+	for _, status := range []string{"completed", "completed", "failed", "queued", "processing", "pending_queue", "pending_retry"} {
+		attempts := map[string]int{"failed": 3, "pending_retry": 2}[status]
+		r.job("a", status, row{"created_at": noon, "queue_attempt_count": attempts})
+	}
+	// The first and the last millisecond of a day.
+	r.job("b", "pending_queue", row{"created_at": before.Truncate(24 * time.Hour), "queue_attempt_count": 1})
+	r.job("b", "queued", row{"created_at": before.Truncate(24 * time.Hour).Add(24*time.Hour - time.Millisecond), "queue_attempt_count": 2})
+	r.job("old", "completed", row{"created_at": r.ago(40 * 24 * time.Hour)})
+	r.rows("batch-success",
+		row{
+			"created_on": noon.Format(time.DateOnly), "total_batches": 7, "handed_off_batches": 4, "successful_batches": 2, "failed_batches": 1,
+			"success_percent": 66.67, "avg_attempts": 0.71,
+		},
+		row{
+			"created_on": before.Format(time.DateOnly), "total_batches": 2, "handed_off_batches": 1, "successful_batches": 0, "failed_batches": 0,
+			"success_percent": nil, "avg_attempts": 1.5,
+		},
+	)
+}
+
+func reportQueueLag(r *reportsTest) {
+	queued := r.ago(10 * time.Minute)
+	r.job("a", "pending_queue", row{"created_at": r.ago(50 * time.Minute)})
+	r.job("a", "pending_retry", nil)
+	r.job("a", "queued", row{"queued_at": queued})
+	r.job("a", "processing", row{"queued_at": queued, "process_start_time": queued.Add(2 * time.Second)})
+	r.job("a", "completed", row{"queued_at": queued, "process_start_time": queued.Add(3 * time.Second)})
+	// Claimed before the acceptance was written down, and queued again after its first claim: no wait is known.
+	r.job("a", "completed", row{"process_start_time": queued})
+	r.job("a", "failed", row{"queued_at": queued, "process_start_time": queued.Add(-time.Minute)})
+	r.job("b", "completed", row{"created_at": r.ago(5 * time.Minute)})
+	r.job("b", "completed", row{"created_at": r.ago(70 * time.Minute)})
+	r.job("old", "queued", row{"created_at": r.ago(61 * time.Minute)})
+	r.rows("queue-lag",
+		row{
+			"parent_job_id": "a", "pending": 1, "pending_retry": 1, "queued": 1, "processing": 1, "completed": 2, "failed": 1, "avg_lag_seconds": 2.5,
+		},
+		row{
+			"parent_job_id": "b", "pending": 0, "pending_retry": 0, "queued": 0, "processing": 0, "completed": 1, "failed": 0, "avg_lag_seconds": nil,
+		},
+	)
+}
+
+func reportQueueDepth(r *reportsTest) {
+	r.job("a", "queued", row{"queued_at": r.ago(5 * time.Minute), "total_count": 7})
+	r.job("b", "queued", row{"queued_at": r.ago(9 * time.Minute)})
+	for _, status := range []string{"pending_queue", "pending_retry", "pending_retry", "processing", "completed", "failed"} {
+		r.job("a", status, row{"queued_at": r.ago(time.Hour)})
+	}
+	r.rows("queue-depth", row{
+		"queued_batches": 2, "queued_documents": 107, "oldest_queued": r.ago(9 * time.Minute), "oldest_seconds": 9 * time.Minute, "unsent_batches": 3,
+	})
+}
+
+func reportWorkers(r *reportsTest) {
+	for i, w := range []struct {
+		kind, status string
+		silent       time.Duration
+	}{
+		{"worker", "RUNNING", time.Minute},
+		{"worker", "RUNNING", 9 * time.Minute},
+		{"worker", "RUNNING", 11 * time.Minute},
+		{"worker", "RUNNING", 2 * time.Hour},
+		{"worker", "IDLE", time.Hour},
+		{"worker", "COMPLETED", time.Hour},
+		{"worker", "COMPLETED", 0},
+		{"worker", "FAILED", time.Hour},
+		{"manager", "RUNNING", 0},
+		{"manager", "FAILED", time.Hour},
+		{"worker", "RUNNING", 8 * 24 * time.Hour}, // nobody buried it
+		{"worker", "COMPLETED", 8 * 24 * time.Hour},
+		{"worker", "IDLE", 8 * 24 * time.Hour},
+	} {
+		changes := row{"heartbeat_at": r.ago(w.silent), "kind": w.kind, "status": w.status, "documents_processed": 10 * i}
+		if w.kind == "worker" {
+			changes["job_id"] = jobKey(i)
+		}
+		r.put("worker", row{
+			"worker_id": fmt.Sprintf("%s-%08d", w.kind, i), "instance": "here", "run_id": "a", "started_at": r.ago(max(3*time.Hour, w.silent)),
+		}, changes)
+	}
+	r.rows("workers",
+		row{"kind": "manager", "active": 1, "dead": 0, "idle": 0, "completed": 0, "failed": 1, "documents_processed": 170, "last_heartbeat": r.now},
+		row{"kind": "worker", "active": 2, "dead": 3, "idle": 1, "completed": 2, "failed": 1, "documents_processed": 380, "last_heartbeat": r.now},
+	)
+	r.rows("dead-workers",
+		row{"worker_id": "worker-00000010", "silent_seconds": 8 * 24 * time.Hour},
+		row{
+			"worker_id": "worker-00000003", "kind": "worker", "instance": "here", "run_id": "a", "batch_id": jobKey(3), "documents_processed": 30,
+			"started_at": r.ago(3 * time.Hour), "last_heartbeat": r.ago(2 * time.Hour), "silent_seconds": 2 * time.Hour,
+		},
+		row{"worker_id": "worker-00000002", "silent_seconds": 11 * time.Minute},
+	)
+}
+
+func reportBatchProgress(r *reportsTest) {
+	for _, status := range []string{"failed", "completed", "processing", "queued", "pending_retry", "pending_queue"} {
+		var ended any
+		if status == "completed" || status == "failed" {
+			ended = r.ago(time.Hour)
+		}
+		r.job("a", status, row{"process_end_time": ended})
+		r.job("b", status, row{"process_end_time": ended, "total_count": 1, "updated_at": r.ago(time.Hour)})
+	}
+	r.job("old", "failed", row{"process_end_time": r.ago(31 * 24 * time.Hour), "updated_at": r.ago(31 * 24 * time.Hour)})
+	r.job("old", "queued", row{"created_at": r.ago(31 * 24 * time.Hour), "total_count": 3}) // nobody has ended it
+	r.job("b", "failed", row{"process_end_time": r.ago(29 * 24 * time.Hour)})
+	r.job("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(time.Hour)})
+	r.job("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(29 * 24 * time.Hour)})
+	r.job("old", "completed", row{"process_end_time": r.ago(31 * 24 * time.Hour), "updated_at": r.ago(31 * 24 * time.Hour)})
+	var want []row
+	for _, status := range []string{"pending_queue", "pending_retry", "queued", "processing", "completed", "failed"} {
+		w := row{"batch_status": status, "batches": 2, "documents": 101, "oldest_change": r.ago(time.Hour), "oldest_seconds": time.Hour}
+		if status == "completed" { // more than an int of SQL Server's holds
+			w["batches"], w["documents"] = 4, 4_000_000_101
+		}
+		if status == "failed" {
+			w["batches"], w["documents"] = 3, 201
+		}
+		if status == "queued" {
+			w["batches"], w["documents"] = 3, 104
+		}
+		want = append(want, w)
+	}
+	r.rows("batch-progress", want...)
+}
+
+func reportFailedBatches(r *reportsTest) {
+	r.job("a", "failed", row{"error": "cancelled", "updated_at": r.ago(time.Hour)})
+	r.job("b", "failed", row{"error": run.MaxQueueError, "queue_attempt_count": 3, "last_queue_error": "the queue is full", "total_count": 5, "updated_at": r.ago(time.Minute)})
+	r.job("a", "completed", nil)
+	r.rows("failed-batches",
+		row{
+			"run_id": "b", "batch_number": 2, "batch_id": jobKey(2), "total_count": 5, "error_message": run.MaxQueueError, "queue_attempt_count": 3,
+			"last_queue_error": "the queue is full", "updated_at": r.ago(time.Minute),
+		},
+		row{"run_id": "a", "batch_number": 1, "error_message": "cancelled", "queue_attempt_count": 0, "last_queue_error": nil},
+	)
+}
+
+func reportStuckBatches(r *reportsTest) {
+	started := r.ago(40 * time.Minute)
+	r.job("a", "processing", row{"heartbeat_at": r.ago(11 * time.Minute), "process_start_time": started, "updated_at": r.now})
+	r.job("a", "processing", row{"heartbeat_at": r.ago(time.Minute), "updated_at": r.ago(time.Hour)})
+	r.job("b", "processing", row{"updated_at": r.ago(30 * time.Minute)}) // let go of
+	r.job("b", "processing", row{"updated_at": r.ago(time.Minute)})
+	r.job("b", "completed", row{"heartbeat_at": r.ago(time.Hour)})
+	r.rows("stuck-batches",
+		row{"run_id": "b", "batch_number": 3, "batch_id": jobKey(3), "process_start_time": nil, "last_heartbeat": nil, "silent_seconds": 30 * time.Minute},
+		row{"run_id": "a", "batch_number": 1, "process_start_time": started, "last_heartbeat": r.ago(11 * time.Minute), "silent_seconds": 11 * time.Minute},
+	)
+}
+
+func reportErrors(r *reportsTest) {
+	for _, e := range []struct {
+		document, code, kind string
+		retryable            int
+		age                  time.Duration
+	}{
+		{"a", "2628", run.TypeMigration, 1, time.Minute},
+		{"a", "2628", run.TypeMigration, 0, 2 * time.Hour},
+		{"b", "2628", run.TypeMigration, 1, 3 * time.Hour},
+		{"c", "validation.too_long", run.TypeValidation, 0, 30 * time.Minute},
+		{"d", "validation.missing", run.TypeValidation, 0, 6 * 24 * time.Hour},
+		{"e", "2628", run.TypeMigration, 1, 8 * 24 * time.Hour},
+		{"f", "panic", run.TypeSystem, 1, 8 * 24 * time.Hour},
+	} {
+		r.Insert(r, "error_detail", row{
+			"run_id": "r", "job_id": jobKey(1), "document_id": e.document, "error_code": e.code, "error_message": "too long", "error_type": e.kind,
+			"retry_count": 1, "is_retryable": e.retryable, "created_at": r.ago(e.age),
+		})
+	}
+	r.rows("error-codes",
+		row{"error_code": "2628", "errors": 3, "errors_percent": 60.0, "documents": 2, "retryable": 2, "last_hour": 1, "latest": r.ago(time.Minute)},
+		row{"error_code": "validation.missing", "errors": 1, "errors_percent": 20.0, "documents": 1, "retryable": 0, "last_hour": 0, "latest": r.ago(6 * 24 * time.Hour)},
+		row{"error_code": "validation.too_long", "errors": 1, "last_hour": 1},
+	)
+	r.rows("error-types",
+		row{"error_type": run.TypeMigration, "errors": 3, "errors_percent": 60.0, "documents": 2, "retryable": 2, "last_hour": 1},
+		row{"error_type": run.TypeValidation, "errors": 2, "errors_percent": 40.0, "documents": 2, "retryable": 0, "last_hour": 1, "latest": r.ago(30 * time.Minute)},
+	)
+}
+
+func reportPerformance(r *reportsTest) {
+	done := func(ended, took time.Duration, total, success int) {
+		r.job("a", "completed", row{
+			"process_start_time": r.ago(ended + took), "process_end_time": r.ago(ended), "total_count": total, "success_count": success,
+			"failure_count": total - success,
+		})
+	}
+	done(10*time.Minute, 10*time.Second, 100, 100) // begins at 610 s
+	done(590*time.Second, 15*time.Second, 50, 49)  // ends at 590 s
+	done(2*time.Hour, 1500*time.Millisecond, 3, 0) // of the day
+	done(3*24*time.Hour, 20*time.Second, 7, 7)     // of the week
+	done(8*24*time.Hour, time.Hour, 1000, 0)       // too old
+	r.job("a", "failed", row{"process_start_time": r.ago(time.Minute), "process_end_time": r.now})
+	r.job("a", "processing", row{"process_start_time": r.ago(time.Minute)})
+	r.rows("performance",
+		// 150 documents in 20 s; 149 of 150.
+		row{"last_hours": 1, "completed_batches": 2, "documents": 150, "avg_batch_seconds": 12.5, "documents_per_second": 7.5, "success_percent": 99.33},
+		// 153 documents in 7201.5 - 590 s; (10 + 15 + 1.5) / 3.
+		row{"last_hours": 24, "completed_batches": 3, "documents": 153, "avg_batch_seconds": 8.83, "documents_per_second": 0.02, "success_percent": 97.39},
+		row{"last_hours": 168, "completed_batches": 4, "documents": 160, "avg_batch_seconds": 11.63, "documents_per_second": 0.0, "success_percent": 97.5},
+	)
+}
+
+func reportRuns(r *reportsTest) {
+	for _, changes := range []row{
+		{"run_id": "foreign", "status": "running", "sys_name": "dev"},
+		{"run_id": "alone", "pattern": nil, "matched_count": 40, "counts": `{"applied":12}`, "status": "stopped", "ended_at": r.ago(time.Hour), "started_at": r.ago(61 * time.Minute)},
+		{"run_id": "big", "status": "running", "sys_name": "web", "documents": 300, "batches": 3, "matched_count": 400, "handed_off_at": r.ago(9 * time.Minute), "kind": "replay"},
+		{"run_id": "early", "status": "running", "sys_name": "web", "documents": 100, "batches": 1, "matched_count": 400, "at_least": 1},
+		{"run_id": "grown", "status": "running", "sys_name": "web", "documents": 100, "batches": 1, "matched_count": 50, "at_least": 0},
+		{"run_id": "gone", "status": "failed", "sys_name": "web", "documents": 100, "batches": 1, "cancel": 1, "error": "the message was a dead letter", "ended_at": r.now},
+	} {
+		r.run(changes)
+	}
+	r.job("foreign", "completed", nil)
+	r.job("early", "completed", nil)
+	r.job("grown", "completed", row{"total_count": 50})
+	r.job("big", "completed", nil)
+	r.job("big", "failed", nil)
+	r.job("big", "processing", nil)
+	r.job("gone", "pending_retry", nil)
+	r.rows("runs",
+		row{
+			"run_id": "gone", "status": "failed", "cancel": 1, "documents": 100, "documents_done": 0, "done_percent": 0.0, "batches": 1, "open_batches": 1,
+			"failed_batches": 0, "ended_at": r.now, "handed_off_at": nil, "run_seconds": 10 * time.Minute, "error": "the message was a dead letter",
+		},
+		row{"run_id": "grown", "documents": 100, "documents_known": 100, "at_least": 0, "documents_done": 50, "done_percent": 50.0},
+		row{"run_id": "early", "documents": 100, "documents_known": 400, "at_least": 1, "documents_done": 100, "done_percent": 25.0},
+		row{
+			"run_id": "big", "sys_name": "web", "kind": "replay", "status": "running", "cancel": 0, "documents": 300, "documents_known": 300, "documents_done": 100, "done_percent": 33.33,
+			"batches": 3, "open_batches": 1, "failed_batches": 1, "started_at": r.ago(10 * time.Minute), "handed_off_at": r.ago(9 * time.Minute), "ended_at": nil,
+			"run_seconds": 10 * time.Minute, "requested_by": "ops", "error": nil,
+		},
+		row{
+			"run_id": "alone", "sys_name": ReportsSysName, "status": "stopped", "documents": 0, "documents_done": 0, "done_percent": nil, "open_batches": 0,
+			"run_seconds": time.Minute,
+		},
+	)
+}
+
+func reportAuditErrors(r *reportsTest) {
+	for i, level := range []any{nil, "INFO", "WARN", "ERROR", "INFO"} {
+		r.put("audit_log", row{
+			"sys_name": ReportsSysName, "done_at": r.ago(time.Duration(10-i) * time.Minute), "action": fmt.Sprint("ACTION_", i), "done_by": "timer", "why": strings.Repeat("ü", 9),
+			"subject": "s", "run_id": "a", "job_id": jobKey(i),
+		}, row{"level": level})
+	}
+	r.rows("audit-errors",
+		row{
+			"done_at": r.ago(7 * time.Minute), "level": "ERROR", "action": "ACTION_3", "run_id": "a", "batch_id": jobKey(3), "subject": "s", "done_by": "timer",
+			"why": strings.Repeat("ü", 9),
+		},
+		row{"level": "WARN", "action": "ACTION_2"},
+	)
+}
+
+// reportOurs puts the same things in for runs of each environment, and one that is not there: only those of the
+// other environment are in no report.
+func reportOurs(r *reportsTest) {
+	r.run(row{"run_id": "ours", "sys_name": ReportsSysName})
+	r.run(row{"run_id": "theirs", "sys_name": "dev"})
+	r.run(row{"run_id": "second"})
+	begun := row{"heartbeat_at": r.ago(time.Hour), "queued_at": r.ago(2 * time.Minute), "process_start_time": r.ago(time.Minute), "process_end_time": r.now}
+	for i, of := range []string{"ours", "theirs", "second", "gone"} {
+		for _, status := range []string{"pending_queue", "pending_retry", "queued", "processing", "completed", "failed"} {
+			r.job(of, status, maps.Clone(begun))
+		}
+		r.put("worker", row{
+			"worker_id": fmt.Sprintf("worker-%08d", i), "kind": "worker", "instance": "here", "run_id": of, "status": "RUNNING", "documents_processed": 1,
+			"started_at": r.ago(time.Hour), "heartbeat_at": r.ago(time.Hour),
+		}, nil)
+		r.put("error_detail", row{
+			"run_id": of, "job_id": jobKey(i), "document_id": of, "error_code": "2628", "error_message": "too long", "error_type": run.TypeMigration,
+			"retry_count": 1, "is_retryable": 1, "created_at": r.ago(time.Minute),
+		}, nil)
+	}
+	for _, of := range []any{"theirs", ReportsSysName} {
+		changes := row{"sys_name": of}
+		if of == "theirs" {
+			changes["sys_name"] = "dev"
+		}
+		for _, level := range []string{"WARN", "ERROR"} {
+			r.put("audit_log", row{"done_at": r.now, "action": fmt.Sprint(level, " of ", of), "done_by": "timer", "why": "x", "subject": "", "level": level}, changes)
+		}
+	}
+	ids := func(name, column string) (found []any) {
+		for _, line := range r.report(name) {
+			found = append(found, line[column])
+		}
+		return found
+	}
+	require.Equal(r, []any{"second", "ours"}, ids("runs", "run_id"))
+	three := []any{"ours", "second", "gone"}
+	for name, column := range map[string]string{
+		"dead-workers": "run_id", "failed-batches": "run_id", "stuck-batches": "run_id", "pending-retries": "parent_job_id", "queue-lag": "parent_job_id",
+	} {
+		require.ElementsMatch(r, three, ids(name, column), name)
+	}
+	require.Equal(r, []any{"ERROR of web", "WARN of web"}, ids("audit-errors", "action"))
+	for name, column := range map[string]string{
+		"batch-progress": "batches", "error-codes": "errors", "error-types": "errors", "workers": "dead", "queue-depth": "queued_batches",
+		"performance": "completed_batches",
+	} {
+		for _, n := range ids(name, column) {
+			require.Equal(r, int64(3), n, name)
+		}
+	}
+	require.Equal(r, []any{int64(18)}, ids("batch-success", "total_batches"))
+}

@@ -1,0 +1,311 @@
+package conformance
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
+)
+
+// runRaceCases are those about calls that are made at once.
+func runRaceCases() []runCase {
+	return []runCase{
+		{"of 20 workers that claim one batch one gets it", raceClaim},
+		{"of 20 workers that take over one batch one gets it", raceTakeOver},
+		{"a worker finishes while another takes over: one of them does", raceFinish},
+		{"a batch is claimed while its message is marked", raceQueued},
+		{"of eight managers that claim one run one gets it", raceClaimRun},
+		{"of eight chunks with one number one is added", raceChunk},
+		{"of eight ends of one run one does", raceComplete},
+		{"of eight requeues of one batch one does", raceRequeue},
+		{"of eight dead letters of one batch one does", raceDeadLetter},
+		{"a batch whose message is a dead letter is given another one: one of both", raceDeadLetterAgain},
+		{"eight timers bury each batch once", raceBury},
+		{"outcomes that are saved at once are all counted", raceSave},
+	}
+}
+
+// atOnce calls f n times at once.
+func atOnce[T any](n int, f func(i int) (T, error)) ([]T, []error) {
+	answers, errs := make([]T, n), make([]error, n)
+	var group sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range n {
+		group.Go(func() {
+			<-begin
+			answers[i], errs[i] = f(i)
+		})
+	}
+	close(begin)
+	group.Wait()
+	return answers, errs
+}
+
+// oneOf requires that exactly one call won. The others were told that they came too late, by their answer or as contention.
+func (r *runTest) oneOf(won []bool, errs []error) int {
+	r.Helper()
+	winner := -1
+	for i, err := range errs {
+		if err != nil {
+			require.Equal(r, fault.Contention, fault.KindOf(err), "%v", err)
+			require.False(r, won[i])
+			continue
+		}
+		if won[i] {
+			require.Negative(r, winner, "two of them")
+			winner = i
+		}
+	}
+	require.GreaterOrEqual(r, winner, 0, "none of them")
+	return winner
+}
+
+// count counts the entries of a code.
+func (r *runTest) count(code string) int {
+	r.Helper()
+	n := 0
+	for _, c := range r.codes() {
+		if c == code {
+			n++
+		}
+	}
+	return n
+}
+
+// claimers are workers that claim one batch at once.
+func (r *runTest) claimers(id string, n int) (winner run.Claimed) {
+	r.Helper()
+	workers := make([]run.Worker, n)
+	for i := range workers {
+		workers[i] = r.worker(RunBatchWorker)
+	}
+	claims, errs := atOnce(n, func(i int) (run.Claimed, error) {
+		return r.Store.ClaimJob(r.Context(), id, anyTicket(), workers[i], runStale, entry("RACE"))
+	})
+	won := make([]bool, n)
+	for i, c := range claims {
+		won[i] = c.Answer == run.Taken
+		if errs[i] == nil && !won[i] {
+			require.Equal(r, run.Busy, c.Answer)
+		}
+	}
+	winner = claims[r.oneOf(won, errs)]
+	require.Equal(r, 1, r.count("RACE"))
+	running := 0
+	for _, w := range r.Workers(r) {
+		if w.Kind == RunBatchWorker && w.Status == run.WorkerRunning {
+			running++
+			require.Equal(r, winner.Hold.Owner, w.ID)
+		}
+	}
+	require.Equal(r, 1, running, "who got nothing has no row")
+	j := r.job(id)
+	require.Equal(r, []any{winner.Hold.Owner, winner.Hold.Epoch}, []any{j.Owner, j.Epoch})
+	return winner
+}
+
+func raceClaim(r *runTest) {
+	r.batches("r", 1)
+	require.Equal(r, 1, r.claimers(jobID("r", 1), 20).Hold.Epoch)
+}
+
+func raceTakeOver(r *runTest) {
+	r.batches("r", 1)
+	h := r.hold(jobID("r", 1))
+	r.Age(r, runStale)
+	c := r.claimers(h.Job, 20)
+	require.Equal(r, 2, c.Hold.Epoch)
+	require.True(r, c.TookOver)
+	r.workerIs(h.Owner, run.WorkerFailed)
+}
+
+func raceFinish(r *runTest) {
+	const n = 8
+	r.batches("r", n)
+	for i := range n {
+		id := jobID("r", i+1)
+		h := r.hold(id)
+		r.save(h, run.DocCommitted, documentsOf("r", i+1)...)
+		r.Age(r, runStale)
+		w := r.worker(RunBatchWorker)
+		won, errs := atOnce(2, func(k int) (bool, error) {
+			if k == 0 {
+				_, err := r.Store.FinishJob(r.Context(), h, func(run.JobStats) run.Audit { return entry("BATCH_DONE") })
+				return err == nil, err
+			}
+			c, err := r.Store.ClaimJob(r.Context(), id, anyTicket(), w, runStale, entry("BATCH_START"))
+			return c.Answer == run.Taken, err
+		})
+		want := []run.Status{run.Completed, run.Processing}[r.oneOf(won, errs)]
+		require.Equal(r, want, r.job(id).Status)
+	}
+}
+
+func raceQueued(r *runTest) {
+	const n = 8
+	r.batches("r", n)
+	for i := range n {
+		j, w := r.job(jobID("r", i+1)), r.worker(RunBatchWorker)
+		won, errs := atOnce(2, func(k int) (bool, error) {
+			if k == 0 {
+				_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{j})
+				return false, err
+			}
+			c, err := r.Store.ClaimJob(r.Context(), j.ID, anyTicket(), w, runStale, entry("BATCH_START"))
+			return c.Answer == run.Taken, err
+		})
+		if errs[1] == nil { // contention claims nothing, and the message comes again
+			require.Equal(r, 1, r.oneOf(won, errs), "it can be claimed before and after")
+			require.Equal(r, run.Processing, r.job(j.ID).Status)
+		}
+	}
+}
+
+func raceClaimRun(r *runTest) {
+	r.start("r")
+	managers := []run.Worker{}
+	for range 8 {
+		managers = append(managers, r.worker(RunManager))
+	}
+	claim := func(i int) (bool, error) {
+		_, ok, err := r.Store.ClaimRun(r.Context(), "r", r.read("r").Epoch, noEpoch, managers[i], runStale)
+		return ok, err
+	}
+	won, errs := atOnce(len(managers), claim)
+	require.Equal(r, managers[r.oneOf(won, errs)].ID, r.read("r").Owner)
+	require.Equal(r, 1, r.read("r").Epoch)
+	require.Len(r, r.Workers(r), 1)
+}
+
+func raceChunk(r *runTest) {
+	r.start("r")
+	l := r.lease("r")
+	won, errs := atOnce(8, func(i int) (bool, error) {
+		c := run.Chunk{
+			Batches: [][]string{{fmt.Sprint(i, "a")}, {fmt.Sprint(i, "b")}}, First: 1, Initial: run.PendingQueue, Watermark: fmt.Sprint(i),
+		}
+		err := r.Store.AddChunk(r.Context(), l, c, entry("BATCH_CREATED"))
+		return err == nil, err
+	})
+	winner := r.oneOf(won, errs)
+	found := r.read("r")
+	require.Equal(r, []any{fmt.Sprint(winner), 2, 2}, []any{found.Watermark, found.Documents, found.Batches})
+	require.Len(r, r.jobs("r"), 2)
+	for _, it := range r.items("r") {
+		require.Equal(r, fmt.Sprint(winner), it.Document[:1])
+	}
+	require.Equal(r, 1, r.count("BATCH_CREATED"))
+}
+
+func raceComplete(r *runTest) {
+	l := r.batches("r", 1)
+	r.finish(r.hold(jobID("r", 1)))
+	require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("X")))
+	r.oneOf(atOnce(8, func(int) (bool, error) {
+		return r.Store.CompleteRun(r.Context(), "r", runStale, ended(entry("RUN_END")))
+	}))
+	require.Equal(r, 1, r.count("RUN_END"))
+}
+
+func raceRequeue(r *runTest) {
+	r.batches("r", 1)
+	h := r.hold(jobID("r", 1))
+	require.NoError(r, r.Store.FailJob(r.Context(), h, "x", entry("X")))
+	r.oneOf(atOnce(8, func(int) (bool, error) { return r.Store.RequeueJob(r.Context(), h.Job, entry("BATCH_REQUEUE")) }))
+	require.Equal(r, 1, r.count("BATCH_REQUEUE"))
+	require.Equal(r, []int{h.Epoch + 1, 1}, []int{r.job(h.Job).Epoch, r.job(h.Job).Attempt})
+}
+
+func raceDeadLetter(r *runTest) {
+	r.batches("r", 1)
+	r.oneOf(atOnce(8, func(i int) (bool, error) {
+		return r.Store.DeadLetter(r.Context(), jobID("r", 1), run.FirstAttempt, fmt.Sprint(i), runStale, entry("DEAD_LETTER"))
+	}))
+	require.Equal(r, 1, r.count("DEAD_LETTER"))
+}
+
+// raceDeadLetterAgain has each change that gives a batch another message come at once with the dead letter of the one before.
+func raceDeadLetterAgain(r *runTest) {
+	const n = 6
+	for name, again := range map[string]func(sys string, j run.Job) (int, error){
+		"unsent": func(_ string, j run.Job) (int, error) {
+			retry, _, err := r.Store.MarkUnsent(r.Context(), []run.Job{j}, "x", false, givenUp)
+			return retry, err
+		},
+		"silence": func(sys string, _ run.Job) (int, error) { return r.Store.Silence(r.Context(), sys, runSilent, 100) },
+		"burial": func(sys string, _ run.Job) (int, error) {
+			buried, _, err := r.Store.Bury(r.Context(), sys, runStale, runReleased, 100)
+			return buried, err
+		},
+	} {
+		batches := []batchAt{}
+		for i := range n {
+			in := map[string]situation{"unsent": inQueued, "silence": inQueuedLong, "burial": inProcessingDead}[name]
+			batches = append(batches, r.bring(fmt.Sprint(name, i), in))
+		}
+		for _, b := range batches {
+			won, errs := atOnce(2, func(k int) (bool, error) {
+				if k == 0 {
+					return r.Store.DeadLetter(r.Context(), b.job.ID, b.job.Attempt, "x", runStale, entry("DEAD_LETTER"))
+				}
+				changed, err := again(b.sys, b.job)
+				return changed == 1, err
+			})
+			j := r.job(b.job.ID)
+			want := [][]any{{run.Failed, b.job.Attempt}, {run.PendingRetry, b.job.Attempt + 1}}[r.oneOf(won, errs)]
+			require.Equal(r, want, []any{j.Status, j.Attempt}, name)
+		}
+	}
+}
+
+func raceBury(r *runTest) {
+	const n = 6
+	r.batches("r", n)
+	for i := range n {
+		r.hold(jobID("r", i+1))
+	}
+	r.Age(r, runStale)
+	buried, errs := atOnce(8, func(int) (int, error) {
+		jobs, _, err := r.Store.Bury(r.Context(), runSys, runStale, runReleased, 100)
+		return jobs, err
+	})
+	total := 0
+	for i, err := range errs {
+		if err != nil {
+			require.Equal(r, fault.Contention, fault.KindOf(err), "%v", err)
+			continue
+		}
+		total += buried[i]
+	}
+	require.Equal(r, n, total)
+	for _, j := range r.jobs("r") {
+		require.Equal(r, []any{run.PendingRetry, 1}, []any{j.Status, j.Attempt})
+	}
+}
+
+func raceSave(r *runTest) {
+	docs := []string{}
+	for i := range 16 {
+		docs = append(docs, fmt.Sprint(i))
+	}
+	r.start("r")
+	r.add(r.lease("r"), run.PendingQueue, docs)
+	h := r.hold(jobID("r", 1))
+	_, errs := atOnce(8, func(i int) (bool, error) {
+		outcomes := []run.ItemOutcome{{Document: docs[2*i], Outcome: run.DocCommitted}, {Document: docs[2*i+1], Outcome: run.DocGone}}
+		return true, r.Store.SaveOutcomes(r.Context(), h, outcomes, nil)
+	})
+	saved := 0
+	for _, err := range errs {
+		if err != nil {
+			require.Equal(r, fault.Contention, fault.KindOf(err), "%v", err)
+			continue
+		}
+		saved += 2
+	}
+	require.Equal(r, saved, r.workerRow(h.Owner).Processed)
+	require.Len(r, r.openOf(h), len(docs)-saved)
+}

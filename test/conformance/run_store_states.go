@@ -1,0 +1,244 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/run"
+)
+
+// situation is where a batch is, as far as the calls tell it apart.
+type situation string
+
+// The situations.
+const (
+	inPendingQueue    situation = "pending_queue"
+	inPendingRetry    situation = "pending_retry"
+	inQueued          situation = "queued"
+	inQueuedLong      situation = "queued for long"
+	inProcessing      situation = "processing"
+	inProcessingDead  situation = "processing, its worker is dead"
+	inProcessingLet   situation = "processing, let go of"
+	inProcessingAlone situation = "processing, let go of long ago"
+	inCompleted       situation = "completed"
+	inFailed          situation = "failed"
+)
+
+// situations are all of them, with their statuses.
+func situations() map[situation]run.Status {
+	return map[situation]run.Status{
+		inPendingQueue: run.PendingQueue, inPendingRetry: run.PendingRetry, inQueued: run.Queued, inQueuedLong: run.Queued,
+		inProcessing: run.Processing, inProcessingDead: run.Processing, inProcessingLet: run.Processing, inProcessingAlone: run.Processing,
+		inCompleted: run.Completed, inFailed: run.Failed,
+	}
+}
+
+// batchAt is the one batch of a run of an environment of its own.
+type batchAt struct {
+	sys string
+	job run.Job
+	// hold is its worker's, or its last worker's; one that never was when it had none.
+	hold run.Hold
+}
+
+// bring makes a run whose one batch is in a situation. Its manager has let go of it. All documents of a batch that was claimed
+// have outcomes.
+func (r *runTest) bring(name string, in situation) batchAt {
+	r.Helper()
+	sys := "env " + name
+	l := r.batchesIn(sys, name, 1)
+	require.NoError(r, r.Store.ReleaseRun(r.Context(), l))
+	id := run.JobID(sys, name, 1)
+	b := batchAt{sys: sys, hold: run.Hold{Job: id, Run: name, Owner: "worker-never", Epoch: 0}}
+	switch status := situations()[in]; {
+	case status == run.PendingRetry:
+		r.unsent("x", false, r.job(id))
+	case status == run.Queued:
+		r.queued(r.job(id))
+	case status != run.PendingQueue:
+		b.hold = r.hold(id)
+		r.save(b.hold, run.DocCommitted, documentsOf(name, 1)...)
+	}
+	if in == inProcessingLet || in == inProcessingAlone {
+		require.NoError(r, r.Store.ReleaseJob(r.Context(), b.hold, entry("X")))
+	}
+	if in == inCompleted {
+		r.finish(b.hold)
+	}
+	if in == inFailed {
+		require.NoError(r, r.Store.FailJob(r.Context(), b.hold, "x", entry("X")))
+	}
+	if in == inQueuedLong || in == inProcessingDead || in == inProcessingAlone {
+		r.Age(r, runSilent)
+	}
+	b.job = r.job(id)
+	require.Equal(r, situations()[in], b.job.Status)
+	return b
+}
+
+// stateCall is one call and what it does to a batch: the status by situation; in a situation that is not listed it changes
+// nothing at all.
+type stateCall struct {
+	name string
+	to   map[situation]run.Status
+	call func(r *runTest, b batchAt) error
+	// first is what is done before, and is not what is looked at.
+	first func(r *runTest, b batchAt)
+	// changesRun says of which batches, that it leaves alone, the call changes the run: only the batch is then looked at.
+	changesRun func(run.Status) bool
+}
+
+// into gives several situations one status.
+func into(to run.Status, from ...situation) map[situation]run.Status {
+	m := map[situation]run.Status{}
+	for _, in := range from {
+		m[in] = to
+	}
+	return m
+}
+
+// stateCalls are the calls that may change a batch.
+func stateCalls() []stateCall {
+	waiting := []situation{inPendingQueue, inPendingRetry, inQueued, inQueuedLong}
+	left := []situation{inProcessingDead, inProcessingLet, inProcessingAlone}
+	owned := []situation{inProcessing, inProcessingDead}
+	return []stateCall{
+		{name: "its message was accepted", to: into(run.Queued, inPendingQueue, inPendingRetry), call: func(r *runTest, b batchAt) error {
+			_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{b.job})
+			return err
+		}},
+		{name: "its message was not accepted", to: into(run.PendingRetry, waiting...), call: func(r *runTest, b batchAt) error {
+			_, _, err := r.Store.MarkUnsent(r.Context(), []run.Job{b.job}, "x", true, givenUp)
+			return err
+		}},
+		{name: "a claim", to: into(run.Processing, append(waiting, left...)...), call: func(r *runTest, b batchAt) error {
+			_, err := r.Store.ClaimJob(r.Context(), b.job.ID, anyTicket(), r.worker(RunBatchWorker), runStale, entry("BATCH_START"))
+			return err
+		}},
+		{name: "a beat", to: into(run.Processing, owned...), call: func(r *runTest, b batchAt) error {
+			_, err := r.Store.BeatJob(r.Context(), b.hold)
+			return err
+		}},
+		{name: "outcomes", to: into(run.Processing, owned...), call: func(r *runTest, b batchAt) error {
+			outcomes := []run.ItemOutcome{{Document: documentsOf(b.job.Run, 1)[0], Outcome: run.DocSuperseded}}
+			return r.Store.SaveOutcomes(r.Context(), b.hold, outcomes, nil)
+		}},
+		{name: "the end", to: into(run.Completed, owned...), call: func(r *runTest, b batchAt) error {
+			_, err := r.Store.FinishJob(r.Context(), b.hold, func(run.JobStats) run.Audit { return entry("BATCH_DONE") })
+			return err
+		}},
+		{name: "a release", to: into(run.Processing, owned...), call: func(r *runTest, b batchAt) error {
+			return r.Store.ReleaseJob(r.Context(), b.hold, entry("BATCH_RELEASE"))
+		}},
+		{name: "giving up", to: into(run.Failed, owned...), call: func(r *runTest, b batchAt) error {
+			return r.Store.FailJob(r.Context(), b.hold, "x", entry("BATCH_FAIL"))
+		}},
+		{name: "a requeue", to: into(run.PendingRetry, inFailed), call: func(r *runTest, b batchAt) error {
+			_, err := r.Store.RequeueJob(r.Context(), b.job.ID, entry("BATCH_REQUEUE"))
+			return err
+		}},
+		{name: "a dead letter", to: into(run.Failed, append(waiting, left...)...), call: func(r *runTest, b batchAt) error {
+			_, err := r.Store.DeadLetter(r.Context(), b.job.ID, b.job.Attempt, "x", runStale, entry("DEAD_LETTER"))
+			return err
+		}},
+		{name: "silence", to: into(run.PendingRetry, inQueuedLong), call: func(r *runTest, b batchAt) error {
+			_, err := r.Store.Silence(r.Context(), b.sys, runSilent, 100)
+			return err
+		}},
+		{name: "a burial", to: into(run.PendingRetry, inProcessingDead, inProcessingAlone), call: func(r *runTest, b batchAt) error {
+			_, _, err := r.Store.Bury(r.Context(), b.sys, runStale, runReleased, 100)
+			return err
+		}},
+		{name: "the end of its run, which nobody asked for", to: nil, call: func(r *runTest, b batchAt) error {
+			_, err := r.Store.CompleteRun(r.Context(), b.job.Run, runStale, ended(entry("RUN_END")))
+			return err
+		}},
+		{
+			name: "the end of its run, which is to end", to: into(run.Failed, append(waiting, left...)...),
+			changesRun: func(s run.Status) bool { return !s.Open() },
+			first:      func(r *runTest, b batchAt) { r.must(r.Store.CancelRun(r.Context(), b.job.Run, entry("RUN_CANCEL"))) },
+			call: func(r *runTest, b batchAt) error {
+				_, err := r.Store.CompleteRun(r.Context(), b.job.Run, runStale, ended(entry("RUN_END")))
+				return err
+			},
+		},
+		{
+			name: "a resume of its run, which failed", to: into(run.PendingRetry, waiting...), changesRun: func(run.Status) bool { return true },
+			first: func(r *runTest, b batchAt) {
+				r.must(r.Store.FailRun(r.Context(), b.job.Run, "x", runStale, entry("RUN_FAIL")))
+			},
+			call: func(r *runTest, b batchAt) error {
+				_, err := r.Store.ResumeRun(r.Context(), b.job.Run, entry("RUN_RESUME"))
+				return err
+			},
+		},
+		{name: "what asks only", to: nil, call: func(r *runTest, b batchAt) error {
+			if _, err := r.Store.ToSend(r.Context(), b.sys, 100); err != nil {
+				return err
+			}
+			if _, err := r.Store.Unsent(r.Context(), b.job.Run, 100); err != nil {
+				return err
+			}
+			_, err := r.Store.OpenRuns(r.Context(), b.sys, 100)
+			return err
+		}},
+	}
+}
+
+// runStateCases hold the calls to the one table of states.
+func runStateCases() []runCase {
+	cases := []runCase{{"every change of the table of states is made by a call", statesAll}}
+	for _, c := range stateCalls() {
+		cases = append(cases, runCase{"the table of states: " + c.name, func(r *runTest) { r.meets(c) }})
+	}
+	return cases
+}
+
+// statesAll holds the suite itself to the table: all of its changes, and no others, are looked at.
+func statesAll(r *runTest) {
+	type change struct{ from, to run.Status }
+	table, made := map[change]bool{}, map[change]bool{}
+	for _, t := range run.Transitions() {
+		table[change{t.From, t.To}] = true
+	}
+	for _, c := range stateCalls() {
+		for in, to := range c.to {
+			made[change{situations()[in], to}] = true
+		}
+	}
+	require.Equal(r, table, made)
+}
+
+// meets brings a batch into each situation and makes the call.
+func (r *runTest) meets(c stateCall) {
+	r.Helper()
+	for i, in := range slices.Sorted(maps.Keys(situations())) {
+		name := fmt.Sprint("r", i)
+		about := fmt.Sprintf("%s: %s", c.name, in)
+		b := r.bring(name, in)
+		if c.first != nil {
+			c.first(r, b)
+		}
+		was := r.stateOf(name)
+		err := c.call(r, b)
+		to, listed := c.to[in]
+		now := r.job(b.job.ID)
+		if listed {
+			require.NoError(r, err, about)
+			require.Equal(r, to, now.Status, about)
+			require.True(r, run.May(b.job.Status, now.Status), about)
+			continue
+		}
+		if err != nil {
+			r.lost(err, about)
+		}
+		if c.changesRun != nil && c.changesRun(b.job.Status) {
+			require.Equal(r, b.job, now, about)
+			continue
+		}
+		require.Equal(r, was, r.stateOf(name), about)
+	}
+}

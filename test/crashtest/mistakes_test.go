@@ -1,0 +1,252 @@
+package crashtest
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/ops"
+	"sqlwriter/test/inmem"
+)
+
+// mistake is an adapter that does something wrong on purpose, the promise that this breaks, and a path on which it shows.
+type mistake struct {
+	name    string
+	promise string
+	path    *path
+	make    func(w *world, p ports) ports
+}
+
+func mistakes() []mistake {
+	onDocs := func(wrong func(w *world, p commit.Documents) commit.Documents) func(*world, ports) ports {
+		return func(w *world, p ports) ports { p.docs = wrong(w, p.docs); return p }
+	}
+	onRecord := func(wrong recorder) func(*world, ports) ports {
+		return onDocs(func(_ *world, p commit.Documents) commit.Documents { return wrongRecord{p, wrong} })
+	}
+	onApply := func(wrong applier) func(*world, ports) ports {
+		return func(w *world, p ports) ports { p.sink = wrongApply{p.sink, w, wrong}; return p }
+	}
+	onKeep := func(wrong func(w *world) commit.Evidence) func(*world, ports) ports {
+		return func(w *world, p ports) ports { p.evidence = wrong(w); return p }
+	}
+	return []mistake{
+		{"a patch ignores the etag", "G2", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error) {
+			answer, err := p.Record(ctx, id, etag, s)
+			if fault.Has(err, fault.Changed) {
+				return p.Record(ctx, id, etagNow(p, id), s)
+			}
+			return answer, err
+		})},
+		{"a patch is acknowledged and not done", "G1", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error) {
+			if s.Status == invoice.Committed {
+				return etag, nil
+			}
+			return p.Record(ctx, id, etag, s)
+		})},
+		{"a patch loses the members that nobody knows", "members", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error) {
+			s.Extra = nil
+			return p.Record(ctx, id, etag, s)
+		})},
+		{"a patch spends a retry for nothing", "G5", recoverPath(), onRecord(func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error) {
+			s.RetryCount++
+			return p.Record(ctx, id, etag, s)
+		})},
+		{"a retry is set without a due time", "G1", commitPath(), onRecord(func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error) {
+			s.RetryAfter = 0
+			return p.Record(ctx, id, etag, s)
+		})},
+		{"a read of several documents loses one", "G1", recoverPath(), onDocs(func(_ *world, p commit.Documents) commit.Documents { return forgetful{p} })},
+		{"the guard is missing", "G3", recoverPath(), onApply(func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+			forgetLedger(w, items)
+			return p.Apply(ctx, items, mode, known)
+		})},
+		{"the guard is missing for marks", "G3", poisonPath(), onApply(func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+			if items[0].FailureMark {
+				forgetLedger(w, items)
+			}
+			return p.Apply(ctx, items, mode, known)
+		})},
+		{"half of a document is written", "G2", commitPath(), onApply(func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+			half := slices.Clone(items)
+			for n := range half {
+				half[n].Duplicates = nil
+			}
+			return p.Apply(ctx, half, mode, known)
+		})},
+		{"unchanged content is written again", "G4", recoverPath(), onApply(func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, _ commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+			return p.Apply(ctx, items, commit.Rewrite, known)
+		})},
+		{"a failed COMMIT is taken for one that worked", "G2", commitPath(), onApply(func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, _ commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+			return p.Apply(ctx, items, commit.Preview, known)
+		})},
+		{"a mark is acknowledged and not made", "G7", poisonPath(), onApply(func(ctx context.Context, _ *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+			if items[0].FailureMark {
+				mode = commit.Preview
+			}
+			return p.Apply(ctx, items, mode, known)
+		})},
+		{"a row is written that the ledger does not know of", "invariant", commitPath(), onApply(func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+			outcomes, err := p.Apply(ctx, items, mode, known)
+			if l, there := w.sink.Line(items[0].Main); err == nil && there {
+				values := slices.Clone(l.Values)
+				values[1] = invoice.Of("something else")
+				w.sink.SetLine(items[0].Main, inmem.Line{Tracking: l.Tracking, Values: values})
+			}
+			return outcomes, err
+		})},
+		{"an outage is taken for the documents' own error", "G5", commitPath(), func(w *world, p ports) ports { w.misjudged = true; return p }},
+		{"evidence is kept after the mark", "G7", poisonPath(), func(w *world, p ports) ports {
+			e := &lateEvidence{Evidence: p.evidence}
+			p.evidence = e
+			p.docs = wrongRecord{p.docs, func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error) {
+				e.flush(ctx)
+				return p.Record(ctx, id, etag, s)
+			}}
+			return p
+		}},
+		{"error.json is not kept", "G7", poisonPath(), onKeep(func(w *world) commit.Evidence { return lossy{w.evidence} })},
+		{"due retries are not found", "G1", recoverPath(), func(_ *world, p ports) ports { p.backlog = blind{p.backlog, invoice.RetryScheduled}; return p }},
+		{"orphans are not found", "G1", recoverPath(), func(_ *world, p ports) ports { p.backlog = blind{p.backlog, invoice.Pending}; return p }},
+		{"a run is started without its entry in the audit log", "G8", reprocessPath(), func(_ *world, p ports) ports { p.journal = silent{p.journal}; return p }},
+	}
+}
+
+// TestEveryMistakeIsFound: the machinery notices. Each mistake is found by an assertion of the promise that it breaks, with at
+// most one fault.
+func TestEveryMistakeIsFound(t *testing.T) {
+	require.GreaterOrEqual(t, len(mistakes()), 12)
+	for _, m := range append(mistakes(), runMistakes()...) {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			clean, same := without(t, m.path)
+			for _, faults := range append([]plan{nil}, singles(len(clean.steps))...) {
+				w := try(m.path, faults, same, &m)
+				if slices.ContainsFunc(w.seen, func(v violation) bool { return v.promise == m.promise }) {
+					t.Logf("found with faults %q: %s: %s", faults, w.seen[0].promise, w.seen[0].what)
+					return
+				}
+			}
+			t.Errorf("no assertion of %s noticed", m.promise)
+		})
+	}
+}
+
+// TestTheSchedulerFindsARace: a patch that ignores the etag needs two processes to do its worst: finished work is overwritten.
+func TestTheSchedulerFindsARace(t *testing.T) {
+	i := slices.IndexFunc(mistakes(), func(m mistake) bool { return m.name == "a patch ignores the etag" })
+	for seed := int64(1); seed <= 200; seed++ {
+		m := mistakes()[i]
+		w := interleaved(seed, &m)
+		if slices.ContainsFunc(w.seen, func(v violation) bool { return strings.Contains(v.what, "was committed, and") }) {
+			t.Logf("found by seed %d", seed)
+			return
+		}
+	}
+	t.Error("200 histories, and finished work was never overwritten")
+}
+
+type recorder func(ctx context.Context, p commit.Documents, id, etag string, s invoice.State) (string, error)
+
+type wrongRecord struct {
+	commit.Documents
+	record recorder
+}
+
+func (d wrongRecord) Record(ctx context.Context, id, etag string, s invoice.State) (string, error) {
+	return d.record(ctx, d.Documents, id, etag, s)
+}
+
+func etagNow(p commit.Documents, id string) string {
+	raw, err := p.Read(context.Background(), id)
+	if err != nil {
+		return ""
+	}
+	d, err := invoice.Read(raw, begins())
+	if err != nil {
+		return ""
+	}
+	return d.ETag
+}
+
+type forgetful struct{ commit.Documents }
+
+func (d forgetful) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
+	return d.Documents.ReadMany(ctx, ids[1:])
+}
+
+type applier func(ctx context.Context, w *world, p commit.Sink, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error)
+
+type wrongApply struct {
+	commit.Sink
+	w     *world
+	apply applier
+}
+
+func (s wrongApply) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+	return s.apply(ctx, s.w, s.Sink, items, mode, known)
+}
+
+// forgetLedger makes the ledger name nobody for the lines of items that exist.
+func forgetLedger(w *world, items []commit.Item) {
+	for _, it := range items {
+		for position := range it.Rows() {
+			w.sink.SetEntry(it.Line(position), inmem.Entry{})
+		}
+	}
+}
+
+// lateEvidence keeps files later than it says.
+type lateEvidence struct {
+	commit.Evidence
+	files []func(ctx context.Context)
+}
+
+func (e *lateEvidence) Keep(_ context.Context, name string, content []byte) error {
+	e.files = append(e.files, func(ctx context.Context) { _ = e.Evidence.Keep(ctx, name, content) })
+	return nil
+}
+
+func (e *lateEvidence) flush(ctx context.Context) {
+	for _, keep := range e.files {
+		keep(ctx)
+	}
+	e.files = nil
+}
+
+type lossy struct{ commit.Evidence }
+
+func (e lossy) Keep(ctx context.Context, name string, content []byte) error {
+	if strings.HasSuffix(name, "/error.json") {
+		return nil
+	}
+	return e.Evidence.Keep(ctx, name, content)
+}
+
+// blind does not find a status.
+type blind struct {
+	commit.Backlog
+	status invoice.Status
+}
+
+func (b blind) Waiting(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]commit.Waiting) (bool, error)) error {
+	seen := slices.DeleteFunc(slices.Clone(statuses), func(s invoice.Status) bool { return s == b.status })
+	return b.Backlog.Waiting(ctx, sysName, seen, from, to, page)
+}
+
+func (b blind) Page(ctx context.Context, q commit.WindowQuery, continuation string) ([]commit.Waiting, string, error) {
+	found, next, err := b.Backlog.Page(ctx, q, continuation)
+	return slices.DeleteFunc(found, func(w commit.Waiting) bool { return w.Status == b.status }), next, err
+}
+
+type silent struct{ ops.Journal }
+
+func (silent) Start(context.Context, ops.Run, ops.Audit) error { return nil }

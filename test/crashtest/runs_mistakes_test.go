@@ -1,0 +1,87 @@
+package crashtest
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/run"
+)
+
+// Books and evidence of runs that do something wrong on purpose.
+
+func runMistakes() []mistake {
+	onBooks := func(wrong func(s run.Store) run.Store) func(*world, ports) ports {
+		return func(w *world, p ports) ports { w.runs.books = wrong(w.runs.books); return p }
+	}
+	return []mistake{
+		{"a batch is taken from a worker that lives", "runs", takeOverPath(), onBooks(func(s run.Store) run.Store { return greedy{s} })},
+		{"a run is taken from a manager that lives", "runs", handOffPath(run.Checkpoint), onBooks(func(s run.Store) run.Store { return greedy{s} })},
+		{"the watermark is not kept", "runs", handOffPath(run.Checkpoint), onBooks(func(s run.Store) run.Store { return unmarked{s} })},
+		{"an outcome is lost", "G1", handOffPath(run.TwoPhase), onBooks(func(s run.Store) run.Store { return forgetfulBooks{s} })},
+		{"the end of a batch has no entry in the audit log", "G8", handOffPath(run.TwoPhase), onBooks(func(s run.Store) run.Store { return unaudited{s} })},
+		{"the batches of the dead are not found", "G1", leftBehindPath(), onBooks(func(s run.Store) run.Store { return careless{s} })},
+		{"runs without a manager are not found", "G1", leftBehindPath(), onBooks(func(s run.Store) run.Store { return blindToRuns{s} })},
+		{"an unsent message is counted", "G5", handOffPath(run.TwoPhase), onBooks(func(s run.Store) run.Store { return counting{s} })},
+		{"the evidence of a dead letter is lost", "G7", letterPath(), func(_ *world, p ports) ports { p.evidence = lossyLetters{p.evidence}; return p }},
+	}
+}
+
+type greedy struct{ run.Store }
+
+func (s greedy) ClaimJob(ctx context.Context, id string, t run.Ticket, w run.Worker, _ time.Duration, a run.Audit) (run.Claimed, error) {
+	return s.Store.ClaimJob(ctx, id, t, w, 0, a)
+}
+
+func (s greedy) ClaimRun(ctx context.Context, id string, epoch, shown int, w run.Worker, _ time.Duration) (run.Run, bool, error) {
+	return s.Store.ClaimRun(ctx, id, epoch, shown, w, 0)
+}
+
+type unmarked struct{ run.Store }
+
+func (s unmarked) AddChunk(ctx context.Context, l run.Lease, c run.Chunk, audits ...run.Audit) error {
+	c.Watermark = ""
+	return s.Store.AddChunk(ctx, l, c, audits...)
+}
+
+type forgetfulBooks struct{ run.Store }
+
+func (s forgetfulBooks) SaveOutcomes(ctx context.Context, h run.Hold, outcomes []run.ItemOutcome, details []run.ErrorDetail) error {
+	return s.Store.SaveOutcomes(ctx, h, outcomes[1:], details)
+}
+
+type unaudited struct{ run.Store }
+
+func (s unaudited) FinishJob(ctx context.Context, h run.Hold, audit func(run.JobStats) run.Audit) (run.JobStats, error) {
+	return s.Store.FinishJob(ctx, h, func(n run.JobStats) run.Audit {
+		a := audit(n)
+		a.Job = ""
+		return a
+	})
+}
+
+type careless struct{ run.Store }
+
+func (careless) Bury(context.Context, string, time.Duration, time.Duration, int) (int, int, error) {
+	return 0, 0, nil
+}
+
+type blindToRuns struct{ run.Store }
+
+func (blindToRuns) OpenRuns(context.Context, string, int) ([]run.Run, error) { return nil, nil }
+
+type counting struct{ run.Store }
+
+func (s counting) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, _ bool, audit func(run.Job) run.Audit) (int, int, error) {
+	return s.Store.MarkUnsent(ctx, jobs, reason, true, audit)
+}
+
+type lossyLetters struct{ commit.Evidence }
+
+func (e lossyLetters) Keep(ctx context.Context, name string, content []byte) error {
+	if strings.HasSuffix(name, "/message.json") {
+		return nil
+	}
+	return e.Evidence.Keep(ctx, name, content)
+}

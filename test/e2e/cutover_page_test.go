@@ -1,0 +1,143 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// section is one step of the page and its commands.
+type section struct {
+	title    string
+	commands []string
+}
+
+// commandsOf reads the shell blocks of a page by its headings. Headings without a command are left out.
+func commandsOf(t *testing.T, path string) []section {
+	t.Helper()
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var all []section
+	shell := false
+	for line := range strings.Lines(string(page)) {
+		line = strings.TrimSpace(line)
+		title, heading := strings.CutPrefix(line, "## ")
+		switch {
+		case heading:
+			all = append(all, section{title: title})
+		case line == "```sh":
+			shell = true
+		case line == "```":
+			shell = false
+		case shell && line != "" && !strings.HasPrefix(line, "#"):
+			require.NotEmpty(t, all)
+			all[len(all)-1].commands = append(all[len(all)-1].commands, line)
+		}
+	}
+	return slices.DeleteFunc(all, func(s section) bool { return len(s.commands) == 0 })
+}
+
+func titles(steps []section) []string {
+	var all []string
+	for _, s := range steps {
+		all = append(all, s.title)
+	}
+	return all
+}
+
+// run runs the commands of a step.
+func (r *rehearsal) run(step section) {
+	r.t.Helper()
+	for _, c := range step.commands {
+		r.command(c)
+	}
+}
+
+// command runs one command of the page. sqlwriterctl is the real one; what switches apps switches those of the rehearsal.
+// A command that this does not know fails: the page then says more than the test does.
+func (r *rehearsal) command(line string) {
+	r.t.Helper()
+	r.t.Logf("$ %s", line)
+	const group = ` --name $APP --resource-group $GROUP`
+	settings, configures := strings.CutPrefix(line, "az functionapp config appsettings set"+group+" --settings ")
+	arguments, ctl := strings.CutPrefix(line, "sqlwriterctl ")
+	switch {
+	case ctl:
+		cmd := r.ctl(r.t.Context(), strings.Fields(arguments)...)
+		var notes strings.Builder
+		cmd.Stderr = &notes
+		out, err := cmd.Output()
+		require.NoError(r.t, err, notes.String())
+		r.answer, r.answers[line] = string(out), string(out)
+	case configures:
+		for _, s := range strings.Fields(settings) {
+			name, value, ok := strings.Cut(s, "=")
+			require.True(r.t, ok, s)
+			r.settings[name] = value
+		}
+	case line == "az functionapp start"+group:
+		require.Nil(r.t, r.app)
+		require.False(r.t, r.old.running && r.settings["MODE"] == "live", "two writers at once are never right")
+		r.app = startApplication(r.t, r.settings)
+	case line == "az functionapp stop"+group:
+		if r.app != nil {
+			r.app.stop()
+			r.app = nil
+		}
+	case line == "az webapp stop --name $OLD_APP --resource-group $GROUP":
+		r.old.running = false
+	case line == "az webapp start --name $OLD_APP --resource-group $GROUP":
+		require.Nil(r.t, r.app)
+		r.old.start()
+	case line == "curl -fsS --retry 30 --retry-all-errors https://$APP.azurewebsites.net/api/health":
+		require.Eventually(r.t, func() bool { return r.app.health()["status"] == "ready" }, patience, 50*time.Millisecond, "%v", r.app.health())
+	default:
+		require.Fail(r.t, "docs/cutover.md names a command that the rehearsal does not know", line)
+	}
+}
+
+// ctl is the real sqlwriterctl with the connections in its environment.
+func (r *rehearsal) ctl(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, ctlBinary(r.t), args...)
+	cmd.Dir = r.t.TempDir()
+	for name, value := range r.settings {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	cmd.Env = append(cmd.Env, "HOME="+cmd.Dir, "TMPDIR="+cmd.Dir)
+	return cmd
+}
+
+// ctlBinary builds sqlwriterctl beside the staged script root, once.
+func ctlBinary(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(filepath.Dir(scriptRoot), "sqlwriterctl")
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "../../cmd/sqlwriterctl").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+// The page says what it promises in numbers; they are the rehearsal's.
+func TestTheCutoverPageNamesTheFiguresOfItsRehearsal(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cutover.md")
+	require.NoError(t, err)
+	text := regexp.MustCompile(`\s+`).ReplaceAllString(string(page), " ")
+	for _, want := range []string{
+		"2,000 documents that were committed the old way", fmt.Sprintf("%d rows edited by hand", editedByHand),
+		fmt.Sprintf("%d old retries due", staleRetries+freshRetries),
+	} {
+		require.Contains(t, text, want)
+	}
+	require.Equal(t, 2000, committedBefore)
+}

@@ -1,0 +1,272 @@
+package cosmosdb_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+)
+
+func TestDocumentIDRules(t *testing.T) {
+	ctx := context.Background()
+	run := cosmosdbtest.Start(t)
+	c := run.Container(t, "db", "logs", "/pk")
+	for id, want := range map[string]int{
+		`"plain"`: 0, `"2025-12-17 10:30:15.123456-06:00"`: 0, `"%20 and %2B + literally"`: 0, `"ünï 'quotes'"`: 0, `"ends with dot."`: 0,
+		`"` + strings.Repeat("x", 1023) + `"`: 0, `"` + strings.Repeat("x", 1024) + `"`: 400,
+		`"a/b"`: 400, `"a\\b"`: 400, `"a?b"`: 400, `"a#b"`: 400, `""`: 400, `7`: 400, `null`: 400, `["x"]`: 400,
+	} {
+		_, err := c.CreateItem(ctx, pk("p"), []byte(`{"pk":"p","id":`+id+`}`), nil)
+		got, _ := status(t, err)
+		require.Equal(t, want, got, "id %s: %v", id, err)
+		if want == 0 {
+			var name string
+			require.NoError(t, json.Unmarshal([]byte(id), &name))
+			read, err := c.ReadItem(ctx, pk("p"), name, nil)
+			require.NoError(t, err, name)
+			var doc struct{ ID string }
+			require.NoError(t, json.Unmarshal(read.Value, &doc))
+			require.Equal(t, name, doc.ID)
+		}
+	}
+	_, err := c.CreateItem(ctx, pk("p"), []byte(`{"pk":"p"}`), nil)
+	requireStatus(t, http.StatusBadRequest, err)
+}
+
+func TestDocumentPartitionKeyMustMatchTheHeader(t *testing.T) {
+	ctx := context.Background()
+	run := cosmosdbtest.Start(t)
+	c := run.Container(t, "db", "logs", "/a/b")
+	_, err := c.CreateItem(ctx, pk("other"), []byte(`{"id":"1","a":{"b":"x"}}`), nil)
+	got, sub := status(t, err)
+	require.Equal(t, 400, got)
+	require.Equal(t, "1001", sub)
+
+	_, err = c.CreateItem(ctx, pk("x"), []byte(`{"id":"1","a":{"b":"x"}}`), nil)
+	require.NoError(t, err)
+	_, err = c.ReadItem(ctx, pk("x"), "1", nil)
+	require.NoError(t, err, "a nested partition key path is read by its value")
+	_, err = c.ReadItem(ctx, pk("y"), "1", nil)
+	requireStatus(t, 404, err)
+	_, err = c.UpsertItem(ctx, pk("y"), []byte(`{"id":"1","a":{"b":"x"}}`), nil)
+	requireStatus(t, 400, err)
+	_, err = c.ReplaceItem(ctx, pk("x"), "1", []byte(`{"id":"1","a":{"b":"y"}}`), nil)
+	requireStatus(t, 400, err)
+	_, err = c.CreateItem(ctx, azcosmos.NewPartitionKey(), []byte(`{"id":"2","a":{"b":"x"}}`), nil)
+	got, sub = status(t, err)
+	require.Equal(t, 400, got, "no partition key header")
+	require.Equal(t, "1001", sub)
+	_, err = c.CreateItem(ctx, pk("x"), []byte(`{"id":"1","a":{"b":"x"}}`), nil)
+	requireStatus(t, 409, err)
+	_, err = c.CreateItem(ctx, azcosmos.NewPartitionKeyNumber(1), []byte(`{"id":"1","a":{"b":1.0}}`), nil)
+	require.NoError(t, err, "numbers are one key however they are written, and the same id is free under another key")
+	_, err = c.CreateItem(ctx, pk("x"), []byte(`{"id":"3","a":{"b":["x"]}}`), nil)
+	requireStatus(t, 400, err)
+	got, _, _ = onDocs("POST", map[string]string{"x-ms-documentdb-partitionkey": `[{}]`}, `{"id":"none"}`).do(t, run)
+	require.Equal(t, 201, got, "[{}] is the key of a document without the member")
+}
+
+func TestDocumentAbsentAnd409And404(t *testing.T) {
+	ctx := context.Background()
+	run := cosmosdbtest.Start(t)
+	c := run.Container(t, "db", "logs", "/id")
+	doc := []byte(`{"id":"1"}`)
+	_, err := c.ReadItem(ctx, pk("1"), "1", nil)
+	requireStatus(t, 404, err)
+	_, err = c.ReplaceItem(ctx, pk("1"), "1", doc, nil)
+	requireStatus(t, 404, err)
+	_, err = c.DeleteItem(ctx, pk("1"), "1", nil)
+	requireStatus(t, 404, err)
+	var ops azcosmos.PatchOperations
+	ops.AppendSet("/x", 1)
+	_, err = c.PatchItem(ctx, pk("1"), "1", ops, nil)
+	requireStatus(t, 404, err)
+	_, err = c.CreateItem(ctx, pk("1"), doc, nil)
+	require.NoError(t, err)
+	_, err = c.CreateItem(ctx, pk("1"), doc, nil)
+	requireStatus(t, 409, err)
+
+	nowhere, err := run.Client.NewContainer("db", "nowhere")
+	require.NoError(t, err)
+	_, err = nowhere.CreateItem(ctx, pk("1"), doc, nil)
+	requireStatus(t, 404, err)
+	_, _, err = rows(ctx, nowhere, "SELECT * FROM c", azcosmos.NewPartitionKey(), nil)
+	requireStatus(t, 404, err)
+
+	_, err = c.DeleteItem(ctx, pk("1"), "1", nil)
+	require.NoError(t, err)
+	_, err = c.ReadItem(ctx, pk("1"), "1", nil)
+	requireStatus(t, 404, err)
+	require.Zero(t, run.Server.Documents("db", "logs"))
+}
+
+func TestDocumentSizeAndPayload(t *testing.T) {
+	ctx := context.Background()
+	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
+	body := func(n int) []byte { return []byte(`{"id":"big","text":"` + strings.Repeat("é", n/2) + `"}`) }
+	_, err := c.UpsertItem(ctx, pk("big"), body(2<<20-1000), nil)
+	require.NoError(t, err)
+	_, err = c.UpsertItem(ctx, pk("big"), body(2<<20-100), nil)
+	requireStatus(t, 413, err) // the members the service adds count too
+	for _, n := range []int{3 << 20, 5 << 20} {
+		_, err = c.UpsertItem(ctx, pk("big"), body(n), nil)
+		requireStatus(t, 413, err)
+	}
+	var ops azcosmos.PatchOperations
+	ops.AppendSet("/more", strings.Repeat("x", 2000))
+	_, err = c.PatchItem(ctx, pk("big"), "big", ops, nil)
+	requireStatus(t, 413, err)
+	for _, bad := range []string{`{"id":"x"`, `[]`, `"x"`, `{"id":"x","n":1e400}`, `{"id":"x","n":NaN}`, "{\"id\":\"x\",\"s\":\"\xff\"}", `{"id":"x","d":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`} {
+		_, err = c.CreateItem(ctx, pk("x"), []byte(bad), nil)
+		requireStatus(t, 400, err)
+	}
+}
+
+func TestDocumentNumbersComeBackAsWritten(t *testing.T) {
+	ctx := context.Background()
+	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
+	body := `{"id":"n","a":9007199254740993,"b":-9223372036854775808,"c":18446744073709551615,"d":1.0,"e":1E2,"list":[9007199254740993]}`
+	_, err := c.CreateItem(ctx, pk("n"), []byte(body), nil)
+	require.NoError(t, err)
+	var ops azcosmos.PatchOperations
+	ops.AppendSet("/x", true)
+	ops.AppendIncrement("/a", 2)
+	_, err = c.PatchItem(ctx, pk("n"), "n", ops, nil)
+	require.NoError(t, err)
+	read, err := c.ReadItem(ctx, pk("n"), "n", nil)
+	require.NoError(t, err)
+	want := strings.Replace(strings.TrimSuffix(body, "}"), `"a":9007199254740993`, `"a":9007199254740995`, 1) + `,"x":true,`
+	require.True(t, strings.HasPrefix(string(read.Value), want), "%s", read.Value)
+	got, _, err := rows(ctx, c, "SELECT VALUE c.list[0] FROM c", azcosmos.NewPartitionKey(), nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"9007199254740993"}, got)
+}
+
+func TestDocumentSystemMembers(t *testing.T) {
+	ctx := context.Background()
+	now := time.Unix(1_766_000_000, 900_000_000)
+	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Now = func() time.Time { return now } })
+	c := run.Container(t, "db", "logs", "/id")
+	opts := &azcosmos.ItemOptions{EnableContentResponseOnWrite: true}
+	first, err := c.CreateItem(ctx, pk("1"), []byte(`{"_ts":1,"_etag":"mine","id":"1","_self":"x","_mine":2}`), opts)
+	require.NoError(t, err)
+	var doc map[string]any
+	require.NoError(t, json.Unmarshal(first.Value, &doc))
+	require.EqualValues(t, 1_766_000_000, doc["_ts"])
+	require.Equal(t, string(first.ETag), doc["_etag"])
+	require.Regexp(t, `^"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"$`, doc["_etag"])
+	require.Regexp(t, `^dbs/.+/colls/.+/docs/.+/$`, doc["_self"])
+	require.EqualValues(t, 2, doc["_mine"])
+	require.NotNil(t, first.SessionToken)
+	require.Regexp(t, `^\d:-1#\d+$`, *first.SessionToken)
+	require.Positive(t, first.RequestCharge)
+	require.NotEmpty(t, first.ActivityID)
+
+	second, err := c.UpsertItem(ctx, pk("1"), first.Value, nil)
+	require.NoError(t, err)
+	require.Empty(t, second.Value, "Prefer: return=minimal")
+	require.NotEqual(t, first.ETag, second.ETag, "every write makes a new etag, the same content too")
+	var again map[string]any
+	read, err := c.ReadItem(ctx, pk("1"), "1", nil)
+	require.NoError(t, err)
+	require.Equal(t, second.ETag, read.ETag)
+	require.NoError(t, json.Unmarshal(read.Value, &again))
+	require.Equal(t, doc["_rid"], again["_rid"], "a document keeps its _rid")
+}
+
+func TestDocumentIfMatchAndIfNoneMatch(t *testing.T) {
+	ctx := context.Background()
+	run := cosmosdbtest.Start(t)
+	c := run.Container(t, "db", "logs", "/id")
+	doc := []byte(`{"id":"1"}`)
+	created, err := c.CreateItem(ctx, pk("1"), doc, nil)
+	require.NoError(t, err)
+	stale := created.ETag
+	_, err = c.ReplaceItem(ctx, pk("1"), "1", doc, ifMatch(stale))
+	require.NoError(t, err)
+	_, err = c.ReplaceItem(ctx, pk("1"), "1", doc, ifMatch(stale))
+	requireStatus(t, 412, err)
+	_, err = c.UpsertItem(ctx, pk("1"), doc, ifMatch(stale))
+	requireStatus(t, 412, err)
+	_, err = c.DeleteItem(ctx, pk("1"), "1", ifMatch(stale))
+	requireStatus(t, 412, err)
+	_, err = c.ReplaceItem(ctx, pk("1"), "1", doc, ifMatch("*"))
+	require.NoError(t, err)
+	_, err = c.UpsertItem(ctx, pk("new"), []byte(`{"id":"new"}`), ifMatch(stale))
+	require.NoError(t, err, "an upsert of an absent document creates it whatever If-Match says")
+
+	read, err := c.ReadItem(ctx, pk("1"), "1", nil)
+	require.NoError(t, err)
+	got, header, _ := onDoc("GET", "1", map[string]string{"If-None-Match": string(read.ETag)}, "").do(t, run)
+	require.Equal(t, 304, got)
+	require.Equal(t, string(read.ETag), header.Get("Etag"))
+	got, _, _ = onDoc("GET", "1", map[string]string{"If-None-Match": string(stale)}, "").do(t, run)
+	require.Equal(t, 200, got)
+}
+
+func TestDocumentEtagRaceExactlyOneWins(t *testing.T) {
+	ctx := context.Background()
+	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
+	created, err := c.CreateItem(ctx, pk("1"), []byte(`{"id":"1","winner":-1}`), nil)
+	require.NoError(t, err)
+	etag := created.ETag
+	for round := range 5 {
+		var won, lost atomic.Int32
+		var winner atomic.Value
+		var start, done sync.WaitGroup
+		start.Add(1)
+		for i := range 32 {
+			done.Go(func() {
+				var ops azcosmos.PatchOperations
+				ops.AppendSet("/winner", i)
+				start.Wait()
+				resp, err := c.PatchItem(ctx, pk("1"), "1", ops, ifMatch(etag))
+				switch s, _ := status(t, err); s {
+				case 0:
+					won.Add(1)
+					winner.Store(resp.ETag)
+				case 412:
+					lost.Add(1)
+				}
+			})
+		}
+		start.Done()
+		done.Wait()
+		require.EqualValues(t, 1, won.Load(), "round %d", round)
+		require.EqualValues(t, 31, lost.Load())
+		etag = winner.Load().(azcore.ETag)
+	}
+}
+
+func TestDocumentIncrementsUnderLoadAreAllCounted(t *testing.T) {
+	ctx := context.Background()
+	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
+	_, err := c.CreateItem(ctx, pk("1"), []byte(`{"id":"1"}`), nil)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 25 {
+				var ops azcosmos.PatchOperations
+				ops.AppendIncrement("/n", 1)
+				_, err := c.PatchItem(ctx, pk("1"), "1", ops, nil)
+				require.NoError(t, err)
+			}
+		})
+	}
+	wg.Wait()
+	read, err := c.ReadItem(ctx, pk("1"), "1", nil)
+	require.NoError(t, err)
+	require.Contains(t, string(read.Value), `"n":400,`)
+}

@@ -1,0 +1,240 @@
+package cosmosdb
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"sqlwriter/test/emulators/cosmosdb/jsonval"
+)
+
+// Limits of a partition key value (service quotas: 2 KB with large keys) and of an id.
+const (
+	maxPartitionKeyBytes = 2048
+	maxIDBytes           = 1023
+)
+
+// partitionKey is the value of a document's partition key, component by component; a missing member is
+// Undefined.
+type partitionKey struct {
+	values []jsonval.Value
+	// text tells two keys apart: the components with their types, numbers by value.
+	text string
+}
+
+func newPartitionKey(values []jsonval.Value) (partitionKey, *apiError) {
+	var text strings.Builder
+	for _, v := range values {
+		switch v.Kind() {
+		case jsonval.Array, jsonval.Object:
+			return partitionKey{}, badRequest("The partition key component '%s' is an %s; only a string, number, boolean or null can be one.", v.JSON(), v.Kind())
+		case jsonval.String:
+			if len(v.Text()) > maxPartitionKeyBytes {
+				return partitionKey{}, badRequest("Partition key component is longer than %d bytes.", maxPartitionKeyBytes)
+			}
+			text.WriteString("s" + strconv.Itoa(len(v.Text())) + ":" + v.Text())
+		case jsonval.Number:
+			text.WriteString("n" + strconv.FormatFloat(v.Float(), 'g', -1, 64))
+		case jsonval.Bool:
+			text.WriteString("b" + strconv.FormatBool(v.True()))
+		case jsonval.Null:
+			text.WriteString("0")
+		case jsonval.Undefined:
+			text.WriteString("u")
+		}
+		text.WriteByte(';')
+	}
+	return partitionKey{values: values, text: text.String()}, nil
+}
+
+// parsePartitionKey reads the header x-ms-documentdb-partitionkey, a JSON array in which {} stands for a
+// missing member.
+func parsePartitionKey(header string) (partitionKey, *apiError) {
+	v, err := jsonval.Parse(header)
+	if err != nil || v.Kind() != jsonval.Array || v.Len() == 0 {
+		return partitionKey{}, badRequest("Partition key %s is invalid.", header)
+	}
+	values := make([]jsonval.Value, v.Len())
+	for i, e := range v.Elements() {
+		if e.Kind() == jsonval.Object && e.Len() == 0 {
+			e = jsonval.Value{}
+		}
+		values[i] = e
+	}
+	return newPartitionKey(values)
+}
+
+// pkDefinition is the partition key of a container.
+type pkDefinition struct {
+	paths   [][]string
+	multi   bool // MultiHash
+	version int
+}
+
+// parsePKDefinition reads the member partitionKey of a container.
+func parsePKDefinition(v jsonval.Value) (pkDefinition, *apiError) {
+	paths := v.Get("paths")
+	if paths.Kind() != jsonval.Array || paths.Len() == 0 || paths.Len() > 3 {
+		return pkDefinition{}, badRequest("The container needs a partition key of one to three paths.")
+	}
+	def := pkDefinition{version: 1}
+	for _, p := range paths.Elements() {
+		names := strings.Split(p.Text(), "/")
+		if p.Kind() != jsonval.String || len(names) < 2 || names[0] != "" || names[len(names)-1] == "" {
+			return pkDefinition{}, badRequest("The partition key component definition path '%s' could not be accepted.", p.Text())
+		}
+		def.paths = append(def.paths, names[1:])
+	}
+	switch kind := v.Get("kind").Text(); {
+	case kind == "MultiHash":
+		def.multi = true
+	case kind != "Hash" && kind != "":
+		return pkDefinition{}, badRequest("The 'kind' value '%s' specified in the partition key definition is invalid.", kind)
+	case paths.Len() > 1:
+		return pkDefinition{}, badRequest("A partition key of several paths has the kind MultiHash.")
+	}
+	if n, ok := v.Get("version").Int(); ok {
+		if n != 1 && n != 2 {
+			return pkDefinition{}, badRequest("The 'version' value '%d' specified in the partition key definition is invalid.", n)
+		}
+		def.version = int(n)
+	}
+	if def.multi && def.version != 2 {
+		return pkDefinition{}, badRequest("A partition key of the kind MultiHash has version 2.")
+	}
+	return def, nil
+}
+
+// of is the partition key that a document holds.
+func (d pkDefinition) of(doc jsonval.Value) (partitionKey, *apiError) {
+	values := make([]jsonval.Value, len(d.paths))
+	for i, p := range d.paths {
+		values[i] = doc.Path(p...)
+	}
+	return newPartitionKey(values)
+}
+
+// isID tells whether the partition key is the document's id.
+func (d pkDefinition) isID() bool {
+	return len(d.paths) == 1 && len(d.paths[0]) == 1 && d.paths[0][0] == "id"
+}
+
+// effective is the effective partition key (EPK): the upper-case hexadecimal hash by which documents are
+// spread over ranges. It must equal what azcosmos computes, because ReadManyItems groups ids by range on
+// the client: version 1 is MurmurHash3 32 bits behind 24 zeros, version 2 is MurmurHash3 128 bits with the
+// two top bits clear, MultiHash one such hash per component.
+func (d pkDefinition) effective(pk partitionKey) string {
+	if d.version == 1 {
+		var out strings.Builder
+		for _, v := range pk.values {
+			fmt.Fprintf(&out, "%024d%08X", 0, murmur32(appendComponent(nil, v, 0x00)))
+		}
+		return out.String()
+	}
+	groups := [][]jsonval.Value{pk.values}
+	if d.multi {
+		groups = nil
+		for _, v := range pk.values {
+			groups = append(groups, []jsonval.Value{v})
+		}
+	}
+	var out strings.Builder
+	for _, g := range groups {
+		var data []byte
+		for _, v := range g {
+			data = appendComponent(data, v, 0xFF)
+		}
+		low, high := murmur128(data)
+		var sum [16]byte
+		binary.BigEndian.PutUint64(sum[:8], high)
+		binary.BigEndian.PutUint64(sum[8:], low)
+		sum[0] &= 0x3F
+		out.WriteString(strings.ToUpper(hex.EncodeToString(sum[:])))
+	}
+	return out.String()
+}
+
+// boundaries are the limits of n equal ranges: n+1 values from "" to "FF".
+func (d pkDefinition) boundaries(n int) []string {
+	out := make([]string, n+1)
+	for i := 1; i < n; i++ {
+		if d.version == 1 {
+			out[i] = fmt.Sprintf("%024d%08X", 0, uint64(i)*(1<<32)/uint64(n))
+			continue
+		}
+		high, _ := bits.Div64(uint64(i), 0, uint64(n)) // i/n of 2^64
+		out[i] = fmt.Sprintf("%016X%016X", high>>2, 0)
+	}
+	out[n] = "FF"
+	return out
+}
+
+// appendComponent writes one component as the hash wants it: a type marker, the value, a suffix after text.
+func appendComponent(dst []byte, v jsonval.Value, suffix byte) []byte {
+	switch v.Kind() {
+	case jsonval.Null:
+		return append(dst, 0x01)
+	case jsonval.Bool:
+		if v.True() {
+			return append(dst, 0x03)
+		}
+		return append(dst, 0x02)
+	case jsonval.Number:
+		return binary.LittleEndian.AppendUint64(append(dst, 0x05), math.Float64bits(v.Float()))
+	case jsonval.String:
+		return append(append(append(dst, 0x08), v.Text()...), suffix)
+	default:
+		return append(dst, 0x00)
+	}
+}
+
+// murmur32 is MurmurHash3_x86_32 with seed 0 (Austin Appleby's public algorithm).
+func murmur32(data []byte) uint32 {
+	const c1, c2 = 0xcc9e2d51, 0x1b873593
+	scramble := func(k uint32) uint32 { return bits.RotateLeft32(k*c1, 15) * c2 }
+	var h uint32
+	n := uint32(len(data))
+	for ; len(data) >= 4; data = data[4:] {
+		h ^= scramble(binary.LittleEndian.Uint32(data))
+		h = bits.RotateLeft32(h, 13)*5 + 0xe6546b64
+	}
+	var tail [4]byte
+	copy(tail[:], data)
+	h ^= scramble(binary.LittleEndian.Uint32(tail[:])) ^ n
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return h ^ h>>16
+}
+
+// murmur128 is MurmurHash3_x64_128 with seed 0 (Austin Appleby's public algorithm).
+func murmur128(data []byte) (h1, h2 uint64) {
+	const c1, c2 = 0x87c37b91114253d5, 0x4cf5ad432745937f
+	first := func(k uint64) uint64 { return bits.RotateLeft64(k*c1, 31) * c2 }
+	second := func(k uint64) uint64 { return bits.RotateLeft64(k*c2, 33) * c1 }
+	n := uint64(len(data))
+	for ; len(data) >= 16; data = data[16:] {
+		h1 ^= first(binary.LittleEndian.Uint64(data))
+		h1 = (bits.RotateLeft64(h1, 27)+h2)*5 + 0x52dce729
+		h2 ^= second(binary.LittleEndian.Uint64(data[8:]))
+		h2 = (bits.RotateLeft64(h2, 31)+h1)*5 + 0x38495ab5
+	}
+	var tail [16]byte
+	copy(tail[:], data)
+	h2 ^= second(binary.LittleEndian.Uint64(tail[8:])) ^ n
+	h1 ^= first(binary.LittleEndian.Uint64(tail[:])) ^ n
+	h1 += h2
+	h2 += h1
+	h1, h2 = finalMix(h1), finalMix(h2)
+	h1 += h2
+	return h1, h2 + h1
+}
+
+func finalMix(k uint64) uint64 {
+	k = (k ^ k>>33) * 0xff51afd7ed558ccd
+	k = (k ^ k>>33) * 0xc4ceb9fe1a85ec53
+	return k ^ k>>33
+}

@@ -1,0 +1,172 @@
+package cosmosdb_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+)
+
+const patchBase = `{"id":"d","pk":"p","a":{"b":1,"c":null},"list":[1,2,3],"text":"t","x/y":1,"m~n":2,"k":{"key":"v"}}`
+
+// TestPatchOperations runs each case on a fresh patchBase; want "" is a refusal with 400.
+func TestPatchOperations(t *testing.T) {
+	ctx := context.Background()
+	run := cosmosdbtest.Start(t)
+	c := run.Container(t, "db", "logs", "/id")
+	for name, tc := range map[string]struct{ ops, want string }{
+		"set new":                   {`{"op":"set","path":"/n","value":{"q":[1]}}`, `{"id":"d","pk":"p","a":{"b":1,"c":null},"list":[1,2,3],"text":"t","x/y":1,"m~n":2,"k":{"key":"v"},"n":{"q":[1]}}`},
+		"set whole object":          {`{"op":"set","path":"/a","value":{}}`, strings.Replace(patchBase, `{"b":1,"c":null}`, `{}`, 1)},
+		"set null":                  {`{"op":"set","path":"/a","value":null}`, strings.Replace(patchBase, `{"b":1,"c":null}`, `null`, 1)},
+		"set nested":                {`{"op":"set","path":"/a/b","value":9007199254740993}`, strings.Replace(patchBase, `"b":1`, `"b":9007199254740993`, 1)},
+		"add nested new":            {`{"op":"add","path":"/a/z","value":true}`, strings.Replace(patchBase, `"c":null`, `"c":null,"z":true`, 1)},
+		"add existing replaces":     {`{"op":"add","path":"/text","value":"u"}`, strings.Replace(patchBase, `"t"`, `"u"`, 1)},
+		"replace":                   {`{"op":"replace","path":"/text","value":"u"}`, strings.Replace(patchBase, `"t"`, `"u"`, 1)},
+		"remove":                    {`{"op":"remove","path":"/a/c"}`, strings.Replace(patchBase, `,"c":null`, ``, 1)},
+		"incr":                      {`{"op":"incr","path":"/a/b","value":-3}`, strings.Replace(patchBase, `"b":1`, `"b":-2`, 1)},
+		"incr by a fraction":        {`{"op":"incr","path":"/a/b","value":0.5}`, strings.Replace(patchBase, `"b":1`, `"b":1.5`, 1)},
+		"incr absent starts at 0":   {`{"op":"incr","path":"/a/z","value":5}`, strings.Replace(patchBase, `"c":null`, `"c":null,"z":5`, 1)},
+		"incr past 64 bits":         {`{"op":"set","path":"/a/b","value":9223372036854775807},{"op":"incr","path":"/a/b","value":1}`, strings.Replace(patchBase, `"b":1`, `"b":9223372036854776000`, 1)},
+		"escaped slash":             {`{"op":"set","path":"/x~1y","value":5}`, strings.Replace(patchBase, `"x/y":1`, `"x/y":5`, 1)},
+		"escaped tilde":             {`{"op":"set","path":"/m~0n","value":5}`, strings.Replace(patchBase, `"m~n":2`, `"m~n":5`, 1)},
+		"array append":              {`{"op":"add","path":"/list/-","value":4}`, strings.Replace(patchBase, `[1,2,3]`, `[1,2,3,4]`, 1)},
+		"array insert":              {`{"op":"add","path":"/list/1","value":9}`, strings.Replace(patchBase, `[1,2,3]`, `[1,9,2,3]`, 1)},
+		"array set":                 {`{"op":"set","path":"/list/1","value":9}`, strings.Replace(patchBase, `[1,2,3]`, `[1,9,3]`, 1)},
+		"array remove":              {`{"op":"remove","path":"/list/0"}`, strings.Replace(patchBase, `[1,2,3]`, `[2,3]`, 1)},
+		"array incr":                {`{"op":"incr","path":"/list/2","value":1}`, strings.Replace(patchBase, `[1,2,3]`, `[1,2,4]`, 1)},
+		"ttl may be patched":        {`{"op":"set","path":"/ttl","value":-1}`, strings.TrimSuffix(patchBase, "}") + `,"ttl":-1}`},
+		"in order":                  {`{"op":"set","path":"/n","value":{}},{"op":"set","path":"/n/x","value":1}`, strings.TrimSuffix(patchBase, "}") + `,"n":{"x":1}}`},
+		"array index beyond":        {`{"op":"add","path":"/list/4","value":9}`, ""},
+		"array remove beyond":       {`{"op":"remove","path":"/list/3"}`, ""},
+		"array bad index":           {`{"op":"set","path":"/list/01","value":9}`, ""},
+		"missing parent":            {`{"op":"set","path":"/nope/x","value":1}`, ""},
+		"two missing parents":       {`{"op":"add","path":"/nope/x/y","value":1}`, ""},
+		"incr below missing parent": {`{"op":"incr","path":"/nope/x","value":1}`, ""},
+		"parent is text":            {`{"op":"set","path":"/text/x","value":1}`, ""},
+		"parent is null":            {`{"op":"set","path":"/a/c/x","value":1}`, ""},
+		"remove absent":             {`{"op":"remove","path":"/zz"}`, ""},
+		"replace absent":            {`{"op":"replace","path":"/zz","value":1}`, ""},
+		"incr text":                 {`{"op":"incr","path":"/text","value":1}`, ""},
+		"incr by text":              {`{"op":"incr","path":"/a/b","value":"1"}`, ""},
+		"id":                        {`{"op":"set","path":"/id","value":"e"}`, ""},
+		"_ts":                       {`{"op":"set","path":"/_ts","value":1}`, ""},
+		"_etag":                     {`{"op":"remove","path":"/_etag"}`, ""},
+		"no value":                  {`{"op":"set","path":"/a"}`, ""},
+		"move":                      {`{"op":"move","path":"/a","from":"/text"}`, ""},
+		"unknown operation":         {`{"op":"test","path":"/a","value":1}`, ""},
+		"no path":                   {`{"op":"set","value":1}`, ""},
+		"path without slash":        {`{"op":"set","path":"a","value":1}`, ""},
+		"bad ttl":                   {`{"op":"set","path":"/ttl","value":0}`, ""},
+		"none":                      {``, ""},
+		"a good one before a bad":   {`{"op":"set","path":"/text","value":"u"},{"op":"remove","path":"/zz"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := c.UpsertItem(ctx, pk("d"), []byte(patchBase), nil)
+			require.NoError(t, err)
+			before, err := c.ReadItem(ctx, pk("d"), "d", nil)
+			require.NoError(t, err)
+			got, _, body := onDoc("PATCH", "d", nil, `{"operations":[`+tc.ops+`]}`).do(t, run)
+			after, err := c.ReadItem(ctx, pk("d"), "d", nil)
+			require.NoError(t, err)
+			if tc.want == "" {
+				require.Equal(t, 400, got, "%v", body)
+				require.Equal(t, before.Value, after.Value, "a refused patch changes nothing")
+				return
+			}
+			require.Equal(t, 200, got, "%v", body)
+			require.Equal(t, tc.want, withoutSystem(t, after.Value))
+		})
+	}
+}
+
+// withoutSystem is the document's text up to the members that the service adds.
+func withoutSystem(t *testing.T, doc []byte) string {
+	t.Helper()
+	content, _, ok := strings.Cut(string(doc), `,"_rid"`)
+	require.True(t, ok)
+	return content + "}"
+}
+
+func TestPatchOperationLimit(t *testing.T) {
+	ctx := context.Background()
+	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
+	_, err := c.CreateItem(ctx, pk("d"), []byte(`{"id":"d"}`), nil)
+	require.NoError(t, err)
+	for n, want := range map[int]int{0: 400, 1: 0, 10: 0, 11: 400} {
+		var ops azcosmos.PatchOperations
+		for i := range n {
+			ops.AppendSet(fmt.Sprintf("/m%d", i), i)
+		}
+		_, err := c.PatchItem(ctx, pk("d"), "d", ops, nil)
+		got, _ := status(t, err)
+		require.Equal(t, want, got, "%d operations", n)
+	}
+}
+
+func TestPatchOfThePartitionKeyIsRefused(t *testing.T) {
+	ctx := context.Background()
+	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/k/key")
+	_, err := c.CreateItem(ctx, pk("v"), []byte(patchBase), nil)
+	require.NoError(t, err)
+	for path, want := range map[string]int{"/k": 400, "/k/key": 400, "/k/key/x": 400, "/k/other": 0, "/pk": 0} {
+		var ops azcosmos.PatchOperations
+		ops.AppendSet(path, "v")
+		_, err := c.PatchItem(ctx, pk("v"), "d", ops, nil)
+		got, _ := status(t, err)
+		require.Equal(t, want, got, path)
+	}
+}
+
+func TestPatchCondition(t *testing.T) {
+	ctx := context.Background()
+	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
+	_, err := c.CreateItem(ctx, pk("d"), []byte(`{"id":"d","n":0,"sql_writer":{"status":"Done"},"post-processing":{"x":1},"IVCE_DTL_UID":7}`), nil)
+	require.NoError(t, err)
+	for condition, want := range map[string]int{
+		`from c where c.sql_writer.status = 'Done'`:                 0,
+		`FROM r WHERE r.sql_writer.status = 'Done'`:                 0,
+		`from c where c['post-processing'].x = 1`:                   0,
+		`from c where c.IVCE_DTL_UID IN (6, 7) AND IS_DEFINED(c.n)`: 0,
+		`from c where c.sql_writer.status = 'done'`:                 412,
+		`from c where c.missing = 1`:                                412,
+		`from c where NOT (c.missing = 1)`:                          412,
+		`c.n = 1`:                                                   400,
+		`from c where`:                                              400,
+		`from c where x.n = 1`:                                      400,
+		`from c where c.n = @n`:                                     400,
+		`from c where c.n = 1 order by c.n`:                         400,
+		`select * from c where c.n = 1`:                             400,
+		`from c where EXISTS (SELECT 1 FROM t IN c.list)`:           400,
+	} {
+		var ops azcosmos.PatchOperations
+		ops.AppendIncrement("/n", 1)
+		ops.SetCondition(condition)
+		_, err := c.PatchItem(ctx, pk("d"), "d", ops, nil)
+		got, _ := status(t, err)
+		require.Equal(t, want, got, "%s: %v", condition, err)
+	}
+	read, err := c.ReadItem(ctx, pk("d"), "d", nil)
+	require.NoError(t, err)
+	require.Contains(t, string(read.Value), `"n":4,`, "only the four with a true condition were applied")
+}
+
+func TestPatchSetNilNeedsRawMessage(t *testing.T) {
+	ctx := context.Background()
+	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/id")
+	_, err := c.CreateItem(ctx, pk("d"), []byte(`{"id":"d"}`), nil)
+	require.NoError(t, err)
+	var ops azcosmos.PatchOperations
+	ops.AppendSet("/x", nil) // the SDK drops the value
+	_, err = c.PatchItem(ctx, pk("d"), "d", ops, nil)
+	requireStatus(t, 400, err)
+	ops = azcosmos.PatchOperations{}
+	ops.AppendSet("/x", json.RawMessage("null"))
+	_, err = c.PatchItem(ctx, pk("d"), "d", ops, nil)
+	require.NoError(t, err)
+}

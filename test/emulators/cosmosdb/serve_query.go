@@ -1,0 +1,332 @@
+package cosmosdb
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"net/http"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"sqlwriter/test/emulators/cosmosdb/cosmossql"
+	"sqlwriter/test/emulators/cosmosdb/jsonval"
+)
+
+// The gateway's own words (recorded on a real account: azure-sdk-for-go TestCrossPartitionQuery..., and
+// xo/dbimp COSMOS.md).
+const (
+	messageCrossPartition = "The provided cross partition query can not be directly served by the gateway. " +
+		"This is a first chance (internal) exception that all newer clients will know how to handle gracefully. " +
+		"This exception is traced, but unless you see it bubble up as an exception (which only happens on older SDK clients), then you can safely ignore this message."
+	messageNonValueAggregate = "Cross partition query only supports 'VALUE <AggregateFunc>' for aggregates."
+	messageCrossDisabled     = "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to true, " +
+		"specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
+)
+
+// query answers a query, or the list of all documents.
+func (s *Server) query(c *container, req *request) (*response, *apiError) {
+	q, params, err := s.parseQuery(req)
+	if err != nil {
+		return nil, err
+	}
+	sc, err := c.scope(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkServable(q, &sc, req); err != nil {
+		return nil, err
+	}
+	run := queryRun{container: c, query: q, scope: sc, emptyEvery: s.opts.EmptyPages}
+	if run.limit, err = s.pageLimit(req); err != nil {
+		return nil, err
+	}
+	run.token, err = readToken(req.header.Get(headerContinuation), c, req.body.Get("query").Text()+params.JSON())
+	if err != nil {
+		return nil, err
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.gone {
+		return nil, notFound()
+	}
+	return run.page()
+}
+
+// parseQuery reads the body of a query and binds its parameters.
+func (s *Server) parseQuery(req *request) (*cosmossql.Query, jsonval.Value, *apiError) {
+	text, params := req.body.Get("query"), req.body.Get("parameters")
+	if req.op == OpList {
+		text = jsonval.OfString("SELECT * FROM c")
+	}
+	if text.Kind() != jsonval.String {
+		return nil, params, badRequest("The body of a query is an object with the text in 'query'.")
+	}
+	if isTrue(req.header.Get("X-Ms-Cosmos-Is-Query-Plan-Request")) {
+		return nil, params, badRequest("Query plans are not implemented by this stand-in.")
+	}
+	values := make(map[string]jsonval.Value, params.Len())
+	for _, p := range params.Elements() {
+		name := p.Get("name").Text()
+		if len(name) < 2 || name[0] != '@' {
+			return nil, params, badRequest("Parameter name '%s' is invalid. Parameter names should be in the format of symbol '@' followed by a valid identifier.", name)
+		}
+		if _, twice := values[name]; twice {
+			return nil, params, badRequest("Specified duplicate parameter name '%s'.", name)
+		}
+		values[name] = p.Get("value")
+	}
+	q, err := cosmossql.Parse(text.Text())
+	if err == nil {
+		err = q.Bind(values, s.opts.Now())
+	}
+	if err != nil {
+		return nil, params, queryError(err)
+	}
+	return q, params, nil
+}
+
+// queryError is the answer to a query text that is refused.
+func queryError(err error) *apiError {
+	var syntax *cosmossql.Error
+	if !errors.As(err, &syntax) {
+		return badRequest("%s", err)
+	}
+	body, jsonErr := json.Marshal(map[string]any{"errors": []any{map[string]any{
+		"severity": "Error", "location": map[string]int{"start": syntax.Start, "end": syntax.End},
+		"code": syntax.Code, "message": syntax.Message,
+	}}})
+	if jsonErr != nil {
+		return badRequest("%s", err)
+	}
+	return badRequest("%s", body)
+}
+
+// checkServable refuses what the gateway refuses when a query is not limited to one partition key or one
+// range, then what this stand-in does not implement. A WHERE that pins the whole partition key limits it,
+// as in the service.
+func (c *container) checkServable(q *cosmossql.Query, sc *scope, req *request) *apiError {
+	if pk, ok := c.pinned(q); ok && sc.prefix == "" {
+		sc.prefix = pk.text
+		sc.limitTo(c.rangeOf(c.pk.effective(pk)))
+	}
+	if !sc.single && req.op != OpList {
+		if !isTrue(req.header.Get(headerCrossPartition)) {
+			return badRequest("%s", messageCrossDisabled)
+		}
+		plan, nonValue := q.GatewayRefusal()
+		if nonValue {
+			return badRequest("%s", messageNonValueAggregate)
+		}
+		if plan != "" {
+			return &apiError{
+				status: http.StatusBadRequest, substatus: substatusCrossPartitionQuery, message: messageCrossPartition,
+				additional: `{"standin":"the query plan of ` + plan + ` is not made here"}`,
+			}
+		}
+	}
+	if err := q.Unserved(); err != nil {
+		return queryError(err)
+	}
+	return nil
+}
+
+// pinned is the partition key that WHERE names with = for every component.
+func (c *container) pinned(q *cosmossql.Query) (partitionKey, bool) {
+	values := make([]jsonval.Value, len(c.pk.paths))
+	for i, p := range c.pk.paths {
+		found, ok := q.Constants(p...)
+		if !ok || len(found) != 1 {
+			return partitionKey{}, false
+		}
+		values[i] = found[0]
+	}
+	pk, err := newPartitionKey(values)
+	return pk, err == nil
+}
+
+// pageLimit reads x-ms-max-item-count: a positive number; none, 0 and -1 (the service chooses) mean the
+// server's default.
+func (s *Server) pageLimit(req *request) (int, *apiError) {
+	header := req.header.Get(headerMaxItemCount)
+	if header == "" {
+		return s.opts.PageLimit, nil
+	}
+	n, err := strconv.Atoi(header)
+	switch {
+	case err != nil || n < -1:
+		return 0, badRequest("The input PageSize %s is invalid. Ensure to pass a valid page size which must be a positive integer or -1 for a dynamic page size.", header)
+	case n <= 0:
+		return s.opts.PageLimit, nil
+	default:
+		return n, nil
+	}
+}
+
+// pageToken is a continuation: where a query goes on. It is valid for the query and the container it was
+// made for.
+type pageToken struct {
+	Container string `json:"c"`
+	Query     uint64 `json:"q"`
+	// Page is the number of the next page.
+	Page int `json:"p"`
+	// Range is the position in the scope, After the number of the last document seen there.
+	Range int    `json:"r"`
+	After uint64 `json:"a"`
+	// Row is the next row of a result that was gathered whole.
+	Row int `json:"w"`
+}
+
+func readToken(header string, c *container, query string) (pageToken, *apiError) {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(query)) // never fails
+	fresh := pageToken{Container: c.rid, Query: sum.Sum64()}
+	if header == "" {
+		return fresh, nil
+	}
+	invalid := badRequest("Invalid Continuation Token.")
+	text, err := base64.StdEncoding.DecodeString(header)
+	if err != nil {
+		return fresh, invalid
+	}
+	var t pageToken
+	if err := json.Unmarshal(text, &t); err != nil || t.Container != fresh.Container || t.Query != fresh.Query ||
+		t.Page < 1 || t.Range < 0 || t.Row < 0 {
+		return fresh, invalid
+	}
+	return t, nil
+}
+
+func (t pageToken) String() string {
+	t.Page++
+	text, err := json.Marshal(t)
+	if err != nil {
+		return "" // a struct of numbers and text always marshals
+	}
+	return base64.StdEncoding.EncodeToString(text)
+}
+
+// queryRun makes one page of a query; the container's lock is held.
+type queryRun struct {
+	container  *container
+	query      *cosmossql.Query
+	scope      scope
+	limit      int
+	emptyEvery int
+	token      pageToken
+
+	rows  [][]byte
+	bytes int
+}
+
+func (r *queryRun) page() (*response, *apiError) {
+	switch {
+	case r.emptyEvery > 1 && r.token.Page%r.emptyEvery == 0:
+		return r.response(true), nil
+	case r.query.Collected():
+		return r.collectedPage()
+	}
+	if r.token.Range >= len(r.scope.ranges) {
+		return r.response(false), nil
+	}
+	if more := r.scan(r.scope.ranges[r.token.Range]); more {
+		return r.response(true), nil
+	}
+	// A page never holds rows of two ranges, so a range without a match is an empty page.
+	r.token.Range, r.token.After = r.token.Range+1, 0
+	return r.response(r.token.Range < len(r.scope.ranges)), nil
+}
+
+func (r *queryRun) response(more bool) *response {
+	resp := newResponse(http.StatusOK, listBody(r.container.rid, "Documents", r.rows))
+	resp.items = len(r.rows)
+	resp.charge = 2.3 + float64(len(r.rows))*0.05
+	if more {
+		resp.continuation = r.token.String()
+	}
+	if len(r.scope.ranges) > 0 {
+		resp.session = sessionToken(r.scope.ranges[0])
+	}
+	return resp
+}
+
+// scan adds the rows of one range from the token on; more is true when the page is full before the end.
+func (r *queryRun) scan(rng *pkRange) (more bool) {
+	slots := r.candidates(rng)
+	from := sort.Search(len(slots), func(i int) bool { return slots[i].number > r.token.After })
+	for _, s := range slots[from:] {
+		if !r.selects(s.doc) {
+			continue
+		}
+		if len(r.rows) >= r.limit || r.bytes >= maxPageBytes {
+			return true
+		}
+		r.token.After = s.number
+		if row := r.query.Project(s.doc.val); !row.IsUndefined() {
+			text := row.AppendJSON(nil)
+			r.rows, r.bytes = append(r.rows, text), r.bytes+len(text)
+		}
+	}
+	return false
+}
+
+func (r *queryRun) selects(d *document) bool {
+	c := r.container
+	return d != nil && !c.ttl.expired(d, c.now()) && r.scope.holds(d) && r.query.Matches(d.val)
+}
+
+// candidates are the documents of a range that can match, in order of creation. A query that names the ids
+// of a container whose partition key is the id looks them up instead of reading everything: that is what
+// azcosmos sends for ReadManyItems.
+func (r *queryRun) candidates(rng *pkRange) []*slot {
+	c := r.container
+	if !c.pk.isID() {
+		return rng.slots
+	}
+	ids, ok := r.query.Constants("id")
+	if !ok {
+		return rng.slots
+	}
+	var out []*slot
+	for _, id := range ids {
+		pk, err := newPartitionKey([]jsonval.Value{id})
+		if err != nil || id.Kind() != jsonval.String {
+			continue
+		}
+		if s := c.slots[slotKey(pk, id.Text())]; s != nil && c.rangeOf(s.doc.epk) == rng {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(a, b *slot) int { return strings.Compare(a.key, b.key) })
+	out = slices.CompactFunc(out, func(a, b *slot) bool { return a == b })
+	slices.SortFunc(out, func(a, b *slot) int { return int(int64(a.number) - int64(b.number)) })
+	return out
+}
+
+// collectedPage cuts a page out of a result that must be gathered whole (COUNT, ORDER BY, TOP, OFFSET).
+func (r *queryRun) collectedPage() (*response, *apiError) {
+	var docs []jsonval.Value
+	for _, rng := range r.scope.ranges {
+		for _, s := range r.candidates(rng) {
+			if r.selects(s.doc) {
+				docs = append(docs, s.doc.val)
+			}
+		}
+	}
+	rows, err := r.query.Collect(docs)
+	if err != nil {
+		return nil, queryError(err)
+	}
+	from := min(r.token.Row, len(rows))
+	for _, row := range rows[from:] {
+		if len(r.rows) >= r.limit || r.bytes >= maxPageBytes {
+			r.token.Row = from + len(r.rows)
+			return r.response(true), nil
+		}
+		text := row.AppendJSON(nil)
+		r.rows, r.bytes = append(r.rows, text), r.bytes+len(text)
+	}
+	return r.response(false), nil
+}

@@ -1,0 +1,169 @@
+package funchost
+
+import (
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+)
+
+// onStandin points a host's connection at the Cosmos stand-in.
+func onStandin(account *cosmosdbtest.Running) func(*Host, *Options) {
+	return with(func(o *Options) { o.Settings["COSMOS"] = account.ConnectionString })
+}
+
+func create(t *testing.T, c *azcosmos.ContainerClient, id, text string) {
+	t.Helper()
+	_, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(id), []byte(text), nil)
+	require.NoError(t, err)
+}
+
+// The whole path on real wires: SDK, change feed, leases as documents.
+func TestCosmosTriggerOverTheWire(t *testing.T) {
+	account := cosmosdbtest.Start(t)
+	docs := account.Container(t, "db", "docs", "/id")
+	leases := account.Container(t, "db", "leases", "/id")
+	for i := range 20 {
+		id := strconv.Itoa(i)
+		create(t, docs, id, `{"id":"`+id+`","at":"2025-12-17T10:30:01.1000000Z","n":9007199254740993}`)
+	}
+	r := newRoot(t).function("F", cosmosFn(fromBeginning+`,"maxItemsPerInvocation":3`, ""))
+	b := start(t, r, onStandin(account))
+	seen := func(b *bench) map[string]int {
+		got := map[string]int{}
+		for _, c := range b.control.seen() {
+			text := c.documents(t)
+			for i := range 40 {
+				id := `"id":"` + strconv.Itoa(i) + `","at":"2025-12-17T10:30:01.1Z","n":9007199254740993`
+				got[strconv.Itoa(i)] += strings.Count(text, id)
+			}
+		}
+		return got
+	}
+	checkpointed := 0 // a batch that is seen but not checkpointed would come again
+	_, err := b.WaitEvent(t.Context(), 0, func(e Event) bool {
+		if e.Kind == Checkpoint {
+			checkpointed += e.Items
+		}
+		return checkpointed == 20
+	})
+	require.NoError(t, err)
+	require.Len(t, nonZero(seen(b)), 20)
+	for id, n := range seen(b) {
+		require.LessOrEqual(t, n, 1, id)
+	}
+	created := b.count(LeaseCreated)
+	require.Positive(t, created)
+	for _, e := range b.Events(0) {
+		if e.Kind == LeaseCreated {
+			response, err := leases.ReadItem(t.Context(), azcosmos.NewPartitionKeyString("p-db_docs.."+e.Range), "p-db_docs.."+e.Range, nil)
+			require.NoError(t, err)
+			require.Contains(t, string(response.Value), `"Owner":"`+e.Owner+`"`)
+		}
+	}
+	require.NoError(t, b.Stop())
+
+	// The next host goes on where this one stopped.
+	create(t, docs, "30", `{"id":"30","at":"2025-12-17T10:30:01.1000000Z","n":9007199254740993}`)
+	next := start(t, r, onStandin(account))
+	next.await(Checkpoint)
+	require.Equal(t, map[string]int{"30": 1}, nonZero(seen(next)))
+	require.Zero(t, next.count(LeaseCreated))
+}
+
+func nonZero(m map[string]int) map[string]int {
+	out := map[string]int{}
+	for k, v := range m {
+		if v != 0 {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func TestLeasesOverTheWireAreSharedByTwoHosts(t *testing.T) {
+	account := cosmosdbtest.Start(t)
+	account.Container(t, "db", "docs", "/id")
+	account.Container(t, "db", "leases", "/id")
+	r := newRoot(t).function("F", cosmosFn("", ""))
+	clock := newFakeClock()
+	first := prepare(t, r, newControl(t), clock, onStandin(account))
+	first.run()
+	first.awaitN(LeaseAcquired, 2)
+	second := prepare(t, r, newControl(t), clock, onStandin(account))
+	second.run()
+	second.await(LeaseAcquired)
+	clock.wait(t, waitLeaseRenew, 3)
+	clock.advance(17e9)
+	require.Equal(t, second.await(LeaseAcquired).Range, first.await(LeaseLost).Range)
+}
+
+func TestLeasesSurviveTheDeathOfEverything(t *testing.T) {
+	journal := filepath.Join(t.TempDir(), "journal")
+	account := cosmosdbtest.Start(t, cosmosdbtest.WithJournal(journal))
+	docs := account.Container(t, "db", "docs", "/id")
+	account.Container(t, "db", "leases", "/id")
+	create(t, docs, "a", `{"id":"a"}`)
+	r := newRoot(t).function("F", cosmosFn(fromBeginning, ""))
+	stable := with(func(o *Options) { o.Instance = "local" })
+	b := start(t, r, onStandin(account), stable)
+	b.await(Checkpoint)
+	account.Kill()
+	_ = b.Stop()
+
+	again := cosmosdbtest.Start(t, cosmosdbtest.WithJournal(journal))
+	client, err := again.Client.NewContainer("db", "docs")
+	require.NoError(t, err)
+	create(t, client, "b", `{"id":"b"}`)
+	next := start(t, r, onStandin(again), stable)
+	next.await(Checkpoint)
+	require.Contains(t, next.control.seen()[0].documents(t), `"id":"b"`)
+	require.NotContains(t, next.control.seen()[0].documents(t), `"id":"a"`)
+	require.Zero(t, next.count(LeaseCreated))
+}
+
+func TestMissingContainersKeepTheListenerFromStarting(t *testing.T) {
+	account := cosmosdbtest.Start(t)
+	account.Container(t, "db", "docs", "/id")
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")), onStandin(account))
+	e := b.await(ListenerFailed)
+	require.ErrorContains(t, e.Err, "the lease container 'leases' (in database 'db') does not exist")
+	require.Equal(t, http.StatusNotFound, status(e.Err))
+	require.Zero(t, b.count(LeaseCreated))
+}
+
+func TestCreateLeaseContainerIfNotExists(t *testing.T) {
+	account := cosmosdbtest.Start(t)
+	account.Container(t, "db", "docs", "/id")
+	r := newRoot(t).function("F", cosmosFn(`,"createLeaseContainerIfNotExists":true`, ""))
+	b := start(t, r, onStandin(account))
+	b.await(LeaseAcquired)
+	require.NoError(t, b.Stop())
+	start(t, r, onStandin(account)).await(LeaseAcquired) // it exists now
+}
+
+func TestNowMeansNow(t *testing.T) {
+	account := cosmosdbtest.Start(t)
+	docs := account.Container(t, "db", "docs", "/id")
+	account.Container(t, "db", "leases", "/id")
+	create(t, docs, "old", `{"id":"old"}`)
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")), onStandin(account), with(func(o *Options) { o.Clock = systemClock{}; o.Tune.FeedPoll = 1e7 }))
+	b.await(LeaseAcquired)
+	require.Eventually(t, func() bool { return b.count(LeaseAcquired) == 2 }, patience, time.Millisecond)
+	create(t, docs, "new", `{"id":"new"}`)
+	require.Eventually(t, func() bool {
+		for _, c := range b.control.seen() {
+			if strings.Contains(c.documents(t), `"id":"new"`) {
+				return true
+			}
+		}
+		return false
+	}, patience, time.Millisecond)
+}

@@ -1,0 +1,360 @@
+package funchost
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/test/emulators/servicebus"
+	"sqlwriter/test/emulators/servicebus/servicebustest"
+)
+
+// onBus points a host's connection at the Service Bus stand-in.
+func onBus(server *servicebustest.Server) func(*Host, *Options) {
+	return with(func(o *Options) { o.Settings["SERVICEBUS"] = server.ConnectionString() })
+}
+
+// onWallTime lets a host pause in real time, for what happens between two processes.
+func onWallTime() func(*Host, *Options) {
+	return with(func(o *Options) { o.Clock = systemClock{} })
+}
+
+// quick is a host.json whose client tries again soon.
+func quick(more string) string {
+	return busHost(`{"clientRetryOptions":{"delay":"00:00:00.05","maxDelay":"00:00:00.2"}` + more + `}`)
+}
+
+func busStart(t *testing.T, queue servicebus.Queue) *servicebustest.Server {
+	t.Helper()
+	queue.Name = "batches"
+	return servicebustest.Start(t, queue)
+}
+
+func deadLetterFunction() string {
+	return strings.Replace(busBinding(""), `"batches"`, `"%BATCHES_QUEUE%/$DeadLetterQueue"`, 1)
+}
+
+// The whole path on real wires: SDK, AMQP, encoding, completion.
+func TestServiceBusTriggerOverTheWire(t *testing.T) {
+	server := busStart(t, servicebus.Queue{})
+	client := server.Client()
+	sender, err := client.NewSender("batches", nil)
+	require.NoError(t, err)
+	require.NoError(t, sender.SendMessage(t.Context(), &azservicebus.Message{
+		MessageID: to.Ptr("job:1:0"), Subject: to.Ptr("batch"), ContentType: to.Ptr("application/json"), TimeToLive: to.Ptr(time.Hour),
+		ApplicationProperties: map[string]any{"n": int64(1 << 60), "on": true}, Body: []byte(`{"batch_id":7}`),
+	}, nil))
+	b := start(t, newRoot(t).function("F", busBinding("")), onBus(server))
+	require.Equal(t, "job:1:0", b.await(MessageCompleted).MessageID)
+	c := b.control.seen()[0]
+	require.Equal(t, `{"batch_id":7}`, c.message(t))
+	got := c.metadata(t)
+	for name, want := range map[string]any{
+		"DeliveryCount": "1", "SequenceNumber": "1", "MessageId": `"job:1:0"`, "Subject": `"batch"`, "Label": `"batch"`,
+		"ContentType": `"application/json"`, "batch_id": `"7"`, "ApplicationProperties": map[string]any{"n": float64(1 << 60), "on": true},
+	} {
+		require.Equal(t, want, got[name], name)
+	}
+	require.Regexp(t, `^"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"$`, got["LockToken"])
+	enqueued, err := time.Parse(time.RFC3339, got["EnqueuedTime"].(string))
+	require.NoError(t, err)
+	expires, err := time.Parse(time.RFC3339, got["ExpiresAt"].(string))
+	require.NoError(t, err)
+	require.Equal(t, time.Hour, expires.Sub(enqueued))
+	counts := server.Counts("batches")
+	require.Zero(t, counts.Active)
+	require.Equal(t, 1, counts.Stats.Completed)
+}
+
+// Ten deliveries burn without a pause; then the function of the dead-letter queue gets the message, with the reason.
+func TestAPoisonMessageEndsInTheDeadLetterQueue(t *testing.T) {
+	server := busStart(t, servicebus.Queue{})
+	server.Send("batches", servicebus.Outgoing{MessageID: "bad", Body: []byte("no JSON")})
+	c := newControl(t)
+	c.say(func(_ context.Context, _ int, seen call) answer {
+		if seen.Function == "BatchWorker" {
+			return failure(500)
+		}
+		return ok
+	})
+	b := prepare(t, newRoot(t).function("BatchWorker", busBinding("")).function("BatchDeadLetter", deadLetterFunction()), c, newFakeClock(), onBus(server),
+		with(func(o *Options) { o.Settings["BATCHES_QUEUE"] = "batches" }))
+	b.run()
+	require.Equal(t, "BatchDeadLetter", b.await(MessageCompleted).Function)
+	require.Equal(t, 10, b.count(MessageAbandoned))
+	calls := c.seen()
+	require.Len(t, calls, 11)
+	last := calls[10]
+	require.Equal(t, "no JSON", last.message(t))
+	require.Equal(t, `"bad"`, last.metadata(t)["MessageId"])
+	require.Equal(t, "MaxDeliveryCountExceeded", last.metadata(t)["ApplicationProperties"].(map[string]any)["DeadLetterReason"])
+	require.Contains(t, last.metadata(t)["ApplicationProperties"], "DeadLetterErrorDescription")
+	counts := server.Counts("batches")
+	require.Zero(t, counts.Active+counts.DeadLetter)
+}
+
+func TestAHandlerMayWorkLongerThanTheLock(t *testing.T) {
+	server := busStart(t, servicebus.Queue{LockDuration: time.Minute})
+	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
+	c, clock := newControl(t), newFakeClock()
+	g := c.gate()
+	clock.now = server.Now()
+	b := prepare(t, newRoot(t).function("F", busBinding("")), c, clock, onBus(server))
+	b.run()
+	g.wait(t, 1)
+	for n := range 3 { // both clocks are moved on together: of a lock's minute only the last quarter is real time
+		pause := clock.wait(t, waitLock, 1)[0]
+		server.Advance(45 * time.Second)
+		clock.advance(pause)
+		b.awaitN(MessageLockRenewed, n+1)
+	}
+	g.release <- ok
+	require.Equal(t, 1, b.await(MessageCompleted).DeliveryCount)
+	require.Len(t, c.seen(), 1)
+	require.Zero(t, server.Counts("batches").Stats.Expired)
+}
+
+func TestALockLostOverTheWire(t *testing.T) {
+	server := busStart(t, servicebus.Queue{})
+	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
+	c := newControl(t)
+	g := c.gate()
+	b := prepare(t, newRoot(t).file("host.json", quick(`,"maxAutoLockRenewalDuration":"00:00:00"`)).function("F", busBinding("")), c, newFakeClock(), onBus(server))
+	b.run()
+	g.wait(t, 1)
+	server.Advance(time.Minute)
+	g.wait(t, 2) // delivered again while the first delivery is still in work
+	g.release <- ok
+	g.release <- ok
+	require.Equal(t, 2, b.await(MessageCompleted).DeliveryCount)
+	lost := b.await(MessageLockLost)
+	require.Equal(t, 1, lost.DeliveryCount)
+	require.ErrorIs(t, lost.Err, errMessageLockLost)
+	require.Zero(t, b.count(SettleFailed)+b.count(MessageAbandoned))
+}
+
+// The message in hand is settled by its lock token over the next connection, without waiting for an answer that the lost
+// one will never give.
+func TestServiceBusGoesAwayWhileAMessageIsInHand(t *testing.T) {
+	server := busStart(t, servicebus.Queue{})
+	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
+	c := newControl(t)
+	g := c.gate()
+	b := prepare(t, newRoot(t).file("host.json", quick("")).function("F", busBinding("")), c, newFakeClock(), onBus(server), onWallTime())
+	b.run()
+	g.wait(t, 1)
+	server.Down()
+	require.NotZero(t, b.await(ReceiveFailed).Delay)
+	server.Up()
+	g.release <- ok
+	require.Equal(t, 1, b.await(MessageCompleted).DeliveryCount, "over a lost link it would never be settled")
+	server.Send("batches", servicebus.Outgoing{MessageID: "b", Body: []byte("x")})
+	g.wait(t, 1)
+	g.release <- ok
+	require.Equal(t, "b", b.awaitN(MessageCompleted, 2).MessageID)
+	require.Len(t, c.seen(), 2)
+	require.Equal(t, 1, server.Counts("batches").Stats.MaxDeliveries)
+}
+
+// No hot loop: one line per pause while it is away.
+func TestServiceBusThatIsAwayIsAskedNowAndThen(t *testing.T) {
+	server := busStart(t, servicebus.Queue{})
+	server.Down()
+	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
+	b := start(t, newRoot(t).file("host.json", quick("")).function("F", busBinding("")), onBus(server))
+	last := time.Duration(0)
+	for i := range 8 {
+		pause := b.clock.wait(t, waitReceive, 1)[0]
+		require.Equal(t, i+1, b.count(ReceiveFailed))
+		require.GreaterOrEqual(t, pause, last)
+		b.clock.advance(pause)
+		b.awaitN(ReceiveFailed, i+2)
+		last = pause
+	}
+	require.Equal(t, 30*time.Second, last)
+	require.Equal(t, []time.Duration{30 * time.Second}, b.clock.wait(t, waitReceive, 1))
+	server.Up()
+	b.clock.advance(30 * time.Second)
+	b.await(MessageCompleted)
+}
+
+// A process that died knows no locks any more: the message comes again, and the late owner is told so.
+func TestServiceBusDiesWhileAMessageIsInHand(t *testing.T) {
+	server := servicebustest.StartWith(t, servicebus.Options{
+		Queues: []servicebus.Queue{{Name: "batches"}}, Journal: filepath.Join(t.TempDir(), "journal"),
+	})
+	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
+	c := newControl(t)
+	g := c.gate()
+	b := prepare(t, newRoot(t).file("host.json", quick("")).function("F", busBinding("")), c, newFakeClock(), onBus(server), onWallTime())
+	b.run()
+	g.wait(t, 1)
+	server.Restart()
+	g.wait(t, 2)
+	g.release <- ok
+	g.release <- ok
+	b.await(MessageCompleted)
+	b.await(MessageLockLost)
+	require.Zero(t, server.Counts("batches").Active)
+}
+
+// What the .NET client does too when the answer to a settlement does not come.
+func TestASettlementWithoutAnAnswerIsTriedByTheLockToken(t *testing.T) {
+	server := busStart(t, servicebus.Queue{})
+	q := openQueue(t, server, defaultServiceBusOptions().retry)
+	for _, c := range []struct {
+		settle func(context.Context, *delivery) error
+		want   func(servicebus.Stats) int
+	}{
+		{q.complete, func(s servicebus.Stats) int { return s.Completed }},
+		{q.abandon, func(s servicebus.Stats) int { return s.Abandoned }},
+	} {
+		server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
+		d, err := q.receive(t.Context())
+		require.NoError(t, err)
+		server.Fail(servicebus.Fault{On: servicebus.OnSettle, Then: servicebus.Hang, Times: 1})
+		require.NoError(t, c.settle(t.Context(), d))
+		require.Equal(t, 1, c.want(server.Counts("batches").Stats))
+	}
+}
+
+func TestALockThatIsLostWhenItIsSettledIsNotTriedAgain(t *testing.T) {
+	server := busStart(t, servicebus.Queue{})
+	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
+	server.Fail(servicebus.Fault{On: servicebus.OnSettle, Then: servicebus.LockLost, Times: 1})
+	b := start(t, newRoot(t).function("F", busBinding("")), onBus(server))
+	b.await(MessageLockLost)
+	require.Equal(t, 2, b.await(MessageCompleted).DeliveryCount)
+	require.Zero(t, b.count(SettleFailed)+b.count(MessageAbandoned))
+}
+
+// Nothing but the lock's end brings a message back that a dead host had in hand.
+func TestTheLockOfADeadHostExpires(t *testing.T) {
+	server := busStart(t, servicebus.Queue{})
+	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
+	c := newControl(t)
+	c.say(hold)
+	r := newRoot(t).function("F", busBinding(""))
+	b := prepare(t, r, c, newFakeClock(), onBus(server), with(func(o *Options) { o.Tune.StopTimeout = time.Millisecond }))
+	b.run()
+	c.wait(t, 1)
+	require.NoError(t, b.Stop())
+	require.Equal(t, 1, server.Counts("batches").Locked)
+	next := start(t, r, onBus(server))
+	next.await(ListenerStarted)
+	require.Never(t, func() bool { return len(next.control.seen()) > 0 }, 50*time.Millisecond, 5*time.Millisecond)
+	server.Advance(time.Minute)
+	require.Equal(t, 2, next.await(MessageCompleted).DeliveryCount)
+}
+
+func TestAStoppedHostGivesBackWhatItHad(t *testing.T) {
+	server := busStart(t, servicebus.Queue{})
+	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
+	c := newControl(t)
+	g := c.gate()
+	r := newRoot(t).function("F", busBinding(""))
+	b := prepare(t, r, c, newFakeClock(), onBus(server), waitsToStop())
+	b.run()
+	g.wait(t, 1)
+	stopped := make(chan error, 1)
+	go func() { stopped <- b.Stop() }()
+	<-b.listening.Done()
+	g.release <- ok
+	require.NoError(t, <-stopped)
+	counts := server.Counts("batches")
+	require.Equal(t, []int{1, 0, 1, 0, 0}, []int{counts.Active, counts.Locked, counts.Stats.Abandoned, counts.Stats.Completed, counts.Stats.Released})
+	next := start(t, r, onBus(server))
+	require.Equal(t, 2, next.await(MessageCompleted).DeliveryCount)
+}
+
+// Two hosts on one queue: every message once, and each gets some.
+func TestTwoHostsShareAQueue(t *testing.T) {
+	const messages = 200
+	server := busStart(t, servicebus.Queue{})
+	for range messages {
+		server.Send("batches", servicebus.Outgoing{Body: []byte("x")})
+	}
+	r := newRoot(t).file("host.json", quick(`,"maxConcurrentCalls":2`)).function("F", busBinding(""))
+	first, second := start(t, r, onBus(server)), start(t, r, onBus(server))
+	require.Eventually(t, func() bool { return server.Counts("batches").Active == 0 }, patience, 5*time.Millisecond)
+	require.NoError(t, first.Stop())
+	require.NoError(t, second.Stop())
+	stats := server.Counts("batches").Stats
+	require.Equal(t, messages, stats.Completed)
+	require.Equal(t, messages, len(first.control.seen())+len(second.control.seen()))
+	require.Equal(t, 1, stats.MaxDeliveries)
+}
+
+func TestAQueueThatIsNotThereIsSaidAndAskedForAgain(t *testing.T) {
+	server := servicebustest.Start(t, servicebus.Queue{Name: "other"})
+	b := start(t, newRoot(t).function("F", busBinding("")), onBus(server))
+	require.ErrorContains(t, b.await(ReceiveFailed).Err, "amqp:not-found")
+	b.clock.wait(t, waitReceive, 1)
+}
+
+// With every call taken nobody receives, so that nobody notices the loss of the connection before the settlement does.
+func TestAConnectionLostUnnoticed(t *testing.T) {
+	server := busStart(t, servicebus.Queue{})
+	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
+	c := newControl(t)
+	g := c.gate()
+	b := prepare(t, newRoot(t).file("host.json", quick(`,"maxConcurrentCalls":1`)).function("F", busBinding("")), c, newFakeClock(), onBus(server), onWallTime())
+	b.run()
+	g.wait(t, 1)
+	server.Disconnect()
+	g.release <- ok
+	require.Equal(t, 1, b.await(MessageCompleted).DeliveryCount)
+	server.Send("batches", servicebus.Outgoing{MessageID: "b", Body: []byte("x")})
+	g.wait(t, 1)
+	g.release <- ok
+	b.awaitN(MessageCompleted, 2)
+	require.Len(t, c.seen(), 2)
+}
+
+// A settlement that begins while Service Bus is away goes through soon after it is back: by the client's own retry
+// options, not by the four seconds that a settlement waits otherwise. The machine is shared: the best of ten counts.
+func TestASettlementOutlastsAShortOutage(t *testing.T) {
+	server := busStart(t, servicebus.Queue{})
+	best := patience
+	for n := 1; n <= 10 && best > 2*time.Second; n++ {
+		best = min(best, settleInAnOutage(t, server))
+		require.Equal(t, n, server.Counts("batches").Stats.Completed)
+	}
+	require.Less(t, best, 2*time.Second)
+}
+
+// settleInAnOutage completes a message while Service Bus is away, and gives how long that took from when it was back.
+func settleInAnOutage(t *testing.T, server *servicebustest.Server) time.Duration {
+	t.Helper()
+	q := openQueue(t, server, serviceBusRetry{delay: 50 * time.Millisecond, maxDelay: 100 * time.Millisecond, max: 10_000})
+	q.timeout = patience
+	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
+	d, err := q.receive(t.Context())
+	require.NoError(t, err)
+	server.Down()
+	_, err = q.receive(t.Context()) // notices
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- q.complete(t.Context(), d) }()
+	require.Never(t, func() bool { return len(done) > 0 }, 300*time.Millisecond, 10*time.Millisecond)
+	server.Up()
+	began := time.Now()
+	require.NoError(t, <-done)
+	return time.Since(began)
+}
+
+func openQueue(t *testing.T, server *servicebustest.Server, retry serviceBusRetry) *queueReceiver {
+	t.Helper()
+	opened, err := openServiceBus(&serviceBusTrigger{connection: server.ConnectionString(), entity: "batches", serviceBusOptions: serviceBusOptions{retry: retry}})
+	require.NoError(t, err)
+	q, is := opened.(*queueReceiver)
+	require.True(t, is)
+	t.Cleanup(func() { q.close(context.WithoutCancel(t.Context())) })
+	return q
+}

@@ -1,0 +1,266 @@
+package servicebus_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/test/emulators/servicebus"
+	"sqlwriter/test/emulators/servicebus/servicebustest"
+)
+
+// What the SDK makes of each answer, with quick retries. A wrong row here is a wrong stand-in or a new SDK.
+func TestFaultsOnSend(t *testing.T) {
+	t.Parallel()
+	const forEver, once = 0, 1
+	code := func(want azservicebus.Code) func(*testing.T, error) {
+		return func(t *testing.T, err error) { t.Helper(); requireCode(t, want, err) }
+	}
+	condition := func(want string) func(*testing.T, error) {
+		return func(t *testing.T, err error) {
+			t.Helper()
+			requireCondition(t, want, err)
+			var coded *azservicebus.Error
+			require.False(t, errors.As(err, &coded), "no code of the SDK")
+		}
+	}
+	works := func(t *testing.T, err error) { t.Helper(); require.NoError(t, err) }
+	tooLarge := func(t *testing.T, err error) { t.Helper(); require.ErrorIs(t, err, azservicebus.ErrMessageTooLarge) }
+	for name, c := range map[string]struct {
+		fault          servicebus.Fault
+		want           func(*testing.T, error)
+		stored, struck int
+	}{
+		"queue full": {
+			servicebus.Fault{Then: servicebus.Reject, Condition: "amqp:resource-limit-exceeded", Times: forEver},
+			condition("amqp:resource-limit-exceeded"), 0, 1,
+		},
+		"busy once":   {servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:server-busy", Times: once}, works, 1, 1},
+		"always busy": {servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:server-busy"}, condition("com.microsoft:server-busy"), 0, 3},
+		"timeout":     {servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:timeout"}, code(azservicebus.CodeTimeout), 0, 3},
+		"internal error": {
+			servicebus.Fault{Then: servicebus.Reject, Condition: "amqp:internal-error"}, code(azservicebus.CodeConnectionLost), 0, 3,
+		},
+		"unauthorized": {
+			servicebus.Fault{Then: servicebus.Reject, Condition: "amqp:unauthorized-access"}, code(azservicebus.CodeUnauthorizedAccess), 0, 1,
+		},
+		"disabled": {
+			servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:entity-disabled"}, condition("com.microsoft:entity-disabled"), 0, 1,
+		},
+		"too large":           {servicebus.Fault{Then: servicebus.Reject, Condition: "amqp:link:message-size-exceeded"}, tooLarge, 0, 1},
+		"stored yet timeout":  {servicebus.Fault{Then: servicebus.Reject, Condition: "com.microsoft:timeout", Apply: true}, code(azservicebus.CodeTimeout), 3, 3},
+		"stored, cut once":    {servicebus.Fault{Then: servicebus.Drop, Apply: true, Times: once}, works, 2, 1},
+		"stored, always cut":  {servicebus.Fault{Then: servicebus.Drop, Apply: true}, code(azservicebus.CodeConnectionLost), 3, 3},
+		"cut once":            {servicebus.Fault{Then: servicebus.Drop, Times: once}, works, 1, 1},
+		"always cut":          {servicebus.Fault{Then: servicebus.Drop}, code(azservicebus.CodeConnectionLost), 0, 3},
+		"link ended once":     {servicebus.Fault{Then: servicebus.Detach, Condition: "amqp:link:detach-forced", Times: once}, works, 1, 1},
+		"only after two":      {servicebus.Fault{Then: servicebus.Drop, Skip: 2}, works, 1, 0},
+		"for another queue":   {servicebus.Fault{Queue: "other", Then: servicebus.Drop}, works, 1, 0},
+		"for its dead letter": {servicebus.Fault{Queue: servicebus.DeadLetterPath(jobs), Then: servicebus.Drop}, works, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, client := startTwo(t)
+			fault := c.fault
+			fault.On = servicebus.OnSend
+			if fault.Queue == "" {
+				fault.Queue = jobs
+			}
+			s.Fail(fault)
+			sender := newSender(t, client)
+			c.want(t, sender.SendMessage(deadline(t), &azservicebus.Message{Body: []byte("x")}, nil))
+			require.Equal(t, c.stored, s.Counts(jobs).Active)
+			require.Equal(t, c.struck, s.Faults()[0].Struck)
+			s.Heal()
+			send(t, sender, "afterwards")
+			require.Equal(t, c.stored+1, s.Counts(jobs).Active)
+		})
+	}
+}
+
+func TestAnAmbiguousSendIsStoredOnceWithDetection(t *testing.T) {
+	t.Parallel()
+	s, client := start(t, detecting)
+	s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Drop, Apply: true, Times: 2})
+	send(t, newSender(t, client), "a")
+	counts := s.Counts(jobs)
+	require.Equal(t, 1, counts.Active)
+	require.Equal(t, 2, counts.Stats.Duplicates)
+}
+
+// untilStruck does something until the first fault has struck, and gives what became of it.
+func untilStruck(t *testing.T, s *servicebustest.Server, do func(context.Context) error) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(deadline(t))
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- do(ctx) }()
+	require.Eventually(t, func() bool { return s.Faults()[0].Struck > 0 }, patience, time.Millisecond)
+	select {
+	case err := <-ended:
+		return err
+	default:
+	}
+	cancel()
+	return <-ended
+}
+
+func TestASendThatIsNeverAnswered(t *testing.T) {
+	t.Parallel()
+	s, client := start(t)
+	sender := newSender(t, client)
+	send(t, sender, "first")
+	s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Hang, Apply: true, Times: 1})
+	err := untilStruck(t, s, func(ctx context.Context) error { return sender.SendMessage(ctx, message("a"), nil) })
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, []string{"first", "a"}, ids(s.Peek(jobs)))
+	send(t, sender, "b")
+}
+
+// A detach with one of these conditions leaves the Sender useless for ever; a new one of the same Client works.
+func TestAWedgedSender(t *testing.T) {
+	t.Parallel()
+	for _, condition := range []string{"com.microsoft:server-busy", "amqp:resource-limit-exceeded", "com.microsoft:entity-disabled"} {
+		t.Run(condition, func(t *testing.T) {
+			t.Parallel()
+			s, client := start(t)
+			sender := newSender(t, client)
+			s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Detach, Condition: condition, Times: 1})
+			for range 3 {
+				requireCondition(t, condition, sender.SendMessage(deadline(t), message("a"), nil))
+			}
+			require.Equal(t, 1, s.Faults()[0].Struck)
+			send(t, newSender(t, client), "b")
+			require.Equal(t, []string{"b"}, ids(s.Peek(jobs)))
+		})
+	}
+}
+
+// rhea's own dispositions told 32 concurrent senders the wrong thing.
+func TestEverySenderIsToldItsOwnOutcome(t *testing.T) {
+	t.Parallel()
+	s, client := start(t)
+	const senders, each = 32, 50
+	s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: "amqp:resource-limit-exceeded", Every: 2})
+	sender := newSender(t, client)
+	var wg sync.WaitGroup
+	var stored, refused atomic.Int64
+	for range senders {
+		wg.Go(func() {
+			for range each {
+				if err := sender.SendMessage(deadline(t), &azservicebus.Message{Body: []byte("x")}, nil); err != nil {
+					refused.Add(1)
+				} else {
+					stored.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.EqualValues(t, senders*each/2, stored.Load())
+	require.EqualValues(t, senders*each/2, refused.Load())
+	require.Equal(t, senders*each/2, s.Counts(jobs).Active)
+}
+
+func TestFaultsOnSettle(t *testing.T) {
+	t.Parallel()
+	t.Run("lock lost", func(t *testing.T) {
+		s, client := start(t)
+		send(t, newSender(t, client), "a")
+		receiver := newReceiver(t, client)
+		m := receiveOne(t, receiver)
+		s.Fail(servicebus.Fault{Queue: jobs, On: servicebus.OnSettle, Then: servicebus.LockLost, Times: 1})
+		requireCode(t, azservicebus.CodeLockLost, receiver.CompleteMessage(deadline(t), m, nil))
+		require.Equal(t, 1, s.Counts(jobs).Active)
+		again := receiveOne(t, receiver)
+		require.EqualValues(t, 2, again.DeliveryCount)
+		require.NoError(t, receiver.CompleteMessage(deadline(t), again, nil))
+	})
+	for name, c := range map[string]struct {
+		apply bool
+		left  int
+	}{"done, not told": {true, 0}, "neither done nor told": {false, 1}} {
+		t.Run(name, func(t *testing.T) {
+			s, client := start(t)
+			send(t, newSender(t, client), "a")
+			receiver := newReceiver(t, client)
+			m := receiveOne(t, receiver)
+			s.Fail(servicebus.Fault{On: servicebus.OnSettle, Then: servicebus.Hang, Apply: c.apply, Times: 1})
+			err := untilStruck(t, s, func(ctx context.Context) error { return receiver.CompleteMessage(ctx, m, nil) })
+			require.ErrorIs(t, err, context.Canceled)
+			require.Equal(t, c.left, s.Counts(jobs).Active)
+		})
+	}
+}
+
+func TestFaultsOnManagement(t *testing.T) {
+	t.Parallel()
+	s, client := start(t)
+	sender := newSender(t, client)
+	schedule := func(id string) error {
+		return second(sender.ScheduleMessages(deadline(t), []*azservicebus.Message{message(id)}, s.Now().Add(time.Hour), nil))
+	}
+	fault := servicebus.Fault{On: servicebus.OnManage, Operation: "com.microsoft:schedule-message", Then: servicebus.Status}
+	fault.Status = 401
+	s.Fail(fault)
+	requireCode(t, azservicebus.CodeUnauthorizedAccess, schedule("a"))
+	_, err := newReceiver(t, client).PeekMessages(deadline(t), 1, nil)
+	require.NoError(t, err, "another operation")
+	s.Heal()
+	fault.Status, fault.Times = 500, 1
+	s.Fail(fault)
+	require.NoError(t, schedule("b"), "retried")
+	fault.Apply = true
+	s.Heal()
+	s.Fail(fault)
+	require.NoError(t, schedule("c"))
+	require.Equal(t, []string{"b", "c", "c"}, ids(s.Peek(jobs)))
+}
+
+func TestALinkIsRefusedSoThatItsClientRecovers(t *testing.T) {
+	t.Parallel()
+	s, client := start(t)
+	for _, condition := range []string{"amqp:unauthorized-access", "com.microsoft:entity-disabled", "amqp:resource-limit-exceeded"} {
+		s.Fail(servicebus.Fault{On: servicebus.OnAttach, Then: servicebus.Refuse, Condition: condition})
+		sender := newSender(t, client)
+		require.ErrorContains(t, sender.SendMessage(deadline(t), message("a"), nil), condition)
+		s.Heal()
+		send(t, sender, condition)
+	}
+	require.Equal(t, 3, s.Counts(jobs).Active)
+}
+
+func TestDownAndUp(t *testing.T) {
+	t.Parallel()
+	s, client := start(t)
+	sender, receiver := newSender(t, client), newReceiver(t, client)
+	send(t, sender, "before")
+	m := receiveOne(t, receiver)
+	blocked := make(chan error, 1)
+	go func() {
+		_, err := receiver.ReceiveMessages(deadline(t), 1, nil)
+		blocked <- err
+	}()
+	s.Down()
+	require.NoError(t, <-blocked, "a receiver that waits is sent home with nothing")
+	err := sender.SendMessage(deadline(t), message("while down"), nil)
+	requireCode(t, azservicebus.CodeConnectionLost, err)
+	require.ErrorContains(t, err, "connection refused")
+	require.Equal(t, 1, s.Counts(jobs).Locked, "the messages stay, and the clock goes on")
+	s.Advance(time.Minute)
+	require.Zero(t, s.Counts(jobs).Locked)
+	s.Down() // twice is once
+	s.Up()
+	s.Up()
+	send(t, sender, "after")
+	again := receive(t, receiver, 2)
+	require.Equal(t, m.MessageID, again[0].MessageID)
+	require.EqualValues(t, 2, again[0].DeliveryCount)
+	require.Equal(t, []string{"before", "after"}, ids(s.Peek(jobs)))
+}

@@ -1,0 +1,120 @@
+package servicebus_test
+
+import (
+	"testing"
+
+	"github.com/Azure/go-amqp"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/test/emulators/servicebus"
+)
+
+func TestAQueueThatIsNotThereIsNotFound(t *testing.T) {
+	t.Parallel()
+	_, client := start(t)
+	sender, err := client.NewSender("nowhere", nil)
+	require.NoError(t, err)
+	requireCondition(t, "amqp:not-found", sender.SendMessage(deadline(t), message("a"), nil))
+	receiver, err := client.NewReceiverForQueue("nowhere", nil)
+	require.NoError(t, err)
+	_, err = receiver.ReceiveMessages(deadline(t), 1, nil)
+	requireCondition(t, "amqp:not-found", err)
+	send(t, newSender(t, client), "the connection is as good as before")
+}
+
+func TestNamesKnowNoCase(t *testing.T) {
+	t.Parallel()
+	s, client := start(t)
+	sender, err := client.NewSender("JOBS", nil)
+	require.NoError(t, err)
+	send(t, sender, "a")
+	require.Equal(t, 1, s.Counts(jobs).Active)
+}
+
+func TestThereAreNoSessions(t *testing.T) {
+	t.Parallel()
+	_, client := start(t)
+	_, err := client.AcceptSessionForQueue(deadline(t), jobs, "s", nil)
+	requireCondition(t, "amqp:not-allowed", err)
+}
+
+// raw gives an AMQP session without the SDK's manners.
+func raw(t *testing.T, address string) *amqp.Session {
+	t.Helper()
+	conn, err := amqp.Dial(deadline(t), "amqp://"+address, &amqp.ConnOptions{SASLType: amqp.SASLTypeAnonymous()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() }) // the test is over
+	session, err := conn.NewSession(deadline(t), nil)
+	require.NoError(t, err)
+	return session
+}
+
+func TestNobodySendsDeadLetters(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t)
+	_, err := raw(t, s.AMQP).NewSender(deadline(t), servicebus.DeadLetterPath(jobs), nil)
+	requireCondition(t, "amqp:not-allowed", err)
+}
+
+func TestABatchMustConsistOfMessages(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t)
+	session := raw(t, s.AMQP)
+	for name, batch := range map[string]amqp.Message{
+		"no message at all":      {Value: "x"},
+		"not a message":          {Data: [][]byte{[]byte("hello")}},
+		"one that is cut off":    {Data: [][]byte{{0x00, 0x53, 0x75, 0xa0, 9, 1}}},
+		"one that is not a type": {Data: [][]byte{{0x00, 0x53, 0x75, 0x10}}},
+	} {
+		sender, err := session.NewSender(deadline(t), jobs, nil)
+		require.NoError(t, err)
+		batch.Format = 0x80013700
+		t.Log(name)
+		requireCondition(t, "amqp:decode-error", sender.Send(deadline(t), &batch, nil))
+		require.NoError(t, sender.Close(deadline(t)))
+	}
+	require.Zero(t, s.Counts(jobs).Active)
+}
+
+func TestWhatManagementDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	_, client := start(t)
+	send(t, newSender(t, client), "a")
+	receiver := newReceiver(t, client)
+	m := receiveOne(t, receiver)
+	_, err := receiver.ReceiveDeferredMessages(deadline(t), []int64{*m.SequenceNumber}, nil)
+	require.ErrorContains(t, err, "501")
+}
+
+func TestControlRefuses(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t)
+	for want, err := range map[string]error{
+		"no queue nowhere":    s.Control.Fail(t.Context(), servicebus.Fault{Queue: "nowhere", On: servicebus.OnSend, Then: servicebus.Drop}),
+		"on is one of":        s.Control.Fail(t.Context(), servicebus.Fault{Then: servicebus.Drop}),
+		"then is one of":      s.Control.Fail(t.Context(), servicebus.Fault{On: servicebus.OnSend, Then: servicebus.LockLost}),
+		"needs a condition":   s.Control.Fail(t.Context(), servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject}),
+		"needs a status":      s.Control.Fail(t.Context(), servicebus.Fault{On: servicebus.OnManage, Then: servicebus.Status}),
+		"cannot apply":        s.Control.Fail(t.Context(), servicebus.Fault{On: servicebus.OnSettle, Then: servicebus.LockLost, Apply: true}),
+		"not below 0":         s.Control.Advance(t.Context(), -1e9),
+		"there is no queue x": second(s.Control.Counts(t.Context(), "x")),
+		"no queue y":          second(s.Control.Peek(t.Context(), "y", 1)),
+		"dead-letter queue":   second(s.Control.Send(t.Context(), servicebus.DeadLetterPath(jobs), servicebus.Outgoing{})),
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	require.Empty(t, s.Faults())
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestADeadLetterQueueIsReceivedByItsPathToo(t *testing.T) {
+	t.Parallel()
+	_, client := start(t)
+	send(t, newSender(t, client), "a")
+	receiver := newReceiver(t, client)
+	require.NoError(t, receiver.DeadLetterMessage(deadline(t), receiveOne(t, receiver), nil))
+	byPath, err := client.NewReceiverForQueue(servicebus.DeadLetterPath(jobs), nil)
+	require.NoError(t, err)
+	require.Equal(t, "a", receiveOne(t, byPath).MessageID)
+}

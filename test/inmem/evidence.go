@@ -1,0 +1,63 @@
+package inmem
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+)
+
+// Evidence is files in memory. It implements commit.Evidence and is safe for concurrent use.
+type Evidence struct {
+	mu    sync.Mutex
+	files map[string][]byte
+}
+
+var _ commit.Evidence = (*Evidence)(nil)
+
+// NewEvidence makes an empty one.
+func NewEvidence() *Evidence { return &Evidence{files: map[string][]byte{}} }
+
+// Keep stores a file under a name unless there is one already. See commit.Evidence.
+func (e *Evidence) Keep(ctx context.Context, name string, content []byte) error {
+	if err := commit.CheckEvidenceName(name); err != nil {
+		return err
+	}
+	if err := ended(ctx, "inmem: keep"); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, there := e.files[name]; !there {
+		e.files[name] = slices.Clone(content)
+	}
+	return nil
+}
+
+// Read gives a file. Errors by kind: condition Gone when there is none; infrastructure; internal for a name that is none.
+func (e *Evidence) Read(ctx context.Context, name string) ([]byte, error) {
+	if err := commit.CheckEvidenceName(name); err != nil {
+		return nil, err
+	}
+	const op = "inmem: read evidence"
+	if err := ended(ctx, op); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	content, there := e.files[name]
+	if !there {
+		return nil, &fault.Error{Kind: fault.Document, Condition: fault.Gone, Op: op, Code: "gone", Reason: "no such file"}
+	}
+	return slices.Clone(content), nil
+}
+
+// Files gives all files by name: a copy, whose contents must not be changed.
+func (e *Evidence) Files() map[string][]byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.files)
+}

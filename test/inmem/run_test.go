@@ -1,0 +1,57 @@
+package inmem_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/run"
+	"sqlwriter/test/conformance"
+	"sqlwriter/test/inmem"
+)
+
+func TestRunStore(t *testing.T) {
+	conformance.TestRunStore(t, func(testing.TB) conformance.RunStoreFixture {
+		var mu sync.Mutex
+		clock := time.Date(2025, 12, 18, 10, 0, 0, 123_456_789, time.FixedZone("", -6*3600))
+		now := func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return clock
+		}
+		s := inmem.NewRunStore(now, "web")
+		return conformance.RunStoreFixture{
+			Store: s, Now: now,
+			Age: func(_ testing.TB, d time.Duration) {
+				mu.Lock()
+				defer mu.Unlock()
+				clock = clock.Add(d)
+			},
+			Audits: func(testing.TB) []run.Audit { return s.Audits() },
+			Workers: func(testing.TB) []conformance.RunWorker {
+				list := []conformance.RunWorker{}
+				for _, w := range s.Workers() {
+					list = append(list, conformance.RunWorker{ID: w.ID, Instance: w.Instance, Kind: w.Kind, Status: w.Status, Processed: w.Processed})
+				}
+				return list
+			},
+		}
+	})
+}
+
+// What was handed in or out belongs to the caller.
+func TestTheRunStoreSharesNothing(t *testing.T) {
+	s := inmem.NewRunStore(time.Now, "web")
+	filter, detail := []byte(`{"a":1}`), []byte(`{"a":1}`)
+	require.NoError(t, s.StartRun(t.Context(), run.Run{ID: "r", Filter: filter}, run.Audit{Detail: detail}))
+	for range 2 {
+		filter[5], detail[5] = '2', '2'
+		r, _, err := s.Run(t.Context(), "r")
+		require.NoError(t, err)
+		audits := s.Audits()
+		require.Equal(t, []string{`{"a":1}`, `{"a":1}`}, []string{string(r.Filter), string(audits[0].Detail)})
+		filter, detail = r.Filter, audits[0].Detail
+	}
+}

@@ -1,0 +1,225 @@
+package inmem
+
+import (
+	"cmp"
+	"slices"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
+)
+
+// work is one Apply before it takes effect: what it would leave behind, and how it got there.
+type work struct {
+	s     *Sink
+	items []commit.Item
+	// winner has the item that each line's newest content is in.
+	winner map[int64]int
+	// entries and lines are the ledger rows and the lines that would change.
+	entries map[int64]Entry
+	lines   map[int64]Line
+	// taken are the lines that the winner writes (a raised SourceTS is a change of the entry, but no write).
+	taken map[int64]bool
+}
+
+// work decides everything: first who wins each line among the items, then what the winner does to it.
+func (s *Sink) work(items []commit.Item, mode commit.Mode) *work {
+	w := &work{
+		s: s, items: items,
+		winner: map[int64]int{}, entries: map[int64]Entry{}, lines: map[int64]Line{}, taken: map[int64]bool{},
+	}
+	for i, it := range items {
+		if w.leftOut(it) {
+			continue
+		}
+		for _, id := range linesOf(it) {
+			best, contested := w.winner[id]
+			if w.exists(id) && (!contested || compareItems(it, items[best]) >= 0) {
+				w.winner[id] = i // an equal one that comes later wins
+			}
+		}
+	}
+	for id, i := range w.winner {
+		w.settle(id, items[i], mode)
+	}
+	return w
+}
+
+// settle applies the winner of a line, if the ledger lets it.
+func (w *work) settle(id int64, it commit.Item, mode commit.Mode) {
+	e, known := w.s.ledger[id]
+	switch {
+	case !known || mayTake(e, it, mode):
+		w.taken[id] = true
+		w.entries[id] = entryOf(it, id, w.s.writes+1)
+		w.lines[id] = written(w.s.lines[id], it, id)
+	case holds(e, it) && it.SourceTS > e.SourceTS:
+		e.SourceTS = it.SourceTS
+		w.entries[id] = e
+	}
+}
+
+// exists reports whether a line has a detail row.
+func (w *work) exists(id int64) bool {
+	_, ok := w.s.lines[id]
+	return ok
+}
+
+// leftOut reports whether a document is out because one of its lines does not exist. Marks are never out as a whole.
+func (w *work) leftOut(it commit.Item) bool {
+	return !it.FailureMark && slices.ContainsFunc(linesOf(it), func(id int64) bool { return !w.exists(id) })
+}
+
+// entry is the ledger's row as it would be after the work.
+func (w *work) entry(id int64) Entry {
+	if e, changed := w.entries[id]; changed {
+		return e
+	}
+	return w.s.ledger[id]
+}
+
+// outcomes draws the verdicts.
+func (w *work) outcomes() []commit.Outcome {
+	out := make([]commit.Outcome, len(w.items))
+	for i, it := range w.items {
+		o := commit.Outcome{DocumentID: it.DocumentID}
+		var newest invoice.Version
+		for _, id := range linesOf(it) {
+			r := commit.RowOutcome{DetailID: id, Verdict: w.verdict(i, id)}
+			if r.Verdict == commit.Superseded {
+				e := w.entry(id)
+				r.By = e.DocumentID
+				if o.SupersededBy == "" || e.Version.Compare(newest) > 0 {
+					o.SupersededBy, newest = e.DocumentID, e.Version
+				}
+			}
+			o.Rows = append(o.Rows, r)
+		}
+		o.Verdict = verdictOn(it, o.Rows)
+		out[i] = o
+	}
+	return out
+}
+
+// verdict is what became of one line of an item.
+func (w *work) verdict(i int, id int64) commit.Verdict {
+	it := w.items[i]
+	switch e := w.entry(id); {
+	case !w.exists(id):
+		return commit.Missing
+	case w.leftOut(it):
+		return "" // nothing became of it: its document was left out whole
+	case w.taken[id] && sameEntry(e, entryOf(it, id, e.Write)):
+		return commit.Applied
+	case holds(e, it), outdatedHash(e, it):
+		return commit.Unchanged
+	default:
+		return commit.Superseded // there is nobody else in here: what is neither ours nor the same is newer
+	}
+}
+
+// preview fills in the lines' values before and after.
+func (w *work) preview(out []commit.Outcome) {
+	for i := range out {
+		for j := range out[i].Rows {
+			r := &out[i].Rows[j]
+			before, ok := w.s.lines[r.DetailID]
+			if !ok {
+				continue
+			}
+			r.Before, r.After = before.Values, before.Values
+			if after, changed := w.lines[r.DetailID]; changed {
+				r.After = after.Values
+			}
+		}
+	}
+}
+
+// The rules.
+
+// compareItems orders contents for one line: by version, then by the snapshot they came from.
+func compareItems(a, b commit.Item) int {
+	return cmp.Or(a.Version.Compare(b.Version), cmp.Compare(a.SourceTS, b.SourceTS))
+}
+
+// holds reports whether the ledger says that the line was written with this very content of this document.
+func holds(e Entry, it commit.Item) bool {
+	return e.Outcome != OutcomeFailed && e.Version.Key == it.Version.Key && e.Hash == it.Hash && e.HashVersion == it.HashVersion
+}
+
+// outdatedHash reports whether the ledger names the document with a hash that cannot be compared, from a snapshot that
+// is not older: then nothing says that the content is another.
+func outdatedHash(e Entry, it commit.Item) bool {
+	return !it.FailureMark && e.Outcome != OutcomeFailed && e.Version == it.Version && e.HashVersion != it.HashVersion &&
+		it.SourceTS <= e.SourceTS
+}
+
+// mayTake is the guard: whether an item may take a line over from what the ledger names.
+func mayTake(e Entry, it commit.Item, mode commit.Mode) bool {
+	if order := it.Version.Compare(e.Version); order != 0 {
+		return order > 0
+	}
+	if it.SourceTS < e.SourceTS {
+		return false
+	}
+	if it.FailureMark {
+		return !holds(e, it)
+	}
+	if e.Outcome == OutcomeFailed || mode == commit.Rewrite {
+		return true
+	}
+	if e.HashVersion != it.HashVersion {
+		return it.SourceTS > e.SourceTS
+	}
+	return e.Hash != it.Hash
+}
+
+// entryOf is the ledger's row for a line that an item wrote.
+func entryOf(it commit.Item, id, write int64) Entry {
+	e := Entry{Version: it.Version, DocumentID: it.DocumentID, SourceTS: it.SourceTS, Write: write, Outcome: OutcomeFailed}
+	if !it.FailureMark {
+		e.Outcome, e.Hash, e.HashVersion = OutcomeApplied, it.Hash, it.HashVersion
+		e.RowHash = invoice.RowHash(it.Values, it.Main, id)
+	}
+	return e
+}
+
+// sameEntry compares what two entries say, apart from the values of their lines.
+func sameEntry(a, b Entry) bool {
+	a.RowHash, b.RowHash = "", ""
+	return a == b
+}
+
+// written is a line after an item wrote it: a mark changes the status in IVCE_DTL, everything else both tables.
+func written(l Line, it commit.Item, id int64) Line {
+	if !it.FailureMark {
+		return Line{Tracking: true, Values: invoice.RowValues(it.Values, it.Main, id)}
+	}
+	marked := Line{Tracking: l.Tracking, Values: slices.Clone(l.Values)}
+	for i, c := range invoice.Columns() {
+		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
+			marked.Values[i] = invoice.Of(invoice.StatusAIError)
+		}
+	}
+	return marked
+}
+
+// verdictOn is the verdict on a document, from those on its lines.
+func verdictOn(it commit.Item, rows []commit.RowOutcome) commit.Verdict {
+	has := func(v commit.Verdict) bool {
+		return slices.ContainsFunc(rows, func(r commit.RowOutcome) bool { return r.Verdict == v })
+	}
+	if !it.FailureMark && has(commit.Missing) {
+		return commit.Missing
+	}
+	for _, v := range []commit.Verdict{commit.Applied, commit.Unchanged, commit.Superseded} {
+		if has(v) {
+			return v
+		}
+	}
+	return commit.Missing // a mark none of whose lines exist
+}
+
+// linesOf lists an item's lines, the main one first.
+func linesOf(it commit.Item) []int64 {
+	return append([]int64{it.Main}, it.Duplicates...)
+}

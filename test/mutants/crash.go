@@ -1,0 +1,97 @@
+package main
+
+// crashTable are the mutants that the crash test kills: their rule holds only when something fails at the wrong moment.
+func crashTable() []mutant {
+	return []mutant{
+		{
+			"evidence that cannot be kept is taken for kept", "internal/commit/poison.go",
+			"if err := p.keep(ctx, pill, raw); err != nil {",
+			"if err := p.keep(ctx, pill, raw); err != nil && false {",
+			"test/crashtest", "TestEverySingleFault/poison",
+		},
+		{
+			"the last file of the evidence has another name", "internal/commit/poison.go",
+			"{\"metadata.json\", metadata}} {",
+			"{\"metadata2.json\", metadata}} {",
+			"test/crashtest", "TestEverySingleFault/poison",
+		},
+		{
+			"a document that changed before its evidence is buried as it was", "internal/commit/poison.go",
+			"if now.ETag != cur.ETag {",
+			"if now.ETag != cur.ETag && false {",
+			"test/crashtest", "TestADocumentCorrectedWhileItIsBuried",
+		},
+		{
+			"a second poisoning has the evidence of the first", "internal/commit/poison.go",
+			"folder: EvidenceFolder(cur, s.ReprocessCount),",
+			"folder: EvidenceFolder(cur, 0),",
+			"test/crashtest", "TestEverySingleFault/reprocess",
+		},
+		{
+			"a poison pill whose lines hold something newer fails", "internal/commit/poison.go",
+			"out.Verdict == Unchanged || out.Verdict == Superseded {",
+			"out.Verdict == Unchanged {",
+			"test/crashtest", "TestEverySingleFault/poison",
+		},
+		{
+			"missing lines are not named in final_error", "internal/commit/poison.go",
+			"len(missing) > 0 {",
+			"len(missing) > 9 {",
+			"test/crashtest", "TestEverySingleFault/poison",
+		},
+		{
+			"a refused mark asks nobody for a review", "internal/commit/poison.go",
+			"finalError = fmt.Sprintf(\"MANUAL REVIEW: AI-ERROR could not be set for lines %s: %s\", lines(cur), sentence(err))",
+			"finalError = sentence(err)",
+			"test/crashtest", "TestEverySingleFault/poison",
+		},
+		{
+			"a document is blamed although nothing else was written", "internal/commit/states.go",
+			"if !isOwn(err) || !proven {",
+			"if !isOwn(err) {",
+			"test/crashtest", "TestEverySingleFault/blame",
+		},
+		{
+			"finished work is recorded over", "internal/commit/settle.go",
+			"if was.Status == invoice.Committed {",
+			"if false {",
+			"test/crashtest", "TestEverySingleFault/commit",
+		},
+		{
+			"snapshots have no time of their own in the ledger", "internal/commit/ports.go",
+			"SourceTS: d.TS, Hash: d.Hash",
+			"SourceTS: 0, Hash: d.Hash",
+			"test/crashtest", "TestEverySingleFault/commit",
+		},
+		{
+			"a failure that nobody proved is counted", "internal/commit/states.go",
+			"case first || proven:",
+			"case first || proven || s.RetryCount > 0:",
+			"test/crashtest", "TestEverySingleFault/blame",
+		},
+		{
+			"five failures end a document", "internal/commit/blame.go",
+			"const maxFailures = MaxRetries + 1",
+			"const maxFailures = MaxRetries",
+			"test/crashtest", "TestEverySingleFault/blame",
+		},
+		{
+			"an outage is charged", "internal/commit/states.go",
+			"	case fault.Has(err, fault.OthersAnswered):\n		return t.again(",
+			"	case fault.Has(err, fault.OthersAnswered):\n		s.RetryCount++\n		return t.again(",
+			"test/crashtest", "TestEverySingleFault/recover",
+		},
+		{
+			"a claim of the probe is over at once", "internal/breaker/state.go",
+			"			s = s.until(now.Add(probeEvery + in.jitter))\n",
+			"",
+			"test/crashtest", "TestEverySingleFault/breaker",
+		},
+		{
+			"nobody claims the first request for documents", "internal/breaker/breaker.go",
+			"case state.Name == HalfOpen && state.Limit == 1 && !b.claim(ctx, state):",
+			"case state.Name == \"\" && !b.claim(ctx, state):",
+			"test/crashtest", "TestEverySingleFault/breaker",
+		},
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+// runsTable are the mutants of runs that the crash test kills. Whatever the timer mends by itself is none: a message may be lost.
+func runsTable() []mutant {
+	const (
+		crashtest  = "test/crashtest"
+		checkpoint = "TestEverySingleFault/checkpoint"
+		leftBehind = "TestEverySingleFault/left-behind"
+		letters    = "TestEverySingleFault/letters"
+	)
+	return []mutant{
+		{
+			"run: a checkpoint has the watermark of the one before", "internal/run/manager.go",
+			"Watermark: mark.String()}", "Watermark: before.String()}",
+			crashtest, "TestAKilledCheckpointRunGoesOnAtTheNextCheckpoint",
+		},
+		{
+			"run: documents that have a row are taken again", "internal/run/source.go",
+			"				if yes {\n", "				if yes && false {\n", crashtest, checkpoint,
+		},
+		{
+			"run: a queue that is away counts against a batch", "internal/run/deliver.go",
+			"	counted := !fault.IsDependency(r.err)\n", "	counted := r.err != nil\n", crashtest, "TestEverySingleFault/two_phase",
+		},
+		{
+			"run: a document that was deleted has no outcome", "internal/run/worker.go",
+			"range absent(ids, raws) {", "range absent(nil, raws) {", crashtest, "TestEverySingleFault/worker",
+		},
+		{
+			"run: a replay takes no failed document over", "internal/run/worker.go",
+			"		over = []invoice.Status{invoice.Failed}\n", "		over = nil\n", crashtest, "TestARunIsFoundBehindABreakerThatNobodyProbes",
+		},
+		{
+			"run: nobody goes on with an abandoned run", "internal/run/recovery.go",
+			"		case row.NextIn <= 0 && row.Silent >= r.dead(ctx, runSilent) && !fault.IsDependency(err):\n", "		case false:\n", crashtest, leftBehind,
+		},
+		{
+			"run: the timer ends no run", "internal/run/recovery.go",
+			"case row.Cancel || !row.HandedOffAt.IsZero():", "case row.Cancel:", crashtest, checkpoint,
+		},
+		{
+			"run: nobody takes batches from the dead", "internal/run/recovery.go",
+			"r.dead(ctx, workerStale), r.dead(ctx, releasedFor), mostSent)", "never, never, mostSent)", crashtest, leftBehind,
+		},
+		{
+			"run: a lost message is never sent again", "internal/run/recovery.go",
+			"r.dead(ctx, silentAfter), mostSent)", "never, mostSent)", crashtest, leftBehind,
+		},
+		{
+			"run: who could not say a word is dead", "internal/run/kit.go",
+			"closed && k.o.Now().Sub(since) >= silence {", "closed || !closed || since.IsZero() {", "internal/run", "TestNobodyIsDeadBeforeTheBreakerWasClosedForLong",
+		},
+		{
+			"run: the books are used without asking", "internal/run/kit.go",
+			"	if err := k.p.Breaker.Permit(ctx); err != nil {\n		return err\n	}\n", "", "internal/run", "TestNothingOfRunsIsBegunWhileTheBreakerIsOpen",
+		},
+		{
+			"run: what was begun asks before it ends", "internal/run/worker.go",
+			"return w.tell(context.WithoutCancel(ctx), use)", "return w.books(context.WithoutCancel(ctx), use)",
+			"internal/run", "TestWhatWasBegunIsEndedBesideAnOpenBreaker",
+		},
+		{
+			"run: a batch that is let go of does not show the epoch", "internal/run/worker.go",
+			"	n.Epoch = c.Hold.Epoch\n	return w.later(", "	return w.later(", "internal/run", "TestABatchThatCouldNotBeLetGoOfIsTakenAtOnce",
+		},
+		{
+			"run: each time a batch is let go of is audited", "internal/run/worker.go",
+			"	if n.Deferral == 0 {\n", "	if n.Deferral >= 0 {\n", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
+		},
+		{
+			"run: each claim has a worker's row of its own", "internal/run/kit.go",
+			"k.o.Instance + \"\\n\" + of", "k.o.Instance + of + k.o.Now().String()", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
+		},
+		{
+			"run: a run that is let go of does not show the epoch", "internal/run/manager.go",
+			"	n.Epoch = h.lease.Epoch\n", "	n.Epoch = h.lease.Epoch - 1\n", "internal/run", "TestAManagerThatCouldNotLetGoIsNotLost",
+		},
+		{
+			"run: the timer's message lets the owner off", "internal/run/message.go",
+			"		n.Epoch--\n", "", "internal/run", "TestARunThatKillsItsManagersIsGivenUp",
+		},
+		{
+			"run: a lost race ends a batch", "internal/run/kit.go",
+			"	return fault.IsDependency(err) || fault.KindOf(err) == fault.Contention\n", "	return fault.IsDependency(err)\n",
+			"internal/run", "TestAReindexThatLosesRacesComesAgain",
+		},
+		{
+			"run: a run takes all the room there is", "internal/run/pattern.go",
+			"return max(1, room/max(1, runs))", "return room + runs - runs", "internal/run", "TestRunsShareTheRoom",
+		},
+		{
+			"run: the timer sends more than there is room for", "internal/run/recovery.go",
+			"room := r.o.MaxOutstanding - all.Busy;", "room := mostSent + 0*all.Busy;", "internal/run", "TestTheTimerSendsAsThereIsRoom",
+		},
+		{
+			"run: a message older than its row is not dropped", "internal/store/shared/runs_jobs.go",
+			"	case t.Attempt < j.Attempt:\n		return run.Outdated\n", "", "internal/store/sqlite", "TestRunStore/a_message_older_than_its_row's_attempt_gets_nothing",
+		},
+		{
+			"run: a reprocess completed whatever became of its documents", "internal/ops/reprocess.go",
+			"			return CompletedWithFailures\n", "			return Completed\n", "internal/ops", "TestTheEvidenceOfAnUnreadableDocumentNamesTheRun",
+		},
+		{
+			"run: a requeue sends no message", "internal/ops/batches.go",
+			"	if note := o.goesOn(ctx, jobs[0].Run); note != \"\" {\n", "	if note := \"\"; note != \"\" {\n", "internal/ops", "TestARequeueEndsBeforeItsCallerGivesUp",
+		},
+		{
+			"run: what was never offered is deferred", "internal/run/results.go",
+			"	case outcomeSkipped, string(invoice.NotOffered):\n", "	case outcomeSkipped:\n", "internal/run", "TestARunThatNamesWhatWasNeverOfferedCompletes",
+		},
+		{
+			"run: deferred documents are no failures of a run", "internal/store/shared/runs/run_complete.sql",
+			" OR j.failure_count > 0)", ")", "internal/store/sqlite", "TestRunStore/a_run_that_completed_says_whether_something_is_left_to_do",
+		},
+		{
+			"run: a claim of the attempt before says that the queue has passed", "internal/store/shared/runs/jobs_silent.sql",
+			"                AND c.claimed_at >= c.queued_at\n", "", "internal/store/sqlite", "TestRunStore/batches_that_wait_for_workers_are_not_lost",
+		},
+		{
+			"run: a replay of what a run left takes its other documents, too", "internal/run/source.go",
+			"[]Outcome{DocFailed, DocDeferred}", "nil", "internal/run", "TestAReplayTakesWhatARunLeft",
+		},
+		{
+			"run: a message is put aside without evidence", "internal/run/deadletter.go",
+			"	if err := r.p.Evidence.Keep(ctx, folder+\"/body\", d.Body); err != nil {\n		return err\n	}\n",
+			"	_ = r.p.Evidence.Keep(ctx, folder+\"/body\", d.Body)\n", crashtest, letters,
+		},
+		{
+			"run: an old dead letter ends a batch that was requeued", "internal/run/deadletter.go",
+			"DeadLetter(ctx, n.BatchID, n.BatchAttempt, why,", "DeadLetter(ctx, n.BatchID, 1<<30, why,", crashtest, letters,
+		},
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+// table are the kept mutants. Each stands for a mistake that somebody could make, or for a rule that could be left out.
+func table() []mutant {
+	const (
+		writer   = "internal/commit"
+		poison   = writer + "/poison.go"
+		recovery = writer + "/recover.go"
+		schedule = writer + "/schedule.go"
+		settle   = writer + "/settle.go"
+		states   = writer + "/states.go"
+	)
+	return []mutant{
+		// Poison pills.
+		{
+			"evidence after the mark: a failed Keep is passed over", poison,
+			"	if err := p.keep(ctx, pill, raw); err != nil {\n", "	if err := p.keep(ctx, pill, raw); err != nil && false {\n",
+			writer, "TestWhileBlobStorageIsDownNothingIsMarkedOrCounted",
+		},
+		{
+			"a store of evidence that is down is asked for every document", poison,
+			"			p.evidenceDown = fault.IsDependency(err)\n", "", writer, "TestWhileBlobStorageIsDownNothingIsMarkedOrCounted",
+		},
+		{
+			"what is kept is not what is patched", poison,
+			"	if now.ETag != cur.ETag {\n", "	if now.ETag == \"\" {\n", writer, "TestAPoisonPillThatChangesMeanwhileIsLookedAtAgain",
+		},
+		{
+			"a mark's dependency error is the document's", poison,
+			"		case fault.IsDependency(err):\n			return true, err\n		case err != nil && fault.KindOf(blameAlone(err))",
+			"		case err != nil && fault.KindOf(blameAlone(err))", writer, "TestADependencyErrorAtTheMarkChangesNothing",
+		},
+		{
+			"a mark that finds the content is a poison pill all the same", poison,
+			"out.Verdict == Unchanged || out.Verdict == Superseded", "out.Verdict == Superseded", writer, "TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonPill",
+		},
+		{
+			"a mark that finds something newer is a poison pill all the same", poison,
+			"out.Verdict == Unchanged || out.Verdict == Superseded", "out.Verdict == Unchanged", writer, "TestAMarkWhoseLinesHoldTheContentOrNewerIsNoPoisonPill",
+		},
+		{
+			"missing lines of a mark go unsaid", poison,
+			"len(missing) > 0", "len(missing) > 99", writer, "TestAMissingLineDropsOutOfTheMarkAlone",
+		},
+		{
+			"the second poisoning overwrites the first one's folder", poison,
+			"		folder: EvidenceFolder(cur, s.ReprocessCount),\n", "		folder: EvidenceFolder(cur, 0),\n", writer, "TestReprocessTakesFailedDocumentsOverDirectly",
+		},
+		{
+			"long ids share a folder", poison,
+			`+ "~" + d.Version.Key`, "", writer, "TestLongAndStrangeIdsHaveEvidenceOfTheirOwn",
+		},
+		// States and schedule.
+		{
+			"a failed document that is asked for again keeps its budget", states,
+			"|| (s.Status == invoice.Failed && t.reprocess)", "", writer, "TestReprocessTakesFailedDocumentsOverDirectly",
+		},
+		{
+			"six retries", schedule, "	MaxRetries = 5\n", "	MaxRetries = 6\n", writer, "TestSeedExample4PoisonPill",
+		},
+		{
+			"jitter may be early", schedule,
+			"	return d + time.Duration(float64(d)*jitterShare*draw)\n", "	return d - time.Duration(float64(d)*jitterShare*draw)\n",
+			writer, "TestTheRetryScheduleGrowsWhileTheCountStands",
+		},
+		{
+			"the backoff does not grow", schedule, "initialBackoff<<max(n, 0)", "initialBackoff", writer, "TestTheRetryScheduleGrowsWhileTheCountStands",
+		},
+		{
+			"a postponed poison pill is counted", states,
+			"	return t.again(s, err, withJitter(wait, t.draw()))\n}\n\n// again", "	s.RetryCount++\n	return t.again(s, err, withJitter(wait, t.draw()))\n}\n\n// again",
+			writer, "TestWhileBlobStorageIsDownNothingIsMarkedOrCounted",
+		},
+		// The recovery timer.
+		{
+			"the feed's lag is not looked at", recovery,
+			"now.Sub(feed.At) < lagIsOld", "false", writer, "TestAnOrphanIsOlderThanTwiceWhatTheFeedHasYetToBring",
+		},
+		{
+			"an old note of the lag is believed for ever", recovery,
+			"now.Sub(feed.At) < lagIsOld", "true", writer, "TestAnOrphanIsOlderThanTwiceWhatTheFeedHasYetToBring",
+		},
+		{
+			"the timer works up to its deadline", recovery,
+			"end.Add(-stopBefore).Sub(t.now)", "end.Sub(t.now)", writer, "TestTheTimerStartsNothingBeforeItsDeadlineOrBehindTheBreaker",
+		},
+		{
+			"the windows are looked at in another order", writer + "/ports.go",
+			"[]Window{PutOff, Orphans, Due, Postponed}", "[]Window{Orphans, Due, Postponed, PutOff}", writer, "TestTheFailuresOfATickAreShared",
+		},
+		{"one window takes all the failures of a tick", recovery, "mostFailing*(i+1)/len(all))", "mostFailing*(i+1)/(i+1))", writer, "TestTheFailuresOfATickAreShared"},
+		{"one window takes all the time of a tick", recovery, "t.now.Add(left*share/time.Duration(len(all)))", "t.now.Add(left*share/share)", writer, "TestTheTimeOfATickIsShared"},
+		{"the timer knows no bound", recovery, "	mostFailing = 460\n", "	mostFailing = 46000\n", writer, "TestTheFailuresOfATickAreShared"},
+		{"documents that succeed are bounded", recovery, "[]string{string(invoice.RetryScheduled), string(invoice.Failed), \"left\"}", "[]string{string(invoice.RetryScheduled), string(Applied)}", writer, "TestATickBoundsOnlyWhatFails"},
+		{"a window begins at its beginning each time", recovery, "	r.stopped[w] = at\n", "	r.stopped[w] = place{}\n", writer, "TestTheFailuresOfATickAreShared"},
+		{"a window is looked at from its place on only", recovery, "		case wrapped:\n", "		case wrapped || next == \"\":\n", writer, "TestAWindowIsLookedAtRoundToItsBeginning"},
+		{
+			"a place that is none any more stops a window", recovery,
+			"		case refused && !begunAgain:\n", "		case false && begunAgain:\n", writer, "TestAWindowWhosePlaceIsGoneBeginsAgain",
+		},
+		{"a window begins again for ever", recovery, "		case refused && !begunAgain:\n", "		case refused && (!begunAgain || begunAgain):\n", writer, "TestAWindowThatRefusesEveryPlaceBeginsAgainOnce"},
+		{"a window keeps the place that is none", recovery, "			t.r.stop(w, place{})\n			return asDependency(err)\n", "			t.r.stop(w, at)\n			return asDependency(err)\n", writer, "TestAWindowThatRefusesEveryPlaceBeginsAgainOnce"},
+		{"a window that cannot be read ends the tick", recovery, "		if breaker.IsRefusal(err) || ctx.Err() != nil {\n", "		if err != nil {\n", writer, "TestAWindowThatCannotBeReadLosesNothingOfTheOthers"},
+		{"one failed page ends a window", recovery, "failed++; failed > 1 ||", "failed++; failed > 0 ||", writer, "TestTheTimerGoesOnAfterOneFailedPageAndStopsAfterTwo"},
+		{"postponed documents are not asked for", recovery, "		AppliedBefore: t.r.commit.dueBefore(ctx),\n", "", writer, "TestAPostponedDocumentIsDueWhenOthersGetThrough"},
+		{"the put off are sent together", recovery, "OneByOne: w == PutOff,", "OneByOne: false,", writer, "TestThePutOffWindowIsSentOneByOne"},
+		{"a tick begins without a heartbeat", recovery, "	err := r.commit.breaker.Tick(ctx)\n", "	err := r.commit.breaker.Permit(ctx)\n", writer, "TestATickFindsAnOutageByItself"},
+		// Lost updates.
+		{
+			"a 412 counts as done", settle,
+			"	case fault.Has(err, fault.Changed):\n		return false, nil\n	case fault.Has(err, fault.Gone) && !res.failed():",
+			"	case fault.Has(err, fault.Changed):\n		return true, nil\n	case fault.Has(err, fault.Gone) && !res.failed():",
+			writer, "TestAfterA412OtherContentIsWrittenInItsTurn",
+		},
+	}
+}

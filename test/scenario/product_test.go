@@ -1,0 +1,119 @@
+package scenario
+
+import (
+	"context"
+	"time"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+)
+
+// This file alone knows how the product is put together.
+
+// control is the control document, controlStore what keeps it.
+type (
+	control      = breaker.Control
+	controlStore = breaker.ControlStore
+)
+
+// build is what an instance runs.
+type build struct {
+	version string
+	// misreads says that its validation refuses every document.
+	misreads bool
+	// older says that it knows nothing of a database that went back (older_test.go).
+	older bool
+}
+
+// product is the product in one process.
+type product struct {
+	breaker *breaker.Breaker
+	commit  *commit.Commit
+	recover *commit.Recover
+	manager *run.Manager
+	workers *run.Workers
+	// recovery is the part of the tick that is about runs; ops is what operators do.
+	recovery *run.Recovery
+	ops      *ops.Ops
+}
+
+// newProduct constructs the product over an instance's doors.
+func newProduct(i *instance) product {
+	w := i.w
+	b := breaker.New(controlDoor{i}, breaker.Options{
+		Instance: i.name, Build: i.build.version, MaxPoisonPerHour: maxPoison, Log: w.log, Now: i.now, Wait: pause,
+		SysName: sysName, Heartbeat: sinkDoor{i}.Heartbeat, TakeOver: sinkDoor{i}.TakeOver,
+	})
+	committer := commit.NewCommit(documentsDoor{w.docs, i}, sinkDoor{i}, commit.Options{
+		SysName: sysName, Location: w.zone, Log: w.log, Breaker: b, Evidence: w.evidence,
+		Container: "AI_PROCESS_LOGS", AppVersion: i.build.version, Now: i.now, Wait: pause,
+	})
+	ports := run.Ports{
+		Store: booksDoor{i}, Selection: w.docs.Selection(0), Documents: documentsDoor{w.docs, i}, Commit: committer, Breaker: b,
+		RunQueue: w.runs, BatchQueue: w.batches, Evidence: w.evidence,
+	}
+	o := run.Options{SysName: sysName, Instance: i.name, Log: w.log, Now: i.now, Wait: pause}
+	return product{
+		breaker: b, commit: committer, recover: commit.NewRecover(committer, w.docs),
+		manager: run.NewManager(ports, o), workers: run.NewWorkers(ports, o), recovery: run.NewRecovery(ports, o),
+		ops: ops.New(ops.Ports{
+			Documents: documentsDoor{w.docs, i}, Backlog: w.docs, Breaker: b, Commit: committer, RunQueue: w.runs, Selection: w.docs.Selection(0),
+			Books: func(context.Context) (ops.Books, error) {
+				return ops.Books{Journal: journalDoor{w.books.Journal(), i}, Runs: booksDoor{i}}, nil
+			},
+		}, ops.Options{SysName: sysName, Location: w.zone, AppVersion: i.build.version, Now: i.now, Wait: pause}),
+	}
+}
+
+// newShadow constructs the product in shadow mode: its breaker is its own, and its heartbeat a preview of nothing.
+func newShadow(i *instance) func(ctx context.Context, b commit.Batch) (commit.Report, error) {
+	w := i.w
+	b := breaker.New(nil, breaker.Options{
+		Instance: i.name, Build: i.build.version, Now: i.now, Wait: pause,
+		Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+			_, err := sinkDoor{i}.Apply(ctx, nil, commit.Preview, known)
+			return breaker.Heartbeat{}, err
+		},
+	})
+	return commit.NewShadow(documentsDoor{w.docs, i}, sinkDoor{i}, commit.Options{
+		SysName: sysName, Location: w.zone, Breaker: b, AppVersion: i.build.version, Now: i.now, Wait: pause,
+	}).Run
+}
+
+// flowOf is what the breaker of a control document lets pass, and why.
+func flowOf(c control) (is flow, why string) {
+	is, why = closed, string(c.Breaker.Kind)+" "+c.Breaker.Code
+	switch {
+	case c.Breaker.Stopped():
+		is = opened
+	case c.Breaker.Name == breaker.HalfOpen:
+		is = halfOpen
+	}
+	return is, why
+}
+
+// Heartbeat implements commit.Sink.
+func (d sinkDoor) Heartbeat(ctx context.Context, known breaker.Heartbeat) (row breaker.Heartbeat, err error) {
+	if d.i.build.older {
+		return row, d.heartbeat(ctx, d.i.w.olderBeat)
+	}
+	err = d.heartbeat(ctx, func(ctx context.Context) error { row, err = d.i.w.base.Heartbeat(ctx, known); return err })
+	return row, err
+}
+
+// TakeOver implements commit.Sink.
+func (d sinkDoor) TakeOver(ctx context.Context, known breaker.Heartbeat) (row breaker.Heartbeat, err error) {
+	err = d.heartbeat(ctx, func(ctx context.Context) error { row, err = d.i.w.base.TakeOver(ctx, known); return err })
+	return row, err
+}
+
+// now is the clock of an instance's machine.
+func (i *instance) now() time.Time { return time.Now().Add(i.ahead) }
+
+// resume is an operator's resume at a process.
+func (i *instance) resume(ctx context.Context) (audited bool, err error) {
+	change, err := i.ops.Resume(ctx, ops.FlowRequest{By: "ann", Why: "the log was backed up", Force: true})
+	return change.Audited, err
+}
