@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "sqlwriter-e2e-")
 	if err == nil {
 		scriptRoot = filepath.Join(dir, "root")
-		if err = staging.Build(context.Background(), staging.Options{Source: "..", Dir: scriptRoot}); err == nil {
+		if err = staging.Build(context.Background(), staging.Options{Source: "../..", Dir: scriptRoot}); err == nil {
 			err = shortenRetry(filepath.Join(scriptRoot, "CommitResults", "function.json"))
 		}
 	}
