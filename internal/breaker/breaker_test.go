@@ -21,6 +21,8 @@ type store struct {
 	version     int
 	away, mute  bool
 	loads, puts int
+	// fails is called by one Store, which then fails.
+	fails func()
 }
 
 func (s *store) Load(context.Context) (breaker.Control, string, error) {
@@ -37,6 +39,11 @@ func (s *store) Load(context.Context) (breaker.Control, string, error) {
 }
 
 func (s *store) Store(_ context.Context, c breaker.Control, etag string) (string, error) {
+	if fails := s.fails; fails != nil {
+		s.fails = nil
+		fails()
+		return "", fault.New(fault.Infrastructure, "test", "503", "away")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.puts++

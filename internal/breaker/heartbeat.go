@@ -108,7 +108,7 @@ func (b *Breaker) probe(ctx context.Context, state State) error {
 		return b.refusal()
 	}
 	if err := b.heartbeat(ctx, true); err != nil {
-		if ctx.Err() == nil && !Refused(err) {
+		if ctx.Err() == nil && !Refused(err) && !IsRefusal(err) {
 			b.update(ctx, b.failure(err, true))
 		}
 		return err
@@ -157,13 +157,9 @@ func (b *Breaker) heartbeat(ctx context.Context, probe bool) error {
 // is read anew before: who compares with an old one might raise a database that went back above what the others know. Who cannot
 // read it raises nothing: its heartbeat only commits.
 func (b *Breaker) raise(ctx context.Context, probe bool) (row Heartbeat, err error) {
-	if _, had := b.shared.seen(); probe && !had {
-		b.shared.heartbeatAnew(ctx)
-	} else {
-		b.shared.anew(ctx)
-	}
-	if !probe && b.seenState().Stopped() {
-		return row, b.refusal() // somebody opened it since: only a claimed probe asks
+	b.shared.anew(ctx)
+	if s := b.seenState(); s.Stopped() && (!probe || s.HeldBy != b.o.Instance || s.due(b.o.Now(), b.o.Instance)) {
+		return row, b.refusal() // somebody opened it since, or our claim is not in what was read: only the holder of a claim asks
 	}
 	known := b.known()
 	compared := known

@@ -508,6 +508,53 @@ func TestAHeartbeatIsNotComparedWithAnOldControlDocument(t *testing.T) {
 	})
 }
 
+// A success is to be told, and the control document, read just before, says that another instance opened the breaker meanwhile.
+func TestASuccessIsNotToldBesideAnOpenBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, sv := &store{away: true}, &server{}
+		b := open(st, sv, "a")
+		begin := time.Now()
+		require.NoError(t, b.Do(t.Context(), 1, 0, sv.request))
+		b.Applied(begin)
+		st.away = false
+		st.put(breaker.State{Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused", OpenUntil: time.Now().Add(time.Minute), HeldBy: "b"})
+		b.Note(t.Context(), breaker.FeedLag{})
+		require.Zero(t, sv.beats, "nothing is asked of an open breaker's database")
+		require.Zero(t, st.control.AppliedBy("build 1"))
+	})
+}
+
+// A claim whose write failed is in no control document: who goes by what is read there again holds no probe.
+func TestAClaimThatWasNotWrittenIsNotProbedWith(t *testing.T) {
+	for _, other := range []string{"a", "b"} {
+		t.Run("held by "+other, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, sv := &store{}, &server{}
+				b := open(st, sv, "a")
+				is := breaker.State{Name: breaker.Open, Kind: fault.Infrastructure, Code: "refused", OpenUntil: time.Now(), HeldBy: other}
+				st.put(is)
+				time.Sleep(20 * time.Second)
+				st.fails = func() {
+					if other != "a" { // it claims the probe meanwhile
+						is.OpenUntil = time.Now().Add(time.Minute)
+						st.put(is)
+					}
+				}
+				require.True(t, breaker.IsRefusal(b.Permit(t.Context())))
+				require.Zero(t, sv.beats)
+				require.Equal(t, is, st.control.Breaker, "the refusal is no failure of the database")
+				if other != "a" {
+					require.True(t, breaker.IsRefusal(b.Permit(t.Context())), "the probe is the other's")
+					require.Zero(t, sv.beats)
+					time.Sleep(time.Minute)
+				}
+				require.NoError(t, b.Permit(t.Context()), "it claims anew")
+				require.Equal(t, 1, sv.beats)
+			})
+		})
+	}
+}
+
 // Who cannot read the control document does not know whether the database went back: to raise its number would hide that from all.
 // The flow goes on, and whoever has a copy compares with that.
 func TestWithoutTheControlDocumentNothingIsRaised(t *testing.T) {

@@ -62,20 +62,6 @@ func (s *shared) anew(ctx context.Context) (Control, bool) {
 	return s.get(ctx)
 }
 
-// heartbeatAnew reads the heartbeat of the control document and nothing else of it: for the holder of a claim that could not be
-// written, whose own copy counts.
-func (s *shared) heartbeatAnew(ctx context.Context) {
-	if s.store == nil {
-		return
-	}
-	c, _, err := s.store.Load(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.unread = err != nil; err == nil {
-		s.control.Heartbeat = c.Heartbeat
-	}
-}
-
 // change changes the control document, again when somebody else did. When it cannot be stored the change is this
 // instance's alone. It reports whether fn wanted a change and it was made.
 func (s *shared) change(ctx context.Context, fn func(*Control) bool) bool {
