@@ -22,7 +22,7 @@ func CommitResults(c Committer) Mounted {
 	return Mounted{
 		Name: "CommitResults", Binding: "documents", Payload: Array, LeaveToTimer: true,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
-			report, err := c.Run(ctx, commit.Batch{Documents: in.Elements, Received: in.Received, RetryCount: in.RetryCount, Job: in.ID})
+			report, err := c.Run(ctx, commit.Batch{Documents: in.Elements, Received: in.Received, RetryCount: in.RetryCount, BatchID: in.ID})
 			return Reply{Logs: []string{summary(report)}, Note: batchNote{report, in.RetryCount}}, err
 		},
 	}

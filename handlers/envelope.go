@@ -46,7 +46,7 @@ type envelope struct {
 	elements []json.RawMessage
 	object   json.RawMessage
 	// message is a Message; it has memory of its own.
-	message run.Delivery
+	message run.Incoming
 	// retryCount is Metadata.RetryContext.RetryCount: 0 at the first attempt and where there is no retry policy.
 	retryCount int
 }

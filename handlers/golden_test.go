@@ -72,7 +72,7 @@ func (r *recorder) echo(name, binding string) Mounted {
 }
 
 // Receive stands for what is done with messages.
-func (r *recorder) Receive(_ context.Context, d run.Delivery) (run.Handled, error) {
+func (r *recorder) Receive(_ context.Context, d run.Incoming) (run.Handled, error) {
 	fmt.Fprintf(&r.seen, "message %q, delivery %d, enqueued at %s, invocation %s\n", d.ID, d.Count, d.EnqueuedAt.Format(time.RFC3339), d.Invocation)
 	for _, name := range slices.Sorted(maps.Keys(d.Properties)) {
 		fmt.Fprintf(&r.seen, "property %s: %q\n", name, d.Properties[name])

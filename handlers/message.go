@@ -19,7 +19,7 @@ import (
 // Receiver handles one message of a queue. With an error the host abandons the message, which then comes again at once,
 // until the queue's limit of deliveries makes it a dead letter: waiting is the receiver's business.
 type Receiver interface {
-	Receive(ctx context.Context, d run.Delivery) (run.Handled, error)
+	Receive(ctx context.Context, d run.Incoming) (run.Handled, error)
 }
 
 // receives is a function on a queue. Every error fails the invocation: nobody but the queue would bring the message again.
@@ -113,8 +113,8 @@ func literal(value []byte) ([]byte, bool) {
 
 // messageOf makes a delivery of a message and its metadata. What is missing or odd in the metadata stays empty: it says
 // nothing that the work depends on, and the body's own members may have overwritten it (azure-facts 1.2).
-func messageOf(value, metadata []byte) run.Delivery {
-	d := run.Delivery{Body: messageBody(value)}
+func messageOf(value, metadata []byte) run.Incoming {
+	d := run.Incoming{Body: messageBody(value)}
 	var m map[string]json.RawMessage
 	if json.Unmarshal(metadata, &m) != nil {
 		return d

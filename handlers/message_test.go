@@ -17,9 +17,9 @@ import (
 )
 
 // receiver is a use case made of a function.
-type receiver func(ctx context.Context, d run.Delivery) (run.Handled, error)
+type receiver func(ctx context.Context, d run.Incoming) (run.Handled, error)
 
-func (r receiver) Receive(ctx context.Context, d run.Delivery) (run.Handled, error) { return r(ctx, d) }
+func (r receiver) Receive(ctx context.Context, d run.Incoming) (run.Handled, error) { return r(ctx, d) }
 
 // queueFunctions are all functions on queues.
 func queueFunctions(r Receiver) []Mounted {
@@ -78,7 +78,7 @@ func TestAMessageBelongsToItsReceiver(t *testing.T) {
 
 func TestMetadataOfAMessage(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	for metadata, want := range map[string]run.Delivery{
+	for metadata, want := range map[string]run.Incoming{
 		``:                          {},
 		`null`:                      {},
 		`[1]`:                       {},
@@ -125,7 +125,7 @@ func TestAnErrorAbandonsTheMessage(t *testing.T) {
 		{fault.New(fault.Document, "run: read", "not_json", "no JSON"), http.StatusInternalServerError, "error"},
 		{errors.New("marker"), http.StatusInternalServerError, "error"},
 	} {
-		r := receiver(func(context.Context, run.Delivery) (run.Handled, error) { return handled, c.err })
+		r := receiver(func(context.Context, run.Incoming) (run.Handled, error) { return handled, c.err })
 		for _, f := range queueFunctions(r) {
 			w, log := invoke(t, f, Options{Now: clock}, strings.NewReader(messageText("{}", `{"DeliveryCount":"4"}`)))
 			require.Equal(t, c.status, w.Code, "%s: %v", f.Name, c.err)
@@ -138,15 +138,15 @@ func TestAnErrorAbandonsTheMessage(t *testing.T) {
 			}
 		}
 	}
-	w, log := invoke(t, BatchWorker(receiver(func(context.Context, run.Delivery) (run.Handled, error) { panic("marker") })), Options{},
+	w, log := invoke(t, BatchWorker(receiver(func(context.Context, run.Incoming) (run.Handled, error) { panic("marker") })), Options{},
 		strings.NewReader(messageText("{}", sysOnly)))
 	require.Equal(t, http.StatusInternalServerError, w.Code)
 	require.NotContains(t, log, "marker")
 }
 
 func TestTheReceiverIsToldTheInvocation(t *testing.T) {
-	for _, f := range queueFunctions(receiver(func(_ context.Context, d run.Delivery) (run.Handled, error) {
-		require.Equal(t, run.Delivery{Body: []byte("x"), ID: "a", Count: 1, Invocation: invocationID}, d)
+	for _, f := range queueFunctions(receiver(func(_ context.Context, d run.Incoming) (run.Handled, error) {
+		require.Equal(t, run.Incoming{Body: []byte("x"), ID: "a", Count: 1, Invocation: invocationID}, d)
 		return run.Handled{}, nil
 	})) {
 		w, _ := invoke(t, f, Options{}, strings.NewReader(messageText("x", `{"MessageId":"\"a\"","DeliveryCount":"1"}`)))
@@ -160,7 +160,7 @@ func TestNothingOfAMessageIsLogged(t *testing.T) {
 	const marker = "payload-marker"
 	metadata := `{"MessageId":"\"` + marker + `\"","DeliveryCount":"` + marker + `","ApplicationProperties":{"` + marker + `":"` + marker + `"}}`
 	for _, err := range []error{nil, fault.New(fault.Document, "op", "code", "reason")} {
-		w, log := invoke(t, BatchDeadLetter(receiver(func(context.Context, run.Delivery) (run.Handled, error) { return run.Handled{}, err })), Options{},
+		w, log := invoke(t, BatchDeadLetter(receiver(func(context.Context, run.Incoming) (run.Handled, error) { return run.Handled{}, err })), Options{},
 			strings.NewReader(messageText(marker, metadata)))
 		require.NotContains(t, log+w.Body.String(), marker)
 	}
@@ -172,11 +172,11 @@ func TestNothingOfAMessageIsLogged(t *testing.T) {
 // A dead letter that cannot be dealt with comes back at once and for ever: only the answer can slow that down.
 func TestAFailureOnADeadLetterQueueIsAnsweredSlowly(t *testing.T) {
 	for name, r := range map[string]receiver{
-		"an error": func(context.Context, run.Delivery) (run.Handled, error) {
+		"an error": func(context.Context, run.Incoming) (run.Handled, error) {
 			return run.Handled{}, fault.New(fault.Infrastructure, "op", "code", "reason")
 		},
-		"a panic": func(context.Context, run.Delivery) (run.Handled, error) { panic("marker") },
-		"success": func(context.Context, run.Delivery) (run.Handled, error) { return run.Handled{}, nil },
+		"a panic": func(context.Context, run.Incoming) (run.Handled, error) { panic("marker") },
+		"success": func(context.Context, run.Incoming) (run.Handled, error) { return run.Handled{}, nil },
 	} {
 		for _, f := range queueFunctions(r) {
 			var waited []time.Duration

@@ -39,7 +39,7 @@ type Invocation struct {
 	Elements []json.RawMessage
 	Object   json.RawMessage
 	// Message is a Message, without the invocation's name.
-	Message run.Delivery
+	Message run.Incoming
 	// RetryCount is how often the host has offered this very payload before.
 	RetryCount int
 	// Received is when the invocation began.

@@ -44,7 +44,7 @@ type RunOperations interface {
 	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
 	RunCancel(ctx context.Context, r ops.CancelRequest) (ops.RunProgress, error)
 	RunResume(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
-	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Job, error)
+	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Batch, error)
 	BatchShow(ctx context.Context, name string) (ops.BatchDetail, error)
 	BatchRequeue(ctx context.Context, r ops.RequeueRequest) (ops.Requeued, error)
 	Report(ctx context.Context, name string) (run.Table, error)
@@ -151,8 +151,8 @@ func runRoutes() map[string]opsRoute {
 			})
 		}},
 		"batch/list": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
-			return list(ctx, r, "batches", func(ctx context.Context, limit int) ([]run.Job, error) {
-				return o.BatchList(ctx, ops.BatchQuery{Run: r.Query["run"], Status: run.Status(r.Query["status"]), Limit: limit})
+			return list(ctx, r, "batches", func(ctx context.Context, limit int) ([]run.Batch, error) {
+				return o.BatchList(ctx, ops.BatchQuery{Run: r.Query["run"], Status: run.BatchStatus(r.Query["status"]), Limit: limit})
 			})
 		}},
 		"batch/show": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {

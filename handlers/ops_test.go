@@ -89,7 +89,7 @@ func (f fakeOps) RunResume(_ context.Context, r ops.RunRequest) (ops.RunProgress
 	return ops.RunProgress{}, f.note("run/resume", r)
 }
 
-func (f fakeOps) BatchList(_ context.Context, q ops.BatchQuery) ([]run.Job, error) {
+func (f fakeOps) BatchList(_ context.Context, q ops.BatchQuery) ([]run.Batch, error) {
 	return nil, f.note("batch/list", q)
 }
 

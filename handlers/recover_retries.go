@@ -58,7 +58,7 @@ func runsSummary(r run.Recovered) string {
 		return "runs: " + r.Off
 	}
 	return fmt.Sprintf("runs: %d batches sent, %d not sent, %d failed, %d from dead workers, %d silent; %d runs resumed, %d ended",
-		r.Sent, r.Unsent, r.Failed, r.Buried, r.Silent, r.Resumed, r.Ended)
+		r.Sent, r.Unsent, r.Failed, r.Rescued, r.Silent, r.Resumed, r.Ended)
 }
 
 // tickNote is a tick as fields of the invocation's log line: what was found waiting, by window, and what became of it.
@@ -71,7 +71,7 @@ type tickNote struct {
 func (n tickNote) MarshalZerologObject(e *zerolog.Event) {
 	if n.runs.Off == "" {
 		e.Dict("runs", zerolog.Dict().Int("sent", n.runs.Sent).Int("unsent", n.runs.Unsent).Int("failed", n.runs.Failed).
-			Int("dead", n.runs.Buried).Int("workers", n.runs.Workers).Int("silent", n.runs.Silent).
+			Int("dead", n.runs.Rescued).Int("workers", n.runs.Workers).Int("silent", n.runs.Silent).
 			Int("resumed", n.runs.Resumed).Int("ended", n.runs.Ended))
 	} else {
 		e.Str("runs_off", n.runs.Off)

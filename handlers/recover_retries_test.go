@@ -34,7 +34,7 @@ const timerBody = `{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`
 func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
 	var jobs []string
 	invoke(t, CommitResults(committer(func(_ context.Context, b commit.Batch) (commit.Report, error) {
-		jobs = append(jobs, b.Job)
+		jobs = append(jobs, b.BatchID)
 		return commit.Report{}, nil
 	})), Options{}, batch())
 	invoke(t, RecoverRetries(recoverer(func(_ context.Context, job string) (commit.Recovered, error) {

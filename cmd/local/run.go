@@ -108,7 +108,7 @@ func (s *stack) prepare(ctx context.Context, c runCommand) (err error) {
 	}
 	if killed != nil {
 		s.out.Linef("the stack of process %d was killed; its state is still here", killed.Runner.PID)
-		if err := s.bury(ctx, *killed); err != nil {
+		if err := s.reap(ctx, *killed); err != nil {
 			return errors.Join(err, s.end())
 		}
 	}
@@ -142,8 +142,8 @@ func (s *stack) folders(state string) (err error) {
 	return err
 }
 
-// bury waits for the servers of a killed stack, which end by themselves when their runner has gone, and kills what does not.
-func (s *stack) bury(ctx context.Context, killed stackfile.Stack) error {
+// reap waits for the servers of a killed stack, which end by themselves when their runner has gone, and kills what does not.
+func (s *stack) reap(ctx context.Context, killed stackfile.Stack) error {
 	deadline := time.Now().Add(stopWithin)
 	for _, p := range killed.Servers {
 		for p.Running(ctx) && time.Now().Before(deadline) && ctx.Err() == nil {

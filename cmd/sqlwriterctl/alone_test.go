@@ -18,7 +18,7 @@ import (
 // alone begins a run that one process does alone, as reprocess does, and has it do 12 of 40 documents.
 func (w *working) alone(t *testing.T, id string) {
 	t.Helper()
-	j := w.books.Journal()
+	j := w.books.AuditLog()
 	require.NoError(t, j.Start(t.Context(),
 		ops.Run{ID: id, Kind: "reprocess", Filter: json.RawMessage(`{"code":"2628"}`), Matched: 40, RequestedBy: "pat@desk", Why: "column widened"},
 		ops.Audit{Action: "reprocess", By: "pat@desk", Why: "column widened", Subject: id}))
@@ -74,10 +74,10 @@ func TestARunOfOneProcessIsWatched(t *testing.T) {
 	looks := 0
 	w.wait = func(ctx context.Context, _ time.Duration) error {
 		if looks++; looks == 1 {
-			_, err := w.books.Journal().Progress(ctx, "reprocess-1", map[string]int{"applied": 20})
+			_, err := w.books.AuditLog().Progress(ctx, "reprocess-1", map[string]int{"applied": 20})
 			return err
 		}
-		return w.books.Journal().End(ctx, "reprocess-1", ops.Stopped, map[string]int{"applied": 30})
+		return w.books.AuditLog().End(ctx, "reprocess-1", ops.Stopped, map[string]int{"applied": 30})
 	}
 	require.Equal(t, exitFailed, w.run(t, "run", "show", "reprocess-1", "--wait"))
 	require.Contains(t, w.errors, "reprocess-1: running, 12 of 40 documents (30%), ")

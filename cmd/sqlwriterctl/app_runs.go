@@ -55,8 +55,8 @@ func (c *appClient) RunResume(ctx context.Context, r ops.RunRequest) (ops.RunPro
 }
 
 // BatchList implements operations.
-func (c *appClient) BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Job, error) {
-	answer, err := ask[struct{ Batches []run.Job }](ctx, c, "batch/list", query(q.Limit, map[string]string{"run": q.Run, "status": string(q.Status)}))
+func (c *appClient) BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Batch, error) {
+	answer, err := ask[struct{ Batches []run.Batch }](ctx, c, "batch/list", query(q.Limit, map[string]string{"run": q.Run, "status": string(q.Status)}))
 	return answer.Batches, err
 }
 

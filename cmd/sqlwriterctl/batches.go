@@ -33,12 +33,12 @@ func (c *batchListCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return c.operate(ctx, a, func(o operations) error {
-		jobs, err := o.BatchList(ctx, ops.BatchQuery{Run: c.ID, Status: run.Status(c.Status), Limit: c.Limit})
+		jobs, err := o.BatchList(ctx, ops.BatchQuery{Run: c.ID, Status: run.BatchStatus(c.Status), Limit: c.Limit})
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return printJSON(a, append([]run.Job{}, jobs...))
+			return printJSON(a, append([]run.Batch{}, jobs...))
 		}
 		rows := [][]string{{"BATCH", "STATUS", "DOCUMENTS", "SUCCESS", "FAILURE", "QUEUED", "STARTED", "ENDED", "ERROR"}}
 		for _, j := range jobs {
@@ -52,10 +52,10 @@ func (c *batchListCommand) Run(ctx context.Context, a *app) error {
 }
 
 // batchName names a batch for people; ops takes it for the id.
-func batchName(j run.Job) string { return j.Run + "/" + strconv.Itoa(j.Number) }
+func batchName(j run.Batch) string { return j.Run + "/" + strconv.Itoa(j.Number) }
 
 // batchStatus is a status as it is listed: what failed is seen at once.
-func batchStatus(s run.Status) string {
+func batchStatus(s run.BatchStatus) string {
 	if s == run.Failed {
 		return "FAILED"
 	}
@@ -63,7 +63,7 @@ func batchStatus(s run.Status) string {
 }
 
 // batchError is why a batch failed, or what the queue said last.
-func batchError(j run.Job) string {
+func batchError(j run.Batch) string {
 	if j.Error == "" && j.LastQueueError != "" && j.Status.Open() {
 		return "queue: " + j.LastQueueError
 	}
@@ -91,14 +91,14 @@ func (c *batchShowCommand) Run(ctx context.Context, a *app) error {
 			err = printBatch(a, b)
 		}
 		if err == nil && b.Status == run.Failed {
-			a.notef("batch %s failed: `batch requeue %s --why TEXT` sends it again", batchName(b.Job), batchName(b.Job))
+			a.notef("batch %s failed: `batch requeue %s --why TEXT` sends it again", batchName(b.Batch), batchName(b.Batch))
 		}
 		return err
 	})
 }
 
 func printBatch(a *app, b ops.BatchDetail) error {
-	rows := [][]string{{"batch", batchName(b.Job)}, {"id", b.ID}, {"status", batchStatus(b.Status)}}
+	rows := [][]string{{"batch", batchName(b.Batch)}, {"id", b.ID}, {"status", batchStatus(b.Status)}}
 	if b.Error != "" {
 		rows = append(rows, []string{"error", oneLine(b.Error)})
 	}

@@ -95,7 +95,7 @@ func TestWhatIsTypedWrongAsksNobody(t *testing.T) {
 // seen. What needs Cosmos DB is not done.
 func TestSQLIsReadWhileCosmosIsAway(t *testing.T) {
 	r := operated(t)
-	books := r.store.Runs("web")
+	books := r.store.RunStore("web")
 	require.NoError(t, books.StartRun(t.Context(), run.Run{ID: "drain-1", SysName: "web", Kind: run.Drain, Pattern: "two_phase"},
 		run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "pat", Why: "x", Run: "drain-1"}))
 	handOff(t, books, "drain-1", 1, 2)
@@ -139,7 +139,7 @@ const lostSaid = "the control document cannot be had: what the app does is not k
 // Whoever watches a run for an hour reads once that the control document cannot be had, and Cosmos DB is not asked at each look.
 func TestAWatchWhileCosmosIsAwaySaysSoOnce(t *testing.T) {
 	r := operated(t)
-	books := r.store.Runs("web")
+	books := r.store.RunStore("web")
 	require.NoError(t, books.StartRun(t.Context(), run.Run{ID: "drain-1", SysName: "web", Kind: run.Drain, Pattern: "two_phase"},
 		run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "pat", Why: "x", Run: "drain-1"}))
 	handOff(t, books, "drain-1", 1, 2)

@@ -28,8 +28,8 @@ type store interface {
 	MigrationStatus(ctx context.Context) ([]migration.State, error)
 	Check(ctx context.Context) error
 	Adopted(ctx context.Context) (bool, error)
-	Journal(sysName string) ops.Journal
-	Runs(sysName string) run.Store
+	AuditLog(sysName string) ops.AuditLog
+	RunStore(sysName string) run.Store
 	Reports(sysName string) run.Reports
 	Close() error
 }

@@ -45,7 +45,7 @@ type runOperations interface {
 	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
 	RunCancel(ctx context.Context, r ops.CancelRequest) (ops.RunProgress, error)
 	RunResume(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
-	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Job, error)
+	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Batch, error)
 	BatchShow(ctx context.Context, name string) (ops.BatchDetail, error)
 	BatchRequeue(ctx context.Context, r ops.RequeueRequest) (ops.Requeued, error)
 	Report(ctx context.Context, name string) (run.Table, error)
@@ -168,7 +168,7 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 	queue, closeQueue := runQueue(from)
 	defer closeQueue()
 	return use(ops.New(ops.Ports{
-		Documents: documents, Backlog: documents, Breaker: flow, Commit: committer, Books: sql.books, ReportNames: shared.ReportNames(),
+		Documents: documents, Backlog: documents, Breaker: flow, Commit: committer, Stores: sql.stores, ReportNames: shared.ReportNames(),
 		RunQueue: queue, Selection: documents.Selection(),
 	}, o))
 }
@@ -320,11 +320,11 @@ func (l *lazySQL) TakeOver(ctx context.Context, known breaker.Heartbeat) (breake
 	return db.TakeOver(ctx, known)
 }
 
-// books are those of the environment.
-func (l *lazySQL) books(ctx context.Context) (ops.Books, error) {
+// stores are those of the environment.
+func (l *lazySQL) stores(ctx context.Context) (ops.Stores, error) {
 	db, err := l.get(ctx)
 	if err != nil {
-		return ops.Books{}, err
+		return ops.Stores{}, err
 	}
-	return ops.Books{Journal: db.Journal(l.sysName), Runs: db.Runs(l.sysName), Reports: db.Reports(l.sysName)}, nil
+	return ops.Stores{Audit: db.AuditLog(l.sysName), Runs: db.RunStore(l.sysName), Reports: db.Reports(l.sysName)}, nil
 }

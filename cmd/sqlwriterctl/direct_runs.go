@@ -30,7 +30,7 @@ func runQueue(from source) (queue run.Queue, closeFn func()) {
 type missingQueue struct{ source string }
 
 // Send implements run.Queue.
-func (m missingQueue) Send(_ context.Context, messages []run.Message) []error {
+func (m missingQueue) Send(_ context.Context, messages []run.Outgoing) []error {
 	errs := make([]error, len(messages))
 	for i := range errs {
 		errs[i] = fault.New(fault.Infrastructure, "sqlwriterctl: queue", "settings", "%s names no Service Bus that can be used (%s, %s)",

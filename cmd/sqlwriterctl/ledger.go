@@ -94,11 +94,11 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 		ledger = adopt.Preview(db, scratch)
 		a.notef("dry run: nothing is written")
 	} else if before.Phase == adopt.Running && before.Watermark > 0 {
-		a.notef("going on with the run of %s, begun %s by %s", until(before.Watermark), stamp(before.Started), before.Who)
+		a.notef("going on with the run of %s, begun %s by %s", until(before.Watermark), stamp(before.Started), before.By)
 	}
 	w := watch{a: a, began: time.Now()}
 	after, err := adopt.New(documents, ledger, adopt.Options{
-		SysName: sysName, Who: who(), Rate: c.Rate, WriterMayWork: c.DryRun, OnPage: w.page, OnSkip: w.skip,
+		SysName: sysName, By: who(), Rate: c.Rate, WriterMayWork: c.DryRun, OnPage: w.page, OnSkip: w.skip,
 	}).Run(ctx)
 	w.end()
 	if err != nil {
@@ -164,7 +164,7 @@ func (c *ledgerAdoptCommand) print(a *app, s adopt.State) error {
 // receipt is what a run has seen and done; --json prints it as it is.
 type receipt struct {
 	State    adopt.Phase `json:"state"`
-	Who      string      `json:"who"`
+	By       string      `json:"who"`
 	Started  *time.Time  `json:"started"`
 	Finished *time.Time  `json:"finished"`
 	adopt.Counts
@@ -172,7 +172,7 @@ type receipt struct {
 }
 
 func receiptOf(s adopt.State) receipt {
-	r := receipt{State: s.Phase, Who: s.Who, Counts: s.Counts, Older: s.Counts.Older()}
+	r := receipt{State: s.Phase, By: s.By, Counts: s.Counts, Older: s.Counts.Older()}
 	if !s.Started.IsZero() {
 		r.Started = &s.Started
 	}
@@ -299,11 +299,11 @@ func (c *ledgerReopenCommand) Run(ctx context.Context, a *app) error {
 func phrase(s adopt.State) string {
 	switch s.Phase {
 	case adopt.Running:
-		return fmt.Sprintf("running: begun %s by %s, %s", stamp(s.Started), s.Who, until(s.Watermark))
+		return fmt.Sprintf("running: begun %s by %s, %s", stamp(s.Started), s.By, until(s.Watermark))
 	case adopt.Done:
-		return fmt.Sprintf("done: adopted %s by %s, %d documents", stamp(s.Finished), s.Who, s.Counts.Documents)
+		return fmt.Sprintf("done: adopted %s by %s, %d documents", stamp(s.Finished), s.By, s.Counts.Documents)
 	case adopt.Empty:
-		return fmt.Sprintf("empty: said %s by %s", stamp(s.Finished), s.Who)
+		return fmt.Sprintf("empty: said %s by %s", stamp(s.Finished), s.By)
 	}
 	return "nothing was said yet about what was written before"
 }

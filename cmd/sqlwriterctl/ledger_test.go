@@ -77,7 +77,7 @@ func TestLedgerAdopt(t *testing.T) {
 	}, wet.Counts)
 	require.Equal(t, 1, wet.Older)
 	require.Equal(t, adopt.Done, wet.State)
-	require.Contains(t, wet.Who, "@")
+	require.Contains(t, wet.By, "@")
 	require.Contains(t, r.errors, "environment: web (SYS_NAME)")
 	require.Contains(t, r.errors, fmt.Sprintf("skipped %q: its main line cannot be read", bad))
 	require.NotContains(t, r.errors+r.out, "AccountKey")

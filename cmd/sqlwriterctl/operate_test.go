@@ -255,7 +255,7 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 	committer := commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow})
 	books := inmem.NewRunStore(time.Now, "web")
 	return ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Commit: committer, Books: booksOf(books), ReportNames: shared.ReportNames(),
+		Documents: docs, Backlog: docs, Breaker: flow, Commit: committer, Stores: storesOf(books), ReportNames: shared.ReportNames(),
 		RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"}), id
 }
@@ -267,10 +267,10 @@ func breakerOver(sink commit.Sink) *breaker.Breaker {
 	})
 }
 
-// booksOf are an environment's.
-func booksOf(store *inmem.RunStore) func(context.Context) (ops.Books, error) {
-	return func(context.Context) (ops.Books, error) {
-		return ops.Books{Journal: store.Journal(), Runs: store, Reports: tables{}}, nil
+// storesOf are an environment's.
+func storesOf(store *inmem.RunStore) func(context.Context) (ops.Stores, error) {
+	return func(context.Context) (ops.Stores, error) {
+		return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: tables{}}, nil
 	}
 }
 

@@ -37,7 +37,7 @@ type receiptHead struct {
 	// Counts are the documents by outcome: the lines below add up to them.
 	Counts map[string]int `json:"counts"`
 	// Batches are the batches by status.
-	Batches map[run.Status]int `json:"batches"`
+	Batches map[run.BatchStatus]int `json:"batches"`
 }
 
 // receiptLine is each of the others.
@@ -76,7 +76,7 @@ func (r *runReceipt) write(ctx context.Context, p ops.RunProgress, page func(con
 	lines.SetEscapeHTML(false)
 	head := receiptHead{
 		Run: p.ID, Kind: p.Kind, Status: string(p.Status), RequestedBy: p.RequestedBy, Why: p.Why, StartedAt: p.StartedAt, EndedAt: p.EndedAt,
-		Documents: p.Documents, Counts: outcomeCounts(p.Stats.Outcomes), Batches: p.Stats.Jobs,
+		Documents: p.Documents, Counts: outcomeCounts(p.Stats.Outcomes), Batches: p.Stats.Batches,
 	}
 	if err := lines.Encode(head); err != nil {
 		return fmt.Errorf("receipt: %w", err)

@@ -49,7 +49,7 @@ func verdict(p ops.RunProgress) error {
 		return fmt.Errorf("run %s completed with failures: %s", p.ID, failuresOf(p))
 	case p.Status != run.RunRunning && p.Status != run.RunCompleted:
 		return fmt.Errorf("run %s is %s", p.ID, p.Status)
-	case p.Stats.Jobs[run.Failed] > 0:
+	case p.Stats.Batches[run.Failed] > 0:
 		return fmt.Errorf("run %s goes on with failures: %s", p.ID, failuresOf(p))
 	}
 	return nil
@@ -68,7 +68,7 @@ func failuresOf(p ops.RunProgress) string {
 		parts = append(parts, fmt.Sprintf("documents: %s (`run items %s --outcome failed,deferred` lists them, `run start replay --run %s --why TEXT` tries them again)",
 			counted(documents), p.ID, p.ID))
 	}
-	if n := p.Stats.Jobs[run.Failed]; n > 0 {
+	if n := p.Stats.Batches[run.Failed]; n > 0 {
 		parts = append(parts, fmt.Sprintf("%s failed (`batch list %s --status failed` says why, `batch requeue --run %s --why TEXT` sends them again)",
 			batches(n), p.ID, p.ID))
 	}
@@ -85,7 +85,7 @@ func batches(n int) string {
 
 // printRun prints one with its numbers.
 func printRun(a *app, p ops.RunProgress) error {
-	rows := [][]string{{"run", p.ID}, {"status", runStatus(p.Run, p.Stats.Jobs)}}
+	rows := [][]string{{"run", p.ID}, {"status", runStatus(p.Run, p.Stats.Batches)}}
 	if p.Error != "" {
 		rows = append(rows, []string{"error", p.Error})
 	}
@@ -111,7 +111,7 @@ func printRun(a *app, p ops.RunProgress) error {
 		}
 	}
 	rows = append(rows,
-		[]string{"hand-off", handOff}, []string{"documents", progressWords(p)}, []string{"batches", orDash(batchCounts(p.Stats.Jobs))},
+		[]string{"hand-off", handOff}, []string{"documents", progressWords(p)}, []string{"batches", orDash(batchCounts(p.Stats.Batches))},
 		[]string{"outcomes", orDash(counted(outcomeCounts(p.Stats.Outcomes)))}, []string{"ended", clock(p.EndedAt)},
 	)
 	return a.table(rows)
@@ -155,7 +155,7 @@ func printRuns(a *app, runs []ops.RunSummary) error {
 	for _, s := range runs {
 		documents, numbers := listedNumbers(s)
 		rows = append(rows, []string{
-			s.ID, runStatus(s.Run, s.Jobs), documents, orDash(numbers), clock(s.StartedAt), clock(s.EndedAt), s.RequestedBy, oneLine(s.Why),
+			s.ID, runStatus(s.Run, s.Batches), documents, orDash(numbers), clock(s.StartedAt), clock(s.EndedAt), s.RequestedBy, oneLine(s.Why),
 		})
 	}
 	return a.table(rows)
@@ -174,7 +174,7 @@ func listedNumbers(s ops.RunSummary) (documents, numbers string) {
 	if s.HandedOffAt.IsZero() {
 		documents += " of " + known(s.Run)
 	}
-	return documents + " handed off", batchCounts(s.Jobs)
+	return documents + " handed off", batchCounts(s.Batches)
 }
 
 // cancelledWords say what becomes of a run that was to end.

@@ -57,7 +57,7 @@ func newWorking(t *testing.T, documents int) *working {
 	flow := breakerOver(sink)
 	w.ops = ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
-		Books: booksOf(w.books), ReportNames: shared.ReportNames(), RunQueue: w.queue, Selection: docs.Selection(1000),
+		Stores: storesOf(w.books), ReportNames: shared.ReportNames(), RunQueue: w.queue, Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
 	w.env["SQLWRITER_APP"] = host(t, w.ops, "key-marker").URL
@@ -79,7 +79,7 @@ func handOff(t *testing.T, books run.Store, id string, batches, each int) {
 	row, ok, err := books.ClaimRun(t.Context(), id, 0, -1, run.Worker{ID: "manager-00000001", Instance: "test"}, time.Minute)
 	require.NoError(t, err)
 	require.True(t, ok)
-	lease := run.Lease{Run: id, Owner: "manager-00000001", Epoch: row.Epoch}
+	lease := run.RunLease{Run: id, Owner: "manager-00000001", Epoch: row.Epoch}
 	chunk := run.Chunk{First: 1, Initial: run.Queued}
 	for b := range batches {
 		var ids []string
@@ -96,11 +96,11 @@ func handOff(t *testing.T, books run.Store, id string, batches, each int) {
 func work(t *testing.T, books run.Store, id string, number int, fails bool) {
 	t.Helper()
 	audit := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "test", Why: "x", Run: id}
-	claimed, err := books.ClaimJob(t.Context(), run.JobID("web", id, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08d", number), Instance: "test"}, time.Minute, audit)
+	claimed, err := books.ClaimBatch(t.Context(), run.BatchID("web", id, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08d", number), Instance: "test"}, time.Minute, audit)
 	require.NoError(t, err)
 	require.Equal(t, run.Taken, claimed.Answer)
 	if fails {
-		require.NoError(t, books.FailJob(t.Context(), claimed.Hold, "its worker cannot", audit))
+		require.NoError(t, books.FailBatch(t.Context(), claimed.Lease, "its worker cannot", audit))
 		return
 	}
 	var outcomes []run.ItemOutcome
@@ -111,10 +111,10 @@ func work(t *testing.T, books run.Store, id string, number int, fails bool) {
 		}
 		outcomes = append(outcomes, o)
 	}
-	require.NoError(t, books.SaveOutcomes(t.Context(), claimed.Hold, outcomes, []run.ErrorDetail{{
+	require.NoError(t, books.SaveOutcomes(t.Context(), claimed.Lease, outcomes, []run.ErrorDetail{{
 		Document: claimed.Open[0], Code: "2628", Message: "too long", Type: run.TypeMigration, RetryCount: 1, Retryable: true,
 	}}))
-	_, err = books.FinishJob(t.Context(), claimed.Hold, func(run.JobStats) run.Audit { return audit })
+	_, err = books.FinishBatch(t.Context(), claimed.Lease, func(run.BatchStats) run.Audit { return audit })
 	require.NoError(t, err)
 }
 
@@ -303,7 +303,7 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	require.Regexp(t, regexp.QuoteMeta(id+"/29")+`\s+FAILED\s+2\s+0\s+0\s.*its worker cannot`, lines[1], "before those with a lower number")
 	require.Len(t, lines, 22)
 	require.Equal(t, exitOK, w.run(t, "batch", "list", id, "--status", "failed", "--json"), w.errors)
-	var jobs []run.Job
+	var jobs []run.Batch
 	require.NoError(t, json.Unmarshal([]byte(w.out), &jobs))
 	require.Len(t, jobs, 1)
 	require.Equal(t, exitOK, w.run(t, "batch", "show", jobs[0].ID))
@@ -541,7 +541,7 @@ func TestARunDirectly(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.out), &started))
 	require.Contains(t, started.Note, "the timer sends one")
 	id := started.Run
-	books := r.store.Runs("web")
+	books := r.store.RunStore("web")
 	handOff(t, books, id, 2, 3)
 	work(t, books, id, 1, false)
 	work(t, books, id, 2, true)
@@ -573,7 +573,7 @@ func TestARunBegunDirectlyTellsAManager(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.out), &started))
 	messages := bus.Peek("runs")
 	require.Len(t, messages, 1)
-	notice, err := run.ReadNotice(messages[0].Body, run.RunMessage)
+	notice, err := run.ReadPayload(messages[0].Body, run.RunMessage)
 	require.NoError(t, err)
 	require.Equal(t, []any{started.Run, "web", started.Run + ":0:0"}, []any{notice.RunID, notice.SysName, messages[0].MessageID})
 }

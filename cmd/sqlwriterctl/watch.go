@@ -186,19 +186,19 @@ func (w *watcher) speed(p ops.RunProgress) (rate float64, left time.Duration) {
 
 // plainProgress is the progress in words.
 func plainProgress(p ops.RunProgress, rate float64, left time.Duration) string {
-	numbers := "batches: " + orDash(batchCounts(p.Stats.Jobs))
+	numbers := "batches: " + orDash(batchCounts(p.Stats.Batches))
 	if p.Pattern == "" {
 		numbers = "outcomes: " + orDash(counted(p.Counts))
 	}
 	return fmt.Sprintf("%s, %s of %s documents (%s), %s/s, %s; %s",
-		runStatus(p.Run, p.Stats.Jobs), strconv.Itoa(p.Done), known(p.Run), percent(p), decimal(rate), leftWords(p, left), numbers)
+		runStatus(p.Run, p.Stats.Batches), strconv.Itoa(p.Done), known(p.Run), percent(p), decimal(rate), leftWords(p, left), numbers)
 }
 
 // barProgress is the progress as a bar that leaves room for the rest. What failed stands in front of it, where nothing cuts
 // it off.
 func barProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 	var front, parts []string
-	if n := p.Stats.Jobs[run.Failed]; n > 0 {
+	if n := p.Stats.Batches[run.Failed]; n > 0 {
 		front = append(front, fmt.Sprintf("%d FAILED", n))
 	}
 	switch {
@@ -209,7 +209,7 @@ func barProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 	}
 	parts = append(parts, percent(p), strconv.Itoa(p.Done)+"/"+known(p.Run), decimal(rate)+"/s", leftWords(p, left))
 	if p.Pattern != "" {
-		parts = append(parts, busyWords(p.Stats.Jobs))
+		parts = append(parts, busyWords(p.Stats.Batches))
 	}
 	const between, frame = " | ", "[]"
 	text := strings.Join(append(slices.Clone(front), parts...), between)
@@ -225,13 +225,13 @@ func barProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 }
 
 // busyWords are how many batches are done, under way and to come.
-func busyWords(jobs map[run.Status]int) string {
+func busyWords(jobs map[run.BatchStatus]int) string {
 	waiting := jobs[run.PendingQueue] + jobs[run.PendingRetry] + jobs[run.Queued]
 	return fmt.Sprintf("batches %d done %d busy %d wait", jobs[run.Completed], jobs[run.Processing], waiting)
 }
 
 // runStatus is a run's status, and first of all what went wrong.
-func runStatus(r run.Run, jobs map[run.Status]int) string {
+func runStatus(r run.Run, jobs map[run.BatchStatus]int) string {
 	status := strings.ReplaceAll(string(r.Status), "_", " ")
 	if r.Status == run.RunRunning && r.Cancel {
 		status += ", to be cancelled"
@@ -294,9 +294,9 @@ func decimal(n float64) string {
 }
 
 // batchCounts counts batches by status: those that failed come first, then in the order of a batch's life.
-func batchCounts(jobs map[run.Status]int) string {
+func batchCounts(jobs map[run.BatchStatus]int) string {
 	var parts []string
-	for _, s := range append([]run.Status{run.Failed}, slices.DeleteFunc(run.Statuses(), func(s run.Status) bool { return s == run.Failed })...) {
+	for _, s := range append([]run.BatchStatus{run.Failed}, slices.DeleteFunc(run.BatchStatuses(), func(s run.BatchStatus) bool { return s == run.Failed })...) {
 		if n := jobs[s]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}

@@ -52,7 +52,7 @@ func newWatched(redraw bool, answers ...func() (ops.RunProgress, error)) *watche
 // going is a run that goes on.
 func going(done, known int, change ...func(*ops.RunProgress)) func() (ops.RunProgress, error) {
 	p := ops.RunProgress{Run: run.Run{ID: "r", Pattern: run.TwoPhase, Status: run.RunRunning, Documents: known, HandedOffAt: time.Unix(1, 0)}, Done: done}
-	p.Stats.Jobs = map[run.Status]int{run.Completed: done / 100, run.Processing: 2, run.Queued: 3, run.PendingRetry: 1}
+	p.Stats.Batches = map[run.BatchStatus]int{run.Completed: done / 100, run.Processing: 2, run.Queued: 3, run.PendingRetry: 1}
 	for _, c := range change {
 		c(&p)
 	}
@@ -68,9 +68,9 @@ func handingOff(p *ops.RunProgress) { p.HandedOffAt = time.Time{} }
 func ended(status run.RunStatus, failed int) func(*ops.RunProgress) {
 	return func(p *ops.RunProgress) {
 		p.Status = status
-		p.Stats.Jobs = map[run.Status]int{run.Completed: 10 - failed}
+		p.Stats.Batches = map[run.BatchStatus]int{run.Completed: 10 - failed}
 		if failed > 0 {
-			p.Stats.Jobs[run.Failed] = failed
+			p.Stats.Batches[run.Failed] = failed
 		}
 	}
 }
@@ -90,8 +90,8 @@ func frames(t *testing.T, out string) []string {
 
 func TestTheBar(t *testing.T) {
 	w := newWatched(true,
-		going(0, 0, handingOff), going(0, 500, handingOff, func(p *ops.RunProgress) { p.Stats.Jobs = map[run.Status]int{run.PendingQueue: 5} }),
-		going(100, 1000), going(500, 1000), going(500, 1000, func(p *ops.RunProgress) { p.Stats.Jobs[run.Failed] = 2; p.Cancel = true }),
+		going(0, 0, handingOff), going(0, 500, handingOff, func(p *ops.RunProgress) { p.Stats.Batches = map[run.BatchStatus]int{run.PendingQueue: 5} }),
+		going(100, 1000), going(500, 1000), going(500, 1000, func(p *ops.RunProgress) { p.Stats.Batches[run.Failed] = 2; p.Cancel = true }),
 		going(1000, 1000, ended(run.RunCompleted, 0)))
 	p, err := w.watch(t.Context())
 	require.NoError(t, err)

@@ -36,8 +36,8 @@ const (
 type Options struct {
 	// SysName is the environment whose documents are ours.
 	SysName string
-	// Who is kept with the run.
-	Who string
+	// By is kept with the run.
+	By string
 	// Rate is the most documents read in a second; 0 is as fast as it goes.
 	Rate int
 	// WriterMayWork accepts that somebody finishes documents meanwhile, as for a dry run before the old writer is stopped.
@@ -99,7 +99,7 @@ func (a *Adoption) Run(ctx context.Context) (State, error) {
 		return s, err
 	}
 	if s.Phase != Running {
-		if s, err = a.ledger.Begin(ctx, s, a.o.Who); err != nil {
+		if s, err = a.ledger.Begin(ctx, s, a.o.By); err != nil {
 			return s, err
 		}
 	}

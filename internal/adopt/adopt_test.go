@@ -50,7 +50,7 @@ func TestARunCountsWhatItSawAndDid(t *testing.T) {
 	}
 	require.Equal(t, want, state.Counts)
 	require.Equal(t, 2, state.Counts.Older(), "11 of the first document, and 30")
-	require.Equal(t, "me", state.Who)
+	require.Equal(t, "me", state.By)
 	require.ElementsMatch(t, []string{
 		" no_id", "2025-12-17 10:30:00.000000-06:00-0001-8 no_line", "2025-12-17 10:30:00.000000-06:00-0001-9 no_line",
 	}, skipped)

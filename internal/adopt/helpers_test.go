@@ -100,7 +100,7 @@ func (l *ledger) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) 
 
 // options are those of a test: its clock stands, unless somebody waits.
 func options() adopt.Options {
-	return adopt.Options{SysName: "web", Who: "me", Now: now, Wait: func(context.Context, time.Duration) error { return nil }}
+	return adopt.Options{SysName: "web", By: "me", Now: now, Wait: func(context.Context, time.Duration) error { return nil }}
 }
 
 func run(t *testing.T, docs adopt.Documents, l adopt.Ledger) adopt.State {

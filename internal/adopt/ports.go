@@ -62,8 +62,8 @@ type State struct {
 	Watermark int64
 	// Counts are those of the windows before the watermark.
 	Counts Counts
-	// Who began the run, or said empty.
-	Who string
+	// By began the run, or said empty.
+	By string
 	// Started and Finished are by the database's clock; zero where it has not happened.
 	Started, Finished time.Time
 }

@@ -94,10 +94,10 @@ func (a *App) Functions() []handlers.Mounted {
 	return []handlers.Mounted{
 		handlers.CommitResults(a),
 		handlers.RecoverRetries(a),
-		handlers.BatchManager(receiver{a, run.NewWaitingRoom(o, runs, run.RunMessage), func(w *work) handlers.Receiver { return w.manager }}),
-		handlers.BatchWorker(receiver{a, run.NewWaitingRoom(o, batches, run.BatchMessage), func(w *work) handlers.Receiver { return w.workers }}),
-		handlers.BatchDeadLetter(receiver{a, run.NewWaitingRoom(o, nil, run.BatchMessage), func(w *work) handlers.Receiver { return w.batchLetters }}),
-		handlers.RunDeadLetter(receiver{a, run.NewWaitingRoom(o, nil, run.RunMessage), func(w *work) handlers.Receiver { return w.runLetters }}),
+		handlers.BatchManager(receiver{a, run.NewDeferral(o, runs, run.RunMessage), func(w *work) handlers.Receiver { return w.manager }}),
+		handlers.BatchWorker(receiver{a, run.NewDeferral(o, batches, run.BatchMessage), func(w *work) handlers.Receiver { return w.workers }}),
+		handlers.BatchDeadLetter(receiver{a, run.NewDeferral(o, nil, run.BatchMessage), func(w *work) handlers.Receiver { return w.batchLetters }}),
+		handlers.RunDeadLetter(receiver{a, run.NewDeferral(o, nil, run.RunMessage), func(w *work) handlers.Receiver { return w.runLetters }}),
 		handlers.Ops(a.operations),
 		handlers.Health(a.status.report),
 	}
@@ -156,7 +156,7 @@ func (a *App) useCases() {
 	documents := watchedDocuments{a.clients.results, a.status.seen}
 	ports := ops.Ports{
 		Documents: documents, Backlog: a.clients.results, Selection: a.clients.results.Selection(), Breaker: a.breaker,
-		Books: a.sql.books, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue,
+		Stores: a.sql.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue,
 	}
 	if a.config.Mode == config.ModeShadow {
 		a.commit = commit.NewShadow(documents, a.sql, o)

@@ -90,11 +90,11 @@ func (d *database) raise(
 	return row, err
 }
 
-// books are those of the environment.
-func (d *database) books(ctx context.Context) (ops.Books, error) {
+// stores are those of the environment.
+func (d *database) stores(ctx context.Context) (ops.Stores, error) {
 	s, err := d.get(ctx)
 	if err != nil {
-		return ops.Books{}, err
+		return ops.Stores{}, err
 	}
-	return ops.Books{Journal: s.Journal(d.sysName), Runs: s.Runs(d.sysName), Reports: s.Reports(d.sysName)}, nil
+	return ops.Stores{Audit: s.AuditLog(d.sysName), Runs: s.RunStore(d.sysName), Reports: s.Reports(d.sysName)}, nil
 }

@@ -112,7 +112,7 @@ func (a *App) openSQL(ctx context.Context) (func() error, error) {
 	}
 	if a.config.Mode != config.ModeShadow {
 		a.work = newWork(run.Ports{
-			Store: s.Runs(a.config.SysName), Selection: a.clients.results.Selection(), Documents: watchedDocuments{a.clients.results, a.status.seen},
+			Store: s.RunStore(a.config.SysName), Selection: a.clients.results.Selection(), Documents: watchedDocuments{a.clients.results, a.status.seen},
 			Commit: a.commit, Breaker: a.breaker, RunQueue: a.clients.runQueue, BatchQueue: a.clients.batchQueue, Evidence: a.clients.evidence,
 		}, a.runOptions())
 	}
@@ -274,10 +274,10 @@ type store interface {
 	Check(ctx context.Context) error
 	// Adopted tells whether the ledger knows what was written before us.
 	Adopted(ctx context.Context) (bool, error)
-	// Journal keeps an environment's runs that one process does alone, and its audit log.
-	Journal(sysName string) ops.Journal
-	// Runs keeps an environment's books of runs, Reports answers the monitoring queries about it.
-	Runs(sysName string) run.Store
+	// AuditLog keeps an environment's runs that one process does alone, and its audit log.
+	AuditLog(sysName string) ops.AuditLog
+	// RunStore keeps an environment's books of runs, Reports answers the monitoring queries about it.
+	RunStore(sysName string) run.Store
 	Reports(sysName string) run.Reports
 	Close() error
 }

@@ -33,20 +33,20 @@ func newWork(p run.Ports, o run.Options) *work {
 
 // receiver brings the messages of one queue to their use case, and to the waiting room while that is not there.
 type receiver struct {
-	app  *App
-	room *run.WaitingRoom
-	to   func(*work) handlers.Receiver
+	app      *App
+	deferral *run.Deferral
+	to       func(*work) handlers.Receiver
 }
 
 // Receive implements handlers.Receiver.
-func (r receiver) Receive(ctx context.Context, d run.Delivery) (run.Handled, error) {
+func (r receiver) Receive(ctx context.Context, d run.Incoming) (run.Handled, error) {
 	err := r.app.opensFor(ctx)
 	switch {
 	case err != nil:
-		return r.room.Put(ctx, d, err)
+		return r.deferral.Defer(ctx, d, err)
 	case r.app.work == nil: // the live app is to have it, however often it comes here
 		r.app.status.foreign()
-		return r.room.Put(ctx, d, fault.New(fault.Infrastructure, "app: shadow", config.ModeShadow,
+		return r.deferral.Defer(ctx, d, fault.New(fault.Infrastructure, "app: shadow", config.ModeShadow,
 			"a shadow takes no messages: switch its functions on Service Bus off, or name queues of its own (docs/cutover.md)"))
 	}
 	h, err := r.to(r.app.work).Receive(ctx, d)
@@ -77,7 +77,7 @@ type watchedQueue struct {
 }
 
 // Send implements run.Queue.
-func (w watchedQueue) Send(ctx context.Context, messages []run.Message) []error {
+func (w watchedQueue) Send(ctx context.Context, messages []run.Outgoing) []error {
 	errs := w.inner.Send(ctx, messages)
 	var worst error
 	for _, err := range errs {

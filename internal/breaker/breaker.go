@@ -89,11 +89,11 @@ type Breaker struct {
 	beatErr error
 	// lockedAt is when the last heartbeat found its row locked; zero when it had another answer.
 	lockedAt time.Time
-	// appliedAt and failing wait to be written into the control document, which was done at notedAt; toldMass are the codes
+	// appliedAt and failing wait to be written into the control document, which was done at notedAt; loggedMass are the codes
 	// that were told.
 	appliedAt, notedAt time.Time
 	failing            []Failing
-	toldMass           map[string]time.Time
+	loggedMass         map[string]time.Time
 	// pills are the poison messages that were counted, with their hour.
 	pills map[string]time.Time
 }
@@ -117,7 +117,7 @@ func New(store ControlStore, o Options) *Breaker {
 	}
 	return &Breaker{
 		shared: &shared{store: store, version: o.Build, log: o.Log, now: o.Now}, o: o,
-		serial: make(chan struct{}, 1), toldMass: map[string]time.Time{}, alone: map[string]lone{}, pills: map[string]time.Time{},
+		serial: make(chan struct{}, 1), loggedMass: map[string]time.Time{}, alone: map[string]lone{}, pills: map[string]time.Time{},
 	}
 }
 

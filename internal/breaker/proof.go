@@ -117,10 +117,10 @@ func (b *Breaker) tellMass(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, f := range c.MassFailures(now) {
-		if b.toldMass[f.Code].Equal(f.Since) {
+		if b.loggedMass[f.Code].Equal(f.Since) {
 			continue
 		}
-		b.toldMass[f.Code] = f.Since
+		b.loggedMass[f.Code] = f.Since
 		b.o.Log.Error().Str("event", "mass_failure").Str("code", f.Code).Int("documents", f.Documents).Time("since", f.Since).
 			Msg("many documents began to fail with one code: others go on")
 	}

@@ -100,7 +100,7 @@ func (p *pass) apply(ctx context.Context, items []Item) (results []result, done 
 			break // the others have their turn in the next tick, before these
 		}
 		if part[0] > 0 && p.outOfTime() && p.undecided {
-			a.putOff(part[0], len(items), fault.New(fault.Contention, "writer: apply", codeUndecided, "its turn did not come"))
+			a.putOff(part[0], len(items), fault.New(fault.Contention, "commit: apply", codeUndecided, "its turn did not come"))
 			break
 		}
 		if err := a.write(ctx, part[0], part[1], tries); err != nil {
@@ -116,7 +116,7 @@ func (a *applying) write(ctx context.Context, from, to, tries int) error {
 	outcomes, err := a.p.request(ctx, a.items[from:to], tries)
 	switch {
 	case err == nil && len(outcomes) != to-from:
-		err = fault.New(fault.Internal, "writer: apply", "outcome_count", "%d outcomes for %d documents", len(outcomes), to-from)
+		err = fault.New(fault.Internal, "commit: apply", "outcome_count", "%d outcomes for %d documents", len(outcomes), to-from)
 	case err == nil:
 		for i, o := range outcomes {
 			a.note(from+i, result{outcome: o, err: missingError(o)})
@@ -168,7 +168,7 @@ func (a *applying) putOff(from, to int, cause error) {
 		a.p.c.ranOut.Store(a.p.c.o.Now().Unix())
 	}
 	for i := from; i < to; i++ {
-		a.note(i, result{err: fault.Wrap(fault.Contention, "writer: apply", codeUndecided,
+		a.note(i, result{err: fault.Wrap(fault.Contention, "commit: apply", codeUndecided,
 			"put off: it came with documents that cannot be written, and the time for finding those was over", cause)})
 	}
 }
@@ -200,7 +200,7 @@ func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome,
 		}
 		wait := time.Duration(float64(contentionWait<<min(try-1, 10)) * (0.5 + p.c.o.Draw()))
 		if werr := p.c.o.Wait(ctx, wait); werr != nil {
-			return nil, fault.Wrap(fault.Infrastructure, "writer: apply", "cancelled", "stopped while waiting for another try", werr)
+			return nil, fault.Wrap(fault.Infrastructure, "commit: apply", "cancelled", "stopped while waiting for another try", werr)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func missingError(o Outcome) error {
 	if o.Refused != nil || o.Verdict != Missing {
 		return o.Refused
 	}
-	err := fault.New(fault.Document, "writer: apply", "missing_detail_row",
+	err := fault.New(fault.Document, "commit: apply", "missing_detail_row",
 		"document %s: no row in IVCE_DTL for line %s: expected every line to exist, nothing was written",
 		o.DocumentID, idList(o.Missing()))
 	err.Condition = fault.MissingRow

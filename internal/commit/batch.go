@@ -19,8 +19,8 @@ type Batch struct {
 	RetryCount int
 	// Purpose says who brings the documents; FromFeed by default.
 	Purpose Purpose
-	// Job is the run or invocation that is named in a poison pill's evidence; it may be empty.
-	Job string
+	// BatchID is the run or invocation that is named in a poison pill's evidence; it may be empty.
+	BatchID string
 	// TakeOver are the states from which a run takes documents although it is not their turn: failed, committed,
 	// retry_scheduled before it is due. Of use with ForRun only.
 	TakeOver []invoice.Status
@@ -32,11 +32,11 @@ type Batch struct {
 	DivideUntil time.Time
 	// Told, if given, is told once of every document that has an id and is finished with, also by several goroutines at once. Those
 	// that wait for a dependency are not told.
-	Told func(Told)
+	OnResult func(DocumentResult)
 }
 
-// Told is what became of one document.
-type Told struct {
+// DocumentResult is what became of one document.
+type DocumentResult struct {
 	ID string
 	// Outcome is one of Report.Outcomes.
 	Outcome string

@@ -80,7 +80,7 @@ func alone(s invoice.State, err error) error {
 		return err
 	}
 	return &fault.Error{
-		Kind: fault.Internal, Code: CodeFailsAlone, Op: "writer: apply", Err: err,
+		Kind: fault.Internal, Code: CodeFailsAlone, Op: "commit: apply", Err: err,
 		Reason: "the request fails like an outage each time that this document is sent alone, while the database answers others",
 	}
 }

@@ -98,8 +98,8 @@ func TestWhatIsPutOff(t *testing.T) {
 		attempts int
 	}{
 		"a race lost alone": {fault.New(fault.Contention, "sql: apply", "1222", "lock timeout"), 2 * time.Minute, 4},
-		"undecided":         {fault.New(fault.Contention, "writer: apply", codeUndecided, "put off"), 2 * time.Minute, 3},
-		"cut off":           {fault.New(fault.Infrastructure, "writer: apply", codeCutOff, "left"), 0, 3},
+		"undecided":         {fault.New(fault.Contention, "commit: apply", codeUndecided, "put off"), 2 * time.Minute, 3},
+		"cut off":           {fault.New(fault.Infrastructure, "commit: apply", codeCutOff, "left"), 0, 3},
 		"like an outage":    {likeOutage(), 2 * time.Minute, 4},
 	} {
 		s := at(now).putOff(failed, c.err)

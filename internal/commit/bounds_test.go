@@ -74,7 +74,7 @@ func TestARewriteThatFailsLikeAnOutageIsToldAndEnds(t *testing.T) {
 	told := map[string]string{}
 	_, err := w.commit.Run(t.Context(), commit.Batch{
 		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
-		Told: func(t commit.Told) { told[t.ID] = t.Outcome },
+		OnResult: func(t commit.DocumentResult) { told[t.ID] = t.Outcome },
 	})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{ids[0]: "failed", ids[1]: "applied", ids[2]: "applied"}, told)

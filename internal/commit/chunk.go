@@ -50,7 +50,7 @@ func (p *pass) choose(docs []invoice.Document) []invoice.Document {
 	var taken []invoice.Document
 	for _, d := range docs {
 		switch p.turnOf(d) {
-		case invoice.Take:
+		case invoice.Eligible:
 			taken = append(taken, d)
 		case invoice.Done:
 			if p.heal[d.ID] {
@@ -122,7 +122,7 @@ func (p *pass) leaveToOthers(ctx context.Context, docs []invoice.Document) error
 
 // putOffAll records that documents wait for the recovery timer, uncounted.
 func (p *pass) putOffAll(ctx context.Context, docs []invoice.Document, code string, kind fault.Kind, why string) error {
-	cause := fault.New(kind, "writer: apply", code, "%s", why)
+	cause := fault.New(kind, "commit: apply", code, "%s", why)
 	var all []verdict
 	for _, d := range p.choose(docs) {
 		all = append(all, verdict{d, result{err: cause}})
@@ -195,7 +195,7 @@ const codePanic = "panic"
 func (p *pass) panicked(r any) error {
 	what := panicText(r)
 	p.c.o.Log.Error().Str("kind", string(fault.Internal)).Str("panic", what).Bytes("stack", debug.Stack()).Msg("a panic in a request")
-	return fault.New(fault.Internal, "writer: apply", codePanic, "a panic of ours: %s", what)
+	return fault.New(fault.Internal, "commit: apply", codePanic, "a panic of ours: %s", what)
 }
 
 // panicText says what a panic was, without content.

@@ -56,8 +56,8 @@ type Commit struct {
 	sink    Sink
 	breaker *breaker.Breaker
 	o       Options
-	// capTold is the hour for which it was said that enough poison messages were made.
-	capTold atomic.Int64
+	// capLogged is the hour for which it was said that enough poison messages were made.
+	capLogged atomic.Int64
 	// ranOut is when a batch of the feed last ran out of time for dividing, in epoch seconds.
 	ranOut atomic.Int64
 }
@@ -132,7 +132,7 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 
 // run is the work of Run. After an error rest has the documents that nothing was found out about.
 func (p *pass) run(ctx context.Context, docs []invoice.Document) (rest []invoice.Document, err error) {
-	if slices.ContainsFunc(docs, p.turn) { // what asks nothing of SQL does not wait for it
+	if slices.ContainsFunc(docs, p.eligibility) { // what asks nothing of SQL does not wait for it
 		if err := p.c.breaker.Permit(ctx); err != nil {
 			p.sqlAway = true
 			return docs, err
@@ -281,18 +281,18 @@ func (p *pass) read(raws []json.RawMessage) []invoice.Document {
 	return docs
 }
 
-// turn reports whether a document is ours to take now.
-func (p *pass) turn(d invoice.Document) bool { return p.turnOf(d) == invoice.Take }
+// eligibility reports whether a document is ours to take now.
+func (p *pass) eligibility(d invoice.Document) bool { return p.turnOf(d) == invoice.Eligible }
 
 // turnOf is the document's turn, as the purpose of the batch sees it.
-func (p *pass) turnOf(d invoice.Document) invoice.Turn {
-	turn := d.Turn(p.c.o.Now(), p.c.o.SysName)
+func (p *pass) turnOf(d invoice.Document) invoice.Eligibility {
+	turn := d.Eligibility(p.c.o.Now(), p.c.o.SysName)
 	switch {
 	case (turn == invoice.NotDue || turn == invoice.Done) && p.batch.takesOver(d.State.Status):
-		return invoice.Take
+		return invoice.Eligible
 	case turn == invoice.NotDue && p.batch.Purpose == FromTimer && d.State.Postponed && d.TS <= p.dueBefore:
-		return invoice.Take // others got through since it failed
-	case turn == invoice.Take && p.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:
+		return invoice.Eligible // others got through since it failed
+	case turn == invoice.Eligible && p.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:
 		return invoice.NotDue // retries are the timer's: here one would come back by its own patch, before the new ones
 	}
 	return turn

@@ -9,20 +9,20 @@ import (
 
 // count notes how one document ended. Without an id nobody is told.
 func (p *pass) count(id, outcome string, kind fault.Kind) {
-	p.tellOf(Told{ID: id, Outcome: outcome, Kind: kind})
+	p.reportResult(DocumentResult{ID: id, Outcome: outcome, Kind: kind})
 }
 
-// toldOf is what there is to tell of a failure.
-func toldOf(id, outcome string, err error) Told {
-	t := Told{ID: id, Outcome: outcome, Kind: fault.KindOf(err), Code: fault.CodeOf(err)}
+// resultOf is what there is to tell of a failure.
+func resultOf(id, outcome string, err error) DocumentResult {
+	t := DocumentResult{ID: id, Outcome: outcome, Kind: fault.KindOf(err), Code: fault.CodeOf(err)}
 	if e := fault.As(err); e != nil {
 		t.Reason = e.Reason // a driver's own text may hold content
 	}
 	return t
 }
 
-// tellOf notes how one document ended and tells who wants to know.
-func (p *pass) tellOf(t Told) {
+// reportResult notes how one document ended and tells who wants to know.
+func (p *pass) reportResult(t DocumentResult) {
 	p.mu.Lock()
 	p.report.Outcomes[t.Outcome]++
 	p.counted++
@@ -30,8 +30,8 @@ func (p *pass) tellOf(t Told) {
 		p.report.Kinds[string(t.Kind)]++
 	}
 	p.mu.Unlock()
-	if p.batch.Told != nil && t.ID != "" {
-		p.batch.Told(t)
+	if p.batch.OnResult != nil && t.ID != "" {
+		p.batch.OnResult(t)
 	}
 }
 
@@ -42,9 +42,9 @@ func (p *pass) countResult(id string, res result, s invoice.State) {
 		return
 	}
 	kind := fault.KindOf(res.err) // the shortest state no longer says it
-	told := toldOf(id, string(s.Status), res.err)
+	told := resultOf(id, string(s.Status), res.err)
 	told.RetryCount, told.Again = s.RetryCount, s.Status == invoice.RetryScheduled
-	p.tellOf(told)
+	p.reportResult(told)
 	event := p.c.o.Log.Warn()
 	if kind == fault.Internal || s.Status == invoice.Failed {
 		event = p.c.o.Log.Error()

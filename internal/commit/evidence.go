@@ -8,7 +8,7 @@ import (
 
 // CheckEvidenceName reports a name that Evidence does not take, as internal: whoever made it has a fault.
 func CheckEvidenceName(name string) error {
-	const op, code = "writer: name of evidence", "evidence_name"
+	const op, code = "commit: name of evidence", "evidence_name"
 	if name == "" || len(name) > MaxEvidenceName {
 		return fault.New(fault.Internal, op, code, "a name of %d characters: want 1 to %d", len(name), MaxEvidenceName)
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 // runFor passes documents on as a batch of a run does, and answers what was told of each.
-func (w *world) runFor(rewrite bool, over []invoice.Status, snapshots ...json.RawMessage) (map[string]commit.Told, commit.Report) {
+func (w *world) runFor(rewrite bool, over []invoice.Status, snapshots ...json.RawMessage) (map[string]commit.DocumentResult, commit.Report) {
 	w.t.Helper()
-	told := map[string]commit.Told{}
+	told := map[string]commit.DocumentResult{}
 	report, err := w.commit.Run(w.t.Context(), commit.Batch{
-		Documents: snapshots, Received: w.clock, Purpose: commit.ForRun, TakeOver: over, Rewrite: rewrite, Job: "run-1",
-		Told: func(t commit.Told) { // Parallel is 1
+		Documents: snapshots, Received: w.clock, Purpose: commit.ForRun, TakeOver: over, Rewrite: rewrite, BatchID: "run-1",
+		OnResult: func(t commit.DocumentResult) { // Parallel is 1
 			require.NotContains(w.t, told, t.ID, "told once")
 			told[t.ID] = t
 		},

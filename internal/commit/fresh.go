@@ -23,7 +23,7 @@ func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func
 	var ids []string
 	again := make([]bool, len(docs))
 	for i, d := range docs {
-		if again[i] = needed(d) && p.turn(d); again[i] {
+		if again[i] = needed(d) && p.eligibility(d); again[i] {
 			ids = append(ids, d.ID)
 		}
 	}
@@ -109,7 +109,7 @@ func (p *pass) readSurely(ctx context.Context, d invoice.Document) (now invoice.
 	switch {
 	case fault.Has(err, fault.Gone):
 		if mayLag && p.c.o.Now().Sub(time.Unix(d.TS, 0)) < settled && !d.IDLooksLikeTime {
-			return d, false, fault.New(fault.Infrastructure, "writer: read", "not_caught_up", "document %s is on the change feed and cannot be read yet", d.ID)
+			return d, false, fault.New(fault.Infrastructure, "commit: read", "not_caught_up", "document %s is on the change feed and cannot be read yet", d.ID)
 		}
 		return d, false, nil
 	case err != nil:
@@ -119,7 +119,7 @@ func (p *pass) readSurely(ctx context.Context, d invoice.Document) (now invoice.
 		return d, false, err
 	}
 	if mayLag && now.TS < d.TS {
-		return d, false, fault.New(fault.Infrastructure, "writer: read", "not_caught_up", "document %s reads older than the change feed showed it", d.ID)
+		return d, false, fault.New(fault.Infrastructure, "commit: read", "not_caught_up", "document %s reads older than the change feed showed it", d.ID)
 	}
 	return now, true, nil
 }
@@ -130,5 +130,5 @@ func asDependency(err error) error {
 	if fault.IsDependency(err) {
 		return err
 	}
-	return fault.Wrap(fault.Infrastructure, "writer: read", fault.CodeOf(err), "the documents could not be read again", err)
+	return fault.Wrap(fault.Infrastructure, "commit: read", fault.CodeOf(err), "the documents could not be read again", err)
 }

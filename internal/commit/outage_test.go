@@ -160,7 +160,7 @@ func TestARewriteThatLosesARaceComesAgain(t *testing.T) {
 	told := map[string]string{}
 	rewrite := commit.Batch{
 		Documents: before, Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
-		Told: func(t commit.Told) { told[t.ID] = t.Outcome },
+		OnResult: func(t commit.DocumentResult) { told[t.ID] = t.Outcome },
 	}
 	w.use(sinkThat{w.faulty, about(lost(), ids[0])})
 	_, err := w.commit.Run(t.Context(), rewrite)

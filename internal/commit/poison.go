@@ -58,7 +58,7 @@ func (p *pass) poison(ctx context.Context, cur invoice.Document, cause error) (d
 
 // enough keeps a document waiting because of the bound of the hour, which is said once an hour and not for each.
 func (p *pass) enough(ctx context.Context, cur invoice.Document, cause error) (bool, error) {
-	if hour := p.c.o.Now().Unix() / 3600; p.c.capTold.Swap(hour) != hour {
+	if hour := p.c.o.Now().Unix() / 3600; p.c.capLogged.Swap(hour) != hour {
 		p.c.o.Log.Error().Str("code", fault.CodeOf(cause)).Str("document", cur.ID).
 			Msg("enough poison messages were made in this hour: this document, and others like it, stay retry_scheduled")
 	}
@@ -137,7 +137,7 @@ func (p *pass) pill(cur invoice.Document, cause error) pill {
 	return pill{
 		folder: EvidenceFolder(cur, s.ReprocessCount),
 		error: pillError{
-			DocumentID: cur.ID, JobID: p.batch.Job, FailedAt: s.FailedAt, RetryCount: s.RetryCount,
+			DocumentID: cur.ID, JobID: p.batch.BatchID, FailedAt: s.FailedAt, RetryCount: s.RetryCount,
 			Kind: s.LastErrorKind, Code: s.LastErrorCode, LastError: s.LastError, Attempts: s.Attempts,
 		},
 		metadata: pillMetadata{
@@ -180,7 +180,7 @@ func escapeID(d invoice.Document) string {
 // keep stores the evidence; metadata.json comes last, so where it stands the evidence is whole. A store that failed is not
 // asked again for every other document of the batch.
 func (p *pass) keep(ctx context.Context, pill pill, raw json.RawMessage) error {
-	const op = "writer: evidence"
+	const op = "commit: evidence"
 	p.mu.Lock()
 	down := p.evidenceDown
 	p.mu.Unlock()
@@ -224,7 +224,7 @@ func (p *pass) mark(ctx context.Context, cur invoice.Document, cause error, pill
 	if finalError == "" {
 		outcomes, err := p.request(ctx, []Item{MarkOf(cur)}, contentionTries)
 		if err == nil && len(outcomes) != 1 {
-			err = fault.New(fault.Internal, "writer: mark", "outcome_count", "%d outcomes for one mark", len(outcomes))
+			err = fault.New(fault.Internal, "commit: mark", "outcome_count", "%d outcomes for one mark", len(outcomes))
 		}
 		if err == nil {
 			err = outcomes[0].Refused

@@ -106,7 +106,7 @@ func TestTheEvidenceOfAPoisonPill(t *testing.T) {
 	w.othersApply()
 	batch := w.put(doc)
 	etag := invoiceOf(t, batch[0]).ETag
-	report, err := w.batch(commit.Batch{Documents: batch, Purpose: commit.FromTimer, Job: "job-7"})
+	report, err := w.batch(commit.Batch{Documents: batch, Purpose: commit.FromTimer, BatchID: "job-7"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"failed": 1}, report.Outcomes)
 
@@ -307,7 +307,7 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 	require.Equal(t, "AI-ERROR", w.value(2, invoice.Detail, "IVCE_LNE_STAT"))
 
 	reprocess := func() commit.Report {
-		report, err := w.commit.Run(t.Context(), commit.Batch{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.Reprocess, Job: "run-1"})
+		report, err := w.commit.Run(t.Context(), commit.Batch{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.Reprocess, BatchID: "run-1"})
 		require.NoError(t, err)
 		return report
 	}

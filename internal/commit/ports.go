@@ -69,17 +69,17 @@ const MaxEvidenceName = 960
 // Backlog finds documents that no trigger brings any more. A status is matched in lower case, in upper case and
 // capitalised; other spellings are not found, and neither is a document without a status: it was never offered.
 type Backlog interface {
-	// Waiting gives the documents of an environment whose status is one of statuses and whose _ts lies in [from, to),
+	// PendingDocs gives the documents of an environment whose status is one of statuses and whose _ts lies in [from, to),
 	// page by page and in no order, until there are none or page answers more = false or an error, which is handed on as it
 	// is. Errors by kind: infrastructure, throttled.
-	Waiting(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]Waiting) (more bool, err error)) error
+	PendingDocs(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]PendingDoc) (more bool, err error)) error
 	// Page gives some documents of a window, and the continuation of the next page: "" begins, and is answered when there are
 	// no more. A page has at most 100 documents, in no order; it may be empty and have a next one. What changes meanwhile may
 	// be missed or come twice. A continuation is good for another process and for a later query of the same window and
 	// environment, but it keeps the times that its search began with: what comes due later is found by the next search.
 	// Errors by kind: document, code "continuation", when the continuation is none (any more): begin again; infrastructure,
 	// throttled.
-	Page(ctx context.Context, q WindowQuery, continuation string) (found []Waiting, next string, err error)
+	Page(ctx context.Context, q WindowQuery, continuation string) (found []PendingDoc, next string, err error)
 }
 
 // Window is one part of what the recovery timer looks for.
@@ -110,8 +110,8 @@ type WindowQuery struct {
 	Now, AppliedBefore, LeftBefore, OldWriterBefore int64
 }
 
-// Waiting is what Backlog tells of a document: no content.
-type Waiting struct {
+// PendingDoc is what Backlog tells of a document: no content.
+type PendingDoc struct {
 	ID string
 	// TS is the document's _ts in whole seconds.
 	TS int64

@@ -73,7 +73,7 @@ func (r *Recover) Run(ctx context.Context) (Recovered, error) { return r.RunAs(c
 // (Batch.Job). It ends early, and without an error, when the breaker is open. A window that cannot be read keeps nobody from the
 // others. Errors by kind: infrastructure, throttled, quota; the next tick goes on.
 func (r *Recover) RunAs(ctx context.Context, job string) (Recovered, error) {
-	t := &tick{r: r, job: job, now: r.commit.o.Now(), seen: map[string]bool{}}
+	t := &tick{r: r, batchID: job, now: r.commit.o.Now(), seen: map[string]bool{}}
 	t.found = Recovered{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{}}
 	err := r.commit.breaker.Tick(ctx)
 	if err == nil {
@@ -89,10 +89,10 @@ func (r *Recover) RunAs(ctx context.Context, job string) (Recovered, error) {
 
 // tick is one RunAs under way.
 type tick struct {
-	r     *Recover
-	job   string
-	now   time.Time
-	found Recovered
+	r       *Recover
+	batchID string
+	now     time.Time
+	found   Recovered
 	// seen are the documents that were taken up: one that cannot be patched stays due.
 	seen map[string]bool
 	// failing counts the documents that were not committed.
@@ -196,7 +196,7 @@ func (t *tick) query(ctx context.Context, w Window) WindowQuery {
 }
 
 // fresh are the ids of a page that had no turn yet. Those that were put off with others go first: most of them are good.
-func (t *tick) fresh(page []Waiting, done map[string]bool) []string {
+func (t *tick) fresh(page []PendingDoc, done map[string]bool) []string {
 	var ids, later []string
 	for _, d := range page {
 		switch {
@@ -225,14 +225,14 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time, 
 		return asDependency(err)
 	}
 	var mu sync.Mutex
-	told := func(d Told) {
+	told := func(d DocumentResult) {
 		mu.Lock()
 		defer mu.Unlock()
 		done[d.ID] = true
 	}
 	report, err := t.r.commit.Run(ctx, Batch{
-		Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer, Job: t.job, DivideUntil: end,
-		OneByOne: w == PutOff, Told: told,
+		Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer, BatchID: t.batchID, DivideUntil: end,
+		OneByOne: w == PutOff, OnResult: told,
 	})
 	t.found.add(report)
 	t.found.Reads++

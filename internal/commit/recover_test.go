@@ -259,7 +259,7 @@ type pages struct {
 	asked []string
 }
 
-func (p *pages) Page(_ context.Context, q commit.WindowQuery, at string) (found []commit.Waiting, next string, err error) {
+func (p *pages) Page(_ context.Context, q commit.WindowQuery, at string) (found []commit.PendingDoc, next string, err error) {
 	p.asked = append(p.asked, fmt.Sprintf("%s %s", q.Window, at))
 	n := 0
 	if at != "" {
@@ -273,7 +273,7 @@ func (p *pages) Page(_ context.Context, q commit.WindowQuery, at string) (found 
 	}
 	if n < len(p.of[q.Window]) {
 		for _, id := range p.of[q.Window][n] {
-			found = append(found, commit.Waiting{ID: id, TS: q.Now})
+			found = append(found, commit.PendingDoc{ID: id, TS: q.Now})
 		}
 	}
 	if n+1 < len(p.of[q.Window]) {

@@ -19,7 +19,7 @@ func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error
 	for race := range maxRaces {
 		if race > 1 { // a replica that lags needs a moment, and so does whoever else is at it
 			if err := p.c.o.Wait(ctx, contentionWait<<(race-2)); err != nil {
-				return fault.Wrap(fault.Infrastructure, "writer: record", "cancelled", "stopped while waiting to read again", err)
+				return fault.Wrap(fault.Infrastructure, "commit: record", "cancelled", "stopped while waiting to read again", err)
 			}
 		}
 		outdated := supersededByItself(res)
@@ -43,7 +43,7 @@ func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error
 		case now.Problem != nil:
 			d, res = now, result{err: now.Problem}
 		case outdated && now.ETag == cur.ETag:
-			res = result{err: fault.New(fault.Contention, "writer: record", "clock_went_back",
+			res = result{err: fault.New(fault.Contention, "commit: record", "clock_went_back",
 				"document %s: its content is the newest, but the ledger knows a later _ts of it: the container's clock went back", d.ID)}
 		case outdated || !sameContent(d, now) || putAgain(d, now, res):
 			if now, res, ok, err = p.applyOther(ctx, now); err != nil || !ok {
@@ -53,7 +53,7 @@ func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error
 		}
 		cur = now
 	}
-	p.leave(d.ID, fault.New(fault.Contention, "writer: record", "412", "the document changed %d times while its outcome was recorded", maxRaces))
+	p.leave(d.ID, fault.New(fault.Contention, "commit: record", "412", "the document changed %d times while its outcome was recorded", maxRaces))
 	return nil
 }
 
@@ -101,9 +101,9 @@ func (p *pass) rewritten(cur invoice.Document, res result) {
 		p.contended = res.err
 		return
 	}
-	told := toldOf(cur.ID, string(invoice.Failed), res.err)
+	told := resultOf(cur.ID, string(invoice.Failed), res.err)
 	told.RetryCount = cur.State.RetryCount
-	p.tellOf(told)
+	p.reportResult(told)
 	p.c.o.Log.Warn().Str("document", cur.ID).Str("kind", string(told.Kind)).Str("code", told.Code).
 		Msg("a committed document could not be written again: it stays committed")
 }
@@ -118,7 +118,7 @@ func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res resul
 	if res.failed() {
 		res.err = alone(cur.State, res.err)
 		proven = isOwn(res.err) && p.proven(ctx, cur)
-		if p.turn(cur) && p.t.exhausted(cur.State, res.err, proven) {
+		if p.eligibility(cur) && p.t.exhausted(cur.State, res.err, proven) {
 			return p.poison(ctx, cur, res.err)
 		}
 	}
@@ -168,16 +168,16 @@ func (p *pass) next(d, cur invoice.Document, res result, proven bool) (invoice.S
 		was.Version = d.Version.US // the one that the ledger has; a later _ts must not become another
 	}
 	if isOwn(res.err) {
-		return p.t.failure(was, res.err, proven), p.turn(cur)
+		return p.t.failure(was, res.err, proven), p.eligibility(cur)
 	}
 	if res.failed() {
-		return p.t.putOff(was, res.err), p.turn(cur)
+		return p.t.putOff(was, res.err), p.eligibility(cur)
 	}
 	evident := res.outcome.Verdict == Applied || res.outcome.Verdict == Unchanged
 	if was.Status == invoice.Committed {
 		return was, false // somebody recorded the same content already
 	}
-	mayChange := was.Status == invoice.RetryScheduled || p.turn(cur)
+	mayChange := was.Status == invoice.RetryScheduled || p.eligibility(cur)
 	return p.t.committed(was, res.outcome), mayChange || (evident && sameContent(d, cur))
 }
 
@@ -263,7 +263,7 @@ func (p *pass) cannotRecord(d invoice.Document, s invoice.State, err error) erro
 
 // leave lets the recovery timer finish a document and says so.
 func (p *pass) leave(id string, err error) {
-	p.tellOf(toldOf(id, "left", err))
+	p.reportResult(resultOf(id, "left", err))
 	p.c.o.Log.Error().Str("document", id).Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).
 		Msg("the outcome could not be recorded: left to the recovery timer")
 }
@@ -284,7 +284,7 @@ func (p *pass) keepVersion(ctx context.Context, d invoice.Document) (kept invoic
 		if err != nil || !ok {
 			return d, false, err
 		}
-		if d = now; !p.turn(d) {
+		if d = now; !p.eligibility(d) {
 			p.count(d.ID, "skipped", "")
 			return d, false, nil
 		}
@@ -292,7 +292,7 @@ func (p *pass) keepVersion(ctx context.Context, d invoice.Document) (kept invoic
 			return d, true, nil
 		}
 	}
-	p.leave(d.ID, fault.New(fault.Contention, "writer: version", "412", "the document changed %d times while its version was recorded", maxRaces))
+	p.leave(d.ID, fault.New(fault.Contention, "commit: version", "412", "the document changed %d times while its version was recorded", maxRaces))
 	return d, false, nil
 }
 

@@ -91,10 +91,10 @@ func (p *shadowPass) reread(ctx context.Context, docs []invoice.Document) ([]inv
 func (p *shadowPass) lookAt(ctx context.Context, docs []invoice.Document) error {
 	var committed, waiting []invoice.Document
 	for _, d := range docs {
-		switch turn := d.Turn(p.c.o.Now(), p.c.o.SysName); {
+		switch turn := d.Eligibility(p.c.o.Now(), p.c.o.SysName); {
 		case turn == invoice.Done && d.State.Status == invoice.Committed:
 			committed = append(committed, d)
-		case turn == invoice.Take:
+		case turn == invoice.Eligible:
 			waiting = append(waiting, d)
 		default:
 			p.count(d.ID, "skipped", "")

@@ -123,7 +123,7 @@ func TestEveryCallHasItsOwnDeadline(t *testing.T) {
 		"query":     func(ctx context.Context) error { return c.Query(ctx, "SELECT c.id FROM c", nil, nil) },
 		"submit":    func(ctx context.Context) error { return c.Submit(ctx, json.RawMessage(`{"id":"a"}`), true) },
 		"waiting": func(ctx context.Context) error {
-			return c.Waiting(ctx, "web", []invoice.Status{invoice.Pending}, 0, 1, nil)
+			return c.PendingDocs(ctx, "web", []invoice.Status{invoice.Pending}, 0, 1, nil)
 		},
 		"load control":  func(ctx context.Context) error { _, _, err := control.Load(ctx); return err },
 		"make control":  func(ctx context.Context) error { _, err := control.Store(ctx, breaker.Control{}, ""); return err },

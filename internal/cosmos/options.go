@@ -169,7 +169,7 @@ func clientOptions(transport *http.Client) *azcosmos.ClientOptions {
 				RetryDelay: 200 * time.Millisecond,
 				// A longer wait than this is the breaker's business, not a call's.
 				MaxRetryDelay: 2 * time.Second,
-				ShouldRetry:   worthWaiting,
+				ShouldRetry:   worthRetrying,
 			},
 		},
 		// The etag of the new state is in a header; sending 2 MB back would buy nothing.

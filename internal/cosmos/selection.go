@@ -22,20 +22,20 @@ func (c *Container) Selection() Selection { return Selection{c} }
 
 // Page gives one page of the documents that a run takes. See run.Selection. It asks the query of Waiting, and the service's
 // page is handed on as it is: empty ones too.
-func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (found []commit.Waiting, next string, err error) {
-	query, params := waitingQuery(q.SysName, q.Statuses, q.From, q.To)
+func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (found []commit.PendingDoc, next string, err error) {
+	query, params := pendingQuery(q.SysName, q.Statuses, q.From, q.To)
 	if query == "" {
 		return nil, "", nil
 	}
-	return s.c.waitingPage(ctx, operation{"cosmos: page", onContainer}, query, params, pageSize, continuation)
+	return s.c.pendingPage(ctx, operation{"cosmos: page", onContainer}, query, params, pageSize, continuation)
 }
 
-// waitingPage gives one page of documents that wait.
+// pendingPage gives one page of documents that wait.
 //
 // A continuation is the service's own with a mark of its query before it: the service does not promise to notice that a
 // continuation is another query's, and would go on at a place that means nothing here. A build that asks differently thus
 // begins again. Of the service's part nothing is known but that it goes into a header and has up to 16 KB.
-func (c *Container) waitingPage(ctx context.Context, op operation, query string, params []Param, size int32, continuation string) (found []commit.Waiting, next string, err error) {
+func (c *Container) pendingPage(ctx context.Context, op operation, query string, params []Param, size int32, continuation string) (found []commit.PendingDoc, next string, err error) {
 	mark, err := markOf(op, query, params)
 	if err != nil {
 		return nil, "", err
@@ -51,7 +51,7 @@ func (c *Container) waitingPage(ctx context.Context, op operation, query string,
 	if err != nil {
 		return nil, "", err
 	}
-	if found, err = readAllWaiting(op, rows); err != nil {
+	if found, err = readAllPending(op, rows); err != nil {
 		return nil, "", err
 	}
 	if next != "" {

@@ -35,10 +35,10 @@ func newTransport(concurrency int, skipVerify bool) *http.Client {
 	}
 }
 
-// worthWaiting is azcore's decision to repeat: a 429 only, since everything else is either repeated by azcosmos below
+// worthRetrying is azcore's decision to repeat: a 429 only, since everything else is either repeated by azcosmos below
 // it or must not be. A wait that would outlast the caller's deadline is not begun: the caller then learns that the
 // account is throttling, and for how long, instead of a timeout that says nothing.
-func worthWaiting(resp *http.Response, err error) bool {
+func worthRetrying(resp *http.Response, err error) bool {
 	if err != nil || resp.StatusCode != http.StatusTooManyRequests {
 		return false
 	}

@@ -23,7 +23,7 @@ func ExampleRead() {
 	  "post-processing": {"duplicate_detail_uids": [1421550]},
 	  "sql_writer": {"status": "pending", "retry_count": 0}
 	}`), time.Date(2025, 12, 17, 16, 35, 0, 0, time.UTC))
-	fmt.Println(err, d.Problem, d.Turn(time.Now(), "web"))
+	fmt.Println(err, d.Problem, d.Eligibility(time.Now(), "web"))
 	fmt.Println(d.Main, d.Duplicates, d.Version.US)
 	for i, v := range invoice.RowValues(d.Values, d.Main, 1421550) {
 		if c := invoice.Columns()[i]; c.Table == invoice.Detail && !v.Null {
@@ -127,7 +127,7 @@ func FuzzRead(f *testing.F) {
 		require.Len(t, d.Values, len(invoice.Columns()))
 		require.Len(t, d.Hash, 64)
 		require.NotContains(t, d.Duplicates, d.Main)
-		require.NotEmpty(t, d.Turn(rulesNow(), "web"))
+		require.NotEmpty(t, d.Eligibility(rulesNow(), "web"))
 		if d.Problem == nil {
 			require.Positive(t, d.Main)
 		} else {

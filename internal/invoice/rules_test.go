@@ -166,8 +166,8 @@ func happens(d invoice.Document, err error) string {
 	if err != nil {
 		return "not recorded " + fault.CodeOf(err)
 	}
-	switch turn := d.Turn(rulesNow(), "web"); turn {
-	case invoice.Take:
+	switch turn := d.Eligibility(rulesNow(), "web"); turn {
+	case invoice.Eligible:
 	default:
 		return "left alone: " + string(turn)
 	}

@@ -45,7 +45,7 @@ func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
 	_, err = r.ops.Resume(t.Context(), ops.FlowRequest{By: "pat", Why: "w"})
 	require.NoError(t, err)
 	for n := range 600 {
-		a := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "worker", Why: "x", Run: "drain-1", Job: fmt.Sprintf("%064d", n)}
+		a := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "worker", Why: "x", Run: "drain-1", Batch: fmt.Sprintf("%064d", n)}
 		require.NoError(t, r.books.Write(t.Context(), a))
 	}
 	audits, err := r.ops.Audits(t.Context(), ops.AuditQuery{})

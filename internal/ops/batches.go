@@ -14,36 +14,36 @@ import (
 // BatchQuery asks for batches.
 type BatchQuery struct {
 	// Run and Status bound them; empty means any.
-	Run    string     `json:"run,omitempty"`
-	Status run.Status `json:"status,omitempty"`
-	Limit  int        `json:"limit,omitempty"`
+	Run    string          `json:"run,omitempty"`
+	Status run.BatchStatus `json:"status,omitempty"`
+	Limit  int             `json:"limit,omitempty"`
 }
 
 // BatchList gives batches of a run, those that failed first, by number; or the latest of all runs. Errors as RunShow.
-func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (jobs []run.Job, err error) {
+func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (jobs []run.Batch, err error) {
 	if q.Limit, err = listed(q.Limit); err != nil {
 		return nil, err
 	}
 	switch {
 	case q.Run != "" && !isRunID(q.Run):
 		return nil, notARun(q.Run)
-	case q.Status != "" && !slices.Contains(run.Statuses(), q.Status):
+	case q.Status != "" && !slices.Contains(run.BatchStatuses(), q.Status):
 		return nil, refuse(Usage, "status: expected one of %s, found %q", statuses(), string(q.Status))
 	}
-	err = o.books(ctx, func(ctx context.Context, b Books) (err error) {
-		jobs = []run.Job{}
+	err = o.stores(ctx, func(ctx context.Context, b Stores) (err error) {
+		jobs = []run.Batch{}
 		if q.Run != "" {
 			if _, err := o.theRun(ctx, b, q.Run); err != nil {
 				return err
 			}
 			if q.Status == "" { // what failed is not behind the thousand that did not
-				if jobs, err = b.Runs.ListJobs(ctx, q.Run, run.Failed, q.Limit); err != nil {
+				if jobs, err = b.Runs.ListBatches(ctx, q.Run, run.Failed, q.Limit); err != nil {
 					return err
 				}
 			}
 		}
-		more, err := latest(q.Limit, mostJobsRead, o.mineJob, func(limit int) ([]run.Job, error) {
-			return b.Runs.ListJobs(ctx, q.Run, q.Status, limit)
+		more, err := latest(q.Limit, mostBatchesRead, o.ownBatch, func(limit int) ([]run.Batch, error) {
+			return b.Runs.ListBatches(ctx, q.Run, q.Status, limit)
 		})
 		first := len(jobs)
 		for _, j := range more {
@@ -61,7 +61,7 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (jobs []run.Job, err 
 }
 
 // localJob is a batch with its times in the deployment's zone.
-func (o *Ops) localJob(j run.Job) run.Job {
+func (o *Ops) localJob(j run.Batch) run.Batch {
 	j.CreatedAt, j.QueuedAt, j.StartedAt = o.in(j.CreatedAt), o.in(j.QueuedAt), o.in(j.StartedAt)
 	j.EndedAt, j.HeartbeatAt = o.in(j.EndedAt), o.in(j.HeartbeatAt)
 	return j
@@ -69,7 +69,7 @@ func (o *Ops) localJob(j run.Job) run.Job {
 
 func statuses() string {
 	var all []string
-	for _, s := range run.Statuses() {
+	for _, s := range run.BatchStatuses() {
 		all = append(all, string(s))
 	}
 	return strings.Join(all, ", ")
@@ -78,19 +78,19 @@ func statuses() string {
 // batchID is the id of a batch that is named by it, or by its run and number: RUN/12.
 func (o *Ops) batchID(name string) (string, error) {
 	at := strings.LastIndexByte(name, '/')
-	if at < 0 && isJobID(name) {
+	if at < 0 && isBatchID(name) {
 		return name, nil
 	}
 	if at > 0 && isRunID(name[:at]) {
 		if number, err := strconv.Atoi(name[at+1:]); err == nil && number > 0 {
-			return run.JobID(o.o.SysName, name[:at], number), nil
+			return run.BatchID(o.o.SysName, name[:at], number), nil
 		}
 	}
-	return "", refuse(Usage, "batch: expected RUN/NUMBER or the id of a batch, as `batch list` shows them, found %q", Clip(name, MaxRunID))
+	return "", refuse(Usage, "batch: expected RUN/NUMBER or the id of a batch, as `batch list` shows them, found %q", Truncate(name, MaxRunID))
 }
 
-// isJobID reports whether a text is what run.JobID makes.
-func isJobID(text string) bool {
+// isBatchID reports whether a text is what run.BatchID makes.
+func isBatchID(text string) bool {
 	const size = 32
 	id, err := hex.DecodeString(text)
 	return err == nil && len(id) == size
@@ -98,7 +98,7 @@ func isJobID(text string) bool {
 
 // BatchDetail is one batch with its errors.
 type BatchDetail struct {
-	run.Job
+	run.Batch
 	Errors []run.ErrorDetail `json:"errors"`
 }
 
@@ -108,11 +108,11 @@ func (o *Ops) BatchShow(ctx context.Context, name string) (d BatchDetail, err er
 	if err != nil {
 		return d, err
 	}
-	err = o.books(ctx, func(ctx context.Context, b Books) (err error) {
+	err = o.stores(ctx, func(ctx context.Context, b Stores) (err error) {
 		d, err = o.batch(ctx, b, id, name)
 		return err
 	})
-	d.Job = o.localJob(d.Job)
+	d.Batch = o.localJob(d.Batch)
 	for i := range d.Errors {
 		d.Errors[i].At = o.in(d.Errors[i].At)
 	}
@@ -120,10 +120,10 @@ func (o *Ops) BatchShow(ctx context.Context, name string) (d BatchDetail, err er
 }
 
 // batch reads one that must be there.
-func (o *Ops) batch(ctx context.Context, b Books, id, name string) (d BatchDetail, err error) {
+func (o *Ops) batch(ctx context.Context, b Stores, id, name string) (d BatchDetail, err error) {
 	there := false
-	d.Job, d.Errors, there, err = b.Runs.Job(ctx, id)
-	if err == nil && (!there || !o.mineJob(d.Job)) {
+	d.Batch, d.Errors, there, err = b.Runs.Batch(ctx, id)
+	if err == nil && (!there || !o.ownBatch(d.Batch)) {
 		return BatchDetail{}, refuse(NotFound, "no batch %q", name)
 	}
 	if d.Errors == nil {
@@ -171,8 +171,8 @@ requeue:
 			done.Note = "the time for one request is over: the others not, ask again"
 			break
 		}
-		err := o.books(ctx, func(ctx context.Context, b Books) error {
-			again, err := b.Runs.RequeueJob(ctx, j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: j.Run, Job: j.ID})
+		err := o.stores(ctx, func(ctx context.Context, b Stores) error {
+			again, err := b.Runs.RequeueBatch(ctx, j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: j.Run, Batch: j.ID})
 			if err == nil && !again {
 				return refuse(Conflict, "the batch has not failed any more")
 			}
@@ -186,7 +186,7 @@ requeue:
 		case err != nil && done.Batches == 0:
 			return done, unaudited(err)
 		case err != nil:
-			done.Note = "the others not, ask again: " + said(err)
+			done.Note = "the others not, ask again: " + errorText(err)
 			break requeue
 		}
 	}
@@ -204,7 +204,7 @@ requeue:
 
 // goesOn sends a run's message: its manager sends the batches. Without one the timer does.
 func (o *Ops) goesOn(ctx context.Context, id string) (note string) {
-	err := o.books(ctx, func(ctx context.Context, b Books) error {
+	err := o.stores(ctx, func(ctx context.Context, b Stores) error {
 		row, err := o.theRun(ctx, b, id)
 		if err == nil {
 			note = o.notify(ctx, row)
@@ -212,13 +212,13 @@ func (o *Ops) goesOn(ctx context.Context, id string) (note string) {
 		return err
 	})
 	if err != nil {
-		return "the timer sends its message: " + said(err)
+		return "the timer sends its message: " + errorText(err)
 	}
 	return note
 }
 
 // requeueable are the failed batches that are meant, of a run that can go on.
-func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Job, err error) {
+func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Batch, err error) {
 	id := ""
 	switch {
 	case r.Batch != "":
@@ -228,7 +228,7 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Job
 	case !isRunID(r.Run):
 		return nil, notARun(r.Run)
 	}
-	err = o.books(ctx, func(ctx context.Context, b Books) error {
+	err = o.stores(ctx, func(ctx context.Context, b Stores) error {
 		runID := r.Run
 		if id != "" {
 			d, err := o.batch(ctx, b, id, r.Batch)
@@ -238,7 +238,7 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Job
 			if d.Status != run.Failed {
 				return refuse(Conflict, "the batch is %s: only one that has failed is sent again", d.Status)
 			}
-			jobs, runID = []run.Job{d.Job}, d.Run
+			jobs, runID = []run.Batch{d.Batch}, d.Run
 		}
 		row, err := o.theRun(ctx, b, runID)
 		switch {
@@ -247,7 +247,7 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Job
 		case !row.Status.Requeueable():
 			return refuse(Conflict, "its run is %s: `run resume %s` has it go on", row.Status, runID)
 		case id == "":
-			jobs, err = b.Runs.ListJobs(ctx, runID, run.Failed, mostListed)
+			jobs, err = b.Runs.ListBatches(ctx, runID, run.Failed, mostListed)
 		}
 		if err == nil && len(jobs) == 0 {
 			err = refuse(Conflict, "no batch of run %q has failed", runID)

@@ -94,7 +94,7 @@ func TestRequeue(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ops.Requeued{Batches: 1}, done)
 	entry := r.audited(run.CodeBatchRequeue)[0]
-	require.Equal(t, []any{begun, run.JobID("web", begun, 2), "pat", "mended"}, []any{entry.Run, entry.Job, entry.By, entry.Why})
+	require.Equal(t, []any{begun, run.BatchID("web", begun, 2), "pat", "mended"}, []any{entry.Run, entry.Batch, entry.By, entry.Why})
 	p, err := r.ops.RunShow(t.Context(), begun)
 	require.NoError(t, err)
 	require.Equal(t, run.RunRunning, p.Status, "a completed run runs again")

@@ -41,8 +41,8 @@ func (r *runs) renew() {
 	require.NoError(r.t, err)
 	r.ops = ops.New(ops.Ports{
 		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, Commit: r.commit, ReportNames: reports{}.Names(),
-		Books: func(context.Context) (ops.Books, error) {
-			return ops.Books{Journal: r.journal, Runs: r.books, Reports: reports{}}, nil
+		Stores: func(context.Context) (ops.Stores, error) {
+			return ops.Stores{Audit: r.journal, Runs: r.books, Reports: reports{}}, nil
 		},
 		RunQueue: r.queue, Selection: r.search,
 	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Now: func() time.Time { return r.clock }})
@@ -74,7 +74,7 @@ func (b *books) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	return b.RunStore.StartRun(ctx, r, a)
 }
 
-func (b *books) RequeueJob(ctx context.Context, id string, a run.Audit) (bool, error) {
+func (b *books) RequeueBatch(ctx context.Context, id string, a run.Audit) (bool, error) {
 	if b.fails != nil {
 		if b.requeues == 0 {
 			return false, b.fails
@@ -87,7 +87,7 @@ func (b *books) RequeueJob(ctx context.Context, id string, a run.Audit) (bool, e
 	if b.requeued != nil {
 		defer b.requeued()
 	}
-	return b.RunStore.RequeueJob(ctx, id, a)
+	return b.RunStore.RequeueBatch(ctx, id, a)
 }
 
 // search gives pages of documents that are nowhere, or those of the container.
@@ -98,7 +98,7 @@ type search struct {
 	queries  []run.Query
 }
 
-func (s *search) Page(ctx context.Context, q run.Query, continuation string) ([]commit.Waiting, string, error) {
+func (s *search) Page(ctx context.Context, q run.Query, continuation string) ([]commit.PendingDoc, string, error) {
 	s.queries = append(s.queries, q)
 	if s.invented == 0 && s.fails == nil {
 		return s.Selection.Page(ctx, q, continuation)
@@ -112,9 +112,9 @@ func (s *search) Page(ctx context.Context, q run.Query, continuation string) ([]
 	if at >= s.invented {
 		return nil, "", s.fails
 	}
-	var page []commit.Waiting
+	var page []commit.PendingDoc
 	for ; at < s.invented && len(page) < 1000; at++ {
-		page = append(page, commit.Waiting{ID: id(int64(at)), Status: q.Statuses[0], Kind: "document", Code: "2628"})
+		page = append(page, commit.PendingDoc{ID: id(int64(at)), Status: q.Statuses[0], Kind: "document", Code: "2628"})
 	}
 	if at == s.invented && s.fails == nil {
 		return page, "", nil
@@ -156,7 +156,7 @@ func (r *runs) handOff(id string, batches, each int, failed ...int) {
 	row, ok, err := r.books.ClaimRun(ctx, id, 0, -1, run.Worker{ID: "manager-1"}, time.Minute)
 	require.NoError(r.t, err)
 	require.True(r.t, ok)
-	lease := run.Lease{Run: id, Owner: "manager-1", Epoch: row.Epoch}
+	lease := run.RunLease{Run: id, Owner: "manager-1", Epoch: row.Epoch}
 	chunk := run.Chunk{First: 1, Initial: run.Queued}
 	for b := range batches {
 		var ids []string
@@ -168,18 +168,18 @@ func (r *runs) handOff(id string, batches, each int, failed ...int) {
 	require.NoError(r.t, r.books.AddChunk(ctx, lease, chunk))
 	require.NoError(r.t, r.books.EndHandOff(ctx, lease, run.Audit{Code: run.CodeRunHandedOff}))
 	for b := range batches {
-		claimed, err := r.books.ClaimJob(ctx, run.JobID("web", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", b)}, time.Minute, run.Audit{})
+		claimed, err := r.books.ClaimBatch(ctx, run.BatchID("web", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", b)}, time.Minute, run.Audit{})
 		require.NoError(r.t, err)
 		if slices.Contains(failed, b+1) {
-			require.NoError(r.t, r.books.FailJob(ctx, claimed.Hold, "Max queue retries exceeded", run.Audit{}))
+			require.NoError(r.t, r.books.FailBatch(ctx, claimed.Lease, "Max queue retries exceeded", run.Audit{}))
 			continue
 		}
 		var outcomes []run.ItemOutcome
 		for _, document := range claimed.Open {
 			outcomes = append(outcomes, run.ItemOutcome{Document: document, Outcome: run.DocCommitted})
 		}
-		require.NoError(r.t, r.books.SaveOutcomes(ctx, claimed.Hold, outcomes, nil))
-		_, err = r.books.FinishJob(ctx, claimed.Hold, func(run.JobStats) run.Audit { return run.Audit{} })
+		require.NoError(r.t, r.books.SaveOutcomes(ctx, claimed.Lease, outcomes, nil))
+		_, err = r.books.FinishBatch(ctx, claimed.Lease, func(run.BatchStats) run.Audit { return run.Audit{} })
 		require.NoError(r.t, err)
 	}
 }

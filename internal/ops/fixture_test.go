@@ -51,7 +51,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	w.sink = &sink{Sink: inmem.NewSink()}
 	w.sink.AddLines(lines...)
 	w.control, w.evidence, w.store = inmem.NewControl(), inmem.NewEvidence(), inmem.NewRunStore(now, "web")
-	w.journal = &journal{Journal: w.store.Journal()}
+	w.journal = &journal{AuditLog: w.store.AuditLog()}
 	w.breaker = w.newBreaker("a")
 	w.commit = commit.NewCommit(w.docs, w.sink, commit.Options{
 		SysName: "web", Location: zone, Now: now, Draw: func() float64 { return 0 }, Parallel: 1,
@@ -60,7 +60,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	})
 	w.ops = ops.New(ops.Ports{
 		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Commit: w.commit,
-		Books: w.books, ReportNames: reports{}.Names(), RunQueue: inmem.NewQueue(now), Selection: w.docs.Selection(1000),
+		Stores: w.books, ReportNames: reports{}.Names(), RunQueue: inmem.NewQueue(now), Selection: w.docs.Selection(1000),
 	}, ops.Options{
 		SysName: "web", Location: zone, AppVersion: "v1", Now: now,
 		Wait: func(_ context.Context, d time.Duration) error {
@@ -85,8 +85,8 @@ func (w *world) newBreaker(instance string) *breaker.Breaker {
 	})
 }
 
-func (w *world) books(context.Context) (ops.Books, error) {
-	return ops.Books{Journal: w.journal, Runs: w.store, Reports: reports{}}, nil
+func (w *world) books(context.Context) (ops.Stores, error) {
+	return ops.Stores{Audit: w.journal, Runs: w.store, Reports: reports{}}, nil
 }
 
 // flow is the breaker's state, as the control document has it.
@@ -290,7 +290,7 @@ func (s *sink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.
 
 // journal counts calls and may be down.
 type journal struct {
-	*inmem.Journal
+	*inmem.AuditLog
 	calls int
 	fails error
 	// failsAfter is how many entries are taken before the journal is down; 0 means all.
@@ -319,14 +319,14 @@ func (j *journal) Write(ctx context.Context, a ops.Audit) error {
 		return down()
 	}
 	j.written++
-	return j.Journal.Write(ctx, a)
+	return j.AuditLog.Write(ctx, a)
 }
 
 func (j *journal) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
 	if err := j.call("start"); err != nil {
 		return err
 	}
-	return j.Journal.Start(ctx, r, a)
+	return j.AuditLog.Start(ctx, r, a)
 }
 
 func (j *journal) Progress(ctx context.Context, id string, counts map[string]int) (bool, error) {
@@ -337,21 +337,21 @@ func (j *journal) Progress(ctx context.Context, id string, counts map[string]int
 	if j.progressed != nil {
 		j.progressed(j.progress)
 	}
-	return j.Journal.Progress(ctx, id, counts)
+	return j.AuditLog.Progress(ctx, id, counts)
 }
 
 func (j *journal) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
 	if err := j.call("end"); err != nil {
 		return err
 	}
-	return j.Journal.End(ctx, id, status, counts)
+	return j.AuditLog.End(ctx, id, status, counts)
 }
 
 func (j *journal) Cancel(ctx context.Context, id string, a ops.Audit) (bool, error) {
 	if err := j.call("cancel"); err != nil {
 		return false, err
 	}
-	return j.Journal.Cancel(ctx, id, a)
+	return j.AuditLog.Cancel(ctx, id, a)
 }
 
 func down() error {

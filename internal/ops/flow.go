@@ -92,7 +92,7 @@ func (o *Ops) change(ctx context.Context, r FlowRequest, do func(ctx context.Con
 		return FlowChange{}, err
 	}
 	was := o.flowView(o.p.Breaker.View(ctx))
-	if err := do(ctx, Clip(r.By, MaxBy), Clip(r.Why, MaxWhy)); breaker.Refused(err) {
+	if err := do(ctx, Truncate(r.By, MaxBy), Truncate(r.Why, MaxWhy)); breaker.Refused(err) {
 		return FlowChange{}, refuse(Conflict, "%s", fault.As(err).Reason)
 	} else if err != nil {
 		return FlowChange{}, err
@@ -114,14 +114,14 @@ func (o *Ops) TellTransitions(ctx context.Context) error {
 		return nil
 	}
 	var told []breaker.Transition
-	err := o.books(ctx, func(ctx context.Context, b Books) error {
+	err := o.stores(ctx, func(ctx context.Context, b Stores) error {
 		for _, t := range waiting {
 			detail, err := json.Marshal(t)
 			if err != nil {
 				return fault.Wrap(fault.Internal, "ops: audit", "encode", "the audit entry cannot be written as JSON", err)
 			}
 			entry := Audit{Action: flowAction(t), By: t.By, Why: t.Why, Subject: "flow:" + o.o.SysName, Detail: detail}
-			if err := b.Journal.Write(ctx, entry); err != nil {
+			if err := b.Audit.Write(ctx, entry); err != nil {
 				return err
 			}
 			told = append(told, t)

@@ -83,7 +83,7 @@ func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
 		w.open(kind, "9002")
 		w.journal.fails, w.sink.fails = full, full
 		fresh := w.newBreaker("fresh")
-		o := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: fresh, Commit: w.commit, Books: w.books},
+		o := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: fresh, Commit: w.commit, Stores: w.books},
 			ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 		change, err := o.Resume(t.Context(), ops.FlowRequest{By: "kim", Why: "the disk is larger", Force: true})
 		require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestTellingGoesOnWhereItStopped(t *testing.T) {
 
 func TestAShadowAuditsNothing(t *testing.T) {
 	w := newWorld(t)
-	shadow := ops.New(ops.Ports{Breaker: w.newBreaker("shadow"), Books: w.books}, ops.Options{SysName: "web", ReadOnly: "MODE=shadow"})
+	shadow := ops.New(ops.Ports{Breaker: w.newBreaker("shadow"), Stores: w.books}, ops.Options{SysName: "web", ReadOnly: "MODE=shadow"})
 	change, err := shadow.Pause(t.Context(), words("x"))
 	require.NoError(t, err)
 	require.False(t, change.Audited)
@@ -265,7 +265,7 @@ func TestWhatNeedsNoSQLIsAnsweredWithoutIt(t *testing.T) {
 	away := fault.New(fault.Infrastructure, "app: open sql", "refused", "nothing listens there")
 	early := ops.New(ops.Ports{
 		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Commit: w.commit,
-		Books: func(context.Context) (ops.Books, error) { return ops.Books{}, away },
+		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, away },
 	}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 	_, err := early.Status(t.Context())
 	require.NoError(t, err)

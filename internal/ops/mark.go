@@ -106,8 +106,8 @@ func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, r MarkRequest
 	if err != nil {
 		return fault.Wrap(fault.Internal, "ops: mark", "encode", "the audit entry cannot be written as JSON", err)
 	}
-	return o.books(ctx, func(ctx context.Context, b Books) error {
-		return b.Journal.Write(ctx, Audit{Action: "mark-committed", By: r.By, Why: r.Why, Subject: doc.ID, Detail: detail})
+	return o.stores(ctx, func(ctx context.Context, b Stores) error {
+		return b.Audit.Write(ctx, Audit{Action: "mark-committed", By: r.By, Why: r.Why, Subject: doc.ID, Detail: detail})
 	})
 }
 
@@ -123,7 +123,7 @@ func (o *Ops) marked(s invoice.State, r MarkRequest) invoice.State {
 	if extra == nil {
 		extra = map[string]json.RawMessage{}
 	}
-	for name, text := range map[string]string{markedBy: Clip(r.By, mostBy), markedWhy: Clip(r.Why, mostWhy), markedAt: at} {
+	for name, text := range map[string]string{markedBy: Truncate(r.By, mostBy), markedWhy: Truncate(r.Why, mostWhy), markedAt: at} {
 		if value, err := json.Marshal(text); err == nil { // a text always is JSON
 			extra[name] = value
 		}

@@ -13,8 +13,8 @@ import (
 	"sqlwriter/internal/timer"
 )
 
-// booksTimeout bounds one use of the books.
-const booksTimeout = 30 * time.Second
+// storeTimeout bounds one use of the books.
+const storeTimeout = 30 * time.Second
 
 // Committer takes documents to SQL and records what became of them: *commit.Commit.
 type Committer interface {
@@ -34,11 +34,11 @@ type Breaker interface {
 	Audited(ctx context.Context, told []breaker.Transition)
 }
 
-// Books are the tables of runs and of the audit log.
-type Books struct {
-	Journal Journal
+// Stores are the tables of runs and of the audit log.
+type Stores struct {
+	Audit AuditLog
 	// Runs and Reports are of the runs that managers and workers do.
-	Runs    RunBooks
+	Runs    RunStore
 	Reports run.Reports
 }
 
@@ -50,8 +50,8 @@ type Ports struct {
 	Breaker Breaker
 	// Commit is nil in a shadow.
 	Commit Committer
-	// Books gives the books, and opens the database if it is not open. Errors by kind: infrastructure, throttled, quota.
-	Books func(ctx context.Context) (Books, error)
+	// Stores gives the books, and opens the database if it is not open. Errors by kind: infrastructure, throttled, quota.
+	Stores func(ctx context.Context) (Stores, error)
 	// ReportNames are the reports that there are.
 	ReportNames []run.ReportName
 	// RunQueue takes the first message of a run; Selection finds its documents.
@@ -141,14 +141,14 @@ func document(id string) error {
 	case len(id) > MaxSubject:
 		return refuse(Usage, "id: expected at most %d bytes, found %d", MaxSubject, len(id))
 	case strings.ContainsAny(id, `/\?#`):
-		return refuse(Usage, `id: expected the id of a document, which has none of / \ ? #, found %q`, Clip(id, MaxBy))
+		return refuse(Usage, `id: expected the id of a document, which has none of / \ ? #, found %q`, Truncate(id, MaxBy))
 	}
 	return nil
 }
 
-// books uses the database for what a person asks, when the breaker permits it. Beside a pause it goes ahead: a pause stops the
+// stores uses the database for what a person asks, when the breaker permits it. Beside a pause it goes ahead: a pause stops the
 // work and says nothing of SQL, and who paused wants to look, and to act before the work goes on.
-func (o *Ops) books(ctx context.Context, use func(context.Context, Books) error) error {
+func (o *Ops) stores(ctx context.Context, use func(context.Context, Stores) error) error {
 	if o.p.Breaker.View(ctx).Control.Breaker.Name != breaker.Paused {
 		if err := o.p.Breaker.Permit(ctx); err != nil {
 			return err
@@ -158,10 +158,10 @@ func (o *Ops) books(ctx context.Context, use func(context.Context, Books) error)
 }
 
 // end uses the database to end something that was begun: it is tried whatever the breaker says.
-func (o *Ops) end(ctx context.Context, use func(context.Context, Books) error) error {
-	ctx, cancel := context.WithTimeout(ctx, booksTimeout)
+func (o *Ops) end(ctx context.Context, use func(context.Context, Stores) error) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	b, err := o.p.Books(ctx)
+	b, err := o.p.Stores(ctx)
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,8 @@ func unaudited(err error) error {
 	return &said
 }
 
-// said is an error in our own words: a cause may hold an address.
-func said(err error) string {
+// errorText is an error in our own words: a cause may hold an address.
+func errorText(err error) string {
 	e := fault.As(err)
 	if e == nil {
 		return fmt.Sprintf("%T", err)

@@ -89,11 +89,11 @@ func PeopleCodes() []string {
 	return []string{run.CodeRunStart, run.CodeRunCancel, run.CodeRunResume, run.CodeBatchRequeue}
 }
 
-// Journal keeps an environment's runs that one process does alone, and its audit log. The tables may be shared: a run of another
-// environment is none. What is kept is what Run.Kept
-// and Audit.Kept answer: words that are too long are clipped, and what those refuse is refused. All calls: errors by kind
+// AuditLog keeps an environment's runs that one process does alone, and its audit log. The tables may be shared: a run of another
+// environment is none. What is kept is what Run.Normalize
+// and Audit.Normalize answer: words that are too long are clipped, and what those refuse is refused. All calls: errors by kind
 // infrastructure, throttled, quota, contention.
-type Journal interface {
+type AuditLog interface {
 	// Write adds an entry to the audit log.
 	Write(ctx context.Context, a Audit) error
 	// Start adds a run with status running and its entry to the audit log, which is about it, both or neither. A run with the ID
@@ -110,17 +110,17 @@ type Journal interface {
 	Audits(ctx context.Context, q AuditQuery) ([]Audit, error)
 }
 
-// RunBooks is what operators need of the books of runs that managers and workers do. The contract is run.Store's.
-type RunBooks interface {
+// RunStore is what operators need of the books of runs that managers and workers do. The contract is run.Store's.
+type RunStore interface {
 	StartRun(ctx context.Context, r run.Run, a run.Audit) error
 	Run(ctx context.Context, id string) (run.Run, bool, error)
 	ListRuns(ctx context.Context, limit int) ([]run.Run, error)
 	Stats(ctx context.Context, id string) (run.Stats, error)
-	JobCounts(ctx context.Context, id string) (map[run.Status]int, error)
+	BatchCounts(ctx context.Context, id string) (map[run.BatchStatus]int, error)
 	CancelRun(ctx context.Context, id string, a run.Audit) (bool, error)
 	ResumeRun(ctx context.Context, id string, a run.Audit) (bool, error)
-	Job(ctx context.Context, id string) (run.Job, []run.ErrorDetail, bool, error)
-	ListJobs(ctx context.Context, runID string, status run.Status, limit int) ([]run.Job, error)
+	Batch(ctx context.Context, id string) (run.Batch, []run.ErrorDetail, bool, error)
+	ListBatches(ctx context.Context, runID string, status run.BatchStatus, limit int) ([]run.Batch, error)
 	Items(ctx context.Context, runID string, outcomes []run.Outcome, afterKey string, limit int) ([]run.ItemOutcome, error)
-	RequeueJob(ctx context.Context, id string, a run.Audit) (bool, error)
+	RequeueBatch(ctx context.Context, id string, a run.Audit) (bool, error)
 }

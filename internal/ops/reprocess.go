@@ -237,7 +237,7 @@ func (o *Ops) findFailed(ctx context.Context, f Filter) (found matches, err erro
 	}
 	finding, cancel := context.WithTimeout(ctx, findWithin)
 	defer cancel()
-	found.atLeast, err = o.scan(finding, []invoice.Status{invoice.Failed}, from, o.o.Now(), mostMatched, func(w commit.Waiting) bool {
+	found.atLeast, err = o.scan(finding, []invoice.Status{invoice.Failed}, from, o.o.Now(), mostMatched, func(w commit.PendingDoc) bool {
 		m := o.match(w)
 		if !f.fits(m) {
 			return false
@@ -272,7 +272,7 @@ func (o *Ops) findNamed(ctx context.Context, f Filter) (found matches, err error
 				found.notTaken = append(found.notTaken, NotTaken{doc.ID, why})
 				continue
 			}
-			found.list = append(found.list, o.match(commit.WaitingOf(doc.ID, doc.TS, doc.State)))
+			found.list = append(found.list, o.match(commit.PendingDocOf(doc.ID, doc.TS, doc.State)))
 		}
 	}
 	for _, id := range f.IDs {
@@ -294,14 +294,14 @@ func (o *Ops) takeable(doc invoice.Document, f Filter) string {
 		return "it waits for a retry, and was not named"
 	case status != invoice.Failed && status != invoice.RetryScheduled:
 		return fmt.Sprintf("it is %s", cmp.Or(string(status), string(invoice.Pending)))
-	case !f.fits(o.match(commit.WaitingOf(doc.ID, doc.TS, doc.State))):
+	case !f.fits(o.match(commit.PendingDocOf(doc.ID, doc.TS, doc.State))):
 		return "its error or its time is not what was asked for"
 	}
 	return ""
 }
 
 // match makes the entry of a document.
-func (o *Ops) match(w commit.Waiting) Match {
+func (o *Ops) match(w commit.PendingDoc) Match {
 	at := o.stamp(w.FailedAt)
 	if at.IsZero() {
 		at = o.in(time.Unix(w.TS, 0))
@@ -327,8 +327,8 @@ func (o *Ops) run(ctx context.Context, r ReprocessRequest, found matches, res Re
 	if err != nil {
 		return Reprocessed{}, fault.Wrap(fault.Internal, "ops: reprocess", "encode", "the filter cannot be written as JSON", err)
 	}
-	err = o.books(ctx, func(ctx context.Context, b Books) error {
-		return b.Journal.Start(ctx,
+	err = o.stores(ctx, func(ctx context.Context, b Stores) error {
+		return b.Audit.Start(ctx,
 			Run{
 				ID: res.Run, Kind: "reprocess", Filter: filter, Matched: len(found.list), AtLeast: found.atLeast, RequestedBy: r.By, Why: r.Why,
 			},
@@ -341,11 +341,11 @@ func (o *Ops) run(ctx context.Context, r ReprocessRequest, found matches, res Re
 		return Reprocessed{}, unaudited(err)
 	}
 	res.Status, res.Reason = o.batches(ctx, r, found.list, &res)
-	err = o.end(context.WithoutCancel(ctx), func(ctx context.Context, b Books) error {
-		return b.Journal.End(ctx, res.Run, res.Status, res.Counts)
+	err = o.end(context.WithoutCancel(ctx), func(ctx context.Context, b Stores) error {
+		return b.Audit.End(ctx, res.Run, res.Status, res.Counts)
 	})
 	if err != nil {
-		res.Note = "the end of the run could not be recorded, it is listed as running until `run cancel --gone`: " + said(err)
+		res.Note = "the end of the run could not be recorded, it is listed as running until `run cancel --gone`: " + errorText(err)
 	}
 	return res, nil
 }
@@ -362,7 +362,7 @@ func (o *Ops) batches(ctx context.Context, r ReprocessRequest, list []Match, res
 			next = next.Add(time.Duration(len(batch)) * time.Minute / time.Duration(r.Rate))
 		}
 		if err := o.take(ctx, r.Filter, batch, res); err != nil {
-			return Stopped, said(err)
+			return Stopped, errorText(err)
 		}
 		if done += len(batch); done == len(list) {
 			break
@@ -372,7 +372,7 @@ func (o *Ops) batches(ctx context.Context, r ReprocessRequest, list []Match, res
 		case ended(err), cancel:
 			return Cancelled, ""
 		case err != nil:
-			return Stopped, "its progress could not be recorded: " + said(err)
+			return Stopped, "its progress could not be recorded: " + errorText(err)
 		}
 	}
 	return completion(res.Counts), ""
@@ -440,7 +440,7 @@ func (o *Ops) take(ctx context.Context, f Filter, batch []Match, res *Reprocesse
 	if len(taken) == 0 {
 		return nil
 	}
-	report, err := o.p.Commit.Run(ctx, commit.Batch{Documents: taken, Received: o.o.Now(), Purpose: commit.Reprocess, Job: res.Run})
+	report, err := o.p.Commit.Run(ctx, commit.Batch{Documents: taken, Received: o.o.Now(), Purpose: commit.Reprocess, BatchID: res.Run})
 	for outcome, n := range report.Outcomes {
 		if outcome != "waiting" { // these are as they were
 			res.add(outcome, n)
@@ -458,8 +458,8 @@ func (r *Reprocessed) add(outcome string, n int) {
 }
 
 func (o *Ops) progress(ctx context.Context, res *Reprocessed) (cancel bool, err error) {
-	err = o.books(context.WithoutCancel(ctx), func(ctx context.Context, b Books) (err error) {
-		cancel, err = b.Journal.Progress(ctx, res.Run, maps.Clone(res.Counts))
+	err = o.stores(context.WithoutCancel(ctx), func(ctx context.Context, b Stores) (err error) {
+		cancel, err = b.Audit.Progress(ctx, res.Run, maps.Clone(res.Counts))
 		return err
 	})
 	return cancel, err

@@ -412,7 +412,7 @@ func TestARunWhoseEntryWasEndedEnds(t *testing.T) {
 	w.journal.progressed = func(int) {
 		runs, err := w.store.ListRuns(t.Context(), 1)
 		require.NoError(t, err)
-		require.NoError(t, w.journal.Journal.End(t.Context(), runs[0].ID, ops.Cancelled, nil))
+		require.NoError(t, w.journal.AuditLog.End(t.Context(), runs[0].ID, ops.Cancelled, nil))
 	}
 	res, err := w.ops.Reprocess(t.Context(), all())
 	require.NoError(t, err)
@@ -446,7 +446,7 @@ func TestOnlyWhatStillMatchesIsTaken(t *testing.T) {
 func TestAShadowReprocessesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
-	shadow := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Books: w.books}, ops.Options{
+	shadow := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Stores: w.books}, ops.Options{
 		SysName: "web", ReadOnly: "MODE=shadow: nothing is written", Now: func() time.Time { return w.clock },
 	})
 	_, err := shadow.Reprocess(t.Context(), all())

@@ -51,8 +51,8 @@ func TestARunOfOneProcessIsShownAsAnyOther(t *testing.T) {
 	all, err := r.ops.RunList(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, []string{queued, aloneID}, []string{all[0].ID, all[1].ID}, "both sorts are in one list")
-	require.NotNil(t, all[0].Jobs)
-	require.Nil(t, all[1].Jobs)
+	require.NotNil(t, all[0].Batches)
+	require.Nil(t, all[1].Batches)
 	require.Equal(t, p.Counts, all[1].Counts)
 }
 
@@ -134,16 +134,16 @@ func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 	all, err := r.ops.RunList(t.Context(), 1000)
 	require.NoError(t, err)
 	require.Len(t, all, 104)
-	require.Nil(t, all[0].Jobs, "one process does it alone")
-	require.NotNil(t, all[100].Jobs)
-	require.Nil(t, all[101].Jobs)
+	require.Nil(t, all[0].Batches, "one process does it alone")
+	require.NotNil(t, all[100].Batches)
+	require.Nil(t, all[101].Batches)
 }
 
 // Two environments share a database: the lists are each one's own.
 func TestTheListsAreOfThisEnvironment(t *testing.T) {
 	r := newRuns(t)
 	r.alone(nil)
-	require.NoError(t, r.store.For("dev").Journal().Start(t.Context(), ops.Run{ID: "theirs"}, ops.Audit{Action: "reprocess", Subject: "theirs"}))
+	require.NoError(t, r.store.For("dev").AuditLog().Start(t.Context(), ops.Run{ID: "theirs"}, ops.Audit{Action: "reprocess", Subject: "theirs"}))
 	all, err := r.ops.RunList(t.Context(), 10)
 	require.NoError(t, err)
 	audits, err := r.ops.Audits(t.Context(), ops.AuditQuery{Limit: 10})

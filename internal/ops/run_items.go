@@ -46,7 +46,7 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcom
 	if q.After != "" {
 		after = run.DocumentKey(q.After)
 	}
-	err = o.books(ctx, func(ctx context.Context, b Books) (err error) {
+	err = o.stores(ctx, func(ctx context.Context, b Stores) (err error) {
 		row, err := o.theRun(ctx, b, q.Run)
 		switch {
 		case err != nil:
@@ -79,7 +79,7 @@ func (o *Ops) Report(ctx context.Context, name string) (t run.Table, err error) 
 	if err := o.knownReport(name); err != nil {
 		return t, err
 	}
-	err = o.books(ctx, func(ctx context.Context, b Books) (err error) {
+	err = o.stores(ctx, func(ctx context.Context, b Stores) (err error) {
 		t, err = b.Reports.Report(ctx, name)
 		return err
 	})
@@ -95,7 +95,7 @@ func (o *Ops) knownReport(name string) error {
 		}
 		known = append(known, n.Name)
 	}
-	return refuse(Usage, "report: expected one of %s, found %q", strings.Join(known, ", "), Clip(name, MaxRunID))
+	return refuse(Usage, "report: expected one of %s, found %q", strings.Join(known, ", "), Truncate(name, MaxRunID))
 }
 
 // ReportNames are the names of the reports and what they answer. SQL is not asked.

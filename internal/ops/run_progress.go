@@ -47,8 +47,8 @@ func (p RunProgress) Left(perSecond float64) time.Duration {
 // mine reports whether a run is of this environment; the database may be shared.
 func (o *Ops) mine(r run.Run) bool { return r.SysName == o.o.SysName }
 
-// mineJob reports the same of a batch: its id is made of what it is the batch of.
-func (o *Ops) mineJob(j run.Job) bool { return j.ID == run.JobID(o.o.SysName, j.Run, j.Number) }
+// ownBatch reports the same of a batch: its id is made of what it is the batch of.
+func (o *Ops) ownBatch(j run.Batch) bool { return j.ID == run.BatchID(o.o.SysName, j.Run, j.Number) }
 
 // latest looks for rows of this environment among the latest of all, at most limit of them. Of other environments there may be any
 // number in front: more and more is asked for, but no more than most.
@@ -67,7 +67,7 @@ func latest[T any](limit, most int, mine func(T) bool, list func(limit int) ([]T
 }
 
 // theRun reads a run that must be there, and of this environment.
-func (o *Ops) theRun(ctx context.Context, b Books, id string) (run.Run, error) {
+func (o *Ops) theRun(ctx context.Context, b Stores, id string) (run.Run, error) {
 	row, there, err := b.Runs.Run(ctx, id)
 	if err == nil && (!there || !o.mine(row)) {
 		err = refuse(NotFound, "no run %q", id)
@@ -82,12 +82,12 @@ func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
 		return RunProgress{}, notARun(id)
 	}
 	var p RunProgress
-	err := o.books(ctx, func(ctx context.Context, b Books) (err error) {
+	err := o.stores(ctx, func(ctx context.Context, b Stores) (err error) {
 		if p.Run, err = o.theRun(ctx, b, id); err != nil {
 			return err
 		}
 		if p.Pattern == "" {
-			p.Stats = run.Stats{Jobs: map[run.Status]int{}, Outcomes: map[run.Outcome]int{}}
+			p.Stats = run.Stats{Batches: map[run.BatchStatus]int{}, Outcomes: map[run.Outcome]int{}}
 			return nil
 		}
 		p.Stats, err = b.Runs.Stats(ctx, id)
@@ -148,9 +148,9 @@ func shortFilter(raw json.RawMessage) json.RawMessage {
 // alone counts them itself (Counts). A filter of workers that names documents is in RunShow only: here is how many (Named).
 type RunSummary struct {
 	run.Run
-	// Jobs counts its batches by status; null for a run that one process does alone, and for those beyond the latest hundred that
+	// Batches counts its batches by status; null for a run that one process does alone, and for those beyond the latest hundred that
 	// workers do.
-	Jobs map[run.Status]int `json:"batches_by_status"`
+	Batches map[run.BatchStatus]int `json:"batches_by_status"`
 }
 
 // RunList gives the latest runs, whoever does them, newest first, at most 1,000; 0 means 20. Errors as RunShow.
@@ -158,7 +158,7 @@ func (o *Ops) RunList(ctx context.Context, limit int) (all []RunSummary, err err
 	if limit, err = listed(limit); err != nil {
 		return nil, err
 	}
-	err = o.books(ctx, func(ctx context.Context, b Books) error {
+	err = o.stores(ctx, func(ctx context.Context, b Stores) error {
 		all = []RunSummary{}
 		rows, err := b.Runs.ListRuns(ctx, limit)
 		if err != nil {
@@ -169,7 +169,7 @@ func (o *Ops) RunList(ctx context.Context, limit int) (all []RunSummary, err err
 			s := RunSummary{Run: o.localRun(row)}
 			if row.Pattern != "" && counted < mostRunsCounted {
 				counted++
-				if s.Jobs, err = b.Runs.JobCounts(ctx, row.ID); err != nil {
+				if s.Batches, err = b.Runs.BatchCounts(ctx, row.ID); err != nil {
 					return err
 				}
 			}
@@ -199,9 +199,9 @@ func (o *Ops) RunCancel(ctx context.Context, r CancelRequest) (RunProgress, erro
 			}
 			return nil
 		},
-		change: func(ctx context.Context, b Books, row run.Run) (bool, error) {
+		change: func(ctx context.Context, b Stores, row run.Run) (bool, error) {
 			if row.Pattern == "" {
-				return b.Journal.Cancel(ctx, r.Run, Audit{Action: "cancel", By: r.By, Why: r.Why, Subject: r.Run})
+				return b.Audit.Cancel(ctx, r.Run, Audit{Action: "cancel", By: r.By, Why: r.Why, Subject: r.Run})
 			}
 			return b.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: r.By, Why: r.Why, Run: r.Run})
 		},
@@ -209,7 +209,7 @@ func (o *Ops) RunCancel(ctx context.Context, r CancelRequest) (RunProgress, erro
 	if err != nil || !r.Gone {
 		return p, err
 	}
-	err = o.end(ctx, func(ctx context.Context, b Books) error { return b.Journal.End(ctx, r.Run, Cancelled, p.Counts) })
+	err = o.end(ctx, func(ctx context.Context, b Stores) error { return b.Audit.End(ctx, r.Run, Cancelled, p.Counts) })
 	if err != nil {
 		return RunProgress{}, err
 	}
@@ -230,7 +230,7 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 			}
 			return nil
 		},
-		change: func(ctx context.Context, b Books, _ run.Run) (bool, error) {
+		change: func(ctx context.Context, b Stores, _ run.Run) (bool, error) {
 			return b.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
 		},
 	})
@@ -248,7 +248,7 @@ type action struct {
 	// check refuses what the run is not for.
 	check func(row run.Run) error
 	// change does it, with its audit entry; false when the run is not in such a state any more.
-	change func(ctx context.Context, b Books, row run.Run) (bool, error)
+	change func(ctx context.Context, b Stores, row run.Run) (bool, error)
 }
 
 // act changes a run and shows it.
@@ -259,7 +259,7 @@ func (o *Ops) act(ctx context.Context, r RunRequest, a action) (RunProgress, err
 	if err := words(r.By, r.Why); err != nil {
 		return RunProgress{}, err
 	}
-	err := o.books(ctx, func(ctx context.Context, b Books) error {
+	err := o.stores(ctx, func(ctx context.Context, b Stores) error {
 		row, err := o.actable(ctx, b, r.Run, a)
 		if err != nil {
 			return err
@@ -281,7 +281,7 @@ func (o *Ops) act(ctx context.Context, r RunRequest, a action) (RunProgress, err
 }
 
 // actable reads a run for an action, and refuses one that it is not for.
-func (o *Ops) actable(ctx context.Context, b Books, id string, a action) (run.Run, error) {
+func (o *Ops) actable(ctx context.Context, b Stores, id string, a action) (run.Run, error) {
 	row, there, err := b.Runs.Run(ctx, id)
 	switch {
 	case err != nil:

@@ -24,7 +24,7 @@ func TestARunIsShownWithItsNumbers(t *testing.T) {
 	p, err := r.ops.RunShow(t.Context(), begun)
 	require.NoError(t, err)
 	require.Equal(t, []any{8, 12, 0.5, int64(8)}, []any{p.Done, p.Documents, p.PerSecond, p.LeftSeconds})
-	require.Equal(t, map[run.Status]int{run.Failed: 1, run.Completed: 2}, p.Stats.Jobs)
+	require.Equal(t, map[run.BatchStatus]int{run.Failed: 1, run.Completed: 2}, p.Stats.Batches)
 	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 8, "": 4}, p.Stats.Outcomes)
 	require.Equal(t, "2025-12-18T10:00:00-06:00", p.StartedAt.Format(time.RFC3339), "in the deployment's zone")
 
@@ -36,7 +36,7 @@ func TestARunIsShownWithItsNumbers(t *testing.T) {
 
 	all, err := r.ops.RunList(t.Context(), 0)
 	require.NoError(t, err)
-	require.Equal(t, []ops.RunSummary{{Run: p.Run, Jobs: p.Stats.Jobs}}, all)
+	require.Equal(t, []ops.RunSummary{{Run: p.Run, Batches: p.Stats.Batches}}, all)
 
 	_, err = r.ops.RunShow(t.Context(), "nobody")
 	require.Equal(t, ops.NotFound, refusal(err))
@@ -60,7 +60,7 @@ func TestProgressIsOfWhatThePreviewFound(t *testing.T) {
 	row, ok, err := r.books.ClaimRun(t.Context(), begun, 0, -1, run.Worker{ID: "manager-1"}, time.Minute)
 	require.NoError(t, err)
 	require.True(t, ok)
-	lease := run.Lease{Run: begun, Owner: "manager-1", Epoch: row.Epoch}
+	lease := run.RunLease{Run: begun, Owner: "manager-1", Epoch: row.Epoch}
 	r.addAndDo(lease, 1, 20)
 	r.clock = r.clock.Add(5 * time.Second) // 4 a second, faster than the rate goes on
 	p, err := r.ops.RunShow(t.Context(), begun)
@@ -81,7 +81,7 @@ func TestProgressIsOfWhatThePreviewFound(t *testing.T) {
 }
 
 // addAndDo hands one batch off and has it done.
-func (r *runs) addAndDo(l run.Lease, number, documents int) {
+func (r *runs) addAndDo(l run.RunLease, number, documents int) {
 	r.t.Helper()
 	var ids []string
 	for i := range documents {
@@ -89,14 +89,14 @@ func (r *runs) addAndDo(l run.Lease, number, documents int) {
 	}
 	ctx := r.t.Context()
 	require.NoError(r.t, r.books.AddChunk(ctx, l, run.Chunk{First: number, Initial: run.Queued, Batches: [][]string{ids}}))
-	claimed, err := r.books.ClaimJob(ctx, run.JobID("web", l.Run, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", number)}, time.Minute, run.Audit{})
+	claimed, err := r.books.ClaimBatch(ctx, run.BatchID("web", l.Run, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", number)}, time.Minute, run.Audit{})
 	require.NoError(r.t, err)
 	var outcomes []run.ItemOutcome
 	for _, document := range claimed.Open {
 		outcomes = append(outcomes, run.ItemOutcome{Document: document, Outcome: run.DocCommitted})
 	}
-	require.NoError(r.t, r.books.SaveOutcomes(ctx, claimed.Hold, outcomes, nil))
-	_, err = r.books.FinishJob(ctx, claimed.Hold, func(run.JobStats) run.Audit { return run.Audit{} })
+	require.NoError(r.t, r.books.SaveOutcomes(ctx, claimed.Lease, outcomes, nil))
+	_, err = r.books.FinishBatch(ctx, claimed.Lease, func(run.BatchStats) run.Audit { return run.Audit{} })
 	require.NoError(r.t, err)
 }
 
@@ -140,7 +140,7 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	before := r.books.Audits()
 
 	words := ops.RunRequest{Run: theirs, By: "pat", Why: "x"}
-	job := run.JobID("dev", theirs, 1)
+	job := run.BatchID("dev", theirs, 1)
 	for name, ask := range map[string]func() error{
 		"show":    func() error { _, err := r.ops.RunShow(t.Context(), theirs); return err },
 		"cancel":  func() error { _, err := r.ops.RunCancel(t.Context(), cancelOf(words)); return err },
@@ -172,7 +172,7 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	all, err = r.ops.RunList(t.Context(), 2)
 	require.NoError(t, err)
 	require.Equal(t, []any{2, ours}, []any{len(all), all[1].ID}, "behind another's")
-	for _, status := range []run.Status{"", run.Failed} {
+	for _, status := range []run.BatchStatus{"", run.Failed} {
 		jobs, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Status: status, Limit: 1})
 		require.NoError(t, err)
 		require.Len(t, jobs, 1, "behind thirty of another's")
@@ -194,11 +194,11 @@ func (r *runs) foreignRun(id string, batches int) {
 	for b := range batches {
 		chunk.Batches = append(chunk.Batches, []string{fmt.Sprintf("their-doc-%d", b)})
 	}
-	require.NoError(r.t, r.books.AddChunk(ctx, run.Lease{Run: id, Owner: "manager-theirs", Epoch: row.Epoch}, chunk))
+	require.NoError(r.t, r.books.AddChunk(ctx, run.RunLease{Run: id, Owner: "manager-theirs", Epoch: row.Epoch}, chunk))
 	for b := range batches {
-		claimed, err := r.books.ClaimJob(ctx, run.JobID("dev", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-theirs-%d", b)}, time.Minute, run.Audit{})
+		claimed, err := r.books.ClaimBatch(ctx, run.BatchID("dev", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-theirs-%d", b)}, time.Minute, run.Audit{})
 		require.NoError(r.t, err)
-		require.NoError(r.t, r.books.FailJob(ctx, claimed.Hold, "x", run.Audit{}))
+		require.NoError(r.t, r.books.FailBatch(ctx, claimed.Lease, "x", run.Audit{}))
 	}
 }
 
@@ -277,7 +277,7 @@ func TestCancelAndResume(t *testing.T) {
 	require.Len(t, r.audited(run.CodeRunResume), 1)
 	messages := r.queue.Messages()
 	require.Len(t, messages, 2, "a manager is told")
-	notice, err := run.ReadNotice(messages[1].Body, run.RunMessage)
+	notice, err := run.ReadPayload(messages[1].Body, run.RunMessage)
 	require.NoError(t, err)
 	require.Equal(t, 1, notice.Epoch, "of the epoch that it may claim")
 
@@ -294,7 +294,7 @@ func TestAResumedRunThatWasHandedOffGetsAManagerForTheRest(t *testing.T) {
 	lease, ok, err := r.books.ClaimRun(t.Context(), begun, 0, -1, run.Worker{ID: "manager-1"}, time.Minute)
 	require.NoError(t, err)
 	require.True(t, ok)
-	hold := run.Lease{Run: begun, Owner: "manager-1", Epoch: lease.Epoch}
+	hold := run.RunLease{Run: begun, Owner: "manager-1", Epoch: lease.Epoch}
 	require.NoError(t, r.books.AddChunk(t.Context(), hold, run.Chunk{First: 1, Initial: run.Queued, Batches: [][]string{{"a"}}}))
 	require.NoError(t, r.books.EndHandOff(t.Context(), hold, run.Audit{}))
 	words := ops.RunRequest{Run: begun, By: "pat", Why: "x"}
@@ -304,7 +304,7 @@ func TestAResumedRunThatWasHandedOffGetsAManagerForTheRest(t *testing.T) {
 	p, err := r.ops.RunResume(t.Context(), words)
 	require.NoError(t, err)
 	require.Empty(t, p.Note)
-	require.Equal(t, map[run.Status]int{run.PendingRetry: 1}, p.Stats.Jobs)
+	require.Equal(t, map[run.BatchStatus]int{run.PendingRetry: 1}, p.Stats.Batches)
 	require.Equal(t, 2, r.queue.Sends(), "a manager sends its batches again")
 }
 

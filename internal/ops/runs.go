@@ -33,8 +33,8 @@ func (o *Ops) Audits(ctx context.Context, q AuditQuery) (audits []Audit, err err
 	if n := len(q.Action); n > MaxKind {
 		return nil, refuse(Usage, "action: expected at most %d characters, found %d", MaxKind, n)
 	}
-	err = o.books(ctx, func(ctx context.Context, b Books) (err error) {
-		audits, err = b.Journal.Audits(ctx, q)
+	err = o.stores(ctx, func(ctx context.Context, b Stores) (err error) {
+		audits, err = b.Audit.Audits(ctx, q)
 		return err
 	})
 	for i := range audits {
@@ -45,7 +45,7 @@ func (o *Ops) Audits(ctx context.Context, q AuditQuery) (audits []Audit, err err
 
 // notARun refuses what cannot be the id of a run.
 func notARun(id string) error {
-	return refuse(Usage, "run: expected the id of a run, as `run list` shows them, found %q", Clip(id, MaxRunID))
+	return refuse(Usage, "run: expected the id of a run, as `run list` shows them, found %q", Truncate(id, MaxRunID))
 }
 
 func listed(limit int) (int, error) {

@@ -108,7 +108,7 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 		{invoice.Pending, invoice.RetryScheduled, invoice.Processing}, // a flood of failed ones must not hide these
 		{invoice.Failed},
 	} {
-		atLeast, err := o.scan(counting, statuses, 0, now, mostCounted, func(w commit.Waiting) bool {
+		atLeast, err := o.scan(counting, statuses, 0, now, mostCounted, func(w commit.PendingDoc) bool {
 			s.count(w, now, failures)
 			return true
 		})
@@ -133,7 +133,7 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 }
 
 // count takes in one document.
-func (s *Status) count(w commit.Waiting, now time.Time, failures map[Failures]int) {
+func (s *Status) count(w commit.PendingDoc, now time.Time, failures map[Failures]int) {
 	c := s.Depth[w.Status]
 	c.Documents++
 	s.Depth[w.Status] = c
@@ -161,11 +161,11 @@ func putOff(kind string) bool { return slices.Contains(commit.PutOffKinds(), fau
 
 // scan lists the documents in statuses whose _ts is from on, the oldest windows first, until take has said yes to most of
 // them; atLeast says that there may be more.
-func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, from int64, now time.Time, most int, take func(commit.Waiting) bool) (atLeast bool, err error) {
+func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, from int64, now time.Time, most int, take func(commit.PendingDoc) bool) (atLeast bool, err error) {
 	taken := 0
 	edges := windowEdges(from, now)
 	for i := range len(edges) - 1 {
-		err := o.p.Backlog.Waiting(ctx, o.o.SysName, statuses, edges[i], edges[i+1], func(page []commit.Waiting) (bool, error) {
+		err := o.p.Backlog.PendingDocs(ctx, o.o.SysName, statuses, edges[i], edges[i+1], func(page []commit.PendingDoc) (bool, error) {
 			for _, w := range page {
 				if atLeast = taken == most; atLeast {
 					return false, nil

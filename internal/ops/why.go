@@ -124,7 +124,7 @@ type why struct {
 }
 
 func (w why) explain(e *Explanation) {
-	turn := w.doc.Turn(w.now, w.o.o.SysName)
+	turn := w.doc.Eligibility(w.now, w.o.o.SysName)
 	switch {
 	case turn == invoice.NotOurs && w.doc.SysName == "":
 		e.Summary, e.Next = "it names no environment (request_details.sys_name)", "nothing: nobody's app touches it"
@@ -245,7 +245,7 @@ func (w why) uncounted() string {
 func (w why) processing(e *Explanation) {
 	since := time.Unix(w.doc.TS, 0)
 	e.Summary = "the old writer took it up " + ago(w.now.Sub(since)) + " ago"
-	if w.doc.Turn(w.now, w.o.o.SysName) == invoice.Take {
+	if w.doc.Eligibility(w.now, w.o.o.SysName) == invoice.Eligible {
 		e.Next = "left behind: the recovery timer takes it up at its next tick"
 		return
 	}

@@ -300,18 +300,18 @@ type flood struct {
 	documents int
 }
 
-func (f flood) Waiting(_ context.Context, _ string, statuses []invoice.Status, from, _ int64, page func([]commit.Waiting) (bool, error)) error {
+func (f flood) PendingDocs(_ context.Context, _ string, statuses []invoice.Status, from, _ int64, page func([]commit.PendingDoc) (bool, error)) error {
 	if from != 0 { // all of them are old
 		return nil
 	}
 	if statuses[0] != invoice.Failed {
-		_, err := page([]commit.Waiting{{ID: "waits", TS: 1, Status: invoice.Pending}})
+		_, err := page([]commit.PendingDoc{{ID: "waits", TS: 1, Status: invoice.Pending}})
 		return err
 	}
 	for done := 0; done < f.documents; done += 1000 {
-		rows := make([]commit.Waiting, min(1000, f.documents-done))
+		rows := make([]commit.PendingDoc, min(1000, f.documents-done))
 		for i := range rows {
-			rows[i] = commit.Waiting{ID: fmt.Sprint(done + i), TS: 1, Status: invoice.Failed, Kind: "document", Code: "547"}
+			rows[i] = commit.PendingDoc{ID: fmt.Sprint(done + i), TS: 1, Status: invoice.Failed, Kind: "document", Code: "547"}
 		}
 		if more, err := page(rows); err != nil || !more {
 			return err
@@ -339,9 +339,9 @@ func TestCountingGoesNoFurtherThanItsBound(t *testing.T) {
 // slow is a backlog that answers when its time is over.
 type slow struct{ commit.Backlog }
 
-func (slow) Waiting(ctx context.Context, _ string, statuses []invoice.Status, _, _ int64, page func([]commit.Waiting) (bool, error)) error {
+func (slow) PendingDocs(ctx context.Context, _ string, statuses []invoice.Status, _, _ int64, page func([]commit.PendingDoc) (bool, error)) error {
 	if statuses[0] != invoice.Failed {
-		if _, err := page([]commit.Waiting{{ID: "waits", TS: 1, Status: invoice.Pending}}); err != nil {
+		if _, err := page([]commit.PendingDoc{{ID: "waits", TS: 1, Status: invoice.Pending}}); err != nil {
 			return err
 		}
 	}

@@ -22,10 +22,10 @@ const (
 	mostRunLimit = 100_000_000
 	// mostRunsCounted is of how many runs in a list the batches are counted.
 	mostRunsCounted = 100
-	// mostJobsRead is how many of the latest batches of a shared database are looked through for those of one environment;
+	// mostBatchesRead is how many of the latest batches of a shared database are looked through for those of one environment;
 	// seekFactor is how much more is asked for when these were not enough.
-	mostJobsRead = 10_000
-	seekFactor   = 4
+	mostBatchesRead = 10_000
+	seekFactor      = 4
 	// aloneSilent is for how long a run that one process does alone may say nothing before that is told: it says something after
 	// each batch.
 	aloneSilent = 10 * time.Minute
@@ -141,7 +141,7 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 		RequestedBy: r.By, Why: r.Why,
 	}
 	res.Run = row.ID
-	err = o.books(ctx, func(ctx context.Context, b Books) error {
+	err = o.stores(ctx, func(ctx context.Context, b Stores) error {
 		return b.Runs.StartRun(ctx, row, run.Audit{
 			Code: run.CodeRunStart, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: row.ID,
 			Detail: json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q}`, r.Kind, res.Matched, res.AtLeast, res.Pattern)),
@@ -158,13 +158,13 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 func (o *Ops) notify(ctx context.Context, row run.Run) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
 	defer cancel()
-	errs := o.p.RunQueue.Send(ctx, []run.Message{run.NoticeOfRun(row).Message(0)})
+	errs := o.p.RunQueue.Send(ctx, []run.Outgoing{run.RunPayload(row).Outgoing(0)})
 	if len(errs) == 1 && errs[0] == nil {
 		return ""
 	}
 	why := "no answer"
 	if len(errs) > 0 {
-		why = said(errs[0])
+		why = errorText(errs[0])
 	}
 	return "its message could not be sent, the timer sends one within about ten minutes: " + why
 }
@@ -184,7 +184,7 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 	} else {
 		finding, cancel := context.WithTimeout(ctx, findWithin)
 		defer cancel()
-		err := run.Preview(finding, o.p.Selection, o.o.SysName, r.Kind, r.Filter, o.o.Now(), func(w commit.Waiting) bool {
+		err := run.Preview(finding, o.p.Selection, o.o.SysName, r.Kind, r.Filter, o.o.Now(), func(w commit.PendingDoc) bool {
 			if res.Matched++; len(res.First) < shown {
 				res.First = append(res.First, o.match(w))
 			}
@@ -214,7 +214,7 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 
 // previewLeft counts what is left of another run.
 func (o *Ops) previewLeft(ctx context.Context, r StartRequest, res *Started) error {
-	return o.books(ctx, func(ctx context.Context, b Books) error {
+	return o.stores(ctx, func(ctx context.Context, b Stores) error {
 		row, err := o.theRun(ctx, b, r.Run)
 		switch {
 		case err != nil:

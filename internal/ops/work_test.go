@@ -120,7 +120,7 @@ func TestARunIsBegun(t *testing.T) {
 
 	messages := r.queue.Messages()
 	require.Len(t, messages, 1)
-	notice, err := run.ReadNotice(messages[0].Body, run.RunMessage)
+	notice, err := run.ReadPayload(messages[0].Body, run.RunMessage)
 	require.NoError(t, err)
 	require.Equal(t, []any{res.Run, "web", 0}, []any{notice.RunID, notice.SysName, notice.Epoch})
 }
@@ -241,7 +241,7 @@ func TestRunsWaitForSQL(t *testing.T) {
 	notAdopted := fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted", "nobody said what was written before")
 	o := ops.New(ops.Ports{
 		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Commit: w.commit, ReportNames: reports{}.Names(),
-		Books: func(context.Context) (ops.Books, error) { return ops.Books{}, notAdopted },
+		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, notAdopted },
 	}, ops.Options{SysName: "web"})
 	for name, ask := range map[string]func() error{
 		"list": func() error { _, err := o.RunList(t.Context(), 0); return err },

@@ -46,8 +46,8 @@ func detail(v any) json.RawMessage {
 	return raw
 }
 
-// said is an error in our own words: a driver's text may hold content.
-func said(err error) string {
+// errorText is an error in our own words: a driver's text may hold content.
+func errorText(err error) string {
 	e := fault.As(err)
 	if e == nil {
 		return "an unclassified error"

@@ -27,25 +27,25 @@ type DeadLetters struct {
 
 // NewBatchDeadLetters takes the dead letters of the batches' queue.
 func NewBatchDeadLetters(p Ports, o Options) *DeadLetters {
-	return &DeadLetters{refuser{kit{p, o.withDefaults()}, "batches"}, BatchMessage}
+	return &DeadLetters{refuser{base{p, o.withDefaults()}, "batches"}, BatchMessage}
 }
 
 // NewRunDeadLetters takes those of the runs' queue.
 func NewRunDeadLetters(p Ports, o Options) *DeadLetters {
-	return &DeadLetters{refuser{kit{p, o.withDefaults()}, "runs"}, RunMessage}
+	return &DeadLetters{refuser{base{p, o.withDefaults()}, "runs"}, RunMessage}
 }
 
 // Receive does one dead letter: evidence, then the state of what it was about (not of what has ended or is alive), then the
 // audit log. It can be done again. While the store of evidence or SQL is away it holds the letter: giving it back at once would
 // bring it again in milliseconds, for ever. Errors by kind: infrastructure, throttled, quota, contention.
-func (l *DeadLetters) Receive(ctx context.Context, d Delivery) (Handled, error) {
+func (l *DeadLetters) Receive(ctx context.Context, d Incoming) (Handled, error) {
 	given := textOr(d.Properties[propReason], "no reason given")
 	if more := d.Properties[propDescription]; more != "" {
 		given += ": " + more
 	}
-	n, err := ReadNotice(d.Body, l.kind)
+	n, err := ReadPayload(d.Body, l.kind)
 	if err == nil {
-		err = l.foreign(n)
+		err = l.checkEnvironment(n)
 	}
 	ours := ""
 	if err != nil {
@@ -64,31 +64,31 @@ type ground struct {
 
 // refuser is the end of messages that nobody can use.
 type refuser struct {
-	kit
+	base
 	queue string
 }
 
 // undeliverable ends a message that is none: it takes the way of a dead letter at once, and not after ten deliveries.
-func (r refuser) undeliverable(ctx context.Context, d Delivery, n Notice, cause error) (Handled, error) {
+func (r refuser) undeliverable(ctx context.Context, d Incoming, n Payload, cause error) (Handled, error) {
 	return r.put(ctx, d, n, cause, ground{line: reasonOf(cause), whole: reasonOf(cause)})
 }
 
 // put keeps the evidence, changes the state and writes the audit. unread is why the message says nothing to us; nil when it
 // does.
-func (r refuser) put(ctx context.Context, d Delivery, n Notice, unread error, why ground) (Handled, error) {
+func (r refuser) put(ctx context.Context, d Incoming, n Payload, unread error, why ground) (Handled, error) {
 	if unread != nil {
-		n = Notice{Kind: n.Kind} // what it says concerns nobody here
+		n = Payload{Kind: n.Kind} // what it says concerns nobody here
 	}
 	done := Handled{
 		Did: "dead_lettered", Run: n.RunID, Batch: n.BatchID, Reason: why.line, Foreign: fault.CodeOf(unread) == codeEnvironment,
 	}
 	folder := r.folder(d)
-	err := r.hold(ctx, func(ctx context.Context) error { return r.keep(ctx, folder, d, why.whole) })
+	err := r.retryUntil(ctx, func(ctx context.Context) error { return r.keep(ctx, folder, d, why.whole) })
 	if err != nil {
 		return Handled{Did: "held", Run: n.RunID, Batch: n.BatchID, Reason: "its evidence cannot be kept"}, err
 	}
 	changed := false
-	err = r.hold(ctx, func(ctx context.Context) (err error) {
+	err = r.retryUntil(ctx, func(ctx context.Context) (err error) {
 		changed, err = r.settle(ctx, d, n, why.prefix+why.line, folder)
 		return err
 	})
@@ -125,8 +125,8 @@ func bodyNote(body []byte) string {
 }
 
 // keep stores the body as it came and what came with it.
-func (r refuser) keep(ctx context.Context, folder string, d Delivery, reason string) error {
-	ctx, cancel := context.WithTimeout(ctx, bookTimeout)
+func (r refuser) keep(ctx context.Context, folder string, d Incoming, reason string) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	if err := r.p.Evidence.Keep(ctx, folder+"/body", d.Body); err != nil {
 		return err
@@ -141,16 +141,16 @@ func (r refuser) keep(ctx context.Context, folder string, d Delivery, reason str
 }
 
 // settle changes the state of what the message was about, if that is still about this message.
-func (r refuser) settle(ctx context.Context, d Delivery, n Notice, why, folder string) (changed bool, err error) {
+func (r refuser) settle(ctx context.Context, d Incoming, n Payload, why, folder string) (changed bool, err error) {
 	audit := Audit{
-		Code: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: n.RunID, Job: n.BatchID,
+		Code: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: n.RunID, Batch: n.BatchID,
 		Detail: detail(map[string]any{"message_id": clipID(d.ID), "delivery_count": d.Count, "evidence": folder}),
 	}
-	err = r.books(ctx, func(ctx context.Context) error {
+	err = r.withStore(ctx, func(ctx context.Context) error {
 		changed = false
 		switch {
 		case n.BatchID != "":
-			changed, err = r.endJob(ctx, n, why, audit)
+			changed, err = r.endBatch(ctx, n, why, audit)
 		case n.RunID != "":
 			changed, err = r.endRun(ctx, n, why, audit)
 		}
@@ -164,22 +164,22 @@ func (r refuser) settle(ctx context.Context, d Delivery, n Notice, why, folder s
 	return changed, err
 }
 
-// endJob fails the batch, unless a later message of it is on its way.
-func (r refuser) endJob(ctx context.Context, n Notice, why string, audit Audit) (bool, error) {
-	return r.p.Store.DeadLetter(ctx, n.BatchID, n.BatchAttempt, why, r.dead(ctx, workerStale), audit)
+// endBatch fails the batch, unless a later message of it is on its way.
+func (r refuser) endBatch(ctx context.Context, n Payload, why string, audit Audit) (bool, error) {
+	return r.p.Store.DeadLetter(ctx, n.BatchID, n.BatchAttempt, why, r.staleAfter(ctx, workerStale), audit)
 }
 
 // endRun fails the run's hand-off, unless a later manager had it.
-func (r refuser) endRun(ctx context.Context, n Notice, why string, audit Audit) (bool, error) {
+func (r refuser) endRun(ctx context.Context, n Payload, why string, audit Audit) (bool, error) {
 	row, ok, err := r.p.Store.Run(ctx, n.RunID)
 	if err != nil || !ok || row.SysName != r.o.SysName || outdated(row, n) {
 		return false, err
 	}
-	return r.p.Store.FailRun(ctx, n.RunID, why, r.dead(ctx, managerStale), audit)
+	return r.p.Store.FailRun(ctx, n.RunID, why, r.staleAfter(ctx, managerStale), audit)
 }
 
 // folder names the evidence of a message: the same one, delivered again, has the same.
-func (r refuser) folder(d Delivery) string {
+func (r refuser) folder(d Incoming) string {
 	sum := sha256.Sum256(append([]byte(d.ID+"\n"), d.Body...))
 	day := "undated"
 	if !d.EnqueuedAt.IsZero() {

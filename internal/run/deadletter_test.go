@@ -66,7 +66,7 @@ func TestAMessageThatNobodyCanUseIsPutAsideAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
 				i := w.instance("w")
-				d := run.Delivery{ID: "id/1 ü", Body: []byte(c.body), Count: 3, EnqueuedAt: time.Now(), Properties: map[string]string{"p": "v"}}
+				d := run.Incoming{ID: "id/1 ü", Body: []byte(c.body), Count: 3, EnqueuedAt: time.Now(), Properties: map[string]string{"p": "v"}}
 				h, err := i.workers.Receive(t.Context(), d)
 				require.NoError(t, err, "it is done with")
 				require.Equal(t, "dead_lettered", h.Did)
@@ -76,7 +76,7 @@ func TestAMessageThatNobodyCanUseIsPutAsideAtOnce(t *testing.T) {
 				require.True(t, strings.HasPrefix(folder, "dead-letters/batches/2000-01-01/"), folder)
 				require.Equal(t, letter{"batches", "id/1 ü", 3, h.Reason, map[string]string{"p": "v"}, len(c.body), ""}, l)
 				a := w.lastAudit()
-				require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, "", ""}, []string{a.Code, a.Level, a.Run, a.Job})
+				require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, "", ""}, []string{a.Code, a.Level, a.Run, a.Batch})
 				require.Contains(t, a.Why, c.reason)
 				require.Contains(t, string(a.Detail), folder)
 
@@ -103,7 +103,7 @@ func TestAForeignReasonIsOneShortLineOutsideTheEvidence(t *testing.T) {
 				w.handedOff()
 				var log bytes.Buffer
 				w.log = zerolog.New(&log)
-				d := w.batch(1, run.FirstAttempt)
+				d := w.batchMessage(1, run.FirstAttempt)
 				if body != "" {
 					d.Body = []byte(body)
 				}
@@ -118,7 +118,7 @@ func TestAForeignReasonIsOneShortLineOutsideTheEvidence(t *testing.T) {
 				require.Equal(t, line, h.Reason)
 				require.Equal(t, "dead letter: "+line, w.lastAudit().Why)
 				if body == "" {
-					require.Equal(t, "dead letter: "+line, w.job(1).Error)
+					require.Equal(t, "dead letter: "+line, w.batchOf(1).Error)
 				}
 				require.NotContains(t, log.String(), "END")
 				require.Less(t, log.Len(), 1000)
@@ -137,7 +137,7 @@ func TestEvidenceSaysThatItIsNotTheBodyAsItWasSent(t *testing.T) {
 		"{\"a\":\"\ufffd\"}": "the host replaced bytes that are no UTF-8 before they came here", "{\"a\":\"ü\"}": "", "\xff": "",
 	} {
 		simulate(t, func(t *testing.T, w *world) {
-			_, err := w.instance("w").workers.Receive(t.Context(), run.Delivery{ID: "x", Body: []byte(body)})
+			_, err := w.instance("w").workers.Receive(t.Context(), run.Incoming{ID: "x", Body: []byte(body)})
 			require.NoError(t, err)
 			_, kept, l := w.kept()
 			require.Equal(t, body, string(kept))
@@ -149,8 +149,8 @@ func TestEvidenceSaysThatItIsNotTheBodyAsItWasSent(t *testing.T) {
 func TestAMessageOfNoRunIsPutAside(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		m := run.NoticeOfRun(run.Run{ID: "nobody's", SysName: sysName}).Message(0)
-		h, err := w.instance("m").manager.Receive(t.Context(), run.Delivery{ID: m.ID, Body: m.Body, Count: 1})
+		m := run.RunPayload(run.Run{ID: "nobody's", SysName: sysName}).Outgoing(0)
+		h, err := w.instance("m").manager.Receive(t.Context(), run.Incoming{ID: m.ID, Body: m.Body, Count: 1})
 		require.NoError(t, err)
 		require.Equal(t, "dead_lettered", h.Did)
 		folder, _, _ := w.kept()
@@ -192,9 +192,9 @@ func TestPoisonMessagesEndAsDeadLetters(t *testing.T) {
 					return
 				}
 				require.Equal(t, run.RunCompletedWithFailures, r.Status)
-				require.Equal(t, run.Failed, w.job(1).Status)
-				require.Contains(t, w.job(1).Error, "MaxDeliveryCountExceeded")
-				codes := w.codes("run-1", w.job(1).ID)
+				require.Equal(t, run.Failed, w.batchOf(1).Status)
+				require.Contains(t, w.batchOf(1).Error, "MaxDeliveryCountExceeded")
+				codes := w.codes("run-1", w.batchOf(1).ID)
 				require.Equal(t, run.CodeDeadLetter, codes[len(codes)-1])
 				w.lawful()
 			})
@@ -203,8 +203,8 @@ func TestPoisonMessagesEndAsDeadLetters(t *testing.T) {
 }
 
 // deadLetter is a batch's message as the dead-letter queue brings it.
-func (w *world) deadLetter(n, attempt int) run.Delivery {
-	d := w.batch(n, attempt)
+func (w *world) deadLetter(n, attempt int) run.Incoming {
+	d := w.batchMessage(n, attempt)
 	d.Count, d.Properties = 11, map[string]string{"DeadLetterReason": "MaxDeliveryCountExceeded"}
 	return d
 }
@@ -230,23 +230,23 @@ func TestEvidenceComesBeforeState(t *testing.T) {
 			_, err := i.batchDead.Receive(ctx, d)
 			cancel()
 			require.True(t, fault.IsDependency(err))
-			require.Equal(t, run.Queued, w.job(1).Status)
+			require.Equal(t, run.Queued, w.batchOf(1).Status)
 		}
 		w.onUse(nil)
 		first := w.evidence.Files()
 		_, err := i.batchDead.Receive(t.Context(), d)
 		require.NoError(t, err)
-		require.Equal(t, run.Failed, w.job(1).Status)
-		require.Equal(t, "dead letter: MaxDeliveryCountExceeded", w.job(1).Error)
+		require.Equal(t, run.Failed, w.batchOf(1).Status)
+		require.Equal(t, "dead letter: MaxDeliveryCountExceeded", w.batchOf(1).Error)
 		require.Len(t, first, 1)
 		w.kept()
 		require.Equal(t, run.CodeDeadLetter, w.lastAudit().Code)
 		require.Equal(t, run.LevelError, w.lastAudit().Level)
 
-		before := w.job(1)
+		before := w.batchOf(1)
 		_, err = i.batchDead.Receive(t.Context(), d)
 		require.NoError(t, err)
-		require.Equal(t, before, w.job(1), "done twice it is the same")
+		require.Equal(t, before, w.batchOf(1), "done twice it is the same")
 		w.kept()
 		require.Equal(t, run.LevelWarn, w.lastAudit().Level, "the second entry says that nothing was changed")
 	})
@@ -256,17 +256,17 @@ func TestADeadLetterLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, w *world){
 		"completed": func(t *testing.T, w *world) {
-			_, err := w.instance("w").workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+			_, err := w.instance("w").workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 			require.NoError(t, err)
 		},
 		"freshly alive": func(t *testing.T, w *world) {
 			w.light.took = 3 * time.Minute
 			i := w.instance("w")
-			w.group.Go(func() { _, _ = i.invoke("BatchWorker", w.batch(1, run.FirstAttempt), i.workers.Receive) })
+			w.group.Go(func() { _, _ = i.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), i.workers.Receive) })
 			time.Sleep(time.Minute)
 		},
 		"a later attempt is on its way": func(t *testing.T, w *world) {
-			_, _, err := w.store.MarkUnsent(t.Context(), []run.Job{w.job(1)}, "x", false, nil)
+			_, _, err := w.store.MarkUnsent(t.Context(), []run.Batch{w.batchOf(1)}, "x", false, nil)
 			require.NoError(t, err)
 		},
 	} {
@@ -275,14 +275,14 @@ func TestADeadLetterLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 				w.lighten(100)
 				w.handedOff()
 				prepare(t, w)
-				before := w.job(1)
+				before := w.batchOf(1)
 				h, err := w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, run.FirstAttempt))
 				require.NoError(t, err)
 				require.Equal(t, "dead_lettered", h.Did)
-				require.Equal(t, before, w.job(1))
+				require.Equal(t, before, w.batchOf(1))
 				w.kept()
 				require.Equal(t, run.LevelWarn, w.lastAudit().Level)
-				require.Equal(t, before.ID, w.lastAudit().Job)
+				require.Equal(t, before.ID, w.lastAudit().Batch)
 			})
 		})
 	}
@@ -357,10 +357,10 @@ func TestADeadLetterIsNoHotLoopWhileSomethingIsAway(t *testing.T) {
 				if away == "SQL" {
 					w.seldom(begin.Add(6*time.Minute), time.Now())
 				}
-				require.Equal(t, run.Queued, w.job(1).Status)
+				require.Equal(t, run.Queued, w.batchOf(1).Status)
 				w.onUse(nil)
 				w.sql(true)
-				w.until(6*time.Minute, "put aside", func() bool { return w.job(1).Status == run.Failed })
+				w.until(6*time.Minute, "put aside", func() bool { return w.batchOf(1).Status == run.Failed })
 				require.False(t, i.isOpen())
 				w.kept()
 			})
@@ -374,7 +374,7 @@ func TestAnyIDGivesANameOfEvidence(t *testing.T) {
 	simulate(t, func(t *testing.T, w *world) {
 		i := w.instance("w")
 		for k, id := range []string{"", ".", "..", "a/../b", strings.Repeat("é", 200), "x\x00y", "ends."} {
-			_, err := i.workers.Receive(t.Context(), run.Delivery{ID: id, Body: []byte(fmt.Sprint(k))})
+			_, err := i.workers.Receive(t.Context(), run.Incoming{ID: id, Body: []byte(fmt.Sprint(k))})
 			require.NoError(t, err)
 			require.Len(t, w.evidence.Files(), 2*(k+1))
 		}
@@ -387,7 +387,7 @@ func TestTheEntryOfADeadLetterIsThatOfItsLastTry(t *testing.T) {
 	simulate(t, func(t *testing.T, w *world) {
 		w.lighten(100)
 		w.handedOff()
-		c, err := w.store.ClaimJob(t.Context(), w.job(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "w"}, time.Minute, run.Audit{Code: run.CodeBatchStart})
+		c, err := w.store.ClaimBatch(t.Context(), w.batchOf(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "w"}, time.Minute, run.Audit{Code: run.CodeBatchStart})
 		require.NoError(t, err)
 		writes := 0
 		w.onUse(func(ctx context.Context, _ *instance, op string) error {
@@ -395,13 +395,13 @@ func TestTheEntryOfADeadLetterIsThatOfItsLastTry(t *testing.T) {
 				return nil
 			}
 			writes++
-			require.NoError(t, w.store.ReleaseJob(ctx, c.Hold, run.Audit{Code: run.CodeBatchReleased}))
+			require.NoError(t, w.store.ReleaseBatch(ctx, c.Lease, run.Audit{Code: run.CodeBatchReleased}))
 			return fault.New(fault.Contention, "test: books", "1205", "a deadlock")
 		})
 		_, err = w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, 1, writes, "it changed nothing at first: its worker was alive")
-		require.Equal(t, run.Failed, w.job(1).Status)
+		require.Equal(t, run.Failed, w.batchOf(1).Status)
 		require.Equal(t, []string{run.CodeDeadLetter, run.LevelError}, []string{w.lastAudit().Code, w.lastAudit().Level})
 	})
 }

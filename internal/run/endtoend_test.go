@@ -33,7 +33,7 @@ func TestADrainGoesEndToEndWithEachPattern(t *testing.T) {
 				}
 				require.Equal(t, []string{run.CodeRunStart, run.CodeRunHandedOff, run.CodeRunDone}, w.codes("run-1", ""))
 				for n := range 3 {
-					require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchDone}, w.codes("run-1", run.JobID(sysName, "run-1", n+1)))
+					require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchDone}, w.codes("run-1", run.BatchID(sysName, "run-1", n+1)))
 				}
 				processed := 0
 				for _, row := range w.store.Workers() {
@@ -201,7 +201,7 @@ func TestEveryDocumentOfAListHasOneOutcome(t *testing.T) {
 			docID(1): run.DocSkipped, docID(2): run.DocCommitted, docID(3): run.DocSkipped, docID(4): run.DocDeferred,
 			docID(5): run.DocCommitted, gone: run.DocGone,
 		}, outcomes)
-		_, details, _, err := w.store.Job(t.Context(), run.JobID(sysName, "run-2", 1))
+		_, details, _, err := w.store.Batch(t.Context(), run.BatchID(sysName, "run-2", 1))
 		require.NoError(t, err)
 		require.Len(t, details, 1)
 		require.Equal(t, docID(4), details[0].Document)
@@ -269,7 +269,7 @@ func TestARateIsHeldAndIsNoBurst(t *testing.T) {
 					ideal := time.Duration(c.documents) * time.Minute / time.Duration(c.rate)
 					require.InDelta(t, ideal.Minutes(), took.Minutes(), 1.2+0.1*ideal.Minutes())
 					sizes := map[string]int{}
-					for _, j := range w.store.AllJobs() {
+					for _, j := range w.store.AllBatches() {
 						sizes[fmt.Sprintf("%s:%d:0", j.ID, run.FirstAttempt)] = j.Total
 					}
 					sent := w.batches.sendings()
@@ -491,12 +491,12 @@ func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 			want   int
 		}{{run.Replay, run.Filter{Code: "2628"}, 26}, {run.Replay, run.Filter{}, 40}, {run.Drain, run.Filter{}, 2}} {
 			n := 0
-			err := run.Preview(t.Context(), w.docs.Selection(7), sysName, c.kind, c.filter, time.Now(), func(commit.Waiting) bool { n++; return true })
+			err := run.Preview(t.Context(), w.docs.Selection(7), sysName, c.kind, c.filter, time.Now(), func(commit.PendingDoc) bool { n++; return true })
 			require.NoError(t, err)
 			require.Equal(t, c.want, n)
 		}
 		n := 0
-		err := run.Preview(t.Context(), w.docs.Selection(7), sysName, run.Replay, run.Filter{}, time.Now(), func(commit.Waiting) bool { n++; return n < 5 })
+		err := run.Preview(t.Context(), w.docs.Selection(7), sysName, run.Replay, run.Filter{}, time.Now(), func(commit.PendingDoc) bool { n++; return n < 5 })
 		require.NoError(t, err)
 		require.Equal(t, 5, n)
 

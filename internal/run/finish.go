@@ -8,13 +8,13 @@ import (
 func compare(a, b string) int { return cmp.Compare(a, b) }
 
 // completeRun ends the run if this was its last batch. When it cannot, the timer does.
-func (k kit) completeRun(ctx context.Context, id string) bool {
+func (k base) completeRun(ctx context.Context, id string) bool {
 	done := false
-	err := k.tell(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
-		done, err = k.p.Store.CompleteRun(ctx, id, k.dead(ctx, workerStale), func(s RunStatus, n Stats) Audit {
+	err := k.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
+		done, err = k.p.Store.CompleteRun(ctx, id, k.staleAfter(ctx, workerStale), func(s RunStatus, n Stats) Audit {
 			a := Audit{
 				Code: CodeRunDone, Level: LevelInfo, By: k.o.Instance, Why: "all its batches ended", Run: id,
-				Detail: detail(map[string]any{"status": s, "batches": n.Jobs, "documents": n.Outcomes}),
+				Detail: detail(map[string]any{"status": s, "batches": n.Batches, "documents": n.Outcomes}),
 			}
 			switch s { //nolint:exhaustive // the others are no ends
 			case RunCompletedWithFailures:
@@ -27,7 +27,7 @@ func (k kit) completeRun(ctx context.Context, id string) bool {
 		return err
 	})
 	if err != nil {
-		k.o.Log.Warn().Str("run", id).Str("reason", said(err)).Msg("whether the run is over could not be asked: the timer will")
+		k.o.Log.Warn().Str("run", id).Str("reason", errorText(err)).Msg("whether the run is over could not be asked: the timer will")
 	}
 	return done && err == nil
 }

@@ -16,12 +16,12 @@ type bus struct {
 	wake chan struct{}
 
 	mu       sync.Mutex
-	letters  []run.Delivery
+	letters  []run.Incoming
 	most     int
 	sent     []sending
 	lockTime time.Duration
 	// refuse is what the queue has against single messages.
-	refuse func(run.Message) error
+	refuse func(run.Outgoing) error
 }
 
 type sending struct {
@@ -42,7 +42,7 @@ func (b *bus) signal() {
 	}
 }
 
-func (b *bus) Send(ctx context.Context, messages []run.Message) []error {
+func (b *bus) Send(ctx context.Context, messages []run.Outgoing) []error {
 	defer b.signal()
 	b.mu.Lock()
 	for _, m := range messages {
@@ -55,7 +55,7 @@ func (b *bus) Send(ctx context.Context, messages []run.Message) []error {
 	errs := make([]error, len(messages))
 	for i, m := range messages {
 		if errs[i] = b.refuse(m); errs[i] == nil {
-			errs[i] = b.Queue.Send(ctx, []run.Message{m})[0]
+			errs[i] = b.Queue.Send(ctx, []run.Outgoing{m})[0]
 		}
 	}
 	return errs
@@ -68,7 +68,7 @@ func (b *bus) sendings() []sending {
 }
 
 // again gives a message back.
-func (b *bus) again(d run.Delivery) {
+func (b *bus) again(d run.Incoming) {
 	defer b.signal()
 	const most = 10
 	if d.Count < most {
@@ -84,7 +84,7 @@ func (b *bus) again(d run.Delivery) {
 }
 
 // take waits for a message.
-func (b *bus) take(ctx context.Context) (run.Delivery, bool) {
+func (b *bus) take(ctx context.Context) (run.Incoming, bool) {
 	for ctx.Err() == nil {
 		if d, ok := b.Take(); ok {
 			b.signal() // there may be more
@@ -105,14 +105,14 @@ func (b *bus) take(ctx context.Context) (run.Delivery, bool) {
 		}
 		timer.Stop()
 	}
-	return run.Delivery{}, false
+	return run.Incoming{}, false
 }
 
-func (b *bus) letter() (run.Delivery, bool) {
+func (b *bus) letter() (run.Incoming, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.letters) == 0 {
-		return run.Delivery{}, false
+		return run.Incoming{}, false
 	}
 	d := b.letters[0]
 	b.letters = b.letters[1:]

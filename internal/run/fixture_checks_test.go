@@ -23,8 +23,8 @@ func (w *world) addsUp(id string, want map[run.Outcome]int) {
 	}
 	require.Equal(w.t, status, r.Status)
 	require.Equal(w.t, want, stats.Outcomes)
-	require.Equal(w.t, nonzero(map[run.Status]int{run.Completed: r.Batches}), nonzero(stats.Jobs))
-	jobs, err := w.store.ListJobs(context.Background(), id, "", 10_000)
+	require.Equal(w.t, nonzero(map[run.BatchStatus]int{run.Completed: r.Batches}), nonzero(stats.Batches))
+	jobs, err := w.store.ListBatches(context.Background(), id, "", 10_000)
 	require.NoError(w.t, err)
 	documents, success := 0, 0
 	for _, j := range jobs {
@@ -48,9 +48,9 @@ func (w *world) addsUp(id string, want map[run.Outcome]int) {
 	w.lawful()
 }
 
-func nonzero(m map[run.Status]int) map[run.Status]int {
+func nonzero(m map[run.BatchStatus]int) map[run.BatchStatus]int {
 	m = maps.Clone(m)
-	maps.DeleteFunc(m, func(_ run.Status, n int) bool { return n == 0 })
+	maps.DeleteFunc(m, func(_ run.BatchStatus, n int) bool { return n == 0 })
 	return m
 }
 
@@ -71,7 +71,7 @@ func (w *world) lawful() {
 // watch compares the batches with how they were before a use of the books. w.mu is held.
 func (w *world) watch(op string) {
 	onTheWay := 0
-	for _, j := range w.store.AllJobs() {
+	for _, j := range w.store.AllBatches() {
 		if j.Status == run.Queued || j.Status == run.Processing || j.Status == run.PendingRetry {
 			onTheWay++
 			w.most = max(w.most, onTheWay)
@@ -95,7 +95,7 @@ func (w *world) watch(op string) {
 func (w *world) codes(id, job string) []string {
 	var codes []string
 	for _, a := range w.store.Audits() {
-		if a.Run == id && a.Job == job {
+		if a.Run == id && a.Batch == job {
 			codes = append(codes, a.Code)
 		}
 	}
@@ -125,7 +125,7 @@ func (w *world) nothingCounted() {
 		require.LessOrEqual(w.t, b.mostDeliveries(), 2, "deliveries of one message")
 		require.Zero(w.t, b.countLetters())
 	}
-	for _, j := range w.store.AllJobs() {
+	for _, j := range w.store.AllBatches() {
 		require.Zero(w.t, j.QueueAttempts)
 	}
 	require.Empty(w.t, w.evidence.Files())

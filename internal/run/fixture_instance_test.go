@@ -72,7 +72,7 @@ func (i *instance) manage() *instance { return i.serve("BatchManager", i.w.runs,
 
 func (i *instance) work() *instance { return i.serve("BatchWorker", i.w.batches, i.workers.Receive) }
 
-func (i *instance) serve(function string, b *bus, handle func(context.Context, run.Delivery) (run.Handled, error)) *instance {
+func (i *instance) serve(function string, b *bus, handle func(context.Context, run.Incoming) (run.Handled, error)) *instance {
 	i.w.group.Go(func() {
 		for {
 			d, ok := b.take(i.w.ctx)
@@ -80,7 +80,7 @@ func (i *instance) serve(function string, b *bus, handle func(context.Context, r
 				return
 			}
 			if i.isDead() {
-				b.PutBack(run.Delivery{Body: d.Body, ID: d.ID, Count: d.Count - 1, EnqueuedAt: d.EnqueuedAt})
+				b.PutBack(run.Incoming{Body: d.Body, ID: d.ID, Count: d.Count - 1, EnqueuedAt: d.EnqueuedAt})
 				b.signal()
 				return
 			}
@@ -100,7 +100,7 @@ func (i *instance) serve(function string, b *bus, handle func(context.Context, r
 }
 
 // invoke is one invocation: what the mount does around a handler. It answers false when the process died of it.
-func (i *instance) invoke(function string, d run.Delivery, handle func(context.Context, run.Delivery) (run.Handled, error)) (err error, alive bool) {
+func (i *instance) invoke(function string, d run.Incoming, handle func(context.Context, run.Incoming) (run.Handled, error)) (err error, alive bool) {
 	ended := make(chan struct{})
 	c := call{function: function, instance: i.name, begin: time.Now(), count: d.Count}
 	i.w.group.Go(func() {
@@ -125,7 +125,7 @@ func (i *instance) letters() *instance {
 	for _, l := range []struct {
 		function string
 		b        *bus
-		handle   func(context.Context, run.Delivery) (run.Handled, error)
+		handle   func(context.Context, run.Incoming) (run.Handled, error)
 	}{{"BatchDeadLetter", i.w.batches, i.batchDead.Receive}, {"RunDeadLetter", i.w.runs, i.runDead.Receive}} {
 		i.w.group.Go(func() {
 			for i.w.ctx.Err() == nil {

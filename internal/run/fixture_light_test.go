@@ -25,7 +25,7 @@ type light struct {
 	during func(ctx context.Context, i *instance) error
 	// untold are documents of which nothing is said, tell what is said of others.
 	untold map[string]bool
-	tell   map[string]commit.Told
+	tell   map[string]commit.DocumentResult
 }
 
 // lighten replaces documents and Commit of the instances to come, and answers the ids.
@@ -47,7 +47,7 @@ func (l *light) writes() map[string]int {
 type lightDoor struct{ i *instance }
 
 // Page gives pages of 1,000.
-func (d lightDoor) Page(ctx context.Context, _ run.Query, continuation string) (found []commit.Waiting, next string, err error) {
+func (d lightDoor) Page(ctx context.Context, _ run.Query, continuation string) (found []commit.PendingDoc, next string, err error) {
 	const size = 1000
 	l := d.i.w.light
 	err = d.i.use(ctx, "Page", false, func() error {
@@ -58,7 +58,7 @@ func (d lightDoor) Page(ctx context.Context, _ run.Query, continuation string) (
 			}
 		}
 		for _, id := range l.ids[at:min(len(l.ids), at+size)] {
-			found = append(found, commit.Waiting{ID: id, Status: invoice.Pending})
+			found = append(found, commit.PendingDoc{ID: id, Status: invoice.Pending})
 		}
 		if at += size; at < len(l.ids) {
 			raw, err := json.Marshal(at)
@@ -112,9 +112,9 @@ func (d lightDoor) Run(ctx context.Context, b commit.Batch) (report commit.Repor
 			l.mu.Unlock()
 			if said, ok := l.tell[doc.ID]; ok {
 				said.ID = doc.ID
-				b.Told(said)
+				b.OnResult(said)
 			} else if !untold {
-				b.Told(commit.Told{ID: doc.ID, Outcome: outcome})
+				b.OnResult(commit.DocumentResult{ID: doc.ID, Outcome: outcome})
 			}
 		}
 		return nil

@@ -47,7 +47,7 @@ type world struct {
 	calls []call
 	// seen are the batches as they were after the last use of the books; most counts those on their way at once, mostLost the
 	// workers that were lost with one of them.
-	seen           map[string]run.Job
+	seen           map[string]run.Batch
 	most, mostLost int
 	// unlawful are changes of batches that are not in the table.
 	unlawful []string
@@ -96,7 +96,7 @@ func simulate(t *testing.T, f func(t *testing.T, w *world)) {
 func newWorld(t testingT) *world {
 	w := &world{
 		t: t, docs: inmem.NewDocuments(time.Now), sink: inmem.NewSink(), control: inmem.NewControl(), evidence: inmem.NewEvidence(),
-		store: inmem.NewRunStore(time.Now, "web"), runs: newBus(), batches: newBus(), seen: map[string]run.Job{},
+		store: inmem.NewRunStore(time.Now, "web"), runs: newBus(), batches: newBus(), seen: map[string]run.Batch{},
 	}
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	return w
@@ -232,7 +232,7 @@ func (w *world) notify(id string) {
 	r, ok, err := w.store.Run(w.ctx, id)
 	require.NoError(w.t, err)
 	require.True(w.t, ok)
-	require.NoError(w.t, w.runs.Send(w.ctx, []run.Message{run.NoticeOfRun(r).Message(0)})[0])
+	require.NoError(w.t, w.runs.Send(w.ctx, []run.Outgoing{run.RunPayload(r).Outgoing(0)})[0])
 }
 
 func (w *world) run(id string) run.Run {

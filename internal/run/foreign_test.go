@@ -16,8 +16,8 @@ func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 		theirs := run.Run{ID: "theirs", SysName: "dev", Kind: run.Drain, Pattern: run.TwoPhase, RequestedBy: "them", Why: "x"}
 		require.NoError(t, w.store.StartRun(t.Context(), theirs, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo}))
 		before := w.run("theirs")
-		m := run.Notice{Kind: run.RunMessage, SysName: sysName, RunID: "theirs"}.Message(0)
-		h, err := w.instance("m").manager.Receive(t.Context(), run.Delivery{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()})
+		m := run.Payload{Kind: run.RunMessage, SysName: sysName, RunID: "theirs"}.Outgoing(0)
+		h, err := w.instance("m").manager.Receive(t.Context(), run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()})
 		require.NoError(t, err, "it is done with")
 		require.Equal(t, "dead_lettered", h.Did)
 		require.True(t, h.Foreign, "and Health counts it")
@@ -36,18 +36,18 @@ func TestMessagesOfAnotherEnvironmentAreToldApart(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		i := w.instance("i")
-		body := func(kind run.MessageKind, sysName string) run.Delivery {
-			n := run.Notice{Kind: kind, SysName: sysName, RunID: "r"}
+		body := func(kind run.MessageKind, sysName string) run.Incoming {
+			n := run.Payload{Kind: kind, SysName: sysName, RunID: "r"}
 			if kind == run.BatchMessage {
 				n.BatchID = batchID
 			}
-			m := n.Message(0)
-			return run.Delivery{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()}
+			m := n.Outgoing(0)
+			return run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()}
 		}
-		for name, receive := range map[string]func(run.Delivery) (run.Handled, error){
-			"runs":                 func(d run.Delivery) (run.Handled, error) { return i.manager.Receive(t.Context(), d) },
-			"batches":              func(d run.Delivery) (run.Handled, error) { return i.workers.Receive(t.Context(), d) },
-			"dead letters of runs": func(d run.Delivery) (run.Handled, error) { return i.runDead.Receive(t.Context(), d) },
+		for name, receive := range map[string]func(run.Incoming) (run.Handled, error){
+			"runs":                 func(d run.Incoming) (run.Handled, error) { return i.manager.Receive(t.Context(), d) },
+			"batches":              func(d run.Incoming) (run.Handled, error) { return i.workers.Receive(t.Context(), d) },
+			"dead letters of runs": func(d run.Incoming) (run.Handled, error) { return i.runDead.Receive(t.Context(), d) },
 		} {
 			kind := run.RunMessage
 			if name == "batches" {

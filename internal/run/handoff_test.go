@@ -35,7 +35,7 @@ func TestAQueueThatIsAwayDuringTheHandOffCostsNothing(t *testing.T) {
 					}
 					time.Sleep(time.Hour)
 					require.Equal(t, run.RunRunning, w.run("run-1").Status)
-					for _, j := range w.store.AllJobs() {
+					for _, j := range w.store.AllBatches() {
 						require.Zero(t, j.QueueAttempts)
 						require.NotEqual(t, run.Failed, j.Status)
 					}
@@ -116,10 +116,10 @@ func TestAManagerSendsAgainSeldom(t *testing.T) {
 		w.lighten(600)
 		w.outstanding = 2
 		w.light.took = time.Minute
-		first := run.JobID(sysName, "run-1", 1)
+		first := run.BatchID(sysName, "run-1", 1)
 		var mu sync.Mutex
 		var tries []time.Time
-		w.batches.refuse = func(m run.Message) error {
+		w.batches.refuse = func(m run.Outgoing) error {
 			if !strings.HasPrefix(m.ID, first) {
 				return nil
 			}
@@ -132,14 +132,14 @@ func TestAManagerSendsAgainSeldom(t *testing.T) {
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
 		w.over("run-1", 20*time.Minute)
-		require.Equal(t, run.Failed, w.job(1).Status)
-		require.Equal(t, run.MaxQueueAttempts, w.job(1).QueueAttempts)
+		require.Equal(t, run.Failed, w.batchOf(1).Status)
+		require.Equal(t, run.MaxQueueAttempts, w.batchOf(1).QueueAttempts)
 		require.Len(t, tries, run.MaxQueueAttempts)
 		for n := range tries[1:] {
 			require.GreaterOrEqual(t, tries[n+1].Sub(tries[n]), 30*time.Second)
 			require.Less(t, tries[n+1].Sub(tries[n]), time.Minute)
 		}
-		for _, j := range w.store.AllJobs()[1:] {
+		for _, j := range w.store.AllBatches()[1:] {
 			require.Zero(t, j.QueueAttempts)
 			require.Equal(t, run.Completed, j.Status)
 		}
@@ -162,12 +162,12 @@ func TestAManagerThatWaitsForRoomSendsAgain(t *testing.T) {
 				w.batches.Lose()
 				var sent []time.Time
 				for _, n := range []int{1, 2} {
-					_, _, err := w.store.MarkUnsent(t.Context(), []run.Job{w.job(n)}, "lost", false, nil)
+					_, _, err := w.store.MarkUnsent(t.Context(), []run.Batch{w.batchOf(n)}, "lost", false, nil)
 					require.NoError(t, err)
-					w.until(time.Minute, "sent again", func() bool { return w.job(n).Status == run.Queued })
+					w.until(time.Minute, "sent again", func() bool { return w.batchOf(n).Status == run.Queued })
 					all := w.batches.sendings()
 					sent = append(sent, all[len(all)-1].at)
-					require.Equal(t, fmt.Sprint(w.job(n).ID, ":1:0:0"), all[len(all)-1].id)
+					require.Equal(t, fmt.Sprint(w.batchOf(n).ID, ":1:0:0"), all[len(all)-1].id)
 				}
 				require.Less(t, time.Since(sent[1]), 2*time.Second)
 				require.Less(t, sent[1].Sub(sent[0]), 5*time.Second)
@@ -198,13 +198,13 @@ func TestAMessageThatTheQueueRefusesIsCountedAndGivenUpAtThree(t *testing.T) {
 				w.instance("timer").tick()
 				w.start(run.Run{Pattern: p.Name}, run.Filter{})
 				for n := 1; n <= 2; n++ {
-					w.until(6*time.Minute, "refused", func() bool { return len(w.store.AllJobs()) == 1 && w.store.AllJobs()[0].QueueAttempts == n })
-					j := w.store.AllJobs()[0]
+					w.until(6*time.Minute, "refused", func() bool { return len(w.store.AllBatches()) == 1 && w.store.AllBatches()[0].QueueAttempts == n })
+					j := w.store.AllBatches()[0]
 					require.Equal(t, run.PendingRetry, j.Status)
 					require.Contains(t, j.LastQueueError, "too_large")
 				}
 				w.over("run-1", 12*time.Minute)
-				j := w.store.AllJobs()[0]
+				j := w.store.AllBatches()[0]
 				require.Equal(t, run.Failed, j.Status)
 				require.Equal(t, 3, j.QueueAttempts)
 				require.Equal(t, run.MaxQueueError, j.Error)
@@ -213,7 +213,7 @@ func TestAMessageThatTheQueueRefusesIsCountedAndGivenUpAtThree(t *testing.T) {
 				w.lawful()
 
 				w.onUse(nil)
-				ok, err := w.store.RequeueJob(t.Context(), j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "mended"})
+				ok, err := w.store.RequeueBatch(t.Context(), j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "mended"})
 				require.NoError(t, err)
 				require.True(t, ok)
 				require.Equal(t, run.RunRunning, w.run("run-1").Status, "requeue reopens a completed run")
@@ -243,7 +243,7 @@ func TestALateQueuedDoesNotRegress(t *testing.T) {
 		w.over("run-1", 5*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
 		queued := 0
-		for _, j := range w.store.AllJobs() {
+		for _, j := range w.store.AllBatches() {
 			if !j.QueuedAt.IsZero() {
 				queued++
 			}
@@ -338,9 +338,9 @@ func TestTwoManagersDoNotShareARun(t *testing.T) {
 		require.LessOrEqual(t, len(d), 1)
 		for k := range 3 {
 			r := w.run("run-1")
-			n := run.NoticeOfRun(r)
+			n := run.RunPayload(r)
 			n.Deferral = 10 + k
-			require.NoError(t, w.runs.Send(t.Context(), []run.Message{n.Message(0)})[0])
+			require.NoError(t, w.runs.Send(t.Context(), []run.Outgoing{n.Outgoing(0)})[0])
 		}
 		w.over("run-1", 20*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 900})

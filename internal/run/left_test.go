@@ -17,13 +17,13 @@ func TestAReplayTakesWhatARunLeft(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		ids := w.lighten(250)
-		w.light.tell = map[string]commit.Told{}
+		w.light.tell = map[string]commit.DocumentResult{}
 		for k, id := range ids {
 			switch {
 			case k%50 == 0:
-				w.light.tell[id] = commit.Told{Outcome: string(invoice.Failed), Code: "547"}
+				w.light.tell[id] = commit.DocumentResult{Outcome: string(invoice.Failed), Code: "547"}
 			case k%25 == 0:
-				w.light.tell[id] = commit.Told{Outcome: string(invoice.RetryScheduled), Code: "2628"}
+				w.light.tell[id] = commit.DocumentResult{Outcome: string(invoice.RetryScheduled), Code: "2628"}
 			}
 		}
 		w.chunkSize = 3

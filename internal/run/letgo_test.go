@@ -92,7 +92,7 @@ func TestABatchThatCouldNotBeLetGoOfIsTakenAtOnce(t *testing.T) {
 		w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
 		i.work()
 		w.until(time.Minute, "put off", func() bool { return w.did("BatchWorker")["deferred"] == 1 })
-		require.NotEmpty(t, w.job(1).Owner, "nobody could let go of it")
+		require.NotEmpty(t, w.batchOf(1).Owner, "nobody could let go of it")
 		w.light.mu.Lock()
 		w.light.during = nil
 		w.light.mu.Unlock()
@@ -117,18 +117,18 @@ func TestNobodyIsDeadBeforeTheBreakerWasClosedForLong(t *testing.T) {
 			}
 			return nil
 		}
-		_, alive := a.invoke("BatchWorker", w.batch(1, run.FirstAttempt), a.workers.Receive)
+		_, alive := a.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), a.workers.Receive)
 		require.False(t, alive)
 		w.shut(3 * time.Hour)
 		time.Sleep(3 * time.Hour)
 		require.NoError(t, b.breaker.Tick(t.Context()))
 		time.Sleep(9 * time.Minute)
-		h, err := b.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		h, err := b.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, []string{"deferred", "another worker has it"}, []string{h.Did, h.Reason})
 		require.Zero(t, w.lost())
 		time.Sleep(time.Minute)
-		h, err = b.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		h, err = b.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, "committed", h.Did)
 		require.Equal(t, 1, w.lost(), "its message came back without the epoch")
@@ -141,14 +141,14 @@ func TestAnOutdatedMessageIsDropped(t *testing.T) {
 	simulate(t, func(t *testing.T, w *world) {
 		w.lighten(100)
 		w.handedOff()
-		_, _, err := w.store.MarkUnsent(t.Context(), []run.Job{w.job(1)}, "nobody knows", false, nil)
+		_, _, err := w.store.MarkUnsent(t.Context(), []run.Batch{w.batchOf(1)}, "nobody knows", false, nil)
 		require.NoError(t, err)
 		i := w.instance("w")
-		h, err := i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		h, err := i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, "skipped", h.Did)
-		require.Equal(t, run.PendingRetry, w.job(1).Status)
-		h, err = i.workers.Receive(t.Context(), w.batch(1, w.job(1).Attempt))
+		require.Equal(t, run.PendingRetry, w.batchOf(1).Status)
+		h, err = i.workers.Receive(t.Context(), w.batchMessage(1, w.batchOf(1).Attempt))
 		require.NoError(t, err)
 		require.Equal(t, "committed", h.Did)
 	})
@@ -168,7 +168,7 @@ func TestARunThatWaitsForWorkersIsNotSentAgain(t *testing.T) {
 		require.LessOrEqual(t, len(w.batches.sendings()), 16+13)
 		require.LessOrEqual(t, w.mostOnTheWay(), 16)
 		attempts := 0
-		for _, j := range w.store.AllJobs() {
+		for _, j := range w.store.AllBatches() {
 			if j.Attempt > run.FirstAttempt {
 				attempts++
 			}
@@ -248,8 +248,8 @@ func TestRequeuedBatchesAreSentAsThereIsRoom(t *testing.T) {
 		w.light.mu.Lock()
 		broken = false
 		w.light.mu.Unlock()
-		for _, j := range w.store.AllJobs() {
-			again, err := w.store.RequeueJob(t.Context(), j.ID, audit(run.CodeBatchRequeue))
+		for _, j := range w.store.AllBatches() {
+			again, err := w.store.RequeueBatch(t.Context(), j.ID, audit(run.CodeBatchRequeue))
 			require.NoError(t, err)
 			require.True(t, again)
 		}
@@ -280,7 +280,7 @@ func TestWhatWasBegunIsEndedBesideAnOpenBreaker(t *testing.T) {
 			time.Sleep(10 * time.Second) // the instance's own copy is read again
 			return nil
 		}
-		h, err := w.instance("w").workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		h, err := w.instance("w").workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, "committed", h.Did)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
@@ -302,11 +302,13 @@ func TestNothingOfRunsIsBegunWhileTheBreakerIsOpen(t *testing.T) {
 			return nil
 		})
 		asked := w.asks()
-		m := run.NoticeOfRun(w.run("run-2")).Message(0)
+		m := run.RunPayload(w.run("run-2")).Outgoing(0)
 		for _, receive := range []func() (run.Handled, error){
-			func() (run.Handled, error) { return i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt)) },
 			func() (run.Handled, error) {
-				return i.manager.Receive(t.Context(), run.Delivery{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()})
+				return i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
+			},
+			func() (run.Handled, error) {
+				return i.manager.Receive(t.Context(), run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()})
 			},
 		} {
 			h, err := receive()

@@ -16,29 +16,29 @@ const resendEvery = 15 * pollEvery
 
 // Manager divides runs into batches and hands them to workers: the function BatchManager. It is safe for concurrent use.
 type Manager struct {
-	kit
+	base
 	refuse refuser
 }
 
 // NewManager makes it.
 func NewManager(p Ports, o Options) *Manager {
-	k := kit{p, o.withDefaults()}
+	k := base{p, o.withDefaults()}
 	return &Manager{k, refuser{k, "runs"}}
 }
 
 // Receive does one message: it claims the run and hands off as much of it as it can, until all is handed off, the time of the
 // invocation is nearly over, or something is away. Then a message that it sends itself goes on. Errors as Workers.Receive.
-func (m *Manager) Receive(ctx context.Context, d Delivery) (Handled, error) {
-	n, err := ReadNotice(d.Body, RunMessage)
+func (m *Manager) Receive(ctx context.Context, d Incoming) (Handled, error) {
+	n, err := ReadPayload(d.Body, RunMessage)
 	if err == nil {
-		err = m.foreign(n)
+		err = m.checkEnvironment(n)
 	}
 	if err != nil {
 		return m.refuse.undeliverable(ctx, d, n, err)
 	}
 	var row Run
 	there := false
-	err = m.books(ctx, func(ctx context.Context) (err error) {
+	err = m.withStore(ctx, func(ctx context.Context) (err error) {
 		row, there, err = m.p.Store.Run(ctx, n.RunID)
 		return err
 	})
@@ -61,23 +61,23 @@ func (m *Manager) Receive(ctx context.Context, d Delivery) (Handled, error) {
 }
 
 // outdated reports whether a later message of the run is on its way. The message that an owner claimed by has the epoch before.
-func outdated(row Run, n Notice) bool {
+func outdated(row Run, n Payload) bool {
 	return n.Epoch < row.Epoch && (row.Owner == "" || n.Epoch < row.Epoch-1)
 }
 
-func (m *Manager) deferOr(ctx context.Context, n Notice, err error) (Handled, error) {
+func (m *Manager) deferOr(ctx context.Context, n Payload, err error) (Handled, error) {
 	if passing(err) {
-		return m.later(ctx, m.p.RunQueue, n, m.delayFor(err), said(err))
+		return m.later(ctx, m.p.RunQueue, n, m.delayFor(err), errorText(err))
 	}
 	return Handled{Did: "failed", Run: n.RunID}, err
 }
 
 // claim takes the run and works on it.
-func (m *Manager) claim(ctx context.Context, n Notice, row Run) (Handled, error) {
+func (m *Manager) claim(ctx context.Context, n Payload, row Run) (Handled, error) {
 	me := m.worker("manager", n.RunID)
 	mine := false
-	err := m.books(ctx, func(ctx context.Context) (err error) {
-		row, mine, err = m.p.Store.ClaimRun(ctx, n.RunID, row.Epoch, n.Epoch, me, m.dead(ctx, managerStale))
+	err := m.withStore(ctx, func(ctx context.Context) (err error) {
+		row, mine, err = m.p.Store.ClaimRun(ctx, n.RunID, row.Epoch, n.Epoch, me, m.staleAfter(ctx, managerStale))
 		return err
 	})
 	if err != nil {
@@ -86,7 +86,7 @@ func (m *Manager) claim(ctx context.Context, n Notice, row Run) (Handled, error)
 	if !mine {
 		return m.later(ctx, m.p.RunQueue, n, busyWait, "another manager has it")
 	}
-	h := &handOff{Manager: m, run: row, lease: Lease{Run: row.ID, Owner: me.ID, Epoch: row.Epoch}}
+	h := &handOff{Manager: m, run: row, lease: RunLease{Run: row.ID, Owner: me.ID, Epoch: row.Epoch}}
 	if row.LostManagers >= mostLost {
 		return h.end(ctx, n, ending{}, fault.New(fault.Internal, "run: manager", "lost_managers",
 			"%d managers in a row were lost before they handed off anything more: see in BatchManager's log what ended them, "+
@@ -103,7 +103,7 @@ func (m *Manager) claim(ctx context.Context, n Notice, row Run) (Handled, error)
 type handOff struct {
 	*Manager
 	run     Run
-	lease   Lease
+	lease   RunLease
 	pattern Pattern
 	source  *source
 	// resendAt is when the messages may be sent again that the queue did not take.
@@ -117,7 +117,7 @@ type handOff struct {
 func (h *handOff) beat(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := h.heartbeat("run", h.run.ID, func() {
-		err := h.books(ctx, func(ctx context.Context) error {
+		err := h.withStore(ctx, func(ctx context.Context) error {
 			_, err := h.p.Store.BeatRun(ctx, h.lease)
 			return err
 		})
@@ -152,11 +152,11 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 	if h.pattern, known = PatternOf(h.run.Pattern); !known {
 		return next, fault.New(fault.Internal, "run: hand off", "pattern", "expected a known pattern, found %q", clipText(h.run.Pattern))
 	}
-	if h.source, err = newSource(h.kit, h.run); err != nil {
+	if h.source, err = newSource(h.base, h.run); err != nil {
 		return next, err
 	}
 	for {
-		if h.near(ctx) {
+		if h.nearDeadline(ctx) {
 			return ending{"the invocation's time is over", 0}, ended(ctx, nil)
 		}
 		cancel, open, all, err := h.state(ctx)
@@ -178,7 +178,7 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 			err = h.sendUnsent(ctx, room)
 		case room <= 0 && !rowsFirst:
 			err = h.o.Wait(ctx, pollEvery)
-		case more && h.run.NextIn > min(time.Minute, h.left(ctx)):
+		case more && h.run.NextIn > min(time.Minute, h.timeLeft(ctx)):
 			return ending{"its rate", min(lastWait, h.run.NextIn)}, nil
 		case more && h.run.NextIn > 0:
 			err = h.o.Wait(ctx, h.run.NextIn)
@@ -195,16 +195,16 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 }
 
 // state asks what of the run and of all runs is on its way, and whether the run is to end.
-func (h *handOff) state(ctx context.Context) (cancel bool, open map[Status]int, all OnTheWay, err error) {
-	err = h.books(ctx, func(ctx context.Context) (err error) {
+func (h *handOff) state(ctx context.Context) (cancel bool, open map[BatchStatus]int, all OnTheWay, err error) {
+	err = h.withStore(ctx, func(ctx context.Context) (err error) {
 		cancel, err = h.p.Store.BeatRun(ctx, h.lease)
 		return err
 	})
 	if err != nil {
 		return false, nil, all, err
 	}
-	err = h.books(ctx, func(ctx context.Context) (err error) {
-		if open, err = h.p.Store.JobCounts(ctx, h.run.ID); err != nil {
+	err = h.withStore(ctx, func(ctx context.Context) (err error) {
+		if open, err = h.p.Store.BatchCounts(ctx, h.run.ID); err != nil {
 			return err
 		}
 		all, err = h.p.Store.OnTheWay(ctx, h.o.SysName)
@@ -252,19 +252,19 @@ func (h *handOff) addRows(ctx context.Context, room int) error {
 	if h.run.Rate > 0 {
 		chunk.Wait = time.Duration(len(ids)) * time.Minute / time.Duration(h.run.Rate)
 	}
-	var jobs []Job
+	var jobs []Batch
 	var audits []Audit
 	for part := range slices.Chunk(ids, size) {
 		chunk.Batches = append(chunk.Batches, part)
-		job := Job{ID: JobID(h.o.SysName, h.run.ID, chunk.First+len(jobs)), Run: h.run.ID, Number: chunk.First + len(jobs), Attempt: FirstAttempt}
+		job := Batch{ID: BatchID(h.o.SysName, h.run.ID, chunk.First+len(jobs)), Run: h.run.ID, Number: chunk.First + len(jobs), Attempt: FirstAttempt}
 		jobs = append(jobs, job)
 		audits = append(audits, Audit{
-			Code: CodeBatchCreated, Level: LevelInfo, By: h.lease.Owner, Why: "created", Run: h.run.ID, Job: job.ID,
+			Code: CodeBatchCreated, Level: LevelInfo, By: h.lease.Owner, Why: "created", Run: h.run.ID, Batch: job.ID,
 			Detail: detail(map[string]any{"number": job.Number, "documents": len(part)}),
 		})
 	}
 	begin := h.o.Now()
-	err = h.books(ctx, func(ctx context.Context) error { return h.p.Store.AddChunk(ctx, h.lease, chunk, audits...) })
+	err = h.withStore(ctx, func(ctx context.Context) error { return h.p.Store.AddChunk(ctx, h.lease, chunk, audits...) })
 	h.inserting += h.o.Now().Sub(begin)
 	if err != nil {
 		return err
@@ -279,8 +279,8 @@ func (h *handOff) addRows(ctx context.Context, room int) error {
 
 // sendUnsent sends the messages of batches that have their rows.
 func (h *handOff) sendUnsent(ctx context.Context, room int) error {
-	var jobs []Job
-	err := h.books(ctx, func(ctx context.Context) (err error) {
+	var jobs []Batch
+	err := h.withStore(ctx, func(ctx context.Context) (err error) {
 		jobs, err = h.p.Store.Unsent(ctx, h.run.ID, min(room, BatchSize))
 		return err
 	})
@@ -293,9 +293,9 @@ func (h *handOff) sendUnsent(ctx context.Context, room int) error {
 // resend sends messages again: those that the queue did not take, and those of batches that are wanted again. The timer sends
 // what is left when the hand-off is over.
 func (h *handOff) resend(ctx context.Context, room int) error {
-	var jobs []Job
-	err := h.books(ctx, func(ctx context.Context) (err error) {
-		jobs, err = h.p.Store.ListJobs(ctx, h.run.ID, PendingRetry, min(room, sentAtOnce))
+	var jobs []Batch
+	err := h.withStore(ctx, func(ctx context.Context) (err error) {
+		jobs, err = h.p.Store.ListBatches(ctx, h.run.ID, PendingRetry, min(room, sentAtOnce))
 		return err
 	})
 	if err != nil || len(jobs) == 0 {
@@ -306,12 +306,12 @@ func (h *handOff) resend(ctx context.Context, room int) error {
 
 // deliver sends the messages of batches and records which the queue has. An unknown end of a sending counts as not sent:
 // workers are idempotent.
-func (h *handOff) deliver(ctx context.Context, jobs []Job) error {
+func (h *handOff) deliver(ctx context.Context, jobs []Batch) error {
 	return h.deliverAs(ctx, jobs, h.pattern.Confirm)
 }
 
-func (h *handOff) deliverAs(ctx context.Context, jobs []Job, confirm bool) error {
-	d, err := h.kit.deliver(ctx, h.lease, jobs, confirm)
+func (h *handOff) deliverAs(ctx context.Context, jobs []Batch, confirm bool) error {
+	d, err := h.base.deliver(ctx, h.lease, jobs, confirm)
 	if d.unsent > 0 {
 		h.resendAt = h.o.Now().Add(resendEvery)
 	}
@@ -322,7 +322,7 @@ func (h *handOff) deliverAs(ctx context.Context, jobs []Job, confirm bool) error
 
 // finish says that all is handed off.
 func (h *handOff) finish(ctx context.Context) error {
-	return h.tell(ctx, func(ctx context.Context) error {
+	return h.withStoreAlways(ctx, func(ctx context.Context) error {
 		return h.p.Store.EndHandOff(ctx, h.lease, Audit{
 			Code: CodeRunHandedOff, Level: LevelInfo, By: h.lease.Owner, Why: "all its batches were handed off", Run: h.run.ID,
 			Detail: detail(map[string]any{"documents": h.run.Documents, "batches": h.run.Batches, "pattern": h.run.Pattern}),
@@ -334,7 +334,7 @@ func (h *handOff) finish(ctx context.Context) error {
 func (h *handOff) log(err error) {
 	event := h.o.Log.Info()
 	if err != nil {
-		event = h.o.Log.Warn().Str("reason", said(err))
+		event = h.o.Log.Warn().Str("reason", errorText(err))
 	}
 	event.Str("run", h.run.ID).Str("pattern", h.run.Pattern).Int("documents", h.documents).Int("batches", h.batches).
 		Int("sent", h.sent).Int("unsent", h.unsent).Int64("insert_ms", h.inserting.Milliseconds()).
@@ -342,7 +342,7 @@ func (h *handOff) log(err error) {
 }
 
 // end lets go of the run, and puts a message off that goes on with it.
-func (h *handOff) end(ctx context.Context, n Notice, next ending, cause error) (Handled, error) {
+func (h *handOff) end(ctx context.Context, n Payload, next ending, cause error) (Handled, error) {
 	done := Handled{Did: "handed_off", Run: h.run.ID, Reason: next.why, Counts: map[string]int{
 		"documents": h.documents, "batches": h.batches, "sent": h.sent, "unsent": h.unsent,
 		"insert_ms": int(h.inserting.Milliseconds()), "send_ms": int(h.sending.Milliseconds()), "update_ms": int(h.updating.Milliseconds()),
@@ -355,20 +355,20 @@ func (h *handOff) end(ctx context.Context, n Notice, next ending, cause error) (
 		h.completeRun(ctx, h.run.ID)
 		return done, nil
 	}
-	released := h.tell(context.WithoutCancel(ctx), func(ctx context.Context) error { return h.p.Store.ReleaseRun(ctx, h.lease) })
+	released := h.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) error { return h.p.Store.ReleaseRun(ctx, h.lease) })
 	n.Epoch = h.lease.Epoch
 	switch {
 	case lost(released):
 		done.Did, done.Reason = "late", "another manager took it over"
 		return done, nil
 	case cause != nil && !passing(cause) && ctx.Err() == nil:
-		done.Did, done.Reason = "failed", said(cause)
+		done.Did, done.Reason = "failed", errorText(cause)
 		return done, h.giveUp(ctx, cause)
 	case cause == nil && next.again < 0:
 		h.completeRun(ctx, h.run.ID)
 		return done, nil
 	case cause != nil:
-		return h.goOn(ctx, n, h.delayFor(cause), said(cause), done)
+		return h.goOn(ctx, n, h.delayFor(cause), errorText(cause), done)
 	}
 	return h.goOn(ctx, n, next.again, next.why, done)
 }
@@ -376,20 +376,20 @@ func (h *handOff) end(ctx context.Context, n Notice, next ending, cause error) (
 // giveUp records that the run failed, and answers why: the message that comes again finds a failed run. Left running, it would
 // find one that a later message goes on with, and nobody would learn of it.
 func (h *handOff) giveUp(ctx context.Context, cause error) error {
-	err := h.tell(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		_, err := h.p.Store.FailRun(ctx, h.run.ID, said(cause), h.dead(ctx, managerStale), Audit{
-			Code: CodeRunFail, Level: LevelError, By: h.lease.Owner, Why: said(cause), Run: h.run.ID,
+	err := h.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		_, err := h.p.Store.FailRun(ctx, h.run.ID, errorText(cause), h.staleAfter(ctx, managerStale), Audit{
+			Code: CodeRunFail, Level: LevelError, By: h.lease.Owner, Why: errorText(cause), Run: h.run.ID,
 		})
 		return err
 	})
 	if err != nil {
-		h.o.Log.Warn().Str("run", h.run.ID).Str("reason", said(err)).Msg("that the run failed could not be recorded: it is tried again")
+		h.o.Log.Warn().Str("run", h.run.ID).Str("reason", errorText(err)).Msg("that the run failed could not be recorded: it is tried again")
 	}
 	return cause
 }
 
 // goOn sends the message that goes on with the run.
-func (h *handOff) goOn(ctx context.Context, n Notice, after time.Duration, why string, done Handled) (Handled, error) {
+func (h *handOff) goOn(ctx context.Context, n Payload, after time.Duration, why string, done Handled) (Handled, error) {
 	later, err := h.later(ctx, h.p.RunQueue, n, after, why)
 	done.Did, done.Reason = later.Did, later.Reason
 	return done, err

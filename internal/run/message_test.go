@@ -19,31 +19,31 @@ import (
 
 const batchID = "5f0c2f4d8a6b4d1e9c3a7b2e1f0d4c6b8a9e7d5c3b1a0f2e4d6c8b0a9f8e7d6c"
 
-func runNotice() run.Notice {
-	return run.Notice{Version: 1, Kind: run.RunMessage, SysName: "web", RunID: "20260101-0001", Epoch: 3, Deferral: 2, FirstDeferredAt: 1767225600}
+func runPayload() run.Payload {
+	return run.Payload{Version: 1, Kind: run.RunMessage, SysName: "web", RunID: "20260101-0001", Epoch: 3, Deferral: 2, FirstDeferredAt: 1767225600}
 }
 
-func batchNotice() run.Notice {
-	return run.Notice{
+func batchPayload() run.Payload {
+	return run.Payload{
 		Version: 1, Kind: run.BatchMessage, SysName: "web", RunID: "20260101-0001", BatchID: batchID, BatchAttempt: 1, Epoch: 4, Deferral: 2, FirstDeferredAt: 1767225600,
 	}
 }
 
 // The bodies on the wire: another build reads them.
 func TestMessagesAsTheyAreSent(t *testing.T) {
-	for name, n := range map[string]run.Notice{"run": runNotice(), "batch": batchNotice()} {
+	for name, n := range map[string]run.Payload{"run": runPayload(), "batch": batchPayload()} {
 		want, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 		require.NoError(t, err)
-		m := n.Message(90 * time.Second)
+		m := n.Outgoing(90 * time.Second)
 		require.Equal(t, strings.TrimSpace(string(want)), string(m.Body))
 		require.Equal(t, 90*time.Second, m.Delay)
 		require.LessOrEqual(t, len(m.ID), 128)
-		got, err := run.ReadNotice(want, n.Kind)
+		got, err := run.ReadPayload(want, n.Kind)
 		require.NoError(t, err)
 		require.Equal(t, n, got)
 	}
-	require.Equal(t, "20260101-0001:3:2", runNotice().Message(0).ID)
-	require.Equal(t, batchID+":1:4:2", batchNotice().Message(0).ID)
+	require.Equal(t, "20260101-0001:3:2", runPayload().Outgoing(0).ID)
+	require.Equal(t, batchID+":1:4:2", batchPayload().Outgoing(0).ID)
 }
 
 // wrappings are what portals, hosts and other queues do to a body.
@@ -75,7 +75,7 @@ func wrappings() map[string]func([]byte) []byte {
 func TestANoticeSurvivesAnyAcceptedWrapping(t *testing.T) {
 	hex := rapid.StringMatching(`[0-9a-f]{64}`)
 	rapid.Check(t, func(t *rapid.T) {
-		n := run.Notice{
+		n := run.Payload{
 			Version: 1, Kind: rapid.SampledFrom([]run.MessageKind{run.RunMessage, run.BatchMessage}).Draw(t, "kind"),
 			SysName: rapid.StringN(1, 20, 60).Draw(t, "sys_name"), RunID: rapid.StringMatching(`[!-~]{1,64}`).Draw(t, "run_id"),
 			Deferral: rapid.IntRange(0, 1<<30).Draw(t, "deferral"), FirstDeferredAt: rapid.Int64Range(0, 1<<40).Draw(t, "first"),
@@ -85,10 +85,10 @@ func TestANoticeSurvivesAnyAcceptedWrapping(t *testing.T) {
 		} else {
 			n.Epoch = rapid.IntRange(0, 1<<20).Draw(t, "epoch")
 		}
-		m := n.Message(0)
+		m := n.Outgoing(0)
 		require.LessOrEqual(t, len(m.ID), 128)
 		for name, wrap := range wrappings() {
-			got, err := run.ReadNotice(wrap(m.Body), n.Kind)
+			got, err := run.ReadPayload(wrap(m.Body), n.Kind)
 			require.NoError(t, err, name)
 			require.Equal(t, n, got, name)
 		}
@@ -97,15 +97,15 @@ func TestANoticeSurvivesAnyAcceptedWrapping(t *testing.T) {
 
 func TestUnknownMembersAreIgnored(t *testing.T) {
 	body := `{"later":{"a":[1]},"message_version":1,"message_kind":"run","sys_name":"web","run_id":"r","DeliveryCount":7}`
-	n, err := run.ReadNotice([]byte(body), run.RunMessage)
+	n, err := run.ReadPayload([]byte(body), run.RunMessage)
 	require.NoError(t, err)
-	require.Equal(t, run.Notice{Version: 1, Kind: run.RunMessage, SysName: "web", RunID: "r"}, n)
+	require.Equal(t, run.Payload{Version: 1, Kind: run.RunMessage, SysName: "web", RunID: "r"}, n)
 }
 
 func TestWhatIsNoNoticeIsRefusedWithTheReason(t *testing.T) {
 	with := func(member, value string) string {
 		m := map[string]json.RawMessage{}
-		if err := json.Unmarshal(batchNotice().Message(0).Body, &m); err != nil {
+		if err := json.Unmarshal(batchPayload().Outgoing(0).Body, &m); err != nil {
 			panic(err)
 		}
 		if m[member] = json.RawMessage(value); value == "" {
@@ -117,7 +117,7 @@ func TestWhatIsNoNoticeIsRefusedWithTheReason(t *testing.T) {
 		}
 		return string(raw)
 	}
-	layers := string(batchNotice().Message(0).Body)
+	layers := string(batchPayload().Outgoing(0).Body)
 	for range 5 {
 		raw, err := json.Marshal(layers)
 		require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestWhatIsNoNoticeIsRefusedWithTheReason(t *testing.T) {
 		{with("deferral", strings.Repeat("7", 3000)), "member", "deferral: expected a int, found a number"},
 	} {
 		t.Run(fmt.Sprintf("%.40q", c.body), func(t *testing.T) {
-			n, err := run.ReadNotice([]byte(c.body), run.BatchMessage)
+			n, err := run.ReadPayload([]byte(c.body), run.BatchMessage)
 			require.Error(t, err)
 			require.Equal(t, c.code, fault.CodeOf(err))
 			require.Equal(t, fault.Document, fault.KindOf(err))
@@ -183,10 +183,10 @@ func TestNoMemberHasTheNameOfTheTriggersMetadata(t *testing.T) {
 		"ReplyToSessionId", "PartitionKey", "TransactionPartitionKey", "MessageReceiver", "MessageSession", "MessageActions", "SessionActions",
 		"ReceiveActions", "Client", "sys", "RetryContext", "DeliveryCountArray", "MessageIdArray",
 	}
-	all := runNotice()
+	all := runPayload()
 	all.BatchID, all.BatchAttempt = batchID, 1
 	var members map[string]any
-	require.NoError(t, json.Unmarshal(all.Message(0).Body, &members))
+	require.NoError(t, json.Unmarshal(all.Outgoing(0).Body, &members))
 	require.Len(t, members, 9, "a new member is looked at here too")
 	for member := range members {
 		for _, theirs := range metadata {
@@ -200,7 +200,7 @@ func TestALaterMessageIsNoDuplicateOfAnEarlierOne(t *testing.T) {
 	seen := map[string]bool{}
 	for attempt := range 3 {
 		for deferral := range 3 {
-			n := batchNotice()
+			n := batchPayload()
 			n.BatchAttempt, n.Deferral = attempt, deferral
 			require.False(t, seen[n.ID()])
 			seen[n.ID()] = true

@@ -21,7 +21,7 @@ func deferred(t testingT, b *bus) map[string]int64 {
 	t.Helper()
 	found := map[string]int64{}
 	for _, m := range b.Messages() {
-		var n run.Notice
+		var n run.Payload
 		require.NoError(t, json.Unmarshal(m.Body, &n))
 		if n.Deferral > 0 {
 			require.NotZero(t, n.FirstDeferredAt)
@@ -31,8 +31,8 @@ func deferred(t testingT, b *bus) map[string]int64 {
 	return found
 }
 
-// calm checks that an outage of SQL cost nothing.
-func (w *world) calm(ids []string) {
+// quiet checks that an outage of SQL cost nothing.
+func (w *world) quiet(ids []string) {
 	w.t.Helper()
 	w.nothingCounted()
 	for _, id := range ids {
@@ -82,7 +82,7 @@ func TestTwoHoursWithoutSQLCostNothing(t *testing.T) {
 				t.Logf("after the return it took %s", took)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 200})
 				require.Equal(t, 20, w.run("run-1").Batches)
-				w.calm(ids)
+				w.quiet(ids)
 				for k := range ids {
 					require.Equal(t, fmt.Sprint("maker ", k+1), w.maker(k+1))
 				}
@@ -101,7 +101,7 @@ func (w *world) outage(gone time.Time, ids []string) {
 	time.Sleep(100 * time.Minute)
 	require.Equal(t, batches, deferred(t, w.batches), "the time of the first deferral is kept")
 	require.Equal(t, runs, deferred(t, w.runs))
-	w.calm(ids)
+	w.quiet(ids)
 	require.Equal(t, run.RunRunning, w.run("run-1").Status)
 	if len(batches) > 5 {
 		require.GreaterOrEqual(t, w.seldom(gone.Add(6*time.Minute), time.Now()), 60, "and it was asked, or nobody would notice that it is back")
@@ -154,11 +154,11 @@ func TestAnOperatorsPauseCostsNothing(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		require.Equal(t, asked, w.asks(), "SQL is not asked")
 		require.Equal(t, run.RunRunning, w.run("run-1").Status)
-		w.calm(ids)
+		w.quiet(ids)
 		require.NoError(t, m.breaker.Resume(t.Context(), "ann", "done"))
 		w.over("run-1", 15*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
-		w.calm(ids)
+		w.quiet(ids)
 	})
 }
 
@@ -232,7 +232,7 @@ func TestTimeWithTheBreakerOpenNeverCountsAsStuck(t *testing.T) {
 		workers := w.instance("w").work().work().work()
 		timer := w.instance("timer")
 		w.start(run.Run{}, run.Filter{})
-		w.until(time.Minute, "all caught", func() bool { return w.stats("run-1").Jobs[run.Processing] == 3 })
+		w.until(time.Minute, "all caught", func() bool { return w.stats("run-1").Batches[run.Processing] == 3 })
 		w.until(15*time.Minute, "the breaker is open", func() bool { _, _ = timer.once(); return workers.isOpen() })
 		w.batches.Always(inmem.QueueDown()) // nobody gives a message back either
 		time.Sleep(3 * time.Hour)
@@ -253,14 +253,14 @@ func TestTimeWithTheBreakerOpenNeverCountsAsStuck(t *testing.T) {
 			time.Sleep(59 * time.Second)
 			done, err := timer.once()
 			require.NoError(t, err)
-			require.Zero(t, done.Buried+done.Workers+done.Silent+done.Resumed, "%+v", done)
-			require.Equal(t, 3, w.stats("run-1").Jobs[run.Processing])
+			require.Zero(t, done.Rescued+done.Workers+done.Silent+done.Resumed, "%+v", done)
+			require.Equal(t, 3, w.stats("run-1").Batches[run.Processing])
 		}
 		w.batches.Mend()
 		time.Sleep(31 * time.Second) // ten minutes of silence with the breaker closed
 		done, err = timer.once()
 		require.NoError(t, err)
-		require.Equal(t, 3, done.Buried)
+		require.Equal(t, 3, done.Rescued)
 		require.Equal(t, 3, done.Sent)
 		w.over("run-1", time.Minute)
 		outcomes := w.stats("run-1").Outcomes

@@ -9,7 +9,7 @@ type Pattern struct {
 	// Chunk is how many documents get their rows before the first of their messages is sent.
 	Chunk int
 	// Initial is the status that batches begin with, and Confirm says that it becomes queued when the message is accepted.
-	Initial Status
+	Initial BatchStatus
 	Confirm bool
 	// Meaning is one line for people.
 	Meaning string

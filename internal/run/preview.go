@@ -29,7 +29,7 @@ func PreviewLeft(ctx context.Context, s itemsOf, f Filter, each func(document st
 
 // Preview calls each for the documents that a run would take, until it answers false. Nothing is changed. Errors as
 // Selection.Page.
-func Preview(ctx context.Context, s Selection, sysName string, kind Kind, f Filter, now time.Time, each func(commit.Waiting) bool) error {
+func Preview(ctx context.Context, s Selection, sysName string, kind Kind, f Filter, now time.Time, each func(commit.PendingDoc) bool) error {
 	for continuation := ""; ; {
 		found, next, err := s.Page(ctx, f.query(sysName, kind, now), continuation)
 		if err != nil {

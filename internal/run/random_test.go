@@ -137,7 +137,7 @@ func (w *world) live(s story) {
 			}
 		case "duplicate":
 			if m := w.batches.Messages(); len(m) > 0 {
-				w.batches.PutBack(run.Delivery{ID: m[0].ID, Body: m[0].Body, EnqueuedAt: time.Now()})
+				w.batches.PutBack(run.Incoming{ID: m[0].ID, Body: m[0].Body, EnqueuedAt: time.Now()})
 				w.batches.signal()
 			}
 		case "lose":
@@ -181,7 +181,7 @@ func (w *world) live(s story) {
 	}
 	require.NoError(w.t, operator.breaker.Resume(w.ctx, "ann", "x"))
 	w.over("run-1", 3*time.Hour)
-	for _, j := range w.store.AllJobs() {
+	for _, j := range w.store.AllBatches() {
 		require.False(w.t, j.Status.Open(), "%+v", j)
 	}
 	if w.run("run-1").Status != run.RunCompleted {
@@ -190,9 +190,9 @@ func (w *world) live(s story) {
 		require.True(w.t, ok)
 		w.over("run-1", 3*time.Hour)
 	}
-	for _, j := range w.store.AllJobs() {
+	for _, j := range w.store.AllBatches() {
 		if j.Status == run.Failed {
-			ok, err := books.RequeueJob(w.ctx, j.ID, by(run.CodeBatchRequeue))
+			ok, err := books.RequeueBatch(w.ctx, j.ID, by(run.CodeBatchRequeue))
 			require.NoError(w.t, err)
 			require.True(w.t, ok)
 		}

@@ -25,17 +25,17 @@ const (
 
 // Recovery finds what was left behind between the tables and the queue: a pass of the timer RecoverRetries. It is safe beside
 // other instances: every change is compare-and-set.
-type Recovery struct{ kit }
+type Recovery struct{ base }
 
 // NewRecovery makes it.
-func NewRecovery(p Ports, o Options) *Recovery { return &Recovery{kit{p, o.withDefaults()}} }
+func NewRecovery(p Ports, o Options) *Recovery { return &Recovery{base{p, o.withDefaults()}} }
 
 // Recovered is what one tick found and did.
 type Recovered struct {
 	// Sent, Unsent and Failed count batches: whose message the queue took, did not take, and refused for the last time.
 	Sent, Unsent, Failed int
-	// Buried and Workers count batches and workers that were dead; Silent batches whose message seems to be lost.
-	Buried, Workers, Silent int
+	// Rescued and Workers count batches and workers that were dead; Silent batches whose message seems to be lost.
+	Rescued, Workers, Silent int
 	// Resumed counts runs whose manager was gone, Ended those that had come to their end.
 	Resumed, Ended int
 	// Off says for people why nothing was looked at; empty after a tick.
@@ -50,7 +50,7 @@ func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
 		return done, nil
 	}
 	for _, pass := range []func(context.Context, *Recovered) error{r.lost, r.runs, r.messages} {
-		if r.near(ctx) {
+		if r.nearDeadline(ctx) {
 			break
 		}
 		if passErr := pass(ctx, &done); err == nil {
@@ -62,23 +62,23 @@ func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
 
 // lost takes batches from dead workers, and those whose message seems to be lost.
 func (r *Recovery) lost(ctx context.Context, done *Recovered) error {
-	err := r.books(ctx, func(ctx context.Context) (err error) {
-		done.Buried, done.Workers, err = r.p.Store.Bury(ctx, r.o.SysName, r.dead(ctx, workerStale), r.dead(ctx, releasedFor), mostSent)
+	err := r.withStore(ctx, func(ctx context.Context) (err error) {
+		done.Rescued, done.Workers, err = r.p.Store.Rescue(ctx, r.o.SysName, r.staleAfter(ctx, workerStale), r.staleAfter(ctx, releasedFor), mostSent)
 		return err
 	})
 	if err == nil {
-		err = r.books(ctx, func(ctx context.Context) (err error) {
-			done.Silent, err = r.p.Store.Silence(ctx, r.o.SysName, r.dead(ctx, silentAfter), mostSent)
+		err = r.withStore(ctx, func(ctx context.Context) (err error) {
+			done.Silent, err = r.p.Store.RequeueSilent(ctx, r.o.SysName, r.staleAfter(ctx, silentAfter), mostSent)
 			return err
 		})
 	}
-	if done.Buried+done.Silent == 0 {
+	if done.Rescued+done.Silent == 0 {
 		return err
 	}
-	auditErr := r.tell(ctx, func(ctx context.Context) error {
+	auditErr := r.withStoreAlways(ctx, func(ctx context.Context) error {
 		return r.p.Store.Write(ctx, Audit{
 			Code: CodeBatchRecovered, Level: LevelWarn, By: r.o.Instance, Why: "batches were left behind and are sent again",
-			Detail: detail(map[string]int{"dead": done.Buried, "silent": done.Silent, "workers": done.Workers}),
+			Detail: detail(map[string]int{"dead": done.Rescued, "silent": done.Silent, "workers": done.Workers}),
 		})
 	})
 	if err == nil {
@@ -91,12 +91,12 @@ func (r *Recovery) lost(ctx context.Context, done *Recovered) error {
 // from the former, and what it has against one message nobody from the others.
 func (r *Recovery) runs(ctx context.Context, done *Recovered) error {
 	var open []Run
-	err := r.books(ctx, func(ctx context.Context) (err error) {
+	err := r.withStore(ctx, func(ctx context.Context) (err error) {
 		open, err = r.p.Store.OpenRuns(ctx, r.o.SysName, mostRuns)
 		return err
 	})
 	for _, row := range open {
-		if r.near(ctx) {
+		if r.nearDeadline(ctx) {
 			break
 		}
 		switch {
@@ -104,8 +104,8 @@ func (r *Recovery) runs(ctx context.Context, done *Recovered) error {
 			if r.completeRun(ctx, row.ID) {
 				done.Ended++
 			}
-		case row.NextIn <= 0 && row.Silent >= r.dead(ctx, runSilent) && !fault.IsDependency(err):
-			sendErr := send(ctx, r.p.RunQueue, []Message{r.again(row)})[0]
+		case row.NextIn <= 0 && row.Silent >= r.staleAfter(ctx, runSilent) && !fault.IsDependency(err):
+			sendErr := send(ctx, r.p.RunQueue, []Outgoing{r.again(row)})[0]
 			if sendErr == nil {
 				done.Resumed++
 			} else if err == nil || fault.IsDependency(sendErr) {
@@ -118,17 +118,17 @@ func (r *Recovery) runs(ctx context.Context, done *Recovered) error {
 
 // again is the message for a run that nobody goes on with: its owner counts as lost. Its deferral is the minute, so that the
 // queue does not take it for the message before; a second one in the same minute is a duplicate.
-func (r *Recovery) again(row Run) Message {
-	n := NoticeOfRun(row)
+func (r *Recovery) again(row Run) Outgoing {
+	n := RunPayload(row)
 	n.FirstDeferredAt = r.o.Now().Unix()
 	n.Deferral = int(r.o.Now().Unix() / int64(time.Minute/time.Second))
-	return n.Message(0)
+	return n.Outgoing(0)
 }
 
 // messages sends what is to be sent again, run by run, as far as there is room.
 func (r *Recovery) messages(ctx context.Context, done *Recovered) error {
-	var jobs []Job
-	err := r.books(ctx, func(ctx context.Context) error {
+	var jobs []Batch
+	err := r.withStore(ctx, func(ctx context.Context) error {
 		all, err := r.p.Store.OnTheWay(ctx, r.o.SysName)
 		if room := r.o.MaxOutstanding - all.Busy; err == nil && room > 0 {
 			jobs, err = r.p.Store.ToSend(ctx, r.o.SysName, room)
@@ -136,11 +136,11 @@ func (r *Recovery) messages(ctx context.Context, done *Recovered) error {
 		return err
 	})
 	for chunk := range slices.Chunk(jobs, sentAtOnce) {
-		if err != nil || r.near(ctx) {
+		if err != nil || r.nearDeadline(ctx) {
 			return err
 		}
 		var d delivered
-		d, err = r.deliver(ctx, Lease{}, chunk, true)
+		d, err = r.deliver(ctx, RunLease{}, chunk, true)
 		done.Sent, done.Unsent, done.Failed = done.Sent+d.sent, done.Unsent+d.unsent, done.Failed+d.failed
 		if fault.IsDependency(err) {
 			return err // the others wait as they are: nothing is counted

@@ -24,7 +24,7 @@ func (w *world) chunked(wait time.Duration) {
 	r, mine, err := w.store.ClaimRun(w.ctx, "run-1", 0, -1, run.Worker{ID: "manager-00000001", Instance: "gone"}, time.Hour)
 	require.NoError(w.t, err)
 	require.True(w.t, mine)
-	lease := run.Lease{Run: r.ID, Owner: r.Owner, Epoch: r.Epoch}
+	lease := run.RunLease{Run: r.ID, Owner: r.Owner, Epoch: r.Epoch}
 	chunk := run.Chunk{Batches: [][]string{w.light.ids}, First: 1, Initial: run.PendingQueue, Wait: wait}
 	require.NoError(w.t, w.store.AddChunk(w.ctx, lease, chunk, audit(run.CodeBatchCreated)))
 }
@@ -157,8 +157,8 @@ func lostThings() map[string]struct {
 		after time.Duration
 		found func(run.Recovered) int
 	}{
-		"a dead worker":                 {func(w *world) { w.handedOff(); w.taken() }, 10 * time.Minute, func(r run.Recovered) int { return r.Buried }},
-		"a batch that was let go of":    {func(w *world) { w.handedOff(); w.letGo() }, 30 * time.Minute, func(r run.Recovered) int { return r.Buried }},
+		"a dead worker":                 {func(w *world) { w.handedOff(); w.taken() }, 10 * time.Minute, func(r run.Recovered) int { return r.Rescued }},
+		"a batch that was let go of":    {func(w *world) { w.handedOff(); w.letGo() }, 30 * time.Minute, func(r run.Recovered) int { return r.Rescued }},
 		"a batch whose message is lost": {func(w *world) { w.handedOff() }, 30 * time.Minute, func(r run.Recovered) int { return r.Silent }},
 		"a run whose message is lost":   {func(w *world) { w.start(run.Run{}, run.Filter{}); w.runs.Lose() }, 7 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
 		"a run whose manager is dead":   {func(w *world) { w.chunked(0) }, 7 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
@@ -201,19 +201,19 @@ func TestNothingIsLostWhileTheBreakerIsOpen(t *testing.T) {
 }
 
 // taken has a worker that says nothing any more have the first batch.
-func (w *world) taken() run.Hold {
+func (w *world) taken() run.BatchLease {
 	w.t.Helper()
 	worker := run.Worker{ID: "worker-00000001", Instance: "gone"}
-	c, err := w.store.ClaimJob(w.ctx, w.job(1).ID, run.Ticket{}, worker, time.Hour, audit(run.CodeBatchStart))
+	c, err := w.store.ClaimBatch(w.ctx, w.batchOf(1).ID, run.Ticket{}, worker, time.Hour, audit(run.CodeBatchStart))
 	require.NoError(w.t, err)
 	require.Equal(w.t, run.Taken, c.Answer)
-	return c.Hold
+	return c.Lease
 }
 
 // letGo has a worker let go of the first batch, and the message be lost that it put off.
 func (w *world) letGo() {
 	w.t.Helper()
-	require.NoError(w.t, w.store.ReleaseJob(w.ctx, w.taken(), audit(run.CodeBatchReleased)))
+	require.NoError(w.t, w.store.ReleaseBatch(w.ctx, w.taken(), audit(run.CodeBatchReleased)))
 }
 
 // What is to be sent again is sent as there is room, also where no manager is.
@@ -223,7 +223,7 @@ func TestTheTimerSendsAsThereIsRoom(t *testing.T) {
 		w.lighten(4000)
 		w.outstanding = 100
 		w.handedOff()
-		_, _, err := w.store.MarkUnsent(t.Context(), w.store.AllJobs(), "lost", false, nil)
+		_, _, err := w.store.MarkUnsent(t.Context(), w.store.AllBatches(), "lost", false, nil)
 		require.NoError(t, err)
 		w.outstanding = 7
 		timer := w.instance("timer")

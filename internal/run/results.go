@@ -34,7 +34,7 @@ func (r *results) add(o ItemOutcome) {
 }
 
 // told takes in what Commit tells of a document.
-func (r *results) told(t commit.Told) {
+func (r *results) told(t commit.DocumentResult) {
 	o := ItemOutcome{Document: t.ID, Outcome: OutcomeOf(t.Outcome), Code: t.Code}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,14 +50,14 @@ func (r *results) told(t commit.Told) {
 
 // toldAfter is told for a batch that another worker had before: what is found finished it may have finished, and died before it
 // could say so.
-func (r *results) toldAfter(raws []json.RawMessage, now time.Time) func(commit.Told) {
+func (r *results) toldAfter(raws []json.RawMessage, now time.Time) func(commit.DocumentResult) {
 	before := map[string]invoice.State{}
 	for _, raw := range raws {
 		if d, err := invoice.Read(raw, now); err == nil {
 			before[d.ID] = d.State
 		}
 	}
-	return func(t commit.Told) {
+	return func(t commit.DocumentResult) {
 		if t.Outcome == outcomeSkipped {
 			switch state := before[t.ID]; state.Status { //nolint:exhaustive // the others say nothing of an end
 			case invoice.Committed:

@@ -47,7 +47,7 @@ func (f Filter) query(sysName string, kind Kind, began time.Time) Query {
 }
 
 // fits reports whether a document that was found is one that the run takes.
-func (f Filter) fits(kind Kind, w commit.Waiting, now time.Time) bool {
+func (f Filter) fits(kind Kind, w commit.PendingDoc, now time.Time) bool {
 	switch {
 	case f.ErrorKind != "" && f.ErrorKind != w.Kind,
 		f.Code != "" && !strings.EqualFold(f.Code, w.Code):
@@ -62,7 +62,7 @@ func (f Filter) fits(kind Kind, w commit.Waiting, now time.Time) bool {
 }
 
 // FailedAt is when a document failed, or was last changed where it does not say.
-func FailedAt(w commit.Waiting) time.Time {
+func FailedAt(w commit.PendingDoc) time.Time {
 	if us, ok := invoice.TimeOfID(w.FailedAt); ok { // an id begins with a time in the same layout
 		return time.UnixMicro(us)
 	}
@@ -101,7 +101,7 @@ func (m mark) String() string {
 
 // source gives a run's documents, from where its watermark is.
 type source struct {
-	kit
+	base
 	run    Run
 	filter Filter
 	mark   mark
@@ -112,8 +112,8 @@ type source struct {
 }
 
 // newSource begins at the run's watermark.
-func newSource(k kit, r Run) (*source, error) {
-	s := &source{kit: k, run: r}
+func newSource(k base, r Run) (*source, error) {
+	s := &source{base: k, run: r}
 	var err error
 	if s.filter, err = r.filter(); err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ const maxAgain = 3
 // take gives up to n documents that the run does not have yet, and the watermark after them; fewer when there are no more or the
 // time is nearly over. What it gives must be kept together with that watermark, or the source be forgotten.
 func (s *source) take(ctx context.Context, n int) (ids []string, m mark, err error) {
-	for len(ids) < n && !s.mark.Done && !s.near(ctx) {
+	for len(ids) < n && !s.mark.Done && !s.nearDeadline(ctx) {
 		if len(s.rest) == 0 {
 			if s.loaded {
 				s.turn()
@@ -202,7 +202,7 @@ func (s *source) load(ctx context.Context, taken []string) error {
 		at := min(s.mark.At, len(s.filter.IDs))
 		found = s.filter.IDs[at:min(len(s.filter.IDs), at+s.o.ChunkSize)]
 	} else if s.filter.Run != "" {
-		err := s.books(ctx, func(ctx context.Context) (err error) {
+		err := s.withStore(ctx, func(ctx context.Context) (err error) {
 			found, s.next, err = s.filter.left(ctx, s.p.Store, s.mark.Continuation, s.o.ChunkSize)
 			return err
 		})
@@ -230,7 +230,7 @@ func (s *source) load(ctx context.Context, taken []string) error {
 		known[id] = true
 	}
 	for ids := range slices.Chunk(found, BatchSize) {
-		err := s.books(ctx, func(ctx context.Context) error {
+		err := s.withStore(ctx, func(ctx context.Context) error {
 			have, err := s.p.Store.Known(ctx, s.run.ID, ids)
 			for id, yes := range have {
 				if yes {

@@ -2,36 +2,36 @@ package run
 
 import "slices"
 
-// Status is where a batch is (requirements/002).
-type Status string
+// BatchStatus is where a batch is (requirements/002).
+type BatchStatus string
 
 // The statuses of a batch.
 const (
 	// PendingQueue: its rows are there, its message is not sent.
-	PendingQueue Status = "pending_queue"
+	PendingQueue BatchStatus = "pending_queue"
 	// Queued: its message was accepted.
-	Queued Status = "queued"
+	Queued BatchStatus = "queued"
 	// PendingRetry: its message was not accepted, or nobody is known to have it: the timer sends it (again).
-	PendingRetry Status = "pending_retry"
+	PendingRetry BatchStatus = "pending_retry"
 	// Processing: a worker has it.
-	Processing Status = "processing"
+	Processing BatchStatus = "processing"
 	// Completed: every document of it has an outcome.
-	Completed Status = "completed"
+	Completed BatchStatus = "completed"
 	// Failed: it was given up. An operator may requeue it.
-	Failed Status = "failed"
+	Failed BatchStatus = "failed"
 )
 
-// Statuses are all of them, in the order of a batch's life.
-func Statuses() []Status {
-	return []Status{PendingQueue, PendingRetry, Queued, Processing, Completed, Failed}
+// BatchStatuses are all of them, in the order of a batch's life.
+func BatchStatuses() []BatchStatus {
+	return []BatchStatus{PendingQueue, PendingRetry, Queued, Processing, Completed, Failed}
 }
 
 // Open reports whether something is still to come.
-func (s Status) Open() bool { return s != Completed && s != Failed }
+func (s BatchStatus) Open() bool { return s != Completed && s != Failed }
 
 // Transition is one row of the table of states.
 type Transition struct {
-	From, To Status
+	From, To BatchStatus
 	// By says what makes the change; the adapters' statements are tested against it.
 	By string
 }
@@ -84,12 +84,12 @@ func Transitions() []Transition {
 }
 
 // May reports whether a batch may change so.
-func May(from, to Status) bool {
+func May(from, to BatchStatus) bool {
 	return slices.ContainsFunc(Transitions(), func(t Transition) bool { return t.From == from && t.To == to })
 }
 
 // RunStatus is where a run is.
-type RunStatus string //nolint:revive // run.Status is a batch's
+type RunStatus string //nolint:revive // run.BatchStatus is a batch's
 
 // The statuses of a run. Stopped is of runs that one process does alone (reprocess): they end with their process.
 const (

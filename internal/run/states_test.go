@@ -13,14 +13,14 @@ func TestTheTableOfStates(t *testing.T) {
 	for _, row := range run.Transitions() {
 		require.False(t, seen[row], "%+v stands there twice", row)
 		seen[row] = true
-		require.Contains(t, run.Statuses(), row.From)
-		require.Contains(t, run.Statuses(), row.To)
+		require.Contains(t, run.BatchStatuses(), row.From)
+		require.Contains(t, run.BatchStatuses(), row.To)
 		require.NotEqual(t, run.Completed, row.From, "what is completed stays so")
 	}
 	require.False(t, run.May(run.Processing, run.Queued), "a late queued never regresses")
 	require.False(t, run.May(run.Failed, run.Processing), "a failed batch is requeued first")
 	require.False(t, run.May(run.Queued, run.Completed))
-	for _, s := range run.Statuses() {
+	for _, s := range run.BatchStatuses() {
 		require.Equal(t, s != run.Completed && s != run.Failed, s.Open())
 		if s.Open() {
 			require.True(t, run.May(s, run.Failed), "%s can end", s)

@@ -115,14 +115,14 @@ func Named(filter json.RawMessage) int {
 	return len(f.IDs)
 }
 
-// Job is one batch: a row of the table job.
-type Job struct {
-	// ID is JobID: 64 characters.
+// Batch is one batch: a row of the table job.
+type Batch struct {
+	// ID is BatchID: 64 characters.
 	ID string `json:"id"`
 	// Run and Number say which batch of which run; numbers begin with 1.
-	Run    string `json:"run"`
-	Number int    `json:"number"`
-	Status Status `json:"status"`
+	Run    string      `json:"run"`
+	Number int         `json:"number"`
+	Status BatchStatus `json:"status"`
 	// Attempt is how often a message was meant to be sent: a part of its id, so that a wanted repetition is no duplicate.
 	Attempt int `json:"attempt"`
 	// QueueAttempts counts refusals of its message by the queue (queue_attempt_count); LastQueueError is the last of them.
@@ -150,8 +150,8 @@ type Job struct {
 // FirstAttempt is Job.Attempt of a batch whose message was never sent.
 const FirstAttempt = 0
 
-// JobID names a batch: the lower-case hex SHA-256 of what it is the batch of.
-func JobID(sysName, run string, number int) string {
+// BatchID names a batch: the lower-case hex SHA-256 of what it is the batch of.
+func BatchID(sysName, run string, number int) string {
 	sum := sha256.Sum256([]byte(sysName + "\n" + run + "\n" + strconv.Itoa(number)))
 	return hex.EncodeToString(sum[:])
 }
@@ -182,16 +182,16 @@ const (
 	WorkerFailed    WorkerStatus = "FAILED"
 )
 
-// Lease is a manager's hold of a run.
-type Lease struct {
+// RunLease is a manager's hold of a run.
+type RunLease struct {
 	Run, Owner string
 	Epoch      int
 }
 
-// Hold is a worker's hold of a batch.
-type Hold struct {
-	Job, Run, Owner string
-	Epoch           int
+// BatchLease is a worker's hold of a batch.
+type BatchLease struct {
+	Batch, Run, Owner string
+	Epoch             int
 }
 
 // Ticket is what a message shows to claim a batch.
@@ -217,7 +217,7 @@ type Chunk struct {
 	// First is the number of the first of them: one more than the run has.
 	First int
 	// Initial is the status they begin with: PendingQueue or Queued.
-	Initial Status
+	Initial BatchStatus
 	// Watermark replaces the run's.
 	Watermark string
 	// Wait is how long the next chunk is to wait, by the database's clock.
@@ -229,9 +229,9 @@ type Claimed struct {
 	Answer Answer
 	// The rest is filled when Answer is Taken; Run and Job also when it is another one but Unknown. Run has no Filter,
 	// Watermark and Counts: whoever claims a batch needs them not, and they may be long.
-	Hold Hold
-	Job  Job
-	Run  Run
+	Lease BatchLease
+	Batch Batch
+	Run   Run
 	// Open are the ids of the documents that have no outcome yet, in their order.
 	Open []string
 	// TookOver says that it was another worker's until this claim, who let go of it or is dead.
@@ -293,8 +293,8 @@ const (
 	TypeSystem = "SYSTEM"
 )
 
-// JobStats are the outcomes of a batch as the database counts them.
-type JobStats struct {
+// BatchStats are the outcomes of a batch as the database counts them.
+type BatchStats struct {
 	Total    int             `json:"total"`
 	Success  int             `json:"success"`
 	Failure  int             `json:"failure"`
@@ -305,9 +305,9 @@ type JobStats struct {
 
 // Stats are the numbers of a run as the database counts them.
 type Stats struct {
-	// Jobs counts its batches by status, Outcomes its documents by outcome; those without one are under "".
-	Jobs     map[Status]int  `json:"batches"`
-	Outcomes map[Outcome]int `json:"documents"`
+	// Batches counts its batches by status, Outcomes its documents by outcome; those without one are under "".
+	Batches  map[BatchStatus]int `json:"batches"`
+	Outcomes map[Outcome]int     `json:"documents"`
 }
 
 // Failed reports whether something is left to do: a batch failed, or a document failed or was deferred.
@@ -317,7 +317,7 @@ func (s Stats) Failed() bool {
 			return true
 		}
 	}
-	return s.Jobs[Failed] > 0
+	return s.Batches[Failed] > 0
 }
 
 // Done is how many documents have an outcome.
@@ -341,8 +341,8 @@ type Audit struct {
 	By  string `json:"by"`
 	Why string `json:"why"`
 	// Run and Job say what it concerns; either may be empty.
-	Run string `json:"run,omitempty"`
-	Job string `json:"batch,omitempty"`
+	Run   string `json:"run,omitempty"`
+	Batch string `json:"batch,omitempty"`
 	// Detail is more, as JSON: counts, durations, codes; never content of documents.
 	Detail json.RawMessage `json:"detail,omitempty"`
 }

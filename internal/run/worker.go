@@ -15,32 +15,32 @@ import (
 
 // Workers commit batches: the function BatchWorker. It is safe for concurrent use.
 type Workers struct {
-	kit
+	base
 	refuse refuser
 }
 
 // NewWorkers makes them.
 func NewWorkers(p Ports, o Options) *Workers {
-	k := kit{p, o.withDefaults()}
+	k := base{p, o.withDefaults()}
 	return &Workers{k, refuser{k, "batches"}}
 }
 
 // Receive does one message: it claims the batch, commits its documents, and counts what became of them in the database. An
 // error gives the message back to the queue. Errors by kind: infrastructure, when nothing could be done and not even the message
 // put off; internal, when the batch was given up and that is recorded.
-func (w *Workers) Receive(ctx context.Context, d Delivery) (Handled, error) {
-	n, err := ReadNotice(d.Body, BatchMessage)
+func (w *Workers) Receive(ctx context.Context, d Incoming) (Handled, error) {
+	n, err := ReadPayload(d.Body, BatchMessage)
 	if err == nil {
-		err = w.foreign(n)
+		err = w.checkEnvironment(n)
 	}
 	if err != nil {
 		return w.refuse.undeliverable(ctx, d, n, err)
 	}
 	me := w.worker("worker", n.BatchID)
 	var claimed Claimed
-	err = w.books(ctx, func(ctx context.Context) (err error) {
-		claimed, err = w.p.Store.ClaimJob(ctx, n.BatchID, n.ticket(), me, w.dead(ctx, workerStale), Audit{
-			Code: CodeBatchStart, Level: LevelInfo, By: me.ID, Why: "claimed", Run: n.RunID, Job: n.BatchID,
+	err = w.withStore(ctx, func(ctx context.Context) (err error) {
+		claimed, err = w.p.Store.ClaimBatch(ctx, n.BatchID, n.ticket(), me, w.staleAfter(ctx, workerStale), Audit{
+			Code: CodeBatchStart, Level: LevelInfo, By: me.ID, Why: "claimed", Run: n.RunID, Batch: n.BatchID,
 			Detail: detail(map[string]any{"deferral": n.Deferral, "delivery_count": d.Count, "attempt": n.BatchAttempt}),
 		})
 		return err
@@ -50,13 +50,13 @@ func (w *Workers) Receive(ctx context.Context, d Delivery) (Handled, error) {
 	}
 	switch claimed.Answer {
 	case Taken:
-		if claimed.Job.LostWorkers >= mostLost {
+		if claimed.Batch.LostWorkers >= mostLost {
 			return w.giveUp(ctx, n, claimed, fault.New(fault.Internal, "run: worker", "lost_workers",
-				"%d workers were lost with this batch: it may be what kills them", claimed.Job.LostWorkers))
+				"%d workers were lost with this batch: it may be what kills them", claimed.Batch.LostWorkers))
 		}
 		return w.work(ctx, n, claimed)
 	case Ended: // nobody else may come to see that it can end now
-		w.completeRun(ctx, claimed.Job.Run)
+		w.completeRun(ctx, claimed.Batch.Run)
 		return Handled{Did: "skipped", Run: n.RunID, Batch: n.BatchID, Reason: "the run has ended, or is to end"}, nil
 	case Busy:
 		return w.later(ctx, w.p.BatchQueue, n, busyWait, "another worker has it")
@@ -70,24 +70,24 @@ func (w *Workers) Receive(ctx context.Context, d Delivery) (Handled, error) {
 }
 
 // deferOr puts the message off after a failure that says nothing of the batch, and gives it back after another.
-func (w *Workers) deferOr(ctx context.Context, n Notice, err error) (Handled, error) {
+func (w *Workers) deferOr(ctx context.Context, n Payload, err error) (Handled, error) {
 	if passing(err) {
-		return w.later(ctx, w.p.BatchQueue, n, w.delayFor(err), said(err))
+		return w.later(ctx, w.p.BatchQueue, n, w.delayFor(err), errorText(err))
 	}
 	return Handled{Did: "failed", Run: n.RunID, Batch: n.BatchID}, err
 }
 
 // work is the batch under way.
-func (w *Workers) work(ctx context.Context, n Notice, c Claimed) (Handled, error) {
+func (w *Workers) work(ctx context.Context, n Payload, c Claimed) (Handled, error) {
 	begin := w.o.Now()
-	beating, stop := w.beat(ctx, c.Hold)
+	beating, stop := w.beat(ctx, c.Lease)
 	outcomes, err := w.commit(beating, c)
 	stop()
-	saved := w.save(ctx, c.Hold, outcomes)
-	handled := Handled{Did: "committed", Run: c.Job.Run, Batch: c.Job.ID, Counts: outcomes.counts()}
+	saved := w.save(ctx, c.Lease, outcomes)
+	handled := Handled{Did: "committed", Run: c.Batch.Run, Batch: c.Batch.ID, Counts: outcomes.counts()}
 	switch {
 	case lost(saved) || (saved == nil && lost(err)):
-		return Handled{Did: "late", Run: c.Job.Run, Batch: c.Job.ID, Reason: "another worker took it over"}, nil
+		return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}, nil
 	case saved != nil:
 		return w.stop(ctx, n, c, saved)
 	case passing(err) || (err != nil && ctx.Err() != nil):
@@ -97,7 +97,7 @@ func (w *Workers) work(ctx context.Context, n Notice, c Claimed) (Handled, error
 	}
 	stats, err := w.finish(ctx, c, begin)
 	if lost(err) {
-		return Handled{Did: "late", Run: c.Job.Run, Batch: c.Job.ID, Reason: "another worker took it over"}, nil
+		return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}, nil
 	}
 	if err != nil {
 		return w.stop(ctx, n, c, err)
@@ -105,16 +105,16 @@ func (w *Workers) work(ctx context.Context, n Notice, c Claimed) (Handled, error
 	if !stats.AddsUp {
 		handled.Did, handled.Reason = "failed", "not every document has an outcome"
 	}
-	w.completeRun(ctx, c.Job.Run)
+	w.completeRun(ctx, c.Batch.Run)
 	return handled, nil
 }
 
 // beat says every half minute that the worker lives. The context ends when somebody else has the batch.
-func (w *Workers) beat(ctx context.Context, h Hold) (context.Context, func()) {
+func (w *Workers) beat(ctx context.Context, h BatchLease) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := w.heartbeat("batch", h.Job, func() {
-		err := w.books(ctx, func(ctx context.Context) error {
-			_, err := w.p.Store.BeatJob(ctx, h)
+	stop := w.heartbeat("batch", h.Batch, func() {
+		err := w.withStore(ctx, func(ctx context.Context) error {
+			_, err := w.p.Store.BeatBatch(ctx, h)
 			return err
 		})
 		if lost(err) {
@@ -145,9 +145,9 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 		if len(raws) == 0 {
 			continue
 		}
-		batch := commit.Batch{Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, Job: c.Job.Run, Told: res.told}
+		batch := commit.Batch{Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, BatchID: c.Batch.Run, OnResult: res.told}
 		if c.Begun {
-			batch.Told = res.toldAfter(raws, w.o.Now())
+			batch.OnResult = res.toldAfter(raws, w.o.Now())
 		}
 		batch.TakeOver, batch.Rewrite = over, rewrite
 		report, err := w.p.Commit.Run(ctx, batch)
@@ -209,7 +209,7 @@ func absent(ids []string, raws []json.RawMessage) []string {
 }
 
 // save keeps the outcomes, whatever stopped the work: what is done is done.
-func (w *Workers) save(ctx context.Context, h Hold, res *results) error {
+func (w *Workers) save(ctx context.Context, h BatchLease, res *results) error {
 	if len(res.outcomes) == 0 {
 		return nil
 	}
@@ -234,15 +234,15 @@ func (w *Workers) save(ctx context.Context, h Hold, res *results) error {
 
 // unended uses the books although the invocation's time may be over: what was done should be told.
 func (w *Workers) unended(ctx context.Context, use func(ctx context.Context) error) error {
-	return w.tell(context.WithoutCancel(ctx), use)
+	return w.withStoreAlways(context.WithoutCancel(ctx), use)
 }
 
 // finish ends the batch by the numbers in the database.
-func (w *Workers) finish(ctx context.Context, c Claimed, begin time.Time) (stats JobStats, err error) {
+func (w *Workers) finish(ctx context.Context, c Claimed, begin time.Time) (stats BatchStats, err error) {
 	err = w.unended(ctx, func(ctx context.Context) (err error) {
-		stats, err = w.p.Store.FinishJob(ctx, c.Hold, func(s JobStats) Audit {
+		stats, err = w.p.Store.FinishBatch(ctx, c.Lease, func(s BatchStats) Audit {
 			a := Audit{
-				Code: CodeBatchDone, Level: LevelInfo, By: c.Hold.Owner, Why: "every document has an outcome", Run: c.Job.Run, Job: c.Job.ID,
+				Code: CodeBatchDone, Level: LevelInfo, By: c.Lease.Owner, Why: "every document has an outcome", Run: c.Batch.Run, Batch: c.Batch.ID,
 				Detail: detail(map[string]any{
 					"total": s.Total, "success": s.Success, "failure": s.Failure, "outcomes": s.Outcomes, "took_over": c.TookOver,
 					"duration_ms": w.o.Now().Sub(begin).Milliseconds(),
@@ -259,7 +259,7 @@ func (w *Workers) finish(ctx context.Context, c Claimed, begin time.Time) (stats
 }
 
 // stop ends the work on a batch whose books cannot be kept: for a while, or for good when the same would happen again for ever.
-func (w *Workers) stop(ctx context.Context, n Notice, c Claimed, cause error) (Handled, error) {
+func (w *Workers) stop(ctx context.Context, n Payload, c Claimed, cause error) (Handled, error) {
 	if passing(cause) {
 		return w.letGo(ctx, n, c, cause)
 	}
@@ -268,35 +268,35 @@ func (w *Workers) stop(ctx context.Context, n Notice, c Claimed, cause error) (H
 
 // letGo leaves the batch to a later message, and puts that off: it shows the worker's epoch, so that it takes the batch at once
 // and nobody counts as lost, also when letting go could not be written. Only a message's first is audited: there may be many.
-func (w *Workers) letGo(ctx context.Context, n Notice, c Claimed, cause error) (Handled, error) {
+func (w *Workers) letGo(ctx context.Context, n Payload, c Claimed, cause error) (Handled, error) {
 	var audits []Audit
 	if n.Deferral == 0 {
 		audits = append(audits, Audit{
-			Code: CodeBatchReleased, Level: LevelWarn, By: c.Hold.Owner, Why: said(cause), Run: c.Job.Run, Job: c.Job.ID,
+			Code: CodeBatchReleased, Level: LevelWarn, By: c.Lease.Owner, Why: errorText(cause), Run: c.Batch.Run, Batch: c.Batch.ID,
 		})
 	}
-	err := w.unended(ctx, func(ctx context.Context) error { return w.p.Store.ReleaseJob(ctx, c.Hold, audits...) })
+	err := w.unended(ctx, func(ctx context.Context) error { return w.p.Store.ReleaseBatch(ctx, c.Lease, audits...) })
 	if lost(err) {
-		return Handled{Did: "late", Run: c.Job.Run, Batch: c.Job.ID, Reason: "another worker took it over"}, nil
+		return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}, nil
 	}
-	n.Epoch = c.Hold.Epoch
-	return w.later(ctx, w.p.BatchQueue, n, w.delayFor(cause), said(cause))
+	n.Epoch = c.Lease.Epoch
+	return w.later(ctx, w.p.BatchQueue, n, w.delayFor(cause), errorText(cause))
 }
 
 // giveUp records that the batch failed, and then says so to the host: the message that comes again finds a failed batch.
-func (w *Workers) giveUp(ctx context.Context, n Notice, c Claimed, cause error) (Handled, error) {
+func (w *Workers) giveUp(ctx context.Context, n Payload, c Claimed, cause error) (Handled, error) {
 	err := w.unended(ctx, func(ctx context.Context) error {
-		return w.p.Store.FailJob(ctx, c.Hold, said(cause), Audit{
-			Code: CodeBatchFail, Level: LevelError, By: c.Hold.Owner, Why: said(cause), Run: c.Job.Run, Job: c.Job.ID,
+		return w.p.Store.FailBatch(ctx, c.Lease, errorText(cause), Audit{
+			Code: CodeBatchFail, Level: LevelError, By: c.Lease.Owner, Why: errorText(cause), Run: c.Batch.Run, Batch: c.Batch.ID,
 		})
 	})
 	if lost(err) {
-		return Handled{Did: "late", Run: c.Job.Run, Batch: c.Job.ID, Reason: "another worker took it over"}, nil
+		return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}, nil
 	}
 	if passing(err) {
-		n.Epoch = c.Hold.Epoch
-		return w.later(ctx, w.p.BatchQueue, n, w.delayFor(err), said(err))
+		n.Epoch = c.Lease.Epoch
+		return w.later(ctx, w.p.BatchQueue, n, w.delayFor(err), errorText(err))
 	}
-	w.completeRun(ctx, c.Job.Run)
-	return Handled{Did: "failed", Run: c.Job.Run, Batch: c.Job.ID, Reason: said(cause)}, cause
+	w.completeRun(ctx, c.Batch.Run)
+	return Handled{Did: "failed", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: errorText(cause)}, cause
 }

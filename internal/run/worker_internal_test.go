@@ -21,9 +21,9 @@ func TestWhatADeadWorkerFinishedIsNotSkipped(t *testing.T) {
 		document("done", "committed"), document("again", "retry_scheduled"), document("poison", "failed"), document("odd", "on_hold"), document("new", "pending"),
 	}, time.Now())
 	for _, id := range []string{"done", "again", "poison", "odd"} {
-		told(commit.Told{ID: id, Outcome: "skipped"})
+		told(commit.DocumentResult{ID: id, Outcome: "skipped"})
 	}
-	told(commit.Told{ID: "new", Outcome: "applied"})
+	told(commit.DocumentResult{ID: "new", Outcome: "applied"})
 	found := map[string]Outcome{}
 	for id, o := range res.outcomes {
 		found[id] = o.Outcome

@@ -19,13 +19,13 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// batch is the message of a run's nth batch as the trigger brings it.
-func (w *world) batch(n, attempt int) run.Delivery {
-	notice := run.Notice{
-		Kind: run.BatchMessage, SysName: sysName, RunID: "run-1", BatchID: run.JobID(sysName, "run-1", n), BatchAttempt: attempt,
+// batchMessage is the message of a run's nth batch as the trigger brings it.
+func (w *world) batchMessage(n, attempt int) run.Incoming {
+	notice := run.Payload{
+		Kind: run.BatchMessage, SysName: sysName, RunID: "run-1", BatchID: run.BatchID(sysName, "run-1", n), BatchAttempt: attempt,
 	}
-	m := notice.Message(0)
-	return run.Delivery{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()}
+	m := notice.Outgoing(0)
+	return run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()}
 }
 
 // handedOff starts a run that is handed off and whose messages are lost.
@@ -37,9 +37,9 @@ func (w *world) handedOff() {
 	w.batches.Lose()
 }
 
-func (w *world) job(n int) run.Job {
+func (w *world) batchOf(n int) run.Batch {
 	w.t.Helper()
-	j, _, ok, err := w.store.Job(context.Background(), run.JobID(sysName, "run-1", n))
+	j, _, ok, err := w.store.Batch(context.Background(), run.BatchID(sysName, "run-1", n))
 	require.NoError(w.t, err)
 	require.True(w.t, ok)
 	return j
@@ -55,7 +55,7 @@ func TestALockThatIsLostWhileTheWorkGoesOn(t *testing.T) {
 		w.instance("m").manage()
 		w.start(run.Run{}, run.Filter{})
 		time.Sleep(time.Minute)
-		w.batches.PutBack(w.batch(1, run.FirstAttempt))
+		w.batches.PutBack(w.batchMessage(1, run.FirstAttempt))
 		w.batches.signal()
 		w.over("run-1", 10*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
@@ -66,7 +66,7 @@ func TestALockThatIsLostWhileTheWorkGoesOn(t *testing.T) {
 			require.NoError(t, c.err)
 		}
 		require.Equal(t, []string{"deferred", "committed", "skipped"}, did)
-		require.Equal(t, 1, w.job(1).Epoch)
+		require.Equal(t, 1, w.batchOf(1).Epoch)
 		require.Empty(t, w.batches.Messages())
 	})
 }
@@ -104,20 +104,20 @@ func TestTheLateOwnerChangesNothing(t *testing.T) {
 					}
 					return nil
 				}
-				w.group.Go(func() { _, _ = a.invoke("BatchWorker", w.batch(1, run.FirstAttempt), a.workers.Receive) })
+				w.group.Go(func() { _, _ = a.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), a.workers.Receive) })
 				time.Sleep(5 * time.Minute)
-				w.batches.PutBack(w.batch(1, run.FirstAttempt)) // its lock is over
+				w.batches.PutBack(w.batchMessage(1, run.FirstAttempt)) // its lock is over
 				w.batches.signal()
 				w.instance("b").work()
 				w.over("run-1", 10*time.Minute)
-				before, rows := w.job(1), w.store.Workers()
+				before, rows := w.batchOf(1), w.store.Workers()
 				audits := len(w.store.Audits())
 
 				w.until(20*time.Minute, "the owner is back", func() bool { return len(w.of(a)) == 1 })
 				require.NoError(t, w.of(a)[0].err)
 				require.Equal(t, "late", w.of(a)[0].done.Did)
 				require.GreaterOrEqual(t, time.Since(w.run("run-1").StartedAt), 20*time.Minute)
-				require.Equal(t, before, w.job(1))
+				require.Equal(t, before, w.batchOf(1))
 				require.Equal(t, rows, w.store.Workers())
 				require.Len(t, w.store.Audits(), audits)
 				require.Equal(t, 2, before.Epoch)
@@ -145,16 +145,16 @@ func TestAWorkerThatLostItsBatchStops(t *testing.T) {
 			return fault.Wrap(fault.Infrastructure, "test: commit", "cancelled", "the caller gave up", ctx.Err())
 		}
 		begin := time.Now()
-		w.group.Go(func() { _, _ = a.invoke("BatchWorker", w.batch(1, run.FirstAttempt), a.workers.Receive) })
+		w.group.Go(func() { _, _ = a.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), a.workers.Receive) })
 		time.Sleep(40 * time.Second) // and 10 since its last heartbeat
-		c, err := w.store.ClaimJob(t.Context(), w.job(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "b"}, time.Second, run.Audit{Code: run.CodeBatchStart})
+		c, err := w.store.ClaimBatch(t.Context(), w.batchOf(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "b"}, time.Second, run.Audit{Code: run.CodeBatchStart})
 		require.NoError(t, err)
 		require.Equal(t, run.Taken, c.Answer)
 		w.until(time.Minute, "it stopped", func() bool { return len(w.of(a)) == 1 })
 		require.Equal(t, time.Minute, w.of(a)[0].end.Sub(begin))
 		require.Equal(t, "late", w.of(a)[0].done.Did)
 		require.NoError(t, w.of(a)[0].err)
-		require.Equal(t, c.Hold.Owner, w.job(1).Owner)
+		require.Equal(t, c.Lease.Owner, w.batchOf(1).Owner)
 	})
 }
 
@@ -222,11 +222,11 @@ func TestOneOfTwentyWorkersGetsTheBatch(t *testing.T) {
 		w.light.took = time.Minute
 		for n := range 20 {
 			i := w.instance(fmt.Sprint("w", n))
-			w.group.Go(func() { _, _ = i.invoke("BatchWorker", w.batch(1, run.FirstAttempt), i.workers.Receive) })
+			w.group.Go(func() { _, _ = i.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), i.workers.Receive) })
 		}
 		w.over("run-1", 2*time.Minute)
 		require.Equal(t, map[string]int{"committed": 1, "deferred": 19}, w.did("BatchWorker"))
-		require.Equal(t, 1, w.job(1).Epoch)
+		require.Equal(t, 1, w.batchOf(1).Epoch)
 		require.Len(t, w.batches.Messages(), 1, "the nineteen are one: their ids are the same")
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
 	})
@@ -255,8 +255,8 @@ func TestACancelledRunEndsItsBatchesAndMayBeResumed(t *testing.T) {
 				r, stats := w.run("run-1"), w.stats("run-1")
 				require.Equal(t, run.RunCancelled, r.Status)
 				require.Equal(t, 200, stats.Outcomes[run.DocCommitted], "one was done, and the one that was running ends")
-				require.Equal(t, map[run.Status]int{run.Completed: 2, run.Failed: r.Batches - 2}, nonzero(stats.Jobs))
-				for _, j := range w.store.AllJobs() {
+				require.Equal(t, map[run.BatchStatus]int{run.Completed: 2, run.Failed: r.Batches - 2}, nonzero(stats.Batches))
+				for _, j := range w.store.AllBatches() {
 					if j.Status == run.Failed {
 						require.Equal(t, run.CancelledError, j.Error)
 					}
@@ -293,11 +293,11 @@ func TestAPanicInCommitFailsTheBatchBeforeTheMessageIsGivenBack(t *testing.T) {
 				w.handedOff()
 				w.light.during = func(context.Context, *instance) error { what(); return nil }
 				i := w.instance("w")
-				h, err := i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+				h, err := i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 				require.Error(t, err)
 				require.Equal(t, fault.Internal, fault.KindOf(err))
 				require.Equal(t, "failed", h.Did)
-				j := w.job(1)
+				j := w.batchOf(1)
 				require.Equal(t, run.Failed, j.Status)
 				require.Contains(t, j.Error, "panic")
 				require.NotContains(t, j.Error+err.Error()+h.Reason, "content of a document")
@@ -305,7 +305,7 @@ func TestAPanicInCommitFailsTheBatchBeforeTheMessageIsGivenBack(t *testing.T) {
 				for _, row := range w.store.Workers() {
 					require.NotEqual(t, run.WorkerRunning, row.Status)
 				}
-				h, err = i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+				h, err = i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 				require.NoError(t, err)
 				require.Equal(t, "skipped", h.Did)
 				asked := w.asks()
@@ -313,7 +313,7 @@ func TestAPanicInCommitFailsTheBatchBeforeTheMessageIsGivenBack(t *testing.T) {
 				require.Equal(t, asked, w.asks(), "its heartbeat has ended")
 
 				w.light.during = nil
-				_, err = i.workers.Receive(t.Context(), w.batch(2, run.FirstAttempt))
+				_, err = i.workers.Receive(t.Context(), w.batchMessage(2, run.FirstAttempt))
 				require.NoError(t, err)
 				require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status, "the last batch ends the run, failed ones or not")
 			})
@@ -327,10 +327,10 @@ func TestABatchWithoutAnOutcomeForEachDocumentSaysSo(t *testing.T) {
 		ids := w.lighten(100)
 		w.handedOff()
 		w.light.untold[ids[7]], w.light.untold[ids[70]] = true, true
-		h, err := w.instance("w").workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		h, err := w.instance("w").workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, "failed", h.Did)
-		j := w.job(1)
+		j := w.batchOf(1)
 		require.Equal(t, run.Failed, j.Status)
 		require.Contains(t, j.Error, "2 of 100")
 		require.Equal(t, []int{98, 0}, []int{j.Success, j.Failure})
@@ -353,14 +353,14 @@ func TestOutcomesThatCannotBeToldAreFoundAgain(t *testing.T) {
 			return nil
 		})
 		i := w.instance("w")
-		h, err := i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		h, err := i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, "deferred", h.Did)
-		require.Equal(t, run.Processing, w.job(1).Status)
+		require.Equal(t, run.Processing, w.batchOf(1).Status)
 		i.work()
 		w.over("run-1", 2*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocUnchanged: 100})
-		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone}, w.codes("run-1", w.job(1).ID))
+		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone}, w.codes("run-1", w.batchOf(1).ID))
 	})
 }
 
@@ -378,12 +378,12 @@ func TestABatchWhoseBooksCannotBeKeptIsGivenUp(t *testing.T) {
 				return nil
 			})
 			i := w.instance("w")
-			h, err := i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+			h, err := i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 			require.Equal(t, fault.Internal, fault.KindOf(err))
 			require.Equal(t, "failed", h.Did)
-			require.Equal(t, run.Failed, w.job(1).Status)
-			require.Contains(t, w.job(1).Error, "this always fails")
-			require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchFail}, w.codes("run-1", w.job(1).ID))
+			require.Equal(t, run.Failed, w.batchOf(1).Status)
+			require.Contains(t, w.batchOf(1).Error, "this always fails")
+			require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchFail}, w.codes("run-1", w.batchOf(1).ID))
 			require.Empty(t, w.batches.Messages())
 			require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
 		})
@@ -395,7 +395,7 @@ func TestOutcomesAndErrorsOfDocumentsInTheWordsOfTheTables(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		ids := w.lighten(9)
-		w.light.tell = map[string]commit.Told{
+		w.light.tell = map[string]commit.DocumentResult{
 			ids[0]: {Outcome: "applied"},
 			ids[1]: {Outcome: "unchanged"},
 			ids[2]: {Outcome: "superseded"},
@@ -414,7 +414,7 @@ func TestOutcomesAndErrorsOfDocumentsInTheWordsOfTheTables(t *testing.T) {
 			run.DocCommitted: 1, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocGone: 1, run.DocSkipped: 1, run.DocDeferred: 2, run.DocFailed: 2,
 		})
 		require.Equal(t, 9, w.stats("run-1").Done())
-		_, details, _, err := w.store.Job(t.Context(), w.job(1).ID)
+		_, details, _, err := w.store.Batch(t.Context(), w.batchOf(1).ID)
 		require.NoError(t, err)
 		found := map[string]run.ErrorDetail{}
 		for _, d := range details {
@@ -482,9 +482,9 @@ func TestAContainerThatIsAwayCostsNothing(t *testing.T) {
 		w.mu.Unlock()
 		w.over("run-1", 12*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 150})
-		w.calm(ids)
-		require.Greater(t, w.job(1).Epoch, 50, "it was claimed and let go of all the time")
-		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone}, w.codes("run-1", w.job(1).ID),
+		w.quiet(ids)
+		require.Greater(t, w.batchOf(1).Epoch, 50, "it was claimed and let go of all the time")
+		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone}, w.codes("run-1", w.batchOf(1).ID),
 			"and says so once")
 		require.Len(t, w.store.Workers(), 3, "one row for each thing that a process has")
 	})
@@ -531,27 +531,27 @@ func TestABatchThatKillsItsWorkersIsGivenUp(t *testing.T) {
 	simulate(t, func(t *testing.T, w *world) {
 		w.lighten(100)
 		w.handedOff()
-		id := w.job(1).ID
+		id := w.batchOf(1).ID
 		for n := range 10 {
-			c, err := w.store.ClaimJob(t.Context(), id, run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08x", n), Instance: "killed"}, 10*time.Minute, run.Audit{Code: run.CodeBatchStart})
+			c, err := w.store.ClaimBatch(t.Context(), id, run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08x", n), Instance: "killed"}, 10*time.Minute, run.Audit{Code: run.CodeBatchStart})
 			require.NoError(t, err)
 			require.Equal(t, run.Taken, c.Answer)
 			time.Sleep(11 * time.Minute)
 		}
 		i := w.instance("w")
-		_, err := i.workers.Receive(t.Context(), w.batch(1, run.FirstAttempt))
+		_, err := i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 		require.Equal(t, "lost_workers", fault.CodeOf(err))
-		j := w.job(1)
+		j := w.batchOf(1)
 		require.Equal(t, run.Failed, j.Status)
 		require.Contains(t, j.Error, "10 workers were lost")
 		require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
 
-		again, err := w.store.RequeueJob(t.Context(), id, run.Audit{Code: run.CodeBatchRequeue})
+		again, err := w.store.RequeueBatch(t.Context(), id, run.Audit{Code: run.CodeBatchRequeue})
 		require.NoError(t, err)
 		require.True(t, again)
-		_, err = i.workers.Receive(t.Context(), w.batch(1, w.job(1).Attempt))
+		_, err = i.workers.Receive(t.Context(), w.batchMessage(1, w.batchOf(1).Attempt))
 		require.NoError(t, err)
-		require.Equal(t, run.Completed, w.job(1).Status, "an operator may try it again")
+		require.Equal(t, run.Completed, w.batchOf(1).Status, "an operator may try it again")
 	})
 }
 
@@ -563,8 +563,8 @@ func TestWhatTheFeedFinishedBeforeAnyWorkerCameIsSkipped(t *testing.T) {
 		"requeued": func(t *testing.T, w *world) (bool, error) {
 			_, err := w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, run.FirstAttempt))
 			require.NoError(t, err)
-			require.Equal(t, run.Failed, w.job(1).Status)
-			return w.store.RequeueJob(t.Context(), w.job(1).ID, audit)
+			require.Equal(t, run.Failed, w.batchOf(1).Status)
+			return w.store.RequeueBatch(t.Context(), w.batchOf(1).ID, audit)
 		},
 		"resumed": func(t *testing.T, w *world) (bool, error) {
 			cancelled, err := w.store.CancelRun(t.Context(), "run-1", audit)
@@ -583,9 +583,9 @@ func TestWhatTheFeedFinishedBeforeAnyWorkerCameIsSkipped(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, ok)
 				w.put(1, "maker 1", `{"status":"committed","retry_count":0,"last_outcome":"applied"}`)
-				_, err = w.instance("w").workers.Receive(t.Context(), w.batch(1, w.job(1).Attempt))
+				_, err = w.instance("w").workers.Receive(t.Context(), w.batchMessage(1, w.batchOf(1).Attempt))
 				require.NoError(t, err)
-				require.Equal(t, 2, w.job(1).Epoch)
+				require.Equal(t, 2, w.batchOf(1).Epoch)
 				require.Equal(t, map[run.Outcome]int{run.DocSkipped: 1, run.DocCommitted: 1}, w.stats("run-1").Outcomes)
 			})
 		})

@@ -25,7 +25,7 @@ const maxID = 128
 // Send sends messages in as few batches as their sizes allow. A batch arrives whole or not at all. What concerns all
 // messages ends it: the messages that are left are not tried and get the same error. See run.Queue; internal, code
 // "message_id", for an ID that cannot be one.
-func (q *Queue) Send(ctx context.Context, messages []run.Message) []error {
+func (q *Queue) Send(ctx context.Context, messages []run.Outgoing) []error {
 	s := sending{queue: q, messages: messages, errs: make([]error, len(messages)), decided: make([]bool, len(messages))}
 	at := make([]int, 0, len(messages))
 	for i, m := range messages {
@@ -46,7 +46,7 @@ func (q *Queue) Send(ctx context.Context, messages []run.Message) []error {
 }
 
 // check refuses what must not reach the service: it would refuse the whole batch, with a word for a lost connection.
-func check(m run.Message) *fault.Error {
+func check(m run.Outgoing) *fault.Error {
 	const op = "servicebus: send"
 	switch {
 	case m.ID == "" || len(m.ID) > maxID:
@@ -60,7 +60,7 @@ func check(m run.Message) *fault.Error {
 // sending is one call of Send.
 type sending struct {
 	queue    *Queue
-	messages []run.Message
+	messages []run.Outgoing
 	errs     []error
 	// decided says for which messages errs holds the answer.
 	decided []bool
@@ -145,7 +145,7 @@ func (q *Queue) newBatch(ctx context.Context) (*azservicebus.MessageBatch, *faul
 }
 
 // native is a message as the SDK has it.
-func (q *Queue) native(m run.Message) *azservicebus.Message {
+func (q *Queue) native(m run.Outgoing) *azservicebus.Message {
 	native := &azservicebus.Message{Body: m.Body, MessageID: to.Ptr(m.ID), ContentType: to.Ptr("application/json")}
 	if m.Delay > 0 {
 		native.ScheduledEnqueueTime = to.Ptr(q.namespace.now().UTC().Add(m.Delay).Round(time.Millisecond))

@@ -17,7 +17,7 @@ const module = "sqlwriter/"
 
 // direction says what the packages of one room may import of our own and from outside the standard library.
 type direction struct {
-	room string
+	pkg string
 	// own are prefixes of our packages; outside are prefixes of foreign modules.
 	own, outside []string
 	because      string
@@ -177,7 +177,7 @@ func packages(t *testing.T) []pkg {
 func TestImportsGoInTheAgreedDirection(t *testing.T) {
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
-		d, ok := roomOf(name)
+		d, ok := directionOf(name)
 		require.True(t, ok, "%s belongs to no room: say in directions() what it may import, and why", name)
 		for _, imported := range p.Imports {
 			if why, bad := wrong(d, name, imported); bad {
@@ -187,12 +187,12 @@ func TestImportsGoInTheAgreedDirection(t *testing.T) {
 	}
 }
 
-// roomOf finds the most specific direction for a package.
-func roomOf(name string) (direction, bool) {
+// directionOf finds the most specific direction for a package.
+func directionOf(name string) (direction, bool) {
 	var found direction
 	ok := false
 	for _, d := range directions() {
-		if (name == d.room || strings.HasPrefix(name, d.room+"/")) && len(d.room) > len(found.room) {
+		if (name == d.pkg || strings.HasPrefix(name, d.pkg+"/")) && len(d.pkg) > len(found.pkg) {
 			found, ok = d, true
 		}
 	}
@@ -201,7 +201,7 @@ func roomOf(name string) (direction, bool) {
 
 func wrong(d direction, name, imported string) (string, bool) {
 	if own, ours := strings.CutPrefix(imported, module); ours {
-		if own == name || strings.HasPrefix(own, d.room) {
+		if own == name || strings.HasPrefix(own, d.pkg) {
 			return "", false
 		}
 		if !hasPrefix(d.own, own) {
@@ -249,7 +249,7 @@ func TestTheDirectionsBite(t *testing.T) {
 		{"test/emulators/cosmosdb", "sqlwriter/internal/cosmos"},
 		{"cmd/local/expect", "sqlwriter/internal/invoice"},
 	} {
-		d, ok := roomOf(c.from)
+		d, ok := directionOf(c.from)
 		require.True(t, ok, c.from)
 		_, bad := wrong(d, c.from, c.imported)
 		require.True(t, bad, "%s may import %s", c.from, c.imported)

@@ -47,7 +47,7 @@ func adoptCounts(s *ledgerTest) {
 
 func adoptOddRows(s *ledgerTest) {
 	state := s.begin("o'who <\u00fc\U0001f600>")
-	require.Equal(s, "o'who <\u00fc\U0001f600>", s.now().Who)
+	require.Equal(s, "o'who <\u00fc\U0001f600>", s.now().By)
 	for i, id := range []string{
 		"2025-12-17 10:30:15.123456-06:00_a", `say "a" \u0041`, "it's", "<a&b>", "\u00fcn\u00ef-\u65e5\u672c-\U0001f600", "a", "A", "tab\there", " blank ",
 	} {

@@ -25,9 +25,9 @@ func windowQuery(w commit.Window) commit.WindowQuery {
 }
 
 // windowed turns all pages of a window.
-func windowed(t *testing.T, b commit.Backlog, q commit.WindowQuery) []commit.Waiting {
+func windowed(t *testing.T, b commit.Backlog, q commit.WindowQuery) []commit.PendingDoc {
 	t.Helper()
-	var all []commit.Waiting
+	var all []commit.PendingDoc
 	for continuation := ""; ; {
 		found, next, err := b.Page(t.Context(), q, continuation)
 		require.NoError(t, err)
@@ -203,7 +203,7 @@ func backlogTold(t *testing.T, h BacklogHarness) {
 	id := `<a&b> "ü😀"`
 	h.Put(t, stateDocument(id, "web", "Retry_scheduled", `"retry_count":3,"retry_after":1765999999.25,"postponed":true,"last_error_kind":"document",
 		"last_error_code":2628,"failed_at":"2025-12-17 10:30:15.123456-06:00","last_error":"a text","theirs":1`))
-	require.Equal(t, []commit.Waiting{{
+	require.Equal(t, []commit.PendingDoc{{
 		ID: id, TS: tsOf(t, h, id), Status: invoice.RetryScheduled, RetryAfter: asked, Postponed: true, Kind: "document", Code: "2628",
 		FailedAt: "2025-12-17 10:30:15.123456-06:00",
 	}}, windowed(t, h.Backlog, windowQuery(commit.Postponed)))

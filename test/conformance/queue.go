@@ -65,17 +65,17 @@ func TestQueue(t *testing.T, open func(t *testing.T) QueueHarness) {
 }
 
 // queueMessages makes messages with the ids prefix-1, prefix-2, ...
-func queueMessages(prefix string, n int) []run.Message {
-	all := make([]run.Message, n)
+func queueMessages(prefix string, n int) []run.Outgoing {
+	all := make([]run.Outgoing, n)
 	for i := range all {
 		id := fmt.Sprintf("%s-%d", prefix, i+1)
-		all[i] = run.Message{ID: id, Body: []byte(`{"of":"` + id + `"}`)}
+		all[i] = run.Outgoing{ID: id, Body: []byte(`{"of":"` + id + `"}`)}
 	}
 	return all
 }
 
 // send sends messages that must all be accepted.
-func (h QueueHarness) send(t *testing.T, messages ...run.Message) {
+func (h QueueHarness) send(t *testing.T, messages ...run.Outgoing) {
 	t.Helper()
 	errs := h.Queue.Send(t.Context(), messages)
 	require.Len(t, errs, len(messages), "one answer for each message")
@@ -85,7 +85,7 @@ func (h QueueHarness) send(t *testing.T, messages ...run.Message) {
 }
 
 // holds requires that the queue has these messages and no others, in this order.
-func (h QueueHarness) holds(t *testing.T, want ...run.Message) {
+func (h QueueHarness) holds(t *testing.T, want ...run.Outgoing) {
 	t.Helper()
 	got := h.Stored(t)
 	ids := func() (all []string) {
@@ -102,7 +102,7 @@ func (h QueueHarness) holds(t *testing.T, want ...run.Message) {
 }
 
 // fails requires that every message gets an error of the kind.
-func (h QueueHarness) fails(t *testing.T, kind fault.Kind, messages []run.Message) {
+func (h QueueHarness) fails(t *testing.T, kind fault.Kind, messages []run.Outgoing) {
 	t.Helper()
 	errs := h.Queue.Send(t.Context(), messages)
 	require.Len(t, errs, len(messages), "one answer for each message")
@@ -114,7 +114,7 @@ func (h QueueHarness) fails(t *testing.T, kind fault.Kind, messages []run.Messag
 }
 
 // repeatsBody finds the content of a message in an error.
-func repeatsBody(err error, m run.Message) error {
+func repeatsBody(err error, m run.Outgoing) error {
 	if len(m.Body) > 0 && strings.Contains(err.Error(), string(m.Body)) {
 		return fmt.Errorf("the error repeats the body of %s", m.ID)
 	}
@@ -123,8 +123,8 @@ func repeatsBody(err error, m run.Message) error {
 
 func messagesArrive(t *testing.T, h QueueHarness) {
 	require.Empty(t, h.Stored(t), "the harness sees no messages before there are any")
-	odd := run.Message{ID: "job:1:0 \u00fc", Body: []byte("{\"text\":\"\u00fc\U0001f600\"}\r\n\x00\xff")}
-	empty := run.Message{ID: strings.Repeat("x", 128)}
+	odd := run.Outgoing{ID: "job:1:0 \u00fc", Body: []byte("{\"text\":\"\u00fc\U0001f600\"}\r\n\x00\xff")}
+	empty := run.Outgoing{ID: strings.Repeat("x", 128)}
 	messages := append(queueMessages("m", 3), odd, empty)
 	h.send(t, messages...)
 	h.holds(t, messages...)
@@ -139,7 +139,7 @@ func messagesArrive(t *testing.T, h QueueHarness) {
 
 func noMessages(t *testing.T, h QueueHarness) {
 	require.Empty(t, h.Queue.Send(t.Context(), nil))
-	require.Empty(t, h.Queue.Send(t.Context(), []run.Message{}))
+	require.Empty(t, h.Queue.Send(t.Context(), []run.Outgoing{}))
 	h.holds(t)
 }
 

@@ -83,12 +83,12 @@ func (r *reportsTest) put(table string, usual, changes row) {
 	r.Insert(r, table, usual)
 }
 
-// job puts a batch of 100 documents in, that was made 20 minutes ago.
-func (r *reportsTest) job(of, status string, changes row) {
+// batch puts a batch of 100 documents in, that was made 20 minutes ago.
+func (r *reportsTest) batch(of, status string, changes row) {
 	r.Helper()
 	r.number++
 	r.put("job", row{
-		"job_id": jobKey(r.number), "run_id": of, "number": r.number, "status": status, "attempt": 1,
+		"job_id": batchKey(r.number), "run_id": of, "number": r.number, "status": status, "attempt": 1,
 		"created_at": r.ago(20 * time.Minute), "updated_at": r.ago(15 * time.Minute), "total_count": 100,
 	}, changes)
 }
@@ -102,8 +102,8 @@ func (r *reportsTest) run(changes row) {
 	}, changes)
 }
 
-// jobKey is the id of a batch in these cases.
-func jobKey(number int) string { return fmt.Sprintf("%064d", number) }
+// batchKey is the id of a batch in these cases.
+func batchKey(number int) string { return fmt.Sprintf("%064d", number) }
 
 // report gives a report's rows by their columns.
 func (r *reportsTest) report(name string) []row {
@@ -195,7 +195,7 @@ func reportUnknown(r *reportsTest) {
 func reportBounded(r *reportsTest) {
 	for i := range 105 {
 		of := fmt.Sprintf("run %03d", i)
-		r.job(of, "pending_retry", nil)
+		r.batch(of, "pending_retry", nil)
 		r.run(row{"run_id": of, "sys_name": ReportsSysName})
 		for _, level := range []string{"ERROR", "WARN"} {
 			r.put("audit_log", row{
@@ -227,11 +227,11 @@ func reportCancelled(r *reportsTest) {
 }
 
 func reportPendingRetries(r *reportsTest) {
-	r.job("b", "pending_retry", row{"created_at": r.ago(time.Hour), "queue_attempt_count": 1})
-	r.job("b", "pending_retry", row{"created_at": r.ago(2 * time.Hour), "queue_attempt_count": 2})
-	r.job("a", "pending_retry", row{"created_at": r.ago(time.Minute)})
-	r.job("a", "queued", row{"created_at": r.ago(9 * time.Hour), "queue_attempt_count": 3})
-	r.job("c", "failed", row{"queue_attempt_count": 3})
+	r.batch("b", "pending_retry", row{"created_at": r.ago(time.Hour), "queue_attempt_count": 1})
+	r.batch("b", "pending_retry", row{"created_at": r.ago(2 * time.Hour), "queue_attempt_count": 2})
+	r.batch("a", "pending_retry", row{"created_at": r.ago(time.Minute)})
+	r.batch("a", "queued", row{"created_at": r.ago(9 * time.Hour), "queue_attempt_count": 3})
+	r.batch("c", "failed", row{"queue_attempt_count": 3})
 	r.rows("pending-retries",
 		row{"parent_job_id": "b", "pending_batches": 2, "oldest_batch": r.ago(2 * time.Hour), "oldest_seconds": 2 * time.Hour, "max_attempts": 2},
 		row{"parent_job_id": "a", "pending_batches": 1, "oldest_batch": r.ago(time.Minute), "oldest_seconds": time.Minute, "max_attempts": 0},
@@ -243,12 +243,12 @@ func reportBatchSuccess(r *reportsTest) {
 	before := noon.Add(-48 * time.Hour)
 	for _, status := range []string{"completed", "completed", "failed", "queued", "processing", "pending_queue", "pending_retry"} {
 		attempts := map[string]int{"failed": 3, "pending_retry": 2}[status]
-		r.job("a", status, row{"created_at": noon, "queue_attempt_count": attempts})
+		r.batch("a", status, row{"created_at": noon, "queue_attempt_count": attempts})
 	}
 	// The first and the last millisecond of a day.
-	r.job("b", "pending_queue", row{"created_at": before.Truncate(24 * time.Hour), "queue_attempt_count": 1})
-	r.job("b", "queued", row{"created_at": before.Truncate(24 * time.Hour).Add(24*time.Hour - time.Millisecond), "queue_attempt_count": 2})
-	r.job("old", "completed", row{"created_at": r.ago(40 * 24 * time.Hour)})
+	r.batch("b", "pending_queue", row{"created_at": before.Truncate(24 * time.Hour), "queue_attempt_count": 1})
+	r.batch("b", "queued", row{"created_at": before.Truncate(24 * time.Hour).Add(24*time.Hour - time.Millisecond), "queue_attempt_count": 2})
+	r.batch("old", "completed", row{"created_at": r.ago(40 * 24 * time.Hour)})
 	r.rows("batch-success",
 		row{
 			"created_on": noon.Format(time.DateOnly), "total_batches": 7, "handed_off_batches": 4, "successful_batches": 2, "failed_batches": 1,
@@ -263,17 +263,17 @@ func reportBatchSuccess(r *reportsTest) {
 
 func reportQueueLag(r *reportsTest) {
 	queued := r.ago(10 * time.Minute)
-	r.job("a", "pending_queue", row{"created_at": r.ago(50 * time.Minute)})
-	r.job("a", "pending_retry", nil)
-	r.job("a", "queued", row{"queued_at": queued})
-	r.job("a", "processing", row{"queued_at": queued, "process_start_time": queued.Add(2 * time.Second)})
-	r.job("a", "completed", row{"queued_at": queued, "process_start_time": queued.Add(3 * time.Second)})
+	r.batch("a", "pending_queue", row{"created_at": r.ago(50 * time.Minute)})
+	r.batch("a", "pending_retry", nil)
+	r.batch("a", "queued", row{"queued_at": queued})
+	r.batch("a", "processing", row{"queued_at": queued, "process_start_time": queued.Add(2 * time.Second)})
+	r.batch("a", "completed", row{"queued_at": queued, "process_start_time": queued.Add(3 * time.Second)})
 	// Claimed before the acceptance was written down, and queued again after its first claim: no wait is known.
-	r.job("a", "completed", row{"process_start_time": queued})
-	r.job("a", "failed", row{"queued_at": queued, "process_start_time": queued.Add(-time.Minute)})
-	r.job("b", "completed", row{"created_at": r.ago(5 * time.Minute)})
-	r.job("b", "completed", row{"created_at": r.ago(70 * time.Minute)})
-	r.job("old", "queued", row{"created_at": r.ago(61 * time.Minute)})
+	r.batch("a", "completed", row{"process_start_time": queued})
+	r.batch("a", "failed", row{"queued_at": queued, "process_start_time": queued.Add(-time.Minute)})
+	r.batch("b", "completed", row{"created_at": r.ago(5 * time.Minute)})
+	r.batch("b", "completed", row{"created_at": r.ago(70 * time.Minute)})
+	r.batch("old", "queued", row{"created_at": r.ago(61 * time.Minute)})
 	r.rows("queue-lag",
 		row{
 			"parent_job_id": "a", "pending": 1, "pending_retry": 1, "queued": 1, "processing": 1, "completed": 2, "failed": 1, "avg_lag_seconds": 2.5,
@@ -285,10 +285,10 @@ func reportQueueLag(r *reportsTest) {
 }
 
 func reportQueueDepth(r *reportsTest) {
-	r.job("a", "queued", row{"queued_at": r.ago(5 * time.Minute), "total_count": 7})
-	r.job("b", "queued", row{"queued_at": r.ago(9 * time.Minute)})
+	r.batch("a", "queued", row{"queued_at": r.ago(5 * time.Minute), "total_count": 7})
+	r.batch("b", "queued", row{"queued_at": r.ago(9 * time.Minute)})
 	for _, status := range []string{"pending_queue", "pending_retry", "pending_retry", "processing", "completed", "failed"} {
-		r.job("a", status, row{"queued_at": r.ago(time.Hour)})
+		r.batch("a", status, row{"queued_at": r.ago(time.Hour)})
 	}
 	r.rows("queue-depth", row{
 		"queued_batches": 2, "queued_documents": 107, "oldest_queued": r.ago(9 * time.Minute), "oldest_seconds": 9 * time.Minute, "unsent_batches": 3,
@@ -316,7 +316,7 @@ func reportWorkers(r *reportsTest) {
 	} {
 		changes := row{"heartbeat_at": r.ago(w.silent), "kind": w.kind, "status": w.status, "documents_processed": 10 * i}
 		if w.kind == "worker" {
-			changes["job_id"] = jobKey(i)
+			changes["job_id"] = batchKey(i)
 		}
 		r.put("worker", row{
 			"worker_id": fmt.Sprintf("%s-%08d", w.kind, i), "instance": "here", "run_id": "a", "started_at": r.ago(max(3*time.Hour, w.silent)),
@@ -329,7 +329,7 @@ func reportWorkers(r *reportsTest) {
 	r.rows("dead-workers",
 		row{"worker_id": "worker-00000010", "silent_seconds": 8 * 24 * time.Hour},
 		row{
-			"worker_id": "worker-00000003", "kind": "worker", "instance": "here", "run_id": "a", "batch_id": jobKey(3), "documents_processed": 30,
+			"worker_id": "worker-00000003", "kind": "worker", "instance": "here", "run_id": "a", "batch_id": batchKey(3), "documents_processed": 30,
 			"started_at": r.ago(3 * time.Hour), "last_heartbeat": r.ago(2 * time.Hour), "silent_seconds": 2 * time.Hour,
 		},
 		row{"worker_id": "worker-00000002", "silent_seconds": 11 * time.Minute},
@@ -342,15 +342,15 @@ func reportBatchProgress(r *reportsTest) {
 		if status == "completed" || status == "failed" {
 			ended = r.ago(time.Hour)
 		}
-		r.job("a", status, row{"process_end_time": ended})
-		r.job("b", status, row{"process_end_time": ended, "total_count": 1, "updated_at": r.ago(time.Hour)})
+		r.batch("a", status, row{"process_end_time": ended})
+		r.batch("b", status, row{"process_end_time": ended, "total_count": 1, "updated_at": r.ago(time.Hour)})
 	}
-	r.job("old", "failed", row{"process_end_time": r.ago(31 * 24 * time.Hour), "updated_at": r.ago(31 * 24 * time.Hour)})
-	r.job("old", "queued", row{"created_at": r.ago(31 * 24 * time.Hour), "total_count": 3}) // nobody has ended it
-	r.job("b", "failed", row{"process_end_time": r.ago(29 * 24 * time.Hour)})
-	r.job("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(time.Hour)})
-	r.job("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(29 * 24 * time.Hour)})
-	r.job("old", "completed", row{"process_end_time": r.ago(31 * 24 * time.Hour), "updated_at": r.ago(31 * 24 * time.Hour)})
+	r.batch("old", "failed", row{"process_end_time": r.ago(31 * 24 * time.Hour), "updated_at": r.ago(31 * 24 * time.Hour)})
+	r.batch("old", "queued", row{"created_at": r.ago(31 * 24 * time.Hour), "total_count": 3}) // nobody has ended it
+	r.batch("b", "failed", row{"process_end_time": r.ago(29 * 24 * time.Hour)})
+	r.batch("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(time.Hour)})
+	r.batch("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(29 * 24 * time.Hour)})
+	r.batch("old", "completed", row{"process_end_time": r.ago(31 * 24 * time.Hour), "updated_at": r.ago(31 * 24 * time.Hour)})
 	var want []row
 	for _, status := range []string{"pending_queue", "pending_retry", "queued", "processing", "completed", "failed"} {
 		w := row{"batch_status": status, "batches": 2, "documents": 101, "oldest_change": r.ago(time.Hour), "oldest_seconds": time.Hour}
@@ -369,12 +369,12 @@ func reportBatchProgress(r *reportsTest) {
 }
 
 func reportFailedBatches(r *reportsTest) {
-	r.job("a", "failed", row{"error": "cancelled", "updated_at": r.ago(time.Hour)})
-	r.job("b", "failed", row{"error": run.MaxQueueError, "queue_attempt_count": 3, "last_queue_error": "the queue is full", "total_count": 5, "updated_at": r.ago(time.Minute)})
-	r.job("a", "completed", nil)
+	r.batch("a", "failed", row{"error": "cancelled", "updated_at": r.ago(time.Hour)})
+	r.batch("b", "failed", row{"error": run.MaxQueueError, "queue_attempt_count": 3, "last_queue_error": "the queue is full", "total_count": 5, "updated_at": r.ago(time.Minute)})
+	r.batch("a", "completed", nil)
 	r.rows("failed-batches",
 		row{
-			"run_id": "b", "batch_number": 2, "batch_id": jobKey(2), "total_count": 5, "error_message": run.MaxQueueError, "queue_attempt_count": 3,
+			"run_id": "b", "batch_number": 2, "batch_id": batchKey(2), "total_count": 5, "error_message": run.MaxQueueError, "queue_attempt_count": 3,
 			"last_queue_error": "the queue is full", "updated_at": r.ago(time.Minute),
 		},
 		row{"run_id": "a", "batch_number": 1, "error_message": "cancelled", "queue_attempt_count": 0, "last_queue_error": nil},
@@ -383,13 +383,13 @@ func reportFailedBatches(r *reportsTest) {
 
 func reportStuckBatches(r *reportsTest) {
 	started := r.ago(40 * time.Minute)
-	r.job("a", "processing", row{"heartbeat_at": r.ago(11 * time.Minute), "process_start_time": started, "updated_at": r.now})
-	r.job("a", "processing", row{"heartbeat_at": r.ago(time.Minute), "updated_at": r.ago(time.Hour)})
-	r.job("b", "processing", row{"updated_at": r.ago(30 * time.Minute)}) // let go of
-	r.job("b", "processing", row{"updated_at": r.ago(time.Minute)})
-	r.job("b", "completed", row{"heartbeat_at": r.ago(time.Hour)})
+	r.batch("a", "processing", row{"heartbeat_at": r.ago(11 * time.Minute), "process_start_time": started, "updated_at": r.now})
+	r.batch("a", "processing", row{"heartbeat_at": r.ago(time.Minute), "updated_at": r.ago(time.Hour)})
+	r.batch("b", "processing", row{"updated_at": r.ago(30 * time.Minute)}) // let go of
+	r.batch("b", "processing", row{"updated_at": r.ago(time.Minute)})
+	r.batch("b", "completed", row{"heartbeat_at": r.ago(time.Hour)})
 	r.rows("stuck-batches",
-		row{"run_id": "b", "batch_number": 3, "batch_id": jobKey(3), "process_start_time": nil, "last_heartbeat": nil, "silent_seconds": 30 * time.Minute},
+		row{"run_id": "b", "batch_number": 3, "batch_id": batchKey(3), "process_start_time": nil, "last_heartbeat": nil, "silent_seconds": 30 * time.Minute},
 		row{"run_id": "a", "batch_number": 1, "process_start_time": started, "last_heartbeat": r.ago(11 * time.Minute), "silent_seconds": 11 * time.Minute},
 	)
 }
@@ -409,7 +409,7 @@ func reportErrors(r *reportsTest) {
 		{"f", "panic", run.TypeSystem, 1, 8 * 24 * time.Hour},
 	} {
 		r.Insert(r, "error_detail", row{
-			"run_id": "r", "job_id": jobKey(1), "document_id": e.document, "error_code": e.code, "error_message": "too long", "error_type": e.kind,
+			"run_id": "r", "job_id": batchKey(1), "document_id": e.document, "error_code": e.code, "error_message": "too long", "error_type": e.kind,
 			"retry_count": 1, "is_retryable": e.retryable, "created_at": r.ago(e.age),
 		})
 	}
@@ -426,7 +426,7 @@ func reportErrors(r *reportsTest) {
 
 func reportPerformance(r *reportsTest) {
 	done := func(ended, took time.Duration, total, success int) {
-		r.job("a", "completed", row{
+		r.batch("a", "completed", row{
 			"process_start_time": r.ago(ended + took), "process_end_time": r.ago(ended), "total_count": total, "success_count": success,
 			"failure_count": total - success,
 		})
@@ -436,8 +436,8 @@ func reportPerformance(r *reportsTest) {
 	done(2*time.Hour, 1500*time.Millisecond, 3, 0) // of the day
 	done(3*24*time.Hour, 20*time.Second, 7, 7)     // of the week
 	done(8*24*time.Hour, time.Hour, 1000, 0)       // too old
-	r.job("a", "failed", row{"process_start_time": r.ago(time.Minute), "process_end_time": r.now})
-	r.job("a", "processing", row{"process_start_time": r.ago(time.Minute)})
+	r.batch("a", "failed", row{"process_start_time": r.ago(time.Minute), "process_end_time": r.now})
+	r.batch("a", "processing", row{"process_start_time": r.ago(time.Minute)})
 	r.rows("performance",
 		// 150 documents in 20 s; 149 of 150.
 		row{"last_hours": 1, "completed_batches": 2, "documents": 150, "avg_batch_seconds": 12.5, "documents_per_second": 7.5, "success_percent": 99.33},
@@ -458,13 +458,13 @@ func reportRuns(r *reportsTest) {
 	} {
 		r.run(changes)
 	}
-	r.job("foreign", "completed", nil)
-	r.job("early", "completed", nil)
-	r.job("grown", "completed", row{"total_count": 50})
-	r.job("big", "completed", nil)
-	r.job("big", "failed", nil)
-	r.job("big", "processing", nil)
-	r.job("gone", "pending_retry", nil)
+	r.batch("foreign", "completed", nil)
+	r.batch("early", "completed", nil)
+	r.batch("grown", "completed", row{"total_count": 50})
+	r.batch("big", "completed", nil)
+	r.batch("big", "failed", nil)
+	r.batch("big", "processing", nil)
+	r.batch("gone", "pending_retry", nil)
 	r.rows("runs",
 		row{
 			"run_id": "gone", "status": "failed", "cancel": 1, "documents": 100, "documents_done": 0, "done_percent": 0.0, "batches": 1, "open_batches": 1,
@@ -488,12 +488,12 @@ func reportAuditErrors(r *reportsTest) {
 	for i, level := range []any{nil, "INFO", "WARN", "ERROR", "INFO"} {
 		r.put("audit_log", row{
 			"sys_name": ReportsSysName, "done_at": r.ago(time.Duration(10-i) * time.Minute), "action": fmt.Sprint("ACTION_", i), "done_by": "timer", "why": strings.Repeat("ü", 9),
-			"subject": "s", "run_id": "a", "job_id": jobKey(i),
+			"subject": "s", "run_id": "a", "job_id": batchKey(i),
 		}, row{"level": level})
 	}
 	r.rows("audit-errors",
 		row{
-			"done_at": r.ago(7 * time.Minute), "level": "ERROR", "action": "ACTION_3", "run_id": "a", "batch_id": jobKey(3), "subject": "s", "done_by": "timer",
+			"done_at": r.ago(7 * time.Minute), "level": "ERROR", "action": "ACTION_3", "run_id": "a", "batch_id": batchKey(3), "subject": "s", "done_by": "timer",
 			"why": strings.Repeat("ü", 9),
 		},
 		row{"level": "WARN", "action": "ACTION_2"},
@@ -509,14 +509,14 @@ func reportOurs(r *reportsTest) {
 	begun := row{"heartbeat_at": r.ago(time.Hour), "queued_at": r.ago(2 * time.Minute), "process_start_time": r.ago(time.Minute), "process_end_time": r.now}
 	for i, of := range []string{"ours", "theirs", "second", "gone"} {
 		for _, status := range []string{"pending_queue", "pending_retry", "queued", "processing", "completed", "failed"} {
-			r.job(of, status, maps.Clone(begun))
+			r.batch(of, status, maps.Clone(begun))
 		}
 		r.put("worker", row{
 			"worker_id": fmt.Sprintf("worker-%08d", i), "kind": "worker", "instance": "here", "run_id": of, "status": "RUNNING", "documents_processed": 1,
 			"started_at": r.ago(time.Hour), "heartbeat_at": r.ago(time.Hour),
 		}, nil)
 		r.put("error_detail", row{
-			"run_id": of, "job_id": jobKey(i), "document_id": of, "error_code": "2628", "error_message": "too long", "error_type": run.TypeMigration,
+			"run_id": of, "job_id": batchKey(i), "document_id": of, "error_code": "2628", "error_message": "too long", "error_type": run.TypeMigration,
 			"retry_count": 1, "is_retryable": 1, "created_at": r.ago(time.Minute),
 		}, nil)
 	}

@@ -85,7 +85,7 @@ type runCase struct {
 
 // TestRunStore holds an implementation of run.Store to the port's contract. open makes a new, empty one per case.
 func TestRunStore(t *testing.T, open func(t testing.TB) RunStoreFixture) {
-	for _, c := range slices.Concat(runLifeCases(), runJobCases(), runRecoveryCases(), runStateCases(), runRaceCases()) {
+	for _, c := range slices.Concat(runLifeCases(), runBatchCases(), runRecoveryCases(), runStateCases(), runRaceCases()) {
 		t.Run(c.name, func(t *testing.T) { c.run(&runTest{T: t, RunStoreFixture: open(t)}) })
 	}
 }
@@ -132,13 +132,13 @@ func (r *runTest) read(id string) run.Run {
 }
 
 // lease claims a run for a new manager.
-func (r *runTest) lease(id string) run.Lease {
+func (r *runTest) lease(id string) run.RunLease {
 	r.Helper()
 	w := r.worker(RunManager)
 	found, ok, err := r.Store.ClaimRun(r.Context(), id, r.read(id).Epoch, noEpoch, w, runStale)
 	require.NoError(r, err)
 	require.True(r, ok, "run %s can be claimed", id)
-	return run.Lease{Run: id, Owner: w.ID, Epoch: found.Epoch}
+	return run.RunLease{Run: id, Owner: w.ID, Epoch: found.Epoch}
 }
 
 // claimsRun reports whether another manager gets the run.
@@ -150,19 +150,19 @@ func (r *runTest) claimsRun(id string) bool {
 }
 
 // add adds batches to a run that a manager has.
-func (r *runTest) add(l run.Lease, initial run.Status, batches ...[]string) {
+func (r *runTest) add(l run.RunLease, initial run.BatchStatus, batches ...[]string) {
 	r.Helper()
 	first := r.read(l.Run).Batches + 1
 	require.NoError(r, r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: batches, First: first, Initial: initial, Watermark: "w"}))
 }
 
 // batches begins a run with n batches of two documents, pending_queue, and gives its manager's lease.
-func (r *runTest) batches(id string, n int) run.Lease {
+func (r *runTest) batches(id string, n int) run.RunLease {
 	r.Helper()
 	return r.batchesIn(runSys, id, n)
 }
 
-func (r *runTest) batchesIn(sysName, id string, n int) run.Lease {
+func (r *runTest) batchesIn(sysName, id string, n int) run.RunLease {
 	r.Helper()
 	r.startIn(sysName, id)
 	l := r.lease(id)
@@ -179,22 +179,22 @@ func documentsOf(id string, number int) []string {
 	return []string{fmt.Sprint(id, " b of ", number), fmt.Sprint(id, " a of ", number)}
 }
 
-// jobID names a batch of the suite's environment.
-func jobID(id string, number int) string { return run.JobID(runSys, id, number) }
+// batchID names a batch of the suite's environment.
+func batchID(id string, number int) string { return run.BatchID(runSys, id, number) }
 
-// job gives a batch that is there.
-func (r *runTest) job(id string) run.Job {
+// batchOf gives a batch that is there.
+func (r *runTest) batchOf(id string) run.Batch {
 	r.Helper()
-	j, _, ok, err := r.Store.Job(r.Context(), id)
+	j, _, ok, err := r.Store.Batch(r.Context(), id)
 	require.NoError(r, err)
 	require.True(r, ok, "batch %s", id)
 	return j
 }
 
-// jobs gives all batches of a run.
-func (r *runTest) jobs(id string) []run.Job {
+// batchesOf gives all batches of a run.
+func (r *runTest) batchesOf(id string) []run.Batch {
 	r.Helper()
-	list, err := r.Store.ListJobs(r.Context(), id, "", 10_000)
+	list, err := r.Store.ListBatches(r.Context(), id, "", 10_000)
 	require.NoError(r, err)
 	return list
 }
@@ -202,21 +202,21 @@ func (r *runTest) jobs(id string) []run.Job {
 // claim asks for a batch for a new worker.
 func (r *runTest) claim(id string) run.Claimed {
 	r.Helper()
-	c, err := r.Store.ClaimJob(r.Context(), id, anyTicket(), r.worker(RunBatchWorker), runStale, entry("BATCH_START"))
+	c, err := r.Store.ClaimBatch(r.Context(), id, anyTicket(), r.worker(RunBatchWorker), runStale, entry("BATCH_START"))
 	require.NoError(r, err)
 	return c
 }
 
 // hold claims a batch that can be claimed.
-func (r *runTest) hold(id string) run.Hold {
+func (r *runTest) hold(id string) run.BatchLease {
 	r.Helper()
 	c := r.claim(id)
 	require.Equal(r, run.Taken, c.Answer)
-	return c.Hold
+	return c.Lease
 }
 
 // save keeps one outcome for each of the documents.
-func (r *runTest) save(h run.Hold, o run.Outcome, documents ...string) {
+func (r *runTest) save(h run.BatchLease, o run.Outcome, documents ...string) {
 	r.Helper()
 	list := []run.ItemOutcome{}
 	for _, d := range documents {
@@ -226,18 +226,18 @@ func (r *runTest) save(h run.Hold, o run.Outcome, documents ...string) {
 }
 
 // finish ends a batch whose documents all got an outcome.
-func (r *runTest) finish(h run.Hold) {
+func (r *runTest) finish(h run.BatchLease) {
 	r.Helper()
 	r.save(h, run.DocCommitted, r.openOf(h)...)
-	stats, err := r.Store.FinishJob(r.Context(), h, func(run.JobStats) run.Audit { return entry("BATCH_DONE") })
+	stats, err := r.Store.FinishBatch(r.Context(), h, func(run.BatchStats) run.Audit { return entry("BATCH_DONE") })
 	require.NoError(r, err)
 	require.True(r, stats.AddsUp)
 }
 
 // openOf are the documents of a batch that have no outcome.
-func (r *runTest) openOf(h run.Hold) []string {
+func (r *runTest) openOf(h run.BatchLease) []string {
 	r.Helper()
-	number, list := r.job(h.Job).Number, []string{}
+	number, list := r.batchOf(h.Batch).Number, []string{}
 	for _, it := range r.items(h.Run) {
 		if it.Number == number && it.Outcome == "" {
 			list = append(list, it.Document)
@@ -300,7 +300,7 @@ func (r *runTest) recent(at time.Time, about ...any) {
 // runState is everything that the store keeps, but for what grows by itself.
 type runState struct {
 	Runs    []run.Run
-	Jobs    []run.Job
+	Batches []run.Batch
 	Details map[string][]run.ErrorDetail
 	Items   map[string][]run.ItemOutcome
 	Workers map[string]RunWorker
@@ -333,11 +333,11 @@ func (r *runTest) stateWith(runs ...run.Run) runState {
 		found.NextIn, found.Silent, found.Age = 0, 0, 0
 		s.Runs = append(s.Runs, found)
 		s.Items[found.ID] = r.items(found.ID)
-		for _, j := range r.jobs(found.ID) {
+		for _, j := range r.batchesOf(found.ID) {
 			var err error
-			_, s.Details[j.ID], _, err = r.Store.Job(r.Context(), j.ID)
+			_, s.Details[j.ID], _, err = r.Store.Batch(r.Context(), j.ID)
 			require.NoError(r, err)
-			s.Jobs = append(s.Jobs, j)
+			s.Batches = append(s.Batches, j)
 		}
 	}
 	for _, w := range r.Workers(r) {

@@ -35,17 +35,17 @@ func (r *runTest) notComplete(id, why string) {
 
 func runComplete(r *runTest) {
 	l := r.batches("r", 2)
-	r.finish(r.hold(jobID("r", 1)))
+	r.finish(r.hold(batchID("r", 1)))
 	r.notComplete("r", "its manager is at it")
 	require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("HANDED_OFF")))
 	r.notComplete("r", "one batch is pending_queue")
-	h := r.hold(jobID("r", 2))
+	h := r.hold(batchID("r", 2))
 	r.notComplete("r", "one batch is processing")
-	require.NoError(r, r.Store.FailJob(r.Context(), h, "x", entry("BATCH_FAIL")))
+	require.NoError(r, r.Store.FailBatch(r.Context(), h, "x", entry("BATCH_FAIL")))
 	ok, status, stats := r.complete("r")
 	require.True(r, ok)
 	require.Equal(r, run.RunCompletedWithFailures, status)
-	require.Equal(r, map[run.Status]int{run.Completed: 1, run.Failed: 1}, stats.Jobs)
+	require.Equal(r, map[run.BatchStatus]int{run.Completed: 1, run.Failed: 1}, stats.Batches)
 	require.Equal(r, map[run.Outcome]int{run.DocCommitted: 2, "": 2}, stats.Outcomes)
 	found := r.read("r")
 	require.Equal(r, run.RunCompletedWithFailures, found.Status)
@@ -63,10 +63,10 @@ func runCompleteTruly(r *runTest) {
 		id := "r-" + string(o)
 		l := r.batches(id, 2)
 		require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("HANDED_OFF")))
-		h := r.hold(jobID(id, 1))
+		h := r.hold(batchID(id, 1))
 		r.save(h, o, r.openOf(h)[0])
 		r.finish(h)
-		r.finish(r.hold(jobID(id, 2)))
+		r.finish(r.hold(batchID(id, 2)))
 		ok, status, stats := r.complete(id)
 		require.True(r, ok)
 		want := run.RunCompleted
@@ -81,19 +81,19 @@ func runCompleteTruly(r *runTest) {
 
 func runCancel(r *runTest) {
 	l := r.batches("r", 6)
-	r.finish(r.hold(jobID("r", 1)))
-	h := r.hold(jobID("r", 2))
-	_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{r.job(jobID("r", 3))})
+	r.finish(r.hold(batchID("r", 1)))
+	h := r.hold(batchID("r", 2))
+	_, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, []run.Batch{r.batchOf(batchID("r", 3))})
 	require.NoError(r, err)
-	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 4))}, "x", true, givenUp)
+	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Batch{r.batchOf(batchID("r", 4))}, "x", true, givenUp)
 	require.NoError(r, err)
-	released := r.hold(jobID("r", 6))
+	released := r.hold(batchID("r", 6))
 	r.save(released, run.DocCommitted, r.openOf(released)[0])
-	require.NoError(r, r.Store.ReleaseJob(r.Context(), released, entry("X")))
+	require.NoError(r, r.Store.ReleaseBatch(r.Context(), released, entry("X")))
 	r.notComplete("r", "nobody asked")
 
 	r.must(r.Store.CancelRun(r.Context(), "r", entry("RUN_CANCEL")))
-	cancel, err := r.Store.BeatJob(r.Context(), h)
+	cancel, err := r.Store.BeatBatch(r.Context(), h)
 	require.NoError(r, err)
 	require.True(r, cancel)
 	r.notComplete("r", "a worker is alive")
@@ -102,15 +102,15 @@ func runCancel(r *runTest) {
 	ok, status, stats := r.complete("r")
 	require.True(r, ok)
 	require.Equal(r, run.RunCancelled, status)
-	require.Equal(r, map[run.Status]int{run.Completed: 1, run.Failed: 5}, stats.Jobs, "as it ends")
+	require.Equal(r, map[run.BatchStatus]int{run.Completed: 1, run.Failed: 5}, stats.Batches, "as it ends")
 	found := r.read("r")
 	require.Equal(r, []any{run.RunCancelled, true}, []any{found.Status, found.Cancel})
 	r.recent(found.EndedAt)
-	for _, j := range r.jobs("r")[1:] {
+	for _, j := range r.batchesOf("r")[1:] {
 		require.Equal(r, []any{run.Failed, run.CancelledError}, []any{j.Status, j.Error}, "batch %d", j.Number)
 	}
-	require.Equal(r, []any{run.Completed, ""}, []any{r.jobs("r")[0].Status, r.jobs("r")[0].Error})
-	_, err = r.Store.BeatJob(r.Context(), h)
+	require.Equal(r, []any{run.Completed, ""}, []any{r.batchesOf("r")[0].Status, r.batchesOf("r")[0].Error})
+	_, err = r.Store.BeatBatch(r.Context(), h)
 	r.lost(err, "the worker that was dead")
 	r.notComplete("r", "it has ended")
 	_, err = r.Store.BeatRun(r.Context(), l)
@@ -128,7 +128,7 @@ func runCompleteEmpty(r *runTest) {
 	ok, status, stats := r.complete("r")
 	require.True(r, ok)
 	require.Equal(r, run.RunCompleted, status)
-	require.Empty(r, stats.Jobs)
+	require.Empty(r, stats.Batches)
 	r.start("c")
 	r.must(r.Store.CancelRun(r.Context(), "c", entry("X")))
 	ok, status, _ = r.complete("c")
@@ -158,11 +158,11 @@ func runFail(r *runTest) {
 	l := r.batches("dead", 1)
 	r.Age(r, runStale)
 	r.must(r.Store.FailRun(r.Context(), "dead", "x", runStale, entry("RUN_FAIL")))
-	require.Equal(r, run.PendingQueue, r.job(jobID("dead", 1)).Status, "its batches stay")
+	require.Equal(r, run.PendingQueue, r.batchOf(batchID("dead", 1)).Status, "its batches stay")
 	r.workerIs(l.Owner, run.WorkerFailed)
 	_, err := r.Store.BeatRun(r.Context(), l)
 	r.lost(err)
-	require.Equal(r, run.Ended, r.claim(jobID("dead", 1)).Answer)
+	require.Equal(r, run.Ended, r.claim(batchID("dead", 1)).Answer)
 }
 
 func runFailNothing(r *runTest) {
@@ -187,14 +187,14 @@ func runFailNothing(r *runTest) {
 func runResumeFailed(r *runTest) {
 	l := r.batches("r", 1)
 	r.changesNothing("it is running", func() { r.mustNot(r.Store.ResumeRun(r.Context(), "r", entry("RUN_RESUME"))) })
-	r.must(r.Store.DeadLetter(r.Context(), jobID("r", 1), run.FirstAttempt, "a dead letter", runStale, entry("X")))
+	r.must(r.Store.DeadLetter(r.Context(), batchID("r", 1), run.FirstAttempt, "a dead letter", runStale, entry("X")))
 	r.Age(r, runStale)
 	r.must(r.Store.FailRun(r.Context(), "r", "x", runStale, entry("RUN_FAIL")))
 	r.must(r.Store.ResumeRun(r.Context(), "r", entry("RUN_RESUME")))
 	found := r.read("r")
 	require.Equal(r, []any{run.RunRunning, "", "", l.Epoch + 1, "w", 1}, []any{found.Status, found.Error, found.Owner, found.Epoch, found.Watermark, found.Batches})
 	require.Zero(r, found.EndedAt)
-	require.Equal(r, run.Failed, r.job(jobID("r", 1)).Status, "it failed by itself")
+	require.Equal(r, run.Failed, r.batchOf(batchID("r", 1)).Status, "it failed by itself")
 	next := r.lease("r")
 	require.Equal(r, l.Epoch+2, next.Epoch)
 	r.add(next, run.PendingQueue, []string{"it goes on"})
@@ -206,19 +206,19 @@ func runResumeFailed(r *runTest) {
 func runResumeWaiting(r *runTest) {
 	r.batches("other", 1)
 	r.batches("r", 8)
-	r.queued(r.job(jobID("r", 2)), r.job(jobID("r", 8)))
-	r.unsent("x", true, r.job(jobID("r", 3)), r.job(jobID("r", 8)))
-	r.queued(r.job(jobID("r", 8)))
-	r.finish(r.hold(jobID("r", 4)))
-	require.NoError(r, r.Store.FailJob(r.Context(), r.hold(jobID("r", 5)), "by itself", entry("X")))
-	require.NoError(r, r.Store.ReleaseJob(r.Context(), r.hold(jobID("r", 7)), entry("X")))
+	r.queued(r.batchOf(batchID("r", 2)), r.batchOf(batchID("r", 8)))
+	r.unsent("x", true, r.batchOf(batchID("r", 3)), r.batchOf(batchID("r", 8)))
+	r.queued(r.batchOf(batchID("r", 8)))
+	r.finish(r.hold(batchID("r", 4)))
+	require.NoError(r, r.Store.FailBatch(r.Context(), r.hold(batchID("r", 5)), "by itself", entry("X")))
+	require.NoError(r, r.Store.ReleaseBatch(r.Context(), r.hold(batchID("r", 7)), entry("X")))
 	r.Age(r, runStale)
-	r.hold(jobID("r", 6))
+	r.hold(batchID("r", 6))
 	r.must(r.Store.FailRun(r.Context(), "r", "x", runStale, entry("X")))
-	was := r.jobs("r")
+	was := r.batchesOf("r")
 	r.must(r.Store.ResumeRun(r.Context(), "r", entry("RUN_RESUME")))
 	sent := []string{}
-	for i, j := range r.jobs("r") {
+	for i, j := range r.batchesOf("r") {
 		switch was[i].Status {
 		case run.PendingQueue, run.Queued, run.PendingRetry:
 			require.Equal(r, []any{run.PendingRetry, was[i].Attempt + 1, was[i].Epoch + 1, 0, ""},
@@ -230,31 +230,31 @@ func runResumeWaiting(r *runTest) {
 	}
 	require.Equal(r, []string{"r 1", "r 2", "r 3", "r 8"}, sent)
 	require.Subset(r, r.named(r.Store.ToSend(r.Context(), runSys, 100)), sent)
-	require.Equal(r, []any{run.PendingQueue, 0}, []any{r.job(jobID("other", 1)).Status, r.job(jobID("other", 1)).Attempt}, "of another run")
+	require.Equal(r, []any{run.PendingQueue, 0}, []any{r.batchOf(batchID("other", 1)).Status, r.batchOf(batchID("other", 1)).Attempt}, "of another run")
 	r.changesNothing("the message of before", func() { require.Zero(r, r.queued(was...)) })
 }
 
 func runResumeCancelled(r *runTest) {
 	l := r.batches("r", 3)
-	r.finish(r.hold(jobID("r", 1)))
-	h := r.hold(jobID("r", 2))
-	require.NoError(r, r.Store.FailJob(r.Context(), h, "by itself", entry("X")))
+	r.finish(r.hold(batchID("r", 1)))
+	h := r.hold(batchID("r", 2))
+	require.NoError(r, r.Store.FailBatch(r.Context(), h, "by itself", entry("X")))
 	r.must(r.Store.CancelRun(r.Context(), "r", entry("X")))
 	_, status, _ := r.complete("r")
 	require.Equal(r, run.RunCancelled, status)
-	was := r.job(jobID("r", 3))
+	was := r.batchOf(batchID("r", 3))
 	r.must(r.Store.ResumeRun(r.Context(), "r", entry("RUN_RESUME")))
 	found := r.read("r")
 	require.Equal(r, []any{run.RunRunning, false, "", l.Epoch + 1}, []any{found.Status, found.Cancel, found.Owner, found.Epoch})
 	require.Zero(r, found.EndedAt)
 	require.Zero(r, found.HandedOffAt, "a manager sends the messages")
-	again := r.job(jobID("r", 3))
+	again := r.batchOf(batchID("r", 3))
 	require.Equal(r, []any{run.PendingRetry, "", ""}, []any{again.Status, again.Error, again.Owner})
 	require.Equal(r, was.Attempt+1, again.Attempt, "the queue may have the message of the last attempt, or remember it")
 	require.Equal(r, was.Epoch+1, again.Epoch)
-	require.Equal(r, run.Completed, r.job(jobID("r", 1)).Status)
-	require.Equal(r, "by itself", r.job(h.Job).Error)
-	require.Equal(r, run.Failed, r.job(h.Job).Status)
+	require.Equal(r, run.Completed, r.batchOf(batchID("r", 1)).Status)
+	require.Equal(r, "by itself", r.batchOf(h.Batch).Error)
+	require.Equal(r, run.Failed, r.batchOf(h.Batch).Status)
 	r.finish(r.hold(again.ID))
 	require.NoError(r, r.Store.EndHandOff(r.Context(), r.lease("r"), entry("X")))
 	ok, status, _ := r.complete("r")
@@ -271,29 +271,29 @@ func runMany(r *runTest) {
 	r.must(r.Store.CancelRun(r.Context(), "r", entry("X")))
 	_, status, stats := r.complete("r")
 	require.Equal(r, run.RunCancelled, status)
-	require.Equal(r, map[run.Status]int{run.Failed: n}, stats.Jobs)
-	counts, err := r.Store.JobCounts(r.Context(), "r")
+	require.Equal(r, map[run.BatchStatus]int{run.Failed: n}, stats.Batches)
+	counts, err := r.Store.BatchCounts(r.Context(), "r")
 	require.NoError(r, err)
-	require.Equal(r, map[run.Status]int{run.Failed: n}, counts)
+	require.Equal(r, map[run.BatchStatus]int{run.Failed: n}, counts)
 	r.must(r.Store.ResumeRun(r.Context(), "r", entry("X")))
-	for _, j := range r.jobs("r") {
+	for _, j := range r.batchesOf("r") {
 		require.Equal(r, []any{run.PendingRetry, 1, 1}, []any{j.Status, j.Attempt, j.Epoch}, "batch %d", j.Number)
 	}
 	require.Equal(r, l.Epoch+1, r.read("r").Epoch)
-	require.Equal(r, run.PendingQueue, r.job(jobID("other", 1)).Status)
+	require.Equal(r, run.PendingQueue, r.batchOf(batchID("other", 1)).Status)
 }
 
 func runStats(r *runTest) {
 	r.batches("other", 2)
 	r.batches("r", 4)
-	r.finish(r.hold(jobID("r", 1)))
-	h := r.hold(jobID("r", 2))
+	r.finish(r.hold(batchID("r", 1)))
+	h := r.hold(batchID("r", 2))
 	r.save(h, run.DocDeferred, documentsOf("r", 2)[0])
-	_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{r.job(jobID("r", 3))})
+	_, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, []run.Batch{r.batchOf(batchID("r", 3))})
 	require.NoError(r, err)
 	stats, err := r.Store.Stats(r.Context(), "r")
 	require.NoError(r, err)
-	require.Equal(r, map[run.Status]int{run.Completed: 1, run.Processing: 1, run.Queued: 1, run.PendingQueue: 1}, stats.Jobs)
+	require.Equal(r, map[run.BatchStatus]int{run.Completed: 1, run.Processing: 1, run.Queued: 1, run.PendingQueue: 1}, stats.Batches)
 	require.Equal(r, map[run.Outcome]int{run.DocCommitted: 2, run.DocDeferred: 1, "": 5}, stats.Outcomes)
 	require.Equal(r, 3, stats.Done())
 }
@@ -309,12 +309,12 @@ func (r *runTest) audited() map[string]func(a run.Audit) func(ctx context.Contex
 	s := r.Store
 	l := r.batches("r", 6)
 	for range 2 {
-		r.unsent("x", true, r.job(jobID("r", 6)))
+		r.unsent("x", true, r.batchOf(batchID("r", 6)))
 	}
-	refused := r.job(jobID("r", 6))
-	h1, h2, h3 := r.hold(jobID("r", 1)), r.hold(jobID("r", 2)), r.hold(jobID("r", 3))
-	failed := r.hold(jobID("r", 5))
-	require.NoError(r, s.FailJob(r.Context(), failed, "x", entry("X")))
+	refused := r.batchOf(batchID("r", 6))
+	h1, h2, h3 := r.hold(batchID("r", 1)), r.hold(batchID("r", 2)), r.hold(batchID("r", 3))
+	failed := r.hold(batchID("r", 5))
+	require.NoError(r, s.FailBatch(r.Context(), failed, "x", entry("X")))
 	r.start("fail")
 	r.start("failed")
 	r.must(s.FailRun(r.Context(), "failed", "x", runStale, entry("X")))
@@ -352,33 +352,33 @@ func (r *runTest) audited() map[string]func(a run.Audit) func(ctx context.Contex
 		"claim": func(a run.Audit) call {
 			w := r.worker(RunBatchWorker)
 			return func(ctx context.Context) error {
-				c, err := s.ClaimJob(ctx, jobID("r", 4), anyTicket(), w, runStale, a)
+				c, err := s.ClaimBatch(ctx, batchID("r", 4), anyTicket(), w, runStale, a)
 				return changed(c.Answer == run.Taken, err)
 			}
 		},
 		"finish": func(a run.Audit) call {
 			return func(ctx context.Context) error {
-				_, err := s.FinishJob(ctx, h1, func(run.JobStats) run.Audit { return a })
+				_, err := s.FinishBatch(ctx, h1, func(run.BatchStats) run.Audit { return a })
 				return err
 			}
 		},
 		"release": func(a run.Audit) call {
-			return func(ctx context.Context) error { return s.ReleaseJob(ctx, h2, a) }
+			return func(ctx context.Context) error { return s.ReleaseBatch(ctx, h2, a) }
 		},
 		"fail batch": func(a run.Audit) call {
-			return func(ctx context.Context) error { return s.FailJob(ctx, h3, "x", a) }
+			return func(ctx context.Context) error { return s.FailBatch(ctx, h3, "x", a) }
 		},
 		"requeue": func(a run.Audit) call {
-			return func(ctx context.Context) error { return changed(s.RequeueJob(ctx, failed.Job, a)) }
+			return func(ctx context.Context) error { return changed(s.RequeueBatch(ctx, failed.Batch, a)) }
 		},
 		"dead letter": func(a run.Audit) call {
 			return func(ctx context.Context) error {
-				return changed(s.DeadLetter(ctx, jobID("r", 4), run.FirstAttempt, "x", runStale, a))
+				return changed(s.DeadLetter(ctx, batchID("r", 4), run.FirstAttempt, "x", runStale, a))
 			}
 		},
 		"mark unsent": func(a run.Audit) call {
 			return func(ctx context.Context) error {
-				_, n, err := s.MarkUnsent(ctx, []run.Job{refused}, "x", true, func(run.Job) run.Audit { return a })
+				_, n, err := s.MarkUnsent(ctx, []run.Batch{refused}, "x", true, func(run.Batch) run.Audit { return a })
 				return changed(n == 1, err)
 			}
 		},
@@ -422,9 +422,9 @@ func runEndedContext(r *runTest) {
 		calls[name] = call(entry("NEVER"))
 	}
 	s := r.Store
-	l := run.Lease{Run: "r", Owner: r.read("r").Owner, Epoch: r.read("r").Epoch}
-	j := r.job(jobID("r", 1))
-	h := run.Hold{Job: j.ID, Run: "r", Owner: j.Owner, Epoch: j.Epoch}
+	l := run.RunLease{Run: "r", Owner: r.read("r").Owner, Epoch: r.read("r").Epoch}
+	j := r.batchOf(batchID("r", 1))
+	h := run.BatchLease{Batch: j.ID, Run: "r", Owner: j.Owner, Epoch: j.Epoch}
 	calls["run"] = func(ctx context.Context) error { _, _, err := s.Run(ctx, "r"); return err }
 	calls["list runs"] = func(ctx context.Context) error { _, err := s.ListRuns(ctx, 1); return err }
 	calls["stats"] = func(ctx context.Context) error { _, err := s.Stats(ctx, "r"); return err }
@@ -435,21 +435,21 @@ func runEndedContext(r *runTest) {
 	calls["beat run"] = func(ctx context.Context) error { _, err := s.BeatRun(ctx, l); return err }
 	calls["known"] = func(ctx context.Context) error { _, err := s.Known(ctx, "r", []string{"a"}); return err }
 	calls["release run"] = func(ctx context.Context) error { return s.ReleaseRun(ctx, l) }
-	calls["beat batch"] = func(ctx context.Context) error { _, err := s.BeatJob(ctx, h); return err }
+	calls["beat batch"] = func(ctx context.Context) error { _, err := s.BeatBatch(ctx, h); return err }
 	calls["save"] = func(ctx context.Context) error {
 		return s.SaveOutcomes(ctx, h, []run.ItemOutcome{{Document: documentsOf("r", 1)[0], Outcome: run.DocGone}}, nil)
 	}
-	calls["job"] = func(ctx context.Context) error { _, _, _, err := s.Job(ctx, j.ID); return err }
-	calls["list batches"] = func(ctx context.Context) error { _, err := s.ListJobs(ctx, "r", "", 1); return err }
+	calls["job"] = func(ctx context.Context) error { _, _, _, err := s.Batch(ctx, j.ID); return err }
+	calls["list batches"] = func(ctx context.Context) error { _, err := s.ListBatches(ctx, "r", "", 1); return err }
 	calls["items"] = func(ctx context.Context) error { _, err := s.Items(ctx, "r", nil, "", 1); return err }
 	calls["unsent"] = func(ctx context.Context) error { _, err := s.Unsent(ctx, "r", 1); return err }
 	calls["mark queued"] = func(ctx context.Context) error {
-		_, err := s.MarkQueued(ctx, run.Lease{}, []run.Job{{ID: jobID("r", 4)}})
+		_, err := s.MarkQueued(ctx, run.RunLease{}, []run.Batch{{ID: batchID("r", 4)}})
 		return err
 	}
 	calls["to send"] = func(ctx context.Context) error { _, err := s.ToSend(ctx, runSys, 1); return err }
-	calls["silence"] = func(ctx context.Context) error { _, err := s.Silence(ctx, runSys, 0, 1); return err }
-	calls["bury"] = func(ctx context.Context) error { _, _, err := s.Bury(ctx, runSys, 0, 0, 1); return err }
+	calls["silence"] = func(ctx context.Context) error { _, err := s.RequeueSilent(ctx, runSys, 0, 1); return err }
+	calls["bury"] = func(ctx context.Context) error { _, _, err := s.Rescue(ctx, runSys, 0, 0, 1); return err }
 	calls["open runs"] = func(ctx context.Context) error { _, err := s.OpenRuns(ctx, runSys, 1); return err }
 	ctx, cancel := context.WithCancel(r.Context())
 	cancel()

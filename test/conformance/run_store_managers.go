@@ -84,7 +84,7 @@ func runTakeOver(r *runTest) {
 }
 
 // loses has the run's manager die and another take over.
-func (r *runTest) loses(id string) run.Lease {
+func (r *runTest) loses(id string) run.RunLease {
 	r.Helper()
 	r.Age(r, runStale)
 	return r.lease(id)
@@ -138,19 +138,19 @@ func runLostManagers(r *runTest) {
 	count(0, "so is a watermark that moves")
 	late := l
 	l = r.loses("r")
-	queued := func(by run.Lease, jobs ...run.Job) {
+	queued := func(by run.RunLease, jobs ...run.Batch) {
 		r.Helper()
 		_, err := r.Store.MarkQueued(r.Context(), by, jobs)
 		require.NoError(r, err)
 	}
-	job := r.job(jobID("r", 1))
+	job := r.batchOf(batchID("r", 1))
 	queued(l)
 	count(1, "no message at all")
-	queued(run.Lease{}, job)
+	queued(run.RunLease{}, job)
 	count(1, "a message that the timer sent")
 	queued(late, job)
-	queued(run.Lease{Run: "r", Owner: l.Owner, Epoch: late.Epoch}, job)
-	queued(run.Lease{Run: "other", Owner: l.Owner, Epoch: l.Epoch}, job)
+	queued(run.RunLease{Run: "r", Owner: l.Owner, Epoch: late.Epoch}, job)
+	queued(run.RunLease{Run: "other", Owner: l.Owner, Epoch: l.Epoch}, job)
 	count(1, "one that another manager sent")
 	queued(l, job)
 	count(0, "a message is progress")
@@ -187,7 +187,7 @@ func runBeat(r *runTest) {
 		require.False(r, cancel)
 		r.recent(r.read("r").HeartbeatAt)
 	}
-	jobs, workers, err := r.Store.Bury(r.Context(), runSys, runStale, runReleased, 100)
+	jobs, workers, err := r.Store.Rescue(r.Context(), runSys, runStale, runReleased, 100)
 	require.NoError(r, err)
 	require.Zero(r, jobs+workers, "its row of the workers is fresh, too")
 	r.must(r.Store.CancelRun(r.Context(), "r", entry("RUN_CANCEL")))
@@ -205,7 +205,7 @@ func runChunk(r *runTest) {
 	docs := [][]string{{"d", "a", "c"}, {"b"}}
 	c := run.Chunk{Batches: docs, First: 1, Initial: run.PendingQueue, Watermark: `{"at":1}`, Wait: 5 * time.Minute}
 	first, second := entry("BATCH_CREATED"), entry("BATCH_CREATED")
-	first.Job, second.Job = jobID("r", 1), jobID("r", 2)
+	first.Batch, second.Batch = batchID("r", 1), batchID("r", 2)
 	require.NoError(r, r.Store.AddChunk(r.Context(), l, c, first, second))
 	found := r.read("r")
 	r.recent(found.HeartbeatAt, "a chunk is a heartbeat")
@@ -217,12 +217,12 @@ func runChunk(r *runTest) {
 	found = r.read("r")
 	require.Equal(r, []any{"2", 5, 3}, []any{found.Watermark, found.Documents, found.Batches})
 	require.LessOrEqual(r, found.NextIn, time.Duration(0), "the next one need not wait")
-	list := r.jobs("r")
+	list := r.batchesOf("r")
 	require.Len(r, list, 3)
 	for i, j := range list {
 		r.recent(j.CreatedAt)
-		want := run.Job{
-			ID: jobID("r", i+1), Run: "r", Number: i + 1, Status: run.PendingQueue, Total: []int{3, 1, 1}[i], CreatedAt: j.CreatedAt,
+		want := run.Batch{
+			ID: batchID("r", i+1), Run: "r", Number: i + 1, Status: run.PendingQueue, Total: []int{3, 1, 1}[i], CreatedAt: j.CreatedAt,
 		}
 		if i == 2 {
 			r.recent(j.QueuedAt)
@@ -230,7 +230,7 @@ func runChunk(r *runTest) {
 		}
 		require.Equal(r, want, j)
 	}
-	require.Equal(r, docs[0], r.claim(jobID("r", 1)).Open, "in their order")
+	require.Equal(r, docs[0], r.claim(batchID("r", 1)).Open, "in their order")
 }
 
 func runBigChunk(r *runTest) {
@@ -257,7 +257,7 @@ func runBigChunk(r *runTest) {
 	require.Equal(r, 1000, n)
 	require.False(r, known["not this"] || known["nor this"])
 	require.Equal(r, []int{1000, 10}, []int{r.read("r").Documents, r.read("r").Batches})
-	c := r.claim(jobID("r", 7))
+	c := r.claim(batchID("r", 7))
 	require.Equal(r, batches[6], c.Open)
 	r.start("other")
 	known, err = r.Store.Known(r.Context(), "other", ids)
@@ -276,13 +276,13 @@ func runEmptyChunk(r *runTest) {
 func runLateChunk(r *runTest) {
 	l := r.batches("r", 2)
 	for name, c := range map[string]struct {
-		l     run.Lease
+		l     run.RunLease
 		first int
 	}{
-		"another epoch":       {run.Lease{Run: "r", Owner: l.Owner, Epoch: l.Epoch - 1}, 3},
-		"another manager":     {run.Lease{Run: "r", Owner: "manager-0", Epoch: l.Epoch}, 3},
-		"no manager":          {run.Lease{Run: "r", Epoch: l.Epoch}, 3},
-		"another run":         {run.Lease{Run: "s", Owner: l.Owner, Epoch: l.Epoch}, 3},
+		"another epoch":       {run.RunLease{Run: "r", Owner: l.Owner, Epoch: l.Epoch - 1}, 3},
+		"another manager":     {run.RunLease{Run: "r", Owner: "manager-0", Epoch: l.Epoch}, 3},
+		"no manager":          {run.RunLease{Run: "r", Epoch: l.Epoch}, 3},
+		"another run":         {run.RunLease{Run: "s", Owner: l.Owner, Epoch: l.Epoch}, 3},
 		"a number once more":  {l, 2},
 		"a number is left":    {l, 4},
 		"numbers begin again": {l, 1},
@@ -359,7 +359,7 @@ func runRelease(r *runTest) {
 }
 
 func runLateManager(r *runTest) {
-	late := func(l run.Lease, why string) {
+	late := func(l run.RunLease, why string) {
 		r.Helper()
 		next := r.read(l.Run).Batches + 1
 		for name, call := range map[string]func() error{
@@ -377,11 +377,11 @@ func runLateManager(r *runTest) {
 	r.Age(r, runStale)
 	next := r.lease("over")
 	late(l, "taken over")
-	late(run.Lease{Run: "over", Owner: next.Owner, Epoch: next.Epoch - 1}, "another epoch")
-	late(run.Lease{Run: "over", Owner: "", Epoch: next.Epoch}, "no owner")
+	late(run.RunLease{Run: "over", Owner: next.Owner, Epoch: next.Epoch - 1}, "another epoch")
+	late(run.RunLease{Run: "over", Owner: "", Epoch: next.Epoch}, "no owner")
 	require.NoError(r, r.Store.ReleaseRun(r.Context(), next))
 	late(next, "released")
-	late(run.Lease{Run: "over", Owner: "", Epoch: next.Epoch}, "nobody's run has no nobody")
+	late(run.RunLease{Run: "over", Owner: "", Epoch: next.Epoch}, "nobody's run has no nobody")
 	next = r.lease("over")
 	require.NoError(r, r.Store.EndHandOff(r.Context(), next, entry("X")))
 	late(next, "handed off")

@@ -23,7 +23,7 @@ func runRaceCases() []runCase {
 		{"of eight requeues of one batch one does", raceRequeue},
 		{"of eight dead letters of one batch one does", raceDeadLetter},
 		{"a batch whose message is a dead letter is given another one: one of both", raceDeadLetterAgain},
-		{"eight timers bury each batch once", raceBury},
+		{"eight timers bury each batch once", raceRescue},
 		{"outcomes that are saved at once are all counted", raceSave},
 	}
 }
@@ -83,7 +83,7 @@ func (r *runTest) claimers(id string, n int) (winner run.Claimed) {
 		workers[i] = r.worker(RunBatchWorker)
 	}
 	claims, errs := atOnce(n, func(i int) (run.Claimed, error) {
-		return r.Store.ClaimJob(r.Context(), id, anyTicket(), workers[i], runStale, entry("RACE"))
+		return r.Store.ClaimBatch(r.Context(), id, anyTicket(), workers[i], runStale, entry("RACE"))
 	})
 	won := make([]bool, n)
 	for i, c := range claims {
@@ -98,26 +98,26 @@ func (r *runTest) claimers(id string, n int) (winner run.Claimed) {
 	for _, w := range r.Workers(r) {
 		if w.Kind == RunBatchWorker && w.Status == run.WorkerRunning {
 			running++
-			require.Equal(r, winner.Hold.Owner, w.ID)
+			require.Equal(r, winner.Lease.Owner, w.ID)
 		}
 	}
 	require.Equal(r, 1, running, "who got nothing has no row")
-	j := r.job(id)
-	require.Equal(r, []any{winner.Hold.Owner, winner.Hold.Epoch}, []any{j.Owner, j.Epoch})
+	j := r.batchOf(id)
+	require.Equal(r, []any{winner.Lease.Owner, winner.Lease.Epoch}, []any{j.Owner, j.Epoch})
 	return winner
 }
 
 func raceClaim(r *runTest) {
 	r.batches("r", 1)
-	require.Equal(r, 1, r.claimers(jobID("r", 1), 20).Hold.Epoch)
+	require.Equal(r, 1, r.claimers(batchID("r", 1), 20).Lease.Epoch)
 }
 
 func raceTakeOver(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(jobID("r", 1))
+	h := r.hold(batchID("r", 1))
 	r.Age(r, runStale)
-	c := r.claimers(h.Job, 20)
-	require.Equal(r, 2, c.Hold.Epoch)
+	c := r.claimers(h.Batch, 20)
+	require.Equal(r, 2, c.Lease.Epoch)
 	require.True(r, c.TookOver)
 	r.workerIs(h.Owner, run.WorkerFailed)
 }
@@ -126,21 +126,21 @@ func raceFinish(r *runTest) {
 	const n = 8
 	r.batches("r", n)
 	for i := range n {
-		id := jobID("r", i+1)
+		id := batchID("r", i+1)
 		h := r.hold(id)
 		r.save(h, run.DocCommitted, documentsOf("r", i+1)...)
 		r.Age(r, runStale)
 		w := r.worker(RunBatchWorker)
 		won, errs := atOnce(2, func(k int) (bool, error) {
 			if k == 0 {
-				_, err := r.Store.FinishJob(r.Context(), h, func(run.JobStats) run.Audit { return entry("BATCH_DONE") })
+				_, err := r.Store.FinishBatch(r.Context(), h, func(run.BatchStats) run.Audit { return entry("BATCH_DONE") })
 				return err == nil, err
 			}
-			c, err := r.Store.ClaimJob(r.Context(), id, anyTicket(), w, runStale, entry("BATCH_START"))
+			c, err := r.Store.ClaimBatch(r.Context(), id, anyTicket(), w, runStale, entry("BATCH_START"))
 			return c.Answer == run.Taken, err
 		})
-		want := []run.Status{run.Completed, run.Processing}[r.oneOf(won, errs)]
-		require.Equal(r, want, r.job(id).Status)
+		want := []run.BatchStatus{run.Completed, run.Processing}[r.oneOf(won, errs)]
+		require.Equal(r, want, r.batchOf(id).Status)
 	}
 }
 
@@ -148,18 +148,18 @@ func raceQueued(r *runTest) {
 	const n = 8
 	r.batches("r", n)
 	for i := range n {
-		j, w := r.job(jobID("r", i+1)), r.worker(RunBatchWorker)
+		j, w := r.batchOf(batchID("r", i+1)), r.worker(RunBatchWorker)
 		won, errs := atOnce(2, func(k int) (bool, error) {
 			if k == 0 {
-				_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{j})
+				_, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, []run.Batch{j})
 				return false, err
 			}
-			c, err := r.Store.ClaimJob(r.Context(), j.ID, anyTicket(), w, runStale, entry("BATCH_START"))
+			c, err := r.Store.ClaimBatch(r.Context(), j.ID, anyTicket(), w, runStale, entry("BATCH_START"))
 			return c.Answer == run.Taken, err
 		})
 		if errs[1] == nil { // contention claims nothing, and the message comes again
 			require.Equal(r, 1, r.oneOf(won, errs), "it can be claimed before and after")
-			require.Equal(r, run.Processing, r.job(j.ID).Status)
+			require.Equal(r, run.Processing, r.batchOf(j.ID).Status)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func raceChunk(r *runTest) {
 	winner := r.oneOf(won, errs)
 	found := r.read("r")
 	require.Equal(r, []any{fmt.Sprint(winner), 2, 2}, []any{found.Watermark, found.Documents, found.Batches})
-	require.Len(r, r.jobs("r"), 2)
+	require.Len(r, r.batchesOf("r"), 2)
 	for _, it := range r.items("r") {
 		require.Equal(r, fmt.Sprint(winner), it.Document[:1])
 	}
@@ -202,7 +202,7 @@ func raceChunk(r *runTest) {
 
 func raceComplete(r *runTest) {
 	l := r.batches("r", 1)
-	r.finish(r.hold(jobID("r", 1)))
+	r.finish(r.hold(batchID("r", 1)))
 	require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("X")))
 	r.oneOf(atOnce(8, func(int) (bool, error) {
 		return r.Store.CompleteRun(r.Context(), "r", runStale, ended(entry("RUN_END")))
@@ -212,17 +212,17 @@ func raceComplete(r *runTest) {
 
 func raceRequeue(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(jobID("r", 1))
-	require.NoError(r, r.Store.FailJob(r.Context(), h, "x", entry("X")))
-	r.oneOf(atOnce(8, func(int) (bool, error) { return r.Store.RequeueJob(r.Context(), h.Job, entry("BATCH_REQUEUE")) }))
+	h := r.hold(batchID("r", 1))
+	require.NoError(r, r.Store.FailBatch(r.Context(), h, "x", entry("X")))
+	r.oneOf(atOnce(8, func(int) (bool, error) { return r.Store.RequeueBatch(r.Context(), h.Batch, entry("BATCH_REQUEUE")) }))
 	require.Equal(r, 1, r.count("BATCH_REQUEUE"))
-	require.Equal(r, []int{h.Epoch + 1, 1}, []int{r.job(h.Job).Epoch, r.job(h.Job).Attempt})
+	require.Equal(r, []int{h.Epoch + 1, 1}, []int{r.batchOf(h.Batch).Epoch, r.batchOf(h.Batch).Attempt})
 }
 
 func raceDeadLetter(r *runTest) {
 	r.batches("r", 1)
 	r.oneOf(atOnce(8, func(i int) (bool, error) {
-		return r.Store.DeadLetter(r.Context(), jobID("r", 1), run.FirstAttempt, fmt.Sprint(i), runStale, entry("DEAD_LETTER"))
+		return r.Store.DeadLetter(r.Context(), batchID("r", 1), run.FirstAttempt, fmt.Sprint(i), runStale, entry("DEAD_LETTER"))
 	}))
 	require.Equal(r, 1, r.count("DEAD_LETTER"))
 }
@@ -230,14 +230,16 @@ func raceDeadLetter(r *runTest) {
 // raceDeadLetterAgain has each change that gives a batch another message come at once with the dead letter of the one before.
 func raceDeadLetterAgain(r *runTest) {
 	const n = 6
-	for name, again := range map[string]func(sys string, j run.Job) (int, error){
-		"unsent": func(_ string, j run.Job) (int, error) {
-			retry, _, err := r.Store.MarkUnsent(r.Context(), []run.Job{j}, "x", false, givenUp)
+	for name, again := range map[string]func(sys string, j run.Batch) (int, error){
+		"unsent": func(_ string, j run.Batch) (int, error) {
+			retry, _, err := r.Store.MarkUnsent(r.Context(), []run.Batch{j}, "x", false, givenUp)
 			return retry, err
 		},
-		"silence": func(sys string, _ run.Job) (int, error) { return r.Store.Silence(r.Context(), sys, runSilent, 100) },
-		"burial": func(sys string, _ run.Job) (int, error) {
-			buried, _, err := r.Store.Bury(r.Context(), sys, runStale, runReleased, 100)
+		"silence": func(sys string, _ run.Batch) (int, error) {
+			return r.Store.RequeueSilent(r.Context(), sys, runSilent, 100)
+		},
+		"burial": func(sys string, _ run.Batch) (int, error) {
+			buried, _, err := r.Store.Rescue(r.Context(), sys, runStale, runReleased, 100)
 			return buried, err
 		},
 	} {
@@ -249,27 +251,27 @@ func raceDeadLetterAgain(r *runTest) {
 		for _, b := range batches {
 			won, errs := atOnce(2, func(k int) (bool, error) {
 				if k == 0 {
-					return r.Store.DeadLetter(r.Context(), b.job.ID, b.job.Attempt, "x", runStale, entry("DEAD_LETTER"))
+					return r.Store.DeadLetter(r.Context(), b.batch.ID, b.batch.Attempt, "x", runStale, entry("DEAD_LETTER"))
 				}
-				changed, err := again(b.sys, b.job)
+				changed, err := again(b.sys, b.batch)
 				return changed == 1, err
 			})
-			j := r.job(b.job.ID)
-			want := [][]any{{run.Failed, b.job.Attempt}, {run.PendingRetry, b.job.Attempt + 1}}[r.oneOf(won, errs)]
+			j := r.batchOf(b.batch.ID)
+			want := [][]any{{run.Failed, b.batch.Attempt}, {run.PendingRetry, b.batch.Attempt + 1}}[r.oneOf(won, errs)]
 			require.Equal(r, want, []any{j.Status, j.Attempt}, name)
 		}
 	}
 }
 
-func raceBury(r *runTest) {
+func raceRescue(r *runTest) {
 	const n = 6
 	r.batches("r", n)
 	for i := range n {
-		r.hold(jobID("r", i+1))
+		r.hold(batchID("r", i+1))
 	}
 	r.Age(r, runStale)
 	buried, errs := atOnce(8, func(int) (int, error) {
-		jobs, _, err := r.Store.Bury(r.Context(), runSys, runStale, runReleased, 100)
+		jobs, _, err := r.Store.Rescue(r.Context(), runSys, runStale, runReleased, 100)
 		return jobs, err
 	})
 	total := 0
@@ -281,7 +283,7 @@ func raceBury(r *runTest) {
 		total += buried[i]
 	}
 	require.Equal(r, n, total)
-	for _, j := range r.jobs("r") {
+	for _, j := range r.batchesOf("r") {
 		require.Equal(r, []any{run.PendingRetry, 1}, []any{j.Status, j.Attempt})
 	}
 }
@@ -293,7 +295,7 @@ func raceSave(r *runTest) {
 	}
 	r.start("r")
 	r.add(r.lease("r"), run.PendingQueue, docs)
-	h := r.hold(jobID("r", 1))
+	h := r.hold(batchID("r", 1))
 	_, errs := atOnce(8, func(i int) (bool, error) {
 		outcomes := []run.ItemOutcome{{Document: docs[2*i], Outcome: run.DocCommitted}, {Document: docs[2*i+1], Outcome: run.DocGone}}
 		return true, r.Store.SaveOutcomes(r.Context(), h, outcomes, nil)

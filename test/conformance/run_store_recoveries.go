@@ -26,9 +26,9 @@ func runRecoveryCases() []runCase {
 		{"batches that the queue has passed are sent again", recoverySilence},
 		{"how far the queue is is asked of all runs", recoverySilenceOfRuns},
 		{"batches that wait for workers are not lost", recoveryNotSilent},
-		{"batches and workers that are dead", recoveryBury},
-		{"batches that were let go of", recoveryBuryReleased},
-		{"the dead of others, and no more than asked for", recoveryBuryLimit},
+		{"batches and workers that are dead", recoveryRescue},
+		{"batches that were let go of", recoveryRescueReleased},
+		{"the dead of others, and no more than asked for", recoveryRescueLimit},
 		{"the runs that are open", recoveryOpenRuns},
 	}
 }
@@ -36,18 +36,18 @@ func runRecoveryCases() []runCase {
 func recoveryUnsent(r *runTest) {
 	r.batches("other", 2)
 	r.batches("r", 12)
-	r.hold(jobID("r", 2))
-	_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{r.job(jobID("r", 4))})
+	r.hold(batchID("r", 2))
+	_, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, []run.Batch{r.batchOf(batchID("r", 4))})
 	require.NoError(r, err)
 	require.Equal(r, []string{"r 1", "r 3", "r 5"}, r.named(r.Store.Unsent(r.Context(), "r", 3)))
 	require.Len(r, r.named(r.Store.Unsent(r.Context(), "r", 100)), 10)
 	found, err := r.Store.Unsent(r.Context(), "r", 1)
 	require.NoError(r, err)
-	require.Equal(r, r.job(jobID("r", 1)), found[0], "the whole row")
+	require.Equal(r, r.batchOf(batchID("r", 1)), found[0], "the whole row")
 }
 
 // named names batches.
-func (r *runTest) named(jobs []run.Job, err error) []string {
+func (r *runTest) named(jobs []run.Batch, err error) []string {
 	r.Helper()
 	require.NoError(r, err)
 	list := []string{}
@@ -58,15 +58,15 @@ func (r *runTest) named(jobs []run.Job, err error) []string {
 }
 
 // queued marks batches whose messages were accepted.
-func (r *runTest) queued(jobs ...run.Job) int {
+func (r *runTest) queued(jobs ...run.Batch) int {
 	r.Helper()
-	n, err := r.Store.MarkQueued(r.Context(), run.Lease{}, jobs)
+	n, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, jobs)
 	require.NoError(r, err)
 	return n
 }
 
 // unsent marks batches whose messages were not accepted.
-func (r *runTest) unsent(reason string, counted bool, jobs ...run.Job) [2]int {
+func (r *runTest) unsent(reason string, counted bool, jobs ...run.Batch) [2]int {
 	r.Helper()
 	retry, failed, err := r.Store.MarkUnsent(r.Context(), jobs, reason, counted, givenUp)
 	require.NoError(r, err)
@@ -74,99 +74,99 @@ func (r *runTest) unsent(reason string, counted bool, jobs ...run.Job) [2]int {
 }
 
 // givenUp makes the entry of a batch that was refused too often: what it says of the batch is what the batch is then.
-func givenUp(j run.Job) run.Audit {
+func givenUp(j run.Batch) run.Audit {
 	a := entry("GIVEN_UP")
-	a.Run, a.Job = j.Run, j.ID
+	a.Run, a.Batch = j.Run, j.ID
 	a.Why = fmt.Sprint(j.Number, " ", j.Status, " ", j.Attempt, " ", j.QueueAttempts, " ", j.LastQueueError, ": ", j.Error)
 	return a
 }
 
 func recoveryQueued(r *runTest) {
 	r.batches("r", 3)
-	r.unsent("x", true, r.job(jobID("r", 2)))
-	require.Equal(r, 2, r.queued(r.job(jobID("r", 1)), r.job(jobID("r", 2))))
+	r.unsent("x", true, r.batchOf(batchID("r", 2)))
+	require.Equal(r, 2, r.queued(r.batchOf(batchID("r", 1)), r.batchOf(batchID("r", 2))))
 	for n, attempt := range []int{0, 1} {
-		j := r.job(jobID("r", n+1))
+		j := r.batchOf(batchID("r", n+1))
 		require.Equal(r, []any{run.Queued, attempt, attempt}, []any{j.Status, j.Attempt, j.QueueAttempts})
 		r.recent(j.QueuedAt)
 	}
-	require.Equal(r, run.PendingQueue, r.job(jobID("r", 3)).Status)
+	require.Equal(r, run.PendingQueue, r.batchOf(batchID("r", 3)).Status)
 	require.Len(r, r.codes(), 1, "messages are no actions")
 }
 
 func recoveryLateQueued(r *runTest) {
 	r.batches("r", 5)
-	was := r.jobs("r")
-	h := r.hold(jobID("r", 1))
-	r.finish(r.hold(jobID("r", 2)))
-	require.NoError(r, r.Store.FailJob(r.Context(), r.hold(jobID("r", 3)), "x", entry("X")))
+	was := r.batchesOf("r")
+	h := r.hold(batchID("r", 1))
+	r.finish(r.hold(batchID("r", 2)))
+	require.NoError(r, r.Store.FailBatch(r.Context(), r.hold(batchID("r", 3)), "x", entry("X")))
 	r.unsent("x", false, was[3]) // its attempt is another one now
 	r.queued(was[4])
 	r.Age(r, runAlmost)
 	r.changesNothing("late", func() { require.Zero(r, r.queued(was...)) })
-	require.Equal(r, []any{run.Processing, h.Owner}, []any{r.job(h.Job).Status, r.job(h.Job).Owner})
+	require.Equal(r, []any{run.Processing, h.Owner}, []any{r.batchOf(h.Batch).Status, r.batchOf(h.Batch).Owner})
 	r.finish(h)
 }
 
 func recoveryUnsentMark(r *runTest) {
 	r.batches("r", 6)
-	was := r.jobs("r")
+	was := r.batchesOf("r")
 	r.queued(was[1])
-	r.hold(jobID("r", 3))
-	r.finish(r.hold(jobID("r", 4)))
-	require.NoError(r, r.Store.FailJob(r.Context(), r.hold(jobID("r", 5)), "x", entry("X")))
+	r.hold(batchID("r", 3))
+	r.finish(r.hold(batchID("r", 4)))
+	require.NoError(r, r.Store.FailBatch(r.Context(), r.hold(batchID("r", 5)), "x", entry("X")))
 	n := len(r.codes())
 	require.Equal(r, [2]int{2, 0}, r.unsent("the queue is full", true, was[:5]...))
 	for i := range 2 {
-		j := r.job(was[i].ID)
+		j := r.batchOf(was[i].ID)
 		require.Equal(r, []any{run.PendingRetry, 1, 1, "the queue is full", ""}, []any{j.Status, j.Attempt, j.QueueAttempts, j.LastQueueError, j.Error})
 	}
-	require.Equal(r, []any{run.Processing, 0, ""}, []any{r.job(was[2].ID).Status, r.job(was[2].ID).Attempt, r.job(was[2].ID).LastQueueError})
-	require.Equal(r, []run.Status{run.Completed, run.Failed, run.PendingQueue}, []run.Status{r.job(was[3].ID).Status, r.job(was[4].ID).Status, r.job(was[5].ID).Status})
+	require.Equal(r, []any{run.Processing, 0, ""}, []any{r.batchOf(was[2].ID).Status, r.batchOf(was[2].ID).Attempt, r.batchOf(was[2].ID).LastQueueError})
+	require.Equal(r, []run.BatchStatus{run.Completed, run.Failed, run.PendingQueue}, []run.BatchStatus{r.batchOf(was[3].ID).Status, r.batchOf(was[4].ID).Status, r.batchOf(was[5].ID).Status})
 	r.changesNothing("another attempt", func() { require.Equal(r, [2]int{}, r.unsent("late", true, was[0])) })
-	require.Equal(r, [2]int{1, 0}, r.unsent("and again", true, r.job(was[0].ID)), "one that is pending_retry")
-	require.Equal(r, []any{2, 2, "and again"}, []any{r.job(was[0].ID).Attempt, r.job(was[0].ID).QueueAttempts, r.job(was[0].ID).LastQueueError})
+	require.Equal(r, [2]int{1, 0}, r.unsent("and again", true, r.batchOf(was[0].ID)), "one that is pending_retry")
+	require.Equal(r, []any{2, 2, "and again"}, []any{r.batchOf(was[0].ID).Attempt, r.batchOf(was[0].ID).QueueAttempts, r.batchOf(was[0].ID).LastQueueError})
 	require.Len(r, r.codes(), n)
 }
 
 func recoveryMaxAttempts(r *runTest) {
 	require.Equal(r, 3, run.MaxQueueAttempts)
 	r.batches("r", 2)
-	id := jobID("r", 1)
-	require.Equal(r, [2]int{1, 0}, r.unsent("one", true, r.job(id)))
-	was := r.job(id)
+	id := batchID("r", 1)
+	require.Equal(r, [2]int{1, 0}, r.unsent("one", true, r.batchOf(id)))
+	was := r.batchOf(id)
 	require.Equal(r, [2]int{1, 0}, r.unsent("two", true, was))
 	r.changesNothing("another attempt", func() { require.Equal(r, [2]int{}, r.unsent("late", true, was)) })
-	require.Equal(r, [2]int{1, 1}, r.unsent("three", true, r.job(id), r.job(jobID("r", 2))))
+	require.Equal(r, [2]int{1, 1}, r.unsent("three", true, r.batchOf(id), r.batchOf(batchID("r", 2))))
 	require.Equal(r, []string{"RUN_START", "GIVEN_UP"}, r.codes(), "one of the two")
 	given := r.Audits(r)[1]
-	require.Equal(r, []string{"1 failed 3 3 three: Max queue retries exceeded", "r", id}, []string{given.Why, given.Run, given.Job})
-	j := r.job(id)
+	require.Equal(r, []string{"1 failed 3 3 three: Max queue retries exceeded", "r", id}, []string{given.Why, given.Run, given.Batch})
+	j := r.batchOf(id)
 	r.recent(j.EndedAt)
 	require.Equal(r, []any{run.Failed, "Max queue retries exceeded", 3, "three"}, []any{j.Status, j.Error, j.QueueAttempts, j.LastQueueError})
 	r.changesNothing("no more", func() { require.Equal(r, [2]int{}, r.unsent("four", true, j)) })
 
-	r.must(r.Store.RequeueJob(r.Context(), id, entry("X")))
-	require.Zero(r, r.job(id).QueueAttempts)
-	require.Equal(r, [2]int{1, 0}, r.unsent("one", true, r.job(id)), "it counts anew")
-	r.queued(r.job(id))
-	require.Equal(r, [2]int{1, 0}, r.unsent("two", true, r.job(id)))
-	r.queued(r.job(id))
-	j = r.job(id)
+	r.must(r.Store.RequeueBatch(r.Context(), id, entry("X")))
+	require.Zero(r, r.batchOf(id).QueueAttempts)
+	require.Equal(r, [2]int{1, 0}, r.unsent("one", true, r.batchOf(id)), "it counts anew")
+	r.queued(r.batchOf(id))
+	require.Equal(r, [2]int{1, 0}, r.unsent("two", true, r.batchOf(id)))
+	r.queued(r.batchOf(id))
+	j = r.batchOf(id)
 	require.Equal(r, [2]int{0, 1}, r.unsent("three", true, j, j), "a queued one, too, and once")
 	require.Equal(r, 2, r.count("GIVEN_UP"))
 }
 
 func recoveryUncounted(r *runTest) {
 	r.batches("r", 1)
-	id := jobID("r", 1)
-	r.unsent("one", true, r.job(id))
-	r.unsent("two", true, r.job(id))
+	id := batchID("r", 1)
+	r.unsent("one", true, r.batchOf(id))
+	r.unsent("two", true, r.batchOf(id))
 	for range 5 {
-		require.Equal(r, [2]int{1, 0}, r.unsent("nobody knows", false, r.job(id)))
+		require.Equal(r, [2]int{1, 0}, r.unsent("nobody knows", false, r.batchOf(id)))
 	}
 	require.Zero(r, r.count("GIVEN_UP"))
-	require.Equal(r, []any{run.PendingRetry, 7, 2, "nobody knows"}, []any{r.job(id).Status, r.job(id).Attempt, r.job(id).QueueAttempts, r.job(id).LastQueueError})
+	require.Equal(r, []any{run.PendingRetry, 7, 2, "nobody knows"}, []any{r.batchOf(id).Status, r.batchOf(id).Attempt, r.batchOf(id).QueueAttempts, r.batchOf(id).LastQueueError})
 }
 
 func recoveryMany(r *runTest) {
@@ -179,30 +179,30 @@ func recoveryMany(r *runTest) {
 		}
 		r.add(l, run.PendingQueue, chunk...)
 	}
-	list := r.jobs("r")
+	list := r.batchesOf("r")
 	require.Len(r, list, 250)
 	require.Equal(r, 125, r.queued(list[:125]...))
 	require.Equal(r, 125, r.queued(list...), "the others")
 	require.Equal(r, [2]int{250, 0}, r.unsent("x", true, list...))
 	require.Equal(r, [2]int{}, r.unsent("x", true, list...))
 	require.Len(r, r.named(r.Store.ToSend(r.Context(), runSys, 1000)), 250)
-	list = r.jobs("r")
+	list = r.batchesOf("r")
 	r.unsent("x", true, list...)
-	require.Equal(r, [2]int{0, 250}, r.unsent("x", true, r.jobs("r")...))
+	require.Equal(r, [2]int{0, 250}, r.unsent("x", true, r.batchesOf("r")...))
 	require.Equal(r, 250, r.count("GIVEN_UP"))
 }
 
 func recoveryToSend(r *runTest) {
 	r.batches("r", 5)
-	r.queued(r.job(jobID("r", 2)))
-	r.unsent("x", true, r.job(jobID("r", 3)))
-	r.hold(jobID("r", 4))
+	r.queued(r.batchOf(batchID("r", 2)))
+	r.unsent("x", true, r.batchOf(batchID("r", 3)))
+	r.hold(batchID("r", 4))
 	r.Age(r, runStale)
 	require.Equal(r, []string{"r 3"}, r.named(r.Store.ToSend(r.Context(), runSys, 100)), "the others are the manager's, or somebody has them")
 	r.changesNothing("asking", func() { r.named(r.Store.ToSend(r.Context(), runSys, 100)) })
 	found, err := r.Store.ToSend(r.Context(), runSys, 100)
 	require.NoError(r, err)
-	require.Equal(r, r.job(jobID("r", 3)), found[0], "the whole row")
+	require.Equal(r, r.batchOf(batchID("r", 3)), found[0], "the whole row")
 }
 
 func recoveryOnTheWay(r *runTest) {
@@ -214,22 +214,22 @@ func recoveryOnTheWay(r *runTest) {
 	}
 	require.Zero(r, all(runSys))
 	r.batches("a", 6)
-	r.queued(r.job(jobID("a", 1)), r.job(jobID("a", 2)))
-	r.hold(jobID("a", 3))
-	r.finish(r.hold(jobID("a", 4)))
-	r.unsent("x", true, r.job(jobID("a", 5)))
+	r.queued(r.batchOf(batchID("a", 1)), r.batchOf(batchID("a", 2)))
+	r.hold(batchID("a", 3))
+	r.finish(r.hold(batchID("a", 4)))
+	r.unsent("x", true, r.batchOf(batchID("a", 5)))
 	l := r.batches("b", 1)
-	r.queued(r.job(jobID("b", 1)))
+	r.queued(r.batchOf(batchID("b", 1)))
 	require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("X")))
 	r.batches("cancel", 1)
-	r.hold(jobID("cancel", 1))
+	r.hold(batchID("cancel", 1))
 	r.must(r.Store.CancelRun(r.Context(), "cancel", entry("X")))
 	r.batches("failed", 1)
-	r.queued(r.job(jobID("failed", 1)))
+	r.queued(r.batchOf(batchID("failed", 1)))
 	r.Age(r, runStale)
 	r.must(r.Store.FailRun(r.Context(), "failed", "x", runStale, entry("X")))
 	r.batchesIn("dev", "theirs", 1)
-	r.hold(run.JobID("dev", "theirs", 1))
+	r.hold(run.BatchID("dev", "theirs", 1))
 	require.Equal(r, run.OnTheWay{Busy: 5, Retry: 1, HandingOff: 1}, all(runSys))
 	require.Equal(r, run.OnTheWay{Busy: 1, HandingOff: 1}, all("dev"))
 	require.Zero(r, all("WEB"))
@@ -238,11 +238,11 @@ func recoveryOnTheWay(r *runTest) {
 func recoveryNotToSend(r *runTest) {
 	for _, id := range []string{"cancel", "failed"} {
 		r.batches(id, 2)
-		r.unsent("x", true, r.job(jobID(id, 1)))
+		r.unsent("x", true, r.batchOf(batchID(id, 1)))
 	}
 	for _, sys := range []string{"WEB", "web2", "we"} {
 		r.batchesIn(sys, "of "[:2]+sys, 1)
-		job, _, _, err := r.Store.Job(r.Context(), run.JobID(sys, "of"+sys, 1))
+		job, _, _, err := r.Store.Batch(r.Context(), run.BatchID(sys, "of"+sys, 1))
 		require.NoError(r, err)
 		r.unsent("x", true, job)
 	}
@@ -260,12 +260,12 @@ func recoveryToSendOrder(r *runTest) {
 		r.add(b, run.PendingQueue, documentsOf("b", n))
 		r.add(a, run.PendingQueue, documentsOf("a", n))
 	}
-	r.unsent("x", true, append(r.jobs("a"), r.jobs("b")...)...)
-	grouped := func(limit int) []run.Job {
+	r.unsent("x", true, append(r.batchesOf("a"), r.batchesOf("b")...)...)
+	grouped := func(limit int) []run.Batch {
 		r.Helper()
 		jobs, err := r.Store.ToSend(r.Context(), runSys, limit)
 		require.NoError(r, err)
-		seen, last := map[string]bool{}, run.Job{}
+		seen, last := map[string]bool{}, run.Batch{}
 		for _, j := range jobs {
 			if j.Run == last.Run {
 				require.Greater(r, j.Number, last.Number)
@@ -285,7 +285,7 @@ func recoveryToSendOrder(r *runTest) {
 // silence counts the batches that are queued for too long.
 func (r *runTest) silence(sysName string, limit int) int {
 	r.Helper()
-	n, err := r.Store.Silence(r.Context(), sysName, runSilent, limit)
+	n, err := r.Store.RequeueSilent(r.Context(), sysName, runSilent, limit)
 	require.NoError(r, err)
 	return n
 }
@@ -293,32 +293,32 @@ func (r *runTest) silence(sysName string, limit int) int {
 // Where a batch that was queued later was claimed long ago, the queue has passed those before it.
 func recoverySilence(r *runTest) {
 	r.batches("r", 4)
-	r.unsent("x", true, r.job(jobID("r", 3)))
-	r.queued(r.job(jobID("r", 1)), r.job(jobID("r", 2)))
+	r.unsent("x", true, r.batchOf(batchID("r", 3)))
+	r.queued(r.batchOf(batchID("r", 1)), r.batchOf(batchID("r", 2)))
 	r.Age(r, time.Minute)
-	r.queued(r.job(jobID("r", 4)))
-	r.finish(r.hold(jobID("r", 4)))
+	r.queued(r.batchOf(batchID("r", 4)))
+	r.finish(r.hold(batchID("r", 4)))
 	r.Age(r, runSilent-2*time.Minute)
 	r.changesNothing("not yet", func() { require.Zero(r, r.silence(runSys, 100)) })
 	r.Age(r, 2*time.Minute)
 	r.changesNothing("another environment", func() { require.Zero(r, r.silence("WEB", 100)) })
 	require.Equal(r, 2, r.silence(runSys, 100))
 	for n := range 2 {
-		j := r.job(jobID("r", n+1))
+		j := r.batchOf(batchID("r", n+1))
 		require.Equal(r, []any{run.PendingRetry, 1, 0, ""}, []any{j.Status, j.Attempt, j.QueueAttempts, j.Error}, "not counted")
 	}
-	require.Equal(r, []any{run.PendingRetry, 1}, []any{r.job(jobID("r", 3)).Status, r.job(jobID("r", 3)).Attempt}, "it was pending_retry already")
+	require.Equal(r, []any{run.PendingRetry, 1}, []any{r.batchOf(batchID("r", 3)).Status, r.batchOf(batchID("r", 3)).Attempt}, "it was pending_retry already")
 	r.changesNothing("once", func() { require.Zero(r, r.silence(runSys, 100)) })
 }
 
 // Another run's batch tells as well how far the queue is.
 func recoverySilenceOfRuns(r *runTest) {
 	r.batches("r", 2)
-	r.queued(r.jobs("r")...)
+	r.queued(r.batchesOf("r")...)
 	r.Age(r, time.Minute)
 	r.batches("s", 1)
-	r.queued(r.jobs("s")...)
-	r.hold(jobID("s", 1))
+	r.queued(r.batchesOf("s")...)
+	r.hold(batchID("s", 1))
 	r.Age(r, runSilent)
 	require.Equal(r, 1, r.silence(runSys, 1), "no more than asked for")
 	require.Equal(r, 1, r.silence(runSys, 100))
@@ -329,100 +329,100 @@ func recoverySilenceOfRuns(r *runTest) {
 // nobody takes any, one of them all is sent again, to see.
 func recoveryNotSilent(r *runTest) {
 	r.batches("r", 4)
-	r.queued(r.jobs("r")...)
+	r.queued(r.batchesOf("r")...)
 	r.Age(r, 2*runSilent)
-	r.hold(jobID("r", 1))
+	r.hold(batchID("r", 1))
 	r.Age(r, runSilent-time.Minute)
 	r.changesNothing("a batch was claimed", func() { require.Zero(r, r.silence(runSys, 100)) })
 	r.Age(r, 2*time.Minute)
 	require.Equal(r, 1, r.silence(runSys, 100), "nobody takes any")
-	require.Equal(r, run.PendingRetry, r.job(jobID("r", 2)).Status, "the first")
+	require.Equal(r, run.PendingRetry, r.batchOf(batchID("r", 2)).Status, "the first")
 	r.Age(r, 2*runSilent)
 	r.changesNothing("its message is not sent yet", func() { require.Zero(r, r.silence(runSys, 100)) })
-	r.queued(r.job(jobID("r", 2)))
+	r.queued(r.batchOf(batchID("r", 2)))
 	r.Age(r, runSilent-time.Minute)
 	r.changesNothing("nobody takes that one", func() { require.Zero(r, r.silence(runSys, 100)) })
-	r.hold(jobID("r", 2))
+	r.hold(batchID("r", 2))
 	r.Age(r, runSilent-time.Minute)
 	r.changesNothing("the others may follow", func() { require.Zero(r, r.silence(runSys, 100)) })
 	r.Age(r, 2*time.Minute)
 	require.Equal(r, 2, r.silence(runSys, 100), "they were before it, and did not come")
 
 	r.batches("again", 3)
-	r.queued(r.job(jobID("again", 1)))
-	r.hold(jobID("again", 2))
+	r.queued(r.batchOf(batchID("again", 1)))
+	r.hold(batchID("again", 2))
 	r.Age(r, runReleased)
 	r.bury(runSys, 100)
-	r.queued(r.job(jobID("again", 2)))
+	r.queued(r.batchOf(batchID("again", 2)))
 	r.Age(r, runSilent)
-	r.hold(jobID("again", 3))
+	r.hold(batchID("again", 3))
 	require.Zero(r, r.silence(runSys, 100), "a claim of the attempt before says nothing of this one")
 
 	r.batches("ended", 1)
-	r.queued(r.job(jobID("ended", 1)))
+	r.queued(r.batchOf(batchID("ended", 1)))
 	r.Age(r, 2*runSilent)
 	r.must(r.Store.FailRun(r.Context(), "ended", "x", runStale, entry("X")))
 	r.silence(runSys, 100)
-	require.Equal(r, run.Queued, r.job(jobID("ended", 1)).Status, "its run has ended")
+	require.Equal(r, run.Queued, r.batchOf(batchID("ended", 1)).Status, "its run has ended")
 }
 
 // bury ends what is dead.
 func (r *runTest) bury(sysName string, limit int) [2]int {
 	r.Helper()
-	jobs, workers, err := r.Store.Bury(r.Context(), sysName, runStale, runReleased, limit)
+	jobs, workers, err := r.Store.Rescue(r.Context(), sysName, runStale, runReleased, limit)
 	require.NoError(r, err)
 	return [2]int{jobs, workers}
 }
 
-func recoveryBury(r *runTest) {
+func recoveryRescue(r *runTest) {
 	l := r.batches("r", 4)
-	dead := r.hold(jobID("r", 1))
-	done := r.hold(jobID("r", 3))
+	dead := r.hold(batchID("r", 1))
+	done := r.hold(batchID("r", 3))
 	r.finish(done)
 	r.Age(r, runAlmost)
-	alive := r.hold(jobID("r", 2))
+	alive := r.hold(batchID("r", 2))
 	r.changesNothing("not yet", func() { require.Equal(r, [2]int{}, r.bury(runSys, 100)) })
 	r.Age(r, runStale-runAlmost)
 	r.changesNothing("another environment", func() { require.Equal(r, [2]int{}, r.bury("WEB", 100)) })
-	started := r.job(dead.Job).StartedAt
+	started := r.batchOf(dead.Batch).StartedAt
 	require.Equal(r, [2]int{1, 2}, r.bury(runSys, 100), "a worker and the manager")
-	j := r.job(dead.Job)
+	j := r.batchOf(dead.Batch)
 	require.Equal(r, []any{run.PendingRetry, 1, "", dead.Epoch, 0, ""}, []any{j.Status, j.Attempt, j.Owner, j.Epoch, j.QueueAttempts, j.Error})
 	require.Equal(r, started, j.StartedAt)
 	r.workerIs(dead.Owner, run.WorkerFailed)
 	r.workerIs(l.Owner, run.WorkerFailed)
 	r.workerIs(alive.Owner, run.WorkerRunning)
 	r.workerIs(done.Owner, run.WorkerCompleted)
-	require.Equal(r, run.Processing, r.job(alive.Job).Status)
-	require.Equal(r, run.PendingQueue, r.job(jobID("r", 4)).Status)
+	require.Equal(r, run.Processing, r.batchOf(alive.Batch).Status)
+	require.Equal(r, run.PendingQueue, r.batchOf(batchID("r", 4)).Status)
 	r.changesNothing("once", func() { require.Equal(r, [2]int{}, r.bury(runSys, 100)) })
-	next := r.hold(dead.Job)
+	next := r.hold(dead.Batch)
 	require.Equal(r, dead.Epoch+1, next.Epoch)
 	r.finish(next)
 }
 
-func recoveryBuryReleased(r *runTest) {
+func recoveryRescueReleased(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(jobID("r", 1))
+	h := r.hold(batchID("r", 1))
 	r.save(h, run.DocCommitted, r.openOf(h)[0])
-	require.NoError(r, r.Store.ReleaseJob(r.Context(), h, entry("X")))
-	require.NoError(r, r.Store.ReleaseRun(r.Context(), run.Lease{Run: "r", Owner: r.read("r").Owner, Epoch: 1}))
+	require.NoError(r, r.Store.ReleaseBatch(r.Context(), h, entry("X")))
+	require.NoError(r, r.Store.ReleaseRun(r.Context(), run.RunLease{Run: "r", Owner: r.read("r").Owner, Epoch: 1}))
 	r.Age(r, runReleased-2*time.Minute)
 	r.changesNothing("its message is on its way", func() { require.Equal(r, [2]int{}, r.bury(runSys, 100)) })
 	r.Age(r, 2*time.Minute)
 	require.Equal(r, [2]int{1, 0}, r.bury(runSys, 100))
-	require.Equal(r, []any{run.PendingRetry, 1}, []any{r.job(h.Job).Status, r.job(h.Job).Attempt})
+	require.Equal(r, []any{run.PendingRetry, 1}, []any{r.batchOf(h.Batch).Status, r.batchOf(h.Batch).Attempt})
 	r.workerIs(h.Owner, run.WorkerIdle)
-	c := r.claim(h.Job)
+	c := r.claim(h.Batch)
 	require.Equal(r, run.Taken, c.Answer)
-	require.Equal(r, h.Epoch+1, c.Hold.Epoch)
+	require.Equal(r, h.Epoch+1, c.Lease.Epoch)
 }
 
-func recoveryBuryLimit(r *runTest) {
+func recoveryRescueLimit(r *runTest) {
 	for _, sys := range []string{runSys, "WEB"} {
 		r.batchesIn(sys, "r"+sys, 3)
 		for n := range 3 {
-			require.Equal(r, run.Taken, r.claim(run.JobID(sys, "r"+sys, n+1)).Answer)
+			require.Equal(r, run.Taken, r.claim(run.BatchID(sys, "r"+sys, n+1)).Answer)
 		}
 	}
 	r.Age(r, runStale)

@@ -20,7 +20,7 @@ func runLifeCases() []runCase {
 		{"what is no run or no JSON is refused, and nothing is kept", runRefused},
 		{"an entry of the audit log comes back as it was written", runAudit},
 		{"ids and words of any characters", runOddTexts},
-		{"words that are too long are clipped", runClips},
+		{"words that are too long are clipped", runTruncates},
 		{"there is no such run and no such batch", runNothing},
 		{"the latest runs come first", runLatest},
 		{"what may be long comes to whoever needs it", runLong},
@@ -89,7 +89,7 @@ func runLong(r *runTest) {
 	require.JSONEq(r, filter, string(whole.Filter))
 	require.Equal(r, []any{"w", 3}, []any{whole.Watermark, whole.Named})
 
-	c := r.claim(jobID("r", 1))
+	c := r.claim(batchID("r", 1))
 	require.Equal(r, run.Taken, c.Answer)
 	unnamed := json.RawMessage(`{"code":"2628"}`)
 	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: "s", SysName: runSys, Filter: unnamed, Pattern: "two_phase"}, entry("RUN_START")))
@@ -146,7 +146,7 @@ func runRefused(r *runTest) {
 
 func runAudit(r *runTest) {
 	full := run.Audit{
-		Code: "BATCH_DONE", Level: run.LevelWarn, By: "worker-00000001", Why: "all of it", Run: "r", Job: jobID("r", 1),
+		Code: "BATCH_DONE", Level: run.LevelWarn, By: "worker-00000001", Why: "all of it", Run: "r", Batch: batchID("r", 1),
 		Detail: json.RawMessage(`{"committed": 2, "ms": 1.5}`),
 	}
 	bare := run.Audit{Code: "BARE", Level: run.LevelError, By: "Ann", Why: "no more to say"}
@@ -177,12 +177,12 @@ func runOddTexts(r *runTest) {
 	require.False(r, known["E\u0301"])
 	require.False(r, known[""])
 
-	c := r.claim(run.JobID("w'b", id, 1))
+	c := r.claim(run.BatchID("w'b", id, 1))
 	require.Equal(r, run.Taken, c.Answer)
 	require.Equal(r, docs, c.Open, "ids are compared byte by byte, and stay in their order")
-	r.save(c.Hold, run.DocSkipped, "a")
-	require.NoError(r, r.Store.FailJob(r.Context(), c.Hold, odd, run.Audit{Code: "c", Level: run.LevelInfo, By: odd, Why: odd, Job: c.Job.ID}))
-	require.Equal(r, odd, r.job(c.Job.ID).Error)
+	r.save(c.Lease, run.DocSkipped, "a")
+	require.NoError(r, r.Store.FailBatch(r.Context(), c.Lease, odd, run.Audit{Code: "c", Level: run.LevelInfo, By: odd, Why: odd, Batch: c.Batch.ID}))
+	require.Equal(r, odd, r.batchOf(c.Batch.ID).Error)
 	n := 0
 	for _, it := range r.items(id) {
 		if it.Outcome != "" {
@@ -194,7 +194,7 @@ func runOddTexts(r *runTest) {
 	require.Equal(r, odd, r.Audits(r)[0].Why)
 }
 
-func runClips(r *runTest) {
+func runTruncates(r *runTest) {
 	long := strings.Repeat("\u00e4", 3000)
 	clipped := func(text string, limit int, about string) {
 		r.Helper()
@@ -209,20 +209,20 @@ func runClips(r *runTest) {
 	clipped(r.Audits(r)[0].Why, 2000, "why of an entry")
 
 	r.add(r.lease("r"), run.PendingQueue, []string{"a"}, []string{"b"}, []string{"c"})
-	h := r.hold(jobID("r", 1))
+	h := r.hold(batchID("r", 1))
 	details := []run.ErrorDetail{{Document: "a", Code: "2628", Message: long, Type: run.TypeMigration}}
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, []run.ItemOutcome{{Document: "a", Outcome: run.DocFailed, Code: "2628"}}, details))
-	_, found, _, err := r.Store.Job(r.Context(), h.Job)
+	_, found, _, err := r.Store.Batch(r.Context(), h.Batch)
 	require.NoError(r, err)
 	require.True(r, strings.HasSuffix(found[0].Message, "…"), "a detail's message")
-	require.NoError(r, r.Store.FailJob(r.Context(), h, long, entry("BATCH_FAIL")))
-	clipped(r.job(h.Job).Error, 2000, "error")
-	_, err = r.Store.DeadLetter(r.Context(), jobID("r", 2), run.FirstAttempt, long, runStale, entry("DEAD_LETTER"))
+	require.NoError(r, r.Store.FailBatch(r.Context(), h, long, entry("BATCH_FAIL")))
+	clipped(r.batchOf(h.Batch).Error, 2000, "error")
+	_, err = r.Store.DeadLetter(r.Context(), batchID("r", 2), run.FirstAttempt, long, runStale, entry("DEAD_LETTER"))
 	require.NoError(r, err)
-	clipped(r.job(jobID("r", 2)).Error, 2000, "reason of a dead letter")
-	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Job{r.job(jobID("r", 3))}, long, true, givenUp)
+	clipped(r.batchOf(batchID("r", 2)).Error, 2000, "reason of a dead letter")
+	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Batch{r.batchOf(batchID("r", 3))}, long, true, givenUp)
 	require.NoError(r, err)
-	clipped(r.job(jobID("r", 3)).LastQueueError, 2000, "last_queue_error")
+	clipped(r.batchOf(batchID("r", 3)).LastQueueError, 2000, "last_queue_error")
 	r.Age(r, runStale)
 	_, err = r.Store.FailRun(r.Context(), "r", long, runStale, entry("RUN_FAIL"))
 	require.NoError(r, err)
@@ -236,15 +236,15 @@ func runNothing(r *runTest) {
 	require.False(r, ok)
 	stats, err := s.Stats(ctx, "r")
 	require.NoError(r, err)
-	require.Empty(r, stats.Jobs)
+	require.Empty(r, stats.Batches)
 	require.Empty(r, stats.Outcomes)
 	require.Empty(r, r.items("r"))
-	require.Empty(r, r.jobs("r"))
-	require.Empty(r, r.jobs(""))
-	_, _, ok, err = s.Job(ctx, jobID("r", 1))
+	require.Empty(r, r.batchesOf("r"))
+	require.Empty(r, r.batchesOf(""))
+	_, _, ok, err = s.Batch(ctx, batchID("r", 1))
 	require.NoError(r, err)
 	require.False(r, ok)
-	require.Equal(r, run.Unknown, r.claim(jobID("r", 1)).Answer)
+	require.Equal(r, run.Unknown, r.claim(batchID("r", 1)).Answer)
 	known, err := s.Known(ctx, "r", []string{"a"})
 	require.NoError(r, err)
 	require.False(r, known["a"])
@@ -257,20 +257,20 @@ func runNothing(r *runTest) {
 		"fail":        func() (bool, error) { return s.FailRun(ctx, "r", "x", 0, entry("X")) },
 		"resume":      func() (bool, error) { return s.ResumeRun(ctx, "r", entry("X")) },
 		"complete":    func() (bool, error) { return s.CompleteRun(ctx, "r", 0, ended(entry("X"))) },
-		"requeue":     func() (bool, error) { return s.RequeueJob(ctx, jobID("r", 1), entry("X")) },
-		"dead letter": func() (bool, error) { return s.DeadLetter(ctx, jobID("r", 1), run.FirstAttempt, "x", 0, entry("X")) },
+		"requeue":     func() (bool, error) { return s.RequeueBatch(ctx, batchID("r", 1), entry("X")) },
+		"dead letter": func() (bool, error) { return s.DeadLetter(ctx, batchID("r", 1), run.FirstAttempt, "x", 0, entry("X")) },
 	} {
 		ok, err := call()
 		require.NoError(r, err, name)
 		require.False(r, ok, name)
 	}
-	n, err := s.MarkQueued(ctx, run.Lease{}, []run.Job{{ID: jobID("r", 1)}})
+	n, err := s.MarkQueued(ctx, run.RunLease{}, []run.Batch{{ID: batchID("r", 1)}})
 	require.NoError(r, err)
 	require.Zero(r, n)
-	retry, failed, err := s.MarkUnsent(ctx, []run.Job{{ID: jobID("r", 1)}}, "x", true, givenUp)
+	retry, failed, err := s.MarkUnsent(ctx, []run.Batch{{ID: batchID("r", 1)}}, "x", true, givenUp)
 	require.NoError(r, err)
 	require.Zero(r, retry+failed)
-	n, err = s.MarkQueued(ctx, run.Lease{}, nil)
+	n, err = s.MarkQueued(ctx, run.RunLease{}, nil)
 	require.NoError(r, err)
 	require.Zero(r, n)
 	require.Empty(r, r.Audits(r))

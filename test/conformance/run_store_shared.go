@@ -12,15 +12,15 @@ import (
 
 // UseRunStore makes every call about runs once, beside a running run "old" of a journal on the same tables, and leaves batches
 // of every end behind.
-func UseRunStore(t testing.TB, s run.Store, j ops.Journal) {
+func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	t.Helper()
 	ctx, stale := t.Context(), 10*time.Minute
-	a := run.Audit{Code: "X", Level: run.LevelInfo, By: "b", Why: "w", Run: "shared", Job: run.JobID("web", "shared", 1), Detail: []byte(`{"n": 1}`)}
+	a := run.Audit{Code: "X", Level: run.LevelInfo, By: "b", Why: "w", Run: "shared", Batch: run.BatchID("web", "shared", 1), Detail: []byte(`{"n": 1}`)}
 	require.NoError(t, s.StartRun(ctx, run.Run{ID: "shared", SysName: "web", Kind: run.Drain, Pattern: "two_phase"}, a))
 	r, claimed, err := s.ClaimRun(ctx, "shared", 0, noEpoch, run.Worker{ID: "manager-1", Instance: "i"}, stale)
 	require.NoError(t, err)
 	require.True(t, claimed)
-	lease := run.Lease{Run: "shared", Owner: r.Owner, Epoch: r.Epoch}
+	lease := run.RunLease{Run: "shared", Owner: r.Owner, Epoch: r.Epoch}
 	require.NoError(t, s.AddChunk(ctx, lease, run.Chunk{
 		Batches: [][]string{{"a", "b"}, {"c"}, {"d"}, {"e"}}, First: 1, Initial: run.PendingQueue, Watermark: "w", Wait: time.Minute,
 	}, a, a))
@@ -34,43 +34,43 @@ func UseRunStore(t testing.TB, s run.Store, j ops.Journal) {
 	jobs, err := s.Unsent(ctx, "shared", 10)
 	require.NoError(t, err)
 	require.Len(t, jobs, 4)
-	n, err := s.MarkQueued(ctx, run.Lease{}, jobs[:2])
+	n, err := s.MarkQueued(ctx, run.RunLease{}, jobs[:2])
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	retry, failed, err := s.MarkUnsent(ctx, jobs[2:], "refused", true, func(run.Job) run.Audit { return a })
+	retry, failed, err := s.MarkUnsent(ctx, jobs[2:], "refused", true, func(run.Batch) run.Audit { return a })
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 0}, []int{retry, failed})
 
-	c, err := s.ClaimJob(ctx, jobs[0].ID, anyTicket(), run.Worker{ID: "worker-1", Instance: "i"}, stale, a)
+	c, err := s.ClaimBatch(ctx, jobs[0].ID, anyTicket(), run.Worker{ID: "worker-1", Instance: "i"}, stale, a)
 	require.NoError(t, err)
 	require.Equal(t, run.Taken, c.Answer)
 	require.Equal(t, []string{"a", "b"}, c.Open)
-	_, err = s.BeatJob(ctx, c.Hold)
+	_, err = s.BeatBatch(ctx, c.Lease)
 	require.NoError(t, err)
-	require.NoError(t, s.SaveOutcomes(ctx, c.Hold, []run.ItemOutcome{{Document: "a", Outcome: run.DocCommitted}, {Document: "b", Outcome: run.DocFailed, Code: "2628"}},
+	require.NoError(t, s.SaveOutcomes(ctx, c.Lease, []run.ItemOutcome{{Document: "a", Outcome: run.DocCommitted}, {Document: "b", Outcome: run.DocFailed, Code: "2628"}},
 		[]run.ErrorDetail{{Document: "b", Code: "2628", Message: "too long", Type: run.TypeMigration}}))
-	_, err = s.FinishJob(ctx, c.Hold, func(run.JobStats) run.Audit { return a })
+	_, err = s.FinishBatch(ctx, c.Lease, func(run.BatchStats) run.Audit { return a })
 	require.NoError(t, err)
-	c, err = s.ClaimJob(ctx, jobs[1].ID, anyTicket(), run.Worker{ID: "worker-2", Instance: "i"}, stale, a)
+	c, err = s.ClaimBatch(ctx, jobs[1].ID, anyTicket(), run.Worker{ID: "worker-2", Instance: "i"}, stale, a)
 	require.NoError(t, err)
-	require.NoError(t, s.ReleaseJob(ctx, c.Hold, a))
-	c, err = s.ClaimJob(ctx, jobs[1].ID, anyTicket(), run.Worker{ID: "worker-3", Instance: "i"}, stale, a)
+	require.NoError(t, s.ReleaseBatch(ctx, c.Lease, a))
+	c, err = s.ClaimBatch(ctx, jobs[1].ID, anyTicket(), run.Worker{ID: "worker-3", Instance: "i"}, stale, a)
 	require.NoError(t, err)
 	require.True(t, c.TookOver)
-	require.NoError(t, s.FailJob(ctx, c.Hold, "gave up", a))
+	require.NoError(t, s.FailBatch(ctx, c.Lease, "gave up", a))
 	dead, err := s.DeadLetter(ctx, jobs[2].ID, jobs[2].Attempt+1, "a dead letter", stale, a)
 	require.NoError(t, err)
 	require.True(t, dead)
-	again, err := s.RequeueJob(ctx, jobs[2].ID, a)
+	again, err := s.RequeueBatch(ctx, jobs[2].ID, a)
 	require.NoError(t, err)
 	require.True(t, again)
 
-	_, _, found, err := s.Job(ctx, jobs[0].ID)
+	_, _, found, err := s.Batch(ctx, jobs[0].ID)
 	require.NoError(t, err)
 	require.True(t, found)
 	for _, of := range []string{"", "shared"} {
-		for _, status := range []run.Status{"", run.Completed} {
-			_, err = s.ListJobs(ctx, of, status, 10)
+		for _, status := range []run.BatchStatus{"", run.Completed} {
+			_, err = s.ListBatches(ctx, of, status, 10)
 			require.NoError(t, err)
 		}
 	}
@@ -82,9 +82,9 @@ func UseRunStore(t testing.TB, s run.Store, j ops.Journal) {
 	require.NoError(t, err)
 	_, err = s.ToSend(ctx, "web", 10)
 	require.NoError(t, err)
-	_, err = s.Silence(ctx, "web", stale, 10)
+	_, err = s.RequeueSilent(ctx, "web", stale, 10)
 	require.NoError(t, err)
-	_, _, err = s.Bury(ctx, "web", stale, stale, 10)
+	_, _, err = s.Rescue(ctx, "web", stale, stale, 10)
 	require.NoError(t, err)
 	open, err := s.OpenRuns(ctx, "web", 10)
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func UseRunStore(t testing.TB, s run.Store, j ops.Journal) {
 // SeeRunViews looks at what UseRunStore left, in the views of a schema, by the names that the monitoring queries know.
 func SeeRunViews(t testing.TB, row func(t testing.TB, query string, columns int) []string, schema string) {
 	t.Helper()
-	require.Equal(t, []string{"shared", run.JobID("web", "shared", 1), "1", "completed", "0", "2", "1", "1", "shared", "1"}, row(t, `SELECT
+	require.Equal(t, []string{"shared", run.BatchID("web", "shared", 1), "1", "completed", "0", "2", "1", "1", "shared", "1"}, row(t, `SELECT
     b.run_id, b.batch_id, b.batch_number, b.batch_status, b.queue_attempt_count, b.total_count, b.success_count, b.failure_count, b.parent_job_id,
     CASE WHEN b.queued_at >= b.created_at AND b.process_end_time >= b.process_start_time AND b.updated_at >= b.created_at THEN 1 ELSE 0 END AS times
 FROM `+schema+`batch AS b WHERE b.batch_number = 1`, 10))
@@ -139,5 +139,5 @@ FROM `+schema+`batch AS b WHERE b.batch_number = 1`, 10))
 		"cut short, and wanted again")
 	require.Equal(t, []string{"failed", "gave up", "1", "1"}, row(t, `SELECT p.status, p.error_message,
     CASE WHEN p.completed_at >= p.started_at THEN 1 ELSE 0 END AS times, CASE WHEN p.last_heartbeat >= p.started_at THEN 1 ELSE 0 END AS beat
-FROM `+schema+`processing_job AS p WHERE p.job_id = '`+run.JobID("web", "shared", 2)+`'`, 4))
+FROM `+schema+`processing_job AS p WHERE p.job_id = '`+run.BatchID("web", "shared", 2)+`'`, 4))
 }

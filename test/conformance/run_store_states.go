@@ -28,8 +28,8 @@ const (
 )
 
 // situations are all of them, with their statuses.
-func situations() map[situation]run.Status {
-	return map[situation]run.Status{
+func situations() map[situation]run.BatchStatus {
+	return map[situation]run.BatchStatus{
 		inPendingQueue: run.PendingQueue, inPendingRetry: run.PendingRetry, inQueued: run.Queued, inQueuedLong: run.Queued,
 		inProcessing: run.Processing, inProcessingDead: run.Processing, inProcessingLet: run.Processing, inProcessingAlone: run.Processing,
 		inCompleted: run.Completed, inFailed: run.Failed,
@@ -38,10 +38,10 @@ func situations() map[situation]run.Status {
 
 // batchAt is the one batch of a run of an environment of its own.
 type batchAt struct {
-	sys string
-	job run.Job
-	// hold is its worker's, or its last worker's; one that never was when it had none.
-	hold run.Hold
+	sys   string
+	batch run.Batch
+	// lease is its worker's, or its last worker's; one that never was when it had none.
+	lease run.BatchLease
 }
 
 // bring makes a run whose one batch is in a situation. Its manager has let go of it. All documents of a batch that was claimed
@@ -51,31 +51,31 @@ func (r *runTest) bring(name string, in situation) batchAt {
 	sys := "env " + name
 	l := r.batchesIn(sys, name, 1)
 	require.NoError(r, r.Store.ReleaseRun(r.Context(), l))
-	id := run.JobID(sys, name, 1)
-	b := batchAt{sys: sys, hold: run.Hold{Job: id, Run: name, Owner: "worker-never", Epoch: 0}}
+	id := run.BatchID(sys, name, 1)
+	b := batchAt{sys: sys, lease: run.BatchLease{Batch: id, Run: name, Owner: "worker-never", Epoch: 0}}
 	switch status := situations()[in]; {
 	case status == run.PendingRetry:
-		r.unsent("x", false, r.job(id))
+		r.unsent("x", false, r.batchOf(id))
 	case status == run.Queued:
-		r.queued(r.job(id))
+		r.queued(r.batchOf(id))
 	case status != run.PendingQueue:
-		b.hold = r.hold(id)
-		r.save(b.hold, run.DocCommitted, documentsOf(name, 1)...)
+		b.lease = r.hold(id)
+		r.save(b.lease, run.DocCommitted, documentsOf(name, 1)...)
 	}
 	if in == inProcessingLet || in == inProcessingAlone {
-		require.NoError(r, r.Store.ReleaseJob(r.Context(), b.hold, entry("X")))
+		require.NoError(r, r.Store.ReleaseBatch(r.Context(), b.lease, entry("X")))
 	}
 	if in == inCompleted {
-		r.finish(b.hold)
+		r.finish(b.lease)
 	}
 	if in == inFailed {
-		require.NoError(r, r.Store.FailJob(r.Context(), b.hold, "x", entry("X")))
+		require.NoError(r, r.Store.FailBatch(r.Context(), b.lease, "x", entry("X")))
 	}
 	if in == inQueuedLong || in == inProcessingDead || in == inProcessingAlone {
 		r.Age(r, runSilent)
 	}
-	b.job = r.job(id)
-	require.Equal(r, situations()[in], b.job.Status)
+	b.batch = r.batchOf(id)
+	require.Equal(r, situations()[in], b.batch.Status)
 	return b
 }
 
@@ -83,17 +83,17 @@ func (r *runTest) bring(name string, in situation) batchAt {
 // nothing at all.
 type stateCall struct {
 	name string
-	to   map[situation]run.Status
+	to   map[situation]run.BatchStatus
 	call func(r *runTest, b batchAt) error
 	// first is what is done before, and is not what is looked at.
 	first func(r *runTest, b batchAt)
 	// changesRun says of which batches, that it leaves alone, the call changes the run: only the batch is then looked at.
-	changesRun func(run.Status) bool
+	changesRun func(run.BatchStatus) bool
 }
 
 // into gives several situations one status.
-func into(to run.Status, from ...situation) map[situation]run.Status {
-	m := map[situation]run.Status{}
+func into(to run.BatchStatus, from ...situation) map[situation]run.BatchStatus {
+	m := map[situation]run.BatchStatus{}
 	for _, in := range from {
 		m[in] = to
 	}
@@ -107,71 +107,71 @@ func stateCalls() []stateCall {
 	owned := []situation{inProcessing, inProcessingDead}
 	return []stateCall{
 		{name: "its message was accepted", to: into(run.Queued, inPendingQueue, inPendingRetry), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.MarkQueued(r.Context(), run.Lease{}, []run.Job{b.job})
+			_, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, []run.Batch{b.batch})
 			return err
 		}},
 		{name: "its message was not accepted", to: into(run.PendingRetry, waiting...), call: func(r *runTest, b batchAt) error {
-			_, _, err := r.Store.MarkUnsent(r.Context(), []run.Job{b.job}, "x", true, givenUp)
+			_, _, err := r.Store.MarkUnsent(r.Context(), []run.Batch{b.batch}, "x", true, givenUp)
 			return err
 		}},
 		{name: "a claim", to: into(run.Processing, append(waiting, left...)...), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.ClaimJob(r.Context(), b.job.ID, anyTicket(), r.worker(RunBatchWorker), runStale, entry("BATCH_START"))
+			_, err := r.Store.ClaimBatch(r.Context(), b.batch.ID, anyTicket(), r.worker(RunBatchWorker), runStale, entry("BATCH_START"))
 			return err
 		}},
 		{name: "a beat", to: into(run.Processing, owned...), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.BeatJob(r.Context(), b.hold)
+			_, err := r.Store.BeatBatch(r.Context(), b.lease)
 			return err
 		}},
 		{name: "outcomes", to: into(run.Processing, owned...), call: func(r *runTest, b batchAt) error {
-			outcomes := []run.ItemOutcome{{Document: documentsOf(b.job.Run, 1)[0], Outcome: run.DocSuperseded}}
-			return r.Store.SaveOutcomes(r.Context(), b.hold, outcomes, nil)
+			outcomes := []run.ItemOutcome{{Document: documentsOf(b.batch.Run, 1)[0], Outcome: run.DocSuperseded}}
+			return r.Store.SaveOutcomes(r.Context(), b.lease, outcomes, nil)
 		}},
 		{name: "the end", to: into(run.Completed, owned...), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.FinishJob(r.Context(), b.hold, func(run.JobStats) run.Audit { return entry("BATCH_DONE") })
+			_, err := r.Store.FinishBatch(r.Context(), b.lease, func(run.BatchStats) run.Audit { return entry("BATCH_DONE") })
 			return err
 		}},
 		{name: "a release", to: into(run.Processing, owned...), call: func(r *runTest, b batchAt) error {
-			return r.Store.ReleaseJob(r.Context(), b.hold, entry("BATCH_RELEASE"))
+			return r.Store.ReleaseBatch(r.Context(), b.lease, entry("BATCH_RELEASE"))
 		}},
 		{name: "giving up", to: into(run.Failed, owned...), call: func(r *runTest, b batchAt) error {
-			return r.Store.FailJob(r.Context(), b.hold, "x", entry("BATCH_FAIL"))
+			return r.Store.FailBatch(r.Context(), b.lease, "x", entry("BATCH_FAIL"))
 		}},
 		{name: "a requeue", to: into(run.PendingRetry, inFailed), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.RequeueJob(r.Context(), b.job.ID, entry("BATCH_REQUEUE"))
+			_, err := r.Store.RequeueBatch(r.Context(), b.batch.ID, entry("BATCH_REQUEUE"))
 			return err
 		}},
 		{name: "a dead letter", to: into(run.Failed, append(waiting, left...)...), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.DeadLetter(r.Context(), b.job.ID, b.job.Attempt, "x", runStale, entry("DEAD_LETTER"))
+			_, err := r.Store.DeadLetter(r.Context(), b.batch.ID, b.batch.Attempt, "x", runStale, entry("DEAD_LETTER"))
 			return err
 		}},
 		{name: "silence", to: into(run.PendingRetry, inQueuedLong), call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.Silence(r.Context(), b.sys, runSilent, 100)
+			_, err := r.Store.RequeueSilent(r.Context(), b.sys, runSilent, 100)
 			return err
 		}},
 		{name: "a burial", to: into(run.PendingRetry, inProcessingDead, inProcessingAlone), call: func(r *runTest, b batchAt) error {
-			_, _, err := r.Store.Bury(r.Context(), b.sys, runStale, runReleased, 100)
+			_, _, err := r.Store.Rescue(r.Context(), b.sys, runStale, runReleased, 100)
 			return err
 		}},
 		{name: "the end of its run, which nobody asked for", to: nil, call: func(r *runTest, b batchAt) error {
-			_, err := r.Store.CompleteRun(r.Context(), b.job.Run, runStale, ended(entry("RUN_END")))
+			_, err := r.Store.CompleteRun(r.Context(), b.batch.Run, runStale, ended(entry("RUN_END")))
 			return err
 		}},
 		{
 			name: "the end of its run, which is to end", to: into(run.Failed, append(waiting, left...)...),
-			changesRun: func(s run.Status) bool { return !s.Open() },
-			first:      func(r *runTest, b batchAt) { r.must(r.Store.CancelRun(r.Context(), b.job.Run, entry("RUN_CANCEL"))) },
+			changesRun: func(s run.BatchStatus) bool { return !s.Open() },
+			first:      func(r *runTest, b batchAt) { r.must(r.Store.CancelRun(r.Context(), b.batch.Run, entry("RUN_CANCEL"))) },
 			call: func(r *runTest, b batchAt) error {
-				_, err := r.Store.CompleteRun(r.Context(), b.job.Run, runStale, ended(entry("RUN_END")))
+				_, err := r.Store.CompleteRun(r.Context(), b.batch.Run, runStale, ended(entry("RUN_END")))
 				return err
 			},
 		},
 		{
-			name: "a resume of its run, which failed", to: into(run.PendingRetry, waiting...), changesRun: func(run.Status) bool { return true },
+			name: "a resume of its run, which failed", to: into(run.PendingRetry, waiting...), changesRun: func(run.BatchStatus) bool { return true },
 			first: func(r *runTest, b batchAt) {
-				r.must(r.Store.FailRun(r.Context(), b.job.Run, "x", runStale, entry("RUN_FAIL")))
+				r.must(r.Store.FailRun(r.Context(), b.batch.Run, "x", runStale, entry("RUN_FAIL")))
 			},
 			call: func(r *runTest, b batchAt) error {
-				_, err := r.Store.ResumeRun(r.Context(), b.job.Run, entry("RUN_RESUME"))
+				_, err := r.Store.ResumeRun(r.Context(), b.batch.Run, entry("RUN_RESUME"))
 				return err
 			},
 		},
@@ -179,7 +179,7 @@ func stateCalls() []stateCall {
 			if _, err := r.Store.ToSend(r.Context(), b.sys, 100); err != nil {
 				return err
 			}
-			if _, err := r.Store.Unsent(r.Context(), b.job.Run, 100); err != nil {
+			if _, err := r.Store.Unsent(r.Context(), b.batch.Run, 100); err != nil {
 				return err
 			}
 			_, err := r.Store.OpenRuns(r.Context(), b.sys, 100)
@@ -199,7 +199,7 @@ func runStateCases() []runCase {
 
 // statesAll holds the suite itself to the table: all of its changes, and no others, are looked at.
 func statesAll(r *runTest) {
-	type change struct{ from, to run.Status }
+	type change struct{ from, to run.BatchStatus }
 	table, made := map[change]bool{}, map[change]bool{}
 	for _, t := range run.Transitions() {
 		table[change{t.From, t.To}] = true
@@ -225,18 +225,18 @@ func (r *runTest) meets(c stateCall) {
 		was := r.stateOf(name)
 		err := c.call(r, b)
 		to, listed := c.to[in]
-		now := r.job(b.job.ID)
+		now := r.batchOf(b.batch.ID)
 		if listed {
 			require.NoError(r, err, about)
 			require.Equal(r, to, now.Status, about)
-			require.True(r, run.May(b.job.Status, now.Status), about)
+			require.True(r, run.May(b.batch.Status, now.Status), about)
 			continue
 		}
 		if err != nil {
 			r.lost(err, about)
 		}
-		if c.changesRun != nil && c.changesRun(b.job.Status) {
-			require.Equal(r, b.job, now, about)
+		if c.changesRun != nil && c.changesRun(b.batch.Status) {
+			require.Equal(r, b.batch, now, about)
 			continue
 		}
 		require.Equal(r, was, r.stateOf(name), about)

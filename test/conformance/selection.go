@@ -67,7 +67,7 @@ type pagewise struct {
 	selection run.Selection
 }
 
-func (p pagewise) Waiting(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]commit.Waiting) (bool, error)) error {
+func (p pagewise) PendingDocs(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]commit.PendingDoc) (bool, error)) error {
 	for continuation := ""; ; {
 		found, next, err := p.selection.Page(ctx, run.Query{SysName: sysName, Statuses: statuses, From: from, To: to}, continuation)
 		if err != nil {

@@ -83,7 +83,7 @@ func storms(s *sinkTest) {
 		st.draw(run)
 		st.blow()
 		st.holdsWhatItNames()
-		st.calm()
+		st.quiet()
 	})
 	s.Logf("%d storms of %d writers", run, stormWriters)
 	require.Positive(s, run)
@@ -240,9 +240,9 @@ func (st *storm) named(line int64, row SinkRow, l LedgerRow) {
 	require.Equal(st.rt, invoice.RowValues(it.Values, it.Main, line), row.Values, "line %d holds what the ledger names", line)
 }
 
-// calm sends everything once more, one after the other, as redelivery does: then the oracle, which saw it in another
+// quiet sends everything once more, one after the other, as redelivery does: then the oracle, which saw it in another
 // order and without mishaps, says the same of every line.
-func (st *storm) calm() {
+func (st *storm) quiet() {
 	oracle := inmem.NewSink()
 	oracle.AddLines(st.lines[:historyLines-1]...)
 	var all []commit.Item

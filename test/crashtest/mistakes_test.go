@@ -237,16 +237,16 @@ type blind struct {
 	status invoice.Status
 }
 
-func (b blind) Waiting(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]commit.Waiting) (bool, error)) error {
+func (b blind) PendingDocs(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]commit.PendingDoc) (bool, error)) error {
 	seen := slices.DeleteFunc(slices.Clone(statuses), func(s invoice.Status) bool { return s == b.status })
-	return b.Backlog.Waiting(ctx, sysName, seen, from, to, page)
+	return b.Backlog.PendingDocs(ctx, sysName, seen, from, to, page)
 }
 
-func (b blind) Page(ctx context.Context, q commit.WindowQuery, continuation string) ([]commit.Waiting, string, error) {
+func (b blind) Page(ctx context.Context, q commit.WindowQuery, continuation string) ([]commit.PendingDoc, string, error) {
 	found, next, err := b.Backlog.Page(ctx, q, continuation)
-	return slices.DeleteFunc(found, func(w commit.Waiting) bool { return w.Status == b.status }), next, err
+	return slices.DeleteFunc(found, func(w commit.PendingDoc) bool { return w.Status == b.status }), next, err
 }
 
-type silent struct{ ops.Journal }
+type silent struct{ ops.AuditLog }
 
 func (silent) Start(context.Context, ops.Run, ops.Audit) error { return nil }

@@ -22,7 +22,7 @@ type ports struct {
 	control  breaker.ControlStore
 	evidence commit.Evidence
 	backlog  commit.Backlog
-	journal  ops.Journal
+	journal  ops.AuditLog
 }
 
 // instance is one process of the app. When it is dead no call of it does anything any more: its goroutines end at the next.
@@ -182,16 +182,16 @@ func (p evidence) Keep(ctx context.Context, name string, content []byte) error {
 
 type backlog struct{ i *instance }
 
-func (p backlog) Waiting(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]commit.Waiting) (bool, error)) error {
+func (p backlog) PendingDocs(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]commit.PendingDoc) (bool, error)) error {
 	_, err := call(ctx, p.i, "backlog.Waiting", "", only(func() error {
-		return p.i.w.real.backlog.Waiting(ctx, sysName, statuses, from, to, page)
+		return p.i.w.real.backlog.PendingDocs(ctx, sysName, statuses, from, to, page)
 	}))
 	return err
 }
 
-func (p backlog) Page(ctx context.Context, q commit.WindowQuery, continuation string) ([]commit.Waiting, string, error) {
+func (p backlog) Page(ctx context.Context, q commit.WindowQuery, continuation string) ([]commit.PendingDoc, string, error) {
 	type page struct {
-		found []commit.Waiting
+		found []commit.PendingDoc
 		next  string
 	}
 	answer, err := call(ctx, p.i, "backlog.Page", string(q.Window), func() (page, error) {
@@ -201,32 +201,32 @@ func (p backlog) Page(ctx context.Context, q commit.WindowQuery, continuation st
 	return answer.found, answer.next, err
 }
 
-type journal struct{ i *instance }
+type auditLog struct{ i *instance }
 
-func (p journal) Write(ctx context.Context, a ops.Audit) error {
+func (p auditLog) Write(ctx context.Context, a ops.Audit) error {
 	_, err := call(ctx, p.i, "journal.Write", a.Action, only(func() error { return p.i.w.real.journal.Write(ctx, a) }))
 	return err
 }
 
-func (p journal) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
+func (p auditLog) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
 	_, err := call(ctx, p.i, "journal.Start", r.Kind, only(func() error { return p.i.w.real.journal.Start(ctx, r, a) }))
 	return err
 }
 
-func (p journal) Progress(ctx context.Context, id string, counts map[string]int) (bool, error) {
+func (p auditLog) Progress(ctx context.Context, id string, counts map[string]int) (bool, error) {
 	return call(ctx, p.i, "journal.Progress", "", func() (bool, error) { return p.i.w.real.journal.Progress(ctx, id, counts) })
 }
 
-func (p journal) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
+func (p auditLog) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
 	_, err := call(ctx, p.i, "journal.End", string(status), only(func() error { return p.i.w.real.journal.End(ctx, id, status, counts) }))
 	return err
 }
 
-func (p journal) Cancel(ctx context.Context, id string, a ops.Audit) (bool, error) {
+func (p auditLog) Cancel(ctx context.Context, id string, a ops.Audit) (bool, error) {
 	return call(ctx, p.i, "journal.Cancel", "", func() (bool, error) { return p.i.w.real.journal.Cancel(ctx, id, a) })
 }
 
-func (p journal) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
+func (p auditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
 	return call(ctx, p.i, "journal.Audits", "", func() ([]ops.Audit, error) { return p.i.w.real.journal.Audits(ctx, q) })
 }
 

@@ -126,7 +126,7 @@ func (c *crew) operate(ctx context.Context) {
 		row := rows[c.rng.IntN(len(rows))]
 		r.invoke(ctx, i, func(ctx context.Context) {
 			if c.rng.IntN(4) == 0 {
-				_, _ = books{i}.CancelRun(ctx, row.ID, audit(run.CodeRunCancel, row.ID, "")) // an operator sees what becomes of it
+				_, _ = runStore{i}.CancelRun(ctx, row.ID, audit(run.CodeRunCancel, row.ID, "")) // an operator sees what becomes of it
 				return
 			}
 			r.goOn(ctx, i)
@@ -141,7 +141,7 @@ func (r *runs) givenUp() (found []string) {
 			found = append(found, row.ID)
 		}
 	}
-	for _, j := range r.store.AllJobs() {
+	for _, j := range r.store.AllBatches() {
 		if j.Status == run.Failed {
 			found = append(found, j.ID)
 		}
@@ -155,13 +155,13 @@ func (r *runs) goOn(ctx context.Context, i *instance) {
 		if row.Status != run.RunCancelled && row.Status != run.RunFailed {
 			continue
 		}
-		if ok, err := (books{i}).ResumeRun(ctx, row.ID, audit(run.CodeRunResume, row.ID, "")); ok && err == nil {
+		if ok, err := (runStore{i}).ResumeRun(ctx, row.ID, audit(run.CodeRunResume, row.ID, "")); ok && err == nil {
 			i.notify(ctx, r.row(row.ID))
 		}
 	}
-	for _, j := range r.store.AllJobs() {
+	for _, j := range r.store.AllBatches() {
 		if j.Status == run.Failed {
-			_, _ = books{i}.RequeueJob(ctx, j.ID, audit(run.CodeBatchRequeue, j.Run, j.ID)) // asked for again until it is done
+			_, _ = runStore{i}.RequeueBatch(ctx, j.ID, audit(run.CodeBatchRequeue, j.Run, j.ID)) // asked for again until it is done
 		}
 	}
 }

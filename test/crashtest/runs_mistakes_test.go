@@ -19,7 +19,7 @@ func runMistakes() []mistake {
 		{"a batch is taken from a worker that lives", "runs", takeOverPath(), onBooks(func(s run.Store) run.Store { return greedy{s} })},
 		{"a run is taken from a manager that lives", "runs", handOffPath(run.Checkpoint), onBooks(func(s run.Store) run.Store { return greedy{s} })},
 		{"the watermark is not kept", "runs", handOffPath(run.Checkpoint), onBooks(func(s run.Store) run.Store { return unmarked{s} })},
-		{"an outcome is lost", "G1", handOffPath(run.TwoPhase), onBooks(func(s run.Store) run.Store { return forgetfulBooks{s} })},
+		{"an outcome is lost", "G1", handOffPath(run.TwoPhase), onBooks(func(s run.Store) run.Store { return forgetfulStore{s} })},
 		{"the end of a batch has no entry in the audit log", "G8", handOffPath(run.TwoPhase), onBooks(func(s run.Store) run.Store { return unaudited{s} })},
 		{"the batches of the dead are not found", "G1", leftBehindPath(), onBooks(func(s run.Store) run.Store { return careless{s} })},
 		{"runs without a manager are not found", "G1", leftBehindPath(), onBooks(func(s run.Store) run.Store { return blindToRuns{s} })},
@@ -30,8 +30,8 @@ func runMistakes() []mistake {
 
 type greedy struct{ run.Store }
 
-func (s greedy) ClaimJob(ctx context.Context, id string, t run.Ticket, w run.Worker, _ time.Duration, a run.Audit) (run.Claimed, error) {
-	return s.Store.ClaimJob(ctx, id, t, w, 0, a)
+func (s greedy) ClaimBatch(ctx context.Context, id string, t run.Ticket, w run.Worker, _ time.Duration, a run.Audit) (run.Claimed, error) {
+	return s.Store.ClaimBatch(ctx, id, t, w, 0, a)
 }
 
 func (s greedy) ClaimRun(ctx context.Context, id string, epoch, shown int, w run.Worker, _ time.Duration) (run.Run, bool, error) {
@@ -40,30 +40,30 @@ func (s greedy) ClaimRun(ctx context.Context, id string, epoch, shown int, w run
 
 type unmarked struct{ run.Store }
 
-func (s unmarked) AddChunk(ctx context.Context, l run.Lease, c run.Chunk, audits ...run.Audit) error {
+func (s unmarked) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, audits ...run.Audit) error {
 	c.Watermark = ""
 	return s.Store.AddChunk(ctx, l, c, audits...)
 }
 
-type forgetfulBooks struct{ run.Store }
+type forgetfulStore struct{ run.Store }
 
-func (s forgetfulBooks) SaveOutcomes(ctx context.Context, h run.Hold, outcomes []run.ItemOutcome, details []run.ErrorDetail) error {
+func (s forgetfulStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail) error {
 	return s.Store.SaveOutcomes(ctx, h, outcomes[1:], details)
 }
 
 type unaudited struct{ run.Store }
 
-func (s unaudited) FinishJob(ctx context.Context, h run.Hold, audit func(run.JobStats) run.Audit) (run.JobStats, error) {
-	return s.Store.FinishJob(ctx, h, func(n run.JobStats) run.Audit {
+func (s unaudited) FinishBatch(ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit) (run.BatchStats, error) {
+	return s.Store.FinishBatch(ctx, h, func(n run.BatchStats) run.Audit {
 		a := audit(n)
-		a.Job = ""
+		a.Batch = ""
 		return a
 	})
 }
 
 type careless struct{ run.Store }
 
-func (careless) Bury(context.Context, string, time.Duration, time.Duration, int) (int, int, error) {
+func (careless) Rescue(context.Context, string, time.Duration, time.Duration, int) (int, int, error) {
 	return 0, 0, nil
 }
 
@@ -73,7 +73,7 @@ func (blindToRuns) OpenRuns(context.Context, string, int) ([]run.Run, error) { r
 
 type counting struct{ run.Store }
 
-func (s counting) MarkUnsent(ctx context.Context, jobs []run.Job, reason string, _ bool, audit func(run.Job) run.Audit) (int, int, error) {
+func (s counting) MarkUnsent(ctx context.Context, jobs []run.Batch, reason string, _ bool, audit func(run.Batch) run.Audit) (int, int, error) {
 	return s.Store.MarkUnsent(ctx, jobs, reason, true, audit)
 }
 

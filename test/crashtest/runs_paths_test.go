@@ -42,7 +42,7 @@ func started(r run.Run, f run.Filter) wish {
 		due:  func(*runs) bool { return true },
 		done: func(rs *runs) bool { return rs.row(r.ID).ID != "" },
 		do: func(ctx context.Context, _ *runs, i *instance) {
-			if (books{i}).StartRun(ctx, r, audit(run.CodeRunStart, r.ID, "")) == nil {
+			if (runStore{i}).StartRun(ctx, r, audit(run.CodeRunStart, r.ID, "")) == nil {
 				i.notify(ctx, r)
 			}
 		},
@@ -51,11 +51,11 @@ func started(r run.Run, f run.Filter) wish {
 
 // notify sends the message of a run. One that cannot be sent is the timer's to send.
 func (i *instance) notify(ctx context.Context, r run.Run) {
-	sender{i, i.w.runs.runQ}.Send(ctx, []run.Message{run.NoticeOfRun(r).Message(0)})
+	sender{i, i.w.runs.runQ}.Send(ctx, []run.Outgoing{run.RunPayload(r).Outgoing(0)})
 }
 
 func audit(code, id, job string) run.Audit {
-	return run.Audit{Code: code, Level: run.LevelInfo, By: "operator", Why: "a test", Run: id, Job: job}
+	return run.Audit{Code: code, Level: run.LevelInfo, By: "operator", Why: "a test", Run: id, Batch: job}
 }
 
 // good puts good documents, one line each, and answers their ids.
@@ -153,17 +153,17 @@ func (r *runs) must(err error) {
 }
 
 // began has a manager that is gone by now hand off all of a run: it says so, or died before it could.
-func (r *runs) began(id, pattern string, handedOff bool, w run.Worker, batches ...[]string) []run.Job {
+func (r *runs) began(id, pattern string, handedOff bool, w run.Worker, batches ...[]string) []run.Batch {
 	jobs := r.beganAt(id, pattern, w, run.Filter{IDs: slices.Concat(batches...)}, `{"done":true}`, batches...)
 	if handedOff {
-		l := run.Lease{Run: id, Owner: w.ID, Epoch: r.row(id).Epoch}
+		l := run.RunLease{Run: id, Owner: w.ID, Epoch: r.row(id).Epoch}
 		r.must(r.store.EndHandOff(context.Background(), l, audit(run.CodeRunHandedOff, id, "")))
 	}
 	return jobs
 }
 
 // beganAt has a manager claim a run and add batches, up to a watermark.
-func (r *runs) beganAt(id, pattern string, w run.Worker, f run.Filter, watermark string, batches ...[]string) []run.Job {
+func (r *runs) beganAt(id, pattern string, w run.Worker, f run.Filter, watermark string, batches ...[]string) []run.Batch {
 	ctx := context.Background()
 	r.asks(id, pattern, f)
 	row, ok, err := r.store.ClaimRun(ctx, id, 0, -1, w, managerStale)
@@ -176,10 +176,10 @@ func (r *runs) beganAt(id, pattern string, w run.Worker, f run.Filter, watermark
 	}
 	var audits []run.Audit
 	for n := range batches {
-		audits = append(audits, audit(run.CodeBatchCreated, id, run.JobID(sysName, id, n+1)))
+		audits = append(audits, audit(run.CodeBatchCreated, id, run.BatchID(sysName, id, n+1)))
 	}
-	r.must(r.store.AddChunk(ctx, run.Lease{Run: id, Owner: w.ID, Epoch: row.Epoch}, chunk, audits...))
-	jobs, err := r.store.ListJobs(ctx, id, "", 100)
+	r.must(r.store.AddChunk(ctx, run.RunLease{Run: id, Owner: w.ID, Epoch: row.Epoch}, chunk, audits...))
+	jobs, err := r.store.ListBatches(ctx, id, "", 100)
 	r.must(err)
 	return jobs
 }
@@ -194,26 +194,26 @@ func (r *runs) asks(id, pattern string, f run.Filter) run.Run {
 }
 
 // sent sends the messages of batches, confirmed.
-func (r *runs) sent(jobs ...run.Job) {
+func (r *runs) sent(jobs ...run.Batch) {
 	for _, j := range jobs {
-		r.must(r.batchQ.q.Send(context.Background(), []run.Message{batchNotice(j).Message(0)})[0])
+		r.must(r.batchQ.q.Send(context.Background(), []run.Outgoing{batchPayload(j).Outgoing(0)})[0])
 	}
-	_, err := r.store.MarkQueued(context.Background(), run.Lease{}, jobs)
+	_, err := r.store.MarkQueued(context.Background(), run.RunLease{}, jobs)
 	r.must(err)
 }
 
-func batchNotice(j run.Job) run.Notice {
-	return run.Notice{Kind: run.BatchMessage, SysName: sysName, RunID: j.Run, BatchID: j.ID, BatchAttempt: j.Attempt}
+func batchPayload(j run.Batch) run.Payload {
+	return run.Payload{Kind: run.BatchMessage, SysName: sysName, RunID: j.Run, BatchID: j.ID, BatchAttempt: j.Attempt}
 }
 
 // claim has a worker claim a batch before the path begins.
-func (r *runs) claim(j run.Job, worker string) run.Hold {
-	c, err := r.store.ClaimJob(context.Background(), j.ID, run.Ticket{}, run.Worker{ID: worker, Instance: "gone"}, workerStale, audit(run.CodeBatchStart, j.Run, j.ID))
+func (r *runs) claim(j run.Batch, worker string) run.BatchLease {
+	c, err := r.store.ClaimBatch(context.Background(), j.ID, run.Ticket{}, run.Worker{ID: worker, Instance: "gone"}, workerStale, audit(run.CodeBatchStart, j.Run, j.ID))
 	r.must(err)
 	if c.Answer != run.Taken {
 		panic("the batch was not claimed: " + string(c.Answer))
 	}
-	return c.Hold
+	return c.Lease
 }
 
 // workerPath is one batch with everything that may be in it.
@@ -253,15 +253,15 @@ func takeOverPath() *path {
 }
 
 // late is the former owner of a batch that was taken over, and goes on: nothing of it is kept.
-func (r *runs) late(h run.Hold, ids []string) {
+func (r *runs) late(h run.BatchLease, ids []string) {
 	ctx := context.Background()
-	_, beat := r.store.BeatJob(ctx, h)
-	_, finish := r.store.FinishJob(ctx, h, func(run.JobStats) run.Audit { return audit(run.CodeBatchDone, h.Run, h.Job) })
+	_, beat := r.store.BeatBatch(ctx, h)
+	_, finish := r.store.FinishBatch(ctx, h, func(run.BatchStats) run.Audit { return audit(run.CodeBatchDone, h.Run, h.Batch) })
 	for _, err := range []error{
 		beat, finish,
 		r.store.SaveOutcomes(ctx, h, []run.ItemOutcome{{Document: ids[2], Outcome: run.DocFailed}}, nil),
-		r.store.ReleaseJob(ctx, h, audit(run.CodeBatchReleased, h.Run, h.Job)),
-		r.store.FailJob(ctx, h, "late", audit(run.CodeBatchFail, h.Run, h.Job)),
+		r.store.ReleaseBatch(ctx, h, audit(run.CodeBatchReleased, h.Run, h.Batch)),
+		r.store.FailBatch(ctx, h, "late", audit(run.CodeBatchFail, h.Run, h.Batch)),
 	} {
 		if !fault.Has(err, fault.Changed) {
 			r.w.violated("runs", "a late worker was answered %v", err)
@@ -287,7 +287,7 @@ func deferralPath() *path {
 		seed: func(r *runs) {
 			r.sent(r.began(theRun, run.TwoPhase, true, run.Worker{ID: "manager-gone"}, r.w.good(731, 2))...)
 			second := r.asks("run-2", run.Checkpoint, run.Filter{IDs: r.w.good(735, 2)})
-			r.must(r.runQ.q.Send(context.Background(), []run.Message{run.NoticeOfRun(second).Message(0)})[0])
+			r.must(r.runQ.q.Send(context.Background(), []run.Outgoing{run.RunPayload(second).Outgoing(0)})[0])
 			r.w.opened(fault.Infrastructure, begins().Add(50*time.Second))
 		},
 	}
@@ -299,7 +299,7 @@ func deferralPath() *path {
 func letterPath() *path {
 	failed := func(id string, n int) func(r *runs) bool {
 		return func(r *runs) bool {
-			return r.seenJobs[run.JobID(sysName, id, n)].Status == run.Failed
+			return r.seenBatches[run.BatchID(sysName, id, n)].Status == run.Failed
 		}
 	}
 	resumed := func(r *runs) bool { return r.row("run-2").Epoch > 0 }
@@ -310,32 +310,32 @@ func letterPath() *path {
 			ctx := context.Background()
 			ids := r.w.good(741, 2)
 			jobs := r.began(theRun, run.TwoPhase, true, run.Worker{ID: "manager-gone"}, ids[:1], ids[1:])
-			_, err := r.store.MarkQueued(ctx, run.Lease{}, jobs)
+			_, err := r.store.MarkQueued(ctx, run.RunLease{}, jobs)
 			r.must(err)
 			done := r.claim(jobs[1], "worker-gone")
 			i := r.w.start()
 			_, err = i.commit.Run(ctx, commit.Batch{Documents: r.w.raw(ids[1:]), Received: r.w.now(), Purpose: commit.ForRun})
 			r.must(err)
 			r.must(r.store.SaveOutcomes(ctx, done, []run.ItemOutcome{{Document: ids[1], Outcome: run.DocCommitted}}, nil))
-			_, err = r.store.FinishJob(ctx, done, func(run.JobStats) run.Audit { return audit(run.CodeBatchDone, theRun, done.Job) })
+			_, err = r.store.FinishBatch(ctx, done, func(run.BatchStats) run.Audit { return audit(run.CodeBatchDone, theRun, done.Batch) })
 			r.must(err)
 			second := r.asks("run-2", run.Checkpoint, run.Filter{IDs: r.w.good(745, 1)})
 			for _, j := range jobs {
-				m := batchNotice(j).Message(0)
-				r.batchQ.putAside(run.Delivery{ID: m.ID, Body: m.Body, EnqueuedAt: begins()}, "MaxDeliveryCountExceeded")
+				m := batchPayload(j).Outgoing(0)
+				r.batchQ.putAside(run.Incoming{ID: m.ID, Body: m.Body, EnqueuedAt: begins()}, "MaxDeliveryCountExceeded")
 			}
-			m := run.NoticeOfRun(second).Message(0)
-			r.runQ.putAside(run.Delivery{ID: m.ID, Body: m.Body, EnqueuedAt: begins()}, "MaxDeliveryCountExceeded")
-			r.must(r.batchQ.q.Send(ctx, []run.Message{{ID: "none", Body: []byte("this is no message")}})[0])
+			m := run.RunPayload(second).Outgoing(0)
+			r.runQ.putAside(run.Incoming{ID: m.ID, Body: m.Body, EnqueuedAt: begins()}, "MaxDeliveryCountExceeded")
+			r.must(r.batchQ.q.Send(ctx, []run.Outgoing{{ID: "none", Body: []byte("this is no message")}})[0])
 		},
 	}
 	r.wishes = []wish{
 		{
 			what: "requeue batch 1", due: failed(theRun, 1),
-			done: func(r *runs) bool { return r.seenJobs[run.JobID(sysName, theRun, 1)].Attempt > 0 },
+			done: func(r *runs) bool { return r.seenBatches[run.BatchID(sysName, theRun, 1)].Attempt > 0 },
 			do: func(ctx context.Context, _ *runs, i *instance) {
-				job := run.JobID(sysName, theRun, 1)
-				_, _ = books{i}.RequeueJob(ctx, job, audit(run.CodeBatchRequeue, theRun, job)) // asked for again until it is done
+				job := run.BatchID(sysName, theRun, 1)
+				_, _ = runStore{i}.RequeueBatch(ctx, job, audit(run.CodeBatchRequeue, theRun, job)) // asked for again until it is done
 			},
 		},
 		resumption("run-2", resumed),
@@ -349,7 +349,7 @@ func resumption(id string, done func(r *runs) bool) wish {
 		what: "resume " + id, done: done,
 		due: func(r *runs) bool { s := r.row(id).Status; return s == run.RunFailed || s == run.RunCancelled },
 		do: func(ctx context.Context, r *runs, i *instance) {
-			if ok, err := (books{i}).ResumeRun(ctx, id, audit(run.CodeRunResume, id, "")); ok && err == nil {
+			if ok, err := (runStore{i}).ResumeRun(ctx, id, audit(run.CodeRunResume, id, "")); ok && err == nil {
 				i.notify(ctx, r.row(id))
 			}
 		},
@@ -371,7 +371,7 @@ func leftBehindPath() *path {
 			jobs := r.began(theRun, run.TwoPhase, false, run.Worker{ID: "manager-gone"}, []string{at(51, "good")}, []string{at(52, "good")}, []string{at(53, "good")}, []string{at(54, "good")})
 			_, _, err := r.store.MarkUnsent(ctx, jobs[1:2], "refused", false, nil)
 			r.must(err)
-			_, err = r.store.MarkQueued(ctx, run.Lease{}, jobs[2:])
+			_, err = r.store.MarkQueued(ctx, run.RunLease{}, jobs[2:])
 			r.must(err)
 			r.claim(jobs[3], "worker-gone")
 			r.began("run-2", run.Optimistic, true, run.Worker{ID: "manager-2"}, []string{at(1, "good")})
@@ -395,8 +395,8 @@ func cancelPath() *path {
 			manager := run.Worker{ID: "manager-gone"}
 			r.sent(r.beganAt(theRun, run.Checkpoint, manager, run.Filter{IDs: ids}, `{"at":2}`, ids[:1], ids[1:2])...)
 			row := r.row(theRun)
-			r.must(r.store.ReleaseRun(context.Background(), run.Lease{Run: theRun, Owner: manager.ID, Epoch: row.Epoch}))
-			r.must(r.runQ.q.Send(context.Background(), []run.Message{run.NoticeOfRun(row).Message(time.Minute)})[0])
+			r.must(r.store.ReleaseRun(context.Background(), run.RunLease{Run: theRun, Owner: manager.ID, Epoch: row.Epoch}))
+			r.must(r.runQ.q.Send(context.Background(), []run.Outgoing{run.RunPayload(row).Outgoing(time.Minute)})[0])
 		},
 	}
 	r.wishes = []wish{
@@ -405,7 +405,7 @@ func cancelPath() *path {
 			due:  func(r *runs) bool { return len(r.count.completions) > 0 },
 			done: func(r *runs) bool { return r.row(theRun).Cancel || r.row(theRun).Status != run.RunRunning },
 			do: func(ctx context.Context, _ *runs, i *instance) {
-				_, _ = books{i}.CancelRun(ctx, theRun, audit(run.CodeRunCancel, theRun, "")) // asked for again until it is done
+				_, _ = runStore{i}.CancelRun(ctx, theRun, audit(run.CodeRunCancel, theRun, "")) // asked for again until it is done
 			},
 		},
 		resumption(theRun, func(r *runs) bool {

@@ -42,12 +42,12 @@ func (r *runs) watch(by string) {
 		}
 	}
 	tookOver := false
-	for _, is := range r.store.AllJobs() {
-		was, known := r.seenJobs[is.ID]
+	for _, is := range r.store.AllBatches() {
+		was, known := r.seenBatches[is.ID]
 		if is == was {
 			continue
 		}
-		r.seenJobs[is.ID] = is
+		r.seenBatches[is.ID] = is
 		if !known {
 			if is.Status != run.PendingQueue && is.Status != run.Queued {
 				r.w.violated("runs", "%s: batch %d begins as %s", by, is.Number, is.Status)
@@ -82,8 +82,8 @@ func (r *runs) watch(by string) {
 
 // took is told of every claim of a batch.
 func (r *runs) took(c run.Claimed) {
-	if c.Answer == run.Taken && len(c.Open) == 0 && c.Job.Total > 0 && !c.TookOver && c.Job.Attempt == run.FirstAttempt {
-		r.w.violated("runs", "batch %d has no open document at its first claim", c.Job.Number)
+	if c.Answer == run.Taken && len(c.Open) == 0 && c.Batch.Total > 0 && !c.TookOver && c.Batch.Attempt == run.FirstAttempt {
+		r.w.violated("runs", "batch %d has no open document at its first claim", c.Batch.Number)
 	}
 }
 
@@ -119,7 +119,7 @@ func (r *runs) asked(i *instance, continuation string) {
 }
 
 // given is told of every page that was given.
-func (r *runs) given(i *instance, continuation string, found []commit.Waiting) {
+func (r *runs) given(i *instance, continuation string, found []commit.PendingDoc) {
 	l := r.leases[i]
 	if l == nil {
 		return
@@ -302,7 +302,7 @@ func (r *runs) verifyOutcome(row run.Run, it run.ItemOutcome) {
 
 // verifyBatches asserts that each batch has ended once for each time that it was wanted, and that all numbers add up.
 func (r *runs) verifyBatches(row run.Run, items []run.ItemOutcome) {
-	jobs, err := r.store.ListJobs(context.Background(), row.ID, "", 1000)
+	jobs, err := r.store.ListBatches(context.Background(), row.ID, "", 1000)
 	if err != nil {
 		panic(err)
 	}
@@ -345,10 +345,10 @@ func (r *runs) codes() map[string]int {
 	n := map[string]int{}
 	for _, a := range r.store.Audits() {
 		code := a.Code
-		if a.Code == run.CodeDeadLetter && a.Job == "" && a.Run != "" && a.Level == run.LevelError {
+		if a.Code == run.CodeDeadLetter && a.Batch == "" && a.Run != "" && a.Level == run.LevelError {
 			code = "ended by " + code
 		}
-		n[a.Run+" "+a.Job+" "+code]++
+		n[a.Run+" "+a.Batch+" "+code]++
 	}
 	return n
 }

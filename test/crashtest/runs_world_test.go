@@ -61,11 +61,11 @@ type runs struct {
 	runQ, batchQ *bus
 	wishes       []wish
 	// asksAgain is when the operator asks again for what is not so.
-	asksAgain time.Time
-	nextTick  time.Time
-	seenRuns  map[string]run.Run
-	seenJobs  map[string]run.Job
-	leases    map[*instance]*lease
+	asksAgain   time.Time
+	nextTick    time.Time
+	seenRuns    map[string]run.Run
+	seenBatches map[string]run.Batch
+	leases      map[*instance]*lease
 	// pagesOf are the documents of the pages that were given, by run and continuation.
 	pagesOf map[string][]string
 	count   counted
@@ -96,7 +96,7 @@ type lease struct {
 func newRuns(w *world, p *runsPath) *runs {
 	r := &runs{
 		w: w, path: p, store: inmem.NewRunStore(w.now, "web"), pages: w.docs.Selection(p.page), wishes: slices.Clone(p.wishes),
-		seenRuns: map[string]run.Run{}, seenJobs: map[string]run.Job{}, leases: map[*instance]*lease{}, letterSeen: map[string]bool{}, ended: map[string]time.Time{}, pagesOf: map[string][]string{},
+		seenRuns: map[string]run.Run{}, seenBatches: map[string]run.Batch{}, leases: map[*instance]*lease{}, letterSeen: map[string]bool{}, ended: map[string]time.Time{}, pagesOf: map[string][]string{},
 		count: counted{claims: map[string]int{}, completions: map[string]int{}, ends: map[string]int{}},
 	}
 	r.books = r.store
@@ -108,7 +108,7 @@ func newRuns(w *world, p *runsPath) *runs {
 // equip gives an instance the use cases of runs.
 func (r *runs) equip(i *instance) {
 	p := run.Ports{
-		Store: books{i}, Selection: selection{i}, Documents: reader{i}, Commit: i.commit, Breaker: i.breaker,
+		Store: runStore{i}, Selection: selection{i}, Documents: reader{i}, Commit: i.commit, Breaker: i.breaker,
 		RunQueue: sender{i, r.runQ}, BatchQueue: sender{i, r.batchQ}, Evidence: evidence{i},
 	}
 	o := run.Options{
@@ -197,13 +197,13 @@ type bus struct {
 }
 
 type lock struct {
-	d     run.Delivery
+	d     run.Incoming
 	until time.Time
 }
 
 // letter is a dead letter; one whose process died comes again.
 type letter struct {
-	d   run.Delivery
+	d   run.Incoming
 	due time.Time
 }
 
@@ -214,7 +214,7 @@ func newBus(r *runs, name string) *bus {
 }
 
 // back has a message come again, or puts it aside.
-func (b *bus) back(d run.Delivery) {
+func (b *bus) back(d run.Incoming) {
 	b.r.count.redelivered++
 	if d.Count < mostDeliveries {
 		b.q.PutBack(d)
@@ -223,7 +223,7 @@ func (b *bus) back(d run.Delivery) {
 	b.putAside(d, "MaxDeliveryCountExceeded")
 }
 
-func (b *bus) putAside(d run.Delivery, reason string) {
+func (b *bus) putAside(d run.Incoming, reason string) {
 	d.Count, d.Properties = 0, map[string]string{"DeadLetterReason": reason}
 	b.letters = append(b.letters, &letter{d: d, due: b.r.w.now()})
 }
@@ -425,7 +425,7 @@ func (r *runs) restless() string {
 	var found []string
 	for _, row := range r.all() {
 		stats, _ := r.store.Stats(context.Background(), row.ID)
-		found = append(found, fmt.Sprintf("run %s is %s (owner %q), batches %v, documents %v", row.ID, row.Status, row.Owner, stats.Jobs, stats.Outcomes))
+		found = append(found, fmt.Sprintf("run %s is %s (owner %q), batches %v, documents %v", row.ID, row.Status, row.Owner, stats.Batches, stats.Outcomes))
 	}
 	for _, b := range []*bus{r.runQ, r.batchQ} {
 		found = append(found, fmt.Sprintf("%s: %d messages, %d locks, %d letters", b.name, len(b.q.Messages()), len(b.locks), len(b.letters)))

@@ -45,7 +45,7 @@ type world struct {
 	sink     *inmem.Sink
 	control  *inmem.Control
 	evidence *inmem.Evidence
-	journal  *inmem.Journal
+	journal  *inmem.AuditLog
 	// runs are books and queues; nil in a path that has none.
 	runs *runs
 	// real are the adapters over these; a deliberate mistake stands in for one of them.
@@ -126,7 +126,7 @@ func newWorld(p *path, faults plan, broken *mistake) *world {
 	}
 	w.clock.Store(begins().UnixNano())
 	w.docs, w.sink, w.control, w.evidence = inmem.NewDocuments(w.now), inmem.NewSink(), inmem.NewControl(), inmem.NewEvidence()
-	w.journal = inmem.NewJournal(w.now, "web")
+	w.journal = inmem.NewAuditLog(w.now, "web")
 	w.real = ports{docs: w.docs, sink: w.sink, control: w.control, evidence: w.evidence, backlog: w.docs, journal: w.journal}
 	if p.runs != nil {
 		w.runs = newRuns(w, p.runs)
@@ -205,7 +205,7 @@ func (w *world) start() *instance {
 	i.recover = commit.NewRecover(i.commit, backlog{i})
 	i.ops = ops.New(ops.Ports{
 		Documents: documents{i}, Backlog: backlog{i}, Breaker: i.breaker, Commit: i.commit,
-		Books: func(context.Context) (ops.Books, error) { return ops.Books{Journal: journal{i}}, nil },
+		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{Audit: auditLog{i}}, nil },
 	}, ops.Options{SysName: sysName, Location: zone, AppVersion: build, Now: w.now, Wait: i.wait})
 	if w.runs != nil {
 		w.runs.equip(i)

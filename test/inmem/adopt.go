@@ -40,7 +40,7 @@ func (s *Sink) MarkEmpty(ctx context.Context, who string) error {
 	defer s.mu.Unlock()
 	if s.adoption.state.Phase == "" {
 		now := time.Now().UTC()
-		s.adoption.state = adopt.State{Phase: adopt.Empty, Who: who, Started: now, Finished: now}
+		s.adoption.state = adopt.State{Phase: adopt.Empty, By: who, Started: now, Finished: now}
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (s *Sink) Begin(ctx context.Context, was adopt.State, who string) (adopt.St
 	}
 	s.adoption.runs++
 	s.adoption.state = adopt.State{
-		Phase: adopt.Running, Run: fmt.Sprintf("%032x", s.adoption.runs), Who: who, Started: time.Now().UTC(),
+		Phase: adopt.Running, Run: fmt.Sprintf("%032x", s.adoption.runs), By: who, Started: time.Now().UTC(),
 	}
 	return s.adoption.state, nil
 }

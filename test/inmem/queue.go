@@ -110,7 +110,7 @@ func (q *Queue) Mend() {
 }
 
 // Send sends messages. See run.Queue; internal, code "message_id", for an ID that cannot be one.
-func (q *Queue) Send(ctx context.Context, messages []run.Message) []error {
+func (q *Queue) Send(ctx context.Context, messages []run.Outgoing) []error {
 	const op = "inmem: send"
 	errs := make([]error, len(messages))
 	gone := ended(ctx, op)
@@ -156,7 +156,7 @@ func (q *Queue) next() QueueFault {
 }
 
 // store keeps a message, unless it is known. The caller holds the lock.
-func (q *Queue) store(m run.Message) {
+func (q *Queue) store(m run.Outgoing) {
 	now := q.now()
 	if until, known := q.seen[m.ID]; q.window > 0 && known && now.Before(until) {
 		return
@@ -169,21 +169,21 @@ func (q *Queue) store(m run.Message) {
 }
 
 // Take takes the message out of the queue that has been due longest; false when none is due.
-func (q *Queue) Take() (run.Delivery, bool) {
+func (q *Queue) Take() (run.Incoming, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.sort()
 	if len(q.messages) == 0 || q.messages[0].Due.After(q.now()) {
-		return run.Delivery{}, false
+		return run.Incoming{}, false
 	}
 	m := q.messages[0]
 	q.messages = q.messages[1:]
-	return run.Delivery{Body: m.Body, ID: m.ID, Count: m.Delivered + 1, EnqueuedAt: m.Due}, true
+	return run.Incoming{Body: m.Body, ID: m.ID, Count: m.Delivered + 1, EnqueuedAt: m.Due}, true
 }
 
 // PutBack gives a message back that could not be handled, or whose handling is not known to have ended: it comes again at
 // once, with a higher count.
-func (q *Queue) PutBack(d run.Delivery) {
+func (q *Queue) PutBack(d run.Incoming) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.sequence++

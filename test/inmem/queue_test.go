@@ -43,7 +43,7 @@ func clocked() (*inmem.Queue, *time.Time) {
 	return inmem.NewQueue(func() time.Time { return now }), &now
 }
 
-func sent(t *testing.T, q *inmem.Queue, messages ...run.Message) []error {
+func sent(t *testing.T, q *inmem.Queue, messages ...run.Outgoing) []error {
 	t.Helper()
 	errs := q.Send(t.Context(), messages)
 	require.Len(t, errs, len(messages))
@@ -62,7 +62,7 @@ func taken(q *inmem.Queue) (ids []string) {
 
 func TestAQueueGivesWhatIsDueByItsClock(t *testing.T) {
 	q, now := clocked()
-	sent(t, q, run.Message{ID: "late", Delay: time.Hour}, run.Message{ID: "a"}, run.Message{ID: "soon", Delay: time.Minute}, run.Message{ID: "b"})
+	sent(t, q, run.Outgoing{ID: "late", Delay: time.Hour}, run.Outgoing{ID: "a"}, run.Outgoing{ID: "soon", Delay: time.Minute}, run.Outgoing{ID: "b"})
 	require.Equal(t, []string{"a", "b"}, taken(q))
 	due, ok := q.NextDue()
 	require.True(t, ok)
@@ -77,11 +77,11 @@ func TestAQueueGivesWhatIsDueByItsClock(t *testing.T) {
 
 func TestAMessageThatIsPutBackComesAgain(t *testing.T) {
 	q, now := clocked()
-	sent(t, q, run.Message{ID: "a", Body: []byte("x")})
+	sent(t, q, run.Outgoing{ID: "a", Body: []byte("x")})
 	for count := 1; count <= 3; count++ {
 		d, ok := q.Take()
 		require.True(t, ok)
-		require.Equal(t, run.Delivery{ID: "a", Body: []byte("x"), Count: count, EnqueuedAt: *now}, d)
+		require.Equal(t, run.Incoming{ID: "a", Body: []byte("x"), Count: count, EnqueuedAt: *now}, d)
 		_, ok = q.Take()
 		require.False(t, ok, "who has it, has it alone")
 		q.PutBack(d)
@@ -93,13 +93,13 @@ func TestAMessageThatIsPutBackComesAgain(t *testing.T) {
 func TestDuplicatesAreDroppedWithinTheWindow(t *testing.T) {
 	q, now := clocked()
 	q.DetectDuplicates(time.Minute)
-	sent(t, q, run.Message{ID: "a"}, run.Message{ID: "a"}, run.Message{ID: "b"})
+	sent(t, q, run.Outgoing{ID: "a"}, run.Outgoing{ID: "a"}, run.Outgoing{ID: "b"})
 	require.Equal(t, []string{"a", "b"}, taken(q))
 	*now = now.Add(59 * time.Second)
-	sent(t, q, run.Message{ID: "a"})
+	sent(t, q, run.Outgoing{ID: "a"})
 	require.Empty(t, taken(q), "that it was taken does not make it new")
 	*now = now.Add(time.Second)
-	sent(t, q, run.Message{ID: "a"})
+	sent(t, q, run.Outgoing{ID: "a"})
 	require.Equal(t, []string{"a"}, taken(q))
 }
 
@@ -107,7 +107,7 @@ func TestAQueueFailsAsPlanned(t *testing.T) {
 	q, _ := clocked()
 	down := inmem.QueueDown()
 	q.Plan(inmem.QueueFault{Accepted: 1, Unconfirmed: 1, Err: down.Err}, inmem.QueueFault{}, inmem.QueueFull())
-	messages := []run.Message{{ID: "a"}, {ID: "b"}, {ID: "c"}}
+	messages := []run.Outgoing{{ID: "a"}, {ID: "b"}, {ID: "c"}}
 	errs := sent(t, q, messages...)
 	require.NoError(t, errs[0])
 	require.Equal(t, []error{down.Err, down.Err}, errs[1:])

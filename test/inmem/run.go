@@ -29,12 +29,12 @@ type tables struct {
 	mu sync.Mutex
 	// runs, jobs and workers stand in the order in which they came.
 	runs    []*storedRun
-	jobs    []*storedJob
+	batches []*storedBatch
 	workers []*RunWorker
 	audits  []entry
 	// The rows by their keys.
 	runOf    map[string]*storedRun
-	jobOf    map[string]*storedJob
+	batchOf  map[string]*storedBatch
 	workerOf map[string]*RunWorker
 }
 
@@ -70,16 +70,16 @@ const (
 type storedRun struct {
 	run.Run
 	// nextAt is when the rate lets the next chunk come.
-	nextAt time.Time
-	jobs   []*storedJob // by number
+	nextAt  time.Time
+	batches []*storedBatch // by number
 	// items are its documents by their keys; keys are sorted whenever a chunk was added.
 	items map[string]*storedItem
 	keys  []string
 }
 
-// storedJob is a batch with what belongs to it.
-type storedJob struct {
-	run.Job
+// storedBatch is a batch with what belongs to it.
+type storedBatch struct {
+	run.Batch
 	run     *storedRun
 	items   []*storedItem // in their order
 	details []run.ErrorDetail
@@ -93,15 +93,15 @@ type storedItem struct{ run.ItemOutcome }
 // NewRunStore makes an empty one of an environment whose times and ages are by now.
 func NewRunStore(now func() time.Time, sysName string) *RunStore {
 	return &RunStore{&tables{
-		now: now, runOf: map[string]*storedRun{}, jobOf: map[string]*storedJob{}, workerOf: map[string]*RunWorker{},
+		now: now, runOf: map[string]*storedRun{}, batchOf: map[string]*storedBatch{}, workerOf: map[string]*RunWorker{},
 	}, sysName}
 }
 
 // For is the store of another environment in the same database.
 func (s *RunStore) For(sysName string) *RunStore { return &RunStore{s.tables, sysName} }
 
-// Journal keeps the runs and the audit log of the store's environment in the same database.
-func (s *RunStore) Journal() *Journal { return &Journal{s} }
+// AuditLog keeps the runs and the audit log of the store's environment in the same database.
+func (s *RunStore) AuditLog() *AuditLog { return &AuditLog{s} }
 
 // Audits gives the audit log of all environments as stores were given it, oldest first; what a journal was given is not in it.
 func (s *RunStore) Audits() []run.Audit {
@@ -130,13 +130,13 @@ func (s *RunStore) Workers() []RunWorker {
 	return list
 }
 
-// AllJobs gives all batches in the order in which they were added.
-func (s *RunStore) AllJobs() []run.Job {
+// AllBatches gives all batches in the order in which they were added.
+func (s *RunStore) AllBatches() []run.Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]run.Job, 0, len(s.jobs))
-	for _, j := range s.jobs {
-		list = append(list, j.Job)
+	list := make([]run.Batch, 0, len(s.batches))
+	for _, j := range s.batches {
+		list = append(list, j.Batch)
 	}
 	return list
 }
@@ -189,7 +189,7 @@ func (s *RunStore) ours(sysName string) bool { return sysName == s.sysName }
 func (s *RunStore) note(kept ...run.Audit) {
 	for _, a := range kept {
 		s.audits = append(s.audits, entry{s.sysName, ops.Audit{
-			At: s.at(), Level: a.Level, Action: a.Code, By: a.By, Why: a.Why, Subject: cmp.Or(a.Job, a.Run), Run: a.Run, Batch: a.Job, Detail: a.Detail,
+			At: s.at(), Level: a.Level, Action: a.Code, By: a.By, Why: a.Why, Subject: cmp.Or(a.Batch, a.Run), Run: a.Run, Batch: a.Batch, Detail: a.Detail,
 		}, &a})
 	}
 }
@@ -214,8 +214,8 @@ func (s *RunStore) leave(owner string, epoch, shown int) (lost bool) {
 	return owner != ""
 }
 
-// leased finds the running run that a manager has. Another's is contention, condition Changed.
-func (s *RunStore) leased(op string, l run.Lease) (*storedRun, error) {
+// leasedRun finds the running run that a manager has. Another's is contention, condition Changed.
+func (s *RunStore) leasedRun(op string, l run.RunLease) (*storedRun, error) {
 	r := s.runOf[l.Run]
 	if r == nil || r.Status != run.RunRunning || l.Owner == "" || r.Owner != l.Owner || r.Epoch != l.Epoch {
 		return nil, changed(op, "the run is not this manager's any more")
@@ -223,9 +223,9 @@ func (s *RunStore) leased(op string, l run.Lease) (*storedRun, error) {
 	return r, nil
 }
 
-// held finds the batch that a worker has. Another's is contention, condition Changed.
-func (s *RunStore) held(op string, h run.Hold) (*storedJob, error) {
-	j := s.jobOf[h.Job]
+// leasedBatch finds the batch that a worker has. Another's is contention, condition Changed.
+func (s *RunStore) leasedBatch(op string, h run.BatchLease) (*storedBatch, error) {
+	j := s.batchOf[h.Batch]
 	if j == nil || j.Status != run.Processing || h.Owner == "" || j.Owner != h.Owner || j.Epoch != h.Epoch {
 		return nil, changed(op, "the batch is not this worker's any more")
 	}
@@ -261,9 +261,9 @@ func (s *RunStore) beat(worker string) {
 	}
 }
 
-// keptAudit is the entry as it is kept; the rules are those of ops.Audit.
-func keptAudit(a run.Audit) (run.Audit, error) {
-	k, err := ops.Audit{Action: a.Code, By: a.By, Why: a.Why, Detail: a.Detail}.Kept()
+// normalizedAudit is the entry as it is kept; the rules are those of ops.Audit.
+func normalizedAudit(a run.Audit) (run.Audit, error) {
+	k, err := ops.Audit{Action: a.Code, By: a.By, Why: a.Why, Detail: a.Detail}.Normalize()
 	if err != nil {
 		return run.Audit{}, err
 	}
@@ -271,11 +271,11 @@ func keptAudit(a run.Audit) (run.Audit, error) {
 	return a, nil
 }
 
-// keptAudits are entries as they are kept.
-func keptAudits(audits []run.Audit) ([]run.Audit, error) {
+// normalizedAudits are entries as they are kept.
+func normalizedAudits(audits []run.Audit) ([]run.Audit, error) {
 	kept := make([]run.Audit, 0, len(audits))
 	for _, a := range audits {
-		k, err := keptAudit(a)
+		k, err := normalizedAudit(a)
 		if err != nil {
 			return nil, err
 		}
@@ -286,9 +286,9 @@ func keptAudits(audits []run.Audit) ([]run.Audit, error) {
 
 // statsOf counts a run's batches and documents.
 func statsOf(r *storedRun) run.Stats {
-	stats := run.Stats{Jobs: map[run.Status]int{}, Outcomes: map[run.Outcome]int{}}
-	for _, j := range r.jobs {
-		stats.Jobs[j.Status]++
+	stats := run.Stats{Batches: map[run.BatchStatus]int{}, Outcomes: map[run.Outcome]int{}}
+	for _, j := range r.batches {
+		stats.Batches[j.Status]++
 	}
 	for _, it := range r.items {
 		stats.Outcomes[it.Outcome]++
@@ -298,13 +298,13 @@ func statsOf(r *storedRun) run.Stats {
 
 // cancelledStats are the numbers once the open batches have failed.
 func cancelledStats(stats run.Stats) run.Stats {
-	jobs := maps.Clone(stats.Jobs)
-	for status, n := range stats.Jobs {
+	jobs := maps.Clone(stats.Batches)
+	for status, n := range stats.Batches {
 		if status.Open() {
 			delete(jobs, status)
 			jobs[run.Failed] += n
 		}
 	}
-	stats.Jobs = jobs
+	stats.Batches = jobs
 	return stats
 }

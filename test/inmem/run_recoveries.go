@@ -10,11 +10,11 @@ import (
 )
 
 // Unsent implements run.Recoveries.
-func (s *RunStore) Unsent(ctx context.Context, id string, limit int) ([]run.Job, error) {
-	return s.ListJobs(ctx, id, run.PendingQueue, unlessEmpty(id, limit))
+func (s *RunStore) Unsent(ctx context.Context, id string, limit int) ([]run.Batch, error) {
+	return s.ListBatches(ctx, id, run.PendingQueue, unlessEmpty(id, limit))
 }
 
-// unlessEmpty is no row for the run without an id: there is none, and ListJobs takes it for all.
+// unlessEmpty is no row for the run without an id: there is none, and ListBatches takes it for all.
 func unlessEmpty(id string, limit int) int {
 	if id == "" {
 		return 0
@@ -23,18 +23,18 @@ func unlessEmpty(id string, limit int) int {
 }
 
 // MarkQueued implements run.Recoveries.
-func (s *RunStore) MarkQueued(ctx context.Context, l run.Lease, jobs []run.Job) (int, error) {
+func (s *RunStore) MarkQueued(ctx context.Context, l run.RunLease, jobs []run.Batch) (int, error) {
 	if err := ended(ctx, "inmem: mark queued"); err != nil {
 		return 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, err := s.leased("inmem: mark queued", l); err == nil && len(jobs) > 0 {
+	if r, err := s.leasedRun("inmem: mark queued", l); err == nil && len(jobs) > 0 {
 		r.LostManagers = 0
 	}
 	n := 0
 	for _, named := range jobs {
-		j := s.jobOf[named.ID]
+		j := s.batchOf[named.ID]
 		if j == nil || j.Attempt != named.Attempt || j.Status != run.PendingQueue && j.Status != run.PendingRetry {
 			continue
 		}
@@ -46,16 +46,16 @@ func (s *RunStore) MarkQueued(ctx context.Context, l run.Lease, jobs []run.Job) 
 
 // MarkUnsent implements run.Recoveries.
 func (s *RunStore) MarkUnsent(
-	ctx context.Context, jobs []run.Job, reason string, counted bool, audit func(run.Job) run.Audit,
+	ctx context.Context, jobs []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit,
 ) (retry, failed int, err error) {
 	if err := ended(ctx, "inmem: mark unsent"); err != nil {
 		return 0, 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next, audits := map[*storedJob]storedJob{}, []run.Audit{}
+	next, audits := map[*storedBatch]storedBatch{}, []run.Audit{}
 	for _, named := range jobs {
-		j := s.jobOf[named.ID]
+		j := s.batchOf[named.ID]
 		if j == nil || j.Attempt != named.Attempt || !waits(j.Status) {
 			continue
 		}
@@ -64,17 +64,17 @@ func (s *RunStore) MarkUnsent(
 		}
 		refused := *j
 		refused.retry()
-		refused.LastQueueError = ops.Clip(reason, ops.MaxWhy)
+		refused.LastQueueError = ops.Truncate(reason, ops.MaxWhy)
 		if counted {
 			refused.QueueAttempts++
 		}
 		if counted && refused.QueueAttempts >= run.MaxQueueAttempts {
 			s.giveUp(&refused, run.MaxQueueError)
-			audits = append(audits, audit(refused.Job))
+			audits = append(audits, audit(refused.Batch))
 		}
 		next[j] = refused
 	}
-	if audits, err = keptAudits(audits); err != nil {
+	if audits, err = normalizedAudits(audits); err != nil {
 		return 0, 0, err
 	}
 	for j, refused := range next {
@@ -85,23 +85,23 @@ func (s *RunStore) MarkUnsent(
 }
 
 // waits reports whether a batch waits for its message or for a worker.
-func waits(status run.Status) bool {
+func waits(status run.BatchStatus) bool {
 	return status == run.PendingQueue || status == run.PendingRetry || status == run.Queued
 }
 
 // ToSend implements run.Recoveries.
-func (s *RunStore) ToSend(ctx context.Context, sysName string, limit int) ([]run.Job, error) {
+func (s *RunStore) ToSend(ctx context.Context, sysName string, limit int) ([]run.Batch, error) {
 	if err := ended(ctx, "inmem: batches to send"); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := []run.Job{}
+	list := []run.Batch{}
 	for _, r := range s.runs {
 		if r.SysName != sysName || r.Status != run.RunRunning || r.Cancel {
 			continue
 		}
-		list = append(list, pick(r.jobs, limit-len(list), func(j *storedJob) bool { return j.Status == run.PendingRetry })...)
+		list = append(list, pick(r.batches, limit-len(list), func(j *storedBatch) bool { return j.Status == run.PendingRetry })...)
 	}
 	return list, nil
 }
@@ -120,7 +120,7 @@ func (s *RunStore) OnTheWay(ctx context.Context, sysName string) (all run.OnTheW
 		if r.HandedOffAt.IsZero() && !r.Cancel {
 			all.HandingOff++
 		}
-		for _, j := range r.jobs {
+		for _, j := range r.batches {
 			switch j.Status { //nolint:exhaustive // the others are on no way
 			case run.Queued, run.Processing:
 				all.Busy++
@@ -132,19 +132,19 @@ func (s *RunStore) OnTheWay(ctx context.Context, sysName string) (all run.OnTheW
 	return all, nil
 }
 
-// Silence implements run.Recoveries.
-func (s *RunStore) Silence(ctx context.Context, sysName string, silent time.Duration, limit int) (int, error) {
+// RequeueSilent implements run.Recoveries.
+func (s *RunStore) RequeueSilent(ctx context.Context, sysName string, silent time.Duration, limit int) (int, error) {
 	if err := ended(ctx, "inmem: silent runs"); err != nil {
 		return 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var first *storedJob   // of those that are queued
-	var passed time.Time   // is the latest queued_at of those that were claimed long ago
-	still := true          // nothing was queued or claimed lately, or waits to be queued
-	jobs := []*storedJob{} // that have been queued for long
+	var first *storedBatch   // of those that are queued
+	var passed time.Time     // is the latest queued_at of those that were claimed long ago
+	still := true            // nothing was queued or claimed lately, or waits to be queued
+	jobs := []*storedBatch{} // that have been queued for long
 	lately := func(at time.Time) bool { return s.at().Sub(at) < silent }
-	for _, j := range s.jobs {
+	for _, j := range s.batches {
 		if j.run.SysName != sysName || j.run.Status != run.RunRunning {
 			continue
 		}
@@ -169,15 +169,15 @@ func (s *RunStore) Silence(ctx context.Context, sysName string, silent time.Dura
 	return n, nil
 }
 
-// Bury implements run.Recoveries.
-func (s *RunStore) Bury(ctx context.Context, sysName string, stale, released time.Duration, limit int) (jobs, workers int, err error) {
+// Rescue implements run.Recoveries.
+func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released time.Duration, limit int) (jobs, workers int, err error) {
 	if err := ended(ctx, "inmem: bury"); err != nil {
 		return 0, 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.failedWorkers()
-	for _, j := range s.jobs {
+	for _, j := range s.batches {
 		if jobs < limit && j.run.SysName == sysName && j.Status == run.Processing && s.abandoned(j, stale, released) {
 			if j.Owner != "" {
 				j.LostWorkers++
@@ -196,7 +196,7 @@ func (s *RunStore) Bury(ctx context.Context, sysName string, stale, released tim
 }
 
 // abandoned reports whether a batch's worker is dead, or let go and nobody came.
-func (s *RunStore) abandoned(j *storedJob, stale, released time.Duration) bool {
+func (s *RunStore) abandoned(j *storedBatch, stale, released time.Duration) bool {
 	if j.Owner == "" {
 		return s.at().Sub(j.releasedAt) >= released
 	}

@@ -13,11 +13,11 @@ import (
 // StartRun implements run.Runs.
 func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	const op = "inmem: start run"
-	k, err := ops.Run{ID: r.ID, Kind: string(r.Kind), Filter: r.Filter, RequestedBy: r.RequestedBy, Why: r.Why}.Kept()
+	k, err := ops.Run{ID: r.ID, Kind: string(r.Kind), Filter: r.Filter, RequestedBy: r.RequestedBy, Why: r.Why}.Normalize()
 	if err != nil {
 		return err
 	}
-	if a, err = keptAudit(a); err != nil {
+	if a, err = normalizedAudit(a); err != nil {
 		return err
 	}
 	if err := ended(ctx, op); err != nil {
@@ -79,10 +79,10 @@ func (s *RunStore) Stats(ctx context.Context, id string) (run.Stats, error) {
 	return statsOf(r), nil
 }
 
-// JobCounts implements run.Runs.
-func (s *RunStore) JobCounts(ctx context.Context, id string) (map[run.Status]int, error) {
+// BatchCounts implements run.Runs.
+func (s *RunStore) BatchCounts(ctx context.Context, id string) (map[run.BatchStatus]int, error) {
 	stats, err := s.Stats(ctx, id)
-	return stats.Jobs, err
+	return stats.Batches, err
 }
 
 // ClaimRun implements run.Runs.
@@ -119,14 +119,14 @@ func claimant(op string, w run.Worker) error {
 }
 
 // BeatRun implements run.Runs.
-func (s *RunStore) BeatRun(ctx context.Context, l run.Lease) (cancel bool, err error) {
+func (s *RunStore) BeatRun(ctx context.Context, l run.RunLease) (cancel bool, err error) {
 	const op = "inmem: beat run"
 	if err := ended(ctx, op); err != nil {
 		return false, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.leased(op, l)
+	r, err := s.leasedRun(op, l)
 	if err != nil {
 		return false, err
 	}
@@ -154,12 +154,12 @@ func (s *RunStore) Known(ctx context.Context, id string, documents []string) (ma
 }
 
 // AddChunk implements run.Runs.
-func (s *RunStore) AddChunk(ctx context.Context, l run.Lease, c run.Chunk, audits ...run.Audit) error {
+func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, audits ...run.Audit) error {
 	const op = "inmem: add chunk"
 	if err := possible(op, c); err != nil {
 		return err
 	}
-	audits, err := keptAudits(audits)
+	audits, err := normalizedAudits(audits)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.Lease, c run.Chunk, audit
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.leased(op, l)
+	r, err := s.leasedRun(op, l)
 	switch {
 	case err != nil:
 		return err
@@ -181,7 +181,7 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.Lease, c run.Chunk, audit
 		return err
 	}
 	for i, documents := range c.Batches {
-		s.addJob(r, c.First+i, c.Initial, documents)
+		s.addBatch(r, c.First+i, c.Initial, documents)
 	}
 	slices.Sort(r.keys)
 	r.Watermark, r.nextAt, r.HeartbeatAt, r.LostManagers = c.Watermark, s.at().Add(c.Wait), s.at(), 0
@@ -218,10 +218,10 @@ func unknown(op string, r *storedRun, batches [][]string) error {
 	return nil
 }
 
-// addJob adds a batch to a run.
-func (s *RunStore) addJob(r *storedRun, number int, status run.Status, documents []string) {
-	j := &storedJob{run: r, Job: run.Job{
-		ID: run.JobID(r.SysName, r.ID, number), Run: r.ID, Number: number, Status: status, Total: len(documents), CreatedAt: s.at(),
+// addBatch adds a batch to a run.
+func (s *RunStore) addBatch(r *storedRun, number int, status run.BatchStatus, documents []string) {
+	j := &storedBatch{run: r, Batch: run.Batch{
+		ID: run.BatchID(r.SysName, r.ID, number), Run: r.ID, Number: number, Status: status, Total: len(documents), CreatedAt: s.at(),
 	}}
 	if status == run.Queued {
 		j.QueuedAt = s.at()
@@ -231,14 +231,14 @@ func (s *RunStore) addJob(r *storedRun, number int, status run.Status, documents
 		key := run.DocumentKey(d)
 		r.items[key], r.keys, j.items = it, append(r.keys, key), append(j.items, it)
 	}
-	r.jobs, s.jobs, s.jobOf[j.ID] = append(r.jobs, j), append(s.jobs, j), j
+	r.batches, s.batches, s.batchOf[j.ID] = append(r.batches, j), append(s.batches, j), j
 	r.Batches++
 	r.Documents += len(documents)
 }
 
 // EndHandOff implements run.Runs.
-func (s *RunStore) EndHandOff(ctx context.Context, l run.Lease, a run.Audit) error {
-	a, err := keptAudit(a)
+func (s *RunStore) EndHandOff(ctx context.Context, l run.RunLease, a run.Audit) error {
+	a, err := normalizedAudit(a)
 	if err != nil {
 		return err
 	}
@@ -249,18 +249,18 @@ func (s *RunStore) EndHandOff(ctx context.Context, l run.Lease, a run.Audit) err
 }
 
 // ReleaseRun implements run.Runs.
-func (s *RunStore) ReleaseRun(ctx context.Context, l run.Lease) error {
+func (s *RunStore) ReleaseRun(ctx context.Context, l run.RunLease) error {
 	return s.letGoOfRun(ctx, "inmem: release run", l, run.WorkerIdle, func(*storedRun) {})
 }
 
 // letGoOfRun ends a manager's hold of a run.
-func (s *RunStore) letGoOfRun(ctx context.Context, op string, l run.Lease, status run.WorkerStatus, also func(*storedRun)) error {
+func (s *RunStore) letGoOfRun(ctx context.Context, op string, l run.RunLease, status run.WorkerStatus, also func(*storedRun)) error {
 	if err := ended(ctx, op); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.leased(op, l)
+	r, err := s.leasedRun(op, l)
 	if err != nil {
 		return err
 	}
@@ -282,8 +282,8 @@ func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Durati
 	if r == nil || r.Pattern == "" || r.Status != run.RunRunning {
 		return false, nil
 	}
-	open := slices.ContainsFunc(r.jobs, func(j *storedJob) bool { return j.Status.Open() })
-	alive := slices.ContainsFunc(r.jobs, func(j *storedJob) bool {
+	open := slices.ContainsFunc(r.batches, func(j *storedBatch) bool { return j.Status.Open() })
+	alive := slices.ContainsFunc(r.batches, func(j *storedBatch) bool {
 		return j.Status == run.Processing && !s.silent(j.Owner, j.HeartbeatAt, stale)
 	})
 	status, stats := run.RunCompleted, statsOf(r)
@@ -296,11 +296,11 @@ func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Durati
 	default:
 		return false, nil
 	}
-	a, err := keptAudit(audit(status, stats))
+	a, err := normalizedAudit(audit(status, stats))
 	if err != nil {
 		return false, err
 	}
-	for _, j := range r.jobs {
+	for _, j := range r.batches {
 		if j.Status.Open() {
 			s.giveUp(j, run.CancelledError)
 		}
@@ -329,7 +329,7 @@ func (s *RunStore) FailRun(ctx context.Context, id, reason string, stale time.Du
 			return false
 		}
 		s.end(r.Owner, run.WorkerFailed)
-		r.Status, r.Error, r.EndedAt, r.Owner = run.RunFailed, ops.Clip(reason, ops.MaxWhy), s.at(), ""
+		r.Status, r.Error, r.EndedAt, r.Owner = run.RunFailed, ops.Truncate(reason, ops.MaxWhy), s.at(), ""
 		return true
 	})
 }
@@ -343,7 +343,7 @@ func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool,
 		r.Status, r.Cancel, r.Owner, r.EndedAt, r.Error = run.RunRunning, false, "", time.Time{}, ""
 		r.LostManagers, r.HandedOffAt = 0, time.Time{}
 		r.Epoch++
-		for _, j := range r.jobs {
+		for _, j := range r.batches {
 			if waits(j.Status) || j.Status == run.Failed && j.Error == run.CancelledError {
 				j.again()
 			}
@@ -354,7 +354,7 @@ func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool,
 
 // changeRun makes a change with its entry, or none of both.
 func (s *RunStore) changeRun(ctx context.Context, op, id string, a run.Audit, change func(*storedRun) bool) (bool, error) {
-	a, err := keptAudit(a)
+	a, err := normalizedAudit(a)
 	if err != nil {
 		return false, err
 	}

@@ -31,7 +31,7 @@ func (d *Documents) Selection(pageSize int) Selection {
 }
 
 // Page implements run.Selection.
-func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (found []commit.Waiting, next string, err error) {
+func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (found []commit.PendingDoc, next string, err error) {
 	const op = "inmem: page"
 	if err := ended(ctx, op); err != nil {
 		return nil, "", err
@@ -42,7 +42,7 @@ func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (
 
 // search gives the documents that fit, at most most of them, among the next look that it concerns, in the order of their
 // ids. A continuation is the id that was looked at last, behind a mark of the query.
-func (d *Documents) search(op string, q any, continuation string, most, look int, concerns, fits func(candidate) bool) (found []commit.Waiting, next string, err error) {
+func (d *Documents) search(op string, q any, continuation string, most, look int, concerns, fits func(candidate) bool) (found []commit.PendingDoc, next string, err error) {
 	mark, err := markOf(op, q)
 	if err != nil {
 		return nil, "", err
@@ -69,7 +69,7 @@ func (d *Documents) search(op string, q any, continuation string, most, look int
 		}
 		after, look = e.ID, look-1
 		if fits(e) {
-			found = append(found, e.Waiting)
+			found = append(found, e.PendingDoc)
 		}
 	}
 	return found, "", nil

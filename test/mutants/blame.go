@@ -49,7 +49,7 @@ func blameTable() []mutant {
 		{"a dead connection is a document's", apply, "fault.Has(err, fault.OthersAnswered) && broke == nil &&", "fault.Has(err, fault.OthersAnswered) && broke != nil &&", pkg, "TestARequestWhoseConnectionBrokeIsMadeOnceMore"},
 		{"the parts of a request without an answer have half a minute each", apply, "			p.partTimeout.Store(int64(partTimeout))\n", "", pkg, "TestThePartsOfARequestThatTimedOutHaveTenSeconds"},
 		{"dividing has no end", apply, "		if a.p.outOfTime() {\n", "		if false {\n", pkg, "TestDividingEndsAfterTwoMinutes"},
-		{"what is undecided is blamed", apply, "fault.Wrap(fault.Contention, \"writer: apply\", codeUndecided,", "fault.Wrap(fault.Document, \"writer: apply\", codeUndecided,", pkg, "TestDividingEndsAfterTwoMinutes"},
+		{"what is undecided is blamed", apply, "fault.Wrap(fault.Contention, \"commit: apply\", codeUndecided,", "fault.Wrap(fault.Document, \"commit: apply\", codeUndecided,", pkg, "TestDividingEndsAfterTwoMinutes"},
 		{"batches behind one that ran out of time divide as long", commit, "	if b.Purpose == FromFeed && c.hurries() {\n", "	if false {\n", pkg, "TestBatchesBehindOneThatRanOutOfTimeAreInAHurry"},
 		{"a run's batches are in a hurry", commit, "	if b.Purpose == FromFeed && c.hurries() {\n", "	if c.hurries() {\n", pkg, "TestBatchesBehindOneThatRanOutOfTimeAreInAHurry"},
 		{"where all are bad they are divided all the same", apply, "		if a.inRow >= oneByOne {\n", "		if a.inRow < 0 {\n", pkg, "TestWhereAllAreBadTheyAreSentOneByOne"},
@@ -67,9 +67,9 @@ func blameTable() []mutant {
 		// The feed.
 		{
 			"the feed brings retries", commit,
-			"	case turn == invoice.Take && p.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:\n", "	case false:\n", pkg, "TestRetriesAreTheTimers",
+			"	case turn == invoice.Eligible && p.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:\n", "	case false:\n", pkg, "TestRetriesAreTheTimers",
 		},
-		{"what was never offered is taken", "internal/invoice/turn.go", "		return NotOffered\n", "		return Take\n", pkg, "TestOnlyOurOwnPendingDocumentsAreTaken"},
+		{"what was never offered is taken", "internal/invoice/eligibility.go", "		return NotOffered\n", "		return Take\n", pkg, "TestOnlyOurOwnPendingDocumentsAreTaken"},
 		{"postponed documents wait for their time", commit, "d.State.Postponed && d.TS <= p.dueBefore", "d.State.Postponed && d.TS <= 0", pkg, "TestAPostponedDocumentIsDueWhenOthersGetThrough"},
 		{
 			"an instance that is cut off holds its documents", commit,

@@ -32,7 +32,7 @@ func runsTable() []mutant {
 		},
 		{
 			"run: nobody goes on with an abandoned run", "internal/run/recovery.go",
-			"		case row.NextIn <= 0 && row.Silent >= r.dead(ctx, runSilent) && !fault.IsDependency(err):\n", "		case false:\n", crashtest, leftBehind,
+			"		case row.NextIn <= 0 && row.Silent >= r.staleAfter(ctx, runSilent) && !fault.IsDependency(err):\n", "		case false:\n", crashtest, leftBehind,
 		},
 		{
 			"run: the timer ends no run", "internal/run/recovery.go",
@@ -40,35 +40,35 @@ func runsTable() []mutant {
 		},
 		{
 			"run: nobody takes batches from the dead", "internal/run/recovery.go",
-			"r.dead(ctx, workerStale), r.dead(ctx, releasedFor), mostSent)", "never, never, mostSent)", crashtest, leftBehind,
+			"r.staleAfter(ctx, workerStale), r.staleAfter(ctx, releasedFor), mostSent)", "never, never, mostSent)", crashtest, leftBehind,
 		},
 		{
 			"run: a lost message is never sent again", "internal/run/recovery.go",
-			"r.dead(ctx, silentAfter), mostSent)", "never, mostSent)", crashtest, leftBehind,
+			"r.staleAfter(ctx, silentAfter), mostSent)", "never, mostSent)", crashtest, leftBehind,
 		},
 		{
-			"run: who could not say a word is dead", "internal/run/kit.go",
+			"run: who could not say a word is dead", "internal/run/base.go",
 			"closed && k.o.Now().Sub(since) >= silence {", "closed || !closed || since.IsZero() {", "internal/run", "TestNobodyIsDeadBeforeTheBreakerWasClosedForLong",
 		},
 		{
-			"run: the books are used without asking", "internal/run/kit.go",
+			"run: the books are used without asking", "internal/run/base.go",
 			"	if err := k.p.Breaker.Permit(ctx); err != nil {\n		return err\n	}\n", "", "internal/run", "TestNothingOfRunsIsBegunWhileTheBreakerIsOpen",
 		},
 		{
 			"run: what was begun asks before it ends", "internal/run/worker.go",
-			"return w.tell(context.WithoutCancel(ctx), use)", "return w.books(context.WithoutCancel(ctx), use)",
+			"return w.withStoreAlways(context.WithoutCancel(ctx), use)", "return w.withStore(context.WithoutCancel(ctx), use)",
 			"internal/run", "TestWhatWasBegunIsEndedBesideAnOpenBreaker",
 		},
 		{
 			"run: a batch that is let go of does not show the epoch", "internal/run/worker.go",
-			"	n.Epoch = c.Hold.Epoch\n	return w.later(", "	return w.later(", "internal/run", "TestABatchThatCouldNotBeLetGoOfIsTakenAtOnce",
+			"	n.Epoch = c.Lease.Epoch\n	return w.later(", "	return w.later(", "internal/run", "TestABatchThatCouldNotBeLetGoOfIsTakenAtOnce",
 		},
 		{
 			"run: each time a batch is let go of is audited", "internal/run/worker.go",
 			"	if n.Deferral == 0 {\n", "	if n.Deferral >= 0 {\n", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
 		},
 		{
-			"run: each claim has a worker's row of its own", "internal/run/kit.go",
+			"run: each claim has a worker's row of its own", "internal/run/base.go",
 			"k.o.Instance + \"\\n\" + of", "k.o.Instance + of + k.o.Now().String()", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
 		},
 		{
@@ -76,11 +76,11 @@ func runsTable() []mutant {
 			"	n.Epoch = h.lease.Epoch\n", "	n.Epoch = h.lease.Epoch - 1\n", "internal/run", "TestAManagerThatCouldNotLetGoIsNotLost",
 		},
 		{
-			"run: the timer's message lets the owner off", "internal/run/message.go",
+			"run: the timer's message lets the owner off", "internal/run/payload.go",
 			"		n.Epoch--\n", "", "internal/run", "TestARunThatKillsItsManagersIsGivenUp",
 		},
 		{
-			"run: a lost race ends a batch", "internal/run/kit.go",
+			"run: a lost race ends a batch", "internal/run/base.go",
 			"	return fault.IsDependency(err) || fault.KindOf(err) == fault.Contention\n", "	return fault.IsDependency(err)\n",
 			"internal/run", "TestAReindexThatLosesRacesComesAgain",
 		},
@@ -93,7 +93,7 @@ func runsTable() []mutant {
 			"room := r.o.MaxOutstanding - all.Busy;", "room := mostSent + 0*all.Busy;", "internal/run", "TestTheTimerSendsAsThereIsRoom",
 		},
 		{
-			"run: a message older than its row is not dropped", "internal/store/shared/runs_jobs.go",
+			"run: a message older than its row is not dropped", "internal/store/shared/run_store_batches.go",
 			"	case t.Attempt < j.Attempt:\n		return run.Outdated\n", "", "internal/store/sqlite", "TestRunStore/a_message_older_than_its_row's_attempt_gets_nothing",
 		},
 		{

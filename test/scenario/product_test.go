@@ -51,7 +51,7 @@ func newProduct(i *instance) product {
 		Container: "AI_PROCESS_LOGS", AppVersion: i.build.version, Now: i.now, Wait: pause,
 	})
 	ports := run.Ports{
-		Store: booksDoor{i}, Selection: w.docs.Selection(0), Documents: documentsDoor{w.docs, i}, Commit: committer, Breaker: b,
+		Store: storeSpy{i}, Selection: w.docs.Selection(0), Documents: documentsDoor{w.docs, i}, Commit: committer, Breaker: b,
 		RunQueue: w.runs, BatchQueue: w.batches, Evidence: w.evidence,
 	}
 	o := run.Options{SysName: sysName, Instance: i.name, Log: w.log, Now: i.now, Wait: pause}
@@ -60,8 +60,8 @@ func newProduct(i *instance) product {
 		manager: run.NewManager(ports, o), workers: run.NewWorkers(ports, o), recovery: run.NewRecovery(ports, o),
 		ops: ops.New(ops.Ports{
 			Documents: documentsDoor{w.docs, i}, Backlog: w.docs, Breaker: b, Commit: committer, RunQueue: w.runs, Selection: w.docs.Selection(0),
-			Books: func(context.Context) (ops.Books, error) {
-				return ops.Books{Journal: journalDoor{w.books.Journal(), i}, Runs: booksDoor{i}}, nil
+			Stores: func(context.Context) (ops.Stores, error) {
+				return ops.Stores{Audit: auditLogSpy{w.books.AuditLog(), i}, Runs: storeSpy{i}}, nil
 			},
 		}, ops.Options{SysName: sysName, Location: w.zone, AppVersion: i.build.version, Now: i.now, Wait: pause}),
 	}

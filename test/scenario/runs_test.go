@@ -35,7 +35,7 @@ func newBus() *bus {
 }
 
 // Send implements run.Queue.
-func (b *bus) Send(ctx context.Context, messages []run.Message) []error {
+func (b *bus) Send(ctx context.Context, messages []run.Outgoing) []error {
 	defer b.signal()
 	return b.Queue.Send(ctx, messages)
 }
@@ -48,7 +48,7 @@ func (b *bus) signal() {
 }
 
 // take waits for a message.
-func (b *bus) take(ctx context.Context) (run.Delivery, bool) {
+func (b *bus) take(ctx context.Context) (run.Incoming, bool) {
 	for ctx.Err() == nil {
 		if d, ok := b.Take(); ok {
 			b.signal() // there may be more
@@ -66,11 +66,11 @@ func (b *bus) take(ctx context.Context) (run.Delivery, bool) {
 		}
 		timer.Stop()
 	}
-	return run.Delivery{}, false
+	return run.Incoming{}, false
 }
 
 // again gives a message back that was not handled.
-func (b *bus) again(d run.Delivery) {
+func (b *bus) again(d run.Incoming) {
 	defer b.signal()
 	if d.Count < mostDeliveries {
 		b.PutBack(d)
@@ -96,7 +96,7 @@ func (i *instance) takesMessages() {
 	}
 }
 
-func (i *instance) receive(b *bus, handle func(context.Context, run.Delivery) (run.Handled, error)) {
+func (i *instance) receive(b *bus, handle func(context.Context, run.Incoming) (run.Handled, error)) {
 	for {
 		d, ok := b.take(i.ctx)
 		if !ok {
@@ -121,7 +121,7 @@ func (w *world) startRun(id string, kind run.Kind) {
 	found, ok, err := w.books.Run(w.ctx, id)
 	require.NoError(w.t, err)
 	require.True(w.t, ok)
-	require.NoError(w.t, w.runs.Send(w.ctx, []run.Message{run.NoticeOfRun(found).Message(0)})[0])
+	require.NoError(w.t, w.runs.Send(w.ctx, []run.Outgoing{run.RunPayload(found).Outgoing(0)})[0])
 }
 
 // over waits for the end of a run, and answers how long that took.
@@ -153,7 +153,7 @@ func (w *world) ended(id string) ledger {
 	w.t.Helper()
 	r, _, err := w.books.Run(w.ctx, id)
 	require.NoError(w.t, err)
-	jobs, err := w.books.ListJobs(w.ctx, id, "", 1000)
+	jobs, err := w.books.ListBatches(w.ctx, id, "", 1000)
 	require.NoError(w.t, err)
 	l := ledger{status: r.Status, batches: len(jobs), audits: len(w.books.Audits()), letters: w.runs.deadLetters() + w.batches.deadLetters()}
 	for _, j := range jobs {

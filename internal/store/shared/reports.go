@@ -48,8 +48,8 @@ func ReportNames() []run.ReportName {
 
 // ReportWords are what the reports say differently from engine to engine.
 type ReportWords struct {
-	// Batch and ProcessingJob are the views of table job; the others are tables.
-	Run, Batch, ProcessingJob, Worker, ErrorDetail, AuditLog string
+	// Batch and ProcessingBatch are the views of table job; the others are tables.
+	Run, Batch, ProcessingBatch, Worker, ErrorDetail, AuditLog string
 	// Now is the database's clock, UTC.
 	Now string
 	// Top and Limit bound a query to @limit rows, where the dialect wants it: one of them is empty.
@@ -96,7 +96,7 @@ type ReportDialect struct {
 	SysName string
 	// Read sees what was committed.
 	Read *sql.DB
-	// Classify is as JournalDialect's.
+	// Classify is as Dialect's.
 	Classify func(op string, err error) error
 }
 

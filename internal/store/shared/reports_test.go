@@ -12,7 +12,7 @@ import (
 
 func TestEveryFileIsAReport(t *testing.T) {
 	texts, err := shared.ReportTexts(shared.ReportWords{
-		Run: "the_runs", Batch: "the_batches", ProcessingJob: "the_jobs", Worker: "the_workers", ErrorDetail: "the_errors", AuditLog: "the_audits",
+		Run: "the_runs", Batch: "the_batches", ProcessingBatch: "the_jobs", Worker: "the_workers", ErrorDetail: "the_errors", AuditLog: "the_audits",
 		Now: "the_clock()", Limit: "\nLIMIT @limit", AgoFormat: "ago(%d)", SecondsFormat: "seconds(%s, %s)", DayFormat: "day(%s)",
 	})
 	require.NoError(t, err)

@@ -17,8 +17,8 @@ import (
 // wordsOfNobody are those of no engine.
 func wordsOfNobody() shared.RunWords {
 	return shared.RunWords{
-		JournalWords: shared.JournalWords{Run: "the_runs", AuditLog: "the_audits", Now: "the_clock()", Limit: "\nLIMIT @limit"},
-		Job:          "the_jobs", BatchItem: "the_items", Worker: "the_workers", ErrorDetail: "the_details",
+		Words: shared.Words{Run: "the_runs", AuditLog: "the_audits", Now: "the_clock()", Limit: "\nLIMIT @limit"},
+		Batch: "the_jobs", BatchItem: "the_items", Worker: "the_workers", ErrorDetail: "the_details",
 		AgoFormat: "ago(%s)", InFormat: "ahead(%s)",
 		ListOf: func(parameter string, columns []string) string {
 			return "list(" + parameter + ": " + strings.Join(columns, ", ") + ")"
@@ -37,7 +37,7 @@ func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
 			require.Contains(t, texts, name)
 		}
 	}
-	require.Len(t, texts, len(files)-2+4+2, "jobs_list is four, items_page and run_hold are two")
+	require.Len(t, texts, len(files)-2+4+2, "jobs_list is four, items_page and run_lease are two")
 	for name, text := range texts {
 		require.NotContains(t, text, "LOCK_TIMEOUT", "%s: said where it is asked for", name)
 		require.Regexp(t, `^(-- .+\n)+(INSERT|UPDATE|SELECT)\b`, text, "a statement says what it does")
@@ -89,12 +89,12 @@ func TestWhatMayBeLongIsReadOnlyByWhoNeedsIt(t *testing.T) {
 			require.Equal(t, name == "run_read", strings.Contains(text, column), "%s: %s", name, column)
 		}
 	}
-	for file, want := range map[string]int{"runs_runs.go": 2, "runs_jobs.go": 0, "runs_recoveries.go": 0} {
+	for file, want := range map[string]int{"run_store_runs.go": 2, "run_store_batches.go": 0, "run_store_recoveries.go": 0} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.Equal(t, want, strings.Count(string(text), "s.run(ctx"), "%s: who shows a run, and the manager that claimed it", file)
 	}
-	journal, err := shared.JournalTexts(wordsOfNobody().JournalWords)
+	journal, err := shared.AuditLogTexts(wordsOfNobody().Words)
 	require.NoError(t, err)
 	require.NotContains(t, strings.ReplaceAll(journal["runs"], short, ""), "r.filter", "the journal lists the runs of workers too")
 }
@@ -103,7 +103,7 @@ func TestWhatMayBeLongIsReadOnlyByWhoNeedsIt(t *testing.T) {
 func TestTheCountsOfARunNameEveryStatus(t *testing.T) {
 	texts, err := shared.RunTexts(wordsOfNobody())
 	require.NoError(t, err)
-	for _, s := range run.Statuses() {
+	for _, s := range run.BatchStatuses() {
 		require.Contains(t, texts["run_jobs"], "'"+string(s)+"'")
 	}
 }
@@ -113,7 +113,7 @@ func TestEveryStatementAboutRunsIsRun(t *testing.T) {
 	texts, err := shared.RunTexts(wordsOfNobody())
 	require.NoError(t, err)
 	var code strings.Builder
-	for _, f := range []string{"runs.go", "runs_rows.go", "runs_runs.go", "runs_jobs.go", "runs_recoveries.go"} {
+	for _, f := range []string{"run_store.go", "run_store_rows.go", "run_store_runs.go", "run_store_batches.go", "run_store_recoveries.go"} {
 		text, err := os.ReadFile(f)
 		require.NoError(t, err)
 		code.Write(text)
@@ -131,7 +131,7 @@ func TestEveryStatementAboutRunsIsRun(t *testing.T) {
 // The statements name statuses as texts: each is one of the table of states.
 func TestTheStatementsKnowTheStatuses(t *testing.T) {
 	known := []string{"IDLE", "RUNNING", "FAILED", "cancelled", "''", ""}
-	for _, s := range run.Statuses() {
+	for _, s := range run.BatchStatuses() {
 		known = append(known, string(s))
 	}
 	for _, o := range run.Outcomes() {
@@ -151,7 +151,7 @@ func TestTheStatementsKnowTheStatuses(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range run.Statuses() {
+	for _, s := range run.BatchStatuses() {
 		require.True(t, slices.Contains(named, string(s)) || s == run.Completed, s)
 	}
 }
@@ -184,7 +184,7 @@ func TestTheStatementsMakeOnlyTheTransitionsOfTheTable(t *testing.T) {
 		}
 		require.NotEmpty(t, sources, "%s: a change says from where", name)
 		for _, source := range sources {
-			require.True(t, run.May(run.Status(source), run.Status(target[1])), "%s: %s -> %s", name, source, target[1])
+			require.True(t, run.May(run.BatchStatus(source), run.BatchStatus(target[1])), "%s: %s -> %s", name, source, target[1])
 			changes++
 		}
 	}

@@ -246,7 +246,7 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 	var counts, started string
 	var finished sql.NullString
 	var known, adopted, marked int
-	err := row.Scan(&s.Phase, &s.Run, &s.Watermark, &counts, &known, &adopted, &marked, &s.Who, &started, &finished)
+	err := row.Scan(&s.Phase, &s.Run, &s.Watermark, &counts, &known, &adopted, &marked, &s.By, &started, &finished)
 	if errors.Is(err, sql.ErrNoRows) {
 		return adopt.State{}, nil
 	}

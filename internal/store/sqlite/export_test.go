@@ -109,8 +109,8 @@ func OpenReadOnly(path string) (*Store, error) {
 	return &Store{writer: db, write: write, busyTimeout: time.Second}, err
 }
 
-// JournalTexts are the statements of the journal.
-func JournalTexts() (map[string]string, error) { return shared.JournalTexts(journalWords()) }
+// AuditLogTexts are the statements of the journal.
+func AuditLogTexts() (map[string]string, error) { return shared.AuditLogTexts(words()) }
 
 // RunTexts are the statements about runs.
 func RunTexts() (map[string]string, error) { return shared.RunTexts(runWords()) }

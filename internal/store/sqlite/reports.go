@@ -8,7 +8,7 @@ import (
 // reportWords are this engine's. Moments are texts that sort as they follow each other.
 func reportWords() shared.ReportWords {
 	return shared.ReportWords{
-		Run: "sqlwriter_run", Batch: "sqlwriter_batch", ProcessingJob: "sqlwriter_processing_job", Worker: "sqlwriter_worker",
+		Run: "sqlwriter_run", Batch: "sqlwriter_batch", ProcessingBatch: "sqlwriter_processing_job", Worker: "sqlwriter_worker",
 		ErrorDetail: "sqlwriter_error_detail", AuditLog: "sqlwriter_audit_log",
 		Now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')", Limit: "\nLIMIT @limit",
 		AgoFormat:     "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', '-%d seconds')",

@@ -25,7 +25,7 @@ func TestRunStore(t *testing.T) {
 // runs is the store of runs with what the suite needs beside it.
 func (d db) runs() conformance.RunStoreFixture {
 	return conformance.RunStoreFixture{
-		Store: d.Runs("web"), Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
+		Store: d.RunStore("web"), Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
 		HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
 	}
 }
@@ -34,7 +34,7 @@ func (d db) runs() conformance.RunStoreFixture {
 // calls of other runs, and no fault of the database: that would stop the flow for everybody.
 func TestCountsThatCannotBeReadAreTheirRunsFaultOnly(t *testing.T) {
 	d := db{newStore(t)}
-	runs := d.Runs("web")
+	runs := d.RunStore("web")
 	start := func(id string) {
 		require.NoError(t, runs.StartRun(t.Context(), run.Run{ID: id, SysName: "web", Pattern: run.TwoPhase}, run.Audit{
 			Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id,
@@ -96,7 +96,7 @@ func (d db) audits(t testing.TB) (list []run.Audit) {
 FROM sqlwriter_audit_log ORDER BY audit_id`, func(rows *sql.Rows) error {
 		var a run.Audit
 		var detail sql.NullString
-		err := rows.Scan(&a.Code, &a.Level, &a.By, &a.Why, &a.Run, &a.Job, &detail)
+		err := rows.Scan(&a.Code, &a.Level, &a.By, &a.Why, &a.Run, &a.Batch, &detail)
 		if detail.Valid {
 			a.Detail = []byte(detail.String)
 		}
@@ -161,8 +161,8 @@ func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
 	require.NoError(t, s.MigrateWith(ctx, files[:3]...))
 	d := db{s}
 	require.NoError(t, s.Migrate(ctx))
-	require.NoError(t, s.Journal("web").Start(ctx, ops.Run{ID: "old", Kind: "reprocess"}, ops.Audit{Action: "reprocess", By: "Ann", Subject: "old"}))
-	conformance.UseRunStore(t, s.Runs("web"), s.Journal("web"))
+	require.NoError(t, s.AuditLog("web").Start(ctx, ops.Run{ID: "old", Kind: "reprocess"}, ops.Audit{Action: "reprocess", By: "Ann", Subject: "old"}))
+	conformance.UseRunStore(t, s.RunStore("web"), s.AuditLog("web"))
 	conformance.SeeRunViews(t, d.row1, "sqlwriter_")
 }
 

@@ -14,8 +14,8 @@ import (
 const noEvidence = "none"
 
 // verdicts gives the verdict on every line. Where the ledger shows this write for all of them, nothing more is asked.
-func (r *request) verdicts(ctx context.Context) (*commit.Tally, error) {
-	t, lines, stamped := commit.NewTally(r.items), 0, 0
+func (r *request) verdicts(ctx context.Context) (*commit.OutcomeBuilder, error) {
+	t, lines, stamped := commit.NewOutcomeBuilder(r.items), 0, 0
 	for _, it := range r.items {
 		lines += it.Rows()
 	}

@@ -171,7 +171,7 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 	var counts string
 	var finished sql.NullTime
 	var known, adopted, marked int
-	err := row.Scan(&s.Phase, &s.Run, &s.Watermark, &counts, &known, &adopted, &marked, &s.Who, &s.Started, &finished)
+	err := row.Scan(&s.Phase, &s.Run, &s.Watermark, &counts, &known, &adopted, &marked, &s.By, &s.Started, &finished)
 	if errors.Is(err, sql.ErrNoRows) {
 		return adopt.State{}, nil
 	}

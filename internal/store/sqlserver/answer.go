@@ -28,7 +28,7 @@ func (a *answer) read(rows *sql.Rows) error {
 	if err != nil {
 		return err
 	}
-	t := commit.NewTally(a.items)
+	t := commit.NewOutcomeBuilder(a.items)
 	if stamped == lines {
 		t.AllApplied()
 	} else if err := eachLine(rows, t); err != nil {
@@ -96,7 +96,7 @@ func misread(format string, args ...any) error {
 }
 
 // eachLine reads the verdict on every line.
-func eachLine(rows *sql.Rows, t *commit.Tally) error {
+func eachLine(rows *sql.Rows, t *commit.OutcomeBuilder) error {
 	if err := find(rows, setLines); err != nil {
 		return err
 	}

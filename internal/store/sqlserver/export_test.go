@@ -265,13 +265,13 @@ func AdoptionText(name string) string { return adoptionText(name) }
 // Refused is what Heartbeat makes of a driver's error.
 func Refused(err error) error { return refused(err) }
 
-// JournalTexts are the statements of the journal.
-func JournalTexts() (map[string]string, error) {
+// AuditLogTexts are the statements of the journal.
+func AuditLogTexts() (map[string]string, error) {
 	t, err := tablesOf(Options{})
 	if err != nil {
 		return nil, err
 	}
-	return shared.JournalTexts(t.journalWords())
+	return shared.AuditLogTexts(t.words())
 }
 
 // ReportTexts are the statements of the reports.

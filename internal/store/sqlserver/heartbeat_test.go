@@ -15,7 +15,7 @@ import (
 )
 
 // readOnly makes the database refuse every write. The change ends all other sessions, so nobody keeps an idle one.
-func (h *hands) readOnly(t testing.TB) func() {
+func (h *spies) readOnly(t testing.TB) func() {
 	t.Helper()
 	set := func(text string) {
 		for _, db := range []interface{ SetMaxIdleConns(n int) }{h.db, h.store.DB()} {

@@ -95,9 +95,9 @@ func TestTheAppsRights(t *testing.T) {
 	}
 	_, err := s.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
 	require.NoError(t, err)
-	useJournal(t, s)
-	require.NoError(t, s.Journal("web").Start(ctx, ops.Run{ID: "old"}, ops.Audit{Action: "reprocess"}))
-	conformance.UseRunStore(t, s.Runs("web"), s.Journal("web"))
+	useAuditLog(t, s)
+	require.NoError(t, s.AuditLog("web").Start(ctx, ops.Run{ID: "old"}, ops.Audit{Action: "reprocess"}))
+	conformance.UseRunStore(t, s.RunStore("web"), s.AuditLog("web"))
 	for _, report := range s.Reports("web").Names() {
 		_, err := s.Reports("web").Report(ctx, report.Name)
 		require.NoError(t, err, report.Name)

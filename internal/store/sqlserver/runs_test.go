@@ -42,7 +42,7 @@ func (d *database) runs(t testing.TB) conformance.RunStoreFixture {
 		d.exec(t, `DELETE FROM sqlwriter.`+table)
 	}
 	return conformance.RunStoreFixture{
-		Store: d.store.Runs("web"), Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
+		Store: d.store.RunStore("web"), Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
 		HideAudits: func(t testing.TB) func() { return d.rename(t, "audit_log") },
 	}
 }
@@ -87,8 +87,8 @@ func (d *database) audits(t testing.TB) (list []run.Audit) {
 FROM sqlwriter.audit_log ORDER BY audit_id`, func(rows *sql.Rows) error {
 		var a run.Audit
 		var detail sql.NullString
-		err := rows.Scan(&a.Code, &a.Level, &a.By, &a.Why, &a.Run, &a.Job, &detail)
-		a.Job = strings.TrimSpace(a.Job)
+		err := rows.Scan(&a.Code, &a.Level, &a.By, &a.Why, &a.Run, &a.Batch, &detail)
+		a.Batch = strings.TrimSpace(a.Batch)
 		if detail.Valid {
 			a.Detail = []byte(detail.String)
 		}
@@ -141,8 +141,8 @@ func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, d.db.Close()) })
 	require.NoError(t, d.store.MigrateWith(ctx, ownMigrations(t)[:3]...))
 	require.NoError(t, d.store.Migrate(ctx))
-	require.NoError(t, d.store.Journal("web").Start(ctx, ops.Run{ID: "old", Kind: "reprocess"}, ops.Audit{Action: "reprocess", By: "Ann", Subject: "old"}))
-	conformance.UseRunStore(t, d.store.Runs("web"), d.store.Journal("web"))
+	require.NoError(t, d.store.AuditLog("web").Start(ctx, ops.Run{ID: "old", Kind: "reprocess"}, ops.Audit{Action: "reprocess", By: "Ann", Subject: "old"}))
+	conformance.UseRunStore(t, d.store.RunStore("web"), d.store.AuditLog("web"))
 	conformance.SeeRunViews(t, d.row1, "sqlwriter.")
 }
 

@@ -67,7 +67,7 @@ func (d *database) harness(t testing.TB) conformance.SinkHarness {
 	d.exec(t, `DELETE FROM sqlwriter.ledger`)
 	d.exec(t, `DELETE FROM sqlwriter.heartbeat`)
 	require.NoError(t, sqlserver.CreateSampleSchema(context.Background(), d.db, sqlserver.Options{}))
-	h := &hands{database: d, sink: &hooked{d: d, store: d.store}}
+	h := &spies{database: d, sink: &hooked{d: d, store: d.store}}
 	real := sqlservertest.IsReal(d.version)
 	return conformance.SinkHarness{
 		Engine: d.version, RealServer: real, Strict: true, Deviations: d.deviations,

@@ -40,14 +40,14 @@ type step struct{ name, text string }
 // applySteps and previewSteps are the parts of a request for documents in their order.
 func applySteps() []string {
 	return []string{
-		"begin", "variables", "database", "load", "look", "prune", "transaction", "ledger_update", "ledger_insert",
+		"begin", "variables", "database", "load", "read_existing", "prune", "transaction", "ledger_update", "ledger_insert",
 		"ledger_raise", "verdict", "detail_update", "detail_mark", "tracking_update", "tracking_insert", "commit", "outcomes",
 	}
 }
 
 func previewSteps() []string {
 	return []string{
-		"begin", "variables", "load", "preview_ledger", "look", "prune", "ledger_update", "ledger_insert", "ledger_raise",
+		"begin", "variables", "load", "preview_ledger", "read_existing", "prune", "ledger_update", "ledger_insert", "ledger_raise",
 		"verdict", "outcomes", "preview_before",
 	}
 }

@@ -9,7 +9,7 @@ SELECT{{.Top}}
     b.last_queue_error,
     b.updated_at
 FROM {{.Batch}} AS b
-INNER JOIN {{.ProcessingJob}} AS j ON j.job_id = b.batch_id
+INNER JOIN {{.ProcessingBatch}} AS j ON j.job_id = b.batch_id
 WHERE
     b.batch_status = 'failed'
     AND {{.Ours "b.run_id"}}

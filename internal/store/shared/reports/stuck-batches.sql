@@ -9,7 +9,7 @@ WITH batches AS (
         j.last_heartbeat,
         COALESCE(j.last_heartbeat, b.updated_at) AS silent_since
     FROM {{.Batch}} AS b
-    INNER JOIN {{.ProcessingJob}} AS j ON j.job_id = b.batch_id
+    INNER JOIN {{.ProcessingBatch}} AS j ON j.job_id = b.batch_id
     WHERE
         b.batch_status = 'processing'
         AND {{.Ours "b.run_id"}}

@@ -3,7 +3,7 @@
 SELECT{{.Top}}
     i.document_id, i.outcome, i.code, j.number
 FROM {{.BatchItem}} AS i
-INNER JOIN {{.Job}} AS j ON j.job_id = i.job_id
+INNER JOIN {{.Batch}} AS j ON j.job_id = i.job_id
 WHERE
     i.run_id = @run AND i.document_key > @after
 {{- if .ByOutcome}}

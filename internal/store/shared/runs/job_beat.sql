@@ -1,5 +1,5 @@
 -- The worker lives, as long as the batch is its own.
 {{template "begin.sql" . -}}
-UPDATE {{.Job}}
+UPDATE {{.Batch}}
 SET heartbeat_at = {{.Now}}
 {{template "held.sql" . -}}

@@ -2,7 +2,7 @@
 -- @stale. Of all who try at the same time one changes the row: the epoch that they read is gone then. A worker that did not
 -- let go is lost.
 {{template "begin.sql" . -}}
-UPDATE {{.Job}}
+UPDATE {{.Batch}}
 SET
     status = 'processing', owner = @owner, epoch = epoch + 1,
     heartbeat_at = {{.Now}}, claimed_at = {{.Now}}, updated_at = {{.Now}},

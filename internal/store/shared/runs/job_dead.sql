@@ -1,6 +1,6 @@
 -- Ends a batch whose message of @attempt is a dead letter, unless its worker lives or a later message is on its way.
 {{template "begin.sql" . -}}
-UPDATE {{.Job}}
+UPDATE {{.Batch}}
 SET status = 'failed', error = @reason, process_end_time = {{.Now}}, updated_at = {{.Now}}
 WHERE
     job_id = @job AND epoch = @epoch AND attempt <= @attempt

@@ -1,5 +1,5 @@
 -- The worker gives its batch up.
 {{template "begin.sql" . -}}
-UPDATE {{.Job}}
+UPDATE {{.Batch}}
 SET status = 'failed', error = @reason, process_end_time = {{.Now}}, updated_at = {{.Now}}
 {{template "held.sql" . -}}

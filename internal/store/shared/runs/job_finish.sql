@@ -1,6 +1,6 @@
 -- Ends a batch by its numbers.
 {{template "begin.sql" . -}}
-UPDATE {{.Job}}
+UPDATE {{.Batch}}
 SET
     status = @status, error = NULLIF(@error, ''), success_count = @success, failure_count = @failure,
     process_end_time = {{.Now}}, updated_at = {{.Now}}

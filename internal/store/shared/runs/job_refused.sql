@@ -1,6 +1,6 @@
 -- A batch whose message was refused once too often is failed.
 {{template "begin.sql" . -}}
-UPDATE {{.Job}}
+UPDATE {{.Batch}}
 SET
     status = 'failed', attempt = attempt + 1, queue_attempt_count = queue_attempt_count + 1, last_queue_error = @reason,
     error = @given_up, process_end_time = {{.Now}}, updated_at = {{.Now}}

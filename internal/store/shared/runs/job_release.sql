@@ -1,5 +1,5 @@
 -- The worker lets go of its batch: updated_at is when.
 {{template "begin.sql" . -}}
-UPDATE {{.Job}}
+UPDATE {{.Batch}}
 SET owner = NULL, heartbeat_at = NULL, updated_at = {{.Now}}
 {{template "held.sql" . -}}

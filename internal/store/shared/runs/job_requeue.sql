@@ -1,6 +1,6 @@
 -- A failed batch is wanted again. Whoever still thinks that it has it has another epoch, and its next message another id.
 {{template "begin.sql" . -}}
-UPDATE {{.Job}}
+UPDATE {{.Batch}}
 SET
 {{template "again.sql" .}}
 WHERE job_id = @job AND status = 'failed';

@@ -1,9 +1,9 @@
 -- Open batches of a run that was cancelled are failed. A row of @rows is an array: id.
 {{template "begin.sql" . -}}
-{{.Update .Job "j"}}
+{{.Update .Batch "j"}}
 SET status = 'failed', error = @cancelled, process_end_time = {{.Now}}, updated_at = {{.Now}}
 FROM
     {{.List "rows" "listed_id char(64)"}} AS n
-{{.Beside .Job "j"}}WHERE
+{{.Beside .Batch "j"}}WHERE
     j.job_id = n.listed_id{{.Bytes}}
     AND {{.Late}}j.status IN ('pending_queue', 'pending_retry', 'queued', 'processing'){{.InOrder}};

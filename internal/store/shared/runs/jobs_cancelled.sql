@@ -1,4 +1,4 @@
 -- The batches of a run that failed because it was cancelled.
 SELECT j.job_id
-FROM {{.Job}} AS j
+FROM {{.Batch}} AS j
 WHERE j.run_id = @run AND j.status = 'failed' AND j.error = @cancelled;

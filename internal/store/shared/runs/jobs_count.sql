@@ -1,6 +1,6 @@
 -- Counts the outcomes of batches that were given up. A row of @rows is an array: id.
 {{template "begin.sql" . -}}
-{{.Update .Job "j"}}
+{{.Update .Batch "j"}}
 SET
     success_count = (
         SELECT COUNT(*) FROM {{.BatchItem}} AS i
@@ -12,5 +12,5 @@ SET
     )
 FROM
     {{.List "rows" "listed_id char(64)"}} AS n
-{{.Beside .Job "j"}}WHERE
+{{.Beside .Batch "j"}}WHERE
     j.job_id = n.listed_id{{.Bytes}}{{.InOrder}};

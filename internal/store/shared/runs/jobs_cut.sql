@@ -1,4 +1,4 @@
 -- The batches of a run that failed because it was cancelled and that a worker had begun: the others have no outcomes.
 SELECT j.job_id
-FROM {{.Job}} AS j
+FROM {{.Batch}} AS j
 WHERE j.run_id = @run AND j.status = 'failed' AND j.error = @cancelled AND j.process_start_time IS NOT NULL;

@@ -1,7 +1,7 @@
 -- Batches whose worker has said nothing for @stale, or that were let go of for @released.
 SELECT{{.Top}}
     j.job_id, j.attempt
-FROM {{.Job}} AS j
+FROM {{.Batch}} AS j
 INNER JOIN {{.Run}} AS r ON r.run_id = j.run_id
 WHERE
     j.status = 'processing' AND r.sys_name = @sys_name

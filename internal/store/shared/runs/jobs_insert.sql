@@ -1,6 +1,6 @@
 -- The batches of a chunk. A row of @rows is an array: id, number, documents.
 {{template "begin.sql" . -}}
-INSERT INTO {{.Job}} (job_id, run_id, number, status, attempt, queued_at, created_at, updated_at, total_count)
+INSERT INTO {{.Batch}} (job_id, run_id, number, status, attempt, queued_at, created_at, updated_at, total_count)
 SELECT
     n.listed_id, @run, n.listed_number, @status, @attempt, CASE WHEN @status = 'queued' THEN {{.Now}} END,
     {{.Now}}, {{.Now}}, n.listed_total

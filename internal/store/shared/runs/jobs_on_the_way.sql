@@ -4,7 +4,7 @@ SELECT
     (
         SELECT COUNT(*)
         FROM {{.Run}} AS r
-        CROSS JOIN {{.Job}} AS j
+        CROSS JOIN {{.Batch}} AS j
         WHERE
             r.status = 'running' AND r.sys_name = @sys_name AND j.run_id = r.run_id
             AND j.status IN ('queued', 'processing')
@@ -12,7 +12,7 @@ SELECT
     (
         SELECT COUNT(*)
         FROM {{.Run}} AS r
-        CROSS JOIN {{.Job}} AS j
+        CROSS JOIN {{.Batch}} AS j
         WHERE r.status = 'running' AND r.sys_name = @sys_name AND j.run_id = r.run_id AND j.status = 'pending_retry'
     ) AS retries,
     (

@@ -1,4 +1,4 @@
 -- The open batches of a run.
 SELECT j.job_id
-FROM {{.Job}} AS j
+FROM {{.Batch}} AS j
 WHERE j.run_id = @run AND j.status IN ('pending_queue', 'pending_retry', 'queued', 'processing');

@@ -1,10 +1,10 @@
 -- Batches whose message was accepted. One that a worker has already, or that another attempt was made for, stays as it is.
 -- A row of @rows is an array: id, attempt.
 {{template "begin.sql" . -}}
-{{.Update .Job "j"}}
+{{.Update .Batch "j"}}
 SET status = 'queued', queued_at = {{.Now}}, updated_at = {{.Now}}
 FROM
     {{.List "rows" "listed_id char(64)" "listed_attempt int"}} AS n
-{{.Beside .Job "j"}}WHERE
+{{.Beside .Batch "j"}}WHERE
     j.job_id = n.listed_id{{.Bytes}} AND j.attempt = n.listed_attempt
     AND {{.Late}}j.status IN ('pending_queue', 'pending_retry'){{.InOrder}};

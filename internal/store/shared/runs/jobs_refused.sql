@@ -3,7 +3,7 @@ SELECT
     j.job_id, j.attempt
 FROM
     {{.List "rows" "listed_id char(64)" "listed_attempt int"}} AS n
-CROSS JOIN {{.Job}} AS j
+CROSS JOIN {{.Batch}} AS j
 WHERE
     j.job_id = n.listed_id{{.Bytes}} AND j.attempt = n.listed_attempt
     AND {{.Late}}j.status IN ('pending_queue', 'pending_retry', 'queued') AND j.queue_attempt_count + 1 >= @most{{.InOrder}};

@@ -1,10 +1,10 @@
 -- Queued batches whose message nobody brought are sent again as another attempt, unless a worker came meanwhile. A row of
 -- @rows is an array: id, attempt.
 {{template "begin.sql" . -}}
-{{.Update .Job "j"}}
+{{.Update .Batch "j"}}
 SET status = 'pending_retry', attempt = j.attempt + 1, updated_at = {{.Now}}
 FROM
     {{.List "rows" "listed_id char(64)" "listed_attempt int"}} AS n
-{{.Beside .Job "j"}}WHERE
+{{.Beside .Batch "j"}}WHERE
     j.job_id = n.listed_id{{.Bytes}} AND j.attempt = n.listed_attempt
     AND {{.Late}}j.status = 'queued'{{.InOrder}};

@@ -5,7 +5,7 @@
 SELECT{{.Top}}
     j.job_id, j.attempt
 FROM {{.Run}} AS r
-CROSS JOIN {{.Job}} AS j
+CROSS JOIN {{.Batch}} AS j
 WHERE
     r.status = 'running' AND r.sys_name = @sys_name AND j.run_id = r.run_id AND j.status = 'queued'
     AND j.queued_at <= {{.Ago "silent"}}
@@ -13,7 +13,7 @@ WHERE
         j.queued_at < (
             SELECT MAX(c.queued_at)
             FROM {{.Run}} AS o
-            CROSS JOIN {{.Job}} AS c
+            CROSS JOIN {{.Batch}} AS c
             WHERE
                 o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id
                 AND c.claimed_at <= {{.Ago "silent"}}
@@ -23,13 +23,13 @@ WHERE
             j.job_number = (
                 SELECT MIN(c.job_number)
                 FROM {{.Run}} AS o
-                CROSS JOIN {{.Job}} AS c
+                CROSS JOIN {{.Batch}} AS c
                 WHERE o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id AND c.status = 'queued'
             )
             AND NOT EXISTS (
                 SELECT 1
                 FROM {{.Run}} AS o
-                CROSS JOIN {{.Job}} AS c
+                CROSS JOIN {{.Batch}} AS c
                 WHERE
                     o.status = 'running' AND o.sys_name = @sys_name AND c.run_id = o.run_id
                     AND (

@@ -1,12 +1,12 @@
 -- Batches whose message was not accepted, or nobody knows, are sent again as another attempt. @counted is 1 when the queue
 -- refused it. A row of @rows is an array: id, attempt.
 {{template "begin.sql" . -}}
-{{.Update .Job "j"}}
+{{.Update .Batch "j"}}
 SET
     status = 'pending_retry', attempt = j.attempt + 1, queue_attempt_count = j.queue_attempt_count + @counted,
     last_queue_error = @reason, updated_at = {{.Now}}
 FROM
     {{.List "rows" "listed_id char(64)" "listed_attempt int"}} AS n
-{{.Beside .Job "j"}}WHERE
+{{.Beside .Batch "j"}}WHERE
     j.job_id = n.listed_id{{.Bytes}} AND j.attempt = n.listed_attempt
     AND {{.Late}}j.status IN ('pending_queue', 'pending_retry', 'queued'){{.InOrder}};

@@ -123,7 +123,7 @@ BEGIN
             SET @note = CONCAT(N'sqlwriter: expected ', @expected, N' lines, found ', @rows);
             THROW 52741, @note, 1;
         END;
-    -- look
+    -- read_existing
     -- Guarantees: it is known how many lines have no detail row (we never make one). This is read before anything is
     -- locked; what changes since is found by the counts.
     -- (Every line is a winner yet; saying so tells optimizers that ignore the hint how few there are.)

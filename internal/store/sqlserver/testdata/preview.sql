@@ -129,7 +129,7 @@ BEGIN
     FROM (SELECT DISTINCT c.detail_id FROM #line AS c) AS s
     INNER JOIN [sqlwriter].[ledger] AS l ON l.detail_id = s.detail_id
     OPTION (LOOP JOIN, FORCE ORDER);
-    -- look
+    -- read_existing
     -- Guarantees: it is known how many lines have no detail row (we never make one). This is read before anything is
     -- locked; what changes since is found by the counts.
     -- (Every line is a winner yet; saying so tells optimizers that ignore the hint how few there are.)

@@ -245,7 +245,7 @@ SET
     process_end_time = SYSUTCDATETIME(), updated_at = SYSUTCDATETIME()
 WHERE job_id = @job AND owner = @owner AND epoch = @epoch AND status = 'processing';
 GO
--- job_hold
+-- job_lease
 DECLARE @job varchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
@@ -305,33 +305,6 @@ SET
     last_queue_error = NULL, error = NULL, owner = NULL, heartbeat_at = NULL, process_end_time = NULL,
     updated_at = SYSUTCDATETIME()
 WHERE job_id = @job AND status = 'failed';
-GO
--- jobs_bury
-DECLARE @rows nvarchar(max);
-DECLARE @stale bigint;
-DECLARE @released bigint;
--- Batches of dead workers are sent again as another attempt, unless somebody has said something meanwhile. A row of
--- @rows is an array: id, attempt.
-SET XACT_ABORT ON;
-SET LOCK_TIMEOUT 5000;
-UPDATE j
-SET
-    status = 'pending_retry', attempt = j.attempt + 1,
-    lost_workers = j.lost_workers + CASE WHEN j.owner IS NULL THEN 0 ELSE 1 END,
-    owner = NULL, heartbeat_at = NULL, updated_at = SYSUTCDATETIME()
-FROM
-    OPENJSON (@rows) WITH (
-        listed_id char(64) '$[0]',
-        listed_attempt int '$[1]'
-    ) AS n
-CROSS JOIN sqlwriter.job AS j
-WHERE
-    j.job_id = n.listed_id COLLATE Latin1_General_BIN2 AND j.attempt = n.listed_attempt AND j.status = 'processing'
-    AND (
-        (j.owner IS NOT NULL AND j.heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)))
-        OR (j.owner IS NULL AND j.updated_at <= CAST(DATEADD(MILLISECOND, -@released, SYSUTCDATETIME()) AS datetime2(3)))
-    )
-OPTION (LOOP JOIN, FORCE ORDER);
 GO
 -- jobs_cancel
 DECLARE @cancelled nvarchar(2000);
@@ -544,6 +517,33 @@ CROSS JOIN sqlwriter.job AS j
 WHERE
     j.job_id = n.listed_id COLLATE Latin1_General_BIN2 AND j.attempt = n.listed_attempt
     AND j.status IN ('pending_queue', 'pending_retry', 'queued') AND j.queue_attempt_count + 1 >= @most
+OPTION (LOOP JOIN, FORCE ORDER);
+GO
+-- jobs_rescue
+DECLARE @rows nvarchar(max);
+DECLARE @stale bigint;
+DECLARE @released bigint;
+-- Batches of dead workers are sent again as another attempt, unless somebody has said something meanwhile. A row of
+-- @rows is an array: id, attempt.
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
+UPDATE j
+SET
+    status = 'pending_retry', attempt = j.attempt + 1,
+    lost_workers = j.lost_workers + CASE WHEN j.owner IS NULL THEN 0 ELSE 1 END,
+    owner = NULL, heartbeat_at = NULL, updated_at = SYSUTCDATETIME()
+FROM
+    OPENJSON (@rows) WITH (
+        listed_id char(64) '$[0]',
+        listed_attempt int '$[1]'
+    ) AS n
+CROSS JOIN sqlwriter.job AS j
+WHERE
+    j.job_id = n.listed_id COLLATE Latin1_General_BIN2 AND j.attempt = n.listed_attempt AND j.status = 'processing'
+    AND (
+        (j.owner IS NOT NULL AND j.heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)))
+        OR (j.owner IS NULL AND j.updated_at <= CAST(DATEADD(MILLISECOND, -@released, SYSUTCDATETIME()) AS datetime2(3)))
+    )
 OPTION (LOOP JOIN, FORCE ORDER);
 GO
 -- jobs_resume
@@ -819,18 +819,6 @@ WHERE
     run_id = @run AND epoch = @epoch AND status = 'running' AND pattern IS NOT NULL AND handed_off_at IS NULL
     AND (owner IS NULL OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)));
 GO
--- run_hold
-DECLARE @run nvarchar(64);
--- Keeps the row of a run from others until the transaction ends, and changes nothing: what is read after it stays so.
--- 0 rows when it has none of these statuses: running.
-SET XACT_ABORT ON;
-SET LOCK_TIMEOUT 5000;
-UPDATE sqlwriter.run
-SET epoch = epoch
-WHERE
-    run_id = @run AND pattern IS NOT NULL
-    AND status IN ('running');
-GO
 -- run_hold_ended
 DECLARE @run nvarchar(64);
 -- Keeps the row of a run from others until the transaction ends, and changes nothing: what is read after it stays so.
@@ -865,6 +853,18 @@ SELECT TOP (@limit)
 FROM sqlwriter.run AS r
 WHERE r.sys_name = @sys_name
 ORDER BY r.run_number DESC;
+GO
+-- run_lease
+DECLARE @run nvarchar(64);
+-- Keeps the row of a run from others until the transaction ends, and changes nothing: what is read after it stays so.
+-- 0 rows when it has none of these statuses: running.
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
+UPDATE sqlwriter.run
+SET epoch = epoch
+WHERE
+    run_id = @run AND pattern IS NOT NULL
+    AND status IN ('running');
 GO
 -- run_open
 DECLARE @limit bigint;
@@ -1016,24 +1016,6 @@ UPDATE sqlwriter.worker
 SET documents_processed = documents_processed + @documents
 WHERE worker_id = @owner;
 GO
--- workers_bury
-DECLARE @rows nvarchar(max);
-DECLARE @stale bigint;
--- Running workers are failed, those that have said nothing for @stale. A row of @rows is an array: id.
-SET XACT_ABORT ON;
-SET LOCK_TIMEOUT 5000;
-UPDATE w
-SET status = 'FAILED', completed_at = SYSUTCDATETIME()
-FROM
-    OPENJSON (@rows) WITH (
-        listed_id nvarchar(64) '$[0]'
-    ) AS n
-CROSS JOIN sqlwriter.worker AS w
-WHERE
-    w.worker_id = n.listed_id COLLATE Latin1_General_BIN2 AND w.status = 'RUNNING'
-    AND w.heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3))
-OPTION (LOOP JOIN, FORCE ORDER);
-GO
 -- workers_dead
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
@@ -1052,4 +1034,22 @@ GO
 DECLARE @run nvarchar(64);
 -- The running workers of a run: its manager, and those that have a batch of it.
 SELECT w.worker_id, w.kind FROM sqlwriter.worker AS w WHERE w.status = 'RUNNING' AND w.run_id = @run;
+GO
+-- workers_rescue
+DECLARE @rows nvarchar(max);
+DECLARE @stale bigint;
+-- Running workers are failed, those that have said nothing for @stale. A row of @rows is an array: id.
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
+UPDATE w
+SET status = 'FAILED', completed_at = SYSUTCDATETIME()
+FROM
+    OPENJSON (@rows) WITH (
+        listed_id nvarchar(64) '$[0]'
+    ) AS n
+CROSS JOIN sqlwriter.worker AS w
+WHERE
+    w.worker_id = n.listed_id COLLATE Latin1_General_BIN2 AND w.status = 'RUNNING'
+    AND w.heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3))
+OPTION (LOOP JOIN, FORCE ORDER);
 GO

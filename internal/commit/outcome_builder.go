@@ -1,0 +1,172 @@
+package commit
+
+import (
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+const opSink = "commit: sink"
+
+// Line is the line at a position of an item: the main line first, then the duplicates in their order.
+func (i Item) Line(position int) int64 {
+	if position == 0 {
+		return i.Main
+	}
+	return i.Duplicates[position-1]
+}
+
+// CheckRequest refuses what the contract of Sink rules out, before anything is sent. These are our own mistakes and not a
+// document's: kind internal, codes "mode", "values", "repeated_line".
+func CheckRequest(items []Item, mode Mode) error {
+	switch mode {
+	case Write, Rewrite, Preview:
+	default:
+		return fault.New(fault.Internal, opSink, "mode", "expected write, rewrite or preview, found %q", mode)
+	}
+	columns := len(invoice.Columns())
+	lines := map[int64]struct{}{}
+	for _, it := range items {
+		if !it.FailureMark && len(it.Values) != columns {
+			return fault.New(fault.Internal, opSink, "values",
+				"document %s: expected %d values, one for each row of the column table, found %d", it.DocumentID, columns, len(it.Values))
+		}
+		clear(lines)
+		for position := range it.Rows() {
+			line := it.Line(position)
+			if _, ok := lines[line]; ok {
+				return fault.New(fault.Internal, opSink, "repeated_line",
+					"document %s: expected every line once, found %d twice", it.DocumentID, line)
+			}
+			lines[line] = struct{}{}
+		}
+	}
+	return nil
+}
+
+// LineVerdict is what a database says of one line of one item.
+type LineVerdict struct {
+	// Item and Position say which line: the item's place in the request, and the line's in the item.
+	Item, Position int
+	Verdict        Verdict
+	// Winner says that the line's newest content is this item's.
+	Winner bool
+	// By and Version are the document that holds a superseded line; By is empty otherwise.
+	By      string
+	Version invoice.Version
+}
+
+// OutcomeBuilder draws the outcomes of a request from the verdicts on its lines, for sinks that are databases.
+type OutcomeBuilder struct {
+	items    []Item
+	outcomes []Outcome
+	// newest is the version of each outcome's SupersededBy.
+	newest []invoice.Version
+	// wins has, for each line that the request writes, the item that won it.
+	wins map[int64]int
+}
+
+// NewOutcomeBuilder begins with no verdicts.
+func NewOutcomeBuilder(items []Item) *OutcomeBuilder {
+	t := &OutcomeBuilder{items: items, outcomes: make([]Outcome, len(items)), newest: make([]invoice.Version, len(items)), wins: map[int64]int{}}
+	for i, it := range items {
+		t.outcomes[i].Rows = make([]RowOutcome, 0, it.Rows())
+	}
+	return t
+}
+
+// Add takes in one verdict. An item's lines come in their order.
+func (t *OutcomeBuilder) Add(v LineVerdict) {
+	o, line := &t.outcomes[v.Item], t.items[v.Item].Line(v.Position)
+	if v.Winner && v.Verdict == Applied {
+		t.wins[line] = v.Item
+	}
+	o.Rows = append(o.Rows, RowOutcome{DetailID: line, Verdict: v.Verdict, By: v.By})
+	if v.By != "" && (o.SupersededBy == "" || t.newest[v.Item].Compare(v.Version) < 0) {
+		o.SupersededBy, t.newest[v.Item] = v.By, v.Version
+	}
+}
+
+// AllApplied takes in that every line of the request was written.
+func (t *OutcomeBuilder) AllApplied() {
+	for i, it := range t.items {
+		for position := range it.Rows() {
+			t.Add(LineVerdict{Item: i, Position: position, Verdict: Applied, Winner: true})
+		}
+	}
+}
+
+// Written counts the lines that the request writes: those with content, and those that are marked.
+func (t *OutcomeBuilder) Written() (content, marks int64) {
+	for _, i := range t.wins {
+		if t.items[i].FailureMark {
+			marks++
+		} else {
+			content++
+		}
+	}
+	return content, marks
+}
+
+// Outcomes gives one outcome per item. Errors by kind: internal, code "verdict_count", when a line has none.
+func (t *OutcomeBuilder) Outcomes() ([]Outcome, error) {
+	for i, it := range t.items {
+		o := &t.outcomes[i]
+		if len(o.Rows) != it.Rows() {
+			return nil, fault.New(fault.Internal, opSink, "verdict_count",
+				"document %s: expected %d verdicts, found %d", it.DocumentID, it.Rows(), len(o.Rows))
+		}
+		o.DocumentID, o.Verdict = it.DocumentID, draw(it, o.Rows)
+	}
+	return t.outcomes, nil
+}
+
+// Present takes in what the lines hold now, aligned with invoice.Columns(), and fills in the values before and after a
+// write. A line without a detail row is not in before.
+func (t *OutcomeBuilder) Present(before map[int64][]invoice.Value) {
+	for i := range t.outcomes {
+		for j := range t.outcomes[i].Rows {
+			row := &t.outcomes[i].Rows[j]
+			row.Before = before[row.DetailID]
+			row.After = row.Before
+			winner, ok := t.wins[row.DetailID]
+			if !ok {
+				continue
+			}
+			if it := t.items[winner]; it.FailureMark {
+				row.After = marked(row.Before)
+			} else {
+				row.After = invoice.RowValues(it.Values, it.Main, row.DetailID)
+			}
+		}
+	}
+}
+
+// draw is the verdict on a document from those on its lines, as Outcome says. A mark whose lines are all missing is
+// missing: nothing else is true of it.
+func draw(it Item, rows []RowOutcome) Verdict {
+	n := map[Verdict]int{}
+	for _, r := range rows {
+		n[r.Verdict]++
+	}
+	switch {
+	case n[Missing] > 0 && (!it.FailureMark || n[Missing] == len(rows)):
+		return Missing
+	case n[Applied] > 0:
+		return Applied
+	case n[Unchanged] > 0:
+		return Unchanged
+	default:
+		return Superseded
+	}
+}
+
+// marked is what a failure mark makes of a line's values.
+func marked(before []invoice.Value) []invoice.Value {
+	after := append([]invoice.Value(nil), before...)
+	for i, c := range invoice.Columns() {
+		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
+			after[i] = invoice.Of(invoice.StatusAIError)
+		}
+	}
+	return after
+}

@@ -1,0 +1,142 @@
+package commit_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// tallied is an item with values, or a failure mark.
+func tallied(id string, mark bool, main int64, duplicates ...int64) commit.Item {
+	it := commit.Item{DocumentID: id, FailureMark: mark, Main: main, Duplicates: duplicates}
+	if !mark {
+		it.Values = make([]invoice.Value, len(invoice.Columns()))
+		for i := range it.Values {
+			it.Values[i] = invoice.Of("of " + id)
+		}
+	}
+	return it
+}
+
+func TestCheckRequest(t *testing.T) {
+	few := tallied("few", false, 1)
+	few.Values = few.Values[1:]
+	for name, c := range map[string]struct {
+		items []commit.Item
+		mode  commit.Mode
+		code  string
+	}{
+		"content and a mark":              {[]commit.Item{tallied("a", false, 1, 2), tallied("b", true, 2, 1)}, commit.Preview, ""},
+		"nothing":                         {nil, commit.Rewrite, ""},
+		"no mode":                         {[]commit.Item{tallied("a", false, 1)}, "", "mode"},
+		"a value short":                   {[]commit.Item{tallied("a", false, 1), few}, commit.Write, "values"},
+		"the main line a duplicate too":   {[]commit.Item{tallied("a", false, 1, 2, 1)}, commit.Write, "repeated_line"},
+		"a duplicate twice, of a mark":    {[]commit.Item{tallied("a", true, 1, 2, 2)}, commit.Write, "repeated_line"},
+		"one line in two items, not once": {[]commit.Item{tallied("a", false, 1), tallied("b", false, 1)}, commit.Write, ""},
+	} {
+		err := commit.CheckRequest(c.items, c.mode)
+		if c.code == "" {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.Equal(t, fault.Internal, fault.KindOf(err), name)
+		require.Equal(t, c.code, fault.CodeOf(err), name)
+	}
+}
+
+func TestTallyDrawsADocumentsVerdict(t *testing.T) {
+	const applied, unchanged, superseded, missing = commit.Applied, commit.Unchanged, commit.Superseded, commit.Missing
+	for _, c := range []struct {
+		mark  bool
+		lines []commit.Verdict
+		want  commit.Verdict
+	}{
+		{false, []commit.Verdict{applied, unchanged, superseded}, applied},
+		{false, []commit.Verdict{superseded, unchanged, superseded}, unchanged},
+		{false, []commit.Verdict{superseded, superseded, superseded}, superseded},
+		{false, []commit.Verdict{applied, missing, applied}, missing},
+		{true, []commit.Verdict{applied, missing, unchanged}, applied},
+		{true, []commit.Verdict{missing, missing, superseded}, superseded},
+		{true, []commit.Verdict{missing, missing, missing}, missing},
+	} {
+		tally := commit.NewOutcomeBuilder([]commit.Item{tallied("a", c.mark, 1, 2, 3)})
+		for position, v := range c.lines {
+			tally.Add(commit.LineVerdict{Position: position, Verdict: v})
+		}
+		out, err := tally.Outcomes()
+		require.NoError(t, err)
+		require.Equal(t, c.want, out[0].Verdict, "%v", c)
+		require.Equal(t, "a", out[0].DocumentID)
+		for i, row := range out[0].Rows {
+			require.Equal(t, commit.RowOutcome{DetailID: int64(i + 1), Verdict: c.lines[i]}, row)
+		}
+	}
+}
+
+func TestTallyNamesTheNewestHolder(t *testing.T) {
+	tally := commit.NewOutcomeBuilder([]commit.Item{tallied("a", false, 1, 2, 3)})
+	for position, holder := range []struct {
+		by string
+		us int64
+	}{{"older", 5}, {"newest", 9}, {"newer", 7}} {
+		tally.Add(commit.LineVerdict{Position: position, Verdict: commit.Superseded, By: holder.by, Version: invoice.Version{US: holder.us, Key: "k"}})
+	}
+	out, err := tally.Outcomes()
+	require.NoError(t, err)
+	require.Equal(t, "newest", out[0].SupersededBy)
+	require.Equal(t, "older", out[0].Rows[0].By)
+}
+
+func TestALineWithoutAVerdictIsOurMistake(t *testing.T) {
+	tally := commit.NewOutcomeBuilder([]commit.Item{tallied("a", false, 1, 2)})
+	tally.Add(commit.LineVerdict{Verdict: commit.Applied, Winner: true})
+	_, err := tally.Outcomes()
+	require.Equal(t, fault.Internal, fault.KindOf(err))
+	require.Equal(t, "verdict_count", fault.CodeOf(err))
+}
+
+// Only what wins and is applied is written; a preview shows that, and leaves the rest as it is.
+func TestTallyKnowsWhatIsWritten(t *testing.T) {
+	content, mark, older := tallied("content", false, 1, 2), tallied("mark", true, 3), tallied("older", false, 2, 4)
+	tally := commit.NewOutcomeBuilder([]commit.Item{content, mark, older})
+	tally.Add(commit.LineVerdict{Item: 0, Position: 0, Verdict: commit.Applied, Winner: true})
+	tally.Add(commit.LineVerdict{Item: 0, Position: 1, Verdict: commit.Applied, Winner: true})
+	tally.Add(commit.LineVerdict{Item: 1, Position: 0, Verdict: commit.Applied, Winner: true})
+	tally.Add(commit.LineVerdict{Item: 2, Position: 0, Verdict: commit.Applied})
+	tally.Add(commit.LineVerdict{Item: 2, Position: 1, Verdict: commit.Unchanged, Winner: true})
+	wanted, marks := tally.Written()
+	require.Equal(t, []int64{2, 1}, []int64{wanted, marks})
+
+	out, err := tally.Outcomes()
+	require.NoError(t, err)
+	before := map[int64][]invoice.Value{}
+	for line := range int64(4) {
+		before[line+1] = tallied("before", false, 1).Values
+	}
+	tally.Present(before)
+	require.Equal(t, before[1], out[0].Rows[0].Before)
+	require.Equal(t, invoice.RowValues(content.Values, 1, 1), out[0].Rows[0].After)
+	require.Equal(t, invoice.RowValues(content.Values, 1, 2), out[2].Rows[0].After, "the line's newest content is the other item's")
+	require.Equal(t, before[4], out[2].Rows[1].After)
+	for i, c := range invoice.Columns() {
+		want := before[3][i]
+		if c.Table == invoice.Detail && c.Name == invoice.StatusColumn {
+			want = invoice.Of(invoice.StatusAIError)
+		}
+		require.Equal(t, want, out[1].Rows[0].After[i], c.Name)
+	}
+}
+
+func TestAllAppliedIsEveryLine(t *testing.T) {
+	tally := commit.NewOutcomeBuilder([]commit.Item{tallied("a", false, 1, 2), tallied("b", true, 3)})
+	tally.AllApplied()
+	out, err := tally.Outcomes()
+	require.NoError(t, err)
+	require.Equal(t, []commit.Verdict{commit.Applied, commit.Applied}, []commit.Verdict{out[0].Verdict, out[1].Verdict})
+	content, marks := tally.Written()
+	require.Equal(t, []int64{2, 1}, []int64{content, marks})
+}

@@ -1,0 +1,111 @@
+package ops
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"sqlwriter/internal/fault"
+)
+
+// What a Journal keeps of a text at most, in UTF-16 units: those that nvarchar counts.
+const (
+	// MaxRunID is for Run.ID, which is refused when it is longer.
+	MaxRunID = 64
+	// MaxKind is for Run.Kind and Audit.Action.
+	MaxKind = 40
+	// MaxBy is for the names of people.
+	MaxBy = 256
+	// MaxWhy is for their reasons.
+	MaxWhy = 2000
+	// MaxSubject is for Audit.Subject: an id of Cosmos DB fits.
+	MaxSubject = 1023
+)
+
+// Normalize is the run as Journal.Start keeps it: running, its words clipped (Clip). Errors by kind: internal, code "run_id" when
+// the ID is not 1 to MaxRunID visible ASCII characters, code "json" when Filter is neither empty nor JSON.
+func (r Run) Normalize() (Run, error) {
+	if !isRunID(r.ID) {
+		return Run{}, fault.New(fault.Internal, "ops: run", "run_id", "expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(r.ID))
+	}
+	filter, err := normalizeJSON("ops: run", r.Filter)
+	if err != nil {
+		return Run{}, err
+	}
+	return Run{
+		ID: r.ID, Kind: Truncate(r.Kind, MaxKind), Filter: filter, RequestedBy: Truncate(r.RequestedBy, MaxBy), Why: Truncate(r.Why, MaxWhy),
+		Matched: r.Matched, AtLeast: r.AtLeast, Status: Running, Counts: r.Counts,
+	}, nil
+}
+
+// Normalize is the entry as a Journal keeps it: its words clipped (Clip). Errors by kind: internal, code "json" when Detail is
+// neither empty nor JSON.
+func (a Audit) Normalize() (Audit, error) {
+	detail, err := normalizeJSON("ops: audit", a.Detail)
+	if err != nil {
+		return Audit{}, err
+	}
+	return Audit{
+		Action: Truncate(a.Action, MaxKind), By: Truncate(a.By, MaxBy), Why: Truncate(a.Why, MaxWhy), Subject: Truncate(a.Subject, MaxSubject),
+		Run: Truncate(a.Run, MaxRunID), Detail: detail,
+	}, nil
+}
+
+// isRunID: nothing that a database's collation could take for something else.
+func isRunID(id string) bool {
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] > '~' {
+			return false
+		}
+	}
+	return id != "" && len(id) <= MaxRunID
+}
+
+// normalizeJSON is JSON as it is, but for bytes that are no UTF-8; empty is nil.
+func normalizeJSON(op string, raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	if !json.Valid(raw) {
+		return nil, fault.New(fault.Internal, op, "json", "expected JSON, found %d bytes of something else", len(raw))
+	}
+	return json.RawMessage(clean(string(raw))), nil
+}
+
+// cut ends a text that was clipped.
+const cut = '…'
+
+// Truncate is text as far as it fits into limit UTF-16 units. What is too long is cut between two characters, and an ellipsis
+// takes the last place, so that a reader sees it. NUL and bytes that are no UTF-8, which databases keep differently, become
+// U+FFFD.
+func Truncate(text string, limit int) string {
+	text = clean(text)
+	units, end := 0, 0 // end is where the text is cut to leave room for the ellipsis
+	for i, r := range text {
+		if units < limit {
+			end = i
+		}
+		if units += width(r); units > limit {
+			return text[:end] + string(cut)
+		}
+	}
+	return text
+}
+
+// width is how many UTF-16 units a character takes.
+func width(r rune) int {
+	if r > 0xffff {
+		return 2
+	}
+	return 1
+}
+
+// clean replaces what databases keep differently.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune { // a byte that is no UTF-8 comes as RuneError
+		if r == 0 {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
+}

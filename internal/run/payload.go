@@ -1,0 +1,263 @@
+package run
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"sqlwriter/internal/fault"
+)
+
+// MessageVersion is the version of the messages that this build writes. It reads this one and every older; members are only
+// ever added within a version.
+const MessageVersion = 1
+
+// maxMessageLayers bounds how many strings a message may be wrapped in.
+const maxMessageLayers = 4
+
+// MessageKind is what a message is about.
+type MessageKind string
+
+// The kinds.
+const (
+	RunMessage   MessageKind = "run"
+	BatchMessage MessageKind = "batch"
+)
+
+// Payload is the body of a message: it says where to look, and nothing of what is there. The names differ from everything that
+// the host puts beside a body under the same roof: it copies the body's members over its own, whatever their case (azure-facts
+// 1.2). So there is no message_id, no delivery_count and no sys.
+type Payload struct {
+	Version int         `json:"message_version"`
+	Kind    MessageKind `json:"message_kind"`
+	SysName string      `json:"sys_name"`
+	RunID   string      `json:"run_id"`
+	// BatchID and BatchAttempt are the job's (BatchMessage only).
+	BatchID      string `json:"batch_id,omitempty"`
+	BatchAttempt int    `json:"batch_attempt,omitempty"`
+	// Epoch is that of the owner that let go of the batch or the run and put the message off. Who shows the row's epoch takes it at
+	// once, and nobody counts as lost. A run's first message shows the epoch that the run has without an owner.
+	Epoch int `json:"owner_epoch,omitempty"`
+	// Deferral is how often the message was put off, and FirstDeferredAt when for the first time, in epoch seconds.
+	Deferral        int   `json:"deferral,omitempty"`
+	FirstDeferredAt int64 `json:"first_deferred_at,omitempty"`
+}
+
+// ID is the id of the message: job:attempt:epoch:deferral, so that only a repetition that nobody wanted is a duplicate.
+func (n Payload) ID() string {
+	if n.Kind == RunMessage {
+		return fmt.Sprintf("%s:%d:%d", n.RunID, n.Epoch, n.Deferral)
+	}
+	return fmt.Sprintf("%s:%d:%d:%d", n.BatchID, n.BatchAttempt, n.Epoch, n.Deferral)
+}
+
+// Outgoing is the notice on its way.
+func (n Payload) Outgoing(delay time.Duration) Outgoing {
+	n.Version = MessageVersion
+	body, err := json.Marshal(n)
+	if err != nil {
+		panic("run: a notice of texts and numbers cannot be written as JSON: " + err.Error())
+	}
+	return Outgoing{ID: n.ID(), Body: body, Delay: delay}
+}
+
+// putOff is the notice as it is sent again later.
+func (n Payload) putOff(now time.Time) Payload {
+	if n.Deferral++; n.FirstDeferredAt == 0 {
+		n.FirstDeferredAt = now.Unix()
+	}
+	return n
+}
+
+// ticket is what the notice of a batch shows.
+func (n Payload) ticket() Ticket { return Ticket{Attempt: n.BatchAttempt, Epoch: n.Epoch} }
+
+// batchPayload is the notice of a batch.
+func batchPayload(sysName string, j Batch) Payload {
+	return Payload{Kind: BatchMessage, SysName: sysName, RunID: j.Run, BatchID: j.ID, BatchAttempt: j.Attempt}
+}
+
+// RunPayload is the notice of a run, for the manager. It never shows the epoch of an owner: that one did not let go.
+func RunPayload(r Run) Payload {
+	n := Payload{Kind: RunMessage, SysName: r.SysName, RunID: r.ID, Epoch: r.Epoch}
+	if r.Owner != "" {
+		n.Epoch--
+	}
+	return n
+}
+
+const opMessage = "run: message"
+
+// ReadPayload reads a message's body: JSON, base64 of JSON, and either of them in JSON strings, as portals, hosts and other
+// queues wrap it. Errors by kind: document, with what was expected and what was found, and nothing of the content; codes
+// "too_large", "not_json", "version", "kind", "member".
+func ReadPayload(body []byte, want MessageKind) (Payload, error) {
+	if len(body) > MaxBody {
+		return Payload{}, refused("too_large", "body: expected at most %d bytes, found %d", MaxBody, len(body))
+	}
+	object, err := unwrapPayload(body)
+	if err != nil {
+		return Payload{}, err
+	}
+	var head struct {
+		Version *int `json:"message_version"`
+	}
+	if err := json.Unmarshal(object, &head); err != nil || head.Version == nil {
+		return Payload{}, refused("version", "message_version: expected a whole number, found none")
+	}
+	if *head.Version < 1 || *head.Version > MessageVersion {
+		return Payload{}, refused("version", "message_version: expected 1 to %d, found %d: a newer build wrote it, or nobody did", MessageVersion, *head.Version)
+	}
+	var n Payload
+	if err := json.Unmarshal(object, &n); err != nil {
+		return Payload{}, refused("member", "%s", memberProblem(err))
+	}
+	return n, n.check(want)
+}
+
+// check refuses what no build writes.
+func (n Payload) check(want MessageKind) error {
+	switch {
+	case n.Kind != want:
+		return refused("kind", "message_kind: expected %q, found %q", want, clipText(string(n.Kind)))
+	case n.SysName == "":
+		return refused("member", "sys_name: expected a text, found none")
+	case !isID(n.RunID):
+		return refused("member", "run_id: expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(n.RunID))
+	case want == BatchMessage && !isKey(n.BatchID):
+		return refused("member", "batch_id: expected 64 lower-case hex digits, found %d bytes", len(n.BatchID))
+	case n.Deferral < 0 || n.BatchAttempt < 0 || n.Epoch < 0 || n.FirstDeferredAt < 0:
+		return refused("member", "deferral, batch_attempt, owner_epoch, first_deferred_at: expected none below 0")
+	}
+	return nil
+}
+
+// unwrapPayload takes layers off until there is an object.
+func unwrapPayload(body []byte) ([]byte, error) {
+	text := body
+	for range maxMessageLayers {
+		text = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(text), []byte("\ufeff")))
+		switch {
+		case len(text) == 0:
+			return nil, refused("not_json", "body: expected a JSON object, found nothing")
+		case text[0] == '{':
+			if !json.Valid(text) {
+				return nil, refused("not_json", "body: expected a JSON object, found %d bytes that begin like one and are none", len(text))
+			}
+			return text, nil
+		case text[0] == '"':
+			var inner string
+			if json.Unmarshal(text, &inner) != nil {
+				return nil, refused("not_json", "body: expected a JSON object, found a string that does not end")
+			}
+			text = []byte(inner)
+		default:
+			decoded, ok := fromBase64(text)
+			if !ok {
+				return nil, refused("not_json", "body: expected a JSON object or base64 of one, found %s", nature(text))
+			}
+			text = decoded
+		}
+	}
+	return nil, refused("not_json", "body: expected a JSON object, found more than %d layers of strings", maxMessageLayers)
+}
+
+func fromBase64(text []byte) ([]byte, bool) {
+	const shortest = 8 // "null" and "true" are base64, too
+	if len(text) < shortest {
+		return nil, false
+	}
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding} {
+		if decoded, err := encoding.DecodeString(string(text)); err == nil {
+			return decoded, true
+		}
+	}
+	return nil, false
+}
+
+// nature names what a body is, without repeating it.
+func nature(text []byte) string {
+	switch {
+	case !utf8.Valid(text):
+		return fmt.Sprintf("%d bytes that are no text", len(text))
+	case json.Valid(text) && text[0] == '[':
+		return "a JSON array"
+	case json.Valid(text):
+		return "a JSON value that is no object"
+	}
+	return fmt.Sprintf("a text of %d bytes that is no JSON", len(text))
+}
+
+// memberProblem names the member that has the wrong type.
+func memberProblem(err error) string {
+	var e *json.UnmarshalTypeError
+	if errors.As(err, &e) {
+		kind, _, _ := strings.Cut(e.Value, " ") // after it comes the number itself
+		return fmt.Sprintf("%s: expected a %s, found a %s", e.Field, e.Type, clipText(kind))
+	}
+	return "a member: expected another type"
+}
+
+func refused(code, format string, args ...any) error {
+	return fault.New(fault.Document, opMessage, code, format, args...)
+}
+
+// clipText bounds a foreign text in a reason.
+func clipText(s string) string {
+	const most = 40
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "")
+	}
+	return s
+}
+
+// clipLine is a foreign text as it may stand in a log, a reply and the audit log: one line of at most 200 characters.
+func clipLine(s string) string {
+	const most = 200
+	line, n := strings.Builder{}, 0
+	for _, c := range s { // what is no UTF-8 is U+FFFD
+		if n++; n > most {
+			line.WriteString("...")
+			break
+		}
+		if !unicode.IsGraphic(c) {
+			c = '?'
+		}
+		line.WriteRune(c)
+	}
+	return line.String()
+}
+
+// MaxRunID is the longest id of a run.
+const MaxRunID = 64
+
+// isID: nothing that a database's collation could take for something else.
+func isID(id string) bool {
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] > '~' {
+			return false
+		}
+	}
+	return id != "" && len(id) <= MaxRunID
+}
+
+// isKey: a lower-case hex SHA-256.
+func isKey(id string) bool {
+	const length = 64
+	if len(id) != length {
+		return false
+	}
+	for i := range len(id) {
+		if (id[i] < '0' || id[i] > '9') && (id[i] < 'a' || id[i] > 'f') {
+			return false
+		}
+	}
+	return true
+}

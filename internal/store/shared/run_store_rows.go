@@ -1,0 +1,151 @@
+package shared
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
+)
+
+// scanRun reads a row of run_columns.sql, and what the statement reads behind it, for who shows it.
+func scanRun(rows *sql.Rows, more ...any) (run.Run, error) {
+	r, counts, err := scanBrief(rows, more...)
+	if err != nil {
+		return run.Run{}, err
+	}
+	if err := json.Unmarshal([]byte(counts), &r.Counts); err != nil {
+		return run.Run{}, fault.Wrap(fault.Internal, "sqlstore: read run", "counts", "the counts of run "+r.ID+" are not what was written", err)
+	}
+	return r, nil
+}
+
+// scanBrief is scanRun without the counts, which it answers as they stand in the row: one run's fault is nothing to those who
+// need them not.
+func scanBrief(rows *sql.Rows, more ...any) (r run.Run, countsText string, err error) {
+	var sysName, pattern, counts, reason, owner sql.NullString
+	var started, handedOff, ended, heartbeat, next, now moment
+	var matched sql.NullInt64
+	var atLeast sql.NullBool
+	err = rows.Scan(append([]any{
+		&r.ID, &sysName, &r.Kind, &pattern, &r.Rate, &r.Limit, &matched, &atLeast, &r.Named, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel,
+		&counts, &reason, &r.Documents, &r.Batches, &owner, &r.Epoch, &started, &handedOff, &ended, &heartbeat, &next, &r.LostManagers, &now,
+	}, more...)...)
+	if err != nil {
+		return run.Run{}, "", err
+	}
+	r.Matched, r.AtLeast = int(matched.Int64), atLeast.Bool
+	r.SysName, r.Pattern, r.Error, r.Owner = sysName.String, pattern.String, reason.String, owner.String
+	r.StartedAt, r.HandedOffAt, r.EndedAt = started.Time, handedOff.Time, ended.Time
+	if r.Pattern == "" || r.Epoch > 0 { // otherwise the column says when it began: nobody has said anything yet
+		r.HeartbeatAt = heartbeat.Time
+	}
+	if !next.IsZero() {
+		r.NextIn = max(0, next.Sub(now.Time))
+	}
+	r.Silent = since(heartbeat.Time, now.Time)
+	r.Age = since(started.Time, now.Time)
+	if !ended.IsZero() {
+		r.Age = since(started.Time, ended.Time)
+	}
+	return r, counts.String, nil
+}
+
+// since is the time from one moment to another. What was written in the same millisecond may be rounded to a later one.
+func since(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
+
+// scanBatch reads a row of job_columns.sql.
+func scanBatch(rows *sql.Rows) (run.Batch, error) {
+	var j run.Batch
+	var lastQueueError, reason, owner sql.NullString
+	var created, queued, started, ended, heartbeat moment
+	err := rows.Scan(&j.ID, &j.Run, &j.Number, &j.Status, &j.Attempt, &j.QueueAttempts, &lastQueueError, &reason, &owner, &j.Epoch,
+		&j.Total, &j.Success, &j.Failure, &created, &queued, &started, &ended, &heartbeat, &j.LostWorkers)
+	if err != nil {
+		return run.Batch{}, err
+	}
+	j.LastQueueError, j.Error, j.Owner = lastQueueError.String, reason.String, owner.String
+	j.CreatedAt, j.QueuedAt, j.StartedAt, j.EndedAt, j.HeartbeatAt = created.Time, queued.Time, started.Time, ended.Time, heartbeat.Time
+	return j, nil
+}
+
+// run reads one run with its filter and its watermark, which may be long: for who shows it or searches. False when there is none.
+func (s *RunStore) run(ctx context.Context, db querier, id string) (r run.Run, found bool, err error) {
+	err = s.each(ctx, db, "run_read", func(rows *sql.Rows) error {
+		found = true
+		var filter, watermark sql.NullString
+		r, err = scanRun(rows, &filter, &watermark)
+		r.Filter, r.Watermark = rawOf(filter), watermark.String
+		return err
+	}, sql.Named("run", id))
+	return r, found && err == nil, err
+}
+
+// brief reads one run without its filter, its watermark and its counts: for every call that is made for each batch. False when
+// there is none.
+func (s *RunStore) brief(ctx context.Context, db querier, id string) (r run.Run, found bool, err error) {
+	err = s.each(ctx, db, "run_brief", func(rows *sql.Rows) error {
+		found = true
+		r, _, err = scanBrief(rows)
+		return err
+	}, sql.Named("run", id))
+	return r, found && err == nil, err
+}
+
+// wanted reports whether somebody asked to end a run.
+func (s *RunStore) wanted(ctx context.Context, db querier, id string) (cancel bool, err error) {
+	err = s.each(ctx, db, "run_wanted", func(rows *sql.Rows) error { return rows.Scan(&cancel) }, sql.Named("run", id))
+	return cancel, err
+}
+
+// batch reads one batch; false when there is none.
+func (s *RunStore) batch(ctx context.Context, db querier, id string) (j run.Batch, found bool, err error) {
+	err = s.each(ctx, db, "job_read", func(rows *sql.Rows) error {
+		found = true
+		j, err = scanBatch(rows)
+		return err
+	}, sql.Named("job", s.key(id)))
+	return j, found && err == nil, err
+}
+
+// batches reads a bounded list of batches.
+func (s *RunStore) batches(ctx context.Context, op, name string, limit int, args ...any) ([]run.Batch, error) {
+	list := []run.Batch{}
+	err := s.page(ctx, op, name, limit, func(rows *sql.Rows) error {
+		j, err := scanBatch(rows)
+		list = append(list, j)
+		return err
+	}, args...)
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// counts reads a query of a text that may be NULL and a number.
+func counts[K ~string](ctx context.Context, s *RunStore, db querier, name string, arg sql.NamedArg) (map[K]int, error) {
+	found := map[K]int{}
+	err := s.each(ctx, db, name, func(rows *sql.Rows) error {
+		var key sql.NullString
+		var n int
+		if err := rows.Scan(&key, &n); err != nil {
+			return err
+		}
+		found[K(key.String)] = n
+		return nil
+	}, arg)
+	return found, err
+}
+
+// stats counts a run's batches and documents.
+func (s *RunStore) stats(ctx context.Context, db querier, id string) (stats run.Stats, err error) {
+	if stats.Batches, err = counts[run.BatchStatus](ctx, s, db, "run_jobs", sql.Named("run", id)); err != nil {
+		return run.Stats{}, err
+	}
+	if stats.Outcomes, err = counts[run.Outcome](ctx, s, db, "run_outcomes", sql.Named("run", id)); err != nil {
+		return run.Stats{}, err
+	}
+	return stats, nil
+}

@@ -1,5 +1,0 @@
--- Keeps a batch that is its worker's from others until the transaction ends.
-{{template "begin.sql" . -}}
-UPDATE {{.Job}}
-SET updated_at = {{.Now}}
-{{template "held.sql" . -}}

@@ -1,0 +1,16 @@
+-- Batches of dead workers are sent again as another attempt, unless somebody has said something meanwhile. A row of
+-- @rows is an array: id, attempt.
+{{template "begin.sql" . -}}
+{{.Update .Batch "j"}}
+SET
+    status = 'pending_retry', attempt = j.attempt + 1,
+    lost_workers = j.lost_workers + CASE WHEN j.owner IS NULL THEN 0 ELSE 1 END,
+    owner = NULL, heartbeat_at = NULL, updated_at = {{.Now}}
+FROM
+    {{.List "rows" "listed_id char(64)" "listed_attempt int"}} AS n
+{{.Beside .Batch "j"}}WHERE
+    j.job_id = n.listed_id{{.Bytes}} AND j.attempt = n.listed_attempt AND {{.Late}}j.status = 'processing'
+    AND (
+        (j.owner IS NOT NULL AND j.heartbeat_at <= {{.Ago "stale"}})
+        OR (j.owner IS NULL AND j.updated_at <= {{.Ago "released"}})
+    ){{.InOrder}};

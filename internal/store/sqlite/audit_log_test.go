@@ -1,0 +1,75 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/conformance"
+)
+
+func TestJournal(t *testing.T) {
+	conformance.TestJournal(t, func(t testing.TB) conformance.AuditLogHarness {
+		d := db{newStore(t)}
+		return conformance.AuditLogHarness{
+			AuditLog: d.AuditLog(conformance.AuditLogSysName), Store: d.RunStore(conformance.AuditLogSysName),
+			Other: d.AuditLog(conformance.AuditLogOtherSysName), OtherStore: d.RunStore(conformance.AuditLogOtherSysName), Now: time.Now,
+			HideRuns:   func(t testing.TB) func() { return d.hide(t, "sqlwriter_run", "") },
+			HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
+		}
+	})
+}
+
+// The audit log only grows, and most of it are steps of workers: each question ends at a range of an index.
+func TestEntriesArePartsOfAnIndex(t *testing.T) {
+	texts, err := sqlite.AuditLogTexts()
+	require.NoError(t, err)
+	conn, err := newStore(t).Reader().Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	for name, c := range map[string]struct {
+		args []any
+		seek []string
+	}{
+		"audits_of_action": {[]any{sql.Named("action", "pause")}, []string{"SEARCH a USING INDEX sqlwriter_ix_audit_log_action (action=?)"}},
+		"audits_of_run": {
+			[]any{sql.Named("run", "r"), sql.Named("action", ""), sql.Named("all", 0)}, []string{"SEARCH a USING INDEX sqlwriter_ix_audit_log_run (run_id=?)"},
+		},
+		"audits_notable": {nil, append(slices.Repeat([]string{"SEARCH b USING COVERING INDEX sqlwriter_ix_audit_log_level (level=?)"}, 3),
+			slices.Repeat([]string{"SEARCH b USING COVERING INDEX sqlwriter_ix_audit_log_action (action=?)"}, len(ops.PeopleCodes()))...)},
+	} {
+		var seek []string
+		for _, step := range planOf(t, conn, texts[name], append(c.args, sql.Named("sys_name", "web"), sql.Named("limit", 20))...) {
+			require.NotContains(t, step, "SCAN a", name)
+			require.NotContains(t, step, "SCAN b", name)
+			if strings.Contains(step, "sqlwriter_ix_") {
+				seek = append(seek, step)
+			}
+			if strings.Contains(step, "TEMP B-TREE") {
+				require.Equal(t, "audits_notable", name, "what is read is in order, but for the few that come together")
+			}
+		}
+		require.Equal(t, c.seek, seek, name)
+	}
+}
+
+// The last word of a transaction is the commit's.
+func TestACommitOfTheJournalThatFailsIsAnError(t *testing.T) {
+	d := db{newStore(t)}
+	d.exec(t, `CREATE TABLE parent (id INTEGER PRIMARY KEY)`)
+	d.exec(t, `CREATE TABLE child (id INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`)
+	d.exec(t, `CREATE TRIGGER orphan AFTER INSERT ON sqlwriter_audit_log WHEN NEW.action = 'orphan' BEGIN INSERT INTO child VALUES (1); END`)
+	err := d.AuditLog("web").Start(t.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "orphan"})
+	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "no document is blamed: %v", err)
+	runs, err := d.RunStore("web").ListRuns(t.Context(), 10)
+	require.NoError(t, err)
+	require.Empty(t, runs)
+	require.NoError(t, d.AuditLog("web").Start(t.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "reprocess"}), "the connection is as before")
+}

@@ -1,0 +1,31 @@
+package sqlserver
+
+import (
+	mssql "github.com/microsoft/go-mssqldb"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/store/shared"
+)
+
+// words are this engine's.
+func (t tables) words() shared.Words {
+	return shared.Words{
+		Run: "sqlwriter.run", AuditLog: "sqlwriter.audit_log", Now: "SYSUTCDATETIME()", Top: " TOP (@limit)",
+		Bytes:       " COLLATE Latin1_General_BIN2",
+		LockTimeout: t.lockTimeout.Milliseconds(),
+	}
+}
+
+// dialect is this database.
+func (s *Store) dialect(sysName string) shared.Dialect {
+	return shared.Dialect{
+		Words: s.tables.words(), Name: "sqlserver", SysName: sysName, Write: s.db, Read: s.db,
+		Long:     func(text string) any { return mssql.NVarCharMax(text) },
+		Classify: func(op string, err error) error { return s.failed(outside(op, err)) },
+	}
+}
+
+// AuditLog is the audit log and the runs of an environment in this database. Codes are those of classify.go, or the port's.
+func (s *Store) AuditLog(sysName string) ops.AuditLog {
+	return shared.NewAuditLog(s.dialect(sysName))
+}

@@ -1,0 +1,107 @@
+package sqlserver_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/test/conformance"
+)
+
+func TestJournal(t *testing.T) {
+	d := newDatabase(t)
+	conformance.TestJournal(t, func(t testing.TB) conformance.AuditLogHarness {
+		d.exec(t, `DELETE FROM sqlwriter.run`)
+		d.exec(t, `DELETE FROM sqlwriter.audit_log`)
+		return conformance.AuditLogHarness{
+			AuditLog: d.store.AuditLog(conformance.AuditLogSysName), Store: d.store.RunStore(conformance.AuditLogSysName),
+			Other: d.store.AuditLog(conformance.AuditLogOtherSysName), OtherStore: d.store.RunStore(conformance.AuditLogOtherSysName), Now: time.Now,
+			HideRuns: func(t testing.TB) func() { return d.rename(t, "run") }, HideAudits: func(t testing.TB) func() { return d.rename(t, "audit_log") },
+		}
+	})
+}
+
+// rename takes a table of ours away.
+func (d *database) rename(t testing.TB, table string) (restore func()) {
+	t.Helper()
+	d.exec(t, fmt.Sprintf(`EXEC sp_rename N'sqlwriter.%[1]s', N'hidden_%[1]s', N'OBJECT'`, table))
+	return func() { d.exec(t, fmt.Sprintf(`EXEC sp_rename N'sqlwriter.hidden_%[1]s', N'%[1]s', N'OBJECT'`, table)) }
+}
+
+// The statements that both engines share, in this one's words, with the parameters that the driver declares.
+func TestJournalStatementsGolden(t *testing.T) {
+	types := map[string]string{
+		"id": "nvarchar(64)", "kind": "nvarchar(40)", "filter": "nvarchar(max)", "status": "nvarchar(30)", "counts": "nvarchar(max)",
+		"action": "nvarchar(40)", "by": "nvarchar(256)", "why": "nvarchar(2000)", "subject": "nvarchar(1023)",
+		"detail": "nvarchar(max)", "limit": "bigint", "sys_name": "nvarchar(256)", "matched": "bigint", "at_least": "bigint",
+		"run": "nvarchar(64)", "all": "bigint",
+	}
+	texts, err := sqlserver.AuditLogTexts()
+	require.NoError(t, err)
+	golden(t, "audit_log.sql", declared(t, texts, types))
+}
+
+// declared are statements in the order of their names, each with the parameters that the driver declares.
+func declared(t *testing.T, texts, types map[string]string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		var declared []string
+		for _, parameter := range regexp.MustCompile(`@\w+`).FindAllString(statementsIn(texts[name]), -1) {
+			kind, ok := types[parameter[1:]]
+			require.True(t, ok, "%s: %s", name, parameter)
+			if d := "DECLARE " + parameter + " " + kind + ";\n"; !slices.Contains(declared, d) {
+				declared = append(declared, d)
+			}
+		}
+		fmt.Fprintf(&b, "-- %s\n%s%sGO\n", name, strings.Join(declared, ""), texts[name])
+	}
+	return b.String()
+}
+
+// statementsIn is a text without its comments.
+func statementsIn(text string) string {
+	return regexp.MustCompile(`(?m)^--.*$`).ReplaceAllString(text, "")
+}
+
+// useAuditLog makes every call of the journal.
+func useAuditLog(t *testing.T, s *sqlserver.Store) {
+	t.Helper()
+	ctx, j := t.Context(), s.AuditLog("web")
+	require.NoError(t, j.Write(ctx, ops.Audit{Action: "pause"}))
+	require.NoError(t, j.Start(ctx, ops.Run{ID: "r"}, ops.Audit{Action: "reprocess"}))
+	cancelled, err := j.Cancel(ctx, "r", ops.Audit{Action: "cancel"})
+	require.NoError(t, err)
+	require.True(t, cancelled)
+	_, err = j.Progress(ctx, "r", nil)
+	require.NoError(t, err)
+	require.NoError(t, j.End(ctx, "r", ops.Cancelled, nil))
+	runs, err := s.RunStore("web").ListRuns(ctx, 10)
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	audits, err := j.Audits(ctx, ops.AuditQuery{Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, audits, 3)
+}
+
+// A build that is newer than the database says so, and what to do, as for every migration.
+func TestTheCheckMissesTheTablesOfTheJournal(t *testing.T) {
+	d := newDatabase(t)
+	said := checked(t, d, `DROP VIEW sqlwriter.batch`, `DROP VIEW sqlwriter.processing_job`, `DROP TABLE sqlwriter.job`, `DROP TABLE sqlwriter.batch_item`,
+		`DROP TABLE sqlwriter.worker`, `DROP TABLE sqlwriter.error_detail`, `DROP TABLE sqlwriter.run`, `DROP TABLE sqlwriter.audit_log`,
+		`DROP TABLE sqlwriter.heartbeat`, `DELETE FROM sqlwriter.migration WHERE number IN (3, 4, 5)`) // the fourth adds to the tables of the third
+	n := len(ownMigrations(t))
+	require.Contains(t, said, fmt.Sprintf("schema sqlwriter: expected %d migrations, found %d (fix: sqlwriterctl migrate up)", n, n-3))
+	require.Contains(t, said, "1 differences")
+	require.NoError(t, d.store.Migrate(t.Context()))
+	require.NoError(t, d.store.Check(t.Context()))
+	useAuditLog(t, d.store)
+}

@@ -1,0 +1,38 @@
+package sqlserver
+
+import (
+	"fmt"
+	"strings"
+
+	mssql "github.com/microsoft/go-mssqldb"
+
+	"sqlwriter/internal/run"
+	"sqlwriter/internal/store/shared"
+)
+
+// runWords are this engine's.
+func (t tables) runWords() shared.RunWords {
+	return shared.RunWords{
+		Words: t.words(), Batch: "sqlwriter.job", BatchItem: "sqlwriter.batch_item", Worker: "sqlwriter.worker",
+		ErrorDetail: "sqlwriter.error_detail",
+		AgoFormat:   "CAST(DATEADD(MILLISECOND, -%s, SYSUTCDATETIME()) AS datetime2(3))",
+		InFormat:    "CAST(DATEADD(MILLISECOND, %s, SYSUTCDATETIME()) AS datetime2(3))",
+		ListOf:      listOf, ByAlias: true, InOrder: "\nOPTION (LOOP JOIN, FORCE ORDER)",
+	}
+}
+
+// listOf reads a JSON array of arrays.
+func listOf(parameter string, columns []string) string {
+	typed := make([]string, len(columns))
+	for i, c := range columns {
+		typed[i] = fmt.Sprintf("        %s '$[%d]'", c, i)
+	}
+	return "OPENJSON (" + parameter + ") WITH (\n" + strings.Join(typed, ",\n") + "\n    )"
+}
+
+// RunStore keeps an environment's books of runs in this database. Codes are those of classify.go, or the port's.
+func (s *Store) RunStore(sysName string) run.Store {
+	return shared.NewRuns(shared.RunDialect{
+		Dialect: s.dialect(sysName), RunWords: s.tables.runWords(), Key: func(text string) any { return mssql.VarChar(text) },
+	})
+}

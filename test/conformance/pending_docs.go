@@ -1,0 +1,337 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// BacklogHarness is what TestBacklog needs beside the port itself.
+type BacklogHarness struct {
+	DocumentsHarness
+	// Backlog is the port under test, over the same container.
+	Backlog commit.Backlog
+	// Restarted makes another one over the same container, as the next process does.
+	Restarted func(t testing.TB) commit.Backlog
+}
+
+// TestBacklog holds an implementation of commit.Backlog to the port's contract. open makes a new one per test.
+func TestBacklog(t *testing.T, open func(t *testing.T) BacklogHarness) {
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, BacklogHarness)
+	}{
+		{"a status is found in its three spellings and in no other", waitingSpellings},
+		{"several statuses at once, each document once; of none, none", waitingStatuses},
+		{"what has no status waits for nobody", waitingWithoutStatus},
+		{"of this environment only, to the letter", waitingEnvironment},
+		{"a waiting document is in the window of its _ts and in no other", waitingBounds},
+		{"what is told is what the document says", waitingTold},
+		{"members of another type fail nothing", waitingOddTypes},
+		{"2,500 documents in several pages, each once", waitingPages},
+		{"a page that asks for no more, and one that fails, end it", waitingStops},
+		{"what is found may be written to before the next page", waitingWritten},
+		{"a search whose context has ended is infrastructure", waitingCancelled},
+		{"each retry is in its window and in no other", backlogRetries},
+		{"a postponed retry is early when something was applied after it was last changed", backlogApplied},
+		{"what was left behind is pending or processing, and old", backlogOrphans},
+		{"a window has nothing of another environment or without a status", backlogForeign},
+		{"a window tells what the document says", backlogTold},
+		{"250 documents over pages of at most 100, each once, also later and in another process", backlogPages},
+		{"a search keeps the times that it began with", backlogTimes},
+		{"documents that are written to while a window is searched", backlogWritten},
+		{"a continuation that is none is the search's fault and not the network's", backlogGarbage},
+		{"a continuation of another window is none", backlogOfAnother},
+		{"a page whose context has ended is infrastructure, and can go on", backlogCancelled},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
+	}
+}
+
+// morePages is how many documents are more than one page everywhere: a service gives at most 1,000 at once.
+const morePages = 1100
+
+// statuses are all that there are.
+func statuses() []invoice.Status {
+	return []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Committed, invoice.Failed, invoice.Processing}
+}
+
+func waitingSpellings(t *testing.T, h BacklogHarness) {
+	want := map[invoice.Status][]string{
+		invoice.Pending:        {"pending", "PENDING", "Pending"},
+		invoice.RetryScheduled: {"retry_scheduled", "RETRY_SCHEDULED", "Retry_scheduled"},
+		invoice.Committed:      {"committed", "COMMITTED", "Committed"},
+		invoice.Failed:         {"failed", "FAILED", "Failed"},
+		invoice.Processing:     {"processing", "PROCESSING", "Processing"},
+	}
+	for status, spellings := range want {
+		other := string(status)
+		for _, text := range append(slices.Clone(spellings), other[:1]+strings.ToUpper(other[1:]), " "+other, other+" ", other+"s", other[1:]) {
+			h.Put(t, waitingDocument(text, "web", map[string]any{"status": text}))
+		}
+	}
+	for status, spellings := range want {
+		found := waiting(t, h, status)
+		require.ElementsMatch(t, spellings, waitingIDs(found))
+		for _, w := range found {
+			require.Equal(t, status, w.Status, "told in lower case")
+		}
+	}
+}
+
+func waitingStatuses(t *testing.T, h BacklogHarness) {
+	for _, status := range statuses() {
+		h.Put(t, waitingDocument(string(status), "web", map[string]any{"status": status}))
+	}
+	require.ElementsMatch(t, []string{"failed", "processing"}, waitingIDs(waiting(t, h, invoice.Failed, invoice.Processing)))
+	require.ElementsMatch(t, []string{"pending", "retry_scheduled"}, waitingIDs(waiting(t, h, invoice.RetryScheduled, invoice.Pending, invoice.RetryScheduled)))
+	require.Len(t, waiting(t, h, statuses()...), len(statuses()))
+	require.Empty(t, waiting(t, h))
+}
+
+// withoutStatus are documents of an environment that nobody offered.
+func withoutStatus(sysName string) []json.RawMessage {
+	var docs []json.RawMessage
+	for id, state := range map[string]string{
+		"absent": ``, "null": `,"sql_writer":null`, "no status": `,"sql_writer":{"retry_count":1,"retry_after":1,"postponed":true}`,
+		"status null": `,"sql_writer":{"status":null,"last_error_kind":"contention"}`,
+		"text":        `,"sql_writer":"pending"`, "list": `,"sql_writer":[{"status":"pending"}]`, "number": `,"sql_writer":7`, "false": `,"sql_writer":false`,
+		"other case": `,"sql_writer":{"Status":"pending"}`, "another place": `,"SQL_WRITER":{"status":"pending"},"status":"pending"`,
+		"number 0": `,"sql_writer":{"status":0}`, "empty": `,"sql_writer":{"status":""}`, "no": `,"sql_writer":{"status":false}`,
+		"list of pending": `,"sql_writer":{"status":["pending"]}`, "object": `,"sql_writer":{"status":{}}`,
+	} {
+		docs = append(docs, json.RawMessage(`{"id":"`+sysName+" "+id+`","request_details":{"sys_name":"`+sysName+`"}`+state+`}`))
+	}
+	return docs
+}
+
+func waitingWithoutStatus(t *testing.T, h BacklogHarness) {
+	for _, doc := range withoutStatus("web") {
+		h.Put(t, doc)
+	}
+	require.Empty(t, waiting(t, h, invoice.Pending), "a result is offered by its status")
+	require.Empty(t, waiting(t, h, statuses()...))
+	h.Put(t, waitingDocument("offered", "web", map[string]any{"status": "pending"}))
+	require.Equal(t, []string{"offered"}, waitingIDs(waiting(t, h, invoice.Pending)))
+}
+
+func waitingEnvironment(t *testing.T, h BacklogHarness) {
+	h.Put(t, waitingDocument("ours", "web", map[string]any{"status": "pending"}))
+	for i, name := range []any{"WEB", "Web", "web ", " web", "webs", "we", "dev", "", nil, 7, true, []string{"web"}, map[string]string{"sys_name": "web"}} {
+		h.Put(t, waitingDocument(fmt.Sprint("theirs ", i), name, map[string]any{"status": "pending"}))
+	}
+	for _, doc := range []string{
+		`{"id":"nobody's"}`, `{"id":"text","request_details":"web"}`, `{"id":"list","request_details":[{"sys_name":"web"}]}`, `{"id":"null","request_details":null}`,
+		`{"id":"another place","sys_name":"web"}`, `{"id":"another case","request_details":{"SYS_NAME":"web"}}`, `{"id":"another case above","Request_Details":{"sys_name":"web"}}`,
+	} {
+		h.Put(t, json.RawMessage(doc))
+	}
+	require.Equal(t, []string{"ours"}, waitingIDs(waiting(t, h, statuses()...)))
+}
+
+func waitingBounds(t *testing.T, h BacklogHarness) {
+	h.Put(t, waitingDocument("status", "web", map[string]any{"status": "pending"}))
+	for _, id := range []string{"status"} {
+		d, err := invoice.Read(mustRead(t, h.DocumentsHarness, id), time.Now())
+		require.NoError(t, err)
+		for _, c := range []struct {
+			from, to int64
+			inside   bool
+		}{
+			{0, forever, true}, {d.TS, d.TS + 1, true}, {0, d.TS, false}, {d.TS + 1, forever, false}, {d.TS, d.TS, false}, {d.TS + 1, d.TS, false},
+		} {
+			var found []string
+			err := h.Backlog.PendingDocs(t.Context(), "web", []invoice.Status{invoice.Pending}, c.from, c.to, func(page []commit.PendingDoc) (bool, error) {
+				found = append(found, waitingIDs(page)...)
+				return true, nil
+			})
+			require.NoError(t, err)
+			require.Equal(t, c.inside, slices.Contains(found, id), "%s: from %d to %d of %d", id, c.from, c.to, d.TS)
+		}
+	}
+}
+
+func waitingTold(t *testing.T, h BacklogHarness) {
+	state := map[string]any{
+		"status": "Retry_scheduled", "retry_count": 3, "retry_after": 1_766_000_000, "postponed": true, "last_error_kind": "document", "last_error_code": "2628",
+		"failed_at": "2025-12-17 10:30:15.123456-06:00", "last_error": "a text", "attempts": []any{map[string]any{"at": "a", "error": "b"}}, "theirs": 1,
+	}
+	ids := []string{"2025-12-17 10:30:15.123456-06:00", `<a&b> "ü😀"`}
+	for _, id := range ids {
+		h.Put(t, waitingDocument(id, "web", state))
+	}
+	found := waiting(t, h, invoice.RetryScheduled)
+	require.ElementsMatch(t, ids, waitingIDs(found))
+	for _, w := range found {
+		d, err := invoice.Read(mustRead(t, h.DocumentsHarness, w.ID), time.Now())
+		require.NoError(t, err)
+		require.Equal(t, commit.PendingDoc{
+			ID: w.ID, TS: d.TS, Status: invoice.RetryScheduled, RetryAfter: 1_766_000_000, Postponed: true, Kind: "document", Code: "2628",
+			FailedAt: "2025-12-17 10:30:15.123456-06:00",
+		}, w)
+	}
+	h.Put(t, waitingDocument("bare", "web", map[string]any{"status": "failed"}))
+	bare := waiting(t, h, invoice.Failed)
+	require.Len(t, bare, 1)
+	require.Positive(t, bare[0].TS)
+	require.Equal(t, commit.PendingDoc{ID: "bare", TS: bare[0].TS, Status: invoice.Failed}, bare[0])
+}
+
+func waitingOddTypes(t *testing.T, h BacklogHarness) {
+	odd := map[string]string{"null": `null`, "text": `"1766000000"`, "list": `[1]`, "object": `{"a":1}`, "true": `true`, "huge": `1e300`, "negative": `-5`}
+	due := map[string]int64{"fraction": 1_766_000_001, "whole": 1_766_000_000}
+	for name, value := range odd {
+		h.Put(t, json.RawMessage(`{"id":"`+name+`","request_details":{"sys_name":"web"},"sql_writer":{"status":"pending","retry_after":`+value+`,
+			"postponed":`+value+`,"last_error_kind":`+value+`,"last_error_code":`+value+`,"failed_at":`+value+`}}`))
+		h.Put(t, json.RawMessage(`{"id":"status `+name+`","request_details":{"sys_name":"web"},"sql_writer":{"status":[`+value+`],"retry_after":1}}`))
+		due[name] = 0
+	}
+	h.Put(t, waitingDocument("fraction", "web", map[string]any{"status": "pending", "retry_after": 1766000000.25, "last_error_code": 2628}))
+	h.Put(t, waitingDocument("whole", "web", map[string]any{"status": "pending", "retry_after": 1766000000}))
+	found := waiting(t, h, invoice.Pending)
+	require.Len(t, found, len(due))
+	for _, w := range found {
+		require.Contains(t, due, w.ID)
+		require.Equal(t, due[w.ID], w.RetryAfter, w.ID)
+		require.Equal(t, w.ID == "true", w.Postponed, w.ID)
+		switch w.ID {
+		case "fraction":
+			require.Equal(t, "2628", w.Code, "somebody's editor wrote a number")
+		case "null", "list", "object":
+			require.Empty(t, w.Kind+w.Code+w.FailedAt, w.ID)
+		}
+	}
+	require.Empty(t, waiting(t, h, invoice.Committed, invoice.RetryScheduled, invoice.Failed, invoice.Processing))
+}
+
+func waitingPages(t *testing.T, h BacklogHarness) {
+	const n = 2500
+	want := make([]string, n)
+	for i := range want {
+		want[i] = fmt.Sprintf("doc %04d", i)
+		status := []any{"pending", "PENDING", "retry_scheduled"}[i%3]
+		h.Put(t, waitingDocument(want[i], "web", map[string]any{"status": status}))
+	}
+	for i := range 100 {
+		h.Put(t, waitingDocument(fmt.Sprint("done ", i), "web", map[string]any{"status": "committed"}))
+	}
+	var found []string
+	pages := 0
+	require.NoError(t, h.Backlog.PendingDocs(t.Context(), "web", []invoice.Status{invoice.Pending, invoice.RetryScheduled}, 0, forever, func(page []commit.PendingDoc) (bool, error) {
+		pages++
+		require.NotEmpty(t, page)
+		found = append(found, waitingIDs(page)...)
+		return true, nil
+	}))
+	require.Greater(t, pages, 1)
+	slices.Sort(found)
+	require.Equal(t, want, found)
+}
+
+func waitingStops(t *testing.T, h BacklogHarness) {
+	for i := range morePages {
+		h.Put(t, waitingDocument(fmt.Sprint("doc ", i), "web", map[string]any{"status": "pending"}))
+	}
+	visit := func(more bool, answer error) (pages int, err error) {
+		err = h.Backlog.PendingDocs(t.Context(), "web", []invoice.Status{invoice.Pending}, 0, forever, func([]commit.PendingDoc) (bool, error) {
+			pages++
+			return more, answer
+		})
+		return pages, err
+	}
+	all, err := visit(true, nil)
+	require.NoError(t, err)
+	require.Greater(t, all, 1, "or the rest shows nothing")
+	pages, err := visit(false, nil)
+	require.NoError(t, err)
+	require.Equal(t, 1, pages)
+	mine := errors.New("mine")
+	for _, more := range []bool{true, false} {
+		pages, err = visit(more, mine)
+		require.Equal(t, mine, err, "handed on as it is")
+		require.Equal(t, 1, pages)
+	}
+}
+
+func waitingWritten(t *testing.T, h BacklogHarness) {
+	const n = 150
+	for i := range n {
+		h.Put(t, waitingDocument(fmt.Sprint("doc ", i), "web", map[string]any{"status": "pending"}))
+	}
+	written := map[string]bool{}
+	require.NoError(t, h.Backlog.PendingDocs(t.Context(), "web", []invoice.Status{invoice.Pending}, 0, forever, func(page []commit.PendingDoc) (bool, error) {
+		for _, w := range page {
+			require.False(t, written[w.ID], "%s was found twice", w.ID)
+			_, err := h.Documents.Record(t.Context(), w.ID, etag(t, h.DocumentsHarness, w.ID), state(invoice.Committed))
+			require.NoError(t, err)
+			written[w.ID] = true
+		}
+		return true, nil
+	}))
+	for _, w := range waiting(t, h, invoice.Pending) { // a page may have moved while it was turned
+		require.False(t, written[w.ID], "%s is committed", w.ID)
+		written[w.ID] = true
+	}
+	require.Len(t, written, n)
+}
+
+func waitingCancelled(t *testing.T, h BacklogHarness) {
+	for i := range morePages {
+		h.Put(t, waitingDocument(fmt.Sprint("doc ", i), "web", map[string]any{"status": "pending"}))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	pages := 0
+	search := func() error {
+		return h.Backlog.PendingDocs(ctx, "web", []invoice.Status{invoice.Pending}, 0, forever, func([]commit.PendingDoc) (bool, error) {
+			pages++
+			cancel()
+			return true, nil
+		})
+	}
+	err := search()
+	requireFault(t, err, fault.Infrastructure, fault.NoCondition, "half of the backlog must not look like all of it")
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 1, pages)
+	requireFault(t, search(), fault.Infrastructure, fault.NoCondition)
+	require.Equal(t, 1, pages, "nothing is read")
+}
+
+// waiting finds all that waits in statuses.
+func waiting(t *testing.T, h BacklogHarness, statuses ...invoice.Status) []commit.PendingDoc {
+	t.Helper()
+	var all []commit.PendingDoc
+	require.NoError(t, h.Backlog.PendingDocs(t.Context(), "web", statuses, 0, forever, func(page []commit.PendingDoc) (bool, error) {
+		require.NotEmpty(t, page)
+		all = append(all, page...)
+		return true, nil
+	}))
+	return all
+}
+
+func waitingIDs(found []commit.PendingDoc) []string {
+	ids := make([]string, len(found))
+	for i, w := range found {
+		ids[i] = w.ID
+	}
+	return ids
+}
+
+// waitingDocument makes a document of an environment with a state.
+func waitingDocument(id string, sysName any, state map[string]any) json.RawMessage {
+	doc, err := json.Marshal(map[string]any{"id": id, "request_details": map[string]any{"sys_name": sysName}, "sql_writer": state})
+	if err != nil {
+		panic(err) // texts, numbers, lists and maps always marshal
+	}
+	return doc
+}
