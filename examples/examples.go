@@ -45,8 +45,8 @@ func (e Example) JSON() (json.RawMessage, error) {
 func All() []Example {
 	const committed, applied = "committed", "applied"
 	return []Example{
-		{File: "01-plain-success.json", Status: committed, Outcome: applied, Shows: "the ordinary case (requirements/000, example 1)"},
-		{File: "02-duplicates.json", After: "01-plain-success.json", Status: committed, Outcome: applied, Shows: "a main line and three duplicates (requirements/000, example 5), newer than what 01 wrote to the same line"},
+		{File: "01-plain-success.json", Status: committed, Outcome: applied, Shows: "the ordinary case"},
+		{File: "02-duplicates.json", After: "01-plain-success.json", Status: committed, Outcome: applied, Shows: "a main line and three duplicates, newer than what 01 wrote to the same line"},
 		{File: "03-unicode-and-quotes.json", Status: committed, Outcome: "unchanged", Shows: "any character arrives as it was sent; its outcome is the one of 07, which is the same document again"},
 		{File: "04-null-and-absent.json", Status: committed, Outcome: applied, Shows: "null and absent become NULL, over whatever the row said before; an empty text stays an empty text"},
 		{File: "05-newer-result.json", Status: committed, Outcome: applied, Shows: "a line's newest result"},

@@ -3,7 +3,7 @@
 //
 //   - mount.go recognises the function, sets its deadline, catches panics, maps errors to status codes and writes one
 //     log line per invocation;
-//   - envelope.go, scan.go and body.go read the host's encoding (azure-facts 1.1, 1.2);
-//   - reply.go writes the answer (azure-facts 1.3);
+//   - envelope.go, scan.go and body.go read the host's encoding (docs/facts.md F2 to F12);
+//   - reply.go writes the answer (docs/facts.md F16);
 //   - every function has one file of its own, named after it.
 package handlers

@@ -10,18 +10,18 @@ import (
 )
 
 // Kind is what a trigger's value is under the host's layers of JSON-in-a-string. The layers are taken off until the kind
-// is reached and no further: a text whose content is JSON again must stay a text (azure-facts 1.1). Of a Message the host's
+// is reached and no further: a text whose content is JSON again must stay a text (docs/facts.md F3). Of a Message the host's
 // own layers are taken off: its content may be of any kind.
 type Kind string
 
 // The kinds.
 const (
-	// Array is a list of documents: cosmosDBTrigger sends it in two layers of strings (azure-facts 1.2).
+	// Array is a list of documents: cosmosDBTrigger sends it in two layers of strings (docs/facts.md F5).
 	Array Kind = "array"
 	// Object is one object: timerTrigger and httpTrigger send it in no layer.
 	Object Kind = "object"
 	// Message is a message of any content: serviceBusTrigger sends it in two layers of strings, and what they hold is not
-	// looked at (azure-facts 1.1, 1.2).
+	// looked at (docs/facts.md F10, F11).
 	Message Kind = "message"
 )
 
@@ -195,7 +195,7 @@ func foundAt(b []byte, i int) string {
 
 // retryCount reads Metadata.RetryContext.RetryCount, a number or a number in a string, in an object or an object in a
 // string. Absent, it is 0. A RetryContext that cannot be understood counts as one attempt made before: the documents are
-// then read again, which costs a read, where taking old snapshots for new could cost a correction (design.md section 2).
+// then read again, which costs a read, where taking old snapshots for new could cost a correction (docs/requirements.md R17).
 func retryCount(metadata []byte) int {
 	const unknown = 1
 	var m map[string]json.RawMessage

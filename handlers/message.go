@@ -76,7 +76,7 @@ func (n messageNote) MarshalZerologObject(e *zerolog.Event) {
 }
 
 // hostLayers is how many strings the host wraps a message's text in: it is written as a string literal, and that as a
-// member of a JSON object (azure-facts 1.1).
+// member of a JSON object (docs/facts.md F10).
 const hostLayers = 2
 
 // messageBody takes the host's layers off a message, and no more: what is left is the body as it was sent, which may be a
@@ -112,7 +112,7 @@ func literal(value []byte) ([]byte, bool) {
 }
 
 // messageOf makes a delivery of a message and its metadata. What is missing or odd in the metadata stays empty: it says
-// nothing that the work depends on, and the body's own members may have overwritten it (azure-facts 1.2).
+// nothing that the work depends on, and the body's own members may have overwritten it (docs/facts.md F11).
 func messageOf(value, metadata []byte) run.Incoming {
 	d := run.Incoming{Body: messageBody(value)}
 	var m map[string]json.RawMessage

@@ -21,13 +21,13 @@ import (
 )
 
 // DefaultDeadline bounds one invocation. It stays well under host.json's functionTimeout of 10 minutes, because an
-// invocation that reaches that one makes the host kill this process and every other invocation in it (azure-facts 1.4).
+// invocation that reaches that one makes the host kill this process and every other invocation in it (docs/facts.md F24).
 const DefaultDeadline = 4 * time.Minute
 
 // DefaultMaxBody is the longest body that is taken, in bytes: 100 documents of the largest size, escaped twice, fit.
 const DefaultMaxBody = 512 << 20
 
-// hostInvocation is the header in which the host names the invocation (azure-facts 1.1).
+// hostInvocation is the header in which the host names the invocation (docs/facts.md F1).
 const hostInvocation = "X-Azure-Functions-InvocationId"
 
 // Invocation is one call of a function, decoded.
@@ -59,10 +59,10 @@ type Mounted struct {
 	Payload Kind
 	// LeaveToTimer answers 2xx to a payload that cannot be decoded, to a panic and to every error that is not of
 	// dependency scope: the host would offer the same payload for ever and hold the feed, while the documents in it
-	// are found by the recovery timer (design.md section 5). Otherwise these answer 4xx and 500.
+	// are found by the recovery timer (docs/requirements.md R31). Otherwise these answer 4xx and 500.
 	LeaveToTimer bool
 	// Slow answers a failure not before slowFailure has passed: who fails on a dead-letter queue gets the same message again at
-	// once, and for ever, because that queue has no limit of deliveries (azure-facts 3.1).
+	// once, and for ever, because that queue has no limit of deliveries (docs/facts.md F50).
 	Slow bool
 	// Run does the work.
 	Run Function

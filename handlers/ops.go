@@ -76,7 +76,7 @@ func Ops(open func(context.Context) (Operations, error)) Mounted {
 	}
 }
 
-// opsRequest is the host's httpTrigger value (azure-facts 1.2).
+// opsRequest is the host's httpTrigger value (docs/facts.md F12).
 type opsRequest struct {
 	URL     string `json:"Url"`
 	Method  string

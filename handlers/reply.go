@@ -13,7 +13,7 @@ type Reply struct {
 	// HTTP is the answer of an httpTrigger function; it goes to the output binding "res".
 	HTTP *HTTPReply
 	// Logs are lines for the invocation's own log, the only channel that the host attaches to the invocation
-	// (azure-facts 1.3). Never content.
+	// (docs/facts.md F20). Never content.
 	Logs []string
 	// Note adds fields to the invocation's log line; may be nil.
 	Note zerolog.LogObjectMarshaler
@@ -27,7 +27,7 @@ type HTTPReply struct {
 }
 
 // wireReply is the host's HttpScriptInvocationResult. All three members are always there, so that the reply is never
-// empty: an empty or null reply hangs the invocation until functionTimeout and then kills this process (azure-facts 1.3).
+// empty: an empty or null reply hangs the invocation until functionTimeout and then kills this process (docs/facts.md F17).
 type wireReply struct {
 	Outputs     map[string]wireHTTP
 	Logs        []string
@@ -76,7 +76,7 @@ func (r Reply) encode() ([]byte, error) {
 }
 
 // jsonType is set on every reply: without it Go guesses text/plain, and the host fails the invocation after the work was
-// done (azure-facts 1.3).
+// done (docs/facts.md F16).
 const jsonType = "application/json"
 
 // send writes a whole reply. That the host is gone by then is its own affair: it will offer the batch again.

@@ -11,7 +11,7 @@ import (
 // document that is broken inside is found and passed on, so that the use case can name it and go on with its neighbours,
 // and 100 MB are walked once instead of being parsed and copied.
 
-// maxDepth bounds nesting; Newtonsoft, which wrote the text, gives up at 64 (azure-facts 2).
+// maxDepth bounds nesting; Newtonsoft, which wrote the text, gives up at 64 (docs/facts.md F45).
 const maxDepth = 1000
 
 var (

@@ -109,7 +109,7 @@ Everything that goes wrong is of one of six kinds, and its kind alone decides wh
 has one table that makes kinds of codes (` + "`classify.go`" + `, ` + "`Faults()`" + `); this page and ` + "`sqlwriterctl explain CODE`" + ` are made of
 these tables, and each row is a test. A code stands in the log (` + "`code`" + `), in ` + "`sql_writer.attempts`" + ` and in what Health says.
 
-Sources: *design.md* is the agreed shape and *azure-facts* the collection of vendors' pages that the project grew from; of
+Sources: [requirements.md](requirements.md) has the rules and [facts.md](facts.md) the facts of the platform with their pages; of
 SQL Server's numbers it cites "Troubleshoot common errors in Azure SQL", SqlConfigurableRetryFactory and Entity Framework
 Core's SqlServerTransientExceptionDetector.
 

@@ -24,7 +24,7 @@ func TestExplainSaysWhatFollows(t *testing.T) {
 	require.Equal(t, exitOK, b.run(t, "explain", "2628"), b.errors)
 	for _, words := range []string{
 		"sqlserver, 2628: document", "longer than the user's column", "document: this document alone",
-		"one of the document's 5 retries", "2, 4, 8, 16, 32 min", "design.md 3",
+		"one of the document's 5 retries", "2, 4, 8, 16, 32 min", "docs/requirements.md R32",
 	} {
 		require.Contains(t, b.out, words)
 	}

@@ -207,7 +207,7 @@ func TestAShadowIsNotReprocessed(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "reprocess", "--all", "--dry-run"), r.errors)
 }
 
-// host is the Functions host as the command line sees it: it wants the key, and hands the request on as azure-facts 1.2 says.
+// host is the Functions host as the command line sees it: it wants the key, and hands the request on as docs/facts.md F12 says.
 func host(t *testing.T, o handlers.Operations, key string) *httptest.Server {
 	t.Helper()
 	f := handlers.Ops(func(context.Context) (handlers.Operations, error) { return o, nil })

@@ -20,7 +20,7 @@
 //
 // # Why windows of _ts
 //
-// The gateway serves no ORDER BY over partitions (azure-facts 5.1), so "from here on" must be a filter. _ts only grows: a
+// The gateway serves no ORDER BY over partitions (docs/facts.md F63), so "from here on" must be a filter. _ts only grows: a
 // document that is touched while the adoption runs moves into a window that is still to come, and the last window is
 // open at its end.
 package adopt

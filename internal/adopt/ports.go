@@ -122,7 +122,7 @@ const (
 )
 
 // Unproven is the hash version of content of which it is not known that the line holds it: the document was changed after
-// it was committed. No content has it, so a later snapshot of the document is written (design.md section 4, hash version).
+// it was committed. No content has it, so a later snapshot of the document is written (docs/requirements.md R16).
 const Unproven = 0
 
 // Row is the ledger's row for one line.

@@ -17,7 +17,7 @@ const (
 	NoLine Reason = "no_line"
 	// NoVersion: neither its id nor sql_writer.version has a time, so it cannot be compared with others.
 	NoVersion Reason = "no_version"
-	// Future: its time lies in the future and would win against every later result (design.md section 2).
+	// Future: its time lies in the future and would win against every later result (docs/requirements.md R15).
 	Future Reason = "future"
 	// MarkNotMade: it failed, and sql_writer.final_error says that its lines were not marked.
 	MarkNotMade Reason = "mark_not_made"

@@ -304,7 +304,7 @@ func openSQL(ctx context.Context, c config.Config, layout invoice.Layout, log ze
 }
 
 // adopted is an error while nobody has said what was written before us: an older result could then overwrite what a line
-// holds (design.md section 4).
+// holds (docs/requirements.md R59).
 func adopted(ctx context.Context, s store) error {
 	switch yes, err := s.Adopted(ctx); {
 	case err != nil:

@@ -210,7 +210,7 @@ func TestSIGTERMLetsRunningInvocationsFinish(t *testing.T) {
 	require.Empty(t, answered)
 	s.cosmos.Server.RemoveFault(hold)
 	require.Contains(t, <-answered, "2 applied")
-	require.Equal(t, 200, p.exitCode(), "0 would never be started again, anything else counts as an error (azure-facts 1.4)")
+	require.Equal(t, 200, p.exitCode(), "0 would never be started again, anything else counts as an error (docs/facts.md F22)")
 	require.Contains(t, p.stdout.String(), `"drained":true`)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// The exit codes (azure-facts 1.4).
+// The exit codes (docs/facts.md F22).
 const (
 	// ExitFailed makes the host start the process again, and give up at the third time in half an hour.
 	ExitFailed = 1
@@ -28,7 +28,7 @@ const (
 	// drainTimeout is how long a stopping process lets running invocations finish. The host itself waits 10 s at most.
 	drainTimeout = 8 * time.Second
 	// headerTimeout bounds the reading of a request's head only. Bodies and replies have no bound of the server's:
-	// it would cut long invocations (azure-facts 1.4); every invocation has its own deadline.
+	// it would cut long invocations (docs/facts.md F25); every invocation has its own deadline.
 	headerTimeout = 10 * time.Second
 	// gcPercent trades a little processor time for memory: a batch of the largest documents is a body of 100 MB and
 	// more, and the collector's usual 100 % would let as much garbage again lie beside it.
@@ -39,14 +39,14 @@ const (
 type Options struct {
 	// Lookup answers a setting: os.LookupEnv.
 	Lookup func(string) (string, bool)
-	// Stdout gets the log: the host takes every line on stderr for an error (azure-facts 1.4).
+	// Stdout gets the log: the host takes every line on stderr for an error (docs/facts.md F26).
 	Stdout io.Writer
 	// Deadline bounds one invocation; 0 means handlers.DefaultDeadline.
 	Deadline time.Duration
 }
 
 // Main runs the handler process until ctx ends (SIGTERM, SIGINT) or the server fails, and answers the exit code. It
-// listens before anything slow: the host knocks every 25 ms and gives up after 30 s (azure-facts 1.4).
+// listens before anything slow: the host knocks every 25 ms and gives up after 30 s (docs/facts.md F21).
 func Main(ctx context.Context, o Options) int {
 	debug.SetGCPercent(gcPercent)
 	log := zerolog.New(o.Stdout).With().Timestamp().Logger()

@@ -49,7 +49,7 @@ const anyCode bloberror.Code = "*"
 
 // statusRules is the table of answers; the first row that fits decides. No answer blames a document: the port says that
 // evidence that cannot be kept is never the document's fault. Sources: "common" and "blob" are the pages "Common REST API
-// error codes" and "Blob Storage error codes" of the REST reference, "facts" is azure-facts.
+// error codes" and "Blob Storage error codes" of the REST reference.
 func statusRules() []statusRule {
 	const (
 		infra = fault.Infrastructure
@@ -60,23 +60,23 @@ func statusRules() []statusRule {
 		{401, 401, anyCode, false, infra, none, "no token, or one that is not accepted", "common"},
 		{403, 403, bloberror.AuthenticationFailed, false, infra, none, "the key, signature or token is not accepted, or this machine's clock is off", "common"},
 		{403, 403, bloberror.AuthorizationFailure, false, infra, none, "not allowed: firewall or network rule of the account, or a signature without this right", "blob"},
-		{403, 403, bloberror.AuthorizationPermissionMismatch, false, infra, none, "the identity lacks the role Storage Blob Data Contributor, or the signature this right", "facts 7"},
+		{403, 403, bloberror.AuthorizationPermissionMismatch, false, infra, none, "the identity lacks the role Storage Blob Data Contributor, or the signature this right", "docs/facts.md F88"},
 		{403, 403, bloberror.AccountIsDisabled, false, infra, none, "the account is disabled", "common"},
 		{403, 403, anyCode, false, infra, none, "not allowed: key, role, signature, firewall or state of the account", "common"},
 		{404, 404, bloberror.BlobNotFound, true, fault.Document, fault.Gone, "no such file", "blob"},
 		{404, 404, bloberror.ContainerNotFound, false, infra, none, "the container does not exist", "blob"},
 		{404, 404, anyCode, false, infra, none, "the account or container is not there", "common"},
-		{408, 408, anyCode, false, infra, none, "the service took too long; the file may have been stored", "facts 7"},
+		{408, 408, anyCode, false, infra, none, "the service took too long; the file may have been stored", "docs/facts.md F85"},
 		{409, 409, bloberror.ContainerBeingDeleted, false, infra, none, "a container of this name is being deleted, which takes half a minute or longer", "blob"},
 		{409, 409, bloberror.ContainerDisabled, false, infra, none, "the container is disabled", "blob"},
 		{409, 409, bloberror.AccountBeingCreated, false, infra, none, "the account is still being made", "common"},
 		{409, 409, anyCode, false, infra, none, "the account, container or file is in a state that does not allow this", "common"},
 		{413, 413, anyCode, false, infra, none, "larger than one request may be, which no document is: somebody between us and the service has a lower limit", "common"},
-		{429, 429, anyCode, false, fault.Throttled, none, "the account asks to slow down", "facts 7"},
+		{429, 429, anyCode, false, fault.Throttled, none, "the account asks to slow down", "docs/facts.md F88"},
 		{503, 503, bloberror.ServerBusy, false, fault.Throttled, none, "the account or a part of it is over its limits", "common"},
 		{507, 507, anyCode, false, fault.Quota, none, "there is no room (the service itself documents no such answer)", "RFC 4918"},
 		{500, 599, anyCode, false, infra, none, "the service failed; the file may have been stored", "common"},
-		{100, 999, anyCode, false, infra, none, "the service answered with a status we do not know", "design 3"},
+		{100, 999, anyCode, false, infra, none, "the service answered with a status we do not know", "docs/requirements.md R34"},
 	}
 }
 
@@ -92,8 +92,8 @@ type thereRule struct {
 // what they forbid is the changing of a file.
 func thereRules() []thereRule {
 	return []thereRule{
-		{409, bloberror.BlobAlreadyExists, "the usual answer; after a lost answer the file may be our own", "facts 7"},
-		{412, anyCode, "the condition, or a lease that somebody has on the file", "facts 7"},
+		{409, bloberror.BlobAlreadyExists, "the usual answer; after a lost answer the file may be our own", "docs/facts.md F85"},
+		{412, anyCode, "the condition, or a lease that somebody has on the file", "docs/facts.md F85"},
 		{409, bloberror.BlobImmutableDueToPolicy, "a retention policy protects the file", "blob"},
 		{409, "BlobImmutableDueToLegalHold", "a legal hold protects the file", "blob"},
 		{409, bloberror.BlobArchived, "a lifecycle rule has moved the file to the archive", "blob"},

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The settings that errors at Open name (design.md section 7).
+// The settings that errors at Open name (docs/requirements.md R96).
 const (
 	settingConnection = "BLOB_CONNECTION (or AzureWebJobsStorage in its place)"
 	settingServiceURI = "BLOB_CONNECTION__blobServiceUri"
@@ -36,7 +36,7 @@ type connection struct {
 // parseConnection reads a connection string the way the host does, which has AzureWebJobsStorage of the same form: parts in
 // any order, names without regard to case, a trailing semicolon, "=" in a value, unknown parts (the other services'
 // endpoints) ignored. azblob's own reader knows no UseDevelopmentStorage, the value of every local.settings.json
-// (azure-facts 7). Its errors name the part, never a value.
+// (docs/facts.md F87). Its errors name the part, never a value.
 func parseConnection(text string) (connection, error) {
 	parts := map[string]string{}
 	for part := range strings.SplitSeq(text, ";") {

@@ -1,7 +1,7 @@
 // Package blob keeps evidence in a container of Azure blob storage, on azblob v1.8.0. It implements commit.Evidence.
 //
 // A file is one block blob, {sys_name}/{name}, written by a single PUT with If-None-Match: *. The service stores it whole
-// or not at all, and never over another one: "there is one already" is success, whoever wrote it (azure-facts 7).
+// or not at all, and never over another one: "there is one already" is success, whoever wrote it (docs/facts.md F85).
 //
 // # Who repeats what
 //

@@ -70,9 +70,9 @@ func (r statusRule) sourceName() string {
 	case r.source == "blob":
 		return `REST reference, "Blob Storage error codes"`
 	case strings.HasPrefix(r.source, "facts"):
-		return "azure-" + r.source
+		return r.source
 	case strings.HasPrefix(r.source, "design"):
-		return strings.Replace(r.source, "design", "design.md", 1)
+		return r.source
 	}
 	return r.source
 }

@@ -62,7 +62,7 @@ func (t Timeouts) withDefaults() Timeouts {
 	return t
 }
 
-// maxBlobName is Azure's limit (azure-facts 7).
+// maxBlobName is Azure's limit (docs/facts.md F86).
 const maxBlobName = 1024
 
 // Open makes the adapter. It reads no network: that an account answers is Ping's to say. All that is wrong with the

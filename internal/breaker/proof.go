@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Proof that a document's failure is its own (design.md section 3): others got through after it. One number per build says
+// Proof that a document's failure is its own (docs/requirements.md R40): others got through after it. One number per build says
 // when content was last written; everything else is in the document.
 
 const (

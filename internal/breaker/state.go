@@ -22,7 +22,7 @@ const (
 	Paused Name = "paused"
 )
 
-// The times and limits of the breaker (design.md section 3).
+// The times and limits of the breaker (docs/requirements.md R44).
 const (
 	// failuresToOpen is how many infrastructure failures in a row open the breaker, and failingFor the least time from the
 	// first of them to the last: a single hiccup that hits many requests at once is no outage.

@@ -7,7 +7,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Blame (design.md section 3): a document's failure counts when others got through after it. retry_count counts its own
+// Blame (docs/requirements.md R40): a document's failure counts when others got through after it. retry_count counts its own
 // failures; at its next one the failure before is taken back, unless something was applied at least a minute after it. So a
 // failure is proven by what comes later, and a break of everything proves nothing.
 

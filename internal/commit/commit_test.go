@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// requirements/000, example 1: the same document, the same final fields.
+// The first example of the requirements: the same document, the same final fields.
 func TestSeedExample1SuccessfulProcessing(t *testing.T) {
 	w := newWorld(t, 1421549)
 	w.clock = time.Date(2025, 12, 17, 16, 30, 15, 123456000, time.UTC)
@@ -36,7 +36,7 @@ func TestSeedExample1SuccessfulProcessing(t *testing.T) {
 	require.Equal(t, 0, report.Reads, "no read on the happy path")
 }
 
-// requirements/000, example 5: four lines written from one document, the duplicates with their parent.
+// The fifth example of the requirements: four lines written from one document, the duplicates with their parent.
 func TestSeedExample5DuplicateInvoiceDetails(t *testing.T) {
 	lines := []int64{1421549, 1421550, 1421551, 1421552}
 	w := newWorld(t, lines...)
@@ -377,7 +377,7 @@ func TestAnEmptyBatchIsDone(t *testing.T) {
 	require.Equal(t, 0, w.faulty.writes)
 }
 
-// requirements/000, example 2's end: the count stays, what spoke of the failure goes, the attempts stay as history.
+// The end of the second example of the requirements: the count stays, what spoke of the failure goes, the attempts stay as history.
 func TestACommitAfterARetryKeepsTheCountAndForgetsTheError(t *testing.T) {
 	w := newWorld(t)
 	doc := result(1, 7, "ACME", "")

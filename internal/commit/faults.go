@@ -28,11 +28,11 @@ func breakerRows() []fault.Row {
 			Own: fault.Consequence{Spends: fault.Nothing, Next: "after an operator's resume"},
 		},
 		{
-			Code: breaker.CodeWentBack, Kind: infra, Source: "design.md 4", Own: goneBack,
+			Code: breaker.CodeWentBack, Kind: infra, Source: "ADR 0029", Own: goneBack,
 			Reason: "the database's heartbeat is lower than the control document knows: a copy that was restored, or a replica that had not caught up",
 		},
 		{
-			Code: breaker.CodeOtherDatabase, Kind: infra, Source: "design.md 4", Own: goneBack,
+			Code: breaker.CodeOtherDatabase, Kind: infra, Source: "ADR 0029", Own: goneBack,
 			Reason: "the database's heartbeat has another id than the control document knows, or is not there: another database, or one from before it was taken over",
 		},
 		{Code: breaker.CodeControl, Kind: infra, Reason: "the control document cannot be had, so the other instances would not know", Source: section, Own: fault.OfACommand()},
@@ -45,12 +45,12 @@ func documentRows() []fault.Row {
 	left := fault.Consequence{Spends: fault.Nothing, Next: "an error line; the document is left to the recovery timer"}
 	again := fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s; the breaker does not mind"}
 	return []fault.Row{
-		{Code: "missing_detail_row", Kind: fault.Document, Condition: fault.MissingRow, Reason: "a line has no row in IVCE_DTL: nothing of the document is written", Source: "design.md 4"},
-		{Code: "value", Kind: fault.Document, Reason: "a value is none of its column's kind and did not come from a document that was read", Source: "design.md 4"},
-		{Code: "412", Kind: race, About: "a document that never rests", Reason: "it changed each time that its outcome or version was to be recorded", Source: "design.md 2", Own: left},
+		{Code: "missing_detail_row", Kind: fault.Document, Condition: fault.MissingRow, Reason: "a line has no row in IVCE_DTL: nothing of the document is written", Source: "docs/requirements.md R3"},
+		{Code: "value", Kind: fault.Document, Reason: "a value is none of its column's kind and did not come from a document that was read", Source: "docs/requirements.md R55"},
+		{Code: "412", Kind: race, About: "a document that never rests", Reason: "it changed each time that its outcome or version was to be recorded", Source: "docs/requirements.md R18", Own: left},
 		{
 			Code: "412", Kind: race, About: "the control document", Reason: "it changed each time that it was to be written",
-			Source: "design.md 3", Own: fault.OfACommand(),
+			Source: "docs/requirements.md R46", Own: fault.OfACommand(),
 		},
 		{
 			Code: CodeFailsAlone, Kind: fault.Internal, Source: adr18,
@@ -65,14 +65,14 @@ func documentRows() []fault.Row {
 			Code: codeCutOff, Kind: infra, Source: adr18, Reason: "this instance alone cannot reach SQL",
 			Own: fault.Consequence{Spends: fault.Nothing, Next: "at once, by the recovery timer of another instance"},
 		},
-		{Code: "clock_went_back", Kind: race, Reason: "the ledger knows a later _ts of the same document: the container's clock went back", Source: "design.md 2"},
-		{Code: "not_caught_up", Kind: infra, Reason: "a read shows less of a document than the change feed did: a replica lags", Source: "design.md 2", Own: again},
+		{Code: "clock_went_back", Kind: race, Reason: "the ledger knows a later _ts of the same document: the container's clock went back", Source: "ADR 0008"},
+		{Code: "not_caught_up", Kind: infra, Reason: "a read shows less of a document than the change feed did: a replica lags", Source: "ADR 0008", Own: again},
 		{Code: "cancelled", Kind: infra, Reason: "stopped while waiting for another try", Source: "ours", Own: again},
 		{
-			Code: "evidence_down", Kind: infra, Reason: "the store of evidence failed a moment ago and is not asked for every document", Source: "design.md 1, G7",
+			Code: "evidence_down", Kind: infra, Reason: "the store of evidence failed a moment ago and is not asked for every document", Source: "docs/requirements.md R8",
 			Own: fault.Consequence{Spends: fault.Nothing, Next: "the poison pill waits: the document stays retry_scheduled and nothing is marked; the recovery timer tries again"},
 		},
-		{Code: "id_looks_like_time", Kind: fault.Document, Reason: "no document has this id, which the host may have printed anew", Source: "azure-facts 1.2", Own: left},
+		{Code: "id_looks_like_time", Kind: fault.Document, Reason: "no document has this id, which the host may have printed anew", Source: "docs/facts.md F7", Own: left},
 	}
 }
 
@@ -89,12 +89,12 @@ func processRows() []fault.Row {
 			Code: "shadow", Kind: infra, Reason: "a shadow takes no messages of runs", Source: "ADR 0027",
 			Own: fault.Consequence{Spends: fault.Nothing, Next: "the message is put off, or held as long as its lock is renewed"},
 		},
-		{Code: "ledger_not_adopted", Kind: infra, Reason: "the ledger does not know what was written before: docs/cutover.md", Source: "design.md 4", Own: start},
-		{Code: "payload", Kind: fault.Document, Reason: "what the host sent is no batch", Source: "design.md 5", Own: answered},
-		{Code: "panic", Kind: own, Reason: "our program ended where it must not", Source: "design.md 3"},
+		{Code: "ledger_not_adopted", Kind: infra, Reason: "the ledger does not know what was written before: docs/cutover.md", Source: "docs/requirements.md R59", Own: start},
+		{Code: "payload", Kind: fault.Document, Reason: "what the host sent is no batch", Source: "docs/requirements.md R31", Own: answered},
+		{Code: "panic", Kind: own, Reason: "our program ended where it must not", Source: "docs/requirements.md R32"},
 		{Code: "body", Kind: infra, Reason: "what the host sends broke off", Source: ours, Own: offered},
-		{Code: "deadline", Kind: infra, Reason: "the invocation's own time was over", Source: "design.md 7", Own: offered},
-		{Code: "unclassified", Kind: own, Reason: "an error that no table names", Source: "design.md 3"},
+		{Code: "deadline", Kind: infra, Reason: "the invocation's own time was over", Source: "docs/requirements.md R95", Own: offered},
+		{Code: "unclassified", Kind: own, Reason: "an error that no table names", Source: "docs/requirements.md R32"},
 		{Code: "nil_cause", Kind: own, Reason: "an error was reported without a cause", Source: ours},
 	}
 }

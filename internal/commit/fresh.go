@@ -8,7 +8,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// maxAge is how long an invocation may hold its snapshots before it reads the documents again (design.md section 2).
+// maxAge is how long an invocation may hold its snapshots before it reads the documents again (docs/requirements.md R17).
 const maxAge = 30 * time.Second
 
 // doubtful reports whether a snapshot may say something else than the document does. What others than the feed bring was read a

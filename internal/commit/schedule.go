@@ -16,7 +16,7 @@ const (
 )
 
 // Backoff is the wait before retry n (0-based): min(3600, 120*2^n) seconds plus 0-20 %, never less. The draw is a number
-// in [0,1). Source of the rule: requirements/000 "Exponential Backoff", jitter from requirements/001.
+// in [0,1). Source of the rule: docs/requirements.md R38.
 func Backoff(n int, draw float64) time.Duration {
 	d := maxBackoff
 	if n < 5 { // 120 s * 2^5 is beyond the cap, and larger shifts would overflow

@@ -243,7 +243,7 @@ func (p *pass) readAgain(ctx context.Context, id string) (d invoice.Document, ok
 	return d, false, nil
 }
 
-// cannotRecord handles an outcome that the document did not take (design.md section 2, "Outcome cannot be recorded").
+// cannotRecord handles an outcome that the document did not take (docs/requirements.md R19).
 func (p *pass) cannotRecord(d invoice.Document, s invoice.State, err error) error {
 	switch {
 	case fault.IsDependency(err):

@@ -13,7 +13,7 @@ type cronField struct {
 	names       []string
 }
 
-// cronFields are the six fields as the host reads them (NCrontab; azure-facts 4).
+// cronFields are the six fields as the host reads them (NCrontab; docs/facts.md F48).
 func cronFields() []cronField {
 	return []cronField{
 		{0, 59, nil},

@@ -76,7 +76,7 @@ func checkServiceBusCredential(value string, s lookup) (string, string) {
 }
 
 // checkQueue holds the vendor's rules for names of queues, and keeps environments apart: everything shared carries the
-// environment (design.md section 5). The name holds it as a word of its own, whatever the case, because a namespace's
+// environment (docs/requirements.md R14). The name holds it as a word of its own, whatever the case, because a namespace's
 // queues have none: two environments with one queue would take each other's messages and dead-letter them.
 func checkQueue(value string, s lookup) (string, string) {
 	const most = 260

@@ -25,7 +25,7 @@ type Setting struct {
 	// Required reports the setting when it is not set.
 	Required bool
 	// Host says that a function.json uses the setting as %NAME% or as a connection. The host reads it by itself and knows
-	// no defaults: unset, the function is not indexed and nothing else says why (azure-facts 2). So it is Required.
+	// no defaults: unset, the function is not indexed and nothing else says why (docs/facts.md F35). So it is Required.
 	Host bool
 	// Secret keeps the value out of every message.
 	Secret bool
@@ -89,7 +89,7 @@ const (
 	ModeShadow = "shadow"
 )
 
-// Settings is the table, in the order of design.md section 7. It holds what something uses today.
+// Settings is the table. It holds what something uses today.
 func Settings() []Setting {
 	return []Setting{
 		{
@@ -234,7 +234,7 @@ func checkName(value string, _ lookup) (string, string) {
 	return "", ""
 }
 
-// checkLeasePrefix keeps environments apart: two with one prefix split the changes between them (azure-facts 2).
+// checkLeasePrefix keeps environments apart: two with one prefix split the changes between them (docs/facts.md F39).
 func checkLeasePrefix(value string, s lookup) (string, string) {
 	if want := s(SysName) + "-"; !strings.HasPrefix(value, want) {
 		return "a text that begins with " + strconv.Quote(want) + " (SYS_NAME and a hyphen)", strconv.Quote(value)
@@ -286,7 +286,7 @@ func checkEndpoint(value string, _ lookup) (string, string) {
 	return "", ""
 }
 
-// checkClientID: without the credential our own client would connect and the host's trigger would not (azure-facts 2).
+// checkClientID: without the credential our own client would connect and the host's trigger would not (docs/facts.md F46).
 func checkClientID(_ string, s lookup) (string, string) {
 	switch {
 	case s(CosmosEndpoint) == "":

@@ -50,7 +50,7 @@ const (
 )
 
 // statusRules is the table of answers; the first row that fits decides. Sources: "rest" is the page "HTTP status codes
-// for Azure Cosmos DB" of the REST reference, "facts" is azure-facts, "stack" is local-stack.
+// for Azure Cosmos DB" of the REST reference.
 func statusRules() []statusRule {
 	const (
 		infra = fault.Infrastructure
@@ -58,25 +58,25 @@ func statusRules() []statusRule {
 	)
 	return []statusRule{
 		{400, 400, anySubstatus, true, fault.Document, none, "the service does not accept this document or patch", "rest"},
-		{400, 400, anySubstatus, false, infra, none, "the service does not accept our request; no document is to blame (1004: a query that the gateway cannot serve)", "facts 5.1"},
+		{400, 400, anySubstatus, false, infra, none, "the service does not accept our request; no document is to blame (1004: a query that the gateway cannot serve)", "docs/facts.md F63"},
 		{401, 401, anySubstatus, false, infra, none, "the key or token is not accepted, or this machine's clock is off", "rest"},
-		{403, 403, "3", false, infra, none, "writes moved to another region and the move outlasted our deadline", "facts 5.3"},
-		{403, 403, "1008", false, infra, none, "the region does not know the account, and this outlasted our deadline", "facts 5.3"},
+		{403, 403, "3", false, infra, none, "writes moved to another region and the move outlasted our deadline", "docs/facts.md F70"},
+		{403, 403, "1008", false, infra, none, "the region does not know the account, and this outlasted our deadline", "docs/facts.md F70"},
 		{403, 403, anySubstatus, false, infra, none, "not allowed: role of the identity, firewall or network rule of the account", "rest"},
 		{404, 404, noSubstatus, true, fault.Document, fault.Gone, "no such document", "rest"},
-		{404, 404, "1002", false, infra, none, "the region has not caught up with the session", "facts 5.3"},
+		{404, 404, "1002", false, infra, none, "the region has not caught up with the session", "docs/facts.md F70"},
 		{404, 404, "1003", false, infra, none, "the database or container does not exist", "SDK constants (OwnerResourceNotFound)"},
 		{404, 404, anySubstatus, false, infra, none, "the account, database or container is not there", "rest"},
-		{408, 408, anySubstatus, false, infra, none, "the service took too long; a write may have been applied", "facts 5.3"},
+		{408, 408, anySubstatus, false, infra, none, "the service took too long; a write may have been applied", "docs/facts.md F70"},
 		{409, 409, anySubstatus, true, fault.Document, none, "a document with this id exists", "rest"},
-		{410, 410, anySubstatus, false, infra, none, "the partition moved or is being divided", "facts 5.3"},
-		{412, 412, anySubstatus, true, fault.Contention, fault.Changed, "the document is not the one that was read", "facts 5.2"},
-		{413, 413, anySubstatus, true, fault.Document, fault.TooLarge, "the document would be larger than the service allows (2 MB)", "facts 5.2"},
-		{429, 429, anySubstatus, false, fault.Throttled, none, "the account asks to slow down (3200: request units used up)", "facts 5.3"},
-		{449, 449, anySubstatus, false, fault.Contention, none, "another write of the same document was under way", "facts 5.3"},
-		{500, 599, anySubstatus, false, infra, none, "the service failed; a write may have been applied", "facts 5.3"},
-		{400, 499, anySubstatus, true, fault.Document, none, "the service refused this document with a status we do not know", "design 3"},
-		{100, 999, anySubstatus, false, infra, none, "the service answered with a status we do not know", "design 3"},
+		{410, 410, anySubstatus, false, infra, none, "the partition moved or is being divided", "docs/facts.md F70"},
+		{412, 412, anySubstatus, true, fault.Contention, fault.Changed, "the document is not the one that was read", "docs/facts.md F67"},
+		{413, 413, anySubstatus, true, fault.Document, fault.TooLarge, "the document would be larger than the service allows (2 MB)", "docs/facts.md F68"},
+		{429, 429, anySubstatus, false, fault.Throttled, none, "the account asks to slow down (3200: request units used up)", "docs/facts.md F70"},
+		{449, 449, anySubstatus, false, fault.Contention, none, "another write of the same document was under way", "docs/facts.md F70"},
+		{500, 599, anySubstatus, false, infra, none, "the service failed; a write may have been applied", "docs/facts.md F70"},
+		{400, 499, anySubstatus, true, fault.Document, none, "the service refused this document with a status we do not know", "docs/requirements.md R34"},
+		{100, 999, anySubstatus, false, infra, none, "the service answered with a status we do not know", "docs/requirements.md R34"},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The settings that errors at Open name (design.md section 7).
+// The settings that errors at Open name (docs/requirements.md R96).
 const (
 	settingConnection = "COSMOS_CONNECTION"
 	settingEndpoint   = "COSMOS_CONNECTION__accountEndpoint"
@@ -30,7 +30,7 @@ type connection struct {
 // parseConnection reads a connection string the way the .NET trigger does, which reads the same setting: parts in any
 // order, names without regard to case, blanks around names and values, values in quotes, a trailing semicolon, "=" in a
 // value, the last of two parts of one name, unknown parts ignored (System.Data.Common.DbConnectionStringBuilder).
-// azcosmos' own reader breaks on a third part (azure-facts 5.3). Its errors name the part, never a value.
+// azcosmos' own reader breaks on a third part (docs/facts.md F72). Its errors name the part, never a value.
 func parseConnection(text string) (connection, error) {
 	var c connection
 	var problems []error

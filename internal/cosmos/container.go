@@ -51,7 +51,7 @@ func (c *Container) Close() {
 
 // do runs one call of the SDK under its deadline, with a client that works, and translates what goes wrong. A 449 says
 // that the service met another write of the same document and did nothing: it is repeated three times, 10, 20, 40 ms
-// apart and up to as much again by chance, since the SDK leaves that to us (azure-facts 5.3).
+// apart and up to as much again by chance, since the SDK leaves that to us (docs/facts.md F70).
 func (c *Container) do(ctx context.Context, op operation, bound time.Duration, call func(context.Context, *connected) error) error {
 	const repeats, first = 3, 10 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, bound)

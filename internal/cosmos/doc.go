@@ -5,7 +5,7 @@
 // # Who repeats what
 //
 // Every repetition is chosen here, because a durable queue must know which of its writes may have happened twice
-// (azure-facts 5.3, local-stack "Fault proxy"; the SDK's own source decides where they are silent):
+// (docs/facts.md F70, F71; the SDK's own source decides where they are silent):
 //
 //	what fails                      reads and queries             writes (patch, create, replace)
 //	429                             azcore: 3 times, each wait    the same: a 429 was not executed
@@ -28,7 +28,7 @@
 //
 // Record then answers infrastructure and does not try again: with If-Match a second try of an applied patch would fail
 // with a 412 of our own making. The batch comes again; the document is read again, and the 412 rule of the use case
-// (design.md section 2) finds its own state there. The control document is no other: Store answers infrastructure, and
+// (docs/requirements.md R18) finds its own state there. The control document is no other: Store answers infrastructure, and
 // whoever wants to know loads it again.
 //
 // # The first request

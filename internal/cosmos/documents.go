@@ -38,8 +38,8 @@ func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error
 }
 
 // ReadMany gives the documents that exist among ids; an id may be named several times. See commit.Documents. What comes
-// is equal in meaning to what is stored, not byte by byte: the SDK writes <, > and & as \u003c and so on (azure-facts
-// 5.1).
+// is equal in meaning to what is stored, not byte by byte: the SDK writes <, > and & as \u003c and so on (docs/facts.md
+// F65).
 //
 // It asks by plain queries and not by the SDK's ReadManyItems, which (v1.5.0) answers success with part of the documents
 // when it is cancelled between two partition ranges, hides a 429 of one range behind the cancellation of another, and
@@ -175,7 +175,7 @@ func checkID(op operation, id string) error {
 	}
 }
 
-// refusedID says why Cosmos DB takes no such id; "" when it does (azure-facts 5, page "Resource.Id").
+// refusedID says why Cosmos DB takes no such id; "" when it does (docs/facts.md F68).
 func refusedID(id string) string {
 	switch {
 	case id == "":

@@ -90,9 +90,9 @@ func (r statusRule) sourceName() string {
 	case r.source == "rest":
 		return `REST reference, "HTTP status codes for Azure Cosmos DB"`
 	case strings.HasPrefix(r.source, "facts"):
-		return "azure-" + r.source
+		return r.source
 	case strings.HasPrefix(r.source, "design"):
-		return strings.Replace(r.source, "design", "design.md", 1)
+		return r.source
 	}
 	return r.source
 }

@@ -59,7 +59,7 @@ func TestTranslateEveryStatusRow(t *testing.T) {
 	}
 }
 
-// The answers that design.md section 3 and azure-facts 5.3 name, written down a second time, for one document.
+// The answers that docs/requirements.md R32 and docs/facts.md F70 name, written down a second time, for one document.
 // TestEveryAnswerHasItsKind has the others, through the SDK itself.
 func TestTranslateTheNamedAnswers(t *testing.T) {
 	const infra = fault.Infrastructure

@@ -62,7 +62,7 @@ const (
 )
 
 // pendingQuery makes the query of Waiting, "" when nothing is asked for. It filters and projects, no more: what the gateway
-// serves over partitions (azure-facts 5.1). Order and bounds are the caller's to make.
+// serves over partitions (docs/facts.md F63). Order and bounds are the caller's to make.
 //
 // The form decides whether the index serves it. Equality, IN and ranges do; LOWER(c.sql_writer.status) = 'pending' would
 // find every spelling and read every document ("This function doesn't use the index", the vendor's page on LOWER). So
@@ -78,7 +78,7 @@ func pendingQuery(sysName string, statuses []invoice.Status, from, to int64) (st
 
 // backlogQuery makes the query of a window. What is compared with a member that is not there, or of another type, is
 // undefined, and so is NOT of that; every condition that is negated therefore asks for the type first. NOT IS_DEFINED is
-// not used: it scans (azure-facts 5.3).
+// not used: it scans (docs/facts.md F66).
 func backlogQuery(op operation, q commit.WindowQuery) (string, []Param, error) {
 	c := condition{{"@sys_name", q.SysName}}
 	if q.Window == commit.Orphans {

@@ -20,7 +20,7 @@ type Param struct {
 // error, which is handed on as it is. A page is never empty: the service's empty pages are passed over.
 //
 // The query may filter and project, no more: over all partitions the gateway refuses ORDER BY, TOP, OFFSET, DISTINCT,
-// GROUP BY and aggregates (azure-facts 5.1). Rows are equal in meaning to what is stored, as with ReadMany. Each page
+// GROUP BY and aggregates (docs/facts.md F63). Rows are equal in meaning to what is stored, as with ReadMany. Each page
 // has its own deadline; the whole has only the caller's. Errors by kind: infrastructure, throttled.
 func (c *Container) Query(ctx context.Context, query string, params []Param, page func([]json.RawMessage) (more bool, err error)) error {
 	return c.pages(ctx, operation{"cosmos: query", onContainer}, query, params, page)

@@ -13,7 +13,7 @@ import (
 // fetches the members that a document is read from and nothing else: one may be 2 MB of which a few hundred bytes matter.
 //
 // It filters by equality and range on indexed members and projects, which is all that the gateway serves over partitions
-// (azure-facts 5.1). Status is not part of the filter: it is compared without regard to case (ADR 0005), and nearly every
+// (docs/facts.md F63). Status is not part of the filter: it is compared without regard to case (ADR 0005), and nearly every
 // document of a container with history is finished.
 func (c *Container) Window(ctx context.Context, sysName string, from, to int64, page func([]json.RawMessage) (more bool, err error)) error {
 	return c.pages(ctx, operation{"cosmos: window", onContainer}, windowQuery(), []Param{

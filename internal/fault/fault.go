@@ -6,7 +6,7 @@
 //   - Document: this document cannot be written as it is. It spends one of its own retries, if others got through after it.
 //
 // Adapters translate driver errors into *Error in one function each, from a table (their classify.go). Everybody else
-// decides with errors.As or the helpers here, never by text. The kinds follow design.md section 3.
+// decides with errors.As or the helpers here, never by text. The kinds follow docs/requirements.md R32.
 package fault
 
 import (
@@ -59,7 +59,7 @@ type Rule struct {
 	When string
 }
 
-// Rules is the table of kinds, in the order of design.md section 3. The breaker stands in front of SQL, so of the other
+// Rules is the table of kinds. The breaker stands in front of SQL, so of the other
 // dependencies only the waiting is true: the host offers the batch again, and their adapters' rows say so.
 func Rules() []Rule {
 	return []Rule{

@@ -124,7 +124,7 @@ type ConditionRule struct {
 	Consequence
 }
 
-// ConditionRules is the table of conditions (design.md sections 2 and 3).
+// ConditionRules is the table of conditions (docs/requirements.md R19 and R32).
 func ConditionRules() []ConditionRule {
 	return []ConditionRule{
 		{Gone, "the document is not there", Consequence{Nothing, "nothing: a document that is gone is done"}},

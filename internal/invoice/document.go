@@ -3,7 +3,7 @@ package invoice
 import "time"
 
 // HashVersion is the version of the content hash's recipe. It grows when the canonical form of a value changes, so
-// that an old hash is never compared with a new one as if they spoke of the same thing (design.md section 4).
+// that an old hash is never compared with a new one as if they spoke of the same thing (docs/requirements.md R16).
 const HashVersion = 1
 
 // Document is one result, read and normalised. The zero value is not useful; Read makes them.
@@ -34,7 +34,7 @@ type Document struct {
 	// Problem has one too, over the refused members as well, which no content that can be written shares.
 	Hash string
 	// RewrittenByHost is true when a text value looks like an ISO time, which the Functions host re-prints: the
-	// document must be read again before its text is believed (azure-facts 1.2). It stays true for a document that was
+	// document must be read again before its text is believed (docs/facts.md F7). It stays true for a document that was
 	// read again, so once is enough.
 	RewrittenByHost bool
 	// IDLooksLikeTime is true when the whole id may be a time to the host's JSON reader: what the trigger shows may then be

@@ -12,7 +12,7 @@ const (
 	// NotOurs: request_details.sys_name is another environment's, or nobody's.
 	NotOurs Eligibility = "not_ours"
 	// NotOffered: no sql_writer.status. The programs that make results offer a document by the status pending
-	// (requirements/000); one without may be anything and is never written.
+	// (docs/requirements.md R10); one without may be anything and is never written.
 	NotOffered Eligibility = "not_offered"
 	// Done: committed or failed. Only a person takes it up again.
 	Done Eligibility = "done"
@@ -24,7 +24,7 @@ const (
 	UnknownStatus Eligibility = "unknown_status"
 )
 
-// oldWriterAge is how long a document may be processing before it counts as left behind (design.md section 2).
+// oldWriterAge is how long a document may be processing before it counts as left behind (docs/requirements.md R11).
 const oldWriterAge = 10 * time.Minute
 
 // MostAhead is how far ahead a time of retry can be meant. The longest wait is about an hour; a larger number was written

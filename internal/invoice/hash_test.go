@@ -14,7 +14,7 @@ import (
 
 // A failure here means that every hash in every ledger has changed its meaning. If that is wanted (a new column, another
 // canonical form of a value), HashVersion grows by one and these lines are written anew; old rows then count as
-// unchanged by their version instead of being rewritten over people's corrections (design.md section 4).
+// unchanged by their version instead of being rewritten over people's corrections (docs/requirements.md R16).
 func TestTheHashRecipeIsFixed(t *testing.T) {
 	d, err := invoice.Read(rule{in: `{"post-processing": {"duplicate_detail_uids": [1421550]}}`}.document(t), rulesNow())
 	require.NoError(t, err)

@@ -183,7 +183,7 @@ func (r *reader) value(c Column, place *node) Value {
 }
 
 // looksLikeISO reports whether a text span begins like "2025-12-17T", which the host's JSON reader takes for a date
-// and prints anew (azure-facts 1.2).
+// and prints anew (docs/facts.md F7).
 func looksLikeISO(span []byte) bool {
 	const shape = `"dddd-dd-ddT`
 	if typeOf(span) != jsonText || len(span) < len(shape) {
@@ -199,7 +199,7 @@ func looksLikeISO(span []byte) bool {
 }
 
 // wholeTime reports whether a text that begins like an ISO time may be one to its end: the host re-prints texts of 19 to
-// 40 characters that parse whole (azure-facts 1.2). An id with a counter behind its time is not one of them.
+// 40 characters that parse whole (docs/facts.md F7). An id with a counter behind its time is not one of them.
 func wholeTime(s string) bool {
 	return len(s) <= 40 && strings.Trim(s, "0123456789T:.,Z+-") == "" && strings.Count(s[len("2025-12-17T"):], "-") <= 1
 }

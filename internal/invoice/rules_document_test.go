@@ -2,7 +2,7 @@ package invoice_test
 
 func wholeRules() []rule {
 	return []rule{
-		{name: "an ordinary result", in: `{}`, then: "written", sql: "main line = 1421549; duplicates = []; CLN_MFR_AI_NM = 'THOMAS & BETTS'; CLN_MFR_PRT_NUM = '425'; UNSPSC_CD = '39131711'; IVCE_LNE_STAT = 'RC-AI'; DATA_VRFN_IND = 'N'; MFR_CNFDC_SCR = '0.9500'; IVCE_TRKG_MSTR.PRCS_END_TS = '2025-12-17T16:30:09.500000Z'", why: "requirements/000, example 1"},
+		{name: "an ordinary result", in: `{}`, then: "written", sql: "main line = 1421549; duplicates = []; CLN_MFR_AI_NM = 'THOMAS & BETTS'; CLN_MFR_PRT_NUM = '425'; UNSPSC_CD = '39131711'; IVCE_LNE_STAT = 'RC-AI'; DATA_VRFN_IND = 'N'; MFR_CNFDC_SCR = '0.9500'; IVCE_TRKG_MSTR.PRCS_END_TS = '2025-12-17T16:30:09.500000Z'", why: "docs/requirements.md R10"},
 		{name: "unknown members", in: `{"new": {"deep": [1, {"id": "x"}]}, "process_output": {"new": true}}`, then: "written", sql: "CLN_MFR_PRT_NUM = '425'", why: "the pipeline grows; what nobody reads cannot hurt"},
 		{name: "a name in other case", in: `{"Process_Output": {"part_number": "7"}, "ID": "other"}`, then: "written", sql: "CLN_MFR_PRT_NUM = '425'", why: "names are exact: another spelling is another member"},
 		{name: "a name with escapes", old: `"part_number": "425"`, in: `"part\u005fnumber": "7"`, then: "written", sql: "CLN_MFR_PRT_NUM = '7'", why: "JSON says that this is the same name"},
@@ -41,7 +41,7 @@ func environmentRules() []rule {
 func stateRules() []rule {
 	return []rule{
 		{name: "pending", in: `{"sql_writer": {"status": "pending"}}`, then: "written", sql: "retry_count = 0", why: "the ordinary case"},
-		{name: "no sql_writer", without: "sql_writer", then: "left alone: not_offered", why: "a result is offered by the status pending (requirements/000); a log entry of something else must never be written"},
+		{name: "no sql_writer", without: "sql_writer", then: "left alone: not_offered", why: "a result is offered by the status pending (docs/requirements.md R10); a log entry of something else must never be written"},
 		{name: "sql_writer null", in: `{"sql_writer": null}`, then: "left alone: not_offered", why: "as absent"},
 		{name: "no status", without: "sql_writer.status", then: "left alone: not_offered", why: "as absent"},
 		{name: "status null", in: `{"sql_writer": {"status": null}}`, then: "left alone: not_offered", why: "as absent"},
@@ -117,7 +117,7 @@ func idRules() []rule {
 
 func duplicateRules() []rule {
 	return []rule{
-		{name: "three duplicates", in: `{"post-processing": {"duplicate_detail_uids": [1421550, 1421551, 1421552]}}`, then: "written", sql: "main line = 1421549; duplicates = [1421550 1421551 1421552]", why: "requirements/000, example 5"},
+		{name: "three duplicates", in: `{"post-processing": {"duplicate_detail_uids": [1421550, 1421551, 1421552]}}`, then: "written", sql: "main line = 1421549; duplicates = [1421550 1421551 1421552]", why: "docs/requirements.md R53"},
 		{name: "absent", without: "post-processing.duplicate_detail_uids", then: "written", sql: "duplicates = []", why: "none"},
 		{name: "no post-processing", without: "post-processing", then: "written", sql: "duplicates = []", why: "none"},
 		{name: "null", in: `{"post-processing": {"duplicate_detail_uids": null}}`, then: "written", sql: "duplicates = []", why: "none"},

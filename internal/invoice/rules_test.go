@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/rules.md and the goldens from the tables")
 
-// baseDocument is the document that every rule changes a little: requirements/000, example 1, with all that the
+// baseDocument is the document that every rule changes a little: the first example of the requirements, with all that the
 // column table reads.
 const baseDocument = `{
   "id": "2025-12-17 10:30:00.000000-06:00-0001-1421549",

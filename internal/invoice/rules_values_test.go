@@ -35,8 +35,8 @@ func textRules() []rule {
 
 func statusRules() []rule {
 	return []rule{
-		{name: "RC-AI", in: `{"process_output": {"invoice_line_status": "RC-AI"}}`, then: "written", sql: "IVCE_LNE_STAT = 'RC-AI'; IVCE_TRKG_MSTR.IVCE_LNE_STAT = 'RC-AI'", why: "requirements/000"},
-		{name: "DS1", in: `{"process_output": {"invoice_line_status": "DS1"}}`, then: "written", sql: "IVCE_LNE_STAT = 'DS1'", why: "requirements/000"},
+		{name: "RC-AI", in: `{"process_output": {"invoice_line_status": "RC-AI"}}`, then: "written", sql: "IVCE_LNE_STAT = 'RC-AI'; IVCE_TRKG_MSTR.IVCE_LNE_STAT = 'RC-AI'", why: "docs/requirements.md R55"},
+		{name: "DS1", in: `{"process_output": {"invoice_line_status": "DS1"}}`, then: "written", sql: "IVCE_LNE_STAT = 'DS1'", why: "docs/requirements.md R55"},
 		{name: "AI_ERROR", in: `{"process_output": {"invoice_line_status": "AI_ERROR"}}`, then: "written", sql: "IVCE_LNE_STAT = 'AI-ERROR'; IVCE_TRKG_MSTR.IVCE_LNE_STAT = 'AI-ERROR'", why: "documents and table spell it differently"},
 		{name: "AI-ERROR", in: `{"process_output": {"invoice_line_status": "AI-ERROR"}}`, then: "written", sql: "IVCE_LNE_STAT = 'AI-ERROR'", why: "the table's spelling is understood too"},
 		{name: "unknown line status", in: `{"process_output": {"invoice_line_status": "RC-XX"}}`, then: "retry validation.not_allowed", why: "the programs behind the table would not know the line any more"},
@@ -96,7 +96,7 @@ func flagRules() []rule {
 func timeRules() []rule {
 	const column = "IVCE_TRKG_MSTR.PRCS_STRT_TS = "
 	return []rule{
-		{name: "a stamp", in: `{"process_output": {"processing_started_at": "2025-12-17 10:30:15.123456-06:00"}}`, then: "written", sql: column + "'2025-12-17T16:30:15.123456Z'", why: "the layout of requirements/000, brought to UTC"},
+		{name: "a stamp", in: `{"process_output": {"processing_started_at": "2025-12-17 10:30:15.123456-06:00"}}`, then: "written", sql: column + "'2025-12-17T16:30:15.123456Z'", why: "the layout of docs/requirements.md R13, brought to UTC"},
 		{name: "RFC 3339", in: `{"process_output": {"processing_started_at": "2025-12-17T16:30:15Z"}}`, then: "written", sql: column + "'2025-12-17T16:30:15.000000Z'; read again = false", why: "the same instant, however the host prints it"},
 		{name: "other offset", in: `{"process_output": {"processing_started_at": "2025-12-17T22:00:15.1+05:30"}}`, then: "written", sql: column + "'2025-12-17T16:30:15.100000Z'", why: "brought to UTC"},
 		{name: "nine digits", in: `{"process_output": {"processing_started_at": "2025-12-17T16:30:15.123456999Z"}}`, then: "written", sql: column + "'2025-12-17T16:30:15.123456Z'", why: "cut to microseconds"},

@@ -2,7 +2,7 @@ package invoice
 
 import "time"
 
-// stampLayout is how readers of sql_writer know times (requirements/000, example 1).
+// stampLayout is how readers of sql_writer know times (docs/requirements.md R13).
 const stampLayout = "2006-01-02 15:04:05.000000-07:00"
 
 // timeLayout is the canonical form of a Time value, always in UTC.
@@ -32,7 +32,7 @@ func ParseStamp(text string, loc *time.Location) (time.Time, bool) {
 }
 
 // TimeOfID reads the time of the request at the front of a document's id, in microseconds since 1970-01-01 UTC. The
-// layout is that of requirements/000, "2025-12-17 10:30:00.000000-06:00-0001-1421549"; a T for the blank, any number
+// layout is that of docs/requirements.md R15, "2025-12-17 10:30:00.000000-06:00-0001-1421549"; a T for the blank, any number
 // of fraction digits (beyond six they are cut), Z and every other offset are understood too. Without an offset, with
 // an impossible date, or with another layout the id has no time.
 func TimeOfID(id string) (us int64, ok bool) {

@@ -66,7 +66,7 @@ type Mark struct {
 	At  string `json:"at"`
 }
 
-// orphanAge is how old a pending document is at least before the recovery timer looks for it (design.md section 5).
+// orphanAge is how old a pending document is at least before the recovery timer looks for it (docs/requirements.md R28).
 const orphanAge = 10 * time.Minute
 
 // Why explains one document. SQL is not asked. Errors by kind: *RequestError (usage; not found); infrastructure, throttled.

@@ -6,7 +6,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// The codes of the audit log (requirements/004).
+// The codes of the audit log (docs/requirements.md R82).
 const (
 	CodeRunStart       = "RUN_START"
 	CodeRunHandedOff   = "RUN_HANDED_OFF"

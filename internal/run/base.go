@@ -18,7 +18,7 @@ import (
 const (
 	// beatEvery is how often managers and workers say that they live.
 	beatEvery = 30 * time.Second
-	// workerStale is after how long without a word a worker is dead (requirements/001: ten minutes).
+	// workerStale is after how long without a word a worker is dead (docs/requirements.md R75).
 	workerStale = 10 * time.Minute
 	// managerStale is the same for a manager: what it does is short and repeatable.
 	managerStale = 2 * time.Minute
@@ -194,7 +194,7 @@ func (k base) later(ctx context.Context, q Queue, n Payload, delay time.Duration
 }
 
 // retryUntil tries something again and again until it succeeds or the invocation's time is nearly over: giving a message back at
-// once would have it delivered again in milliseconds, ten times, and then it is a dead letter (azure-facts 3.1).
+// once would have it delivered again in milliseconds, ten times, and then it is a dead letter (docs/facts.md F50).
 func (k base) retryUntil(ctx context.Context, try func(ctx context.Context) error) error {
 	until := k.o.Now().Add(retryFor)
 	if deadline, ok := ctx.Deadline(); ok {

@@ -4,7 +4,7 @@ import "sqlwriter/internal/fault"
 
 // Faults is the table of the codes of runs, for people.
 func Faults() []fault.Row {
-	const own, document, source = fault.Internal, fault.Document, "issue 6, codec"
+	const own, document, source = fault.Internal, fault.Document, "docs/requirements.md R77"
 	aside := fault.Consequence{Spends: fault.Nothing, Next: "the message takes the way of a dead letter: evidence, audit log, done"}
 	given := fault.Consequence{Spends: fault.Nothing, Next: "the run is failed at once and its error says why; mended, `run resume` goes on at the watermark"}
 	batch := fault.Consequence{Spends: fault.Nothing, Next: "the batch is failed, with an error line; mended, `batch requeue` sends it again"}
@@ -14,14 +14,14 @@ func Faults() []fault.Row {
 		{Code: "kind", Kind: document, Reason: "a message of one queue came over the other", Source: source, Own: aside},
 		{Code: "member", Kind: document, Reason: "a member of a message is missing or of another type", Source: source, Own: aside},
 		{Code: "too_large", Kind: document, Reason: "a message's body is longer than 64 KiB; ours have some 300 bytes", Source: source, Own: aside},
-		{Code: "environment", Kind: document, Reason: "a message is of another environment", Source: "design.md 5", Own: aside},
+		{Code: "environment", Kind: document, Reason: "a message is of another environment", Source: "docs/requirements.md R14", Own: aside},
 		{Code: "no_batch", Kind: document, Reason: "a message is about a batch that has no row", Source: "ADR 0025", Own: aside},
 		{Code: "no_run", Kind: document, Reason: "a message is about a run that has no row", Source: "ADR 0025", Own: aside},
-		{Code: "panic", Kind: own, Reason: "our program ended where it must not, in a batch", Source: "design.md 3", Own: batch},
+		{Code: "panic", Kind: own, Reason: "our program ended where it must not, in a batch", Source: "docs/requirements.md R32", Own: batch},
 		{Code: "lost_workers", Kind: own, Reason: "ten workers were lost with one batch: it may be what kills them", Source: "ADR 0026", Own: batch},
 		{Code: "lost_managers", Kind: own, Reason: "ten managers of one run were lost one after another and handed off nothing more: it may be what kills them", Source: "ADR 0026", Own: given},
 		{Code: "answers", Kind: own, Reason: "the queue's adapter did not answer for each message", Source: "the contract of Queue (internal/run/ports.go)"},
-		{Code: "pattern", Kind: own, Reason: "a run is handed off by a pattern that this build does not know", Source: "requirements/002", Own: given},
+		{Code: "pattern", Kind: own, Reason: "a run is handed off by a pattern that this build does not know", Source: "docs/requirements.md R68", Own: given},
 		{Code: "watermark", Kind: own, Reason: "a run's watermark cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
 		{Code: "filter", Kind: own, Reason: "a run's filter cannot be read", Source: "the contract of Store (internal/run/ports.go)", Own: given},
 		{Code: "encode", Kind: own, Reason: "evidence cannot be written as JSON", Source: "ours"},

@@ -108,7 +108,7 @@ type handOff struct {
 	source  *source
 	// resendAt is when the messages may be sent again that the queue did not take.
 	resendAt time.Time
-	// The metrics of a hand-off (requirements/002).
+	// The metrics of a hand-off (docs/requirements.md R71).
 	documents, batches, sent, unsent int
 	inserting, sending, updating     time.Duration
 }

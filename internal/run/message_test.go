@@ -175,7 +175,7 @@ func TestWhatIsNoNoticeIsRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-// The host copies a body's members over its own, whatever their case (azure-facts 1.2).
+// The host copies a body's members over its own, whatever their case (docs/facts.md F11).
 func TestNoMemberHasTheNameOfTheTriggersMetadata(t *testing.T) {
 	metadata := []string{
 		"DeliveryCount", "DeadLetterSource", "LockToken", "ExpiresAt", "ExpiresAtUtc", "EnqueuedTime", "EnqueuedTimeUtc", "MessageId", "ContentType",

@@ -2,7 +2,7 @@ package run
 
 import "slices"
 
-// Pattern is a way to keep "rows in the database" and "messages in the queue" together (requirements/002). They are rows of
+// Pattern is a way to keep "rows in the database" and "messages in the queue" together (docs/requirements.md R68). They are rows of
 // one loop (Manager.handOff).
 type Pattern struct {
 	Name string

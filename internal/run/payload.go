@@ -31,8 +31,8 @@ const (
 )
 
 // Payload is the body of a message: it says where to look, and nothing of what is there. The names differ from everything that
-// the host puts beside a body under the same roof: it copies the body's members over its own, whatever their case (azure-facts
-// 1.2). So there is no message_id, no delivery_count and no sys.
+// the host puts beside a body under the same roof: it copies the body's members over its own, whatever their case (docs/facts.md
+// F11). So there is no message_id, no delivery_count and no sys.
 type Payload struct {
 	Version int         `json:"message_version"`
 	Kind    MessageKind `json:"message_kind"`

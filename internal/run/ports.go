@@ -176,13 +176,13 @@ type Recoveries interface {
 // MaxQueueAttempts is how often a queue may refuse a batch's message.
 const MaxQueueAttempts = 3
 
-// MaxQueueError is the error of a batch whose message was refused too often (requirements/002).
+// MaxQueueError is the error of a batch whose message was refused too often (docs/requirements.md R72).
 const MaxQueueError = "Max queue retries exceeded"
 
 // CancelledError is the error of a batch whose run was cancelled before it began.
 const CancelledError = "cancelled"
 
-// Reports answers the monitoring queries (requirements/002 and 004) for one environment: what belongs to the runs of others is
+// Reports answers the monitoring queries (docs/requirements.md R85) for one environment: what belongs to the runs of others is
 // not in them.
 type Reports interface {
 	// Names are all reports, in the order in which an operator reads them. Nothing is asked for it.

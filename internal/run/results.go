@@ -108,7 +108,7 @@ func OutcomeOf(word string) Outcome {
 	}
 }
 
-// typeOf is the type of an error (requirements/004): a server's number is the database's, our own codes of a document are
+// typeOf is the type of an error (docs/requirements.md R81): a server's number is the database's, our own codes of a document are
 // about its content.
 func typeOf(kind fault.Kind, code string) string {
 	switch {

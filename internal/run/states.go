@@ -2,7 +2,7 @@ package run
 
 import "slices"
 
-// BatchStatus is where a batch is (requirements/002).
+// BatchStatus is where a batch is (docs/requirements.md R69).
 type BatchStatus string
 
 // The statuses of a batch.
@@ -52,7 +52,7 @@ const (
 	byRequeue  = "an operator wants it again: epoch + 1"
 )
 
-// Transitions is the one table of states (issue 6). What is not in it does not happen; a late "queued" cannot regress
+// Transitions is the one table of states (docs/requirements.md R69). What is not in it does not happen; a late "queued" cannot regress
 // processing because processing -> queued is not in it.
 func Transitions() []Transition {
 	return []Transition{

@@ -174,7 +174,7 @@ type Worker struct {
 // WorkerStatus is where a worker is.
 type WorkerStatus string
 
-// The statuses of a worker (requirements/004).
+// The statuses of a worker (docs/requirements.md R81).
 const (
 	WorkerIdle      WorkerStatus = "IDLE"
 	WorkerRunning   WorkerStatus = "RUNNING"
@@ -283,7 +283,7 @@ type ErrorDetail struct {
 	At         time.Time `json:"at,omitzero"`
 }
 
-// The types of an error (requirements/004).
+// The types of an error (docs/requirements.md R81).
 const (
 	// TypeValidation: the document's own content.
 	TypeValidation = "VALIDATION"

@@ -48,14 +48,14 @@ const (
 
 // rules is the table of errors; the first row that fits decides. Conditions come before the SDK's codes, which hide them.
 // Sources: "amqp" is the vendor's page "AMQP errors in Azure Service Bus", "sdk" is the SDK's documentation of its codes,
-// "facts" is azure-facts.
+// the others name a page of this repository.
 func rules() []rule {
 	const (
 		infra   = fault.Infrastructure
 		perhaps = "; the messages may have been sent"
 	)
 	return []rule{
-		{codeTooLarge, azservicebus.ErrMessageTooLarge, fault.Document, "the message is larger than the service takes", "facts 3.2", works},
+		{codeTooLarge, azservicebus.ErrMessageTooLarge, fault.Document, "the message is larger than the service takes", "docs/facts.md F57", works},
 		{codeTooLarge, amqp.ErrCondMessageSizeExceeded, fault.Document, "the message is larger than the service takes", "amqp", works},
 		{
 			"amqp:resource-limit-exceeded", amqp.ErrCondResourceLimitExceeded, fault.Quota,
@@ -78,7 +78,7 @@ func rules() []rule {
 		{"deadline", context.DeadlineExceeded, infra, "no answer within the deadline" + perhaps, "ours", lost},
 		{"identity", isIdentity, infra, "no token could be had for the identity", "ours", broken},
 		// What is left cannot be told from network trouble by its type, and no message must pay for a doubt.
-		{"unknown", func(error) bool { return true }, infra, "the call failed in a way we do not know" + perhaps, "design 3", lost},
+		{"unknown", func(error) bool { return true }, infra, "the call failed in a way we do not know" + perhaps, "docs/requirements.md R34", lost},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The settings that errors at Open name (design.md section 7).
+// The settings that errors at Open name (docs/requirements.md R96).
 const (
 	settingConnection = "SERVICEBUS_CONNECTION"
 	settingNamespace  = "SERVICEBUS_CONNECTION__fullyQualifiedNamespace"

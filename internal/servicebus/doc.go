@@ -5,7 +5,7 @@
 //
 // The SDK repeats a call twice, after 0.2 s and 0.6 s (each times 0.8 to 1.3). It must be allowed one repetition at least:
 // it mends a broken connection only when it repeats, and with none every later call of the Client fails for ever
-// (local-stack.md, "A wrongly tight setting"). It bounds no single try, so every call has a deadline of ours
+// (docs/facts.md F58). It bounds no single try, so every call has a deadline of ours
 // (Timeouts.Call) that covers the repetitions and a rebuilt Sender as well. A namespace that refuses connections is known
 // after 1 s, or 2 s when it was there before; one that never answers after Timeouts.Call; and the first failure of a Send
 // that concerns all its messages is its last call.

@@ -26,7 +26,7 @@ func Faults() []fault.Row {
 // wordRows are the codes of our own.
 func wordRows() []fault.Row {
 	return []fault.Row{
-		{Code: "message_id", Kind: fault.Internal, About: "one message", Reason: "a message's id is empty or too long", Source: "azure-facts 3.2", Own: isOurs()},
+		{Code: "message_id", Kind: fault.Internal, About: "one message", Reason: "a message's id is empty or too long", Source: "docs/facts.md F56", Own: isOurs()},
 		{Code: "settings", Kind: fault.Infrastructure, Reason: "the settings of the connection cannot be used", Source: "ours", Own: fault.AtStart()},
 		{Code: "unclassified", Kind: fault.Internal, Reason: "the table of errors has no last row", Source: "ours", Own: isOurs()},
 	}
@@ -40,9 +40,9 @@ func (r rule) sourceName() string {
 	case r.source == "sdk":
 		return "azservicebus, documentation of Code"
 	case strings.HasPrefix(r.source, "facts"):
-		return "azure-" + r.source
+		return r.source
 	case strings.HasPrefix(r.source, "design"):
-		return strings.Replace(r.source, "design", "design.md", 1)
+		return r.source
 	}
 	return r.source
 }

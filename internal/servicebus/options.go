@@ -20,7 +20,7 @@ type Options struct {
 	Connection string
 	// FullyQualifiedNamespace connects with an identity instead: NAME.servicebus.windows.net (setting
 	// SERVICEBUS_CONNECTION__fullyQualifiedNamespace). It needs the role Azure Service Bus Data Sender; the triggers need
-	// Data Receiver (azure-facts 3.1).
+	// Data Receiver (docs/facts.md F55).
 	FullyQualifiedNamespace string
 	// ClientID names a user-assigned managed identity and then no other credential is tried, so a wrong id fails in the
 	// open. Empty: azidentity's default chain, which is the system-assigned identity in Azure and the developer's own

@@ -19,7 +19,7 @@ type Queue struct {
 
 var _ run.Queue = (*Queue)(nil)
 
-// maxID is the service's limit for a message's id (azure-facts 3.2).
+// maxID is the service's limit for a message's id (docs/facts.md F56).
 const maxID = 128
 
 // Send sends messages in as few batches as their sizes allow. A batch arrives whole or not at all. What concerns all

@@ -23,7 +23,7 @@ type direction struct {
 	because      string
 }
 
-// directions is the agreed shape: host -> handlers -> use case -> port -> adapter (design.md section 6).
+// directions is the agreed shape: host -> handlers -> use case -> port -> adapter (docs/architecture.md).
 func directions() []direction {
 	zerolog := []string{"github.com/rs/zerolog"}
 	return []direction{

@@ -156,7 +156,7 @@ type HeartbeatRow struct {
 	Number     int64
 }
 
-// TestSink holds an implementation of commit.Sink to the port's contract (design.md section 4). open makes a new
+// TestSink holds an implementation of commit.Sink to the port's contract (docs/requirements.md R50). open makes a new
 // harness over empty tables; it is called once per case.
 func TestSink(t *testing.T, open func(t testing.TB) SinkHarness) {
 	runCases(t, open, sinkCases())
@@ -170,7 +170,7 @@ func sinkCases() []sinkCase {
 }
 
 // TestBisect runs the real use case (commit.Commit) over an implementation of commit.Sink and documents in memory: bad
-// documents are found and blamed alone, their neighbours are written (design.md sections 3 and 4, promise G6). open is
+// documents are found and blamed alone, their neighbours are written (docs/requirements.md R37, promise G6). open is
 // called once per case, as for TestSink.
 func TestBisect(t *testing.T, open func(t testing.TB) SinkHarness) {
 	runCases(t, open, bisectCases())

@@ -14,7 +14,7 @@ import (
 // What is asserted at every call about blame and about the breaker.
 
 const (
-	// provenAfter is how long after a failure something else must have been written (design.md section 3).
+	// provenAfter is how long after a failure something else must have been written (docs/requirements.md R40).
 	provenAfter = time.Minute
 	// mostCounted is how many own failures end a document that can be read, and mostUnreadable one that cannot.
 	mostCounted, mostUnreadable = 6, 1
@@ -91,7 +91,7 @@ func outagesOf(s invoice.State) int {
 	return n
 }
 
-// leastWait is how long a document waits at least after so many failures: 2, 4, 8, 16, 32 minutes, an hour (requirements/000).
+// leastWait is how long a document waits at least after so many failures: 2, 4, 8, 16, 32 minutes, an hour (docs/requirements.md R38).
 // What would be poison and may not be yet waits two minutes.
 func leastWait(g *given, failures int) time.Duration {
 	if failures >= mostCounted || g.code == unreadableCode && failures >= mostUnreadable {

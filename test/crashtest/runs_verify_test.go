@@ -15,7 +15,7 @@ import (
 
 // What is asserted about runs: some at every call of the books, the rest when all is quiet.
 
-// workerStale and managerStale are after how long without a word one is dead (issue 6; requirements/001).
+// workerStale and managerStale are after how long without a word one is dead (docs/requirements.md R75).
 const (
 	workerStale  = 10 * time.Minute
 	managerStale = 2 * time.Minute

@@ -118,7 +118,7 @@ func (r *rehearsal) ledgerRows() int {
 	return n
 }
 
-// oldWriter is the program that was there before, as requirements/000 describes it: row by row, without an order of results,
+// oldWriter is the program that was there before: row by row, without an order of results,
 // and its own layout of sql_writer. Its mapping is that of cmd/local/expect, which shares nothing with the product.
 type oldWriter struct {
 	r       *rehearsal

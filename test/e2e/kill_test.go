@@ -21,7 +21,7 @@ import (
 )
 
 // kill ends the handler and waits for another one. The third time within half an hour the host itself gives up, as the real one
-// does (azure-facts 1.4), and the platform starts another.
+// does (docs/facts.md F22), and the platform starts another.
 func (s *stack) kill() {
 	s.t.Helper()
 	if s.killHandler(s.host) == funchost.HandlerGaveUp {

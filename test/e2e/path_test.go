@@ -92,7 +92,7 @@ func TestEveryExampleEndsAsItsPageSays(t *testing.T) {
 	s.requireExact(final)
 }
 
-// requirements/000, examples 1 and 5, through the whole path: same input, same final fields, same rows.
+// The requirements' first and fifth example, through the whole path: same input, same final fields, same rows.
 func TestSeedExamples1And5(t *testing.T) {
 	one := `{"id":"2025-12-17 10:30:00.000000-06:00-0001-1421549","request_details":{"id":"2025-12-17 10:30:00.000000-06:00-0001","sys_name":"web"},
 		"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},

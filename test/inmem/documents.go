@@ -15,7 +15,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// maxDocument is how large a document may be, in bytes: the limit of Cosmos DB (azure-facts 5.2).
+// maxDocument is how large a document may be, in bytes: the limit of Cosmos DB (docs/facts.md F68).
 const maxDocument = 2 << 20
 
 // Documents is a container of documents in memory. It implements commit.Documents and passes the same suite as the

@@ -27,27 +27,27 @@ func rules() []rule {
 func rootRules() []rule {
 	host := func(f func(h object) string) func(*root) string { return func(r *root) string { return f(r.host) } }
 	return []rule{
-		{"host.version", "azure-facts 8", host(func(h object) string {
+		{"host.version", "docs/facts.md F34", host(func(h object) string {
 			return want(h.text("version"), "2.0")
 		})},
-		{"host.bundle", "azure-facts 2", host(func(h object) string {
+		{"host.bundle", "docs/facts.md F34", host(func(h object) string {
 			b := h.object("extensionBundle")
 			return first(
 				want(b.text("id"), "Microsoft.Azure.Functions.ExtensionBundle"),
 				want(b.text("version"), "[4.*, 5.0.0)"), // 4.x property names need extension 4.x
 			)
 		})},
-		{"host.executable", "azure-facts 8: only the zip entry exactly equal to it gets the x bit", func(r *root) string {
+		{"host.executable", "docs/facts.md F31: only the zip entry exactly equal to it gets the x bit", func(r *root) string {
 			return want(r.host.object("customHandler").object("description").text("defaultExecutablePath"), Binary)
 		}},
-		{"host.executable_there", "azure-facts 8: otherwise the host looks in PATH", func(r *root) string {
+		{"host.executable_there", "docs/facts.md F31: otherwise the host looks in PATH", func(r *root) string {
 			info, err := fs.Stat(r.files, Binary)
 			if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 				return "no executable file " + Binary
 			}
 			return ""
 		}},
-		{"host.no_forwarding", "azure-facts 1.2: http functions would get the bare request, and no Outputs.res", host(func(h object) string {
+		{"host.no_forwarding", "docs/facts.md F14: http functions would get the bare request, and no Outputs.res", host(func(h object) string {
 			c := h.object("customHandler")
 			if c.truth("enableForwardingHttpRequest") || c.truth("enableProxyingHttpRequest") {
 				return "requests are forwarded"
@@ -55,14 +55,14 @@ func rootRules() []rule {
 			return ""
 		})},
 		{
-			"host.no_routes", "azure-facts 1.2: customHandler.http throws beside any function.json, a fixed port forces sequential restarts",
+			"host.no_routes", "docs/facts.md F14: customHandler.http throws beside any function.json, a fixed port forces sequential restarts",
 			host(func(h object) string { return h.object("customHandler").hasNone("http", "port") }),
 		},
-		{"host.no_http_worker", "azure-facts 1.2: the section's old name switches forwarding on", host(func(h object) string {
+		{"host.no_http_worker", "docs/facts.md F14: the section's old name switches forwarding on", host(func(h object) string {
 			return h.hasNone("httpWorker")
 		})},
 		{
-			"host.timeout", "azure-facts 1.4: one timeout kills every invocation, so ours ends well before it; 10 min is the most of every plan",
+			"host.timeout", "docs/facts.md F24: one timeout kills every invocation, so ours ends well before it; 10 min is the most of every plan",
 			host(func(h object) string {
 				d, ok := span(h.text("functionTimeout"))
 				if !ok || d > 10*time.Minute || d < 2*handlers.DefaultDeadline {
@@ -71,7 +71,7 @@ func rootRules() []rule {
 				return ""
 			}),
 		},
-		{"host.log_level", "azure-facts 1.4: the filters apply to our lines", host(func(h object) string {
+		{"host.log_level", "docs/facts.md F27: the filters apply to our lines", host(func(h object) string {
 			levels := h.object("logging").object("logLevel")
 			for name := range levels {
 				if !slices.Contains([]string{"Information", "Debug", "Trace"}, levels.text(name)) {
@@ -80,7 +80,7 @@ func rootRules() []rule {
 			}
 			return ""
 		})},
-		{"host.sampling", "azure-facts 1.4: sampling is on by default and can drop traces", host(func(h object) string {
+		{"host.sampling", "docs/facts.md F27: sampling is on by default and can drop traces", host(func(h object) string {
 			s := h.object("logging").object("applicationInsights").object("samplingSettings")
 			if _, set := s["isEnabled"]; set && !s.truth("isEnabled") {
 				return ""
@@ -91,7 +91,7 @@ func rootRules() []rule {
 			return ""
 		})},
 		{
-			"host.service_bus", "azure-facts 3.1: a handler cannot complete a message itself, a lock must last as long as an invocation, and prefetched messages' locks run while they wait",
+			"host.service_bus", "docs/facts.md F51: a handler cannot complete a message itself, a lock must last as long as an invocation, and prefetched messages' locks run while they wait",
 			host(func(h object) string {
 				s := h.object("extensions").object("serviceBus")
 				if _, set := s["autoCompleteMessages"]; set && !s.truth("autoCompleteMessages") {
@@ -103,7 +103,7 @@ func rootRules() []rule {
 				return want(s.text("prefetchCount"), "0")
 			}),
 		},
-		{"root.functions", "azure-facts 8: folders are direct children; none found is only a log line", func(r *root) string {
+		{"root.functions", "docs/facts.md F30: folders are direct children; none found is only a log line", func(r *root) string {
 			if len(r.functions) == 0 {
 				return "no folder with a function.json"
 			}
@@ -113,7 +113,7 @@ func rootRules() []rule {
 			}
 			return ""
 		}},
-		{"root.funcignore", "azure-facts 8: .funcignore is honoured", func(r *root) string {
+		{"root.funcignore", "docs/facts.md F32: .funcignore is honoured", func(r *root) string {
 			text, err := fs.ReadFile(r.files, ".funcignore")
 			if errors.Is(err, fs.ErrNotExist) {
 				return ""
@@ -133,7 +133,7 @@ func rootRules() []rule {
 
 func functionRules() []rule {
 	return []rule{
-		{"function.trigger", "azure-facts 1.1", each(func(f function) string {
+		{"function.trigger", "docs/facts.md F1", each(func(f function) string {
 			triggers := 0
 			for _, b := range f.bindings {
 				if strings.HasSuffix(b.text("type"), "Trigger") {
@@ -148,13 +148,13 @@ func functionRules() []rule {
 			}
 			return ""
 		})},
-		{"function.no_script", "azure-facts 8: a custom handler has no script file; a disabled function belongs in the app settings", each(func(f function) string {
+		{"function.no_script", "docs/facts.md F33: a custom handler has no script file; a disabled function belongs in the app settings", each(func(f function) string {
 			return f.config.hasNone("scriptFile", "entryPoint", "disabled")
 		})},
-		{"function.settings", "azure-facts 2: an unset %NAME% fails the indexing, there are no defaults", each(func(f function) string {
+		{"function.settings", "docs/facts.md F35: an unset %NAME% fails the indexing, there are no defaults", each(func(f function) string {
 			return unknownSetting(f)
 		})},
-		{"function.retry", "azure-facts 2: without retry a failed batch is lost to the trigger; elsewhere retry is not supported", each(func(f function) string {
+		{"function.retry", "docs/facts.md F43: without retry a failed batch is lost to the trigger; elsewhere retry is not supported", each(func(f function) string {
 			retry := f.config.object("retry")
 			if _, cosmos := f.trigger("cosmosDBTrigger"); !cosmos {
 				return f.config.hasNone("retry")
@@ -164,7 +164,7 @@ func functionRules() []rule {
 				want(retry.text("delayInterval"), "00:00:10"),
 			)
 		})},
-		{"cosmos.known_properties", "azure-facts 2: 3.x names and misspelt ones are silently wrong", cosmos(func(b object) string {
+		{"cosmos.known_properties", "docs/facts.md F37: 3.x names and misspelt ones are silently wrong", cosmos(func(b object) string {
 			for name := range b {
 				if !slices.Contains(cosmosProperties(), name) {
 					return "no property of extension 4.x: " + name
@@ -177,13 +177,13 @@ func functionRules() []rule {
 			}
 			return ""
 		})},
-		{"cosmos.no_cardinality", "azure-facts 1.2: cardinality (or a dataType) becomes the feed's element type and every batch fails", cosmos(func(b object) string {
+		{"cosmos.no_cardinality", "docs/facts.md F6: cardinality (or a dataType) becomes the feed's element type and every batch fails", cosmos(func(b object) string {
 			return b.hasNone("cardinality", "dataType")
 		})},
-		{"cosmos.lease_prefix", "azure-facts 2: two environments with one prefix split the changes between them", cosmos(func(b object) string {
+		{"cosmos.lease_prefix", "docs/facts.md F39: two environments with one prefix split the changes between them", cosmos(func(b object) string {
 			return want(b.text("leaseContainerPrefix"), "%"+config.LeasePrefix+"%")
 		})},
-		{"cosmos.lease_container", "azure-facts 2: an identity cannot create it (403/5300), and it is not the monitored one", cosmos(func(b object) string {
+		{"cosmos.lease_container", "docs/facts.md F40: an identity cannot create it (403/5300), and it is not the monitored one", cosmos(func(b object) string {
 			if b.truth("createLeaseContainerIfNotExists") {
 				return "createLeaseContainerIfNotExists: expected false"
 			}
@@ -192,16 +192,16 @@ func functionRules() []rule {
 			}
 			return ""
 		})},
-		{"cosmos.start", "azure-facts 2: what was there before the leases must be seen; startFromBeginning and startFromTime exclude each other", cosmos(func(b object) string {
+		{"cosmos.start", "docs/facts.md F38: what was there before the leases must be seen; startFromBeginning and startFromTime exclude each other", cosmos(func(b object) string {
 			if !b.truth("startFromBeginning") {
 				return "startFromBeginning: expected true"
 			}
 			return b.hasNone("startFromTime")
 		})},
-		{"cosmos.batch", "azure-facts 1.4: 100 documents of 1 MB are more than 100 MB in one POST", cosmos(func(b object) string {
+		{"cosmos.batch", "docs/facts.md F28: 100 documents of 1 MB are more than 100 MB in one POST", cosmos(func(b object) string {
 			return first(want(b.text("maxItemsPerInvocation"), "100"), want(b.text("feedPollDelay"), "1000"))
 		})},
-		{"servicebus.properties", "azure-facts 3.1: one message for each invocation, completed by the host; cardinality and sessions settle them otherwise", each(func(f function) string {
+		{"servicebus.properties", "docs/facts.md F52: one message for each invocation, completed by the host; cardinality and sessions settle them otherwise", each(func(f function) string {
 			b, ok := f.trigger("serviceBusTrigger")
 			if !ok {
 				return ""
@@ -213,7 +213,7 @@ func functionRules() []rule {
 			}
 			return first(want(b.text("name"), "message"), want(b.text("connection"), config.ServiceBusConnection))
 		})},
-		{"servicebus.queue", "design.md 5: everything shared carries the environment, so the queue's name is a setting", each(func(f function) string {
+		{"servicebus.queue", "docs/requirements.md R14: everything shared carries the environment, so the queue's name is a setting", each(func(f function) string {
 			b, ok := f.trigger("serviceBusTrigger")
 			if !ok {
 				return ""
@@ -225,7 +225,7 @@ func functionRules() []rule {
 			}
 			return "queueName " + b.text("queueName") + ": expected one of ours, or its dead-letter queue"
 		})},
-		{"http.output", "azure-facts 1.2: without forwarding the reply goes through the output binding that handlers names res", http(func(b object, f function) string {
+		{"http.output", "docs/facts.md F19: without forwarding the reply goes through the output binding that handlers names res", http(func(b object, f function) string {
 			for _, o := range f.bindings {
 				if o.text("type") == "http" && o.text("direction") == "out" && o.text("name") == "res" {
 					return ""

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Binary is the name of the handler's binary in the script root; host.json names it exactly so (azure-facts 8).
+// Binary is the name of the handler's binary in the script root; host.json names it exactly so (docs/facts.md F31).
 const Binary = "handler"
 
 // Options say what to stage and where.
@@ -86,7 +86,7 @@ func fill(ctx context.Context, o Options, dir string) error {
 	return Check(os.DirFS(dir))
 }
 
-// compile builds the handler without cgo, so that it runs on any image (azure-facts 8), and stamps its version: this is the
+// compile builds the handler without cgo, so that it runs on any image (docs/facts.md F32), and stamps its version: this is the
 // one place that builds it for the local stack, for func start and to publish. Only the linker sees the version, so another
 // one compiles nothing anew.
 func compile(ctx context.Context, o Options, path string) error {

@@ -22,7 +22,7 @@ const (
 	reportRows = 100
 	// reportTimeout bounds one: somebody looks at it, and others want the connection.
 	reportTimeout = 30 * time.Second
-	// deadSeconds is for how long a worker that lives may say nothing (requirements/001, section 3).
+	// deadSeconds is for how long a worker that lives may say nothing (docs/requirements.md R75).
 	deadSeconds = 600
 )
 

@@ -34,7 +34,7 @@ const (
 )
 
 // rules is the table of errors. Codes and meanings: sqlite.org/rescode.html. An extended code comes before its primary
-// code, and a code that is not here is the document's: design.md section 3, "any other server error when alone".
+// code, and a code that is not here is the document's: docs/requirements.md R34.
 func rules() []rule {
 	return []rule{
 		{sqlite3.SQLITE_BUSY, "busy", fault.Contention, "", busyReason},

@@ -16,7 +16,7 @@ func Faults() []fault.Row {
 	rows = append(rows, wordRows()...)
 	rows = append(rows, fault.Row{
 		Code: "any other number", Kind: fault.Document, Reason: otherReason, Rest: true,
-		Source: "design.md 3: any other error of the server's, when a document fails alone with it",
+		Source: "docs/requirements.md R34: any other error of the server's, when a document fails alone with it",
 		Covers: fault.IsNumber,
 	})
 	return fault.Of("sqlite", rows)
@@ -55,14 +55,14 @@ func wordRows() []fault.Row {
 		{Code: "connection", Kind: infra, Reason: "the connection is gone", Source: driver},
 		{Code: "driver", Kind: own, Reason: "the driver answered with an error of its own", Source: driver},
 		{Code: "read_only", Kind: infra, Reason: "the database file is read-only", Source: "the heartbeat's answer to SQLITE_READONLY"},
-		{Code: "schema", Kind: infra, Reason: "a table or column that the statement names is not there", Source: "design.md 3: own schema too old"},
+		{Code: "schema", Kind: infra, Reason: "a table or column that the statement names is not there", Source: "docs/requirements.md R35: own schema too old"},
 		{
 			Code: "verdict_without_evidence", Kind: fault.Contention,
-			Reason: "the ledger shows neither this write, nor this content, nor anything newer", Source: "design.md 4",
+			Reason: "the ledger shows neither this write, nor this content, nor anything newer", Source: "docs/requirements.md R50",
 		},
 		{
 			Code: "row_count", Kind: fault.Contention, Condition: fault.OwnWhenAlone,
-			Reason: "another number of rows was written than lines were applied", Source: "design.md 4",
+			Reason: "another number of rows was written than lines were applied", Source: "docs/requirements.md R51",
 		},
 		{Code: "path", Kind: infra, Reason: "SQL_CONNECTION names no file", Source: ours, Own: start},
 		{Code: "dsn", Kind: infra, Reason: "the path in SQL_CONNECTION cannot be used", Source: ours, Own: start},

@@ -36,8 +36,8 @@ func (r rule) codeOf(number int32) string {
 
 // Sources of the rows.
 const (
-	facts  = "azure-facts 6.4"
-	design = "design.md 3"
+	facts  = "docs/facts.md F77"
+	design = "docs/requirements.md R32"
 	ours   = "ours"
 	// vendor is Microsoft's list of numbers, severities and texts ("Database Engine events and errors").
 	vendor = "Database Engine events and errors"

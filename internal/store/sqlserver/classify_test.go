@@ -20,7 +20,7 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// The numbers that design.md section 3 and azure-facts 6.4 name, written down a second time.
+// The numbers that docs/requirements.md R32 and docs/facts.md F77 name, written down a second time.
 func TestErrorsByNumber(t *testing.T) {
 	for number, want := range map[int32]fault.Kind{
 		18456: fault.Infrastructure, 4060: fault.Infrastructure, 916: fault.Infrastructure, 229: fault.Infrastructure,

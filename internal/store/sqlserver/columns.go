@@ -113,7 +113,7 @@ func (s *Store) scanColumns(ctx context.Context) (tables map[invoice.Table]userT
 }
 
 // checkKey looks at the type of a table's key: the staged line's is bigint, and another family would be converted row by
-// row, without the index (azure-facts 6.1).
+// row, without the index (docs/facts.md F74).
 func checkKey(table string, c found, f *Findings) {
 	switch {
 	case c.kind == "bigint" || c.kind == "int":

@@ -30,7 +30,7 @@ func CheckDSN(dsn string) error {
 
 // connector makes connections. What the connection string leaves out is filled in with what is safe: the driver's own
 // defaults send everything unencrypted and trust any certificate, and repeat statements that may have been run
-// (azure-facts 6.4). The last is not left to the string: a write that is sent twice is ours to decide.
+// (docs/facts.md F80). The last is not left to the string: a write that is sent twice is ours to decide.
 func connector(dsn string) (bounded, error) {
 	safe, identity, err := withDefaults(dsn)
 	if err != nil {

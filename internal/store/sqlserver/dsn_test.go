@@ -44,7 +44,7 @@ func TestConnectionStrings(t *testing.T) {
 	}
 }
 
-// The driver's own defaults are encrypt=false with any certificate trusted, and statements repeated (azure-facts 6.4).
+// The driver's own defaults are encrypt=false with any certificate trusted, and statements repeated (docs/facts.md F80).
 func TestSafeDefaults(t *testing.T) {
 	get := func(dsn string) map[string]string {
 		p, err := sqlserver.Parameters(dsn)

@@ -17,11 +17,11 @@ func Faults() []fault.Row {
 	rows = append(rows, wordRows()...)
 	rows = append(rows, fault.Row{
 		Code: otherNumber, About: "severity 17 and up", Kind: fault.Infrastructure, Reason: severeReason, Rest: true,
-		Source: "design.md 3; Database Engine error severities: 17 is out of resources, 18 and up is the server's own failure",
+		Source: "docs/requirements.md R34; Database Engine error severities: 17 is out of resources, 18 and up is the server's own failure",
 		Covers: fault.IsNumber,
 	}, fault.Row{
 		Code: otherNumber, Kind: fault.Document, Reason: otherReason, Rest: true,
-		Source: "design.md 3: any other error of the server's, when a document fails alone with it",
+		Source: "docs/requirements.md R34: any other error of the server's, when a document fails alone with it",
 		Covers: fault.IsNumber,
 	})
 	return fault.Of("sqlserver", rows)
@@ -50,8 +50,8 @@ func (r rule) row(number int32) fault.Row {
 func wordRows() []fault.Row {
 	const (
 		infra, own   = fault.Infrastructure, fault.Internal
-		limitsSource = "design.md 4; the columns as the database has them"
-		byType       = "the type of the error: context, crypto/x509, go-mssqldb (" + facts + ")"
+		limitsSource = "ADR 0016; the columns as the database has them"
+		byType       = "the type of the error: context, crypto/x509, go-mssqldb (docs/facts.md F79)"
 	)
 	start, command := fault.AtStart(), fault.OfACommand()
 	return []fault.Row{
@@ -63,14 +63,14 @@ func wordRows() []fault.Row {
 			Reason: "the server's certificate is not trusted: mend it, or name its host by hostNameInCertificate",
 		},
 		{
-			Code: codeCodePage, Kind: fault.Document, Source: "design.md 4; the tables of golang.org/x/text/encoding",
+			Code: codeCodePage, Kind: fault.Document, Source: "ADR 0016; the tables of golang.org/x/text/encoding",
 			Reason: "the code page of the user's varchar column lacks a character, for which the server would put a similar one",
 		},
 		{Code: codeTooLong, Kind: fault.Document, Reason: "a text is longer than the user's column, in UTF-16 units (nvarchar) or bytes (varchar)", Source: limitsSource},
 		{Code: codeOutOfRange, Kind: fault.Document, Reason: "a number or a time does not fit the user's column, or would be rounded there", Source: limitsSource},
 		{Code: codeNotNull, Kind: fault.Document, Reason: "the user's column is NOT NULL, and the document has no value for it", Source: limitsSource},
 		{Code: codeReadOnly, Kind: infra, Reason: "the database is read-only: a failover, or a replica", Source: "the heartbeat's answer to 3906, 3908 and 3924"},
-		{Code: codeSchema, Kind: infra, Reason: "the database is not what the statements need; Health lists every difference", Source: "design.md 3: own schema too old"},
+		{Code: codeSchema, Kind: infra, Reason: "the database is not what the statements need; Health lists every difference", Source: "docs/requirements.md R35: own schema too old"},
 		{Code: codeSettings, Kind: infra, Reason: "SQL_CONNECTION or SQL_SCHEMA cannot be used", Source: ours, Own: start},
 		{Code: "template", Kind: own, Reason: "the statements cannot be produced", Source: ours, Own: start},
 		{Code: "answer", Kind: own, Reason: "the answer is not what the request asks for", Source: ours},

@@ -93,7 +93,7 @@ type templateData struct {
 const widest = 4000
 
 // stagedType says what carries a value to the user's columns. Texts have room for one character too many and decimals on both
-// sides, because OPENJSON cuts silently what its WITH clause cannot hold (azure-facts 6.2, design.md section 4).
+// sides, because OPENJSON cuts silently what its WITH clause cannot hold (docs/facts.md F75, ADR 0016).
 func stagedType(s shared.Slot) (string, error) {
 	switch s.Column.Kind {
 	case invoice.Text, invoice.Flag:

@@ -139,7 +139,7 @@ func TestNoLockHintAndNoMerge(t *testing.T) {
 				}
 				for _, word := range []string{"UPDLOCK", "HOLDLOCK", "NOLOCK", "MERGE", "OUTPUT", "EXEC", "sp_executesql"} {
 					if s.Name != "database" || word != "NOLOCK" { // which waits for nobody who raises the heartbeat
-						require.NotContains(t, line, word, "%s: design.md section 4", name)
+						require.NotContains(t, line, word, "%s: docs/requirements.md R52", name)
 					}
 				}
 			}

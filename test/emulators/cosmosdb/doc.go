@@ -50,6 +50,6 @@
 // The vendor's REST reference (learn.microsoft.com/rest/api/cosmos-db: access control, common headers,
 // documents, querying, HTTP status codes) and its pages on service quotas, partial document update, change
 // feed modes, time to live and transactional batch; what azcosmos v1.5.0 sends and expects; what a real
-// account answered in the recordings of the public repository xo/dbimp (COSMOS.md, testdata/cosmos); the
-// project's azure-facts section 5 and local-stack "Cosmos", whose [K] notes are implemented here.
+// account answered in the recordings of the public repository xo/dbimp (COSMOS.md, testdata/cosmos); facts
+// F63 to F73 and F90 of docs/facts.md.
 package cosmosdb

@@ -59,7 +59,7 @@ func (b binding) checkCosmosNames() error {
 		case old != "":
 			problems = append(problems, fmt.Sprintf("'%s' is a name of extension 3.x, which 4.x ignores in silence: use %s", name, old))
 		case name == "cardinality":
-			problems = append(problems, "'cardinality' makes every batch fail: it turns the change feed's item type into an array (azure-facts 1.2); leave it out")
+			problems = append(problems, "'cardinality' makes every batch fail: it turns the change feed's item type into an array (docs/facts.md F6); leave it out")
 		case !strings.Contains(cosmosProperties, " "+name+" "):
 			problems = append(problems, fmt.Sprintf("'%s' is not a property of cosmosDBTrigger; the host would ignore it in silence", name))
 		}

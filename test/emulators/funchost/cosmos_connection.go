@@ -13,7 +13,7 @@ import (
 )
 
 // cosmosConnection is what a connection name stands for: a connection string in the setting of that name, or an endpoint
-// in NAME__accountEndpoint with an identity (azure-facts 2, DefaultCosmosDBServiceFactory.cs).
+// in NAME__accountEndpoint with an identity (docs/facts.md F46).
 type cosmosConnection struct {
 	endpoint, key string
 	clientID      string // user-assigned identity, when key is empty

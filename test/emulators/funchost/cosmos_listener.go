@@ -208,7 +208,7 @@ func (l *cosmosListener) read(listening, reading context.Context, mine lease) er
 		if over(listening) {
 			return nil // stopped: not checkpointed, so delivered again
 		}
-		// Succeeded, or failed for good: either way the feed moves on (azure-facts 2).
+		// Succeeded, or failed for good: either way the feed moves on (docs/facts.md F43).
 		if mine, err = l.leases.checkpoint(reading, mine, at.continuation); err != nil {
 			return err
 		}

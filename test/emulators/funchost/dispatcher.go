@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Restart rules (HttpFunctionInvocationDispatcher.cs, azure-facts 1.4).
+// Restart rules (HttpFunctionInvocationDispatcher.cs, docs/facts.md F22).
 const (
 	maxHandlerErrors = 3
 	errorWindow      = 30 * time.Minute
@@ -183,7 +183,7 @@ func (d *dispatcher) restart(ctx context.Context, w *worker, why string) {
 	}
 }
 
-// restartFor is what a timeout of one invocation does: the process dies, and all that runs in it (azure-facts 1.4,
+// restartFor is what a timeout of one invocation does: the process dies, and all that runs in it (docs/facts.md F24,
 // WebScriptHostExceptionHandler.cs). It is not counted as an error.
 func (d *dispatcher) restartFor(ctx context.Context, why string) {
 	d.mu.Lock()

@@ -25,7 +25,7 @@ type member struct {
 }
 
 // cosmosData is the wire form of a batch: a JSON string that holds a JSON string literal that holds the array
-// (azure-facts 1.1 and 1.2; CosmosDBTriggerValueBinder.cs, ScriptInvocationContextExtensions.cs).
+// (docs/facts.md F2 and F5; CosmosDBTriggerValueBinder.cs, ScriptInvocationContextExtensions.cs).
 func cosmosData(items []json.RawMessage, zone *time.Location) ([]byte, error) {
 	text := []byte{'['}
 	for i, item := range items {
@@ -47,7 +47,7 @@ func stringValue(s string) []byte {
 }
 
 // retryContext is Metadata.RetryContext, there from the first attempt when the function has a retry policy
-// (azure-facts 1.1; SetRetryContext copies three of the five members).
+// (docs/facts.md F4; SetRetryContext copies three of the five members).
 type retryContext struct {
 	count, max int
 	err        error // of the attempt before; nil at first

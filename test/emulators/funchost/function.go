@@ -208,7 +208,7 @@ func (x indexer) needsBundle(kind string) error {
 	return nil
 }
 
-// needsStorage: AzureWebJobsStorage is mandatory for every trigger but HTTP (azure-facts 4).
+// needsStorage: AzureWebJobsStorage is mandatory for every trigger but HTTP (docs/facts.md F36).
 func (x indexer) needsStorage(kind string) error {
 	for _, name := range []string{"AzureWebJobsStorage", "AzureWebJobsStorage__accountName", "AzureWebJobsStorage__blobServiceUri"} {
 		if x.settings[name] != "" {

@@ -238,7 +238,7 @@ func (h *Host) Wait() error {
 }
 
 // Stop stops the triggers, waits up to Tune.StopTimeout for what is running, and kills the handler with SIGKILL: there is
-// no gentler way (azure-facts 1.4). A batch that was being worked on is not checkpointed and comes again.
+// no gentler way (docs/facts.md F23). A batch that was being worked on is not checkpointed and comes again.
 func (h *Host) Stop() error {
 	h.shutdown(nil)
 	return h.Wait()

@@ -13,7 +13,7 @@ import (
 
 // requestData is Data.<name> of an HTTP function in normal mode: a real object. Body is a string, base64 for octet streams
 // and multipart, and absent when Content-Length is missing or 0, so a chunked upload loses its body.
-// Source: HttpRequestExtensions.cs GetRequestAsJObject (azure-facts 1.2).
+// Source: HttpRequestExtensions.cs GetRequestAsJObject (docs/facts.md F12).
 func requestData(r *http.Request, params map[string]*string, level authLevel) ([]byte, error) {
 	headers := r.Header.Clone()
 	headers.Set("Host", r.Host)

@@ -100,7 +100,7 @@ func (r *httpReply) setBody(raw json.RawMessage) {
 	}
 }
 
-// returnResult is an http output named $return. A text that happens to be base64 is silently decoded (azure-facts 1.3,
+// returnResult is an http output named $return. A text that happens to be base64 is silently decoded (docs/facts.md F18,
 // GetBindingValue).
 func returnResult(raw json.RawMessage) (httpReply, error) {
 	out := httpReply{status: http.StatusOK}

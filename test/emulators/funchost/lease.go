@@ -21,7 +21,7 @@ type lease struct {
 }
 
 // leaseID names the lease of a range. The prefix is what separates one reader of a container from another: two hosts with
-// the same one share the ranges, with different ones each sees every change (azure-facts 2). The real id holds resource
+// the same one share the ranges, with different ones each sees every change (docs/facts.md F39). The real id holds resource
 // ids in place of names and the account's host name in front of them.
 func leaseID(prefix, database, container string, in feedRange) string {
 	return fmt.Sprintf("%s%s_%s..%s", prefix, database, container, in)

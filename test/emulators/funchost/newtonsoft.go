@@ -12,7 +12,7 @@ import (
 )
 
 // newtonsoft re-prints JSON as JArray.ToString(Formatting.None) does after Newtonsoft has parsed it with default settings
-// (azure-facts 1.2): no white space, strings escaped Newtonsoft's way, strings that look like dates parsed and printed
+// (docs/facts.md F8): no white space, strings escaped Newtonsoft's way, strings that look like dates parsed and printed
 // again, fractions taken through a double. Whole numbers keep every digit (long or BigInteger). Property names are left
 // alone.
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Expected values come from azure-facts 1.2 and from Newtonsoft.Json's own tests (DateTimeParserTests are implied by
+// Expected values come from docs/facts.md F7, F8 and from Newtonsoft.Json's own tests (DateTimeParserTests are implied by
 // JsonConvertTest.cs, JavaScriptUtilsTests.cs, JsonTextReaderTests).
 func TestNewtonsoftRewritesDatesOnlyWhereItShould(t *testing.T) {
 	chicago, err := time.LoadLocation("America/Chicago")
@@ -87,7 +87,7 @@ func TestNewtonsoftDropsWhiteSpaceAndRefusesWhatIsNotJSON(t *testing.T) {
 	require.Error(t, err)
 }
 
-// The three layers of a batch, letter by letter (azure-facts 1.1: asserted by GetHttpScriptInvocationContextValueTest_String
+// The three layers of a batch, letter by letter (docs/facts.md F5: asserted by GetHttpScriptInvocationContextValueTest_String
 // in ScriptInvocationContextExtensionsTests.cs for the string layer).
 func TestEnvelopeOfACosmosBatch(t *testing.T) {
 	require.Equal(t, `"\"stringTest\""`, string(stringValue("stringTest")))

@@ -80,7 +80,7 @@ func PlainEnv() []string {
 	return env
 }
 
-// ConsoleLine is one line that the handler printed, as the host logs it (azure-facts 1.4): stdout is Information; stderr
+// ConsoleLine is one line that the handler printed, as the host logs it (docs/facts.md F26): stdout is Information; stderr
 // is Error, or Warning when the line contains "warn".
 type ConsoleLine struct {
 	Level zerolog.Level

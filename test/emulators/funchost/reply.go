@@ -75,7 +75,7 @@ func (t *logText) UnmarshalJSON(raw []byte) error {
 }
 
 // errNoResult means that the reply was empty or null. The host then never completes the invocation: it hangs until
-// functionTimeout (azure-facts 1.3; DefaultHttpWorkerService.cs, `if (httpScriptInvocationResult != null)`).
+// functionTimeout (docs/facts.md F17; DefaultHttpWorkerService.cs, `if (httpScriptInvocationResult != null)`).
 var errNoResult = errors.New("empty reply")
 
 // readReply applies the host's rules to a response: any status but 2xx fails; nothing, white space or null is

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// retryPolicy is the "retry" object of a function.json (azure-facts 2). max -1 means without end.
+// retryPolicy is the "retry" object of a function.json (docs/facts.md F43). max -1 means without end.
 type retryPolicy struct {
 	max         int
 	exponential bool

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// defaultFunctionTimeout is the host's own on every plan but Consumption (azure-facts 1.4).
+// defaultFunctionTimeout is the host's own on every plan but Consumption (docs/facts.md F24).
 const defaultFunctionTimeout = 30 * time.Minute
 
 // hostConfig is what the host takes from host.json; everything else in the file is ignored, as the host ignores it.
@@ -173,7 +173,7 @@ var (
 )
 
 // resolve replaces every %NAME% by its app setting. A name that is not set is an error; there are no defaults
-// (azure-facts 2).
+// (docs/facts.md F35).
 func resolve(text string, settings map[string]string) (string, error) {
 	var missing []string
 	out := percentName.ReplaceAllStringFunc(text, func(match string) string {

@@ -15,7 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
-// serviceBusPayload gives a message the form that serviceBusTrigger gives it (azure-facts 1.1, 1.2 and 3.1). The error is
+// serviceBusPayload gives a message the form that serviceBusTrigger gives it (docs/facts.md F10, F11). The error is
 // a body that cannot become a string: the real host fails the invocation then, before the handler hears of it.
 func serviceBusPayload(message *azservicebus.ReceivedMessage, zone *time.Location) (payload, error) {
 	text, err := messageText(message)

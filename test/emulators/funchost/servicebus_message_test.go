@@ -28,7 +28,7 @@ func batchMessage(body string) *azservicebus.ReceivedMessage {
 	}
 }
 
-// The whole request, letter by letter (azure-facts 1.1, 1.2).
+// The whole request, letter by letter (docs/facts.md F10, F11).
 func TestEnvelopeOfAServiceBusMessage(t *testing.T) {
 	p, err := serviceBusPayload(batchMessage(`{"batch_id":7}`), time.UTC)
 	require.NoError(t, err)

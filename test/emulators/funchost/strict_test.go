@@ -58,7 +58,7 @@ func TestHandlerEnvironmentLayers(t *testing.T) {
 	require.Contains(t, env, "FUNCTIONS_CUSTOMHANDLER_PORT="+strings.TrimPrefix(b.HandlerURL(), "http://127.0.0.1:"))
 }
 
-// Nothing tells a handler that the host is stopping: a running POST is not cancelled (azure-facts 1.4), it may still
+// Nothing tells a handler that the host is stopping: a running POST is not cancelled (docs/facts.md F23), it may still
 // succeed, and its batch comes again all the same.
 func TestStopDoesNotCancelARunningInvocation(t *testing.T) {
 	store := newFakeCosmos(1)

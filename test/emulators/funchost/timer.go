@@ -43,7 +43,7 @@ func (s scheduleStatus) MarshalJSON() ([]byte, error) {
 		dotnetTime(s.Last), dotnetTime(s.Next), dotnetTime(s.LastUpdated)), nil
 }
 
-// timerData is the wire form of TimerInfo: a real object. status nil (no monitoring) is null. (azure-facts 1.2)
+// timerData is the wire form of TimerInfo: a real object. status nil (no monitoring) is null. (docs/facts.md F9)
 func timerData(status *scheduleStatus, pastDue bool) ([]byte, error) {
 	return json.Marshal(struct {
 		Schedule struct {

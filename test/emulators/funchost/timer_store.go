@@ -23,7 +23,7 @@ type timerStore interface {
 const (
 	hostsContainer = "azure-webjobs-hosts"
 	// azuriteConnection is what UseDevelopmentStorage=true stands for; the Go SDK does not know the short form
-	// (azure-facts 7). The key is the emulator's published one.
+	// (docs/facts.md F87). The key is the emulator's published one.
 	azuriteConnection = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;" +
 		"AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;" + //nolint:gosec // published by the vendor
 		"BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;"

@@ -16,7 +16,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// The exit codes with a meaning (WorkerConstants.cs, azure-facts 1.4).
+// The exit codes with a meaning (WorkerConstants.cs, docs/facts.md F22).
 const (
 	exitSuccess = 0   // never restarted: the host believes that all is well
 	exitRestart = 200 // a wanted restart, not counted as an error
@@ -130,7 +130,7 @@ func (l *lineWriter) flush() {
 // errNotReady means that nothing answered within initializationTimeout.
 var errNotReady = errors.New("initializing HttpWorker timed out")
 
-// waitReady asks GET / until anything answers, whatever the status (azure-facts 1.4, IsWorkerReady). Only a refused
+// waitReady asks GET / until anything answers, whatever the status (docs/facts.md F21, IsWorkerReady). Only a refused
 // connection counts as "not yet".
 func (d *dispatcher) waitReady(ctx context.Context, w *worker) error {
 	tune := d.host.options.Tune

@@ -1,4 +1,4 @@
--- How many batches and documents are in each status, in the order of a batch's life (requirements/004): of those that have
+-- How many batches and documents are in each status, in the order of a batch's life (docs/requirements.md R85): of those that have
 -- ended, completed or failed, those of the last 30 days, because they grow without end.
 WITH batches AS (
     SELECT

@@ -1,4 +1,4 @@
--- What became of the batches of each of the last 30 days (requirements/002). There a batch is successful once it is queued,
+-- What became of the batches of each of the last 30 days (docs/requirements.md R85). There a batch is successful once it is queued,
 -- here it goes on: handed_off are those that are queued or further, and the percentage is of those that ended.
 WITH days AS (
     SELECT

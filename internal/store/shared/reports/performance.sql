@@ -1,4 +1,4 @@
--- The batches completed in the last hour, day and week (requirements/004): how long one took from its first claim,
+-- The batches completed in the last hour, day and week (docs/requirements.md R85): how long one took from its first claim,
 -- documents per second from the first claim to the last end, and how many of a hundred documents need nothing more.
 WITH periods AS (
     SELECT 1 AS last_hours, {{.Ago 3600}} AS since

@@ -1,4 +1,4 @@
--- Where the batches of the last hour are, for each run (requirements/002), and how long they waited from their message to
+-- Where the batches of the last hour are, for each run (docs/requirements.md R85), and how long they waited from their message to
 -- their first claim. A batch that was claimed before its message was known to be accepted has no such wait.
 WITH batches AS (
     SELECT

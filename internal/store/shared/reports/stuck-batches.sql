@@ -1,5 +1,5 @@
 -- Batches in processing whose worker has said nothing for ten minutes, or let go of them ten minutes ago, the longest
--- silent first (requirements/001, section 3). The timer takes care of them. The same ones twice are a reason to look.
+-- silent first (docs/requirements.md R75). The timer takes care of them. The same ones twice are a reason to look.
 WITH batches AS (
     SELECT
         b.run_id,

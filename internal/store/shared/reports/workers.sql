@@ -1,5 +1,5 @@
--- The health of managers and workers (requirements/004). Active and dead ones are both RUNNING: the dead ones have said
--- nothing for ten minutes (requirements/001, section 3). Of the others there is one for every batch ever claimed: they are
+-- The health of managers and workers (docs/requirements.md R85). Active and dead ones are both RUNNING: the dead ones have said
+-- nothing for ten minutes (docs/requirements.md R75). Of the others there is one for every batch ever claimed: they are
 -- those that began in the last 7 days.
 WITH workers AS (
     SELECT

@@ -106,14 +106,14 @@ CREATE TABLE sqlwriter_error_detail (
 CREATE INDEX sqlwriter_ix_error_detail_job ON sqlwriter_error_detail (job_id, error_id);
 -- Reports are about the last days, and a purge about what is older than it has to be.
 CREATE INDEX sqlwriter_ix_error_detail_created ON sqlwriter_error_detail (created_at);
--- The batches under the names that the monitoring queries know (requirements/002 and 004).
+-- The batches under the names that the monitoring queries know (docs/requirements.md R86).
 CREATE VIEW sqlwriter_batch AS
 SELECT
     j.run_id, j.job_id AS batch_id, j.number AS batch_number, j.status AS batch_status, j.queue_attempt_count,
     j.last_queue_error, j.queued_at, j.created_at, j.updated_at, j.process_start_time, j.process_end_time, j.total_count,
     j.success_count, j.failure_count, j.run_id AS parent_job_id
 FROM sqlwriter_job AS j;
--- The jobs under the names of requirements/001, section 3.
+-- The jobs under the names of docs/requirements.md R86.
 CREATE VIEW sqlwriter_processing_job AS
 SELECT
     j.job_id, j.status, j.process_start_time AS started_at, j.process_end_time AS completed_at, j.error AS error_message,

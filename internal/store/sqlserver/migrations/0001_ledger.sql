@@ -1,5 +1,5 @@
 -- The ledger: which document each line was written from, for ever (never purged). One table serves idempotency, the
--- guard against older results, lost acknowledgements, the detection of edits and reconciliation (design.md section 4).
+-- guard against older results, lost acknowledgements, the detection of edits and reconciliation (docs/requirements.md R54).
 -- Keys and hashes are lower-case hex, compared byte by byte whatever the database's collation.
 CREATE TABLE sqlwriter.ledger (
     detail_id bigint NOT NULL,

@@ -111,7 +111,7 @@ CREATE TABLE sqlwriter.error_detail (
 CREATE INDEX ix_error_detail_job ON sqlwriter.error_detail (job_id, error_id);
 -- Reports are about the last days, and a purge about what is older than it has to be.
 CREATE INDEX ix_error_detail_created ON sqlwriter.error_detail (created_at);
--- The batches under the names that the monitoring queries know (requirements/002 and 004). A view is made by a batch of its
+-- The batches under the names that the monitoring queries know (docs/requirements.md R86). A view is made by a batch of its
 -- own.
 EXEC (N'CREATE VIEW sqlwriter.batch AS
 SELECT
@@ -119,7 +119,7 @@ SELECT
     j.last_queue_error, j.queued_at, j.created_at, j.updated_at, j.process_start_time, j.process_end_time, j.total_count,
     j.success_count, j.failure_count, j.run_id AS parent_job_id
 FROM sqlwriter.job AS j;');
--- The jobs under the names of requirements/001, section 3.
+-- The jobs under the names of docs/requirements.md R86.
 EXEC (N'CREATE VIEW sqlwriter.processing_job AS
 SELECT
     j.job_id, j.status, j.process_start_time AS started_at, j.process_end_time AS completed_at, j.error AS error_message,

@@ -31,7 +31,7 @@ IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 1)
     BEGIN
         EXEC (N'
 -- The ledger: which document each line was written from, for ever (never purged). One table serves idempotency, the
--- guard against older results, lost acknowledgements, the detection of edits and reconciliation (design.md section 4).
+-- guard against older results, lost acknowledgements, the detection of edits and reconciliation (docs/requirements.md R54).
 -- Keys and hashes are lower-case hex, compared byte by byte whatever the database''s collation.
 CREATE TABLE sqlwriter.ledger (
     detail_id bigint NOT NULL,
@@ -54,7 +54,7 @@ CREATE TABLE sqlwriter.ledger (
 );
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (1, N'0001_ledger', '81309a9ce699811e0aebd12db598993f7ffc4085ce81e9db09c1c05f60f10283');
+        VALUES (1, N'0001_ledger', 'd62715bfeaf561b7acad703a2e242559a0920522a858f2e042ef1a026c5c28a2');
     END;
 GO
 -- 0002_adoption
@@ -255,7 +255,7 @@ CREATE TABLE sqlwriter.error_detail (
 CREATE INDEX ix_error_detail_job ON sqlwriter.error_detail (job_id, error_id);
 -- Reports are about the last days, and a purge about what is older than it has to be.
 CREATE INDEX ix_error_detail_created ON sqlwriter.error_detail (created_at);
--- The batches under the names that the monitoring queries know (requirements/002 and 004). A view is made by a batch of its
+-- The batches under the names that the monitoring queries know (docs/requirements.md R86). A view is made by a batch of its
 -- own.
 EXEC (N''CREATE VIEW sqlwriter.batch AS
 SELECT
@@ -263,7 +263,7 @@ SELECT
     j.last_queue_error, j.queued_at, j.created_at, j.updated_at, j.process_start_time, j.process_end_time, j.total_count,
     j.success_count, j.failure_count, j.run_id AS parent_job_id
 FROM sqlwriter.job AS j;'');
--- The jobs under the names of requirements/001, section 3.
+-- The jobs under the names of docs/requirements.md R86.
 EXEC (N''CREATE VIEW sqlwriter.processing_job AS
 SELECT
     j.job_id, j.status, j.process_start_time AS started_at, j.process_end_time AS completed_at, j.error AS error_message,
@@ -271,7 +271,7 @@ SELECT
 FROM sqlwriter.job AS j;'');
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (4, N'0004_runs', '229501c2c72a5b407c6d485de62436b891693b2190665ffd535d1e82a3b09bff');
+        VALUES (4, N'0004_runs', 'cc7162983c9441065bfdab586dc71368995d05e496726d470420d9bab4a7dcb9');
     END;
 GO
 -- 0005_heartbeat

@@ -56,7 +56,7 @@ ORDER BY k.run_number DESC;
 GO
 -- batch-progress
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- How many batches and documents are in each status, in the order of a batch's life (requirements/004): of those that have
+-- How many batches and documents are in each status, in the order of a batch's life (docs/requirements.md R85): of those that have
 -- ended, completed or failed, those of the last 30 days, because they grow without end.
 WITH batches AS (
     SELECT
@@ -99,7 +99,7 @@ ORDER BY
 GO
 -- performance
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The batches completed in the last hour, day and week (requirements/004): how long one took from its first claim,
+-- The batches completed in the last hour, day and week (docs/requirements.md R85): how long one took from its first claim,
 -- documents per second from the first claim to the last end, and how many of a hundred documents need nothing more.
 WITH periods AS (
     SELECT 1 AS last_hours, CAST(DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS datetime2(3)) AS since
@@ -150,8 +150,8 @@ ORDER BY s.last_hours ASC;
 GO
 -- workers
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The health of managers and workers (requirements/004). Active and dead ones are both RUNNING: the dead ones have said
--- nothing for ten minutes (requirements/001, section 3). Of the others there is one for every batch ever claimed: they are
+-- The health of managers and workers (docs/requirements.md R85). Active and dead ones are both RUNNING: the dead ones have said
+-- nothing for ten minutes (docs/requirements.md R75). Of the others there is one for every batch ever claimed: they are
 -- those that began in the last 7 days.
 WITH workers AS (
     SELECT
@@ -213,7 +213,7 @@ GO
 -- stuck-batches
 DECLARE @limit bigint, @sys_name nvarchar(256);
 -- Batches in processing whose worker has said nothing for ten minutes, or let go of them ten minutes ago, the longest
--- silent first (requirements/001, section 3). The timer takes care of them. The same ones twice are a reason to look.
+-- silent first (docs/requirements.md R75). The timer takes care of them. The same ones twice are a reason to look.
 WITH batches AS (
     SELECT
         b.run_id,
@@ -261,7 +261,7 @@ ORDER BY b.updated_at DESC, b.run_id ASC, b.batch_number ASC;
 GO
 -- pending-retries
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- Batches whose message is to be sent (again) by the timer, for each run, the longest waiting first (requirements/002).
+-- Batches whose message is to be sent (again) by the timer, for each run, the longest waiting first (docs/requirements.md R85).
 SELECT TOP (@limit)
     b.parent_job_id,
     COUNT(*) AS pending_batches,
@@ -277,7 +277,7 @@ ORDER BY oldest_batch ASC, b.parent_job_id ASC;
 GO
 -- queue-depth
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- How much waits for a worker, as far as the tables know it: the queue itself is not asked (requirements/004).
+-- How much waits for a worker, as far as the tables know it: the queue itself is not asked (docs/requirements.md R85).
 WITH waiting AS (
     SELECT
         COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN 1 ELSE 0 END), 0) AS queued_batches,
@@ -300,7 +300,7 @@ FROM waiting AS w;
 GO
 -- queue-lag
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- Where the batches of the last hour are, for each run (requirements/002), and how long they waited from their message to
+-- Where the batches of the last hour are, for each run (docs/requirements.md R85), and how long they waited from their message to
 -- their first claim. A batch that was claimed before its message was known to be accepted has no such wait.
 WITH batches AS (
     SELECT
@@ -330,7 +330,7 @@ ORDER BY MIN(b.created_at) ASC, b.parent_job_id ASC;
 GO
 -- batch-success
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- What became of the batches of each of the last 30 days (requirements/002). There a batch is successful once it is queued,
+-- What became of the batches of each of the last 30 days (docs/requirements.md R85). There a batch is successful once it is queued,
 -- here it goes on: handed_off are those that are queued or further, and the percentage is of those that ended.
 WITH days AS (
     SELECT
@@ -361,7 +361,7 @@ ORDER BY d.created_on DESC;
 GO
 -- error-codes
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The failures of documents in the last 7 days by code, the most frequent first (requirements/004).
+-- The failures of documents in the last 7 days by code, the most frequent first (docs/requirements.md R85).
 SELECT TOP (@limit)
     e.error_code,
     COUNT(*) AS errors,
@@ -381,7 +381,7 @@ ORDER BY errors DESC, e.error_code ASC;
 GO
 -- error-types
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The failures of documents in the last 7 days by type, the most frequent first (requirements/004).
+-- The failures of documents in the last 7 days by type, the most frequent first (docs/requirements.md R85).
 SELECT TOP (@limit)
     e.error_type,
     COUNT(*) AS errors,

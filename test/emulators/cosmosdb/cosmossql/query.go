@@ -100,7 +100,7 @@ func (q *Query) Project(doc jsonval.Value) jsonval.Value {
 
 // GatewayRefusal tells what the real gateway answers when the query is not limited to one partition key or
 // range: plan is the construct it would have to merge ("" when none), and nonValueAggregate is set for the
-// other refusal, of GROUP BY and of aggregates without VALUE (azure-facts 5.1; xo/dbimp COSMOS.md).
+// other refusal, of GROUP BY and of aggregates without VALUE (docs/facts.md F63).
 func (q *Query) GatewayRefusal() (plan string, nonValueAggregate bool) {
 	switch {
 	case q.groupBy, q.aggregate != "" && q.value == nil:
