@@ -14,28 +14,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-var update = flag.Bool("update", false, "rewrite README's table of kinds and docs/errors.md from the tables of errors")
-
-// The marks between which README.md holds the table of kinds.
-const (
-	kindsBegin = "<!-- kinds:begin -->"
-	kindsEnd   = "<!-- kinds:end -->"
-)
-
-func TestProducedKindsInReadme(t *testing.T) {
-	const path = "../../README.md"
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	before, rest, found := strings.Cut(string(content), kindsBegin+"\n")
-	require.True(t, found, "%s in README.md", kindsBegin)
-	table, after, found := strings.Cut(rest, kindsEnd)
-	require.True(t, found, "%s in README.md", kindsEnd)
-	if *update && table != kindsTable(faults()) {
-		require.NoError(t, os.WriteFile(path, []byte(before+kindsBegin+"\n"+kindsTable(faults())+kindsEnd+after), 0o600))
-		table = kindsTable(faults())
-	}
-	require.Equal(t, kindsTable(faults()), table, "make update rewrites it")
-}
+var update = flag.Bool("update", false, "rewrite docs/errors.md from the tables of errors")
 
 func TestProducedErrorsPage(t *testing.T) {
 	const path = "../../docs/errors.md"
@@ -60,16 +39,13 @@ func TestTheErrorsPageHasEveryRow(t *testing.T) {
 	}
 }
 
-// kindsTable makes README's table.
+// kindsTable makes the table of kinds.
 func kindsTable(all []fault.Row) string {
 	var b strings.Builder
-	b.WriteString("| kind | who pays | spends | codes, among others | when again |\n|---|---|---|---|---|\n")
+	b.WriteString("| kind | scope | who pays | spends | codes, among others | what happens next |\n|---|---|---|---|---|---|\n")
 	for _, r := range fault.Rules() {
-		spends := fault.Nothing
-		if r.SpendsRetry {
-			spends = fault.OneRetry
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Kind, payers(r.Scope), spends, samples(all, r.Kind), cell(r.When))
+		follows := fault.Row{Kind: r.Kind}.Consequence()
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Kind, r.Scope, payers(r.Scope), follows.Spends, samples(all, r.Kind), cell(follows.Next))
 	}
 	return b.String()
 }
@@ -86,7 +62,7 @@ func payers(s fault.Scope) string {
 	return ""
 }
 
-// samples are the codes of a kind that operators meet most; which kind that is, the tables say.
+// samples are the codes of a kind that operators meet most. The tables say which kind that is.
 func samples(all []fault.Row, k fault.Kind) string {
 	var codes []string
 	for _, known := range []string{
@@ -105,9 +81,10 @@ func samples(all []fault.Row, k fault.Kind) string {
 const pageHead = `<!-- Produced from the tables of errors: go test ./cmd/sqlwriterctl -run Produced -update -->
 # Errors: what a code means, what it costs and what happens next
 
-Everything that goes wrong is of one of six kinds, and its kind alone decides who pays (` + "`internal/fault`" + `). Each adapter
-has one table that makes kinds of codes (` + "`classify.go`" + `, ` + "`Faults()`" + `); this page and ` + "`sqlwriterctl explain CODE`" + ` are made of
-these tables, and each row is a test. A code stands in the log (` + "`code`" + `), in ` + "`sql_writer.attempts`" + ` and in what Health says.
+Everything that goes wrong is of one of six kinds. The kind decides who pays, and a condition may say it more exactly
+(` + "`internal/fault`" + `). Each adapter has one table that makes kinds of codes (` + "`classify.go`" + `, ` + "`Faults()`" + `). This page and
+` + "`sqlwriterctl explain CODE`" + ` are made of these tables, and each row is a test. A code stands in the log (` + "`code`" + `), in
+` + "`sql_writer.attempts`" + ` and in what Health says.
 
 Sources: [requirements.md](requirements.md) has the rules and [facts.md](facts.md) the facts of the platform with their pages; of
 SQL Server's numbers it cites "Troubleshoot common errors in Azure SQL", SqlConfigurableRetryFactory and Entity Framework
@@ -119,11 +96,7 @@ Core's SqlServerTransientExceptionDetector.
 func errorsPage(all []fault.Row) string {
 	var b strings.Builder
 	b.WriteString(pageHead)
-	b.WriteString("## Kinds\n\n| kind | scope | spends | what happens next |\n|---|---|---|---|\n")
-	for _, r := range fault.Rules() {
-		follows := fault.Row{Kind: r.Kind}.Consequence()
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.Kind, r.Scope, follows.Spends, cell(follows.Next))
-	}
+	b.WriteString("## Kinds\n\n" + kindsTable(all))
 	b.WriteString("\nA condition, where a code has one, says it more exactly:\n\n| condition | means | spends | what happens next |\n|---|---|---|---|\n")
 	for _, c := range fault.ConditionRules() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.Condition, cell(c.Means), c.Spends, cell(c.Next))

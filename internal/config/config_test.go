@@ -354,14 +354,14 @@ func TestProducedSampleFile(t *testing.T) {
 	require.Equal(t, string(Sample()), string(got), "make update rewrites it")
 }
 
-func TestProducedTableInReadme(t *testing.T) {
-	const path = "../../README.md"
+func TestProducedSettingsPage(t *testing.T) {
+	const path = "../../docs/settings.md"
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	before, rest, found := strings.Cut(string(content), TableBegin+"\n")
-	require.True(t, found, "%s in README.md", TableBegin)
+	require.True(t, found, "%s in docs/settings.md", TableBegin)
 	table, after, found := strings.Cut(rest, TableEnd)
-	require.True(t, found, "%s in README.md", TableEnd)
+	require.True(t, found, "%s in docs/settings.md", TableEnd)
 	if *update && table != Table() {
 		require.NoError(t, os.WriteFile(path, []byte(before+TableBegin+"\n"+Table()+TableEnd+after), 0o600))
 		table = Table()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The marks between which README.md holds the table.
+// The marks between which docs/settings.md holds the table.
 const (
 	TableBegin = "<!-- settings:begin -->"
 	TableEnd   = "<!-- settings:end -->"
@@ -46,7 +46,7 @@ func quote(s string) string {
 	return string(b)
 }
 
-// Table makes README's table of settings.
+// Table makes the table of docs/settings.md.
 func Table() string {
 	var b strings.Builder
 	b.WriteString("| setting | default | meaning |\n|---|---|---|\n")

@@ -1,5 +1,5 @@
-// Package config reads the settings. They are one table (Settings): validation, the sample file, README's table and the
-// check of every function.json come from it, so a new setting is one more row.
+// Package config reads the settings. They are one table (Settings): validation, the sample file, docs/settings.md and
+// the check of every function.json come from it, so a new setting is one more row.
 package config
 
 import (
