@@ -134,7 +134,7 @@ func (w *watcher) show(p ops.RunProgress) {
 func (w *watcher) line(text string) {
 	text = oneLine(text)
 	if w.redraw {
-		_, _ = fmt.Fprintf(w.out, "\r\x1b[K%s", clipped(text)) // whoever closed it early wants no more of it
+		_, _ = fmt.Fprintf(w.out, "\r\x1b[K%s", ops.Truncate(text, lineWidth)) // whoever closed it early wants no more of it
 		return
 	}
 	_, _ = fmt.Fprintf(w.out, "%s %s\n", w.now().Format("15:04:05"), text)
@@ -151,12 +151,6 @@ func (w *watcher) tell(note string) {
 		return
 	}
 	w.line(note)
-}
-
-// clipped is what fits on a line: one that is too long cannot be drawn over.
-func clipped(text string) string {
-	runes := []rune(text)
-	return string(runes[:min(len(runes), lineWidth)])
 }
 
 // endLine lets what is written next begin on a line of its own.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -82,7 +83,7 @@ func frames(t *testing.T, out string) []string {
 	all := strings.Split(strings.TrimSuffix(out, "\n"), "\r\x1b[K")
 	require.Empty(t, all[0])
 	for _, frame := range all[1:] {
-		require.LessOrEqual(t, len(frame), lineWidth, "a line that wraps cannot be drawn over")
+		require.LessOrEqual(t, utf8.RuneCountInString(frame), lineWidth, "a line that wraps cannot be drawn over")
 		require.NotContains(t, frame, "\n")
 	}
 	return all[1:]
@@ -101,7 +102,7 @@ func TestTheBar(t *testing.T) {
 		"[.................] | 0% | 0/500+ | 0/s | ? left | batches 0 done 0 busy 5 wait",
 		"[#..........] | 10% | 100/1000 | 25/s | 36s left | batches 1 done 2 busy 4 wait",
 		"[######......] | 50% | 500/1000 | 83/s | 6s left | batches 5 done 2 busy 4 wait",
-		"2 FAILED | to be cancelled | 50% | 500/1000 | 62/s | ending | batches 5 done 2 ",
+		"2 FAILED | to be cancelled | 50% | 500/1000 | 62/s | ending | batches 5 done 2…",
 		"completed | 100% | 1000/1000 | 100/s | ended | batches 10 done 0 busy 0 wait",
 	}, frames(t, w.out.String()))
 	require.Equal(t, []time.Duration{redrawEvery, redrawEvery, redrawEvery, redrawEvery, redrawEvery}, w.waits)

@@ -175,11 +175,11 @@ func translateStatus(op operation, answer *azcore.ResponseError) error {
 	}
 	code := strconv.Itoa(answer.StatusCode)
 	if answer.ErrorCode != "" {
-		code += "/" + clip(answer.ErrorCode)
+		code += "/" + fault.Truncate(answer.ErrorCode, fault.MaxForeign)
 	}
 	text := "HTTP " + code
 	if id := header.Get("x-ms-request-id"); id != "" {
-		text += ", request " + clip(id)
+		text += ", request " + fault.Truncate(id, fault.MaxForeign)
 	}
 	for _, r := range statusRules() {
 		fits := r.from <= answer.StatusCode && answer.StatusCode <= r.to &&
@@ -203,13 +203,4 @@ func withoutAddress(err error) error {
 		err = u.Err
 	}
 	return err
-}
-
-// clip bounds a text that the other end chose.
-func clip(s string) string {
-	const most = 64
-	if len(s) > most {
-		return s[:most]
-	}
-	return s
 }

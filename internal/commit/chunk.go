@@ -62,7 +62,7 @@ func (p *pass) choose(docs []invoice.Document) []invoice.Document {
 			p.count(d.ID, string(invoice.NotOffered), "")
 		case invoice.UnknownStatus:
 			p.count(d.ID, "skipped", "")
-			p.c.o.Log.Error().Str("document", d.ID).Str("status", clipStatus(d.State.StatusFound)).
+			p.c.o.Log.Error().Str("document", d.ID).Str("status", fault.Truncate(d.State.StatusFound, fault.MaxForeign)).
 				Msg("sql_writer.status is none that we know: the document is left alone")
 		default:
 			p.count(d.ID, "skipped", "")

@@ -323,11 +323,3 @@ func idList(ids []int64) string {
 	}
 	return b.String()
 }
-
-// clipStatus bounds a foreign status for a log line.
-func clipStatus(s string) string {
-	if len(s) > 40 {
-		return s[:40]
-	}
-	return s
-}

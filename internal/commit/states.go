@@ -3,7 +3,6 @@ package commit
 import (
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -127,17 +126,17 @@ func (t transitions) failed(s invoice.State, err error, finalError string) invoi
 	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
 	s.RetryAfter, s.Postponed = 0, false
 	s.FailedAt = invoice.Stamp(t.now(), t.loc)
-	s.Error = clip(fmt.Sprintf("SQL Writer: Failed to process document after %d retries: %s", s.RetryCount, sentence(err)))
+	s.Error = fmt.Sprintf("SQL Writer: Failed to process document after %d retries: %s", s.RetryCount, sentence(err))
 	if fault.Has(err, fault.Unreadable) {
-		s.Error = clip("SQL Writer: the document cannot be read as a result: " + sentence(err))
+		s.Error = "SQL Writer: the document cannot be read as a result: " + sentence(err)
 	}
-	s.FinalError = clip(finalError)
+	s.FinalError = finalError
 	return t.remember(t.tell(s, err), "")
 }
 
 // tell says what the last failure was.
 func (t transitions) tell(s invoice.State, err error) invoice.State {
-	s.LastError = clip(sentence(err))
+	s.LastError = fault.Truncate(sentence(err), invoice.MaxErrorBytes)
 	s.LastErrorAt = invoice.Stamp(t.now(), t.loc)
 	s.LastErrorKind, s.LastErrorCode = string(fault.KindOf(err)), fault.CodeOf(err)
 	return s
@@ -167,16 +166,4 @@ func minimal(s invoice.State) invoice.State {
 		LastErrorAt: s.LastErrorAt, LastErrorKind: s.LastErrorKind,
 		CommittedAt: s.CommittedAt, FailedAt: s.FailedAt, ReprocessCount: s.ReprocessCount, Version: s.Version,
 	}
-}
-
-// clip bounds an error text for the document without cutting a character in two.
-func clip(s string) string {
-	if len(s) <= invoice.MaxErrorBytes {
-		return s
-	}
-	cut := invoice.MaxErrorBytes
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut]
 }

@@ -137,11 +137,11 @@ func translateStatus(op operation, answer *azcore.ResponseError) error {
 	}
 	code := strconv.Itoa(answer.StatusCode)
 	if sub != noSubstatus {
-		code += "/" + clip(sub)
+		code += "/" + fault.Truncate(sub, fault.MaxForeign)
 	}
 	text := "HTTP " + code
 	if id := header.Get("x-ms-activity-id"); id != "" {
-		text += ", activity " + clip(id)
+		text += ", activity " + fault.Truncate(id, fault.MaxForeign)
 	}
 	for _, r := range statusRules() {
 		fits := r.from <= answer.StatusCode && answer.StatusCode <= r.to &&
@@ -164,13 +164,4 @@ func statusOf(err error) int {
 		return answer.StatusCode
 	}
 	return 0
-}
-
-// clip bounds a text that the other end chose.
-func clip(s string) string {
-	const most = 64
-	if len(s) > most {
-		return s[:most]
-	}
-	return s
 }

@@ -123,7 +123,7 @@ func (c *Container) Submit(ctx context.Context, doc json.RawMessage, replace boo
 		return fault.New(fault.Document, op.name, "id", "the document has no text \"id\"")
 	}
 	if reason := refusedID(*head.ID); reason != "" {
-		return fault.New(fault.Document, op.name, "id", "id %q: %s", clip(*head.ID), reason)
+		return fault.New(fault.Document, op.name, "id", "id %q: %s", fault.Truncate(*head.ID, fault.MaxForeign), reason)
 	}
 	key := azcosmos.NewPartitionKeyString(*head.ID)
 	return c.do(ctx, op, c.options.Timeouts.Submit, func(ctx context.Context, s *connected) error {
@@ -171,7 +171,7 @@ func checkID(op operation, id string) error {
 	}
 	return &fault.Error{
 		Kind: fault.Document, Condition: fault.Gone, Code: "id", Op: op.name,
-		Reason: fmt.Sprintf("no document can have the id %q: %s", clip(id), reason),
+		Reason: fmt.Sprintf("no document can have the id %q: %s", fault.Truncate(id, fault.MaxForeign), reason),
 	}
 }
 

@@ -3,8 +3,6 @@ package invoice
 import (
 	"fmt"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"sqlwriter/internal/fault"
 )
@@ -39,11 +37,8 @@ type Invalid struct {
 // maxFields bounds Invalid.Fields: a list of a million wrong ids needs no million explanations.
 const maxFields = 64
 
-// maxFound is how many characters of a found value, and maxShownID how many bytes of an id, go into an error text.
-const (
-	maxFound   = 40
-	maxShownID = 200
-)
+// maxFound is how many characters of a found value go into an error text.
+const maxFound = 40
 
 // Error is one line of at most MaxErrorBytes: the document's id and for each member its path, what was expected and
 // what was found. It shows values, so it belongs in the document and in answers to operators; logs take Safe.
@@ -66,7 +61,7 @@ func (e *Invalid) Unwrap() error {
 
 func (e *Invalid) line(values bool) string {
 	const room = len("; and 2147483647 more")
-	line := "document " + strconv.Quote(clip(e.DocumentID, maxShownID))
+	line := "document " + strconv.Quote(fault.Truncate(e.DocumentID, fault.MaxForeign))
 	for i, f := range e.Fields {
 		part := f.line(values)
 		separator := ": "
@@ -81,7 +76,7 @@ func (e *Invalid) line(values bool) string {
 	if e.Omitted > 0 {
 		line = fmt.Sprintf("%s; and %d more", line, e.Omitted)
 	}
-	return clip(line, MaxErrorBytes)
+	return fault.Truncate(line, MaxErrorBytes)
 }
 
 func (f FieldError) line(values bool) string {
@@ -119,17 +114,4 @@ func unrecordable(code, format string, args ...any) error {
 	e := fault.New(fault.Document, "invoice: read", "validation."+code, format, args...)
 	e.Condition = fault.Unreadable
 	return e
-}
-
-// clip cuts a text to at most limit bytes, never inside a character.
-func clip(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	const mark = "…"
-	cut := limit - len(mark)
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return strings.ToValidUTF8(s[:cut], "") + mark
 }

@@ -122,7 +122,7 @@ func wrongName(name string) string {
 	case strings.TrimSpace(name) == "":
 		return "an empty text"
 	case strings.TrimSpace(name) != name:
-		return "blanks around " + strconv.Quote(clip(name, maxShownID))
+		return "blanks around " + strconv.Quote(fault.Truncate(name, fault.MaxForeign))
 	case strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsRune(name, unicode.ReplacementChar):
 		return "a character that cannot stand in a name"
 	case units > maxColumnName:
@@ -149,7 +149,7 @@ func parseNames(file []byte) (names []newName, problems []string) {
 		}
 		tables[table] = true
 		if t := Table(table); t != Detail && t != Tracking {
-			problems = append(problems, fmt.Sprintf("expected the tables %s and %s, found %s", Detail, Tracking, strconv.Quote(clip(table, maxShownID))))
+			problems = append(problems, fmt.Sprintf("expected the tables %s and %s, found %s", Detail, Tracking, strconv.Quote(fault.Truncate(table, fault.MaxForeign))))
 			var skipped json.RawMessage
 			return dec.Decode(&skipped)
 		}
@@ -163,7 +163,7 @@ func parseNames(file []byte) (names []newName, problems []string) {
 			if err := dec.Decode(&name); err != nil {
 				return err
 			}
-			names = append(names, newName{table: Table(table), old: clip(column, maxShownID), name: name})
+			names = append(names, newName{table: Table(table), old: fault.Truncate(column, fault.MaxForeign), name: name})
 			return nil
 		})
 	})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"sqlwriter/internal/fault"
 )
 
 // Read understands one snapshot of a document. It answers an error only when nothing can be recorded about it: the
@@ -79,7 +81,7 @@ func (r *reader) identity() error {
 	}
 	if i := strings.IndexAny(r.doc.ID, `/\?#`); i >= 0 {
 		return unrecordable("id_characters", `id %q: expected none of / \ ? #, found %q: such a document cannot be addressed, so its outcome could not be recorded`,
-			clip(r.doc.ID, 100), r.doc.ID[i:i+1])
+			fault.Truncate(r.doc.ID, fault.MaxForeign), r.doc.ID[i:i+1])
 	}
 	if r.doc.IDLooksLikeTime = looksLikeISO(span) && wholeTime(r.doc.ID); r.doc.IDLooksLikeTime {
 		r.doc.RewrittenByHost = true

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"sqlwriter/internal/fault"
 )
 
 // Status is sql_writer.status. Readers outside count these four.
@@ -121,14 +123,14 @@ type wireState struct {
 func (s State) MarshalJSON() ([]byte, error) {
 	w := wireState{
 		Status: s.Status, RetryCount: s.RetryCount, Outcome: s.Outcome, SupersededBy: s.SupersededBy,
-		RetryAfter: s.RetryAfter, Postponed: s.Postponed, LastError: clip(s.LastError, MaxErrorBytes), LastErrorAt: s.LastErrorAt,
+		RetryAfter: s.RetryAfter, Postponed: s.Postponed, LastError: fault.Truncate(s.LastError, MaxErrorBytes), LastErrorAt: s.LastErrorAt,
 		LastErrorKind: s.LastErrorKind, LastErrorCode: s.LastErrorCode,
 		CommittedAt: s.CommittedAt, FailedAt: s.FailedAt,
-		Error: clip(s.Error, MaxErrorBytes), FinalError: clip(s.FinalError, MaxErrorBytes),
+		Error: fault.Truncate(s.Error, MaxErrorBytes), FinalError: fault.Truncate(s.FinalError, MaxErrorBytes),
 		ReprocessCount: s.ReprocessCount, Version: s.Version,
 	}
 	for _, a := range s.Attempts[max(0, len(s.Attempts)-MaxAttempts):] {
-		a.Error = clip(a.Error, MaxErrorBytes)
+		a.Error = fault.Truncate(a.Error, MaxErrorBytes)
 		w.Attempts = append(w.Attempts, a)
 	}
 	b, err := json.Marshal(w)

@@ -3,7 +3,6 @@ package invoice
 import (
 	"encoding/json"
 	"math/big"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -180,18 +179,4 @@ func TestAnObstacleOnTheWayIsRefusedNotSkipped(t *testing.T) {
 	require.Len(t, r.invalid.Fields, 1)
 	require.Equal(t, "process_output.inner", r.invalid.Fields[0].Path)
 	require.False(t, r.invalid.Unreadable)
-}
-
-func TestClippingNeverCutsACharacter(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.String().Draw(t, "s")
-		limit := rapid.IntRange(3, 40).Draw(t, "limit")
-		got := clip(s, limit)
-		if len(got) > limit || (len(s) <= limit && got != s) {
-			t.Fatalf("%q in %d bytes: %q", s, limit, got)
-		}
-		if !strings.HasPrefix(s, strings.TrimSuffix(got, "…")) && len(s) > limit {
-			t.Fatalf("%q is no beginning of %q (%s)", got, s, strconv.Quote(s))
-		}
-	})
 }

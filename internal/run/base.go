@@ -274,7 +274,7 @@ func (k base) checkEnvironment(n Payload) error {
 	if n.SysName == k.o.SysName {
 		return nil
 	}
-	return refused(codeEnvironment, "sys_name: expected %q, found %q: the message is of another environment", k.o.SysName, clipText(n.SysName))
+	return refused(codeEnvironment, "sys_name: expected %q, found %q: the message is of another environment", k.o.SysName, fault.Truncate(n.SysName, fault.MaxForeign))
 }
 
 // every is Options.Every by the wall clock.

@@ -51,7 +51,7 @@ func (l *DeadLetters) Receive(ctx context.Context, d Incoming) (Handled, error) 
 	if err != nil {
 		ours = " (" + reasonOf(err) + ")"
 	}
-	return l.put(ctx, d, n, err, ground{prefix: "dead letter: ", line: clipLine(given) + ours, whole: given + ours})
+	return l.put(ctx, d, n, err, ground{prefix: "dead letter: ", line: fault.TruncateLine(given, fault.MaxForeign) + ours, whole: given + ours})
 }
 
 // ground is why a message is put aside.
@@ -144,7 +144,7 @@ func (r refuser) keep(ctx context.Context, folder string, d Incoming, reason str
 func (r refuser) settle(ctx context.Context, d Incoming, n Payload, why, folder string) (changed bool, err error) {
 	audit := Audit{
 		Code: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: n.RunID, Batch: n.BatchID,
-		Detail: detail(map[string]any{"message_id": clipID(d.ID), "delivery_count": d.Count, "evidence": folder}),
+		Detail: detail(map[string]any{"message_id": fault.Truncate(d.ID, fault.MaxForeign), "delivery_count": d.Count, "evidence": folder}),
 	}
 	err = r.withStore(ctx, func(ctx context.Context) error {
 		changed = false
@@ -202,14 +202,6 @@ func plain(id string) string {
 		id = id[:most]
 	}
 	return textOr(id, "no-id")
-}
-
-func clipID(id string) string {
-	const most = 128
-	if id = strings.ToValidUTF8(id, "?"); len(id) > most {
-		id = strings.ToValidUTF8(id[:most], "")
-	}
-	return id
 }
 
 func textOr(text, otherwise string) string {

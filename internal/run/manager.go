@@ -48,7 +48,7 @@ func (m *Manager) Receive(ctx context.Context, d Incoming) (Handled, error) {
 	case !there:
 		return m.refuse.undeliverable(ctx, d, n, refused("no_run", "run_id: expected a run in the table run, found none"))
 	case row.Pattern != "" && row.SysName != m.o.SysName:
-		return m.refuse.undeliverable(ctx, d, n, refused(codeEnvironment, "run_id: expected a run of %q, found one of %q", m.o.SysName, clipText(row.SysName)))
+		return m.refuse.undeliverable(ctx, d, n, refused(codeEnvironment, "run_id: expected a run of %q, found one of %q", m.o.SysName, fault.Truncate(row.SysName, fault.MaxForeign)))
 	case row.Pattern == "" || row.Status != RunRunning || !row.HandedOffAt.IsZero() || outdated(row, n):
 		return Handled{Did: "skipped", Run: n.RunID, Reason: "the run has ended, is handed off, or a later message goes on with it"}, nil
 	case row.Cancel:
@@ -150,7 +150,7 @@ type ending struct {
 func (h *handOff) work(ctx context.Context) (next ending, err error) {
 	var known bool
 	if h.pattern, known = PatternOf(h.run.Pattern); !known {
-		return next, fault.New(fault.Internal, "run: hand off", "pattern", "expected a known pattern, found %q", clipText(h.run.Pattern))
+		return next, fault.New(fault.Internal, "run: hand off", "pattern", "expected a known pattern, found %q", fault.Truncate(h.run.Pattern, fault.MaxForeign))
 	}
 	if h.source, err = newSource(h.base, h.run); err != nil {
 		return next, err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"sqlwriter/internal/fault"
@@ -125,7 +124,7 @@ func ReadPayload(body []byte, want MessageKind) (Payload, error) {
 func (n Payload) check(want MessageKind) error {
 	switch {
 	case n.Kind != want:
-		return refused("kind", "message_kind: expected %q, found %q", want, clipText(string(n.Kind)))
+		return refused("kind", "message_kind: expected %q, found %q", want, fault.Truncate(string(n.Kind), fault.MaxForeign))
 	case n.SysName == "":
 		return refused("member", "sys_name: expected a text, found none")
 	case !isID(n.RunID):
@@ -199,40 +198,13 @@ func memberProblem(err error) string {
 	var e *json.UnmarshalTypeError
 	if errors.As(err, &e) {
 		kind, _, _ := strings.Cut(e.Value, " ") // after it comes the number itself
-		return fmt.Sprintf("%s: expected a %s, found a %s", e.Field, e.Type, clipText(kind))
+		return fmt.Sprintf("%s: expected a %s, found a %s", e.Field, e.Type, fault.Truncate(kind, fault.MaxForeign))
 	}
 	return "a member: expected another type"
 }
 
 func refused(code, format string, args ...any) error {
 	return fault.New(fault.Document, opMessage, code, format, args...)
-}
-
-// clipText bounds a foreign text in a reason.
-func clipText(s string) string {
-	const most = 40
-	s = strings.ToValidUTF8(s, "?")
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "")
-	}
-	return s
-}
-
-// clipLine is a foreign text as it may stand in a log, a reply and the audit log: one line of at most 200 characters.
-func clipLine(s string) string {
-	const most = 200
-	line, n := strings.Builder{}, 0
-	for _, c := range s { // what is no UTF-8 is U+FFFD
-		if n++; n > most {
-			line.WriteString("...")
-			break
-		}
-		if !unicode.IsGraphic(c) {
-			c = '?'
-		}
-		line.WriteRune(c)
-	}
-	return line.String()
 }
 
 // MaxRunID is the longest id of a run.

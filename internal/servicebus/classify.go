@@ -135,20 +135,11 @@ func detached(err error) bool {
 func describe(err error) string {
 	var answer *amqp.Error
 	if errors.As(err, &answer) {
-		return clip(answer.Description)
+		return fault.Truncate(answer.Description, fault.MaxForeign)
 	}
 	var coded *azservicebus.Error
 	if errors.As(err, &coded) && coded.Code == azservicebus.CodeConnectionLost {
-		return clip(coded.Error())
+		return fault.Truncate(coded.Error(), fault.MaxForeign)
 	}
 	return neterr.RootType(err)
-}
-
-// clip bounds a text that the other end chose.
-func clip(s string) string {
-	const most = 200
-	if len(s) > most {
-		return s[:most]
-	}
-	return s
 }
