@@ -2,8 +2,6 @@ package commit
 
 import (
 	"context"
-	"fmt"
-	"runtime"
 	"runtime/debug"
 	"slices"
 
@@ -183,25 +181,14 @@ func (p *pass) recordAll(ctx context.Context, all []verdict) error {
 func (p *pass) guard(id string) {
 	if r := recover(); r != nil {
 		p.count(id, "left", fault.Internal)
-		p.c.o.Log.Error().Str("document", id).Str("kind", string(fault.Internal)).Str("panic", panicText(r)).Bytes("stack", debug.Stack()).
+		p.c.o.Log.Error().Str("document", id).Str("kind", string(fault.Internal)).Str("panic", fault.Panic("", r).Reason).Bytes("stack", debug.Stack()).
 			Msg("a panic while a document was recorded: left to the recovery timer")
 	}
 }
 
-// codePanic is the code of a failure that was a panic of ours.
-const codePanic = "panic"
-
 // panicked is a panic as an error: ours, and the document's that brings it about.
 func (p *pass) panicked(r any) error {
-	what := panicText(r)
-	p.c.o.Log.Error().Str("kind", string(fault.Internal)).Str("panic", what).Bytes("stack", debug.Stack()).Msg("a panic in a request")
-	return fault.New(fault.Internal, "commit: apply", codePanic, "a panic of ours: %s", what)
-}
-
-// panicText says what a panic was, without content.
-func panicText(r any) string {
-	if e, ok := r.(runtime.Error); ok {
-		return e.Error()
-	}
-	return fmt.Sprintf("%T", r) // its text may hold content
+	err := fault.Panic("commit: apply", r)
+	p.c.o.Log.Error().Str("kind", string(err.Kind)).Str("panic", err.Reason).Bytes("stack", debug.Stack()).Msg("a panic in a request")
+	return err
 }

@@ -12,6 +12,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -175,6 +176,15 @@ func Wrap(k Kind, op, code, reason string, err error) *Error {
 		return &Error{Kind: Internal, Op: op, Code: "nil_cause", Reason: "an error was reported without a cause: " + reason}
 	}
 	return &Error{Kind: k, Op: op, Code: code, Reason: reason, Err: err}
+}
+
+// Panic makes an Internal error of what recover answered. A panic's own text may hold content, so only that of the runtime is told.
+func Panic(op string, recovered any) *Error {
+	what := fmt.Sprintf("%T", recovered)
+	if e, ok := recovered.(runtime.Error); ok {
+		what = e.Error()
+	}
+	return New(Internal, op, "panic", "a panic of ours: %s", what)
 }
 
 // As finds the classified error in a chain; nil when there is none.

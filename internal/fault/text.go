@@ -9,8 +9,8 @@ import (
 // MaxForeign is how many bytes of a text that somebody else chose go into a reason, a code or a line of a log.
 const MaxForeign = 200
 
-// Truncate cuts a text to at most limit bytes, never inside a character. An
-// ellipsis ends what was cut, so limit must be 3 or more. Bytes that are not UTF-8 become U+FFFD.
+// Truncate cuts a text to at most limit bytes, never inside a character. An ellipsis ends what was cut, so limit must be
+// 3 or more. Bytes that are not UTF-8 become U+FFFD.
 func Truncate(text string, limit int) string {
 	const mark = "…"
 	text = strings.ToValidUTF8(text, string(utf8.RuneError))

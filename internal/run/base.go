@@ -259,7 +259,7 @@ func (k base) heartbeat(what, id string, beat func()) (stop func()) {
 	return k.o.Every(beatEvery, func() {
 		defer func() {
 			if r := recover(); r != nil {
-				k.o.Log.Error().Str(what, id).Str("reason", errorText(panicked("run: heartbeat", r))).Msg("a heartbeat failed")
+				k.o.Log.Error().Str(what, id).Str("reason", errorText(fault.Panic("run: heartbeat", r))).Msg("a heartbeat failed")
 			}
 		}()
 		beat()

@@ -132,7 +132,7 @@ func (h *handOff) beat(ctx context.Context) (context.Context, func()) {
 func (h *handOff) safely(ctx context.Context) (next ending, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = panicked("run: hand off", r)
+			err = fault.Panic("run: hand off", r)
 		}
 	}()
 	return h.work(ctx)

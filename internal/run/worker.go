@@ -3,8 +3,6 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -130,7 +128,7 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 	res = &results{outcomes: map[string]ItemOutcome{}}
 	defer func() {
 		if r := recover(); r != nil {
-			err = panicked("run: worker", r)
+			err = fault.Panic("run: worker", r)
 		}
 	}()
 	over, rewrite := takes(c.Run)
@@ -183,15 +181,6 @@ func ended(ctx context.Context, err error) error {
 		return cause
 	}
 	return err
-}
-
-// panicked is a panic as an error: ours.
-func panicked(op string, r any) error {
-	what := fmt.Sprintf("%T", r) // its text may hold content
-	if e, ok := r.(runtime.Error); ok {
-		what = e.Error()
-	}
-	return fault.New(fault.Internal, op, "panic", "a panic of ours: %s", what)
 }
 
 // absent are the ids that no document came for.
