@@ -180,7 +180,7 @@ func TestAFailureOnADeadLetterQueueIsAnsweredSlowly(t *testing.T) {
 	} {
 		for _, f := range queueFunctions(r) {
 			var waited []time.Duration
-			invoke(t, f, Options{Now: clock, Wait: func(_ context.Context, d time.Duration) { waited = append(waited, d) }},
+			invoke(t, f, Options{Now: clock, Wait: func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }},
 				strings.NewReader(messageText("{}", sysOnly)))
 			if name != "success" && strings.HasSuffix(f.Name, "DeadLetter") {
 				require.Equal(t, []time.Duration{time.Minute}, waited, "%s: %s", f.Name, name)

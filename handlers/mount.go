@@ -18,6 +18,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
+	"sqlwriter/internal/timer"
 )
 
 // DefaultDeadline bounds one invocation. It stays well under host.json's functionTimeout of 10 minutes, because an
@@ -78,21 +79,11 @@ type Options struct {
 	MaxBody int64
 	// Now is the clock, Wait sleeps unless the context ends first.
 	Now  func() time.Time
-	Wait func(ctx context.Context, d time.Duration)
+	Wait func(ctx context.Context, d time.Duration) error
 }
 
 // slowFailure is how long the failure of a Slow function is held back.
 const slowFailure = time.Minute
-
-// pause is Options.Wait by the wall clock.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}
 
 // Mount makes the server's handler of all functions. It recognises a function by its path, "/<Name>", and takes POST
 // only; "/" answers the host's readiness and health pings. Every reply is a JSON object with its content type.
@@ -107,7 +98,7 @@ func Mount(functions []Mounted, o Options) http.Handler {
 		o.Now = time.Now
 	}
 	if o.Wait == nil {
-		o.Wait = pause
+		o.Wait = timer.Wait
 	}
 	m := &mount{o: o, byName: make(map[string]Mounted, len(functions))}
 	for _, f := range functions {
@@ -164,7 +155,7 @@ func (m *mount) invoke(w http.ResponseWriter, r *http.Request, f Mounted) {
 	m.line(f, r, status, err, reply, begin)
 	if status != http.StatusOK && f.Slow {
 		if left := slowFailure - m.o.Now().Sub(begin); left > 0 {
-			m.o.Wait(ctx, left)
+			_ = m.o.Wait(ctx, left) // the failure is answered in either case
 		}
 	}
 	if status == http.StatusOK {

@@ -41,7 +41,7 @@ func invoke(t *testing.T, f Mounted, o Options, body io.Reader) (*httptest.Respo
 	r.Header.Set(hostInvocation, invocationID)
 	w := httptest.NewRecorder()
 	if o.Wait == nil {
-		o.Wait = func(context.Context, time.Duration) {}
+		o.Wait = func(context.Context, time.Duration) error { return nil }
 	}
 	Mount([]Mounted{f}, o).ServeHTTP(w, r)
 	require.Equal(t, "application/json", w.Header().Get("Content-Type"))

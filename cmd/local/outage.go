@@ -12,6 +12,7 @@ import (
 	"sqlwriter/cmd/local/outage"
 	"sqlwriter/cmd/local/sample"
 	"sqlwriter/internal/config"
+	"sqlwriter/internal/timer"
 )
 
 const (
@@ -54,10 +55,8 @@ func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) 
 	if err := d.submit(ctx, docs); err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(outageFor - time.Since(began)):
+	if err := timer.Wait(ctx, outageFor-time.Since(began)); err != nil {
+		return err
 	}
 	waiting, retries, err := d.tally(ctx, docs)
 	if err != nil {

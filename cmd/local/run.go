@@ -16,6 +16,7 @@ import (
 	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/timer"
 )
 
 // stopWithin is how long the whole stack has to end.
@@ -146,8 +147,7 @@ func (s *stack) folders(state string) (err error) {
 func (s *stack) reap(ctx context.Context, killed stackfile.Stack) error {
 	deadline := time.Now().Add(stopWithin)
 	for _, p := range killed.Servers {
-		for p.Running(ctx) && time.Now().Before(deadline) && ctx.Err() == nil {
-			time.Sleep(50 * time.Millisecond)
+		for p.Running(ctx) && time.Now().Before(deadline) && timer.Wait(ctx, 50*time.Millisecond) == nil {
 		}
 		if !p.Running(ctx) {
 			continue

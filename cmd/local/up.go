@@ -21,6 +21,7 @@ import (
 	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/timer"
 	"sqlwriter/test/emulators/servicebus"
 )
 
@@ -244,10 +245,8 @@ func answers(ctx context.Context, address string, good func(status int) bool) er
 			}
 			last = fmt.Errorf("it answers %s: %s", resp.Status, body)
 		}
-		select {
-		case <-ctx.Done():
+		if timer.Wait(ctx, 20*time.Millisecond) != nil {
 			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/timer"
 )
 
 // demoCommand breaks the running local stack on purpose. It touches no other: an outage of a real one is no demonstration.
@@ -99,10 +100,8 @@ func (a *app) watchFlow(ctx context.Context, stack stackfile.Stack, until time.T
 			last = now
 			a.printf("  %s  %s", time.Now().Format(time.TimeOnly), now)
 		}
-		select {
-		case <-ctx.Done():
+		if timer.Wait(ctx, min(time.Second, max(0, time.Until(until)))) != nil {
 			return ctx.Err()
-		case <-time.After(min(time.Second, max(0, time.Until(until)))):
 		}
 	}
 	return nil
@@ -123,10 +122,8 @@ func (a *app) waitForFlow(ctx context.Context, stack stackfile.Stack) error {
 		if strings.HasPrefix(now, "flow: "+string(breaker.Running)) || strings.HasPrefix(now, "flow: "+string(breaker.RampingUp)) {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if timer.Wait(ctx, time.Second) != nil {
 			return context.Cause(ctx)
-		case <-time.After(time.Second):
 		}
 	}
 }
@@ -193,10 +190,8 @@ func (*demoKillHandler) Run(ctx context.Context, a *app) error {
 			a.printf("process %d is ready %.1f s later; what was under way is offered again, and rows that were written stay as they are", now, time.Since(killed).Seconds())
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if timer.Wait(ctx, 100*time.Millisecond) != nil {
 			return context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
@@ -262,10 +257,8 @@ func (*demoBadDocument) Run(ctx context.Context, a *app) error {
 			a.printf("after six failures that count and one more try it becomes a poison message; sqlwriterctl why %q tells where it is", id)
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if timer.Wait(ctx, 100*time.Millisecond) != nil {
 			return context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/timer"
 )
 
 // Container is one container of an account. It is safe for concurrent use.
@@ -73,10 +74,8 @@ func (c *Container) do(ctx context.Context, op operation, bound time.Duration, c
 			return err
 		}
 		wait := first << try
-		select {
-		case <-ctx.Done():
+		if timer.Wait(ctx, wait+rand.N(wait)) != nil {
 			return err
-		case <-time.After(wait + rand.N(wait)):
 		}
 	}
 }

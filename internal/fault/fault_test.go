@@ -43,3 +43,15 @@ func TestNoErrorHasNoKindAndIsNeverWrapped(t *testing.T) {
 	require.False(t, fault.IsDependency(nil))
 	require.Equal(t, fault.Internal, fault.Wrap(fault.Document, "x", "1", "r", nil).Kind)
 }
+
+func TestPanicTellsNoContent(t *testing.T) {
+	t.Parallel()
+	caught := func(f func()) (err *fault.Error) {
+		defer func() { err = fault.Panic("x: y", recover()) }()
+		f()
+		return nil
+	}
+	require.EqualError(t, caught(func() { panic("CONTENT") }), "x: y: internal panic: a panic of ours: string")
+	require.EqualError(t, caught(func() { clear(*(*map[int]int)(nil)) }),
+		"x: y: internal panic: a panic of ours: runtime error: invalid memory address or nil pointer dereference")
+}

@@ -40,7 +40,7 @@ func directions() []direction {
 		},
 		{
 			"internal/cosmos",
-			[]string{"internal/fault", "internal/neterr", "internal/breaker", "internal/invoice", "internal/commit", "internal/run"},
+			[]string{"internal/fault", "internal/neterr", "internal/timer", "internal/breaker", "internal/invoice", "internal/commit", "internal/run"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "golang.org/x/sync/singleflight"},
 			"adapters never import each other",
 		},
@@ -88,7 +88,7 @@ func directions() []direction {
 		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
 		{
 			"handlers",
-			[]string{"internal/fault", "internal/invoice", "internal/commit", "internal/ops", "internal/run"},
+			[]string{"internal/fault", "internal/invoice", "internal/commit", "internal/ops", "internal/run", "internal/timer"},
 			zerolog,
 			"handlers only translate: a trigger on one side, a use case on the other",
 		},
