@@ -131,7 +131,7 @@ func (a *Adoption) Run(ctx context.Context) (State, error) {
 // end is where a window ends that begins at from. The container's clock and ours differ, so the last few minutes are one
 // window without an end.
 func (a *Adoption) end(from, length int64) int64 {
-	now := a.began.Add(-settling).Unix()
+	now := a.began.Add(-invoice.ClockSkew).Unix()
 	if from >= now {
 		return forever
 	}

@@ -44,13 +44,6 @@ func (r Reason) Meaning() string {
 	return string(r)
 }
 
-// settling is how much later than committed_at a document's _ts may be when nobody changed it since: the stamp is by the
-// clock of whoever committed it, _ts by the container's.
-const settling = 5 * time.Minute
-
-// maxAhead is how far in the future a version may lie, as invoice.Read refuses it.
-const maxAhead = time.Hour
-
 // finished reports whether a document is at its end.
 func finished(d invoice.Document) bool {
 	return d.State.Present && (d.State.Status == invoice.Committed || d.State.Status == invoice.Failed)
@@ -101,7 +94,7 @@ func silent(d invoice.Document, now time.Time) Reason {
 		return NoLine
 	case d.NeedsVersion:
 		return NoVersion
-	case d.Version.US > now.Add(maxAhead).UnixMicro():
+	case d.Version.Future(now):
 		return Future
 	case d.State.Status == invoice.Committed:
 		return ""
@@ -113,11 +106,12 @@ func silent(d invoice.Document, now time.Time) Reason {
 	return ""
 }
 
-// changedSince reports whether a document was touched after it was committed. What it says now is then not known to be
+// changedSince reports whether a document was touched after it was committed. committed_at is by its writer's clock, _ts by the
+// container's. What it says now is then not known to be
 // what was written.
 func changedSince(d invoice.Document) bool {
 	us, ok := invoice.TimeOfID(d.State.CommittedAt)
-	return ok && time.Unix(d.TS, 0).Sub(time.UnixMicro(us)) > settling
+	return ok && time.Unix(d.TS, 0).Sub(time.UnixMicro(us)) > invoice.ClockSkew
 }
 
 // newer reports whether a row comes later in the order of results.

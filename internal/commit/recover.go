@@ -14,8 +14,6 @@ import (
 
 // The bounds of the recovery timer.
 const (
-	// orphanAge is the least age of a pending document that no trigger will bring any more.
-	orphanAge = 10 * time.Minute
 	// lagIsOld is from when a note of the feed's lag says nothing any more: the feed may stand still.
 	lagIsOld = 15 * time.Minute
 	// stopBefore is how long before its deadline the timer starts no more work, and tickFor how long it works without one.
@@ -184,10 +182,10 @@ func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing 
 func (t *tick) query(ctx context.Context, w Window) WindowQuery {
 	now := t.r.commit.o.Now()
 	q := WindowQuery{
-		SysName: t.r.commit.o.SysName, Window: w, Now: now.Unix(), OldWriterBefore: now.Add(-orphanAge).Unix(),
+		SysName: t.r.commit.o.SysName, Window: w, Now: now.Unix(), OldWriterBefore: now.Add(-invoice.OrphanAge).Unix(),
 		AppliedBefore: t.r.commit.dueBefore(ctx),
 	}
-	age := orphanAge
+	age := invoice.OrphanAge
 	if feed := t.r.commit.breaker.View(ctx).Control.Feed; now.Sub(feed.At) < lagIsOld {
 		age = max(age, 2*time.Duration(feed.Seconds)*time.Second)
 	}

@@ -53,7 +53,7 @@ func (d Document) Unmarkable(now time.Time) string {
 		return "the document names no main line"
 	case d.Version.US <= 0:
 		return "the document has no version"
-	case d.Version.US > now.Add(maxAhead).UnixMicro():
+	case d.Version.Future(now):
 		return "the document's time lies in the future"
 	}
 	return ""

@@ -24,8 +24,9 @@ const (
 	UnknownStatus Eligibility = "unknown_status"
 )
 
-// oldWriterAge is how long a document may be processing before it counts as left behind (docs/requirements.md R11).
-const oldWriterAge = 10 * time.Minute
+// OrphanAge is how long after its last change a document may stay pending, or processing in the old writer, before it counts as left
+// behind (docs/requirements.md R11, R28).
+const OrphanAge = 10 * time.Minute
 
 // MostAhead is how far ahead a time of retry can be meant. The longest wait is about an hour; a larger number was written
 // by hand, or in milliseconds, which would be 54,000 years.
@@ -55,7 +56,7 @@ func (d Document) Eligibility(now time.Time, sysName string) Eligibility {
 	case Committed, Failed:
 		return Done
 	case Processing:
-		if now.Sub(time.Unix(d.TS, 0)) > oldWriterAge {
+		if now.Sub(time.Unix(d.TS, 0)) > OrphanAge {
 			return Eligible
 		}
 		return InOldWriter

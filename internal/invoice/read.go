@@ -126,7 +126,7 @@ func (r *reader) version(now time.Time) {
 		d.Version.US, d.NeedsVersion = microseconds(d.TS), true
 		path, span = r.plan.ts.path, r.span(r.plan.ts)
 	}
-	if d.Version.US > now.Add(maxAhead).UnixMicro() {
+	if d.Version.Future(now) {
 		r.refuse(path, span, &FieldError{
 			Code:      "future",
 			Expected:  fmt.Sprintf("a time at most %v after now (%s)", maxAhead, now.UTC().Format(time.RFC3339)),

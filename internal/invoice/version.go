@@ -1,6 +1,9 @@
 package invoice
 
-import "cmp"
+import (
+	"cmp"
+	"time"
+)
 
 // Version orders results for the same invoice line: the newer one wins, however late the older one arrives (promise
 // G3). It is a total order that Go, SQLite and T-SQL must agree on: first the time of the request in UTC microseconds,
@@ -12,6 +15,9 @@ type Version struct {
 	// Key is the document key: the lower-case hex SHA-256 of the id (64 characters).
 	Key string
 }
+
+// Future reports whether the version lies so far in the future that it is never written.
+func (v Version) Future(now time.Time) bool { return v.US > now.Add(maxAhead).UnixMicro() }
 
 // Compare answers -1, 0 or +1 as v is older than, the same as, or newer than o.
 func (v Version) Compare(o Version) int {

@@ -231,13 +231,9 @@ func (o *Ops) find(ctx context.Context, r ReprocessRequest) (matches, error) {
 
 // findFailed lists failed documents. A document's _ts is never before it failed, so older windows need no look.
 func (o *Ops) findFailed(ctx context.Context, f Filter) (found matches, err error) {
-	from := int64(0)
-	if !f.From.IsZero() {
-		from = max(0, f.From.Add(-clockAhead).Unix())
-	}
 	finding, cancel := context.WithTimeout(ctx, findWithin)
 	defer cancel()
-	found.atLeast, err = o.scan(finding, []invoice.Status{invoice.Failed}, from, o.o.Now(), mostMatched, func(w commit.PendingDoc) bool {
+	found.atLeast, err = o.scan(finding, []invoice.Status{invoice.Failed}, invoice.EarliestTS(f.From), o.o.Now(), mostMatched, func(w commit.PendingDoc) bool {
 		m := o.match(w)
 		if !f.fits(m) {
 			return false

@@ -16,8 +16,6 @@ const (
 	mostCounted = 5000
 	// countWithin is how long the counting may take.
 	countWithin = 20 * time.Second
-	// clockAhead is how far the container's clock may be ahead of ours.
-	clockAhead = time.Hour
 )
 
 // Status is how things stand.
@@ -186,7 +184,7 @@ func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, from int64, n
 // windowEdges are the bounds of the windows of _ts that are searched one after the other: what is old is rare.
 func windowEdges(from int64, now time.Time) []int64 {
 	edges := []int64{from}
-	for _, ago := range []time.Duration{720 * time.Hour, 168 * time.Hour, 48 * time.Hour, 12 * time.Hour, 3 * time.Hour, time.Hour, -clockAhead} {
+	for _, ago := range []time.Duration{720 * time.Hour, 168 * time.Hour, 48 * time.Hour, 12 * time.Hour, 3 * time.Hour, time.Hour, -invoice.ClockSkew} {
 		if edge := now.Add(-ago).Unix() + 1; edge > edges[len(edges)-1] {
 			edges = append(edges, edge)
 		}

@@ -66,9 +66,6 @@ type Mark struct {
 	At  string `json:"at"`
 }
 
-// orphanAge is how old a pending document is at least before the recovery timer looks for it (docs/requirements.md R28).
-const orphanAge = 10 * time.Minute
-
 // Why explains one document. SQL is not asked. Errors by kind: *RequestError (usage; not found); infrastructure, throttled.
 func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
 	if err := document(id); err != nil {
@@ -249,8 +246,8 @@ func (w why) processing(e *Explanation) {
 		e.Next = "left behind: the recovery timer takes it up at its next tick"
 		return
 	}
-	e.NextTry = w.o.in(since.Add(orphanAge))
-	e.Next = "the old writer may be at it; after " + w.o.clock(since.Add(orphanAge), w.now) + " the recovery timer takes it up"
+	e.NextTry = w.o.in(since.Add(invoice.OrphanAge))
+	e.Next = "the old writer may be at it; after " + w.o.clock(since.Add(invoice.OrphanAge), w.now) + " the recovery timer takes it up"
 }
 
 func (w why) pending(e *Explanation) {

@@ -12,9 +12,6 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// clockAhead is how far the container's clock may be from ours.
-const clockAhead = 5 * time.Minute
-
 // statuses are those that a kind of run looks for.
 func (kind Kind) statuses() []invoice.Status {
 	switch kind {
@@ -33,12 +30,12 @@ func (kind Kind) Known() bool { return kind == Drain || kind == Replay || kind =
 // query is what the filter asks the container for. A replay's times are those at which documents failed: their _ts is never
 // before that.
 func (f Filter) query(sysName string, kind Kind, began time.Time) Query {
-	q := Query{SysName: sysName, Statuses: kind.statuses(), To: began.Add(clockAhead).Unix()}
-	if !f.From.IsZero() {
+	q := Query{SysName: sysName, Statuses: kind.statuses(), To: began.Add(invoice.ClockSkew).Unix()}
+	switch {
+	case kind == Replay:
+		q.From = invoice.EarliestTS(f.From)
+	case !f.From.IsZero():
 		q.From = max(0, f.From.Unix())
-		if kind == Replay {
-			q.From = max(0, f.From.Add(-clockAhead).Unix())
-		}
 	}
 	if !f.To.IsZero() && kind != Replay {
 		q.To = f.To.Unix()
