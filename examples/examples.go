@@ -29,9 +29,6 @@ type Example struct {
 	Shows string
 }
 
-// LeftAlone says whether nobody may touch the document.
-func (e Example) LeftAlone() bool { return e.Status == "" }
-
 // JSON is the document as its file has it.
 func (e Example) JSON() (json.RawMessage, error) {
 	b, err := files.ReadFile(e.File)

@@ -145,7 +145,7 @@ func TestWhatIsMissingIsPutInAndNothingElse(t *testing.T) {
 func TestWhatWasLeftPendingSaysHowToGetRidOfIt(t *testing.T) {
 	pending := example("a", "1", "pending")
 	d := newDrain(t, []sample.Document{pending})
-	d.out = term.Plain(io.Discard)
+	d.out = term.New(io.Discard)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("not finished within 2m"))
 	defer cancel()
 	err := d.finish(ctx, map[string]json.RawMessage{"1": pending.JSON})
@@ -203,7 +203,7 @@ func TestTheServersOwnDatabasesAreNobodys(t *testing.T) {
 }
 
 func TestDocumentsOfAServersDatabaseAreNotCheckedAgainstAFile(t *testing.T) {
-	s := &stack{dir: t.TempDir(), out: term.Plain(io.Discard)}
+	s := &stack{dir: t.TempDir(), out: term.New(io.Discard)}
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, pairName), []byte("id"), 0o600))
 	require.NoError(t, s.openDatabase(t.Context(), runCommand{}), "without documents there is nothing to fit to")
 	require.NoError(t, s.db.close())

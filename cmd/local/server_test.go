@@ -24,7 +24,7 @@ import (
 // opened opens a server's database as a run does.
 func opened(t *testing.T, o serverOptions) (*server, error) {
 	t.Helper()
-	db, err := openServer(t.Context(), term.Plain(io.Discard), o)
+	db, err := openServer(t.Context(), term.New(io.Discard), o)
 	if err != nil {
 		require.Nil(t, db)
 		return nil, err
@@ -140,12 +140,12 @@ func TestADatabaseThatIsNotThereIsMade(t *testing.T) {
 	dsn := sqlservertest.NewDatabase(t)
 	name, err := databaseOf(dsn)
 	require.NoError(t, err)
-	admin, err := openOrCreate(t.Context(), term.Plain(io.Discard), dsn, name)
+	admin, err := openOrCreate(t.Context(), term.New(io.Discard), dsn, name)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, admin.Close()) })
 	missing := name + "_2"
 	var said strings.Builder
-	d, err := openServer(t.Context(), term.Plain(&said), serverOptions{dsn: withDatabase(dsn, missing), dir: t.TempDir()})
+	d, err := openServer(t.Context(), term.New(&said), serverOptions{dsn: withDatabase(dsn, missing), dir: t.TempDir()})
 	require.NoError(t, err)
 	require.NoError(t, d.close())
 	require.Contains(t, said.String(), "no database "+missing+": an empty one was made")
@@ -210,7 +210,7 @@ func requireExact(t *testing.T, dsn string, values map[string]string) {
 	require.NoError(t, err)
 	name, err := databaseOf(dsn)
 	require.NoError(t, err)
-	store, err := openOrCreate(t.Context(), term.Plain(io.Discard), dsn, name)
+	store, err := openOrCreate(t.Context(), term.New(io.Discard), dsn, name)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()
 	now, err := expect.ReadServer(t.Context(), store.DB())

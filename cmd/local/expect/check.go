@@ -5,8 +5,6 @@
 package expect
 
 import (
-	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -98,16 +96,6 @@ type Result struct {
 
 // Exact says whether nothing differs.
 func (r Result) Exact() bool { return len(r.Differences) == 0 }
-
-// Check reads the tables from a SQLite file and compares. The error says that the database could not be read; differences
-// are in the result.
-func Check(ctx context.Context, db *sql.DB, in Input) (Result, error) {
-	now, err := Read(ctx, db)
-	if err != nil {
-		return Result{}, err
-	}
-	return Compare(now, in), nil
-}
 
 // Compare compares every document with the end it must have come to, works out from the documents alone which one is the
 // newest for every line, and compares every row and column of the three tables, as they are now, with it.

@@ -85,7 +85,7 @@ func exec(t *testing.T, db *sql.DB, query string, args ...any) {
 
 func check(t *testing.T, db *sql.DB, in Input) Result {
 	t.Helper()
-	r, err := Check(t.Context(), db, in)
+	r, err := checkFile(t.Context(), db, in)
 	require.NoError(t, err)
 	return r
 }
@@ -289,7 +289,7 @@ func TestADatabaseThatCannotBeReadIsAnError(t *testing.T) {
 	db, in := fixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Check(ctx, db, in)
+	_, err := checkFile(ctx, db, in)
 	require.Error(t, err)
 	require.NotEmpty(t, slices.Collect(maps.Keys(in.Before)))
 }
@@ -316,4 +316,13 @@ func TestTheCellsOfAServerAreTextsAsTheMappingWritesThem(t *testing.T) {
 	require.Nil(t, null)
 	_, err = cellText("FLOAT", 0.5)
 	require.ErrorContains(t, err, "FLOAT")
+}
+
+// checkFile reads the tables from a SQLite file and compares.
+func checkFile(ctx context.Context, db *sql.DB, in Input) (Result, error) {
+	now, err := Read(ctx, db)
+	if err != nil {
+		return Result{}, err
+	}
+	return Compare(now, in), nil
 }

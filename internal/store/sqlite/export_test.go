@@ -22,9 +22,8 @@ func StatementsFor(columns []invoice.Column) (map[string]string, error) {
 	return produceFor(invoice.Layout{Columns: columns}, tablesOf("sqlwriter_", ledgerTable))
 }
 
-// WriteSteps and PreviewSteps are the names of a request's statements, in their order.
-func WriteSteps() []string   { return writeSteps() }
-func PreviewSteps() []string { return previewSteps() }
+// WriteSteps are the names of a write's statements, in their order.
+func WriteSteps() []string { return writeSteps() }
 
 // SetAfterStatement puts f after every statement of every write from now on; nil takes it away.
 func (s *Store) SetAfterStatement(f func(ctx context.Context, tx *sql.Tx, name string) error) {

@@ -3,6 +3,7 @@ package sqlserver
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ func BrokenChain(err error) (string, error) { return brokenChain(err) }
 func UnixEnds(text string) string { return unixEnds(text) }
 
 // StepFiles lists the templates.
-func StepFiles() ([]string, error) { return stepFiles() }
+func StepFiles() ([]string, error) { return fs.Glob(sqlFiles, "sql/*.sql") }
 
 // Step is a part of a procedure, produced.
 type Step struct{ Name, Text string }

@@ -3,7 +3,6 @@ package sqlserver
 import (
 	"embed"
 	"fmt"
-	"io/fs"
 	"strings"
 	"text/template"
 	"time"
@@ -209,6 +208,3 @@ func join(steps []step) string {
 
 // quote makes an identifier of a name that comes from data.
 func quote(name string) string { return "[" + strings.ReplaceAll(name, "]", "]]") + "]" }
-
-// stepFiles lists the files of sql/, for the test that every one of them is used.
-func stepFiles() ([]string, error) { return fs.Glob(sqlFiles, "sql/*.sql") }

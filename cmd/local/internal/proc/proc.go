@@ -67,14 +67,8 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 	return p, nil
 }
 
-// Name and PID say which one it is.
-func (p *Process) Name() string { return p.spec.Name }
-
 // PID is the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
-
-// Done is closed when it has ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Stop asks it to end by closing its standard input, and kills it when it has not ended within grace. It answers an error
 // only when it had to be killed.

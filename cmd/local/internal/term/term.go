@@ -24,14 +24,15 @@ type Output struct {
 	now   func() time.Time
 }
 
-// New makes an Output. It redraws in place when f is a terminal.
-func New(f *os.File) *Output {
-	info, err := f.Stat()
-	return &Output{w: f, tty: err == nil && info.Mode()&os.ModeCharDevice != 0, now: time.Now}
+// New makes an Output. It redraws in place when w is a terminal.
+func New(w io.Writer) *Output {
+	o := &Output{w: w, now: time.Now}
+	if f, ok := w.(*os.File); ok {
+		info, err := f.Stat()
+		o.tty = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	return o
 }
-
-// Plain makes an Output that only writes lines.
-func Plain(w io.Writer) *Output { return &Output{w: w, now: time.Now} }
 
 // Linef writes a line, above the bar if there is one.
 func (o *Output) Linef(format string, args ...any) {

@@ -23,7 +23,7 @@ func TestTheBar(t *testing.T) {
 func TestALogGetsALineNowAndThen(t *testing.T) {
 	var b strings.Builder
 	now := time.Unix(0, 0)
-	o := Plain(&b)
+	o := New(&b)
 	o.now = func() time.Time { return now }
 	for done := range 101 {
 		o.Progress(done, 100, "")
