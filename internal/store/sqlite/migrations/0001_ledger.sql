@@ -1,5 +1,5 @@
--- The ledger: which document each line was written from, for ever (never purged). One table serves idempotency, the
--- guard against older results, lost acknowledgements, the detection of edits and reconciliation (docs/requirements.md R54).
+-- The ledger: which document each line was written from, for ever (never purged). It serves idempotency, the guard against
+-- older results and lost acknowledgements. row_hash is for finding edited rows, which is not built (docs/requirements.md R54).
 CREATE TABLE sqlwriter_ledger (
     detail_id INTEGER PRIMARY KEY,
     version_us INTEGER NOT NULL,

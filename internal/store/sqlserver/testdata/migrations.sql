@@ -30,8 +30,8 @@ IF @@TRANCOUNT = 0
 IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 1)
     BEGIN
         EXEC (N'
--- The ledger: which document each line was written from, for ever (never purged). One table serves idempotency, the
--- guard against older results, lost acknowledgements, the detection of edits and reconciliation (docs/requirements.md R54).
+-- The ledger: which document each line was written from, for ever (never purged). It serves idempotency, the guard against
+-- older results and lost acknowledgements. row_hash is for finding edited rows, which is not built (docs/requirements.md R54).
 -- Keys and hashes are lower-case hex, compared byte by byte whatever the database''s collation.
 CREATE TABLE sqlwriter.ledger (
     detail_id bigint NOT NULL,
@@ -54,7 +54,7 @@ CREATE TABLE sqlwriter.ledger (
 );
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (1, N'0001_ledger', 'd62715bfeaf561b7acad703a2e242559a0920522a858f2e042ef1a026c5c28a2');
+        VALUES (1, N'0001_ledger', '10d3d68b2aefa87aafb231fe4cc8d6895f6c01ee4fa18e5d61fecbc0870b4df4');
     END;
 GO
 -- 0002_adoption
