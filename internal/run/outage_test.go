@@ -43,7 +43,7 @@ func (w *world) quiet(ids []string) {
 	}
 }
 
-// Issue 6: 2 hours, 20 batches, 3 workers, a tick of the timer each 5 minutes.
+// 2 hours, 20 batches, 3 workers, a tick of the timer each 5 minutes.
 func TestTwoHoursWithoutSQLCostNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -2,13 +2,18 @@ package arch_test
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,7 +26,7 @@ func tracked(t *testing.T) map[string][]byte {
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
-		t.Skipf("git lists the files of a checkout, and this is none: %v", err)
+		t.Skipf("git lists the files of a checkout, and this is not one: %v", err)
 	}
 	files := map[string][]byte{}
 	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
@@ -30,6 +35,195 @@ func tracked(t *testing.T) map[string][]byte {
 		}
 	}
 	return files
+}
+
+// repository is the checkout: its text files, and every file and folder by its path.
+type repository struct {
+	text  map[string]string
+	paths map[string]bool
+}
+
+func read(t *testing.T) repository {
+	t.Helper()
+	r := repository{map[string]string{}, map[string]bool{}}
+	for name, content := range tracked(t) {
+		for p := name; p != "."; p = path.Dir(p) {
+			r.paths[p] = true
+		}
+		if !bytes.ContainsRune(content, 0) && path.Base(name) != "package-lock.json" {
+			r.text[name] = string(content)
+		}
+	}
+	return r
+}
+
+// matches reports whether a file or folder has this path, or a path that ends so; * and NAME stand for any characters but a slash.
+func (r repository) matches(pattern string) bool {
+	pattern = strings.ReplaceAll(pattern, "NAME", "*")
+	depth := strings.Count(pattern, "/") + 1
+	for p := range r.paths {
+		parts := strings.Split(p, "/")
+		if ok, err := path.Match(pattern, strings.Join(parts[max(0, len(parts)-depth):], "/")); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// broken lists every match of the pattern, in files that belong says, that resolves does not find. It is given the file and
+// the first group of the pattern. There must be some matches, or the pattern is wrong.
+func (r repository) broken(t *testing.T, pattern string, belongs func(file string) bool, resolves func(file, found string) bool) {
+	t.Helper()
+	expression, met := regexp.MustCompile(pattern), 0
+	var wrong []string
+	for _, file := range slices.Sorted(maps.Keys(r.text)) {
+		if !belongs(file) {
+			continue
+		}
+		for _, m := range expression.FindAllStringSubmatch(r.text[file], -1) {
+			if met++; !resolves(file, m[1]) {
+				wrong = append(wrong, fmt.Sprintf("%s: %s", file, m[1]))
+			}
+		}
+	}
+	assert.Empty(t, wrong)
+	assert.NotZero(t, met, "nothing matches %s", pattern)
+}
+
+func anywhere(string) bool { return true }
+
+func page(file string) bool { return strings.HasSuffix(file, ".md") }
+
+// product says that a file is not a test and not its data: those name files that are made up, or another project's.
+func product(file string) bool {
+	return !strings.HasSuffix(file, "_test.go") && !strings.Contains(file, "/testdata/")
+}
+
+// anchors are the names by which a page's headings are linked to.
+func anchors(text string) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
+		all[strings.ReplaceAll(regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return all
+}
+
+func TestEveryLinkOfAPageResolves(t *testing.T) {
+	r := read(t)
+	r.broken(t, `\]\(([^)\s]+)\)`, page, func(file, link string) bool {
+		if strings.Contains(link, "://") {
+			return true
+		}
+		target, anchor, _ := strings.Cut(link, "#")
+		if target = path.Join(path.Dir(file), target); strings.HasPrefix(link, "#") {
+			target = file
+		}
+		return r.paths[target] && (anchor == "" || anchors(r.text[target])[anchor])
+	})
+}
+
+// Paths, names of pages and decisions, and make's targets, in code, SQL and pages.
+func TestEveryReferenceResolves(t *testing.T) {
+	r := read(t)
+	t.Run("path", func(t *testing.T) {
+		const top = `(?:^|[^\w/.:$}{%-])((?:cmd|deploy|docs|examples|functions|handlers|internal|test)/[\w./*-]*[\w*])`
+		wildcard := regexp.MustCompile(`\*|NAME`)
+		r.broken(t, top, product, func(_, p string) bool {
+			return strings.Contains(p, "node_modules") || r.paths[strings.TrimSuffix(p, "/...")] || wildcard.MatchString(p) && r.matches(p)
+		})
+	})
+	t.Run("file in backticks", func(t *testing.T) {
+		others := []string{
+			"column-names.json", "message.json", // the reader's own
+			"original.json", "error.json", "metadata.json", // blobs (ADR 0021)
+			"mssql.go", "error.go", "token.go", // go-mssqldb's
+		}
+		r.broken(t, "`([\\w./*-]+\\.(?:go|sql|mjs|json|yaml|py|tmpl))`", page, func(_, p string) bool { return slices.Contains(others, p) || r.matches(p) })
+	})
+	t.Run("page", func(t *testing.T) {
+		const foreign = "COSMOS.md" // of xo/dbimp, which is named beside it
+		r.broken(t, `([\w./-]*[\w-]\.md)\b`, anywhere, func(_, p string) bool {
+			p = strings.TrimLeft(p, "./")
+			return p == foreign || r.matches(p) || r.matches(p+".tmpl")
+		})
+	})
+	t.Run("decision", func(t *testing.T) {
+		r.broken(t, `ADR (\d+)`, anywhere, func(_, number string) bool { return len(number) == 4 && r.matches("docs/adr/"+number+"-*.md") })
+	})
+	t.Run("make", func(t *testing.T) {
+		r.broken(t, "(?m)(?:`|^)make ([a-z0-9]+)", anywhere, func(_, target string) bool {
+			return regexp.MustCompile(`(?m)^` + target + `:`).MatchString(r.text["Makefile"])
+		})
+	})
+}
+
+// Requirements and facts are cited by number; each number stands once, and none is left out.
+func TestEveryRuleAndFactThatIsCitedIsThere(t *testing.T) {
+	r := read(t)
+	lineEnd := regexp.MustCompile(`\s*\n\s*(?://|--|#|\*)?\s*`)
+	for file, text := range r.text {
+		r.text[file] = lineEnd.ReplaceAllString(text, " ")
+	}
+	for file, letter := range map[string]string{"docs/requirements.md": "R", "docs/facts.md": "F"} {
+		there := map[string]bool{}
+		for i, m := range regexp.MustCompile(`- \*\*(`+letter+`\d+)\*\*`).FindAllStringSubmatch(r.text[file], -1) {
+			require.Equal(t, fmt.Sprint(letter, i+1), m[1], file)
+			there[m[1]] = true
+		}
+		list := regexp.MustCompile(letter + `\d+`)
+		r.broken(t, regexp.QuoteMeta(file)+`((?:,? (?:and |to )?`+letter+`\d+)+)`, anywhere, func(_, cited string) bool {
+			return !slices.ContainsFunc(list.FindAllString(cited, -1), func(one string) bool { return !there[one] })
+		})
+		r.broken(t, `\b(`+letter+`\d+)\b`, func(f string) bool { return f == file }, func(_, cited string) bool { return there[cited] })
+	}
+}
+
+// A word in capitals that only a page has is a placeholder that nobody filled in.
+func TestNoPageHasAPlaceholder(t *testing.T) {
+	r := read(t)
+	const name = `\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`
+	known := map[string]bool{
+		"ANSI_WARNINGS": true, "MAX_GRANT_PERCENT": true, "READ_COMMITTED_SNAPSHOT": true, "RESOURCE_SEMAPHORE": true, // SQL Server's
+		"FUNCTIONS_EXTENSION_VERSION": true, "TCP_NODELAY": true, // the host's, the network's
+		"RECONCILE_SCHEDULE": true, "RETENTION_DAYS": true, "REVIEW_KEY": true, "REVIEW_CONFIDENCE": true, // settings that requirements.md calls not built
+	}
+	for file, text := range r.text {
+		if page(file) || file == "test/arch/docs_test.go" {
+			continue
+		}
+		for _, word := range regexp.MustCompile(name).FindAllString(text, -1) {
+			known[word] = true
+		}
+	}
+	r.broken(t, name, page, func(_, word string) bool { return known[word] })
+	for file, text := range r.text {
+		if page(file) {
+			require.NotRegexp(t, `\b(TODO|TBD|FIXME|XXX)\b`, text, file)
+		}
+	}
+}
+
+// Nothing cites a document that only its author had. Names of pages are held by TestEveryReferenceResolves.
+func TestNothingCitesADocumentThatIsNotHere(t *testing.T) {
+	private := regexp.MustCompile(`azure` + `-facts|local` + `-stack\b|requirements/` + `0\d|\b[Ww]ork ` + `order\b|\brecorded` + `/|// [Ii]ssue \d`)
+	for file, text := range read(t).text {
+		assert.Empty(t, private.FindAllString(text, -1), file)
+	}
+}
+
+func TestEveryDecisionHasItsParts(t *testing.T) {
+	r := read(t)
+	for file, text := range r.text {
+		if path.Dir(file) != "docs/adr" || path.Base(file) == "README.md" {
+			continue
+		}
+		title, rest, _ := strings.Cut(text, "\n")
+		number := path.Base(file)[:4]
+		require.Regexp(t, `^# `+number+` `, title, file)
+		require.Regexp(t, `(?s)^\n- Date: \d{4}-\d\d-\d\d\n- Status: .*\*\*Context\.\*\*.*\*\*Decision\.\*\*.*\*\*Rejected options\.\*\*.*\*\*Consequences\.\*\*`, rest, file)
+		require.LessOrEqual(t, strings.Count(text, "\n"), 45, "%s: one screen", file)
+		require.Contains(t, r.text["docs/adr/README.md"], fmt.Sprintf("| [%s](%s) | %s |\n", number, path.Base(file), title[7:]), "the index")
+	}
 }
 
 // Every test that a page names exists: the pages say which test holds which promise.
@@ -51,7 +245,7 @@ func TestThePagesNameTestsThatExist(t *testing.T) {
 		}
 		for _, m := range name.FindAll(content, -1) {
 			named++
-			require.True(t, exists[string(m)], "%s names %s, which is no test", file, m)
+			require.True(t, exists[string(m)], "%s names %s, which is not a test", file, m)
 		}
 	}
 	require.Greater(t, named, 10)

@@ -40,7 +40,7 @@ func TestErrorsByNumber(t *testing.T) {
 		52740: fault.Contention, 52741: fault.Contention,
 		8152: fault.Document, 2628: fault.Document, 547: fault.Document, 515: fault.Document, 245: fault.Document,
 		8114: fault.Document, 50000: fault.Document, 987654: fault.Document,
-		// Work order 13: out of resources or broken, our statement, our parameters, the user's schema: no document's.
+		// Out of resources or broken, our statement, our parameters, the user's schema: no document's.
 		3958: fault.Infrastructure, 3959: fault.Infrastructure, 3966: fault.Infrastructure, 3967: fault.Infrastructure,
 		8642: fault.Infrastructure, 1203: fault.Infrastructure, 8646: fault.Infrastructure, 3313: fault.Infrastructure,
 		137: fault.Infrastructure, 201: fault.Infrastructure, 451: fault.Infrastructure, 457: fault.Infrastructure,
