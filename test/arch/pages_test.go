@@ -1,7 +1,6 @@
 package arch_test
 
 import (
-	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -38,60 +37,4 @@ func TestTheWhereTableIsTrue(t *testing.T) {
 		}
 	}
 	require.Greater(t, rows, 20)
-}
-
-// Every link of a page to the repository leads to a file, and to a heading of it.
-func TestLinksOfThePagesResolve(t *testing.T) {
-	files := tracked(t)
-	link, heading := regexp.MustCompile(`\]\(([^)\s]+)\)`), regexp.MustCompile(`(?m)^#+ (.+)$`)
-	for page, content := range files {
-		if !strings.HasSuffix(page, ".md") {
-			continue
-		}
-		for _, m := range link.FindAllSubmatch(content, -1) {
-			target, anchor, _ := strings.Cut(string(m[1]), "#")
-			if strings.Contains(target, "://") {
-				continue
-			}
-			file := page
-			if target != "" {
-				file = path.Join(path.Dir(page), target)
-			}
-			require.True(t, isThere(files, file), "%s links to %s, which is not there", page, m[1])
-			if anchor == "" {
-				continue
-			}
-			var anchors []string
-			for _, h := range heading.FindAllSubmatch(files[file], -1) {
-				anchors = append(anchors, anchorOf(string(h[1])))
-			}
-			require.Contains(t, anchors, anchor, "%s links to %s", page, m[1])
-		}
-	}
-}
-
-// isThere reports whether a path is a file or a folder of the repository.
-func isThere(files map[string][]byte, name string) bool {
-	if _, ok := files[name]; ok {
-		return true
-	}
-	for file := range files {
-		if strings.HasPrefix(file, name+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// anchorOf is what GitHub makes of a heading.
-func anchorOf(heading string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == ' ':
-			return '-'
-		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, strings.TrimSpace(heading))
 }
