@@ -6,6 +6,7 @@
 //	ONCE=1 go run ./cmd/local run the same in a temporary folder, then end: exit code 0 only if everything is exact
 //	FRESH=1 go run ./cmd/local run forget the state kept in .local first
 //	SQL_CONNECTION=sqlserver://... go run ./cmd/local run the same on a SQL Server; the database must be empty or new
+//	go run ./cmd/local demo sql-off 30s   break the running stack on purpose, and watch; also kill-handler, bad-document
 //
 // The other commands are the servers; `run` starts each as a process of its own.
 package main
@@ -24,6 +25,7 @@ import (
 
 type cli struct {
 	Run      runCommand      `cmd:"" help:"Start everything, show one invoice line, drain the samples, check every row, stay up."`
+	Demo     demoCommand     `cmd:"" help:"Break the running local stack on purpose, and watch."`
 	Cosmosdb cosmosdbCommand `cmd:"" hidden:"" help:"Serve the stand-in for Cosmos DB until standard input closes."`
 	Funchost funchostCommand `cmd:"" hidden:"" help:"Host a staged script root until standard input closes."`
 }

@@ -38,7 +38,7 @@ func outageSamples() []sample.Document {
 // outage switches SQL off while documents come, and says what that cost.
 func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) {
 	if len(docs) == 0 {
-		d.out.Linef("\nthe outage was shown by an earlier run: go run ./cmd/sqlwriterctl demo sql-off 10s shows it again")
+		d.out.Linef("\nthe outage was shown by an earlier run: go run ./cmd/local demo sql-off 10s shows it again")
 		return nil
 	}
 	on, err := outage.Off(ctx, d.db.pool(), config.EngineOf(d.db.connection()))

@@ -189,6 +189,6 @@ everything is up; Ctrl-C ends it. In another terminal:
   go run ./cmd/sqlwriterctl show %q
   go run ./cmd/sqlwriterctl submit FILE.json
   go run ./cmd/sqlwriterctl status          (over the Ops function: --app %s --key %s)
-  go run ./cmd/sqlwriterctl demo bad-document | kill-handler | sql-off 30s
+  go run ./cmd/local demo bad-document | kill-handler | sql-off 30s
   logs: %s`, s.file.Functions, "2025-12-17 10:45:00.250000-06:00-0002-1421549", s.file.Functions, functionKey, s.logs()))
 }

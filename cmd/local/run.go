@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/local/expect"
 	"sqlwriter/cmd/local/internal/proc"
 	"sqlwriter/cmd/local/internal/term"
-	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/timer"
 )

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/stackfile"
+	"sqlwriter/cmd/internal/stackfile"
 	_ "sqlwriter/internal/app" // the handler is built by go build: without this, go test would answer (cached) after a change of the product
 )
 

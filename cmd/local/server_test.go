@@ -12,10 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/local/expect"
 	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/sample"
-	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/test/sqlservertest"

@@ -15,10 +15,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/local/internal/proc"
 	"sqlwriter/cmd/local/outage"
 	"sqlwriter/cmd/local/sample"
-	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/timer"

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sqlwriter/cmd/local/stackfile"
+	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 )

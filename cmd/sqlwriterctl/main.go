@@ -53,7 +53,6 @@ type cli struct {
 	Batch    batchCommands `cmd:"" help:"The batches of runs."`
 	Report   reportCommand `cmd:"" help:"Run a monitoring query; without a name, list them."`
 
-	Demo    demoCommand    `cmd:"" help:"Break the running local stack on purpose, and watch."`
 	Migrate migrateCommand `cmd:"" help:"Bring our own tables up to date, or see what that would do."`
 	Ledger  ledgerCommand  `cmd:"" help:"Adopt a database that somebody else has written to."`
 }

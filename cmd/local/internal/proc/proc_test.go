@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/cmd/internal/stackfile"
 	"sqlwriter/cmd/local/internal/proc"
-	"sqlwriter/cmd/local/stackfile"
 )
 
 // role makes this test binary play one of the processes.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/cmd/local/stackfile"
+	"sqlwriter/cmd/internal/stackfile"
 )
 
 func me(t *testing.T) stackfile.Stack {

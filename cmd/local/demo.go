@@ -14,13 +14,18 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/cmd/internal/stackfile"
+	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/outage"
 	"sqlwriter/cmd/local/sample"
-	"sqlwriter/cmd/local/stackfile"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/internal/timer"
 )
 
@@ -31,22 +36,29 @@ type demoCommand struct {
 	BadDocument demoBadDocument `cmd:"" name:"bad-document" help:"Put in a document whose line does not exist, and show what becomes of it."`
 }
 
-// localStack is the running stack of `make run`, or a usage error.
-func (a *app) localStack(ctx context.Context) (stackfile.Stack, error) {
-	stack, running, err := stackfile.Read(ctx, filepath.Join(a.dir, stackfile.Dir))
-	if err != nil || !running {
-		return stackfile.Stack{}, &usageError{errors.New("demo needs the local stack: start it with make run")}
-	}
-	return stack, nil
+// demo is a running stack and the settings of its handler.
+type demo struct {
+	stackfile.Stack
+	out      *term.Output
+	settings map[string]string
 }
 
-// stackSource is the source of the stack's connections, whatever the environment says.
-func stackSource(stack stackfile.Stack) (source, error) {
-	values, err := readSettings(stack.Settings)
+// findStack finds the running stack of `make run`.
+func findStack(ctx context.Context) (*demo, error) {
+	root, err := repositoryRoot()
 	if err != nil {
-		return source{}, fmt.Errorf("the running stack's settings: %w", err)
+		return nil, err
 	}
-	return pick("the running local stack", func(name string) string { return values[name] }), nil
+	return findStackIn(ctx, filepath.Join(root, stackfile.Dir))
+}
+
+func findStackIn(ctx context.Context, dir string) (*demo, error) {
+	stack, running, err := stackfile.Read(ctx, dir)
+	if err != nil || !running {
+		return nil, errors.New("demo needs the local stack: start it with make run")
+	}
+	settings, err := readSettings(stack.Settings)
+	return &demo{stack, term.New(os.Stdout), settings}, err
 }
 
 type demoSQLOff struct {
@@ -54,51 +66,56 @@ type demoSQLOff struct {
 }
 
 // Run switches SQL off, says every second what Health says of the flow, and switches it on again, also when it is interrupted.
-func (c *demoSQLOff) Run(ctx context.Context, a *app) (err error) {
-	stack, err := a.localStack(ctx)
+func (c *demoSQLOff) Run(ctx context.Context) (err error) {
+	d, err := findStack(ctx)
 	if err != nil {
 		return err
 	}
-	from, err := stackSource(stack)
-	if err != nil {
-		return err
-	}
-	db, err := openSQL(ctx, from)
+	connection := d.settings[config.SQLConnection]
+	db, err := openPool(ctx, connection)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	on, err := outage.Off(ctx, db.writes(), db.engine)
+	on, err := outage.Off(ctx, db, config.EngineOf(connection))
 	if err != nil {
 		return err
 	}
-	a.printf("SQL is off for %v; documents that come now wait. In another terminal: sqlwriterctl submit, sqlwriterctl status", c.For)
-	watch := a.watchFlow(ctx, stack, time.Now().Add(c.For))
+	d.out.Linef("SQL is off for %v; documents that come now wait. In another terminal: sqlwriterctl submit, sqlwriterctl status", c.For)
+	watch := d.watchFlow(ctx, time.Now().Add(c.For))
 	if err := on(context.WithoutCancel(ctx)); err != nil {
 		return errors.Join(watch, err)
 	}
 	if watch != nil {
 		return watch
 	}
-	a.printf("SQL is on again; a stopped flow lets one probe through within a minute")
-	return a.waitForFlow(ctx, stack)
+	d.out.Linef("SQL is on again; a stopped flow lets one probe through within a minute")
+	return d.waitForFlow(ctx)
 }
 
-// writes is the connection that may change things.
-func (d *database) writes() *sql.DB {
-	if w, ok := d.store.(interface{ Writer() *sql.DB }); ok {
-		return w.Writer()
+// openPool opens the stack's database for writing.
+func openPool(ctx context.Context, connection string) (*sql.DB, error) {
+	if config.EngineOf(connection) == config.SQLServer {
+		s, err := sqlserver.Open(ctx, connection, sqlserver.Options{MaxOpen: 1})
+		if err != nil {
+			return nil, err
+		}
+		return s.DB(), nil
 	}
-	return d.reader
+	s, err := sqlite.Open(ctx, connection, sqlite.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return s.Writer(), nil
 }
 
 // watchFlow prints the flow whenever it changes, until a time.
-func (a *app) watchFlow(ctx context.Context, stack stackfile.Stack, until time.Time) error {
+func (d *demo) watchFlow(ctx context.Context, until time.Time) error {
 	last := ""
 	for time.Now().Before(until) {
-		if now := flowLine(ctx, stack); now != last {
+		if now := d.flow(ctx); now != last {
 			last = now
-			a.printf("  %s  %s", time.Now().Format(time.TimeOnly), now)
+			d.out.Linef("  %s  %s", time.Now().Format(time.TimeOnly), now)
 		}
 		if timer.Wait(ctx, min(time.Second, max(0, time.Until(until)))) != nil {
 			return ctx.Err()
@@ -108,16 +125,16 @@ func (a *app) watchFlow(ctx context.Context, stack stackfile.Stack, until time.T
 }
 
 // waitForFlow waits until the flow is not stopped.
-func (a *app) waitForFlow(ctx context.Context, stack stackfile.Stack) error {
+func (d *demo) waitForFlow(ctx context.Context) error {
 	const most = 2 * time.Minute
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the flow is still stopped after %v", most))
 	defer cancel()
 	last := ""
 	for {
-		now := flowLine(ctx, stack)
+		now := d.flow(ctx)
 		if now != last {
 			last = now
-			a.printf("  %s  %s", time.Now().Format(time.TimeOnly), now)
+			d.out.Linef("  %s  %s", time.Now().Format(time.TimeOnly), now)
 		}
 		if strings.HasPrefix(now, "flow: "+string(breaker.Running)) || strings.HasPrefix(now, "flow: "+string(breaker.RampingUp)) {
 			return nil
@@ -128,9 +145,9 @@ func (a *app) waitForFlow(ctx context.Context, stack stackfile.Stack) error {
 	}
 }
 
-// flowLine is what Health says of the flow.
-func flowLine(ctx context.Context, stack stackfile.Stack) string {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, stack.Functions+"/api/health", nil)
+// flow is what Health says of the flow.
+func (d *demo) flow(ctx context.Context) string {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.Functions+"/api/health", nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -158,13 +175,13 @@ func flowLine(ctx context.Context, stack stackfile.Stack) string {
 type demoKillHandler struct{}
 
 // Run kills the handler and waits until another one is ready.
-func (*demoKillHandler) Run(ctx context.Context, a *app) error {
-	stack, err := a.localStack(ctx)
+func (*demoKillHandler) Run(ctx context.Context) error {
+	d, err := findStack(ctx)
 	if err != nil {
 		return err
 	}
 	host := 0
-	for _, p := range stack.Servers {
+	for _, p := range d.Servers {
 		if p.Name == "functions" {
 			host = p.PID
 		}
@@ -181,13 +198,13 @@ func (*demoKillHandler) Run(ctx context.Context, a *app) error {
 	if err := handler.Kill(); err != nil {
 		return fmt.Errorf("kill the handler (process %d): %w", pid, err)
 	}
-	a.printf("handler process %d killed; the host gives up after three in half an hour, as the real one does", pid)
+	d.out.Linef("handler process %d killed; the host gives up after three in half an hour, as the real one does", pid)
 	const most = time.Minute
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("no other handler was ready within %v", most))
 	defer cancel()
 	for {
-		if now, err := childOf(host); err == nil && now != pid && strings.HasPrefix(flowLine(ctx, stack), "flow: ") {
-			a.printf("process %d is ready %.1f s later; what was under way is offered again, and rows that were written stay as they are", now, time.Since(killed).Seconds())
+		if now, err := childOf(host); err == nil && now != pid && strings.HasPrefix(d.flow(ctx), "flow: ") {
+			d.out.Linef("process %d is ready %.1f s later; what was under way is offered again, and rows that were written stay as they are", now, time.Since(killed).Seconds())
 			return nil
 		}
 		if timer.Wait(ctx, 100*time.Millisecond) != nil {
@@ -220,16 +237,14 @@ func childOf(parent int) (int, error) {
 type demoBadDocument struct{}
 
 // Run puts a bad document in, waits for what becomes of it, and shows that.
-func (*demoBadDocument) Run(ctx context.Context, a *app) error {
-	stack, err := a.localStack(ctx)
+func (*demoBadDocument) Run(ctx context.Context) error {
+	d, err := findStack(ctx)
 	if err != nil {
 		return err
 	}
-	from, err := stackSource(stack)
-	if err != nil {
-		return err
-	}
-	documents, err := from.openContainer()
+	documents, err := cosmos.Open(cosmos.Options{
+		Connection: d.settings[config.CosmosConnection], Database: d.settings[config.CosmosDatabase], Container: d.settings[config.CosmosContainer],
+	})
 	if err != nil {
 		return err
 	}
@@ -241,7 +256,7 @@ func (*demoBadDocument) Run(ctx context.Context, a *app) error {
 	if err := documents.Submit(ctx, raw, false); err != nil {
 		return err
 	}
-	a.printf("submitted %q, whose line 9999999999 does not exist", id)
+	d.out.Linef("submitted %q, whose line 9999999999 does not exist", id)
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("nothing became of it within a minute: is the flow stopped?"))
 	defer cancel()
 	for {
@@ -250,11 +265,11 @@ func (*demoBadDocument) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		if doc, err := invoice.Read(stored, time.Now()); err == nil && doc.State.Status != invoice.Pending {
-			a.printf("  status %s, %d of %d retries used, next try %s", doc.State.Status,
+			d.out.Linef("  status %s, %d of %d retries used, next try %s", doc.State.Status,
 				min(doc.State.RetryCount, commit.MaxRetries), commit.MaxRetries,
 				time.Unix(doc.State.RetryAfter, 0).Format(time.TimeOnly))
-			a.printf("  %s (%s): %s", doc.State.LastErrorKind, doc.State.LastErrorCode, doc.State.LastError)
-			a.printf("after six failures that count and one more try it becomes a poison message; sqlwriterctl why %q tells where it is", id)
+			d.out.Linef("  %s (%s): %s", doc.State.LastErrorKind, doc.State.LastErrorCode, doc.State.LastError)
+			d.out.Linef("after six failures that count and one more try it becomes a poison message; sqlwriterctl why %q tells where it is", id)
 			return nil
 		}
 		if timer.Wait(ctx, 100*time.Millisecond) != nil {
