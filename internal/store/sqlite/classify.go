@@ -131,9 +131,12 @@ func compile(ctx context.Context, conn *sql.Conn, text string) error {
 	return nil
 }
 
-// Check compiles every statement that touches a real table against the schema as it is. Errors by kind: infrastructure,
+// Check opens the file and compiles every statement that touches a real table against the schema as it is. Errors by kind: infrastructure,
 // code "schema": a table or column is not there (the cause names the first one).
 func (s *Store) Check(ctx context.Context) error {
+	if err := s.Ping(ctx); err != nil {
+		return err
+	}
 	conn, err := s.writer.Conn(ctx)
 	if err != nil {
 		return classify("sqlite: check", err)

@@ -41,10 +41,23 @@ type Store struct {
 	afterStatement func(ctx context.Context, tx *sql.Tx, name string) error
 }
 
-// Open opens the database file, creating it when absent, in WAL mode with full synchronisation: an acknowledged write
-// survives a power cut, because the document that it came from is recorded as committed right after. The path may carry
-// the prefix "sqlite:". It makes no table: see Migrate and CreateSampleSchema. Errors by kind: infrastructure.
+// Open is New and Ping.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	s, err := New(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// New makes a Store that opens its file when it is first used. What writes creates the file when it is absent; what reads does
+// not. It is in WAL mode with full synchronisation: an acknowledged write survives a power cut, because the document that it
+// came from is recorded as committed right after. The path may carry the prefix "sqlite:". It makes no table: see Migrate and
+// CreateSampleSchema. Errors by kind: infrastructure.
+func New(path string, o Options) (*Store, error) {
 	path = strings.TrimPrefix(path, Scheme)
 	if path == "" || strings.HasPrefix(path, ":") {
 		return nil, fault.New(fault.Infrastructure, "sqlite: open", "path",
@@ -71,12 +84,17 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s.previews = &prepared{db: s.reader, text: preview, steps: previewSteps()}
 	s.writer.SetMaxOpenConns(1)
 	s.reader.SetMaxOpenConns(o.Readers)
+	return s, nil
+}
+
+// Ping opens the file, creating it when absent. Errors by kind: infrastructure.
+func (s *Store) Ping(ctx context.Context) error {
 	for _, db := range []*sql.DB{s.writer, s.reader} { // the writer first: readers cannot create the file
 		if err := db.PingContext(ctx); err != nil {
-			return nil, errors.Join(classify("sqlite: open", err), s.Close())
+			return classify("sqlite: open", err)
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // dsn is the driver's connection string. Readers open the file read-only: what reads cannot write, whatever the SQL.

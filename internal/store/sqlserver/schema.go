@@ -33,9 +33,12 @@ func (f *Findings) note(format string, args ...any) {
 	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
 }
 
-// Check compares the database with what the statements need. Errors by kind: infrastructure, code "schema", with every
+// Check connects and compares the database with what the statements need. Errors by kind: infrastructure, code "schema", with every
 // difference and its fix in the cause (no document is at fault); else as classify.go says.
 func (s *Store) Check(ctx context.Context) error {
+	if err := s.Ping(ctx); err != nil {
+		return err
+	}
 	f, err := s.Inspect(ctx)
 	if err != nil {
 		return err

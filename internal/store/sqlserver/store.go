@@ -50,10 +50,22 @@ type Store struct {
 	notes      *atomic.Pointer[[]string]
 }
 
-// Open connects once, to tell a wrong address or password from a working one, and changes nothing: see Migrate. The
-// connection string is a sqlserver:// address as go-mssqldb reads it, with our defaults (see connector). Errors by kind:
-// infrastructure, code "settings" when the string cannot be used, else as classify.go says.
+// Open is New and Ping.
 func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
+	s, err := New(dsn, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Ping(ctx); err != nil {
+		_ = s.Close() // nothing was done with it
+		return nil, err
+	}
+	return s, nil
+}
+
+// New makes a Store that connects when it is first used, and changes nothing: see Migrate. The connection string is a
+// sqlserver:// address as go-mssqldb reads it, with our defaults (see connector). Errors by kind: infrastructure, code "settings".
+func New(dsn string, o Options) (*Store, error) {
 	t, err := tablesOf(o)
 	if err != nil {
 		return nil, err
@@ -72,11 +84,12 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	s.db.SetMaxIdleConns(s.maxOpen)
 	s.db.SetConnMaxIdleTime(orDefault(o.MaxIdleTime, defaultMaxIdleTime))
 	s.db.SetConnMaxLifetime(orDefault(o.MaxLifetime, defaultMaxLifetime))
-	if err := s.db.PingContext(ctx); err != nil {
-		_ = s.db.Close() // nothing was done with it
-		return nil, outside("sqlserver: open", err)
-	}
 	return s, nil
+}
+
+// Ping connects, to tell a wrong address or password from a working one. Errors by kind: as classify.go says.
+func (s *Store) Ping(ctx context.Context) error {
+	return outside("sqlserver: open", s.db.PingContext(ctx))
 }
 
 // tablesOf is the part of the options that statements are made from.
