@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 
 	"sqlwriter/cmd/local/expect"
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
 )
@@ -40,7 +42,7 @@ func (s *stack) openDatabase(ctx context.Context, c runCommand) (err error) {
 		if kept && exists(filepath.Join(s.dir, pairName)) {
 			return fmt.Errorf("the documents kept in %s belong to a database on a server: name it by %s, or FRESH=1 forgets them", s.dir, config.SQLConnection)
 		}
-		s.db, err = openSQLiteFile(ctx, filepath.Join(s.dir, "sqlwriter.db"))
+		s.db, err = openSQLiteFile(filepath.Join(s.dir, "sqlwriter.db"))
 		return err
 	}
 	s.db, err = openServer(ctx, s.out, serverOptions{dsn: c.SQL, dir: s.dir, kept: kept, once: c.Once, fresh: c.Fresh})
@@ -68,37 +70,42 @@ func exists(path string) bool {
 
 // sqliteFile is the stack's own file.
 type sqliteFile struct {
-	path  string
-	store *sqlite.Store
+	path string
+	db   *open.Database
 }
 
-func openSQLiteFile(ctx context.Context, path string) (database, error) {
-	store, err := sqlite.Open(ctx, path, sqlite.Options{})
+func openSQLiteFile(path string) (database, error) {
+	db, err := openSQL(sqlite.Scheme + path)
 	if err != nil {
 		return nil, err
 	}
-	return &sqliteFile{path: path, store: store}, nil
+	return &sqliteFile{path: path, db: db}, nil
+}
+
+// openSQL opens the database of a connection string, with the columns as the samples have them.
+func openSQL(connection string) (*open.Database, error) {
+	return open.SQL(config.SQL{Engine: config.EngineOf(connection), Connection: config.Secret(connection)}, invoice.DefaultLayout(), false)
 }
 
 // madeHere is who says that nothing was written to the sample's tables before.
 const madeHere = "the local stack"
 
 func (f *sqliteFile) make(ctx context.Context) error {
-	if err := sqlite.CreateSampleSchema(ctx, f.store.Writer()); err != nil {
+	if err := sqlite.CreateSampleSchema(ctx, f.db.Writer); err != nil {
 		return err
 	}
-	if err := f.store.Migrate(ctx); err != nil {
+	if err := f.db.Migrate(ctx); err != nil {
 		return err
 	}
-	return f.store.MarkEmpty(ctx, madeHere)
+	return f.db.MarkEmpty(ctx, madeHere)
 }
 
-func (f *sqliteFile) pool() *sql.DB { return f.store.Writer() }
+func (f *sqliteFile) pool() *sql.DB { return f.db.Writer }
 
 func (f *sqliteFile) read(ctx context.Context) (expect.Tables, error) {
-	return expect.Read(ctx, f.store.Reader())
+	return expect.Read(ctx, f.db.Reader)
 }
 
 func (f *sqliteFile) connection() string { return sqlite.Scheme + f.path }
 func (f *sqliteFile) String() string     { return f.path }
-func (f *sqliteFile) close() error       { return f.store.Close() }
+func (f *sqliteFile) close() error       { return f.db.Close() }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,14 +17,12 @@ import (
 	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/outage"
 	"sqlwriter/cmd/local/sample"
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
-	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/store/sqlite"
-	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/internal/timer"
 )
 
@@ -39,8 +36,8 @@ type demoCommand struct {
 // demo is a running stack and the settings of its handler.
 type demo struct {
 	stackfile.Stack
-	out      *term.Output
-	settings map[string]string
+	out    *term.Output
+	config config.Config
 }
 
 // findStack finds the running stack of `make run`.
@@ -58,7 +55,7 @@ func findStackIn(ctx context.Context, dir string) (*demo, error) {
 		return nil, errors.New("demo needs the local stack: start it with make run")
 	}
 	settings, err := readSettings(stack.Settings)
-	return &demo{stack, term.New(os.Stdout), settings}, err
+	return &demo{stack, term.New(os.Stdout), configOf(settings)}, err
 }
 
 type demoSQLOff struct {
@@ -71,13 +68,12 @@ func (c *demoSQLOff) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	connection := d.settings[config.SQLConnection]
-	db, err := openPool(ctx, connection)
+	db, err := openSQL(d.config.SQL.Connection.Reveal())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	on, err := outage.Off(ctx, db, config.EngineOf(connection))
+	on, err := outage.Off(ctx, db.Writer, db.Engine)
 	if err != nil {
 		return err
 	}
@@ -91,22 +87,6 @@ func (c *demoSQLOff) Run(ctx context.Context) (err error) {
 	}
 	d.out.Linef("SQL is on again; a stopped flow lets one probe through within a minute")
 	return d.waitForFlow(ctx)
-}
-
-// openPool opens the stack's database for writing.
-func openPool(ctx context.Context, connection string) (*sql.DB, error) {
-	if config.EngineOf(connection) == config.SQLServer {
-		s, err := sqlserver.Open(ctx, connection, sqlserver.Options{MaxOpen: 1})
-		if err != nil {
-			return nil, err
-		}
-		return s.DB(), nil
-	}
-	s, err := sqlite.Open(ctx, connection, sqlite.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return s.Writer(), nil
 }
 
 // watchFlow prints the flow whenever it changes, until a time.
@@ -242,9 +222,7 @@ func (*demoBadDocument) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	documents, err := cosmos.Open(cosmos.Options{
-		Connection: d.settings[config.CosmosConnection], Database: d.settings[config.CosmosDatabase], Container: d.settings[config.CosmosContainer],
-	})
+	documents, err := open.Results(d.config.Cosmos)
 	if err != nil {
 		return err
 	}

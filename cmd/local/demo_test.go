@@ -26,7 +26,7 @@ func TestDemoWantsARunningStack(t *testing.T) {
 	require.NoError(t, stackfile.Write(dir, stack))
 	d, err := findStackIn(t.Context(), dir)
 	require.NoError(t, err)
-	require.Equal(t, "sqlite:x.db", d.settings[config.SQLConnection])
+	require.Equal(t, "sqlite:x.db", d.config.SQL.Connection.Reveal())
 
 	stack.Runner.Started = "another boot"
 	require.NoError(t, stackfile.Write(dir, stack))

@@ -16,6 +16,7 @@ import (
 	"sqlwriter/cmd/local/expect"
 	"sqlwriter/cmd/local/internal/term"
 	"sqlwriter/cmd/local/sample"
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/store/sqlserver"
 )
@@ -43,7 +44,7 @@ type serverOptions struct {
 // server is a database on a server.
 type server struct {
 	serverOptions
-	store *sqlserver.Store
+	db *open.Database
 	// lock is the connection that holds the lock on the database: one stack at a time.
 	lock *sql.Conn
 	name string
@@ -56,7 +57,7 @@ func openServer(ctx context.Context, out *term.Output, o serverOptions) (_ datab
 	if d.name, err = databaseOf(o.dsn); err != nil {
 		return nil, err
 	}
-	if d.store, err = openOrCreate(ctx, out, o.dsn, d.name); err != nil {
+	if d.db, err = openOrCreate(ctx, out, o.dsn, d.name); err != nil {
 		return nil, err
 	}
 	if err := d.claim(ctx, out); err != nil {
@@ -67,25 +68,34 @@ func openServer(ctx context.Context, out *term.Output, o serverOptions) (_ datab
 
 // openOrCreate opens the database. Whether it is missing is asked of the server, which has one number (4060; 911 on some)
 // for a database that is not there and for one that the login may not open.
-func openOrCreate(ctx context.Context, out *term.Output, dsn, name string) (*sqlserver.Store, error) {
-	store, err := sqlserver.Open(ctx, dsn, sqlserver.Options{})
+func openOrCreate(ctx context.Context, out *term.Output, dsn, name string) (*open.Database, error) {
+	db, err := connectSQL(ctx, dsn)
 	if err == nil || !slices.Contains([]string{"4060", "911"}, fault.CodeOf(err)) {
-		return store, err
+		return db, err
 	}
-	master, masterErr := sqlserver.Open(ctx, withDatabase(dsn, "master"), sqlserver.Options{MaxOpen: 1})
+	master, masterErr := connectSQL(ctx, withDatabase(dsn, "master"))
 	if masterErr != nil {
 		return nil, err // the first error says what is wrong
 	}
 	defer func() { _ = master.Close() }() // nothing was begun there
 	var there int
-	if scanErr := master.DB().QueryRowContext(ctx, `SELECT COUNT(*) FROM sys.databases WHERE name = @name`, sql.Named("name", name)).Scan(&there); scanErr != nil || there > 0 {
+	if scanErr := master.Writer.QueryRowContext(ctx, `SELECT COUNT(*) FROM sys.databases WHERE name = @name`, sql.Named("name", name)).Scan(&there); scanErr != nil || there > 0 {
 		return nil, err
 	}
-	if _, err := master.DB().ExecContext(ctx, "CREATE DATABASE "+bracket(name)); err != nil {
+	if _, err := master.Writer.ExecContext(ctx, "CREATE DATABASE "+bracket(name)); err != nil {
 		return nil, fmt.Errorf("the server has no database %s, and it cannot be made: %w", name, err)
 	}
 	out.Linef("the server had no database %s: an empty one was made", name)
-	return sqlserver.Open(ctx, dsn, sqlserver.Options{})
+	return connectSQL(ctx, dsn)
+}
+
+// connectSQL opens a database and connects.
+func connectSQL(ctx context.Context, dsn string) (*open.Database, error) {
+	db, err := openSQL(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return db, db.Connect(ctx)
 }
 
 // databaseOf is the database that a connection string names. The server's own are nobody's to work in.
@@ -167,7 +177,7 @@ func (d *server) claim(ctx context.Context, out *term.Output) error {
 
 // takeLock keeps a second stack out. The server lets go of it when the connection ends, however the stack does.
 func (d *server) takeLock(ctx context.Context) (err error) {
-	if d.lock, err = d.store.DB().Conn(ctx); err != nil {
+	if d.lock, err = d.db.Writer.Conn(ctx); err != nil {
 		return err
 	}
 	const take = `DECLARE @result int;
@@ -189,7 +199,7 @@ func (d *server) mark(ctx context.Context) (id string, keeps bool, err error) {
 	if err != nil || !slices.Contains(all, object{name: markTable}) {
 		return "", false, err
 	}
-	err = d.store.DB().QueryRowContext(ctx, "SELECT id, keeps FROM "+markTable).Scan(&id, &keeps)
+	err = d.db.Writer.QueryRowContext(ctx, "SELECT id, keeps FROM "+markTable).Scan(&id, &keeps)
 	if errors.Is(err, sql.ErrNoRows) { // it was cut off between making the table and its row
 		return "(unnamed)", false, nil
 	}
@@ -211,7 +221,7 @@ func (d *server) setMark(ctx context.Context) error {
 		if strings.HasPrefix(statement, "INSERT") {
 			args = []any{sql.Named("id", id), sql.Named("keeps", !d.once)}
 		}
-		if _, err := d.store.DB().ExecContext(ctx, statement, args...); err != nil {
+		if _, err := d.db.Writer.ExecContext(ctx, statement, args...); err != nil {
 			return fmt.Errorf("the sign %s: %w", markTable, err)
 		}
 	}
@@ -241,7 +251,7 @@ func qualified(full string) string {
 
 // procedures lists those in our two schemas.
 func (d *server) procedures(ctx context.Context) (all []string, err error) {
-	rows, err := d.store.DB().QueryContext(ctx, `SELECT ROUTINE_SCHEMA + '.' + ROUTINE_NAME FROM INFORMATION_SCHEMA.ROUTINES
+	rows, err := d.db.Writer.QueryContext(ctx, `SELECT ROUTINE_SCHEMA + '.' + ROUTINE_NAME FROM INFORMATION_SCHEMA.ROUTINES
 WHERE ROUTINE_TYPE = 'PROCEDURE' AND ROUTINE_SCHEMA IN ('`+ownSchema+`', '`+previewSchema+`')`)
 	if err != nil {
 		return nil, err
@@ -259,7 +269,7 @@ WHERE ROUTINE_TYPE = 'PROCEDURE' AND ROUTINE_SCHEMA IN ('`+ownSchema+`', '`+prev
 
 // tables lists the tables and views of the database.
 func (d *server) tables(ctx context.Context) (all []object, err error) {
-	rows, err := d.store.DB().QueryContext(ctx, `SELECT TABLE_SCHEMA, TABLE_NAME, CASE WHEN TABLE_TYPE = 'VIEW' THEN 1 ELSE 0 END
+	rows, err := d.db.Writer.QueryContext(ctx, `SELECT TABLE_SCHEMA, TABLE_NAME, CASE WHEN TABLE_TYPE = 'VIEW' THEN 1 ELSE 0 END
 FROM INFORMATION_SCHEMA.TABLES ORDER BY TABLE_SCHEMA, TABLE_NAME`)
 	if err != nil {
 		return nil, err
@@ -303,7 +313,7 @@ func (d *server) clean(ctx context.Context) error {
 	}
 	detail, tracking := object{name: "dbo." + expect.Detail}, object{name: "dbo." + expect.Tracking}
 	if slices.Contains(all, detail) && slices.Contains(all, tracking) {
-		n, err := sample.OtherLines(ctx, d.store.DB())
+		n, err := sample.OtherLines(ctx, d.db.Writer)
 		if err != nil {
 			return err
 		}
@@ -336,7 +346,7 @@ func (d *server) clean(ctx context.Context) error {
 		drops = append(drops, o.drop())
 	}
 	for _, statement := range append(drops, "DROP SCHEMA IF EXISTS "+previewSchema, "DROP SCHEMA "+ownSchema) {
-		if _, err := d.store.DB().ExecContext(ctx, statement); err != nil {
+		if _, err := d.db.Writer.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("remove what a stack made: %s: %w", statement, err)
 		}
 	}
@@ -344,19 +354,19 @@ func (d *server) clean(ctx context.Context) error {
 }
 
 func (d *server) make(ctx context.Context) error {
-	if err := d.store.Migrate(ctx); err != nil {
+	if err := d.db.Migrate(ctx); err != nil {
 		return err
 	}
-	if err := sqlserver.CreateSampleSchema(ctx, d.store.DB(), sqlserver.Options{}); err != nil {
+	if err := sqlserver.CreateSampleSchema(ctx, d.db.Writer, sqlserver.Options{}); err != nil {
 		return err
 	}
-	return d.store.MarkEmpty(ctx, madeHere)
+	return d.db.MarkEmpty(ctx, madeHere)
 }
 
-func (d *server) pool() *sql.DB { return d.store.DB() }
+func (d *server) pool() *sql.DB { return d.db.Writer }
 
 func (d *server) read(ctx context.Context) (expect.Tables, error) {
-	return expect.ReadServer(ctx, d.store.DB())
+	return expect.ReadServer(ctx, d.db.Writer)
 }
 
 func (d *server) connection() string { return d.dsn }
@@ -387,5 +397,5 @@ func (d *server) release() error {
 	if d.lock != nil {
 		err = d.lock.Close()
 	}
-	return errors.Join(err, d.store.Close())
+	return errors.Join(err, d.db.Close())
 }

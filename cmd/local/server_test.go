@@ -36,7 +36,7 @@ func opened(t *testing.T, o serverOptions) (*server, error) {
 func (d *server) execute(t *testing.T, statements ...string) {
 	t.Helper()
 	for _, s := range statements {
-		_, err := d.store.DB().ExecContext(t.Context(), s)
+		_, err := d.db.Writer.ExecContext(t.Context(), s)
 		require.NoError(t, err, s)
 	}
 }
@@ -150,7 +150,7 @@ func TestADatabaseThatIsNotThereIsMade(t *testing.T) {
 	require.NoError(t, d.close())
 	require.Contains(t, said.String(), "no database "+missing+": an empty one was made")
 	require.Eventually(t, func() bool { // connections end a moment after they are closed
-		_, err := admin.DB().ExecContext(t.Context(), "DROP DATABASE "+bracket(missing))
+		_, err := admin.Writer.ExecContext(t.Context(), "DROP DATABASE "+bracket(missing))
 		return err == nil
 	}, time.Minute, 200*time.Millisecond)
 }
@@ -213,12 +213,12 @@ func requireExact(t *testing.T, dsn string, values map[string]string) {
 	store, err := openOrCreate(t.Context(), term.New(io.Discard), dsn, name)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()
-	now, err := expect.ReadServer(t.Context(), store.DB())
+	now, err := expect.ReadServer(t.Context(), store.Writer)
 	require.NoError(t, err)
 	in := sample.Input(docs, stored)
 	in.Redelivered = true
 	result := expect.Compare(now, in)
-	version, escaped := sqlservertest.Version(t, store.DB()), 0
+	version, escaped := sqlservertest.Version(t, store.Writer), 0
 	for _, d := range result.Differences {
 		if sqlservertest.IsReal(version) || !keepsEscapes(d) {
 			t.Error(d)

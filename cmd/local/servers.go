@@ -104,6 +104,11 @@ func readSettings(path string) (map[string]string, error) {
 	return f.Values, nil
 }
 
+// configOf is what settings say.
+func configOf(settings map[string]string) config.Config {
+	return config.Of(func(name string) string { return settings[name] })
+}
+
 // localSettings are the sample settings with this stack's addresses.
 func localSettings(cosmos, blob, bus, sql string) (map[string]string, error) {
 	var f settingsFile

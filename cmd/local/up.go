@@ -19,8 +19,8 @@ import (
 	"sqlwriter/cmd/local/internal/proc"
 	"sqlwriter/cmd/local/outage"
 	"sqlwriter/cmd/local/sample"
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
-	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/timer"
 	"sqlwriter/test/emulators/servicebus"
 )
@@ -178,9 +178,7 @@ func (s *stack) startCosmos(ctx context.Context, exe string) error {
 		return err
 	}
 	database, container := s.settings[config.CosmosDatabase], s.settings[config.CosmosContainer]
-	s.documents, err = cosmos.Open(cosmos.Options{
-		Connection: s.settings[config.CosmosConnection], Database: database, Container: container,
-	})
+	s.documents, err = open.Results(configOf(s.settings).Cosmos)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sqlwriter/cmd/internal/stackfile"
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/cosmos"
 )
@@ -33,16 +34,6 @@ const settingsFileName = "local.settings.json"
 
 // scriptRoot is where the handler runs: relative paths in settings start there.
 const scriptRoot = ".stage"
-
-// connectionSettings are those that a source is recognised by, and the names that go with them.
-func connectionSettings() (recognised, others []string) {
-	return []string{config.CosmosConnection, config.CosmosEndpoint, config.SQLConnection},
-		append([]string{
-			config.CosmosClientID, config.CosmosDatabase, config.CosmosContainer, config.ControlContainer, config.SysName, config.Mode,
-			config.TimeZone, config.SQLSchema, config.SQLMaxRows, config.ColumnNames, config.MaxPoisonPerHour,
-			config.ServiceBusConnection, config.ServiceBusNamespace, config.ServiceBusClientID, config.RunsQueue,
-		}, config.BlobSettings()...)
-}
 
 // connections finds the source: the first of environment, running stack and local.settings.json that names a connection.
 // It is taken whole, because half of one and half of another would be one environment's documents in another's database;
@@ -135,21 +126,25 @@ func (a *app) baseSource(ctx context.Context) (source, error) {
 	return s, nil
 }
 
-// pick takes the connection settings out of a source; the name stays empty when it has none.
+// pick takes the settings out of a source; the name stays empty when it has no connection.
 func pick(name string, get func(string) string) source {
 	s := source{values: map[string]string{}}
-	recognised, others := connectionSettings()
-	for _, setting := range recognised {
-		if v := get(setting); v != "" {
-			s.name, s.values[setting] = name, v
-		}
-	}
-	for _, setting := range others {
+	for _, setting := range config.Names() {
 		if v := get(setting); v != "" {
 			s.values[setting] = v
 		}
 	}
+	for _, connection := range []string{config.CosmosConnection, config.CosmosEndpoint, config.SQLConnection} {
+		if s.values[connection] != "" {
+			s.name = name
+		}
+	}
 	return s
+}
+
+// config is what the source's values say, unchecked.
+func (s source) config() config.Config {
+	return config.Of(func(name string) string { return s.values[name] })
 }
 
 // readSettings reads the Values of a local.settings.json.
@@ -184,7 +179,7 @@ func (a *app) openDocuments(ctx context.Context) (*cosmos.Container, source, err
 
 // openContainer opens the container that a source names.
 func (s source) openContainer() (*cosmos.Container, error) {
-	c, err := cosmos.Open(s.cosmos(s.values[config.CosmosContainer]))
+	c, err := open.Results(s.config().Cosmos)
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("connections from %s: %w", s.name, err)}
 	}

@@ -10,86 +10,54 @@ import (
 	"strings"
 	"time"
 
-	"sqlwriter/internal/commit"
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/ops"
-	"sqlwriter/internal/run"
-	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// store is what both engines are to the commands.
-type store interface {
-	commit.Sink
-	adoption
-	Migrate(ctx context.Context) error
-	MigrationStatus(ctx context.Context) ([]migration.State, error)
-	Check(ctx context.Context) error
-	Adopted(ctx context.Context) (bool, error)
-	AuditLog(sysName string) ops.AuditLog
-	RunStore(sysName string) run.Store
-	Reports(sysName string) run.Reports
-	Close() error
+// connectSQL opens the database that a source names and connects.
+func connectSQL(ctx context.Context, s source) (*open.Database, error) {
+	db, err := openSQL(s)
+	if err != nil {
+		return nil, err
+	}
+	return db, db.Connect(ctx)
 }
 
-// database is an open database and what its engine calls things.
-type database struct {
-	store
-	engine config.Engine
-	layout invoice.Layout
-	// reader reads; ledgerTable is our ledger there.
-	reader      *sql.DB
-	ledgerTable string
-}
-
-// openSQL opens the database that a source names. A SQLite file that is not there is an error: opening would make it.
-func openSQL(ctx context.Context, s source) (*database, error) {
-	connection := s.values[config.SQLConnection]
+// openSQL opens the database that a source names. A SQLite file that is not there is an error: connecting would make it.
+func openSQL(s source) (*open.Database, error) {
 	layout, err := s.layout()
 	if err != nil {
 		return nil, err
 	}
-	switch config.EngineOf(connection) {
+	c := s.config().SQL
+	c.MaxOpen = 2
+	connection := c.Connection.Reveal()
+	switch c.Engine {
 	case config.SQLServer:
-		return openSQLServer(ctx, s, layout)
+		if err := sqlserver.CheckDSN(connection); err != nil {
+			return nil, &usageError{fmt.Errorf("%s from %s: %w", config.SQLConnection, s.name, err)}
+		}
 	case config.SQLite:
-		return openSQLite(ctx, s, layout)
+		path := strings.TrimPrefix(connection, sqlite.Scheme)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(s.relative, path)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("the SQLite file: %w", err)
+		}
+		c.Connection = config.Secret(path)
+	default:
+		if connection == "" {
+			return nil, &usageError{fmt.Errorf("%s is not set (connections: %s)", config.SQLConnection, s.name)}
+		}
+		// nothing of it is repeated: what has no scheme that we know may be a password from its first character on
+		return nil, &usageError{fmt.Errorf("%s: expected sqlserver://... or sqlite:PATH, found a text of %d characters that does not begin so",
+			config.SQLConnection, len(connection))}
 	}
-	if connection == "" {
-		return nil, &usageError{fmt.Errorf("%s is not set (connections: %s)", config.SQLConnection, s.name)}
-	}
-	// nothing of it is repeated: what has no scheme that we know may be a password from its first character on
-	return nil, &usageError{fmt.Errorf("%s: expected sqlserver://... or sqlite:PATH, found a text of %d characters that does not begin so",
-		config.SQLConnection, len(connection))}
-}
-
-func openSQLServer(ctx context.Context, s source, layout invoice.Layout) (*database, error) {
-	dsn := s.values[config.SQLConnection]
-	if err := sqlserver.CheckDSN(dsn); err != nil {
-		return nil, &usageError{fmt.Errorf("%s from %s: %w", config.SQLConnection, s.name, err)}
-	}
-	db, err := sqlserver.Open(ctx, dsn, sqlserver.Options{Layout: layout, Schema: s.values[config.SQLSchema], MaxOpen: 2})
-	if err != nil {
-		return nil, err
-	}
-	return &database{store: db, engine: config.SQLServer, layout: layout, reader: db.DB(), ledgerTable: "sqlwriter.ledger"}, nil
-}
-
-func openSQLite(ctx context.Context, s source, layout invoice.Layout) (*database, error) {
-	path := strings.TrimPrefix(s.values[config.SQLConnection], sqlite.Scheme)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.relative, path)
-	}
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("the SQLite file: %w", err)
-	}
-	db, err := sqlite.Open(ctx, path, sqlite.Options{Layout: layout})
-	if err != nil {
-		return nil, err
-	}
-	return &database{store: db, engine: config.SQLite, layout: layout, reader: db.Reader(), ledgerTable: "sqlwriter_ledger"}, nil
+	return open.SQL(c, layout, false)
 }
 
 // layout reads the file of column names that the source names.
@@ -137,14 +105,18 @@ func (a *app) env(name string) string {
 	return v
 }
 
-// ledger reads the ledger's row of a line; nil when there is none.
-func (d *database) ledger(ctx context.Context, line int64) (*shownLedger, error) {
-	query := "SELECT document_id, version_us, outcome, applied_at FROM " + d.ledgerTable + " WHERE detail_id = @line" //nolint:gosec // one of two constants
+// readLedger reads the ledger's row of a line; nil when there is none.
+func readLedger(ctx context.Context, db *open.Database, line int64) (*shownLedger, error) {
+	table := "sqlwriter_ledger"
+	if db.Engine == config.SQLServer {
+		table = "sqlwriter.ledger"
+	}
+	query := "SELECT document_id, version_us, outcome, applied_at FROM " + table + " WHERE detail_id = @line" //nolint:gosec // one of two constants
 	var l shownLedger
 	var us int64
 	// a server gives the time, SQLite its text
 	var at any
-	err := d.reader.QueryRowContext(ctx, query, sql.Named("line", line)).Scan(&l.DocumentID, &us, &l.Outcome, &at)
+	err := db.Reader.QueryRowContext(ctx, query, sql.Named("line", line)).Scan(&l.DocumentID, &us, &l.Outcome, &at)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, nil //nolint:nilnil // no row is an answer here

@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
 
-	"sqlwriter/internal/blob"
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
@@ -135,40 +133,54 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 		return err
 	}
 	defer documents.Close()
-	location, err := time.LoadLocation(from.setting(config.TimeZone))
-	if err != nil {
+	c := from.config()
+	if c.Location == nil {
 		return &usageError{fmt.Errorf("%s from %s: expected an IANA time zone", config.TimeZone, from.name)}
 	}
-	control, err := cosmos.Open(from.cosmos(from.setting(config.ControlContainer)))
+	control, err := open.Control(c.Cosmos)
 	if err != nil {
 		return &usageError{fmt.Errorf("connections from %s: %w", from.name, err)}
 	}
 	defer control.Close()
-	a.notef("environment: %s (%s)", from.sysName(), config.SysName)
-	sql := &lazySQL{sysName: from.sysName(), open: func(ctx context.Context) (*database, error) { return openSQL(ctx, from) }}
+	a.notef("environment: %s (%s)", c.SysName, config.SysName)
+	db, missing := openSQL(from) // most questions need no SQL: its settings are wanted when it is
+	sql := open.NewChecked(db, func(ctx context.Context) error {
+		if missing != nil {
+			return missing
+		}
+		if err := db.Check(ctx); err != nil {
+			return err
+		}
+		return db.CheckAdopted(ctx, "sqlwriterctl: open sql")
+	})
 	defer func() { err = errors.Join(err, sql.Close()) }()
+	stores := func(context.Context) (ops.Stores, error) {
+		if missing != nil {
+			return ops.Stores{}, missing
+		}
+		return db.Stores(c.SysName), nil
+	}
 	log := zerolog.New(a.stderr).With().Timestamp().Logger()
-	flow := newBreaker(cosmos.NewControl(control, from.sysName()), from, sql, log)
+	flow := newBreaker(cosmos.NewControl(control, c.SysName), c, sql, log)
 	defer func() {
 		if flow.Seen().Lost {
 			a.notef("the control document cannot be had: what the app does is not known, and SQL was asked without it")
 		}
 	}()
-	o := ops.Options{SysName: from.sysName(), Location: location, AppVersion: toolBuild}
-	if from.setting(config.Mode) == config.ModeShadow {
+	o := ops.Options{SysName: c.SysName, Location: c.Location, AppVersion: toolBuild}
+	if c.Mode == config.ModeShadow {
 		o.ReadOnly = config.Mode + "=" + config.ModeShadow + ": nothing is written to this environment"
 	}
-	evidence, closeEvidence := a.evidence(from)
+	evidence, closeEvidence := a.evidence(c, from.name)
 	defer closeEvidence()
-	maxRows, _ := strconv.Atoi(from.setting(config.SQLMaxRows)) // 0 stands for the default
 	committer := commit.NewCommit(documents, sql, commit.Options{
-		SysName: from.sysName(), Location: location, Log: log, MaxRows: maxRows, Breaker: flow, Evidence: evidence,
-		Container: from.values[config.CosmosContainer], AppVersion: toolBuild,
+		SysName: c.SysName, Location: c.Location, Log: log, MaxRows: c.SQL.MaxRows, Breaker: flow, Evidence: evidence,
+		Container: c.Cosmos.Container, AppVersion: toolBuild,
 	})
-	queue, closeQueue := runQueue(from)
+	queue, closeQueue := runQueue(c.ServiceBus, from.name)
 	defer closeQueue()
 	return use(ops.New(ops.Ports{
-		Documents: documents, Backlog: documents, Breaker: flow, Commit: committer, Stores: sql.stores, ReportNames: shared.ReportNames(),
+		Documents: documents, Backlog: documents, Breaker: flow, Commit: committer, Stores: stores, ReportNames: shared.ReportNames(),
 		RunQueue: queue, Selection: documents.Selection(),
 	}, o))
 }
@@ -178,26 +190,23 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 const toolBuild = "sqlwriterctl"
 
 // newBreaker makes a breaker over the app's control document, with a heartbeat of its own. Nothing is asked for yet.
-func newBreaker(store breaker.ControlStore, from source, sql *lazySQL, log zerolog.Logger) *breaker.Breaker {
+func newBreaker(store breaker.ControlStore, c config.Config, sql commit.Sink, log zerolog.Logger) *breaker.Breaker {
 	return breaker.New(store, breaker.Options{
 		Instance:         fmt.Sprintf("%s-%s-%d", toolBuild, who(), os.Getpid()),
-		MaxPoisonPerHour: config.MostPoison(from.setting(config.MaxPoisonPerHour)),
+		MaxPoisonPerHour: c.MaxPoisonPerHour,
 		Log:              log.Level(zerolog.ErrorLevel),
-		SysName:          from.sysName(),
+		SysName:          c.SysName,
 		Heartbeat:        sql.Heartbeat,
 		TakeOver:         sql.TakeOver,
 	})
 }
 
-// evidence opens the store of evidence; nil when the source names none that can be used.
-func (a *app) evidence(from source) (commit.Evidence, func()) {
-	b := config.BlobOf(from.setting)
-	store, err := blob.Open(blob.Options{
-		Connection: b.Connection.Reveal(), ServiceURI: b.ServiceURI, ClientID: b.ClientID, Container: b.Container, Prefix: from.sysName(),
-	})
+// evidence opens the store of evidence, or says when it is first needed that the source names none that can be used.
+func (a *app) evidence(c config.Config, from string) (commit.Evidence, func()) {
+	store, err := open.Evidence(c.Blob, c.SysName)
 	if err != nil {
 		return missingEvidence{a, sync.OnceFunc(func() {
-			a.notef("evidence: %s names no storage that can be used (%s): a document whose retries are spent stays scheduled", from.name, config.BlobConnection)
+			a.notef("evidence: %s names no storage that can be used (%s): a document whose retries are spent stays scheduled", from, config.BlobConnection)
 		})}, func() {}
 	}
 	return store, store.Close
@@ -213,118 +222,4 @@ type missingEvidence struct {
 func (m missingEvidence) Keep(context.Context, string, []byte) error {
 	m.say()
 	return fault.New(fault.Infrastructure, "sqlwriterctl: evidence", "settings", "no storage for evidence is named")
-}
-
-// setting is a setting's value in the source, or its default.
-func (s source) setting(name string) string {
-	if v := s.values[name]; v != "" {
-		return v
-	}
-	for _, setting := range config.Settings() {
-		if setting.Name == name {
-			return setting.Default
-		}
-	}
-	return ""
-}
-
-// cosmos are the options for a container of the source's account.
-func (s source) cosmos(container string) cosmos.Options {
-	return cosmos.Options{
-		Connection: s.values[config.CosmosConnection], AccountEndpoint: s.values[config.CosmosEndpoint], ClientID: s.values[config.CosmosClientID],
-		Database: s.values[config.CosmosDatabase], Container: container,
-	}
-}
-
-// lazySQL opens the database when it is first needed, which is behind the breaker: most questions need none, and a server
-// that is down is not knocked at. It implements commit.Sink.
-type lazySQL struct {
-	// sysName is the environment.
-	sysName string
-	open    func(ctx context.Context) (*database, error)
-
-	mu      sync.Mutex
-	db      *database
-	checked bool
-}
-
-// get opens it.
-func (l *lazySQL) get(ctx context.Context) (*database, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.db != nil {
-		return l.db, nil
-	}
-	db, err := l.open(ctx)
-	if err == nil {
-		l.db = db
-	}
-	return db, err
-}
-
-// sink is the database for documents: what the app checks when it opens is checked before the first of them.
-func (l *lazySQL) sink(ctx context.Context) (*database, error) {
-	db, err := l.get(ctx)
-	if err != nil || l.checked {
-		return db, err
-	}
-	if err := db.Check(ctx); err != nil {
-		return nil, err
-	}
-	adopted, err := db.Adopted(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if !adopted {
-		return nil, fault.New(fault.Infrastructure, "sqlwriterctl: open sql", "ledger_not_adopted",
-			"the ledger does not know what was written before: `sqlwriterctl ledger adopt` (docs/cutover.md)")
-	}
-	l.checked = true
-	return db, nil
-}
-
-// Close closes what was opened.
-func (l *lazySQL) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.db == nil {
-		return nil
-	}
-	return l.db.Close()
-}
-
-// Apply implements commit.Sink.
-func (l *lazySQL) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-	db, err := l.sink(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return db.Apply(ctx, items, mode, known)
-}
-
-// Heartbeat implements commit.Sink.
-func (l *lazySQL) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-	db, err := l.sink(ctx)
-	if err != nil {
-		return breaker.Heartbeat{}, err
-	}
-	return db.Heartbeat(ctx, known)
-}
-
-// TakeOver implements commit.Sink.
-func (l *lazySQL) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-	db, err := l.sink(ctx)
-	if err != nil {
-		return breaker.Heartbeat{}, err
-	}
-	return db.TakeOver(ctx, known)
-}
-
-// stores are those of the environment.
-func (l *lazySQL) stores(ctx context.Context) (ops.Stores, error) {
-	db, err := l.get(ctx)
-	if err != nil {
-		return ops.Stores{}, err
-	}
-	return ops.Stores{Audit: db.AuditLog(l.sysName), Runs: db.RunStore(l.sysName), Reports: db.Reports(l.sysName)}, nil
 }

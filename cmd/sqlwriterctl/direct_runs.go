@@ -3,27 +3,22 @@ package main
 import (
 	"context"
 
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/servicebus"
 )
 
 // runQueue opens the queue of the runs' messages. Without one a run is begun all the same: the timer sends its message.
-func runQueue(from source) (queue run.Queue, closeFn func()) {
-	name := from.setting(config.RunsQueue)
-	if name == "" {
-		return missingQueue{from.name}, func() {}
+func runQueue(c config.ServiceBus, from string) (queue run.Queue, closeFn func()) {
+	if c.RunsQueue == "" {
+		return missingQueue{from}, func() {}
 	}
-	namespace, err := servicebus.Open(servicebus.Options{
-		Connection:              from.setting(config.ServiceBusConnection),
-		FullyQualifiedNamespace: from.setting(config.ServiceBusNamespace),
-		ClientID:                from.setting(config.ServiceBusClientID),
-	})
+	namespace, err := open.ServiceBus(c)
 	if err != nil {
-		return missingQueue{from.name}, func() {}
+		return missingQueue{from}, func() {}
 	}
-	return namespace.Queue(name), namespace.Close
+	return namespace.Queue(c.RunsQueue), namespace.Close
 }
 
 // missingQueue sends nothing.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
@@ -24,13 +25,6 @@ type ledgerCommand struct {
 	Adopt  ledgerAdoptCommand  `cmd:"" help:"Write ledger rows for what was committed before us. Goes on where it was stopped. Never touches the user's tables."`
 	Status ledgerStatusCommand `cmd:"" help:"Show how far the adoption is. Exit code 1 unless the app may commit."`
 	Reopen ledgerReopenCommand `cmd:"" help:"Say that somebody else writes again: the app does not commit until the next adopt."`
-}
-
-// adoption is what a database is to these commands.
-type adoption interface {
-	adopt.Ledger
-	adopt.Reader
-	MarkEmpty(ctx context.Context, who string) error
 }
 
 // ledgerAdoptCommand adopts.
@@ -61,7 +55,7 @@ func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer documents.Close()
-	db, err := openSQL(ctx, from)
+	db, err := connectSQL(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -75,7 +69,7 @@ func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
 }
 
 // adopt runs the adoption, or the dry run of one.
-func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.Documents, db adoption, sysName string) error {
+func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.Documents, db *open.Database, sysName string) error {
 	before, err := db.State(ctx)
 	if err != nil {
 		return err
@@ -111,7 +105,7 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 }
 
 // empty says that the database has no history, unless the container shows one.
-func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.Documents, db adoption, sysName string) error {
+func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.Documents, db *open.Database, sysName string) error {
 	before, err := db.State(ctx)
 	if err != nil {
 		return err
@@ -250,7 +244,7 @@ type ledgerStatusCommand struct {
 
 // Run shows it. It changes nothing.
 func (c *ledgerStatusCommand) Run(ctx context.Context, a *app) error {
-	return a.withSQL(ctx, func(db *database) error {
+	return a.withSQL(ctx, func(db *open.Database) error {
 		s, err := db.State(ctx)
 		if err != nil {
 			return err
@@ -278,7 +272,7 @@ func (c *ledgerReopenCommand) Run(ctx context.Context, a *app) error {
 	if !c.Yes {
 		return &usageError{errors.New("an app that starts from now on will not commit until the next adopt: say --yes, with the app stopped")}
 	}
-	return a.withSQL(ctx, func(db *database) error {
+	return a.withSQL(ctx, func(db *open.Database) error {
 		s, err := db.State(ctx)
 		if err != nil {
 			return err
@@ -335,7 +329,7 @@ func who() string {
 }
 
 // sysName is the environment of the source.
-func (s source) sysName() string { return s.setting(config.SysName) }
+func (s source) sysName() string { return s.config().SysName }
 
 // scratch is a ledger in a temporary file, for a dry run.
 type scratch struct {

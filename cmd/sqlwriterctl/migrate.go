@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlite"
@@ -27,7 +28,7 @@ type migrateUpCommand struct{}
 
 // Run runs them and says which.
 func (c *migrateUpCommand) Run(ctx context.Context, a *app) error {
-	return a.withSQL(ctx, func(db *database) error {
+	return a.withSQL(ctx, func(db *open.Database) error {
 		before, err := db.MigrationStatus(ctx)
 		if err != nil {
 			return err
@@ -75,8 +76,8 @@ func (c *migrateUpCommand) Run(ctx context.Context, a *app) error {
 }
 
 // procedureState is that of an engine that has procedures; nil for the others.
-func procedureState(ctx context.Context, db *database) (*sqlserver.ProcedureState, error) {
-	s, ok := db.store.(*sqlserver.Store)
+func procedureState(ctx context.Context, db *open.Database) (*sqlserver.ProcedureState, error) {
+	s, ok := db.Store.(*sqlserver.Store)
 	if !ok {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
@@ -117,7 +118,7 @@ type shownProcedures struct {
 
 // Run shows every migration, and the procedures. It changes nothing.
 func (c *migrateStatusCommand) Run(ctx context.Context, a *app) error {
-	return a.withSQL(ctx, func(db *database) error {
+	return a.withSQL(ctx, func(db *open.Database) error {
 		states, err := db.MigrationStatus(ctx)
 		if err != nil {
 			return err
@@ -217,13 +218,13 @@ func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
 }
 
 // withSQL opens the database, says on stderr where the connection comes from, and closes it after f.
-func (a *app) withSQL(ctx context.Context, f func(*database) error) (err error) {
+func (a *app) withSQL(ctx context.Context, f func(*open.Database) error) (err error) {
 	s, err := a.connections(ctx)
 	if err != nil {
 		return &usageError{err}
 	}
 	a.notef("connections: %s", s.name)
-	db, err := openSQL(ctx, s)
+	db, err := connectSQL(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
@@ -80,7 +81,7 @@ func (c *showCommand) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := openSQL(ctx, from)
+	db, err := connectSQL(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (c *showCommand) Run(ctx context.Context, a *app) (err error) {
 }
 
 // look puts a document beside its rows.
-func look(ctx context.Context, doc invoice.Document, db *database) (shown, error) {
+func look(ctx context.Context, doc invoice.Document, db *open.Database) (shown, error) {
 	s := shown{
 		ID: doc.ID, SysName: doc.SysName, Version: time.UnixMicro(doc.Version.US).UTC(), Writer: doc.State,
 		VersionFrom: "the id", Lines: []shownLine{},
@@ -121,10 +122,10 @@ func look(ctx context.Context, doc invoice.Document, db *database) (shown, error
 	}
 	for _, row := range outcomes[0].Rows {
 		l := shownLine{Line: row.DetailID, Duplicate: row.DetailID != doc.Main, HasRow: row.Before != nil, Values: []shownValue{}}
-		if l.Ledger, err = db.ledger(ctx, row.DetailID); err != nil {
+		if l.Ledger, err = readLedger(ctx, db, row.DetailID); err != nil {
 			return shown{}, err
 		}
-		l.Values = values(doc, row, db.layout)
+		l.Values = values(doc, row, db.Layout)
 		l.Meaning = l.meaning(doc)
 		s.Lines = append(s.Lines, l)
 	}

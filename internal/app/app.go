@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sqlwriter/handlers"
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
@@ -40,7 +41,8 @@ type App struct {
 	problems config.Problems
 	wait     time.Duration
 	clients  clients
-	sql      *database
+	db       *open.Database
+	sql      *open.Checked // db, checked before its first request
 	breaker  *breaker.Breaker
 	deps     []dependency
 
@@ -65,8 +67,8 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		errors.As(err, &a.problems)
 	}
 	layout, file, unreadable := readLayout(a.config.SQL.ColumnNames)
-	a.problems = slices.Concat(a.problems, cosmosProblems(a.config, a.problems), sqlProblems(a.config, a.problems),
-		blobProblems(a.config, a.problems), busProblems(a.config, a.problems), unreadable)
+	made, refused := newClients(a.config, a.problems, a.status.seen)
+	a.problems = slices.Concat(a.problems, refused, unreadable)
 	a.status.mode = a.config.Mode
 	a.log = log
 	if level, err := zerolog.ParseLevel(a.config.LogLevel); err == nil { // the table of settings allows no other
@@ -76,13 +78,20 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		a.status.lacks("settings", a.problems.Public()...)
 		log.Error().Strs("problems", a.problems.Lines()).Msg("the settings cannot be used; batches are refused until they are put right")
 		a.breaker = breaker.New(nil, breaker.Options{})
+		made.close()
 		return a
 	}
-	a.clients = newClients(a.config, a.status.seen)
-	a.sql = newDatabase(a.config.SysName, a.status, func(ctx context.Context) (store, error) { return openSQL(ctx, a.config, layout, a.log) })
-	a.breaker = newBreaker(a.config, Build(file), a.clients.control, a.sql, a.log)
+	a.clients = made
+	db, err := open.SQL(a.config.SQL, layout, a.config.Mode == config.ModeShadow)
+	a.useSQL(db, func(ctx context.Context) error {
+		if err != nil {
+			return err
+		}
+		return a.checkSQL(ctx)
+	})
+	a.breaker = newBreaker(a.config, Build(file), a.clients.control, watchedSink{a.sql, a.status.seen}, a.log)
 	a.status.flow = a.breaker.Seen
-	a.deps = []dependency{{depCosmos, a.openCosmos}, {depSQL, a.openSQL}}
+	a.deps = []dependency{{depCosmos, a.openCosmos, nil}, {depSQL, a.openSQL, a.sql.Close}}
 	a.useCases()
 	return a
 }
@@ -129,9 +138,8 @@ func (a *App) open(ctx context.Context) {
 		return
 	}
 	var opened sync.WaitGroup
-	closers := make([]func() error, len(a.deps))
-	for i, d := range a.deps {
-		opened.Go(func() { closers[i] = a.keepOpening(ctx, d) })
+	for _, d := range a.deps {
+		opened.Go(func() { a.keepOpening(ctx, d) })
 	}
 	opened.Wait()
 	if ctx.Err() == nil {
@@ -140,12 +148,12 @@ func (a *App) open(ctx context.Context) {
 		a.log.Info().Str("version", a.status.version).Str("sys_name", a.config.SysName).Str("mode", a.config.Mode).Msg("ready")
 		<-ctx.Done()
 	}
-	for i, closeFn := range closers {
-		if closeFn == nil {
+	for _, d := range a.deps {
+		if d.close == nil {
 			continue
 		}
-		if err := closeFn(); err != nil {
-			a.log.Warn().Str("dependency", a.deps[i].name).Str("kind", string(fault.KindOf(err))).Msg("could not be closed")
+		if err := d.close(); err != nil {
+			a.log.Warn().Str("dependency", d.name).Str("kind", string(fault.KindOf(err))).Msg("could not be closed")
 		}
 	}
 }
@@ -153,15 +161,16 @@ func (a *App) open(ctx context.Context) {
 // useCases makes what the functions hand on to. Nobody is asked for anything yet.
 func (a *App) useCases() {
 	o := a.commitOptions()
+	sink := watchedSink{a.sql, a.status.seen}
 	documents := watchedDocuments{a.clients.results, a.status.seen}
 	ports := ops.Ports{
 		Documents: documents, Backlog: a.clients.results, Selection: a.clients.results.Selection(), Breaker: a.breaker,
-		Stores: a.sql.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue,
+		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue,
 	}
 	if a.config.Mode == config.ModeShadow {
-		a.commit = commit.NewShadow(documents, a.sql, o)
+		a.commit = commit.NewShadow(documents, sink, o)
 	} else {
-		live := commit.NewCommit(documents, a.sql, o)
+		live := commit.NewCommit(documents, sink, o)
 		a.commit, a.recover, ports.Commit = live, commit.NewRecover(live, a.clients.results), live
 	}
 	a.ops = ops.New(ports, a.opsOptions())
@@ -201,16 +210,16 @@ func (a *App) unusable() error {
 }
 
 // keepOpening opens one dependency, again and again until it answers or the context ends.
-func (a *App) keepOpening(ctx context.Context, d dependency) func() error {
+func (a *App) keepOpening(ctx context.Context, d dependency) {
 	a.status.lacks(d.name, d.name+": not open yet")
 	for backoff := firstBackoff; ; backoff = min(2*backoff, lastBackoff) {
-		closeFn, err := a.tryOpening(ctx, d)
+		err := a.tryOpening(ctx, d)
 		if err == nil {
 			a.status.lacks(d.name)
-			return closeFn
+			return
 		}
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		if !breaker.IsRefusal(err) { // the breaker logs its own changes; and its words may hold an operator's, while Health is anonymous
 			line := d.name + ": " + explain(err)
@@ -218,19 +227,18 @@ func (a *App) keepOpening(ctx context.Context, d dependency) func() error {
 			a.status.lacks(d.name, line)
 		}
 		if timer.Wait(ctx, backoff) != nil {
-			return nil
+			return
 		}
 	}
 }
 
 // tryOpening makes one try.
-func (a *App) tryOpening(ctx context.Context, d dependency) (func() error, error) {
-	closeFn, err := d.open(ctx)
-	err = asInfrastructure(d.name, err)
+func (a *App) tryOpening(ctx context.Context, d dependency) error {
+	err := asInfrastructure(d.name, d.open(ctx))
 	if !breaker.IsRefusal(err) { // that is no answer
 		a.status.seen(d.name, err)
 	}
-	return closeFn, err
+	return err
 }
 
 // Run implements handlers.Committer: it waits for readiness, but not for long, and passes the batch on.

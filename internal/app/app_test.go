@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/handlers"
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
@@ -61,12 +62,12 @@ func TestFunctionsAndFoldersMatch(t *testing.T) {
 
 func TestADependencyIsOpenedAgainUntilItAnswers(t *testing.T) {
 	var tries, closed int
-	a := bare(t, dependency{depSQL, func(context.Context) (func() error, error) {
+	a := bare(t, dependency{depSQL, func(context.Context) error {
 		if tries++; tries < 3 {
-			return nil, fault.New(fault.Infrastructure, "sqlite: open", "14", "the file cannot be opened")
+			return fault.New(fault.Infrastructure, "sqlite: open", "14", "the file cannot be opened")
 		}
-		return func() error { closed++; return nil }, nil
-	}})
+		return nil
+	}, func() error { closed++; return nil }})
 	a.Start(t.Context())
 	<-a.ready
 	require.Equal(t, 3, tries)
@@ -80,14 +81,12 @@ func TestADependencyIsOpenedAgainUntilItAnswers(t *testing.T) {
 func TestClosingWhileADependencyIsDownLetsGoOfTheOthers(t *testing.T) {
 	opened, closed := make(chan struct{}), false
 	a := bare(t,
-		dependency{depSQL, func(context.Context) (func() error, error) {
-			return func() error { closed = true; return nil }, nil
-		}},
-		dependency{depCosmos, func(ctx context.Context) (func() error, error) {
+		dependency{depSQL, fine, func() error { closed = true; return nil }},
+		dependency{depCosmos, func(ctx context.Context) error {
 			close(opened)
 			<-ctx.Done()
-			return nil, ctx.Err()
-		}},
+			return ctx.Err()
+		}, nil},
 	)
 	a.Start(t.Context())
 	<-opened
@@ -199,26 +198,36 @@ func TestTheAdapterReadsTheConnectionOnlyIfNothingElseIsWrongWithIt(t *testing.T
 	require.Empty(t, sqlProblems(config.Config{SQL: config.SQL{Engine: config.SQLite}}, nil))
 }
 
+// onSQL is an App on the database that the settings name, which is closed after the test.
+func onSQL(t *testing.T, c config.Config) *App {
+	t.Helper()
+	a := bare(t)
+	a.config = c
+	db, err := open.SQL(c.SQL, invoice.DefaultLayout(), false)
+	require.NoError(t, err)
+	a.useSQL(db, a.checkSQL)
+	t.Cleanup(func() { require.NoError(t, a.sql.Close()) })
+	return a
+}
+
 func TestAServerThatIsNotThereIsInfrastructureAndNothingOfTheConnectionIsSaid(t *testing.T) {
 	c := config.Config{SQL: config.SQL{
 		Engine: config.SQLServer, Connection: "sqlserver://sa:password-marker@127.0.0.1:1?database=d&encrypt=disable", Schema: "dbo", MaxOpen: 2,
 	}}
-	st := newStatus("v1", time.Now)
-	d := newDatabase("web", st, func(ctx context.Context) (store, error) {
-		return openSQL(ctx, c, invoice.DefaultLayout(), zerolog.Nop())
-	})
-	_, err := d.get(t.Context())
+	a := onSQL(t, c)
+	err := a.sql.Ready(t.Context())
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-	require.Equal(t, stateFailing, st.report().Dependencies[depSQL].State)
-	require.Len(t, st.report().Problems, 1)
-	require.NotContains(t, st.report().Problems[0], "password-marker")
-	require.NoError(t, d.close())
+	report := a.status.report()
+	require.Equal(t, stateFailing, report.Dependencies[depSQL].State)
+	require.Len(t, report.Problems, 1)
+	require.Contains(t, report.Problems[0], "sqlserver: open: infrastructure connection")
+	require.NotContains(t, report.Problems[0], "password-marker")
 }
 
 func TestWhatCannotBeOpenedIsFailingWhateverItSays(t *testing.T) {
 	a := bare(t)
 	for _, cause := range []error{errors.New("x"), fault.New(fault.Internal, "sqlite: open", "template", "cannot be produced")} {
-		_, err := a.tryOpening(t.Context(), dependency{depSQL, func(context.Context) (func() error, error) { return nil, cause }})
+		err := a.tryOpening(t.Context(), dependency{depSQL, func(context.Context) error { return cause }, nil})
 		require.True(t, fault.IsDependency(err))
 		require.Equal(t, stateFailing, a.status.report().Dependencies[depSQL].State)
 	}

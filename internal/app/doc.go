@@ -2,7 +2,7 @@
 //
 //	Main (serve.go)      listens, serves, drains; its answer is the exit code
 //	App (app.go)         what is mounted, and how it becomes ready in the background
-//	opening (open.go)    the adapters behind the settings, opened again and again until they answer
+//	opening (open.go)    the adapters behind the settings, tried again and again until they answer
 //	version (version.go) which build this is
 //	status (status.go)   what Health says; fed by watch.go, which sees every call of a dependency
 package app

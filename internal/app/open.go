@@ -11,7 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sqlwriter/internal/blob"
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
@@ -20,16 +20,14 @@ import (
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/servicebus"
-	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// dependency is one thing that the work needs and how it is opened. open is called until it succeeds; it answers how to
-// let go of what it opened.
+// dependency is one thing that the work needs: open is called until it succeeds, close at the end. A nil close does nothing.
 type dependency struct {
-	name string
-	open func(ctx context.Context) (closeFn func() error, err error)
+	name  string
+	open  func(ctx context.Context) error
+	close func() error
 }
 
 // clients are those that ask nothing when they are made.
@@ -42,29 +40,51 @@ type clients struct {
 	closers              []func()
 }
 
-// newClients makes them of settings that were checked: cosmosProblems and the others have said what cannot be made.
-func newClients(c config.Config, seen func(string, error)) (m clients) {
-	if container, err := cosmos.Open(cosmosOptions(c)); err == nil {
-		m.results = container
-		m.closers = append(m.closers, container.Close)
+// newClients makes them. An adapter alone understands some of its settings (the key's form, an address that is not to be
+// trusted): its problems are reported together with known, those that the settings have by themselves.
+func newClients(c config.Config, known config.Problems, seen func(string, error)) (m clients, problems config.Problems) {
+	results, err := open.Results(c.Cosmos)
+	if err == nil {
+		m.results = results
+		m.closers = append(m.closers, results.Close)
 	}
-	control := cosmosOptions(c)
-	control.Container = c.Cosmos.ControlContainer
+	problems = slices.Concat(adapterProblem(config.CosmosConnection, err, known, "COSMOS_"), sqlProblems(c, known))
 	if c.Mode == config.ModeShadow { // what it looks at must not move the live app's breaker
-	} else if container, err := cosmos.Open(control); err == nil {
-		m.control = cosmos.NewControl(container, c.SysName)
-		m.closers = append(m.closers, container.Close)
+	} else if control, err := open.Control(c.Cosmos); err == nil {
+		m.control = cosmos.NewControl(control, c.SysName)
+		m.closers = append(m.closers, control.Close)
 	}
-	if store, err := blob.Open(blobOptions(c)); err == nil {
-		m.evidence = watchedEvidence{store, seen}
-		m.closers = append(m.closers, store.Close)
+	evidence, err := open.Evidence(c.Blob, c.SysName)
+	if err == nil {
+		m.evidence = watchedEvidence{evidence, seen}
+		m.closers = append(m.closers, evidence.Close)
 	}
-	if namespace, err := servicebus.Open(busOptions(c)); err == nil {
+	problems = append(problems, adapterProblem(config.BlobConnection, err, known, "BLOB_", config.PoisonContainer)...)
+	namespace, err := open.ServiceBus(c.ServiceBus)
+	if err == nil {
 		m.runQueue = watchedQueue{namespace.Queue(c.ServiceBus.RunsQueue), seen}
 		m.batchQueue = watchedQueue{namespace.Queue(c.ServiceBus.BatchesQueue), seen}
 		m.closers = append(m.closers, namespace.Close)
 	}
-	return m
+	return m, append(problems, adapterProblem(config.ServiceBusConnection, err, known, config.ServiceBusConnection)...)
+}
+
+// adapterProblem says that an adapter refuses its settings. It says nothing when a setting with one of the prefixes has a known
+// problem: the adapter's follows from it.
+func adapterProblem(setting string, err error, known config.Problems, prefixes ...string) config.Problems {
+	for _, p := range known {
+		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(p.Setting, prefix) }) {
+			return nil
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	found := "something else"
+	if e := fault.As(err); e != nil && e.Err != nil {
+		found = strings.ReplaceAll(e.Err.Error(), "\n", "; ") // it names settings and never a key
+	}
+	return config.Problems{{Setting: setting, Expected: "a connection that can be used", Found: found}}
 }
 
 func (m clients) close() {
@@ -90,33 +110,78 @@ func newBreaker(c config.Config, build string, control breaker.ControlStore, sin
 
 // openCosmos reads the container's metadata once: it takes the cost of the first connection off the first batch, and a wrong
 // key is seen before a batch is.
-func (a *App) openCosmos(ctx context.Context) (func() error, error) {
+func (a *App) openCosmos(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	return func() error { return nil }, a.clients.results.Ping(ctx)
+	return a.clients.results.Ping(ctx)
 }
 
-// openSQL opens SQL by the breaker's heartbeat: what keeps it from opening stops the flow like any outage. Beside a pause,
-// which says nothing of SQL, it is opened all the same: this instance is then as ready as the others.
-func (a *App) openSQL(ctx context.Context) (func() error, error) {
+// openSQL checks SQL by the breaker's heartbeat: what is wrong with it stops the flow like any outage. Beside a pause, which
+// says nothing of SQL, it is checked all the same: this instance is then as ready as the others.
+func (a *App) openSQL(ctx context.Context) error {
 	if a.breaker.View(ctx).Control.Breaker.Name != breaker.Paused {
 		if err := a.breaker.Tick(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	s, err := a.sql.get(ctx)
-	if err != nil {
-		return nil, err
+	if err := a.sql.Ready(ctx); err != nil {
+		return err
 	}
 	if a.config.Mode != config.ModeShadow {
 		a.work = newWork(run.Ports{
-			Store: s.RunStore(a.config.SysName), Selection: a.clients.results.Selection(), Documents: watchedDocuments{a.clients.results, a.status.seen},
+			Store: a.db.RunStore(a.config.SysName), Selection: a.clients.results.Selection(), Documents: watchedDocuments{a.clients.results, a.status.seen},
 			Commit: a.commit, Breaker: a.breaker, RunQueue: a.clients.runQueue, BatchQueue: a.clients.batchQueue, Evidence: a.clients.evidence,
 		}, a.runOptions())
 	}
-	return a.sql.close, nil
+	return nil
+}
+
+// useSQL makes the app work on db. check is called before its first request; the status learns what is wrong with it.
+func (a *App) useSQL(db *open.Database, check func(ctx context.Context) error) {
+	a.db = db
+	a.sql = open.NewChecked(db, func(ctx context.Context) error {
+		err := asInfrastructure(depSQL, check(ctx))
+		if err != nil {
+			a.status.seen(depSQL, err)
+			a.status.lacks(depSQL, depSQL+": "+explain(err))
+		}
+		return err
+	})
+}
+
+// checkSQL checks that the tables are what the statements need, and that the ledger may be relied on. Our own tables in a SQLite
+// file are brought up to date on the way: the file is ours. On a server the app has no right to, and Check says which command to
+// run.
+func (a *App) checkSQL(ctx context.Context) error {
+	if a.db.Engine == config.SQLite {
+		if err := a.db.Migrate(ctx); err != nil {
+			return err
+		}
+	}
+	if err := a.db.Check(ctx); err != nil {
+		return err
+	}
+	if a.config.Mode != config.ModeShadow { // a shadow writes nothing that could overwrite something newer
+		if err := a.db.CheckAdopted(ctx, "app: open sql"); err != nil {
+			return err
+		}
+	}
+	if n, ok := a.db.Store.(interface{ Notes() []string }); ok {
+		for _, note := range n.Notes() { // triggers, columns that round: part of every write from now on
+			a.log.Info().Str("note", note).Msg("about the user's tables")
+		}
+	}
+	return nil
+}
+
+// stores are those of the environment, in a database that was checked.
+func (a *App) stores(ctx context.Context) (ops.Stores, error) {
+	if err := a.sql.Ready(ctx); err != nil {
+		return ops.Stores{}, err
+	}
+	return a.db.Stores(a.config.SysName), nil
 }
 
 // asInfrastructure makes sure that what keeps a dependency from opening is nobody else's fault: nobody can work with what is
@@ -137,89 +202,7 @@ func instance() string {
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
 }
 
-// blobOptions are the adapter's part of the settings.
-func blobOptions(c config.Config) blob.Options {
-	return blob.Options{
-		Connection: c.Blob.Connection.Reveal(), ServiceURI: c.Blob.ServiceURI, ClientID: c.Blob.ClientID,
-		Container: c.Blob.Container, Prefix: c.SysName,
-	}
-}
-
-// blobProblems lets the adapter read its settings before anything is opened, as cosmosProblems does.
-func blobProblems(c config.Config, known config.Problems) config.Problems {
-	for _, p := range known {
-		if strings.HasPrefix(p.Setting, "BLOB_") || p.Setting == config.PoisonContainer {
-			return nil
-		}
-	}
-	store, err := blob.Open(blobOptions(c))
-	if err == nil {
-		store.Close()
-		return nil
-	}
-	found := "something else"
-	if e := fault.As(err); e != nil && e.Err != nil {
-		found = strings.ReplaceAll(e.Err.Error(), "\n", "; ") // it names settings and never a key
-	}
-	return config.Problems{{Setting: config.BlobConnection, Expected: "a connection that can be used", Found: found}}
-}
-
-// busOptions are the adapter's part of the settings.
-func busOptions(c config.Config) servicebus.Options {
-	return servicebus.Options{
-		Connection: c.ServiceBus.Connection.Reveal(), FullyQualifiedNamespace: c.ServiceBus.Namespace, ClientID: c.ServiceBus.ClientID,
-	}
-}
-
-// busProblems lets the adapter read its settings before anything is opened, as cosmosProblems does.
-func busProblems(c config.Config, known config.Problems) config.Problems {
-	for _, p := range known {
-		if strings.HasPrefix(p.Setting, config.ServiceBusConnection) {
-			return nil
-		}
-	}
-	namespace, err := servicebus.Open(busOptions(c))
-	if err == nil {
-		namespace.Close()
-		return nil
-	}
-	found := "something else"
-	if e := fault.As(err); e != nil && e.Err != nil {
-		found = strings.ReplaceAll(e.Err.Error(), "\n", "; ") // it names settings and never a key
-	}
-	return config.Problems{{Setting: config.ServiceBusConnection, Expected: "a connection that can be used", Found: found}}
-}
-
-// cosmosProblems lets the adapter look at its settings before anything is opened, so that what it alone understands (the
-// key's form, an address that is not to be trusted) is reported together with everything else. known are the problems
-// that are named already.
-func cosmosProblems(c config.Config, known config.Problems) config.Problems {
-	for _, p := range known {
-		if strings.HasPrefix(p.Setting, "COSMOS_") {
-			return nil // what the adapter would say follows from it
-		}
-	}
-	container, err := cosmos.Open(cosmosOptions(c))
-	if err == nil {
-		container.Close()
-		return nil
-	}
-	found := "something else"
-	if e := fault.As(err); e != nil && e.Err != nil {
-		found = strings.ReplaceAll(e.Err.Error(), "\n", "; ") // it names settings and never a key
-	}
-	return config.Problems{{Setting: config.CosmosConnection, Expected: "a connection that can be used", Found: found}}
-}
-
-// cosmosOptions are the adapter's part of the settings.
-func cosmosOptions(c config.Config) cosmos.Options {
-	return cosmos.Options{
-		Connection: c.Cosmos.Connection.Reveal(), AccountEndpoint: c.Cosmos.Endpoint, ClientID: c.Cosmos.ClientID,
-		Database: c.Cosmos.Database, Container: c.Cosmos.Container,
-	}
-}
-
-// sqlProblems lets the adapter read the connection string before anything is opened, as cosmosProblems does.
+// sqlProblems lets the adapter read the connection string before anything is opened.
 func sqlProblems(c config.Config, known config.Problems) config.Problems {
 	for _, p := range known {
 		if p.Setting == config.SQLConnection {
@@ -265,77 +248,6 @@ func readLayout(path string) (layout invoice.Layout, file []byte, problems confi
 	return invoice.Layout{}, nil, config.Problems{{
 		Setting: config.ColumnNames, Expected: "the path of a file of column names, from the script root", Found: found,
 	}}
-}
-
-// store is what both engines are to the app.
-type store interface {
-	commit.Sink
-	// Check tells whether the tables are what the statements need.
-	Check(ctx context.Context) error
-	// Adopted tells whether the ledger knows what was written before us.
-	Adopted(ctx context.Context) (bool, error)
-	// AuditLog keeps an environment's runs that one process does alone, and its audit log.
-	AuditLog(sysName string) ops.AuditLog
-	// RunStore keeps an environment's books of runs, Reports answers the monitoring queries about it.
-	RunStore(sysName string) run.Store
-	Reports(sysName string) run.Reports
-	Close() error
-}
-
-// openSQL opens the database and checks that the tables are what the statements need, and that the ledger may be relied on.
-func openSQL(ctx context.Context, c config.Config, layout invoice.Layout, log zerolog.Logger) (store, error) {
-	s, err := openStore(ctx, c, layout)
-	if err != nil {
-		return nil, err
-	}
-	err = s.Check(ctx)
-	if err == nil && c.Mode != config.ModeShadow { // a shadow writes nothing that could overwrite something newer
-		err = adopted(ctx, s)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	if n, ok := s.(interface{ Notes() []string }); ok {
-		for _, note := range n.Notes() { // triggers, columns that round: part of every write from now on
-			log.Info().Str("note", note).Msg("about the user's tables")
-		}
-	}
-	return s, nil
-}
-
-// adopted is an error while nobody has said what was written before us: an older result could then overwrite what a line
-// holds (docs/requirements.md R59).
-func adopted(ctx context.Context, s store) error {
-	switch yes, err := s.Adopted(ctx); {
-	case err != nil:
-		return err
-	case !yes:
-		return fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted",
-			"the ledger does not know what was written before: run `sqlwriterctl ledger adopt` to its end, or with --empty where nothing was (docs/cutover.md)")
-	}
-	return nil
-}
-
-// openStore opens the engine that the settings name. Our own tables in a SQLite file are brought up to date on the way:
-// the file is ours. On a server the app has no right to, and Check says which command to run.
-func openStore(ctx context.Context, c config.Config, layout invoice.Layout) (store, error) {
-	if c.SQL.Engine == config.SQLServer {
-		s, err := sqlserver.Open(ctx, c.SQL.Connection.Reveal(), sqlserver.Options{
-			Layout: layout, Schema: c.SQL.Schema, MaxOpen: c.SQL.MaxOpen, PreviewOnly: c.Mode == config.ModeShadow,
-		})
-		if err != nil {
-			return nil, err
-		}
-		return s, nil
-	}
-	s, err := sqlite.Open(ctx, c.SQL.Connection.Reveal(), sqlite.Options{Layout: layout})
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Migrate(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
 }
 
 // explain says for Health what keeps a dependency from opening: our own words only, because a cause may hold an address.

@@ -9,51 +9,54 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
 )
 
-// opening is an App whose SQL is opened by open and nothing else.
-func opening(t *testing.T, mode string, open func(ctx context.Context) (store, error)) *App {
+// opening is an App whose SQL is a store that check checks.
+func opening(t *testing.T, mode string, store open.Store, check func(ctx context.Context) error) *App {
 	t.Helper()
 	a := bare(t)
 	a.config.Mode, a.config.SysName = mode, "web"
-	a.sql = newDatabase("web", a.status, open)
-	a.breaker = newBreaker(a.config, "v1", nil, a.sql, zerolog.Nop())
+	a.useSQL(&open.Database{Store: store}, check)
+	a.breaker = newBreaker(a.config, "v1", nil, watchedSink{a.sql, a.status.seen}, zerolog.Nop())
 	return a
 }
+
+func fine(context.Context) error { return nil }
 
 // A server that takes connections and says nothing stops the flow like one that refuses: otherwise every instance knocks again
 // and again for as long as it hangs. The breaker knows the code, and after that one probe a minute is made.
 func TestAServerThatCannotBeOpenedStopsTheFlow(t *testing.T) {
-	for code, open := range map[string]func(ctx context.Context) (store, error){
-		"timeout": func(ctx context.Context) (store, error) {
+	for code, check := range map[string]func(ctx context.Context) error{
+		"timeout": func(ctx context.Context) error {
 			<-ctx.Done()
-			return nil, fault.Wrap(fault.Infrastructure, "test: open", "timeout", "no answer", ctx.Err())
+			return fault.Wrap(fault.Infrastructure, "test: open", "timeout", "no answer", ctx.Err())
 		},
-		"ledger_not_adopted": func(context.Context) (store, error) {
-			return nil, fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted", "nobody said what was written before")
+		"ledger_not_adopted": func(context.Context) error {
+			return fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted", "nobody said what was written before")
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			tries := 0
-			a := opening(t, config.ModeLive, func(ctx context.Context) (store, error) {
+			a := opening(t, config.ModeLive, nil, func(ctx context.Context) error {
 				tries++
-				return open(ctx)
+				return check(ctx)
 			})
-			_, err := a.openSQL(t.Context())
+			err := a.openSQL(t.Context())
 			require.Equal(t, code, fault.CodeOf(err))
 			state := a.breaker.Seen().Control.Breaker
 			require.Equal(t, []any{breaker.StoppedFlow, code}, []any{state.Flow(), state.Code})
 			require.Contains(t, a.status.report().Problems[0], code, "Health says it from the first try on")
 			require.Equal(t, 5, tries)
-			_, err = a.openSQL(t.Context())
+			err = a.openSQL(t.Context())
 			require.True(t, breaker.IsRefusal(err), "%v", err)
 			require.Equal(t, 5, tries)
 			time.Sleep(2 * time.Minute) // the bubble's clock
-			_, err = a.openSQL(t.Context())
+			err = a.openSQL(t.Context())
 			require.Equal(t, code, fault.CodeOf(err))
 			require.Equal(t, 6, tries)
 		})
@@ -62,7 +65,7 @@ func TestAServerThatCannotBeOpenedStopsTheFlow(t *testing.T) {
 
 // beaten is a store that notes what it is asked.
 type beaten struct {
-	store
+	open.Store
 	asked []string
 }
 
@@ -79,10 +82,9 @@ func (b *beaten) Apply(_ context.Context, items []commit.Item, mode commit.Mode,
 // A pause says nothing of SQL: it is opened, and not written to, a heartbeat neither.
 func TestBesideAPauseSQLIsOpenedWithoutAHeartbeat(t *testing.T) {
 	b := &beaten{}
-	a := opening(t, config.ModeShadow, func(context.Context) (store, error) { return b, nil })
+	a := opening(t, config.ModeShadow, b, fine)
 	require.NoError(t, a.breaker.Pause(t.Context(), "kim", "x"))
-	_, err := a.openSQL(t.Context())
-	require.NoError(t, err)
+	require.NoError(t, a.openSQL(t.Context()))
 	require.Empty(t, b.asked)
 }
 
@@ -90,7 +92,7 @@ func TestBesideAPauseSQLIsOpenedWithoutAHeartbeat(t *testing.T) {
 func TestAShadowsHeartbeatIsAPreview(t *testing.T) {
 	for mode, want := range map[string]string{config.ModeShadow: string(commit.Preview), config.ModeLive: "heartbeat"} {
 		b := &beaten{}
-		a := opening(t, mode, func(context.Context) (store, error) { return b, nil })
+		a := opening(t, mode, b, fine)
 		require.NoError(t, a.breaker.Tick(t.Context()))
 		require.Equal(t, []string{want}, b.asked)
 	}

@@ -162,15 +162,15 @@ func TestReviewAProblemDoesNotRepeatTheBreakersWords(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	tries := 0
-	a.keepOpening(ctx, dependency{depSQL, func(ctx context.Context) (func() error, error) {
+	a.keepOpening(ctx, dependency{depSQL, func(ctx context.Context) error {
 		if tries++; tries > 1 { // what the first try left is in Health now
 			cancel()
 		}
 		err := flow.Permit(context.WithoutCancel(ctx))
 		require.True(t, breaker.IsRefusal(err), "%v", err)
 		require.Contains(t, err.Error(), wordsMarker)
-		return nil, err
-	}})
+		return err
+	}, nil})
 	problems := a.status.report().Problems
 	require.Contains(t, problems, "sql: not open yet")
 	require.NotContains(t, fmt.Sprint(problems), operatorMarker)

@@ -1,17 +1,13 @@
 package app
 
 import (
-	"context"
 	"testing"
-	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/sqlservertest"
 )
@@ -25,14 +21,11 @@ func TestADatabaseWithoutOurSchemaIsNotMigratedByTheApp(t *testing.T) {
 	require.NoError(t, sqlserver.CreateSampleSchema(t.Context(), server.DB(), sqlserver.Options{}))
 
 	c := config.Config{SQL: config.SQL{Engine: config.SQLServer, Connection: config.Secret(dsn), Schema: "dbo", MaxOpen: 2}}
-	open := func() (*database, error) {
-		d := newDatabase("web", newStatus("v1", time.Now), func(ctx context.Context) (store, error) {
-			return openSQL(ctx, c, invoice.DefaultLayout(), zerolog.Nop())
-		})
-		_, err := d.get(t.Context())
-		return d, err
+	ready := func() (*App, error) {
+		a := onSQL(t, c)
+		return a, a.sql.Ready(t.Context())
 	}
-	_, err = open()
+	_, err = ready()
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Equal(t, "schema", fault.CodeOf(err))
 	require.Contains(t, explain(err), "sqlwriterctl migrate up", "Health says it")
@@ -42,17 +35,16 @@ func TestADatabaseWithoutOurSchemaIsNotMigratedByTheApp(t *testing.T) {
 	require.Zero(t, tables)
 
 	require.NoError(t, server.Migrate(t.Context()))
-	_, err = open()
+	_, err = ready()
 	require.Equal(t, "ledger_not_adopted", fault.CodeOf(err), "%v", err)
 	require.NoError(t, server.MarkEmpty(t.Context(), "the test"))
-	d, err := open()
+	a, err := ready()
 	require.NoError(t, err)
-	_, err = d.Heartbeat(t.Context(), breaker.Heartbeat{SysName: "web"})
+	_, err = a.sql.Heartbeat(t.Context(), breaker.Heartbeat{SysName: "web"})
 	require.NoError(t, err)
-	require.NoError(t, d.close())
 
 	c.SQL.Schema = "elsewhere"
-	_, err = open()
+	_, err = ready()
 	require.Equal(t, "schema", fault.CodeOf(err))
 	require.Contains(t, explain(err), "elsewhere.IVCE_DTL")
 }

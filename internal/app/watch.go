@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 )
@@ -33,6 +34,33 @@ func (w watchedDocuments) Record(ctx context.Context, id, etag string, state inv
 	next, err := w.inner.Record(ctx, id, etag, state)
 	w.seen(depCosmos, err)
 	return next, err
+}
+
+// watchedSink tells the status how SQL answered. A heartbeat that succeeds says that it is well again.
+type watchedSink struct {
+	inner commit.Sink
+	seen  func(dependency string, err error)
+}
+
+// Apply implements commit.Sink.
+func (w watchedSink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+	outcomes, err := w.inner.Apply(ctx, items, mode, known)
+	w.seen(depSQL, err)
+	return outcomes, err
+}
+
+// Heartbeat implements commit.Sink.
+func (w watchedSink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	row, err := w.inner.Heartbeat(ctx, known)
+	w.seen(depSQL, err)
+	return row, err
+}
+
+// TakeOver implements commit.Sink.
+func (w watchedSink) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+	row, err := w.inner.TakeOver(ctx, known)
+	w.seen(depSQL, err)
+	return row, err
 }
 
 // watchedEvidence tells the status how the store of evidence answered.

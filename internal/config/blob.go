@@ -22,9 +22,6 @@ const (
 	hostStorageClient  = hostStorage + "__clientId"
 )
 
-// BlobOf gives the storage that settings name, for tools that read them without Load. Nothing is checked.
-func BlobOf(get func(name string) string) Blob { return blobOf(get) }
-
 // blobOf gives the storage that the settings name: ours, else the host's.
 func blobOf(get lookup) Blob {
 	b := Blob{Connection: Secret(get(BlobConnection)), ServiceURI: get(BlobServiceURI), ClientID: get(BlobClientID), Container: get(PoisonContainer)}
@@ -39,13 +36,6 @@ func blobOf(get lookup) Blob {
 		b.ServiceURI = "https://" + account + ".blob.core.windows.net/"
 	}
 	return b
-}
-
-// BlobSettings are the settings that BlobOf asks for.
-func BlobSettings() []string {
-	return []string{
-		BlobConnection, BlobServiceURI, BlobClientID, PoisonContainer, hostStorage, hostStorageURI, hostStorageAccount, hostStorageClient,
-	}
 }
 
 // checkNoBlob looks at what takes the place of BLOB_CONNECTION.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +11,8 @@ import (
 type Config struct {
 	SysName string
 	// Mode is ModeLive or ModeShadow.
-	Mode     string
+	Mode string
+	// Location is nil where Of finds no such zone.
 	Location *time.Location
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
@@ -19,12 +21,12 @@ type Config struct {
 	Blob     Blob
 	// ServiceBus is where messages about runs go.
 	ServiceBus ServiceBus
-	// MaxPoisonPerHour is how many documents the app may give up in one hour; negative means none (MostPoison).
+	// MaxPoisonPerHour is how many documents the app may give up in one hour; negative means none.
 	MaxPoisonPerHour int
 }
 
-// MostPoison is the setting MAX_POISON_PER_HOUR as the breaker takes it, whose 0 is the default: none is negative.
-func MostPoison(setting string) int {
+// mostPoison is the setting MAX_POISON_PER_HOUR as the breaker takes it, whose 0 is the default: none is negative.
+func mostPoison(setting string) int {
 	most, err := strconv.Atoi(setting)
 	if err == nil && most == 0 {
 		return -1
@@ -163,13 +165,31 @@ func Load(get func(string) (string, bool)) (Config, error) {
 			values[s.Name] = s.Default
 		}
 	}
-	location, err := time.LoadLocation(values[TimeZone])
-	if err != nil { // the default is in the embedded database
-		location = time.UTC
+	c := Of(effective)
+	if c.Location == nil { // the default is in the embedded database
+		c.Location = time.UTC
 	}
-	maxOpen, _ := strconv.Atoi(values[SQLMaxOpen]) // checked above, as the next one
+	if len(problems) > 0 {
+		return c, problems
+	}
+	return c, nil
+}
+
+// Of is what the settings say, with the defaults and unchecked, for tools that need some of them only. A number that is not one
+// is 0.
+func Of(get func(name string) string) Config {
+	values := map[string]string{}
+	for _, s := range Settings() {
+		values[s.Name] = cmp.Or(get(s.Name), s.Default)
+	}
+	effective := func(name string) string { return cmp.Or(values[name], get(name)) }
+	location, err := time.LoadLocation(values[TimeZone])
+	if err != nil {
+		location = nil
+	}
+	maxOpen, _ := strconv.Atoi(values[SQLMaxOpen])
 	maxRows, _ := strconv.Atoi(values[SQLMaxRows])
-	c := Config{
+	return Config{
 		SysName: values[SysName], Mode: values[Mode], Location: location, LogLevel: values[LogLevel],
 		Cosmos: Cosmos{
 			Connection: Secret(values[CosmosConnection]), Endpoint: values[CosmosEndpoint], ClientID: values[CosmosClientID],
@@ -181,12 +201,17 @@ func Load(get func(string) (string, bool)) (Config, error) {
 		},
 		Blob:             blobOf(effective),
 		ServiceBus:       serviceBusOf(effective),
-		MaxPoisonPerHour: MostPoison(values[MaxPoisonPerHour]),
+		MaxPoisonPerHour: mostPoison(values[MaxPoisonPerHour]),
 	}
-	if len(problems) > 0 {
-		return c, problems
+}
+
+// Names are all settings that Of asks for, the host's storage among them.
+func Names() []string {
+	names := []string{hostStorage, hostStorageURI, hostStorageAccount, hostStorageClient}
+	for _, s := range Settings() {
+		names = append(names, s.Name)
 	}
-	return c, nil
+	return names
 }
 
 // check looks at one setting.

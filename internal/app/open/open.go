@@ -1,0 +1,36 @@
+// Package open makes the adapters that the settings name, in one place for the handler, sqlwriterctl and the local stack.
+// It asks no service anything: the first use of an adapter does.
+package open
+
+import (
+	"sqlwriter/internal/blob"
+	"sqlwriter/internal/config"
+	"sqlwriter/internal/cosmos"
+	"sqlwriter/internal/servicebus"
+)
+
+// Results is the container of the results. Errors by kind: infrastructure, code "settings".
+func Results(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.Container) }
+
+// Control is the container of the control document. Errors by kind: infrastructure, code "settings".
+func Control(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.ControlContainer) }
+
+func container(c config.Cosmos, name string) (*cosmos.Container, error) {
+	return cosmos.Open(cosmos.Options{
+		Connection: c.Connection.Reveal(), AccountEndpoint: c.Endpoint, ClientID: c.ClientID, Database: c.Database, Container: name,
+	})
+}
+
+// Evidence is the store of the evidence of an environment. Errors by kind: infrastructure, code "settings".
+func Evidence(c config.Blob, sysName string) (*blob.Store, error) {
+	return blob.Open(blob.Options{
+		Connection: c.Connection.Reveal(), ServiceURI: c.ServiceURI, ClientID: c.ClientID, Container: c.Container, Prefix: sysName,
+	})
+}
+
+// ServiceBus is the namespace of the queues. Errors by kind: infrastructure, code "settings".
+func ServiceBus(c config.ServiceBus) (*servicebus.Namespace, error) {
+	return servicebus.Open(servicebus.Options{
+		Connection: c.Connection.Reveal(), FullyQualifiedNamespace: c.Namespace, ClientID: c.ClientID,
+	})
+}
