@@ -94,10 +94,14 @@ func directions() []direction {
 		},
 		{
 			"internal/app",
-			[]string{"internal/", "handlers"},
-			append([]string{"modernc.org/sqlite"}, zerolog...),
-			"the composition root knows every product package and no stand-in",
+			[]string{
+				"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/ops", "internal/run", "internal/timer",
+				"internal/config", "internal/cosmos", "internal/store/shared", "internal/store/sqlserver", "handlers",
+			},
+			zerolog,
+			"the handler's adapters are opened by internal/app/open",
 		},
+		{"internal/app/open", []string{"internal/"}, nil, "the composition root knows every product package and no emulator"},
 		{"cmd/handler", []string{"internal/app", "internal/config", "handlers"}, zerolog, "main only starts the composition root"},
 		{
 			"test/emulators/cosmosdb",
@@ -120,11 +124,11 @@ func directions() []direction {
 		},
 		{"cmd/internal/stackfile", nil, nil, "a file that the local stack writes and sqlwriterctl reads; it knows neither"},
 		{"cmd/stage", []string{"cmd/stage/staging"}, nil, "a tool that lays out files"},
-		{"cmd/stage/staging", []string{"internal/config", "handlers"}, nil, "what is staged is checked against the settings and the handlers' deadline"},
+		{"cmd/stage/staging", nil, nil, "it copies, builds and stamps"},
 		{
 			"cmd/sqlwriterctl",
 			[]string{"internal/", "cmd/internal/stackfile"},
-			append([]string{"github.com/alecthomas/kong", "modernc.org/sqlite"}, zerolog...),
+			append([]string{"github.com/alecthomas/kong"}, zerolog...),
 			"operators' tools use the adapters, never an emulator or the local stack; stackfile says where a running one is",
 		},
 		{
@@ -247,6 +251,7 @@ func TestTheDirectionsBite(t *testing.T) {
 		{"cmd/local/expect", "sqlwriter/internal/store/sqlserver"},
 		{"handlers", "sqlwriter/internal/cosmos"},
 		{"cmd/sqlwriterctl", "sqlwriter/cmd/local/outage"},
+		{"internal/app", "sqlwriter/internal/servicebus"},
 		{"internal/app", "sqlwriter/test/emulators/cosmosdb"},
 		{"test/emulators/cosmosdb", "sqlwriter/internal/cosmos"},
 		{"cmd/local/expect", "sqlwriter/internal/invoice"},

@@ -34,8 +34,8 @@ func copied() map[string]bool {
 	return map[string]bool{"host.json": false, ".funcignore": false, "local.settings.json": true, ColumnNames: true}
 }
 
-// Build makes a script root beside Dir, checks it and puts it in Dir's place. local.settings.json goes along when there
-// is one, for `func start`; `func` never publishes it. Errors: ErrUnnamed; what the Go tool said; *Violations.
+// Build makes a script root beside Dir and puts it in Dir's place. local.settings.json goes along when there is one, for
+// `func start`; `func` never publishes it. Errors: ErrUnnamed; a source without functions; what the Go tool said.
 func Build(ctx context.Context, o Options) error {
 	if o.Dir == "" {
 		o.Dir = filepath.Join(o.Source, ".stage")
@@ -68,6 +68,9 @@ func fill(ctx context.Context, o Options, dir string) error {
 	if err != nil {
 		return err
 	}
+	if len(functions) == 0 { // the host would publish the root and run nothing
+		return errors.New("no functions/*/function.json in " + o.Source)
+	}
 	for _, path := range functions {
 		target := filepath.Join(dir, filepath.Base(filepath.Dir(path)))
 		if err := os.Mkdir(target, 0o755); err != nil { //nolint:gosec // the host's user reads it
@@ -83,7 +86,7 @@ func fill(ctx context.Context, o Options, dir string) error {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // MkdirTemp makes it private; the host's user reads it
 		return err
 	}
-	return Check(os.DirFS(dir))
+	return nil
 }
 
 // compile builds the handler without cgo, so that it runs on any image (docs/facts.md F32), and stamps its version: this is the
