@@ -14,13 +14,13 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// store is a control document in memory that can be taken away.
+// store is a control document in memory that can fail.
 type store struct {
-	mu          sync.Mutex
-	control     breaker.Control
-	version     int
-	away, mute  bool
-	loads, puts int
+	mu             sync.Mutex
+	control        breaker.Control
+	version        int
+	away, readOnly bool
+	loads, puts    int
 	// fails is called by one Store, which then fails.
 	fails func()
 }
@@ -47,7 +47,7 @@ func (s *store) Store(_ context.Context, c breaker.Control, etag string) (string
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.puts++
-	if s.away || s.mute {
+	if s.away || s.readOnly {
 		return "", fault.New(fault.Infrastructure, "test", "503", "away")
 	}
 	if (s.version == 0) != (etag == "") || (s.version > 0 && etag != string(rune('a'+s.version%26))) {
@@ -121,7 +121,7 @@ func TestFiveFailuresThatSpanFifteenSecondsOpenIt(t *testing.T) {
 		require.Len(t, st.control.Transitions, 1)
 
 		tries, beats := sv.tries, sv.beats
-		for range 600 { // ten minutes of everybody asking
+		for range 600 { // ten minutes of requests
 			time.Sleep(time.Second)
 			require.Error(t, b.Permit(t.Context()))
 			require.Error(t, b.Do(t.Context(), 1, 0, sv.request))
@@ -190,7 +190,7 @@ func TestATickFindsAnOutageWithoutTraffic(t *testing.T) {
 	})
 }
 
-// One of several instances cannot reach SQL. It must not stop the others, and a real outage afterwards must stop them all.
+// An instance that alone cannot reach SQL must not stop the others. A real outage afterwards must stop all.
 func TestAnInstanceThatIsCutOffStopsNobody(t *testing.T) {
 	for _, every := range []time.Duration{time.Second, 10 * time.Second, 10 * time.Minute} {
 		t.Run(every.String(), func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestAfterThrottlingAnInstanceMakesOneRequestAtATime(t *testing.T) {
 		sv.set(fault.New(fault.Throttled, "test", "10928", "too many"), nil)
 		require.Error(t, b.Do(t.Context(), 100, 0, sv.request))
 		sv.set(nil, nil)
-		time.Sleep(21 * time.Second) // the one that was throttled leaves the probe to others for ten seconds
+		time.Sleep(21 * time.Second) // the throttled instance leaves the probe to others for ten seconds
 		require.NoError(t, b.Permit(t.Context()))
 		require.NoError(t, b.Do(t.Context(), 100, 0, sv.request))
 		var mu sync.Mutex
@@ -382,10 +382,10 @@ func TestPauseAndResumeWorkInAFreshProcessWithSQLAway(t *testing.T) {
 		require.True(t, breaker.IsRefusal(err))
 		require.Equal(t, breaker.CodePaused, fault.CodeOf(err))
 
-		told := b.Unaudited(t.Context())
-		require.NotEmpty(t, told)
-		b.Audited(t.Context(), told[:1])
-		require.Len(t, st.control.Transitions, len(told)-1)
+		logged := b.Unaudited(t.Context())
+		require.NotEmpty(t, logged)
+		b.Audited(t.Context(), logged[:1])
+		require.Len(t, st.control.Transitions, len(logged)-1)
 	})
 }
 
@@ -406,7 +406,7 @@ func TestACallersEndIsNobodysFailure(t *testing.T) {
 	})
 }
 
-// A belief that this instance is cut off ends with a committed heartbeat, so that the next outage of all is seen as one.
+// A committed heartbeat ends the cut-off, so that the next outage counts as a common one.
 func TestACommittedHeartbeatEndsTheCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, well, ill := &store{}, &server{}, &server{}

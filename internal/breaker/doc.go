@@ -8,15 +8,15 @@
 //	   +------------------------------------------------------------- half-open
 //	                                                                      | one dependency failure: open again
 //
-// A database whose heartbeat row is not the one that the control document knows, or a later one, opens it at the first refusal
-// (heartbeat.go): nothing is written to a database that went back.
+// A heartbeat row that is not the one in the control document, or is older, opens the breaker at the first refusal
+// (heartbeat.go). A database that went back in time is never written to.
 //
-// Only two things feed it: requests for documents (Do) and the heartbeat (Tick, and the probe). Every answer that is not
-// of dependency scope is a success: a refused document says that the database works. Bookkeeping asks (Permit) and
-// reports nothing.
+// Only requests for documents (Do) and heartbeats (Tick and the probe) change the state. Every answer that is not of
+// dependency scope is a success: a refused document proves that the database works. Other uses of SQL ask for
+// permission (Permit) and report nothing.
 //
 // The state is one member of the control document, changed by compare-and-set. State.next is pure; the time is an
-// argument. An instance that cannot read the control document goes on with its own copy, and says so.
+// argument. An instance that cannot read the control document continues with its own copy and logs it.
 //
-// What a crash leaves behind: a claimed probe, which expires by itself; failures that were counted in this process only.
+// A crash leaves behind a claimed probe, which expires, and loses the failures that only this process has counted.
 package breaker

@@ -8,65 +8,64 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Heartbeat is what the control document says of the database's heartbeat row; without number and id it says nothing.
+// Heartbeat identifies a state of the database: its heartbeat row. The zero value is unknown.
 type Heartbeat struct {
-	// SysName is the environment whose row it is.
+	// SysName is the environment of the row.
 	SysName string `json:"-"`
-	// DatabaseID is the id that the row was made with or taken over with: lower-case text. Another id is another database.
+	// DatabaseID is the id from the row's creation or last takeover, in lower case. Another id means another database.
 	DatabaseID string `json:"database_id,omitempty"`
-	// Number is raised by each heartbeat, never lowered: a lower one is a database that went back. It is about when the row was
-	// raised, in milliseconds since 1970 by the database's clock.
+	// Number grows with each heartbeat. A lower number means that the database went back in time. It is about the time
+	// of the heartbeat, in milliseconds since 1970 by the database's clock.
 	Number int64 `json:"number,omitempty"`
 }
 
-// Codes of the refusals (infrastructure) of a database that is not the one that was written to last. Nothing was written.
+// Codes of the infrastructure errors for a database that is not the one last written to. Nothing was written.
 const (
-	// CodeWentBack: the row's number is lower than the one that is known.
+	// CodeWentBack: the row's number is lower than the known one.
 	CodeWentBack = "database_went_back"
-	// CodeOtherDatabase: the row has another id, or is not there.
+	// CodeOtherDatabase: the row has another id or does not exist.
 	CodeOtherDatabase = "other_database"
 )
 
-// Refuse compares a database's row with what is known: nil, or an infrastructure error with one of the two codes. A row without
-// a number is none; a known without a number is not compared.
+// Refuse compares a database's row with the known one. It returns nil or an infrastructure error with one of the two
+// codes. A row with number 0 counts as missing. If known has number 0, nothing is compared.
 func (known Heartbeat) Refuse(op string, row Heartbeat) error {
 	switch {
 	case known.Number == 0:
 		return nil
 	case row.DatabaseID != known.DatabaseID:
 		return fault.New(fault.Infrastructure, op, CodeOtherDatabase,
-			"the database's heartbeat is %s; the control document knows %s", row.said(), known.said())
+			"the database's heartbeat is %s; the control document knows %s", row.describe(), known.describe())
 	case row.Number < known.Number:
 		return fault.New(fault.Infrastructure, op, CodeWentBack,
-			"the database's heartbeat is %s; the control document knows %s", row.said(), known.said())
+			"the database's heartbeat is %s; the control document knows %s", row.describe(), known.describe())
 	}
 	return nil
 }
 
-// said is a row for people: its number, the time that it stands for, and the id.
-func (h Heartbeat) said() string {
+// describe formats a row for people: number, time and database id.
+func (h Heartbeat) describe() string {
 	if h.Number == 0 {
 		return "none"
 	}
 	return fmt.Sprintf("%d (%s) of %s", h.Number, time.UnixMilli(h.Number).UTC().Format(time.RFC3339), h.DatabaseID)
 }
 
-// Refused reports whether an error says that the database is not the one that was written to last.
+// Refused reports whether an error means that the database is not the one last written to.
 func Refused(err error) bool { return fault.IsDependency(err) && refusedCode(fault.CodeOf(err)) }
 
 func refusedCode(code string) bool { return code == CodeWentBack || code == CodeOtherDatabase }
 
-// known is what requests compare the database's row with: the control document's.
+// known is the control document's heartbeat, which requests compare with the database's row.
 func (b *Breaker) known() Heartbeat {
-	c, _ := b.shared.seen()
+	c, _ := b.shared.cached()
 	known := c.Heartbeat
 	known.SysName = b.o.SysName
 	return known
 }
 
-// Tick is the recovery timer's heartbeat. One that fails is repeated until the breaker is open or this instance is cut off,
-// so an outage without traffic is known within a tick. It refuses as Permit does; other errors by kind: infrastructure,
-// throttled, quota.
+// Tick makes the recovery timer's heartbeat. A failed heartbeat is repeated until the breaker is open or this instance
+// is cut off, so one tick detects an outage without traffic. Errors: those of Permit; infrastructure, throttled, quota.
 func (b *Breaker) Tick(ctx context.Context) error {
 	state := b.state(ctx)
 	if state.Stopped() {
@@ -87,10 +86,10 @@ func (b *Breaker) Tick(ctx context.Context) error {
 	return err
 }
 
-// CutOff reports whether this instance alone cannot reach SQL. It asks by one heartbeat a minute.
+// CutOff reports whether only this instance cannot reach SQL. It makes at most one heartbeat a minute.
 func (b *Breaker) CutOff(ctx context.Context) bool {
 	b.mu.Lock()
-	cut, asked := b.cutOff, b.beatErr != nil && b.o.Now().Sub(b.beatAt) < probeEvery
+	cut, asked := b.cutOff, b.heartbeatErr != nil && b.o.Now().Sub(b.heartbeatAt) < probeEvery
 	b.mu.Unlock()
 	switch {
 	case !cut || b.state(ctx).Stopped():
@@ -98,11 +97,11 @@ func (b *Breaker) CutOff(ctx context.Context) bool {
 	case asked || b.heartbeat(ctx, false) != nil:
 		return true
 	}
-	b.works(ctx)
+	b.recordSuccess(ctx)
 	return false
 }
 
-// probe claims the probe of an open breaker, if it is due, and answers by its heartbeat.
+// probe claims the probe of an open breaker if it is due, and returns the heartbeat's error.
 func (b *Breaker) probe(ctx context.Context, state State) error {
 	if !b.claim(ctx, state) {
 		return b.refusal()
@@ -114,13 +113,13 @@ func (b *Breaker) probe(ctx context.Context, state State) error {
 		return err
 	}
 	b.update(ctx, input{event: committed, by: b.o.Instance, probe: true})
-	if state = b.seenState(); state.Stopped() {
+	if state = b.cachedState(); state.Stopped() {
 		return b.refusal()
 	}
 	return nil
 }
 
-// claim takes the probe if it is due and nobody else has it.
+// claim takes the probe if it is due and no other instance has it.
 func (b *Breaker) claim(ctx context.Context, state State) bool {
 	now := b.o.Now()
 	if !state.due(now, b.o.Instance) {
@@ -153,20 +152,21 @@ func (b *Breaker) heartbeat(ctx context.Context, probe bool) error {
 	return nil
 }
 
-// raise raises the row. Whatever keeps it from committing is the database's: nothing of a document is in it. The control document
-// is read anew before: who compares with an old one might raise a database that went back above what the others know. Who cannot
-// read it raises nothing: its heartbeat only commits.
+// raise raises the row. Every failure to commit is the database's, because no document is involved.
+//
+// The control document is read again first: comparing with an old copy could raise a database that went back above the
+// number that others know. An instance that cannot read it only commits and does not raise the number.
 func (b *Breaker) raise(ctx context.Context, probe bool) (row Heartbeat, err error) {
-	b.shared.anew(ctx)
-	if s := b.seenState(); s.Stopped() && (!probe || s.HeldBy != b.o.Instance || s.due(b.o.Now(), b.o.Instance)) {
-		return row, b.refusal() // somebody opened it since, or our claim is not in what was read: only the holder of a claim asks
+	b.shared.reload(ctx)
+	if s := b.cachedState(); s.Stopped() && (!probe || s.HeldBy != b.o.Instance || s.due(b.o.Now(), b.o.Instance)) {
+		return row, b.refusal() // only the holder of a claim may ask
 	}
 	known := b.known()
 	compared := known
 	if b.shared.isUnread() {
 		compared = Heartbeat{SysName: known.SysName}
 	}
-	row, err = asked(ctx, compared, b.o.Heartbeat)
+	row, err = queryHeartbeat(ctx, compared, b.o.Heartbeat)
 	if err == nil && row.Number > 0 {
 		err = known.Refuse(op, row)
 	}
@@ -178,9 +178,9 @@ func (b *Breaker) raise(ctx context.Context, probe bool) (row Heartbeat, err err
 		return row, err
 	}
 	b.mu.Lock()
-	b.beatAt, b.beatErr, b.lockedAt = b.o.Now(), err, time.Time{}
+	b.heartbeatAt, b.heartbeatErr, b.lockedAt = b.o.Now(), err, time.Time{}
 	if locked {
-		b.lockedAt = b.beatAt
+		b.lockedAt = b.heartbeatAt
 	}
 	if err == nil {
 		b.cutOff = false
@@ -190,40 +190,40 @@ func (b *Breaker) raise(ctx context.Context, probe bool) (row Heartbeat, err err
 	}
 	b.mu.Unlock()
 	if Refused(err) {
-		b.refused(ctx, known, err, probe)
+		b.openForRefusal(ctx, known, err, probe)
 	}
 	return row, err
 }
 
-// lockedOut reports whether the last heartbeat, not long ago, found its row locked.
+// lockedOut reports whether the last heartbeat found its row locked less than probeEvery ago.
 func (b *Breaker) lockedOut() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.o.Now().Sub(b.lockedAt) < probeEvery
 }
 
-// appliedSince reports whether anybody is known to have applied something after a moment.
+// appliedSince reports whether any instance is known to have applied content after a time.
 func (b *Breaker) appliedSince(ctx context.Context, at time.Time) bool {
-	c, _ := b.shared.anew(ctx)
+	c, _ := b.shared.reload(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return c.LastApplied().After(at) || b.appliedAt.After(at)
 }
 
-// refused takes in that the database is not the one that is known: that opens the breaker at the first time. If the control
-// document speaks of another one by now, an operator has accepted the database meanwhile, and the request came too late to know.
-func (b *Breaker) refused(ctx context.Context, known Heartbeat, err error, probe bool) {
-	b.shared.anew(ctx)
+// openForRefusal opens the breaker because the database is not the known one. It does nothing if an operator has accepted the
+// database since the request began.
+func (b *Breaker) openForRefusal(ctx context.Context, known Heartbeat, err error, probe bool) {
+	b.shared.reload(ctx)
 	if is := b.known(); is.DatabaseID == known.DatabaseID {
 		b.update(ctx, b.failure(err, probe))
 	}
 }
 
-// heartbeatSince is the answer of a heartbeat that ended after a moment and not long ago; one is run if there is none.
+// heartbeatSince is the result of a recent heartbeat that ended after begin. Without one it makes a heartbeat.
 func (b *Breaker) heartbeatSince(ctx context.Context, begin time.Time) error {
 	b.mu.Lock()
-	known := b.beatAt.After(begin) && b.o.Now().Sub(b.beatAt) < heartbeatAge
-	err := b.beatErr
+	known := b.heartbeatAt.After(begin) && b.o.Now().Sub(b.heartbeatAt) < heartbeatAge
+	err := b.heartbeatErr
 	b.mu.Unlock()
 	if known {
 		return err

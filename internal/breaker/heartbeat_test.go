@@ -18,21 +18,19 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// over is an instance's breaker over a database.
-func over(st *store, db commit.Sink, name string) *breaker.Breaker {
+func newDatabaseBreaker(st *store, db commit.Sink, name string) *breaker.Breaker {
 	return breaker.New(st, breaker.Options{
 		Instance: name, Build: "build 1", SysName: "web", Heartbeat: db.Heartbeat, TakeOver: db.TakeOver, Draw: func() float64 { return 0 },
 	})
 }
 
-// database is one with a line.
 func database() *inmem.Sink {
 	db := inmem.NewSink()
 	db.AddLines(1)
 	return db
 }
 
-// write is a request for a document that the database applies, and what follows it.
+// write makes a request for a document, which the database applies, and records the success.
 func write(t *testing.T, b *breaker.Breaker, db commit.Sink) error {
 	t.Helper()
 	begin := time.Now()
@@ -51,23 +49,22 @@ func write(t *testing.T, b *breaker.Breaker, db commit.Sink) error {
 	return err
 }
 
-// row is what the database holds.
 func row(db *inmem.Sink) breaker.Heartbeat {
 	found, _ := db.Heartbeats("web")
 	return breaker.Heartbeat{SysName: "web", DatabaseID: found.DatabaseID, Number: found.Number}
 }
 
-// set is a restore: the database's row is another.
+// set replaces the heartbeat row, as a restore does.
 func set(db *inmem.Sink, is breaker.Heartbeat) {
 	db.SetHeartbeat("web", inmem.HeartbeatRow{DatabaseID: is.DatabaseID, Number: is.Number})
 }
 
-// What was applied and the number that stands for it come into the control document together, at most every five seconds, and by a
-// tick when nothing is applied.
+// Applied content and its number enter the control document together: at most every five seconds, and by a tick if
+// previewSink is applied.
 func TestTheHeartbeatIsRaisedBeforeASuccessIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		b := over(st, db, "a")
+		b := newDatabaseBreaker(st, db, "a")
 		require.NoError(t, write(t, b, db))
 		require.Equal(t, 1, st.puts, "one write")
 		require.NotZero(t, row(db))
@@ -94,15 +91,15 @@ func TestTheHeartbeatIsRaisedBeforeASuccessIsTold(t *testing.T) {
 		ill := breaker.New(st, breaker.Options{Build: "build 1", SysName: "web", Heartbeat: func(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
 			return breaker.Heartbeat{}, broken
 		}})
-		told := st.control.AppliedBy("build 1")
+		logged := st.control.AppliedBy("build 1")
 		time.Sleep(time.Minute)
 		require.NoError(t, write(t, ill, db))
-		require.Equal(t, told, st.control.AppliedBy("build 1"), "a success whose heartbeat is not committed is told later")
+		require.Equal(t, logged, st.control.AppliedBy("build 1"), "a success whose heartbeat is not committed is told later")
 	})
 }
 
-// Copies and other databases: none is written to, the first refusal stops everything, and it ends by itself when the database
-// before is back.
+// A copy or another database is never written to. The first refusal stops all instances, and the stop ends when the
+// former database is back.
 func TestADatabaseThatWentBackStopsAtOnceAndEndsByItself(t *testing.T) {
 	for name, back := range map[string]func(known breaker.Heartbeat) breaker.Heartbeat{
 		breaker.CodeWentBack + " by one":     func(k breaker.Heartbeat) breaker.Heartbeat { k.Number--; return k },
@@ -117,7 +114,7 @@ func TestADatabaseThatWentBackStopsAtOnceAndEndsByItself(t *testing.T) {
 			t.Run(name+", by "+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					st, db := &store{}, database()
-					a, b := over(st, db, "a"), over(st, db, "b")
+					a, b := newDatabaseBreaker(st, db, "a"), newDatabaseBreaker(st, db, "b")
 					require.NoError(t, write(t, a, db))
 					require.NoError(t, write(t, b, db))
 					good := row(db)
@@ -134,7 +131,7 @@ func TestADatabaseThatWentBackStopsAtOnceAndEndsByItself(t *testing.T) {
 					require.True(t, state.RefusesDatabase())
 					require.NotEmpty(t, state.Reason)
 					require.Len(t, st.control.Transitions, 1)
-					time.Sleep(6 * time.Second) // and the others know
+					time.Sleep(6 * time.Second) // the others see it
 					require.True(t, breaker.IsRefusal(b.Permit(t.Context())))
 					for range 200 {
 						time.Sleep(3 * time.Second)
@@ -162,11 +159,11 @@ func TestADatabaseThatWentBackStopsAtOnceAndEndsByItself(t *testing.T) {
 	}
 }
 
-// What a heartbeat is refused in the middle of an outage is no outage any more.
+// A refused heartbeat in an outage turns it into a refusal.
 func TestAProbeFindsADatabaseThatWentBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		b := over(st, db, "a")
+		b := newDatabaseBreaker(st, db, "a")
 		require.NoError(t, write(t, b, db))
 		back := row(db)
 		back.Number--
@@ -182,7 +179,7 @@ func TestAProbeFindsADatabaseThatWentBack(t *testing.T) {
 func TestOnlyAForcedResumeAcceptsADatabaseThatWentBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		a, b := over(st, db, "a"), over(st, db, "b")
+		a, b := newDatabaseBreaker(st, db, "a"), newDatabaseBreaker(st, db, "b")
 		require.NoError(t, write(t, b, db))
 		good := row(db)
 		old := good
@@ -211,7 +208,7 @@ func TestOnlyAForcedResumeAcceptsADatabaseThatWentBack(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		require.NoError(t, write(t, a, db), "every instance goes by the new one")
 
-		set(db, good) // a failback to the one that was given up
+		set(db, good) // a failback to the abandoned database
 		require.Equal(t, breaker.CodeOtherDatabase, fault.CodeOf(write(t, a, db)), "it lacks what was written since")
 
 		require.NoError(t, a.Pause(t.Context(), "ann", "x"))
@@ -222,7 +219,7 @@ func TestOnlyAForcedResumeAcceptsADatabaseThatWentBack(t *testing.T) {
 	})
 }
 
-// An outage of a database that was refused says nothing of which database it is.
+// An outage of a refused database does not identify the database.
 func TestAnOutageDoesNotHideARefusal(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
 		synctest.Test(t, func(t *testing.T) {
@@ -255,8 +252,8 @@ func TestAnOutageDoesNotHideARefusal(t *testing.T) {
 	}
 }
 
-// Somebody holds the heartbeat's row in an open transaction. Requests for documents read it and are answered: that is no outage,
-// neither for the instance that has the timer nor for those that apply.
+// Another transaction locks the heartbeat's row. Requests for documents read it and are answered, so this is not an
+// outage for any instance.
 func TestALockOnTheHeartbeatStopsNobodyWhileDocumentsAreApplied(t *testing.T) {
 	for _, ticker := range []string{"the timer's own instance applies", "another instance applies"} {
 		t.Run(ticker, func(t *testing.T) {
@@ -317,19 +314,19 @@ func TestALockOnTheHeartbeatStopsNobodyWhileDocumentsAreApplied(t *testing.T) {
 	}
 }
 
-// A takeover that the control document did not learn of is none: the flow stays stopped, and the operator repeats it.
+// A takeover that is not in the control document does not count: the flow stays stopped, and the operator repeats it.
 func TestATakeoverThatNobodyLearnedOfIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		a := over(st, db, "a")
+		a := newDatabaseBreaker(st, db, "a")
 		require.NoError(t, write(t, a, db))
 		good := row(db)
 		set(db, breaker.Heartbeat{})
 		require.Error(t, a.Tick(t.Context()))
-		st.mute = true
+		st.readOnly = true
 		_, err := a.Force(t.Context(), "ann", "x")
 		require.Error(t, err)
-		st.mute = false
+		st.readOnly = false
 		time.Sleep(80 * time.Second)
 		require.Equal(t, breaker.CodeOtherDatabase, fault.CodeOf(a.Tick(t.Context())), "it does not go on without an audit entry")
 		require.Equal(t, good, st.control.Heartbeat)
@@ -339,12 +336,11 @@ func TestATakeoverThatNobodyLearnedOfIsNone(t *testing.T) {
 	})
 }
 
-// The failback came before the operator's word, or the word came from a machine that names the database before: there is nothing to
-// accept.
+// There is no database to accept if the failback came first, or if the command ran with the former database's address.
 func TestForceTakesOverOnlyWhatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		a := over(st, db, "a")
+		a := newDatabaseBreaker(st, db, "a")
 		require.NoError(t, write(t, a, db))
 		good := row(db)
 		set(db, breaker.Heartbeat{})
@@ -361,11 +357,11 @@ func TestForceTakesOverOnlyWhatIsRefused(t *testing.T) {
 	})
 }
 
-// Two operators force at once: one of them is told, and the control document knows the row that is there.
+// Two operators force at the same time: one gets an error, and the control document has the row of the database.
 func TestTwoOperatorsForceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		a, kims := over(st, db, "a"), over(st, db, "b")
+		a, kims := newDatabaseBreaker(st, db, "a"), newDatabaseBreaker(st, db, "b")
 		require.NoError(t, write(t, a, db))
 		set(db, breaker.Heartbeat{})
 		require.Error(t, a.Tick(t.Context()))
@@ -386,7 +382,7 @@ func TestTwoOperatorsForceAtOnce(t *testing.T) {
 	})
 }
 
-// A heartbeat that was on its way, too: neither a tick's nor a probe's stops what the operator let go on.
+// A heartbeat of a tick or a probe that began before the operator's command does not stop the flow again.
 func TestAHeartbeatFromBeforeATakeoverStopsNobody(t *testing.T) {
 	for name, ask := range map[string]func(b *breaker.Breaker, ctx context.Context) error{
 		"tick":  (*breaker.Breaker).Tick,
@@ -395,7 +391,7 @@ func TestAHeartbeatFromBeforeATakeoverStopsNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st, db := &store{}, database()
-				a := over(st, db, "a")
+				a := newDatabaseBreaker(st, db, "a")
 				require.NoError(t, write(t, a, db))
 				b := breaker.New(st, breaker.Options{
 					Instance: "b", Build: "build 1", SysName: "web", TakeOver: db.TakeOver,
@@ -421,11 +417,11 @@ func TestAHeartbeatFromBeforeATakeoverStopsNobody(t *testing.T) {
 	}
 }
 
-// A request that was on its way while an operator accepted the database is refused by what it knew. That stops nobody again.
+// A request that began before an operator accepted the database is refused. It does not stop the flow again.
 func TestARequestFromBeforeATakeoverStopsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		a, b := over(st, db, "a"), over(st, db, "b")
+		a, b := newDatabaseBreaker(st, db, "a"), newDatabaseBreaker(st, db, "b")
 		require.NoError(t, write(t, a, db))
 		require.NoError(t, b.Permit(t.Context()))
 		err := b.Do(t.Context(), 1, 0, func(_ context.Context, known breaker.Heartbeat) error {
@@ -441,13 +437,14 @@ func TestARequestFromBeforeATakeoverStopsNobody(t *testing.T) {
 	})
 }
 
-// Many instances raise at once, none with what the others wrote a moment ago: the row goes up, and nobody is refused.
+// Many instances raise the row at once, each without the others' last numbers: the number grows, and no instance is
+// refused.
 func TestInstancesThatRaiseAtOnceRefuseNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
 		var all []*breaker.Breaker
 		for _, name := range []string{"a", "b", "c", "d"} {
-			all = append(all, over(st, db, name))
+			all = append(all, newDatabaseBreaker(st, db, name))
 		}
 		for range 100 {
 			errs := make(chan error, len(all))
@@ -464,11 +461,11 @@ func TestInstancesThatRaiseAtOnceRefuseNobody(t *testing.T) {
 	})
 }
 
-// Raises that end out of order, and one on another database, leave the control document what it says.
+// Heartbeats that end out of order, and one on another database, do not change the control document.
 func TestTheLargerNumberWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		b := over(st, db, "a")
+		b := newDatabaseBreaker(st, db, "a")
 		require.NoError(t, b.Tick(t.Context()))
 		for _, ahead := range []breaker.Heartbeat{
 			{SysName: "web", DatabaseID: row(db).DatabaseID, Number: row(db).Number + 1000},
@@ -489,11 +486,11 @@ func TestTheLargerNumberWins(t *testing.T) {
 	})
 }
 
-// A number that is 4 s old is below that of a copy which lacks what others wrote since: raising by it would hide that.
+// A number from 4 s ago is below that of a copy without the last writes. Raising by it would hide that.
 func TestAHeartbeatIsNotComparedWithAnOldControlDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		a, b := over(st, db, "a"), over(st, db, "b")
+		a, b := newDatabaseBreaker(st, db, "a"), newDatabaseBreaker(st, db, "b")
 		require.NoError(t, write(t, a, db))
 		require.NoError(t, write(t, b, db))
 		behind := row(db)
@@ -501,14 +498,14 @@ func TestAHeartbeatIsNotComparedWithAnOldControlDocument(t *testing.T) {
 		require.NoError(t, b.Permit(t.Context()))
 		time.Sleep(2 * time.Second)
 		require.NoError(t, write(t, a, db))
-		set(db, behind) // a replica that had not caught up
+		set(db, behind) // a replica that lags
 		time.Sleep(2 * time.Second)
 		require.Equal(t, breaker.CodeWentBack, fault.CodeOf(b.Tick(t.Context())))
 		require.Equal(t, behind, row(db))
 	})
 }
 
-// A success is to be told, and the control document, read just before, says that another instance opened the breaker meanwhile.
+// A success is to be recorded while the control document says that another instance has opened the breaker.
 func TestASuccessIsNotToldBesideAnOpenBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{away: true}, &server{}
@@ -524,7 +521,7 @@ func TestASuccessIsNotToldBesideAnOpenBreaker(t *testing.T) {
 	})
 }
 
-// A claim whose write failed is in no control document: who goes by what is read there again holds no probe.
+// A claim whose write failed is not in the control document. Its holder reads the document and has no probe.
 func TestAClaimThatWasNotWrittenIsNotProbedWith(t *testing.T) {
 	for _, other := range []string{"a", "b"} {
 		t.Run("held by "+other, func(t *testing.T) {
@@ -535,7 +532,7 @@ func TestAClaimThatWasNotWrittenIsNotProbedWith(t *testing.T) {
 				st.put(is)
 				time.Sleep(20 * time.Second)
 				st.fails = func() {
-					if other != "a" { // it claims the probe meanwhile
+					if other != "a" { // another instance claims the probe
 						is.OpenUntil = time.Now().Add(time.Minute)
 						st.put(is)
 					}
@@ -555,12 +552,12 @@ func TestAClaimThatWasNotWrittenIsNotProbedWith(t *testing.T) {
 	}
 }
 
-// Who cannot read the control document does not know whether the database went back: to raise its number would hide that from all.
-// The flow goes on, and whoever has a copy compares with that.
+// An instance that cannot read the control document does not raise the number, which could hide a database that went
+// back. The flow continues, and an instance with a copy compares with that.
 func TestWithoutTheControlDocumentNothingIsRaised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		a, fresh := over(st, db, "a"), over(st, db, "new")
+		a, fresh := newDatabaseBreaker(st, db, "a"), newDatabaseBreaker(st, db, "new")
 		require.NoError(t, write(t, a, db))
 		good := row(db)
 		st.away = true
@@ -584,16 +581,16 @@ func TestWithoutTheControlDocumentNothingIsRaised(t *testing.T) {
 	})
 }
 
-// An instance that may read the control document and not write it goes on with its own copy, but compares with what it read.
+// An instance that may only read the control document continues with its own copy, but compares with what it read.
 func TestWhoCannotWriteTheControlDocumentComparesAllTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		muted := &mutedStore{store: st}
-		a := over(st, db, "a")
-		b := breaker.New(muted, breaker.Options{Instance: "b", Build: "build 1", SysName: "web", Heartbeat: db.Heartbeat, TakeOver: db.TakeOver})
+		readOnly := &readOnlyStore{store: st}
+		a := newDatabaseBreaker(st, db, "a")
+		b := breaker.New(readOnly, breaker.Options{Instance: "b", Build: "build 1", SysName: "web", Heartbeat: db.Heartbeat, TakeOver: db.TakeOver})
 		require.NoError(t, write(t, a, db))
 		require.NoError(t, b.Tick(t.Context()))
-		muted.mute = true
+		readOnly.readOnly = true
 		time.Sleep(10 * time.Second)
 		require.NoError(t, write(t, b, db))
 		back := row(db)
@@ -607,26 +604,26 @@ func TestWhoCannotWriteTheControlDocumentComparesAllTheSame(t *testing.T) {
 	})
 }
 
-// mutedStore is a store that one instance may read and, while mute, not write.
-type mutedStore struct {
+// readOnlyStore is a store that cannot be written while readOnly is set.
+type readOnlyStore struct {
 	*store
 
-	mute bool
+	readOnly bool
 }
 
-func (m *mutedStore) Store(ctx context.Context, c breaker.Control, etag string) (string, error) {
-	if m.mute {
+func (m *readOnlyStore) Store(ctx context.Context, c breaker.Control, etag string) (string, error) {
+	if m.readOnly {
 		return "", fault.New(fault.Infrastructure, "test", "403", "forbidden")
 	}
 	return m.store.Store(ctx, c, etag)
 }
 
-// An older build does not compare. It raises the row by one with each tick and probe, carries our member of the control document
-// over, and must not take a database that was refused for well.
+// An older build does not compare. It raises the row by one per tick and probe and preserves our member of the control
+// document. It must not take a refused database for a healthy one.
 func TestAnOlderBuildBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, db := &store{}, database()
-		a := over(st, db, "a")
+		a := newDatabaseBreaker(st, db, "a")
 		older := func() { r := row(db); r.Number++; set(db, r) }
 		require.NoError(t, write(t, a, db))
 		good := row(db)
@@ -660,13 +657,13 @@ func mustJSON(t *testing.T, v any) string {
 	return string(raw)
 }
 
-// A shadow's heartbeat raises nothing, and writes nothing of it.
+// A shadow's heartbeat raises no row, and its result is not recorded.
 func TestAnEmptyHeartbeatSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &store{}
 		known := breaker.Heartbeat{SysName: "web", DatabaseID: "x", Number: 7}
 		st.version, st.control.Heartbeat = 1, known
-		b := over(st, nothing{}, "a")
+		b := newDatabaseBreaker(st, previewSink{}, "a")
 		require.NoError(t, b.Tick(t.Context()))
 		require.Zero(t, st.puts)
 		b.Applied(time.Now())
@@ -675,13 +672,12 @@ func TestAnEmptyHeartbeatSaysNothing(t *testing.T) {
 	})
 }
 
-// nothing is a sink whose heartbeat is a preview.
-type nothing struct{ commit.Sink }
+type previewSink struct{ commit.Sink }
 
-func (nothing) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+func (previewSink) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return breaker.Heartbeat{}, nil
 }
 
-func (nothing) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+func (previewSink) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return breaker.Heartbeat{}, nil
 }

@@ -6,35 +6,36 @@ import (
 	"time"
 )
 
-// Proof that a document's failure is its own (docs/requirements.md R40): others got through after it. One number per build says
-// when content was last written; everything else is in the document.
+// A document's failure is its own only if others got through after it (docs/requirements.md R40). The control document
+// has the time of the last written content for each build; everything else is in the document.
 
 const (
-	// noteEvery is how old what the control document says of success and lag may be before it is written again.
+	// noteEvery is the shortest time between two updates of success and lag in the control document.
 	noteEvery = 5 * time.Second
-	// provenAfter is how long after a failure others must have been written: longer than clocks of instances differ.
+	// provenAfter is how long after a failure others must have been written. It exceeds the clock differences of
+	// instances.
 	provenAfter = 60 * time.Second
 )
 
-// Applied takes in that content was written by a request that began at a moment: never a mark, a rewrite or a preview. The
-// beginning counts, because a process may stand still before it learns of the end.
+// Applied records that a request that began at begin wrote content; marks, rewrites and previews do not count. The
+// start counts, because a process may pause before it sees the end.
 func (b *Breaker) Applied(begin time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.appliedAt = begin
-	clear(b.alone)
+	clear(b.loneFailures)
 }
 
-// Proven reports whether this build wrote something at least a minute after a failure. While the control document cannot
-// be had nothing is proven.
+// Proven reports whether this build wrote content at least a minute after a failure. It is false while the control
+// document is not available.
 func (b *Breaker) Proven(ctx context.Context, failedAt time.Time) bool {
 	last := b.AppliedAt(ctx)
 	return !last.IsZero() && !last.Before(failedAt.Add(provenAfter))
 }
 
-// DueBefore is until when a postponed document must have been changed last to be due: others got through since, or so
-// shortly before that the clocks may be to blame. That is sooner than proof, so that one document that gets through after a
-// break makes all others due at once; zero when nothing got through.
+// DueBefore is a time: a postponed document is due if it last changed before it. Others got through since, or up to a
+// minute earlier because of clock differences. This is sooner than Proven, so the first success after an outage makes
+// all postponed documents due. It is zero when nothing got through.
 func (b *Breaker) DueBefore(ctx context.Context) time.Time {
 	last := b.AppliedAt(ctx)
 	if last.IsZero() {
@@ -43,10 +44,10 @@ func (b *Breaker) DueBefore(ctx context.Context) time.Time {
 	return last.Add(provenAfter)
 }
 
-// AppliedAt is when this build last wrote content; zero when that is not known.
+// AppliedAt is when this build last wrote content; zero when unknown.
 func (b *Breaker) AppliedAt(ctx context.Context) time.Time {
-	c, had := b.shared.get(ctx)
-	if !had {
+	c, available := b.shared.get(ctx)
+	if !available {
 		return time.Time{}
 	}
 	b.mu.Lock()
@@ -57,7 +58,7 @@ func (b *Breaker) AppliedAt(ctx context.Context) time.Time {
 	return b.appliedAt
 }
 
-// BeganToFail takes in that a document failed for the first time, with a code.
+// BeganToFail records that a document failed for the first time, with a code.
 func (b *Breaker) BeganToFail(code string) {
 	now := b.o.Now()
 	b.mu.Lock()
@@ -71,12 +72,14 @@ func (b *Breaker) BeganToFail(code string) {
 	b.failing = append(b.failing, Failing{Code: code, Documents: 1, Since: now, LastAt: now})
 }
 
-// Note writes what all instances should know: successes, failures, how far the feed is behind. It costs at most one write
-// in five seconds, and none when nothing is new. Before it tells of a success it raises the heartbeat, so that a database that
-// goes back behind what was applied is refused; a success whose heartbeat is not committed is told later. While the heartbeat's
-// row is locked successes are told without it, and it is tried once a minute: a lock must not look like an outage.
+// Note writes successes, failures and the lag of the feed into the control document, at most every five seconds and
+// only when something changed.
+//
+// It raises the heartbeat before it records a success, so that a database that goes back behind that success is
+// refused. If the heartbeat does not commit, the success is recorded later. While the heartbeat's row is locked,
+// successes are recorded without it: a lock must not look like an outage. The heartbeat is then tried once a minute.
 func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
-	c, _ := b.shared.seen()
+	c, _ := b.shared.cached()
 	now := b.o.Now()
 	b.mu.Lock()
 	applied, failing, waited := b.appliedAt, b.failing, now.Sub(b.notedAt) >= noteEvery
@@ -108,12 +111,12 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 		}
 		return true
 	})
-	b.tellMass(now)
+	b.logMassFailures(now)
 }
 
-// tellMass tells each mass failure once.
-func (b *Breaker) tellMass(now time.Time) {
-	c, _ := b.shared.seen()
+// logMassFailures logs each mass failure once.
+func (b *Breaker) logMassFailures(now time.Time) {
+	c, _ := b.shared.cached()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, f := range c.MassFailures(now) {
@@ -122,23 +125,23 @@ func (b *Breaker) tellMass(now time.Time) {
 		}
 		b.loggedMass[f.Code] = f.Since
 		b.o.Log.Error().Str("event", "mass_failure").Str("code", f.Code).Int("documents", f.Documents).Time("since", f.Since).
-			Msg("many documents began to fail with one code: others go on")
+			Msg("many documents began to fail with one code: the others are still processed")
 	}
 }
 
-// MayPoison reports whether the app may make one more poison message in this hour.
+// MayPoison reports whether the app may make another poison message in this hour.
 func (b *Breaker) MayPoison(ctx context.Context) bool {
 	c, _ := b.shared.get(ctx)
 	return c.PoisonSince(b.o.Now()) < b.o.MaxPoisonPerHour
 }
 
-// TakePoison takes one of the poison messages that the app may make in an hour; false when there is none left. One that was
-// counted and is tried again, because a dependency failed at its mark, is not counted twice.
+// TakePoison counts a poison message of this hour; false when the limit is reached. A message whose mark failed because
+// of a dependency is not counted again.
 func (b *Breaker) TakePoison(ctx context.Context, pill string) bool {
 	now := b.o.Now()
 	hour := now.Truncate(time.Hour)
 	b.mu.Lock()
-	counted := b.pills[pill].Equal(hour)
+	counted := b.poisonCounted[pill].Equal(hour)
 	b.mu.Unlock()
 	if counted {
 		return true
@@ -154,8 +157,8 @@ func (b *Breaker) TakePoison(ctx context.Context, pill string) bool {
 	if taken {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		maps.DeleteFunc(b.pills, func(_ string, at time.Time) bool { return !at.Equal(hour) })
-		b.pills[pill] = hour
+		maps.DeleteFunc(b.poisonCounted, func(_ string, at time.Time) bool { return !at.Equal(hour) })
+		b.poisonCounted[pill] = hour
 	}
 	return taken
 }

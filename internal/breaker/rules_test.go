@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// put has the control document say something, as another instance would.
+// put changes the control document, as another instance would.
 func (s *store) put(state breaker.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,7 +24,7 @@ func halfOpen() breaker.State {
 	return breaker.State{Name: breaker.HalfOpen, Limit: 1, Kind: fault.Infrastructure, OpenUntil: time.Now(), Since: time.Now(), ChangedAt: time.Now()}
 }
 
-// Of many instances one sends the first document after an outage. The others wait for its answer, and for a minute if it dies.
+// After an outage one instance sends the first document. The others wait for its answer, or for a minute if it dies.
 func TestTheFirstRequestForDocumentsIsClaimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
@@ -48,7 +48,7 @@ func TestTheFirstRequestForDocumentsIsClaimed(t *testing.T) {
 	})
 }
 
-// Two documents that fail like an outage, again and again, are two documents.
+// Two documents that repeatedly fail like an outage count as two documents.
 func TestTwoDocumentsAreNoOutageHoweverOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv := &server{}
@@ -64,7 +64,7 @@ func TestTwoDocumentsAreNoOutageHoweverOften(t *testing.T) {
 	})
 }
 
-// A document that fails alone opens a half-open breaker again, three times: then those behind it have their turn.
+// A document that fails alone reopens a half-open breaker three times at most.
 func TestADocumentOpensAHalfOpenBreakerAgainAtMostThreeTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
@@ -87,13 +87,13 @@ func TestADocumentOpensAHalfOpenBreakerAgainAtMostThreeTimes(t *testing.T) {
 	})
 }
 
-// Whatever SQL answers to a request for documents, but an outage, says that it works: a refusal and a lost race, too.
+// Every answer of SQL except an outage is a success, also a refusal and contention.
 func TestARefusalAndALostRaceSayThatTheDatabaseWorks(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.Document, fault.Internal, fault.Contention} {
 		synctest.Test(t, func(t *testing.T) {
 			st, sv := &store{}, &server{}
 			b := open(st, sv, "a")
-			for row := range 3 { // at most four that count, for the first document of all does not; and an answer at the end
+			for row := range 3 { // at most four count, because the first document of all does not; then an answer
 				sv.set(infra(), nil)
 				for n := range 4 {
 					time.Sleep(10 * time.Second)
@@ -116,7 +116,7 @@ func TestARefusalAndALostRaceSayThatTheDatabaseWorks(t *testing.T) {
 	}
 }
 
-// While documents fail alone a half-open breaker is not idle: two heartbeats do not close it.
+// While documents fail alone, two heartbeats do not close a half-open breaker.
 func TestAHeartbeatAloneClosesNothingWhileDocumentsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
@@ -134,7 +134,7 @@ func TestAHeartbeatAloneClosesNothingWhileDocumentsFail(t *testing.T) {
 	})
 }
 
-// Documents that fail alone once an hour are no outage, however many.
+// Documents that fail alone once an hour are not an outage, however many there are.
 func TestFailuresHoursApartAreNoRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(nil, &server{}, "a")
@@ -146,7 +146,7 @@ func TestFailuresHoursApartAreNoRow(t *testing.T) {
 	})
 }
 
-// After throttling requests wait for each other. One that waited is not made when the one before it was throttled again.
+// After throttling requests wait for each other. A waiting request is refused if the one before it was throttled again.
 func TestARequestThatWaitedForItsTurnLooksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
@@ -166,7 +166,7 @@ func TestARequestThatWaitedForItsTurnLooksAgain(t *testing.T) {
 	})
 }
 
-// A database that does not let the heartbeat commit is away, whatever it says: a lock counts, too.
+// Every reason that keeps the heartbeat from committing is an outage, also a lock.
 func TestAHeartbeatThatIsLockedOutIsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
@@ -178,7 +178,7 @@ func TestAHeartbeatThatIsLockedOutIsAnOutage(t *testing.T) {
 	})
 }
 
-// What one instance finds out the others know within five seconds.
+// All instances see a change of one instance within five seconds.
 func TestEveryInstanceKnowsWithinFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
@@ -190,12 +190,12 @@ func TestEveryInstanceKnowsWithinFiveSeconds(t *testing.T) {
 	})
 }
 
-// An instance that can read the control document and not write it goes by its own copy, but for an operator's word.
+// An instance that may only read the control document uses its own copy, except for an operator's command.
 func TestAnInstanceThatCannotWriteTheControlDocumentGoesByItsOwnCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
 		st.put(breaker.State{})
-		st.mute = true
+		st.readOnly = true
 		b := open(st, sv, "a")
 		sv.set(infra(), infra())
 		require.Error(t, b.Do(t.Context(), 1, 0, sv.request))
@@ -209,14 +209,14 @@ func TestAnInstanceThatCannotWriteTheControlDocumentGoesByItsOwnCopy(t *testing.
 		require.Equal(t, breaker.CodePaused, fault.CodeOf(b.Permit(t.Context())))
 
 		st.put(breaker.State{})
-		st.mute = false
+		st.readOnly = false
 		time.Sleep(6 * time.Second)
 		require.NoError(t, b.Permit(t.Context()))
 		require.False(t, b.Seen().Lost)
 	})
 }
 
-// An app makes so many poison messages in an hour, whichever of its instances makes them. One that is tried again is counted once.
+// The limit of poison messages per hour is common to all instances. A repeated message counts once.
 func TestTheHoursPoisonMessagesAreTheWholeApps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &store{}

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// controlAge is how long a loaded control document is believed.
+	// controlAge is how long a loaded control document is valid.
 	controlAge = 5 * time.Second
-	// storeTries bounds the writing of a control document that others write too.
+	// storeTries bounds the attempts to write a control document that others also write.
 	storeTries = 8
 )
 
-// shared is the control document as this instance knows it. When it cannot be had the instance goes on with its own copy
-// until it can. It is safe for concurrent use.
+// shared is this instance's copy of the control document. While the document is not available, the copy alone counts.
+// It is safe for concurrent use.
 type shared struct {
 	store   ControlStore
 	version string
@@ -26,44 +26,44 @@ type shared struct {
 	now     func() time.Time
 
 	mu sync.Mutex
-	// control is the document as it was last seen at loaded; etag is empty when it is not there.
+	// control is the document as last seen, at loaded. An empty etag means that it does not exist.
 	control Control
 	etag    string
 	loaded  time.Time
-	// lost says that it cannot be had; mute that it could be read and not be written; unread that the last try to read it failed.
-	lost, mute, unread bool
+	// unavailable: it could not be read or written. readOnly: it could be read but not written. unread: the last read
+	// failed.
+	unavailable, readOnly, unread bool
 }
 
-// seen is the document as it was last seen, and whether it can be had.
-func (s *shared) seen() (Control, bool) {
+// cached returns the document as last seen and whether it is available.
+func (s *shared) cached() (Control, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.control, !s.lost
+	return s.control, !s.unavailable
 }
 
-// isUnread reports whether the last try to read it failed.
 func (s *shared) isUnread() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unread
 }
 
-// get is the document, at most a few seconds old if it can be had.
+// get returns the document, at most controlAge old if it is available.
 func (s *shared) get(ctx context.Context) (Control, bool) {
 	s.refresh(ctx)
-	return s.seen()
+	return s.cached()
 }
 
-// anew is the document as it is now, if it can be had.
-func (s *shared) anew(ctx context.Context) (Control, bool) {
+// reload reads the document again.
+func (s *shared) reload(ctx context.Context) (Control, bool) {
 	s.mu.Lock()
 	s.loaded = time.Time{}
 	s.mu.Unlock()
 	return s.get(ctx)
 }
 
-// change changes the control document, again when somebody else did. When it cannot be stored the change is this
-// instance's alone. It reports whether fn wanted a change and it was made.
+// change changes the control document, and tries again if another instance changed it. If it cannot be stored, the
+// change counts for this instance only. It reports whether fn wanted a change and the change was made.
 func (s *shared) change(ctx context.Context, fn func(*Control) bool) bool {
 	for range storeTries {
 		s.mu.Lock()
@@ -75,31 +75,31 @@ func (s *shared) change(ctx context.Context, fn func(*Control) bool) bool {
 		written, err := s.write(ctx, c, etag)
 		switch {
 		case err == nil:
-			s.see(c, written)
+			s.replace(c, written)
 			return true
 		case ctx.Err() != nil:
-			return false // we were told to stop: that is not the control document's failure
+			return false // the caller stopped: not a failure of the control document
 		case fault.Has(err, fault.Changed):
-			if _, had := s.anew(ctx); had {
+			if _, available := s.reload(ctx); available {
 				continue
 			}
 		}
-		s.lose(err)
+		s.markUnavailable(err)
 		s.mu.Lock()
-		s.mute = true
+		s.readOnly = true
 		s.mu.Unlock()
-		s.see(c, etag)
+		s.replace(c, etag)
 		return true
 	}
 	return false
 }
 
-// command is an operator's change: it counts for all instances or not at all. Errors by kind: infrastructure (code
-// "control"), throttled, contention.
+// command makes an operator's change, for all instances or not at all. Errors by kind: infrastructure (code "control"),
+// throttled, contention.
 func (s *shared) command(ctx context.Context, fn func(*Control) bool) error {
 	for range storeTries {
-		c, had := s.anew(ctx)
-		if !had {
+		c, available := s.reload(ctx)
+		if !available {
 			return errControl()
 		}
 		s.mu.Lock()
@@ -111,7 +111,7 @@ func (s *shared) command(ctx context.Context, fn func(*Control) bool) error {
 		}
 		written, err := s.write(ctx, c, etag)
 		if err == nil {
-			s.see(c, written)
+			s.replace(c, written)
 			return nil
 		}
 		if !fault.Has(err, fault.Changed) {
@@ -121,22 +121,22 @@ func (s *shared) command(ctx context.Context, fn func(*Control) bool) error {
 	return fault.New(fault.Contention, op, "412", "the control document changed %d times meanwhile: try again", storeTries)
 }
 
-// write stores a control document. Without a store there is only this instance.
+// write stores a control document. It does nothing without a store.
 func (s *shared) write(ctx context.Context, c Control, etag string) (string, error) {
 	if s.store == nil {
 		return "", nil
 	}
-	if s.version != "" { // a tool says nothing of the app
+	if s.version != "" { // tools have no version and keep the app's
 		c.AppVersion = s.version
 	}
 	return s.store.Store(ctx, c, etag)
 }
 
-// refresh loads the control document when the one at hand is too old.
+// refresh loads the control document if the copy is too old.
 func (s *shared) refresh(ctx context.Context) {
 	s.mu.Lock()
 	fresh := s.store == nil || (!s.loaded.IsZero() && s.now().Sub(s.loaded) < controlAge)
-	mute, wasPaused := s.mute, s.control.Breaker.Name == Paused
+	mute, wasPaused := s.readOnly, s.control.Breaker.Name == Paused
 	s.mu.Unlock()
 	if fresh {
 		return
@@ -147,43 +147,43 @@ func (s *shared) refresh(ctx context.Context) {
 		s.control.Heartbeat = c.Heartbeat
 	}
 	s.mu.Unlock()
-	if err == nil && mute { // our own copy counts until it can be written again
+	if err == nil && mute { // this copy counts until it can be written again
 		written, werr := s.write(ctx, c, etag)
 		if werr != nil && (c.Breaker.Name == Paused) != wasPaused {
-			s.see(c, etag) // an operator's word is heard all the same
+			s.replace(c, etag) // an operator's command counts all the same
 		}
 		etag, err = written, werr
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			s.lose(err)
+			s.markUnavailable(err)
 		}
 		return
 	}
 	s.mu.Lock()
-	found := s.lost
-	s.lost, s.mute = false, false
+	found := s.unavailable
+	s.unavailable, s.readOnly = false, false
 	s.mu.Unlock()
 	if found {
-		s.log.Info().Msg("breaker: the control document can be had again")
+		s.log.Info().Msg("breaker: the control document is available again")
 	}
-	s.see(c, etag)
+	s.replace(c, etag)
 }
 
-// lose says once that the control document cannot be had.
-func (s *shared) lose(err error) {
+// markUnavailable marks the control document as not available and logs it once.
+func (s *shared) markUnavailable(err error) {
 	s.mu.Lock()
-	was := s.lost
-	s.lost, s.loaded = true, s.now()
+	was := s.unavailable
+	s.unavailable, s.loaded = true, s.now()
 	s.mu.Unlock()
 	if !was {
 		s.log.Warn().Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).
-			Msg("breaker: the control document cannot be had: this instance goes on with its own copy")
+			Msg("breaker: the control document is not available: this instance continues with its own copy")
 	}
 }
 
-// see takes over a control document and logs what changed of the breaker, whoever changed it.
-func (s *shared) see(c Control, etag string) {
+// replace stores a control document as the copy and logs a change of the breaker's state.
+func (s *shared) replace(c Control, etag string) {
 	s.mu.Lock()
 	was, first := s.control.Breaker, s.loaded.IsZero()
 	s.control, s.etag, s.loaded = c, etag, s.now()

@@ -109,7 +109,7 @@ func TestOnlyAnOperatorEndsAPause(t *testing.T) {
 	require.Equal(t, State{}, State{}.next(input{event: resumed, by: "eva"}, at(5)), "what runs is left alone")
 }
 
-// Whatever happens, at most one instance has the probe, and a breaker that is open comes due within its longest wait.
+// At any time at most one instance has the probe, and an open breaker becomes due within its longest wait.
 func TestTheBreakerNeverHangs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s, now := State{}, at(0)
@@ -129,7 +129,7 @@ func TestTheBreakerNeverHangs(t *testing.T) {
 				}
 			}
 			if s.Name == Open {
-				require.True(rt, s.due(now.Add(lastThrottle+probeEvery+probeJitter+loserWait), in.by), "%+v", s)
+				require.True(rt, s.due(now.Add(maxThrottleWait+probeEvery+probeJitter+failedProbeWait), in.by), "%+v", s)
 			}
 			require.Positive(rt, s.MaxDocuments())
 			require.NotEmpty(rt, s.Describe(now))
@@ -142,7 +142,7 @@ func TestEveryChangeThatPeopleCountIsKeptForTheAuditLog(t *testing.T) {
 	step := func(in input, now time.Time) {
 		was := c.Breaker
 		c.Breaker = was.next(in, now)
-		c.note(was, in, now)
+		c.recordTransition(was, in, now)
 	}
 	step(fails(fault.Infrastructure), at(0))
 	step(input{event: claimed, by: "b"}, at(60))
@@ -157,11 +157,11 @@ func TestEveryChangeThatPeopleCountIsKeptForTheAuditLog(t *testing.T) {
 	for range 3 {
 		step(input{event: answered, by: "b"}, at(301))
 	}
-	var told []string
+	var logged []string
 	for _, tr := range c.Transitions {
-		told = append(told, string(tr.From)+">"+string(tr.To))
+		logged = append(logged, string(tr.From)+">"+string(tr.To))
 	}
-	require.Equal(t, []string{"closed>open", "half_open>closed", "closed>paused", "paused>half_open", "half_open>closed"}, told)
+	require.Equal(t, []string{"closed>open", "half_open>closed", "closed>paused", "paused>half_open", "half_open>closed"}, logged)
 	require.Equal(t, 120, c.Transitions[1].StoppedFor)
 	require.Equal(t, "why", c.Transitions[1].Why)
 }
