@@ -1,15 +1,15 @@
 package invoice
 
-// assumedName and assumedPath are the two reasons that recur in the column table.
+// The reasons in Column.Assumed.
 const (
 	assumedName     = "no document names this column; the name is ours"
 	assumedPath     = "no document names the member; the path is ours"
 	assumedNamePath = "no document names the column or the member; both are ours"
 )
 
-// Columns is the column table. Its order is the order of Document.Values and of every statement made from it; a new
-// column goes to the end of its table's part. Lengths are assumed throughout: no document gives one, and the start-up
-// check of the deployment's schema is what they are compared with.
+// Columns is the column table. Its order is the order of Document.Values and of every statement; a new column goes to
+// the end of its table's part. All lengths are assumed, because no document gives one; the check at the start compares
+// them with the deployment's schema.
 func Columns() []Column {
 	confidence := func(t Table, name, path, meaning string) Column {
 		return Column{

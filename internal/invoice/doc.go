@@ -1,6 +1,6 @@
-// Package invoice understands one finished AI result: the document in the Cosmos container, its version, the values
-// that go to SQL Server and the state that we keep in it. It is pure: no clock, no network, no SQL, no SDK.
+// Package invoice reads one AI result from the Cosmos container: its version, its values for SQL Server and the state
+// that we keep in it. It has no clock, no network, no SQL and no SDK.
 //
-// Its rules are data where they can be: columns.go holds the one table that gives validation, both SQL adapters'
-// statements, the documentation and the start-up check. docs/rules.md is produced from the test table in rules_test.go.
+// columns.go is the one table behind validation, the statements of both SQL adapters, the documentation and the check
+// at the start. docs/rules.md is generated from the test table in rules_test.go.
 package invoice

@@ -2,25 +2,25 @@ package invoice
 
 import "time"
 
-// Eligibility says whose turn a document is, from its snapshot alone.
+// Eligibility says whether a document may be processed now, and if not, why. It follows from the snapshot alone.
 type Eligibility string
 
-// The turns. Only Take leads to work.
+// Only Eligible documents are processed.
 const (
-	// Take: pending, a retry that is due, or one that the old writer left behind.
+	// Eligible: pending, a retry that is due, or abandoned by the old writer.
 	Eligible Eligibility = "take"
-	// NotOurs: request_details.sys_name is another environment's, or nobody's.
+	// NotOurs: request_details.sys_name is empty or another environment.
 	NotOurs Eligibility = "not_ours"
-	// NotOffered: no sql_writer.status. The programs that make results offer a document by the status pending
-	// (docs/requirements.md R10); one without may be anything and is never written.
+	// NotOffered: sql_writer.status is absent. The programs that make results offer a document by the status pending
+	// (docs/requirements.md R10). A document without it is never written.
 	NotOffered Eligibility = "not_offered"
-	// Done: committed or failed. Only a person takes it up again.
+	// Done: committed or failed. Only an operator can reset it.
 	Done Eligibility = "done"
-	// NotDue: a retry whose time has not come.
+	// NotDue: a retry before its time.
 	NotDue Eligibility = "not_due"
-	// InOldWriter: status processing, younger than ten minutes: the old writer may be at it.
+	// InOldWriter: status processing for less than ten minutes; the old writer may still be working on it.
 	InOldWriter Eligibility = "in_old_writer"
-	// UnknownStatus: a status that nobody agreed on. It is left alone, and the log says so.
+	// UnknownStatus: any other status. It is left alone and logged.
 	UnknownStatus Eligibility = "unknown_status"
 )
 
@@ -28,17 +28,17 @@ const (
 // behind (docs/requirements.md R11, R28).
 const OrphanAge = 10 * time.Minute
 
-// MostAhead is how far ahead a time of retry can be meant. The longest wait is about an hour; a larger number was written
-// by hand, or in milliseconds, which would be 54,000 years.
+// MostAhead is the furthest a time of retry can be in the future. The longest wait is about an hour. A later time was
+// set by hand or is in milliseconds, which would mean 54,000 years.
 const MostAhead = 24 * time.Hour
 
-// Due reports whether a retry's time has come: retryAfter is not after now, or further ahead than anybody can mean.
+// Due reports whether retryAfter (seconds since 1970) has passed, or is further ahead than MostAhead.
 func Due(retryAfter int64, now time.Time) bool {
 	return retryAfter <= now.Unix() || retryAfter > now.Add(MostAhead).Unix()
 }
 
-// Eligibility decides whether a document is to be taken up now by the environment sysName. A document with a Problem is taken
-// up too: that is how the problem gets recorded.
+// Eligibility decides whether the environment sysName processes the document now. A document with a Problem is eligible
+// too, so that the problem is recorded.
 func (d Document) Eligibility(now time.Time, sysName string) Eligibility {
 	if d.SysName == "" || d.SysName != sysName {
 		return NotOurs

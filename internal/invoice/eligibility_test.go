@@ -9,8 +9,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// The rules of turns are in the table (rules_document_test.go, "environment" and "state"); here is what a table of
-// documents cannot show.
+// The rules of eligibility are in the table (rules_document_test.go, "environment" and "state"). These are the cases
+// that a table of documents cannot show.
 func TestADocumentOfNobodyIsNeverOursEvenWithoutASetting(t *testing.T) {
 	require.Equal(t, invoice.NotOurs, invoice.Document{}.Eligibility(time.Unix(0, 0), ""))
 	ours := invoice.Document{SysName: "web", State: invoice.State{Status: invoice.Pending}}

@@ -9,8 +9,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Every validation code is met by a document of docs/rules.md, with the kind and condition of its row, and no document
-// meets one that has no row.
+// Every validation code occurs in docs/rules.md with the kind and condition of its row, and every code there has a row.
 func TestEveryValidationCode(t *testing.T) {
 	type key struct {
 		code      string
@@ -40,7 +39,8 @@ func TestEveryValidationCode(t *testing.T) {
 			rows[k] = true
 		}
 	}
-	// The columns of this build have no path within a value, are none of them whole numbers, and of known kinds.
+	// Unreachable in this build: no column's path is inside another value, none holds whole numbers, and all kinds are
+	// known.
 	for _, code := range []string{"not_an_object", "not_whole", "kind"} {
 		k := key{"validation." + code, fault.NoCondition, true}
 		require.False(t, rows[k], "%s is met now", code)

@@ -6,23 +6,22 @@ import (
 	"encoding/hex"
 )
 
-// The recipes of the hashes. Every part is a number or a text with its length in front, and the recipe's name comes
-// first, so two different contents never give the same bytes. A change of any recipe, or of the canonical form of any
-// value, needs a new HashVersion: the golden test says so.
+// The names of the hash recipes. The name comes first, and each part is a number or a text with its length in front.
+// Different contents so never give the same bytes. A change of a recipe, of the columns or of a value's canonical form
+// needs a new HashVersion; a golden test checks it.
 const (
 	recipeContent = "content"
 	recipeRefused = "refused"
 	recipeRow     = "row"
 )
 
-// contentHash names a content: the lines it is for and every value that goes to them.
+// contentHash covers the line ids and every value.
 func contentHash(p *plan, main int64, duplicates []int64, values []Value) string {
 	return hexSum(appendContent(p, recipeContent, main, duplicates, values))
 }
 
-// refusedHash names a content that cannot be written. It covers what the refused members hold, so that it changes when
-// the content does, and no content that can be written has it: otherwise a document whose bad value reads as NULL
-// would pass for one that was applied with NULL there.
+// refusedHash covers content that cannot be written, including the refused members. It never equals a contentHash:
+// otherwise a bad value that reads as NULL would look like content that was applied with NULL.
 func refusedHash(p *plan, main int64, duplicates []int64, values []Value, refused []refusedMember) string {
 	b := appendContent(p, recipeRefused, main, duplicates, values)
 	b = binary.AppendUvarint(b, uint64(len(refused)))
@@ -33,9 +32,8 @@ func refusedHash(p *plan, main int64, duplicates []int64, values []Value, refuse
 	return hexSum(b)
 }
 
-// RowHash names what one line of a document holds: the lower-case hex SHA-256 over HashVersion and RowValues. The
-// ledger keeps it, so that a row that somebody edited later can be told from one that we wrote. Values are aligned
-// with Columns().
+// RowHash is the hash of one line's values: lower-case hex SHA-256 over HashVersion and RowValues. The ledger stores it
+// so that later edits of the row can be detected. Values are aligned with Columns().
 func RowHash(values []Value, main, detail int64) string {
 	p := compiled()
 	return hexSum(appendValues(p, appendRecipe(recipeRow), RowValues(values, main, detail)))
@@ -51,11 +49,11 @@ func appendContent(p *plan, recipe string, main int64, duplicates []int64, value
 }
 
 func appendRecipe(name string) []byte {
-	const usual = 4096 // bytes of an ordinary content, so that the buffer grows once
+	const usual = 4096 // enough for an ordinary content, so that the buffer does not grow
 	return binary.AppendUvarint(appendText(make([]byte, 0, usual), name), HashVersion)
 }
 
-// appendValues writes each column's table, name and value; NULL and ” differ in the first byte.
+// appendValues writes each column's table, name and value. NULL and ” differ in the first byte.
 func appendValues(p *plan, b []byte, values []Value) []byte {
 	b = binary.AppendUvarint(b, uint64(len(values)))
 	for i, v := range values {

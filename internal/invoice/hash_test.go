@@ -12,9 +12,9 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// A failure here means that every hash in every ledger has changed its meaning. If that is wanted (a new column, another
-// canonical form of a value), HashVersion grows by one and these lines are written anew; old rows then count as
-// unchanged by their version instead of being rewritten over people's corrections (docs/requirements.md R16).
+// A failure here means that every hash in every ledger has a new meaning. If that is intended (a new column, another
+// canonical form), HashVersion grows and these lines change. Old rows then count as unchanged by their version, so that
+// people's corrections are not overwritten (docs/requirements.md R16).
 func TestTheHashRecipeIsFixed(t *testing.T) {
 	d, err := invoice.Read(rule{in: `{"post-processing": {"duplicate_detail_uids": [1421550]}}`}.document(t), rulesNow())
 	require.NoError(t, err)
@@ -26,7 +26,7 @@ func TestTheHashRecipeIsFixed(t *testing.T) {
 	require.Equal(t, "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a", invoice.Key("\x01"))
 }
 
-// spellings are ways to write a member; those that mean the same value must give the same hash, all others another.
+// spellings are ways to write a member. Spellings of one value must give one hash, all others different ones.
 func spellings() map[string][]string {
 	return map[string][]string{
 		"part_number":             {`"425"`, `425`, `"42\u0035"`, `""`, `null`, `" "`, `"4"`, `true`, `"«x*101»"`},

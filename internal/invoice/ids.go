@@ -6,15 +6,15 @@ import (
 	"strconv"
 )
 
-// Key is the document key of an id: the lower-case hex SHA-256 of its bytes, 64 characters. Ids are of any length and
-// alphabet; a key compares the same in Go, SQLite and every collation of SQL Server.
+// Key is the document key of an id: the lower-case hex SHA-256 of its bytes, 64 characters. Ids have any length and
+// alphabet; keys compare the same in Go, SQLite and every collation of SQL Server.
 func Key(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
 }
 
-// lineID reads the id of an invoice line. A wrong id would write one line's result to another, so nothing is guessed:
-// a JSON number must be whole and at most 2^53-1, a text must be exactly its digits.
+// lineID reads the id of an invoice line strictly, because a wrong id would write one line's result to another. A JSON
+// number must be whole and at most 2^53-1; a text must be exactly the digits.
 func lineID(span []byte) (int64, *FieldError) {
 	const expected = "the id of an invoice line: a whole number from 1"
 	switch typeOf(span) {
@@ -39,15 +39,15 @@ func lineID(span []byte) (int64, *FieldError) {
 // digitsID reads a text that is exactly the digits of a positive int64, without sign, blank or leading zero.
 func digitsID(span []byte) (int64, bool) {
 	const longest = len("9223372036854775807")
-	text, whole := beginning(span, longest)
-	if digits, rest := cutDigits(text); !whole || digits == "" || rest != "" || digits[0] == '0' {
+	text, complete := beginning(span, longest)
+	if digits, rest := cutDigits(text); !complete || digits == "" || rest != "" || digits[0] == '0' {
 		return 0, false
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	return v, err == nil
 }
 
-// lines reads the main line's id and those of its duplicates: in their order, each once, without the main one.
+// lines reads the main line's id and the duplicates' ids: in order, without repeats and without the main one.
 func (r *reader) lines() {
 	p := r.plan
 	if rpa := r.span(p.rpa); typeOf(rpa) != jsonObject {

@@ -7,47 +7,46 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// FieldError is one member of a document that a rule refuses.
+// FieldError is one refused member of a document.
 type FieldError struct {
-	// Path is the member's place as dotted names, with [n] for an element of a list (from 0).
+	// Path is the member's place as dotted names, with [n] for element n of a list, from 0.
 	Path string
-	// Code is the rule's short name: "too_long". Mass failures are counted by code.
+	// Code is the short name of the rule: "too_long". Mass failures are counted by code.
 	Code string
-	// Expected says what the rule wants, for people.
+	// Expected is the rule in words.
 	Expected string
-	// Found is the value as it stood, at most 40 characters of it; empty for lists, objects and where nothing stood.
+	// Found is the value, at most 40 characters of it; empty for lists, objects and absent members.
 	Found string
-	// FoundType is the JSON type that stood there, with its length where that is the trouble. It holds no value.
+	// FoundType is the JSON type found, with its length for a too long text. It has no value.
 	FoundType string
 }
 
-// Invalid says why a document cannot be written. errors.As finds a *fault.Error of kind document in it, whose code is
-// "validation." and the first field's code, and whose condition is unreadable where Unreadable is true.
+// Invalid says why a document cannot be written. errors.As finds a *fault.Error of kind document in it. Its code is
+// "validation." and the first field's code; its condition is unreadable if Unreadable is true.
 type Invalid struct {
-	// DocumentID is the document's id.
 	DocumentID string
-	// Unreadable is true when the document cannot be understood as a document at all: trying again cannot help.
+	// Unreadable is true when the document's structure cannot be understood. Another try cannot help.
 	Unreadable bool
-	// Fields are the refused members, those that make it unreadable first; Omitted is about how many more there
-	// were (two columns made from one member may both count).
+	// Fields are the refused members, those that make it unreadable first. Omitted is about how many more there are:
+	// two columns of one member may both count.
 	Fields  []FieldError
 	Omitted int
 }
 
-// maxFields bounds Invalid.Fields: a list of a million wrong ids needs no million explanations.
+// maxFields bounds Fields; a list may have a million wrong ids.
 const maxFields = 64
 
 // maxFound is how many characters of a found value go into an error text.
 const maxFound = 40
 
-// Error is one line of at most MaxErrorBytes: the document's id and for each member its path, what was expected and
-// what was found. It shows values, so it belongs in the document and in answers to operators; logs take Safe.
+// Error returns one line of at most MaxErrorBytes: the id, and each member's path, expectation and value. It has values
+// and must not be logged; logs use Safe.
 func (e *Invalid) Error() string { return e.line(true) }
 
-// Safe is Error without the values that were found, for logs.
+// Safe is Error without the found values, for logs.
 func (e *Invalid) Safe() string { return e.line(false) }
 
-// Unwrap gives the classified form.
+// Unwrap returns the *fault.Error.
 func (e *Invalid) Unwrap() error {
 	f := &fault.Error{Kind: fault.Document, Code: "validation", Op: "invoice: read", Reason: e.Safe()}
 	if len(e.Fields) > 0 {
@@ -68,7 +67,7 @@ func (e *Invalid) line(values bool) string {
 		if i > 0 {
 			separator = "; "
 		}
-		if i > 0 && len(line)+len(separator)+len(part) > MaxErrorBytes-room {
+		if i > 0 && len(line)+len(separator)+len(part) > MaxErrorBytes-reserved {
 			return fmt.Sprintf("%s; and %d more", line, len(e.Fields)-i+e.Omitted)
 		}
 		line += separator + part
@@ -87,14 +86,14 @@ func (f FieldError) line(values bool) string {
 	return s
 }
 
-// refused describes a member that a rule refuses. The path is the reader's to fill in.
+// refused describes a refused member. The reader adds the path.
 func refused(code, expected string, span []byte) *FieldError {
 	f := &FieldError{Code: code, Expected: expected, FoundType: string(typeOf(span))}
 	switch typeOf(span) {
 	case jsonText:
-		text, whole := beginning(span, maxFound)
+		text, complete := beginning(span, maxFound)
 		f.Found = strconv.Quote(text)
-		if !whole {
+		if !complete {
 			f.Found += "…"
 		}
 	case jsonNumber:
@@ -109,7 +108,7 @@ func refused(code, expected string, span []byte) *FieldError {
 	return f
 }
 
-// unrecordable is the error of a document whose id cannot be read: there is no place to record anything.
+// unrecordable is the error of a document without a readable id, for which nothing can be recorded.
 func unrecordable(code, format string, args ...any) error {
 	e := fault.New(fault.Document, "invoice: read", "validation."+code, format, args...)
 	e.Condition = fault.Unreadable

@@ -15,20 +15,19 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Layout is what one deployment's tables call things where no document of the user says it: the columns whose name is
-// assumed, and the key of each table. It changes statements and nothing else: what a document means, its content hash
-// and the row hashes know the names of the column table only. The zero value stands for DefaultLayout.
+// Layout has one deployment's names of columns and keys whose names are assumed. It changes statements only: the
+// meaning of documents and all hashes use the names of the column table. The zero value means DefaultLayout.
 type Layout struct {
-	// Columns is the column table with this deployment's names, aligned with the function Columns. Nil stands for the
-	// column table as it is: see OrDefault.
+	// Columns is the column table with this deployment's names, aligned with the function Columns. Nil means the column
+	// table; see OrDefault.
 	Columns []Column
 	keys    map[Table]string
 }
 
-// DefaultLayout is the column table as it stands.
+// DefaultLayout has the names of the column table.
 func DefaultLayout() Layout { return Layout{Columns: Columns()} }
 
-// OrDefault is the layout itself, or DefaultLayout for the zero value. Adapters call it once, when they are opened.
+// OrDefault returns the layout, or DefaultLayout for the zero value. Adapters call it once, when they are opened.
 func (l Layout) OrDefault() Layout {
 	if l.Columns == nil {
 		l.Columns = Columns()
@@ -36,7 +35,7 @@ func (l Layout) OrDefault() Layout {
 	return l
 }
 
-// Key is the name of a table's key column.
+// Key returns the name of a table's key column.
 func (l Layout) Key(t Table) string {
 	if name, renamed := l.keys[t]; renamed {
 		return name
@@ -44,14 +43,13 @@ func (l Layout) Key(t Table) string {
 	return KeyColumn
 }
 
-// ReadLayout reads a file of column names: for each table the names of the column table, and what they are called here.
-// What the file does not name keeps its name.
+// ReadLayout reads a file of column names: for each table, the names of the column table and the names here. Columns
+// that the file omits keep their names.
 //
 //	{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME", "IVCE_DTL_UID": "DTL_ID"}}
 //
-// It refuses tables and columns that the column table does not have, columns that a document of the user names, names
-// that no column can have, and two columns of one table with one name (which case does not tell apart). Errors by kind:
-// infrastructure, code "settings"; the reason lists everything that is wrong.
+// It refuses unknown tables and columns, columns that a document of the user names, invalid names, and repeated names
+// of a table in any case. Errors by kind: infrastructure, code "settings", with all problems as the reason.
 func ReadLayout(file []byte) (Layout, error) {
 	names, problems := parseNames(file)
 	l := Layout{Columns: Columns(), keys: map[Table]string{}}
@@ -67,7 +65,7 @@ func ReadLayout(file []byte) (Layout, error) {
 	return l, nil
 }
 
-// rename makes one change, or says why not.
+// rename applies one change or returns the problem.
 func (l Layout) rename(n newName) string {
 	if found := wrongName(n.name); found != "" {
 		return "expected the name of a column, found " + found
@@ -87,7 +85,7 @@ func (l Layout) rename(n newName) string {
 	return ""
 }
 
-// clashes are the columns of one table that have one name.
+// clashes reports columns of one table with the same name.
 func (l Layout) clashes() []string {
 	type place struct {
 		table Table
@@ -108,14 +106,14 @@ func (l Layout) clashes() []string {
 	return found
 }
 
-// nameAssumed says whether the column's name is our choice. Where only the path is, a document of the user names the
-// column, and whoever calls it otherwise has another table.
+// nameAssumed reports whether the column's name is our choice. If only the path is, a document of the user names the
+// column, and it cannot be renamed.
 func (c Column) nameAssumed() bool { return c.Assumed == assumedName || c.Assumed == assumedNamePath }
 
 // maxColumnName is the longest identifier of SQL Server (sysname), in UTF-16 units.
 const maxColumnName = 128
 
-// wrongName says what keeps a text from being a column's name.
+// wrongName says why a text cannot be a column's name; empty if it can.
 func wrongName(name string) string {
 	units := len(utf16.Encode([]rune(name)))
 	switch {
@@ -131,16 +129,15 @@ func wrongName(name string) string {
 	return ""
 }
 
-// newName is one entry of the file.
 type newName struct {
 	table     Table
 	old, name string
 }
 
-// parseNames reads the file as tokens: a name that stands twice would else be lost in silence. Values of what is not
-// understood are never repeated: the setting may name a file of another kind.
+// parseNames reads the file token by token, because a map would drop a repeated name silently. Messages never repeat
+// unknown content: the setting may name a file of another kind.
 func parseNames(file []byte) (names []newName, problems []string) {
-	file = bytes.TrimPrefix(file, []byte("\ufeff")) // editors on Windows put it there
+	file = bytes.TrimPrefix(file, []byte("\ufeff")) // written by editors on Windows
 	dec := json.NewDecoder(bytes.NewReader(file))
 	tables := map[string]bool{}
 	err := eachEntry(dec, func(table string) error {
@@ -178,10 +175,10 @@ func parseNames(file []byte) (names []newName, problems []string) {
 	return names, problems
 }
 
-// errNoObject is a value of another type where an object belongs.
-var errNoObject = errors.New("something that is no object")
+// errNoObject: a value of another type where an object is expected.
+var errNoObject = errors.New("a value that is not an object")
 
-// eachEntry walks through the next value, which must be an object. each must read the entry's value.
+// eachEntry visits the entries of the next value, which must be an object. The callback must read the entry's value.
 func eachEntry(dec *json.Decoder, each func(name string) error) error {
 	begin, err := dec.Token()
 	if err != nil {
@@ -195,7 +192,7 @@ func eachEntry(dec *json.Decoder, each func(name string) error) error {
 		if err != nil {
 			return err
 		}
-		text, _ := name.(string) // in an object every second token is one
+		text, _ := name.(string) // keys are always strings
 		if err := each(text); err != nil {
 			return err
 		}
@@ -204,7 +201,7 @@ func eachEntry(dec *json.Decoder, each func(name string) error) error {
 	return err
 }
 
-// jsonFault says in words what the decoder found, without the value.
+// jsonFault describes a decoder's error without the value.
 func jsonFault(err error) string {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -212,7 +209,7 @@ func jsonFault(err error) string {
 	case errors.As(err, &kind):
 		return "a " + kind.Value + " where a name belongs"
 	case errors.As(err, &syntax):
-		return fmt.Sprintf("no JSON (at byte %d)", syntax.Offset)
+		return fmt.Sprintf("invalid JSON (at byte %d)", syntax.Offset)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "its end before it was complete"
 	}

@@ -78,12 +78,12 @@ func TestWhatNoTableCanBeIsRefused(t *testing.T) {
 		{`{"IVCE_TRKG_MSTR": {"RQST_TS": "A", "RQST_TS": "B"}}`, "IVCE_TRKG_MSTR: expected every column once, found RQST_TS twice"},
 		{`{"IVCE_DTL": {}, "IVCE_DTL": {}}`, "expected every table once, found IVCE_DTL twice"},
 		{`{"IVCE_TRKG_MSTR": {"RQST_TS": 5}}`, "found a number where a name belongs"},
-		{`{"IVCE_TRKG_MSTR": "RQST_TS"}`, "found something that is no object"},
-		{`[]`, "found something that is no object"},
+		{`{"IVCE_TRKG_MSTR": "RQST_TS"}`, "found a value that is not an object"},
+		{`[]`, "found a value that is not an object"},
 		{``, "found its end before it was complete"},
 		{`{"IVCE_TRKG_MSTR": {"RQST_TS": "X"}`, "found its end before it was complete"},
 		{`{"IVCE_TRKG_MSTR": {"RQST_TS": "X"}} {}`, "found more behind the object"},
-		{`{"IVCE_TRKG_MSTR": {RQST_TS: "X"}}`, "found no JSON (at byte"},
+		{`{"IVCE_TRKG_MSTR": {RQST_TS: "X"}}`, "found invalid JSON (at byte"},
 	} {
 		l, err := invoice.ReadLayout([]byte(c.file))
 		require.ErrorContains(t, err, c.want, c.file)

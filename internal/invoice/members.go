@@ -2,12 +2,13 @@ package invoice
 
 import "bytes"
 
-// A snapshot may be 1.9 MB of which a few hundred bytes matter. encoding/json would copy it into values, match member
-// names without regard to case ("ID" for "id") and hide lone surrogates, so documents are read in place: json.Valid
-// judges the whole once, and the functions here walk what it accepted. A span is the bytes of one value inside the
-// snapshot, nil when the member is absent; nothing made from a span may keep it.
+// Documents are read in place: a snapshot may be 1.9 MB with a few hundred bytes that matter. encoding/json would copy
+// it, match names without regard to case ("ID" for "id") and hide lone surrogates. json.Valid checks the whole once,
+// and these functions walk the valid text.
+//
+// A span is the bytes of one value inside the snapshot, nil when the member is absent. No result may keep a span.
 
-// jsonType is the type of a value, in the words of error messages.
+// jsonType is the type of a value, as error messages name it.
 type jsonType string
 
 const (
@@ -20,7 +21,7 @@ const (
 	jsonObject jsonType = "object"
 )
 
-// typeOf answers the type of a span from its first byte, which in valid JSON decides it.
+// typeOf returns the type of a span, which follows from its first byte in valid JSON.
 func typeOf(span []byte) jsonType {
 	if len(span) == 0 {
 		return absent
@@ -40,14 +41,13 @@ func typeOf(span []byte) jsonType {
 	return jsonNumber
 }
 
-// given reports whether a member is there with a value; absent and null are the same to every rule.
+// given reports whether a member has a value. Absent and null are the same to every rule.
 func given(span []byte) bool {
 	t := typeOf(span)
 	return t != absent && t != jsonNull
 }
 
-// eachMember visits the members of a valid object in order. Names are compared by the caller byte for byte, so they
-// are given without their escapes.
+// eachMember visits the members of a valid object in order. Names have no escapes, so callers can compare bytes.
 func eachMember(object []byte, visit func(name, value []byte)) {
 	i := skipSpace(object, 1)
 	for object[i] != '}' {
@@ -56,7 +56,7 @@ func eachMember(object []byte, visit func(name, value []byte)) {
 		if bytes.IndexByte(name, '\\') >= 0 {
 			name = []byte(decode(object[i:end]))
 		}
-		i = skipSpace(object, skipSpace(object, end)+1) // behind the colon
+		i = skipSpace(object, skipSpace(object, end)+1) // after the colon
 		end = valueEnd(object, i)
 		visit(name, object[i:end])
 		i = nextItem(object, end)
@@ -89,7 +89,8 @@ func skipSpace(raw []byte, i int) int {
 	return i
 }
 
-// valueEnd answers where the value that begins at i ends. It counts brackets instead of recursing: depth costs nothing.
+// valueEnd returns the end of the value that begins at i. It counts brackets instead of recursing, so depth costs
+// nothing.
 func valueEnd(raw []byte, i int) int {
 	switch raw[i] {
 	case '"':
@@ -114,7 +115,7 @@ func valueEnd(raw []byte, i int) int {
 	return len(raw)
 }
 
-// textEnd answers where the text that begins with the quote at i ends.
+// textEnd returns the end of the text that begins with the quote at i.
 func textEnd(raw []byte, i int) int {
 	for i++; ; i++ {
 		switch raw[i] {

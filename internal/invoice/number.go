@@ -6,27 +6,26 @@ import (
 	"strings"
 )
 
-// maxExact is the largest whole number up to which a JSON number can be believed: Cosmos DB and most JSON writers keep
-// numbers as IEEE doubles. 2^53 itself is out: 2^53+1 arrives as exactly that.
+// maxExact is the largest whole number that a JSON number carries exactly: Cosmos DB and most JSON writers use IEEE
+// doubles. 2^53 is excluded, because 2^53+1 is rounded to it.
 const maxExact = 1<<53 - 1
 
-// number is a JSON number, exactly: 0.digits * 10^exp. The digits have no zero at either end, so that equal numbers
-// are equal values and comparing needs no arithmetic; zero has no digits. Nothing is ever expanded, so 1e999999999
-// costs as little as 1.
+// number is an exact JSON number: 0.digits * 10^exp. The digits have no zero at either end, so equal numbers are equal
+// values; zero has no digits. Nothing is expanded, so 1e999999999 costs as little as 1.
 type number struct {
 	negative bool
 	digits   string
 	exp      int
-	// plain is true when the number was written with neither a point nor an exponent.
+	// plain is true for a number without point and exponent.
 	plain bool
 }
 
-// parseNumber reads a text that is exactly one JSON number: no sign but minus, no leading zero, no blank.
+// parseNumber reads a text that is exactly one JSON number: no plus sign, no leading zero, no blank.
 func parseNumber(s string) (number, bool) {
 	var n number
 	s, n.negative = strings.CutPrefix(s, "-")
-	whole, rest := cutDigits(s)
-	if whole == "" || (len(whole) > 1 && whole[0] == '0') {
+	integer, rest := cutDigits(s)
+	if integer == "" || (len(integer) > 1 && integer[0] == '0') {
 		return number{}, false
 	}
 	n.plain = rest == ""
@@ -43,16 +42,16 @@ func parseNumber(s string) (number, bool) {
 			return number{}, false
 		}
 	}
-	digits := strings.TrimLeft(whole+fraction, "0")
+	digits := strings.TrimLeft(integer+fraction, "0")
 	n.exp = len(digits) - len(fraction) + exp
 	n.digits = strings.TrimRight(digits, "0")
 	if n.digits == "" {
-		return number{plain: n.plain}, true // -0 is 0, and so is 0e5
+		return number{plain: n.plain}, true // -0 and 0e5 are 0
 	}
 	return n, true
 }
 
-// parseExponent reads "e+12". An exponent beyond any column is as good as a billion.
+// parseExponent reads "e+12". A larger exponent than a billion becomes a billion, which no column holds either.
 func parseExponent(s string) (int, bool) {
 	const beyond = 1_000_000_000
 	if s[0] != 'e' && s[0] != 'E' {
@@ -77,7 +76,7 @@ func parseExponent(s string) (int, bool) {
 	return exp, true
 }
 
-// cutDigits splits a text behind its leading decimal digits.
+// cutDigits splits a text after its leading decimal digits.
 func cutDigits(s string) (digits, rest string) {
 	i := 0
 	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
@@ -86,10 +85,10 @@ func cutDigits(s string) (digits, rest string) {
 	return s[:i], s[i:]
 }
 
-// integral reports whether the number is whole, however it was written.
+// integral reports whether the number is whole, whatever its notation.
 func (n number) integral() bool { return n.exp >= len(n.digits) }
 
-// int64 gives a whole number within int64.
+// int64 returns a whole number within int64.
 func (n number) int64() (int64, bool) {
 	const mostDigits = 19
 	if !n.integral() || n.exp > mostDigits {
@@ -109,7 +108,7 @@ func (n number) int64() (int64, bool) {
 	return v, true
 }
 
-// compare answers -1, 0 or +1 as n is smaller than, equal to, or larger than o.
+// compare returns -1, 0 or +1 for n less than, equal to, or greater than o.
 func (n number) compare(o number) int {
 	if n.sign() != o.sign() {
 		if n.sign() < o.sign() {
@@ -140,40 +139,40 @@ func (n number) sign() int {
 	return 1
 }
 
-// round writes the number with exactly scale digits behind the point, rounded half away from zero as SQL Server's
-// ROUND does it; ok is false when that takes more than precision digits.
+// round formats the number with exactly scale digits after the point, rounded half away from zero like SQL Server's
+// ROUND. ok is false if that takes more than precision digits.
 func (n number) round(precision, scale int) (text string, ok bool) {
-	keep := n.exp + scale // how many of the digits stay
+	keep := n.exp + scale // the number of digits that remain
 	if keep > precision {
 		return "", false
 	}
-	var kept []byte
+	var result []byte
 	switch {
 	case keep >= len(n.digits):
-		kept = append([]byte(n.digits), strings.Repeat("0", keep-len(n.digits))...)
+		result = append([]byte(n.digits), strings.Repeat("0", keep-len(n.digits))...)
 	case keep >= 0:
-		kept = []byte(n.digits[:keep])
+		result = []byte(n.digits[:keep])
 		if n.digits[keep] >= '5' {
-			kept = increment(kept)
+			result = increment(result)
 		}
 	}
-	if len(kept) > precision {
+	if len(result) > precision {
 		return "", false
 	}
-	text = string(kept)
+	text = string(result)
 	if missing := scale + 1 - len(text); missing > 0 {
 		text = strings.Repeat("0", missing) + text
 	}
 	if scale > 0 {
 		text = text[:len(text)-scale] + "." + text[len(text)-scale:]
 	}
-	if n.negative && len(kept) > 0 && strings.Trim(string(kept), "0") != "" {
+	if n.negative && len(result) > 0 && strings.Trim(string(result), "0") != "" {
 		text = "-" + text
 	}
 	return text, true
 }
 
-// increment adds one to a row of decimal digits.
+// increment adds one to a string of decimal digits.
 func increment(digits []byte) []byte {
 	for i := len(digits) - 1; i >= 0; i-- {
 		if digits[i] < '9' {
@@ -185,8 +184,8 @@ func increment(digits []byte) []byte {
 	return append([]byte{'1'}, digits...)
 }
 
-// asDouble is the number as every JSON reader on its way sees it, in its shortest digits: the host and Cosmos DB keep
-// fractions as doubles and may print one with 17 digits that came with three. Both must give one value and one hash.
+// asDouble is the number as a double, in its shortest digits. The host and Cosmos DB keep fractions as doubles and may
+// print 17 digits where three came. Both must give the same value and hash.
 func (n number) asDouble() number {
 	text := "0." + n.digits + "e" + strconv.Itoa(n.exp)
 	if n.negative {
@@ -194,7 +193,7 @@ func (n number) asDouble() number {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || n.digits == "" {
-		return n // beyond doubles, and beyond every column
+		return n // beyond doubles and every column
 	}
 	double, ok := parseNumber(strconv.FormatFloat(f, 'e', -1, 64))
 	if !ok {
@@ -203,14 +202,14 @@ func (n number) asDouble() number {
 	return double
 }
 
-// numberIn reads a JSON number, or a text that is exactly one (pandas and spreadsheets make those).
+// numberIn reads a JSON number, or a text that is exactly one (as pandas and spreadsheets write).
 func numberIn(span []byte) (number, bool) {
 	switch typeOf(span) {
 	case jsonNumber:
 		return parseNumber(string(span))
 	case jsonText:
-		const longest = 400 // more than any number needs; a text of 1.9 MB is not copied to find out
-		if text, whole := beginning(span, longest); whole {
+		const longest = 400 // longer than any number; avoids a copy of 1.9 MB
+		if text, complete := beginning(span, longest); complete {
 			return parseNumber(text)
 		}
 		return number{}, false
@@ -219,8 +218,8 @@ func numberIn(span []byte) (number, bool) {
 	}
 }
 
-// quantity makes the value of an integer or decimal column. Bounds are checked before rounding: 1.00001 is more than 1,
-// and a confidence that is wrong by little is still wrong.
+// quantity makes the value of an integer or decimal column. Bounds are checked before rounding: 1.00001 is more than 1
+// and must be refused.
 func (c Column) quantity(span []byte) (Value, *FieldError) {
 	expected := "a number"
 	if c.Kind == Integer {
@@ -259,7 +258,7 @@ func (c Column) quantity(span []byte) (Value, *FieldError) {
 	return Of(text), nil
 }
 
-// within checks a number against the column's bounds, inclusively.
+// within checks a number against the column's inclusive bounds.
 func (c Column) within(n number) bool {
 	if low, ok := parseNumber(c.Min); ok && n.compare(low) < 0 {
 		return false
@@ -268,8 +267,8 @@ func (c Column) within(n number) bool {
 	return !ok || n.compare(high) <= 0
 }
 
-// wholeDigits gives the digits of a whole JSON number that can be believed.
-func wholeDigits(span []byte, expected string) (string, *FieldError) {
+// integerDigits returns the digits of a JSON number that is whole and exact.
+func integerDigits(span []byte, expected string) (string, *FieldError) {
 	n, _ := parseNumber(string(span))
 	if !n.plain {
 		return "", refused("wrong_type", expected+", or a number without point and exponent", span)
@@ -281,8 +280,8 @@ func wholeDigits(span []byte, expected string) (string, *FieldError) {
 	return strconv.FormatInt(v, 10), nil
 }
 
-// whole reads a whole number of our own members, 0 when it is anything else: they are read tolerantly.
-func whole(span []byte) int64 {
+// wholeNumber reads a whole number of sql_writer or _ts tolerantly: anything else is 0.
+func wholeNumber(span []byte) int64 {
 	if typeOf(span) != jsonNumber {
 		return 0
 	}
@@ -291,22 +290,22 @@ func whole(span []byte) int64 {
 	return max(v, 0)
 }
 
-// count reads how often something happened, 0 when that makes no sense.
+// count reads a counter; 0 if it is out of range.
 func count(span []byte) int {
-	if v := whole(span); v <= math.MaxInt32 {
+	if v := wholeNumber(span); v <= math.MaxInt32 {
 		return int(v)
 	}
 	return 0
 }
 
-// wholeUp reads a number of seconds, rounded up so that nothing is due too early; 0 when it is not a number.
-func wholeUp(span []byte) int64 {
+// wholeSecondsUp reads seconds, rounded up so that nothing is due too early; 0 if it is not a number.
+func wholeSecondsUp(span []byte) int64 {
 	if typeOf(span) != jsonNumber {
 		return 0
 	}
 	n, _ := parseNumber(string(span))
 	if n.integral() || n.negative {
-		return whole(span)
+		return wholeNumber(span)
 	}
 	up, ok := n.floor()
 	if !ok || up == math.MaxInt64 {
@@ -315,7 +314,7 @@ func wholeUp(span []byte) int64 {
 	return up + 1
 }
 
-// floor gives the whole part of a positive number.
+// floor returns the whole part of a positive number.
 func (n number) floor() (int64, bool) {
 	if n.exp <= 0 {
 		return 0, true

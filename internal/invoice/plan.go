@@ -8,31 +8,32 @@ import (
 	"sync"
 )
 
-// plan is the column table and our own members as one tree of names, made once: a document is read in one walk that
-// knows at every name whether anybody needs it.
+// plan is the column table and the other members that Read uses, as one tree of names. A document is read in one walk
+// along it.
 type plan struct {
 	root    *node
 	size    int
 	columns []Column
-	// places holds each column's node, nil when its value does not come from a member; heads its part of the hash.
+	// places has each column's node, nil for other sources. heads has each column's part of the hash.
 	places []*node
 	heads  [][]byte
-	// same is the first column that makes the same of the same member: the column's own place where none is before it.
+	// same is the index of the first column with the same member and rules: the column's own index if none is before
+	// it.
 	same []int
 
 	id, etag, ts, sysName, rpa, main, duplicates, state, output *node
 }
 
-// node is one member that somebody needs, or an object on the way to one.
+// node is a member that Read uses, or an object on the way to one.
 type node struct {
-	// index is the node's place in the spans of a document.
+	// index is the node's index in the spans of a document.
 	index    int
 	path     string
 	parent   *node
 	children map[string]*node
 }
 
-// compiled is the plan. It is a constant that Go cannot write as one.
+// compiled is the plan, made once: Go has no constant of this type.
 var compiled = sync.OnceValue(newPlan) //nolint:gochecknoglobals // made once from the constant column table, never changed
 
 func newPlan() *plan {
@@ -45,7 +46,7 @@ func newPlan() *plan {
 	p.state = p.at("sql_writer")
 	p.output = p.at("process_output")
 	for i, c := range p.columns {
-		p.same = append(p.same, slices.IndexFunc(p.columns[:i+1], c.makesTheSame))
+		p.same = append(p.same, slices.IndexFunc(p.columns[:i+1], c.equivalentTo))
 		var place *node
 		if c.Source == FromDocument {
 			place = p.at(c.Path)
@@ -56,10 +57,10 @@ func newPlan() *plan {
 	return p
 }
 
-// makesTheSame reports whether two columns make the same value of the same member, and refuse the same.
-func (c Column) makesTheSame(o Column) bool {
+// equivalentTo reports whether two columns give the same value or refusal for every document.
+func (c Column) equivalentTo(o Column) bool {
 	c.Table, c.Assumed, c.Meaning = o.Table, o.Assumed, o.Meaning
-	if c.Name != StatusColumn && o.Name != StatusColumn { // whose texts are changed
+	if c.Name != StatusColumn && o.Name != StatusColumn { // text() changes texts of this column only
 		c.Name = o.Name
 	}
 	return reflect.DeepEqual(c, o)
@@ -85,15 +86,15 @@ func (p *plan) at(path string) *node {
 	return n
 }
 
-// collect notes the spans of the node's children. A name that stands twice means its last value, as encoding/json and
-// Cosmos DB have it; the first one's children are then forgotten with it.
+// collect stores the spans of the node's children. The last value of a repeated name counts, as in encoding/json and
+// Cosmos DB; the children of the earlier one are dropped.
 func (n *node) collect(object []byte, spans [][]byte) {
 	eachMember(object, func(name, value []byte) {
 		child := n.children[string(name)]
 		if child == nil {
 			return
 		}
-		child.forget(spans)
+		child.clear(spans)
 		spans[child.index] = value
 		if len(child.children) > 0 && typeOf(value) == jsonObject {
 			child.collect(value, spans)
@@ -101,15 +102,15 @@ func (n *node) collect(object []byte, spans [][]byte) {
 	})
 }
 
-func (n *node) forget(spans [][]byte) {
+func (n *node) clear(spans [][]byte) {
 	spans[n.index] = nil
 	for _, c := range n.children {
-		c.forget(spans)
+		c.clear(spans)
 	}
 }
 
-// obstacle answers the nearest object on the way to n that is there but is no object: the member is then not absent,
-// its place is taken by something that nobody can read. Nil when the way is free.
+// obstacle returns the nearest value on the way to n that is not an object, which hides the member. It is nil if the
+// way is free.
 func (n *node) obstacle(spans [][]byte) *node {
 	for p := n.parent; p.index >= 0; p = p.parent {
 		if given(spans[p.index]) && typeOf(spans[p.index]) != jsonObject {
@@ -119,7 +120,6 @@ func (n *node) obstacle(spans [][]byte) *node {
 	return nil
 }
 
-// under reports whether n lies inside the object o.
 func (n *node) under(o *node) bool {
 	for p := n.parent; p != nil; p = p.parent {
 		if p == o {
@@ -129,6 +129,5 @@ func (n *node) under(o *node) bool {
 	return false
 }
 
-// Members lists the top-level members that Read looks at, in the order of their names: who fetches no others misses
-// nothing.
+// Members lists the top-level members that Read uses, sorted. A query needs no others.
 func Members() []string { return slices.Sorted(maps.Keys(compiled().root.children)) }

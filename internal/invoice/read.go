@@ -10,16 +10,16 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Read understands one snapshot of a document. It answers an error only when nothing can be recorded about it: the
-// snapshot is not JSON, not an object, or carries no id (kind document, condition unreadable). Every other trouble is
-// in Document.Problem and the rest of the document is filled as far as it can be read.
+// Read reads one snapshot of a document. It returns an error only if nothing can be recorded: the snapshot is not JSON,
+// not an object, or has no id. The error has kind document and condition unreadable. Every other problem is in
+// Document.Problem, and the rest is filled as far as it is readable.
 //
-// Names are matched exactly, a name that stands twice means its last value, and members that nobody needs are ignored.
-// Whole numbers are exact; fractions are the doubles that they were on their way. Read neither changes nor keeps raw. now only tells times in the future.
+// Names match exactly, the last value of a repeated name counts, and unknown members are ignored. Whole numbers are
+// exact; fractions are doubles. Read neither changes nor keeps raw. It uses now only to refuse times in the future.
 func Read(raw []byte, now time.Time) (Document, error) {
 	if !json.Valid(raw) {
 		var nothing struct{}
-		err := json.Unmarshal(raw, &nothing) // checks the whole before it decodes, and says where
+		err := json.Unmarshal(raw, &nothing) // reports where the text is invalid
 		return Document{}, unrecordable("not_json", "the document is not JSON (%d bytes): %v", len(raw), err)
 	}
 	raw = bytes.TrimLeft(raw, " \t\r\n")
@@ -32,7 +32,7 @@ func Read(raw []byte, now time.Time) (Document, error) {
 	if err := r.identity(); err != nil {
 		return Document{}, err
 	}
-	// The order is that of the error text: first what makes the document unreadable.
+	// The error text begins with the members that make the document unreadable.
 	r.lines()
 	r.state()
 	r.output()
@@ -42,7 +42,7 @@ func Read(raw []byte, now time.Time) (Document, error) {
 	return r.doc, nil
 }
 
-// reader fills one Document from the spans of one snapshot.
+// reader reads one snapshot.
 type reader struct {
 	plan    *plan
 	spans   [][]byte
@@ -51,7 +51,7 @@ type reader struct {
 	refused []refusedMember
 }
 
-// refusedMember is a refused member's place and content, for the hash.
+// refusedMember is the place and the content of a refused member, for the hash.
 type refusedMember struct {
 	path string
 	span []byte
@@ -59,7 +59,7 @@ type refusedMember struct {
 
 func (r *reader) span(n *node) []byte { return r.spans[n.index] }
 
-// optional gives a text member, "" when it is absent or not a text.
+// optional returns a text member, "" if it is absent or not a text.
 func (r *reader) optional(n *node) string {
 	if span := r.span(n); typeOf(span) == jsonText {
 		return decode(span)
@@ -67,14 +67,14 @@ func (r *reader) optional(n *node) string {
 	return ""
 }
 
-// identity reads what a document is found and recorded by.
+// identity reads id, etag, _ts and environment.
 func (r *reader) identity() error {
 	span := r.span(r.plan.id)
 	if t := typeOf(span); t != jsonText {
 		return unrecordable("no_id", "id: expected the document's id as text, found %s", t)
 	}
 	if _, flaw := measure(span); flaw == notUnicode {
-		return unrecordable("no_id", "id: expected valid Unicode, found lone surrogates or bytes that are no UTF-8")
+		return unrecordable("no_id", "id: expected valid Unicode, found lone surrogates or bytes that are not UTF-8")
 	}
 	if r.doc.ID = decode(span); r.doc.ID == "" {
 		return unrecordable("no_id", "id: expected the document's id, found an empty text")
@@ -83,16 +83,16 @@ func (r *reader) identity() error {
 		return unrecordable("id_characters", `id %q: expected none of / \ ? #, found %q: such a document cannot be addressed, so its outcome could not be recorded`,
 			fault.Truncate(r.doc.ID, fault.MaxForeign), r.doc.ID[i:i+1])
 	}
-	if r.doc.IDLooksLikeTime = looksLikeISO(span) && wholeTime(r.doc.ID); r.doc.IDLooksLikeTime {
+	if r.doc.IDLooksLikeTime = looksLikeISO(span) && isCompleteTime(r.doc.ID); r.doc.IDLooksLikeTime {
 		r.doc.RewrittenByHost = true
 	}
 	r.doc.ETag = r.optional(r.plan.etag)
-	r.doc.TS = whole(r.span(r.plan.ts))
+	r.doc.TS = wholeNumber(r.span(r.plan.ts))
 	r.doc.SysName = r.optional(r.plan.sysName)
 	return nil
 }
 
-// state reads sql_writer. What is no object has no status, as if it were not there.
+// state reads sql_writer. A value that is not an object counts as absent.
 func (r *reader) state() {
 	span := r.span(r.plan.state)
 	if typeOf(span) != jsonObject {
@@ -104,14 +104,14 @@ func (r *reader) state() {
 	}
 }
 
-// output checks that there is a result at all.
+// output checks that the document has a result.
 func (r *reader) output() {
 	if span := r.span(r.plan.output); typeOf(span) != jsonObject {
 		r.unreadable(r.plan.output.path, span, refused("not_an_object", "an object", span))
 	}
 }
 
-// version finds the document's place among all results.
+// version sets the document's version.
 func (r *reader) version(now time.Time) {
 	d := &r.doc
 	d.Version.Key = Key(d.ID)
@@ -135,7 +135,7 @@ func (r *reader) version(now time.Time) {
 	}
 }
 
-// microseconds turns seconds into microseconds; what does not fit is as late as can be.
+// microseconds converts seconds; a value that does not fit becomes the latest possible time.
 func microseconds(seconds int64) int64 {
 	const most = 1<<63 - 1
 	if seconds > most/1_000_000 {
@@ -144,7 +144,6 @@ func microseconds(seconds int64) int64 {
 	return seconds * 1_000_000
 }
 
-// values makes every column's value.
 func (r *reader) values() {
 	p := r.plan
 	r.doc.Values = make([]Value, len(p.columns))
@@ -166,7 +165,7 @@ func (r *reader) values() {
 	}
 }
 
-// value makes one column's value from its member.
+// value makes the value of a FromDocument column.
 func (r *reader) value(c Column, place *node) Value {
 	if o := place.obstacle(r.spans); o != nil {
 		r.refuse(o.path, r.span(o), refused("not_an_object", "an object", r.span(o)))
@@ -174,7 +173,7 @@ func (r *reader) value(c Column, place *node) Value {
 	}
 	span := r.span(place)
 	if typeOf(r.span(r.plan.output)) != jsonObject && place.under(r.plan.output) {
-		return Null() // said once, by output
+		return Null() // output has reported it
 	}
 	if c.Kind == Text && looksLikeISO(span) {
 		r.doc.RewrittenByHost = true
@@ -184,8 +183,8 @@ func (r *reader) value(c Column, place *node) Value {
 	return v
 }
 
-// looksLikeISO reports whether a text span begins like "2025-12-17T", which the host's JSON reader takes for a date
-// and prints anew (docs/facts.md F7).
+// looksLikeISO reports whether a text span begins like "2025-12-17T", which the host's JSON reader takes for a date and
+// rewrites (docs/facts.md F7).
 func looksLikeISO(span []byte) bool {
 	const shape = `"dddd-dd-ddT`
 	if typeOf(span) != jsonText || len(span) < len(shape) {
@@ -200,14 +199,14 @@ func looksLikeISO(span []byte) bool {
 	return true
 }
 
-// wholeTime reports whether a text that begins like an ISO time may be one to its end: the host re-prints texts of 19 to
-// 40 characters that parse whole (docs/facts.md F7). An id with a counter behind its time is not one of them.
-func wholeTime(s string) bool {
+// isCompleteTime reports whether a text that begins like an ISO time may be a time as a whole. The host rewrites only texts
+// of 19 to 40 characters that parse as a whole (docs/facts.md F7). An id with a counter after its time is safe.
+func isCompleteTime(s string) bool {
 	return len(s) <= 40 && strings.Trim(s, "0123456789T:.,Z+-") == "" && strings.Count(s[len("2025-12-17T"):], "-") <= 1
 }
 
-// holdsISO reports whether any text inside a value looks like an ISO time. Members of sql_writer that we do not know
-// are written back, so they must be those of the container and not those of the host.
+// holdsISO reports whether any text inside a value looks like an ISO time. Unknown members of sql_writer are written
+// back, so they must have the container's texts, not the host's.
 func holdsISO(value []byte) bool {
 	for {
 		i := bytes.IndexByte(value, '"')
@@ -221,8 +220,7 @@ func holdsISO(value []byte) bool {
 	}
 }
 
-// refuse notes a refused member; nil refuses nothing. Two columns may be made from one member: the same complaint is
-// made once.
+// refuse records a refused member; nil records nothing. The same refusal of two columns is recorded once.
 func (r *reader) refuse(path string, span []byte, refusal *FieldError) {
 	if refusal == nil {
 		return
@@ -241,13 +239,13 @@ func (r *reader) refuse(path string, span []byte, refusal *FieldError) {
 	r.refused = append(r.refused, refusedMember{path: path, span: span})
 }
 
-// unreadable is refuse for what makes the document unreadable.
+// unreadable is refuse for members that make the document unreadable.
 func (r *reader) unreadable(path string, span []byte, refusal *FieldError) {
 	r.refuse(path, span, refusal)
 	r.invalid.Unreadable = r.invalid.Unreadable || refusal != nil
 }
 
-// conclude names the content and, where there was trouble, the trouble.
+// conclude sets the hash and the problem.
 func (r *reader) conclude() {
 	d := &r.doc
 	if len(r.invalid.Fields) == 0 {

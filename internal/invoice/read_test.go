@@ -52,7 +52,7 @@ func TestReadFillsWhatTheDocumentIsRecordedBy(t *testing.T) {
 	require.Len(t, d.Version.Key, 64)
 }
 
-// The batch that a snapshot came in is some 190 MB at worst; a document that kept a part of it would keep all of it.
+// A batch may be 190 MB: a document that keeps a slice of its snapshot would keep all of it.
 func TestReadKeepsNothingOfTheSnapshot(t *testing.T) {
 	raw := rule{in: `{"sql_writer": {"note": {"by": "QA"}, "last_error": "e", "attempts": [{"at": "a", "error": "e"}]}, "post-processing": {"duplicate_detail_uids": ["5", "x"]}}`}.document(t)
 	want, err := invoice.Read(bytes.Clone(raw), rulesNow())
@@ -80,7 +80,7 @@ func TestDepthCostsNothing(t *testing.T) {
 	require.NoError(t, d.Problem)
 }
 
-// padded is the base document with unknown members until it has about size bytes, as results with logs inside do.
+// padded adds unknown members to the base document up to about size bytes.
 func padded(t testing.TB, size int) []byte {
 	step := `{"stage": "web_search", "prompt": "find \"425\" <b>", "tokens": [1, 2, 3.5], "ok": true}`
 	steps := strings.TrimSuffix(strings.Repeat(step+",", max(1, (size-len(baseDocument))/(len(step)+1))), ",")

@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/rules.md and the goldens from the tables")
 
-// baseDocument is the document that every rule changes a little: the first example of the requirements, with all that the
-// column table reads.
+// baseDocument is the document that every rule changes: the first example of the requirements, with every member of the
+// column table.
 const baseDocument = `{
   "id": "2025-12-17 10:30:00.000000-06:00-0001-1421549",
   "_etag": "\"00000000-0000-0000-0000-000000000001\"",
@@ -54,19 +54,19 @@ const baseDocument = `{
   "sql_writer": {"status": "pending", "retry_count": 0}
 }`
 
-// rulesNow is the time at which the rules are judged: five minutes after the request.
+// rulesNow is the clock of the rules: five minutes after the request.
 func rulesNow() time.Time { return time.Date(2025, 12, 17, 16, 35, 0, 0, time.UTC) }
 
-// rule is one row of docs/rules.md, and one test.
+// rule is one row of docs/rules.md and one test.
 type rule struct {
 	name string
-	// in is laid over the base document, member by member; without takes a member away; with old set, in replaces
-	// that text of the base document instead. «x*101» stands for 101 times x.
+	// in is merged into the base document; without removes a member; old with in replaces a text of the base document.
+	// «x*101» means 101 times x.
 	in, without, old string
-	// then is what happens to the document: written, retry <code>, failed <code>, not recorded <code>, or a reason
-	// why it is left alone.
+	// then is the result: written, retry <code>, failed <code>, not recorded <code>, or the Eligibility of a document
+	// that is left alone.
 	then string
-	// sql is what results, as "name = value" joined by "; ". See facts.
+	// sql is a list of "name = value", joined by "; ". See facts.
 	sql string
 	why string
 }
@@ -99,7 +99,7 @@ func TestRules(t *testing.T) {
 			t.Run(g.id+"/"+r.name, func(t *testing.T) {
 				require.NotEmpty(t, r.why, "a rule without a reason is a guess")
 				d, err := invoice.Read(r.document(t), rulesNow())
-				require.Equal(t, r.then, happens(d, err), "problem: %v, error: %v", d.Problem, err)
+				require.Equal(t, r.then, resultOf(d, err), "problem: %v, error: %v", d.Problem, err)
 				if err != nil {
 					require.Empty(t, r.sql)
 					return
@@ -111,7 +111,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// document makes the rule's document.
+// document returns the rule's document.
 func (r rule) document(t testing.TB) []byte {
 	in := expand(r.in)
 	switch {
@@ -121,10 +121,10 @@ func (r rule) document(t testing.TB) []byte {
 	case r.without != "":
 		return without(t, []byte(baseDocument), strings.Split(r.without, "."))
 	}
-	return lay(t, []byte(baseDocument), []byte(in))
+	return overlay(t, []byte(baseDocument), []byte(in))
 }
 
-// expand writes «x*3» as xxx.
+// expand replaces «x*3» by xxx.
 func expand(s string) string {
 	return regexp.MustCompile(`«(.+?)\*(\d+)»`).ReplaceAllStringFunc(s, func(m string) string {
 		what, times, _ := strings.Cut(strings.Trim(m, "«»"), "*")
@@ -133,14 +133,14 @@ func expand(s string) string {
 	})
 }
 
-// lay puts one JSON object over another; every value that is no object replaces, digit for digit.
-func lay(t testing.TB, under, over []byte) []byte {
+// overlay merges one JSON object into another. Every value that is not an object replaces the old one, digit for digit.
+func overlay(t testing.TB, under, over []byte) []byte {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal(under, &a) != nil || json.Unmarshal(over, &b) != nil || a == nil || b == nil {
 		return over
 	}
 	for name, value := range b {
-		a[name] = lay(t, a[name], value)
+		a[name] = overlay(t, a[name], value)
 	}
 	merged, err := json.Marshal(a)
 	require.NoError(t, err)
@@ -161,8 +161,8 @@ func without(t testing.TB, document []byte, path []string) []byte {
 	return b
 }
 
-// happens says what a document's content and state lead to, in the words of the table.
-func happens(d invoice.Document, err error) string {
+// resultOf returns the result of a document as rule.then has it.
+func resultOf(d invoice.Document, err error) string {
 	if err != nil {
 		return "not recorded " + fault.CodeOf(err)
 	}
@@ -181,7 +181,7 @@ func happens(d invoice.Document, err error) string {
 	return "retry " + fault.CodeOf(d.Problem)
 }
 
-// facts answers the facts that a row of the table names, in its order.
+// facts returns the facts that a row of the table names, in its order.
 func facts(t testing.TB, d invoice.Document, names string) string {
 	var found []string
 	for part := range strings.SplitSeq(names, "; ") {
@@ -224,15 +224,15 @@ func fact(t testing.TB, d invoice.Document, name string) string {
 	}
 	for i, c := range invoice.Columns() {
 		if c.Table == table && c.Name == column {
-			return show(d.Values[i])
+			return formatValue(d.Values[i])
 		}
 	}
 	require.Fail(t, "the table names a fact that nobody knows", name)
 	return ""
 }
 
-// show writes a value as SQL would, long ones by their length.
-func show(v invoice.Value) string {
+// formatValue formats a value like SQL; long ones by their length.
+func formatValue(v invoice.Value) string {
 	const long = 60
 	switch {
 	case v.Null:
@@ -243,7 +243,6 @@ func show(v invoice.Value) string {
 	return "'" + v.Text + "'"
 }
 
-// docsPath is where the rules are published.
 func docsPath() string { return filepath.Join("..", "..", "docs", "rules.md") }
 
 func TestDocsRulesIsProducedFromTheTable(t *testing.T) {
@@ -326,7 +325,7 @@ func renderRules(id string) (string, error) {
 	return "", fmt.Errorf("the page asks for the rules %q, which nobody wrote", id)
 }
 
-// cell makes a text safe inside a Markdown table.
+// cell escapes a text for a Markdown table.
 func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(strings.ToValidUTF8(s, `\xff`))
 }

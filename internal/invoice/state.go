@@ -12,10 +12,10 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Status is sql_writer.status. Readers outside count these four.
+// Status is sql_writer.status. Other programs count the first four.
 type Status string
 
-// The statuses. Processing belongs to the old writer and is never written by us.
+// The statuses. Only the old writer writes Processing.
 const (
 	Pending        Status = "pending"
 	RetryScheduled Status = "retry_scheduled"
@@ -24,47 +24,48 @@ const (
 	Processing     Status = "processing"
 )
 
-// State is the member sql_writer: everything we know and promise about a document. It is patched as one value, so
-// members that we do not know are carried over in Extra.
+// State is the member sql_writer: what we know about a document. It is patched as one value, so Extra preserves unknown
+// members.
 type State struct {
-	// Present is false when the document has no object sql_writer.
+	// Present is false if the document has no object sql_writer.
 	Present bool
-	// Status is normalised to lower case; StatusFound is the text as it stood. An unknown text stays in both. Status is
-	// empty when there is none: the document was never offered.
+	// Status is lower case; StatusFound is the original text. Unknown texts stay in both. An empty Status means that
+	// the document was never offered.
 	Status      Status
 	StatusFound string
-	// Outcome says how a committed document ended: applied, unchanged, superseded, or manual when an operator said so;
-	// SupersededBy names the newer document.
+	// Outcome is the result of a committed document: applied, unchanged, superseded, or manual after an operator's
+	// command. SupersededBy names the newer document.
 	Outcome      string
 	SupersededBy string
-	// RetryCount is how many retries the document's own errors have spent.
+	// RetryCount is the number of retries that the document's own errors have used.
 	RetryCount int
-	// RetryAfter is when the next try is due, epoch seconds; 0 (missing, or not a number) means due. See Due.
+	// RetryAfter is the earliest next try, in seconds since 1970; 0 (also if missing or not a number) means now. See
+	// Due.
 	RetryAfter int64
-	// Postponed is true while nothing was applied since the document's last failure. Only the JSON value true is true.
+	// Postponed is true if nothing has been applied since the document's last failure. Only the JSON value true counts.
 	Postponed bool
-	// LastError (at most 1 KB), LastErrorAt, LastErrorKind speak of the last failure.
+	// LastError is at most MaxErrorBytes.
 	LastError     string
 	LastErrorAt   string
 	LastErrorKind string
-	// LastErrorCode is the dependency's number or our rule's name for it.
+	// LastErrorCode is the dependency's number or the name of our rule.
 	LastErrorCode string
 	CommittedAt   string
 	FailedAt      string
-	// Error and FinalError are written with status failed: why, and what could not be marked in SQL.
+	// Error and FinalError are written with status failed: the reason, and the lines without a failure mark.
 	Error      string
 	FinalError string
-	// ReprocessCount is how often a person reset the document.
+	// ReprocessCount is how often an operator has reset the document.
 	ReprocessCount int
-	// Version is the version's microseconds for an id without a time; 0 when there is none.
+	// Version is Version.US for an id without a time; 0 if not set.
 	Version int64
-	// Attempts are the last ten failures, oldest first.
+	// Attempts are the last MaxAttempts failures, oldest first.
 	Attempts []Attempt
-	// Extra holds the members that we do not know, untouched.
+	// Extra has the unknown members, unchanged.
 	Extra map[string]json.RawMessage
 }
 
-// Attempt is one failure in a document's history. Times are stamps in the layout that readers know.
+// Attempt is one failure. Times have the layout of Stamp.
 type Attempt struct {
 	At      string `json:"at"`
 	Kind    string `json:"kind"`
@@ -73,21 +74,21 @@ type Attempt struct {
 	NextTry string `json:"next_try,omitempty"`
 }
 
-// MaxAttempts is how many attempts a document remembers; MaxErrorBytes bounds every error text in it.
+// MaxAttempts is the length of State.Attempts; MaxErrorBytes bounds every error text in a document.
 const (
 	MaxAttempts   = 10
 	MaxErrorBytes = 1024
 )
 
-// statusUnreadable stands for a status that is no text or an empty one. Nobody agreed on it, so it is an unknown status.
+// statusUnreadable is the status if the member is not a text or is empty. It counts as unknown.
 const statusUnreadable = "unreadable"
 
-// ResetByHand reports whether a person has set a failed document back to pending: it still carries failed_at. It then
-// starts afresh (see Afresh).
+// ResetByHand reports whether an operator has set a failed document back to pending: it still has failed_at. It then
+// starts again with Afresh.
 func (s State) ResetByHand() bool { return s.Status == Pending && s.FailedAt != "" }
 
-// Afresh is the state of a document that a person has reset: no retries spent, one reprocessing more, and nothing
-// that says failed. The history of attempts stays.
+// Afresh is the state of a reset document: no retries used, one more reprocessing, and no sign of failure. The attempts
+// stay.
 func (s State) Afresh() State {
 	s.RetryCount, s.RetryAfter = 0, 0
 	s.ReprocessCount++
@@ -96,7 +97,7 @@ func (s State) Afresh() State {
 	return s
 }
 
-// wireState is sql_writer as it is written: retry_count always, the others when they say something.
+// wireState is sql_writer as written: retry_count always, other members if they are not empty.
 type wireState struct {
 	Status         Status    `json:"status,omitempty"`
 	RetryCount     int       `json:"retry_count"`
@@ -117,9 +118,11 @@ type wireState struct {
 	Attempts       []Attempt `json:"attempts,omitempty"`
 }
 
-// MarshalJSON writes sql_writer. Error texts are cut to MaxErrorBytes and attempts to the last MaxAttempts, so the
-// member stays small whatever went wrong. A state without a status gets none: writing it would offer the document. Members of Extra follow byte for byte (json.Marshal around this compacts
-// white space and escapes <, > and & inside texts, which changes no value); names of our own are not taken from there.
+// MarshalJSON writes sql_writer. Error texts are cut to MaxErrorBytes and attempts to the last MaxAttempts. An empty
+// status is omitted: writing one would offer the document.
+//
+// Members of Extra follow unchanged, except those with our names. A json.Marshal around this may still compact white
+// space and escape <, > and &.
 func (s State) MarshalJSON() ([]byte, error) {
 	w := wireState{
 		Status: s.Status, RetryCount: s.RetryCount, Outcome: s.Outcome, SupersededBy: s.SupersededBy,
@@ -152,9 +155,8 @@ func (s State) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// UnmarshalJSON reads sql_writer. Members of our own with a wrong type never fail, they count as empty: the state says
-// how far we came, and a document must not be stuck because somebody's editor wrote "0" for 0. Null is a state that is
-// not there; anything else but an object is an error.
+// UnmarshalJSON reads sql_writer. Known members of a wrong type count as empty: a document must not be stuck because a
+// person wrote "0" for 0. Null is an absent state; any other value that is not an object is an error.
 func (s *State) UnmarshalJSON(raw []byte) error {
 	if !json.Valid(raw) {
 		return errors.New("invoice: read sql_writer: not JSON")
@@ -186,7 +188,7 @@ func readState(object []byte) State {
 	return s
 }
 
-// set fills one of our own members; false when the name is none of ours.
+// set reads a known member; false if the name is unknown.
 func (s *State) set(name string, value []byte) bool {
 	switch name {
 	case "status":
@@ -194,33 +196,33 @@ func (s *State) set(name string, value []byte) bool {
 	case "retry_count":
 		s.RetryCount = count(value)
 	case "outcome":
-		s.Outcome = loose(value)
+		s.Outcome = lenientText(value)
 	case "superseded_by":
-		s.SupersededBy = loose(value)
+		s.SupersededBy = lenientText(value)
 	case "retry_after":
-		s.RetryAfter = wholeUp(value)
+		s.RetryAfter = wholeSecondsUp(value)
 	case "last_error":
-		s.LastError = loose(value)
+		s.LastError = lenientText(value)
 	case "last_error_at":
-		s.LastErrorAt = loose(value)
+		s.LastErrorAt = lenientText(value)
 	case "last_error_kind":
-		s.LastErrorKind = loose(value)
+		s.LastErrorKind = lenientText(value)
 	case "last_error_code":
-		s.LastErrorCode = loose(value)
+		s.LastErrorCode = lenientText(value)
 	case "postponed":
 		s.Postponed = string(value) == "true"
 	case "committed_at":
-		s.CommittedAt = loose(value)
+		s.CommittedAt = lenientText(value)
 	case "failed_at":
-		s.FailedAt = loose(value)
+		s.FailedAt = lenientText(value)
 	case "error":
-		s.Error = loose(value)
+		s.Error = lenientText(value)
 	case "final_error":
-		s.FinalError = loose(value)
+		s.FinalError = lenientText(value)
 	case "reprocess_count":
 		s.ReprocessCount = count(value)
 	case "version":
-		s.Version = whole(value)
+		s.Version = wholeNumber(value)
 	case "attempts":
 		s.Attempts = readAttempts(value)
 	default:
@@ -230,7 +232,7 @@ func (s *State) set(name string, value []byte) bool {
 }
 
 func (s *State) setStatus(value []byte) {
-	s.StatusFound = loose(value)
+	s.StatusFound = lenientText(value)
 	switch typeOf(value) {
 	case absent, jsonNull:
 		s.Status = ""
@@ -244,7 +246,7 @@ func (s *State) setStatus(value []byte) {
 	}
 }
 
-// readAttempts reads the history; what is no attempt is left out.
+// readAttempts reads the attempts and skips elements that are not objects.
 func readAttempts(value []byte) []Attempt {
 	if typeOf(value) != jsonList {
 		return nil
@@ -258,15 +260,15 @@ func readAttempts(value []byte) []Attempt {
 		eachMember(element, func(name, v []byte) {
 			switch string(name) {
 			case "at":
-				a.At = loose(v)
+				a.At = lenientText(v)
 			case "kind":
-				a.Kind = loose(v)
+				a.Kind = lenientText(v)
 			case "code":
-				a.Code = loose(v)
+				a.Code = lenientText(v)
 			case "error":
-				a.Error = loose(v)
+				a.Error = lenientText(v)
 			case "next_try":
-				a.NextTry = loose(v)
+				a.NextTry = lenientText(v)
 			}
 		})
 		attempts = append(attempts, a)
@@ -274,9 +276,8 @@ func readAttempts(value []byte) []Attempt {
 	return attempts
 }
 
-// loose gives a text member, or the JSON text of a number or boolean that somebody wrote instead; lists, objects and
-// null are "".
-func loose(value []byte) string {
+// lenientText returns a text member, or the JSON text of a number or boolean; lists, objects and null are "".
+func lenientText(value []byte) string {
 	switch typeOf(value) {
 	case jsonText:
 		return decode(value)

@@ -8,23 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// textFlaw is what makes a text unfit for any column.
+// textFlaw is a reason why no column can hold a text.
 type textFlaw string
 
 const (
 	noFlaw textFlaw = ""
-	// hasNUL: tools that read nvarchar as a C string cut it there, so what people see is not what is stored.
+	// hasNUL: tools that read nvarchar as a C string cut it there, so people see another text than the stored one.
 	hasNUL textFlaw = "nul"
-	// notUnicode: a lone surrogate or bytes that are no UTF-8. Every decoder replaces them by U+FFFD in silence.
+	// notUnicode: a lone surrogate or bytes that are not UTF-8. Decoders replace them by U+FFFD silently.
 	notUnicode textFlaw = "unicode"
 )
 
-// measure counts the UTF-16 units of a text span and looks for flaws without making a string of it: a text of 1.9 MB
-// in a column of 100 costs no memory.
+// measure counts the UTF-16 units of a text span and finds flaws without a copy: the text may be 1.9 MB.
 func measure(span []byte) (units int, flaw textFlaw) {
 	body := span[1 : len(span)-1]
 	for len(body) > 0 {
-		if c := body[0]; c < utf8.RuneSelf && c != '\\' && c != 0 { // nearly every one
+		if c := body[0]; c < utf8.RuneSelf && c != '\\' && c != 0 { // nearly all
 			units++
 			body = body[1:]
 			continue
@@ -44,7 +43,7 @@ func measure(span []byte) (units int, flaw textFlaw) {
 	return units, flaw
 }
 
-// decode gives the text of a span; what is no Unicode becomes U+FFFD, as encoding/json does it.
+// decode returns the text of a span. Invalid Unicode becomes U+FFFD, as in encoding/json.
 func decode(span []byte) string {
 	body := span[1 : len(span)-1]
 	if bytes.IndexByte(body, '\\') < 0 && utf8.Valid(body) {
@@ -60,8 +59,8 @@ func decode(span []byte) string {
 	return b.String()
 }
 
-// beginning gives at most limit characters of a text span, and whether that is all of it.
-func beginning(span []byte, limit int) (text string, whole bool) {
+// beginning returns at most limit characters of a text span and whether that is the whole text.
+func beginning(span []byte, limit int) (text string, complete bool) {
 	body := span[1 : len(span)-1]
 	var b strings.Builder
 	for ; limit > 0 && len(body) > 0; limit-- {
@@ -72,8 +71,8 @@ func beginning(span []byte, limit int) (text string, whole bool) {
 	return b.String(), len(body) == 0
 }
 
-// nextRune decodes the first character of the inside of a valid JSON string; ok is false for a lone surrogate and for
-// bytes that are no UTF-8, the rune is then U+FFFD.
+// nextRune decodes the first character inside a valid JSON string. ok is false for a lone surrogate and for bytes that
+// are not UTF-8; the rune is then U+FFFD.
 func nextRune(body []byte) (r rune, size int, ok bool) {
 	if body[0] != '\\' {
 		r, size = utf8.DecodeRune(body)
@@ -96,7 +95,7 @@ func nextRune(body []byte) (r rune, size int, ok bool) {
 	return rune(body[1]), 2, true
 }
 
-// escapedRune decodes \uXXXX and the pair of them that stands for a character above U+FFFF.
+// escapedRune decodes \uXXXX, or two of them that are a surrogate pair.
 func escapedRune(body []byte) (r rune, size int, ok bool) {
 	const unit, pair = len(`\uXXXX`), len(`\uXXXX\uXXXX`)
 	high := hexUnit(body)
@@ -111,7 +110,7 @@ func escapedRune(body []byte) (r rune, size int, ok bool) {
 	return utf8.RuneError, unit, false
 }
 
-// hexUnit reads the four digits behind \u. JSON that was found valid always has them.
+// hexUnit reads the four digits of \uXXXX, which valid JSON always has.
 func hexUnit(escape []byte) rune {
 	var v rune
 	for _, c := range escape[2:6] {
@@ -128,14 +127,14 @@ func hexUnit(escape []byte) rune {
 	return v
 }
 
-// text makes the value of a text column. Where a number stands for a text (a part number 425), its digits are meant;
-// a number with a point or an exponent is refused, because the text it was ("4.250", "4E5") cannot be known any more.
+// text makes the value of a text column. A plain whole number stands for its digits (a part number 425). A number with
+// a point or an exponent is refused, because its original text ("4.250", "4E5") is lost.
 func (c Column) text(span []byte) (Value, *FieldError) {
 	expected := "text of at most " + strconv.Itoa(c.Max) + " characters"
 	switch typeOf(span) {
 	case jsonText:
 	case jsonNumber:
-		digits, refusal := wholeDigits(span, expected)
+		digits, refusal := integerDigits(span, expected)
 		if refusal != nil {
 			return Null(), refusal
 		}
@@ -155,7 +154,7 @@ func (c Column) text(span []byte) (Value, *FieldError) {
 	return c.fits(decode(span), units, expected, span)
 }
 
-// fits checks a text's length and, where the column lists its values, that it is one of them.
+// fits checks a text's length and the allowed values.
 func (c Column) fits(text string, units int, expected string, span []byte) (Value, *FieldError) {
 	if units > c.Max {
 		refusal := refused("too_long", expected, span)
@@ -166,7 +165,7 @@ func (c Column) fits(text string, units int, expected string, span []byte) (Valu
 		return Null(), refused("required", "a value, because NULL or '' would erase what the row says", span)
 	}
 	if c.Name == StatusColumn && text == "AI_ERROR" {
-		text = StatusAIError // the pipeline's spelling; the table's readers know the other one
+		text = StatusAIError // the pipeline's spelling; readers of the table use the other one
 	}
 	if len(c.Values) == 0 {
 		return Of(text), nil

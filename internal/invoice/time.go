@@ -2,14 +2,14 @@ package invoice
 
 import "time"
 
-// stampLayout is how readers of sql_writer know times (docs/requirements.md R13).
+// stampLayout is the layout of times in sql_writer (docs/requirements.md R13).
 const stampLayout = "2006-01-02 15:04:05.000000-07:00"
 
-// timeLayout is the canonical form of a Time value, always in UTC.
+// timeLayout is the canonical form of a Time value, in UTC.
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
-// maxAhead is how far the request time may lie in the future: clocks differ, dates are mistyped. A version from the
-// future would win against every later result of its line.
+// maxAhead is how far a request time may be in the future, because clocks differ and dates are mistyped. A version from
+// the future would win against every later result of its line.
 const maxAhead = time.Hour
 
 // ClockSkew is how far the container's clock, which makes _ts, may be from that of a process. Both are kept by NTP, so minutes are
@@ -25,7 +25,7 @@ func Stamp(t time.Time, loc *time.Location) string {
 	return t.In(loc).Format(stampLayout)
 }
 
-// ParseStamp reads a time that Stamp wrote. One without an offset is read in loc. The whole text must be the time.
+// ParseStamp reads a text that is exactly a time as Stamp writes it. A time without an offset is read in loc.
 func ParseStamp(text string, loc *time.Location) (time.Time, bool) {
 	if s, flaw := readStamp(text); flaw == "" && s.length == len(text) {
 		return time.UnixMicro(s.us).In(loc), true
@@ -38,10 +38,10 @@ func ParseStamp(text string, loc *time.Location) (time.Time, bool) {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), loc), true
 }
 
-// TimeOfID reads the time of the request at the front of a document's id, in microseconds since 1970-01-01 UTC. The
-// layout is that of docs/requirements.md R15, "2025-12-17 10:30:00.000000-06:00-0001-1421549"; a T for the blank, any number
-// of fraction digits (beyond six they are cut), Z and every other offset are understood too. Without an offset, with
-// an impossible date, or with another layout the id has no time.
+// TimeOfID reads the request time at the front of a document's id, in microseconds since 1970-01-01 UTC. The layout is
+// that of docs/requirements.md R15: "2025-12-17 10:30:00.000000-06:00-0001-1421549". A T for the blank, any number of
+// fraction digits (cut after six), Z and other offsets are accepted. ok is false without an offset, for an impossible
+// date, and for another layout.
 func TimeOfID(id string) (us int64, ok bool) {
 	s, flaw := readStamp(id)
 	if flaw != "" {
@@ -50,28 +50,28 @@ func TimeOfID(id string) (us int64, ok bool) {
 	if s.length < len(id) {
 		switch c := id[s.length]; {
 		case c >= '0' && c <= '9', c == ':', c == '.':
-			return 0, false // the offset goes on in a way that we don't know, so it is not the one we read
+			return 0, false // the offset continues in an unknown form
 		}
 	}
 	return s.us, true
 }
 
-// stamp is a time read from the front of a text.
+// stamp is a time at the front of a text.
 type stamp struct {
 	us int64
-	// length is how many bytes it took, fraction how many digits stood behind the point.
+	// length is its number of bytes; fraction is the number of digits after the point.
 	length, fraction int
 }
 
-// The reasons why a text is no time.
+// Reasons why a text is not a time.
 const (
 	flawTime   = "time"      // another layout
-	flawDate   = "date"      // the layout is right, the day or hour does not exist
-	flawOffset = "no_offset" // no offset: two machines would read two times
+	flawDate   = "date"      // the layout is right, but the day or hour does not exist
+	flawOffset = "no_offset" // two machines would read two times
 )
 
-// readStamp reads a time from the front of a text. It is written by hand because time.Parse guesses where we must
-// not: it accepts a comma before the fraction, hours of one digit, and no offset as UTC.
+// readStamp reads a time at the front of a text. time.Parse is too tolerant: it accepts a comma before the fraction,
+// hours of one digit, and no offset as UTC.
 func readStamp(s string) (stamp, string) {
 	const shortest = len("2025-12-17 10:30:00")
 	if len(s) < shortest || s[4] != '-' || s[7] != '-' || (s[10] != ' ' && s[10] != 'T') || s[13] != ':' || s[16] != ':' {
@@ -110,13 +110,13 @@ func readStamp(s string) (stamp, string) {
 	return stamp{us: t.UnixMicro(), length: len(s) - len(rest), fraction: fraction}, ""
 }
 
-// sameClock reports whether the fields existed: time.Date turns the 30th of February into the 2nd of March.
+// sameClock reports whether the fields are a real date: time.Date turns the 30th of February into the 2nd of March.
 func sameClock(t time.Time, fields [7]int) bool {
 	return fields[0] >= 1 && t.Year() == fields[0] && int(t.Month()) == fields[1] && t.Day() == fields[2] &&
 		t.Hour() == fields[3] && t.Minute() == fields[4] && t.Second() == fields[5]
 }
 
-// readOffset reads Z or +hh:mm. The colon is required: behind the time of an id a counter follows, and "-0001" is one.
+// readOffset reads Z or +hh:mm. The colon is required: a counter such as "-0001" follows the time of an id.
 func readOffset(s string) (offset time.Duration, rest, flaw string) {
 	const length = len("-06:00")
 	if s != "" && s[0] == 'Z' {
@@ -140,7 +140,7 @@ func readOffset(s string) (offset time.Duration, rest, flaw string) {
 	return offset, s[length:], ""
 }
 
-// digitsOnly reads a few decimal digits and nothing else.
+// digitsOnly reads a text of decimal digits.
 func digitsOnly(s string) (int, bool) {
 	n := 0
 	for i := range len(s) {
@@ -159,8 +159,8 @@ func (c Column) moment(span []byte) (Value, *FieldError) {
 	if typeOf(span) != jsonText {
 		return Null(), refused("wrong_type", expected, span)
 	}
-	text, whole := beginning(span, longest)
-	if !whole {
+	text, complete := beginning(span, longest)
+	if !complete {
 		return Null(), refused(flawTime, expected, span)
 	}
 	s, flaw := readStamp(text)

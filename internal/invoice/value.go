@@ -2,7 +2,7 @@ package invoice
 
 import "strconv"
 
-// normalise makes the column's value of a member. Absent and null are NULL, unless the column requires a value.
+// normalise makes the column's value from a member. Absent and null are NULL unless the column requires a value.
 func (c Column) normalise(span []byte) (Value, *FieldError) {
 	if !given(span) {
 		if c.Required {
@@ -51,8 +51,8 @@ func (c Column) flag(span []byte) (Value, *FieldError) {
 	return Null(), refused("flag", "true or false, Y or N, 1 or 0", span)
 }
 
-// RowValues gives the values of one line, aligned with Columns(): the document's values as they are, and the columns
-// that differ between the main line and its duplicates. A nil or short values counts as NULL from there on.
+// RowValues returns the values of one line, aligned with Columns(): the document's values and the per-line columns.
+// Missing entries of values count as NULL.
 func RowValues(values []Value, main, detail int64) []Value {
 	columns := compiled().columns
 	row := make([]Value, len(columns))
@@ -77,8 +77,8 @@ func RowValues(values []Value, main, detail int64) []Value {
 	return row
 }
 
-// MarkValues gives the values of a failure mark, aligned with Columns(): IVCE_DTL.IVCE_LNE_STAT is AI-ERROR and
-// everything else NULL, where NULL means not written rather than erased.
+// MarkValues returns the values of a failure mark, aligned with Columns(): IVCE_DTL.IVCE_LNE_STAT is AI-ERROR. All
+// others are NULL, which here means not written.
 func MarkValues() []Value {
 	columns := compiled().columns
 	mark := make([]Value, len(columns))

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// jsonNumbers makes JSON numbers of every shape, mostly near the places where rounding decides.
+// jsonNumbers generates JSON numbers of every shape, most of them near a rounding limit.
 func jsonNumbers() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringMatching(`-?(0|[1-9][0-9]{0,6})(\.[0-9]{1,8})?([eE][+-]?[0-9]{1,2})?`),
@@ -19,7 +19,7 @@ func jsonNumbers() *rapid.Generator[string] {
 	)
 }
 
-// halfAwayFromZero is the rounding of the rules, written with big.Rat.
+// halfAwayFromZero is the expected rounding, with big.Rat.
 func halfAwayFromZero(n *big.Rat, scale int) *big.Rat {
 	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)
 	scaled := new(big.Rat).Mul(n, new(big.Rat).SetInt(power))
@@ -91,11 +91,11 @@ func TestSecondsAreRoundedUp(t *testing.T) {
 		"-5": 0, "-0.5": 0, "1.7344549200001e9": 1734454921, "1e300": 0, "9223372036854775807": 9223372036854775807,
 		"9223372036854775806.5": 9223372036854775807, "9223372036854775807.5": 0, `"5"`: 0, "null": 0, "": 0, "12e-1": 2,
 	} {
-		require.Equal(t, want, wholeUp([]byte(text)), text)
+		require.Equal(t, want, wholeSecondsUp([]byte(text)), text)
 	}
 }
 
-// No column holds whole numbers of a document yet; the first one that does needs only its row.
+// No column has whole numbers of a document yet.
 func TestAnIntegerColumnTakesWholeNumbersExactly(t *testing.T) {
 	c := Column{Table: Detail, Name: "QTY", Source: FromDocument, Path: "process_output.quantity", Kind: Integer, Min: "-5"}
 	for text, want := range map[string]string{
@@ -126,7 +126,7 @@ func TestADecimalMustFitItsColumn(t *testing.T) {
 	}
 }
 
-// Found by the property below: bytes that are no UTF-8 become one character each, not one for all of them.
+// Found by the property below: each invalid byte becomes one character.
 func TestEveryByteThatIsNoUTF8IsACharacter(t *testing.T) {
 	require.Equal(t, "\uFFFD\uFFFDa", decode([]byte("\"\xff\xffa\"")))
 }

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// Version orders results for the same invoice line: the newer one wins, however late the older one arrives (promise
-// G3). It is a total order that Go, SQLite and T-SQL must agree on: first the time of the request in UTC microseconds,
-// then the document key compared byte by byte (it is lower-case hex, so every collation agrees).
+// Version orders results for the same invoice line: the newer one wins, whatever the order of arrival. Go, SQLite and
+// T-SQL must agree on this total order. It compares the request time in UTC microseconds, then the document key byte by
+// byte. The key is lower-case hex, so every collation agrees.
 type Version struct {
 	// US is the request time at the front of the document's id, in microseconds since 1970-01-01 UTC. For an id without
-	// a readable time it is the document's _ts at first sight, kept in sql_writer.version.
-	US int64
-	// Key is the document key: the lower-case hex SHA-256 of the id (64 characters).
+	// a time it is the document's _ts on the first read, stored in sql_writer.version.
+	US  int64
 	Key string
 }
 

@@ -59,8 +59,8 @@ func renderOrders() string {
 	return b.String()
 }
 
-// A database compares (version_us, document_key) as a number and a text of one collation; this is that order written
-// as one text, so agreeing with it means that Go, SQLite and T-SQL agree.
+// A database compares (version_us, document_key) as a number and a text with a collation. This text has the same order,
+// so Go, SQLite and T-SQL agree if it does.
 func TestVersionIsATotalOrderThatEveryDatabaseShares(t *testing.T) {
 	version := rapid.Custom(func(t *rapid.T) invoice.Version {
 		return invoice.Version{
