@@ -1,12 +1,16 @@
-// Package fault names the few kinds of failure that the SQL Writer knows and what each one means for the work in
-// hand. Everything that goes wrong is one of six kinds, and each kind has one scope, which alone decides who pays:
+// Package fault classifies failures. Every failure has one of six kinds. The kind's scope decides which work pays for
+// the failure, unless a condition overrides it.
 //
-//   - Dependency: something that every document needs is unwell. No document is blamed, no retry is spent.
-//   - Attempt: this try lost a race. It is made again at once; only a document that keeps losing alone is looked at.
-//   - Document: this document cannot be written as it is. It spends one of its own retries, if others got through after it.
+//   - Dependency: a service that every document needs fails. No document is blamed, and no retry is spent.
+//   - Attempt: this try lost a race and is repeated at once. A document that keeps losing alone is postponed.
+//   - Document: this document cannot be written as it is. It spends one of its retries if others got through after it.
 //
-// Adapters translate driver errors into *Error in one function each, from a table (their classify.go). Everybody else
-// decides with errors.As or the helpers here, never by text. The kinds follow docs/requirements.md R32.
+// ConditionRules lists the conditions that override the kind. With OwnWhenAlone (contention) and OthersAnswered
+// (infrastructure) a document that fails alone pays, although its kind blames no document. Where a code differs from
+// both, its classifier's row says so (Row.Own).
+//
+// Each adapter maps driver errors to *Error in one function, from a table (classify.go). All other code decides with
+// errors.As or the helpers here, never by text. The kinds follow docs/requirements.md R32.
 package fault
 
 import (
@@ -16,52 +20,50 @@ import (
 	"time"
 )
 
-// Kind is what went wrong, in the few words that have different consequences.
+// Kind is the class of a failure.
 type Kind string
 
-// The kinds. The zero value is no kind at all: KindOf answers it for a nil error only.
+// The kinds. The zero value is not a kind: KindOf returns it for a nil error only.
 const (
-	// Infrastructure: refused, reset, timed out, not allowed, not there: the dependency cannot be worked with.
+	// Infrastructure: refused, reset, timed out, not allowed or missing. The dependency cannot be used.
 	Infrastructure Kind = "infrastructure"
-	// Throttled: the dependency asks us to slow down.
+	// Throttled: the dependency asks for fewer requests.
 	Throttled Kind = "throttled"
-	// Quota: the dependency is full. Waiting seconds does not help, a person or a purge does.
+	// Quota: the dependency is full. Only a person or a purge helps.
 	Quota Kind = "quota"
 	// Contention: a deadlock, a lock timeout, a lost race, a verdict without evidence.
 	Contention Kind = "contention"
 	// Document: this document's own content is refused.
 	Document Kind = "document"
-	// Internal: a panic or a state that cannot be. Handled as the document's, logged as ours.
+	// Internal: a panic or an impossible state. It is handled like Document and logged as an error of ours.
 	Internal Kind = "internal"
 )
 
-// Scope is who pays for a failure.
+// Scope is what a kind of failure affects.
 type Scope string
 
 // The scopes, from the widest to the narrowest.
 const (
-	// ScopeDependency: nobody's document pays; the caller answers 5xx and the feed waits.
+	// ScopeDependency: no document pays; the caller answers 5xx, and the feed waits.
 	ScopeDependency Scope = "dependency"
 	// ScopeAttempt: the try is repeated at once, a few times.
 	ScopeAttempt Scope = "attempt"
-	// ScopeDocument: the document spends one retry, if others were written after its failure.
+	// ScopeDocument: the document spends one retry if others were written after its failure.
 	ScopeDocument Scope = "document"
 )
 
 // Rule is one row of the table of kinds.
 type Rule struct {
-	// Kind is the row's key.
-	Kind Kind
-	// Scope says who pays.
+	Kind  Kind
 	Scope Scope
-	// SpendsRetry is true when the document's own retry_count grows, once others were written after the failure.
+	// SpendsRetry is true when the document's retry_count grows after others were written.
 	SpendsRetry bool
-	// When says, for people, when the work is tried again.
+	// When tells operators when the work is tried again.
 	When string
 }
 
-// Rules is the table of kinds. The breaker stands in front of SQL, so of the other
-// dependencies only the waiting is true: the host offers the batch again, and their adapters' rows say so.
+// Rules is the table of kinds. Its times are those of the breaker in front of SQL. For other dependencies the host
+// offers the batch again; their adapters' rows have the details.
 func Rules() []Rule {
 	return []Rule{
 		{
@@ -83,11 +85,11 @@ func Rules() []Rule {
 			"after 2, 4, 8, 16, 32 min, then 1 h (120 s * 2^n, plus 0-20 %), or sooner when others are written again; " +
 				"a failure counts when others were written at least 60 s after it; after 6 that count the next one makes it a poison message",
 		},
-		{Internal, ScopeDocument, true, "as document, with an error line in the log: it is ours to mend"},
+		{Internal, ScopeDocument, true, "as document, with an error line in the log: an error of the product"},
 	}
 }
 
-// ScopeOf answers who pays for a kind. A kind that is not in the table is treated as Internal.
+// ScopeOf returns the scope of a kind. An unknown kind counts as Internal.
 func ScopeOf(k Kind) Scope {
 	for _, r := range Rules() {
 		if r.Kind == k {
@@ -97,50 +99,49 @@ func ScopeOf(k Kind) Scope {
 	return ScopeDocument
 }
 
-// Condition tells apart, within a kind, the few situations that a use case must handle by itself.
+// Condition marks the situations within a kind that a use case handles differently.
 type Condition string
 
-// The conditions. Most errors have none.
+// Most errors have no condition. ConditionRules has the consequences that differ from the kind's.
 const (
-	// NoCondition: the kind alone decides.
+	// NoCondition: the consequence is the kind's.
 	NoCondition Condition = ""
-	// Gone: the document is not there (Cosmos 404).
+	// Gone: the document does not exist (Cosmos 404).
 	Gone Condition = "gone"
-	// Changed: the document is not the one that was read (Cosmos 412).
+	// Changed: the document has changed since it was read (Cosmos 412).
 	Changed Condition = "changed"
-	// TooLarge: what was sent does not fit (Cosmos 413).
+	// TooLarge: the request is too large (Cosmos 413).
 	TooLarge Condition = "too_large"
-	// Unreadable: the document cannot be understood as a document at all.
+	// Unreadable: the document's structure cannot be understood.
 	Unreadable Condition = "unreadable"
 	// MissingRow: the user's detail row does not exist.
 	MissingRow Condition = "missing_row"
-	// OwnWhenAlone: contention that is the document's own error when it happens to a document alone, because nobody
-	// else can have caused it (a broken uniqueness, a row count that does not add up).
+	// OwnWhenAlone: contention that is the document's own error if it fails alone. No other document can be the cause
+	// (a broken uniqueness, a wrong row count).
 	OwnWhenAlone Condition = "own_when_alone"
-	// OthersAnswered: the request failed like an outage, and a heartbeat was committed right after it. The request itself may be
-	// what fails.
+	// OthersAnswered: the request failed like an outage, but a heartbeat was committed right after it. The request
+	// itself may be the cause.
 	OthersAnswered Condition = "others_answered"
 )
 
 // Error is a classified failure.
 type Error struct {
-	// Kind decides what happens next.
-	Kind Kind
-	// Condition tells special situations apart; usually NoCondition.
+	// Kind decides what happens next, unless Condition overrides it.
+	Kind      Kind
 	Condition Condition
-	// Code is the dependency's own number or word, or the name of our rule: "2628", "429", "validation.too_long".
+	// Code is the dependency's number or word, or the name of our rule: "2628", "429", "validation.too_long".
 	Code string
-	// Op is the operation that failed, prefixed by its adapter: "cosmos: patch", "sqlite: apply".
+	// Op is the failed operation with its adapter: "cosmos: patch", "sqlite: apply".
 	Op string
-	// Reason says for an operator what the code means here. Never a payload.
+	// Reason tells operators what the code means here. It never has a payload.
 	Reason string
-	// RetryAfter is the wait that the dependency asked for; zero when it asked for none.
+	// RetryAfter is the wait that the dependency asked for; zero if it did not.
 	RetryAfter time.Duration
-	// Err is the cause, reachable with errors.As and errors.Is.
+	// Err is the cause, for errors.As and errors.Is.
 	Err error
 }
 
-// Error gives one line: operation, kind and code, reason, cause.
+// Error returns one line: operation, kind and code, reason, cause.
 func (e *Error) Error() string {
 	s := string(e.Kind)
 	if e.Code != "" {
@@ -158,19 +159,19 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Scope answers who pays for this failure.
+// Scope returns the scope of the error's kind.
 func (e *Error) Scope() Scope { return ScopeOf(e.Kind) }
 
-// New makes an error of a kind without a cause. Code is the dependency's number or our rule's name.
+// New makes an error without a cause.
 func New(k Kind, op, code, format string, args ...any) *Error {
 	return &Error{Kind: k, Op: op, Code: code, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Wrap puts a cause under a kind. It must not be given a nil cause: a success wrapped as a failure, or the reverse,
-// is how commit errors get lost, so a nil cause becomes an Internal error that says so.
+// Wrap makes an error with a cause. A nil cause becomes an Internal error that says so, because a success wrapped as a
+// failure is a bug that loses errors.
 func Wrap(k Kind, op, code, reason string, err error) *Error {
 	if err == nil {
 		return &Error{Kind: Internal, Op: op, Code: "nil_cause", Reason: "an error was reported without a cause: " + reason}
@@ -196,7 +197,7 @@ func As(err error) *Error {
 	return nil
 }
 
-// KindOf answers the kind of an error: "" for nil, Internal for an error that nobody classified.
+// KindOf returns the kind of an error: "" for nil, Internal for an unclassified error.
 func KindOf(err error) Kind {
 	if err == nil {
 		return ""
@@ -207,7 +208,7 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// CodeOf answers the code of an error: "" for nil, "unclassified" for an error that nobody classified.
+// CodeOf returns the code of an error: "" for nil, "unclassified" for an unclassified error.
 func CodeOf(err error) string {
 	if err == nil {
 		return ""
@@ -218,12 +219,12 @@ func CodeOf(err error) string {
 	return "unclassified"
 }
 
-// IsDependency reports whether an error blames no document. A nil error does not.
+// IsDependency reports whether an error's kind has the scope Dependency. It is false for nil.
 func IsDependency(err error) bool {
 	return err != nil && ScopeOf(KindOf(err)) == ScopeDependency
 }
 
-// Has reports whether an error carries a condition.
+// Has reports whether an error has a condition.
 func Has(err error, c Condition) bool {
 	e := As(err)
 	return e != nil && e.Condition == c

@@ -5,49 +5,47 @@ import (
 	"strings"
 )
 
-// Row is one row of a classifier's table, for people: what one code means, where that is known from, and what the code
-// costs the document it happens to. Adapters export their tables as Faults().
+// Row documents one code of a classifier: its meaning, its source, and its cost for the document. Adapters export their
+// tables as Faults().
 type Row struct {
-	// Adapter is whose code it is: sqlserver, sqlite, cosmos, blob, or writer for the codes of our own rules.
+	// Adapter is the code's origin: sqlserver, sqlite, cosmos, blob, or writer for our own rules.
 	Adapter string
-	// Code is the code as it stands in Error.Code: "2628", "refused", "validation.too_long". A row for several codes says
-	// so: "429/*" is 429 with any substatus or none, "500-599" is a range.
+	// Code is Error.Code: "2628", "refused", "validation.too_long". A row may stand for several codes: "429/*" is 429
+	// with any substatus, "500-599" is a range.
 	Code string
-	// Name is another word for the code, which stands in the vendor's pages or logs: "SQLITE_BUSY"; usually empty.
+	// Name is the vendor's name of the code, "SQLITE_BUSY"; usually empty.
 	Name string
-	// Kind and Condition are what the adapter makes of the code.
+	// Kind and Condition are the adapter's classification.
 	Kind      Kind
 	Condition Condition
-	// About narrows the row to calls about something, "one document"; empty means any call.
+	// About limits the row to some calls: "one document". Empty means all.
 	About string
-	// Reason says for an operator what the code means here.
+	// Reason tells operators what the code means here.
 	Reason string
-	// Source is where the row is known from: a vendor's page, or the rule of ours that it follows.
+	// Source is a vendor's page or a rule of ours.
 	Source string
-	// Own is what follows from the code where that is not what its kind and condition say; zero elsewhere.
+	// Own is the consequence if it differs from that of the kind and the condition; else zero.
 	Own Consequence
-	// Rest is true for the row that stands for every code which no other row of the adapter names.
+	// Rest is true for the row that stands for all codes without a row.
 	Rest bool
-	// Covers reports whether the row stands for a code that is not Code: another substatus, a status of the range. Nil
-	// means that it stands for no other.
+	// Covers reports whether the row stands for another code than Code, such as a status of its range. Nil means false.
 	Covers func(code string) bool
 }
 
-// Consequence is what a failure costs its document and what happens next, for people.
+// Consequence is the cost of a failure for its document, and what happens next, for people.
 type Consequence struct {
-	// Spends is what is spent: Nothing or OneRetry, or when which of them.
+	// Spends is Nothing or OneRetry, or says when which of them.
 	Spends string
-	// Next is what happens next, and when.
-	Next string
+	Next   string
 }
 
-// What is spent.
+// Values of Consequence.Spends.
 const (
 	Nothing  = "nothing"
 	OneRetry = "one of the document's 5 retries, when others were written after it"
 )
 
-// Of writes an adapter's name into its rows.
+// Of sets the adapter of its rows.
 func Of(adapter string, rows []Row) []Row {
 	for i := range rows {
 		rows[i].Adapter = adapter
@@ -55,23 +53,24 @@ func Of(adapter string, rows []Row) []Row {
 	return rows
 }
 
-// IsNumber reports whether a code is a whole number, as the codes of databases are.
+// IsNumber reports whether a code is a whole number, as codes of databases are.
 func IsNumber(code string) bool {
 	_, err := strconv.Atoi(code)
 	return err == nil
 }
 
-// AtStart is what follows from a failure to open something: the app has not begun to work.
+// AtStart is the consequence of a failure to open a dependency, before the app begins to work.
 func AtStart() Consequence {
 	return Consequence{Nothing, "the app tries to open it again every few seconds; Health says what is wrong, and batches wait"}
 }
 
-// OfACommand is what follows from a failure of an operator's command.
+// OfACommand is the consequence of a failed operator's command.
 func OfACommand() Consequence {
-	return Consequence{Nothing, "the command ends and says so; mended, it is run again"}
+	return Consequence{Nothing, "the command ends with this error; run it again once the cause is fixed"}
 }
 
-// Names reports whether a code is the row's own, whatever its case. A status alone names its rows with a substatus too.
+// Names reports whether a code is the row's Code or Name, whatever its case. A status also matches its rows with a
+// substatus.
 func (r Row) Names(code string) bool {
 	status, _, _ := strings.Cut(r.Code, "/")
 	for _, own := range []string{r.Code, r.Name, status} {
@@ -82,12 +81,12 @@ func (r Row) Names(code string) bool {
 	return false
 }
 
-// StandsFor reports whether the row is about a code, by name or as one of several.
+// StandsFor reports whether the row is about a code, by name or by Covers.
 func (r Row) StandsFor(code string) bool {
 	return r.Names(code) || (r.Covers != nil && r.Covers(code))
 }
 
-// Consequence is what follows from the code: what the row says itself, else its condition, else its kind.
+// Consequence returns the row's own consequence, else that of its condition, else that of its kind.
 func (r Row) Consequence() Consequence {
 	if r.Own != (Consequence{}) {
 		return r.Own
@@ -100,7 +99,6 @@ func (r Row) Consequence() Consequence {
 	return consequenceOf(r.Kind)
 }
 
-// consequenceOf is what the table of kinds says of a kind.
 func consequenceOf(k Kind) Consequence {
 	for _, r := range Rules() {
 		if r.Kind != k {
@@ -115,32 +113,31 @@ func consequenceOf(k Kind) Consequence {
 	return Consequence{}
 }
 
-// ConditionRule is one row of the table of conditions: those that have another consequence than their kind.
+// ConditionRule is a condition whose consequence differs from that of its kind.
 type ConditionRule struct {
-	// Condition is the row's key.
 	Condition Condition
-	// Means says for people what the condition is.
+	// Means describes the condition for people.
 	Means string
 	Consequence
 }
 
-// ConditionRules is the table of conditions (docs/requirements.md R19 and R32).
+// ConditionRules is the table of such conditions (docs/requirements.md R19 and R32).
 func ConditionRules() []ConditionRule {
 	return []ConditionRule{
-		{Gone, "the document is not there", Consequence{Nothing, "nothing: a document that is gone is done"}},
-		{Changed, "it is not what was read any more", Consequence{Nothing, "it is read again at once, and what it holds now decides"}},
-		{TooLarge, "what was sent does not fit into the document", Consequence{
+		{Gone, "the document does not exist", Consequence{Nothing, "nothing: a document that is gone is done"}},
+		{Changed, "the document has changed since it was read", Consequence{Nothing, "it is read again at once and processed as it is now"}},
+		{TooLarge, "the request is too large for the document", Consequence{
 			Nothing, "at once, with the shortest sql_writer; if that does not fit either: MANUAL REVIEW in the log, and done",
 		}},
-		{Unreadable, "it cannot be understood as a document at all", Consequence{
+		{Unreadable, "the document's structure cannot be understood", Consequence{
 			"all retries at once, when others were written after it",
 			"as document; when others were written at least 60 s after its first failure, the second one makes it a poison message",
 		}},
-		{OthersAnswered, "the request failed like an outage, and a heartbeat was committed right after it", Consequence{
+		{OthersAnswered, "the request failed like an outage, but a heartbeat was committed right after it", Consequence{
 			Nothing + "; the 3rd time that it happens to a document alone: " + OneRetry,
 			"it is divided; a document that fails so alone is tried again after 120 s * 2^n; the 3rd time as internal, code fails_alone",
 		}},
-		{OwnWhenAlone, "contention that nobody else can have caused when it happens to a document alone", Consequence{
+		{OwnWhenAlone, "contention that no other document can have caused if the document fails alone", Consequence{
 			Nothing + "; when it happens to the document alone: " + OneRetry,
 			"at once, up to 3 times with jitter; then divided; alone: as document",
 		}},

@@ -23,7 +23,6 @@ func TestARowIsNamedByItsCodeItsNameAndItsStatus(t *testing.T) {
 	require.False(t, row.Names("429/1"), "a row is named by what it says, not by what it covers")
 }
 
-// What follows is said by the row itself, else by its condition, else by its kind.
 func TestTheNarrowestWordDecidesWhatFollows(t *testing.T) {
 	for _, r := range fault.Rules() {
 		c := fault.Row{Kind: r.Kind}.Consequence()
