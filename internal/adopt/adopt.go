@@ -14,64 +14,64 @@ import (
 	"sqlwriter/internal/timer"
 )
 
-// Bounds of a run.
 const (
-	// maxRows is how many rows go into one page: far below the 5,000 locks at which SQL Server locks a whole table.
+	// maxRows is the number of rows of one page, far below the 5,000 locks at which SQL Server locks the whole table.
 	maxRows = 1000
-	// firstWindow is the first window in seconds. A window that holds few documents is followed by one twice as long; one
-	// that holds more than mostDocuments is given up, and tried again up to where half of those lie that came.
+	// firstWindow is the length of the first window in seconds. After a window with less than fewDocuments the length
+	// doubles. A window with more than mostDocuments is abandoned and repeated with half of the documents that came.
 	firstWindow   = 24 * 60 * 60
 	fewDocuments  = 2500
 	mostDocuments = 10_000
-	// forever ends the last window: the year 10000. What is touched while we read is still in it.
+	// forever ends the last window: the year 10000. It includes documents that change during the run.
 	forever = 253_402_300_800
-	// mostRepeats is how often in a row a window is tried again after a throttled or lost request.
-	mostRepeats = 8
-	// firstRepeat and lastRepeat bound the waits between such tries: doubling.
+	// maxRepeats is how often a window is repeated after a throttled request or contention.
+	maxRepeats = 8
+	// firstRepeat and lastRepeat bound the doubling waits between repeats.
 	firstRepeat = time.Second
 	lastRepeat  = 30 * time.Second
 )
 
-// Options configure an Adoption. Zero values mean the defaults that are named.
+// Options configure an Adoption. Each zero value means the default that its comment names.
 type Options struct {
-	// SysName is the environment whose documents are ours.
+	// SysName is the environment to adopt.
 	SysName string
-	// By is kept with the run.
+	// By is stored with the run.
 	By string
-	// Rate is the most documents read in a second; 0 is as fast as it goes.
+	// Rate is the most documents read per second; 0 means unlimited.
 	Rate int
-	// WriterMayWork accepts that somebody finishes documents meanwhile, as for a dry run before the old writer is stopped.
+	// WriterMayWork accepts that another program finishes documents meanwhile, as in a dry run before the old writer
+	// stops.
 	WriterMayWork bool
-	// Now is the clock, Wait sleeps unless the context ends first.
+	// Now is the clock. Wait sleeps until d has passed or the context ends.
 	Now  func() time.Time
 	Wait func(ctx context.Context, d time.Duration) error
-	// OnPage is told of every page that was read, OnSkip of every document that says nothing for the ledger. A window that
-	// is read again tells of its documents again.
+	// OnPage is called for every page read, OnSkip for every document without ledger rows. A repeated window calls them
+	// again.
 	OnPage func(Progress)
 	OnSkip func(id string, reason Reason)
 }
 
-// Progress is how far a run is.
+// Progress is the progress of a run.
 type Progress struct {
-	// Counts are those of the whole run, the window under way included; Adopted and Marked are not known yet.
+	// Counts are those of the run including the current window. Adopted and Marked are not known yet.
 	Counts Counts
-	// Until is the _ts that the window under way reaches to, at most now.
+	// Until is the _ts at the end of the current window, at most now.
 	Until time.Time
 }
 
-// Adoption fills the ledger from documents that were finished before us. It is used once.
+// Adoption fills the ledger from documents that were finished before. It is used once.
 type Adoption struct {
 	docs   Documents
 	ledger Ledger
 	o      Options
-	// few and most are fewDocuments and mostDocuments; tests have smaller ones.
-	few, most int
-	// began is when Run was called, read is how many documents came since.
+	// minDocuments and maxDocuments are fewDocuments and mostDocuments; tests set smaller ones.
+	minDocuments, maxDocuments int
+	// began is when Run was called; read is the number of documents since.
 	began time.Time
 	read  int
 }
 
-// New makes an Adoption over the two ports.
+// New makes an Adoption over its two ports.
 func New(docs Documents, ledger Ledger, o Options) *Adoption {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -85,13 +85,14 @@ func New(docs Documents, ledger Ledger, o Options) *Adoption {
 	if o.OnSkip == nil {
 		o.OnSkip = func(string, Reason) {}
 	}
-	return &Adoption{docs: docs, ledger: ledger, o: o, few: fewDocuments, most: mostDocuments}
+	return &Adoption{docs: docs, ledger: ledger, o: o, minDocuments: fewDocuments, maxDocuments: mostDocuments}
 }
 
-// Run continues the run that is under way, or begins one, and brings it to its end. Whatever stops it, calling it again
-// goes on from there. Errors by kind: infrastructure, throttled, quota; contention, condition Changed, when somebody else
-// adopts at the same time, or finishes documents (code "still_written"): the run then stays open, because what is finished
-// behind its back would be in no ledger.
+// Run continues the unfinished run or begins a new one, and completes it. After any error, call it again to continue.
+//
+// Errors by kind: infrastructure, throttled, quota; contention, condition Changed, if another adoption runs at the same
+// time. The same kind with code "still_written" means that another program finishes documents. The run then stays open,
+// because those documents would miss in the ledger.
 func (a *Adoption) Run(ctx context.Context) (State, error) {
 	a.began = a.o.Now()
 	s, err := a.ledger.State(ctx)
@@ -107,7 +108,7 @@ func (a *Adoption) Run(ctx context.Context) (State, error) {
 	for s.Watermark < forever {
 		w, err := a.window(ctx, s, a.end(s.Watermark, length))
 		switch {
-		case err != nil && repeats < mostRepeats && passes(err):
+		case err != nil && repeats < maxRepeats && isTransient(err):
 			if err := a.o.Wait(ctx, repeatAfter(err, repeats)); err != nil {
 				return s, fault.Wrap(fault.Infrastructure, "adopt: run", "cancelled", "stopped while waiting for another try", err)
 			}
@@ -115,20 +116,20 @@ func (a *Adoption) Run(ctx context.Context) (State, error) {
 			continue
 		case err != nil:
 			return s, err
-		case !w.whole:
+		case !w.complete:
 			length = w.half()
-		case w.documents < a.few:
+		case w.documents < a.minDocuments:
 			length *= 2
 		}
 		repeats = 0
-		if w.whole {
+		if w.complete {
 			s.Watermark, s.Counts = w.to, w.counts
 		}
 	}
 	return a.ledger.Finish(ctx, s.Run, s.Watermark)
 }
 
-// end is where a window ends that begins at from. The container's clock and ours differ, so the last few minutes are one
+// end is the end of the window that begins at from. The container's clock and ours differ, so the last minutes are one
 // window without an end.
 func (a *Adoption) end(from, length int64) int64 {
 	now := a.began.Add(-invoice.ClockSkew).Unix()
@@ -138,13 +139,13 @@ func (a *Adoption) end(from, length int64) int64 {
 	return min(from+length, now)
 }
 
-// passes reports whether an error passes by itself: the request was throttled or lost a race.
-func passes(err error) bool {
+// isTransient reports whether an error passes without a change: throttled, or contention that is not a changed state.
+func isTransient(err error) bool {
 	kind := fault.KindOf(err)
 	return kind == fault.Throttled || kind == fault.Contention && !fault.Has(err, fault.Changed)
 }
 
-// repeatAfter is the wait before a window is tried again.
+// repeatAfter is the wait before a window is repeated.
 func repeatAfter(err error, repeats int) time.Duration {
 	if e := fault.As(err); e.RetryAfter > 0 {
 		return e.RetryAfter
@@ -152,35 +153,36 @@ func repeatAfter(err error, repeats int) time.Duration {
 	return min(lastRepeat, firstRepeat<<repeats)
 }
 
-// window is one stretch of _ts under way.
+// window is the window that is being processed.
 type window struct {
 	a        *Adoption
 	run      string
 	from, to int64
-	// counts are those of the run with this window.
+	// counts are those of the run including this window.
 	counts Counts
-	// documents is how many came, finished or not; whole is false when they were too many and the window was given up.
+	// documents is the number of documents, finished or not. complete is false if they were too many and the window was
+	// abandoned.
 	documents int
-	whole     bool
-	// during counts documents that were finished after the run was called, example is one of them.
+	complete  bool
+	// during counts documents that were finished after Run was called; example is one of them.
 	during  int
 	example string
-	// seconds are the _ts of the documents that came.
+	// seconds are the _ts of the documents.
 	seconds []int64
-	// rows wait for being written, the newest of each line.
+	// rows are not yet written; only the newest of each line.
 	rows map[int64]Row
 }
 
-// window reads one window and writes its rows; the watermark moves with the last of them. Two results for one line are
-// ordered here as everywhere (invoice.Version), so only the newer one is sent; the ledger's guard does the rest.
+// window reads one window and writes its rows; the last rows move the watermark. Of two results for one line only the
+// newer one is sent (invoice.Version). The ledger's guard compares it with existing rows.
 func (a *Adoption) window(ctx context.Context, s State, to int64) (*window, error) {
-	w := &window{a: a, run: s.Run, from: s.Watermark, to: to, counts: s.Counts.plus(Counts{}), whole: true, rows: map[int64]Row{}}
+	w := &window{a: a, run: s.Run, from: s.Watermark, to: to, counts: s.Counts.plus(Counts{}), complete: true, rows: map[int64]Row{}}
 	err := a.docs.Window(ctx, a.o.SysName, w.from, w.to, func(page []json.RawMessage) (bool, error) {
 		for _, raw := range page {
-			w.take(raw)
+			w.add(raw)
 		}
-		if w.documents > a.most && w.to-w.from > 1 && w.to < forever {
-			w.whole = false
+		if w.documents > a.maxDocuments && w.to-w.from > 1 && w.to < forever {
+			w.complete = false
 			return false, nil
 		}
 		for len(w.rows) >= maxRows {
@@ -191,7 +193,7 @@ func (a *Adoption) window(ctx context.Context, s State, to int64) (*window, erro
 		a.o.OnPage(Progress{Counts: w.counts, Until: time.Unix(min(w.to, a.o.Now().Unix()), 0).UTC()})
 		return true, a.pace(ctx, len(page))
 	})
-	if err != nil || !w.whole {
+	if err != nil || !w.complete {
 		return w, err
 	}
 	if w.during > 0 && !a.o.WriterMayWork {
@@ -200,14 +202,14 @@ func (a *Adoption) window(ctx context.Context, s State, to int64) (*window, erro
 	return w, w.write(ctx, &Advance{Watermark: w.to, Counts: w.counts})
 }
 
-// half is the length of a window that half of the documents which came would lie in.
+// half is the length of a window with half of the documents that came.
 func (w *window) half() int64 {
 	slices.Sort(w.seconds)
 	return max(1, w.seconds[len(w.seconds)/2]-w.from)
 }
 
-// take turns one document into rows.
-func (w *window) take(raw json.RawMessage) {
+// add converts one document into rows.
+func (w *window) add(raw json.RawMessage) {
 	d, err := invoice.Read(raw, w.a.o.Now())
 	w.documents++
 	w.seconds = append(w.seconds, d.TS)
@@ -215,7 +217,7 @@ func (w *window) take(raw json.RawMessage) {
 	case err != nil:
 		w.skip("", NoID)
 		return
-	case d.SysName != w.a.o.SysName: // the filter of some service may know no case
+	case d.SysName != w.a.o.SysName: // a service's filter may ignore the case
 		return
 	case !finished(d):
 		w.counts.Open++
@@ -248,7 +250,7 @@ func (w *window) take(raw json.RawMessage) {
 func (w *window) stillWritten() error {
 	return &fault.Error{
 		Kind: fault.Contention, Condition: fault.Changed, Code: "still_written", Op: "adopt: run",
-		Reason: fmt.Sprintf("%d documents were committed or failed while the adoption ran, %s among them: stop the old writer, and adopt again", w.during, w.example),
+		Reason: fmt.Sprintf("%d documents were committed or failed during the adoption, %s among them: stop the old writer, and adopt again", w.during, w.example),
 	}
 }
 
@@ -257,8 +259,7 @@ func (w *window) skip(id string, reason Reason) {
 	w.a.o.OnSkip(id, reason)
 }
 
-// write writes one page: at most maxRows of the rows that wait, in the order of their lines, so that two runs take locks
-// in one order.
+// write writes one page of at most maxRows rows, ordered by line, so that two runs take locks in the same order.
 func (w *window) write(ctx context.Context, advance *Advance) error {
 	lines := slices.Sorted(maps.Keys(w.rows))
 	lines = lines[:min(maxRows, len(lines))]
@@ -275,7 +276,7 @@ func (w *window) write(ctx context.Context, advance *Advance) error {
 	return nil
 }
 
-// pace waits as long as the rate asks for.
+// pace waits to keep to the rate.
 func (a *Adoption) pace(ctx context.Context, documents int) error {
 	a.read += documents
 	if a.o.Rate <= 0 {

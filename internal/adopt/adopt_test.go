@@ -22,9 +22,9 @@ func TestARunCountsWhatItSawAndDid(t *testing.T) {
 	c := &container{}
 	sink := inmem.NewSink()
 	sink.SetEntry(30, inmem.Entry{Version: invoice.Version{US: 1 << 60}, DocumentID: "newer", Outcome: inmem.OutcomeApplied, Hash: "h", HashVersion: 1})
-	c.put(at(2, 2, 900, 11)) // newer for 11
-	c.put(at(1, 1, 1000, 10, 11))
-	c.put(at(3, 3, 2000, 30, 31))
+	c.put(committedDocument(2, 2, 900, 11)) // newer for 11
+	c.put(committedDocument(1, 1, 1000, 10, 11))
+	c.put(committedDocument(3, 3, 2000, 30, 31))
 	c.put(finished(`:7`, `:40`, `[8,9]`, `[]`, fmt.Sprint(committedTS), fmt.Sprint(committedTS+9000)))
 	c.put(failed(""))
 	c.put(finished(`"id":"2025-12-17 10:30:00.000000-06:00-0001-7"`, `"no":"id"`))
@@ -70,8 +70,8 @@ func TestARunCountsWhatItSawAndDid(t *testing.T) {
 
 func TestAdoptingAgainChangesNothing(t *testing.T) {
 	c, sink := &container{}, inmem.NewSink()
-	c.put(at(1, 1, 1000, 10, 11))
-	c.put(at(2, 2, 900, 11))
+	c.put(committedDocument(1, 1, 1000, 10, 11))
+	c.put(committedDocument(2, 2, 900, 11))
 	c.put(failed(""))
 	first := run(t, c, sink)
 	before := entries(sink, 10, 11, 7, 8, 9)
@@ -82,8 +82,8 @@ func TestAdoptingAgainChangesNothing(t *testing.T) {
 	require.Equal(t, 1, second.Counts.Older())
 }
 
-// Years of silence, a busy time, one second with more documents than a window takes, and the present: every document is
-// seen, no window grows beyond its bound but that second's, and few requests are made.
+// Quiet years, a busy time, one second with more documents than a window, and the present: every document is read. No
+// window but that second's exceeds its bound, and few requests are made.
 func TestWindowsGrowAndShrink(t *testing.T) {
 	const day, busy, most, page = 86400, 1200, 1000, 100
 	c := &container{pageSize: page}
@@ -91,7 +91,7 @@ func TestWindowsGrowAndShrink(t *testing.T) {
 	n := 0
 	add := func(ts int64) {
 		n++
-		c.put(at(n, n%1000, ts, int64(n)))
+		c.put(committedDocument(n, n%1000, ts, int64(n)))
 	}
 	for i := range busy {
 		add(start + int64(i)*300*day/busy)
@@ -102,7 +102,7 @@ func TestWindowsGrowAndShrink(t *testing.T) {
 	}
 	add(second + 1)
 	add(now().Unix() - 3)
-	add(now().Unix() + 86400*365) // the container's clock, not ours
+	add(now().Unix() + 86400*365) // the container's clock may be ahead
 	state, err := adopt.Limited(adopt.New(c, inmem.NewSink(), options()), most/4, most).Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, n, state.Counts.Documents)
@@ -113,13 +113,13 @@ func TestWindowsGrowAndShrink(t *testing.T) {
 	require.Equal(t, most+200, c.most, "only what cannot be divided")
 }
 
-// A document that is touched while the adoption runs has a _ts of the present: no window of the past hides it.
+// A document that changes during the adoption gets a present _ts, so no past window misses it.
 func TestWhatIsTouchedMeanwhileIsSeen(t *testing.T) {
 	c, touched := &container{}, false
-	c.afterLook = func(_, to int64) {
+	c.afterQuery = func(_, to int64) {
 		if !touched && to >= now().Unix()-600 {
 			touched = true
-			c.put(finished(fmt.Sprint(committedTS), fmt.Sprint(now().Unix()+60))) // not committed anew
+			c.put(finished(fmt.Sprint(committedTS), fmt.Sprint(now().Unix()+60))) // changed, but not committed again
 		}
 	}
 	state := run(t, c, inmem.NewSink())
@@ -127,12 +127,12 @@ func TestWhatIsTouchedMeanwhileIsSeen(t *testing.T) {
 	require.Equal(t, 3, state.Counts.Adopted)
 }
 
-// Somebody who is still at work would finish documents behind the adoption's back: it does not come to its end, and goes on
-// from where it was when it is called again.
+// Another writer would finish documents that the adoption misses. The run does not finish, and the next call continues
+// it.
 func TestNobodyElseMayFinishDocumentsMeanwhile(t *testing.T) {
 	c, sink := &container{}, inmem.NewSink()
-	c.put(at(1, 1, 1000, 10))
-	c.put(strings.Replace(at(2, 1, now().Unix()+1, 11), "committed_at", "other", 1)) // without a stamp its _ts counts
+	c.put(committedDocument(1, 1, 1000, 10))
+	c.put(strings.Replace(committedDocument(2, 1, now().Unix()+1, 11), "committed_at", "other", 1)) // without a stamp its _ts counts
 	_, err := adopt.New(c, sink, options()).Run(t.Context())
 	require.Equal(t, "still_written", fault.CodeOf(err))
 	require.ErrorContains(t, err, "1 documents")
@@ -144,7 +144,7 @@ func TestNobodyElseMayFinishDocumentsMeanwhile(t *testing.T) {
 	windows := c.windows
 	later := options()
 	later.Now = func() time.Time { return now().Add(10 * time.Second) }
-	c.put(at(3, 1, now().Unix()+2, 12))
+	c.put(committedDocument(3, 1, now().Unix()+2, 12))
 	state, err := adopt.New(c, sink, later).Run(t.Context())
 	require.NoError(t, err)
 	require.LessOrEqual(t, c.windows-windows, 2, "only the last minutes are read again")
@@ -161,11 +161,11 @@ func TestNobodyElseMayFinishDocumentsMeanwhile(t *testing.T) {
 	}
 }
 
-// Whatever was changed in the last minutes is one window: it cannot be divided, because nobody knows where it ends.
+// Documents of the last minutes are in one window without an end, which cannot be divided.
 func TestAMassChangeJustNowIsOneWindow(t *testing.T) {
 	c := &container{pageSize: 10}
 	for i := range 150 {
-		c.put(at(i, i, now().Unix()-int64(i%100), int64(i)))
+		c.put(committedDocument(i, i, now().Unix()-int64(i%100), int64(i)))
 	}
 	state, err := adopt.Limited(adopt.New(c, inmem.NewSink(), options()), 10, 100).Run(t.Context())
 	require.NoError(t, err)
@@ -178,7 +178,7 @@ func TestManyLinesAreSeveralPages(t *testing.T) {
 	for i := range lines {
 		lines[i] = int64(i + 1)
 	}
-	c.put(at(1, 1, 1000, lines...))
+	c.put(committedDocument(1, 1, 1000, lines...))
 	require.Equal(t, 2500, run(t, c, l).Counts.Adopted)
 	require.Equal(t, 1000, l.largest)
 }
@@ -190,14 +190,14 @@ func TestAnEmptyContainerNeedsFewQuestions(t *testing.T) {
 	require.LessOrEqual(t, c.windows, 20)
 }
 
-// A run is stopped at every place that there is, before and after what happens there: going on ends in the same ledger and
-// the same counts as a run that nothing stopped.
+// A run that is stopped before or after any step and continued ends with the ledger and the counts of an undisturbed
+// run.
 func TestARunThatWasStoppedGoesOn(t *testing.T) {
 	fill := func() *container {
 		c := &container{pageSize: 3}
 		start := now().AddDate(0, 0, -40).Unix()
 		for i := range 60 {
-			c.put(at(i, i*7%60, start+int64(i%20)*2*86400, int64(i%25+1), int64(i%9+50)))
+			c.put(committedDocument(i, i*7%60, start+int64(i%20)*2*86400, int64(i%25+1), int64(i%9+50)))
 		}
 		c.put(finished(`:7`, `:"x"`))
 		return c
@@ -214,7 +214,7 @@ func TestARunThatWasStoppedGoesOn(t *testing.T) {
 		return all
 	}
 	undisturbed, c := inmem.NewSink(), fill()
-	whole := run(t, c, undisturbed)
+	expected := run(t, c, undisturbed)
 	counted := &ledger{Sink: inmem.NewSink()}
 	run(t, fill(), counted)
 	require.Greater(t, counted.pages, 10)
@@ -232,7 +232,7 @@ func TestARunThatWasStoppedGoesOn(t *testing.T) {
 		_, err := adopt.New(c, l, options()).Run(t.Context())
 		require.ErrorIs(t, err, stop, where)
 		state := run(t, c, l)
-		require.Equal(t, whole.Counts, state.Counts, where)
+		require.Equal(t, expected.Counts, state.Counts, where)
 		require.Equal(t, documents(undisturbed), documents(l.Sink), where)
 	}
 	for k := 1; k <= c.pages; k++ {
@@ -259,7 +259,7 @@ func TestWhatPassesIsWaitedFor(t *testing.T) {
 		}
 	}
 	c := &container{}
-	c.put(at(1, 1, 1000, 10))
+	c.put(committedDocument(1, 1, 1000, 10))
 	throttled := fault.New(fault.Throttled, "test", "429", "slow down")
 	throttled.RetryAfter = 7 * time.Second
 	c.onPage = fails(2, throttled)
@@ -271,7 +271,7 @@ func TestWhatPassesIsWaitedFor(t *testing.T) {
 
 	waits = nil
 	for i := range 3 {
-		c.put(at(2+i, 1, 1000+int64(i+1)*200*86400, 20))
+		c.put(committedDocument(2+i, 1, 1000+int64(i+1)*200*86400, 20))
 	}
 	tries := 0
 	c.onPage = func(int) error {
@@ -316,7 +316,7 @@ func TestTheRateIsKept(t *testing.T) {
 	o.Wait = func(_ context.Context, d time.Duration) error { clock = clock.Add(d); return nil }
 	c := &container{pageSize: 50}
 	for i := range 1000 {
-		c.put(at(i, i, 1000+int64(i), int64(i+1)))
+		c.put(committedDocument(i, i, 1000+int64(i), int64(i+1)))
 	}
 	_, err := adopt.New(c, inmem.NewSink(), o).Run(t.Context())
 	require.NoError(t, err)
@@ -329,10 +329,10 @@ func TestTheRateIsKept(t *testing.T) {
 
 func TestTwoAtOnceDoNotMix(t *testing.T) {
 	c, sink := &container{}, inmem.NewSink()
-	c.put(at(1, 1, 1000, 10))
+	c.put(committedDocument(1, 1, 1000, 10))
 	other := &ledger{Sink: sink}
 	other.onPage = func(n int) error {
-		if n == 1 { // another one comes in between and finishes
+		if n == 1 { // another run finishes in between
 			_, err := adopt.New(c, sink, options()).Run(t.Context())
 			return err
 		}
@@ -346,15 +346,14 @@ func TestTwoAtOnceDoNotMix(t *testing.T) {
 	require.Equal(t, 1, state.Counts.Adopted)
 }
 
-// A dry run writes nothing and counts what the run then counts, however the documents lie in pages, and however far an
-// earlier run got.
+// A dry run changes nothing and has the counts of the real run, whatever the pages and the progress of an earlier run.
 func TestADryRunCountsAsTheRun(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		c := &container{pageSize: rapid.IntRange(1, 5).Draw(r, "page size")}
 		sink := inmem.NewSink()
 		sink.AddLines(1, 2, 3, 4)
 		for i := range rapid.IntRange(0, 14).Draw(r, "documents") {
-			raw := at(i, rapid.IntRange(0, 3).Draw(r, "minute"), now().Unix()-int64(rapid.IntRange(-3, 9_000_000).Draw(r, "age")),
+			raw := committedDocument(i, rapid.IntRange(0, 3).Draw(r, "minute"), now().Unix()-int64(rapid.IntRange(-3, 9_000_000).Draw(r, "age")),
 				rapid.SliceOfNDistinct(rapid.Int64Range(1, 6), 1, 4, rapid.ID).Draw(r, "lines")...)
 			if rapid.IntRange(0, 3).Draw(r, "failed") == 0 {
 				var doc map[string]any
@@ -381,8 +380,8 @@ func TestADryRunCountsAsTheRun(t *testing.T) {
 		state, err := sink.State(t.Context())
 		require.NoError(r, err)
 		require.Equal(r, adopt.State{}, state)
-		wet, err := adopt.New(c, sink, options()).Run(t.Context())
+		real, err := adopt.New(c, sink, options()).Run(t.Context())
 		require.NoError(r, err)
-		require.Equal(r, wet.Counts, dry.Counts)
+		require.Equal(r, real.Counts, dry.Counts)
 	})
 }

@@ -1,26 +1,28 @@
-// Package adopt takes over a database that somebody else has written to. It writes one ledger row for each line that a
-// finished document names, so that from then on an older result cannot overwrite what the lines hold now (promise G3) and
-// a redelivery leaves a person's correction alone (G4). It never touches the user's tables.
+// Package adopt takes over a database that another writer has filled. It writes one ledger row for each line of a
+// finished document. From then on an older result cannot overwrite a line (docs/requirements.md R4), and a redelivery
+// leaves a person's correction alone (docs/requirements.md R5). It never changes the user's tables.
 //
-//	Adoption.Run   from window to window until everything is seen; what was begun is continued
-//	window         one stretch of _ts: read, turned into ledger rows, written; its last page moves the watermark
-//	RowsOf         what one document says for the ledger, or why it says nothing
+//	Adoption.Run   processes window after window until all are done; continues an unfinished run
+//	window         one range of _ts: read, converted into ledger rows, written; its last page moves the watermark
+//	RowsOf         the ledger rows of one document, or the reason why it has none
 //	Preview        the same run against a copy: a dry run
 //
-// # What a crash leaves behind
+// # Crashes
 //
-//	      Begin                    Page, Page, ... Page with Advance                    Finish
-//	(nothing) -----> running, watermark 0 -----> running, watermark further on -----> done
-//	      |                                                                             |
-//	      +---- MarkEmpty: this database has no history ----> empty        Begin: once more, from the start
+//	Begin                    Page, Page, ... Page with Advance                    Finish
 //
-// Rows of a page are in the ledger for good. The watermark and the counts move together with the last rows of a window,
-// so a run that was killed reads at most one window again; its rows are there already, which changes nothing. Two runs
-// at once do not mix: every page names the watermark that it builds on, and only one of them can move it.
+// (nothing) -----> running, watermark 0 -----> running, watermark further on -----> done
+//
+//	|                                                                             |
+//	+---- MarkEmpty: this database has no history ----> empty        Begin: once more, from the start
+//
+// The rows of a page are durable. The watermark and the counts move together with the last rows of a window. A killed
+// run therefore repeats at most one window, which changes nothing.
+//
+// Two runs at the same time do not mix: every page names the watermark that it builds on, and only one run can move it.
 //
 // # Why windows of _ts
 //
-// The gateway serves no ORDER BY over partitions (docs/facts.md F63), so "from here on" must be a filter. _ts only grows: a
-// document that is touched while the adoption runs moves into a window that is still to come, and the last window is
-// open at its end.
+// The gateway serves no ORDER BY over partitions (docs/facts.md F63), so progress must be a filter. _ts only grows: a
+// document that changes during the adoption moves into a later window, and the last window has no end.
 package adopt

@@ -1,7 +1,7 @@
 package adopt
 
-// Limited makes the windows of an Adoption smaller.
+// Limited sets the bounds of an Adoption's windows.
 func Limited(a *Adoption, few, most int) *Adoption {
-	a.few, a.most = few, most
+	a.minDocuments, a.maxDocuments = few, most
 	return a
 }

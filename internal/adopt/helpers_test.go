@@ -14,18 +14,18 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// container is a container whose documents have a _ts of their own, in no order.
+// container is a container in memory whose documents have any _ts.
 type container struct {
 	docs []stored
-	// pageSize is 100 when zero. Windows and pages are counted.
+	// pageSize is 100 when zero.
 	pageSize       int
 	windows, pages int
-	// most is the most documents that one window gave.
+	// most is the most documents of one window so far.
 	most int
-	// onPage sees the number of each page, from 1, before it is given; an error takes its place.
+	// onPage is called with each page's number, from 1, before the page; its error replaces the page.
 	onPage func(n int) error
-	// afterLook is called when a window's documents are chosen, before they are given.
-	afterLook func(from, to int64)
+	// afterQuery is called between the query of a window and its pages.
+	afterQuery func(from, to int64)
 }
 
 type stored struct {
@@ -43,7 +43,7 @@ func (c *container) put(raw string) {
 	c.docs = append(c.docs, stored{head.TS, json.RawMessage(raw)})
 }
 
-// Window implements adopt.Documents, and gives documents of every environment.
+// Window implements adopt.Documents. It ignores the environment.
 func (c *container) Window(_ context.Context, _ string, from, to int64, page func([]json.RawMessage) (bool, error)) error {
 	c.windows++
 	var found []json.RawMessage
@@ -52,8 +52,8 @@ func (c *container) Window(_ context.Context, _ string, from, to int64, page fun
 			found = append(found, d.raw)
 		}
 	}
-	if c.afterLook != nil {
-		c.afterLook(from, to)
+	if c.afterQuery != nil {
+		c.afterQuery(from, to)
 	}
 	given := 0
 	for part := range slices.Chunk(found, max(1, c.pageSize)) {
@@ -72,14 +72,13 @@ func (c *container) Window(_ context.Context, _ string, from, to int64, page fun
 	return nil
 }
 
-// ledger is the in-memory ledger with hooks.
 type ledger struct {
 	*inmem.Sink
 	pages  int
 	onPage func(n int) error
-	// largest is the most rows that a page had.
+	// largest is the most rows of one page so far.
 	largest int
-	// after fails a page when it is done: a lost acknowledgement.
+	// after fails a finished page: a lost acknowledgement.
 	after func(n int) error
 }
 
@@ -98,7 +97,7 @@ func (l *ledger) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) 
 	return w, err
 }
 
-// options are those of a test: its clock stands, unless somebody waits.
+// options have a fixed clock and a Wait that returns at once.
 func options() adopt.Options {
 	return adopt.Options{SysName: "web", By: "me", Now: now, Wait: func(context.Context, time.Duration) error { return nil }}
 }
@@ -111,8 +110,8 @@ func run(t *testing.T, docs adopt.Documents, l adopt.Ledger) adopt.State {
 	return state
 }
 
-// at makes a committed document: version and _ts are what is given, its content is its id.
-func at(n int, minute int, ts int64, lines ...int64) string {
+// committedDocument returns a committed document whose content is its number.
+func committedDocument(n int, minute int, ts int64, lines ...int64) string {
 	list, _ := json.Marshal(lines[1:])
 	return fmt.Sprintf(`{"id":"2025-12-17 %02d:%02d:00.000000-06:00-%06d","_ts":%d,"request_details":{"sys_name":"web"},
 		"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},"post-processing":{"duplicate_detail_uids":%s},

@@ -8,93 +8,93 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Documents is the container as the adoption reads it.
+// Documents is the container.
 type Documents interface {
-	// Window gives the documents of one environment whose _ts is at least from and less than to (seconds since 1970),
-	// whatever their status, page by page, in no order, until there are none or page answers more = false or an error,
-	// which is handed on as it is. A document holds every member that invoice.Read looks at and may lack the others. One
-	// that changes meanwhile may come twice. Errors by kind: infrastructure, throttled.
+	// Window passes the documents of one environment to page, in no order and whatever their status. Their _ts is in
+	// [from, to), in seconds since 1970. It stops after the last page, or when page returns more = false or an error,
+	// which is returned unchanged.
+	//
+	// A document has at least the members that invoice.Read uses. A document that changes meanwhile may come twice.
+	// Errors by kind: infrastructure, throttled.
 	Window(ctx context.Context, sysName string, from, to int64, page func([]json.RawMessage) (more bool, err error)) error
 }
 
-// Ledger keeps the ledger's rows and, beside them, how far the adoption is.
+// Ledger has the ledger's rows and the progress of the adoption.
 type Ledger interface {
-	// State answers how far it is; the zero State when nothing was said yet. Errors by kind: infrastructure, throttled.
+	// State returns the progress; the zero State if no adoption has begun. Errors by kind: infrastructure, throttled.
 	State(ctx context.Context) (State, error)
-	// Begin begins a run at watermark 0 in the place of what was there, and answers it. The state must still be the one
-	// that was read, otherwise: contention, condition Changed, and nothing is done. Errors by kind: infrastructure,
-	// throttled, quota, contention.
-	Begin(ctx context.Context, was State, who string) (State, error)
-	// Page writes rows as far as the guard lets it, each line once, and with an Advance moves the watermark: all or
-	// nothing. The run must still stand where the page says, otherwise: contention, condition Changed. The same page
-	// again changes nothing. The user's tables are neither read nor written. Errors by kind: infrastructure, throttled,
-	// quota, contention.
+	// Begin replaces the state by a new run at watermark 0 and returns it. If the state is no longer was, it changes
+	// nothing: contention, condition Changed. Errors by kind: infrastructure, throttled, quota, contention.
+	Begin(ctx context.Context, was State, by string) (State, error)
+	// Page writes rows as the guard allows, and with an Advance moves the watermark: all or nothing. If the run is no
+	// longer at page.From, it changes nothing: contention, condition Changed. The same page again changes nothing. The
+	// user's tables are not used. Errors by kind: infrastructure, throttled, quota, contention.
 	//
-	// The guard: a line that the ledger does not know is taken. A line that it knows is taken when the ledger's version
-	// is older; and when it names this very document, not from a later _ts, and a failure mark meets a row that is none,
-	// or content meets a failure mark, or content whose hash is another where the two hashes can be compared or the
-	// ledger's is Unproven.
+	// The guard takes a line that the ledger does not have, and a line with an older version. It also takes a line with
+	// the same document and a _ts that is not later, in three cases:
+	//   - a failure mark meets a row that is not one;
+	//   - content meets a failure mark;
+	//   - content meets content with another hash, if the hashes are comparable or the ledger's is Unproven.
 	Page(ctx context.Context, p Page) (Written, error)
-	// Finish ends the run and adds to its counts what the ledger holds of it. The run must stand where it is said to,
-	// otherwise: contention, condition Changed. Errors by kind: infrastructure, throttled, quota, contention.
+	// Finish ends the run and adds the ledger's counts of it. If the run is not at watermark: contention, condition
+	// Changed. Errors by kind: infrastructure, throttled, quota, contention.
 	Finish(ctx context.Context, run string, watermark int64) (State, error)
 }
 
-// Phase is how far the adoption of a database is.
+// Phase is the phase of a database's adoption.
 type Phase string
 
-// The phases. The zero value means that nothing was said yet.
+// The phases. The zero value means that no adoption has begun.
 const (
-	// Running: begun and not at its end; the ledger cannot be relied on.
+	// Running: not finished; the ledger is incomplete.
 	Running Phase = "running"
-	// Done: every document that was finished before is in the ledger.
+	// Done: the ledger has every document that was finished before.
 	Done Phase = "done"
-	// Empty: somebody said that nothing was written before us.
+	// Empty: an operator declared that no other program has written before.
 	Empty Phase = "empty"
 )
 
-// State is what the database says of its adoption.
+// State is the progress of an adoption, stored in the database.
 type State struct {
 	Phase Phase
-	// Run names the run; its rows in the ledger carry it as their write id. 32 hex digits; empty before the first.
+	// Run is the run's name and the write id of its ledger rows: 32 hex digits; empty before the first.
 	Run string
-	// Watermark is the second before which (of _ts) everything is in the ledger.
+	// Watermark is the _ts in seconds before which the ledger is complete.
 	Watermark int64
 	// Counts are those of the windows before the watermark.
 	Counts Counts
-	// By began the run, or said empty.
+	// By is the operator who began the run or declared the database empty.
 	By string
-	// Started and Finished are by the database's clock; zero where it has not happened.
+	// Started and Finished are by the database's clock; zero before they happen.
 	Started, Finished time.Time
 }
 
-// Adopted reports whether the ledger can be relied on, so that the app may commit.
+// Adopted reports whether the ledger is complete, so that the app may commit.
 func (s State) Adopted() bool { return s.Phase == Done || s.Phase == Empty }
 
-// Counts say what a run has seen and done.
+// Counts are the numbers of a run.
 type Counts struct {
-	// Documents are the finished ones (committed or failed) of our environment, Lines the lines that they name.
+	// Documents are the finished ones (committed or failed) of the environment. Lines are the lines that they name.
 	Documents int `json:"documents"`
 	Lines     int `json:"lines"`
-	// Adopted and Marked are the lines whose ledger row is from this run: content, and failure marks. Known by the end of
-	// the run only.
+	// Adopted and Marked are the lines with a ledger row of this run: content, and failure marks. They are known at the
+	// end of the run.
 	Adopted int `json:"adopted"`
 	Marked  int `json:"marked"`
-	// Known are lines whose ledger row named the document before this run.
+	// Known are lines whose ledger row had the document before this run.
 	Known int `json:"known"`
-	// Unproven are documents that were changed after they were committed (see Unproven).
+	// Unproven are documents that changed after their commit; see the constant.
 	Unproven int `json:"unproven"`
-	// Skipped counts documents that say nothing for the ledger, by reason.
+	// Skipped counts documents without ledger rows, by reason.
 	Skipped map[Reason]int `json:"skipped,omitempty"`
-	// Open are documents that nobody has finished yet; Processing are those among them that the old writer holds.
+	// Open are unfinished documents. Processing are those of them with the old writer's status processing.
 	Open       int `json:"open"`
 	Processing int `json:"processing"`
 }
 
-// Older are lines that the ledger has from a newer document.
+// Older are lines with a ledger row of a newer document.
 func (c Counts) Older() int { return max(0, c.Lines-c.Adopted-c.Marked-c.Known) }
 
-// plus adds up.
 func (c Counts) plus(o Counts) Counts {
 	sum := Counts{
 		Documents: c.Documents + o.Documents, Lines: c.Lines + o.Lines, Adopted: c.Adopted + o.Adopted, Marked: c.Marked + o.Marked,
@@ -109,30 +109,30 @@ func (c Counts) plus(o Counts) Counts {
 	return sum
 }
 
-// Outcome is the ledger's word for how a line came to what it holds.
+// Outcome is the origin of a line's content, as stored in the ledger.
 type Outcome string
 
-// The outcomes. Page writes the last two; Applied is what Sink.Apply wrote.
+// The outcomes. Page writes the last two; Sink.Apply writes Applied.
 const (
 	Applied Outcome = "applied"
-	// Adopted: somebody wrote the document's content before us.
+	// Adopted: another writer wrote the document's content.
 	Adopted Outcome = "adopted"
-	// Failed: the line carries the document's failure mark.
+	// Failed: the line has the document's failure mark.
 	Failed Outcome = "failed"
 )
 
-// Unproven is the hash version of content of which it is not known that the line holds it: the document was changed after
-// it was committed. No content has it, so a later snapshot of the document is written (docs/requirements.md R16).
+// Unproven is the hash version of a document that changed after its commit: its line may have other content. No content
+// has this version, so a later snapshot of the document is written (docs/requirements.md R16).
 const Unproven = 0
 
-// Row is the ledger's row for one line.
+// Row is the ledger row of one line.
 type Row struct {
 	Line       int64
 	Version    invoice.Version
 	DocumentID string
-	// SourceTS is the _ts that the document was read with.
+	// SourceTS is the document's _ts when it was read.
 	SourceTS int64
-	// Hash, HashVersion and RowHash name the content; empty and 0 for a failure mark.
+	// Hash, HashVersion and RowHash identify the content; empty and 0 for a failure mark.
 	Hash        string
 	HashVersion int
 	RowHash     string
@@ -141,25 +141,25 @@ type Row struct {
 
 // Page is a part of a run's rows.
 type Page struct {
-	// Run and From name the run and the watermark that the page builds on.
+	// Run and From are the run and the watermark that the page builds on.
 	Run  string
 	From int64
-	// Rows have each line once. There may be none.
+	// Rows have each line at most once. They may be empty.
 	Rows []Row
-	// Advance, when not nil, ends the window.
+	// Advance ends the window if it is not nil.
 	Advance *Advance
 }
 
 // Advance moves the watermark.
 type Advance struct {
 	Watermark int64
-	// Counts are those of the whole run so far; the ledger adds what this very page finds Known.
+	// Counts are those of the run so far; the ledger adds the Known of this page.
 	Counts Counts
 }
 
-// Written is what a page did.
+// Written is the result of a page.
 type Written struct {
-	// Taken are the rows that are in the ledger now, Known those whose line named the document already, from before this
-	// run. The others met something newer, or are there from the same run.
+	// Taken are rows now in the ledger. Known are rows whose line had the document before this run. The others met a
+	// newer version or were written by the same run.
 	Taken, Known int
 }

@@ -4,20 +4,20 @@ import "context"
 
 // Reader reads the ledger's rows.
 type Reader interface {
-	// Rows gives the ledger's rows of those lines that it knows, in no order. Errors by kind: infrastructure, throttled.
+	// Rows returns the ledger rows of the given lines, in no order; unknown lines have none. Errors by kind:
+	// infrastructure, throttled.
 	Rows(ctx context.Context, lines []int64) ([]Row, error)
 }
 
-// Scratch is an empty ledger of nobody's, which a dry run works on.
+// Scratch is an empty temporary ledger for a dry run.
 type Scratch interface {
 	Ledger
-	// Copy puts rows in as they are, where it knows nothing of their lines. They are from no run.
+	// Copy adds rows unchanged where it has no row of their line. They belong to no run.
 	Copy(ctx context.Context, rows []Row) error
 }
 
-// Preview is a ledger whose real counterpart is only read: of each page's lines the present rows are copied into the
-// scratch, and the page is written there. A run on it counts what a whole run would count now, and writes nothing; it begins
-// at the start, however far the real one is.
+// Preview is a Ledger for dry runs: it copies the present rows of each page's lines into the scratch and writes the
+// page there. A run on it counts what a complete run would do now, from watermark 0, and changes nothing.
 func Preview(present Reader, scratch Scratch) Ledger {
 	return preview{Scratch: scratch, present: present}
 }

@@ -6,26 +6,26 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Reason says why a finished document says nothing for the ledger.
+// Reason says why a finished document has no ledger rows.
 type Reason string
 
 // The reasons.
 const (
-	// NoID: nobody can say which document it is.
+	// NoID: it cannot be identified.
 	NoID Reason = "no_id"
-	// NoLine: its main line cannot be read, so it is not known what was written.
+	// NoLine: its main line is not readable, so the written lines are unknown.
 	NoLine Reason = "no_line"
-	// NoVersion: neither its id nor sql_writer.version has a time, so it cannot be compared with others.
+	// NoVersion: neither its id nor sql_writer.version has a time, so it cannot be ordered.
 	NoVersion Reason = "no_version"
-	// Future: its time lies in the future and would win against every later result (docs/requirements.md R15).
+	// Future: its time is in the future and would win against every later result (docs/requirements.md R15).
 	Future Reason = "future"
-	// MarkNotMade: it failed, and sql_writer.final_error says that its lines were not marked.
+	// MarkNotMade: it failed, and sql_writer.final_error says that its lines have no failure mark.
 	MarkNotMade Reason = "mark_not_made"
-	// FailedHere: it was failed by this product, whose mark, if there is one, is in the ledger already.
+	// FailedHere: this product failed it; the ledger already has its failure mark, if any.
 	FailedHere Reason = "failed_here"
 )
 
-// Meaning says a reason in words.
+// Meaning returns the reason in words.
 func (r Reason) Meaning() string {
 	switch r {
 	case NoID:
@@ -35,11 +35,11 @@ func (r Reason) Meaning() string {
 	case NoVersion:
 		return "neither its id nor sql_writer.version has a time"
 	case Future:
-		return "its time lies more than an hour in the future"
+		return "its time is more than an hour in the future"
 	case MarkNotMade:
 		return "it failed and its lines were not marked (sql_writer.final_error): review them by hand"
 	case FailedHere:
-		return "it was failed by this product, which has no need to adopt it"
+		return "this product failed it, so it needs no adoption"
 	}
 	return string(r)
 }
@@ -49,7 +49,7 @@ func finished(d invoice.Document) bool {
 	return d.State.Present && (d.State.Status == invoice.Committed || d.State.Status == invoice.Failed)
 }
 
-// finishedAt is when a finished document says that it was, or when it was last touched.
+// finishedAt is the time in a finished document, or its _ts.
 func finishedAt(d invoice.Document) time.Time {
 	stamp := d.State.CommittedAt
 	if d.State.Status == invoice.Failed {
@@ -61,10 +61,10 @@ func finishedAt(d invoice.Document) time.Time {
 	return time.Unix(d.TS, 0)
 }
 
-// RowsOf is what a finished document says for the ledger: a row for each of its lines, or the reason why there is none.
-// A document whose values our rules refuse has rows all the same: it was written, by other rules.
+// RowsOf returns the ledger rows of a finished document, one per line, or the reason why it has no rows. A document
+// with refused values also has rows: another writer wrote it by other rules.
 func RowsOf(d invoice.Document, now time.Time) ([]Row, Reason) {
-	if reason := silent(d, now); reason != "" {
+	if reason := skipReason(d, now); reason != "" {
 		return nil, reason
 	}
 	row := Row{Version: d.Version, DocumentID: d.ID, SourceTS: d.TS, Outcome: Failed}
@@ -87,8 +87,8 @@ func RowsOf(d invoice.Document, now time.Time) ([]Row, Reason) {
 	return rows, ""
 }
 
-// silent is the reason why a document says nothing.
-func silent(d invoice.Document, now time.Time) Reason {
+// skipReason returns the reason why a document has no rows; empty if it has.
+func skipReason(d invoice.Document, now time.Time) Reason {
 	switch {
 	case d.Main == 0:
 		return NoLine
@@ -98,7 +98,7 @@ func silent(d invoice.Document, now time.Time) Reason {
 		return Future
 	case d.State.Status == invoice.Committed:
 		return ""
-	case d.State.LastErrorKind != "": // no other writer knows kinds
+	case d.State.LastErrorKind != "": // other writers write no kinds
 		return FailedHere
 	case d.State.FinalError != "":
 		return MarkNotMade
@@ -106,15 +106,13 @@ func silent(d invoice.Document, now time.Time) Reason {
 	return ""
 }
 
-// changedSince reports whether a document was touched after it was committed. committed_at is by its writer's clock, _ts by the
-// container's. What it says now is then not known to be
-// what was written.
+// changedSince reports whether a document changed after its commit, so that its lines may have other content.
 func changedSince(d invoice.Document) bool {
 	us, ok := invoice.TimeOfID(d.State.CommittedAt)
 	return ok && time.Unix(d.TS, 0).Sub(time.UnixMicro(us)) > invoice.ClockSkew
 }
 
-// newer reports whether a row comes later in the order of results.
+// newer reports whether a is later than b in the order of results.
 func newer(a, b Row) bool {
 	if c := a.Version.Compare(b.Version); c != 0 {
 		return c > 0

@@ -13,7 +13,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// now is when every test happens; committedAt is the stamp of its documents, ts their _ts in the ordinary case.
+// now is the clock of all tests. committedAt and committedTS are the usual stamp and _ts of their documents.
 func now() time.Time { return time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC) }
 
 const (
@@ -21,7 +21,7 @@ const (
 	committedTS = 1765989015
 )
 
-// finished is a document of the old writer: an ordinary result, committed. change swaps texts in it.
+// finished returns a committed document of the old writer. change has pairs of old and new texts.
 func finished(change ...string) string {
 	return strings.NewReplacer(change...).Replace(`{"id":"2025-12-17 10:30:00.000000-06:00-0001-7","_ts":` + fmt.Sprint(committedTS) + `,
 		"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":7},"post-processing":{"duplicate_detail_uids":[8,9]},
@@ -62,7 +62,7 @@ func TestAFailedDocumentIsAMarkOnEachLine(t *testing.T) {
 	require.Equal(t, adopt.Row{Line: 8, Version: d.Version, DocumentID: d.ID, SourceTS: committedTS, Outcome: adopt.Failed}, rows[1])
 }
 
-// What our rules refuse was written all the same, by other rules: its lines are taken, and nobody knows what they hold.
+// A document with refused values was written by other rules: its lines are adopted, without a row hash.
 func TestARefusedDocumentIsAdoptedWithItsRefusedHash(t *testing.T) {
 	for name, raw := range map[string]string{
 		"a value out of bounds":  finished(`0.5`, `1.5`),
@@ -94,7 +94,7 @@ func TestADocumentThatWasChangedAfterItsCommitProvesNothing(t *testing.T) {
 		{committedTS + 301, committedAt, false},
 		{committedTS + 90*86400, committedAt, false},
 		{committedTS - 3600, committedAt, true},
-		{committedTS + 90*86400, "noon", true}, // nothing says otherwise
+		{committedTS + 90*86400, "noon", true}, // unreadable stamps prove nothing
 		{committedTS + 90*86400, "", true},
 	} {
 		d := read(t, finished(fmt.Sprint(committedTS), fmt.Sprint(c.ts), committedAt, c.stamp))
