@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Blob says where evidence is kept: by Connection, or by ServiceURI and an identity.
+// Blob locates the storage for evidence: by Connection, or by ServiceURI and an identity.
 type Blob struct {
 	Connection           Secret
 	ServiceURI, ClientID string
 	Container            string
 }
 
-// The host's own storage, which takes the place of BLOB_CONNECTION, in each form that the host knows.
+// The host's own storage in each form that the host knows. It replaces a missing BLOB_CONNECTION.
 const (
 	hostStorage        = "AzureWebJobsStorage"
 	hostStorageURI     = hostStorage + "__blobServiceUri"
@@ -58,7 +58,7 @@ func checkBlob(value string, s lookup) (string, string) {
 	return checkBlobForm(value)
 }
 
-// checkBlobForm looks at the form only; internal/blob reads it in full.
+// checkBlobForm checks the form only; internal/blob parses it.
 func checkBlobForm(value string) (string, string) {
 	const form = "AccountName=...;AccountKey=...; or UseDevelopmentStorage=true"
 	parts := map[string]string{}
@@ -77,7 +77,7 @@ func checkBlobForm(value string) (string, string) {
 	return "", ""
 }
 
-// checkBlobURI refuses a signature behind the address: it would stand in the open, and an identity needs none.
+// checkBlobURI refuses a signature in the address: the setting is not secret, and an identity needs no signature.
 func checkBlobURI(value string, _ lookup) (string, string) {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
@@ -93,7 +93,7 @@ func checkBlobClientID(_ string, s lookup) (string, string) {
 	return "", ""
 }
 
-// checkPoisonContainer holds the vendor's rules for names of containers.
+// checkPoisonContainer applies the vendor's rules for container names.
 func checkPoisonContainer(value string, _ lookup) (string, string) {
 	const least, most = 3, 63
 	if len(value) < least || len(value) > most || !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(value) {

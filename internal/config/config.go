@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Config is what the settings say, checked.
+// Config has the checked settings.
 type Config struct {
 	SysName string
 	// Mode is ModeLive or ModeShadow.
@@ -19,7 +19,7 @@ type Config struct {
 	Cosmos   Cosmos
 	SQL      SQL
 	Blob     Blob
-	// ServiceBus is where messages about runs go.
+	// ServiceBus is the namespace for messages about runs.
 	ServiceBus ServiceBus
 	// MaxPoisonPerHour is how many documents the app may give up in one hour; negative means none.
 	MaxPoisonPerHour int
@@ -34,30 +34,30 @@ func mostPoison(setting string) int {
 	return most
 }
 
-// Cosmos says where the documents are: by Connection, or by Endpoint and an identity.
+// Cosmos locates the documents: by Connection, or by Endpoint and an identity.
 type Cosmos struct {
 	Connection          Secret
 	Endpoint, ClientID  string
 	Database, Container string
-	// ControlContainer holds what all instances must agree on.
+	// ControlContainer has the control document.
 	ControlContainer string
 }
 
-// SQL says where the rows go.
+// SQL locates the user's tables.
 type SQL struct {
-	// Engine follows from the connection's scheme.
+	// Engine follows from the scheme of Connection.
 	Engine Engine
-	// Connection is SQL_CONNECTION as it is: "sqlserver://..." or "sqlite:PATH".
+	// Connection is SQL_CONNECTION: "sqlserver://..." or "sqlite:PATH".
 	Connection Secret
-	// Schema is where the user's tables are on SQL Server.
+	// Schema is the schema of the user's tables on SQL Server.
 	Schema string
-	// ColumnNames is the path of the file with this deployment's names of columns; empty when there is none.
+	// ColumnNames is the path of the file with this deployment's column names; may be empty.
 	ColumnNames string
-	// MaxOpen bounds one instance's connections to SQL Server, MaxRows the detail rows of one request.
+	// MaxOpen bounds the connections of one instance to SQL Server; MaxRows bounds the detail rows of one request.
 	MaxOpen, MaxRows int
 }
 
-// Engine is a kind of SQL database.
+// Engine is the kind of a SQL database.
 type Engine string
 
 // The engines.
@@ -66,7 +66,7 @@ const (
 	SQLite    Engine = "sqlite"
 )
 
-// EngineOf tells a connection's engine by its scheme; "" when that is neither.
+// EngineOf returns the engine of a connection by its scheme; "" for another scheme.
 func EngineOf(connection string) Engine {
 	switch {
 	case strings.HasPrefix(connection, sqlserverScheme):
@@ -77,7 +77,7 @@ func EngineOf(connection string) Engine {
 	return ""
 }
 
-// Secret is a text that prints as a word. Reveal gives it to the adapter that needs it.
+// Secret is a text that is never printed. Only Reveal returns it.
 type Secret string
 
 // String hides the value.
@@ -89,41 +89,39 @@ func (Secret) GoString() string { return "(secret)" }
 // MarshalText hides the value from encoders.
 func (Secret) MarshalText() ([]byte, error) { return []byte("(secret)"), nil }
 
-// Reveal gives the value.
+// Reveal returns the value.
 func (s Secret) Reveal() string { return string(s) }
 
-// Problem is one setting that cannot be used.
+// Problem is a setting that cannot be used.
 type Problem struct {
-	// Setting is its name.
 	Setting string
-	// Expected says what would do; Found what was there, by kind when the setting is secret.
+	// Expected describes valid values. Found describes the value, without the value itself if the setting is secret.
 	Expected, Found string
-	// repeats says that Found may hold the value.
-	repeats bool
+	// showsValue is true if Found may have the value.
+	showsValue bool
 }
 
-// String is the problem in one line.
+// String returns the problem in one line.
 func (p Problem) String() string {
 	return p.Setting + ": expected " + p.Expected + ", found " + p.Found
 }
 
-// Public is the problem for everybody: without the value, which may be anything that was put into the wrong place.
+// Public is String without the value, which may be a secret in the wrong place.
 func (p Problem) Public() string {
-	if p.repeats {
+	if p.showsValue {
 		return p.Setting + ": expected " + p.Expected
 	}
 	return p.String()
 }
 
-// Problems are all settings that cannot be used.
+// Problems is the error of Load.
 type Problems []Problem
 
-// Error lists them.
 func (p Problems) Error() string {
 	return "settings: " + strings.Join(p.Lines(), "; ")
 }
 
-// Lines gives one line each.
+// Lines returns one line per problem.
 func (p Problems) Lines() []string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
@@ -132,7 +130,7 @@ func (p Problems) Lines() []string {
 	return lines
 }
 
-// Public gives one line each, without values.
+// Public returns one line per problem, without values.
 func (p Problems) Public() []string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
@@ -141,8 +139,8 @@ func (p Problems) Public() []string {
 	return lines
 }
 
-// Load reads and checks every setting; get is os.LookupEnv in the product. An empty value counts as not set, as the host
-// has it. Errors: Problems, all of them together; the Config then holds what could be read, LogLevel always.
+// Load reads and checks every setting; get is os.LookupEnv in the product. An empty value counts as not set, as in the
+// host. The error is Problems, all of them together. The Config then has the readable settings, and always a LogLevel.
 func Load(get func(string) (string, bool)) (Config, error) {
 	values, problems := map[string]string{}, Problems{}
 	for _, s := range Settings() {
@@ -214,7 +212,7 @@ func Names() []string {
 	return names
 }
 
-// check looks at one setting.
+// check checks one setting.
 func check(s Setting, effective lookup) (Problem, bool) {
 	value := effective(s.Name)
 	if value == "" {
@@ -223,7 +221,7 @@ func check(s Setting, effective lookup) (Problem, bool) {
 			return checkNoBlob(effective)
 		case s.Name == CosmosConnection && effective(CosmosEndpoint) != "",
 			s.Name == ServiceBusConnection && effective(ServiceBusNamespace) != "":
-			return Problem{}, false // the identity's settings take its place, for the host as well
+			return Problem{}, false // the identity's settings replace it, for the host too
 		case s.Host:
 			return Problem{s.Name, "a value: the host reads it too and knows no defaults", "nothing", false}, true
 		case s.Required:

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what is produced from the table of settings")
 
-// good are settings that Load accepts: those of the sample file.
+// good returns valid settings: those of the sample file.
 func good(t *testing.T) map[string]string {
 	t.Helper()
 	var sample struct{ Values map[string]string }
@@ -251,7 +251,6 @@ func TestAnIdentityForServiceBus(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Everything shared carries the environment, as a word of its own.
 func TestQueuesCarryTheEnvironment(t *testing.T) {
 	for _, name := range []string{"sqlwriter-web-runs", "web", "web.runs", "runs_web", "team/Web/runs"} {
 		values := good(t)

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// The marks between which docs/settings.md holds the table.
+// The marks around the table in README.md.
 const (
 	TableBegin = "<!-- settings:begin -->"
 	TableEnd   = "<!-- settings:end -->"
 )
 
-// hostSettings are what the host and its tools need besides ours.
+// hostSettings are the settings of the host and its tools.
 func hostSettings() [][2]string {
 	return [][2]string{
 		{"FUNCTIONS_WORKER_RUNTIME", "custom"},
@@ -20,7 +20,7 @@ func hostSettings() [][2]string {
 	}
 }
 
-// Sample makes local.settings.sample.json.
+// Sample returns local.settings.sample.json.
 func Sample() []byte {
 	var b strings.Builder
 	b.WriteString("{\n  \"IsEncrypted\": false,\n  \"Values\": {\n")
@@ -42,11 +42,11 @@ func Sample() []byte {
 }
 
 func quote(s string) string {
-	b, _ := json.Marshal(s) // a string always marshals
+	b, _ := json.Marshal(s) // strings always marshal
 	return string(b)
 }
 
-// Table makes the table of docs/settings.md.
+// Table returns README's table of settings.
 func Table() string {
 	var b strings.Builder
 	b.WriteString("| setting | default | meaning |\n|---|---|---|\n")

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// cronField is one field of a schedule: its bounds, and the names that may stand for numbers.
+// cronField is one field of a schedule: its bounds, and names for its numbers.
 type cronField struct {
 	least, most int
 	names       []string
 }
 
-// cronFields are the six fields as the host reads them (NCrontab; docs/facts.md F48).
+// cronFields are the six fields of NCrontab (docs/facts.md F48).
 func cronFields() []cronField {
 	return []cronField{
 		{0, 59, nil},
@@ -25,8 +25,8 @@ func cronFields() []cronField {
 	}
 }
 
-// checkSchedule reads what the host reads by itself: with a schedule that it does not understand the function is not
-// indexed, and the app looks well without it. Five fields and time spans, which the host takes in some plans, are refused.
+// checkSchedule checks a schedule before the host does. With an invalid one the host leaves the function out, and the
+// app looks healthy without it. Five fields and time spans, which the host accepts on some plans, are refused.
 func checkSchedule(value string, _ lookup) (string, string) {
 	const expected = "six fields (second, minute, hour, day, month, weekday) such as 0 */5 * * * *"
 	kinds, fields := cronFields(), strings.Fields(value)
@@ -43,7 +43,7 @@ func checkSchedule(value string, _ lookup) (string, string) {
 	return "", ""
 }
 
-// accepts reports whether a part is *, a value or a range of values, with or without a step.
+// accepts reports whether a part is *, a value or a range, with or without a step.
 func (f cronField) accepts(part string) bool {
 	span, step, stepped := strings.Cut(part, "/")
 	if n, err := strconv.Atoi(step); stepped && (err != nil || n < 1) {
@@ -56,7 +56,6 @@ func (f cronField) accepts(part string) bool {
 	return f.has(from) && (!ranged || f.has(to))
 }
 
-// has reports whether a text is a value of the field.
 func (f cronField) has(value string) bool {
 	if slices.Contains(f.names, strings.ToLower(value)) {
 		return true

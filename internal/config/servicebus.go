@@ -7,27 +7,26 @@ import (
 	"strings"
 )
 
-// ServiceBus says where messages about runs go: by Connection, or by Namespace and an identity.
+// ServiceBus locates the namespace for messages about runs: by Connection, or by Namespace and an identity.
 type ServiceBus struct {
 	Connection Secret
-	// Namespace is the host name of a namespace.
+	// Namespace is a host name.
 	Namespace, ClientID string
 	// RunsQueue has a message for each run, BatchesQueue one for each batch.
 	RunsQueue, BatchesQueue string
-	// MaxOutstanding is how many batches of all open runs may be on their way at once.
+	// MaxOutstanding is the most batches of all open runs that are queued or in work.
 	MaxOutstanding int
 }
 
-// serviceBusOf gives the namespace that the settings name.
 func serviceBusOf(get lookup) ServiceBus {
-	outstanding, _ := strconv.Atoi(get(RunMaxOutstanding)) // the table of settings allows nothing else
+	outstanding, _ := strconv.Atoi(get(RunMaxOutstanding)) // checked by the table of settings
 	return ServiceBus{
 		Connection: Secret(get(ServiceBusConnection)), Namespace: get(ServiceBusNamespace), ClientID: get(ServiceBusClientID),
 		RunsQueue: get(RunsQueue), BatchesQueue: get(BatchesQueue), MaxOutstanding: outstanding,
 	}
 }
 
-// checkServiceBus looks at the form only; internal/servicebus reads it in full.
+// checkServiceBus checks the form only; internal/servicebus parses it.
 func checkServiceBus(value string, s lookup) (string, string) {
 	if s(ServiceBusNamespace) != "" {
 		return "this or " + ServiceBusNamespace + ", not both", "both"
@@ -49,7 +48,7 @@ func checkServiceBus(value string, s lookup) (string, string) {
 	return "", ""
 }
 
-// checkNamespace refuses an address: the host makes one of the name by itself.
+// checkNamespace refuses an address: the host derives it from the name.
 func checkNamespace(value string, _ lookup) (string, string) {
 	if !regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$`).MatchString(value) {
 		return "a host name such as NAME.servicebus.windows.net", fmt.Sprintf("a text of %d characters", len(value))
@@ -57,7 +56,7 @@ func checkNamespace(value string, _ lookup) (string, string) {
 	return "", ""
 }
 
-// checkServiceBusClientID: as checkClientID, for the same reason.
+// checkServiceBusClientID is checkClientID for Service Bus.
 func checkServiceBusClientID(_ string, s lookup) (string, string) {
 	switch {
 	case s(ServiceBusNamespace) == "":
@@ -75,9 +74,9 @@ func checkServiceBusCredential(value string, s lookup) (string, string) {
 	return oneOf("managedidentity")(value, s)
 }
 
-// checkQueue holds the vendor's rules for names of queues, and keeps environments apart: everything shared carries the
-// environment (docs/requirements.md R14). The name holds it as a word of its own, whatever the case, because a namespace's
-// queues have none: two environments with one queue would take each other's messages and dead-letter them.
+// checkQueue applies the vendor's rules for queue names and keeps environments apart (docs/requirements.md R14). The
+// environment must be a word of the name, whatever the case. Two environments with one queue would take and dead-letter
+// each other's messages.
 func checkQueue(value string, s lookup) (string, string) {
 	const most = 260
 	if len(value) > most || !regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$`).MatchString(value) {
@@ -90,7 +89,7 @@ func checkQueue(value string, s lookup) (string, string) {
 	return "", ""
 }
 
-// checkBatchesQueue keeps the two apart: each has a function that understands no other message.
+// checkBatchesQueue also keeps the two queues apart, because each has a function that understands no other message.
 func checkBatchesQueue(value string, s lookup) (string, string) {
 	if strings.EqualFold(value, s(RunsQueue)) {
 		return "another queue than " + RunsQueue, "the same name"

@@ -1,5 +1,5 @@
-// Package config reads the settings. They are one table (Settings): validation, the sample file, docs/settings.md and
-// the check of every function.json come from it, so a new setting is one more row.
+// Package config reads the settings. Settings is the one table behind validation, the sample file, README's table and
+// the check of every function.json. A new setting is one more row, and `make update`.
 package config
 
 import (
@@ -14,31 +14,31 @@ import (
 	"unicode/utf8"
 )
 
-// Setting is one row of the table.
+// Setting is one row of the table of settings.
 type Setting struct {
-	// Name is the app setting and environment variable.
+	// Name is the name of the app setting and environment variable.
 	Name string
-	// Default is used when the setting is not set; empty when there is none.
+	// Default applies when the setting is not set; may be empty.
 	Default string
-	// Sample is the value in local.settings.sample.json: it fits the local stack's usual ports. Empty leaves it out.
+	// Sample is the value in local.settings.sample.json, for the local stack's usual ports. Empty omits the setting.
 	Sample string
-	// Required reports the setting when it is not set.
+	// Required makes a missing setting a problem.
 	Required bool
-	// Host says that a function.json uses the setting as %NAME% or as a connection. The host reads it by itself and knows
-	// no defaults: unset, the function is not indexed and nothing else says why (docs/facts.md F35). So it is Required.
+	// Host means that a function.json uses the setting as %NAME% or as a connection. It is then required: the host
+	// reads it without a default and silently leaves the function out (docs/facts.md F35).
 	Host bool
-	// Secret keeps the value out of every message.
+	// Secret keeps the value out of all messages.
 	Secret bool
-	// Meaning is one line for people.
+	// Meaning is one line for operators.
 	Meaning string
-	// check answers what was expected and what was found, or "" when the value is good. Nil accepts everything.
+	// check returns what was expected and found, or "" for a valid value. Nil accepts every value.
 	check func(value string, s lookup) (expected, found string)
 }
 
-// lookup answers another setting's effective value; "" when unset.
+// lookup returns the effective value of a setting; "" when unset.
 type lookup func(name string) string
 
-// The names that code asks for.
+// Names of settings, and bounds and samples of their values.
 const (
 	SysName              = "SYS_NAME"
 	LeasePrefix          = "LEASE_PREFIX"
@@ -78,7 +78,7 @@ const (
 	maxConnections       = 100
 	maxPoisonPerHour     = 10_000
 	maxOutstanding       = 1_000
-	sampleCosmosKey      = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // published for the emulator, and the local stand-in's
+	sampleCosmosKey      = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==" //nolint:gosec // published for the emulator
 	sampleCosmosServer   = "http://127.0.0.1:8081/"
 	sampleServiceBus     = "Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;" //nolint:gosec // published for the emulator
 )
@@ -89,7 +89,7 @@ const (
 	ModeShadow = "shadow"
 )
 
-// Settings is the table. It holds what something uses today.
+// Settings is the table of settings.
 func Settings() []Setting {
 	return []Setting{
 		{
@@ -211,7 +211,7 @@ func Settings() []Setting {
 		},
 		{
 			Name: RecoverSchedule, Sample: "0 */5 * * * *", Host: true, check: checkSchedule,
-			Meaning: "when documents that no trigger brings any more are looked for: `{second} {minute} {hour} {day} {month} {weekday}`, UTC in Azure",
+			Meaning: "schedule of the recovery timer, which finds documents that no trigger delivers: `{second} {minute} {hour} {day} {month} {weekday}`, UTC in Azure",
 		},
 		{
 			Name: MaxPoisonPerHour, Default: "100", Sample: "100", check: wholeNumber(0, maxPoisonPerHour),
@@ -220,9 +220,9 @@ func Settings() []Setting {
 	}
 }
 
-// checkName refuses a name that could not stand in a lease prefix or a path.
+// checkName refuses a name that cannot be part of a lease prefix or a path.
 func checkName(value string, _ lookup) (string, string) {
-	const most = 63 // of a blob's name, what a file's name and a slash leave
+	const most = 63 // a blob's name also has a file's name and a slash
 	if len(value) > most {
 		return fmt.Sprintf("at most %d letters, digits, - and _", most), fmt.Sprintf("%d characters", len(value))
 	}
@@ -234,7 +234,8 @@ func checkName(value string, _ lookup) (string, string) {
 	return "", ""
 }
 
-// checkLeasePrefix keeps environments apart: two with one prefix split the changes between them (docs/facts.md F39).
+// checkLeasePrefix keeps environments apart: with one prefix, two would split the changes between them (docs/facts.md
+// F39).
 func checkLeasePrefix(value string, s lookup) (string, string) {
 	if want := s(SysName) + "-"; !strings.HasPrefix(value, want) {
 		return "a text that begins with " + strconv.Quote(want) + " (SYS_NAME and a hyphen)", strconv.Quote(value)
@@ -258,7 +259,7 @@ func oneOf(values ...string) func(string, lookup) (string, string) {
 	}
 }
 
-// checkCosmos looks at the form only; internal/cosmos reads it in full.
+// checkCosmos checks the form only; internal/cosmos parses it.
 func checkCosmos(value string, s lookup) (string, string) {
 	if s(CosmosEndpoint) != "" {
 		return "this or " + CosmosEndpoint + ", not both", "both"
@@ -286,7 +287,8 @@ func checkEndpoint(value string, _ lookup) (string, string) {
 	return "", ""
 }
 
-// checkClientID: without the credential our own client would connect and the host's trigger would not (docs/facts.md F46).
+// checkClientID requires the credential: without it our client would connect and the host's trigger would not
+// (docs/facts.md F46).
 func checkClientID(_ string, s lookup) (string, string) {
 	switch {
 	case s(CosmosEndpoint) == "":
@@ -311,7 +313,7 @@ func checkLeaseContainer(value string, s lookup) (string, string) {
 	return "", ""
 }
 
-// checkControlContainer keeps the control document off the change feed and the leases to themselves.
+// checkControlContainer keeps the control document out of the change feed and the leases.
 func checkControlContainer(value string, s lookup) (string, string) {
 	for _, other := range []string{CosmosContainer, LeaseContainer} {
 		if value == s(other) {
@@ -321,11 +323,11 @@ func checkControlContainer(value string, s lookup) (string, string) {
 	return "", ""
 }
 
-// checkSQL looks at the form only; the adapters read it in full. It names what it found by its scheme only: the rest may
-// hold a password.
+// checkSQL checks the form only; the adapters parse it. Messages have the scheme only, because the rest may have a
+// password.
 func checkSQL(value string, s lookup) (string, string) {
 	const form = "sqlserver://... or sqlite:PATH"
-	scheme, _, _ := strings.Cut(value, ":") // named only when it is a known one: it may be the front of a password
+	scheme, _, _ := strings.Cut(value, ":") // printed only if known: it may be part of a password
 	switch {
 	case strings.HasPrefix(value, sqlserverScheme):
 		return "", ""
@@ -343,7 +345,7 @@ func checkSQL(value string, s lookup) (string, string) {
 	return "", ""
 }
 
-// checkSchema refuses what no schema can be called. Whether it is there, the adapter sees when it opens.
+// checkSchema refuses invalid schema names. The adapter checks at the start that the schema exists.
 func checkSchema(value string, _ lookup) (string, string) {
 	const most = 128 // SQL Server's sysname, in UTF-16 units
 	switch {

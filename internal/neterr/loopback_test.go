@@ -18,10 +18,10 @@ import (
 	"sqlwriter/internal/neterr"
 )
 
-// private is what no text may show of the address of a request.
+// private is the part of a request's address that no text may show.
 const private = "/c/PRIVATE-ID?sig=SIGNATURE"
 
-// get makes a request by a client and gives the error.
+// get makes a request and returns its error.
 func get(ctx context.Context, t *testing.T, client *http.Client, address string) error {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+private, http.NoBody)
@@ -39,7 +39,7 @@ func get(ctx context.Context, t *testing.T, client *http.Client, address string)
 	return err
 }
 
-// startTLS starts a server with a certificate of its own making, for 127.0.0.1 and example.com.
+// startTLS starts a server with a self-made certificate for 127.0.0.1 and example.com.
 func startTLS(t *testing.T, configure func(*tls.Config)) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -51,7 +51,7 @@ func startTLS(t *testing.T, configure func(*tls.Config)) *httptest.Server {
 	return server
 }
 
-// trusting is a client that trusts a server, but for what is configured.
+// trusting returns a client that trusts the server and has the given configuration.
 func trusting(t *testing.T, server *httptest.Server, configure func(*tls.Config)) *http.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -63,7 +63,7 @@ func trusting(t *testing.T, server *httptest.Server, configure func(*tls.Config)
 	return &http.Client{Transport: transport}
 }
 
-// What a real handshake ends in, as net/http hands it on.
+// Errors of real handshakes, as net/http returns them.
 func TestDistrustIsTLS(t *testing.T) {
 	server := startTLS(t, func(*tls.Config) {})
 	for name, c := range map[string]struct {
@@ -78,7 +78,7 @@ func TestDistrustIsTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := get(t.Context(), t, trusting(t, server, c.configure), server.URL)
-			require.Equal(t, []string{"tls"}, sortsOf(err), "%v", err)
+			require.Equal(t, []string{"tls"}, matches(err), "%v", err)
 			require.Contains(t, neterr.Describe(err), c.says)
 		})
 	}
@@ -88,19 +88,19 @@ func TestPlainHTTPWhereTLSIsExpected(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	_, err := (&tls.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
-	require.Equal(t, []string{"tls"}, sortsOf(err), "%v", err)
+	require.Equal(t, []string{"tls"}, matches(err), "%v", err)
 
-	// net/http has one error without a type for the same, so it is of no sort.
+	// net/http has an untyped error for this case, so it matches nothing.
 	err = get(t.Context(), t, http.DefaultClient, strings.Replace(server.URL, "http:", "https:", 1))
 	require.ErrorIs(t, err, http.ErrSchemeMismatch)
-	require.Empty(t, sortsOf(err))
+	require.Empty(t, matches(err))
 }
 
-// The limit that IsTLS tells of: an alert of the other end's has a type of crypto/tls that nobody else can name.
+// The limit of IsTLS: crypto/tls does not export the type of a received alert.
 func TestAnAlertOverTCPIsOfNoSort(t *testing.T) {
 	server := startTLS(t, func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 })
 	err := get(t.Context(), t, trusting(t, server, func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }), server.URL)
-	require.Empty(t, sortsOf(err), "%v", err)
+	require.Empty(t, matches(err), "%v", err)
 	require.Contains(t, neterr.Describe(err), "protocol version", "an operator reads it nevertheless")
 }
 
@@ -110,11 +110,11 @@ func TestNothingListens(t *testing.T) {
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
 	err = get(t.Context(), t, http.DefaultClient, "http://"+address)
-	require.Equal(t, []string{"refused"}, sortsOf(err), "%v", err)
+	require.Equal(t, []string{"refused"}, matches(err), "%v", err)
 	require.Contains(t, neterr.Describe(err), address, "an operator looks there")
 }
 
-// startEnding starts a server that leaves what becomes of a connection, with a request read from it, to end.
+// startEnding starts a server that reads a request and calls end with the connection.
 func startEnding(t *testing.T, end func(net.Conn)) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -131,12 +131,12 @@ func TestTheOtherEndGoesAway(t *testing.T) {
 	for want, end := range map[string]func(net.Conn){
 		"eof": func(c net.Conn) { _ = c.Close() },
 		"reset": func(c net.Conn) {
-			_ = c.(*net.TCPConn).SetLinger(0) // a close without a goodbye
+			_ = c.(*net.TCPConn).SetLinger(0) // close with a reset
 			_ = c.Close()
 		},
 	} {
 		err := get(t.Context(), t, http.DefaultClient, startEnding(t, end).URL)
-		require.Equal(t, []string{want}, sortsOf(err), "%v", err)
+		require.Equal(t, []string{want}, matches(err), "%v", err)
 	}
 }
 
@@ -154,15 +154,15 @@ func TestNoAnswerComes(t *testing.T) {
 		<-arrived
 		cancel()
 	}()
-	require.Equal(t, []string{"cancelled"}, sortsOf(get(ctx, t, http.DefaultClient, server.URL)))
+	require.Equal(t, []string{"cancelled"}, matches(get(ctx, t, http.DefaultClient, server.URL)))
 
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	require.Equal(t, []string{"timeout"}, sortsOf(get(ctx, t, http.DefaultClient, server.URL)))
-	require.Equal(t, []string{"timeout"}, sortsOf(get(t.Context(), t, &http.Client{Timeout: time.Nanosecond}, server.URL)), "net/http's own limit")
+	require.Equal(t, []string{"timeout"}, matches(get(ctx, t, http.DefaultClient, server.URL)))
+	require.Equal(t, []string{"timeout"}, matches(get(t.Context(), t, &http.Client{Timeout: time.Nanosecond}, server.URL)), "net/http's own limit")
 }
 
-// A lookup by Go's own resolver, which asks a name server on loopback.
+// A lookup by Go's resolver, with a name server on loopback.
 func TestANameThatIsNotThere(t *testing.T) {
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -173,7 +173,7 @@ func TestANameThatIsNotThere(t *testing.T) {
 			if err != nil {
 				return
 			}
-			packet[2], packet[3] = packet[2]|0x80, 0x83 // an answer; recursion available, NXDOMAIN (RFC 1035, 4.1.1)
+			packet[2], packet[3] = packet[2]|0x80, 0x83 // a response; recursion available, NXDOMAIN (RFC 1035, 4.1.1)
 			_, _ = server.WriteTo(packet[:n], from)
 		}
 	}()
@@ -186,9 +186,9 @@ func TestANameThatIsNotThere(t *testing.T) {
 	err = lookUp(func(ctx context.Context) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", server.LocalAddr().String())
 	})
-	require.Equal(t, []string{"dns"}, sortsOf(err), "%v", err)
+	require.Equal(t, []string{"dns"}, matches(err), "%v", err)
 	require.Contains(t, neterr.Describe(err), "account.test")
 
 	err = lookUp(func(context.Context) (net.Conn, error) { return nil, context.DeadlineExceeded })
-	require.Equal(t, []string{"dns", "timeout"}, sortsOf(err), "%v", err)
+	require.Equal(t, []string{"dns", "timeout"}, matches(err), "%v", err)
 }

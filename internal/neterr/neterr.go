@@ -1,9 +1,9 @@
-// Package neterr tells what a call over the network died of, for the adapters of every service alike: by type, however deep
-// an SDK has wrapped the error, and without repeating the request's address, which may hold a signature or a document's id.
+// Package neterr classifies failures of network calls by type, for all adapters, however deep an SDK has wrapped them.
+// It never repeats the request's address, which may have a signature or a document's id.
 //
-// It knows neither kinds nor codes. Each adapter's table of lost answers (its classify.go) says which question is asked
-// first and what the answer means there. The order matters, because an error may be of several sorts: a lookup of a name that
-// took too long is IsDNS and IsTimeout. Nil is of no sort.
+// Kinds and codes are the adapters': each classify.go has the order of these questions and the meaning of each answer.
+// The order matters, because an error may match several: a name lookup that timed out is IsDNS and IsTimeout. Nil
+// matches nothing.
 package neterr
 
 import (
@@ -16,45 +16,44 @@ import (
 	"syscall"
 )
 
-// IsCancelled reports whether the caller gave up. A deadline that passed is IsTimeout.
+// IsCancelled reports whether the caller cancelled. A deadline is IsTimeout.
 func IsCancelled(err error) bool {
 	return errors.Is(err, context.Canceled)
 }
 
-// IsDNS reports whether a host's name could not be looked up: there is no such name, or nobody said so in time.
+// IsDNS reports whether the lookup of a host name failed or timed out.
 func IsDNS(err error) bool {
 	return as[*net.DNSError](err)
 }
 
-// IsTLS reports whether the other end could not be trusted (a certificate of an unknown authority, for another host, or out
-// of its time), or does not speak TLS. An alert that the other end sends over TCP is not among these: crypto/tls does not
-// export its type.
+// IsTLS reports whether the server's certificate is not trusted or the server does not speak TLS. Alerts that the
+// server sends over TCP are not included, because crypto/tls does not export their type.
 func IsTLS(err error) bool {
 	return as[*tls.CertificateVerificationError](err) || as[tls.RecordHeaderError](err) || as[tls.AlertError](err)
 }
 
-// IsRefused reports whether nothing listens at the address.
+// IsRefused reports whether the connection was refused: nothing listens at the address.
 func IsRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// IsUnreachable reports whether there is no way to the address.
+// IsUnreachable reports whether there is no route to the address.
 func IsUnreachable(err error) bool {
 	return isAny(err, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN)
 }
 
-// IsReset reports whether the other end, or somebody between, broke the connection off. The request may have been carried out.
+// IsReset reports whether the connection was reset. The request may have been executed.
 func IsReset(err error) bool {
 	return isAny(err, syscall.ECONNRESET, syscall.EPIPE)
 }
 
-// IsTimeout reports whether no answer came in time, whoever set the time. The request may have been carried out.
+// IsTimeout reports whether a deadline of any origin passed. The request may have been executed.
 func IsTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return isAny(err, context.DeadlineExceeded, os.ErrDeadlineExceeded, syscall.ETIMEDOUT) || (errors.As(err, &t) && t.Timeout())
 }
 
-// IsEOF reports whether the connection ended before the answer did. The request may have been carried out.
+// IsEOF reports whether the connection ended before the answer did. The request may have been executed.
 func IsEOF(err error) bool {
 	return isAny(err, io.EOF, io.ErrUnexpectedEOF)
 }

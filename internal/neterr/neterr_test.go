@@ -18,8 +18,8 @@ import (
 	"sqlwriter/internal/neterr"
 )
 
-// sortsOf answers every question about an error.
-func sortsOf(err error) []string {
+// matches returns the classes that match an error.
+func matches(err error) []string {
 	sorts := []string{}
 	for _, q := range []struct {
 		sort string
@@ -41,14 +41,14 @@ func sortsOf(err error) []string {
 	return sorts
 }
 
-// late is an error like net/http's own, whose type says nothing but that the time was over.
-type late struct{}
+// timeoutError is an error like net/http's own time-out, without a known type.
+type timeoutError struct{}
 
-func (late) Error() string { return "late" }
-func (late) Timeout() bool { return true }
+func (timeoutError) Error() string { return "late" }
+func (timeoutError) Timeout() bool { return true }
 
-// system is an errno as net gives it.
-func system(op string, errno syscall.Errno) error {
+// syscallError returns an errno as package net wraps it.
+func syscallError(op string, errno syscall.Errno) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, errno)}
 }
 
@@ -61,8 +61,8 @@ func TestEveryErrorIsOfItsSorts(t *testing.T) {
 		{"the caller gave up", context.Canceled, []string{"cancelled"}},
 		{"a context's deadline", context.DeadlineExceeded, []string{"timeout"}},
 		{"a connection's deadline", os.ErrDeadlineExceeded, []string{"timeout"}},
-		{"a type that says so", late{}, []string{"timeout"}},
-		{"the system's patience", system("connect", syscall.ETIMEDOUT), []string{"timeout"}},
+		{"a type that says so", timeoutError{}, []string{"timeout"}},
+		{"the system's patience", syscallError("connect", syscall.ETIMEDOUT), []string{"timeout"}},
 		{"no such name", &net.DNSError{Err: "no such host", IsNotFound: true}, []string{"dns"}},
 		{"a name's lookup took too long", &net.DNSError{Err: "i/o timeout", IsTimeout: true}, []string{"dns", "timeout"}},
 		{"a dial whose lookup took too long", &net.OpError{Op: "dial", Err: &net.DNSError{IsTimeout: true}}, []string{"dns", "timeout"}},
@@ -72,12 +72,12 @@ func TestEveryErrorIsOfItsSorts(t *testing.T) {
 		{"wrong host", &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "x"}}, []string{"tls"}},
 		{"no TLS at the other end", tls.RecordHeaderError{Msg: "x"}, []string{"tls"}},
 		{"alert", tls.AlertError(42), []string{"tls"}},
-		{"refused", system("connect", syscall.ECONNREFUSED), []string{"refused"}},
-		{"no way to the host", system("connect", syscall.EHOSTUNREACH), []string{"unreachable"}},
-		{"no way to the net", system("connect", syscall.ENETUNREACH), []string{"unreachable"}},
-		{"no net", system("connect", syscall.ENETDOWN), []string{"unreachable"}},
-		{"reset while reading", system("read", syscall.ECONNRESET), []string{"reset"}},
-		{"reset while writing", system("write", syscall.EPIPE), []string{"reset"}},
+		{"refused", syscallError("connect", syscall.ECONNREFUSED), []string{"refused"}},
+		{"no way to the host", syscallError("connect", syscall.EHOSTUNREACH), []string{"unreachable"}},
+		{"no way to the net", syscallError("connect", syscall.ENETUNREACH), []string{"unreachable"}},
+		{"no net", syscallError("connect", syscall.ENETDOWN), []string{"unreachable"}},
+		{"reset while reading", syscallError("read", syscall.ECONNRESET), []string{"reset"}},
+		{"reset while writing", syscallError("write", syscall.EPIPE), []string{"reset"}},
 		{"end", io.EOF, []string{"eof"}},
 		{"end in the middle", io.ErrUnexpectedEOF, []string{"eof"}},
 		{"closed by us", net.ErrClosed, []string{}},
@@ -89,21 +89,21 @@ func TestEveryErrorIsOfItsSorts(t *testing.T) {
 				"bare": c.err, "wrapped": fmt.Errorf("wrapped: %w", c.err), "by net/http": &url.Error{Op: "Put", URL: "https://x", Err: c.err},
 				"joined first": errors.Join(c.err, other), "joined last": fmt.Errorf("deep: %w", errors.Join(other, c.err)),
 			} {
-				require.Equal(t, c.sorts, sortsOf(err), shape)
+				require.Equal(t, c.sorts, matches(err), shape)
 			}
 		})
 	}
 }
 
 func TestNoErrorIsOfNoSort(t *testing.T) {
-	require.Empty(t, sortsOf(nil))
+	require.Empty(t, matches(nil))
 }
 
-// A url.Error is asked first whether the time was over, and sees no deeper than its own cause.
+// A url.Error reports a time-out first and looks no deeper than its own cause.
 func TestADeadlineIsFoundUnderATypeThatDoesNotSaySo(t *testing.T) {
 	for _, deadline := range []error{context.DeadlineExceeded, os.ErrDeadlineExceeded, syscall.ETIMEDOUT} {
 		err := &url.Error{Op: "Put", URL: "https://x", Err: fmt.Errorf("wrapped: %w", deadline)}
 		require.False(t, err.Timeout())
-		require.Equal(t, []string{"timeout"}, sortsOf(err), "%v", deadline)
+		require.Equal(t, []string{"timeout"}, matches(err), "%v", deadline)
 	}
 }

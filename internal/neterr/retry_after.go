@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// RetryAfter is the wait that an answer asks for; 0 when it asks for none. The headers and their order are azcore's, which
-// waits by them.
+// RetryAfter is the wait that a response asks for; 0 if it asks for none. Headers and their order are those of azcore.
 func RetryAfter(h http.Header) time.Duration {
 	for _, f := range []struct {
 		header string

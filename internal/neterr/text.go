@@ -8,9 +8,9 @@ import (
 	"net/url"
 )
 
-// Describe gives the part of an error that helps an operator: the host and what the system said. URLs, which hold names of
-// documents and files and may hold a signature, and the layers of an SDK are left out; of what is neither a lookup, nor a
-// certificate, nor an operation of net's, only the type is told, since its text may be anything.
+// Describe returns the useful part of an error for operators: the host and the system's message. It omits URLs, which
+// may have document ids and signatures, and the layers of an SDK. Other errors than those of lookups, certificates and
+// package net are described by their type, because their text may be anything.
 func Describe(err error) string {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
@@ -27,8 +27,8 @@ func Describe(err error) string {
 	return RootType(err)
 }
 
-// RootType names the type of the first cause of all, "*errors.errorString": of an error whose text may hold a token or a
-// document it is all that can be told.
+// RootType returns the type of the innermost cause, "*errors.errorString", for errors whose text may have a token or a
+// document.
 func RootType(err error) string {
 	for {
 		next := errors.Unwrap(err)
@@ -39,8 +39,8 @@ func RootType(err error) string {
 	}
 }
 
-// Redact puts a text of our own in the place of an error's: an SDK's repeats the service's whole reply, which may quote a
-// document, and the request's URL. The error stays reachable with errors.Is and errors.As.
+// Redact replaces an error's text by ours: an SDK's text repeats the request's URL and the service's reply, which may
+// quote a document. errors.Is and errors.As still find the error.
 func Redact(err error, text string) error {
 	return &redacted{text: text, err: err}
 }

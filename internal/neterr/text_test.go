@@ -17,12 +17,12 @@ import (
 	"sqlwriter/internal/neterr"
 )
 
-// at puts an error under the address of a request with a signature in it.
+// at wraps an error with the address of a request that has a signature.
 func at(err error) error {
 	return &url.Error{Op: "Put", URL: "https://acct.test" + private, Err: err}
 }
 
-// DO name the host and what the system said, DON'T show an address or a text that may be anything.
+// DO show the host and the system's message, DON'T show an address or an unknown text.
 func TestDescribeTellsWhatHelpsAndNoMore(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, Err: syscall.ECONNREFUSED}
 	dns := &net.DNSError{Err: "no such host", Name: "acct.test", IsNotFound: true}
