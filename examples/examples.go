@@ -1,6 +1,6 @@
-// Package examples holds documents by name: one for every way a result can go. Each is a file that can be submitted by
-// hand (`sqlwriterctl submit examples/01-plain-success.json`); All says what must become of it. README.md in this folder
-// is the same list for people, and a test keeps the two in step.
+// Package examples has documents by name, one for every way a result can end. Each is a file that can be submitted by
+// hand (`sqlwriterctl submit examples/01-plain-success.json`). All lists the expected results. README.md is the same
+// list for people; a test compares the two.
 package examples
 
 import (
@@ -12,20 +12,20 @@ import (
 //go:embed *.json
 var files embed.FS //nolint:gochecknoglobals // embedded files can only be a package variable; nothing writes to it
 
-// Example is one document and what must become of it.
+// Example is one document and its expected result.
 type Example struct {
-	// File is the name of the file in this folder.
+	// File is its file in this folder.
 	File string
-	// After names the file that must be done before this one is submitted; empty when the order does not matter.
+	// After is the file that must be finished before this one is submitted; may be empty.
 	After string
-	// Status and Outcome are those of sql_writer at the end (of the last document submitted under this id). Both are
-	// empty for a document that must be left exactly as it was.
+	// Status and Outcome are the final members of sql_writer, of the last document with this id. Both are empty for a
+	// document that stays unchanged.
 	Status, Outcome string
-	// Kind is sql_writer.last_error_kind of a document that did not commit.
+	// Kind is the expected sql_writer.last_error_kind; empty for a committed document.
 	Kind string
-	// MissingLines are the line ids it names that have no detail row, on purpose.
+	// MissingLines are line ids in the document without a detail row.
 	MissingLines []int64
-	// Shows is one line for people.
+	// Shows says in one line what the example shows.
 	Shows string
 }
 
@@ -38,7 +38,7 @@ func (e Example) JSON() (json.RawMessage, error) {
 	return b, nil
 }
 
-// All lists the examples in the order of their names, which is an order they can be submitted in.
+// All returns the examples in a valid order of submission, which is that of their names.
 func All() []Example {
 	const committed, applied = "committed", "applied"
 	return []Example{
@@ -52,7 +52,7 @@ func All() []Example {
 		{File: "08-unreadable.json", Status: "retry_scheduled", Kind: "document", Shows: "no line id and no result in it: it fails for good at its second failure, if others got through between"},
 		{File: "09-value-too-long.json", Status: "retry_scheduled", Kind: "document", Shows: "a part number of 103 characters where 100 fit: the document's own error"},
 		{File: "10-missing-detail-row.json", Status: "retry_scheduled", Kind: "document", MissingLines: []int64{9999901}, Shows: "a duplicate without a detail row: no line of the document is written, the main one neither"},
-		{File: "11-other-environment.json", Shows: "another sys_name: somebody else's document, left alone"},
+		{File: "11-other-environment.json", Shows: "another sys_name: another environment's document, left alone"},
 		{File: "12-already-committed.json", Shows: "committed by the old writer: left alone"},
 		{File: "13-no-sql-writer.json", Shows: "no sql_writer member: never offered, left alone"},
 		{File: "14-id-without-time.json", Status: committed, Outcome: applied, Shows: "an id without a time: the version is taken from _ts and recorded before the write"},

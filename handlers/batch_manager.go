@@ -1,4 +1,4 @@
 package handlers
 
-// BatchManager hangs the division of runs into batches on their queue: functions/BatchManager.
-func BatchManager(r Receiver) Mounted { return receives("BatchManager", r) }
+// BatchManager mounts functions/BatchManager, which divides runs into batches.
+func BatchManager(r Receiver) Mounted { return queueFunction("BatchManager", r) }

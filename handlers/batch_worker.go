@@ -1,4 +1,4 @@
 package handlers
 
-// BatchWorker hangs the committing of batches on their queue: functions/BatchWorker.
-func BatchWorker(r Receiver) Mounted { return receives("BatchWorker", r) }
+// BatchWorker mounts functions/BatchWorker, which commits batches.
+func BatchWorker(r Receiver) Mounted { return queueFunction("BatchWorker", r) }

@@ -6,19 +6,19 @@ import (
 	"net/http"
 )
 
-// errTooLarge says that a body is longer than the limit.
 var errTooLarge = errors.New("the body is larger than the limit")
 
-// The segments that a body of unknown length is read into.
+// Sizes of the first and the largest segment of a body of unknown length.
 const (
 	firstSegment = 64 << 10
 	lastSegment  = 8 << 20
 )
 
-// readBody reads a request's body into one buffer of exactly its size, because envelope.go works in place on it. The host
-// sends no Content-Length unless it traces requests (ObjectContent does not know its length), so the usual body is read
-// into segments that are joined at the end: twice its size for a moment, where growing one buffer would take up to three
-// times. A body over the limit is read to its end and dropped, so that the host gets an answer instead of a reset.
+// readBody reads a request's body into one buffer of its exact size, because envelope.go works in place. The host
+// usually sends no Content-Length, so the body is read into segments that are joined. This needs twice the size for a
+// moment; a growing buffer would need up to three times.
+//
+// A body over the limit is read to its end and dropped, so that the host gets a response instead of a reset.
 func readBody(r *http.Request, limit int64) ([]byte, error) {
 	switch n := r.ContentLength; {
 	case n > limit:
@@ -55,7 +55,7 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// drain drops the rest of a body that is too large.
+// drain drops the rest of a body that is too large and returns errTooLarge.
 func drain(body io.Reader) error {
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		return err

@@ -12,12 +12,12 @@ import (
 	"sqlwriter/internal/commit"
 )
 
-// Committer takes one batch of changed documents to SQL. An error is of dependency scope: the batch must come again.
+// Committer writes one batch of changed documents to SQL. An error has scope dependency: the batch must come again.
 type Committer interface {
 	Run(ctx context.Context, b commit.Batch) (commit.Report, error)
 }
 
-// CommitResults hangs the main job on the change feed: functions/CommitResults.
+// CommitResults mounts functions/CommitResults, the commit of the change feed.
 func CommitResults(c Committer) Mounted {
 	return Mounted{
 		Name: "CommitResults", Binding: "documents", Payload: Array, LeaveToTimer: true,
@@ -28,7 +28,7 @@ func CommitResults(c Committer) Mounted {
 	}
 }
 
-// summary is a report in one line for the invocation's own log.
+// summary is a report in one line, for the invocation's log.
 func summary(r commit.Report) string {
 	parts := make([]string, 0, len(r.Outcomes))
 	for _, outcome := range slices.Sorted(maps.Keys(r.Outcomes)) {
@@ -40,13 +40,13 @@ func summary(r commit.Report) string {
 	return fmt.Sprintf("%d documents: %s", r.Documents, strings.Join(parts, ", "))
 }
 
-// batchNote is a report as fields of the invocation's log line.
+// batchNote is a report as fields of the log line.
 type batchNote struct {
 	commit.Report
 	retryCount int
 }
 
-// MarshalZerologObject writes counts and durations; there is nothing else in a report.
+// MarshalZerologObject writes counts and durations.
 func (n batchNote) MarshalZerologObject(e *zerolog.Event) {
 	e.Int("documents", n.Documents).Dict("outcomes", counts(n.Outcomes)).Dict("kinds", counts(n.Kinds)).
 		Int("retry_count", n.retryCount).Int64("lag_ms", n.Lag.Milliseconds()).

@@ -1,9 +1,9 @@
-// Package handlers is the side that the Functions host sees: it turns the host's POST for one invocation into a call of a
-// use case and the use case's answer into what the host accepts. Nothing here decides about documents.
+// Package handlers connects the functions to the Functions host. It decodes the host's POST, calls a use case and
+// encodes the result. It has no rules about documents.
 //
-//   - mount.go recognises the function, sets its deadline, catches panics, maps errors to status codes and writes one
-//     log line per invocation;
-//   - envelope.go, scan.go and body.go read the host's encoding (docs/facts.md F2 to F12);
-//   - reply.go writes the answer (docs/facts.md F16);
-//   - every function has one file of its own, named after it.
+// - mount.go finds the function, sets its deadline, catches panics, maps errors to status codes and writes one log line
+// per invocation;
+//   - envelope.go, scan.go and body.go decode the host's payload (docs/facts.md F2 to F12);
+//   - reply.go encodes the reply (docs/facts.md F16);
+//   - every function has a file of its own with its name.
 package handlers

@@ -9,30 +9,29 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Kind is what a trigger's value is under the host's layers of JSON-in-a-string. The layers are taken off until the kind
-// is reached and no further: a text whose content is JSON again must stay a text (docs/facts.md F3). Of a Message the host's
-// own layers are taken off: its content may be of any kind.
+// Kind is the type of a trigger's value without the host's layers of JSON strings. Layers are removed until the type is
+// reached and no further: a text that is JSON must stay a text (docs/facts.md F3). A Message may be of any type, so
+// only the host's own layers are removed.
 type Kind string
 
-// The kinds.
 const (
 	// Array is a list of documents: cosmosDBTrigger sends it in two layers of strings (docs/facts.md F5).
 	Array Kind = "array"
-	// Object is one object: timerTrigger and httpTrigger send it in no layer.
+	// Object is one object: timerTrigger and httpTrigger send it without layers.
 	Object Kind = "object"
-	// Message is a message of any content: serviceBusTrigger sends it in two layers of strings, and what they hold is not
-	// looked at (docs/facts.md F10, F11).
+	// Message is a message of any content: serviceBusTrigger sends it in two layers of strings (docs/facts.md F10,
+	// F11).
 	Message Kind = "message"
 )
 
-// maxLayers is how many strings a value may be wrapped in. The host uses two.
+// maxLayers bounds the layers of strings. The host uses two.
 const maxLayers = 4
 
-// PayloadError says where an envelope is not what it should be. It never repeats content.
+// PayloadError is an invalid envelope. It never repeats content.
 type PayloadError struct {
-	// Path is the place: "Data.documents".
+	// Path is the place in the envelope: "Data.documents".
 	Path string
-	// Expected and Found are kinds of values, or what is wrong with the text.
+	// Expected and Found are types of values or a description of the text.
 	Expected, Found string
 }
 
@@ -40,19 +39,18 @@ func (e *PayloadError) Error() string {
 	return fmt.Sprintf("payload: %s: expected %s, found %s", e.Path, e.Expected, e.Found)
 }
 
-// envelope is what the host sends for one invocation.
+// envelope is the host's payload for one invocation.
 type envelope struct {
-	// elements are the parts of an Array, object the value of an Object. They are parts of the body.
+	// elements are the elements of an Array; object is an Object. Both are slices of the body.
 	elements []json.RawMessage
 	object   json.RawMessage
-	// message is a Message; it has memory of its own.
+	// message is a Message; it has its own memory.
 	message run.Incoming
-	// retryCount is Metadata.RetryContext.RetryCount: 0 at the first attempt and where there is no retry policy.
+	// retryCount is Metadata.RetryContext.RetryCount: 0 at the first attempt and without a retry policy.
 	retryCount int
 }
 
-// decode reads an envelope. It works inside body, which is destroyed; what it answers are parts of body.
-// Errors: *PayloadError.
+// decode reads an envelope in place: it destroys body and returns slices of it. Errors: *PayloadError.
 func decode(body []byte, binding string, kind Kind) (envelope, error) {
 	var e envelope
 	var data, metadata []byte
@@ -80,7 +78,7 @@ func decode(body []byte, binding string, kind Kind) (envelope, error) {
 	if err != nil {
 		return e, err
 	}
-	e.retryCount = retryCount(metadata) // before the layers are taken off: that destroys the body's text
+	e.retryCount = retryCount(metadata) // first, because unwrap destroys the body's text
 	if kind == Message {
 		e.message = messageOf(value, metadata)
 		return e, nil
@@ -105,7 +103,7 @@ func decode(body []byte, binding string, kind Kind) (envelope, error) {
 	return e, nil
 }
 
-// pick takes the binding's value from Data.
+// pick returns the binding's value in Data.
 func pick(data []byte, binding string) ([]byte, error) {
 	if err := expect(data, 0, '{', "Data"); err != nil {
 		return nil, err
@@ -127,7 +125,7 @@ func pick(data []byte, binding string) ([]byte, error) {
 	return value, nil
 }
 
-// unwrap takes string layers off a value until it is of the wanted kind.
+// unwrap removes layers of strings until the value has the wanted type.
 func unwrap(value []byte, kind Kind, path string) ([]byte, error) {
 	want := byte('[')
 	if kind == Object {
@@ -146,7 +144,7 @@ func unwrap(value []byte, kind Kind, path string) ([]byte, error) {
 			value, err = unescape(value[:end])
 		}
 		if err != nil {
-			return nil, &PayloadError{path, "an " + string(kind), "a string that is no JSON: " + err.Error()}
+			return nil, &PayloadError{path, "an " + string(kind), "a string that is not valid JSON: " + err.Error()}
 		}
 	}
 	if err := expect(value, 0, want, path); err != nil {
@@ -155,7 +153,7 @@ func unwrap(value []byte, kind Kind, path string) ([]byte, error) {
 	return value, nil
 }
 
-// expect checks what begins at b[i].
+// expect checks the first byte of the value at b[i].
 func expect(b []byte, i int, want byte, path string) error {
 	if i < len(b) && b[i] == want {
 		return nil
@@ -167,7 +165,7 @@ func expect(b []byte, i int, want byte, path string) error {
 	return &PayloadError{path, expected, foundAt(b, i)}
 }
 
-// foundAt names the kind of value that begins at b[i].
+// foundAt names the type of the value at b[i].
 func foundAt(b []byte, i int) string {
 	if i >= len(b) {
 		return "nothing"
@@ -193,9 +191,11 @@ func foundAt(b []byte, i int) string {
 	return "a number"
 }
 
-// retryCount reads Metadata.RetryContext.RetryCount, a number or a number in a string, in an object or an object in a
-// string. Absent, it is 0. A RetryContext that cannot be understood counts as one attempt made before: the documents are
-// then read again, which costs a read, where taking old snapshots for new could cost a correction (docs/requirements.md R17).
+// retryCount reads Metadata.RetryContext.RetryCount: a number or a string, in an object or a string. It is 0 if the
+// member is absent.
+//
+// An unreadable RetryContext counts as one earlier attempt, so the documents are read again. That costs a read; an old
+// snapshot taken for a new one could cost a correction (docs/requirements.md R17).
 func retryCount(metadata []byte) int {
 	const unknown = 1
 	var m map[string]json.RawMessage

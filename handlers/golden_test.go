@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the goldens' seen, reply and log")
 
-// golden is one file of testdata: where the case comes from, the request as the host sends it, what the function got,
-// the reply and the log line.
+// golden is one file of testdata: the source of the case, the host's request, the function's input, the reply and the
+// log line.
 type golden struct {
 	source, method, path, body string
 }
@@ -52,7 +52,7 @@ func readGolden(t testing.TB, file string) golden {
 	return golden{source: strings.TrimSpace(source), method: method, path: path, body: strings.TrimSuffix(body, "\n")}
 }
 
-// recorder stands for the use case: it notes what it was given.
+// recorder is a use case that records its input.
 type recorder struct{ seen strings.Builder }
 
 func (r *recorder) Run(_ context.Context, b commit.Batch) (commit.Report, error) {
@@ -63,7 +63,7 @@ func (r *recorder) Run(_ context.Context, b commit.Batch) (commit.Report, error)
 	return commit.Report{Documents: len(b.Documents), Outcomes: map[string]int{"applied": len(b.Documents)}, Kinds: map[string]int{}}, nil
 }
 
-// echo is a function of another trigger: it notes its object.
+// echo returns a function that records its object.
 func (r *recorder) echo(name, binding string) Mounted {
 	return Mounted{Name: name, Binding: binding, Payload: Object, Run: func(_ context.Context, in Invocation) (Reply, error) {
 		fmt.Fprintf(&r.seen, "retry count %d\n%s\n", in.RetryCount, in.Object)
@@ -71,7 +71,7 @@ func (r *recorder) echo(name, binding string) Mounted {
 	}}
 }
 
-// Receive stands for what is done with messages.
+// Receive implements Receiver.
 func (r *recorder) Receive(_ context.Context, d run.Incoming) (run.Handled, error) {
 	fmt.Fprintf(&r.seen, "message %q, delivery %d, enqueued at %s, invocation %s\n", d.ID, d.Count, d.EnqueuedAt.Format(time.RFC3339), d.Invocation)
 	for _, name := range slices.Sorted(maps.Keys(d.Properties)) {
@@ -81,7 +81,7 @@ func (r *recorder) Receive(_ context.Context, d run.Incoming) (run.Handled, erro
 	return run.Handled{Did: "committed", Run: "run-1", Batch: "7", Counts: map[string]int{"applied": 2}}, nil
 }
 
-// clock stands still: durations in goldens are 0.
+// clock is fixed, so that durations in goldens are 0.
 func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 func TestGoldens(t *testing.T) {

@@ -6,64 +6,64 @@ import (
 	"time"
 )
 
-// HealthReport is what Health answers.
+// HealthReport is the body of Health.
 type HealthReport struct {
-	// Status is "ready" when batches can be taken, otherwise "live": the process runs and Problems say what it lacks.
-	Status string `json:"status"`
-	// Version is the build's.
+	// Status is "ready" when batches can be processed, else "live": the process runs, and Problems has the reasons.
+	Status  string `json:"status"`
 	Version string `json:"version"`
 	// Mode is "shadow" when nothing is written, else "live".
 	Mode string `json:"mode,omitempty"`
-	// Since is when the status became what it is, UTC.
+	// Since is when Status last changed, UTC.
 	Since time.Time `json:"since"`
-	// Problems name settings and what is wrong with them, never values.
+	// Problems name settings and what is wrong with them, never their values.
 	Problems []string `json:"problems"`
-	// Dependencies are cosmos and sql as the work itself saw them last; nothing is asked for this answer.
+	// Dependencies are cosmos and sql as the last work saw them; Health sends no request to them.
 	Dependencies map[string]DependencyHealth `json:"dependencies"`
-	// ForeignMessages is how many messages this process was brought that are not for it: a queue is named in the wrong place. Those of
-	// another environment were put aside with the reason; those that came to a shadow were put off for the live app.
+	// ForeignMessages counts messages that this process received but that are for another app: a queue's name is wrong.
+	// Messages of another environment were dead-lettered with the reason. Messages to a shadow were postponed for the
+	// live app.
 	ForeignMessages int `json:"foreign_messages,omitempty"`
-	// Flow is what the breaker in front of SQL does, as this instance sees it.
+	// Flow is the state of the breaker in front of SQL, as this instance sees it.
 	Flow FlowHealth `json:"flow"`
-	// MassFailures is how many codes there are with which many documents began to fail. Others go on, so Status stays ready.
+	// MassFailures is the number of codes with which many documents began to fail. Other documents are processed, so
+	// Status stays ready.
 	MassFailures int `json:"mass_failures,omitempty"`
 }
 
-// FlowHealth is the flow: "running", "ramping up", "stopped" (nothing passes to SQL) or "paused" (an operator's wish).
+// FlowHealth is the flow: "running", "ramping up", "stopped" (no request passes to SQL) or "paused" (by an operator).
 type FlowHealth struct {
 	State string `json:"state"`
-	// Since is when it stopped, or when it ran again, UTC; zero while it has always been running.
+	// Since is when it stopped or started again, UTC; zero if it has never stopped.
 	Since time.Time `json:"since,omitzero"`
-	// Kind, Code and Reason are those of the failure that stopped it, until it runs again. An operator's words are not here:
-	// Health is anonymous.
+	// Kind, Code and Reason are those of the failure that stopped it, until it runs again. An operator's reason is not
+	// here, because Health is anonymous.
 	Kind   string `json:"kind,omitempty"`
 	Code   string `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// NextProbe is when SQL is asked again, UTC.
+	// NextProbe is the time of the next request to SQL, UTC.
 	NextProbe time.Time `json:"next_probe,omitzero"`
 	// Limit is the most documents of one request while the flow ramps up.
 	Limit int `json:"limit,omitempty"`
-	// CutOff says that this instance alone cannot reach SQL, Lost that it goes by its own copy of the control document.
+	// CutOff means that only this instance cannot reach SQL. Lost means that the control document is not available.
 	CutOff bool `json:"cut_off,omitempty"`
 	Lost   bool `json:"lost,omitempty"`
 }
 
-// DependencyHealth is how a dependency answered last.
+// DependencyHealth is the last result of a dependency.
 type DependencyHealth struct {
-	// State is "ok", "failing", or "unknown" while nothing has been asked of it.
+	// State is "ok", "failing", or "unknown" before the first request.
 	State string `json:"state"`
-	// Since is when State became what it is, UTC; zero when unknown.
+	// Since is when State last changed, UTC; zero when unknown.
 	Since time.Time `json:"since,omitzero"`
-	// Kind and Code say what failed.
-	Kind string `json:"kind,omitempty"`
-	Code string `json:"code,omitempty"`
+	Kind  string    `json:"kind,omitempty"`
+	Code  string    `json:"code,omitempty"`
 }
 
 // StatusReady is the status that answers 200.
 const StatusReady = "ready"
 
-// Health answers who asks how we are: functions/Health, anonymous. 200 when ready, otherwise 503. A dependency that fails
-// while we are ready answers 200 and is named: replacing this instance would not heal it.
+// Health mounts functions/Health, which is anonymous. It answers 200 when ready, otherwise 503. A failing dependency
+// does not change a ready status, because a new instance would not help; the body names it.
 func Health(report func() HealthReport) Mounted {
 	return Mounted{
 		Name: "Health", Binding: "req", Payload: Object,

@@ -16,14 +16,15 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Receiver handles one message of a queue. With an error the host abandons the message, which then comes again at once,
-// until the queue's limit of deliveries makes it a dead letter: waiting is the receiver's business.
+// Receiver handles one message of a queue. After an error the host abandons the message, which comes again at once
+// until the queue's delivery limit dead-letters it. The receiver must therefore do the waiting.
 type Receiver interface {
 	Receive(ctx context.Context, d run.Incoming) (run.Handled, error)
 }
 
-// receives is a function on a queue. Every error fails the invocation: nobody but the queue would bring the message again.
-func receives(name string, r Receiver) Mounted {
+// queueFunction makes a function on a queue. Every error fails the invocation, because only the queue can deliver the
+// message again.
+func queueFunction(name string, r Receiver) Mounted {
 	return Mounted{
 		Name: name, Binding: "message", Payload: Message,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
@@ -35,7 +36,7 @@ func receives(name string, r Receiver) Mounted {
 	}
 }
 
-// handledSummary is what became of a message in one line for the invocation's own log.
+// handledSummary is the result of a message in one line, for the invocation's log.
 func handledSummary(h run.Handled) string {
 	parts := []string{"message"}
 	for _, about := range []struct{ name, value string }{{"run", h.Run}, {"batch", h.Batch}} {
@@ -56,13 +57,13 @@ func handledSummary(h run.Handled) string {
 	return text
 }
 
-// messageNote is what became of a message as fields of the invocation's log line.
+// messageNote is the result of a message as fields of the log line.
 type messageNote struct {
 	run.Handled
 	deliveries int
 }
 
-// MarshalZerologObject writes what was done with which run and batch, and counts; nothing of the message itself.
+// MarshalZerologObject writes the action, run, batch and counts, and nothing of the message.
 func (n messageNote) MarshalZerologObject(e *zerolog.Event) {
 	for _, f := range []struct{ name, value string }{{"run", n.Run}, {"batch", n.Batch}, {"did", n.Did}, {"because", n.Reason}} {
 		if f.value != "" {
@@ -75,14 +76,15 @@ func (n messageNote) MarshalZerologObject(e *zerolog.Event) {
 	e.Int("delivery_count", n.deliveries)
 }
 
-// hostLayers is how many strings the host wraps a message's text in: it is written as a string literal, and that as a
-// member of a JSON object (docs/facts.md F10).
+// hostLayers is the number of string layers around a message's text: a string literal in a member of a JSON object
+// (docs/facts.md F10).
 const hostLayers = 2
 
-// messageBody takes the host's layers off a message, and no more: what is left is the body as it was sent, which may be a
-// string literal itself. Fewer layers are taken for what they are: a text that is no literal is the body, and so is an
-// object, an array or a number as it stands. Nothing, or null, is an empty body: whoever handles messages says what is
-// wrong with them, and a dead letter that cannot be handled would come back for ever.
+// messageBody removes the host's layers and no more: the body itself may be a string literal. A text that is not a
+// literal is the body, and so is an object, an array or a number.
+//
+// A missing value or null is an empty body, not an error: the receiver reports it. A dead letter that could not be
+// decoded would come back for ever.
 func messageBody(value []byte) []byte {
 	value = bytes.TrimSpace(value)
 	if string(value) == "null" {
@@ -98,7 +100,7 @@ func messageBody(value []byte) []byte {
 	return bytes.Clone(value)
 }
 
-// literal gives the text that a string literal stands for; false when the value is none, or has anything around it.
+// literal returns the text of a string literal; false if the value is not exactly one.
 func literal(value []byte) ([]byte, bool) {
 	const quotes = 2
 	if len(value) < quotes || value[0] != '"' || value[len(value)-1] != '"' {
@@ -111,8 +113,8 @@ func literal(value []byte) ([]byte, bool) {
 	return []byte(text), true
 }
 
-// messageOf makes a delivery of a message and its metadata. What is missing or odd in the metadata stays empty: it says
-// nothing that the work depends on, and the body's own members may have overwritten it (docs/facts.md F11).
+// messageOf makes an Incoming from a message and its metadata. Missing or invalid metadata stays empty: the work does
+// not depend on it, and members of the body may have overwritten it (docs/facts.md F11).
 func messageOf(value, metadata []byte) run.Incoming {
 	d := run.Incoming{Body: messageBody(value)}
 	var m map[string]json.RawMessage
@@ -130,7 +132,7 @@ func messageOf(value, metadata []byte) run.Incoming {
 	return d
 }
 
-// text gives a scalar of the metadata under the host's layers; "" for everything else.
+// text returns a scalar of the metadata without the host's layers; "" for any other value.
 func text(value []byte) string {
 	for range hostLayers {
 		inner, ok := literal(value)
@@ -145,10 +147,10 @@ func text(value []byte) string {
 	return string(value)
 }
 
-// firstTime gives the first of several times that can be read. The host leaves the zone out of a time in UTC.
+// firstTime returns the first readable time, in UTC. The host omits the zone of UTC times.
 func firstTime(values ...json.RawMessage) time.Time {
 	for _, v := range values {
-		for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} { // fractions are read without being named
+		for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} { // Parse accepts fractions of a second with both
 			if at, err := time.Parse(layout, text(v)); err == nil {
 				return at.UTC()
 			}
@@ -157,8 +159,8 @@ func firstTime(values ...json.RawMessage) time.Time {
 	return time.Time{}
 }
 
-// properties gives the members of an object as texts: strings as they are, everything else as JSON. Nil when the value is
-// no object.
+// properties returns the members of an object as texts: strings unchanged, other values as JSON. It is nil if the value
+// is not an object.
 func properties(value []byte) map[string]string {
 	object, err := unwrap(bytes.Clone(value), Object, "Metadata.ApplicationProperties")
 	if err != nil {

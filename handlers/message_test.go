@@ -16,17 +16,15 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// receiver is a use case made of a function.
 type receiver func(ctx context.Context, d run.Incoming) (run.Handled, error)
 
 func (r receiver) Receive(ctx context.Context, d run.Incoming) (run.Handled, error) { return r(ctx, d) }
 
-// queueFunctions are all functions on queues.
 func queueFunctions(r Receiver) []Mounted {
 	return []Mounted{BatchManager(r), BatchWorker(r), BatchDeadLetter(r), RunDeadLetter(r)}
 }
 
-// messageText is the POST for a message of this text: as a string literal, as a member of a JSON object.
+// messageText is the POST for a message: its text as a string literal in a member of a JSON object.
 func messageText(text, metadata string) string {
 	return `{"Data":{"message":` + newtonsoft(newtonsoft(text)) + `},"Metadata":` + metadata + `}`
 }
@@ -38,20 +36,20 @@ func bodyOf(t *testing.T, post string) string {
 	return string(e.message.Body)
 }
 
-// Whatever the text of a message is, it arrives as it was sent.
+// Every text of a message arrives unchanged.
 func FuzzMessage(f *testing.F) {
 	for _, s := range []string{"", `{"batch_id":"7"}`, `"a JSON string"`, `"\"twice\""`, `"`, `""`, " \"x\" ", "null", "17", "eyJhIjoxfQ==", "\ufeff{}", "\u2028\x00\\"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
-			return // the host has made U+FFFD of it before
+			return // the host replaced it by U+FFFD
 		}
 		require.Equal(t, text, bodyOf(t, messageText(text, sysOnly)))
 	})
 }
 
-// One layer less is tolerated where it can be told: not for a text that is a string literal itself.
+// A missing layer is tolerated unless the text is a string literal itself.
 func TestFewerLayersThanTheHostsAreTolerated(t *testing.T) {
 	for value, want := range map[string]string{
 		newtonsoft(`{"a":1}`): `{"a":1}`, newtonsoft(`plain`): `plain`, newtonsoft(` "x" `): ` "x" `, newtonsoft(`"x" `): `"x" `, newtonsoft(`"x`): `"x`, newtonsoft(`"\q"`): `"\q"`,
@@ -155,7 +153,7 @@ func TestTheReceiverIsToldTheInvocation(t *testing.T) {
 	}
 }
 
-// Neither the body nor what the sender wrote beside it is logged.
+// Neither the body nor its properties are logged.
 func TestNothingOfAMessageIsLogged(t *testing.T) {
 	const marker = "payload-marker"
 	metadata := `{"MessageId":"\"` + marker + `\"","DeliveryCount":"` + marker + `","ApplicationProperties":{"` + marker + `":"` + marker + `"}}`
@@ -169,7 +167,7 @@ func TestNothingOfAMessageIsLogged(t *testing.T) {
 	require.NotContains(t, log+w.Body.String(), marker)
 }
 
-// A dead letter that cannot be dealt with comes back at once and for ever: only the answer can slow that down.
+// A dead letter that cannot be handled comes back at once and for ever; only a late response slows that down.
 func TestAFailureOnADeadLetterQueueIsAnsweredSlowly(t *testing.T) {
 	for name, r := range map[string]receiver{
 		"an error": func(context.Context, run.Incoming) (run.Handled, error) {

@@ -21,68 +21,66 @@ import (
 	"sqlwriter/internal/timer"
 )
 
-// DefaultDeadline bounds one invocation. It stays well under host.json's functionTimeout of 10 minutes, because an
-// invocation that reaches that one makes the host kill this process and every other invocation in it (docs/facts.md F24).
+// DefaultDeadline bounds one invocation. It is well under host.json's functionTimeout of 10 minutes. An invocation that
+// reaches functionTimeout makes the host kill this process with all its invocations (docs/facts.md F24).
 const DefaultDeadline = 4 * time.Minute
 
-// DefaultMaxBody is the longest body that is taken, in bytes: 100 documents of the largest size, escaped twice, fit.
+// DefaultMaxBody is the longest accepted body in bytes: 100 documents of the largest size, escaped twice.
 const DefaultMaxBody = 512 << 20
 
-// hostInvocation is the header in which the host names the invocation (docs/facts.md F1).
+// hostInvocation is the header with the invocation's id (docs/facts.md F1).
 const hostInvocation = "X-Azure-Functions-InvocationId"
 
-// Invocation is one call of a function, decoded.
+// Invocation is one decoded call of a function.
 type Invocation struct {
-	// ID is the host's name of the invocation. It is empty when the host gave none.
+	// ID is the host's id of the invocation; may be empty.
 	ID string
-	// Elements are the parts of an Array, each as it stands in the payload (it may be no object, or broken inside);
-	// Object is the value of an Object. Both are valid only until the function returns.
+	// Elements are the elements of an Array, each unchecked. Object is the value of an Object. Both are valid only
+	// until the function returns.
 	Elements []json.RawMessage
 	Object   json.RawMessage
-	// Message is a Message, without the invocation's name.
+	// Message is a Message, without Invocation.
 	Message run.Incoming
-	// RetryCount is how often the host has offered this very payload before.
+	// RetryCount is how often the host has sent this payload before.
 	RetryCount int
-	// Received is when the invocation began.
-	Received time.Time
+	Received   time.Time
 }
 
-// Function does one invocation. Errors by kind: of dependency scope (or the end of the context) answer 503, so that the
-// host offers the payload again; every other error is logged as one and answers as Mounted.LeaveToTimer says. With an
-// error the reply's Note is still logged.
+// Function handles one invocation. An error of scope dependency, or of the context, gives 503, so that the host sends
+// the payload again. Other errors are logged, and Mounted.LeaveToTimer decides their status. The reply's Note is logged
+// in any case.
 type Function func(ctx context.Context, in Invocation) (Reply, error)
 
-// Mounted says how a function hangs on the host.
+// Mounted is a function of the host and its handler.
 type Mounted struct {
-	// Name is the folder that holds its function.json; Binding is the name of the trigger in there.
+	// Name is the folder of its function.json; Binding is the name of the trigger there.
 	Name, Binding string
-	// Payload is what the trigger's value is.
+	// Payload is the type of the trigger's value.
 	Payload Kind
-	// LeaveToTimer answers 2xx to a payload that cannot be decoded, to a panic and to every error that is not of
-	// dependency scope: the host would offer the same payload for ever and hold the feed, while the documents in it
-	// are found by the recovery timer (docs/requirements.md R31). Otherwise these answer 4xx and 500.
+	// LeaveToTimer answers 2xx to an invalid payload, to a panic and to every error that is not of scope dependency.
+	// The host would otherwise repeat the payload for ever and block the feed. The recovery timer finds the documents
+	// (docs/requirements.md R31). Without it these cases answer 4xx and 500.
 	LeaveToTimer bool
-	// Slow answers a failure not before slowFailure has passed: who fails on a dead-letter queue gets the same message again at
-	// once, and for ever, because that queue has no limit of deliveries (docs/facts.md F50).
+	// Slow delays the response to a failure until slowFailure has passed. A dead-letter queue has no delivery limit and
+	// delivers a failed message again at once (docs/facts.md F50).
 	Slow bool
-	// Run does the work.
-	Run Function
+	Run  Function
 }
 
-// Options configure Mount. Zero values mean the defaults that are named.
+// Options configure Mount. Each zero value means the default that its comment names.
 type Options struct {
 	// Log gets one line per invocation.
 	Log zerolog.Logger
 	// Deadline bounds one invocation: DefaultDeadline.
 	Deadline time.Duration
-	// MaxBody is the longest body that is taken, in bytes: DefaultMaxBody.
+	// MaxBody is the longest accepted body in bytes: DefaultMaxBody.
 	MaxBody int64
-	// Now is the clock, Wait sleeps unless the context ends first.
+	// Now is the clock. Wait sleeps until d has passed or the context ends.
 	Now  func() time.Time
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
-// slowFailure is how long the failure of a Slow function is held back.
+// slowFailure is the shortest duration of a failed invocation of a Slow function.
 const slowFailure = time.Minute
 
 // Mount makes the server's handler of all functions. It recognises a function by its path, "/<Name>", and takes POST
@@ -138,13 +136,13 @@ func (m *mount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// invoke runs one invocation and writes its log line.
+// invoke runs one invocation, writes its log line and responds.
 func (m *mount) invoke(w http.ResponseWriter, r *http.Request, f Mounted) {
 	begin := m.o.Now()
 	ctx, cancel := context.WithTimeout(r.Context(), m.o.Deadline)
 	defer cancel()
 	reply, err := m.run(ctx, r, f, begin)
-	status, detail := judge(err, f.LeaveToTimer)
+	status, detail := statusOf(err, f.LeaveToTimer)
 	var body []byte
 	if status == http.StatusOK {
 		var encodeErr error
@@ -152,7 +150,7 @@ func (m *mount) invoke(w http.ResponseWriter, r *http.Request, f Mounted) {
 			err, status, detail = encodeErr, http.StatusInternalServerError, errorDetail{Reason: "the reply could not be encoded"}
 		}
 	}
-	m.line(f, r, status, err, reply, begin)
+	m.logLine(f, r, status, err, reply, begin)
 	if status != http.StatusOK && f.Slow {
 		if left := slowFailure - m.o.Now().Sub(begin); left > 0 {
 			_ = m.o.Wait(ctx, left) // the failure is answered in either case
@@ -165,7 +163,7 @@ func (m *mount) invoke(w http.ResponseWriter, r *http.Request, f Mounted) {
 	sendError(w, status, detail)
 }
 
-// run reads, decodes and calls the function; a panic in any of it becomes a *panicError.
+// run decodes the payload and calls the function. A panic becomes a *panicError.
 func (m *mount) run(ctx context.Context, r *http.Request, f Mounted, begin time.Time) (reply Reply, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -176,7 +174,7 @@ func (m *mount) run(ctx context.Context, r *http.Request, f Mounted, begin time.
 	switch {
 	case errors.Is(err, errTooLarge):
 		return Reply{}, fmt.Errorf("read the body: %w", err)
-	case err != nil: // the host is going, or the connection broke: nobody's payload is at fault, and it comes again
+	case err != nil: // the host stops or the connection broke: the payload comes again
 		return Reply{}, fault.Wrap(fault.Infrastructure, "handlers: read the body", "body", "the body broke off", err)
 	}
 	e, err := decode(body, f.Binding, f.Payload)
@@ -188,8 +186,8 @@ func (m *mount) run(ctx context.Context, r *http.Request, f Mounted, begin time.
 	})
 }
 
-// judge maps an error to a status code: the one place where the two meet.
-func judge(err error, leaveToTimer bool) (int, errorDetail) {
+// statusOf maps an error to a status code. No other code does this.
+func statusOf(err error, leaveToTimer bool) (int, errorDetail) {
 	detail := describe(err)
 	var payload *PayloadError
 	switch {
@@ -208,8 +206,8 @@ func judge(err error, leaveToTimer bool) (int, errorDetail) {
 	}
 }
 
-// line writes the invocation's log line.
-func (m *mount) line(f Mounted, r *http.Request, status int, err error, reply Reply, begin time.Time) {
+// logLine writes the invocation's log line.
+func (m *mount) logLine(f Mounted, r *http.Request, status int, err error, reply Reply, begin time.Time) {
 	event, text := m.o.Log.Info(), "done"
 	var p *panicError
 	switch {
@@ -236,7 +234,7 @@ func (m *mount) line(f Mounted, r *http.Request, status int, err error, reply Re
 	event.Msg(text)
 }
 
-// panicError is a panic that was caught.
+// panicError is a recovered panic.
 type panicError struct {
 	value any
 	stack []byte
@@ -246,12 +244,11 @@ func (e *panicError) Error() string {
 	if err, ok := e.value.(runtime.Error); ok {
 		return "panic: " + err.Error()
 	}
-	return fmt.Sprintf("panic with a %T", e.value) // its text may hold content
+	return fmt.Sprintf("panic with a %T", e.value) // the value's text may have content
 }
 
-// describe says what an error is without repeating text that may hold content or a secret: our own reasons, and of
-// foreign causes the type, or the text where the type guarantees that it is harmless (of a network error that is the
-// host and port, no more).
+// describe returns an error without text that may have content or a secret. Our own reasons are safe. Of other causes
+// it gives the type, or the text if the type guarantees harmless text (a network error has host and port).
 func describe(err error) errorDetail {
 	var payload *PayloadError
 	var caught *panicError
@@ -278,7 +275,7 @@ func describe(err error) errorDetail {
 	}
 }
 
-// cause names a foreign error: its text when it is known to hold neither content nor secrets, else its type.
+// cause returns the text of a foreign error if its type guarantees harmless text, else its type.
 func cause(err error) string {
 	var network *net.OpError
 	var errno syscall.Errno
@@ -297,7 +294,7 @@ func cause(err error) string {
 	return fmt.Sprintf("%T", innermost(err))
 }
 
-// innermost follows a chain to its end.
+// innermost returns the last error of a chain.
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)

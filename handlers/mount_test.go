@@ -27,12 +27,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const invocationID = "11111111-2222-3333-4444-555555555555"
 
-// committer is a use case made of a function.
 type committer func(ctx context.Context, b commit.Batch) (commit.Report, error)
 
 func (c committer) Run(ctx context.Context, b commit.Batch) (commit.Report, error) { return c(ctx, b) }
 
-// invoke posts a body to a function and gives the reply and the log.
+// invoke posts a body to a function and returns the response and the log.
 func invoke(t *testing.T, f Mounted, o Options, body io.Reader) (*httptest.ResponseRecorder, string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -216,7 +215,7 @@ func TestOnlyHarmlessCausesAreRepeated(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong, neither the log nor the reply repeats what was in the payload or in a connection string.
+// No error puts content of the payload or of a connection string into the log or the reply.
 func TestNothingOfThePayloadIsLogged(t *testing.T) {
 	const marker = "payload-marker"
 	bodies := map[string]string{

@@ -23,7 +23,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Operations is what operators ask and do: *ops.Ops. Errors: *ops.RequestError when it cannot be done as asked, otherwise
+// Operations are the operators' use cases: *ops.Ops. Errors: *ops.RequestError for an invalid request, otherwise
 // classified ones.
 type Operations interface {
 	Status(ctx context.Context) (ops.Status, error)
@@ -36,7 +36,7 @@ type Operations interface {
 	RunOperations
 }
 
-// RunOperations are those about runs that managers and workers do.
+// RunOperations are the use cases about runs.
 type RunOperations interface {
 	StartRun(ctx context.Context, r ops.StartRequest) (ops.Started, error)
 	RunShow(ctx context.Context, id string) (ops.RunProgress, error)
@@ -51,10 +51,11 @@ type RunOperations interface {
 	ReportNames(ctx context.Context) ([]run.ReportName, error)
 }
 
-// Ops is the operators' API: functions/Ops, behind a function key. open gives the use case, or the error of dependency scope
-// that keeps it from being there. Every answer is a JSON object: what the use case answers (lists under their name), or
-// {"error":{"reason","kind","code"}} with 400 (not understood), 404, 405, 409 (its state does not allow it), 415, 500 or 503
-// (something that is needed does not answer).
+// Ops mounts functions/Ops, the operators' API behind a function key. open returns the use cases, or an error of scope
+// dependency while they are not available.
+//
+// Every body is a JSON object: the result (lists under their name), or {"error":{"reason","kind","code"}}. Error
+// statuses: 400 (invalid request), 404, 405, 409 (the state does not allow it), 415, 500, 503 (a dependency fails).
 func Ops(open func(context.Context) (Operations, error)) Mounted {
 	return Mounted{
 		Name: "Ops", Binding: "req", Payload: Object,
@@ -83,9 +84,9 @@ type opsRequest struct {
 	Query   map[string]string
 	Headers map[string][]string
 	Params  map[string]*string
-	// Body is a text, base64 for octet streams; absent when there is no Content-Length, or it is 0.
+	// Body is a text, base64 for octet streams; absent without a Content-Length or if that is 0.
 	Body json.RawMessage
-	// path is what follows ops/, in lower case; one that we do not know is not kept, it may hold anything.
+	// path is the path after ops/ in lower case; empty if it is unknown, because it may be anything.
 	path string
 }
 
@@ -107,13 +108,12 @@ func readOpsRequest(object json.RawMessage) (opsRequest, error) {
 	return r, nil
 }
 
-// opsRoute is one path of the API.
 type opsRoute struct {
 	method string
 	serve  func(ctx context.Context, o Operations, r opsRequest) (any, error)
 }
 
-// opsRoutes are all of them. No parameter is called code: the host takes that for the key.
+// opsRoutes are the routes by path. No parameter has the name code, which the host takes for the key.
 func opsRoutes() map[string]opsRoute {
 	routes := runRoutes()
 	maps.Copy(routes, map[string]opsRoute{
@@ -136,7 +136,7 @@ func opsRoutes() map[string]opsRoute {
 	return routes
 }
 
-// runRoutes are those about runs that managers and workers do.
+// runRoutes are the routes about runs.
 func runRoutes() map[string]opsRoute {
 	return map[string]opsRoute{
 		"run/list": {http.MethodGet, func(ctx context.Context, o Operations, r opsRequest) (any, error) {
@@ -172,7 +172,7 @@ func runRoutes() map[string]opsRoute {
 	}
 }
 
-// flag is a parameter that is true or false; false when it is not there.
+// flag returns a parameter that is true or false; false if absent.
 func (r opsRequest) flag(name string) (bool, error) {
 	text, ok := r.Query[name]
 	if !ok {
@@ -185,7 +185,7 @@ func (r opsRequest) flag(name string) (bool, error) {
 	return is, nil
 }
 
-// list answers a list under its name, of as many as the query says at most.
+// list responds with a list under its name, at most as long as the parameter limit.
 func list[T any](ctx context.Context, r opsRequest, name string, get func(context.Context, int) ([]T, error)) (any, error) {
 	limit := 0
 	if text, ok := r.Query["limit"]; ok {
@@ -202,7 +202,7 @@ func list[T any](ctx context.Context, r opsRequest, name string, get func(contex
 	return map[string][]T{name: found}, err
 }
 
-// action reads the body and does what it asks for.
+// action decodes the body and calls the use case.
 func action[Q, A any](do func(Operations, context.Context, Q) (A, error)) func(context.Context, Operations, opsRequest) (any, error) {
 	return func(ctx context.Context, o Operations, r opsRequest) (any, error) {
 		var q Q
@@ -213,7 +213,7 @@ func action[Q, A any](do func(Operations, context.Context, Q) (A, error)) func(c
 	}
 }
 
-// httpError is an answer that is the protocol's own.
+// httpError is an error of the HTTP protocol, such as a wrong method.
 type httpError struct {
 	status int
 	reason string
@@ -222,7 +222,7 @@ type httpError struct {
 
 func (e *httpError) Error() string { return e.reason }
 
-// serve finds the route and does its work.
+// serve finds the route and calls it.
 func (r *opsRequest) serve(ctx context.Context, open func(context.Context) (Operations, error)) (any, error) {
 	routes := opsRoutes()
 	route, known := routes[r.path]
@@ -240,7 +240,7 @@ func (r *opsRequest) serve(ctx context.Context, open func(context.Context) (Oper
 	return route.serve(ctx, o, *r)
 }
 
-// decode reads the body, one JSON object of known members.
+// decode reads the body: one JSON object without unknown members.
 func (r opsRequest) decode(to any) error {
 	bad := func(format string, args ...any) error {
 		return &ops.RequestError{Refusal: ops.Usage, Message: "the body: " + fmt.Sprintf(format, args...)}
@@ -271,7 +271,7 @@ func (r opsRequest) decode(to any) error {
 	case errors.As(err, &kind):
 		return bad("%s: expected a %s, found a %s", kind.Field, kind.Type, kind.Value)
 	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
-		return bad("expected a JSON object, found text that is none")
+		return bad("expected a JSON object, found text that is not JSON")
 	default:
 		return bad("%s", strings.TrimPrefix(err.Error(), "json: "))
 	}
@@ -281,7 +281,7 @@ func (r opsRequest) decode(to any) error {
 	return nil
 }
 
-// media is the body's type; not ok when that is no JSON. What names no type is taken for JSON.
+// media returns the body's content type and whether it is JSON. A missing type counts as JSON.
 func (r opsRequest) media() (string, bool) {
 	for name, values := range r.Headers {
 		if !strings.EqualFold(name, "Content-Type") || len(values) == 0 {
@@ -307,20 +307,20 @@ func opsError(err error) (int, errorDetail) {
 	case errors.As(err, &request):
 		status := map[ops.Refusal]int{ops.Usage: http.StatusBadRequest, ops.NotFound: http.StatusNotFound, ops.Conflict: http.StatusConflict}[request.Refusal]
 		return status, errorDetail{Reason: request.Message, Kind: "request", Code: string(request.Refusal)}
-	case fault.KindOf(err) == fault.Contention: // somebody else was faster: asking again may help
+	case fault.KindOf(err) == fault.Contention: // another request was faster; a new one may succeed
 		return http.StatusConflict, describe(err)
 	}
-	return judge(err, false)
+	return statusOf(err, false)
 }
 
-// opsNote is a request as fields of the invocation's log line: nothing that the caller wrote.
+// opsNote is a request as fields of the log line, without the caller's texts.
 type opsNote struct {
 	method, path string
 	status       int
 	kind, code   string
 }
 
-// MarshalZerologObject writes them.
+// MarshalZerologObject writes the fields.
 func (n opsNote) MarshalZerologObject(e *zerolog.Event) {
 	method := "other"
 	if n.method == http.MethodGet || n.method == http.MethodPost {

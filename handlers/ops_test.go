@@ -20,7 +20,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// operations gives a fake of the use case that notes what it was asked.
+// operations returns a fake of the use case that records its input.
 func (r *recorder) operations(context.Context) (Operations, error) { return fakeOps{r, nil}, nil }
 
 type fakeOps struct {
@@ -28,7 +28,7 @@ type fakeOps struct {
 	err error
 }
 
-func (f fakeOps) note(what string, request any) error {
+func (f fakeOps) record(what string, request any) error {
 	text, err := json.Marshal(request)
 	if err != nil {
 		return err
@@ -38,81 +38,81 @@ func (f fakeOps) note(what string, request any) error {
 }
 
 func (f fakeOps) Status(context.Context) (ops.Status, error) {
-	return ops.Status{SysName: "web", At: clock(), Failures: []ops.Failures{}, Flow: ops.FlowView{State: breaker.Running, Says: "running"}}, f.note("status", nil)
+	return ops.Status{SysName: "web", At: clock(), Failures: []ops.Failures{}, Flow: ops.FlowView{State: breaker.Running, Says: "running"}}, f.record("status", nil)
 }
 
 func (f fakeOps) Why(_ context.Context, id string) (ops.Explanation, error) {
-	return ops.Explanation{ID: id, Summary: "3 of 5 retries used; next try 10:20", Attempts: []ops.Tried{}}, f.note("why", id)
+	return ops.Explanation{ID: id, Summary: "3 of 5 retries used; next try 10:20", Attempts: []ops.Tried{}}, f.record("why", id)
 }
 
 func (f fakeOps) Reprocess(_ context.Context, r ops.ReprocessRequest) (ops.Reprocessed, error) {
-	return ops.Reprocessed{Run: "reprocess-1", Status: ops.Completed, Counts: map[string]int{"applied": 2}}, f.note("reprocess", r)
+	return ops.Reprocessed{Run: "reprocess-1", Status: ops.Completed, Counts: map[string]int{"applied": 2}}, f.record("reprocess", r)
 }
 
 func (f fakeOps) Pause(_ context.Context, r ops.FlowRequest) (ops.FlowChange, error) {
-	return ops.FlowChange{Audited: true}, f.note("pause", r)
+	return ops.FlowChange{Audited: true}, f.record("pause", r)
 }
 
 func (f fakeOps) Resume(_ context.Context, r ops.FlowRequest) (ops.FlowChange, error) {
-	return ops.FlowChange{Audited: true}, f.note("resume", r)
+	return ops.FlowChange{Audited: true}, f.record("resume", r)
 }
 
 func (f fakeOps) MarkCommitted(_ context.Context, r ops.MarkRequest) (ops.Marked, error) {
-	return ops.Marked{ID: r.ID, From: "failed"}, f.note("mark-committed", r)
+	return ops.Marked{ID: r.ID, From: "failed"}, f.record("mark-committed", r)
 }
 
 func (f fakeOps) Audits(_ context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
-	return nil, f.note("audits", q)
+	return nil, f.record("audits", q)
 }
 
 func (f fakeOps) StartRun(_ context.Context, r ops.StartRequest) (ops.Started, error) {
-	return ops.Started{Run: "drain-1", Kind: r.Kind, First: []ops.Match{}}, f.note("run/start", r)
+	return ops.Started{Run: "drain-1", Kind: r.Kind, First: []ops.Match{}}, f.record("run/start", r)
 }
 
 func (f fakeOps) RunShow(_ context.Context, id string) (ops.RunProgress, error) {
-	return ops.RunProgress{Run: run.Run{ID: id, Status: run.RunRunning}, Done: 7}, f.note("run/show", id)
+	return ops.RunProgress{Run: run.Run{ID: id, Status: run.RunRunning}, Done: 7}, f.record("run/show", id)
 }
 
 func (f fakeOps) RunList(_ context.Context, limit int) ([]ops.RunSummary, error) {
-	return []ops.RunSummary{{Run: run.Run{ID: "drain-1"}}}, f.note("run/list", limit)
+	return []ops.RunSummary{{Run: run.Run{ID: "drain-1"}}}, f.record("run/list", limit)
 }
 
 func (f fakeOps) RunItems(_ context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error) {
-	return nil, f.note("run/items", q)
+	return nil, f.record("run/items", q)
 }
 
 func (f fakeOps) RunCancel(_ context.Context, r ops.CancelRequest) (ops.RunProgress, error) {
-	return ops.RunProgress{}, f.note("run/cancel", r)
+	return ops.RunProgress{}, f.record("run/cancel", r)
 }
 
 func (f fakeOps) RunResume(_ context.Context, r ops.RunRequest) (ops.RunProgress, error) {
-	return ops.RunProgress{}, f.note("run/resume", r)
+	return ops.RunProgress{}, f.record("run/resume", r)
 }
 
 func (f fakeOps) BatchList(_ context.Context, q ops.BatchQuery) ([]run.Batch, error) {
-	return nil, f.note("batch/list", q)
+	return nil, f.record("batch/list", q)
 }
 
 func (f fakeOps) BatchShow(_ context.Context, name string) (ops.BatchDetail, error) {
-	return ops.BatchDetail{}, f.note("batch/show", name)
+	return ops.BatchDetail{}, f.record("batch/show", name)
 }
 
 func (f fakeOps) BatchRequeue(_ context.Context, r ops.RequeueRequest) (ops.Requeued, error) {
-	return ops.Requeued{Batches: 2}, f.note("batch/requeue", r)
+	return ops.Requeued{Batches: 2}, f.record("batch/requeue", r)
 }
 
 func (f fakeOps) Report(_ context.Context, name string) (run.Table, error) {
-	return run.Table{Columns: []string{"a"}, Rows: [][]any{{1}}}, f.note("report", name)
+	return run.Table{Columns: []string{"a"}, Rows: [][]any{{1}}}, f.record("report", name)
 }
 
 func (f fakeOps) ReportNames(context.Context) ([]run.ReportName, error) {
-	return []run.ReportName{{Name: "runs", Meaning: "the latest"}}, f.note("reports", nil)
+	return []run.ReportName{{Name: "runs", Meaning: "the latest"}}, f.record("reports", nil)
 }
 
-// opsCall is a request as the host hands it on, and what its caller gets.
+// opsCall is a request as the host forwards it.
 type opsCall struct {
 	method, path, body, media string
-	// noParams leaves Params out, so that the path is in the address alone.
+	// noParams omits Params, so that only the address has the path.
 	noParams bool
 }
 
@@ -142,7 +142,7 @@ func (c opsCall) object(t *testing.T) string {
 	return string(body)
 }
 
-// call runs one request against the function.
+// call runs the request.
 func (c opsCall) call(t *testing.T, open func(context.Context) (Operations, error)) (status, body, log string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -219,8 +219,8 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		"GET to act":               {opsCall{method: "GET", path: "pause"}, "405", "ops/pause takes POST only"},
 		"POST to ask":              {opsCall{method: "POST", path: "status", body: "{}"}, "405", "takes GET only"},
 		"no body":                  {opsCall{method: "POST", path: "pause"}, "400", "found nothing"},
-		"no JSON":                  {opsCall{method: "POST", path: "pause", body: "content-marker"}, "400", "found text that is none"},
-		"cut off":                  {opsCall{method: "POST", path: "pause", body: `{"by":"b"`}, "400", "found text that is none"},
+		"no JSON":                  {opsCall{method: "POST", path: "pause", body: "content-marker"}, "400", "found text that is not JSON"},
+		"cut off":                  {opsCall{method: "POST", path: "pause", body: `{"by":"b"`}, "400", "found text that is not JSON"},
 		"a list":                   {opsCall{method: "POST", path: "pause", body: `[]`}, "400", "expected a JSON object, found a array"},
 		"an unknown name":          {opsCall{method: "POST", path: "reprocess", body: `{"al":true}`}, "400", `unknown field \"al\"`},
 		"another type":             {opsCall{method: "POST", path: "reprocess", body: `{"all":"yes"}`}, "400", "all: expected a bool, found a string"},
@@ -283,7 +283,7 @@ func TestOpsMapsErrors(t *testing.T) {
 	}
 }
 
-// Lists are never null, and what is shown has the names that the command line reads.
+// Lists are never null, and results have the member names that the command line reads.
 func TestOpsAnswersAboutRuns(t *testing.T) {
 	for path, says := range map[string]string{
 		"run/items?run=r": `{"items":[]}`, "batch/list": `{"batches":[]}`, "reports": `{"reports":[{"name":"runs","meaning":"the latest"}]}`,

@@ -10,22 +10,22 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Recoverer does one tick of the recovery timer. job names the tick in the evidence of poison pills. Errors are of dependency
-// scope: the next tick goes on.
+// Recoverer does one tick of the recovery timer. job names the tick in the evidence of poison messages. Errors have
+// scope dependency; the next tick tries again.
 type Recoverer interface {
 	Recover(ctx context.Context, job string) (commit.Recovered, error)
-	// RecoverRuns finds what was left behind between the tables of runs and the queues.
+	// RecoverRuns repairs differences between the tables of runs and the queues.
 	RecoverRuns(ctx context.Context) (run.Recovered, error)
-	// TellTransitions writes the changes of the flow that the audit log does not have yet.
+	// TellTransitions writes the breaker's transitions into the audit log.
 	TellTransitions(ctx context.Context) error
 }
 
-// RecoverRetries hangs the recovery on its timer: functions/RecoverRetries. A tick that comes late is a tick like any other.
+// RecoverRetries mounts functions/RecoverRetries, the recovery timer. A late tick is handled like any other.
 func RecoverRetries(r Recoverer) Mounted {
 	return Mounted{
 		Name: "RecoverRetries", Binding: "timer", Payload: Object,
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
-			runs, runsErr := r.RecoverRuns(ctx) // first: it is short, and a queue of documents may take all the time there is
+			runs, runsErr := r.RecoverRuns(ctx) // first, because it is short and the documents may take all the time
 			found, err := r.Recover(ctx, in.ID)
 			for _, other := range []error{runsErr, r.TellTransitions(ctx)} {
 				if err == nil {
@@ -37,7 +37,7 @@ func RecoverRetries(r Recoverer) Mounted {
 	}
 }
 
-// tickSummary is a tick in one line for the invocation's own log.
+// tickSummary is a tick in one line, for the invocation's log.
 func tickSummary(r commit.Recovered) string {
 	if r.Off != "" {
 		return r.Off
@@ -52,7 +52,7 @@ func tickSummary(r commit.Recovered) string {
 	return s
 }
 
-// runsSummary is the pass over runs in one line for the invocation's own log.
+// runsSummary is the recovery of runs in one line, for the invocation's log.
 func runsSummary(r run.Recovered) string {
 	if r.Off != "" {
 		return "runs: " + r.Off
@@ -61,13 +61,13 @@ func runsSummary(r run.Recovered) string {
 		r.Sent, r.Unsent, r.Failed, r.Rescued, r.Silent, r.Resumed, r.Ended)
 }
 
-// tickNote is a tick as fields of the invocation's log line: what was found waiting, by window, and what became of it.
+// tickNote is a tick as fields of the log line.
 type tickNote struct {
 	commit.Recovered
 	runs run.Recovered
 }
 
-// MarshalZerologObject writes counts and durations, or why nothing was looked at.
+// MarshalZerologObject writes counts and durations, or why nothing was done.
 func (n tickNote) MarshalZerologObject(e *zerolog.Event) {
 	if n.runs.Off == "" {
 		e.Dict("runs", zerolog.Dict().Int("sent", n.runs.Sent).Int("unsent", n.runs.Unsent).Int("failed", n.runs.Failed).

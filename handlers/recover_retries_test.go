@@ -15,7 +15,6 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// recoverer is a use case made of a function.
 type recoverer func(ctx context.Context, job string) (commit.Recovered, error)
 
 func (r recoverer) Recover(ctx context.Context, job string) (commit.Recovered, error) {
@@ -30,7 +29,7 @@ func (r recoverer) TellTransitions(context.Context) error { return nil }
 
 const timerBody = `{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`
 
-// The host's name of the invocation stands in the evidence of a poison pill, so it can be found in the host's own log.
+// The evidence of a poison message has the host's invocation id, so that the host's log can be found.
 func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
 	var jobs []string
 	invoke(t, CommitResults(committer(func(_ context.Context, b commit.Batch) (commit.Report, error) {
@@ -44,16 +43,16 @@ func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
 	require.Equal(t, []string{invocationID, invocationID}, jobs)
 }
 
-// A queue that nobody looked at is not an empty one.
+// A skipped queue is not reported as empty.
 func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 	for off, counted := range map[string]bool{"shadow: nothing is recovered": false, "": true} {
 		w, log := invoke(t, RecoverRetries(recoverer(func(context.Context, string) (commit.Recovered, error) {
 			return commit.Recovered{Off: off}, nil
 		})), Options{}, strings.NewReader(timerBody))
-		for _, said := range []string{w.Body.String(), log} {
-			require.Contains(t, said, off)
-			require.Equal(t, counted, strings.Contains(said, "documents"), said)
-			require.Contains(t, said, "7", "what became of runs is said all the same")
+		for _, output := range []string{w.Body.String(), log} {
+			require.Contains(t, output, off)
+			require.Equal(t, counted, strings.Contains(output, "documents"), output)
+			require.Contains(t, output, "7", "what became of runs is said all the same")
 		}
 	}
 }
@@ -71,10 +70,10 @@ func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
 	require.Contains(t, log, `"flow":"stopped since then"`)
 }
 
-// auditing notes the order of a tick's parts.
+// auditing records the order of a tick's parts.
 type auditing struct {
 	parts *[]string
-	// documents, runs and err are how the parts end.
+	// documents, runs and err are the errors of the parts.
 	documents, runs, err error
 }
 
@@ -93,7 +92,7 @@ func (a auditing) TellTransitions(context.Context) error {
 	return a.err
 }
 
-// The recovery may end an outage: what the audit log lacks is told after it, in the same tick.
+// The recovery may end an outage, so the audit log is written after it, in the same tick.
 func TestATickTellsTheAuditLogLast(t *testing.T) {
 	var parts []string
 	w, _ := invoke(t, RecoverRetries(auditing{parts: &parts}), Options{}, strings.NewReader(timerBody))
@@ -104,7 +103,7 @@ func TestATickTellsTheAuditLogLast(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, w.Code, "and it is said when it cannot be told")
 }
 
-// A tick does all of its parts and answers one error: the documents' before that of runs, and both before the audit log's.
+// A tick does all of its parts and returns one error: that of documents first, then of runs, then of the audit log.
 func TestATickAnswersTheFirstOfItsErrors(t *testing.T) {
 	documents, runs, audit := errors.New("documents"), errors.New("runs"), errors.New("audit")
 	for _, c := range []struct {

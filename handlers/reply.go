@@ -8,40 +8,40 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Reply is what a function answers to the host.
+// Reply is a function's reply to the host.
 type Reply struct {
-	// HTTP is the answer of an httpTrigger function; it goes to the output binding "res".
+	// HTTP is the response of an httpTrigger function, for the output binding "res".
 	HTTP *HTTPReply
-	// Logs are lines for the invocation's own log, the only channel that the host attaches to the invocation
-	// (docs/facts.md F20). Never content.
+	// Logs are lines for the invocation's own log, the only log that the host attaches to the invocation (docs/facts.md
+	// F20). They never have content.
 	Logs []string
 	// Note adds fields to the invocation's log line; may be nil.
 	Note zerolog.LogObjectMarshaler
 }
 
-// HTTPReply is what an httpTrigger function answers to its caller.
+// HTTPReply is the response of an httpTrigger function.
 type HTTPReply struct {
 	Status int
-	// Body is a JSON object. It is sent as text: the host parses and re-prints objects, and dates with them.
+	// Body is a JSON object. It is sent as text, because the host parses and rewrites objects and their dates.
 	Body any
 }
 
-// wireReply is the host's HttpScriptInvocationResult. All three members are always there, so that the reply is never
-// empty: an empty or null reply hangs the invocation until functionTimeout and then kills this process (docs/facts.md F17).
+// wireReply is the host's HttpScriptInvocationResult. It always has all three members: an empty or null reply blocks
+// the invocation until functionTimeout, which kills this process (docs/facts.md F17).
 type wireReply struct {
 	Outputs     map[string]wireHTTP
 	Logs        []string
 	ReturnValue any
 }
 
-// wireHTTP is what the host expects of an http output binding.
+// wireHTTP is the value of an http output binding.
 type wireHTTP struct {
 	StatusCode string            `json:"statusCode"`
 	Headers    map[string]string `json:"headers"`
 	Body       string            `json:"body"`
 }
 
-// wireError is the body of everything that is not 2xx. The host ignores it and logs the status; it is for people.
+// wireError is the body of other statuses than 2xx. The host ignores it; it is for people.
 type wireError struct {
 	Error errorDetail `json:"error"`
 }
@@ -51,11 +51,11 @@ type errorDetail struct {
 	Kind   string   `json:"kind,omitempty"`
 	Code   string   `json:"code,omitempty"`
 	Known  []string `json:"known_functions,omitempty"`
-	// KnownPaths are those of the operators' API.
+	// KnownPaths are the paths of the operators' API.
 	KnownPaths []string `json:"known_paths,omitempty"`
 }
 
-// encode makes the body of a 2xx reply.
+// encode returns the body of a 2xx reply.
 func (r Reply) encode() ([]byte, error) {
 	wire := wireReply{Outputs: map[string]wireHTTP{}, Logs: r.Logs}
 	if wire.Logs == nil {
@@ -75,11 +75,11 @@ func (r Reply) encode() ([]byte, error) {
 	return json.Marshal(wire)
 }
 
-// jsonType is set on every reply: without it Go guesses text/plain, and the host fails the invocation after the work was
-// done (docs/facts.md F16).
+// jsonType is set on every response. Without it Go guesses text/plain, and the host fails the invocation after the work
+// was done (docs/facts.md F16).
 const jsonType = "application/json"
 
-// send writes a whole reply. That the host is gone by then is its own affair: it will offer the batch again.
+// send writes a response. A write error is ignored: the host will send the payload again.
 func send(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", jsonType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -87,10 +87,9 @@ func send(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// sendError writes an error reply.
 func sendError(w http.ResponseWriter, status int, d errorDetail) {
 	body, err := json.Marshal(wireError{d})
-	if err != nil { // strings only: cannot happen
+	if err != nil { // impossible: strings only
 		body = []byte(`{"error":{"reason":"unknown"}}`)
 	}
 	send(w, status, body)

@@ -1,9 +1,9 @@
 package handlers
 
-// RunDeadLetter hangs what is done about messages of runs that nobody could handle on their dead-letter queue:
-// functions/RunDeadLetter. As BatchDeadLetter, it has no limit of deliveries.
+// RunDeadLetter mounts functions/RunDeadLetter, which handles the dead letters of the runs' queue. Like that of
+// BatchDeadLetter, the queue has no delivery limit.
 func RunDeadLetter(r Receiver) Mounted {
-	m := receives("RunDeadLetter", r)
+	m := queueFunction("RunDeadLetter", r)
 	m.Slow = true
 	return m
 }

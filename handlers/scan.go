@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// The scanner finds where JSON values begin and end without looking into them. It is not a validator, on purpose: a
-// document that is broken inside is found and passed on, so that the use case can name it and go on with its neighbours,
-// and 100 MB are walked once instead of being parsed and copied.
+// The scanner finds the ends of JSON values without reading them, and deliberately does not validate. A document that
+// is invalid inside is passed on, so that the use case can report it and continue with the others. 100 MB are walked
+// once instead of parsed and copied.
 
-// maxDepth bounds nesting; Newtonsoft, which wrote the text, gives up at 64 (docs/facts.md F45).
+// maxDepth bounds nesting. Newtonsoft, which wrote the text, gives up at 64 (docs/facts.md F45).
 const maxDepth = 1000
 
 var (
@@ -22,7 +22,7 @@ var (
 	errEscape  = errors.New("an escape sequence that JSON does not know")
 )
 
-// skipSpace answers the first position from i on that is not white space.
+// skipSpace returns the first position from i on without white space.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
@@ -30,7 +30,7 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipString answers the position after the string literal that begins at b[i].
+// skipString returns the position after the string literal at b[i].
 func skipString(b []byte, i int) (int, error) {
 	for i++; i < len(b); i++ {
 		switch b[i] {
@@ -43,7 +43,7 @@ func skipString(b []byte, i int) (int, error) {
 	return i, errEnd
 }
 
-// skipValue answers the position after the value that begins at b[i].
+// skipValue returns the position after the value at b[i].
 func skipValue(b []byte, i int) (int, error) {
 	if i >= len(b) {
 		return i, errEnd
@@ -58,7 +58,7 @@ func skipValue(b []byte, i int) (int, error) {
 	}
 }
 
-// skipNested walks an object or array by its brackets.
+// skipNested returns the position after the object or array at b[i].
 func skipNested(b []byte, i int) (int, error) {
 	var open []byte
 	for i < len(b) {
@@ -87,7 +87,7 @@ func skipNested(b []byte, i int) (int, error) {
 	return i, errEnd
 }
 
-// skipLiteral walks a number, true, false or null (or what stands in such a place: the reader of the value will say).
+// skipLiteral returns the position after a number, true, false or null, or after any other word in its place.
 func skipLiteral(b []byte, i int) (int, error) {
 	from := i
 	for i < len(b) && bytes.IndexByte([]byte("+-."), b[i]) >= 0 || i < len(b) && isWord(b[i]) {
@@ -103,8 +103,8 @@ func isWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
 }
 
-// members gives each member of the object that begins at b[i] to f and answers the position after the object. The value
-// is a part of b.
+// members calls f for each member of the object at b[i] and returns the position after the object. The value is a slice
+// of b.
 func members(b []byte, i int, f func(name string, value []byte) error) (int, error) {
 	return walk(b, i, '}', func(i int) (int, error) {
 		if b[i] != '"' {
@@ -131,7 +131,7 @@ func members(b []byte, i int, f func(name string, value []byte) error) (int, err
 	})
 }
 
-// elements gives each element of the array that begins at b[i] to f and answers the position after the array.
+// elements calls f for each element of the array at b[i] and returns the position after the array.
 func elements(b []byte, i int, f func(value []byte)) (int, error) {
 	return walk(b, i, ']', func(i int) (int, error) {
 		end, err := skipValue(b, i)
@@ -143,8 +143,8 @@ func elements(b []byte, i int, f func(value []byte)) (int, error) {
 	})
 }
 
-// walk goes through the comma-separated items between the bracket at b[i] and its closing one; item reads one and answers
-// the position after it.
+// walk reads the comma-separated items between the bracket at b[i] and its closing one. item reads one and returns the
+// position after it.
 func walk(b []byte, i int, closing byte, item func(i int) (int, error)) (int, error) {
 	i = skipSpace(b, i+1)
 	if i < len(b) && b[i] == closing {
@@ -170,9 +170,9 @@ func walk(b []byte, i int, closing byte, item func(i int) (int, error)) (int, er
 	return i, errEnd
 }
 
-// unescape turns a string literal, quotes included, into the text it stands for, in its own memory: the text is never
-// longer than the literal, so 100 MB of escaped documents need no second 100 MB. The literal is destroyed. Half of a
-// surrogate pair becomes U+FFFD, as encoding/json has it.
+// unescape converts a string literal with its quotes into its text in place. The text is never longer, so 100 MB of
+// escaped documents need no second 100 MB. The literal is destroyed. A lone surrogate becomes U+FFFD, as in
+// encoding/json.
 func unescape(lit []byte) ([]byte, error) {
 	r, w, end := 1, 1, len(lit)-1
 	for {
@@ -187,7 +187,7 @@ func unescape(lit []byte) ([]byte, error) {
 		if r == end {
 			return lit[1:w:w], nil
 		}
-		c := lit[r+1] // there is one: a literal that ended in a lone backslash would have no end
+		c := lit[r+1] // exists: a literal cannot end in a lone backslash
 		r += 2
 		if c == 'u' {
 			char, size := unicodeEscape(lit[r-2 : end])
@@ -207,7 +207,7 @@ func unescape(lit []byte) ([]byte, error) {
 	}
 }
 
-// escaped answers the character that a backslash and c stand for; 0 when they stand for none.
+// escaped returns the character of a backslash and c; 0 if the escape is invalid.
 func escaped(c byte) byte {
 	switch c {
 	case '"', '\\', '/':
@@ -226,8 +226,8 @@ func escaped(c byte) byte {
 	return 0
 }
 
-// unicodeEscape reads \uXXXX, or two of them that are a surrogate pair, and answers the character and how many bytes
-// were read; 0 when it is none.
+// unicodeEscape reads \uXXXX or a surrogate pair of them. It returns the character and the number of bytes read; 0 if
+// invalid.
 func unicodeEscape(b []byte) (rune, int) {
 	first, ok := hex4(b)
 	if !ok {

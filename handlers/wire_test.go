@@ -9,19 +9,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The host's encoding, written here a second time from its source so that the decoder is not checked against itself:
-// DefaultHttpWorkerService.cs, ScriptInvocationContextExtensions.cs GetHttpScriptInvocationContextValue.
+// The host's encoding, written independently of the decoder after its source: DefaultHttpWorkerService.cs,
+// ScriptInvocationContextExtensions.cs GetHttpScriptInvocationContextValue.
 
-// newtonsoft is JsonConvert.SerializeObject of a string: unlike Go's encoder it leaves <, >, & alone.
+// newtonsoft is JsonConvert.SerializeObject of a string: unlike Go's encoder it does not escape <, > and &.
 func newtonsoft(text string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string always encodes
+	_ = e.Encode(text) // strings always encode
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// cosmosBody is the POST for a batch: the array as text, as a string literal, as a member of a JSON object.
+// cosmosBody is the POST for a batch: the array as a string literal, twice, in a member of a JSON object.
 func cosmosBody(array, metadata string) string {
 	return `{"Data":{"documents":` + newtonsoft(newtonsoft(array)) + `},"Metadata":` + metadata + `}`
 }
@@ -45,11 +45,11 @@ func FuzzEnvelope(f *testing.F) {
 			}
 			require.GreaterOrEqual(t, e.retryCount, 0)
 			if !json.Valid(body) {
-				continue // the scanner is lenient: it may find its way in what is broken elsewhere
+				continue // the scanner may accept text that is invalid elsewhere
 			}
 			same(t, body, e, kind)
 		}
-		// Whatever is a JSON array comes back as it was, through the host's encoding.
+		// Every JSON array survives the host's encoding.
 		var parts []json.RawMessage
 		if json.Unmarshal(body, &parts) == nil && parts != nil && !tooDeep(body) {
 			e, err := decode([]byte(cosmosBody(string(body), sysOnly)), "documents", Array)
@@ -62,12 +62,12 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// same compares with a decoder made of encoding/json alone.
+// same compares with a decoder of encoding/json alone.
 func same(t *testing.T, body []byte, e envelope, kind Kind) {
 	t.Helper()
 	var outer struct{ Data map[string]json.RawMessage }
 	if json.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), &outer) != nil {
-		return // Go matches member names without regard to case, the host and we do not
+		return // Go ignores the case of member names; the host and our decoder do not
 	}
 	value := outer.Data["documents"]
 	for {
