@@ -35,7 +35,7 @@ func breakerRows() []fault.Row {
 			Code: breaker.CodeOtherDatabase, Kind: infra, Source: "ADR 0029", Own: goneBack,
 			Reason: "the database's heartbeat has another id than the control document knows, or is not there: another database, or one from before it was taken over",
 		},
-		{Code: breaker.CodeControl, Kind: infra, Reason: "the control document cannot be had, so the other instances would not know", Source: section, Own: fault.OfACommand()},
+		{Code: breaker.CodeControl, Kind: infra, Reason: "the control document is not available, so other instances would not see the change", Source: section, Own: fault.OfACommand()},
 	}
 }
 
