@@ -103,7 +103,7 @@ func breakerTable() []mutant {
 		{"requests are made beside an open breaker", breaker, "	case state.Stopped(), n > state.MaxDocuments():\n", "	case n > state.MaxDocuments():\n", pkg, "TestFiveFailuresThatSpanFifteenSecondsOpenIt"},
 		{"a request may be larger than the ramp allows", breaker, "	case state.Stopped(), n > state.MaxDocuments():\n", "	case state.Stopped():\n", pkg, "TestTheFirstRequestForDocumentsIsClaimed"},
 		{"a cancelled call counts", breaker, "	case ctx.Err() != nil && fault.KindOf(err) == fault.Infrastructure:\n", "	case false:\n", pkg, "TestACallersEndIsNobodysFailure"},
-		{"a request has no bound", breaker, "		most = requestTimeout\n", "		most = 10 * requestTimeout\n", writer, "TestThePartsOfARequestWithoutAnAnswerHaveTenSeconds"},
+		{"a request has no bound", breaker, "		timeout = requestTimeout\n", "		timeout = 10 * requestTimeout\n", writer, "TestThePartsOfARequestWithoutAnAnswerHaveTenSeconds"},
 		// What all instances share.
 		{"another build's success is proof", proof, "last := c.AppliedBy(b.o.Build);", "last := c.LastApplied();", pkg, "TestProofIsPerBuild"},
 		{"proof needs no minute", proof, "!last.Before(failedAt.Add(provenAfter))", "!last.Before(failedAt)", pkg, "TestWithoutTheControlDocumentNothingIsProvenAndTheBreakerWorks"},
