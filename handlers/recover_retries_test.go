@@ -52,7 +52,7 @@ func TestRecoverSaysNoCountsOfAQueueItDidNotLookAt(t *testing.T) {
 		for _, output := range []string{w.Body.String(), log} {
 			require.Contains(t, output, off)
 			require.Equal(t, counted, strings.Contains(output, "documents"), output)
-			require.Contains(t, output, "7", "what became of runs is said all the same")
+			require.Contains(t, output, "7", "the result of runs is reported all the same")
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestATickTellsTheAuditLogLast(t *testing.T) {
 	require.Equal(t, []string{"runs", "documents", "audit"}, parts)
 	full := fault.New(fault.Quota, "test: journal", "9002", "full")
 	w, _ = invoke(t, RecoverRetries(auditing{parts: &parts, err: full}), Options{}, strings.NewReader(timerBody))
-	require.Equal(t, http.StatusServiceUnavailable, w.Code, "and it is said when it cannot be told")
+	require.Equal(t, http.StatusServiceUnavailable, w.Code, "an audit log that fails is reported")
 }
 
 // A tick does all of its parts and returns one error: that of documents first, then of runs, then of the audit log.

@@ -68,7 +68,7 @@ func TestARefusedDocumentIsAdoptedWithItsRefusedHash(t *testing.T) {
 		"a value out of bounds":  finished(`0.5`, `1.5`),
 		"no output":              finished(`"process_output":{`, `"old_output":{`),
 		"an odd duplicate":       finished(`[8,9]`, `[8,"x",9]`),
-		"a status nobody allows": finished(`RC-AI`, `OK`),
+		"an unknown status": finished(`RC-AI`, `OK`),
 	} {
 		d := read(t, raw)
 		require.Error(t, d.Problem, name)

@@ -186,7 +186,7 @@ func TestATickFindsAnOutageWithoutTraffic(t *testing.T) {
 		require.Equal(t, breaker.HalfOpen, st.control.Breaker.Name)
 		time.Sleep(5 * time.Minute)
 		require.NoError(t, b.Tick(t.Context()))
-		require.Equal(t, breaker.Closed, st.control.Breaker.Name, "two heartbeats, and nobody needed it")
+		require.Equal(t, breaker.Closed, st.control.Breaker.Name, "two heartbeats without a request between")
 	})
 }
 
@@ -233,7 +233,7 @@ func cutOff(t *testing.T, every time.Duration) {
 		require.Zero(t, refused)
 		require.Empty(t, st.control.Transitions)
 	} else {
-		require.LessOrEqual(t, refused, 2, "where nobody writes for 40 s it is not known, once")
+		require.LessOrEqual(t, refused, 2, "a cut-off is unknown, once, if no instance writes for 40 s")
 	}
 
 	well.set(infra(), infra())

@@ -94,7 +94,7 @@ func TestTheHeartbeatIsRaisedBeforeASuccessIsTold(t *testing.T) {
 		logged := st.control.AppliedBy("build 1")
 		time.Sleep(time.Minute)
 		require.NoError(t, write(t, ill, db))
-		require.Equal(t, logged, st.control.AppliedBy("build 1"), "a success whose heartbeat is not committed is told later")
+		require.Equal(t, logged, st.control.AppliedBy("build 1"), "a success whose heartbeat is not committed is recorded later")
 	})
 }
 
@@ -302,7 +302,7 @@ func TestALockOnTheHeartbeatStopsNobodyWhileDocumentsAreApplied(t *testing.T) {
 				require.Empty(t, st.control.Breaker.Name)
 				require.False(t, a.Seen().CutOff || ticks.Seen().CutOff)
 				require.Less(t, waits.Load(), int64(20), "it is tried once a minute")
-				require.WithinDuration(t, time.Now(), st.control.AppliedBy("build 1"), 15*time.Second, "what is applied is told")
+				require.WithinDuration(t, time.Now(), st.control.AppliedBy("build 1"), 15*time.Second, "applied content is recorded")
 				require.Equal(t, good.Number, st.control.Heartbeat.Number)
 
 				locked.Store(false)
@@ -628,7 +628,7 @@ func TestAnOlderBuildBeside(t *testing.T) {
 		require.NoError(t, write(t, a, db))
 		good := row(db)
 		older()
-		require.NoError(t, write(t, a, db), "on the good database it disturbs nobody")
+		require.NoError(t, write(t, a, db), "on the good database it has no effect")
 
 		back := good
 		back.Number -= 3 * 60_000

@@ -171,7 +171,7 @@ func TestAHeartbeatThatIsLockedOutIsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, sv := &store{}, &server{}
 		b := open(st, sv, "a")
-		sv.set(nil, fault.New(fault.Contention, "test", "1222", "somebody holds the row"))
+		sv.set(nil, fault.New(fault.Contention, "test", "1222", "another transaction locks the row"))
 		err := b.Tick(t.Context())
 		require.Equal(t, []any{fault.Infrastructure, "1222"}, []any{fault.KindOf(err), fault.CodeOf(err)})
 		require.Equal(t, []any{breaker.Open, fault.Infrastructure}, []any{st.control.Breaker.Name, st.control.Breaker.Kind})

@@ -31,7 +31,7 @@ func TestAnOutageOpensProbesAndRampsUp(t *testing.T) {
 	require.True(t, s.due(at(70), "a"))
 
 	s = s.next(input{event: claimed, by: "b", jitter: 3 * time.Second}, at(60))
-	require.Equal(t, at(123), s.OpenUntil, "a claim that nobody answers expires by itself")
+	require.Equal(t, at(123), s.OpenUntil, "an unanswered claim expires")
 	require.Equal(t, s, s.next(input{event: claimed, by: "c"}, at(61)), "one probe at a time")
 
 	down := s.next(input{event: failed, kind: fault.Infrastructure, by: "b", probe: true}, at(62))
@@ -46,7 +46,7 @@ func TestAnOutageOpensProbesAndRampsUp(t *testing.T) {
 	for _, limit := range []int{5, 25} {
 		s = s.next(input{event: answered, by: "c"}, at(63))
 		require.Equal(t, limit, s.MaxDocuments())
-		require.False(t, s.due(at(63), "c"), "beyond the first nobody claims")
+		require.False(t, s.due(at(63), "c"), "only the first step is claimed")
 	}
 	again := s.next(fails(fault.Infrastructure), at(64))
 	require.Equal(t, Open, again.Name, "one failure on the ramp opens it again")

@@ -35,7 +35,7 @@ func spellings() map[string][]string {
 		"data_verified":           {`true`, `"Y"`, `1`, `false`, `0.0`, `null`},
 		"processing_started_at":   {`"2025-12-17 10:30:15-06:00"`, `"2025-12-17T16:30:15.0Z"`, `"2025-12-17T16:30:15.000001Z"`, `null`},
 		"invoice_line_status":     {`"AI_ERROR"`, `"AI-ERROR"`, `"DS1"`, `null`},
-		"a member nobody reads":   {`1`, `2`},
+		"an unknown member":       {`1`, `2`},
 		"aks_part_number":         {`"x"`},
 		"manufacturer_name_stage": {`"a"`, `"b"`},
 	}

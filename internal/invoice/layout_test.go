@@ -89,7 +89,7 @@ func TestWhatNoTableCanBeIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, c.want, c.file)
 		require.Equal(t, fault.Infrastructure, fault.KindOf(err))
 		require.Equal(t, "settings", fault.CodeOf(err))
-		require.Zero(t, l, "half a layout is none")
+		require.Zero(t, l, "no partial layout")
 	}
 	_, err := invoice.ReadLayout([]byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "` + long + `"}}`))
 	require.NoError(t, err)

@@ -227,7 +227,7 @@ func fact(t testing.TB, d invoice.Document, name string) string {
 			return formatValue(d.Values[i])
 		}
 	}
-	require.Fail(t, "the table names a fact that nobody knows", name)
+	require.Fail(t, "the table names an unknown fact", name)
 	return ""
 }
 
@@ -322,7 +322,7 @@ func renderRules(id string) (string, error) {
 		}
 		return b.String(), nil
 	}
-	return "", fmt.Errorf("the page asks for the rules %q, which nobody wrote", id)
+	return "", fmt.Errorf("the page asks for unknown rules %q", id)
 }
 
 // cell escapes a text for a Markdown table.
