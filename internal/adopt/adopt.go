@@ -92,7 +92,7 @@ func New(docs Documents, ledger Ledger, o Options) *Adoption {
 //
 // Errors by kind: infrastructure, throttled, quota; contention, condition Changed, if another adoption runs at the same
 // time. The same kind with code "still_written" means that another program finishes documents. The run then stays open,
-// because those documents would miss in the ledger.
+// because the ledger would lack those documents.
 func (a *Adoption) Run(ctx context.Context) (State, error) {
 	a.began = a.o.Now()
 	s, err := a.ledger.State(ctx)

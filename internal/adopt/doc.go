@@ -9,12 +9,10 @@
 //
 // # Crashes
 //
-//	Begin                    Page, Page, ... Page with Advance                    Finish
-//
-// (nothing) -----> running, watermark 0 -----> running, watermark further on -----> done
-//
-//	|                                                                             |
-//	+---- MarkEmpty: this database has no history ----> empty        Begin: once more, from the start
+//	      Begin                    Page, Page, ... Page with Advance                    Finish
+//	(nothing) -----> running, watermark 0 -----> running, watermark further on -----> done
+//	      |                                                                             |
+//	      +---- MarkEmpty: this database has no history ----> empty        Begin: once more, from the start
 //
 // The rows of a page are durable. The watermark and the counts move together with the last rows of a window. A killed
 // run therefore repeats at most one window, which changes nothing.

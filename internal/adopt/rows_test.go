@@ -65,10 +65,10 @@ func TestAFailedDocumentIsAMarkOnEachLine(t *testing.T) {
 // A document with refused values was written by other rules: its lines are adopted, without a row hash.
 func TestARefusedDocumentIsAdoptedWithItsRefusedHash(t *testing.T) {
 	for name, raw := range map[string]string{
-		"a value out of bounds":  finished(`0.5`, `1.5`),
-		"no output":              finished(`"process_output":{`, `"old_output":{`),
-		"an odd duplicate":       finished(`[8,9]`, `[8,"x",9]`),
-		"an unknown status": finished(`RC-AI`, `OK`),
+		"a value out of bounds": finished(`0.5`, `1.5`),
+		"no output":             finished(`"process_output":{`, `"old_output":{`),
+		"an odd duplicate":      finished(`[8,9]`, `[8,"x",9]`),
+		"an unknown status":     finished(`RC-AI`, `OK`),
 	} {
 		d := read(t, raw)
 		require.Error(t, d.Problem, name)

@@ -55,7 +55,8 @@ type Column struct {
 	Table Table
 	// Name is the column's name in the user's table.
 	Name string
-	// Path is the member of a FromDocument column as dotted names ("process_output.part_number").
+	// Source is the origin of the value. For FromDocument, Path is the member in dotted names
+	// ("process_output.part_number").
 	Source Source
 	Path   string
 	Kind   Kind
