@@ -59,7 +59,7 @@ func (e *Invalid) Unwrap() error {
 }
 
 func (e *Invalid) line(values bool) string {
-	const room = len("; and 2147483647 more")
+	const reserved = len("; and 2147483647 more")
 	line := "document " + strconv.Quote(fault.Truncate(e.DocumentID, fault.MaxForeign))
 	for i, f := range e.Fields {
 		part := f.line(values)
