@@ -73,7 +73,7 @@ func normalizeJSON(op string, raw json.RawMessage) (json.RawMessage, error) {
 }
 
 // cut ends a text that was clipped.
-const cut = '…'
+const ellipsis = '…'
 
 // Truncate is text as far as it fits into limit UTF-16 units. What is too long is cut between two characters, and an ellipsis
 // takes the last place, so that a reader sees it. NUL and bytes that are no UTF-8, which databases keep differently, become
@@ -86,7 +86,7 @@ func Truncate(text string, limit int) string {
 			end = i
 		}
 		if units += width(r); units > limit {
-			return text[:end] + string(cut)
+			return text[:end] + string(ellipsis)
 		}
 	}
 	return text

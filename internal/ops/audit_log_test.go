@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/ops"
 )
 
-func TestClip(t *testing.T) {
+func TestTruncate(t *testing.T) {
 	for _, c := range []struct {
 		in    string
 		limit int
@@ -37,7 +37,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-func TestClipFitsAndKeepsAllItCan(t *testing.T) {
+func TestTruncateKeepsAllThatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringN(0, 40, -1).Draw(t, "text")
 		limit := rapid.IntRange(1, 40).Draw(t, "limit")
@@ -64,7 +64,7 @@ func TestClipFitsAndKeepsAllItCan(t *testing.T) {
 	})
 }
 
-func TestARunIsKeptOrRefused(t *testing.T) {
+func TestARunIsNormalizedOrRefused(t *testing.T) {
 	for _, id := range []string{"", "a b", "ä", "a\n", strings.Repeat("x", ops.MaxRunID+1)} {
 		_, err := ops.Run{ID: id}.Normalize()
 		require.Equal(t, []string{"internal", "run_id"}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%q", id)

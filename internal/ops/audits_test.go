@@ -11,7 +11,7 @@ import (
 )
 
 // Whatever an operator does is found without --all; a code that is new and forgotten in PeopleCodes is not.
-func TestWhatPeopleDoIsNotable(t *testing.T) {
+func TestOperatorsActionsAreNotable(t *testing.T) {
 	r := newRuns(t)
 	started, err := r.ops.StartRun(t.Context(), ops.StartRequest{Kind: run.Drain, Filter: run.Filter{IDs: []string{"a"}}, By: "pat", Why: "w"})
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
 	require.NoError(t, err)
 	for n := range 600 {
 		a := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "worker", Why: "x", Run: "drain-1", Batch: fmt.Sprintf("%064d", n)}
-		require.NoError(t, r.books.Write(t.Context(), a))
+		require.NoError(t, r.runStore.Write(t.Context(), a))
 	}
 	audits, err := r.ops.Audits(t.Context(), ops.AuditQuery{})
 	require.NoError(t, err)

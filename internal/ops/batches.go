@@ -20,8 +20,8 @@ type BatchQuery struct {
 }
 
 // BatchList gives batches of a run, those that failed first, by number; or the latest of all runs. Errors as RunShow.
-func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (jobs []run.Batch, err error) {
-	if q.Limit, err = listed(q.Limit); err != nil {
+func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (batches []run.Batch, err error) {
+	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return nil, err
 	}
 	switch {
@@ -30,41 +30,41 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (jobs []run.Batch, er
 	case q.Status != "" && !slices.Contains(run.BatchStatuses(), q.Status):
 		return nil, refuse(Usage, "status: expected one of %s, found %q", statuses(), string(q.Status))
 	}
-	err = o.stores(ctx, func(ctx context.Context, b Stores) (err error) {
-		jobs = []run.Batch{}
+	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
+		batches = []run.Batch{}
 		if q.Run != "" {
-			if _, err := o.theRun(ctx, b, q.Run); err != nil {
+			if _, err := o.requireRun(ctx, s, q.Run); err != nil {
 				return err
 			}
 			if q.Status == "" { // what failed is not behind the thousand that did not
-				if jobs, err = b.Runs.ListBatches(ctx, q.Run, run.Failed, q.Limit); err != nil {
+				if batches, err = s.Runs.ListBatches(ctx, q.Run, run.Failed, q.Limit); err != nil {
 					return err
 				}
 			}
 		}
-		more, err := latest(q.Limit, mostBatchesRead, o.ownBatch, func(limit int) ([]run.Batch, error) {
-			return b.Runs.ListBatches(ctx, q.Run, q.Status, limit)
+		more, err := latest(q.Limit, maxBatchesRead, o.ownBatch, func(limit int) ([]run.Batch, error) {
+			return s.Runs.ListBatches(ctx, q.Run, q.Status, limit)
 		})
-		first := len(jobs)
-		for _, j := range more {
-			if first == 0 || j.Status != run.Failed {
-				jobs = append(jobs, j)
+		first := len(batches)
+		for _, batch := range more {
+			if first == 0 || batch.Status != run.Failed {
+				batches = append(batches, batch)
 			}
 		}
-		jobs = jobs[:min(len(jobs), q.Limit)]
+		batches = batches[:min(len(batches), q.Limit)]
 		return err
 	})
-	for i := range jobs {
-		jobs[i] = o.localJob(jobs[i])
+	for i := range batches {
+		batches[i] = o.localBatch(batches[i])
 	}
-	return jobs, err
+	return batches, err
 }
 
 // localJob is a batch with its times in the deployment's zone.
-func (o *Ops) localJob(j run.Batch) run.Batch {
-	j.CreatedAt, j.QueuedAt, j.StartedAt = o.in(j.CreatedAt), o.in(j.QueuedAt), o.in(j.StartedAt)
-	j.EndedAt, j.HeartbeatAt = o.in(j.EndedAt), o.in(j.HeartbeatAt)
-	return j
+func (o *Ops) localBatch(batch run.Batch) run.Batch {
+	batch.CreatedAt, batch.QueuedAt, batch.StartedAt = o.in(batch.CreatedAt), o.in(batch.QueuedAt), o.in(batch.StartedAt)
+	batch.EndedAt, batch.HeartbeatAt = o.in(batch.EndedAt), o.in(batch.HeartbeatAt)
+	return batch
 }
 
 func statuses() string {
@@ -108,11 +108,11 @@ func (o *Ops) BatchShow(ctx context.Context, name string) (d BatchDetail, err er
 	if err != nil {
 		return d, err
 	}
-	err = o.stores(ctx, func(ctx context.Context, b Stores) (err error) {
-		d, err = o.batch(ctx, b, id, name)
+	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
+		d, err = o.batch(ctx, s, id, name)
 		return err
 	})
-	d.Batch = o.localJob(d.Batch)
+	d.Batch = o.localBatch(d.Batch)
 	for i := range d.Errors {
 		d.Errors[i].At = o.in(d.Errors[i].At)
 	}
@@ -120,9 +120,9 @@ func (o *Ops) BatchShow(ctx context.Context, name string) (d BatchDetail, err er
 }
 
 // batch reads one that must be there.
-func (o *Ops) batch(ctx context.Context, b Stores, id, name string) (d BatchDetail, err error) {
+func (o *Ops) batch(ctx context.Context, s Stores, id, name string) (d BatchDetail, err error) {
 	there := false
-	d.Batch, d.Errors, there, err = b.Runs.Batch(ctx, id)
+	d.Batch, d.Errors, there, err = s.Runs.Batch(ctx, id)
 	if err == nil && (!there || !o.ownBatch(d.Batch)) {
 		return BatchDetail{}, refuse(NotFound, "no batch %q", name)
 	}
@@ -154,25 +154,25 @@ func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued
 	if (r.Batch == "") == (r.Run == "") {
 		return done, refuse(Usage, "batch: expected a batch, or a run, not both")
 	}
-	if err := words(r.By, r.Why); err != nil {
+	if err := checkReason(r.By, r.Why); err != nil {
 		return done, err
 	}
 	if o.o.ReadOnly != "" {
 		return done, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
-	jobs, err := o.requeueable(ctx, r)
+	batches, err := o.requeueable(ctx, r)
 	if err != nil {
 		return done, err
 	}
 	begin := o.o.Now()
 requeue:
-	for _, j := range jobs {
+	for _, batch := range batches {
 		if o.o.Now().Sub(begin) > requeueWithin {
 			done.Note = "the time for one request is over: the others not, ask again"
 			break
 		}
-		err := o.stores(ctx, func(ctx context.Context, b Stores) error {
-			again, err := b.Runs.RequeueBatch(ctx, j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: j.Run, Batch: j.ID})
+		err := o.stores(ctx, func(ctx context.Context, s Stores) error {
+			again, err := s.Runs.RequeueBatch(ctx, batch.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: batch.Run, Batch: batch.ID})
 			if err == nil && !again {
 				return refuse(Conflict, "the batch has not failed any more")
 			}
@@ -193,19 +193,19 @@ requeue:
 	switch {
 	case done.Batches == 0:
 		return done, refuse(Conflict, "nothing has failed any more, or the run has ended meanwhile")
-	case done.Note == "" && len(jobs) == mostListed:
+	case done.Note == "" && len(batches) == maxListed:
 		done.Note = "there may be more, ask again"
 	}
-	if note := o.goesOn(ctx, jobs[0].Run); note != "" {
+	if note := o.notifyRun(ctx, batches[0].Run); note != "" {
 		done.Note = strings.TrimPrefix(done.Note+"; "+note, "; ")
 	}
 	return done, nil
 }
 
 // goesOn sends a run's message: its manager sends the batches. Without one the timer does.
-func (o *Ops) goesOn(ctx context.Context, id string) (note string) {
-	err := o.stores(ctx, func(ctx context.Context, b Stores) error {
-		row, err := o.theRun(ctx, b, id)
+func (o *Ops) notifyRun(ctx context.Context, id string) (note string) {
+	err := o.stores(ctx, func(ctx context.Context, s Stores) error {
+		row, err := o.requireRun(ctx, s, id)
 		if err == nil {
 			note = o.notify(ctx, row)
 		}
@@ -218,7 +218,7 @@ func (o *Ops) goesOn(ctx context.Context, id string) (note string) {
 }
 
 // requeueable are the failed batches that are meant, of a run that can go on.
-func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Batch, err error) {
+func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (batches []run.Batch, err error) {
 	id := ""
 	switch {
 	case r.Batch != "":
@@ -228,31 +228,31 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (jobs []run.Bat
 	case !isRunID(r.Run):
 		return nil, notARun(r.Run)
 	}
-	err = o.stores(ctx, func(ctx context.Context, b Stores) error {
+	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		runID := r.Run
 		if id != "" {
-			d, err := o.batch(ctx, b, id, r.Batch)
+			d, err := o.batch(ctx, s, id, r.Batch)
 			if err != nil {
 				return err
 			}
 			if d.Status != run.Failed {
 				return refuse(Conflict, "the batch is %s: only one that has failed is sent again", d.Status)
 			}
-			jobs, runID = []run.Batch{d.Batch}, d.Run
+			batches, runID = []run.Batch{d.Batch}, d.Run
 		}
-		row, err := o.theRun(ctx, b, runID)
+		row, err := o.requireRun(ctx, s, runID)
 		switch {
 		case err != nil:
 			return err
 		case !row.Status.Requeueable():
 			return refuse(Conflict, "its run is %s: `run resume %s` has it go on", row.Status, runID)
 		case id == "":
-			jobs, err = b.Runs.ListBatches(ctx, runID, run.Failed, mostListed)
+			batches, err = s.Runs.ListBatches(ctx, runID, run.Failed, maxListed)
 		}
-		if err == nil && len(jobs) == 0 {
+		if err == nil && len(batches) == 0 {
 			err = refuse(Conflict, "no batch of run %q has failed", runID)
 		}
 		return err
 	})
-	return jobs, err
+	return batches, err
 }

@@ -15,13 +15,13 @@ import (
 func TestBatchesAreListedFailedOnesFirst(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	begun := r.start(replay()).Run
+	begun := r.start(replayAll()).Run
 	r.handOff(begun, 5, 2, 3, 5)
 	numbers := func(q ops.BatchQuery) (found []int) {
-		jobs, err := r.ops.BatchList(t.Context(), q)
+		batches, err := r.ops.BatchList(t.Context(), q)
 		require.NoError(t, err)
-		for _, j := range jobs {
-			found = append(found, j.Number)
+		for _, batch := range batches {
+			found = append(found, batch.Number)
 		}
 		return found
 	}
@@ -44,7 +44,7 @@ func TestBatchesAreListedFailedOnesFirst(t *testing.T) {
 func TestABatchHasTwoNames(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	begun := r.start(replay()).Run
+	begun := r.start(replayAll()).Run
 	r.handOff(begun, 2, 2, 2)
 	byNumber, err := r.ops.BatchShow(t.Context(), begun+"/2")
 	require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestABatchHasTwoNames(t *testing.T) {
 func TestRequeue(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	begun := r.start(replay()).Run
+	begun := r.start(replayAll()).Run
 	r.handOff(begun, 4, 2, 2, 3)
 	r.complete(begun)
 	ask := func(q ops.RequeueRequest) (ops.Requeued, error) {
@@ -117,9 +117,9 @@ func TestRequeue(t *testing.T) {
 func TestARequeueThatIsInterruptedSaysHowFarItCame(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	begun := r.start(replay()).Run
+	begun := r.start(replayAll()).Run
 	r.handOff(begun, 3, 1, 1, 2, 3)
-	r.books.fails, r.books.requeues = down(), 2
+	r.runStore.fails, r.runStore.requeues = down(), 2
 	done, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
 	require.NoError(t, err, "what was done is told")
 	require.Equal(t, 2, done.Batches)
@@ -131,10 +131,10 @@ func TestARequeueThatIsInterruptedSaysHowFarItCame(t *testing.T) {
 func TestARequeueEndsBeforeItsCallerGivesUp(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	begun := r.start(replay()).Run
+	begun := r.start(replayAll()).Run
 	r.handOff(begun, 3, 1, 1, 2, 3)
 	sent := r.queue.Sends()
-	r.books.requeued = func() { r.clock = r.clock.Add(61 * time.Second) }
+	r.runStore.requeued = func() { r.clock = r.clock.Add(61 * time.Second) }
 	done, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
 	require.NoError(t, err)
 	require.Equal(t, 2, done.Batches)

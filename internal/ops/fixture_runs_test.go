@@ -19,9 +19,9 @@ import (
 // runs is a world with the books of runs, their queue and their reports.
 type runs struct {
 	*world
-	books    *books
+	runStore *fakeRunStore
 	queue    *inmem.Queue
-	search   *search
+	search   *fakeSelection
 	readOnly string
 }
 
@@ -29,8 +29,8 @@ func newRuns(t *testing.T) *runs {
 	t.Helper()
 	w := newWorld(t)
 	now := func() time.Time { return w.clock }
-	r := &runs{world: w, books: &books{RunStore: w.store}, queue: inmem.NewQueue(now)}
-	r.search = &search{Selection: w.docs.Selection(1000)}
+	r := &runs{world: w, runStore: &fakeRunStore{RunStore: w.store}, queue: inmem.NewQueue(now)}
+	r.search = &fakeSelection{Selection: w.docs.Selection(1000)}
 	r.renew()
 	return r
 }
@@ -40,16 +40,16 @@ func (r *runs) renew() {
 	zone, err := time.LoadLocation("America/Chicago")
 	require.NoError(r.t, err)
 	r.ops = ops.New(ops.Ports{
-		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, Commit: r.commit, ReportNames: reports{}.Names(),
+		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, Commit: r.commit, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) {
-			return ops.Stores{Audit: r.journal, Runs: r.books, Reports: reports{}}, nil
+			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}}, nil
 		},
 		RunQueue: r.queue, Selection: r.search,
 	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Now: func() time.Time { return r.clock }})
 }
 
 // books are the books of runs, which may be down, or become so.
-type books struct {
+type fakeRunStore struct {
 	*inmem.RunStore
 	fails error
 	// requeues is how many batches may be sent again before the books are down.
@@ -60,21 +60,21 @@ type books struct {
 	unchanged bool
 }
 
-func (b *books) CancelRun(ctx context.Context, id string, a run.Audit) (bool, error) {
+func (b *fakeRunStore) CancelRun(ctx context.Context, id string, a run.Audit) (bool, error) {
 	if b.unchanged {
 		return false, nil
 	}
 	return b.RunStore.CancelRun(ctx, id, a)
 }
 
-func (b *books) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
+func (b *fakeRunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	if b.fails != nil {
 		return b.fails
 	}
 	return b.RunStore.StartRun(ctx, r, a)
 }
 
-func (b *books) RequeueBatch(ctx context.Context, id string, a run.Audit) (bool, error) {
+func (b *fakeRunStore) RequeueBatch(ctx context.Context, id string, a run.Audit) (bool, error) {
 	if b.fails != nil {
 		if b.requeues == 0 {
 			return false, b.fails
@@ -91,14 +91,14 @@ func (b *books) RequeueBatch(ctx context.Context, id string, a run.Audit) (bool,
 }
 
 // search gives pages of documents that are nowhere, or those of the container.
-type search struct {
+type fakeSelection struct {
 	inmem.Selection
 	invented int
 	fails    error
 	queries  []run.Query
 }
 
-func (s *search) Page(ctx context.Context, q run.Query, continuation string) ([]commit.PendingDoc, string, error) {
+func (s *fakeSelection) Page(ctx context.Context, q run.Query, continuation string) ([]commit.PendingDoc, string, error) {
 	s.queries = append(s.queries, q)
 	if s.invented == 0 && s.fails == nil {
 		return s.Selection.Page(ctx, q, continuation)
@@ -123,13 +123,13 @@ func (s *search) Page(ctx context.Context, q run.Query, continuation string) ([]
 }
 
 // reports has one.
-type reports struct{}
+type fakeReports struct{}
 
-func (reports) Names() []run.ReportName {
+func (fakeReports) Names() []run.ReportName {
 	return []run.ReportName{{Name: "runs", Meaning: "the latest"}}
 }
 
-func (reports) Report(_ context.Context, name string) (run.Table, error) {
+func (fakeReports) Report(_ context.Context, name string) (run.Table, error) {
 	if name != "runs" {
 		return run.Table{}, fault.New(fault.Internal, "test: report", "no_report", "there is no report %q; there are runs", name)
 	}
@@ -137,7 +137,7 @@ func (reports) Report(_ context.Context, name string) (run.Table, error) {
 }
 
 // replay asks to replay everything.
-func replay() ops.StartRequest {
+func replayAll() ops.StartRequest {
 	return ops.StartRequest{Kind: run.Replay, All: true, By: "pat", Why: "column widened"}
 }
 
@@ -153,7 +153,7 @@ func (r *runs) start(request ops.StartRequest) ops.Started {
 func (r *runs) handOff(id string, batches, each int, failed ...int) {
 	r.t.Helper()
 	ctx := r.t.Context()
-	row, ok, err := r.books.ClaimRun(ctx, id, 0, -1, run.Worker{ID: "manager-1"}, time.Minute)
+	row, ok, err := r.runStore.ClaimRun(ctx, id, 0, -1, run.Worker{ID: "manager-1"}, time.Minute)
 	require.NoError(r.t, err)
 	require.True(r.t, ok)
 	lease := run.RunLease{Run: id, Owner: "manager-1", Epoch: row.Epoch}
@@ -165,35 +165,35 @@ func (r *runs) handOff(id string, batches, each int, failed ...int) {
 		}
 		chunk.Batches = append(chunk.Batches, ids)
 	}
-	require.NoError(r.t, r.books.AddChunk(ctx, lease, chunk))
-	require.NoError(r.t, r.books.EndHandOff(ctx, lease, run.Audit{Code: run.CodeRunHandedOff}))
+	require.NoError(r.t, r.runStore.AddChunk(ctx, lease, chunk))
+	require.NoError(r.t, r.runStore.EndHandOff(ctx, lease, run.Audit{Code: run.CodeRunHandedOff}))
 	for b := range batches {
-		claimed, err := r.books.ClaimBatch(ctx, run.BatchID("web", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", b)}, time.Minute, run.Audit{})
+		claimed, err := r.runStore.ClaimBatch(ctx, run.BatchID("web", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", b)}, time.Minute, run.Audit{})
 		require.NoError(r.t, err)
 		if slices.Contains(failed, b+1) {
-			require.NoError(r.t, r.books.FailBatch(ctx, claimed.Lease, "Max queue retries exceeded", run.Audit{}))
+			require.NoError(r.t, r.runStore.FailBatch(ctx, claimed.Lease, "Max queue retries exceeded", run.Audit{}))
 			continue
 		}
 		var outcomes []run.ItemOutcome
 		for _, document := range claimed.Open {
 			outcomes = append(outcomes, run.ItemOutcome{Document: document, Outcome: run.DocCommitted})
 		}
-		require.NoError(r.t, r.books.SaveOutcomes(ctx, claimed.Lease, outcomes, nil))
-		_, err = r.books.FinishBatch(ctx, claimed.Lease, func(run.BatchStats) run.Audit { return run.Audit{} })
+		require.NoError(r.t, r.runStore.SaveOutcomes(ctx, claimed.Lease, outcomes, nil))
+		_, err = r.runStore.FinishBatch(ctx, claimed.Lease, func(run.BatchStats) run.Audit { return run.Audit{} })
 		require.NoError(r.t, err)
 	}
 }
 
 func (r *runs) complete(id string) {
 	r.t.Helper()
-	ok, err := r.books.CompleteRun(r.t.Context(), id, time.Minute, func(run.RunStatus, run.Stats) run.Audit { return run.Audit{} })
+	ok, err := r.runStore.CompleteRun(r.t.Context(), id, time.Minute, func(run.RunStatus, run.Stats) run.Audit { return run.Audit{} })
 	require.NoError(r.t, err)
 	require.True(r.t, ok)
 }
 
 // audited are the entries of a code.
 func (r *runs) audited(code string) (found []run.Audit) {
-	for _, a := range r.books.Audits() {
+	for _, a := range r.runStore.Audits() {
 		if a.Code == code {
 			found = append(found, a)
 		}

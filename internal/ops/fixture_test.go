@@ -26,13 +26,13 @@ func start() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
 type world struct {
 	t        *testing.T
 	clock    time.Time
-	docs     *documents
-	sink     *sink
+	docs     *spyDocuments
+	sink     *spySink
 	control  *inmem.Control
 	evidence *inmem.Evidence
 	// store and journal share their tables.
 	store   *inmem.RunStore
-	journal *journal
+	audit   *fakeAuditLog
 	breaker *breaker.Breaker
 	commit  *commit.Commit
 	ops     *ops.Ops
@@ -47,11 +47,11 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	now := func() time.Time { return w.clock }
 	zone, err := time.LoadLocation("America/Chicago")
 	require.NoError(t, err)
-	w.docs = &documents{Documents: inmem.NewDocuments(now)}
-	w.sink = &sink{Sink: inmem.NewSink()}
+	w.docs = &spyDocuments{Documents: inmem.NewDocuments(now)}
+	w.sink = &spySink{Sink: inmem.NewSink()}
 	w.sink.AddLines(lines...)
 	w.control, w.evidence, w.store = inmem.NewControl(), inmem.NewEvidence(), inmem.NewRunStore(now, "web")
-	w.journal = &journal{AuditLog: w.store.AuditLog()}
+	w.audit = &fakeAuditLog{AuditLog: w.store.AuditLog()}
 	w.breaker = w.newBreaker("a")
 	w.commit = commit.NewCommit(w.docs, w.sink, commit.Options{
 		SysName: "web", Location: zone, Now: now, Draw: func() float64 { return 0 }, Parallel: 1,
@@ -60,7 +60,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	})
 	w.ops = ops.New(ops.Ports{
 		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Commit: w.commit,
-		Stores: w.books, ReportNames: reports{}.Names(), RunQueue: inmem.NewQueue(now), Selection: w.docs.Selection(1000),
+		Stores: w.stores, ReportNames: fakeReports{}.Names(), RunQueue: inmem.NewQueue(now), Selection: w.docs.Selection(1000),
 	}, ops.Options{
 		SysName: "web", Location: zone, AppVersion: "v1", Now: now,
 		Wait: func(_ context.Context, d time.Duration) error {
@@ -85,8 +85,8 @@ func (w *world) newBreaker(instance string) *breaker.Breaker {
 	})
 }
 
-func (w *world) books(context.Context) (ops.Stores, error) {
-	return ops.Stores{Audit: w.journal, Runs: w.store, Reports: reports{}}, nil
+func (w *world) stores(context.Context) (ops.Stores, error) {
+	return ops.Stores{Audit: w.audit, Runs: w.store, Reports: fakeReports{}}, nil
 }
 
 // flow is the breaker's state, as the control document has it.
@@ -117,7 +117,7 @@ func (w *world) run(ids ...string) commit.Report {
 }
 
 // othersApply has another document written, as it is in a container that is in use.
-func (w *world) othersApply() {
+func (w *world) applyOther() {
 	w.t.Helper()
 	w.others++
 	line := 900_000 + w.others
@@ -132,7 +132,7 @@ func (w *world) poison(line int64) {
 	for range 7 {
 		w.run(id(line))
 		w.clock = w.clock.Add(2 * time.Hour)
-		w.othersApply()
+		w.applyOther()
 	}
 	require.Equal(w.t, invoice.Failed, w.state(line).Status)
 }
@@ -165,7 +165,7 @@ func (w *world) status(line int64) string {
 func (w *world) snapshot() map[string]any {
 	w.t.Helper()
 	all := map[string]any{"evidence": w.evidence.Files(), "writes": w.sink.applies, "states": len(w.docs.states)}
-	audits, err := w.journal.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000})
+	audits, err := w.audit.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000})
 	require.NoError(w.t, err)
 	runs, err := w.store.ListRuns(w.t.Context(), 1000)
 	require.NoError(w.t, err)
@@ -178,7 +178,7 @@ func (w *world) snapshot() map[string]any {
 
 func (w *world) audits() []ops.Audit {
 	w.t.Helper()
-	audits, err := w.journal.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000})
+	audits, err := w.audit.Audits(w.t.Context(), ops.AuditQuery{All: true, Limit: 1000})
 	require.NoError(w.t, err)
 	return audits
 }
@@ -225,24 +225,24 @@ func failed(minute int, kind fault.Kind, code string) string {
 func tooLong() string { return strings.Repeat("x", 256) }
 
 // documents notes every state that is recorded.
-type documents struct {
+type spyDocuments struct {
 	*inmem.Documents
 
 	mu     sync.Mutex
-	states []recorded
+	states []record
 	// before is called before each recording; an error ends it.
 	before func(id string) error
 	reads  int
 }
 
-type recorded struct {
+type record struct {
 	id    string
 	state invoice.State
 }
 
-func (d *documents) Record(ctx context.Context, id, etag string, s invoice.State) (string, error) {
+func (d *spyDocuments) Record(ctx context.Context, id, etag string, s invoice.State) (string, error) {
 	d.mu.Lock()
-	d.states = append(d.states, recorded{id, s})
+	d.states = append(d.states, record{id, s})
 	d.mu.Unlock()
 	if d.before != nil {
 		if err := d.before(id); err != nil {
@@ -252,13 +252,13 @@ func (d *documents) Record(ctx context.Context, id, etag string, s invoice.State
 	return d.Documents.Record(ctx, id, etag, s)
 }
 
-func (d *documents) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
+func (d *spyDocuments) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
 	d.reads++
 	return d.Documents.ReadMany(ctx, ids)
 }
 
 // sink counts requests and may be down.
-type sink struct {
+type spySink struct {
 	*inmem.Sink
 	applies, heartbeats int
 	fails               error
@@ -267,7 +267,7 @@ type sink struct {
 	applied func()
 }
 
-func (s *sink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (s *spySink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
 	s.applies++
 	s.largest = max(s.largest, len(items))
 	if s.fails != nil {
@@ -280,7 +280,7 @@ func (s *sink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode,
 	return outcomes, err
 }
 
-func (s *sink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
+func (s *spySink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	s.heartbeats++
 	if s.fails != nil {
 		return breaker.Heartbeat{}, s.fails
@@ -289,7 +289,7 @@ func (s *sink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.
 }
 
 // journal counts calls and may be down.
-type journal struct {
+type fakeAuditLog struct {
 	*inmem.AuditLog
 	calls int
 	fails error
@@ -303,7 +303,7 @@ type journal struct {
 	progress   int
 }
 
-func (j *journal) call(name string) error {
+func (j *fakeAuditLog) call(name string) error {
 	j.calls++
 	if j.failsFor != "" && j.failsFor != name {
 		return nil
@@ -311,7 +311,7 @@ func (j *journal) call(name string) error {
 	return j.fails
 }
 
-func (j *journal) Write(ctx context.Context, a ops.Audit) error {
+func (j *fakeAuditLog) Write(ctx context.Context, a ops.Audit) error {
 	if err := j.call("write"); err != nil {
 		return err
 	}
@@ -322,14 +322,14 @@ func (j *journal) Write(ctx context.Context, a ops.Audit) error {
 	return j.AuditLog.Write(ctx, a)
 }
 
-func (j *journal) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
+func (j *fakeAuditLog) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
 	if err := j.call("start"); err != nil {
 		return err
 	}
 	return j.AuditLog.Start(ctx, r, a)
 }
 
-func (j *journal) Progress(ctx context.Context, id string, counts map[string]int) (bool, error) {
+func (j *fakeAuditLog) Progress(ctx context.Context, id string, counts map[string]int) (bool, error) {
 	if err := j.call("progress"); err != nil {
 		return false, err
 	}
@@ -340,14 +340,14 @@ func (j *journal) Progress(ctx context.Context, id string, counts map[string]int
 	return j.AuditLog.Progress(ctx, id, counts)
 }
 
-func (j *journal) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
+func (j *fakeAuditLog) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
 	if err := j.call("end"); err != nil {
 		return err
 	}
 	return j.AuditLog.End(ctx, id, status, counts)
 }
 
-func (j *journal) Cancel(ctx context.Context, id string, a ops.Audit) (bool, error) {
+func (j *fakeAuditLog) Cancel(ctx context.Context, id string, a ops.Audit) (bool, error) {
 	if err := j.call("cancel"); err != nil {
 		return false, err
 	}

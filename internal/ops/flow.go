@@ -10,7 +10,7 @@ import (
 )
 
 // tellWithin bounds the writing of audit entries right after a pause or a resume: the operator waits for it.
-const tellWithin = 5 * time.Second
+const auditTimeout = 5 * time.Second
 
 // The actions of the audit log that say how the flow changed.
 const (
@@ -88,7 +88,7 @@ func (o *Ops) Resume(ctx context.Context, r FlowRequest) (FlowChange, error) {
 }
 
 func (o *Ops) change(ctx context.Context, r FlowRequest, do func(ctx context.Context, by, why string) error) (FlowChange, error) {
-	if err := words(r.By, r.Why); err != nil {
+	if err := checkReason(r.By, r.Why); err != nil {
 		return FlowChange{}, err
 	}
 	was := o.flowView(o.p.Breaker.View(ctx))
@@ -97,9 +97,9 @@ func (o *Ops) change(ctx context.Context, r FlowRequest, do func(ctx context.Con
 	} else if err != nil {
 		return FlowChange{}, err
 	}
-	telling, cancel := context.WithTimeout(ctx, tellWithin)
+	auditing, cancel := context.WithTimeout(ctx, auditTimeout)
 	defer cancel()
-	err := o.TellTransitions(telling)
+	err := o.TellTransitions(auditing)
 	return FlowChange{Was: was, Is: o.flowView(o.p.Breaker.Seen()), Audited: err == nil}, nil
 }
 
@@ -113,23 +113,23 @@ func (o *Ops) TellTransitions(ctx context.Context) error {
 	if len(waiting) == 0 {
 		return nil
 	}
-	var told []breaker.Transition
-	err := o.stores(ctx, func(ctx context.Context, b Stores) error {
+	var written []breaker.Transition
+	err := o.stores(ctx, func(ctx context.Context, s Stores) error {
 		for _, t := range waiting {
 			detail, err := json.Marshal(t)
 			if err != nil {
 				return fault.Wrap(fault.Internal, "ops: audit", "encode", "the audit entry cannot be written as JSON", err)
 			}
 			entry := Audit{Action: flowAction(t), By: t.By, Why: t.Why, Subject: "flow:" + o.o.SysName, Detail: detail}
-			if err := b.Audit.Write(ctx, entry); err != nil {
+			if err := s.Audit.Write(ctx, entry); err != nil {
 				return err
 			}
-			told = append(told, t)
+			written = append(written, t)
 		}
 		return nil
 	})
-	if len(told) > 0 {
-		o.p.Breaker.Audited(context.WithoutCancel(ctx), told)
+	if len(written) > 0 {
+		o.p.Breaker.Audited(context.WithoutCancel(ctx), written)
 	}
 	return err
 }

@@ -44,11 +44,11 @@ func (w *world) pausedSince(ago time.Duration) {
 	w.set(breaker.State{Name: breaker.Paused, Since: w.clock.Add(-ago), HeldBy: "kim", Reason: "maintenance"})
 }
 
-func words(why string) ops.FlowRequest { return ops.FlowRequest{By: "kim", Why: why} }
+func flowRequest(why string) ops.FlowRequest { return ops.FlowRequest{By: "kim", Why: why} }
 
 func TestPauseAndResume(t *testing.T) {
 	w := newWorld(t)
-	change, err := w.ops.Pause(t.Context(), words("index rebuild"))
+	change, err := w.ops.Pause(t.Context(), flowRequest("index rebuild"))
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.Running, breaker.PausedFlow, true}, []any{change.Was.State, change.Is.State, change.Audited})
 	w.put(result(1, "x", ""))
@@ -81,21 +81,21 @@ func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
 		w := newWorld(t)
 		w.open(kind, "9002")
-		w.journal.fails, w.sink.fails = full, full
+		w.audit.fails, w.sink.fails = full, full
 		fresh := w.newBreaker("fresh")
-		o := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: fresh, Commit: w.commit, Stores: w.books},
+		o := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: fresh, Commit: w.commit, Stores: w.stores},
 			ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 		change, err := o.Resume(t.Context(), ops.FlowRequest{By: "kim", Why: "the disk is larger", Force: true})
 		require.NoError(t, err)
 		require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, false}, []any{change.Was.State, change.Is.State, change.Audited})
-		change, err = o.Pause(t.Context(), words("it is not"))
+		change, err = o.Pause(t.Context(), flowRequest("it is not"))
 		require.NoError(t, err)
 		require.Equal(t, []any{breaker.PausedFlow, false}, []any{change.Is.State, change.Audited})
 		require.Zero(t, w.sink.heartbeats, "neither asks SQL whether it is well")
 
 		w.clock = w.clock.Add(6 * time.Second)
 		require.Error(t, w.ops.TellTransitions(t.Context()), "still full")
-		w.journal.fails, w.sink.fails = nil, nil
+		w.audit.fails, w.sink.fails = nil, nil
 		require.NoError(t, w.ops.TellTransitions(t.Context()), "another instance tells it")
 		audits := w.audits()
 		require.Len(t, audits, 2)
@@ -114,14 +114,14 @@ func TestAnOutageIsAuditedAfterIt(t *testing.T) {
 	require.Error(t, w.breaker.Tick(t.Context()))
 	require.Equal(t, breaker.StoppedFlow, w.flow().Flow())
 	require.True(t, breaker.IsRefusal(w.ops.TellTransitions(t.Context())))
-	require.Zero(t, w.journal.calls, "SQL is known to be down: it is not asked")
+	require.Zero(t, w.audit.calls, "SQL is known to be down: it is not asked")
 
 	w.sink.fails = nil
 	w.clock = w.clock.Add(10 * time.Minute)
 	require.NoError(t, w.breaker.Tick(t.Context()))
-	w.othersApply()
-	w.othersApply()
-	w.othersApply()
+	w.applyOther()
+	w.applyOther()
+	w.applyOther()
 	require.NoError(t, w.ops.TellTransitions(t.Context()))
 	audits := w.audits()
 	require.Len(t, audits, 2)
@@ -132,17 +132,17 @@ func TestAnOutageIsAuditedAfterIt(t *testing.T) {
 }
 
 // What the audit log took is not told again, although the entry after it could not be written.
-func TestTellingGoesOnWhereItStopped(t *testing.T) {
+func TestAuditingTransitionsContinuesWhereItStopped(t *testing.T) {
 	w := newWorld(t)
-	w.journal.fails = down()
+	w.audit.fails = down()
 	for _, why := range []string{"first", "second"} {
-		_, err := w.ops.Pause(t.Context(), words(why))
+		_, err := w.ops.Pause(t.Context(), flowRequest(why))
 		require.NoError(t, err)
 	}
-	w.journal.fails, w.journal.failsAfter = nil, 1
+	w.audit.fails, w.audit.failsAfter = nil, 1
 	require.Error(t, w.ops.TellTransitions(t.Context()))
 	require.Len(t, w.breaker.Unaudited(t.Context()), 1)
-	w.journal.failsAfter = 0
+	w.audit.failsAfter = 0
 	require.NoError(t, w.ops.TellTransitions(t.Context()))
 	audits := w.audits()
 	require.Equal(t, []string{"second", "first"}, []string{audits[0].Why, audits[1].Why})
@@ -151,11 +151,11 @@ func TestTellingGoesOnWhereItStopped(t *testing.T) {
 
 func TestAShadowAuditsNothing(t *testing.T) {
 	w := newWorld(t)
-	shadow := ops.New(ops.Ports{Breaker: w.newBreaker("shadow"), Stores: w.books}, ops.Options{SysName: "web", ReadOnly: "MODE=shadow"})
-	change, err := shadow.Pause(t.Context(), words("x"))
+	shadow := ops.New(ops.Ports{Breaker: w.newBreaker("shadow"), Stores: w.stores}, ops.Options{SysName: "web", ReadOnly: "MODE=shadow"})
+	change, err := shadow.Pause(t.Context(), flowRequest("x"))
 	require.NoError(t, err)
 	require.False(t, change.Audited)
-	require.Zero(t, w.journal.calls)
+	require.Zero(t, w.audit.calls)
 }
 
 func TestMarkCommitted(t *testing.T) {
@@ -204,13 +204,13 @@ func TestMarkCommitted(t *testing.T) {
 func TestMarkCommittedIsAuditedFirst(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
-	w.journal.fails = down()
+	w.audit.fails = down()
 	_, err := w.ops.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
 	require.ErrorContains(t, err, "no audit row can be written")
 	require.Empty(t, w.docs.states)
 }
 
-func TestMarkCommittedLosesToWhoeverWasFaster(t *testing.T) {
+func TestMarkCommittedLosesToAConcurrentWrite(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
 	races := 0
@@ -259,7 +259,7 @@ func TestCancelAndListsCheckWhatIsAsked(t *testing.T) {
 }
 
 // Questions about documents, a pause and a resume need no SQL; everything else says what keeps it from being opened.
-func TestWhatNeedsNoSQLIsAnsweredWithoutIt(t *testing.T) {
+func TestSomeRequestsNeedNoSQL(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
 	away := fault.New(fault.Infrastructure, "app: open sql", "refused", "nothing listens there")
@@ -272,7 +272,7 @@ func TestWhatNeedsNoSQLIsAnsweredWithoutIt(t *testing.T) {
 	_, err = early.Why(t.Context(), id(1))
 	require.NoError(t, err)
 	for name, act := range map[string]func() error{
-		"reprocess": func() error { _, err := early.Reprocess(t.Context(), all()); return err },
+		"reprocess": func() error { _, err := early.Reprocess(t.Context(), reprocessAll()); return err },
 		"mark": func() error {
 			_, err := early.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
 			return err
@@ -287,10 +287,10 @@ func TestWhatNeedsNoSQLIsAnsweredWithoutIt(t *testing.T) {
 		require.Equal(t, "refused", fault.CodeOf(err), "%s: %v", name, err)
 	}
 	require.Empty(t, w.docs.states)
-	change, err := early.Pause(t.Context(), words("x"))
+	change, err := early.Pause(t.Context(), flowRequest("x"))
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.PausedFlow, false}, []any{change.Is.State, change.Audited})
-	change, err = early.Resume(t.Context(), words("x"))
+	change, err = early.Resume(t.Context(), flowRequest("x"))
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.RampingUp, false}, []any{change.Is.State, change.Audited})
 }
@@ -303,7 +303,7 @@ func TestOnlyForceResumesOverADatabaseThatWentBack(t *testing.T) {
 	w.sink.SetHeartbeat("web", inmem.HeartbeatRow{DatabaseID: known.DatabaseID, Number: known.Number - 60_000})
 	require.Error(t, w.breaker.Tick(t.Context()))
 
-	_, err := w.ops.Resume(t.Context(), words("it looks well"))
+	_, err := w.ops.Resume(t.Context(), flowRequest("it looks well"))
 	require.Equal(t, ops.Conflict, refusal(err))
 	require.ErrorContains(t, err, "is missing here")
 	require.ErrorContains(t, err, strconv.FormatInt(known.Number, 10))

@@ -43,10 +43,10 @@ type Marked struct {
 // its status does not allow it, also when that changed meanwhile); infrastructure, throttled, quota, contention, and document
 // for one that takes no patch.
 func (o *Ops) MarkCommitted(ctx context.Context, r MarkRequest) (Marked, error) {
-	if err := document(r.ID); err != nil {
+	if err := checkDocumentID(r.ID); err != nil {
 		return Marked{}, err
 	}
-	if err := words(r.By, r.Why); err != nil {
+	if err := checkReason(r.By, r.Why); err != nil {
 		return Marked{}, err
 	}
 	if o.o.ReadOnly != "" {
@@ -106,14 +106,14 @@ func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, r MarkRequest
 	if err != nil {
 		return fault.Wrap(fault.Internal, "ops: mark", "encode", "the audit entry cannot be written as JSON", err)
 	}
-	return o.stores(ctx, func(ctx context.Context, b Stores) error {
-		return b.Audit.Write(ctx, Audit{Action: "mark-committed", By: r.By, Why: r.Why, Subject: doc.ID, Detail: detail})
+	return o.stores(ctx, func(ctx context.Context, s Stores) error {
+		return s.Audit.Write(ctx, Audit{Action: "mark-committed", By: r.By, Why: r.Why, Subject: doc.ID, Detail: detail})
 	})
 }
 
 // marked is the state after a person's word. What spoke of failure is over and goes, as after every commit.
 func (o *Ops) marked(s invoice.State, r MarkRequest) invoice.State {
-	const mostBy, mostWhy = 100, 500
+	const maxBy, maxWhy = 100, 500
 	at := invoice.Stamp(o.o.Now(), o.o.Location)
 	s.Status, s.Outcome, s.SupersededBy, s.CommittedAt = invoice.Committed, Manual, "", at
 	s.RetryAfter, s.Postponed = 0, false
@@ -123,7 +123,7 @@ func (o *Ops) marked(s invoice.State, r MarkRequest) invoice.State {
 	if extra == nil {
 		extra = map[string]json.RawMessage{}
 	}
-	for name, text := range map[string]string{markedBy: Truncate(r.By, mostBy), markedWhy: Truncate(r.Why, mostWhy), markedAt: at} {
+	for name, text := range map[string]string{markedBy: Truncate(r.By, maxBy), markedWhy: Truncate(r.Why, maxWhy), markedAt: at} {
 		if value, err := json.Marshal(text); err == nil { // a text always is JSON
 			extra[name] = value
 		}

@@ -31,7 +31,7 @@ type Breaker interface {
 	Resume(ctx context.Context, by, why string) error
 	Force(ctx context.Context, by, why string) (taken bool, err error)
 	Unaudited(ctx context.Context) []breaker.Transition
-	Audited(ctx context.Context, told []breaker.Transition)
+	Audited(ctx context.Context, written []breaker.Transition)
 }
 
 // Stores are the tables of runs and of the audit log.
@@ -123,7 +123,7 @@ func refuse(r Refusal, format string, args ...any) error {
 }
 
 // words checks the operator's own: who asks, and why.
-func words(by, why string) error {
+func checkReason(by, why string) error {
 	switch {
 	case strings.TrimSpace(by) == "":
 		return refuse(Usage, "by: expected who asks, found nothing")
@@ -134,7 +134,7 @@ func words(by, why string) error {
 }
 
 // document checks an id.
-func document(id string) error {
+func checkDocumentID(id string) error {
 	switch {
 	case id == "":
 		return refuse(Usage, "id: expected the id of a document, found nothing")
@@ -154,18 +154,18 @@ func (o *Ops) stores(ctx context.Context, use func(context.Context, Stores) erro
 			return err
 		}
 	}
-	return o.end(ctx, use)
+	return o.withStores(ctx, use)
 }
 
 // end uses the database to end something that was begun: it is tried whatever the breaker says.
-func (o *Ops) end(ctx context.Context, use func(context.Context, Stores) error) error {
+func (o *Ops) withStores(ctx context.Context, use func(context.Context, Stores) error) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	b, err := o.p.Stores(ctx)
+	s, err := o.p.Stores(ctx)
 	if err != nil {
 		return err
 	}
-	return use(ctx, b)
+	return use(ctx, s)
 }
 
 // unaudited is the error of an action that was not begun because it could not be audited.
@@ -174,9 +174,9 @@ func unaudited(err error) error {
 	if e == nil {
 		return fmt.Errorf("nothing was done, because no audit row can be written: %w", err)
 	}
-	said := *e
-	said.Reason = "nothing was done, because no audit row can be written: " + e.Reason
-	return &said
+	wrapped := *e
+	wrapped.Reason = "nothing was done, because no audit row can be written: " + e.Reason
+	return &wrapped
 }
 
 // errorText is an error in our own words: a cause may hold an address.

@@ -20,13 +20,13 @@ import (
 // The bounds of a reprocessing.
 const (
 	// mostMatched is how many documents one run takes; asked for again it goes on with the others.
-	mostMatched = 10_000
+	maxMatched = 10_000
 	// mostIDs is how many documents may be named.
-	mostIDs = 1000
+	maxIDs = 1000
 	// mostInBatch is how many documents go to Commit at once.
-	mostInBatch = 100
+	maxBatch = 100
 	// mostRate is the largest rate that can be asked for, documents a minute.
-	mostRate = 100_000
+	maxRate = 100_000
 	// shown is how many documents a dry run names.
 	shown = 20
 	// findWithin is how long the search may take.
@@ -75,26 +75,26 @@ func (r ReprocessRequest) check() error {
 		return refuse(Usage, "kind: expected one of %s, found %q", kinds(), r.Kind)
 	case !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To):
 		return refuse(Usage, "to: expected a time after from")
-	case len(r.IDs) > mostIDs:
-		return refuse(Usage, "ids: expected at most %d, found %d", mostIDs, len(r.IDs))
-	case r.Rate < 0 || r.Rate > mostRate:
-		return refuse(Usage, "rate: expected 0 to %d documents a minute, found %d", mostRate, r.Rate)
-	case r.Limit < 0 || r.Limit > mostMatched:
-		return refuse(Usage, "limit: expected 0 to %d, found %d", mostMatched, r.Limit)
+	case len(r.IDs) > maxIDs:
+		return refuse(Usage, "ids: expected at most %d, found %d", maxIDs, len(r.IDs))
+	case r.Rate < 0 || r.Rate > maxRate:
+		return refuse(Usage, "rate: expected 0 to %d documents a minute, found %d", maxRate, r.Rate)
+	case r.Limit < 0 || r.Limit > maxMatched:
+		return refuse(Usage, "limit: expected 0 to %d, found %d", maxMatched, r.Limit)
 	case r.Empty() && !r.All:
 		return refuse(Usage, "all: expected a filter, or that all failed documents are meant")
 	case r.All && !r.Empty():
 		return refuse(Usage, "all: goes with no filter")
 	}
 	for _, id := range r.IDs {
-		if err := document(id); err != nil {
+		if err := checkDocumentID(id); err != nil {
 			return err
 		}
 	}
 	if r.DryRun {
 		return nil
 	}
-	return words(r.By, r.Why)
+	return checkReason(r.By, r.Why)
 }
 
 func kinds() string {
@@ -171,7 +171,7 @@ func (o *Ops) Reprocess(ctx context.Context, r ReprocessRequest) (Reprocessed, e
 		res.Status = Completed
 		return res, nil
 	}
-	return o.run(ctx, r, found, res)
+	return o.runReprocess(ctx, r, found, res)
 }
 
 // matches are the documents that a filter finds.
@@ -210,7 +210,7 @@ func sortFailures(all []Failures) {
 func (o *Ops) find(ctx context.Context, r ReprocessRequest) (matches, error) {
 	limit := r.Limit
 	if limit == 0 {
-		limit = mostMatched
+		limit = maxMatched
 	}
 	var found matches
 	var err error
@@ -253,7 +253,7 @@ func (o *Ops) findFailed(ctx context.Context, f Filter) (found matches, err erro
 // findNamed reads the documents that were named.
 func (o *Ops) findNamed(ctx context.Context, f Filter) (found matches, err error) {
 	seen := map[string]bool{}
-	for ids := range slices.Chunk(f.IDs, mostInBatch) {
+	for ids := range slices.Chunk(f.IDs, maxBatch) {
 		raws, err := o.p.Documents.ReadMany(ctx, ids)
 		if err != nil {
 			return matches{}, err
@@ -290,29 +290,29 @@ func (o *Ops) takeable(doc invoice.Document, f Filter) string {
 		return "it waits for a retry, and was not named"
 	case status != invoice.Failed && status != invoice.RetryScheduled:
 		return fmt.Sprintf("it is %s", cmp.Or(string(status), string(invoice.Pending)))
-	case !f.fits(o.match(commit.PendingDocOf(doc.ID, doc.TS, doc.State))):
+	case !f.accepts(o.match(commit.PendingDocOf(doc.ID, doc.TS, doc.State))):
 		return "its error or its time is not what was asked for"
 	}
 	return ""
 }
 
 // match makes the entry of a document.
-func (o *Ops) match(w commit.PendingDoc) Match {
-	at := o.stamp(w.FailedAt)
+func (o *Ops) match(doc commit.PendingDoc) Match {
+	at := o.stamp(doc.FailedAt)
 	if at.IsZero() {
-		at = o.in(time.Unix(w.TS, 0))
+		at = o.in(time.Unix(doc.TS, 0))
 	}
-	return Match{ID: w.ID, Status: w.Status, Kind: w.Kind, Code: w.Code, FailedAt: at}
+	return Match{ID: doc.ID, Status: doc.Status, Kind: doc.Kind, Code: doc.Code, FailedAt: at}
 }
 
 // fits reports whether a document's error and time are those asked for.
-func (f Filter) fits(m Match) bool {
+func (f Filter) accepts(m Match) bool {
 	return (f.Kind == "" || string(f.Kind) == m.Kind) && (f.Code == "" || strings.EqualFold(f.Code, m.Code)) &&
 		(f.From.IsZero() || !m.FailedAt.Before(f.From)) && (f.To.IsZero() || m.FailedAt.Before(f.To))
 }
 
 // run does the work, from the run's first entry to its last.
-func (o *Ops) run(ctx context.Context, r ReprocessRequest, found matches, res Reprocessed) (Reprocessed, error) {
+func (o *Ops) runReprocess(ctx context.Context, r ReprocessRequest, found matches, res Reprocessed) (Reprocessed, error) {
 	res.Run, res.Counts = runID(o.o.Now()), map[string]int{}
 	filter, err := json.Marshal(struct {
 		Filter
@@ -323,8 +323,8 @@ func (o *Ops) run(ctx context.Context, r ReprocessRequest, found matches, res Re
 	if err != nil {
 		return Reprocessed{}, fault.Wrap(fault.Internal, "ops: reprocess", "encode", "the filter cannot be written as JSON", err)
 	}
-	err = o.stores(ctx, func(ctx context.Context, b Stores) error {
-		return b.Audit.Start(ctx,
+	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
+		return s.Audit.Start(ctx,
 			Run{
 				ID: res.Run, Kind: "reprocess", Filter: filter, Matched: len(found.list), AtLeast: found.atLeast, RequestedBy: r.By, Why: r.Why,
 			},
@@ -336,9 +336,9 @@ func (o *Ops) run(ctx context.Context, r ReprocessRequest, found matches, res Re
 	if err != nil {
 		return Reprocessed{}, unaudited(err)
 	}
-	res.Status, res.Reason = o.batches(ctx, r, found.list, &res)
-	err = o.end(context.WithoutCancel(ctx), func(ctx context.Context, b Stores) error {
-		return b.Audit.End(ctx, res.Run, res.Status, res.Counts)
+	res.Status, res.Reason = o.commitBatches(ctx, r, found.list, &res)
+	err = o.withStores(context.WithoutCancel(ctx), func(ctx context.Context, s Stores) error {
+		return s.Audit.End(ctx, res.Run, res.Status, res.Counts)
 	})
 	if err != nil {
 		res.Note = "the end of the run could not be recorded, it is listed as running until `run cancel --gone`: " + errorText(err)
@@ -347,7 +347,7 @@ func (o *Ops) run(ctx context.Context, r ReprocessRequest, found matches, res Re
 }
 
 // batches takes the documents batch by batch, until there are none or something ends it.
-func (o *Ops) batches(ctx context.Context, r ReprocessRequest, list []Match, res *Reprocessed) (RunStatus, string) {
+func (o *Ops) commitBatches(ctx context.Context, r ReprocessRequest, list []Match, res *Reprocessed) (RunStatus, string) {
 	next, done := o.o.Now(), 0
 	for batch := range slices.Chunk(list, batchSize(r.Rate)) {
 		if why := o.pace(ctx, next); why != "" {
@@ -357,7 +357,7 @@ func (o *Ops) batches(ctx context.Context, r ReprocessRequest, list []Match, res
 		if r.Rate > 0 {
 			next = next.Add(time.Duration(len(batch)) * time.Minute / time.Duration(r.Rate))
 		}
-		if err := o.take(ctx, r.Filter, batch, res); err != nil {
+		if err := o.commitBatch(ctx, r.Filter, batch, res); err != nil {
 			return Stopped, errorText(err)
 		}
 		if done += len(batch); done == len(list) {
@@ -365,7 +365,7 @@ func (o *Ops) batches(ctx context.Context, r ReprocessRequest, list []Match, res
 		}
 		cancel, err := o.progress(ctx, res)
 		switch {
-		case ended(err), cancel:
+		case hasEnded(err), cancel:
 			return Cancelled, ""
 		case err != nil:
 			return Stopped, "its progress could not be recorded: " + errorText(err)
@@ -390,9 +390,9 @@ func completion(counts map[string]int) RunStatus {
 // batchSize is how many documents are taken at once: ten seconds' worth, so that a rate is no burst every few minutes.
 func batchSize(rate int) int {
 	if rate == 0 {
-		return mostInBatch
+		return maxBatch
 	}
-	return min(mostInBatch, max(1, rate/6))
+	return min(maxBatch, max(1, rate/6))
 }
 
 // pace waits for the next batch's time, and says why there is none.
@@ -414,7 +414,7 @@ func (o *Ops) pace(ctx context.Context, next time.Time) string {
 
 // take passes one batch on. What the documents are is read again: one that does not match any more is none that the operator
 // was shown.
-func (o *Ops) take(ctx context.Context, f Filter, batch []Match, res *Reprocessed) error {
+func (o *Ops) commitBatch(ctx context.Context, f Filter, batch []Match, res *Reprocessed) error {
 	ids := make([]string, len(batch))
 	for i, m := range batch {
 		ids[i] = m.ID
@@ -454,8 +454,8 @@ func (r *Reprocessed) add(outcome string, n int) {
 }
 
 func (o *Ops) progress(ctx context.Context, res *Reprocessed) (cancel bool, err error) {
-	err = o.stores(context.WithoutCancel(ctx), func(ctx context.Context, b Stores) (err error) {
-		cancel, err = b.Audit.Progress(ctx, res.Run, maps.Clone(res.Counts))
+	err = o.stores(context.WithoutCancel(ctx), func(ctx context.Context, s Stores) (err error) {
+		cancel, err = s.Audit.Progress(ctx, res.Run, maps.Clone(res.Counts))
 		return err
 	})
 	return cancel, err

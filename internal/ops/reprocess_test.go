@@ -21,7 +21,7 @@ import (
 func asRequestError(err error, to **ops.RequestError) bool { return errors.As(err, to) }
 
 // all asks for everything that failed.
-func all() ops.ReprocessRequest {
+func reprocessAll() ops.ReprocessRequest {
 	return ops.ReprocessRequest{All: true, By: "pat", Why: "column widened"}
 }
 
@@ -40,7 +40,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	w.put(result(100, "x", failed(30, fault.Document, "547")), result(101, "waits", ""),
 		documentOf("of another environment", "dev", 102, "x", failed(1, fault.Document, "2628")))
 	before := w.snapshot()
-	w.journal.fails = down() // it needs none
+	w.audit.fails = down() // it needs none
 	res, err := w.ops.Reprocess(t.Context(), ops.ReprocessRequest{All: true, DryRun: true})
 	require.NoError(t, err)
 	require.Equal(t, before, w.snapshot())
@@ -57,7 +57,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	require.Empty(t, res.Run)
 }
 
-func TestAFilterTakesWhatItSays(t *testing.T) {
+func TestAFilterMatchesErrorTimeAndIDs(t *testing.T) {
 	w := newWorld(t)
 	w.put(
 		result(1, "x", failed(10, fault.Document, "2628")), result(2, "x", failed(20, fault.Document, "547")),
@@ -102,7 +102,7 @@ func TestAFilterTakesWhatItSays(t *testing.T) {
 	}, res.NotTaken)
 }
 
-func TestWhatCannotBeMeantIsRefused(t *testing.T) {
+func TestInvalidReprocessRequestsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
 	before := w.snapshot()
@@ -142,7 +142,7 @@ func TestReprocessAfterAFixRewritesTheMark(t *testing.T) {
 	require.NoError(t, err)
 	w.put(result(1, "mended", string(state)))
 	w.docs.states = nil
-	res, err := w.ops.Reprocess(t.Context(), all())
+	res, err := w.ops.Reprocess(t.Context(), reprocessAll())
 	require.NoError(t, err)
 	require.Equal(t, ops.Completed, res.Status)
 	require.Equal(t, map[string]int{"applied": 1}, res.Counts)
@@ -174,7 +174,7 @@ func TestASecondPoisoningKeepsItsOwnEvidence(t *testing.T) {
 	require.Contains(t, first, strings.TrimPrefix(e.Evidence, "web/")+"/error.json", "why names the folder that there is")
 
 	w.docs.states = nil
-	res, err := w.ops.Reprocess(t.Context(), all()) // nothing was mended
+	res, err := w.ops.Reprocess(t.Context(), reprocessAll()) // nothing was mended
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, res.Counts)
 	require.Equal(t, []any{invoice.RetryScheduled, 1, 1}, []any{w.state(1).Status, w.state(1).RetryCount, w.state(1).ReprocessCount}, "its budget starts anew")
@@ -198,12 +198,12 @@ func TestASecondPoisoningKeepsItsOwnEvidence(t *testing.T) {
 func TestTheEvidenceOfAnUnreadableDocumentNamesTheRun(t *testing.T) {
 	w := newWorld(t)
 	w.put(strings.Replace(result(1, "x", failed(1, fault.Document, "validation.required")), `"IVCE_DTL_UID":1`, `"IVCE_DTL_UID":"none"`, 1))
-	res, err := w.ops.Reprocess(t.Context(), all())
+	res, err := w.ops.Reprocess(t.Context(), reprocessAll())
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, res.Counts)
 	require.Equal(t, ops.CompletedWithFailures, res.Status)
 	w.clock = w.clock.Add(2 * time.Minute)
-	w.othersApply()
+	w.applyOther()
 	res, err = w.ops.Reprocess(t.Context(), ops.ReprocessRequest{Filter: ops.Filter{IDs: []string{id(1)}}, By: "pat", Why: "x"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"failed": 1}, res.Counts, "others got through after the first failure")
@@ -218,8 +218,8 @@ func TestReprocessIsRefusedWithoutAnAuditRow(t *testing.T) {
 	w := newWorld(t)
 	w.fill(3)
 	before := w.snapshot()
-	w.journal.fails = down()
-	_, err := w.ops.Reprocess(t.Context(), all())
+	w.audit.fails = down()
+	_, err := w.ops.Reprocess(t.Context(), reprocessAll())
 	require.True(t, fault.IsDependency(err), "%v", err)
 	require.ErrorContains(t, err, "nothing was done, because no audit row can be written")
 	require.Equal(t, "refused", fault.CodeOf(err))
@@ -231,7 +231,7 @@ func TestReprocessIsRefusedWithoutAnAuditRow(t *testing.T) {
 func TestBatchesAreBoundedAndTakeNoMoreThanTheLimit(t *testing.T) {
 	w := newWorld(t)
 	w.fill(250)
-	r := all()
+	r := reprocessAll()
 	r.Limit = 230
 	res, err := w.ops.Reprocess(t.Context(), r)
 	require.NoError(t, err)
@@ -251,7 +251,7 @@ func TestBatchesAreBoundedAndTakeNoMoreThanTheLimit(t *testing.T) {
 func TestTheRateIsHeld(t *testing.T) {
 	w := newWorld(t)
 	w.fill(50)
-	r := all()
+	r := reprocessAll()
 	r.Rate = 60
 	res, err := w.ops.Reprocess(t.Context(), r)
 	require.NoError(t, err)
@@ -263,14 +263,14 @@ func TestTheRateIsHeld(t *testing.T) {
 func TestACancelEndsTheRunAfterItsBatch(t *testing.T) {
 	w := newWorld(t)
 	w.fill(250)
-	w.journal.progressed = func(int) {
+	w.audit.progressed = func(int) {
 		runs, err := w.store.ListRuns(t.Context(), 1)
 		require.NoError(t, err)
 		res, err := w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: runs[0].ID, By: "kim", Why: "wrong filter"})
 		require.NoError(t, err)
 		require.Equal(t, run.RunRunning, res.Status)
 	}
-	res, err := w.ops.Reprocess(t.Context(), all())
+	res, err := w.ops.Reprocess(t.Context(), reprocessAll())
 	require.NoError(t, err)
 	require.Equal(t, ops.Cancelled, res.Status)
 	require.Equal(t, map[string]int{"applied": 100}, res.Counts)
@@ -286,7 +286,7 @@ func TestACancelEndsTheRunAfterItsBatch(t *testing.T) {
 func TestARunStopsBeforeItsDeadline(t *testing.T) {
 	w := newWorld(t)
 	w.fill(50)
-	r := all()
+	r := reprocessAll()
 	r.Rate = 60 // ten every ten seconds
 	res, err := w.ops.Reprocess(until{t.Context(), w.clock.Add(55 * time.Second)}, r)
 	require.NoError(t, err)
@@ -299,15 +299,15 @@ func TestARunStopsBeforeItsDeadline(t *testing.T) {
 	require.Equal(t, map[string]int{"applied": 20}, res.Counts)
 }
 
-func TestWhoeverAskedMayGo(t *testing.T) {
+func TestACallerMayDisconnect(t *testing.T) {
 	w := newWorld(t)
 	w.fill(150)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.sink.applied = cancel
-	res, err := w.ops.Reprocess(ctx, all())
+	res, err := w.ops.Reprocess(ctx, reprocessAll())
 	require.NoError(t, err)
 	require.Equal(t, []any{ops.Stopped, "stopped by whoever asked", 50, ""}, []any{res.Status, res.Reason, res.Left, res.Note})
-	require.Equal(t, 1, w.journal.progress, "what was done is recorded all the same")
+	require.Equal(t, 1, w.audit.progress, "what was done is recorded all the same")
 	runs, err := w.ops.RunList(t.Context(), 1)
 	require.NoError(t, err)
 	require.Equal(t, run.RunStopped, runs[0].Status, "its end is recorded all the same")
@@ -317,7 +317,7 @@ func TestAPauseStopsARunAndCountsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.fill(3)
 	require.NoError(t, w.breaker.Pause(t.Context(), "kim", "maintenance"))
-	res, err := w.ops.Reprocess(t.Context(), all())
+	res, err := w.ops.Reprocess(t.Context(), reprocessAll())
 	require.NoError(t, err)
 	require.Equal(t, ops.Stopped, res.Status)
 	require.Contains(t, res.Reason, "paused by kim since 2025-12-18T16:00:00Z: maintenance")
@@ -329,13 +329,13 @@ func TestAPauseStopsARunAndCountsNothing(t *testing.T) {
 	require.Equal(t, run.RunStopped, runs[0].Status)
 }
 
-func TestWhileTheFlowIsStoppedTheJournalIsNotAsked(t *testing.T) {
+func TestTheAuditLogIsNotUsedWhileTheFlowIsStopped(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
 		w := newWorld(t)
 		w.fill(3)
 		w.open(kind, "x1")
 		for _, ask := range []func() error{
-			func() error { _, err := w.ops.Reprocess(t.Context(), all()); return err },
+			func() error { _, err := w.ops.Reprocess(t.Context(), reprocessAll()); return err },
 			func() error { _, err := w.ops.RunList(t.Context(), 1); return err },
 			func() error {
 				_, err := w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: "r", By: "b", Why: "w"})
@@ -350,7 +350,7 @@ func TestWhileTheFlowIsStoppedTheJournalIsNotAsked(t *testing.T) {
 			require.True(t, breaker.IsRefusal(err), "%v", err)
 			require.True(t, fault.IsDependency(err))
 		}
-		require.Zero(t, w.journal.calls)
+		require.Zero(t, w.audit.calls)
 		require.Zero(t, w.sink.heartbeats)
 		require.Empty(t, w.docs.states)
 
@@ -358,7 +358,7 @@ func TestWhileTheFlowIsStoppedTheJournalIsNotAsked(t *testing.T) {
 		_, err := w.ops.RunList(t.Context(), 1)
 		require.NoError(t, err, "whoever needs SQL when a probe is due makes it")
 		require.Equal(t, 1, w.sink.heartbeats)
-		res, err := w.ops.Reprocess(t.Context(), all())
+		res, err := w.ops.Reprocess(t.Context(), reprocessAll())
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{"applied": 3}, res.Counts)
 		require.False(t, w.flow().Stopped())
@@ -368,8 +368,8 @@ func TestWhileTheFlowIsStoppedTheJournalIsNotAsked(t *testing.T) {
 func TestAnOutageInTheMiddleStopsTheRun(t *testing.T) {
 	w := newWorld(t)
 	w.fill(150)
-	w.journal.progressed = func(int) { w.sink.fails = fault.New(fault.Quota, "test: apply", "9002", "the log is full") }
-	res, err := w.ops.Reprocess(t.Context(), all())
+	w.audit.progressed = func(int) { w.sink.fails = fault.New(fault.Quota, "test: apply", "9002", "the log is full") }
+	res, err := w.ops.Reprocess(t.Context(), reprocessAll())
 	require.NoError(t, err)
 	require.Equal(t, ops.Stopped, res.Status)
 	require.Contains(t, res.Reason, "quota 9002")
@@ -393,11 +393,11 @@ func TestAnOutageInTheMiddleStopsTheRun(t *testing.T) {
 func TestARunWhoseEndCannotBeRecordedIsEndedByHand(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
-	w.journal.fails, w.journal.failsFor = down(), "end"
-	res, err := w.ops.Reprocess(t.Context(), all())
+	w.audit.fails, w.audit.failsFor = down(), "end"
+	res, err := w.ops.Reprocess(t.Context(), reprocessAll())
 	require.NoError(t, err)
 	require.Contains(t, res.Note, "cancel --gone")
-	w.journal.fails = nil
+	w.audit.fails = nil
 	c, err := w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: res.Run, By: "kim", Why: "its process is gone", Gone: true})
 	require.NoError(t, err)
 	require.Equal(t, run.RunCancelled, c.Status)
@@ -409,12 +409,12 @@ func TestARunWhoseEndCannotBeRecordedIsEndedByHand(t *testing.T) {
 func TestARunWhoseEntryWasEndedEnds(t *testing.T) {
 	w := newWorld(t)
 	w.fill(250)
-	w.journal.progressed = func(int) {
+	w.audit.progressed = func(int) {
 		runs, err := w.store.ListRuns(t.Context(), 1)
 		require.NoError(t, err)
-		require.NoError(t, w.journal.AuditLog.End(t.Context(), runs[0].ID, ops.Cancelled, nil))
+		require.NoError(t, w.audit.AuditLog.End(t.Context(), runs[0].ID, ops.Cancelled, nil))
 	}
-	res, err := w.ops.Reprocess(t.Context(), all())
+	res, err := w.ops.Reprocess(t.Context(), reprocessAll())
 	require.NoError(t, err)
 	require.Equal(t, []any{ops.Cancelled, 150}, []any{res.Status, res.Left})
 }
@@ -422,8 +422,8 @@ func TestARunWhoseEntryWasEndedEnds(t *testing.T) {
 func TestProgressThatCannotBeRecordedStops(t *testing.T) {
 	w := newWorld(t)
 	w.fill(250)
-	w.journal.fails, w.journal.failsFor = down(), "progress"
-	res, err := w.ops.Reprocess(t.Context(), all())
+	w.audit.fails, w.audit.failsFor = down(), "progress"
+	res, err := w.ops.Reprocess(t.Context(), reprocessAll())
 	require.NoError(t, err)
 	require.Equal(t, []any{ops.Stopped, 150}, []any{res.Status, res.Left}, "nobody could cancel it")
 	require.Contains(t, res.Reason, "progress")
@@ -432,7 +432,7 @@ func TestProgressThatCannotBeRecordedStops(t *testing.T) {
 func TestOnlyWhatStillMatchesIsTaken(t *testing.T) {
 	w := newWorld(t)
 	w.fill(120)
-	w.journal.progressed = func(int) { // between the batches two of the others change, and one goes
+	w.audit.progressed = func(int) { // between the batches two of the others change, and one goes
 		w.put(result(60, "ok", `{"status":"committed"}`), result(120, "ok", failed(59, fault.Document, "547")))
 	}
 	r := ops.ReprocessRequest{Filter: ops.Filter{Code: "2628"}, By: "pat", Why: "x"}
@@ -446,27 +446,27 @@ func TestOnlyWhatStillMatchesIsTaken(t *testing.T) {
 func TestAShadowReprocessesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
-	shadow := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Stores: w.books}, ops.Options{
+	shadow := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Stores: w.stores}, ops.Options{
 		SysName: "web", ReadOnly: "MODE=shadow: nothing is written", Now: func() time.Time { return w.clock },
 	})
-	_, err := shadow.Reprocess(t.Context(), all())
+	_, err := shadow.Reprocess(t.Context(), reprocessAll())
 	require.Equal(t, ops.Conflict, refusal(err))
 	_, err = shadow.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
 	require.Equal(t, ops.Conflict, refusal(err))
 	res, err := shadow.Reprocess(t.Context(), ops.ReprocessRequest{All: true, DryRun: true})
 	require.NoError(t, err)
 	require.Equal(t, 1, res.Matched)
-	require.Zero(t, w.journal.calls)
+	require.Zero(t, w.audit.calls)
 }
 
 func TestANamedRetryIsTakenBeforeItIsDue(t *testing.T) {
 	w := newWorld(t, 1)
 	w.put(result(1, "ok", `{"status":"retry_scheduled","retry_count":2,"retry_after":4000000000,"last_error_kind":"document","last_error_code":"2628"}`))
-	res, err := w.ops.Reprocess(t.Context(), all())
+	res, err := w.ops.Reprocess(t.Context(), reprocessAll())
 	require.NoError(t, err)
 	require.Zero(t, res.Matched, "all that failed: it has not yet")
 	res, err = w.ops.Reprocess(t.Context(), ops.ReprocessRequest{Filter: ops.Filter{IDs: []string{id(1)}}, By: "pat", Why: "x"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"applied": 1}, res.Counts)
-	require.False(t, slices.ContainsFunc(w.docs.states, func(r recorded) bool { return r.state.Status == invoice.Pending }))
+	require.False(t, slices.ContainsFunc(w.docs.states, func(r record) bool { return r.state.Status == invoice.Pending }))
 }

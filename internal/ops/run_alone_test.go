@@ -16,26 +16,26 @@ import (
 const aloneID = "reprocess-alone"
 
 // alone begins a run that one process does alone, of 40 documents, and has it do some of them in 8 seconds.
-func (r *runs) alone(counts map[string]int) {
+func (r *runs) startAlone(counts map[string]int) {
 	r.t.Helper()
 	ctx := r.t.Context()
-	require.NoError(r.t, r.journal.Start(ctx,
+	require.NoError(r.t, r.audit.Start(ctx,
 		ops.Run{ID: aloneID, Kind: "reprocess", Filter: json.RawMessage(`{"code":"2628"}`), Matched: 40, AtLeast: true, RequestedBy: "pat", Why: "column widened"},
 		ops.Audit{Action: "reprocess", By: "pat", Why: "column widened", Subject: aloneID}))
 	r.clock = r.clock.Add(8 * time.Second)
-	_, err := r.journal.Progress(ctx, aloneID, counts)
+	_, err := r.audit.Progress(ctx, aloneID, counts)
 	require.NoError(r.t, err)
 }
 
 // ask is a request about it.
-func ask() ops.CancelRequest {
+func cancelAlone() ops.CancelRequest {
 	return ops.CancelRequest{Run: aloneID, By: "kim", Why: "wrong filter"}
 }
 
 func TestARunOfOneProcessIsShownAsAnyOther(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	r.alone(map[string]int{"applied": 12, "changed": 4})
+	r.startAlone(map[string]int{"applied": 12, "changed": 4})
 	p, err := r.ops.RunShow(t.Context(), aloneID)
 	require.NoError(t, err)
 	known, more := p.Known()
@@ -47,7 +47,7 @@ func TestARunOfOneProcessIsShownAsAnyOther(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"stats":{"batches":{},"documents":{}}`)
 
-	queued := r.start(replay()).Run
+	queued := r.start(replayAll()).Run
 	all, err := r.ops.RunList(t.Context(), 0)
 	require.NoError(t, err)
 	require.Equal(t, []string{queued, aloneID}, []string{all[0].ID, all[1].ID}, "both sorts are in one list")
@@ -58,32 +58,32 @@ func TestARunOfOneProcessIsShownAsAnyOther(t *testing.T) {
 
 func TestARunOfOneProcessIsCancelledAsAnyOther(t *testing.T) {
 	r := newRuns(t)
-	r.alone(map[string]int{"applied": 12})
-	p, err := r.ops.RunCancel(t.Context(), ask())
+	r.startAlone(map[string]int{"applied": 12})
+	p, err := r.ops.RunCancel(t.Context(), cancelAlone())
 	require.NoError(t, err)
 	require.Equal(t, []any{true, run.RunRunning}, []any{p.Cancel, p.Status}, "it ends after its batch")
 	entry := r.audits()[0]
 	require.Equal(t, []string{"cancel", "kim", "wrong filter", aloneID}, []string{entry.Action, entry.By, entry.Why, entry.Subject})
-	cancel, err := r.journal.Progress(t.Context(), aloneID, map[string]int{"applied": 13})
+	cancel, err := r.audit.Progress(t.Context(), aloneID, map[string]int{"applied": 13})
 	require.NoError(t, err)
 	require.True(t, cancel)
 
-	gone := ask()
+	gone := cancelAlone()
 	gone.Gone = true
 	p, err = r.ops.RunCancel(t.Context(), gone)
 	require.NoError(t, err)
 	require.Equal(t, []any{run.RunCancelled, map[string]int{"applied": 13}, 13, false}, []any{p.Status, p.Counts, p.Done, p.EndedAt.IsZero()})
 	require.Zero(t, p.LeftSeconds)
-	for _, again := range []ops.CancelRequest{ask(), gone} {
+	for _, again := range []ops.CancelRequest{cancelAlone(), gone} {
 		_, err = r.ops.RunCancel(t.Context(), again)
 		require.Equal(t, ops.NotFound, refusal(err))
 	}
 	require.Len(t, r.audits(), 3, "what was refused is not audited")
 }
 
-func TestASilentProcessIsToldOf(t *testing.T) {
+func TestASilentProcessIsReported(t *testing.T) {
 	r := newRuns(t)
-	r.alone(nil)
+	r.startAlone(nil)
 	r.clock = r.clock.Add(10*time.Minute - time.Second)
 	p, err := r.ops.RunShow(t.Context(), aloneID)
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestASilentProcessIsToldOf(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, p.Note, "nothing was heard of it since 2025-12-18 10:00:08: ")
 	require.Contains(t, p.Note, "`run cancel "+aloneID+" --gone --why TEXT` ends it")
-	require.NoError(t, r.journal.End(t.Context(), aloneID, ops.Completed, nil))
+	require.NoError(t, r.audit.End(t.Context(), aloneID, ops.Completed, nil))
 	r.clock = r.clock.Add(time.Hour)
 	p, err = r.ops.RunShow(t.Context(), aloneID)
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestASilentProcessIsToldOf(t *testing.T) {
 
 func TestWhatOneProcessDidIsNeitherResumedNorListed(t *testing.T) {
 	r := newRuns(t)
-	r.alone(nil)
+	r.startAlone(nil)
 	for range 10 {
 		_, err := r.ops.RunResume(t.Context(), ops.RunRequest{Run: aloneID, By: "kim", Why: "x"})
 		require.Equal(t, ops.Conflict, refusal(err))
@@ -128,9 +128,9 @@ func TestAReprocessingIsARunAmongTheOthers(t *testing.T) {
 func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 	r := newRuns(t)
 	for n := range 103 {
-		require.NoError(t, r.books.RunStore.StartRun(t.Context(), run.Run{ID: fmt.Sprint("run-", n), SysName: "web", Kind: run.Drain, Pattern: run.TwoPhase}, run.Audit{}))
+		require.NoError(t, r.runStore.RunStore.StartRun(t.Context(), run.Run{ID: fmt.Sprint("run-", n), SysName: "web", Kind: run.Drain, Pattern: run.TwoPhase}, run.Audit{}))
 	}
-	r.alone(nil)
+	r.startAlone(nil)
 	all, err := r.ops.RunList(t.Context(), 1000)
 	require.NoError(t, err)
 	require.Len(t, all, 104)
@@ -142,7 +142,7 @@ func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 // Two environments share a database: the lists are each one's own.
 func TestTheListsAreOfThisEnvironment(t *testing.T) {
 	r := newRuns(t)
-	r.alone(nil)
+	r.startAlone(nil)
 	require.NoError(t, r.store.For("dev").AuditLog().Start(t.Context(), ops.Run{ID: "theirs"}, ops.Audit{Action: "reprocess", Subject: "theirs"}))
 	all, err := r.ops.RunList(t.Context(), 10)
 	require.NoError(t, err)

@@ -31,7 +31,7 @@ func OutcomesOf(text string) (list []run.Outcome) {
 // RunItems gives the documents of a run with their outcomes, page by page: its receipt. Errors as RunShow; *RequestError (conflict)
 // also for a run that one process did alone.
 func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcome, err error) {
-	if q.Limit, err = listed(q.Limit); err != nil {
+	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return nil, err
 	}
 	if !isRunID(q.Run) {
@@ -46,15 +46,15 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcom
 	if q.After != "" {
 		after = run.DocumentKey(q.After)
 	}
-	err = o.stores(ctx, func(ctx context.Context, b Stores) (err error) {
-		row, err := o.theRun(ctx, b, q.Run)
+	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
+		row, err := o.requireRun(ctx, s, q.Run)
 		switch {
 		case err != nil:
 			return err
 		case row.Pattern == "":
 			return notItemised(q.Run)
 		}
-		items, err = b.Runs.Items(ctx, q.Run, q.Outcomes, after, q.Limit)
+		items, err = s.Runs.Items(ctx, q.Run, q.Outcomes, after, q.Limit)
 		return err
 	})
 	return items, err
@@ -79,8 +79,8 @@ func (o *Ops) Report(ctx context.Context, name string) (t run.Table, err error) 
 	if err := o.knownReport(name); err != nil {
 		return t, err
 	}
-	err = o.stores(ctx, func(ctx context.Context, b Stores) (err error) {
-		t, err = b.Reports.Report(ctx, name)
+	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
+		t, err = s.Reports.Report(ctx, name)
 		return err
 	})
 	return t, err

@@ -11,10 +11,10 @@ import (
 	"sqlwriter/internal/run"
 )
 
-func TestTheReceiptOfARunComesInPages(t *testing.T) {
+func TestRunItemsComeInPages(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	begun := r.start(replay()).Run
+	begun := r.start(replayAll()).Run
 	r.handOff(begun, 2, 5, 2)
 	seen := map[string]run.ItemOutcome{}
 	for after, pages := "", 0; ; pages++ {

@@ -45,21 +45,23 @@ func (p RunProgress) Left(perSecond float64) time.Duration {
 }
 
 // mine reports whether a run is of this environment; the database may be shared.
-func (o *Ops) mine(r run.Run) bool { return r.SysName == o.o.SysName }
+func (o *Ops) ownRun(r run.Run) bool { return r.SysName == o.o.SysName }
 
 // ownBatch reports the same of a batch: its id is made of what it is the batch of.
-func (o *Ops) ownBatch(j run.Batch) bool { return j.ID == run.BatchID(o.o.SysName, j.Run, j.Number) }
+func (o *Ops) ownBatch(batch run.Batch) bool {
+	return batch.ID == run.BatchID(o.o.SysName, batch.Run, batch.Number)
+}
 
 // latest looks for rows of this environment among the latest of all, at most limit of them. Of other environments there may be any
 // number in front: more and more is asked for, but no more than most.
-func latest[T any](limit, most int, mine func(T) bool, list func(limit int) ([]T, error)) ([]T, error) {
+func latest[T any](limit, most int, own func(T) bool, list func(limit int) ([]T, error)) ([]T, error) {
 	for asked := limit; ; asked = min(most, asked*seekFactor) {
 		rows, err := list(asked)
 		if err != nil {
 			return nil, err
 		}
 		all := len(rows) < asked || asked >= most
-		rows = slices.DeleteFunc(rows, func(row T) bool { return !mine(row) })
+		rows = slices.DeleteFunc(rows, func(row T) bool { return !own(row) })
 		if all || len(rows) >= limit {
 			return rows[:min(len(rows), limit)], nil
 		}
@@ -67,9 +69,9 @@ func latest[T any](limit, most int, mine func(T) bool, list func(limit int) ([]T
 }
 
 // theRun reads a run that must be there, and of this environment.
-func (o *Ops) theRun(ctx context.Context, b Stores, id string) (run.Run, error) {
-	row, there, err := b.Runs.Run(ctx, id)
-	if err == nil && (!there || !o.mine(row)) {
+func (o *Ops) requireRun(ctx context.Context, s Stores, id string) (run.Run, error) {
+	row, there, err := s.Runs.Run(ctx, id)
+	if err == nil && (!there || !o.ownRun(row)) {
 		err = refuse(NotFound, "no run %q", id)
 	}
 	return row, err
@@ -82,15 +84,15 @@ func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
 		return RunProgress{}, notARun(id)
 	}
 	var p RunProgress
-	err := o.stores(ctx, func(ctx context.Context, b Stores) (err error) {
-		if p.Run, err = o.theRun(ctx, b, id); err != nil {
+	err := o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
+		if p.Run, err = o.requireRun(ctx, s, id); err != nil {
 			return err
 		}
 		if p.Pattern == "" {
 			p.Stats = run.Stats{Batches: map[run.BatchStatus]int{}, Outcomes: map[run.Outcome]int{}}
 			return nil
 		}
-		p.Stats, err = b.Runs.Stats(ctx, id)
+		p.Stats, err = s.Runs.Stats(ctx, id)
 		return err
 	})
 	if err != nil {
@@ -155,25 +157,25 @@ type RunSummary struct {
 
 // RunList gives the latest runs, whoever does them, newest first, at most 1,000; 0 means 20. Errors as RunShow.
 func (o *Ops) RunList(ctx context.Context, limit int) (all []RunSummary, err error) {
-	if limit, err = listed(limit); err != nil {
+	if limit, err = checkLimit(limit); err != nil {
 		return nil, err
 	}
-	err = o.stores(ctx, func(ctx context.Context, b Stores) error {
+	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		all = []RunSummary{}
-		rows, err := b.Runs.ListRuns(ctx, limit)
+		rows, err := s.Runs.ListRuns(ctx, limit)
 		if err != nil {
 			return err
 		}
 		counted := 0
 		for _, row := range rows {
-			s := RunSummary{Run: o.localRun(row)}
-			if row.Pattern != "" && counted < mostRunsCounted {
+			summary := RunSummary{Run: o.localRun(row)}
+			if row.Pattern != "" && counted < maxRunsCounted {
 				counted++
-				if s.Batches, err = b.Runs.BatchCounts(ctx, row.ID); err != nil {
+				if summary.Batches, err = s.Runs.BatchCounts(ctx, row.ID); err != nil {
 					return err
 				}
 			}
-			all = append(all, s)
+			all = append(all, summary)
 		}
 		return nil
 	})
@@ -191,7 +193,7 @@ type RunRequest struct {
 // after its batch; one that died asks nobody any more, and Gone ends its entry. Errors as RunShow; *RequestError also when the run is
 // not running (not found), and for Gone of a run that workers do (conflict).
 func (o *Ops) RunCancel(ctx context.Context, r CancelRequest) (RunProgress, error) {
-	p, err := o.act(ctx, RunRequest{Run: r.Run, By: r.By, Why: r.Why}, action{
+	p, err := o.changeRun(ctx, RunRequest{Run: r.Run, By: r.By, Why: r.Why}, action{
 		state: "is running", from: []run.RunStatus{run.RunRunning},
 		check: func(row run.Run) error {
 			if row.Pattern != "" && r.Gone { // its batches would be left open
@@ -199,17 +201,17 @@ func (o *Ops) RunCancel(ctx context.Context, r CancelRequest) (RunProgress, erro
 			}
 			return nil
 		},
-		change: func(ctx context.Context, b Stores, row run.Run) (bool, error) {
+		change: func(ctx context.Context, s Stores, row run.Run) (bool, error) {
 			if row.Pattern == "" {
-				return b.Audit.Cancel(ctx, r.Run, Audit{Action: "cancel", By: r.By, Why: r.Why, Subject: r.Run})
+				return s.Audit.Cancel(ctx, r.Run, Audit{Action: "cancel", By: r.By, Why: r.Why, Subject: r.Run})
 			}
-			return b.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: r.By, Why: r.Why, Run: r.Run})
+			return s.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: r.By, Why: r.Why, Run: r.Run})
 		},
 	})
 	if err != nil || !r.Gone {
 		return p, err
 	}
-	err = o.end(ctx, func(ctx context.Context, b Stores) error { return b.Audit.End(ctx, r.Run, Cancelled, p.Counts) })
+	err = o.withStores(ctx, func(ctx context.Context, s Stores) error { return s.Audit.End(ctx, r.Run, Cancelled, p.Counts) })
 	if err != nil {
 		return RunProgress{}, err
 	}
@@ -222,7 +224,7 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 	if o.o.ReadOnly != "" {
 		return RunProgress{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
-	p, err := o.act(ctx, r, action{
+	p, err := o.changeRun(ctx, r, action{
 		state: "has failed or was cancelled", from: []run.RunStatus{run.RunFailed, run.RunCancelled},
 		check: func(row run.Run) error {
 			if row.Pattern == "" {
@@ -230,8 +232,8 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 			}
 			return nil
 		},
-		change: func(ctx context.Context, b Stores, _ run.Run) (bool, error) {
-			return b.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
+		change: func(ctx context.Context, s Stores, _ run.Run) (bool, error) {
+			return s.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
 		},
 	})
 	if err == nil {
@@ -248,23 +250,23 @@ type action struct {
 	// check refuses what the run is not for.
 	check func(row run.Run) error
 	// change does it, with its audit entry; false when the run is not in such a state any more.
-	change func(ctx context.Context, b Stores, row run.Run) (bool, error)
+	change func(ctx context.Context, s Stores, row run.Run) (bool, error)
 }
 
 // act changes a run and shows it.
-func (o *Ops) act(ctx context.Context, r RunRequest, a action) (RunProgress, error) {
+func (o *Ops) changeRun(ctx context.Context, r RunRequest, a action) (RunProgress, error) {
 	if !isRunID(r.Run) {
 		return RunProgress{}, notARun(r.Run)
 	}
-	if err := words(r.By, r.Why); err != nil {
+	if err := checkReason(r.By, r.Why); err != nil {
 		return RunProgress{}, err
 	}
-	err := o.stores(ctx, func(ctx context.Context, b Stores) error {
-		row, err := o.actable(ctx, b, r.Run, a)
+	err := o.stores(ctx, func(ctx context.Context, s Stores) error {
+		row, err := o.changeable(ctx, s, r.Run, a)
 		if err != nil {
 			return err
 		}
-		changed, err := a.change(ctx, b, row)
+		changed, err := a.change(ctx, s, row)
 		if err == nil && !changed {
 			err = refuse(NotFound, "no run %q %s any more", r.Run, a.state)
 		}
@@ -281,12 +283,12 @@ func (o *Ops) act(ctx context.Context, r RunRequest, a action) (RunProgress, err
 }
 
 // actable reads a run for an action, and refuses one that it is not for.
-func (o *Ops) actable(ctx context.Context, b Stores, id string, a action) (run.Run, error) {
-	row, there, err := b.Runs.Run(ctx, id)
+func (o *Ops) changeable(ctx context.Context, s Stores, id string, a action) (run.Run, error) {
+	row, there, err := s.Runs.Run(ctx, id)
 	switch {
 	case err != nil:
 		return run.Run{}, err
-	case !there || !o.mine(row):
+	case !there || !o.ownRun(row):
 		return run.Run{}, refuse(NotFound, "no run %q %s", id, a.state)
 	}
 	if err := a.check(row); err != nil {

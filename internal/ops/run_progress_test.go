@@ -18,7 +18,7 @@ import (
 func TestARunIsShownWithItsNumbers(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	begun := r.start(replay()).Run
+	begun := r.start(replayAll()).Run
 	r.handOff(begun, 3, 4, 2)
 	r.clock = r.clock.Add(16 * time.Second)
 	p, err := r.ops.RunShow(t.Context(), begun)
@@ -54,10 +54,10 @@ func TestARunIsShownWithItsNumbers(t *testing.T) {
 func TestProgressIsOfWhatThePreviewFound(t *testing.T) {
 	r := newRuns(t)
 	r.search.invented = 511
-	request := replay()
+	request := replayAll()
 	request.Rate = 120
 	begun := r.start(request).Run
-	row, ok, err := r.books.ClaimRun(t.Context(), begun, 0, -1, run.Worker{ID: "manager-1"}, time.Minute)
+	row, ok, err := r.runStore.ClaimRun(t.Context(), begun, 0, -1, run.Worker{ID: "manager-1"}, time.Minute)
 	require.NoError(t, err)
 	require.True(t, ok)
 	lease := run.RunLease{Run: begun, Owner: "manager-1", Epoch: row.Epoch}
@@ -73,7 +73,7 @@ func TestProgressIsOfWhatThePreviewFound(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(2455), p.LeftSeconds)
 
-	require.NoError(t, r.books.EndHandOff(t.Context(), lease, run.Audit{}))
+	require.NoError(t, r.runStore.EndHandOff(t.Context(), lease, run.Audit{}))
 	p, err = r.ops.RunShow(t.Context(), begun)
 	require.NoError(t, err)
 	known, more = p.Known()
@@ -88,15 +88,15 @@ func (r *runs) addAndDo(l run.RunLease, number, documents int) {
 		ids = append(ids, fmt.Sprintf("doc-%d-%d", number, i))
 	}
 	ctx := r.t.Context()
-	require.NoError(r.t, r.books.AddChunk(ctx, l, run.Chunk{First: number, Initial: run.Queued, Batches: [][]string{ids}}))
-	claimed, err := r.books.ClaimBatch(ctx, run.BatchID("web", l.Run, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", number)}, time.Minute, run.Audit{})
+	require.NoError(r.t, r.runStore.AddChunk(ctx, l, run.Chunk{First: number, Initial: run.Queued, Batches: [][]string{ids}}))
+	claimed, err := r.runStore.ClaimBatch(ctx, run.BatchID("web", l.Run, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%d", number)}, time.Minute, run.Audit{})
 	require.NoError(r.t, err)
 	var outcomes []run.ItemOutcome
 	for _, document := range claimed.Open {
 		outcomes = append(outcomes, run.ItemOutcome{Document: document, Outcome: run.DocCommitted})
 	}
-	require.NoError(r.t, r.books.SaveOutcomes(ctx, claimed.Lease, outcomes, nil))
-	_, err = r.books.FinishBatch(ctx, claimed.Lease, func(run.BatchStats) run.Audit { return run.Audit{} })
+	require.NoError(r.t, r.runStore.SaveOutcomes(ctx, claimed.Lease, outcomes, nil))
+	_, err = r.runStore.FinishBatch(ctx, claimed.Lease, func(run.BatchStats) run.Audit { return run.Audit{} })
 	require.NoError(r.t, err)
 }
 
@@ -131,25 +131,25 @@ func TestTheTimeThatIsLeft(t *testing.T) {
 func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	ours := r.start(replay()).Run
+	ours := r.start(replayAll()).Run
 	r.handOff(ours, 2, 1, 2)
 	const theirs = "replay-theirs"
 	r.clock = r.clock.Add(time.Second)
 	r.foreignRun(theirs, 30)
-	require.NoError(t, r.books.StartRun(t.Context(), run.Run{ID: "alone", SysName: "web", Kind: "reprocess", RequestedBy: "pat", Why: "x"}, run.Audit{}))
-	before := r.books.Audits()
+	require.NoError(t, r.runStore.StartRun(t.Context(), run.Run{ID: "alone", SysName: "web", Kind: "reprocess", RequestedBy: "pat", Why: "x"}, run.Audit{}))
+	before := r.runStore.Audits()
 
 	words := ops.RunRequest{Run: theirs, By: "pat", Why: "x"}
-	job := run.BatchID("dev", theirs, 1)
+	batch := run.BatchID("dev", theirs, 1)
 	for name, ask := range map[string]func() error{
 		"show":    func() error { _, err := r.ops.RunShow(t.Context(), theirs); return err },
 		"cancel":  func() error { _, err := r.ops.RunCancel(t.Context(), cancelOf(words)); return err },
 		"resume":  func() error { _, err := r.ops.RunResume(t.Context(), words); return err },
 		"items":   func() error { _, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: theirs}); return err },
 		"batches": func() error { _, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Run: theirs}); return err },
-		"batch":   func() error { _, err := r.ops.BatchShow(t.Context(), job); return err },
+		"batch":   func() error { _, err := r.ops.BatchShow(t.Context(), batch); return err },
 		"requeue of a batch": func() error {
-			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Batch: job, By: "pat", Why: "x"})
+			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Batch: batch, By: "pat", Why: "x"})
 			return err
 		},
 		"requeue of a run": func() error {
@@ -163,7 +163,7 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	} {
 		require.Equal(t, ops.NotFound, refusal(ask()), name)
 	}
-	require.Equal(t, before, r.books.Audits(), "nothing was changed")
+	require.Equal(t, before, r.runStore.Audits(), "nothing was changed")
 
 	all, err := r.ops.RunList(t.Context(), 1)
 	require.NoError(t, err)
@@ -173,10 +173,10 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{2, ours}, []any{len(all), all[1].ID}, "behind another's")
 	for _, status := range []run.BatchStatus{"", run.Failed} {
-		jobs, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Status: status, Limit: 1})
+		batches, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Status: status, Limit: 1})
 		require.NoError(t, err)
-		require.Len(t, jobs, 1, "behind thirty of another's")
-		require.Equal(t, []any{ours, 2}, []any{jobs[0].Run, jobs[0].Number})
+		require.Len(t, batches, 1, "behind thirty of another's")
+		require.Equal(t, []any{ours, 2}, []any{batches[0].Run, batches[0].Number})
 	}
 }
 
@@ -184,27 +184,27 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 func (r *runs) foreignRun(id string, batches int) {
 	r.t.Helper()
 	ctx := r.t.Context()
-	require.NoError(r.t, r.books.StartRun(ctx, run.Run{
+	require.NoError(r.t, r.runStore.StartRun(ctx, run.Run{
 		ID: id, SysName: "dev", Kind: run.Replay, Pattern: run.TwoPhase, RequestedBy: "them", Why: "theirs",
 	}, run.Audit{}))
-	row, ok, err := r.books.ClaimRun(ctx, id, 0, -1, run.Worker{ID: "manager-theirs"}, time.Minute)
+	row, ok, err := r.runStore.ClaimRun(ctx, id, 0, -1, run.Worker{ID: "manager-theirs"}, time.Minute)
 	require.NoError(r.t, err)
 	require.True(r.t, ok)
 	chunk := run.Chunk{First: 1, Initial: run.Queued}
 	for b := range batches {
 		chunk.Batches = append(chunk.Batches, []string{fmt.Sprintf("their-doc-%d", b)})
 	}
-	require.NoError(r.t, r.books.AddChunk(ctx, run.RunLease{Run: id, Owner: "manager-theirs", Epoch: row.Epoch}, chunk))
+	require.NoError(r.t, r.runStore.AddChunk(ctx, run.RunLease{Run: id, Owner: "manager-theirs", Epoch: row.Epoch}, chunk))
 	for b := range batches {
-		claimed, err := r.books.ClaimBatch(ctx, run.BatchID("dev", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-theirs-%d", b)}, time.Minute, run.Audit{})
+		claimed, err := r.runStore.ClaimBatch(ctx, run.BatchID("dev", id, b+1), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-theirs-%d", b)}, time.Minute, run.Audit{})
 		require.NoError(r.t, err)
-		require.NoError(r.t, r.books.FailBatch(ctx, claimed.Lease, "x", run.Audit{}))
+		require.NoError(r.t, r.runStore.FailBatch(ctx, claimed.Lease, "x", run.Audit{}))
 	}
 }
 
 func TestALongListOfDocumentsIsShownShort(t *testing.T) {
 	r := newRuns(t)
-	request := replay()
+	request := replayAll()
 	request.All = false
 	for i := range 500 {
 		request.IDs = append(request.IDs, id(int64(i)))
@@ -253,7 +253,7 @@ func TestAShortFilterLeavesAllOtherMembers(t *testing.T) {
 func TestCancelAndResume(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	begun := r.start(replay()).Run
+	begun := r.start(replayAll()).Run
 	words := ops.RunRequest{Run: begun, By: "pat", Why: "wrong filter"}
 	_, err := r.ops.RunResume(t.Context(), words)
 	require.Equal(t, ops.NotFound, refusal(err))
@@ -290,13 +290,13 @@ func TestCancelAndResume(t *testing.T) {
 func TestAResumedRunThatWasHandedOffGetsAManagerForTheRest(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	begun := r.start(replay()).Run
-	lease, ok, err := r.books.ClaimRun(t.Context(), begun, 0, -1, run.Worker{ID: "manager-1"}, time.Minute)
+	begun := r.start(replayAll()).Run
+	lease, ok, err := r.runStore.ClaimRun(t.Context(), begun, 0, -1, run.Worker{ID: "manager-1"}, time.Minute)
 	require.NoError(t, err)
 	require.True(t, ok)
 	hold := run.RunLease{Run: begun, Owner: "manager-1", Epoch: lease.Epoch}
-	require.NoError(t, r.books.AddChunk(t.Context(), hold, run.Chunk{First: 1, Initial: run.Queued, Batches: [][]string{{"a"}}}))
-	require.NoError(t, r.books.EndHandOff(t.Context(), hold, run.Audit{}))
+	require.NoError(t, r.runStore.AddChunk(t.Context(), hold, run.Chunk{First: 1, Initial: run.Queued, Batches: [][]string{{"a"}}}))
+	require.NoError(t, r.runStore.EndHandOff(t.Context(), hold, run.Audit{}))
 	words := ops.RunRequest{Run: begun, By: "pat", Why: "x"}
 	_, err = r.ops.RunCancel(t.Context(), cancelOf(words))
 	require.NoError(t, err)
@@ -308,10 +308,10 @@ func TestAResumedRunThatWasHandedOffGetsAManagerForTheRest(t *testing.T) {
 	require.Equal(t, 2, r.queue.Sends(), "a manager sends its batches again")
 }
 
-func TestNoRunOfManyWorkersIsGone(t *testing.T) {
+func TestARunOfWorkersCannotBeDeclaredGone(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	begun := r.start(replay()).Run
+	begun := r.start(replayAll()).Run
 	_, err := r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: begun, By: "pat", Why: "x", Gone: true})
 	require.Equal(t, ops.Conflict, refusal(err))
 	require.ErrorContains(t, err, "`run cancel` without --gone ends it with its batches")
@@ -320,7 +320,7 @@ func TestNoRunOfManyWorkersIsGone(t *testing.T) {
 }
 
 // Bookkeeping reports nothing to the breaker, whatever became of it.
-func TestWhatOperatorsAskMovesNoBreaker(t *testing.T) {
+func TestOperatorsRequestsDoNotChangeTheBreaker(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
 	before := r.snapshot()["etag"]
@@ -330,14 +330,14 @@ func TestWhatOperatorsAskMovesNoBreaker(t *testing.T) {
 		_, err = r.ops.BatchShow(t.Context(), "nobody/1")
 		require.Equal(t, ops.NotFound, refusal(err))
 	}
-	r.books.fails = down()
+	r.runStore.fails = down()
 	for range 10 {
 		r.clock = r.clock.Add(10 * time.Second)
-		_, err := r.ops.StartRun(t.Context(), replay())
+		_, err := r.ops.StartRun(t.Context(), replayAll())
 		require.Equal(t, "refused", fault.CodeOf(err))
 	}
 	require.Equal(t, breaker.Running, r.flow().Flow())
-	r.books.fails = nil
+	r.runStore.fails = nil
 	require.Equal(t, before, r.snapshot()["etag"])
 }
 
@@ -356,7 +356,7 @@ func TestAnActionMayTakeTheProbe(t *testing.T) {
 		for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
 			r := newRuns(t)
 			r.fill(1)
-			begun := r.start(replay()).Run
+			begun := r.start(replayAll()).Run
 			r.handOff(begun, 1, 1, 1)
 			r.open(kind, "x")
 			require.True(t, breaker.IsRefusal(act(r, begun)), "%s, %s: not yet", name, kind)
@@ -368,10 +368,10 @@ func TestAnActionMayTakeTheProbe(t *testing.T) {
 }
 
 // Who pauses because of a run wants to end it before the work goes on.
-func TestARunIsCancelledBesideAPause(t *testing.T) {
+func TestARunCanBeCancelledDuringAPause(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	begun := r.start(replay()).Run
+	begun := r.start(replayAll()).Run
 	_, err := r.ops.Pause(t.Context(), ops.FlowRequest{By: "pat", Why: "the wrong run"})
 	require.NoError(t, err)
 	p, err := r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: begun, By: "pat", Why: "x"})

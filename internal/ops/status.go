@@ -13,7 +13,7 @@ import (
 // The bounds of the counting: Cosmos has no counter that it serves over partitions, so documents are listed.
 const (
 	// mostCounted is how many documents one count lists at most.
-	mostCounted = 5000
+	maxCounted = 5000
 	// countWithin is how long the counting may take.
 	countWithin = 20 * time.Second
 )
@@ -106,8 +106,8 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 		{invoice.Pending, invoice.RetryScheduled, invoice.Processing}, // a flood of failed ones must not hide these
 		{invoice.Failed},
 	} {
-		atLeast, err := o.scan(counting, statuses, 0, now, mostCounted, func(w commit.PendingDoc) bool {
-			s.count(w, now, failures)
+		atLeast, err := o.scan(counting, statuses, 0, now, maxCounted, func(doc commit.PendingDoc) bool {
+			s.count(doc, now, failures)
 			return true
 		})
 		if err != nil && (counting.Err() == nil || ctx.Err() != nil) {
@@ -131,31 +131,31 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 }
 
 // count takes in one document.
-func (s *Status) count(w commit.PendingDoc, now time.Time, failures map[Failures]int) {
-	c := s.Depth[w.Status]
+func (s *Status) count(doc commit.PendingDoc, now time.Time, failures map[Failures]int) {
+	c := s.Depth[doc.Status]
 	c.Documents++
-	s.Depth[w.Status] = c
-	if w.Status == invoice.RetryScheduled && invoice.Due(w.RetryAfter, now) {
+	s.Depth[doc.Status] = c
+	if doc.Status == invoice.RetryScheduled && invoice.Due(doc.RetryAfter, now) {
 		s.Due++
 	}
 	switch {
-	case w.Status != invoice.RetryScheduled:
-	case putOff(w.Kind):
+	case doc.Status != invoice.RetryScheduled:
+	case deferred(doc.Kind):
 		s.PutOff++
-	case w.Postponed:
+	case doc.Postponed:
 		s.Postponed++
 	}
-	if w.Kind != "" || w.Code != "" || w.Status == invoice.Failed {
-		failures[Failures{Status: w.Status, Kind: w.Kind, Code: w.Code}]++
+	if doc.Kind != "" || doc.Code != "" || doc.Status == invoice.Failed {
+		failures[Failures{Status: doc.Status, Kind: doc.Kind, Code: doc.Code}]++
 	}
-	since := time.Unix(w.TS, 0)
-	if w.Status != invoice.Failed && (s.Oldest == nil || since.Before(s.Oldest.Since)) {
-		s.Oldest = &Oldest{ID: w.ID, Status: w.Status, Since: since, AgeSeconds: max(0, int64(now.Sub(since)/time.Second))}
+	since := time.Unix(doc.TS, 0)
+	if doc.Status != invoice.Failed && (s.Oldest == nil || since.Before(s.Oldest.Since)) {
+		s.Oldest = &Oldest{ID: doc.ID, Status: doc.Status, Since: since, AgeSeconds: max(0, int64(now.Sub(since)/time.Second))}
 	}
 }
 
 // putOff reports whether a document whose last error is of the kind was tried and not judged.
-func putOff(kind string) bool { return slices.Contains(commit.PutOffKinds(), fault.Kind(kind)) }
+func deferred(kind string) bool { return slices.Contains(commit.PutOffKinds(), fault.Kind(kind)) }
 
 // scan lists the documents in statuses whose _ts is from on, the oldest windows first, until take has said yes to most of
 // them; atLeast says that there may be more.
@@ -164,11 +164,11 @@ func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, from int64, n
 	edges := windowEdges(from, now)
 	for i := range len(edges) - 1 {
 		err := o.p.Backlog.PendingDocs(ctx, o.o.SysName, statuses, edges[i], edges[i+1], func(page []commit.PendingDoc) (bool, error) {
-			for _, w := range page {
+			for _, doc := range page {
 				if atLeast = taken == most; atLeast {
 					return false, nil
 				}
-				if take(w) {
+				if take(doc) {
 					taken++
 				}
 			}

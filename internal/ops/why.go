@@ -68,7 +68,7 @@ type Mark struct {
 
 // Why explains one document. SQL is not asked. Errors by kind: *RequestError (usage; not found); infrastructure, throttled.
 func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
-	if err := document(id); err != nil {
+	if err := checkDocumentID(id); err != nil {
 		return Explanation{}, err
 	}
 	doc, err := o.document(ctx, id)
@@ -121,18 +121,18 @@ type why struct {
 }
 
 func (w why) explain(e *Explanation) {
-	turn := w.doc.Eligibility(w.now, w.o.o.SysName)
+	eligibility := w.doc.Eligibility(w.now, w.o.o.SysName)
 	switch {
-	case turn == invoice.NotOurs && w.doc.SysName == "":
+	case eligibility == invoice.NotOurs && w.doc.SysName == "":
 		e.Summary, e.Next = "it names no environment (request_details.sys_name)", "nothing: nobody's app touches it"
-	case turn == invoice.NotOurs:
+	case eligibility == invoice.NotOurs:
 		e.Summary = fmt.Sprintf("it belongs to the environment %q, this app is %q", w.doc.SysName, w.o.o.SysName)
 		e.Next = "nothing here: ask the app of that environment"
-	case turn == invoice.NotOffered:
+	case eligibility == invoice.NotOffered:
 		e.Status = "not offered"
 		e.Summary = "it was never offered: it has no sql_writer.status"
 		e.Next = "nothing: it is left alone until somebody sets sql_writer.status to pending"
-	case turn == invoice.UnknownStatus:
+	case eligibility == invoice.UnknownStatus:
 		e.Status = w.doc.State.StatusFound
 		e.Summary = fmt.Sprintf("sql_writer.status is %q, which is none that we know", e.Status)
 		e.Next = "nothing: it is left alone until somebody corrects the status"
@@ -196,7 +196,7 @@ func (w why) scheduled(e *Explanation) {
 			due = w.now // further ahead than anybody means
 		}
 		if w.flow.Stopped() {
-			w.held(e, due)
+			w.stopped(e, due)
 			return
 		}
 		e.Summary += "; due"
@@ -227,7 +227,7 @@ func (w why) scheduled(e *Explanation) {
 func (w why) uncounted() string {
 	s := w.doc.State
 	switch {
-	case putOff(s.LastErrorKind):
+	case deferred(s.LastErrorKind):
 		return fmt.Sprintf("; put off: it was tried and not judged (%s %s), so nothing was counted", s.LastErrorKind, s.LastErrorCode)
 	case s.Postponed:
 		return "; postponed: nothing was applied since it failed, so that failure is not counted yet"
@@ -260,7 +260,7 @@ func (w why) pending(e *Explanation) {
 		e.Summary = "pending; " + used(w.doc.State) + " used"
 	}
 	if w.flow.Stopped() {
-		w.held(e, since)
+		w.stopped(e, since)
 		return
 	}
 	e.Summary += "; waiting for " + ago(w.now.Sub(since))
@@ -276,7 +276,7 @@ func (w why) pending(e *Explanation) {
 }
 
 // held explains a document that could be tried since a moment, if the flow were not stopped.
-func (w why) held(e *Explanation, since time.Time) {
+func (w why) stopped(e *Explanation, since time.Time) {
 	if w.flow.Since.After(since) {
 		since = w.flow.Since
 	}

@@ -190,7 +190,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-func TestWhyTellsTheAttempts(t *testing.T) {
+func TestWhyListsTheAttempts(t *testing.T) {
 	w := newWorld(t)
 	w.put(result(1, tooLong(), scheduled(start().Add(20*time.Minute))))
 	e, err := w.ops.Why(t.Context(), id(1))
@@ -218,7 +218,7 @@ func TestWhySaysWhatKeepsASpentDocumentFromFailing(t *testing.T) {
 	require.Contains(t, e.Summary, "1 of 5 retries used; postponed: nothing was applied since it failed")
 }
 
-func TestWhyOfNothing(t *testing.T) {
+func TestWhyOfAMissingDocument(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.ops.Why(t.Context(), "nobody")
 	require.Equal(t, ops.NotFound, refusal(err))
@@ -264,12 +264,12 @@ func TestStatus(t *testing.T) {
 	require.Zero(t, s.PoisonThisHour, "that was another hour")
 	require.Equal(t, []any{breaker.StoppedFlow, fault.Quota, "9002", "b", "2025-12-18T11:01:20-06:00"},
 		[]any{s.Flow.State, s.Flow.Kind, s.Flow.Code, s.Flow.HeldBy, s.Flow.NextProbe.Format(time.RFC3339)})
-	require.Zero(t, w.journal.calls, "SQL is not asked")
+	require.Zero(t, w.audit.calls, "SQL is not asked")
 	require.Zero(t, w.sink.applies)
 }
 
 // Many documents that begin to fail alike are told, and nothing else stops.
-func TestStatusTellsAMassFailureAndWhatIsUncounted(t *testing.T) {
+func TestStatusReportsMassFailuresAndDeferredDocuments(t *testing.T) {
 	w := newWorld(t)
 	for line := range int64(25) {
 		w.put(result(1+line, "x", ""))
@@ -295,12 +295,12 @@ func TestStatusTellsAMassFailureAndWhatIsUncounted(t *testing.T) {
 }
 
 // flood is a backlog of so many failed documents and one that is pending, a thousand to a page.
-type flood struct {
+type floodedBacklog struct {
 	commit.Backlog
 	documents int
 }
 
-func (f flood) PendingDocs(_ context.Context, _ string, statuses []invoice.Status, from, _ int64, page func([]commit.PendingDoc) (bool, error)) error {
+func (f floodedBacklog) PendingDocs(_ context.Context, _ string, statuses []invoice.Status, from, _ int64, page func([]commit.PendingDoc) (bool, error)) error {
 	if from != 0 { // all of them are old
 		return nil
 	}
@@ -320,10 +320,10 @@ func (f flood) PendingDocs(_ context.Context, _ string, statuses []invoice.Statu
 	return nil
 }
 
-func TestCountingGoesNoFurtherThanItsBound(t *testing.T) {
+func TestCountingStopsAtItsLimit(t *testing.T) {
 	w := newWorld(t)
 	of := func(n int) *ops.Ops {
-		return ops.New(ops.Ports{Documents: w.docs, Backlog: flood{documents: n}, Breaker: w.breaker}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
+		return ops.New(ops.Ports{Documents: w.docs, Backlog: floodedBacklog{documents: n}, Breaker: w.breaker}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 	}
 	for n, want := range map[int]ops.Count{5000: {Documents: 5000}, 5001: {Documents: 5000, AtLeast: true}} {
 		s, err := of(n).Status(t.Context())
@@ -337,9 +337,9 @@ func TestCountingGoesNoFurtherThanItsBound(t *testing.T) {
 }
 
 // slow is a backlog that answers when its time is over.
-type slow struct{ commit.Backlog }
+type slowBacklog struct{ commit.Backlog }
 
-func (slow) PendingDocs(ctx context.Context, _ string, statuses []invoice.Status, _, _ int64, page func([]commit.PendingDoc) (bool, error)) error {
+func (slowBacklog) PendingDocs(ctx context.Context, _ string, statuses []invoice.Status, _, _ int64, page func([]commit.PendingDoc) (bool, error)) error {
 	if statuses[0] != invoice.Failed {
 		if _, err := page([]commit.PendingDoc{{ID: "waits", TS: 1, Status: invoice.Pending}}); err != nil {
 			return err
@@ -349,10 +349,10 @@ func (slow) PendingDocs(ctx context.Context, _ string, statuses []invoice.Status
 	return fault.Wrap(fault.Infrastructure, "test: waiting", "timeout", "no answer", ctx.Err())
 }
 
-func TestCountingTakesNoLongerThanItsTime(t *testing.T) {
+func TestCountingStopsAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		o := ops.New(ops.Ports{Documents: w.docs, Backlog: slow{}, Breaker: w.breaker}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
+		o := ops.New(ops.Ports{Documents: w.docs, Backlog: slowBacklog{}, Breaker: w.breaker}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 		begin := time.Now()
 		s, err := o.Status(t.Context())
 		require.NoError(t, err)

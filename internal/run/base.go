@@ -27,8 +27,8 @@ const (
 	// busyWait is when a batch is looked at again that somebody else has.
 	busyWait = 2 * time.Minute
 	// firstWait and lastWait bound how long a message is put off while SQL is away.
-	firstWait = 30 * time.Second
-	lastWait  = 5 * time.Minute
+	minDeferral = 30 * time.Second
+	maxDeferral = 5 * time.Minute
 	// storeTimeout bounds one use of the books, and sendTimeout one of the queue.
 	storeTimeout = 30 * time.Second
 	sendTimeout  = 30 * time.Second
@@ -42,7 +42,7 @@ const (
 	retryEvery = 15 * time.Second
 	// mostLost is how many owners may be lost with a batch, or one after another with a run, before it is taken for the reason: they
 	// may end for reasons of their own (ADR 0026).
-	mostLost = 10
+	maxLostOwners = 10
 	// never is longer than anything waits.
 	never = 10 * 365 * 24 * time.Hour
 	// storeTries is how often a use of the books is tried that loses races.
@@ -115,20 +115,20 @@ type base struct {
 }
 
 // withStore uses the books when the breaker permits it. A race that is lost is run again, unless somebody else has what it was about.
-func (k base) withStore(ctx context.Context, use func(ctx context.Context) error) error {
-	if err := k.p.Breaker.Permit(ctx); err != nil {
+func (b base) withStore(ctx context.Context, use func(ctx context.Context) error) error {
+	if err := b.p.Breaker.Permit(ctx); err != nil {
 		return err
 	}
-	return k.withStoreAlways(ctx, use)
+	return b.withStoreAlways(ctx, use)
 }
 
 // withStoreAlways uses the books to end something that was begun: it is tried whatever the breaker says, and the breaker is told nothing.
-func (k base) withStoreAlways(ctx context.Context, use func(ctx context.Context) error) error {
+func (b base) withStoreAlways(ctx context.Context, use func(ctx context.Context) error) error {
 	var err error
 	for try := range storeTries {
 		if try > 0 {
-			pause := time.Duration(float64(20*time.Millisecond<<try) * (1 + k.o.Draw()))
-			if k.o.Wait(ctx, pause) != nil {
+			pause := time.Duration(float64(20*time.Millisecond<<try) * (1 + b.o.Draw()))
+			if b.o.Wait(ctx, pause) != nil {
 				return err
 			}
 		}
@@ -149,18 +149,18 @@ func within(ctx context.Context, bound time.Duration, use func(ctx context.Conte
 
 // staleAfter is the silence after which somebody is taken for dead. Nobody is before the breaker has been closed for that long: who
 // could not say a word is not dead.
-func (k base) staleAfter(ctx context.Context, silence time.Duration) time.Duration {
-	if since, closed := k.p.Breaker.ClosedSince(ctx); closed && k.o.Now().Sub(since) >= silence {
+func (b base) staleAfter(ctx context.Context, silence time.Duration) time.Duration {
+	if since, closed := b.p.Breaker.ClosedSince(ctx); closed && b.o.Now().Sub(since) >= silence {
 		return silence
 	}
 	return never
 }
 
 // lost reports whether somebody else has what a change was about.
-func lost(err error) bool { return fault.Has(err, fault.Changed) }
+func takenOver(err error) bool { return fault.Has(err, fault.Changed) }
 
 // passing reports whether a failure says nothing of what was asked: the same may be asked again later.
-func passing(err error) bool {
+func transient(err error) bool {
 	return fault.IsDependency(err) || fault.KindOf(err) == fault.Contention
 }
 
@@ -177,12 +177,12 @@ func send(ctx context.Context, q Queue, messages []Outgoing) []error {
 
 // later puts a message off: it is sent again, invisible for a while, and this delivery is done with. Nothing is counted. If
 // even that fails, the message is held as long as its lock is renewed, and then given back by an error of dependency scope.
-func (k base) later(ctx context.Context, q Queue, n Payload, delay time.Duration, why string) (Handled, error) {
-	next := n.putOff(k.o.Now())
-	done := Handled{Did: "deferred", Run: n.RunID, Batch: n.BatchID, Reason: why, Counts: map[string]int{
-		"deferral": next.Deferral, "delay_s": int(delay / time.Second), "deferred_for_s": int(k.o.Now().Unix() - next.FirstDeferredAt),
+func (b base) deferMessage(ctx context.Context, q Queue, p Payload, delay time.Duration, why string) (Handled, error) {
+	next := p.nextDeferral(b.o.Now())
+	done := Handled{Did: "deferred", Run: p.RunID, Batch: p.BatchID, Reason: why, Counts: map[string]int{
+		"deferral": next.Deferral, "delay_s": int(delay / time.Second), "deferred_for_s": int(b.o.Now().Unix() - next.FirstDeferredAt),
 	}}
-	err := k.retryUntil(ctx, func(ctx context.Context) error {
+	err := b.retryUntil(ctx, func(ctx context.Context) error {
 		ctx = context.WithoutCancel(ctx) // an invocation whose time is over still owes its message to the queue
 		return send(ctx, q, []Outgoing{next.Outgoing(delay)})[0]
 	})
@@ -195,68 +195,68 @@ func (k base) later(ctx context.Context, q Queue, n Payload, delay time.Duration
 
 // retryUntil tries something again and again until it succeeds or the invocation's time is nearly over: giving a message back at
 // once would have it delivered again in milliseconds, ten times, and then it is a dead letter (docs/facts.md F50).
-func (k base) retryUntil(ctx context.Context, try func(ctx context.Context) error) error {
-	until := k.o.Now().Add(retryFor)
+func (b base) retryUntil(ctx context.Context, try func(ctx context.Context) error) error {
+	until := b.o.Now().Add(retryFor)
 	if deadline, ok := ctx.Deadline(); ok {
 		until = deadline.Add(-giveBackBefore)
 	}
 	for {
 		err := try(ctx)
-		if err == nil || ctx.Err() != nil || k.o.Now().Add(retryEvery).After(until) {
+		if err == nil || ctx.Err() != nil || b.o.Now().Add(retryEvery).After(until) {
 			if err != nil {
-				k.rest(ctx, until)
+				b.waitUntil(ctx, until)
 			}
 			return err
 		}
-		if k.o.Wait(ctx, retryEvery) != nil {
+		if b.o.Wait(ctx, retryEvery) != nil {
 			return err
 		}
 	}
 }
 
 // rest waits for the end of a hold.
-func (k base) rest(ctx context.Context, until time.Time) {
-	if left := until.Sub(k.o.Now()); left > 0 {
-		_ = k.o.Wait(ctx, left) // the context's end is as good
+func (b base) waitUntil(ctx context.Context, until time.Time) {
+	if left := until.Sub(b.o.Now()); left > 0 {
+		_ = b.o.Wait(ctx, left) // the context's end is as good
 	}
 }
 
 // delayFor is how long a message is put off after a failure: until the breaker's next probe and a little, so that the messages do
 // not all come before it.
-func (k base) delayFor(err error) time.Duration {
-	d := firstWait
+func (b base) delayFor(err error) time.Duration {
+	d := minDeferral
 	if e := fault.As(err); e != nil && e.RetryAfter > d {
 		d = e.RetryAfter
 	}
-	return min(lastWait, d) + time.Duration(k.o.Draw()*float64(firstWait))
+	return min(maxDeferral, d) + time.Duration(b.o.Draw()*float64(minDeferral))
 }
 
 // nearDeadline reports whether the invocation's time is so short that nothing more is to be begun.
-func (k base) nearDeadline(ctx context.Context) bool { return k.timeLeft(ctx) < 0 }
+func (b base) nearDeadline(ctx context.Context) bool { return b.timeLeft(ctx) < 0 }
 
 // timeLeft is for how long the invocation may still begin something; negative when it may not.
-func (k base) timeLeft(ctx context.Context) time.Duration {
+func (b base) timeLeft(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return -1
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		return deadline.Sub(k.o.Now()) - stopBefore
+		return deadline.Sub(b.o.Now()) - stopBefore
 	}
 	return never
 }
 
 // worker makes the row of whoever claims something in this process. It has one name for each thing: a batch that is let go of and
 // comes again a thousand times leaves one row. Its epoch tells one claim from another.
-func (k base) worker(what, of string) Worker {
-	sum := sha256.Sum256([]byte(k.o.Instance + "\n" + of))
-	return Worker{ID: fmt.Sprintf("%s-%x", what, sum[:4]), Instance: k.o.Instance}
+func (b base) workerRow(what, of string) Worker {
+	sum := sha256.Sum256([]byte(b.o.Instance + "\n" + of))
+	return Worker{ID: fmt.Sprintf("%s-%x", what, sum[:4]), Instance: b.o.Instance}
 }
 
 // heartbeat says every half minute that somebody lives, until stop, which waits for the last time to end. A panic costs that one
 // heartbeat: nothing else would stop it before it ended the process with all its invocations. Who cannot say anything for long
 // is taken for dead.
-func (k base) heartbeat(what, id string, beat func()) (stop func()) {
-	return k.o.Every(beatEvery, func() {
+func (b base) heartbeat(what, id string, beat func()) (stop func()) {
+	return b.o.Every(beatEvery, func() {
 		defer func() {
 			if r := recover(); r != nil {
 				k.o.Log.Error().Str(what, id).Str("reason", errorText(fault.Panic("run: heartbeat", r))).Msg("a heartbeat failed")
@@ -270,8 +270,8 @@ func (k base) heartbeat(what, id string, beat func()) (stop func()) {
 const codeEnvironment = "environment"
 
 // checkEnvironment is the error about what belongs to another environment.
-func (k base) checkEnvironment(n Payload) error {
-	if n.SysName == k.o.SysName {
+func (b base) checkEnvironment(p Payload) error {
+	if p.SysName == b.o.SysName {
 		return nil
 	}
 	return refused(codeEnvironment, "sys_name: expected %q, found %q: the message is of another environment", k.o.SysName, fault.Truncate(n.SysName, fault.MaxForeign))

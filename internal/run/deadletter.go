@@ -21,31 +21,31 @@ const (
 // DeadLetters puts messages aside that nobody could use: the functions BatchDeadLetter and RunDeadLetter. It is safe for
 // concurrent use.
 type DeadLetters struct {
-	refuser
+	rejecter
 	kind MessageKind
 }
 
 // NewBatchDeadLetters takes the dead letters of the batches' queue.
 func NewBatchDeadLetters(p Ports, o Options) *DeadLetters {
-	return &DeadLetters{refuser{base{p, o.withDefaults()}, "batches"}, BatchMessage}
+	return &DeadLetters{rejecter{base{p, o.withDefaults()}, "batches"}, BatchMessage}
 }
 
 // NewRunDeadLetters takes those of the runs' queue.
 func NewRunDeadLetters(p Ports, o Options) *DeadLetters {
-	return &DeadLetters{refuser{base{p, o.withDefaults()}, "runs"}, RunMessage}
+	return &DeadLetters{rejecter{base{p, o.withDefaults()}, "runs"}, RunMessage}
 }
 
 // Receive does one dead letter: evidence, then the state of what it was about (not of what has ended or is alive), then the
 // audit log. It can be done again. While the store of evidence or SQL is away it holds the letter: giving it back at once would
 // bring it again in milliseconds, for ever. Errors by kind: infrastructure, throttled, quota, contention.
-func (l *DeadLetters) Receive(ctx context.Context, d Incoming) (Handled, error) {
-	given := textOr(d.Properties[propReason], "no reason given")
-	if more := d.Properties[propDescription]; more != "" {
+func (l *DeadLetters) Receive(ctx context.Context, in Incoming) (Handled, error) {
+	given := textOr(in.Properties[propReason], "no reason given")
+	if more := in.Properties[propDescription]; more != "" {
 		given += ": " + more
 	}
-	n, err := ReadPayload(d.Body, l.kind)
+	p, err := ReadPayload(in.Body, l.kind)
 	if err == nil {
-		err = l.checkEnvironment(n)
+		err = l.checkEnvironment(p)
 	}
 	ours := ""
 	if err != nil {
@@ -55,53 +55,53 @@ func (l *DeadLetters) Receive(ctx context.Context, d Incoming) (Handled, error) 
 }
 
 // ground is why a message is put aside.
-type ground struct {
+type deadLetterReason struct {
 	// line is for logs, replies, the audit log and the state of what the message was about, the last two with the prefix.
 	prefix, line string
 	// whole is for the evidence only: whoever made the message a dead letter wrote it, and it may be of any length.
-	whole string
+	full string
 }
 
 // refuser is the end of messages that nobody can use.
-type refuser struct {
+type rejecter struct {
 	base
 	queue string
 }
 
 // undeliverable ends a message that is none: it takes the way of a dead letter at once, and not after ten deliveries.
-func (r refuser) undeliverable(ctx context.Context, d Incoming, n Payload, cause error) (Handled, error) {
-	return r.put(ctx, d, n, cause, ground{line: reasonOf(cause), whole: reasonOf(cause)})
+func (r rejecter) reject(ctx context.Context, in Incoming, p Payload, cause error) (Handled, error) {
+	return r.deadLetter(ctx, in, p, cause, deadLetterReason{line: reasonOf(cause), full: reasonOf(cause)})
 }
 
 // put keeps the evidence, changes the state and writes the audit. unread is why the message says nothing to us; nil when it
 // does.
-func (r refuser) put(ctx context.Context, d Incoming, n Payload, unread error, why ground) (Handled, error) {
+func (r rejecter) deadLetter(ctx context.Context, in Incoming, p Payload, unread error, why deadLetterReason) (Handled, error) {
 	if unread != nil {
-		n = Payload{Kind: n.Kind} // what it says concerns nobody here
+		p = Payload{Kind: p.Kind} // what it says concerns nobody here
 	}
 	done := Handled{
-		Did: "dead_lettered", Run: n.RunID, Batch: n.BatchID, Reason: why.line, Foreign: fault.CodeOf(unread) == codeEnvironment,
+		Did: "dead_lettered", Run: p.RunID, Batch: p.BatchID, Reason: why.line, Foreign: fault.CodeOf(unread) == codeEnvironment,
 	}
-	folder := r.folder(d)
-	err := r.retryUntil(ctx, func(ctx context.Context) error { return r.keep(ctx, folder, d, why.whole) })
+	folder := r.folder(in)
+	err := r.retryUntil(ctx, func(ctx context.Context) error { return r.keepEvidence(ctx, folder, in, why.full) })
 	if err != nil {
-		return Handled{Did: "held", Run: n.RunID, Batch: n.BatchID, Reason: "its evidence cannot be kept"}, err
+		return Handled{Did: "held", Run: p.RunID, Batch: p.BatchID, Reason: "its evidence cannot be kept"}, err
 	}
 	changed := false
 	err = r.retryUntil(ctx, func(ctx context.Context) (err error) {
-		changed, err = r.settle(ctx, d, n, why.prefix+why.line, folder)
+		changed, err = r.updateState(ctx, in, p, why.prefix+why.line, folder)
 		return err
 	})
 	if err != nil {
-		return Handled{Did: "held", Run: n.RunID, Batch: n.BatchID, Reason: "its state cannot be recorded"}, err
+		return Handled{Did: "held", Run: p.RunID, Batch: p.BatchID, Reason: "its state cannot be recorded"}, err
 	}
-	r.o.Log.Error().Str("run", n.RunID).Str("batch", n.BatchID).Str("evidence", folder).Bool("changed", changed).Str("reason", why.line).
+	r.o.Log.Error().Str("run", p.RunID).Str("batch", p.BatchID).Str("evidence", folder).Bool("changed", changed).Str("reason", why.line).
 		Msg("a message was put aside")
 	return done, nil
 }
 
 // letter is message.json of the evidence.
-type letter struct {
+type messageEvidence struct {
 	Queue         string            `json:"queue"`
 	MessageID     string            `json:"message_id"`
 	DeliveryCount int               `json:"delivery_count,omitempty"`
@@ -125,14 +125,14 @@ func bodyNote(body []byte) string {
 }
 
 // keep stores the body as it came and what came with it.
-func (r refuser) keep(ctx context.Context, folder string, d Incoming, reason string) error {
+func (r rejecter) keepEvidence(ctx context.Context, folder string, in Incoming, reason string) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	if err := r.p.Evidence.Keep(ctx, folder+"/body", d.Body); err != nil {
+	if err := r.p.Evidence.Keep(ctx, folder+"/body", in.Body); err != nil {
 		return err
 	}
-	about, err := json.MarshalIndent(letter{
-		r.queue, d.ID, d.Count, d.EnqueuedAt, reason, d.Properties, len(d.Body), bodyNote(d.Body),
+	about, err := json.MarshalIndent(messageEvidence{
+		r.queue, in.ID, in.Count, in.EnqueuedAt, reason, in.Properties, len(in.Body), bodyNote(in.Body),
 	}, "", "  ")
 	if err != nil {
 		return fault.Wrap(fault.Internal, "run: evidence", "encode", "the evidence cannot be written as JSON", err)
@@ -141,7 +141,7 @@ func (r refuser) keep(ctx context.Context, folder string, d Incoming, reason str
 }
 
 // settle changes the state of what the message was about, if that is still about this message.
-func (r refuser) settle(ctx context.Context, d Incoming, n Payload, why, folder string) (changed bool, err error) {
+func (r rejecter) updateState(ctx context.Context, in Incoming, p Payload, why, folder string) (changed bool, err error) {
 	audit := Audit{
 		Code: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: n.RunID, Batch: n.BatchID,
 		Detail: detail(map[string]any{"message_id": fault.Truncate(d.ID, fault.MaxForeign), "delivery_count": d.Count, "evidence": folder}),
@@ -149,10 +149,10 @@ func (r refuser) settle(ctx context.Context, d Incoming, n Payload, why, folder 
 	err = r.withStore(ctx, func(ctx context.Context) error {
 		changed = false
 		switch {
-		case n.BatchID != "":
-			changed, err = r.endBatch(ctx, n, why, audit)
-		case n.RunID != "":
-			changed, err = r.endRun(ctx, n, why, audit)
+		case p.BatchID != "":
+			changed, err = r.endBatch(ctx, p, why, audit)
+		case p.RunID != "":
+			changed, err = r.endRun(ctx, p, why, audit)
 		}
 		if err != nil || changed {
 			return err
@@ -165,32 +165,32 @@ func (r refuser) settle(ctx context.Context, d Incoming, n Payload, why, folder 
 }
 
 // endBatch fails the batch, unless a later message of it is on its way.
-func (r refuser) endBatch(ctx context.Context, n Payload, why string, audit Audit) (bool, error) {
-	return r.p.Store.DeadLetter(ctx, n.BatchID, n.BatchAttempt, why, r.staleAfter(ctx, workerStale), audit)
+func (r rejecter) endBatch(ctx context.Context, p Payload, why string, audit Audit) (bool, error) {
+	return r.p.Store.DeadLetter(ctx, p.BatchID, p.BatchAttempt, why, r.staleAfter(ctx, workerStale), audit)
 }
 
 // endRun fails the run's hand-off, unless a later manager had it.
-func (r refuser) endRun(ctx context.Context, n Payload, why string, audit Audit) (bool, error) {
-	row, ok, err := r.p.Store.Run(ctx, n.RunID)
-	if err != nil || !ok || row.SysName != r.o.SysName || outdated(row, n) {
+func (r rejecter) endRun(ctx context.Context, p Payload, why string, audit Audit) (bool, error) {
+	row, ok, err := r.p.Store.Run(ctx, p.RunID)
+	if err != nil || !ok || row.SysName != r.o.SysName || outdated(row, p) {
 		return false, err
 	}
-	return r.p.Store.FailRun(ctx, n.RunID, why, r.staleAfter(ctx, managerStale), audit)
+	return r.p.Store.FailRun(ctx, p.RunID, why, r.staleAfter(ctx, managerStale), audit)
 }
 
 // folder names the evidence of a message: the same one, delivered again, has the same.
-func (r refuser) folder(d Incoming) string {
-	sum := sha256.Sum256(append([]byte(d.ID+"\n"), d.Body...))
+func (r rejecter) folder(in Incoming) string {
+	sum := sha256.Sum256(append([]byte(in.ID+"\n"), in.Body...))
 	day := "undated"
-	if !d.EnqueuedAt.IsZero() {
-		day = d.EnqueuedAt.UTC().Format(time.DateOnly)
+	if !in.EnqueuedAt.IsZero() {
+		day = in.EnqueuedAt.UTC().Format(time.DateOnly)
 	}
 	const digits = 16
-	return "dead-letters/" + r.queue + "/" + day + "/" + plain(d.ID) + "-" + hex.EncodeToString(sum[:])[:digits]
+	return "dead-letters/" + r.queue + "/" + day + "/" + safeName(in.ID) + "-" + hex.EncodeToString(sum[:])[:digits]
 }
 
 // plain is an id as far as it may stand in a name.
-func plain(id string) string {
+func safeName(id string) string {
 	const most = 100
 	id = strings.Map(func(c rune) rune {
 		if (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' {

@@ -20,7 +20,7 @@ import (
 )
 
 // letter is message.json as an operator reads it.
-type letter struct {
+type messageEvidence struct {
 	Queue         string            `json:"queue"`
 	MessageID     string            `json:"message_id"`
 	DeliveryCount int               `json:"delivery_count"`
@@ -31,7 +31,7 @@ type letter struct {
 }
 
 // kept reads the only evidence there is.
-func (w *world) kept() (folder string, body []byte, l letter) {
+func (w *world) readEvidence() (folder string, body []byte, l messageEvidence) {
 	w.t.Helper()
 	files := w.evidence.Files()
 	require.Len(w.t, files, 2, "%v", slices.Collect(maps.Keys(files)))
@@ -50,9 +50,9 @@ func (w *world) lastAudit() run.Audit {
 	return all[len(all)-1]
 }
 
-func TestAMessageThatNobodyCanUseIsPutAsideAtOnce(t *testing.T) {
+func TestAnUnusableMessageIsDeadLetteredAtOnce(t *testing.T) {
 	t.Parallel()
-	job := strings.Repeat("0", 64)
+	batch := strings.Repeat("0", 64)
 	for name, c := range map[string]struct{ body, reason string }{
 		"malformed":           {`{"message_version":1`, "expected a JSON object, found 20 bytes"},
 		"no text":             {"\xff\xfe\x00", "3 bytes that are no text"},
@@ -60,32 +60,32 @@ func TestAMessageThatNobodyCanUseIsPutAsideAtOnce(t *testing.T) {
 		"oversized":           {`{"message_version":1,"x":"` + strings.Repeat("x", run.MaxBody) + `"}`, "at most 65536 bytes"},
 		"unknown version":     {`{"message_version":2,"message_kind":"batch"}`, "found 2"},
 		"wrong kind":          {`{"message_version":1,"message_kind":"run","sys_name":"web","run_id":"r"}`, `expected "batch", found "run"`},
-		"another environment": {`{"message_version":1,"message_kind":"batch","sys_name":"WEB","run_id":"r","batch_id":"` + job + `"}`, `expected "web", found "WEB"`},
-		"unknown batch":       {`{"message_version":1,"message_kind":"batch","sys_name":"web","run_id":"r","batch_id":"` + job + `"}`, "expected a batch in the table job, found none"},
+		"another environment": {`{"message_version":1,"message_kind":"batch","sys_name":"WEB","run_id":"r","batch_id":"` + batch + `"}`, `expected "web", found "WEB"`},
+		"unknown batch":       {`{"message_version":1,"message_kind":"batch","sys_name":"web","run_id":"r","batch_id":"` + batch + `"}`, "expected a batch in the table job, found none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
 				i := w.instance("w")
-				d := run.Incoming{ID: "id/1 ü", Body: []byte(c.body), Count: 3, EnqueuedAt: time.Now(), Properties: map[string]string{"p": "v"}}
-				h, err := i.workers.Receive(t.Context(), d)
+				in := run.Incoming{ID: "id/1 ü", Body: []byte(c.body), Count: 3, EnqueuedAt: time.Now(), Properties: map[string]string{"p": "v"}}
+				h, err := i.workers.Receive(t.Context(), in)
 				require.NoError(t, err, "it is done with")
 				require.Equal(t, "dead_lettered", h.Did)
 				require.Contains(t, h.Reason, c.reason)
-				folder, body, l := w.kept()
+				folder, body, l := w.readEvidence()
 				require.Equal(t, c.body, string(body))
 				require.True(t, strings.HasPrefix(folder, "dead-letters/batches/2000-01-01/"), folder)
-				require.Equal(t, letter{"batches", "id/1 ü", 3, h.Reason, map[string]string{"p": "v"}, len(c.body), ""}, l)
+				require.Equal(t, messageEvidence{"batches", "id/1 ü", 3, h.Reason, map[string]string{"p": "v"}, len(c.body), ""}, l)
 				a := w.lastAudit()
 				require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, "", ""}, []string{a.Code, a.Level, a.Run, a.Batch})
 				require.Contains(t, a.Why, c.reason)
 				require.Contains(t, string(a.Detail), folder)
 
-				_, err = i.workers.Receive(t.Context(), d)
+				_, err = i.workers.Receive(t.Context(), in)
 				require.NoError(t, err)
-				again, _, _ := w.kept()
+				again, _, _ := w.readEvidence()
 				require.Equal(t, folder, again, "done twice it is the same")
 
-				_, err = i.manager.Receive(t.Context(), d)
+				_, err = i.manager.Receive(t.Context(), in)
 				require.NoError(t, err)
 				require.Len(t, w.evidence.Files(), 4, "the manager's too, in a folder of its own")
 			})
@@ -94,22 +94,22 @@ func TestAMessageThatNobodyCanUseIsPutAsideAtOnce(t *testing.T) {
 }
 
 // Whoever made a message a dead letter wrote why, at any length: all of it is in the evidence, and one short line elsewhere.
-func TestAForeignReasonIsOneShortLineOutsideTheEvidence(t *testing.T) {
+func TestADeadLetterReasonIsTruncatedOutsideTheEvidence(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{"a batch's message": "", "no message": "[]"} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(100)
+				w.fakeWrites(100)
 				w.handedOff()
 				var log bytes.Buffer
 				w.log = zerolog.New(&log)
-				d := w.batchMessage(1, run.FirstAttempt)
+				in := w.batchMessage(1, run.FirstAttempt)
 				if body != "" {
-					d.Body = []byte(body)
+					in.Body = []byte(body)
 				}
 				long := "bell\a line\n\u202eodd \xff" + strings.Repeat("é", 5000) + "END"
-				d.Properties = map[string]string{"DeadLetterReason": "Why\r\n", "DeadLetterErrorDescription": long}
-				h, err := w.instance("l").batchDead.Receive(t.Context(), d)
+				in.Properties = map[string]string{"DeadLetterReason": "Why\r\n", "DeadLetterErrorDescription": long}
+				h, err := w.instance("l").batchDead.Receive(t.Context(), in)
 				require.NoError(t, err)
 				line := "Why??: bell? line??odd \ufffd" + strings.Repeat("é", 85) + "…"
 				if body != "" {
@@ -122,7 +122,7 @@ func TestAForeignReasonIsOneShortLineOutsideTheEvidence(t *testing.T) {
 				}
 				require.NotContains(t, log.String(), "END")
 				require.Less(t, log.Len(), 1000)
-				_, _, l := w.kept()
+				_, _, l := w.readEvidence()
 				require.Contains(t, l.Reason, strings.Repeat("é", 5000)+"END")
 				require.Equal(t, strings.ToValidUTF8(long, "\ufffd"), l.Properties["DeadLetterErrorDescription"])
 			})
@@ -131,7 +131,7 @@ func TestAForeignReasonIsOneShortLineOutsideTheEvidence(t *testing.T) {
 }
 
 // The host decodes a body as UTF-8 before anybody else sees it: what was none is not the evidence of what was sent.
-func TestEvidenceSaysThatItIsNotTheBodyAsItWasSent(t *testing.T) {
+func TestEvidenceNotesReplacedBytes(t *testing.T) {
 	t.Parallel()
 	for body, note := range map[string]string{
 		"{\"a\":\"\ufffd\"}": "the host replaced bytes that are no UTF-8 before they came here", "{\"a\":\"ü\"}": "", "\xff": "",
@@ -139,21 +139,21 @@ func TestEvidenceSaysThatItIsNotTheBodyAsItWasSent(t *testing.T) {
 		simulate(t, func(t *testing.T, w *world) {
 			_, err := w.instance("w").workers.Receive(t.Context(), run.Incoming{ID: "x", Body: []byte(body)})
 			require.NoError(t, err)
-			_, kept, l := w.kept()
+			_, kept, l := w.readEvidence()
 			require.Equal(t, body, string(kept))
 			require.Equal(t, note, l.BodyNote)
 		})
 	}
 }
 
-func TestAMessageOfNoRunIsPutAside(t *testing.T) {
+func TestAMessageOfAnUnknownRunIsDeadLettered(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		m := run.RunPayload(run.Run{ID: "nobody's", SysName: sysName}).Outgoing(0)
 		h, err := w.instance("m").manager.Receive(t.Context(), run.Incoming{ID: m.ID, Body: m.Body, Count: 1})
 		require.NoError(t, err)
 		require.Equal(t, "dead_lettered", h.Did)
-		folder, _, _ := w.kept()
+		folder, _, _ := w.readEvidence()
 		require.True(t, strings.HasPrefix(folder, "dead-letters/runs/undated/"), folder)
 	})
 }
@@ -164,10 +164,10 @@ func TestPoisonMessagesEndAsDeadLetters(t *testing.T) {
 	for _, c := range []struct {
 		op string
 		b  func(w *world) *bus
-	}{{"ClaimJob", func(w *world) *bus { return w.batches }}, {"Run", func(w *world) *bus { return w.runs }}} {
+	}{{"ClaimBatch", func(w *world) *bus { return w.batches }}, {"Run", func(w *world) *bus { return w.runs }}} {
 		t.Run(c.op, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(100)
+				w.fakeWrites(100)
 				w.onUse(func(_ context.Context, i *instance, op string) error {
 					if op == c.op && i.name == "x" {
 						return fault.New(fault.Internal, "test: books", "broken", "this always fails")
@@ -175,12 +175,12 @@ func TestPoisonMessagesEndAsDeadLetters(t *testing.T) {
 					return nil
 				})
 				w.instance("x").manage().work()
-				w.instance("l").letters()
+				w.instance("l").deadLetters()
 				w.instance("timer").tick()
 				w.start(run.Run{}, run.Filter{})
-				w.over("run-1", 10*time.Minute)
+				w.waitForEnd("run-1", 10*time.Minute)
 				require.Equal(t, 10, c.b(w).mostDeliveries())
-				_, _, l := w.kept()
+				_, _, l := w.readEvidence()
 				require.Equal(t, "MaxDeliveryCountExceeded", l.Properties["DeadLetterReason"])
 				require.Contains(t, l.Reason, "MaxDeliveryCountExceeded: Message could not be consumed")
 				require.Equal(t, 10, l.DeliveryCount)
@@ -196,7 +196,7 @@ func TestPoisonMessagesEndAsDeadLetters(t *testing.T) {
 				require.Contains(t, w.batchOf(1).Error, "MaxDeliveryCountExceeded")
 				codes := w.codes("run-1", w.batchOf(1).ID)
 				require.Equal(t, run.CodeDeadLetter, codes[len(codes)-1])
-				w.lawful()
+				w.checkTransitions()
 			})
 		})
 	}
@@ -204,18 +204,18 @@ func TestPoisonMessagesEndAsDeadLetters(t *testing.T) {
 
 // deadLetter is a batch's message as the dead-letter queue brings it.
 func (w *world) deadLetter(n, attempt int) run.Incoming {
-	d := w.batchMessage(n, attempt)
-	d.Count, d.Properties = 11, map[string]string{"DeadLetterReason": "MaxDeliveryCountExceeded"}
-	return d
+	in := w.batchMessage(n, attempt)
+	in.Count, in.Properties = 11, map[string]string{"DeadLetterReason": "MaxDeliveryCountExceeded"}
+	return in
 }
 
 func TestEvidenceComesBeforeState(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		w.handedOff()
 		i := w.instance("l")
-		d := w.deadLetter(1, run.FirstAttempt)
+		in := w.deadLetter(1, run.FirstAttempt)
 		for n := 1; n <= 2; n++ { // neither file can be missing
 			keeps := 0
 			w.onUse(func(_ context.Context, _ *instance, op string) error {
@@ -227,32 +227,32 @@ func TestEvidenceComesBeforeState(t *testing.T) {
 				return nil
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			_, err := i.batchDead.Receive(ctx, d)
+			_, err := i.batchDead.Receive(ctx, in)
 			cancel()
 			require.True(t, fault.IsDependency(err))
 			require.Equal(t, run.Queued, w.batchOf(1).Status)
 		}
 		w.onUse(nil)
 		first := w.evidence.Files()
-		_, err := i.batchDead.Receive(t.Context(), d)
+		_, err := i.batchDead.Receive(t.Context(), in)
 		require.NoError(t, err)
 		require.Equal(t, run.Failed, w.batchOf(1).Status)
 		require.Equal(t, "dead letter: MaxDeliveryCountExceeded", w.batchOf(1).Error)
 		require.Len(t, first, 1)
-		w.kept()
+		w.readEvidence()
 		require.Equal(t, run.CodeDeadLetter, w.lastAudit().Code)
 		require.Equal(t, run.LevelError, w.lastAudit().Level)
 
 		before := w.batchOf(1)
-		_, err = i.batchDead.Receive(t.Context(), d)
+		_, err = i.batchDead.Receive(t.Context(), in)
 		require.NoError(t, err)
 		require.Equal(t, before, w.batchOf(1), "done twice it is the same")
-		w.kept()
+		w.readEvidence()
 		require.Equal(t, run.LevelWarn, w.lastAudit().Level, "the second entry says that nothing was changed")
 	})
 }
 
-func TestADeadLetterLeavesAloneWhatIsNotItsOwn(t *testing.T) {
+func TestADeadLetterChangesOnlyItsOwnBatch(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(t *testing.T, w *world){
 		"completed": func(t *testing.T, w *world) {
@@ -260,7 +260,7 @@ func TestADeadLetterLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 			require.NoError(t, err)
 		},
 		"freshly alive": func(t *testing.T, w *world) {
-			w.light.took = 3 * time.Minute
+			w.fake.delay = 3 * time.Minute
 			i := w.instance("w")
 			w.group.Go(func() { _, _ = i.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), i.workers.Receive) })
 			time.Sleep(time.Minute)
@@ -272,7 +272,7 @@ func TestADeadLetterLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(100)
+				w.fakeWrites(100)
 				w.handedOff()
 				prepare(t, w)
 				before := w.batchOf(1)
@@ -280,7 +280,7 @@ func TestADeadLetterLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, "dead_lettered", h.Did)
 				require.Equal(t, before, w.batchOf(1))
-				w.kept()
+				w.readEvidence()
 				require.Equal(t, run.LevelWarn, w.lastAudit().Level)
 				require.Equal(t, before.ID, w.lastAudit().Batch)
 			})
@@ -292,16 +292,16 @@ func TestARunsDeadLetterFailsItUnlessALaterManagerHasIt(t *testing.T) {
 	t.Parallel()
 	for _, handedOff := range []bool{false, true} {
 		simulate(t, func(t *testing.T, w *world) {
-			w.lighten(100)
+			w.fakeWrites(100)
 			w.start(run.Run{}, run.Filter{})
-			d, ok := w.runs.Take()
+			in, ok := w.runs.Take()
 			require.True(t, ok)
 			if handedOff {
-				_, err := w.instance("m").manager.Receive(t.Context(), d)
+				_, err := w.instance("m").manager.Receive(t.Context(), in)
 				require.NoError(t, err)
 			}
-			d.Properties = map[string]string{"DeadLetterReason": "TTLExpiredException"}
-			_, err := w.instance("l").runDead.Receive(t.Context(), d)
+			in.Properties = map[string]string{"DeadLetterReason": "TTLExpiredException"}
+			_, err := w.instance("l").runDead.Receive(t.Context(), in)
 			require.NoError(t, err)
 			if handedOff {
 				require.Equal(t, run.RunRunning, w.run("run-1").Status)
@@ -315,19 +315,19 @@ func TestARunsDeadLetterFailsItUnlessALaterManagerHasIt(t *testing.T) {
 			require.True(t, ok)
 			w.notify("run-1")
 			w.instance("m").manage().work()
-			w.over("run-1", time.Minute)
+			w.waitForEnd("run-1", time.Minute)
 			w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
 		})
 	}
 }
 
 // A dead-letter queue knows no limit of deliveries: a letter that cannot be dealt with is held.
-func TestADeadLetterIsNoHotLoopWhileSomethingIsAway(t *testing.T) {
+func TestADeadLetterIsHeldDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	for _, away := range []string{"blob storage", "SQL"} {
 		t.Run(away, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(100)
+				w.fakeWrites(100)
 				w.handedOff()
 				var keeps atomic.Int64
 				w.onUse(func(_ context.Context, _ *instance, op string) error {
@@ -340,8 +340,8 @@ func TestADeadLetterIsNoHotLoopWhileSomethingIsAway(t *testing.T) {
 					return nil
 				})
 				w.sql(away != "SQL")
-				w.batches.letters = append(w.batches.letters, w.deadLetter(1, run.FirstAttempt))
-				i := w.instance("l").letters()
+				w.batches.deadLetters = append(w.batches.deadLetters, w.deadLetter(1, run.FirstAttempt))
+				i := w.instance("l").deadLetters()
 				if away == "SQL" {
 					w.instance("timer").tick() // whose heartbeats open the breaker
 				}
@@ -355,21 +355,21 @@ func TestADeadLetterIsNoHotLoopWhileSomethingIsAway(t *testing.T) {
 				}
 				require.LessOrEqual(t, keeps.Load(), int64(4*60+20))
 				if away == "SQL" {
-					w.seldom(begin.Add(6*time.Minute), time.Now())
+					w.askedAtMostEveryMinute(begin.Add(6*time.Minute), time.Now())
 				}
 				require.Equal(t, run.Queued, w.batchOf(1).Status)
 				w.onUse(nil)
 				w.sql(true)
 				w.until(6*time.Minute, "put aside", func() bool { return w.batchOf(1).Status == run.Failed })
 				require.False(t, i.isOpen())
-				w.kept()
+				w.readEvidence()
 			})
 		})
 	}
 }
 
 // Whatever an id is, its evidence has a name that the store takes.
-func TestAnyIDGivesANameOfEvidence(t *testing.T) {
+func TestEvidenceNamesAreValidForAnyMessageID(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		i := w.instance("w")
@@ -382,10 +382,10 @@ func TestAnyIDGivesANameOfEvidence(t *testing.T) {
 }
 
 // A race that is lost is run again, and the entry is that of the try that counts.
-func TestTheEntryOfADeadLetterIsThatOfItsLastTry(t *testing.T) {
+func TestADeadLetterAuditsItsLastAttempt(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		w.handedOff()
 		c, err := w.store.ClaimBatch(t.Context(), w.batchOf(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "w"}, time.Minute, run.Audit{Code: run.CodeBatchStart})
 		require.NoError(t, err)

@@ -21,11 +21,11 @@ func NewDeferral(o Options, queue Queue, kind MessageKind) *Deferral {
 
 // Defer puts a message off because of cause. One that cannot be read, or be put off, is held as long as its lock is renewed and
 // then given back: it is looked at when something can be done with it. Errors by kind: infrastructure.
-func (w *Deferral) Defer(ctx context.Context, d Incoming, cause error) (Handled, error) {
-	if n, err := ReadPayload(d.Body, w.kind); err == nil && w.queue != nil {
-		return w.later(ctx, w.queue, n, w.delayFor(cause), errorText(cause))
+func (d *Deferral) Defer(ctx context.Context, in Incoming, cause error) (Handled, error) {
+	if p, err := ReadPayload(in.Body, d.kind); err == nil && d.queue != nil {
+		return d.deferMessage(ctx, d.queue, p, d.delayFor(cause), errorText(cause))
 	}
-	err := w.retryUntil(ctx, func(context.Context) error {
+	err := d.retryUntil(ctx, func(context.Context) error {
 		return fault.Wrap(fault.Infrastructure, "run: hold", fault.CodeOf(cause), "nothing can be done with the message yet", cause)
 	})
 	return Handled{Did: "held", Reason: errorText(cause)}, err

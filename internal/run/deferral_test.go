@@ -12,11 +12,11 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-func TestTheWaitingRoomPutsMessagesOffAndHoldsWhatCannotBe(t *testing.T) {
+func TestDeferralDefersMessagesAndHoldsTheRest(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		room := run.NewDeferral(run.Options{SysName: sysName}, w.batches, run.BatchMessage)
-		h, err := room.Defer(t.Context(), w.batchMessage(1, run.FirstAttempt), unreachable())
+		deferral := run.NewDeferral(run.Options{SysName: sysName}, w.batches, run.BatchMessage)
+		h, err := deferral.Defer(t.Context(), w.batchMessage(1, run.FirstAttempt), unreachable())
 		require.NoError(t, err)
 		require.Equal(t, "deferred", h.Did)
 		on := w.batches.Messages()
@@ -24,9 +24,9 @@ func TestTheWaitingRoomPutsMessagesOffAndHoldsWhatCannotBe(t *testing.T) {
 		require.GreaterOrEqual(t, time.Until(on[0].Due), 30*time.Second)
 		require.Len(t, deferred(t, w.batches), 1)
 
-		for name, hold := range map[string]func(ctx context.Context) (run.Handled, error){
+		for name, handle := range map[string]func(ctx context.Context) (run.Handled, error){
 			"unreadable": func(ctx context.Context) (run.Handled, error) {
-				return room.Defer(ctx, run.Incoming{Body: []byte("no notice")}, unreachable())
+				return deferral.Defer(ctx, run.Incoming{Body: []byte("no notice")}, unreachable())
 			},
 			"a dead letter": func(ctx context.Context) (run.Handled, error) {
 				return run.NewDeferral(run.Options{}, nil, run.BatchMessage).Defer(ctx, w.batchMessage(1, run.FirstAttempt), unreachable())
@@ -34,13 +34,13 @@ func TestTheWaitingRoomPutsMessagesOffAndHoldsWhatCannotBe(t *testing.T) {
 			"the queue is away": func(ctx context.Context) (run.Handled, error) {
 				w.batches.Always(inmem.QueueDown())
 				defer w.batches.Mend()
-				return room.Defer(ctx, w.batchMessage(2, run.FirstAttempt), unreachable())
+				return deferral.Defer(ctx, w.batchMessage(2, run.FirstAttempt), unreachable())
 			},
 		} {
 			t.Log(name)
 			begin := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-			h, err := hold(ctx)
+			h, err := handle(ctx)
 			cancel()
 			require.True(t, fault.IsDependency(err))
 			require.Equal(t, "held", h.Did)

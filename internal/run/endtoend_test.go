@@ -25,7 +25,7 @@ func TestADrainGoesEndToEndWithEachPattern(t *testing.T) {
 				w.instance("m").manage()
 				w.instance("w").work()
 				w.start(run.Run{Pattern: p.Name}, run.Filter{})
-				w.over("run-1", time.Minute)
+				w.waitForEnd("run-1", time.Minute)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 250})
 				for k, id := range ids {
 					require.Equal(t, invoice.Committed, w.state(id).Status)
@@ -80,7 +80,7 @@ func TestAReplayTakesTheFailedDocumentsOfItsFilter(t *testing.T) {
 				w.instance("m").manage()
 				w.instance("w").work()
 				w.start(run.Run{Kind: run.Replay}, c.filter)
-				w.over("run-1", time.Minute)
+				w.waitForEnd("run-1", time.Minute)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: len(c.want)})
 				for line := range 5 {
 					want := invoice.Failed
@@ -97,7 +97,7 @@ func TestAReplayTakesTheFailedDocumentsOfItsFilter(t *testing.T) {
 }
 
 // A replay leaves a document whose next try is scheduled to its time, unless somebody names it.
-func TestAReplayTakesWhatIsToBeTriedAgainOnlyWhenItIsNamed(t *testing.T) {
+func TestAReplayTakesScheduledRetriesOnlyWhenNamed(t *testing.T) {
 	t.Parallel()
 	const waits = `{"status":"retry_scheduled","retry_count":2,"retry_after":946728000}` // at noon of the first day
 	failed := failedState("2628", "document", "1999-12-31 19:00:00.000000+00:00")
@@ -128,7 +128,7 @@ func TestAReplayTakesWhatIsToBeTriedAgainOnlyWhenItIsNamed(t *testing.T) {
 				w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
 				w.put(4, "d", waits) // a person tried it meanwhile
 				w.instance("w").work()
-				w.over("run-1", time.Minute)
+				w.waitForEnd("run-1", time.Minute)
 				w.addsUp("run-1", c.want)
 				for line, want := range c.states {
 					require.Equal(t, want, w.state(docID(line)).Status, "line %d", line)
@@ -139,14 +139,14 @@ func TestAReplayTakesWhatIsToBeTriedAgainOnlyWhenItIsNamed(t *testing.T) {
 }
 
 // What nobody offered is left alone, and is no failure of the run that names it.
-func TestARunThatNamesWhatWasNeverOfferedCompletes(t *testing.T) {
+func TestARunOfNeverOfferedDocumentsCompletes(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		w.put(1, "a", `{"retry_count":0}`)
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{Kind: run.Replay}, run.Filter{IDs: []string{docID(1)}})
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocSkipped: 1})
 	})
 }
@@ -158,7 +158,7 @@ func TestAReindexWritesTheLinesOfCommittedDocumentsAgain(t *testing.T) {
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 		l, _ := w.sink.Line(2)
 		l.Values = slices.Clone(l.Values)
 		for i := range l.Values {
@@ -168,7 +168,7 @@ func TestAReindexWritesTheLinesOfCommittedDocumentsAgain(t *testing.T) {
 		before := w.state(docID(2))
 
 		w.start(run.Run{ID: "run-2", Kind: run.Reindex}, run.Filter{})
-		w.over("run-2", time.Minute)
+		w.waitForEnd("run-2", time.Minute)
 		w.addsUp("run-2", map[run.Outcome]int{run.DocCommitted: 3})
 		require.Equal(t, "maker 2", w.maker(2))
 		require.Equal(t, before, w.state(docID(2)), "what a committed document says stays true")
@@ -185,11 +185,11 @@ func TestEveryDocumentOfAListHasOneOutcome(t *testing.T) {
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{IDs: []string{docID(1)}})
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 
 		gone := docID(99)
 		w.start(run.Run{ID: "run-2"}, run.Filter{IDs: []string{docID(1), docID(2), docID(3), docID(4), docID(2), gone, docID(5), docID(5)}})
-		w.over("run-2", time.Minute)
+		w.waitForEnd("run-2", time.Minute)
 		w.addsUp("run-2", map[run.Outcome]int{run.DocCommitted: 2, run.DocSkipped: 2, run.DocDeferred: 1, run.DocGone: 1})
 		items, err := w.store.Items(t.Context(), "run-2", nil, "", 100)
 		require.NoError(t, err)
@@ -215,11 +215,11 @@ func TestEveryDocumentOfAListHasOneOutcome(t *testing.T) {
 func TestAListMayBeLongAndNameDocumentsTwice(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		ids := w.lighten(1500)
+		ids := w.fakeWrites(1500)
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{IDs: append(slices.Clone(ids), ids...)})
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1500})
 	})
 }
@@ -229,11 +229,11 @@ func TestALimitIsKept(t *testing.T) {
 	for _, p := range run.Patterns() {
 		for _, limit := range []int{1, 1234} {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(5000)
+				w.fakeWrites(5000)
 				w.instance("m").manage()
 				w.instance("w").work()
 				w.start(run.Run{Pattern: p.Name, Limit: limit}, run.Filter{})
-				w.over("run-1", time.Minute)
+				w.waitForEnd("run-1", time.Minute)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: limit})
 			})
 		}
@@ -246,31 +246,31 @@ func TestARunWithoutDocumentsIsCompleted(t *testing.T) {
 		simulate(t, func(t *testing.T, w *world) {
 			w.instance("m").manage()
 			w.start(run.Run{Pattern: p.Name}, run.Filter{})
-			w.over("run-1", time.Minute)
+			w.waitForEnd("run-1", time.Minute)
 			w.addsUp("run-1", map[run.Outcome]int{})
 		})
 	}
 }
 
 // The rate is held over any minute, also over the ends of invocations, and a run of an hour takes an hour.
-func TestARateIsHeldAndIsNoBurst(t *testing.T) {
+func TestARateIsKeptWithoutBursts(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
 		for _, c := range []struct{ rate, documents int }{{1, 8}, {4, 40}, {60, 480}, {600, 1800}} {
 			t.Run(fmt.Sprint(p.Name, " ", c.rate), func(t *testing.T) {
 				simulate(t, func(t *testing.T, w *world) {
-					w.lighten(c.documents)
+					w.fakeWrites(c.documents)
 					w.instance("m").manage()
 					w.instance("w").work()
 					w.instance("timer").tick()
 					w.start(run.Run{Pattern: p.Name, Rate: c.rate}, run.Filter{})
-					took := w.over("run-1", 2*time.Hour)
+					delay := w.waitForEnd("run-1", 2*time.Hour)
 					w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: c.documents})
 					ideal := time.Duration(c.documents) * time.Minute / time.Duration(c.rate)
-					require.InDelta(t, ideal.Minutes(), took.Minutes(), 1.2+0.1*ideal.Minutes())
+					require.InDelta(t, ideal.Minutes(), delay.Minutes(), 1.2+0.1*ideal.Minutes())
 					sizes := map[string]int{}
-					for _, j := range w.store.AllBatches() {
-						sizes[fmt.Sprintf("%s:%d:0", j.ID, run.FirstAttempt)] = j.Total
+					for _, batch := range w.store.AllBatches() {
+						sizes[fmt.Sprintf("%s:%d:0", batch.ID, run.FirstAttempt)] = batch.Total
 					}
 					sent := w.batches.sendings()
 					for i, first := range sent {
@@ -293,21 +293,21 @@ func TestARateIsHeldAndIsNoBurst(t *testing.T) {
 	}
 }
 
-func TestAtMostSoManyBatchesAreOnTheirWay(t *testing.T) {
+func TestOutstandingBatchesAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
 		t.Run(p.Name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(430)
+				w.fakeWrites(430)
 				w.batchSize, w.chunkSize = 10, 100
-				w.light.took = 10 * time.Second
+				w.fake.delay = 10 * time.Second
 				w.outstanding = 7
 				w.instance("m").manage()
 				w.instance("w").work().work()
 				w.start(run.Run{Pattern: p.Name}, run.Filter{})
-				w.over("run-1", 20*time.Minute)
+				w.waitForEnd("run-1", 20*time.Minute)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 430})
-				require.Equal(t, 7, w.mostOnTheWay())
+				require.Equal(t, 7, w.maxOnTheWay())
 				require.GreaterOrEqual(t, w.did("BatchManager")["deferred"]+w.did("BatchManager")["handed_off"], 1)
 			})
 		})
@@ -317,13 +317,13 @@ func TestAtMostSoManyBatchesAreOnTheirWay(t *testing.T) {
 func TestAHandOffThatOutlivesItsInvocationGoesOn(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(2000)
-		w.light.took = time.Minute
+		w.fakeWrites(2000)
+		w.fake.delay = time.Minute
 		w.outstanding = 2
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
-		w.over("run-1", time.Hour)
+		w.waitForEnd("run-1", time.Hour)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 2000})
 		calls := w.ended("BatchManager")
 		require.Greater(t, len(calls), 3)
@@ -344,7 +344,7 @@ func TestCheckpointIsChosenAboveTenThousandDocuments(t *testing.T) {
 }
 
 // A checkpoint run holds a page and a chunk, however many documents it has.
-func TestACheckpointRunHoldsFewIDs(t *testing.T) {
+func TestACheckpointRunKeepsFewIDsInMemory(t *testing.T) {
 	t.Parallel()
 	for _, page := range []int{1000, 130} {
 		simulate(t, func(t *testing.T, w *world) {
@@ -356,7 +356,7 @@ func TestACheckpointRunHoldsFewIDs(t *testing.T) {
 			w.start(run.Run{}, run.Filter{})
 			w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
 			require.Equal(t, n, w.run("run-1").Documents)
-			require.LessOrEqual(t, w.mostIDs(), 2000)
+			require.LessOrEqual(t, w.maxIDs(), 2000)
 			require.Equal(t, 22, w.run("run-1").Batches)
 		})
 	}
@@ -373,10 +373,10 @@ func (w *world) fillRaw(n int) int {
 }
 
 // Documents may come and go and change while a run is divided: what is found twice is handed off once.
-func TestAContinuationThatIsRefusedBeginsAgain(t *testing.T) {
+func TestARefusedContinuationRestartsTheSearch(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(3500)
+		w.fakeWrites(3500)
 		refused := 0
 		w.onUse(func(_ context.Context, _ *instance, op string) error {
 			if op == "Page" && w.run("run-1").Documents == 2000 && refused == 0 {
@@ -388,7 +388,7 @@ func TestAContinuationThatIsRefusedBeginsAgain(t *testing.T) {
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 		require.Equal(t, 1, refused)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3500})
 	})
@@ -397,7 +397,7 @@ func TestAContinuationThatIsRefusedBeginsAgain(t *testing.T) {
 func TestARunWhoseSearchCannotGoOnFails(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(3500)
+		w.fakeWrites(3500)
 		w.onUse(func(_ context.Context, _ *instance, op string) error {
 			if op == "Page" {
 				return continuationRefused()
@@ -407,7 +407,7 @@ func TestARunWhoseSearchCannotGoOnFails(t *testing.T) {
 		w.instance("m").manage()
 		w.instance("timer").tick()
 		w.start(run.Run{}, run.Filter{})
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 		r := w.run("run-1")
 		require.Equal(t, run.RunFailed, r.Status)
 		require.Contains(t, r.Error, "continuation")
@@ -421,13 +421,13 @@ func TestARunWhoseSearchCannotGoOnFails(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok)
 		w.instance("w").work()
-		w.over("run-1", 20*time.Minute) // nobody sent a message: the timer does
+		w.waitForEnd("run-1", 20*time.Minute) // nobody sent a message: the timer does
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3500})
 	})
 }
 
 // A run whose row says nothing that this build understands fails, and says why; it does not come again for ever.
-func TestARunThatNobodyUnderstandsFails(t *testing.T) {
+func TestARunWithUnreadableColumnsFails(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ pattern, filter, reason string }{
 		{"three_phase", `{}`, `found "three_phase"`},
@@ -439,7 +439,7 @@ func TestARunThatNobodyUnderstandsFails(t *testing.T) {
 				ID: "run-1", SysName: sysName, Kind: run.Drain, Pattern: c.pattern, Filter: json.RawMessage(c.filter), RequestedBy: "ann", Why: "x",
 			}, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "x", Run: "run-1"}))
 			w.notify("run-1")
-			w.over("run-1", time.Minute)
+			w.waitForEnd("run-1", time.Minute)
 			require.Equal(t, run.RunFailed, w.run("run-1").Status)
 			require.Contains(t, w.run("run-1").Error, c.reason)
 		})
@@ -449,7 +449,7 @@ func TestARunThatNobodyUnderstandsFails(t *testing.T) {
 func TestAPanicInTheHandOffFailsTheRunAndItsHeartbeatEnds(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(10)
+		w.fakeWrites(10)
 		w.onUse(func(_ context.Context, _ *instance, op string) error {
 			if op == "Page" {
 				panic("of ours")
@@ -458,7 +458,7 @@ func TestAPanicInTheHandOffFailsTheRunAndItsHeartbeatEnds(t *testing.T) {
 		})
 		w.instance("m").manage()
 		w.start(run.Run{}, run.Filter{})
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 		require.Equal(t, run.RunFailed, w.run("run-1").Status)
 		require.Contains(t, w.run("run-1").Error, "panic")
 		require.NotContains(t, w.run("run-1").Error, "of ours: of ours")
@@ -504,10 +504,10 @@ func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{Kind: run.Replay}, run.Filter{Code: "2628"})
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 26})
 		w.start(run.Run{ID: "run-2"}, run.Filter{})
-		w.over("run-2", time.Minute)
+		w.waitForEnd("run-2", time.Minute)
 		w.addsUp("run-2", map[run.Outcome]int{run.DocCommitted: 2})
 	})
 }

@@ -1,19 +1,14 @@
 package run
 
-import (
-	"cmp"
-	"context"
-)
-
-func compare(a, b string) int { return cmp.Compare(a, b) }
+import "context"
 
 // completeRun ends the run if this was its last batch. When it cannot, the timer does.
-func (k base) completeRun(ctx context.Context, id string) bool {
+func (b base) completeRun(ctx context.Context, id string) bool {
 	done := false
-	err := k.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
-		done, err = k.p.Store.CompleteRun(ctx, id, k.staleAfter(ctx, workerStale), func(s RunStatus, n Stats) Audit {
+	err := b.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
+		done, err = b.p.Store.CompleteRun(ctx, id, b.staleAfter(ctx, workerStale), func(s RunStatus, n Stats) Audit {
 			a := Audit{
-				Code: CodeRunDone, Level: LevelInfo, By: k.o.Instance, Why: "all its batches ended", Run: id,
+				Code: CodeRunDone, Level: LevelInfo, By: b.o.Instance, Why: "all its batches ended", Run: id,
 				Detail: detail(map[string]any{"status": s, "batches": n.Batches, "documents": n.Outcomes}),
 			}
 			switch s { //nolint:exhaustive // the others are no ends
@@ -27,7 +22,7 @@ func (k base) completeRun(ctx context.Context, id string) bool {
 		return err
 	})
 	if err != nil {
-		k.o.Log.Warn().Str("run", id).Str("reason", errorText(err)).Msg("whether the run is over could not be asked: the timer will")
+		b.o.Log.Warn().Str("run", id).Str("reason", errorText(err)).Msg("whether the run is over could not be asked: the timer will")
 	}
 	return done && err == nil
 }

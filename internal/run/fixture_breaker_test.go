@@ -10,14 +10,14 @@ import (
 
 // newBreaker is an instance's breaker: what its Commit goes through, too.
 func (i *instance) newBreaker() *breaker.Breaker {
-	return breaker.New(doorControl{i}, breaker.Options{
+	return breaker.New(spyControl{i}, breaker.Options{
 		Instance: i.name, Build: "v1", Log: i.w.log,
-		SysName: sysName, Heartbeat: doorSink{i}.Heartbeat, TakeOver: doorSink{i}.TakeOver,
+		SysName: sysName, Heartbeat: spySink{i}.Heartbeat, TakeOver: spySink{i}.TakeOver,
 	})
 }
 
 // shut opens the breaker of all instances for a while, as another instance would. Each sees it within five seconds.
-func (w *world) shut(wait time.Duration) {
+func (w *world) openBreaker(wait time.Duration) {
 	ctx := context.Background()
 	for {
 		c, etag, err := w.control.Load(ctx)

@@ -15,11 +15,11 @@ type bus struct {
 	*inmem.Queue
 	wake chan struct{}
 
-	mu       sync.Mutex
-	letters  []run.Incoming
-	most     int
-	sent     []sending
-	lockTime time.Duration
+	mu            sync.Mutex
+	deadLetters   []run.Incoming
+	maxDeliveries int
+	sent          []sending
+	lockTime      time.Duration
 	// refuse is what the queue has against single messages.
 	refuse func(run.Outgoing) error
 }
@@ -68,30 +68,30 @@ func (b *bus) sendings() []sending {
 }
 
 // again gives a message back.
-func (b *bus) again(d run.Incoming) {
+func (b *bus) again(in run.Incoming) {
 	defer b.signal()
 	const most = 10
-	if d.Count < most {
-		b.PutBack(d)
+	if in.Count < most {
+		b.PutBack(in)
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	d.Properties = map[string]string{
+	in.Properties = map[string]string{
 		"DeadLetterReason": "MaxDeliveryCountExceeded", "DeadLetterErrorDescription": "Message could not be consumed after 10 delivery attempts.",
 	}
-	b.letters = append(b.letters, d)
+	b.deadLetters = append(b.deadLetters, in)
 }
 
 // take waits for a message.
 func (b *bus) take(ctx context.Context) (run.Incoming, bool) {
 	for ctx.Err() == nil {
-		if d, ok := b.Take(); ok {
+		if in, ok := b.Take(); ok {
 			b.signal() // there may be more
 			b.mu.Lock()
-			b.most = max(b.most, d.Count)
+			b.maxDeliveries = max(b.maxDeliveries, in.Count)
 			b.mu.Unlock()
-			return d, true
+			return in, true
 		}
 		rest := time.Hour
 		if due, ok := b.NextDue(); ok {
@@ -108,26 +108,26 @@ func (b *bus) take(ctx context.Context) (run.Incoming, bool) {
 	return run.Incoming{}, false
 }
 
-func (b *bus) letter() (run.Incoming, bool) {
+func (b *bus) takeDeadLetter() (run.Incoming, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.letters) == 0 {
+	if len(b.deadLetters) == 0 {
 		return run.Incoming{}, false
 	}
-	d := b.letters[0]
-	b.letters = b.letters[1:]
-	return d, true
+	in := b.deadLetters[0]
+	b.deadLetters = b.deadLetters[1:]
+	return in, true
 }
 
 // mostDeliveries is how often one message was delivered.
 func (b *bus) mostDeliveries() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.most
+	return b.maxDeliveries
 }
 
-func (b *bus) countLetters() int {
+func (b *bus) countDeadLetters() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.letters)
+	return len(b.deadLetters)
 }

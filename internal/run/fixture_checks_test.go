@@ -24,12 +24,12 @@ func (w *world) addsUp(id string, want map[run.Outcome]int) {
 	require.Equal(w.t, status, r.Status)
 	require.Equal(w.t, want, stats.Outcomes)
 	require.Equal(w.t, nonzero(map[run.BatchStatus]int{run.Completed: r.Batches}), nonzero(stats.Batches))
-	jobs, err := w.store.ListBatches(context.Background(), id, "", 10_000)
+	batches, err := w.store.ListBatches(context.Background(), id, "", 10_000)
 	require.NoError(w.t, err)
 	documents, success := 0, 0
-	for _, j := range jobs {
-		require.Equal(w.t, j.Total, j.Success+j.Failure)
-		documents, success = documents+j.Total, success+j.Success
+	for _, batch := range batches {
+		require.Equal(w.t, batch.Total, batch.Success+batch.Failure)
+		documents, success = documents+batch.Total, success+batch.Success
 	}
 	good := 0
 	for o, n := range want {
@@ -45,7 +45,7 @@ func (w *world) addsUp(id string, want map[run.Outcome]int) {
 	for _, row := range w.store.Workers() {
 		require.NotEqual(w.t, run.WorkerRunning, row.Status, row.ID)
 	}
-	w.lawful()
+	w.checkTransitions()
 }
 
 func nonzero(m map[run.BatchStatus]int) map[run.BatchStatus]int {
@@ -55,7 +55,7 @@ func nonzero(m map[run.BatchStatus]int) map[run.BatchStatus]int {
 }
 
 // lawful checks that no batch changed in a way that is not in the table, and that the audit log can be read.
-func (w *world) lawful() {
+func (w *world) checkTransitions() {
 	w.t.Helper()
 	for _, a := range w.store.Audits() {
 		require.Contains(w.t, run.Codes(), a.Code)
@@ -65,37 +65,37 @@ func (w *world) lawful() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	require.Empty(w.t, w.unlawful)
+	require.Empty(w.t, w.invalid)
 }
 
 // watch compares the batches with how they were before a use of the books. w.mu is held.
-func (w *world) watch(op string) {
+func (w *world) checkBatches(op string) {
 	onTheWay := 0
-	for _, j := range w.store.AllBatches() {
-		if j.Status == run.Queued || j.Status == run.Processing || j.Status == run.PendingRetry {
+	for _, batch := range w.store.AllBatches() {
+		if batch.Status == run.Queued || batch.Status == run.Processing || batch.Status == run.PendingRetry {
 			onTheWay++
-			w.most = max(w.most, onTheWay)
+			w.maxOutstanding = max(w.maxOutstanding, onTheWay)
 		}
-		w.mostLost = max(w.mostLost, j.LostWorkers)
-		was, known := w.seen[j.ID]
-		w.seen[j.ID] = j
+		w.maxLost = max(w.maxLost, batch.LostWorkers)
+		was, known := w.seen[batch.ID]
+		w.seen[batch.ID] = batch
 		switch {
 		case !known:
-			if j.Status != run.PendingQueue && j.Status != run.Queued {
-				w.unlawful = append(w.unlawful, fmt.Sprintf("%s: batch %d begins %s", op, j.Number, j.Status))
+			if batch.Status != run.PendingQueue && batch.Status != run.Queued {
+				w.invalid = append(w.invalid, fmt.Sprintf("%s: batch %d begins %s", op, batch.Number, batch.Status))
 			}
-		case was.Status != j.Status && !run.May(was.Status, j.Status),
-			j.Epoch < was.Epoch, j.Attempt < was.Attempt:
-			w.unlawful = append(w.unlawful, fmt.Sprintf("%s: batch %d %+v -> %+v", op, j.Number, was, j))
+		case was.Status != batch.Status && !run.May(was.Status, batch.Status),
+			batch.Epoch < was.Epoch, batch.Attempt < was.Attempt:
+			w.invalid = append(w.invalid, fmt.Sprintf("%s: batch %d %+v -> %+v", op, batch.Number, was, batch))
 		}
 	}
 }
 
 // codes are the audit log's codes for one batch, or of the run itself for "".
-func (w *world) codes(id, job string) []string {
+func (w *world) codes(id, batch string) []string {
 	var codes []string
 	for _, a := range w.store.Audits() {
-		if a.Run == id && a.Batch == job {
+		if a.Run == id && a.Batch == batch {
 			codes = append(codes, a.Code)
 		}
 	}
@@ -123,16 +123,16 @@ func (w *world) nothingCounted() {
 	w.t.Helper()
 	for _, b := range []*bus{w.runs, w.batches} {
 		require.LessOrEqual(w.t, b.mostDeliveries(), 2, "deliveries of one message")
-		require.Zero(w.t, b.countLetters())
+		require.Zero(w.t, b.countDeadLetters())
 	}
-	for _, j := range w.store.AllBatches() {
-		require.Zero(w.t, j.QueueAttempts)
+	for _, batch := range w.store.AllBatches() {
+		require.Zero(w.t, batch.QueueAttempts)
 	}
 	require.Empty(w.t, w.evidence.Files())
 }
 
 // seldom checks that SQL was asked at most once a minute from a time on.
-func (w *world) seldom(from, to time.Time) (asked int) {
+func (w *world) askedAtMostEveryMinute(from, to time.Time) (asked int) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -50,13 +50,13 @@ func (i *instance) isDead() bool {
 func (w *world) instance(name string) *instance {
 	i := &instance{w: w, name: name}
 	i.breaker = i.newBreaker()
-	i.commit = commit.NewCommit(doorDocs{i}, doorSink{i}, commit.Options{SysName: sysName, Breaker: i.breaker, Evidence: doorEvidence{i}})
+	i.commit = commit.NewCommit(spyDocuments{i}, spySink{i}, commit.Options{SysName: sysName, Breaker: i.breaker, Evidence: spyEvidence{i}})
 	ports := run.Ports{
-		Store: doorStore{i}, Selection: doorSelection{i}, Documents: doorDocs{i}, Commit: i.commit, Breaker: i.breaker,
-		RunQueue: doorQueue{i, w.runs}, BatchQueue: doorQueue{i, w.batches}, Evidence: doorEvidence{i},
+		Store: spyStore{i}, Selection: spySelection{i}, Documents: spyDocuments{i}, Commit: i.commit, Breaker: i.breaker,
+		RunQueue: spyQueue{i, w.runs}, BatchQueue: spyQueue{i, w.batches}, Evidence: spyEvidence{i},
 	}
-	if w.light != nil {
-		ports.Selection, ports.Documents, ports.Commit = lightDoor{i}, lightDoor{i}, lightDoor{i}
+	if w.fake != nil {
+		ports.Selection, ports.Documents, ports.Commit = spyFakeWrites{i}, spyFakeWrites{i}, spyFakeWrites{i}
 	}
 	o := run.Options{
 		SysName: sysName, Instance: name, MaxOutstanding: w.outstanding, BatchSize: w.batchSize, ChunkSize: w.chunkSize,
@@ -75,24 +75,24 @@ func (i *instance) work() *instance { return i.serve("BatchWorker", i.w.batches,
 func (i *instance) serve(function string, b *bus, handle func(context.Context, run.Incoming) (run.Handled, error)) *instance {
 	i.w.group.Go(func() {
 		for {
-			d, ok := b.take(i.w.ctx)
+			in, ok := b.take(i.w.ctx)
 			if !ok {
 				return
 			}
 			if i.isDead() {
-				b.PutBack(run.Incoming{Body: d.Body, ID: d.ID, Count: d.Count - 1, EnqueuedAt: d.EnqueuedAt})
+				b.PutBack(run.Incoming{Body: in.Body, ID: in.ID, Count: in.Count - 1, EnqueuedAt: in.EnqueuedAt})
 				b.signal()
 				return
 			}
-			err, alive := i.invoke(function, d, handle)
+			err, alive := i.invoke(function, in, handle)
 			switch {
 			case !alive:
 				i.w.group.Go(func() {
 					time.Sleep(b.lockTime)
-					b.again(d)
+					b.again(in)
 				})
 			case err != nil:
-				b.again(d)
+				b.again(in)
 			}
 		}
 	})
@@ -100,14 +100,14 @@ func (i *instance) serve(function string, b *bus, handle func(context.Context, r
 }
 
 // invoke is one invocation: what the mount does around a handler. It answers false when the process died of it.
-func (i *instance) invoke(function string, d run.Incoming, handle func(context.Context, run.Incoming) (run.Handled, error)) (err error, alive bool) {
+func (i *instance) invoke(function string, in run.Incoming, handle func(context.Context, run.Incoming) (run.Handled, error)) (err error, alive bool) {
 	ended := make(chan struct{})
-	c := call{function: function, instance: i.name, begin: time.Now(), count: d.Count}
+	c := call{function: function, instance: i.name, begin: time.Now(), count: in.Count}
 	i.w.group.Go(func() {
 		defer close(ended)
 		ctx, cancel := context.WithTimeout(i.w.ctx, 4*time.Minute)
 		defer cancel()
-		c.done, c.err = handle(ctx, d)
+		c.done, c.err = handle(ctx, in)
 		alive = true
 	})
 	<-ended
@@ -121,7 +121,7 @@ func (i *instance) invoke(function string, d run.Incoming, handle func(context.C
 }
 
 // letters has the host bring dead letters.
-func (i *instance) letters() *instance {
+func (i *instance) deadLetters() *instance {
 	for _, l := range []struct {
 		function string
 		b        *bus
@@ -129,15 +129,15 @@ func (i *instance) letters() *instance {
 	}{{"BatchDeadLetter", i.w.batches, i.batchDead.Receive}, {"RunDeadLetter", i.w.runs, i.runDead.Receive}} {
 		i.w.group.Go(func() {
 			for i.w.ctx.Err() == nil {
-				d, ok := l.b.letter()
+				in, ok := l.b.takeDeadLetter()
 				if !ok {
 					i.w.pause(5 * time.Second)
 					continue
 				}
-				if err, alive := i.invoke(l.function, d, l.handle); err != nil || !alive {
+				if err, alive := i.invoke(l.function, in, l.handle); err != nil || !alive {
 					l.b.mu.Lock()
-					d.Count++
-					l.b.letters = append(l.b.letters, d)
+					in.Count++
+					l.b.deadLetters = append(l.b.deadLetters, in)
 					l.b.mu.Unlock()
 				}
 			}

@@ -47,16 +47,16 @@ type world struct {
 	calls []call
 	// seen are the batches as they were after the last use of the books; most counts those on their way at once, mostLost the
 	// workers that were lost with one of them.
-	seen           map[string]run.Batch
-	most, mostLost int
+	seen                    map[string]run.Batch
+	maxOutstanding, maxLost int
 	// unlawful are changes of batches that are not in the table.
-	unlawful []string
+	invalid []string
 	// held is how many ids were given by the selection and not yet kept by a chunk; mostHeld is the most.
-	held, mostHeld int
+	unsavedIDs, maxUnsavedIDs int
 	// killed says that an instance died: its heartbeats end a moment later.
 	killed bool
 	// light replaces what takes documents to SQL.
-	light *light
+	fake *fakeWrites
 	// pages is the size of the container's pages, outstanding how many batches may be on their way.
 	pages, outstanding int
 	// batchSize and chunkSize are smaller than usual where every step is broken; 0 means as usual.
@@ -128,23 +128,23 @@ func (w *world) asks() int {
 }
 
 // mostOnTheWay is how many batches were on their way at once, mostIDs how many ids were found and not kept yet.
-func (w *world) mostOnTheWay() int {
+func (w *world) maxOnTheWay() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.most
+	return w.maxOutstanding
 }
 
 // lost is how many workers were lost with one batch at most.
-func (w *world) lost() int {
+func (w *world) lostWorkers() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.mostLost
+	return w.maxLost
 }
 
-func (w *world) mostIDs() int {
+func (w *world) maxIDs() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.mostHeld
+	return w.maxUnsavedIDs
 }
 
 // sql says whether SQL can be reached.
@@ -278,7 +278,7 @@ func (w *world) explain() {
 }
 
 // over waits for a run's end.
-func (w *world) over(id string, most time.Duration) time.Duration {
+func (w *world) waitForEnd(id string, most time.Duration) time.Duration {
 	w.t.Helper()
 	return w.until(most, id+" is over", func() bool { return w.run(id).Status != run.RunRunning })
 }

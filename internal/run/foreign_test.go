@@ -13,8 +13,8 @@ import (
 func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		theirs := run.Run{ID: "theirs", SysName: "dev", Kind: run.Drain, Pattern: run.TwoPhase, RequestedBy: "them", Why: "x"}
-		require.NoError(t, w.store.StartRun(t.Context(), theirs, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo}))
+		foreign := run.Run{ID: "theirs", SysName: "dev", Kind: run.Drain, Pattern: run.TwoPhase, RequestedBy: "them", Why: "x"}
+		require.NoError(t, w.store.StartRun(t.Context(), foreign, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo}))
 		before := w.run("theirs")
 		m := run.Payload{Kind: run.RunMessage, SysName: sysName, RunID: "theirs"}.Outgoing(0)
 		h, err := w.instance("m").manager.Receive(t.Context(), run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()})
@@ -22,7 +22,7 @@ func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 		require.Equal(t, "dead_lettered", h.Did)
 		require.True(t, h.Foreign, "and Health counts it")
 		require.Contains(t, h.Reason, `expected a run of "web", found one of "dev"`)
-		_, _, l := w.kept()
+		_, _, l := w.readEvidence()
 		require.Equal(t, h.Reason, l.Reason)
 		a := w.lastAudit()
 		require.Equal(t, []string{run.CodeDeadLetter, run.LevelWarn, ""}, []string{a.Code, a.Level, a.Run})
@@ -32,22 +32,22 @@ func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 }
 
 // Messages of another environment are put aside with the reason and counted, on every queue.
-func TestMessagesOfAnotherEnvironmentAreToldApart(t *testing.T) {
+func TestMessagesOfAnotherEnvironmentAreDeadLettered(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		i := w.instance("i")
 		body := func(kind run.MessageKind, sysName string) run.Incoming {
-			n := run.Payload{Kind: kind, SysName: sysName, RunID: "r"}
+			p := run.Payload{Kind: kind, SysName: sysName, RunID: "r"}
 			if kind == run.BatchMessage {
-				n.BatchID = batchID
+				p.BatchID = batchID
 			}
-			m := n.Outgoing(0)
+			m := p.Outgoing(0)
 			return run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()}
 		}
 		for name, receive := range map[string]func(run.Incoming) (run.Handled, error){
-			"runs":                 func(d run.Incoming) (run.Handled, error) { return i.manager.Receive(t.Context(), d) },
-			"batches":              func(d run.Incoming) (run.Handled, error) { return i.workers.Receive(t.Context(), d) },
-			"dead letters of runs": func(d run.Incoming) (run.Handled, error) { return i.runDead.Receive(t.Context(), d) },
+			"runs":                 func(in run.Incoming) (run.Handled, error) { return i.manager.Receive(t.Context(), in) },
+			"batches":              func(in run.Incoming) (run.Handled, error) { return i.workers.Receive(t.Context(), in) },
+			"dead letters of runs": func(in run.Incoming) (run.Handled, error) { return i.runDead.Receive(t.Context(), in) },
 		} {
 			kind := run.RunMessage
 			if name == "batches" {

@@ -23,7 +23,7 @@ func TestAQueueThatIsAwayDuringTheHandOffCostsNothing(t *testing.T) {
 		for _, both := range []bool{true, false} {
 			t.Run(fmt.Sprint(p.Name, " both queues ", both), func(t *testing.T) {
 				simulate(t, func(t *testing.T, w *world) {
-					w.lighten(1250)
+					w.fakeWrites(1250)
 					w.instance("m").manage()
 					w.instance("w").work()
 					w.instance("timer").tick()
@@ -35,13 +35,13 @@ func TestAQueueThatIsAwayDuringTheHandOffCostsNothing(t *testing.T) {
 					}
 					time.Sleep(time.Hour)
 					require.Equal(t, run.RunRunning, w.run("run-1").Status)
-					for _, j := range w.store.AllBatches() {
-						require.Zero(t, j.QueueAttempts)
-						require.NotEqual(t, run.Failed, j.Status)
+					for _, batch := range w.store.AllBatches() {
+						require.Zero(t, batch.QueueAttempts)
+						require.NotEqual(t, run.Failed, batch.Status)
 					}
 					w.runs.Mend()
 					w.batches.Mend()
-					w.over("run-1", 20*time.Minute)
+					w.waitForEnd("run-1", 20*time.Minute)
 					w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
 					w.nothingCounted()
 					if !both {
@@ -61,7 +61,7 @@ func TestAQueueThatIsAwayDuringTheHandOffCostsNothing(t *testing.T) {
 }
 
 // The queue has everything and says that it has nothing: each batch comes twice, and every document is written once.
-func TestAnAmbiguousSendMakesNothingTwice(t *testing.T) {
+func TestAnAmbiguousSendWritesNothingTwice(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
 		for name, f := range map[string]inmem.QueueFault{
@@ -70,16 +70,16 @@ func TestAnAmbiguousSendMakesNothingTwice(t *testing.T) {
 		} {
 			t.Run(p.Name+" "+name, func(t *testing.T) {
 				simulate(t, func(t *testing.T, w *world) {
-					w.lighten(400)
+					w.fakeWrites(400)
 					w.instance("m").manage()
 					w.instance("a").work()
 					w.instance("b").work()
 					w.instance("timer").tick()
 					w.batches.Plan(f)
 					w.start(run.Run{Pattern: p.Name}, run.Filter{})
-					w.over("run-1", 20*time.Minute)
+					w.waitForEnd("run-1", 20*time.Minute)
 					w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 400})
-					for id, n := range w.light.writes() {
+					for id, n := range w.fake.writes() {
 						require.Equal(t, 1, n, id)
 					}
 					w.nothingCounted()
@@ -90,17 +90,17 @@ func TestAnAmbiguousSendMakesNothingTwice(t *testing.T) {
 }
 
 // A blip of the queue delays its batches by seconds: the manager that goes on sends them again, and no timer is needed.
-func TestAManagerSendsAgainWhatTheQueueDidNotTake(t *testing.T) {
+func TestAManagerResendsUnsentMessages(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
 		t.Run(p.Name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(1250)
+				w.fakeWrites(1250)
 				w.instance("m").manage()
 				w.instance("w").work()
 				w.batches.Plan(inmem.QueueFault{Accepted: 3, Err: inmem.QueueDown().Err})
 				w.start(run.Run{Pattern: p.Name}, run.Filter{})
-				w.over("run-1", 3*time.Minute)
+				w.waitForEnd("run-1", 3*time.Minute)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
 				w.nothingCounted()
 			})
@@ -110,12 +110,12 @@ func TestAManagerSendsAgainWhatTheQueueDidNotTake(t *testing.T) {
 
 // A queue that keeps refusing is asked seldom by one that goes on with other batches meanwhile; what it has against messages
 // themselves counts, and only that.
-func TestAManagerSendsAgainSeldom(t *testing.T) {
+func TestAManagerResendsAtIntervals(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(600)
+		w.fakeWrites(600)
 		w.outstanding = 2
-		w.light.took = time.Minute
+		w.fake.delay = time.Minute
 		first := run.BatchID(sysName, "run-1", 1)
 		var mu sync.Mutex
 		var tries []time.Time
@@ -131,7 +131,7 @@ func TestAManagerSendsAgainSeldom(t *testing.T) {
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
-		w.over("run-1", 20*time.Minute)
+		w.waitForEnd("run-1", 20*time.Minute)
 		require.Equal(t, run.Failed, w.batchOf(1).Status)
 		require.Equal(t, run.MaxQueueAttempts, w.batchOf(1).QueueAttempts)
 		require.Len(t, tries, run.MaxQueueAttempts)
@@ -139,22 +139,22 @@ func TestAManagerSendsAgainSeldom(t *testing.T) {
 			require.GreaterOrEqual(t, tries[n+1].Sub(tries[n]), 30*time.Second)
 			require.Less(t, tries[n+1].Sub(tries[n]), time.Minute)
 		}
-		for _, j := range w.store.AllBatches()[1:] {
-			require.Zero(t, j.QueueAttempts)
-			require.Equal(t, run.Completed, j.Status)
+		for _, batch := range w.store.AllBatches()[1:] {
+			require.Zero(t, batch.QueueAttempts)
+			require.Equal(t, run.Completed, batch.Status)
 		}
-		require.Equal(t, 2, w.mostOnTheWay())
-		w.lawful()
+		require.Equal(t, 2, w.maxOnTheWay())
+		w.checkTransitions()
 	})
 }
 
 // A manager that waits for room sends again at once what is wanted again, and what it sent is queued, whatever the pattern.
-func TestAManagerThatWaitsForRoomSendsAgain(t *testing.T) {
+func TestAManagerAtItsLimitResends(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
 		t.Run(p.Name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(600)
+				w.fakeWrites(600)
 				w.outstanding = 2
 				w.instance("m").manage()
 				w.start(run.Run{Pattern: p.Name}, run.Filter{})
@@ -171,7 +171,7 @@ func TestAManagerThatWaitsForRoomSendsAgain(t *testing.T) {
 				}
 				require.Less(t, time.Since(sent[1]), 2*time.Second)
 				require.Less(t, sent[1].Sub(sent[0]), 5*time.Second)
-				require.Equal(t, 2, w.mostOnTheWay())
+				require.Equal(t, 2, w.maxOnTheWay())
 			})
 		})
 	}
@@ -182,12 +182,12 @@ func tooLarge() error {
 	return fault.New(fault.Document, "test: send", "too_large", "the message is too large")
 }
 
-func TestAMessageThatTheQueueRefusesIsCountedAndGivenUpAtThree(t *testing.T) {
+func TestABatchFailsAfterThreeRefusedSends(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
 		t.Run(p.Name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(100)
+				w.fakeWrites(100)
 				w.onUse(func(_ context.Context, _ *instance, op string) error {
 					if op == "SendBatch" {
 						return tooLarge()
@@ -199,26 +199,26 @@ func TestAMessageThatTheQueueRefusesIsCountedAndGivenUpAtThree(t *testing.T) {
 				w.start(run.Run{Pattern: p.Name}, run.Filter{})
 				for n := 1; n <= 2; n++ {
 					w.until(6*time.Minute, "refused", func() bool { return len(w.store.AllBatches()) == 1 && w.store.AllBatches()[0].QueueAttempts == n })
-					j := w.store.AllBatches()[0]
-					require.Equal(t, run.PendingRetry, j.Status)
-					require.Contains(t, j.LastQueueError, "too_large")
+					batch := w.store.AllBatches()[0]
+					require.Equal(t, run.PendingRetry, batch.Status)
+					require.Contains(t, batch.LastQueueError, "too_large")
 				}
-				w.over("run-1", 12*time.Minute)
-				j := w.store.AllBatches()[0]
-				require.Equal(t, run.Failed, j.Status)
-				require.Equal(t, 3, j.QueueAttempts)
-				require.Equal(t, run.MaxQueueError, j.Error)
-				require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchFail}, w.codes("run-1", j.ID))
+				w.waitForEnd("run-1", 12*time.Minute)
+				batch := w.store.AllBatches()[0]
+				require.Equal(t, run.Failed, batch.Status)
+				require.Equal(t, 3, batch.QueueAttempts)
+				require.Equal(t, run.MaxQueueError, batch.Error)
+				require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchFail}, w.codes("run-1", batch.ID))
 				require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status, "a batch that failed has ended")
-				w.lawful()
+				w.checkTransitions()
 
 				w.onUse(nil)
-				ok, err := w.store.RequeueBatch(t.Context(), j.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "mended"})
+				ok, err := w.store.RequeueBatch(t.Context(), batch.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "mended"})
 				require.NoError(t, err)
 				require.True(t, ok)
 				require.Equal(t, run.RunRunning, w.run("run-1").Status, "requeue reopens a completed run")
 				w.instance("w").work()
-				w.over("run-1", 11*time.Minute)
+				w.waitForEnd("run-1", 11*time.Minute)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
 			})
 		})
@@ -226,11 +226,11 @@ func TestAMessageThatTheQueueRefusesIsCountedAndGivenUpAtThree(t *testing.T) {
 }
 
 // A worker may be faster than the manager's confirmation.
-func TestALateQueuedDoesNotRegress(t *testing.T) {
+func TestALateQueuedStatusDoesNotRegress(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(300)
-		w.light.took = 20 * time.Second
+		w.fakeWrites(300)
+		w.fake.delay = 20 * time.Second
 		w.onUse(func(_ context.Context, _ *instance, op string) error {
 			if op == "MarkQueued" {
 				time.Sleep(25 * time.Second) // one batch is completed, one is at work
@@ -240,11 +240,11 @@ func TestALateQueuedDoesNotRegress(t *testing.T) {
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
-		w.over("run-1", 5*time.Minute)
+		w.waitForEnd("run-1", 5*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
 		queued := 0
-		for _, j := range w.store.AllBatches() {
-			if !j.QueuedAt.IsZero() {
+		for _, batch := range w.store.AllBatches() {
+			if !batch.QueuedAt.IsZero() {
 				queued++
 			}
 		}
@@ -262,7 +262,7 @@ func TestAManagerMayDieAtEveryStep(t *testing.T) {
 			steps := 1
 			for n := 1; n <= steps; n++ {
 				simulate(t, func(t *testing.T, w *world) {
-					w.lighten(documents)
+					w.fakeWrites(documents)
 					w.batchSize, w.chunkSize = 5, 20
 					m := w.instance("m").manage()
 					m.killAfter(n)
@@ -275,9 +275,9 @@ func TestAManagerMayDieAtEveryStep(t *testing.T) {
 						}
 					})
 					w.start(run.Run{Pattern: p.Name}, run.Filter{})
-					w.over("run-1", 80*time.Minute)
+					w.waitForEnd("run-1", 80*time.Minute)
 					w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: documents})
-					writes := w.light.writes()
+					writes := w.fake.writes()
 					require.Len(t, writes, documents)
 					for id, n := range writes {
 						require.Equal(t, 1, n, id)
@@ -297,7 +297,7 @@ func TestAManagerMayDieAtEveryStep(t *testing.T) {
 func TestACheckpointRunResumesAtTheNextCheckpoint(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(4500)
+		w.fakeWrites(4500)
 		m := w.instance("m").manage()
 		w.onUse(func(_ context.Context, i *instance, op string) error {
 			if i == m && op == "Known" && w.run("run-1").Documents == 2000 && !m.isDead() {
@@ -309,7 +309,7 @@ func TestACheckpointRunResumesAtTheNextCheckpoint(t *testing.T) {
 		w.start(run.Run{}, run.Filter{})
 		w.until(time.Minute, "killed", m.isDead)
 		next := w.instance("n").manage()
-		w.over("run-1", 6*time.Minute) // its message comes again when its lock is over: no timer is needed
+		w.waitForEnd("run-1", 6*time.Minute) // its message comes again when its lock is over: no timer is needed
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 4500})
 		next.mu.Lock()
 		defer next.mu.Unlock()
@@ -327,8 +327,8 @@ func TestACheckpointRunResumesAtTheNextCheckpoint(t *testing.T) {
 func TestTwoManagersDoNotShareARun(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(900)
-		w.light.took = 20 * time.Second
+		w.fakeWrites(900)
+		w.fake.delay = 20 * time.Second
 		w.outstanding = 1
 		w.instance("m").manage().manage()
 		w.instance("n").manage()
@@ -338,13 +338,13 @@ func TestTwoManagersDoNotShareARun(t *testing.T) {
 		require.LessOrEqual(t, len(d), 1)
 		for k := range 3 {
 			r := w.run("run-1")
-			n := run.RunPayload(r)
-			n.Deferral = 10 + k
-			require.NoError(t, w.runs.Send(t.Context(), []run.Outgoing{n.Outgoing(0)})[0])
+			p := run.RunPayload(r)
+			p.Deferral = 10 + k
+			require.NoError(t, w.runs.Send(t.Context(), []run.Outgoing{p.Outgoing(0)})[0])
 		}
-		w.over("run-1", 20*time.Minute)
+		w.waitForEnd("run-1", 20*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 900})
-		require.Equal(t, 1, w.mostOnTheWay())
+		require.Equal(t, 1, w.maxOnTheWay())
 		time.Sleep(10 * time.Minute)
 		require.Empty(t, w.runs.Messages())
 		require.Empty(t, w.batches.Messages())
@@ -355,16 +355,16 @@ func TestTwoManagersDoNotShareARun(t *testing.T) {
 func TestABatchWhoseMessageIsLostIsFound(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(300)
+		w.fakeWrites(300)
 		w.instance("m").manage()
 		w.instance("timer").tick()
 		w.start(run.Run{Pattern: run.Optimistic}, run.Filter{})
 		w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
 		require.Equal(t, 3, w.batches.Lose())
 		w.instance("w").work()
-		took := w.over("run-1", 2*time.Hour)
-		require.Greater(t, took, 29*time.Minute)
-		require.Less(t, took, 71*time.Minute, "one is sent again to see, and then the others")
+		delay := w.waitForEnd("run-1", 2*time.Hour)
+		require.Greater(t, delay, 29*time.Minute)
+		require.Less(t, delay, 71*time.Minute, "one is sent again to see, and then the others")
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
 		w.nothingCounted()
 	})

@@ -14,7 +14,7 @@ import (
 )
 
 // respawn has the host start a manager's process, and another one whenever it has died.
-func (w *world) respawn() {
+func (w *world) restartManagers() {
 	w.group.Go(func() {
 		for n := 1; w.ctx.Err() == nil; n++ {
 			i := w.instance(fmt.Sprint("m", n)).manage()
@@ -27,10 +27,10 @@ func (w *world) respawn() {
 
 // A run that kills its manager's process cannot say so, and the timer would go on with it for ever: each claim makes the messages
 // of before outdated, so that none of them is ever delivered ten times.
-func TestARunThatKillsItsManagersIsGivenUp(t *testing.T) {
+func TestARunThatKillsItsManagersFails(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		var died atomic.Int32
 		w.onUse(func(_ context.Context, i *instance, op string) error {
 			if op == "Page" {
@@ -39,12 +39,12 @@ func TestARunThatKillsItsManagersIsGivenUp(t *testing.T) {
 			}
 			return nil
 		})
-		w.respawn()
+		w.restartManagers()
 		w.instance("timer").tick()
-		w.instance("letters").letters()
+		w.instance("letters").deadLetters()
 		w.start(run.Run{}, run.Filter{})
 		w.until(time.Hour, "two are lost", func() bool { return w.run("run-1").LostManagers == 2 })
-		w.over("run-1", 2*time.Hour)
+		w.waitForEnd("run-1", 2*time.Hour)
 		r := w.run("run-1")
 		require.Equal(t, run.RunFailed, r.Status)
 		require.Equal(t, 10, r.LostManagers)
@@ -56,13 +56,13 @@ func TestARunThatKillsItsManagersIsGivenUp(t *testing.T) {
 		audits := w.store.Audits()
 		last := audits[len(audits)-1]
 		require.Equal(t, []string{run.LevelError, r.Error}, []string{last.Level, last.Why})
-		told := 0
+		reported := 0
 		for _, c := range w.ended("BatchManager") {
 			if fault.CodeOf(c.err) == "lost_managers" {
-				told++
+				reported++
 			}
 		}
-		require.Equal(t, 1, told, "the host learns of it")
+		require.Equal(t, 1, reported, "the host learns of it")
 		time.Sleep(30 * time.Minute)
 		require.EqualValues(t, 10, died.Load(), "nobody goes on with it")
 		require.Empty(t, w.evidence.Files(), "no message is a dead letter")
@@ -73,7 +73,7 @@ func TestARunThatKillsItsManagersIsGivenUp(t *testing.T) {
 		require.True(t, resumed)
 		w.notify("run-1")
 		w.instance("w").work()
-		w.over("run-1", 10*time.Minute)
+		w.waitForEnd("run-1", 10*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
 	})
 }
@@ -85,7 +85,7 @@ func TestARunWhoseManagersDieNowAndThenGoesOn(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(200)
+				w.fakeWrites(200)
 				w.batchSize, w.chunkSize = 5, 20
 				var died, most atomic.Int32
 				w.onUse(func(_ context.Context, i *instance, op string) error {
@@ -97,11 +97,11 @@ func TestARunWhoseManagersDieNowAndThenGoesOn(t *testing.T) {
 					}
 					return nil
 				})
-				w.respawn()
+				w.restartManagers()
 				w.instance("w").work()
 				w.instance("timer").tick()
 				w.start(run.Run{Pattern: p.Name}, run.Filter{})
-				w.over("run-1", 24*time.Hour)
+				w.waitForEnd("run-1", 24*time.Hour)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 200})
 				require.EqualValues(t, 9, most.Load(), "the tenth hands off")
 				require.GreaterOrEqual(t, died.Load(), int32(10+9*9), "ten chunks; whoever died after one is the first of those before the next")
@@ -113,7 +113,7 @@ func TestARunWhoseManagersDieNowAndThenGoesOn(t *testing.T) {
 }
 
 // dies has a run's manager die, and its message with it.
-func (w *world) dies(id string) {
+func (w *world) loseManager(id string) {
 	_, taken := w.runs.Take()
 	require.True(w.t, taken)
 	_, mine, err := w.store.ClaimRun(w.ctx, id, w.run(id).Epoch, -1, run.Worker{ID: "manager-00000001", Instance: "gone"}, time.Hour)
@@ -123,13 +123,13 @@ func (w *world) dies(id string) {
 
 // Who lives and could not let go of the run while SQL was away puts its message off itself: it is not lost,
 // however often that happens while the run waits for its workers.
-func TestAManagerThatCouldNotLetGoIsNotLost(t *testing.T) {
+func TestAManagerThatCouldNotReleaseIsNotLost(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(3000)
+		w.fakeWrites(3000)
 		w.outstanding = 5
 		w.start(run.Run{}, run.Filter{})
-		w.dies("run-1")
+		w.loseManager("run-1")
 		w.instance("m").manage()
 		w.instance("timer").tick()
 		w.until(20*time.Minute, "the timer's message brings a manager", func() bool { return w.run("run-1").Documents > 0 })
@@ -151,7 +151,7 @@ func TestAManagerThatCouldNotLetGoIsNotLost(t *testing.T) {
 		require.Zero(t, most.Load())
 		require.Equal(t, run.RunRunning, w.run("run-1").Status)
 		w.instance("w").work()
-		w.over("run-1", 2*time.Hour)
+		w.waitForEnd("run-1", 2*time.Hour)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3000})
 	})
 }

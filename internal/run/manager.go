@@ -17,78 +17,78 @@ const resendEvery = 15 * pollEvery
 // Manager divides runs into batches and hands them to workers: the function BatchManager. It is safe for concurrent use.
 type Manager struct {
 	base
-	refuse refuser
+	rejecter rejecter
 }
 
 // NewManager makes it.
 func NewManager(p Ports, o Options) *Manager {
-	k := base{p, o.withDefaults()}
-	return &Manager{k, refuser{k, "runs"}}
+	b := base{p, o.withDefaults()}
+	return &Manager{b, rejecter{b, "runs"}}
 }
 
 // Receive does one message: it claims the run and hands off as much of it as it can, until all is handed off, the time of the
 // invocation is nearly over, or something is away. Then a message that it sends itself goes on. Errors as Workers.Receive.
-func (m *Manager) Receive(ctx context.Context, d Incoming) (Handled, error) {
-	n, err := ReadPayload(d.Body, RunMessage)
+func (m *Manager) Receive(ctx context.Context, in Incoming) (Handled, error) {
+	p, err := ReadPayload(in.Body, RunMessage)
 	if err == nil {
-		err = m.checkEnvironment(n)
+		err = m.checkEnvironment(p)
 	}
 	if err != nil {
-		return m.refuse.undeliverable(ctx, d, n, err)
+		return m.rejecter.reject(ctx, in, p, err)
 	}
 	var row Run
 	there := false
 	err = m.withStore(ctx, func(ctx context.Context) (err error) {
-		row, there, err = m.p.Store.Run(ctx, n.RunID)
+		row, there, err = m.p.Store.Run(ctx, p.RunID)
 		return err
 	})
 	switch {
 	case err != nil:
-		return m.deferOr(ctx, n, err)
+		return m.deferOr(ctx, p, err)
 	case !there:
-		return m.refuse.undeliverable(ctx, d, n, refused("no_run", "run_id: expected a run in the table run, found none"))
+		return m.rejecter.reject(ctx, in, p, invalidMessage("no_run", "run_id: expected a run in the table run, found none"))
 	case row.Pattern != "" && row.SysName != m.o.SysName:
 		return m.refuse.undeliverable(ctx, d, n, refused(codeEnvironment, "run_id: expected a run of %q, found one of %q", m.o.SysName, fault.Truncate(row.SysName, fault.MaxForeign)))
 	case row.Pattern == "" || row.Status != RunRunning || !row.HandedOffAt.IsZero() || outdated(row, n):
 		return Handled{Did: "skipped", Run: n.RunID, Reason: "the run has ended, is handed off, or a later message goes on with it"}, nil
 	case row.Cancel:
-		m.completeRun(ctx, n.RunID)
-		return Handled{Did: "skipped", Run: n.RunID, Reason: "the run is to end"}, nil
+		m.completeRun(ctx, p.RunID)
+		return Handled{Did: "skipped", Run: p.RunID, Reason: "the run is to end"}, nil
 	case row.NextIn > time.Minute:
-		return m.later(ctx, m.p.RunQueue, n, min(lastWait, row.NextIn), "its rate")
+		return m.deferMessage(ctx, m.p.RunQueue, p, min(maxDeferral, row.NextIn), "its rate")
 	}
-	return m.claim(ctx, n, row)
+	return m.claim(ctx, p, row)
 }
 
 // outdated reports whether a later message of the run is on its way. The message that an owner claimed by has the epoch before.
-func outdated(row Run, n Payload) bool {
-	return n.Epoch < row.Epoch && (row.Owner == "" || n.Epoch < row.Epoch-1)
+func outdated(row Run, p Payload) bool {
+	return p.Epoch < row.Epoch && (row.Owner == "" || p.Epoch < row.Epoch-1)
 }
 
-func (m *Manager) deferOr(ctx context.Context, n Payload, err error) (Handled, error) {
-	if passing(err) {
-		return m.later(ctx, m.p.RunQueue, n, m.delayFor(err), errorText(err))
+func (m *Manager) deferOr(ctx context.Context, p Payload, err error) (Handled, error) {
+	if transient(err) {
+		return m.deferMessage(ctx, m.p.RunQueue, p, m.delayFor(err), errorText(err))
 	}
-	return Handled{Did: "failed", Run: n.RunID}, err
+	return Handled{Did: "failed", Run: p.RunID}, err
 }
 
 // claim takes the run and works on it.
-func (m *Manager) claim(ctx context.Context, n Payload, row Run) (Handled, error) {
-	me := m.worker("manager", n.RunID)
+func (m *Manager) claim(ctx context.Context, p Payload, row Run) (Handled, error) {
+	me := m.workerRow("manager", p.RunID)
 	mine := false
 	err := m.withStore(ctx, func(ctx context.Context) (err error) {
-		row, mine, err = m.p.Store.ClaimRun(ctx, n.RunID, row.Epoch, n.Epoch, me, m.staleAfter(ctx, managerStale))
+		row, mine, err = m.p.Store.ClaimRun(ctx, p.RunID, row.Epoch, p.Epoch, me, m.staleAfter(ctx, managerStale))
 		return err
 	})
 	if err != nil {
-		return m.deferOr(ctx, n, err)
+		return m.deferOr(ctx, p, err)
 	}
 	if !mine {
-		return m.later(ctx, m.p.RunQueue, n, busyWait, "another manager has it")
+		return m.deferMessage(ctx, m.p.RunQueue, p, busyWait, "another manager has it")
 	}
 	h := &handOff{Manager: m, run: row, lease: RunLease{Run: row.ID, Owner: me.ID, Epoch: row.Epoch}}
-	if row.LostManagers >= mostLost {
-		return h.end(ctx, n, ending{}, fault.New(fault.Internal, "run: manager", "lost_managers",
+	if row.LostManagers >= maxLostOwners {
+		return h.end(ctx, p, ending{}, fault.New(fault.Internal, "run: manager", "lost_managers",
 			"%d managers in a row were lost before they handed off anything more: see in BatchManager's log what ended them, "+
 				"mend it and `run resume` this run; if it was memory, start others with a lower --limit instead", row.LostManagers))
 	}
@@ -96,7 +96,7 @@ func (m *Manager) claim(ctx context.Context, n Payload, row Run) (Handled, error
 	next, err := h.safely(beating)
 	stop()
 	h.log(err)
-	return h.end(ctx, n, next, err)
+	return h.end(ctx, p, next, err)
 }
 
 // handOff is a run's hand-off under way.
@@ -121,7 +121,7 @@ func (h *handOff) beat(ctx context.Context) (context.Context, func()) {
 			_, err := h.p.Store.BeatRun(ctx, h.lease)
 			return err
 		})
-		if lost(err) {
+		if takenOver(err) {
 			cancel(err)
 		}
 	})
@@ -142,7 +142,7 @@ func (h *handOff) safely(ctx context.Context) (next ending, err error) {
 type ending struct {
 	why string
 	// again is when a message is to go on; negative: none is.
-	again time.Duration
+	resumeIn time.Duration
 }
 
 // work hands off until the end. One loop for all patterns: rows, messages, confirmation. next says how it goes on when there is
@@ -157,12 +157,12 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 	}
 	for {
 		if h.nearDeadline(ctx) {
-			return ending{"the invocation's time is over", 0}, ended(ctx, nil)
+			return ending{"the invocation's time is over", 0}, leaseError(ctx, nil)
 		}
 		cancel, open, all, err := h.state(ctx)
 		switch {
 		case err != nil:
-			return next, ended(ctx, err)
+			return next, leaseError(ctx, err)
 		case cancel:
 			return ending{"the run is to end", -1}, nil
 		}
@@ -179,7 +179,7 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 		case room <= 0 && !rowsFirst:
 			err = h.o.Wait(ctx, pollEvery)
 		case more && h.run.NextIn > min(time.Minute, h.timeLeft(ctx)):
-			return ending{"its rate", min(lastWait, h.run.NextIn)}, nil
+			return ending{"its rate", min(maxDeferral, h.run.NextIn)}, nil
 		case more && h.run.NextIn > 0:
 			err = h.o.Wait(ctx, h.run.NextIn)
 			h.run.NextIn = 0
@@ -189,7 +189,7 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 			return ending{"", -1}, h.finish(ctx)
 		}
 		if err != nil {
-			return next, ended(ctx, err)
+			return next, leaseError(ctx, err)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func (h *handOff) chunk() int {
 
 // exhausted reports whether there are no more documents for the run.
 func (h *handOff) exhausted() bool {
-	return h.source.mark.Done || (h.run.Limit > 0 && h.run.Documents >= h.run.Limit)
+	return h.source.watermark.Done || (h.run.Limit > 0 && h.run.Documents >= h.run.Limit)
 }
 
 // addRows gives the next documents their batches: rows and watermark in one transaction. room is for how many messages there
@@ -240,7 +240,7 @@ func (h *handOff) addRows(ctx context.Context, room int) error {
 	if h.run.Limit > 0 {
 		most = min(most, h.run.Limit-h.run.Documents)
 	}
-	before := h.source.mark
+	before := h.source.watermark
 	ids, mark, err := h.source.take(ctx, most)
 	if err != nil {
 		return err
@@ -252,15 +252,15 @@ func (h *handOff) addRows(ctx context.Context, room int) error {
 	if h.run.Rate > 0 {
 		chunk.Wait = time.Duration(len(ids)) * time.Minute / time.Duration(h.run.Rate)
 	}
-	var jobs []Batch
+	var batches []Batch
 	var audits []Audit
 	for part := range slices.Chunk(ids, size) {
 		chunk.Batches = append(chunk.Batches, part)
-		job := Batch{ID: BatchID(h.o.SysName, h.run.ID, chunk.First+len(jobs)), Run: h.run.ID, Number: chunk.First + len(jobs), Attempt: FirstAttempt}
-		jobs = append(jobs, job)
+		batch := Batch{ID: BatchID(h.o.SysName, h.run.ID, chunk.First+len(batches)), Run: h.run.ID, Number: chunk.First + len(batches), Attempt: FirstAttempt}
+		batches = append(batches, batch)
 		audits = append(audits, Audit{
-			Code: CodeBatchCreated, Level: LevelInfo, By: h.lease.Owner, Why: "created", Run: h.run.ID, Batch: job.ID,
-			Detail: detail(map[string]any{"number": job.Number, "documents": len(part)}),
+			Code: CodeBatchCreated, Level: LevelInfo, By: h.lease.Owner, Why: "created", Run: h.run.ID, Batch: batch.ID,
+			Detail: detail(map[string]any{"number": batch.Number, "documents": len(part)}),
 		})
 	}
 	begin := h.o.Now()
@@ -269,49 +269,49 @@ func (h *handOff) addRows(ctx context.Context, room int) error {
 	if err != nil {
 		return err
 	}
-	h.run.Batches, h.run.Documents, h.run.NextIn = h.run.Batches+len(jobs), h.run.Documents+len(ids), chunk.Wait
-	h.documents, h.batches = h.documents+len(ids), h.batches+len(jobs)
+	h.run.Batches, h.run.Documents, h.run.NextIn = h.run.Batches+len(batches), h.run.Documents+len(ids), chunk.Wait
+	h.documents, h.batches = h.documents+len(ids), h.batches+len(batches)
 	if h.pattern.Initial == Queued {
-		return h.deliver(ctx, jobs)
+		return h.deliver(ctx, batches)
 	}
 	return nil
 }
 
 // sendUnsent sends the messages of batches that have their rows.
 func (h *handOff) sendUnsent(ctx context.Context, room int) error {
-	var jobs []Batch
+	var batches []Batch
 	err := h.withStore(ctx, func(ctx context.Context) (err error) {
-		jobs, err = h.p.Store.Unsent(ctx, h.run.ID, min(room, BatchSize))
+		batches, err = h.p.Store.Unsent(ctx, h.run.ID, min(room, BatchSize))
 		return err
 	})
-	if err != nil || len(jobs) == 0 {
+	if err != nil || len(batches) == 0 {
 		return err
 	}
-	return h.deliver(ctx, jobs)
+	return h.deliver(ctx, batches)
 }
 
 // resend sends messages again: those that the queue did not take, and those of batches that are wanted again. The timer sends
 // what is left when the hand-off is over.
 func (h *handOff) resend(ctx context.Context, room int) error {
-	var jobs []Batch
+	var batches []Batch
 	err := h.withStore(ctx, func(ctx context.Context) (err error) {
-		jobs, err = h.p.Store.ListBatches(ctx, h.run.ID, PendingRetry, min(room, sentAtOnce))
+		batches, err = h.p.Store.ListBatches(ctx, h.run.ID, PendingRetry, min(room, maxSend))
 		return err
 	})
-	if err != nil || len(jobs) == 0 {
+	if err != nil || len(batches) == 0 {
 		return err
 	}
-	return h.deliverAs(ctx, jobs, true)
+	return h.deliverAs(ctx, batches, true)
 }
 
 // deliver sends the messages of batches and records which the queue has. An unknown end of a sending counts as not sent:
 // workers are idempotent.
-func (h *handOff) deliver(ctx context.Context, jobs []Batch) error {
-	return h.deliverAs(ctx, jobs, h.pattern.Confirm)
+func (h *handOff) deliver(ctx context.Context, batches []Batch) error {
+	return h.deliverAs(ctx, batches, h.pattern.Confirm)
 }
 
-func (h *handOff) deliverAs(ctx context.Context, jobs []Batch, confirm bool) error {
-	d, err := h.base.deliver(ctx, h.lease, jobs, confirm)
+func (h *handOff) deliverAs(ctx context.Context, batches []Batch, confirm bool) error {
+	d, err := h.base.deliver(ctx, h.lease, batches, confirm)
 	if d.unsent > 0 {
 		h.resendAt = h.o.Now().Add(resendEvery)
 	}
@@ -342,40 +342,40 @@ func (h *handOff) log(err error) {
 }
 
 // end lets go of the run, and puts a message off that goes on with it.
-func (h *handOff) end(ctx context.Context, n Payload, next ending, cause error) (Handled, error) {
+func (h *handOff) end(ctx context.Context, p Payload, next ending, cause error) (Handled, error) {
 	done := Handled{Did: "handed_off", Run: h.run.ID, Reason: next.why, Counts: map[string]int{
 		"documents": h.documents, "batches": h.batches, "sent": h.sent, "unsent": h.unsent,
 		"insert_ms": int(h.inserting.Milliseconds()), "send_ms": int(h.sending.Milliseconds()), "update_ms": int(h.updating.Milliseconds()),
 	}}
 	switch {
-	case lost(cause):
+	case takenOver(cause):
 		done.Did, done.Reason = "late", "another manager took it over"
 		return done, nil
-	case cause == nil && next.again < 0 && next.why == "":
+	case cause == nil && next.resumeIn < 0 && next.why == "":
 		h.completeRun(ctx, h.run.ID)
 		return done, nil
 	}
 	released := h.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) error { return h.p.Store.ReleaseRun(ctx, h.lease) })
-	n.Epoch = h.lease.Epoch
+	p.Epoch = h.lease.Epoch
 	switch {
-	case lost(released):
+	case takenOver(released):
 		done.Did, done.Reason = "late", "another manager took it over"
 		return done, nil
-	case cause != nil && !passing(cause) && ctx.Err() == nil:
+	case cause != nil && !transient(cause) && ctx.Err() == nil:
 		done.Did, done.Reason = "failed", errorText(cause)
-		return done, h.giveUp(ctx, cause)
-	case cause == nil && next.again < 0:
+		return done, h.failRun(ctx, cause)
+	case cause == nil && next.resumeIn < 0:
 		h.completeRun(ctx, h.run.ID)
 		return done, nil
 	case cause != nil:
-		return h.goOn(ctx, n, h.delayFor(cause), errorText(cause), done)
+		return h.continueLater(ctx, p, h.delayFor(cause), errorText(cause), done)
 	}
-	return h.goOn(ctx, n, next.again, next.why, done)
+	return h.continueLater(ctx, p, next.resumeIn, next.why, done)
 }
 
 // giveUp records that the run failed, and answers why: the message that comes again finds a failed run. Left running, it would
 // find one that a later message goes on with, and nobody would learn of it.
-func (h *handOff) giveUp(ctx context.Context, cause error) error {
+func (h *handOff) failRun(ctx context.Context, cause error) error {
 	err := h.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		_, err := h.p.Store.FailRun(ctx, h.run.ID, errorText(cause), h.staleAfter(ctx, managerStale), Audit{
 			Code: CodeRunFail, Level: LevelError, By: h.lease.Owner, Why: errorText(cause), Run: h.run.ID,
@@ -389,8 +389,8 @@ func (h *handOff) giveUp(ctx context.Context, cause error) error {
 }
 
 // goOn sends the message that goes on with the run.
-func (h *handOff) goOn(ctx context.Context, n Payload, after time.Duration, why string, done Handled) (Handled, error) {
-	later, err := h.later(ctx, h.p.RunQueue, n, after, why)
+func (h *handOff) continueLater(ctx context.Context, p Payload, after time.Duration, why string, done Handled) (Handled, error) {
+	later, err := h.deferMessage(ctx, h.p.RunQueue, p, after, why)
 	done.Did, done.Reason = later.Did, later.Reason
 	return done, err
 }

@@ -31,16 +31,16 @@ func batchPayload() run.Payload {
 
 // The bodies on the wire: another build reads them.
 func TestMessagesAsTheyAreSent(t *testing.T) {
-	for name, n := range map[string]run.Payload{"run": runPayload(), "batch": batchPayload()} {
+	for name, p := range map[string]run.Payload{"run": runPayload(), "batch": batchPayload()} {
 		want, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 		require.NoError(t, err)
-		m := n.Outgoing(90 * time.Second)
+		m := p.Outgoing(90 * time.Second)
 		require.Equal(t, strings.TrimSpace(string(want)), string(m.Body))
 		require.Equal(t, 90*time.Second, m.Delay)
 		require.LessOrEqual(t, len(m.ID), 128)
-		got, err := run.ReadPayload(want, n.Kind)
+		got, err := run.ReadPayload(want, p.Kind)
 		require.NoError(t, err)
-		require.Equal(t, n, got)
+		require.Equal(t, p, got)
 	}
 	require.Equal(t, "20260101-0001:3:2", runPayload().Outgoing(0).ID)
 	require.Equal(t, batchID+":1:4:2", batchPayload().Outgoing(0).ID)
@@ -72,37 +72,37 @@ func wrappings() map[string]func([]byte) []byte {
 	}
 }
 
-func TestANoticeSurvivesAnyAcceptedWrapping(t *testing.T) {
+func TestAPayloadSurvivesAnyAcceptedWrapping(t *testing.T) {
 	hex := rapid.StringMatching(`[0-9a-f]{64}`)
 	rapid.Check(t, func(t *rapid.T) {
-		n := run.Payload{
+		p := run.Payload{
 			Version: 1, Kind: rapid.SampledFrom([]run.MessageKind{run.RunMessage, run.BatchMessage}).Draw(t, "kind"),
 			SysName: rapid.StringN(1, 20, 60).Draw(t, "sys_name"), RunID: rapid.StringMatching(`[!-~]{1,64}`).Draw(t, "run_id"),
 			Deferral: rapid.IntRange(0, 1<<30).Draw(t, "deferral"), FirstDeferredAt: rapid.Int64Range(0, 1<<40).Draw(t, "first"),
 		}
-		if n.Kind == run.BatchMessage {
-			n.BatchID, n.BatchAttempt = hex.Draw(t, "batch_id"), rapid.IntRange(0, 1<<20).Draw(t, "attempt")
+		if p.Kind == run.BatchMessage {
+			p.BatchID, p.BatchAttempt = hex.Draw(t, "batch_id"), rapid.IntRange(0, 1<<20).Draw(t, "attempt")
 		} else {
-			n.Epoch = rapid.IntRange(0, 1<<20).Draw(t, "epoch")
+			p.Epoch = rapid.IntRange(0, 1<<20).Draw(t, "epoch")
 		}
-		m := n.Outgoing(0)
+		m := p.Outgoing(0)
 		require.LessOrEqual(t, len(m.ID), 128)
 		for name, wrap := range wrappings() {
-			got, err := run.ReadPayload(wrap(m.Body), n.Kind)
+			got, err := run.ReadPayload(wrap(m.Body), p.Kind)
 			require.NoError(t, err, name)
-			require.Equal(t, n, got, name)
+			require.Equal(t, p, got, name)
 		}
 	})
 }
 
 func TestUnknownMembersAreIgnored(t *testing.T) {
 	body := `{"later":{"a":[1]},"message_version":1,"message_kind":"run","sys_name":"web","run_id":"r","DeliveryCount":7}`
-	n, err := run.ReadPayload([]byte(body), run.RunMessage)
+	p, err := run.ReadPayload([]byte(body), run.RunMessage)
 	require.NoError(t, err)
-	require.Equal(t, run.Payload{Version: 1, Kind: run.RunMessage, SysName: "web", RunID: "r"}, n)
+	require.Equal(t, run.Payload{Version: 1, Kind: run.RunMessage, SysName: "web", RunID: "r"}, p)
 }
 
-func TestWhatIsNoNoticeIsRefusedWithTheReason(t *testing.T) {
+func TestAnInvalidPayloadIsRefusedWithTheReason(t *testing.T) {
 	with := func(member, value string) string {
 		m := map[string]json.RawMessage{}
 		if err := json.Unmarshal(batchPayload().Outgoing(0).Body, &m); err != nil {
@@ -161,7 +161,7 @@ func TestWhatIsNoNoticeIsRefusedWithTheReason(t *testing.T) {
 		{with("deferral", strings.Repeat("7", 3000)), "member", "deferral: expected a int, found a number"},
 	} {
 		t.Run(fmt.Sprintf("%.40q", c.body), func(t *testing.T) {
-			n, err := run.ReadPayload([]byte(c.body), run.BatchMessage)
+			p, err := run.ReadPayload([]byte(c.body), run.BatchMessage)
 			require.Error(t, err)
 			require.Equal(t, c.code, fault.CodeOf(err))
 			require.Equal(t, fault.Document, fault.KindOf(err))
@@ -170,7 +170,7 @@ func TestWhatIsNoNoticeIsRefusedWithTheReason(t *testing.T) {
 			require.NotContains(t, err.Error(), "777")
 			require.NotContains(t, err.Error(), "1.5")
 			require.Less(t, len(err.Error()), 300)
-			_ = n
+			_ = p
 		})
 	}
 }
@@ -189,9 +189,9 @@ func TestNoMemberHasTheNameOfTheTriggersMetadata(t *testing.T) {
 	require.NoError(t, json.Unmarshal(all.Outgoing(0).Body, &members))
 	require.Len(t, members, 9, "a new member is looked at here too")
 	for member := range members {
-		for _, theirs := range metadata {
-			require.False(t, strings.EqualFold(member, theirs), member)
-			require.False(t, strings.EqualFold(strings.ReplaceAll(member, "_", ""), theirs), member)
+		for _, foreign := range metadata {
+			require.False(t, strings.EqualFold(member, foreign), member)
+			require.False(t, strings.EqualFold(strings.ReplaceAll(member, "_", ""), foreign), member)
 		}
 	}
 }
@@ -200,10 +200,10 @@ func TestALaterMessageIsNoDuplicateOfAnEarlierOne(t *testing.T) {
 	seen := map[string]bool{}
 	for attempt := range 3 {
 		for deferral := range 3 {
-			n := batchPayload()
-			n.BatchAttempt, n.Deferral = attempt, deferral
-			require.False(t, seen[n.ID()])
-			seen[n.ID()] = true
+			p := batchPayload()
+			p.BatchAttempt, p.Deferral = attempt, deferral
+			require.False(t, seen[p.ID()])
+			seen[p.ID()] = true
 		}
 	}
 }

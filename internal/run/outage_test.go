@@ -21,18 +21,18 @@ func deferred(t testingT, b *bus) map[string]int64 {
 	t.Helper()
 	found := map[string]int64{}
 	for _, m := range b.Messages() {
-		var n run.Payload
-		require.NoError(t, json.Unmarshal(m.Body, &n))
-		if n.Deferral > 0 {
-			require.NotZero(t, n.FirstDeferredAt)
-			found[n.RunID+n.BatchID] = n.FirstDeferredAt
+		var p run.Payload
+		require.NoError(t, json.Unmarshal(m.Body, &p))
+		if p.Deferral > 0 {
+			require.NotZero(t, p.FirstDeferredAt)
+			found[p.RunID+p.BatchID] = p.FirstDeferredAt
 		}
 	}
 	return found
 }
 
 // quiet checks that an outage of SQL cost nothing.
-func (w *world) quiet(ids []string) {
+func (w *world) checkNothingSpent(ids []string) {
 	w.t.Helper()
 	w.nothingCounted()
 	for _, id := range ids {
@@ -78,11 +78,11 @@ func TestTwoHoursWithoutSQLCostNothing(t *testing.T) {
 					}
 				}
 				w.outage(gone, ids)
-				took := w.over("run-1", 20*time.Minute)
-				t.Logf("after the return it took %s", took)
+				delay := w.waitForEnd("run-1", 20*time.Minute)
+				t.Logf("after the return it took %s", delay)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 200})
 				require.Equal(t, 20, w.run("run-1").Batches)
-				w.quiet(ids)
+				w.checkNothingSpent(ids)
 				for k := range ids {
 					require.Equal(t, fmt.Sprint("maker ", k+1), w.maker(k+1))
 				}
@@ -101,18 +101,18 @@ func (w *world) outage(gone time.Time, ids []string) {
 	time.Sleep(100 * time.Minute)
 	require.Equal(t, batches, deferred(t, w.batches), "the time of the first deferral is kept")
 	require.Equal(t, runs, deferred(t, w.runs))
-	w.quiet(ids)
+	w.checkNothingSpent(ids)
 	require.Equal(t, run.RunRunning, w.run("run-1").Status)
 	if len(batches) > 5 {
-		require.GreaterOrEqual(t, w.seldom(gone.Add(6*time.Minute), time.Now()), 60, "and it was asked, or nobody would notice that it is back")
+		require.GreaterOrEqual(t, w.askedAtMostEveryMinute(gone.Add(6*time.Minute), time.Now()), 60, "and it was asked, or nobody would notice that it is back")
 	} else {
-		w.seldom(gone.Add(6*time.Minute), time.Now())
+		w.askedAtMostEveryMinute(gone.Add(6*time.Minute), time.Now())
 	}
 	w.sql(true)
 }
 
 // SQL goes in the middle of a Commit: what is written is told, the rest is left, and comes again.
-func TestSQLThatGoesInMidWorkLeavesTheRestOfTheBatch(t *testing.T) {
+func TestAnOutageInMidBatchLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		w.fill(100)
@@ -131,10 +131,10 @@ func TestSQLThatGoesInMidWorkLeavesTheRestOfTheBatch(t *testing.T) {
 		w.start(run.Run{}, run.Filter{})
 		time.Sleep(30 * time.Minute)
 		w.sql(true)
-		w.over("run-1", 15*time.Minute)
+		w.waitForEnd("run-1", 15*time.Minute)
 		outcomes := w.stats("run-1").Outcomes
 		require.Equal(t, 100, outcomes[run.DocCommitted]+outcomes[run.DocSkipped])
-		w.lawful()
+		w.checkTransitions()
 		w.nothingCounted()
 	})
 }
@@ -154,19 +154,19 @@ func TestAnOperatorsPauseCostsNothing(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		require.Equal(t, asked, w.asks(), "SQL is not asked")
 		require.Equal(t, run.RunRunning, w.run("run-1").Status)
-		w.quiet(ids)
+		w.checkNothingSpent(ids)
 		require.NoError(t, m.breaker.Resume(t.Context(), "ann", "done"))
-		w.over("run-1", 15*time.Minute)
+		w.waitForEnd("run-1", 15*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
-		w.quiet(ids)
+		w.checkNothingSpent(ids)
 	})
 }
 
 // SQL is away and nothing can be put off: the message is held to the end of the invocation, and only then given back.
-func TestAMessageThatCannotEvenBePutOffIsHeld(t *testing.T) {
+func TestAMessageThatCannotBeDeferredIsHeld(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		w.instance("m").manage()
 		w.start(run.Run{}, run.Filter{})
 		w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
@@ -187,7 +187,7 @@ func TestAMessageThatCannotEvenBePutOffIsHeld(t *testing.T) {
 		require.LessOrEqual(t, w.batches.mostDeliveries(), 5)
 		w.batches.Mend() // well before ten deliveries: 38 minutes
 		w.sql(true)
-		w.over("run-1", 10*time.Minute)
+		w.waitForEnd("run-1", 10*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
 	})
 }
@@ -196,9 +196,9 @@ func TestAMessageThatCannotEvenBePutOffIsHeld(t *testing.T) {
 func TestABatchThatOutlivesItsInvocationIsNotCounted(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		slow := 12
-		w.light.during = func(ctx context.Context, _ *instance) error {
+		w.fake.during = func(ctx context.Context, _ *instance) error {
 			if slow--; slow < 0 {
 				return nil
 			}
@@ -208,7 +208,7 @@ func TestABatchThatOutlivesItsInvocationIsNotCounted(t *testing.T) {
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
-		w.over("run-1", 2*time.Hour)
+		w.waitForEnd("run-1", 2*time.Hour)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
 		require.Equal(t, 12, w.did("BatchWorker")["deferred"])
 		require.Equal(t, 1, w.batches.mostDeliveries())
@@ -219,11 +219,11 @@ func TestABatchThatOutlivesItsInvocationIsNotCounted(t *testing.T) {
 func TestTimeWithTheBreakerOpenNeverCountsAsStuck(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(300)
+		w.fakeWrites(300)
 		w.instance("m").manage()
 		var caught sync.WaitGroup
 		caught.Add(3)
-		w.light.during = func(context.Context, *instance) error {
+		w.fake.during = func(context.Context, *instance) error {
 			caught.Done()
 			caught.Wait()
 			w.sql(false) // every worker is caught in mid-work
@@ -240,9 +240,9 @@ func TestTimeWithTheBreakerOpenNeverCountsAsStuck(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, done.Off, "stopped since")
 
-		w.light.mu.Lock()
-		w.light.during = nil
-		w.light.mu.Unlock()
+		w.fake.mu.Lock()
+		w.fake.during = nil
+		w.fake.mu.Unlock()
 		w.batches.Lose()
 		w.sql(true)
 		require.NoError(t, workers.breaker.Resume(t.Context(), "ann", "it is back"))
@@ -262,7 +262,7 @@ func TestTimeWithTheBreakerOpenNeverCountsAsStuck(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 3, done.Rescued)
 		require.Equal(t, 3, done.Sent)
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 		outcomes := w.stats("run-1").Outcomes
 		require.Equal(t, 300, outcomes[run.DocCommitted]+outcomes[run.DocUnchanged])
 		var codes []string

@@ -22,7 +22,7 @@ const (
 	// checkpointSize is how many documents get their rows in one transaction, together with the watermark.
 	checkpointSize = 1000
 	// twoPhaseMost is how many documents are handed off in two phases; more take checkpoints.
-	twoPhaseMost = 10_000
+	twoPhaseMax = 10_000
 )
 
 // The names of the patterns.
@@ -35,7 +35,7 @@ const (
 // Patterns are all of them.
 func Patterns() []Pattern {
 	return []Pattern{
-		{TwoPhase, twoPhaseMost, PendingQueue, true, "all rows, then all messages, then queued: for up to 10,000 documents"},
+		{TwoPhase, twoPhaseMax, PendingQueue, true, "all rows, then all messages, then queued: for up to 10,000 documents"},
 		{Checkpoint, checkpointSize, PendingQueue, true, "1,000 documents at a time, each with the watermark: resumable, bounded memory"},
 		{Optimistic, checkpointSize, Queued, false, "rows begin as queued: one statement less; a batch whose message is lost is found after half an hour or more"},
 	}
@@ -52,7 +52,7 @@ func PatternOf(name string) (Pattern, bool) {
 
 // ChoosePattern is the one for so many documents; atLeast says that there are more.
 func ChoosePattern(documents int, atLeast bool) string {
-	if atLeast || documents > twoPhaseMost {
+	if atLeast || documents > twoPhaseMax {
 		return Checkpoint
 	}
 	return TwoPhase

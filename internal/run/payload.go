@@ -49,46 +49,46 @@ type Payload struct {
 }
 
 // ID is the id of the message: job:attempt:epoch:deferral, so that only a repetition that nobody wanted is a duplicate.
-func (n Payload) ID() string {
-	if n.Kind == RunMessage {
-		return fmt.Sprintf("%s:%d:%d", n.RunID, n.Epoch, n.Deferral)
+func (p Payload) ID() string {
+	if p.Kind == RunMessage {
+		return fmt.Sprintf("%s:%d:%d", p.RunID, p.Epoch, p.Deferral)
 	}
-	return fmt.Sprintf("%s:%d:%d:%d", n.BatchID, n.BatchAttempt, n.Epoch, n.Deferral)
+	return fmt.Sprintf("%s:%d:%d:%d", p.BatchID, p.BatchAttempt, p.Epoch, p.Deferral)
 }
 
 // Outgoing is the notice on its way.
-func (n Payload) Outgoing(delay time.Duration) Outgoing {
-	n.Version = MessageVersion
-	body, err := json.Marshal(n)
+func (p Payload) Outgoing(delay time.Duration) Outgoing {
+	p.Version = MessageVersion
+	body, err := json.Marshal(p)
 	if err != nil {
 		panic("run: a notice of texts and numbers cannot be written as JSON: " + err.Error())
 	}
-	return Outgoing{ID: n.ID(), Body: body, Delay: delay}
+	return Outgoing{ID: p.ID(), Body: body, Delay: delay}
 }
 
 // putOff is the notice as it is sent again later.
-func (n Payload) putOff(now time.Time) Payload {
-	if n.Deferral++; n.FirstDeferredAt == 0 {
-		n.FirstDeferredAt = now.Unix()
+func (p Payload) nextDeferral(now time.Time) Payload {
+	if p.Deferral++; p.FirstDeferredAt == 0 {
+		p.FirstDeferredAt = now.Unix()
 	}
-	return n
+	return p
 }
 
 // ticket is what the notice of a batch shows.
-func (n Payload) ticket() Ticket { return Ticket{Attempt: n.BatchAttempt, Epoch: n.Epoch} }
+func (p Payload) ticket() Ticket { return Ticket{Attempt: p.BatchAttempt, Epoch: p.Epoch} }
 
 // batchPayload is the notice of a batch.
-func batchPayload(sysName string, j Batch) Payload {
-	return Payload{Kind: BatchMessage, SysName: sysName, RunID: j.Run, BatchID: j.ID, BatchAttempt: j.Attempt}
+func batchPayload(sysName string, batch Batch) Payload {
+	return Payload{Kind: BatchMessage, SysName: sysName, RunID: batch.Run, BatchID: batch.ID, BatchAttempt: batch.Attempt}
 }
 
 // RunPayload is the notice of a run, for the manager. It never shows the epoch of an owner: that one did not let go.
 func RunPayload(r Run) Payload {
-	n := Payload{Kind: RunMessage, SysName: r.SysName, RunID: r.ID, Epoch: r.Epoch}
+	p := Payload{Kind: RunMessage, SysName: r.SysName, RunID: r.ID, Epoch: r.Epoch}
 	if r.Owner != "" {
-		n.Epoch--
+		p.Epoch--
 	}
-	return n
+	return p
 }
 
 const opMessage = "run: message"
@@ -98,7 +98,7 @@ const opMessage = "run: message"
 // "too_large", "not_json", "version", "kind", "member".
 func ReadPayload(body []byte, want MessageKind) (Payload, error) {
 	if len(body) > MaxBody {
-		return Payload{}, refused("too_large", "body: expected at most %d bytes, found %d", MaxBody, len(body))
+		return Payload{}, invalidMessage("too_large", "body: expected at most %d bytes, found %d", MaxBody, len(body))
 	}
 	object, err := unwrapPayload(body)
 	if err != nil {
@@ -108,20 +108,20 @@ func ReadPayload(body []byte, want MessageKind) (Payload, error) {
 		Version *int `json:"message_version"`
 	}
 	if err := json.Unmarshal(object, &head); err != nil || head.Version == nil {
-		return Payload{}, refused("version", "message_version: expected a whole number, found none")
+		return Payload{}, invalidMessage("version", "message_version: expected a whole number, found none")
 	}
 	if *head.Version < 1 || *head.Version > MessageVersion {
-		return Payload{}, refused("version", "message_version: expected 1 to %d, found %d: a newer build wrote it, or nobody did", MessageVersion, *head.Version)
+		return Payload{}, invalidMessage("version", "message_version: expected 1 to %d, found %d: a newer build wrote it, or nobody did", MessageVersion, *head.Version)
 	}
-	var n Payload
-	if err := json.Unmarshal(object, &n); err != nil {
-		return Payload{}, refused("member", "%s", memberProblem(err))
+	var p Payload
+	if err := json.Unmarshal(object, &p); err != nil {
+		return Payload{}, invalidMessage("member", "%s", memberProblem(err))
 	}
-	return n, n.check(want)
+	return p, p.check(want)
 }
 
 // check refuses what no build writes.
-func (n Payload) check(want MessageKind) error {
+func (p Payload) check(want MessageKind) error {
 	switch {
 	case n.Kind != want:
 		return refused("kind", "message_kind: expected %q, found %q", want, fault.Truncate(string(n.Kind), fault.MaxForeign))
@@ -144,27 +144,27 @@ func unwrapPayload(body []byte) ([]byte, error) {
 		text = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(text), []byte("\ufeff")))
 		switch {
 		case len(text) == 0:
-			return nil, refused("not_json", "body: expected a JSON object, found nothing")
+			return nil, invalidMessage("not_json", "body: expected a JSON object, found nothing")
 		case text[0] == '{':
 			if !json.Valid(text) {
-				return nil, refused("not_json", "body: expected a JSON object, found %d bytes that begin like one and are none", len(text))
+				return nil, invalidMessage("not_json", "body: expected a JSON object, found %d bytes that begin like one and are none", len(text))
 			}
 			return text, nil
 		case text[0] == '"':
 			var inner string
 			if json.Unmarshal(text, &inner) != nil {
-				return nil, refused("not_json", "body: expected a JSON object, found a string that does not end")
+				return nil, invalidMessage("not_json", "body: expected a JSON object, found a string that does not end")
 			}
 			text = []byte(inner)
 		default:
 			decoded, ok := fromBase64(text)
 			if !ok {
-				return nil, refused("not_json", "body: expected a JSON object or base64 of one, found %s", nature(text))
+				return nil, invalidMessage("not_json", "body: expected a JSON object or base64 of one, found %s", describe(text))
 			}
 			text = decoded
 		}
 	}
-	return nil, refused("not_json", "body: expected a JSON object, found more than %d layers of strings", maxMessageLayers)
+	return nil, invalidMessage("not_json", "body: expected a JSON object, found more than %d layers of strings", maxMessageLayers)
 }
 
 func fromBase64(text []byte) ([]byte, bool) {
@@ -181,7 +181,7 @@ func fromBase64(text []byte) ([]byte, bool) {
 }
 
 // nature names what a body is, without repeating it.
-func nature(text []byte) string {
+func describe(text []byte) string {
 	switch {
 	case !utf8.Valid(text):
 		return fmt.Sprintf("%d bytes that are no text", len(text))
@@ -203,7 +203,7 @@ func memberProblem(err error) string {
 	return "a member: expected another type"
 }
 
-func refused(code, format string, args ...any) error {
+func invalidMessage(code, format string, args ...any) error {
 	return fault.New(fault.Document, opMessage, code, format, args...)
 }
 
@@ -221,7 +221,7 @@ func isID(id string) bool {
 }
 
 // isKey: a lower-case hex SHA-256.
-func isKey(id string) bool {
+func isHash(id string) bool {
 	const length = 64
 	if len(id) != length {
 		return false

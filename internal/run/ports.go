@@ -111,17 +111,17 @@ type Batches interface {
 	// with the first claim and over a lost worker. Otherwise nothing is changed.
 	ClaimBatch(ctx context.Context, id string, t Ticket, w Worker, stale time.Duration, a Audit) (Claimed, error)
 	// BeatBatch says that the worker lives and tells whether somebody asked to end the run.
-	BeatBatch(ctx context.Context, h BatchLease) (cancel bool, err error)
+	BeatBatch(ctx context.Context, l BatchLease) (cancel bool, err error)
 	// SaveOutcomes keeps the outcomes of documents of the batch, over those that they have, and their error details; the
 	// worker's documents_processed grows by as many. At most 100 of each.
-	SaveOutcomes(ctx context.Context, h BatchLease, outcomes []ItemOutcome, details []ErrorDetail) error
+	SaveOutcomes(ctx context.Context, l BatchLease, outcomes []ItemOutcome, details []ErrorDetail) error
 	// FinishBatch counts the outcomes in the database and ends the batch: completed when every document has one, otherwise
 	// failed with an error that says what is missing. Worker COMPLETED or FAILED. audit makes the entry of the numbers.
-	FinishBatch(ctx context.Context, h BatchLease, audit func(BatchStats) Audit) (BatchStats, error)
+	FinishBatch(ctx context.Context, l BatchLease, audit func(BatchStats) Audit) (BatchStats, error)
 	// ReleaseBatch lets go of the batch for the next message: it stays processing, without owner and heartbeat; worker IDLE.
-	ReleaseBatch(ctx context.Context, h BatchLease, audits ...Audit) error
+	ReleaseBatch(ctx context.Context, l BatchLease, audits ...Audit) error
 	// FailBatch gives the batch up: failed, worker FAILED.
-	FailBatch(ctx context.Context, h BatchLease, reason string, a Audit) error
+	FailBatch(ctx context.Context, l BatchLease, reason string, a Audit) error
 	// Batch gives one with its error details (at most 100, the latest first); false when there is none.
 	Batch(ctx context.Context, id string) (Batch, []ErrorDetail, bool, error)
 	// ListBatches gives batches of a run by number (of all runs: the latest first), those with the status if one is given.
@@ -148,12 +148,12 @@ type Recoveries interface {
 	// MarkQueued makes batches queued whose message was accepted: pending_queue and pending_retry ones that still have
 	// the attempt. It answers how many were changed. l is the lease of the manager that sent the messages: while that has the
 	// run, lost_managers is 0 again. Without a run it is nobody's, and whose it is changes nothing else.
-	MarkQueued(ctx context.Context, l RunLease, jobs []Batch) (int, error)
+	MarkQueued(ctx context.Context, l RunLease, batches []Batch) (int, error)
 	// MarkUnsent makes batches pending_retry whose message was not accepted: pending_queue, pending_retry and queued ones
 	// that still have the attempt; attempt + 1, last_queue_error. counted adds to queue_attempt_count, and at MaxQueueAttempts the
 	// batch is failed, error "Max queue retries exceeded"; audit makes the entry of each of those, of the batch as it is then. It
 	// answers how many became pending_retry and how many failed.
-	MarkUnsent(ctx context.Context, jobs []Batch, reason string, counted bool, audit func(Batch) Audit) (retry, failed int, err error)
+	MarkUnsent(ctx context.Context, batches []Batch, reason string, counted bool, audit func(Batch) Audit) (retry, failed int, err error)
 	// ToSend gives batches of running runs, that are not to end, whose message is to be sent again (pending_retry); grouped by
 	// run, by number.
 	ToSend(ctx context.Context, sysName string, limit int) ([]Batch, error)
@@ -167,7 +167,7 @@ type Recoveries interface {
 	// Rescue makes processing batches pending_retry (attempt + 1, no owner) whose worker has said nothing for stale
 	// (lost_workers + 1), or that were let go of for released and longer; their RUNNING workers FAILED, and RUNNING workers that
 	// have said nothing for stale, too. It answers how many batches and workers.
-	Rescue(ctx context.Context, sysName string, stale, released time.Duration, limit int) (jobs, workers int, err error)
+	Rescue(ctx context.Context, sysName string, stale, released time.Duration, limit int) (batches, workers int, err error)
 	// OpenRuns gives the running runs of the environment that have a pattern, oldest first, without Filter, Watermark and
 	// Counts.
 	OpenRuns(ctx context.Context, sysName string, limit int) ([]Run, error)

@@ -9,7 +9,7 @@ import (
 
 // PreviewLeft calls each for the documents that a replay of what is left of another run (Filter.Run) would take, until it answers
 // false. Errors as Jobs.Items.
-func PreviewLeft(ctx context.Context, s itemsOf, f Filter, each func(document string) bool) error {
+func PreviewLeft(ctx context.Context, s itemReader, f Filter, each func(document string) bool) error {
 	const page = 1000
 	for key := ""; ; {
 		found, next, err := f.left(ctx, s, key, page)
@@ -35,8 +35,8 @@ func Preview(ctx context.Context, s Selection, sysName string, kind Kind, f Filt
 		if err != nil {
 			return err
 		}
-		for _, w := range found {
-			if f.fits(kind, w, now) && !each(w) {
+		for _, doc := range found {
+			if f.accepts(kind, doc, now) && !each(doc) {
 				return nil
 			}
 		}

@@ -17,29 +17,29 @@ import (
 )
 
 // notes is a test inside a bubble whose failure is told outside of it.
-type notes struct {
+type bubbleT struct {
 	failed bool
 	text   strings.Builder
 }
 
-type gaveUp struct{}
+type failNow struct{}
 
-func (n *notes) Helper() {}
+func (n *bubbleT) Helper() {}
 
-func (n *notes) Errorf(format string, args ...any) {
+func (n *bubbleT) Errorf(format string, args ...any) {
 	n.failed = true
 	n.Logf(format, args...)
 }
 
-func (n *notes) Logf(format string, args ...any) { fmt.Fprintf(&n.text, format+"\n", args...) }
+func (n *bubbleT) Logf(format string, args ...any) { fmt.Fprintf(&n.text, format+"\n", args...) }
 
-func (n *notes) FailNow() {
+func (n *bubbleT) FailNow() {
 	n.failed = true
-	panic(gaveUp{})
+	panic(failNow{})
 }
 
 // misfortune is one thing that goes wrong.
-type misfortune struct {
+type incident struct {
 	After time.Duration
 	What  string
 	Who   int
@@ -48,20 +48,20 @@ type misfortune struct {
 }
 
 // story is a random history.
-type story struct {
+type history struct {
 	Pattern     string
 	Documents   int
 	Rate        int
 	Outstanding int
 	Duplicates  bool
-	Events      []misfortune
+	Events      []incident
 }
 
-func anyStory(t *rapid.T) story {
+func drawHistory(t *rapid.T) history {
 	minutes := func(label string, most int) time.Duration {
 		return time.Duration(rapid.IntRange(0, most*60).Draw(t, label)) * time.Second
 	}
-	s := story{
+	s := history{
 		Pattern:     rapid.SampledFrom([]string{run.TwoPhase, run.Checkpoint, run.Optimistic}).Draw(t, "pattern"),
 		Documents:   rapid.IntRange(1, 30).Draw(t, "documents"),
 		Rate:        rapid.SampledFrom([]int{6, 18, 30}).Draw(t, "rate"), // batches of 1, 3 and 5
@@ -69,7 +69,7 @@ func anyStory(t *rapid.T) story {
 		Duplicates:  rapid.Bool().Draw(t, "duplicates"),
 	}
 	for range rapid.IntRange(0, 8).Draw(t, "events") {
-		s.Events = append(s.Events, misfortune{
+		s.Events = append(s.Events, incident{
 			After: minutes("after", 3),
 			What: rapid.SampledFrom([]string{
 				"kill", "kill", "kill", "restart", "duplicate", "lose", "queue down", "answer lost", "sql down", "pause", "cancel", "edit",
@@ -84,17 +84,17 @@ func anyStory(t *rapid.T) story {
 func TestRandomHistories(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		s := anyStory(rt)
-		n := &notes{}
+		s := drawHistory(rt)
+		n := &bubbleT{}
 		synctest.Test(t, func(*testing.T) {
 			w := newWorld(n)
 			defer w.close()
 			defer func() {
-				if r := recover(); r != nil && r != (gaveUp{}) {
+				if r := recover(); r != nil && r != (failNow{}) {
 					panic(r)
 				}
 			}()
-			w.live(s)
+			w.play(s)
 		})
 		if n.failed {
 			rt.Fatalf("%+v\n%s", s, n.text.String())
@@ -103,37 +103,37 @@ func TestRandomHistories(t *testing.T) {
 }
 
 // live lives through a story, and checks how it ends.
-func (w *world) live(s story) {
+func (w *world) play(s history) {
 	w.fill(s.Documents)
 	edited := map[int]string{}
 	w.outstanding = s.Outstanding
 	if !s.Duplicates {
 		w.batches.DetectDuplicates(0)
 	}
-	crew := make([]*instance, 5)
-	hire := func(k int) {
-		if crew[k] = w.instance(fmt.Sprint("i", k)); k < 2 {
-			crew[k].manage()
+	instances := make([]*instance, 5)
+	launch := func(k int) {
+		if instances[k] = w.instance(fmt.Sprint("i", k)); k < 2 {
+			instances[k].manage()
 		} else {
-			crew[k].work()
+			instances[k].work()
 		}
 	}
-	for k := range crew {
-		hire(k)
+	for k := range instances {
+		launch(k)
 	}
-	w.instance("timer").tick().letters()
+	w.instance("timer").tick().deadLetters()
 	operator := w.instance("operator")
-	books := doorStore{operator} // what an operator does is watched, too
+	store := spyStore{operator} // what an operator does is watched, too
 	w.start(run.Run{Pattern: s.Pattern, Rate: s.Rate}, run.Filter{})
 	by := func(code string) run.Audit { return run.Audit{Code: code, Level: run.LevelInfo, By: "ann", Why: "x"} }
 	for _, e := range s.Events {
 		time.Sleep(e.After)
 		switch e.What {
 		case "kill":
-			crew[e.Who].killAfter(e.Step)
+			instances[e.Who].killAfter(e.Step)
 		case "restart":
-			if crew[e.Who].isDead() {
-				hire(e.Who)
+			if instances[e.Who].isDead() {
+				launch(e.Who)
 			}
 		case "duplicate":
 			if m := w.batches.Messages(); len(m) > 0 {
@@ -158,7 +158,7 @@ func (w *world) live(s story) {
 		case "pause":
 			require.NoError(w.t, operator.breaker.Pause(w.ctx, "ann", "x"))
 		case "cancel":
-			_, err := books.CancelRun(w.ctx, "run-1", by(run.CodeRunCancel))
+			_, err := store.CancelRun(w.ctx, "run-1", by(run.CodeRunCancel))
 			require.NoError(w.t, err)
 		case "edit": // a newer result of the same document
 			line := 1 + e.Step%s.Documents
@@ -171,40 +171,40 @@ func (w *world) live(s story) {
 	w.batches.Mend()
 	w.runs.Mend()
 	w.sql(true)
-	for k := range crew {
-		if !crew[k].isDead() {
-			crew[k].killAfter(1 << 30)
+	for k := range instances {
+		if !instances[k].isDead() {
+			instances[k].killAfter(1 << 30)
 		}
-		if crew[k].isDead() {
-			hire(k)
+		if instances[k].isDead() {
+			launch(k)
 		}
 	}
 	require.NoError(w.t, operator.breaker.Resume(w.ctx, "ann", "x"))
-	w.over("run-1", 3*time.Hour)
-	for _, j := range w.store.AllBatches() {
-		require.False(w.t, j.Status.Open(), "%+v", j)
+	w.waitForEnd("run-1", 3*time.Hour)
+	for _, batch := range w.store.AllBatches() {
+		require.False(w.t, batch.Status.Open(), "%+v", batch)
 	}
 	if w.run("run-1").Status != run.RunCompleted {
-		ok, err := books.ResumeRun(w.ctx, "run-1", by(run.CodeRunResume))
+		ok, err := store.ResumeRun(w.ctx, "run-1", by(run.CodeRunResume))
 		require.NoError(w.t, err)
 		require.True(w.t, ok)
-		w.over("run-1", 3*time.Hour)
+		w.waitForEnd("run-1", 3*time.Hour)
 	}
-	for _, j := range w.store.AllBatches() {
-		if j.Status == run.Failed {
-			ok, err := books.RequeueBatch(w.ctx, j.ID, by(run.CodeBatchRequeue))
+	for _, batch := range w.store.AllBatches() {
+		if batch.Status == run.Failed {
+			ok, err := store.RequeueBatch(w.ctx, batch.ID, by(run.CodeBatchRequeue))
 			require.NoError(w.t, err)
 			require.True(w.t, ok)
 		}
 	}
-	w.over("run-1", 3*time.Hour)
+	w.waitForEnd("run-1", 3*time.Hour)
 	time.Sleep(30 * time.Minute) // until the last of the dead is buried
 	w.addsUp("run-1", w.stats("run-1").Outcomes)
-	w.told(s, edited)
+	w.checkDocuments(s, edited)
 }
 
 // told checks documents and lines: nothing is written that no document says, and what is committed is in its line.
-func (w *world) told(s story, edited map[int]string) {
+func (w *world) checkDocuments(s history, edited map[int]string) {
 	w.t.Helper()
 	items, err := w.store.Items(context.Background(), "run-1", nil, "", 1000)
 	require.NoError(w.t, err)

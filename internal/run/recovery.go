@@ -11,16 +11,16 @@ import (
 // The bounds of one tick of the timer.
 const (
 	// mostSent is how many batches one tick takes from dead workers, or finds silent.
-	mostSent = 1000
+	maxRescued = 1000
 	// mostRuns is how many open runs it looks at.
-	mostRuns = 100
+	maxOpenRuns = 100
 	// sentAtOnce is how many messages go in one call.
-	sentAtOnce = 100
+	maxSend = 100
 	// releasedFor is for how long a batch that was let go of waits for the message that was put off.
 	releasedFor = 30 * time.Minute
 	// runSilent is after how long without a word nobody goes on with a run. An owner that lives and could not let go of it puts a
 	// message off; that comes sooner: by its wait, its jitter and the last heartbeat before, and a minute more.
-	runSilent = lastWait + firstWait + beatEvery + time.Minute
+	runSilent = maxDeferral + minDeferral + beatEvery + time.Minute
 )
 
 // Recovery finds what was left behind between the tables and the queue: a pass of the timer RecoverRetries. It is safe beside
@@ -49,7 +49,7 @@ func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
 		done.Off = reasonOf(err)
 		return done, nil
 	}
-	for _, pass := range []func(context.Context, *Recovered) error{r.lost, r.runs, r.messages} {
+	for _, pass := range []func(context.Context, *Recovered) error{r.rescue, r.openRuns, r.sendPending} {
 		if r.nearDeadline(ctx) {
 			break
 		}
@@ -61,14 +61,14 @@ func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
 }
 
 // lost takes batches from dead workers, and those whose message seems to be lost.
-func (r *Recovery) lost(ctx context.Context, done *Recovered) error {
+func (r *Recovery) rescue(ctx context.Context, done *Recovered) error {
 	err := r.withStore(ctx, func(ctx context.Context) (err error) {
-		done.Rescued, done.Workers, err = r.p.Store.Rescue(ctx, r.o.SysName, r.staleAfter(ctx, workerStale), r.staleAfter(ctx, releasedFor), mostSent)
+		done.Rescued, done.Workers, err = r.p.Store.Rescue(ctx, r.o.SysName, r.staleAfter(ctx, workerStale), r.staleAfter(ctx, releasedFor), maxRescued)
 		return err
 	})
 	if err == nil {
 		err = r.withStore(ctx, func(ctx context.Context) (err error) {
-			done.Silent, err = r.p.Store.RequeueSilent(ctx, r.o.SysName, r.staleAfter(ctx, silentAfter), mostSent)
+			done.Silent, err = r.p.Store.RequeueSilent(ctx, r.o.SysName, r.staleAfter(ctx, silentAfter), maxRescued)
 			return err
 		})
 	}
@@ -89,10 +89,10 @@ func (r *Recovery) lost(ctx context.Context, done *Recovered) error {
 
 // runs ends those that have come to their end, and goes on with those whose manager is gone. A queue that is away keeps nobody
 // from the former, and what it has against one message nobody from the others.
-func (r *Recovery) runs(ctx context.Context, done *Recovered) error {
+func (r *Recovery) openRuns(ctx context.Context, done *Recovered) error {
 	var open []Run
 	err := r.withStore(ctx, func(ctx context.Context) (err error) {
-		open, err = r.p.Store.OpenRuns(ctx, r.o.SysName, mostRuns)
+		open, err = r.p.Store.OpenRuns(ctx, r.o.SysName, maxOpenRuns)
 		return err
 	})
 	for _, row := range open {
@@ -105,7 +105,7 @@ func (r *Recovery) runs(ctx context.Context, done *Recovered) error {
 				done.Ended++
 			}
 		case row.NextIn <= 0 && row.Silent >= r.staleAfter(ctx, runSilent) && !fault.IsDependency(err):
-			sendErr := send(ctx, r.p.RunQueue, []Outgoing{r.again(row)})[0]
+			sendErr := send(ctx, r.p.RunQueue, []Outgoing{r.resumeMessage(row)})[0]
 			if sendErr == nil {
 				done.Resumed++
 			} else if err == nil || fault.IsDependency(sendErr) {
@@ -118,24 +118,24 @@ func (r *Recovery) runs(ctx context.Context, done *Recovered) error {
 
 // again is the message for a run that nobody goes on with: its owner counts as lost. Its deferral is the minute, so that the
 // queue does not take it for the message before; a second one in the same minute is a duplicate.
-func (r *Recovery) again(row Run) Outgoing {
-	n := RunPayload(row)
-	n.FirstDeferredAt = r.o.Now().Unix()
-	n.Deferral = int(r.o.Now().Unix() / int64(time.Minute/time.Second))
-	return n.Outgoing(0)
+func (r *Recovery) resumeMessage(row Run) Outgoing {
+	p := RunPayload(row)
+	p.FirstDeferredAt = r.o.Now().Unix()
+	p.Deferral = int(r.o.Now().Unix() / int64(time.Minute/time.Second))
+	return p.Outgoing(0)
 }
 
 // messages sends what is to be sent again, run by run, as far as there is room.
-func (r *Recovery) messages(ctx context.Context, done *Recovered) error {
-	var jobs []Batch
+func (r *Recovery) sendPending(ctx context.Context, done *Recovered) error {
+	var batches []Batch
 	err := r.withStore(ctx, func(ctx context.Context) error {
 		all, err := r.p.Store.OnTheWay(ctx, r.o.SysName)
 		if room := r.o.MaxOutstanding - all.Busy; err == nil && room > 0 {
-			jobs, err = r.p.Store.ToSend(ctx, r.o.SysName, room)
+			batches, err = r.p.Store.ToSend(ctx, r.o.SysName, room)
 		}
 		return err
 	})
-	for chunk := range slices.Chunk(jobs, sentAtOnce) {
+	for chunk := range slices.Chunk(batches, maxSend) {
 		if err != nil || r.nearDeadline(ctx) {
 			return err
 		}

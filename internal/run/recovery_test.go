@@ -17,7 +17,7 @@ func audit(code string) run.Audit {
 }
 
 // chunked has a manager die between the rows of a batch and its message: nothing is sent, and the next chunk is to wait.
-func (w *world) chunked(wait time.Duration) {
+func (w *world) addUnsentChunk(wait time.Duration) {
 	w.t.Helper()
 	w.start(run.Run{}, run.Filter{})
 	w.runs.Lose()
@@ -25,7 +25,7 @@ func (w *world) chunked(wait time.Duration) {
 	require.NoError(w.t, err)
 	require.True(w.t, mine)
 	lease := run.RunLease{Run: r.ID, Owner: r.Owner, Epoch: r.Epoch}
-	chunk := run.Chunk{Batches: [][]string{w.light.ids}, First: 1, Initial: run.PendingQueue, Wait: wait}
+	chunk := run.Chunk{Batches: [][]string{w.fake.ids}, First: 1, Initial: run.PendingQueue, Wait: wait}
 	require.NoError(w.t, w.store.AddChunk(w.ctx, lease, chunk, audit(run.CodeBatchCreated)))
 }
 
@@ -33,7 +33,7 @@ func (w *world) chunked(wait time.Duration) {
 func TestARunWhoseMessageIsLostTwiceGoesOn(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		w.start(run.Run{}, run.Filter{})
 		timer := w.instance("timer")
 		require.Equal(t, 1, w.runs.Lose())
@@ -48,7 +48,7 @@ func TestARunWhoseMessageIsLostTwiceGoesOn(t *testing.T) {
 		_, err := timer.once()
 		require.NoError(t, err)
 		w.instance("m").manage().work()
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
 	})
 }
@@ -83,7 +83,7 @@ func TestARunIsNotTakenForAbandonedAfterAnOutage(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, done.Resumed)
 		w.instance("w").work()
-		w.over("run-1", 5*time.Minute)
+		w.waitForEnd("run-1", 5*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 30})
 	})
 }
@@ -92,8 +92,8 @@ func TestARunIsNotTakenForAbandonedAfterAnOutage(t *testing.T) {
 func TestARunThatWaitsForItsRateIsNotAbandoned(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
-		w.chunked(20 * time.Minute)
+		w.fakeWrites(100)
+		w.addUnsentChunk(20 * time.Minute)
 		timer := w.instance("timer")
 		for _, resumed := range []int{0, 1} {
 			time.Sleep(19 * time.Minute)
@@ -105,7 +105,7 @@ func TestARunThatWaitsForItsRateIsNotAbandoned(t *testing.T) {
 }
 
 // What the queue has against one run's message, or against all, keeps the runs behind it from nothing that needs no queue.
-func TestARunThatCannotBeGoneOnWithKeepsNoneBehindIt(t *testing.T) {
+func TestARunThatCannotContinueDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err   error
@@ -117,7 +117,7 @@ func TestARunThatCannotBeGoneOnWithKeepsNoneBehindIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(100)
+				w.fakeWrites(100)
 				for n := range 3 {
 					w.start(run.Run{ID: fmt.Sprint("run-", n+1)}, run.Filter{})
 				}
@@ -147,7 +147,7 @@ func TestARunThatCannotBeGoneOnWithKeepsNoneBehindIt(t *testing.T) {
 }
 
 // lostThings are what a timer finds, and after how long.
-func lostThings() map[string]struct {
+func lostCases() map[string]struct {
 	lose  func(w *world)
 	after time.Duration
 	found func(run.Recovered) int
@@ -157,21 +157,21 @@ func lostThings() map[string]struct {
 		after time.Duration
 		found func(run.Recovered) int
 	}{
-		"a dead worker":                 {func(w *world) { w.handedOff(); w.taken() }, 10 * time.Minute, func(r run.Recovered) int { return r.Rescued }},
-		"a batch that was let go of":    {func(w *world) { w.handedOff(); w.letGo() }, 30 * time.Minute, func(r run.Recovered) int { return r.Rescued }},
+		"a dead worker":                 {func(w *world) { w.handedOff(); w.claimFirst() }, 10 * time.Minute, func(r run.Recovered) int { return r.Rescued }},
+		"a batch that was let go of":    {func(w *world) { w.handedOff(); w.releaseFirst() }, 30 * time.Minute, func(r run.Recovered) int { return r.Rescued }},
 		"a batch whose message is lost": {func(w *world) { w.handedOff() }, 30 * time.Minute, func(r run.Recovered) int { return r.Silent }},
 		"a run whose message is lost":   {func(w *world) { w.start(run.Run{}, run.Filter{}); w.runs.Lose() }, 7 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
-		"a run whose manager is dead":   {func(w *world) { w.chunked(0) }, 7 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
+		"a run whose manager is dead":   {func(w *world) { w.addUnsentChunk(0) }, 7 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
 	}
 }
 
 // Nothing counts as lost before the breaker has been closed for as long as the silence that is asked about.
 func TestNothingIsLostWhileTheBreakerIsOpen(t *testing.T) {
 	t.Parallel()
-	for name, c := range lostThings() {
+	for name, c := range lostCases() {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(100)
+				w.fakeWrites(100)
 				timer := w.instance("timer")
 				tick := func() int {
 					done, err := timer.once()
@@ -179,7 +179,7 @@ func TestNothingIsLostWhileTheBreakerIsOpen(t *testing.T) {
 					return c.found(done)
 				}
 				c.lose(w)
-				w.shut(3 * time.Hour)
+				w.openBreaker(3 * time.Hour)
 				time.Sleep(2 * time.Hour)
 				done, err := timer.once()
 				require.NoError(t, err)
@@ -201,7 +201,7 @@ func TestNothingIsLostWhileTheBreakerIsOpen(t *testing.T) {
 }
 
 // taken has a worker that says nothing any more have the first batch.
-func (w *world) taken() run.BatchLease {
+func (w *world) claimFirst() run.BatchLease {
 	w.t.Helper()
 	worker := run.Worker{ID: "worker-00000001", Instance: "gone"}
 	c, err := w.store.ClaimBatch(w.ctx, w.batchOf(1).ID, run.Ticket{}, worker, time.Hour, audit(run.CodeBatchStart))
@@ -211,16 +211,16 @@ func (w *world) taken() run.BatchLease {
 }
 
 // letGo has a worker let go of the first batch, and the message be lost that it put off.
-func (w *world) letGo() {
+func (w *world) releaseFirst() {
 	w.t.Helper()
-	require.NoError(w.t, w.store.ReleaseBatch(w.ctx, w.taken(), audit(run.CodeBatchReleased)))
+	require.NoError(w.t, w.store.ReleaseBatch(w.ctx, w.claimFirst(), audit(run.CodeBatchReleased)))
 }
 
 // What is to be sent again is sent as there is room, also where no manager is.
-func TestTheTimerSendsAsThereIsRoom(t *testing.T) {
+func TestTheTimerSendsWithinTheLimit(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(4000)
+		w.fakeWrites(4000)
 		w.outstanding = 100
 		w.handedOff()
 		_, _, err := w.store.MarkUnsent(t.Context(), w.store.AllBatches(), "lost", false, nil)

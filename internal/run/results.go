@@ -21,7 +21,7 @@ type results struct {
 }
 
 // cost adds up what Commit spent.
-func (r *results) cost(report commit.Report) {
+func (r *results) addCost(report commit.Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests, r.sql, r.cosmos = r.requests+report.SQLRequests, r.sql+report.SQL, r.cosmos+report.Cosmos
@@ -34,7 +34,7 @@ func (r *results) add(o ItemOutcome) {
 }
 
 // told takes in what Commit tells of a document.
-func (r *results) told(t commit.DocumentResult) {
+func (r *results) record(t commit.DocumentResult) {
 	o := ItemOutcome{Document: t.ID, Outcome: OutcomeOf(t.Outcome), Code: t.Code}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *results) told(t commit.DocumentResult) {
 
 // toldAfter is told for a batch that another worker had before: what is found finished it may have finished, and died before it
 // could say so.
-func (r *results) toldAfter(raws []json.RawMessage, now time.Time) func(commit.DocumentResult) {
+func (r *results) recordAfterCrash(raws []json.RawMessage, now time.Time) func(commit.DocumentResult) {
 	before := map[string]invoice.State{}
 	for _, raw := range raws {
 		if d, err := invoice.Read(raw, now); err == nil {
@@ -69,7 +69,7 @@ func (r *results) toldAfter(raws []json.RawMessage, now time.Time) func(commit.D
 				t.Outcome = string(state.Status)
 			}
 		}
-		r.told(t)
+		r.record(t)
 	}
 }
 

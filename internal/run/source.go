@@ -44,41 +44,41 @@ func (f Filter) query(sysName string, kind Kind, began time.Time) Query {
 }
 
 // fits reports whether a document that was found is one that the run takes.
-func (f Filter) fits(kind Kind, w commit.PendingDoc, now time.Time) bool {
+func (f Filter) accepts(kind Kind, doc commit.PendingDoc, now time.Time) bool {
 	switch {
-	case f.ErrorKind != "" && f.ErrorKind != w.Kind,
-		f.Code != "" && !strings.EqualFold(f.Code, w.Code):
+	case f.ErrorKind != "" && f.ErrorKind != doc.Kind,
+		f.Code != "" && !strings.EqualFold(f.Code, doc.Code):
 		return false
 	case kind == Drain:
-		return w.Status != invoice.RetryScheduled || invoice.Due(w.RetryAfter, now)
+		return doc.Status != invoice.RetryScheduled || invoice.Due(doc.RetryAfter, now)
 	case kind == Replay:
-		at := FailedAt(w)
+		at := FailedAt(doc)
 		return (f.From.IsZero() || !at.Before(f.From)) && (f.To.IsZero() || at.Before(f.To))
 	}
 	return true
 }
 
 // FailedAt is when a document failed, or was last changed where it does not say.
-func FailedAt(w commit.PendingDoc) time.Time {
-	if us, ok := invoice.TimeOfID(w.FailedAt); ok { // an id begins with a time in the same layout
+func FailedAt(doc commit.PendingDoc) time.Time {
+	if us, ok := invoice.TimeOfID(doc.FailedAt); ok { // an id begins with a time in the same layout
 		return time.UnixMicro(us)
 	}
-	return time.Unix(w.TS, 0)
+	return time.Unix(doc.TS, 0)
 }
 
 // mark is how far a run's documents were looked for: Run.Watermark.
-type mark struct {
+type watermark struct {
 	// Continuation is the page that is not used up yet; At is the same for a list of ids.
 	Continuation string `json:"continuation,omitempty"`
 	At           int    `json:"at,omitempty"`
 	// Again says that the container refused a continuation and the search began anew.
-	Again int `json:"again,omitempty"`
+	Restarts int `json:"again,omitempty"`
 	// Done says that there are no more.
 	Done bool `json:"done,omitempty"`
 }
 
-func readMark(text string) (mark, error) {
-	var m mark
+func readWatermark(text string) (watermark, error) {
+	var m watermark
 	if text == "" {
 		return m, nil
 	}
@@ -88,7 +88,7 @@ func readMark(text string) (mark, error) {
 	return m, nil
 }
 
-func (m mark) String() string {
+func (m watermark) String() string {
 	text, err := json.Marshal(m)
 	if err != nil {
 		panic("run: a watermark cannot be written as JSON: " + err.Error()) // texts and numbers always can
@@ -99,9 +99,9 @@ func (m mark) String() string {
 // source gives a run's documents, from where its watermark is.
 type source struct {
 	base
-	run    Run
-	filter Filter
-	mark   mark
+	run       Run
+	filter    Filter
+	watermark watermark
 	// rest are documents of the page at mark.Continuation that were found and not taken yet; next is the page after it.
 	rest   []string
 	next   string
@@ -109,13 +109,13 @@ type source struct {
 }
 
 // newSource begins at the run's watermark.
-func newSource(k base, r Run) (*source, error) {
-	s := &source{base: k, run: r}
+func newSource(b base, r Run) (*source, error) {
+	s := &source{base: b, run: r}
 	var err error
 	if s.filter, err = r.filter(); err != nil {
 		return nil, err
 	}
-	s.mark, err = readMark(r.Watermark)
+	s.watermark, err = readWatermark(r.Watermark)
 	return s, err
 }
 
@@ -132,12 +132,12 @@ func (r Run) filter() (Filter, error) {
 }
 
 // itemsOf is the part of Jobs that reads what became of a run's documents.
-type itemsOf interface {
+type itemReader interface {
 	Items(ctx context.Context, run string, outcomes []Outcome, afterKey string, limit int) ([]ItemOutcome, error)
 }
 
 // left gives documents that failed or were deferred in the filter's run, from a key on, and the key to go on with; "" at the end.
-func (f Filter) left(ctx context.Context, s itemsOf, afterKey string, limit int) (found []string, next string, err error) {
+func (f Filter) left(ctx context.Context, s itemReader, afterKey string, limit int) (found []string, next string, err error) {
 	items, err := s.Items(ctx, f.Run, []Outcome{DocFailed, DocDeferred}, afterKey, limit)
 	if err != nil {
 		return nil, "", err
@@ -154,41 +154,41 @@ func (f Filter) left(ctx context.Context, s itemsOf, afterKey string, limit int)
 }
 
 // maxAgain bounds how often a search begins anew.
-const maxAgain = 3
+const maxRestarts = 3
 
 // take gives up to n documents that the run does not have yet, and the watermark after them; fewer when there are no more or the
 // time is nearly over. What it gives must be kept together with that watermark, or the source be forgotten.
-func (s *source) take(ctx context.Context, n int) (ids []string, m mark, err error) {
-	for len(ids) < n && !s.mark.Done && !s.nearDeadline(ctx) {
+func (s *source) take(ctx context.Context, n int) (ids []string, m watermark, err error) {
+	for len(ids) < n && !s.watermark.Done && !s.nearDeadline(ctx) {
 		if len(s.rest) == 0 {
 			if s.loaded {
-				s.turn()
+				s.nextPage()
 				continue
 			}
 			if err := s.load(ctx, ids); err != nil {
-				return nil, s.mark, err
+				return nil, s.watermark, err
 			}
 			continue
 		}
 		more := min(n-len(ids), len(s.rest))
 		ids, s.rest = append(ids, s.rest[:more]...), s.rest[more:]
 	}
-	if len(s.rest) == 0 && s.loaded && !s.mark.Done {
-		s.turn()
+	if len(s.rest) == 0 && s.loaded && !s.watermark.Done {
+		s.nextPage()
 	}
-	return ids, s.mark, nil
+	return ids, s.watermark, nil
 }
 
 // turn goes on to the next page.
-func (s *source) turn() {
+func (s *source) nextPage() {
 	s.loaded = false
 	if len(s.filter.IDs) > 0 {
-		s.mark.At += min(s.o.ChunkSize, len(s.filter.IDs)-s.mark.At)
-		s.mark.Done = s.mark.At >= len(s.filter.IDs)
+		s.watermark.At += min(s.o.ChunkSize, len(s.filter.IDs)-s.watermark.At)
+		s.watermark.Done = s.watermark.At >= len(s.filter.IDs)
 		return
 	}
-	s.mark.Continuation = s.next
-	s.mark.Done = s.next == ""
+	s.watermark.Continuation = s.next
+	s.watermark.Done = s.next == ""
 }
 
 // load reads the page at the watermark. Documents that the run has already are left out: a manager died after it kept a part
@@ -196,29 +196,29 @@ func (s *source) turn() {
 func (s *source) load(ctx context.Context, taken []string) error {
 	var found []string
 	if len(s.filter.IDs) > 0 {
-		at := min(s.mark.At, len(s.filter.IDs))
+		at := min(s.watermark.At, len(s.filter.IDs))
 		found = s.filter.IDs[at:min(len(s.filter.IDs), at+s.o.ChunkSize)]
 	} else if s.filter.Run != "" {
 		err := s.withStore(ctx, func(ctx context.Context) (err error) {
-			found, s.next, err = s.filter.left(ctx, s.p.Store, s.mark.Continuation, s.o.ChunkSize)
+			found, s.next, err = s.filter.left(ctx, s.p.Store, s.watermark.Continuation, s.o.ChunkSize)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	} else {
-		page, next, err := s.p.Selection.Page(ctx, s.filter.query(s.o.SysName, s.run.Kind, s.run.StartedAt), s.mark.Continuation)
-		if fault.CodeOf(err) == "continuation" && s.mark.Again < maxAgain {
-			s.mark = mark{Again: s.mark.Again + 1}
+		page, next, err := s.p.Selection.Page(ctx, s.filter.query(s.o.SysName, s.run.Kind, s.run.StartedAt), s.watermark.Continuation)
+		if fault.CodeOf(err) == "continuation" && s.watermark.Restarts < maxRestarts {
+			s.watermark = watermark{Restarts: s.watermark.Restarts + 1}
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		s.next = next
-		for _, w := range page {
-			if s.filter.fits(s.run.Kind, w, s.o.Now()) {
-				found = append(found, w.ID)
+		for _, doc := range page {
+			if s.filter.accepts(s.run.Kind, doc, s.o.Now()) {
+				found = append(found, doc.ID)
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-func TestWhatIsKnownOfARun(t *testing.T) {
+func TestKnownDocumentsOfARun(t *testing.T) {
 	handedOff := time.Unix(1, 0)
 	for name, c := range map[string]struct {
 		run   run.Run

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -14,69 +15,69 @@ import (
 // Workers commit batches: the function BatchWorker. It is safe for concurrent use.
 type Workers struct {
 	base
-	refuse refuser
+	rejecter rejecter
 }
 
 // NewWorkers makes them.
 func NewWorkers(p Ports, o Options) *Workers {
-	k := base{p, o.withDefaults()}
-	return &Workers{k, refuser{k, "batches"}}
+	b := base{p, o.withDefaults()}
+	return &Workers{b, rejecter{b, "batches"}}
 }
 
 // Receive does one message: it claims the batch, commits its documents, and counts what became of them in the database. An
 // error gives the message back to the queue. Errors by kind: infrastructure, when nothing could be done and not even the message
 // put off; internal, when the batch was given up and that is recorded.
-func (w *Workers) Receive(ctx context.Context, d Incoming) (Handled, error) {
-	n, err := ReadPayload(d.Body, BatchMessage)
+func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
+	p, err := ReadPayload(in.Body, BatchMessage)
 	if err == nil {
-		err = w.checkEnvironment(n)
+		err = w.checkEnvironment(p)
 	}
 	if err != nil {
-		return w.refuse.undeliverable(ctx, d, n, err)
+		return w.rejecter.reject(ctx, in, p, err)
 	}
-	me := w.worker("worker", n.BatchID)
+	me := w.workerRow("worker", p.BatchID)
 	var claimed Claimed
 	err = w.withStore(ctx, func(ctx context.Context) (err error) {
-		claimed, err = w.p.Store.ClaimBatch(ctx, n.BatchID, n.ticket(), me, w.staleAfter(ctx, workerStale), Audit{
-			Code: CodeBatchStart, Level: LevelInfo, By: me.ID, Why: "claimed", Run: n.RunID, Batch: n.BatchID,
-			Detail: detail(map[string]any{"deferral": n.Deferral, "delivery_count": d.Count, "attempt": n.BatchAttempt}),
+		claimed, err = w.p.Store.ClaimBatch(ctx, p.BatchID, p.ticket(), me, w.staleAfter(ctx, workerStale), Audit{
+			Code: CodeBatchStart, Level: LevelInfo, By: me.ID, Why: "claimed", Run: p.RunID, Batch: p.BatchID,
+			Detail: detail(map[string]any{"deferral": p.Deferral, "delivery_count": in.Count, "attempt": p.BatchAttempt}),
 		})
 		return err
 	})
 	if err != nil {
-		return w.deferOr(ctx, n, err)
+		return w.deferOr(ctx, p, err)
 	}
 	switch claimed.Answer {
 	case Taken:
-		if claimed.Batch.LostWorkers >= mostLost {
-			return w.giveUp(ctx, n, claimed, fault.New(fault.Internal, "run: worker", "lost_workers",
+		if claimed.Batch.LostWorkers >= maxLostOwners {
+			return w.failBatch(ctx, p, claimed, fault.New(fault.Internal, "run: worker", "lost_workers",
 				"%d workers were lost with this batch: it may be what kills them", claimed.Batch.LostWorkers))
 		}
-		return w.work(ctx, n, claimed)
+		return w.process(ctx, p, claimed)
 	case Ended: // nobody else may come to see that it can end now
 		w.completeRun(ctx, claimed.Batch.Run)
-		return Handled{Did: "skipped", Run: n.RunID, Batch: n.BatchID, Reason: "the run has ended, or is to end"}, nil
+		return Handled{Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "the run has ended, or is to end"}, nil
 	case Busy:
-		return w.later(ctx, w.p.BatchQueue, n, busyWait, "another worker has it")
+		return w.deferMessage(ctx, w.p.BatchQueue, p, busyWait, "another worker has it")
 	case Outdated:
-		return Handled{Did: "skipped", Run: n.RunID, Batch: n.BatchID, Reason: "a later message of the batch is on its way"}, nil
+		return Handled{Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "a later message of the batch is on its way"}, nil
 	case Unknown:
-		return w.refuse.undeliverable(ctx, d, n, refused("no_batch", "batch_id: expected a batch in the table job, found none"))
+		return w.rejecter.reject(ctx, in, p, invalidMessage("no_batch", "batch_id: expected a batch in the table job, found none"))
 	default:
-		return Handled{Did: "skipped", Run: n.RunID, Batch: n.BatchID, Reason: "the batch has ended"}, nil
+		return Handled{Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "the batch has ended"}, nil
 	}
 }
 
 // deferOr puts the message off after a failure that says nothing of the batch, and gives it back after another.
-func (w *Workers) deferOr(ctx context.Context, n Payload, err error) (Handled, error) {
-	if passing(err) {
-		return w.later(ctx, w.p.BatchQueue, n, w.delayFor(err), errorText(err))
+func (w *Workers) deferOr(ctx context.Context, p Payload, err error) (Handled, error) {
+	if transient(err) {
+		return w.deferMessage(ctx, w.p.BatchQueue, p, w.delayFor(err), errorText(err))
 	}
-	return Handled{Did: "failed", Run: n.RunID, Batch: n.BatchID}, err
+	return Handled{Did: "failed", Run: p.RunID, Batch: p.BatchID}, err
 }
 
 // work is the batch under way.
-func (w *Workers) work(ctx context.Context, n Payload, c Claimed) (Handled, error) {
+func (w *Workers) process(ctx context.Context, p Payload, c Claimed) (Handled, error) {
 	begin := w.o.Now()
 	beating, stop := w.beat(ctx, c.Lease)
 	outcomes, err := w.commit(beating, c)
@@ -84,21 +85,21 @@ func (w *Workers) work(ctx context.Context, n Payload, c Claimed) (Handled, erro
 	saved := w.save(ctx, c.Lease, outcomes)
 	handled := Handled{Did: "committed", Run: c.Batch.Run, Batch: c.Batch.ID, Counts: outcomes.counts()}
 	switch {
-	case lost(saved) || (saved == nil && lost(err)):
+	case takenOver(saved) || (saved == nil && takenOver(err)):
 		return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}, nil
 	case saved != nil:
-		return w.stop(ctx, n, c, saved)
-	case passing(err) || (err != nil && ctx.Err() != nil):
-		return w.letGo(ctx, n, c, err)
+		return w.releaseOrFail(ctx, p, c, saved)
+	case transient(err) || (err != nil && ctx.Err() != nil):
+		return w.releaseBatch(ctx, p, c, err)
 	case err != nil:
-		return w.giveUp(ctx, n, c, err)
+		return w.failBatch(ctx, p, c, err)
 	}
 	stats, err := w.finish(ctx, c, begin)
-	if lost(err) {
+	if takenOver(err) {
 		return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}, nil
 	}
 	if err != nil {
-		return w.stop(ctx, n, c, err)
+		return w.releaseOrFail(ctx, p, c, err)
 	}
 	if !stats.AddsUp {
 		handled.Did, handled.Reason = "failed", "not every document has an outcome"
@@ -108,14 +109,14 @@ func (w *Workers) work(ctx context.Context, n Payload, c Claimed) (Handled, erro
 }
 
 // beat says every half minute that the worker lives. The context ends when somebody else has the batch.
-func (w *Workers) beat(ctx context.Context, h BatchLease) (context.Context, func()) {
+func (w *Workers) beat(ctx context.Context, l BatchLease) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := w.heartbeat("batch", h.Batch, func() {
+	stop := w.heartbeat("batch", l.Batch, func() {
 		err := w.withStore(ctx, func(ctx context.Context) error {
-			_, err := w.p.Store.BeatBatch(ctx, h)
+			_, err := w.p.Store.BeatBatch(ctx, l)
 			return err
 		})
-		if lost(err) {
+		if takenOver(err) {
 			cancel(err)
 		}
 	})
@@ -131,11 +132,11 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 			err = fault.Panic("run: worker", r)
 		}
 	}()
-	over, rewrite := takes(c.Run)
+	over, rewrite := commitMode(c.Run)
 	for ids := range slices.Chunk(c.Open, BatchSize) {
 		raws, err := w.p.Documents.ReadMany(ctx, ids)
 		if err != nil {
-			return res, ended(ctx, err)
+			return res, leaseError(ctx, err)
 		}
 		for _, id := range absent(ids, raws) {
 			res.add(ItemOutcome{Document: id, Outcome: DocGone})
@@ -143,15 +144,15 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 		if len(raws) == 0 {
 			continue
 		}
-		batch := commit.Batch{Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, BatchID: c.Batch.Run, OnResult: res.told}
+		batch := commit.Batch{Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, BatchID: c.Batch.Run, OnResult: res.record}
 		if c.Begun {
-			batch.OnResult = res.toldAfter(raws, w.o.Now())
+			batch.OnResult = res.recordAfterCrash(raws, w.o.Now())
 		}
 		batch.TakeOver, batch.Rewrite = over, rewrite
 		report, err := w.p.Commit.Run(ctx, batch)
-		res.cost(report)
+		res.addCost(report)
 		if err != nil {
-			return res, ended(ctx, err)
+			return res, leaseError(ctx, err)
 		}
 	}
 	return res, nil
@@ -160,7 +161,7 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 // takes says from which states a run takes documents although it is not their turn, and whether it writes lines again. Never by
 // way of pending. Whoever names a document to be tried again does not want to wait until it is due; a replay that looks for
 // documents takes what it looks for, and leaves those that are tried again anyway to their time.
-func takes(r Run) (over []invoice.Status, rewrite bool) {
+func commitMode(r Run) (over []invoice.Status, rewrite bool) {
 	switch r.Kind {
 	case Replay:
 		over = []invoice.Status{invoice.Failed}
@@ -176,8 +177,8 @@ func takes(r Run) (over []invoice.Status, rewrite bool) {
 }
 
 // ended is why a context was ended, if it was because somebody else has the batch.
-func ended(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); lost(cause) {
+func leaseError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); takenOver(cause) {
 		return cause
 	}
 	return err
@@ -198,7 +199,7 @@ func absent(ids []string, raws []json.RawMessage) []string {
 }
 
 // save keeps the outcomes, whatever stopped the work: what is done is done.
-func (w *Workers) save(ctx context.Context, h BatchLease, res *results) error {
+func (w *Workers) save(ctx context.Context, l BatchLease, res *results) error {
 	if len(res.outcomes) == 0 {
 		return nil
 	}
@@ -206,14 +207,14 @@ func (w *Workers) save(ctx context.Context, h BatchLease, res *results) error {
 	for _, o := range res.outcomes {
 		all = append(all, o)
 	}
-	slices.SortFunc(all, func(a, b ItemOutcome) int { return compare(a.Document, b.Document) })
-	slices.SortFunc(res.details, func(a, b ErrorDetail) int { return compare(a.Document, b.Document) })
-	return w.unended(ctx, func(ctx context.Context) error {
+	slices.SortFunc(all, func(a, b ItemOutcome) int { return cmp.Compare(a.Document, b.Document) })
+	slices.SortFunc(res.details, func(a, b ErrorDetail) int { return cmp.Compare(a.Document, b.Document) })
+	return w.withStoreDetached(ctx, func(ctx context.Context) error {
 		for chunk := range slices.Chunk(all, BatchSize) {
 			details := slices.DeleteFunc(slices.Clone(res.details), func(d ErrorDetail) bool {
 				return !slices.ContainsFunc(chunk, func(o ItemOutcome) bool { return o.Document == d.Document })
 			})
-			if err := w.p.Store.SaveOutcomes(ctx, h, chunk, details); err != nil {
+			if err := w.p.Store.SaveOutcomes(ctx, l, chunk, details); err != nil {
 				return err
 			}
 		}
@@ -222,13 +223,13 @@ func (w *Workers) save(ctx context.Context, h BatchLease, res *results) error {
 }
 
 // unended uses the books although the invocation's time may be over: what was done should be told.
-func (w *Workers) unended(ctx context.Context, use func(ctx context.Context) error) error {
+func (w *Workers) withStoreDetached(ctx context.Context, use func(ctx context.Context) error) error {
 	return w.withStoreAlways(context.WithoutCancel(ctx), use)
 }
 
 // finish ends the batch by the numbers in the database.
 func (w *Workers) finish(ctx context.Context, c Claimed, begin time.Time) (stats BatchStats, err error) {
-	err = w.unended(ctx, func(ctx context.Context) (err error) {
+	err = w.withStoreDetached(ctx, func(ctx context.Context) (err error) {
 		stats, err = w.p.Store.FinishBatch(ctx, c.Lease, func(s BatchStats) Audit {
 			a := Audit{
 				Code: CodeBatchDone, Level: LevelInfo, By: c.Lease.Owner, Why: "every document has an outcome", Run: c.Batch.Run, Batch: c.Batch.ID,
@@ -248,43 +249,43 @@ func (w *Workers) finish(ctx context.Context, c Claimed, begin time.Time) (stats
 }
 
 // stop ends the work on a batch whose books cannot be kept: for a while, or for good when the same would happen again for ever.
-func (w *Workers) stop(ctx context.Context, n Payload, c Claimed, cause error) (Handled, error) {
-	if passing(cause) {
-		return w.letGo(ctx, n, c, cause)
+func (w *Workers) releaseOrFail(ctx context.Context, p Payload, c Claimed, cause error) (Handled, error) {
+	if transient(cause) {
+		return w.releaseBatch(ctx, p, c, cause)
 	}
-	return w.giveUp(ctx, n, c, cause)
+	return w.failBatch(ctx, p, c, cause)
 }
 
 // letGo leaves the batch to a later message, and puts that off: it shows the worker's epoch, so that it takes the batch at once
 // and nobody counts as lost, also when letting go could not be written. Only a message's first is audited: there may be many.
-func (w *Workers) letGo(ctx context.Context, n Payload, c Claimed, cause error) (Handled, error) {
+func (w *Workers) releaseBatch(ctx context.Context, p Payload, c Claimed, cause error) (Handled, error) {
 	var audits []Audit
-	if n.Deferral == 0 {
+	if p.Deferral == 0 {
 		audits = append(audits, Audit{
 			Code: CodeBatchReleased, Level: LevelWarn, By: c.Lease.Owner, Why: errorText(cause), Run: c.Batch.Run, Batch: c.Batch.ID,
 		})
 	}
-	err := w.unended(ctx, func(ctx context.Context) error { return w.p.Store.ReleaseBatch(ctx, c.Lease, audits...) })
-	if lost(err) {
+	err := w.withStoreDetached(ctx, func(ctx context.Context) error { return w.p.Store.ReleaseBatch(ctx, c.Lease, audits...) })
+	if takenOver(err) {
 		return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}, nil
 	}
-	n.Epoch = c.Lease.Epoch
-	return w.later(ctx, w.p.BatchQueue, n, w.delayFor(cause), errorText(cause))
+	p.Epoch = c.Lease.Epoch
+	return w.deferMessage(ctx, w.p.BatchQueue, p, w.delayFor(cause), errorText(cause))
 }
 
 // giveUp records that the batch failed, and then says so to the host: the message that comes again finds a failed batch.
-func (w *Workers) giveUp(ctx context.Context, n Payload, c Claimed, cause error) (Handled, error) {
-	err := w.unended(ctx, func(ctx context.Context) error {
+func (w *Workers) failBatch(ctx context.Context, p Payload, c Claimed, cause error) (Handled, error) {
+	err := w.withStoreDetached(ctx, func(ctx context.Context) error {
 		return w.p.Store.FailBatch(ctx, c.Lease, errorText(cause), Audit{
 			Code: CodeBatchFail, Level: LevelError, By: c.Lease.Owner, Why: errorText(cause), Run: c.Batch.Run, Batch: c.Batch.ID,
 		})
 	})
-	if lost(err) {
+	if takenOver(err) {
 		return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}, nil
 	}
-	if passing(err) {
-		n.Epoch = c.Lease.Epoch
-		return w.later(ctx, w.p.BatchQueue, n, w.delayFor(err), errorText(err))
+	if transient(err) {
+		p.Epoch = c.Lease.Epoch
+		return w.deferMessage(ctx, w.p.BatchQueue, p, w.delayFor(err), errorText(err))
 	}
 	w.completeRun(ctx, c.Batch.Run)
 	return Handled{Did: "failed", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: errorText(cause)}, cause

@@ -12,18 +12,18 @@ import (
 
 // A worker that died between recording documents and telling the books leaves them to the next one, which finds them finished:
 // that is what became of them, and not that they were skipped.
-func TestWhatADeadWorkerFinishedIsNotSkipped(t *testing.T) {
+func TestDocumentsThatADeadWorkerFinishedAreNotSkipped(t *testing.T) {
 	res := &results{outcomes: map[string]ItemOutcome{}}
 	document := func(id, status string) json.RawMessage {
 		return json.RawMessage(`{"id":"` + id + `","request_details":{"sys_name":"web"},"sql_writer":{"status":"` + status + `","retry_count":0}}`)
 	}
-	told := res.toldAfter([]json.RawMessage{
+	reported := res.recordAfterCrash([]json.RawMessage{
 		document("done", "committed"), document("again", "retry_scheduled"), document("poison", "failed"), document("odd", "on_hold"), document("new", "pending"),
 	}, time.Now())
 	for _, id := range []string{"done", "again", "poison", "odd"} {
-		told(commit.DocumentResult{ID: id, Outcome: "skipped"})
+		reported(commit.DocumentResult{ID: id, Outcome: "skipped"})
 	}
-	told(commit.DocumentResult{ID: "new", Outcome: "applied"})
+	reported(commit.DocumentResult{ID: "new", Outcome: "applied"})
 	found := map[string]Outcome{}
 	for id, o := range res.outcomes {
 		found[id] = o.Outcome
@@ -33,7 +33,7 @@ func TestWhatADeadWorkerFinishedIsNotSkipped(t *testing.T) {
 	}, found)
 }
 
-func TestRunsShareTheRoom(t *testing.T) {
+func TestShareDividesTheLimit(t *testing.T) {
 	for room, of := range map[[2]int]int{{16, 1}: 16, {16, 2}: 8, {16, 3}: 5, {1, 3}: 1, {0, 1}: 0, {-4, 2}: 0, {5, 0}: 5} {
 		require.Equal(t, of, share(room[0], room[1]), "%v", room)
 	}

@@ -21,10 +21,10 @@ import (
 
 // batchMessage is the message of a run's nth batch as the trigger brings it.
 func (w *world) batchMessage(n, attempt int) run.Incoming {
-	notice := run.Payload{
+	payload := run.Payload{
 		Kind: run.BatchMessage, SysName: sysName, RunID: "run-1", BatchID: run.BatchID(sysName, "run-1", n), BatchAttempt: attempt,
 	}
-	m := notice.Outgoing(0)
+	m := payload.Outgoing(0)
 	return run.Incoming{Body: m.Body, ID: m.ID, Count: 1, EnqueuedAt: time.Now()}
 }
 
@@ -39,17 +39,17 @@ func (w *world) handedOff() {
 
 func (w *world) batchOf(n int) run.Batch {
 	w.t.Helper()
-	j, _, ok, err := w.store.Batch(context.Background(), run.BatchID(sysName, "run-1", n))
+	batch, _, ok, err := w.store.Batch(context.Background(), run.BatchID(sysName, "run-1", n))
 	require.NoError(w.t, err)
 	require.True(w.t, ok)
-	return j
+	return batch
 }
 
-func TestALockThatIsLostWhileTheWorkGoesOn(t *testing.T) {
+func TestAMessageLockLostDuringTheWork(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
-		w.light.took = 170 * time.Second
+		w.fakeWrites(100)
+		w.fake.delay = 170 * time.Second
 		w.instance("a").work()
 		w.instance("b").work()
 		w.instance("m").manage()
@@ -57,7 +57,7 @@ func TestALockThatIsLostWhileTheWorkGoesOn(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.batches.PutBack(w.batchMessage(1, run.FirstAttempt))
 		w.batches.signal()
-		w.over("run-1", 10*time.Minute)
+		w.waitForEnd("run-1", 10*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
 		time.Sleep(5 * time.Minute)
 		var did []string
@@ -73,12 +73,12 @@ func TestALockThatIsLostWhileTheWorkGoesOn(t *testing.T) {
 
 // The owner of a batch is away for twenty minutes, at each of its uses of the books; another takes the batch over. What the
 // owner then does changes nothing.
-func TestTheLateOwnerChangesNothing(t *testing.T) {
+func TestALateWorkerChangesNothing(t *testing.T) {
 	t.Parallel()
-	for _, op := range []string{"BeatJob", "SaveOutcomes", "FinishJob", "ReleaseJob", "FailJob"} {
+	for _, op := range []string{"BeatBatch", "SaveOutcomes", "FinishBatch", "ReleaseBatch", "FailBatch"} {
 		t.Run(op, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(100)
+				w.fakeWrites(100)
 				w.handedOff()
 				w.frozen = true
 				a := w.instance("a")
@@ -90,15 +90,15 @@ func TestTheLateOwnerChangesNothing(t *testing.T) {
 					}
 					return nil
 				})
-				w.light.during = func(ctx context.Context, i *instance) error {
+				w.fake.during = func(ctx context.Context, i *instance) error {
 					switch {
 					case i != a:
 						return nil
-					case op == "ReleaseJob":
+					case op == "ReleaseBatch":
 						return unreachable()
-					case op == "FailJob":
+					case op == "FailBatch":
 						panic("of ours")
-					case op == "BeatJob":
+					case op == "BeatBatch":
 						<-ctx.Done() // the beat comes at last and says that somebody else has it
 						return fault.Wrap(fault.Infrastructure, "test: commit", "cancelled", "the caller gave up", context.Cause(ctx))
 					}
@@ -109,13 +109,13 @@ func TestTheLateOwnerChangesNothing(t *testing.T) {
 				w.batches.PutBack(w.batchMessage(1, run.FirstAttempt)) // its lock is over
 				w.batches.signal()
 				w.instance("b").work()
-				w.over("run-1", 10*time.Minute)
+				w.waitForEnd("run-1", 10*time.Minute)
 				before, rows := w.batchOf(1), w.store.Workers()
 				audits := len(w.store.Audits())
 
-				w.until(20*time.Minute, "the owner is back", func() bool { return len(w.of(a)) == 1 })
-				require.NoError(t, w.of(a)[0].err)
-				require.Equal(t, "late", w.of(a)[0].done.Did)
+				w.until(20*time.Minute, "the owner is back", func() bool { return len(w.callsOf(a)) == 1 })
+				require.NoError(t, w.callsOf(a)[0].err)
+				require.Equal(t, "late", w.callsOf(a)[0].done.Did)
 				require.GreaterOrEqual(t, time.Since(w.run("run-1").StartedAt), 20*time.Minute)
 				require.Equal(t, before, w.batchOf(1))
 				require.Equal(t, rows, w.store.Workers())
@@ -137,10 +137,10 @@ func TestTheLateOwnerChangesNothing(t *testing.T) {
 func TestAWorkerThatLostItsBatchStops(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		w.handedOff()
 		a := w.instance("a")
-		w.light.during = func(ctx context.Context, _ *instance) error {
+		w.fake.during = func(ctx context.Context, _ *instance) error {
 			<-ctx.Done()
 			return fault.Wrap(fault.Infrastructure, "test: commit", "cancelled", "the caller gave up", ctx.Err())
 		}
@@ -150,28 +150,28 @@ func TestAWorkerThatLostItsBatchStops(t *testing.T) {
 		c, err := w.store.ClaimBatch(t.Context(), w.batchOf(1).ID, run.Ticket{}, run.Worker{ID: "worker-00000001", Instance: "b"}, time.Second, run.Audit{Code: run.CodeBatchStart})
 		require.NoError(t, err)
 		require.Equal(t, run.Taken, c.Answer)
-		w.until(time.Minute, "it stopped", func() bool { return len(w.of(a)) == 1 })
-		require.Equal(t, time.Minute, w.of(a)[0].end.Sub(begin))
-		require.Equal(t, "late", w.of(a)[0].done.Did)
-		require.NoError(t, w.of(a)[0].err)
+		w.until(time.Minute, "it stopped", func() bool { return len(w.callsOf(a)) == 1 })
+		require.Equal(t, time.Minute, w.callsOf(a)[0].end.Sub(begin))
+		require.Equal(t, "late", w.callsOf(a)[0].done.Did)
+		require.NoError(t, w.callsOf(a)[0].err)
 		require.Equal(t, c.Lease.Owner, w.batchOf(1).Owner)
 	})
 }
 
 // of are the invocations of an instance that have ended.
-func (w *world) of(i *instance) []call {
+func (w *world) callsOf(i *instance) []call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(w.calls), func(c call) bool { return c.instance != i.name })
 }
 
 // The same of a manager, which is dead after two minutes.
-func TestTheLateManagerChangesNothing(t *testing.T) {
+func TestALateManagerChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"Known", "AddChunk", "SendBatch", "MarkQueued", "Unsent", "EndHandOff"} {
 		t.Run(op, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(1250)
+				w.fakeWrites(1250)
 				w.frozen = true
 				a := w.instance("a")
 				var first atomic.Bool
@@ -186,19 +186,19 @@ func TestTheLateManagerChangesNothing(t *testing.T) {
 					return nil
 				})
 				w.start(run.Run{}, run.Filter{})
-				d, ok := w.runs.Take()
+				in, ok := w.runs.Take()
 				require.True(t, ok)
-				w.group.Go(func() { _, _ = a.invoke("BatchManager", d, a.manager.Receive) })
+				w.group.Go(func() { _, _ = a.invoke("BatchManager", in, a.manager.Receive) })
 				time.Sleep(time.Minute)
-				w.runs.PutBack(d) // its lock is over
+				w.runs.PutBack(in) // its lock is over
 				w.runs.signal()
 				w.instance("b").manage().work()
-				w.over("run-1", 4*time.Minute)
+				w.waitForEnd("run-1", 4*time.Minute)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
 				before, audits := w.run("run-1"), len(w.store.Audits())
-				w.until(10*time.Minute, "it is back", func() bool { return len(w.of(a)) == 1 })
-				require.NoError(t, w.of(a)[0].err)
-				require.Equal(t, "late", w.of(a)[0].done.Did)
+				w.until(10*time.Minute, "it is back", func() bool { return len(w.callsOf(a)) == 1 })
+				require.NoError(t, w.callsOf(a)[0].err)
+				require.Equal(t, "late", w.callsOf(a)[0].done.Did)
 				time.Sleep(10 * time.Minute)
 				after := w.run("run-1")
 				after.Silent = before.Silent
@@ -206,7 +206,7 @@ func TestTheLateManagerChangesNothing(t *testing.T) {
 				require.Len(t, w.store.Audits(), audits)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1250})
 				require.Empty(t, w.runs.Messages())
-				for id, n := range w.light.writes() {
+				for id, n := range w.fake.writes() {
 					require.Equal(t, 1, n, id)
 				}
 			})
@@ -217,14 +217,14 @@ func TestTheLateManagerChangesNothing(t *testing.T) {
 func TestOneOfTwentyWorkersGetsTheBatch(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		w.handedOff()
-		w.light.took = time.Minute
+		w.fake.delay = time.Minute
 		for n := range 20 {
 			i := w.instance(fmt.Sprint("w", n))
 			w.group.Go(func() { _, _ = i.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), i.workers.Receive) })
 		}
-		w.over("run-1", 2*time.Minute)
+		w.waitForEnd("run-1", 2*time.Minute)
 		require.Equal(t, map[string]int{"committed": 1, "deferred": 19}, w.did("BatchWorker"))
 		require.Equal(t, 1, w.batchOf(1).Epoch)
 		require.Len(t, w.batches.Messages(), 1, "the nineteen are one: their ids are the same")
@@ -237,8 +237,8 @@ func TestACancelledRunEndsItsBatchesAndMayBeResumed(t *testing.T) {
 	for _, handedOff := range []bool{true, false} {
 		t.Run(fmt.Sprint("handed off ", handedOff), func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(1000)
-				w.light.took = 2 * time.Minute
+				w.fakeWrites(1000)
+				w.fake.delay = 2 * time.Minute
 				if !handedOff {
 					w.outstanding = 3
 				}
@@ -251,28 +251,28 @@ func TestACancelledRunEndsItsBatchesAndMayBeResumed(t *testing.T) {
 				ok, err := w.store.CancelRun(t.Context(), "run-1", run.Audit{Code: run.CodeRunCancel, Level: run.LevelInfo, By: "ann", Why: "enough"})
 				require.NoError(t, err)
 				require.True(t, ok)
-				require.Less(t, w.over("run-1", 10*time.Minute), 6*time.Minute)
+				require.Less(t, w.waitForEnd("run-1", 10*time.Minute), 6*time.Minute)
 				r, stats := w.run("run-1"), w.stats("run-1")
 				require.Equal(t, run.RunCancelled, r.Status)
 				require.Equal(t, 200, stats.Outcomes[run.DocCommitted], "one was done, and the one that was running ends")
 				require.Equal(t, map[run.BatchStatus]int{run.Completed: 2, run.Failed: r.Batches - 2}, nonzero(stats.Batches))
-				for _, j := range w.store.AllBatches() {
-					if j.Status == run.Failed {
-						require.Equal(t, run.CancelledError, j.Error)
+				for _, batch := range w.store.AllBatches() {
+					if batch.Status == run.Failed {
+						require.Equal(t, run.CancelledError, batch.Error)
 					}
 				}
 				time.Sleep(20 * time.Minute)
 				require.Equal(t, stats, w.stats("run-1"), "nothing of it happens any more")
 				require.Empty(t, w.batches.Messages())
 				require.Empty(t, w.runs.Messages())
-				w.lawful()
+				w.checkTransitions()
 
 				ok, err = w.store.ResumeRun(t.Context(), "run-1", run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: "ann", Why: "go on"})
 				require.NoError(t, err)
 				require.True(t, ok)
-				w.over("run-1", 40*time.Minute)
+				w.waitForEnd("run-1", 40*time.Minute)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 1000})
-				for id, n := range w.light.writes() {
+				for id, n := range w.fake.writes() {
 					require.Equal(t, 1, n, id)
 				}
 				w.nothingCounted()
@@ -289,19 +289,19 @@ func TestAPanicInCommitFailsTheBatchBeforeTheMessageIsGivenBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(200)
+				w.fakeWrites(200)
 				w.handedOff()
-				w.light.during = func(context.Context, *instance) error { what(); return nil }
+				w.fake.during = func(context.Context, *instance) error { what(); return nil }
 				i := w.instance("w")
 				h, err := i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 				require.Error(t, err)
 				require.Equal(t, fault.Internal, fault.KindOf(err))
 				require.Equal(t, "failed", h.Did)
-				j := w.batchOf(1)
-				require.Equal(t, run.Failed, j.Status)
-				require.Contains(t, j.Error, "panic")
-				require.NotContains(t, j.Error+err.Error()+h.Reason, "content of a document")
-				require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchFail}, w.codes("run-1", j.ID))
+				batch := w.batchOf(1)
+				require.Equal(t, run.Failed, batch.Status)
+				require.Contains(t, batch.Error, "panic")
+				require.NotContains(t, batch.Error+err.Error()+h.Reason, "content of a document")
+				require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchFail}, w.codes("run-1", batch.ID))
 				for _, row := range w.store.Workers() {
 					require.NotEqual(t, run.WorkerRunning, row.Status)
 				}
@@ -312,7 +312,7 @@ func TestAPanicInCommitFailsTheBatchBeforeTheMessageIsGivenBack(t *testing.T) {
 				time.Sleep(5 * time.Minute)
 				require.Equal(t, asked, w.asks(), "its heartbeat has ended")
 
-				w.light.during = nil
+				w.fake.during = nil
 				_, err = i.workers.Receive(t.Context(), w.batchMessage(2, run.FirstAttempt))
 				require.NoError(t, err)
 				require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status, "the last batch ends the run, failed ones or not")
@@ -321,29 +321,29 @@ func TestAPanicInCommitFailsTheBatchBeforeTheMessageIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestABatchWithoutAnOutcomeForEachDocumentSaysSo(t *testing.T) {
+func TestABatchWithMissingOutcomesFails(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		ids := w.lighten(100)
+		ids := w.fakeWrites(100)
 		w.handedOff()
-		w.light.untold[ids[7]], w.light.untold[ids[70]] = true, true
+		w.fake.unreported[ids[7]], w.fake.unreported[ids[70]] = true, true
 		h, err := w.instance("w").workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, "failed", h.Did)
-		j := w.batchOf(1)
-		require.Equal(t, run.Failed, j.Status)
-		require.Contains(t, j.Error, "2 of 100")
-		require.Equal(t, []int{98, 0}, []int{j.Success, j.Failure})
-		require.Equal(t, run.CodeBatchFail, w.codes("run-1", j.ID)[2])
+		batch := w.batchOf(1)
+		require.Equal(t, run.Failed, batch.Status)
+		require.Contains(t, batch.Error, "2 of 100")
+		require.Equal(t, []int{98, 0}, []int{batch.Success, batch.Failure})
+		require.Equal(t, run.CodeBatchFail, w.codes("run-1", batch.ID)[2])
 		require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
 	})
 }
 
 // What was written and could not be told once is asked for again: nothing of the batch is missing.
-func TestOutcomesThatCannotBeToldAreFoundAgain(t *testing.T) {
+func TestUnreportedOutcomesAreFoundAgain(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		w.handedOff()
 		var once atomic.Bool
 		w.onUse(func(_ context.Context, _ *instance, op string) error {
@@ -358,18 +358,18 @@ func TestOutcomesThatCannotBeToldAreFoundAgain(t *testing.T) {
 		require.Equal(t, "deferred", h.Did)
 		require.Equal(t, run.Processing, w.batchOf(1).Status)
 		i.work()
-		w.over("run-1", 2*time.Minute)
+		w.waitForEnd("run-1", 2*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocUnchanged: 100})
 		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone}, w.codes("run-1", w.batchOf(1).ID))
 	})
 }
 
 // Books that refuse for good what is to be written into them end the batch: put off, it would come again for ever.
-func TestABatchWhoseBooksCannotBeKeptIsGivenUp(t *testing.T) {
+func TestABatchWhoseOutcomesCannotBeSavedFails(t *testing.T) {
 	t.Parallel()
-	for _, refused := range []string{"SaveOutcomes", "FinishJob"} {
+	for _, refused := range []string{"SaveOutcomes", "FinishBatch"} {
 		simulate(t, func(t *testing.T, w *world) {
-			w.lighten(100)
+			w.fakeWrites(100)
 			w.handedOff()
 			w.onUse(func(_ context.Context, _ *instance, op string) error {
 				if op == refused {
@@ -391,11 +391,11 @@ func TestABatchWhoseBooksCannotBeKeptIsGivenUp(t *testing.T) {
 }
 
 // What Commit says of documents, in the words of the tables.
-func TestOutcomesAndErrorsOfDocumentsInTheWordsOfTheTables(t *testing.T) {
+func TestOutcomesAndErrorsAreStoredPerDocument(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		ids := w.lighten(9)
-		w.light.tell = map[string]commit.DocumentResult{
+		ids := w.fakeWrites(9)
+		w.fake.results = map[string]commit.DocumentResult{
 			ids[0]: {Outcome: "applied"},
 			ids[1]: {Outcome: "unchanged"},
 			ids[2]: {Outcome: "superseded"},
@@ -409,7 +409,7 @@ func TestOutcomesAndErrorsOfDocumentsInTheWordsOfTheTables(t *testing.T) {
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{
 			run.DocCommitted: 1, run.DocUnchanged: 1, run.DocSuperseded: 1, run.DocGone: 1, run.DocSkipped: 1, run.DocDeferred: 2, run.DocFailed: 2,
 		})
@@ -431,10 +431,10 @@ func TestOutcomesAndErrorsOfDocumentsInTheWordsOfTheTables(t *testing.T) {
 }
 
 // A deadlock in the books is nobody's failure: the same is done again at once.
-func TestARaceInTheBooksIsRunAgain(t *testing.T) {
+func TestALostRaceInTheStoreIsRetried(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(300)
+		w.fakeWrites(300)
 		var mu sync.Mutex
 		uses := map[string]int{}
 		w.onUse(func(_ context.Context, _ *instance, op string) error {
@@ -453,7 +453,7 @@ func TestARaceInTheBooksIsRunAgain(t *testing.T) {
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
 		require.Equal(t, map[string]int{"committed": 3}, w.did("BatchWorker"))
 		w.nothingCounted()
@@ -461,7 +461,7 @@ func TestARaceInTheBooksIsRunAgain(t *testing.T) {
 }
 
 // Documents are read by somebody who does not answer for an hour; the batch goes on when he does.
-func TestAContainerThatIsAwayCostsNothing(t *testing.T) {
+func TestACosmosOutageCostsNothing(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		ids := w.fill(150)
@@ -480,9 +480,9 @@ func TestAContainerThatIsAwayCostsNothing(t *testing.T) {
 		w.mu.Lock()
 		down = false
 		w.mu.Unlock()
-		w.over("run-1", 12*time.Minute)
+		w.waitForEnd("run-1", 12*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 150})
-		w.quiet(ids)
+		w.checkNothingSpent(ids)
 		require.Greater(t, w.batchOf(1).Epoch, 50, "it was claimed and let go of all the time")
 		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone}, w.codes("run-1", w.batchOf(1).ID),
 			"and says so once")
@@ -508,7 +508,7 @@ func TestAWorkerMayDieAtEveryStep(t *testing.T) {
 				}
 				w.instance("b").work()
 			})
-			w.over("run-1", 40*time.Minute)
+			w.waitForEnd("run-1", 40*time.Minute)
 			outcomes := w.stats("run-1").Outcomes
 			require.Equal(t, 6, outcomes[run.DocCommitted]+outcomes[run.DocUnchanged]+outcomes[run.DocSkipped], "%v", outcomes)
 			w.addsUp("run-1", outcomes)
@@ -526,10 +526,10 @@ func TestAWorkerMayDieAtEveryStep(t *testing.T) {
 
 // A batch that kills its process cannot say so. Its messages are put off and begin a new count of deliveries, so the workers that
 // died with it are counted.
-func TestABatchThatKillsItsWorkersIsGivenUp(t *testing.T) {
+func TestABatchThatKillsItsWorkersFails(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		w.handedOff()
 		id := w.batchOf(1).ID
 		for n := range 10 {
@@ -541,9 +541,9 @@ func TestABatchThatKillsItsWorkersIsGivenUp(t *testing.T) {
 		i := w.instance("w")
 		_, err := i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 		require.Equal(t, "lost_workers", fault.CodeOf(err))
-		j := w.batchOf(1)
-		require.Equal(t, run.Failed, j.Status)
-		require.Contains(t, j.Error, "10 workers were lost")
+		batch := w.batchOf(1)
+		require.Equal(t, run.Failed, batch.Status)
+		require.Contains(t, batch.Error, "10 workers were lost")
 		require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
 
 		again, err := w.store.RequeueBatch(t.Context(), id, run.Audit{Code: run.CodeBatchRequeue})
@@ -556,7 +556,7 @@ func TestABatchThatKillsItsWorkersIsGivenUp(t *testing.T) {
 }
 
 // A batch that is wanted again before any worker had it is one whose documents others finish: the run did not.
-func TestWhatTheFeedFinishedBeforeAnyWorkerCameIsSkipped(t *testing.T) {
+func TestDocumentsFinishedBeforeAnyClaimAreSkipped(t *testing.T) {
 	t.Parallel()
 	audit := run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "a test"}
 	for name, again := range map[string]func(t *testing.T, w *world) (bool, error){
@@ -595,10 +595,10 @@ func TestWhatTheFeedFinishedBeforeAnyWorkerCameIsSkipped(t *testing.T) {
 // A panic in a heartbeat costs that heartbeat, and neither the process nor the work.
 func TestAPanicInAHeartbeatCostsOneHeartbeat(t *testing.T) {
 	t.Parallel()
-	for _, beat := range []struct{ op, during string }{{"BeatJob", "Commit"}, {"BeatRun", "Page"}} {
+	for _, beat := range []struct{ op, during string }{{"BeatBatch", "Commit"}, {"BeatRun", "Page"}} {
 		t.Run(beat.op, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(100)
+				w.fakeWrites(100)
 				var log bytes.Buffer
 				w.log = zerolog.New(zerolog.SyncWriter(&log))
 				var at atomic.Bool
@@ -620,7 +620,7 @@ func TestAPanicInAHeartbeatCostsOneHeartbeat(t *testing.T) {
 				w.instance("m").manage()
 				w.instance("w").work()
 				w.start(run.Run{}, run.Filter{})
-				w.over("run-1", 5*time.Minute)
+				w.waitForEnd("run-1", 5*time.Minute)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
 				require.EqualValues(t, 2, panics.Load())
 				require.EqualValues(t, 3, beats.Load(), "the next one comes all the same")

@@ -40,57 +40,57 @@ func runsTable() []mutant {
 		},
 		{
 			"run: nobody takes batches from the dead", "internal/run/recovery.go",
-			"r.staleAfter(ctx, workerStale), r.staleAfter(ctx, releasedFor), mostSent)", "never, never, mostSent)", crashtest, leftBehind,
+			"r.staleAfter(ctx, workerStale), r.staleAfter(ctx, releasedFor), maxRescued)", "never, never, maxRescued)", crashtest, leftBehind,
 		},
 		{
 			"run: a lost message is never sent again", "internal/run/recovery.go",
-			"r.staleAfter(ctx, silentAfter), mostSent)", "never, mostSent)", crashtest, leftBehind,
+			"r.staleAfter(ctx, silentAfter), maxRescued)", "never, maxRescued)", crashtest, leftBehind,
 		},
 		{
 			"run: who could not say a word is dead", "internal/run/base.go",
-			"closed && k.o.Now().Sub(since) >= silence {", "closed || !closed || since.IsZero() {", "internal/run", "TestNobodyIsDeadBeforeTheBreakerWasClosedForLong",
+			"closed && b.o.Now().Sub(since) >= silence {", "closed || !closed || since.IsZero() {", "internal/run", "TestNoOwnerIsStaleUntilTheBreakerWasClosedForLong",
 		},
 		{
 			"run: the books are used without asking", "internal/run/base.go",
-			"	if err := k.p.Breaker.Permit(ctx); err != nil {\n		return err\n	}\n", "", "internal/run", "TestNothingOfRunsIsBegunWhileTheBreakerIsOpen",
+			"	if err := b.p.Breaker.Permit(ctx); err != nil {\n		return err\n	}\n", "", "internal/run", "TestRunsStartNothingWhileTheBreakerIsOpen",
 		},
 		{
 			"run: what was begun asks before it ends", "internal/run/worker.go",
 			"return w.withStoreAlways(context.WithoutCancel(ctx), use)", "return w.withStore(context.WithoutCancel(ctx), use)",
-			"internal/run", "TestWhatWasBegunIsEndedBesideAnOpenBreaker",
+			"internal/run", "TestStartedWorkIsFinishedWhileTheBreakerIsOpen",
 		},
 		{
 			"run: a batch that is let go of does not show the epoch", "internal/run/worker.go",
-			"	n.Epoch = c.Lease.Epoch\n	return w.later(", "	return w.later(", "internal/run", "TestABatchThatCouldNotBeLetGoOfIsTakenAtOnce",
+			"	p.Epoch = c.Lease.Epoch\n	return w.deferMessage(", "	return w.deferMessage(", "internal/run", "TestAnUnreleasedBatchIsTakenOverAtOnce",
 		},
 		{
 			"run: each time a batch is let go of is audited", "internal/run/worker.go",
-			"	if n.Deferral == 0 {\n", "	if n.Deferral >= 0 {\n", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
+			"	if p.Deferral == 0 {\n", "	if p.Deferral >= 0 {\n", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
 		},
 		{
 			"run: each claim has a worker's row of its own", "internal/run/base.go",
-			"k.o.Instance + \"\\n\" + of", "k.o.Instance + of + k.o.Now().String()", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
+			"b.o.Instance + \"\\n\" + of", "b.o.Instance + of + b.o.Now().String()", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
 		},
 		{
 			"run: a run that is let go of does not show the epoch", "internal/run/manager.go",
-			"	n.Epoch = h.lease.Epoch\n", "	n.Epoch = h.lease.Epoch - 1\n", "internal/run", "TestAManagerThatCouldNotLetGoIsNotLost",
+			"	p.Epoch = h.lease.Epoch\n", "	p.Epoch = h.lease.Epoch - 1\n", "internal/run", "TestAManagerThatCouldNotReleaseIsNotLost",
 		},
 		{
 			"run: the timer's message lets the owner off", "internal/run/payload.go",
-			"		n.Epoch--\n", "", "internal/run", "TestARunThatKillsItsManagersIsGivenUp",
+			"		p.Epoch--\n", "", "internal/run", "TestARunThatKillsItsManagersFails",
 		},
 		{
 			"run: a lost race ends a batch", "internal/run/base.go",
 			"	return fault.IsDependency(err) || fault.KindOf(err) == fault.Contention\n", "	return fault.IsDependency(err)\n",
-			"internal/run", "TestAReindexThatLosesRacesComesAgain",
+			"internal/run", "TestAReindexRetriesLostRaces",
 		},
 		{
 			"run: a run takes all the room there is", "internal/run/pattern.go",
-			"return max(1, room/max(1, runs))", "return room + runs - runs", "internal/run", "TestRunsShareTheRoom",
+			"return max(1, room/max(1, runs))", "return room + runs - runs", "internal/run", "TestShareDividesTheLimit",
 		},
 		{
 			"run: the timer sends more than there is room for", "internal/run/recovery.go",
-			"room := r.o.MaxOutstanding - all.Busy;", "room := mostSent + 0*all.Busy;", "internal/run", "TestTheTimerSendsAsThereIsRoom",
+			"room := r.o.MaxOutstanding - all.Busy;", "room := maxRescued + 0*all.Busy;", "internal/run", "TestTheTimerSendsWithinTheLimit",
 		},
 		{
 			"run: a message older than its row is not dropped", "internal/store/shared/run_store_batches.go",
@@ -102,11 +102,11 @@ func runsTable() []mutant {
 		},
 		{
 			"run: a requeue sends no message", "internal/ops/batches.go",
-			"	if note := o.goesOn(ctx, jobs[0].Run); note != \"\" {\n", "	if note := \"\"; note != \"\" {\n", "internal/ops", "TestARequeueEndsBeforeItsCallerGivesUp",
+			"	if note := o.notifyRun(ctx, batches[0].Run); note != \"\" {\n", "	if note := \"\"; note != \"\" {\n", "internal/ops", "TestARequeueEndsBeforeItsCallerGivesUp",
 		},
 		{
 			"run: what was never offered is deferred", "internal/run/results.go",
-			"	case outcomeSkipped, string(invoice.NotOffered):\n", "	case outcomeSkipped:\n", "internal/run", "TestARunThatNamesWhatWasNeverOfferedCompletes",
+			"	case outcomeSkipped, string(invoice.NotOffered):\n", "	case outcomeSkipped:\n", "internal/run", "TestARunOfNeverOfferedDocumentsCompletes",
 		},
 		{
 			"run: deferred documents are no failures of a run", "internal/store/shared/runs/run_complete.sql",
@@ -122,12 +122,12 @@ func runsTable() []mutant {
 		},
 		{
 			"run: a message is put aside without evidence", "internal/run/deadletter.go",
-			"	if err := r.p.Evidence.Keep(ctx, folder+\"/body\", d.Body); err != nil {\n		return err\n	}\n",
-			"	_ = r.p.Evidence.Keep(ctx, folder+\"/body\", d.Body)\n", crashtest, letters,
+			"	if err := r.p.Evidence.Keep(ctx, folder+\"/body\", in.Body); err != nil {\n		return err\n	}\n",
+			"	_ = r.p.Evidence.Keep(ctx, folder+\"/body\", in.Body)\n", crashtest, letters,
 		},
 		{
 			"run: an old dead letter ends a batch that was requeued", "internal/run/deadletter.go",
-			"DeadLetter(ctx, n.BatchID, n.BatchAttempt, why,", "DeadLetter(ctx, n.BatchID, 1<<30, why,", crashtest, letters,
+			"DeadLetter(ctx, p.BatchID, p.BatchAttempt, why,", "DeadLetter(ctx, n.BatchID, 1<<30, why,", crashtest, letters,
 		},
 	}
 }

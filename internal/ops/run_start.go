@@ -15,17 +15,17 @@ import (
 
 const (
 	// mostListedIDs is how many documents a run may be given by name.
-	mostListedIDs = 10_000
+	maxRunIDs = 10_000
 	// mostPreviewed is how many documents a preview counts; more are "at least".
-	mostPreviewed = 10_000
+	maxPreviewed = 10_000
 	// mostRunLimit is the largest limit that can be asked for.
-	mostRunLimit = 100_000_000
+	maxRunLimit = 100_000_000
 	// mostRunsCounted is of how many runs in a list the batches are counted.
-	mostRunsCounted = 100
+	maxRunsCounted = 100
 	// mostBatchesRead is how many of the latest batches of a shared database are looked through for those of one environment;
 	// seekFactor is how much more is asked for when these were not enough.
-	mostBatchesRead = 10_000
-	seekFactor      = 4
+	maxBatchesRead = 10_000
+	seekFactor     = 4
 	// aloneSilent is for how long a run that one process does alone may say nothing before that is told: it says something after
 	// each batch.
 	aloneSilent = 10 * time.Minute
@@ -64,18 +64,18 @@ func (r StartRequest) check() error {
 		return refuse(Usage, "error_kind: expected one of %s, found %q", kinds(), r.ErrorKind)
 	case !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To):
 		return refuse(Usage, "to: expected a time after from")
-	case len(r.IDs) > mostListedIDs:
-		return refuse(Usage, "ids: expected at most %d, found %d", mostListedIDs, len(r.IDs))
+	case len(r.IDs) > maxRunIDs:
+		return refuse(Usage, "ids: expected at most %d, found %d", maxRunIDs, len(r.IDs))
 	case len(r.IDs) > 0 && (r.ErrorKind != "" || r.Code != "" || !r.From.IsZero() || !r.To.IsZero()):
 		return refuse(Usage, "ids: go with no other filter")
 	case r.Run != "" && (r.Kind != run.Replay || r.ErrorKind != "" || !r.From.IsZero() || !r.To.IsZero() || len(r.IDs) > 0):
 		return refuse(Usage, "run: goes with a replay, and with no other filter than a code")
 	case r.Run != "" && !isRunID(r.Run):
 		return notARun(r.Run)
-	case r.Rate < 0 || r.Rate > mostRate:
-		return refuse(Usage, "rate: expected 0 to %d documents a minute, found %d", mostRate, r.Rate)
-	case r.Limit < 0 || r.Limit > mostRunLimit:
-		return refuse(Usage, "limit: expected 0 to %d, found %d", mostRunLimit, r.Limit)
+	case r.Rate < 0 || r.Rate > maxRate:
+		return refuse(Usage, "rate: expected 0 to %d documents a minute, found %d", maxRate, r.Rate)
+	case r.Limit < 0 || r.Limit > maxRunLimit:
+		return refuse(Usage, "limit: expected 0 to %d, found %d", maxRunLimit, r.Limit)
 	case r.Pattern != "" && !known:
 		return refuse(Usage, "pattern: expected two_phase, checkpoint or optimistic, found %q", r.Pattern)
 	case empty && !r.All && r.Kind != run.Drain:
@@ -84,14 +84,14 @@ func (r StartRequest) check() error {
 		return refuse(Usage, "all: goes with no filter")
 	}
 	for _, id := range r.IDs {
-		if err := document(id); err != nil {
+		if err := checkDocumentID(id); err != nil {
 			return err
 		}
 	}
 	if r.DryRun {
 		return nil
 	}
-	return words(r.By, r.Why)
+	return checkReason(r.By, r.Why)
 }
 
 func knownKind(k fault.Kind) bool {
@@ -141,8 +141,8 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 		RequestedBy: r.By, Why: r.Why,
 	}
 	res.Run = row.ID
-	err = o.stores(ctx, func(ctx context.Context, b Stores) error {
-		return b.Runs.StartRun(ctx, row, run.Audit{
+	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
+		return s.Runs.StartRun(ctx, row, run.Audit{
 			Code: run.CodeRunStart, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: row.ID,
 			Detail: json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q}`, r.Kind, res.Matched, res.AtLeast, res.Pattern)),
 		})
@@ -184,11 +184,11 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 	} else {
 		finding, cancel := context.WithTimeout(ctx, findWithin)
 		defer cancel()
-		err := run.Preview(finding, o.p.Selection, o.o.SysName, r.Kind, r.Filter, o.o.Now(), func(w commit.PendingDoc) bool {
+		err := run.Preview(finding, o.p.Selection, o.o.SysName, r.Kind, r.Filter, o.o.Now(), func(doc commit.PendingDoc) bool {
 			if res.Matched++; len(res.First) < shown {
-				res.First = append(res.First, o.match(w))
+				res.First = append(res.First, o.match(doc))
 			}
-			res.AtLeast = res.Matched > mostPreviewed
+			res.AtLeast = res.Matched > maxPreviewed
 			return !res.AtLeast
 		})
 		if err != nil {
@@ -204,7 +204,7 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 		res.First = res.First[:min(len(res.First), r.Limit)]
 	}
 	if res.AtLeast {
-		res.Matched = min(res.Matched, mostPreviewed)
+		res.Matched = min(res.Matched, maxPreviewed)
 	}
 	if res.Pattern == "" {
 		res.Pattern = run.ChoosePattern(res.Matched, res.AtLeast)
@@ -214,19 +214,19 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 
 // previewLeft counts what is left of another run.
 func (o *Ops) previewLeft(ctx context.Context, r StartRequest, res *Started) error {
-	return o.stores(ctx, func(ctx context.Context, b Stores) error {
-		row, err := o.theRun(ctx, b, r.Run)
+	return o.stores(ctx, func(ctx context.Context, s Stores) error {
+		row, err := o.requireRun(ctx, s, r.Run)
 		switch {
 		case err != nil:
 			return err
 		case row.Pattern == "":
 			return notItemised(r.Run)
 		}
-		return run.PreviewLeft(ctx, b.Runs, r.Filter, func(id string) bool {
+		return run.PreviewLeft(ctx, s.Runs, r.Filter, func(id string) bool {
 			if res.Matched++; len(res.First) < shown {
 				res.First = append(res.First, Match{ID: id})
 			}
-			res.AtLeast = res.Matched > mostPreviewed
+			res.AtLeast = res.Matched > maxPreviewed
 			return !res.AtLeast
 		})
 	})

@@ -16,37 +16,37 @@ import (
 func TestAReplayTakesWhatARunLeft(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		ids := w.lighten(250)
-		w.light.tell = map[string]commit.DocumentResult{}
+		ids := w.fakeWrites(250)
+		w.fake.results = map[string]commit.DocumentResult{}
 		for k, id := range ids {
 			switch {
 			case k%50 == 0:
-				w.light.tell[id] = commit.DocumentResult{Outcome: string(invoice.Failed), Code: "547"}
+				w.fake.results[id] = commit.DocumentResult{Outcome: string(invoice.Failed), Code: "547"}
 			case k%25 == 0:
-				w.light.tell[id] = commit.DocumentResult{Outcome: string(invoice.RetryScheduled), Code: "2628"}
+				w.fake.results[id] = commit.DocumentResult{Outcome: string(invoice.RetryScheduled), Code: "2628"}
 			}
 		}
 		w.chunkSize = 3
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
-		w.over("run-1", time.Minute)
+		w.waitForEnd("run-1", time.Minute)
 		require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
-		told := w.light.tell
-		w.light.mu.Lock()
-		w.light.tell = nil
-		w.light.mu.Unlock()
+		reported := w.fake.results
+		w.fake.mu.Lock()
+		w.fake.results = nil
+		w.fake.mu.Unlock()
 
 		w.start(run.Run{ID: "run-2", Kind: run.Replay}, run.Filter{Run: "run-1"})
-		w.over("run-2", time.Minute)
+		w.waitForEnd("run-2", time.Minute)
 		w.addsUp("run-2", map[run.Outcome]int{run.DocUnchanged: 10})
 		items, err := w.store.Items(t.Context(), "run-2", nil, "", 100)
 		require.NoError(t, err)
 		for _, it := range items {
-			require.Contains(t, told, it.Document)
+			require.Contains(t, reported, it.Document)
 		}
 		w.start(run.Run{ID: "run-3", Kind: run.Replay}, run.Filter{Run: "run-1", Code: "547"})
-		w.over("run-3", time.Minute)
+		w.waitForEnd("run-3", time.Minute)
 		require.Equal(t, 5, w.run("run-3").Documents)
 		require.Positive(t, w.run("run-3").Named, "those that wait for a retry are taken, too")
 	})

@@ -9,7 +9,7 @@ import (
 // The bounds of a list.
 const (
 	defaultListed = 20
-	mostListed    = 1000
+	maxListed     = 1000
 )
 
 // CancelRequest asks a run to end, whoever does it.
@@ -24,7 +24,7 @@ type CancelRequest struct {
 // Audits gives the latest entries of the audit log that are asked for, newest first; a limit of 0 means 20. Errors by
 // kind: *RequestError (usage); infrastructure, throttled, quota, contention.
 func (o *Ops) Audits(ctx context.Context, q AuditQuery) (audits []Audit, err error) {
-	if q.Limit, err = listed(q.Limit); err != nil {
+	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return nil, err
 	}
 	if q.Run != "" && !isRunID(q.Run) {
@@ -33,8 +33,8 @@ func (o *Ops) Audits(ctx context.Context, q AuditQuery) (audits []Audit, err err
 	if n := len(q.Action); n > MaxKind {
 		return nil, refuse(Usage, "action: expected at most %d characters, found %d", MaxKind, n)
 	}
-	err = o.stores(ctx, func(ctx context.Context, b Stores) (err error) {
-		audits, err = b.Audit.Audits(ctx, q)
+	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
+		audits, err = s.Audit.Audits(ctx, q)
 		return err
 	})
 	for i := range audits {
@@ -48,15 +48,15 @@ func notARun(id string) error {
 	return refuse(Usage, "run: expected the id of a run, as `run list` shows them, found %q", Truncate(id, MaxRunID))
 }
 
-func listed(limit int) (int, error) {
+func checkLimit(limit int) (int, error) {
 	if limit == 0 {
 		return defaultListed, nil
 	}
-	if limit < 0 || limit > mostListed {
-		return 0, refuse(Usage, "limit: expected 1 to %d, found %d", mostListed, limit)
+	if limit < 0 || limit > maxListed {
+		return 0, refuse(Usage, "limit: expected 1 to %d, found %d", maxListed, limit)
 	}
 	return limit, nil
 }
 
 // ended reports whether a run is not running any more.
-func ended(err error) bool { return fault.CodeOf(err) == "no_run" }
+func hasEnded(err error) bool { return fault.CodeOf(err) == "no_run" }

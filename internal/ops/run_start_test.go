@@ -15,7 +15,7 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-func TestARunThatCannotBeMeantIsRefused(t *testing.T) {
+func TestInvalidRunRequestsAreRefused(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
 	many := make([]string, 10_001)
@@ -23,7 +23,7 @@ func TestARunThatCannotBeMeantIsRefused(t *testing.T) {
 		many[i] = id(int64(i))
 	}
 	with := func(change func(*ops.StartRequest)) ops.StartRequest {
-		request := replay()
+		request := replayAll()
 		change(&request)
 		return request
 	}
@@ -53,7 +53,7 @@ func TestARunThatCannotBeMeantIsRefused(t *testing.T) {
 			require.ErrorContains(t, err, c.says)
 		})
 	}
-	require.Empty(t, r.books.Audits())
+	require.Empty(t, r.runStore.Audits())
 	require.Zero(t, r.queue.Sends())
 	require.Empty(t, r.search.queries, "nothing was even looked for")
 }
@@ -84,12 +84,12 @@ func TestADryRunOfARunCountsAndChangesNothing(t *testing.T) {
 			require.Len(t, res.First, min(c.matched, 20))
 		})
 	}
-	require.Empty(t, r.books.Audits())
+	require.Empty(t, r.runStore.Audits())
 	require.Zero(t, r.queue.Sends())
 }
 
 func TestTheFilterOfARunSurvivesJSON(t *testing.T) {
-	request := replay()
+	request := replayAll()
 	request.ErrorKind, request.Code, request.From, request.IDs = "document", "2628", start(), []string{"a"}
 	text, err := json.Marshal(request)
 	require.NoError(t, err)
@@ -98,15 +98,15 @@ func TestTheFilterOfARunSurvivesJSON(t *testing.T) {
 	require.Equal(t, request, back, "a run has a kind, and so have errors")
 }
 
-func TestARunIsBegun(t *testing.T) {
+func TestStartRun(t *testing.T) {
 	r := newRuns(t)
 	r.fill(25)
-	request := replay()
+	request := replayAll()
 	request.All, request.Code, request.Rate, request.Limit = false, "2628", 600, 10
 	res := r.start(request)
 	require.Regexp(t, `^replay-20251218-160000-[0-9a-f]{8}$`, res.Run)
 	require.Equal(t, []any{10, false, run.TwoPhase, ""}, []any{res.Matched, res.AtLeast, res.Pattern, res.Note})
-	row, ok, err := r.books.Run(t.Context(), res.Run)
+	row, ok, err := r.runStore.Run(t.Context(), res.Run)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, []any{run.Replay, "web", run.TwoPhase, 600, 10, 10, false, "pat", "column widened", run.RunRunning},
@@ -127,11 +127,11 @@ func TestARunIsBegun(t *testing.T) {
 
 func TestThePatternIsChosen(t *testing.T) {
 	for name, c := range map[string]struct {
-		documents, limit int
-		asked            string
-		matched          int
-		atLeast          bool
-		pattern          string
+		spyDocuments, limit int
+		asked               string
+		matched             int
+		atLeast             bool
+		pattern             string
 	}{
 		"ten thousand":         {10_000, 0, "", 10_000, false, run.TwoPhase},
 		"one more":             {10_001, 0, "", 10_000, true, run.Checkpoint},
@@ -144,12 +144,12 @@ func TestThePatternIsChosen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRuns(t)
-			r.search.invented = c.documents
-			request := replay()
+			r.search.invented = c.spyDocuments
+			request := replayAll()
 			request.Limit, request.Pattern = c.limit, c.asked
 			res := r.start(request)
 			require.Equal(t, []any{c.matched, c.atLeast, c.pattern}, []any{res.Matched, res.AtLeast, res.Pattern})
-			row, _, err := r.books.Run(t.Context(), res.Run)
+			row, _, err := r.runStore.Run(t.Context(), res.Run)
 			require.NoError(t, err)
 			require.Equal(t, []any{c.pattern, c.matched, c.atLeast}, []any{row.Pattern, row.Matched, row.AtLeast})
 			require.LessOrEqual(t, len(r.search.queries), 11, "the count is bounded")
@@ -157,41 +157,41 @@ func TestThePatternIsChosen(t *testing.T) {
 	}
 }
 
-func TestNothingToDoIsNoRun(t *testing.T) {
+func TestARunWithoutDocumentsIsNotStarted(t *testing.T) {
 	r := newRuns(t)
-	res := r.start(replay())
+	res := r.start(replayAll())
 	require.Equal(t, []any{"", 0}, []any{res.Run, res.Matched})
 	require.NotNil(t, res.First)
-	require.Empty(t, r.books.Audits())
+	require.Empty(t, r.runStore.Audits())
 	require.Zero(t, r.queue.Sends())
 }
 
 func TestASearchThatDoesNotEnd(t *testing.T) {
 	r := newRuns(t)
 	r.search.invented, r.search.fails = 1500, fault.New(fault.Document, "test: page", "continuation", "forgotten")
-	res := r.start(replay())
+	res := r.start(replayAll())
 	require.Equal(t, []any{1500, true, run.Checkpoint}, []any{res.Matched, res.AtLeast, res.Pattern}, "what was found is at least so many")
 
 	r.search.invented = 0
-	res = r.start(replay())
+	res = r.start(replayAll())
 	require.NotEmpty(t, res.Run, "that nothing was found in time does not say that nothing is there")
 	require.Equal(t, []any{0, true}, []any{res.Matched, res.AtLeast})
 
 	r.search.fails = down()
-	_, err := r.ops.StartRun(t.Context(), replay())
+	_, err := r.ops.StartRun(t.Context(), replayAll())
 	require.True(t, fault.IsDependency(err))
 	require.Len(t, r.audited(run.CodeRunStart), 2, "a search that failed begins nothing")
 }
 
-func TestAShadowBeginsNoRun(t *testing.T) {
+func TestAShadowStartsNoRun(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	begun := r.start(replay()).Run
+	begun := r.start(replayAll()).Run
 	r.readOnly = "MODE=shadow: nothing is written"
 	r.renew()
 	words := ops.RunRequest{Run: begun, By: "pat", Why: "x"}
 	for name, act := range map[string]func() error{
-		"start":  func() error { _, err := r.ops.StartRun(t.Context(), replay()); return err },
+		"start":  func() error { _, err := r.ops.StartRun(t.Context(), replayAll()); return err },
 		"resume": func() error { _, err := r.ops.RunResume(t.Context(), words); return err },
 		"requeue": func() error {
 			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
@@ -202,7 +202,7 @@ func TestAShadowBeginsNoRun(t *testing.T) {
 		require.Equal(t, ops.Conflict, refusal(err), name)
 		require.ErrorContains(t, err, "MODE=shadow")
 	}
-	request := replay()
+	request := replayAll()
 	request.DryRun = true
 	require.Equal(t, 1, r.start(request).Matched)
 }
@@ -211,26 +211,26 @@ func TestAMessageThatCannotBeSent(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
 	r.queue.Always(inmem.QueueDown())
-	res := r.start(replay())
+	res := r.start(replayAll())
 	require.NotEmpty(t, res.Run, "the run is there all the same")
 	require.Contains(t, res.Note, "the timer sends one within about ten minutes: inmem: send: infrastructure down: the queue cannot be reached")
-	_, ok, err := r.books.Run(t.Context(), res.Run)
+	_, ok, err := r.runStore.Run(t.Context(), res.Run)
 	require.NoError(t, err)
 	require.True(t, ok)
 }
 
-func TestNoRunWithoutItsAudit(t *testing.T) {
+func TestARunIsNotStartedWithoutItsAudit(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
-	r.books.fails = down()
-	_, err := r.ops.StartRun(t.Context(), replay())
+	r.runStore.fails = down()
+	_, err := r.ops.StartRun(t.Context(), replayAll())
 	require.ErrorContains(t, err, "nothing was done, because no audit row can be written")
 	require.True(t, fault.IsDependency(err))
 	require.Zero(t, r.queue.Sends())
 
-	r.books.fails = nil
+	r.runStore.fails = nil
 	r.open(fault.Infrastructure, "connection")
-	_, err = r.ops.StartRun(t.Context(), replay())
+	_, err = r.ops.StartRun(t.Context(), replayAll())
 	require.True(t, breaker.IsRefusal(err), "%v", err)
 	require.Zero(t, r.queue.Sends())
 }
@@ -240,7 +240,7 @@ func TestRunsWaitForSQL(t *testing.T) {
 	w := newWorld(t)
 	notAdopted := fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted", "nobody said what was written before")
 	o := ops.New(ops.Ports{
-		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Commit: w.commit, ReportNames: reports{}.Names(),
+		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Commit: w.commit, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, notAdopted },
 	}, ops.Options{SysName: "web"})
 	for name, ask := range map[string]func() error{

@@ -15,41 +15,41 @@ import (
 
 // light stands for documents and what takes them to SQL, where a test is about the run and not about the writing: every
 // document is applied when it first comes and unchanged later.
-type light struct {
+type fakeWrites struct {
 	ids []string
 
 	mu      sync.Mutex
 	written map[string]int
 	// took is how long a Commit takes; during says what happens meanwhile.
-	took   time.Duration
+	delay  time.Duration
 	during func(ctx context.Context, i *instance) error
 	// untold are documents of which nothing is said, tell what is said of others.
-	untold map[string]bool
-	tell   map[string]commit.DocumentResult
+	unreported map[string]bool
+	results    map[string]commit.DocumentResult
 }
 
 // lighten replaces documents and Commit of the instances to come, and answers the ids.
-func (w *world) lighten(n int) []string {
-	w.light = &light{written: map[string]int{}, untold: map[string]bool{}}
+func (w *world) fakeWrites(n int) []string {
+	w.fake = &fakeWrites{written: map[string]int{}, unreported: map[string]bool{}}
 	for k := range n {
-		w.light.ids = append(w.light.ids, docID(k+1))
+		w.fake.ids = append(w.fake.ids, docID(k+1))
 	}
-	return w.light.ids
+	return w.fake.ids
 }
 
 // writes counts how often documents were written, by how often.
-func (l *light) writes() map[string]int {
+func (l *fakeWrites) writes() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.written)
 }
 
-type lightDoor struct{ i *instance }
+type spyFakeWrites struct{ i *instance }
 
 // Page gives pages of 1,000.
-func (d lightDoor) Page(ctx context.Context, _ run.Query, continuation string) (found []commit.PendingDoc, next string, err error) {
+func (d spyFakeWrites) Page(ctx context.Context, _ run.Query, continuation string) (found []commit.PendingDoc, next string, err error) {
 	const size = 1000
-	l := d.i.w.light
+	l := d.i.w.fake
 	err = d.i.use(ctx, "Page", false, func() error {
 		at := 0
 		if continuation != "" {
@@ -70,7 +70,7 @@ func (d lightDoor) Page(ctx context.Context, _ run.Query, continuation string) (
 	return found, next, err
 }
 
-func (d lightDoor) ReadMany(ctx context.Context, ids []string) (raws []json.RawMessage, err error) {
+func (d spyFakeWrites) ReadMany(ctx context.Context, ids []string) (raws []json.RawMessage, err error) {
 	err = d.i.use(ctx, "ReadMany", false, func() error {
 		for _, id := range ids {
 			raw, err := json.Marshal(map[string]string{"id": id})
@@ -84,14 +84,14 @@ func (d lightDoor) ReadMany(ctx context.Context, ids []string) (raws []json.RawM
 	return raws, err
 }
 
-func (d lightDoor) Run(ctx context.Context, b commit.Batch) (report commit.Report, err error) {
-	l := d.i.w.light
+func (d spyFakeWrites) Run(ctx context.Context, b commit.Batch) (report commit.Report, err error) {
+	l := d.i.w.fake
 	err = d.i.use(ctx, "Commit", true, func() error {
 		l.mu.Lock()
-		took, during := l.took, l.during
+		delay, during := l.delay, l.during
 		l.mu.Unlock()
-		if took > 0 {
-			time.Sleep(took)
+		if delay > 0 {
+			time.Sleep(delay)
 		}
 		if during != nil {
 			if err := during(ctx, d.i); err != nil {
@@ -105,15 +105,15 @@ func (d lightDoor) Run(ctx context.Context, b commit.Batch) (report commit.Repor
 			}
 			l.mu.Lock()
 			l.written[doc.ID]++
-			outcome, untold := string(commit.Applied), l.untold[doc.ID]
+			outcome, unreported := string(commit.Applied), l.unreported[doc.ID]
 			if l.written[doc.ID] > 1 {
 				outcome = string(commit.Unchanged)
 			}
 			l.mu.Unlock()
-			if said, ok := l.tell[doc.ID]; ok {
-				said.ID = doc.ID
-				b.OnResult(said)
-			} else if !untold {
+			if result, ok := l.results[doc.ID]; ok {
+				result.ID = doc.ID
+				b.OnResult(result)
+			} else if !unreported {
 				b.OnResult(commit.DocumentResult{ID: doc.ID, Outcome: outcome})
 			}
 		}

@@ -47,14 +47,14 @@ func TestOutagesOfDocumentsCountNoLostWorker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			simulate(t, func(t *testing.T, w *world) {
-				w.lighten(3000)
-				w.light.took = 3 * time.Second
+				w.fakeWrites(3000)
+				w.fake.delay = 3 * time.Second
 				var requests atomic.Int64
 				begin := time.Now()
-				w.light.during = func(context.Context, *instance) error {
+				w.fake.during = func(context.Context, *instance) error {
 					wait, err := outage(int(requests.Add(1)), time.Since(begin))
 					if err != nil {
-						w.shut(wait)
+						w.openBreaker(wait)
 					}
 					return err
 				}
@@ -64,11 +64,11 @@ func TestOutagesOfDocumentsCountNoLostWorker(t *testing.T) {
 					w.instance(fmt.Sprint("w", n)).work()
 				}
 				w.start(run.Run{}, run.Filter{})
-				took := w.over("run-1", 4*time.Hour)
-				t.Logf("%s, %d requests, %d audit entries, %d rows of workers", took, requests.Load(), len(w.store.Audits()), len(w.store.Workers()))
+				delay := w.waitForEnd("run-1", 4*time.Hour)
+				t.Logf("%s, %d requests, %d audit entries, %d rows of workers", delay, requests.Load(), len(w.store.Audits()), len(w.store.Workers()))
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3000})
-				require.Zero(t, w.lost())
-				require.LessOrEqual(t, took, 3*time.Hour+15*time.Minute)
+				require.Zero(t, w.lostWorkers())
+				require.LessOrEqual(t, delay, 3*time.Hour+15*time.Minute)
 				require.LessOrEqual(t, len(w.store.Audits()), 3+4*30, "bounded: each batch says once that it was let go of")
 				require.LessOrEqual(t, len(w.store.Workers()), 1+4*30)
 				w.nothingCounted()
@@ -78,13 +78,13 @@ func TestOutagesOfDocumentsCountNoLostWorker(t *testing.T) {
 }
 
 // What could not be let go of, because SQL was away just then, is taken at once by the message that shows the owner's epoch.
-func TestABatchThatCouldNotBeLetGoOfIsTakenAtOnce(t *testing.T) {
+func TestAnUnreleasedBatchIsTakenOverAtOnce(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		w.instance("m").manage()
 		i := w.instance("w")
-		w.light.during = func(context.Context, *instance) error {
+		w.fake.during = func(context.Context, *instance) error {
 			w.sql(false)
 			return unreachable()
 		}
@@ -93,25 +93,25 @@ func TestABatchThatCouldNotBeLetGoOfIsTakenAtOnce(t *testing.T) {
 		i.work()
 		w.until(time.Minute, "put off", func() bool { return w.did("BatchWorker")["deferred"] == 1 })
 		require.NotEmpty(t, w.batchOf(1).Owner, "nobody could let go of it")
-		w.light.mu.Lock()
-		w.light.during = nil
-		w.light.mu.Unlock()
+		w.fake.mu.Lock()
+		w.fake.during = nil
+		w.fake.mu.Unlock()
 		w.sql(true)
-		w.over("run-1", 90*time.Second) // well before its heartbeat is old
+		w.waitForEnd("run-1", 90*time.Second) // well before its heartbeat is old
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 100})
-		require.Zero(t, w.lost())
+		require.Zero(t, w.lostWorkers())
 	})
 }
 
 // A message that does not show the owner's epoch takes nothing from who could not say a word: the breaker must have been closed for
 // as long as the silence.
-func TestNobodyIsDeadBeforeTheBreakerWasClosedForLong(t *testing.T) {
+func TestNoOwnerIsStaleUntilTheBreakerWasClosedForLong(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		w.handedOff()
 		a, b := w.instance("a"), w.instance("b")
-		w.light.during = func(_ context.Context, i *instance) error {
+		w.fake.during = func(_ context.Context, i *instance) error {
 			if i == a {
 				i.killAfter(0)
 			}
@@ -119,19 +119,19 @@ func TestNobodyIsDeadBeforeTheBreakerWasClosedForLong(t *testing.T) {
 		}
 		_, alive := a.invoke("BatchWorker", w.batchMessage(1, run.FirstAttempt), a.workers.Receive)
 		require.False(t, alive)
-		w.shut(3 * time.Hour)
+		w.openBreaker(3 * time.Hour)
 		time.Sleep(3 * time.Hour)
 		require.NoError(t, b.breaker.Tick(t.Context()))
 		time.Sleep(9 * time.Minute)
 		h, err := b.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, []string{"deferred", "another worker has it"}, []string{h.Did, h.Reason})
-		require.Zero(t, w.lost())
+		require.Zero(t, w.lostWorkers())
 		time.Sleep(time.Minute)
 		h, err = b.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
 		require.NoError(t, err)
 		require.Equal(t, "committed", h.Did)
-		require.Equal(t, 1, w.lost(), "its message came back without the epoch")
+		require.Equal(t, 1, w.lostWorkers(), "its message came back without the epoch")
 	})
 }
 
@@ -139,7 +139,7 @@ func TestNobodyIsDeadBeforeTheBreakerWasClosedForLong(t *testing.T) {
 func TestAnOutdatedMessageIsDropped(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		w.handedOff()
 		_, _, err := w.store.MarkUnsent(t.Context(), []run.Batch{w.batchOf(1)}, "nobody knows", false, nil)
 		require.NoError(t, err)
@@ -159,23 +159,23 @@ func TestAnOutdatedMessageIsDropped(t *testing.T) {
 func TestARunThatWaitsForWorkersIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(500)
+		w.fakeWrites(500)
 		w.batchSize = 5
 		w.instance("m").manage()
 		w.instance("timer").tick()
 		w.start(run.Run{}, run.Filter{})
 		time.Sleep(6 * time.Hour)
 		require.LessOrEqual(t, len(w.batches.sendings()), 16+13)
-		require.LessOrEqual(t, w.mostOnTheWay(), 16)
+		require.LessOrEqual(t, w.maxOnTheWay(), 16)
 		attempts := 0
-		for _, j := range w.store.AllBatches() {
-			if j.Attempt > run.FirstAttempt {
+		for _, batch := range w.store.AllBatches() {
+			if batch.Attempt > run.FirstAttempt {
 				attempts++
 			}
 		}
 		require.LessOrEqual(t, attempts, 1)
 		w.instance("w").work().work()
-		w.over("run-1", time.Hour)
+		w.waitForEnd("run-1", time.Hour)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 500})
 		w.nothingCounted()
 		require.LessOrEqual(t, len(w.batches.sendings()), 100+13)
@@ -183,11 +183,11 @@ func TestARunThatWaitsForWorkersIsNotSentAgain(t *testing.T) {
 }
 
 // All open runs share the room, and a long one leaves some to a short one.
-func TestAllRunsShareWhatIsOutstanding(t *testing.T) {
+func TestRunsShareTheOutstandingLimit(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(10_000)
-		w.light.took = 10 * time.Second
+		w.fakeWrites(10_000)
+		w.fake.delay = 10 * time.Second
 		w.instance("m1").manage()
 		w.instance("m2").manage()
 		w.instance("timer").tick()
@@ -197,21 +197,21 @@ func TestAllRunsShareWhatIsOutstanding(t *testing.T) {
 		w.start(run.Run{ID: "run-1"}, run.Filter{})
 		time.Sleep(30 * time.Second)
 		w.start(run.Run{ID: "run-2", Limit: 500}, run.Filter{})
-		took := w.over("run-2", 5*time.Minute)
-		require.Equal(t, run.RunRunning, w.run("run-1").Status, "after %s", took)
-		w.over("run-1", time.Hour)
-		require.LessOrEqual(t, w.mostOnTheWay(), 17, "two managers that look at once may each send one more")
-		require.GreaterOrEqual(t, w.mostOnTheWay(), 16)
+		delay := w.waitForEnd("run-2", 5*time.Minute)
+		require.Equal(t, run.RunRunning, w.run("run-1").Status, "after %s", delay)
+		w.waitForEnd("run-1", time.Hour)
+		require.LessOrEqual(t, w.maxOnTheWay(), 17, "two managers that look at once may each send one more")
+		require.GreaterOrEqual(t, w.maxOnTheWay(), 16)
 	})
 }
 
 // Contention is never the end of a line that is to be written again: the batch comes again.
-func TestAReindexThatLosesRacesComesAgain(t *testing.T) {
+func TestAReindexRetriesLostRaces(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(300)
+		w.fakeWrites(300)
 		begin := time.Now()
-		w.light.during = func(context.Context, *instance) error {
+		w.fake.during = func(context.Context, *instance) error {
 			if time.Since(begin) < time.Hour {
 				return fault.New(fault.Contention, "test: sql", "1222", "a lock is held")
 			}
@@ -221,20 +221,20 @@ func TestAReindexThatLosesRacesComesAgain(t *testing.T) {
 		w.instance("w").work()
 		w.instance("timer").tick()
 		w.start(run.Run{Kind: run.Reindex}, run.Filter{})
-		w.over("run-1", 65*time.Minute)
+		w.waitForEnd("run-1", 65*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 300})
-		require.Zero(t, w.lost())
+		require.Zero(t, w.lostWorkers())
 		w.nothingCounted()
 	})
 }
 
 // Batches that are wanted again, however many, are sent by a manager as there is room.
-func TestRequeuedBatchesAreSentAsThereIsRoom(t *testing.T) {
+func TestRequeuedBatchesAreSentWithinTheLimit(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(10_000)
+		w.fakeWrites(10_000)
 		broken := true
-		w.light.during = func(context.Context, *instance) error {
+		w.fake.during = func(context.Context, *instance) error {
 			if broken {
 				return fault.New(fault.Internal, "test: commit", "broken", "ours")
 			}
@@ -243,13 +243,13 @@ func TestRequeuedBatchesAreSentAsThereIsRoom(t *testing.T) {
 		w.instance("m").manage()
 		w.instance("w").work()
 		w.start(run.Run{}, run.Filter{})
-		w.over("run-1", 10*time.Minute)
+		w.waitForEnd("run-1", 10*time.Minute)
 		require.Equal(t, run.RunCompletedWithFailures, w.run("run-1").Status)
-		w.light.mu.Lock()
+		w.fake.mu.Lock()
 		broken = false
-		w.light.mu.Unlock()
-		for _, j := range w.store.AllBatches() {
-			again, err := w.store.RequeueBatch(t.Context(), j.ID, audit(run.CodeBatchRequeue))
+		w.fake.mu.Unlock()
+		for _, batch := range w.store.AllBatches() {
+			again, err := w.store.RequeueBatch(t.Context(), batch.ID, audit(run.CodeBatchRequeue))
 			require.NoError(t, err)
 			require.True(t, again)
 		}
@@ -262,7 +262,7 @@ func TestRequeuedBatchesAreSentAsThereIsRoom(t *testing.T) {
 		w.instance("timer").tick()
 		before := len(w.batches.sendings())
 		w.notify("run-1")
-		w.over("run-1", 10*time.Minute)
+		w.waitForEnd("run-1", 10*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 10_000})
 		require.Equal(t, 100, len(w.batches.sendings())-before)
 		require.EqualValues(t, 16, most.Load())
@@ -270,13 +270,13 @@ func TestRequeuedBatchesAreSentAsThereIsRoom(t *testing.T) {
 }
 
 // What a worker began it ends, whatever the breaker says meanwhile: outcomes, the batch, the run.
-func TestWhatWasBegunIsEndedBesideAnOpenBreaker(t *testing.T) {
+func TestStartedWorkIsFinishedWhileTheBreakerIsOpen(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(100)
+		w.fakeWrites(100)
 		w.handedOff()
-		w.light.during = func(context.Context, *instance) error {
-			w.shut(time.Hour)
+		w.fake.during = func(context.Context, *instance) error {
+			w.openBreaker(time.Hour)
 			time.Sleep(10 * time.Second) // the instance's own copy is read again
 			return nil
 		}
@@ -288,17 +288,17 @@ func TestWhatWasBegunIsEndedBesideAnOpenBreaker(t *testing.T) {
 }
 
 // Nothing of runs is begun while the breaker is open: SQL is not asked at all.
-func TestNothingOfRunsIsBegunWhileTheBreakerIsOpen(t *testing.T) {
+func TestRunsStartNothingWhileTheBreakerIsOpen(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
-		w.lighten(200)
+		w.fakeWrites(200)
 		w.handedOff()
 		w.start(run.Run{ID: "run-2"}, run.Filter{})
 		w.runs.Lose()
 		i := w.instance("i")
-		w.shut(time.Hour)
+		w.openBreaker(time.Hour)
 		w.onUse(func(_ context.Context, _ *instance, op string) error {
-			require.NotEqual(t, "Bury", op)
+			require.NotEqual(t, "Rescue", op)
 			return nil
 		})
 		asked := w.asks()
