@@ -25,28 +25,28 @@ const (
 	CodeDeadLetter     = "DEAD_LETTER"
 )
 
-// Codes are all of them with what they mean, for docs and operators.
+// Codes maps each code of the audit log to its meaning, for documents and operators.
 func Codes() map[string]string {
 	return map[string]string{
-		CodeRunStart: "a run was asked for", CodeRunHandedOff: "all its batches were handed off", CodeRunDone: "all its batches ended",
-		CodeRunCancel: "an operator asked it to end", CodeRunCancelled: "it ended because an operator asked for it", CodeRunFail: "its hand-off was given up",
-		CodeRunResume: "an operator had it go on", CodeBatchCreated: "a batch has its rows", CodeBatchStart: "a worker has it",
-		CodeBatchDone: "every document of it has an outcome", CodeBatchFail: "it was given up", CodeBatchReleased: "its worker let go of it for a later one",
-		CodeBatchRequeue: "an operator wants it again", CodeBatchRecovered: "the timer found batches that were left behind",
-		CodeDeadLetter: "a message was put aside, its evidence is kept",
+		CodeRunStart: "an operator started the run", CodeRunHandedOff: "all batches of the run were handed off", CodeRunDone: "all batches of the run ended",
+		CodeRunCancel: "an operator asked the run to end", CodeRunCancelled: "the run ended because an operator cancelled it", CodeRunFail: "the hand-off failed",
+		CodeRunResume: "an operator resumed the run", CodeBatchCreated: "the rows of a batch were written", CodeBatchStart: "a worker claimed the batch",
+		CodeBatchDone: "every document of the batch has an outcome", CodeBatchFail: "the batch failed", CodeBatchReleased: "a worker released the batch for a later one",
+		CodeBatchRequeue: "an operator requeued the batch", CodeBatchRecovered: "the timer found batches without a live worker or message",
+		CodeDeadLetter: "a message was dead-lettered and stored as evidence",
 	}
 }
 
-// detail is a value as Audit.Detail.
+// detail encodes Audit.Detail.
 func detail(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return nil // counts and texts always can
+		return nil // cannot happen: details are counts and texts
 	}
 	return raw
 }
 
-// errorText is an error in our own words: a driver's text may hold content.
+// errorText describes an error without the driver's text, which may hold content of documents.
 func errorText(err error) string {
 	e := fault.As(err)
 	if e == nil {

@@ -18,26 +18,26 @@ const (
 	propDescription = "DeadLetterErrorDescription"
 )
 
-// DeadLetters puts messages aside that nobody could use: the functions BatchDeadLetter and RunDeadLetter. It is safe for
-// concurrent use.
+// DeadLetters stores unusable messages as evidence and fails their batch or run: the functions BatchDeadLetter and RunDeadLetter. It is
+// safe for concurrent use.
 type DeadLetters struct {
 	rejecter
 	kind MessageKind
 }
 
-// NewBatchDeadLetters takes the dead letters of the batches' queue.
+// NewBatchDeadLetters handles the dead letters of the batch queue.
 func NewBatchDeadLetters(p Ports, o Options) *DeadLetters {
 	return &DeadLetters{rejecter{base{p, o.withDefaults()}, "batches"}, BatchMessage}
 }
 
-// NewRunDeadLetters takes those of the runs' queue.
+// NewRunDeadLetters handles the dead letters of the run queue.
 func NewRunDeadLetters(p Ports, o Options) *DeadLetters {
 	return &DeadLetters{rejecter{base{p, o.withDefaults()}, "runs"}, RunMessage}
 }
 
-// Receive does one dead letter: evidence, then the state of what it was about (not of what has ended or is alive), then the
-// audit log. It can be done again. While the store of evidence or SQL is away it holds the letter: giving it back at once would
-// bring it again in milliseconds, for ever. Errors by kind: infrastructure, throttled, quota, contention.
+// Receive handles one dead letter: first the evidence, then the state of its batch or run, then the audit log. A batch or run that has
+// ended, or has a live owner, is not changed. Receive is idempotent. While the evidence store or SQL is away it holds the message,
+// because an abandoned one would return at once without end. Errors by kind: infrastructure, throttled, quota, contention.
 func (l *DeadLetters) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	given := textOr(in.Properties[propReason], "no reason given")
 	if more := in.Properties[propDescription]; more != "" {
@@ -54,38 +54,38 @@ func (l *DeadLetters) Receive(ctx context.Context, in Incoming) (Handled, error)
 	return l.put(ctx, d, n, err, ground{prefix: "dead letter: ", line: fault.TruncateLine(given, fault.MaxForeign) + ours, whole: given + ours})
 }
 
-// ground is why a message is put aside.
+// deadLetterReason says why a message is a dead letter.
 type deadLetterReason struct {
-	// line is for logs, replies, the audit log and the state of what the message was about, the last two with the prefix.
+	// line is one short line for logs, replies, the audit log and the batch's or run's error. The last two have the prefix.
 	prefix, line string
-	// whole is for the evidence only: whoever made the message a dead letter wrote it, and it may be of any length.
+	// full is for the evidence only. The sender of the dead letter wrote it, and its length is not bounded.
 	full string
 }
 
-// refuser is the end of messages that nobody can use.
+// rejecter handles messages that nobody can use.
 type rejecter struct {
 	base
 	queue string
 }
 
-// undeliverable ends a message that is none: it takes the way of a dead letter at once, and not after ten deliveries.
+// reject treats an invalid message as a dead letter at once, and not after ten deliveries.
 func (r rejecter) reject(ctx context.Context, in Incoming, p Payload, cause error) (Handled, error) {
 	return r.deadLetter(ctx, in, p, cause, deadLetterReason{line: reasonOf(cause), full: reasonOf(cause)})
 }
 
-// put keeps the evidence, changes the state and writes the audit. unread is why the message says nothing to us; nil when it
-// does.
-func (r rejecter) deadLetter(ctx context.Context, in Incoming, p Payload, unread error, why deadLetterReason) (Handled, error) {
-	if unread != nil {
-		p = Payload{Kind: p.Kind} // what it says concerns nobody here
+// deadLetter stores the evidence, changes the state and writes the audit log. invalid is the error that makes the payload unusable; nil
+// when it is usable.
+func (r rejecter) deadLetter(ctx context.Context, in Incoming, p Payload, invalid error, why deadLetterReason) (Handled, error) {
+	if invalid != nil {
+		p = Payload{Kind: p.Kind} // what it claims is not trusted
 	}
 	done := Handled{
-		Did: "dead_lettered", Run: p.RunID, Batch: p.BatchID, Reason: why.line, Foreign: fault.CodeOf(unread) == codeEnvironment,
+		Did: "dead_lettered", Run: p.RunID, Batch: p.BatchID, Reason: why.line, Foreign: fault.CodeOf(invalid) == codeEnvironment,
 	}
 	folder := r.folder(in)
 	err := r.retryUntil(ctx, func(ctx context.Context) error { return r.keepEvidence(ctx, folder, in, why.full) })
 	if err != nil {
-		return Handled{Did: "held", Run: p.RunID, Batch: p.BatchID, Reason: "its evidence cannot be kept"}, err
+		return Handled{Did: "held", Run: p.RunID, Batch: p.BatchID, Reason: "its evidence cannot be stored"}, err
 	}
 	changed := false
 	err = r.retryUntil(ctx, func(ctx context.Context) (err error) {
@@ -96,11 +96,11 @@ func (r rejecter) deadLetter(ctx context.Context, in Incoming, p Payload, unread
 		return Handled{Did: "held", Run: p.RunID, Batch: p.BatchID, Reason: "its state cannot be recorded"}, err
 	}
 	r.o.Log.Error().Str("run", p.RunID).Str("batch", p.BatchID).Str("evidence", folder).Bool("changed", changed).Str("reason", why.line).
-		Msg("a message was put aside")
+		Msg("a message was dead-lettered")
 	return done, nil
 }
 
-// letter is message.json of the evidence.
+// messageEvidence is the file message.json.
 type messageEvidence struct {
 	Queue         string            `json:"queue"`
 	MessageID     string            `json:"message_id"`
@@ -109,14 +109,14 @@ type messageEvidence struct {
 	Reason        string            `json:"reason"`
 	Properties    map[string]string `json:"properties,omitempty"`
 	BodyBytes     int               `json:"body_bytes"`
-	// BodyNote says what is known to be wrong with the body as evidence.
+	// BodyNote says how the stored body may differ from the one that was sent.
 	BodyNote string `json:"body_note,omitempty"`
 }
 
-// bodyReplaced is the note on a body that is not as it was sent: the host decodes it as UTF-8 before anybody else sees it.
-const bodyReplaced = "the host replaced bytes that are no UTF-8 before they came here"
+// The host decodes a body as UTF-8 before it calls the app.
+const bodyReplaced = "the host replaced bytes that are not UTF-8 before the app received them"
 
-// bodyNote is the note on a body. A sender's own U+FFFD looks the same.
+// bodyNote recognises replaced bytes by U+FFFD. A sender's own U+FFFD looks the same.
 func bodyNote(body []byte) string {
 	if bytes.Contains(body, []byte("\ufffd")) {
 		return bodyReplaced
@@ -124,7 +124,7 @@ func bodyNote(body []byte) string {
 	return ""
 }
 
-// keep stores the body as it came and what came with it.
+// keepEvidence stores the body and message.json.
 func (r rejecter) keepEvidence(ctx context.Context, folder string, in Incoming, reason string) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func (r rejecter) keepEvidence(ctx context.Context, folder string, in Incoming, 
 	return r.p.Evidence.Keep(ctx, folder+"/message.json", about)
 }
 
-// settle changes the state of what the message was about, if that is still about this message.
+// updateState fails the batch or the run, if the message is still its current one, and writes the audit log.
 func (r rejecter) updateState(ctx context.Context, in Incoming, p Payload, why, folder string) (changed bool, err error) {
 	audit := Audit{
 		Code: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: n.RunID, Batch: n.BatchID,
@@ -157,7 +157,7 @@ func (r rejecter) updateState(ctx context.Context, in Incoming, p Payload, why, 
 		if err != nil || changed {
 			return err
 		}
-		nothing := audit // of this try: one that comes after a lost race may change something
+		nothing := audit // a copy: a retry after a lost race may still change something
 		nothing.Level = LevelWarn
 		return r.p.Store.Write(ctx, nothing)
 	})
@@ -169,7 +169,7 @@ func (r rejecter) endBatch(ctx context.Context, p Payload, why string, audit Aud
 	return r.p.Store.DeadLetter(ctx, p.BatchID, p.BatchAttempt, why, r.staleAfter(ctx, workerStale), audit)
 }
 
-// endRun fails the run's hand-off, unless a later manager had it.
+// endRun fails the run, unless a later manager had it.
 func (r rejecter) endRun(ctx context.Context, p Payload, why string, audit Audit) (bool, error) {
 	row, ok, err := r.p.Store.Run(ctx, p.RunID)
 	if err != nil || !ok || row.SysName != r.o.SysName || outdated(row, p) {
@@ -178,7 +178,7 @@ func (r rejecter) endRun(ctx context.Context, p Payload, why string, audit Audit
 	return r.p.Store.FailRun(ctx, p.RunID, why, r.staleAfter(ctx, managerStale), audit)
 }
 
-// folder names the evidence of a message: the same one, delivered again, has the same.
+// folder names the evidence of a message. A repeated delivery gets the same name.
 func (r rejecter) folder(in Incoming) string {
 	sum := sha256.Sum256(append([]byte(in.ID+"\n"), in.Body...))
 	day := "undated"
@@ -189,7 +189,7 @@ func (r rejecter) folder(in Incoming) string {
 	return "dead-letters/" + r.queue + "/" + day + "/" + safeName(in.ID) + "-" + hex.EncodeToString(sum[:])[:digits]
 }
 
-// plain is an id as far as it may stand in a name.
+// safeName replaces what may not stand in a name of a blob.
 func safeName(id string) string {
 	const most = 100
 	id = strings.Map(func(c rune) rune {
@@ -211,7 +211,7 @@ func textOr(text, otherwise string) string {
 	return text
 }
 
-// reasonOf is why a message was refused, in our own words.
+// reasonOf returns the reason of a classified error.
 func reasonOf(err error) string {
 	if e := fault.As(err); e != nil {
 		return e.Reason

@@ -55,7 +55,7 @@ func TestAnUnusableMessageIsDeadLetteredAtOnce(t *testing.T) {
 	batch := strings.Repeat("0", 64)
 	for name, c := range map[string]struct{ body, reason string }{
 		"malformed":           {`{"message_version":1`, "expected a JSON object, found 20 bytes"},
-		"no text":             {"\xff\xfe\x00", "3 bytes that are no text"},
+		"no text":             {"\xff\xfe\x00", "3 bytes that are not text"},
 		"nothing":             {"", "found nothing"},
 		"oversized":           {`{"message_version":1,"x":"` + strings.Repeat("x", run.MaxBody) + `"}`, "at most 65536 bytes"},
 		"unknown version":     {`{"message_version":2,"message_kind":"batch"}`, "found 2"},
@@ -134,7 +134,7 @@ func TestADeadLetterReasonIsTruncatedOutsideTheEvidence(t *testing.T) {
 func TestEvidenceNotesReplacedBytes(t *testing.T) {
 	t.Parallel()
 	for body, note := range map[string]string{
-		"{\"a\":\"\ufffd\"}": "the host replaced bytes that are no UTF-8 before they came here", "{\"a\":\"ü\"}": "", "\xff": "",
+		"{\"a\":\"\ufffd\"}": "the host replaced bytes that are not UTF-8 before the app received them", "{\"a\":\"ü\"}": "", "\xff": "",
 	} {
 		simulate(t, func(t *testing.T, w *world) {
 			_, err := w.instance("w").workers.Receive(t.Context(), run.Incoming{ID: "x", Body: []byte(body)})

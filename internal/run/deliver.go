@@ -7,16 +7,15 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// delivered is what became of messages.
+// delivered counts what became of messages.
 type delivered struct {
 	sent, unsent, failed int
 	sending, updating    time.Duration
 }
 
-// deliver sends the messages of batches and records what became of each: confirmed ones become queued, the others
-// pending_retry. Only what the queue has against a message itself counts towards the three attempts; that the queue is away says
-// nothing of a message (docs/adr). The error is of the books, or of dependency scope from the queue. l is the sender's lease,
-// if a manager sends.
+// deliver sends the messages of batches and records the results: accepted ones become queued, the others pending_retry. Only a refusal
+// of the message itself counts towards its three attempts. lease is the manager's; empty when Recovery sends. The error is the store's,
+// or the queue's of dependency scope.
 func (b base) deliver(ctx context.Context, l RunLease, batches []Batch, confirm bool) (d delivered, err error) {
 	messages := make([]Outgoing, len(batches))
 	for i, batch := range batches {
@@ -42,7 +41,7 @@ func (b base) deliver(ctx context.Context, l RunLease, batches []Batch, confirm 
 	d.sent = len(accepted)
 	begin = b.o.Now()
 	defer func() { d.updating = b.o.Now().Sub(begin) }()
-	ctx = context.WithoutCancel(ctx) // what was sent should be told
+	ctx = context.WithoutCancel(ctx) // what was sent must be recorded
 	if confirm && len(accepted) > 0 {
 		err = b.withStoreAlways(ctx, func(ctx context.Context) error {
 			_, err := b.p.Store.MarkQueued(ctx, l, accepted)
@@ -62,13 +61,13 @@ func (b base) deliver(ctx context.Context, l RunLease, batches []Batch, confirm 
 	return d, err
 }
 
-// refusal is what the queue had against some messages.
+// refusal groups batches by the queue's error.
 type refusal struct {
 	err     error
 	batches []Batch
 }
 
-// unsent records what the queue did not take, with an entry for each batch that is given up for it.
+// markUnsent records a refusal, with an audit entry for each batch that fails by it.
 func (b base) markUnsent(ctx context.Context, r *refusal, reason string) (retry, failed int, err error) {
 	counted := !fault.IsDependency(r.err)
 	err = b.withStoreAlways(ctx, func(ctx context.Context) (err error) {

@@ -2,7 +2,7 @@ package run
 
 import "context"
 
-// completeRun ends the run if this was its last batch. When it cannot, the timer does.
+// completeRun ends the run if this was its last batch. If it fails, Recovery ends the run.
 func (b base) completeRun(ctx context.Context, id string) bool {
 	done := false
 	err := b.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
@@ -11,18 +11,18 @@ func (b base) completeRun(ctx context.Context, id string) bool {
 				Code: CodeRunDone, Level: LevelInfo, By: b.o.Instance, Why: "all its batches ended", Run: id,
 				Detail: detail(map[string]any{"status": s, "batches": n.Batches, "documents": n.Outcomes}),
 			}
-			switch s { //nolint:exhaustive // the others are no ends
+			switch s { //nolint:exhaustive // the others do not end a run
 			case RunCompletedWithFailures:
 				a.Level, a.Why = LevelWarn, "all its batches ended, and something failed or was deferred"
 			case RunCancelled:
-				a.Code, a.Why = CodeRunCancelled, "an operator asked for it"
+				a.Code, a.Why = CodeRunCancelled, "an operator cancelled it"
 			}
 			return a
 		})
 		return err
 	})
 	if err != nil {
-		b.o.Log.Warn().Str("run", id).Str("reason", errorText(err)).Msg("whether the run is over could not be asked: the timer will")
+		b.o.Log.Warn().Str("run", id).Str("reason", errorText(err)).Msg("the end of the run could not be checked: the timer will")
 	}
 	return done && err == nil
 }

@@ -4,30 +4,29 @@ import (
 	"time"
 )
 
-// Incoming is one message as the trigger brings it.
+// Incoming is a message as the trigger delivers it.
 type Incoming struct {
-	// Body is the message's body as it was sent, without the host's layers.
+	// Body is the body as it was sent, without the host's wrapping.
 	Body []byte
-	// ID is the message's id, Count how often it was delivered, this time included; both are empty when the trigger does not say.
+	// ID is the message's id. Count is the number of deliveries, this one included. Both are empty when the trigger does not say.
 	ID    string
 	Count int
-	// EnqueuedAt is when the queue took it; zero when the trigger does not say.
+	// EnqueuedAt is the time at which the queue accepted it; zero when the trigger does not say.
 	EnqueuedAt time.Time
-	// Properties are its application properties as texts: DeadLetterReason and DeadLetterErrorDescription of a dead letter
-	// among them.
+	// Properties are the application properties as texts. A dead letter has DeadLetterReason and DeadLetterErrorDescription.
 	Properties map[string]string
-	// Invocation is the host's name of the invocation.
+	// Invocation is the host's id of the invocation.
 	Invocation string
 }
 
-// Handled says what became of a message, for the invocation's log line and the host's log. All of it may be empty.
+// Handled is the result of a message, for the logs. Every field may be empty.
 type Handled struct {
-	// Did is what was done: committed, deferred, skipped, dead_lettered, handed_off, ...; for people and for the log.
+	// Did is the action: committed, deferred, skipped, dead_lettered, handed_off, ...
 	Did string
-	// Run and Batch say what the message was about; Reason says more of Did in our own words.
+	// Run and Batch are the message's. Reason explains Did.
 	Run, Batch, Reason string
-	// Foreign says that the message is of another environment. It is put aside all the same.
+	// Foreign marks a message of another environment. It is dead-lettered all the same.
 	Foreign bool
-	// Counts are numbers: outcomes of documents, batches handed off, milliseconds.
+	// Counts are numbers of documents by outcome, of batches, and of milliseconds.
 	Counts map[string]int
 }

@@ -8,26 +8,26 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// pollEvery is how often a manager looks whether there is room for more batches.
+// pollEvery is how often a manager at its limit of outstanding batches asks again.
 const pollEvery = 2 * time.Second
 
-// resendEvery is how often a manager at most sends the messages again that the queue did not take.
+// resendEvery is the shortest interval between two tries to send refused messages again.
 const resendEvery = 15 * pollEvery
 
-// Manager divides runs into batches and hands them to workers: the function BatchManager. It is safe for concurrent use.
+// Manager divides runs into batches and sends their messages: the function BatchManager. It is safe for concurrent use.
 type Manager struct {
 	base
 	rejecter rejecter
 }
 
-// NewManager makes it.
+// NewManager makes a Manager.
 func NewManager(p Ports, o Options) *Manager {
 	b := base{p, o.withDefaults()}
 	return &Manager{b, rejecter{b, "runs"}}
 }
 
-// Receive does one message: it claims the run and hands off as much of it as it can, until all is handed off, the time of the
-// invocation is nearly over, or something is away. Then a message that it sends itself goes on. Errors as Workers.Receive.
+// Receive claims a run and hands off its batches, until all are handed off, the invocation's time is nearly over, or a dependency fails.
+// In the last two cases a deferred message continues the run. Errors as Workers.Receive.
 func (m *Manager) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	p, err := ReadPayload(in.Body, RunMessage)
 	if err == nil {
@@ -60,7 +60,7 @@ func (m *Manager) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	return m.claim(ctx, p, row)
 }
 
-// outdated reports whether a later message of the run is on its way. The message that an owner claimed by has the epoch before.
+// outdated reports whether a later message of the run exists. An owner claimed with a message of the epoch before its own.
 func outdated(row Run, p Payload) bool {
 	return p.Epoch < row.Epoch && (row.Owner == "" || p.Epoch < row.Epoch-1)
 }
@@ -72,7 +72,6 @@ func (m *Manager) deferOr(ctx context.Context, p Payload, err error) (Handled, e
 	return Handled{Did: "failed", Run: p.RunID}, err
 }
 
-// claim takes the run and works on it.
 func (m *Manager) claim(ctx context.Context, p Payload, row Run) (Handled, error) {
 	me := m.workerRow("manager", p.RunID)
 	mine := false
@@ -90,7 +89,7 @@ func (m *Manager) claim(ctx context.Context, p Payload, row Run) (Handled, error
 	if row.LostManagers >= maxLostOwners {
 		return h.end(ctx, p, ending{}, fault.New(fault.Internal, "run: manager", "lost_managers",
 			"%d managers in a row were lost before they handed off anything more: see in BatchManager's log what ended them, "+
-				"mend it and `run resume` this run; if it was memory, start others with a lower --limit instead", row.LostManagers))
+				"fix it and `run resume` this run; if it was memory, start others with a lower --limit instead", row.LostManagers))
 	}
 	beating, stop := h.beat(ctx)
 	next, err := h.safely(beating)
@@ -99,21 +98,21 @@ func (m *Manager) claim(ctx context.Context, p Payload, row Run) (Handled, error
 	return h.end(ctx, p, next, err)
 }
 
-// handOff is a run's hand-off under way.
+// handOff is the hand-off of one run by one manager.
 type handOff struct {
 	*Manager
 	run     Run
 	lease   RunLease
 	pattern Pattern
 	source  *source
-	// resendAt is when the messages may be sent again that the queue did not take.
+	// resendAt is the earliest time to send refused messages again.
 	resendAt time.Time
 	// The metrics of a hand-off (docs/requirements.md R71).
 	documents, batches, sent, unsent int
 	inserting, sending, updating     time.Duration
 }
 
-// beat says every half minute that the manager lives.
+// beat starts heartbeats. The context ends when another manager has the run.
 func (h *handOff) beat(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := h.heartbeat("run", h.run.ID, func() {
@@ -128,7 +127,7 @@ func (h *handOff) beat(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// safely is work whose panics are errors: the heartbeat must not outlive it, and the run must not wait for it.
+// safely turns a panic of work into an error: the heartbeat must end with the work, and the run must fail.
 func (h *handOff) safely(ctx context.Context) (next ending, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -138,15 +137,14 @@ func (h *handOff) safely(ctx context.Context) (next ending, err error) {
 	return h.work(ctx)
 }
 
-// ending is how a hand-off ends early.
+// ending says why a hand-off ended early.
 type ending struct {
 	why string
-	// again is when a message is to go on; negative: none is.
+	// resumeIn delays the message that continues the run; negative when none does.
 	resumeIn time.Duration
 }
 
-// work hands off until the end. One loop for all patterns: rows, messages, confirmation. next says how it goes on when there is
-// no error.
+// work hands off until the end, with one loop for all patterns: add rows, send messages, confirm.
 func (h *handOff) work(ctx context.Context) (next ending, err error) {
 	var known bool
 	if h.pattern, known = PatternOf(h.run.Pattern); !known {
@@ -168,7 +166,7 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 		}
 		room := share(h.o.MaxOutstanding-all.Busy-all.Retry, all.HandingOff)
 		more := open[PendingQueue]*h.o.BatchSize < h.chunk() && !h.exhausted()
-		rowsFirst := more && h.pattern.Name == TwoPhase && h.run.Rate == 0 // with a rate, the messages would be a burst at its end
+		rowsFirst := more && h.pattern.Name == TwoPhase && h.run.Rate == 0 // with a rate, all messages would be sent in one burst
 		switch {
 		case !more && open[PendingQueue]+open[PendingRetry] == 0:
 			return ending{"", -1}, h.finish(ctx)
@@ -194,7 +192,7 @@ func (h *handOff) work(ctx context.Context) (next ending, err error) {
 	}
 }
 
-// state asks what of the run and of all runs is on its way, and whether the run is to end.
+// state asks whether the run is to end, and counts the open batches of this run and of all runs.
 func (h *handOff) state(ctx context.Context) (cancel bool, open map[BatchStatus]int, all OnTheWay, err error) {
 	err = h.withStore(ctx, func(ctx context.Context) (err error) {
 		cancel, err = h.p.Store.BeatRun(ctx, h.lease)
@@ -221,21 +219,20 @@ func (h *handOff) chunk() int {
 	return h.pattern.Chunk
 }
 
-// exhausted reports whether there are no more documents for the run.
+// exhausted reports whether the run has all its documents.
 func (h *handOff) exhausted() bool {
 	return h.source.watermark.Done || (h.run.Limit > 0 && h.run.Documents >= h.run.Limit)
 }
 
-// addRows gives the next documents their batches: rows and watermark in one transaction. room is for how many messages there
-// is.
+// addRows stores the next documents as batches, with the watermark in the same transaction. room is how many messages may be sent.
 func (h *handOff) addRows(ctx context.Context, room int) error {
 	size, most := h.o.BatchSize, h.o.ChunkSize
 	if h.run.Rate > 0 {
-		size = min(size, max(1, h.run.Rate/6)) // ten seconds' worth, so that a rate is no burst every few minutes
+		size = min(size, max(1, h.run.Rate/6)) // ten seconds' worth, to avoid bursts
 		most = size
 	}
 	if h.pattern.Initial == Queued {
-		most = min(most, room*size) // these rows are on their way at once
+		most = min(most, room*size) // these rows count as outstanding at once
 	}
 	if h.run.Limit > 0 {
 		most = min(most, h.run.Limit-h.run.Documents)
@@ -277,7 +274,7 @@ func (h *handOff) addRows(ctx context.Context, room int) error {
 	return nil
 }
 
-// sendUnsent sends the messages of batches that have their rows.
+// sendUnsent sends first messages.
 func (h *handOff) sendUnsent(ctx context.Context, room int) error {
 	var batches []Batch
 	err := h.withStore(ctx, func(ctx context.Context) (err error) {
@@ -290,8 +287,7 @@ func (h *handOff) sendUnsent(ctx context.Context, room int) error {
 	return h.deliver(ctx, batches)
 }
 
-// resend sends messages again: those that the queue did not take, and those of batches that are wanted again. The timer sends
-// what is left when the hand-off is over.
+// resend sends the messages of pending_retry batches: refused or requeued ones. After the hand-off Recovery sends them.
 func (h *handOff) resend(ctx context.Context, room int) error {
 	var batches []Batch
 	err := h.withStore(ctx, func(ctx context.Context) (err error) {
@@ -304,8 +300,7 @@ func (h *handOff) resend(ctx context.Context, room int) error {
 	return h.deliverAs(ctx, batches, true)
 }
 
-// deliver sends the messages of batches and records which the queue has. An unknown end of a sending counts as not sent:
-// workers are idempotent.
+// deliver sends messages. An unknown result of a sending counts as not sent, because workers are idempotent.
 func (h *handOff) deliver(ctx context.Context, batches []Batch) error {
 	return h.deliverAs(ctx, batches, h.pattern.Confirm)
 }
@@ -320,7 +315,7 @@ func (h *handOff) deliverAs(ctx context.Context, batches []Batch, confirm bool) 
 	return err
 }
 
-// finish says that all is handed off.
+// finish records that all batches are handed off.
 func (h *handOff) finish(ctx context.Context) error {
 	return h.withStoreAlways(ctx, func(ctx context.Context) error {
 		return h.p.Store.EndHandOff(ctx, h.lease, Audit{
@@ -330,7 +325,6 @@ func (h *handOff) finish(ctx context.Context) error {
 	})
 }
 
-// log writes the metrics of the hand-off.
 func (h *handOff) log(err error) {
 	event := h.o.Log.Info()
 	if err != nil {
@@ -341,7 +335,7 @@ func (h *handOff) log(err error) {
 		Int64("send_ms", h.sending.Milliseconds()).Int64("update_ms", h.updating.Milliseconds()).Msg("hand-off")
 }
 
-// end lets go of the run, and puts a message off that goes on with it.
+// end releases the run and defers the message that continues it, if one is to.
 func (h *handOff) end(ctx context.Context, p Payload, next ending, cause error) (Handled, error) {
 	done := Handled{Did: "handed_off", Run: h.run.ID, Reason: next.why, Counts: map[string]int{
 		"documents": h.documents, "batches": h.batches, "sent": h.sent, "unsent": h.unsent,
@@ -373,8 +367,8 @@ func (h *handOff) end(ctx context.Context, p Payload, next ending, cause error) 
 	return h.continueLater(ctx, p, next.resumeIn, next.why, done)
 }
 
-// giveUp records that the run failed, and answers why: the message that comes again finds a failed run. Left running, it would
-// find one that a later message goes on with, and nobody would learn of it.
+// failRun fails the run and returns cause. A run left running would look to the repeated message as if another manager continued it, and
+// the failure would stay unseen.
 func (h *handOff) failRun(ctx context.Context, cause error) error {
 	err := h.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		_, err := h.p.Store.FailRun(ctx, h.run.ID, errorText(cause), h.staleAfter(ctx, managerStale), Audit{
@@ -383,12 +377,11 @@ func (h *handOff) failRun(ctx context.Context, cause error) error {
 		return err
 	})
 	if err != nil {
-		h.o.Log.Warn().Str("run", h.run.ID).Str("reason", errorText(err)).Msg("that the run failed could not be recorded: it is tried again")
+		h.o.Log.Warn().Str("run", h.run.ID).Str("reason", errorText(err)).Msg("the failure of the run could not be recorded: it is tried again")
 	}
 	return cause
 }
 
-// goOn sends the message that goes on with the run.
 func (h *handOff) continueLater(ctx context.Context, p Payload, after time.Duration, why string, done Handled) (Handled, error) {
 	later, err := h.deferMessage(ctx, h.p.RunQueue, p, after, why)
 	done.Did, done.Reason = later.Did, later.Reason

@@ -2,16 +2,15 @@ package run
 
 import "slices"
 
-// Pattern is a way to keep "rows in the database" and "messages in the queue" together (docs/requirements.md R68). They are rows of
-// one loop (Manager.handOff).
+// Pattern is a way to keep rows and messages consistent (docs/requirements.md R68). All patterns share one loop (handOff.work).
 type Pattern struct {
 	Name string
 	// Chunk is how many documents get their rows before the first of their messages is sent.
 	Chunk int
-	// Initial is the status that batches begin with, and Confirm says that it becomes queued when the message is accepted.
+	// Initial is the first status of a batch. With Confirm it becomes queued when its message is accepted.
 	Initial BatchStatus
 	Confirm bool
-	// Meaning is one line for people.
+	// Meaning is one line for operators.
 	Meaning string
 }
 
@@ -21,7 +20,7 @@ const (
 	BatchSize = 100
 	// checkpointSize is how many documents get their rows in one transaction, together with the watermark.
 	checkpointSize = 1000
-	// twoPhaseMost is how many documents are handed off in two phases; more take checkpoints.
+	// twoPhaseMax is the most documents for which two_phase is chosen.
 	twoPhaseMax = 10_000
 )
 
@@ -32,7 +31,7 @@ const (
 	Optimistic = "optimistic"
 )
 
-// Patterns are all of them.
+// Patterns returns all patterns.
 func Patterns() []Pattern {
 	return []Pattern{
 		{TwoPhase, twoPhaseMax, PendingQueue, true, "all rows, then all messages, then queued: for up to 10,000 documents"},
@@ -41,7 +40,7 @@ func Patterns() []Pattern {
 	}
 }
 
-// PatternOf finds one by name.
+// PatternOf finds a pattern by name.
 func PatternOf(name string) (Pattern, bool) {
 	i := slices.IndexFunc(Patterns(), func(p Pattern) bool { return p.Name == name })
 	if i < 0 {
@@ -50,7 +49,7 @@ func PatternOf(name string) (Pattern, bool) {
 	return Patterns()[i], true
 }
 
-// ChoosePattern is the one for so many documents; atLeast says that there are more.
+// ChoosePattern returns the default pattern for a number of documents. atLeast means that there may be more.
 func ChoosePattern(documents int, atLeast bool) string {
 	if atLeast || documents > twoPhaseMax {
 		return Checkpoint
@@ -58,7 +57,7 @@ func ChoosePattern(documents int, atLeast bool) string {
 	return TwoPhase
 }
 
-// share is a run's part of the room, so that a long run leaves some to the others.
+// share returns a run's part of the room for batches, so that a long run leaves some to the others.
 func share(room, runs int) int {
 	if room <= 0 {
 		return 0

@@ -13,14 +13,14 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// MessageVersion is the version of the messages that this build writes. It reads this one and every older; members are only
-// ever added within a version.
+// MessageVersion is the version of the messages that this build writes. It reads this and all older versions. Within a version, members
+// are only added.
 const MessageVersion = 1
 
-// maxMessageLayers bounds how many strings a message may be wrapped in.
+// maxMessageLayers bounds how many JSON strings and base64 layers may wrap a message.
 const maxMessageLayers = 4
 
-// MessageKind is what a message is about.
+// MessageKind tells messages about runs from messages about batches.
 type MessageKind string
 
 // The kinds.
@@ -29,26 +29,25 @@ const (
 	BatchMessage MessageKind = "batch"
 )
 
-// Payload is the body of a message: it says where to look, and nothing of what is there. The names differ from everything that
-// the host puts beside a body under the same roof: it copies the body's members over its own, whatever their case (docs/facts.md
-// F11). So there is no message_id, no delivery_count and no sys.
+// Payload is the body of a message. It names a row and repeats nothing of it. The host copies a body's members over the trigger's
+// metadata, whatever their case, so no name here may equal one of those: not message_id, delivery_count or sys (docs/facts.md F11).
 type Payload struct {
 	Version int         `json:"message_version"`
 	Kind    MessageKind `json:"message_kind"`
 	SysName string      `json:"sys_name"`
 	RunID   string      `json:"run_id"`
-	// BatchID and BatchAttempt are the job's (BatchMessage only).
+	// BatchID and BatchAttempt are set in a BatchMessage only.
 	BatchID      string `json:"batch_id,omitempty"`
 	BatchAttempt int    `json:"batch_attempt,omitempty"`
-	// Epoch is that of the owner that let go of the batch or the run and put the message off. Who shows the row's epoch takes it at
-	// once, and nobody counts as lost. A run's first message shows the epoch that the run has without an owner.
+	// Epoch is that of the owner that released the batch or run and deferred the message. A claim that shows the row's epoch succeeds at
+	// once and counts no lost owner. A run's first message shows the epoch of the run without an owner.
 	Epoch int `json:"owner_epoch,omitempty"`
-	// Deferral is how often the message was put off, and FirstDeferredAt when for the first time, in epoch seconds.
+	// Deferral counts the deferrals; FirstDeferredAt is the time of the first in epoch seconds.
 	Deferral        int   `json:"deferral,omitempty"`
 	FirstDeferredAt int64 `json:"first_deferred_at,omitempty"`
 }
 
-// ID is the id of the message: job:attempt:epoch:deferral, so that only a repetition that nobody wanted is a duplicate.
+// ID is the message id. Every wanted repetition has an id of its own, so that duplicate detection drops only the others.
 func (p Payload) ID() string {
 	if p.Kind == RunMessage {
 		return fmt.Sprintf("%s:%d:%d", p.RunID, p.Epoch, p.Deferral)
@@ -56,17 +55,17 @@ func (p Payload) ID() string {
 	return fmt.Sprintf("%s:%d:%d:%d", p.BatchID, p.BatchAttempt, p.Epoch, p.Deferral)
 }
 
-// Outgoing is the notice on its way.
+// Outgoing encodes the payload as a message.
 func (p Payload) Outgoing(delay time.Duration) Outgoing {
 	p.Version = MessageVersion
 	body, err := json.Marshal(p)
 	if err != nil {
-		panic("run: a notice of texts and numbers cannot be written as JSON: " + err.Error())
+		panic("run: a payload of texts and numbers cannot be written as JSON: " + err.Error())
 	}
 	return Outgoing{ID: p.ID(), Body: body, Delay: delay}
 }
 
-// putOff is the notice as it is sent again later.
+// nextDeferral returns the payload of the deferred message.
 func (p Payload) nextDeferral(now time.Time) Payload {
 	if p.Deferral++; p.FirstDeferredAt == 0 {
 		p.FirstDeferredAt = now.Unix()
@@ -74,15 +73,13 @@ func (p Payload) nextDeferral(now time.Time) Payload {
 	return p
 }
 
-// ticket is what the notice of a batch shows.
 func (p Payload) ticket() Ticket { return Ticket{Attempt: p.BatchAttempt, Epoch: p.Epoch} }
 
-// batchPayload is the notice of a batch.
 func batchPayload(sysName string, batch Batch) Payload {
 	return Payload{Kind: BatchMessage, SysName: sysName, RunID: batch.Run, BatchID: batch.ID, BatchAttempt: batch.Attempt}
 }
 
-// RunPayload is the notice of a run, for the manager. It never shows the epoch of an owner: that one did not let go.
+// RunPayload is the payload of a run's message. It never shows the epoch of a live owner, which has not released the run.
 func RunPayload(r Run) Payload {
 	p := Payload{Kind: RunMessage, SysName: r.SysName, RunID: r.ID, Epoch: r.Epoch}
 	if r.Owner != "" {
@@ -93,9 +90,8 @@ func RunPayload(r Run) Payload {
 
 const opMessage = "run: message"
 
-// ReadPayload reads a message's body: JSON, base64 of JSON, and either of them in JSON strings, as portals, hosts and other
-// queues wrap it. Errors by kind: document, with what was expected and what was found, and nothing of the content; codes
-// "too_large", "not_json", "version", "kind", "member".
+// ReadPayload decodes a body: JSON or base64 of JSON, each possibly inside JSON strings, as portals and other queues wrap them. Errors
+// by kind: document, with what was expected and found but no content; codes "too_large", "not_json", "version", "kind", "member".
 func ReadPayload(body []byte, want MessageKind) (Payload, error) {
 	if len(body) > MaxBody {
 		return Payload{}, invalidMessage("too_large", "body: expected at most %d bytes, found %d", MaxBody, len(body))
@@ -111,7 +107,7 @@ func ReadPayload(body []byte, want MessageKind) (Payload, error) {
 		return Payload{}, invalidMessage("version", "message_version: expected a whole number, found none")
 	}
 	if *head.Version < 1 || *head.Version > MessageVersion {
-		return Payload{}, invalidMessage("version", "message_version: expected 1 to %d, found %d: a newer build wrote it, or nobody did", MessageVersion, *head.Version)
+		return Payload{}, invalidMessage("version", "message_version: expected 1 to %d, found %d: a newer build may have written it", MessageVersion, *head.Version)
 	}
 	var p Payload
 	if err := json.Unmarshal(object, &p); err != nil {
@@ -137,7 +133,7 @@ func (p Payload) check(want MessageKind) error {
 	return nil
 }
 
-// unwrapPayload takes layers off until there is an object.
+// unwrapPayload removes layers until it finds a JSON object.
 func unwrapPayload(body []byte) ([]byte, error) {
 	text := body
 	for range maxMessageLayers {
@@ -147,7 +143,7 @@ func unwrapPayload(body []byte) ([]byte, error) {
 			return nil, invalidMessage("not_json", "body: expected a JSON object, found nothing")
 		case text[0] == '{':
 			if !json.Valid(text) {
-				return nil, invalidMessage("not_json", "body: expected a JSON object, found %d bytes that begin like one and are none", len(text))
+				return nil, invalidMessage("not_json", "body: expected a JSON object, found %d bytes that begin like one and are not valid", len(text))
 			}
 			return text, nil
 		case text[0] == '"':
@@ -180,20 +176,20 @@ func fromBase64(text []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// nature names what a body is, without repeating it.
+// describe names what a body is, without repeating it.
 func describe(text []byte) string {
 	switch {
 	case !utf8.Valid(text):
-		return fmt.Sprintf("%d bytes that are no text", len(text))
+		return fmt.Sprintf("%d bytes that are not text", len(text))
 	case json.Valid(text) && text[0] == '[':
 		return "a JSON array"
 	case json.Valid(text):
-		return "a JSON value that is no object"
+		return "a JSON value that is not an object"
 	}
-	return fmt.Sprintf("a text of %d bytes that is no JSON", len(text))
+	return fmt.Sprintf("a text of %d bytes that is not JSON", len(text))
 }
 
-// memberProblem names the member that has the wrong type.
+// memberProblem names the member of the wrong type.
 func memberProblem(err error) string {
 	var e *json.UnmarshalTypeError
 	if errors.As(err, &e) {
@@ -210,7 +206,7 @@ func invalidMessage(code, format string, args ...any) error {
 // MaxRunID is the longest id of a run.
 const MaxRunID = 64
 
-// isID: nothing that a database's collation could take for something else.
+// isID accepts visible ASCII only: a collation could take other characters for the same.
 func isID(id string) bool {
 	for i := range len(id) {
 		if id[i] <= ' ' || id[i] > '~' {
@@ -220,7 +216,7 @@ func isID(id string) bool {
 	return id != "" && len(id) <= MaxRunID
 }
 
-// isKey: a lower-case hex SHA-256.
+// isHash accepts a lower-case hex SHA-256.
 func isHash(id string) bool {
 	const length = 64
 	if len(id) != length {

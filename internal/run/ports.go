@@ -8,44 +8,43 @@ import (
 	"sqlwriter/internal/commit"
 )
 
-// Selection finds the documents of a run, page by page and from where it stopped.
+// Selection finds the documents of a run, page by page.
 type Selection interface {
-	// Page gives some documents that match, and the continuation of the next page: "" continues nothing and begins, and is
-	// answered when there are no more. A page may be empty and have a next one. Pages are of at most 1,000 documents, in no order. What
-	// changes meanwhile may be missed or come twice. Statuses are matched as commit.Backlog matches them.
-	// Errors by kind: document, code "continuation", when the continuation is none (any more): begin again; infrastructure,
-	// throttled.
+	// Page returns matching documents and the continuation of the next page. "" starts a search, and is returned after the last page. A
+	// page has at most 1,000 documents in no order, and may be empty before the last. Documents that change during the search may be
+	// missed or returned twice. Statuses match as in commit.Backlog. Errors by kind: document, code "continuation", when the
+	// continuation is invalid or expired and the search must restart; infrastructure, throttled.
 	Page(ctx context.Context, q Query, continuation string) (found []commit.PendingDoc, next string, err error)
 }
 
-// Outgoing is one message on its way.
+// Outgoing is a message to send.
 type Outgoing struct {
-	// ID is what duplicates are recognised by: 1 to 128 characters.
+	// ID identifies duplicates: 1 to 128 characters.
 	ID   string
 	Body []byte
-	// Delay is how long it stays invisible; 0 means not at all.
+	// Delay is how long the message stays invisible.
 	Delay time.Duration
 }
 
-// MaxBody is the longest body of a message in bytes. Ours have some 300.
+// MaxBody is the longest accepted body in bytes. Our own have about 300.
 const MaxBody = 64 << 10
 
 // Queue sends messages to one queue.
 type Queue interface {
-	// Send sends messages and answers one error for each of them: nil when the queue has it. With an error it may have it all
-	// the same, and a later Send of the same ID is then dropped by the queue or comes twice.
-	// Errors by kind: document, code "too_large", when the message alone is too large; infrastructure, throttled, quota for
-	// what concerns them all.
+	// Send sends messages and returns one error for each; nil when the queue accepted it. With an error it may have accepted it all the
+	// same. A later Send with the same ID is then dropped as a duplicate, or delivered twice. Errors by kind: document, code
+	// "too_large", when this message is too large; infrastructure, throttled, quota for all messages.
 	Send(ctx context.Context, messages []Outgoing) []error
 }
 
-// Store keeps the books of runs: the tables run, job, batch_item, worker, error_detail and audit_log.
+// Store persists runs: the tables run, job, batch_item, worker, error_detail and audit_log.
 //
-// Every call is one transaction, all or nothing. Ages are by the database's clock. Every change is compare-and-set: one that
-// comes too late (another has the lease or the hold, or the status is not one that it may change from) changes nothing and is
-// answered so, where it needs one by an error with condition fault.Changed (kind contention). Entries of the audit log given
-// along are written in the same transaction if something was changed, as the store's environment's. What is too long is clipped.
-// All calls: errors by kind infrastructure, throttled, quota, contention; internal for arguments that cannot be.
+// Every call is one transaction. Ages are measured by the database's clock. Every change is compare-and-set. A change that comes too
+// late (another owner has the lease, or the status does not allow it) changes nothing. The call then answers so, or returns an error
+// with condition fault.Changed (kind contention). Audit entries are written in the same transaction if something was changed, for the
+// store's environment. Texts that are too long are truncated.
+//
+// Errors by kind, for all calls: infrastructure, throttled, quota, contention; internal for invalid arguments.
 type Store interface {
 	Runs
 	Batches
@@ -54,88 +53,86 @@ type Store interface {
 
 // Runs are the calls about runs.
 type Runs interface {
-	// StartRun adds a run with status running, no owner, epoch 0. One with the ID exists: internal, code "run_exists".
+	// StartRun adds a run: status running, no owner, epoch 0. If the ID exists: internal, code "run_exists".
 	StartRun(ctx context.Context, r Run, a Audit) error
-	// Run gives one; false when there is none.
+	// Run returns a run; false when there is none.
 	Run(ctx context.Context, id string) (Run, bool, error)
-	// ListRuns gives the latest of the store's environment, newest first: those that one process does
-	// alone, too. They have no Watermark, and no Filter that names documents (Named), which may be thousands; only of those that
-	// one process does alone they do.
+	// ListRuns returns the latest runs of the store's environment, newest first, also those without workers. They have no Watermark. The
+	// Filter of a run with workers is left out when it names documents (Named), because there may be thousands.
 	ListRuns(ctx context.Context, limit int) ([]Run, error)
-	// Stats counts its batches and documents.
+	// Stats counts the run's batches and documents.
 	Stats(ctx context.Context, id string) (Stats, error)
-	// BatchCounts counts its batches by status: of a long run that is much less to count than Stats.
+	// BatchCounts counts the run's batches by status. It is much cheaper than Stats.
 	BatchCounts(ctx context.Context, id string) (map[BatchStatus]int, error)
-	// ClaimRun gives the run to a manager, if it is running, not to be cancelled, not handed off, still has the epoch, and is free.
-	// It is free when it has no owner, when shown (the epoch in the message) is its epoch, or when its owner has said nothing for
-	// stale. Owner, epoch + 1, heartbeat, a worker row RUNNING. An owner whose epoch was shown let go: its worker is IDLE. Any
-	// other former owner is lost: its worker is FAILED, lost_managers + 1. Otherwise false, and nothing is changed.
+	// ClaimRun gives a run to a manager. The run must be running, not cancelled, not handed off, at the epoch given, and free. It is
+	// free without an owner, when shown (the message's epoch) is its epoch, or when its owner has been silent for stale.
+	//
+	// A claim sets the owner, epoch + 1, a heartbeat and a worker row RUNNING. A former owner whose epoch was shown released the run:
+	// its worker is IDLE. Any other former owner is lost: its worker is FAILED, lost_managers + 1. False: nothing was changed.
 	ClaimRun(ctx context.Context, id string, epoch, shown int, w Worker, stale time.Duration) (Run, bool, error)
-	// BeatRun says that the manager lives and tells whether somebody asked to end the run.
+	// BeatRun records a heartbeat and reports whether the run is to end.
 	BeatRun(ctx context.Context, l RunLease) (cancel bool, err error)
-	// Known answers which of the documents the run has already.
+	// Known reports which of the documents the run already has.
 	Known(ctx context.Context, run string, documents []string) (map[string]bool, error)
-	// AddChunk adds the batches (attempt FirstAttempt) with their items and sets the watermark, the counts and when the next
-	// chunk may come; a heartbeat too; lost_managers is 0 again. One entry BATCH_CREATED for each batch is the caller's to give.
-	// Condition Changed when the lease is lost, First is not the next number, or the run is to end. A document that the run has
-	// already: internal, code "known".
+	// AddChunk adds batches (attempt FirstAttempt) with their items, and sets the watermark, the counts and the earliest time of the
+	// next chunk. It records a heartbeat and resets lost_managers. The caller passes one BATCH_CREATED entry for each batch. Condition
+	// Changed when the lease is lost, First is not the next number, or the run is to end. If the run already has a document: internal,
+	// code "known".
 	AddChunk(ctx context.Context, l RunLease, c Chunk, audits ...Audit) error
-	// EndHandOff says that there is nothing more to hand off, and lets go of the run: worker COMPLETED; lost_managers is 0
-	// again.
+	// EndHandOff records that all is handed off and releases the run: worker COMPLETED, lost_managers 0.
 	EndHandOff(ctx context.Context, l RunLease, a Audit) error
-	// ReleaseRun lets go of the run for another to go on: worker IDLE; lost_managers stays.
+	// ReleaseRun releases the run for another manager: worker IDLE. lost_managers stays.
 	ReleaseRun(ctx context.Context, l RunLease) error
-	// CompleteRun ends a running run when it is handed off and has no open batch: completed, or completed_with_failures when a batch
-	// failed or has documents that failed or were deferred. It ends as cancelled when somebody asked for that and no batch of it is
-	// processing with a heartbeat younger than stale: its open batches become failed, error "cancelled". False when it is neither,
-	// and nothing is changed. A manager that still has it: worker COMPLETED. audit makes the entry of the numbers.
+	// CompleteRun ends a running run that is handed off and has no open batch. It becomes completed, or completed_with_failures when a
+	// batch failed or has failed or deferred documents. A run that is to end becomes cancelled when none of its processing batches has a
+	// heartbeat younger than stale; its open batches become failed, error "cancelled". A manager that still has the run: worker
+	// COMPLETED. Otherwise false, and nothing is changed. audit makes the entry from the counts.
 	CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(RunStatus, Stats) Audit) (bool, error)
-	// CancelRun asks a running run to end; false when no such run is running.
+	// CancelRun asks a running run to end; false when it is not running.
 	CancelRun(ctx context.Context, id string, a Audit) (bool, error)
-	// FailRun ends a running run that is not handed off and whose manager is none or has said nothing for stale: failed,
-	// with the reason; that manager's worker FAILED. False when it is not so.
+	// FailRun fails a running run that is not handed off and has no manager, or one that has been silent for stale. That manager's
+	// worker becomes FAILED. Otherwise false.
 	FailRun(ctx context.Context, id, reason string, stale time.Duration, a Audit) (bool, error)
-	// ResumeRun makes a failed or cancelled run running again: cancel 0, no owner, not handed off, ended_at and error empty,
-	// epoch + 1; lost_managers is 0 again. Its batches that failed because it was cancelled, and its pending_queue, queued and pending_retry
-	// ones, become pending_retry as RequeueBatch makes them: what came of their messages while it had ended was answered Ended, and
-	// is gone. False when it is neither.
+	// ResumeRun makes a failed or cancelled run running again: not cancelled, no owner, not handed off, no end, no error, epoch + 1,
+	// lost_managers 0. Its unfinished batches and those that failed by the cancellation become pending_retry as in RequeueBatch, because
+	// their messages were dropped meanwhile. Unfinished are pending_queue, queued and pending_retry ones. False when the run is neither
+	// failed nor cancelled.
 	ResumeRun(ctx context.Context, id string, a Audit) (bool, error)
 }
 
-// Batches are the calls about batches. Whatever ends a batch, of this interface or the others, sets success_count and failure_count
-// to the outcomes that its documents have in the database.
+// Batches are the calls about batches. Every call of any interface that ends a batch also sets its success_count and failure_count from
+// the outcomes in the database.
 type Batches interface {
-	// ClaimBatch gives a batch to a worker: pending_queue, pending_retry or queued ones; processing ones that are free as a run is
-	// (ClaimRun; a lost worker adds one to lost_workers). A ticket with an earlier attempt than the batch's gets nothing. Status
-	// processing, owner, epoch + 1, heartbeat, process_start_time (of the first claim), a worker row RUNNING. The entry is written
-	// with the first claim and over a lost worker. Otherwise nothing is changed.
+	// ClaimBatch gives a batch to a worker: a pending_queue, pending_retry or queued one, or a processing one that is free as in
+	// ClaimRun (a lost worker adds one to lost_workers). A ticket with an earlier attempt than the batch's gets nothing. A claim sets
+	// status processing, owner, epoch + 1, heartbeat, the process_start_time of the first claim, and a worker row RUNNING. The entry is
+	// written for the first claim and when a worker was lost. Otherwise nothing is changed.
 	ClaimBatch(ctx context.Context, id string, t Ticket, w Worker, stale time.Duration, a Audit) (Claimed, error)
-	// BeatBatch says that the worker lives and tells whether somebody asked to end the run.
+	// BeatBatch records a heartbeat and reports whether the run is to end.
 	BeatBatch(ctx context.Context, l BatchLease) (cancel bool, err error)
-	// SaveOutcomes keeps the outcomes of documents of the batch, over those that they have, and their error details; the
-	// worker's documents_processed grows by as many. At most 100 of each.
+	// SaveOutcomes stores the outcomes of the batch's documents, over earlier ones, and their error details. The worker's
+	// documents_processed grows by as many. At most 100 of each.
 	SaveOutcomes(ctx context.Context, l BatchLease, outcomes []ItemOutcome, details []ErrorDetail) error
-	// FinishBatch counts the outcomes in the database and ends the batch: completed when every document has one, otherwise
-	// failed with an error that says what is missing. Worker COMPLETED or FAILED. audit makes the entry of the numbers.
+	// FinishBatch counts the outcomes in the database and ends the batch: completed when every document has one, otherwise failed with
+	// an error that says what is missing. Worker COMPLETED or FAILED. audit makes the entry from the counts.
 	FinishBatch(ctx context.Context, l BatchLease, audit func(BatchStats) Audit) (BatchStats, error)
-	// ReleaseBatch lets go of the batch for the next message: it stays processing, without owner and heartbeat; worker IDLE.
+	// ReleaseBatch releases the batch for the next message: it stays processing, without owner and heartbeat; worker IDLE.
 	ReleaseBatch(ctx context.Context, l BatchLease, audits ...Audit) error
-	// FailBatch gives the batch up: failed, worker FAILED.
+	// FailBatch fails the batch: worker FAILED.
 	FailBatch(ctx context.Context, l BatchLease, reason string, a Audit) error
-	// Batch gives one with its error details (at most 100, the latest first); false when there is none.
+	// Batch returns a batch with at most 100 error details, latest first; false when there is none.
 	Batch(ctx context.Context, id string) (Batch, []ErrorDetail, bool, error)
-	// ListBatches gives batches of a run by number (of all runs: the latest first), those with the status if one is given.
+	// ListBatches returns a run's batches by number; without a run, the latest of all runs. An empty status means any.
 	ListBatches(ctx context.Context, run string, status BatchStatus, limit int) ([]Batch, error)
-	// Items gives documents of a run that come after a document's key, by key, with their outcomes; "" begins. Outcomes, if any are
-	// given, are those that are wanted.
+	// Items returns documents of a run with their outcomes, in the order of their keys, after afterKey ("" starts). Without outcomes it
+	// returns all.
 	Items(ctx context.Context, run string, outcomes []Outcome, afterKey string, limit int) ([]ItemOutcome, error)
-	// RequeueBatch makes a failed batch pending_retry: epoch + 1, attempt + 1, no queue attempts, no error; lost_workers is 0 again. Its
-	// run runs again if it had ended, and is not handed off any more: a manager sends the message. False when the batch is not
-	// failed, or its run was cancelled or failed.
+	// RequeueBatch makes a failed batch pending_retry: epoch + 1, attempt + 1, no queue attempts, no error, lost_workers 0. A run that
+	// had completed runs again and is not handed off any more, so that a manager sends the message. False when the batch is not failed,
+	// or its run was cancelled or failed.
 	RequeueBatch(ctx context.Context, id string, a Audit) (bool, error)
-	// DeadLetter ends a batch whose message of an attempt is a dead letter: failed, with the reason; not a completed or failed
-	// one, one with a later attempt (another message of it is on its way), nor one whose worker has said something within
-	// stale. False when nothing was changed.
+	// DeadLetter fails a batch whose message of an attempt is a dead letter. It leaves a batch alone that has ended, has a later
+	// attempt, or has a worker that was silent for less than stale. False when nothing was changed.
 	DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a Audit) (bool, error)
 	// Write adds an entry to the audit log.
 	Write(ctx context.Context, a Audit) error
@@ -143,58 +140,52 @@ type Batches interface {
 
 // Recoveries are the calls of the hand-off and of the timer about messages.
 type Recoveries interface {
-	// Unsent gives the run's batches that are pending_queue, by number.
+	// Unsent returns the run's pending_queue batches, by number.
 	Unsent(ctx context.Context, run string, limit int) ([]Batch, error)
-	// MarkQueued makes batches queued whose message was accepted: pending_queue and pending_retry ones that still have
-	// the attempt. It answers how many were changed. l is the lease of the manager that sent the messages: while that has the
-	// run, lost_managers is 0 again. Without a run it is nobody's, and whose it is changes nothing else.
+	// MarkQueued makes batches queued whose message was accepted: pending_queue and pending_retry ones that still have the attempt. It
+	// returns how many changed. If l still has the run, lost_managers is 0 again. An empty lease is Recovery's.
 	MarkQueued(ctx context.Context, l RunLease, batches []Batch) (int, error)
-	// MarkUnsent makes batches pending_retry whose message was not accepted: pending_queue, pending_retry and queued ones
-	// that still have the attempt; attempt + 1, last_queue_error. counted adds to queue_attempt_count, and at MaxQueueAttempts the
-	// batch is failed, error "Max queue retries exceeded"; audit makes the entry of each of those, of the batch as it is then. It
-	// answers how many became pending_retry and how many failed.
+	// MarkUnsent makes batches pending_retry whose message was not accepted: pending_queue, pending_retry and queued ones that still
+	// have the attempt. It sets attempt + 1 and last_queue_error. With counted, queue_attempt_count grows; at MaxQueueAttempts the batch
+	// fails with MaxQueueError, and audit makes its entry.
 	MarkUnsent(ctx context.Context, batches []Batch, reason string, counted bool, audit func(Batch) Audit) (retry, failed int, err error)
-	// ToSend gives batches of running runs, that are not to end, whose message is to be sent again (pending_retry); grouped by
-	// run, by number.
+	// ToSend returns pending_retry batches of running runs that are not to end, by run and number.
 	ToSend(ctx context.Context, sysName string, limit int) ([]Batch, error)
-	// OnTheWay counts the batches of all running runs of the environment that are on their way, and the runs that share it.
+	// OnTheWay counts the outstanding batches of all running runs of the environment, and the runs that share the limit.
 	OnTheWay(ctx context.Context, sysName string) (OnTheWay, error)
-	// RequeueSilent makes queued batches pending_retry (attempt + 1) whose message is taken for lost. They have been queued for silent.
-	// And a batch of a running run of the environment that was queued later was claimed, silent ago or longer: the queue has
-	// passed them. Or nothing of the environment was queued or claimed for silent: then the first of them alone. It answers how
-	// many.
+	// RequeueSilent makes queued batches pending_retry (attempt + 1) whose message counts as lost. They have been queued for silent, and
+	// a batch of a running run that was queued later was claimed at least silent ago: the queue has passed them. If nothing of the
+	// environment was queued or claimed for silent, only the first of them is requeued. It returns how many changed.
 	RequeueSilent(ctx context.Context, sysName string, silent time.Duration, limit int) (int, error)
-	// Rescue makes processing batches pending_retry (attempt + 1, no owner) whose worker has said nothing for stale
-	// (lost_workers + 1), or that were let go of for released and longer; their RUNNING workers FAILED, and RUNNING workers that
-	// have said nothing for stale, too. It answers how many batches and workers.
+	// Rescue makes processing batches pending_retry (attempt + 1, no owner). It takes those whose worker has been silent for stale
+	// (lost_workers + 1), and those released for at least released. RUNNING workers of these batches, and RUNNING workers silent for
+	// stale, become FAILED. It returns how many batches and workers changed.
 	Rescue(ctx context.Context, sysName string, stale, released time.Duration, limit int) (batches, workers int, err error)
-	// OpenRuns gives the running runs of the environment that have a pattern, oldest first, without Filter, Watermark and
-	// Counts.
+	// OpenRuns returns the environment's running runs with a pattern, oldest first, without Filter, Watermark and Counts.
 	OpenRuns(ctx context.Context, sysName string, limit int) ([]Run, error)
 }
 
-// MaxQueueAttempts is how often a queue may refuse a batch's message.
+// MaxQueueAttempts is how often the queue may refuse a batch's message before the batch fails.
 const MaxQueueAttempts = 3
 
-// MaxQueueError is the error of a batch whose message was refused too often (docs/requirements.md R72).
+// MaxQueueError is the error of a batch that failed by MaxQueueAttempts (docs/requirements.md R72).
 const MaxQueueError = "Max queue retries exceeded"
 
-// CancelledError is the error of a batch whose run was cancelled before it began.
+// CancelledError is the error of a batch whose run was cancelled before the batch was claimed.
 const CancelledError = "cancelled"
 
-// Reports answers the monitoring queries (docs/requirements.md R85) for one environment: what belongs to the runs of others is
-// not in them.
+// Reports answers the monitoring queries (docs/requirements.md R85) for one environment.
 type Reports interface {
-	// Names are all reports, in the order in which an operator reads them. Nothing is asked for it.
+	// Names returns all reports in reading order. It does not ask the database.
 	Names() []ReportName
-	// Report runs one by name. No such: internal, code "no_report".
+	// Report runs the report with the name. If there is none: internal, code "no_report".
 	Report(ctx context.Context, name string) (Table, error)
 }
 
-// ReportName is a report for people.
+// ReportName describes a report.
 type ReportName struct {
 	Name string `json:"name"`
-	// Meaning says in a line what it answers.
+	// Meaning says in one line what it answers.
 	Meaning string `json:"meaning"`
 }
 
@@ -205,17 +196,18 @@ type Table struct {
 	Rows [][]any `json:"rows"`
 }
 
-// Breaker stands between the program and SQL: *breaker.Breaker.
+// Breaker guards SQL: *breaker.Breaker.
 type Breaker interface {
-	// Permit answers nil when what concerns no document may use SQL now. While the breaker is open it refuses with an
-	// infrastructure error (code "breaker_open" or "paused", RetryAfter = the wait); when a probe is due it makes it (a heartbeat)
-	// and answers by it. What SQL then answers to the caller is reported to nobody.
+	// Permit returns nil when work that concerns no document may use SQL now. While the breaker is open it returns an infrastructure
+	// error (code "breaker_open" or "paused"; RetryAfter is the wait). When a probe is due it sends the probe (a heartbeat) and answers
+	// by its result. The breaker does not learn what SQL then answers to the caller.
 	Permit(ctx context.Context) error
-	// ClosedSince is since when SQL can be used without a break, as far as this process knows; false while it cannot.
+	// ClosedSince returns since when the breaker has been closed without a break, as far as this process knows; false while it is not
+	// closed.
 	ClosedSince(ctx context.Context) (time.Time, bool)
 }
 
-// Committer takes documents to SQL and records what became of them: *commit.Commit.
+// Committer writes documents to SQL and records the results: *commit.Commit.
 type Committer interface {
 	Run(ctx context.Context, b commit.Batch) (commit.Report, error)
 }

@@ -7,8 +7,8 @@ import (
 	"sqlwriter/internal/commit"
 )
 
-// PreviewLeft calls each for the documents that a replay of what is left of another run (Filter.Run) would take, until it answers
-// false. Errors as Jobs.Items.
+// PreviewLeft calls each for the documents that a replay of another run's failed and deferred documents (Filter.Run) would take, until
+// it returns false. Errors as Batches.Items.
 func PreviewLeft(ctx context.Context, s itemReader, f Filter, each func(document string) bool) error {
 	const page = 1000
 	for key := ""; ; {
@@ -27,8 +27,7 @@ func PreviewLeft(ctx context.Context, s itemReader, f Filter, each func(document
 	}
 }
 
-// Preview calls each for the documents that a run would take, until it answers false. Nothing is changed. Errors as
-// Selection.Page.
+// Preview calls each for the documents that a run would take, until it returns false. It changes nothing. Errors as Selection.Page.
 func Preview(ctx context.Context, s Selection, sysName string, kind Kind, f Filter, now time.Time, each func(commit.PendingDoc) bool) error {
 	for continuation := ""; ; {
 		found, next, err := s.Page(ctx, f.query(sysName, kind, now), continuation)

@@ -10,40 +10,38 @@ import (
 
 // The bounds of one tick of the timer.
 const (
-	// mostSent is how many batches one tick takes from dead workers, or finds silent.
-	maxRescued = 1000
-	// mostRuns is how many open runs it looks at.
+	// maxRescued bounds the batches that one tick takes from dead workers, and those it finds lost.
+	maxRescued  = 1000
 	maxOpenRuns = 100
-	// sentAtOnce is how many messages go in one call.
+	// maxSend is how many messages go in one call.
 	maxSend = 100
-	// releasedFor is for how long a batch that was let go of waits for the message that was put off.
+	// releasedFor is how long a released batch may wait for its deferred message.
 	releasedFor = 30 * time.Minute
-	// runSilent is after how long without a word nobody goes on with a run. An owner that lives and could not let go of it puts a
-	// message off; that comes sooner: by its wait, its jitter and the last heartbeat before, and a minute more.
+	// runSilent is the silence after which no manager continues a run. A live owner that could not release the run defers a message,
+	// which arrives sooner: after its wait, its jitter and the last heartbeat interval. One minute is spare.
 	runSilent = maxDeferral + minDeferral + beatEvery + time.Minute
 )
 
-// Recovery finds what was left behind between the tables and the queue: a pass of the timer RecoverRetries. It is safe beside
-// other instances: every change is compare-and-set.
+// Recovery continues what crashes and lost messages left behind, on a tick of the timer RecoverRetries. Instances may run it at the same
+// time: every change is compare-and-set.
 type Recovery struct{ base }
 
-// NewRecovery makes it.
+// NewRecovery makes a Recovery.
 func NewRecovery(p Ports, o Options) *Recovery { return &Recovery{base{p, o.withDefaults()}} }
 
-// Recovered is what one tick found and did.
+// Recovered is the result of one tick.
 type Recovered struct {
-	// Sent, Unsent and Failed count batches: whose message the queue took, did not take, and refused for the last time.
+	// Sent, Unsent and Failed count batches whose message was accepted, not accepted, or refused for the last time.
 	Sent, Unsent, Failed int
-	// Rescued and Workers count batches and workers that were dead; Silent batches whose message seems to be lost.
+	// Rescued and Workers count batches and workers that were dead; Silent counts batches whose message counts as lost.
 	Rescued, Workers, Silent int
-	// Resumed counts runs whose manager was gone, Ended those that had come to their end.
+	// Resumed counts runs without a manager that got a message; Ended counts runs that ended.
 	Resumed, Ended int
-	// Off says for people why nothing was looked at; empty after a tick.
+	// Off says why the tick did nothing; empty otherwise.
 	Off string
 }
 
-// Run does one tick; while the breaker permits nothing, none. Errors by kind: infrastructure, throttled, quota, contention; the
-// next tick goes on.
+// Run does one tick, if the breaker permits it. Errors by kind: infrastructure, throttled, quota, contention; the next tick continues.
 func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
 	if err := r.p.Breaker.Permit(ctx); err != nil {
 		done.Off = reasonOf(err)
@@ -60,7 +58,7 @@ func (r *Recovery) Run(ctx context.Context) (done Recovered, err error) {
 	return done, err
 }
 
-// lost takes batches from dead workers, and those whose message seems to be lost.
+// rescue takes batches from dead workers, and those whose message counts as lost.
 func (r *Recovery) rescue(ctx context.Context, done *Recovered) error {
 	err := r.withStore(ctx, func(ctx context.Context) (err error) {
 		done.Rescued, done.Workers, err = r.p.Store.Rescue(ctx, r.o.SysName, r.staleAfter(ctx, workerStale), r.staleAfter(ctx, releasedFor), maxRescued)
@@ -77,7 +75,7 @@ func (r *Recovery) rescue(ctx context.Context, done *Recovered) error {
 	}
 	auditErr := r.withStoreAlways(ctx, func(ctx context.Context) error {
 		return r.p.Store.Write(ctx, Audit{
-			Code: CodeBatchRecovered, Level: LevelWarn, By: r.o.Instance, Why: "batches were left behind and are sent again",
+			Code: CodeBatchRecovered, Level: LevelWarn, By: r.o.Instance, Why: "batches without a live worker or message are sent again",
 			Detail: detail(map[string]int{"dead": done.Rescued, "silent": done.Silent, "workers": done.Workers}),
 		})
 	})
@@ -87,8 +85,8 @@ func (r *Recovery) rescue(ctx context.Context, done *Recovered) error {
 	return err
 }
 
-// runs ends those that have come to their end, and goes on with those whose manager is gone. A queue that is away keeps nobody
-// from the former, and what it has against one message nobody from the others.
+// openRuns ends runs that are done, and sends a message for runs without a manager. A queue that is away does not prevent the former. A
+// refusal of one message does not prevent the others.
 func (r *Recovery) openRuns(ctx context.Context, done *Recovered) error {
 	var open []Run
 	err := r.withStore(ctx, func(ctx context.Context) (err error) {
@@ -116,8 +114,8 @@ func (r *Recovery) openRuns(ctx context.Context, done *Recovered) error {
 	return err
 }
 
-// again is the message for a run that nobody goes on with: its owner counts as lost. Its deferral is the minute, so that the
-// queue does not take it for the message before; a second one in the same minute is a duplicate.
+// resumeMessage is the message for a run whose manager is lost. Its deferral is the current minute, so that duplicate detection does not
+// drop it; only a second one in the same minute is a duplicate.
 func (r *Recovery) resumeMessage(row Run) Outgoing {
 	p := RunPayload(row)
 	p.FirstDeferredAt = r.o.Now().Unix()
@@ -125,7 +123,7 @@ func (r *Recovery) resumeMessage(row Run) Outgoing {
 	return p.Outgoing(0)
 }
 
-// messages sends what is to be sent again, run by run, as far as there is room.
+// sendPending sends the messages of pending_retry batches within the limit of outstanding batches.
 func (r *Recovery) sendPending(ctx context.Context, done *Recovered) error {
 	var batches []Batch
 	err := r.withStore(ctx, func(ctx context.Context) error {
@@ -143,7 +141,7 @@ func (r *Recovery) sendPending(ctx context.Context, done *Recovered) error {
 		d, err = r.deliver(ctx, RunLease{}, chunk, true)
 		done.Sent, done.Unsent, done.Failed = done.Sent+d.sent, done.Unsent+d.unsent, done.Failed+d.failed
 		if fault.IsDependency(err) {
-			return err // the others wait as they are: nothing is counted
+			return err // the other messages would fail, too
 		}
 	}
 	return err

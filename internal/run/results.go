@@ -10,17 +10,16 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// results are what became of a batch's documents.
+// results collects the outcomes of a batch's documents.
 type results struct {
 	mu       sync.Mutex
 	outcomes map[string]ItemOutcome
 	details  []ErrorDetail
-	// requests are those that Commit made of SQL, and the times what it spent there and at Cosmos DB.
+	// requests counts Commit's requests to SQL. sql and cosmos are the time spent there.
 	requests    int
 	sql, cosmos time.Duration
 }
 
-// cost adds up what Commit spent.
 func (r *results) addCost(report commit.Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,7 +32,7 @@ func (r *results) add(o ItemOutcome) {
 	r.outcomes[o.Document] = o
 }
 
-// told takes in what Commit tells of a document.
+// record adds Commit's result for a document.
 func (r *results) record(t commit.DocumentResult) {
 	o := ItemOutcome{Document: t.ID, Outcome: OutcomeOf(t.Outcome), Code: t.Code}
 	r.mu.Lock()
@@ -48,8 +47,8 @@ func (r *results) record(t commit.DocumentResult) {
 	})
 }
 
-// toldAfter is told for a batch that another worker had before: what is found finished it may have finished, and died before it
-// could say so.
+// recordAfterCrash is record for a batch that another worker had before. That worker may have finished documents and died before it
+// saved their outcomes; Commit skips these now.
 func (r *results) recordAfterCrash(raws []json.RawMessage, now time.Time) func(commit.DocumentResult) {
 	before := map[string]invoice.State{}
 	for _, raw := range raws {
@@ -59,7 +58,7 @@ func (r *results) recordAfterCrash(raws []json.RawMessage, now time.Time) func(c
 	}
 	return func(t commit.DocumentResult) {
 		if t.Outcome == outcomeSkipped {
-			switch state := before[t.ID]; state.Status { //nolint:exhaustive // the others say nothing of an end
+			switch state := before[t.ID]; state.Status { //nolint:exhaustive // the other statuses are not final
 			case invoice.Committed:
 				t.Outcome = string(commit.Applied)
 				if o := commit.Verdict(state.Outcome); o == commit.Unchanged || o == commit.Superseded {
@@ -88,7 +87,7 @@ func (r *results) counts() map[string]int {
 	return counts
 }
 
-// OutcomeOf is the outcome of a document from Commit's word for it.
+// OutcomeOf maps Commit's word for an outcome.
 func OutcomeOf(word string) Outcome {
 	switch word {
 	case string(commit.Applied):
@@ -108,8 +107,8 @@ func OutcomeOf(word string) Outcome {
 	}
 }
 
-// typeOf is the type of an error (docs/requirements.md R81): a server's number is the database's, our own codes of a document are
-// about its content.
+// typeOf is the type of an error (docs/requirements.md R81): a server's number belongs to the database, our codes of a document to its
+// content.
 func typeOf(kind fault.Kind, code string) string {
 	switch {
 	case fault.ScopeOf(kind) != fault.ScopeDocument || kind == fault.Internal:

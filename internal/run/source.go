@@ -24,11 +24,10 @@ func (kind Kind) statuses() []invoice.Status {
 	}
 }
 
-// Known reports whether there is such a kind.
+// Known reports whether the kind exists.
 func (kind Kind) Known() bool { return kind == Drain || kind == Replay || kind == Reindex }
 
-// query is what the filter asks the container for. A replay's times are those at which documents failed: their _ts is never
-// before that.
+// query translates the filter for the container. A replay bounds the time of the failure, and a document's _ts is never earlier.
 func (f Filter) query(sysName string, kind Kind, began time.Time) Query {
 	q := Query{SysName: sysName, Statuses: kind.statuses(), To: began.Add(invoice.ClockSkew).Unix()}
 	switch {
@@ -43,7 +42,7 @@ func (f Filter) query(sysName string, kind Kind, began time.Time) Query {
 	return q
 }
 
-// fits reports whether a document that was found is one that the run takes.
+// accepts reports whether the run takes a document that the query found.
 func (f Filter) accepts(kind Kind, doc commit.PendingDoc, now time.Time) bool {
 	switch {
 	case f.ErrorKind != "" && f.ErrorKind != doc.Kind,
@@ -58,7 +57,7 @@ func (f Filter) accepts(kind Kind, doc commit.PendingDoc, now time.Time) bool {
 	return true
 }
 
-// FailedAt is when a document failed, or was last changed where it does not say.
+// FailedAt is when a document failed; its last change if it does not say.
 func FailedAt(doc commit.PendingDoc) time.Time {
 	if us, ok := invoice.TimeOfID(doc.FailedAt); ok { // an id begins with a time in the same layout
 		return time.UnixMicro(us)
@@ -66,15 +65,14 @@ func FailedAt(doc commit.PendingDoc) time.Time {
 	return time.Unix(doc.TS, 0)
 }
 
-// mark is how far a run's documents were looked for: Run.Watermark.
+// watermark is the position of the search for a run's documents, stored in Run.Watermark.
 type watermark struct {
-	// Continuation is the page that is not used up yet; At is the same for a list of ids.
+	// Continuation is the page in progress; At is the position in a list of ids.
 	Continuation string `json:"continuation,omitempty"`
 	At           int    `json:"at,omitempty"`
-	// Again says that the container refused a continuation and the search began anew.
-	Restarts int `json:"again,omitempty"`
-	// Done says that there are no more.
-	Done bool `json:"done,omitempty"`
+	// Restarts counts how often the container refused a continuation and the search restarted.
+	Restarts int  `json:"again,omitempty"`
+	Done     bool `json:"done,omitempty"`
 }
 
 func readWatermark(text string) (watermark, error) {
@@ -83,7 +81,7 @@ func readWatermark(text string) (watermark, error) {
 		return m, nil
 	}
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		return m, fault.Wrap(fault.Internal, "run: watermark", "watermark", "the run's watermark is none", err)
+		return m, fault.Wrap(fault.Internal, "run: watermark", "watermark", "the run's watermark is not valid JSON", err)
 	}
 	return m, nil
 }
@@ -91,24 +89,23 @@ func readWatermark(text string) (watermark, error) {
 func (m watermark) String() string {
 	text, err := json.Marshal(m)
 	if err != nil {
-		panic("run: a watermark cannot be written as JSON: " + err.Error()) // texts and numbers always can
+		panic("run: a watermark cannot be written as JSON: " + err.Error()) // cannot happen: it is texts and numbers
 	}
 	return string(text)
 }
 
-// source gives a run's documents, from where its watermark is.
+// source yields a run's documents from its watermark on.
 type source struct {
 	base
 	run       Run
 	filter    Filter
 	watermark watermark
-	// rest are documents of the page at mark.Continuation that were found and not taken yet; next is the page after it.
+	// rest are the documents of the current page that are not taken yet; next is the page after it.
 	rest   []string
 	next   string
 	loaded bool
 }
 
-// newSource begins at the run's watermark.
 func newSource(b base, r Run) (*source, error) {
 	s := &source{base: b, run: r}
 	var err error
@@ -119,24 +116,23 @@ func newSource(b base, r Run) (*source, error) {
 	return s, err
 }
 
-// filter reads what was asked for.
 func (r Run) filter() (Filter, error) {
 	var f Filter
 	if len(r.Filter) == 0 {
 		return f, nil
 	}
 	if err := json.Unmarshal(r.Filter, &f); err != nil {
-		return f, fault.Wrap(fault.Internal, "run: filter", "filter", "the run's filter is none", err)
+		return f, fault.Wrap(fault.Internal, "run: filter", "filter", "the run's filter is not valid JSON", err)
 	}
 	return f, nil
 }
 
-// itemsOf is the part of Jobs that reads what became of a run's documents.
+// itemReader is the part of Batches that reads the outcomes of a run's documents.
 type itemReader interface {
 	Items(ctx context.Context, run string, outcomes []Outcome, afterKey string, limit int) ([]ItemOutcome, error)
 }
 
-// left gives documents that failed or were deferred in the filter's run, from a key on, and the key to go on with; "" at the end.
+// left returns documents that failed or were deferred in the filter's run, after a key, and the key to continue with; "" at the end.
 func (f Filter) left(ctx context.Context, s itemReader, afterKey string, limit int) (found []string, next string, err error) {
 	items, err := s.Items(ctx, f.Run, []Outcome{DocFailed, DocDeferred}, afterKey, limit)
 	if err != nil {
@@ -153,11 +149,11 @@ func (f Filter) left(ctx context.Context, s itemReader, afterKey string, limit i
 	return found, next, nil
 }
 
-// maxAgain bounds how often a search begins anew.
+// maxRestarts bounds how often a search restarts.
 const maxRestarts = 3
 
-// take gives up to n documents that the run does not have yet, and the watermark after them; fewer when there are no more or the
-// time is nearly over. What it gives must be kept together with that watermark, or the source be forgotten.
+// take returns up to n documents that the run does not have yet, and the watermark after them; fewer at the end, or when the time is
+// nearly over. The caller stores them together with that watermark, or drops the source.
 func (s *source) take(ctx context.Context, n int) (ids []string, m watermark, err error) {
 	for len(ids) < n && !s.watermark.Done && !s.nearDeadline(ctx) {
 		if len(s.rest) == 0 {
@@ -179,7 +175,6 @@ func (s *source) take(ctx context.Context, n int) (ids []string, m watermark, er
 	return ids, s.watermark, nil
 }
 
-// turn goes on to the next page.
 func (s *source) nextPage() {
 	s.loaded = false
 	if len(s.filter.IDs) > 0 {
@@ -191,8 +186,8 @@ func (s *source) nextPage() {
 	s.watermark.Done = s.next == ""
 }
 
-// load reads the page at the watermark. Documents that the run has already are left out: a manager died after it kept a part
-// of the page, or the document changed and came twice. taken are those that are given and may not be kept yet.
+// load reads the page at the watermark. It leaves out documents that the run already has: a manager died after it stored part of the
+// page, or a changed document was found twice. taken are documents that may not be stored yet.
 func (s *source) load(ctx context.Context, taken []string) error {
 	var found []string
 	if len(s.filter.IDs) > 0 {

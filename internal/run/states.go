@@ -2,58 +2,58 @@ package run
 
 import "slices"
 
-// BatchStatus is where a batch is (docs/requirements.md R69).
+// BatchStatus is the state of a batch (docs/requirements.md R69).
 type BatchStatus string
 
 // The statuses of a batch.
 const (
-	// PendingQueue: its rows are there, its message is not sent.
+	// PendingQueue: the rows exist, the message is not sent.
 	PendingQueue BatchStatus = "pending_queue"
-	// Queued: its message was accepted.
+	// Queued: the message was accepted.
 	Queued BatchStatus = "queued"
-	// PendingRetry: its message was not accepted, or nobody is known to have it: the timer sends it (again).
+	// PendingRetry: the message must be sent again.
 	PendingRetry BatchStatus = "pending_retry"
-	// Processing: a worker has it.
+	// Processing: a worker claimed it.
 	Processing BatchStatus = "processing"
-	// Completed: every document of it has an outcome.
+	// Completed: every document has an outcome.
 	Completed BatchStatus = "completed"
-	// Failed: it was given up. An operator may requeue it.
+	// Failed: it ended without completing. An operator may requeue it.
 	Failed BatchStatus = "failed"
 )
 
-// BatchStatuses are all of them, in the order of a batch's life.
+// BatchStatuses returns all statuses, in the order of a batch's life.
 func BatchStatuses() []BatchStatus {
 	return []BatchStatus{PendingQueue, PendingRetry, Queued, Processing, Completed, Failed}
 }
 
-// Open reports whether something is still to come.
+// Open reports whether the batch has not ended.
 func (s BatchStatus) Open() bool { return s != Completed && s != Failed }
 
-// Transition is one row of the table of states.
+// Transition is one allowed change of a batch's status.
 type Transition struct {
 	From, To BatchStatus
-	// By says what makes the change; the adapters' statements are tested against it.
+	// By says what causes it. The conformance suite tests the adapters' statements against it.
 	By string
 }
 
-// What makes a batch change.
+// The causes of transitions.
 const (
 	byConfirm  = "its message was accepted"
-	byUnsent   = "its message was not accepted, or nobody knows"
+	byUnsent   = "its message was not accepted, or the answer was lost"
 	byClaim    = "a worker claims it"
-	byTakeOver = "a worker takes over from one that is dead or let go: in place, epoch + 1"
+	byTakeOver = "a worker takes over a dead or released one: in place, epoch + 1"
 	byFinish   = "every document has an outcome"
-	byGiveUp   = "its worker gives up"
+	byGiveUp   = "its worker fails it"
 	byTimer    = "the timer finds its worker dead"
-	bySilence  = "the timer finds that no batch of its run starts any more"
+	bySilence  = "the timer takes its message for lost"
 	byLimit    = "its message was refused too often"
 	byDead     = "its message is a dead letter"
 	byCancel   = "its run was cancelled"
-	byRequeue  = "an operator wants it again: epoch + 1"
+	byRequeue  = "an operator requeues it: epoch + 1"
 )
 
-// Transitions is the one table of states (docs/requirements.md R69). What is not in it does not happen; a late "queued" cannot regress
-// processing because processing -> queued is not in it.
+// Transitions is the table of allowed changes (docs/requirements.md R69). A late "queued" cannot regress a processing batch, because the
+// table has no such change.
 func Transitions() []Transition {
 	return []Transition{
 		{PendingQueue, Queued, byConfirm},
@@ -83,59 +83,58 @@ func Transitions() []Transition {
 	}
 }
 
-// May reports whether a batch may change so.
+// May reports whether the table allows the change.
 func May(from, to BatchStatus) bool {
 	return slices.ContainsFunc(Transitions(), func(t Transition) bool { return t.From == from && t.To == to })
 }
 
-// RunStatus is where a run is.
-type RunStatus string //nolint:revive // run.BatchStatus is a batch's
+// RunStatus is the state of a run.
+type RunStatus string //nolint:revive // BatchStatus is a batch's
 
 // The statuses of a run. Stopped is of runs that one process does alone (reprocess): they end with their process.
 const (
 	RunRunning   RunStatus = "running"
 	RunCompleted RunStatus = "completed"
-	// RunCompletedWithFailures: all its batches ended, and something is left to do (Stats.Failed).
+	// RunCompletedWithFailures: all batches ended, and something is left to do (Stats.Failed).
 	RunCompletedWithFailures RunStatus = "completed_with_failures"
 	RunCancelled             RunStatus = "cancelled"
 	RunStopped               RunStatus = "stopped"
-	// RunFailed: its hand-off was given up: by its manager, which says why, or because its message is a dead letter. It can be
-	// resumed.
+	// RunFailed: the hand-off was abandoned, by its manager or because its message is a dead letter. An operator may resume it.
 	RunFailed RunStatus = "failed"
 )
 
-// Requeueable reports whether batches of such a run may be wanted again; one that was cancelled or failed is resumed.
+// Requeueable reports whether batches of such a run may be requeued. A cancelled or failed run must be resumed instead.
 func (s RunStatus) Requeueable() bool {
 	return s == RunRunning || s == RunCompleted || s == RunCompletedWithFailures
 }
 
-// Last reports whether a run that one process does alone can end with the status.
+// Last reports whether a run of one process can end with the status.
 func (s RunStatus) Last() bool {
 	return s == RunCompleted || s == RunCompletedWithFailures || s == RunCancelled || s == RunStopped
 }
 
-// Outcome is what became of one document of a batch.
+// Outcome is the result of one document of a batch.
 type Outcome string
 
 // The outcomes.
 const (
-	// Committed, Unchanged, Superseded: the document's content is in SQL, or something newer is.
+	// DocCommitted, DocUnchanged, DocSuperseded: SQL has the document's content or a newer one.
 	DocCommitted  Outcome = "committed"
 	DocUnchanged  Outcome = "unchanged"
 	DocSuperseded Outcome = "superseded"
-	// Deferred: a retry of the document's own is scheduled, or the recovery timer will look at it.
+	// DocDeferred: a retry of the document is scheduled, or the recovery timer will take it.
 	DocDeferred Outcome = "deferred"
-	// Failed: it is a poison message now; or it could not be rewritten.
+	// DocFailed: it is a poison message, or could not be rewritten.
 	DocFailed Outcome = "failed"
-	// Gone: the document was deleted. Skipped: it is not in a state that the run takes over from (any more).
+	// DocGone: it was deleted. DocSkipped: its status is not one that the run takes.
 	DocGone    Outcome = "gone"
 	DocSkipped Outcome = "skipped"
 )
 
-// Outcomes are all of them.
+// Outcomes returns all outcomes.
 func Outcomes() []Outcome {
 	return []Outcome{DocCommitted, DocUnchanged, DocSuperseded, DocDeferred, DocFailed, DocGone, DocSkipped}
 }
 
-// Success reports whether nothing is left to do for the document: success_count and failure_count divide by it.
+// Success reports whether nothing is left to do for the document. success_count and failure_count divide by it.
 func (o Outcome) Success() bool { return o != DocDeferred && o != DocFailed }

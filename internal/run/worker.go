@@ -12,21 +12,21 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Workers commit batches: the function BatchWorker. It is safe for concurrent use.
+// Workers commits batches: the function BatchWorker. It is safe for concurrent use.
 type Workers struct {
 	base
 	rejecter rejecter
 }
 
-// NewWorkers makes them.
+// NewWorkers makes a Workers.
 func NewWorkers(p Ports, o Options) *Workers {
 	b := base{p, o.withDefaults()}
 	return &Workers{b, rejecter{b, "batches"}}
 }
 
-// Receive does one message: it claims the batch, commits its documents, and counts what became of them in the database. An
-// error gives the message back to the queue. Errors by kind: infrastructure, when nothing could be done and not even the message
-// put off; internal, when the batch was given up and that is recorded.
+// Receive claims the batch of a message, commits its documents, and counts their outcomes in the database. An error abandons the
+// message. Errors by kind: infrastructure, when the message could not even be deferred; internal, when the batch failed and that is
+// recorded.
 func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	p, err := ReadPayload(in.Body, BatchMessage)
 	if err == nil {
@@ -51,10 +51,10 @@ func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	case Taken:
 		if claimed.Batch.LostWorkers >= maxLostOwners {
 			return w.failBatch(ctx, p, claimed, fault.New(fault.Internal, "run: worker", "lost_workers",
-				"%d workers were lost with this batch: it may be what kills them", claimed.Batch.LostWorkers))
+				"%d workers were lost with this batch, which may be the cause", claimed.Batch.LostWorkers))
 		}
 		return w.process(ctx, p, claimed)
-	case Ended: // nobody else may come to see that it can end now
+	case Ended: // no other message may come that ends the run
 		w.completeRun(ctx, claimed.Batch.Run)
 		return Handled{Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "the run has ended, or is to end"}, nil
 	case Busy:
@@ -68,7 +68,7 @@ func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	}
 }
 
-// deferOr puts the message off after a failure that says nothing of the batch, and gives it back after another.
+// deferOr defers the message after a transient failure. Another failure abandons it.
 func (w *Workers) deferOr(ctx context.Context, p Payload, err error) (Handled, error) {
 	if transient(err) {
 		return w.deferMessage(ctx, w.p.BatchQueue, p, w.delayFor(err), errorText(err))
@@ -76,7 +76,7 @@ func (w *Workers) deferOr(ctx context.Context, p Payload, err error) (Handled, e
 	return Handled{Did: "failed", Run: p.RunID, Batch: p.BatchID}, err
 }
 
-// work is the batch under way.
+// process commits a claimed batch and ends it.
 func (w *Workers) process(ctx context.Context, p Payload, c Claimed) (Handled, error) {
 	begin := w.o.Now()
 	beating, stop := w.beat(ctx, c.Lease)
@@ -108,7 +108,7 @@ func (w *Workers) process(ctx context.Context, p Payload, c Claimed) (Handled, e
 	return handled, nil
 }
 
-// beat says every half minute that the worker lives. The context ends when somebody else has the batch.
+// beat starts heartbeats. The context ends when another worker has the batch.
 func (w *Workers) beat(ctx context.Context, l BatchLease) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := w.heartbeat("batch", l.Batch, func() {
@@ -123,8 +123,8 @@ func (w *Workers) beat(ctx context.Context, l BatchLease) (context.Context, func
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// commit takes the batch's documents to SQL. The error is that of what stopped it; those that were finished before have
-// their outcome all the same. A panic is an error, too: its state must be recorded.
+// commit writes the batch's documents to SQL. With an error, documents that were finished before it have their outcome. A panic is an
+// error, too, so that the batch fails in the store.
 func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err error) {
 	res = &results{outcomes: map[string]ItemOutcome{}}
 	defer func() {
@@ -158,9 +158,8 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 	return res, nil
 }
 
-// takes says from which states a run takes documents although it is not their turn, and whether it writes lines again. Never by
-// way of pending. Whoever names a document to be tried again does not want to wait until it is due; a replay that looks for
-// documents takes what it looks for, and leaves those that are tried again anyway to their time.
+// commitMode returns from which statuses a run takes documents before they are due, and whether it rewrites lines. A named document is
+// tried at once. A replay that searches leaves scheduled retries to their time.
 func commitMode(r Run) (over []invoice.Status, rewrite bool) {
 	switch r.Kind {
 	case Replay:
@@ -176,7 +175,7 @@ func commitMode(r Run) (over []invoice.Status, rewrite bool) {
 	}
 }
 
-// ended is why a context was ended, if it was because somebody else has the batch.
+// leaseError returns the loss of the lease if that ended the context, otherwise err.
 func leaseError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); takenOver(cause) {
 		return cause
@@ -198,7 +197,7 @@ func absent(ids []string, raws []json.RawMessage) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return there[id] })
 }
 
-// save keeps the outcomes, whatever stopped the work: what is done is done.
+// save stores the outcomes, whatever stopped the work.
 func (w *Workers) save(ctx context.Context, l BatchLease, res *results) error {
 	if len(res.outcomes) == 0 {
 		return nil
@@ -222,12 +221,12 @@ func (w *Workers) save(ctx context.Context, l BatchLease, res *results) error {
 	})
 }
 
-// unended uses the books although the invocation's time may be over: what was done should be told.
+// withStoreDetached uses the store even when the invocation's time is over.
 func (w *Workers) withStoreDetached(ctx context.Context, use func(ctx context.Context) error) error {
 	return w.withStoreAlways(context.WithoutCancel(ctx), use)
 }
 
-// finish ends the batch by the numbers in the database.
+// finish ends the batch by the counts in the database.
 func (w *Workers) finish(ctx context.Context, c Claimed, begin time.Time) (stats BatchStats, err error) {
 	err = w.withStoreDetached(ctx, func(ctx context.Context) (err error) {
 		stats, err = w.p.Store.FinishBatch(ctx, c.Lease, func(s BatchStats) Audit {
@@ -248,7 +247,7 @@ func (w *Workers) finish(ctx context.Context, c Claimed, begin time.Time) (stats
 	return stats, err
 }
 
-// stop ends the work on a batch whose books cannot be kept: for a while, or for good when the same would happen again for ever.
+// releaseOrFail ends the work on a batch after a failure of the store: for a while when it is transient, otherwise for good.
 func (w *Workers) releaseOrFail(ctx context.Context, p Payload, c Claimed, cause error) (Handled, error) {
 	if transient(cause) {
 		return w.releaseBatch(ctx, p, c, cause)
@@ -256,8 +255,8 @@ func (w *Workers) releaseOrFail(ctx context.Context, p Payload, c Claimed, cause
 	return w.failBatch(ctx, p, c, cause)
 }
 
-// letGo leaves the batch to a later message, and puts that off: it shows the worker's epoch, so that it takes the batch at once
-// and nobody counts as lost, also when letting go could not be written. Only a message's first is audited: there may be many.
+// releaseBatch releases the batch and defers its message with the worker's epoch. The next claim then succeeds at once and counts no
+// lost worker, even if the release could not be written. Only the first release of a message is audited.
 func (w *Workers) releaseBatch(ctx context.Context, p Payload, c Claimed, cause error) (Handled, error) {
 	var audits []Audit
 	if p.Deferral == 0 {
@@ -273,7 +272,7 @@ func (w *Workers) releaseBatch(ctx context.Context, p Payload, c Claimed, cause 
 	return w.deferMessage(ctx, w.p.BatchQueue, p, w.delayFor(cause), errorText(cause))
 }
 
-// giveUp records that the batch failed, and then says so to the host: the message that comes again finds a failed batch.
+// failBatch fails the batch and returns cause to the host. The repeated message finds a failed batch.
 func (w *Workers) failBatch(ctx context.Context, p Payload, c Claimed, cause error) (Handled, error) {
 	err := w.withStoreDetached(ctx, func(ctx context.Context) error {
 		return w.p.Store.FailBatch(ctx, c.Lease, errorText(cause), Audit{

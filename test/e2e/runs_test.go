@@ -358,7 +358,7 @@ func TestMessagesThatNobodyCanUseArePutAside(t *testing.T) {
 		bus.Send(runsQueue, servicebus.Outgoing{MessageID: "run-" + name, Body: []byte(body)})
 	}
 	want := 2 * len(unusable())
-	aside := func(l logLine) bool { return l.Message == "a message was put aside" }
+	aside := func(l logLine) bool { return l.Message == "a message was dead-lettered" }
 	require.Eventually(t, func() bool { return len(manager.log(aside)) >= want }, patience, 50*time.Millisecond)
 	require.Len(t, evidence(t, blobs), 2*want, "a body and what came with it")
 	status, answer := s.ops(http.MethodGet, "audits?limit=100", "", functionKey)

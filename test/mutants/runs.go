@@ -39,7 +39,7 @@ func runsTable() []mutant {
 			"case row.Cancel || !row.HandedOffAt.IsZero():", "case row.Cancel:", crashtest, checkpoint,
 		},
 		{
-			"run: nobody takes batches from the dead", "internal/run/recovery.go",
+			"run: batches are not taken from dead workers", "internal/run/recovery.go",
 			"r.staleAfter(ctx, workerStale), r.staleAfter(ctx, releasedFor), maxRescued)", "never, never, maxRescued)", crashtest, leftBehind,
 		},
 		{
@@ -47,24 +47,24 @@ func runsTable() []mutant {
 			"r.staleAfter(ctx, silentAfter), maxRescued)", "never, maxRescued)", crashtest, leftBehind,
 		},
 		{
-			"run: who could not say a word is dead", "internal/run/base.go",
+			"run: an owner that could not write is dead", "internal/run/base.go",
 			"closed && b.o.Now().Sub(since) >= silence {", "closed || !closed || since.IsZero() {", "internal/run", "TestNoOwnerIsStaleUntilTheBreakerWasClosedForLong",
 		},
 		{
-			"run: the books are used without asking", "internal/run/base.go",
+			"run: the store is used without asking the breaker", "internal/run/base.go",
 			"	if err := b.p.Breaker.Permit(ctx); err != nil {\n		return err\n	}\n", "", "internal/run", "TestRunsStartNothingWhileTheBreakerIsOpen",
 		},
 		{
-			"run: what was begun asks before it ends", "internal/run/worker.go",
+			"run: the end of started work asks the breaker", "internal/run/worker.go",
 			"return w.withStoreAlways(context.WithoutCancel(ctx), use)", "return w.withStore(context.WithoutCancel(ctx), use)",
 			"internal/run", "TestStartedWorkIsFinishedWhileTheBreakerIsOpen",
 		},
 		{
-			"run: a batch that is let go of does not show the epoch", "internal/run/worker.go",
+			"run: a released batch does not show the epoch", "internal/run/worker.go",
 			"	p.Epoch = c.Lease.Epoch\n	return w.deferMessage(", "	return w.deferMessage(", "internal/run", "TestAnUnreleasedBatchIsTakenOverAtOnce",
 		},
 		{
-			"run: each time a batch is let go of is audited", "internal/run/worker.go",
+			"run: each release of a batch is audited", "internal/run/worker.go",
 			"	if p.Deferral == 0 {\n", "	if p.Deferral >= 0 {\n", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
 		},
 		{
@@ -72,7 +72,7 @@ func runsTable() []mutant {
 			"b.o.Instance + \"\\n\" + of", "b.o.Instance + of + b.o.Now().String()", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
 		},
 		{
-			"run: a run that is let go of does not show the epoch", "internal/run/manager.go",
+			"run: a released run does not show the epoch", "internal/run/manager.go",
 			"	p.Epoch = h.lease.Epoch\n", "	p.Epoch = h.lease.Epoch - 1\n", "internal/run", "TestAManagerThatCouldNotReleaseIsNotLost",
 		},
 		{
@@ -121,7 +121,7 @@ func runsTable() []mutant {
 			"[]Outcome{DocFailed, DocDeferred}", "nil", "internal/run", "TestAReplayTakesWhatARunLeft",
 		},
 		{
-			"run: a message is put aside without evidence", "internal/run/deadletter.go",
+			"run: a message is dead-lettered without evidence", "internal/run/deadletter.go",
 			"	if err := r.p.Evidence.Keep(ctx, folder+\"/body\", in.Body); err != nil {\n		return err\n	}\n",
 			"	_ = r.p.Evidence.Keep(ctx, folder+\"/body\", in.Body)\n", crashtest, letters,
 		},
