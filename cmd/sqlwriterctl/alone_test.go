@@ -89,7 +89,7 @@ func TestARunOfOneProcessIsWatched(t *testing.T) {
 
 // Whoever watches a process that died would wait for ever.
 func TestWhoWatchesASilentProcessIsTold(t *testing.T) {
-	note := "nothing was heard of it since yesterday: if the process that did it is gone, `run cancel r --gone --why TEXT` ends it"
+	note := "it has recorded nothing since yesterday: if the process that did it is gone, `run cancel r --gone --why TEXT` ends it"
 	for _, redraw := range []bool{false, true} {
 		silent := func(p *ops.RunProgress) { p.Pattern, p.Note = "", note }
 		w := newWatched(redraw, going(1, 2, silent), going(1, 2, silent), going(1, 2, ended(run.RunCancelled, 0)))

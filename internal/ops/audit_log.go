@@ -8,22 +8,22 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// What a Journal keeps of a text at most, in UTF-16 units: those that nvarchar counts.
+// The longest texts that an AuditLog stores, in UTF-16 units, as nvarchar counts them.
 const (
-	// MaxRunID is for Run.ID, which is refused when it is longer.
+	// MaxRunID bounds Run.ID. A longer one is refused.
 	MaxRunID = 64
-	// MaxKind is for Run.Kind and Audit.Action.
+	// MaxKind bounds Run.Kind and Audit.Action.
 	MaxKind = 40
-	// MaxBy is for the names of people.
+	// MaxBy bounds names of people.
 	MaxBy = 256
-	// MaxWhy is for their reasons.
+	// MaxWhy bounds reasons.
 	MaxWhy = 2000
-	// MaxSubject is for Audit.Subject: an id of Cosmos DB fits.
+	// MaxSubject bounds Audit.Subject. The longest id of Cosmos DB fits.
 	MaxSubject = 1023
 )
 
-// Normalize is the run as Journal.Start keeps it: running, its words clipped (Clip). Errors by kind: internal, code "run_id" when
-// the ID is not 1 to MaxRunID visible ASCII characters, code "json" when Filter is neither empty nor JSON.
+// Normalize returns the run as AuditLog.Start stores it: running, with truncated texts. Errors by kind: internal. Code "run_id":
+// the ID is not 1 to MaxRunID visible ASCII characters. Code "json": Filter is neither empty nor JSON.
 func (r Run) Normalize() (Run, error) {
 	if !isRunID(r.ID) {
 		return Run{}, fault.New(fault.Internal, "ops: run", "run_id", "expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(r.ID))
@@ -38,7 +38,7 @@ func (r Run) Normalize() (Run, error) {
 	}, nil
 }
 
-// Normalize is the entry as a Journal keeps it: its words clipped (Clip). Errors by kind: internal, code "json" when Detail is
+// Normalize returns the entry as an AuditLog stores it, with truncated texts. Errors by kind: internal, code "json" when Detail is
 // neither empty nor JSON.
 func (a Audit) Normalize() (Audit, error) {
 	detail, err := normalizeJSON("ops: audit", a.Detail)
@@ -51,7 +51,7 @@ func (a Audit) Normalize() (Audit, error) {
 	}, nil
 }
 
-// isRunID: nothing that a database's collation could take for something else.
+// isRunID accepts visible ASCII only: a collation could take other characters for the same.
 func isRunID(id string) bool {
 	for i := range len(id) {
 		if id[i] <= ' ' || id[i] > '~' {
@@ -61,7 +61,7 @@ func isRunID(id string) bool {
 	return id != "" && len(id) <= MaxRunID
 }
 
-// normalizeJSON is JSON as it is, but for bytes that are no UTF-8; empty is nil.
+// normalizeJSON replaces bytes that are not UTF-8; empty is nil.
 func normalizeJSON(op string, raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -73,7 +73,7 @@ func normalizeJSON(op string, raw json.RawMessage) (json.RawMessage, error) {
 }
 
 // cut ends a text that was clipped.
-const ellipsis = '…'
+const cut = '…'
 
 // Truncate is text as far as it fits into limit UTF-16 units. What is too long is cut between two characters, and an ellipsis
 // takes the last place, so that a reader sees it. NUL and bytes that are no UTF-8, which databases keep differently, become
@@ -86,7 +86,7 @@ func Truncate(text string, limit int) string {
 			end = i
 		}
 		if units += width(r); units > limit {
-			return text[:end] + string(ellipsis)
+			return text[:end] + string(cut)
 		}
 	}
 	return text

@@ -12,17 +12,17 @@ const (
 	maxListed     = 1000
 )
 
-// CancelRequest asks a run to end, whoever does it.
+// CancelRequest asks a run to end.
 type CancelRequest struct {
 	Run string `json:"run"`
 	By  string `json:"by"`
 	Why string `json:"why"`
-	// Gone says that the process which did it alone is gone: the run is ended here and now.
+	// Gone says that the process of a run without workers is gone: the run ends at once.
 	Gone bool `json:"gone,omitempty"`
 }
 
-// Audits gives the latest entries of the audit log that are asked for, newest first; a limit of 0 means 20. Errors by
-// kind: *RequestError (usage); infrastructure, throttled, quota, contention.
+// Audits returns the latest matching entries of the audit log, newest first; limit 0 means 20. Errors by kind: *RequestError (usage);
+// infrastructure, throttled, quota, contention.
 func (o *Ops) Audits(ctx context.Context, q AuditQuery) (audits []Audit, err error) {
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return nil, err
@@ -43,7 +43,6 @@ func (o *Ops) Audits(ctx context.Context, q AuditQuery) (audits []Audit, err err
 	return audits, err
 }
 
-// notARun refuses what cannot be the id of a run.
 func notARun(id string) error {
 	return refuse(Usage, "run: expected the id of a run, as `run list` shows them, found %q", Truncate(id, MaxRunID))
 }
@@ -58,5 +57,5 @@ func checkLimit(limit int) (int, error) {
 	return limit, nil
 }
 
-// ended reports whether a run is not running any more.
+// hasEnded reports whether AuditLog.Progress found no running run.
 func hasEnded(err error) bool { return fault.CodeOf(err) == "no_run" }

@@ -11,15 +11,15 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// BatchQuery asks for batches.
+// BatchQuery selects batches.
 type BatchQuery struct {
-	// Run and Status bound them; empty means any.
+	// Empty fields mean any.
 	Run    string          `json:"run,omitempty"`
 	Status run.BatchStatus `json:"status,omitempty"`
 	Limit  int             `json:"limit,omitempty"`
 }
 
-// BatchList gives batches of a run, those that failed first, by number; or the latest of all runs. Errors as RunShow.
+// BatchList returns batches of a run by number, failed ones first; without a run, the latest of all runs. Errors as RunShow.
 func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (batches []run.Batch, err error) {
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (batches []run.Batch,
 			if _, err := o.requireRun(ctx, s, q.Run); err != nil {
 				return err
 			}
-			if q.Status == "" { // what failed is not behind the thousand that did not
+			if q.Status == "" { // failed batches must not be hidden behind 1,000 others
 				if batches, err = s.Runs.ListBatches(ctx, q.Run, run.Failed, q.Limit); err != nil {
 					return err
 				}
@@ -60,7 +60,6 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (batches []run.Batch,
 	return batches, err
 }
 
-// localJob is a batch with its times in the deployment's zone.
 func (o *Ops) localBatch(batch run.Batch) run.Batch {
 	batch.CreatedAt, batch.QueuedAt, batch.StartedAt = o.in(batch.CreatedAt), o.in(batch.QueuedAt), o.in(batch.StartedAt)
 	batch.EndedAt, batch.HeartbeatAt = o.in(batch.EndedAt), o.in(batch.HeartbeatAt)
@@ -75,7 +74,7 @@ func statuses() string {
 	return strings.Join(all, ", ")
 }
 
-// batchID is the id of a batch that is named by it, or by its run and number: RUN/12.
+// batchID accepts the id of a batch, or its run and number as RUN/12.
 func (o *Ops) batchID(name string) (string, error) {
 	at := strings.LastIndexByte(name, '/')
 	if at < 0 && isBatchID(name) {
@@ -89,20 +88,20 @@ func (o *Ops) batchID(name string) (string, error) {
 	return "", refuse(Usage, "batch: expected RUN/NUMBER or the id of a batch, as `batch list` shows them, found %q", Truncate(name, MaxRunID))
 }
 
-// isBatchID reports whether a text is what run.BatchID makes.
+// isBatchID reports whether a text has the form of run.BatchID.
 func isBatchID(text string) bool {
 	const size = 32
 	id, err := hex.DecodeString(text)
 	return err == nil && len(id) == size
 }
 
-// BatchDetail is one batch with its errors.
+// BatchDetail is a batch with its errors.
 type BatchDetail struct {
 	run.Batch
 	Errors []run.ErrorDetail `json:"errors"`
 }
 
-// BatchShow gives one batch by its id, or by RUN/NUMBER. Errors as RunShow.
+// BatchShow returns a batch by its id or by RUN/NUMBER. Errors as RunShow.
 func (o *Ops) BatchShow(ctx context.Context, name string) (d BatchDetail, err error) {
 	id, err := o.batchID(name)
 	if err != nil {
@@ -119,7 +118,6 @@ func (o *Ops) BatchShow(ctx context.Context, name string) (d BatchDetail, err er
 	return d, err
 }
 
-// batch reads one that must be there.
 func (o *Ops) batch(ctx context.Context, s Stores, id, name string) (d BatchDetail, err error) {
 	there := false
 	d.Batch, d.Errors, there, err = s.Runs.Batch(ctx, id)
@@ -132,24 +130,24 @@ func (o *Ops) batch(ctx context.Context, s Stores, id, name string) (d BatchDeta
 	return d, err
 }
 
-// RequeueRequest asks to send failed batches again: one, or all of a run.
+// RequeueRequest asks to send failed batches again: one batch, or all of a run.
 type RequeueRequest struct {
-	// Batch is the id of one, or RUN/NUMBER.
+	// Batch is an id or RUN/NUMBER.
 	Batch string `json:"batch,omitempty"`
 	Run   string `json:"run,omitempty"`
 	By    string `json:"by"`
 	Why   string `json:"why"`
 }
 
-// Requeued says how many batches are sent again.
+// Requeued is the result of a requeue.
 type Requeued struct {
 	Batches int `json:"batches"`
-	// Note says why these are not all; asked for again, it goes on with the others.
+	// Note says why some batches are left. The same request continues with them.
 	Note string `json:"note,omitempty"`
 }
 
-// BatchRequeue has failed batches sent again, of a run at most 1,000. A completed run runs again. Errors as RunShow;
-// *RequestError (conflict) when nothing failed, or its run was cancelled or failed. With an error nothing was changed.
+// BatchRequeue makes failed batches pending_retry, at most 1,000 of a run. A completed run becomes running again. Errors as RunShow;
+// *RequestError (conflict) when no batch failed, or the run was cancelled or failed. After an error nothing was changed.
 func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued, err error) {
 	if (r.Batch == "") == (r.Run == "") {
 		return done, refuse(Usage, "batch: expected a batch, or a run, not both")
@@ -168,13 +166,13 @@ func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued
 requeue:
 	for _, batch := range batches {
 		if o.o.Now().Sub(begin) > requeueWithin {
-			done.Note = "the time for one request is over: the others not, ask again"
+			done.Note = "the time for one request is over: ask again for the others"
 			break
 		}
 		err := o.stores(ctx, func(ctx context.Context, s Stores) error {
 			again, err := s.Runs.RequeueBatch(ctx, batch.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: batch.Run, Batch: batch.ID})
 			if err == nil && !again {
-				return refuse(Conflict, "the batch has not failed any more")
+				return refuse(Conflict, "the batch is not failed any more")
 			}
 			return err
 		})
@@ -182,17 +180,17 @@ requeue:
 		switch {
 		case err == nil:
 			done.Batches++
-		case errors.As(err, &refused): // nothing was written; the others may have failed still
+		case errors.As(err, &refused): // nothing was written; other batches may still be failed
 		case err != nil && done.Batches == 0:
 			return done, unaudited(err)
 		case err != nil:
-			done.Note = "the others not, ask again: " + errorText(err)
+			done.Note = "ask again for the others: " + errorText(err)
 			break requeue
 		}
 	}
 	switch {
 	case done.Batches == 0:
-		return done, refuse(Conflict, "nothing has failed any more, or the run has ended meanwhile")
+		return done, refuse(Conflict, "no batch is failed any more, or the run has ended meanwhile")
 	case done.Note == "" && len(batches) == maxListed:
 		done.Note = "there may be more, ask again"
 	}
@@ -202,7 +200,7 @@ requeue:
 	return done, nil
 }
 
-// goesOn sends a run's message: its manager sends the batches. Without one the timer does.
+// notifyRun sends the run's message to a manager, which sends the batches' messages. If that fails, the timer sends one.
 func (o *Ops) notifyRun(ctx context.Context, id string) (note string) {
 	err := o.stores(ctx, func(ctx context.Context, s Stores) error {
 		row, err := o.requireRun(ctx, s, id)
@@ -217,7 +215,7 @@ func (o *Ops) notifyRun(ctx context.Context, id string) (note string) {
 	return note
 }
 
-// requeueable are the failed batches that are meant, of a run that can go on.
+// requeueable returns the failed batches of the request, if their run can continue.
 func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (batches []run.Batch, err error) {
 	id := ""
 	switch {
@@ -245,7 +243,7 @@ func (o *Ops) requeueable(ctx context.Context, r RequeueRequest) (batches []run.
 		case err != nil:
 			return err
 		case !row.Status.Requeueable():
-			return refuse(Conflict, "its run is %s: `run resume %s` has it go on", row.Status, runID)
+			return refuse(Conflict, "its run is %s: `run resume %s` continues it", row.Status, runID)
 		case id == "":
 			batches, err = s.Runs.ListBatches(ctx, runID, run.Failed, maxListed)
 		}

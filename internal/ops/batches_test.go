@@ -111,7 +111,7 @@ func TestRequeue(t *testing.T) {
 	r.complete(begun)
 	_, err = ask(ops.RequeueRequest{Run: begun})
 	require.Equal(t, ops.Conflict, refusal(err))
-	require.ErrorContains(t, err, "its run is cancelled: `run resume "+begun+"` has it go on")
+	require.ErrorContains(t, err, "its run is cancelled: `run resume "+begun+"` continues it")
 }
 
 func TestARequeueThatIsInterruptedSaysHowFarItCame(t *testing.T) {
@@ -123,7 +123,7 @@ func TestARequeueThatIsInterruptedSaysHowFarItCame(t *testing.T) {
 	done, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
 	require.NoError(t, err, "what was done is told")
 	require.Equal(t, 2, done.Batches)
-	require.Contains(t, done.Note, "the others not, ask again")
+	require.Contains(t, done.Note, "ask again for the others")
 	_, err = r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
 	require.ErrorContains(t, err, "nothing was done")
 }

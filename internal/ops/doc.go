@@ -1,4 +1,11 @@
-// Package ops is what operators ask and do: how deep the backlog is, why a document is where it is, and the few actions
-// that change something. Every action is audited before it begins. It knows no SDK; the command line and the Ops function
-// are two ways in (docs/requirements.md R91).
+// Package ops implements the operators' use cases: how many documents wait, why a document is in its state, and the few actions that
+// change something. Every action is audited before it starts. The package knows no SDK; the command line and the function Ops call it
+// (docs/requirements.md R91).
+//
+// An action on a run (start, cancel, resume, requeue) writes its audit entry in the transaction of the change. A pause or a resume of
+// the flow needs no SQL: its entry waits in the control document until TellTransitions writes it. Questions ask the breaker before they
+// use SQL, except during a pause.
+//
+// Two kinds of run exist. Managers and workers execute the runs of package run. One process alone executes a reprocess, which keeps its
+// counts in the run's row and ends with that process.
 package ops

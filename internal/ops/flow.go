@@ -9,7 +9,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// tellWithin bounds the writing of audit entries right after a pause or a resume: the operator waits for it.
+// auditTimeout bounds the audit entries of a pause or a resume, because the operator waits for them.
 const auditTimeout = 5 * time.Second
 
 // The actions of the audit log that say how the flow changed.
@@ -18,60 +18,59 @@ const (
 	FlowRunning = "FLOW_RUNNING"
 	FlowPaused  = "FLOW_PAUSED"
 	FlowResumed = "FLOW_RESUMED"
-	// FlowForced: resumed, and a database accepted that is not the one that was written to last. Its detail names both heartbeats.
+	// FlowForced: resumed over a database that is not the one written to last. Its detail names both heartbeats.
 	FlowForced = "FLOW_FORCED"
 )
 
-// FlowRequest asks to pause the flow, or to resume it.
+// FlowRequest asks to pause or resume the flow.
 type FlowRequest struct {
 	By  string `json:"by"`
 	Why string `json:"why"`
-	// Force has Resume accept a database that is not the one that was written to last (breaker.Risk); behind every other reason it
-	// changes nothing.
+	// Force makes Resume accept a database that is not the one written to last (breaker.Risk). It overrides no other reason.
 	Force bool `json:"force,omitempty"`
 }
 
-// FlowChange is what became of the flow.
+// FlowChange is the result of a pause or a resume.
 type FlowChange struct {
 	// Was and Is are the flow before and after.
 	Was FlowView `json:"was"`
 	Is  FlowView `json:"is"`
-	// Audited says that the audit log has the entry. Otherwise it is kept in the control document until SQL takes it.
+	// Audited says that the audit log has the entry. Otherwise it waits in the control document for SQL.
 	Audited bool `json:"audited"`
-	// Risk says what a forced resume has accepted; empty when there was nothing to force.
+	// Risk is what a forced resume accepted; empty when nothing had to be forced.
 	Risk string `json:"risk,omitempty"`
 }
 
-// FlowView is what the breaker in front of SQL does, for people.
+// FlowView is the state of the breaker, for people.
 type FlowView struct {
 	State breaker.Flow `json:"state"`
-	// Says is the same in words.
+	// Says is the state in words.
 	Says string `json:"says"`
-	// Kind, Code and Reason are those of the failure that stopped it, until it runs again. Of a pause Reason is the operator's.
+	// Kind, Code and Reason are those of the failure that opened the breaker. During a pause Reason is the operator's.
 	Kind   fault.Kind `json:"kind,omitempty"`
 	Code   string     `json:"code,omitempty"`
 	Reason string     `json:"reason,omitempty"`
 	Since  time.Time  `json:"since,omitzero"`
-	// NextProbe is when SQL is asked again; zero unless the flow is stopped.
+	// NextProbe is the time of the next probe; zero unless the breaker is open.
 	NextProbe time.Time `json:"next_probe,omitzero"`
-	// HeldBy is the instance that stopped the flow or has the probe, or the person who paused or resumed it.
+	// HeldBy is the instance that opened the breaker or sends the probe, or the person who paused or resumed.
 	HeldBy string `json:"held_by,omitempty"`
-	// Limit is the most documents of one request while the flow ramps up.
+	// Limit is the most documents of a request while the flow ramps up.
 	Limit int `json:"limit,omitempty"`
-	// CutOff says that the answering instance alone cannot reach SQL, Lost that the control document cannot be had.
+	// CutOff: only this instance cannot reach SQL. Lost: the control document cannot be read.
 	CutOff bool `json:"cut_off,omitempty"`
 	Lost   bool `json:"lost,omitempty"`
 }
 
-// Pause stops the flow for all instances until Resume: documents wait and are counted nothing. SQL is not needed: the audit
-// entry waits in the control document. Errors by kind: *RequestError (usage); infrastructure (code "control": the control
-// document cannot be had), throttled, contention.
+// Pause stops the flow of all instances until Resume. Waiting documents spend no retry. SQL is not needed: the audit entry waits in the
+// control document. Errors by kind: *RequestError (usage); infrastructure (code "control": the control document cannot be read or
+// written), throttled, contention.
 func (o *Ops) Pause(ctx context.Context, r FlowRequest) (FlowChange, error) {
 	return o.change(ctx, r, o.p.Breaker.Pause)
 }
 
-// Resume lets work pass again, whatever stopped it. SQL is not needed, as for Pause, unless the database is not the one that was
-// written to last: then it must be forced, which SQL has to commit. Errors as Pause; *RequestError (conflict) when it must be forced.
+// Resume lets the flow run again, whatever stopped it. SQL is not needed, unless the database is not the one written to last. Then Force
+// is required, and SQL must commit it. Errors as Pause; *RequestError (conflict) when Force is required.
 func (o *Ops) Resume(ctx context.Context, r FlowRequest) (FlowChange, error) {
 	if !r.Force {
 		return o.change(ctx, r, o.p.Breaker.Resume)
@@ -103,8 +102,8 @@ func (o *Ops) change(ctx context.Context, r FlowRequest, do func(ctx context.Con
 	return FlowChange{Was: was, Is: o.flowView(o.p.Breaker.Seen()), Audited: err == nil}, nil
 }
 
-// TellTransitions writes the changes of the flow that the audit log does not have yet, oldest first. One is written twice when
-// the control document cannot be had right after. Errors: *RequestError (conflict in a shadow); the breaker's refusal; those of Journal.Write.
+// TellTransitions writes the flow's transitions that are not in the audit log yet, oldest first. A transition is written twice when the
+// control document cannot be updated right after. Errors: *RequestError (conflict in a shadow); the breaker's; those of AuditLog.Write.
 func (o *Ops) TellTransitions(ctx context.Context) error {
 	if o.o.ReadOnly != "" {
 		return refuse(Conflict, "%s", o.o.ReadOnly)
@@ -134,7 +133,7 @@ func (o *Ops) TellTransitions(ctx context.Context) error {
 	return err
 }
 
-// flowAction names the change to a state.
+// flowAction is the audit action of a transition.
 func flowAction(t breaker.Transition) string {
 	if t.Forced != "" {
 		return FlowForced
@@ -144,14 +143,13 @@ func flowAction(t breaker.Transition) string {
 		return FlowRunning
 	case breaker.Open:
 		return FlowStopped
-	case breaker.HalfOpen: // only a person's resume is told so
+	case breaker.HalfOpen: // only a person's resume is audited
 		return FlowResumed
 	case breaker.Paused:
 	}
 	return FlowPaused
 }
 
-// flowView is the breaker for people.
 func (o *Ops) flowView(v breaker.View) FlowView {
 	s := v.Control.Breaker
 	view := FlowView{

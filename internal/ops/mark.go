@@ -9,39 +9,39 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Manual is the outcome of a document that a person committed.
+// Manual is the outcome of a document that a person marked as committed.
 const Manual = "manual"
 
-// The members of sql_writer that say who, why and when.
+// The members of sql_writer that record a mark.
 const (
 	markedBy  = "marked_by"
 	markedWhy = "marked_why"
 	markedAt  = "marked_at"
 )
 
-// markTries bounds the recording over a document that others write too.
+// markTries bounds the attempts to record over concurrent changes.
 const markTries = 3
 
-// MarkRequest asks to take a document for committed.
+// MarkRequest asks to mark a document as committed.
 type MarkRequest struct {
 	ID  string `json:"id"`
 	By  string `json:"by"`
 	Why string `json:"why"`
 }
 
-// Marked is what became of the document.
+// Marked is the result.
 type Marked struct {
 	ID string `json:"id"`
-	// From is the status that it had.
+	// From is the status before.
 	From invoice.Status `json:"from"`
 }
 
-// MarkCommitted takes a document for committed whose lines somebody has repaired by hand: it is not tried again, and readers
-// count it as committed, outcome "manual". Neither its lines nor the ledger are touched: the ledger says whose content a line
-// holds, and what a person wrote is no document's. Only a document that has failed may be marked: failed, retry_scheduled, or
-// pending again after a failure. What it was is audited first. Errors by kind: *RequestError (usage; not found; conflict when
-// its status does not allow it, also when that changed meanwhile); infrastructure, throttled, quota, contention, and document
-// for one that takes no patch.
+// MarkCommitted marks a document as committed whose lines a person has repaired. It is not tried again, and readers count it as
+// committed, outcome "manual". Lines and ledger are not touched: the ledger says which document's content a line holds, and the repair
+// is no document's. The document must be failed, retry_scheduled, or pending after a failure. Its state is audited first.
+//
+// Errors by kind: *RequestError (usage; not found; conflict when the status does not allow it or changed). Further
+// infrastructure, throttled, quota, contention; document when it accepts no patch.
 func (o *Ops) MarkCommitted(ctx context.Context, r MarkRequest) (Marked, error) {
 	if err := checkDocumentID(r.ID); err != nil {
 		return Marked{}, err
@@ -77,10 +77,10 @@ func (o *Ops) MarkCommitted(ctx context.Context, r MarkRequest) (Marked, error) 
 			return Marked{}, err
 		}
 	}
-	return Marked{}, refuse(Conflict, "the document changed %d times meanwhile: look at it again", markTries)
+	return Marked{}, refuse(Conflict, "the document changed %d times meanwhile: read it again", markTries)
 }
 
-// markable says why a document cannot be marked; nil when it can.
+// markable returns the reason why a document cannot be marked; nil when it can.
 func (o *Ops) markable(doc invoice.Document) error {
 	s := doc.State
 	switch {
@@ -111,7 +111,7 @@ func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, r MarkRequest
 	})
 }
 
-// marked is the state after a person's word. What spoke of failure is over and goes, as after every commit.
+// marked returns the committed state, without the fields of the failure.
 func (o *Ops) marked(s invoice.State, r MarkRequest) invoice.State {
 	const maxBy, maxWhy = 100, 500
 	at := invoice.Stamp(o.o.Now(), o.o.Location)
@@ -124,7 +124,7 @@ func (o *Ops) marked(s invoice.State, r MarkRequest) invoice.State {
 		extra = map[string]json.RawMessage{}
 	}
 	for name, text := range map[string]string{markedBy: Truncate(r.By, maxBy), markedWhy: Truncate(r.Why, maxWhy), markedAt: at} {
-		if value, err := json.Marshal(text); err == nil { // a text always is JSON
+		if value, err := json.Marshal(text); err == nil { // a text can always be encoded
 			extra[name] = value
 		}
 	}

@@ -13,15 +13,15 @@ import (
 	"sqlwriter/internal/timer"
 )
 
-// storeTimeout bounds one use of the books.
+// storeTimeout bounds one use of the stores.
 const storeTimeout = 30 * time.Second
 
-// Committer takes documents to SQL and records what became of them: *commit.Commit.
+// Committer writes documents to SQL and records the results: *commit.Commit.
 type Committer interface {
 	Run(ctx context.Context, b commit.Batch) (commit.Report, error)
 }
 
-// Breaker is what Ops needs of the breaker in front of SQL: *breaker.Breaker, whose contract it is.
+// Breaker is the part of *breaker.Breaker that Ops uses.
 type Breaker interface {
 	View(ctx context.Context) breaker.View
 	Seen() breaker.View
@@ -34,49 +34,46 @@ type Breaker interface {
 	Audited(ctx context.Context, written []breaker.Transition)
 }
 
-// Stores are the tables of runs and of the audit log.
+// Stores give access to the tables of runs and to the audit log.
 type Stores struct {
 	Audit AuditLog
-	// Runs and Reports are of the runs that managers and workers do.
+	// Runs and Reports concern runs with managers and workers.
 	Runs    RunStore
 	Reports run.Reports
 }
 
-// Ports are what Ops works on.
+// Ports are the dependencies of Ops.
 type Ports struct {
 	Documents commit.Documents
 	Backlog   commit.Backlog
-	// Breaker is the one that Commit goes through.
+	// Breaker is the one that Commit uses.
 	Breaker Breaker
 	// Commit is nil in a shadow.
 	Commit Committer
-	// Stores gives the books, and opens the database if it is not open. Errors by kind: infrastructure, throttled, quota.
-	Stores func(ctx context.Context) (Stores, error)
-	// ReportNames are the reports that there are.
+	// Stores opens the database if necessary. Errors by kind: infrastructure, throttled, quota.
+	Stores      func(ctx context.Context) (Stores, error)
 	ReportNames []run.ReportName
 	// RunQueue takes the first message of a run; Selection finds its documents.
 	RunQueue  run.Queue
 	Selection run.Selection
 }
 
-// Options configure Ops. Zero values mean the defaults that are named.
+// Options configure Ops. Zero values mean the defaults.
 type Options struct {
-	// SysName is the environment whose documents are ours.
+	// SysName is the environment. Documents and runs of others are refused.
 	SysName string
-	// Location is the zone of the times in answers; UTC by default.
-	Location *time.Location
-	// AppVersion is this build's.
+	// Location is the time zone of answers; default UTC.
+	Location   *time.Location
 	AppVersion string
-	// ReadOnly says why no document may be changed (a shadow); empty when they may.
+	// ReadOnly says why no document may be changed (a shadow); empty when changes are allowed.
 	ReadOnly string
-	// Now is the clock, Wait sleeps unless the context ends first.
+	// Now is the clock. Wait sleeps unless the context ends first.
 	Now  func() time.Time
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
-// Ops is what operators ask and do. Its errors are *RequestError when what was asked for cannot be done as asked, otherwise
-// classified ones (internal/fault): of dependency scope while something that is needed does not answer. It is safe for
-// concurrent use.
+// Ops implements the operators' use cases. It returns *RequestError when a request is refused, otherwise classified errors
+// (internal/fault), of dependency scope while a dependency does not answer. It is safe for concurrent use.
 type Ops struct {
 	p Ports
 	o Options
@@ -96,23 +93,23 @@ func New(p Ports, o Options) *Ops {
 	return &Ops{p: p, o: o}
 }
 
-// Refusal is why a request cannot be done as it was asked.
+// Refusal is the reason class of a refused request.
 type Refusal string
 
 // The refusals.
 const (
-	// Usage: something is missing in the request, or is none of what is allowed.
+	// Usage: a field is missing or has a value that is not allowed.
 	Usage Refusal = "usage"
-	// NotFound: what the request names is not there.
+	// NotFound: the named document, run or batch does not exist.
 	NotFound Refusal = "not_found"
-	// Conflict: it is there, and not in a state that allows it.
+	// Conflict: its state does not allow the request.
 	Conflict Refusal = "conflict"
 )
 
-// RequestError says why a request was refused. Nothing was changed.
+// RequestError is a refused request. Nothing was changed.
 type RequestError struct {
 	Refusal Refusal
-	// Message says it to the operator. It may repeat what was asked.
+	// Message is for the operator. It may repeat the request.
 	Message string
 }
 
@@ -122,7 +119,7 @@ func refuse(r Refusal, format string, args ...any) error {
 	return &RequestError{Refusal: r, Message: fmt.Sprintf(format, args...)}
 }
 
-// words checks the operator's own: who asks, and why.
+// checkReason checks the fields that every action needs.
 func checkReason(by, why string) error {
 	switch {
 	case strings.TrimSpace(by) == "":
@@ -133,7 +130,6 @@ func checkReason(by, why string) error {
 	return nil
 }
 
-// document checks an id.
 func checkDocumentID(id string) error {
 	switch {
 	case id == "":
@@ -146,8 +142,8 @@ func checkDocumentID(id string) error {
 	return nil
 }
 
-// stores uses the database for what a person asks, when the breaker permits it. Beside a pause it goes ahead: a pause stops the
-// work and says nothing of SQL, and who paused wants to look, and to act before the work goes on.
+// stores uses the database if the breaker permits it. It also goes ahead during a pause, which says nothing about SQL. The operator who
+// paused may want to read and to act first.
 func (o *Ops) stores(ctx context.Context, use func(context.Context, Stores) error) error {
 	if o.p.Breaker.View(ctx).Control.Breaker.Name != breaker.Paused {
 		if err := o.p.Breaker.Permit(ctx); err != nil {
@@ -157,7 +153,7 @@ func (o *Ops) stores(ctx context.Context, use func(context.Context, Stores) erro
 	return o.withStores(ctx, use)
 }
 
-// end uses the database to end something that was begun: it is tried whatever the breaker says.
+// withStores uses the database whatever the breaker says, also to finish work that was started.
 func (o *Ops) withStores(ctx context.Context, use func(context.Context, Stores) error) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -168,7 +164,7 @@ func (o *Ops) withStores(ctx context.Context, use func(context.Context, Stores) 
 	return use(ctx, s)
 }
 
-// unaudited is the error of an action that was not begun because it could not be audited.
+// unaudited is the error of an action that was not started because its audit entry could not be written.
 func unaudited(err error) error {
 	e := fault.As(err)
 	if e == nil {
@@ -179,7 +175,7 @@ func unaudited(err error) error {
 	return &wrapped
 }
 
-// errorText is an error in our own words: a cause may hold an address.
+// errorText describes an error without its cause, which may hold an address.
 func errorText(err error) string {
 	e := fault.As(err)
 	if e == nil {

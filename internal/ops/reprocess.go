@@ -19,31 +19,31 @@ import (
 
 // The bounds of a reprocessing.
 const (
-	// mostMatched is how many documents one run takes; asked for again it goes on with the others.
+	// maxMatched bounds the documents of a run. The same request continues with the rest.
 	maxMatched = 10_000
-	// mostIDs is how many documents may be named.
+	// maxIDs bounds the documents that a request names.
 	maxIDs = 1000
-	// mostInBatch is how many documents go to Commit at once.
+	// maxBatch bounds the documents of one Commit.
 	maxBatch = 100
-	// mostRate is the largest rate that can be asked for, documents a minute.
+	// maxRate bounds the rate, in documents a minute.
 	maxRate = 100_000
-	// shown is how many documents a dry run names.
+	// shown bounds the documents that a dry run lists.
 	shown = 20
-	// findWithin is how long the search may take.
+	// findWithin bounds the search.
 	findWithin = time.Minute
-	// stopBefore is how long before its deadline a run starts no more work.
+	// stopBefore its deadline a run starts no more work.
 	stopBefore = 30 * time.Second
 )
 
-// Filter says which failed documents.
+// Filter selects failed documents.
 type Filter struct {
 	// Kind and Code are those of the last error; empty means any.
 	Kind fault.Kind `json:"kind,omitempty"`
 	Code string     `json:"code,omitempty"`
-	// From and To bound failed_at, To is not included; zero means no bound.
+	// From and To (exclusive) bound failed_at; zero means no bound.
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
-	// IDs names documents. Those that wait for a retry are then taken, too.
+	// IDs names documents. Named ones are also taken while they wait for a retry.
 	IDs []string `json:"ids,omitempty"`
 }
 
@@ -55,19 +55,18 @@ func (f Filter) Empty() bool {
 // ReprocessRequest asks to try failed documents again.
 type ReprocessRequest struct {
 	Filter
-	// All must be said when the filter is empty, and only then.
+	// All is required when the filter is empty, and refused otherwise.
 	All bool `json:"all,omitempty"`
 	// DryRun counts and lists, and changes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Rate is how many documents are taken a minute; 0 means as fast as it goes.
+	// Rate is documents per minute; 0 means no bound.
 	Rate int `json:"rate_per_minute,omitempty"`
-	// Limit is how many documents are taken at most; 0 means 10,000, which is the most. Those that failed first come first.
+	// Limit bounds the documents; 0 means 10,000, the maximum. Those that failed first come first.
 	Limit int    `json:"limit,omitempty"`
 	By    string `json:"by,omitempty"`
 	Why   string `json:"why,omitempty"`
 }
 
-// check refuses what cannot be meant.
 func (r ReprocessRequest) check() error {
 	known := func(rule fault.Rule) bool { return rule.Kind == r.Kind }
 	switch {
@@ -105,51 +104,51 @@ func kinds() string {
 	return strings.Join(all, ", ")
 }
 
-// Reprocessed is what a reprocessing found and did.
+// Reprocessed is the result of a reprocess.
 type Reprocessed struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Run is the run's id; empty for a dry run, and when nothing matches.
 	Run string `json:"run,omitempty"`
-	// Status is how it ended; Reason says why it was stopped.
+	// Status is the last status; Reason says why the run was stopped.
 	Status RunStatus `json:"status,omitempty"`
 	Reason string    `json:"reason,omitempty"`
-	// Matched is how many documents match and are within the limit; with AtLeast there are more.
+	// Matched is how many documents match, within the limit; AtLeast says that there are more.
 	Matched int  `json:"matched"`
 	AtLeast bool `json:"at_least,omitempty"`
-	// Failures counts the matching documents by status, kind and code; First are those that failed first, at most 20.
+	// Failures counts the matching documents by status, kind and code. First lists those that failed first, at most 20.
 	Failures []Failures `json:"failures"`
 	First    []Match    `json:"first"`
-	// NotTaken are documents that were named and do not match, with the reason.
+	// NotTaken are documents that were named and do not match.
 	NotTaken []NotTaken `json:"not_taken,omitempty"`
-	// Counts is how many documents ended how: the outcomes of commit.Report, and changed for those that do not match any more.
+	// Counts is documents by outcome: those of commit.Report, and "changed" for documents that match no more.
 	Counts map[string]int `json:"counts,omitempty"`
 	// Left is how many were not tried.
 	Left int `json:"left"`
-	// Note is about the run's own entry, when that could not be ended.
+	// Note says that the run's end could not be recorded.
 	Note string `json:"note,omitempty"`
 }
 
-// Match is one document that is to be tried again.
+// Match is a document to be tried again.
 type Match struct {
 	ID     string         `json:"id"`
 	Status invoice.Status `json:"status"`
 	Kind   string         `json:"kind,omitempty"`
 	Code   string         `json:"code,omitempty"`
-	// FailedAt is when it failed, or when it was last changed where it does not say that.
+	// FailedAt is when it failed; its last change if it does not say.
 	FailedAt time.Time `json:"failed_at"`
 }
 
-// NotTaken is a document that was named and is not taken.
+// NotTaken is a document that was named and does not match.
 type NotTaken struct {
 	ID  string `json:"id"`
 	Why string `json:"why"`
 }
 
-// Reprocess tries failed documents again, from failed directly: a document's budget starts anew in the same patch that says
-// how it ended. A dry run counts and lists them; otherwise it is a run in the Journal, in batches at the rate asked for, which
-// a Cancel, the deadline of ctx or a dependency's failure ends early. What was not tried stays failed: asked for again, it
-// goes on. An error means that nothing was changed: *RequestError (usage; conflict in a shadow); infrastructure, throttled,
-// quota, contention.
+// Reprocess tries failed documents again, directly from failed. The patch that records the result also resets the document's retries. A
+// dry run only counts and lists. Otherwise a run takes the documents in batches, at the rate given. A cancellation, the deadline of ctx
+// or a dependency's failure ends it early. Documents that were not tried stay failed, and the same request continues with them.
+//
+// An error means that nothing was changed: *RequestError (usage; conflict in a shadow); infrastructure, throttled, quota, contention.
 func (o *Ops) Reprocess(ctx context.Context, r ReprocessRequest) (Reprocessed, error) {
 	r.IDs = distinct(r.IDs)
 	if err := r.check(); err != nil {
@@ -174,14 +173,13 @@ func (o *Ops) Reprocess(ctx context.Context, r ReprocessRequest) (Reprocessed, e
 	return o.runReprocess(ctx, r, found, res)
 }
 
-// matches are the documents that a filter finds.
 type matches struct {
 	list     []Match
 	atLeast  bool
 	notTaken []NotTaken
 }
 
-// result is what can be said before anything is done.
+// result returns the reply before any document is tried.
 func (m matches) result() Reprocessed {
 	counts := map[Failures]int{}
 	for _, d := range m.list {
@@ -206,7 +204,6 @@ func sortFailures(all []Failures) {
 	})
 }
 
-// find looks for the documents. It changes nothing.
 func (o *Ops) find(ctx context.Context, r ReprocessRequest) (matches, error) {
 	limit := r.Limit
 	if limit == 0 {
@@ -229,7 +226,7 @@ func (o *Ops) find(ctx context.Context, r ReprocessRequest) (matches, error) {
 	return found, nil
 }
 
-// findFailed lists failed documents. A document's _ts is never before it failed, so older windows need no look.
+// findFailed lists failed documents. A document's _ts is never before its failure, so older windows are not searched.
 func (o *Ops) findFailed(ctx context.Context, f Filter) (found matches, err error) {
 	finding, cancel := context.WithTimeout(ctx, findWithin)
 	defer cancel()
@@ -250,7 +247,6 @@ func (o *Ops) findFailed(ctx context.Context, f Filter) (found matches, err erro
 	return found, err
 }
 
-// findNamed reads the documents that were named.
 func (o *Ops) findNamed(ctx context.Context, f Filter) (found matches, err error) {
 	seen := map[string]bool{}
 	for ids := range slices.Chunk(f.IDs, maxBatch) {
@@ -280,7 +276,7 @@ func (o *Ops) findNamed(ctx context.Context, f Filter) (found matches, err error
 	return found, nil
 }
 
-// takeable says why a document is not to be tried again; empty when it is.
+// takeable returns the reason why a document is not tried again; empty when it is.
 func (o *Ops) takeable(doc invoice.Document, f Filter) string {
 	status := doc.State.Status
 	switch {
@@ -296,7 +292,6 @@ func (o *Ops) takeable(doc invoice.Document, f Filter) string {
 	return ""
 }
 
-// match makes the entry of a document.
 func (o *Ops) match(doc commit.PendingDoc) Match {
 	at := o.stamp(doc.FailedAt)
 	if at.IsZero() {
@@ -305,13 +300,13 @@ func (o *Ops) match(doc commit.PendingDoc) Match {
 	return Match{ID: doc.ID, Status: doc.Status, Kind: doc.Kind, Code: doc.Code, FailedAt: at}
 }
 
-// fits reports whether a document's error and time are those asked for.
+// accepts reports whether the filter matches a document's error and time.
 func (f Filter) accepts(m Match) bool {
 	return (f.Kind == "" || string(f.Kind) == m.Kind) && (f.Code == "" || strings.EqualFold(f.Code, m.Code)) &&
 		(f.From.IsZero() || !m.FailedAt.Before(f.From)) && (f.To.IsZero() || m.FailedAt.Before(f.To))
 }
 
-// run does the work, from the run's first entry to its last.
+// runReprocess executes a run, from its first audit entry to its last status.
 func (o *Ops) runReprocess(ctx context.Context, r ReprocessRequest, found matches, res Reprocessed) (Reprocessed, error) {
 	res.Run, res.Counts = runID(o.o.Now()), map[string]int{}
 	filter, err := json.Marshal(struct {
@@ -346,7 +341,7 @@ func (o *Ops) runReprocess(ctx context.Context, r ReprocessRequest, found matche
 	return res, nil
 }
 
-// batches takes the documents batch by batch, until there are none or something ends it.
+// commitBatches takes the documents batch by batch, until all are tried or the run must end.
 func (o *Ops) commitBatches(ctx context.Context, r ReprocessRequest, list []Match, res *Reprocessed) (RunStatus, string) {
 	next, done := o.o.Now(), 0
 	for batch := range slices.Chunk(list, batchSize(r.Rate)) {
@@ -374,10 +369,10 @@ func (o *Ops) commitBatches(ctx context.Context, r ReprocessRequest, list []Matc
 	return completion(res.Counts), ""
 }
 
-// outcomeChanged is said of a document that is no longer what the operator chose: it is left alone.
+// outcomeChanged counts documents that no longer match the operator's filter. They are left alone.
 const outcomeChanged = "changed"
 
-// completion is how a run ended that took all its documents. One that changed leaves nothing to do under its filter.
+// completion is the last status of a run that tried all its documents. A changed document leaves nothing to do under its filter.
 func completion(counts map[string]int) RunStatus {
 	for word, n := range counts {
 		if n > 0 && word != outcomeChanged && !run.OutcomeOf(word).Success() {
@@ -387,7 +382,7 @@ func completion(counts map[string]int) RunStatus {
 	return Completed
 }
 
-// batchSize is how many documents are taken at once: ten seconds' worth, so that a rate is no burst every few minutes.
+// batchSize is ten seconds' worth of documents, to avoid bursts.
 func batchSize(rate int) int {
 	if rate == 0 {
 		return maxBatch
@@ -395,11 +390,11 @@ func batchSize(rate int) int {
 	return min(maxBatch, max(1, rate/6))
 }
 
-// pace waits for the next batch's time, and says why there is none.
+// pace waits for the time of the next batch. It returns the reason when the run must stop instead.
 func (o *Ops) pace(ctx context.Context, next time.Time) string {
 	d := max(0, next.Sub(o.o.Now()))
 	if deadline, ok := ctx.Deadline(); ok && deadline.Sub(o.o.Now())-d < stopBefore {
-		return "the time for one request is over; ask again, it goes on with what is left"
+		return "the time for one request is over; ask again, it continues with the rest"
 	}
 	if d > 0 {
 		if err := o.o.Wait(ctx, d); err != nil {
@@ -407,13 +402,12 @@ func (o *Ops) pace(ctx context.Context, next time.Time) string {
 		}
 	}
 	if ctx.Err() != nil {
-		return "stopped by whoever asked"
+		return "stopped by the caller"
 	}
 	return ""
 }
 
-// take passes one batch on. What the documents are is read again: one that does not match any more is none that the operator
-// was shown.
+// commitBatch reads one batch again and commits the documents that still match.
 func (o *Ops) commitBatch(ctx context.Context, f Filter, batch []Match, res *Reprocessed) error {
 	ids := make([]string, len(batch))
 	for i, m := range batch {
@@ -438,14 +432,13 @@ func (o *Ops) commitBatch(ctx context.Context, f Filter, batch []Match, res *Rep
 	}
 	report, err := o.p.Commit.Run(ctx, commit.Batch{Documents: taken, Received: o.o.Now(), Purpose: commit.Reprocess, BatchID: res.Run})
 	for outcome, n := range report.Outcomes {
-		if outcome != "waiting" { // these are as they were
+		if outcome != "waiting" { // these documents were not changed
 			res.add(outcome, n)
 		}
 	}
 	return err
 }
 
-// add counts documents that were dealt with.
 func (r *Reprocessed) add(outcome string, n int) {
 	if n > 0 {
 		r.Counts[outcome] += n
@@ -461,12 +454,11 @@ func (o *Ops) progress(ctx context.Context, res *Reprocessed) (cancel bool, err 
 	return cancel, err
 }
 
-// runID names a run: when it was asked for, and something that no other has.
 func runID(now time.Time) string {
 	return fmt.Sprintf("reprocess-%s-%08x", now.UTC().Format("20060102-150405"), rand.Uint32())
 }
 
-// distinct leaves each text once, in its place.
+// distinct removes repetitions and keeps the order.
 func distinct(all []string) []string {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool {

@@ -306,7 +306,7 @@ func TestACallerMayDisconnect(t *testing.T) {
 	w.sink.applied = cancel
 	res, err := w.ops.Reprocess(ctx, reprocessAll())
 	require.NoError(t, err)
-	require.Equal(t, []any{ops.Stopped, "stopped by whoever asked", 50, ""}, []any{res.Status, res.Reason, res.Left, res.Note})
+	require.Equal(t, []any{ops.Stopped, "stopped by the caller", 50, ""}, []any{res.Status, res.Reason, res.Left, res.Note})
 	require.Equal(t, 1, w.audit.progress, "what was done is recorded all the same")
 	runs, err := w.ops.RunList(t.Context(), 1)
 	require.NoError(t, err)

@@ -91,7 +91,7 @@ func TestASilentProcessIsReported(t *testing.T) {
 	r.clock = r.clock.Add(time.Second)
 	p, err = r.ops.RunShow(t.Context(), aloneID)
 	require.NoError(t, err)
-	require.Contains(t, p.Note, "nothing was heard of it since 2025-12-18 10:00:08: ")
+	require.Contains(t, p.Note, "it has recorded nothing since 2025-12-18 10:00:08: ")
 	require.Contains(t, p.Note, "`run cancel "+aloneID+" --gone --why TEXT` ends it")
 	require.NoError(t, r.audit.End(t.Context(), aloneID, ops.Completed, nil))
 	r.clock = r.clock.Add(time.Hour)

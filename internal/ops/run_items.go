@@ -8,17 +8,17 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// ItemQuery asks for the documents of a run.
+// ItemQuery selects documents of a run.
 type ItemQuery struct {
 	Run string `json:"run"`
-	// Outcomes are those that are wanted; none means all, those without one too.
+	// Outcomes selects by outcome; empty means all documents, also those without one.
 	Outcomes []run.Outcome `json:"outcomes,omitempty"`
-	// After is the id of the last document of the page before; empty begins. Limit is at most 1,000.
+	// After is the last document's id of the previous page; empty starts. Limit is at most 1,000.
 	After string `json:"after,omitempty"`
 	Limit int    `json:"limit,omitempty"`
 }
 
-// OutcomesOf reads outcomes with commas between them. Unknown ones are refused where they are asked for.
+// OutcomesOf splits a list with commas. RunItems refuses unknown outcomes.
 func OutcomesOf(text string) (list []run.Outcome) {
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part != "" {
@@ -28,8 +28,8 @@ func OutcomesOf(text string) (list []run.Outcome) {
 	return list
 }
 
-// RunItems gives the documents of a run with their outcomes, page by page: its receipt. Errors as RunShow; *RequestError (conflict)
-// also for a run that one process did alone.
+// RunItems returns documents of a run with their outcomes, page by page. Errors as RunShow; *RequestError (conflict) for a run of one
+// process.
 func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcome, err error) {
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return nil, err
@@ -60,12 +60,11 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcom
 	return items, err
 }
 
-// notItemised refuses what a run that one process did alone does not keep.
+// notItemised refuses a run of one process, which stores no outcomes per document.
 func notItemised(id string) error {
 	return refuse(Conflict, "run %q was not done by workers: it keeps its counts, and not what became of each document", id)
 }
 
-// outcomes are all of them, for people.
 func outcomes() string {
 	var all []string
 	for _, o := range run.Outcomes() {
@@ -74,7 +73,7 @@ func outcomes() string {
 	return strings.Join(all, ", ")
 }
 
-// Report runs one of the monitoring queries. Errors as RunShow; *RequestError (usage) with the names when there is none of the name.
+// Report runs a monitoring query. Errors as RunShow; *RequestError (usage) with the known names for an unknown one.
 func (o *Ops) Report(ctx context.Context, name string) (t run.Table, err error) {
 	if err := o.knownReport(name); err != nil {
 		return t, err
@@ -86,7 +85,7 @@ func (o *Ops) Report(ctx context.Context, name string) (t run.Table, err error) 
 	return t, err
 }
 
-// knownReport refuses a name that no report has, which takes no database.
+// knownReport refuses an unknown name without using the database.
 func (o *Ops) knownReport(name string) error {
 	var known []string
 	for _, n := range o.p.ReportNames {
@@ -98,5 +97,5 @@ func (o *Ops) knownReport(name string) error {
 	return refuse(Usage, "report: expected one of %s, found %q", strings.Join(known, ", "), Truncate(name, MaxRunID))
 }
 
-// ReportNames are the names of the reports and what they answer. SQL is not asked.
+// ReportNames returns the reports and their meaning, without SQL.
 func (o *Ops) ReportNames(context.Context) ([]run.ReportName, error) { return o.p.ReportNames, nil }

@@ -12,22 +12,22 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// RunProgress is a run and how far it is.
+// RunProgress is a run with its progress.
 type RunProgress struct {
 	run.Run
-	// Stats are the numbers as the database counts them.
+	// Stats are counts of the database.
 	Stats run.Stats `json:"stats"`
-	// Done is how many documents have an outcome, PerSecond how many a second on average since it was asked for. LeftSeconds is
-	// an estimate of the rest that is known (Left); 0 when there is none.
+	// Done counts documents with an outcome; PerSecond is their average rate since the start. LeftSeconds estimates the known rest
+	// (Left); 0 when there is no estimate.
 	Done        int     `json:"done"`
 	PerSecond   float64 `json:"per_second"`
 	LeftSeconds int64   `json:"left_seconds,omitempty"`
-	// Note says what is to be known about an action.
+	// Note is a hint about the run or the action.
 	Note string `json:"note,omitempty"`
 }
 
-// Left is how long the known rest takes at so many documents a second, and with a rate at least as long as the hand-off of what
-// has no batch yet; 0 when there is no estimate, no rest, or none that will be done.
+// Left estimates the time for the known rest at perSecond documents a second. With a rate it is at least the time to hand off the
+// documents without a batch. 0 means that nothing is left, or that no estimate is possible.
 func (p RunProgress) Left(perSecond float64) time.Duration {
 	known, _ := p.Known()
 	rest := known - p.Done
@@ -44,16 +44,16 @@ func (p RunProgress) Left(perSecond float64) time.Duration {
 	return time.Duration(left * float64(time.Second))
 }
 
-// mine reports whether a run is of this environment; the database may be shared.
+// ownRun reports whether a run is of this environment: environments may share a database.
 func (o *Ops) ownRun(r run.Run) bool { return r.SysName == o.o.SysName }
 
-// ownBatch reports the same of a batch: its id is made of what it is the batch of.
+// ownBatch recognises the environment by the batch's id, which contains its hash.
 func (o *Ops) ownBatch(batch run.Batch) bool {
 	return batch.ID == run.BatchID(o.o.SysName, batch.Run, batch.Number)
 }
 
-// latest looks for rows of this environment among the latest of all, at most limit of them. Of other environments there may be any
-// number in front: more and more is asked for, but no more than most.
+// latest returns at most limit own rows among the latest rows of all environments. It asks for more rows until it has enough, at most up
+// to most.
 func latest[T any](limit, most int, own func(T) bool, list func(limit int) ([]T, error)) ([]T, error) {
 	for asked := limit; ; asked = min(most, asked*seekFactor) {
 		rows, err := list(asked)
@@ -68,7 +68,7 @@ func latest[T any](limit, most int, own func(T) bool, list func(limit int) ([]T,
 	}
 }
 
-// theRun reads a run that must be there, and of this environment.
+// requireRun reads a run and refuses one that is missing or of another environment.
 func (o *Ops) requireRun(ctx context.Context, s Stores, id string) (run.Run, error) {
 	row, there, err := s.Runs.Run(ctx, id)
 	if err == nil && (!there || !o.ownRun(row)) {
@@ -77,7 +77,7 @@ func (o *Ops) requireRun(ctx context.Context, s Stores, id string) (run.Run, err
 	return row, err
 }
 
-// RunShow gives one run with its numbers, whoever does it. Errors: *RequestError (usage; not found, also for a run of another environment);
+// RunShow returns a run with its progress. Errors: *RequestError (usage; not found, also for a run of another environment);
 // infrastructure, throttled, quota, contention.
 func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
 	if !isRunID(id) {
@@ -101,10 +101,10 @@ func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
 	return o.progressed(p), nil
 }
 
-// progressed fills in what follows from the numbers.
+// progressed computes the derived fields.
 func (o *Ops) progressed(p RunProgress) RunProgress {
 	p.Done = p.Stats.Done()
-	for _, n := range p.Counts { // of one process that does it alone
+	for _, n := range p.Counts { // a run of one process
 		p.Done += n
 	}
 	if s := p.Age.Seconds(); s > 0 {
@@ -113,21 +113,21 @@ func (o *Ops) progressed(p RunProgress) RunProgress {
 	p.LeftSeconds = int64(p.Left(p.PerSecond).Seconds())
 	p.Run = o.localRun(p.Run)
 	if p.Pattern == "" && p.Status == run.RunRunning && p.Silent >= aloneSilent {
-		p.Note = fmt.Sprintf("nothing was heard of it since %s: if the process that did it is gone, `run cancel %s --gone --why TEXT` ends it",
+		p.Note = fmt.Sprintf("it has recorded nothing since %s: if the process that did it is gone, `run cancel %s --gone --why TEXT` ends it",
 			p.HeartbeatAt.Format(time.DateTime), p.ID)
 	}
 	return p
 }
 
-// localRun is a run for people: its times in the deployment's zone, and not more of its filter than they read.
+// localRun converts times to the deployment's zone and shortens the filter.
 func (o *Ops) localRun(r run.Run) run.Run {
 	r.StartedAt, r.EndedAt, r.HandedOffAt, r.HeartbeatAt = o.in(r.StartedAt), o.in(r.EndedAt), o.in(r.HandedOffAt), o.in(r.HeartbeatAt)
 	r.Filter = shortFilter(r.Filter)
 	return r
 }
 
-// shortFilter is a filter with the first of its documents, and how many it names: a run may name 10,000, and this is asked for every
-// few seconds. Whose filter it is does not matter, so its other members stay as they are.
+// shortFilter keeps the first ids of a filter and counts them in ids_named. A filter may name 10,000, and a view polls it every few
+// seconds. It keeps all other members, because several kinds of filter pass here.
 func shortFilter(raw json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	var ids []json.RawMessage
@@ -146,16 +146,15 @@ func shortFilter(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// RunSummary is a run in a list: what became of its documents is not counted, there may be millions. One process that does it
-// alone counts them itself (Counts). A filter of workers that names documents is in RunShow only: here is how many (Named).
+// RunSummary is a run in a list. Its documents are not counted, because there may be millions; Counts of a run of one process are
+// stored. A filter that names documents is only in RunShow; here Named is their number.
 type RunSummary struct {
 	run.Run
-	// Batches counts its batches by status; null for a run that one process does alone, and for those beyond the latest hundred that
-	// workers do.
+	// Batches counts batches by status; null for a run of one process, and beyond the latest hundred runs with workers.
 	Batches map[run.BatchStatus]int `json:"batches_by_status"`
 }
 
-// RunList gives the latest runs, whoever does them, newest first, at most 1,000; 0 means 20. Errors as RunShow.
+// RunList returns the latest runs, newest first, at most 1,000; limit 0 means 20. Errors as RunShow.
 func (o *Ops) RunList(ctx context.Context, limit int) (all []RunSummary, err error) {
 	if limit, err = checkLimit(limit); err != nil {
 		return nil, err
@@ -189,9 +188,9 @@ type RunRequest struct {
 	Why string `json:"why"`
 }
 
-// RunCancel asks a run to end: the batches under way end, the others are not begun. One process that does it alone learns of it
-// after its batch; one that died asks nobody any more, and Gone ends its entry. Errors as RunShow; *RequestError also when the run is
-// not running (not found), and for Gone of a run that workers do (conflict).
+// RunCancel asks a run to end. Batches under way finish, others do not start. A run of one process ends after its current batch. If that
+// process has died, Gone ends the run at once. Errors as RunShow; *RequestError when the run is not running (not found), and for Gone of
+// a run with workers (conflict).
 func (o *Ops) RunCancel(ctx context.Context, r CancelRequest) (RunProgress, error) {
 	p, err := o.changeRun(ctx, RunRequest{Run: r.Run, By: r.By, Why: r.Why}, action{
 		state: "is running", from: []run.RunStatus{run.RunRunning},
@@ -218,8 +217,8 @@ func (o *Ops) RunCancel(ctx context.Context, r CancelRequest) (RunProgress, erro
 	return o.RunShow(ctx, r.Run)
 }
 
-// RunResume has a failed or cancelled run go on. Errors as RunShow; *RequestError also when it is neither (not found), and for a run
-// that one process did alone (conflict).
+// RunResume continues a failed or cancelled run. Errors as RunShow; *RequestError when it is neither (not found), and for a run of one
+// process (conflict).
 func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) {
 	if o.o.ReadOnly != "" {
 		return RunProgress{}, refuse(Conflict, "%s", o.o.ReadOnly)
@@ -228,7 +227,7 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 		state: "has failed or was cancelled", from: []run.RunStatus{run.RunFailed, run.RunCancelled},
 		check: func(row run.Run) error {
 			if row.Pattern == "" {
-				return refuse(Conflict, "run %q was not done by workers, nobody goes on with it: the same `%s` asked for again takes what is left", r.Run, row.Kind)
+				return refuse(Conflict, "run %q was not done by workers and cannot be resumed: the same `%s` asked for again takes what is left", r.Run, row.Kind)
 			}
 			return nil
 		},
@@ -242,18 +241,18 @@ func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) 
 	return p, err
 }
 
-// action is what is done to a run.
+// action is a change of a run.
 type action struct {
-	// from are the statuses that it begins from, state says them.
+	// from are the statuses that allow it; state describes them.
 	from  []run.RunStatus
 	state string
-	// check refuses what the run is not for.
+	// check refuses runs of the wrong kind.
 	check func(row run.Run) error
-	// change does it, with its audit entry; false when the run is not in such a state any more.
+	// change applies it, with its audit entry; false when the status no longer allows it.
 	change func(ctx context.Context, s Stores, row run.Run) (bool, error)
 }
 
-// act changes a run and shows it.
+// changeRun applies an action and shows the run.
 func (o *Ops) changeRun(ctx context.Context, r RunRequest, a action) (RunProgress, error) {
 	if !isRunID(r.Run) {
 		return RunProgress{}, notARun(r.Run)
@@ -282,7 +281,7 @@ func (o *Ops) changeRun(ctx context.Context, r RunRequest, a action) (RunProgres
 	return o.RunShow(ctx, r.Run)
 }
 
-// actable reads a run for an action, and refuses one that it is not for.
+// changeable reads a run and refuses one that the action does not allow.
 func (o *Ops) changeable(ctx context.Context, s Stores, id string, a action) (run.Run, error) {
 	row, there, err := s.Runs.Run(ctx, id)
 	switch {

@@ -14,46 +14,44 @@ import (
 )
 
 const (
-	// mostListedIDs is how many documents a run may be given by name.
+	// maxRunIDs bounds the documents that a run may name.
 	maxRunIDs = 10_000
-	// mostPreviewed is how many documents a preview counts; more are "at least".
+	// maxPreviewed bounds the documents that a preview counts; above it the count is "at least".
 	maxPreviewed = 10_000
-	// mostRunLimit is the largest limit that can be asked for.
+	// maxRunLimit bounds the limit of a request.
 	maxRunLimit = 100_000_000
-	// mostRunsCounted is of how many runs in a list the batches are counted.
+	// maxRunsCounted bounds the runs of a list whose batches are counted.
 	maxRunsCounted = 100
-	// mostBatchesRead is how many of the latest batches of a shared database are looked through for those of one environment;
-	// seekFactor is how much more is asked for when these were not enough.
+	// maxBatchesRead bounds the batches of a shared database that are searched for those of one environment. seekFactor is how much more
+	// each step asks for.
 	maxBatchesRead = 10_000
 	seekFactor     = 4
-	// aloneSilent is for how long a run that one process does alone may say nothing before that is told: it says something after
-	// each batch.
+	// aloneSilent is the silence after which a run of one process is reported: it records progress after each batch.
 	aloneSilent = 10 * time.Minute
-	// requeueWithin is how long one request sends batches again: Azure's front end gives an HTTP request up after 230 s.
+	// requeueWithin bounds one requeue request: Azure's front end ends an HTTP request after 230 s.
 	requeueWithin = 2 * time.Minute
 	// sendWithin bounds the sending of a run's first message.
 	sendWithin = 20 * time.Second
 )
 
-// StartRequest asks for a run that a manager and workers do.
+// StartRequest asks for a run with a manager and workers.
 type StartRequest struct {
 	// Kind is drain, replay or reindex.
 	Kind run.Kind `json:"kind"`
 	run.Filter
-	// All must be said when the filter is empty, and only then; a drain needs no filter.
+	// All is required when the filter is empty, and refused otherwise. A drain needs no filter.
 	All bool `json:"all,omitempty"`
 	// DryRun counts and lists, and changes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Rate is how many documents are handed off a minute, Limit how many at most; 0 means no bound.
+	// Rate is documents handed off per minute; Limit bounds their number. 0 means no bound.
 	Rate  int `json:"rate_per_minute,omitempty"`
 	Limit int `json:"limit,omitempty"`
-	// Pattern is how batches are handed off; empty: two_phase, or checkpoint for more than 10,000 documents.
+	// Pattern is the hand-off's; empty: two_phase, or checkpoint above 10,000 documents.
 	Pattern string `json:"pattern,omitempty"`
 	By      string `json:"by,omitempty"`
 	Why     string `json:"why,omitempty"`
 }
 
-// check refuses what cannot be meant.
 func (r StartRequest) check() error {
 	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0 && r.Run == ""
 	_, known := run.PatternOf(r.Pattern)
@@ -98,27 +96,27 @@ func knownKind(k fault.Kind) bool {
 	return slices.ContainsFunc(fault.Rules(), func(rule fault.Rule) bool { return rule.Kind == k })
 }
 
-// Started is what a run was found to be, and that it runs.
+// Started is the result of StartRun.
 type Started struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Run is its id; empty for a dry run, and when nothing matches.
 	Run  string   `json:"run,omitempty"`
 	Kind run.Kind `json:"kind"`
-	// Matched is how many documents match now and are within the limit; with AtLeast there may be more: the count ended at
-	// 10,000, or after a minute.
+	// Matched is how many documents match now, within the limit. With AtLeast there may be more: the count ended at 10,000, or after a
+	// minute.
 	Matched int  `json:"matched"`
 	AtLeast bool `json:"at_least,omitempty"`
-	// Pattern is how they are handed off, in batches of 100.
+	// Pattern is the hand-off's, in batches of 100.
 	Pattern string `json:"pattern"`
-	// First are some of them, at most 20.
+	// First lists some of them, at most 20.
 	First []Match `json:"first"`
-	// Note says what is not as it should be although the run is there.
+	// Note is a problem that does not prevent the run.
 	Note string `json:"note,omitempty"`
 }
 
-// StartRun begins a run: its row, its entry in the audit log, its first message. A dry run counts and lists what it would take
-// and changes nothing. When the message cannot be sent the run is there all the same: the timer sends one. Errors:
-// *RequestError (usage; conflict in a shadow); infrastructure, throttled, quota, contention: then nothing was begun.
+// StartRun starts a run: its row, its audit entry, its first message. A dry run only counts and lists. If the message cannot be sent,
+// the timer sends one. Errors: *RequestError (usage; conflict in a shadow); infrastructure, throttled, quota, contention. After an error
+// no run was started.
 func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	r.IDs = distinct(r.IDs)
 	if err := r.check(); err != nil {
@@ -154,7 +152,7 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	return res, nil
 }
 
-// notify sends the message that a manager begins with, and says what is to be said when that fails.
+// notify sends the run's message. It returns a note when that fails.
 func (o *Ops) notify(ctx context.Context, row run.Run) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
 	defer cancel()
@@ -169,7 +167,7 @@ func (o *Ops) notify(ctx context.Context, row run.Run) string {
 	return "its message could not be sent, the timer sends one within about ten minutes: " + why
 }
 
-// previewRun counts what a run would take.
+// previewRun counts the documents of a run.
 func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 	res := Started{DryRun: r.DryRun, Kind: r.Kind, Pattern: r.Pattern, First: []Match{}}
 	if len(r.IDs) > 0 {
@@ -193,7 +191,7 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 		})
 		if err != nil {
 			late := finding.Err() != nil && ctx.Err() == nil
-			if !late && fault.CodeOf(err) != "continuation" { // the container forgot where the search was: what was found counts
+			if !late && fault.CodeOf(err) != "continuation" { // the container dropped the continuation: the documents found so far count
 				return Started{}, err
 			}
 			res.AtLeast = true
@@ -212,7 +210,7 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 	return res, nil
 }
 
-// previewLeft counts what is left of another run.
+// previewLeft counts the failed and deferred documents of another run.
 func (o *Ops) previewLeft(ctx context.Context, r StartRequest, res *Started) error {
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
 		row, err := o.requireRun(ctx, s, r.Run)
@@ -232,7 +230,6 @@ func (o *Ops) previewLeft(ctx context.Context, r StartRequest, res *Started) err
 	})
 }
 
-// newRunID names a run: what it is, when it was asked for, and something that no other has.
 func newRunID(kind string, now time.Time) string {
 	return fmt.Sprintf("%s-%s-%08x", kind, now.UTC().Format("20060102-150405"), rand.Uint32())
 }

@@ -12,58 +12,56 @@ import (
 
 // The bounds of the counting: Cosmos has no counter that it serves over partitions, so documents are listed.
 const (
-	// mostCounted is how many documents one count lists at most.
+	// maxCounted bounds the documents that one count lists.
 	maxCounted = 5000
-	// countWithin is how long the counting may take.
+	// countWithin bounds the time of counting.
 	countWithin = 20 * time.Second
 )
 
-// Status is how things stand.
+// Status is a summary of documents and flow.
 type Status struct {
 	SysName string `json:"sys_name"`
 	// At is when this was true, in the deployment's time zone, as all times are.
 	At time.Time `json:"at"`
-	// Depth is how many documents are pending, retry_scheduled, processing or failed. Committed ones are not counted: that
-	// would read the container.
+	// Depth counts pending, retry_scheduled, processing and failed documents. Committed ones are not counted: that would read the whole
+	// container.
 	Depth map[invoice.Status]Count `json:"depth"`
-	// Due counts the scheduled retries whose time has come, PutOff those that were tried and not judged, Postponed those that
-	// wait until others get through.
+	// Due counts scheduled retries whose time has come. PutOff counts retries whose last try was not judged. Postponed counts those that
+	// wait until other documents succeed.
 	Due       int `json:"due"`
 	PutOff    int `json:"put_off"`
 	Postponed int `json:"postponed"`
-	// Oldest is the document that has been waiting longest since it was last changed; nil when none waits.
+	// Oldest is the document that has waited longest since its last change; nil when none waits.
 	Oldest *Oldest `json:"oldest,omitempty"`
-	// Failures are the documents that wait or failed after an error, by status, kind and code, most first.
+	// Failures counts waiting and failed documents that have an error, by status, kind and code, most first.
 	Failures []Failures `json:"failures"`
 	Flow     FlowView   `json:"flow"`
-	// MassFailures are the codes with which so many documents began to fail that somebody should look.
+	// MassFailures are codes with which many documents recently began to fail.
 	MassFailures []MassFailure `json:"mass_failures,omitempty"`
-	// Feed is how far the change feed was behind when it last said so; nil when it never did.
+	// Feed is the change feed's last reported lag; nil when it never reported.
 	Feed *Feed `json:"feed,omitempty"`
-	// PoisonThisHour is how many poison pills the app has made in the running hour.
+	// PoisonThisHour counts the poison messages of the current hour.
 	PoisonThisHour int `json:"poison_this_hour"`
-	// AppVersion is the build that last wrote the control document; Version is the one that answers.
+	// AppVersion is the build that last wrote the control document; Version is the build that answers.
 	AppVersion string `json:"app_version,omitempty"`
 	Version    string `json:"version,omitempty"`
 }
 
-// Count is a number of documents.
 type Count struct {
 	Documents int `json:"documents"`
-	// AtLeast says that the counting was broken off: there may be more.
+	// AtLeast says that the count ended early: there may be more.
 	AtLeast bool `json:"at_least,omitempty"`
 }
 
-// Oldest is the document that waits longest.
 type Oldest struct {
 	ID     string         `json:"id"`
 	Status invoice.Status `json:"status"`
-	// Since is its _ts: when it was last changed.
+	// Since is its _ts, the time of its last change.
 	Since      time.Time `json:"since"`
 	AgeSeconds int64     `json:"age_seconds"`
 }
 
-// Failures counts documents with one kind and code of error.
+// Failures counts documents with the same status, kind and code.
 type Failures struct {
 	Status    invoice.Status `json:"status"`
 	Kind      string         `json:"kind"`
@@ -71,21 +69,20 @@ type Failures struct {
 	Documents int            `json:"documents"`
 }
 
-// Feed is how far the change feed is behind.
+// Feed is the lag of the change feed.
 type Feed struct {
 	LagSeconds int64     `json:"lag_seconds"`
 	At         time.Time `json:"at"`
 }
 
-// MassFailure is a code with which many documents began to fail within a short time. Others go on.
+// MassFailure is a code with which many documents began to fail within a short time, while others succeed.
 type MassFailure struct {
 	Code      string    `json:"code"`
 	Documents int       `json:"documents"`
 	Since     time.Time `json:"since"`
 }
 
-// Status counts what waits and what failed, and says what the flow does. SQL is not asked. Errors by kind: infrastructure,
-// throttled.
+// Status counts waiting and failed documents and describes the flow, without SQL. Errors by kind: infrastructure, throttled.
 func (o *Ops) Status(ctx context.Context) (Status, error) {
 	now := o.o.Now()
 	view := o.p.Breaker.View(ctx)
@@ -130,7 +127,6 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// count takes in one document.
 func (s *Status) count(doc commit.PendingDoc, now time.Time, failures map[Failures]int) {
 	c := s.Depth[doc.Status]
 	c.Documents++
@@ -154,11 +150,11 @@ func (s *Status) count(doc commit.PendingDoc, now time.Time, failures map[Failur
 	}
 }
 
-// putOff reports whether a document whose last error is of the kind was tried and not judged.
+// deferred reports whether a document's last error, by its kind, did not count as a try.
 func deferred(kind string) bool { return slices.Contains(commit.PutOffKinds(), fault.Kind(kind)) }
 
-// scan lists the documents in statuses whose _ts is from on, the oldest windows first, until take has said yes to most of
-// them; atLeast says that there may be more.
+// scan lists documents by status from a _ts on, oldest windows first, until take has accepted most of them. atLeast says that there may
+// be more.
 func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, from int64, now time.Time, most int, take func(commit.PendingDoc) bool) (atLeast bool, err error) {
 	taken := 0
 	edges := windowEdges(from, now)
@@ -181,7 +177,7 @@ func (o *Ops) scan(ctx context.Context, statuses []invoice.Status, from int64, n
 	return false, nil
 }
 
-// windowEdges are the bounds of the windows of _ts that are searched one after the other: what is old is rare.
+// windowEdges are the bounds of the windows of _ts. Old documents are rare, so older windows are longer.
 func windowEdges(from int64, now time.Time) []int64 {
 	edges := []int64{from}
 	for _, ago := range []time.Duration{720 * time.Hour, 168 * time.Hour, 48 * time.Hour, 12 * time.Hour, 3 * time.Hour, time.Hour, -invoice.ClockSkew} {
@@ -192,7 +188,7 @@ func windowEdges(from int64, now time.Time) []int64 {
 	return edges
 }
 
-// in is a time in the deployment's zone, whole seconds; zero stays zero.
+// in converts to the deployment's zone, in whole seconds; zero stays zero.
 func (o *Ops) in(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

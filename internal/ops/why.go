@@ -14,44 +14,44 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Explanation says why a document is where it is, and what happens next.
+// Explanation says why a document is in its state, and what happens next.
 type Explanation struct {
 	ID      string `json:"id"`
 	SysName string `json:"sys_name"`
-	// Status is the document's; the text as it stands when it is none that we know, and "not offered" when there is none.
+	// Status is the document's; an unknown one as it stands, and "not offered" without one.
 	Status       string `json:"status"`
 	Outcome      string `json:"outcome,omitempty"`
 	SupersededBy string `json:"superseded_by,omitempty"`
-	// Summary is the answer in one line, Next what happens next and when.
+	// Summary is the answer in one line; Next says what happens next and when.
 	Summary string `json:"summary"`
 	Next    string `json:"next"`
-	// RetriesUsed of Retries are spent.
+	// RetriesUsed counts the retries spent, of Retries.
 	RetriesUsed int `json:"retries_used"`
 	Retries     int `json:"retries"`
-	// NextTry is when it is tried again at the earliest; zero when it is due, or never by itself.
+	// NextTry is the earliest next try; zero when it is due, or when none follows.
 	NextTry time.Time `json:"next_try,omitzero"`
-	// StoppedSeconds is how long it has been waiting because the flow is stopped; that is counted against nobody.
+	// StoppedSeconds is the wait because the flow is stopped. It spends no retry.
 	StoppedSeconds int64 `json:"stopped_seconds,omitempty"`
 	// Attempts are its last failures, oldest first.
 	Attempts []Tried `json:"attempts"`
-	// LastError is the last failure; nil when there is none since it was last committed or reset.
+	// LastError is the last failure since it was committed or reset; otherwise nil.
 	LastError *Tried `json:"last_error,omitempty"`
-	// Error and FinalError are those of a failed document: why, and what could not be marked in SQL.
+	// Error is why a failed document failed; FinalError is why that could not be marked in SQL.
 	Error      string `json:"error,omitempty"`
 	FinalError string `json:"final_error,omitempty"`
-	// Evidence is the folder in POISON_CONTAINER of a failed document, if its content is what it was when it failed.
+	// Evidence is the folder in POISON_CONTAINER of a failed document whose content has not changed since.
 	Evidence string `json:"evidence,omitempty"`
-	// Problem says what keeps the document from being written as it is now; empty when nothing in itself does.
+	// Problem says what in the document prevents it from being written; empty when nothing does.
 	Problem string `json:"problem,omitempty"`
-	// Marked is who said that it is committed; nil when nobody did.
+	// Marked says who marked it as committed; nil when no person did.
 	Marked *Mark `json:"marked,omitempty"`
-	// Flow is what the flow does, in words.
+	// Flow describes the flow in words.
 	Flow string `json:"flow"`
 }
 
 // Tried is one failure.
 type Tried struct {
-	// At is when, NextTry when the next was to be; zero when the document does not say it readably.
+	// At is its time, NextTry the planned next try; zero when the document has no readable time.
 	At      time.Time `json:"at,omitzero"`
 	Kind    string    `json:"kind"`
 	Code    string    `json:"code,omitempty"`
@@ -59,7 +59,7 @@ type Tried struct {
 	NextTry time.Time `json:"next_try,omitzero"`
 }
 
-// Mark is what MarkCommitted leaves in a document.
+// Mark is the record of MarkCommitted in a document.
 type Mark struct {
 	By  string `json:"by"`
 	Why string `json:"why"`
@@ -97,7 +97,6 @@ func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
 	return e, nil
 }
 
-// document reads one document.
 func (o *Ops) document(ctx context.Context, id string) (invoice.Document, error) {
 	raw, err := o.p.Documents.Read(ctx, id)
 	if fault.Has(err, fault.Gone) {
@@ -109,14 +108,14 @@ func (o *Ops) document(ctx context.Context, id string) (invoice.Document, error)
 	return invoice.Read(raw, o.o.Now())
 }
 
-// why is one explanation in the making.
+// why builds one Explanation.
 type why struct {
 	o    *Ops
 	doc  invoice.Document
 	now  time.Time
 	flow breaker.State
 	feed breaker.FeedLag
-	// mayPoison says that the hour's number of poison messages is not reached.
+	// mayPoison says that the limit of poison messages per hour is not reached.
 	mayPoison bool
 }
 
@@ -124,18 +123,18 @@ func (w why) explain(e *Explanation) {
 	eligibility := w.doc.Eligibility(w.now, w.o.o.SysName)
 	switch {
 	case eligibility == invoice.NotOurs && w.doc.SysName == "":
-		e.Summary, e.Next = "it names no environment (request_details.sys_name)", "nothing: nobody's app touches it"
+		e.Summary, e.Next = "it names no environment (request_details.sys_name)", "nothing: no app takes it"
 	case eligibility == invoice.NotOurs:
 		e.Summary = fmt.Sprintf("it belongs to the environment %q, this app is %q", w.doc.SysName, w.o.o.SysName)
 		e.Next = "nothing here: ask the app of that environment"
 	case eligibility == invoice.NotOffered:
 		e.Status = "not offered"
 		e.Summary = "it was never offered: it has no sql_writer.status"
-		e.Next = "nothing: it is left alone until somebody sets sql_writer.status to pending"
+		e.Next = "nothing: it is left alone until a person sets sql_writer.status to pending"
 	case eligibility == invoice.UnknownStatus:
 		e.Status = w.doc.State.StatusFound
-		e.Summary = fmt.Sprintf("sql_writer.status is %q, which is none that we know", e.Status)
-		e.Next = "nothing: it is left alone until somebody corrects the status"
+		e.Summary = fmt.Sprintf("sql_writer.status is %q, which is unknown", e.Status)
+		e.Next = "nothing: it is left alone until a person corrects the status"
 	case w.doc.State.Status == invoice.Committed:
 		w.committed(e)
 	case w.doc.State.Status == invoice.Failed:
@@ -184,7 +183,7 @@ func (w why) failed(e *Explanation) {
 	if code := w.doc.State.LastErrorCode; code != "" {
 		e.Summary += ": " + w.doc.State.LastErrorKind + " " + code
 	}
-	e.Next = "nothing by itself: mend the cause and `reprocess`, or repair by hand and `mark-committed`"
+	e.Next = "nothing by itself: fix the cause and `reprocess`, or repair by hand and `mark-committed`"
 	e.Evidence = w.o.o.SysName + "/" + commit.EvidenceFolder(w.doc, w.doc.State.ReprocessCount)
 }
 
@@ -193,7 +192,7 @@ func (w why) scheduled(e *Explanation) {
 	e.Summary = used(w.doc.State) + " used" + w.uncounted()
 	if invoice.Due(w.doc.State.RetryAfter, w.now) {
 		if due.After(w.now) {
-			due = w.now // further ahead than anybody means
+			due = w.now // a time this far ahead is a mistake
 		}
 		if w.flow.Stopped() {
 			w.stopped(e, due)
@@ -223,7 +222,7 @@ func (w why) scheduled(e *Explanation) {
 	}
 }
 
-// uncounted says why a document that failed waits although its failure cost it nothing, or not yet.
+// uncounted says why a waiting document's failure did not count, or not yet.
 func (w why) uncounted() string {
 	s := w.doc.State
 	switch {
@@ -275,7 +274,7 @@ func (w why) pending(e *Explanation) {
 	e.Next += "; what it has not brought after 10 min, or twice its lag, the recovery timer takes up"
 }
 
-// held explains a document that could be tried since a moment, if the flow were not stopped.
+// stopped explains a document that could be tried since a time, if the flow were not stopped.
 func (w why) stopped(e *Explanation, since time.Time) {
 	if w.flow.Since.After(since) {
 		since = w.flow.Since
@@ -301,7 +300,7 @@ func used(s invoice.State) string {
 	return fmt.Sprintf("%d of %d retries", min(s.RetryCount, commit.MaxRetries), commit.MaxRetries)
 }
 
-// stamp reads a time of sql_writer; zero when it is none.
+// stamp reads a time of sql_writer; zero when it is unreadable.
 func (o *Ops) stamp(text string) time.Time {
 	t, ok := invoice.ParseStamp(text, o.o.Location)
 	if !ok {
@@ -310,7 +309,7 @@ func (o *Ops) stamp(text string) time.Time {
 	return o.in(t)
 }
 
-// clock is a time for people: of today the hour and minute, else with the date.
+// clock formats a time: hour and minute for today, otherwise with the date.
 func (o *Ops) clock(t, now time.Time) string {
 	t, now = t.In(o.o.Location), now.In(o.o.Location)
 	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
@@ -319,7 +318,6 @@ func (o *Ops) clock(t, now time.Time) string {
 	return t.Format("2006-01-02 15:04")
 }
 
-// ago is a duration for people.
 func ago(d time.Duration) string {
 	switch d = max(0, d); {
 	case d < 2*time.Minute:
@@ -332,7 +330,7 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(math.Floor(d.Hours()/24)))
 }
 
-// markOf reads what MarkCommitted left; nil when it left nothing, or the document was committed otherwise since.
+// markOf reads the record of MarkCommitted; nil without one, or when the document was committed otherwise since.
 func markOf(s invoice.State) *Mark {
 	if s.Outcome != Manual {
 		return nil

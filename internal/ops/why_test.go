@@ -38,11 +38,11 @@ func TestWhy(t *testing.T) {
 		},
 		"no sql_writer": {
 			state: `null`, summary: "it was never offered: it has no sql_writer.status",
-			next: "nothing: it is left alone until somebody sets sql_writer.status to pending",
+			next: "nothing: it is left alone until a person sets sql_writer.status to pending",
 		},
 		"status null": {
 			state: `{"status":null,"retry_count":2}`, flow: func(w *world) { w.pausedSince(3 * time.Minute) }, summary: "it was never offered: it has no sql_writer.status",
-			next: "nothing: it is left alone until somebody sets sql_writer.status to pending",
+			next: "nothing: it is left alone until a person sets sql_writer.status to pending",
 		},
 		"reset by hand": {
 			state:   `{"status":"pending","retry_count":5,"failed_at":"2025-12-18 09:00:00.000000-06:00"}`,
@@ -142,7 +142,7 @@ func TestWhy(t *testing.T) {
 		},
 		"failed": {
 			state: failed(5, fault.Document, "2628"), summary: "failed 09:05 after 5 of 5 retries: document 2628",
-			next: "nothing by itself: mend the cause and `reprocess`, or repair by hand and `mark-committed`",
+			next: "nothing by itself: fix the cause and `reprocess`, or repair by hand and `mark-committed`",
 		},
 		"applied": {
 			state:   `{"status":"committed","outcome":"applied","committed_at":"2025-12-17 10:30:15.123456-06:00"}`,
@@ -156,14 +156,14 @@ func TestWhy(t *testing.T) {
 			summary: "committed by hand by kim: typed it in", next: "nothing: it is done",
 		},
 		"unknown status": {
-			state: `{"status":"Parked"}`, summary: `sql_writer.status is "Parked", which is none that we know`,
-			next: "nothing: it is left alone until somebody corrects the status",
+			state: `{"status":"Parked"}`, summary: `sql_writer.status is "Parked", which is unknown`,
+			next: "nothing: it is left alone until a person corrects the status",
 		},
 		"another environment": {
 			state: `{"status":"pending"}`, sysName: "dev", summary: `it belongs to the environment "dev", this app is "web"`, next: "nothing here: ask the app of that environment",
 		},
 		"no environment": {
-			state: `{"status":"pending"}`, sysName: "-", summary: "it names no environment (request_details.sys_name)", next: "nothing: nobody's app touches it",
+			state: `{"status":"pending"}`, sysName: "-", summary: "it names no environment (request_details.sys_name)", next: "nothing: no app takes it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

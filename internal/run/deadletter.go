@@ -62,7 +62,7 @@ type deadLetterReason struct {
 	full string
 }
 
-// rejecter handles messages that nobody can use.
+// rejecter handles invalid messages.
 type rejecter struct {
 	base
 	queue string

@@ -12,14 +12,15 @@
 //
 // # States of a batch
 //
-//	pending_queue --sent--> queued --claimed--> processing --every document has an outcome--> completed
-//	      |                   |                     |
-//	      not sent       message lost          worker dead                  failed --requeued--> pending_retry
-//	      |                   |                     |
-//	      +------> pending_retry <------------------+           pending_retry --sent--> queued
+//	pending_queue --message accepted--> queued --claim--> processing --all outcomes stored--> completed
+//
+//	pending_queue, queued  --message not accepted or lost-->  pending_retry
+//	processing             --worker dead-->                   pending_retry
+//	pending_retry          --message accepted-->              queued
+//	any open state         --failure-->                       failed  --requeue-->  pending_retry
 //
 // A claim may overtake the confirmation of its message, so pending_queue and pending_retry may become processing directly.
-// Any open batch may become failed. Transitions is the complete table. A run is running until all its batches have ended.
+// Transitions is the complete table. A run is running until all its batches have ended.
 //
 // # Leases and epochs
 //
@@ -38,8 +39,8 @@
 //   - A manager dies before it stored a chunk: nothing. The next manager reads the same page, from the run's watermark.
 //   - A manager dies after it stored a chunk: batches in pending_queue, and a watermark in the same transaction. The next
 //     manager sends their messages. The run's own message returns when its lock expires, or Recovery sends a new one.
-//   - A manager dies after sending and before the confirmation: the messages are sent again. The second claim finds the batch
-//     claimed or finished.
+//   - A manager dies after sending and before the confirmation: the messages are sent again. The queue drops the
+//     duplicate, or its claim finds the batch claimed or finished.
 //   - A message is lost: the batch stays queued. Recovery sends it again when the queue has passed it, after 30 minutes or more.
 //   - A worker dies: the batch stays processing and documents may lack an outcome. The next worker, or Recovery, takes it over
 //     after 10 minutes. Writing a document again is harmless, because the ledger answers unchanged.

@@ -20,7 +20,7 @@ const MessageVersion = 1
 // maxMessageLayers bounds how many JSON strings and base64 layers may wrap a message.
 const maxMessageLayers = 4
 
-// MessageKind tells messages about runs from messages about batches.
+// MessageKind is the subject of a message: a run or a batch.
 type MessageKind string
 
 // The kinds.
@@ -30,7 +30,7 @@ const (
 )
 
 // Payload is the body of a message. It names a row and repeats nothing of it. The host copies a body's members over the trigger's
-// metadata, whatever their case, so no name here may equal one of those: not message_id, delivery_count or sys (docs/facts.md F11).
+// metadata, whatever their case. So no name here may equal one of those: not message_id, delivery_count or sys (docs/facts.md F11).
 type Payload struct {
 	Version int         `json:"message_version"`
 	Kind    MessageKind `json:"message_kind"`

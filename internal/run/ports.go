@@ -85,7 +85,7 @@ type Runs interface {
 	ReleaseRun(ctx context.Context, l RunLease) error
 	// CompleteRun ends a running run that is handed off and has no open batch. It becomes completed, or completed_with_failures when a
 	// batch failed or has failed or deferred documents. A run that is to end becomes cancelled when none of its processing batches has a
-	// heartbeat younger than stale; its open batches become failed, error "cancelled". A manager that still has the run: worker
+	// heartbeat younger than stale. Its open batches become failed, error "cancelled". A manager that still has the run: worker
 	// COMPLETED. Otherwise false, and nothing is changed. audit makes the entry from the counts.
 	CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(RunStatus, Stats) Audit) (bool, error)
 	// CancelRun asks a running run to end; false when it is not running.
@@ -104,7 +104,7 @@ type Runs interface {
 // the outcomes in the database.
 type Batches interface {
 	// ClaimBatch gives a batch to a worker: a pending_queue, pending_retry or queued one, or a processing one that is free as in
-	// ClaimRun (a lost worker adds one to lost_workers). A ticket with an earlier attempt than the batch's gets nothing. A claim sets
+	// ClaimRun. A lost worker adds one to lost_workers. A ticket with an earlier attempt than the batch's gets nothing. A claim sets
 	// status processing, owner, epoch + 1, heartbeat, the process_start_time of the first claim, and a worker row RUNNING. The entry is
 	// written for the first claim and when a worker was lost. Otherwise nothing is changed.
 	ClaimBatch(ctx context.Context, id string, t Ticket, w Worker, stale time.Duration, a Audit) (Claimed, error)
@@ -113,8 +113,8 @@ type Batches interface {
 	// SaveOutcomes stores the outcomes of the batch's documents, over earlier ones, and their error details. The worker's
 	// documents_processed grows by as many. At most 100 of each.
 	SaveOutcomes(ctx context.Context, l BatchLease, outcomes []ItemOutcome, details []ErrorDetail) error
-	// FinishBatch counts the outcomes in the database and ends the batch: completed when every document has one, otherwise failed with
-	// an error that says what is missing. Worker COMPLETED or FAILED. audit makes the entry from the counts.
+	// FinishBatch counts the outcomes in the database and ends the batch. It is completed when every document has one. Otherwise it is
+	// failed, with an error that says what is missing. Worker COMPLETED or FAILED. audit makes the entry from the counts.
 	FinishBatch(ctx context.Context, l BatchLease, audit func(BatchStats) Audit) (BatchStats, error)
 	// ReleaseBatch releases the batch for the next message: it stays processing, without owner and heartbeat; worker IDLE.
 	ReleaseBatch(ctx context.Context, l BatchLease, audits ...Audit) error
@@ -153,8 +153,8 @@ type Recoveries interface {
 	ToSend(ctx context.Context, sysName string, limit int) ([]Batch, error)
 	// OnTheWay counts the outstanding batches of all running runs of the environment, and the runs that share the limit.
 	OnTheWay(ctx context.Context, sysName string) (OnTheWay, error)
-	// RequeueSilent makes queued batches pending_retry (attempt + 1) whose message counts as lost. They have been queued for silent, and
-	// a batch of a running run that was queued later was claimed at least silent ago: the queue has passed them. If nothing of the
+	// RequeueSilent makes queued batches pending_retry (attempt + 1) whose message counts as lost. They have been queued for silent. A
+	// batch of a running run that was queued later was claimed at least silent ago, so the queue has passed them. If nothing of the
 	// environment was queued or claimed for silent, only the first of them is requeued. It returns how many changed.
 	RequeueSilent(ctx context.Context, sysName string, silent time.Duration, limit int) (int, error)
 	// Rescue makes processing batches pending_retry (attempt + 1, no owner). It takes those whose worker has been silent for stale

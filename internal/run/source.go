@@ -59,7 +59,7 @@ func (f Filter) accepts(kind Kind, doc commit.PendingDoc, now time.Time) bool {
 
 // FailedAt is when a document failed; its last change if it does not say.
 func FailedAt(doc commit.PendingDoc) time.Time {
-	if us, ok := invoice.TimeOfID(doc.FailedAt); ok { // an id begins with a time in the same layout
+	if us, ok := invoice.TimeOfID(doc.FailedAt); ok { // an id starts with a time in the same layout
 		return time.UnixMicro(us)
 	}
 	return time.Unix(doc.TS, 0)
@@ -152,8 +152,8 @@ func (f Filter) left(ctx context.Context, s itemReader, afterKey string, limit i
 // maxRestarts bounds how often a search restarts.
 const maxRestarts = 3
 
-// take returns up to n documents that the run does not have yet, and the watermark after them; fewer at the end, or when the time is
-// nearly over. The caller stores them together with that watermark, or drops the source.
+// take returns up to n documents that the run does not have yet, and the watermark after them. It returns fewer at the end, or when the
+// time is nearly over. The caller stores them together with that watermark, or drops the source.
 func (s *source) take(ctx context.Context, n int) (ids []string, m watermark, err error) {
 	for len(ids) < n && !s.watermark.Done && !s.nearDeadline(ctx) {
 		if len(s.rest) == 0 {
@@ -187,7 +187,7 @@ func (s *source) nextPage() {
 }
 
 // load reads the page at the watermark. It leaves out documents that the run already has: a manager died after it stored part of the
-// page, or a changed document was found twice. taken are documents that may not be stored yet.
+// page, or a document was found twice. taken are documents that may not be stored yet.
 func (s *source) load(ctx context.Context, taken []string) error {
 	var found []string
 	if len(s.filter.IDs) > 0 {

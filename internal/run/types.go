@@ -55,7 +55,7 @@ type Run struct {
 	Watermark string `json:"-"`
 	Documents int    `json:"documents"`
 	Batches   int    `json:"batches"`
-	// Owner is the manager; empty when there is none. Epoch grows by one with every claim.
+	// Owner is the manager; empty without one. Epoch grows by one with every claim.
 	Owner string `json:"owner,omitempty"`
 	Epoch int    `json:"epoch"`
 	// LostManagers counts managers lost in a row since one handed off a batch, or since a resume.
@@ -194,7 +194,7 @@ type BatchLease struct {
 type Ticket struct {
 	// Attempt is the batch's when the message was made. With an older one than the row's the message is outdated.
 	Attempt int
-	// Epoch is that of the owner that let go of the batch and put the message off; 0 when no owner did.
+	// Epoch is that of the owner that released the batch and deferred the message; 0 when no owner did.
 	Epoch int
 }
 
@@ -260,7 +260,7 @@ const (
 type ItemOutcome struct {
 	Document string  `json:"document"`
 	Outcome  Outcome `json:"outcome"`
-	// Code is the last error's; empty when there is none.
+	// Code is the last error's; empty without an error.
 	Code string `json:"code,omitempty"`
 	// Number is the batch's. Only Store.Items sets it.
 	Number int `json:"batch,omitempty"`
