@@ -10,7 +10,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Whatever an operator does is found without --all; a code that is new and forgotten in PeopleCodes is not.
+// Every action of an operator is listed without --all. A new code that PeopleCodes lacks fails here.
 func TestOperatorsActionsAreNotable(t *testing.T) {
 	r := newRuns(t)
 	started, err := r.ops.StartRun(t.Context(), ops.StartRequest{Kind: run.Drain, Filter: run.Filter{IDs: []string{"a"}}, By: "pat", Why: "w"})
@@ -37,7 +37,7 @@ func TestOperatorsActionsAreNotable(t *testing.T) {
 	}
 }
 
-// A drain of 20,000 documents adds 600 steps; who paused before it is on the first page all the same.
+// A drain of 20,000 documents adds 600 steps. An earlier pause is on the first page all the same.
 func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
 	r := newRuns(t)
 	_, err := r.ops.Pause(t.Context(), ops.FlowRequest{By: "pat", Why: "index rebuild"})

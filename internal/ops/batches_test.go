@@ -121,7 +121,7 @@ func TestARequeueThatIsInterruptedSaysHowFarItCame(t *testing.T) {
 	r.handOff(begun, 3, 1, 1, 2, 3)
 	r.runStore.fails, r.runStore.requeues = down(), 2
 	done, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
-	require.NoError(t, err, "what was done is told")
+	require.NoError(t, err, "the reply says how many were requeued")
 	require.Equal(t, 2, done.Batches)
 	require.Contains(t, done.Note, "ask again for the others")
 	_, err = r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})

@@ -16,7 +16,7 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// runs is a world with the books of runs, their queue and their reports.
+// runs is a world with a fake run store, a queue and reports.
 type runs struct {
 	*world
 	runStore *fakeRunStore
@@ -35,7 +35,7 @@ func newRuns(t *testing.T) *runs {
 	return r
 }
 
-// renew makes the use case anew, from what the test has changed.
+// renew makes Ops anew from the changed fakes.
 func (r *runs) renew() {
 	zone, err := time.LoadLocation("America/Chicago")
 	require.NoError(r.t, err)
@@ -48,15 +48,15 @@ func (r *runs) renew() {
 	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Now: func() time.Time { return r.clock }})
 }
 
-// books are the books of runs, which may be down, or become so.
+// fakeRunStore is a run store that can fail.
 type fakeRunStore struct {
 	*inmem.RunStore
 	fails error
-	// requeues is how many batches may be sent again before the books are down.
+	// requeues is how many batches may be requeued before the store fails.
 	requeues int
-	// requeued is called after each batch that is sent again.
+	// requeued is called after each requeued batch.
 	requeued func()
-	// unchanged: somebody else is always faster.
+	// unchanged makes every change lose its race.
 	unchanged bool
 }
 
@@ -90,7 +90,7 @@ func (b *fakeRunStore) RequeueBatch(ctx context.Context, id string, a run.Audit)
 	return b.RunStore.RequeueBatch(ctx, id, a)
 }
 
-// search gives pages of documents that are nowhere, or those of the container.
+// fakeSelection returns invented documents, or those of the container.
 type fakeSelection struct {
 	inmem.Selection
 	invented int
@@ -136,7 +136,7 @@ func (fakeReports) Report(_ context.Context, name string) (run.Table, error) {
 	return run.Table{Columns: []string{"run"}, Rows: [][]any{{"a"}}}, nil
 }
 
-// replay asks to replay everything.
+// replayAll asks to replay everything.
 func replayAll() ops.StartRequest {
 	return ops.StartRequest{Kind: run.Replay, All: true, By: "pat", Why: "column widened"}
 }
@@ -148,8 +148,7 @@ func (r *runs) start(request ops.StartRequest) ops.Started {
 	return res
 }
 
-// handOff gives a run batches of the documents, as a manager does, and has workers end them: those that are numbered in
-// failed are given up.
+// handOff gives a run batches, as a manager does, and completes them, as workers do. The batches numbered in failed fail.
 func (r *runs) handOff(id string, batches, each int, failed ...int) {
 	r.t.Helper()
 	ctx := r.t.Context()
@@ -201,7 +200,7 @@ func (r *runs) audited(code string) (found []run.Audit) {
 	return found
 }
 
-// cancelOf asks to end what a request names.
+// cancelOf asks to cancel the run of a request.
 func cancelOf(r ops.RunRequest) ops.CancelRequest {
 	return ops.CancelRequest{Run: r.Run, By: r.By, Why: r.Why}
 }

@@ -19,10 +19,10 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// start is when every test begins: ten in the morning in Chicago.
+// start is the first instant of every test: ten in the morning in Chicago.
 func start() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
 
-// world is one app over in-memory adapters, on one clock that only the test moves.
+// world is one app over in-memory adapters, on one clock that only the test advances.
 type world struct {
 	t        *testing.T
 	clock    time.Time
@@ -30,13 +30,13 @@ type world struct {
 	sink     *spySink
 	control  *inmem.Control
 	evidence *inmem.Evidence
-	// store and journal share their tables.
+	// store and audit share their tables.
 	store   *inmem.RunStore
 	audit   *fakeAuditLog
 	breaker *breaker.Breaker
 	commit  *commit.Commit
 	ops     *ops.Ops
-	// waits are the waits for the rate; each moves the clock.
+	// waits are the waits for the rate; each advances the clock.
 	waits  []time.Duration
 	others int64
 }
@@ -72,7 +72,6 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	return w
 }
 
-// newBreaker makes the breaker of an instance that starts.
 func (w *world) newBreaker(instance string) *breaker.Breaker {
 	return breaker.New(w.control, breaker.Options{
 		Instance: instance, Build: "v1", Now: func() time.Time { return w.clock },
@@ -89,7 +88,7 @@ func (w *world) stores(context.Context) (ops.Stores, error) {
 	return ops.Stores{Audit: w.audit, Runs: w.store, Reports: fakeReports{}}, nil
 }
 
-// flow is the breaker's state, as the control document has it.
+// flow is the breaker's state in the control document.
 func (w *world) flow() breaker.State {
 	w.t.Helper()
 	c, _, err := w.control.Load(w.t.Context())
@@ -105,7 +104,7 @@ func (w *world) put(docs ...string) {
 	}
 }
 
-// run offers documents as the recovery timer does.
+// run commits documents as the recovery timer does.
 func (w *world) run(ids ...string) commit.Report {
 	w.t.Helper()
 	raws, err := w.docs.Documents.ReadMany(w.t.Context(), ids)
@@ -116,7 +115,7 @@ func (w *world) run(ids ...string) commit.Report {
 	return report
 }
 
-// othersApply has another document written, as it is in a container that is in use.
+// applyOther commits another document, as in a container that is in use.
 func (w *world) applyOther() {
 	w.t.Helper()
 	w.others++
@@ -126,7 +125,7 @@ func (w *world) applyOther() {
 	require.Equal(w.t, 1, w.run(id(line)).Outcomes["applied"])
 }
 
-// poison has a document fail until it is a poison message: each failure is proven by another document that is written after it.
+// poison makes a document fail until it is a poison message. Another document is applied after each failure, so that it counts.
 func (w *world) poison(line int64) {
 	w.t.Helper()
 	for range 7 {
@@ -161,7 +160,7 @@ func (w *world) status(line int64) string {
 	return ""
 }
 
-// snapshot is everything that an action could change.
+// snapshot is all state that an action could change.
 func (w *world) snapshot() map[string]any {
 	w.t.Helper()
 	all := map[string]any{"evidence": w.evidence.Files(), "writes": w.sink.applies, "states": len(w.docs.states)}
@@ -187,10 +186,10 @@ func (w *world) audits() []ops.Audit {
 func (w *world) open(kind fault.Kind, code string) {
 	w.t.Helper()
 	w.set(breaker.State{
-		Name: breaker.Open, Kind: kind, Code: code, Reason: "told by the test", Since: w.clock, ChangedAt: w.clock,
+		Name: breaker.Open, Kind: kind, Code: code, Reason: "set by the test", Since: w.clock, ChangedAt: w.clock,
 		OpenUntil: w.clock.Add(time.Minute), HeldBy: "b",
 	})
-	w.clock = w.clock.Add(6 * time.Second) // what was loaded is believed for five
+	w.clock = w.clock.Add(6 * time.Second) // a loaded state is cached for five
 }
 
 // set replaces the breaker's state.
@@ -217,20 +216,20 @@ func documentOf(id, sysName string, line int64, manufacturer, state string) stri
 
 // failed is sql_writer of a document that failed at a minute after nine in Chicago.
 func failed(minute int, kind fault.Kind, code string) string {
-	return fmt.Sprintf(`{"status":"failed","retry_count":5,"failed_at":"2025-12-18 09:%02d:00.000000-06:00","last_error":"told by the test",
+	return fmt.Sprintf(`{"status":"failed","retry_count":5,"failed_at":"2025-12-18 09:%02d:00.000000-06:00","last_error":"set by the test",
 		"last_error_kind":%q,"last_error_code":%q,"last_error_at":"2025-12-18 09:%02d:00.000000-06:00"}`, minute, kind, code, minute)
 }
 
 // tooLong is a manufacturer's name that fits no column.
 func tooLong() string { return strings.Repeat("x", 256) }
 
-// documents notes every state that is recorded.
+// spyDocuments records every state that is written.
 type spyDocuments struct {
 	*inmem.Documents
 
 	mu     sync.Mutex
 	states []record
-	// before is called before each recording; an error ends it.
+	// before is called before each write; an error prevents it.
 	before func(id string) error
 	reads  int
 }
@@ -257,7 +256,7 @@ func (d *spyDocuments) ReadMany(ctx context.Context, ids []string) ([]json.RawMe
 	return d.Documents.ReadMany(ctx, ids)
 }
 
-// sink counts requests and may be down.
+// spySink counts requests and can fail.
 type spySink struct {
 	*inmem.Sink
 	applies, heartbeats int
@@ -288,12 +287,12 @@ func (s *spySink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (break
 	return s.Sink.Heartbeat(ctx, known)
 }
 
-// journal counts calls and may be down.
+// fakeAuditLog counts calls and can fail.
 type fakeAuditLog struct {
 	*inmem.AuditLog
 	calls int
 	fails error
-	// failsAfter is how many entries are taken before the journal is down; 0 means all.
+	// failsAfter is how many entries are accepted before the log fails; 0 means all.
 	failsAfter int
 	written    int
 	// failsFor makes one method fail.
@@ -355,7 +354,7 @@ func (j *fakeAuditLog) Cancel(ctx context.Context, id string, a ops.Audit) (bool
 }
 
 func down() error {
-	return fault.New(fault.Infrastructure, "test: journal", "refused", "told by the test")
+	return fault.New(fault.Infrastructure, "test: audit log", "refused", "set by the test")
 }
 
 // until is a context whose deadline is on the test's clock and never ends it.
@@ -366,7 +365,7 @@ type until struct {
 
 func (u until) Deadline() (time.Time, bool) { return u.at, true }
 
-// refusal is a request's refusal; empty when the error is none.
+// refusal is the Refusal of a *RequestError; empty for other errors.
 func refusal(err error) ops.Refusal {
 	var r *ops.RequestError
 	if ok := asRequestError(err, &r); ok {

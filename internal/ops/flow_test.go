@@ -36,7 +36,7 @@ func (w *world) note(f func(*breaker.Control)) {
 // openSince opens the breaker in the past, with the next probe in the future.
 func (w *world) openSince(kind fault.Kind, code string, ago, probe time.Duration) {
 	w.set(breaker.State{
-		Name: breaker.Open, Kind: kind, Code: code, Reason: "told by the test", Since: w.clock.Add(-ago), OpenUntil: w.clock.Add(probe),
+		Name: breaker.Open, Kind: kind, Code: code, Reason: "set by the test", Since: w.clock.Add(-ago), OpenUntil: w.clock.Add(probe),
 	})
 }
 
@@ -75,9 +75,9 @@ func TestPauseAndResume(t *testing.T) {
 	require.Equal(t, breaker.RampingUp, w.flow().Flow())
 }
 
-// Finding A6: whoever starts behind a full database can pause and resume; the audit log has the entries once it takes writes.
+// A process that starts with a full database can pause and resume. The audit log gets the entries once it accepts writes.
 func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
-	full := fault.New(fault.Quota, "test: journal", "9002", "the log is full")
+	full := fault.New(fault.Quota, "test: audit log", "9002", "the log is full")
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
 		w := newWorld(t)
 		w.open(kind, "9002")
@@ -107,7 +107,7 @@ func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
 	}
 }
 
-// An outage and its end are told when SQL is back, with their times: the audit log is in the database that was away.
+// The audit log is in the database that was away. It gets the outage and its end afterwards, with their times.
 func TestAnOutageIsAuditedAfterIt(t *testing.T) {
 	w := newWorld(t)
 	w.sink.fails = down()
@@ -127,11 +127,11 @@ func TestAnOutageIsAuditedAfterIt(t *testing.T) {
 	require.Len(t, audits, 2)
 	require.Equal(t, []string{ops.FlowRunning, "a"}, []string{audits[0].Action, audits[0].By})
 	require.Regexp(t, `"stopped_s":6\d\d`, string(audits[0].Detail))
-	require.Equal(t, []string{ops.FlowStopped, "a", "told by the test"}, []string{audits[1].Action, audits[1].By, audits[1].Why})
+	require.Equal(t, []string{ops.FlowStopped, "a", "set by the test"}, []string{audits[1].Action, audits[1].By, audits[1].Why})
 	require.Contains(t, string(audits[1].Detail), `"code":"refused"`)
 }
 
-// What the audit log took is not told again, although the entry after it could not be written.
+// An entry that was written is not written again, although the next one failed.
 func TestAuditingTransitionsContinuesWhereItStopped(t *testing.T) {
 	w := newWorld(t)
 	w.audit.fails = down()
@@ -258,7 +258,7 @@ func TestCancelAndListsCheckWhatIsAsked(t *testing.T) {
 	}
 }
 
-// Questions about documents, a pause and a resume need no SQL; everything else says what keeps it from being opened.
+// Questions about documents, a pause and a resume need no SQL. Other requests return the error of opening it.
 func TestSomeRequestsNeedNoSQL(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
@@ -295,7 +295,7 @@ func TestSomeRequestsNeedNoSQL(t *testing.T) {
 	require.Equal(t, []any{breaker.RampingUp, false}, []any{change.Is.State, change.Audited})
 }
 
-// A database that went back is accepted by a forced resume alone, which says what it costs and is audited with both numbers.
+// Only a forced resume accepts a restored older database. It states the risk and audits both numbers.
 func TestOnlyForceResumesOverADatabaseThatWentBack(t *testing.T) {
 	w := newWorld(t)
 	require.NoError(t, w.breaker.Tick(t.Context()))

@@ -20,12 +20,12 @@ import (
 
 func asRequestError(err error, to **ops.RequestError) bool { return errors.As(err, to) }
 
-// all asks for everything that failed.
+// reprocessAll asks for all failed documents.
 func reprocessAll() ops.ReprocessRequest {
 	return ops.ReprocessRequest{All: true, By: "pat", Why: "column widened"}
 }
 
-// fill puts n failed documents that can be written now.
+// fill adds n failed documents that can be written now.
 func (w *world) fill(n int) {
 	w.t.Helper()
 	for line := range int64(n) {
@@ -107,17 +107,17 @@ func TestInvalidReprocessRequestsAreRefused(t *testing.T) {
 	w.fill(1)
 	before := w.snapshot()
 	for name, r := range map[string]ops.ReprocessRequest{
-		"an empty filter":    {By: "pat", Why: "x"},
-		"all with a filter":  {All: true, Filter: ops.Filter{Code: "1"}, By: "pat", Why: "x"},
-		"no kind":            {Filter: ops.Filter{Kind: "documents"}, By: "pat", Why: "x"},
-		"from after to":      {Filter: ops.Filter{From: w.clock, To: w.clock}, By: "pat", Why: "x"},
-		"nobody":             {All: true, Why: "x"},
-		"no reason":          {All: true, By: "pat", Why: " "},
-		"a rate below zero":  {All: true, By: "pat", Why: "x", Rate: -1},
-		"a limit over all":   {All: true, By: "pat", Why: "x", Limit: 10_001},
-		"an empty id":        {Filter: ops.Filter{IDs: []string{""}}, By: "pat", Why: "x"},
-		"an id that is none": {Filter: ops.Filter{IDs: []string{"a/b"}}, By: "pat", Why: "x"},
-		"too many ids":       {Filter: ops.Filter{IDs: strings.Split(strings.Repeat("x", 1001), "")}, By: "pat", Why: "x"},
+		"an empty filter":   {By: "pat", Why: "x"},
+		"all with a filter": {All: true, Filter: ops.Filter{Code: "1"}, By: "pat", Why: "x"},
+		"no kind":           {Filter: ops.Filter{Kind: "documents"}, By: "pat", Why: "x"},
+		"from after to":     {Filter: ops.Filter{From: w.clock, To: w.clock}, By: "pat", Why: "x"},
+		"nobody":            {All: true, Why: "x"},
+		"no reason":         {All: true, By: "pat", Why: " "},
+		"a rate below zero": {All: true, By: "pat", Why: "x", Rate: -1},
+		"a limit over all":  {All: true, By: "pat", Why: "x", Limit: 10_001},
+		"an empty id":       {Filter: ops.Filter{IDs: []string{""}}, By: "pat", Why: "x"},
+		"an invalid id":     {Filter: ops.Filter{IDs: []string{"a/b"}}, By: "pat", Why: "x"},
+		"too many ids":      {Filter: ops.Filter{IDs: strings.Split(strings.Repeat("x", 1001), "")}, By: "pat", Why: "x"},
 	} {
 		if name == "too many ids" {
 			for i := range r.IDs {
@@ -137,7 +137,7 @@ func TestReprocessAfterAFixRewritesTheMark(t *testing.T) {
 	require.Equal(t, invoice.StatusAIError, w.status(1))
 	require.Len(t, w.evidence.Files(), 3)
 
-	// Whoever mends the document leaves sql_writer as it is.
+	// A repair of the document does not change sql_writer.
 	state, err := json.Marshal(w.state(1))
 	require.NoError(t, err)
 	w.put(result(1, "mended", string(state)))
@@ -174,7 +174,7 @@ func TestASecondPoisoningKeepsItsOwnEvidence(t *testing.T) {
 	require.Contains(t, first, strings.TrimPrefix(e.Evidence, "web/")+"/error.json", "why names the folder that there is")
 
 	w.docs.states = nil
-	res, err := w.ops.Reprocess(t.Context(), reprocessAll()) // nothing was mended
+	res, err := w.ops.Reprocess(t.Context(), reprocessAll()) // the cause is not fixed
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, res.Counts)
 	require.Equal(t, []any{invoice.RetryScheduled, 1, 1}, []any{w.state(1).Status, w.state(1).RetryCount, w.state(1).ReprocessCount}, "its budget starts anew")
@@ -356,7 +356,7 @@ func TestTheAuditLogIsNotUsedWhileTheFlowIsStopped(t *testing.T) {
 
 		w.clock = w.clock.Add(2 * time.Minute)
 		_, err := w.ops.RunList(t.Context(), 1)
-		require.NoError(t, err, "whoever needs SQL when a probe is due makes it")
+		require.NoError(t, err, "a request sends the due probe")
 		require.Equal(t, 1, w.sink.heartbeats)
 		res, err := w.ops.Reprocess(t.Context(), reprocessAll())
 		require.NoError(t, err)
@@ -425,7 +425,7 @@ func TestProgressThatCannotBeRecordedStops(t *testing.T) {
 	w.audit.fails, w.audit.failsFor = down(), "progress"
 	res, err := w.ops.Reprocess(t.Context(), reprocessAll())
 	require.NoError(t, err)
-	require.Equal(t, []any{ops.Stopped, 150}, []any{res.Status, res.Left}, "nobody could cancel it")
+	require.Equal(t, []any{ops.Stopped, 150}, []any{res.Status, res.Left}, "an operator cannot cancel it")
 	require.Contains(t, res.Reason, "progress")
 }
 

@@ -12,10 +12,10 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// aloneID is the run that a process begins without workers.
+// aloneID is the run of one process.
 const aloneID = "reprocess-alone"
 
-// alone begins a run that one process does alone, of 40 documents, and has it do some of them in 8 seconds.
+// startAlone starts a run of one process with 40 documents, and does some of them in 8 seconds.
 func (r *runs) startAlone(counts map[string]int) {
 	r.t.Helper()
 	ctx := r.t.Context()
@@ -27,7 +27,6 @@ func (r *runs) startAlone(counts map[string]int) {
 	require.NoError(r.t, err)
 }
 
-// ask is a request about it.
 func cancelAlone() ops.CancelRequest {
 	return ops.CancelRequest{Run: aloneID, By: "kim", Why: "wrong filter"}
 }
@@ -114,7 +113,7 @@ func TestWhatOneProcessDidIsNeitherResumedNorListed(t *testing.T) {
 	require.Len(t, r.audits(), 1)
 }
 
-// What reprocess does is such a run, and says how much there is to do.
+// A reprocess is a run of one process, and shows how much is left.
 func TestAReprocessingIsARunAmongTheOthers(t *testing.T) {
 	r := newRuns(t)
 	r.fill(3)
@@ -139,7 +138,7 @@ func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 	require.Nil(t, all[101].Batches)
 }
 
-// Two environments share a database: the lists are each one's own.
+// Two environments share a database.
 func TestTheListsAreOfThisEnvironment(t *testing.T) {
 	r := newRuns(t)
 	r.startAlone(nil)

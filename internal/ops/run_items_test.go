@@ -56,5 +56,5 @@ func TestReports(t *testing.T) {
 	_, err = r.ops.Report(t.Context(), "runs")
 	require.True(t, breaker.IsRefusal(err), "%v", err)
 	_, err = r.ops.Report(t.Context(), "sales")
-	require.Equal(t, ops.Usage, refusal(err), "what is none needs no SQL to be refused")
+	require.Equal(t, ops.Usage, refusal(err), "an unknown name is refused without SQL")
 }

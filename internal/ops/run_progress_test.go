@@ -50,7 +50,7 @@ func TestARunIsShownWithItsNumbers(t *testing.T) {
 	}
 }
 
-// 511 documents match, 120 a minute are handed off, and the first 20 are done: that is not all of the run.
+// 511 documents match, 120 a minute are handed off, and the first 20 are done.
 func TestProgressIsOfWhatThePreviewFound(t *testing.T) {
 	r := newRuns(t)
 	r.search.invented = 511
@@ -62,7 +62,7 @@ func TestProgressIsOfWhatThePreviewFound(t *testing.T) {
 	require.True(t, ok)
 	lease := run.RunLease{Run: begun, Owner: "manager-1", Epoch: row.Epoch}
 	r.addAndDo(lease, 1, 20)
-	r.clock = r.clock.Add(5 * time.Second) // 4 a second, faster than the rate goes on
+	r.clock = r.clock.Add(5 * time.Second) // 4 a second, faster than the rate
 	p, err := r.ops.RunShow(t.Context(), begun)
 	require.NoError(t, err)
 	known, more := p.Known()
@@ -80,7 +80,7 @@ func TestProgressIsOfWhatThePreviewFound(t *testing.T) {
 	require.Equal(t, []any{20, false, int64(0)}, []any{known, more, p.LeftSeconds}, "the others have changed since")
 }
 
-// addAndDo hands one batch off and has it done.
+// addAndDo hands one batch off and completes it.
 func (r *runs) addAndDo(l run.RunLease, number, documents int) {
 	r.t.Helper()
 	var ids []string
@@ -127,7 +127,7 @@ func TestTheTimeThatIsLeft(t *testing.T) {
 	}
 }
 
-// Two environments share a database: what the other one's runs are is nobody's business here.
+// Two environments share a database.
 func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
@@ -180,7 +180,7 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	}
 }
 
-// foreignRun puts a run of the environment dev in, all batches of which have failed.
+// foreignRun adds a run of the environment dev whose batches have failed.
 func (r *runs) foreignRun(id string, batches int) {
 	r.t.Helper()
 	ctx := r.t.Context()
@@ -220,7 +220,7 @@ func TestALongListOfDocumentsIsShownShort(t *testing.T) {
 	require.Equal(t, 500, f.Named)
 }
 
-// A reprocess has members of its own in its filter.
+// A reprocess has other members in its filter.
 func TestAShortFilterLeavesAllOtherMembers(t *testing.T) {
 	r := newRuns(t)
 	request := ops.ReprocessRequest{Filter: ops.Filter{Kind: fault.Document, Code: "2628", From: start().Add(-time.Hour)}, Rate: 6000, Limit: 24, By: "pat", Why: "x"}
@@ -276,7 +276,7 @@ func TestCancelAndResume(t *testing.T) {
 	require.Equal(t, []any{run.RunRunning, 1, ""}, []any{p.Status, p.Epoch, p.Note})
 	require.Len(t, r.audited(run.CodeRunResume), 1)
 	messages := r.queue.Messages()
-	require.Len(t, messages, 2, "a manager is told")
+	require.Len(t, messages, 2, "a manager gets a message")
 	notice, err := run.ReadPayload(messages[1].Body, run.RunMessage)
 	require.NoError(t, err)
 	require.Equal(t, 1, notice.Epoch, "of the epoch that it may claim")
@@ -319,7 +319,7 @@ func TestARunOfWorkersCannotBeDeclaredGone(t *testing.T) {
 	require.Empty(t, r.audited(run.CodeRunCancel))
 }
 
-// Bookkeeping reports nothing to the breaker, whatever became of it.
+// The breaker does not learn the result of a request of Ops.
 func TestOperatorsRequestsDoNotChangeTheBreaker(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
@@ -341,7 +341,7 @@ func TestOperatorsRequestsDoNotChangeTheBreaker(t *testing.T) {
 	require.Equal(t, before, r.snapshot()["etag"])
 }
 
-// An action that comes when a probe is due makes it, and is then done.
+// An action that comes when a probe is due sends the probe first.
 func TestAnActionMayTakeTheProbe(t *testing.T) {
 	for name, act := range map[string]func(r *runs, id string) error{
 		"cancel": func(r *runs, id string) error {
@@ -367,7 +367,7 @@ func TestAnActionMayTakeTheProbe(t *testing.T) {
 	}
 }
 
-// Who pauses because of a run wants to end it before the work goes on.
+// An operator who paused because of a run may cancel it before the resume.
 func TestARunCanBeCancelledDuringAPause(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)

@@ -31,21 +31,21 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		request ops.StartRequest
 		says    string
 	}{
-		"no kind":             {with(func(r *ops.StartRequest) { r.Kind = "reconcile" }), `kind: expected drain, replay or reindex, found "reconcile"`},
-		"no kind of error":    {with(func(r *ops.StartRequest) { r.ErrorKind, r.All = "documents", false }), `error_kind: expected one of infrastructure, `},
-		"from after to":       {with(func(r *ops.StartRequest) { r.From, r.To, r.All = start(), start(), false }), "to: expected a time after from"},
-		"too many ids":        {with(func(r *ops.StartRequest) { r.IDs, r.All = many, false }), "ids: expected at most 10000, found 10001"},
-		"ids and a code":      {with(func(r *ops.StartRequest) { r.IDs, r.Code, r.All = []string{"a"}, "1", false }), "ids: go with no other filter"},
-		"an id that is none":  {with(func(r *ops.StartRequest) { r.IDs, r.All = []string{"a/b"}, false }), "id: expected the id of a document"},
-		"an empty id":         {with(func(r *ops.StartRequest) { r.IDs, r.All = []string{""}, false }), "id: expected the id of a document, found nothing"},
-		"a rate below zero":   {with(func(r *ops.StartRequest) { r.Rate = -1 }), "rate: expected 0 to 100000 documents a minute, found -1"},
-		"a limit too large":   {with(func(r *ops.StartRequest) { r.Limit = 100_000_001 }), "limit: expected 0 to 100000000, found 100000001"},
-		"no pattern":          {with(func(r *ops.StartRequest) { r.Pattern = "three_phase" }), `pattern: expected two_phase, checkpoint or optimistic, found "three_phase"`},
-		"an empty filter":     {with(func(r *ops.StartRequest) { r.All = false }), "all: expected a filter, or that all documents are meant"},
-		"all with a filter":   {with(func(r *ops.StartRequest) { r.Code = "1" }), "all: goes with no filter"},
-		"nobody":              {with(func(r *ops.StartRequest) { r.By = "" }), "by: expected who asks"},
-		"no reason":           {with(func(r *ops.StartRequest) { r.Why = " " }), "why: expected the reason"},
-		"a reindex of nobody": {ops.StartRequest{Kind: run.Reindex, By: "pat", Why: "x"}, "all: expected a filter"},
+		"no kind":                    {with(func(r *ops.StartRequest) { r.Kind = "reconcile" }), `kind: expected drain, replay or reindex, found "reconcile"`},
+		"no kind of error":           {with(func(r *ops.StartRequest) { r.ErrorKind, r.All = "documents", false }), `error_kind: expected one of infrastructure, `},
+		"from after to":              {with(func(r *ops.StartRequest) { r.From, r.To, r.All = start(), start(), false }), "to: expected a time after from"},
+		"too many ids":               {with(func(r *ops.StartRequest) { r.IDs, r.All = many, false }), "ids: expected at most 10000, found 10001"},
+		"ids and a code":             {with(func(r *ops.StartRequest) { r.IDs, r.Code, r.All = []string{"a"}, "1", false }), "ids: go with no other filter"},
+		"an invalid id":              {with(func(r *ops.StartRequest) { r.IDs, r.All = []string{"a/b"}, false }), "id: expected the id of a document"},
+		"an empty id":                {with(func(r *ops.StartRequest) { r.IDs, r.All = []string{""}, false }), "id: expected the id of a document, found nothing"},
+		"a rate below zero":          {with(func(r *ops.StartRequest) { r.Rate = -1 }), "rate: expected 0 to 100000 documents a minute, found -1"},
+		"a limit too large":          {with(func(r *ops.StartRequest) { r.Limit = 100_000_001 }), "limit: expected 0 to 100000000, found 100000001"},
+		"no pattern":                 {with(func(r *ops.StartRequest) { r.Pattern = "three_phase" }), `pattern: expected two_phase, checkpoint or optimistic, found "three_phase"`},
+		"an empty filter":            {with(func(r *ops.StartRequest) { r.All = false }), "all: expected a filter, or that all documents are meant"},
+		"all with a filter":          {with(func(r *ops.StartRequest) { r.Code = "1" }), "all: goes with no filter"},
+		"nobody":                     {with(func(r *ops.StartRequest) { r.By = "" }), "by: expected who asks"},
+		"no reason":                  {with(func(r *ops.StartRequest) { r.Why = " " }), "why: expected the reason"},
+		"a reindex without a filter": {ops.StartRequest{Kind: run.Reindex, By: "pat", Why: "x"}, "all: expected a filter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := r.ops.StartRun(t.Context(), c.request)
@@ -235,7 +235,7 @@ func TestARunIsNotStartedWithoutItsAudit(t *testing.T) {
 	require.Zero(t, r.queue.Sends())
 }
 
-// What nobody can open is said as it is.
+// The error of opening the database is returned as it is.
 func TestRunsWaitForSQL(t *testing.T) {
 	w := newWorld(t)
 	notAdopted := fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted", "nobody said what was written before")

@@ -47,12 +47,14 @@ type Status struct {
 	Version    string `json:"version,omitempty"`
 }
 
+// Count is a number of documents.
 type Count struct {
 	Documents int `json:"documents"`
 	// AtLeast says that the count ended early: there may be more.
 	AtLeast bool `json:"at_least,omitempty"`
 }
 
+// Oldest is the document that has waited longest.
 type Oldest struct {
 	ID     string         `json:"id"`
 	Status invoice.Status `json:"status"`

@@ -81,13 +81,13 @@ func TestWhy(t *testing.T) {
 		"due, flow stopped": {
 			state: scheduled(ten.Add(-3 * time.Minute)), flow: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
 			summary: "3 of 5 retries used; 3 min waiting because the flow is stopped, not counted; next try 10:20",
-			next:    "the flow is stopped since 2025-12-18T15:19:00Z (infrastructure refused: told by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
+			next:    "the flow is stopped since 2025-12-18T15:19:00Z (infrastructure refused: set by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"long due, flow stopped": {
 			state: scheduled(ten.Add(-3 * time.Hour)), flow: func(w *world) { w.openSince(fault.Infrastructure, "refused", 41*time.Minute, 20*time.Minute) },
 			summary: "3 of 5 retries used; 41 min waiting because the flow is stopped, not counted; next try 10:20",
-			next:    "the flow is stopped since 2025-12-18T15:19:00Z (infrastructure refused: told by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
+			next:    "the flow is stopped since 2025-12-18T15:19:00Z (infrastructure refused: set by the test), next probe in 19m54s: when a probe succeeds, it is taken up",
 			nextTry: "2025-12-18T10:20:00-06:00",
 		},
 		"not due, flow stopped for longer": {
@@ -103,7 +103,7 @@ func TestWhy(t *testing.T) {
 		"pending, flow stopped": {
 			state: `{"status":"pending"}`, flow: func(w *world) { w.openSince(fault.Throttled, "40501", time.Hour, time.Minute) },
 			summary: "pending; 6 s waiting because the flow is stopped, not counted; next try 10:01",
-			next:    "the flow is stopped since 2025-12-18T15:00:00Z (throttled 40501: told by the test), next probe in 54s: when a probe succeeds, it is taken up", nextTry: "2025-12-18T10:01:00-06:00",
+			next:    "the flow is stopped since 2025-12-18T15:00:00Z (throttled 40501: set by the test), next probe in 54s: when a probe succeeds, it is taken up", nextTry: "2025-12-18T10:01:00-06:00",
 		},
 		"pending, ramping up": {
 			state: `{"status":"pending"}`, flow: func(w *world) {
@@ -208,7 +208,7 @@ func TestWhyListsTheAttempts(t *testing.T) {
 func TestWhySaysWhatKeepsASpentDocumentFromFailing(t *testing.T) {
 	w := newWorld(t, 1)
 	w.put(result(1, tooLong(), ""))
-	for range 7 { // nothing else is written: nobody is to blame
+	for range 7 { // nothing else is written, so no failure counts
 		w.clock = w.clock.Add(2 * time.Hour)
 		w.run(id(1))
 	}
@@ -268,7 +268,6 @@ func TestStatus(t *testing.T) {
 	require.Zero(t, w.sink.applies)
 }
 
-// Many documents that begin to fail alike are told, and nothing else stops.
 func TestStatusReportsMassFailuresAndDeferredDocuments(t *testing.T) {
 	w := newWorld(t)
 	for line := range int64(25) {
@@ -294,7 +293,7 @@ func TestStatusReportsMassFailuresAndDeferredDocuments(t *testing.T) {
 	require.Empty(t, s.MassFailures, "nothing new fails so any more")
 }
 
-// flood is a backlog of so many failed documents and one that is pending, a thousand to a page.
+// floodedBacklog has many failed documents and one pending one, in pages of 1,000.
 type floodedBacklog struct {
 	commit.Backlog
 	documents int
@@ -329,14 +328,14 @@ func TestCountingStopsAtItsLimit(t *testing.T) {
 		s, err := of(n).Status(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, want, s.Depth[invoice.Failed])
-		require.Equal(t, ops.Count{Documents: 1}, s.Depth[invoice.Pending], "a flood of failed ones hides nobody")
+		require.Equal(t, ops.Count{Documents: 1}, s.Depth[invoice.Pending], "many failed ones do not hide it")
 	}
 	res, err := of(10_001).Reprocess(t.Context(), ops.ReprocessRequest{All: true, DryRun: true})
 	require.NoError(t, err)
 	require.Equal(t, []any{10_000, true, 20}, []any{res.Matched, res.AtLeast, len(res.First)})
 }
 
-// slow is a backlog that answers when its time is over.
+// slowBacklog answers when its time is over.
 type slowBacklog struct{ commit.Backlog }
 
 func (slowBacklog) PendingDocs(ctx context.Context, _ string, statuses []invoice.Status, _, _ int64, page func([]commit.PendingDoc) (bool, error)) error {

@@ -19,7 +19,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// letter is message.json as an operator reads it.
+// messageEvidence is message.json.
 type messageEvidence struct {
 	Queue         string            `json:"queue"`
 	MessageID     string            `json:"message_id"`
@@ -30,7 +30,7 @@ type messageEvidence struct {
 	BodyNote      string            `json:"body_note"`
 }
 
-// kept reads the only evidence there is.
+// readEvidence reads the only evidence in the store.
 func (w *world) readEvidence() (folder string, body []byte, l messageEvidence) {
 	w.t.Helper()
 	files := w.evidence.Files()
@@ -42,7 +42,6 @@ func (w *world) readEvidence() (folder string, body []byte, l messageEvidence) {
 	return folder, files[folder+"/body"], l
 }
 
-// lastAudit is the last entry of the audit log.
 func (w *world) lastAudit() run.Audit {
 	w.t.Helper()
 	all := w.store.Audits()
@@ -93,7 +92,7 @@ func TestAnUnusableMessageIsDeadLetteredAtOnce(t *testing.T) {
 	}
 }
 
-// Whoever made a message a dead letter wrote why, at any length: all of it is in the evidence, and one short line elsewhere.
+// The sender of a dead letter writes its reason, of any length. All of it is in the evidence, one short line elsewhere.
 func TestADeadLetterReasonIsTruncatedOutsideTheEvidence(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{"a batch's message": "", "no message": "[]"} {
@@ -130,7 +129,7 @@ func TestADeadLetterReasonIsTruncatedOutsideTheEvidence(t *testing.T) {
 	}
 }
 
-// The host decodes a body as UTF-8 before anybody else sees it: what was none is not the evidence of what was sent.
+// The host decodes a body as UTF-8 before it calls the app, so the body may not be as it was sent.
 func TestEvidenceNotesReplacedBytes(t *testing.T) {
 	t.Parallel()
 	for body, note := range map[string]string{
@@ -158,7 +157,7 @@ func TestAMessageOfAnUnknownRunIsDeadLettered(t *testing.T) {
 	})
 }
 
-// A message that always fails is delivered ten times, and then what it was about is failed and says why.
+// A message that always fails is a dead letter after ten deliveries. Its batch or run then fails with the reason.
 func TestPoisonMessagesEndAsDeadLetters(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -170,7 +169,7 @@ func TestPoisonMessagesEndAsDeadLetters(t *testing.T) {
 				w.fakeWrites(100)
 				w.onUse(func(_ context.Context, i *instance, op string) error {
 					if op == c.op && i.name == "x" {
-						return fault.New(fault.Internal, "test: books", "broken", "this always fails")
+						return fault.New(fault.Internal, "test: store", "broken", "this always fails")
 					}
 					return nil
 				})
@@ -202,7 +201,7 @@ func TestPoisonMessagesEndAsDeadLetters(t *testing.T) {
 	}
 }
 
-// deadLetter is a batch's message as the dead-letter queue brings it.
+// deadLetter is a batch's message as the dead-letter queue delivers it.
 func (w *world) deadLetter(n, attempt int) run.Incoming {
 	in := w.batchMessage(n, attempt)
 	in.Count, in.Properties = 11, map[string]string{"DeadLetterReason": "MaxDeliveryCountExceeded"}
@@ -321,7 +320,7 @@ func TestARunsDeadLetterFailsItUnlessALaterManagerHasIt(t *testing.T) {
 	}
 }
 
-// A dead-letter queue knows no limit of deliveries: a letter that cannot be dealt with is held.
+// A dead-letter queue has no limit of deliveries. A letter that cannot be handled is held.
 func TestADeadLetterIsHeldDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	for _, away := range []string{"blob storage", "SQL"} {
@@ -335,7 +334,7 @@ func TestADeadLetterIsHeldDuringAnOutage(t *testing.T) {
 						return nil
 					}
 					if keeps.Add(1); away == "blob storage" {
-						return fault.New(fault.Infrastructure, "test: keep", "refused", "nobody answers")
+						return fault.New(fault.Infrastructure, "test: keep", "refused", "no answer")
 					}
 					return nil
 				})
@@ -368,7 +367,6 @@ func TestADeadLetterIsHeldDuringAnOutage(t *testing.T) {
 	}
 }
 
-// Whatever an id is, its evidence has a name that the store takes.
 func TestEvidenceNamesAreValidForAnyMessageID(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -381,7 +379,7 @@ func TestEvidenceNamesAreValidForAnyMessageID(t *testing.T) {
 	})
 }
 
-// A race that is lost is run again, and the entry is that of the try that counts.
+// A lost race is retried, and the audit entry is that of the attempt that succeeded.
 func TestADeadLetterAuditsItsLastAttempt(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -396,7 +394,7 @@ func TestADeadLetterAuditsItsLastAttempt(t *testing.T) {
 			}
 			writes++
 			require.NoError(t, w.store.ReleaseBatch(ctx, c.Lease, run.Audit{Code: run.CodeBatchReleased}))
-			return fault.New(fault.Contention, "test: books", "1205", "a deadlock")
+			return fault.New(fault.Contention, "test: store", "1205", "a deadlock")
 		})
 		_, err = w.instance("l").batchDead.Receive(t.Context(), w.deadLetter(1, run.FirstAttempt))
 		require.NoError(t, err)

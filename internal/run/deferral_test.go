@@ -26,7 +26,7 @@ func TestDeferralDefersMessagesAndHoldsTheRest(t *testing.T) {
 
 		for name, handle := range map[string]func(ctx context.Context) (run.Handled, error){
 			"unreadable": func(ctx context.Context) (run.Handled, error) {
-				return deferral.Defer(ctx, run.Incoming{Body: []byte("no notice")}, unreachable())
+				return deferral.Defer(ctx, run.Incoming{Body: []byte("no payload")}, unreachable())
 			},
 			"a dead letter": func(ctx context.Context) (run.Handled, error) {
 				return run.NewDeferral(run.Options{}, nil, run.BatchMessage).Defer(ctx, w.batchMessage(1, run.FirstAttempt), unreachable())

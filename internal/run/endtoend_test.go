@@ -49,7 +49,7 @@ func TestADrainGoesEndToEndWithEachPattern(t *testing.T) {
 	}
 }
 
-// failedState is sql_writer of a poison pill.
+// failedState is sql_writer of a poison message.
 func failedState(code, kind, failedAt string) string {
 	return fmt.Sprintf(`{"status":"failed","retry_count":5,"failed_at":%q,"error":"x","last_error_code":%q,"last_error_kind":%q}`, failedAt, code, kind)
 }
@@ -96,7 +96,7 @@ func TestAReplayTakesTheFailedDocumentsOfItsFilter(t *testing.T) {
 	}
 }
 
-// A replay leaves a document whose next try is scheduled to its time, unless somebody names it.
+// A replay leaves a document with a scheduled retry to its time, unless the filter names it.
 func TestAReplayTakesScheduledRetriesOnlyWhenNamed(t *testing.T) {
 	t.Parallel()
 	const waits = `{"status":"retry_scheduled","retry_count":2,"retry_after":946728000}` // at noon of the first day
@@ -138,7 +138,7 @@ func TestAReplayTakesScheduledRetriesOnlyWhenNamed(t *testing.T) {
 	}
 }
 
-// What nobody offered is left alone, and is no failure of the run that names it.
+// Documents without a status are skipped, and the run that names them does not fail.
 func TestARunOfNeverOfferedDocumentsCompletes(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -162,7 +162,7 @@ func TestAReindexWritesTheLinesOfCommittedDocumentsAgain(t *testing.T) {
 		l, _ := w.sink.Line(2)
 		l.Values = slices.Clone(l.Values)
 		for i := range l.Values {
-			l.Values[i] = invoice.Null() // somebody emptied it
+			l.Values[i] = invoice.Null() // a later edit emptied it
 		}
 		w.sink.SetLine(2, l)
 		before := w.state(docID(2))
@@ -252,7 +252,7 @@ func TestARunWithoutDocumentsIsCompleted(t *testing.T) {
 	}
 }
 
-// The rate is held over any minute, also over the ends of invocations, and a run of an hour takes an hour.
+// The rate holds over any minute, also across invocations, and a run of one hour takes one hour.
 func TestARateIsKeptWithoutBursts(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
@@ -343,7 +343,7 @@ func TestCheckpointIsChosenAboveTenThousandDocuments(t *testing.T) {
 	require.Equal(t, run.Checkpoint, run.ChoosePattern(500, true), "there are more")
 }
 
-// A checkpoint run holds a page and a chunk, however many documents it has.
+// A checkpoint run holds one page and one chunk, however many documents it has.
 func TestACheckpointRunKeepsFewIDsInMemory(t *testing.T) {
 	t.Parallel()
 	for _, page := range []int{1000, 130} {
@@ -362,7 +362,7 @@ func TestACheckpointRunKeepsFewIDsInMemory(t *testing.T) {
 	}
 }
 
-// fillRaw puts many small documents that are only counted.
+// fillRaw adds many small documents that are only counted.
 func (w *world) fillRaw(n int) int {
 	w.t.Helper()
 	for k := range n {
@@ -372,7 +372,7 @@ func (w *world) fillRaw(n int) int {
 	return n
 }
 
-// Documents may come and go and change while a run is divided: what is found twice is handed off once.
+// Documents may change while a run is divided. A document that is found twice is handed off once.
 func TestARefusedContinuationRestartsTheSearch(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -421,12 +421,12 @@ func TestARunWhoseSearchCannotGoOnFails(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok)
 		w.instance("w").work()
-		w.waitForEnd("run-1", 20*time.Minute) // nobody sent a message: the timer does
+		w.waitForEnd("run-1", 20*time.Minute) // the timer sends the first message
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3500})
 	})
 }
 
-// A run whose row says nothing that this build understands fails, and says why; it does not come again for ever.
+// A run with a column that this build cannot read fails with the reason, instead of being retried for ever.
 func TestARunWithUnreadableColumnsFails(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ pattern, filter, reason string }{
@@ -465,11 +465,10 @@ func TestAPanicInTheHandOffFailsTheRunAndItsHeartbeatEnds(t *testing.T) {
 		w.onUse(nil)
 		asked := w.asks()
 		time.Sleep(5 * time.Minute)
-		require.LessOrEqual(t, w.asks(), asked+3, "nobody beats for it any more")
+		require.LessOrEqual(t, w.asks(), asked+3, "its heartbeats have ended")
 	})
 }
 
-// What an operator is shown before a run is what the run takes.
 func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -483,7 +482,7 @@ func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 		}
 		w.put(41, "b", `{"status":"retry_scheduled","retry_count":1,"retry_after":946728000}`)    // at noon of the first day
 		w.put(43, "d", `{"status":"retry_scheduled","retry_count":1,"retry_after":946728000000}`) // in milliseconds: due
-		w.put(44, "e", `{"retry_count":1}`)                                                       // nobody offered it
+		w.put(44, "e", `{"retry_count":1}`)                                                       // never offered
 		w.put(42, "c", `{"status":"retry_scheduled","retry_count":1,"retry_after":1}`)
 		for _, c := range []struct {
 			kind   run.Kind

@@ -8,7 +8,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// newBreaker is an instance's breaker: what its Commit goes through, too.
+// newBreaker makes an instance's breaker, which its Commit uses, too.
 func (i *instance) newBreaker() *breaker.Breaker {
 	return breaker.New(spyControl{i}, breaker.Options{
 		Instance: i.name, Build: "v1", Log: i.w.log,
@@ -16,7 +16,7 @@ func (i *instance) newBreaker() *breaker.Breaker {
 	})
 }
 
-// shut opens the breaker of all instances for a while, as another instance would. Each sees it within five seconds.
+// openBreaker opens the breaker of all instances, as another instance would. Each reads it within five seconds.
 func (w *world) openBreaker(wait time.Duration) {
 	ctx := context.Background()
 	for {
@@ -35,7 +35,6 @@ func (w *world) openBreaker(wait time.Duration) {
 	}
 }
 
-// isOpen reports whether an instance finds the breaker open.
 func (i *instance) isOpen() bool {
 	state := i.breaker.View(context.Background()).Control.Breaker
 	return state.Stopped()

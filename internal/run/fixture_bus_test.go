@@ -10,7 +10,7 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// bus is a queue with locks: what is taken is completed, given back, or put aside after ten deliveries.
+// bus is a queue with locks. A message that is taken is completed or abandoned, and after ten deliveries a dead letter.
 type bus struct {
 	*inmem.Queue
 	wake chan struct{}
@@ -20,7 +20,7 @@ type bus struct {
 	maxDeliveries int
 	sent          []sending
 	lockTime      time.Duration
-	// refuse is what the queue has against single messages.
+	// refuse is the queue's error for a single message.
 	refuse func(run.Outgoing) error
 }
 
@@ -67,7 +67,7 @@ func (b *bus) sendings() []sending {
 	return slices.Clone(b.sent)
 }
 
-// again gives a message back.
+// again abandons a message.
 func (b *bus) again(in run.Incoming) {
 	defer b.signal()
 	const most = 10
@@ -119,7 +119,7 @@ func (b *bus) takeDeadLetter() (run.Incoming, bool) {
 	return in, true
 }
 
-// mostDeliveries is how often one message was delivered.
+// mostDeliveries is the highest delivery count of a message.
 func (b *bus) mostDeliveries() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// addsUp checks the numbers of a completed run: each document has one outcome, batches say as much as their documents, nobody
-// is still at work, and no batch changed in a way that is not in the table.
+// addsUp checks a completed run: each document has one outcome, batches agree with their documents, and no worker is running.
+// Every change of a batch is in the table of transitions.
 func (w *world) addsUp(id string, want map[run.Outcome]int) {
 	w.t.Helper()
 	r, stats := w.run(id), w.stats(id)
@@ -54,7 +54,7 @@ func nonzero(m map[run.BatchStatus]int) map[run.BatchStatus]int {
 	return m
 }
 
-// lawful checks that no batch changed in a way that is not in the table, and that the audit log can be read.
+// checkTransitions checks that batches made only changes of the table, and that every audit entry is complete.
 func (w *world) checkTransitions() {
 	w.t.Helper()
 	for _, a := range w.store.Audits() {
@@ -68,7 +68,7 @@ func (w *world) checkTransitions() {
 	require.Empty(w.t, w.invalid)
 }
 
-// watch compares the batches with how they were before a use of the books. w.mu is held.
+// checkBatches compares the batches with those before a use of the store. w.mu is locked.
 func (w *world) checkBatches(op string) {
 	onTheWay := 0
 	for _, batch := range w.store.AllBatches() {
@@ -91,7 +91,7 @@ func (w *world) checkBatches(op string) {
 	}
 }
 
-// codes are the audit log's codes for one batch, or of the run itself for "".
+// codes are the audit codes of one batch, or of the run itself for "".
 func (w *world) codes(id, batch string) []string {
 	var codes []string
 	for _, a := range w.store.Audits() {
@@ -102,14 +102,14 @@ func (w *world) codes(id, batch string) []string {
 	return codes
 }
 
-// ended are the invocations of a function so far.
+// ended are the completed invocations of a function.
 func (w *world) ended(function string) []call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(w.calls), func(c call) bool { return c.function != function })
 }
 
-// did counts what the invocations of a function did.
+// did counts the results of a function's invocations.
 func (w *world) did(function string) map[string]int {
 	n := map[string]int{}
 	for _, c := range w.ended(function) {
@@ -118,7 +118,7 @@ func (w *world) did(function string) map[string]int {
 	return n
 }
 
-// nothingCounted checks that no message came twice and no budget was touched.
+// nothingCounted checks that no message was delivered more than twice and no budget was spent.
 func (w *world) nothingCounted() {
 	w.t.Helper()
 	for _, b := range []*bus{w.runs, w.batches} {
@@ -131,7 +131,7 @@ func (w *world) nothingCounted() {
 	require.Empty(w.t, w.evidence.Files())
 }
 
-// seldom checks that SQL was asked at most once a minute from a time on.
+// askedAtMostEveryMinute checks the interval between uses of SQL in a period.
 func (w *world) askedAtMostEveryMinute(from, to time.Time) (asked int) {
 	w.t.Helper()
 	w.mu.Lock()

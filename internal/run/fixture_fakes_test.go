@@ -13,8 +13,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// light stands for documents and what takes them to SQL, where a test is about the run and not about the writing: every
-// document is applied when it first comes and unchanged later.
+// fakeWrites replaces documents and Commit in tests of the run alone. A document is applied the first time and unchanged later.
 type fakeWrites struct {
 	ids []string
 
@@ -23,12 +22,12 @@ type fakeWrites struct {
 	// took is how long a Commit takes; during says what happens meanwhile.
 	delay  time.Duration
 	during func(ctx context.Context, i *instance) error
-	// untold are documents of which nothing is said, tell what is said of others.
+	// unreported are documents without a result; results replace the results of others.
 	unreported map[string]bool
 	results    map[string]commit.DocumentResult
 }
 
-// lighten replaces documents and Commit of the instances to come, and answers the ids.
+// fakeWrites replaces documents and Commit of the instances to come, and returns the ids.
 func (w *world) fakeWrites(n int) []string {
 	w.fake = &fakeWrites{written: map[string]int{}, unreported: map[string]bool{}}
 	for k := range n {
@@ -37,7 +36,7 @@ func (w *world) fakeWrites(n int) []string {
 	return w.fake.ids
 }
 
-// writes counts how often documents were written, by how often.
+// writes counts the writes of each document.
 func (l *fakeWrites) writes() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +45,7 @@ func (l *fakeWrites) writes() map[string]int {
 
 type spyFakeWrites struct{ i *instance }
 
-// Page gives pages of 1,000.
+// Page returns pages of 1,000.
 func (d spyFakeWrites) Page(ctx context.Context, _ run.Query, continuation string) (found []commit.PendingDoc, next string, err error) {
 	const size = 1000
 	l := d.i.w.fake

@@ -17,7 +17,7 @@ type instance struct {
 	w       *world
 	name    string
 	breaker *breaker.Breaker
-	// commit is what takes documents to SQL, also where light stands in for it in runs.
+	// commit is the real Commit, also where fakeWrites replaces it in runs.
 	commit *commit.Commit
 
 	manager            *run.Manager
@@ -26,14 +26,14 @@ type instance struct {
 	batchDead, runDead *run.DeadLetters
 
 	mu sync.Mutex
-	// dead says that the process has died; steps counts its uses of ports, and it dies after the one with the number killAt.
+	// dead says that the process has died. It dies in its use of a port with the number killAt; steps counts the uses.
 	dead          bool
 	steps, killAt int
 	// ops are the names of its uses.
 	ops []string
 }
 
-// killAfter has the process die when its nth use of a port is done and before anybody knows of it.
+// killAfter kills the process when its nth use of a port from now is done, before it returns.
 func (i *instance) killAfter(n int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -46,7 +46,7 @@ func (i *instance) isDead() bool {
 	return i.dead
 }
 
-// instance starts a process that takes nothing yet.
+// instance starts a process that receives no messages yet.
 func (w *world) instance(name string) *instance {
 	i := &instance{w: w, name: name}
 	i.breaker = i.newBreaker()
@@ -67,7 +67,7 @@ func (w *world) instance(name string) *instance {
 	return i
 }
 
-// manage, work and tick have the host bring an instance messages, and the timer.
+// manage, work and tick deliver messages and timer ticks to an instance.
 func (i *instance) manage() *instance { return i.serve("BatchManager", i.w.runs, i.manager.Receive) }
 
 func (i *instance) work() *instance { return i.serve("BatchWorker", i.w.batches, i.workers.Receive) }
@@ -99,7 +99,7 @@ func (i *instance) serve(function string, b *bus, handle func(context.Context, r
 	return i
 }
 
-// invoke is one invocation: what the mount does around a handler. It answers false when the process died of it.
+// invoke is one invocation, as the mount does it around a handler. It returns false when the process died.
 func (i *instance) invoke(function string, in run.Incoming, handle func(context.Context, run.Incoming) (run.Handled, error)) (err error, alive bool) {
 	ended := make(chan struct{})
 	c := call{function: function, instance: i.name, begin: time.Now(), count: in.Count}
@@ -120,7 +120,7 @@ func (i *instance) invoke(function string, in run.Incoming, handle func(context.
 	return c.err, alive
 }
 
-// letters has the host bring dead letters.
+// deadLetters delivers dead letters to an instance.
 func (i *instance) deadLetters() *instance {
 	for _, l := range []struct {
 		function string
@@ -164,13 +164,13 @@ func (i *instance) tick() *instance {
 			if i.w.ctx.Err() != nil || i.isDead() {
 				return
 			}
-			_, _ = i.once() // what it could not do, the next one does
+			_, _ = i.once() // the next tick does the rest
 		}
 	})
 	return i
 }
 
-// once is one tick of the timer. It begins with the recovery of documents: with a heartbeat, repeated until five failed.
+// once is one tick of the timer. It starts with the breaker's tick, as the recovery of documents does.
 func (i *instance) once() (done run.Recovered, err error) {
 	ended := make(chan struct{})
 	i.w.group.Go(func() {
@@ -184,7 +184,7 @@ func (i *instance) once() (done run.Recovered, err error) {
 	return done, err
 }
 
-// use is what every use of a port goes through. A process that has died uses nothing any more.
+// use wraps every use of a port. A process that has died uses nothing any more.
 func (i *instance) use(ctx context.Context, op string, sql bool, f func() error) error {
 	i.mu.Lock()
 	if i.dead {
@@ -225,7 +225,7 @@ func (i *instance) use(ctx context.Context, op string, sql bool, f func() error)
 }
 
 func continuationRefused() error {
-	return fault.New(fault.Document, "test: page", "continuation", "the continuation is none")
+	return fault.New(fault.Document, "test: page", "continuation", "the continuation is invalid")
 }
 
 func unreachable() error {

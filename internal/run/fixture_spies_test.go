@@ -27,7 +27,7 @@ type (
 
 var _ run.Store = spyStore{}
 
-// withStore uses the run store and looks at what it did to the batches.
+// withStore uses the store and checks the changes of batches.
 func (d spyStore) withStore(ctx context.Context, op string, f func(ctx context.Context) error) error {
 	return d.i.use(ctx, op, true, func() error {
 		w := d.i.w
@@ -35,7 +35,7 @@ func (d spyStore) withStore(ctx context.Context, op string, f func(ctx context.C
 		defer w.mu.Unlock()
 		defer w.checkBatches(op)
 		if w.frozen {
-			ctx = context.WithoutCancel(ctx) // what was sent arrives, however late
+			ctx = context.WithoutCancel(ctx) // a late request arrives all the same
 		}
 		return f(ctx)
 	})

@@ -19,9 +19,9 @@ import (
 
 const sysName = "web"
 
-// world is an app over ports in memory, on the clock of a synctest bubble: time moves when everybody waits. Instances take
-// messages of two queues, as the host brings them: a message that is not handled is there again at once, after ten times it
-// is a dead letter, and one whose process died comes again when its lock is over.
+// world is an app over in-memory ports, on the clock of a synctest bubble: time advances when every goroutine waits. Instances receive
+// messages of two queues as the host delivers them. An unhandled message returns at once, and after ten deliveries it is a dead letter.
+// After the death of its process a message returns when its lock expires.
 type world struct {
 	t        testingT
 	docs     *inmem.Documents
@@ -37,44 +37,43 @@ type world struct {
 	group sync.WaitGroup
 
 	mu sync.Mutex
-	// hook sees each use of a port before it is made; an error stops it.
+	// hook is called before each use of a port; an error prevents the use.
 	hook func(ctx context.Context, i *instance, op string) error
-	// asked are the times at which SQL was asked, by whatever.
-	asked []time.Time
-	// sqlDown says that SQL cannot be reached.
+	// asked are the times at which SQL was used.
+	asked   []time.Time
 	sqlDown bool
-	// calls are the invocations that have ended.
+	// calls are the completed invocations.
 	calls []call
-	// seen are the batches as they were after the last use of the books; most counts those on their way at once, mostLost the
-	// workers that were lost with one of them.
+	// seen are the batches after the last use of the store. maxOutstanding and maxLost are the most outstanding batches, and the most
+	// workers lost with one batch.
 	seen                    map[string]run.Batch
 	maxOutstanding, maxLost int
-	// unlawful are changes of batches that are not in the table.
+	// invalid are changes of batches that the table of transitions lacks.
 	invalid []string
-	// held is how many ids were given by the selection and not yet kept by a chunk; mostHeld is the most.
+	// unsavedIDs counts ids that the selection returned and no chunk has stored yet.
 	unsavedIDs, maxUnsavedIDs int
 	// killed says that an instance died: its heartbeats end a moment later.
 	killed bool
-	// light replaces what takes documents to SQL.
+	// fake replaces documents and Commit.
 	fake *fakeWrites
-	// pages is the size of the container's pages, outstanding how many batches may be on their way.
+	// pages is the size of the container's pages, outstanding the limit of outstanding batches.
 	pages, outstanding int
-	// batchSize and chunkSize are smaller than usual where every step is broken; 0 means as usual.
+	// batchSize and chunkSize replace the defaults unless 0.
 	batchSize, chunkSize int
 	// log is that of the instances to come.
 	log zerolog.Logger
-	// frozen says that uses of the books arrive however late they are.
+	// frozen lets uses of the store arrive however late they are.
 	frozen bool
 }
 
-// testingT is what the world needs of a test.
+// testingT is the part of testing.T that world needs.
 type testingT interface {
 	require.TestingT
 	Helper()
 	Logf(format string, args ...any)
 }
 
-// call is an invocation that has ended.
+// call is a completed invocation.
 type call struct {
 	function, instance string
 	begin, end         time.Time
@@ -113,28 +112,27 @@ func (w *world) close() {
 	w.group.Wait()
 }
 
-// onUse sets the hook.
 func (w *world) onUse(hook func(ctx context.Context, i *instance, op string) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hook = hook
 }
 
-// asks is how often SQL was asked so far.
+// asks counts the uses of SQL so far.
 func (w *world) asks() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.asked)
 }
 
-// mostOnTheWay is how many batches were on their way at once, mostIDs how many ids were found and not kept yet.
+// maxOnTheWay is the most outstanding batches at one time.
 func (w *world) maxOnTheWay() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.maxOutstanding
 }
 
-// lost is how many workers were lost with one batch at most.
+// lostWorkers is the most workers lost with one batch.
 func (w *world) lostWorkers() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,14 +145,14 @@ func (w *world) maxIDs() int {
 	return w.maxUnsavedIDs
 }
 
-// sql says whether SQL can be reached.
+// sql makes SQL reachable or not.
 func (w *world) sql(up bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sqlDown = !up
 }
 
-// fill puts pending documents into the container and answers their ids, in their order.
+// fill adds pending documents and returns their ids in order.
 func (w *world) fill(n int) []string {
 	w.t.Helper()
 	ids := make([]string, n)
@@ -164,7 +162,7 @@ func (w *world) fill(n int) []string {
 	return ids
 }
 
-// put puts a document for a line into the container.
+// put adds a document for a line.
 func (w *world) put(line int, maker, state string) (id string) {
 	w.t.Helper()
 	id = docID(line)
@@ -175,7 +173,7 @@ func (w *world) put(line int, maker, state string) (id string) {
 	return id
 }
 
-// docID has a time a few hours before the bubble's clock begins.
+// docID has a time a few hours before the bubble's clock starts.
 func docID(line int) string {
 	return fmt.Sprintf("1999-12-31 10:00:00.%06d-06:00-0001-%d", line, line)
 }
@@ -192,7 +190,7 @@ func (w *world) state(id string) invoice.State {
 	return d.State
 }
 
-// maker reads the column of a line that documents of fill write.
+// maker reads the column that documents of fill write.
 func (w *world) maker(line int) string {
 	w.t.Helper()
 	l, ok := w.sink.Line(int64(line))
@@ -206,7 +204,7 @@ func (w *world) maker(line int) string {
 	return ""
 }
 
-// start asks for a run and sends its first message.
+// start starts a run and sends its first message.
 func (w *world) start(r run.Run, f run.Filter) run.Run {
 	w.t.Helper()
 	raw, err := json.Marshal(f)
@@ -247,7 +245,7 @@ func (w *world) stats(id string) run.Stats {
 	return s
 }
 
-// until lets time pass until something is so.
+// until waits for a condition.
 func (w *world) until(most time.Duration, what string, so func() bool) time.Duration {
 	w.t.Helper()
 	begin := time.Now()
@@ -258,11 +256,11 @@ func (w *world) until(most time.Duration, what string, so func() bool) time.Dura
 		}
 		time.Sleep(time.Second)
 	}
-	synctest.Wait() // whoever made it so is done, too
+	synctest.Wait() // the goroutine that changed it is done, too
 	return time.Since(begin)
 }
 
-// explain logs how things stand.
+// explain logs runs and invocations.
 func (w *world) explain() {
 	w.t.Helper()
 	for _, r := range []string{"run-1", "run-2"} {
@@ -277,7 +275,7 @@ func (w *world) explain() {
 	}
 }
 
-// over waits for a run's end.
+// waitForEnd waits for a run's end.
 func (w *world) waitForEnd(id string, most time.Duration) time.Duration {
 	w.t.Helper()
 	return w.until(most, id+" is over", func() bool { return w.run(id).Status != run.RunRunning })

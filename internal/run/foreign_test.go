@@ -9,7 +9,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Environments may share a database: a message of ours that names a run of theirs hands nothing of it off.
+// Environments may share a database. A message of this environment that names a run of another hands off nothing.
 func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -31,7 +31,6 @@ func TestAManagerLeavesAnotherEnvironmentsRunAlone(t *testing.T) {
 	})
 }
 
-// Messages of another environment are put aside with the reason and counted, on every queue.
 func TestMessagesOfAnotherEnvironmentAreDeadLettered(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {

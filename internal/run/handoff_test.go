@@ -16,7 +16,7 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// Nothing is counted while the queues are away, and nobody need do anything when they are back.
+// An outage of the queues counts nothing, and needs no operator afterwards.
 func TestAQueueThatIsAwayDuringTheHandOffCostsNothing(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
@@ -60,7 +60,7 @@ func TestAQueueThatIsAwayDuringTheHandOffCostsNothing(t *testing.T) {
 	}
 }
 
-// The queue has everything and says that it has nothing: each batch comes twice, and every document is written once.
+// The queue accepts everything and reports failures. Each batch is delivered twice, and every document is written once.
 func TestAnAmbiguousSendWritesNothingTwice(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
@@ -89,7 +89,7 @@ func TestAnAmbiguousSendWritesNothingTwice(t *testing.T) {
 	}
 }
 
-// A blip of the queue delays its batches by seconds: the manager that goes on sends them again, and no timer is needed.
+// After a short outage of the queue, the next manager sends the messages within seconds, without the timer.
 func TestAManagerResendsUnsentMessages(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
@@ -108,8 +108,7 @@ func TestAManagerResendsUnsentMessages(t *testing.T) {
 	}
 }
 
-// A queue that keeps refusing is asked seldom by one that goes on with other batches meanwhile; what it has against messages
-// themselves counts, and only that.
+// A queue that keeps refusing is asked at intervals, while other batches continue. Only refusals of a message itself count.
 func TestAManagerResendsAtIntervals(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -148,7 +147,7 @@ func TestAManagerResendsAtIntervals(t *testing.T) {
 	})
 }
 
-// A manager that waits for room sends again at once what is wanted again, and what it sent is queued, whatever the pattern.
+// A manager that waits for room resends requeued batches at once. Their batches become queued, with every pattern.
 func TestAManagerAtItsLimitResends(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
@@ -177,7 +176,7 @@ func TestAManagerAtItsLimitResends(t *testing.T) {
 	}
 }
 
-// tooLarge is what the queue has against one message itself.
+// tooLarge is a refusal of one message.
 func tooLarge() error {
 	return fault.New(fault.Document, "test: send", "too_large", "the message is too large")
 }
@@ -252,7 +251,7 @@ func TestALateQueuedStatusDoesNotRegress(t *testing.T) {
 	})
 }
 
-// The manager dies after every single use of a port, with every pattern; another one goes on, and nothing is lost or twice.
+// The manager dies after every single use of a port, with every pattern. Another one continues; nothing is lost or done twice.
 func TestAManagerMayDieAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
@@ -293,7 +292,7 @@ func TestAManagerMayDieAtEveryStep(t *testing.T) {
 	}
 }
 
-// A checkpoint run that is killed goes on at the next checkpoint: it asks for no page that it is through with.
+// A killed checkpoint run continues at the next checkpoint and reads no finished page again.
 func TestACheckpointRunResumesAtTheNextCheckpoint(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -323,7 +322,7 @@ func TestACheckpointRunResumesAtTheNextCheckpoint(t *testing.T) {
 	})
 }
 
-// Two managers have messages of one run: one of them has it, the other waits, and at the end nobody has anything left.
+// Of two managers with messages of one run, one has the lease and the other waits.
 func TestTwoManagersDoNotShareARun(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -351,7 +350,6 @@ func TestTwoManagersDoNotShareARun(t *testing.T) {
 	})
 }
 
-// An optimistic batch whose message was lost is found.
 func TestABatchWhoseMessageIsLostIsFound(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {

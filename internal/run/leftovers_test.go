@@ -11,8 +11,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// A replay of what a run left takes the documents that failed or were deferred there, from one code on if one is given, although it
-// is not their turn.
+// A replay of another run takes its failed and deferred documents before they are due, of one code if given.
 func TestAReplayTakesWhatARunLeft(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {

@@ -13,7 +13,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// respawn has the host start a manager's process, and another one whenever it has died.
+// restartManagers starts a manager's process, and another one whenever it has died.
 func (w *world) restartManagers() {
 	w.group.Go(func() {
 		for n := 1; w.ctx.Err() == nil; n++ {
@@ -25,8 +25,8 @@ func (w *world) restartManagers() {
 	})
 }
 
-// A run that kills its manager's process cannot say so, and the timer would go on with it for ever: each claim makes the messages
-// of before outdated, so that none of them is ever delivered ten times.
+// A run that kills its manager's process cannot record that, and the timer would continue it for ever. Each claim outdates the earlier
+// messages, so none of them is delivered ten times.
 func TestARunThatKillsItsManagersFails(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -64,7 +64,7 @@ func TestARunThatKillsItsManagersFails(t *testing.T) {
 		}
 		require.Equal(t, 1, reported, "the host learns of it")
 		time.Sleep(30 * time.Minute)
-		require.EqualValues(t, 10, died.Load(), "nobody goes on with it")
+		require.EqualValues(t, 10, died.Load(), "no manager continues it")
 		require.Empty(t, w.evidence.Files(), "no message is a dead letter")
 
 		w.onUse(nil)
@@ -78,7 +78,7 @@ func TestARunThatKillsItsManagersFails(t *testing.T) {
 	})
 }
 
-// The managers of a long run may all die, for reasons of their own, as long as one of a few hands off something.
+// Managers of a long run may die for other reasons, as long as one of ten hands off a batch.
 func TestARunWhoseManagersDieNowAndThenGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, p := range run.Patterns() {
@@ -104,7 +104,7 @@ func TestARunWhoseManagersDieNowAndThenGoesOn(t *testing.T) {
 				w.waitForEnd("run-1", 24*time.Hour)
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 200})
 				require.EqualValues(t, 9, most.Load(), "the tenth hands off")
-				require.GreaterOrEqual(t, died.Load(), int32(10+9*9), "ten chunks; whoever died after one is the first of those before the next")
+				require.GreaterOrEqual(t, died.Load(), int32(10+9*9), "ten chunks; a manager that died after one is the first before the next")
 				require.LessOrEqual(t, died.Load(), int32(10+10*9), "unless the next one sent its messages first, and was the timer not sooner")
 				require.Zero(t, w.run("run-1").LostManagers)
 			})
@@ -112,7 +112,7 @@ func TestARunWhoseManagersDieNowAndThenGoesOn(t *testing.T) {
 	}
 }
 
-// dies has a run's manager die, and its message with it.
+// loseManager kills a run's manager and loses its message.
 func (w *world) loseManager(id string) {
 	_, taken := w.runs.Take()
 	require.True(w.t, taken)
@@ -121,8 +121,7 @@ func (w *world) loseManager(id string) {
 	require.True(w.t, mine)
 }
 
-// Who lives and could not let go of the run while SQL was away puts its message off itself: it is not lost,
-// however often that happens while the run waits for its workers.
+// A live manager that could not release the run during an outage defers its message. It never counts as lost.
 func TestAManagerThatCouldNotReleaseIsNotLost(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -143,7 +142,7 @@ func TestAManagerThatCouldNotReleaseIsNotLost(t *testing.T) {
 		for range 12 {
 			w.sql(false)
 			time.Sleep(90 * time.Second)
-			require.NotEmpty(t, w.run("run-1").Owner, "nobody could let go")
+			require.NotEmpty(t, w.run("run-1").Owner, "the release failed")
 			w.sql(true)
 			time.Sleep(18 * time.Minute)
 		}

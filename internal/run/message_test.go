@@ -29,7 +29,7 @@ func batchPayload() run.Payload {
 	}
 }
 
-// The bodies on the wire: another build reads them.
+// Other builds read these bodies.
 func TestMessagesAsTheyAreSent(t *testing.T) {
 	for name, p := range map[string]run.Payload{"run": runPayload(), "batch": batchPayload()} {
 		want, err := os.ReadFile(filepath.Join("testdata", name+".json"))
@@ -46,7 +46,7 @@ func TestMessagesAsTheyAreSent(t *testing.T) {
 	require.Equal(t, batchID+":1:4:2", batchPayload().Outgoing(0).ID)
 }
 
-// wrappings are what portals, hosts and other queues do to a body.
+// wrappings are those of portals, hosts and other queues.
 func wrappings() map[string]func([]byte) []byte {
 	literal := func(b []byte) []byte {
 		raw, err := json.Marshal(string(b))

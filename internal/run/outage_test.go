@@ -16,7 +16,7 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// deferred reads when the messages on their way were put off for the first time, by what they are about.
+// deferred reads when the queue's messages were first deferred, by batch or run.
 func deferred(t testingT, b *bus) map[string]int64 {
 	t.Helper()
 	found := map[string]int64{}
@@ -31,7 +31,7 @@ func deferred(t testingT, b *bus) map[string]int64 {
 	return found
 }
 
-// quiet checks that an outage of SQL cost nothing.
+// checkNothingSpent checks that an outage of SQL cost nothing.
 func (w *world) checkNothingSpent(ids []string) {
 	w.t.Helper()
 	w.nothingCounted()
@@ -43,11 +43,11 @@ func (w *world) checkNothingSpent(ids []string) {
 	}
 }
 
-// 2 hours, 20 batches, 3 workers, a tick of the timer each 5 minutes.
+// 2 hours, 20 batches, 3 workers, a tick of the timer every 5 minutes.
 func TestTwoHoursWithoutSQLCostNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		// after is how long the run has gone when SQL goes; begun says that workers are there before.
+		// after is the age of the run when SQL fails; begun says that workers exist before.
 		after time.Duration
 		begun bool
 	}{
@@ -104,14 +104,14 @@ func (w *world) outage(gone time.Time, ids []string) {
 	w.checkNothingSpent(ids)
 	require.Equal(t, run.RunRunning, w.run("run-1").Status)
 	if len(batches) > 5 {
-		require.GreaterOrEqual(t, w.askedAtMostEveryMinute(gone.Add(6*time.Minute), time.Now()), 60, "and it was asked, or nobody would notice that it is back")
+		require.GreaterOrEqual(t, w.askedAtMostEveryMinute(gone.Add(6*time.Minute), time.Now()), 60, "and it was asked, so that its return is noticed")
 	} else {
 		w.askedAtMostEveryMinute(gone.Add(6*time.Minute), time.Now())
 	}
 	w.sql(true)
 }
 
-// SQL goes in the middle of a Commit: what is written is told, the rest is left, and comes again.
+// SQL fails during a Commit. Outcomes so far are stored, and the rest is done later.
 func TestAnOutageInMidBatchLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -162,7 +162,7 @@ func TestAnOperatorsPauseCostsNothing(t *testing.T) {
 	})
 }
 
-// SQL is away and nothing can be put off: the message is held to the end of the invocation, and only then given back.
+// SQL and the queue are away. The message is held to the end of the invocation, and only then abandoned.
 func TestAMessageThatCannotBeDeferredIsHeld(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -192,7 +192,7 @@ func TestAMessageThatCannotBeDeferredIsHeld(t *testing.T) {
 	})
 }
 
-// An invocation whose time is over while it works still owes its message to the queue.
+// An invocation whose time ends during the work still defers its message.
 func TestABatchThatOutlivesItsInvocationIsNotCounted(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -215,7 +215,7 @@ func TestABatchThatOutlivesItsInvocationIsNotCounted(t *testing.T) {
 	})
 }
 
-// What was written and could not be told is told by another: nobody is dead because SQL was away.
+// An outage interrupts every worker in mid-batch. None counts as lost until the breaker has been closed for ten minutes.
 func TestTimeWithTheBreakerOpenNeverCountsAsStuck(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -234,7 +234,7 @@ func TestTimeWithTheBreakerOpenNeverCountsAsStuck(t *testing.T) {
 		w.start(run.Run{}, run.Filter{})
 		w.until(time.Minute, "all caught", func() bool { return w.stats("run-1").Batches[run.Processing] == 3 })
 		w.until(15*time.Minute, "the breaker is open", func() bool { _, _ = timer.once(); return workers.isOpen() })
-		w.batches.Always(inmem.QueueDown()) // nobody gives a message back either
+		w.batches.Always(inmem.QueueDown()) // no message is abandoned either
 		time.Sleep(3 * time.Hour)
 		done, err := timer.once()
 		require.NoError(t, err)

@@ -80,7 +80,7 @@ func batchPayload(sysName string, batch Batch) Payload {
 }
 
 // RunPayload is the payload of a run's message. It never shows the epoch of a live owner, which has not released the run.
-func RunPayload(r Run) Payload {
+func RunPayload(r Run) Payload { //nolint:revive // a batch has its own
 	p := Payload{Kind: RunMessage, SysName: r.SysName, RunID: r.ID, Epoch: r.Epoch}
 	if r.Owner != "" {
 		p.Epoch--

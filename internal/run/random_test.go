@@ -16,7 +16,7 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// notes is a test inside a bubble whose failure is told outside of it.
+// bubbleT records a failure inside a bubble, for the test outside.
 type bubbleT struct {
 	failed bool
 	text   strings.Builder
@@ -38,7 +38,7 @@ func (n *bubbleT) FailNow() {
 	panic(failNow{})
 }
 
-// misfortune is one thing that goes wrong.
+// incident is one thing that goes wrong.
 type incident struct {
 	After time.Duration
 	What  string
@@ -47,7 +47,7 @@ type incident struct {
 	Step  int
 }
 
-// story is a random history.
+// history is a random sequence of incidents.
 type history struct {
 	Pattern     string
 	Documents   int
@@ -80,7 +80,7 @@ func drawHistory(t *rapid.T) history {
 	return s
 }
 
-// Random histories of crashes, duplicates, losses, delays, outages and cancellations, over three workers and two managers.
+// Crashes, duplicates, losses, delays, outages and cancellations, with three workers and two managers.
 func TestRandomHistories(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -102,7 +102,7 @@ func TestRandomHistories(t *testing.T) {
 	})
 }
 
-// live lives through a story, and checks how it ends.
+// play executes a history and checks how it ends.
 func (w *world) play(s history) {
 	w.fill(s.Documents)
 	edited := map[int]string{}
@@ -123,7 +123,7 @@ func (w *world) play(s history) {
 	}
 	w.instance("timer").tick().deadLetters()
 	operator := w.instance("operator")
-	store := spyStore{operator} // what an operator does is watched, too
+	store := spyStore{operator} // an operator's changes are checked, too
 	w.start(run.Run{Pattern: s.Pattern, Rate: s.Rate}, run.Filter{})
 	by := func(code string) run.Audit { return run.Audit{Code: code, Level: run.LevelInfo, By: "ann", Why: "x"} }
 	for _, e := range s.Events {
@@ -167,7 +167,7 @@ func (w *world) play(s history) {
 		}
 	}
 
-	// Fortune: everything is back, nobody is dead, and whoever gave up is asked again.
+	// Everything is back, every process lives, and failed work is requeued.
 	w.batches.Mend()
 	w.runs.Mend()
 	w.sql(true)
@@ -198,12 +198,12 @@ func (w *world) play(s history) {
 		}
 	}
 	w.waitForEnd("run-1", 3*time.Hour)
-	time.Sleep(30 * time.Minute) // until the last of the dead is buried
+	time.Sleep(30 * time.Minute) // until the last dead worker is rescued
 	w.addsUp("run-1", w.stats("run-1").Outcomes)
 	w.checkDocuments(s, edited)
 }
 
-// told checks documents and lines: nothing is written that no document says, and what is committed is in its line.
+// checkDocuments checks that lines hold only contents of documents, and that committed documents are in their lines.
 func (w *world) checkDocuments(s history, edited map[int]string) {
 	w.t.Helper()
 	items, err := w.store.Items(context.Background(), "run-1", nil, "", 1000)

@@ -16,7 +16,7 @@ func audit(code string) run.Audit {
 	return run.Audit{Code: code, Level: run.LevelInfo, By: "ann", Why: "a test"}
 }
 
-// chunked has a manager die between the rows of a batch and its message: nothing is sent, and the next chunk is to wait.
+// addUnsentChunk kills a manager after it stored a batch and before it sent the message. The next chunk must wait.
 func (w *world) addUnsentChunk(wait time.Duration) {
 	w.t.Helper()
 	w.start(run.Run{}, run.Filter{})
@@ -29,7 +29,7 @@ func (w *world) addUnsentChunk(wait time.Duration) {
 	require.NoError(w.t, w.store.AddChunk(w.ctx, lease, chunk, audit(run.CodeBatchCreated)))
 }
 
-// A run whose message was lost is gone on with, also when that message is lost within the queue's memory of ids.
+// A run whose message was lost continues, also when the next message is lost within the time of duplicate detection.
 func TestARunWhoseMessageIsLostTwiceGoesOn(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -53,7 +53,7 @@ func TestARunWhoseMessageIsLostTwiceGoesOn(t *testing.T) {
 	})
 }
 
-// A manager that could say nothing while the breaker was open is not gone.
+// A manager that could not write a heartbeat while the breaker was open is not lost.
 func TestARunIsNotTakenForAbandonedAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -66,7 +66,7 @@ func TestARunIsNotTakenForAbandonedAfterAnOutage(t *testing.T) {
 		_, _ = timer.once()
 		time.Sleep(2 * time.Hour)
 		require.True(t, m.isOpen())
-		w.runs.Lose() // the message that was put off, so that only the timer could go on
+		w.runs.Lose() // the deferred message, so that only the timer could continue
 		w.sql(true)
 		require.NoError(t, m.breaker.Resume(t.Context(), "ann", "it is back"))
 		time.Sleep(6 * time.Second)
@@ -88,7 +88,6 @@ func TestARunIsNotTakenForAbandonedAfterAnOutage(t *testing.T) {
 	})
 }
 
-// A run that waits for its rate is not abandoned, however little its manager says.
 func TestARunThatWaitsForItsRateIsNotAbandoned(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -104,7 +103,7 @@ func TestARunThatWaitsForItsRateIsNotAbandoned(t *testing.T) {
 	})
 }
 
-// What the queue has against one run's message, or against all, keeps the runs behind it from nothing that needs no queue.
+// A refusal of one run's message, or of all, does not delay work of other runs that needs no queue.
 func TestARunThatCannotContinueDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -146,7 +145,7 @@ func TestARunThatCannotContinueDelaysNoOther(t *testing.T) {
 	}
 }
 
-// lostThings are what a timer finds, and after how long.
+// lostCases are losses that the timer finds, and after how long.
 func lostCases() map[string]struct {
 	lose  func(w *world)
 	after time.Duration
@@ -158,14 +157,14 @@ func lostCases() map[string]struct {
 		found func(run.Recovered) int
 	}{
 		"a dead worker":                 {func(w *world) { w.handedOff(); w.claimFirst() }, 10 * time.Minute, func(r run.Recovered) int { return r.Rescued }},
-		"a batch that was let go of":    {func(w *world) { w.handedOff(); w.releaseFirst() }, 30 * time.Minute, func(r run.Recovered) int { return r.Rescued }},
+		"a released batch":              {func(w *world) { w.handedOff(); w.releaseFirst() }, 30 * time.Minute, func(r run.Recovered) int { return r.Rescued }},
 		"a batch whose message is lost": {func(w *world) { w.handedOff() }, 30 * time.Minute, func(r run.Recovered) int { return r.Silent }},
 		"a run whose message is lost":   {func(w *world) { w.start(run.Run{}, run.Filter{}); w.runs.Lose() }, 7 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
 		"a run whose manager is dead":   {func(w *world) { w.addUnsentChunk(0) }, 7 * time.Minute, func(r run.Recovered) int { return r.Resumed }},
 	}
 }
 
-// Nothing counts as lost before the breaker has been closed for as long as the silence that is asked about.
+// Nothing counts as lost before the breaker has been closed for as long as the silence.
 func TestNothingIsLostWhileTheBreakerIsOpen(t *testing.T) {
 	t.Parallel()
 	for name, c := range lostCases() {
@@ -200,7 +199,7 @@ func TestNothingIsLostWhileTheBreakerIsOpen(t *testing.T) {
 	}
 }
 
-// taken has a worker that says nothing any more have the first batch.
+// claimFirst claims the first batch for a worker that stays silent.
 func (w *world) claimFirst() run.BatchLease {
 	w.t.Helper()
 	worker := run.Worker{ID: "worker-00000001", Instance: "gone"}
@@ -210,13 +209,12 @@ func (w *world) claimFirst() run.BatchLease {
 	return c.Lease
 }
 
-// letGo has a worker let go of the first batch, and the message be lost that it put off.
+// releaseFirst releases the first batch and loses its deferred message.
 func (w *world) releaseFirst() {
 	w.t.Helper()
 	require.NoError(w.t, w.store.ReleaseBatch(w.ctx, w.claimFirst(), audit(run.CodeBatchReleased)))
 }
 
-// What is to be sent again is sent as there is room, also where no manager is.
 func TestTheTimerSendsWithinTheLimit(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {

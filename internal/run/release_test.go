@@ -13,8 +13,8 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// outages are what documents' requests may meet while the books answer: the error of the nth request, the time since the run
-// began, and for how long the breaker opens then.
+// outages are failures of documents' requests while the store answers. Each returns the error of the nth request at a time since the
+// start, and for how long the breaker then opens.
 func outages() map[string]func(n int, since time.Duration) (time.Duration, error) {
 	busy := fault.New(fault.Throttled, "test: sql", "40501", "the service is busy")
 	full := fault.New(fault.Quota, "test: sql", "9002", "the log is full")
@@ -40,7 +40,7 @@ func outages() map[string]func(n int, since time.Duration) (time.Duration, error
 	}
 }
 
-// Nobody dies of throttling or of a full database, however long it goes on: every batch is let go of and taken again.
+// Throttling or a full database lose no worker, however long they last. Every batch is released and claimed again.
 func TestOutagesOfDocumentsCountNoLostWorker(t *testing.T) {
 	t.Parallel()
 	for name, outage := range outages() {
@@ -69,7 +69,7 @@ func TestOutagesOfDocumentsCountNoLostWorker(t *testing.T) {
 				w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 3000})
 				require.Zero(t, w.lostWorkers())
 				require.LessOrEqual(t, delay, 3*time.Hour+15*time.Minute)
-				require.LessOrEqual(t, len(w.store.Audits()), 3+4*30, "bounded: each batch says once that it was let go of")
+				require.LessOrEqual(t, len(w.store.Audits()), 3+4*30, "bounded: each batch is audited once as released")
 				require.LessOrEqual(t, len(w.store.Workers()), 1+4*30)
 				w.nothingCounted()
 			})
@@ -77,7 +77,7 @@ func TestOutagesOfDocumentsCountNoLostWorker(t *testing.T) {
 	}
 }
 
-// What could not be let go of, because SQL was away just then, is taken at once by the message that shows the owner's epoch.
+// SQL was away when the worker released its batch. The message that shows its epoch takes the batch over at once.
 func TestAnUnreleasedBatchIsTakenOverAtOnce(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -91,8 +91,8 @@ func TestAnUnreleasedBatchIsTakenOverAtOnce(t *testing.T) {
 		w.start(run.Run{}, run.Filter{})
 		w.until(time.Minute, "handed off", func() bool { return !w.run("run-1").HandedOffAt.IsZero() })
 		i.work()
-		w.until(time.Minute, "put off", func() bool { return w.did("BatchWorker")["deferred"] == 1 })
-		require.NotEmpty(t, w.batchOf(1).Owner, "nobody could let go of it")
+		w.until(time.Minute, "deferred", func() bool { return w.did("BatchWorker")["deferred"] == 1 })
+		require.NotEmpty(t, w.batchOf(1).Owner, "the release failed")
 		w.fake.mu.Lock()
 		w.fake.during = nil
 		w.fake.mu.Unlock()
@@ -103,8 +103,8 @@ func TestAnUnreleasedBatchIsTakenOverAtOnce(t *testing.T) {
 	})
 }
 
-// A message that does not show the owner's epoch takes nothing from who could not say a word: the breaker must have been closed for
-// as long as the silence.
+// A message without the owner's epoch gets nothing from an owner that could not write. The breaker must have been closed for as long as
+// the silence.
 func TestNoOwnerIsStaleUntilTheBreakerWasClosedForLong(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -135,13 +135,12 @@ func TestNoOwnerIsStaleUntilTheBreakerWasClosedForLong(t *testing.T) {
 	})
 }
 
-// A message older than its row's attempt is done with.
 func TestAnOutdatedMessageIsDropped(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		w.fakeWrites(100)
 		w.handedOff()
-		_, _, err := w.store.MarkUnsent(t.Context(), []run.Batch{w.batchOf(1)}, "nobody knows", false, nil)
+		_, _, err := w.store.MarkUnsent(t.Context(), []run.Batch{w.batchOf(1)}, "unknown", false, nil)
 		require.NoError(t, err)
 		i := w.instance("w")
 		h, err := i.workers.Receive(t.Context(), w.batchMessage(1, run.FirstAttempt))
@@ -154,8 +153,8 @@ func TestAnOutdatedMessageIsDropped(t *testing.T) {
 	})
 }
 
-// A run that only waits for workers is not left behind: six hours without any brings no second message, but one each half hour
-// for the whole environment, to see whether the queue has lost them.
+// A run that only waits for workers is not sent again. In six hours one message each half hour is sent for the whole environment, to
+// detect a queue that lost its messages.
 func TestARunThatWaitsForWorkersIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -182,7 +181,7 @@ func TestARunThatWaitsForWorkersIsNotSentAgain(t *testing.T) {
 	})
 }
 
-// All open runs share the room, and a long one leaves some to a short one.
+// A long run leaves a part of the limit to a short one.
 func TestRunsShareTheOutstandingLimit(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -205,7 +204,7 @@ func TestRunsShareTheOutstandingLimit(t *testing.T) {
 	})
 }
 
-// Contention is never the end of a line that is to be written again: the batch comes again.
+// Contention never ends a line's rewrite: the batch is tried again.
 func TestAReindexRetriesLostRaces(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -228,7 +227,6 @@ func TestAReindexRetriesLostRaces(t *testing.T) {
 	})
 }
 
-// Batches that are wanted again, however many, are sent by a manager as there is room.
 func TestRequeuedBatchesAreSentWithinTheLimit(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -269,7 +267,7 @@ func TestRequeuedBatchesAreSentWithinTheLimit(t *testing.T) {
 	})
 }
 
-// What a worker began it ends, whatever the breaker says meanwhile: outcomes, the batch, the run.
+// A worker stores outcomes and ends its batch and run, whatever the breaker says.
 func TestStartedWorkIsFinishedWhileTheBreakerIsOpen(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -287,7 +285,7 @@ func TestStartedWorkIsFinishedWhileTheBreakerIsOpen(t *testing.T) {
 	})
 }
 
-// Nothing of runs is begun while the breaker is open: SQL is not asked at all.
+// SQL is not used at all.
 func TestRunsStartNothingWhileTheBreakerIsOpen(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {

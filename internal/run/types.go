@@ -179,7 +179,7 @@ const (
 )
 
 // RunLease is a manager's lease of a run.
-type RunLease struct {
+type RunLease struct { //nolint:revive // BatchLease is a batch's
 	Run, Owner string
 	Epoch      int
 }

@@ -10,8 +10,8 @@ import (
 	"sqlwriter/internal/commit"
 )
 
-// A worker that died between recording documents and telling the books leaves them to the next one, which finds them finished:
-// that is what became of them, and not that they were skipped.
+// A worker died between finishing documents and storing their outcomes. The next worker finds them finished, and stores that outcome
+// instead of skipped.
 func TestDocumentsThatADeadWorkerFinishedAreNotSkipped(t *testing.T) {
 	res := &results{outcomes: map[string]ItemOutcome{}}
 	document := func(id, status string) json.RawMessage {

@@ -19,7 +19,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// batchMessage is the message of a run's nth batch as the trigger brings it.
+// batchMessage is the message of a run's nth batch as the trigger delivers it.
 func (w *world) batchMessage(n, attempt int) run.Incoming {
 	payload := run.Payload{
 		Kind: run.BatchMessage, SysName: sysName, RunID: "run-1", BatchID: run.BatchID(sysName, "run-1", n), BatchAttempt: attempt,
@@ -71,8 +71,8 @@ func TestAMessageLockLostDuringTheWork(t *testing.T) {
 	})
 }
 
-// The owner of a batch is away for twenty minutes, at each of its uses of the books; another takes the batch over. What the
-// owner then does changes nothing.
+// The worker is away for twenty minutes at each of its uses of the store, and another takes the batch over. The first one then changes
+// nothing.
 func TestALateWorkerChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"BeatBatch", "SaveOutcomes", "FinishBatch", "ReleaseBatch", "FailBatch"} {
@@ -99,7 +99,7 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 					case op == "FailBatch":
 						panic("of ours")
 					case op == "BeatBatch":
-						<-ctx.Done() // the beat comes at last and says that somebody else has it
+						<-ctx.Done() // the late heartbeat finds the lease lost
 						return fault.Wrap(fault.Infrastructure, "test: commit", "cancelled", "the caller gave up", context.Cause(ctx))
 					}
 					return nil
@@ -133,7 +133,7 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 	}
 }
 
-// A worker that has lost its batch stops at its next heartbeat, and not when its time is over.
+// It stops at its next heartbeat, and not at its deadline.
 func TestAWorkerThatLostItsBatchStops(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -158,14 +158,14 @@ func TestAWorkerThatLostItsBatchStops(t *testing.T) {
 	})
 }
 
-// of are the invocations of an instance that have ended.
+// callsOf are the completed invocations of an instance.
 func (w *world) callsOf(i *instance) []call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(w.calls), func(c call) bool { return c.instance != i.name })
 }
 
-// The same of a manager, which is dead after two minutes.
+// The same for a manager, which is stale after two minutes.
 func TestALateManagerChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"Known", "AddChunk", "SendBatch", "MarkQueued", "Unsent", "EndHandOff"} {
@@ -339,8 +339,8 @@ func TestABatchWithMissingOutcomesFails(t *testing.T) {
 	})
 }
 
-// What was written and could not be told once is asked for again: nothing of the batch is missing.
-func TestUnreportedOutcomesAreFoundAgain(t *testing.T) {
+// SQL failed before the outcomes were saved. The next worker finds the documents written, and no outcome is missing.
+func TestUnsavedOutcomesAreFoundAgain(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
 		w.fakeWrites(100)
@@ -364,7 +364,7 @@ func TestUnreportedOutcomesAreFoundAgain(t *testing.T) {
 	})
 }
 
-// Books that refuse for good what is to be written into them end the batch: put off, it would come again for ever.
+// A final refusal by the store fails the batch. A deferred batch would return for ever.
 func TestABatchWhoseOutcomesCannotBeSavedFails(t *testing.T) {
 	t.Parallel()
 	for _, refused := range []string{"SaveOutcomes", "FinishBatch"} {
@@ -373,7 +373,7 @@ func TestABatchWhoseOutcomesCannotBeSavedFails(t *testing.T) {
 			w.handedOff()
 			w.onUse(func(_ context.Context, _ *instance, op string) error {
 				if op == refused {
-					return fault.New(fault.Internal, "test: books", "broken", "this always fails")
+					return fault.New(fault.Internal, "test: store", "broken", "this always fails")
 				}
 				return nil
 			})
@@ -390,7 +390,6 @@ func TestABatchWhoseOutcomesCannotBeSavedFails(t *testing.T) {
 	}
 }
 
-// What Commit says of documents, in the words of the tables.
 func TestOutcomesAndErrorsAreStoredPerDocument(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -430,7 +429,7 @@ func TestOutcomesAndErrorsAreStoredPerDocument(t *testing.T) {
 	})
 }
 
-// A deadlock in the books is nobody's failure: the same is done again at once.
+// A deadlock in the store counts nothing.
 func TestALostRaceInTheStoreIsRetried(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -448,7 +447,7 @@ func TestALostRaceInTheStoreIsRetried(t *testing.T) {
 			if uses[op]%2 == 0 {
 				return nil
 			}
-			return fault.New(fault.Contention, "test: books", "1205", "a deadlock")
+			return fault.New(fault.Contention, "test: store", "1205", "a deadlock")
 		})
 		w.instance("m").manage()
 		w.instance("w").work()
@@ -460,7 +459,7 @@ func TestALostRaceInTheStoreIsRetried(t *testing.T) {
 	})
 }
 
-// Documents are read by somebody who does not answer for an hour; the batch goes on when he does.
+// The container does not answer for an hour.
 func TestACosmosOutageCostsNothing(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -483,14 +482,14 @@ func TestACosmosOutageCostsNothing(t *testing.T) {
 		w.waitForEnd("run-1", 12*time.Minute)
 		w.addsUp("run-1", map[run.Outcome]int{run.DocCommitted: 150})
 		w.checkNothingSpent(ids)
-		require.Greater(t, w.batchOf(1).Epoch, 50, "it was claimed and let go of all the time")
+		require.Greater(t, w.batchOf(1).Epoch, 50, "it was claimed and released all the time")
 		require.Equal(t, []string{run.CodeBatchCreated, run.CodeBatchStart, run.CodeBatchReleased, run.CodeBatchDone}, w.codes("run-1", w.batchOf(1).ID),
 			"and says so once")
 		require.Len(t, w.store.Workers(), 3, "one row for each thing that a process has")
 	})
 }
 
-// A worker dies after every single use of a port, over the real Commit; another one goes on, and the documents are right.
+// A worker dies after every single use of a port, with the real Commit. Another one continues, and the documents are right.
 func TestAWorkerMayDieAtEveryStep(t *testing.T) {
 	t.Parallel()
 	steps := 1
@@ -524,8 +523,7 @@ func TestAWorkerMayDieAtEveryStep(t *testing.T) {
 	require.Greater(t, steps, 15)
 }
 
-// A batch that kills its process cannot say so. Its messages are put off and begin a new count of deliveries, so the workers that
-// died with it are counted.
+// A batch that kills its process cannot record that. Each deferral starts a new count of deliveries, so lost workers are counted.
 func TestABatchThatKillsItsWorkersFails(t *testing.T) {
 	t.Parallel()
 	simulate(t, func(t *testing.T, w *world) {
@@ -555,7 +553,7 @@ func TestABatchThatKillsItsWorkersFails(t *testing.T) {
 	})
 }
 
-// A batch that is wanted again before any worker had it is one whose documents others finish: the run did not.
+// Documents of a requeued batch that no worker ever had were finished by others, not by the run.
 func TestDocumentsFinishedBeforeAnyClaimAreSkipped(t *testing.T) {
 	t.Parallel()
 	audit := run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: "ann", Why: "a test"}
@@ -592,7 +590,7 @@ func TestDocumentsFinishedBeforeAnyClaimAreSkipped(t *testing.T) {
 	}
 }
 
-// A panic in a heartbeat costs that heartbeat, and neither the process nor the work.
+// Neither the process nor the work ends.
 func TestAPanicInAHeartbeatCostsOneHeartbeat(t *testing.T) {
 	t.Parallel()
 	for _, beat := range []struct{ op, during string }{{"BeatBatch", "Commit"}, {"BeatRun", "Page"}} {
