@@ -230,9 +230,9 @@ func (o *Ops) find(ctx context.Context, r ReprocessRequest) (matches, error) {
 func (o *Ops) findFailed(ctx context.Context, f Filter) (found matches, err error) {
 	finding, cancel := context.WithTimeout(ctx, findWithin)
 	defer cancel()
-	found.atLeast, err = o.scan(finding, []invoice.Status{invoice.Failed}, invoice.EarliestTS(f.From), o.o.Now(), mostMatched, func(w commit.PendingDoc) bool {
-		m := o.match(w)
-		if !f.fits(m) {
+	found.atLeast, err = o.scan(finding, []invoice.Status{invoice.Failed}, invoice.EarliestTS(f.From), o.o.Now(), maxMatched, func(doc commit.PendingDoc) bool {
+		m := o.match(doc)
+		if !f.accepts(m) {
 			return false
 		}
 		found.list = append(found.list, m)

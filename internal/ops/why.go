@@ -66,7 +66,7 @@ type Mark struct {
 	At  string `json:"at"`
 }
 
-// Why explains one document. SQL is not asked. Errors by kind: *RequestError (usage; not found); infrastructure, throttled.
+// Why explains one document, without SQL. Errors by kind: *RequestError (usage; not found); infrastructure, throttled.
 func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
 	if err := checkDocumentID(id); err != nil {
 		return Explanation{}, err

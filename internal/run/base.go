@@ -252,7 +252,7 @@ func (b base) heartbeat(what, id string, beat func()) (stop func()) {
 	return b.o.Every(beatEvery, func() {
 		defer func() {
 			if r := recover(); r != nil {
-				k.o.Log.Error().Str(what, id).Str("reason", errorText(fault.Panic("run: heartbeat", r))).Msg("a heartbeat failed")
+				b.o.Log.Error().Str(what, id).Str("reason", errorText(fault.Panic("run: heartbeat", r))).Msg("a heartbeat failed")
 			}
 		}()
 		beat()
@@ -265,7 +265,7 @@ func (b base) checkEnvironment(p Payload) error {
 	if p.SysName == b.o.SysName {
 		return nil
 	}
-	return refused(codeEnvironment, "sys_name: expected %q, found %q: the message is of another environment", k.o.SysName, fault.Truncate(n.SysName, fault.MaxForeign))
+	return invalidMessage(codeEnvironment, "sys_name: expected %q, found %q: the message is of another environment", b.o.SysName, fault.Truncate(p.SysName, fault.MaxForeign))
 }
 
 // every implements Options.Every by the wall clock.

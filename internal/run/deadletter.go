@@ -51,7 +51,7 @@ func (l *DeadLetters) Receive(ctx context.Context, in Incoming) (Handled, error)
 	if err != nil {
 		ours = " (" + reasonOf(err) + ")"
 	}
-	return l.put(ctx, d, n, err, ground{prefix: "dead letter: ", line: fault.TruncateLine(given, fault.MaxForeign) + ours, whole: given + ours})
+	return l.deadLetter(ctx, in, p, err, deadLetterReason{prefix: "dead letter: ", line: fault.TruncateLine(given, fault.MaxForeign) + ours, full: given + ours})
 }
 
 // deadLetterReason says why a message is a dead letter.
@@ -143,8 +143,8 @@ func (r rejecter) keepEvidence(ctx context.Context, folder string, in Incoming, 
 // updateState fails the batch or the run, if the message is still its current one, and writes the audit log.
 func (r rejecter) updateState(ctx context.Context, in Incoming, p Payload, why, folder string) (changed bool, err error) {
 	audit := Audit{
-		Code: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: n.RunID, Batch: n.BatchID,
-		Detail: detail(map[string]any{"message_id": fault.Truncate(d.ID, fault.MaxForeign), "delivery_count": d.Count, "evidence": folder}),
+		Code: CodeDeadLetter, Level: LevelError, By: r.queue, Why: why, Run: p.RunID, Batch: p.BatchID,
+		Detail: detail(map[string]any{"message_id": fault.Truncate(in.ID, fault.MaxForeign), "delivery_count": in.Count, "evidence": folder}),
 	}
 	err = r.withStore(ctx, func(ctx context.Context) error {
 		changed = false

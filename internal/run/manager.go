@@ -48,9 +48,9 @@ func (m *Manager) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	case !there:
 		return m.rejecter.reject(ctx, in, p, invalidMessage("no_run", "run_id: expected a run in the table run, found none"))
 	case row.Pattern != "" && row.SysName != m.o.SysName:
-		return m.refuse.undeliverable(ctx, d, n, refused(codeEnvironment, "run_id: expected a run of %q, found one of %q", m.o.SysName, fault.Truncate(row.SysName, fault.MaxForeign)))
-	case row.Pattern == "" || row.Status != RunRunning || !row.HandedOffAt.IsZero() || outdated(row, n):
-		return Handled{Did: "skipped", Run: n.RunID, Reason: "the run has ended, is handed off, or a later message goes on with it"}, nil
+		return m.rejecter.reject(ctx, in, p, invalidMessage(codeEnvironment, "run_id: expected a run of %q, found one of %q", m.o.SysName, fault.Truncate(row.SysName, fault.MaxForeign)))
+	case row.Pattern == "" || row.Status != RunRunning || !row.HandedOffAt.IsZero() || outdated(row, p):
+		return Handled{Did: "skipped", Run: p.RunID, Reason: "the run has ended, is handed off, or a later message continues it"}, nil
 	case row.Cancel:
 		m.completeRun(ctx, p.RunID)
 		return Handled{Did: "skipped", Run: p.RunID, Reason: "the run is to end"}, nil

@@ -119,16 +119,16 @@ func ReadPayload(body []byte, want MessageKind) (Payload, error) {
 // check refuses what no build writes.
 func (p Payload) check(want MessageKind) error {
 	switch {
-	case n.Kind != want:
-		return refused("kind", "message_kind: expected %q, found %q", want, fault.Truncate(string(n.Kind), fault.MaxForeign))
-	case n.SysName == "":
-		return refused("member", "sys_name: expected a text, found none")
-	case !isID(n.RunID):
-		return refused("member", "run_id: expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(n.RunID))
-	case want == BatchMessage && !isKey(n.BatchID):
-		return refused("member", "batch_id: expected 64 lower-case hex digits, found %d bytes", len(n.BatchID))
-	case n.Deferral < 0 || n.BatchAttempt < 0 || n.Epoch < 0 || n.FirstDeferredAt < 0:
-		return refused("member", "deferral, batch_attempt, owner_epoch, first_deferred_at: expected none below 0")
+	case p.Kind != want:
+		return invalidMessage("kind", "message_kind: expected %q, found %q", want, fault.Truncate(string(p.Kind), fault.MaxForeign))
+	case p.SysName == "":
+		return invalidMessage("member", "sys_name: expected a text, found none")
+	case !isID(p.RunID):
+		return invalidMessage("member", "run_id: expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(p.RunID))
+	case want == BatchMessage && !isHash(p.BatchID):
+		return invalidMessage("member", "batch_id: expected 64 lower-case hex digits, found %d bytes", len(p.BatchID))
+	case p.Deferral < 0 || p.BatchAttempt < 0 || p.Epoch < 0 || p.FirstDeferredAt < 0:
+		return invalidMessage("member", "deferral, batch_attempt, owner_epoch, first_deferred_at: expected none below 0")
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func describe(text []byte) string {
 func memberProblem(err error) string {
 	var e *json.UnmarshalTypeError
 	if errors.As(err, &e) {
-		kind, _, _ := strings.Cut(e.Value, " ") // after it comes the number itself
+		kind, _, _ := strings.Cut(e.Value, " ") // the number itself follows
 		return fmt.Sprintf("%s: expected a %s, found a %s", e.Field, e.Type, fault.Truncate(kind, fault.MaxForeign))
 	}
 	return "a member: expected another type"

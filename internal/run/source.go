@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// statuses are those that a kind of run looks for.
+// statuses are those of the documents that a run looks for.
 func (kind Kind) statuses() []invoice.Status {
 	switch kind {
 	case Replay:

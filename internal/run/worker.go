@@ -183,7 +183,7 @@ func leaseError(ctx context.Context, err error) error {
 	return err
 }
 
-// absent are the ids that no document came for.
+// absent returns the ids without a document.
 func absent(ids []string, raws []json.RawMessage) []string {
 	there := make(map[string]bool, len(raws))
 	for _, raw := range raws {
