@@ -26,9 +26,9 @@ func heartbeatTable() []mutant {
 		{"a heartbeat raises what it should refuse", sqlite + "/heartbeat.go", "	if force {\n		above", "	if known.Number > 0 {\n		above", sqlite, refuses},
 		{"a takeover leaves the id", text, "database_id = iif(?3, excluded.database_id, database_id)", "database_id = database_id", sqlite, takes},
 		{"a takeover goes by the row alone", text, "max(?2 + 1, ", "max(0 * ?2, ", sqlite, takes},
-		{"a write does not compare", sqlite + "/apply.go", "	if r.mode != commit.Preview {\n		if err := refuse", "	if r.mode == \"\" {\n		if err := refuse", sqlite, writes},
-		{"a rewrite does not compare", sqlite + "/apply.go", "	if r.mode != commit.Preview {\n		if err := refuse", "	if r.mode == commit.Write {\n		if err := refuse", sqlite, writes},
-		{"a preview is refused", sqlite + "/apply.go", "	if r.mode != commit.Preview {\n		if err := refuse", "	if r.mode != \"\" {\n		if err := refuse", sqlite, writes},
+		{"a write does not compare", sqlite + "/apply.go", "	if r.mode != commit.Preview {\n		if err := checkHeartbeat", "	if r.mode == \"\" {\n		if err := checkHeartbeat", sqlite, writes},
+		{"a rewrite does not compare", sqlite + "/apply.go", "	if r.mode != commit.Preview {\n		if err := checkHeartbeat", "	if r.mode == commit.Write {\n		if err := checkHeartbeat", sqlite, writes},
+		{"a preview is refused", sqlite + "/apply.go", "	if r.mode != commit.Preview {\n		if err := checkHeartbeat", "	if r.mode != \"\" {\n		if err := checkHeartbeat", sqlite, writes},
 		{"a copy with a lower number passes", beat, "	case row.Number < known.Number:\n", "	case row.Number < 0:\n", sqlite, writes},
 		{"another database passes", beat, "	case row.DatabaseID != known.DatabaseID:\n", "	case row.Number < 0:\n", sqlite, writes},
 		// What the breaker makes of it.

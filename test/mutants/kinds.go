@@ -11,12 +11,12 @@ func kindsTable() []mutant {
 	return []mutant{
 		{
 			"an unlisted error of severity 17 is the document's", classify,
-			"const severe = 17\n", "const severe = 18\n", sqlserver, "TestUnlistedErrorsBySeverity",
+			"const severityOfServer = 17\n", "const severityOfServer = 18\n", sqlserver, "TestUnlistedErrorsBySeverity",
 		},
 		{
 			"severity goes before the table", classify,
 			"	for _, r := range rules() {\n		if slices.Contains(r.numbers, e.Number) {\n",
-			"	for _, r := range rules() {\n		if e.Class < severe && slices.Contains(r.numbers, e.Number) {\n", sqlserver, "TestUnlistedErrorsBySeverity",
+			"	for _, r := range rules() {\n		if e.Class < severityOfServer && slices.Contains(r.numbers, e.Number) {\n", sqlserver, "TestUnlistedErrorsBySeverity",
 		},
 		{
 			"a clock that lags in a temporal table is the document's", classify, "3961, 13535, 41301", "3961, 41301", sqlserver, "TestErrorsByNumber",
@@ -31,7 +31,7 @@ func kindsTable() []mutant {
 		},
 		{
 			"a refused value has no column read again", limits,
-			"		l.doubt(err)\n", "", sqlserver, "TestARefusedRequestHasTheColumnsReadAgain",
+			"		l.expireAfter(err)\n", "", sqlserver, "TestARefusedRequestHasTheColumnsReadAgain",
 		},
 		{
 			"a NULL goes to a column that does not take it", limits,
@@ -59,7 +59,7 @@ func kindsTable() []mutant {
 		},
 		{
 			"what nobody can write is compared", limits,
-			"if !ok || has.computed || has.counted {", "if !ok {", sqlserver, "TestOnlyTheDocumentWithTheValueIsRefused",
+			"if !ok || has.computed || has.identity {", "if !ok {", sqlserver, "TestOnlyTheDocumentWithTheValueIsRefused",
 		},
 		{
 			"a mark that the sink refused counts as made", "internal/commit/poison.go",

@@ -1,8 +1,8 @@
-// Package migration reads numbered schema files and tells which of them a database has. It knows no database: each SQL
-// adapter has its own files and runs them in its own way.
+// Package migration reads numbered schema files and compares them with those that a database has run. It knows no
+// database; each SQL adapter has its own files and runs them.
 //
-// Files only expand (new tables, new columns that may be NULL, new views): builds before and after a file run together on
-// the result, and a database that knows more than this build is fine.
+// Files only expand: they add tables, views and columns that may be NULL. So builds before and after a file work on
+// the same schema, and a database may have files that this build does not know.
 package migration
 
 import (
@@ -16,48 +16,47 @@ import (
 	"time"
 )
 
-// File is one numbered file: 0001_ledger.sql.
+// File is one numbered file, such as 0001_ledger.sql.
 type File struct {
-	// Number counts from 1 without a gap; Name is the file's without .sql.
+	// Number counts from 1 without a gap. Name is the file's name without .sql.
 	Number int
 	Name   string
 	Text   string
-	// Checksum is the lower-case hex SHA-256 of the text with line ends as \n, whatever a checkout made of them.
+	// Checksum is the SHA-256 of the text in lower-case hex. Line ends count as \n, because a checkout may change them.
 	Checksum string
 }
 
-// Status is what a database says of a file.
+// Status compares a file with a database's record.
 type Status string
 
-// The statuses.
 const (
-	// Applied: it was run, and it is this very file.
+	// Applied: this file was run.
 	Applied Status = "applied"
-	// Pending: it was not run yet.
+	// Pending: the file was not run yet.
 	Pending Status = "pending"
-	// Changed: it was run, and the file was another. Nothing is run until somebody has looked.
+	// Changed: another text was run under this number. Nothing is run until a person has decided.
 	Changed Status = "changed"
-	// Unknown: the database has a number that this build has no file for: a newer build was here.
+	// Unknown: this build has no file of this number, so a newer build has migrated the database.
 	Unknown Status = "unknown"
 )
 
-// Done is one row of a database's own record.
+// Done is one row of a database's record of files that were run.
 type Done struct {
 	Number         int
 	Name, Checksum string
 	At             time.Time
 }
 
-// State is one file or record and its status.
+// State is the status of one file or record.
 type State struct {
 	Number int
 	Name   string
 	Status Status
-	// At is when it was run; zero when it was not.
+	// At is when it was run; zero if it was not.
 	At time.Time
 }
 
-// Read gives the files of a folder, which must be numbered 1, 2, 3 ... in their names' first four digits.
+// Read returns the files of a folder by number. Their names must start with 0001, 0002 and so on without a gap.
 func Read(files fs.FS, dir string) ([]File, error) {
 	paths, err := fs.Glob(files, path.Join(dir, "*.sql"))
 	if err != nil {
@@ -79,23 +78,23 @@ func Read(files fs.FS, dir string) ([]File, error) {
 	return list, nil
 }
 
-// New makes a file.
+// New makes a file and its checksum.
 func New(number int, name, text string) File {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	sum := sha256.Sum256([]byte(text))
 	return File{Number: number, Name: name, Text: text, Checksum: hex.EncodeToString(sum[:])}
 }
 
-// Compare puts files and a database's record side by side, by number.
+// Compare returns the state of each file, then of each record that has no file, by number.
 func Compare(files []File, done []Done) []State {
-	was := make(map[int]Done, len(done))
+	recorded := make(map[int]Done, len(done))
 	for _, d := range done {
-		was[d.Number] = d
+		recorded[d.Number] = d
 	}
 	states := make([]State, 0, len(files))
 	for _, f := range files {
 		s := State{Number: f.Number, Name: f.Name, Status: Pending}
-		if d, ok := was[f.Number]; ok {
+		if d, ok := recorded[f.Number]; ok {
 			s.Status, s.At = Applied, d.At
 			if d.Checksum != f.Checksum {
 				s.Status = Changed
@@ -111,7 +110,7 @@ func Compare(files []File, done []Done) []State {
 	return states
 }
 
-// Count tells how many states have a status.
+// Count returns how many states have a status.
 func Count(states []State, s Status) int {
 	n := 0
 	for _, st := range states {

@@ -7,8 +7,8 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// AdoptionRows writes the rows of a page as JSON, each an array: line, version, key, document, source_ts, hash, hash
-// version, row hash, outcome.
+// AdoptionRows encodes the rows of a page as a JSON array of arrays. A row is: line, version, key, document,
+// source_ts, hash, hash version, row hash, outcome. Errors by kind: internal, code "encode".
 func AdoptionRows(rows []adopt.Row) (string, error) {
 	list := make([][9]any, len(rows))
 	for i, r := range rows {
@@ -27,13 +27,14 @@ func AdoptionRows(rows []adopt.Row) (string, error) {
 	return string(b), nil
 }
 
-// CodeMoved and MovedReason say that the adoption does not stand where it was read.
+// CodeMoved and MovedReason are the code and the reason of AdoptionMoved.
 const (
 	CodeMoved   = "adoption_moved"
-	MovedReason = "the adoption does not stand where it was read: somebody else adopts at the same time"
+	MovedReason = "the state of the adoption changed after it was read: another adoption is running"
 )
 
-// Moved is the error of a run that somebody else has moved on or ended: contention, condition changed.
-func Moved(op string) error {
+// AdoptionMoved is the error of an adoption whose state another caller changed. It is contention with the condition
+// changed.
+func AdoptionMoved(op string) error {
 	return &fault.Error{Kind: fault.Contention, Condition: fault.Changed, Code: CodeMoved, Op: op, Reason: MovedReason}
 }

@@ -17,7 +17,7 @@ import (
 //go:embed auditlog/*.sql
 var auditLogFiles embed.FS
 
-// The statements of the journal: the files' names.
+// The statements of the audit log, named after their files.
 const (
 	stAuditInsert = "audit_insert"
 	stRunInsert   = "run_insert"
@@ -31,72 +31,72 @@ const (
 	stOfAction    = "audits_of_action"
 )
 
-// Words are what the statements of the journal say differently from engine to engine. Parameters are named, @id, in
-// both.
-type Words struct {
-	// Run and AuditLog are the tables.
+// Dialect is the SQL syntax in which the engines differ. All engines take named parameters (@id).
+type Dialect struct {
+	// Run and AuditLog are names of tables.
 	Run, AuditLog string
-	// Now is the database's clock, UTC, in milliseconds or finer.
+	// Now is the time of the database's clock, in UTC and with milliseconds or finer.
 	Now string
-	// LockTimeout, where it is not 0, is how many milliseconds a statement that writes waits for a lock, and says that an
-	// error must undo its whole transaction. Other engines are told so when the database is opened.
+	// LockTimeout is how many milliseconds a write waits for a lock. A value other than 0 also makes an error roll
+	// back the whole transaction. It is 0 on an engine that takes the limit when it opens the database.
 	LockTimeout int64
-	// Top and Limit bound a query to @limit rows, where the dialect wants it: one of them is empty.
+	// Top and Limit bound a query to @limit rows. Each engine sets one of them and leaves the other empty.
 	Top, Limit string
-	// Bytes, behind a text, has it compared byte by byte, where a column or a list is of the database's own collation.
-	Bytes string
+	// BinaryCollation follows a text to have it compared byte by byte. It is empty on an engine that always does so.
+	BinaryCollation string
 }
 
-// Dialect is an engine.
-type Dialect struct {
-	Words
-	// Name begins the operation of every error: "sqlite".
+// Engine is a database as the statements use it.
+type Engine struct {
+	Dialect
+	// Name begins the operation of every error, for example "sqlite".
 	Name string
-	// SysName is the environment; the tables may be shared.
+	// SysName is the environment. Several environments may share the tables.
 	SysName string
-	// Write has the connections that write; Read those that read, and sees what was committed.
+	// Write runs the changes. Read runs the queries and sees committed rows only.
 	Write, Read *sql.DB
 	// Long makes the parameter of a text that may be very long.
 	Long func(text string) any
-	// Classify makes a *fault.Error of whatever the driver answers, never a document's: nothing here concerns one. An error
-	// that is one stays as it is, and nil stays nil. A key that is there already is contention, condition OwnWhenAlone.
+	// Classify makes a *fault.Error of a driver's error, never of kind document. It returns nil and a *fault.Error
+	// unchanged. A duplicate key is contention with the condition OwnWhenAlone.
 	Classify func(op string, err error) error
 }
 
-// AuditLog is ops.AuditLog on a database. It is safe for concurrent use.
+// AuditLog implements ops.AuditLog on a database. It is safe for concurrent use.
 type AuditLog struct{ statements }
 
-// NewAuditLog makes the journal of an engine. It asks the database nothing.
-func NewAuditLog(d Dialect) *AuditLog {
-	texts, err := AuditLogTexts(d.Words)
+// NewAuditLog makes the audit log of an engine without using the database.
+func NewAuditLog(d Engine) *AuditLog {
+	texts, err := AuditLogTexts(d.Dialect)
 	if err != nil {
-		panic("sqlstore: " + err.Error()) // the templates and what they name are constant
+		panic("shared: " + err.Error()) // the templates and their data are constant
 	}
-	return &AuditLog{statements{d: d, texts: texts}}
+	return &AuditLog{statements{engine: d, texts: texts}}
 }
 
-// AuditLogTexts are the statements by name (the file's name without .sql).
-func AuditLogTexts(w Words) (map[string]string, error) {
+// AuditLogTexts returns the statements by name (the file's name without .sql).
+func AuditLogTexts(w Dialect) (map[string]string, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(auditLogFiles, "auditlog/*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
 	}
 	texts := map[string]string{}
 	data := struct {
-		Words
+		Dialect
 		PeopleCodes, Sorts []string
 	}{w, ops.PeopleCodes(), notableSorts()}
 	for _, name := range []string{
 		stAuditInsert, stRunInsert, stRunProgress, stRunWanted, stRunEnd, stRunCancel, stAudits, stNotable, stAuditsOfRun, stOfAction,
 	} {
-		if texts[name], err = produced(t, name, data); err != nil {
+		if texts[name], err = render(t, name, data); err != nil {
 			return nil, err
 		}
 	}
 	return texts, nil
 }
 
-// notableSorts are the conditions of ops.Audit.Notable. No entry meets two of them, and each is the head of an index of the table.
+// notableSorts lists the conditions of ops.Audit.Notable. No entry meets two of them, and each can use an index of
+// the table.
 func notableSorts() []string {
 	sorts := []string{"b.level IS NULL", "b.level = '" + run.LevelWarn + "'", "b.level = '" + run.LevelError + "'"}
 	for _, code := range ops.PeopleCodes() {
@@ -112,7 +112,7 @@ func (j *AuditLog) Write(ctx context.Context, a ops.Audit) error {
 	if err != nil {
 		return err
 	}
-	return j.d.Classify(op, j.audit(ctx, j.d.Write, a))
+	return j.engine.Classify(op, j.audit(ctx, j.engine.Write, a))
 }
 
 // Start implements ops.AuditLog.
@@ -132,8 +132,8 @@ func (j *AuditLog) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
 	}
 	err = j.inTx(ctx, op, func(tx *sql.Tx) error {
 		_, err := j.exec(ctx, tx, stRunInsert, sql.Named("id", r.ID), j.environment(), sql.Named("kind", r.Kind),
-			sql.Named("filter", j.d.Long(string(r.Filter))), sql.Named("matched", int64(r.Matched)), sql.Named("at_least", bit(r.AtLeast)),
-			sql.Named("by", r.RequestedBy), sql.Named("why", r.Why), sql.Named("counts", j.d.Long(counts)))
+			sql.Named("filter", j.engine.Long(string(r.Filter))), sql.Named("matched", int64(r.Matched)), sql.Named("at_least", boolInt(r.AtLeast)),
+			sql.Named("by", r.RequestedBy), sql.Named("why", r.Why), sql.Named("counts", j.engine.Long(counts)))
 		if err != nil {
 			return err
 		}
@@ -152,32 +152,32 @@ func (j *AuditLog) Progress(ctx context.Context, id string, counts map[string]in
 	if err != nil {
 		return false, err
 	}
-	n, err := j.exec(ctx, j.d.Write, stRunProgress, sql.Named("id", id), j.environment(), sql.Named("counts", j.d.Long(text)))
+	n, err := j.exec(ctx, j.engine.Write, stRunProgress, sql.Named("id", id), j.environment(), sql.Named("counts", j.engine.Long(text)))
 	if err != nil {
-		return false, j.d.Classify(op, err)
+		return false, j.engine.Classify(op, err)
 	}
 	if n == 0 {
 		return false, noRun(op, id)
 	}
-	err = j.d.Read.QueryRowContext(ctx, j.texts[stRunWanted], sql.Named("id", id)).Scan(&cancel)
+	err = j.engine.Read.QueryRowContext(ctx, j.texts[stRunWanted], sql.Named("id", id)).Scan(&cancel)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, noRun(op, id)
 	}
-	return cancel, j.d.Classify(op, err)
+	return cancel, j.engine.Classify(op, err)
 }
 
-// End implements ops.AuditLog. A status that is not a last one is internal, code "status".
+// End implements ops.AuditLog. A status that does not end a run is internal, code "status".
 func (j *AuditLog) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
 	op := j.op("end run")
 	if !status.Last() {
-		return fault.New(fault.Internal, op, "status", "expected a last status, found %q", status)
+		return fault.New(fault.Internal, op, "status", "expected a status that ends a run, found %q", status)
 	}
 	text, err := countsText(op, counts)
 	if err != nil {
 		return err
 	}
-	_, err = j.exec(ctx, j.d.Write, stRunEnd, sql.Named("id", id), j.environment(), sql.Named("status", string(status)), sql.Named("counts", j.d.Long(text)))
-	return j.d.Classify(op, err)
+	_, err = j.exec(ctx, j.engine.Write, stRunEnd, sql.Named("id", id), j.environment(), sql.Named("status", string(status)), sql.Named("counts", j.engine.Long(text)))
+	return j.engine.Classify(op, err)
 }
 
 // Cancel implements ops.AuditLog.
@@ -204,7 +204,7 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, e
 	switch {
 	case q.Run != "":
 		statement = stAuditsOfRun
-		args = append(args, sql.Named("run", q.Run), sql.Named("action", q.Action), sql.Named("all", bit(q.All || q.Action != "")))
+		args = append(args, sql.Named("run", q.Run), sql.Named("action", q.Action), sql.Named("all", boolInt(q.All || q.Action != "")))
 	case q.Action != "":
 		statement, args = stOfAction, append(args, sql.Named("action", q.Action))
 	case q.All:
@@ -228,14 +228,14 @@ func (j *AuditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, e
 	return audits, nil
 }
 
-// audit adds an entry that is as it is kept.
+// audit adds a normalized entry.
 func (j *AuditLog) audit(ctx context.Context, db execer, a ops.Audit) error {
 	_, err := j.exec(ctx, db, stAuditInsert, j.environment(), sql.Named("action", a.Action), sql.Named("by", a.By), sql.Named("why", a.Why),
-		sql.Named("subject", a.Subject), sql.Named("run", a.Run), sql.Named("detail", j.d.Long(string(a.Detail))))
+		sql.Named("subject", a.Subject), sql.Named("run", a.Run), sql.Named("detail", j.engine.Long(string(a.Detail))))
 	return err
 }
 
-// rawOf is JSON as it was written; the statements make NULL of none.
+// rawOf returns JSON as it was written, or nil for NULL.
 func rawOf(text sql.NullString) json.RawMessage {
 	if !text.Valid {
 		return nil
@@ -243,7 +243,7 @@ func rawOf(text sql.NullString) json.RawMessage {
 	return json.RawMessage(text.String)
 }
 
-// countsText is what the column counts holds: an object always.
+// countsText encodes counts for their column, which always has an object.
 func countsText(op string, counts map[string]int) (string, error) {
 	if counts == nil {
 		return "{}", nil

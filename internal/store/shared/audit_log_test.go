@@ -12,7 +12,7 @@ import (
 )
 
 func TestEveryFileIsAStatementOfTheJournal(t *testing.T) {
-	words := shared.Words{Run: "the_runs", AuditLog: "the_audits", Now: "the_clock()", Limit: "\nLIMIT @limit"}
+	words := shared.Dialect{Run: "the_runs", AuditLog: "the_audits", Now: "the_clock()", Limit: "\nLIMIT @limit"}
 	texts, err := shared.AuditLogTexts(words)
 	require.NoError(t, err)
 	files, err := os.ReadDir("auditlog")

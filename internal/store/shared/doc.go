@@ -1,4 +1,4 @@
-// Package shared is what the SQL adapters have in common: the form in which a request travels to the database, and the
-// bookkeeping that both engines do with the same statements (Journal, Runs, Reports). It knows no driver; what the engines say
-// differently is a few words that an adapter gives.
+// Package shared holds the parts that the SQL adapters have in common. These are the JSON form of a request and the
+// statements of the audit log, the run store and the reports.
+// The package imports no driver. An adapter passes its SQL syntax (Dialect) and its connections (Engine).
 package shared

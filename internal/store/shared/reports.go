@@ -18,105 +18,103 @@ import (
 var reportFiles embed.FS
 
 const (
-	// reportRows is how many rows a report has at most.
+	// reportRows is the most rows of a report.
 	reportRows = 100
-	// reportTimeout bounds one: somebody looks at it, and others want the connection.
+	// reportTimeout bounds one report, because other work needs the connection.
 	reportTimeout = 30 * time.Second
-	// deadSeconds is for how long a worker that lives may say nothing (docs/requirements.md R75).
+	// deadSeconds is the longest silence of a live worker (docs/requirements.md R75).
 	deadSeconds = 600
 )
 
-// ReportNames are all reports, in the order in which an operator reads them. A name is that of the file, without .sql.
+// ReportNames lists all reports in the order in which an operator reads them. A name is the file's name without .sql.
 func ReportNames() []run.ReportName {
 	return []run.ReportName{
-		{Name: "runs", Meaning: "the latest runs and how far they are"},
+		{Name: "runs", Meaning: "the latest runs and their progress"},
 		{Name: "batch-progress", Meaning: "batches and documents by status, completed and failed ones of the last 30 days"},
 		{Name: "performance", Meaning: "batch time, documents per second and success of the last hour, day and week"},
 		{Name: "workers", Meaning: "managers and workers: active, dead, and of the last 7 days idle, completed, failed"},
-		{Name: "dead-workers", Meaning: "who is running and has said nothing for ten minutes"},
-		{Name: "stuck-batches", Meaning: "batches in processing that nobody has worked on for ten minutes"},
-		{Name: "failed-batches", Meaning: "batches that were given up, and why"},
-		{Name: "pending-retries", Meaning: "batches whose message is to be sent again, by run"},
+		{Name: "dead-workers", Meaning: "managers and workers that run and sent no heartbeat for ten minutes"},
+		{Name: "stuck-batches", Meaning: "batches in processing without a heartbeat for ten minutes"},
+		{Name: "failed-batches", Meaning: "failed batches and their errors"},
+		{Name: "pending-retries", Meaning: "batches whose message will be sent again, by run"},
 		{Name: "queue-depth", Meaning: "batches and documents that wait for a worker"},
-		{Name: "queue-lag", Meaning: "the batches of the last hour by status and run, and how long they waited"},
-		{Name: "batch-success", Meaning: "what became of the batches of each of the last 30 days"},
+		{Name: "queue-lag", Meaning: "batches of the last hour by status and run, and their waiting times"},
+		{Name: "batch-success", Meaning: "results of the batches of each of the last 30 days"},
 		{Name: "error-codes", Meaning: "failures of documents in the last 7 days by code"},
 		{Name: "error-types", Meaning: "failures of documents in the last 7 days by type"},
 		{Name: "audit-errors", Meaning: "the latest errors and warnings of the audit log"},
 	}
 }
 
-// ReportWords are what the reports say differently from engine to engine.
-type ReportWords struct {
-	// Batch and ProcessingBatch are the views of table job; the others are tables.
+// ReportDialect is the SQL syntax of the reports in which the engines differ.
+type ReportDialect struct {
+	// Batch and ProcessingBatch are views of table job; the others are tables.
 	Run, Batch, ProcessingBatch, Worker, ErrorDetail, AuditLog string
-	// Now is the database's clock, UTC.
+	// Now is the time of the database's clock, in UTC.
 	Now string
-	// Top and Limit bound a query to @limit rows, where the dialect wants it: one of them is empty.
+	// Top and Limit are as in Dialect.
 	Top, Limit string
-	// AgoFormat is the time some whole seconds before Now, for fmt. SecondsFormat is the time from one moment to another in
-	// seconds, a float. DayFormat is the day of a moment as text, 2025-12-18.
+	// The formats are for fmt. AgoFormat makes the time a whole number of seconds before Now. SecondsFormat makes the
+	// seconds between two times, a float. DayFormat makes the day of a time as text, such as 2025-12-18.
 	AgoFormat, SecondsFormat, DayFormat string
-	// Late is as RunWords'.
-	Late string
+	// NoIndex is as in RunDialect.
+	NoIndex string
 }
 
-// reportData fills the templates: the words, and what is made of them.
+// reportData is the data of the templates.
 type reportData struct {
-	ReportWords
+	ReportDialect
 	DeadSeconds int
 }
 
-// Ago is the moment some seconds ago.
+// Ago is the time a number of seconds before now.
 func (d reportData) Ago(seconds int) string { return fmt.Sprintf(d.AgoFormat, seconds) }
 
-// Ours keeps what belongs to runs of other environments out: the tables may be shared. What belongs to no run is everybody's.
-func (d reportData) Ours(runID string) string {
+// OwnRuns excludes rows of other environments' runs, because environments may share the tables. Rows without a run pass.
+func (d reportData) OwnRuns(runID string) string {
 	return "NOT EXISTS (SELECT 1 FROM " + d.Run + " AS x WHERE x.run_id = " + runID + " AND x.sys_name <> @sys_name)"
 }
 
-// Day is the day of a moment.
 func (d reportData) Day(at string) string { return fmt.Sprintf(d.DayFormat, at) }
 
-// Seconds is the time from one moment to another, a fraction; NULL if either is.
+// Seconds is the time between two times, with fractions; NULL if either is NULL.
 func (d reportData) Seconds(from, to string) string { return fmt.Sprintf(d.SecondsFormat, from, to) }
 
-// Percent is how many of a hundred, a fraction: whole numbers alone would be divided as whole numbers. NULL if there are
-// none to count.
+// Percent is a share in percent, with fractions. The cast avoids a division of integers. It is NULL if the whole is 0.
 func (d reportData) Percent(part, whole string) string {
 	return "CAST(" + part + " AS float) * 100 / NULLIF(" + whole + ", 0)"
 }
 
-// ReportDialect is an engine.
-type ReportDialect struct {
-	ReportWords
-	// Name begins the operation of every error: "sqlite".
+// ReportEngine is a database as the reports use it.
+type ReportEngine struct {
+	ReportDialect
+	// Name begins the operation of every error, for example "sqlite".
 	Name string
-	// SysName is the environment whose runs are reported.
+	// SysName is the environment of the reported runs.
 	SysName string
-	// Read sees what was committed.
+	// Read sees committed rows only.
 	Read *sql.DB
-	// Classify is as Dialect's.
+	// Classify is as in Engine.
 	Classify func(op string, err error) error
 }
 
-// Reports is run.Reports on a database. It is safe for concurrent use.
+// Reports implements run.Reports on a database. It is safe for concurrent use.
 type Reports struct {
-	d     ReportDialect
-	texts map[string]string
+	engine ReportEngine
+	texts  map[string]string
 }
 
-// NewReports makes the reports of an engine. It asks the database nothing.
-func NewReports(d ReportDialect) *Reports {
-	texts, err := ReportTexts(d.ReportWords)
+// NewReports makes the reports of an engine without using the database.
+func NewReports(d ReportEngine) *Reports {
+	texts, err := ReportTexts(d.ReportDialect)
 	if err != nil {
-		panic("sqlstore: " + err.Error()) // the templates and what they name are constant
+		panic("shared: " + err.Error()) // the templates and their data are constant
 	}
-	return &Reports{d: d, texts: texts}
+	return &Reports{engine: d, texts: texts}
 }
 
-// ReportTexts are the statements by name.
-func ReportTexts(w ReportWords) (map[string]string, error) {
+// ReportTexts returns the statements by name (the file's name without .sql).
+func ReportTexts(w ReportDialect) (map[string]string, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(reportFiles, "reports/*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
@@ -135,26 +133,25 @@ func ReportTexts(w ReportWords) (map[string]string, error) {
 // Names implements run.Reports.
 func (*Reports) Names() []run.ReportName { return ReportNames() }
 
-// Report implements run.Reports: at most 100 rows. Fractions are rounded to hundredths, moments are texts of RFC 3339 in
-// UTC with milliseconds, truths 0 or 1. It has 30 seconds.
+// Report implements run.Reports. It returns at most 100 rows and takes at most 30 seconds. Fractions are rounded to
+// hundredths. Times are texts of RFC 3339 in UTC with milliseconds, and booleans are 0 or 1.
 func (r *Reports) Report(ctx context.Context, name string) (run.Table, error) {
 	text, ok := r.texts[name]
 	if !ok {
-		return run.Table{}, noReport(r.d.Name+": report", name)
+		return run.Table{}, noReport(r.engine.Name+": report", name)
 	}
-	op := r.d.Name + ": report " + name
+	op := r.engine.Name + ": report " + name
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	rows, err := r.d.Read.QueryContext(ctx, text, sql.Named("limit", int64(reportRows)), sql.Named("sys_name", r.d.SysName))
+	rows, err := r.engine.Read.QueryContext(ctx, text, sql.Named("limit", int64(reportRows)), sql.Named("sys_name", r.engine.SysName))
 	if err != nil {
-		return run.Table{}, r.d.Classify(op, err)
+		return run.Table{}, r.engine.Classify(op, err)
 	}
 	defer func() { _ = rows.Close() }() // a failure is in rows.Err
 	table, err := tableOf(rows)
-	return table, r.d.Classify(op, err)
+	return table, r.engine.Classify(op, err)
 }
 
-// tableOf reads all rows.
 func tableOf(rows *sql.Rows) (run.Table, error) {
 	columns, err := rows.Columns()
 	if err != nil {
@@ -170,18 +167,18 @@ func tableOf(rows *sql.Rows) (run.Table, error) {
 			return run.Table{}, err
 		}
 		for i, v := range row {
-			row[i] = plain(v)
+			row[i] = plainValue(v)
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	if err := rows.Err(); err != nil { // half a table must not look like a whole one
+	if err := rows.Err(); err != nil { // a partial table must not look complete
 		return run.Table{}, err
 	}
 	return t, nil
 }
 
-// plain makes a text, a number or nil of what a driver gives.
-func plain(value any) any {
+// plainValue converts a driver's value to a text, a number or nil.
+func plainValue(value any) any {
 	switch v := value.(type) {
 	case time.Time:
 		return v.UTC().Format("2006-01-02T15:04:05.000Z")

@@ -12,9 +12,9 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-const opEncode = "sqlstore: encode"
+const opEncode = "store: encode"
 
-// ItemHead and LineHead are how many members of an item's and a line's array come before its values (Request).
+// ItemHead and LineHead are the numbers of members before the values in an item's and a line's array (Request).
 const (
 	ItemHead = 8
 	LineHead = 4
@@ -25,9 +25,16 @@ const (
 //	{"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values ...], ...],
 //	 "lines": [[detail id, item's number, position, row hash, the values that differ from line to line ...], ...]}
 //
-// A value that several columns take is sent once (Slots). Values are texts or null; times are as timeText has them, nil for their canonical text. It is appended straight into one
-// buffer: a document may have thousands of lines. Errors by kind: document, code "value", for a value that is none of its
-// column's kind; internal, code "values", where two columns of one slot have not the same value.
+// Request encodes the one JSON parameter of a write:
+//
+//	{"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values ...], ...],
+//	 "lines": [[detail id, item's number, position, row hash, the values that differ from line to line ...], ...]}
+//
+// A value that several columns share is sent once (Slots). Values are texts or null. Times are in the form that
+// timeText gives them; a nil timeText keeps their canonical text. The JSON is appended to one buffer, because a
+// document may have thousands of lines.
+// Errors by kind: document, code "value", for a value that is not of its column's kind; internal, code "values", for
+// a slot whose columns have different values; internal, code "encode".
 func Request(items []commit.Item, timeText func(canonical string) string) (string, error) {
 	e := encoder{b: make([]byte, 0, 1024*len(items)), columns: invoice.Columns(), timeText: timeText}
 	e.document, e.perLine, _ = Slots(e.columns)
@@ -57,7 +64,7 @@ type encoder struct {
 	err      error
 
 	document, perLine []Slot
-	// lineValues and rowHash are those of the line before. An item's duplicates have the same ones.
+	// lineValues and rowHash belong to the previous line. An item's duplicates share them.
 	lineValues []invoice.Value
 	rowHash    string
 }
@@ -70,8 +77,8 @@ func (e *encoder) comma(n int) {
 	}
 }
 
-// item appends number, id, key, version, source_ts, hash, hash version, mark, then the values that all lines share. Every
-// array is of one length, with NULL for the values of a mark.
+// item appends number, id, key, version, source_ts, hash, hash version, mark, then the values that all lines share.
+// All arrays have one length; a mark's values are NULL.
 func (e *encoder) item(doc int, it commit.Item) {
 	e.raw("[")
 	e.int(int64(doc))
@@ -96,7 +103,7 @@ func (e *encoder) item(doc int, it commit.Item) {
 	e.raw("]")
 }
 
-// values appends the value of each slot, NULL for those of a mark.
+// values appends the value of each slot; a mark's values are NULL.
 func (e *encoder) values(it commit.Item, slots []Slot, values []invoice.Value) {
 	for _, s := range slots {
 		if it.FailureMark {
@@ -114,7 +121,7 @@ func (e *encoder) values(it commit.Item, slots []Slot, values []invoice.Value) {
 	}
 }
 
-// line appends detail id, item, position and row hash, then the values that belong to this line alone.
+// line appends detail id, item, position and row hash, then the values of this line.
 func (e *encoder) line(it commit.Item, doc, position int) {
 	line := it.Line(position)
 	e.raw("[")
@@ -137,14 +144,14 @@ func (e *encoder) line(it commit.Item, doc, position int) {
 	e.raw("]")
 }
 
-// value appends a value as a JSON string, numbers too: their digits arrive as they are.
+// value appends a value as a JSON string, so that numbers keep their digits.
 func (e *encoder) value(it commit.Item, c invoice.Column, v invoice.Value) {
 	switch {
 	case v.Null:
 		e.raw("null")
 		return
 	case c.Kind == invoice.Decimal && !fits(c, v.Text):
-		// A server would round it without a word, and make NULL of what is no number.
+		// A server would round it silently, and replace a text that is not a number by NULL.
 		e.refuse(it, c, fmt.Sprintf("expected a number with %d digits before the point and %d behind it", c.Precision-c.Scale, c.Scale))
 	case c.Kind == invoice.Integer && !isInt64(v.Text):
 		e.refuse(it, c, "expected a whole number of 64 bits")
@@ -164,15 +171,16 @@ func (e *encoder) value(it commit.Item, c invoice.Column, v invoice.Value) {
 // timeForm is the canonical text of a time (invoice.Time).
 const timeForm = "2006-01-02T15:04:05.000000Z"
 
-// refuse notes that a value is none of its column's kind. The domain lets nothing of the sort through; what comes here
-// has come another way, and a database would make something else of it silently.
+// refuse records a value that is not of its column's kind. Validation lets none pass; this check keeps a database
+// from converting one silently.
 func (e *encoder) refuse(it commit.Item, c invoice.Column, expected string) {
 	if e.err == nil {
 		e.err = fault.New(fault.Document, opEncode, "value", "document %s: %s.%s: %s, found something else", it.DocumentID, c.Table, c.Name, expected)
 	}
 }
 
-// fits reports whether a text is a decimal of the column: a sign at most, digits, and exactly Scale of them behind a point.
+// fits reports whether a text is a decimal of the column: an optional sign, digits, and exactly Scale digits after
+// the point.
 func fits(c invoice.Column, text string) bool {
 	whole, fraction, point := strings.Cut(strings.TrimPrefix(text, "-"), ".")
 	return digits(whole) && len(whole) <= max(1, c.Precision-c.Scale) && len(fraction) == c.Scale &&
@@ -193,7 +201,7 @@ func isInt64(text string) bool {
 	return err == nil
 }
 
-// text appends a JSON string. Plain ASCII, which is nearly everything, is copied; the library does the rest.
+// text appends a JSON string. Plain ASCII, nearly every text, is copied; the library encodes the others.
 func (e *encoder) text(s string) {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

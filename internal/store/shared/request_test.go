@@ -211,7 +211,7 @@ func TestAdoptionRows(t *testing.T) {
 }
 
 func TestMoved(t *testing.T) {
-	err := shared.Moved("test")
+	err := shared.AdoptionMoved("test")
 	require.Equal(t, fault.Contention, fault.KindOf(err))
 	require.True(t, fault.Has(err, fault.Changed))
 	require.Equal(t, shared.CodeMoved, fault.CodeOf(err))

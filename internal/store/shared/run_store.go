@@ -23,57 +23,59 @@ import (
 //go:embed runs/*.sql runs/parts/*.sql
 var runFiles embed.FS
 
-// maxRows is how many rows a statement writes at most.
+// maxRows is the most rows that a statement writes.
 const maxRows = 100
 
-// RunWords are what the statements about runs say differently from engine to engine.
-type RunWords struct {
-	Words
-	// Job, BatchItem, Worker and ErrorDetail are the tables.
+// RunDialect is the SQL syntax of the run store in which the engines differ.
+type RunDialect struct {
+	Dialect
+	// Batch is table job.
 	Batch, BatchItem, Worker, ErrorDetail string
-	// AgoFormat and InFormat are the moment some milliseconds before and after now, for fmt: the verb is the parameter. Both
-	// are of the precision that the columns have, so that what was written just now is not later than now.
+	// AgoFormat and InFormat are formats for fmt with the name of a parameter. They make the time that many
+	// milliseconds before and after now. Both have the precision of the columns, so a row written just now is not
+	// later than now.
 	AgoFormat, InFormat string
-	// ListOf is the table of a JSON array of arrays: a parameter's name, and for each column its name and its type on a server
-	// ("listed_id char(64)"), in the order of the inner arrays.
+	// ListOf is the table of a JSON array of arrays. It takes the parameter and the columns in the order of the inner
+	// arrays, each with its type on a server ("listed_id char(64)").
 	ListOf func(parameter string, columns []string) string
-	// ByAlias: an UPDATE of what a list names has the table in its FROM; otherwise its target is the table itself.
-	ByAlias bool
-	// Late, before a column, keeps the engine from looking for rows by it: those that a list names are found by their keys.
-	Late string
-	// InOrder, at the end of a statement that begins with a list, keeps the server from beginning with the table.
-	InOrder string
+	// UpdateByAlias makes an UPDATE by a list name the table in its FROM and the alias as its target.
+	UpdateByAlias bool
+	// NoIndex, before a column, keeps the engine from using the column's index. Rows of a list are found by their
+	// keys instead.
+	NoIndex string
+	// ForceOrder, at the end of a statement, makes the server start with the list and not with the table.
+	ForceOrder string
 }
 
-// Ago is the moment before now.
-func (w RunWords) Ago(parameter string) string { return fmt.Sprintf(w.AgoFormat, "@"+parameter) }
+// Ago is the time that many milliseconds before now.
+func (w RunDialect) Ago(parameter string) string { return fmt.Sprintf(w.AgoFormat, "@"+parameter) }
 
-// In is the moment after now.
-func (w RunWords) In(parameter string) string { return fmt.Sprintf(w.InFormat, "@"+parameter) }
+// In is the time that many milliseconds after now.
+func (w RunDialect) In(parameter string) string { return fmt.Sprintf(w.InFormat, "@"+parameter) }
 
-// List is the table of a parameter.
-func (w RunWords) List(parameter string, columns ...string) string {
+// List is the table of a JSON parameter.
+func (w RunDialect) List(parameter string, columns ...string) string {
 	return w.ListOf("@"+parameter, columns)
 }
 
-// Update begins the change of a table by a list.
-func (w RunWords) Update(table, alias string) string {
-	if w.ByAlias {
+// Update is the start of an UPDATE by a list.
+func (w RunDialect) Update(table, alias string) string {
+	if w.UpdateByAlias {
 		return "UPDATE " + alias
 	}
 	return "UPDATE " + table + " AS " + alias
 }
 
-// Beside puts the table that is changed beside the list.
-func (w RunWords) Beside(table, alias string) string {
-	if w.ByAlias {
+// JoinTarget joins the updated table to the list, where UpdateByAlias is set.
+func (w RunDialect) JoinTarget(table, alias string) string {
+	if w.UpdateByAlias {
 		return "CROSS JOIN " + table + " AS " + alias + "\n"
 	}
 	return ""
 }
 
-// Failures are the outcomes that failure_count counts, for IN.
-func (w RunWords) Failures() string {
+// Failures lists the outcomes that failure_count counts, for IN.
+func (w RunDialect) Failures() string {
 	var list []string
 	for _, o := range run.Outcomes() {
 		if !o.Success() {
@@ -83,8 +85,9 @@ func (w RunWords) Failures() string {
 	return strings.Join(list, ", ")
 }
 
-// Statuses are all statuses of a batch, for IN: an index that begins with the status then serves a run as well.
-func (w RunWords) Statuses() string {
+// Statuses lists all statuses of a batch, for IN. Naming all lets a query about one run use the index that begins
+// with the status.
+func (w RunDialect) Statuses() string {
 	var list []string
 	for _, s := range run.BatchStatuses() {
 		list = append(list, "'"+string(s)+"'")
@@ -92,22 +95,23 @@ func (w RunWords) Statuses() string {
 	return strings.Join(list, ", ")
 }
 
-// listWords say what is listed, and which runs are kept.
-type listWords struct {
-	RunWords
+// listData selects the variants of a template.
+type listData struct {
+	RunDialect
 	ByRun, ByStatus, ByOutcome, Ended bool
 }
 
-// RunDialect is an engine.
-type RunDialect struct {
-	Dialect
-	RunWords RunWords
-	// Key makes the parameter of a batch's id, a document's key or a status: a text that its column holds byte by byte.
+// RunEngine is a database as the run store uses it.
+type RunEngine struct {
+	Engine
+	RunDialect RunDialect
+	// Key makes the parameter of a key or status, whose column is compared byte by byte.
 	Key func(text string) any
 }
 
-// RunStore is run.Store on a database. It is safe for concurrent use. In every call rows are touched in one order: run, job,
-// batch_item, worker, error_detail, audit_log; rows of one table in that of their keys.
+// RunStore implements run.Store on a database. It is safe for concurrent use.
+// Every transaction locks tables in one order: run, job, batch_item, worker, error_detail, audit_log. It locks the
+// rows of a table in the order of their keys.
 type RunStore struct {
 	statements
 	key func(text string) any
@@ -115,16 +119,16 @@ type RunStore struct {
 
 var _ run.Store = (*RunStore)(nil)
 
-// NewRuns makes the store of an engine. It asks the database nothing.
-func NewRuns(d RunDialect) *RunStore {
-	texts, err := RunTexts(d.RunWords)
+// NewRunStore makes the run store of an engine without using the database.
+func NewRunStore(d RunEngine) *RunStore {
+	texts, err := RunTexts(d.RunDialect)
 	if err != nil {
-		panic("sqlstore: " + err.Error()) // the templates and what they name are constant
+		panic("shared: " + err.Error()) // the templates and their data are constant
 	}
-	return &RunStore{statements: statements{d: d.Dialect, texts: texts}, key: d.Key}
+	return &RunStore{statements: statements{engine: d.Engine, texts: texts}, key: d.Key}
 }
 
-// The statements of which one file makes several: a plan for each.
+// The statements that share a file. Each has a plan of its own.
 const (
 	stBatchesOfRun          = "jobs_of_run"
 	stBatchesOfRunByStatus  = "jobs_of_run_by_status"
@@ -134,11 +138,11 @@ const (
 	stItems                 = "items_page"
 	stItemsByOutcome        = "items_page_by_outcome"
 	stRunLease              = "run_lease"
-	stRunLeaseEnded         = "run_hold_ended"
+	stRunLeaseEnded         = "run_lease_ended"
 )
 
-// RunTexts are the statements by name (the file's name without .sql).
-func RunTexts(w RunWords) (map[string]string, error) {
+// RunTexts returns the statements by name (the file's name without .sql, or one of the constants).
+func RunTexts(w RunDialect) (map[string]string, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(auditLogFiles, "auditlog/begin.sql")
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
@@ -156,67 +160,67 @@ func RunTexts(w RunWords) (map[string]string, error) {
 		if name == stBatchesList {
 			continue
 		}
-		if texts[name], err = produced(t, name, listWords{RunWords: w}); err != nil {
+		if texts[name], err = render(t, name, listData{RunDialect: w}); err != nil {
 			return nil, err
 		}
 	}
 	for name, of := range map[string]struct {
 		file string
-		data listWords
+		data listData
 	}{
-		stBatchesOfRun:          {stBatchesList, listWords{RunWords: w, ByRun: true}},
-		stBatchesOfRunByStatus:  {stBatchesList, listWords{RunWords: w, ByRun: true, ByStatus: true}},
-		stBatchesLatest:         {stBatchesList, listWords{RunWords: w}},
-		stBatchesLatestByStatus: {stBatchesList, listWords{RunWords: w, ByStatus: true}},
-		stItemsByOutcome:        {stItems, listWords{RunWords: w, ByOutcome: true}},
-		stRunLeaseEnded:         {stRunLease, listWords{RunWords: w, Ended: true}},
+		stBatchesOfRun:          {stBatchesList, listData{RunDialect: w, ByRun: true}},
+		stBatchesOfRunByStatus:  {stBatchesList, listData{RunDialect: w, ByRun: true, ByStatus: true}},
+		stBatchesLatest:         {stBatchesList, listData{RunDialect: w}},
+		stBatchesLatestByStatus: {stBatchesList, listData{RunDialect: w, ByStatus: true}},
+		stItemsByOutcome:        {stItems, listData{RunDialect: w, ByOutcome: true}},
+		stRunLeaseEnded:         {stRunLease, listData{RunDialect: w, Ended: true}},
 	} {
-		if texts[name], err = produced(t, of.file, of.data); err != nil {
+		if texts[name], err = render(t, of.file, of.data); err != nil {
 			return nil, err
 		}
 	}
 	return texts, nil
 }
 
-// changedErr is the answer to a change that comes too late.
+// changedErr is the error of a change whose condition no longer holds.
 func changedErr(op, reason string) error {
 	return &fault.Error{Kind: fault.Contention, Condition: fault.Changed, Code: "changed", Op: op, Reason: reason}
 }
 
-// one makes an error of a change that found no row.
-func one(n int64, err error, op, reason string) error {
+// requireRow adds an error for a change that found no row.
+func requireRow(n int64, err error, op, reason string) error {
 	if err == nil && n == 0 {
 		return changedErr(op, reason)
 	}
 	return err
 }
 
-// Reasons of changes that came too late.
+// Reasons of changedErr.
 const (
-	runLeaseLost   = "the run is not this manager's any more"
-	batchLeaseLost = "the batch is not this worker's any more"
+	runLeaseLost   = "this manager no longer has the run"
+	batchLeaseLost = "this worker no longer has the batch"
 )
 
-// millis is a duration as the statements take it: whole milliseconds that fit an int, because that is what DATEADD adds.
+// millis is a duration in whole milliseconds that fit an int, the type that DATEADD takes.
 func millis(name string, d time.Duration) sql.NamedArg {
 	return sql.Named(name, min(max(0, d.Milliseconds()), int64(math.MaxInt32)))
 }
 
-// rows makes the one JSON parameter of a list.
-func (s *RunStore) rows(list [][]any) (sql.NamedArg, error) {
+// rowsArg makes the JSON parameter of a list.
+func (s *RunStore) rowsArg(list [][]any) (sql.NamedArg, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // no page reads it
+	e.SetEscapeHTML(false) // it is not shown in HTML
 	if err := e.Encode(list); err != nil {
 		return sql.NamedArg{}, fault.Wrap(fault.Internal, opEncode, "encode", "the rows cannot be sent", err)
 	}
-	return sql.Named("rows", s.d.Long(b.String())), nil
+	return sql.Named("rows", s.engine.Long(b.String())), nil
 }
 
-// execRows runs a statement for a list, maxRows of it at a time.
+// execRows runs a statement for a list, maxRows rows at a time.
 func (s *RunStore) execRows(ctx context.Context, tx *sql.Tx, name string, list [][]any, args ...any) (changed int64, err error) {
 	for part := range slices.Chunk(list, maxRows) {
-		rows, err := s.rows(part)
+		rows, err := s.rowsArg(part)
 		if err != nil {
 			return 0, err
 		}
@@ -229,7 +233,7 @@ func (s *RunStore) execRows(ctx context.Context, tx *sql.Tx, name string, list [
 	return changed, nil
 }
 
-// readTexts reads a query of one text.
+// readTexts reads a query of one text column.
 func (s *RunStore) readTexts(ctx context.Context, db querier, name string, args ...any) ([]string, error) {
 	list := []string{}
 	err := s.each(ctx, db, name, func(rows *sql.Rows) error {
@@ -243,12 +247,11 @@ func (s *RunStore) readTexts(ctx context.Context, db querier, name string, args 
 	return list, err
 }
 
-// audit writes entries, which are as they are kept. Their texts travel as they are, each entry by itself: what people write
-// is not worth a list.
-func (s *RunStore) audit(ctx context.Context, tx *sql.Tx, kept ...run.Audit) error {
-	for _, a := range kept {
+// audit writes normalized entries. It sends each entry by itself, because there are few.
+func (s *RunStore) audit(ctx context.Context, tx *sql.Tx, normalized ...run.Audit) error {
+	for _, a := range normalized {
 		_, err := s.exec(ctx, tx, "audit_add", s.environment(), sql.Named("action", a.Code), sql.Named("by", a.By), sql.Named("why", a.Why),
-			sql.Named("subject", cmp.Or(a.Batch, a.Run)), sql.Named("detail", s.d.Long(string(a.Detail))),
+			sql.Named("subject", cmp.Or(a.Batch, a.Run)), sql.Named("detail", s.engine.Long(string(a.Detail))),
 			sql.Named("level", s.key(a.Level)), sql.Named("run", a.Run), sql.Named("job", s.key(a.Batch)))
 		if err != nil {
 			return err
@@ -257,52 +260,49 @@ func (s *RunStore) audit(ctx context.Context, tx *sql.Tx, kept ...run.Audit) err
 	return nil
 }
 
-// orNull is a text, or NULL for none.
-func orNull(text string) any {
+func nullIfEmpty(text string) any {
 	if text == "" {
 		return nil
 	}
 	return text
 }
 
-// normalizedAudit is the entry as it is kept; the rules are those of ops.Audit.
+// normalizedAudit applies the rules of ops.Audit to an entry.
 func normalizedAudit(a run.Audit) (run.Audit, error) {
-	k, err := ops.Audit{Action: a.Code, By: a.By, Why: a.Why, Detail: a.Detail}.Normalize()
+	normalized, err := ops.Audit{Action: a.Code, By: a.By, Why: a.Why, Detail: a.Detail}.Normalize()
 	if err != nil {
 		return run.Audit{}, err
 	}
 	return run.Audit{
-		Code: k.Action, Level: a.Level, By: k.By, Why: k.Why, Run: a.Run, Batch: a.Batch, Detail: k.Detail,
+		Code: normalized.Action, Level: a.Level, By: normalized.By, Why: normalized.Why, Run: a.Run, Batch: a.Batch, Detail: normalized.Detail,
 	}, nil
 }
 
-// normalizedAudits are entries as they are kept.
 func normalizedAudits(audits []run.Audit) ([]run.Audit, error) {
-	kept := make([]run.Audit, len(audits))
+	normalized := make([]run.Audit, len(audits))
 	for i, a := range audits {
 		var err error
-		if kept[i], err = normalizedAudit(a); err != nil {
+		if normalized[i], err = normalizedAudit(a); err != nil {
 			return nil, err
 		}
 	}
-	return kept, nil
+	return normalized, nil
 }
 
-// begin makes the row of a worker that claimed something.
-func (s *RunStore) begin(ctx context.Context, tx *sql.Tx, kind string, w run.Worker, runID, job string) error {
+// beginWorker adds the row of a worker that claimed a run or a batch.
+func (s *RunStore) beginWorker(ctx context.Context, tx *sql.Tx, kind string, w run.Worker, runID, batch string) error {
 	_, err := s.exec(ctx, tx, "worker_begin", sql.Named("owner", w.ID), sql.Named("kind", kind), sql.Named("instance", ops.Truncate(w.Instance, ops.MaxBy)),
-		sql.Named("run", runID), sql.Named("job", s.key(job)))
+		sql.Named("run", runID), sql.Named("job", s.key(batch)))
 	return err
 }
 
-// The kinds of workers.
 const (
 	kindManager = "manager"
 	kindWorker  = "worker"
 )
 
-// end gives a running worker its next status. Nobody is nobody.
-func (s *RunStore) end(ctx context.Context, tx *sql.Tx, worker string, status run.WorkerStatus) error {
+// endWorker gives a running worker its final status. It ignores an empty id.
+func (s *RunStore) endWorker(ctx context.Context, tx *sql.Tx, worker string, status run.WorkerStatus) error {
 	if worker == "" {
 		return nil
 	}
@@ -310,14 +310,14 @@ func (s *RunStore) end(ctx context.Context, tx *sql.Tx, worker string, status ru
 	return err
 }
 
-// beat notes that a worker lives.
-func (s *RunStore) beat(ctx context.Context, tx *sql.Tx, worker string) error {
+// beatWorker renews a worker's heartbeat.
+func (s *RunStore) beatWorker(ctx context.Context, tx *sql.Tx, worker string) error {
 	_, err := s.exec(ctx, tx, "worker_beat", sql.Named("owner", worker))
 	return err
 }
 
-// claimant refuses a worker without a name: an owner that is empty is none.
-func claimant(op string, w run.Worker) error {
+// checkWorker refuses a worker without an id, because an empty owner means that there is no owner.
+func checkWorker(op string, w run.Worker) error {
 	if w.ID == "" || len(w.ID) > ops.MaxRunID {
 		return fault.New(fault.Internal, op, "worker", "expected a worker's id of 1 to %d bytes, found %d", ops.MaxRunID, len(w.ID))
 	}

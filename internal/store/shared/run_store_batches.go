@@ -13,9 +13,9 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// ClaimBatch implements run.Batches. What is finished is answered so before its run is looked at. The run is only read, and before
-// the batch is taken, so that no claim waits for a run while it has a batch: one that is to end in that moment is a run of
-// which the worker learns it with its first beat.
+// ClaimBatch implements run.Batches. A finished batch is answered before its run is read.
+// The run is read first and not locked, so a claim that has a batch never waits for a run. If an operator cancels the
+// run in between, the worker learns it from its first heartbeat.
 func (s *RunStore) ClaimBatch(
 	ctx context.Context, id string, t run.Ticket, w run.Worker, stale time.Duration, a run.Audit,
 ) (run.Claimed, error) {
@@ -24,40 +24,40 @@ func (s *RunStore) ClaimBatch(
 	if err != nil {
 		return run.Claimed{}, err
 	}
-	if err := claimant(op, w); err != nil {
+	if err := checkWorker(op, w); err != nil {
 		return run.Claimed{}, err
 	}
 	var c run.Claimed
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
 		var found bool
-		if c.Batch, found, err = s.batch(ctx, tx, id); err != nil || !found {
+		if c.Batch, found, err = s.readBatch(ctx, tx, id); err != nil || !found {
 			c.Answer = run.Unknown
 			return err
 		}
-		if c.Run, _, err = s.brief(ctx, tx, c.Batch.Run); err != nil {
+		if c.Run, _, err = s.readBrief(ctx, tx, c.Batch.Run); err != nil {
 			return err
 		}
-		if c.Answer = without(c.Batch, c.Run, t); c.Answer != "" {
+		if c.Answer = answerWithoutOwner(c.Batch, c.Run, t); c.Answer != "" {
 			return nil
 		}
-		before := c.Batch // its owner is the former one as long as the epoch is the same
+		before := c.Batch // names the former owner, if the epoch has not changed
 		n, err := s.exec(ctx, tx, "job_claim", sql.Named("job", s.key(id)), sql.Named("epoch", int64(before.Epoch)),
 			sql.Named("attempt", int64(t.Attempt)), sql.Named("shown", int64(t.Epoch)), sql.Named("owner", w.ID), millis("stale", stale))
 		if err != nil {
 			return err
 		}
-		if c.Batch, _, err = s.batch(ctx, tx, id); err != nil {
+		if c.Batch, _, err = s.readBatch(ctx, tx, id); err != nil {
 			return err
 		}
-		if n == 0 { // somebody has it, or changed it just now
-			c.Answer = cmp.Or(without(c.Batch, c.Run, t), run.Busy)
+		if n == 0 { // another worker has it or changed it
+			c.Answer = cmp.Or(answerWithoutOwner(c.Batch, c.Run, t), run.Busy)
 			return nil
 		}
 		c.TookOver, c.Begun = before.Status == run.Processing, !before.StartedAt.IsZero()
-		if err := s.end(ctx, tx, before.Owner, former(before.Epoch, t.Epoch)); err != nil {
+		if err := s.endWorker(ctx, tx, before.Owner, formerOwnerStatus(before.Epoch, t.Epoch)); err != nil {
 			return err
 		}
-		if err := s.taken(ctx, tx, &c, w); err != nil || c.Begun && c.Batch.LostWorkers == before.LostWorkers {
+		if err := s.completeClaim(ctx, tx, &c, w); err != nil || c.Begun && c.Batch.LostWorkers == before.LostWorkers {
 			return err
 		}
 		return s.audit(ctx, tx, a)
@@ -68,8 +68,8 @@ func (s *RunStore) ClaimBatch(
 	return c, nil
 }
 
-// without is the answer to a claim that no owner decides; "" when one does.
-func without(j run.Batch, r run.Run, t run.Ticket) run.Answer {
+// answerWithoutOwner is the answer to a claim that does not depend on the batch's owner; "" if it does.
+func answerWithoutOwner(j run.Batch, r run.Run, t run.Ticket) run.Answer {
 	switch {
 	case !j.Status.Open():
 		return run.Finished
@@ -82,46 +82,47 @@ func without(j run.Batch, r run.Run, t run.Ticket) run.Answer {
 	}
 }
 
-// former is what becomes of the worker of a former owner: it let go, or is lost.
-func former(epoch, shown int) run.WorkerStatus {
+// formerOwnerStatus is the final status of a former owner. It released the lease if its epoch was shown; otherwise it
+// is lost.
+func formerOwnerStatus(epoch, shown int) run.WorkerStatus {
 	if shown == epoch {
 		return run.WorkerIdle
 	}
 	return run.WorkerFailed
 }
 
-// taken makes the row of a claim's worker, and fills the answer.
-func (s *RunStore) taken(ctx context.Context, tx *sql.Tx, c *run.Claimed, w run.Worker) (err error) {
+// completeClaim adds the worker's row and fills the answer of a claim.
+func (s *RunStore) completeClaim(ctx context.Context, tx *sql.Tx, c *run.Claimed, w run.Worker) (err error) {
 	c.Answer = run.Taken
 	c.Lease = run.BatchLease{Batch: c.Batch.ID, Run: c.Batch.Run, Owner: c.Batch.Owner, Epoch: c.Batch.Epoch}
 	if c.Open, err = s.readTexts(ctx, tx, "items_open", sql.Named("job", s.key(c.Batch.ID))); err != nil {
 		return err
 	}
-	return s.begin(ctx, tx, kindWorker, w, c.Batch.Run, c.Batch.ID)
+	return s.beginWorker(ctx, tx, kindWorker, w, c.Batch.Run, c.Batch.ID)
 }
 
-// batchLeaseArgs are the parameters of held.sql.
+// batchLeaseArgs are the parameters of parts/batch_leased.sql.
 func (s *RunStore) batchLeaseArgs(h run.BatchLease, more ...any) []any {
 	return append(more, sql.Named("job", s.key(h.Batch)), sql.Named("owner", h.Owner), sql.Named("epoch", int64(h.Epoch)))
 }
 
-// BeatBatch implements run.Batches. The run is read first: rows are touched in one order.
+// BeatBatch implements run.Batches. It reads the run first, because of the order of locks.
 func (s *RunStore) BeatBatch(ctx context.Context, h run.BatchLease) (cancel bool, err error) {
 	op := s.op("beat batch")
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
-		if cancel, err = s.wanted(ctx, tx, h.Run); err != nil {
+		if cancel, err = s.endRequested(ctx, tx, h.Run); err != nil {
 			return err
 		}
 		n, err := s.exec(ctx, tx, "job_beat", s.batchLeaseArgs(h)...)
-		if err := one(n, err, op, batchLeaseLost); err != nil {
+		if err := requireRow(n, err, op, batchLeaseLost); err != nil {
 			return err
 		}
-		return s.beat(ctx, tx, h.Owner)
+		return s.beatWorker(ctx, tx, h.Owner)
 	})
 	return cancel && err == nil, err
 }
 
-// SaveOutcomes implements run.Batches. Of two outcomes of one document the last counts.
+// SaveOutcomes implements run.Batches. The last outcome of a document counts.
 func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes []run.ItemOutcome, details []run.ErrorDetail) error {
 	op := s.op("save outcomes")
 	if len(outcomes) > maxRows || len(details) > maxRows {
@@ -133,16 +134,16 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 			return fault.New(fault.Internal, op, "outcome", "expected an outcome, found %q", o.Outcome)
 		}
 		key := run.DocumentKey(o.Document)
-		last[key] = []any{key, h.Run, string(o.Outcome), orNull(ops.Truncate(o.Code, ops.MaxBy))}
+		last[key] = []any{key, h.Run, string(o.Outcome), nullIfEmpty(ops.Truncate(o.Code, ops.MaxBy))}
 	}
 	items := make([][]any, 0, len(last))
 	for _, row := range last {
 		items = append(items, row)
 	}
-	byKey(items)
+	sortByKey(items)
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := s.exec(ctx, tx, "job_lease", s.batchLeaseArgs(h)...)
-		if err := one(n, err, op, batchLeaseLost); err != nil {
+		if err := requireRow(n, err, op, batchLeaseLost); err != nil {
 			return err
 		}
 		saved, err := s.execRows(ctx, tx, "items_save", items, sql.Named("job", s.key(h.Batch)))
@@ -159,27 +160,27 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 	})
 }
 
-// addDetails adds error details of a batch.
 func (s *RunStore) addDetails(ctx context.Context, tx *sql.Tx, h run.BatchLease, details []run.ErrorDetail) error {
 	list := make([][]any, len(details))
 	for i, d := range details {
 		list[i] = []any{
-			i, d.Document, ops.Truncate(d.Code, ops.MaxBy), ops.Truncate(d.Message, ops.MaxWhy), d.Type, d.RetryCount, bit(d.Retryable),
+			i, d.Document, ops.Truncate(d.Code, ops.MaxBy), ops.Truncate(d.Message, ops.MaxWhy), d.Type, d.RetryCount, boolInt(d.Retryable),
 		}
 	}
 	_, err := s.execRows(ctx, tx, "details_insert", list, sql.Named("run", h.Run), sql.Named("job", s.key(h.Batch)))
 	return err
 }
 
-// FinishBatch implements run.Batches. The batch is kept first, so that the outcomes stay as they are counted.
+// FinishBatch implements run.Batches. It locks the batch first, so that the outcomes cannot change after they are
+// counted.
 func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit) (stats run.BatchStats, err error) {
 	op := s.op("finish batch")
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := s.exec(ctx, tx, "job_lease", s.batchLeaseArgs(h)...)
-		if err := one(n, err, op, batchLeaseLost); err != nil {
+		if err := requireRow(n, err, op, batchLeaseLost); err != nil {
 			return err
 		}
-		if stats, err = s.count(ctx, tx, h.Batch); err != nil {
+		if stats, err = s.countOutcomes(ctx, tx, h.Batch); err != nil {
 			return err
 		}
 		a, err := normalizedAudit(audit(stats))
@@ -193,10 +194,10 @@ func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func
 		}
 		n, err = s.exec(ctx, tx, "job_finish", s.batchLeaseArgs(h, sql.Named("status", s.key(string(status))), sql.Named("error", reason),
 			sql.Named("success", int64(stats.Success)), sql.Named("failure", int64(stats.Failure)))...)
-		if err := one(n, err, op, batchLeaseLost); err != nil {
+		if err := requireRow(n, err, op, batchLeaseLost); err != nil {
 			return err
 		}
-		if err := s.end(ctx, tx, h.Owner, worker); err != nil {
+		if err := s.endWorker(ctx, tx, h.Owner, worker); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, a)
@@ -207,9 +208,8 @@ func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func
 	return stats, nil
 }
 
-// count counts the outcomes of a batch.
-func (s *RunStore) count(ctx context.Context, tx *sql.Tx, id string) (run.BatchStats, error) {
-	j, _, err := s.batch(ctx, tx, id)
+func (s *RunStore) countOutcomes(ctx context.Context, tx *sql.Tx, id string) (run.BatchStats, error) {
+	j, _, err := s.readBatch(ctx, tx, id)
 	if err != nil {
 		return run.BatchStats{}, err
 	}
@@ -217,7 +217,7 @@ func (s *RunStore) count(ctx context.Context, tx *sql.Tx, id string) (run.BatchS
 	if err != nil {
 		return run.BatchStats{}, err
 	}
-	delete(found, "") // those without one
+	delete(found, "") // documents without an outcome
 	stats := run.BatchStats{Total: j.Total, Outcomes: found}
 	for o, n := range found {
 		if o.Success() {
@@ -232,55 +232,55 @@ func (s *RunStore) count(ctx context.Context, tx *sql.Tx, id string) (run.BatchS
 
 // ReleaseBatch implements run.Batches.
 func (s *RunStore) ReleaseBatch(ctx context.Context, h run.BatchLease, audits ...run.Audit) error {
-	return s.endLease(ctx, s.op("release batch"), h, run.WorkerIdle, audits, func(tx *sql.Tx) (int64, error) {
+	return s.endBatchLease(ctx, s.op("release batch"), h, run.WorkerIdle, audits, func(tx *sql.Tx) (int64, error) {
 		return s.exec(ctx, tx, "job_release", s.batchLeaseArgs(h)...)
 	})
 }
 
 // FailBatch implements run.Batches.
 func (s *RunStore) FailBatch(ctx context.Context, h run.BatchLease, reason string, a run.Audit) error {
-	return s.endLease(ctx, s.op("fail batch"), h, run.WorkerFailed, []run.Audit{a}, func(tx *sql.Tx) (int64, error) {
+	return s.endBatchLease(ctx, s.op("fail batch"), h, run.WorkerFailed, []run.Audit{a}, func(tx *sql.Tx) (int64, error) {
 		n, err := s.exec(ctx, tx, "job_fail", s.batchLeaseArgs(h, sql.Named("reason", ops.Truncate(reason, ops.MaxWhy)))...)
 		if err != nil || n == 0 {
 			return 0, err
 		}
-		return n, s.countUp(ctx, tx, h.Batch)
+		return n, s.saveCounts(ctx, tx, h.Batch)
 	})
 }
 
-// countUp counts the outcomes of batches that were given up in the same transaction: nobody adds to them any more. A statement
-// that did both would look at the documents before it keeps the batches.
-func (s *RunStore) countUp(ctx context.Context, tx *sql.Tx, ids ...string) error {
-	_, err := s.execRows(ctx, tx, "jobs_count", keys(ids))
+// saveCounts counts the outcomes of batches that failed in the same transaction; no worker adds outcomes after that.
+// One statement for both would read the documents before it locks the batches.
+func (s *RunStore) saveCounts(ctx context.Context, tx *sql.Tx, ids ...string) error {
+	_, err := s.execRows(ctx, tx, "jobs_count", keyRows(ids))
 	return err
 }
 
-// endLease ends a worker's hold of a batch.
-func (s *RunStore) endLease(
+// endBatchLease ends a worker's lease of a batch.
+func (s *RunStore) endBatchLease(
 	ctx context.Context, op string, h run.BatchLease, status run.WorkerStatus, audits []run.Audit, f func(tx *sql.Tx) (int64, error),
 ) error {
-	kept, err := normalizedAudits(audits)
+	normalized, err := normalizedAudits(audits)
 	if err != nil {
 		return err
 	}
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := f(tx)
-		if err := one(n, err, op, batchLeaseLost); err != nil {
+		if err := requireRow(n, err, op, batchLeaseLost); err != nil {
 			return err
 		}
-		if err := s.end(ctx, tx, h.Owner, status); err != nil {
+		if err := s.endWorker(ctx, tx, h.Owner, status); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, kept...)
+		return s.audit(ctx, tx, normalized...)
 	})
 }
 
 // Batch implements run.Batches.
 func (s *RunStore) Batch(ctx context.Context, id string) (run.Batch, []run.ErrorDetail, bool, error) {
 	op := s.op("read batch")
-	j, found, err := s.batch(ctx, s.d.Read, id)
+	j, found, err := s.readBatch(ctx, s.engine.Read, id)
 	if err != nil || !found {
-		return run.Batch{}, nil, false, s.d.Classify(op, err)
+		return run.Batch{}, nil, false, s.engine.Classify(op, err)
 	}
 	details := []run.ErrorDetail{}
 	err = s.page(ctx, op, "job_details", maxRows, func(rows *sql.Rows) error {
@@ -304,13 +304,13 @@ func (s *RunStore) ListBatches(ctx context.Context, id string, status run.BatchS
 	op, byRun, byStatus := s.op("list batches"), sql.Named("run", id), sql.Named("status", s.key(string(status)))
 	switch {
 	case id == "" && status == "":
-		return s.batches(ctx, op, stBatchesLatest, limit)
+		return s.readBatches(ctx, op, stBatchesLatest, limit)
 	case id == "":
-		return s.batches(ctx, op, stBatchesLatestByStatus, limit, byStatus)
+		return s.readBatches(ctx, op, stBatchesLatestByStatus, limit, byStatus)
 	case status == "":
-		return s.batches(ctx, op, stBatchesOfRun, limit, byRun)
+		return s.readBatches(ctx, op, stBatchesOfRun, limit, byRun)
 	default:
-		return s.batches(ctx, op, stBatchesOfRunByStatus, limit, byRun, byStatus)
+		return s.readBatches(ctx, op, stBatchesOfRunByStatus, limit, byRun, byStatus)
 	}
 }
 
@@ -323,7 +323,7 @@ func (s *RunStore) Items(ctx context.Context, id string, outcomes []run.Outcome,
 		for i, o := range outcomes {
 			wanted[i] = []any{string(o)}
 		}
-		rows, err := s.rows(wanted)
+		rows, err := s.rowsArg(wanted)
 		if err != nil {
 			return nil, err
 		}
@@ -345,10 +345,10 @@ func (s *RunStore) Items(ctx context.Context, id string, outcomes []run.Outcome,
 	return list, nil
 }
 
-// RequeueBatch implements run.Batches. The run's row is kept first, so that it does not end meanwhile.
+// RequeueBatch implements run.Batches. It locks the run's row first, so that the run cannot end meanwhile.
 func (s *RunStore) RequeueBatch(ctx context.Context, id string, a run.Audit) (bool, error) {
-	return s.change(ctx, s.op("requeue batch"), a, func(tx *sql.Tx) (int64, error) {
-		before, found, err := s.batch(ctx, tx, id)
+	return s.changeAudited(ctx, s.op("requeue batch"), a, func(tx *sql.Tx) (int64, error) {
+		before, found, err := s.readBatch(ctx, tx, id)
 		if err != nil || !found {
 			return 0, err
 		}
@@ -366,8 +366,8 @@ func (s *RunStore) RequeueBatch(ctx context.Context, id string, a run.Audit) (bo
 
 // DeadLetter implements run.Batches.
 func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reason string, stale time.Duration, a run.Audit) (bool, error) {
-	return s.change(ctx, s.op("dead letter"), a, func(tx *sql.Tx) (int64, error) {
-		before, found, err := s.batch(ctx, tx, id)
+	return s.changeAudited(ctx, s.op("dead letter"), a, func(tx *sql.Tx) (int64, error) {
+		before, found, err := s.readBatch(ctx, tx, id)
 		if err != nil || !found {
 			return 0, err
 		}
@@ -376,15 +376,15 @@ func (s *RunStore) DeadLetter(ctx context.Context, id string, attempt int, reaso
 		if err != nil || n == 0 {
 			return 0, err
 		}
-		if err := s.countUp(ctx, tx, id); err != nil {
+		if err := s.saveCounts(ctx, tx, id); err != nil {
 			return 0, err
 		}
-		return n, s.end(ctx, tx, before.Owner, run.WorkerFailed)
+		return n, s.endWorker(ctx, tx, before.Owner, run.WorkerFailed)
 	})
 }
 
 // Write implements run.Batches.
 func (s *RunStore) Write(ctx context.Context, a run.Audit) error {
-	_, err := s.change(ctx, s.op("write audit"), a, func(*sql.Tx) (int64, error) { return 1, nil })
+	_, err := s.changeAudited(ctx, s.op("write audit"), a, func(*sql.Tx) (int64, error) { return 1, nil })
 	return err
 }

@@ -13,29 +13,29 @@ import (
 
 // Unsent implements run.Recoveries.
 func (s *RunStore) Unsent(ctx context.Context, id string, limit int) ([]run.Batch, error) {
-	return s.batches(ctx, s.op("unsent batches"), stBatchesOfRunByStatus, limit, sql.Named("run", id), sql.Named("status", s.key(string(run.PendingQueue))))
+	return s.readBatches(ctx, s.op("unsent batches"), stBatchesOfRunByStatus, limit, sql.Named("run", id), sql.Named("status", s.key(string(run.PendingQueue))))
 }
 
-// attempts are batches as the statements that change several of them take them.
-func attempts(jobs []run.Batch) [][]any {
-	list := make([][]any, len(jobs))
-	for i, j := range jobs {
+// attemptRows makes sorted rows of batches with their attempts.
+func attemptRows(batches []run.Batch) [][]any {
+	list := make([][]any, len(batches))
+	for i, j := range batches {
 		list[i] = []any{j.ID, j.Attempt}
 	}
-	byKey(list)
+	sortByKey(list)
 	return list
 }
 
 // MarkQueued implements run.Recoveries.
-func (s *RunStore) MarkQueued(ctx context.Context, l run.RunLease, jobs []run.Batch) (int, error) {
+func (s *RunStore) MarkQueued(ctx context.Context, l run.RunLease, batches []run.Batch) (int, error) {
 	var changed int64
 	err := s.inTx(ctx, s.op("mark queued"), func(tx *sql.Tx) (err error) {
-		if l.Run != "" && len(jobs) > 0 {
+		if l.Run != "" && len(batches) > 0 {
 			if _, err = s.exec(ctx, tx, "run_sent", runLeaseArgs(l)...); err != nil {
 				return err
 			}
 		}
-		changed, err = s.execRows(ctx, tx, "jobs_queued", attempts(jobs))
+		changed, err = s.execRows(ctx, tx, "jobs_queued", attemptRows(batches))
 		return err
 	})
 	if err != nil {
@@ -46,40 +46,40 @@ func (s *RunStore) MarkQueued(ctx context.Context, l run.RunLease, jobs []run.Ba
 
 // MarkUnsent implements run.Recoveries.
 func (s *RunStore) MarkUnsent(
-	ctx context.Context, jobs []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit,
+	ctx context.Context, batches []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit,
 ) (retry, failed int, err error) {
-	var again int64
-	list, why := attempts(jobs), sql.Named("reason", ops.Truncate(reason, ops.MaxWhy))
+	var requeued int64
+	list, why := attemptRows(batches), sql.Named("reason", ops.Truncate(reason, ops.MaxWhy))
 	err = s.inTx(ctx, s.op("mark unsent"), func(tx *sql.Tx) (err error) {
-		var over []string
+		var refused []string
 		if counted {
-			if over, err = s.refuse(ctx, tx, list, why); err != nil {
+			if refused, err = s.failRefused(ctx, tx, list, why); err != nil {
 				return err
 			}
 		}
-		if again, err = s.execRows(ctx, tx, "jobs_unsent", list, why, sql.Named("counted", bit(counted))); err != nil {
+		if requeued, err = s.execRows(ctx, tx, "jobs_unsent", list, why, sql.Named("counted", boolInt(counted))); err != nil {
 			return err
 		}
-		failed = len(over)
-		return s.givenUp(ctx, tx, over, audit)
+		failed = len(refused)
+		return s.recordFailed(ctx, tx, refused, audit)
 	})
 	if err != nil {
 		return 0, 0, err
 	}
-	return int(again), failed, nil
+	return int(requeued), failed, nil
 }
 
-// refuse gives those up whose message was refused once too often, and says which. They are looked for first and changed one by
-// one: a list would not say which of them it changed.
-func (s *RunStore) refuse(ctx context.Context, tx *sql.Tx, list [][]any, why sql.NamedArg) (over []string, err error) {
+// failRefused fails the batches whose message was refused too often, and returns their ids. It changes them one by
+// one, because a statement for a list does not name the changed rows.
+func (s *RunStore) failRefused(ctx context.Context, tx *sql.Tx, list [][]any, why sql.NamedArg) (refused []string, err error) {
 	most := sql.Named("most", int64(run.MaxQueueAttempts))
 	var found []run.Batch
 	for part := range slices.Chunk(list, maxRows) {
-		rows, err := s.rows(part)
+		rows, err := s.rowsArg(part)
 		if err != nil {
 			return nil, err
 		}
-		more, err := s.attempted(ctx, tx, "jobs_refused", rows, most)
+		more, err := s.readAttempts(ctx, tx, "jobs_refused", rows, most)
 		if err != nil {
 			return nil, err
 		}
@@ -93,19 +93,19 @@ func (s *RunStore) refuse(ctx context.Context, tx *sql.Tx, list [][]any, why sql
 			return nil, err
 		}
 		if n > 0 {
-			over = append(over, j.ID)
+			refused = append(refused, j.ID)
 		}
 	}
-	return over, nil
+	return refused, nil
 }
 
-// givenUp does what else belongs to batches that were given up.
-func (s *RunStore) givenUp(ctx context.Context, tx *sql.Tx, ids []string, audit func(run.Batch) run.Audit) error {
-	if err := s.countUp(ctx, tx, ids...); err != nil {
+// recordFailed counts and audits batches that failed.
+func (s *RunStore) recordFailed(ctx context.Context, tx *sql.Tx, ids []string, audit func(run.Batch) run.Audit) error {
+	if err := s.saveCounts(ctx, tx, ids...); err != nil {
 		return err
 	}
 	for _, id := range ids {
-		j, _, err := s.batch(ctx, tx, id)
+		j, _, err := s.readBatch(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -120,30 +120,30 @@ func (s *RunStore) givenUp(ctx context.Context, tx *sql.Tx, ids []string, audit 
 	return nil
 }
 
-// attempted reads batches with their attempts.
-func (s *RunStore) attempted(ctx context.Context, tx *sql.Tx, name string, args ...any) (jobs []run.Batch, err error) {
+// readAttempts reads batches with their attempts.
+func (s *RunStore) readAttempts(ctx context.Context, tx *sql.Tx, name string, args ...any) (batches []run.Batch, err error) {
 	err = s.each(ctx, tx, name, func(rows *sql.Rows) error {
 		var j run.Batch
 		if err := rows.Scan(&j.ID, &j.Attempt); err != nil {
 			return err
 		}
-		jobs = append(jobs, j)
+		batches = append(batches, j)
 		return nil
 	}, args...)
-	return jobs, err
+	return batches, err
 }
 
 // ToSend implements run.Recoveries.
 func (s *RunStore) ToSend(ctx context.Context, sysName string, limit int) ([]run.Batch, error) {
-	return s.batches(ctx, s.op("batches to send"), "jobs_to_send", limit, sql.Named("sys_name", sysName))
+	return s.readBatches(ctx, s.op("batches to send"), "jobs_to_send", limit, sql.Named("sys_name", sysName))
 }
 
 // OnTheWay implements run.Recoveries.
 func (s *RunStore) OnTheWay(ctx context.Context, sysName string) (all run.OnTheWay, err error) {
-	err = s.each(ctx, s.d.Read, "jobs_on_the_way", func(rows *sql.Rows) error {
+	err = s.each(ctx, s.engine.Read, "jobs_on_the_way", func(rows *sql.Rows) error {
 		return rows.Scan(&all.Busy, &all.Retry, &all.HandingOff)
 	}, sql.Named("sys_name", sysName))
-	return all, s.d.Classify(s.op("on the way"), err)
+	return all, s.engine.Classify(s.op("on the way"), err)
 }
 
 // RequeueSilent implements run.Recoveries.
@@ -163,40 +163,40 @@ func (s *RunStore) RequeueSilent(ctx context.Context, sysName string, silent tim
 	return int(changed), nil
 }
 
-// candidates reads which batches are to be changed, each with the attempt that the change is bound to. They are looked for
-// first and changed by their keys: a statement that did both would keep rows of several tables in an order of its own.
+// candidates reads the batches to change, each with the attempt that the change requires. A second statement changes
+// them by their keys. One statement for both would lock rows in an order of its own.
 func (s *RunStore) candidates(ctx context.Context, tx *sql.Tx, name string, limit int, args ...any) ([][]any, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	jobs, err := s.attempted(ctx, tx, name, append(args, sql.Named("limit", int64(limit)))...)
-	return attempts(jobs), err
+	batches, err := s.readAttempts(ctx, tx, name, append(args, sql.Named("limit", int64(limit)))...)
+	return attemptRows(batches), err
 }
 
-// Rescue implements run.Recoveries. A worker says something with its batch, so that those of buried batches are among the
-// workers that have said nothing.
-func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released time.Duration, limit int) (jobs, workers int, err error) {
-	var buried, failed int64
-	err = s.inTx(ctx, s.op("bury"), func(tx *sql.Tx) error {
-		sys, dead, left := sql.Named("sys_name", sysName), millis("stale", stale), millis("released", released)
-		list, err := s.candidates(ctx, tx, "jobs_dead", limit, sys, dead, left)
+// Rescue implements run.Recoveries. A worker's heartbeat is its batch's, so the silent workers include those of the
+// rescued batches.
+func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released time.Duration, limit int) (batches, workers int, err error) {
+	var rescued, failed int64
+	err = s.inTx(ctx, s.op("rescue"), func(tx *sql.Tx) error {
+		sys, staleFor, releasedFor := sql.Named("sys_name", sysName), millis("stale", stale), millis("released", released)
+		list, err := s.candidates(ctx, tx, "jobs_dead", limit, sys, staleFor, releasedFor)
 		if err != nil {
 			return err
 		}
-		if buried, err = s.execRows(ctx, tx, "jobs_rescue", list, dead, left); err != nil || limit <= 0 {
+		if rescued, err = s.execRows(ctx, tx, "jobs_rescue", list, staleFor, releasedFor); err != nil || limit <= 0 {
 			return err
 		}
-		ids, err := s.readTexts(ctx, tx, "workers_dead", sys, dead, sql.Named("limit", int64(limit)))
+		ids, err := s.readTexts(ctx, tx, "workers_dead", sys, staleFor, sql.Named("limit", int64(limit)))
 		if err != nil {
 			return err
 		}
-		failed, err = s.execRows(ctx, tx, "workers_rescue", keys(ids), dead)
+		failed, err = s.execRows(ctx, tx, "workers_rescue", keyRows(ids), staleFor)
 		return err
 	})
 	if err != nil {
 		return 0, 0, err
 	}
-	return int(buried), int(failed), nil
+	return int(rescued), int(failed), nil
 }
 
 // OpenRuns implements run.Recoveries.

@@ -10,20 +10,20 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// scanRun reads a row of run_columns.sql, and what the statement reads behind it, for who shows it.
+// scanRun reads the columns of parts/run_columns.sql, then more. It is for callers that show the run.
 func scanRun(rows *sql.Rows, more ...any) (run.Run, error) {
 	r, counts, err := scanBrief(rows, more...)
 	if err != nil {
 		return run.Run{}, err
 	}
 	if err := json.Unmarshal([]byte(counts), &r.Counts); err != nil {
-		return run.Run{}, fault.Wrap(fault.Internal, "sqlstore: read run", "counts", "the counts of run "+r.ID+" are not what was written", err)
+		return run.Run{}, fault.Wrap(fault.Internal, "store: read run", "counts", "the counts of run "+r.ID+" are not what was written", err)
 	}
 	return r, nil
 }
 
-// scanBrief is scanRun without the counts, which it answers as they stand in the row: one run's fault is nothing to those who
-// need them not.
+// scanBrief is scanRun without decoding the counts. Damaged counts of one run must not stop callers that do not need
+// them.
 func scanBrief(rows *sql.Rows, more ...any) (r run.Run, countsText string, err error) {
 	var sysName, pattern, counts, reason, owner sql.NullString
 	var started, handedOff, ended, heartbeat, next, now moment
@@ -39,24 +39,24 @@ func scanBrief(rows *sql.Rows, more ...any) (r run.Run, countsText string, err e
 	r.Matched, r.AtLeast = int(matched.Int64), atLeast.Bool
 	r.SysName, r.Pattern, r.Error, r.Owner = sysName.String, pattern.String, reason.String, owner.String
 	r.StartedAt, r.HandedOffAt, r.EndedAt = started.Time, handedOff.Time, ended.Time
-	if r.Pattern == "" || r.Epoch > 0 { // otherwise the column says when it began: nobody has said anything yet
+	if r.Pattern == "" || r.Epoch > 0 { // before the first claim the column has the time of the start
 		r.HeartbeatAt = heartbeat.Time
 	}
 	if !next.IsZero() {
 		r.NextIn = max(0, next.Sub(now.Time))
 	}
-	r.Silent = since(heartbeat.Time, now.Time)
-	r.Age = since(started.Time, now.Time)
+	r.Silent = elapsed(heartbeat.Time, now.Time)
+	r.Age = elapsed(started.Time, now.Time)
 	if !ended.IsZero() {
-		r.Age = since(started.Time, ended.Time)
+		r.Age = elapsed(started.Time, ended.Time)
 	}
 	return r, counts.String, nil
 }
 
-// since is the time from one moment to another. What was written in the same millisecond may be rounded to a later one.
-func since(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
+// elapsed is the time between two times. It is at least 0, because rounding can make the first one the later.
+func elapsed(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
 
-// scanBatch reads a row of job_columns.sql.
+// scanBatch reads the columns of parts/job_columns.sql.
 func scanBatch(rows *sql.Rows) (run.Batch, error) {
 	var j run.Batch
 	var lastQueueError, reason, owner sql.NullString
@@ -71,8 +71,8 @@ func scanBatch(rows *sql.Rows) (run.Batch, error) {
 	return j, nil
 }
 
-// run reads one run with its filter and its watermark, which may be long: for who shows it or searches. False when there is none.
-func (s *RunStore) run(ctx context.Context, db querier, id string) (r run.Run, found bool, err error) {
+// readRun reads a run with its filter and its watermark, which may be long. It is for callers that show or select.
+func (s *RunStore) readRun(ctx context.Context, db querier, id string) (r run.Run, found bool, err error) {
 	err = s.each(ctx, db, "run_read", func(rows *sql.Rows) error {
 		found = true
 		var filter, watermark sql.NullString
@@ -83,9 +83,8 @@ func (s *RunStore) run(ctx context.Context, db querier, id string) (r run.Run, f
 	return r, found && err == nil, err
 }
 
-// brief reads one run without its filter, its watermark and its counts: for every call that is made for each batch. False when
-// there is none.
-func (s *RunStore) brief(ctx context.Context, db querier, id string) (r run.Run, found bool, err error) {
+// readBrief reads a run without its filter, its watermark and its counts. It is for calls made once for each batch.
+func (s *RunStore) readBrief(ctx context.Context, db querier, id string) (r run.Run, found bool, err error) {
 	err = s.each(ctx, db, "run_brief", func(rows *sql.Rows) error {
 		found = true
 		r, _, err = scanBrief(rows)
@@ -94,14 +93,13 @@ func (s *RunStore) brief(ctx context.Context, db querier, id string) (r run.Run,
 	return r, found && err == nil, err
 }
 
-// wanted reports whether somebody asked to end a run.
-func (s *RunStore) wanted(ctx context.Context, db querier, id string) (cancel bool, err error) {
+// endRequested reports whether an operator asked to end the run.
+func (s *RunStore) endRequested(ctx context.Context, db querier, id string) (cancel bool, err error) {
 	err = s.each(ctx, db, "run_wanted", func(rows *sql.Rows) error { return rows.Scan(&cancel) }, sql.Named("run", id))
 	return cancel, err
 }
 
-// batch reads one batch; false when there is none.
-func (s *RunStore) batch(ctx context.Context, db querier, id string) (j run.Batch, found bool, err error) {
+func (s *RunStore) readBatch(ctx context.Context, db querier, id string) (j run.Batch, found bool, err error) {
 	err = s.each(ctx, db, "job_read", func(rows *sql.Rows) error {
 		found = true
 		j, err = scanBatch(rows)
@@ -110,8 +108,8 @@ func (s *RunStore) batch(ctx context.Context, db querier, id string) (j run.Batc
 	return j, found && err == nil, err
 }
 
-// batches reads a bounded list of batches.
-func (s *RunStore) batches(ctx context.Context, op, name string, limit int, args ...any) ([]run.Batch, error) {
+// readBatches reads at most limit batches.
+func (s *RunStore) readBatches(ctx context.Context, op, name string, limit int, args ...any) ([]run.Batch, error) {
 	list := []run.Batch{}
 	err := s.page(ctx, op, name, limit, func(rows *sql.Rows) error {
 		j, err := scanBatch(rows)
@@ -124,7 +122,7 @@ func (s *RunStore) batches(ctx context.Context, op, name string, limit int, args
 	return list, nil
 }
 
-// counts reads a query of a text that may be NULL and a number.
+// counts reads a query of a text, which may be NULL, and a number.
 func counts[K ~string](ctx context.Context, s *RunStore, db querier, name string, arg sql.NamedArg) (map[K]int, error) {
 	found := map[K]int{}
 	err := s.each(ctx, db, name, func(rows *sql.Rows) error {
@@ -139,8 +137,8 @@ func counts[K ~string](ctx context.Context, s *RunStore, db querier, name string
 	return found, err
 }
 
-// stats counts a run's batches and documents.
-func (s *RunStore) stats(ctx context.Context, db querier, id string) (stats run.Stats, err error) {
+// readStats counts a run's batches and documents.
+func (s *RunStore) readStats(ctx context.Context, db querier, id string) (stats run.Stats, err error) {
 	if stats.Batches, err = counts[run.BatchStatus](ctx, s, db, "run_jobs", sql.Named("run", id)); err != nil {
 		return run.Stats{}, err
 	}

@@ -16,7 +16,7 @@ import (
 // StartRun implements run.Runs.
 func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	op := s.op("start run")
-	k, err := ops.Run{ID: r.ID, Kind: string(r.Kind), Filter: r.Filter, RequestedBy: r.RequestedBy, Why: r.Why}.Normalize()
+	normalized, err := ops.Run{ID: r.ID, Kind: string(r.Kind), Filter: r.Filter, RequestedBy: r.RequestedBy, Why: r.Why}.Normalize()
 	if err != nil {
 		return err
 	}
@@ -24,16 +24,16 @@ func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 		return err
 	}
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
-		_, err := s.exec(ctx, tx, "run_start", sql.Named("run", k.ID), sql.Named("sys_name", r.SysName), sql.Named("kind", k.Kind),
-			sql.Named("filter", s.d.Long(string(k.Filter))), sql.Named("pattern", r.Pattern), sql.Named("rate", int64(r.Rate)),
-			sql.Named("bound", int64(r.Limit)), sql.Named("matched", int64(r.Matched)), sql.Named("at_least", bit(r.AtLeast)),
-			sql.Named("named", int64(run.Named(k.Filter))), sql.Named("by", k.RequestedBy), sql.Named("why", k.Why))
+		_, err := s.exec(ctx, tx, "run_start", sql.Named("run", normalized.ID), sql.Named("sys_name", r.SysName), sql.Named("kind", normalized.Kind),
+			sql.Named("filter", s.engine.Long(string(normalized.Filter))), sql.Named("pattern", r.Pattern), sql.Named("rate", int64(r.Rate)),
+			sql.Named("bound", int64(r.Limit)), sql.Named("matched", int64(r.Matched)), sql.Named("at_least", boolInt(r.AtLeast)),
+			sql.Named("named", int64(run.Named(normalized.Filter))), sql.Named("by", normalized.RequestedBy), sql.Named("why", normalized.Why))
 		if err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, a)
 	})
-	if fault.Has(err, fault.OwnWhenAlone) { // a run's id is the only key that the database does not choose
+	if fault.Has(err, fault.OwnWhenAlone) { // the run's id is the only key from the caller
 		return fault.New(fault.Internal, op, "run_exists", "there is a run %s already", r.ID)
 	}
 	return err
@@ -41,8 +41,8 @@ func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 
 // Run implements run.Runs.
 func (s *RunStore) Run(ctx context.Context, id string) (run.Run, bool, error) {
-	r, found, err := s.run(ctx, s.d.Read, id)
-	return r, found, s.d.Classify(s.op("read run"), err)
+	r, found, err := s.readRun(ctx, s.engine.Read, id)
+	return r, found, s.engine.Classify(s.op("read run"), err)
 }
 
 // ListRuns implements run.Runs.
@@ -61,16 +61,16 @@ func (s *RunStore) ListRuns(ctx context.Context, limit int) ([]run.Run, error) {
 	return list, nil
 }
 
-// Stats implements run.Runs. A run that is not there has none.
+// Stats implements run.Runs. An unknown run has empty stats.
 func (s *RunStore) Stats(ctx context.Context, id string) (run.Stats, error) {
-	stats, err := s.stats(ctx, s.d.Read, id)
-	return stats, s.d.Classify(s.op("run stats"), err)
+	stats, err := s.readStats(ctx, s.engine.Read, id)
+	return stats, s.engine.Classify(s.op("run stats"), err)
 }
 
 // BatchCounts implements run.Runs.
 func (s *RunStore) BatchCounts(ctx context.Context, id string) (map[run.BatchStatus]int, error) {
-	found, err := counts[run.BatchStatus](ctx, s, s.d.Read, "run_jobs", sql.Named("run", id))
-	return found, s.d.Classify(s.op("count batches"), err)
+	found, err := counts[run.BatchStatus](ctx, s, s.engine.Read, "run_jobs", sql.Named("run", id))
+	return found, s.engine.Classify(s.op("count batches"), err)
 }
 
 // ClaimRun implements run.Runs.
@@ -78,11 +78,11 @@ func (s *RunStore) ClaimRun(
 	ctx context.Context, id string, epoch, shown int, w run.Worker, stale time.Duration,
 ) (r run.Run, claimed bool, err error) {
 	op := s.op("claim run")
-	if err := claimant(op, w); err != nil {
+	if err := checkWorker(op, w); err != nil {
 		return run.Run{}, false, err
 	}
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
-		before, _, err := s.brief(ctx, tx, id) // its owner is the former one as long as the epoch is the same
+		before, _, err := s.readBrief(ctx, tx, id) // names the former owner, if the epoch has not changed
 		if err != nil {
 			return err
 		}
@@ -91,13 +91,13 @@ func (s *RunStore) ClaimRun(
 		if err != nil || n == 0 {
 			return err
 		}
-		if err := s.end(ctx, tx, before.Owner, former(epoch, shown)); err != nil {
+		if err := s.endWorker(ctx, tx, before.Owner, formerOwnerStatus(epoch, shown)); err != nil {
 			return err
 		}
-		if err := s.begin(ctx, tx, kindManager, w, id, ""); err != nil {
+		if err := s.beginWorker(ctx, tx, kindManager, w, id, ""); err != nil {
 			return err
 		}
-		r, claimed, err = s.run(ctx, tx, id)
+		r, claimed, err = s.readRun(ctx, tx, id)
 		return err
 	})
 	if err != nil || !claimed {
@@ -106,7 +106,7 @@ func (s *RunStore) ClaimRun(
 	return r, true, nil
 }
 
-// runLeaseArgs are the parameters of leased.sql.
+// runLeaseArgs are the parameters of parts/run_leased.sql.
 func runLeaseArgs(l run.RunLease, more ...any) []any {
 	return append(more, sql.Named("run", l.Run), sql.Named("owner", l.Owner), sql.Named("epoch", int64(l.Epoch)))
 }
@@ -116,13 +116,13 @@ func (s *RunStore) BeatRun(ctx context.Context, l run.RunLease) (cancel bool, er
 	op := s.op("beat run")
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
 		n, err := s.exec(ctx, tx, "run_beat", runLeaseArgs(l)...)
-		if err := one(n, err, op, runLeaseLost); err != nil {
+		if err := requireRow(n, err, op, runLeaseLost); err != nil {
 			return err
 		}
-		if err := s.beat(ctx, tx, l.Owner); err != nil {
+		if err := s.beatWorker(ctx, tx, l.Owner); err != nil {
 			return err
 		}
-		cancel, err = s.wanted(ctx, tx, l.Run)
+		cancel, err = s.endRequested(ctx, tx, l.Run)
 		return err
 	})
 	return cancel && err == nil, err
@@ -138,14 +138,14 @@ func (s *RunStore) Known(ctx context.Context, id string, documents []string) (ma
 		byKey[key], list[i] = d, []any{key}
 	}
 	known := map[string]bool{}
-	for part := range slices.Chunk(list, maxPage) {
-		rows, err := s.rows(part)
+	for part := range slices.Chunk(list, maxKnownPage) {
+		rows, err := s.rowsArg(part)
 		if err != nil {
 			return nil, err
 		}
-		keys, err := s.readTexts(ctx, s.d.Read, "items_known", sql.Named("run", id), rows)
+		keys, err := s.readTexts(ctx, s.engine.Read, "items_known", sql.Named("run", id), rows)
 		if err != nil {
-			return nil, s.d.Classify(op, err)
+			return nil, s.engine.Classify(op, err)
 		}
 		for _, key := range keys {
 			known[byKey[key]] = true
@@ -154,16 +154,16 @@ func (s *RunStore) Known(ctx context.Context, id string, documents []string) (ma
 	return known, nil
 }
 
-// maxPage is how many documents are asked for at once: a page of a selection.
-const maxPage = 1000
+// maxKnownPage is the most documents of one query.
+const maxKnownPage = 1000
 
 // AddChunk implements run.Runs.
 func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, audits ...run.Audit) error {
 	op := s.op("add chunk")
-	if err := possible(op, c); err != nil {
+	if err := checkChunk(op, c); err != nil {
 		return err
 	}
-	kept, err := normalizedAudits(audits)
+	normalized, err := normalizedAudits(audits)
 	if err != nil {
 		return err
 	}
@@ -173,22 +173,22 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 			documents += len(b)
 		}
 		n, err := s.exec(ctx, tx, "run_add", runLeaseArgs(l, sql.Named("first", int64(c.First)), sql.Named("batches", int64(len(c.Batches))),
-			sql.Named("documents", int64(documents)), sql.Named("watermark", s.d.Long(c.Watermark)), millis("wait", c.Wait))...)
-		if err := one(n, err, op, "the run is not this manager's any more, is to end, or has other batches"); err != nil {
+			sql.Named("documents", int64(documents)), sql.Named("watermark", s.engine.Long(c.Watermark)), millis("wait", c.Wait))...)
+		if err := requireRow(n, err, op, "this manager no longer has the run, the run is asked to end, or it has other batches"); err != nil {
 			return err
 		}
 		if err := s.addBatches(ctx, tx, op, l.Run, c); err != nil {
 			return err
 		}
-		if err := s.beat(ctx, tx, l.Owner); err != nil {
+		if err := s.beatWorker(ctx, tx, l.Owner); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, kept...)
+		return s.audit(ctx, tx, normalized...)
 	})
 }
 
-// possible refuses a chunk that cannot be.
-func possible(op string, c run.Chunk) error {
+// checkChunk refuses an invalid chunk.
+func checkChunk(op string, c run.Chunk) error {
 	if c.Initial != run.PendingQueue && c.Initial != run.Queued {
 		return fault.New(fault.Internal, op, "status", "expected %s or %s, found %q", run.PendingQueue, run.Queued, c.Initial)
 	}
@@ -199,7 +199,7 @@ func possible(op string, c run.Chunk) error {
 		}
 		for _, d := range documents {
 			if seen[d] {
-				return knownErr(op)
+				return knownDocumentErr(op)
 			}
 			seen[d] = true
 		}
@@ -207,49 +207,49 @@ func possible(op string, c run.Chunk) error {
 	return nil
 }
 
-func knownErr(op string) error {
+func knownDocumentErr(op string) error {
 	return fault.New(fault.Internal, op, "known", "the run has a document of the chunk already")
 }
 
 // addBatches adds the batches of a chunk with their documents.
 func (s *RunStore) addBatches(ctx context.Context, tx *sql.Tx, op, id string, c run.Chunk) error {
-	r, _, err := s.brief(ctx, tx, id)
+	r, _, err := s.readBrief(ctx, tx, id)
 	if err != nil {
 		return err
 	}
-	var jobs, items [][]any
+	var batches, items [][]any
 	for i, documents := range c.Batches {
-		job := run.BatchID(r.SysName, id, c.First+i)
-		jobs = append(jobs, []any{job, c.First + i, len(documents)})
+		batch := run.BatchID(r.SysName, id, c.First+i)
+		batches = append(batches, []any{batch, c.First + i, len(documents)})
 		for position, d := range documents {
-			items = append(items, []any{run.DocumentKey(d), d, job, position})
+			items = append(items, []any{run.DocumentKey(d), d, batch, position})
 		}
 	}
-	_, err = s.execRows(ctx, tx, "jobs_insert", jobs, sql.Named("run", id), sql.Named("status", s.key(string(c.Initial))),
+	_, err = s.execRows(ctx, tx, "jobs_insert", batches, sql.Named("run", id), sql.Named("status", s.key(string(c.Initial))),
 		sql.Named("attempt", int64(run.FirstAttempt)))
 	if err != nil {
 		return err
 	}
-	byKey(items)
+	sortByKey(items)
 	_, err = s.execRows(ctx, tx, "items_insert", items, sql.Named("run", id))
-	if err = s.d.Classify(op, err); fault.Has(err, fault.OwnWhenAlone) {
-		return knownErr(op)
+	if err = s.engine.Classify(op, err); fault.Has(err, fault.OwnWhenAlone) {
+		return knownDocumentErr(op)
 	}
 	return err
 }
 
-// byKey sorts rows by their first column: whoever touches several rows of a table does it in that order.
-func byKey(list [][]any) {
+// sortByKey sorts rows by their first column, the order in which all transactions lock rows.
+func sortByKey(list [][]any) {
 	slices.SortFunc(list, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) })
 }
 
-// keys are keys as the rows of a list, in their order.
-func keys(ids []string) [][]any {
+// keyRows makes sorted rows of one column.
+func keyRows(ids []string) [][]any {
 	list := make([][]any, len(ids))
 	for i, id := range ids {
 		list[i] = []any{id}
 	}
-	byKey(list)
+	sortByKey(list)
 	return list
 }
 
@@ -259,60 +259,61 @@ func (s *RunStore) EndHandOff(ctx context.Context, l run.RunLease, a run.Audit) 
 	if err != nil {
 		return err
 	}
-	return s.letGoOfRun(ctx, s.op("end hand-off"), l, true, run.WorkerCompleted, a)
+	return s.endRunLease(ctx, s.op("end hand-off"), l, true, run.WorkerCompleted, a)
 }
 
 // ReleaseRun implements run.Runs.
 func (s *RunStore) ReleaseRun(ctx context.Context, l run.RunLease) error {
-	return s.letGoOfRun(ctx, s.op("release run"), l, false, run.WorkerIdle)
+	return s.endRunLease(ctx, s.op("release run"), l, false, run.WorkerIdle)
 }
 
-// letGoOfRun ends a manager's hold of a run.
-func (s *RunStore) letGoOfRun(ctx context.Context, op string, l run.RunLease, ended bool, status run.WorkerStatus, kept ...run.Audit) error {
+// endRunLease ends a manager's lease of a run. A true handedOff ends the hand-off too.
+func (s *RunStore) endRunLease(ctx context.Context, op string, l run.RunLease, handedOff bool, status run.WorkerStatus, normalized ...run.Audit) error {
 	return s.inTx(ctx, op, func(tx *sql.Tx) error {
-		n, err := s.exec(ctx, tx, "run_release", runLeaseArgs(l, sql.Named("ended", bit(ended)))...)
-		if err := one(n, err, op, runLeaseLost); err != nil {
+		n, err := s.exec(ctx, tx, "run_release", runLeaseArgs(l, sql.Named("ended", boolInt(handedOff)))...)
+		if err := requireRow(n, err, op, runLeaseLost); err != nil {
 			return err
 		}
-		if err := s.end(ctx, tx, l.Owner, status); err != nil {
+		if err := s.endWorker(ctx, tx, l.Owner, status); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, kept...)
+		return s.audit(ctx, tx, normalized...)
 	})
 }
 
-// bit is a condition as both dialects take it.
-func bit(yes bool) int64 {
+// boolInt is a boolean in the form that all engines take.
+func boolInt(yes bool) int64 {
 	if yes {
 		return 1
 	}
 	return 0
 }
 
-// CompleteRun implements run.Runs. A run that is handed off and has no open batch is not cancelled, asked to end or not: nothing
-// of it was cut short. The row of the run is kept first: whoever adds or requeues a batch has to have it too.
+// CompleteRun implements run.Runs. A run that is handed off and has no open batch counts as completed, even if it was
+// asked to end.
+// The transaction locks the run's row first. Adding or requeueing a batch needs the same lock.
 func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit) (ended bool, err error) {
 	err = s.inTx(ctx, s.op("complete run"), func(tx *sql.Tx) error {
 		n, err := s.exec(ctx, tx, stRunLease, sql.Named("run", id))
 		if err != nil || n == 0 {
 			return err
 		}
-		status, err := s.last(ctx, tx, id, stale)
+		status, err := s.endIfDue(ctx, tx, id, stale)
 		if err != nil || status == "" {
 			return err
 		}
-		stats, err := s.stats(ctx, tx, id)
+		stats, err := s.readStats(ctx, tx, id)
 		if err != nil {
 			return err
 		}
-		if status == run.RunCompleted && stats.Failed() { // as run_complete.sql has it
+		if status == run.RunCompleted && stats.Failed() { // the same rule as in run_complete.sql
 			status = run.RunCompletedWithFailures
 		}
 		a, err := normalizedAudit(audit(status, stats))
 		if err != nil {
 			return err
 		}
-		if err := s.endAll(ctx, tx, id, status); err != nil {
+		if err := s.endWorkers(ctx, tx, id, status); err != nil {
 			return err
 		}
 		ended = true
@@ -321,8 +322,9 @@ func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Durati
 	return ended && err == nil, err
 }
 
-// last ends a run if it is time, and says how, completed with failures or without as completed; "" when it is not.
-func (s *RunStore) last(ctx context.Context, tx *sql.Tx, id string, stale time.Duration) (run.RunStatus, error) {
+// endIfDue ends a run whose work is done or cancelled, and returns the status. It returns completed for a run with
+// failures too, and "" for a run that goes on.
+func (s *RunStore) endIfDue(ctx context.Context, tx *sql.Tx, id string, stale time.Duration) (run.RunStatus, error) {
 	n, err := s.exec(ctx, tx, "run_complete", sql.Named("run", id))
 	if err != nil || n > 0 {
 		return run.RunCompleted, err
@@ -334,19 +336,19 @@ func (s *RunStore) last(ctx context.Context, tx *sql.Tx, id string, stale time.D
 	if err != nil {
 		return "", err
 	}
-	if _, err := s.execRows(ctx, tx, "jobs_cancel", keys(open), sql.Named("cancelled", run.CancelledError)); err != nil {
+	if _, err := s.execRows(ctx, tx, "jobs_cancel", keyRows(open), sql.Named("cancelled", run.CancelledError)); err != nil {
 		return "", err
 	}
 	cut, err := s.readTexts(ctx, tx, "jobs_cut", sql.Named("run", id), sql.Named("cancelled", run.CancelledError))
 	if err != nil {
 		return "", err
 	}
-	return run.RunCancelled, s.countUp(ctx, tx, cut...)
+	return run.RunCancelled, s.saveCounts(ctx, tx, cut...)
 }
 
-// endAll ends the workers that still run for a run that has ended: its manager did all there was to do, and whoever has a batch
-// of a cancelled one is dead.
-func (s *RunStore) endAll(ctx context.Context, tx *sql.Tx, id string, status run.RunStatus) error {
+// endWorkers ends the running workers of a run that ended. Its manager completed. A worker that still has a batch of
+// a cancelled run is dead.
+func (s *RunStore) endWorkers(ctx context.Context, tx *sql.Tx, id string, status run.RunStatus) error {
 	ends := map[string]run.WorkerStatus{}
 	err := s.each(ctx, tx, "workers_of_run", func(rows *sql.Rows) error {
 		var worker, kind string
@@ -365,7 +367,7 @@ func (s *RunStore) endAll(ctx context.Context, tx *sql.Tx, id string, status run
 		return err
 	}
 	for _, worker := range slices.Sorted(maps.Keys(ends)) {
-		if err := s.end(ctx, tx, worker, ends[worker]); err != nil {
+		if err := s.endWorker(ctx, tx, worker, ends[worker]); err != nil {
 			return err
 		}
 	}
@@ -374,15 +376,15 @@ func (s *RunStore) endAll(ctx context.Context, tx *sql.Tx, id string, status run
 
 // CancelRun implements run.Runs.
 func (s *RunStore) CancelRun(ctx context.Context, id string, a run.Audit) (bool, error) {
-	return s.change(ctx, s.op("cancel run"), a, func(tx *sql.Tx) (int64, error) {
+	return s.changeAudited(ctx, s.op("cancel run"), a, func(tx *sql.Tx) (int64, error) {
 		return s.exec(ctx, tx, "run_ask_end", sql.Named("run", id))
 	})
 }
 
 // FailRun implements run.Runs.
 func (s *RunStore) FailRun(ctx context.Context, id, reason string, stale time.Duration, a run.Audit) (bool, error) {
-	return s.change(ctx, s.op("fail run"), a, func(tx *sql.Tx) (int64, error) {
-		before, found, err := s.brief(ctx, tx, id)
+	return s.changeAudited(ctx, s.op("fail run"), a, func(tx *sql.Tx) (int64, error) {
+		before, found, err := s.readBrief(ctx, tx, id)
 		if err != nil || !found {
 			return 0, err
 		}
@@ -391,13 +393,14 @@ func (s *RunStore) FailRun(ctx context.Context, id, reason string, stale time.Du
 		if err != nil || n == 0 {
 			return 0, err
 		}
-		return n, s.end(ctx, tx, before.Owner, run.WorkerFailed)
+		return n, s.endWorker(ctx, tx, before.Owner, run.WorkerFailed)
 	})
 }
 
-// ResumeRun implements run.Runs. Its batches get another epoch and another attempt: the queue may still have their messages.
+// ResumeRun implements run.Runs. The batches get a new epoch and a new attempt, because the queue may still have
+// their messages.
 func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool, error) {
-	return s.change(ctx, s.op("resume run"), a, func(tx *sql.Tx) (int64, error) {
+	return s.changeAudited(ctx, s.op("resume run"), a, func(tx *sql.Tx) (int64, error) {
 		n, err := s.exec(ctx, tx, "run_resume", sql.Named("run", id))
 		if err != nil || n == 0 {
 			return 0, err
@@ -411,13 +414,13 @@ func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool,
 		if err != nil {
 			return 0, err
 		}
-		_, err = s.execRows(ctx, tx, "jobs_resume", keys(append(waiting, given...)), cancelled)
+		_, err = s.execRows(ctx, tx, "jobs_resume", keyRows(append(waiting, given...)), cancelled)
 		return n, err
 	})
 }
 
-// change makes a change with its entry, or none of both.
-func (s *RunStore) change(ctx context.Context, op string, a run.Audit, f func(tx *sql.Tx) (int64, error)) (changed bool, err error) {
+// changeAudited runs f and writes the entry in one transaction. It writes no entry if f changed no row.
+func (s *RunStore) changeAudited(ctx context.Context, op string, a run.Audit, f func(tx *sql.Tx) (int64, error)) (changed bool, err error) {
 	a, err = normalizedAudit(a)
 	if err != nil {
 		return false, err

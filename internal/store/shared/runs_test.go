@@ -15,10 +15,10 @@ import (
 )
 
 // wordsOfNobody are those of no engine.
-func wordsOfNobody() shared.RunWords {
-	return shared.RunWords{
-		Words: shared.Words{Run: "the_runs", AuditLog: "the_audits", Now: "the_clock()", Limit: "\nLIMIT @limit"},
-		Batch: "the_jobs", BatchItem: "the_items", Worker: "the_workers", ErrorDetail: "the_details",
+func wordsOfNobody() shared.RunDialect {
+	return shared.RunDialect{
+		Dialect: shared.Dialect{Run: "the_runs", AuditLog: "the_audits", Now: "the_clock()", Limit: "\nLIMIT @limit"},
+		Batch:   "the_jobs", BatchItem: "the_items", Worker: "the_workers", ErrorDetail: "the_details",
 		AgoFormat: "ago(%s)", InFormat: "ahead(%s)",
 		ListOf: func(parameter string, columns []string) string {
 			return "list(" + parameter + ": " + strings.Join(columns, ", ") + ")"
@@ -92,9 +92,9 @@ func TestWhatMayBeLongIsReadOnlyByWhoNeedsIt(t *testing.T) {
 	for file, want := range map[string]int{"run_store_runs.go": 2, "run_store_batches.go": 0, "run_store_recoveries.go": 0} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.Equal(t, want, strings.Count(string(text), "s.run(ctx"), "%s: who shows a run, and the manager that claimed it", file)
+		require.Equal(t, want, strings.Count(string(text), "s.readRun(ctx"), "%s: who shows a run, and the manager that claimed it", file)
 	}
-	journal, err := shared.AuditLogTexts(wordsOfNobody().Words)
+	journal, err := shared.AuditLogTexts(wordsOfNobody().Dialect)
 	require.NoError(t, err)
 	require.NotContains(t, strings.ReplaceAll(journal["runs"], short, ""), "r.filter", "the journal lists the runs of workers too")
 }

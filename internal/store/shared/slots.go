@@ -7,20 +7,20 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Slot is one value of a request. Both of the user's tables read it where the column table gives their columns the same one.
+// Slot is one value of a request. Columns with the same value share it.
 type Slot struct {
-	// Name is the slot's in the staged document or line: the member's path, or the source for what no member gives.
+	// Name is the member's path, or the source of a value that does not come from the document.
 	Name string
-	// Column is the first of its columns; Max is the most characters that any of them takes.
+	// Column is the first of the slot's columns. Max is the greatest length in characters that one of them takes.
 	Column invoice.Column
 	Max    int
 	// Position is the value's place in the request's JSON array.
 	Position int
-	// columns are the places in the column table.
+	// columns are places in the column table.
 	columns []int
 }
 
-// Slots gives the values of a document, those that differ from line to line, and for each column the name of its slot.
+// Slots returns the slots of a document, the slots of a line, and for each column the name of its slot.
 func Slots(columns []invoice.Column) (document, line []Slot, of []string) {
 	of = make([]string, len(columns))
 	for i, c := range columns {
@@ -39,7 +39,7 @@ func Slots(columns []invoice.Column) (document, line []Slot, of []string) {
 	return document, line, of
 }
 
-// slotOf finds the slot that holds a column's value; -1 if there is none.
+// slotOf finds the slot of a column's value; -1 if there is none yet.
 func slotOf(slots []Slot, c invoice.Column) int {
 	return slices.IndexFunc(slots, func(s Slot) bool {
 		o := s.Column
@@ -47,7 +47,7 @@ func slotOf(slots []Slot, c invoice.Column) int {
 	})
 }
 
-// slotName says where a value comes from; what is made of it, where another slot has the plain name.
+// slotName is the source of a value. Kind and scale are appended if another slot has that name.
 func slotName(slots []Slot, c invoice.Column) string {
 	name := string(c.Source)
 	if c.Source == invoice.FromDocument {

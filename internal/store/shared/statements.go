@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// statements are statements on an engine's tables: what Journal and Runs do alike.
+// statements runs the statements of an engine. AuditLog and RunStore embed it.
 type statements struct {
-	d     Dialect
-	texts map[string]string
+	engine Engine
+	texts  map[string]string
 }
 
-// produced fills a template.
-func produced(t *template.Template, name string, data any) (string, error) {
+func render(t *template.Template, name string, data any) (string, error) {
 	var b strings.Builder
 	if err := t.ExecuteTemplate(&b, name+".sql", data); err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
@@ -24,22 +23,20 @@ func produced(t *template.Template, name string, data any) (string, error) {
 	return b.String(), nil
 }
 
-// environment is the parameter of the environment.
-func (b *statements) environment() sql.NamedArg { return sql.Named("sys_name", b.d.SysName) }
+func (b *statements) environment() sql.NamedArg { return sql.Named("sys_name", b.engine.SysName) }
 
-func (b *statements) op(what string) string { return b.d.Name + ": " + what }
+func (b *statements) op(what string) string { return b.engine.Name + ": " + what }
 
-// execer is a pool or a transaction.
 type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// querier is a pool or a transaction.
+// execer and querier are a pool or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// exec runs one statement and answers how many rows it changed.
+// exec runs one statement and returns the number of rows that it changed.
 func (b *statements) exec(ctx context.Context, db execer, name string, args ...any) (int64, error) {
 	res, err := db.ExecContext(ctx, b.texts[name], args...)
 	if err != nil {
@@ -48,20 +45,20 @@ func (b *statements) exec(ctx context.Context, db execer, name string, args ...a
 	return res.RowsAffected()
 }
 
-// inTx runs f in one transaction. Whatever ends it, a panic too, the connection is free again.
+// inTx runs f in one transaction. Its end frees the connection, after a panic too.
 func (b *statements) inTx(ctx context.Context, op string, f func(tx *sql.Tx) error) error {
-	tx, err := b.d.Write.BeginTx(ctx, nil)
+	tx, err := b.engine.Write.BeginTx(ctx, nil)
 	if err != nil {
-		return b.d.Classify(op, err)
+		return b.engine.Classify(op, err)
 	}
-	defer func() { _ = tx.Rollback() }() // fails when the transaction is over already
+	defer func() { _ = tx.Rollback() }() // fails after the end of the transaction
 	if err := f(tx); err != nil {
-		return b.d.Classify(op, err)
+		return b.engine.Classify(op, err)
 	}
-	return b.d.Classify(op, tx.Commit())
+	return b.engine.Classify(op, tx.Commit())
 }
 
-// each reads the rows of a query. Errors after the last row count too. They are the driver's, or f's.
+// each calls f for each row of a query. It returns the driver's or f's error, including an error after the last row.
 func (b *statements) each(ctx context.Context, db querier, name string, f func(rows *sql.Rows) error, args ...any) error {
 	rows, err := db.QueryContext(ctx, b.texts[name], args...)
 	if err != nil {
@@ -76,15 +73,15 @@ func (b *statements) each(ctx context.Context, db querier, name string, f func(r
 	return rows.Err()
 }
 
-// page reads the rows of a query that is bounded, at most limit, of what was committed.
+// page reads at most limit committed rows.
 func (b *statements) page(ctx context.Context, op, name string, limit int, f func(rows *sql.Rows) error, args ...any) error {
 	if limit <= 0 {
 		return nil
 	}
-	return b.d.Classify(op, b.each(ctx, b.d.Read, name, f, append(args, sql.Named("limit", int64(limit)))...))
+	return b.engine.Classify(op, b.each(ctx, b.engine.Read, name, f, append(args, sql.Named("limit", int64(limit)))...))
 }
 
-// moment is a time as either engine gives it: a time, a text of RFC 3339, or NULL for the zero time.
+// moment is a time in any form that an engine returns: a time, a text of RFC 3339, or NULL for the zero time.
 type moment struct{ time.Time }
 
 // Scan implements sql.Scanner.

@@ -19,7 +19,7 @@ import (
 //go:embed adoption/*.sql
 var adoptionFiles embed.FS
 
-// The statements of the adoption: the files' names. Those of a page are run in this order.
+// The statements of the adoption, named after their files. A page runs the first group in this order.
 const (
 	adStage   = "stage"
 	adLoad    = "load"
@@ -36,7 +36,7 @@ const (
 	adCopy   = "copy"
 )
 
-// adoptionText is a statement of the adoption. It is constant: it names no column of the user's.
+// adoptionText is a statement of the adoption. It is constant, because it names no column of the user.
 func adoptionText(name string) string {
 	text, err := adoptionFiles.ReadFile("adoption/" + name + ".sql")
 	if err != nil {
@@ -45,26 +45,26 @@ func adoptionText(name string) string {
 	return string(text)
 }
 
-// timeText is how our own tables keep times.
+// timeText is the format of times in our tables.
 const timeText = "2006-01-02T15:04:05.000Z"
 
 // State implements adopt.Ledger.
 func (s *Store) State(ctx context.Context) (adopt.State, error) {
 	state, err := stateOf(s.reader.QueryRowContext(ctx, adoptionText(adState)))
-	return state, s.explainAdoption(ctx, "sqlite: adoption", err)
+	return state, s.classifyAdoption(ctx, "sqlite: adoption", err)
 }
 
-// Adopted reports whether the ledger can be relied on. Errors by kind: infrastructure.
+// Adopted reports whether the ledger is complete. Errors by kind: infrastructure.
 func (s *Store) Adopted(ctx context.Context) (bool, error) {
 	state, err := s.State(ctx)
 	return state.Adopted(), err
 }
 
-// MarkEmpty says that nothing was written to the user's tables before us. It changes nothing once something was said or
-// begun. Errors by kind: infrastructure, quota, contention.
+// MarkEmpty records that the user's tables have no rows from before this product. It changes nothing after an earlier
+// record or a started adoption. Errors by kind: infrastructure, quota, contention.
 func (s *Store) MarkEmpty(ctx context.Context, who string) error {
 	_, err := s.writer.ExecContext(ctx, adoptionText(adEmpty), who)
-	return s.explainAdoption(ctx, "sqlite: mark empty", err)
+	return s.classifyAdoption(ctx, "sqlite: mark empty", err)
 }
 
 // Begin implements adopt.Ledger.
@@ -78,7 +78,7 @@ func (s *Store) Finish(ctx context.Context, run string, watermark int64) (adopt.
 	return s.changeState(ctx, "sqlite: finish adoption", adFinish, run, watermark)
 }
 
-// changeState runs a statement that changes the one row of the state, if it is what the statement expects.
+// changeState runs a statement that changes the row of the state, if the row is as the statement expects.
 func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (state adopt.State, err error) {
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
 		if err := changeOne(ctx, tx, op, name, args...); err != nil {
@@ -93,7 +93,7 @@ func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (
 	return state, nil
 }
 
-// Page implements adopt.Ledger: one transaction, ledger first, the watermark last.
+// Page implements adopt.Ledger in one transaction. The ledger is written first, the watermark last.
 func (s *Store) Page(ctx context.Context, p adopt.Page) (w adopt.Written, err error) {
 	const op = "sqlite: adopt"
 	rows, err := shared.AdoptionRows(p.Rows)
@@ -144,7 +144,7 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	}
 	found, err := s.reader.QueryContext(ctx, adoptionText(adRows), string(wanted))
 	if err != nil {
-		return nil, s.explainAdoption(ctx, op, err)
+		return nil, s.classifyAdoption(ctx, op, err)
 	}
 	defer func() { _ = found.Close() }() // a failure is in found.Err
 	var rows []adopt.Row
@@ -180,23 +180,23 @@ func (s *Store) Copy(ctx context.Context, rows []adopt.Row) error {
 	})
 }
 
-// inTx runs f in one transaction on the writer's connection. Whatever ends it, a panic too, the connection is free again.
+// inTx runs f in one transaction on the writer's connection. Its end frees the connection, after a panic too.
 func (s *Store) inTx(ctx context.Context, op string, f func(tx *sql.Tx) error) error {
 	err := func() error {
 		tx, err := s.writer.BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = tx.Rollback() }() // fails when the transaction is over already
+		defer func() { _ = tx.Rollback() }() // fails after the end of the transaction
 		if err := f(tx); err != nil {
 			return err
 		}
 		return tx.Commit()
 	}()
-	return s.explainAdoption(ctx, op, err) // after the rollback: it needs the connection
+	return s.classifyAdoption(ctx, op, err) // after the rollback, because it needs the connection
 }
 
-// execAdoption runs one statement and answers how many rows it changed.
+// execAdoption runs one statement and returns the number of rows that it changed.
 func (s *Store) execAdoption(ctx context.Context, tx *sql.Tx, name string, args ...any) (int64, error) {
 	res, err := tx.ExecContext(ctx, adoptionText(name), args...)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *Store) execAdoption(ctx context.Context, tx *sql.Tx, name string, args 
 	return n, nil
 }
 
-// changeOne runs a statement that changes the row of the state; none changed means that it is not what was expected.
+// changeOne runs a statement that changes the row of the state. It returns AdoptionMoved if no row was as expected.
 func changeOne(ctx context.Context, tx *sql.Tx, op, name string, args ...any) error {
 	res, err := tx.ExecContext(ctx, adoptionText(name), args...)
 	if err != nil {
@@ -224,23 +224,23 @@ func changeOne(ctx context.Context, tx *sql.Tx, op, name string, args ...any) er
 	case n == 1:
 		return nil
 	}
-	return shared.Moved(op)
+	return shared.AdoptionMoved(op)
 }
 
-// explainAdoption classifies what ended a request. The generic code of a statement that cannot be compiled means a table
-// that is not there: these statements are constant and take no value that could fail.
-func (s *Store) explainAdoption(ctx context.Context, op string, err error) error {
+// classifyAdoption classifies an error of the adoption. SQLite's generic code can only mean a missing table, because
+// these statements are constant and take no value that could fail.
+func (s *Store) classifyAdoption(ctx context.Context, op string, err error) error {
 	err = classify(op, err)
 	if fault.CodeOf(err) == strconv.Itoa(sqlite3.SQLITE_ERROR) {
 		if schema := s.Check(ctx); schema != nil {
 			return schema
 		}
-		return fault.Wrap(fault.Infrastructure, op, "schema", "a table or column that the statement names is not there", err)
+		return fault.Wrap(fault.Infrastructure, op, "schema", "a table or column of the statement does not exist", err)
 	}
 	return err
 }
 
-// stateOf reads the state; no row is the zero State.
+// stateOf reads the state; without a row it is the zero State.
 func stateOf(row *sql.Row) (adopt.State, error) {
 	var s adopt.State
 	var counts, started string
@@ -254,15 +254,15 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 		return adopt.State{}, err
 	}
 	if err := json.Unmarshal([]byte(counts), &s.Counts); err != nil {
-		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "counts", "the counts of the adoption are not what was written", err)
+		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "counts", "the stored counts of the adoption are damaged", err)
 	}
 	s.Counts.Known, s.Counts.Adopted, s.Counts.Marked = known, adopted, marked
 	if s.Started, err = time.Parse(timeText, started); err != nil {
-		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time", "the time of the adoption is not what was written", err)
+		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time", "the stored time of the adoption is damaged", err)
 	}
 	if finished.Valid {
 		if s.Finished, err = time.Parse(timeText, finished.String); err != nil {
-			return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time", "the time of the adoption is not what was written", err)
+			return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlite: adoption", "time", "the stored time of the adoption is damaged", err)
 		}
 	}
 	return s, nil

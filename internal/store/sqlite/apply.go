@@ -11,10 +11,10 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// Apply implements commit.Sink: one transaction, ledger first, verdicts on evidence. Codes of our own:
-// "verdict_without_evidence" and "row_count" (contention), "value" (document), "mode", "values", "repeated_line", "encode",
-// "verdict_count" (internal), "timeout", "cancelled", "database_went_back" and "other_database" (infrastructure); every other code is SQLite's extended result
-// code. With an error nothing was written.
+// Apply implements commit.Sink in one transaction. An error means that nothing was written.
+// Own codes: "verdict_without_evidence" and "row_count" (contention); "value" (document); "mode", "values",
+// "repeated_line", "encode" and "verdict_count" (internal); "timeout", "cancelled", "database_went_back" and
+// "other_database" (infrastructure). Every other code is SQLite's extended result code.
 func (s *Store) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
 	if err := commit.CheckRequest(items, mode); err != nil {
 		return nil, err
@@ -33,15 +33,14 @@ func (s *Store) Apply(ctx context.Context, items []commit.Item, mode commit.Mode
 	}
 	outcomes, err := r.send(ctx, of)
 	if err != nil {
-		return nil, s.explain(ctx, err) // after the rollback: it needs the connection
+		return nil, s.classifyRequest(ctx, err) // after the rollback, because it needs the connection
 	}
 	return outcomes, nil
 }
 
-// send makes the request in a transaction of its own. Whatever ends it, a panic too, the transaction is over and the
-// connection, of which there is one, is free again.
+// send runs the request in a transaction of its own. Its end frees the only connection, after a panic too.
 func (r *request) send(ctx context.Context, of *prepared) ([]commit.Outcome, error) {
-	statements, err := of.ready(ctx) // before the transaction, which has the writer's one connection
+	statements, err := of.ready(ctx) // before the transaction, which takes the writer's only connection
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +48,8 @@ func (r *request) send(ctx context.Context, of *prepared) ([]commit.Outcome, err
 	if err != nil {
 		return nil, err
 	}
-	// A rollback that fails says that the transaction is over already: after a commit, a cancellation or a full disk,
-	// when the database has rolled back by itself.
+	// A rollback fails after the end of the transaction. After a cancellation or on a full disk SQLite has rolled
+	// back by itself.
 	defer func() { _ = tx.Rollback() }()
 	r.tx = tx
 	r.statement = func(name string) statement { return tx.StmtContext(ctx, statements[name]) }
@@ -64,10 +63,9 @@ func (r *request) send(ctx context.Context, of *prepared) ([]commit.Outcome, err
 	return outcomes, nil
 }
 
-// request is one Apply inside its transaction.
 type request struct {
 	tx *sql.Tx
-	// statement gives a prepared statement, in tx.
+	// statement returns a prepared statement in tx.
 	statement func(name string) statement
 	hook      func(ctx context.Context, tx *sql.Tx, name string) error
 	items     []commit.Item
@@ -76,11 +74,11 @@ type request struct {
 	known     breaker.Heartbeat
 }
 
-// run makes the request up to the commit. The order of its steps is the order of the locks on an engine that has them:
-// ledger, IVCE_DTL, IVCE_TRKG_MSTR.
+// run executes the request up to the commit. Its order is the order of locks on SQL Server: ledger, IVCE_DTL,
+// IVCE_TRKG_MSTR.
 func (r *request) run(ctx context.Context) ([]commit.Outcome, error) {
 	if r.mode != commit.Preview {
-		if err := refuse("sqlite: apply", r.statement(stHeartbeatRow).QueryRowContext(ctx, r.known.SysName), r.known); err != nil {
+		if err := checkHeartbeat("sqlite: apply", r.statement(stHeartbeatRow).QueryRowContext(ctx, r.known.SysName), r.known); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +94,7 @@ func (r *request) run(ctx context.Context) ([]commit.Outcome, error) {
 	}
 	mode := r.mode
 	if mode == commit.Preview {
-		mode = commit.Write // "the outcomes are those a Write would have"
+		mode = commit.Write // a preview predicts the outcomes of a Write
 	}
 	if _, err := r.exec(ctx, stLedgerUpdate, string(mode)); err != nil {
 		return nil, err
@@ -113,7 +111,7 @@ func (r *request) run(ctx context.Context) ([]commit.Outcome, error) {
 		return nil, err
 	}
 	if r.mode == commit.Preview {
-		before, err := r.present(ctx)
+		before, err := r.currentValues(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +125,7 @@ func (r *request) run(ctx context.Context) ([]commit.Outcome, error) {
 	return outcomes, nil
 }
 
-// stage loads the request and decides what of it can be written: missing lines, documents left out, winners.
+// stage loads the request, leaves out documents with missing lines, and chooses the winner of each line.
 func (r *request) stage(ctx context.Context) error {
 	for _, st := range []struct {
 		name string
@@ -149,16 +147,15 @@ func (r *request) stage(ctx context.Context) error {
 	return nil
 }
 
-// writeTables writes the user's tables for the applied lines: those with content, and those that are marked. The database
-// says how many rows it wrote; anything but one row for each line is a race or a table that is not what we think, and
-// nothing of the request may stay.
+// writeTables writes the user's tables for the applied lines, those with content and those with a mark. It requires
+// one written row for each line. Any other number is a race or an unexpected table, and the request is rolled back.
 func (r *request) writeTables(ctx context.Context, content, marks int64) error {
 	if content > 0 {
 		detail, err := r.exec(ctx, stDetailUpdate)
 		if err != nil {
 			return err
 		}
-		if err := counted(invoice.Detail, detail, content); err != nil {
+		if err := checkRowCount(invoice.Detail, detail, content); err != nil {
 			return err
 		}
 	}
@@ -167,7 +164,7 @@ func (r *request) writeTables(ctx context.Context, content, marks int64) error {
 		if err != nil {
 			return err
 		}
-		if err := counted(invoice.Detail, marked, marks); err != nil {
+		if err := checkRowCount(invoice.Detail, marked, marks); err != nil {
 			return err
 		}
 	}
@@ -182,11 +179,10 @@ func (r *request) writeTables(ctx context.Context, content, marks int64) error {
 	if err != nil {
 		return err
 	}
-	return counted(invoice.Tracking, updated+inserted, content)
+	return checkRowCount(invoice.Tracking, updated+inserted, content)
 }
 
-// counted compares the rows written with the lines applied.
-func counted(table invoice.Table, found, expected int64) error {
+func checkRowCount(table invoice.Table, found, expected int64) error {
 	if found == expected {
 		return nil
 	}
@@ -195,7 +191,7 @@ func counted(table invoice.Table, found, expected int64) error {
 	return err
 }
 
-// exec runs one statement and answers how many rows it changed.
+// exec runs one statement and returns the number of rows that it changed.
 func (r *request) exec(ctx context.Context, name string, args ...any) (int64, error) {
 	res, err := r.statement(name).ExecContext(ctx, args...)
 	if err != nil {
@@ -208,7 +204,7 @@ func (r *request) exec(ctx context.Context, name string, args ...any) (int64, er
 	return n, r.after(ctx, name)
 }
 
-// after gives tests their place between two statements.
+// after calls the tests' hook between two statements.
 func (r *request) after(ctx context.Context, name string) error {
 	if r.hook == nil {
 		return nil

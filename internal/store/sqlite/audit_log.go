@@ -5,24 +5,22 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// words are this engine's.
-func words() shared.Words {
-	return shared.Words{
+func dialect() shared.Dialect {
+	return shared.Dialect{
 		Run: "sqlwriter_run", AuditLog: "sqlwriter_audit_log",
 		Now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')", Limit: "\nLIMIT @limit",
 	}
 }
 
-// dialect is this file.
-func (s *Store) dialect(sysName string) shared.Dialect {
-	return shared.Dialect{
-		Words: words(), Name: "sqlite", SysName: sysName, Write: s.writer, Read: s.reader,
-		Long: func(text string) any { return text }, Classify: outside,
+func (s *Store) engine(sysName string) shared.Engine {
+	return shared.Engine{
+		Dialect: dialect(), Name: "sqlite", SysName: sysName, Write: s.writer, Read: s.reader,
+		Long: func(text string) any { return text }, Classify: classifyDependency,
 	}
 }
 
-// AuditLog is the audit log and the runs of an environment in this file. Codes of our own: "schema", "timeout" and "cancelled"
-// (infrastructure); every other code is SQLite's extended result code, or the port's.
+// AuditLog returns the audit log of an environment, which includes its runs. Own codes: "schema", "timeout" and
+// "cancelled" (infrastructure). Every other code is SQLite's extended result code, or one of ops.AuditLog.
 func (s *Store) AuditLog(sysName string) ops.AuditLog {
-	return shared.NewAuditLog(s.dialect(sysName))
+	return shared.NewAuditLog(s.engine(sysName))
 }

@@ -15,17 +15,16 @@ import (
 
 // rule is one row of the table of errors.
 type rule struct {
-	// code is SQLite's result code: an extended one, or a primary one that stands for all its extensions.
+	// code is SQLite's extended result code, or a primary code that stands for all its extensions.
 	code int
-	// name is the code's name without SQLITE_, in lower case. sqlite.org/rescode.html#name is the row's source.
+	// name is the code's name without SQLITE_, in lower case. Its row's source is sqlite.org/rescode.html#name.
 	name      string
 	kind      fault.Kind
 	condition fault.Condition
-	// reason says for an operator what the code means here.
+	// reason explains the code to an operator.
 	reason string
 }
 
-// Reasons that several codes share.
 const (
 	busyReason = "another connection holds the write lock"
 	fileReason = "the database file cannot be worked with"
@@ -33,8 +32,8 @@ const (
 	uniqueness = "a row with this key appeared in between"
 )
 
-// rules is the table of errors. Codes and meanings: sqlite.org/rescode.html. An extended code comes before its primary
-// code, and a code that is not here is the document's: docs/requirements.md R34.
+// rules is the table of errors; sqlite.org/rescode.html explains the codes. An extended code comes before its primary
+// code. A code without a row is the document's (docs/requirements.md R34).
 func rules() []rule {
 	return []rule{
 		{sqlite3.SQLITE_BUSY, "busy", fault.Contention, "", busyReason},
@@ -64,7 +63,7 @@ func rules() []rule {
 	}
 }
 
-// classify translates whatever the driver answers into a *fault.Error; an error that is one already stays as it is.
+// classify makes a *fault.Error of a driver's error. It returns a *fault.Error unchanged.
 func classify(op string, err error) error {
 	if err == nil || fault.As(err) != nil {
 		return err
@@ -94,10 +93,10 @@ func classify(op string, err error) error {
 	}
 }
 
-// primaryMask cuts an extended result code down to its primary code.
+// primaryMask reduces an extended result code to its primary code.
 const primaryMask = 0xff
 
-// codeOf is the extended result code in an error.
+// codeOf returns the extended result code of an error.
 func codeOf(err error) (int, bool) {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -106,11 +105,10 @@ func codeOf(err error) (int, bool) {
 	return e.Code(), true
 }
 
-// explain classifies what ended a request. SQLite has one generic code (1) for everything from a missing table to a
-// failing expression. Our statements are constant, so whether they can be compiled tells the two apart without reading
-// the message: a statement that cannot names a table or column that is not there, which is the schema's fault and never
-// a document's. It is called after the rollback, when the connection is free again.
-func (s *Store) explain(ctx context.Context, err error) error {
+// classifyRequest classifies an error of a request. SQLite's generic code (1) covers both a missing table and a
+// failing expression. Our statements are constant, so Check tells the two apart: a statement that does not compile is
+// the schema's fault, never a document's. It needs the connection, so it runs after the rollback.
+func (s *Store) classifyRequest(ctx context.Context, err error) error {
 	err = classify("sqlite: apply", err)
 	if fault.CodeOf(err) != strconv.Itoa(sqlite3.SQLITE_ERROR) {
 		return err
@@ -121,18 +119,18 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// compile has the database compile a statement, and no more.
+// compile compiles a statement without running it.
 func compile(ctx context.Context, conn *sql.Conn, text string) error {
 	st, err := conn.PrepareContext(ctx, text)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = st.Close() }() // it was never run
+	defer func() { _ = st.Close() }() // it never ran
 	return nil
 }
 
-// Check opens the file and compiles every statement that touches a real table against the schema as it is. Errors by kind: infrastructure,
-// code "schema": a table or column is not there (the cause names the first one).
+// Check compiles every statement that uses a stored table against the present schema. Errors by kind: infrastructure,
+// code "schema", if a table or column is missing; the cause names the first one.
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.Ping(ctx); err != nil {
 		return err
@@ -141,7 +139,7 @@ func (s *Store) Check(ctx context.Context) error {
 	if err != nil {
 		return classify("sqlite: check", err)
 	}
-	defer func() { _ = conn.Close() }() // only hands the connection back
+	defer func() { _ = conn.Close() }() // returns the connection to the pool
 	for _, name := range []string{
 		stMissing, stLedgerUpdate, stLedgerInsert, stDetailUpdate, stDetailMark, stTrackingUpdate, stTrackingInsert,
 		stHeartbeat, stHeartbeatRow,
@@ -149,7 +147,7 @@ func (s *Store) Check(ctx context.Context) error {
 		err := compile(ctx, conn, s.write[name])
 		if code, ok := codeOf(err); ok && code == sqlite3.SQLITE_ERROR {
 			return fault.Wrap(fault.Infrastructure, "sqlite: check: "+name, "schema",
-				"a table or column that the statement names is not there", err)
+				"a table or column of the statement does not exist", err)
 		}
 		if err != nil {
 			return classify("sqlite: check: "+name, err)

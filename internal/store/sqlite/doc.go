@@ -1,14 +1,16 @@
-// Package sqlite is the embedded database: commit.Sink on one SQLite file, with the same rules as on SQL Server.
+// Package sqlite implements commit.Sink and the stores of runs, audits and adoptions on one SQLite file. The rules
+// are those of SQL Server.
 //
-// The statements are templates in sql/, filled from the column table with the names of Options.Layout;
-// testdata/statements.sql shows what results for the names as they stand. Every Apply is one BEGIN IMMEDIATE
-// transaction on the one writer connection. That is also what SQLite cannot show: there is never a second writer
-// between two statements, so lock waits, deadlocks, escalation and isolation levels are not proven here. The guard and
-// the evidence rule are exercised all the same, by tests that run an older request inside the transaction of a newer
-// one.
+// The statements are templates in sql/, filled from the column table with the names of Options.Layout. For the
+// default names testdata/statements.sql shows the result. Every Apply is one BEGIN IMMEDIATE transaction on the only
+// connection that writes.
 //
-// Our tables carry the prefix sqlwriter_ and come from migrations/. IVCE_DTL and IVCE_TRKG_MSTR are the user's;
-// CreateSampleSchema makes stand-ins for them. SQLite has no decimal, date or nvarchar type: decimals and times are kept
-// as their canonical text (exact, and times sort by it), and the sample's length checks count characters where
-// nvarchar counts UTF-16 units (the domain has counted those before).
+// SQLite therefore does not prove everything. No second writer runs between two statements, so tests here do not
+// cover lock waits, deadlocks, escalation and isolation levels. For the guard and the evidence rule, tests run an
+// older request inside the transaction of a newer one.
+//
+// Our tables have the prefix sqlwriter_ and come from migrations/. IVCE_DTL and IVCE_TRKG_MSTR belong to the user;
+// CreateSampleSchema makes samples of them. SQLite has no types for decimals, dates and nvarchar. Decimals and times
+// are stored as their canonical text, which is exact, and times sort by it. The sample's checks of lengths count
+// characters, where nvarchar counts UTF-16 units; validation has counted those before.
 package sqlite

@@ -14,12 +14,12 @@ import (
 
 // Statements are the produced statements by name, of a write and of a preview.
 func Statements() (write, preview map[string]string, err error) {
-	return produce(invoice.DefaultLayout())
+	return renderAll(invoice.DefaultLayout())
 }
 
 // StatementsFor produces the statements of a write for another column table.
 func StatementsFor(columns []invoice.Column) (map[string]string, error) {
-	return produceFor(invoice.Layout{Columns: columns}, tablesOf("sqlwriter_", ledgerTable))
+	return renderFor(invoice.Layout{Columns: columns}, tablesOf("sqlwriter_", ledgerTable))
 }
 
 // WriteSteps are the names of a write's statements, in their order.
@@ -42,7 +42,7 @@ func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error 
 func MigrationFiles() ([]migration.File, error) { return migrationList() }
 
 // ReportTexts are the reports by name.
-func ReportTexts() (map[string]string, error) { return shared.ReportTexts(reportWords()) }
+func ReportTexts() (map[string]string, error) { return shared.ReportTexts(reportDialect()) }
 
 // AdoptionText is a statement of the adoption.
 func AdoptionText(name string) string { return adoptionText(name) }
@@ -83,7 +83,7 @@ func (i InTx) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, e
 
 // Apply makes a whole request in the transaction of another.
 func (i InTx) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-	text, err := produceFor(invoice.DefaultLayout(), tablesOf("sqlwriter_inner_", ledgerTable))
+	text, err := renderFor(invoice.DefaultLayout(), tablesOf("sqlwriter_inner_", ledgerTable))
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (i InTx) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, 
 
 // OpenReadOnly opens a file whose writer cannot write, as one on a read-only disk.
 func OpenReadOnly(path string) (*Store, error) {
-	write, _, err := produce(invoice.DefaultLayout())
+	write, _, err := renderAll(invoice.DefaultLayout())
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func OpenReadOnly(path string) (*Store, error) {
 }
 
 // AuditLogTexts are the statements of the journal.
-func AuditLogTexts() (map[string]string, error) { return shared.AuditLogTexts(words()) }
+func AuditLogTexts() (map[string]string, error) { return shared.AuditLogTexts(dialect()) }
 
 // RunTexts are the statements about runs.
-func RunTexts() (map[string]string, error) { return shared.RunTexts(runWords()) }
+func RunTexts() (map[string]string, error) { return shared.RunTexts(runDialect()) }

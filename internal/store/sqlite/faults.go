@@ -7,13 +7,13 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Faults is the table of errors, for people: SQLite's result codes, then the words that stand for what has no code.
+// Faults lists the errors for docs/errors.md: SQLite's result codes, then the codes that are words.
 func Faults() []fault.Row {
 	rows := make([]fault.Row, 0, len(rules()))
 	for _, r := range rules() {
 		rows = append(rows, r.row())
 	}
-	rows = append(rows, wordRows()...)
+	rows = append(rows, namedCodeRows()...)
 	rows = append(rows, fault.Row{
 		Code: "any other number", Kind: fault.Document, Reason: otherReason, Rest: true,
 		Source: "docs/requirements.md R34: any other error of the server's, when a document fails alone with it",
@@ -22,10 +22,9 @@ func Faults() []fault.Row {
 	return fault.Of("sqlite", rows)
 }
 
-// otherReason is what classify says of a code that stands in no row.
+// otherReason is the reason of a code without a row.
 const otherReason = "the database refused the request"
 
-// row is a rule for people.
 func (r rule) row() fault.Row {
 	return fault.Row{
 		Code: strconv.Itoa(r.code), Name: "SQLITE_" + strings.ToUpper(r.name), Kind: r.kind,
@@ -34,15 +33,15 @@ func (r rule) row() fault.Row {
 	}
 }
 
-// covers reports whether a code is an extension of the rule's primary code.
+// covers reports whether code is an extension of the rule's primary code.
 func (r rule) covers(code string) bool {
-	const extended = 1 << 14 // every extended code of sqlite.org/rescode.html is below
+	const extended = 1 << 14 // every extended code of sqlite.org/rescode.html is smaller
 	n, err := strconv.Atoi(code)
 	return err == nil && n > primaryMask && n < extended && n&primaryMask == r.code
 }
 
-// wordRows are the codes that are words.
-func wordRows() []fault.Row {
+// namedCodeRows lists the codes that are words.
+func namedCodeRows() []fault.Row {
 	const (
 		infra, own = fault.Infrastructure, fault.Internal
 		driver     = "the type of the error: context, database/sql"
@@ -55,7 +54,7 @@ func wordRows() []fault.Row {
 		{Code: "connection", Kind: infra, Reason: "the connection is gone", Source: driver},
 		{Code: "driver", Kind: own, Reason: "the driver answered with an error of its own", Source: driver},
 		{Code: "read_only", Kind: infra, Reason: "the database file is read-only", Source: "the heartbeat's answer to SQLITE_READONLY"},
-		{Code: "schema", Kind: infra, Reason: "a table or column that the statement names is not there", Source: "docs/requirements.md R35: own schema too old"},
+		{Code: "schema", Kind: infra, Reason: "a table or column of the statement does not exist", Source: "docs/requirements.md R35: own schema too old"},
 		{
 			Code: "verdict_without_evidence", Kind: fault.Contention,
 			Reason: "the ledger shows neither this write, nor this content, nor anything newer", Source: "docs/requirements.md R50",
@@ -72,8 +71,8 @@ func wordRows() []fault.Row {
 			Code: "migration_checksum", Kind: infra, Source: ours, Own: start,
 			Reason: "a migration that was run is not the file that this build has",
 		},
-		{Code: "counts", Kind: infra, Reason: "the counts of the adoption are not what was written", Source: ours, Own: command},
-		{Code: "time", Kind: infra, Reason: "the time of the adoption is not what was written", Source: ours, Own: command},
-		{Code: "encode", Kind: own, Reason: "what an adoption sends cannot be written as JSON", Source: ours, Own: command},
+		{Code: "counts", Kind: infra, Reason: "the stored counts of the adoption are damaged", Source: ours, Own: command},
+		{Code: "time", Kind: infra, Reason: "the stored time of the adoption is damaged", Source: ours, Own: command},
+		{Code: "encode", Kind: own, Reason: "the rows of an adoption cannot be written as JSON", Source: ours, Own: command},
 	}
 }

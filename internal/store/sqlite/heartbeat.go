@@ -14,14 +14,14 @@ import (
 
 const opHeartbeat = "sqlite: heartbeat"
 
-// Heartbeat implements commit.Sink: one transaction over the writer's connection (sql/heartbeat.sql). Who waits for that
-// connection, because another request holds it, waits no longer than for another process. Codes of our own: "read_only",
-// "schema", "database_went_back", "other_database" (infrastructure).
+// Heartbeat implements commit.Sink in one transaction (sql/heartbeat.sql). It waits for the writer's connection as
+// long as for a lock of another process. Own codes: "read_only", "schema", "database_went_back", "other_database"
+// (infrastructure).
 func (s *Store) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return s.raise(ctx, known, false)
 }
 
-// TakeOver implements commit.Sink. Codes as Heartbeat, without the last two.
+// TakeOver implements commit.Sink. Its codes are those of Heartbeat without the last two.
 func (s *Store) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return s.raise(ctx, known, true)
 }
@@ -34,27 +34,27 @@ func (s *Store) raise(ctx context.Context, known breaker.Heartbeat, force bool) 
 		return breaker.Heartbeat{}, fault.New(fault.Contention, opHeartbeat, strconv.Itoa(sqlite3.SQLITE_BUSY), "another request holds the writer's connection")
 	}
 	if err != nil {
-		return breaker.Heartbeat{}, outside(opHeartbeat, err)
+		return breaker.Heartbeat{}, classifyDependency(opHeartbeat, err)
 	}
-	defer func() { _ = conn.Close() }() // only hands the connection back
-	row, err := s.raiseOver(ctx, conn, known, force)
+	defer func() { _ = conn.Close() }() // returns the connection to the pool
+	row, err := s.raiseIn(ctx, conn, known, force)
 	if code, ok := codeOf(err); ok && code&primaryMask == sqlite3.SQLITE_READONLY {
 		return breaker.Heartbeat{}, fault.Wrap(fault.Infrastructure, opHeartbeat, "read_only", "the database file is read-only", err)
 	}
-	return row, outside(opHeartbeat, err)
+	return row, classifyDependency(opHeartbeat, err)
 }
 
-// raiseOver compares and raises in one transaction, which holds the file's write lock from its beginning.
-func (s *Store) raiseOver(ctx context.Context, conn *sql.Conn, known breaker.Heartbeat, force bool) (row breaker.Heartbeat, err error) {
+// raiseIn compares and raises the heartbeat in one transaction, which has the write lock from its start.
+func (s *Store) raiseIn(ctx context.Context, conn *sql.Conn, known breaker.Heartbeat, force bool) (row breaker.Heartbeat, err error) {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return row, err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+	defer func() { _ = tx.Rollback() }() // fails after the commit
 	above := int64(0)
 	if force {
 		above = known.Number
-	} else if err := refuse(opHeartbeat, tx.QueryRowContext(ctx, s.write[stHeartbeatRow], known.SysName), known); err != nil {
+	} else if err := checkHeartbeat(opHeartbeat, tx.QueryRowContext(ctx, s.write[stHeartbeatRow], known.SysName), known); err != nil {
 		return row, err
 	}
 	row.SysName = known.SysName
@@ -67,23 +67,23 @@ func (s *Store) raiseOver(ctx context.Context, conn *sql.Conn, known breaker.Hea
 	return row, nil
 }
 
-// refuse compares the database's row, read inside the transaction of the write, with the one that is known.
-func refuse(op string, found *sql.Row, known breaker.Heartbeat) error {
+// checkHeartbeat compares the database's row with the known one, inside the transaction of the write.
+func checkHeartbeat(op string, found *sql.Row, known breaker.Heartbeat) error {
 	var row breaker.Heartbeat
 	err := found.Scan(&row.DatabaseID, &row.Number)
 	if known.Number == 0 {
 		return nil
 	}
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return outside(op, err)
+		return classifyDependency(op, err)
 	}
 	return known.Refuse(op, row)
 }
 
-// outside translates an error of what concerns no document: whatever SQLite refuses there is the database's fault. The
-// generic code means a table that is not there: such statements are constant and take no value that could fail. Our own
-// mistakes stay ours.
-func outside(op string, err error) error {
+// classifyDependency classifies an error of a statement that concerns no document. A document's error becomes
+// infrastructure. SQLite's generic code can only mean a missing table, because these statements are constant and take
+// no value that could fail. Internal errors stay internal.
+func classifyDependency(op string, err error) error {
 	err = classify(op, err)
 	e := fault.As(err)
 	if e == nil || fault.IsDependency(err) || e.Kind == fault.Contention || e.Kind == fault.Internal {
@@ -92,7 +92,7 @@ func outside(op string, err error) error {
 	lifted := *e
 	lifted.Kind, lifted.Condition = fault.Infrastructure, fault.NoCondition
 	if e.Code == strconv.Itoa(sqlite3.SQLITE_ERROR) {
-		lifted.Code, lifted.Reason = "schema", "a table or column that the statement names is not there"
+		lifted.Code, lifted.Reason = "schema", "a table or column of the statement does not exist"
 	}
 	return &lifted
 }

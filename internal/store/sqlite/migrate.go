@@ -18,7 +18,7 @@ var migrationFiles embed.FS
 
 const opMigrate = "sqlite: migrate"
 
-// bookkeeping is the table of what was run.
+// bookkeeping creates the record of migrations.
 const bookkeeping = `CREATE TABLE IF NOT EXISTS sqlwriter_migration (
     number INTEGER PRIMARY KEY,
     name TEXT NOT NULL,
@@ -26,14 +26,13 @@ const bookkeeping = `CREATE TABLE IF NOT EXISTS sqlwriter_migration (
     applied_at TEXT NOT NULL
 )`
 
-// recordMigration notes that a file was run.
+// recordMigration adds a file to the record of migrations.
 const recordMigration = `INSERT INTO sqlwriter_migration (number, name, checksum, applied_at)
 VALUES (%s, %s, %s, strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now'))`
 
-// Migrate brings our own tables (sqlwriter_*) up to date, in one transaction. It never touches the user's tables.
-// Migrations only expand, so builds before and after this one run together on the result: a database that knows more
-// than this build is fine. Errors by kind: infrastructure, with code "migration_checksum" when a file that was run is
-// not the file that this build has.
+// Migrate updates our tables (sqlwriter_*) in one transaction. It never changes the user's tables. Migrations only
+// expand, so older and newer builds work on the result, and a database may have more than this build knows. Errors by
+// kind: infrastructure, with code "migration_checksum" if a file that was run differs from this build's file.
 func (s *Store) Migrate(ctx context.Context) error {
 	files, err := migrationList()
 	if err != nil {
@@ -50,14 +49,14 @@ func migrationList() ([]migration.File, error) {
 	return files, nil
 }
 
-// migrate runs what of files was not run before.
+// migrate runs the files that were not run before.
 func (s *Store) migrate(ctx context.Context, files []migration.File) error {
 	tx, err := s.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return classify(opMigrate, err)
 	}
 	if err := migrateIn(ctx, tx, files); err != nil {
-		_ = tx.Rollback() // fails only when the transaction is over already
+		_ = tx.Rollback() // fails after the end of the transaction
 		return classify(opMigrate, err)
 	}
 	return classify(opMigrate, tx.Commit())
@@ -99,7 +98,7 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// migrationsDone reads the record.
+// migrationsDone reads the record of migrations.
 func migrationsDone(ctx context.Context, q querier) (done []migration.Done, err error) {
 	rows, err := q.QueryContext(ctx, `SELECT number, name, checksum, applied_at FROM sqlwriter_migration ORDER BY number`)
 	if err != nil {
@@ -120,8 +119,8 @@ func migrationsDone(ctx context.Context, q querier) (done []migration.Done, err 
 	return done, rows.Err()
 }
 
-// MigrationStatus tells which migrations the database has. A database without our tables has none. Errors by kind: as
-// classify.go says.
+// MigrationStatus returns the state of each migration. A database without our tables has run none. Errors by kind:
+// see classify.
 func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) {
 	files, err := migrationList()
 	if err != nil {
@@ -141,8 +140,8 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) 
 	return migration.Compare(files, done), nil
 }
 
-// MigrationScript is what Migrate runs on a file that has none of our tables, for the command-line tool of SQLite. A file
-// that has them refuses it whole.
+// MigrationScript returns the SQL by which Migrate fills a file without our tables. It is for the sqlite3 program,
+// which rejects it on any other file.
 func MigrationScript() (string, error) {
 	files, err := migrationList()
 	if err != nil {

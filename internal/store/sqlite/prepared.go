@@ -10,8 +10,8 @@ import (
 	"modernc.org/sqlite"
 )
 
-// prepared are the statements of one kind of request. Each is prepared once for a connection and closed with it. SQLite
-// prepares it again by itself when the schema has changed.
+// prepared has the statements of one kind of request. Each is prepared once for a connection and closed with it.
+// SQLite prepares it again after a change of the schema.
 type prepared struct {
 	db    *sql.DB
 	text  statements
@@ -21,8 +21,7 @@ type prepared struct {
 	done map[string]*sql.Stmt
 }
 
-// ready gives the statements by name. They cannot be prepared before the tables that they name are there, so that is done for
-// the first request that finds them.
+// ready returns the statements by name. The first request prepares them, because that needs the tables to exist.
 func (p *prepared) ready(ctx context.Context) (map[string]*sql.Stmt, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,7 +33,7 @@ func (p *prepared) ready(ctx context.Context) (map[string]*sql.Stmt, error) {
 		st, err := p.db.PrepareContext(ctx, p.text[name]) //nolint:sqlclosecheck // closed with the pool
 		if err != nil {
 			for _, st := range done {
-				_ = st.Close() // the error that matters is known
+				_ = st.Close() // the first error is returned
 			}
 			return nil, classify("sqlite: apply: "+name, err)
 		}
@@ -51,14 +50,14 @@ type statement interface {
 	QueryRowContext(ctx context.Context, args ...any) *sql.Row
 }
 
-// connector opens connections that have the temp tables from the beginning: made within a request they would be gone after its
-// rollback, and the statements that name them would be useless.
+// connector opens connections with our temp tables. A rollback would drop tables made within a request, and the
+// prepared statements that use them would fail.
 type connector struct {
 	driver.Connector
 	script string
 }
 
-// open is the pool of a connection string.
+// open returns the pool of a connection string.
 func open(dsn, script string) (*sql.DB, error) {
 	c, err := sqlite.NewConnector(dsn)
 	if err != nil {
@@ -73,9 +72,9 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	script, err := conn.Prepare(c.script) //nolint:staticcheck // a script is prepared when it is run
+	script, err := conn.Prepare(c.script) //nolint:staticcheck // the driver prepares a script when it runs
 	if err == nil {
-		_, err = script.Exec(nil) //nolint:staticcheck // there is nothing to wait for
+		_, err = script.Exec(nil) //nolint:staticcheck // it does not block
 		err = errors.Join(err, script.Close())
 	}
 	if err != nil {

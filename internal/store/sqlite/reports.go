@@ -5,23 +5,22 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// reportWords are this engine's. Moments are texts that sort as they follow each other.
-func reportWords() shared.ReportWords {
-	return shared.ReportWords{
+// reportDialect is SQLite's syntax. Times are texts that sort by time.
+func reportDialect() shared.ReportDialect {
+	return shared.ReportDialect{
 		Run: "sqlwriter_run", Batch: "sqlwriter_batch", ProcessingBatch: "sqlwriter_processing_job", Worker: "sqlwriter_worker",
 		ErrorDetail: "sqlwriter_error_detail", AuditLog: "sqlwriter_audit_log",
 		Now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')", Limit: "\nLIMIT @limit",
 		AgoFormat:     "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', '-%d seconds')",
 		SecondsFormat: "(julianday(%[2]s) - julianday(%[1]s)) * 86400",
 		DayFormat:     "date(%s)",
-		Late:          "+",
+		NoIndex:       "+",
 	}
 }
 
-// Reports are the monitoring queries over the bookkeeping of this file, about the runs of an environment. Codes are those of
-// Journal.
+// Reports returns the monitoring queries about the runs of an environment. Codes are those of AuditLog.
 func (s *Store) Reports(sysName string) run.Reports {
-	return shared.NewReports(shared.ReportDialect{
-		ReportWords: reportWords(), Name: "sqlite", SysName: sysName, Read: s.reader, Classify: outside,
+	return shared.NewReports(shared.ReportEngine{
+		ReportDialect: reportDialect(), Name: "sqlite", SysName: sysName, Read: s.reader, Classify: classifyDependency,
 	})
 }

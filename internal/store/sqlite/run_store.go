@@ -8,18 +8,17 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// runWords are this engine's.
-func runWords() shared.RunWords {
-	return shared.RunWords{
-		Words: words(), Batch: "sqlwriter_job", BatchItem: "sqlwriter_batch_item", Worker: "sqlwriter_worker",
+func runDialect() shared.RunDialect {
+	return shared.RunDialect{
+		Dialect: dialect(), Batch: "sqlwriter_job", BatchItem: "sqlwriter_batch_item", Worker: "sqlwriter_worker",
 		ErrorDetail: "sqlwriter_error_detail",
 		AgoFormat:   "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', (-%s / 1000.0) || ' seconds')",
 		InFormat:    "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', (%s / 1000.0) || ' seconds')",
-		ListOf:      listOf, Late: "+",
+		ListOf:      listOf, NoIndex: "+",
 	}
 }
 
-// listOf reads a JSON array of arrays. Its values have the types that JSON gives them.
+// listOf reads a JSON array of arrays. The values keep their JSON types.
 func listOf(parameter string, columns []string) string {
 	var b strings.Builder
 	for i, c := range columns {
@@ -32,9 +31,9 @@ func listOf(parameter string, columns []string) string {
 	return "(SELECT " + b.String() + " FROM json_each(" + parameter + ") AS e)"
 }
 
-// RunStore keeps an environment's books of runs in this file. Codes are those of Journal, or the port's.
+// RunStore returns the run store of an environment. Codes are those of AuditLog, or of run.Store.
 func (s *Store) RunStore(sysName string) run.Store {
-	return shared.NewRuns(shared.RunDialect{
-		Dialect: s.dialect(sysName), RunWords: runWords(), Key: func(text string) any { return text },
+	return shared.NewRunStore(shared.RunEngine{
+		Engine: s.engine(sysName), RunDialect: runDialect(), Key: func(text string) any { return text },
 	})
 }

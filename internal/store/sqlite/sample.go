@@ -15,8 +15,8 @@ import (
 //go:embed sample/schema.sql
 var sampleSchema string
 
-// sqlTypes says what holds a kind in SQLite, which has no decimal and no date: those are kept as their canonical text,
-// exactly, and times sort by it. The one place where kinds meet SQL types.
+// sqlTypes maps kinds to SQLite's types. SQLite has no decimals and dates, so their canonical text is stored; it is
+// exact, and times sort by it.
 //
 //nolint:gochecknoglobals // a table of constants
 var sqlTypes = map[invoice.Kind]string{
@@ -27,13 +27,13 @@ var sqlTypes = map[invoice.Kind]string{
 	invoice.Time:    "TEXT",
 }
 
-// CreateSampleSchema makes IVCE_DTL and IVCE_TRKG_MSTR, which belong to the user in every deployment, for tests and for
-// trying things out. Tables that exist are left alone. Errors by kind: infrastructure.
+// CreateSampleSchema makes samples of IVCE_DTL and IVCE_TRKG_MSTR for tests and trials; every deployment has its own.
+// Existing tables stay as they are. Errors by kind: infrastructure.
 func CreateSampleSchema(ctx context.Context, db *sql.DB) error {
 	return CreateSampleSchemaAs(ctx, db, invoice.DefaultLayout())
 }
 
-// CreateSampleSchemaAs makes them with the names of a layout.
+// CreateSampleSchemaAs is CreateSampleSchema with the names of a layout.
 func CreateSampleSchemaAs(ctx context.Context, db *sql.DB, l invoice.Layout) error {
 	text, err := sampleText(l.OrDefault())
 	if err != nil {
@@ -45,12 +45,11 @@ func CreateSampleSchemaAs(ctx context.Context, db *sql.DB, l invoice.Layout) err
 	return nil
 }
 
-// sampleColumn is a column with its type and the check that stands for its width.
+// sampleColumn is a column with its type and the check of its width.
 type sampleColumn struct {
 	Name, Type, Check string
 }
 
-// sampleText fills the schema from the column table.
 func sampleText(l invoice.Layout) (string, error) {
 	t, err := template.New("schema").Parse(sampleSchema)
 	if err != nil {
@@ -79,7 +78,7 @@ func sampleText(l invoice.Layout) (string, error) {
 	return b.String(), nil
 }
 
-// widthCheck refuses what the column on SQL Server would: too many characters, too many digits.
+// widthCheck refuses values that are too wide for the column on SQL Server: too many characters or too many digits.
 func widthCheck(c invoice.Column) string {
 	switch {
 	case c.Max > 0:

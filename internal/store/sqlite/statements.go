@@ -14,10 +14,11 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// statements are the produced texts by name (the file's name without .sql).
+// statements are the rendered statements by name (the file's name without .sql).
 type statements map[string]string
 
-// The statements, by name. stTemp is a script for a new connection; the others are one statement each, prepared once.
+// The names of the statements. stTemp is a script for a new connection; each other name is one statement that is
+// prepared once.
 const (
 	stTemp = "temp"
 
@@ -48,7 +49,7 @@ const (
 	stPreviewBefore = "preview_before"
 )
 
-// writeSteps and previewSteps are the statements of a request in their order.
+// writeSteps and previewSteps list the statements of a request in their order.
 func writeSteps() []string {
 	return append(stagedSteps(),
 		stLedgerUpdate, stLedgerInsert, stStamped, stLedgerRaise, stVerdict, stOutcomes, stDetailUpdate, stDetailMark, stTrackingUpdate, stTrackingInsert)
@@ -59,41 +60,41 @@ func previewSteps() []string {
 		stPreviewClear, stPreviewLedger, stLedgerUpdate, stLedgerInsert, stStamped, stLedgerRaise, stVerdict, stOutcomes, stPreviewBefore)
 }
 
-// stagedSteps load a request and decide what of it can be written.
+// stagedSteps load a request and choose the lines that can be written.
 func stagedSteps() []string {
 	return []string{stClearItems, stClearRows, stSend, stLoadItems, stLoadRows, stMissing, stLeaveOut, stPrune}
 }
 
-// names are the tables that the statements are produced for: a preview works on a copy of the ledger.
+// names are the tables of the statements. A preview uses a copy of the ledger.
 type names struct{ Item, Row, Send, Copy, Ledger string }
 
-// tablesOf names the temp tables with a prefix and the ledger.
+// tablesOf returns the names of the temp tables, with a prefix, and the ledger.
 func tablesOf(prefix, ledger string) names {
 	return names{Item: prefix + "item", Row: prefix + "row", Send: prefix + "send", Copy: prefix + "ledger_copy", Ledger: ledger}
 }
 
-// ledgerTable is the real ledger; ledgerCopy is the temp table that a preview works on.
+// ledgerTable is the ledger; ledgerCopy is the temp table of a preview.
 const (
 	ledgerTable = "sqlwriter_ledger"
 	ledgerCopy  = "sqlwriter_ledger_copy"
 )
 
-// stagedColumn is one row of the column table as the templates see it.
+// stagedColumn is one row of the column table for the templates.
 type stagedColumn struct {
-	// Name is the quoted column of the user's table, Staged that of the temp table.
+	// Name is the quoted column of the user's table; Staged is the quoted column of the temp table.
 	Name, Staged string
-	// InDetail tells the two tables apart.
+	// InDetail is true for IVCE_DTL and false for IVCE_TRKG_MSTR.
 	InDetail bool
 }
 
-// stagedSlot is one value of a request as the templates see it.
+// stagedSlot is one value of a request for the templates.
 type stagedSlot struct {
-	// Staged is the quoted column of the temp table; Position is the value's place in the request's JSON array.
+	// Staged is the quoted column of the temp table. Position is the value's place in the request's JSON array.
 	Staged   string
 	Position int
 }
 
-// templateData is what every template is filled with.
+// templateData is the data of every template.
 type templateData struct {
 	names
 	DetailTable, TrackingTable, DetailKey, TrackingKey, Status string
@@ -101,7 +102,7 @@ type templateData struct {
 	ItemColumns, LineColumns                                   []stagedSlot
 }
 
-// dataOf spreads the column table over the templates' lists.
+// dataOf makes the templates' data from the column table.
 func dataOf(l invoice.Layout, n names) templateData {
 	d := templateData{
 		names: n, DetailTable: quote(string(invoice.Detail)), TrackingTable: quote(string(invoice.Tracking)),
@@ -129,17 +130,17 @@ func staged(slots []shared.Slot) []stagedSlot {
 	return all
 }
 
-// produce makes the statements of a write and of a preview from the column table.
-func produce(l invoice.Layout) (write, preview statements, err error) {
-	if write, err = produceFor(l, tablesOf("sqlwriter_", ledgerTable)); err != nil {
+// renderAll renders the statements of a write and of a preview.
+func renderAll(l invoice.Layout) (write, preview statements, err error) {
+	if write, err = renderFor(l, tablesOf("sqlwriter_", ledgerTable)); err != nil {
 		return nil, nil, err
 	}
-	preview, err = produceFor(l, tablesOf("sqlwriter_", ledgerCopy))
+	preview, err = renderFor(l, tablesOf("sqlwriter_", ledgerCopy))
 	return write, preview, err
 }
 
-// produceFor fills every template for one set of tables.
-func produceFor(l invoice.Layout, n names) (statements, error) {
+// renderFor renders every template for one set of tables.
+func renderFor(l invoice.Layout, n names) (statements, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
@@ -155,10 +156,10 @@ func produceFor(l invoice.Layout, n names) (statements, error) {
 		if err := t.ExecuteTemplate(&b, name+".sql", data); err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
-		out[name] = strings.TrimSpace(b.String()) // the driver keeps a statement only if nothing stands behind it
+		out[name] = strings.TrimSpace(b.String()) // the driver caches only statements without trailing text
 	}
 	return out, nil
 }
 
-// quote makes an identifier of a name that comes from data.
+// quote makes an identifier of a name.
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

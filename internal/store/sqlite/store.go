@@ -13,35 +13,36 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Scheme is what a connection string for this engine begins with: "sqlite:PATH".
+// Scheme begins the connection string of this engine: "sqlite:PATH".
 const Scheme = "sqlite:"
 
-// Options are what a deployment may want otherwise. The zero value is good.
+// Options are the settings of a deployment. Zero values mean the defaults.
 type Options struct {
 	// BusyTimeout is how long a request waits for another process that writes to the file; 0 means 5 s.
 	BusyTimeout time.Duration
-	// Layout is what the user's tables call things.
+	// Layout has the names of the user's columns.
 	Layout invoice.Layout
-	// Readers is how many connections may read at once; 0 means 4. Writing has one connection, always.
+	// Readers is the number of connections that read; 0 means 4. One connection writes.
 	Readers int
 }
 
-// Store is an open database file. It is safe for concurrent use and implements commit.Sink.
+// Store is an open database file and implements commit.Sink. It is safe for concurrent use.
 type Store struct {
 	writer *sql.DB
 	reader *sql.DB
-	// write are the statements of a write and the heartbeat; writes and previews are what Apply runs of them.
+	// write has the statements of a write and a heartbeat. writes and previews have those of Apply, prepared.
 	write            statements
 	writes, previews *prepared
-	// busyTimeout is how long a request waits for another that writes.
-	busyTimeout time.Duration
+	busyTimeout      time.Duration
 
-	// afterStatement, when set, is called after each statement of a write; an error makes the request fail there.
-	// Only tests set it (export_test.go): product code has no way to.
+	// afterStatement, if set, is called after each statement of a write; its error fails the request. Only tests set
+	// it (export_test.go).
 	afterStatement func(ctx context.Context, tx *sql.Tx, name string) error
 }
 
-// Open is New and Ping.
+// Open opens the database file in WAL mode with full synchronisation, and creates it if it is absent. A commit
+// survives a power cut, because the document is marked as committed right after it. The path may have the prefix
+// "sqlite:". Open creates no tables; Migrate and CreateSampleSchema do. Errors by kind: infrastructure.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s, err := New(path, o)
 	if err != nil {
@@ -69,7 +70,7 @@ func New(path string, o Options) (*Store, error) {
 	if o.Readers == 0 {
 		o.Readers = 4
 	}
-	write, preview, err := produce(o.Layout.OrDefault())
+	write, preview, err := renderAll(o.Layout.OrDefault())
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "sqlite: open", "template", "the statements cannot be produced", err)
 	}
@@ -97,8 +98,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// dsn is the driver's connection string. Readers open the file read-only: what reads cannot write, whatever the SQL.
-// Temp tables stay in memory. Double quotes never mean text (_dqs): a column that is not there must be an error.
+// dsn is the driver's connection string. Readers open the file read-only, so that no query can write. Temp tables
+// stay in memory. Double quotes never mean text (_dqs), so a missing column is an error.
 func dsn(path string, o Options, readOnly bool) string {
 	q := url.Values{}
 	q.Set("_busy_timeout", fmt.Sprint(o.BusyTimeout.Milliseconds()))
@@ -115,14 +116,14 @@ func dsn(path string, o Options, readOnly bool) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 }
 
-// Writer is the connection pool that writes (one connection, transactions begin immediate), for set-up and tests.
-// Whoever holds its connection holds up Apply.
+// Writer is the pool of the one connection that writes, for set-up and tests. Its transactions begin immediate. Apply
+// waits while a caller uses the connection.
 func (s *Store) Writer() *sql.DB { return s.writer }
 
-// Reader is the read-only connection pool.
+// Reader is the pool of the read-only connections.
 func (s *Store) Reader() *sql.DB { return s.reader }
 
-// Close closes the file.
+// Close closes all connections.
 func (s *Store) Close() error {
 	var errs []error
 	for _, db := range []*sql.DB{s.reader, s.writer} {

@@ -10,10 +10,10 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// noEvidence is what verdict.sql says of a line without evidence.
+// noEvidence is the verdict of verdict.sql for a line without evidence.
 const noEvidence = "none"
 
-// verdicts gives the verdict on every line. Where the ledger shows this write for all of them, nothing more is asked.
+// verdicts returns the verdict on every line. If the ledger shows this write for all lines, it reads no more.
 func (r *request) verdicts(ctx context.Context) (*commit.OutcomeBuilder, error) {
 	t, lines, stamped := commit.NewOutcomeBuilder(r.items), 0, 0
 	for _, it := range r.items {
@@ -52,7 +52,6 @@ func (r *request) verdicts(ctx context.Context) (*commit.OutcomeBuilder, error) 
 	return t, r.after(ctx, stOutcomes)
 }
 
-// scanVerdict reads one line's verdict.
 func (r *request) scanVerdict(rows *sql.Rows) (commit.LineVerdict, error) {
 	var v commit.LineVerdict
 	var by, key sql.NullString
@@ -68,8 +67,8 @@ func (r *request) scanVerdict(rows *sql.Rows) (commit.LineVerdict, error) {
 	return v, nil
 }
 
-// present reads the values that the lines of the request hold now.
-func (r *request) present(ctx context.Context) (map[int64][]invoice.Value, error) {
+// currentValues reads the values that the lines of the request have now.
+func (r *request) currentValues(ctx context.Context) (map[int64][]invoice.Value, error) {
 	rows, err := r.statement(stPreviewBefore).QueryContext(ctx)
 	if err != nil {
 		return nil, classify("sqlite: preview", err)

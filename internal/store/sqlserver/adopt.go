@@ -26,7 +26,7 @@ func adoptionStep(name string) step {
 	if err != nil {
 		panic("sqlserver: " + err.Error()) // only this package names them
 	}
-	return step{name: name, text: unixEnds(string(text))}
+	return step{name: name, text: normalizeLineEnds(string(text))}
 }
 
 // adoptionText is one that is sent as it is.
@@ -36,7 +36,7 @@ func adoptionText(name string) string { return join([]step{adoptionStep(name)}) 
 func (s *Store) State(ctx context.Context) (adopt.State, error) {
 	state, err := stateOf(s.db.QueryRowContext(ctx, adoptionText("state")))
 	if err != nil {
-		return adopt.State{}, s.failed(outside("sqlserver: adoption", err))
+		return adopt.State{}, s.closeIdleIfBroken(classifyDependency("sqlserver: adoption", err))
 	}
 	return state, nil
 }
@@ -51,38 +51,38 @@ func (s *Store) Adopted(ctx context.Context) (bool, error) {
 // begun. Errors by kind: infrastructure, throttled, quota, contention.
 func (s *Store) MarkEmpty(ctx context.Context, who string) error {
 	_, err := s.db.ExecContext(ctx, adoptionText("empty"), sql.Named("who", who))
-	if err = outside("sqlserver: mark empty", err); fault.Has(err, fault.OwnWhenAlone) {
+	if err = classifyDependency("sqlserver: mark empty", err); fault.Has(err, fault.OwnWhenAlone) {
 		return nil // somebody said something at the same moment
 	}
-	return s.failed(err)
+	return s.closeIdleIfBroken(err)
 }
 
 // Begin implements adopt.Ledger.
 func (s *Store) Begin(ctx context.Context, was adopt.State, who string) (adopt.State, error) {
 	return s.changeState(ctx, "sqlserver: begin adoption", "begin",
-		sql.Named("phase", mssql.VarChar(was.Phase)), sql.Named("run", mssql.VarChar(dashed(was.Run))), sql.Named("who", who))
+		sql.Named("phase", mssql.VarChar(was.Phase)), sql.Named("run", mssql.VarChar(uuidForm(was.Run))), sql.Named("who", who))
 }
 
 // Finish implements adopt.Ledger.
 func (s *Store) Finish(ctx context.Context, run string, watermark int64) (adopt.State, error) {
 	const op = "sqlserver: finish adoption"
 	if len(run) != runLength {
-		return adopt.State{}, shared.Moved(op)
+		return adopt.State{}, shared.AdoptionMoved(op)
 	}
-	return s.changeState(ctx, op, "finish", sql.Named("run", mssql.VarChar(dashed(run))), sql.Named("from", watermark))
+	return s.changeState(ctx, op, "finish", sql.Named("run", mssql.VarChar(uuidForm(run))), sql.Named("from", watermark))
 }
 
 // changeState runs a request that changes the one row of the state, if it is what the request expects.
 func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (adopt.State, error) {
 	var changed int
-	err := outside(op, s.db.QueryRowContext(ctx, adoptionText(name), args...).Scan(&changed))
+	err := classifyDependency(op, s.db.QueryRowContext(ctx, adoptionText(name), args...).Scan(&changed))
 	switch {
 	case fault.Has(err, fault.OwnWhenAlone): // two began at the same moment
-		return adopt.State{}, shared.Moved(op)
+		return adopt.State{}, shared.AdoptionMoved(op)
 	case err != nil:
-		return adopt.State{}, s.failed(err)
+		return adopt.State{}, s.closeIdleIfBroken(err)
 	case changed != 1:
-		return adopt.State{}, shared.Moved(op)
+		return adopt.State{}, shared.AdoptionMoved(op)
 	}
 	return s.State(ctx)
 }
@@ -91,7 +91,7 @@ func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (
 // and the same page again changes nothing.
 func (s *Store) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
 	if len(p.Run) != runLength {
-		return adopt.Written{}, shared.Moved(opAdopt)
+		return adopt.Written{}, shared.AdoptionMoved(opAdopt)
 	}
 	rows, err := shared.AdoptionRows(p.Rows)
 	if err != nil {
@@ -108,11 +108,11 @@ func (s *Store) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
 	}
 	var w adopt.Written
 	err = s.readOne(ctx, opAdopt, s.procedures.name(procAdopt), []any{&w.Taken, &w.Known},
-		sql.Named("rows", mssql.NVarCharMax(rows)), sql.Named("run", mssql.VarChar(dashed(p.Run))), sql.Named("from", p.From),
+		sql.Named("rows", mssql.NVarCharMax(rows)), sql.Named("run", mssql.VarChar(uuidForm(p.Run))), sql.Named("from", p.From),
 		sql.Named("advance", moves), sql.Named("to", advance.Watermark), sql.Named("counts", mssql.NVarCharMax(counts)),
 		sql.Named("known", int64(advance.Counts.Known)))
 	if err != nil {
-		return adopt.Written{}, s.failed(outside(opAdopt, err))
+		return adopt.Written{}, s.closeIdleIfBroken(classifyDependency(opAdopt, err))
 	}
 	return w, nil
 }
@@ -125,7 +125,7 @@ func (s *Store) readOne(ctx context.Context, op, procedure string, to []any, arg
 	}
 	defer func() { _ = rows.Close() }() // the stream's own end is looked at below
 	if !rows.Next() {
-		if err := toTheEnd(rows); err != nil {
+		if err := drain(rows); err != nil {
 			return err
 		}
 		return fault.New(fault.Internal, op, "no_answer", "the request ended without an answer")
@@ -133,7 +133,7 @@ func (s *Store) readOne(ctx context.Context, op, procedure string, to []any, arg
 	if err := rows.Scan(to...); err != nil {
 		return err
 	}
-	return toTheEnd(rows)
+	return drain(rows)
 }
 
 // Rows implements adopt.Reader.
@@ -148,7 +148,7 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	}
 	found, err := s.db.QueryContext(ctx, adoptionText("rows"), sql.Named("lines", mssql.NVarCharMax(wanted)))
 	if err != nil {
-		return nil, s.failed(outside(op, err))
+		return nil, s.closeIdleIfBroken(classifyDependency(op, err))
 	}
 	defer func() { _ = found.Close() }() // the stream's own end is looked at below
 	var rows []adopt.Row
@@ -157,12 +157,12 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 		var hash, rowHash sql.NullString
 		var version sql.NullInt64
 		if err := found.Scan(&r.Line, &r.Version.US, &r.Version.Key, &r.DocumentID, &r.SourceTS, &hash, &version, &rowHash, &r.Outcome); err != nil {
-			return nil, outside(op, err)
+			return nil, classifyDependency(op, err)
 		}
 		r.Hash, r.HashVersion, r.RowHash = hash.String, int(version.Int64), rowHash.String
 		rows = append(rows, r)
 	}
-	return rows, s.failed(outside(op, toTheEnd(found)))
+	return rows, s.closeIdleIfBroken(classifyDependency(op, drain(found)))
 }
 
 // stateOf reads the state; no row is the zero State.
@@ -193,7 +193,7 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 const runLength = 32
 
 // dashed is a run's name as the server writes a uniqueidentifier, in lower case.
-func dashed(run string) string {
+func uuidForm(run string) string {
 	if len(run) != runLength {
 		return run
 	}

@@ -19,7 +19,7 @@ type answer struct {
 const (
 	setCounts  = "sqlwriter_lines"
 	setLines   = "sqlwriter_doc"
-	setPresent = "sqlwriter_line"
+	setCurrent = "sqlwriter_line"
 )
 
 // read takes in the result sets.
@@ -40,7 +40,7 @@ func (a *answer) read(rows *sql.Rows) error {
 	if a.mode != commit.Preview {
 		return nil
 	}
-	before, err := present(rows)
+	before, err := currentValues(rows)
 	if err != nil {
 		return err
 	}
@@ -50,24 +50,24 @@ func (a *answer) read(rows *sql.Rows) error {
 
 // counts reads how many lines there are and how many were stamped.
 func counts(rows *sql.Rows) (lines, stamped int, err error) {
-	if err := find(rows, setCounts); err != nil {
+	if err := skipToSet(rows, setCounts); err != nil {
 		return 0, 0, err
 	}
 	if !rows.Next() {
 		if err := rows.Err(); err != nil {
 			return 0, 0, err
 		}
-		return 0, 0, misread("expected one row of counts, found none")
+		return 0, 0, badAnswer("expected one row of counts, found none")
 	}
 	if err := rows.Scan(&lines, &stamped); err != nil {
-		return 0, 0, misread("counts: %v", err)
+		return 0, 0, badAnswer("counts: %v", err)
 	}
 	return lines, stamped, nil
 }
 
 // find goes on to the result set that begins with a column. A stream that ends in an error has none; its error is the
 // answer.
-func find(rows *sql.Rows, first string) error {
+func skipToSet(rows *sql.Rows, first string) error {
 	for {
 		columns, err := rows.Columns()
 		if err != nil {
@@ -85,19 +85,19 @@ func find(rows *sql.Rows, first string) error {
 			if err := rows.Err(); err != nil {
 				return err
 			}
-			return misread("the answer ended without %s", first)
+			return badAnswer("the answer ended without %s", first)
 		}
 	}
 }
 
 // misread is an answer that is not what the request asks for: ours to mend, and nothing that a document did.
-func misread(format string, args ...any) error {
+func badAnswer(format string, args ...any) error {
 	return fault.New(fault.Internal, opApply, "answer", format, args...)
 }
 
 // eachLine reads the verdict on every line.
 func eachLine(rows *sql.Rows, t *commit.OutcomeBuilder) error {
-	if err := find(rows, setLines); err != nil {
+	if err := skipToSet(rows, setLines); err != nil {
 		return err
 	}
 	for rows.Next() {
@@ -116,7 +116,7 @@ func scanVerdict(rows *sql.Rows) (commit.LineVerdict, error) {
 	var by, key sql.NullString
 	var us sql.NullInt64
 	if err := rows.Scan(&v.Item, &v.Position, &v.Verdict, &v.Winner, &by, &us, &key); err != nil {
-		return v, misread("verdicts: %v", err)
+		return v, badAnswer("verdicts: %v", err)
 	}
 	v.By, v.Version = by.String, invoice.Version{US: us.Int64, Key: key.String}
 	return v, nil

@@ -28,7 +28,7 @@ func (s *Store) Apply(ctx context.Context, items []commit.Item, mode commit.Mode
 	if len(items) == 0 && mode != commit.Preview {
 		return []commit.Outcome{}, nil
 	}
-	return s.limits.apart(ctx, items, func(left []commit.Item) ([]commit.Outcome, error) { return s.request(ctx, left, mode, known) })
+	return s.limits.applyFitting(ctx, items, func(fitting []commit.Item) ([]commit.Outcome, error) { return s.request(ctx, fitting, mode, known) })
 }
 
 // request makes one request.
@@ -39,7 +39,7 @@ func (s *Store) request(ctx context.Context, items []commit.Item, mode commit.Mo
 	}
 	a := answer{items: items, mode: mode}
 	if err := s.sendRequest(ctx, payload, &a, known); err != nil {
-		return nil, s.failed(compared(opApply, classify(opApply, err), known))
+		return nil, s.closeIdleIfBroken(heartbeatRefusal(opApply, classify(opApply, err), known))
 	}
 	return a.outcomes, nil
 }
@@ -54,11 +54,11 @@ func (s *Store) sendRequest(ctx context.Context, payload string, a *answer, know
 
 // arguments are what a write and a preview are told of the request.
 func (a *answer) arguments(payload string) []any {
-	lines, marks, twice, seen := 0, 0, false, map[int64]bool{}
+	lines, marks, repeated, seen := 0, 0, false, map[int64]bool{}
 	for _, it := range a.items {
 		for position := range it.Rows() {
 			line := it.Line(position)
-			twice = twice || seen[line]
+			repeated = repeated || seen[line]
 			seen[line] = true
 		}
 		lines += it.Rows()
@@ -68,7 +68,7 @@ func (a *answer) arguments(payload string) []any {
 	}
 	return []any{
 		sql.Named("request", mssql.NVarCharMax(payload)), sql.Named("rewrite", a.mode == commit.Rewrite), sql.Named("expected", int64(lines)),
-		sql.Named("marks", int64(marks)), sql.Named("twice", twice),
+		sql.Named("marks", int64(marks)), sql.Named("twice", repeated),
 	}
 }
 
@@ -85,7 +85,7 @@ func timeText(canonical string) string { return strings.TrimSuffix(canonical, "Z
 func (s *Store) send(ctx context.Context, procedure string, a *answer, args []any) (err error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return outside(opApply, err) // nothing of a document was sent yet
+		return classifyDependency(opApply, err) // nothing of a document was sent yet
 	}
 	defer func() { _ = conn.Close() }() // only hands the connection back
 	// A text that is a name alone is called as a procedure: the server has its plan.
@@ -97,11 +97,11 @@ func (s *Store) send(ctx context.Context, procedure string, a *answer, args []an
 	if err := a.read(rows); err != nil {
 		return err
 	}
-	return toTheEnd(rows)
+	return drain(rows)
 }
 
 // toTheEnd reads whatever is left of the stream. Errors after the last row, of the COMMIT too, stand there.
-func toTheEnd(rows *sql.Rows) error {
+func drain(rows *sql.Rows) error {
 	for {
 		for rows.Next() { //nolint:revive // nothing is expected here
 		}
@@ -117,7 +117,7 @@ func toTheEnd(rows *sql.Rows) error {
 // failed lets go of the idle connections when one was found broken: after a failover its siblings are broken as well, and
 // each of them would cost another request to find out. It may even be among them: the driver hands a connection back as
 // good when sending failed (it keeps that cause as text only, and does not recognise it).
-func (s *Store) failed(err error) error {
+func (s *Store) closeIdleIfBroken(err error) error {
 	if e := fault.As(err); e != nil && e.Code == codeConnection {
 		s.db.SetMaxIdleConns(0)
 		s.db.SetMaxIdleConns(s.maxOpen)

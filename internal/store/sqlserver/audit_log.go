@@ -8,24 +8,24 @@ import (
 )
 
 // words are this engine's.
-func (t tables) words() shared.Words {
-	return shared.Words{
+func (t tables) dialect() shared.Dialect {
+	return shared.Dialect{
 		Run: "sqlwriter.run", AuditLog: "sqlwriter.audit_log", Now: "SYSUTCDATETIME()", Top: " TOP (@limit)",
-		Bytes:       " COLLATE Latin1_General_BIN2",
-		LockTimeout: t.lockTimeout.Milliseconds(),
+		BinaryCollation: " COLLATE Latin1_General_BIN2",
+		LockTimeout:     t.lockTimeout.Milliseconds(),
 	}
 }
 
 // dialect is this database.
-func (s *Store) dialect(sysName string) shared.Dialect {
-	return shared.Dialect{
-		Words: s.tables.words(), Name: "sqlserver", SysName: sysName, Write: s.db, Read: s.db,
+func (s *Store) engine(sysName string) shared.Engine {
+	return shared.Engine{
+		Dialect: s.tables.dialect(), Name: "sqlserver", SysName: sysName, Write: s.db, Read: s.db,
 		Long:     func(text string) any { return mssql.NVarCharMax(text) },
-		Classify: func(op string, err error) error { return s.failed(outside(op, err)) },
+		Classify: func(op string, err error) error { return s.closeIdleIfBroken(classifyDependency(op, err)) },
 	}
 }
 
 // AuditLog is the audit log and the runs of an environment in this database. Codes are those of classify.go, or the port's.
 func (s *Store) AuditLog(sysName string) ops.AuditLog {
-	return shared.NewAuditLog(s.dialect(sysName))
+	return shared.NewAuditLog(s.engine(sysName))
 }

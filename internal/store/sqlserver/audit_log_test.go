@@ -95,12 +95,12 @@ func useAuditLog(t *testing.T, s *sqlserver.Store) {
 // A build that is newer than the database says so, and what to do, as for every migration.
 func TestTheCheckMissesTheTablesOfTheJournal(t *testing.T) {
 	d := newDatabase(t)
-	said := checked(t, d, `DROP VIEW sqlwriter.batch`, `DROP VIEW sqlwriter.processing_job`, `DROP TABLE sqlwriter.job`, `DROP TABLE sqlwriter.batch_item`,
+	errorText := checked(t, d, `DROP VIEW sqlwriter.batch`, `DROP VIEW sqlwriter.processing_job`, `DROP TABLE sqlwriter.job`, `DROP TABLE sqlwriter.batch_item`,
 		`DROP TABLE sqlwriter.worker`, `DROP TABLE sqlwriter.error_detail`, `DROP TABLE sqlwriter.run`, `DROP TABLE sqlwriter.audit_log`,
 		`DROP TABLE sqlwriter.heartbeat`, `DELETE FROM sqlwriter.migration WHERE number IN (3, 4, 5)`) // the fourth adds to the tables of the third
 	n := len(ownMigrations(t))
-	require.Contains(t, said, fmt.Sprintf("schema sqlwriter: expected %d migrations, found %d (fix: sqlwriterctl migrate up)", n, n-3))
-	require.Contains(t, said, "1 differences")
+	require.Contains(t, errorText, fmt.Sprintf("schema sqlwriter: expected %d migrations, found %d (fix: sqlwriterctl migrate up)", n, n-3))
+	require.Contains(t, errorText, "1 differences")
 	require.NoError(t, d.store.Migrate(t.Context()))
 	require.NoError(t, d.store.Check(t.Context()))
 	useAuditLog(t, d.store)

@@ -36,9 +36,9 @@ func (r rule) codeOf(number int32) string {
 
 // Sources of the rows.
 const (
-	facts  = "docs/facts.md F77"
-	design = "docs/requirements.md R32"
-	ours   = "ours"
+	facts        = "docs/facts.md F77"
+	requirements = "docs/requirements.md R32"
+	ours         = "ours"
 	// vendor is Microsoft's list of numbers, severities and texts ("Database Engine events and errors").
 	vendor = "Database Engine events and errors"
 )
@@ -90,26 +90,26 @@ func rules() []rule {
 		},
 		{[]int32{10928, 10929, 10936, 40501, 40549, 40550, 40551, 40552, 40553, 49918, 49919, 49920}, slow, "", "the server asks for less work", facts, ""},
 		{[]int32{1101, 1105, 1132, 9002, 40544, 41823, 41840}, full, "", "a disk, the log or the quota is full", facts, ""},
-		{[]int32{1205}, race, "", "chosen as the victim of a deadlock", design, ""},
-		{[]int32{1222}, race, "", "somebody held a lock for longer than LOCK_TIMEOUT", design, ""},
-		{[]int32{2801, 3960, 3961, 13535, 41301, 41302, 41305, 41325, 41839}, race, "", "somebody else changed the row at the same time", design, ""},
+		{[]int32{1205}, race, "", "chosen as the victim of a deadlock", requirements, ""},
+		{[]int32{1222}, race, "", "somebody held a lock for longer than LOCK_TIMEOUT", requirements, ""},
+		{[]int32{2801, 3960, 3961, 13535, 41301, 41302, 41305, 41325, 41839}, race, "", "somebody else changed the row at the same time", requirements, ""},
 		{[]int32{4117, 4184, 8608}, race, "", "somebody changed a table or an index at the same time", vendor, ""},
-		{[]int32{2601, 2627}, race, own, "a row with this key appeared in between", design, ""},
+		{[]int32{2601, 2627}, race, own, "a row with this key appeared in between", requirements, ""},
 		{[]int32{throwNoEvidence}, race, "", "the ledger shows neither this write, nor this content, nor anything newer", ours, "verdict_without_evidence"},
 		{[]int32{throwRowCount}, race, own, "another number of rows was written than lines were applied", ours, "row_count"},
 		{[]int32{throwWentBack}, infra, "", "the database went back: its heartbeat is behind the control document", ours, breaker.CodeWentBack},
 		{[]int32{throwOtherDatabase}, infra, "", "another database: its heartbeat is not the one that the control document knows", ours, breaker.CodeOtherDatabase},
 		{[]int32{throwMoved}, race, fault.Changed, shared.MovedReason, ours, shared.CodeMoved},
-		{[]int32{2628, 8152}, fault.Document, "", "a text is longer than the user's column", design, ""},
-		{[]int32{547}, fault.Document, "", "a constraint of the user's refuses the row", design, ""},
-		{[]int32{515}, fault.Document, "", "the user's column does not take NULL", design, ""},
-		{[]int32{220, 232, 241, 242, 244, 245, 248, 8114, 8115}, fault.Document, "", "a value does not fit the user's column", design, ""},
-		{[]int32{3609, 3616, 3930, 50000}, fault.Document, "", "a trigger of the user's refused the row", design, ""},
+		{[]int32{2628, 8152}, fault.Document, "", "a text is longer than the user's column", requirements, ""},
+		{[]int32{547}, fault.Document, "", "a constraint of the user's refuses the row", requirements, ""},
+		{[]int32{515}, fault.Document, "", "the user's column does not take NULL", requirements, ""},
+		{[]int32{220, 232, 241, 242, 244, 245, 248, 8114, 8115}, fault.Document, "", "a value does not fit the user's column", requirements, ""},
+		{[]int32{3609, 3616, 3930, 50000}, fault.Document, "", "a trigger of the user's refused the row", requirements, ""},
 	}
 }
 
 // noise are numbers that only say that something went before.
-func noise(number int32) bool {
+func secondary(number int32) bool {
 	return number == 3621 || number == 3609 || number == 266 || number == 3998
 }
 
@@ -136,7 +136,7 @@ func classify(op string, err error) error {
 		return fault.Wrap(fault.Infrastructure, op, codeCancelled, "the caller gave up: the request may have been carried out", err)
 	case errors.As(err, &server):
 		return byNumber(op, server, err)
-	case untrusted(err):
+	case isCertificateError(err):
 		return fault.Wrap(fault.Infrastructure, op, codeCertificate,
 			"the server's certificate is not trusted: mend it, or name its host by hostNameInCertificate", err)
 	}
@@ -147,7 +147,7 @@ func classify(op string, err error) error {
 
 // outside translates an error of what concerns no document: connecting, checking, migrating, adopting. Whatever the server
 // says there is the dependency's; the number stays. Our own mistakes stay ours.
-func outside(op string, err error) error {
+func classifyDependency(op string, err error) error {
 	err = classify(op, err)
 	e := fault.As(err)
 	if e == nil || fault.IsDependency(err) || e.Kind == fault.Contention || e.Kind == fault.Internal {
@@ -166,19 +166,19 @@ func byNumber(op string, server mssql.Error, err error) error {
 	}
 	var best *fault.Error
 	for _, e := range all {
-		if noise(e.Number) && len(all) > 1 {
+		if secondary(e.Number) && len(all) > 1 {
 			continue
 		}
-		found := lookUp(e)
+		found := ruleOf(e)
 		candidate := &fault.Error{
 			Kind: found.kind, Condition: found.condition, Code: found.codeOf(e.Number), Op: op, Reason: found.reason, Err: err,
 		}
-		if best == nil || width(candidate.Scope()) > width(best.Scope()) {
+		if best == nil || scopeRank(candidate.Scope()) > scopeRank(best.Scope()) {
 			best = candidate
 		}
 	}
 	if best == nil { // nothing but noise
-		found := lookUp(server)
+		found := ruleOf(server)
 		return &fault.Error{Kind: found.kind, Condition: found.condition, Code: found.codeOf(server.Number), Op: op, Reason: found.reason, Err: err}
 	}
 	return best
@@ -186,23 +186,23 @@ func byNumber(op string, server mssql.Error, err error) error {
 
 // severe is the severity from which on an error is not the request's: 17 is out of resources, 18 an internal error, 19 and
 // more end the request or the connection ("Database Engine error severities").
-const severe = 17
+const severityOfServer = 17
 
 // lookUp gives the row of an error's number, or the row for what is not listed.
-func lookUp(e mssql.Error) rule {
+func ruleOf(e mssql.Error) rule {
 	for _, r := range rules() {
 		if slices.Contains(r.numbers, e.Number) {
 			return r
 		}
 	}
-	if e.Class >= severe {
-		return rule{kind: fault.Infrastructure, reason: severeReason, source: design}
+	if e.Class >= severityOfServer {
+		return rule{kind: fault.Infrastructure, reason: severeReason, source: requirements}
 	}
-	return rule{kind: fault.Document, reason: otherReason, source: design}
+	return rule{kind: fault.Document, reason: otherReason, source: requirements}
 }
 
 // width orders scopes.
-func width(s fault.Scope) int {
+func scopeRank(s fault.Scope) int {
 	switch s {
 	case fault.ScopeDependency:
 		return 2
@@ -216,13 +216,13 @@ func width(s fault.Scope) int {
 
 // untrusted reports an error about the server's certificate. The driver keeps it under encrypt=strict only; otherwise it is
 // a text within an error of the connection's.
-func untrusted(err error) bool {
-	return is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
-		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
+func isCertificateError(err error) bool {
+	return hasType[*tls.CertificateVerificationError](err) || hasType[x509.UnknownAuthorityError](err) ||
+		hasType[x509.HostnameError](err) || hasType[x509.CertificateInvalidError](err)
 }
 
 // is reports whether an error of type E is in the chain.
-func is[E error](err error) bool {
+func hasType[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
 }

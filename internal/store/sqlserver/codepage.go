@@ -44,7 +44,7 @@ func newCodePage(number int) *codePage {
 		return p
 	}
 	for code := firstPair; code <= lastPair; code++ {
-		if !beyond(number, code) {
+		if !notOnServer(number, code) {
 			add(byte(code>>8), byte(code))
 		}
 	}
@@ -95,7 +95,7 @@ func encodingOf(number int) encoding.Encoding {
 
 // beyond reports a code that the library knows and the code page of the server's does not: characters of GB 18030 in 936,
 // of HKSCS and the control pictures in 950. Without these the tables are those that go-mssqldb has from Microsoft.
-func beyond(number, code int) bool {
+func notOnServer(number, code int) bool {
 	switch number {
 	case 936:
 		return code == 0xA8BF || (code >= 0xA989 && code <= 0xA995) || code >= 0xFE50
@@ -106,7 +106,7 @@ func beyond(number, code int) bool {
 }
 
 // measure counts the bytes of a text in the code page. ok is false when it lacks a character, which is then the first such.
-func (p *codePage) measure(text string) (bytes int, lacked rune, ok bool) {
+func (p *codePage) measure(text string) (bytes int, missing rune, ok bool) {
 	for _, r := range text {
 		size := 1
 		if r >= utf8.RuneSelf { // every code page has ASCII

@@ -12,17 +12,17 @@ import (
 )
 
 // found is a column as the database has it.
-type found struct {
-	name, kind        string
-	length            int // of a text: UTF-16 units of an nvarchar or nchar, bytes of a varchar or char; -1 for max
-	precision, scale  int // digits of a number; of a time scale is the digits of its second
-	nullable, dflt    bool
-	computed, counted bool // filled by the server: nobody can write it
-	codePage          int  // of a text's collation, 0 when the server names none
+type dbColumn struct {
+	name, kind           string
+	length               int // of a text: UTF-16 units of an nvarchar or nchar, bytes of a varchar or char; -1 for max
+	precision, scale     int // digits of a number; of a time scale is the digits of its second
+	nullable, hasDefault bool
+	computed, identity   bool // filled by the server: nobody can write it
+	codePage             int  // of a text's collation, 0 when the server names none
 }
 
 // String is the column's type as T-SQL writes it.
-func (c found) String() string {
+func (c dbColumn) String() string {
 	switch {
 	case isText(c.kind) && c.length < 0:
 		return c.kind + "(max)"
@@ -43,12 +43,12 @@ func isText(kind string) bool {
 // userTable is one of the user's tables as the database has it.
 type userTable struct {
 	// byName has the columns by lower-case name, order the names in their order.
-	byName map[string]found
+	byName map[string]dbColumn
 	order  []string
 }
 
 // column gives a column; ok is false when there is none of that name.
-func (t userTable) column(name string) (c found, ok bool) {
+func (t userTable) column(name string) (c dbColumn, ok bool) {
 	c, ok = t.byName[strings.ToLower(name)]
 	return c, ok
 }
@@ -77,7 +77,7 @@ ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION`
 func (s *Store) readColumns(ctx context.Context) (map[invoice.Table]userTable, error) {
 	tables, err := s.scanColumns(ctx)
 	if err != nil {
-		return nil, s.failed(outside("sqlserver: read columns", err))
+		return nil, s.closeIdleIfBroken(classifyDependency("sqlserver: read columns", err))
 	}
 	return tables, nil
 }
@@ -92,8 +92,8 @@ func (s *Store) scanColumns(ctx context.Context) (tables map[invoice.Table]userT
 	tables = map[invoice.Table]userTable{}
 	for rows.Next() {
 		var tracking bool
-		var c found
-		err := rows.Scan(&tracking, &c.name, &c.kind, &c.length, &c.precision, &c.scale, &c.nullable, &c.dflt, &c.computed, &c.counted, &c.codePage)
+		var c dbColumn
+		err := rows.Scan(&tracking, &c.name, &c.kind, &c.length, &c.precision, &c.scale, &c.nullable, &c.hasDefault, &c.computed, &c.identity, &c.codePage)
 		if err != nil {
 			return nil, fmt.Errorf("scan: %w", err)
 		}
@@ -103,7 +103,7 @@ func (s *Store) scanColumns(ctx context.Context) (tables map[invoice.Table]userT
 		}
 		t := tables[name]
 		if t.byName == nil {
-			t.byName = map[string]found{}
+			t.byName = map[string]dbColumn{}
 		}
 		t.byName[strings.ToLower(c.name)] = c
 		t.order = append(t.order, c.name)
@@ -114,7 +114,7 @@ func (s *Store) scanColumns(ctx context.Context) (tables map[invoice.Table]userT
 
 // checkKey looks at the type of a table's key: the staged line's is bigint, and another family would be converted row by
 // row, without the index (docs/facts.md F74).
-func checkKey(table string, c found, f *Findings) {
+func checkKey(table string, c dbColumn, f *Findings) {
 	switch {
 	case c.kind == "bigint" || c.kind == "int":
 	case (c.kind == "decimal" || c.kind == "numeric") && c.scale == 0:
@@ -124,36 +124,36 @@ func checkKey(table string, c found, f *Findings) {
 }
 
 // checkColumn compares one column with what it is to hold.
-func checkColumn(table string, c invoice.Column, has found, f *Findings) {
+func checkColumn(table string, c invoice.Column, has dbColumn, f *Findings) {
 	needs, err := columnType(c)
 	if err != nil {
 		f.differ("%s.%s: %v", table, c.Name, err)
 		return
 	}
 	switch {
-	case has.computed || has.counted:
+	case has.computed || has.identity:
 		f.differ("%s.%s: expected a column that can be written, found a computed one or an identity (fix: another column by COLUMN_NAMES)", table, c.Name)
 		return
-	case !takes(c, has):
+	case !columnTakes(c, has):
 		f.differ("%s.%s: expected %s or wider, found %s (fix: ALTER TABLE %s ALTER COLUMN %s %s NULL)", table, c.Name, needs, has, table, c.Name, needs)
 		return
 	case !has.nullable && !c.Required && c.Source != invoice.FromDuplicate:
 		f.differ("%s.%s: expected a column that takes NULL, found NOT NULL (fix: ALTER TABLE %s ALTER COLUMN %s %s NULL)", table, c.Name, table, c.Name, has)
 	}
 	switch {
-	case !has.narrow():
+	case !has.singleCodePage():
 	case encodingOf(has.codePage) == nil:
 		f.note("%s.%s: %s of code page %d, which this build does not know: what the column cannot hold is not noticed", table, c.Name, has, has.codePage)
 	default:
 		f.note("%s.%s: %s holds the characters of code page %d only; a document with others is refused", table, c.Name, has, has.codePage)
 	}
-	if loses := rounds(c, has); loses != "" {
+	if loses := roundingNote(c, has); loses != "" {
 		f.note("%s.%s: %s", table, c.Name, loses)
 	}
 }
 
 // takes reports whether a column holds every value of the kind, or rounds it in a way that rounds says.
-func takes(c invoice.Column, has found) bool {
+func columnTakes(c invoice.Column, has dbColumn) bool {
 	switch c.Kind {
 	case invoice.Text, invoice.Flag:
 		return isText(has.kind) && (has.length < 0 || has.length >= c.Max)
@@ -174,12 +174,12 @@ func takes(c invoice.Column, has found) bool {
 }
 
 // narrow reports a text that holds the characters of one code page only.
-func (c found) narrow() bool {
+func (c dbColumn) singleCodePage() bool {
 	return (c.kind == "varchar" || c.kind == "char") && c.codePage != codePageUTF8
 }
 
 // rounds says what a column that is good enough does not keep; empty when it keeps everything.
-func rounds(c invoice.Column, has found) string {
+func roundingNote(c invoice.Column, has dbColumn) string {
 	switch {
 	case c.Kind == invoice.Time && has.kind == "datetime":
 		return "datetime rounds to 1/300 of a second"

@@ -31,14 +31,14 @@ func CheckDSN(dsn string) error {
 // connector makes connections. What the connection string leaves out is filled in with what is safe: the driver's own
 // defaults send everything unencrypted and trust any certificate, and repeat statements that may have been run
 // (docs/facts.md F80). The last is not left to the string: a write that is sent twice is ours to decide.
-func connector(dsn string) (bounded, error) {
+func connector(dsn string) (boundedConnector, error) {
 	safe, identity, err := withDefaults(dsn)
 	if err != nil {
-		return bounded{}, err
+		return boundedConnector{}, err
 	}
 	config, err := msdsn.Parse(safe)
 	if err != nil {
-		return bounded{}, badDSN("a parameter that the driver refuses")
+		return boundedConnector{}, badDSN("a parameter that the driver refuses")
 	}
 	var c *mssql.Connector
 	if identity {
@@ -47,9 +47,9 @@ func connector(dsn string) (bounded, error) {
 		c, err = mssql.NewConnector(safe)
 	}
 	if err != nil {
-		return bounded{}, badDSN("a parameter that the driver refuses")
+		return boundedConnector{}, badDSN("a parameter that the driver refuses")
 	}
-	return newBounded(c, config.KeepAlive), nil
+	return newBoundedConnector(c, config.KeepAlive), nil
 }
 
 // withDefaults is the connection string that the driver gets, and whether it names an identity.

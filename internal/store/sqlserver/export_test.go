@@ -22,13 +22,13 @@ import (
 func ApplySteps() []string { return applySteps() }
 
 // OwnersDiffer and BrokenChain are what the start check says of owners and of a preview's error.
-func OwnersDiffer(procedure, owner, name, other string) string {
-	return ownersDiffer(procedure, owner, name, other)
+func OwnerDifference(procedure, owner, name, other string) string {
+	return ownerDifference(procedure, owner, name, other)
 }
-func BrokenChain(err error) (string, error) { return brokenChain(err) }
+func BrokenOwnershipChain(err error) (string, error) { return brokenOwnershipChain(err) }
 
 // UnixEnds is what becomes of a file's line ends.
-func UnixEnds(text string) string { return unixEnds(text) }
+func NormalizeLineEnds(text string) string { return normalizeLineEnds(text) }
 
 // StepFiles lists the templates.
 func StepFiles() ([]string, error) { return fs.Glob(sqlFiles, "sql/*.sql") }
@@ -153,11 +153,11 @@ func tablesWith(columns map[string]UserColumn) map[invoice.Table]userTable {
 		table, column, _ := strings.Cut(name, ".")
 		t := tables[invoice.Table(table)]
 		if t.byName == nil {
-			t.byName = map[string]found{}
+			t.byName = map[string]dbColumn{}
 		}
-		t.byName[strings.ToLower(column)] = found{
+		t.byName[strings.ToLower(column)] = dbColumn{
 			name: column, kind: c.Kind, length: c.Length, precision: c.Precision, scale: c.Scale, codePage: c.CodePage,
-			nullable: !c.NotNull, computed: c.Computed, counted: c.Identity,
+			nullable: !c.NotNull, computed: c.Computed, identity: c.Identity,
 		}
 		tables[invoice.Table(table)] = t
 	}
@@ -177,7 +177,7 @@ func NewLimits(read func(context.Context) (map[string]UserColumn, error), now fu
 
 // Apply is what Apply does before and after a request.
 func (l Limits) Apply(ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error)) ([]commit.Outcome, error) {
-	return l.limits.apart(ctx, items, apply)
+	return l.limits.applyFitting(ctx, items, apply)
 }
 
 // Misfit is what is wrong with a value of a kind in a column; the code is empty when nothing is.
@@ -186,7 +186,7 @@ func Misfit(kind invoice.Kind, has UserColumn, v invoice.Value) (code, expected,
 	l := &columnLimits{columns: []invoice.Column{c}, now: time.Now, read: func(context.Context) (map[invoice.Table]userTable, error) {
 		return tablesWith(map[string]UserColumn{"IVCE_DTL.C": has}), nil
 	}}
-	known, err := l.renew(context.Background())
+	known, err := l.refresh(context.Background())
 	if err != nil {
 		panic(err)
 	}
@@ -210,7 +210,7 @@ func Characters(number int) int { return len(newCodePage(number).has) }
 func NoteOn(kind string, codePage int) []string {
 	f := &Findings{}
 	c := invoice.Columns()[0]
-	checkColumn("dbo.T", c, found{name: c.Name, kind: kind, length: -1, nullable: true, codePage: codePage}, f)
+	checkColumn("dbo.T", c, dbColumn{name: c.Name, kind: kind, length: -1, nullable: true, codePage: codePage}, f)
 	return append(f.Differences, f.Notes...)
 }
 
@@ -218,7 +218,7 @@ func NoteOn(kind string, codePage int) []string {
 func Classify(err error) error { return classify("sqlserver: test", err) }
 
 // Outside is what connecting, checking and migrating make of a driver's error.
-func Outside(err error) error { return outside("sqlserver: test", err) }
+func ClassifyDependency(err error) error { return classifyDependency("sqlserver: test", err) }
 
 // Rule is one row of the table of errors.
 type Rule struct {
@@ -255,7 +255,7 @@ func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error 
 	}
 	if err := migrateIn(ctx, tx, files); err != nil {
 		_ = tx.Rollback() // fails only when the transaction is over already
-		return outside(opMigrate, err)
+		return classifyDependency(opMigrate, err)
 	}
 	return tx.Commit()
 }
@@ -264,7 +264,7 @@ func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error 
 func AdoptionText(name string) string { return adoptionText(name) }
 
 // Refused is what Heartbeat makes of a driver's error.
-func Refused(err error) error { return refused(err) }
+func HeartbeatError(err error) error { return heartbeatError(err) }
 
 // AuditLogTexts are the statements of the journal.
 func AuditLogTexts() (map[string]string, error) {
@@ -272,11 +272,11 @@ func AuditLogTexts() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shared.AuditLogTexts(t.words())
+	return shared.AuditLogTexts(t.dialect())
 }
 
 // ReportTexts are the statements of the reports.
-func ReportTexts() (map[string]string, error) { return shared.ReportTexts(reportWords()) }
+func ReportTexts() (map[string]string, error) { return shared.ReportTexts(reportDialect()) }
 
 // RunTexts are the statements about runs.
 func RunTexts() (map[string]string, error) {
@@ -284,5 +284,5 @@ func RunTexts() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shared.RunTexts(t.runWords())
+	return shared.RunTexts(t.runDialect())
 }

@@ -14,7 +14,7 @@ func Faults() []fault.Row {
 			rows = append(rows, r.row(n))
 		}
 	}
-	rows = append(rows, wordRows()...)
+	rows = append(rows, namedCodeRows()...)
 	rows = append(rows, fault.Row{
 		Code: otherNumber, About: "severity 17 and up", Kind: fault.Infrastructure, Reason: severeReason, Rest: true,
 		Source: "docs/requirements.md R34; Database Engine error severities: 17 is out of resources, 18 and up is the server's own failure",
@@ -47,7 +47,7 @@ func (r rule) row(number int32) fault.Row {
 }
 
 // wordRows are the codes that are words.
-func wordRows() []fault.Row {
+func namedCodeRows() []fault.Row {
 	const (
 		infra, own   = fault.Infrastructure, fault.Internal
 		limitsSource = "ADR 0016; the columns as the database has them"

@@ -31,19 +31,19 @@ func (s *Store) raise(ctx context.Context, known breaker.Heartbeat, takeOver boo
 	row := breaker.Heartbeat{SysName: known.SysName}
 	args := append(knownArguments(known), sql.Named("take_over", takeOver))
 	if err := s.readOne(ctx, opHeartbeat, s.procedures.name(procHeartbeat), []any{&row.DatabaseID, &row.Number}, args...); err != nil {
-		return breaker.Heartbeat{}, s.failed(compared(opHeartbeat, refused(err), known))
+		return breaker.Heartbeat{}, s.closeIdleIfBroken(heartbeatRefusal(opHeartbeat, heartbeatError(err), known))
 	}
 	return row, nil
 }
 
 // compared makes the refusal that all engines have of the one that the server sent: its message says the row.
-func compared(op string, err error, known breaker.Heartbeat) error {
+func heartbeatRefusal(op string, err error, known breaker.Heartbeat) error {
 	if !breaker.Refused(err) {
 		return err
 	}
 	row := breaker.Heartbeat{SysName: known.SysName}
-	_, said, _ := strings.Cut(serverText(err), rowForm)
-	_, _ = fmt.Sscan(said, &row.Number, &row.DatabaseID) // nothing stands there where there is no row
+	_, errorText, _ := strings.Cut(serverText(err), refusalPrefix)
+	_, _ = fmt.Sscan(errorText, &row.Number, &row.DatabaseID) // nothing stands there where there is no row
 	if same := known.Refuse(op, row); same != nil {
 		return same
 	}
@@ -51,11 +51,11 @@ func compared(op string, err error, known breaker.Heartbeat) error {
 }
 
 // rowForm stands before number and id in the message of a refusal (sql/database.sql, sql/heartbeat.sql).
-const rowForm = "sqlwriter: heartbeat "
+const refusalPrefix = "sqlwriter: heartbeat "
 
 // refused translates an error of a heartbeat. It concerns no document, so no condition that speaks of one stays.
-func refused(err error) error {
-	err = outside(opHeartbeat, err)
+func heartbeatError(err error) error {
+	err = classifyDependency(opHeartbeat, err)
 	e := fault.As(err)
 	if e == nil {
 		return err

@@ -39,13 +39,13 @@ func TestWhatAHeartbeatIsToldByTheServer(t *testing.T) {
 		1222: {fault.Contention, "1222"}, 2627: {fault.Contention, "2627"},
 		40501: {fault.Throttled, "40501"}, 9002: {fault.Quota, "9002"}, 0: {fault.Infrastructure, "0"},
 	} {
-		err := sqlserver.Refused(mssql.Error{Number: number})
+		err := sqlserver.HeartbeatError(mssql.Error{Number: number})
 		require.Equal(t, want.kind, fault.KindOf(err), "%d", number)
 		require.Equal(t, want.code, fault.CodeOf(err))
 		require.Equal(t, fault.NoCondition, fault.As(err).Condition, "%d: it is no document's", number)
 		require.ErrorAs(t, err, new(mssql.Error))
 	}
-	require.NoError(t, sqlserver.Refused(nil))
+	require.NoError(t, sqlserver.HeartbeatError(nil))
 }
 
 // An id that is none of this server's, another engine's perhaps, is another database's and no document's fault. The refusal says

@@ -26,7 +26,7 @@ const (
 
 // columnLimits knows what the user's columns hold, and refuses a document by itself whose value its column does not. The server
 // would refuse the whole request without saying whose the value is, or write another one without a word: it rounds decimals,
-// and replaces what a code page lacks by something similar (U+221E becomes 8). What is not known here is left to the server.
+// and replaces what a code page lacks by something similar (U+221E becomes 8). What is not known here is fitting to the server.
 type columnLimits struct {
 	columns []invoice.Column
 	read    func(ctx context.Context) (map[invoice.Table]userTable, error)
@@ -48,33 +48,33 @@ type knownLimits struct {
 
 // limit is what one column holds.
 type limit struct {
-	found
+	dbColumn
 	// page is the characters of a column of one code page; nil where there is none, or it is not known.
 	page *codePage
 }
 
 // apart refuses the items that hold a value which their column cannot, applies the others as if those were not there, and
 // answers for all in their order. The error is the reading's or apply's.
-func (l *columnLimits) apart(ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error)) ([]commit.Outcome, error) {
-	refused, err := l.refused(ctx, items)
+func (l *columnLimits) applyFitting(ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error)) ([]commit.Outcome, error) {
+	refused, err := l.refusals(ctx, items)
 	if err != nil {
 		return nil, err
 	}
 	outcomes, places := make([]commit.Outcome, len(items)), make([]int, 0, len(items))
-	var left []commit.Item
+	var fitting []commit.Item
 	for i, it := range items {
 		if refused[i] != nil {
 			outcomes[i] = commit.Outcome{DocumentID: it.DocumentID, Refused: refused[i]}
 			continue
 		}
-		left, places = append(left, it), append(places, i)
+		fitting, places = append(fitting, it), append(places, i)
 	}
-	if len(left) == 0 && len(items) > 0 { // a preview of no items asks all the same: it is a shadow's heartbeat
+	if len(fitting) == 0 && len(items) > 0 { // a preview of no items asks all the same: it is a shadow's heartbeat
 		return outcomes, nil
 	}
-	applied, err := apply(left)
+	applied, err := apply(fitting)
 	if err != nil {
-		l.doubt(err)
+		l.expireAfter(err)
 		return nil, err
 	}
 	for n, o := range applied {
@@ -85,7 +85,7 @@ func (l *columnLimits) apart(ctx context.Context, items []commit.Item, apply fun
 
 // refused gives the error of each item that holds a value which its column cannot; nil for the others. It reads again before
 // it refuses: a column that was changed meanwhile must cost no document a failure. The error is the reading's.
-func (l *columnLimits) refused(ctx context.Context, items []commit.Item) ([]error, error) {
+func (l *columnLimits) refusals(ctx context.Context, items []commit.Item) ([]error, error) {
 	known, fresh, err := l.current(ctx)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (l *columnLimits) refused(ctx context.Context, items []commit.Item) ([]erro
 	if !some || fresh {
 		return refused, nil
 	}
-	if known, err = l.renew(ctx); err != nil {
+	if known, err = l.refresh(ctx); err != nil {
 		return nil, err
 	}
 	refused, _ = l.compare(known, items)
@@ -106,13 +106,13 @@ func (l *columnLimits) current(ctx context.Context) (known *knownLimits, fresh b
 	if known = l.known.Load(); known != nil && l.now().Sub(known.at) < limitsAge {
 		return known, false, nil
 	}
-	known, err = l.renew(ctx)
+	known, err = l.refresh(ctx)
 	return known, true, err
 }
 
 // doubt has the next request read again after an error by which a column may hold less than is known. Other refusals say nothing
 // of columns, and a reading costs about as much as a small request.
-func (l *columnLimits) doubt(err error) {
+func (l *columnLimits) expireAfter(err error) {
 	ofColumns := []string{"2628", "8152", "515", "220", "242", "8114", "8115"}
 	if known := l.known.Load(); known != nil && slices.Contains(ofColumns, fault.CodeOf(err)) {
 		l.known.Store(&knownLimits{tables: known.tables, limits: known.limits})
@@ -120,7 +120,7 @@ func (l *columnLimits) doubt(err error) {
 }
 
 // renew reads the columns.
-func (l *columnLimits) renew(ctx context.Context) (*knownLimits, error) {
+func (l *columnLimits) refresh(ctx context.Context) (*knownLimits, error) {
 	at := l.now()
 	tables, err := l.read(ctx)
 	if err != nil {
@@ -137,11 +137,11 @@ func (l *columnLimits) renew(ctx context.Context) (*knownLimits, error) {
 	known := &knownLimits{at: at, tables: tables, limits: make([]*limit, len(l.columns))}
 	for i, c := range l.columns {
 		has, ok := tables[c.Table].column(c.Name)
-		if !ok || has.computed || has.counted {
+		if !ok || has.computed || has.identity {
 			continue
 		}
-		known.limits[i] = &limit{found: has}
-		if has.narrow() {
+		known.limits[i] = &limit{dbColumn: has}
+		if has.singleCodePage() {
 			page, made := pages[has.codePage]
 			if !made {
 				page = newCodePage(has.codePage)
@@ -219,9 +219,9 @@ func (l *limit) text(text string) (code, expected, found string) {
 	case isText(l.kind) && l.codePage == codePageUTF8:
 		size = len(text)
 	case l.page != nil:
-		bytes, lacked, ok := l.page.measure(text)
+		bytes, missing, ok := l.page.measure(text)
 		if !ok {
-			return codeCodePage, fmt.Sprintf("characters of the column's code page %d", l.page.number), fmt.Sprintf("U+%04X", lacked)
+			return codeCodePage, fmt.Sprintf("characters of the column's code page %d", l.page.number), fmt.Sprintf("U+%04X", missing)
 		}
 		size = bytes
 	}

@@ -23,20 +23,20 @@ const (
 )
 
 // bounded makes connections within the caller's time, and within loginTimeout.
-type bounded struct{ *mssql.Connector }
+type boundedConnector struct{ *mssql.Connector }
 
 // newBounded puts the bounds around a connector of the driver's.
-func newBounded(c *mssql.Connector, keepAlive time.Duration) bounded {
+func newBoundedConnector(c *mssql.Connector, keepAlive time.Duration) boundedConnector {
 	c.Dialer = dialer{net.Dialer{KeepAlive: keepAlive}}
-	return bounded{c}
+	return boundedConnector{c}
 }
 
 // Connect implements driver.Connector.
-func (b bounded) Connect(ctx context.Context) (driver.Conn, error) {
+func (b boundedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	l := &login{}
-	stop := context.AfterFunc(ctx, l.cut)
+	stop := context.AfterFunc(ctx, l.abort)
 	conn, err := b.Connector.Connect(context.WithValue(ctx, loginKey{}, l))
 	if !stop() { // it was cut, whatever the driver made of that
 		if err == nil { // conn is no nil otherwise, and yet nothing: a *mssql.Conn
@@ -52,16 +52,16 @@ type loginKey struct{}
 
 // login is one login under way: the connections that were dialled for it.
 type login struct {
-	mu    sync.Mutex
-	conns []net.Conn
-	over  bool
+	mu      sync.Mutex
+	conns   []net.Conn
+	aborted bool
 }
 
 // add notes a connection; one that comes too late is closed.
 func (l *login) add(conn net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over {
+	if l.aborted {
 		_ = conn.Close() // nobody waits for it
 		return
 	}
@@ -69,10 +69,10 @@ func (l *login) add(conn net.Conn) {
 }
 
 // cut ends the login: whoever reads or writes there learns of it.
-func (l *login) cut() {
+func (l *login) abort() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.over = true
+	l.aborted = true
 	for _, conn := range l.conns {
 		_ = conn.Close() // that is the point
 	}
@@ -90,18 +90,18 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	if l, ok := ctx.Value(loginKey{}).(*login); ok {
 		l.add(conn)
 	}
-	return sending{conn, sendTimeout}, nil
+	return boundedSender{conn, sendTimeout}, nil
 }
 
 // sending is a connection on which nothing is sent for longer than within.
-type sending struct {
+type boundedSender struct {
 	net.Conn
-	within time.Duration
+	timeout time.Duration
 }
 
 // Write implements net.Conn.
-func (s sending) Write(p []byte) (int, error) {
-	if err := s.SetWriteDeadline(time.Now().Add(s.within)); err != nil {
+func (s boundedSender) Write(p []byte) (int, error) {
+	if err := s.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil {
 		return 0, err
 	}
 	return s.Conn.Write(p)

@@ -47,6 +47,6 @@ func TestWhatTheOtherEndDoesNotTakeIsNotSentForEver(t *testing.T) {
 		require.NoError(t, here.Close())
 		require.NoError(t, there.Close())
 	})
-	_, err := sending{here, time.Millisecond}.Write([]byte("a request"))
+	_, err := boundedSender{here, time.Millisecond}.Write([]byte("a request"))
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }

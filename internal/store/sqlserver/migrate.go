@@ -44,7 +44,7 @@ IF @result < 0
     THROW 52744, N'another migration is running', 1;`
 
 // stillThere ends a batch of the script when one before it has failed.
-const stillThere = "IF @@TRANCOUNT = 0\n    THROW 52744, N'an earlier batch failed: nothing was changed', 1;\n"
+const requireTransaction = "IF @@TRANCOUNT = 0\n    THROW 52744, N'an earlier batch failed: nothing was changed', 1;\n"
 
 // recordMigration notes that a file was run.
 const recordMigration = `INSERT INTO sqlwriter.migration (number, name, checksum) VALUES (@number, @name, @checksum);`
@@ -73,7 +73,7 @@ func migrationList() ([]migration.File, error) {
 func (s *Store) migrate(ctx context.Context, files []migration.File, p procedures) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
-		return outside(opMigrate, err)
+		return classifyDependency(opMigrate, err)
 	}
 	err = migrateIn(ctx, tx, files)
 	if err == nil {
@@ -81,9 +81,9 @@ func (s *Store) migrate(ctx context.Context, files []migration.File, p procedure
 	}
 	if err != nil {
 		_ = tx.Rollback() // fails only when the transaction is over already
-		return outside(opMigrate, err)
+		return classifyDependency(opMigrate, err)
 	}
-	return outside(opMigrate, tx.Commit())
+	return classifyDependency(opMigrate, tx.Commit())
 }
 
 func migrateIn(ctx context.Context, tx *sql.Tx, files []migration.File) error {
@@ -156,12 +156,12 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) 
 	}
 	var there sql.NullInt64
 	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(N'sqlwriter.migration', N'U')`).Scan(&there); err != nil {
-		return nil, outside(opMigrate, err)
+		return nil, classifyDependency(opMigrate, err)
 	}
 	var done []migration.Done
 	if there.Valid {
 		if done, err = migrationsDone(ctx, s.db); err != nil {
-			return nil, outside(opMigrate, err)
+			return nil, classifyDependency(opMigrate, err)
 		}
 	}
 	return migration.Compare(files, done), nil
@@ -188,22 +188,22 @@ func MigrationScript(o Options) (string, error) {
 	b.WriteString("-- SQL Writer: schema sqlwriter. Expand only; files that were run are left out.\n" +
 		"-- Run it in the database of IVCE_DTL, by sqlcmd -b or another tool that stops at an error.\n" +
 		"SET QUOTED_IDENTIFIER ON;\nSET ANSI_NULLS ON;\nSET XACT_ABORT ON;\nBEGIN TRANSACTION;\n" + lockForScript + "\nGO\n" +
-		stillThere + bookkeeping + "\nGO\n")
+		requireTransaction + bookkeeping + "\nGO\n")
 	for _, f := range files {
-		fmt.Fprintf(&b, "-- %s\n"+stillThere+"IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = %d)\n    BEGIN\n        EXEC (N'\n%s');\n"+
+		fmt.Fprintf(&b, "-- %s\n"+requireTransaction+"IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = %d)\n    BEGIN\n        EXEC (N'\n%s');\n"+
 			"        INSERT INTO sqlwriter.migration (number, name, checksum)\n        VALUES (%d, N'%s', '%s');\n    END;\nGO\n",
-			f.Name, f.Number, escaped(f.Text), f.Number, f.Name, f.Checksum)
+			f.Name, f.Number, escapeQuotes(f.Text), f.Number, f.Name, f.Checksum)
 	}
 	for _, p := range set.list {
 		name := p.qualified(set.hash)
-		fmt.Fprintf(&b, "-- %s\n"+stillThere+"IF OBJECT_ID(N'%s', N'P') IS NULL\n    EXEC (N'\n%s');\nGO\n", name, name, escaped(p.text(set.hash)))
+		fmt.Fprintf(&b, "-- %s\n"+requireTransaction+"IF OBJECT_ID(N'%s', N'P') IS NULL\n    EXEC (N'\n%s');\nGO\n", name, name, escapeQuotes(p.text(set.hash)))
 	}
-	b.WriteString(stillThere)
+	b.WriteString(requireTransaction)
 	b.WriteString("-- The set's record.\nDECLARE @hash char(12) = '" + set.hash + "';\nDECLARE @inputs nvarchar(max) = N'" +
-		escaped(strings.Join(set.inputs, "\n")) + "';\n" + recordProcedures + "\nGO\n")
-	b.WriteString(stillThere + "COMMIT TRANSACTION;\nGO\n")
+		escapeQuotes(strings.Join(set.inputs, "\n")) + "';\n" + recordProcedures + "\nGO\n")
+	b.WriteString(requireTransaction + "COMMIT TRANSACTION;\nGO\n")
 	return b.String(), nil
 }
 
 // escaped is a text within quotes.
-func escaped(text string) string { return strings.ReplaceAll(text, "'", "''") }
+func escapeQuotes(text string) string { return strings.ReplaceAll(text, "'", "''") }

@@ -13,8 +13,8 @@ import (
 )
 
 // present reads the values that the lines of the request hold now.
-func present(rows *sql.Rows) (map[int64][]invoice.Value, error) {
-	if err := find(rows, setPresent); err != nil {
+func currentValues(rows *sql.Rows) (map[int64][]invoice.Value, error) {
+	if err := skipToSet(rows, setCurrent); err != nil {
 		return nil, err
 	}
 	before := map[int64][]invoice.Value{}
@@ -38,7 +38,7 @@ func scanLine(rows *sql.Rows, columns []invoice.Column) (int64, []invoice.Value,
 		to = append(to, &found[i])
 	}
 	if err := rows.Scan(to...); err != nil {
-		return 0, nil, misread("present values: %v", err)
+		return 0, nil, badAnswer("present values: %v", err)
 	}
 	values := make([]invoice.Value, len(columns))
 	for i, c := range columns {

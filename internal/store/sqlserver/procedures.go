@@ -89,12 +89,12 @@ func (p procedures) name(of string) string {
 
 // procedures makes those of a deployment, with their inputs.
 func (t tables) procedures() (procedures, error) {
-	made, err := t.produceAll()
+	made, err := t.renderProcedures()
 	if err != nil {
 		return procedures{}, err
 	}
 	plain := tables{layout: invoice.DefaultLayout(), schema: defaultSchema, lockTimeout: defaultLockTimeout}
-	build, err := plain.produceAll()
+	build, err := plain.renderProcedures()
 	if err != nil {
 		return procedures{}, err
 	}
@@ -103,7 +103,7 @@ func (t tables) procedures() (procedures, error) {
 }
 
 // produceAll makes the procedures.
-func (t tables) produceAll() (procedures, error) {
+func (t tables) renderProcedures() (procedures, error) {
 	var made procedures
 	for _, p := range []struct {
 		procedure
@@ -118,7 +118,7 @@ func (t tables) produceAll() (procedures, error) {
 			"@marks int, @twice bit"}, ledgerCopy, previewSteps()},
 	} {
 		var err error
-		if p.steps, err = t.produce(p.ledger, p.names); err != nil {
+		if p.steps, err = t.render(p.ledger, p.names); err != nil {
 			return procedures{}, err
 		}
 		made.list = append(made.list, p.procedure)
@@ -182,7 +182,7 @@ func (s *Store) ProcedureState(ctx context.Context) (ProcedureState, error) {
 		name := p.qualified(s.procedures.hash)
 		var there sql.NullInt64
 		if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(@name, N'P')`, sql.Named("name", name)).Scan(&there); err != nil {
-			return ProcedureState{}, outside(opMigrate, err)
+			return ProcedureState{}, classifyDependency(opMigrate, err)
 		}
 		if !there.Valid {
 			state.Missing = append(state.Missing, name)
@@ -192,7 +192,7 @@ func (s *Store) ProcedureState(ctx context.Context) (ProcedureState, error) {
 	if err == nil && len(state.Missing) == 0 {
 		state.Owners, err = s.owners(ctx)
 	}
-	return state, outside(opMigrate, err)
+	return state, classifyDependency(opMigrate, err)
 }
 
 // installed reads the record of what was installed.
@@ -212,12 +212,12 @@ func (s *Store) installed(ctx context.Context, state *ProcedureState) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	state.Differs = differing(s.procedures.inputs, strings.Split(inputs, "\n"))
+	state.Differs = lineDifferences(s.procedures.inputs, strings.Split(inputs, "\n"))
 	return err
 }
 
 // differing lists the lines that only one of two lists has.
-func differing(here, there []string) []string {
+func lineDifferences(here, there []string) []string {
 	var list []string
 	for _, l := range here {
 		if !slices.Contains(there, l) {

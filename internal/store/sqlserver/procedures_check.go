@@ -30,7 +30,7 @@ func (s *Store) inspectProcedures(ctx context.Context, f *Findings) error {
 		name := p.qualified(s.procedures.hash)
 		has, err := s.hasRight(ctx, name, "EXECUTE")
 		if err != nil {
-			return outside(opCheck, err)
+			return classifyDependency(opCheck, err)
 		}
 		if !has {
 			f.differ("%s: expected the right EXECUTE, found none (fix: deploy/sql/app_rights.sql)", name)
@@ -38,7 +38,7 @@ func (s *Store) inspectProcedures(ctx context.Context, f *Findings) error {
 		var quoted sql.NullInt64
 		err = s.db.QueryRowContext(ctx, `SELECT OBJECTPROPERTY(OBJECT_ID(@name), N'ExecIsQuotedIdentOn')`, sql.Named("name", name)).Scan(&quoted)
 		if err != nil {
-			return outside(opCheck, err)
+			return classifyDependency(opCheck, err)
 		}
 		if quoted.Valid && quoted.Int64 == 0 {
 			f.differ("%s: expected that it was created with QUOTED_IDENTIFIER ON, found OFF (fix: DROP PROCEDURE %s, then sqlwriterctl migrate up)", name, name)
@@ -83,8 +83,8 @@ func (s *Store) owners(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if said := ownersDiffer(apply, owner, name, other); said != "" {
-			differences = append(differences, said)
+		if errorText := ownerDifference(apply, owner, name, other); errorText != "" {
+			differences = append(differences, errorText)
 		}
 	}
 	return differences, nil
@@ -92,7 +92,7 @@ func (s *Store) owners(ctx context.Context) ([]string, error) {
 
 // ownersDiffer says that a procedure and what it writes to belong to two owners; empty when they belong to one, or the server
 // does not say to whom.
-func ownersDiffer(procedure, owner, name, other string) string {
+func ownerDifference(procedure, owner, name, other string) string {
 	if owner == "" || other == "" || strings.EqualFold(other, owner) {
 		return ""
 	}
@@ -111,24 +111,24 @@ func (s *Store) owner(ctx context.Context, name string) (string, error) {
 
 // tryOut runs the preview on an empty request: each of its statements asks for its rights, and none finds a row. (An empty write
 // would fire the user's triggers: deploy/sql/check_rights.sql tries it, when a person wants it.)
-func (s *Store) tryOut(ctx context.Context, f *Findings) error {
+func (s *Store) tryPreview(ctx context.Context, f *Findings) error {
 	payload, err := shared.Request(nil, timeText)
 	if err != nil {
 		return err
 	}
 	err = s.sendRequest(ctx, payload, &answer{mode: commit.Preview}, breaker.Heartbeat{})
-	said, err := brokenChain(err)
-	if said != "" {
-		f.differ("%s", said)
+	errorText, err := brokenOwnershipChain(err)
+	if errorText != "" {
+		f.differ("%s", errorText)
 	}
 	return err
 }
 
 // brokenChain says of a preview's error that a right is missing inside the procedure; any other error is handed on.
-func brokenChain(err error) (difference string, other error) {
+func brokenOwnershipChain(err error) (difference string, other error) {
 	e := fault.As(classify(opCheck, err))
 	if e == nil || (e.Code != "229" && e.Code != "230") {
-		return "", outside(opCheck, err)
+		return "", classifyDependency(opCheck, err)
 	}
 	return fmt.Sprintf("an empty preview: expected that the procedure may read what it names, found error %s: %s (fix: one owner for the schemas sqlwriter, "+
 		"sqlwriter_preview and that of the tables, then deploy/sql/app_rights.sql and check_rights.sql)", e.Code, serverText(err)), nil
@@ -139,7 +139,7 @@ func (s *Store) inspectPreview(ctx context.Context, f *Findings) error {
 	name := s.procedures.name(procPreview)
 	var there sql.NullInt64
 	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(@name, N'P')`, sql.Named("name", name)).Scan(&there); err != nil {
-		return outside(opCheck, err)
+		return classifyDependency(opCheck, err)
 	}
 	if !there.Valid {
 		f.differ("%s: expected a procedure that this login may execute, found none (fix: sqlwriterctl migrate up, then deploy/sql/shadow_rights.sql)", name)

@@ -6,8 +6,8 @@ import (
 )
 
 // reportWords are this engine's.
-func reportWords() shared.ReportWords {
-	return shared.ReportWords{
+func reportDialect() shared.ReportDialect {
+	return shared.ReportDialect{
 		Run: "sqlwriter.run", Batch: "sqlwriter.batch", ProcessingBatch: "sqlwriter.processing_job", Worker: "sqlwriter.worker",
 		ErrorDetail: "sqlwriter.error_detail", AuditLog: "sqlwriter.audit_log",
 		Now: "SYSUTCDATETIME()", Top: " TOP (@limit)",
@@ -20,8 +20,8 @@ func reportWords() shared.ReportWords {
 // Reports are the monitoring queries over the bookkeeping of this database, about the runs of an environment. Codes are those
 // of classify.go, or the port's.
 func (s *Store) Reports(sysName string) run.Reports {
-	return shared.NewReports(shared.ReportDialect{
-		ReportWords: reportWords(), Name: "sqlserver", SysName: sysName, Read: s.db,
-		Classify: func(op string, err error) error { return s.failed(outside(op, err)) },
+	return shared.NewReports(shared.ReportEngine{
+		ReportDialect: reportDialect(), Name: "sqlserver", SysName: sysName, Read: s.db,
+		Classify: func(op string, err error) error { return s.closeIdleIfBroken(classifyDependency(op, err)) },
 	})
 }

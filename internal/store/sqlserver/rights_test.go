@@ -226,23 +226,23 @@ func TestABrokenChainOfOwnersIsNamed(t *testing.T) {
 
 // What the start check says of a broken chain, on any machine: the engines at hand have none.
 func TestWhatIsSaidOfABrokenChain(t *testing.T) {
-	require.Empty(t, sqlserver.OwnersDiffer("p", "dbo", "t", "DBO"))
-	require.Empty(t, sqlserver.OwnersDiffer("p", "", "t", "somebody"), "the server does not say")
-	require.Empty(t, sqlserver.OwnersDiffer("p", "dbo", "t", ""))
-	said := sqlserver.OwnersDiffer("sqlwriter.apply_1", "dbo", "[billing].[IVCE_DTL]", "clerk")
-	require.Contains(t, said, "[billing].[IVCE_DTL]: expected the owner of sqlwriter.apply_1, dbo, found clerk")
-	require.Contains(t, said, "ALTER AUTHORIZATION ON SCHEMA::sqlwriter TO [clerk]")
+	require.Empty(t, sqlserver.OwnerDifference("p", "dbo", "t", "DBO"))
+	require.Empty(t, sqlserver.OwnerDifference("p", "", "t", "somebody"), "the server does not say")
+	require.Empty(t, sqlserver.OwnerDifference("p", "dbo", "t", ""))
+	errorText := sqlserver.OwnerDifference("sqlwriter.apply_1", "dbo", "[billing].[IVCE_DTL]", "clerk")
+	require.Contains(t, errorText, "[billing].[IVCE_DTL]: expected the owner of sqlwriter.apply_1, dbo, found clerk")
+	require.Contains(t, errorText, "ALTER AUTHORIZATION ON SCHEMA::sqlwriter TO [clerk]")
 
 	for _, number := range []int32{229, 230} {
-		said, err := sqlserver.BrokenChain(mssql.Error{Number: number, Message: "The SELECT permission was denied on the object 'IVCE_DTL'"})
+		errorText, err := sqlserver.BrokenOwnershipChain(mssql.Error{Number: number, Message: "The SELECT permission was denied on the object 'IVCE_DTL'"})
 		require.NoError(t, err)
-		require.Contains(t, said, fmt.Sprintf("error %d: The SELECT permission was denied on the object 'IVCE_DTL'", number))
-		require.Contains(t, said, "one owner for the schemas")
+		require.Contains(t, errorText, fmt.Sprintf("error %d: The SELECT permission was denied on the object 'IVCE_DTL'", number))
+		require.Contains(t, errorText, "one owner for the schemas")
 	}
-	said, err := sqlserver.BrokenChain(mssql.Error{Number: 4060})
-	require.Empty(t, said)
+	errorText, err := sqlserver.BrokenOwnershipChain(mssql.Error{Number: 4060})
+	require.Empty(t, errorText)
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
-	said, err = sqlserver.BrokenChain(nil)
-	require.Empty(t, said)
+	errorText, err = sqlserver.BrokenOwnershipChain(nil)
+	require.Empty(t, errorText)
 	require.NoError(t, err)
 }

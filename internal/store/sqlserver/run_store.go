@@ -11,13 +11,13 @@ import (
 )
 
 // runWords are this engine's.
-func (t tables) runWords() shared.RunWords {
-	return shared.RunWords{
-		Words: t.words(), Batch: "sqlwriter.job", BatchItem: "sqlwriter.batch_item", Worker: "sqlwriter.worker",
+func (t tables) runDialect() shared.RunDialect {
+	return shared.RunDialect{
+		Dialect: t.dialect(), Batch: "sqlwriter.job", BatchItem: "sqlwriter.batch_item", Worker: "sqlwriter.worker",
 		ErrorDetail: "sqlwriter.error_detail",
 		AgoFormat:   "CAST(DATEADD(MILLISECOND, -%s, SYSUTCDATETIME()) AS datetime2(3))",
 		InFormat:    "CAST(DATEADD(MILLISECOND, %s, SYSUTCDATETIME()) AS datetime2(3))",
-		ListOf:      listOf, ByAlias: true, InOrder: "\nOPTION (LOOP JOIN, FORCE ORDER)",
+		ListOf:      listOf, UpdateByAlias: true, ForceOrder: "\nOPTION (LOOP JOIN, FORCE ORDER)",
 	}
 }
 
@@ -32,7 +32,7 @@ func listOf(parameter string, columns []string) string {
 
 // RunStore keeps an environment's books of runs in this database. Codes are those of classify.go, or the port's.
 func (s *Store) RunStore(sysName string) run.Store {
-	return shared.NewRuns(shared.RunDialect{
-		Dialect: s.dialect(sysName), RunWords: s.tables.runWords(), Key: func(text string) any { return mssql.VarChar(text) },
+	return shared.NewRunStore(shared.RunEngine{
+		Engine: s.engine(sysName), RunDialect: s.tables.runDialect(), Key: func(text string) any { return mssql.VarChar(text) },
 	})
 }

@@ -42,7 +42,7 @@ func CreateSampleSchema(ctx context.Context, db *sql.DB, o Options) error {
 		return fault.Wrap(fault.Internal, "sqlserver: sample schema", "template", "the schema cannot be produced", err)
 	}
 	if _, err := db.ExecContext(ctx, text); err != nil {
-		return outside("sqlserver: sample schema", err)
+		return classifyDependency("sqlserver: sample schema", err)
 	}
 	return nil
 }

@@ -63,26 +63,26 @@ func (s *Store) Notes() []string {
 // Inspect looks at everything that Check compares and answers the notes too.
 func (s *Store) Inspect(ctx context.Context) (Findings, error) {
 	f := Findings{}
-	look := s.inspectOwn
+	inspect := s.inspectOwn
 	if s.previewOnly {
-		look = s.inspectPreview
+		inspect = s.inspectPreview
 	}
-	if err := look(ctx, &f); err != nil {
+	if err := inspect(ctx, &f); err != nil {
 		return Findings{}, err
 	}
-	known, err := s.limits.renew(ctx)
+	known, err := s.limits.refresh(ctx)
 	if err != nil {
 		return Findings{}, err
 	}
 	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
 		if err := s.inspectTable(ctx, table, known.tables[table], &f); err != nil {
-			return Findings{}, outside(opCheck, err)
+			return Findings{}, classifyDependency(opCheck, err)
 		}
 	}
 	if len(f.Differences) > 0 {
 		return f, nil
 	}
-	return f, s.tryOut(ctx, &f)
+	return f, s.tryPreview(ctx, &f)
 }
 
 // inspectOwn looks at schemas sqlwriter and sqlwriter_preview.
@@ -95,7 +95,7 @@ func (s *Store) inspectOwn(ctx context.Context, f *Findings) error {
 		f.differ("schema sqlwriter: expected %d migrations, found %d (fix: sqlwriterctl migrate up)", len(states), len(states)-n)
 	}
 	if err := s.inspectServer(ctx, f); err != nil {
-		return outside(opCheck, err)
+		return classifyDependency(opCheck, err)
 	}
 	for _, st := range states {
 		if st.Status == migration.Changed {
@@ -175,7 +175,7 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there use
 	keyColumn, ok := there.column(key)
 	if ok {
 		checkKey(name, keyColumn, f)
-		if table == invoice.Tracking && (keyColumn.computed || keyColumn.counted) {
+		if table == invoice.Tracking && (keyColumn.computed || keyColumn.identity) {
 			f.differ("%s.%s: expected a key that can be inserted, found a computed one or an identity (fix: another key column by COLUMN_NAMES)", name, keyColumn.name)
 		}
 	} else {
@@ -201,7 +201,7 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there use
 	if table == invoice.Tracking { // we insert rows there
 		for _, n := range there.order {
 			c, _ := there.column(n)
-			if !ours[strings.ToLower(n)] && !c.nullable && !c.dflt && !c.computed && !c.counted {
+			if !ours[strings.ToLower(n)] && !c.nullable && !c.hasDefault && !c.computed && !c.identity {
 				f.differ("%s.%s: expected that a row can be inserted without it, found %s NOT NULL without a default (fix: give it a default)", name, n, c)
 			}
 		}
@@ -218,7 +218,7 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there use
 }
 
 // checkUnique looks for an index that lets the key stand once: with two rows of one key, half a write would be right.
-func (s *Store) checkUnique(ctx context.Context, table invoice.Table, name string, key found, f *Findings) error {
+func (s *Store) checkUnique(ctx context.Context, table invoice.Table, name string, key dbColumn, f *Findings) error {
 	var n int
 	err := s.db.QueryRowContext(ctx, `SELECT COUNT(*)
 FROM sys.indexes AS i

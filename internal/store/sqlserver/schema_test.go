@@ -68,12 +68,12 @@ func TestTheCheckLooksAtTypes(t *testing.T) {
 		"PRNT_IVCE_DTL_ID nvarchar(50)":   "expected bigint or wider",
 	} {
 		name, _, _ := strings.Cut(column, " ")
-		said := checked(t, d, `ALTER TABLE dbo.IVCE_DTL DROP COLUMN `+name, `ALTER TABLE dbo.IVCE_DTL ADD `+column)
+		errorText := checked(t, d, `ALTER TABLE dbo.IVCE_DTL DROP COLUMN `+name, `ALTER TABLE dbo.IVCE_DTL ADD `+column)
 		if want == "" {
-			require.Empty(t, said, column)
+			require.Empty(t, errorText, column)
 		} else {
-			require.Contains(t, said, want, column)
-			require.Contains(t, said, "1 differences", column)
+			require.Contains(t, errorText, want, column)
+			require.Contains(t, errorText, "1 differences", column)
 		}
 	}
 }

@@ -89,14 +89,14 @@ type templateData struct {
 }
 
 // widest is the longest text that a column of a fixed length takes.
-const widest = 4000
+const maxFixedText = 4000
 
 // stagedType says what carries a value to the user's columns. Texts have room for one character too many and decimals on both
 // sides, because OPENJSON cuts silently what its WITH clause cannot hold (docs/facts.md F75, ADR 0016).
 func stagedType(s shared.Slot) (string, error) {
 	switch s.Column.Kind {
 	case invoice.Text, invoice.Flag:
-		if s.Max >= widest {
+		if s.Max >= maxFixedText {
 			return "nvarchar(max)", nil
 		}
 		return fmt.Sprintf("nvarchar(%d)", s.Max+1), nil
@@ -169,7 +169,7 @@ func (t tables) table(name invoice.Table) string { return quote(t.schema) + "." 
 func label(c invoice.Column) string { return string(c.Table) + "." + c.Name }
 
 // produce fills the templates of the named steps.
-func (t tables) produce(ledger string, names []string) ([]step, error) {
+func (t tables) render(ledger string, names []string) ([]step, error) {
 	data, err := t.dataOf(ledger)
 	if err != nil {
 		return nil, err
@@ -184,13 +184,13 @@ func (t tables) produce(ledger string, names []string) ([]step, error) {
 		if err := parsed.ExecuteTemplate(&b, name+".sql", data); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		steps = append(steps, step{name: name, text: unixEnds(b.String())})
+		steps = append(steps, step{name: name, text: normalizeLineEnds(b.String())})
 	}
 	return steps, nil
 }
 
 // unixEnds is a text with line ends as \n, whatever a checkout made of them: they are part of the procedures' hash.
-func unixEnds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+func normalizeLineEnds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // join makes the text of a request. Comments stay in the files: the server would compare and keep them for nothing.
 func join(steps []step) string {

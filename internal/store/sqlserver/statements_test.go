@@ -103,7 +103,7 @@ func TestTheHashIsOfWhatDecidesTheStatements(t *testing.T) {
 
 // A checkout may have other line ends: the procedures are the same.
 func TestTheHashIsOfTheTextAndNotOfItsLineEnds(t *testing.T) {
-	require.Equal(t, "a\nb\n", sqlserver.UnixEnds("a\r\nb\n"))
+	require.Equal(t, "a\nb\n", sqlserver.NormalizeLineEnds("a\r\nb\n"))
 	set, _, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
 	for name, p := range set {

@@ -36,14 +36,14 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 // sent yet.
 func TestConnectingIsNeverADocumentsError(t *testing.T) {
 	for _, number := range []int32{40615, 18456, 17187, 987654} {
-		err := sqlserver.Outside(mssql.Error{Number: number})
+		err := sqlserver.ClassifyDependency(mssql.Error{Number: number})
 		require.Equal(t, fault.Infrastructure, fault.KindOf(err), number)
 		require.Equal(t, fmt.Sprint(number), fault.CodeOf(err), "the number stays")
 	}
-	require.Equal(t, fault.Throttled, fault.KindOf(sqlserver.Outside(mssql.Error{Number: 40501})))
-	require.Equal(t, fault.Contention, fault.KindOf(sqlserver.Outside(mssql.Error{Number: 1222})))
+	require.Equal(t, fault.Throttled, fault.KindOf(sqlserver.ClassifyDependency(mssql.Error{Number: 40501})))
+	require.Equal(t, fault.Contention, fault.KindOf(sqlserver.ClassifyDependency(mssql.Error{Number: 1222})))
 	ours := fault.New(fault.Internal, "test", "no_answer", "our own mistake")
-	require.Equal(t, fault.Internal, fault.KindOf(sqlserver.Outside(ours)))
+	require.Equal(t, fault.Internal, fault.KindOf(sqlserver.ClassifyDependency(ours)))
 }
 
 // What a trigger of the user's selects comes before our answer and is not taken for it.

@@ -4,8 +4,8 @@ SELECT{{.Top}}
 FROM {{.AuditLog}} AS a
 WHERE
     a.action = @action
-{{- if .Bytes}}
-    AND a.action = @action{{.Bytes}} -- of those that the index finds, whatever the database's collation
+{{- if .BinaryCollation}}
+    AND a.action = @action{{.BinaryCollation}} -- of those that the index finds, whatever the database's collation
 {{- end}}
     AND a.sys_name = @sys_name
 ORDER BY a.audit_id DESC{{.Limit}};

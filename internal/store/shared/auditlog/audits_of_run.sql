@@ -5,7 +5,7 @@ FROM {{.AuditLog}} AS a
 WHERE
     a.run_id = @run
     AND a.sys_name = @sys_name
-    AND (@action = '' OR a.action = @action{{.Bytes}})
+    AND (@action = '' OR a.action = @action{{.BinaryCollation}})
     AND (
         @all = 1 OR a.level IS NULL OR a.level IN ('WARN', 'ERROR')
         OR a.action IN ({{range $i, $code := .PeopleCodes}}{{if $i}}, {{end}}'{{$code}}'{{end}})

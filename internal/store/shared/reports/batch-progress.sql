@@ -8,7 +8,7 @@ WITH batches AS (
     FROM {{.Batch}} AS b
     WHERE
         b.batch_status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
-        AND {{.Ours "b.run_id"}}
+        AND {{.OwnRuns "b.run_id"}}
     UNION ALL
     SELECT
         b.batch_status,
@@ -16,9 +16,9 @@ WITH batches AS (
         b.updated_at
     FROM {{.Batch}} AS b
     WHERE
-        {{.Late}}b.batch_status IN ('completed', 'failed')
+        {{.NoIndex}}b.batch_status IN ('completed', 'failed')
         AND b.process_end_time > {{.Ago 2592000}}
-        AND {{.Ours "b.run_id"}}
+        AND {{.OwnRuns "b.run_id"}}
 )
 
 SELECT{{.Top}}

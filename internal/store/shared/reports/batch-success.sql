@@ -12,7 +12,7 @@ WITH days AS (
     FROM {{.Batch}} AS b
     WHERE
         b.created_at > {{.Ago 2592000}}
-        AND {{.Ours "b.run_id"}}
+        AND {{.OwnRuns "b.run_id"}}
     GROUP BY {{.Day "b.created_at"}}
 )
 

@@ -12,5 +12,5 @@ SELECT{{.Top}}
 FROM {{.Worker}} AS w
 WHERE
     w.status = 'RUNNING' AND w.heartbeat_at < {{.Ago .DeadSeconds}}
-    AND {{.Ours "w.run_id"}}
+    AND {{.OwnRuns "w.run_id"}}
 ORDER BY w.heartbeat_at ASC, w.worker_id ASC{{.Limit}};

@@ -12,6 +12,6 @@ SELECT{{.Top}}
 FROM {{.ErrorDetail}} AS e
 WHERE
     e.created_at > {{.Ago 604800}}
-    AND {{.Ours "e.run_id"}}
+    AND {{.OwnRuns "e.run_id"}}
 GROUP BY e.error_type
 ORDER BY errors DESC, e.error_type ASC{{.Limit}};

@@ -12,5 +12,5 @@ FROM {{.Batch}} AS b
 INNER JOIN {{.ProcessingBatch}} AS j ON j.job_id = b.batch_id
 WHERE
     b.batch_status = 'failed'
-    AND {{.Ours "b.run_id"}}
+    AND {{.OwnRuns "b.run_id"}}
 ORDER BY b.updated_at DESC, b.run_id ASC, b.batch_number ASC{{.Limit}};

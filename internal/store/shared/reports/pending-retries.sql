@@ -8,6 +8,6 @@ SELECT{{.Top}}
 FROM {{.Batch}} AS b
 WHERE
     b.batch_status = 'pending_retry'
-    AND {{.Ours "b.run_id"}}
+    AND {{.OwnRuns "b.run_id"}}
 GROUP BY b.parent_job_id
 ORDER BY oldest_batch ASC, b.parent_job_id ASC{{.Limit}};

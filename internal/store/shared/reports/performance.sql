@@ -18,9 +18,9 @@ completed AS (
         b.process_end_time
     FROM {{.Batch}} AS b
     WHERE
-        {{.Late}}b.batch_status = 'completed'
+        {{.NoIndex}}b.batch_status = 'completed'
         AND b.process_end_time > {{.Ago 604800}}
-        AND {{.Ours "b.run_id"}}
+        AND {{.OwnRuns "b.run_id"}}
 ),
 
 sums AS (

@@ -8,7 +8,7 @@ WITH waiting AS (
     FROM {{.Batch}} AS b
     WHERE
         b.batch_status IN ('queued', 'pending_queue', 'pending_retry')
-        AND {{.Ours "b.run_id"}}
+        AND {{.OwnRuns "b.run_id"}}
 )
 
 SELECT{{.Top}}

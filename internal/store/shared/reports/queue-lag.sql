@@ -2,7 +2,7 @@
 -- their first claim. A batch that was claimed before its message was known to be accepted has no such wait.
 WITH batches AS (
     SELECT
-        {{.Late}}b.run_id AS parent_job_id,
+        {{.NoIndex}}b.run_id AS parent_job_id,
         b.batch_status,
         b.created_at,
         CASE WHEN b.process_start_time >= b.queued_at THEN b.process_start_time END AS started_at,
@@ -10,7 +10,7 @@ WITH batches AS (
     FROM {{.Batch}} AS b
     WHERE
         b.created_at > {{.Ago 3600}}
-        AND {{.Ours "b.run_id"}}
+        AND {{.OwnRuns "b.run_id"}}
 )
 
 SELECT{{.Top}}

@@ -12,7 +12,7 @@ WITH batches AS (
     INNER JOIN {{.ProcessingBatch}} AS j ON j.job_id = b.batch_id
     WHERE
         b.batch_status = 'processing'
-        AND {{.Ours "b.run_id"}}
+        AND {{.OwnRuns "b.run_id"}}
 )
 
 SELECT{{.Top}}

@@ -13,7 +13,7 @@ WITH workers AS (
     FROM {{.Worker}} AS w
     WHERE
         w.status = 'RUNNING'
-        AND {{.Ours "w.run_id"}}
+        AND {{.OwnRuns "w.run_id"}}
     UNION ALL
     SELECT
         w.kind,
@@ -23,7 +23,7 @@ WITH workers AS (
     FROM {{.Worker}} AS w
     WHERE
         w.status <> 'RUNNING' AND w.started_at > {{.Ago 604800}}
-        AND {{.Ours "w.run_id"}}
+        AND {{.OwnRuns "w.run_id"}}
 )
 
 SELECT{{.Top}}

@@ -4,6 +4,6 @@
 SET outcome = n.listed_outcome, code = n.listed_code, updated_at = {{.Now}}
 FROM
     {{.List "rows" "listed_key char(64)" "listed_run nvarchar(64)" "listed_outcome varchar(20)" "listed_code nvarchar(256)"}} AS n
-{{.Beside .BatchItem "i"}}WHERE
-    i.run_id = n.listed_run{{.Bytes}} AND i.document_key = n.listed_key{{.Bytes}}
-    AND {{.Late}}i.job_id = @job{{.InOrder}};
+{{.JoinTarget .BatchItem "i"}}WHERE
+    i.run_id = n.listed_run{{.BinaryCollation}} AND i.document_key = n.listed_key{{.BinaryCollation}}
+    AND {{.NoIndex}}i.job_id = @job{{.ForceOrder}};

@@ -2,4 +2,4 @@
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET heartbeat_at = {{.Now}}
-{{template "held.sql" . -}}
+{{template "batch_leased.sql" . -}}

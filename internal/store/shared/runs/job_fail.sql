@@ -2,4 +2,4 @@
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET status = 'failed', error = @reason, process_end_time = {{.Now}}, updated_at = {{.Now}}
-{{template "held.sql" . -}}
+{{template "batch_leased.sql" . -}}

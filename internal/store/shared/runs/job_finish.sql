@@ -4,4 +4,4 @@ UPDATE {{.Batch}}
 SET
     status = @status, error = NULLIF(@error, ''), success_count = @success, failure_count = @failure,
     process_end_time = {{.Now}}, updated_at = {{.Now}}
-{{template "held.sql" . -}}
+{{template "batch_leased.sql" . -}}

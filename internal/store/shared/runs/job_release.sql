@@ -2,4 +2,4 @@
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET owner = NULL, heartbeat_at = NULL, updated_at = {{.Now}}
-{{template "held.sql" . -}}
+{{template "batch_leased.sql" . -}}

@@ -2,5 +2,5 @@
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET
-{{template "again.sql" .}}
+{{template "next_attempt.sql" .}}
 WHERE job_id = @job AND status = 'failed';

@@ -4,6 +4,6 @@
 SET status = 'failed', error = @cancelled, process_end_time = {{.Now}}, updated_at = {{.Now}}
 FROM
     {{.List "rows" "listed_id char(64)"}} AS n
-{{.Beside .Batch "j"}}WHERE
-    j.job_id = n.listed_id{{.Bytes}}
-    AND {{.Late}}j.status IN ('pending_queue', 'pending_retry', 'queued', 'processing'){{.InOrder}};
+{{.JoinTarget .Batch "j"}}WHERE
+    j.job_id = n.listed_id{{.BinaryCollation}}
+    AND {{.NoIndex}}j.status IN ('pending_queue', 'pending_retry', 'queued', 'processing'){{.ForceOrder}};

@@ -12,5 +12,5 @@ SET
     )
 FROM
     {{.List "rows" "listed_id char(64)"}} AS n
-{{.Beside .Batch "j"}}WHERE
-    j.job_id = n.listed_id{{.Bytes}}{{.InOrder}};
+{{.JoinTarget .Batch "j"}}WHERE
+    j.job_id = n.listed_id{{.BinaryCollation}}{{.ForceOrder}};

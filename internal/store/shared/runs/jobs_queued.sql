@@ -5,6 +5,6 @@
 SET status = 'queued', queued_at = {{.Now}}, updated_at = {{.Now}}
 FROM
     {{.List "rows" "listed_id char(64)" "listed_attempt int"}} AS n
-{{.Beside .Batch "j"}}WHERE
-    j.job_id = n.listed_id{{.Bytes}} AND j.attempt = n.listed_attempt
-    AND {{.Late}}j.status IN ('pending_queue', 'pending_retry'){{.InOrder}};
+{{.JoinTarget .Batch "j"}}WHERE
+    j.job_id = n.listed_id{{.BinaryCollation}} AND j.attempt = n.listed_attempt
+    AND {{.NoIndex}}j.status IN ('pending_queue', 'pending_retry'){{.ForceOrder}};

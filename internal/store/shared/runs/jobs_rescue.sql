@@ -8,9 +8,9 @@ SET
     owner = NULL, heartbeat_at = NULL, updated_at = {{.Now}}
 FROM
     {{.List "rows" "listed_id char(64)" "listed_attempt int"}} AS n
-{{.Beside .Batch "j"}}WHERE
-    j.job_id = n.listed_id{{.Bytes}} AND j.attempt = n.listed_attempt AND {{.Late}}j.status = 'processing'
+{{.JoinTarget .Batch "j"}}WHERE
+    j.job_id = n.listed_id{{.BinaryCollation}} AND j.attempt = n.listed_attempt AND {{.NoIndex}}j.status = 'processing'
     AND (
         (j.owner IS NOT NULL AND j.heartbeat_at <= {{.Ago "stale"}})
         OR (j.owner IS NULL AND j.updated_at <= {{.Ago "released"}})
-    ){{.InOrder}};
+    ){{.ForceOrder}};

@@ -2,12 +2,12 @@
 {{template "begin.sql" . -}}
 {{.Update .Batch "j"}}
 SET
-{{template "again.sql" .}}
+{{template "next_attempt.sql" .}}
 FROM
     {{.List "rows" "listed_id char(64)"}} AS n
-{{.Beside .Batch "j"}}WHERE
-    j.job_id = n.listed_id{{.Bytes}}
+{{.JoinTarget .Batch "j"}}WHERE
+    j.job_id = n.listed_id{{.BinaryCollation}}
     AND (
-        {{.Late}}j.status IN ('pending_queue', 'pending_retry', 'queued')
-        OR ({{.Late}}j.status = 'failed' AND j.error = @cancelled)
-    ){{.InOrder}};
+        {{.NoIndex}}j.status IN ('pending_queue', 'pending_retry', 'queued')
+        OR ({{.NoIndex}}j.status = 'failed' AND j.error = @cancelled)
+    ){{.ForceOrder}};

@@ -2,4 +2,4 @@
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET heartbeat_at = {{.Now}}
-{{template "leased.sql" . -}}
+{{template "run_leased.sql" . -}}

@@ -6,4 +6,4 @@ SET
     owner = NULL, heartbeat_at = {{.Now}},
     handed_off_at = CASE WHEN @ended = 1 THEN {{.Now}} ELSE handed_off_at END,
     lost_managers = CASE WHEN @ended = 1 THEN 0 ELSE lost_managers END
-{{template "leased.sql" . -}}
+{{template "run_leased.sql" . -}}

@@ -4,6 +4,6 @@
 SET status = 'FAILED', completed_at = {{.Now}}
 FROM
     {{.List "rows" "listed_id nvarchar(64)"}} AS n
-{{.Beside .Worker "w"}}WHERE
-    w.worker_id = n.listed_id{{.Bytes}} AND {{.Late}}w.status = 'RUNNING'
-    AND w.heartbeat_at <= {{.Ago "stale"}}{{.InOrder}};
+{{.JoinTarget .Worker "w"}}WHERE
+    w.worker_id = n.listed_id{{.BinaryCollation}} AND {{.NoIndex}}w.status = 'RUNNING'
+    AND w.heartbeat_at <= {{.Ago "stale"}}{{.ForceOrder}};

@@ -43,7 +43,7 @@ EXEC @result = sp_getapplock
 IF @result < 0
     THROW 52744, N'another migration is running', 1;
 GO
--- migrate.go, stillThere
+-- migrate.go, requireTransaction
 IF @@TRANCOUNT = 0
     THROW 52744, N'an earlier batch failed: nothing was changed', 1;
 GO

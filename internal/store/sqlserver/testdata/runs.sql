@@ -819,18 +819,6 @@ WHERE
     run_id = @run AND epoch = @epoch AND status = 'running' AND pattern IS NOT NULL AND handed_off_at IS NULL
     AND (owner IS NULL OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)));
 GO
--- run_hold_ended
-DECLARE @run nvarchar(64);
--- Keeps the row of a run from others until the transaction ends, and changes nothing: what is read after it stays so.
--- 0 rows when it has none of these statuses: running, completed, with failures or without.
-SET XACT_ABORT ON;
-SET LOCK_TIMEOUT 5000;
-UPDATE sqlwriter.run
-SET epoch = epoch
-WHERE
-    run_id = @run AND pattern IS NOT NULL
-    AND status IN ('running', 'completed', 'completed_with_failures');
-GO
 -- run_jobs
 DECLARE @run nvarchar(64);
 -- How many batches of a run have which status. The statuses are named, so that each is a range of the index of statuses.
@@ -865,6 +853,18 @@ SET epoch = epoch
 WHERE
     run_id = @run AND pattern IS NOT NULL
     AND status IN ('running');
+GO
+-- run_lease_ended
+DECLARE @run nvarchar(64);
+-- Keeps the row of a run from others until the transaction ends, and changes nothing: what is read after it stays so.
+-- 0 rows when it has none of these statuses: running, completed, with failures or without.
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
+UPDATE sqlwriter.run
+SET epoch = epoch
+WHERE
+    run_id = @run AND pattern IS NOT NULL
+    AND status IN ('running', 'completed', 'completed_with_failures');
 GO
 -- run_open
 DECLARE @limit bigint;
