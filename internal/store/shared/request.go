@@ -20,11 +20,6 @@ const (
 	LineHead = 4
 )
 
-// Request writes the one JSON parameter of a write:
-//
-//	{"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values ...], ...],
-//	 "lines": [[detail id, item's number, position, row hash, the values that differ from line to line ...], ...]}
-//
 // Request encodes the one JSON parameter of a write:
 //
 //	{"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values ...], ...],
@@ -33,6 +28,7 @@ const (
 // A value that several columns share is sent once (Slots). Values are texts or null. Times are in the form that
 // timeText gives them; a nil timeText keeps their canonical text. The JSON is appended to one buffer, because a
 // document may have thousands of lines.
+//
 // Errors by kind: document, code "value", for a value that is not of its column's kind; internal, code "values", for
 // a slot whose columns have different values; internal, code "encode".
 func Request(items []commit.Item, timeText func(canonical string) string) (string, error) {
@@ -152,7 +148,7 @@ func (e *encoder) value(it commit.Item, c invoice.Column, v invoice.Value) {
 		return
 	case c.Kind == invoice.Decimal && !fits(c, v.Text):
 		// A server would round it silently, and replace a text that is not a number by NULL.
-		e.refuse(it, c, fmt.Sprintf("expected a number with %d digits before the point and %d behind it", c.Precision-c.Scale, c.Scale))
+		e.refuse(it, c, fmt.Sprintf("expected a number with %d digits before the point and %d after it", c.Precision-c.Scale, c.Scale))
 	case c.Kind == invoice.Integer && !isInt64(v.Text):
 		e.refuse(it, c, "expected a whole number of 64 bits")
 	case c.Kind == invoice.Time:

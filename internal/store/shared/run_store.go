@@ -110,6 +110,7 @@ type RunEngine struct {
 }
 
 // RunStore implements run.Store on a database. It is safe for concurrent use.
+//
 // Every transaction locks tables in one order: run, job, batch_item, worker, error_detail, audit_log. It locks the
 // rows of a table in the order of their keys.
 type RunStore struct {

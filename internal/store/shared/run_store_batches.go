@@ -14,6 +14,7 @@ import (
 )
 
 // ClaimBatch implements run.Batches. A finished batch is answered before its run is read.
+//
 // The run is read first and not locked, so a claim that has a batch never waits for a run. If an operator cancels the
 // run in between, the worker learns it from its first heartbeat.
 func (s *RunStore) ClaimBatch(

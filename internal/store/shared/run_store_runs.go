@@ -291,6 +291,7 @@ func boolInt(yes bool) int64 {
 
 // CompleteRun implements run.Runs. A run that is handed off and has no open batch counts as completed, even if it was
 // asked to end.
+//
 // The transaction locks the run's row first. Adding or requeueing a batch needs the same lock.
 func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(run.RunStatus, run.Stats) run.Audit) (ended bool, err error) {
 	err = s.inTx(ctx, s.op("complete run"), func(tx *sql.Tx) error {

@@ -12,6 +12,7 @@ import (
 )
 
 // Apply implements commit.Sink in one transaction. An error means that nothing was written.
+//
 // Own codes: "verdict_without_evidence" and "row_count" (contention); "value" (document); "mode", "values",
 // "repeated_line", "encode" and "verdict_count" (internal); "timeout", "cancelled", "database_went_back" and
 // "other_database" (infrastructure). Every other code is SQLite's extended result code.

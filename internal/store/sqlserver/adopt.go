@@ -20,16 +20,17 @@ var adoptionFiles embed.FS
 
 const opAdopt = "sqlserver: adopt"
 
-// adoptionStep is a statement of the adoption, by its file's name. It is constant: it names no column of the user's.
+// adoptionStep is a statement of the adoption, by its file's name. It is constant, because it names no column of the
+// user.
 func adoptionStep(name string) step {
 	text, err := adoptionFiles.ReadFile("adoption/" + name + ".sql")
 	if err != nil {
-		panic("sqlserver: " + err.Error()) // only this package names them
+		panic("sqlserver: " + err.Error()) // the names are constants of this package
 	}
 	return step{name: name, text: normalizeLineEnds(string(text))}
 }
 
-// adoptionText is one that is sent as it is.
+// adoptionText is a statement that is sent as text and not as a procedure.
 func adoptionText(name string) string { return join([]step{adoptionStep(name)}) }
 
 // State implements adopt.Ledger.
@@ -41,18 +42,18 @@ func (s *Store) State(ctx context.Context) (adopt.State, error) {
 	return state, nil
 }
 
-// Adopted reports whether the ledger can be relied on. Errors by kind: infrastructure, throttled.
+// Adopted reports whether the ledger is complete. Errors by kind: infrastructure, throttled.
 func (s *Store) Adopted(ctx context.Context) (bool, error) {
 	state, err := s.State(ctx)
 	return state.Adopted(), err
 }
 
-// MarkEmpty says that nothing was written to the user's tables before us. It changes nothing once something was said or
-// begun. Errors by kind: infrastructure, throttled, quota, contention.
+// MarkEmpty records that the user's tables have no rows from before this product. It changes nothing after an earlier
+// record or a started adoption. Errors by kind: infrastructure, throttled, quota, contention.
 func (s *Store) MarkEmpty(ctx context.Context, who string) error {
 	_, err := s.db.ExecContext(ctx, adoptionText("empty"), sql.Named("who", who))
 	if err = classifyDependency("sqlserver: mark empty", err); fault.Has(err, fault.OwnWhenAlone) {
-		return nil // somebody said something at the same moment
+		return nil // another caller made a record at the same time
 	}
 	return s.closeIdleIfBroken(err)
 }
@@ -72,12 +73,12 @@ func (s *Store) Finish(ctx context.Context, run string, watermark int64) (adopt.
 	return s.changeState(ctx, op, "finish", sql.Named("run", mssql.VarChar(uuidForm(run))), sql.Named("from", watermark))
 }
 
-// changeState runs a request that changes the one row of the state, if it is what the request expects.
+// changeState runs a request that changes the row of the state, if the row is as the request expects.
 func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (adopt.State, error) {
 	var changed int
 	err := classifyDependency(op, s.db.QueryRowContext(ctx, adoptionText(name), args...).Scan(&changed))
 	switch {
-	case fault.Has(err, fault.OwnWhenAlone): // two began at the same moment
+	case fault.Has(err, fault.OwnWhenAlone): // another adoption began at the same time
 		return adopt.State{}, shared.AdoptionMoved(op)
 	case err != nil:
 		return adopt.State{}, s.closeIdleIfBroken(err)
@@ -87,8 +88,8 @@ func (s *Store) changeState(ctx context.Context, op, name string, args ...any) (
 	return s.State(ctx)
 }
 
-// Page implements adopt.Ledger: one request, one transaction. With an infrastructure error it may have been carried out,
-// and the same page again changes nothing.
+// Page implements adopt.Ledger in one request and one transaction. With an infrastructure error it may have been
+// carried out; the same page again then changes nothing.
 func (s *Store) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
 	if len(p.Run) != runLength {
 		return adopt.Written{}, shared.AdoptionMoved(opAdopt)
@@ -117,13 +118,13 @@ func (s *Store) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
 	return w, nil
 }
 
-// readOne reads the one row that a procedure answers, and its stream to the end: what came before an error counts for nothing.
+// readOne reads the one row of a procedure's answer. It reads the stream to its end, because an error may follow the row.
 func (s *Store) readOne(ctx context.Context, op, procedure string, to []any, args ...any) error {
 	rows, err := s.db.QueryContext(ctx, procedure, args...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // the stream's own end is looked at below
+	defer func() { _ = rows.Close() }() // drain checks the end of the stream
 	if !rows.Next() {
 		if err := drain(rows); err != nil {
 			return err
@@ -150,7 +151,7 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	if err != nil {
 		return nil, s.closeIdleIfBroken(classifyDependency(op, err))
 	}
-	defer func() { _ = found.Close() }() // the stream's own end is looked at below
+	defer func() { _ = found.Close() }() // drain checks the end of the stream
 	var rows []adopt.Row
 	for found.Next() {
 		var r adopt.Row
@@ -165,7 +166,7 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	return rows, s.closeIdleIfBroken(classifyDependency(op, drain(found)))
 }
 
-// stateOf reads the state; no row is the zero State.
+// stateOf reads the state; without a row it is the zero State.
 func stateOf(row *sql.Row) (adopt.State, error) {
 	var s adopt.State
 	var counts string
@@ -179,7 +180,7 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 		return adopt.State{}, err
 	}
 	if err := json.Unmarshal([]byte(counts), &s.Counts); err != nil {
-		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlserver: adoption", "counts", "the counts of the adoption are not what was written", err)
+		return adopt.State{}, fault.Wrap(fault.Infrastructure, "sqlserver: adoption", "counts", "the stored counts of the adoption are damaged", err)
 	}
 	s.Counts.Known, s.Counts.Adopted, s.Counts.Marked = known, adopted, marked
 	s.Run, s.Started = strings.ReplaceAll(s.Run, "-", ""), s.Started.UTC()
@@ -189,10 +190,10 @@ func stateOf(row *sql.Row) (adopt.State, error) {
 	return s, nil
 }
 
-// runLength is that of a run's name: 32 hex digits.
+// runLength is the length of a run's name in hex digits.
 const runLength = 32
 
-// dashed is a run's name as the server writes a uniqueidentifier, in lower case.
+// uuidForm is a run's name in the server's form of a uniqueidentifier, in lower case.
 func uuidForm(run string) string {
 	if len(run) != runLength {
 		return run

@@ -8,21 +8,20 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// answer is what outcomes.sql says, by document.
+// answer collects the outcomes of outcomes.sql by document.
 type answer struct {
 	items    []commit.Item
 	mode     commit.Mode
 	outcomes []commit.Outcome
 }
 
-// The first columns of the result sets, by which they are told from what a trigger of the user's may select.
+// The first columns of our result sets. They tell them from result sets of a user's trigger.
 const (
 	setCounts  = "sqlwriter_lines"
 	setLines   = "sqlwriter_doc"
 	setCurrent = "sqlwriter_line"
 )
 
-// read takes in the result sets.
 func (a *answer) read(rows *sql.Rows) error {
 	lines, stamped, err := counts(rows)
 	if err != nil {
@@ -48,7 +47,7 @@ func (a *answer) read(rows *sql.Rows) error {
 	return nil
 }
 
-// counts reads how many lines there are and how many were stamped.
+// counts reads the number of lines and the number of stamped lines.
 func counts(rows *sql.Rows) (lines, stamped int, err error) {
 	if err := skipToSet(rows, setCounts); err != nil {
 		return 0, 0, err
@@ -65,8 +64,8 @@ func counts(rows *sql.Rows) (lines, stamped int, err error) {
 	return lines, stamped, nil
 }
 
-// find goes on to the result set that begins with a column. A stream that ends in an error has none; its error is the
-// answer.
+// skipToSet moves to the result set that begins with a column. If the stream ends with an error first, it returns
+// that error.
 func skipToSet(rows *sql.Rows, first string) error {
 	for {
 		columns, err := rows.Columns()
@@ -76,7 +75,7 @@ func skipToSet(rows *sql.Rows, first string) error {
 		if len(columns) > 0 && columns[0] == first {
 			return nil
 		}
-		for rows.Next() { //nolint:revive // the driver goes on only from the end of a set
+		for rows.Next() { //nolint:revive // the driver moves on only from the end of a set
 		}
 		if err := rows.Err(); err != nil {
 			return err
@@ -90,12 +89,11 @@ func skipToSet(rows *sql.Rows, first string) error {
 	}
 }
 
-// misread is an answer that is not what the request asks for: ours to mend, and nothing that a document did.
+// badAnswer is an answer that does not fit the request. It is internal, because no document can cause it.
 func badAnswer(format string, args ...any) error {
 	return fault.New(fault.Internal, opApply, "answer", format, args...)
 }
 
-// eachLine reads the verdict on every line.
 func eachLine(rows *sql.Rows, t *commit.OutcomeBuilder) error {
 	if err := skipToSet(rows, setLines); err != nil {
 		return err
@@ -110,7 +108,6 @@ func eachLine(rows *sql.Rows, t *commit.OutcomeBuilder) error {
 	return rows.Err()
 }
 
-// scanVerdict reads one line's verdict.
 func scanVerdict(rows *sql.Rows) (commit.LineVerdict, error) {
 	var v commit.LineVerdict
 	var by, key sql.NullString

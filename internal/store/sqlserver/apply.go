@@ -15,12 +15,14 @@ import (
 
 const opApply = "sqlserver: apply"
 
-// Apply implements commit.Sink: one request, one transaction. With an error nothing is known to be written: after a lost
-// acknowledgement everything may be, and the same request again answers unchanged. Codes of our own:
-// "verdict_without_evidence", "row_count" (contention), "value" (document), "mode", "values",
-// "repeated_line", "encode", "answer", "verdict_count" (internal), "timeout", "cancelled", "connection", "certificate"
-// (infrastructure); every other code is the server's number (classify.go). A document with a value that its column cannot
-// hold is refused by itself (Outcome.Refused; limits.go has the codes).
+// Apply implements commit.Sink in one request and one transaction. After a lost acknowledgement everything may be
+// written in spite of the error; the same request again then returns unchanged.
+//
+// Own codes: "verdict_without_evidence" and "row_count" (contention); "value" (document); "mode", "values",
+// "repeated_line", "encode", "answer" and "verdict_count" (internal); "timeout", "cancelled", "connection" and
+// "certificate" (infrastructure). Every other code is the server's number (classify.go).
+//
+// A document with a value that its column does not take is refused alone (Outcome.Refused). limits.go has the codes.
 func (s *Store) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
 	if err := commit.CheckRequest(items, mode); err != nil {
 		return nil, err
@@ -31,7 +33,7 @@ func (s *Store) Apply(ctx context.Context, items []commit.Item, mode commit.Mode
 	return s.limits.applyFitting(ctx, items, func(fitting []commit.Item) ([]commit.Outcome, error) { return s.request(ctx, fitting, mode, known) })
 }
 
-// request makes one request.
+// request makes one request for documents that fit.
 func (s *Store) request(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
 	payload, err := shared.Request(items, timeText)
 	if err != nil {
@@ -44,7 +46,6 @@ func (s *Store) request(ctx context.Context, items []commit.Item, mode commit.Mo
 	return a.outcomes, nil
 }
 
-// sendRequest calls the procedure of the request's mode.
 func (s *Store) sendRequest(ctx context.Context, payload string, a *answer, known breaker.Heartbeat) error {
 	if a.mode == commit.Preview {
 		return s.send(ctx, s.procedures.name(procPreview), a, a.arguments(payload))
@@ -52,7 +53,7 @@ func (s *Store) sendRequest(ctx context.Context, payload string, a *answer, know
 	return s.send(ctx, s.procedures.name(procApply), a, append(a.arguments(payload), knownArguments(known)...))
 }
 
-// arguments are what a write and a preview are told of the request.
+// arguments are the parameters that a write and a preview share.
 func (a *answer) arguments(payload string) []any {
 	lines, marks, repeated, seen := 0, 0, false, map[int64]bool{}
 	for _, it := range a.items {
@@ -72,38 +73,38 @@ func (a *answer) arguments(payload string) []any {
 	}
 }
 
-// knownArguments are the heartbeat that the control document knows.
+// knownArguments are the heartbeat that the control document has.
 func knownArguments(known breaker.Heartbeat) []any {
 	id := sql.NullString{String: known.DatabaseID, Valid: known.DatabaseID != ""}
 	return []any{sql.Named("sys_name", known.SysName), sql.Named("database_id", id), sql.Named("number", known.Number)}
 }
 
-// timeText is a time as datetime2 takes it. It has no zone: it holds UTC.
+// timeText is a time for datetime2, which has no zone and stores UTC.
 func timeText(canonical string) string { return strings.TrimSuffix(canonical, "Z") }
 
-// send calls a procedure and reads its answer to the end: what came before an error counts for nothing.
+// send calls a procedure and reads its whole answer, because an error may follow the rows.
 func (s *Store) send(ctx context.Context, procedure string, a *answer, args []any) (err error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return classifyDependency(opApply, err) // nothing of a document was sent yet
+		return classifyDependency(opApply, err) // no document was sent yet
 	}
-	defer func() { _ = conn.Close() }() // only hands the connection back
-	// A text that is a name alone is called as a procedure: the server has its plan.
+	defer func() { _ = conn.Close() }() // returns the connection to the pool
+	// The driver calls a text that is only a name as a procedure, whose plan the server has.
 	rows, err := conn.QueryContext(ctx, procedure, args...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // the stream's own end is looked at below
+	defer func() { _ = rows.Close() }() // drain checks the end of the stream
 	if err := a.read(rows); err != nil {
 		return err
 	}
 	return drain(rows)
 }
 
-// toTheEnd reads whatever is left of the stream. Errors after the last row, of the COMMIT too, stand there.
+// drain reads the rest of the stream, where errors after the last row appear, including those of the COMMIT.
 func drain(rows *sql.Rows) error {
 	for {
-		for rows.Next() { //nolint:revive // nothing is expected here
+		for rows.Next() { //nolint:revive // further rows are ignored
 		}
 		if err := rows.Err(); err != nil {
 			return err
@@ -114,9 +115,10 @@ func drain(rows *sql.Rows) error {
 	}
 }
 
-// failed lets go of the idle connections when one was found broken: after a failover its siblings are broken as well, and
-// each of them would cost another request to find out. It may even be among them: the driver hands a connection back as
-// good when sending failed (it keeps that cause as text only, and does not recognise it).
+// closeIdleIfBroken closes the idle connections after a connection error. After a failover they are broken too, and
+// each would cost another request.
+//
+// The broken connection may itself be idle: after a failed send the driver returns it to the pool as good.
 func (s *Store) closeIdleIfBroken(err error) error {
 	if e := fault.As(err); e != nil && e.Code == codeConnection {
 		s.db.SetMaxIdleConns(0)

@@ -7,7 +7,6 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// words are this engine's.
 func (t tables) dialect() shared.Dialect {
 	return shared.Dialect{
 		Run: "sqlwriter.run", AuditLog: "sqlwriter.audit_log", Now: "SYSUTCDATETIME()", Top: " TOP (@limit)",
@@ -16,7 +15,6 @@ func (t tables) dialect() shared.Dialect {
 	}
 }
 
-// dialect is this database.
 func (s *Store) engine(sysName string) shared.Engine {
 	return shared.Engine{
 		Dialect: s.tables.dialect(), Name: "sqlserver", SysName: sysName, Write: s.db, Read: s.db,
@@ -25,7 +23,8 @@ func (s *Store) engine(sysName string) shared.Engine {
 	}
 }
 
-// AuditLog is the audit log and the runs of an environment in this database. Codes are those of classify.go, or the port's.
+// AuditLog returns the audit log of an environment, which includes its runs. Codes are those of classify, or of
+// ops.AuditLog.
 func (s *Store) AuditLog(sysName string) ops.AuditLog {
 	return shared.NewAuditLog(s.engine(sysName))
 }

@@ -20,13 +20,13 @@ type rule struct {
 	numbers   []int32
 	kind      fault.Kind
 	condition fault.Condition
-	// reason says for an operator what the number means here; source is where the row comes from.
+	// reason explains the number to an operator; source is the origin of the row.
 	reason, source string
-	// code is our own word for the number; empty means the number itself.
+	// code replaces the number as the error's code, if it is set.
 	code string
 }
 
-// codeOf is what Error.Code says of one of a row's numbers.
+// codeOf is Error.Code of one of a row's numbers.
 func (r rule) codeOf(number int32) string {
 	if r.code != "" {
 		return r.code
@@ -34,7 +34,6 @@ func (r rule) codeOf(number int32) string {
 	return strconv.Itoa(int(number))
 }
 
-// Sources of the rows.
 const (
 	facts        = "docs/facts.md F77"
 	requirements = "docs/requirements.md R32"
@@ -43,8 +42,9 @@ const (
 	vendor = "Database Engine events and errors"
 )
 
-// rules is the table of errors by the server's number. What a number means that is not here, its severity decides (lookUp).
-// Numbers that SqlClient makes up on Windows (-2, 64, 121, 233, 10053 ...) are here although the Go driver never reports them: a log that names one can be explained.
+// rules is the table of errors by the server's number. For a number without a row the severity decides (ruleOf). It
+// includes numbers that SqlClient on Windows makes up (-2, 64, 121, 233, 10053 ...), so that docs/errors.md explains
+// them. The Go driver never reports those.
 func rules() []rule {
 	const (
 		infra, slow, full = fault.Infrastructure, fault.Throttled, fault.Quota
@@ -54,7 +54,7 @@ func rules() []rule {
 		{[]int32{18401, 18450, 18451, 18452, 18456, 18459, 18461, 18470, 18486, 18487, 18488}, infra, "", "the login was refused", facts, ""},
 		{[]int32{911, 916, 952, 4060, 4064, 40531, 40532, 40607, 40615, 40852, 40914, 42101, 47072, 47073, 33154, 33155}, infra, "", "the database cannot be opened with this login", facts, ""},
 		{[]int32{229, 230, 262, 297, 300, 13538, 15151}, infra, "", "a right is missing: see deploy/sql/app_rights.sql", facts, ""},
-		{[]int32{207, 208, 213, 2812, 4121, 15350}, infra, "", "a table, column or procedure is not there", facts, ""},
+		{[]int32{207, 208, 213, 2812, 4121, 15350}, infra, "", "a table, column or procedure does not exist", facts, ""},
 		{
 			[]int32{102, 137, 156, 195, 209, 319, 451, 457, 468, 4104, 4145, 8116, 8117, 8120, 13607, 13608, 13609},
 			infra, "",
@@ -77,7 +77,7 @@ func rules() []rule {
 		{[]int32{615, 904, 913, 921, 922, 923, 924, 926, 927, 942, 945, 946, 4221, 5063, 9001}, infra, "", "the database is not available", facts, ""},
 		{[]int32{40020, 40143, 40166, 40197, 40540, 40613, 40627, 40648, 42108, 42109}, infra, "", "Azure SQL is moving or resuming the database", facts, ""},
 		{[]int32{596, 6002, 6005, 10922, 10930, 17142, 17187, 17188, 17197, 17809, 17830}, infra, "", "the server is shutting down or ended the session", facts, ""},
-		{[]int32{0, -2, 20, 64, 121, 233, 258, 997, 10053, 10054, 10060, 11001}, infra, "", "the connection broke or the time was over", facts, ""},
+		{[]int32{0, -2, 20, 64, 121, 233, 258, 997, 10053, 10054, 10060, 11001}, infra, "", "the connection broke or timed out", facts, ""},
 		{[]int32{701, 802, 1204, 8628, 8645, 8651, 8657, 17803}, infra, "", "the server is out of memory, locks or working disks", facts, ""},
 		{[]int32{3985, 3986, 8642, 8649}, infra, "", "the server is out of memory, threads or what its administrator allows", vendor, ""},
 		{[]int32{3950, 3958, 3959, 3966, 3967, 3999}, infra, "", "tempdb has no room left for row versions", vendor, ""},
@@ -88,12 +88,12 @@ func rules() []rule {
 			infra, "",
 			"the server finds no plan for the request or cannot run it, perhaps because of one document's size", vendor, "",
 		},
-		{[]int32{10928, 10929, 10936, 40501, 40549, 40550, 40551, 40552, 40553, 49918, 49919, 49920}, slow, "", "the server asks for less work", facts, ""},
+		{[]int32{10928, 10929, 10936, 40501, 40549, 40550, 40551, 40552, 40553, 49918, 49919, 49920}, slow, "", "the server limits the load", facts, ""},
 		{[]int32{1101, 1105, 1132, 9002, 40544, 41823, 41840}, full, "", "a disk, the log or the quota is full", facts, ""},
 		{[]int32{1205}, race, "", "chosen as the victim of a deadlock", requirements, ""},
-		{[]int32{1222}, race, "", "somebody held a lock for longer than LOCK_TIMEOUT", requirements, ""},
-		{[]int32{2801, 3960, 3961, 13535, 41301, 41302, 41305, 41325, 41839}, race, "", "somebody else changed the row at the same time", requirements, ""},
-		{[]int32{4117, 4184, 8608}, race, "", "somebody changed a table or an index at the same time", vendor, ""},
+		{[]int32{1222}, race, "", "another session held a lock for longer than LOCK_TIMEOUT", requirements, ""},
+		{[]int32{2801, 3960, 3961, 13535, 41301, 41302, 41305, 41325, 41839}, race, "", "another session changed the row at the same time", requirements, ""},
+		{[]int32{4117, 4184, 8608}, race, "", "another session changed a table or an index at the same time", vendor, ""},
 		{[]int32{2601, 2627}, race, own, "a row with this key appeared in between", requirements, ""},
 		{[]int32{throwNoEvidence}, race, "", "the ledger shows neither this write, nor this content, nor anything newer", ours, "verdict_without_evidence"},
 		{[]int32{throwRowCount}, race, own, "another number of rows was written than lines were applied", ours, "row_count"},
@@ -108,12 +108,12 @@ func rules() []rule {
 	}
 }
 
-// noise are numbers that only say that something went before.
+// secondary reports numbers that only follow another error.
 func secondary(number int32) bool {
 	return number == 3621 || number == 3609 || number == 266 || number == 3998
 }
 
-// Codes of errors that have no number.
+// Codes of errors without a number.
 const (
 	codeConnection  = "connection"
 	codeCertificate = "certificate"
@@ -121,15 +121,15 @@ const (
 	codeCancelled   = "cancelled"
 )
 
-// classify translates whatever the driver answers into a *fault.Error; an error that is one already stays as it is. It
-// decides by number or type, never by text.
+// classify makes a *fault.Error of a driver's error. It returns a *fault.Error unchanged. It decides by number or
+// type, never by text.
 func classify(op string, err error) error {
 	if err == nil || fault.As(err) != nil {
 		return err
 	}
 	var server mssql.Error
 	switch {
-	// The context first: a cancelled request may carry the server's confirmation too.
+	// The context comes first, because the error of a cancelled request may include the server's confirmation.
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.Wrap(fault.Infrastructure, op, codeTimeout, "no answer in time: the request may have been carried out", err)
 	case errors.Is(err, context.Canceled):
@@ -138,15 +138,15 @@ func classify(op string, err error) error {
 		return byNumber(op, server, err)
 	case isCertificateError(err):
 		return fault.Wrap(fault.Infrastructure, op, codeCertificate,
-			"the server's certificate is not trusted: mend it, or name its host by hostNameInCertificate", err)
+			"the server's certificate is not trusted: replace it, or name its host by hostNameInCertificate", err)
 	}
-	// What has no number of the server's is the connection's. The driver keeps the cause of some of these as text only, so
-	// they cannot be told apart; and a document cannot bring one about: its content travels as one string.
+	// An error without a server's number belongs to the connection. The driver keeps the cause of some only as text,
+	// so they cannot be told apart. A document cannot cause one, because its content is sent as one string.
 	return fault.Wrap(fault.Infrastructure, op, codeConnection, "the connection could not be made or broke: the request may have been carried out", err)
 }
 
-// outside translates an error of what concerns no document: connecting, checking, migrating, adopting. Whatever the server
-// says there is the dependency's; the number stays. Our own mistakes stay ours.
+// classifyDependency classifies an error of a request that concerns no document: connecting, checking, migrating,
+// adopting. A document's error becomes infrastructure and keeps its number. Internal errors stay internal.
 func classifyDependency(op string, err error) error {
 	err = classify(op, err)
 	e := fault.As(err)
@@ -158,7 +158,7 @@ func classifyDependency(op string, err error) error {
 	return &lifted
 }
 
-// byNumber finds the error among those of one answer that says most: what is wider in scope first, else what came first.
+// byNumber chooses the error of one answer with the widest scope, and the first among equals.
 func byNumber(op string, server mssql.Error, err error) error {
 	all := server.All
 	if len(all) == 0 {
@@ -177,18 +177,18 @@ func byNumber(op string, server mssql.Error, err error) error {
 			best = candidate
 		}
 	}
-	if best == nil { // nothing but noise
+	if best == nil { // all errors are secondary
 		found := ruleOf(server)
 		return &fault.Error{Kind: found.kind, Condition: found.condition, Code: found.codeOf(server.Number), Op: op, Reason: found.reason, Err: err}
 	}
 	return best
 }
 
-// severe is the severity from which on an error is not the request's: 17 is out of resources, 18 an internal error, 19 and
-// more end the request or the connection ("Database Engine error severities").
+// severityOfServer is the lowest severity of errors that the request did not cause: 17 is out of resources, 18 an
+// internal error. Errors of 19 and more end the request or the connection ("Database Engine error severities").
 const severityOfServer = 17
 
-// lookUp gives the row of an error's number, or the row for what is not listed.
+// ruleOf returns the row of an error's number, or the row for its severity.
 func ruleOf(e mssql.Error) rule {
 	for _, r := range rules() {
 		if slices.Contains(r.numbers, e.Number) {
@@ -201,7 +201,7 @@ func ruleOf(e mssql.Error) rule {
 	return rule{kind: fault.Document, reason: otherReason, source: requirements}
 }
 
-// width orders scopes.
+// scopeRank orders scopes from the narrowest to the widest.
 func scopeRank(s fault.Scope) int {
 	switch s {
 	case fault.ScopeDependency:
@@ -214,14 +214,14 @@ func scopeRank(s fault.Scope) int {
 	return 0
 }
 
-// untrusted reports an error about the server's certificate. The driver keeps it under encrypt=strict only; otherwise it is
-// a text within an error of the connection's.
+// isCertificateError reports an error about the server's certificate. The driver keeps its type with encrypt=strict
+// only; otherwise it is text inside a connection error.
 func isCertificateError(err error) bool {
 	return hasType[*tls.CertificateVerificationError](err) || hasType[x509.UnknownAuthorityError](err) ||
 		hasType[x509.HostnameError](err) || hasType[x509.CertificateInvalidError](err)
 }
 
-// is reports whether an error of type E is in the chain.
+// hasType reports whether the chain has an error of type E.
 func hasType[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)

@@ -11,17 +11,17 @@ import (
 	"golang.org/x/text/encoding/traditionalchinese"
 )
 
-// codePageUTF8 is the code page of the collations that end in _UTF8: it holds every character.
+// codePageUTF8 is the code page of the collations that end in _UTF8. It has every character.
 const codePageUTF8 = 65001
 
-// codePage is what a varchar column can hold: a set of characters, and the bytes that each of them takes.
+// codePage has the characters of a varchar column, each with its number of bytes.
 type codePage struct {
 	number int
 	has    map[rune]int
 }
 
-// newCodePage makes the set of a code page that SQL Server's collations have; nil for any other number. The set is what the
-// bytes of the code page mean, never what an encoder makes of a character: encoders replace characters by similar ones.
+// newCodePage makes the set of a code page of SQL Server's collations; nil for an unknown number. It decodes all
+// codes of the page, because encoders replace missing characters by similar ones.
 func newCodePage(number int) *codePage {
 	table := encodingOf(number)
 	if table == nil {
@@ -51,7 +51,7 @@ func newCodePage(number int) *codePage {
 	return p
 }
 
-// firstPair and lastPair bound the characters of two bytes.
+// firstPair and lastPair bound the codes of two bytes.
 const firstPair, lastPair = 0x8140, 0xFEFE
 
 // encodingOf is the library's table of a code page.
@@ -93,8 +93,9 @@ func encodingOf(number int) encoding.Encoding {
 	return nil
 }
 
-// beyond reports a code that the library knows and the code page of the server's does not: characters of GB 18030 in 936,
-// of HKSCS and the control pictures in 950. Without these the tables are those that go-mssqldb has from Microsoft.
+// notOnServer reports a code that the library has and the server's code page lacks. Those are characters of GB 18030
+// in 936, and of HKSCS and the control pictures in 950. The remaining tables equal those that go-mssqldb has from
+// Microsoft.
 func notOnServer(number, code int) bool {
 	switch number {
 	case 936:
@@ -105,7 +106,8 @@ func notOnServer(number, code int) bool {
 	return false
 }
 
-// measure counts the bytes of a text in the code page. ok is false when it lacks a character, which is then the first such.
+// measure counts the bytes of a text in the code page. If ok is false, missing is the first character that the page
+// lacks.
 func (p *codePage) measure(text string) (bytes int, missing rune, ok bool) {
 	for _, r := range text {
 		size := 1

@@ -56,7 +56,7 @@ func TestWhatACodePageHolds(t *testing.T) {
 
 // A column of a code page is worth a line at the start, once for the column; one that is not known is not checked.
 func TestTheCheckNotesCodePages(t *testing.T) {
-	require.Contains(t, strings.Join(sqlserver.NoteOn("varchar", 1252), "\n"), "dbo.T.CLN_MFR_AI_NM: varchar(max) holds the characters of code page 1252 only")
+	require.Contains(t, strings.Join(sqlserver.NoteOn("varchar", 1252), "\n"), "dbo.T.CLN_MFR_AI_NM: varchar(max) has the characters of code page 1252 only")
 	require.Contains(t, strings.Join(sqlserver.NoteOn("char", 708), "\n"), "code page 708, which this build does not know")
 	require.Empty(t, sqlserver.NoteOn("varchar", 65001))
 	require.Empty(t, sqlserver.NoteOn("nvarchar", 1252), "the collation of a Unicode column has a code page too")

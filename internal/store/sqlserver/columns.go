@@ -11,17 +11,17 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// found is a column as the database has it.
+// dbColumn is a column as the database has it.
 type dbColumn struct {
 	name, kind           string
-	length               int // of a text: UTF-16 units of an nvarchar or nchar, bytes of a varchar or char; -1 for max
-	precision, scale     int // digits of a number; of a time scale is the digits of its second
+	length               int // UTF-16 units of an nvarchar or nchar, bytes of a varchar or char; -1 for max
+	precision, scale     int // digits of a number; scale is also the digits of a time's second
 	nullable, hasDefault bool
-	computed, identity   bool // filled by the server: nobody can write it
-	codePage             int  // of a text's collation, 0 when the server names none
+	computed, identity   bool // the server fills the column
+	codePage             int  // of a text's collation; 0 if unknown
 }
 
-// String is the column's type as T-SQL writes it.
+// String is the column's type in T-SQL.
 func (c dbColumn) String() string {
 	switch {
 	case isText(c.kind) && c.length < 0:
@@ -42,19 +42,18 @@ func isText(kind string) bool {
 
 // userTable is one of the user's tables as the database has it.
 type userTable struct {
-	// byName has the columns by lower-case name, order the names in their order.
+	// byName has the columns by lower-case name; order has the names in their order.
 	byName map[string]dbColumn
 	order  []string
 }
 
-// column gives a column; ok is false when there is none of that name.
 func (t userTable) column(name string) (c dbColumn, ok bool) {
 	c, ok = t.byName[strings.ToLower(name)]
 	return c, ok
 }
 
-// selectColumns reads both tables' columns as they are. Whether there is a default is asked of sys.columns too: its text is
-// hidden from a login that may not see definitions. Whoever alters a table holds a lock that this would wait for.
+// selectColumns reads the columns of both tables. It also asks sys.columns about defaults, because their text is
+// hidden from a login without VIEW DEFINITION. The lock timeout bounds the wait for an ALTER TABLE.
 const selectColumns = `SET LOCK_TIMEOUT 5000;
 SELECT
     CASE WHEN c.TABLE_NAME = @tracking THEN 1 ELSE 0 END,
@@ -73,7 +72,7 @@ LEFT JOIN sys.columns AS s
 WHERE c.TABLE_SCHEMA = @schema AND c.TABLE_NAME IN (@detail, @tracking)
 ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION`
 
-// readColumns reads the columns of the user's tables, in one request. What is not there has none.
+// readColumns reads the columns of the user's tables in one request. A missing table has no columns.
 func (s *Store) readColumns(ctx context.Context) (map[invoice.Table]userTable, error) {
 	tables, err := s.scanColumns(ctx)
 	if err != nil {
@@ -112,8 +111,8 @@ func (s *Store) scanColumns(ctx context.Context) (tables map[invoice.Table]userT
 	return tables, rows.Err()
 }
 
-// checkKey looks at the type of a table's key: the staged line's is bigint, and another family would be converted row by
-// row, without the index (docs/facts.md F74).
+// checkKey checks the type of a table's key. The staged key is bigint; a key of another family would be converted row
+// by row without the index (docs/facts.md F74).
 func checkKey(table string, c dbColumn, f *Findings) {
 	switch {
 	case c.kind == "bigint" || c.kind == "int":
@@ -123,7 +122,7 @@ func checkKey(table string, c dbColumn, f *Findings) {
 	}
 }
 
-// checkColumn compares one column with what it is to hold.
+// checkColumn compares one column with its row of the column table.
 func checkColumn(table string, c invoice.Column, has dbColumn, f *Findings) {
 	needs, err := columnType(c)
 	if err != nil {
@@ -143,16 +142,16 @@ func checkColumn(table string, c invoice.Column, has dbColumn, f *Findings) {
 	switch {
 	case !has.singleCodePage():
 	case encodingOf(has.codePage) == nil:
-		f.note("%s.%s: %s of code page %d, which this build does not know: what the column cannot hold is not noticed", table, c.Name, has, has.codePage)
+		f.note("%s.%s: %s of code page %d, which this build does not know: missing characters are not noticed", table, c.Name, has, has.codePage)
 	default:
-		f.note("%s.%s: %s holds the characters of code page %d only; a document with others is refused", table, c.Name, has, has.codePage)
+		f.note("%s.%s: %s has the characters of code page %d only; a document with others is refused", table, c.Name, has, has.codePage)
 	}
 	if loses := roundingNote(c, has); loses != "" {
 		f.note("%s.%s: %s", table, c.Name, loses)
 	}
 }
 
-// takes reports whether a column holds every value of the kind, or rounds it in a way that rounds says.
+// columnTakes reports whether a column takes every value of the kind. Rounding that roundingNote describes is accepted.
 func columnTakes(c invoice.Column, has dbColumn) bool {
 	switch c.Kind {
 	case invoice.Text, invoice.Flag:
@@ -173,12 +172,12 @@ func columnTakes(c invoice.Column, has dbColumn) bool {
 	return false
 }
 
-// narrow reports a text that holds the characters of one code page only.
+// singleCodePage reports a text column with the characters of one code page only.
 func (c dbColumn) singleCodePage() bool {
 	return (c.kind == "varchar" || c.kind == "char") && c.codePage != codePageUTF8
 }
 
-// rounds says what a column that is good enough does not keep; empty when it keeps everything.
+// roundingNote describes the precision that an accepted column loses; empty if it loses none.
 func roundingNote(c invoice.Column, has dbColumn) string {
 	switch {
 	case c.Kind == invoice.Time && has.kind == "datetime":
@@ -186,7 +185,7 @@ func roundingNote(c invoice.Column, has dbColumn) string {
 	case c.Kind == invoice.Time && has.scale < 6:
 		return fmt.Sprintf("%s rounds to %d digits of a second", has, has.scale)
 	case c.Kind == invoice.Decimal && has.kind == "float":
-		return "float keeps the nearest double, not the decimal"
+		return "float stores the nearest double, not the decimal"
 	}
 	return ""
 }

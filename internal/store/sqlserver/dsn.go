@@ -11,26 +11,26 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Scheme is what a connection string for this engine begins with: "sqlserver://USER:PASSWORD@HOST:PORT?database=NAME".
+// Scheme begins the connection string of this engine: "sqlserver://USER:PASSWORD@HOST:PORT?database=NAME".
 const Scheme = "sqlserver:"
 
-// codeSettings marks an error that a person mends by changing a setting.
+// codeSettings is the code of an error that a change of a setting fixes.
 const codeSettings = "settings"
 
-// dsnForm is the form of a connection string for people.
+// dsnForm describes a connection string in messages.
 const dsnForm = "sqlserver://HOST?database=NAME with user and password, or with &fedauth=ActiveDirectoryDefault, " +
 	"ActiveDirectoryManagedIdentity (and &user id=CLIENT_ID for a user-assigned one)"
 
-// CheckDSN looks at a connection string without connecting. Errors by kind: infrastructure, code "settings"; the reason
-// says what was expected and found and never repeats a value.
+// CheckDSN checks a connection string without connecting. Errors by kind: infrastructure, code "settings". The reason
+// names what was expected and found, and never contains a value.
 func CheckDSN(dsn string) error {
 	_, err := connector(dsn)
 	return err
 }
 
-// connector makes connections. What the connection string leaves out is filled in with what is safe: the driver's own
-// defaults send everything unencrypted and trust any certificate, and repeat statements that may have been run
-// (docs/facts.md F80). The last is not left to the string: a write that is sent twice is ours to decide.
+// connector makes connections with safe defaults. The driver's own defaults send everything unencrypted, trust any
+// certificate, and repeat statements that may have run (docs/facts.md F80). Repeating is off in any case, because the
+// caller decides whether a write is sent again.
 func connector(dsn string) (boundedConnector, error) {
 	safe, identity, err := withDefaults(dsn)
 	if err != nil {
@@ -52,11 +52,11 @@ func connector(dsn string) (boundedConnector, error) {
 	return newBoundedConnector(c, config.KeepAlive), nil
 }
 
-// withDefaults is the connection string that the driver gets, and whether it names an identity.
+// withDefaults returns the connection string for the driver, and whether it names an identity.
 func withDefaults(dsn string) (safe string, identity bool, err error) {
 	u, err := url.Parse(dsn)
 	if err != nil || !strings.HasPrefix(dsn, Scheme+"//") {
-		return "", false, badDSN("an address that cannot be read") // the parser's error repeats the password
+		return "", false, badDSN("an address that cannot be read") // the parser's error contains the password
 	}
 	q, err := parameters(u)
 	if err != nil {
@@ -75,10 +75,9 @@ func withDefaults(dsn string) (safe string, identity bool, err error) {
 	return u.String(), q.Get(fedauth) != "", nil
 }
 
-// fedauth is the driver's parameter for an Entra identity.
 const fedauth = "fedauth"
 
-// parameters reads the query of a connection string, names in lower case as the driver reads them.
+// parameters reads the query of a connection string. Names become lower case, as in the driver.
 func parameters(u *url.URL) (url.Values, error) {
 	given, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -88,7 +87,7 @@ func parameters(u *url.URL) (url.Values, error) {
 	for name, values := range given {
 		lower := strings.ToLower(name)
 		if len(values) > 1 || q.Has(lower) {
-			return nil, badDSN("a parameter that stands twice")
+			return nil, badDSN("a parameter that occurs twice")
 		}
 		q.Set(lower, values[0])
 	}
@@ -96,13 +95,13 @@ func parameters(u *url.URL) (url.Values, error) {
 	_, password := u.User.Password()
 	switch {
 	case u.Fragment != "" || strings.HasSuffix(u.String(), "#"):
-		return nil, badDSN("a #, after which nothing is read: write %23")
+		return nil, badDSN("a #, which ends the address: write %23")
 	case strings.Contains(u.Host, ","):
-		return nil, badDSN("a comma in the host: the port stands after a colon")
+		return nil, badDSN("a comma in the host: separate the port by a colon")
 	case u.Hostname() == "":
 		return nil, badDSN("no host")
 	case q.Get(msdsn.Database) == "":
-		return nil, badDSN("no database: the login's own would be used, and that is seldom the one")
+		return nil, badDSN("no database: the login's default would be used, which is seldom the right one")
 	case !identity && u.User.Username() == "" && q.Get(msdsn.UserID) == "":
 		return nil, badDSN("neither a user nor fedauth")
 	case !identity && !password && q.Get(msdsn.Password) == "":

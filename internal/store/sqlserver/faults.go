@@ -6,7 +6,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Faults is the table of errors, for people: the server's numbers, then the words that stand for what has none.
+// Faults lists the errors for docs/errors.md: the server's numbers, then the codes that are words.
 func Faults() []fault.Row {
 	var rows []fault.Row
 	for _, r := range rules() {
@@ -27,26 +27,26 @@ func Faults() []fault.Row {
 	return fault.Of("sqlserver", rows)
 }
 
-// otherNumber stands for a number without a row; what classify says of it follows its severity.
+// otherNumber is the code of numbers without a row. The reason depends on the severity.
 const (
 	otherNumber  = "any other number"
 	severeReason = "the server is out of something or failed itself"
 	otherReason  = "the server refused the request"
 )
 
-// row is a rule for people, for one of its numbers.
+// row is a rule for one of its numbers.
 func (r rule) row(number int32) fault.Row {
 	row := fault.Row{Code: r.codeOf(number), Kind: r.kind, Condition: r.condition, Reason: r.reason, Source: r.source}
 	if r.code != "" {
 		row.Name = strconv.Itoa(int(number))
 	}
 	if r.condition == fault.Changed {
-		row.Own = fault.OfACommand() // the adoption's: documents do not change here
+		row.Own = fault.OfACommand() // only the adoption has it
 	}
 	return row
 }
 
-// wordRows are the codes that are words.
+// namedCodeRows lists the codes that are words.
 func namedCodeRows() []fault.Row {
 	const (
 		infra, own   = fault.Infrastructure, fault.Internal
@@ -60,26 +60,26 @@ func namedCodeRows() []fault.Row {
 		{Code: codeCancelled, Kind: infra, Reason: "the caller gave up: the request may have been carried out", Source: byType},
 		{
 			Code: codeCertificate, Kind: infra, Source: byType,
-			Reason: "the server's certificate is not trusted: mend it, or name its host by hostNameInCertificate",
+			Reason: "the server's certificate is not trusted: replace it, or name its host by hostNameInCertificate",
 		},
 		{
 			Code: codeCodePage, Kind: fault.Document, Source: "ADR 0016; the tables of golang.org/x/text/encoding",
-			Reason: "the code page of the user's varchar column lacks a character, for which the server would put a similar one",
+			Reason: "the code page of the user's varchar column lacks a character, and the server would store a similar one",
 		},
 		{Code: codeTooLong, Kind: fault.Document, Reason: "a text is longer than the user's column, in UTF-16 units (nvarchar) or bytes (varchar)", Source: limitsSource},
 		{Code: codeOutOfRange, Kind: fault.Document, Reason: "a number or a time does not fit the user's column, or would be rounded there", Source: limitsSource},
 		{Code: codeNotNull, Kind: fault.Document, Reason: "the user's column is NOT NULL, and the document has no value for it", Source: limitsSource},
 		{Code: codeReadOnly, Kind: infra, Reason: "the database is read-only: a failover, or a replica", Source: "the heartbeat's answer to 3906, 3908 and 3924"},
-		{Code: codeSchema, Kind: infra, Reason: "the database is not what the statements need; Health lists every difference", Source: "docs/requirements.md R35: own schema too old"},
+		{Code: codeSchema, Kind: infra, Reason: "the database differs from the needs of the statements; Health lists every difference", Source: "docs/requirements.md R35: own schema too old"},
 		{Code: codeSettings, Kind: infra, Reason: "SQL_CONNECTION or SQL_SCHEMA cannot be used", Source: ours, Own: start},
 		{Code: "template", Kind: own, Reason: "the statements cannot be produced", Source: ours, Own: start},
 		{Code: "answer", Kind: own, Reason: "the answer is not what the request asks for", Source: ours},
 		{Code: "migration_lock", Kind: fault.Contention, Reason: "another migration is running", Source: ours, Own: command},
 		{Code: "migration_checksum", Kind: infra, Reason: "a migration that was run is not the file that this build has", Source: ours, Own: command},
 		{Code: "files", Kind: own, Reason: "the migrations cannot be read", Source: ours, Own: command},
-		{Code: "counts", Kind: infra, Reason: "the counts of the adoption are not what was written", Source: ours, Own: command},
-		{Code: "encode", Kind: own, Reason: "what an adoption sends cannot be written as JSON", Source: ours, Own: command},
+		{Code: "counts", Kind: infra, Reason: "the stored counts of the adoption are damaged", Source: ours, Own: command},
+		{Code: "encode", Kind: own, Reason: "the rows of an adoption cannot be written as JSON", Source: ours, Own: command},
 		{Code: "no_answer", Kind: own, Reason: "a request of the adoption ended without an answer", Source: ours, Own: command},
-		{Code: "type", Kind: own, Reason: "a value that was read has a type that no column has", Source: ours, Own: command},
+		{Code: "type", Kind: own, Reason: "a value was read whose type no column has", Source: ours, Own: command},
 	}
 }

@@ -13,16 +13,16 @@ import (
 
 const opHeartbeat = "sqlserver: heartbeat"
 
-// codeReadOnly says that the database answers reads only: a secondary replica, or one that was set so.
+// codeReadOnly means a read-only database, such as a secondary replica.
 const codeReadOnly = "read_only"
 
-// Heartbeat implements commit.Sink: one request, one transaction (sql/heartbeat.sql). Codes of our own: "read_only",
-// breaker.CodeWentBack, breaker.CodeOtherDatabase (infrastructure); every other code is as for Apply.
+// Heartbeat implements commit.Sink in one request and one transaction (sql/heartbeat.sql). Own codes: "read_only",
+// breaker.CodeWentBack, breaker.CodeOtherDatabase (infrastructure). Other codes are those of Apply.
 func (s *Store) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return s.raise(ctx, known, false)
 }
 
-// TakeOver implements commit.Sink: the same request without the comparison.
+// TakeOver implements commit.Sink. It is the request of a heartbeat without the comparison.
 func (s *Store) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return s.raise(ctx, known, true)
 }
@@ -36,24 +36,25 @@ func (s *Store) raise(ctx context.Context, known breaker.Heartbeat, takeOver boo
 	return row, nil
 }
 
-// compared makes the refusal that all engines have of the one that the server sent: its message says the row.
+// heartbeatRefusal makes the refusal that all engines share from the server's error. The message has the row's number
+// and id.
 func heartbeatRefusal(op string, err error, known breaker.Heartbeat) error {
 	if !breaker.Refused(err) {
 		return err
 	}
 	row := breaker.Heartbeat{SysName: known.SysName}
 	_, errorText, _ := strings.Cut(serverText(err), refusalPrefix)
-	_, _ = fmt.Sscan(errorText, &row.Number, &row.DatabaseID) // nothing stands there where there is no row
+	_, _ = fmt.Sscan(errorText, &row.Number, &row.DatabaseID) // empty where there is no row
 	if same := known.Refuse(op, row); same != nil {
 		return same
 	}
 	return err
 }
 
-// rowForm stands before number and id in the message of a refusal (sql/database.sql, sql/heartbeat.sql).
+// refusalPrefix comes before number and id in the message of a refusal (sql/database.sql, sql/heartbeat.sql).
 const refusalPrefix = "sqlwriter: heartbeat "
 
-// refused translates an error of a heartbeat. It concerns no document, so no condition that speaks of one stays.
+// heartbeatError classifies an error of a heartbeat. It removes the condition, because the error concerns no document.
 func heartbeatError(err error) error {
 	err = classifyDependency(opHeartbeat, err)
 	e := fault.As(err)
@@ -62,7 +63,7 @@ func heartbeatError(err error) error {
 	}
 	own := *e
 	own.Condition = fault.NoCondition
-	if slices.Contains([]string{"3906", "3908", "3924"}, own.Code) { // one row of classify.go
+	if slices.Contains([]string{"3906", "3908", "3924"}, own.Code) { // one row of rules
 		own.Code = codeReadOnly
 	}
 	return &own

@@ -16,7 +16,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// The codes of a value that its column cannot hold. What validation refuses too has the code that it has there.
+// The codes of a value that its column does not take. Codes of validation are reused where the meaning is the same.
 const (
 	codeCodePage   = "validation.code_page"
 	codeTooLong    = "validation.too_long"
@@ -24,9 +24,11 @@ const (
 	codeNotNull    = "validation.not_null"
 )
 
-// columnLimits knows what the user's columns hold, and refuses a document by itself whose value its column does not. The server
-// would refuse the whole request without saying whose the value is, or write another one without a word: it rounds decimals,
-// and replaces what a code page lacks by something similar (U+221E becomes 8). What is not known here is fitting to the server.
+// columnLimits knows the limits of the user's columns, and refuses a document whose value does not fit. The server
+// would refuse the whole request without naming the document, or change the value silently. It rounds decimals, and
+// replaces characters that a code page lacks by similar ones (U+221E becomes 8).
+//
+// Limits that are unknown here are left to the server.
 type columnLimits struct {
 	columns []invoice.Column
 	read    func(ctx context.Context) (map[invoice.Table]userTable, error)
@@ -34,27 +36,27 @@ type columnLimits struct {
 	known   atomic.Pointer[knownLimits]
 }
 
-// limitsAge is how long what was read is believed. A user may change a column at any time.
+// limitsAge is how long the limits are used before they are read again. A user may change a column at any time.
 const limitsAge = 5 * time.Minute
 
-// knownLimits is what was read at a time.
+// knownLimits are the limits as read at a time.
 type knownLimits struct {
 	at     time.Time
 	tables map[invoice.Table]userTable
-	// limits has what each column of the column table holds; nil for one that is not there or cannot be written: the start
-	// check and the server say so.
+	// limits has the limit of each column of the column table. It is nil for a column that is missing or cannot be
+	// written, which the check at the start and the server report.
 	limits []*limit
 }
 
-// limit is what one column holds.
+// limit is the limit of one column.
 type limit struct {
 	dbColumn
-	// page is the characters of a column of one code page; nil where there is none, or it is not known.
+	// page is the code page of a column that has a known one.
 	page *codePage
 }
 
-// apart refuses the items that hold a value which their column cannot, applies the others as if those were not there, and
-// answers for all in their order. The error is the reading's or apply's.
+// applyFitting refuses the items with a value that does not fit, calls apply with the others, and returns all
+// outcomes in their order. Its error is that of reading the columns or of apply.
 func (l *columnLimits) applyFitting(ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error)) ([]commit.Outcome, error) {
 	refused, err := l.refusals(ctx, items)
 	if err != nil {
@@ -69,7 +71,7 @@ func (l *columnLimits) applyFitting(ctx context.Context, items []commit.Item, ap
 		}
 		fitting, places = append(fitting, it), append(places, i)
 	}
-	if len(fitting) == 0 && len(items) > 0 { // a preview of no items asks all the same: it is a shadow's heartbeat
+	if len(fitting) == 0 && len(items) > 0 { // an empty preview is sent all the same, as the heartbeat of a shadow
 		return outcomes, nil
 	}
 	applied, err := apply(fitting)
@@ -83,8 +85,8 @@ func (l *columnLimits) applyFitting(ctx context.Context, items []commit.Item, ap
 	return outcomes, nil
 }
 
-// refused gives the error of each item that holds a value which its column cannot; nil for the others. It reads again before
-// it refuses: a column that was changed meanwhile must cost no document a failure. The error is the reading's.
+// refusals returns an error for each item with a value that does not fit. It reads the columns again before it
+// refuses, because a changed column must not count as a document's failure. The error is that of reading.
 func (l *columnLimits) refusals(ctx context.Context, items []commit.Item) ([]error, error) {
 	known, fresh, err := l.current(ctx)
 	if err != nil {
@@ -101,7 +103,7 @@ func (l *columnLimits) refusals(ctx context.Context, items []commit.Item) ([]err
 	return refused, nil
 }
 
-// current is what is known, read again when it is too old; fresh says that it was.
+// current returns the limits, read again if they are too old. fresh reports that they were read now.
 func (l *columnLimits) current(ctx context.Context) (known *knownLimits, fresh bool, err error) {
 	if known = l.known.Load(); known != nil && l.now().Sub(known.at) < limitsAge {
 		return known, false, nil
@@ -110,8 +112,8 @@ func (l *columnLimits) current(ctx context.Context) (known *knownLimits, fresh b
 	return known, true, err
 }
 
-// doubt has the next request read again after an error by which a column may hold less than is known. Other refusals say nothing
-// of columns, and a reading costs about as much as a small request.
+// expireAfter makes the next request read the columns again after an error that a narrower column explains. Other
+// errors do not depend on columns, and a reading costs about as much as a small request.
 func (l *columnLimits) expireAfter(err error) {
 	ofColumns := []string{"2628", "8152", "515", "220", "242", "8114", "8115"}
 	if known := l.known.Load(); known != nil && slices.Contains(ofColumns, fault.CodeOf(err)) {
@@ -119,7 +121,7 @@ func (l *columnLimits) expireAfter(err error) {
 	}
 }
 
-// renew reads the columns.
+// refresh reads the columns.
 func (l *columnLimits) refresh(ctx context.Context) (*knownLimits, error) {
 	at := l.now()
 	tables, err := l.read(ctx)
@@ -127,7 +129,7 @@ func (l *columnLimits) refresh(ctx context.Context) (*knownLimits, error) {
 		return nil, err
 	}
 	pages := map[int]*codePage{}
-	if before := l.known.Load(); before != nil { // a table of 20,000 characters is made once
+	if before := l.known.Load(); before != nil { // a table has up to 20,000 characters
 		for _, has := range before.limits {
 			if has != nil && has.page != nil {
 				pages[has.page.number] = has.page
@@ -154,7 +156,7 @@ func (l *columnLimits) refresh(ctx context.Context) (*knownLimits, error) {
 	return known, nil
 }
 
-// compare looks at every value.
+// compare checks every value. some reports that at least one item is refused.
 func (l *columnLimits) compare(known *knownLimits, items []commit.Item) (refused []error, some bool) {
 	refused = make([]error, len(items))
 	for i, it := range items {
@@ -165,8 +167,8 @@ func (l *columnLimits) compare(known *knownLimits, items []commit.Item) (refused
 	return refused, some
 }
 
-// misfit is the error of an item's first value that its column does not hold. Duplicates differ from the main line, but not from
-// each other. A NULL of a mark is not written.
+// misfit is the error of an item's first value that does not fit. It checks the main line and the first duplicate,
+// because all duplicates are equal. A mark does not write its NULLs.
 func (l *columnLimits) misfit(known *knownLimits, it commit.Item) error {
 	for position := range min(it.Rows(), 2) {
 		values := invoice.MarkValues()
@@ -186,7 +188,7 @@ func (l *columnLimits) misfit(known *knownLimits, it commit.Item) error {
 	return nil
 }
 
-// misfit says why a column does not hold a value of a kind. The code is empty when it does, and when that is not known.
+// misfit explains why a column does not take a value. The code is empty if the value fits or the limit is unknown.
 func (l *limit) misfit(c invoice.Column, v invoice.Value) (code, expected, found string) {
 	if v.Null {
 		if !l.nullable {
@@ -207,7 +209,7 @@ func (l *limit) misfit(c invoice.Column, v invoice.Value) (code, expected, found
 	return "", "", ""
 }
 
-// text compares a text with a column of characters.
+// text compares a text with a text column.
 func (l *limit) text(text string) (code, expected, found string) {
 	size, unit := 0, "bytes"
 	switch {
@@ -231,7 +233,7 @@ func (l *limit) text(text string) (code, expected, found string) {
 	return "", "", ""
 }
 
-// number compares a number with a column of numbers. The server would round what has too many digits behind the point.
+// number compares a number with a number column. The server would round surplus digits after the point.
 func (l *limit) number(text string) (code, expected, found string) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	behind := len(strings.TrimRight(fraction, "0"))
@@ -239,7 +241,7 @@ func (l *limit) number(text string) (code, expected, found string) {
 	switch {
 	case integer:
 		if n, err := strconv.ParseInt(whole, 10, 64); err != nil || n < low || n > high {
-			return codeOutOfRange, fmt.Sprintf("a number from %d to %d (%s)", low, high, l), "one beyond"
+			return codeOutOfRange, fmt.Sprintf("a number from %d to %d (%s)", low, high, l), "one outside"
 		}
 	case l.kind == "decimal" || l.kind == "numeric":
 		if before := len(strings.TrimLeft(whole, "-0")); before > l.precision-l.scale {
@@ -249,12 +251,12 @@ func (l *limit) number(text string) (code, expected, found string) {
 		return "", "", ""
 	}
 	if behind > l.scale {
-		return codeOutOfRange, fmt.Sprintf("at most %d digits behind the point (%s)", l.scale, l), strconv.Itoa(behind)
+		return codeOutOfRange, fmt.Sprintf("at most %d digits after the point (%s)", l.scale, l), strconv.Itoa(behind)
 	}
 	return "", "", ""
 }
 
-// integers gives the range of a type of whole numbers. Of bit the server makes 1 of every other number.
+// integers is the range of an integer type. The server stores any number but 0 in a bit as 1.
 func integers(kind string) (low, high int64, ok bool) {
 	switch kind {
 	case "bit":

@@ -63,21 +63,21 @@ func TestWhatAColumnHolds(t *testing.T) {
 		{decimal, dec(4, 4), "0.9999", "", ""},
 		{decimal, dec(4, 4), "1.0000", beyond, "at most 0 digits before the point (decimal(4, 4)), 1"},
 		{decimal, dec(5, 2), "0.9500", "", ""},
-		{decimal, dec(5, 2), "0.9512", beyond, "at most 2 digits behind the point (decimal(5, 2)), 4"},
+		{decimal, dec(5, 2), "0.9512", beyond, "at most 2 digits after the point (decimal(5, 2)), 4"},
 		{decimal, dec(5, 0), "1.0000", "", ""},
-		{decimal, dec(5, 0), "0.5000", beyond, "at most 0 digits behind the point (decimal(5, 0)), 1"},
+		{decimal, dec(5, 0), "0.5000", beyond, "at most 0 digits after the point (decimal(5, 0)), 1"},
 		{decimal, column{Kind: "numeric", Precision: 5, Scale: 4}, "10.0000", beyond, "at most 1 digits before the point (numeric(5, 4)), 2"},
 		{decimal, of("float"), "12345678901234567890.1234", "", ""},
-		{decimal, of("int"), "0.5000", beyond, "at most 0 digits behind the point (int), 1"},
+		{decimal, of("int"), "0.5000", beyond, "at most 0 digits after the point (int), 1"},
 		{decimal, of("bit"), "1.0000", "", ""},
-		{decimal, of("bit"), "2.0000", beyond, "a number from 0 to 1 (bit), one beyond"},
+		{decimal, of("bit"), "2.0000", beyond, "a number from 0 to 1 (bit), one outside"},
 
 		{integer, of("int"), "2147483647", "", ""},
 		{integer, of("int"), "-2147483648", "", ""},
-		{integer, of("int"), "2147483648", beyond, "a number from -2147483648 to 2147483647 (int), one beyond"},
-		{integer, of("int"), "-2147483649", beyond, "a number from -2147483648 to 2147483647 (int), one beyond"},
-		{integer, of("smallint"), "32768", beyond, "a number from -32768 to 32767 (smallint), one beyond"},
-		{integer, of("tinyint"), "-1", beyond, "a number from 0 to 255 (tinyint), one beyond"},
+		{integer, of("int"), "2147483648", beyond, "a number from -2147483648 to 2147483647 (int), one outside"},
+		{integer, of("int"), "-2147483649", beyond, "a number from -2147483648 to 2147483647 (int), one outside"},
+		{integer, of("smallint"), "32768", beyond, "a number from -32768 to 32767 (smallint), one outside"},
+		{integer, of("tinyint"), "-1", beyond, "a number from 0 to 255 (tinyint), one outside"},
 		{integer, of("bigint"), "9223372036854775807", "", ""},
 		{integer, dec(18, 0), "999999999999999999", "", ""},
 		{integer, dec(18, 0), "1000000000000000000", beyond, "at most 18 digits before the point (decimal(18, 0)), 19"},
@@ -192,7 +192,7 @@ func TestTheValuesOfDuplicatesAreComparedToo(t *testing.T) {
 	out, err := u.limits().Apply(t.Context(), []commit.Item{item("alone", 10, line), item("with", 10, line, 2)}, u.apply)
 	require.NoError(t, err)
 	require.NoError(t, out[0].Refused, "NULL for the main line")
-	require.ErrorContains(t, out[1].Refused, "document with: IVCE_DTL.PRNT_IVCE_DTL_ID: expected a number from -2147483648 to 2147483647 (int), found one beyond")
+	require.ErrorContains(t, out[1].Refused, "document with: IVCE_DTL.PRNT_IVCE_DTL_ID: expected a number from -2147483648 to 2147483647 (int), found one outside")
 
 	u = newUserTables("IVCE_DTL.PRNT_IVCE_DTL_ID", sqlserver.UserColumn{Kind: "int", NotNull: true})
 	out, err = u.limits().Apply(t.Context(), []commit.Item{item("with", 10, 1, 2)}, u.apply)

@@ -12,20 +12,20 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 )
 
-// The bounds of what the driver does without asking the caller's context (v1.11.2, tds.go, connect and sendAttention): it
-// dials within it, but reads the answers to the login and sends its requests for as long as the other end keeps the
-// connection. What stands in for a server during a failover may keep it for ever.
+// The driver dials within the caller's context. It does not use the context while it reads the answers to the login
+// and sends requests (v1.11.2, tds.go, connect and sendAttention). During a failover a proxy may keep such a
+// connection open without answering, so these limits bound both.
 const (
-	// loginTimeout bounds one login, dialling included.
+	// loginTimeout bounds one login, including dialling.
 	loginTimeout = 30 * time.Second
-	// sendTimeout is how long the other end may take nothing of what is sent.
+	// sendTimeout bounds one write to the connection.
 	sendTimeout = 30 * time.Second
 )
 
-// bounded makes connections within the caller's time, and within loginTimeout.
+// boundedConnector makes connections within the caller's time and loginTimeout.
 type boundedConnector struct{ *mssql.Connector }
 
-// newBounded puts the bounds around a connector of the driver's.
+// newBoundedConnector adds the bounds to a connector of the driver.
 func newBoundedConnector(c *mssql.Connector, keepAlive time.Duration) boundedConnector {
 	c.Dialer = dialer{net.Dialer{KeepAlive: keepAlive}}
 	return boundedConnector{c}
@@ -38,8 +38,8 @@ func (b boundedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	l := &login{}
 	stop := context.AfterFunc(ctx, l.abort)
 	conn, err := b.Connector.Connect(context.WithValue(ctx, loginKey{}, l))
-	if !stop() { // it was cut, whatever the driver made of that
-		if err == nil { // conn is no nil otherwise, and yet nothing: a *mssql.Conn
+	if !stop() { // it was aborted; the driver may return any error, or none
+		if err == nil { // with an error conn is a nil *mssql.Conn
 			err = conn.Close()
 		}
 		return nil, fmt.Errorf("log in: %w", errors.Join(ctx.Err(), err))
@@ -47,38 +47,38 @@ func (b boundedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, err
 }
 
-// loginKey finds the login in the context that the driver dials with.
+// loginKey is the key of the login in the driver's context.
 type loginKey struct{}
 
-// login is one login under way: the connections that were dialled for it.
+// login is one running login with the connections dialled for it.
 type login struct {
 	mu      sync.Mutex
 	conns   []net.Conn
 	aborted bool
 }
 
-// add notes a connection; one that comes too late is closed.
+// add records a connection. It closes the connection if the login was aborted.
 func (l *login) add(conn net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.aborted {
-		_ = conn.Close() // nobody waits for it
+		_ = conn.Close() // no login uses it
 		return
 	}
 	l.conns = append(l.conns, conn)
 }
 
-// cut ends the login: whoever reads or writes there learns of it.
+// abort ends the login. Closing the connections ends all reads and writes on them.
 func (l *login) abort() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.aborted = true
 	for _, conn := range l.conns {
-		_ = conn.Close() // that is the point
+		_ = conn.Close() // its error changes nothing
 	}
 }
 
-// dialer is the driver's, and tells the login of what it dialled.
+// dialer is the driver's dialer; it records each connection in its login.
 type dialer struct{ net.Dialer }
 
 // DialContext implements mssql.Dialer.
@@ -93,7 +93,7 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	return boundedSender{conn, sendTimeout}, nil
 }
 
-// sending is a connection on which nothing is sent for longer than within.
+// boundedSender is a connection whose writes end after timeout.
 type boundedSender struct {
 	net.Conn
 	timeout time.Duration

@@ -17,7 +17,7 @@ var migrationFiles embed.FS
 
 const opMigrate = "sqlserver: migrate"
 
-// bookkeeping makes the schema and the table of what was run.
+// bookkeeping creates the schema and the record of migrations.
 const bookkeeping = `IF SCHEMA_ID(N'sqlwriter') IS NULL
     EXEC (N'CREATE SCHEMA sqlwriter AUTHORIZATION dbo');
 IF OBJECT_ID(N'sqlwriter.migration', N'U') IS NULL
@@ -30,29 +30,31 @@ IF OBJECT_ID(N'sqlwriter.migration', N'U') IS NULL
         CONSTRAINT pk_migration PRIMARY KEY (number)
     );`
 
-// lockMigrations waits for its turn: two migrations at once would do everything twice. A negative answer is no lock.
+// lockMigrations waits for other migrations, which would do the same work. A negative answer means that the lock was
+// not granted.
 const lockMigrations = `DECLARE @result int;
 EXEC @result = sp_getapplock
     @Resource = N'sqlwriter.migrate', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 60000;
 SELECT @result AS result;`
 
-// lockForScript is lockMigrations where nobody reads an answer.
+// lockForScript is lockMigrations for a script, which cannot read an answer.
 const lockForScript = `DECLARE @result int;
 EXEC @result = sp_getapplock
     @Resource = N'sqlwriter.migrate', @LockMode = N'Exclusive', @LockOwner = N'Transaction', @LockTimeout = 60000;
 IF @result < 0
     THROW 52744, N'another migration is running', 1;`
 
-// stillThere ends a batch of the script when one before it has failed.
+// requireTransaction stops a batch of the script after an earlier batch failed.
 const requireTransaction = "IF @@TRANCOUNT = 0\n    THROW 52744, N'an earlier batch failed: nothing was changed', 1;\n"
 
-// recordMigration notes that a file was run.
+// recordMigration adds a file to the record of migrations.
 const recordMigration = `INSERT INTO sqlwriter.migration (number, name, checksum) VALUES (@number, @name, @checksum);`
 
-// Migrate brings schema sqlwriter up to date and installs this build's procedures, in one transaction under a lock that only
-// one migration has. It never touches the user's tables. Errors by kind: contention, code "migration_lock", when another migration runs for over a minute;
-// infrastructure, code "migration_checksum", when a file that was run is not the file that this build has; else as
-// classify.go says.
+// Migrate updates schema sqlwriter and installs this build's procedures, in one transaction under a lock for
+// migrations. It never changes the user's tables.
+//
+// Errors by kind: contention, code "migration_lock", if another migration runs for over a minute; infrastructure,
+// code "migration_checksum", if a file that was run differs from this build's file; others as in classify.
 func (s *Store) Migrate(ctx context.Context) error {
 	files, err := migrationList()
 	if err != nil {
@@ -69,7 +71,7 @@ func migrationList() ([]migration.File, error) {
 	return files, nil
 }
 
-// migrate runs what of files was not run before, and creates the procedures that are not there.
+// migrate runs the files that were not run before, and creates the missing procedures.
 func (s *Store) migrate(ctx context.Context, files []migration.File, p procedures) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -80,7 +82,7 @@ func (s *Store) migrate(ctx context.Context, files []migration.File, p procedure
 		err = p.install(ctx, tx)
 	}
 	if err != nil {
-		_ = tx.Rollback() // fails only when the transaction is over already
+		_ = tx.Rollback() // fails after the end of the transaction
 		return classifyDependency(opMigrate, err)
 	}
 	return classifyDependency(opMigrate, tx.Commit())
@@ -130,7 +132,7 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// migrationsDone reads the record.
+// migrationsDone reads the record of migrations.
 func migrationsDone(ctx context.Context, q querier) (done []migration.Done, err error) {
 	rows, err := q.QueryContext(ctx, `SELECT number, name, checksum, applied_at FROM sqlwriter.migration ORDER BY number`)
 	if err != nil {
@@ -147,8 +149,8 @@ func migrationsDone(ctx context.Context, q querier) (done []migration.Done, err 
 	return done, rows.Err()
 }
 
-// MigrationStatus tells which migrations the database has. A database without the schema has none. Errors by kind: as
-// classify.go says.
+// MigrationStatus returns the state of each migration. A database without the schema has run none. Errors by kind:
+// see classify.
 func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) {
 	files, err := migrationList()
 	if err != nil {
@@ -167,10 +169,11 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]migration.State, error) 
 	return migration.Compare(files, done), nil
 }
 
-// MigrationScript is what Migrate runs on an empty database, for a DBA who runs it by hand: batches apart by GO, each
-// with its record, in one transaction under the lock of Migrate. The record of a file is what keeps it from being run
-// again; a tool that goes on after an error is stopped by the next batch, which finds no transaction. The options are those
-// of the app: they decide the procedures.
+// MigrationScript returns the SQL by which Migrate fills an empty database, for a DBA. Its batches end with GO and
+// run in one transaction under the lock of Migrate.
+//
+// A file's record keeps it from running twice. Where a tool goes on after an error, the next batch finds no
+// transaction and stops. The options are those of the app, because the procedures depend on them.
 func MigrationScript(o Options) (string, error) {
 	files, err := migrationList()
 	if err != nil {
@@ -205,5 +208,4 @@ func MigrationScript(o Options) (string, error) {
 	return b.String(), nil
 }
 
-// escaped is a text within quotes.
 func escapeQuotes(text string) string { return strings.ReplaceAll(text, "'", "''") }

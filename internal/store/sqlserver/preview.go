@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// present reads the values that the lines of the request hold now.
+// currentValues reads the values that the lines of the request have now.
 func currentValues(rows *sql.Rows) (map[int64][]invoice.Value, error) {
 	if err := skipToSet(rows, setCurrent); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func currentValues(rows *sql.Rows) (map[int64][]invoice.Value, error) {
 	return before, rows.Err()
 }
 
-// scanLine reads one row of a line's key and values.
+// scanLine reads a line's key and values.
 func scanLine(rows *sql.Rows, columns []invoice.Column) (int64, []invoice.Value, error) {
 	var line int64
 	found := make([]any, len(columns))
@@ -45,15 +45,14 @@ func scanLine(rows *sql.Rows, columns []invoice.Column) (int64, []invoice.Value,
 		v, err := canonical(c, found[i])
 		if err != nil {
 			return 0, nil, fault.Wrap(fault.Internal, "sqlserver: read", "type",
-				fmt.Sprintf("line %d: %s.%s holds what a %s cannot be read from", line, c.Table, c.Name, c.Kind), err)
+				fmt.Sprintf("line %d: %s.%s has a value that is not a %s", line, c.Table, c.Name, c.Kind), err)
 		}
 		values[i] = v
 	}
 	return line, values, nil
 }
 
-// canonical makes the domain's value of what the driver gives for a column: the user's column may have any type that
-// takes the kind.
+// canonical makes the domain's value of a driver's value. The user's column may have any type that takes the kind.
 func canonical(c invoice.Column, found any) (invoice.Value, error) {
 	switch v := found.(type) {
 	case nil:
@@ -63,7 +62,7 @@ func canonical(c invoice.Column, found any) (invoice.Value, error) {
 			return decimal(c, v)
 		}
 		return invoice.Of(v), nil
-	case []byte: // what the driver gives for decimals and money
+	case []byte: // decimals and money
 		if c.Kind == invoice.Decimal {
 			return decimal(c, string(v))
 		}
@@ -90,12 +89,12 @@ func number(c invoice.Column, text string) (invoice.Value, error) {
 	return invoice.Of(text), nil
 }
 
-// decimal gives a number the column table's scale. Digits beyond it are kept: somebody else wrote them, and they differ
-// from anything that we would.
+// decimal gives a number the column table's scale. It keeps digits beyond the scale, because they differ from any
+// value that we write.
 func decimal(c invoice.Column, text string) (invoice.Value, error) {
 	r, ok := new(big.Rat).SetString(text)
 	if !ok {
-		return invoice.Value{}, fmt.Errorf("no number of %d characters", len(text))
+		return invoice.Value{}, fmt.Errorf("%d characters that are not a number", len(text))
 	}
 	short := r.FloatString(c.Scale)
 	if again, ok := new(big.Rat).SetString(short); ok && again.Cmp(r) == 0 {

@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// The schemas of our procedures. Who may execute those of the second can read verdicts and write nothing.
+// The schemas of our procedures. A login with rights on previewSchema alone can read verdicts and write nothing.
 const (
 	ownSchema     = "sqlwriter"
 	previewSchema = "sqlwriter_preview"
@@ -28,17 +28,17 @@ const (
 	procPreview   = "preview"
 )
 
-// procedure is a stored procedure of this build: one of a set, all of which have the set's hash in their names.
+// procedure is a stored procedure of this build. All procedures of a set have the set's hash in their names.
 type procedure struct {
 	schema, name, parameters string
 	steps                    []step
 }
 
-// qualified is the procedure's name as it is called.
+// qualified is the name by which the procedure is called.
 func (p procedure) qualified(hash string) string { return p.schema + "." + p.name + "_" + hash }
 
-// body is what the procedure does, with its comments: the server keeps it for whoever reads it there. What stands between
-// transaction.sql and commit.sql is indented.
+// body is the procedure's text with comments, which help a reader on the server. The steps between transaction.sql
+// and commit.sql are indented.
 func (p procedure) body() string {
 	var b strings.Builder
 	indent := "    "
@@ -60,34 +60,34 @@ func (p procedure) body() string {
 	return b.String()
 }
 
-// text creates the procedure.
+// text is the statement that creates the procedure.
 func (p procedure) text(hash string) string {
 	return "-- Made by sqlwriterctl migrate up, one set for each build and settings file (sqlwriter.procedure_set).\n" +
 		"CREATE PROCEDURE " + p.qualified(hash) + "\n    " + strings.ReplaceAll(p.parameters, ", ", ",\n    ") +
 		"\nAS\nBEGIN\n" + p.body() + "END;\n"
 }
 
-// procedures are those that this build calls. What decides them is the build and the settings file, never what a database
-// shows: every instance of a build with one settings file calls the same.
+// procedures is the set that this build calls. It depends on the build and the settings file only, never on the
+// database. So all instances of a build with one settings file call the same set.
 type procedures struct {
-	// hash is of all of them.
+	// hash is the hash of the whole set.
 	hash string
 	list []procedure
-	// inputs says, a line each, what decided them.
+	// inputs lists everything that the set depends on, one line each.
 	inputs []string
 }
 
-// name is a procedure's as it is called.
+// name is the name by which a procedure is called.
 func (p procedures) name(of string) string {
 	for _, one := range p.list {
 		if one.name == of {
 			return one.qualified(p.hash)
 		}
 	}
-	panic("sqlserver: no procedure " + of) // only this package names them
+	panic("sqlserver: no procedure " + of) // the names are constants of this package
 }
 
-// procedures makes those of a deployment, with their inputs.
+// procedures renders the set of a deployment with its inputs.
 func (t tables) procedures() (procedures, error) {
 	made, err := t.renderProcedures()
 	if err != nil {
@@ -102,7 +102,6 @@ func (t tables) procedures() (procedures, error) {
 	return made, nil
 }
 
-// produceAll makes the procedures.
 func (t tables) renderProcedures() (procedures, error) {
 	var made procedures
 	for _, p := range []struct {
@@ -128,7 +127,7 @@ func (t tables) renderProcedures() (procedures, error) {
 	return made.hashed(), nil
 }
 
-// hashed gives the set its hash: of the texts, which name none.
+// hashed adds the hash of the texts. The texts are made without the hash.
 func (p procedures) hashed() procedures {
 	sum := sha256.New()
 	for _, one := range p.list {
@@ -138,10 +137,10 @@ func (p procedures) hashed() procedures {
 	return p
 }
 
-// hashLength is that of a hash in a procedure's name: enough for a few builds to differ, and a person can compare it.
+// hashLength is the length of the hash in a name. It tells a few builds apart, and a person can compare it.
 const hashLength = 12
 
-// inputs are what decides the procedures: the build, by the hash of its set for the default names, and the settings.
+// inputs lists what the set depends on: the build, as the hash of its set for the default names, and the settings.
 func (t tables) inputs(build string) []string {
 	list := []string{
 		"build " + build, "schema " + t.schema, "lock timeout " + t.lockTimeout.String(),
@@ -161,21 +160,23 @@ func (t tables) inputs(build string) []string {
 	return list
 }
 
-// ProcedureState says whether a database has the procedures that this build calls.
+// ProcedureState compares the procedures of this build with those of a database.
 type ProcedureState struct {
-	// Hash is that of this build's, Missing are those that are not there, or that this login may not execute: to it they are not.
+	// Hash is the hash of this build. Missing are the procedures that the database does not have or that this login
+	// may not execute.
 	Hash    string
 	Missing []string
-	// At is when they were installed; zero when they were not.
+	// At is when the set was installed; zero if it was not.
 	At time.Time
-	// Latest is the hash of what was installed last, if that is another; Differs says in what: "only here" is this build's.
+	// Latest is the hash of the set that was installed last, if it is another one. Differs lists the differences;
+	// lines with "only here" are this build's.
 	Latest  string
 	Differs []string
-	// Owners are the tables and procedures that do not belong to one owner, each with its fix.
+	// Owners lists tables and procedures with different owners, each with its fix.
 	Owners []string
 }
 
-// ProcedureState compares this build's procedures with the database's. Errors by kind: as classify.go says.
+// ProcedureState compares this build's procedures with the database's. Errors by kind: see classify.
 func (s *Store) ProcedureState(ctx context.Context) (ProcedureState, error) {
 	state := ProcedureState{Hash: s.procedures.hash}
 	for _, p := range s.procedures.list {
@@ -195,7 +196,7 @@ func (s *Store) ProcedureState(ctx context.Context) (ProcedureState, error) {
 	return state, classifyDependency(opMigrate, err)
 }
 
-// installed reads the record of what was installed.
+// installed reads the record of installed sets.
 func (s *Store) installed(ctx context.Context, state *ProcedureState) error {
 	var there sql.NullInt64
 	if err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(N'sqlwriter.procedure_set', N'U')`).Scan(&there); err != nil || !there.Valid {
@@ -216,7 +217,7 @@ func (s *Store) installed(ctx context.Context, state *ProcedureState) error {
 	return err
 }
 
-// differing lists the lines that only one of two lists has.
+// lineDifferences lists the lines that only one of two lists has.
 func lineDifferences(here, there []string) []string {
 	var list []string
 	for _, l := range here {
@@ -232,8 +233,7 @@ func lineDifferences(here, there []string) []string {
 	return list
 }
 
-// install creates the procedures that are not there. Those of other builds stay: they cost nothing, and a slot that sleeps may
-// need them.
+// install creates the missing procedures. It keeps those of other builds, because a stopped slot may need them.
 func (p procedures) install(ctx context.Context, tx *sql.Tx) error {
 	for _, one := range p.list {
 		var there sql.NullInt64
@@ -251,7 +251,7 @@ func (p procedures) install(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// recordProcedures notes that a set was installed.
+// recordProcedures adds a set to the record of installed sets.
 const recordProcedures = `INSERT INTO sqlwriter.procedure_set (set_hash, inputs)
 SELECT @hash, @inputs
 WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.procedure_set AS s WHERE s.set_hash = @hash);`

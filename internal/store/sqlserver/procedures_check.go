@@ -16,7 +16,7 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// inspectProcedures looks whether this build's procedures are there, may be executed, and may do their work.
+// inspectProcedures checks that this build's procedures exist and that this login may execute them.
 func (s *Store) inspectProcedures(ctx context.Context, f *Findings) error {
 	state, err := s.ProcedureState(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) inspectProcedures(ctx context.Context, f *Findings) error {
 	return nil
 }
 
-// Describe says for people which procedures the build calls, and which the database has.
+// Describe tells an operator which procedures the build calls and which the database has.
 func (p ProcedureState) Describe() string {
 	text := "procedures " + p.Hash + " of this build"
 	switch {
@@ -67,8 +67,8 @@ func (p ProcedureState) Describe() string {
 	return text + " (fix: sqlwriterctl migrate up)"
 }
 
-// owners compares the owner of our procedures with that of the tables: a procedure may do what its caller may not only to what
-// belongs to its own owner. It answers the differences.
+// owners compares the owner of our procedures with the owners of the tables, and returns the differences. A procedure
+// may use only tables of its own owner without rights of the caller.
 func (s *Store) owners(ctx context.Context) ([]string, error) {
 	apply := s.procedures.name(procApply)
 	owner, err := s.owner(ctx, apply)
@@ -90,8 +90,8 @@ func (s *Store) owners(ctx context.Context) ([]string, error) {
 	return differences, nil
 }
 
-// ownersDiffer says that a procedure and what it writes to belong to two owners; empty when they belong to one, or the server
-// does not say to whom.
+// ownerDifference describes a procedure and a table with different owners. It is empty if the owners are equal or
+// unknown.
 func ownerDifference(procedure, owner, name, other string) string {
 	if owner == "" || other == "" || strings.EqualFold(other, owner) {
 		return ""
@@ -101,16 +101,16 @@ func ownerDifference(procedure, owner, name, other string) string {
 		name, procedure, owner, other, quote(other), quote(other))
 }
 
-// owner is whom a table or procedure belongs to; empty when the server does not say, or is not Microsoft's: others have no
-// chain of owners.
+// owner is the owner of a table or procedure. It is empty on other servers than Microsoft's, which have no ownership
+// chains.
 func (s *Store) owner(ctx context.Context, name string) (string, error) {
 	var owner sql.NullString
 	err := s.db.QueryRowContext(ctx, `SELECT CASE WHEN @@VERSION LIKE N'Microsoft%' THEN USER_NAME(OBJECTPROPERTY(OBJECT_ID(@name), N'OwnerId')) END`, sql.Named("name", name)).Scan(&owner)
 	return owner.String, err
 }
 
-// tryOut runs the preview on an empty request: each of its statements asks for its rights, and none finds a row. (An empty write
-// would fire the user's triggers: deploy/sql/check_rights.sql tries it, when a person wants it.)
+// tryPreview runs the preview on an empty request. Each statement then requires its rights and finds no row. An empty
+// write would fire the user's triggers; deploy/sql/check_rights.sql runs one on demand.
 func (s *Store) tryPreview(ctx context.Context, f *Findings) error {
 	payload, err := shared.Request(nil, timeText)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Store) tryPreview(ctx context.Context, f *Findings) error {
 	return err
 }
 
-// brokenChain says of a preview's error that a right is missing inside the procedure; any other error is handed on.
+// brokenOwnershipChain describes a missing right inside the procedure. It returns any other error as other.
 func brokenOwnershipChain(err error) (difference string, other error) {
 	e := fault.As(classify(opCheck, err))
 	if e == nil || (e.Code != "229" && e.Code != "230") {
@@ -134,7 +134,7 @@ func brokenOwnershipChain(err error) (difference string, other error) {
 		"sqlwriter_preview and that of the tables, then deploy/sql/app_rights.sql and check_rights.sql)", e.Code, serverText(err)), nil
 }
 
-// inspectPreview looks whether the one procedure is there that a shadow calls.
+// inspectPreview checks that the one procedure exists that a shadow calls.
 func (s *Store) inspectPreview(ctx context.Context, f *Findings) error {
 	name := s.procedures.name(procPreview)
 	var there sql.NullInt64
@@ -147,7 +147,7 @@ func (s *Store) inspectPreview(ctx context.Context, f *Findings) error {
 	return nil
 }
 
-// serverText is what the server said: of a refused right, the object and its schema.
+// serverText is the server's message. For a missing right it names the object and its schema.
 func serverText(err error) string {
 	var e mssql.Error
 	if errors.As(err, &e) {

@@ -5,7 +5,6 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// reportWords are this engine's.
 func reportDialect() shared.ReportDialect {
 	return shared.ReportDialect{
 		Run: "sqlwriter.run", Batch: "sqlwriter.batch", ProcessingBatch: "sqlwriter.processing_job", Worker: "sqlwriter.worker",
@@ -17,8 +16,8 @@ func reportDialect() shared.ReportDialect {
 	}
 }
 
-// Reports are the monitoring queries over the bookkeeping of this database, about the runs of an environment. Codes are those
-// of classify.go, or the port's.
+// Reports returns the monitoring queries about the runs of an environment. Codes are those of classify, or of
+// run.Reports.
 func (s *Store) Reports(sysName string) run.Reports {
 	return shared.NewReports(shared.ReportEngine{
 		ReportDialect: reportDialect(), Name: "sqlserver", SysName: sysName, Read: s.db,

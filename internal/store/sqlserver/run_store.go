@@ -10,7 +10,6 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// runWords are this engine's.
 func (t tables) runDialect() shared.RunDialect {
 	return shared.RunDialect{
 		Dialect: t.dialect(), Batch: "sqlwriter.job", BatchItem: "sqlwriter.batch_item", Worker: "sqlwriter.worker",
@@ -21,7 +20,6 @@ func (t tables) runDialect() shared.RunDialect {
 	}
 }
 
-// listOf reads a JSON array of arrays.
 func listOf(parameter string, columns []string) string {
 	typed := make([]string, len(columns))
 	for i, c := range columns {
@@ -30,7 +28,7 @@ func listOf(parameter string, columns []string) string {
 	return "OPENJSON (" + parameter + ") WITH (\n" + strings.Join(typed, ",\n") + "\n    )"
 }
 
-// RunStore keeps an environment's books of runs in this database. Codes are those of classify.go, or the port's.
+// RunStore returns the run store of an environment. Codes are those of classify, or of run.Store.
 func (s *Store) RunStore(sysName string) run.Store {
 	return shared.NewRunStore(shared.RunEngine{
 		Engine: s.engine(sysName), RunDialect: s.tables.runDialect(), Key: func(text string) any { return mssql.VarChar(text) },

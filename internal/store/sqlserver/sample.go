@@ -15,7 +15,7 @@ import (
 //go:embed sample/schema.sql
 var sampleSchema string
 
-// columnType is the type that a column of the user's needs at least; what else does is in columns.go.
+// columnType is the smallest type of a user's column. columns.go accepts others too.
 func columnType(c invoice.Column) (string, error) {
 	switch c.Kind {
 	case invoice.Text, invoice.Flag:
@@ -30,8 +30,8 @@ func columnType(c invoice.Column) (string, error) {
 	return "", fmt.Errorf("column %s.%s: no SQL type for kind %q", c.Table, c.Name, c.Kind)
 }
 
-// CreateSampleSchema makes IVCE_DTL and IVCE_TRKG_MSTR, which belong to the user in every deployment, for tests and for
-// trying things out. Tables that exist are left alone. Errors by kind: as classify.go says.
+// CreateSampleSchema makes samples of IVCE_DTL and IVCE_TRKG_MSTR for tests and trials; every deployment has its own.
+// Existing tables stay as they are. Errors by kind: see classify.
 func CreateSampleSchema(ctx context.Context, db *sql.DB, o Options) error {
 	t, err := tablesOf(o)
 	if err != nil {
@@ -47,10 +47,8 @@ func CreateSampleSchema(ctx context.Context, db *sql.DB, o Options) error {
 	return nil
 }
 
-// sampleColumn is a column with its type.
 type sampleColumn struct{ Name, Type string }
 
-// sampleText fills the schema from the column table.
 func (t tables) sampleText() (string, error) {
 	parsed, err := template.New("schema").Option("missingkey=error").Parse(sampleSchema)
 	if err != nil {

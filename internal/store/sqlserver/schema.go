@@ -14,14 +14,14 @@ import (
 
 const opCheck = "sqlserver: check"
 
-// codeSchema marks a database that is not what the statements need.
+// codeSchema is the code of a database that the statements cannot use.
 const codeSchema = "schema"
 
-// Findings is what a look at the database's schema found.
+// Findings are the result of an inspection.
 type Findings struct {
-	// Differences keep the app from working, each with its fix.
+	// Differences keep the app from working. Each names its fix.
 	Differences []string
-	// Notes are worth knowing and harm nobody: triggers, columns that round or do not hold every character.
+	// Notes are harmless facts for an operator: triggers, and columns that round or lack characters.
 	Notes []string
 }
 
@@ -33,8 +33,8 @@ func (f *Findings) note(format string, args ...any) {
 	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
 }
 
-// Check connects and compares the database with what the statements need. Errors by kind: infrastructure, code "schema", with every
-// difference and its fix in the cause (no document is at fault); else as classify.go says.
+// Check compares the database with the needs of the statements. Errors by kind: infrastructure, code "schema", with
+// every difference and its fix in the cause; others as in classify.
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.Ping(ctx); err != nil {
 		return err
@@ -48,11 +48,11 @@ func (s *Store) Check(ctx context.Context) error {
 		return nil
 	}
 	return fault.Wrap(fault.Infrastructure, opCheck, codeSchema,
-		fmt.Sprintf("the database is not what the statements need, %d differences", len(f.Differences)),
+		fmt.Sprintf("the database differs from the needs of the statements, %d differences", len(f.Differences)),
 		errors.New(strings.Join(f.Differences, "\n")))
 }
 
-// Notes is what the last Check that found no difference noted: worth a line in the log when the app starts.
+// Notes returns the notes of the last Check that found no difference. The app logs them at the start.
 func (s *Store) Notes() []string {
 	if notes := s.notes.Load(); notes != nil {
 		return *notes
@@ -60,7 +60,7 @@ func (s *Store) Notes() []string {
 	return nil
 }
 
-// Inspect looks at everything that Check compares and answers the notes too.
+// Inspect compares like Check and returns all differences and notes.
 func (s *Store) Inspect(ctx context.Context) (Findings, error) {
 	f := Findings{}
 	inspect := s.inspectOwn
@@ -85,7 +85,7 @@ func (s *Store) Inspect(ctx context.Context) (Findings, error) {
 	return f, s.tryPreview(ctx, &f)
 }
 
-// inspectOwn looks at schemas sqlwriter and sqlwriter_preview.
+// inspectOwn checks the schemas sqlwriter and sqlwriter_preview.
 func (s *Store) inspectOwn(ctx context.Context, f *Findings) error {
 	states, err := s.MigrationStatus(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Store) inspectOwn(ctx context.Context, f *Findings) error {
 // oldestLevel is the compatibility level that OPENJSON needs.
 const oldestLevel = 130
 
-// inspectServer looks at what the statements need of the database itself, and at our rights on our own tables.
+// inspectServer checks the database's compatibility level and our rights on our own tables.
 func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 	var version string
 	var level int
@@ -116,7 +116,7 @@ func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(version, "Microsoft") && level < oldestLevel { // other engines' levels mean something else
+	if strings.HasPrefix(version, "Microsoft") && level < oldestLevel { // levels of other engines have another meaning
 		f.differ("the database: expected compatibility level %d or more (OPENJSON), found %d (fix: ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = %d)",
 			oldestLevel, level, oldestLevel)
 	}
@@ -126,7 +126,7 @@ func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 	}{
 		{"migration", []string{"SELECT"}},
 		{"procedure_set", []string{"SELECT"}},
-		{"ledger", []string{"SELECT"}}, // it is written by procedures
+		{"ledger", []string{"SELECT"}}, // procedures write it
 		{"adoption", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"run", []string{"SELECT", "INSERT", "UPDATE"}},
 		{"audit_log", []string{"SELECT", "INSERT"}},
@@ -144,12 +144,12 @@ func (s *Store) inspectServer(ctx context.Context, f *Findings) error {
 	return nil
 }
 
-// inspectOwnRights asks for the rights on one of our tables.
+// inspectOwnRights checks the rights on one of our tables.
 func (s *Store) inspectOwnRights(ctx context.Context, table string, rights []string, f *Findings) error {
 	var there sql.NullInt64
 	err := s.db.QueryRowContext(ctx, `SELECT OBJECT_ID(@table)`, sql.Named("table", "sqlwriter."+table)).Scan(&there)
 	if err != nil || !there.Valid {
-		return err // that it is not there is said already
+		return err // the missing migration is reported already
 	}
 	for _, right := range rights {
 		has, err := s.hasRight(ctx, "[sqlwriter]."+quote(table), right)
@@ -198,7 +198,7 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there use
 		}
 		checkColumn(name, c, column, f)
 	}
-	if table == invoice.Tracking { // we insert rows there
+	if table == invoice.Tracking { // rows are inserted there
 		for _, n := range there.order {
 			c, _ := there.column(n)
 			if !ours[strings.ToLower(n)] && !c.nullable && !c.hasDefault && !c.computed && !c.identity {
@@ -217,7 +217,7 @@ func (s *Store) inspectTable(ctx context.Context, table invoice.Table, there use
 	return s.noteTriggers(ctx, table, name, f)
 }
 
-// checkUnique looks for an index that lets the key stand once: with two rows of one key, half a write would be right.
+// checkUnique requires a unique index on the key. With two rows of one key a write would change only part of a line.
 func (s *Store) checkUnique(ctx context.Context, table invoice.Table, name string, key dbColumn, f *Findings) error {
 	var n int
 	err := s.db.QueryRowContext(ctx, `SELECT COUNT(*)
@@ -240,7 +240,7 @@ WHERE
 	return nil
 }
 
-// checkRights asks for the right to read. Procedures write. Rights on single columns count where there is none on the table.
+// checkRights requires the right to read; procedures do the writing. Rights on all columns are enough too.
 func (s *Store) checkRights(ctx context.Context, table invoice.Table, name string, f *Findings) error {
 	if s.previewOnly {
 		return nil
@@ -255,7 +255,7 @@ func (s *Store) checkRights(ctx context.Context, table invoice.Table, name strin
 	return err
 }
 
-// hasRight asks for a right on a table or procedure.
+// hasRight reports whether this login has a right on a table or procedure.
 func (s *Store) hasRight(ctx context.Context, table, right string) (bool, error) {
 	var has sql.NullBool
 	err := s.db.QueryRowContext(ctx, `SELECT HAS_PERMS_BY_NAME(@table, N'OBJECT', @right)`,
@@ -263,7 +263,7 @@ func (s *Store) hasRight(ctx context.Context, table, right string) (bool, error)
 	return has.Valid && has.Bool, err
 }
 
-// hasRightOnColumns asks for a right on every column that the statements name.
+// hasRightOnColumns reports whether this login has a right on every column that the statements use.
 func (s *Store) hasRightOnColumns(ctx context.Context, table invoice.Table, right string) (bool, error) {
 	for _, c := range s.tables.layout.Columns {
 		if c.Table != table {
@@ -279,7 +279,7 @@ func (s *Store) hasRightOnColumns(ctx context.Context, table invoice.Table, righ
 	return true, nil
 }
 
-// noteTriggers names the user's triggers: they are part of every write and of how long it takes.
+// noteTriggers notes the user's triggers. They run within every write and count in its duration.
 func (s *Store) noteTriggers(ctx context.Context, table invoice.Table, name string, f *Findings) (err error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT g.name, g.is_disabled, g.is_instead_of_trigger
 FROM sys.triggers AS g WHERE g.parent_id = OBJECT_ID(@table) ORDER BY g.name`, sql.Named("table", s.tables.table(table)))

@@ -14,29 +14,29 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// The numbers of our own THROWs. 50000 and up are free for users; these are reserved for the SQL Writer.
+// The numbers of our THROWs. Users may use 50000 and up; these are reserved for the SQL Writer.
 const (
-	// throwNoEvidence: the ledger shows neither this write, nor this content, nor anything newer.
+	// throwNoEvidence: the ledger has neither this write, nor this content, nor anything newer.
 	throwNoEvidence = 52740
-	// throwRowCount: another number of rows was written than lines were applied.
+	// throwRowCount: the number of written rows differs from the number of applied lines.
 	throwRowCount = 52741
-	// throwMoved: the adoption does not stand where it was read (adoption/page.sql).
+	// throwMoved: the state of the adoption changed after it was read (adoption/page.sql).
 	throwMoved = 52742
-	// throwWentBack and throwOtherDatabase: the heartbeat is not the one that the control document knows.
+	// throwWentBack and throwOtherDatabase: the heartbeat differs from the one in the control document.
 	throwWentBack      = 52745
 	throwOtherDatabase = 52746
 )
 
-// The real ledger, and the copy that a preview works on.
+// The ledger, and its copy for a preview.
 const (
 	ledgerTable = "[sqlwriter].[ledger]"
 	ledgerCopy  = "#ledger"
 )
 
-// step is one part of a procedure; its name is its file's.
+// step is one part of a procedure, named after its file.
 type step struct{ name, text string }
 
-// applySteps and previewSteps are the parts of a request for documents in their order.
+// applySteps and previewSteps are the steps of a request in their order.
 func applySteps() []string {
 	return []string{
 		"begin", "variables", "database", "load", "read_existing", "prune", "transaction", "ledger_update", "ledger_insert",
@@ -51,30 +51,30 @@ func previewSteps() []string {
 	}
 }
 
-// heartbeatSteps are the parts of a heartbeat in their order.
+// heartbeatSteps are the steps of a heartbeat in their order.
 func heartbeatSteps() []string {
 	return []string{"begin", "heartbeat_variables", "transaction", "heartbeat", "commit", "heartbeat_answer"}
 }
 
-// stagedColumn is one row of the column table as the templates see it.
+// stagedColumn is one row of the column table for the templates.
 type stagedColumn struct {
-	// Name is the quoted column of the user's table, Staged that of the staged line.
+	// Name is the quoted column of the user's table; Staged is the quoted column of the staged line.
 	Name, Staged string
-	// Label tells the columns of both tables apart.
+	// Label is the column's name with its table.
 	Label string
-	// InDetail tells the two tables apart.
+	// InDetail is true for IVCE_DTL and false for IVCE_TRKG_MSTR.
 	InDetail bool
 }
 
-// stagedSlot is one value of a document or of a line.
+// stagedSlot is one value of a document or a line for the templates.
 type stagedSlot struct {
-	// Staged is its quoted column. StagedType holds every value of the kind and is wider than the user's column may be.
+	// Staged is the quoted column. StagedType takes every value of the kind and is wider than any column of the user.
 	Staged, StagedType string
 	// Position is the value's place in the request's JSON array.
 	Position int
 }
 
-// templateData is what every template is filled with.
+// templateData is the data of every template.
 type templateData struct {
 	Ledger, RealLedger         string
 	DetailTable, TrackingTable string
@@ -88,11 +88,12 @@ type templateData struct {
 	ItemSlots, LineSlots      []stagedSlot
 }
 
-// widest is the longest text that a column of a fixed length takes.
+// maxFixedText is the greatest length of nvarchar(n).
 const maxFixedText = 4000
 
-// stagedType says what carries a value to the user's columns. Texts have room for one character too many and decimals on both
-// sides, because OPENJSON cuts silently what its WITH clause cannot hold (docs/facts.md F75, ADR 0016).
+// stagedType is the SQL type that carries a value to the user's columns. Texts have one character more than the
+// column, and decimals more digits on both sides. OPENJSON silently cuts values that are wider than the type of its
+// WITH clause (docs/facts.md F75, ADR 0016).
 func stagedType(s shared.Slot) (string, error) {
 	switch s.Column.Kind {
 	case invoice.Text, invoice.Flag:
@@ -110,15 +111,15 @@ func stagedType(s shared.Slot) (string, error) {
 	return "", fmt.Errorf("column %s.%s: no SQL type for kind %q", s.Column.Table, s.Column.Name, s.Column.Kind)
 }
 
-// tables is what one deployment calls things.
+// tables are the names and limits of one deployment.
 type tables struct {
 	layout invoice.Layout
-	// schema is the user's.
+	// schema is the schema of the user's tables.
 	schema      string
 	lockTimeout time.Duration
 }
 
-// dataOf spreads the column table over the templates' lists.
+// dataOf makes the templates' data from the column table.
 func (t tables) dataOf(ledger string) (templateData, error) {
 	d := templateData{
 		Ledger: ledger, RealLedger: ledgerTable,
@@ -162,13 +163,13 @@ func staged(slots []shared.Slot) ([]stagedSlot, error) {
 	return all, nil
 }
 
-// table is a user's table, quoted and with its schema.
+// table is the quoted name of a user's table with its schema.
 func (t tables) table(name invoice.Table) string { return quote(t.schema) + "." + quote(string(name)) }
 
-// label is a column for people.
+// label is a column's name with its table, for messages.
 func label(c invoice.Column) string { return string(c.Table) + "." + c.Name }
 
-// produce fills the templates of the named steps.
+// render renders the templates of the named steps.
 func (t tables) render(ledger string, names []string) ([]step, error) {
 	data, err := t.dataOf(ledger)
 	if err != nil {
@@ -189,10 +190,10 @@ func (t tables) render(ledger string, names []string) ([]step, error) {
 	return steps, nil
 }
 
-// unixEnds is a text with line ends as \n, whatever a checkout made of them: they are part of the procedures' hash.
+// normalizeLineEnds makes all line ends \n. They are part of the procedures' hash, and a checkout may change them.
 func normalizeLineEnds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// join makes the text of a request. Comments stay in the files: the server would compare and keep them for nothing.
+// join makes the text of a request without comments, which the server would store with its plan.
 func join(steps []step) string {
 	var b strings.Builder
 	for _, s := range steps {
@@ -206,5 +207,5 @@ func join(steps []step) string {
 	return b.String()
 }
 
-// quote makes an identifier of a name that comes from data.
+// quote makes an identifier of a name.
 func quote(name string) string { return "[" + strings.ReplaceAll(name, "]", "]]") + "]" }

@@ -10,24 +10,25 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Options are what a deployment may want otherwise. The zero value is good.
+// Options are the settings of a deployment. Zero values mean the defaults.
 type Options struct {
-	// Layout is what the user's columns are called here.
+	// Layout has the names of the user's columns.
 	Layout invoice.Layout
 	// Schema is the schema of the user's two tables; empty means dbo.
 	Schema string
-	// MaxOpen bounds the connections: 10. As many may stay idle, for MaxIdleTime: 30 s, because what lies between drops
-	// idle ones without a word. MaxLifetime ends every connection after a while, 10 min, so that they move to where the
-	// database is after a failover.
+	// MaxOpen bounds the connections; 0 means 10. As many may be idle.
+	//
+	// MaxIdleTime bounds the idle time; 0 means 30 s, because network devices drop idle connections silently.
+	// MaxLifetime bounds the age; 0 means 10 min, so that connections move to the new server after a failover.
 	MaxOpen                  int
 	MaxIdleTime, MaxLifetime time.Duration
-	// LockTimeout is how long a statement waits for a lock: 5 s, in whole milliseconds.
+	// LockTimeout is how long a statement waits for a lock, in whole milliseconds; 0 means 5 s.
 	LockTimeout time.Duration
-	// PreviewOnly says that the login may do nothing but preview (deploy/sql/shadow_rights.sql): Check asks for no more.
+	// PreviewOnly means that the login may only preview (deploy/sql/shadow_rights.sql). Check then requires no other
+	// rights.
 	PreviewOnly bool
 }
 
-// Defaults of Options.
 const (
 	defaultSchema      = "dbo"
 	defaultMaxOpen     = 10
@@ -36,21 +37,21 @@ const (
 	defaultLockTimeout = 5 * time.Second
 )
 
-// Store is a database on a server. It is safe for concurrent use and implements commit.Sink.
+// Store is a database on a server and implements commit.Sink. It is safe for concurrent use.
 type Store struct {
-	db     *sql.DB
-	tables tables
-	// previewOnly says that the login may do nothing but preview.
+	db          *sql.DB
+	tables      tables
 	previewOnly bool
-	// maxOpen bounds the connections; as many may stay idle.
-	maxOpen int
-	// procedures are what is called, limits what Apply looks at before.
+	maxOpen     int
+	// procedures are those that the store calls. limits are those of the user's columns.
 	procedures procedures
 	limits     *columnLimits
 	notes      *atomic.Pointer[[]string]
 }
 
-// Open is New and Ping.
+// Open connects once to check the address and the login. It changes nothing; Migrate does. The connection string is a
+// sqlserver:// address of go-mssqldb with our defaults (see connector). Errors by kind: infrastructure, code
+// "settings" for a connection string that cannot be used; others as in classify.
 func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	s, err := New(dsn, o)
 	if err != nil {
@@ -102,16 +103,15 @@ func tablesOf(o Options) (tables, error) {
 	return t, nil
 }
 
-// maxNameLength is the most characters an identifier has.
+// maxNameLength is the most characters of an identifier.
 const maxNameLength = 128
 
 // DB is the connection pool, for set-up and tests.
 func (s *Store) DB() *sql.DB { return s.db }
 
-// Close closes every connection.
+// Close closes all connections.
 func (s *Store) Close() error { return s.db.Close() }
 
-// orDefault is value, or the default where value is the zero value.
 func orDefault[T comparable](value, otherwise T) T {
 	var zero T
 	if value == zero {
