@@ -1,4 +1,4 @@
--- The latest entries that people want (ops.Audit.Notable), newest first: the steps of workers are skipped, not read.
+-- The latest notable entries (ops.Audit.Notable), newest first. The indexes skip the entries of workers' steps.
 SELECT{{.Top}}
     a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM (

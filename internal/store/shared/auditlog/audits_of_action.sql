@@ -5,7 +5,7 @@ FROM {{.AuditLog}} AS a
 WHERE
     a.action = @action
 {{- if .BinaryCollation}}
-    AND a.action = @action{{.BinaryCollation}} -- of those that the index finds, whatever the database's collation
+    AND a.action = @action{{.BinaryCollation}} -- narrows the rows of the index to an exact match
 {{- end}}
     AND a.sys_name = @sys_name
 ORDER BY a.audit_id DESC{{.Limit}};

@@ -1,4 +1,4 @@
--- The latest entries about one run, newest first: of one action, of all, or those that people want (ops.Audit.Notable).
+-- The latest entries about one run, newest first: of one action, all, or the notable ones (ops.Audit.Notable).
 SELECT{{.Top}}
     a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM {{.AuditLog}} AS a

@@ -1,4 +1,4 @@
--- The last status of a run of the environment that has none yet: the first one stays.
+-- Sets the final status of a run of the environment. A final status never changes.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET status = @status, counts = @counts, heartbeat_at = {{.Now}}, ended_at = {{.Now}}

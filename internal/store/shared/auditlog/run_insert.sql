@@ -1,4 +1,4 @@
--- A new run. Its id is a key: a second one of the same id is an error.
+-- Adds a run. A duplicate id is an error.
 {{template "begin.sql" . -}}
 INSERT INTO {{.Run}} (
     run_id, sys_name, kind, filter, matched_count, at_least, requested_by, why, status, cancel, counts, started_at,

@@ -1,4 +1,4 @@
--- The counts of a run of the environment that has not ended.
+-- Saves the counts of a run of the environment that has not ended.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET counts = @counts, heartbeat_at = {{.Now}}

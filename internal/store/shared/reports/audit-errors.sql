@@ -1,5 +1,5 @@
--- The latest entries of the environment's audit log that are errors or warnings, the newest first: the latest of each level
--- come from the end of its part of the index, so that nothing older is read.
+-- The latest errors and warnings of the environment's audit log, newest first. Each level is read from the end of
+-- its part of the index, so older entries are not read.
 WITH errors AS (
     SELECT{{.Top}}
         a.audit_id

@@ -1,5 +1,5 @@
--- How many batches and documents are in each status, in the order of a batch's life (docs/requirements.md R85): of those that have
--- ended, completed or failed, those of the last 30 days, because they grow without end.
+-- Batches and documents by status, in the order of a batch's life (docs/requirements.md R85). Completed and failed
+-- batches count for 30 days, because their number grows without end.
 WITH batches AS (
     SELECT
         b.batch_status,

@@ -1,5 +1,5 @@
--- What became of the batches of each of the last 30 days (docs/requirements.md R85). There a batch is successful once it is queued,
--- here it goes on: handed_off are those that are queued or further, and the percentage is of those that ended.
+-- Results of the batches of each of the last 30 days (docs/requirements.md R85). In the original a queued batch is
+-- successful. Here handed_off counts the batches that were queued, and the percentage is of those that ended.
 WITH days AS (
     SELECT
         {{.Day "b.created_at"}} AS created_on,

@@ -1,4 +1,4 @@
--- Managers and workers that are RUNNING and have said nothing for ten minutes, the longest silent first.
+-- RUNNING managers and workers without a heartbeat for ten minutes, the longest silent first.
 SELECT{{.Top}}
     w.worker_id,
     w.kind,

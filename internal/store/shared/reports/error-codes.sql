@@ -1,4 +1,4 @@
--- The failures of documents in the last 7 days by code, the most frequent first (docs/requirements.md R85).
+-- Failures of documents in the last 7 days by code, the most frequent first (docs/requirements.md R85).
 SELECT{{.Top}}
     e.error_code,
     COUNT(*) AS errors,

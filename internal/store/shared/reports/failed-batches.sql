@@ -1,4 +1,4 @@
--- Batches that were given up, the latest first, and why. An operator may requeue them.
+-- Failed batches and their errors, the latest first. An operator may requeue them.
 SELECT{{.Top}}
     b.run_id,
     b.batch_number,

@@ -1,4 +1,4 @@
--- Batches whose message is to be sent (again) by the timer, for each run, the longest waiting first (docs/requirements.md R85).
+-- Batches whose message the timer will send, by run, the longest waiting first (docs/requirements.md R85).
 SELECT{{.Top}}
     b.parent_job_id,
     COUNT(*) AS pending_batches,

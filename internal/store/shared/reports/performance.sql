@@ -1,5 +1,6 @@
--- The batches completed in the last hour, day and week (docs/requirements.md R85): how long one took from its first claim,
--- documents per second from the first claim to the last end, and how many of a hundred documents need nothing more.
+-- Batches completed in the last hour, day and week (docs/requirements.md R85). A batch's time is from first
+-- claim to end. Documents per second are from the first claim to the last end. The percentage is of the
+-- successful documents.
 WITH periods AS (
     SELECT 1 AS last_hours, {{.Ago 3600}} AS since
     UNION ALL

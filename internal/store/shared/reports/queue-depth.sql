@@ -1,4 +1,4 @@
--- How much waits for a worker, as far as the tables know it: the queue itself is not asked (docs/requirements.md R85).
+-- Waiting batches and documents by the tables. The queue itself is not read (docs/requirements.md R85).
 WITH waiting AS (
     SELECT
         COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN 1 ELSE 0 END), 0) AS queued_batches,

@@ -1,5 +1,5 @@
--- Where the batches of the last hour are, for each run (docs/requirements.md R85), and how long they waited from their message to
--- their first claim. A batch that was claimed before its message was known to be accepted has no such wait.
+-- Batches of the last hour by run and status, and their time from message to first claim (docs/requirements.md
+-- R85). A batch that was claimed before its message was recorded has no such time.
 WITH batches AS (
     SELECT
         {{.NoIndex}}b.run_id AS parent_job_id,

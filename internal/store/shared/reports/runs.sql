@@ -1,7 +1,7 @@
--- The latest runs, the newest first, and how far they are: the runs are chosen before any batch is read. Documents are
--- those that have a batch, done are those of completed batches, and the percentage is of those that are known: until all
--- are handed off, what the preview found, if that is more. A run that one process does alone has no batch: its counts are
--- in `run show`.
+-- The latest runs and their progress, newest first. The runs are selected before any batch is read.
+-- documents counts those that have a batch, done those of completed batches. The percentage is of the known
+-- documents. Until the hand-off ends, that is the preview's number if it is larger.
+-- A run of one process has no batches. `run show` has its counts.
 WITH latest AS (
     SELECT{{.Top}}
         r.run_number,

@@ -1,5 +1,5 @@
--- Batches in processing whose worker has said nothing for ten minutes, or let go of them ten minutes ago, the longest
--- silent first (docs/requirements.md R75). The timer takes care of them. The same ones twice are a reason to look.
+-- Batches in processing without a heartbeat for ten minutes, or released ten minutes ago, the longest silent first
+-- (docs/requirements.md R75). The timer rescues them. A batch that appears twice needs an operator.
 WITH batches AS (
     SELECT
         b.run_id,

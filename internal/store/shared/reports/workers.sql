@@ -1,6 +1,6 @@
--- The health of managers and workers (docs/requirements.md R85). Active and dead ones are both RUNNING: the dead ones have said
--- nothing for ten minutes (docs/requirements.md R75). Of the others there is one for every batch ever claimed: they are
--- those that began in the last 7 days.
+-- The health of managers and workers (docs/requirements.md R85). Active and dead workers are RUNNING. The dead
+-- ones have had no heartbeat for ten minutes (docs/requirements.md R75). The others are those that began in the
+-- last 7 days, because each claim adds one.
 WITH workers AS (
     SELECT
         w.kind,

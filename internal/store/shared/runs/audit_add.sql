@@ -1,4 +1,4 @@
--- One entry more in the audit log, by the database's clock.
+-- Adds an entry to the audit log. The time is the database's.
 {{template "begin.sql" . -}}
 INSERT INTO {{.AuditLog}} (done_at, sys_name, action, done_by, why, subject, detail, level, run_id, job_id)
 VALUES (

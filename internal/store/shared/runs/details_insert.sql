@@ -1,5 +1,4 @@
--- Failures of documents in a batch. A row of @rows is an array: position, document, code, message, type, retries, whether
--- there is a next one.
+-- Adds failures of documents in a batch. A row of @rows: position, document, code, message, type, retries, retryable.
 {{template "begin.sql" . -}}
 INSERT INTO {{.ErrorDetail}} (
     run_id, job_id, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at

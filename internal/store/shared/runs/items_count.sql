@@ -1,4 +1,4 @@
--- How many documents of a batch have which outcome.
+-- Counts the documents of a batch by outcome.
 SELECT
     i.outcome, COUNT(*) AS documents
 FROM {{.BatchItem}} AS i

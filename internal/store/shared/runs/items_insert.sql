@@ -1,5 +1,4 @@
--- Documents of batches. A document that the run has already is an error. A row of @rows is an array: key, id, batch,
--- position.
+-- Adds documents of batches. A document that the run already has is an error. A row of @rows: key, id, batch, position.
 {{template "begin.sql" . -}}
 INSERT INTO {{.BatchItem}} (run_id, document_key, document_id, job_id, position)
 SELECT @run, n.listed_key, n.listed_document, n.listed_job, n.listed_position

@@ -1,4 +1,4 @@
--- Which documents the run has. A row of @rows is an array: key.
+-- The documents of a list that the run has. A row of @rows: key.
 SELECT i.document_key
 FROM
     {{.List "rows" "listed_key char(64)"}} AS n

@@ -1,5 +1,4 @@
--- Documents of a run by key, from one on{{if .ByOutcome}}, those with one of some outcomes. A row of @rows is an array:
--- outcome{{end}}.
+-- Documents of a run by key, after a key{{if .ByOutcome}}, with one of the listed outcomes. A row of @rows: outcome{{end}}.
 SELECT{{.Top}}
     i.document_id, i.outcome, i.code, j.number
 FROM {{.BatchItem}} AS i

@@ -1,4 +1,4 @@
--- The outcomes of documents of a batch, over those that they have. A row of @rows is an array: key, run, outcome, code.
+-- Saves outcomes of documents of a batch and replaces earlier ones. A row of @rows: key, run, outcome, code.
 {{template "begin.sql" . -}}
 {{.Update .BatchItem "i"}}
 SET outcome = n.listed_outcome, code = n.listed_code, updated_at = {{.Now}}

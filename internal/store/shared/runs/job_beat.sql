@@ -1,4 +1,4 @@
--- The worker lives, as long as the batch is its own.
+-- Renews the heartbeat of a batch that the worker has.
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET heartbeat_at = {{.Now}}

@@ -1,6 +1,6 @@
--- Gives a batch to a worker: one that nobody has, whose worker let go of it (its epoch is @shown), or has said nothing for
--- @stale. Of all who try at the same time one changes the row: the epoch that they read is gone then. A worker that did not
--- let go is lost.
+-- Gives a batch to a worker. The batch has no owner, its worker released it (its epoch is @shown), or its
+-- heartbeat is older than @stale. Of several claims at the same time one succeeds, because it changes the epoch
+-- that the others expect. A worker that did not release the batch counts as lost.
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET

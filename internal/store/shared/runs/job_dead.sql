@@ -1,4 +1,4 @@
--- Ends a batch whose message of @attempt is a dead letter, unless its worker lives or a later message is on its way.
+-- Fails a batch whose message of @attempt is a dead letter, unless its worker is alive or a later message exists.
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET status = 'failed', error = @reason, process_end_time = {{.Now}}, updated_at = {{.Now}}

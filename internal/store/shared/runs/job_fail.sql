@@ -1,4 +1,4 @@
--- The worker gives its batch up.
+-- Fails a batch that the worker has.
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET status = 'failed', error = @reason, process_end_time = {{.Now}}, updated_at = {{.Now}}

@@ -1,4 +1,4 @@
--- Ends a batch by its numbers.
+-- Ends a batch that the worker has, with its counts.
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET

@@ -1,4 +1,4 @@
--- Keeps a batch that is its worker's from others until the transaction ends.
+-- Locks a batch that the worker has until the transaction ends.
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET updated_at = {{.Now}}

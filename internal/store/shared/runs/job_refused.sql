@@ -1,4 +1,4 @@
--- A batch whose message was refused once too often is failed.
+-- Fails a batch whose message the queue refused too often.
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET

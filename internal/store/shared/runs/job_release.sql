@@ -1,4 +1,4 @@
--- The worker lets go of its batch: updated_at is when.
+-- Releases a batch that the worker has. updated_at is the time of the release.
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET owner = NULL, heartbeat_at = NULL, updated_at = {{.Now}}

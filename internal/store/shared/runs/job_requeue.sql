@@ -1,4 +1,4 @@
--- A failed batch is wanted again. Whoever still thinks that it has it has another epoch, and its next message another id.
+-- Sends a failed batch again. A new epoch ends older leases, and a new attempt gives the next message a new id.
 {{template "begin.sql" . -}}
 UPDATE {{.Batch}}
 SET

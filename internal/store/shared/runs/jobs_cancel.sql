@@ -1,4 +1,4 @@
--- Open batches of a run that was cancelled are failed. A row of @rows is an array: id.
+-- Fails open batches of a cancelled run. A row of @rows: id.
 {{template "begin.sql" . -}}
 {{.Update .Batch "j"}}
 SET status = 'failed', error = @cancelled, process_end_time = {{.Now}}, updated_at = {{.Now}}

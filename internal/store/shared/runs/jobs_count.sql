@@ -1,4 +1,4 @@
--- Counts the outcomes of batches that were given up. A row of @rows is an array: id.
+-- Counts the outcomes of failed batches. A row of @rows: id.
 {{template "begin.sql" . -}}
 {{.Update .Batch "j"}}
 SET

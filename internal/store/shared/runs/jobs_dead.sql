@@ -1,4 +1,4 @@
--- Batches whose worker has said nothing for @stale, or that were let go of for @released.
+-- Batches with a heartbeat older than @stale, or released longer than @released ago.
 SELECT{{.Top}}
     j.job_id, j.attempt
 FROM {{.Batch}} AS j

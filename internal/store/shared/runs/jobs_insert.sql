@@ -1,4 +1,4 @@
--- The batches of a chunk. A row of @rows is an array: id, number, documents.
+-- Adds the batches of a chunk. A row of @rows: id, number, documents.
 {{template "begin.sql" . -}}
 INSERT INTO {{.Batch}} (job_id, run_id, number, status, attempt, queued_at, created_at, updated_at, total_count)
 SELECT

@@ -1,4 +1,4 @@
--- Batches{{if .ByRun}} of a run by number{{else}}, the latest first{{end}}{{if .ByStatus}}, those with one status{{end}}.
+-- Batches{{if .ByRun}} of a run by number{{else}}, latest first{{end}}{{if .ByStatus}}, with one status{{end}}.
 SELECT{{.Top}}
 {{template "job_columns.sql" .}}
 {{- if .ByRun}}

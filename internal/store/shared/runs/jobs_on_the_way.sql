@@ -1,5 +1,5 @@
--- How many batches of the running runs of an environment are on their way, and how many of these runs have more to hand
--- off.
+-- Counts the batches of an environment's running runs that are queued or processing, those to retry, and the
+-- runs with more to hand off.
 SELECT
     (
         SELECT COUNT(*)

@@ -1,5 +1,5 @@
--- Batches whose message was accepted. One that a worker has already, or that another attempt was made for, stays as it is.
--- A row of @rows is an array: id, attempt.
+-- Marks batches whose message the queue accepted. A batch that a worker already has, or that has another attempt,
+-- stays as it is. A row of @rows: id, attempt.
 {{template "begin.sql" . -}}
 {{.Update .Batch "j"}}
 SET status = 'queued', queued_at = {{.Now}}, updated_at = {{.Now}}

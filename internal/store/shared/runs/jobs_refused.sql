@@ -1,4 +1,4 @@
--- Which batches' message was refused once too often. A row of @rows is an array: id, attempt.
+-- The batches of a list whose message the queue refused too often. A row of @rows: id, attempt.
 SELECT
     j.job_id, j.attempt
 FROM

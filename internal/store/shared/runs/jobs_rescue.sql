@@ -1,5 +1,4 @@
--- Batches of dead workers are sent again as another attempt, unless somebody has said something meanwhile. A row of
--- @rows is an array: id, attempt.
+-- Gives batches of dead workers a new attempt, unless a heartbeat came meanwhile. A row of @rows: id, attempt.
 {{template "begin.sql" . -}}
 {{.Update .Batch "j"}}
 SET

@@ -1,4 +1,4 @@
--- Batches of a run that runs again are sent again, unless a worker came meanwhile. A row of @rows is an array: id.
+-- Gives batches of a resumed run a new attempt, unless a worker claimed them meanwhile. A row of @rows: id.
 {{template "begin.sql" . -}}
 {{.Update .Batch "j"}}
 SET

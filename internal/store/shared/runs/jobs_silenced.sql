@@ -1,5 +1,5 @@
--- Queued batches whose message nobody brought are sent again as another attempt, unless a worker came meanwhile. A row of
--- @rows is an array: id, attempt.
+-- Gives queued batches with a lost message a new attempt, unless a worker claimed them meanwhile. A row of @rows:
+-- id, attempt.
 {{template "begin.sql" . -}}
 {{.Update .Batch "j"}}
 SET status = 'pending_retry', attempt = j.attempt + 1, updated_at = {{.Now}}

@@ -1,7 +1,7 @@
--- Queued batches whose message is taken for lost. They have been queued for @silent. And a batch that was queued later was
--- claimed since, @silent ago or longer: the queue has passed them. Or nothing was queued or claimed for @silent: then the
--- first of them alone, and what becomes of its message says more of the others. All that is asked is of the running runs
--- of the environment.
+-- Batches whose message counts as lost, among the running runs of the environment. They have been queued for at
+-- least @silent, and one of two conditions is met.
+-- 1. A batch that was queued later was claimed at least @silent ago, so the queue has passed them.
+-- 2. Nothing was queued or claimed for @silent. Then only the first batch counts, as a probe for the others.
 SELECT{{.Top}}
     j.job_id, j.attempt
 FROM {{.Run}} AS r

@@ -1,4 +1,4 @@
--- Batches of running runs whose message is to be sent again: by run, the oldest first, and by number.
+-- Batches of running runs whose message must be sent again, by run (oldest first) and number.
 SELECT{{.Top}}
 {{template "job_columns.sql" .}}
 INNER JOIN {{.Run}} AS r ON r.run_id = j.run_id

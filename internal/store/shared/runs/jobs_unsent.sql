@@ -1,5 +1,5 @@
--- Batches whose message was not accepted, or nobody knows, are sent again as another attempt. @counted is 1 when the queue
--- refused it. A row of @rows is an array: id, attempt.
+-- Gives batches whose message was not accepted, or has an unknown result, a new attempt. @counted is 1 if the queue
+-- refused it. A row of @rows: id, attempt.
 {{template "begin.sql" . -}}
 {{.Update .Batch "j"}}
 SET

@@ -1,5 +1,5 @@
--- What a chunk adds to its run. Only the manager that has the run adds, and only what comes next. A chunk is
--- progress: the managers that died before it count no more.
+-- Adds a chunk to its run. Only the run's manager may add, and only the next chunk. A chunk is progress, so it
+-- resets the count of lost managers.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET

@@ -1,4 +1,4 @@
--- A run of which a batch is wanted again runs again if it had completed, and has more to hand off.
+-- Lets a completed run continue after a batch was requeued, with more to hand off.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET

@@ -1,4 +1,4 @@
--- Asks a running run to end. Its heartbeat is its own.
+-- Asks a running run to end. The heartbeat stays, because only the manager renews it.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET cancel = 1

@@ -1,4 +1,4 @@
--- The manager lives, as long as the run is its own.
+-- Renews the heartbeat of a run that the manager has.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET heartbeat_at = {{.Now}}

@@ -1,4 +1,4 @@
--- One run without what may be long.
+-- One run without its long columns.
 SELECT
 {{template "run_columns.sql" .}}
 FROM {{.Run}} AS r

@@ -1,4 +1,4 @@
--- Ends a run that somebody asked to end, when no worker lives that has a batch of it.
+-- Ends a run that an operator asked to end, once no live worker has a batch of it.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET status = 'cancelled', ended_at = {{.Now}}

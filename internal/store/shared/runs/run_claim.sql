@@ -1,5 +1,6 @@
--- Gives a run to a manager. Of all who try at the same time one changes the row: the epoch that they read is gone then.
--- A former owner that is still there let go of it (its epoch is @shown), or has said nothing for @stale and is lost.
+-- Gives a run to a manager. Of several claims at the same time one succeeds, because it changes the epoch that the
+-- others expect. A former owner released the run (its epoch is @shown), or its heartbeat is older than @stale and
+-- it counts as lost.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET

@@ -1,5 +1,5 @@
--- Ends a run of which everything is done: with failures where a batch failed, or has documents that failed or were
--- deferred.
+-- Completes a run whose batches have all ended. It completes with failures if a batch failed, or has failed or
+-- deferred documents.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET

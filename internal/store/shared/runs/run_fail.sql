@@ -1,4 +1,4 @@
--- Gives up the hand-off of a run that nobody works on.
+-- Fails a run whose hand-off has no live manager.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET status = 'failed', error = @reason, owner = NULL, ended_at = {{.Now}}

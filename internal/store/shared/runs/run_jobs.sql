@@ -1,4 +1,4 @@
--- How many batches of a run have which status. The statuses are named, so that each is a range of the index of statuses.
+-- Counts the batches of a run by status. Naming all statuses lets the query use the index that begins with the status.
 SELECT
     j.status, COUNT(*) AS jobs
 FROM {{.Batch}} AS j

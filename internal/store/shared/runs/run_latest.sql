@@ -1,5 +1,4 @@
--- The latest runs of an environment, newest first: their numbers grow, whatever the clock does.
--- They come without what may be long: a filter of workers that names documents.
+-- The latest runs of an environment by number, which always grows. Long filters that name documents are left out.
 SELECT{{.Top}}
 {{template "run_columns.sql" .}},
     {{template "listed_filter.sql" .}}

@@ -1,5 +1,5 @@
--- Keeps the row of a run from others until the transaction ends, and changes nothing: what is read after it stays so.
--- 0 rows when it has none of these statuses: running{{if .Ended}}, completed, with failures or without{{end}}.
+-- Locks the row of a run until the transaction ends, and changes nothing. It finds no row unless the run is
+-- running{{if .Ended}} or completed, with failures or without{{end}}.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET epoch = epoch

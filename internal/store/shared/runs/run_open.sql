@@ -1,4 +1,4 @@
--- The running runs of an environment that many work on, oldest first, without what may be long.
+-- The running shared runs of an environment, oldest first, without their long columns.
 SELECT{{.Top}}
 {{template "run_columns.sql" .}}
 FROM {{.Run}} AS r

@@ -1,4 +1,4 @@
--- One run, with all that was asked for and how far that was looked for: either may be long.
+-- One run with its filter and its watermark, which may be long.
 SELECT
 {{template "run_columns.sql" .}},
     r.filter, r.watermark

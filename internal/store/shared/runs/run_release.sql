@@ -1,5 +1,5 @@
--- The manager lets go of its run. Where @ended is 1, there is nothing more to hand off, and no manager
--- that died counts any more.
+-- Releases a run that the manager has. With @ended = 1 the hand-off is complete, and the count of lost managers is
+-- reset.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET

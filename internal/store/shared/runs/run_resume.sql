@@ -1,5 +1,4 @@
--- A failed or cancelled run runs again, and a manager sends its messages. Whoever still thinks that it has it has another
--- epoch.
+-- Lets a failed or cancelled run continue; a manager sends its messages. A new epoch ends older leases.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET

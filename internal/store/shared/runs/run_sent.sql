@@ -1,5 +1,5 @@
--- Messages that the run's manager sent were accepted, which is progress: the managers that died before it count no
--- more. Most runs have lost none, and then nothing is written.
+-- Resets the count of lost managers after the queue accepted messages of the run, because that is progress. For
+-- most runs the count is 0, and nothing is written.
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET lost_managers = 0

@@ -1,5 +1,4 @@
--- A new run that many may work on: running, nobody's. Its id is a key: a second one of the same id is an error. Nobody has
--- said anything yet, so the heartbeat is its beginning.
+-- Adds a shared run, running and without an owner. A duplicate id is an error. The heartbeat starts with the run.
 {{template "begin.sql" . -}}
 INSERT INTO {{.Run}} (
     run_id, sys_name, kind, filter, pattern, rate_per_minute, document_limit, matched_count, at_least, named_count,

@@ -1,2 +1,2 @@
--- Whether somebody asked to end a run.
+-- Whether an operator asked the run to end.
 SELECT r.cancel FROM {{.Run}} AS r WHERE r.run_id = @run;

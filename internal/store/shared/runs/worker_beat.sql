@@ -1,4 +1,4 @@
--- A worker lives.
+-- Renews the heartbeat of a running worker.
 {{template "begin.sql" . -}}
 UPDATE {{.Worker}}
 SET heartbeat_at = {{.Now}}

@@ -1,4 +1,4 @@
--- The row of a worker that claimed a run or a batch.
+-- Adds the worker of a claimed run or batch.
 {{template "begin.sql" . -}}
 UPDATE {{.Worker}}
 SET

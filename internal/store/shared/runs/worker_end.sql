@@ -1,4 +1,4 @@
--- A running worker gets its next status; one that ended stays as it is. The heartbeat says when it was last heard of.
+-- Sets the final status of a running worker. Its heartbeat remains the time of its last sign of life.
 {{template "begin.sql" . -}}
 UPDATE {{.Worker}}
 SET status = @status, completed_at = CASE WHEN @status = 'IDLE' THEN completed_at ELSE {{.Now}} END

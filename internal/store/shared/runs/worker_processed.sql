@@ -1,4 +1,4 @@
--- A worker has done some documents more.
+-- Adds to the count of documents that a worker has processed.
 {{template "begin.sql" . -}}
 UPDATE {{.Worker}}
 SET documents_processed = documents_processed + @documents

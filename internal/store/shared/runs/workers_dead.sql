@@ -1,4 +1,4 @@
--- The running workers that have said nothing for @stale.
+-- The running workers whose heartbeat is older than @stale.
 SELECT{{.Top}}
     w.worker_id
 FROM {{.Worker}} AS w

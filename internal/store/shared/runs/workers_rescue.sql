@@ -1,4 +1,4 @@
--- Running workers are failed, those that have said nothing for @stale. A row of @rows is an array: id.
+-- Fails running workers whose heartbeat is older than @stale. A row of @rows: id.
 {{template "begin.sql" . -}}
 {{.Update .Worker "w"}}
 SET status = 'FAILED', completed_at = {{.Now}}

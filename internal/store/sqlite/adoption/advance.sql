@@ -1,6 +1,6 @@
--- Guarantees: the watermark moves from where the page says the run (?1) stands (?2) to ?3, with the counts ?4 and what the
--- page found known (?5); a run that does not stand there is not moved, and the caller undoes the page. Without a new
--- watermark (?3 NULL) nothing changes, and the row is still found only where the run stands.
+-- Guarantees: the watermark of the run ?1 moves from ?2 to ?3, with the counts ?4 and the number of known rows
+-- ?5. If the run is not at ?2, no row changes and the caller undoes the page. With ?3 NULL the row is found
+-- under the same condition and keeps its values.
 UPDATE sqlwriter_adoption
 SET
     watermark = coalesce(?3, watermark),

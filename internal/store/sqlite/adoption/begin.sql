@@ -1,5 +1,5 @@
--- Guarantees: a new run takes the place of the state that was read (phase ?1, run ?2; both empty for none) and of no
--- other. Its name is made by the database. ?3 is who begins it.
+-- Guarantees: a new run replaces only the state that was read (phase ?1, run ?2; both empty for none). The
+-- database makes its name. ?3 is the caller's name.
 INSERT INTO sqlwriter_adoption (id, phase, run_id, watermark, counts, who, started_at)
 SELECT 1, 'running', lower(hex(randomblob(16))), 0, '{}', ?3, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
 WHERE

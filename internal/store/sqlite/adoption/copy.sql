@@ -1,4 +1,4 @@
--- Guarantees: the staged rows are in the ledger as they are where it knew nothing of their lines; no run wrote them.
+-- Guarantees: staged rows are in the ledger, unless their lines had one. They belong to no run.
 INSERT INTO sqlwriter_ledger (
     detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
     write_id, applied_at

@@ -1,4 +1,4 @@
--- Guarantees: the run ?1 ends where it is said to stand (?2), with what the ledger holds of it.
+-- Guarantees: the run ?1 ends at its watermark ?2, with the counts of the ledger.
 UPDATE sqlwriter_adoption
 SET
     phase = 'done',

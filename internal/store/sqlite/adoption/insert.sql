@@ -1,4 +1,4 @@
--- Guarantees: a line that the ledger does not know gets its row. ?1 is the run.
+-- Guarantees: a line without a ledger row gets one. ?1 is the run.
 INSERT INTO sqlwriter_ledger (
     detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
     write_id, applied_at

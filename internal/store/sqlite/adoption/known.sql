@@ -1,4 +1,4 @@
--- Guarantees: how many lines of the page the ledger has for the very document and not from this run (?1).
+-- Guarantees: the number of lines of the page that the ledger has for the same document and not from this run (?1).
 SELECT count(*)
 FROM sqlwriter_adopt AS s CROSS JOIN sqlwriter_ledger AS l
 WHERE

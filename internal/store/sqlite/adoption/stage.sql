@@ -1,4 +1,4 @@
--- Guarantees: the page starts from an empty temp table of its own.
+-- Guarantees: the page starts with an empty temp table.
 CREATE TEMP TABLE IF NOT EXISTS sqlwriter_adopt (
     detail_id INTEGER PRIMARY KEY,
     version_us INTEGER NOT NULL,

@@ -1,7 +1,8 @@
--- Guarantees (newest wins): a ledger row is adopted only for a newer document, or for the same one when it was not read
--- earlier and says something else: failed where the ledger knows content, content where it knows a mark, other content
--- where the hashes can be compared or the ledger's proves nothing (hash version 0). What we applied is left alone by all
--- of them unless the document is newer. ?1 is the run.
+-- Guarantees (newest wins): only a newer document, or another result of the same one, replaces a ledger row.
+-- Another result is a failure after content, content after a mark, or other content under the same hash
+-- version. A ledger row of hash version 0 proves nothing and is replaced too. The result must not have been
+-- read earlier.
+-- Rows that this product applied change only for a newer document. ?1 is the run.
 UPDATE sqlwriter_ledger AS l
 SET
     version_us = s.version_us,

@@ -1,5 +1,5 @@
--- A stand-in for the user's two tables: the columns that we write, produced from the column table, and two that are
--- none of our business (IVCE_NUM, ITM_LDSC). Values wider than a column are refused, as nvarchar(n) refuses them.
+-- Samples of the user's two tables: the columns that we write, from the column table, and two that we do not
+-- use (IVCE_NUM, ITM_LDSC). The checks refuse values that are too wide, as nvarchar(n) does.
 CREATE TABLE IF NOT EXISTS {{.DetailTable}} (
     {{.DetailKey}} INTEGER PRIMARY KEY,
     "IVCE_NUM" TEXT,

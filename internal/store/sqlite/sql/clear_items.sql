@@ -1,2 +1,2 @@
--- Guarantees: the request starts without the items of the one before.
+-- Guarantees: the items of the previous request are gone.
 DELETE FROM {{.Item}};

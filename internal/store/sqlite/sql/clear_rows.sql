@@ -1,2 +1,2 @@
--- Guarantees: the request starts without the lines of the one before.
+-- Guarantees: the lines of the previous request are gone.
 DELETE FROM {{.Row}};

@@ -1,4 +1,4 @@
--- Guarantees: a failure mark writes the line status of its applied lines and nothing else. ?1 is the status.
+-- Guarantees: a failure mark changes only the line status of its applied lines. ?1 is the status.
 UPDATE {{.DetailTable}} AS t
 SET {{.Status}} = ?1
 FROM {{template "applied" .}} AS s

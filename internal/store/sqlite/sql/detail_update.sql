@@ -1,4 +1,4 @@
--- Guarantees: the detail rows of applied lines get every column of the table; how many is checked by the caller.
+-- Guarantees: the detail rows of applied lines get every column of the table. The caller checks their number.
 UPDATE {{.DetailTable}} AS t
 SET{{range $n, $c := .Detail}}{{if $n}},{{end}}
     {{$c.Name}} = s.{{$c.Staged}}{{end}}

@@ -1,6 +1,6 @@
--- Guarantees: the row of the environment ?1 has a higher number: one more, the milliseconds since 1970, or one more than ?2, whichever
--- is the most; without ?4 it keeps its number. It is made with an id of its own where there was none, and has a new id when ?3 is 1. The
--- answer is the row.
+-- Guarantees: the number of the environment ?1 becomes the greatest of three: its own plus 1, the milliseconds
+-- since 1970, and ?2 plus 1. Without ?4 an existing row stays as it is. A new row gets a new id; with ?3 = 1 an
+-- existing row gets one too. The answer is the row.
 INSERT INTO sqlwriter_heartbeat (sys_name, database_id, number, raised_at)
 VALUES (
     ?1, lower(hex(randomblob(16))), max(?2 + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER)), strftime('%Y-%m-%dT%H:%M:%fZ', 'now')

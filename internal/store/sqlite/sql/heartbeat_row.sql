@@ -1,4 +1,4 @@
--- Guarantees: the answer is the row of the environment ?1, or none.
+-- Guarantees: the row of the environment ?1, if there is one.
 SELECT
     database_id,
     number

@@ -1,5 +1,5 @@
--- Guarantees: a line that the ledger does not know gets its row, stamped with this write; a row that appeared since
--- ledger_update.sql is left as it is, and the verdict then finds no evidence for this write.
+-- Guarantees: a line without a ledger row gets one, stamped with this write. A row that appeared since
+-- ledger_update.sql stays; the verdict then finds no evidence for this write.
 INSERT INTO {{.Ledger}} (
     detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
     write_id, applied_at

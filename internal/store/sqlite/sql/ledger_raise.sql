@@ -1,5 +1,5 @@
--- Guarantees: content that is there already, seen again in a later snapshot, raises source_ts and nothing else, so that
--- a snapshot between the two can no longer bring older content back. Skipped as verdict.sql is.
+-- Guarantees: a later snapshot of the same content raises source_ts and changes nothing else. A snapshot
+-- between the two can then not restore older content. Skipped where verdict.sql is.
 UPDATE {{.Ledger}} AS l
 SET source_ts = s.source_ts
 FROM {{template "winners" .}} AS s

@@ -1,6 +1,6 @@
--- Guarantees: one staged item per document of the request, as text, in the order of the request. ?1 is the request's
--- one JSON parameter; an item is an array: number, id, key, version, source_ts, hash, hash version, mark, then the values
--- that all its lines share (NULL for a mark).
+-- Guarantees: each document of the request is staged once, as text and in its order. ?1 is the request's JSON
+-- parameter. An item: number, id, key, version, source_ts, hash, hash version, mark, then the values that all
+-- lines share (NULL for a mark).
 INSERT INTO {{.Item}} (
     doc, document_id, document_key, version_us, source_ts, content_hash, hash_version, mark{{range .ItemColumns}},
     {{.Staged}}{{end}}

@@ -1,5 +1,5 @@
--- Guarantees: one staged row per line of each document, keyed (detail_id, doc). A line of ?1 is an array: detail id,
--- item's number, position within the item, row hash, then the values that differ from line to line (NULL for a mark).
+-- Guarantees: each line of a document is staged once, keyed (detail_id, doc). A line of ?1: detail id, item's
+-- number, position within the item, row hash, then the values of this line (NULL for a mark).
 INSERT INTO {{.Row}} (
     detail_id, doc, position, row_hash{{range .LineColumns}},
     {{.Staged}}{{end}}

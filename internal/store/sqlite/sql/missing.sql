@@ -1,4 +1,4 @@
--- Guarantees: a line without a detail row is known as missing before anything is decided. We never make a detail row.
+-- Guarantees: a line without a detail row is marked as missing first. We never add a detail row.
 UPDATE {{.Row}} AS r
 SET missing = 1
 WHERE NOT EXISTS (SELECT 1 FROM {{.DetailTable}} AS t WHERE t.{{.DetailKey}} = r.detail_id);

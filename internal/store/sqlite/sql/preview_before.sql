@@ -1,5 +1,5 @@
--- Guarantees: the present values of every line of the request that has a detail row, as text, in the order of the
--- column table; tracking values are NULL where the line has no tracking row.
+-- Guarantees: the present values of every line with a detail row, as text and in the order of the column table.
+-- Tracking values are NULL for a line without a tracking row.
 SELECT
     r.detail_id{{range .Columns}},
     CAST({{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS TEXT){{end}}

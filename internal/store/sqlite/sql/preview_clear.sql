@@ -1,2 +1,1 @@
--- Guarantees: the copy of the ledger is empty.
 DELETE FROM {{.Copy}};

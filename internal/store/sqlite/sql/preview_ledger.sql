@@ -1,5 +1,5 @@
--- Guarantees: the ledger rows that the request concerns, as they are, in a temp table. A preview runs the statements of
--- a write on this copy, so that what it foretells is decided by the same guards, and writes nothing.
+-- Guarantees: the ledger rows of the request, in a temp table. A preview runs the statements of a write on this
+-- copy. The same guards so decide its outcomes, and nothing is written.
 INSERT INTO {{.Copy}}
 SELECT
     l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.row_hash,

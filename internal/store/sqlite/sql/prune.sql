@@ -1,5 +1,5 @@
--- Guarantees: each line has one winner among the surviving items: the newest by (version, document key, source_ts), the
--- later item of the request where those are equal. Keys are lower-case hex and compared byte by byte.
+-- Guarantees: each line has one winner among the remaining items: the newest by (version, document key,
+-- source_ts), then the later item. Keys are lower-case hex and compared byte by byte.
 UPDATE {{.Row}} AS r
 SET winner = 0
 WHERE

@@ -1,4 +1,4 @@
-{{/* The staged sources that several statements read. CROSS JOIN fixes the order: the small staged row first. */ -}}
+{{/* Sources that several statements share. CROSS JOIN fixes the order: the small staged table comes first. */ -}}
 {{define "winners"}}(
     SELECT r.detail_id, r.row_hash, i.*, w.write_id, w.sent_at
     FROM {{.Row}} AS r CROSS JOIN {{.Item}} AS i CROSS JOIN {{.Send}} AS w

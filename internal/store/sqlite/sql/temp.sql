@@ -1,5 +1,5 @@
--- Guarantees: a connection has the temp tables that a request is staged in, and the copy of the ledger that a preview works on.
--- Run once, when the connection is opened: the prepared statements name them.
+-- Guarantees: a connection has the temp tables of a request and the copy of the ledger for a preview. The
+-- script runs once for a connection, because the prepared statements need the tables.
 CREATE TEMP TABLE IF NOT EXISTS {{.Item}} (
     doc INTEGER PRIMARY KEY,
     document_id TEXT NOT NULL,

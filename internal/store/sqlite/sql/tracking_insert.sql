@@ -1,5 +1,5 @@
--- Guarantees: an applied line without a tracking row gets one. Updated and inserted rows together are as many as the
--- applied lines (checked by the caller): a row that somebody else made in between has our values in neither count.
+-- Guarantees: an applied line without a tracking row gets one. The caller requires that updated and inserted
+-- rows together equal the applied lines. Neither count includes a row that another session adds in between.
 INSERT INTO {{.TrackingTable}} (
     {{.TrackingKey}}{{range .Tracking}},
     {{.Name}}{{end}}

@@ -1,4 +1,4 @@
--- Guarantees: tracking rows that exist get every column of the table. Failure marks do not reach this table.
+-- Guarantees: existing tracking rows get every column of the table. Failure marks do not change this table.
 UPDATE {{.TrackingTable}} AS t
 SET{{range $n, $c := .Tracking}}{{if $n}},{{end}}
     {{$c.Name}} = s.{{$c.Staged}}{{end}}

@@ -1,7 +1,7 @@
--- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows neither
--- this write, nor this content, nor anything newer gets 'none', and the whole request is rolled back and made again.
--- Skipped where the ledger shows this write for every line (stamped.sql).
--- (A pruned row of the same document at the same source_ts lost to a later item of this very request.)
+-- Guarantees: every verdict depends on the ledger after the write. A line without evidence of this write, this
+-- content or anything newer gets 'none'; the whole request is rolled back and made again.
+-- Skipped if the ledger has this write for every line (stamped.sql).
+-- A pruned row of the same document at the same source_ts lost to a later item of this request.
 UPDATE {{.Row}} AS r
 SET verdict = CASE
     WHEN s.missing THEN 'missing'

@@ -1,18 +1,17 @@
 ---- clear_items
--- Guarantees: the request starts without the items of the one before.
+-- Guarantees: the items of the previous request are gone.
 DELETE FROM sqlwriter_item;
 ---- clear_rows
--- Guarantees: the request starts without the lines of the one before.
+-- Guarantees: the lines of the previous request are gone.
 DELETE FROM sqlwriter_row;
 ---- send
--- Guarantees: the request has a write id that no earlier send had, made by the database, so that a request sent twice is two
--- writes.
+-- Guarantees: the request has a new write id from the database. A request that is sent twice is two writes.
 INSERT OR REPLACE INTO sqlwriter_send (one, write_id, sent_at)
 VALUES (1, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'));
 ---- load_items
--- Guarantees: one staged item per document of the request, as text, in the order of the request. ?1 is the request's
--- one JSON parameter; an item is an array: number, id, key, version, source_ts, hash, hash version, mark, then the values
--- that all its lines share (NULL for a mark).
+-- Guarantees: each document of the request is staged once, as text and in its order. ?1 is the request's JSON
+-- parameter. An item: number, id, key, version, source_ts, hash, hash version, mark, then the values that all
+-- lines share (NULL for a mark).
 INSERT INTO sqlwriter_item (
     doc, document_id, document_key, version_us, source_ts, content_hash, hash_version, mark,
     "process_output.manufacturer_name",
@@ -58,8 +57,8 @@ SELECT
     j.value ->> 26
 FROM jsonb_each(?1, '$.items') AS j;
 ---- load_rows
--- Guarantees: one staged row per line of each document, keyed (detail_id, doc). A line of ?1 is an array: detail id,
--- item's number, position within the item, row hash, then the values that differ from line to line (NULL for a mark).
+-- Guarantees: each line of a document is staged once, keyed (detail_id, doc). A line of ?1: detail id, item's
+-- number, position within the item, row hash, then the values of this line (NULL for a mark).
 INSERT INTO sqlwriter_row (
     detail_id, doc, position, row_hash,
     "parent",
@@ -71,18 +70,18 @@ SELECT
     j.value ->> 5
 FROM jsonb_each(?1, '$.lines') AS j;
 ---- missing
--- Guarantees: a line without a detail row is known as missing before anything is decided. We never make a detail row.
+-- Guarantees: a line without a detail row is marked as missing first. We never add a detail row.
 UPDATE sqlwriter_row AS r
 SET missing = 1
 WHERE NOT EXISTS (SELECT 1 FROM "IVCE_DTL" AS t WHERE t."IVCE_DTL_UID" = r.detail_id);
 ---- leave_out
--- Guarantees: a document with a missing line is out as a whole (all or nothing). A failure mark loses only that line.
+-- Guarantees: a document with a missing line is left out (all or nothing). A failure mark loses only that line.
 UPDATE sqlwriter_item
 SET left_out = 1
 WHERE mark = 0 AND doc IN (SELECT r.doc FROM sqlwriter_row AS r WHERE r.missing = 1);
 ---- prune
--- Guarantees: each line has one winner among the surviving items: the newest by (version, document key, source_ts), the
--- later item of the request where those are equal. Keys are lower-case hex and compared byte by byte.
+-- Guarantees: each line has one winner among the remaining items: the newest by (version, document key,
+-- source_ts), then the later item. Keys are lower-case hex and compared byte by byte.
 UPDATE sqlwriter_row AS r
 SET winner = 0
 WHERE
@@ -96,10 +95,11 @@ WHERE
             AND (o.version_us, o.document_key, o.source_ts, o.doc) > (i.version_us, i.document_key, i.source_ts, i.doc)
     );
 ---- ledger_update
--- Guarantees (newest wins): a ledger row is taken over only by a newer document, or by the same document when its
--- snapshot is not older and says something else than what the ledger holds as written. ?1 is the mode: a rewrite takes
--- the same content again, never an older one. A failure mark leaves lines alone that hold the very content that failed.
--- The guard stands in the writing statement and compares only the target's own columns with the staged source.
+-- Guarantees (newest wins): only a newer document, or the same one, replaces a ledger row. The same document
+-- needs a snapshot that is not older, and another content than the ledger has as written.
+-- ?1 is the mode. A rewrite also takes the same content, never an older one. A failure mark skips lines that
+-- have the content that failed.
+-- The guard is part of the writing statement and compares only the target's columns with the staged line.
 UPDATE sqlwriter_ledger AS l
 SET
     version_us = s.version_us,
@@ -137,8 +137,8 @@ WHERE
         )
     );
 ---- ledger_insert
--- Guarantees: a line that the ledger does not know gets its row, stamped with this write; a row that appeared since
--- ledger_update.sql is left as it is, and the verdict then finds no evidence for this write.
+-- Guarantees: a line without a ledger row gets one, stamped with this write. A row that appeared since
+-- ledger_update.sql stays; the verdict then finds no evidence for this write.
 INSERT INTO sqlwriter_ledger (
     detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
     write_id, applied_at
@@ -153,13 +153,13 @@ FROM (
 ) AS s
 WHERE NOT EXISTS (SELECT 1 FROM sqlwriter_ledger AS l WHERE l.detail_id = s.detail_id);
 ---- stamped
--- Guarantees: for how many lines of the request the ledger shows this write.
+-- Guarantees: the number of lines whose ledger row has this write.
 SELECT count(*)
 FROM sqlwriter_row AS r CROSS JOIN sqlwriter_send AS w CROSS JOIN sqlwriter_ledger AS l
 WHERE r.winner = 1 AND l.detail_id = r.detail_id AND l.write_id = w.write_id;
 ---- ledger_raise
--- Guarantees: content that is there already, seen again in a later snapshot, raises source_ts and nothing else, so that
--- a snapshot between the two can no longer bring older content back. Skipped as verdict.sql is.
+-- Guarantees: a later snapshot of the same content raises source_ts and changes nothing else. A snapshot
+-- between the two can then not restore older content. Skipped where verdict.sql is.
 UPDATE sqlwriter_ledger AS l
 SET source_ts = s.source_ts
 FROM (
@@ -175,10 +175,10 @@ WHERE
     AND l.hash_version = s.hash_version
     AND l.source_ts < s.source_ts;
 ---- verdict
--- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows neither
--- this write, nor this content, nor anything newer gets 'none', and the whole request is rolled back and made again.
--- Skipped where the ledger shows this write for every line (stamped.sql).
--- (A pruned row of the same document at the same source_ts lost to a later item of this very request.)
+-- Guarantees: every verdict depends on the ledger after the write. A line without evidence of this write, this
+-- content or anything newer gets 'none'; the whole request is rolled back and made again.
+-- Skipped if the ledger has this write for every line (stamped.sql).
+-- A pruned row of the same document at the same source_ts lost to a later item of this request.
 UPDATE sqlwriter_row AS r
 SET verdict = CASE
     WHEN s.missing THEN 'missing'
@@ -217,13 +217,13 @@ FROM (
 ) AS s
 WHERE r.detail_id = s.detail_id AND r.doc = s.doc;
 ---- outcomes
--- Guarantees: one row per line of the request, items in their order, the main line first; where the line is superseded
--- also which document holds it and its version.
+-- Guarantees: one row for each line of the request, by item, main line first. A superseded line has the
+-- document and version of its ledger row.
 SELECT r.doc, r.position, r.verdict, r.winner, l.document_id, l.version_us, l.document_key
 FROM sqlwriter_row AS r LEFT JOIN sqlwriter_ledger AS l ON r.verdict = 'superseded' AND l.detail_id = r.detail_id
 ORDER BY r.doc, r.position;
 ---- detail_update
--- Guarantees: the detail rows of applied lines get every column of the table; how many is checked by the caller.
+-- Guarantees: the detail rows of applied lines get every column of the table. The caller checks their number.
 UPDATE "IVCE_DTL" AS t
 SET
     "CLN_MFR_AI_NM" = s."process_output.manufacturer_name",
@@ -247,7 +247,7 @@ FROM (
 ) AS s
 WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 0;
 ---- detail_mark
--- Guarantees: a failure mark writes the line status of its applied lines and nothing else. ?1 is the status.
+-- Guarantees: a failure mark changes only the line status of its applied lines. ?1 is the status.
 UPDATE "IVCE_DTL" AS t
 SET "IVCE_LNE_STAT" = ?1
 FROM (
@@ -257,7 +257,7 @@ FROM (
 ) AS s
 WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 1;
 ---- tracking_update
--- Guarantees: tracking rows that exist get every column of the table. Failure marks do not reach this table.
+-- Guarantees: existing tracking rows get every column of the table. Failure marks do not change this table.
 UPDATE "IVCE_TRKG_MSTR" AS t
 SET
     "CLN_MFR_AI_NM" = s."process_output.manufacturer_name",
@@ -286,8 +286,8 @@ FROM (
 ) AS s
 WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 0;
 ---- tracking_insert
--- Guarantees: an applied line without a tracking row gets one. Updated and inserted rows together are as many as the
--- applied lines (checked by the caller): a row that somebody else made in between has our values in neither count.
+-- Guarantees: an applied line without a tracking row gets one. The caller requires that updated and inserted
+-- rows together equal the applied lines. Neither count includes a row that another session adds in between.
 INSERT INTO "IVCE_TRKG_MSTR" (
     "IVCE_DTL_UID",
     "CLN_MFR_AI_NM",
@@ -338,11 +338,10 @@ FROM (
 ) AS s
 WHERE s.mark = 0 AND NOT EXISTS (SELECT 1 FROM "IVCE_TRKG_MSTR" AS t WHERE t."IVCE_DTL_UID" = s.detail_id);
 ---- preview_clear
--- Guarantees: the copy of the ledger is empty.
 DELETE FROM sqlwriter_ledger_copy;
 ---- preview_ledger
--- Guarantees: the ledger rows that the request concerns, as they are, in a temp table. A preview runs the statements of
--- a write on this copy, so that what it foretells is decided by the same guards, and writes nothing.
+-- Guarantees: the ledger rows of the request, in a temp table. A preview runs the statements of a write on this
+-- copy. The same guards so decide its outcomes, and nothing is written.
 INSERT INTO sqlwriter_ledger_copy
 SELECT
     l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.row_hash,
@@ -350,8 +349,8 @@ SELECT
 FROM (SELECT DISTINCT r.detail_id FROM sqlwriter_row AS r) AS d CROSS JOIN main.sqlwriter_ledger AS l
 WHERE l.detail_id = d.detail_id;
 ---- preview_before
--- Guarantees: the present values of every line of the request that has a detail row, as text, in the order of the
--- column table; tracking values are NULL where the line has no tracking row.
+-- Guarantees: the present values of every line with a detail row, as text and in the order of the column table.
+-- Tracking values are NULL for a line without a tracking row.
 SELECT
     r.detail_id,
     CAST(d."CLN_MFR_AI_NM" AS TEXT),
@@ -393,9 +392,9 @@ FROM
     LEFT JOIN "IVCE_TRKG_MSTR" AS t ON t."IVCE_DTL_UID" = d."IVCE_DTL_UID"
 WHERE d."IVCE_DTL_UID" = r.detail_id;
 ---- heartbeat
--- Guarantees: the row of the environment ?1 has a higher number: one more, the milliseconds since 1970, or one more than ?2, whichever
--- is the most; without ?4 it keeps its number. It is made with an id of its own where there was none, and has a new id when ?3 is 1. The
--- answer is the row.
+-- Guarantees: the number of the environment ?1 becomes the greatest of three: its own plus 1, the milliseconds
+-- since 1970, and ?2 plus 1. Without ?4 an existing row stays as it is. A new row gets a new id; with ?3 = 1 an
+-- existing row gets one too. The answer is the row.
 INSERT INTO sqlwriter_heartbeat (sys_name, database_id, number, raised_at)
 VALUES (
     ?1, lower(hex(randomblob(16))), max(?2 + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER)), strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
@@ -406,15 +405,15 @@ ON CONFLICT (sys_name) DO UPDATE SET
     raised_at = excluded.raised_at
 RETURNING database_id, number;
 ---- heartbeat_row
--- Guarantees: the answer is the row of the environment ?1, or none.
+-- Guarantees: the row of the environment ?1, if there is one.
 SELECT
     database_id,
     number
 FROM sqlwriter_heartbeat
 WHERE sys_name = ?1;
 ---- temp
--- Guarantees: a connection has the temp tables that a request is staged in, and the copy of the ledger that a preview works on.
--- Run once, when the connection is opened: the prepared statements name them.
+-- Guarantees: a connection has the temp tables of a request and the copy of the ledger for a preview. The
+-- script runs once for a connection, because the prepared statements need the tables.
 CREATE TEMP TABLE IF NOT EXISTS sqlwriter_item (
     doc INTEGER PRIMARY KEY,
     document_id TEXT NOT NULL,

@@ -1,5 +1,5 @@
--- Guarantees: a new run takes the place of the state that was read (@phase and @run; both empty for none) and of no
--- other. Its name is made by the server. The answer is the number of rows changed: 1, or 0 where the state is another.
+-- Guarantees: a new run replaces only the state that was read (@phase and @run; both empty for none). The
+-- server makes its name. The answer is the number of changed rows: 1, or 0 if the state is another.
 SET NOCOUNT ON;
 SET LOCK_TIMEOUT 5000;
 DECLARE @changed int;

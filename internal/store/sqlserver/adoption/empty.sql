@@ -1,4 +1,4 @@
--- Guarantees: a database of which nothing was said is said to have no history; nothing else changes.
+-- Guarantees: a database without a state is recorded as one without history; nothing else changes.
 SET NOCOUNT ON;
 INSERT INTO sqlwriter.adoption (
     id, phase, run_id, watermark, counts, known, adopted, marked, who, started_at, finished_at

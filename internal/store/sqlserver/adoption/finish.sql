@@ -1,5 +1,5 @@
--- Guarantees: the run @run ends where it is said to stand (@from), with what the ledger holds of it. The answer is the
--- number of rows changed: 1, or 0 where it does not stand there.
+-- Guarantees: the run @run ends at its watermark @from, with the counts of the ledger. The answer is the number
+-- of changed rows: 1, or 0 if the watermark is another.
 SET NOCOUNT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE a

@@ -1,5 +1,5 @@
--- A stand-in for the user's two tables: the columns that we write, produced from the column table, and two that are
--- none of our business (IVCE_NUM, ITM_LDSC).
+-- Samples of the user's two tables: the columns that we write, from the column table, and two that we do not
+-- use (IVCE_NUM, ITM_LDSC).
 IF OBJECT_ID(N'{{.DetailTable}}', N'U') IS NULL
     CREATE TABLE {{.DetailTable}} (
         {{.DetailKey}} bigint NOT NULL,

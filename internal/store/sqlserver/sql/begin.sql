@@ -1,5 +1,5 @@
--- Guarantees: one bad statement ends the whole request and undoes it; a lock that somebody holds costs a few
--- seconds and not for ever; where two block each other the user's own programs win.
+-- Guarantees: an error ends the whole request and undoes it. A wait for a lock is bounded. In a deadlock the
+-- user's own programs win.
 SET NOCOUNT ON;
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT {{.LockTimeout}};

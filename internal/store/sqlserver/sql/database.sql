@@ -1,6 +1,6 @@
--- Guarantees: nothing is written to a database that went back, or to another one: the environment's heartbeat has
--- the id and at least the number that the control document knows. Read without waiting for anybody who is raising
--- it. The message is read by the sender: number and id.
+-- Guarantees: nothing is written to a restored or replaced database. The heartbeat must have the id, and at
+-- least the number, that the control document has. NOLOCK avoids a wait for a heartbeat in progress. The sender
+-- reads number and id from the message.
 IF @number > 0
     BEGIN
         DECLARE @there bigint, @there_id varchar(36);

@@ -1,4 +1,4 @@
--- Guarantees: a failure mark writes the line status of its applied lines and nothing else.
+-- Guarantees: a failure mark changes only the line status of its applied lines.
 IF @marks > 0
     BEGIN
         UPDATE d

@@ -1,5 +1,4 @@
--- Guarantees: the detail rows of applied lines get every column of the table, all of them or the request is
--- undone.
+-- Guarantees: the detail rows of all applied lines get every column of the table, or the request is undone.
 IF @content > 0 OR @expected = 0
     BEGIN
         UPDATE d

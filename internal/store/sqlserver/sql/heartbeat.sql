@@ -1,8 +1,8 @@
--- Guarantees: the environment's row has a number higher than before and no lower than the database's clock in
--- milliseconds since 1970 (steps of one by an older build never catch up), and only if the row is the one
--- that the control document knows. While that knows none a row is made, with an id of its own, or keeps its number.
--- With @take_over, an operator's word, the row is made or raised whatever it was, above what the control document
--- knows, and has a new id.
+-- Guarantees: the environment's number grows and is not below the database's clock in milliseconds since 1970.
+-- A counter of an older build, which adds 1, never reaches it. The row must be the one that the control
+-- document has.
+-- If the control document has none, the statements add a row with a new id, or leave the number of an existing row.
+-- With @take_over, an operator's command, any row gets a new id and a number above the control document's.
 DECLARE @clock bigint = DATEDIFF_BIG(MILLISECOND, '1970-01-01', SYSUTCDATETIME());
 DECLARE @floor bigint = CASE WHEN @number >= @clock THEN @number + 1 ELSE @clock END;
 UPDATE h

@@ -1,4 +1,4 @@
--- Guarantees: the row as it was committed.
+-- Guarantees: the answer is the committed row.
 SELECT
     @committed_id AS database_id,
     @committed AS number;

@@ -1,5 +1,5 @@
--- Guarantees: a line that the ledger does not know gets its row, stamped with this write; a row that appeared
--- since ledger_update.sql is left as it is, and the verdict then finds no evidence for this write.
+-- Guarantees: a line without a ledger row gets one, stamped with this write. A row that appeared since
+-- ledger_update.sql stays; the verdict then finds no evidence for this write.
 IF @stamped < @winners OR @expected = 0
     BEGIN
         INSERT INTO {{.Ledger}} (

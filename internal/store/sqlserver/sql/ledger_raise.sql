@@ -1,6 +1,5 @@
--- Guarantees: content that is there already, seen again in a later snapshot, raises source_ts and nothing else,
--- so that a snapshot between the two can no longer bring older content back. Skipped where this write stamped
--- every winner.
+-- Guarantees: a later snapshot of the same content raises source_ts and changes nothing else. A snapshot
+-- between the two can then not restore older content. Skipped if this write stamped every winner.
 IF @stamped < @winners
     BEGIN
         UPDATE l

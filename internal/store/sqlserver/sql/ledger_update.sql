@@ -1,7 +1,8 @@
--- Guarantees (newest wins): a ledger row is taken over only by a newer document, or by the same document when its
--- snapshot is not older and says something else than what the ledger holds as written. A rewrite takes the same
--- content again, never an older one. A failure mark leaves lines alone that hold the very content that failed.
--- The guard stands in the writing statement and compares only the target's own columns with the staged line: it
+-- Guarantees (newest wins): only a newer document, or the same one, replaces a ledger row. The same document
+-- needs a snapshot that is not older, and another content than the ledger has as written.
+-- A rewrite also takes the same content, never an older one. A failure mark skips lines that have the content
+-- that failed.
+-- The guard is part of the writing statement and compares only the target's columns with the staged line, so it
 -- needs no lock hint.
 UPDATE l
 SET

@@ -1,6 +1,7 @@
--- Guarantees: every line of the request is staged once, with the values of its document, in a table of the
--- request's own and in the order of the lines (locks are then usually taken in it). Texts and numbers are wider
--- here than in the user's columns: what is too wide is refused there instead of being cut here.
+-- Guarantees: every line of the request is staged once with the values of its document. The order is that of
+-- the lines, which is then the usual order of locks.
+-- Texts and numbers are wider here than in the user's columns, so that the user's column refuses a value that
+-- is too wide. A narrower type would cut it silently.
 -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
 -- "lines": [[detail id, item's number, position, row hash, the values that differ from line to line] ...]}.
 SELECT

@@ -1,5 +1,5 @@
--- Guarantees: first how many lines there are and how many this write stamped; then, unless it stamped all of
--- them, one row per line, items in their order, the main line first.
+-- Guarantees: the first result has the number of lines and of stamped lines. Unless all are stamped, a second
+-- one has a row for each line, by item, main line first.
 SELECT @rows AS sqlwriter_lines, @stamped AS sqlwriter_stamped;
 IF @stamped < @rows
     SELECT

@@ -1,5 +1,5 @@
--- Guarantees: the present values of every line of the request that has a detail row, in the order of the column
--- table; tracking values are NULL where the line has no tracking row.
+-- Guarantees: the present values of every line with a detail row, in the order of the column table. Tracking
+-- values are NULL for a line without a tracking row.
 SELECT
     d.{{.DetailKey}} AS sqlwriter_line{{range .Columns}},
     {{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS {{.Label}}{{end}}

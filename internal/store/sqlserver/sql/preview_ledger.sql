@@ -1,6 +1,5 @@
--- Guarantees: the ledger rows that the request concerns, as they are, in a table of the request's own. A preview
--- runs the statements of a write on this copy, so that what it foretells is decided by the same guards, and
--- writes nothing.
+-- Guarantees: the ledger rows of the request, in a temp table. A preview runs the statements of a write on this
+-- copy. The same guards so decide its outcomes, and nothing is written.
 CREATE TABLE {{.Ledger}} (
     detail_id bigint NOT NULL PRIMARY KEY,
     version_us bigint NOT NULL,

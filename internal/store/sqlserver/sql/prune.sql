@@ -1,7 +1,7 @@
--- Guarantees: a document with a missing line is out as a whole (a failure mark loses that line alone), and each
--- line has one winner among the documents that are left: the newest by (version, document key, source_ts), the
--- later item where those are equal. Skipped where every line exists and is named once: then each is its own
--- winner.
+-- Guarantees: a document with a missing line is left out; a failure mark leaves out that line only. Each line
+-- has one winner among the remaining documents. The winner is the newest by (version, document key, source_ts),
+-- then the later item.
+-- Skipped if every line exists and occurs once, because each line is then its own winner.
 IF @missing > 0 OR @twice = 1
     BEGIN
         UPDATE s

@@ -1,5 +1,5 @@
--- Guarantees: an applied line without a tracking row gets one. Updated and inserted rows together are as many as
--- the applied lines: a row that somebody else made in between has our values in neither count, and the request is
+-- Guarantees: an applied line without a tracking row gets one. Updated and inserted rows together must equal
+-- the applied lines. Neither count includes a row that another session adds in between, so the request is
 -- undone.
 IF @written < @content OR @expected = 0
     BEGIN

@@ -1,4 +1,4 @@
--- Guarantees: tracking rows that exist get every column of the table. Failure marks do not reach this table.
+-- Guarantees: existing tracking rows get every column of the table. Failure marks do not change this table.
 SET @written = 0;
 IF @content > 0 OR @expected = 0
     BEGIN

@@ -1,4 +1,4 @@
--- Guarantees: all or nothing, whoever raises the error. XACT_ABORT alone would let a RAISERROR of a user's
--- trigger pass and commit what came before it.
+-- Guarantees: all or nothing after any error. With XACT_ABORT alone a RAISERROR of a user's trigger would not
+-- end the transaction, and the earlier statements would be committed.
 BEGIN TRY
     BEGIN TRANSACTION;

@@ -1,9 +1,9 @@
--- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows
--- neither this write, nor this content, nor anything newer is a lost race: the whole request is undone and made
--- again. Skipped where this write stamped as many ledger rows as the request has lines: a line is stamped at most
--- once, so each was, and nobody can change a row that we hold. (A pruned line of the same document at the same
--- source_ts lost to a later item of this very request.) A percent sign is doubled: THROW reads its message as a
--- form.
+-- Guarantees: every verdict depends on the ledger after the write. A line without evidence of this write, this
+-- content or anything newer is a lost race; the whole request is undone and made again.
+-- Skipped if this write stamped as many ledger rows as the request has lines. A line is stamped at most once,
+-- so all are, and our locks keep others from changing them.
+-- A pruned line of the same document at the same source_ts lost to a later item of this request.
+-- A percent sign is doubled, because THROW reads its message as a format.
 IF @stamped < @rows
     BEGIN
         UPDATE s

@@ -10,13 +10,13 @@ CREATE PROCEDURE sqlwriter.adopt_page_hash
 AS
 BEGIN
     -- page
-    -- Guarantees (newest wins): a ledger row is adopted only for a newer document, or for the same one when it was
-    -- not read earlier and says something else: failed where the ledger knows content, content where it knows a mark,
-    -- other content where the hashes can be compared or the ledger's proves nothing (hash version 0). What we applied
-    -- is left alone by all of them unless the document is newer. Rows and watermark are written together or not at
-    -- all, and only while the run
-    -- @run stands at @from. A row of @rows is an array: line, version, key, document, source_ts, hash, hash version,
-    -- row hash, outcome.
+    -- Guarantees (newest wins): only a newer document, or another result of the same one, replaces a ledger row.
+    -- Another result is a failure after content, content after a mark, or other content under the same hash
+    -- version. A ledger row of hash version 0 proves nothing and is replaced too. The result must not have been
+    -- read earlier.
+    -- Rows that this product applied change only for a newer document.
+    -- Rows and watermark are written together, and only while the run @run is at @from. A row of @rows: line,
+    -- version, key, document, source_ts, hash, hash version, row hash, outcome.
     SET NOCOUNT ON;
     SET XACT_ABORT ON;
     SET LOCK_TIMEOUT 5000;
@@ -114,7 +114,7 @@ BEGIN
         WHERE a.id = 1 AND a.phase = 'running' AND a.run_id = @run AND a.watermark = @from;
         IF @@ROWCOUNT <> 1
             BEGIN
-                THROW 52742, N'sqlwriter: the adoption does not stand where it was read', 1;
+                THROW 52742, N'sqlwriter: the state of the adoption changed after it was read', 1;
             END;
         COMMIT TRANSACTION;
     END TRY

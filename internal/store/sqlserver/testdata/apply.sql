@@ -11,23 +11,24 @@ CREATE PROCEDURE sqlwriter.apply_hash
 AS
 BEGIN
     -- begin
-    -- Guarantees: one bad statement ends the whole request and undoes it; a lock that somebody holds costs a few
-    -- seconds and not for ever; where two block each other the user's own programs win.
+    -- Guarantees: an error ends the whole request and undoes it. A wait for a lock is bounded. In a deadlock the
+    -- user's own programs win.
     SET NOCOUNT ON;
     SET XACT_ABORT ON;
     SET LOCK_TIMEOUT 5000;
     SET DEADLOCK_PRIORITY LOW;
     -- variables
-    -- @expected is how many lines the request has, @marks how many of them are of failure marks, @twice whether some
-    -- line is named by two documents: the sender knows. With @expected = 0 the statements that write
-    -- content run all the same, each on no row, so that each still asks for its rights (deploy/sql/check_rights.sql).
+    -- The sender counts the lines (@expected) and those of failure marks (@marks). @twice is 1 if two documents
+    -- have the same line.
+    -- With @expected = 0 the statements that write content run on no row, so that each still requires its rights
+    -- (deploy/sql/check_rights.sql).
     DECLARE @write_id uniqueidentifier = NEWID();
     DECLARE @rows int, @missing int, @winners int, @stamped int = 0, @changed int, @content int, @written int;
     DECLARE @note nvarchar(4000);
     -- database
-    -- Guarantees: nothing is written to a database that went back, or to another one: the environment's heartbeat has
-    -- the id and at least the number that the control document knows. Read without waiting for anybody who is raising
-    -- it. The message is read by the sender: number and id.
+    -- Guarantees: nothing is written to a restored or replaced database. The heartbeat must have the id, and at
+    -- least the number, that the control document has. NOLOCK avoids a wait for a heartbeat in progress. The sender
+    -- reads number and id from the message.
     IF @number > 0
         BEGIN
             DECLARE @there bigint, @there_id varchar(36);
@@ -43,9 +44,10 @@ BEGIN
                 THROW 52745, @note, 1;
         END;
     -- load
-    -- Guarantees: every line of the request is staged once, with the values of its document, in a table of the
-    -- request's own and in the order of the lines (locks are then usually taken in it). Texts and numbers are wider
-    -- here than in the user's columns: what is too wide is refused there instead of being cut here.
+    -- Guarantees: every line of the request is staged once with the values of its document. The order is that of
+    -- the lines, which is then the usual order of locks.
+    -- Texts and numbers are wider here than in the user's columns, so that the user's column refuses a value that
+    -- is too wide. A narrower type would cut it silently.
     -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
     -- "lines": [[detail id, item's number, position, row hash, the values that differ from line to line] ...]}.
     SELECT
@@ -124,18 +126,18 @@ BEGIN
             THROW 52741, @note, 1;
         END;
     -- read_existing
-    -- Guarantees: it is known how many lines have no detail row (we never make one). This is read before anything is
-    -- locked; what changes since is found by the counts.
-    -- (Every line is a winner yet; saying so tells optimizers that ignore the hint how few there are.)
+    -- Guarantees: the number of lines without a detail row is known; we never add one. The read takes no lasting
+    -- lock, and the row counts detect later changes.
+    -- Every line is still a winner here. The condition gives optimizers that ignore the hint a small estimate.
     SELECT @missing = COUNT(*)
     FROM #line AS s
     WHERE s.winner = 1 AND NOT EXISTS (SELECT 1 FROM [dbo].[IVCE_DTL] AS d WHERE d.[IVCE_DTL_UID] = s.detail_id)
     OPTION (LOOP JOIN, FORCE ORDER);
     -- prune
-    -- Guarantees: a document with a missing line is out as a whole (a failure mark loses that line alone), and each
-    -- line has one winner among the documents that are left: the newest by (version, document key, source_ts), the
-    -- later item where those are equal. Skipped where every line exists and is named once: then each is its own
-    -- winner.
+    -- Guarantees: a document with a missing line is left out; a failure mark leaves out that line only. Each line
+    -- has one winner among the remaining documents. The winner is the newest by (version, document key, source_ts),
+    -- then the later item.
+    -- Skipped if every line exists and occurs once, because each line is then its own winner.
     IF @missing > 0 OR @twice = 1
         BEGIN
             UPDATE s
@@ -166,15 +168,16 @@ BEGIN
             FROM #line AS s;
         END;
     -- transaction
-    -- Guarantees: all or nothing, whoever raises the error. XACT_ABORT alone would let a RAISERROR of a user's
-    -- trigger pass and commit what came before it.
+    -- Guarantees: all or nothing after any error. With XACT_ABORT alone a RAISERROR of a user's trigger would not
+    -- end the transaction, and the earlier statements would be committed.
     BEGIN TRY
         BEGIN TRANSACTION;
         -- ledger_update
-        -- Guarantees (newest wins): a ledger row is taken over only by a newer document, or by the same document when its
-        -- snapshot is not older and says something else than what the ledger holds as written. A rewrite takes the same
-        -- content again, never an older one. A failure mark leaves lines alone that hold the very content that failed.
-        -- The guard stands in the writing statement and compares only the target's own columns with the staged line: it
+        -- Guarantees (newest wins): only a newer document, or the same one, replaces a ledger row. The same document
+        -- needs a snapshot that is not older, and another content than the ledger has as written.
+        -- A rewrite also takes the same content, never an older one. A failure mark skips lines that have the content
+        -- that failed.
+        -- The guard is part of the writing statement and compares only the target's columns with the staged line, so it
         -- needs no lock hint.
         UPDATE l
         SET
@@ -214,8 +217,8 @@ BEGIN
         OPTION (LOOP JOIN, FORCE ORDER);
         SET @stamped = @@ROWCOUNT;
         -- ledger_insert
-        -- Guarantees: a line that the ledger does not know gets its row, stamped with this write; a row that appeared
-        -- since ledger_update.sql is left as it is, and the verdict then finds no evidence for this write.
+        -- Guarantees: a line without a ledger row gets one, stamped with this write. A row that appeared since
+        -- ledger_update.sql stays; the verdict then finds no evidence for this write.
         IF @stamped < @winners OR @expected = 0
             BEGIN
                 INSERT INTO [sqlwriter].[ledger] (
@@ -234,9 +237,8 @@ BEGIN
                 SET @stamped = @stamped + @@ROWCOUNT;
             END;
         -- ledger_raise
-        -- Guarantees: content that is there already, seen again in a later snapshot, raises source_ts and nothing else,
-        -- so that a snapshot between the two can no longer bring older content back. Skipped where this write stamped
-        -- every winner.
+        -- Guarantees: a later snapshot of the same content raises source_ts and changes nothing else. A snapshot
+        -- between the two can then not restore older content. Skipped if this write stamped every winner.
         IF @stamped < @winners
             BEGIN
                 UPDATE l
@@ -253,12 +255,12 @@ BEGIN
                 OPTION (LOOP JOIN, FORCE ORDER);
             END;
         -- verdict
-        -- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows
-        -- neither this write, nor this content, nor anything newer is a lost race: the whole request is undone and made
-        -- again. Skipped where this write stamped as many ledger rows as the request has lines: a line is stamped at most
-        -- once, so each was, and nobody can change a row that we hold. (A pruned line of the same document at the same
-        -- source_ts lost to a later item of this very request.) A percent sign is doubled: THROW reads its message as a
-        -- form.
+        -- Guarantees: every verdict depends on the ledger after the write. A line without evidence of this write, this
+        -- content or anything newer is a lost race; the whole request is undone and made again.
+        -- Skipped if this write stamped as many ledger rows as the request has lines. A line is stamped at most once,
+        -- so all are, and our locks keep others from changing them.
+        -- A pruned line of the same document at the same source_ts lost to a later item of this request.
+        -- A percent sign is doubled, because THROW reads its message as a format.
         IF @stamped < @rows
             BEGIN
                 UPDATE s
@@ -312,8 +314,7 @@ BEGIN
             SET @changed = @rows;
         SET @content = @changed - @marks;
         -- detail_update
-        -- Guarantees: the detail rows of applied lines get every column of the table, all of them or the request is
-        -- undone.
+        -- Guarantees: the detail rows of all applied lines get every column of the table, or the request is undone.
         IF @content > 0 OR @expected = 0
             BEGIN
                 UPDATE d
@@ -344,7 +345,7 @@ BEGIN
                     END;
             END;
         -- detail_mark
-        -- Guarantees: a failure mark writes the line status of its applied lines and nothing else.
+        -- Guarantees: a failure mark changes only the line status of its applied lines.
         IF @marks > 0
             BEGIN
                 UPDATE d
@@ -361,7 +362,7 @@ BEGIN
                     END;
             END;
         -- tracking_update
-        -- Guarantees: tracking rows that exist get every column of the table. Failure marks do not reach this table.
+        -- Guarantees: existing tracking rows get every column of the table. Failure marks do not change this table.
         SET @written = 0;
         IF @content > 0 OR @expected = 0
             BEGIN
@@ -393,8 +394,8 @@ BEGIN
                 SET @written = @@ROWCOUNT;
             END;
         -- tracking_insert
-        -- Guarantees: an applied line without a tracking row gets one. Updated and inserted rows together are as many as
-        -- the applied lines: a row that somebody else made in between has our values in neither count, and the request is
+        -- Guarantees: an applied line without a tracking row gets one. Updated and inserted rows together must equal
+        -- the applied lines. Neither count includes a row that another session adds in between, so the request is
         -- undone.
         IF @written < @content OR @expected = 0
             BEGIN
@@ -463,8 +464,8 @@ BEGIN
         THROW;
     END CATCH;
     -- outcomes
-    -- Guarantees: first how many lines there are and how many this write stamped; then, unless it stamped all of
-    -- them, one row per line, items in their order, the main line first.
+    -- Guarantees: the first result has the number of lines and of stamped lines. Unless all are stamped, a second
+    -- one has a row for each line, by item, main line first.
     SELECT @rows AS sqlwriter_lines, @stamped AS sqlwriter_stamped;
     IF @stamped < @rows
         SELECT

@@ -6,7 +6,7 @@ DECLARE @why nvarchar(2000);
 DECLARE @subject nvarchar(1023);
 DECLARE @detail nvarchar(max);
 DECLARE @run nvarchar(64);
--- One entry more in the audit log, by the database's clock.
+-- Adds an entry to the audit log. The time is the database's.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.audit_log (done_at, sys_name, action, done_by, why, subject, detail, run_id)
@@ -25,7 +25,7 @@ GO
 -- audits_notable
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
--- The latest entries that people want (ops.Audit.Notable), newest first: the steps of workers are skipped, not read.
+-- The latest notable entries (ops.Audit.Notable), newest first. The indexes skip the entries of workers' steps.
 SELECT TOP (@limit)
     a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM (
@@ -84,7 +84,7 @@ SELECT TOP (@limit)
 FROM sqlwriter.audit_log AS a
 WHERE
     a.action = @action
-    AND a.action = @action COLLATE Latin1_General_BIN2 -- of those that the index finds, whatever the database's collation
+    AND a.action = @action COLLATE Latin1_General_BIN2 -- narrows the rows of the index to an exact match
     AND a.sys_name = @sys_name
 ORDER BY a.audit_id DESC;
 GO
@@ -94,7 +94,7 @@ DECLARE @run nvarchar(64);
 DECLARE @sys_name nvarchar(256);
 DECLARE @action nvarchar(40);
 DECLARE @all bigint;
--- The latest entries about one run, newest first: of one action, of all, or those that people want (ops.Audit.Notable).
+-- The latest entries about one run, newest first: of one action, all, or the notable ones (ops.Audit.Notable).
 SELECT TOP (@limit)
     a.done_at, a.level, a.action, a.done_by, a.why, a.subject, a.run_id, a.job_id, a.detail
 FROM sqlwriter.audit_log AS a
@@ -111,7 +111,7 @@ GO
 -- run_cancel
 DECLARE @id nvarchar(64);
 DECLARE @sys_name nvarchar(256);
--- Asks a running run of the environment to end. Its heartbeat is its own.
+-- Asks a running run of the environment to end. The heartbeat stays, because only the run renews it.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -123,7 +123,7 @@ DECLARE @status nvarchar(30);
 DECLARE @counts nvarchar(max);
 DECLARE @id nvarchar(64);
 DECLARE @sys_name nvarchar(256);
--- The last status of a run of the environment that has none yet: the first one stays.
+-- Sets the final status of a run of the environment. A final status never changes.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -140,7 +140,7 @@ DECLARE @at_least bigint;
 DECLARE @by nvarchar(256);
 DECLARE @why nvarchar(2000);
 DECLARE @counts nvarchar(max);
--- A new run. Its id is a key: a second one of the same id is an error.
+-- Adds a run. A duplicate id is an error.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.run (
@@ -156,7 +156,7 @@ GO
 DECLARE @counts nvarchar(max);
 DECLARE @id nvarchar(64);
 DECLARE @sys_name nvarchar(256);
--- The counts of a run of the environment that has not ended.
+-- Saves the counts of a run of the environment that has not ended.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -165,6 +165,6 @@ WHERE run_id = @id AND status = 'running' AND sys_name = @sys_name;
 GO
 -- run_wanted
 DECLARE @id nvarchar(64);
--- Whether somebody asked to end a run.
+-- Whether an operator asked the run to end.
 SELECT r.cancel FROM sqlwriter.run AS r WHERE r.run_id = @id;
 GO

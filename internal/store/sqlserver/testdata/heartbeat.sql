@@ -7,8 +7,8 @@ CREATE PROCEDURE sqlwriter.heartbeat_hash
 AS
 BEGIN
     -- begin
-    -- Guarantees: one bad statement ends the whole request and undoes it; a lock that somebody holds costs a few
-    -- seconds and not for ever; where two block each other the user's own programs win.
+    -- Guarantees: an error ends the whole request and undoes it. A wait for a lock is bounded. In a deadlock the
+    -- user's own programs win.
     SET NOCOUNT ON;
     SET XACT_ABORT ON;
     SET LOCK_TIMEOUT 5000;
@@ -16,16 +16,16 @@ BEGIN
     -- heartbeat_variables
     DECLARE @committed_id varchar(36), @committed bigint, @note nvarchar(400);
     -- transaction
-    -- Guarantees: all or nothing, whoever raises the error. XACT_ABORT alone would let a RAISERROR of a user's
-    -- trigger pass and commit what came before it.
+    -- Guarantees: all or nothing after any error. With XACT_ABORT alone a RAISERROR of a user's trigger would not
+    -- end the transaction, and the earlier statements would be committed.
     BEGIN TRY
         BEGIN TRANSACTION;
         -- heartbeat
-        -- Guarantees: the environment's row has a number higher than before and no lower than the database's clock in
-        -- milliseconds since 1970 (steps of one by an older build never catch up), and only if the row is the one
-        -- that the control document knows. While that knows none a row is made, with an id of its own, or keeps its number.
-        -- With @take_over, an operator's word, the row is made or raised whatever it was, above what the control document
-        -- knows, and has a new id.
+        -- Guarantees: the environment's number grows and is not below the database's clock in milliseconds since 1970.
+        -- A counter of an older build, which adds 1, never reaches it. The row must be the one that the control
+        -- document has.
+        -- If the control document has none, the statements add a row with a new id, or leave the number of an existing row.
+        -- With @take_over, an operator's command, any row gets a new id and a number above the control document's.
         DECLARE @clock bigint = DATEDIFF_BIG(MILLISECOND, '1970-01-01', SYSUTCDATETIME());
         DECLARE @floor bigint = CASE WHEN @number >= @clock THEN @number + 1 ELSE @clock END;
         UPDATE h
@@ -75,7 +75,7 @@ BEGIN
         THROW;
     END CATCH;
     -- heartbeat_answer
-    -- Guarantees: the row as it was committed.
+    -- Guarantees: the answer is the committed row.
     SELECT
         @committed_id AS database_id,
         @committed AS number;

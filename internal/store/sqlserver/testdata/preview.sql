@@ -8,23 +8,25 @@ CREATE PROCEDURE sqlwriter_preview.preview_hash
 AS
 BEGIN
     -- begin
-    -- Guarantees: one bad statement ends the whole request and undoes it; a lock that somebody holds costs a few
-    -- seconds and not for ever; where two block each other the user's own programs win.
+    -- Guarantees: an error ends the whole request and undoes it. A wait for a lock is bounded. In a deadlock the
+    -- user's own programs win.
     SET NOCOUNT ON;
     SET XACT_ABORT ON;
     SET LOCK_TIMEOUT 5000;
     SET DEADLOCK_PRIORITY LOW;
     -- variables
-    -- @expected is how many lines the request has, @marks how many of them are of failure marks, @twice whether some
-    -- line is named by two documents: the sender knows. With @expected = 0 the statements that write
-    -- content run all the same, each on no row, so that each still asks for its rights (deploy/sql/check_rights.sql).
+    -- The sender counts the lines (@expected) and those of failure marks (@marks). @twice is 1 if two documents
+    -- have the same line.
+    -- With @expected = 0 the statements that write content run on no row, so that each still requires its rights
+    -- (deploy/sql/check_rights.sql).
     DECLARE @write_id uniqueidentifier = NEWID();
     DECLARE @rows int, @missing int, @winners int, @stamped int = 0, @changed int, @content int, @written int;
     DECLARE @note nvarchar(4000);
     -- load
-    -- Guarantees: every line of the request is staged once, with the values of its document, in a table of the
-    -- request's own and in the order of the lines (locks are then usually taken in it). Texts and numbers are wider
-    -- here than in the user's columns: what is too wide is refused there instead of being cut here.
+    -- Guarantees: every line of the request is staged once with the values of its document. The order is that of
+    -- the lines, which is then the usual order of locks.
+    -- Texts and numbers are wider here than in the user's columns, so that the user's column refuses a value that
+    -- is too wide. A narrower type would cut it silently.
     -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
     -- "lines": [[detail id, item's number, position, row hash, the values that differ from line to line] ...]}.
     SELECT
@@ -103,9 +105,8 @@ BEGIN
             THROW 52741, @note, 1;
         END;
     -- preview_ledger
-    -- Guarantees: the ledger rows that the request concerns, as they are, in a table of the request's own. A preview
-    -- runs the statements of a write on this copy, so that what it foretells is decided by the same guards, and
-    -- writes nothing.
+    -- Guarantees: the ledger rows of the request, in a temp table. A preview runs the statements of a write on this
+    -- copy. The same guards so decide its outcomes, and nothing is written.
     CREATE TABLE #ledger (
         detail_id bigint NOT NULL PRIMARY KEY,
         version_us bigint NOT NULL,
@@ -130,18 +131,18 @@ BEGIN
     INNER JOIN [sqlwriter].[ledger] AS l ON l.detail_id = s.detail_id
     OPTION (LOOP JOIN, FORCE ORDER);
     -- read_existing
-    -- Guarantees: it is known how many lines have no detail row (we never make one). This is read before anything is
-    -- locked; what changes since is found by the counts.
-    -- (Every line is a winner yet; saying so tells optimizers that ignore the hint how few there are.)
+    -- Guarantees: the number of lines without a detail row is known; we never add one. The read takes no lasting
+    -- lock, and the row counts detect later changes.
+    -- Every line is still a winner here. The condition gives optimizers that ignore the hint a small estimate.
     SELECT @missing = COUNT(*)
     FROM #line AS s
     WHERE s.winner = 1 AND NOT EXISTS (SELECT 1 FROM [dbo].[IVCE_DTL] AS d WHERE d.[IVCE_DTL_UID] = s.detail_id)
     OPTION (LOOP JOIN, FORCE ORDER);
     -- prune
-    -- Guarantees: a document with a missing line is out as a whole (a failure mark loses that line alone), and each
-    -- line has one winner among the documents that are left: the newest by (version, document key, source_ts), the
-    -- later item where those are equal. Skipped where every line exists and is named once: then each is its own
-    -- winner.
+    -- Guarantees: a document with a missing line is left out; a failure mark leaves out that line only. Each line
+    -- has one winner among the remaining documents. The winner is the newest by (version, document key, source_ts),
+    -- then the later item.
+    -- Skipped if every line exists and occurs once, because each line is then its own winner.
     IF @missing > 0 OR @twice = 1
         BEGIN
             UPDATE s
@@ -172,10 +173,11 @@ BEGIN
             FROM #line AS s;
         END;
     -- ledger_update
-    -- Guarantees (newest wins): a ledger row is taken over only by a newer document, or by the same document when its
-    -- snapshot is not older and says something else than what the ledger holds as written. A rewrite takes the same
-    -- content again, never an older one. A failure mark leaves lines alone that hold the very content that failed.
-    -- The guard stands in the writing statement and compares only the target's own columns with the staged line: it
+    -- Guarantees (newest wins): only a newer document, or the same one, replaces a ledger row. The same document
+    -- needs a snapshot that is not older, and another content than the ledger has as written.
+    -- A rewrite also takes the same content, never an older one. A failure mark skips lines that have the content
+    -- that failed.
+    -- The guard is part of the writing statement and compares only the target's columns with the staged line, so it
     -- needs no lock hint.
     UPDATE l
     SET
@@ -215,8 +217,8 @@ BEGIN
     OPTION (LOOP JOIN, FORCE ORDER);
     SET @stamped = @@ROWCOUNT;
     -- ledger_insert
-    -- Guarantees: a line that the ledger does not know gets its row, stamped with this write; a row that appeared
-    -- since ledger_update.sql is left as it is, and the verdict then finds no evidence for this write.
+    -- Guarantees: a line without a ledger row gets one, stamped with this write. A row that appeared since
+    -- ledger_update.sql stays; the verdict then finds no evidence for this write.
     IF @stamped < @winners OR @expected = 0
         BEGIN
             INSERT INTO #ledger (
@@ -235,9 +237,8 @@ BEGIN
             SET @stamped = @stamped + @@ROWCOUNT;
         END;
     -- ledger_raise
-    -- Guarantees: content that is there already, seen again in a later snapshot, raises source_ts and nothing else,
-    -- so that a snapshot between the two can no longer bring older content back. Skipped where this write stamped
-    -- every winner.
+    -- Guarantees: a later snapshot of the same content raises source_ts and changes nothing else. A snapshot
+    -- between the two can then not restore older content. Skipped if this write stamped every winner.
     IF @stamped < @winners
         BEGIN
             UPDATE l
@@ -254,12 +255,12 @@ BEGIN
             OPTION (LOOP JOIN, FORCE ORDER);
         END;
     -- verdict
-    -- Guarantees: every verdict rests on what the ledger holds after the write. A line for which the ledger shows
-    -- neither this write, nor this content, nor anything newer is a lost race: the whole request is undone and made
-    -- again. Skipped where this write stamped as many ledger rows as the request has lines: a line is stamped at most
-    -- once, so each was, and nobody can change a row that we hold. (A pruned line of the same document at the same
-    -- source_ts lost to a later item of this very request.) A percent sign is doubled: THROW reads its message as a
-    -- form.
+    -- Guarantees: every verdict depends on the ledger after the write. A line without evidence of this write, this
+    -- content or anything newer is a lost race; the whole request is undone and made again.
+    -- Skipped if this write stamped as many ledger rows as the request has lines. A line is stamped at most once,
+    -- so all are, and our locks keep others from changing them.
+    -- A pruned line of the same document at the same source_ts lost to a later item of this request.
+    -- A percent sign is doubled, because THROW reads its message as a format.
     IF @stamped < @rows
         BEGIN
             UPDATE s
@@ -313,8 +314,8 @@ BEGIN
         SET @changed = @rows;
     SET @content = @changed - @marks;
     -- outcomes
-    -- Guarantees: first how many lines there are and how many this write stamped; then, unless it stamped all of
-    -- them, one row per line, items in their order, the main line first.
+    -- Guarantees: the first result has the number of lines and of stamped lines. Unless all are stamped, a second
+    -- one has a row for each line, by item, main line first.
     SELECT @rows AS sqlwriter_lines, @stamped AS sqlwriter_stamped;
     IF @stamped < @rows
         SELECT
@@ -324,8 +325,8 @@ BEGIN
         FROM #line AS s
         ORDER BY s.doc, s.position;
     -- preview_before
-    -- Guarantees: the present values of every line of the request that has a detail row, in the order of the column
-    -- table; tracking values are NULL where the line has no tracking row.
+    -- Guarantees: the present values of every line with a detail row, in the order of the column table. Tracking
+    -- values are NULL for a line without a tracking row.
     SELECT
         d.[IVCE_DTL_UID] AS sqlwriter_line,
         d.[CLN_MFR_AI_NM] AS [IVCE_DTL.CLN_MFR_AI_NM],

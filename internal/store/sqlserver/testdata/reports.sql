@@ -1,9 +1,9 @@
 -- runs
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The latest runs, the newest first, and how far they are: the runs are chosen before any batch is read. Documents are
--- those that have a batch, done are those of completed batches, and the percentage is of those that are known: until all
--- are handed off, what the preview found, if that is more. A run that one process does alone has no batch: its counts are
--- in `run show`.
+-- The latest runs and their progress, newest first. The runs are selected before any batch is read.
+-- documents counts those that have a batch, done those of completed batches. The percentage is of the known
+-- documents. Until the hand-off ends, that is the preview's number if it is larger.
+-- A run of one process has no batches. `run show` has its counts.
 WITH latest AS (
     SELECT TOP (@limit)
         r.run_number,
@@ -56,8 +56,8 @@ ORDER BY k.run_number DESC;
 GO
 -- batch-progress
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- How many batches and documents are in each status, in the order of a batch's life (docs/requirements.md R85): of those that have
--- ended, completed or failed, those of the last 30 days, because they grow without end.
+-- Batches and documents by status, in the order of a batch's life (docs/requirements.md R85). Completed and failed
+-- batches count for 30 days, because their number grows without end.
 WITH batches AS (
     SELECT
         b.batch_status,
@@ -99,8 +99,9 @@ ORDER BY
 GO
 -- performance
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The batches completed in the last hour, day and week (docs/requirements.md R85): how long one took from its first claim,
--- documents per second from the first claim to the last end, and how many of a hundred documents need nothing more.
+-- Batches completed in the last hour, day and week (docs/requirements.md R85). A batch's time is from first
+-- claim to end. Documents per second are from the first claim to the last end. The percentage is of the
+-- successful documents.
 WITH periods AS (
     SELECT 1 AS last_hours, CAST(DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS datetime2(3)) AS since
     UNION ALL
@@ -150,9 +151,9 @@ ORDER BY s.last_hours ASC;
 GO
 -- workers
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The health of managers and workers (docs/requirements.md R85). Active and dead ones are both RUNNING: the dead ones have said
--- nothing for ten minutes (docs/requirements.md R75). Of the others there is one for every batch ever claimed: they are
--- those that began in the last 7 days.
+-- The health of managers and workers (docs/requirements.md R85). Active and dead workers are RUNNING. The dead
+-- ones have had no heartbeat for ten minutes (docs/requirements.md R75). The others are those that began in the
+-- last 7 days, because each claim adds one.
 WITH workers AS (
     SELECT
         w.kind,
@@ -193,7 +194,7 @@ ORDER BY h.kind ASC;
 GO
 -- dead-workers
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- Managers and workers that are RUNNING and have said nothing for ten minutes, the longest silent first.
+-- RUNNING managers and workers without a heartbeat for ten minutes, the longest silent first.
 SELECT TOP (@limit)
     w.worker_id,
     w.kind,
@@ -212,8 +213,8 @@ ORDER BY w.heartbeat_at ASC, w.worker_id ASC;
 GO
 -- stuck-batches
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- Batches in processing whose worker has said nothing for ten minutes, or let go of them ten minutes ago, the longest
--- silent first (docs/requirements.md R75). The timer takes care of them. The same ones twice are a reason to look.
+-- Batches in processing without a heartbeat for ten minutes, or released ten minutes ago, the longest silent first
+-- (docs/requirements.md R75). The timer rescues them. A batch that appears twice needs an operator.
 WITH batches AS (
     SELECT
         b.run_id,
@@ -242,7 +243,7 @@ ORDER BY b.silent_since ASC, b.run_id ASC, b.batch_number ASC;
 GO
 -- failed-batches
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- Batches that were given up, the latest first, and why. An operator may requeue them.
+-- Failed batches and their errors, the latest first. An operator may requeue them.
 SELECT TOP (@limit)
     b.run_id,
     b.batch_number,
@@ -261,7 +262,7 @@ ORDER BY b.updated_at DESC, b.run_id ASC, b.batch_number ASC;
 GO
 -- pending-retries
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- Batches whose message is to be sent (again) by the timer, for each run, the longest waiting first (docs/requirements.md R85).
+-- Batches whose message the timer will send, by run, the longest waiting first (docs/requirements.md R85).
 SELECT TOP (@limit)
     b.parent_job_id,
     COUNT(*) AS pending_batches,
@@ -277,7 +278,7 @@ ORDER BY oldest_batch ASC, b.parent_job_id ASC;
 GO
 -- queue-depth
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- How much waits for a worker, as far as the tables know it: the queue itself is not asked (docs/requirements.md R85).
+-- Waiting batches and documents by the tables. The queue itself is not read (docs/requirements.md R85).
 WITH waiting AS (
     SELECT
         COALESCE(SUM(CASE WHEN b.batch_status = 'queued' THEN 1 ELSE 0 END), 0) AS queued_batches,
@@ -300,8 +301,8 @@ FROM waiting AS w;
 GO
 -- queue-lag
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- Where the batches of the last hour are, for each run (docs/requirements.md R85), and how long they waited from their message to
--- their first claim. A batch that was claimed before its message was known to be accepted has no such wait.
+-- Batches of the last hour by run and status, and their time from message to first claim (docs/requirements.md
+-- R85). A batch that was claimed before its message was recorded has no such time.
 WITH batches AS (
     SELECT
         b.run_id AS parent_job_id,
@@ -330,8 +331,8 @@ ORDER BY MIN(b.created_at) ASC, b.parent_job_id ASC;
 GO
 -- batch-success
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- What became of the batches of each of the last 30 days (docs/requirements.md R85). There a batch is successful once it is queued,
--- here it goes on: handed_off are those that are queued or further, and the percentage is of those that ended.
+-- Results of the batches of each of the last 30 days (docs/requirements.md R85). In the original a queued batch is
+-- successful. Here handed_off counts the batches that were queued, and the percentage is of those that ended.
 WITH days AS (
     SELECT
         CONVERT(char(10), b.created_at, 23) AS created_on,
@@ -361,7 +362,7 @@ ORDER BY d.created_on DESC;
 GO
 -- error-codes
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The failures of documents in the last 7 days by code, the most frequent first (docs/requirements.md R85).
+-- Failures of documents in the last 7 days by code, the most frequent first (docs/requirements.md R85).
 SELECT TOP (@limit)
     e.error_code,
     COUNT(*) AS errors,
@@ -381,7 +382,7 @@ ORDER BY errors DESC, e.error_code ASC;
 GO
 -- error-types
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The failures of documents in the last 7 days by type, the most frequent first (docs/requirements.md R85).
+-- Failures of documents in the last 7 days by type, the most frequent first (docs/requirements.md R85).
 SELECT TOP (@limit)
     e.error_type,
     COUNT(*) AS errors,
@@ -401,8 +402,8 @@ ORDER BY errors DESC, e.error_type ASC;
 GO
 -- audit-errors
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- The latest entries of the environment's audit log that are errors or warnings, the newest first: the latest of each level
--- come from the end of its part of the index, so that nothing older is read.
+-- The latest errors and warnings of the environment's audit log, newest first. Each level is read from the end of
+-- its part of the index, so older entries are not read.
 WITH errors AS (
     SELECT TOP (@limit)
         a.audit_id

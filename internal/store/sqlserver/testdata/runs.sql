@@ -8,7 +8,7 @@ DECLARE @detail nvarchar(max);
 DECLARE @level varchar(20);
 DECLARE @run nvarchar(64);
 DECLARE @job varchar(64);
--- One entry more in the audit log, by the database's clock.
+-- Adds an entry to the audit log. The time is the database's.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.audit_log (done_at, sys_name, action, done_by, why, subject, detail, level, run_id, job_id)
@@ -21,8 +21,7 @@ GO
 DECLARE @run nvarchar(64);
 DECLARE @job varchar(64);
 DECLARE @rows nvarchar(max);
--- Failures of documents in a batch. A row of @rows is an array: position, document, code, message, type, retries, whether
--- there is a next one.
+-- Adds failures of documents in a batch. A row of @rows: position, document, code, message, type, retries, retryable.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.error_detail (
@@ -45,7 +44,7 @@ ORDER BY n.listed_position;
 GO
 -- items_count
 DECLARE @job varchar(64);
--- How many documents of a batch have which outcome.
+-- Counts the documents of a batch by outcome.
 SELECT
     i.outcome, COUNT(*) AS documents
 FROM sqlwriter.batch_item AS i
@@ -55,8 +54,7 @@ GO
 -- items_insert
 DECLARE @run nvarchar(64);
 DECLARE @rows nvarchar(max);
--- Documents of batches. A document that the run has already is an error. A row of @rows is an array: key, id, batch,
--- position.
+-- Adds documents of batches. A document that the run already has is an error. A row of @rows: key, id, batch, position.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.batch_item (run_id, document_key, document_id, job_id, position)
@@ -73,7 +71,7 @@ GO
 -- items_known
 DECLARE @rows nvarchar(max);
 DECLARE @run nvarchar(64);
--- Which documents the run has. A row of @rows is an array: key.
+-- The documents of a list that the run has. A row of @rows: key.
 SELECT i.document_key
 FROM
     OPENJSON (@rows) WITH (
@@ -85,14 +83,14 @@ OPTION (LOOP JOIN, FORCE ORDER);
 GO
 -- items_open
 DECLARE @job varchar(64);
--- The documents of a batch that have no outcome, in their order.
+-- The documents of a batch without an outcome, in their order.
 SELECT i.document_id FROM sqlwriter.batch_item AS i WHERE i.job_id = @job AND i.outcome IS NULL ORDER BY i.position;
 GO
 -- items_page
 DECLARE @limit bigint;
 DECLARE @run nvarchar(64);
 DECLARE @after varchar(64);
--- Documents of a run by key, from one on.
+-- Documents of a run by key, after a key.
 SELECT TOP (@limit)
     i.document_id, i.outcome, i.code, j.number
 FROM sqlwriter.batch_item AS i
@@ -106,8 +104,7 @@ DECLARE @limit bigint;
 DECLARE @run nvarchar(64);
 DECLARE @after varchar(64);
 DECLARE @rows nvarchar(max);
--- Documents of a run by key, from one on, those with one of some outcomes. A row of @rows is an array:
--- outcome.
+-- Documents of a run by key, after a key, with one of the listed outcomes. A row of @rows: outcome.
 SELECT TOP (@limit)
     i.document_id, i.outcome, i.code, j.number
 FROM sqlwriter.batch_item AS i
@@ -122,7 +119,7 @@ GO
 -- items_save
 DECLARE @rows nvarchar(max);
 DECLARE @job varchar(64);
--- The outcomes of documents of a batch, over those that they have. A row of @rows is an array: key, run, outcome, code.
+-- Saves outcomes of documents of a batch and replaces earlier ones. A row of @rows: key, run, outcome, code.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE i
@@ -144,7 +141,7 @@ GO
 DECLARE @job varchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
--- The worker lives, as long as the batch is its own.
+-- Renews the heartbeat of a batch that the worker has.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
@@ -158,9 +155,9 @@ DECLARE @job varchar(64);
 DECLARE @epoch bigint;
 DECLARE @attempt bigint;
 DECLARE @stale bigint;
--- Gives a batch to a worker: one that nobody has, whose worker let go of it (its epoch is @shown), or has said nothing for
--- @stale. Of all who try at the same time one changes the row: the epoch that they read is gone then. A worker that did not
--- let go is lost.
+-- Gives a batch to a worker. The batch has no owner, its worker released it (its epoch is @shown), or its
+-- heartbeat is older than @stale. Of several claims at the same time one succeeds, because it changes the epoch
+-- that the others expect. A worker that did not release the batch counts as lost.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
@@ -191,7 +188,7 @@ DECLARE @job varchar(64);
 DECLARE @epoch bigint;
 DECLARE @attempt bigint;
 DECLARE @stale bigint;
--- Ends a batch whose message of @attempt is a dead letter, unless its worker lives or a later message is on its way.
+-- Fails a batch whose message of @attempt is a dead letter, unless its worker is alive or a later message exists.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
@@ -221,7 +218,7 @@ DECLARE @reason nvarchar(2000);
 DECLARE @job varchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
--- The worker gives its batch up.
+-- Fails a batch that the worker has.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
@@ -236,7 +233,7 @@ DECLARE @failure bigint;
 DECLARE @job varchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
--- Ends a batch by its numbers.
+-- Ends a batch that the worker has, with its counts.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
@@ -249,7 +246,7 @@ GO
 DECLARE @job varchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
--- Keeps a batch that is its worker's from others until the transaction ends.
+-- Locks a batch that the worker has until the transaction ends.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
@@ -258,7 +255,7 @@ WHERE job_id = @job AND owner = @owner AND epoch = @epoch AND status = 'processi
 GO
 -- job_read
 DECLARE @job varchar(64);
--- One batch.
+-- Reads one batch.
 SELECT
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
@@ -272,7 +269,7 @@ DECLARE @given_up nvarchar(2000);
 DECLARE @job varchar(64);
 DECLARE @attempt bigint;
 DECLARE @most bigint;
--- A batch whose message was refused once too often is failed.
+-- Fails a batch whose message the queue refused too often.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
@@ -287,7 +284,7 @@ GO
 DECLARE @job varchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
--- The worker lets go of its batch: updated_at is when.
+-- Releases a batch that the worker has. updated_at is the time of the release.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
@@ -296,7 +293,7 @@ WHERE job_id = @job AND owner = @owner AND epoch = @epoch AND status = 'processi
 GO
 -- job_requeue
 DECLARE @job varchar(64);
--- A failed batch is wanted again. Whoever still thinks that it has it has another epoch, and its next message another id.
+-- Sends a failed batch again. A new epoch ends older leases, and a new attempt gives the next message a new id.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.job
@@ -309,7 +306,7 @@ GO
 -- jobs_cancel
 DECLARE @cancelled nvarchar(2000);
 DECLARE @rows nvarchar(max);
--- Open batches of a run that was cancelled are failed. A row of @rows is an array: id.
+-- Fails open batches of a cancelled run. A row of @rows: id.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE j
@@ -327,14 +324,14 @@ GO
 -- jobs_cancelled
 DECLARE @run nvarchar(64);
 DECLARE @cancelled nvarchar(2000);
--- The batches of a run that failed because it was cancelled.
+-- The batches of a run that failed by its cancellation.
 SELECT j.job_id
 FROM sqlwriter.job AS j
 WHERE j.run_id = @run AND j.status = 'failed' AND j.error = @cancelled;
 GO
 -- jobs_count
 DECLARE @rows nvarchar(max);
--- Counts the outcomes of batches that were given up. A row of @rows is an array: id.
+-- Counts the outcomes of failed batches. A row of @rows: id.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE j
@@ -359,7 +356,7 @@ GO
 -- jobs_cut
 DECLARE @run nvarchar(64);
 DECLARE @cancelled nvarchar(2000);
--- The batches of a run that failed because it was cancelled and that a worker had begun: the others have no outcomes.
+-- The batches of a run that failed by its cancellation after a worker had begun. The others have no outcomes.
 SELECT j.job_id
 FROM sqlwriter.job AS j
 WHERE j.run_id = @run AND j.status = 'failed' AND j.error = @cancelled AND j.process_start_time IS NOT NULL;
@@ -369,7 +366,7 @@ DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
 DECLARE @stale bigint;
 DECLARE @released bigint;
--- Batches whose worker has said nothing for @stale, or that were let go of for @released.
+-- Batches with a heartbeat older than @stale, or released longer than @released ago.
 SELECT TOP (@limit)
     j.job_id, j.attempt
 FROM sqlwriter.job AS j
@@ -387,7 +384,7 @@ DECLARE @run nvarchar(64);
 DECLARE @status varchar(20);
 DECLARE @attempt bigint;
 DECLARE @rows nvarchar(max);
--- The batches of a chunk. A row of @rows is an array: id, number, documents.
+-- Adds the batches of a chunk. A row of @rows: id, number, documents.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.job (job_id, run_id, number, status, attempt, queued_at, created_at, updated_at, total_count)
@@ -404,7 +401,7 @@ ORDER BY n.listed_number;
 GO
 -- jobs_latest
 DECLARE @limit bigint;
--- Batches, the latest first.
+-- Batches, latest first.
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
@@ -415,7 +412,7 @@ GO
 -- jobs_latest_by_status
 DECLARE @limit bigint;
 DECLARE @status varchar(20);
--- Batches, the latest first, those with one status.
+-- Batches, latest first, with one status.
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
@@ -440,7 +437,7 @@ GO
 DECLARE @limit bigint;
 DECLARE @run nvarchar(64);
 DECLARE @status varchar(20);
--- Batches of a run by number, those with one status.
+-- Batches of a run by number, with one status.
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
@@ -451,8 +448,8 @@ ORDER BY j.number;
 GO
 -- jobs_on_the_way
 DECLARE @sys_name nvarchar(256);
--- How many batches of the running runs of an environment are on their way, and how many of these runs have more to hand
--- off.
+-- Counts the batches of an environment's running runs that are queued or processing, those to retry, and the
+-- runs with more to hand off.
 SELECT
     (
         SELECT COUNT(*)
@@ -485,8 +482,8 @@ WHERE j.run_id = @run AND j.status IN ('pending_queue', 'pending_retry', 'queued
 GO
 -- jobs_queued
 DECLARE @rows nvarchar(max);
--- Batches whose message was accepted. One that a worker has already, or that another attempt was made for, stays as it is.
--- A row of @rows is an array: id, attempt.
+-- Marks batches whose message the queue accepted. A batch that a worker already has, or that has another attempt,
+-- stays as it is. A row of @rows: id, attempt.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE j
@@ -505,7 +502,7 @@ GO
 -- jobs_refused
 DECLARE @rows nvarchar(max);
 DECLARE @most bigint;
--- Which batches' message was refused once too often. A row of @rows is an array: id, attempt.
+-- The batches of a list whose message the queue refused too often. A row of @rows: id, attempt.
 SELECT
     j.job_id, j.attempt
 FROM
@@ -523,8 +520,7 @@ GO
 DECLARE @rows nvarchar(max);
 DECLARE @stale bigint;
 DECLARE @released bigint;
--- Batches of dead workers are sent again as another attempt, unless somebody has said something meanwhile. A row of
--- @rows is an array: id, attempt.
+-- Gives batches of dead workers a new attempt, unless a heartbeat came meanwhile. A row of @rows: id, attempt.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE j
@@ -549,7 +545,7 @@ GO
 -- jobs_resume
 DECLARE @rows nvarchar(max);
 DECLARE @cancelled nvarchar(2000);
--- Batches of a run that runs again are sent again, unless a worker came meanwhile. A row of @rows is an array: id.
+-- Gives batches of a resumed run a new attempt, unless a worker claimed them meanwhile. A row of @rows: id.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE j
@@ -572,8 +568,8 @@ OPTION (LOOP JOIN, FORCE ORDER);
 GO
 -- jobs_silenced
 DECLARE @rows nvarchar(max);
--- Queued batches whose message nobody brought are sent again as another attempt, unless a worker came meanwhile. A row of
--- @rows is an array: id, attempt.
+-- Gives queued batches with a lost message a new attempt, unless a worker claimed them meanwhile. A row of @rows:
+-- id, attempt.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE j
@@ -593,10 +589,10 @@ GO
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
 DECLARE @silent bigint;
--- Queued batches whose message is taken for lost. They have been queued for @silent. And a batch that was queued later was
--- claimed since, @silent ago or longer: the queue has passed them. Or nothing was queued or claimed for @silent: then the
--- first of them alone, and what becomes of its message says more of the others. All that is asked is of the running runs
--- of the environment.
+-- Batches whose message counts as lost, among the running runs of the environment. They have been queued for at
+-- least @silent, and one of two conditions is met.
+-- 1. A batch that was queued later was claimed at least @silent ago, so the queue has passed them.
+-- 2. Nothing was queued or claimed for @silent. Then only the first batch counts, as a probe for the others.
 SELECT TOP (@limit)
     j.job_id, j.attempt
 FROM sqlwriter.run AS r
@@ -640,7 +636,7 @@ GO
 -- jobs_to_send
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
--- Batches of running runs whose message is to be sent again: by run, the oldest first, and by number.
+-- Batches of running runs whose message must be sent again, by run (oldest first) and number.
 SELECT TOP (@limit)
     j.job_id, j.run_id, j.number, j.status, j.attempt, j.queue_attempt_count, j.last_queue_error, j.error, j.owner, j.epoch,
     j.total_count, j.success_count, j.failure_count, j.created_at, j.queued_at, j.process_start_time, j.process_end_time,
@@ -654,8 +650,8 @@ GO
 DECLARE @counted bigint;
 DECLARE @reason nvarchar(2000);
 DECLARE @rows nvarchar(max);
--- Batches whose message was not accepted, or nobody knows, are sent again as another attempt. @counted is 1 when the queue
--- refused it. A row of @rows is an array: id, attempt.
+-- Gives batches whose message was not accepted, or has an unknown result, a new attempt. @counted is 1 if the queue
+-- refused it. A row of @rows: id, attempt.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE j
@@ -675,8 +671,8 @@ OPTION (LOOP JOIN, FORCE ORDER);
 GO
 -- jobs_waiting
 DECLARE @run nvarchar(64);
--- The batches of a run that wait. Their index has all that is asked for: nothing waits here for the lock on a row while it
--- has one on the index, as a reader that looks up more would beside whoever changes the row first.
+-- The waiting batches of a run. Their index covers the query, so the query never locks an index row while it waits
+-- for a table row. Such a reader could deadlock with a writer that locks the table row first.
 SELECT j.job_id
 FROM sqlwriter.job AS j
 WHERE j.run_id = @run AND j.status IN ('pending_queue', 'pending_retry', 'queued');
@@ -690,8 +686,8 @@ DECLARE @run nvarchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
 DECLARE @first bigint;
--- What a chunk adds to its run. Only the manager that has the run adds, and only what comes next. A chunk is
--- progress: the managers that died before it count no more.
+-- Adds a chunk to its run. Only the run's manager may add, and only the next chunk. A chunk is progress, so it
+-- resets the count of lost managers.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -705,7 +701,7 @@ WHERE
 GO
 -- run_again
 DECLARE @run nvarchar(64);
--- A run of which a batch is wanted again runs again if it had completed, and has more to hand off.
+-- Lets a completed run continue after a batch was requeued, with more to hand off.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -716,7 +712,7 @@ WHERE run_id = @run AND status IN ('running', 'completed', 'completed_with_failu
 GO
 -- run_ask_end
 DECLARE @run nvarchar(64);
--- Asks a running run to end. Its heartbeat is its own.
+-- Asks a running run to end. The heartbeat stays, because only the manager renews it.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -727,7 +723,7 @@ GO
 DECLARE @run nvarchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
--- The manager lives, as long as the run is its own.
+-- Renews the heartbeat of a run that the manager has.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -736,7 +732,7 @@ WHERE run_id = @run AND owner = @owner AND epoch = @epoch AND status = 'running'
 GO
 -- run_brief
 DECLARE @run nvarchar(64);
--- One run without what may be long.
+-- One run without its long columns.
 SELECT
     r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
     r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
@@ -747,7 +743,7 @@ GO
 -- run_cancelled
 DECLARE @run nvarchar(64);
 DECLARE @stale bigint;
--- Ends a run that somebody asked to end, when no worker lives that has a batch of it.
+-- Ends a run that an operator asked to end, once no live worker has a batch of it.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -767,8 +763,9 @@ DECLARE @shown bigint;
 DECLARE @run nvarchar(64);
 DECLARE @epoch bigint;
 DECLARE @stale bigint;
--- Gives a run to a manager. Of all who try at the same time one changes the row: the epoch that they read is gone then.
--- A former owner that is still there let go of it (its epoch is @shown), or has said nothing for @stale and is lost.
+-- Gives a run to a manager. Of several claims at the same time one succeeds, because it changes the epoch that the
+-- others expect. A former owner released the run (its epoch is @shown), or its heartbeat is older than @stale and
+-- it counts as lost.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -784,8 +781,8 @@ WHERE
 GO
 -- run_complete
 DECLARE @run nvarchar(64);
--- Ends a run of which everything is done: with failures where a batch failed, or has documents that failed or were
--- deferred.
+-- Completes a run whose batches have all ended. It completes with failures if a batch failed, or has failed or
+-- deferred documents.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -810,7 +807,7 @@ DECLARE @reason nvarchar(2000);
 DECLARE @run nvarchar(64);
 DECLARE @epoch bigint;
 DECLARE @stale bigint;
--- Gives up the hand-off of a run that nobody works on.
+-- Fails a run whose hand-off has no live manager.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -821,7 +818,7 @@ WHERE
 GO
 -- run_jobs
 DECLARE @run nvarchar(64);
--- How many batches of a run have which status. The statuses are named, so that each is a range of the index of statuses.
+-- Counts the batches of a run by status. Naming all statuses lets the query use the index that begins with the status.
 SELECT
     j.status, COUNT(*) AS jobs
 FROM sqlwriter.job AS j
@@ -831,8 +828,7 @@ GO
 -- run_latest
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
--- The latest runs of an environment, newest first: their numbers grow, whatever the clock does.
--- They come without what may be long: a filter of workers that names documents.
+-- The latest runs of an environment by number, which always grows. Long filters that name documents are left out.
 SELECT TOP (@limit)
     r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
     r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
@@ -844,8 +840,8 @@ ORDER BY r.run_number DESC;
 GO
 -- run_lease
 DECLARE @run nvarchar(64);
--- Keeps the row of a run from others until the transaction ends, and changes nothing: what is read after it stays so.
--- 0 rows when it has none of these statuses: running.
+-- Locks the row of a run until the transaction ends, and changes nothing. It finds no row unless the run is
+-- running.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -856,8 +852,8 @@ WHERE
 GO
 -- run_lease_ended
 DECLARE @run nvarchar(64);
--- Keeps the row of a run from others until the transaction ends, and changes nothing: what is read after it stays so.
--- 0 rows when it has none of these statuses: running, completed, with failures or without.
+-- Locks the row of a run until the transaction ends, and changes nothing. It finds no row unless the run is
+-- running or completed, with failures or without.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -869,7 +865,7 @@ GO
 -- run_open
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
--- The running runs of an environment that many work on, oldest first, without what may be long.
+-- The running shared runs of an environment, oldest first, without their long columns.
 SELECT TOP (@limit)
     r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
     r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
@@ -880,7 +876,7 @@ ORDER BY r.run_number;
 GO
 -- run_outcomes
 DECLARE @run nvarchar(64);
--- How many documents of a run have which outcome.
+-- Counts the documents of a run by outcome.
 SELECT
     i.outcome, COUNT(*) AS documents
 FROM sqlwriter.batch_item AS i
@@ -889,7 +885,7 @@ GROUP BY i.outcome;
 GO
 -- run_read
 DECLARE @run nvarchar(64);
--- One run, with all that was asked for and how far that was looked for: either may be long.
+-- One run with its filter and its watermark, which may be long.
 SELECT
     r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
     r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
@@ -903,8 +899,8 @@ DECLARE @ended bigint;
 DECLARE @run nvarchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
--- The manager lets go of its run. Where @ended is 1, there is nothing more to hand off, and no manager
--- that died counts any more.
+-- Releases a run that the manager has. With @ended = 1 the hand-off is complete, and the count of lost managers is
+-- reset.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -916,8 +912,7 @@ WHERE run_id = @run AND owner = @owner AND epoch = @epoch AND status = 'running'
 GO
 -- run_resume
 DECLARE @run nvarchar(64);
--- A failed or cancelled run runs again, and a manager sends its messages. Whoever still thinks that it has it has another
--- epoch.
+-- Lets a failed or cancelled run continue; a manager sends its messages. A new epoch ends older leases.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -930,8 +925,8 @@ GO
 DECLARE @run nvarchar(64);
 DECLARE @owner nvarchar(64);
 DECLARE @epoch bigint;
--- Messages that the run's manager sent were accepted, which is progress: the managers that died before it count no
--- more. Most runs have lost none, and then nothing is written.
+-- Resets the count of lost managers after the queue accepted messages of the run, because that is progress. For
+-- most runs the count is 0, and nothing is written.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
@@ -951,8 +946,7 @@ DECLARE @at_least bigint;
 DECLARE @named bigint;
 DECLARE @by nvarchar(256);
 DECLARE @why nvarchar(2000);
--- A new run that many may work on: running, nobody's. Its id is a key: a second one of the same id is an error. Nobody has
--- said anything yet, so the heartbeat is its beginning.
+-- Adds a shared run, running and without an owner. A duplicate id is an error. The heartbeat starts with the run.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.run (
@@ -966,12 +960,12 @@ VALUES (
 GO
 -- run_wanted
 DECLARE @run nvarchar(64);
--- Whether somebody asked to end a run.
+-- Whether an operator asked the run to end.
 SELECT r.cancel FROM sqlwriter.run AS r WHERE r.run_id = @run;
 GO
 -- worker_beat
 DECLARE @owner nvarchar(64);
--- A worker lives.
+-- Renews the heartbeat of a running worker.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.worker
@@ -984,7 +978,7 @@ DECLARE @instance nvarchar(256);
 DECLARE @run nvarchar(64);
 DECLARE @job varchar(64);
 DECLARE @owner nvarchar(64);
--- The row of a worker that claimed a run or a batch.
+-- Adds the worker of a claimed run or batch.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.worker
@@ -999,7 +993,7 @@ GO
 -- worker_end
 DECLARE @status varchar(20);
 DECLARE @owner nvarchar(64);
--- A running worker gets its next status; one that ended stays as it is. The heartbeat says when it was last heard of.
+-- Sets the final status of a running worker. Its heartbeat remains the time of its last sign of life.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.worker
@@ -1009,7 +1003,7 @@ GO
 -- worker_processed
 DECLARE @documents bigint;
 DECLARE @owner nvarchar(64);
--- A worker has done some documents more.
+-- Adds to the count of documents that a worker has processed.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.worker
@@ -1020,7 +1014,7 @@ GO
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
 DECLARE @stale bigint;
--- The running workers that have said nothing for @stale.
+-- The running workers whose heartbeat is older than @stale.
 SELECT TOP (@limit)
     w.worker_id
 FROM sqlwriter.worker AS w
@@ -1032,13 +1026,13 @@ ORDER BY w.worker_id;
 GO
 -- workers_of_run
 DECLARE @run nvarchar(64);
--- The running workers of a run: its manager, and those that have a batch of it.
+-- The running workers of a run: its manager, and the workers of its batches.
 SELECT w.worker_id, w.kind FROM sqlwriter.worker AS w WHERE w.status = 'RUNNING' AND w.run_id = @run;
 GO
 -- workers_rescue
 DECLARE @rows nvarchar(max);
 DECLARE @stale bigint;
--- Running workers are failed, those that have said nothing for @stale. A row of @rows is an array: id.
+-- Fails running workers whose heartbeat is older than @stale. A row of @rows: id.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE w

@@ -1,5 +1,5 @@
--- A stand-in for the user's two tables: the columns that we write, produced from the column table, and two that are
--- none of our business (IVCE_NUM, ITM_LDSC).
+-- Samples of the user's two tables: the columns that we write, from the column table, and two that we do not
+-- use (IVCE_NUM, ITM_LDSC).
 IF OBJECT_ID(N'[dbo].[IVCE_DTL]', N'U') IS NULL
     CREATE TABLE [dbo].[IVCE_DTL] (
         [IVCE_DTL_UID] bigint NOT NULL,
