@@ -1,7 +1,8 @@
--- An empty preview and an empty write by the newest procedures, as the app's user, for the DBA. Each of their statements asks
--- for its rights and finds no row; triggers of the tables fire for no row. Error 229 names what the chain of owners does not
--- reach: the schemas sqlwriter and sqlwriter_preview and the tables need one owner.
--- Run it as a member of db_owner; replace sqlwriter_app by the app's user, and dbo by the tables' schema.
+-- Runs an empty preview and an empty write of the newest procedures as the app's user. Each statement requires its
+-- rights and finds no row, and the tables' triggers fire without rows.
+-- Error 229 names an object outside the ownership chain. The schemas sqlwriter and sqlwriter_preview and the tables
+-- need one owner.
+-- A member of db_owner runs this. Replace sqlwriter_app by the app's user, and dbo by the tables' schema.
 SELECT
     o.name AS object_name,
     SCHEMA_NAME(o.schema_id) AS schema_name,

@@ -1,9 +1,9 @@
--- Least rights for whoever runs `sqlwriterctl migrate up` (or the script that `sqlwriterctl migrate script` prints), for
--- the DBA to run in the database of IVCE_DTL. The schema is dbo's, so that it does not hang on one person's user. Who has
--- these rights may make and change what is in our two schemas. Procedures made there have dbo's rights to dbo's tables, so
--- give them to whom you would let read each procedure before it is created, and for the migration alone.
--- Replace sqlwriter_migration by the user's name; take the rights away again when the migration is done.
--- It may be run again: an update may need more than the version before.
+-- Least rights for `sqlwriterctl migrate up`, or for the script of `sqlwriterctl migrate script`. A DBA runs this in
+-- the database of IVCE_DTL.
+-- The schemas belong to dbo, so they do not depend on a person's user. These rights allow every change in our two
+-- schemas. Procedures in them have dbo's rights on dbo's tables. So grant them to a trusted person, for the migration
+-- only.
+-- Replace sqlwriter_migration by the user's name. The script may run again, because an update may need more rights.
 IF SCHEMA_ID(N'sqlwriter') IS NULL EXEC (N'CREATE SCHEMA sqlwriter AUTHORIZATION dbo');
 IF SCHEMA_ID(N'sqlwriter_preview') IS NULL EXEC (N'CREATE SCHEMA sqlwriter_preview AUTHORIZATION dbo');
 IF DATABASE_PRINCIPAL_ID(N'sqlwriter_migrations') IS NULL CREATE ROLE sqlwriter_migrations;

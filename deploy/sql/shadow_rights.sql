@@ -1,5 +1,5 @@
--- Least rights for an app with MODE=shadow, for the DBA to run in the database of IVCE_DTL after the migrations. It may ask
--- what a write would do, and see what the tables' columns hold; it reads and writes no row by itself.
+-- Least rights of an app with MODE=shadow. A DBA runs this in the database of IVCE_DTL after the migrations.
+-- The app may preview a write and read the definitions of the tables' columns. It neither reads nor writes rows itself.
 -- Replace sqlwriter_shadow by the app's user.
 IF DATABASE_PRINCIPAL_ID(N'sqlwriter_readers') IS NULL CREATE ROLE sqlwriter_readers;
 GRANT EXECUTE ON SCHEMA::sqlwriter_preview TO sqlwriter_readers;

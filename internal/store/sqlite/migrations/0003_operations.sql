@@ -1,6 +1,6 @@
--- What operators did (audit_log, one entry for each action, never changed) and the long actions among it (run: one row,
--- from its request to its receipt). filter, counts and detail are JSON. heartbeat_at is when the run last said something.
--- All times are by the database's clock, UTC. Statuses and kinds are not listed here: a later build may have more of them.
+-- The actions of operators (audit_log, one entry for each, never changed) and their long actions (run, one row from
+-- request to receipt). filter, counts and detail are JSON. heartbeat_at is the time of the run's last sign of life.
+-- All times are UTC by the database's clock. Statuses and kinds are not checked, because a later build may have more.
 CREATE TABLE sqlwriter_run (
     run_number INTEGER PRIMARY KEY,
     run_id TEXT NOT NULL UNIQUE,

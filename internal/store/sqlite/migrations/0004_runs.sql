@@ -1,7 +1,8 @@
--- Runs that many workers share (internal/run): job is one batch of a run, batch_item one document of it, worker one
--- invocation that works, error_detail one failure of a document. The states and what changes them: internal/run/states.go.
--- All times are by the database's clock, UTC. Columns of the older tables are empty, or 0, for runs that one process does
--- alone. There are no foreign keys: rows are made and changed by guarded statements only.
+-- Runs that many workers share (internal/run). job is one batch of a run, batch_item one of its documents, worker one
+-- working invocation, error_detail one failure of a document. internal/run/states.go has the states and their
+-- changes.
+-- All times are UTC by the database's clock. Columns of the older tables are empty, or 0, for runs of one process.
+-- There are no foreign keys, because guarded statements alone add and change rows.
 ALTER TABLE sqlwriter_run ADD COLUMN pattern TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN rate_per_minute INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sqlwriter_run ADD COLUMN document_limit INTEGER NOT NULL DEFAULT 0;
@@ -17,14 +18,13 @@ ALTER TABLE sqlwriter_run ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sqlwriter_run ADD COLUMN lost_managers INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sqlwriter_run ADD COLUMN handed_off_at TEXT;
 ALTER TABLE sqlwriter_run ADD COLUMN next_at TEXT;
--- The timer looks for running runs, oldest first, and the table only grows.
+-- The timer reads the running runs, oldest first, and the table only grows.
 CREATE INDEX sqlwriter_ix_run_status ON sqlwriter_run (status, run_number);
 ALTER TABLE sqlwriter_audit_log ADD COLUMN level TEXT;
 ALTER TABLE sqlwriter_audit_log ADD COLUMN run_id TEXT;
 ALTER TABLE sqlwriter_audit_log ADD COLUMN job_id TEXT;
--- The report of errors and warnings looks for the latest of a level. What people did is the latest of their actions, and
--- most entries are steps of workers: of those of another environment no more than the index is read. A run's own are a part
--- of all that there ever were.
+-- The reports read the latest entries of a level. Most entries are steps of workers; of those of other environments
+-- only the index is read. The next two indexes find the latest entries of an action and of a run.
 CREATE INDEX sqlwriter_ix_audit_log_level ON sqlwriter_audit_log (level, audit_id, sys_name);
 CREATE INDEX sqlwriter_ix_audit_log_action ON sqlwriter_audit_log (action, audit_id, sys_name, level);
 CREATE INDEX sqlwriter_ix_audit_log_run ON sqlwriter_audit_log (run_id, audit_id);
@@ -54,11 +54,11 @@ CREATE TABLE sqlwriter_job (
     failure_count INTEGER NOT NULL DEFAULT 0,
     UNIQUE (run_id, number)
 );
--- The timer looks for statuses over all runs. Statements about one run name the statuses, all six for the counts: each is a
--- range here, and the table is not read for it. Only this index has to change with every status. What an operator lists
--- without a status goes by the unique (run_id, number).
+-- The timer reads batches by status over all runs. Statements about one run name all statuses, so each is a range of
+-- this index. Only this index changes with every status. Lists of an operator without a status use the unique
+-- (run_id, number).
 CREATE INDEX sqlwriter_ix_job_status ON sqlwriter_job (status, run_id, number);
--- Reports are about the last days. The first of the two never changes, the second when a batch ends or is wanted again.
+-- Reports read the last days. created_at never changes; the end time changes when a batch ends or is requeued.
 CREATE INDEX sqlwriter_ix_job_created ON sqlwriter_job (created_at);
 CREATE INDEX sqlwriter_ix_job_ended ON sqlwriter_job (process_end_time);
 CREATE TABLE sqlwriter_batch_item (
@@ -86,9 +86,9 @@ CREATE TABLE sqlwriter_worker (
     completed_at TEXT,
     heartbeat_at TEXT NOT NULL
 );
--- The timer looks for the running ones among all that ever were. The heartbeat is not in it: it changes too often.
+-- The timer reads the running workers among all that there were. The heartbeat changes too often for an index.
 CREATE INDEX sqlwriter_ix_worker_status ON sqlwriter_worker (status, run_id);
--- Those that ended are reported by when they began: that never changes.
+-- Reports read ended workers by their start, which never changes.
 CREATE INDEX sqlwriter_ix_worker_started ON sqlwriter_worker (started_at);
 CREATE TABLE sqlwriter_error_detail (
     error_id INTEGER PRIMARY KEY,
@@ -104,9 +104,9 @@ CREATE TABLE sqlwriter_error_detail (
 );
 -- A batch is shown with its latest details.
 CREATE INDEX sqlwriter_ix_error_detail_job ON sqlwriter_error_detail (job_id, error_id);
--- Reports are about the last days, and a purge about what is older than it has to be.
+-- Reports read the last days, and a purge reads the oldest rows.
 CREATE INDEX sqlwriter_ix_error_detail_created ON sqlwriter_error_detail (created_at);
--- The batches under the names that the monitoring queries know (docs/requirements.md R86).
+-- The batches under the names of the monitoring queries (docs/requirements.md R86).
 CREATE VIEW sqlwriter_batch AS
 SELECT
     j.run_id, j.job_id AS batch_id, j.number AS batch_number, j.status AS batch_status, j.queue_attempt_count,

@@ -1,6 +1,5 @@
--- The heartbeat: one row for each environment. Its number is raised and committed to see that the database takes writes.
--- database_id is made with the row, so that another database can be told from this one. raised_at is by the database's
--- clock, UTC.
+-- The heartbeat: one row for each environment. Committing a higher number shows that the database takes writes.
+-- database_id is made with the row and tells databases apart. raised_at is UTC by the database's clock.
 CREATE TABLE sqlwriter_heartbeat (
     sys_name TEXT NOT NULL PRIMARY KEY,
     database_id TEXT NOT NULL,

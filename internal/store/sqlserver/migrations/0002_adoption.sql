@@ -1,6 +1,5 @@
--- How far the adoption of a database with history is (internal/adopt): one row, or none while nothing was said. counts is
--- what the run has seen, as JSON; known, adopted and marked are counted here. A ledger that this product has filled before
--- it knew of adoption needs none.
+-- The state of the adoption of a database with history (internal/adopt), in at most one row. counts has the counts of
+-- the run as JSON; known, adopted and marked are counted here. A ledger from a build without adoption needs no row.
 CREATE TABLE sqlwriter.adoption (
     id int NOT NULL,
     phase varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,

@@ -1,7 +1,7 @@
--- What operators did (audit_log, one entry for each action, never changed) and the long actions among it (run: one row,
--- from its request to its receipt). filter, counts and detail are JSON. heartbeat_at is when the run last said something.
--- All times are by the database's clock, UTC. Statuses and kinds are not listed here: a later build may have more of them.
--- A run's id is compared byte by byte whatever the database's collation.
+-- The actions of operators (audit_log, one entry for each, never changed) and their long actions (run, one row from
+-- request to receipt). filter, counts and detail are JSON. heartbeat_at is the time of the run's last sign of life.
+-- All times are UTC by the database's clock. Statuses and kinds are not checked, because a later build may have more.
+-- A run's id is compared byte by byte under any collation of the database.
 CREATE TABLE sqlwriter.run (
     run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
     run_number bigint IDENTITY (1, 1) NOT NULL,

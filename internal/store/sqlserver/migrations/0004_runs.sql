@@ -1,8 +1,9 @@
--- Runs that many workers share (internal/run): job is one batch of a run, batch_item one document of it, worker one
--- invocation that works, error_detail one failure of a document. The states and what changes them: internal/run/states.go.
--- All times are by the database's clock, UTC. Columns of the older tables are empty, or 0, for runs that one process does
--- alone. There are no foreign keys: rows are made and changed by guarded statements only. Keys and statuses are compared
--- byte by byte whatever the database's collation.
+-- Runs that many workers share (internal/run). job is one batch of a run, batch_item one of its documents, worker one
+-- working invocation, error_detail one failure of a document. internal/run/states.go has the states and their
+-- changes.
+-- All times are UTC by the database's clock. Columns of the older tables are empty, or 0, for runs of one process.
+-- There are no foreign keys, because guarded statements alone add and change rows.
+-- Keys and statuses are compared byte by byte under any collation of the database.
 ALTER TABLE sqlwriter.run ADD pattern nvarchar(40) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.run ADD rate_per_minute int NOT NULL CONSTRAINT df_run_rate DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD document_limit int NOT NULL CONSTRAINT df_run_limit DEFAULT 0;
@@ -18,14 +19,13 @@ ALTER TABLE sqlwriter.run ADD epoch int NOT NULL CONSTRAINT df_run_epoch DEFAULT
 ALTER TABLE sqlwriter.run ADD lost_managers int NOT NULL CONSTRAINT df_run_lost_managers DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD handed_off_at datetime2(3) NULL;
 ALTER TABLE sqlwriter.run ADD next_at datetime2(3) NULL;
--- The timer looks for running runs, oldest first, and the table only grows.
+-- The timer reads the running runs, oldest first, and the table only grows.
 CREATE INDEX ix_run_status ON sqlwriter.run (status, run_number);
 ALTER TABLE sqlwriter.audit_log ADD level varchar(10) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD run_id nvarchar(64) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD job_id char(64) COLLATE Latin1_General_BIN2 NULL;
--- The report of errors and warnings looks for the latest of a level. What people did is the latest of their actions, and
--- most entries are steps of workers: of those of another environment no more than the index is read. A run's own are a part
--- of all that there ever were.
+-- The reports read the latest entries of a level. Most entries are steps of workers; of those of other environments
+-- only the index is read. The next two indexes find the latest entries of an action and of a run.
 CREATE INDEX ix_audit_log_level ON sqlwriter.audit_log (level, audit_id) INCLUDE (sys_name);
 CREATE INDEX ix_audit_log_action ON sqlwriter.audit_log (action, audit_id) INCLUDE (sys_name, level);
 CREATE INDEX ix_audit_log_run ON sqlwriter.audit_log (run_id, audit_id);
@@ -57,11 +57,11 @@ CREATE TABLE sqlwriter.job (
     CONSTRAINT uq_job_job_number UNIQUE (job_number),
     CONSTRAINT uq_job_number UNIQUE (run_id, number)
 );
--- The timer looks for statuses over all runs. Statements about one run name the statuses, all six for the counts: each is a
--- range here, and the table is not read for it. Only this index has to change with every status. What an operator lists
--- without a status goes by the unique (run_id, number).
+-- The timer reads batches by status over all runs. Statements about one run name all statuses, so each is a range of
+-- this index. Only this index changes with every status. Lists of an operator without a status use the unique
+-- (run_id, number).
 CREATE INDEX ix_job_status ON sqlwriter.job (status, run_id, number);
--- Reports are about the last days. The first of the two never changes, the second when a batch ends or is wanted again.
+-- Reports read the last days. created_at never changes; the end time changes when a batch ends or is requeued.
 CREATE INDEX ix_job_created ON sqlwriter.job (created_at);
 CREATE INDEX ix_job_ended ON sqlwriter.job (process_end_time);
 CREATE TABLE sqlwriter.batch_item (
@@ -90,9 +90,9 @@ CREATE TABLE sqlwriter.worker (
     heartbeat_at datetime2(3) NOT NULL,
     CONSTRAINT pk_worker PRIMARY KEY (worker_id)
 );
--- The timer looks for the running ones among all that ever were. The heartbeat is not in it: it changes too often.
+-- The timer reads the running workers among all that there were. The heartbeat changes too often for an index.
 CREATE INDEX ix_worker_status ON sqlwriter.worker (status, run_id);
--- Those that ended are reported by when they began: that never changes.
+-- Reports read ended workers by their start, which never changes.
 CREATE INDEX ix_worker_started ON sqlwriter.worker (started_at);
 CREATE TABLE sqlwriter.error_detail (
     error_id bigint IDENTITY (1, 1) NOT NULL,
@@ -109,10 +109,9 @@ CREATE TABLE sqlwriter.error_detail (
 );
 -- A batch is shown with its latest details.
 CREATE INDEX ix_error_detail_job ON sqlwriter.error_detail (job_id, error_id);
--- Reports are about the last days, and a purge about what is older than it has to be.
+-- Reports read the last days, and a purge reads the oldest rows.
 CREATE INDEX ix_error_detail_created ON sqlwriter.error_detail (created_at);
--- The batches under the names that the monitoring queries know (docs/requirements.md R86). A view is made by a batch of its
--- own.
+-- The batches under the names of the monitoring queries (docs/requirements.md R86). A view needs a batch of its own.
 EXEC (N'CREATE VIEW sqlwriter.batch AS
 SELECT
     j.run_id, j.job_id AS batch_id, j.number AS batch_number, j.status AS batch_status, j.queue_attempt_count,

@@ -1,7 +1,7 @@
--- The sets of procedures that were installed here, one for each build and settings file. A set's hash ends the names of
--- its procedures; inputs says, a line each, what decided them. Sets are never dropped by us: a build that sleeps may need
--- its own.
--- Who may execute the procedures of schema sqlwriter_preview alone can read verdicts and write nothing.
+-- The installed sets of procedures, one for each build and settings file. A set's hash ends the names of its
+-- procedures; inputs lists everything that it depends on. The product never drops a set, because a stopped build may
+-- need it.
+-- A login with rights on the procedures of sqlwriter_preview alone can read verdicts and write nothing.
 CREATE TABLE sqlwriter.procedure_set (
     set_hash char(12) COLLATE Latin1_General_BIN2 NOT NULL,
     inputs nvarchar(max) NOT NULL,

@@ -63,9 +63,8 @@ IF @@TRANCOUNT = 0
 IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 2)
     BEGIN
         EXEC (N'
--- How far the adoption of a database with history is (internal/adopt): one row, or none while nothing was said. counts is
--- what the run has seen, as JSON; known, adopted and marked are counted here. A ledger that this product has filled before
--- it knew of adoption needs none.
+-- The state of the adoption of a database with history (internal/adopt), in at most one row. counts has the counts of
+-- the run as JSON; known, adopted and marked are counted here. A ledger from a build without adoption needs no row.
 CREATE TABLE sqlwriter.adoption (
     id int NOT NULL,
     phase varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
@@ -90,7 +89,7 @@ SELECT
 WHERE EXISTS (SELECT 1 FROM sqlwriter.ledger);
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (2, N'0002_adoption', 'f560c5e6f09b9b01900db66e5df5177b97d275b0939a65438e3ee67d02a3d644');
+        VALUES (2, N'0002_adoption', '6517cf54b84dc8bbfda03812f2f2ed0608008b0f33a494e541141ddc54b9f129');
     END;
 GO
 -- 0003_operations
@@ -99,10 +98,10 @@ IF @@TRANCOUNT = 0
 IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 3)
     BEGIN
         EXEC (N'
--- What operators did (audit_log, one entry for each action, never changed) and the long actions among it (run: one row,
--- from its request to its receipt). filter, counts and detail are JSON. heartbeat_at is when the run last said something.
--- All times are by the database''s clock, UTC. Statuses and kinds are not listed here: a later build may have more of them.
--- A run''s id is compared byte by byte whatever the database''s collation.
+-- The actions of operators (audit_log, one entry for each, never changed) and their long actions (run, one row from
+-- request to receipt). filter, counts and detail are JSON. heartbeat_at is the time of the run''s last sign of life.
+-- All times are UTC by the database''s clock. Statuses and kinds are not checked, because a later build may have more.
+-- A run''s id is compared byte by byte under any collation of the database.
 CREATE TABLE sqlwriter.run (
     run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
     run_number bigint IDENTITY (1, 1) NOT NULL,
@@ -133,7 +132,7 @@ CREATE TABLE sqlwriter.audit_log (
 );
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (3, N'0003_operations', '2ac37abdd9b423f0956b31c3f9879e5b4da770c933cd75aa3440061ed7aed698');
+        VALUES (3, N'0003_operations', '989bd8962149885442002183777d5f5d74d923d9ef15415273fef3b61d92d29e');
     END;
 GO
 -- 0004_runs
@@ -142,11 +141,12 @@ IF @@TRANCOUNT = 0
 IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 4)
     BEGIN
         EXEC (N'
--- Runs that many workers share (internal/run): job is one batch of a run, batch_item one document of it, worker one
--- invocation that works, error_detail one failure of a document. The states and what changes them: internal/run/states.go.
--- All times are by the database''s clock, UTC. Columns of the older tables are empty, or 0, for runs that one process does
--- alone. There are no foreign keys: rows are made and changed by guarded statements only. Keys and statuses are compared
--- byte by byte whatever the database''s collation.
+-- Runs that many workers share (internal/run). job is one batch of a run, batch_item one of its documents, worker one
+-- working invocation, error_detail one failure of a document. internal/run/states.go has the states and their
+-- changes.
+-- All times are UTC by the database''s clock. Columns of the older tables are empty, or 0, for runs of one process.
+-- There are no foreign keys, because guarded statements alone add and change rows.
+-- Keys and statuses are compared byte by byte under any collation of the database.
 ALTER TABLE sqlwriter.run ADD pattern nvarchar(40) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.run ADD rate_per_minute int NOT NULL CONSTRAINT df_run_rate DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD document_limit int NOT NULL CONSTRAINT df_run_limit DEFAULT 0;
@@ -162,14 +162,13 @@ ALTER TABLE sqlwriter.run ADD epoch int NOT NULL CONSTRAINT df_run_epoch DEFAULT
 ALTER TABLE sqlwriter.run ADD lost_managers int NOT NULL CONSTRAINT df_run_lost_managers DEFAULT 0;
 ALTER TABLE sqlwriter.run ADD handed_off_at datetime2(3) NULL;
 ALTER TABLE sqlwriter.run ADD next_at datetime2(3) NULL;
--- The timer looks for running runs, oldest first, and the table only grows.
+-- The timer reads the running runs, oldest first, and the table only grows.
 CREATE INDEX ix_run_status ON sqlwriter.run (status, run_number);
 ALTER TABLE sqlwriter.audit_log ADD level varchar(10) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD run_id nvarchar(64) COLLATE Latin1_General_BIN2 NULL;
 ALTER TABLE sqlwriter.audit_log ADD job_id char(64) COLLATE Latin1_General_BIN2 NULL;
--- The report of errors and warnings looks for the latest of a level. What people did is the latest of their actions, and
--- most entries are steps of workers: of those of another environment no more than the index is read. A run''s own are a part
--- of all that there ever were.
+-- The reports read the latest entries of a level. Most entries are steps of workers; of those of other environments
+-- only the index is read. The next two indexes find the latest entries of an action and of a run.
 CREATE INDEX ix_audit_log_level ON sqlwriter.audit_log (level, audit_id) INCLUDE (sys_name);
 CREATE INDEX ix_audit_log_action ON sqlwriter.audit_log (action, audit_id) INCLUDE (sys_name, level);
 CREATE INDEX ix_audit_log_run ON sqlwriter.audit_log (run_id, audit_id);
@@ -201,11 +200,11 @@ CREATE TABLE sqlwriter.job (
     CONSTRAINT uq_job_job_number UNIQUE (job_number),
     CONSTRAINT uq_job_number UNIQUE (run_id, number)
 );
--- The timer looks for statuses over all runs. Statements about one run name the statuses, all six for the counts: each is a
--- range here, and the table is not read for it. Only this index has to change with every status. What an operator lists
--- without a status goes by the unique (run_id, number).
+-- The timer reads batches by status over all runs. Statements about one run name all statuses, so each is a range of
+-- this index. Only this index changes with every status. Lists of an operator without a status use the unique
+-- (run_id, number).
 CREATE INDEX ix_job_status ON sqlwriter.job (status, run_id, number);
--- Reports are about the last days. The first of the two never changes, the second when a batch ends or is wanted again.
+-- Reports read the last days. created_at never changes; the end time changes when a batch ends or is requeued.
 CREATE INDEX ix_job_created ON sqlwriter.job (created_at);
 CREATE INDEX ix_job_ended ON sqlwriter.job (process_end_time);
 CREATE TABLE sqlwriter.batch_item (
@@ -234,9 +233,9 @@ CREATE TABLE sqlwriter.worker (
     heartbeat_at datetime2(3) NOT NULL,
     CONSTRAINT pk_worker PRIMARY KEY (worker_id)
 );
--- The timer looks for the running ones among all that ever were. The heartbeat is not in it: it changes too often.
+-- The timer reads the running workers among all that there were. The heartbeat changes too often for an index.
 CREATE INDEX ix_worker_status ON sqlwriter.worker (status, run_id);
--- Those that ended are reported by when they began: that never changes.
+-- Reports read ended workers by their start, which never changes.
 CREATE INDEX ix_worker_started ON sqlwriter.worker (started_at);
 CREATE TABLE sqlwriter.error_detail (
     error_id bigint IDENTITY (1, 1) NOT NULL,
@@ -253,10 +252,9 @@ CREATE TABLE sqlwriter.error_detail (
 );
 -- A batch is shown with its latest details.
 CREATE INDEX ix_error_detail_job ON sqlwriter.error_detail (job_id, error_id);
--- Reports are about the last days, and a purge about what is older than it has to be.
+-- Reports read the last days, and a purge reads the oldest rows.
 CREATE INDEX ix_error_detail_created ON sqlwriter.error_detail (created_at);
--- The batches under the names that the monitoring queries know (docs/requirements.md R86). A view is made by a batch of its
--- own.
+-- The batches under the names of the monitoring queries (docs/requirements.md R86). A view needs a batch of its own.
 EXEC (N''CREATE VIEW sqlwriter.batch AS
 SELECT
     j.run_id, j.job_id AS batch_id, j.number AS batch_number, j.status AS batch_status, j.queue_attempt_count,
@@ -271,7 +269,7 @@ SELECT
 FROM sqlwriter.job AS j;'');
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (4, N'0004_runs', 'cc7162983c9441065bfdab586dc71368995d05e496726d470420d9bab4a7dcb9');
+        VALUES (4, N'0004_runs', '8cc11bba737465bc423c314a7d4bf5e6061317fdb3344d00ed52ceb42406b37d');
     END;
 GO
 -- 0005_heartbeat
@@ -280,9 +278,9 @@ IF @@TRANCOUNT = 0
 IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 5)
     BEGIN
         EXEC (N'
--- The heartbeat: one row for each environment. Its number is raised and committed to see that the database takes writes.
--- database_id is made with the row, so that another database can be told from this one. raised_at is by the database''s
--- clock, UTC. The name of an environment is compared byte by byte whatever the database''s collation.
+-- The heartbeat: one row for each environment. Committing a higher number shows that the database takes writes.
+-- database_id is made with the row and tells databases apart. raised_at is UTC by the database''s clock.
+-- An environment''s name is compared byte by byte under any collation of the database.
 CREATE TABLE sqlwriter.heartbeat (
     sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
     database_id uniqueidentifier NOT NULL,
@@ -292,7 +290,7 @@ CREATE TABLE sqlwriter.heartbeat (
 );
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (5, N'0005_heartbeat', '8601ae9cd40691407a481135970a4b8d2ed87bcf9c7bafb3930298056eaedb79');
+        VALUES (5, N'0005_heartbeat', 'c0d1f1438c7467616fba4356cce6849d4c63ef94af4d87f19158f179abe09a3a');
     END;
 GO
 -- 0006_procedures
@@ -301,10 +299,10 @@ IF @@TRANCOUNT = 0
 IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 6)
     BEGIN
         EXEC (N'
--- The sets of procedures that were installed here, one for each build and settings file. A set''s hash ends the names of
--- its procedures; inputs says, a line each, what decided them. Sets are never dropped by us: a build that sleeps may need
--- its own.
--- Who may execute the procedures of schema sqlwriter_preview alone can read verdicts and write nothing.
+-- The installed sets of procedures, one for each build and settings file. A set''s hash ends the names of its
+-- procedures; inputs lists everything that it depends on. The product never drops a set, because a stopped build may
+-- need it.
+-- A login with rights on the procedures of sqlwriter_preview alone can read verdicts and write nothing.
 CREATE TABLE sqlwriter.procedure_set (
     set_hash char(12) COLLATE Latin1_General_BIN2 NOT NULL,
     inputs nvarchar(max) NOT NULL,
@@ -316,6 +314,6 @@ IF SCHEMA_ID(N''sqlwriter_preview'') IS NULL
     EXEC (N''CREATE SCHEMA sqlwriter_preview AUTHORIZATION dbo'');
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (6, N'0006_procedures', '7c5173ccf362b69609704aff463a1ec356c3d78dc61e598aa371fc8afd0f083d');
+        VALUES (6, N'0006_procedures', 'ec860be23164866c43301d5da3b2cc7102d91c32083a235ada319852a23afbeb');
     END;
 GO
