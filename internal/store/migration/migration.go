@@ -30,13 +30,13 @@ type File struct {
 type Status string
 
 const (
-	// Applied: this file was run.
+	// Applied means that this file was run.
 	Applied Status = "applied"
-	// Pending: the file was not run yet.
+	// Pending means that the file was not run yet.
 	Pending Status = "pending"
-	// Changed: another text was run under this number. Nothing is run until a person has decided.
+	// Changed means that another text was run under this number. Nothing is run until a person has decided.
 	Changed Status = "changed"
-	// Unknown: this build has no file of this number, so a newer build has migrated the database.
+	// Unknown means that this build has no file of this number: a newer build has migrated the database.
 	Unknown Status = "unknown"
 )
 

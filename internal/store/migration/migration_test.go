@@ -27,8 +27,8 @@ func TestAGapIsRefused(t *testing.T) {
 	}
 }
 
-// A checkout may have made other line ends: that is no other file.
-func TestTheChecksumIsOfTheTextAndNotOfItsLineEnds(t *testing.T) {
+// A checkout may change line ends.
+func TestTheChecksumDoesNotDependOnLineEnds(t *testing.T) {
 	require.Equal(t, migration.New(1, "a", "x\ny\n").Checksum, migration.New(1, "a", "x\r\ny\r\n").Checksum)
 	require.NotEqual(t, migration.New(1, "a", "x\ny\n").Checksum, migration.New(1, "a", "x\nz\n").Checksum)
 }

@@ -66,16 +66,16 @@ type Engine struct {
 type AuditLog struct{ statements }
 
 // NewAuditLog makes the audit log of an engine without using the database.
-func NewAuditLog(d Engine) *AuditLog {
-	texts, err := AuditLogTexts(d.Dialect)
+func NewAuditLog(e Engine) *AuditLog {
+	texts, err := AuditLogTexts(e.Dialect)
 	if err != nil {
 		panic("shared: " + err.Error()) // the templates and their data are constant
 	}
-	return &AuditLog{statements{engine: d, texts: texts}}
+	return &AuditLog{statements{engine: e, texts: texts}}
 }
 
 // AuditLogTexts returns the statements by name (the file's name without .sql).
-func AuditLogTexts(w Dialect) (map[string]string, error) {
+func AuditLogTexts(d Dialect) (map[string]string, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(auditLogFiles, "auditlog/*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
@@ -84,7 +84,7 @@ func AuditLogTexts(w Dialect) (map[string]string, error) {
 	data := struct {
 		Dialect
 		PeopleCodes, Sorts []string
-	}{w, ops.PeopleCodes(), notableSorts()}
+	}{d, ops.PeopleCodes(), notableSorts()}
 	for _, name := range []string{
 		stAuditInsert, stRunInsert, stRunProgress, stRunWanted, stRunEnd, stRunCancel, stAudits, stNotable, stAuditsOfRun, stOfAction,
 	} {

@@ -11,7 +11,7 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-func TestEveryFileIsAStatementOfTheJournal(t *testing.T) {
+func TestEveryFileIsAStatementOfTheAuditLog(t *testing.T) {
 	words := shared.Dialect{Run: "the_runs", AuditLog: "the_audits", Now: "the_clock()", Limit: "\nLIMIT @limit"}
 	texts, err := shared.AuditLogTexts(words)
 	require.NoError(t, err)
@@ -19,11 +19,11 @@ func TestEveryFileIsAStatementOfTheJournal(t *testing.T) {
 	require.NoError(t, err)
 	for _, f := range files {
 		name := strings.TrimSuffix(f.Name(), ".sql")
-		if name == "begin" { // part of the others
+		if name == "begin" { // a partial, used by the others
 			continue
 		}
 		require.Contains(t, texts, name)
-		require.NotContains(t, texts[name], "LOCK_TIMEOUT", "%s: said where it is asked for", name)
+		require.NotContains(t, texts[name], "LOCK_TIMEOUT", "%s: only an engine with LockTimeout sets it", name)
 		require.Regexp(t, `^-- .+\n(INSERT|UPDATE|SELECT)\b`, texts[name], "a statement says what it does")
 	}
 	require.Len(t, texts, len(files)-1)

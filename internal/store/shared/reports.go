@@ -105,16 +105,16 @@ type Reports struct {
 }
 
 // NewReports makes the reports of an engine without using the database.
-func NewReports(d ReportEngine) *Reports {
-	texts, err := ReportTexts(d.ReportDialect)
+func NewReports(e ReportEngine) *Reports {
+	texts, err := ReportTexts(e.ReportDialect)
 	if err != nil {
 		panic("shared: " + err.Error()) // the templates and their data are constant
 	}
-	return &Reports{engine: d, texts: texts}
+	return &Reports{engine: e, texts: texts}
 }
 
 // ReportTexts returns the statements by name (the file's name without .sql).
-func ReportTexts(w ReportDialect) (map[string]string, error) {
+func ReportTexts(d ReportDialect) (map[string]string, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(reportFiles, "reports/*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
@@ -122,7 +122,7 @@ func ReportTexts(w ReportDialect) (map[string]string, error) {
 	texts := map[string]string{}
 	for _, r := range ReportNames() {
 		var b strings.Builder
-		if err := t.ExecuteTemplate(&b, r.Name+".sql", reportData{w, deadSeconds}); err != nil {
+		if err := t.ExecuteTemplate(&b, r.Name+".sql", reportData{d, deadSeconds}); err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Name, err)
 		}
 		texts[r.Name] = b.String()

@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// sample is a good value of each kind.
+// sample is a valid value of each kind.
 func sample(c invoice.Column) invoice.Value {
 	switch c.Kind {
 	case invoice.Integer:
@@ -42,7 +42,7 @@ func document(id string, main int64, duplicates ...int64) commit.Item {
 	}
 }
 
-// sent is a request as a database reads it: numbers keep their digits.
+// sent is a request as a database reads it. Numbers keep their digits.
 type sent struct {
 	Items [][]any `json:"items"`
 	Lines [][]any `json:"lines"`
@@ -57,7 +57,7 @@ func read(t *testing.T, text string) sent {
 	return s
 }
 
-// spread is what an array of values is, by the columns that are sent there: each value once.
+// spread has each value of an array once, by column.
 func spread(values []invoice.Value, perLine bool) []any {
 	var out []any
 	seen := map[string]bool{}
@@ -105,7 +105,6 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// Two columns with one value are sent as one: that they have it is looked at.
 func TestTwoValuesOfOneSlotAreRefused(t *testing.T) {
 	it := document("a", 1)
 	it.Values[0] = invoice.Of("another")
@@ -115,8 +114,8 @@ func TestTwoValuesOfOneSlotAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "document a: expected one value in IVCE_DTL.CLN_MFR_AI_NM and IVCE_TRKG_MSTR.CLN_MFR_AI_NM")
 }
 
-// The same member with another kind or another number of digits is another value.
-func TestSlotsAreByWhatIsMadeOfAValue(t *testing.T) {
+// The same member with another kind or scale is another value.
+func TestSlotsDependOnMemberKindAndScale(t *testing.T) {
 	column := func(kind invoice.Kind, limit, scale int) invoice.Column {
 		return invoice.Column{Source: invoice.FromDocument, Path: "p", Kind: kind, Max: limit, Scale: scale}
 	}
@@ -140,7 +139,7 @@ func TestEveryTextArrives(t *testing.T) {
 	}
 }
 
-func TestTimesAreAsTheAdapterWantsThem(t *testing.T) {
+func TestTimesHaveTheAdaptersForm(t *testing.T) {
 	it := document("a", 1)
 	text, err := shared.Request([]commit.Item{it}, func(canonical string) string { return "at " + canonical })
 	require.NoError(t, err)
@@ -152,8 +151,8 @@ func TestTimesAreAsTheAdapterWantsThem(t *testing.T) {
 	require.Equal(t, spread(it.Values, false), read(t, text).Items[0][shared.ItemHead:])
 }
 
-// What a database would round, cut or make NULL of in silence is refused before it is sent.
-func TestAValueThatIsNoneOfItsKindIsRefused(t *testing.T) {
+// A database would round or cut such a value silently, or replace it by NULL.
+func TestAValueThatIsNotOfItsKindIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		kind invoice.Kind
 		text string
@@ -191,7 +190,7 @@ func TestAValueThatIsNoneOfItsKindIsRefused(t *testing.T) {
 		require.Equal(t, fault.Document, fault.KindOf(err), "%s: %v", c.text, err)
 		require.Equal(t, "value", fault.CodeOf(err))
 		require.ErrorContains(t, err, "document doc: ")
-		require.ErrorContains(t, err, "found something else", "what it holds is nobody's business")
+		require.ErrorContains(t, err, "found something else", "the message does not contain the value")
 	}
 }
 
@@ -210,7 +209,7 @@ func TestAdoptionRows(t *testing.T) {
 	require.Equal(t, "[]", text)
 }
 
-func TestMoved(t *testing.T) {
+func TestAdoptionMoved(t *testing.T) {
 	err := shared.AdoptionMoved("test")
 	require.Equal(t, fault.Contention, fault.KindOf(err))
 	require.True(t, fault.Has(err, fault.Changed))

@@ -48,34 +48,34 @@ type RunDialect struct {
 }
 
 // Ago is the time that many milliseconds before now.
-func (w RunDialect) Ago(parameter string) string { return fmt.Sprintf(w.AgoFormat, "@"+parameter) }
+func (d RunDialect) Ago(parameter string) string { return fmt.Sprintf(d.AgoFormat, "@"+parameter) }
 
 // In is the time that many milliseconds after now.
-func (w RunDialect) In(parameter string) string { return fmt.Sprintf(w.InFormat, "@"+parameter) }
+func (d RunDialect) In(parameter string) string { return fmt.Sprintf(d.InFormat, "@"+parameter) }
 
 // List is the table of a JSON parameter.
-func (w RunDialect) List(parameter string, columns ...string) string {
-	return w.ListOf("@"+parameter, columns)
+func (d RunDialect) List(parameter string, columns ...string) string {
+	return d.ListOf("@"+parameter, columns)
 }
 
 // Update is the start of an UPDATE by a list.
-func (w RunDialect) Update(table, alias string) string {
-	if w.UpdateByAlias {
+func (d RunDialect) Update(table, alias string) string {
+	if d.UpdateByAlias {
 		return "UPDATE " + alias
 	}
 	return "UPDATE " + table + " AS " + alias
 }
 
 // JoinTarget joins the updated table to the list, where UpdateByAlias is set.
-func (w RunDialect) JoinTarget(table, alias string) string {
-	if w.UpdateByAlias {
+func (d RunDialect) JoinTarget(table, alias string) string {
+	if d.UpdateByAlias {
 		return "CROSS JOIN " + table + " AS " + alias + "\n"
 	}
 	return ""
 }
 
 // Failures lists the outcomes that failure_count counts, for IN.
-func (w RunDialect) Failures() string {
+func (d RunDialect) Failures() string {
 	var list []string
 	for _, o := range run.Outcomes() {
 		if !o.Success() {
@@ -87,7 +87,7 @@ func (w RunDialect) Failures() string {
 
 // Statuses lists all statuses of a batch, for IN. Naming all lets a query about one run use the index that begins
 // with the status.
-func (w RunDialect) Statuses() string {
+func (d RunDialect) Statuses() string {
 	var list []string
 	for _, s := range run.BatchStatuses() {
 		list = append(list, "'"+string(s)+"'")
@@ -121,12 +121,12 @@ type RunStore struct {
 var _ run.Store = (*RunStore)(nil)
 
 // NewRunStore makes the run store of an engine without using the database.
-func NewRunStore(d RunEngine) *RunStore {
-	texts, err := RunTexts(d.RunDialect)
+func NewRunStore(e RunEngine) *RunStore {
+	texts, err := RunTexts(e.RunDialect)
 	if err != nil {
 		panic("shared: " + err.Error()) // the templates and their data are constant
 	}
-	return &RunStore{statements: statements{engine: d.Engine, texts: texts}, key: d.Key}
+	return &RunStore{statements: statements{engine: e.Engine, texts: texts}, key: e.Key}
 }
 
 // The statements that share a file. Each has a plan of its own.
@@ -143,7 +143,7 @@ const (
 )
 
 // RunTexts returns the statements by name (the file's name without .sql, or one of the constants).
-func RunTexts(w RunDialect) (map[string]string, error) {
+func RunTexts(d RunDialect) (map[string]string, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(auditLogFiles, "auditlog/begin.sql")
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
@@ -161,7 +161,7 @@ func RunTexts(w RunDialect) (map[string]string, error) {
 		if name == stBatchesList {
 			continue
 		}
-		if texts[name], err = render(t, name, listData{RunDialect: w}); err != nil {
+		if texts[name], err = render(t, name, listData{RunDialect: d}); err != nil {
 			return nil, err
 		}
 	}
@@ -169,12 +169,12 @@ func RunTexts(w RunDialect) (map[string]string, error) {
 		file string
 		data listData
 	}{
-		stBatchesOfRun:          {stBatchesList, listData{RunDialect: w, ByRun: true}},
-		stBatchesOfRunByStatus:  {stBatchesList, listData{RunDialect: w, ByRun: true, ByStatus: true}},
-		stBatchesLatest:         {stBatchesList, listData{RunDialect: w}},
-		stBatchesLatestByStatus: {stBatchesList, listData{RunDialect: w, ByStatus: true}},
-		stItemsByOutcome:        {stItems, listData{RunDialect: w, ByOutcome: true}},
-		stRunLeaseEnded:         {stRunLease, listData{RunDialect: w, Ended: true}},
+		stBatchesOfRun:          {stBatchesList, listData{RunDialect: d, ByRun: true}},
+		stBatchesOfRunByStatus:  {stBatchesList, listData{RunDialect: d, ByRun: true, ByStatus: true}},
+		stBatchesLatest:         {stBatchesList, listData{RunDialect: d}},
+		stBatchesLatestByStatus: {stBatchesList, listData{RunDialect: d, ByStatus: true}},
+		stItemsByOutcome:        {stItems, listData{RunDialect: d, ByOutcome: true}},
+		stRunLeaseEnded:         {stRunLease, listData{RunDialect: d, Ended: true}},
 	} {
 		if texts[name], err = render(t, of.file, of.data); err != nil {
 			return nil, err

@@ -14,8 +14,7 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// wordsOfNobody are those of no engine.
-func wordsOfNobody() shared.RunDialect {
+func testDialect() shared.RunDialect {
 	return shared.RunDialect{
 		Dialect: shared.Dialect{Run: "the_runs", AuditLog: "the_audits", Now: "the_clock()", Limit: "\nLIMIT @limit"},
 		Batch:   "the_jobs", BatchItem: "the_items", Worker: "the_workers", ErrorDetail: "the_details",
@@ -27,7 +26,7 @@ func wordsOfNobody() shared.RunDialect {
 }
 
 func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
-	words := wordsOfNobody()
+	words := testDialect()
 	texts, err := shared.RunTexts(words)
 	require.NoError(t, err)
 	files, err := os.ReadDir("runs")
@@ -39,7 +38,7 @@ func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
 	}
 	require.Len(t, texts, len(files)-2+4+2, "jobs_list is four, items_page and run_lease are two")
 	for name, text := range texts {
-		require.NotContains(t, text, "LOCK_TIMEOUT", "%s: said where it is asked for", name)
+		require.NotContains(t, text, "LOCK_TIMEOUT", "%s: only an engine with LockTimeout sets it", name)
 		require.Regexp(t, `^(-- .+\n)+(INSERT|UPDATE|SELECT)\b`, text, "a statement says what it does")
 		require.Equal(t, strings.Contains(text, "ORDER BY") && strings.HasPrefix(withoutHead(text), "SELECT") && !strings.Contains(name, "items_open"),
 			strings.Contains(text, "@limit"), "%s: a list is bounded, except the documents of one batch", name)
@@ -53,10 +52,9 @@ func TestEveryFileIsAStatementAboutRuns(t *testing.T) {
 	}
 }
 
-// A statement writes one row, or those of a list, which is cut into pieces: that of a whole run would keep as many rows as the
-// run has, and a server that keeps too many keeps the table.
+// A statement that wrote a whole run would lock too many rows, and the server would then lock the table.
 func TestAStatementAboutRunsWritesOneRowOrAList(t *testing.T) {
-	texts, err := shared.RunTexts(wordsOfNobody())
+	texts, err := shared.RunTexts(testDialect())
 	require.NoError(t, err)
 	writes := 0
 	for name, text := range texts {
@@ -73,15 +71,15 @@ func TestAStatementAboutRunsWritesOneRowOrAList(t *testing.T) {
 	require.Greater(t, writes, 25)
 }
 
-// withoutHead is a statement without the comment that it begins with.
+// withoutHead is a statement without its header.
 func withoutHead(text string) string {
 	return regexp.MustCompile(`^(--.*\n)+`).ReplaceAllString(text, "")
 }
 
-// A run may name 10,000 documents: half a megabyte that nobody reads for a heartbeat, a claim of a batch or a list.
-func TestWhatMayBeLongIsReadOnlyByWhoNeedsIt(t *testing.T) {
+// A run may name 10,000 documents in half a megabyte. Heartbeats, claims and lists must not read it.
+func TestLongColumnsAreReadOnlyWhereNeeded(t *testing.T) {
 	const short = "CASE WHEN r.pattern IS NULL OR r.named_count = 0 THEN r.filter END"
-	texts, err := shared.RunTexts(wordsOfNobody())
+	texts, err := shared.RunTexts(testDialect())
 	require.NoError(t, err)
 	for name, text := range texts {
 		text = strings.ReplaceAll(text, short, "")
@@ -92,25 +90,21 @@ func TestWhatMayBeLongIsReadOnlyByWhoNeedsIt(t *testing.T) {
 	for file, want := range map[string]int{"run_store_runs.go": 2, "run_store_batches.go": 0, "run_store_recoveries.go": 0} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.Equal(t, want, strings.Count(string(text), "s.readRun(ctx"), "%s: who shows a run, and the manager that claimed it", file)
+		require.Equal(t, want, strings.Count(string(text), "s.readRun(ctx"), "%s: only Run and ClaimRun read the long columns", file)
 	}
-	journal, err := shared.AuditLogTexts(wordsOfNobody().Dialect)
-	require.NoError(t, err)
-	require.NotContains(t, strings.ReplaceAll(journal["runs"], short, ""), "r.filter", "the journal lists the runs of workers too")
 }
 
-// The counts of a run name every status: one that is missing would not be counted.
+// A missing status would not be counted.
 func TestTheCountsOfARunNameEveryStatus(t *testing.T) {
-	texts, err := shared.RunTexts(wordsOfNobody())
+	texts, err := shared.RunTexts(testDialect())
 	require.NoError(t, err)
 	for _, s := range run.BatchStatuses() {
 		require.Contains(t, texts["run_jobs"], "'"+string(s)+"'")
 	}
 }
 
-// The code names the statements that it runs: each has its text, and each text somebody who runs it.
 func TestEveryStatementAboutRunsIsRun(t *testing.T) {
-	texts, err := shared.RunTexts(wordsOfNobody())
+	texts, err := shared.RunTexts(testDialect())
 	require.NoError(t, err)
 	var code strings.Builder
 	for _, f := range []string{"run_store.go", "run_store_rows.go", "run_store_runs.go", "run_store_batches.go", "run_store_recoveries.go"} {
@@ -128,7 +122,7 @@ func TestEveryStatementAboutRunsIsRun(t *testing.T) {
 	}
 }
 
-// The statements name statuses as texts: each is one of the table of states.
+// The statements contain statuses as texts. Each must be in the table of states.
 func TestTheStatementsKnowTheStatuses(t *testing.T) {
 	known := []string{"IDLE", "RUNNING", "FAILED", "cancelled", "''", ""}
 	for _, s := range run.BatchStatuses() {
@@ -140,7 +134,7 @@ func TestTheStatementsKnowTheStatuses(t *testing.T) {
 	for _, s := range []run.RunStatus{run.RunRunning, run.RunCompleted, run.RunCompletedWithFailures, run.RunCancelled, run.RunStopped, run.RunFailed} {
 		known = append(known, string(s))
 	}
-	texts, err := shared.RunTexts(wordsOfNobody())
+	texts, err := shared.RunTexts(testDialect())
 	require.NoError(t, err)
 	var named []string
 	for name, text := range texts {
@@ -156,9 +150,9 @@ func TestTheStatementsKnowTheStatuses(t *testing.T) {
 	}
 }
 
-// A change of one column of the table of states is one of the table's: what each UPDATE of a batch leads from and to.
+// Each UPDATE of a batch's status must be a transition of the table of states.
 func TestTheStatementsMakeOnlyTheTransitionsOfTheTable(t *testing.T) {
-	texts, err := shared.RunTexts(wordsOfNobody())
+	texts, err := shared.RunTexts(testDialect())
 	require.NoError(t, err)
 	to := regexp.MustCompile(`(?s)SET\s.*?\bstatus = '(\w+)'.*?WHERE`)
 	from := regexp.MustCompile(`(?s)WHERE(.*)$`)
@@ -171,7 +165,7 @@ func TestTheStatementsMakeOnlyTheTransitionsOfTheTable(t *testing.T) {
 		}
 		target := to.FindStringSubmatch(text)
 		if target == nil {
-			continue // it keeps the status, or has it as a parameter
+			continue // the status is unchanged or a parameter
 		}
 		where := from.FindStringSubmatch(text)[1]
 		sources := []string{}
@@ -191,7 +185,6 @@ func TestTheStatementsMakeOnlyTheTransitionsOfTheTable(t *testing.T) {
 	require.Greater(t, changes, 20)
 }
 
-// Durations reach the database as whole milliseconds that its arithmetic can add.
 func TestMillis(t *testing.T) {
 	for given, want := range map[time.Duration]int64{
 		0: 0, -time.Second: 0, 1500 * time.Microsecond: 1, time.Minute: 60_000, 100 * 24 * time.Hour: 1<<31 - 1,

@@ -23,9 +23,9 @@ func render(t *template.Template, name string, data any) (string, error) {
 	return b.String(), nil
 }
 
-func (b *statements) environment() sql.NamedArg { return sql.Named("sys_name", b.engine.SysName) }
+func (s *statements) environment() sql.NamedArg { return sql.Named("sys_name", s.engine.SysName) }
 
-func (b *statements) op(what string) string { return b.engine.Name + ": " + what }
+func (s *statements) op(what string) string { return s.engine.Name + ": " + what }
 
 type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
@@ -37,8 +37,8 @@ type querier interface {
 }
 
 // exec runs one statement and returns the number of rows that it changed.
-func (b *statements) exec(ctx context.Context, db execer, name string, args ...any) (int64, error) {
-	res, err := db.ExecContext(ctx, b.texts[name], args...)
+func (s *statements) exec(ctx context.Context, db execer, name string, args ...any) (int64, error) {
+	res, err := db.ExecContext(ctx, s.texts[name], args...)
 	if err != nil {
 		return 0, err
 	}
@@ -46,21 +46,21 @@ func (b *statements) exec(ctx context.Context, db execer, name string, args ...a
 }
 
 // inTx runs f in one transaction. Its end frees the connection, after a panic too.
-func (b *statements) inTx(ctx context.Context, op string, f func(tx *sql.Tx) error) error {
-	tx, err := b.engine.Write.BeginTx(ctx, nil)
+func (s *statements) inTx(ctx context.Context, op string, f func(tx *sql.Tx) error) error {
+	tx, err := s.engine.Write.BeginTx(ctx, nil)
 	if err != nil {
-		return b.engine.Classify(op, err)
+		return s.engine.Classify(op, err)
 	}
 	defer func() { _ = tx.Rollback() }() // fails after the end of the transaction
 	if err := f(tx); err != nil {
-		return b.engine.Classify(op, err)
+		return s.engine.Classify(op, err)
 	}
-	return b.engine.Classify(op, tx.Commit())
+	return s.engine.Classify(op, tx.Commit())
 }
 
 // each calls f for each row of a query. It returns the driver's or f's error, including an error after the last row.
-func (b *statements) each(ctx context.Context, db querier, name string, f func(rows *sql.Rows) error, args ...any) error {
-	rows, err := db.QueryContext(ctx, b.texts[name], args...)
+func (s *statements) each(ctx context.Context, db querier, name string, f func(rows *sql.Rows) error, args ...any) error {
+	rows, err := db.QueryContext(ctx, s.texts[name], args...)
 	if err != nil {
 		return err
 	}
@@ -74,11 +74,11 @@ func (b *statements) each(ctx context.Context, db querier, name string, f func(r
 }
 
 // page reads at most limit committed rows.
-func (b *statements) page(ctx context.Context, op, name string, limit int, f func(rows *sql.Rows) error, args ...any) error {
+func (s *statements) page(ctx context.Context, op, name string, limit int, f func(rows *sql.Rows) error, args ...any) error {
 	if limit <= 0 {
 		return nil
 	}
-	return b.engine.Classify(op, b.each(ctx, b.engine.Read, name, f, append(args, sql.Named("limit", int64(limit)))...))
+	return s.engine.Classify(op, s.each(ctx, s.engine.Read, name, f, append(args, sql.Named("limit", int64(limit)))...))
 }
 
 // moment is a time in any form that an engine returns: a time, a text of RFC 3339, or NULL for the zero time.

@@ -36,7 +36,7 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// A file that this product has written to before it knew of adoption is in use: nobody has to say so.
+// A ledger with rows from a build without adoption is complete.
 func TestALedgerInUseNeedsNoAdoption(t *testing.T) {
 	for name, c := range map[string]struct {
 		before func(d db)
@@ -67,7 +67,7 @@ func TestALedgerInUseNeedsNoAdoption(t *testing.T) {
 	}
 }
 
-// A dry run copies the present rows of its lines into a ledger of its own: nothing else may be in its way, nothing is lost.
+// A dry run copies the present rows of its lines into a ledger of its own.
 func TestCopiedRowsAreAsTheyAreAndFromNoRun(t *testing.T) {
 	present, scratch := newStore(t), newStore(t)
 	d := db{present}
@@ -118,7 +118,7 @@ func TestAdoptionBeforeMigrateIsInfrastructure(t *testing.T) {
 	require.Equal(t, fault.Infrastructure, fault.KindOf(s.MarkEmpty(t.Context(), "me")))
 }
 
-// The ledger grows for ever: a page finds its rows by key. Only the end of a run looks at all of it, once.
+// The ledger only grows, so a page finds its rows by key. Only the end of a run reads the whole ledger, once.
 func TestNoPageScansTheLedger(t *testing.T) {
 	s := newStore(t)
 	conn, err := s.Writer().Conn(t.Context())

@@ -27,7 +27,7 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// The audit log only grows, and most of it are steps of workers: each question ends at a range of an index.
+// The audit log only grows, and most entries are steps of workers. Each query must read a range of an index.
 func TestEntriesArePartsOfAnIndex(t *testing.T) {
 	texts, err := sqlite.AuditLogTexts()
 	require.NoError(t, err)
@@ -60,8 +60,7 @@ func TestEntriesArePartsOfAnIndex(t *testing.T) {
 	}
 }
 
-// The last word of a transaction is the commit's.
-func TestACommitOfTheJournalThatFailsIsAnError(t *testing.T) {
+func TestAFailedCommitOfTheAuditLogIsAnError(t *testing.T) {
 	d := db{newStore(t)}
 	d.exec(t, `CREATE TABLE parent (id INTEGER PRIMARY KEY)`)
 	d.exec(t, `CREATE TABLE child (id INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`)

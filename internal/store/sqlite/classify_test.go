@@ -17,7 +17,7 @@ import (
 	"sqlwriter/internal/store/sqlite"
 )
 
-// Errors as the driver really gives them, made by provoking each.
+// The test provokes each error, so the driver itself makes them.
 func TestClassifyRealErrors(t *testing.T) {
 	s := newStore(t)
 	d := db{s}

@@ -12,12 +12,12 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// Statements are the produced statements by name, of a write and of a preview.
+// Statements returns the rendered statements of a write and of a preview by name.
 func Statements() (write, preview map[string]string, err error) {
 	return renderAll(invoice.DefaultLayout())
 }
 
-// StatementsFor produces the statements of a write for another column table.
+// StatementsFor renders the statements of a write for another column table.
 func StatementsFor(columns []invoice.Column) (map[string]string, error) {
 	return renderFor(invoice.Layout{Columns: columns}, tablesOf("sqlwriter_", ledgerTable))
 }
@@ -25,35 +25,31 @@ func StatementsFor(columns []invoice.Column) (map[string]string, error) {
 // WriteSteps are the names of a write's statements, in their order.
 func WriteSteps() []string { return writeSteps() }
 
-// SetAfterStatement puts f after every statement of every write from now on; nil takes it away.
+// SetAfterStatement sets the hook that runs after every statement of a write.
 func (s *Store) SetAfterStatement(f func(ctx context.Context, tx *sql.Tx, name string) error) {
 	s.afterStatement = f
 }
 
-// SetStatement replaces one statement of a write, to see what a rule is good for.
+// SetStatement replaces one statement of a write.
 func (s *Store) SetStatement(name, text string) { s.write[name] = text }
 
-// MigrateWith runs migrations that this build does not have.
+// MigrateWith runs other migrations than this build's.
 func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error {
 	return s.migrate(ctx, files)
 }
 
-// MigrationFiles are those of this build.
 func MigrationFiles() ([]migration.File, error) { return migrationList() }
 
-// ReportTexts are the reports by name.
 func ReportTexts() (map[string]string, error) { return shared.ReportTexts(reportDialect()) }
 
-// AdoptionText is a statement of the adoption.
 func AdoptionText(name string) string { return adoptionText(name) }
 
-// Classify is what Apply makes of a driver's error.
 func Classify(err error) error { return classify("sqlite: test", err) }
 
 // InTx is a sink whose requests run inside tx, on temp tables of their own.
 type InTx struct{ Tx *sql.Tx }
 
-// unprepared is a statement that is prepared when it is run.
+// unprepared is a statement that is prepared when it runs.
 type unprepared struct {
 	tx   *sql.Tx
 	text string
@@ -71,17 +67,17 @@ func (u unprepared) QueryRowContext(ctx context.Context, args ...any) *sql.Row {
 	return u.tx.QueryRowContext(ctx, u.text, args...)
 }
 
-// Heartbeat is not for a transaction of another.
+// Heartbeat is not supported inside another transaction.
 func (i InTx) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return breaker.Heartbeat{}, nil
 }
 
-// TakeOver is not either.
+// TakeOver is not supported inside another transaction.
 func (i InTx) TakeOver(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return breaker.Heartbeat{}, nil
 }
 
-// Apply makes a whole request in the transaction of another.
+// Apply runs a whole request in tx.
 func (i InTx) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
 	text, err := renderFor(invoice.DefaultLayout(), tablesOf("sqlwriter_inner_", ledgerTable))
 	if err != nil {
@@ -98,7 +94,7 @@ func (i InTx) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, 
 	return r.run(ctx)
 }
 
-// OpenReadOnly opens a file whose writer cannot write, as one on a read-only disk.
+// OpenReadOnly opens a file whose writer cannot write, as on a read-only disk.
 func OpenReadOnly(path string) (*Store, error) {
 	write, _, err := renderAll(invoice.DefaultLayout())
 	if err != nil {
@@ -108,8 +104,6 @@ func OpenReadOnly(path string) (*Store, error) {
 	return &Store{writer: db, write: write, busyTimeout: time.Second}, err
 }
 
-// AuditLogTexts are the statements of the journal.
 func AuditLogTexts() (map[string]string, error) { return shared.AuditLogTexts(dialect()) }
 
-// RunTexts are the statements about runs.
 func RunTexts() (map[string]string, error) { return shared.RunTexts(runDialect()) }

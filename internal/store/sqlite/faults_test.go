@@ -17,7 +17,7 @@ import (
 	"sqlwriter/internal/store/sqlite"
 )
 
-// withCode is an error of the driver's with a code, which it lets nobody else make.
+// withCode makes an error of the driver with a code. The driver has no way to make one.
 func withCode(t *testing.T, code int) error {
 	t.Helper()
 	e := &driverpkg.Error{}
@@ -28,7 +28,7 @@ func withCode(t *testing.T, code int) error {
 	return e
 }
 
-// The codes of sqlite.org/rescode.html that we know, written down a second time.
+// kindsByCode repeats the known codes of sqlite.org/rescode.html independently of the product.
 func kindsByCode() map[int]struct {
 	name string
 	kind fault.Kind
@@ -55,13 +55,13 @@ func kindsByCode() map[int]struct {
 	}
 }
 
-// Every row of the table holds for the error that the driver really gives, and for its extended codes.
+// Each row must match the error of the driver and its extended codes.
 func TestClassifyEveryRow(t *testing.T) {
 	native := map[string]error{
 		"timeout": context.DeadlineExceeded, "cancelled": context.Canceled, "connection": driver.ErrBadConn,
 		"driver": errors.New("missing argument with index 1"), "any other number": withCode(t, 1),
 	}
-	// Given by the code that meets them and not by the driver: cmd/sqlwriterctl holds that they are what the table says.
+	// The product makes these errors itself; cmd/sqlwriterctl tests that their kinds match the table.
 	given := map[string]bool{
 		"read_only": true, "schema": true, "verdict_without_evidence": true, "row_count": true, "path": true, "dsn": true,
 		"template": true, "files": true, "migration_checksum": true, "counts": true, "time": true, "encode": true,
@@ -94,7 +94,7 @@ func TestClassifyEveryRow(t *testing.T) {
 		require.Equal(t, code, got.Code)
 		require.Equal(t, row.Reason, got.Reason, row.Code)
 		if notNumber == nil && n < 256 {
-			extended := n | 99<<8 // one that nobody has named yet
+			extended := n | 99<<8 // an extended code without a name
 			got = fault.As(sqlite.Classify(withCode(t, extended)))
 			require.Equal(t, row.Kind, got.Kind, "an extension of %s", row.Name)
 			require.Equal(t, strconv.Itoa(extended), got.Code)

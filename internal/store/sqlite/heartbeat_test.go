@@ -17,7 +17,7 @@ import (
 	"sqlwriter/test/conformance"
 )
 
-// readOnly makes the writer's connection, of which there is one, refuse every write.
+// readOnly makes the writer's only connection refuse every write.
 func (d db) readOnly(t testing.TB) func() {
 	t.Helper()
 	d.exec(t, `PRAGMA query_only = 1`)
@@ -47,7 +47,7 @@ func (d db) setHeartbeat(t testing.TB, sysName string, row conformance.Heartbeat
 	}
 }
 
-// readOnlyFile is a store over a file that it cannot write.
+// readOnlyFile is a store over a read-only file.
 func readOnlyFile(t *testing.T) *sqlite.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "writer.db")
@@ -58,7 +58,7 @@ func readOnlyFile(t *testing.T) *sqlite.Store {
 	return s
 }
 
-// web is an environment of which nothing is known.
+// web is an environment without a known heartbeat.
 func web() breaker.Heartbeat { return breaker.Heartbeat{SysName: "web"} }
 
 func TestAHeartbeatSeesAReadOnlyFile(t *testing.T) {
@@ -76,7 +76,7 @@ func TestAHeartbeatOfAFileWithoutOurTables(t *testing.T) {
 	require.Equal(t, "schema", fault.CodeOf(err))
 }
 
-// A request of our own that goes on holds the one connection that writes: a heartbeat does not wait for its end.
+// A running request uses the only connection that writes. A heartbeat must not wait for its end.
 func TestAHeartbeatWaitsForTheWritersConnectionNoLongerThanForAnotherProcess(t *testing.T) {
 	s := openStoreWith(t, filepath.Join(t.TempDir(), "writer.db"), sqlite.Options{BusyTimeout: 20 * time.Millisecond})
 	conn, err := s.Writer().Conn(t.Context())
@@ -99,7 +99,7 @@ func TestAHeartbeatWaitsForTheWritersConnectionNoLongerThanForAnotherProcess(t *
 	require.Equal(t, row.Number, found.Number)
 }
 
-// Instances of an app that share a file are processes: each has a connection of its own.
+// Each process that shares the file has a connection of its own.
 func TestHeartbeatsOfSeveralProcessesAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "writer.db")
 	var stores []*sqlite.Store
@@ -127,7 +127,7 @@ func TestHeartbeatsOfSeveralProcessesAtOnce(t *testing.T) {
 	require.Equal(t, last, row.Number)
 }
 
-// The check at the start compiles it: a file that lacks the table is found before a heartbeat is.
+// The check at the start must find a missing table before the first heartbeat.
 func TestTheCheckKnowsTheHeartbeat(t *testing.T) {
 	s := newStore(t)
 	require.NoError(t, s.Check(t.Context()))

@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/store/sqlite"
 )
 
-// renamed is a layout that calls both keys and some columns of each table otherwise.
+// renamed is a layout with other names for both keys and some columns.
 func renamed(t *testing.T) invoice.Layout {
 	t.Helper()
 	l, err := invoice.ReadLayout([]byte(`{
@@ -25,7 +25,7 @@ func renamed(t *testing.T) invoice.Layout {
 	return l
 }
 
-// named is a store whose tables have the names of a layout, with a detail row for each line.
+// named is a store with the names of a layout and a detail row for each line.
 func named(t *testing.T, l invoice.Layout, lines ...int64) (s *sqlite.Store, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "named.db")
@@ -48,7 +48,7 @@ func openNamed(t *testing.T, path string, l invoice.Layout) *sqlite.Store {
 	return s
 }
 
-func TestADeploymentMayCallItsColumnsOtherwise(t *testing.T) {
+func TestADeploymentMayRenameItsColumns(t *testing.T) {
 	s, _ := named(t, renamed(t), 1, 2, 3)
 	require.NoError(t, s.Check(t.Context()))
 	it := item("a", 1, 1, 2)
@@ -73,9 +73,8 @@ func TestADeploymentMayCallItsColumnsOtherwise(t *testing.T) {
 	require.Equal(t, commit.Missing, apply(t, s, item("e", 5, 9))[0].Verdict)
 }
 
-// What the ledger keeps must not change when a deployment gives a column another name: every row would look edited and
-// every document new.
-func TestTheLedgersHashesDoNotKnowTheLayout(t *testing.T) {
+// Another name of a column must not change the ledger's hashes. Every row would look edited, and every document new.
+func TestTheLedgersHashesDoNotDependOnTheLayout(t *testing.T) {
 	var hashes [2][2]string
 	for i, l := range []invoice.Layout{{}, renamed(t)} {
 		s, _ := named(t, l, 1, 2)

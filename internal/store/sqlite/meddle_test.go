@@ -27,7 +27,7 @@ func (d db) version(t testing.TB) string {
 	return "SQLite " + v + " (modernc.org/sqlite)"
 }
 
-// meddler gets between the statements of a store's requests, also while several are under way.
+// meddler runs functions between the statements of a store's requests, also of several at once.
 type meddler struct {
 	mu   sync.Mutex
 	step string
@@ -45,7 +45,7 @@ func meddle(s *sqlite.Store) *meddler {
 	return m
 }
 
-// next runs f after the next run of a statement, once.
+// next runs f once after the next run of a statement.
 func (m *meddler) next(step string, f func(tx *sql.Tx) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,7 @@ func (m *meddler) during(_ testing.TB, step string, f func(conformance.Inside)) 
 	})
 }
 
-// locker opens the file a second time, as another process would, and holds its one write lock.
+// locker opens the file as another process would and takes its write lock.
 func locker(path string) func(testing.TB, int64) func() {
 	return func(t testing.TB, line int64) func() {
 		t.Helper()
@@ -92,7 +92,7 @@ func locker(path string) func(testing.TB, int64) func() {
 	}
 }
 
-// heartbeatLocker is locker for the row of a heartbeat.
+// heartbeatLocker is locker for a heartbeat's row.
 func heartbeatLocker(path string) func(testing.TB, string) func() {
 	return func(t testing.TB, sysName string) func() {
 		t.Helper()
@@ -100,7 +100,7 @@ func heartbeatLocker(path string) func(testing.TB, string) func() {
 	}
 }
 
-// holding runs a statement in a transaction of another process, which is open until unlock.
+// holding runs a statement in a transaction of another process that stays open until unlock.
 func holding(t testing.TB, path, statement string, args ...any) (unlock func()) {
 	t.Helper()
 	other := openStore(t, path)
@@ -115,7 +115,7 @@ func holding(t testing.TB, path, statement string, args ...any) (unlock func()) 
 	}
 }
 
-// constrain adds a rule to a table: a trigger, an index, or a table made anew with it.
+// constrain adds a rule to a table by a trigger, an index, or a rebuilt table.
 func (d db) constrain(t testing.TB, table invoice.Table, r conformance.Rule) {
 	t.Helper()
 	switch r {
@@ -146,8 +146,8 @@ func (d db) raise(t testing.TB, table invoice.Table, how string) {
 	}
 }
 
-// rebuild makes a table anew with one more clause, and its rows with what the clause needs. SQLite adds neither a
-// constraint nor a column without a default to a table that is there.
+// rebuild makes a table with one more clause and copies its rows. SQLite cannot add a constraint, or a column without
+// a default, to an existing table.
 func (d db) rebuild(t testing.TB, table invoice.Table, clause, values string) {
 	t.Helper()
 	var text string

@@ -10,8 +10,8 @@ import (
 	"sqlwriter/test/conformance"
 )
 
-// Every rule of the write has a case that fails without it, as in internal/store/sqlserver. The count of tracking rows stands in
-// Go here, and the transaction is the driver's: neither is a text that can be taken out.
+// Without a rule of the write its case must fail, as in internal/store/sqlserver. The count of tracking rows and the
+// transaction are Go code here, so no text can be removed for them.
 func TestEveryRuleOfTheWriteIsHeldByACase(t *testing.T) {
 	write, _, err := sqlite.Statements()
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestEveryRuleOfTheWriteIsHeldByACase(t *testing.T) {
 			h := changedHarness(t, func(s *sqlite.Store) {
 				s.SetStatement(m.statement, strings.Replace(write[m.statement], m.rule, m.instead, 1))
 			})
-			require.NotEmpty(t, conformance.CaseFailure(t, h, m.noticed), "nobody notices")
+			require.NotEmpty(t, conformance.CaseFailure(t, h, m.noticed), "the case passes without the rule")
 		})
 	}
 }

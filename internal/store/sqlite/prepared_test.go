@@ -18,8 +18,8 @@ import (
 	"sqlwriter/internal/store/sqlite"
 )
 
-// compiling counts what SQLite compiles on a connection of a pool, BEGIN and COMMIT aside. It says so of every table and
-// function that a statement names.
+// compiling counts the statements that SQLite compiles on a connection of a pool, except BEGIN and COMMIT. SQLite
+// asks the authorizer about every table and function of a statement that it compiles.
 func compiling(t *testing.T, pool *sql.DB) (taken func() int) {
 	t.Helper()
 	n := 0
@@ -41,7 +41,7 @@ func compiling(t *testing.T, pool *sql.DB) (taken func() int) {
 	}
 }
 
-// addLines makes detail rows.
+// addLines adds detail rows.
 func addLines(t *testing.T, s *sqlite.Store, lines ...int64) {
 	t.Helper()
 	db{s}.addLines(t, lines...)
@@ -64,7 +64,7 @@ func TestStatementsAreCompiledOnceForAConnection(t *testing.T) {
 	}
 }
 
-// Whatever ends a request, the next one finds its statements in order, and nothing of the one before.
+// After any error the next request must find its statements and no rows of the failed one.
 func TestAFailedRequestLeavesNoBrokenStatement(t *testing.T) {
 	s := newStore(t)
 	addLines(t, s, 1, 2)
@@ -85,7 +85,7 @@ func TestAFailedRequestLeavesNoBrokenStatement(t *testing.T) {
 		_, err := s.Apply(ctx, []commit.Item{first, second}, commit.Write, breaker.Heartbeat{})
 		cancel()
 		s.SetAfterStatement(nil)
-		if step == "" || step == "detail_mark" { // which no request comes to
+		if step == "" || step == "detail_mark" { // no request here runs it
 			require.NoError(t, err)
 		} else {
 			require.Error(t, err, step)
@@ -94,7 +94,7 @@ func TestAFailedRequestLeavesNoBrokenStatement(t *testing.T) {
 	}
 }
 
-// Somebody else migrates, adds to the user's tables, and takes something away for a while.
+// Another process migrates, adds to the user's tables, and removes a table for a while.
 func TestASchemaThatChangesUnderPreparedStatements(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	s := openStore(t, path)
@@ -131,11 +131,11 @@ func TestASchemaThatChangesUnderPreparedStatements(t *testing.T) {
 	require.Equal(t, invoice.RowValues(item("c", 3, 1, 2).Values, 1, 2), h.Values)
 }
 
-// A connection that takes another's place has temp tables and statements of its own.
+// A new connection must have temp tables and statements of its own.
 func TestAConnectionThatIsReplaced(t *testing.T) {
 	s := newStore(t)
 	addLines(t, s, 1)
-	s.Writer().SetMaxIdleConns(0) // no connection is kept
+	s.Writer().SetMaxIdleConns(0) // the pool closes idle connections
 	s.Reader().SetMaxIdleConns(0)
 	for us := range int64(3) {
 		require.Equal(t, commit.Applied, apply(t, s, item("a", us, 1))[0].Verdict)
@@ -147,7 +147,7 @@ func TestAConnectionThatIsReplaced(t *testing.T) {
 	require.Greater(t, s.Writer().Stats().MaxIdleClosed, int64(2))
 }
 
-// A request that comes before the tables fails, and finds its statements as soon as they are there.
+// The first request fails, and the next finds its statements once the tables exist.
 func TestARequestBeforeTheTables(t *testing.T) {
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "x.db"), sqlite.Options{})
 	require.NoError(t, err)

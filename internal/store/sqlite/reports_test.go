@@ -29,7 +29,7 @@ func TestReports(t *testing.T) {
 	})
 }
 
-// insert puts a row into a table of ours.
+// insert adds a row to one of our tables.
 func (d db) insert(t testing.TB, table string, row map[string]any) {
 	t.Helper()
 	var columns []string
@@ -54,15 +54,16 @@ func TestReportsOfTablesThatAreMissing(t *testing.T) {
 	require.ErrorContains(t, err, "sqlite: report queue-depth")
 }
 
-// reportBound is how a report finds its rows.
+// reportBound describes how a report finds its rows.
 type reportBound struct {
-	// by says what bounds them.
+	// by names the bound.
 	by string
-	// steps are those of the plan that read our tables, in their order.
+	// steps are the steps of the plan that read our tables, in their order.
 	steps []string
 }
 
-// reportBounds are those of all reports: the tables only grow until somebody purges them, and somebody looks at a report every minute.
+// reportBounds has the bounds of all reports. The tables only grow between purges, and a dashboard may read a report
+// every minute.
 func reportBounds() map[string]reportBound {
 	const (
 		status  = "SEARCH j USING INDEX sqlwriter_ix_job_status (status=?)"
@@ -79,10 +80,10 @@ func reportBounds() map[string]reportBound {
 		}},
 		"batch-progress":  {"what is open or failed, and 30 days of what is completed", []string{status, ended}},
 		"performance":     {"7 days", []string{ended + " LEFT-JOIN"}},
-		"workers":         {"who is running, and 7 days of the others", []string{running, "SEARCH w USING INDEX sqlwriter_ix_worker_started (started_at>?)"}},
-		"dead-workers":    {"who is running", []string{running}},
+		"workers":         {"running workers, and 7 days of the others", []string{running, "SEARCH w USING INDEX sqlwriter_ix_worker_started (started_at>?)"}},
+		"dead-workers":    {"running workers", []string{running}},
 		"stuck-batches":   {"what is in processing", []string{status, job}},
-		"failed-batches":  {"what failed and nobody requeued", []string{status, job}},
+		"failed-batches":  {"failed batches", []string{status, job}},
 		"pending-retries": {"what is to be sent again", []string{status}},
 		"queue-depth":     {"what waits", []string{status}},
 		"queue-lag":       {"an hour", []string{created}},
@@ -112,12 +113,12 @@ func TestNoReportScansATable(t *testing.T) {
 				tables[found[2]] = true
 			}
 		}
-		delete(tables, "x") // whose run it is, of each row that was found: by the run's key
+		delete(tables, "x") // finds the run of each row by its key
 		var steps []string
 		for i, step := range plan {
 			if words := strings.Fields(step); (words[0] == "SCAN" || words[0] == "SEARCH") && tables[words[1]] {
 				steps = append(steps, step)
-				if words[0] == "SCAN" || strings.Contains(step, "_level") { // in the order of the index, so that it ends with the last row wanted
+				if words[0] == "SCAN" || strings.Contains(step, "_level") { // reads in the order of the index, so it stops at the limit
 					require.NotContains(t, plan[i+1], "TEMP B-TREE", "%s: %s", name, strings.Join(plan, "; "))
 				}
 			}

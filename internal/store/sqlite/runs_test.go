@@ -22,7 +22,7 @@ func TestRunStore(t *testing.T) {
 	conformance.TestRunStore(t, func(t testing.TB) conformance.RunStoreFixture { return db{newStore(t)}.runs() })
 }
 
-// runs is the store of runs with what the suite needs beside it.
+// runs is the run store with the fixture of the conformance suite.
 func (d db) runs() conformance.RunStoreFixture {
 	return conformance.RunStoreFixture{
 		Store: d.RunStore("web"), Now: time.Now, Age: d.age, Audits: d.audits, Workers: d.workers,
@@ -30,9 +30,9 @@ func (d db) runs() conformance.RunStoreFixture {
 	}
 }
 
-// The counts of a run that one process does alone are for who shows them. One row in which they cannot be read is nothing to the
-// calls of other runs, and no fault of the database: that would stop the flow for everybody.
-func TestCountsThatCannotBeReadAreTheirRunsFaultOnly(t *testing.T) {
+// Only callers that show a run need its counts. Damaged counts of one run must not fail calls for other runs, and
+// must not look like an outage of the database.
+func TestDamagedCountsOfARunAffectThatRunOnly(t *testing.T) {
 	d := db{newStore(t)}
 	runs := d.RunStore("web")
 	start := func(id string) {
@@ -48,7 +48,7 @@ func TestCountsThatCannotBeReadAreTheirRunsFaultOnly(t *testing.T) {
 	require.Len(t, open, 2)
 	_, _, err = runs.Run(t.Context(), "bad")
 	require.Equal(t, []any{fault.Internal, "counts"}, []any{fault.KindOf(err), fault.CodeOf(err)})
-	done, err := runs.FailRun(t.Context(), "bad", "mended by nobody", 0, run.Audit{Code: run.CodeRunFail, Level: run.LevelError, By: "ann", Why: "a test", Run: "bad"})
+	done, err := runs.FailRun(t.Context(), "bad", "not repaired", 0, run.Audit{Code: run.CodeRunFail, Level: run.LevelError, By: "ann", Why: "a test", Run: "bad"})
 	require.NoError(t, err)
 	require.True(t, done)
 	_, there, err := runs.Run(t.Context(), "good")
@@ -56,7 +56,7 @@ func TestCountsThatCannotBeReadAreTheirRunsFaultOnly(t *testing.T) {
 	require.True(t, there)
 }
 
-// agedColumns are the times that ages are measured from.
+// agedColumns are the times that ages start from.
 func agedColumns() map[string][]string {
 	return map[string][]string{
 		"run":    {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
@@ -65,7 +65,7 @@ func agedColumns() map[string][]string {
 	}
 }
 
-// age moves every time back.
+// age moves all times back.
 func (d db) age(t testing.TB, by time.Duration) {
 	t.Helper()
 	for table, columns := range agedColumns() {
@@ -77,7 +77,6 @@ func (d db) age(t testing.TB, by time.Duration) {
 	}
 }
 
-// rows reads a query.
 func (d db) rows(t testing.TB, query string, scan func(rows *sql.Rows) error) {
 	t.Helper()
 	rows, err := d.Reader().Query(query)
@@ -89,7 +88,7 @@ func (d db) rows(t testing.TB, query string, scan func(rows *sql.Rows) error) {
 	require.NoError(t, rows.Err())
 }
 
-// audits are all entries of the audit log, oldest first.
+// audits returns all entries of the audit log, oldest first.
 func (d db) audits(t testing.TB) (list []run.Audit) {
 	t.Helper()
 	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, COALESCE(run_id, ''), COALESCE(job_id, ''), detail
@@ -106,7 +105,6 @@ FROM sqlwriter_audit_log ORDER BY audit_id`, func(rows *sql.Rows) error {
 	return list
 }
 
-// workers are all rows of the table worker.
 func (d db) workers(t testing.TB) (list []conformance.RunWorker) {
 	t.Helper()
 	d.rows(t, `SELECT worker_id, instance, kind, status, documents_processed FROM sqlwriter_worker`, func(rows *sql.Rows) error {
@@ -118,7 +116,7 @@ func (d db) workers(t testing.TB) (list []conformance.RunWorker) {
 	return list
 }
 
-// The tables grow for ever: every statement finds its rows by a key or an index, and what a list names from the list outwards.
+// The tables only grow. Every statement must find its rows by a key or an index, starting from its list if it has one.
 func TestNoStatementAboutRunsScansATable(t *testing.T) {
 	s := newStore(t)
 	texts, err := sqlite.RunTexts()
@@ -127,13 +125,13 @@ func TestNoStatementAboutRunsScansATable(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close()) }()
 	for name, text := range texts {
-		text, _, _ = strings.Cut(text, ";\nINSERT") // worker_begin has two
+		text, _, _ = strings.Cut(text, ";\nINSERT") // worker_begin has two statements
 		var args []any
 		for _, parameter := range regexp.MustCompile(`@(\w+)`).FindAllStringSubmatch(text, -1) {
 			args = append(args, sql.Named(parameter[1], "0"))
 		}
 		plan := planOf(t, conn, text, args...)
-		if name == "run_latest" || name == "jobs_latest" { // the last rows of the table, and no more than asked for
+		if name == "run_latest" || name == "jobs_latest" { // reads the table's end up to the limit
 			require.Len(t, plan, 1, "%s: %s", name, plan)
 			continue
 		}
@@ -141,7 +139,7 @@ func TestNoStatementAboutRunsScansATable(t *testing.T) {
 			require.True(t, !strings.HasPrefix(step, "SCAN") || step == "SCAN e VIRTUAL TABLE INDEX 1:" || step == "SCAN CONSTANT ROW",
 				"%s: %s", name, strings.Join(plan, "; "))
 		}
-		if name == "run_jobs" { // asked every two seconds for every run: not a row of the table is read
+		if name == "run_jobs" { // runs every two seconds for every run, so it reads the index only
 			require.Equal(t, []string{"SEARCH j USING COVERING INDEX sqlwriter_ix_job_status (status=? AND run_id=?)"}, plan)
 		}
 		if strings.Contains(text, "json_each") && !strings.Contains(text, "INSERT") && name != "items_page_by_outcome" {
@@ -150,7 +148,7 @@ func TestNoStatementAboutRunsScansATable(t *testing.T) {
 	}
 }
 
-// The tables of runs beside a run that one process does alone, step by step through the migrations.
+// The test adds a run of one process and migrates step by step.
 func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
 	ctx := t.Context()
 	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "old.db"), sqlite.Options{})
@@ -166,7 +164,6 @@ func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
 	conformance.SeeRunViews(t, d.row1, "sqlwriter_")
 }
 
-// row1 reads one row of texts.
 func (d db) row1(t testing.TB, query string, columns int) []string {
 	t.Helper()
 	values, into := make([]sql.NullString, columns), make([]any, columns)

@@ -21,7 +21,7 @@ func TestSink(t *testing.T) { conformance.TestSink(t, harness) }
 
 func TestBisect(t *testing.T) { conformance.TestBisect(t, harness) }
 
-// newStore opens a fresh file with our tables and the sample of the user's.
+// newStore opens a new file with our tables and samples of the user's.
 func newStore(t testing.TB) *sqlite.Store {
 	t.Helper()
 	return openStore(t, filepath.Join(t.TempDir(), "a b#?%.db"))
@@ -43,19 +43,19 @@ func openStoreWith(t testing.TB, path string, o sqlite.Options) *sqlite.Store {
 	return s
 }
 
-// db is the writer's pool with test helpers around it.
+// db is a store with test helpers.
 type db struct{ *sqlite.Store }
 
 func harness(t testing.TB) conformance.SinkHarness { return changedHarness(t, func(*sqlite.Store) {}) }
 
-// changedHarness is the harness over a store that a test has changed.
+// changedHarness is the harness of a store that change has modified.
 func changedHarness(t testing.TB, change func(*sqlite.Store)) conformance.SinkHarness {
 	path := filepath.Join(t.TempDir(), "a b#?%.db")
 	s := openStoreWith(t, path, sqlite.Options{BusyTimeout: busyTimeout})
 	change(s)
 	d := db{s}
 	m := meddle(s)
-	sink := &conformance.ReplyLoser{Sink: s} // a file has no wire that could be cut
+	sink := &conformance.ReplyLoser{Sink: s} // a file has no network connection to break
 	return conformance.SinkHarness{
 		Engine: d.version(t),
 		Sink:   sink, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger, SetLedger: d.setLedger, Heartbeat: d.heartbeat,
@@ -71,14 +71,14 @@ func (d db) exec(t testing.TB, query string, args ...any) {
 	require.NoError(t, err, query)
 }
 
-// notNull is the rule by trigger: SQLite cannot change a column.
+// notNull adds the rule as a trigger, because SQLite cannot change a column.
 func (d db) notNull(t testing.TB) func() {
 	t.Helper()
 	d.exec(t, `CREATE TRIGGER not_null BEFORE UPDATE ON IVCE_DTL WHEN new.UPC_CD IS NULL BEGIN SELECT RAISE(ABORT, 'UPC_CD'); END`)
 	return func() { d.exec(t, `DROP TRIGGER not_null`) }
 }
 
-// narrow is a rule by trigger for the same reason.
+// narrow adds the rule as a trigger for the same reason.
 func (d db) narrow(t testing.TB, to int) func() {
 	t.Helper()
 	d.exec(t, fmt.Sprintf(`CREATE TRIGGER narrow BEFORE UPDATE ON IVCE_DTL WHEN length(new.%s) > %d BEGIN SELECT RAISE(ABORT, 'too long'); END`,
@@ -97,7 +97,7 @@ func (d db) addLines(t testing.TB, lines ...int64) {
 	require.NoError(t, tx.Commit())
 }
 
-// columnsOf lists a table's columns with their places in the column table.
+// columnsOf lists a table's columns and their places in the column table.
 func columnsOf(table invoice.Table) (names []string, places []int) {
 	for i, c := range invoice.Columns() {
 		if c.Table == table {
@@ -213,7 +213,7 @@ func (d db) countWrites(t testing.TB) func(int64) (int, int) {
 	}
 }
 
-// once runs f after the next run of a statement and never again.
+// once runs f after the next run of a statement.
 func (d db) once(step string, f func(tx *sql.Tx) error) {
 	var first sync.Once
 	d.SetAfterStatement(func(_ context.Context, tx *sql.Tx, name string) (err error) {

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// The file shows what the templates and the column table result in; a reviewer reads the SQL there.
+// The file shows reviewers the rendered SQL.
 func TestStatementsGolden(t *testing.T) {
 	write, preview, err := sqlite.Statements()
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestStatementsGolden(t *testing.T) {
 	require.Equal(t, string(want), b.String(), "run the test with -update and read the difference")
 }
 
-// A preview runs the very statements of a write, on a copy of the ledger: that is why it foretells.
+// A preview predicts correctly only if it runs the statements of a write on its copy of the ledger.
 func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
 	write, preview, err := sqlite.Statements()
 	require.NoError(t, err)
@@ -63,8 +63,8 @@ func TestStatementsFollowTheColumnTable(t *testing.T) {
 	require.NotContains(t, text["detail_update"], "NEW")
 }
 
-// The user's tables and the ledger grow for ever: every statement must find its rows by key, from the small staged
-// table outwards. A plan that scans is the difference between 15 ms and minutes.
+// The user's tables and the ledger only grow. Every statement must find its rows by key, starting from the small
+// staged table.
 func TestNoStatementScansARealTable(t *testing.T) {
 	s := newStore(t)
 	write, preview, err := sqlite.Statements()
@@ -80,14 +80,14 @@ func TestNoStatementScansARealTable(t *testing.T) {
 		texts[name] = preview[name]
 	}
 	for _, name := range []string{"clear_items", "clear_rows", "send", "load_items", "load_rows"} {
-		delete(texts, name) // they read no table
+		delete(texts, name) // they read no stored table
 	}
 	for name, text := range texts {
 		plan := planOf(t, conn, text)
 		require.False(t, slices.ContainsFunc(plan, func(step string) bool {
 			for _, alias := range []string{"l", "t", "d"} {
 				if alias == "d" && name != "preview_before" {
-					continue // a staged list elsewhere
+					continue // a temp table of staged lines
 				}
 				if step == "SCAN "+alias || strings.HasPrefix(step, "SCAN "+alias+" ") {
 					return true
@@ -99,7 +99,7 @@ func TestNoStatementScansARealTable(t *testing.T) {
 	}
 }
 
-// planOf asks the database how it would run a statement. Without arguments it gets one, for the parameter where there is one.
+// planOf returns the database's plan of a statement. A statement with a parameter and no arguments gets one.
 func planOf(t *testing.T, conn *sql.Conn, text string, args ...any) []string {
 	t.Helper()
 	if len(args) == 0 {

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// item is a plain document; its content follows from the id.
+// item is a plain document whose content depends on its id.
 func item(id string, us int64, lines ...int64) commit.Item {
 	values := make([]invoice.Value, len(invoice.Columns()))
 	for i, c := range invoice.Columns() {
@@ -49,7 +49,7 @@ func apply(t testing.TB, s *sqlite.Store, items ...commit.Item) []commit.Outcome
 	return out
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenNamesTheError(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.db")
 	require.NoError(t, os.WriteFile(text, []byte("this is no database, and long enough to be sure of that: "+string(make([]byte, 200))), 0o600))
@@ -80,8 +80,8 @@ func TestReadersCannotWrite(t *testing.T) {
 	require.NoError(t, err, "a preview runs on a connection that cannot write")
 }
 
-// A missing table or column is the schema's fault, never a document's, and it is told apart without reading messages: the
-// refusing trigger of the suite says "no such table" and is a document error all the same.
+// The kind must not depend on messages: a trigger of the suite refuses with "no such table" and is still a document
+// error.
 func TestMissingTableOrColumnIsInfrastructure(t *testing.T) {
 	for _, change := range []string{
 		`DROP TABLE IVCE_DTL`, `DROP TABLE IVCE_TRKG_MSTR`, `DROP TABLE sqlwriter_ledger`,
@@ -91,7 +91,7 @@ func TestMissingTableOrColumnIsInfrastructure(t *testing.T) {
 		s := newStore(t)
 		d := db{s}
 		d.addLines(t, 1)
-		apply(t, s, item("old", 1, 1)) // the connection has seen the schema as it was
+		apply(t, s, item("old", 1, 1)) // prepares the statements on the old schema
 		require.NoError(t, s.Check(t.Context()))
 		d.exec(t, change)
 		for _, mode := range []commit.Mode{commit.Write, commit.Preview} {
@@ -111,7 +111,7 @@ func TestApplyBeforeMigrateIsInfrastructure(t *testing.T) {
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 }
 
-// A constraint that the database checks at COMMIT fails the commit, and the connection is fit for the next request.
+// A constraint that SQLite checks at COMMIT fails the commit. The connection must then work for the next request.
 func TestFailedCommitIsAnError(t *testing.T) {
 	s := newStore(t)
 	d := db{s}
@@ -127,7 +127,7 @@ func TestFailedCommitIsAnError(t *testing.T) {
 	require.Equal(t, commit.Applied, apply(t, s, item("b", 1, 2))[0].Verdict)
 }
 
-// Two processes on one file: each waits for the other, and the newest wins.
+// Two processes on one file wait for each other, and the newest document wins.
 func TestTwoStoresOnOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shared.db")
 	stores := []*sqlite.Store{openStore(t, path), openStore(t, path)}
@@ -168,14 +168,14 @@ func TestBusyIsContention(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Apply(t.Context(), []commit.Item{item("a", 1, 1)}, commit.Write, breaker.Heartbeat{})
 	require.Equal(t, fault.Contention, fault.KindOf(err), "%v", err)
-	require.False(t, fault.Has(err, fault.OwnWhenAlone), "a lock that is never free is nobody's own")
+	require.False(t, fault.Has(err, fault.OwnWhenAlone), "a lock that is never free concerns no document")
 	_, err = s.Apply(t.Context(), []commit.Item{item("a", 1, 1)}, commit.Preview, breaker.Heartbeat{})
-	require.NoError(t, err, "a preview waits for nobody")
+	require.NoError(t, err, "a preview does not wait")
 	require.NoError(t, tx.Rollback())
 	require.Equal(t, commit.Applied, apply(t, s, item("a", 1, 1))[0].Verdict)
 }
 
-// Whoever calls Apply may recover from a panic (the handler does): the one writer connection must be free again.
+// The handler recovers from panics, so the only writing connection must be free again.
 func TestPanicLeavesNothingAndFreesTheConnection(t *testing.T) {
 	s := newStore(t)
 	d := db{s}
@@ -206,7 +206,7 @@ func TestMigrations(t *testing.T) {
 	require.Zero(t, tables, "all of them or none")
 }
 
-// BenchmarkApply writes documents of a main line and two duplicates, 100 a request, to lines that all exist.
+// BenchmarkApply writes 100 documents a request, each with a main line and two duplicates, to existing lines.
 func BenchmarkApply(b *testing.B) {
 	s := newStore(b)
 	const lines = 300_000
@@ -231,7 +231,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// Memory is bounded by the request, not by what was written before.
+// Memory must depend on the request and not on earlier writes.
 func TestMemoryStaysSmall(t *testing.T) {
 	s := newStore(t)
 	d := db{s}

@@ -17,7 +17,7 @@ import (
 	"sqlwriter/test/sqlservertest"
 )
 
-// adoption is a store whose next page can be made to fail between the ledger and the watermark.
+// adoption is a store whose next page can fail between the ledger and the watermark.
 type adoption struct {
 	*sqlserver.Store
 	fail atomic.Bool
@@ -52,7 +52,7 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// An adoption blames no document, whatever the server refuses: nobody would look for one.
+// An adoption has no document to blame for any refusal of the server.
 func TestARefusedPageIsTheDatabases(t *testing.T) {
 	d := newDatabase(t)
 	state, err := d.store.Begin(t.Context(), adopt.State{}, "me")
@@ -64,7 +64,7 @@ func TestARefusedPageIsTheDatabases(t *testing.T) {
 	require.Equal(t, "50001", fault.CodeOf(err), "the number stays")
 }
 
-// A ledger that this product has filled before it knew of adoption is in use: nobody has to say so.
+// A ledger with rows from a build without adoption is complete.
 func TestALedgerInUseNeedsNoAdoption(t *testing.T) {
 	for name, c := range map[string]struct {
 		row  bool
@@ -80,7 +80,7 @@ func TestALedgerInUseNeedsNoAdoption(t *testing.T) {
 			}
 			_, err := d.store.State(t.Context())
 			require.Error(t, err)
-			if sqlservertest.IsReal(d.version) { // elsewhere a missing table has the number of everything unmapped
+			if sqlservertest.IsReal(d.version) { // other servers use a general number for a missing table
 				require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 			}
 			require.NoError(t, d.store.Migrate(t.Context()))
@@ -94,7 +94,6 @@ func TestALedgerInUseNeedsNoAdoption(t *testing.T) {
 	}
 }
 
-// The statement's number and the classifier's are one.
 func TestThePageThrowsTheNumberThatIsClassified(t *testing.T) {
 	require.Contains(t, sqlserver.AdoptionText("page"), "THROW 52742,")
 	found := false
@@ -107,7 +106,7 @@ func TestThePageThrowsTheNumberThatIsClassified(t *testing.T) {
 	require.True(t, found)
 }
 
-// A statement that names no such file is our own mistake and shows at once.
+// A statement without a file panics.
 func TestEveryStatementOfTheAdoptionIsThere(t *testing.T) {
 	for _, name := range []string{"state", "begin", "finish", "empty", "rows", "page"} {
 		require.NotEmpty(t, sqlserver.AdoptionText(name))

@@ -29,15 +29,15 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// rename takes a table of ours away.
+// rename hides one of our tables until restore.
 func (d *database) rename(t testing.TB, table string) (restore func()) {
 	t.Helper()
 	d.exec(t, fmt.Sprintf(`EXEC sp_rename N'sqlwriter.%[1]s', N'hidden_%[1]s', N'OBJECT'`, table))
 	return func() { d.exec(t, fmt.Sprintf(`EXEC sp_rename N'sqlwriter.hidden_%[1]s', N'%[1]s', N'OBJECT'`, table)) }
 }
 
-// The statements that both engines share, in this one's words, with the parameters that the driver declares.
-func TestJournalStatementsGolden(t *testing.T) {
+// The golden has the shared statements in this engine's syntax, with the parameters that the driver declares.
+func TestAuditLogStatementsGolden(t *testing.T) {
 	types := map[string]string{
 		"id": "nvarchar(64)", "kind": "nvarchar(40)", "filter": "nvarchar(max)", "status": "nvarchar(30)", "counts": "nvarchar(max)",
 		"action": "nvarchar(40)", "by": "nvarchar(256)", "why": "nvarchar(2000)", "subject": "nvarchar(1023)",
@@ -49,7 +49,7 @@ func TestJournalStatementsGolden(t *testing.T) {
 	golden(t, "audit_log.sql", declared(t, texts, types))
 }
 
-// declared are statements in the order of their names, each with the parameters that the driver declares.
+// declared sorts the statements by name and adds the parameters that the driver declares.
 func declared(t *testing.T, texts, types map[string]string) string {
 	t.Helper()
 	var b strings.Builder
@@ -67,12 +67,12 @@ func declared(t *testing.T, texts, types map[string]string) string {
 	return b.String()
 }
 
-// statementsIn is a text without its comments.
+// statementsIn is a text without comments.
 func statementsIn(text string) string {
 	return regexp.MustCompile(`(?m)^--.*$`).ReplaceAllString(text, "")
 }
 
-// useAuditLog makes every call of the journal.
+// useAuditLog calls every method of the audit log.
 func useAuditLog(t *testing.T, s *sqlserver.Store) {
 	t.Helper()
 	ctx, j := t.Context(), s.AuditLog("web")
@@ -92,12 +92,12 @@ func useAuditLog(t *testing.T, s *sqlserver.Store) {
 	require.Len(t, audits, 3)
 }
 
-// A build that is newer than the database says so, and what to do, as for every migration.
-func TestTheCheckMissesTheTablesOfTheJournal(t *testing.T) {
+// A build that is newer than the database must say so and name the fix.
+func TestTheCheckMissesTheTablesOfTheAuditLog(t *testing.T) {
 	d := newDatabase(t)
 	errorText := checked(t, d, `DROP VIEW sqlwriter.batch`, `DROP VIEW sqlwriter.processing_job`, `DROP TABLE sqlwriter.job`, `DROP TABLE sqlwriter.batch_item`,
 		`DROP TABLE sqlwriter.worker`, `DROP TABLE sqlwriter.error_detail`, `DROP TABLE sqlwriter.run`, `DROP TABLE sqlwriter.audit_log`,
-		`DROP TABLE sqlwriter.heartbeat`, `DELETE FROM sqlwriter.migration WHERE number IN (3, 4, 5)`) // the fourth adds to the tables of the third
+		`DROP TABLE sqlwriter.heartbeat`, `DELETE FROM sqlwriter.migration WHERE number IN (3, 4, 5)`) // migration 4 alters tables of migration 3
 	n := len(ownMigrations(t))
 	require.Contains(t, errorText, fmt.Sprintf("schema sqlwriter: expected %d migrations, found %d (fix: sqlwriterctl migrate up)", n, n-3))
 	require.Contains(t, errorText, "1 differences")

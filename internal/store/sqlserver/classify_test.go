@@ -20,7 +20,7 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// The numbers that docs/requirements.md R32 and docs/facts.md F77 name, written down a second time.
+// The test repeats the numbers of docs/requirements.md R32 and docs/facts.md F77 independently of the product.
 func TestErrorsByNumber(t *testing.T) {
 	for number, want := range map[int32]fault.Kind{
 		18456: fault.Infrastructure, 4060: fault.Infrastructure, 916: fault.Infrastructure, 229: fault.Infrastructure,
@@ -40,7 +40,7 @@ func TestErrorsByNumber(t *testing.T) {
 		52740: fault.Contention, 52741: fault.Contention,
 		8152: fault.Document, 2628: fault.Document, 547: fault.Document, 515: fault.Document, 245: fault.Document,
 		8114: fault.Document, 50000: fault.Document, 987654: fault.Document,
-		// Out of resources or broken, our statement, our parameters, the user's schema: no document's.
+		// These numbers concern no document: resources, damage, our statements and parameters, the user's schema.
 		3958: fault.Infrastructure, 3959: fault.Infrastructure, 3966: fault.Infrastructure, 3967: fault.Infrastructure,
 		8642: fault.Infrastructure, 1203: fault.Infrastructure, 8646: fault.Infrastructure, 3313: fault.Infrastructure,
 		137: fault.Infrastructure, 201: fault.Infrastructure, 451: fault.Infrastructure, 457: fault.Infrastructure,
@@ -62,7 +62,7 @@ func TestErrorsByNumber(t *testing.T) {
 	}
 }
 
-// A number that no row has follows its severity; a row decides whatever the severity is.
+// A number without a row follows its severity. A row decides for every severity.
 func TestUnlistedErrorsBySeverity(t *testing.T) {
 	of := func(number int32, severity uint8) fault.Kind {
 		return fault.KindOf(sqlserver.Classify(mssql.Error{Number: number, Class: severity}))
@@ -76,12 +76,12 @@ func TestUnlistedErrorsBySeverity(t *testing.T) {
 		require.Equal(t, fault.Document, of(50000, severity), "a trigger of the user's may choose any")
 		require.Equal(t, fault.Contention, of(1205, severity))
 	}
-	// Within one answer it weighs more than what blames the document.
+	// In one answer it outranks an error of the document.
 	err := sqlserver.Classify(mssql.Error{Number: 547, Class: 16, All: []mssql.Error{{Number: 547, Class: 16}, {Number: 987654, Class: 21}}})
 	require.Equal(t, "987654", fault.CodeOf(err))
 }
 
-// Every row has a reason and a source, and no number stands in two.
+// Every row has a reason and a source, and no number occurs twice.
 func TestTheTableOfErrors(t *testing.T) {
 	seen := map[int32]bool{}
 	for _, r := range sqlserver.Rules() {
@@ -89,15 +89,15 @@ func TestTheTableOfErrors(t *testing.T) {
 		require.NotEmpty(t, r.Reason)
 		require.NotEmpty(t, r.Source)
 		for _, n := range r.Numbers {
-			require.False(t, seen[n], "%d stands twice", n)
+			require.False(t, seen[n], "%d occurs twice", n)
 			seen[n] = true
 		}
 	}
 }
 
-// An answer may hold several errors: "the statement has been terminated" comes last and says nothing; what blames nobody
-// weighs more than what blames the document.
-func TestTheErrorThatSaysMost(t *testing.T) {
+// An answer may have several errors. "The statement has been terminated" comes last and is ignored. An error without
+// a document outranks one with a document.
+func TestTheErrorWithTheWidestScopeWins(t *testing.T) {
 	all := func(numbers ...int32) error {
 		e := mssql.Error{Number: numbers[len(numbers)-1]}
 		for _, n := range numbers {
@@ -127,7 +127,7 @@ func TestErrorsWithoutANumber(t *testing.T) {
 		"no such host":  {&net.DNSError{Name: "nowhere"}, "connection"},
 		"bad conn":      {driver.ErrBadConn, "connection"},
 		"broken stream": {mssql.StreamError{InnerError: errors.New("x")}, "connection"},
-		// The driver keeps some causes as text: "failed to send RPC: write tcp ...: broken pipe".
+		// The driver has some causes as text only: "failed to send RPC: write tcp ...: broken pipe".
 		"text only":   {errors.New("failed to send RPC"), "connection"},
 		"certificate": {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "certificate"},
 		"host name":   {x509.HostnameError{Certificate: &x509.Certificate{}, Host: "x"}, "certificate"},
@@ -142,7 +142,7 @@ func TestErrorsWithoutANumber(t *testing.T) {
 	require.Same(t, own, sqlserver.Classify(own))
 }
 
-// Cancelling counts before whatever the server said of it.
+// A cancellation outranks the server's error.
 func TestACancelledRequestIsTheCallers(t *testing.T) {
 	err := sqlserver.Classify(errors.Join(context.Canceled, mssql.Error{Number: 547}))
 	require.Equal(t, "cancelled", fault.CodeOf(err))

@@ -9,13 +9,13 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// Each code page holds what Microsoft's table has, and nothing that SQL Server would replace by something similar.
+// Each code page must equal Microsoft's table, without characters that SQL Server would replace by similar ones.
 func TestWhatACodePageHolds(t *testing.T) {
 	for number, c := range map[int]struct {
-		// count is how many characters Microsoft's table has, as go-mssqldb 1.11.2 knows them.
+		// count is the number of characters in Microsoft's table of go-mssqldb 1.11.2.
 		count       int
 		holds       string
-		replaced    []rune // by SQL Server, for something similar or a question mark
+		replaced    []rune // SQL Server stores a similar character or a question mark
 		differences string
 	}{
 		437:  {256, "Üé∞≈½░", []rune{'€', '−', 'Ž', 0x81}, ""},
@@ -54,7 +54,7 @@ func TestWhatACodePageHolds(t *testing.T) {
 	}
 }
 
-// A column of a code page is worth a line at the start, once for the column; one that is not known is not checked.
+// A column of one code page gets one note at the start. An unknown code page is not checked.
 func TestTheCheckNotesCodePages(t *testing.T) {
 	require.Contains(t, strings.Join(sqlserver.NoteOn("varchar", 1252), "\n"), "dbo.T.CLN_MFR_AI_NM: varchar(max) has the characters of code page 1252 only")
 	require.Contains(t, strings.Join(sqlserver.NoteOn("char", 708), "\n"), "code page 708, which this build does not know")

@@ -2,8 +2,8 @@ package sqlserver_test
 
 import "sqlwriter/test/conformance"
 
-// What the one T-SQL server that this was run on and that is not Microsoft's (Babelfish 4.3) does instead, by the name of the
-// case. On SQL Server itself every case must pass.
+// Differences of the one T-SQL server other than Microsoft's that was tested (Babelfish 4.3), by case. SQL Server
+// itself must pass every case.
 const (
 	unescape = "OPENJSON ... WITH does not take the escapes out of a JSON string"
 	timeout  = "a lock timeout has the number of everything unmapped, and not 1222"
@@ -12,7 +12,6 @@ const (
 	cancel   = "the attention that cancels a request is ignored: the request goes on to its COMMIT"
 )
 
-// sinkDeviations are those of TestSink.
 func sinkDeviations() map[string]conformance.Deviation {
 	return map[string]conformance.Deviation{
 		"quotes, backslashes and what looks like SQL or JSON":                                                 {Seen: `\"`, Because: unescape},
@@ -34,7 +33,7 @@ func sinkDeviations() map[string]conformance.Deviation {
 	}
 }
 
-// bisectDeviations are those of TestBisect: they follow from the numbers.
+// bisectDeviations follow from the different error numbers.
 func bisectDeviations() map[string]conformance.Deviation {
 	return map[string]conformance.Deviation{
 		"bisect: a missing table costs no document a retry, and all are written when it is back": {Seen: "document 33557097", Because: schema},

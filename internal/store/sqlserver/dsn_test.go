@@ -44,7 +44,7 @@ func TestConnectionStrings(t *testing.T) {
 	}
 }
 
-// The driver's own defaults are encrypt=false with any certificate trusted, and statements repeated (docs/facts.md F80).
+// The driver's own defaults are encrypt=false, any certificate, and repeated statements (docs/facts.md F80).
 func TestSafeDefaults(t *testing.T) {
 	get := func(dsn string) map[string]string {
 		p, err := sqlserver.Parameters(dsn)
@@ -60,6 +60,6 @@ func TestSafeDefaults(t *testing.T) {
 	p = get("sqlserver://user:pass@host?database=db&Encrypt=strict&App+Name=mine&disableRetry=false&TrustServerCertificate=true")
 	require.Equal(t, "strict", p["encrypt"])
 	require.Equal(t, "mine", p["app name"])
-	require.Equal(t, "true", p["trustservercertificate"], "what is said is done")
+	require.Equal(t, "true", p["trustservercertificate"], "an explicit setting is used")
 	require.Equal(t, "true", p["disableretry"], "but a write is never repeated behind our back")
 }

@@ -18,31 +18,28 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// ApplySteps are the names of a write's parts.
 func ApplySteps() []string { return applySteps() }
 
-// OwnersDiffer and BrokenChain are what the start check says of owners and of a preview's error.
 func OwnerDifference(procedure, owner, name, other string) string {
 	return ownerDifference(procedure, owner, name, other)
 }
 func BrokenOwnershipChain(err error) (string, error) { return brokenOwnershipChain(err) }
 
-// UnixEnds is what becomes of a file's line ends.
 func NormalizeLineEnds(text string) string { return normalizeLineEnds(text) }
 
 // StepFiles lists the templates.
 func StepFiles() ([]string, error) { return fs.Glob(sqlFiles, "sql/*.sql") }
 
-// Step is a part of a procedure, produced.
+// Step is a rendered part of a procedure.
 type Step struct{ Name, Text string }
 
-// Procedure is a procedure as it is created, and its parts.
+// Procedure is the text that creates a procedure, with its steps.
 type Procedure struct {
 	Name, Text string
 	Steps      []Step
 }
 
-// Produced are the procedures for a layout, by their names without the hash, and the hash.
+// Produced returns the procedures of a layout by name without the hash, and the hash.
 func Produced(l invoice.Layout) (map[string]Procedure, string, error) {
 	t, err := tablesOf(Options{Layout: l})
 	if err != nil {
@@ -63,7 +60,6 @@ func Produced(l invoice.Layout) (map[string]Procedure, string, error) {
 	return list, set.hash, nil
 }
 
-// SampleText is the sample schema.
 func SampleText() (string, error) {
 	t, err := tablesOf(Options{})
 	if err != nil {
@@ -72,13 +68,13 @@ func SampleText() (string, error) {
 	return t.sampleText()
 }
 
-// KnowColumns makes the question that a store's first request makes before the request itself.
+// KnowColumns reads the columns, as the first request does.
 func (s *Store) KnowColumns(ctx context.Context) error {
 	_, _, err := s.limits.current(ctx)
 	return err
 }
 
-// With is the store with something run after one step of a write; it shares the connections. Its procedures are installed.
+// With is the store with text run after one step of a write. Its procedures are installed; the connections are shared.
 func (s *Store) With(ctx context.Context, after, text string) (*Store, error) {
 	return s.changed(ctx, procApply, func(steps []step) error {
 		for i := range steps {
@@ -91,7 +87,7 @@ func (s *Store) With(ctx context.Context, after, text string) (*Store, error) {
 	})
 }
 
-// Without is the store without some texts of one procedure: each must be there once, whatever the white space within it.
+// Without is the store without some texts of one procedure. Each text must occur once; white space does not count.
 func (s *Store) Without(ctx context.Context, procedure string, rules map[string]string) (*Store, error) {
 	return s.changed(ctx, procedure, func(steps []step) error {
 		const between = "\n-- between two steps\n"
@@ -118,7 +114,7 @@ func (s *Store) Without(ctx context.Context, procedure string, rules map[string]
 	})
 }
 
-// changed is the store with another procedure; the set has another hash then.
+// changed is the store with one procedure changed, and so another hash of the set.
 func (s *Store) changed(ctx context.Context, procedure string, change func(steps []step) error) (*Store, error) {
 	other := *s
 	other.procedures.list = slices.Clone(s.procedures.list)
@@ -136,17 +132,17 @@ func (s *Store) changed(ctx context.Context, procedure string, change func(steps
 	return &other, other.Install(ctx)
 }
 
-// Install installs the store's procedures, and runs no migration.
+// Install installs the procedures without migrations.
 func (s *Store) Install(ctx context.Context) error { return s.migrate(ctx, nil, s.procedures) }
 
-// UserColumn is a column of the user's as a test gives it.
+// UserColumn is a user's column in a test.
 type UserColumn struct {
 	Kind                               string
 	Length, Precision, Scale, CodePage int
 	NotNull, Computed, Identity        bool
 }
 
-// tablesWith are the user's tables with some columns, by "TABLE.COLUMN"; others are not there.
+// tablesWith are the user's tables with the given columns, by "TABLE.COLUMN".
 func tablesWith(columns map[string]UserColumn) map[invoice.Table]userTable {
 	tables := map[invoice.Table]userTable{}
 	for name, c := range columns {
@@ -164,10 +160,10 @@ func tablesWith(columns map[string]UserColumn) map[invoice.Table]userTable {
 	return tables
 }
 
-// Limits are what the user's columns hold, read from a test.
+// Limits are limits of columns that a test provides.
 type Limits struct{ limits *columnLimits }
 
-// NewLimits makes them; read gives the columns by "TABLE.COLUMN".
+// NewLimits makes limits from read, which returns the columns by "TABLE.COLUMN".
 func NewLimits(read func(context.Context) (map[string]UserColumn, error), now func() time.Time) Limits {
 	return Limits{&columnLimits{columns: invoice.Columns(), now: now, read: func(ctx context.Context) (map[invoice.Table]userTable, error) {
 		columns, err := read(ctx)
@@ -175,12 +171,12 @@ func NewLimits(read func(context.Context) (map[string]UserColumn, error), now fu
 	}}}
 }
 
-// Apply is what Apply does before and after a request.
+// Apply compares the items and calls apply with those that fit.
 func (l Limits) Apply(ctx context.Context, items []commit.Item, apply func([]commit.Item) ([]commit.Outcome, error)) ([]commit.Outcome, error) {
 	return l.limits.applyFitting(ctx, items, apply)
 }
 
-// Misfit is what is wrong with a value of a kind in a column; the code is empty when nothing is.
+// Misfit describes a value that a column does not take. The code is empty if it fits.
 func Misfit(kind invoice.Kind, has UserColumn, v invoice.Value) (code, expected, found string) {
 	c := invoice.Column{Table: invoice.Detail, Name: "C", Kind: kind}
 	l := &columnLimits{columns: []invoice.Column{c}, now: time.Now, read: func(context.Context) (map[invoice.Table]userTable, error) {
@@ -193,7 +189,7 @@ func Misfit(kind invoice.Kind, has UserColumn, v invoice.Value) (code, expected,
 	return known.limits[0].misfit(c, v)
 }
 
-// Lacks gives the first character of a text that a code page has not; known is false for a number that is none.
+// Lacks returns the first character of a text that a code page lacks. known is false for an unknown code page.
 func Lacks(number int, text string) (r rune, lacks, known bool) {
 	page := newCodePage(number)
 	if page == nil {
@@ -206,7 +202,7 @@ func Lacks(number int, text string) (r rune, lacks, known bool) {
 // Characters counts the characters of a code page.
 func Characters(number int) int { return len(newCodePage(number).has) }
 
-// NoteOn is what the check notes of a column of a type and code page.
+// NoteOn returns the check's notes on a column of a type and code page.
 func NoteOn(kind string, codePage int) []string {
 	f := &Findings{}
 	c := invoice.Columns()[0]
@@ -214,13 +210,10 @@ func NoteOn(kind string, codePage int) []string {
 	return append(f.Differences, f.Notes...)
 }
 
-// Classify is what Apply makes of a driver's error.
 func Classify(err error) error { return classify("sqlserver: test", err) }
 
-// Outside is what connecting, checking and migrating make of a driver's error.
 func ClassifyDependency(err error) error { return classifyDependency("sqlserver: test", err) }
 
-// Rule is one row of the table of errors.
 type Rule struct {
 	Numbers        []int32
 	Kind           fault.Kind
@@ -228,7 +221,6 @@ type Rule struct {
 	Reason, Source string
 }
 
-// Rules is the table of errors.
 func Rules() []Rule {
 	var out []Rule
 	for _, r := range rules() {
@@ -237,7 +229,7 @@ func Rules() []Rule {
 	return out
 }
 
-// Parameters are what the driver is given for a connection string.
+// Parameters are the driver's parameters for a connection string.
 func Parameters(dsn string) (map[string]string, error) {
 	safe, _, err := withDefaults(dsn)
 	if err != nil {
@@ -247,26 +239,23 @@ func Parameters(dsn string) (map[string]string, error) {
 	return config.Parameters, err
 }
 
-// MigrateWith runs migrations that no file has, and installs no procedure.
+// MigrateWith runs other migrations than this build's, and installs no procedure.
 func (s *Store) MigrateWith(ctx context.Context, files ...migration.File) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	if err := migrateIn(ctx, tx, files); err != nil {
-		_ = tx.Rollback() // fails only when the transaction is over already
+		_ = tx.Rollback() // fails after the end of the transaction
 		return classifyDependency(opMigrate, err)
 	}
 	return tx.Commit()
 }
 
-// AdoptionText is a statement of the adoption.
 func AdoptionText(name string) string { return adoptionText(name) }
 
-// Refused is what Heartbeat makes of a driver's error.
 func HeartbeatError(err error) error { return heartbeatError(err) }
 
-// AuditLogTexts are the statements of the journal.
 func AuditLogTexts() (map[string]string, error) {
 	t, err := tablesOf(Options{})
 	if err != nil {
@@ -275,10 +264,8 @@ func AuditLogTexts() (map[string]string, error) {
 	return shared.AuditLogTexts(t.dialect())
 }
 
-// ReportTexts are the statements of the reports.
 func ReportTexts() (map[string]string, error) { return shared.ReportTexts(reportDialect()) }
 
-// RunTexts are the statements about runs.
 func RunTexts() (map[string]string, error) {
 	t, err := tablesOf(Options{})
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// Every row of the table holds for the error that the driver really gives.
+// Each row must match the error of the driver.
 func TestClassifyEveryRow(t *testing.T) {
 	native := map[string]error{
 		"connection": io.EOF, "timeout": context.DeadlineExceeded, "cancelled": context.Canceled,
 		"certificate": x509.UnknownAuthorityError{},
 	}
-	// Given by the code that meets them and not by a driver: cmd/sqlwriterctl holds that they are what the table says.
+	// The product makes these errors itself; cmd/sqlwriterctl tests that their kinds match the table.
 	given := map[string]bool{
 		"validation.code_page": true, "validation.too_long": true, "validation.out_of_range": true, "validation.not_null": true, "read_only": true, "schema": true, "settings": true, "template": true, "answer": true, "migration_lock": true,
 		"migration_checksum": true, "files": true, "counts": true, "encode": true, "no_answer": true, "type": true,

@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// readOnly makes the database refuse every write. The change ends all other sessions, so nobody keeps an idle one.
+// readOnly makes the database refuse every write. The change ends all other sessions, so the pool has no idle connection.
 func (h *spies) readOnly(t testing.TB) func() {
 	t.Helper()
 	set := func(text string) {
@@ -28,7 +28,8 @@ func (h *spies) readOnly(t testing.TB) func() {
 	return func() { set(`ALTER DATABASE CURRENT SET READ_WRITE WITH ROLLBACK IMMEDIATE`) }
 }
 
-// The server's numbers for a database that only answers reads are one word here; what concerns a document is nobody's.
+// The server's numbers for a read-only database share one code here. A document's error has no condition, because a
+// heartbeat has no document.
 func TestWhatAHeartbeatIsToldByTheServer(t *testing.T) {
 	for number, want := range map[int32]struct {
 		kind fault.Kind
@@ -48,8 +49,8 @@ func TestWhatAHeartbeatIsToldByTheServer(t *testing.T) {
 	require.NoError(t, sqlserver.HeartbeatError(nil))
 }
 
-// An id that is none of this server's, another engine's perhaps, is another database's and no document's fault. The refusal says
-// both heartbeats, with their times, and an operator can take over.
+// An id in another engine's form means another database, and no document is at fault. The refusal names both
+// heartbeats and their times, and an operator can take over.
 func TestAnIDOfAnotherEngineIsAnotherDatabase(t *testing.T) {
 	ctx := t.Context()
 	d := newDatabase(t)

@@ -10,7 +10,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// item is a plain document; its content follows from the id.
+// item is a plain document whose content depends on its id.
 func item(id string, us int64, lines ...int64) commit.Item {
 	values := make([]invoice.Value, len(invoice.Columns()))
 	for i, c := range invoice.Columns() {
@@ -28,7 +28,7 @@ func item(id string, us int64, lines ...int64) commit.Item {
 	}
 }
 
-// setText gives an item another value in every column of a name.
+// setText sets every column of a name to another value.
 func setText(t testing.TB, it *commit.Item, column, text string) {
 	t.Helper()
 	found := false

@@ -16,7 +16,7 @@ import (
 	"sqlwriter/test/sqlservertest"
 )
 
-// hooked is the sink with something between two of a request's statements.
+// hooked is the sink with hooks between the statements of a request.
 type hooked struct {
 	d     *database
 	store *sqlserver.Store
@@ -25,10 +25,10 @@ type hooked struct {
 	next *hook
 }
 
-// hook is what the next request is made with. made reports whether it came to its place.
+// hook makes the next request. made reports whether the request reached the hook's place.
 type hook func(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) (out []commit.Outcome, err error, made bool)
 
-// Apply makes a request, with the hook if one is waiting. A hook that was not reached waits for the next request.
+// Apply makes a request with the waiting hook, if there is one. A hook that was not reached waits for the next request.
 func (s *hooked) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
 	s.mu.Lock()
 	h := s.next
@@ -68,12 +68,12 @@ func (s *hooked) arm(h hook) {
 	s.next = &h
 }
 
-// with is the store with something run after a step of a write.
+// with is the store with text run after a step of a write.
 func (s *hooked) with(step, text string) (*sqlserver.Store, error) {
 	return s.d.store.With(context.Background(), step, text)
 }
 
-// injected is the number that failAfter throws.
+// injected is the error number of failAfter.
 const injected = 52999
 
 func (s *hooked) failAfter(t testing.TB, step string) {
@@ -85,16 +85,15 @@ func (s *hooked) failAfter(t testing.TB, step string) {
 	})
 }
 
-// makeMeeting makes the two tables by which a request and a test wait for each other. The request takes a number of
-// dbo.met, which is taken for everybody at once, whatever becomes of the request; it goes on when dbo.go_on has a row.
-// (Application locks would do on SQL Server; other engines fall over them.)
+// makeMeeting creates the two tables by which a request and a test wait for each other. The request takes an identity
+// value of dbo.met, which is visible at once and survives a rollback. It continues when dbo.go_on has a row.
+// Application locks would do on SQL Server, but fail on other engines.
 const makeMeeting = `DROP TABLE IF EXISTS dbo.met, dbo.go_on;
 CREATE TABLE dbo.met (number int IDENTITY(1, 1) NOT NULL PRIMARY KEY, nothing int NULL);
 CREATE TABLE dbo.go_on (number int NOT NULL PRIMARY KEY);
 INSERT INTO dbo.met (nothing) VALUES (0);`
 
-// pause is what a request runs to wait at its place. It looks again and again because T-SQL servers that are not SQL
-// Server have no WAITFOR; it gives up after a while.
+// pause makes a request wait in a bounded loop, because T-SQL servers other than SQL Server have no WAITFOR.
 const pause = `DECLARE @looks int = 0;
 INSERT INTO dbo.met (nothing) VALUES (0);
 WHILE NOT EXISTS (SELECT 1 FROM dbo.go_on) AND @looks < 10000000
@@ -121,7 +120,7 @@ func (s *hooked) during(t testing.TB, step string, f func(conformance.Inside)) {
 	})
 }
 
-// loseReply loses the answer of the next request on its way: the server has done what it was told by then.
+// loseReply loses the answer of the next request after the server has carried it out.
 func (s *hooked) loseReply(t testing.TB) {
 	s.arm(func(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error, bool) {
 		proxy := sqlservertest.NewProxy(t, sqlservertest.Address(t, s.d.dsn))
@@ -133,7 +132,7 @@ func (s *hooked) loseReply(t testing.TB) {
 	})
 }
 
-// paused runs a request, and there when it waits at its place.
+// paused runs a request, and calls there while it waits at its place.
 func (s *hooked) paused(t testing.TB, request func() ([]commit.Outcome, error), there func()) (out []commit.Outcome, err error, made bool) {
 	s.d.exec(t, makeMeeting)
 	ended := make(chan struct{})
@@ -150,7 +149,7 @@ func (s *hooked) paused(t testing.TB, request func() ([]commit.Outcome, error), 
 	return out, err, made
 }
 
-// arrived waits until the request is at its place, or has ended without coming there.
+// arrived waits until the request reaches its place or ends.
 func (s *hooked) arrived(t testing.TB, ended <-chan struct{}) bool {
 	for {
 		var last int

@@ -11,7 +11,7 @@ import (
 	"sqlwriter/test/conformance"
 )
 
-// leftover makes a request fail after it has written, and tells whether somebody else then finds the rows locked.
+// leftover makes a request fail after it wrote, and reports whether another session then finds the rows locked.
 func leftover(t *testing.T, d *database) error {
 	t.Helper()
 	h := d.harness(t)

@@ -18,7 +18,8 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// What a column does not hold has a code, and says what was expected and found; what is not known is left to the server.
+// A value that does not fit has a code, and the message has what was expected and found. Unknown limits are left to
+// the server.
 func TestWhatAColumnHolds(t *testing.T) {
 	type column = sqlserver.UserColumn
 	const text, flag, integer, decimal, moment = invoice.Text, invoice.Flag, invoice.Integer, invoice.Decimal, invoice.Time
@@ -49,11 +50,11 @@ func TestWhatAColumnHolds(t *testing.T) {
 		{text, column{Kind: "varchar", Length: -1, CodePage: 1252}, strings.Repeat("é", 9000), "", ""},
 		{text, japanese, "漢字a", "", ""},
 		{text, japanese, "漢字ab", long, "at most 5 bytes (varchar(5)), 6"},
-		{text, japanese, "ｱｱｱｱｱ", "", ""}, // half the width, a byte each
+		{text, japanese, "ｱｱｱｱｱ", "", ""}, // halfwidth characters of one byte
 		{text, utf8, "éé1", "", ""},
 		{text, utf8, "ééé", long, "at most 5 bytes (varchar(5)), 6"},
 		{text, utf8, "😀1", "", ""},
-		{text, column{Kind: "varchar", Length: 5, CodePage: 708}, "more than five", "", ""}, // nobody knows how many bytes
+		{text, column{Kind: "varchar", Length: 5, CodePage: 708}, "more than five", "", ""}, // the code page is unknown
 		{text, of("xml"), "<", "", ""},
 
 		{decimal, dec(5, 4), "1.0000", "", ""},
@@ -104,13 +105,13 @@ func TestWhatAColumnHolds(t *testing.T) {
 	}
 }
 
-// userTables is a database whose columns a test says, and its requests.
+// userTables is a database with a test's columns that records its requests.
 type userTables struct {
 	columns map[string]sqlserver.UserColumn
 	err     error
 	reads   int
 	at      time.Time
-	sent    []string // the ids of the documents, request by request
+	sent    []string // the document ids of each request
 	answer  error
 }
 
@@ -136,7 +137,7 @@ func (u *userTables) apply(items []commit.Item) (outcomes []commit.Outcome, err 
 
 const makerColumn = "IVCE_DTL.CLN_MFR_AI_NM"
 
-// newUserTables has one column, and no other.
+// newUserTables has one column.
 func newUserTables(column string, c sqlserver.UserColumn) *userTables {
 	return &userTables{columns: map[string]sqlserver.UserColumn{column: c}, at: time.Date(2025, 12, 17, 3, 12, 0, 0, time.UTC)}
 }
@@ -151,7 +152,7 @@ func TestOnlyTheDocumentWithTheValueIsRefused(t *testing.T) {
 	good, bad, other := item("good", 10, 1), item("bad", 10, 2), item("other", 10, 3)
 	setText(t, &good, "CLN_MFR_AI_NM", "Böhler € ?")
 	setText(t, &bad, "CLN_MFR_AI_NM", "secret ∞")
-	setText(t, &other, "UNSPSC_CD", "∞") // in a column that nothing is known of
+	setText(t, &other, "UNSPSC_CD", "∞") // in an unknown column
 	out, err := u.limits().Apply(t.Context(), []commit.Item{good, bad, other}, u.apply)
 	require.NoError(t, err)
 	require.Equal(t, []string{"good other"}, u.sent, "one request, without the refused one")
@@ -185,7 +186,6 @@ func TestOnlyTheDocumentWithTheValueIsRefused(t *testing.T) {
 	}
 }
 
-// Duplicates have values of their own.
 func TestTheValuesOfDuplicatesAreComparedToo(t *testing.T) {
 	const line = 1 << 31
 	u := newUserTables("IVCE_DTL.PRNT_IVCE_DTL_ID", sqlserver.UserColumn{Kind: "int"})
@@ -200,7 +200,6 @@ func TestTheValuesOfDuplicatesAreComparedToo(t *testing.T) {
 	require.Equal(t, "validation.not_null", fault.CodeOf(out[0].Refused), "the main line has values of its own as well")
 }
 
-// A mark writes the status and nothing else.
 func TestAMarkIsComparedWithTheStatusOnly(t *testing.T) {
 	mark := item("mark", 10, 1, 2)
 	mark.FailureMark, mark.Values = true, nil
@@ -216,7 +215,7 @@ func TestAMarkIsComparedWithTheStatusOnly(t *testing.T) {
 	require.Equal(t, "validation.too_long", fault.CodeOf(out[0].Refused))
 }
 
-// A request that fails answers for all of it: the refused one is met again with the next.
+// A failed request answers for all its documents. The next request refuses the document again.
 func TestARequestThatFailsBesideARefusedDocument(t *testing.T) {
 	u := newUserTables(makerColumn, ofCodePage(1252))
 	good, bad := item("good", 10, 1), item("bad", 10, 2)
@@ -226,7 +225,7 @@ func TestARequestThatFailsBesideARefusedDocument(t *testing.T) {
 	require.ErrorIs(t, err, u.answer)
 }
 
-// What was read is believed for five minutes; before a document is refused it is read again, and that decides.
+// Limits are used for five minutes. Before a document is refused they are read again, and that reading decides.
 func TestColumnsAreReadAgain(t *testing.T) {
 	u := newUserTables(makerColumn, ofCodePage(1252))
 	limits := u.limits()
@@ -245,11 +244,11 @@ func TestColumnsAreReadAgain(t *testing.T) {
 	require.True(t, refuses(bad))
 	require.Equal(t, 2, u.reads, "before it is refused")
 
-	u.columns[makerColumn] = sqlserver.UserColumn{Kind: "nvarchar", Length: 255} // somebody makes it so
+	u.columns[makerColumn] = sqlserver.UserColumn{Kind: "nvarchar", Length: 255} // a user widens it
 	require.False(t, refuses(bad), "a column that was changed meanwhile costs no document a failure")
 	require.Equal(t, 3, u.reads)
 
-	u.columns[makerColumn] = ofCodePage(949) // and varchar again, of another collation
+	u.columns[makerColumn] = ofCodePage(949) // back to varchar, with another collation
 	u.at = u.at.Add(5*time.Minute - time.Second)
 	require.False(t, refuses(bad), "not noticed yet")
 	require.Equal(t, 3, u.reads)
@@ -267,7 +266,8 @@ func TestColumnsAreReadAgain(t *testing.T) {
 	require.ErrorIs(t, err, u.err)
 }
 
-// A column that is narrowed between two readings fails one request. It is read again then, and refuses its documents by themselves.
+// A column that becomes narrower between two readings fails one request. The limits are then read again, and its
+// documents are refused alone.
 func TestARefusedRequestHasTheColumnsReadAgain(t *testing.T) {
 	u := newUserTables(makerColumn, sqlserver.UserColumn{Kind: "nvarchar", Length: 255})
 	limits := u.limits()
@@ -297,7 +297,7 @@ func TestARefusedRequestHasTheColumnsReadAgain(t *testing.T) {
 	require.Equal(t, 2, u.reads)
 }
 
-// wideOne is the place of the one document among 100 whose name of the manufacturer is longer than 50 characters.
+// wideOne is the index of the one document among 100 whose manufacturer's name is longer than 50 characters.
 const wideOne = 93
 
 // hundred makes 100 documents, and the ids of all but wideOne.
@@ -316,8 +316,7 @@ func hundred(t *testing.T) (items []commit.Item, others string) {
 	return items, strings.Join(ids, " ")
 }
 
-// On a server: the start check has read the columns, one that is narrowed in mid-drain costs one request and then its own
-// documents only, and one that is widened takes them at once.
+// A column that becomes narrower costs one request, and then its own documents only. A widened column takes them at once.
 func TestAColumnThatIsAlteredWhileRunning(t *testing.T) {
 	d := newDatabase(t)
 	h := d.harness(t)
@@ -350,15 +349,15 @@ func TestAColumnThatIsAlteredWhileRunning(t *testing.T) {
 	require.Equal(t, commit.Applied, out[wideOne].Verdict)
 }
 
-// On a server: a store that starts when a column is already narrow refuses by itself from the first request on, whatever the
-// type of the column; what stands in another column is not touched.
+// A store on an already narrow column refuses documents alone from the first request on. Documents with other columns
+// are written.
 func TestColumnsOfTheUsersThatHoldLess(t *testing.T) {
 	d := newDatabase(t)
 	for _, c := range []struct {
 		table  invoice.Table
 		column string
 		kind   string
-		// holds and lacks are values that the column takes and does not.
+		// holds is a value that fits; lacks is one that does not.
 		holds, lacks, code string
 	}{
 		{invoice.Detail, "UPC_CD", "nvarchar(4)", "12😀", "123😀", "validation.too_long"},
@@ -390,7 +389,6 @@ func TestColumnsOfTheUsersThatHoldLess(t *testing.T) {
 	}
 }
 
-// On a server: nothing is sent to a column that does not take NULL.
 func TestNULLIsNotSentWhereItIsNotTaken(t *testing.T) {
 	d := newDatabase(t)
 	h := d.harness(t)

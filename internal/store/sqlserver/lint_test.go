@@ -19,13 +19,13 @@ import (
 // root is the module's folder.
 const root = "../../.."
 
-// A statement begins with a verb in capitals. A fault's text, a right's name and a part of a produced script do not.
+// statement matches the first word of a statement. Texts of errors, rights and parts of scripts do not match.
 var statement = regexp.MustCompile(`^(ALTER|BEGIN|CREATE|DECLARE|DELETE|DROP|EXEC|GRANT|IF|INSERT|MERGE|SELECT|SET|TRUNCATE|UPDATE|WITH)\s`)
 
 // place is a verb of package fmt.
 var place = regexp.MustCompile(`%(\[\d+\])?[dqsv]\b`)
 
-// The T-SQL lint reads files. Statements that stand in Go code are found in it and written to one.
+// The T-SQL lint reads files, so this test writes the statements of the Go code to one.
 func TestStatementsInCodeGolden(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestStatementsInCodeGolden(t *testing.T) {
 	golden(t, "other.sql", b.String())
 }
 
-// addConstants adds the texts of a file's constants, in their order.
+// addConstants adds the texts of a file's constants in their order.
 func addConstants(to map[string]string, f *ast.File) {
 	for _, d := range f.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -69,7 +69,7 @@ func addConstants(to map[string]string, f *ast.File) {
 	}
 }
 
-// nameOf is the function's name or that of the first of what is declared.
+// nameOf is the name of a function, or the first name of a declaration.
 func nameOf(d ast.Decl) string {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -82,14 +82,14 @@ func nameOf(d ast.Decl) string {
 	return ""
 }
 
-// statementsOf gives the statements of a declaration in their order, each as much of it as is constant.
+// statementsOf returns the constant part of each statement of a declaration, in their order.
 func statementsOf(d ast.Decl, constants map[string]string) (found []string) {
 	ast.Inspect(d, func(n ast.Node) bool {
 		e, ok := n.(ast.Expr)
 		if !ok {
 			return true
 		}
-		if _, name := e.(*ast.Ident); name { // its text stands where it is declared
+		if _, name := e.(*ast.Ident); name { // its declaration has the text
 			return false
 		}
 		text, ok := textOf(e, constants)
@@ -123,13 +123,13 @@ func textOf(e ast.Expr, constants map[string]string) (string, bool) {
 	return "", false
 }
 
-// unlinted are folders whose .sql files are left out, with the reason.
+// unlinted has the folders whose .sql files are not linted, with the reason.
 var unlinted = map[string]string{
 	"internal/store/sqlite": "another dialect, and SQLite runs each of them in every make test",
 	"test/bench":            "what others write, for comparison: never sent to a user's database",
 }
 
-// Every .sql file is linted by itself or, a template, as the golden that has its lines.
+// Every .sql file is linted directly, or as the golden of its template.
 func TestEveryStatementIsLinted(t *testing.T) {
 	linted := lintedFolders(t)
 	goldens := linesOf(t, "testdata/*.sql")
@@ -174,7 +174,7 @@ func TestEveryStatementIsLinted(t *testing.T) {
 	}
 }
 
-// lintedFolders are those that the Makefile gives to sqlfluff.
+// lintedFolders are the folders that the Makefile passes to sqlfluff.
 func lintedFolders(t *testing.T) map[string]int {
 	t.Helper()
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -188,7 +188,7 @@ func lintedFolders(t *testing.T) map[string]int {
 	return folders
 }
 
-// linesOf are the lines of files, without what stands around them.
+// linesOf are the trimmed lines of files.
 func linesOf(t *testing.T, pattern string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

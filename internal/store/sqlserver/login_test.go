@@ -13,9 +13,9 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// A server that takes the connection and never says a word holds nobody for longer than he wants to wait, and it is nobody's
-// document that pays.
-func TestALoginThatIsNeverAnsweredEndsWithTheCallersTime(t *testing.T) {
+// A server that accepts a connection and never answers must not block longer than the caller's deadline. The error
+// concerns no document.
+func TestALoginWithoutAnAnswerEndsAtTheDeadline(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ended := make(chan struct{})
@@ -23,7 +23,7 @@ func TestALoginThatIsNeverAnsweredEndsWithTheCallersTime(t *testing.T) {
 		defer close(ended)
 		conn, err := listener.Accept()
 		if err == nil {
-			_, _ = io.Copy(io.Discard, conn) // until the client goes
+			_, _ = io.Copy(io.Discard, conn) // until the client disconnects
 			_ = conn.Close()
 		}
 	}()
@@ -32,7 +32,7 @@ func TestALoginThatIsNeverAnsweredEndsWithTheCallersTime(t *testing.T) {
 	_, err = Open(ctx, "sqlserver://sa:x@"+listener.Addr().String()+"?database=d&encrypt=disable", Options{})
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.Equal(t, codeTimeout, fault.CodeOf(err))
-	require.NoError(t, listener.Close()) // on a machine so slow that nobody has come yet, nobody is waited for
+	require.NoError(t, listener.Close()) // ends the accept loop if no client has connected
 	select {
 	case <-ended:
 	case <-time.After(30 * time.Second):
@@ -40,8 +40,8 @@ func TestALoginThatIsNeverAnsweredEndsWithTheCallersTime(t *testing.T) {
 	}
 }
 
-// A request that the other end does not take in ends too.
-func TestWhatTheOtherEndDoesNotTakeIsNotSentForEver(t *testing.T) {
+// A write that the server does not read must end too.
+func TestAWriteThatTheServerDoesNotReadEnds(t *testing.T) {
 	here, there := net.Pipe()
 	t.Cleanup(func() {
 		require.NoError(t, here.Close())

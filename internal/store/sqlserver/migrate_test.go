@@ -32,7 +32,7 @@ func TestMigrations(t *testing.T) {
 
 	errs := make([]error, 2)
 	var group sync.WaitGroup
-	for i := range errs { // two at once: one waits for the other and finds nothing to do
+	for i := range errs { // the second waits for the first and changes nothing
 		group.Go(func() { errs[i] = s.Migrate(ctx) })
 	}
 	group.Wait()
@@ -70,9 +70,8 @@ func ownMigrations(t *testing.T) []migration.File {
 	return files
 }
 
-// The script that a DBA runs by hand leaves the database as Migrate does: nothing is left to do, and running it again
-// does nothing.
-func TestTheScriptIsWhatMigrateDoes(t *testing.T) {
+// After the script Migrate must find nothing to do, and a second run of the script must change nothing.
+func TestTheScriptDoesTheWorkOfMigrate(t *testing.T) {
 	ctx := t.Context()
 	dsn := sqlservertest.NewDatabase(t)
 	s := openStore(t, dsn)
@@ -104,8 +103,8 @@ func runScript(t *testing.T, db *sql.DB, script string) {
 	}
 }
 
-// A build or a settings file that wants other procedures than the database has says so, with both hashes and what differs. migrate
-// up installs them beside those of the others, which go on.
+// A build or settings file with other procedures must report both hashes and the differences. migrate up adds its
+// procedures, and the others still work.
 func TestProceduresOfTwoSettingsFiles(t *testing.T) {
 	ctx := t.Context()
 	d := newDatabase(t)

@@ -14,12 +14,12 @@ import (
 // mutant is a write without one of its rules.
 type mutant struct {
 	name string
-	// cut are the texts of the rule and what stands there without it; procedure is whose, apply if it is empty.
+	// cut maps texts of the rule to their replacements. procedure has those texts; empty means apply.
 	cut       map[string]string
 	procedure string
 	// noticed is the case of the suite that fails without the rule.
 	noticed string
-	// covered says what else holds the rule on an engine that is not SQL Server; nobody notices there.
+	// covered explains why an engine other than SQL Server passes the case without the rule.
 	covered string
 }
 
@@ -101,7 +101,7 @@ func mutants() []mutant {
 	}
 }
 
-// Every rule of the write has a case that fails without it: not the golden, but what a line then holds.
+// Without a rule of the write its case must fail on the rows, not only the golden.
 func TestEveryRuleOfTheWriteIsHeldByACase(t *testing.T) {
 	d := newDatabase(t)
 	for _, m := range mutants() {
@@ -109,18 +109,17 @@ func TestEveryRuleOfTheWriteIsHeldByACase(t *testing.T) {
 			require.Empty(t, conformance.CaseFailure(t, d.harness(t), m.noticed), "the case passes with the rule")
 			failure := conformance.CaseFailure(t, d.without(t, cmp.Or(m.procedure, "apply"), m.cut).harness(t), m.noticed)
 			if m.covered != "" && !sqlservertest.IsReal(d.version) {
-				require.Empty(t, failure, "noticed here too: it is no longer true that %s", m.covered)
-				t.Logf("not noticed on this engine: %s", m.covered)
+				require.Empty(t, failure, "the case fails here too, so this is no longer true: %s", m.covered)
+				t.Logf("the case passes on this engine: %s", m.covered)
 				return
 			}
-			require.NotEmpty(t, failure, "nobody notices")
+			require.NotEmpty(t, failure, "the case passes without the rule")
 		})
 	}
 }
 
-// A request that failed leaves no transaction open on its connection, which goes back to the pool as it is: the locks of
-// one would stay until somebody happens to use that connection again. XACT_ABORT sees to it where TRY catches nothing: a
-// table that vanished is such an error.
+// A failed request must leave no open transaction on its connection, because the pool would keep its locks.
+// XACT_ABORT rolls back where TRY catches nothing, such as after a missing table.
 func TestAFailedRequestLeavesNothingLocked(t *testing.T) {
 	d := newDatabase(t)
 	require.NoError(t, leftover(t, d))
@@ -129,10 +128,10 @@ func TestAFailedRequestLeavesNothingLocked(t *testing.T) {
 		require.NoError(t, left, "this engine undoes every failed batch by itself")
 		return
 	}
-	require.Error(t, left, "without XACT_ABORT nobody notices")
+	require.Error(t, left, "the case passes without XACT_ABORT")
 }
 
-// without is the database whose procedure lacks some texts.
+// without is the database with some texts of a procedure removed.
 func (d *database) without(t testing.TB, procedure string, cut map[string]string) *database {
 	t.Helper()
 	other := *d

@@ -27,7 +27,7 @@ func TestReports(t *testing.T) {
 	})
 }
 
-// clock is the database's.
+// clock is the database's time.
 func (d *database) clock(t testing.TB) time.Time {
 	t.Helper()
 	var now time.Time
@@ -35,7 +35,7 @@ func (d *database) clock(t testing.TB) time.Time {
 	return now
 }
 
-// insert puts a row into a table of ours.
+// insert adds a row to one of our tables.
 func (d *database) insert(t testing.TB, table string, row map[string]any) {
 	t.Helper()
 	var columns, places []string
@@ -53,7 +53,7 @@ func (d *database) insert(t testing.TB, table string, row map[string]any) {
 	d.exec(t, fmt.Sprintf(`INSERT INTO sqlwriter.%s (%s) VALUES (%s)`, table, strings.Join(columns, ", "), strings.Join(places, ", ")), values...)
 }
 
-// The reports in this engine's words, with the parameters that the driver declares.
+// The golden has the reports in this engine's syntax, with the parameters that the driver declares.
 func TestReportsGolden(t *testing.T) {
 	texts, err := sqlserver.ReportTexts()
 	require.NoError(t, err)

@@ -21,13 +21,13 @@ import (
 	"sqlwriter/test/sqlservertest"
 )
 
-// as is the connection string of a new login with the rights of a script, whose user it replaces.
+// as is the connection string of a new login with the rights of a script. The login replaces the script's user.
 func (d *database) as(t *testing.T, user, script string) string {
 	t.Helper()
 	const password = "Test!only-5c1e"
 	login := fmt.Sprintf("%s_%d", user, time.Now().UnixNano()%1e9)
 	d.exec(t, fmt.Sprintf(`CREATE LOGIN %s WITH PASSWORD = '%s'`, login, password))
-	t.Cleanup(func() { // somebody who is still logged in cannot be dropped
+	t.Cleanup(func() { // a login with a session cannot be dropped
 		require.Eventually(t, func() bool {
 			_, err := d.db.Exec(`DROP USER IF EXISTS ` + user + `; DROP LOGIN ` + login)
 			return err == nil
@@ -38,8 +38,8 @@ func (d *database) as(t *testing.T, user, script string) string {
 	return sqlservertest.As(t, d.dsn, login, password)
 }
 
-// chained gives a role what a procedure has by the chain of owners on SQL Server. Other engines let a procedure do what its caller
-// may; what the caller then may by itself says nothing.
+// chained grants a role the rights that a procedure has on SQL Server by its ownership chain. Other engines check the
+// caller's rights instead, so this test proves nothing about the caller there.
 func (d *database) chained(t *testing.T, grants ...string) (real bool) {
 	t.Helper()
 	if sqlservertest.IsReal(d.version) {
@@ -68,7 +68,7 @@ func (d *database) run(t *testing.T, script string) {
 	}
 }
 
-// forbids requires that a login may do none of some things.
+// forbids requires that each statement fails for the login.
 func forbids(t *testing.T, s *sqlserver.Store, statements ...string) {
 	t.Helper()
 	for _, text := range statements {
@@ -78,7 +78,7 @@ func forbids(t *testing.T, s *sqlserver.Store, statements ...string) {
 	}
 }
 
-// The app's rights are enough for what it does, and for nothing else: it cannot write to the user's tables by itself.
+// The rights suffice for the app's work and allow no direct write to the user's tables.
 func TestTheAppsRights(t *testing.T) {
 	ctx := t.Context()
 	d := newDatabase(t)
@@ -117,7 +117,7 @@ func TestTheAppsRights(t *testing.T) {
 	require.Error(t, s.MigrateWith(ctx, append(ownMigrations(t), migration.New(len(ownMigrations(t))+1, "x", "CREATE TABLE sqlwriter.x (a int)"))...))
 }
 
-// A shadow's rights are enough for previews, and for nothing else.
+// The rights suffice for previews only.
 func TestTheShadowsRights(t *testing.T) {
 	ctx := t.Context()
 	d := newDatabase(t)
@@ -150,13 +150,13 @@ func TestTheShadowsRights(t *testing.T) {
 	require.Zero(t, n, "a shadow writes nothing")
 }
 
-// From builds that sent text to builds that call procedures: with the rights of both, both work; after the second step the text
-// builds no longer do, and these go on.
+// With the rights of both, builds that send text and builds that call procedures work. After the second step only the
+// latter do.
 func TestTheRightsOfTextBuildsAreTakenAwayLast(t *testing.T) {
 	d := newDatabase(t)
 	d.harness(t).AddLines(t, 1)
 	s := openStore(t, d.as(t, "sqlwriter_app", "app_rights.sql"))
-	for _, grant := range []string{ // what app_rights.sql of those builds granted
+	for _, grant := range []string{ // the grants of those builds' app_rights.sql
 		`GRANT UPDATE ON OBJECT::dbo.IVCE_DTL TO sqlwriter_writers`, `GRANT INSERT, UPDATE ON OBJECT::dbo.IVCE_TRKG_MSTR TO sqlwriter_writers`,
 		`GRANT SELECT, INSERT, UPDATE ON SCHEMA::sqlwriter TO sqlwriter_writers`,
 	} {
@@ -177,7 +177,7 @@ func TestTheRightsOfTextBuildsAreTakenAwayLast(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What a DBA runs to try the rights out ends without an error where they are there, and writes nothing.
+// With the rights the script ends without an error and writes nothing.
 func TestTheScriptThatTriesTheRights(t *testing.T) {
 	d := newDatabase(t)
 	d.harness(t)
@@ -210,8 +210,8 @@ func TestTheScriptThatTriesTheRights(t *testing.T) {
 	require.Equal(t, "the rights are enough", answer)
 }
 
-// A table that belongs to somebody else than our procedures is beyond their reach, and the start check says so.
-func TestABrokenChainOfOwnersIsNamed(t *testing.T) {
+// The check at the start must report a table of another owner, which our procedures cannot use.
+func TestABrokenOwnershipChainIsReported(t *testing.T) {
 	d := newDatabase(t)
 	d.harness(t)
 	dsn := d.as(t, "sqlwriter_app", "app_rights.sql")
@@ -224,8 +224,8 @@ func TestABrokenChainOfOwnersIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "expected the owner of")
 }
 
-// What the start check says of a broken chain, on any machine: the engines at hand have none.
-func TestWhatIsSaidOfABrokenChain(t *testing.T) {
+// The message is tested directly, because the other engines have no ownership chains.
+func TestTheMessageOfABrokenOwnershipChain(t *testing.T) {
 	require.Empty(t, sqlserver.OwnerDifference("p", "dbo", "t", "DBO"))
 	require.Empty(t, sqlserver.OwnerDifference("p", "", "t", "somebody"), "the server does not say")
 	require.Empty(t, sqlserver.OwnerDifference("p", "dbo", "t", ""))

@@ -16,14 +16,14 @@ import (
 	"sqlwriter/test/sqlservertest"
 )
 
-// runDeviations are the cases of TestRunStore that cannot pass on the one T-SQL server that is not Microsoft's.
+// runDeviations are cases of TestRunStore that fail on the one other T-SQL server.
 func runDeviations() map[string]string {
 	return map[string]string{"ids and words of any characters": unescape}
 }
 
 func TestRunStore(t *testing.T) {
 	d := newDatabase(t)
-	var err error // the races of the suite are many, and the locks of the other tests short
+	var err error // the suite has many races, for which the tests' lock timeout is too short
 	d.store, err = sqlserver.Open(t.Context(), d.dsn, sqlserver.Options{MaxOpen: 30, LockTimeout: time.Minute})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.store.Close()) })
@@ -47,7 +47,7 @@ func (d *database) runs(t testing.TB) conformance.RunStoreFixture {
 	}
 }
 
-// agedColumns are the times that ages are measured from.
+// agedColumns are the times that ages start from.
 func agedColumns() map[string][]string {
 	return map[string][]string{
 		"run":    {"started_at", "ended_at", "heartbeat_at", "handed_off_at", "next_at"},
@@ -56,7 +56,7 @@ func agedColumns() map[string][]string {
 	}
 }
 
-// age moves every time back.
+// age moves all times back.
 func (d *database) age(t testing.TB, by time.Duration) {
 	t.Helper()
 	for table, columns := range agedColumns() {
@@ -68,7 +68,6 @@ func (d *database) age(t testing.TB, by time.Duration) {
 	}
 }
 
-// rows reads a query.
 func (d *database) rows(t testing.TB, query string, scan func(rows *sql.Rows) error) {
 	t.Helper()
 	rows, err := d.db.Query(query)
@@ -80,7 +79,7 @@ func (d *database) rows(t testing.TB, query string, scan func(rows *sql.Rows) er
 	require.NoError(t, rows.Err())
 }
 
-// audits are all entries of the audit log, oldest first.
+// audits returns all entries of the audit log, oldest first.
 func (d *database) audits(t testing.TB) (list []run.Audit) {
 	t.Helper()
 	d.rows(t, `SELECT action, COALESCE(level, ''), done_by, why, COALESCE(run_id, N''), COALESCE(job_id, ''), detail
@@ -98,7 +97,6 @@ FROM sqlwriter.audit_log ORDER BY audit_id`, func(rows *sql.Rows) error {
 	return list
 }
 
-// workers are all rows of the table worker.
 func (d *database) workers(t testing.TB) (list []conformance.RunWorker) {
 	t.Helper()
 	d.rows(t, `SELECT worker_id, instance, kind, status, documents_processed FROM sqlwriter.worker`, func(rows *sql.Rows) error {
@@ -110,7 +108,7 @@ func (d *database) workers(t testing.TB) (list []conformance.RunWorker) {
 	return list
 }
 
-// The statements that both engines share, in this one's words, with the parameters that the driver declares.
+// The golden has the shared statements in this engine's syntax, with the parameters that the driver declares.
 func TestRunStatementsGolden(t *testing.T) {
 	types := map[string]string{}
 	for kind, names := range map[string]string{
@@ -130,7 +128,7 @@ func TestRunStatementsGolden(t *testing.T) {
 	golden(t, "runs.sql", declared(t, texts, types))
 }
 
-// The tables of runs beside a run that one process does alone, step by step through the migrations.
+// The test adds a run of one process and migrates step by step.
 func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
 	ctx := t.Context()
 	d := &database{dsn: sqlservertest.NewDatabase(t)}
@@ -146,7 +144,6 @@ func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
 	conformance.SeeRunViews(t, d.row1, "sqlwriter.")
 }
 
-// row1 reads one row of texts.
 func (d *database) row1(t testing.TB, query string, columns int) []string {
 	t.Helper()
 	values, into := make([]sql.NullString, columns), make([]any, columns)

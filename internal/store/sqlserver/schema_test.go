@@ -15,10 +15,10 @@ import (
 	"sqlwriter/test/sqlservertest"
 )
 
-// checked is what Check says of a database after somebody's change.
+// checked is the result of Check after changes of the schema.
 func checked(t *testing.T, d *database, changes ...string) string {
 	t.Helper()
-	d.harness(t) // the sample schema anew
+	d.harness(t) // resets the sample schema
 	for _, c := range changes {
 		d.exec(t, c)
 	}
@@ -78,7 +78,7 @@ func TestTheCheckLooksAtTypes(t *testing.T) {
 	}
 }
 
-func TestTheCheckNamesTriggersAndWhatRounds(t *testing.T) {
+func TestTheCheckNotesTriggersAndRounding(t *testing.T) {
 	d := newDatabase(t)
 	d.harness(t)
 	d.exec(t, `ALTER TABLE dbo.IVCE_TRKG_MSTR DROP COLUMN RQST_TS`)
@@ -94,8 +94,8 @@ func TestTheCheckNamesTriggersAndWhatRounds(t *testing.T) {
 	require.Equal(t, f.Notes, d.store.Notes())
 }
 
-// A varchar column would replace what its code page lacks. The document is refused instead; the others of its request are
-// written, and a column that is made wider in the meantime refuses nothing.
+// SQL Server would replace characters that the code page lacks. The document is refused instead, and the others of
+// its request are written. A column that was widened meanwhile refuses nothing.
 func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 	d := newDatabase(t)
 	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
@@ -114,7 +114,7 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 		good, bad, infinite := item("good", 10, 1), item("bad", 10, 2), item("infinite", 10, 3)
 		setText(t, &good, "CLN_MFR_AI_NM", "Is it? 5 €")
 		setText(t, &bad, "CLN_MFR_AI_NM", "\u6f22\u5b57")
-		setText(t, &infinite, "CLN_MFR_AI_NM", "\u221e") // SQL Server would make an 8 of it
+		setText(t, &infinite, "CLN_MFR_AI_NM", "\u221e") // SQL Server would store 8
 		out, err := store.Apply(t.Context(), []commit.Item{bad, good, infinite}, commit.Write, breaker.Heartbeat{})
 		require.NoError(t, err)
 		require.Equal(t, commit.Applied, out[1].Verdict)
@@ -132,7 +132,6 @@ func TestNoCharacterIsLostInAVarcharColumn(t *testing.T) {
 	}
 }
 
-// Columns may be called otherwise; everything then works with those names.
 func TestALayoutOfTheDeployments(t *testing.T) {
 	ctx := t.Context()
 	dsn := sqlservertest.NewDatabase(t)

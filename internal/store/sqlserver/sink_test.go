@@ -32,13 +32,13 @@ type database struct {
 	dsn     string
 	version string
 	store   *sqlserver.Store
-	// deviations are the engine's in the suite that is run.
+	// deviations are the engine's deviations in the running suite.
 	deviations map[string]conformance.Deviation
-	// db is somebody else's connection pool.
+	// db is another session's connection pool.
 	db *sql.DB
 }
 
-// newDatabase makes a database with our schema in it.
+// newDatabase makes a database with our schema.
 func newDatabase(t testing.TB) *database {
 	t.Helper()
 	d := &database{dsn: sqlservertest.NewDatabase(t), deviations: sinkDeviations()}
@@ -79,7 +79,7 @@ func (d *database) harness(t testing.TB) conformance.SinkHarness {
 	}
 }
 
-// stepsBeforeCommit are the parts of a write after which it can still be undone.
+// stepsBeforeCommit are the steps of a write that a rollback still undoes.
 func stepsBeforeCommit() []string {
 	steps := sqlserver.ApplySteps()
 	for i, s := range steps {

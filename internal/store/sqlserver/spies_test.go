@@ -17,7 +17,7 @@ import (
 	"sqlwriter/test/conformance"
 )
 
-// spies are somebody else's on the same database.
+// spies read and change the database from another session.
 type spies struct {
 	*database
 	sink *hooked
@@ -39,8 +39,8 @@ func (h *spies) addLines(t testing.TB, lines ...int64) {
 	}
 }
 
-// notNull is what somebody's deployment does: the rows that are there satisfy it, the next one does not. An engine that cannot
-// change the column gets the same rule as a check.
+// notNull is a change of a deployment that the present rows satisfy and the next one does not. An engine that cannot
+// change the column gets a check instead.
 func (h *spies) notNull(t testing.TB) func() {
 	t.Helper()
 	h.exec(t, `UPDATE dbo.IVCE_DTL SET UPC_CD = N'-' WHERE UPC_CD IS NULL`)
@@ -60,7 +60,7 @@ func (h *spies) narrow(t testing.TB, to int) func() {
 	return func() { alter(255) }
 }
 
-// columnsOf lists a table's columns with their places in the column table.
+// columnsOf lists a table's columns and their places in the column table.
 func columnsOf(table invoice.Table) (names []string, places []int) {
 	for i, c := range invoice.Columns() {
 		if c.Table == table {
@@ -83,7 +83,7 @@ func (h *spies) row(t testing.TB, line int64) conformance.SinkRow {
 	return r
 }
 
-// readTable reads a line's columns with a reading of types of its own: what the sample schema makes is all there is.
+// readTable reads a line's columns with its own conversion of types. It knows the types of the sample schema only.
 func (h *spies) readTable(t testing.TB, table invoice.Table, line int64, into []invoice.Value) bool {
 	t.Helper()
 	names, places := columnsOf(table)
@@ -218,7 +218,7 @@ func (h *spies) constrain(t testing.TB, table invoice.Table, r conformance.Rule)
 	case conformance.Unique:
 		h.exec(t, fmt.Sprintf(`CREATE UNIQUE INDEX rule_unique ON dbo.%[1]s (%[2]s) WHERE %[2]s IS NOT NULL`, table, column))
 	case conformance.UnwrittenNotNull:
-		// A column without a default can be added to an empty table only.
+		// SQL Server adds a column without a default only to an empty table.
 		h.exec(t, fmt.Sprintf(`SELECT * INTO dbo.kept FROM dbo.%[1]s; DROP TABLE dbo.%[1]s`, table))
 		require.NoError(t, sqlserver.CreateSampleSchema(context.Background(), h.db, sqlserver.Options{}))
 		h.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD nobody_writes_it int NOT NULL`, table))
@@ -282,7 +282,7 @@ func (h *spies) lockHeartbeat(t testing.TB, sysName string) func() {
 	return h.holding(t, `UPDATE sqlwriter.heartbeat SET number = number + 100 WHERE sys_name = @p1`, sysName)
 }
 
-// holding runs a statement in a transaction of somebody else's, which is open until unlock.
+// holding runs a statement in another session's transaction that stays open until unlock.
 func (h *spies) holding(t testing.TB, statement string, args ...any) func() {
 	t.Helper()
 	tx, err := h.db.Begin()

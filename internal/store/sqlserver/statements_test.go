@@ -27,7 +27,7 @@ func golden(t *testing.T, name, text string) {
 	require.Equal(t, string(want), text, "run the test with -update and read the difference")
 }
 
-// The files show what the templates and the column table result in; a reviewer and the T-SQL lint read them.
+// The files show reviewers and the T-SQL lint the rendered SQL.
 func TestStatementsGolden(t *testing.T) {
 	set, hash, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
@@ -64,8 +64,8 @@ func TestEveryTemplateIsAStep(t *testing.T) {
 	require.Len(t, used, len(files))
 }
 
-// A preview runs the very statements of a write, on a copy of the ledger: that is why it foretells. It writes to nothing
-// but its own temp tables.
+// A preview predicts correctly only if it runs the statements of a write on its copy of the ledger. It writes to temp
+// tables only.
 func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
 	set, _, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
@@ -83,8 +83,8 @@ func TestPreviewRunsTheStatementsOfAWrite(t *testing.T) {
 	}
 }
 
-// The names of the procedures change with what the build and the settings file decide, and with nothing else.
-func TestTheHashIsOfWhatDecidesTheStatements(t *testing.T) {
+// The names of the procedures depend on the build and the settings file only.
+func TestTheHashDependsOnBuildAndSettingsOnly(t *testing.T) {
 	_, hash, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
 	_, same, err := sqlserver.Produced(invoice.DefaultLayout())
@@ -101,8 +101,8 @@ func TestTheHashIsOfWhatDecidesTheStatements(t *testing.T) {
 	}
 }
 
-// A checkout may have other line ends: the procedures are the same.
-func TestTheHashIsOfTheTextAndNotOfItsLineEnds(t *testing.T) {
+// A checkout may change line ends.
+func TestTheHashDoesNotDependOnLineEnds(t *testing.T) {
 	require.Equal(t, "a\nb\n", sqlserver.NormalizeLineEnds("a\r\nb\n"))
 	set, _, err := sqlserver.Produced(invoice.Layout{})
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestNoLockHintAndNoMerge(t *testing.T) {
 					continue
 				}
 				for _, word := range []string{"UPDLOCK", "HOLDLOCK", "NOLOCK", "MERGE", "OUTPUT", "EXEC", "sp_executesql"} {
-					if s.Name != "database" || word != "NOLOCK" { // which waits for nobody who raises the heartbeat
+					if s.Name != "database" || word != "NOLOCK" { // the heartbeat is read without a wait
 						require.NotContains(t, line, word, "%s: docs/requirements.md R52", name)
 					}
 				}

@@ -17,7 +17,7 @@ import (
 	"sqlwriter/test/sqlservertest"
 )
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenNamesTheError(t *testing.T) {
 	dsn := sqlservertest.Server(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -32,8 +32,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	require.Equal(t, "cancelled", fault.CodeOf(err), "%v", err)
 }
 
-// Refusals of a login, of a firewall or of a starting server are nobody's document, whatever their number: nothing was
-// sent yet.
+// Whatever their number, refusals of a login, a firewall or a starting server come before any document is sent.
 func TestConnectingIsNeverADocumentsError(t *testing.T) {
 	for _, number := range []int32{40615, 18456, 17187, 987654} {
 		err := sqlserver.ClassifyDependency(mssql.Error{Number: number})
@@ -46,7 +45,7 @@ func TestConnectingIsNeverADocumentsError(t *testing.T) {
 	require.Equal(t, fault.Internal, fault.KindOf(sqlserver.ClassifyDependency(ours)))
 }
 
-// What a trigger of the user's selects comes before our answer and is not taken for it.
+// A result set of a user's trigger comes before our answer.
 func TestATriggerThatSelectsIsNotTakenForTheAnswer(t *testing.T) {
 	d := newDatabase(t)
 	for _, selects := range []string{"SELECT 1 AS n, 1 AS m", "SELECT COUNT(*) AS n FROM inserted", "SELECT 7 AS sqlwriter_stamped, 7 AS x"} {
@@ -63,8 +62,8 @@ func TestATriggerThatSelectsIsNotTakenForTheAnswer(t *testing.T) {
 	}
 }
 
-// Outcomes count only when the stream ended cleanly.
-func TestAnErrorAfterTheOutcomesTakesThemBack(t *testing.T) {
+// Outcomes count only if the stream ends without an error.
+func TestAnErrorAfterTheOutcomesVoidsThem(t *testing.T) {
 	d := newDatabase(t)
 	d.harness(t).AddLines(t, 1)
 	late, err := d.store.With(t.Context(), "outcomes", "THROW 52999, N'late', 1;")
@@ -81,9 +80,9 @@ func TestThePoolIsBounded(t *testing.T) {
 	require.Equal(t, 10, s.DB().Stats().MaxOpenConnections)
 }
 
-// A lost acknowledgement on the wire: the request was carried out, the answer never arrives, and the driver does not send
-// it again by itself. The same request again answers unchanged.
-func TestALostAnswerIsNeverSentAgainBehindOurBack(t *testing.T) {
+// After a lost acknowledgement the request is carried out, and the driver must not send it again. A second request
+// returns unchanged.
+func TestTheDriverNeverRepeatsARequestAfterALostAnswer(t *testing.T) {
 	d := newDatabase(t)
 	h := d.harness(t)
 	h.AddLines(t, 1)
@@ -98,19 +97,19 @@ func TestALostAnswerIsNeverSentAgainBehindOurBack(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{detail, tracking})
 }
 
-// After a break every idle connection is let go: its siblings broke with it, and each would cost another request.
+// The other idle connections broke too, and each would cost another request.
 func TestABrokenConnectionTakesItsIdleSiblingsWithIt(t *testing.T) {
 	dsn := sqlservertest.NewDatabase(t)
 	proxy := sqlservertest.NewProxy(t, sqlservertest.Address(t, dsn))
 	s := openStore(t, sqlservertest.WithAddress(t, dsn, proxy.Address()))
 	var group sync.WaitGroup
 	meet := make(chan struct{})
-	for range 3 { // three connections at once
+	for range 3 { // opens three connections
 		conn, err := s.DB().Conn(t.Context())
 		require.NoError(t, err)
 		group.Go(func() {
 			<-meet
-			_ = conn.Close() // back to the pool
+			_ = conn.Close() // returns the connection to the pool
 		})
 	}
 	close(meet)
@@ -122,8 +121,8 @@ func TestABrokenConnectionTakesItsIdleSiblingsWithIt(t *testing.T) {
 	require.Zero(t, s.DB().Stats().Idle)
 }
 
-// Encryption is on and the certificate is checked unless the connection string says otherwise: a server that shows one
-// that nobody signed is not talked to, and no password is sent.
+// Encryption and the check of the certificate are on by default. No password may go to a server with an untrusted
+// certificate.
 func TestTheCertificateIsChecked(t *testing.T) {
 	dsn := sqlservertest.Server(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -137,6 +136,6 @@ func TestTheCertificateIsChecked(t *testing.T) {
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "certificate", "the cause says it (as text: the driver keeps no more of it)")
 	s, err = sqlserver.Open(ctx, sqlservertest.WithParameters(t, dsn, map[string]string{"encrypt": "true", "TrustServerCertificate": "true"}), sqlserver.Options{})
-	require.NoError(t, err, "encrypted, when it is told to trust")
+	require.NoError(t, err, "encrypted, with TrustServerCertificate")
 	require.NoError(t, s.Close())
 }
