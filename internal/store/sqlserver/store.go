@@ -90,7 +90,7 @@ func New(dsn string, o Options) (*Store, error) {
 
 // Ping connects, to tell a wrong address or password from a working one. Errors by kind: as classify.go says.
 func (s *Store) Ping(ctx context.Context) error {
-	return outside("sqlserver: open", s.db.PingContext(ctx))
+	return classifyDependency("sqlserver: open", s.db.PingContext(ctx))
 }
 
 // tablesOf is the part of the options that statements are made from.
