@@ -15,29 +15,29 @@ import (
 	"sqlwriter/internal/neterr"
 )
 
-// target is what a call was about.
+// target is the object of a call.
 type target int
 
 const (
-	// onFile: the reading of one file, which may not be there.
+	// onFile: a read of one file, which may not exist.
 	onFile target = iota
 	// onContainer: everything else.
 	onContainer
 )
 
-// operation names a call in errors and says what it was about.
+// operation is the name of a call in errors, and its target.
 type operation struct {
 	name   string
 	target target
 }
 
-// statusRule is one row: what an answer of the service means.
+// statusRule maps an answer of the service to a fault.
 type statusRule struct {
-	// from and to are the statuses, inclusive.
+	// from and to are the first and the last status.
 	from, to int
-	// code is x-ms-error-code; anyCode matches all, an absent one too.
+	// code is x-ms-error-code; anyCode matches every code and an absent one.
 	code bloberror.Code
-	// files says that the row is for the reading of a file only.
+	// files restricts the rule to reads of a file.
 	files     bool
 	kind      fault.Kind
 	condition fault.Condition
@@ -47,9 +47,9 @@ type statusRule struct {
 
 const anyCode bloberror.Code = "*"
 
-// statusRules is the table of answers; the first row that fits decides. No answer blames a document: the port says that
-// evidence that cannot be kept is never the document's fault. Sources: "common" and "blob" are the pages "Common REST API
-// error codes" and "Blob Storage error codes" of the REST reference.
+// statusRules lists the rules for answers; the first match decides. No answer blames a document, because evidence that
+// cannot be kept is never the document's fault (commit.Evidence). The sources "common" and "blob" are the pages "Common
+// REST API error codes" and "Blob Storage error codes" of the REST reference.
 func statusRules() []statusRule {
 	const (
 		infra = fault.Infrastructure
@@ -71,7 +71,7 @@ func statusRules() []statusRule {
 		{409, 409, bloberror.ContainerDisabled, false, infra, none, "the container is disabled", "blob"},
 		{409, 409, bloberror.AccountBeingCreated, false, infra, none, "the account is still being made", "common"},
 		{409, 409, anyCode, false, infra, none, "the account, container or file is in a state that does not allow this", "common"},
-		{413, 413, anyCode, false, infra, none, "larger than one request may be, which no document is: somebody between us and the service has a lower limit", "common"},
+		{413, 413, anyCode, false, infra, none, "larger than one request may be, which no document is: a proxy before the service has a lower limit", "common"},
 		{429, 429, anyCode, false, fault.Throttled, none, "the account asks to slow down", "docs/facts.md F88"},
 		{503, 503, bloberror.ServerBusy, false, fault.Throttled, none, "the account or a part of it is over its limits", "common"},
 		{507, 507, anyCode, false, fault.Quota, none, "there is no room (the service itself documents no such answer)", "RFC 4918"},
@@ -80,7 +80,7 @@ func statusRules() []statusRule {
 	}
 }
 
-// thereRule is one row: an answer to a PUT with If-None-Match: * that only a name with a file on it gets.
+// thereRule is an answer to a PUT with If-None-Match: * that means "the file exists".
 type thereRule struct {
 	status int
 	code   bloberror.Code
@@ -88,8 +88,8 @@ type thereRule struct {
 	source string
 }
 
-// thereRules is the table of answers that mean "there is one already". Evidence is kept by rules of the owner's, too, and
-// what they forbid is the changing of a file.
+// thereRules lists the answers that mean "the file exists". The owner's retention rules may forbid a replacement before the
+// condition is checked; their answers count too.
 func thereRules() []thereRule {
 	return []thereRule{
 		{409, bloberror.BlobAlreadyExists, "the usual answer; after a lost answer the file may be our own", "docs/facts.md F85"},
@@ -102,7 +102,7 @@ func thereRules() []thereRule {
 	}
 }
 
-// isThere reports whether a PUT failed because its name has a file already.
+// isThere reports whether a PUT failed because the file exists.
 func isThere(err error) bool {
 	var answer *azcore.ResponseError
 	if !errors.As(err, &answer) {
@@ -116,15 +116,15 @@ func isThere(err error) bool {
 	return false
 }
 
-// transportRule is one row: what it means that no answer came.
+// transportRule maps a call without an answer to a code.
 type transportRule struct {
 	code    string
 	matches func(error) bool
 	reason  string
 }
 
-// transportRules is the table of lost answers; all are infrastructure, and the first row that fits decides. The types
-// are net/http's and azidentity's, reached through the SDK's wrappers.
+// transportRules lists the rules for calls without an answer; the first match decides, and all are infrastructure. The
+// types of the errors are those of net/http and azidentity, inside the SDK's wrappers.
 func transportRules() []transportRule {
 	return []transportRule{
 		{"cancelled", neterr.IsCancelled, "the caller gave up; the file may have been stored"},
@@ -132,29 +132,29 @@ func transportRules() []transportRule {
 		{"tls", neterr.IsTLS, "no trusted connection: certificate, or not https at the other end"},
 		{"refused", neterr.IsRefused, "nothing listens at the account's address"},
 		{"unreachable", neterr.IsUnreachable, "the network does not reach the account"},
-		{"identity", isIdentity, "no token could be had for the identity"},
+		{"identity", isIdentity, "the identity got no token"},
 		{"reset", isReset, "the connection was reset; the file may have been stored"},
 		{"timeout", neterr.IsTimeout, "no answer within the deadline; the file may have been stored"},
 		{"eof", neterr.IsEOF, "the connection was cut; the file may have been stored"},
-		// What is left cannot be told from network trouble by its type, and a document must not pay for a doubt.
+		// The type of any other error does not tell it from a network failure. No document is blamed in doubt.
 		{"unknown", func(error) bool { return true }, "the call failed without an answer; the file may have been stored"},
 	}
 }
 
-// isIdentity reports whether an identity's token could not be had.
+// isIdentity reports whether the identity got no token.
 func isIdentity(err error) bool {
 	var failed *azidentity.AuthenticationFailedError
 	var required *azidentity.AuthenticationRequiredError
 	return errors.As(err, &failed) || errors.As(err, &required)
 }
 
-// isReset is wider than neterr's: net/http closes a connection whose reading end was reset, and may then report its writing
-// end's surprise.
+// isReset reports a reset connection. It is wider than neterr.IsReset: after a reset while it reads, net/http closes the
+// connection, and may then report the failed write.
 func isReset(err error) bool {
 	return neterr.IsReset(err) || errors.Is(err, net.ErrClosed)
 }
 
-// translate is the only way an error of the SDK leaves this package: the tables say what it means.
+// translate turns an error of the SDK into a fault. No error of the SDK leaves this package without it.
 func translate(op operation, err error) error {
 	var answer *azcore.ResponseError
 	if errors.As(err, &answer) {
@@ -165,7 +165,7 @@ func translate(op operation, err error) error {
 			return fault.Wrap(fault.Infrastructure, op.name, r.code, r.reason, neterr.Redact(withoutAddress(err), neterr.Describe(err)))
 		}
 	}
-	return fault.Wrap(fault.Internal, op.name, "unclassified", "the table of lost answers has no last row", neterr.Redact(withoutAddress(err), ""))
+	return fault.Wrap(fault.Internal, op.name, "unclassified", "no rule matches the error", neterr.Redact(withoutAddress(err), ""))
 }
 
 func translateStatus(op operation, answer *azcore.ResponseError) error {
@@ -192,11 +192,11 @@ func translateStatus(op operation, answer *azcore.ResponseError) error {
 			RetryAfter: neterr.RetryAfter(header), Err: neterr.Redact(answer, text),
 		}
 	}
-	return fault.Wrap(fault.Infrastructure, op.name, code, "no status at all", neterr.Redact(answer, text))
+	return fault.Wrap(fault.Infrastructure, op.name, code, "not an HTTP status", neterr.Redact(answer, text))
 }
 
-// withoutAddress takes off what holds the request's address, which may have a signature in it: anybody who prints the
-// causes one by one would print a key.
+// withoutAddress removes the wrappers that contain the request's address. The address may contain a signature, which a log
+// of the causes would print.
 func withoutAddress(err error) error {
 	var u *url.Error
 	for errors.As(err, &u) {

@@ -18,14 +18,14 @@ const (
 	settingPrefix     = "SYS_NAME"
 )
 
-// What UseDevelopmentStorage=true stands for. Name and key are published by the vendor and open nothing but emulators.
+// UseDevelopmentStorage=true means these. The vendor publishes the name and the key for the emulator.
 const (
 	emulatorName     = "devstoreaccount1"
 	emulatorKey      = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==" //nolint:gosec // published by the vendor
 	emulatorEndpoint = "http://127.0.0.1:10000/" + emulatorName
 )
 
-// connection is what a connection string says: an address, and either name and key or a shared access signature.
+// connection is a parsed connection string: an address, and either name and key or a shared access signature.
 type connection struct {
 	endpoint  string
 	name, key string
@@ -33,10 +33,10 @@ type connection struct {
 	sas string
 }
 
-// parseConnection reads a connection string the way the host does, which has AzureWebJobsStorage of the same form: parts in
-// any order, names without regard to case, a trailing semicolon, "=" in a value, unknown parts (the other services'
-// endpoints) ignored. azblob's own reader knows no UseDevelopmentStorage, the value of every local.settings.json
-// (docs/facts.md F87). Its errors name the part, never a value.
+// parseConnection reads a connection string by the rules of the host, whose AzureWebJobsStorage has the same form. Parts
+// come in any order and names in any case. A trailing semicolon, "=" in a value and unknown parts (the endpoints of other
+// services) are allowed. azblob's parser does not know UseDevelopmentStorage, the value of every local.settings.json
+// (docs/facts.md F87). Errors name the part, never a value.
 func parseConnection(text string) (connection, error) {
 	parts := map[string]string{}
 	for part := range strings.SplitSeq(text, ";") {
@@ -45,7 +45,7 @@ func parseConnection(text string) (connection, error) {
 		}
 		name, value, found := strings.Cut(part, "=")
 		if !found {
-			// The text is not shown: a key that lost its name would be printed.
+			// The text is not shown: it may be a key without its name.
 			return connection{}, fmt.Errorf("%s: a part without \"=\": want AccountName=...;AccountKey=...;", settingConnection)
 		}
 		parts[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
@@ -66,7 +66,6 @@ func parseConnection(text string) (connection, error) {
 	return c, c.check()
 }
 
-// or gives a value, or its default when it is empty.
 func or(value, standard string) string {
 	if value == "" {
 		return standard
@@ -74,7 +73,7 @@ func or(value, standard string) string {
 	return value
 }
 
-// check tells what a connection string lacks.
+// check reports everything that is missing or wrong.
 func (c connection) check() error {
 	var problems []error
 	if c.endpoint == "" {
@@ -94,17 +93,17 @@ func (c connection) check() error {
 	return errors.Join(problems...)
 }
 
-// checkEndpoint holds the rules for where we connect to. The wire may be plain on this machine and for an emulator's
-// account, which holds nobody's documents.
+// checkEndpoint validates an endpoint. Plain http is allowed only on this machine and for the emulator's account, which has
+// no real documents.
 func checkEndpoint(setting, endpoint string, emulator bool) error {
 	const form = "want https://NAME.blob.core.windows.net/"
 	u, err := url.Parse(endpoint)
 	switch {
 	case err != nil || u.Hostname() == "" || (u.Scheme != "https" && u.Scheme != "http"):
-		// A *url.Error repeats the text; a string put together wrongly may have the key in it.
+		// A *url.Error repeats the text, and a malformed string may contain the key.
 		return fmt.Errorf("%s: the blob endpoint is not an address: %s", setting, form)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(strings.Trim(u.Path, "/"), "/"):
-		// One part of a path is how an emulator names the account.
+		// An emulator names the account in the first part of the path.
 		return fmt.Errorf("%s: the blob endpoint has more than the address of an account: %s", setting, form)
 	case u.Scheme == "http" && !emulator && !isLoopback(u.Hostname()):
 		return fmt.Errorf("%s: http:// is for an emulator only; found it for another host: want https://", setting)
@@ -112,7 +111,7 @@ func checkEndpoint(setting, endpoint string, emulator bool) error {
 	return nil
 }
 
-// isLoopback reports whether a host name can only mean this machine.
+// isLoopback reports whether a host name always means this machine.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

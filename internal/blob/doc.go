@@ -1,19 +1,21 @@
-// Package blob keeps evidence in a container of Azure blob storage, on azblob v1.8.0. It implements commit.Evidence.
+// Package blob keeps evidence in a container of Azure Blob Storage, on azblob v1.8.0. It implements commit.Evidence.
 //
 // A file is one block blob, {sys_name}/{name}, written by a single PUT with If-None-Match: *. The service stores it whole
-// or not at all, and never over another one: "there is one already" is success, whoever wrote it (docs/facts.md F85).
+// or not at all, and never replaces a file. "The file exists" counts as success, whichever instance wrote it
+// (docs/facts.md F85).
 //
-// # Who repeats what
+// # Retries
 //
-// With If-None-Match a second PUT cannot do harm, so azcore may repeat everything that got no answer, and 408, 429, 500,
-// 502, 503 and 504: three times after 0.2, 0.6 and 1.4 s, or after the Retry-After when that is at most 2 s. A repetition of
-// a PUT that was applied although its answer was lost gets a 409 of our own making, which is success like any other.
-// One try has half of the call's time, so that a connection that hangs leaves time for another one. A wait that might
-// outlast the call's deadline is not begun: the caller then learns what was wrong instead of "timeout".
+// If-None-Match makes a second PUT harmless. azcore may therefore retry every call without an answer, and 408, 429, 500,
+// 502, 503 and 504. It retries three times, after 0.2, 0.6 and 1.4 s, or after the Retry-After when that is at most 2 s. A
+// retry after a lost acknowledgement gets a 409 for its own file, which counts as success.
+//
+// One try has half of the call's time, so that a hanging connection leaves time for another try. A wait that might outlast
+// the call's deadline is not begun: the caller then learns the cause instead of "timeout".
 //
 // # The container
 //
-// It is made when something is kept and it is not there; if it is there, nothing is asked of it and no right to make
-// containers is needed. With an identity that may not make it, Keep fails as infrastructure under the operation
-// "make container": nothing is lost, the document waits, and Ping has said so before the first poison pill.
+// Keep makes the container only when it is missing, so an existing container needs no right to make one. With an identity
+// that may not make it, Keep fails as infrastructure under the operation "make container". The document then waits and
+// nothing is lost. Ping reports the same problem before the first poison pill.
 package blob

@@ -7,9 +7,9 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Faults is the table of errors, for people: the service's answers, then the words for answers that never came. Rows come
-// in the order in which they are tried: the first one that fits decides. Answers that mean "there is one already" are no
-// errors and not in it.
+// Faults gives the table of errors for docs/errors.md: the service's answers, then the codes of calls without an answer,
+// then this package's own. Rows come in the order of the rules: the first match decides. Answers that mean "the file
+// exists" are not errors and have no row.
 func Faults() []fault.Row {
 	var rows []fault.Row
 	for _, r := range statusRules() {
@@ -24,15 +24,14 @@ func Faults() []fault.Row {
 	return fault.Of("blob", append(rows, wordRows()...))
 }
 
-// wordRows are the codes of our own.
+// wordRows are this package's own codes.
 func wordRows() []fault.Row {
 	return []fault.Row{
 		{Code: "settings", Kind: fault.Infrastructure, Reason: "the settings of the connection cannot be used", Source: "ours", Own: fault.AtStart()},
-		{Code: "unclassified", Kind: fault.Internal, Reason: "the table of lost answers has no last row", Source: "ours"},
+		{Code: "unclassified", Kind: fault.Internal, Reason: "no rule matches the error", Source: "ours"},
 	}
 }
 
-// row is a rule for people.
 func (r statusRule) row() fault.Row {
 	row := fault.Row{
 		Code: r.codes(), Kind: r.kind, Condition: r.condition, Reason: r.reason, Source: r.sourceName(),
@@ -47,7 +46,7 @@ func (r statusRule) row() fault.Row {
 	return row
 }
 
-// codes says which codes the rule is for.
+// codes names the rule's codes in docs/errors.md.
 func (r statusRule) codes() string {
 	if r.from != r.to {
 		return strconv.Itoa(r.from) + "-" + strconv.Itoa(r.to)
@@ -55,29 +54,25 @@ func (r statusRule) codes() string {
 	return strconv.Itoa(r.from) + "/" + string(r.code)
 }
 
-// covers reports whether a code, a status or status/error code, is one of the rule's.
+// covers reports whether the rule applies to a code, which is a status or status/error code.
 func (r statusRule) covers(code string) bool {
 	text, word, _ := strings.Cut(code, "/")
 	status, err := strconv.Atoi(text)
 	return err == nil && r.from <= status && status <= r.to && (r.code == anyCode || strings.EqualFold(string(r.code), word))
 }
 
-// sourceName writes a source of the table out.
+// sourceName gives the full name of a source.
 func (r statusRule) sourceName() string {
-	switch {
-	case r.source == "common":
+	switch r.source {
+	case "common":
 		return `REST reference, "Common REST API error codes"`
-	case r.source == "blob":
+	case "blob":
 		return `REST reference, "Blob Storage error codes"`
-	case strings.HasPrefix(r.source, "facts"):
-		return r.source
-	case strings.HasPrefix(r.source, "design"):
-		return r.source
 	}
 	return r.source
 }
 
-// evidenceWaits follows when evidence cannot be kept: nothing may be marked before it is (promise G7).
+// evidenceWaits is the consequence when evidence cannot be kept: no line may be marked before it is kept (promise G7).
 func evidenceWaits() fault.Consequence {
 	return fault.Consequence{
 		Spends: fault.Nothing,

@@ -15,37 +15,36 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Options say which container, and how to get to it: by Connection, or by ServiceURI and an identity.
+// Options configure a Store. Set Connection, or ServiceURI for an identity.
 type Options struct {
-	// Connection is a storage connection string with a key or a shared access signature, or UseDevelopmentStorage=true
-	// for Azurite on 127.0.0.1:10000 (settings BLOB_CONNECTION and AzureWebJobsStorage).
+	// Connection is a storage connection string with a key or a shared access signature (settings BLOB_CONNECTION and
+	// AzureWebJobsStorage). UseDevelopmentStorage=true means Azurite on 127.0.0.1:10000.
 	Connection string
-	// ServiceURI connects with an identity instead (setting BLOB_CONNECTION__blobServiceUri). It needs the role Storage
-	// Blob Data Contributor.
+	// ServiceURI connects with an identity instead (setting BLOB_CONNECTION__blobServiceUri). The identity needs the role
+	// Storage Blob Data Contributor.
 	ServiceURI string
-	// ClientID names a user-assigned managed identity and then no other credential is tried, so a wrong id fails in the
-	// open. Empty: azidentity's default chain, which is the system-assigned identity in Azure and the developer's own
-	// login on a laptop.
+	// ClientID names a user-assigned managed identity; no other credential is then tried, so a wrong id fails visibly.
+	// Empty means azidentity's default chain: the system-assigned identity in Azure, the developer's login on a laptop.
 	ClientID string
-	// Container is made when it is not there (setting POISON_CONTAINER).
+	// Container is the container's name (setting POISON_CONTAINER). The Store makes a missing container.
 	Container string
 	// Prefix is the first part of every name: the environment (setting SYS_NAME).
 	Prefix string
-	// Timeouts bound each call; the zero value of a field stands for its default.
+	// Timeouts bound each call; a zero field means its default.
 	Timeouts Timeouts
 }
 
-// Timeouts bound a call, waits and repetitions included, on top of the caller's own deadline; the earlier one counts.
+// Timeouts bound a call with its waits and retries. The caller's own deadline counts when it is earlier.
 type Timeouts struct {
-	// Keep bounds the keeping of one file, the making of the container included. Default 10 s.
+	// Keep bounds the storing of one file, with the making of the container. Default 10 s.
 	Keep time.Duration
-	// Read bounds the reading of one file. Default 10 s.
+	// Read bounds the read of one file. Default 10 s.
 	Read time.Duration
-	// Ping bounds the look at the container. Default 5 s.
+	// Ping bounds the check of the container. Default 5 s.
 	Ping time.Duration
 }
 
-// withDefaults fills the fields that are not set.
+// withDefaults sets the fields that are zero or less.
 func (t Timeouts) withDefaults() Timeouts {
 	for _, f := range []struct {
 		field *time.Duration
@@ -65,8 +64,8 @@ func (t Timeouts) withDefaults() Timeouts {
 // maxBlobName is Azure's limit (docs/facts.md F86).
 const maxBlobName = 1024
 
-// Open makes the adapter. It reads no network: that an account answers is Ping's to say. All that is wrong with the
-// options is reported in one infrastructure error with code "settings", which names settings and never a key.
+// Open makes a Store without a request; Ping finds out whether the account answers. Errors by kind: infrastructure, code
+// "settings", with every problem of the options. The text names settings and never a key.
 func Open(o Options) (*Store, error) {
 	t := newTransport()
 	client, err := account(o, clientOptions(t))
@@ -84,14 +83,13 @@ func Open(o Options) (*Store, error) {
 	return &Store{client: client, transport: t, prefix: o.Prefix + "/", timeouts: o.Timeouts.withDefaults()}, nil
 }
 
-// validContainer reports whether a container can have this name (the vendor's page "Naming and Referencing Containers,
-// Blobs, and Metadata").
+// validContainer checks a container's name (the vendor's page "Naming and Referencing Containers, Blobs, and Metadata").
 func validContainer(name string) bool {
 	const least, most = 3, 63
 	return len(name) >= least && len(name) <= most && regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(name)
 }
 
-// account makes a client of the container at the account that the options name.
+// account makes the container's client.
 func account(o Options, co *container.ClientOptions) (*container.Client, error) {
 	switch {
 	case o.Connection != "" && o.ServiceURI != "":
@@ -126,10 +124,9 @@ func account(o Options, co *container.ClientOptions) (*container.Client, error) 
 	}
 }
 
-// address is a container's.
 func address(endpoint, name string) string { return strings.TrimRight(endpoint, "/") + "/" + name }
 
-// credential chooses who we are, see Options.ClientID.
+// credential implements the rule of Options.ClientID.
 func credential(clientID string) (azcore.TokenCredential, error) {
 	if clientID != "" {
 		return azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(clientID)})
@@ -137,7 +134,7 @@ func credential(clientID string) (azcore.TokenCredential, error) {
 	return azidentity.NewDefaultAzureCredential(nil)
 }
 
-// clientOptions leave the repetitions to each call, which knows its deadline (Store.bounded).
+// clientOptions set no retries: each call sets its own, because they depend on its deadline (see bounded).
 func clientOptions(t transport) *container.ClientOptions {
 	return &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: t}}
 }

@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/commit"
 )
 
-// Store is one environment's files in a container. It is safe for concurrent use.
+// Store keeps the files of one environment in a container. It is safe for concurrent use.
 type Store struct {
 	client    *container.Client
 	transport transport
@@ -25,10 +25,10 @@ type Store struct {
 
 var _ commit.Evidence = (*Store)(nil)
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (s *Store) Close() { s.transport.CloseIdleConnections() }
 
-// Keep stores a file under {sys_name}/{name} unless there is one already. See commit.Evidence.
+// Keep stores a file as {sys_name}/{name} unless it exists. See commit.Evidence.
 func (s *Store) Keep(ctx context.Context, name string, content []byte) error {
 	if err := commit.CheckEvidenceName(name); err != nil {
 		return err
@@ -45,8 +45,8 @@ func (s *Store) Keep(ctx context.Context, name string, content []byte) error {
 	return s.upload(ctx, name, content)
 }
 
-// Read gives a file by the name it was kept under. Errors by kind: condition Gone when there is none; infrastructure
-// (a missing container and half a content too), throttled; internal for a name that is none.
+// Read gives the file that Keep stored under name. Errors by kind: condition Gone when the file does not exist;
+// infrastructure (also for a missing container or a truncated body), throttled; internal for an invalid name.
 func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
 	op := operation{"blob: read", onFile}
 	if err := commit.CheckEvidenceName(name); err != nil {
@@ -58,7 +58,7 @@ func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, translate(op, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // all of it has been read, or the error is at hand
+	defer resp.Body.Close() //nolint:errcheck // the body is read whole, or the read failed
 	content, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, translate(op, err)
@@ -66,8 +66,8 @@ func (s *Store) Read(ctx context.Context, name string) ([]byte, error) {
 	return content, nil
 }
 
-// Ping answers whether the container can be reached, and makes it when it is not there: that we may not shall be known
-// before the first file has to be kept. Errors by kind: infrastructure, throttled.
+// Ping checks that the container can be reached, and makes a missing one. A missing right thus shows at start-up and not
+// with the first poison pill. Errors by kind: infrastructure, throttled.
 func (s *Store) Ping(ctx context.Context) error {
 	ctx, cancel := bounded(ctx, s.timeouts.Ping)
 	defer cancel()
@@ -81,7 +81,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return err
 }
 
-// upload is one PUT, see doc.go.
+// upload sends one PUT (see doc.go).
 func (s *Store) upload(ctx context.Context, name string, content []byte) error {
 	_, err := s.file(name).UploadBuffer(ctx, content, &blockblob.UploadBufferOptions{
 		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: to.Ptr("application/json")},
@@ -93,7 +93,7 @@ func (s *Store) upload(ctx context.Context, name string, content []byte) error {
 	return translate(operation{"blob: keep", onContainer}, err)
 }
 
-// makeContainer makes the container, unless somebody else just has.
+// makeContainer makes the container; one that exists is success.
 func (s *Store) makeContainer(ctx context.Context) error {
 	_, err := s.client.Create(ctx, nil)
 	if err == nil || bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
@@ -102,10 +102,9 @@ func (s *Store) makeContainer(ctx context.Context) error {
 	return translate(operation{"blob: make container", onContainer}, err)
 }
 
-// lacksContainer reports whether a call failed because the container is not there.
 func lacksContainer(err error) bool { return bloberror.HasCode(err, bloberror.ContainerNotFound) }
 
-// file is a file's client. The SDK escapes the name for the address by itself.
+// file gives a file's client. The SDK escapes the name in the address.
 func (s *Store) file(name string) *blockblob.Client {
 	return s.client.NewBlockBlobClient(s.prefix + name)
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// maxWait is the longest wait between two tries; a longer one is the caller's business.
+// maxWait is the longest wait between two tries. A caller waits longer ones itself.
 const maxWait = 2 * time.Second
 
-// transport makes each request once and answers what came. It is no http.Client, which follows redirects: the service redirects
-// nobody, an address with a signature is shown to nobody else, and even a redirect that is not followed rewinds the body while it
+// transport sends each request once. It is not an http.Client, because that follows redirects: the service sends none, and
+// an address with a signature must not reach another host. Even a redirect that is not followed rewinds the body while it
 // may still be sent.
 type transport struct{ *http.Transport }
 
 // Do implements policy.Transporter.
 func (t transport) Do(r *http.Request) (*http.Response, error) { return t.RoundTrip(r) }
 
-// newTransport makes the transport that all calls share. azcore's default is not used because its connections are not ours to
-// close.
+// newTransport makes the transport that all calls share. azcore's default is not used, because this package could not close
+// its connections.
 func newTransport() transport {
 	return transport{&http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -35,7 +35,7 @@ func newTransport() transport {
 	}}
 }
 
-// bounded gives a call its deadline and its repetitions; doc.go says why they are as they are.
+// bounded gives a call its deadline and its retries; doc.go has the reasons.
 func bounded(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	deadline, _ := ctx.Deadline() // the caller's may be earlier
@@ -45,13 +45,13 @@ func bounded(ctx context.Context, timeout time.Duration) (context.Context, conte
 		RetryDelay:    200 * time.Millisecond,
 		MaxRetryDelay: maxWait,
 		ShouldRetry: func(resp *http.Response, err error) bool {
-			return time.Until(deadline) > maxWait && (err != nil || passes(resp.StatusCode))
+			return time.Until(deadline) > maxWait && (err != nil || isTemporary(resp.StatusCode))
 		},
 	}), cancel
 }
 
-// passes reports whether an answer is one that the service gives for a while only. The list is azcore's own.
-func passes(status int) bool {
+// isTemporary reports whether a status is temporary. The list is azcore's.
+func isTemporary(status int) bool {
 	return slices.Contains([]int{
 		http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout,

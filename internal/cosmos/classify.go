@@ -12,31 +12,31 @@ import (
 	"sqlwriter/internal/neterr"
 )
 
-// target is what a call was about; the same status means different things for a document and for its container.
+// target is the object of a call. The same status means different things for a document and for its container.
 type target int
 
 const (
 	// onDocument: a point read or a write of one document.
 	onDocument target = iota
-	// onContainer: a query, metadata, or the making of a container. There is no document to blame.
+	// onContainer: a query, metadata, or the making of a container. Its errors blame no document.
 	onContainer
 	// onAccount: the first request of a client.
 	onAccount
 )
 
-// operation names a call in errors and says what it was about.
+// operation is the name of a call in errors, and its target.
 type operation struct {
 	name   string
 	target target
 }
 
-// statusRule is one row: what an answer of the service means.
+// statusRule maps an answer of the service to a fault.
 type statusRule struct {
-	// from and to are the statuses, inclusive.
+	// from and to are the first and the last status.
 	from, to int
-	// substatus is x-ms-substatus; anySubstatus matches all, noSubstatus an absent one or 0.
+	// substatus is x-ms-substatus. anySubstatus matches every value; noSubstatus matches 0 and an absent header.
 	substatus string
-	// documents says that the row is for calls about one document only.
+	// documents restricts the rule to calls for one document.
 	documents bool
 	kind      fault.Kind
 	condition fault.Condition
@@ -49,8 +49,8 @@ const (
 	noSubstatus  = "0"
 )
 
-// statusRules is the table of answers; the first row that fits decides. Sources: "rest" is the page "HTTP status codes
-// for Azure Cosmos DB" of the REST reference.
+// statusRules lists the rules for answers; the first match decides. The source "rest" is the page "HTTP status codes for
+// Azure Cosmos DB" of the REST reference.
 func statusRules() []statusRule {
 	const (
 		infra = fault.Infrastructure
@@ -80,15 +80,15 @@ func statusRules() []statusRule {
 	}
 }
 
-// transportRule is one row: what it means that no answer came.
+// transportRule maps a call without an answer to a code.
 type transportRule struct {
 	code    string
 	matches func(error) bool
 	reason  string
 }
 
-// transportRules is the table of lost answers; all are infrastructure, and the first row that fits decides. The types
-// are net/http's and azidentity's, reached through the SDK's wrappers (stack "Fault proxy": errors.Is works on them).
+// transportRules lists the rules for calls without an answer; the first match decides, and all are infrastructure. The
+// types of the errors are those of net/http and azidentity, inside the SDK's wrappers.
 func transportRules() []transportRule {
 	return []transportRule{
 		{"cancelled", neterr.IsCancelled, "the caller gave up; a write may have been applied"},
@@ -96,23 +96,23 @@ func transportRules() []transportRule {
 		{"tls", neterr.IsTLS, "no trusted connection: certificate, or not https at the other end"},
 		{"refused", neterr.IsRefused, "nothing listens at the account's address"},
 		{"unreachable", neterr.IsUnreachable, "the network does not reach the account"},
-		{"identity", isIdentity, "no token could be had for the identity"},
+		{"identity", isIdentity, "the identity got no token"},
 		{"reset", neterr.IsReset, "the connection was reset; a write may have been applied"},
 		{"timeout", neterr.IsTimeout, "no answer within the deadline; a write may have been applied"},
 		{"eof", neterr.IsEOF, "the connection was cut; a write may have been applied"},
-		// What is left cannot be told from network trouble by its type, and a document must not pay for a doubt.
+		// The type of any other error does not tell it from a network failure. No document is blamed in doubt.
 		{"unknown", func(error) bool { return true }, "the call failed without an answer; a write may have been applied"},
 	}
 }
 
-// isIdentity reports whether an identity's token could not be had.
+// isIdentity reports whether the identity got no token.
 func isIdentity(err error) bool {
 	var failed *azidentity.AuthenticationFailedError
 	var required *azidentity.AuthenticationRequiredError
 	return errors.As(err, &failed) || errors.As(err, &required)
 }
 
-// translate is the only way an error of the SDK leaves this package: the tables say what it means.
+// translate turns an error of the SDK into a fault. No error of the SDK leaves this package without it.
 func translate(op operation, err error) error {
 	var answer *azcore.ResponseError
 	if errors.As(err, &answer) {
@@ -123,7 +123,7 @@ func translate(op operation, err error) error {
 			return fault.Wrap(fault.Infrastructure, op.name, r.code, r.reason, neterr.Redact(err, neterr.Describe(err)))
 		}
 	}
-	return fault.Wrap(fault.Internal, op.name, "unclassified", "the table of lost answers has no last row", neterr.Redact(err, ""))
+	return fault.Wrap(fault.Internal, op.name, "unclassified", "no rule matches the error", neterr.Redact(err, ""))
 }
 
 func translateStatus(op operation, answer *azcore.ResponseError) error {
@@ -154,10 +154,10 @@ func translateStatus(op operation, answer *azcore.ResponseError) error {
 			RetryAfter: neterr.RetryAfter(header), Err: neterr.Redact(answer, text),
 		}
 	}
-	return fault.Wrap(fault.Infrastructure, op.name, code, "no status at all", neterr.Redact(answer, text))
+	return fault.Wrap(fault.Infrastructure, op.name, code, "not an HTTP status", neterr.Redact(answer, text))
 }
 
-// statusOf gives the service's status from an error of this package; 0 when there was no answer.
+// statusOf gives the service's status in an error of this package, or 0 when there was no answer.
 func statusOf(err error) int {
 	var answer *azcore.ResponseError
 	if errors.As(err, &answer) {

@@ -18,7 +18,7 @@ const (
 	settingContainer  = "COSMOS_CONTAINER"
 )
 
-// connection is what a connection string says.
+// connection is a parsed connection string.
 type connection struct {
 	endpoint string
 	key      string
@@ -27,10 +27,10 @@ type connection struct {
 	skipVerify bool
 }
 
-// parseConnection reads a connection string the way the .NET trigger does, which reads the same setting: parts in any
-// order, names without regard to case, blanks around names and values, values in quotes, a trailing semicolon, "=" in a
-// value, the last of two parts of one name, unknown parts ignored (System.Data.Common.DbConnectionStringBuilder).
-// azcosmos' own reader breaks on a third part (docs/facts.md F72). Its errors name the part, never a value.
+// parseConnection reads a connection string by the rules of the .NET trigger, which reads the same setting
+// (System.Data.Common.DbConnectionStringBuilder). Parts come in any order and names in any case; the last of two parts of
+// one name counts. Blanks around names and values, values in quotes, a trailing semicolon, "=" in a value and unknown parts
+// are allowed. azcosmos' parser fails on a third part (docs/facts.md F72). Errors name the part, never a value.
 func parseConnection(text string) (connection, error) {
 	var c connection
 	var problems []error
@@ -40,7 +40,7 @@ func parseConnection(text string) (connection, error) {
 		}
 		name, value, found := strings.Cut(part, "=")
 		if !found {
-			// The text is not shown: a key that lost its name would be printed.
+			// The text is not shown: it may be a key without its name.
 			problems = append(problems, fmt.Errorf("%s: a part without \"=\": want AccountEndpoint=...;AccountKey=...;", settingConnection))
 			continue
 		}
@@ -68,7 +68,6 @@ func parseConnection(text string) (connection, error) {
 	return c, errors.Join(problems...)
 }
 
-// unquote takes the quotes off a value that stands in them.
 func unquote(v string) string {
 	if len(v) >= 2 && (v[0] == '"' || v[0] == '\'') && v[len(v)-1] == v[0] {
 		return v[1 : len(v)-1]
@@ -76,12 +75,12 @@ func unquote(v string) string {
 	return v
 }
 
-// checkEndpoint holds the rules for where we connect to. local says that the host is this machine or a declared
-// emulator: only there may the wire be plain and the certificate unverified.
+// checkEndpoint validates an endpoint. Plain http and unverified certificates are allowed only on this machine and for a
+// declared emulator.
 func checkEndpoint(setting, endpoint string, skipVerify, emulator bool) error {
 	u, err := url.Parse(endpoint)
 	if err != nil {
-		// A *url.Error repeats the text; a string put together wrongly may have the key in it.
+		// A *url.Error repeats the text, and a malformed string may contain the key.
 		return fmt.Errorf("%s: the account endpoint is not an address: want https://NAME.documents.azure.com:443/", setting)
 	}
 	local := emulator || isLoopback(u.Hostname())
@@ -98,7 +97,7 @@ func checkEndpoint(setting, endpoint string, skipVerify, emulator bool) error {
 	return nil
 }
 
-// isLoopback reports whether a host name can only mean this machine.
+// isLoopback reports whether a host name always means this machine.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -22,7 +22,7 @@ type Container struct {
 	options   Options
 	build     buildFunc
 	transport *http.Client
-	// sdk is set once a client has reached the account; see doc.go, "The first request".
+	// sdk is nil until a client has reached the account (see doc.go, "The first request").
 	sdk        atomic.Pointer[connected]
 	connecting singleflight.Group
 }
@@ -33,8 +33,8 @@ type connected struct {
 	container *azcosmos.ContainerClient
 }
 
-// Ping reads the container's metadata: the account answers, lets us in and has the container. It costs 1 RU and is
-// meant for start-up, not for every health check. Errors by kind: infrastructure, throttled.
+// Ping reads the container's metadata, which proves the address, the right and the container. It costs 1 RU and is for
+// start-up, not for every health check. Errors by kind: infrastructure, throttled.
 func (c *Container) Ping(ctx context.Context) error {
 	return c.do(ctx, operation{"cosmos: ping", onContainer}, c.options.Timeouts.Ping, func(ctx context.Context, s *connected) error {
 		_, err := s.container.Read(ctx, nil)
@@ -42,7 +42,7 @@ func (c *Container) Ping(ctx context.Context) error {
 	})
 }
 
-// Close gives up idle connections and the SDK's caches. No call may be under way or follow.
+// Close closes idle connections and frees the SDK's caches. No call may be in progress or follow.
 func (c *Container) Close() {
 	if s := c.sdk.Swap(nil); s != nil {
 		s.client.Close()
@@ -50,9 +50,9 @@ func (c *Container) Close() {
 	c.transport.CloseIdleConnections()
 }
 
-// do runs one call of the SDK under its deadline, with a client that works, and translates what goes wrong. A 449 says
-// that the service met another write of the same document and did nothing: it is repeated three times, 10, 20, 40 ms
-// apart and up to as much again by chance, since the SDK leaves that to us (docs/facts.md F70).
+// do makes one call of the SDK within its deadline and translates its error. A 449 means that the service met another write
+// of the same document and did nothing. do retries it three times, after 10, 20 and 40 ms plus up to as much jitter,
+// because the SDK does not (docs/facts.md F70).
 func (c *Container) do(ctx context.Context, op operation, bound time.Duration, call func(context.Context, *connected) error) error {
 	const repeats, first = 3, 10 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, bound)
@@ -80,10 +80,9 @@ func (c *Container) do(ctx context.Context, op operation, bound time.Duration, c
 	}
 }
 
-// believeGone answers the error that a 404 for a document stands for. The gateway answers a plain 404 also when the
-// container or the database is missing (azure-cosmos-dotnet-v3 issue 229, azure-sdk-for-java pull request 47604), and
-// "gone" ends the work on a document for good. So it is believed only from a container that is there; documents that
-// disappear are rare, and this costs 1 RU.
+// believeGone checks a 404 for a document. The gateway answers a plain 404 also when the container or the database is
+// missing (azure-cosmos-dotnet-v3 issue 229, azure-sdk-for-java pull request 47604). "Gone" ends the work on a document for
+// good, so it counts only when the container exists. The check costs 1 RU, and documents rarely disappear.
 func (c *Container) believeGone(ctx context.Context, op operation, s *connected, gone error) error {
 	if _, err := s.container.Read(ctx, nil); err != nil {
 		return translate(operation{op.name, onContainer}, err)
@@ -94,8 +93,8 @@ func (c *Container) believeGone(ctx context.Context, op operation, s *connected,
 // statusRetryWith is 449, which net/http has no name for.
 const statusRetryWith = 449
 
-// connect answers the client in use. When there is none it makes one beside all callers that wait for it, and they wait
-// no longer than their own deadlines.
+// connect gives the current client. When there is none, one goroutine makes it for all callers, which wait no longer than
+// their own deadlines.
 func (c *Container) connect(ctx context.Context) (*connected, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -126,7 +125,7 @@ func (c *Container) connect(ctx context.Context) (*connected, error) {
 	}
 }
 
-// reach makes a client and has it reach the account once, by reading the container's metadata.
+// reach makes a client and proves it with a read of the container's metadata.
 func (c *Container) reach(ctx context.Context) (*connected, error) {
 	client, err := c.build(clientOptions(c.transport))
 	if err != nil {
@@ -146,8 +145,8 @@ func (c *Container) reach(ctx context.Context) (*connected, error) {
 	return s, nil
 }
 
-// passedAccount reports whether an error is an answer about something below the account: the client then knows the
-// account's regions, and what is wrong (say, no such container) is the call's own to find and to tell.
+// passedAccount reports whether an error is an answer about something below the account. The client then knows the
+// account's regions. The call itself meets the remaining problem, such as a missing container, and reports it.
 func passedAccount(err error) bool {
 	var answer *azcore.ResponseError
 	return errors.As(err, &answer) && answer.RawResponse != nil && answer.RawResponse.Request != nil &&

@@ -14,21 +14,20 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Control keeps the control document of one environment: "breaker:{sys_name}" in a container of its own (setting
-// CONTROL_CONTAINER, partition key /id). In the container of the results it would come back on the change feed. It
-// implements breaker.ControlStore and is safe for concurrent use.
+// Control stores the control document of one environment, "breaker:{sys_name}". Its container has no results (setting
+// CONTROL_CONTAINER, partition key /id), because there the change feed would bring it back. It is safe for concurrent use.
 type Control struct {
 	container *Container
 	id        string
 }
 
-// NewControl makes the store of an environment over the control container. The container stays the caller's to close.
+// NewControl makes the store of an environment over the control container. The caller closes the container.
 func NewControl(c *Container, sysName string) *Control {
 	return &Control{container: c, id: "breaker:" + sysName}
 }
 
-// Load gives the control document and its etag. See breaker.ControlStore. A document that cannot be read is
-// infrastructure with code "unreadable", never the zero Control: that would be an empty, closed breaker.
+// Load gives the control document and its etag. See breaker.ControlStore. A document that cannot be read is infrastructure
+// with code "unreadable". The zero Control would instead mean a closed breaker.
 func (k *Control) Load(ctx context.Context) (breaker.Control, string, error) {
 	op := operation{"cosmos: load control", onDocument}
 	var doc []byte
@@ -55,12 +54,11 @@ func (k *Control) Load(ctx context.Context) (breaker.Control, string, error) {
 	return control, etag, nil
 }
 
-// Store writes the whole control document if it still has etag, or creates it for an empty one, and answers the new
-// etag. See breaker.ControlStore. After an infrastructure error it may or may not have been written: load it again.
+// Store writes the whole control document if it still has etag, and gives the new etag. An empty etag creates the document.
+// See breaker.ControlStore. After an infrastructure error it may or may not have been written: load it again.
 //
-// Changed is every answer that says "somebody else was there": 412, 409 for the first document, 404 for a document that
-// was deleted since, and 449, another write under way, when it outlasts our repetitions. "*", which the service would
-// read as "any", is never right here and answers Changed without a request.
+// Condition Changed stands for every lost race: 412; 409 for the first document; 404 for a deleted one; 449 that outlasts
+// the retries. The service reads the etag "*" as "any", so Store answers Changed for it without a request.
 func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (string, error) {
 	op := operation{"cosmos: store control", onDocument}
 	if etag == "*" {
@@ -80,7 +78,7 @@ func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (st
 	case fault.Has(err, fault.Gone):
 		return "", changed(op, fault.CodeOf(err), "the control document is not there any more", err)
 	case statusOf(err) == http.StatusConflict && etag == "":
-		return "", changed(op, fault.CodeOf(err), "somebody else made the control document first", err)
+		return "", changed(op, fault.CodeOf(err), "another instance made the control document first", err)
 	case statusOf(err) == statusRetryWith:
 		return "", changed(op, fault.CodeOf(err), "another write of the control document was under way", err)
 	case err != nil:
@@ -91,7 +89,7 @@ func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (st
 	return next, nil
 }
 
-// write sends the document: as a new one, or in the place of the one that has the etag.
+// write creates the document, or replaces the one with the etag.
 func (k *Control) write(ctx context.Context, c *azcosmos.ContainerClient, doc []byte, etag string) (azcosmos.ItemResponse, error) {
 	key := azcosmos.NewPartitionKeyString(k.id)
 	if etag == "" {
@@ -101,7 +99,7 @@ func (k *Control) write(ctx context.Context, c *azcosmos.ContainerClient, doc []
 	return c.ReplaceItem(ctx, key, k.id, doc, &azcosmos.ItemOptions{IfMatchEtag: &match})
 }
 
-// encode writes the control document with its id.
+// encode adds the id to the control document and encodes it.
 func (k *Control) encode(c breaker.Control) ([]byte, error) {
 	id, err := json.Marshal(k.id)
 	if err != nil {
@@ -116,25 +114,24 @@ func (k *Control) encode(c breaker.Control) ([]byte, error) {
 	return json.Marshal(c)
 }
 
-// withoutSystem gives the members that are not the id and not the service's own; nil when none is left.
+// withoutSystem removes the id and the service's own members; nil when no other is left.
 func withoutSystem(extra map[string]json.RawMessage) map[string]json.RawMessage {
-	kept := maps.Clone(extra)
+	rest := maps.Clone(extra)
 	for _, name := range []string{"id", "_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"} {
-		delete(kept, name)
+		delete(rest, name)
 	}
-	if len(kept) == 0 {
+	if len(rest) == 0 {
 		return nil
 	}
-	return kept
+	return rest
 }
 
-// changed is the answer of a compare-and-set that lost.
+// changed is the error of a lost compare-and-set.
 func changed(op operation, code, reason string, err error) error {
 	return &fault.Error{Kind: fault.Contention, Condition: fault.Changed, Code: code, Op: op.name, Reason: reason, Err: err}
 }
 
-// blameless turns what would be a document's own error into infrastructure: the control document is ours, and no
-// result may pay for it.
+// blameless turns a document's own error into infrastructure: the control document is not a result, so no result is blamed.
 func blameless(err error) error {
 	e := fault.As(err)
 	if e == nil || fault.IsDependency(err) || e.Condition == fault.Changed {

@@ -16,10 +16,10 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// readManyChunk is how many ids one query of ReadMany asks for.
+// readManyChunk is how many ids one query of ReadMany contains.
 const readManyChunk = 100
 
-// Read gives one document by id, as the service sends it. See commit.Documents.
+// Read gives one document by id, byte by byte as the service sends it. See commit.Documents.
 func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error) {
 	op := operation{"cosmos: read", onDocument}
 	if err := checkID(op, id); err != nil {
@@ -37,13 +37,12 @@ func (c *Container) Read(ctx context.Context, id string) (json.RawMessage, error
 	return doc, nil
 }
 
-// ReadMany gives the documents that exist among ids; an id may be named several times. See commit.Documents. What comes
-// is equal in meaning to what is stored, not byte by byte: the SDK writes <, > and & as \u003c and so on (docs/facts.md
-// F65).
+// ReadMany gives the documents that exist among ids; an id may be repeated. See commit.Documents. The documents are equal
+// in meaning to what is stored, not byte by byte: the SDK writes <, > and & as \u003c and so on (docs/facts.md F65).
 //
-// It asks by plain queries and not by the SDK's ReadManyItems, which (v1.5.0) answers success with part of the documents
-// when it is cancelled between two partition ranges, hides a 429 of one range behind the cancellation of another, and
-// here, where the partition key is the id, asks the same question.
+// It does not use the SDK's ReadManyItems (v1.5.0). That answers success with part of the documents when it is cancelled
+// between two partition ranges. It also hides a 429 of one range behind the cancellation of another. With the id as
+// partition key both send the same query.
 func (c *Container) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
 	var docs []json.RawMessage
 	wanted := distinct(ids)
@@ -68,12 +67,11 @@ func (c *Container) ReadMany(ctx context.Context, ids []string) ([]json.RawMessa
 	return docs, nil
 }
 
-// Record sets sql_writer to state if the document still has etag, and answers the new etag. See commit.Documents. It
-// is one patch with one operation and If-Match; the document itself does not travel in either direction.
+// Record sets sql_writer to state if the document still has etag, and gives the new etag. See commit.Documents. It sends
+// one patch with one operation and If-Match, so the document itself does not travel.
 //
-// An etag is matched as it stands: "" and "*", which the service would read as "any", are never right here and answer
-// Changed without a request. After an infrastructure error the patch may or may not have been applied (doc.go, "A write
-// whose reply is lost").
+// The service reads the etags "" and "*" as "any", so Record answers Changed for them without a request. After an
+// infrastructure error the patch may or may not have been applied (see doc.go, "Lost acknowledgements").
 func (c *Container) Record(ctx context.Context, id, etag string, state invoice.State) (string, error) {
 	op := operation{"cosmos: record", onDocument}
 	if err := checkID(op, id); err != nil {
@@ -107,10 +105,10 @@ func (c *Container) Record(ctx context.Context, id, etag string, state invoice.S
 	return next, nil
 }
 
-// Submit writes a whole document, as the API of the user's system does: what sqlwriterctl submit is for. A document
-// with its id is refused with code "409", unless replace is set; it is then replaced whole, sql_writer included.
-// Errors by kind: document when the text is no object with an id that Cosmos DB accepts, or is refused, condition TooLarge;
-// infrastructure (it may or may not have been written), throttled, contention.
+// Submit writes a whole document, as the API of the user's system does (sqlwriterctl submit). An existing document is
+// refused with code "409". With replace it is replaced whole, sql_writer included. Errors by kind: document when the text
+// is not an object with an id that Cosmos DB accepts, or when the service refuses it, condition TooLarge; infrastructure
+// (it may or may not have been written), throttled, contention.
 func (c *Container) Submit(ctx context.Context, doc json.RawMessage, replace bool) error {
 	op := operation{"cosmos: submit", onDocument}
 	var head struct {
@@ -138,8 +136,8 @@ func (c *Container) Submit(ctx context.Context, doc json.RawMessage, replace boo
 	})
 }
 
-// withKey puts the partition key, which is the id, into the request's header in JSON of plain ASCII. azcosmos (v1.5.0)
-// writes it by Go's rules instead, and \U0001f600 or \x7f are no JSON: the service refuses every such request.
+// withKey sets the header of the partition key, which is the id, in JSON of plain ASCII. azcosmos (v1.5.0) writes it by
+// Go's rules. \U0001f600 and \x7f are not JSON, so the service refuses every such request.
 func withKey(ctx context.Context, id string) context.Context {
 	return policy.WithHTTPHeader(ctx, http.Header{"X-Ms-Documentdb-Partitionkey": {keyHeader(id)}})
 }
@@ -162,8 +160,8 @@ func keyHeader(id string) string {
 	return b.String()
 }
 
-// checkID answers Gone for an id that no document of Cosmos DB can have. Such an id must not reach the SDK: it stands in
-// the address of the request, where "" and ".." would address something else.
+// checkID answers Gone for an id that no document of Cosmos DB can have. The id is part of the request's address, where ""
+// and ".." would address something else.
 func checkID(op operation, id string) error {
 	reason := refusedID(id)
 	if reason == "" {
@@ -175,7 +173,7 @@ func checkID(op operation, id string) error {
 	}
 }
 
-// refusedID says why Cosmos DB takes no such id; "" when it does (docs/facts.md F68).
+// refusedID gives the reason why Cosmos DB refuses an id, or "" (docs/facts.md F68).
 func refusedID(id string) string {
 	switch {
 	case id == "":
@@ -188,7 +186,6 @@ func refusedID(id string) string {
 	return ""
 }
 
-// distinct gives each id once.
 func distinct(ids []string) []string {
 	seen := make(map[string]bool, len(ids))
 	out := make([]string, 0, len(ids))

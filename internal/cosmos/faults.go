@@ -7,8 +7,8 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Faults is the table of errors, for people: the service's statuses, the words for answers that never came, and those of
-// our own. Rows come in the order in which they are tried: the first one that fits decides.
+// Faults gives the table of errors for docs/errors.md: the service's statuses, then the codes of calls without an answer,
+// then this package's own. Rows come in the order of the rules: the first match decides.
 func Faults() []fault.Row {
 	var rows []fault.Row
 	for _, r := range statusRules() {
@@ -23,7 +23,7 @@ func Faults() []fault.Row {
 	return fault.Of("cosmos", append(rows, wordRows()...))
 }
 
-// wordRows are the codes of our own.
+// wordRows are this package's own codes.
 func wordRows() []fault.Row {
 	const infra, ours = fault.Infrastructure, "ours"
 	submitted := "a document that is submitted"
@@ -32,26 +32,25 @@ func wordRows() []fault.Row {
 			Code: "id", Kind: fault.Document, Condition: fault.Gone, About: "one document",
 			Reason: "no document can have such an id", Source: `REST reference, "Resource.Id"`,
 		},
-		{Code: "id", Kind: fault.Document, About: submitted, Reason: "the document has no id that the service takes", Source: `REST reference, "Resource.Id"`, Own: fault.OfACommand()},
-		{Code: "json", Kind: fault.Document, About: submitted, Reason: "the text is no JSON object with an id", Source: ours, Own: fault.OfACommand()},
-		{Code: "no_etag", Kind: fault.Contention, Condition: fault.Changed, About: "a version that is none", Reason: "the etag names no version of a document", Source: ours},
-		{Code: "no_etag", Kind: infra, Reason: "the service did not say under which etag it keeps the document", Source: ours, Own: offeredAgain()},
+		{Code: "id", Kind: fault.Document, About: submitted, Reason: "the document has no id that the service accepts", Source: `REST reference, "Resource.Id"`, Own: fault.OfACommand()},
+		{Code: "json", Kind: fault.Document, About: submitted, Reason: "the text is not a JSON object with an id", Source: ours, Own: fault.OfACommand()},
+		{Code: "no_etag", Kind: fault.Contention, Condition: fault.Changed, About: "an etag that is empty or *", Reason: "the etag names no version of a document", Source: ours},
+		{Code: "no_etag", Kind: infra, Reason: "the service did not give the etag of the document", Source: ours, Own: offeredAgain()},
 		{Code: "unreadable", Kind: infra, About: "the control document", Reason: "it is not what an instance of the app writes", Source: ours, Own: ownCopy()},
-		{Code: "row", Kind: infra, Reason: "a query was answered with a row that is none", Source: ours, Own: offeredAgain()},
+		{Code: "row", Kind: infra, Reason: "the answer to a query has a malformed row", Source: ours, Own: offeredAgain()},
 		{
 			Code: "continuation", Kind: fault.Document, About: "a search",
-			Reason: "it cannot go on where it stopped: the service, or another query, does not know the place",
+			Reason: "it cannot continue: the continuation is unknown to the service, or belongs to another query",
 			Source: "azure-cosmos-dotnet-v3 issue 3416",
-			Own:    fault.Consequence{Spends: fault.Nothing, Next: "the search begins again; a run passes over the documents that it has already"},
+			Own:    fault.Consequence{Spends: fault.Nothing, Next: "the search begins again; a run skips the documents that it has already"},
 		},
 		{Code: "marshal", Kind: fault.Internal, Reason: "what is to be recorded cannot be written as JSON", Source: ours, Own: left()},
 		{Code: "window", Kind: fault.Internal, Reason: "there is no such window", Source: ours},
 		{Code: "settings", Kind: infra, Reason: "the settings of the connection cannot be used", Source: ours, Own: fault.AtStart()},
-		{Code: "unclassified", Kind: fault.Internal, Reason: "the table of lost answers has no last row", Source: ours},
+		{Code: "unclassified", Kind: fault.Internal, Reason: "no rule matches the error", Source: ours},
 	}
 }
 
-// row is a rule for people.
 func (r statusRule) row() fault.Row {
 	row := fault.Row{
 		Code: r.codes(), Kind: r.kind, Condition: r.condition, Reason: r.reason, Source: r.sourceName(),
@@ -63,7 +62,7 @@ func (r statusRule) row() fault.Row {
 	return row
 }
 
-// codes says which codes the rule is for.
+// codes names the rule's codes in docs/errors.md.
 func (r statusRule) codes() string {
 	switch {
 	case r.from != r.to:
@@ -74,7 +73,7 @@ func (r statusRule) codes() string {
 	return strconv.Itoa(r.from) + "/" + r.substatus
 }
 
-// covers reports whether a code, a status or status/substatus, is one of the rule's.
+// covers reports whether the rule applies to a code, which is a status or status/substatus.
 func (r statusRule) covers(code string) bool {
 	text, sub, found := strings.Cut(code, "/")
 	if !found {
@@ -84,20 +83,15 @@ func (r statusRule) covers(code string) bool {
 	return err == nil && r.from <= status && status <= r.to && (r.substatus == anySubstatus || r.substatus == sub)
 }
 
-// sourceName writes a source of the table out.
+// sourceName gives the full name of a source.
 func (r statusRule) sourceName() string {
-	switch {
-	case r.source == "rest":
+	if r.source == "rest" {
 		return `REST reference, "HTTP status codes for Azure Cosmos DB"`
-	case strings.HasPrefix(r.source, "facts"):
-		return r.source
-	case strings.HasPrefix(r.source, "design"):
-		return r.source
 	}
 	return r.source
 }
 
-// own is what follows from an answer of this service; the table of kinds speaks of SQL.
+// own is the consequence of an answer. It overrides the table of kinds, whose consequences apply to SQL.
 func (r statusRule) own() fault.Consequence {
 	switch {
 	case r.condition != fault.NoCondition:
@@ -117,17 +111,17 @@ func (r statusRule) own() fault.Consequence {
 	return offeredAgain()
 }
 
-// offeredAgain follows from an error of the service: the breaker stands in front of SQL alone.
+// offeredAgain is the consequence of an error of the service. The breaker ignores it, because it protects SQL only.
 func offeredAgain() fault.Consequence {
-	return fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s, until the service answers; the breaker does not mind"}
+	return fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s, until the service answers; the breaker does not count it"}
 }
 
-// left follows when an outcome cannot be recorded.
+// left is the consequence when an outcome cannot be recorded.
 func left() fault.Consequence {
 	return fault.Consequence{Spends: fault.Nothing, Next: "an error line; the document is left to the recovery timer"}
 }
 
-// ownCopy follows when the control document cannot be read.
+// ownCopy is the consequence when the control document cannot be read.
 func ownCopy() fault.Consequence {
-	return fault.Consequence{Spends: fault.Nothing, Next: "each instance goes by its own copy and says so, until the control document can be read"}
+	return fault.Consequence{Spends: fault.Nothing, Next: "each instance uses its own copy and logs that, until the control document can be read"}
 }

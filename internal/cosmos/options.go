@@ -15,53 +15,49 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Options say which container, and how to get to it: by Connection, or by AccountEndpoint and an identity.
+// Options configure a Container. Set Connection, or AccountEndpoint for an identity.
 type Options struct {
-	// Connection is the connection string that the .NET trigger reads too (setting COSMOS_CONNECTION):
-	// AccountEndpoint=...;AccountKey=...; with further parts ignored. Database= is used when Database is empty.
-	// DisableServerCertificateValidation=True is accepted for localhost, 127.0.0.0/8 and ::1, and for other hosts only
-	// with Emulator; elsewhere Open refuses it.
+	// Connection is the account's connection string (setting COSMOS_CONNECTION), which the .NET trigger reads too:
+	// AccountEndpoint=...;AccountKey=...;. Database= counts when Database is empty; further parts are ignored.
+	// DisableServerCertificateValidation=True is accepted for localhost, 127.0.0.0/8 and ::1, and for other hosts only with
+	// Emulator. Open refuses it elsewhere.
 	Connection string
 	// AccountEndpoint connects with an identity instead of a key (setting COSMOS_CONNECTION__accountEndpoint).
 	AccountEndpoint string
-	// ClientID names a user-assigned managed identity and then no other credential is tried, so a wrong id fails in the
-	// open. Empty: azidentity's default chain, which is the system-assigned identity in Azure and the developer's own
-	// login on a laptop.
-	ClientID string
-	// Database and Container are the names to use.
+	// ClientID names a user-assigned managed identity; no other credential is then tried, so a wrong id fails visibly.
+	// Empty means azidentity's default chain: the system-assigned identity in Azure, the developer's login on a laptop.
+	ClientID            string
 	Database, Container string
-	// Emulator says that the host, whatever its name, is an emulator: plain http and unverified certificates are
-	// allowed.
+	// Emulator allows plain http and unverified certificates, whatever the host's name.
 	Emulator bool
-	// Timeouts bound each call; the zero value of a field stands for its default.
+	// Timeouts bound each call; a zero field means its default.
 	Timeouts Timeouts
-	// Concurrency is how many calls are made at the same time; as many connections are kept open over http/1.
-	// Default 64.
+	// Concurrency is the number of calls in progress at the same time. Over http/1 as many connections stay open. Default
+	// 64.
 	Concurrency int
 }
 
-// Timeouts bound a call, waits and repetitions included, on top of the caller's own deadline; the earlier one counts.
+// Timeouts bound a call with its waits and retries. The caller's own deadline counts when it is earlier.
 type Timeouts struct {
 	// Read bounds one point read. Default 10 s.
 	Read time.Duration
-	// Record bounds one patch. Default 10 s: three waits of 2 s for a throttled account fit in.
+	// Record bounds one patch. Default 10 s, which has room for three waits of 2 s of a throttled account.
 	Record time.Duration
-	// Page bounds each page of a query; ReadMany, Query, Window and Waiting have as many as they need, and Page gives one.
-	// Default 20 s.
+	// Page bounds each page of a query. ReadMany, Query, Window and PendingDocs read several pages. Default 20 s.
 	Page time.Duration
-	// Submit bounds the writing of one whole document. Default 15 s.
+	// Submit bounds the write of one whole document. Default 15 s.
 	Submit time.Duration
-	// Control bounds one reading or writing of the control document. Default 5 s: the breaker asks for it while documents
-	// wait, and does without it when it must.
+	// Control bounds one read or write of the control document. Default 5 s: documents wait meanwhile, and the breaker can
+	// work without it.
 	Control time.Duration
-	// Ping bounds the reading of the container's metadata. Default 5 s: more than the three retries, 1 s apart, that
-	// the SDK makes when nothing listens.
+	// Ping bounds the read of the container's metadata. Default 5 s, which has room for the SDK's three retries of 1 s when
+	// nothing listens.
 	Ping time.Duration
 	// Setup bounds the making of one database or container. Default 30 s.
 	Setup time.Duration
 }
 
-// withDefaults fills the fields that are not set.
+// withDefaults sets the fields that are zero or less.
 func (t Timeouts) withDefaults() Timeouts {
 	for _, f := range []struct {
 		field *time.Duration
@@ -82,8 +78,8 @@ func (t Timeouts) withDefaults() Timeouts {
 	return t
 }
 
-// Open makes the adapter. It reads no network: that an account answers is Ping's to say. All that is wrong with the
-// options is reported in one infrastructure error with code "settings", which names settings and never a key.
+// Open makes a Container without a request; Ping finds out whether the account answers. Errors by kind: infrastructure,
+// code "settings", with every problem of the options. The text names settings and never a key.
 func Open(o Options) (*Container, error) {
 	o.Timeouts = o.Timeouts.withDefaults()
 	if o.Concurrency <= 0 {
@@ -106,11 +102,11 @@ func Open(o Options) (*Container, error) {
 	return &Container{options: o, build: build, transport: newTransport(o.Concurrency, skipVerify)}, nil
 }
 
-// buildFunc makes a client of the account that the options name.
+// buildFunc makes a client.
 type buildFunc func(*azcosmos.ClientOptions) (*azcosmos.Client, error)
 
-// account checks how the options name an account and answers how clients of it are made, and whether certificates go
-// unverified. It fills Database from the connection string.
+// account validates the options. It gives the function that makes clients, and whether certificates go unverified. It sets
+// an empty Database from the connection string.
 func account(o *Options) (build buildFunc, skipVerify bool, err error) {
 	switch {
 	case o.Connection != "" && o.AccountEndpoint != "":
@@ -150,7 +146,7 @@ func account(o *Options) (build buildFunc, skipVerify bool, err error) {
 	}
 }
 
-// credential chooses who we are, see Options.ClientID.
+// credential implements the rule of Options.ClientID.
 func credential(clientID string) (azcore.TokenCredential, error) {
 	if clientID != "" {
 		return azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(clientID)})
@@ -158,21 +154,21 @@ func credential(clientID string) (azcore.TokenCredential, error) {
 	return azidentity.NewDefaultAzureCredential(nil)
 }
 
-// clientOptions configure the SDK's repetitions; doc.go has the whole table.
+// clientOptions configure the SDK's retries; doc.go has the whole table.
 func clientOptions(transport *http.Client) *azcosmos.ClientOptions {
 	return &azcosmos.ClientOptions{
 		ClientOptions: azcore.ClientOptions{
 			Transport: transport,
 			Retry: policy.RetryOptions{
 				MaxRetries: 3,
-				// Used where a 429 names no wait: 0.2, 0.6, 1.4 s.
+				// This applies where a 429 names no wait: 0.2, 0.6, 1.4 s.
 				RetryDelay: 200 * time.Millisecond,
-				// A longer wait than this is the breaker's business, not a call's.
+				// A caller waits longer ones itself.
 				MaxRetryDelay: 2 * time.Second,
 				ShouldRetry:   worthRetrying,
 			},
 		},
-		// The etag of the new state is in a header; sending 2 MB back would buy nothing.
+		// The etag of the new state is in a header, so the document of up to 2 MB need not come back.
 		EnableContentResponseOnWrite: false,
 	}
 }

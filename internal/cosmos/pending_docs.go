@@ -12,8 +12,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// PendingDocs gives the documents of an environment that wait in one of statuses and whose _ts lies in [from, to), ids, times
-// and codes only. See commit.Backlog. A member of another type than expected counts as empty, as everywhere.
+// PendingDocs gives the documents of an environment with one of statuses and a _ts in [from, to): ids, times and codes
+// only. See commit.Backlog. A member of an unexpected type counts as empty.
 func (c *Container) PendingDocs(ctx context.Context, sysName string, statuses []invoice.Status, from, to int64, page func([]commit.PendingDoc) (more bool, err error)) error {
 	op := operation{"cosmos: waiting", onContainer}
 	query, params := pendingQuery(sysName, statuses, from, to)
@@ -29,10 +29,11 @@ func (c *Container) PendingDocs(ctx context.Context, sysName string, statuses []
 	})
 }
 
-// windowPage is how many documents a page of a window may have: those that one request to SQL takes.
+// windowPage is the largest number of documents in a page of a window: as many as one request to SQL takes.
 const windowPage = 100
 
-// Page gives one page of a window. See commit.Backlog. The query is asked with the times that the search began with.
+// Page gives one page of a window. See commit.Backlog. The continuation has the times of the first page, so that every page
+// runs the same query.
 func (c *Container) Page(ctx context.Context, q commit.WindowQuery, continuation string) (found []commit.PendingDoc, next string, err error) {
 	op, place := operation{"cosmos: backlog", onContainer}, ""
 	if continuation != "" {
@@ -52,7 +53,7 @@ func (c *Container) Page(ctx context.Context, q commit.WindowQuery, continuation
 	return found, next, err
 }
 
-// What is told of a waiting document, and the parts of conditions that several queries have.
+// The columns of a pending document, and conditions that several queries share.
 const (
 	selectPending = "SELECT c.id, c._ts, c.sql_writer.status, c.sql_writer.retry_after, c.sql_writer.postponed," +
 		" c.sql_writer.last_error_kind, c.sql_writer.last_error_code, c.sql_writer.failed_at FROM c WHERE c.request_details.sys_name = @sys_name"
@@ -61,12 +62,12 @@ const (
 	isPostponed = "(IS_BOOL(c.sql_writer.postponed) AND c.sql_writer.postponed = true)"
 )
 
-// pendingQuery makes the query of Waiting, "" when nothing is asked for. It filters and projects, no more: what the gateway
-// serves over partitions (docs/facts.md F63). Order and bounds are the caller's to make.
+// pendingQuery makes the query of PendingDocs, or "" without statuses. It only filters and projects, because the gateway
+// serves no more over partitions (docs/facts.md F63). The caller sorts and limits.
 //
-// The form decides whether the index serves it. Equality, IN and ranges do; LOWER(c.sql_writer.status) = 'pending' would
-// find every spelling and read every document ("This function doesn't use the index", the vendor's page on LOWER). So
-// the status is compared with each spelling that is promised.
+// The index serves equality, IN and ranges. LOWER(c.sql_writer.status) = 'pending' would find every spelling, but reads
+// every document ("This function doesn't use the index", the vendor's page on LOWER). The query therefore names each
+// spelling of commit.Spellings.
 func pendingQuery(sysName string, statuses []invoice.Status, from, to int64) (string, []Param) {
 	c := condition{{"@sys_name", sysName}, {"@from", from}, {"@to", to}}
 	in := c.inStatus(statuses...)
@@ -76,9 +77,9 @@ func pendingQuery(sysName string, statuses []invoice.Status, from, to int64) (st
 	return selectPending + " AND " + in + " AND c._ts >= @from AND c._ts < @to", c
 }
 
-// backlogQuery makes the query of a window. What is compared with a member that is not there, or of another type, is
-// undefined, and so is NOT of that; every condition that is negated therefore asks for the type first. NOT IS_DEFINED is
-// not used: it scans (docs/facts.md F66).
+// backlogQuery makes the query of a window. A comparison with a missing member or another type is undefined, and so is its
+// NOT. Every negated condition therefore checks the type first. NOT IS_DEFINED is not used, because it scans (docs/facts.md
+// F66).
 func backlogQuery(op operation, q commit.WindowQuery) (string, []Param, error) {
 	c := condition{{"@sys_name", q.SysName}}
 	if q.Window == commit.Orphans {
@@ -107,16 +108,16 @@ func backlogQuery(op operation, q commit.WindowQuery) (string, []Param, error) {
 	return "", nil, fault.New(fault.Internal, op.name, "window", "there is no window %q", q.Window)
 }
 
-// condition gathers the parameters of a query while its text is made.
+// condition collects the parameters of a query while its text is made.
 type condition []Param
 
-// add takes in a value and answers the name it has in the text.
+// add adds a value and gives its name in the text.
 func (c *condition) add(name string, value any) string {
 	*c = append(*c, Param{Name: name, Value: value})
 	return name
 }
 
-// inStatus is the condition that the status is one of statuses in one of its spellings; "" when there is none.
+// inStatus is the condition for the statuses in all their spellings, or "" without statuses.
 func (c *condition) inStatus(statuses ...invoice.Status) string {
 	var names []string
 	for _, status := range statuses {
@@ -130,21 +131,20 @@ func (c *condition) inStatus(statuses ...invoice.Status) string {
 	return "c.sql_writer.status IN (" + strings.Join(names, ", ") + ")"
 }
 
-// readAllPending reads the rows of a page.
 func readAllPending(op operation, rows []json.RawMessage) ([]commit.PendingDoc, error) {
 	found := make([]commit.PendingDoc, len(rows))
 	for i, row := range rows {
 		w, err := readPending(row)
 		if err != nil {
-			return nil, fault.Wrap(fault.Infrastructure, op.name, "row", "the service answered with a row that is none", err)
+			return nil, fault.Wrap(fault.Infrastructure, op.name, "row", "the service answered with a malformed row", err)
 		}
 		found[i] = w
 	}
 	return found, nil
 }
 
-// readPending reads one row. Its members stand beside each other under the names that they have in sql_writer, so the row
-// is read by the rules for sql_writer; only id and _ts, which the service vouches for, must be what they should.
+// readPending reads one row. Its members have the names of sql_writer, so they are read by the same lenient rules. The
+// service guarantees id and _ts, so their types are checked.
 func readPending(row json.RawMessage) (commit.PendingDoc, error) {
 	var head struct {
 		ID string `json:"id"`

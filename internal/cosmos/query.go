@@ -7,21 +7,21 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// pageSize is how many rows a page may have; the service makes pages smaller as it likes (4 MB is its own limit).
+// pageSize is the largest number of rows in a page. The service makes pages smaller (its own limit is 4 MB).
 const pageSize = 1000
 
-// Param is a parameter of a query. Name begins with @; Value is anything that JSON can say.
+// Param is a parameter of a query. Name begins with @; Value is any value that JSON can encode.
 type Param struct {
 	Name  string
 	Value any
 }
 
-// Query gives the rows of a query page by page, in no order, until there are none or page answers more = false or an
-// error, which is handed on as it is. A page is never empty: the service's empty pages are passed over.
+// Query gives the rows of a query page by page, in no order. It stops when page returns more = false or an error, which it
+// returns unchanged. A page is never empty: Query skips the service's empty pages.
 //
-// The query may filter and project, no more: over all partitions the gateway refuses ORDER BY, TOP, OFFSET, DISTINCT,
-// GROUP BY and aggregates (docs/facts.md F63). Rows are equal in meaning to what is stored, as with ReadMany. Each page
-// has its own deadline; the whole has only the caller's. Errors by kind: infrastructure, throttled.
+// The query may only filter and project: over all partitions the gateway refuses ORDER BY, TOP, OFFSET, DISTINCT, GROUP BY
+// and aggregates (docs/facts.md F63). Rows are equal in meaning to what is stored, as with ReadMany. Each page has its own
+// deadline; the whole query has only the caller's. Errors by kind: infrastructure, throttled.
 func (c *Container) Query(ctx context.Context, query string, params []Param, page func([]json.RawMessage) (more bool, err error)) error {
 	return c.pages(ctx, operation{"cosmos: query", onContainer}, query, params, page)
 }
@@ -44,8 +44,8 @@ func (c *Container) pages(ctx context.Context, op operation, query string, param
 	}
 }
 
-// page gives one page of at most size rows, which may be empty, and the service's continuation of the next one: "" begins, and is answered when
-// there are no more.
+// page gives one page of at most size rows, which may be empty, and the service's continuation of the next page. An empty
+// continuation begins, and ends.
 func (c *Container) page(ctx context.Context, op operation, query string, params []Param, size int32, continuation string) (rows []json.RawMessage, next string, err error) {
 	options := &azcosmos.QueryOptions{PageSizeHint: size}
 	for _, p := range params {
@@ -55,7 +55,7 @@ func (c *Container) page(ctx context.Context, op operation, query string, params
 		options.ContinuationToken = &continuation
 	}
 	err = c.do(ctx, op, c.options.Timeouts.Page, func(ctx context.Context, s *connected) error {
-		// A pager of one page: whoever asks holds the token, so each page has a deadline of its own.
+		// The pager reads one page only. The caller has the continuation, so each page gets a deadline of its own.
 		r, err := s.container.NewQueryItemsPager(query, azcosmos.NewPartitionKey(), options).NextPage(ctx)
 		if err != nil {
 			return err

@@ -16,12 +16,11 @@ import (
 // Selection implements run.Selection over a Container.
 type Selection struct{ c *Container }
 
-// Selection finds the documents of runs. It keeps nothing of its own: another one of the same container goes on where this
-// one stopped.
+// Selection gives the run.Selection of this container. It has no state: another instance continues from a continuation.
 func (c *Container) Selection() Selection { return Selection{c} }
 
-// Page gives one page of the documents that a run takes. See run.Selection. It asks the query of Waiting, and the service's
-// page is handed on as it is: empty ones too.
+// Page gives one page of the documents of a run. See run.Selection. It runs the query of PendingDocs and returns the
+// service's pages unchanged, also empty ones.
 func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (found []commit.PendingDoc, next string, err error) {
 	query, params := pendingQuery(q.SysName, q.Statuses, q.From, q.To)
 	if query == "" {
@@ -30,11 +29,11 @@ func (s Selection) Page(ctx context.Context, q run.Query, continuation string) (
 	return s.c.pendingPage(ctx, operation{"cosmos: page", onContainer}, query, params, pageSize, continuation)
 }
 
-// pendingPage gives one page of documents that wait.
+// pendingPage gives one page of pending documents.
 //
-// A continuation is the service's own with a mark of its query before it: the service does not promise to notice that a
-// continuation is another query's, and would go on at a place that means nothing here. A build that asks differently thus
-// begins again. Of the service's part nothing is known but that it goes into a header and has up to 16 KB.
+// Its continuation is the service's continuation after a mark of the query. The service does not promise to refuse the
+// continuation of another query, and would continue at a meaningless place. After an upgrade that changes the query, a
+// search therefore begins again. The service's continuation is opaque; it must fit into a header and has up to 16 KB.
 func (c *Container) pendingPage(ctx context.Context, op operation, query string, params []Param, size int32, continuation string) (found []commit.PendingDoc, next string, err error) {
 	mark, err := markOf(op, query, params)
 	if err != nil {
@@ -46,7 +45,7 @@ func (c *Container) pendingPage(ctx context.Context, op operation, query string,
 	}
 	rows, next, err := c.page(ctx, op, query, params, size, token)
 	if token != "" && refusesToken(err) {
-		return nil, "", fault.Wrap(fault.Document, op.name, "continuation", "the service does not know the place where the search stopped", err)
+		return nil, "", fault.Wrap(fault.Document, op.name, "continuation", "the service does not know the continuation", err)
 	}
 	if err != nil {
 		return nil, "", err
@@ -60,12 +59,11 @@ func (c *Container) pendingPage(ctx context.Context, op operation, query string,
 	return found, next, nil
 }
 
-// noContinuation says that a continuation is none of ours.
 func noContinuation(op operation) error {
-	return fault.New(fault.Document, op.name, "continuation", "the place where the search stopped is none of this search")
+	return fault.New(fault.Document, op.name, "continuation", "the continuation belongs to another search")
 }
 
-// markOf begins the continuations of one query with its parameters.
+// markOf gives the mark of a query and its parameters.
 func markOf(op operation, query string, params []Param) (string, error) {
 	text, err := json.Marshal(struct {
 		Query  string
@@ -78,12 +76,13 @@ func markOf(op operation, query string, params []Param) (string, error) {
 	return hex.EncodeToString(sum[:8]) + ":", nil
 }
 
-// notInHeader reports what net/http sends in no header: it would fail as if the network had.
+// notInHeader reports characters that net/http refuses in a header. Its error would look like a network failure.
 func notInHeader(r rune) bool { return r < ' ' || r == 0x7f }
 
-// refusesToken reports whether the service refused a query that has a continuation because of it. It says 400 and in words
-// only what is wrong ("... malformed. Re-run the query without it", azure-cosmos-dotnet-v3 issue 3416), so every 400 is
-// taken for that. One that was meant for the query comes again when the search begins again. 1004 speaks of the query.
+// refusesToken reports whether the service refused a query because of its continuation. The service answers 400 and only
+// the text gives the reason ("... malformed. Re-run the query without it", azure-cosmos-dotnet-v3 issue 3416). Every 400
+// but 1004, which concerns the query, therefore counts. Any other problem of the query shows up again when the search
+// begins again.
 func refusesToken(err error) bool {
 	return statusOf(err) == http.StatusBadRequest && fault.CodeOf(err) != "400/1004"
 }

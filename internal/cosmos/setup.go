@@ -7,9 +7,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// EnsureContainers makes the database, this container and the others named, each with partition key /id, as far as they
-// are not there. It is for local runs: in Azure the containers are made by deployment, with throughput and index policy.
-// What exists is left as it is. Errors by kind: infrastructure, throttled.
+// EnsureContainers makes the database, this container and others, each with partition key /id, where they are missing. It
+// is for local runs: in Azure the deployment makes them, with throughput and index policy. It does not change what exists.
+// Errors by kind: infrastructure, throttled.
 func (c *Container) EnsureContainers(ctx context.Context, others ...string) error {
 	op := operation{"cosmos: make database", onContainer}
 	err := c.do(ctx, op, c.options.Timeouts.Setup, func(ctx context.Context, s *connected) error {

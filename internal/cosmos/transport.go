@@ -9,21 +9,21 @@ import (
 	"sqlwriter/internal/neterr"
 )
 
-// newTransport makes the http client that all calls share. azcosmos' default is not used because its certificates
-// cannot be relaxed for an emulator and its connections are not ours to close.
+// newTransport makes the HTTP client that all calls share. azcosmos' default is not used: it cannot skip the certificate
+// check of an emulator, and this package could not close its connections.
 func newTransport(concurrency int, skipVerify bool) *http.Client {
 	return &http.Client{
-		// A backstop only: every call has a deadline of its own. It bounds what the SDK does without one, such as
-		// reading the account's regions.
+		// Every call has a deadline of its own. This one bounds the SDK's own requests, such as the read of the account's
+		// regions.
 		Timeout: time.Minute,
 		Transport: &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 			TLSHandshakeTimeout: 5 * time.Second,
 			ForceAttemptHTTP2:   true,
-			// A connection that a firewall dropped in silence is noticed here, not after a call's whole deadline.
+			// The ping finds a connection that a firewall dropped silently, before a call's whole deadline passes.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 3 * time.Second},
-			// The default of 2 would open and close a connection for nearly every concurrent patch over http/1.
+			// With the default of 2, nearly every concurrent patch over http/1 would open and close a connection.
 			MaxIdleConns:        2 * concurrency,
 			MaxIdleConnsPerHost: concurrency,
 			IdleConnTimeout:     90 * time.Second,
@@ -35,9 +35,9 @@ func newTransport(concurrency int, skipVerify bool) *http.Client {
 	}
 }
 
-// worthRetrying is azcore's decision to repeat: a 429 only, since everything else is either repeated by azcosmos below
-// it or must not be. A wait that would outlast the caller's deadline is not begun: the caller then learns that the
-// account is throttling, and for how long, instead of a timeout that says nothing.
+// worthRetrying is azcore's decision to retry: 429 only, because azcosmos retries the rest or nothing may. A wait beyond
+// the caller's deadline is not begun. The caller then learns that the account throttles, and for how long, instead of a
+// timeout.
 func worthRetrying(resp *http.Response, err error) bool {
 	if err != nil || resp.StatusCode != http.StatusTooManyRequests {
 		return false

@@ -9,19 +9,19 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Window gives the documents of one environment whose _ts is at least from and less than to. See adopt.Documents. Of each it
-// fetches the members that a document is read from and nothing else: one may be 2 MB of which a few hundred bytes matter.
+// Window gives the documents of one environment with a _ts in [from, to). See adopt.Documents. It fetches only the members
+// that invoice.Read uses, because a document may have 2 MB.
 //
-// It filters by equality and range on indexed members and projects, which is all that the gateway serves over partitions
-// (docs/facts.md F63). Status is not part of the filter: it is compared without regard to case (ADR 0005), and nearly every
-// document of a container with history is finished.
+// The query only filters on indexed members and projects, because the gateway serves no more over partitions (docs/facts.md
+// F63). It does not filter by status: that ignores case (ADR 0005), and nearly every document of an old container is
+// finished.
 func (c *Container) Window(ctx context.Context, sysName string, from, to int64, page func([]json.RawMessage) (more bool, err error)) error {
 	return c.pages(ctx, operation{"cosmos: window", onContainer}, windowQuery(), []Param{
 		{Name: "@sys_name", Value: sysName}, {Name: "@from", Value: from}, {Name: "@to", Value: to},
 	}, page)
 }
 
-// windowQuery names the members in the form that takes every name.
+// windowQuery quotes the members, so that every name is valid.
 func windowQuery() string {
 	members := invoice.Members()
 	for i, m := range members {

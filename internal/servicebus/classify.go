@@ -12,30 +12,30 @@ import (
 	"sqlwriter/internal/neterr"
 )
 
-// codeTooLarge is the code of a message, or of a batch, that is larger than the service takes.
+// codeTooLarge is the code of a message or batch that exceeds the service's limit.
 const codeTooLarge = "too_large"
 
-// damage says what an error leaves of the Sender that gave it.
+// damage is the state in which an error leaves its Sender.
 type damage int
 
 const (
-	// works: the Sender works on.
+	// works: the Sender stays usable.
 	works damage = iota
 	// broken: a new Sender is needed.
 	broken
-	// lost: a new Sender is needed, and a new Client when the new Sender meets the same.
+	// lost: a new Sender is needed, and a new Client when the new Sender fails likewise.
 	lost
 )
 
-// rule is one row: what an error of the SDK means.
+// rule maps an error of the SDK to a fault.
 type rule struct {
 	code string
-	// about is what the row is about: an amqp.ErrCond, an azservicebus.Code, an error, or a func(error) bool.
+	// about selects the errors: an amqp.ErrCond, an azservicebus.Code, an error, or a func(error) bool.
 	about  any
 	kind   fault.Kind
 	reason string
 	source string
-	// leaves is for a rejection; a detach breaks the Sender whatever its condition.
+	// leaves applies to a rejection; a detach breaks the Sender whatever its condition.
 	leaves damage
 }
 
@@ -46,9 +46,9 @@ const (
 	condCancelled      amqp.ErrCond = "com.microsoft:operation-cancelled"
 )
 
-// rules is the table of errors; the first row that fits decides. Conditions come before the SDK's codes, which hide them.
-// Sources: "amqp" is the vendor's page "AMQP errors in Azure Service Bus", "sdk" is the SDK's documentation of its codes,
-// the others name a page of this repository.
+// rules lists the rules; the first match decides. Conditions come before the SDK's codes, because one code covers several
+// conditions. The source "amqp" is the vendor's page "AMQP errors in Azure Service Bus"; "sdk" is the SDK's documentation
+// of its codes.
 func rules() []rule {
 	const (
 		infra   = fault.Infrastructure
@@ -65,7 +65,7 @@ func rules() []rule {
 		{"amqp:not-found", amqp.ErrCondNotFound, infra, "there is no such queue", "amqp", broken},
 		{"amqp:not-allowed", amqp.ErrCondNotAllowed, infra, "the queue does not allow this: it may want sessions", "amqp", broken},
 		{"com.microsoft:entity-disabled", condEntityDisabled, infra, "the queue is disabled, or disabled for sending", "amqp", broken},
-		{"com.microsoft:operation-cancelled", condCancelled, infra, "the service gave the call up" + perhaps, "amqp", works},
+		{"com.microsoft:operation-cancelled", condCancelled, infra, "the service cancelled the call" + perhaps, "amqp", works},
 		{
 			"unauthorized", azservicebus.CodeUnauthorizedAccess, infra,
 			"not allowed: key or signature, or the identity lacks the role Azure Service Bus Data Sender, or this machine's clock is off", "sdk", broken,
@@ -76,13 +76,12 @@ func rules() []rule {
 		{"closed", azservicebus.CodeClosed, infra, "the connection was closed while it was in use" + perhaps, "sdk", lost},
 		{"cancelled", context.Canceled, infra, "the caller gave up" + perhaps, "ours", works},
 		{"deadline", context.DeadlineExceeded, infra, "no answer within the deadline" + perhaps, "ours", lost},
-		{"identity", isIdentity, infra, "no token could be had for the identity", "ours", broken},
-		// What is left cannot be told from network trouble by its type, and no message must pay for a doubt.
-		{"unknown", func(error) bool { return true }, infra, "the call failed in a way we do not know" + perhaps, "docs/requirements.md R34", lost},
+		{"identity", isIdentity, infra, "the identity got no token", "ours", broken},
+		// The type of any other error does not tell it from a network failure. No message is blamed in doubt.
+		{"unknown", func(error) bool { return true }, infra, "the call failed for an unknown reason" + perhaps, "docs/requirements.md R34", lost},
 	}
 }
 
-// matches reports whether the row is about an error.
 func (r rule) matches(err error) bool {
 	switch about := r.about.(type) {
 	case amqp.ErrCond:
@@ -99,15 +98,15 @@ func (r rule) matches(err error) bool {
 	return false
 }
 
-// isIdentity reports whether an identity's token could not be had.
+// isIdentity reports whether the identity got no token.
 func isIdentity(err error) bool {
 	var failed *azidentity.AuthenticationFailedError
 	var required *azidentity.AuthenticationRequiredError
 	return errors.As(err, &failed) || errors.As(err, &required)
 }
 
-// translate is the only way an error of the SDK leaves this package: the table says what it means, and what it leaves of the
-// Sender.
+// translate turns an error of the SDK into a fault, and reports the state of the Sender. No error of the SDK leaves this
+// package without it.
 func translate(op string, err error) (*fault.Error, damage) {
 	for _, r := range rules() {
 		if !r.matches(err) {
@@ -119,10 +118,10 @@ func translate(op string, err error) (*fault.Error, damage) {
 		}
 		return fault.Wrap(r.kind, op, r.code, r.reason, neterr.Redact(err, describe(err))), leaves
 	}
-	return fault.Wrap(fault.Internal, op, "unclassified", "the table of errors has no last row", neterr.Redact(err, describe(err))), lost
+	return fault.Wrap(fault.Internal, op, "unclassified", "no rule matches the error", neterr.Redact(err, describe(err))), lost
 }
 
-// detached reports whether an error says that the link, its session or its connection ended.
+// detached reports whether the link, its session or its connection ended.
 func detached(err error) bool {
 	var link *amqp.LinkError
 	var session *amqp.SessionError
@@ -130,8 +129,8 @@ func detached(err error) bool {
 	return errors.As(err, &link) || errors.As(err, &session) || errors.As(err, &conn)
 }
 
-// describe gives what the other end said of an AMQP error (a tracking id, which the vendor's support asks for, is in it),
-// or what the system said of a lost connection, which holds no more than an address. Other texts may repeat a token.
+// describe gives the service's text of an AMQP error, which has the tracking id for the vendor's support. For a lost
+// connection it gives the system's text, which has no more than an address. Other texts may repeat a token.
 func describe(err error) string {
 	var answer *amqp.Error
 	if errors.As(err, &answer) {

@@ -16,10 +16,10 @@ const (
 	settingClientID   = "SERVICEBUS_CONNECTION__clientId"
 )
 
-// emulatorKey is the key of the vendor's emulator. It is published and opens nothing else.
+// emulatorKey is the published key of the vendor's emulator.
 const emulatorKey = "SAS_KEY_VALUE"
 
-// connection is what a connection string says: an address, and either name and key or a shared access signature.
+// connection is a parsed connection string: an address, and either name and key or a shared access signature.
 type connection struct {
 	// endpoint is sb://host[:port].
 	endpoint           string
@@ -28,9 +28,9 @@ type connection struct {
 	emulator, isEntity bool
 }
 
-// parseConnection reads a connection string the way the host does, which reads the same setting: parts in any order, names
-// without regard to case, blanks around names and values, a trailing semicolon, "=" in a value, unknown parts ignored. The
-// SDK's own reader takes blanks for a part of a name. Its errors name the part, never a value.
+// parseConnection reads a connection string by the rules of the host, which reads the same setting. Parts come in any order
+// and names in any case. Blanks around names and values, a trailing semicolon, "=" in a value and unknown parts are
+// allowed. The SDK's parser takes blanks for a part of a name. Errors name the part, never a value.
 func parseConnection(text string) (connection, error) {
 	parts := map[string]string{}
 	for part := range strings.SplitSeq(text, ";") {
@@ -39,7 +39,7 @@ func parseConnection(text string) (connection, error) {
 		}
 		name, value, found := strings.Cut(part, "=")
 		if !found {
-			// The text is not shown: a key that lost its name would be printed.
+			// The text is not shown: it may be a key without its name.
 			return connection{}, fmt.Errorf("%s: a part without \"=\": want Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...;", settingConnection)
 		}
 		parts[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
@@ -52,7 +52,7 @@ func parseConnection(text string) (connection, error) {
 	return c, c.check()
 }
 
-// check tells what a connection string lacks.
+// check reports everything that is missing or wrong.
 func (c connection) check() error {
 	var problems []error
 	problem := func(format string, args ...any) {
@@ -70,17 +70,17 @@ func (c connection) check() error {
 	case c.endpoint == "":
 		problem("Endpoint is missing: %s", form)
 	case err != nil || u.Scheme != "sb" || u.Hostname() == "":
-		// A *url.Error repeats the text; a string put together wrongly may have the key in it.
+		// A *url.Error repeats the text, and a malformed string may contain the key.
 		problem("Endpoint is not an address: %s", form)
 	case u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
 		problem("Endpoint has more than the address of a namespace: %s", form)
 	case c.emulator && !isLoopback(u.Hostname()) && c.key != emulatorKey:
-		problem("UseDevelopmentEmulator is for this machine and for the emulator's own key: the wire is plain")
+		problem("UseDevelopmentEmulator is for this machine and for the emulator's own key: the connection is not encrypted")
 	}
 	return errors.Join(problems...)
 }
 
-// text is the connection string in the form that the SDK reads.
+// text is the connection string in the SDK's form.
 func (c connection) text() string {
 	text := "Endpoint=" + c.endpoint
 	if c.signature != "" {
@@ -94,15 +94,14 @@ func (c connection) text() string {
 	return text
 }
 
-// checkNamespace holds the rule for the host name of a namespace.
 func checkNamespace(name string) error {
 	if !regexp.MustCompile(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$`).MatchString(name) {
-		return fmt.Errorf("%s: no host name: want NAME.servicebus.windows.net", settingNamespace)
+		return fmt.Errorf("%s: not a host name: want NAME.servicebus.windows.net", settingNamespace)
 	}
 	return nil
 }
 
-// isLoopback reports whether a host name can only mean this machine.
+// isLoopback reports whether a host name always means this machine.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

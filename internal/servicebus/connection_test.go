@@ -81,7 +81,7 @@ func TestOpenNamesTheSettingAndNeverTheKey(t *testing.T) {
 		"key in the endpoint":  {Options{Connection: "Endpoint=sb://ns/" + secret + ";SharedAccessKeyName=R;SharedAccessKey=x"}, []string{"more than the address"}},
 		"key without its name": {Options{Connection: "Endpoint=sb://ns/;a key that nobody"}, []string{`without "="`}},
 		"of one queue":         {Options{Connection: good + ";EntityPath=" + secret}, []string{"EntityPath", "the namespace's"}},
-		"plain on the wire":    {Options{Connection: good + ";UseDevelopmentEmulator=true"}, []string{"the wire is plain"}},
+		"plain on the wire":    {Options{Connection: good + ";UseDevelopmentEmulator=true"}, []string{"not encrypted"}},
 		"an address for a name": {
 			Options{FullyQualifiedNamespace: "sb://" + secret}, []string{settingNamespace, "want NAME.servicebus.windows.net"},
 		},

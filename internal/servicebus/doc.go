@@ -1,30 +1,30 @@
 // Package servicebus sends messages to queues of an Azure Service Bus namespace, on azservicebus v1.11.0. It implements
-// run.Queue. Messages come in through the host's triggers, not through here.
+// run.Queue. The host's triggers receive messages; this package only sends.
 //
-// # Who repeats what
+// # Retries
 //
-// The SDK repeats a call twice, after 0.2 s and 0.6 s (each times 0.8 to 1.3). It must be allowed one repetition at least:
-// it mends a broken connection only when it repeats, and with none every later call of the Client fails for ever
-// (docs/facts.md F58). It bounds no single try, so every call has a deadline of ours
-// (Timeouts.Call) that covers the repetitions and a rebuilt Sender as well. A namespace that refuses connections is known
-// after 1 s, or 2 s when it was there before; one that never answers after Timeouts.Call; and the first failure of a Send
-// that concerns all its messages is its last call.
+// The SDK makes two retries, after 0.2 s and 0.6 s (each times 0.8 to 1.3). At least one retry must stay allowed, because
+// the SDK reconnects only on a retry; without one a broken Client fails for ever (docs/facts.md F58).
 //
-// # What an error says
+// The SDK bounds no single try. Timeouts.Call therefore bounds every call, with its retries and a replaced Sender. A
+// namespace that refuses connections fails after 1 s, or after 2 s when it answered before. One that never answers fails
+// after Timeouts.Call. A Send stops at the first failure that concerns all its messages.
 //
-// A repetition may send what has arrived already, and an answer that is lost does not say whether the message has. An
-// error therefore means "perhaps"; the message's ID tells repetitions apart where the queue looks for duplicates.
+// # Ambiguous errors
 //
-// # Traps of the SDK
+// A lost acknowledgement does not tell whether the message arrived, and a retry may send it twice. After an error the
+// message may therefore be in the queue. A queue with duplicate detection drops the second one by the message's ID.
 //
-//   - A detach with a condition that the SDK holds for fatal (queue full, server busy, queue disabled, no right) leaves a
-//     Sender that gives the same error for ever, even when the fault is over. Namespace makes a new one, and repeats the
-//     call with it once: the error may be as old as the Sender's last use.
-//   - When a new Sender finds no connection either, the Client is made anew for the next call. All Senders go with it.
-//   - azservicebus.Error has no Unwrap: of what it wraps only the code is known.
-//   - A batch that the service finds too large gives a bare *amqp.Error, not ErrMessageTooLarge, and AddMessage may be
-//     wrong about the size: such a batch is divided. A message that fits into no empty batch is too large alone.
-//   - Message.MessageID stays nil unless it is set, and duplicates are then never found.
-//   - Closing waits for locks that another call holds while it dials. It is done in the background, and Namespace.Close
-//     waits for it.
+// # Pitfalls of the SDK
+//
+//   - A Sender that was detached for a fatal condition (queue full, server busy, queue disabled, no right) gives the same
+//     error for ever, even after the cause has gone. Namespace replaces it and makes the call once more, because the error
+//     may be as old as the Sender's last use.
+//   - When the new Sender finds no connection either, the next call makes a new Client. All Senders go with the old one.
+//   - azservicebus.Error has no Unwrap: only its code is known, not the error that it wraps.
+//   - For a batch that is too large the service gives a bare *amqp.Error, not ErrMessageTooLarge. AddMessage may count
+//     otherwise than the service. Such a batch is divided, and a message that fits into no empty batch is too large.
+//   - Message.MessageID stays nil unless it is set, and then duplicate detection never finds a duplicate.
+//   - Close waits for locks that another call holds while it dials. Namespace closes in the background, and
+//     Namespace.Close waits for that.
 package servicebus

@@ -1,19 +1,15 @@
 package servicebus
 
-import (
-	"strings"
+import "sqlwriter/internal/fault"
 
-	"sqlwriter/internal/fault"
-)
-
-// Faults is the table of errors, for people: AMQP conditions, the SDK's codes, and the words of our own. Rows come in the
-// order in which they are tried: the first one that fits decides.
+// Faults gives the table of errors for docs/errors.md: AMQP conditions, the SDK's codes, and this package's own codes. Rows
+// come in the order of the rules: the first match decides.
 func Faults() []fault.Row {
 	var rows []fault.Row
 	for _, r := range rules() {
-		row := fault.Row{Code: r.code, Kind: r.kind, Reason: r.reason, Source: r.sourceName(), Own: sentAgain()}
+		row := fault.Row{Code: r.code, Kind: r.kind, Reason: r.reason, Source: r.sourceName(), Own: resent()}
 		if r.kind == fault.Document {
-			row.About, row.Own = "one message", isOurs()
+			row.About, row.Own = "one message", isBug()
 		}
 		if len(rows) > 0 && rows[len(rows)-1].Code == row.Code {
 			continue // one meaning in two types of the SDK
@@ -23,36 +19,32 @@ func Faults() []fault.Row {
 	return fault.Of("servicebus", append(rows, wordRows()...))
 }
 
-// wordRows are the codes of our own.
+// wordRows are this package's own codes.
 func wordRows() []fault.Row {
 	return []fault.Row{
-		{Code: "message_id", Kind: fault.Internal, About: "one message", Reason: "a message's id is empty or too long", Source: "docs/facts.md F56", Own: isOurs()},
+		{Code: "message_id", Kind: fault.Internal, About: "one message", Reason: "a message's id is empty or too long", Source: "docs/facts.md F56", Own: isBug()},
 		{Code: "settings", Kind: fault.Infrastructure, Reason: "the settings of the connection cannot be used", Source: "ours", Own: fault.AtStart()},
-		{Code: "unclassified", Kind: fault.Internal, Reason: "the table of errors has no last row", Source: "ours", Own: isOurs()},
+		{Code: "unclassified", Kind: fault.Internal, Reason: "no rule matches the error", Source: "ours", Own: isBug()},
 	}
 }
 
-// sourceName writes a source of the table out.
+// sourceName gives the full name of a source.
 func (r rule) sourceName() string {
-	switch {
-	case r.source == "amqp":
+	switch r.source {
+	case "amqp":
 		return `the page "AMQP errors in Azure Service Bus"`
-	case r.source == "sdk":
+	case "sdk":
 		return "azservicebus, documentation of Code"
-	case strings.HasPrefix(r.source, "facts"):
-		return r.source
-	case strings.HasPrefix(r.source, "design"):
-		return r.source
 	}
 	return r.source
 }
 
-// sentAgain follows when messages cannot be sent: their batches are in the database.
-func sentAgain() fault.Consequence {
+// resent is the consequence for messages that cannot be sent now. Their batches stay in the database.
+func resent() fault.Consequence {
 	return fault.Consequence{Spends: fault.Nothing, Next: "the batches become pending_retry; the recovery timer sends their messages again"}
 }
 
-// isOurs follows when a message cannot be sent as it is, which no message of ours should meet.
-func isOurs() fault.Consequence {
-	return fault.Consequence{Spends: fault.Nothing, Next: "the batch is failed after 3 tries to send its message, with an error line; it is ours to mend"}
+// isBug is the consequence for a message that the service can never accept, which is a bug of this product.
+func isBug() fault.Consequence {
+	return fault.Consequence{Spends: fault.Nothing, Next: "the batch is failed after 3 tries to send its message, with an error line; it is a bug of the SQL Writer"}
 }

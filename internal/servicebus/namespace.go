@@ -11,35 +11,34 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Namespace is the connection to a Service Bus namespace: one Client for the process and one Sender for each queue, made
-// when they are first needed and made anew when they are broken. It is safe for concurrent use.
+// Namespace is the connection to a Service Bus namespace: one Client for the process and one Sender for each queue. It
+// connects on first use and replaces what is broken. It is safe for concurrent use.
 type Namespace struct {
 	build    buildFunc
 	timeouts Timeouts
 	now      func() time.Time
 
 	mu sync.Mutex
-	// client is nil until it is needed, and after it was given up.
+	// client is nil before the first use, and after a failure that needs a new one.
 	client  *azservicebus.Client
 	senders map[string]*sender
 	closed  bool
-	// closing counts what is being closed in the background. Nothing joins it once closed is set: Close waits for it.
+	// closing counts the closings in the background. Close waits for it, and nothing is added once closed is set.
 	closing sync.WaitGroup
 }
 
-// sender is an SDK's Sender.
 type sender struct {
 	*azservicebus.Sender
 	client *azservicebus.Client
 	queue  string
-	// proven says that a call through it has succeeded: its connection was there once.
+	// proven is true after the first successful call through the Sender.
 	proven atomic.Bool
 }
 
-// Queue gives one queue. Nothing is asked of the service; a queue that does not exist is found by the first Send.
+// Queue gives one queue without a request. The first Send finds out whether the queue exists.
 func (n *Namespace) Queue(name string) *Queue { return &Queue{namespace: n, name: name} }
 
-// Close lets go of the connection. Calls that are still under way fail as infrastructure, and so does every later one.
+// Close closes the connection. Calls in progress and later calls fail as infrastructure.
 func (n *Namespace) Close() {
 	n.mu.Lock()
 	if n.client != nil {
@@ -51,8 +50,8 @@ func (n *Namespace) Close() {
 	n.closing.Wait()
 }
 
-// call makes one call through a queue's Sender within its deadline. A Sender that has worked before and is broken now is
-// replaced, and the call is made once more; see doc.go.
+// call makes one call through a queue's Sender within its deadline. A Sender that worked before and is broken now is
+// replaced, and the call is made once more (see doc.go).
 func (n *Namespace) call(ctx context.Context, op, queue string, do func(context.Context, *azservicebus.Sender) error) *fault.Error {
 	ctx, cancel := context.WithTimeout(ctx, n.timeouts.Call)
 	defer cancel()
@@ -66,7 +65,7 @@ func (n *Namespace) call(ctx context.Context, op, queue string, do func(context.
 			s.proven.Store(true)
 			return nil
 		}
-		if ended := ctx.Err(); ended != nil { // go-amqp's own word for it may be another
+		if ended := ctx.Err(); ended != nil { // go-amqp may report another error
 			native = ended
 		}
 		failed, leaves := translate(op, native)
@@ -81,7 +80,7 @@ func (n *Namespace) call(ctx context.Context, op, queue string, do func(context.
 	}
 }
 
-// sender gives a queue's Sender.
+// sender gives a queue's Sender, and makes it on first use.
 func (n *Namespace) sender(queue string) (*sender, *fault.Error) {
 	const op = "servicebus: open"
 	n.mu.Lock()
@@ -109,8 +108,8 @@ func (n *Namespace) sender(queue string) (*sender, *fault.Error) {
 	return s, nil
 }
 
-// discard gives a Sender up, and its Client with all Senders when withClient says so, unless somebody else was faster. After
-// Close there is nothing to give up: the Senders end with their Client.
+// discard removes a Sender, and its Client with all Senders when withClient is true. It skips what another call has
+// replaced already. After Close it does nothing: the Senders end with their Client.
 func (n *Namespace) discard(ctx context.Context, s *sender, withClient bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -129,7 +128,8 @@ func (n *Namespace) discard(ctx context.Context, s *sender, withClient bool) {
 	n.retire(ctx, s.Close)
 }
 
-// retire closes something in the background. That it cannot be closed is no news: it was broken. The caller holds mu.
+// retire closes a Sender or Client in the background. It ignores the error, because the thing was broken. The caller holds
+// mu.
 func (n *Namespace) retire(ctx context.Context, closeIt func(context.Context) error) {
 	n.closing.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.timeouts.Close)

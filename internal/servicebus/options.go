@@ -11,36 +11,35 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Options say which namespace, and how to get to it: by Connection, or by FullyQualifiedNamespace and an identity.
+// Options configure a Namespace. Set Connection, or FullyQualifiedNamespace for an identity.
 type Options struct {
-	// Connection is the namespace's connection string, which the host's triggers read too (setting SERVICEBUS_CONNECTION):
-	// Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...; or with a SharedAccessSignature. With
-	// UseDevelopmentEmulator=true the wire is plain, which is refused unless it is this machine's or the key is the
-	// vendor's emulator's.
+	// Connection is the namespace's connection string (setting SERVICEBUS_CONNECTION):
+	// Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...; or with a SharedAccessSignature. The host's triggers
+	// read the same setting. With UseDevelopmentEmulator=true the connection is not encrypted; Open refuses that except for
+	// this machine or with the key of the vendor's emulator.
 	Connection string
-	// FullyQualifiedNamespace connects with an identity instead: NAME.servicebus.windows.net (setting
-	// SERVICEBUS_CONNECTION__fullyQualifiedNamespace). It needs the role Azure Service Bus Data Sender; the triggers need
-	// Data Receiver (docs/facts.md F55).
+	// FullyQualifiedNamespace is NAME.servicebus.windows.net, to connect with an identity (setting
+	// SERVICEBUS_CONNECTION__fullyQualifiedNamespace). The identity needs the role Azure Service Bus Data Sender; the
+	// triggers need Data Receiver (docs/facts.md F55).
 	FullyQualifiedNamespace string
-	// ClientID names a user-assigned managed identity and then no other credential is tried, so a wrong id fails in the
-	// open. Empty: azidentity's default chain, which is the system-assigned identity in Azure and the developer's own
-	// login on a laptop.
+	// ClientID names a user-assigned managed identity; no other credential is then tried, so a wrong id fails visibly.
+	// Empty means azidentity's default chain: the system-assigned identity in Azure, the developer's login on a laptop.
 	ClientID string
-	// Timeouts bound each call; the zero value of a field stands for its default.
+	// Timeouts bound each call; a zero field means its default.
 	Timeouts Timeouts
-	// Now is the clock that a message's delay is added to; nil stands for time.Now.
+	// Now is the clock that a message's delay is added to; nil means time.Now.
 	Now func() time.Time
 }
 
-// Timeouts bound a call of the SDK, repetitions included, on top of the caller's own deadline; the earlier one counts.
+// Timeouts bound a call of the SDK with its retries. The caller's own deadline counts when it is earlier.
 type Timeouts struct {
-	// Call bounds the opening of a queue and the sending of one batch, each with one rebuilding of the Sender. Default 10 s.
+	// Call bounds the opening of a queue and the sending of one batch, each with one replaced Sender. Default 10 s.
 	Call time.Duration
-	// Close bounds the closing of a Sender or of the connection; nothing waits for it but Namespace.Close. Default 3 s.
+	// Close bounds the closing of a Sender or Client. Only Namespace.Close waits for it. Default 3 s.
 	Close time.Duration
 }
 
-// withDefaults fills the fields that are not set.
+// withDefaults sets the fields that are zero or less.
 func (t Timeouts) withDefaults() Timeouts {
 	if t.Call <= 0 {
 		t.Call = 10 * time.Second
@@ -51,12 +50,12 @@ func (t Timeouts) withDefaults() Timeouts {
 	return t
 }
 
-// Open makes the adapter. It reads no network. All that is wrong with the options is reported in one infrastructure error
-// with code "settings", which names settings and never a key.
+// Open makes a Namespace without a request. Errors by kind: infrastructure, code "settings", with every problem of the
+// options. The text names settings and never a key.
 func Open(o Options) (*Namespace, error) {
 	build, err := account(o)
 	if err == nil {
-		// The SDK looks at its arguments only: a Client dials when it is first used.
+		// The SDK only validates its arguments here: a Client dials on first use.
 		_, err = build()
 	}
 	if err != nil {
@@ -69,10 +68,10 @@ func Open(o Options) (*Namespace, error) {
 	return n, nil
 }
 
-// buildFunc makes a client of the namespace that the options name.
+// buildFunc makes a Client.
 type buildFunc func() (*azservicebus.Client, error)
 
-// account checks how the options name a namespace and answers how clients of it are made.
+// account validates the options and gives the function that makes Clients.
 func account(o Options) (buildFunc, error) {
 	switch {
 	case o.Connection != "" && o.FullyQualifiedNamespace != "":
@@ -105,7 +104,7 @@ func account(o Options) (buildFunc, error) {
 	}
 }
 
-// credential chooses who we are, see Options.ClientID.
+// credential implements the rule of Options.ClientID.
 func credential(clientID string) (azcore.TokenCredential, error) {
 	if clientID != "" {
 		return azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ID: azidentity.ClientID(clientID)})
@@ -113,7 +112,7 @@ func credential(clientID string) (azcore.TokenCredential, error) {
 	return azidentity.NewDefaultAzureCredential(nil)
 }
 
-// clientOptions configure the SDK's repetitions; doc.go says why they are as they are.
+// clientOptions configure the SDK's retries; doc.go has the reasons.
 func clientOptions() *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{RetryOptions: azservicebus.RetryOptions{
 		MaxRetries: 2, RetryDelay: 200 * time.Millisecond, MaxRetryDelay: time.Second,

@@ -11,7 +11,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Queue is one queue of a namespace. It implements run.Queue and is safe for concurrent use.
+// Queue is one queue of a namespace. It is safe for concurrent use.
 type Queue struct {
 	namespace *Namespace
 	name      string
@@ -22,9 +22,9 @@ var _ run.Queue = (*Queue)(nil)
 // maxID is the service's limit for a message's id (docs/facts.md F56).
 const maxID = 128
 
-// Send sends messages in as few batches as their sizes allow. A batch arrives whole or not at all. What concerns all
-// messages ends it: the messages that are left are not tried and get the same error. See run.Queue; internal, code
-// "message_id", for an ID that cannot be one.
+// Send sends messages in as few batches as their sizes allow. The service stores a batch whole or not at all. An error that
+// concerns all messages ends the call; the messages not yet sent get the same error. Errors by kind: as run.Queue, and
+// internal, code "message_id", for an ID that is empty or too long.
 func (q *Queue) Send(ctx context.Context, messages []run.Outgoing) []error {
 	s := sending{queue: q, messages: messages, errs: make([]error, len(messages)), decided: make([]bool, len(messages))}
 	at := make([]int, 0, len(messages))
@@ -45,7 +45,8 @@ func (q *Queue) Send(ctx context.Context, messages []run.Outgoing) []error {
 	return s.errs
 }
 
-// check refuses what must not reach the service: it would refuse the whole batch, with a word for a lost connection.
+// check finds messages that must not reach the service, which would refuse the whole batch with an error like a lost
+// connection.
 func check(m run.Outgoing) *fault.Error {
 	const op = "servicebus: send"
 	switch {
@@ -57,16 +58,15 @@ func check(m run.Outgoing) *fault.Error {
 	return nil
 }
 
-// sending is one call of Send.
 type sending struct {
 	queue    *Queue
 	messages []run.Outgoing
 	errs     []error
-	// decided says for which messages errs holds the answer.
+	// decided marks the messages whose result in errs is final.
 	decided []bool
 }
 
-// decide gives messages their answer.
+// decide sets the result of messages.
 func (s *sending) decide(err *fault.Error, at ...int) {
 	for _, i := range at {
 		s.decided[i] = true
@@ -76,7 +76,7 @@ func (s *sending) decide(err *fault.Error, at ...int) {
 	}
 }
 
-// send sends the messages that at names, in their order. It answers what concerns all that are not decided.
+// send sends the messages at the indexes at, in their order. Its error concerns all messages that are not decided.
 func (s *sending) send(ctx context.Context, at []int) *fault.Error {
 	for len(at) > 0 {
 		batch, err := s.queue.newBatch(ctx)
@@ -100,7 +100,7 @@ func (s *sending) send(ctx context.Context, at []int) *fault.Error {
 	return nil
 }
 
-// fill adds messages to a batch and answers how many there is room for, with the error for the next one.
+// fill adds messages to a batch. It returns how many fit, and the error of the next one.
 func (s *sending) fill(batch *azservicebus.MessageBatch, at []int) (int, *fault.Error) {
 	for n, i := range at {
 		if err := batch.AddMessage(s.queue.native(s.messages[i]), nil); err != nil {
@@ -111,8 +111,8 @@ func (s *sending) fill(batch *azservicebus.MessageBatch, at []int) (int, *fault.
 	return len(at), nil
 }
 
-// sendBatch sends a batch of the messages that at names. One that the service finds too large is divided: the service
-// counts otherwise than the SDK.
+// sendBatch sends a batch of the messages at the indexes at. A batch that the service finds too large is divided, because
+// the service counts otherwise than the SDK.
 func (s *sending) sendBatch(ctx context.Context, batch *azservicebus.MessageBatch, at []int) *fault.Error {
 	err := s.queue.namespace.call(ctx, "servicebus: send", s.queue.name, func(ctx context.Context, native *azservicebus.Sender) error {
 		return native.SendMessageBatch(ctx, batch, nil)
@@ -133,7 +133,7 @@ func (s *sending) sendBatch(ctx context.Context, batch *azservicebus.MessageBatc
 	return s.send(ctx, at[len(at)/2:])
 }
 
-// newBatch makes an empty batch. The first one opens the queue: how large a batch may be, only the service says.
+// newBatch makes an empty batch. The first one opens the queue, because only the service knows its limit for a batch.
 func (q *Queue) newBatch(ctx context.Context) (*azservicebus.MessageBatch, *fault.Error) {
 	var batch *azservicebus.MessageBatch
 	err := q.namespace.call(ctx, "servicebus: open", q.name, func(ctx context.Context, native *azservicebus.Sender) error {
@@ -144,7 +144,7 @@ func (q *Queue) newBatch(ctx context.Context) (*azservicebus.MessageBatch, *faul
 	return batch, err
 }
 
-// native is a message as the SDK has it.
+// native converts a message to the SDK's type.
 func (q *Queue) native(m run.Outgoing) *azservicebus.Message {
 	native := &azservicebus.Message{Body: m.Body, MessageID: to.Ptr(m.ID), ContentType: to.Ptr("application/json")}
 	if m.Delay > 0 {
