@@ -9,53 +9,53 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// contentionTries is how often an undivided request is made before a lost race is looked at more closely. Its parts are
-// made once: a lock that is held costs LOCK_TIMEOUT at every try, and the healthy neighbours wait meanwhile.
+// contentionTries is the number of tries of an undivided request that loses races. Its parts get one try: a held lock costs
+// LOCK_TIMEOUT at each try, and healthy documents wait meanwhile.
 const contentionTries = 3
 
-// contentionWait is the first wait between two tries of a request that lost a race.
+// contentionWait is the wait after the first try that lost a race.
 const contentionWait = 20 * time.Millisecond
 
-// divided is into how many parts a refused range is cut. Four need as many requests as two (4*log4(n) is 2*log2(n)) and
-// write less in vain: a third of the range again instead of all of it.
+// divided is the number of parts of a refused range. Four parts need as many requests as two (4*log4(n) = 2*log2(n)), and
+// repeat a third of the range instead of all of it.
 const divided = 4
 
-// oneByOne is how many documents in a row must have failed alone for those behind them to be sent one by one: where most are
-// bad, dividing costs more requests than it saves.
+// oneByOne is the number of consecutive documents that fail alone before the next ones are sent one by one. Where most
+// documents are bad, dividing costs more requests than it saves.
 const oneByOne = 4
 
-// divideFor is how long one invocation divides. What is undecided then is put off, so that the documents behind it do not
-// wait any longer.
+// divideFor is the time limit of dividing in one invocation. Documents undecided then are put off, so that the documents
+// behind them do not wait longer.
 const divideFor = 2 * time.Minute
 
-// divideInHurry is the same for the batches of the feed that come within hurryFor after one that ran out of time: however many
-// bad ones come in a row, a good one behind them does not wait two minutes for each hundred.
+// divideInHurry replaces divideFor for batches of the feed within hurryFor after one that ran out of time. However many bad
+// documents follow each other, a good one behind them does not wait two minutes for each hundred.
 const (
 	divideInHurry = 20 * time.Second
 	hurryFor      = 10 * time.Minute
 )
 
-// partTimeout bounds a part of a request that had no answer: the good documents beside one that never answers do not wait
-// half a minute at each level.
+// partTimeout bounds a part of a request that had no answer. Without it the good documents of the request would wait half a
+// minute at each level.
 const partTimeout = 10 * time.Second
 
-// Codes of documents that were not judged.
+// Codes of documents that were put off without a result.
 const (
 	codeUndecided = "undecided"
 	codeCutOff    = "cut_off"
 )
 
-// result is what became of one item: a verdict, or an error. An error of document scope is its own; another one puts it off.
+// result is the outcome of one item, or its error. An error of document scope is the document's own; any other error puts
+// the document off.
 type result struct {
 	outcome Outcome
 	err     error
 }
 
-// failed reports whether the item was not written.
 func (r result) failed() bool { return r.err != nil }
 
-// plan divides items into requests of at most maxItems documents and maxRows rows. A document is never split, so one
-// with more rows than that makes a request by itself.
+// plan divides items into requests of at most maxItems documents and maxRows rows. A document is never split: one with more
+// rows is a request by itself.
 func plan(items []Item, maxItems, maxRows int) [][2]int {
 	var parts [][2]int
 	from, rows := 0, 0
@@ -72,19 +72,19 @@ func plan(items []Item, maxItems, maxRows int) [][2]int {
 	return parts
 }
 
-// applying is one call of apply under way.
+// applying is the state of one call of apply.
 type applying struct {
 	p       *pass
 	items   []Item
 	results []result
-	// done tells which results count.
+	// done marks the valid results.
 	done []bool
-	// inRow counts the documents that failed alone since one was answered.
+	// inRow counts consecutive documents that failed alone.
 	inRow int
 }
 
-// apply writes items and gives each its result. When a dependency is unwell it stops: done tells which results count,
-// and the others are as they were.
+// apply writes items and gives each its result. It stops at an error of a dependency: done marks the valid results, and the
+// other items were not written.
 func (p *pass) apply(ctx context.Context, items []Item) (results []result, done []bool, err error) {
 	a := &applying{p: p, items: items, results: make([]result, len(items)), done: make([]bool, len(items))}
 	limit, err := p.c.breaker.MaxDocuments(ctx)
@@ -97,10 +97,10 @@ func (p *pass) apply(ctx context.Context, items []Item) (results []result, done 
 	}
 	for _, part := range plan(items, min(limit, p.c.o.MaxDocuments), p.c.o.MaxRows) {
 		if part[0] > 0 && p.outOfTime() && p.batch.OneByOne {
-			break // the others have their turn in the next tick, before these
+			break // the next tick takes the remaining documents first
 		}
 		if part[0] > 0 && p.outOfTime() && p.undecided {
-			a.putOff(part[0], len(items), fault.New(fault.Contention, "commit: apply", codeUndecided, "its turn did not come"))
+			a.putOff(part[0], len(items), fault.New(fault.Contention, "commit: apply", codeUndecided, "the time for finding bad documents was over before it was sent"))
 			break
 		}
 		if err := a.write(ctx, part[0], part[1], tries); err != nil {
@@ -110,8 +110,8 @@ func (p *pass) apply(ctx context.Context, items []Item) (results []result, done 
 	return a.results, a.done, nil
 }
 
-// write makes one request for items[from:to]. A server error that is not the dependency's names no document, so the range
-// is divided until the ones to blame stand alone (promise G6).
+// write makes one request for items[from:to]. An error that is not a dependency's does not name the document. The range is
+// therefore divided until each bad document is alone (promise G6).
 func (a *applying) write(ctx context.Context, from, to, tries int) error {
 	outcomes, err := a.p.request(ctx, a.items[from:to], tries)
 	switch {
@@ -137,8 +137,8 @@ func (a *applying) write(ctx context.Context, from, to, tries int) error {
 	return nil
 }
 
-// divide writes the parts of a range that was refused as a whole. It starts from all documents, not from the pruned ones:
-// when the newer of two results for a line turns out bad, the older one is written after all.
+// divide writes the parts of a refused range. It starts from all documents, not only the newest of each line: when the
+// newer one turns out bad, the older one is written after all.
 func (a *applying) divide(ctx context.Context, from, to int, cause error) error {
 	size := (to - from + divided - 1) / divided
 	for from < to {
@@ -158,10 +158,10 @@ func (a *applying) divide(ctx context.Context, from, to int, cause error) error 
 	return nil
 }
 
-// outOfTime reports whether the time for finding bad documents is over.
+// outOfTime reports whether the time for dividing is over.
 func (p *pass) outOfTime() bool { return !p.c.o.Now().Before(p.divideUntil) }
 
-// putOff leaves items[from:to] undecided. Nobody is blamed: most of them may be good.
+// putOff leaves items[from:to] undecided. None of them is blamed, because most may be good.
 func (a *applying) putOff(from, to int, cause error) {
 	a.p.undecided = true
 	if a.p.batch.Purpose == FromFeed {
@@ -169,15 +169,15 @@ func (a *applying) putOff(from, to int, cause error) {
 	}
 	for i := from; i < to; i++ {
 		a.note(i, result{err: fault.Wrap(fault.Contention, "commit: apply", codeUndecided,
-			"put off: it came with documents that cannot be written, and the time for finding those was over", cause)})
+			"put off: its batch has documents that cannot be written, and the time for finding those was over", cause)})
 	}
 }
 
-// note keeps the result of one item.
 func (a *applying) note(i int, r result) { a.results[i], a.done[i] = r, true }
 
-// request sends one request, again after a lost race, tries times with jitter. One whose connection broke while others are
-// answered is made once more: after a failover a whole pool of connections is dead, and no document is to blame for that.
+// request sends one request, with jitter up to tries times while it loses races. After a broken connection while other
+// requests succeed it makes one more try: a failover breaks a whole pool of connections, and no document is to blame for
+// that.
 func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome, error) {
 	var broke error
 	for try := 1; ; try++ {
@@ -191,7 +191,7 @@ func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome,
 		switch {
 		case fault.KindOf(err) == fault.Contention && try < tries:
 		case broke != nil && breaker.IsRefusal(err):
-			return nil, broke // a half-open breaker lets one request pass: what that met decides
+			return nil, broke // a half-open breaker permits one request, whose result decides
 		case fault.Has(err, fault.OthersAnswered) && broke == nil && took < partTimeout:
 			broke = err
 			continue
@@ -205,8 +205,8 @@ func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome,
 	}
 }
 
-// send makes one request. A panic in it is a failure of ours that some document brings about: it is divided like a refused
-// value, so that the one to blame stands alone and its neighbours are written.
+// send makes one request. A panic in it counts as a failure of a document: the range is divided like one with a refused
+// value, so that its other documents are written.
 func (p *pass) send(ctx context.Context, items []Item) (outcomes []Outcome, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -227,8 +227,8 @@ func (p *pass) send(ctx context.Context, items []Item) (outcomes []Outcome, err 
 	return outcomes, nil
 }
 
-// blameAlone decides what a request that failed for a single document means: a broken uniqueness or row count that
-// nobody else can have caused is the document's own; a lock that is never free is not.
+// blameAlone interprets the error of a request with a single document. A uniqueness or row count that only this document
+// can violate is its own error; a lock that is never free is not.
 func blameAlone(err error) error {
 	e := fault.As(err)
 	if e == nil || e.Kind != fault.Contention || e.Condition != fault.OwnWhenAlone {
@@ -237,7 +237,7 @@ func blameAlone(err error) error {
 	return &fault.Error{Kind: fault.Document, Code: e.Code, Op: e.Op, Reason: e.Reason, Err: err}
 }
 
-// missingError is the document's error when the sink refused it, or one of its lines does not exist.
+// missingError is the document's own error: the sink refused it, or one of its lines does not exist.
 func missingError(o Outcome) error {
 	if o.Refused != nil || o.Verdict != Missing {
 		return o.Refused

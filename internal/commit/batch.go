@@ -9,86 +9,87 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Batch is what one invocation of a trigger brought.
+// Batch is the input of one invocation of a trigger.
 type Batch struct {
-	// Documents are the snapshots as they came, one JSON object each.
+	// Documents are the snapshots, one JSON object each.
 	Documents []json.RawMessage
 	// Received is when the invocation began.
 	Received time.Time
-	// RetryCount is how often the host has offered this very batch before; its snapshots are then old.
+	// RetryCount is how often the host offered this batch before. Above 0 its snapshots are old.
 	RetryCount int
-	// Purpose says who brings the documents; FromFeed by default.
+	// Purpose is FromFeed by default.
 	Purpose Purpose
-	// BatchID is the run or invocation that is named in a poison pill's evidence; it may be empty.
+	// BatchID is the run or invocation in a poison pill's evidence; it may be empty.
 	BatchID string
-	// TakeOver are the states from which a run takes documents although it is not their turn: failed, committed,
-	// retry_scheduled before it is due. Of use with ForRun only.
+	// TakeOver are the statuses that a run takes although such a document is not due: failed, committed, retry_scheduled.
+	// Only ForRun uses it.
 	TakeOver []invoice.Status
-	// Rewrite writes lines again that hold their document's content already (ForRun only). It changes no committed document's state.
+	// Rewrite writes lines again that have their document's content already. It does not change the state of a committed
+	// document. Only ForRun uses it.
 	Rewrite bool
-	// OneByOne sends each document by itself: those that shared a request with bad ones before.
+	// OneByOne sends each document in a request of its own. It is for documents whose earlier request had bad ones.
 	OneByOne bool
-	// DivideUntil, if given, ends the search for bad documents sooner than usual.
+	// DivideUntil, if set, is an earlier end of the search for bad documents.
 	DivideUntil time.Time
-	// Told, if given, is told once of every document that has an id and is finished with, also by several goroutines at once. Those
-	// that wait for a dependency are not told.
+	// OnResult, if set, is called once for each finished document that has an id, also by several goroutines at once. It is
+	// not called for documents that wait for a dependency.
 	OnResult func(DocumentResult)
 }
 
-// DocumentResult is what became of one document.
+// DocumentResult is the result of one document.
 type DocumentResult struct {
 	ID string
-	// Outcome is one of Report.Outcomes.
+	// Outcome is a key of Report.Outcomes.
 	Outcome string
-	// Kind, Code and Reason are of the failure, if it is one; Reason is in our own words.
+	// Kind, Code and Reason describe the failure, if there is one. Reason never contains text of a driver.
 	Kind   fault.Kind
 	Code   string
 	Reason string
-	// RetryCount is how many retries the document has spent; Again says that another one is scheduled.
+	// RetryCount is the number of retries that the document has spent. Again is true when another one is scheduled.
 	RetryCount int
 	Again      bool
 }
 
-// Purpose is who brings documents, and so which of them are taken.
+// Purpose is the source of a batch. It decides which documents are taken.
 type Purpose string
 
 // The purposes.
 const (
-	// FromFeed: the change feed. Only its batches tell how far the feed is behind.
+	// FromFeed: the change feed. Only its batches measure the feed's lag.
 	FromFeed Purpose = ""
-	// FromTimer: the recovery timer, which read the documents a moment ago.
+	// FromTimer: the recovery timer, which has just read the documents.
 	FromTimer Purpose = "timer"
-	// Reprocess: a person wants them tried again now: failed ones too, and retries that are not due. A failed document
-	// starts its budget anew in the same patch that says how it ended; it is never pending in between.
+	// Reprocess: an operator's request to try documents now, also failed ones and retries that are not due. A failed
+	// document starts a new budget in the patch that records its outcome; it is never pending in between.
 	Reprocess Purpose = "reprocess"
-	// ForRun: a batch of a run. Besides what is due it takes what Batch.TakeOver says, as Reprocess does: a document is never
-	// pending in between.
+	// ForRun: a batch of a run. It takes what is due and the statuses of Batch.TakeOver, without pending in between, like
+	// Reprocess.
 	ForRun Purpose = "run"
 )
 
-// Report counts what became of a batch's documents; every document is counted once in Outcomes.
+// Report counts the results of a batch. Outcomes counts every document once.
 type Report struct {
-	// Documents is how many came.
+	// Documents is the size of the batch.
 	Documents int
-	// Outcomes counts documents by how they ended: applied, unchanged, superseded, retry_scheduled, failed,
-	// skipped (not ours, not due, done before), not_offered (no status), gone, left (to the recovery timer), unreadable (no id to record by),
-	// waiting (a dependency was unwell or the breaker is open; nothing was changed). In shadow: see Shadow.
+	// Outcomes counts documents by result: applied, unchanged, superseded, retry_scheduled, failed; skipped (another
+	// environment's, not due, or done before); not_offered (no status); gone; left (to the recovery timer); unreadable (no
+	// id); waiting (a dependency failed or the breaker is open, nothing was changed). Shadow has outcomes of its own.
 	Outcomes map[string]int
 	// Kinds counts the failures of documents by kind.
 	Kinds map[string]int
-	// SQLRequests and SQL are the requests made and the time spent in them; Reads and Writes count Cosmos operations
-	// and Cosmos the time spent in them.
+	// SQLRequests and SQL are the requests to SQL and their time. Reads and Writes are the operations on Cosmos DB, and
+	// Cosmos is their time.
 	SQLRequests, Reads, Writes int
 	SQL, Cosmos                time.Duration
-	// Shadow says that nothing was written or recorded. Columns then counts the documents whose lines hold something else
-	// than they say, by column ("IVCE_DTL.UNSPSC_CD").
+	// Shadow is true when nothing was written or recorded. Columns then counts, by column ("IVCE_DTL.UNSPSC_CD"), the
+	// documents whose lines have another value.
 	Shadow  bool
 	Columns map[string]int
 	// Lag is the time from the oldest document's _ts to the end of this batch.
 	Lag time.Duration
 }
 
-// takesOver reports whether a document in this state is taken although it is not its turn.
+// takesOver reports whether the batch takes a document of this status although it is not due.
 func (b Batch) takesOver(status invoice.Status) bool {
 	switch b.Purpose {
 	case Reprocess:

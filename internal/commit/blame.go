@@ -7,21 +7,21 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Blame (docs/requirements.md R40): a document's failure counts when others got through after it. retry_count counts its own
-// failures; at its next one the failure before is taken back, unless something was applied at least a minute after it. So a
-// failure is proven by what comes later, and a break of everything proves nothing.
+// Blame (docs/requirements.md R40): a document's failure counts only when another document was applied at least a minute
+// after it. retry_count includes the last failure; the next failure takes an unproven one back. An outage of everything
+// therefore never counts.
 
-// maxFailures is how many own failures a document may have, each proven: five retries, and one more because the sixth failure is
-// proven only by what comes after it.
+// maxFailures is the limit of proven own failures: five retries, and a sixth failure that only a later success proves.
 const maxFailures = MaxRetries + 1
 
-// unreadableFailures is the same for a document that cannot be read as a result: no retry mends it.
+// unreadableFailures is the limit for a document that cannot be read as a result: no retry can repair it.
 const unreadableFailures = 1
 
-// failsAlone is how often a document may fail like an outage by itself before that is its own failure.
+// failsAlone is the number of failures alone, like an outage, after which the failure is the document's own.
 const failsAlone = 3
 
-// CodeFailsAlone is the code of a document that fails like an outage each time, alone, while others are answered.
+// CodeFailsAlone is the code of a document whose request fails like an outage each time it is sent alone, while others
+// succeed.
 const CodeFailsAlone = "fails_alone"
 
 // isOwn reports whether an error is the document's own.
@@ -29,12 +29,12 @@ func isOwn(err error) bool {
 	return err != nil && fault.ScopeOf(fault.KindOf(err)) == fault.ScopeDocument
 }
 
-// ownKind reports whether a kind as it stands in a document is one of its own failures.
+// ownKind reports whether a document's last_error_kind is one of its own failures.
 func ownKind(kind string) bool {
 	return kind == string(fault.Document) || kind == string(fault.Internal)
 }
 
-// lastFailure is when a document last failed by itself; false when it has no such failure or nobody knows when.
+// lastFailure is the time of a document's last own failure; false when there is none or its time is unknown.
 func lastFailure(s invoice.State, loc *time.Location) (time.Time, bool) {
 	if s.RetryCount == 0 {
 		return time.Time{}, false
@@ -52,7 +52,7 @@ func lastFailure(s invoice.State, loc *time.Location) (time.Time, bool) {
 	return invoice.ParseStamp(at, loc)
 }
 
-// ownFailures is how many own failures a document remembers, proven or not.
+// ownFailures counts the own failures in a document's history, proven or not.
 func ownFailures(s invoice.State) int {
 	n := 0
 	for _, a := range present(s) {
@@ -63,7 +63,7 @@ func ownFailures(s invoice.State) int {
 	return max(n, s.RetryCount)
 }
 
-// present are the attempts since the document last failed for good: a reset keeps those before as history.
+// present are the attempts since the document last failed for good: a reset keeps the earlier ones as history.
 func present(s invoice.State) []invoice.Attempt {
 	from := 0
 	for i, a := range s.Attempts {
@@ -74,7 +74,7 @@ func present(s invoice.State) []invoice.Attempt {
 	return s.Attempts[from:]
 }
 
-// alone makes a document's own failure of the third one that looked like an outage.
+// alone makes the third failure that looked like an outage the document's own.
 func alone(s invoice.State, err error) error {
 	if !fault.Has(err, fault.OthersAnswered) || outages(s) < failsAlone-1 {
 		return err
@@ -85,7 +85,7 @@ func alone(s invoice.State, err error) error {
 	}
 }
 
-// outages is how often a document failed like an outage by itself, as far as it remembers.
+// outages counts the failures in a document's history that looked like an outage.
 func outages(s invoice.State) int {
 	n := 0
 	for _, a := range present(s) {

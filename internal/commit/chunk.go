@@ -12,14 +12,14 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// commitAll takes the documents in requests of bounded size, one after the other, and records each request's outcomes
-// before the next: a dependency that fails half-way costs what is under way and nothing that is done. After an error rest
-// has the documents that nothing was found out about.
+// commitAll commits documents in requests of bounded size, one after the other. It records the outcomes of each request
+// before the next one. A dependency that fails therefore costs only the current request. After an error rest has the
+// documents without a result.
 func (p *pass) commitAll(ctx context.Context, docs []invoice.Document) (rest []invoice.Document, err error) {
 	docs = p.choose(docs)
 	for len(docs) > 0 {
 		if p.undecided {
-			return nil, p.putOffAll(ctx, docs, codeUndecided, fault.Contention, "put off: the time for finding bad documents was over before its turn came")
+			return nil, p.putOffAll(ctx, docs, codeUndecided, fault.Contention, "put off: the time for finding bad documents was over before it was sent")
 		}
 		limit, err := p.c.breaker.MaxDocuments(ctx)
 		if err != nil {
@@ -43,11 +43,11 @@ func (p *pass) commitAll(ctx context.Context, docs []invoice.Document) (rest []i
 	return nil, nil
 }
 
-// choose leaves the documents whose turn it is, and counts the others.
+// choose returns the eligible documents, and counts the others.
 func (p *pass) choose(docs []invoice.Document) []invoice.Document {
 	var taken []invoice.Document
 	for _, d := range docs {
-		switch p.turnOf(d) {
+		switch p.eligibilityOf(d) {
 		case invoice.Eligible:
 			taken = append(taken, d)
 		case invoice.Done:
@@ -61,7 +61,7 @@ func (p *pass) choose(docs []invoice.Document) []invoice.Document {
 		case invoice.UnknownStatus:
 			p.count(d.ID, "skipped", "")
 			p.c.o.Log.Error().Str("document", d.ID).Str("status", fault.Truncate(d.State.StatusFound, fault.MaxForeign)).
-				Msg("sql_writer.status is none that we know: the document is left alone")
+				Msg("sql_writer.status is unknown: the document is not changed")
 		default:
 			p.count(d.ID, "skipped", "")
 		}
@@ -69,8 +69,8 @@ func (p *pass) choose(docs []invoice.Document) []invoice.Document {
 	return taken
 }
 
-// commitChunk writes one request's documents and records what became of each. After an error undone has those that nothing
-// was found out about.
+// commitChunk writes one request's documents and records the results. After an error undone has the documents without a
+// result.
 func (p *pass) commitChunk(ctx context.Context, docs []invoice.Document) (undone []invoice.Document, err error) {
 	kept, err := p.keepVersions(ctx, slices.Clone(docs))
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *pass) commitChunk(ctx context.Context, docs []invoice.Document) (undone
 		case d.Problem == nil:
 		case err == nil:
 			known = append(known, verdict{d, result{err: d.Problem}})
-		default: // while SQL is unwell nobody is told of errors: they are found again
+		default: // while SQL fails these errors are not recorded: the next try finds them again
 			undone = append(undone, d)
 		}
 	}
@@ -100,25 +100,25 @@ func (p *pass) commitChunk(ctx context.Context, docs []invoice.Document) (undone
 			undone = append(undone, kept[i])
 		}
 	}
-	p.c.breaker.Note(ctx, breaker.FeedLag{}) // what was applied is proof for what failed beside it
-	if told := p.recordAll(ctx, known); told != nil {
-		return undone, told
+	p.c.breaker.Note(ctx, breaker.FeedLag{}) // an applied document proves the failures beside it
+	if recordErr := p.recordAll(ctx, known); recordErr != nil {
+		return undone, recordErr
 	}
 	p.sqlAway = err != nil
 	return undone, err
 }
 
-// leaveToOthers puts documents off without a wait, because this instance alone cannot reach SQL: the recovery timer of
-// another one takes them up.
+// leaveToOthers puts documents off without a wait, because only this instance cannot reach SQL. The recovery timer of
+// another instance takes them.
 func (p *pass) leaveToOthers(ctx context.Context, docs []invoice.Document) error {
 	docs, err := p.freshen(ctx, docs, p.doubtful)
 	if err != nil {
 		return err
 	}
-	return p.putOffAll(ctx, docs, codeCutOff, fault.Infrastructure, "this instance cannot reach SQL while others write: left to them")
+	return p.putOffAll(ctx, docs, codeCutOff, fault.Infrastructure, "this instance cannot reach SQL while other instances write: left to them")
 }
 
-// putOffAll records that documents wait for the recovery timer, uncounted.
+// putOffAll puts documents off for the recovery timer. It counts no failure.
 func (p *pass) putOffAll(ctx context.Context, docs []invoice.Document, code string, kind fault.Kind, why string) error {
 	cause := fault.New(kind, "commit: apply", code, "%s", why)
 	var all []verdict
@@ -128,8 +128,8 @@ func (p *pass) putOffAll(ctx context.Context, docs []invoice.Document, code stri
 	return p.recordAll(ctx, all)
 }
 
-// keepVersions records the version of documents whose id has no time, before they are first written: a later snapshot
-// has another _ts and would otherwise be another version.
+// keepVersions records the version of documents whose id has no time, before the first write. A later snapshot has another
+// _ts and would otherwise get another version.
 func (p *pass) keepVersions(ctx context.Context, docs []invoice.Document) ([]invoice.Document, error) {
 	keep := make([]bool, len(docs))
 	var group errgroup.Group
@@ -157,8 +157,7 @@ func (p *pass) keepVersions(ctx context.Context, docs []invoice.Document) ([]inv
 	return kept, nil
 }
 
-// recordAll records verdicts with bounded concurrency, every one of them even when some fail, and answers the first
-// error of dependency scope.
+// recordAll records all verdicts with bounded concurrency, and returns the first error of dependency scope.
 func (p *pass) recordAll(ctx context.Context, all []verdict) error {
 	if len(all) == 0 {
 		return nil
@@ -176,8 +175,8 @@ func (p *pass) recordAll(ctx context.Context, all []verdict) error {
 	return group.Wait()
 }
 
-// guard ends a panic that one document caused in a goroutine of ours: nobody above could, and the process would die with
-// every other invocation. The document is left to the recovery timer.
+// guard recovers a panic that one document caused in a goroutine. Otherwise the process would end, with every other
+// invocation. The document is left to the recovery timer.
 func (p *pass) guard(id string) {
 	if r := recover(); r != nil {
 		p.count(id, "left", fault.Internal)
@@ -186,7 +185,7 @@ func (p *pass) guard(id string) {
 	}
 }
 
-// panicked is a panic as an error: ours, and the document's that brings it about.
+// panicked turns a panic into an internal error of the document.
 func (p *pass) panicked(r any) error {
 	err := fault.Panic("commit: apply", r)
 	p.c.o.Log.Error().Str("kind", string(err.Kind)).Str("panic", err.Reason).Bytes("stack", debug.Stack()).Msg("a panic in a request")

@@ -19,44 +19,45 @@ import (
 	"sqlwriter/internal/timer"
 )
 
-// recordTimeout bounds the bookkeeping after a write. It does not inherit the invocation's deadline: rows that are in
-// SQL should be named in their documents even when the invocation's time is over.
+// recordTimeout bounds the records after a write. It does not inherit the invocation's deadline, because documents should
+// name the lines in SQL even when the invocation's time is over.
 const recordTimeout = time.Minute
 
-// The escape from a batch that fails for ever although its dependencies answer others.
+// escapeRetries is the number of offers of a batch after which its documents are left to the recovery timer, when its
+// dependencies answer others.
 const escapeRetries = 20
 
-// Options configure Commit. Zero values mean the defaults that are named.
+// Options configure Commit. A zero field means its default.
 type Options struct {
-	// SysName is the environment whose documents are ours; others are left alone.
+	// SysName is the environment of the documents; those of other environments are skipped.
 	SysName string
-	// Location is the zone of the stamps in documents; UTC by default.
+	// Location is the time zone of the stamps in documents; UTC by default.
 	Location *time.Location
-	// Log gets what an operator must see of single documents: ids, kinds and codes, never content.
+	// Log gets ids, kinds and codes of single documents, never content.
 	Log zerolog.Logger
-	// MaxDocuments and MaxRows bound one SQL request: 100 and 1,000. The breaker may allow less.
+	// MaxDocuments and MaxRows bound one SQL request, by default to 100 and 1,000. The breaker may lower them.
 	MaxDocuments, MaxRows int
-	// Breaker stands before the sink; by default one of this Commit's own.
+	// Breaker protects the sink; nil means a breaker of this Commit alone.
 	Breaker *breaker.Breaker
-	// Evidence keeps poison messages. Without it no document becomes one: it is tried hourly instead.
+	// Evidence keeps poison pills. Without it no document becomes one: it is tried hourly instead.
 	Evidence Evidence
-	// Container and AppVersion are named in a poison pill's evidence.
+	// Container and AppVersion go into a poison pill's evidence.
 	Container, AppVersion string
-	// Parallel bounds the Cosmos writes under way at once: 16.
+	// Parallel bounds the concurrent writes to Cosmos DB; 16 by default.
 	Parallel int
-	// Now is the clock, Draw gives jitter in [0,1), Wait sleeps unless the context ends first.
+	// Now is the clock. Draw gives jitter in [0,1). Wait sleeps unless the context ends first.
 	Now  func() time.Time
 	Draw func() float64
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
-// Commit takes documents to SQL and records what became of them. It is safe for concurrent use.
+// Commit writes documents to SQL and records the outcomes in them. It is safe for concurrent use.
 type Commit struct {
 	docs    Documents
 	sink    Sink
 	breaker *breaker.Breaker
 	o       Options
-	// capLogged is the hour for which it was said that enough poison messages were made.
+	// capLogged is the last hour in which the bound on poison pills was logged.
 	capLogged atomic.Int64
 	// ranOut is when a batch of the feed last ran out of time for dividing, in epoch seconds.
 	ranOut atomic.Int64
@@ -94,10 +95,12 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 	return &Commit{docs: docs, sink: sink, breaker: o.Breaker, o: o}
 }
 
-// Run takes one batch through: read, choose, write to SQL, record. The error is nil when every outcome is recorded or
-// left to the recovery timer on purpose; otherwise it is of dependency scope, and the same batch should be offered
-// again: what SQL answered about is recorded and stays, nothing else was told or counted, and writing again changes nothing.
-// A rewrite that lost races answers an error of kind contention instead: it is offered again, too.
+// Run commits one batch: read, choose, write to SQL, record. The error is nil when every outcome is recorded, or left to
+// the recovery timer on purpose.
+//
+// An error means that the same batch should be offered again. What SQL answered is recorded and stays; the other
+// documents are neither recorded nor counted, and a second write changes nothing. Errors by kind: those of dependency
+// scope; contention for a rewrite that lost races.
 func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	mode := Write
 	if b.Rewrite && b.Purpose == ForRun {
@@ -118,21 +121,21 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	c.breaker.Note(ctx, p.feedLag())
 	switch {
 	case err == nil:
-		p.countRest("waiting") // what lost a race, or had no turn
+		p.countRest("waiting") // documents that lost a race or were not sent
 		return p.report, p.contended
 	case p.escapes(err):
 		p.countRest("left")
 		c.o.Log.Error().Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).Int("retry_count", b.RetryCount).
-			Msg("this batch fails again and again while its dependencies answer others: what is left of it is left to the recovery timer")
+			Msg("this batch fails again and again while its dependencies answer others: its remaining documents are left to the recovery timer")
 		return p.report, nil
 	}
 	p.countRest("waiting")
 	return p.report, err
 }
 
-// run is the work of Run. After an error rest has the documents that nothing was found out about.
+// run does the work of Run. After an error rest has the documents without a result.
 func (p *pass) run(ctx context.Context, docs []invoice.Document) (rest []invoice.Document, err error) {
-	if slices.ContainsFunc(docs, p.eligibility) { // what asks nothing of SQL does not wait for it
+	if slices.ContainsFunc(docs, p.eligible) { // documents that need no SQL do not wait for it
 		if err := p.c.breaker.Permit(ctx); err != nil {
 			p.sqlAway = true
 			return docs, err
@@ -145,15 +148,15 @@ func (p *pass) run(ctx context.Context, docs []invoice.Document) (rest []invoice
 	return p.commitAll(ctx, fresh)
 }
 
-// escapes reports whether a batch has been offered so often that it must not hold the feed any longer. While the breaker is
-// open it may: then everything waits, and for a reason.
+// escapes reports whether a batch was offered so often that it must no longer stop the feed. While the breaker is open it
+// never does: everything waits then.
 func (p *pass) escapes(err error) bool {
 	return p.batch.Purpose == FromFeed && p.batch.RetryCount > escapeRetries && !breaker.IsRefusal(err) &&
 		!p.c.breaker.Seen().Control.Breaker.Stopped()
 }
 
-// feedLag is what this batch tells of the change feed: nothing unless it came from there, and for the first time. One that is
-// offered again and again tells nothing: what waits behind it may be an orphan.
+// feedLag is this batch's measurement of the change feed. Only the first offer of a batch of the feed measures it:
+// documents behind a repeated batch may be orphans.
 func (p *pass) feedLag() breaker.FeedLag {
 	if p.batch.Purpose != FromFeed || p.batch.RetryCount > 0 || p.oldest == 0 {
 		return breaker.FeedLag{}
@@ -161,7 +164,6 @@ func (p *pass) feedLag() breaker.FeedLag {
 	return breaker.FeedLag{Seconds: int64(p.report.Lag / time.Second), At: p.c.o.Now()}
 }
 
-// begin makes the pass of one Run.
 func (c *Commit) begin(ctx context.Context, b Batch, mode Mode) *pass {
 	divideUntil := c.o.Now().Add(divideFor)
 	if b.Purpose == FromFeed && c.hurries() {
@@ -177,7 +179,7 @@ func (c *Commit) begin(ctx context.Context, b Batch, mode Mode) *pass {
 	}
 }
 
-// dueBefore is the _ts up to which postponed documents are due; zero while nothing got through.
+// dueBefore is the _ts up to which postponed documents are due; zero before the first success.
 func (c *Commit) dueBefore(ctx context.Context) int64 {
 	if due := c.breaker.DueBefore(ctx); !due.IsZero() {
 		return due.Unix()
@@ -185,14 +187,14 @@ func (c *Commit) dueBefore(ctx context.Context) int64 {
 	return 0
 }
 
-// hurries reports whether a batch of the feed ran out of time for dividing a short while ago: those behind it waited long
+// hurries reports whether a batch of the feed recently ran out of time for dividing. The batches behind it have waited long
 // enough.
 func (c *Commit) hurries() bool {
 	at := c.ranOut.Load()
 	return at > 0 && c.o.Now().Sub(time.Unix(at, 0)) < hurryFor
 }
 
-// earlier is the earlier of two times; zero is no time.
+// earlier is the earlier of two times; a zero b is ignored.
 func earlier(a, b time.Time) time.Time {
 	if !b.IsZero() && b.Before(a) {
 		return b
@@ -200,16 +202,15 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// pass is one Run under way.
+// pass is the state of one Run.
 type pass struct {
 	c     *Commit
 	batch Batch
-	// mode is how the sink is asked.
-	mode Mode
-	t    transitions
-	// heal names documents that somebody committed with other content than the snapshot we were offered before. We may have
-	// written that snapshot over it (two contents within one second of _ts are ordered by nothing), so it is written once
-	// more; normally the answer is unchanged.
+	mode  Mode
+	t     transitions
+	// heal names documents that another writer committed with content other than the snapshot of the earlier offer. This
+	// instance may have written that snapshot over it, because two contents within one second of _ts have no order. They
+	// are written once more; normally the outcome is unchanged.
 	heal map[string]bool
 
 	mu      sync.Mutex
@@ -217,29 +218,28 @@ type pass struct {
 	oldest  int64
 	counted int
 	// dueBefore is the _ts up to which postponed documents are due.
-	dueBefore int64
-	// divideUntil is when dividing ends.
+	dueBefore   int64
 	divideUntil time.Time
-	// partTimeout bounds the requests after one that failed like an outage while others were answered; zero until then. Marks are
-	// made side by side.
+	// partTimeout bounds the requests after one that failed like an outage while others succeeded; zero until then. It is
+	// atomic because marks are made concurrently.
 	partTimeout atomic.Int64
-	// undecided says that the time for finding bad documents ran out.
+	// undecided is true after the time for finding bad documents ran out.
 	undecided bool
-	// sqlAway says that what stopped the pass is SQL's, and not another dependency's.
+	// sqlAway is true when the error that ended the pass came from SQL, and not from another dependency.
 	sqlAway bool
-	// contended is the error of a rewrite that lost races: it is never final.
+	// contended is the error of a rewrite that lost races. Such an error is never final.
 	contended error
-	// evidenceDown says that the store of evidence failed in this pass: it is not asked for every document again.
+	// evidenceDown is true after the evidence store failed in this pass. It is then not called for every document.
 	evidenceDown bool
 }
 
-// verdict is a document and what became of it.
+// verdict is a document and its result.
 type verdict struct {
 	doc invoice.Document
 	res result
 }
 
-// understand reads one snapshot. A panic about it must not keep the others of its batch from being written.
+// understand reads one snapshot. A panic in it must not stop the other documents of the batch.
 func (p *pass) understand(raw json.RawMessage) (d invoice.Document, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -249,8 +249,8 @@ func (p *pass) understand(raw json.RawMessage) (d invoice.Document, err error) {
 	return invoice.Read(raw, p.c.o.Now())
 }
 
-// read parses the batch. What has no id cannot be recorded by anybody: it is named in the log by its place and let go,
-// so that it blocks no one. A document that stands in the batch twice is taken once, by its newest snapshot.
+// read parses the batch. An element without an id cannot be recorded: its place is logged and it is skipped. A document
+// that occurs twice is taken once, with its newest snapshot.
 func (p *pass) read(raws []json.RawMessage) []invoice.Document {
 	docs := make([]invoice.Document, 0, len(raws))
 	at := make(map[string]int, len(raws))
@@ -262,14 +262,14 @@ func (p *pass) read(raws []json.RawMessage) []invoice.Document {
 			if e := fault.As(err); e != nil {
 				event.Str("reason", e.Reason)
 			}
-			event.Msg("an element of the batch is no document that an outcome can be recorded for: it is left alone")
+			event.Msg("an element of the batch has no id to record an outcome for: it is skipped")
 			continue
 		}
 		if d.TS > 0 && (p.oldest == 0 || d.TS < p.oldest) {
 			p.oldest = d.TS
 		}
 		if j, twice := at[d.ID]; twice {
-			p.count("", "skipped", "") // it will be told of the one that is taken
+			p.count("", "skipped", "") // OnResult is called for the snapshot that is taken
 			if d.TS >= docs[j].TS {
 				docs[j] = d
 			}
@@ -281,24 +281,24 @@ func (p *pass) read(raws []json.RawMessage) []invoice.Document {
 	return docs
 }
 
-// eligibility reports whether a document is ours to take now.
-func (p *pass) eligibility(d invoice.Document) bool { return p.turnOf(d) == invoice.Eligible }
+// eligible reports whether the batch takes a document now.
+func (p *pass) eligible(d invoice.Document) bool { return p.eligibilityOf(d) == invoice.Eligible }
 
-// turnOf is the document's turn, as the purpose of the batch sees it.
-func (p *pass) turnOf(d invoice.Document) invoice.Eligibility {
-	turn := d.Eligibility(p.c.o.Now(), p.c.o.SysName)
+// eligibilityOf is the document's eligibility for a batch of this purpose.
+func (p *pass) eligibilityOf(d invoice.Document) invoice.Eligibility {
+	eligibility := d.Eligibility(p.c.o.Now(), p.c.o.SysName)
 	switch {
-	case (turn == invoice.NotDue || turn == invoice.Done) && p.batch.takesOver(d.State.Status):
+	case (eligibility == invoice.NotDue || eligibility == invoice.Done) && p.batch.takesOver(d.State.Status):
 		return invoice.Eligible
-	case turn == invoice.NotDue && p.batch.Purpose == FromTimer && d.State.Postponed && d.TS <= p.dueBefore:
-		return invoice.Eligible // others got through since it failed
-	case turn == invoice.Eligible && p.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:
-		return invoice.NotDue // retries are the timer's: here one would come back by its own patch, before the new ones
+	case eligibility == invoice.NotDue && p.batch.Purpose == FromTimer && d.State.Postponed && d.TS <= p.dueBefore:
+		return invoice.Eligible // others succeeded since it failed
+	case eligibility == invoice.Eligible && p.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:
+		return invoice.NotDue // retries belong to the timer: on the feed a document's own patch would bring it back before newer ones
 	}
-	return turn
+	return eligibility
 }
 
-// planDocuments is plan for documents that may not all become items.
+// planDocuments is plan for documents, some of which may not become items.
 func planDocuments(docs []invoice.Document, maxDocuments, maxRows int) [][2]int {
 	items := make([]Item, len(docs))
 	for i, d := range docs {
@@ -307,7 +307,7 @@ func planDocuments(docs []invoice.Document, maxDocuments, maxRows int) [][2]int 
 	return plan(items, maxDocuments, maxRows)
 }
 
-// idList names lines for people, the first ten of them.
+// idList lists at most ten ids in a text.
 func idList(ids []int64) string {
 	const most = 10
 	var b strings.Builder

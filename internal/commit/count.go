@@ -7,12 +7,12 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// count notes how one document ended. Without an id nobody is told.
+// count counts one document. OnResult is not called without an id.
 func (p *pass) count(id, outcome string, kind fault.Kind) {
 	p.reportResult(DocumentResult{ID: id, Outcome: outcome, Kind: kind})
 }
 
-// resultOf is what there is to tell of a failure.
+// resultOf is the result of a failed document.
 func resultOf(id, outcome string, err error) DocumentResult {
 	t := DocumentResult{ID: id, Outcome: outcome, Kind: fault.KindOf(err), Code: fault.CodeOf(err)}
 	if e := fault.As(err); e != nil {
@@ -21,7 +21,7 @@ func resultOf(id, outcome string, err error) DocumentResult {
 	return t
 }
 
-// reportResult notes how one document ended and tells who wants to know.
+// reportResult counts one document and calls OnResult.
 func (p *pass) reportResult(t DocumentResult) {
 	p.mu.Lock()
 	p.report.Outcomes[t.Outcome]++
@@ -35,16 +35,16 @@ func (p *pass) reportResult(t DocumentResult) {
 	}
 }
 
-// countResult notes a recorded result and says what an operator should see of it.
+// countResult counts and logs a recorded result.
 func (p *pass) countResult(id string, res result, s invoice.State) {
 	if !res.failed() {
 		p.count(id, s.Outcome, "")
 		return
 	}
-	kind := fault.KindOf(res.err) // the shortest state no longer says it
-	told := resultOf(id, string(s.Status), res.err)
-	told.RetryCount, told.Again = s.RetryCount, s.Status == invoice.RetryScheduled
-	p.reportResult(told)
+	kind := fault.KindOf(res.err) // the minimal state has no kind
+	result := resultOf(id, string(s.Status), res.err)
+	result.RetryCount, result.Again = s.RetryCount, s.Status == invoice.RetryScheduled
+	p.reportResult(result)
 	event := p.c.o.Log.Warn()
 	if kind == fault.Internal || s.Status == invoice.Failed {
 		event = p.c.o.Log.Error()
@@ -54,7 +54,7 @@ func (p *pass) countResult(id string, res result, s invoice.State) {
 		Msg("the document was not written")
 }
 
-// countRest notes the documents that a dependency's failure left as they were.
+// countRest counts the documents that have no result.
 func (p *pass) countRest(outcome string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +84,7 @@ func (p *pass) countWrite(d time.Duration) {
 	p.report.Cosmos += d
 }
 
-// lag is the age of the oldest document that came, by its _ts; zero when none has one.
+// lag is the age of the oldest document of the batch, by its _ts; zero without a _ts.
 func (p *pass) lag() time.Duration {
 	if p.oldest == 0 {
 		return 0

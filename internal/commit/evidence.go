@@ -6,7 +6,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// CheckEvidenceName reports a name that Evidence does not take, as internal: whoever made it has a fault.
+// CheckEvidenceName validates a name for Evidence. Errors by kind: internal, code "evidence_name".
 func CheckEvidenceName(name string) error {
 	const op, code = "commit: name of evidence", "evidence_name"
 	if name == "" || len(name) > MaxEvidenceName {

@@ -5,8 +5,8 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Faults is the table of the codes of our own, for people: those of the use cases, of what they send, and of the process
-// around them. Validation codes are in invoice.Faults.
+// Faults gives the table of this product's own codes for docs/errors.md: those of the use cases, of their requests, and of
+// the process. Validation codes are in invoice.Faults.
 func Faults() []fault.Row {
 	var rows []fault.Row
 	for _, part := range [][]fault.Row{breakerRows(), documentRows(), processRows(), mistakeRows(), commandRows()} {
@@ -15,12 +15,12 @@ func Faults() []fault.Row {
 	return fault.Of("writer", rows)
 }
 
-// breakerRows are the codes of the breaker in front of SQL.
+// breakerRows are the codes of the breaker.
 func breakerRows() []fault.Row {
 	const infra, section = fault.Infrastructure, "ADR 0018"
-	waits := fault.Consequence{Spends: fault.Nothing, Next: "when the breaker lets work pass; `status` says why it stopped and when the next probe is"}
-	goneBack := fault.Consequence{Spends: fault.Nothing, Next: "nothing is written and nobody's retry spent: the breaker opens at once, Health is not ready; " +
-		"it ends by itself when the database before is back (a probe a minute), or by `sqlwriterctl resume --force`, which accepts that what was written since is missing (docs/runbook.md)"}
+	waits := fault.Consequence{Spends: fault.Nothing, Next: "when the breaker permits work; `status` says why it stopped and when the next probe is"}
+	goneBack := fault.Consequence{Spends: fault.Nothing, Next: "nothing is written and no retry is spent: the breaker opens at once, Health is not ready; " +
+		"it ends by itself when the database before is back (a probe a minute), or by `sqlwriterctl resume --force`, which accepts that later writes are missing (docs/runbook.md)"}
 	return []fault.Row{
 		{Code: breaker.CodeOpen, Kind: infra, Reason: "the breaker is open: nothing is sent to SQL; its own kind and code say why", Source: section, Own: waits},
 		{
@@ -39,17 +39,17 @@ func breakerRows() []fault.Row {
 	}
 }
 
-// documentRows are about one document and what is known of it.
+// documentRows are the codes of single documents.
 func documentRows() []fault.Row {
 	const infra, race, adr18 = fault.Infrastructure, fault.Contention, "ADR 0018"
 	left := fault.Consequence{Spends: fault.Nothing, Next: "an error line; the document is left to the recovery timer"}
-	again := fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s; the breaker does not mind"}
+	again := fault.Consequence{Spends: fault.Nothing, Next: "the host offers the batch again every 10 s; the breaker does not count it"}
 	return []fault.Row{
 		{Code: "missing_detail_row", Kind: fault.Document, Condition: fault.MissingRow, Reason: "a line has no row in IVCE_DTL: nothing of the document is written", Source: "docs/requirements.md R3"},
-		{Code: "value", Kind: fault.Document, Reason: "a value is none of its column's kind and did not come from a document that was read", Source: "docs/requirements.md R55"},
-		{Code: "412", Kind: race, About: "a document that never rests", Reason: "it changed each time that its outcome or version was to be recorded", Source: "docs/requirements.md R18", Own: left},
+		{Code: "value", Kind: fault.Document, Reason: "a value does not have its column's type and did not come from a document", Source: "docs/requirements.md R55"},
+		{Code: "412", Kind: race, About: "a document that changes all the time", Reason: "it changed before each try to record its outcome or version", Source: "docs/requirements.md R18", Own: left},
 		{
-			Code: "412", Kind: race, About: "the control document", Reason: "it changed each time that it was to be written",
+			Code: "412", Kind: race, About: "the control document", Reason: "it changed before each try to write it",
 			Source: "docs/requirements.md R46", Own: fault.OfACommand(),
 		},
 		{
@@ -72,11 +72,11 @@ func documentRows() []fault.Row {
 			Code: "evidence_down", Kind: infra, Reason: "the store of evidence failed a moment ago and is not asked for every document", Source: "docs/requirements.md R8",
 			Own: fault.Consequence{Spends: fault.Nothing, Next: "the poison pill waits: the document stays retry_scheduled and nothing is marked; the recovery timer tries again"},
 		},
-		{Code: "id_looks_like_time", Kind: fault.Document, Reason: "no document has this id, which the host may have printed anew", Source: "docs/facts.md F7", Own: left},
+		{Code: "id_looks_like_time", Kind: fault.Document, Reason: "no document has this id, which the host may have rewritten", Source: "docs/facts.md F7", Own: left},
 	}
 }
 
-// processRows are about the app and its host.
+// processRows are the codes of the app and its host.
 func processRows() []fault.Row {
 	const infra, own, ours = fault.Infrastructure, fault.Internal, "ours"
 	start := fault.AtStart()
@@ -90,56 +90,56 @@ func processRows() []fault.Row {
 			Own: fault.Consequence{Spends: fault.Nothing, Next: "the message is put off, or held as long as its lock is renewed"},
 		},
 		{Code: "ledger_not_adopted", Kind: infra, Reason: "the ledger does not know what was written before: docs/cutover.md", Source: "docs/requirements.md R59", Own: start},
-		{Code: "payload", Kind: fault.Document, Reason: "what the host sent is no batch", Source: "docs/requirements.md R31", Own: answered},
-		{Code: "panic", Kind: own, Reason: "our program ended where it must not", Source: "docs/requirements.md R32"},
-		{Code: "body", Kind: infra, Reason: "what the host sends broke off", Source: ours, Own: offered},
+		{Code: "payload", Kind: fault.Document, Reason: "the payload of the host is not a batch", Source: "docs/requirements.md R31", Own: answered},
+		{Code: "panic", Kind: own, Reason: "a bug stopped the work", Source: "docs/requirements.md R32"},
+		{Code: "body", Kind: infra, Reason: "the request of the host was cut off", Source: ours, Own: offered},
 		{Code: "deadline", Kind: infra, Reason: "the invocation's own time was over", Source: "docs/requirements.md R95", Own: offered},
 		{Code: "unclassified", Kind: own, Reason: "an error that no table names", Source: "docs/requirements.md R32"},
 		{Code: "nil_cause", Kind: own, Reason: "an error was reported without a cause", Source: ours},
 	}
 }
 
-// mistakeRows are states that cannot be.
+// mistakeRows are the codes of violated contracts, which are bugs of this product.
 func mistakeRows() []fault.Row {
 	const own, source = fault.Internal, "the contract of Sink (internal/commit/ports.go)"
 	return []fault.Row{
 		{Code: "outcome_count", Kind: own, Reason: "SQL answered for another number of documents than were sent", Source: source},
 		{Code: "verdict_count", Kind: own, Reason: "SQL answered for another number of lines than were sent", Source: source},
-		{Code: "mode", Kind: own, Reason: "a request has a mode that is none", Source: source},
+		{Code: "mode", Kind: own, Reason: "a request has an unknown mode", Source: source},
 		{Code: "values", Kind: own, Reason: "a document does not have one value for each column", Source: source},
 		{Code: "repeated_line", Kind: own, Reason: "a document names a line twice", Source: source},
 		{Code: "encode", Kind: own, Reason: "a value cannot be sent", Source: source},
-		{Code: "evidence_name", Kind: own, Reason: "the name of a piece of evidence is none that the blob container takes", Source: "the contract of Evidence (internal/commit/ports.go)"},
+		{Code: "evidence_name", Kind: own, Reason: "the name of an evidence file is not valid in the blob container", Source: "the contract of Evidence (internal/commit/ports.go)"},
 	}
 }
 
-// commandRows are met by operators' commands only.
+// commandRows are the codes of operators' commands.
 func commandRows() []fault.Row {
-	const own, journal = fault.Internal, "the contract of Journal (internal/ops/ports.go)"
+	const own, auditLog = fault.Internal, "the contract of AuditLog (internal/ops/ports.go)"
 	const runs = "the contract of Store (internal/run/ports.go)"
 	command := fault.OfACommand()
 	return []fault.Row{
-		{Code: "adoption_moved", Kind: fault.Contention, Condition: fault.Changed, Reason: "somebody else adopts at the same time", Source: "docs/cutover.md", Own: command},
+		{Code: "adoption_moved", Kind: fault.Contention, Condition: fault.Changed, Reason: "another adoption runs at the same time", Source: "docs/cutover.md", Own: command},
 		{
 			Code: "still_written", Kind: fault.Contention, Condition: fault.Changed, Source: "docs/cutover.md", Own: command,
 			Reason: "documents were finished while the adoption ran: stop the old writer, and adopt again",
 		},
-		{Code: "run_exists", Kind: own, Reason: "there is a run with this id already", Source: journal, Own: command},
-		{Code: "no_run", Kind: own, Reason: "no such run is running", Source: journal, Own: command},
-		{Code: "run_id", Kind: own, Reason: "the id of a run is none", Source: journal, Own: command},
-		{Code: "status", Kind: own, Reason: "a run was to end with a status that is not a last one", Source: journal, Own: command},
-		{Code: "json", Kind: own, Reason: "what belongs to a run or an entry of the audit log is not JSON", Source: journal, Own: command},
-		{Code: "counts", Kind: own, Reason: "the counts of a run are not what was written: only this run cannot be shown", Source: runs, Own: command},
+		{Code: "run_exists", Kind: own, Reason: "a run with this id exists", Source: auditLog, Own: command},
+		{Code: "no_run", Kind: own, Reason: "no such run is running", Source: auditLog, Own: command},
+		{Code: "run_id", Kind: own, Reason: "the id of a run is not valid", Source: auditLog, Own: command},
+		{Code: "status", Kind: own, Reason: "a run was to end with a status that is not final", Source: auditLog, Own: command},
+		{Code: "json", Kind: own, Reason: "data of a run or of an entry of the audit log is not JSON", Source: auditLog, Own: command},
+		{Code: "counts", Kind: own, Reason: "the stored counts of a run are not valid: only this run cannot be shown", Source: runs, Own: command},
 		{
 			Code: "changed", Kind: fault.Contention, Condition: fault.Changed, Source: runs, Own: command,
-			Reason: "a change of a run or a batch came too late: another has it, or its status is not one that it may change from",
+			Reason: "a change of a run or a batch came too late: another worker has it, or its status does not allow the change",
 		},
 		{Code: "worker", Kind: own, Reason: "a manager or worker has no id, or one that is too long", Source: runs, Own: command},
 		{Code: "batch_size", Kind: own, Reason: "a batch was to be added without documents, or with more than 100", Source: runs, Own: command},
 		{Code: "known", Kind: own, Reason: "a document was to be added to a run that has it already", Source: runs, Own: command},
-		{Code: "too_many", Kind: own, Reason: "more than 100 outcomes or error details were to be kept at once", Source: runs, Own: command},
-		{Code: "outcome", Kind: own, Reason: "an outcome of a document is none", Source: runs, Own: command},
-		{Code: "not_in_batch", Kind: own, Reason: "an outcome is of a document that its batch has not", Source: runs, Own: command},
+		{Code: "too_many", Kind: own, Reason: "more than 100 outcomes or error details were to be stored at once", Source: runs, Own: command},
+		{Code: "outcome", Kind: own, Reason: "an outcome of a document is unknown", Source: runs, Own: command},
+		{Code: "not_in_batch", Kind: own, Reason: "an outcome names a document outside its batch", Source: runs, Own: command},
 		{Code: "no_report", Kind: own, Reason: "there is no report of this name", Source: "the contract of Reports (internal/run/ports.go)", Own: command},
 	}
 }

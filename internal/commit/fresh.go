@@ -8,22 +8,22 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// maxAge is how long an invocation may hold its snapshots before it reads the documents again (docs/requirements.md R17).
+// maxAge is the age of an invocation's snapshots at which the documents are read again (docs/requirements.md R17).
 const maxAge = 30 * time.Second
 
-// doubtful reports whether a snapshot may say something else than the document does. What others than the feed bring was read a
-// moment ago; and without an etag no patch could be conditional.
+// doubtful reports whether a snapshot may differ from its document. Only the feed brings old ones; the other callers have
+// just read them. Without an etag no patch could be conditional.
 func (p *pass) doubtful(d invoice.Document) bool {
 	return (p.batch.Purpose == FromFeed && (p.batch.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
 }
 
-// freshen reads the documents that need it again and works on what they are now: an old snapshot must not decide
-// (promise G1), and the host re-prints texts that look like times. Documents that are gone are done.
+// freshen replaces the needed snapshots by a new read of the documents: an old snapshot must not decide (promise G1), and
+// the host rewrites texts that look like times. Documents that are gone are done.
 func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func(invoice.Document) bool) ([]invoice.Document, error) {
 	var ids []string
 	again := make([]bool, len(docs))
 	for i, d := range docs {
-		if again[i] = needed(d) && p.eligibility(d); again[i] {
+		if again[i] = needed(d) && p.eligible(d); again[i] {
 			ids = append(ids, d.ID)
 		}
 	}
@@ -46,7 +46,7 @@ func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func
 			if fault.IsDependency(err) {
 				return docs, err
 			}
-			if err != nil { // this one's own trouble: it must not hold the others
+			if err != nil { // only this document fails: the others continue
 				p.leave(d.ID, err)
 				continue
 			}
@@ -60,7 +60,7 @@ func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func
 		case d.IDLooksLikeTime:
 			p.count(d.ID, "left", fault.Document)
 			p.c.o.Log.Error().Str("document", d.ID).Str("code", "id_looks_like_time").
-				Msg("no document has this id, which the host may have re-printed: nothing was written, and only the recovery timer can find the document")
+				Msg("no document has this id, which the host may have rewritten: nothing was written, and only the recovery timer can find the document")
 		default:
 			p.count(d.ID, "gone", "")
 		}
@@ -68,7 +68,6 @@ func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func
 	return kept, nil
 }
 
-// readMany reads documents by id, in one call of the port.
 func (p *pass) readMany(ctx context.Context, ids []string) (map[string]invoice.Document, error) {
 	begin := p.c.o.Now()
 	raws, err := p.c.docs.ReadMany(ctx, ids)
@@ -87,20 +86,20 @@ func (p *pass) readMany(ctx context.Context, ids []string) (map[string]invoice.D
 	return fresh, nil
 }
 
-// mostLagging is how many offers of a batch may end because reads lag: a minute at the host's pace. What is still shown then
-// is no lag (the container's clock went back, or differs from ours), and the feed must not wait for it for ever.
+// mostLagging is the number of offers of a batch that may end because reads lag: a minute at the host's pace. A difference
+// after that is not a lag but the container's clock, and the feed must not wait for ever.
 const mostLagging = 6
 
-// healing is how many seconds of _ts may lie between a snapshot and the committed state that is healed. Two contents of one
-// second and the patch that committed one of them are that close; further apart _ts orders them, and nothing is to heal.
+// healing is the largest difference in seconds between the _ts of a snapshot and of the committed state that is healed. Two
+// contents of one second and the patch of one of them are that close. Beyond it, _ts orders them.
 const healing = 60
 
-// settled is the age from which a snapshot must be visible to every read. Replicas lag by far less.
+// settled is the age from which every replica must show a snapshot. Replicas lag by far less.
 const settled = 10 * time.Second
 
-// readSurely looks again when a read showed less than the snapshot did: a replica may lag behind the change feed, and a
-// document that is dropped on its word would be lost. What is older than its snapshot is never believed, absence only of a
-// document that every replica must know by now; until then the batch is offered again.
+// readSurely reads a document again whose read showed less than its snapshot. A replica may lag behind the change feed, and
+// a document dropped for that would be lost. A read older than the snapshot is never accepted. Absence is accepted only for
+// a document that every replica must have; until then the batch is offered again.
 func (p *pass) readSurely(ctx context.Context, d invoice.Document) (now invoice.Document, found bool, err error) {
 	begin := p.c.o.Now()
 	raw, err := p.c.docs.Read(ctx, d.ID)
@@ -124,8 +123,8 @@ func (p *pass) readSurely(ctx context.Context, d invoice.Document) (now invoice.
 	return now, true, nil
 }
 
-// asDependency makes sure that what stops a pass is nobody's fault among the documents: an error of another scope here
-// means that the whole read failed, and the batch must come again.
+// asDependency gives an error that stops a pass the dependency scope. An error of document scope here failed the whole
+// read, and blames no document.
 func asDependency(err error) error {
 	if fault.IsDependency(err) {
 		return err

@@ -7,7 +7,7 @@ import (
 
 const opSink = "commit: sink"
 
-// Line is the line at a position of an item: the main line first, then the duplicates in their order.
+// Line is the line at a position: 0 is the main line, the duplicates follow in their order.
 func (i Item) Line(position int) int64 {
 	if position == 0 {
 		return i.Main
@@ -15,8 +15,8 @@ func (i Item) Line(position int) int64 {
 	return i.Duplicates[position-1]
 }
 
-// CheckRequest refuses what the contract of Sink rules out, before anything is sent. These are our own mistakes and not a
-// document's: kind internal, codes "mode", "values", "repeated_line".
+// CheckRequest validates a request against the contract of Sink before anything is sent. A violation is a bug of the
+// caller. Errors by kind: internal, codes "mode", "values", "repeated_line".
 func CheckRequest(items []Item, mode Mode) error {
 	switch mode {
 	case Write, Rewrite, Preview:
@@ -43,29 +43,29 @@ func CheckRequest(items []Item, mode Mode) error {
 	return nil
 }
 
-// LineVerdict is what a database says of one line of one item.
+// LineVerdict is a database's verdict on one line of one item.
 type LineVerdict struct {
-	// Item and Position say which line: the item's place in the request, and the line's in the item.
+	// Item is the index in the request, and Position the line's position in the item.
 	Item, Position int
 	Verdict        Verdict
-	// Winner says that the line's newest content is this item's.
+	// Winner is true when this item has the line's newest content.
 	Winner bool
-	// By and Version are the document that holds a superseded line; By is empty otherwise.
+	// By and Version name the document whose content a superseded line has; By is empty otherwise.
 	By      string
 	Version invoice.Version
 }
 
-// OutcomeBuilder draws the outcomes of a request from the verdicts on its lines, for sinks that are databases.
+// OutcomeBuilder makes the outcomes of a request from the verdicts on its lines, for sinks that are databases.
 type OutcomeBuilder struct {
 	items    []Item
 	outcomes []Outcome
 	// newest is the version of each outcome's SupersededBy.
 	newest []invoice.Version
-	// wins has, for each line that the request writes, the item that won it.
+	// wins maps each written line to the item that wrote it.
 	wins map[int64]int
 }
 
-// NewOutcomeBuilder begins with no verdicts.
+// NewOutcomeBuilder makes an OutcomeBuilder without verdicts.
 func NewOutcomeBuilder(items []Item) *OutcomeBuilder {
 	t := &OutcomeBuilder{items: items, outcomes: make([]Outcome, len(items)), newest: make([]invoice.Version, len(items)), wins: map[int64]int{}}
 	for i, it := range items {
@@ -74,7 +74,7 @@ func NewOutcomeBuilder(items []Item) *OutcomeBuilder {
 	return t
 }
 
-// Add takes in one verdict. An item's lines come in their order.
+// Add adds one verdict. The lines of an item must come in their order.
 func (t *OutcomeBuilder) Add(v LineVerdict) {
 	o, line := &t.outcomes[v.Item], t.items[v.Item].Line(v.Position)
 	if v.Winner && v.Verdict == Applied {
@@ -86,7 +86,7 @@ func (t *OutcomeBuilder) Add(v LineVerdict) {
 	}
 }
 
-// AllApplied takes in that every line of the request was written.
+// AllApplied adds the verdict Applied for every line of the request.
 func (t *OutcomeBuilder) AllApplied() {
 	for i, it := range t.items {
 		for position := range it.Rows() {
@@ -95,7 +95,7 @@ func (t *OutcomeBuilder) AllApplied() {
 	}
 }
 
-// Written counts the lines that the request writes: those with content, and those that are marked.
+// Written counts the lines that the request writes: those with content, and failure marks.
 func (t *OutcomeBuilder) Written() (content, marks int64) {
 	for _, i := range t.wins {
 		if t.items[i].FailureMark {
@@ -107,7 +107,7 @@ func (t *OutcomeBuilder) Written() (content, marks int64) {
 	return content, marks
 }
 
-// Outcomes gives one outcome per item. Errors by kind: internal, code "verdict_count", when a line has none.
+// Outcomes gives one outcome per item. Errors by kind: internal, code "verdict_count", when a line has no verdict.
 func (t *OutcomeBuilder) Outcomes() ([]Outcome, error) {
 	for i, it := range t.items {
 		o := &t.outcomes[i]
@@ -120,8 +120,8 @@ func (t *OutcomeBuilder) Outcomes() ([]Outcome, error) {
 	return t.outcomes, nil
 }
 
-// Present takes in what the lines hold now, aligned with invoice.Columns(), and fills in the values before and after a
-// write. A line without a detail row is not in before.
+// Present sets the values before and after a write. The values of before are those of the lines now, aligned with
+// invoice.Columns(); a line without a detail row is absent.
 func (t *OutcomeBuilder) Present(before map[int64][]invoice.Value) {
 	for i := range t.outcomes {
 		for j := range t.outcomes[i].Rows {
@@ -141,8 +141,7 @@ func (t *OutcomeBuilder) Present(before map[int64][]invoice.Value) {
 	}
 }
 
-// draw is the verdict on a document from those on its lines, as Outcome says. A mark whose lines are all missing is
-// missing: nothing else is true of it.
+// draw derives a document's verdict from those on its lines, as Outcome defines. A mark is missing when all its lines are.
 func draw(it Item, rows []RowOutcome) Verdict {
 	n := map[Verdict]int{}
 	for _, r := range rows {
@@ -160,7 +159,7 @@ func draw(it Item, rows []RowOutcome) Verdict {
 	}
 }
 
-// marked is what a failure mark makes of a line's values.
+// marked is the effect of a failure mark on a line's values.
 func marked(before []invoice.Value) []invoice.Value {
 	after := append([]invoice.Value(nil), before...)
 	for i, c := range invoice.Columns() {

@@ -11,13 +11,12 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// maxEscapedID is how much of an escaped id stands in the name of its evidence. Longer ones end in their key instead.
+// maxEscapedID bounds an escaped id in an evidence name. A longer one is cut and ends with the document's key.
 const maxEscapedID = 600
 
-// poison makes a poison message of a document whose budget is spent, in the order that keeps promise G7: evidence, then the
-// mark on its lines, then its status. Everything it does may be done again: the evidence is kept once, the mark says the
-// same. done is false when the document changed meanwhile. The error is of dependency scope; then nothing is marked that the
-// next try would not mark.
+// poison ends a document whose retries are spent, in the order of promise G7: evidence, failure mark on its lines, status.
+// Each step may be repeated: evidence is stored once, and the mark is idempotent. done is false when the document changed
+// meanwhile. The error is of dependency scope; the next try then repeats all steps.
 func (p *pass) poison(ctx context.Context, cur invoice.Document, cause error) (done bool, err error) {
 	switch {
 	case p.c.o.Evidence == nil:
@@ -25,13 +24,13 @@ func (p *pass) poison(ctx context.Context, cur invoice.Document, cause error) (d
 	case !p.c.breaker.MayPoison(ctx):
 		return p.enough(ctx, cur, cause)
 	}
-	if cur.NeedsVersion { // a mark has a version, and what follows is about the document that got it
+	if cur.NeedsVersion { // a mark needs a version, and the next steps the document that has it
 		kept, ok, err := p.keepVersion(ctx, cur)
 		if err != nil || !ok {
 			return true, err
 		}
 		if !sameContent(kept, cur) {
-			return false, nil // corrected meanwhile: the cause is no longer its own
+			return false, nil // the content changed meanwhile: the cause is not about it
 		}
 		cur = kept
 	}
@@ -56,24 +55,24 @@ func (p *pass) poison(ctx context.Context, cur invoice.Document, cause error) (d
 	return p.mark(ctx, cur, cause, pill)
 }
 
-// enough keeps a document waiting because of the bound of the hour, which is said once an hour and not for each.
+// enough puts a document off because of the bound per hour. It logs once an hour, not for each document.
 func (p *pass) enough(ctx context.Context, cur invoice.Document, cause error) (bool, error) {
 	if hour := p.c.o.Now().Unix() / 3600; p.c.capLogged.Swap(hour) != hour {
 		p.c.o.Log.Error().Str("code", fault.CodeOf(cause)).Str("document", cur.ID).
-			Msg("enough poison messages were made in this hour: this document, and others like it, stay retry_scheduled")
+			Msg("this hour's limit of poison pills is reached: this document, and others like it, stay retry_scheduled")
 	}
 	return p.put(ctx, cur, p.t.waits(cur.State, cause, maxBackoff), result{err: cause})
 }
 
-// wait keeps a document waiting that would be poison, and says so. Nothing is counted.
+// wait puts a document off that would become a poison pill, and logs the reason. It counts no failure.
 func (p *pass) wait(ctx context.Context, cur invoice.Document, cause error, wait time.Duration, why string) (bool, error) {
 	p.c.o.Log.Error().Str("document", cur.ID).Str("kind", string(fault.KindOf(cause))).Str("code", fault.CodeOf(cause)).
 		Str("why", why).Msg("its retries are spent, and it stays retry_scheduled")
 	return p.put(ctx, cur, p.t.waits(cur.State, cause, wait), result{err: cause})
 }
 
-// original reads the document as the container has it: what the feed showed the host has re-printed. ok is false when it is
-// gone, and counted.
+// original reads the document from the container, because the host rewrote the feed's snapshot. ok is false when the
+// document is gone, and counted.
 func (p *pass) original(ctx context.Context, cur invoice.Document) (raw json.RawMessage, now invoice.Document, ok bool, err error) {
 	begin := p.c.o.Now()
 	raw, err = p.c.docs.Read(ctx, cur.ID)
@@ -94,9 +93,9 @@ func (p *pass) original(ctx context.Context, cur invoice.Document) (raw json.Raw
 	return nil, now, false, nil
 }
 
-// pill is a poison pill's evidence beside the document itself.
+// pill is a poison pill's evidence without the document itself.
 type pill struct {
-	// folder is where it is kept; the same document with the same content after as many resets has the same.
+	// folder is its EvidenceFolder.
 	folder   string
 	error    pillError
 	metadata pillMetadata
@@ -131,7 +130,7 @@ type pillMetadata struct {
 	AppVersion     string  `json:"app_version"`
 }
 
-// pill gathers the evidence of a document whose last failure is cause.
+// pill collects the evidence of a document whose last failure is cause.
 func (p *pass) pill(cur invoice.Document, cause error) pill {
 	s := p.t.failed(cur.State, cause, "")
 	return pill{
@@ -149,7 +148,7 @@ func (p *pass) pill(cur invoice.Document, cause error) pill {
 	}
 }
 
-// EvidenceFolder is where the evidence of a document is kept that failed with this content after as many resets.
+// EvidenceFolder is the folder of a document's evidence. It is the same for the same content and the same number of resets.
 func EvidenceFolder(d invoice.Document, reprocessCount int) string {
 	main := "unknown"
 	if d.Main > 0 {
@@ -158,8 +157,8 @@ func EvidenceFolder(d invoice.Document, reprocessCount int) string {
 	return fmt.Sprintf("failed/%s/%s/%d-%s", main, escapeID(d), reprocessCount, d.Hash)
 }
 
-// escapeID makes an id fit for the name of a file: letters, digits and -_.~ stay, every other byte is %XX. One that is too
-// long ends in the document's key, so two of them never share a name.
+// escapeID makes a file name of an id: letters, digits and -_.~ stay, every other byte becomes %XX. An id that is too long
+// ends with the document's key, so that no two share a name.
 func escapeID(d invoice.Document) string {
 	const plain = "-_.~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	var b strings.Builder
@@ -177,8 +176,8 @@ func escapeID(d invoice.Document) string {
 	return b.String()
 }
 
-// keep stores the evidence; metadata.json comes last, so where it stands the evidence is whole. A store that failed is not
-// asked again for every other document of the batch.
+// keep stores the evidence. metadata.json comes last, so its presence proves that the evidence is complete. After a failure
+// the store is not called again for the batch.
 func (p *pass) keep(ctx context.Context, pill pill, raw json.RawMessage) error {
 	const op = "commit: evidence"
 	p.mu.Lock()
@@ -217,8 +216,8 @@ func MarkOf(d invoice.Document) Item {
 	}
 }
 
-// mark writes AI-ERROR to the lines of a document whose evidence is kept, and records how it ended: failed, unless its lines
-// hold its content after all or something newer.
+// mark writes AI-ERROR to the lines of a document whose evidence is stored, and records failed. When the lines have the
+// document's content or newer content, it records that outcome instead.
 func (p *pass) mark(ctx context.Context, cur invoice.Document, cause error, pill pill) (bool, error) {
 	finalError := cur.Unmarkable(p.c.o.Now())
 	if finalError == "" {
@@ -262,7 +261,7 @@ func (p *pass) mark(ctx context.Context, cur invoice.Document, cause error, pill
 	return p.put(ctx, cur, p.t.failed(cur.State, cause, finalError), result{err: cause})
 }
 
-// notPoison records what a mark found instead of something to mark: the lines hold this very content, or something newer.
+// notPoison records the outcome of a document whose lines have its content, or newer content, instead of a mark.
 func (p *pass) notPoison(ctx context.Context, cur invoice.Document, res result) (bool, error) {
 	if supersededByItself(res) {
 		return false, nil
@@ -270,7 +269,7 @@ func (p *pass) notPoison(ctx context.Context, cur invoice.Document, res result) 
 	return p.put(ctx, cur, p.t.committed(cur.State, res.outcome), res)
 }
 
-// lines names a document's lines for people.
+// lines lists a document's lines in a text.
 func lines(d invoice.Document) string {
 	return idList(append([]int64{d.Main}, d.Duplicates...))
 }

@@ -145,7 +145,7 @@ func TestNoMorePoisonPillsAnHourThanMayBe(t *testing.T) {
 	s := w.state(ids[4])
 	require.Equal(t, []any{6.0, float64(w.clock.Unix() + 3960)}, []any{s["retry_count"], s["retry_after"]}, "an hour plus half of 20 %")
 	require.NotContains(t, s, "postponed")
-	require.Contains(t, w.log.String(), "enough poison messages were made in this hour")
+	require.Contains(t, w.log.String(), "this hour's limit of poison pills is reached")
 	require.Len(t, w.evidence.Files(), 3*most, "evidence is kept of those that become poison")
 	w.othersApply()
 	w.clock = w.clock.Add(2 * time.Hour)

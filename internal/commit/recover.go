@@ -14,62 +14,62 @@ import (
 
 // The bounds of the recovery timer.
 const (
-	// lagIsOld is from when a note of the feed's lag says nothing any more: the feed may stand still.
+	// lagIsOld is the age at which a measured lag of the feed is ignored, because the feed may have stopped.
 	lagIsOld = 15 * time.Minute
-	// stopBefore is how long before its deadline the timer starts no more work, and tickFor how long it works without one.
+	// stopBefore is the time before its deadline in which the timer starts no more work. tickFor is its working time
+	// without a deadline.
 	stopBefore = 30 * time.Second
 	tickFor    = 4 * time.Minute
-	// mostFailing is how many documents of one tick may fail: with twelve ticks and the requests that find them, less than
-	// 6,000 requests an hour. Those that succeed are not bounded.
+	// mostFailing bounds the failed documents of one tick. With twelve ticks an hour and the requests that find them, this
+	// is less than 6,000 requests an hour. Successful documents have no bound.
 	mostFailing = 460
 )
 
-// Recover finds the documents that no trigger finished and passes them to the same Commit. Each window has a share of the
-// tick's time and of the failures that it may have, and goes on where the last tick stopped, so that no part of what waits
-// holds up another. It reads documents again before it decides, and every change is compare-and-set, so what a trigger wrote
-// meanwhile stays.
+// Recover finds the documents that no trigger finished, and commits them. Each window has a share of the tick's time and
+// failures, and continues where the last tick stopped, so that no window blocks another. Documents are read again before
+// any decision, and every change is a compare-and-set, so a trigger's concurrent write stays.
 type Recover struct {
 	commit  *Commit
 	backlog Backlog
 
 	mu sync.Mutex
-	// stopped is where each window stopped.
+	// stopped is each window's position at the end of the last tick.
 	stopped map[Window]place
 }
 
-// place is where a window goes on: a page, and the documents of it that had their turn.
+// place is a position in a window: a page, and the documents of it that were taken.
 type place struct {
 	page string
 	done map[string]bool
 }
 
-// NewRecover makes a Recover that hands on to commit.
+// NewRecover makes a Recover over a Commit and a Backlog.
 func NewRecover(commit *Commit, backlog Backlog) *Recover {
 	return &Recover{commit: commit, backlog: backlog, stopped: map[Window]place{}}
 }
 
-// Recovered is what one tick found and did.
+// Recovered is the result of one tick.
 type Recovered struct {
-	// Report adds up what Commit said.
+	// Report sums the reports of Commit.
 	Report
-	// Found counts the documents of each window that were taken up.
+	// Found counts the documents of each window that were taken.
 	Found map[Window]int
-	// More names the windows that have more than the tick came to.
+	// More names the windows that the tick did not finish.
 	More []Window
-	// Oldest is the age of the document that has waited longest of those found, by its _ts.
+	// Oldest is the age, by _ts, of the oldest document found.
 	Oldest time.Duration
-	// Flow says for people what the breaker does, when it kept the tick from working.
+	// Flow describes the breaker when it stopped the tick; empty otherwise.
 	Flow string
-	// Off says for people why the queue was not looked at: the counts then say nothing. It is empty after a tick.
+	// Off is the reason why the tick did not run; the counts are then meaningless. It is empty after a tick.
 	Off string
 }
 
-// Run does one tick that has no name: RunAs with an empty job.
+// Run is RunAs without a job.
 func (r *Recover) Run(ctx context.Context) (Recovered, error) { return r.RunAs(ctx, "") }
 
-// RunAs does one tick: the heartbeat first, then the windows. job is named in the evidence of the poison messages it makes
-// (Batch.Job). It ends early, and without an error, when the breaker is open. A window that cannot be read keeps nobody from the
-// others. Errors by kind: infrastructure, throttled, quota; the next tick goes on.
+// RunAs does one tick: the heartbeat first, then the windows. job becomes Batch.BatchID, which the evidence of poison pills
+// names. It ends early and without an error when the breaker is open. A window that cannot be read does not stop the
+// others. Errors by kind: infrastructure, throttled, quota; the next tick continues.
 func (r *Recover) RunAs(ctx context.Context, job string) (Recovered, error) {
 	t := &tick{r: r, batchID: job, now: r.commit.o.Now(), seen: map[string]bool{}}
 	t.found = Recovered{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{}}
@@ -85,19 +85,19 @@ func (r *Recover) RunAs(ctx context.Context, job string) (Recovered, error) {
 	return t.found, err
 }
 
-// tick is one RunAs under way.
+// tick is the state of one RunAs.
 type tick struct {
 	r       *Recover
 	batchID string
 	now     time.Time
 	found   Recovered
-	// seen are the documents that were taken up: one that cannot be patched stays due.
+	// seen has the documents taken in this tick: one that cannot be patched stays due.
 	seen map[string]bool
-	// failing counts the documents that were not committed.
+	// failing counts the documents that failed in this tick.
 	failing int
 }
 
-// windows looks at one window after the other. What one leaves of its share of time and failures the next may use.
+// windows works on each window in turn. A window may use the time and failures that earlier ones left.
 func (t *tick) windows(ctx context.Context) error {
 	end := t.now.Add(tickFor)
 	if deadline, ok := ctx.Deadline(); ok {
@@ -119,7 +119,7 @@ func (t *tick) windows(ctx context.Context) error {
 	return first
 }
 
-// window takes up documents of one window until there are none, the time is over, or as many failed as may.
+// window takes the documents of one window, until it has no more, its time is over, or too many failed.
 func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing int) error {
 	at := t.r.goOn(w)
 	wrapped, begunAgain := at.page == "", false
@@ -133,7 +133,7 @@ func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing 
 			return first
 		}
 		page, next, err := t.r.backlog.Page(ctx, t.query(ctx, w), at.page)
-		refused := fault.KindOf(err) == fault.Document && at.page != "" // the place is none any more
+		refused := fault.KindOf(err) == fault.Document && at.page != "" // the continuation is not valid any more
 		switch {
 		case refused && !begunAgain:
 			at, wrapped, begunAgain = place{}, true, true
@@ -160,13 +160,13 @@ func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing 
 			if first == nil {
 				first = err
 			}
-			if failed++; failed > 1 || breaker.IsRefusal(err) { // two in a row: it is not one document's trouble
+			if failed++; failed > 1 || breaker.IsRefusal(err) { // two in a row: not the error of a single document
 				t.r.stop(w, at)
 				return err
 			}
 		}
 		switch {
-		case over() && slices.Contains(slices.Collect(maps.Values(at.done)), false): // the rest of the page goes on in the next tick
+		case over() && slices.Contains(slices.Collect(maps.Values(at.done)), false): // the next tick takes the rest of the page
 		case next != "":
 			at = place{page: next}
 		case wrapped:
@@ -178,7 +178,7 @@ func (t *tick) window(ctx context.Context, w Window, end time.Time, mostFailing 
 	}
 }
 
-// query asks for a window as it is now: what is applied during the tick makes postponed documents due.
+// query asks for a window as of now: a document applied during the tick makes postponed ones due.
 func (t *tick) query(ctx context.Context, w Window) WindowQuery {
 	now := t.r.commit.o.Now()
 	q := WindowQuery{
@@ -193,7 +193,7 @@ func (t *tick) query(ctx context.Context, w Window) WindowQuery {
 	return q
 }
 
-// fresh are the ids of a page that had no turn yet. Those that were put off with others go first: most of them are good.
+// fresh gives the ids of a page that were not taken yet. Undecided documents come first, because most of them are good.
 func (t *tick) fresh(page []PendingDoc, done map[string]bool) []string {
 	var ids, later []string
 	for _, d := range page {
@@ -210,7 +210,7 @@ func (t *tick) fresh(page []PendingDoc, done map[string]bool) []string {
 	return append(ids, later...)
 }
 
-// take reads documents again and commits them. done gets those that had their turn.
+// take reads documents again and commits them. done gets those with a result.
 func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time, done map[string]bool) error {
 	for _, id := range ids {
 		t.seen[id] = true
@@ -223,14 +223,14 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time, 
 		return asDependency(err)
 	}
 	var mu sync.Mutex
-	told := func(d DocumentResult) {
+	finished := func(d DocumentResult) {
 		mu.Lock()
 		defer mu.Unlock()
 		done[d.ID] = true
 	}
 	report, err := t.r.commit.Run(ctx, Batch{
 		Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer, BatchID: t.batchID, DivideUntil: end,
-		OneByOne: w == PutOff, OnResult: told,
+		OneByOne: w == PutOff, OnResult: finished,
 	})
 	t.found.add(report)
 	t.found.Reads++
@@ -243,21 +243,18 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time, 
 	return err
 }
 
-// goOn is where a window goes on.
 func (r *Recover) goOn(w Window) place {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stopped[w]
 }
 
-// stop keeps where a window goes on.
 func (r *Recover) stop(w Window, at place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped[w] = at
 }
 
-// add adds up reports.
 func (r *Report) add(o Report) {
 	for outcome, n := range o.Outcomes {
 		r.Outcomes[outcome] += n

@@ -7,17 +7,17 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// maxRaces bounds how often one document is read again because it changed under us. A document that changes faster than
-// that is left to the recovery timer, which sees it at rest.
+// maxRaces bounds how often one document is read again because it changed. One that changes more often is left to the
+// recovery timer, which finds it at rest.
 const maxRaces = 8
 
-// settle records what became of a document. After a 412 the document is read again (nothing is counted for that): other
-// content is written in its turn, and then judged in the first one's place. The error is of dependency scope.
+// settle records a document's result. After a 412 it reads the document again, and counts no failure for that. It writes
+// changed content first and then records the result of that. The error is of dependency scope.
 func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error {
-	cur := d // the document as it stands now; d is the content that res speaks of
+	cur := d // the current document; d has the content of res
 	healing := p.heal[d.ID]
 	for race := range maxRaces {
-		if race > 1 { // a replica that lags needs a moment, and so does whoever else is at it
+		if race > 1 { // time for a lagging replica or another writer
 			if err := p.c.o.Wait(ctx, contentionWait<<(race-2)); err != nil {
 				return fault.Wrap(fault.Infrastructure, "commit: record", "cancelled", "stopped while waiting to read again", err)
 			}
@@ -32,13 +32,13 @@ func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error
 		if err != nil || !ok {
 			return err
 		}
-		switch turn := p.turnOf(now); {
-		case turn == invoice.NotOurs || turn == invoice.NotOffered || turn == invoice.UnknownStatus: // not ours any more, or put aside by a person (ADR 0005)
+		switch eligibility := p.eligibilityOf(now); {
+		case eligibility == invoice.NotOurs || eligibility == invoice.NotOffered || eligibility == invoice.UnknownStatus: // another environment's, or set aside by a person (ADR 0005)
 			p.count(d.ID, "skipped", "")
 			return nil
-		case !outdated && now.ETag == cur.ETag: // the very state that was just proven to be past: a replica lags
+		case !outdated && now.ETag == cur.ETag: // the 412 proved this state old: a replica lags
 			continue
-		case now.TS < cur.TS && race < maxRaces/2: // so does this one; a clock that went back shows it for longer
+		case now.TS < cur.TS && race < maxRaces/2: // a replica lags; after a clock change this lasts longer
 			continue
 		case now.Problem != nil:
 			d, res = now, result{err: now.Problem}
@@ -57,8 +57,8 @@ func (p *pass) settle(ctx context.Context, d invoice.Document, res result) error
 	return nil
 }
 
-// supersededByItself reports whether a line holds later content of the very document that was written. That is no end of
-// the document, whatever its lines say: either the snapshot is old, or the container's clock went back.
+// supersededByItself reports whether a line has later content of the same document. The document is then not finished:
+// either its snapshot is old, or the container's clock went back.
 func supersededByItself(r result) bool {
 	for _, row := range r.outcome.Rows {
 		if row.Verdict == Superseded && row.By == r.outcome.DocumentID {
@@ -68,14 +68,14 @@ func supersededByItself(r result) bool {
 	return false
 }
 
-// putAgain reports whether the same content was put into the container again after we wrote it: in between another one may
-// have been there, and in SQL.
+// putAgain reports whether the same content was stored again after this write. Other content may have been there in
+// between, and in SQL.
 func putAgain(d, now invoice.Document, r result) bool {
 	return !r.failed() && now.TS > d.TS && now.State.Status != invoice.Committed
 }
 
-// finished counts a document whose status needs no word of ours. When its content was written over older content of its own
-// (healing), an operator should know, most of all when that failed: its lines may not hold what it says.
+// finished counts a document whose status stays. After healing an operator should know about it, above all when it failed:
+// the lines may differ from the document.
 func (p *pass) finished(cur invoice.Document, res result, healing bool) {
 	healing = healing && cur.State.Status == invoice.Committed
 	switch {
@@ -83,32 +83,32 @@ func (p *pass) finished(cur invoice.Document, res result, healing bool) {
 		p.leave(cur.ID, res.err)
 		return
 	case healing && res.outcome.Verdict == Applied:
-		p.c.o.Log.Warn().Str("document", cur.ID).Msg("committed by somebody else, its lines held older content and were written again")
+		p.c.o.Log.Warn().Str("document", cur.ID).Msg("another writer committed the document; its lines had older content and were written again")
 	}
 	p.count(cur.ID, "skipped", "")
 }
 
-// rewritten counts a committed document whose lines a run has written again, or could not: what the document says stays true
-// either way, so nothing is recorded.
+// rewritten counts a committed document that a run rewrote or failed to rewrite. Its state stays true in both cases, so
+// nothing is recorded.
 func (p *pass) rewritten(cur invoice.Document, res result) {
 	switch {
 	case !res.failed():
 		p.count(cur.ID, string(res.outcome.Verdict), "")
 		return
-	case fault.KindOf(res.err) == fault.Contention: // a lost race says nothing of the line: the batch comes again
+	case fault.KindOf(res.err) == fault.Contention: // a lost race is not final: the batch is offered again
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.contended = res.err
 		return
 	}
-	told := resultOf(cur.ID, string(invoice.Failed), res.err)
-	told.RetryCount = cur.State.RetryCount
-	p.reportResult(told)
-	p.c.o.Log.Warn().Str("document", cur.ID).Str("kind", string(told.Kind)).Str("code", told.Code).
+	result := resultOf(cur.ID, string(invoice.Failed), res.err)
+	result.RetryCount = cur.State.RetryCount
+	p.reportResult(result)
+	p.c.o.Log.Warn().Str("document", cur.ID).Str("kind", string(result.Kind)).Str("code", result.Code).
 		Msg("a committed document could not be written again: it stays committed")
 }
 
-// tryRecord records a result over what the document says now; done is false when the document changed again.
+// tryRecord records a result for the document's current state. done is false when the document changed again.
 func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res result, healing bool) (done bool, err error) {
 	if cur.State.Status == invoice.Committed && p.batch.takesOver(invoice.Committed) && (res.failed() || sameContent(d, cur)) {
 		p.rewritten(cur, res)
@@ -118,13 +118,13 @@ func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res resul
 	if res.failed() {
 		res.err = alone(cur.State, res.err)
 		proven = isOwn(res.err) && p.proven(ctx, cur)
-		if p.eligibility(cur) && p.t.exhausted(cur.State, res.err, proven) {
+		if p.eligible(cur) && p.t.exhausted(cur.State, res.err, proven) {
 			return p.poison(ctx, cur, res.err)
 		}
 	}
 	next, allowed := p.next(d, cur, res, proven)
 	if !allowed && healing && fault.IsDependency(res.err) {
-		return true, res.err // its line may hold older content, and nobody else would look at a committed document
+		return true, res.err // its line may have older content, and no other job reads a committed document
 	}
 	if !allowed {
 		p.finished(cur, res, healing)
@@ -133,13 +133,13 @@ func (p *pass) tryRecord(ctx context.Context, d, cur invoice.Document, res resul
 	return p.put(ctx, cur, next, res)
 }
 
-// proven reports whether others got through after the document's last failure.
+// proven reports whether others succeeded after the document's last failure.
 func (p *pass) proven(ctx context.Context, cur invoice.Document) bool {
 	at, known := lastFailure(p.t.begin(cur.State), p.c.o.Location)
 	return known && p.c.breaker.Proven(ctx, at)
 }
 
-// put records a state; done is false when the document changed again.
+// put records a state. done is false when the document changed again.
 func (p *pass) put(ctx context.Context, cur invoice.Document, next invoice.State, res result) (done bool, err error) {
 	_, next, err = p.record(ctx, cur, next)
 	switch {
@@ -153,42 +153,41 @@ func (p *pass) put(ctx context.Context, cur invoice.Document, next invoice.State
 		return false, nil
 	case fault.Has(err, fault.Gone) && !res.failed():
 		p.c.o.Log.Warn().Str("document", cur.ID).Str("outcome", string(res.outcome.Verdict)).
-			Msg("the document was deleted while it was written: its lines keep what it said")
+			Msg("the document was deleted while it was written: its lines keep its content")
 	}
 	return true, p.cannotRecord(cur, next, err)
 }
 
-// next is the state to record for a result, and whether it may be recorded over what the document says now. Right after
-// the choice that is always so; after a 412 it depends: a verdict on the content that the document holds is true
-// whatever its status says, everything else only changes a status that is ours to change. proven is of the document's last
-// failure.
+// next is the state to record for a result, and whether it may replace the current one. A verdict on the document's current
+// content may always replace it. Any other result only replaces the state of an eligible document. proven is that of the
+// document's last failure.
 func (p *pass) next(d, cur invoice.Document, res result, proven bool) (invoice.State, bool) {
 	was := cur.State
 	if !cur.HasTime && was.Version == 0 {
-		was.Version = d.Version.US // the one that the ledger has; a later _ts must not become another
+		was.Version = d.Version.US // the version in the ledger; a later _ts must not give another
 	}
 	if isOwn(res.err) {
-		return p.t.failure(was, res.err, proven), p.eligibility(cur)
+		return p.t.failure(was, res.err, proven), p.eligible(cur)
 	}
 	if res.failed() {
-		return p.t.putOff(was, res.err), p.eligibility(cur)
+		return p.t.putOff(was, res.err), p.eligible(cur)
 	}
 	evident := res.outcome.Verdict == Applied || res.outcome.Verdict == Unchanged
 	if was.Status == invoice.Committed {
-		return was, false // somebody recorded the same content already
+		return was, false // another writer recorded the same content
 	}
-	mayChange := was.Status == invoice.RetryScheduled || p.eligibility(cur)
+	mayChange := was.Status == invoice.RetryScheduled || p.eligible(cur)
 	return p.t.committed(was, res.outcome), mayChange || (evident && sameContent(d, cur))
 }
 
-// sameContent reports whether two snapshots of a document say the same to SQL.
+// sameContent reports whether two snapshots of a document have the same content for SQL.
 func sameContent(a, b invoice.Document) bool {
 	return a.Hash == b.Hash && (a.Problem == nil) == (b.Problem == nil)
 }
 
-// applyOther writes content that appeared while the outcome of older content was being recorded. It is written whatever
-// the status says: two contents within one second of _ts are ordered by nothing, and ours may have come last (rules.md).
-// ok is false when the document is finished with, and counted.
+// applyOther writes content that appeared while older content was recorded. It ignores the status: two contents within one
+// second of _ts have no order, and the older one may have been written last (docs/rules.md). ok is false when the document
+// is finished, and counted.
 func (p *pass) applyOther(ctx context.Context, cur invoice.Document) (now invoice.Document, res result, ok bool, err error) {
 	if cur.NeedsVersion {
 		if cur, ok, err = p.keepVersion(ctx, cur); err != nil || !ok {
@@ -205,8 +204,8 @@ func (p *pass) applyOther(ctx context.Context, cur invoice.Document) (now invoic
 	return cur, results[0], true, nil
 }
 
-// record is one conditional patch, and a second one with the shortest state when the first does not fit into the
-// document. It answers the new etag and the state that was recorded.
+// record patches a document, and again with the minimal state when the first does not fit. It gives the new etag and the
+// recorded state.
 func (p *pass) record(ctx context.Context, d invoice.Document, s invoice.State) (string, invoice.State, error) {
 	etag, err := p.patch(ctx, d, s)
 	if fault.Has(err, fault.TooLarge) {
@@ -223,7 +222,7 @@ func (p *pass) patch(ctx context.Context, d invoice.Document, s invoice.State) (
 	return etag, err
 }
 
-// readAgain reads a document that changed; ok is false when it is gone or cannot be understood any more, and counted.
+// readAgain reads a document that changed. ok is false when it is gone or unreadable, and counted.
 func (p *pass) readAgain(ctx context.Context, id string) (d invoice.Document, ok bool, err error) {
 	begin := p.c.o.Now()
 	raw, err := p.c.docs.Read(ctx, id)
@@ -243,7 +242,7 @@ func (p *pass) readAgain(ctx context.Context, id string) (d invoice.Document, ok
 	return d, false, nil
 }
 
-// cannotRecord handles an outcome that the document did not take (docs/requirements.md R19).
+// cannotRecord handles an outcome that cannot be recorded (docs/requirements.md R19).
 func (p *pass) cannotRecord(d invoice.Document, s invoice.State, err error) error {
 	switch {
 	case fault.IsDependency(err):
@@ -254,21 +253,21 @@ func (p *pass) cannotRecord(d invoice.Document, s invoice.State, err error) erro
 		p.count(d.ID, "left", fault.KindOf(err))
 		p.c.o.Log.Error().Str("document", d.ID).Str("status", string(s.Status)).Str("outcome", s.Outcome).
 			Str("code", fault.CodeOf(err)).
-			Msg("MANUAL REVIEW: the document is too large to take even the shortest outcome")
+			Msg("MANUAL REVIEW: the document is too large even for the minimal outcome")
 	default:
 		p.leave(d.ID, err)
 	}
 	return nil
 }
 
-// leave lets the recovery timer finish a document and says so.
+// leave counts and logs a document that is left to the recovery timer.
 func (p *pass) leave(id string, err error) {
 	p.reportResult(resultOf(id, "left", err))
 	p.c.o.Log.Error().Str("document", id).Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).
 		Msg("the outcome could not be recorded: left to the recovery timer")
 }
 
-// keepVersion records the version of one document; keep is false when it is no longer to be taken.
+// keepVersion records the version of one document. keep is false when the document is no longer eligible.
 func (p *pass) keepVersion(ctx context.Context, d invoice.Document) (kept invoice.Document, keep bool, err error) {
 	for range maxRaces {
 		next := p.t.withVersion(d.State, d.Version.US)
@@ -278,13 +277,13 @@ func (p *pass) keepVersion(ctx context.Context, d invoice.Document) (kept invoic
 			return d, true, nil
 		}
 		if !fault.Has(err, fault.Changed) {
-			return d, false, p.cannotRecord(d, next, err) // and without a version nothing may be written
+			return d, false, p.cannotRecord(d, next, err) // without a version nothing may be written
 		}
 		now, ok, err := p.readAgain(ctx, d.ID)
 		if err != nil || !ok {
 			return d, false, err
 		}
-		if d = now; !p.eligibility(d) {
+		if d = now; !p.eligible(d) {
 			p.count(d.ID, "skipped", "")
 			return d, false, nil
 		}
@@ -296,6 +295,5 @@ func (p *pass) keepVersion(ctx context.Context, d invoice.Document) (kept invoic
 	return d, false, nil
 }
 
-// needsVersion reports whether a version must be recorded before the document is written. One that cannot be written
-// needs none.
+// needsVersion reports whether a version must be recorded before the write. A document with a Problem is not written.
 func needsVersion(d invoice.Document) bool { return d.NeedsVersion && d.Problem == nil }

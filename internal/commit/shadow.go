@@ -10,35 +10,35 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Shadow looks at what Commit would do, and at what the old writer did, and writes nothing anywhere: no row, no ledger, no
-// patch. It is for comparing the two before one takes the other's place, and needs no adopted ledger.
+// Shadow compares the work of Commit with that of the old writer, and writes nothing: no row, no ledger, no patch. It is
+// for the time before the switch, and needs no adopted ledger.
 //
-// Outcomes of its Report, beside those of Commit that lead to no work:
+// Its Report has these outcomes, and those of Commit that need no work:
 //
-//	would_be_applied, _unchanged, _superseded   a document that waits would be committed so
+//	would_be_applied, _unchanged, _superseded   a pending document would be committed with this verdict
 //	would_be_retry_scheduled, _failed           it has an error of its own
-//	matches                                     the old writer committed it, and its lines hold what we would write
-//	differs                                     they do not; the log and Report.Columns say in which columns
-//	holds_newer                                 its lines hold a newer result: nothing to compare
+//	matches                                     the old writer committed it, and its lines have its content
+//	differs                                     its lines have other content; the log and Report.Columns name the columns
+//	holds_newer                                 its lines have a newer result, so there is nothing to compare
 //	missing                                     the old writer committed it, and a line has no row
-//	refused                                     the old writer committed it, and our rules refuse it
+//	refused                                     the old writer committed it, and this product's rules refuse it
 type Shadow struct{ c *Commit }
 
-// NewShadow makes a Shadow over the two ports. Documents.Record and every mode of the sink but Preview stay unused.
+// NewShadow makes a Shadow over the two ports. It uses the sink only with Preview, and never Documents.Record.
 func NewShadow(docs Documents, sink Sink, o Options) *Shadow {
 	return &Shadow{c: NewCommit(docs, sink, o)}
 }
 
-// mostShown is how many documents of one batch the log names: a mapping that differs, differs in every document.
+// mostShown bounds the documents of one batch in the log: a wrong mapping differs in every document.
 const mostShown = 20
 
-// Run looks at one batch. The error is of dependency scope: the same batch should be offered again.
+// Run previews one batch. Errors by kind: those of dependency scope; the same batch should be offered again.
 func (s *Shadow) Run(ctx context.Context, b Batch) (Report, error) {
 	p := &shadowPass{pass: s.c.begin(ctx, b, Preview)}
 	p.report.Shadow, p.report.Columns = true, map[string]int{}
 	docs, err := p.reread(ctx, p.read(b.Documents))
 	if err == nil {
-		err = p.lookAt(ctx, docs)
+		err = p.previewAll(ctx, docs)
 	}
 	if err != nil {
 		p.countRest("waiting")
@@ -47,13 +47,14 @@ func (s *Shadow) Run(ctx context.Context, b Batch) (Report, error) {
 	return p.report, err
 }
 
-// shadowPass is one Run of a Shadow under way.
+// shadowPass is the state of one Shadow.Run.
 type shadowPass struct {
 	*pass
 	shown int
 }
 
-// reread reads what the host may have re-printed, and everything of a batch that is offered again. What is gone is done.
+// reread reads the documents that the host may have rewritten, and those of a repeated batch. Documents that are gone are
+// done.
 func (p *shadowPass) reread(ctx context.Context, docs []invoice.Document) ([]invoice.Document, error) {
 	var ids []string
 	needed := func(d invoice.Document) bool {
@@ -86,16 +87,16 @@ func (p *shadowPass) reread(ctx context.Context, docs []invoice.Document) ([]inv
 	return kept, nil
 }
 
-// lookAt previews the documents that the old writer has committed, and then those that wait, in requests of bounded size:
-// apart, because what waits is in no row yet.
-func (p *shadowPass) lookAt(ctx context.Context, docs []invoice.Document) error {
-	var committed, waiting []invoice.Document
+// previewAll previews the documents that the old writer committed, and then the pending ones. They go into separate
+// requests, because the content of pending documents is in no row yet.
+func (p *shadowPass) previewAll(ctx context.Context, docs []invoice.Document) error {
+	var committed, pending []invoice.Document
 	for _, d := range docs {
-		switch turn := d.Eligibility(p.c.o.Now(), p.c.o.SysName); {
-		case turn == invoice.Done && d.State.Status == invoice.Committed:
+		switch eligibility := d.Eligibility(p.c.o.Now(), p.c.o.SysName); {
+		case eligibility == invoice.Done && d.State.Status == invoice.Committed:
 			committed = append(committed, d)
-		case turn == invoice.Eligible:
-			waiting = append(waiting, d)
+		case eligibility == invoice.Eligible:
+			pending = append(pending, d)
 		default:
 			p.count(d.ID, "skipped", "")
 		}
@@ -103,16 +104,16 @@ func (p *shadowPass) lookAt(ctx context.Context, docs []invoice.Document) error 
 	if err := p.preview(ctx, committed); err != nil {
 		return err
 	}
-	return p.preview(ctx, waiting)
+	return p.preview(ctx, pending)
 }
 
-// preview asks the sink about documents and tells what it answers.
+// preview sends documents to the sink as a Preview and counts the results.
 func (p *shadowPass) preview(ctx context.Context, docs []invoice.Document) error {
 	var items []Item
 	var asked []invoice.Document
 	for _, d := range docs {
 		if d.Problem != nil {
-			p.tell(d, result{err: d.Problem})
+			p.countPreview(d, result{err: d.Problem})
 			continue
 		}
 		items, asked = append(items, ItemOf(d)), append(asked, d)
@@ -123,14 +124,14 @@ func (p *shadowPass) preview(ctx context.Context, docs []invoice.Document) error
 	results, done, err := p.apply(ctx, items)
 	for i, d := range asked {
 		if done[i] {
-			p.tell(d, results[i])
+			p.countPreview(d, results[i])
 		}
 	}
 	return err
 }
 
-// tell counts one document, and names it where somebody should look at it.
-func (p *shadowPass) tell(d invoice.Document, r result) {
+// countPreview counts one document, and logs a difference.
+func (p *shadowPass) countPreview(d invoice.Document, r result) {
 	if d.State.Status == invoice.Committed {
 		p.compare(d, r)
 		return
@@ -146,7 +147,7 @@ func (p *shadowPass) tell(d invoice.Document, r result) {
 	p.count(d.ID, "would_be_"+string(next), fault.KindOf(r.err))
 }
 
-// compare puts what the lines of a committed document hold beside what we would write.
+// compare compares the lines of a committed document with its content.
 func (p *shadowPass) compare(d invoice.Document, r result) {
 	if r.failed() {
 		outcome := "refused"
@@ -172,7 +173,7 @@ func (p *shadowPass) compare(d invoice.Document, r result) {
 	}
 }
 
-// show names a document in the log, with columns and codes and never with a value.
+// show logs a document with columns and codes, never with a value.
 func (p *shadowPass) show(d invoice.Document, outcome string, columns []string, err error) {
 	if p.shown++; p.shown > mostShown {
 		return
@@ -191,8 +192,8 @@ func (p *shadowPass) show(d invoice.Document, outcome string, columns []string, 
 	event.Msg("shadow: the old writer's rows are not what this product would write")
 }
 
-// difference lists the columns in which lines hold something else than the document says, and counts the lines that hold
-// it: those that hold a newer result do not.
+// difference lists the columns in which lines differ from the document, and counts the compared lines. Lines with a newer
+// result are not compared.
 func difference(d invoice.Document, o Outcome) (columns []string, held int) {
 	all := invoice.Columns()
 	found := map[string]bool{}
@@ -211,8 +212,8 @@ func difference(d invoice.Document, o Outcome) (columns []string, held int) {
 	return slices.Sorted(maps.Keys(found)), held
 }
 
-// holdsNewer reports whether a line says itself that its result was asked for later than this one. The canonical texts of
-// times sort by time.
+// holdsNewer reports whether a line's own request time is later than this document's. The canonical texts of times sort by
+// time.
 func holdsNewer(all []invoice.Column, says, before []invoice.Value) bool {
 	for i, c := range all {
 		if c.Source == invoice.FromRequestTime && !says[i].Null && !before[i].Null && before[i].Text > says[i].Text {

@@ -8,18 +8,17 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// transitions makes the next sql_writer of a document: state in, state out. The clock is read for each, because a batch
-// may take minutes and a retry must not be early.
+// transitions makes the next sql_writer of a document. It reads the clock for each document, because a batch may take
+// minutes and a retry must not be early.
 type transitions struct {
 	now  func() time.Time
 	loc  *time.Location
 	draw func() float64
-	// reprocess says that a person wants failed documents tried again.
+	// reprocess is true when failed documents are tried again on request.
 	reprocess bool
 }
 
-// begin is what every transition starts from: a document that a person reset, by hand or by asking for it again, starts its
-// budget anew.
+// begin is the start of every transition. It resets the retries of a document that a person reset, by hand or by a request.
 func (t transitions) begin(s invoice.State) invoice.State {
 	if s.ResetByHand() || (s.Status == invoice.Failed && t.reprocess) {
 		return s.Afresh()
@@ -27,9 +26,9 @@ func (t transitions) begin(s invoice.State) invoice.State {
 	return s
 }
 
-// withVersion keeps the version of a document whose id has no time.
+// withVersion sets the version of a document whose id has no time.
 func (t transitions) withVersion(s invoice.State, us int64) invoice.State {
-	if s.ResetByHand() { // one that is asked for again starts anew in the patch that says how it ended
+	if s.ResetByHand() { // a requested document is reset in the patch of its outcome
 		s = s.Afresh()
 	}
 	if s.Status == "" || !s.Present {
@@ -39,7 +38,7 @@ func (t transitions) withVersion(s invoice.State, us int64) invoice.State {
 	return s
 }
 
-// committed is the state after a verdict. What spoke of failure is over and goes; attempts stay as history.
+// committed is the state after a verdict. The members of the failure are cleared; attempts stay as history.
 func (t transitions) committed(s invoice.State, o Outcome) invoice.State {
 	s = t.begin(s)
 	s.Status = invoice.Committed
@@ -52,9 +51,9 @@ func (t transitions) committed(s invoice.State, o Outcome) invoice.State {
 	return s
 }
 
-// failure is the state after an own failure. proven says that others got through after the one before it: only then does that
-// one count. Otherwise it is taken back and the document is postponed: tried on the same schedule, and as soon as others get
-// through. The last failure before it would be poison waits for the same.
+// failure is the state after an own failure. proven means that others succeeded after the previous failure, so that one
+// counts. Otherwise it is taken back, and the document is postponed: it is tried on the same schedule, and as soon as
+// others succeed. The last failure before poison also waits for others.
 func (t transitions) failure(s invoice.State, err error, proven bool) invoice.State {
 	s = t.begin(s)
 	first := s.RetryCount == 0
@@ -70,7 +69,7 @@ func (t transitions) failure(s invoice.State, err error, proven bool) invoice.St
 	return t.again(s, err, wait)
 }
 
-// exhausted reports whether an error is the document's last.
+// exhausted reports whether an error spends the document's last try.
 func (t transitions) exhausted(s invoice.State, err error, proven bool) bool {
 	if !isOwn(err) || !proven {
 		return false
@@ -82,7 +81,8 @@ func (t transitions) exhausted(s invoice.State, err error, proven bool) bool {
 	return t.begin(s).RetryCount >= most
 }
 
-// putOff is the state of a document that was tried and not judged: nothing is counted. What it met by itself is remembered.
+// putOff is the state of a document without a result. It counts no failure. An error that it met alone goes into its
+// attempts.
 func (t transitions) putOff(s invoice.State, err error) invoice.State {
 	s = t.begin(s)
 	s.Postponed = false
@@ -97,29 +97,29 @@ func (t transitions) putOff(s invoice.State, err error) invoice.State {
 	return t.again(s, err, withJitter(aloneBackoff, t.draw()))
 }
 
-// waits is the state of a document that would be poison and may not be yet: nothing is counted.
+// waits is the state of a document that may not become a poison pill yet. It counts no failure.
 func (t transitions) waits(s invoice.State, err error, wait time.Duration) invoice.State {
 	s = t.begin(s)
 	s.Postponed = false
 	return t.again(s, err, withJitter(wait, t.draw()))
 }
 
-// again schedules another try and remembers this one.
+// again schedules another try and adds this one to the attempts.
 func (t transitions) again(s invoice.State, err error, wait time.Duration) invoice.State {
 	s = t.schedule(s, err, wait)
 	return t.remember(s, invoice.Stamp(time.Unix(s.RetryAfter, 0), t.loc))
 }
 
-// schedule schedules another try and says why.
+// schedule schedules another try with the error as its reason.
 func (t transitions) schedule(s invoice.State, err error, wait time.Duration) invoice.State {
 	s.Status = invoice.RetryScheduled
 	s.Outcome, s.SupersededBy, s.CommittedAt = "", "", ""
 	s.FailedAt, s.Error, s.FinalError = "", "", ""
 	s.RetryAfter = dueAt(t.now(), wait)
-	return t.tell(s, err)
+	return t.withLastError(s, err)
 }
 
-// failed is the state of a poison message whose evidence is kept: finalError says what could not be marked in SQL.
+// failed is the state of a poison pill whose evidence is stored. finalError names what could not be marked in SQL.
 func (t transitions) failed(s invoice.State, err error, finalError string) invoice.State {
 	s = t.begin(s)
 	s.Status = invoice.Failed
@@ -131,18 +131,18 @@ func (t transitions) failed(s invoice.State, err error, finalError string) invoi
 		s.Error = "SQL Writer: the document cannot be read as a result: " + sentence(err)
 	}
 	s.FinalError = finalError
-	return t.remember(t.tell(s, err), "")
+	return t.remember(t.withLastError(s, err), "")
 }
 
-// tell says what the last failure was.
-func (t transitions) tell(s invoice.State, err error) invoice.State {
+// withLastError sets the members of the last error.
+func (t transitions) withLastError(s invoice.State, err error) invoice.State {
 	s.LastError = fault.Truncate(sentence(err), invoice.MaxErrorBytes)
 	s.LastErrorAt = invoice.Stamp(t.now(), t.loc)
 	s.LastErrorKind, s.LastErrorCode = string(fault.KindOf(err)), fault.CodeOf(err)
 	return s
 }
 
-// remember adds the last failure to the document's history.
+// remember adds the last error to the document's attempts.
 func (t transitions) remember(s invoice.State, next string) invoice.State {
 	a := invoice.Attempt{At: s.LastErrorAt, Kind: s.LastErrorKind, Code: s.LastErrorCode, Error: s.LastError, NextTry: next}
 	all := append(append([]invoice.Attempt{}, s.Attempts...), a)
@@ -150,16 +150,16 @@ func (t transitions) remember(s invoice.State, next string) invoice.State {
 	return s
 }
 
-// sentence is an error as people read it in the document: what we found ourselves in our own words, without the path it
-// came by; what a driver said, whole.
+// sentence is the text of an error in the document. It is the reason alone for errors of this product, and the whole text
+// for a driver's.
 func sentence(err error) string {
-	if e, ok := err.(*fault.Error); ok && e.Err == nil && e.Reason != "" { //nolint:errorlint // only the outermost error speaks
+	if e, ok := err.(*fault.Error); ok && e.Err == nil && e.Reason != "" { //nolint:errorlint // only the outermost error counts
 		return e.Reason
 	}
 	return err.Error()
 }
 
-// minimal keeps only what readers and we cannot do without, for a document that has no room for more (Cosmos 413).
+// minimal has only the necessary members, for a document that has no room for more (Cosmos DB 413).
 func minimal(s invoice.State) invoice.State {
 	return invoice.State{
 		Present: true, Status: s.Status, Outcome: s.Outcome, RetryCount: s.RetryCount, RetryAfter: s.RetryAfter, Postponed: s.Postponed,

@@ -67,7 +67,7 @@ func blameTable() []mutant {
 		// The feed.
 		{
 			"the feed brings retries", commit,
-			"	case turn == invoice.Eligible && p.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:\n", "	case false:\n", pkg, "TestRetriesAreTheTimers",
+			"	case eligibility == invoice.Eligible && p.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:\n", "	case false:\n", pkg, "TestRetriesAreTheTimers",
 		},
 		{"what was never offered is taken", "internal/invoice/eligibility.go", "		return NotOffered\n", "		return Take\n", pkg, "TestOnlyOurOwnPendingDocumentsAreTaken"},
 		{"postponed documents wait for their time", commit, "d.State.Postponed && d.TS <= p.dueBefore", "d.State.Postponed && d.TS <= 0", pkg, "TestAPostponedDocumentIsDueWhenOthersGetThrough"},
@@ -77,7 +77,7 @@ func blameTable() []mutant {
 		},
 		{
 			"an instance that is cut off forgets what it could not record", chunk,
-			"told := p.recordAll(ctx, known); told != nil {", "told := p.recordAll(ctx, known); told != nil && err == nil {", pkg, "TestACutOffInstanceForgetsNobody",
+			"recordErr := p.recordAll(ctx, known); recordErr != nil {", "recordErr := p.recordAll(ctx, known); recordErr != nil && err == nil {", pkg, "TestACutOffInstanceForgetsNobody",
 		},
 		{
 			"an instance that is cut off writes back what the host reprinted", chunk,
