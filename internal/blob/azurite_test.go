@@ -22,7 +22,7 @@ import (
 	"sqlwriter/test/emulators/azurite"
 )
 
-// patient gives calls to a real server the time that a busy machine may take.
+// patient are timeouts for a real server on a busy machine.
 func patient() Timeouts {
 	return Timeouts{Keep: time.Minute, Read: time.Minute, Ping: time.Minute}
 }
@@ -38,20 +38,20 @@ func openOn(t *testing.T, connection, container string, timeouts Timeouts) *Stor
 	return s
 }
 
-// eyes look at the container with the vendor's client alone.
-type eyes struct{ *container.Client }
+// vendorView reads the container with the vendor's client alone.
+type vendorView struct{ *container.Client }
 
-func eyesOn(t *testing.T, server *azurite.Server, name string) eyes {
+func openVendorView(t *testing.T, server *azurite.Server, name string) vendorView {
 	t.Helper()
 	transport := newTransport()
 	t.Cleanup(transport.CloseIdleConnections)
 	c, err := azblob.NewClientFromConnectionString(server.ConnectionString(), &azblob.ClientOptions{ClientOptions: clientOptions(transport).ClientOptions})
 	require.NoError(t, err)
-	return eyes{c.ServiceClient().NewContainerClient(name)}
+	return vendorView{c.ServiceClient().NewContainerClient(name)}
 }
 
-// read gives a blob by its whole name.
-func (e eyes) read(t testing.TB, name string) ([]byte, bool) {
+// read gives a blob by its full name.
+func (e vendorView) read(t testing.TB, name string) ([]byte, bool) {
 	t.Helper()
 	resp, err := e.NewBlobClient(name).DownloadStream(context.Background(), nil)
 	if bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound) {
@@ -64,8 +64,7 @@ func (e eyes) read(t testing.TB, name string) ([]byte, bool) {
 	return content, true
 }
 
-// names lists the container.
-func (e eyes) names(t testing.TB) []string {
+func (e vendorView) names(t testing.TB) []string {
 	t.Helper()
 	var names []string
 	for pager := e.NewListBlobsFlatPager(nil); pager.More(); {
@@ -83,7 +82,7 @@ func TestEvidence(t *testing.T) {
 	server := azuriteOf(t)
 	conformance.TestEvidence(t, func(t *testing.T) conformance.EvidenceHarness {
 		name := newContainer()
-		look := eyesOn(t, server, name)
+		look := openVendorView(t, server, name)
 		return conformance.EvidenceHarness{
 			Evidence: openOn(t, server.ConnectionString(), name, patient()),
 			Read:     func(t testing.TB, file string) ([]byte, bool) { return look.read(t, "web/"+file) },
@@ -94,7 +93,7 @@ func TestEvidence(t *testing.T) {
 func TestAFileInTheContainer(t *testing.T) {
 	server := azuriteOf(t)
 	name := newContainer()
-	s, look := openOn(t, server.ConnectionString(), name, patient()), eyesOn(t, server, name)
+	s, look := openOn(t, server.ConnectionString(), name, patient()), openVendorView(t, server, name)
 
 	_, err := s.Read(t.Context(), "a")
 	require.Equal(t, "404/ContainerNotFound", fault.CodeOf(err), "%v", err)
@@ -126,7 +125,7 @@ func TestAFileInTheContainer(t *testing.T) {
 func TestPingMakesTheContainer(t *testing.T) {
 	server := azuriteOf(t)
 	name := newContainer()
-	s, look := openOn(t, server.ConnectionString(), name, patient()), eyesOn(t, server, name)
+	s, look := openOn(t, server.ConnectionString(), name, patient()), openVendorView(t, server, name)
 	_, err := look.GetProperties(t.Context(), nil)
 	require.True(t, bloberror.HasCode(err, bloberror.ContainerNotFound), "%v", err)
 	for range 2 {
@@ -137,11 +136,11 @@ func TestPingMakesTheContainer(t *testing.T) {
 	require.NoError(t, s.makeContainer(t.Context()), "that somebody else was faster is no error")
 }
 
-// An identity that may write files and not make containers is what a careful deployment has.
+// In a careful deployment the identity may write files and not make containers.
 func TestWithARightToFilesOnly(t *testing.T) {
 	server := azuriteOf(t)
 	name := newContainer()
-	look := eyesOn(t, server, name)
+	look := openVendorView(t, server, name)
 	c, err := parseConnection(server.ConnectionString())
 	require.NoError(t, err)
 	cred, err := azblob.NewSharedKeyCredential(c.name, c.key)
@@ -176,8 +175,8 @@ func TestAWrongKeyIsInfrastructure(t *testing.T) {
 	}
 }
 
-// TestFaultsOnTheWire lets every request down in one way. Each Keep ends in its kind within its deadline, and when the
-// trouble is over the next one succeeds and the first content is there whole.
+// TestFaultsOnTheWire fails every request in one way. Each Keep ends with its kind within its deadline. After the failure
+// the next one succeeds, and the first content is complete.
 func TestFaultsOnTheWire(t *testing.T) {
 	server := azuriteOf(t)
 	const (
@@ -186,10 +185,10 @@ func TestFaultsOnTheWire(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name string
-		// begin lets the proxy down.
+		// begin starts the proxy's failure.
 		begin func(*azurite.Proxy)
 		codes []string
-		// applied says that the server did what was asked.
+		// applied is true when the server did the work.
 		applied bool
 	}{
 		{"refused", (*azurite.Proxy).Refuse, []string{"refused"}, false},
@@ -202,11 +201,11 @@ func TestFaultsOnTheWire(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			name := newContainer()
-			proxy, look := server.Proxy(t), eyesOn(t, server, name)
+			proxy, look := server.Proxy(t), openVendorView(t, server, name)
 			_, err := look.Create(t.Context(), nil)
 			require.NoError(t, err)
 			s := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: deadline, Read: deadline, Ping: deadline})
-			first := bytes.Repeat([]byte("first "), 1<<18) // 1.5 MB: more than the buffers on the way
+			first := bytes.Repeat([]byte("first "), 1<<18) // 1.5 MB: more than the buffers of the connection
 			c.begin(proxy)
 
 			began := time.Now()
@@ -238,7 +237,7 @@ func TestFaultsOnTheWire(t *testing.T) {
 	}
 }
 
-// replaceReset: a request without a body cannot be cut in the middle; the reset comes all the same.
+// replaceReset replaces a cut in the body by a reset: a request without a body cannot be cut in the middle.
 func replaceReset(code string, codes []string) string {
 	if code == "eof" && slices.Contains(codes, "reset") {
 		return "reset"
@@ -250,8 +249,7 @@ func always(f azurite.Fault) func(*azurite.Proxy) {
 	return func(p *azurite.Proxy) { p.Always(f) }
 }
 
-// TestOneFaultIsRepaired lets the first request down: the SDK sends it again, and a 409 that our own first PUT has caused
-// is success.
+// TestOneFaultIsRepaired fails the first request: the SDK retries it, and the 409 that the first PUT causes is success.
 func TestOneFaultIsRepaired(t *testing.T) {
 	server := azuriteOf(t)
 	for name, f := range map[string]azurite.Fault{
@@ -261,7 +259,7 @@ func TestOneFaultIsRepaired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			name := newContainer()
-			proxy, look := server.Proxy(t), eyesOn(t, server, name)
+			proxy, look := server.Proxy(t), openVendorView(t, server, name)
 			_, err := look.Create(t.Context(), nil)
 			require.NoError(t, err)
 			s := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: 20 * time.Second})
@@ -276,7 +274,7 @@ func TestOneFaultIsRepaired(t *testing.T) {
 	}
 }
 
-// The making of the container may be cut at every step as well.
+// The making of the container may also be cut at every step.
 func TestFaultsWhileTheContainerIsMade(t *testing.T) {
 	server := azuriteOf(t)
 	for _, plan := range [][]azurite.Fault{
@@ -287,7 +285,7 @@ func TestFaultsWhileTheContainerIsMade(t *testing.T) {
 		{azurite.Pass, azurite.Pass, azurite.CutAfter},
 	} {
 		name := newContainer()
-		proxy, look := server.Proxy(t), eyesOn(t, server, name)
+		proxy, look := server.Proxy(t), openVendorView(t, server, name)
 		s := openOn(t, proxy.ConnectionString(), name, patient())
 		proxy.Plan(plan...)
 		require.NoError(t, s.Keep(t.Context(), "a", []byte("x")), "%v", plan)
@@ -311,7 +309,7 @@ func TestTheCallersDeadlineCounts(t *testing.T) {
 	require.Less(t, time.Since(began), patient().Keep, "the store's own is later")
 }
 
-// requireNoSecret looks at every error of a chain, as somebody would who prints the causes one by one.
+// requireNoSecret checks every error of a chain, because a log may print each cause.
 func requireNoSecret(t *testing.T, err error, secrets ...string) {
 	t.Helper()
 	var look func(error)

@@ -23,7 +23,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// fake answers every request alike: it is for single answers that no working server gives.
+// fake gives every request the same answer, for answers that no working server gives.
 type fake struct {
 	answer http.HandlerFunc
 	hits   atomic.Int64
@@ -43,19 +43,19 @@ func startFake(t *testing.T, timeouts Timeouts, answer http.HandlerFunc) (*fake,
 	return f, openOn(t, "BlobEndpoint="+server.URL+"/acct;AccountName=acct;AccountKey="+secret, "sqlwriter", timeouts)
 }
 
-// once is a time in which no wait fits: every request is made once.
+// once is a timeout without room for a retry: every request is made once.
 func once() Timeouts { return Timeouts{Keep: maxWait, Read: maxWait, Ping: maxWait} }
 
-// TestEveryAnswerHasItsKind sends each status through the real SDK, to a keep, a read and a ping.
+// TestEveryAnswerHasItsKind sends each status through the real SDK to a keep, a read and a ping.
 func TestEveryAnswerHasItsKind(t *testing.T) {
 	const (
 		infra = fault.Infrastructure
-		there = fault.Kind("") // no error: the file is there
+		there = fault.Kind("") // no error: the file exists
 	)
 	for _, c := range []struct {
 		status int
 		code   string
-		// keep is what it means for a keep, others for a read and a ping; empty means the same.
+		// keep is the meaning for a keep, others for a read and a ping; empty means the same.
 		keep, others fault.Kind
 		condition    fault.Condition
 	}{
@@ -209,8 +209,8 @@ func TestLostAnswersByType(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepSignaturesAndFilesToThemselves looks at what an operator reads: DO name the host and what the system said,
-// DON'T show the signature, the name of the file (it has a document's id in it) or its content.
+// TestErrorsKeepSignaturesAndFilesToThemselves checks the text that an operator reads. DO name the host and the system's
+// error. DON'T show the signature, the file's name (it contains a document's id) or its content.
 func TestErrorsKeepSignaturesAndFilesToThemselves(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// secret is a key with the "=" signs that naive readers lose.
+// secret is a key with "=" signs, which a naive parser loses.
 var secret = base64.StdEncoding.EncodeToString([]byte("a key that nobody may ever read"))
 
 func TestConnectionStringsAsTheHostAcceptsThem(t *testing.T) {
@@ -20,7 +20,7 @@ func TestConnectionStringsAsTheHostAcceptsThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		want connection
-		// address is the container's, as the SDK has it.
+		// address is the container's address in the SDK.
 		address string
 	}{
 		"the local default":           {"UseDevelopmentStorage=true", emulator, "http://127.0.0.1:10000/devstoreaccount1/c-1"},

@@ -17,12 +17,12 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Every row of the table of answers holds for the error that the SDK gives.
+// Every rule for answers holds for the SDK's error.
 func TestTranslateEveryStatusRow(t *testing.T) {
 	for i, r := range statusRules() {
 		row := Faults()[i]
 		status := r.from
-		if n, ok := map[string]int{"500-599": 502, "100-999": 306}[r.codes()]; ok { // such as no earlier row has
+		if n, ok := map[string]int{"500-599": 502, "100-999": 306}[r.codes()]; ok { // no earlier row matches these
 			status = n
 		}
 		answer := &azcore.ResponseError{StatusCode: status, ErrorCode: string(r.code)}
@@ -44,7 +44,7 @@ func TestTranslateEveryStatusRow(t *testing.T) {
 	}
 }
 
-// Every row of the table of lost answers holds, each by an error of the type that it is about.
+// Every rule for calls without an answer holds for an error of its type.
 func TestTranslateEveryTransportRow(t *testing.T) {
 	native := map[string]error{
 		"cancelled": context.Canceled, "dns": &net.DNSError{Err: "no such host"}, "tls": tls.AlertError(42),

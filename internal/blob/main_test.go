@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withAzurite{m}) }
 
-// withAzurite ends the shared Azurite before anybody looks for leaks.
+// withAzurite stops the shared Azurite before the check for leaks.
 type withAzurite struct{ m *testing.M }
 
 func (w withAzurite) Run() int {
@@ -20,8 +20,8 @@ func (w withAzurite) Run() int {
 	return w.m.Run()
 }
 
-// shared is one Azurite for the package, started by the first test that wants it: Node takes seconds to load it. Tests
-// have a container each.
+// shared is one Azurite for the package, started by the first test that needs it, because Node takes seconds to load it.
+// Each test has a container of its own.
 var shared lazyAzurite
 
 type lazyAzurite struct {

@@ -13,12 +13,12 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// scriptedSink answers requests from rules instead of a database: which documents it refuses, and how it fails.
+// scriptedSink answers requests by rules: which documents it refuses, and how it fails.
 type scriptedSink struct {
 	requests [][]string
 	bad      map[string]bool
 	fail     func(request int, ids []string) error
-	// beat is the heartbeat's answer; now moves by took with each request.
+	// beat is the answer of Heartbeat. Each request moves now by took.
 	beat error
 	now  time.Time
 	took time.Duration
@@ -76,8 +76,8 @@ func numbered(n int) []Item {
 	return items
 }
 
-// Promise G6: a bad document fails alone, and finding it costs about 2k*log2(n/k)+2k requests: the tree of quarters has at
-// most k refused requests on each level.
+// Promise G6: a bad document fails alone. The search costs about 2k*log2(n/k)+2k requests, because the tree of quarters has
+// at most k refused requests on each level.
 func TestBisectBlamesTheBadDocumentsAndNobodyElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 100).Draw(t, "n")
@@ -99,7 +99,7 @@ func TestBisectBlamesTheBadDocumentsAndNobodyElse(t *testing.T) {
 	})
 }
 
-// mostRequests is what finding k bad documents among n may cost.
+// mostRequests bounds the requests that find k bad documents among n.
 func mostRequests(n, k int) int {
 	if k == 0 {
 		return 1
@@ -108,7 +108,8 @@ func mostRequests(n, k int) int {
 	return int(2*(float64(k)*levels+float64(k)-1)) + 1
 }
 
-// Where most are bad, dividing costs more than it saves: after four in a row those behind them are sent one by one.
+// Where most documents are bad, dividing costs more than it saves. After four failures in a row the next documents are sent
+// one by one.
 func TestWhereAllAreBadTheyAreSentOneByOne(t *testing.T) {
 	s := &scriptedSink{bad: map[string]bool{}}
 	items := numbered(100)
@@ -126,7 +127,7 @@ func TestWhereAllAreBadTheyAreSentOneByOne(t *testing.T) {
 	}
 }
 
-// Documents that were put off shared a request with bad ones: each is sent by itself.
+// Documents that were put off shared a request with bad ones, so each is sent alone.
 func TestWhatWasPutOffIsSentOneByOne(t *testing.T) {
 	s := &scriptedSink{bad: map[string]bool{"b0": true}}
 	p := scripted(s)
@@ -139,7 +140,7 @@ func TestWhatWasPutOffIsSentOneByOne(t *testing.T) {
 	}
 }
 
-// Dividing ends after two minutes. Nobody is blamed for what is undecided then: most of them may be good.
+// Dividing ends after two minutes. Undecided documents are not blamed, because most may be good.
 func TestDividingEndsAfterTwoMinutes(t *testing.T) {
 	for _, c := range []struct {
 		until time.Duration

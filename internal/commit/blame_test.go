@@ -12,8 +12,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// at makes the transitions of a moment, without jitter.
-func at(now time.Time) transitions {
+// transitionsAt makes the transitions of a time, without jitter.
+func transitionsAt(now time.Time) transitions {
 	return transitions{now: func() time.Time { return now }, loc: time.UTC, draw: func() float64 { return 0 }}
 }
 
@@ -27,14 +27,14 @@ func unreadable() error {
 	return err
 }
 
-// likeOutage is the failure of a document alone while others were answered.
+// likeOutage is the failure of a document alone while others succeed.
 func likeOutage() error {
 	err := fault.New(fault.Infrastructure, "sql: apply", "eof", "the connection was cut")
 	err.Condition = fault.OthersAnswered
 	return err
 }
 
-// failedOften is a state with a history of failures of a kind.
+// failedOften is a state with n failures of a kind.
 func failedOften(count, attempts int, kind fault.Kind) invoice.State {
 	s := invoice.State{Present: true, Status: invoice.RetryScheduled, RetryCount: count, LastErrorKind: string(kind)}
 	for range attempts {
@@ -43,7 +43,7 @@ func failedOften(count, attempts int, kind fault.Kind) invoice.State {
 	return s
 }
 
-// The table of blame: what an own failure makes of a document, by how many it had and whether the last one is proven.
+// The table of blame: the effect of an own failure, by the number of earlier ones and whether the last one is proven.
 func TestTheTableOfBlame(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	minutes := func(n int) time.Duration { return time.Duration(n) * time.Minute }
@@ -59,13 +59,13 @@ func TestTheTableOfBlame(t *testing.T) {
 	}{
 		{0, 0, false, own(), 1, false, minutes(2), false},
 		{1, 1, true, own(), 2, false, minutes(4), false},
-		{1, 1, false, own(), 1, true, minutes(4), false}, // the schedule goes on, the count stands
+		{1, 1, false, own(), 1, true, minutes(4), false}, // the schedule continues, the count stays
 		{1, 5, false, own(), 1, true, minutes(60), false},
 		{2, 2, true, own(), 3, false, minutes(8), false},
 		{3, 3, true, own(), 4, false, minutes(16), false},
 		{4, 4, true, own(), 5, false, minutes(32), false},
 		{4, 4, false, own(), 4, true, minutes(32), false},
-		{5, 5, true, own(), 6, true, minutes(60), false}, // the sixth waits for its proof like the others
+		{5, 5, true, own(), 6, true, minutes(60), false}, // the sixth waits for its proof as well
 		{5, 5, false, own(), 5, true, minutes(60), false},
 		{6, 6, false, own(), 6, true, minutes(60), false},
 		{6, 6, true, own(), 0, false, 0, true},
@@ -77,20 +77,20 @@ func TestTheTableOfBlame(t *testing.T) {
 		{6, 6, true, fault.New(fault.Contention, "x", "1222", ""), 0, false, 0, false},
 	} {
 		s := failedOften(c.count, c.attempts, fault.Document)
-		require.Equal(t, c.poison, at(now).exhausted(s, c.err, c.proven), "%+v", c)
+		require.Equal(t, c.poison, transitionsAt(now).exhausted(s, c.err, c.proven), "%+v", c)
 		if c.poison || !isOwn(c.err) {
 			continue
 		}
-		next := at(now).failure(s, c.err, c.proven)
+		next := transitionsAt(now).failure(s, c.err, c.proven)
 		require.Equal(t, []any{c.want, c.postponed, now.Add(c.wait).Unix()}, []any{next.RetryCount, next.Postponed, next.RetryAfter}, "%+v", c)
 		require.Len(t, next.Attempts, c.attempts+1)
 	}
 }
 
-// What was tried and not judged spends nothing, stands in the window of what is put off, and keeps its last own failure.
+// A document that is put off spends no retry, stands in the window PutOff, and keeps its last own failure.
 func TestWhatIsPutOff(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	failed := at(now.Add(-time.Hour)).failure(failedOften(2, 2, fault.Document), own(), true)
+	failed := transitionsAt(now.Add(-time.Hour)).failure(failedOften(2, 2, fault.Document), own(), true)
 	failed.Postponed = true
 	for name, c := range map[string]struct {
 		err      error
@@ -102,7 +102,7 @@ func TestWhatIsPutOff(t *testing.T) {
 		"cut off":           {fault.New(fault.Infrastructure, "commit: apply", codeCutOff, "left"), 0, 3},
 		"like an outage":    {likeOutage(), 2 * time.Minute, 4},
 	} {
-		s := at(now).putOff(failed, c.err)
+		s := transitionsAt(now).putOff(failed, c.err)
 		require.Equal(t, []any{invoice.RetryScheduled, 3, false, now.Add(c.wait).Unix(), c.attempts},
 			[]any{s.Status, s.RetryCount, s.Postponed, s.RetryAfter, len(s.Attempts)}, name)
 		require.True(t, slices.Contains(PutOffKinds(), fault.Kind(s.LastErrorKind)), name)
@@ -112,21 +112,21 @@ func TestWhatIsPutOff(t *testing.T) {
 	}
 }
 
-// A document that fails like an outage alone is put off 120 * 2^n; the third time it is its own failure, and stays that.
+// A document that fails like an outage alone is put off for 120 * 2^n seconds. The third time it is its own failure.
 func TestADocumentThatFailsLikeAnOutageAlone(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	s := invoice.State{Present: true, Status: invoice.Pending}
 	for _, wait := range []time.Duration{2 * time.Minute, 4 * time.Minute} {
 		err := alone(s, likeOutage())
 		require.Equal(t, fault.Infrastructure, fault.KindOf(err))
-		s = at(now).putOff(s, err)
+		s = transitionsAt(now).putOff(s, err)
 		require.Equal(t, []any{0, now.Add(wait).Unix()}, []any{s.RetryCount, s.RetryAfter})
 	}
 	require.Equal(t, own().Error(), alone(s, own()).Error(), "another failure is what it is")
 	for n := range 3 {
 		err := alone(s, likeOutage())
 		require.Equal(t, []any{fault.Internal, CodeFailsAlone}, []any{fault.KindOf(err), fault.CodeOf(err)})
-		s = at(now).failure(s, err, true)
+		s = transitionsAt(now).failure(s, err, true)
 		require.Equal(t, n+1, s.RetryCount)
 	}
 }
@@ -142,31 +142,31 @@ func TestTheTimeOfTheLastOwnFailure(t *testing.T) {
 		_, known := lastFailure(s, time.UTC)
 		require.False(t, known, name)
 	}
-	short := minimal(at(now).failure(invoice.State{}, own(), false))
+	short := minimal(transitionsAt(now).failure(invoice.State{}, own(), false))
 	last, known := lastFailure(short, time.UTC)
 	require.True(t, known, "the shortest state still says it")
 	require.Equal(t, now.Unix(), last.Unix())
 }
 
-// life is a document and the world around it, for histories of any kind.
-type life struct {
+// history is a document in a random history.
+type history struct {
 	now, applied time.Time
 	s            invoice.State
 	failures     []time.Time
 }
 
-// fail is one try: the document is poison, or its state changes.
-func (l *life) fail(t *rapid.T, err error) (poison bool) {
-	last, known := lastFailure(at(l.now).begin(l.s), time.UTC)
+// fail is one failed try: the state changes, or the document is poison.
+func (l *history) fail(t *rapid.T, err error) (poison bool) {
+	last, known := lastFailure(transitionsAt(l.now).begin(l.s), time.UTC)
 	proven := known && !l.applied.IsZero() && !l.applied.Before(last.Add(time.Minute))
 	if err = alone(l.s, err); !isOwn(err) {
-		l.s = at(l.now).putOff(l.s, err)
+		l.s = transitionsAt(l.now).putOff(l.s, err)
 		return false
 	}
-	if at(l.now).exhausted(l.s, err, proven) {
+	if transitionsAt(l.now).exhausted(l.s, err, proven) {
 		return true
 	}
-	l.s = at(l.now).failure(l.s, err, proven)
+	l.s = transitionsAt(l.now).failure(l.s, err, proven)
 	l.failures = append(l.failures, l.now)
 	if l.s.Postponed {
 		require.True(t, !proven || l.s.RetryCount == maxFailures, "only what is not proven is postponed")
@@ -174,8 +174,8 @@ func (l *life) fail(t *rapid.T, err error) (poison bool) {
 	return false
 }
 
-// proven counts the failures after which others got through.
-func (l *life) proven() (n int) {
+// proven counts the failures after which others succeeded.
+func (l *history) proven() (n int) {
 	for _, f := range l.failures {
 		if !l.applied.Before(f.Add(time.Minute)) {
 			n++
@@ -184,12 +184,12 @@ func (l *life) proven() (n int) {
 	return n
 }
 
-// A break of everything, however long, raises nobody's count by more than one; and what becomes poison has failed as often as
-// the rules say, each time with others written after it.
+// An outage of everything raises no count by more than one. A poison pill has failed as often as the rules require, each
+// time with a later success of others.
 func TestATotalBreakCountsAtMostOnceAndPoisonIsProven(t *testing.T) {
 	errs := []error{own(), own(), unreadable(), likeOutage(), fault.New(fault.Contention, "sql: apply", "1222", "")}
 	rapid.Check(t, func(t *rapid.T) {
-		l := &life{now: time.Unix(1_800_000_000, 0)}
+		l := &history{now: time.Unix(1_800_000_000, 0)}
 		for range rapid.IntRange(1, 8).Draw(t, "phases") {
 			flows := rapid.Bool().Draw(t, "flows")
 			before, tried := l.s.RetryCount, false

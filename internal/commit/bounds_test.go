@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Dividing ends after two minutes, over many small requests too: what was not tried by then is put off without a request.
+// Dividing ends after two minutes, also over many small requests. The rest is put off without a request.
 func TestTheBudgetHoldsOverManyRequests(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 100, "")
@@ -25,11 +25,11 @@ func TestTheBudgetHoldsOverManyRequests(t *testing.T) {
 	require.LessOrEqual(t, w.clock.Sub(begin), 2*time.Minute+15*time.Second, "%v", report.Outcomes)
 }
 
-// 100 documents that were put off because their lines are locked leave the other windows their share of the tick.
+// 100 documents that were put off for locked lines leave the other windows their share of the tick.
 func TestLockedLinesDoNotHoldTheTick(t *testing.T) {
 	w := newWorld(t)
-	w.many(1, 100, waiting(start(), `,"last_error_kind":"contention"`))
-	due := w.many(500, 1, waiting(start(), ""))
+	w.many(1, 100, retryState(start(), `,"last_error_kind":"contention"`))
+	due := w.many(500, 1, retryState(start(), ""))
 	w.use(lockedSink{w, 100})
 	begin := w.clock
 	found := w.tick()
@@ -37,26 +37,26 @@ func TestLockedLinesDoNotHoldTheTick(t *testing.T) {
 	require.Equal(t, "committed", w.status(due[0]))
 }
 
-// Twelve ticks make at most 6,000 requests, with pages of 100 as they are. One that was put off is sent by itself: once is enough.
+// Twelve ticks make at most 6,000 requests with full pages. A document that was put off is sent alone, once.
 func TestAnHourOfTicksMakesAtMost6000Requests(t *testing.T) {
 	w := newWorld(t)
-	locked := w.many(1, 300, waiting(start(), `,"last_error_kind":"contention"`))
-	refused := w.many(1000, 900, waiting(start(), `,"postponed":true,"last_error_kind":"document"`))
-	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
-		if err := about(lost(), locked...)(items); err != nil {
+	locked := w.many(1, 300, retryState(start(), `,"last_error_kind":"contention"`))
+	refused := w.many(1000, 900, retryState(start(), `,"postponed":true,"last_error_kind":"document"`))
+	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
+		if err := failFor(lost(), locked...)(items); err != nil {
 			return err
 		}
-		return about(fault.New(fault.Document, "sql: apply", "547", ""), refused...)(items)
+		return failFor(fault.New(fault.Document, "sql: apply", "547", ""), refused...)(items)
 	}})
 	require.LessOrEqual(t, 12*w.tick().SQLRequests, 6000)
 }
 
-// Every document is counted once, one that a rewrite could not judge as waiting.
+// Every document is counted once. One without a result of a rewrite counts as waiting.
 func TestARewriteThatLosesARaceIsCounted(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 3, "")
 	w.run(w.snapshots(ids...)...)
-	w.use(sinkThat{w.faulty, about(lost(), ids[0])})
+	w.use(sinkHook{w.faulty, failFor(lost(), ids[0])})
 	report, err := w.commit.Run(t.Context(), commit.Batch{
 		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
 	})
@@ -64,24 +64,24 @@ func TestARewriteThatLosesARaceIsCounted(t *testing.T) {
 	require.Equal(t, map[string]int{"applied": 2, "waiting": 1}, report.Outcomes)
 }
 
-// A rewrite patches nothing, so nobody counts how often it looked like an outage. One that fails again at once is final and
-// said: a run must end. The connection that breaks once is made again.
+// A rewrite patches nothing, so its failures like an outage are not counted. A second failure in a row is final and
+// reported, because a run must end. A connection that breaks once is made again.
 func TestARewriteThatFailsLikeAnOutageIsToldAndEnds(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 3, "")
 	w.run(w.snapshots(ids...)...)
-	w.use(sinkThat{w.faulty, about(down("sql: apply"), ids[0])})
-	told := map[string]string{}
+	w.use(sinkHook{w.faulty, failFor(down("sql: apply"), ids[0])})
+	results := map[string]string{}
 	_, err := w.commit.Run(t.Context(), commit.Batch{
 		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
-		OnResult: func(t commit.DocumentResult) { told[t.ID] = t.Outcome },
+		OnResult: func(t commit.DocumentResult) { results[t.ID] = t.Outcome },
 	})
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{ids[0]: "failed", ids[1]: "applied", ids[2]: "applied"}, told)
+	require.Equal(t, map[string]string{ids[0]: "failed", ids[1]: "applied", ids[2]: "applied"}, results)
 	require.Equal(t, "committed", w.state(ids[0])["status"])
 }
 
-// A healing whose one request is cut must come again: the document says committed, and nothing else would mend its line.
+// A healing whose one request is cut off is offered again. The document says committed, so no other job repairs its line.
 func TestAHealingThatIsCutComesAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	old := w.put(result(0, 1, "one", ""))
@@ -89,7 +89,7 @@ func TestAHealingThatIsCutComesAgain(t *testing.T) {
 	applied := w.faulty.writes
 	w.faulty.onApply = func(n int) error {
 		if n == applied+2 {
-			return down("sql: apply") // once, while heartbeats are committed
+			return down("sql: apply") // once, while heartbeats succeed
 		}
 		return nil
 	}
@@ -100,7 +100,7 @@ func TestAHealingThatIsCutComesAgain(t *testing.T) {
 	require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "SQL holds what the document says")
 }
 
-// An instance that is cut off answers 2xx only when all that it was given is recorded.
+// An instance that cannot reach SQL answers 2xx only when all its documents are recorded.
 func TestACutOffInstanceForgetsNobody(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	cut := &faulty{docs: w.docs, sink: w.sink}
@@ -131,11 +131,11 @@ func TestACutOffInstanceForgetsNobody(t *testing.T) {
 	require.Equal(t, []string{"retry_scheduled", "retry_scheduled"}, []string{w.status(ids[0]), w.status(ids[1])})
 }
 
-// A page that failed is said, although the next one was read.
+// The error of a page is reported although the next page was read.
 func TestATickSaysWhatFailed(t *testing.T) {
 	w := newWorld(t)
 	backlog := &pages{of: map[commit.Window][][]string{}}
-	for _, id := range w.many(1, 4, waiting(start(), "")) {
+	for _, id := range w.many(1, 4, retryState(start(), "")) {
 		backlog.of[commit.Due] = append(backlog.of[commit.Due], []string{id})
 	}
 	w.faulty.onRead = onlyFirst(down("cosmos: read many"))
@@ -144,24 +144,24 @@ func TestATickSaysWhatFailed(t *testing.T) {
 	require.True(t, fault.IsDependency(err))
 }
 
-// A person asked for it again: what it met before is history, and its waits begin anew.
+// After a person's reset the earlier failures are history, and the waits begin anew.
 func TestAReprocessedDocumentHasNoHistoryOfOutages(t *testing.T) {
 	w := newWorld(t, 1)
 	past := strings.Repeat(`{"at":"x","kind":"infrastructure","error":"x"},`, 2) + `{"at":"x","kind":"internal","code":"fails_alone","error":"x"}`
 	doc := result(1, 1, "ACME", `{"status":"failed","retry_count":6,"failed_at":"x","attempts":[`+past+`]}`)
 	w.put(doc)
-	w.use(sinkThat{w.faulty, about(down("sql: apply"), idOf(t, doc))})
+	w.use(sinkHook{w.faulty, failFor(down("sql: apply"), idOf(t, doc))})
 	report, err := w.batch(commit.Batch{Documents: w.snapshots(idOf(t, doc)), Purpose: commit.Reprocess})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"infrastructure": 1}, report.Kinds)
 }
 
-// Forty documents with locked lines are put off, and a good one among them. Each has its turn within a few ticks.
+// Forty documents with locked lines are put off, and a good one with them. Each is tried within a few ticks.
 func TestAGoodDocumentAmongLockedOnesHasItsTurn(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 41, fmt.Sprintf(`{"status":"retry_scheduled","retry_count":0,"last_error_kind":"contention","retry_after":%d}`, start().Unix()))
 	good := ids[40]
-	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
 		for _, it := range items {
 			if it.DocumentID != good {
 				w.clock = w.clock.Add(5 * time.Second)

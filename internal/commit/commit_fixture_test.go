@@ -20,17 +20,17 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// start is when every test begins: ten in the morning after the seed examples.
+// start is the time at which every test begins.
 func start() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
 
-// world is one container, one database and one Commit between them, on one clock that only the test moves.
+// world is one container, one database and one Commit, on a clock that only the test moves.
 type world struct {
 	t      *testing.T
 	clock  time.Time
 	docs   *inmem.Documents
 	sink   *inmem.Sink
 	faulty *faulty
-	// control and evidence are shared by all instances of the app; breaker and commit are one of them.
+	// All instances of the app share control and evidence; breaker and commit belong to one instance.
 	control  *inmem.Control
 	evidence *inmem.Evidence
 	breaker  *breaker.Breaker
@@ -52,7 +52,7 @@ func newWorld(t *testing.T, lines ...int64) *world {
 	return w
 }
 
-// instance makes one more instance of the app over the same container and control document. change, if given, changes its
+// instance makes another instance of the app over the same container and control document. change, if given, changes its
 // options.
 func (w *world) instance(name, build string, sink commit.Sink, change func(*commit.Options)) (*breaker.Breaker, *commit.Commit) {
 	w.t.Helper()
@@ -73,14 +73,13 @@ func (w *world) instance(name, build string, sink commit.Sink, change func(*comm
 	return b, commit.NewCommit(w.faulty, sink, o)
 }
 
-// use makes the world's own instance anew, over another sink.
+// use replaces the world's instance by one over another sink.
 func (w *world) use(sink commit.Sink) {
 	w.t.Helper()
 	w.breaker, w.commit = w.instance("a", "v1", sink, nil)
 }
 
-// othersApply has another document written a minute later, as in a container that is in use: what failed before had only
-// itself to blame.
+// othersApply writes another document a minute later, which proves the failures before it.
 func (w *world) othersApply() {
 	w.t.Helper()
 	const line = 9_999
@@ -91,7 +90,7 @@ func (w *world) othersApply() {
 	require.Equal(w.t, 1, w.run(w.put(doc)...).Outcomes["applied"])
 }
 
-// put writes documents as the API does and answers their snapshots as the feed shows them.
+// put writes documents as the API does, and gives their snapshots as the feed shows them.
 func (w *world) put(docs ...string) []json.RawMessage {
 	w.t.Helper()
 	var ids []string
@@ -125,7 +124,7 @@ func (w *world) offer(retry int, snapshots ...json.RawMessage) (commit.Report, e
 	return w.batch(commit.Batch{Documents: snapshots, RetryCount: retry})
 }
 
-// retry passes documents on as they stand now, as the recovery timer does.
+// retry commits the current documents as the recovery timer does.
 func (w *world) retry(ids ...string) commit.Report {
 	w.t.Helper()
 	report, err := w.batch(commit.Batch{Documents: w.snapshots(ids...), Purpose: commit.FromTimer})
@@ -133,7 +132,7 @@ func (w *world) retry(ids ...string) commit.Report {
 	return report
 }
 
-// again puts documents that failed before and passes them on as the recovery timer does.
+// again puts documents and commits them as the recovery timer does.
 func (w *world) again(docs ...string) commit.Report {
 	w.t.Helper()
 	var ids []string
@@ -156,7 +155,7 @@ func (w *world) batch(b commit.Batch) (commit.Report, error) {
 	return report, err
 }
 
-// away takes SQL away, heartbeat and all, or brings it back.
+// away makes SQL unreachable, with its heartbeat, or reachable again.
 func (w *world) away(away bool) {
 	w.faulty.onApply, w.faulty.onHeartbeat = nil, nil
 	if away {
@@ -165,10 +164,10 @@ func (w *world) away(away bool) {
 	}
 }
 
-// opened reports whether the breaker keeps requests from SQL.
+// opened reports whether the breaker is open.
 func (w *world) opened() bool { return w.breaker.View(w.t.Context()).Control.Breaker.Stopped() }
 
-// state reads sql_writer as plain JSON, so that tests see what readers see.
+// state reads sql_writer as plain JSON, as other readers do.
 func (w *world) state(id string) map[string]any {
 	w.t.Helper()
 	var doc struct {
@@ -195,7 +194,6 @@ func (w *world) value(line int64, table invoice.Table, column string) string {
 	return ""
 }
 
-// status is sql_writer.status.
 func (w *world) status(id string) string {
 	w.t.Helper()
 	return w.state(id)["status"].(string)
@@ -217,7 +215,7 @@ func idOf(t *testing.T, doc string) string {
 	return d.ID
 }
 
-// result makes a document: the id's minute orders it, the line is its main line, the rest is content.
+// result makes a document: minute is in its id, line is its main line, and the rest is content.
 func result(minute int, line int64, manufacturer, state string, duplicates ...int64) string {
 	id := fmt.Sprintf("2025-12-17 10:%02d:00.000000-06:00-0001-%d", minute, line)
 	return document(id, line, manufacturer, state, duplicates...)
@@ -233,17 +231,17 @@ func document(id string, line int64, manufacturer, state string, duplicates ...i
 		"post-processing":{"duplicate_detail_uids":%s},"sql_writer":%s}`, id, line, manufacturer, dup, state)
 }
 
-// tooLong is a manufacturer name that fits no column: a document with an error of its own.
+// tooLong is a manufacturer name that fits no column: an own error of its document.
 func tooLong() string { return strings.Repeat("x", 256) }
 
-// faulty stands between Commit and the two real in-memory implementations and counts, fails or interrupts calls.
+// faulty wraps the two in-memory implementations, and counts, fails or interrupts calls.
 type faulty struct {
 	docs *inmem.Documents
 	sink *inmem.Sink
 
 	mu                            sync.Mutex
 	reads, records, writes, beats int
-	// each hook sees the call's number from 1; an error stops the call before it does anything.
+	// Each hook gets the call's number from 1. An error ends the call before it does anything.
 	onRead, onRecord, onApply, onHeartbeat func(n int) error
 	// afterRecord fails a call after it was done: a lost acknowledgement.
 	afterRecord, afterApply func(n int) error
@@ -319,7 +317,6 @@ func (f *faulty) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breake
 	return f.sink.Heartbeat(ctx, known)
 }
 
-// TakeOver implements commit.Sink.
 func (f *faulty) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	return f.sink.TakeOver(ctx, known)
 }

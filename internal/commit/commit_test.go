@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// The first example of the requirements: the same document, the same final fields.
+// The first example of the requirements: the same document gets the same final fields.
 func TestSeedExample1SuccessfulProcessing(t *testing.T) {
 	w := newWorld(t, 1421549)
 	w.clock = time.Date(2025, 12, 17, 16, 30, 15, 123456000, time.UTC)
@@ -36,7 +36,7 @@ func TestSeedExample1SuccessfulProcessing(t *testing.T) {
 	require.Equal(t, 0, report.Reads, "no read on the happy path")
 }
 
-// The fifth example of the requirements: four lines written from one document, the duplicates with their parent.
+// The fifth example of the requirements: four lines from one document, the duplicates with their parent.
 func TestSeedExample5DuplicateInvoiceDetails(t *testing.T) {
 	lines := []int64{1421549, 1421550, 1421551, 1421552}
 	w := newWorld(t, lines...)
@@ -75,7 +75,7 @@ func TestADocumentsOwnErrorSpendsOneRetryAndNobodyElsePays(t *testing.T) {
 	require.Equal(t, "committed", w.state(idOf(t, good))["status"])
 }
 
-// No retry mends it: it is poison at its second failure, once others got through after the first.
+// No retry can repair it: it is poison at its second failure, after others succeeded.
 func TestAnUnreadableDocumentFailsAtItsSecondTry(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := `{"id":"x","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":"12a"},
@@ -100,7 +100,7 @@ func TestAnUnreadableDocumentFailsAtItsSecondTry(t *testing.T) {
 	require.Equal(t, 1, w.faulty.writes, "nothing of it was sent to SQL")
 }
 
-// While nothing else is written the waits grow all the same, and nobody is blamed.
+// While no other document is written the waits still grow, and no failure counts.
 func TestTheRetryScheduleGrowsWhileTheCountStands(t *testing.T) {
 	w := newWorld(t)
 	id := idOf(t, result(1, 7, "ACME", "")) // line 7 does not exist
@@ -117,7 +117,7 @@ func TestTheRetryScheduleGrowsWhileTheCountStands(t *testing.T) {
 	}
 }
 
-// The feed brings a retry back with each patch: it must not be tried there before the new documents.
+// The patch of a retry brings it back on the feed. There it must not be tried before new documents.
 func TestRetriesAreTheTimers(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(1, 1, "ACME", `{"status":"retry_scheduled","retry_count":1,"retry_after":1}`)
@@ -161,7 +161,7 @@ func TestAPersonsResetStartsTheBudgetAnew(t *testing.T) {
 	require.NotContains(t, s, "failed_at")
 }
 
-// Promise G5: nothing is told while SQL is unwell, and nothing is counted.
+// Promise G5: while SQL fails, nothing is recorded and nothing is counted.
 func TestAnOutageOfSQLChangesNoDocument(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	docs := []string{result(1, 1, "ACME", ""), result(2, 2, "ACME", "")}
@@ -176,7 +176,7 @@ func TestAnOutageOfSQLChangesNoDocument(t *testing.T) {
 	}
 }
 
-// Must show: a 5xx after half of the patches neither loses nor counts anything.
+// A 5xx after half of the patches neither loses nor counts anything.
 func TestACutAfterHalfOfThePatchesNeitherLosesNorCountsAnything(t *testing.T) {
 	w := newWorld(t, 1, 2, 3, 4)
 	docs := []string{result(1, 1, "A", ""), result(2, 2, "B", ""), result(3, 3, "C", ""), result(4, 4, tooLong(), "")}
@@ -192,7 +192,7 @@ func TestACutAfterHalfOfThePatchesNeitherLosesNorCountsAnything(t *testing.T) {
 	require.Equal(t, map[string]int{"retry_scheduled": 1, "applied": 1, "waiting": 2}, report.Outcomes)
 
 	w.faulty.onRecord = nil
-	report, err = w.offer(1, batch...) // the host offers the very same snapshots
+	report, err = w.offer(1, batch...) // the host offers the same snapshots
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"skipped": 2, "unchanged": 2}, report.Outcomes)
 	for i, d := range docs[:3] {
@@ -221,7 +221,7 @@ func TestALostAcknowledgementOfThePatchEndsTheSame(t *testing.T) {
 	require.Equal(t, "applied", w.state(idOf(t, doc))["outcome"])
 }
 
-// Promise G4: SQL committed, and the acknowledgement was lost. Since SQL answers others the documents are sent in parts.
+// Promise G4: SQL committed, and the acknowledgement was lost. SQL answers others, so the documents are sent in parts.
 func TestALostAcknowledgementOfSQLAnswersUnchanged(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	w.faulty.afterApply = func(n int) error {
@@ -236,9 +236,9 @@ func TestALostAcknowledgementOfSQLAnswersUnchanged(t *testing.T) {
 	require.Equal(t, "corrected by a person", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "a second try overwrites no one's correction")
 }
 
-// Promise G3, must show: a stale batch re-sent after its document was corrected and committed.
+// Promise G3: a stale batch is offered again after its document was corrected and committed.
 func TestAStaleBatchDoesNotBringOldContentBack(t *testing.T) {
-	for _, later := range []time.Duration{0, time.Second} { // within one second of _ts, too
+	for _, later := range []time.Duration{0, time.Second} { // also within one second of _ts
 		w := newWorld(t, 1)
 		stale := w.put(result(1, 1, "OLD", ""))
 		w.clock = w.clock.Add(later)
@@ -276,7 +276,7 @@ func TestAnAgedBatchIsReadAgainAndWorkedOnAsItIsNow(t *testing.T) {
 	require.Equal(t, "NEW", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
-// The host re-prints an id that is a time from end to end: nothing may be written under the name that it made up.
+// The host rewrites an id that is a time from end to end. Nothing may be written under the rewritten id.
 func TestAnIdThatTheHostReprintedIsNeverWritten(t *testing.T) {
 	w := newWorld(t, 1)
 	const real, reprinted = "2025-12-17T10:30:00.1000000Z", "2025-12-17T10:30:00.1Z"
@@ -304,7 +304,7 @@ func TestABatchHeldForMoreThan30SecondsIsReadAgain(t *testing.T) {
 		w.sink.AddLines(i + 1)
 		docs = append(docs, document("id-"+string(rune('a'+i/26))+string(rune('a'+i%26)), i+1, "OLD", ""))
 	}
-	// ids without a time would be recorded first; give them versions so that nothing but the age makes us read
+	// With versions, only the age of the snapshots causes a read.
 	for i := range docs {
 		docs[i] = strings.Replace(docs[i], `"retry_count":0`, `"retry_count":0,"version":1765989000000000`, 1)
 	}
@@ -328,7 +328,7 @@ func TestADocumentWhoseTextTheHostMayHaveReprintedIsReadAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := strings.Replace(result(1, 1, "ACME", ""), `"part_number":"425"`, `"part_number":"2025-12-17T10:30:01.1000000Z"`, 1)
 	batch := w.put(doc)
-	batch[0] = json.RawMessage(strings.Replace(string(batch[0]), "01.1000000Z", "01.1Z", 1)) // what the host does to it
+	batch[0] = json.RawMessage(strings.Replace(string(batch[0]), "01.1000000Z", "01.1Z", 1)) // the host rewrites the time
 	report := w.run(batch...)
 	require.Equal(t, 1, report.Reads)
 	require.Equal(t, "2025-12-17T10:30:01.1000000Z", w.value(1, invoice.Detail, "CLN_MFR_PRT_NUM"))
@@ -377,7 +377,8 @@ func TestAnEmptyBatchIsDone(t *testing.T) {
 	require.Equal(t, 0, w.faulty.writes)
 }
 
-// The end of the second example of the requirements: the count stays, what spoke of the failure goes, the attempts stay as history.
+// The end of the second example of the requirements: the count stays, the members of the failure are cleared, the attempts
+// stay as history.
 func TestACommitAfterARetryKeepsTheCountAndForgetsTheError(t *testing.T) {
 	w := newWorld(t)
 	doc := result(1, 7, "ACME", "")
@@ -393,7 +394,7 @@ func TestACommitAfterARetryKeepsTheCountAndForgetsTheError(t *testing.T) {
 	}, s)
 }
 
-// ADR 0003: what is in SQL is said in the document even when the invocation's time is over.
+// ADR 0003: the document names its outcome even when the invocation's time is over.
 func TestRecordingOutlivesTheInvocation(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(1, 1, "ACME", "")

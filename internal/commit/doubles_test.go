@@ -10,20 +10,20 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// sinkThat looks at each request before it is made.
-type sinkThat struct {
+// sinkHook runs a hook before each request.
+type sinkHook struct {
 	commit.Sink
-	look func(items []commit.Item) error
+	before func(items []commit.Item) error
 }
 
-func (s sinkThat) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-	if err := s.look(items); err != nil {
+func (s sinkHook) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+	if err := s.before(items); err != nil {
 		return nil, err
 	}
 	return s.Sink.Apply(ctx, items, mode, known)
 }
 
-// markRefuser refuses marks by themselves, as a sink does whose status column is too narrow.
+// markRefuser refuses marks, as a sink does whose status column is too narrow.
 type markRefuser struct{ commit.Sink }
 
 func (s markRefuser) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
@@ -34,7 +34,7 @@ func (s markRefuser) Apply(ctx context.Context, items []commit.Item, mode commit
 	return s.Sink.Apply(ctx, items, mode, known)
 }
 
-// refusing is a database that, when on, refuses every write of content but that of the line of the other document.
+// refusing is a database that, when on, refuses every write of content except to the line of another document.
 type refusing struct {
 	commit.Sink
 	on bool
@@ -49,7 +49,7 @@ func (s *refusing) Apply(ctx context.Context, items []commit.Item, mode commit.M
 	return s.Sink.Apply(ctx, items, mode, known)
 }
 
-// brokenEvidence is a store that may be down.
+// brokenEvidence is an evidence store that may be down.
 type brokenEvidence struct {
 	commit.Evidence
 	down  bool
@@ -63,27 +63,27 @@ func (b *brokenEvidence) Keep(ctx context.Context, name string, content []byte) 
 	return b.Evidence.Keep(ctx, name, content)
 }
 
-// contextThat looks at each request and its context before it is made.
-type contextThat struct {
+// contextHook runs a hook with the context before each request.
+type contextHook struct {
 	commit.Sink
-	look func(ctx context.Context, items []commit.Item) error
+	before func(ctx context.Context, items []commit.Item) error
 }
 
-func (s contextThat) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-	if err := s.look(ctx, items); err != nil {
+func (s contextHook) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+	if err := s.before(ctx, items); err != nil {
 		return nil, err
 	}
 	return s.Sink.Apply(ctx, items, mode, known)
 }
 
-// keptInOrder is a store of evidence that remembers what it was asked for, and is down for one file.
-type keptInOrder struct {
+// orderedEvidence is an evidence store that records the order of its calls, and is down for one file.
+type orderedEvidence struct {
 	commit.Evidence
 	names []string
 	down  int
 }
 
-func (k *keptInOrder) Keep(ctx context.Context, name string, content []byte) error {
+func (k *orderedEvidence) Keep(ctx context.Context, name string, content []byte) error {
 	k.names = append(k.names, path.Base(name))
 	if len(k.names) == k.down {
 		return fault.New(fault.Infrastructure, "blob: keep", "refused", "nothing listens")
@@ -91,8 +91,8 @@ func (k *keptInOrder) Keep(ctx context.Context, name string, content []byte) err
 	return k.Evidence.Keep(ctx, name, content)
 }
 
-// about answers err for every request that has a document among ids.
-func about(err error, ids ...string) func([]commit.Item) error {
+// failFor gives err for every request with one of the documents.
+func failFor(err error, ids ...string) func([]commit.Item) error {
 	return func(items []commit.Item) error {
 		if slices.ContainsFunc(items, func(it commit.Item) bool { return slices.Contains(ids, it.DocumentID) }) {
 			return err
@@ -101,10 +101,10 @@ func about(err error, ids ...string) func([]commit.Item) error {
 	}
 }
 
-// panicking panics at every request that has the document.
+// panicking panics at every request with the document.
 func panicking(id string) func([]commit.Item) error {
 	return func(items []commit.Item) error {
-		if about(fault.New(fault.Internal, "", "", ""), id)(items) != nil {
+		if failFor(fault.New(fault.Internal, "", "", ""), id)(items) != nil {
 			panic("content of the document")
 		}
 		return nil

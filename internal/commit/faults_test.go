@@ -13,8 +13,8 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// saysTheTable requires that the table of kinds says something of a kind.
-func saysTheTable(t *testing.T, k fault.Kind, format string, args ...any) {
+// requireRowSays requires a text in the table's row of a kind.
+func requireRowSays(t *testing.T, k fault.Kind, format string, args ...any) {
 	t.Helper()
 	for _, r := range fault.Rules() {
 		if r.Kind == k {
@@ -25,17 +25,17 @@ func saysTheTable(t *testing.T, k fault.Kind, format string, args ...any) {
 	require.Fail(t, "no such kind", k)
 }
 
-// What the table of kinds tells people is what the use case and the schedule do.
+// The table of kinds states what the use case and the schedule do.
 func TestTheTableOfKindsSaysWhatIsDone(t *testing.T) {
-	saysTheTable(t, fault.Contention, "up to %d times", contentionTries)
-	saysTheTable(t, fault.Contention, "alone is tried again after %.0f s", aloneBackoff.Seconds())
+	requireRowSays(t, fault.Contention, "up to %d times", contentionTries)
+	requireRowSays(t, fault.Contention, "alone is tried again after %.0f s", aloneBackoff.Seconds())
 	var waits []string
 	for n := range MaxRetries {
 		waits = append(waits, fmt.Sprintf("%.0f", Backoff(n, 0).Minutes()))
 	}
-	saysTheTable(t, fault.Document, "after %s min, then %.0f h (%.0f s * 2^n, plus 0-%.0f %%)", strings.Join(waits, ", "),
+	requireRowSays(t, fault.Document, "after %s min, then %.0f h (%.0f s * 2^n, plus 0-%.0f %%)", strings.Join(waits, ", "),
 		maxBackoff.Hours(), initialBackoff.Seconds(), 100*jitterShare)
-	saysTheTable(t, fault.Document, "after %d that count", maxFailures)
+	requireRowSays(t, fault.Document, "after %d that count", maxFailures)
 	require.Contains(t, fault.OneRetry, fmt.Sprintf("one of the document's %d retries", MaxRetries))
 	for _, c := range fault.ConditionRules() {
 		if c.Condition == fault.OthersAnswered {
@@ -51,7 +51,7 @@ func TestTheTableOfKindsSaysWhatIsDone(t *testing.T) {
 	}
 }
 
-// And what the breaker does, which is asked to do it.
+// The table states what the breaker does.
 func TestTheTableOfKindsSaysWhatTheBreakerDoes(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
 		now, beats := time.Unix(1_800_000_000, 0), 0
@@ -82,14 +82,14 @@ func TestTheTableOfKindsSaysWhatTheBreakerDoes(t *testing.T) {
 		require.NoError(t, ask(t.Context()))
 		switch kind { //nolint:exhaustive // those that open the breaker
 		case fault.Infrastructure:
-			saysTheTable(t, kind, "%d failures in a row", failed)
-			saysTheTable(t, kind, "%.0f s, then one probe", first.Seconds())
+			requireRowSays(t, kind, "%d failures in a row", failed)
+			requireRowSays(t, kind, "%.0f s, then one probe", first.Seconds())
 			require.Equal(t, first, last)
 		case fault.Throttled:
-			saysTheTable(t, kind, "opens for %.0f s, doubling to %.0f min", first.Seconds(), last.Minutes())
-			saysTheTable(t, kind, "one request at a time for %.0f min", state().SerialUntil.Sub(now).Minutes())
+			requireRowSays(t, kind, "opens for %.0f s, doubling to %.0f min", first.Seconds(), last.Minutes())
+			requireRowSays(t, kind, "one request at a time for %.0f min", state().SerialUntil.Sub(now).Minutes())
 		case fault.Quota:
-			saysTheTable(t, kind, "opens for %.0f min, then one probe every %.0f min", first.Minutes(), last.Minutes())
+			requireRowSays(t, kind, "opens for %.0f min, then one probe every %.0f min", first.Minutes(), last.Minutes())
 		}
 	}
 }

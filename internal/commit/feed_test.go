@@ -12,18 +12,18 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// However many batches of bad documents come in a row, each behind the first one that ran out of time has 20 s: a good document
-// behind them does not wait two minutes for each.
+// Each batch of bad documents behind the first that ran out of time gets 20 s, so that a good document behind them does not
+// wait two minutes for each.
 func TestBatchesBehindOneThatRanOutOfTimeAreInAHurry(t *testing.T) {
 	w := newWorld(t)
 	bad := w.many(1, 100, "")
-	w.use(sinkThat{w.faulty, func([]commit.Item) error {
+	w.use(sinkHook{w.faulty, func([]commit.Item) error {
 		w.clock = w.clock.Add(3 * time.Second)
 		return fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
 	}})
 	took := func(purpose commit.Purpose) time.Duration {
 		begin := w.clock
-		fresh := w.many(1, 100, "") // the same, pending
+		fresh := w.many(1, 100, "") // the same documents, pending
 		_, err := w.batch(commit.Batch{Documents: w.snapshots(fresh...), Received: w.clock, Purpose: purpose})
 		require.NoError(t, err)
 		return w.clock.Sub(begin)
@@ -38,8 +38,7 @@ func TestBatchesBehindOneThatRanOutOfTimeAreInAHurry(t *testing.T) {
 	require.InDelta(t, 120, took(commit.FromFeed).Seconds(), 5, "then the search has its time again")
 }
 
-// Only a batch that comes for the first time tells how far the feed is behind: what waits behind one that is offered again and
-// again may be an orphan.
+// Only the first offer of a batch measures the feed's lag. Documents behind a repeated batch may be orphans.
 func TestABatchThatIsOfferedAgainTellsNothingOfTheLag(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 2, "")
@@ -52,7 +51,7 @@ func TestABatchThatIsOfferedAgainTellsNothingOfTheLag(t *testing.T) {
 	require.EqualValues(t, 20*60, w.breaker.View(t.Context()).Control.Feed.Seconds)
 }
 
-// Promise G5: a document that cannot be read beside one that waits for SQL is told of nothing. It is found again.
+// Promise G5: an unreadable document beside one that waits for SQL is not recorded. The next try finds it again.
 func TestWhileSQLIsAwayNobodyIsToldOfErrors(t *testing.T) {
 	w := newWorld(t, 1)
 	unreadable := result(2, 2, "ACME", "")
@@ -68,12 +67,12 @@ func TestWhileSQLIsAwayNobodyIsToldOfErrors(t *testing.T) {
 	require.Equal(t, map[string]int{"applied": 1, "retry_scheduled": 1}, w.run(docs...).Outcomes)
 }
 
-// After a failover a pool of connections is dead. No document is to blame for that: the request is made once more.
+// After a failover a pool of connections is dead. No document is blamed: the request gets one more try.
 func TestARequestWhoseConnectionBrokeIsMadeOnceMore(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 2, "")
 	broken := 1
-	w.use(sinkThat{w.faulty, func([]commit.Item) error {
+	w.use(sinkHook{w.faulty, func([]commit.Item) error {
 		if broken--; broken >= 0 {
 			return down("sql: apply")
 		}
@@ -85,16 +84,16 @@ func TestARequestWhoseConnectionBrokeIsMadeOnceMore(t *testing.T) {
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(w.snapshots(ids[1])...).Outcomes, "once")
 }
 
-// The parts of a request that timed out have ten seconds each: good documents do not wait half a minute at each level.
+// Each part of a request that timed out has ten seconds, so that good documents do not wait half a minute at each level.
 func TestThePartsOfARequestThatTimedOutHaveTenSeconds(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 16, "")
 	var left []time.Duration
-	w.use(contextThat{w.faulty, func(ctx context.Context, items []commit.Item) error {
+	w.use(contextHook{w.faulty, func(ctx context.Context, items []commit.Item) error {
 		deadline, ok := ctx.Deadline()
 		require.True(t, ok)
 		left = append(left, time.Until(deadline))
-		err := about(down("sql: apply"), ids[0])(items)
+		err := failFor(down("sql: apply"), ids[0])(items)
 		if err != nil {
 			w.clock = w.clock.Add(left[len(left)-1])
 		}

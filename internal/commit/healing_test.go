@@ -15,8 +15,7 @@ import (
 
 func lost() error { return fault.New(fault.Contention, "sql: apply", "1222", "lock timeout") }
 
-// A stale batch was written over committed content, and writing that content once more loses every race: it is said, and
-// counted as left.
+// A stale batch was written over committed content, and the repair loses every race. That is logged and counted as left.
 func TestAHealingThatLosesARaceIsSaid(t *testing.T) {
 	w := newWorld(t, 1)
 	old := w.put(result(0, 1, "one", ""))
@@ -51,7 +50,7 @@ func TestAHealingOfferedAgainThatLosesARaceIsSaid(t *testing.T) {
 	require.Equal(t, map[string]int{"left": 1}, rep.Outcomes)
 }
 
-// A is written; before our patch another instance writes and commits B, and then A is put in again.
+// A is written. Before the patch another instance writes and commits B, and then A is stored again.
 func TestContentThatIsPutAgainAfterAnotherIsWrittenAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	batch := w.put(result(0, 1, "A", ""))
@@ -64,13 +63,13 @@ func TestContentThatIsPutAgainAfterAnotherIsWrittenAgain(t *testing.T) {
 		w.put(result(0, 1, "A", ""))
 	})
 	rep := w.run(batch...)
-	// the feed offers it as it stands
+	// The feed offers the current document.
 	rep2 := w.run(w.snapshots(idOf(t, result(0, 1, "", "")))...)
 	require.Equal(t, "committed", w.state(idOf(t, result(0, 1, "", "")))["status"])
 	require.Equal(t, "A", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "%v %v", rep.Outcomes, rep2.Outcomes)
 }
 
-// One document whose read is refused is nobody else's trouble (promise G6).
+// A document whose read is refused does not affect others (promise G6).
 func TestOneDocumentsRefusedReadHoldsNobody(t *testing.T) {
 	for _, e := range []error{refused("", "400"), fault.New(fault.Contention, "cosmos: read", "449", "x")} {
 		w := newWorld(t, 1, 2)
@@ -85,7 +84,7 @@ func TestOneDocumentsRefusedReadHoldsNobody(t *testing.T) {
 	}
 }
 
-// ADR 0005 holds after a 412, too.
+// ADR 0005 also holds after a 412.
 func TestAfterA412AStatusThatNobodyKnowsIsLeftAlone(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(1, 1, "OLD", "")

@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// many puts n documents with a line of their own each, from a line on, and answers their ids.
+// many puts n documents with consecutive lines, and gives their ids.
 func (w *world) many(from int64, n int, state string) (ids []string) {
 	w.t.Helper()
 	for i := range int64(n) {
@@ -26,13 +26,13 @@ func (w *world) many(from int64, n int, state string) (ids []string) {
 	return ids
 }
 
-// A document that breaks its connection is no outage: its neighbours are written at once, and it is put off, uncounted. The
-// third time it is its own failure.
+// A document that breaks its connection is not an outage: its neighbours are written at once, and it is put off without a
+// count. The third time it is its own failure.
 func TestADocumentThatBreaksItsConnectionStandsAlone(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 20, "")
 	bad := ids[7]
-	w.use(sinkThat{w.faulty, about(down("sql: apply"), bad)})
+	w.use(sinkHook{w.faulty, failFor(down("sql: apply"), bad)})
 	report, err := w.offer(0, w.snapshots(ids...)...)
 	require.NoError(t, err, "the feed goes on")
 	require.Equal(t, map[string]int{"applied": 19, "retry_scheduled": 1}, report.Outcomes)
@@ -56,11 +56,11 @@ func TestThePartsOfARequestWithoutAnAnswerHaveTenSeconds(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 16, "")
 	var left []time.Duration
-	w.use(contextThat{w.faulty, func(ctx context.Context, items []commit.Item) error {
+	w.use(contextHook{w.faulty, func(ctx context.Context, items []commit.Item) error {
 		deadline, ok := ctx.Deadline()
 		require.True(t, ok)
 		left = append(left, time.Until(deadline))
-		return about(down("sql: apply"), ids[0])(items)
+		return failFor(down("sql: apply"), ids[0])(items)
 	}})
 	w.run(w.snapshots(ids...)...)
 	require.InDelta(t, 30, left[0].Seconds(), 1)
@@ -69,7 +69,7 @@ func TestThePartsOfARequestWithoutAnAnswerHaveTenSeconds(t *testing.T) {
 	}
 }
 
-// A batch that a dependency fails for again and again, though others are answered, does not hold the feed for ever.
+// A batch that fails again and again, while other requests succeed, does not stop the feed for ever.
 func TestABatchThatFailsForEverIsLeftToTheTimer(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 3, "")
@@ -89,22 +89,22 @@ func TestABatchThatFailsForEverIsLeftToTheTimer(t *testing.T) {
 	require.True(t, breaker.IsRefusal(err), "while nothing passes everything waits, and for a reason")
 }
 
-// Promise G6: bad documents, however many, hold up no good one; and their number is told.
+// Promise G6: bad documents, however many, delay no good one. Their number is reported.
 func TestBadDocumentsStopNoGoodOne(t *testing.T) {
 	w := newWorld(t)
 	bad := w.many(1, 100, "")
 	good := w.many(500, 3, "")
-	w.use(sinkThat{w.faulty, about(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), bad...)})
+	w.use(sinkHook{w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), bad...)})
 	require.Equal(t, map[string]int{"retry_scheduled": 100}, w.run(w.snapshots(bad...)...).Outcomes)
 	require.False(t, w.opened())
 	require.Contains(t, w.log.String(), `"event":"mass_failure","code":"547"`)
 	require.Equal(t, map[string]int{"applied": 1}, w.run(w.snapshots(good[0])...).Outcomes)
 	mixed := append(w.many(600, 99, ""), good[1])
-	w.use(sinkThat{w.faulty, about(fault.New(fault.Document, "sql: apply", "547", "x"), mixed[:99]...)})
+	w.use(sinkHook{w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "x"), mixed[:99]...)})
 	require.Equal(t, map[string]int{"applied": 1, "retry_scheduled": 99}, w.run(w.snapshots(mixed...)...).Outcomes)
 }
 
-// Those that a person reset begin to fail anew, and are told of like the others.
+// Documents that a person reset count as new failures.
 func TestResetDocumentsThatFailAgainAreToldOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		purpose commit.Purpose
@@ -115,7 +115,7 @@ func TestResetDocumentsThatFailAgainAreToldOf(t *testing.T) {
 	} {
 		w := newWorld(t)
 		ids := w.many(1, 100, c.state)
-		w.use(sinkThat{w.faulty, about(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), ids...)})
+		w.use(sinkHook{w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), ids...)})
 		report, err := w.batch(commit.Batch{Documents: w.snapshots(ids...), Purpose: c.purpose})
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{"retry_scheduled": 100}, report.Outcomes, name)
@@ -123,8 +123,8 @@ func TestResetDocumentsThatFailAgainAreToldOf(t *testing.T) {
 	}
 }
 
-// Promise G6: a schema that refuses everything for a working day poisons nobody and counts once. One document that gets through
-// brings all the others back.
+// Promise G6: a schema that refuses everything for a working day makes no poison pill and counts once. One document that
+// succeeds makes all the others due.
 func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {
 	w := newWorld(t)
 	w.othersApply()
@@ -150,36 +150,36 @@ func TestASchemaThatRefusesEverythingPoisonsNobody(t *testing.T) {
 	require.Equal(t, map[string]int{"applied": 30}, found.Outcomes)
 }
 
-// A race that a rewrite loses says nothing of the line: it is never final, and the batch comes again.
+// A lost race of a rewrite is never final, and the batch is offered again.
 func TestARewriteThatLosesARaceComesAgain(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 3, "")
 	w.run(w.snapshots(ids...)...)
 	w.edit(1, "CLN_MFR_AI_NM", "a person's")
 	before := w.snapshots(ids...)
-	told := map[string]string{}
+	results := map[string]string{}
 	rewrite := commit.Batch{
 		Documents: before, Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
-		OnResult: func(t commit.DocumentResult) { told[t.ID] = t.Outcome },
+		OnResult: func(t commit.DocumentResult) { results[t.ID] = t.Outcome },
 	}
-	w.use(sinkThat{w.faulty, about(lost(), ids[0])})
+	w.use(sinkHook{w.faulty, failFor(lost(), ids[0])})
 	_, err := w.commit.Run(t.Context(), rewrite)
 	require.Equal(t, fault.Contention, fault.KindOf(err))
-	require.Equal(t, map[string]string{ids[1]: "applied", ids[2]: "applied"}, told, "those that wait are not told")
+	require.Equal(t, map[string]string{ids[1]: "applied", ids[2]: "applied"}, results, "those that wait get no result")
 	require.Equal(t, before, w.snapshots(ids...))
 
 	w.use(w.faulty)
 	_, err = w.commit.Run(t.Context(), rewrite)
 	require.NoError(t, err)
-	require.Equal(t, "applied", told[ids[0]])
+	require.Equal(t, "applied", results[ids[0]])
 	require.Equal(t, "ACME", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
-// A document whose lines somebody holds is put off, uncounted, whatever the number of tries.
+// A document with locked lines is put off without a count, whatever the number of tries.
 func TestADocumentThatLosesEveryRaceIsNeverCounted(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 5, "")
-	w.use(sinkThat{w.faulty, about(lost(), ids[2])})
+	w.use(sinkHook{w.faulty, failFor(lost(), ids[2])})
 	require.Equal(t, map[string]int{"applied": 4, "retry_scheduled": 1}, w.run(w.snapshots(ids...)...).Outcomes)
 	for n := range 12 {
 		s := w.state(ids[2])
@@ -191,7 +191,7 @@ func TestADocumentThatLosesEveryRaceIsNeverCounted(t *testing.T) {
 	}
 }
 
-// Promise G5: SQL is away for ten minutes, 500 documents wait, three instances are offered their batches every 10 s.
+// Promise G5: SQL is away for ten minutes, 500 documents wait, and three instances get their batches every 10 s.
 func TestSQLAwayForTenMinutesCostsNothing(t *testing.T) {
 	w := newWorld(t)
 	ids := w.many(1, 500, "")

@@ -67,38 +67,38 @@ type OutcomeBuilder struct {
 
 // NewOutcomeBuilder makes an OutcomeBuilder without verdicts.
 func NewOutcomeBuilder(items []Item) *OutcomeBuilder {
-	t := &OutcomeBuilder{items: items, outcomes: make([]Outcome, len(items)), newest: make([]invoice.Version, len(items)), wins: map[int64]int{}}
+	b := &OutcomeBuilder{items: items, outcomes: make([]Outcome, len(items)), newest: make([]invoice.Version, len(items)), wins: map[int64]int{}}
 	for i, it := range items {
-		t.outcomes[i].Rows = make([]RowOutcome, 0, it.Rows())
+		b.outcomes[i].Rows = make([]RowOutcome, 0, it.Rows())
 	}
-	return t
+	return b
 }
 
 // Add adds one verdict. The lines of an item must come in their order.
-func (t *OutcomeBuilder) Add(v LineVerdict) {
-	o, line := &t.outcomes[v.Item], t.items[v.Item].Line(v.Position)
+func (b *OutcomeBuilder) Add(v LineVerdict) {
+	o, line := &b.outcomes[v.Item], b.items[v.Item].Line(v.Position)
 	if v.Winner && v.Verdict == Applied {
-		t.wins[line] = v.Item
+		b.wins[line] = v.Item
 	}
 	o.Rows = append(o.Rows, RowOutcome{DetailID: line, Verdict: v.Verdict, By: v.By})
-	if v.By != "" && (o.SupersededBy == "" || t.newest[v.Item].Compare(v.Version) < 0) {
-		o.SupersededBy, t.newest[v.Item] = v.By, v.Version
+	if v.By != "" && (o.SupersededBy == "" || b.newest[v.Item].Compare(v.Version) < 0) {
+		o.SupersededBy, b.newest[v.Item] = v.By, v.Version
 	}
 }
 
 // AllApplied adds the verdict Applied for every line of the request.
-func (t *OutcomeBuilder) AllApplied() {
-	for i, it := range t.items {
+func (b *OutcomeBuilder) AllApplied() {
+	for i, it := range b.items {
 		for position := range it.Rows() {
-			t.Add(LineVerdict{Item: i, Position: position, Verdict: Applied, Winner: true})
+			b.Add(LineVerdict{Item: i, Position: position, Verdict: Applied, Winner: true})
 		}
 	}
 }
 
 // Written counts the lines that the request writes: those with content, and failure marks.
-func (t *OutcomeBuilder) Written() (content, marks int64) {
-	for _, i := range t.wins {
-		if t.items[i].FailureMark {
+func (b *OutcomeBuilder) Written() (content, marks int64) {
+	for _, i := range b.wins {
+		if b.items[i].FailureMark {
 			marks++
 		} else {
 			content++
@@ -108,31 +108,31 @@ func (t *OutcomeBuilder) Written() (content, marks int64) {
 }
 
 // Outcomes gives one outcome per item. Errors by kind: internal, code "verdict_count", when a line has no verdict.
-func (t *OutcomeBuilder) Outcomes() ([]Outcome, error) {
-	for i, it := range t.items {
-		o := &t.outcomes[i]
+func (b *OutcomeBuilder) Outcomes() ([]Outcome, error) {
+	for i, it := range b.items {
+		o := &b.outcomes[i]
 		if len(o.Rows) != it.Rows() {
 			return nil, fault.New(fault.Internal, opSink, "verdict_count",
 				"document %s: expected %d verdicts, found %d", it.DocumentID, it.Rows(), len(o.Rows))
 		}
 		o.DocumentID, o.Verdict = it.DocumentID, draw(it, o.Rows)
 	}
-	return t.outcomes, nil
+	return b.outcomes, nil
 }
 
 // Present sets the values before and after a write. The values of before are those of the lines now, aligned with
 // invoice.Columns(); a line without a detail row is absent.
-func (t *OutcomeBuilder) Present(before map[int64][]invoice.Value) {
-	for i := range t.outcomes {
-		for j := range t.outcomes[i].Rows {
-			row := &t.outcomes[i].Rows[j]
+func (b *OutcomeBuilder) Present(before map[int64][]invoice.Value) {
+	for i := range b.outcomes {
+		for j := range b.outcomes[i].Rows {
+			row := &b.outcomes[i].Rows[j]
 			row.Before = before[row.DetailID]
 			row.After = row.Before
-			winner, ok := t.wins[row.DetailID]
+			winner, ok := b.wins[row.DetailID]
 			if !ok {
 				continue
 			}
-			if it := t.items[winner]; it.FailureMark {
+			if it := b.items[winner]; it.FailureMark {
 				row.After = marked(row.Before)
 			} else {
 				row.After = invoice.RowValues(it.Values, it.Main, row.DetailID)

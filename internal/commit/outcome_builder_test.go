@@ -10,8 +10,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// tallied is an item with values, or a failure mark.
-func tallied(id string, mark bool, main int64, duplicates ...int64) commit.Item {
+// itemWith is an item with values, or a failure mark.
+func itemWith(id string, mark bool, main int64, duplicates ...int64) commit.Item {
 	it := commit.Item{DocumentID: id, FailureMark: mark, Main: main, Duplicates: duplicates}
 	if !mark {
 		it.Values = make([]invoice.Value, len(invoice.Columns()))
@@ -23,20 +23,20 @@ func tallied(id string, mark bool, main int64, duplicates ...int64) commit.Item 
 }
 
 func TestCheckRequest(t *testing.T) {
-	few := tallied("few", false, 1)
+	few := itemWith("few", false, 1)
 	few.Values = few.Values[1:]
 	for name, c := range map[string]struct {
 		items []commit.Item
 		mode  commit.Mode
 		code  string
 	}{
-		"content and a mark":              {[]commit.Item{tallied("a", false, 1, 2), tallied("b", true, 2, 1)}, commit.Preview, ""},
+		"content and a mark":              {[]commit.Item{itemWith("a", false, 1, 2), itemWith("b", true, 2, 1)}, commit.Preview, ""},
 		"nothing":                         {nil, commit.Rewrite, ""},
-		"no mode":                         {[]commit.Item{tallied("a", false, 1)}, "", "mode"},
-		"a value short":                   {[]commit.Item{tallied("a", false, 1), few}, commit.Write, "values"},
-		"the main line a duplicate too":   {[]commit.Item{tallied("a", false, 1, 2, 1)}, commit.Write, "repeated_line"},
-		"a duplicate twice, of a mark":    {[]commit.Item{tallied("a", true, 1, 2, 2)}, commit.Write, "repeated_line"},
-		"one line in two items, not once": {[]commit.Item{tallied("a", false, 1), tallied("b", false, 1)}, commit.Write, ""},
+		"no mode":                         {[]commit.Item{itemWith("a", false, 1)}, "", "mode"},
+		"a value short":                   {[]commit.Item{itemWith("a", false, 1), few}, commit.Write, "values"},
+		"the main line a duplicate too":   {[]commit.Item{itemWith("a", false, 1, 2, 1)}, commit.Write, "repeated_line"},
+		"a duplicate twice, of a mark":    {[]commit.Item{itemWith("a", true, 1, 2, 2)}, commit.Write, "repeated_line"},
+		"one line in two items, not once": {[]commit.Item{itemWith("a", false, 1), itemWith("b", false, 1)}, commit.Write, ""},
 	} {
 		err := commit.CheckRequest(c.items, c.mode)
 		if c.code == "" {
@@ -63,11 +63,11 @@ func TestTallyDrawsADocumentsVerdict(t *testing.T) {
 		{true, []commit.Verdict{missing, missing, superseded}, superseded},
 		{true, []commit.Verdict{missing, missing, missing}, missing},
 	} {
-		tally := commit.NewOutcomeBuilder([]commit.Item{tallied("a", c.mark, 1, 2, 3)})
+		builder := commit.NewOutcomeBuilder([]commit.Item{itemWith("a", c.mark, 1, 2, 3)})
 		for position, v := range c.lines {
-			tally.Add(commit.LineVerdict{Position: position, Verdict: v})
+			builder.Add(commit.LineVerdict{Position: position, Verdict: v})
 		}
-		out, err := tally.Outcomes()
+		out, err := builder.Outcomes()
 		require.NoError(t, err)
 		require.Equal(t, c.want, out[0].Verdict, "%v", c)
 		require.Equal(t, "a", out[0].DocumentID)
@@ -78,46 +78,46 @@ func TestTallyDrawsADocumentsVerdict(t *testing.T) {
 }
 
 func TestTallyNamesTheNewestHolder(t *testing.T) {
-	tally := commit.NewOutcomeBuilder([]commit.Item{tallied("a", false, 1, 2, 3)})
+	builder := commit.NewOutcomeBuilder([]commit.Item{itemWith("a", false, 1, 2, 3)})
 	for position, holder := range []struct {
 		by string
 		us int64
 	}{{"older", 5}, {"newest", 9}, {"newer", 7}} {
-		tally.Add(commit.LineVerdict{Position: position, Verdict: commit.Superseded, By: holder.by, Version: invoice.Version{US: holder.us, Key: "k"}})
+		builder.Add(commit.LineVerdict{Position: position, Verdict: commit.Superseded, By: holder.by, Version: invoice.Version{US: holder.us, Key: "k"}})
 	}
-	out, err := tally.Outcomes()
+	out, err := builder.Outcomes()
 	require.NoError(t, err)
 	require.Equal(t, "newest", out[0].SupersededBy)
 	require.Equal(t, "older", out[0].Rows[0].By)
 }
 
 func TestALineWithoutAVerdictIsOurMistake(t *testing.T) {
-	tally := commit.NewOutcomeBuilder([]commit.Item{tallied("a", false, 1, 2)})
-	tally.Add(commit.LineVerdict{Verdict: commit.Applied, Winner: true})
-	_, err := tally.Outcomes()
+	builder := commit.NewOutcomeBuilder([]commit.Item{itemWith("a", false, 1, 2)})
+	builder.Add(commit.LineVerdict{Verdict: commit.Applied, Winner: true})
+	_, err := builder.Outcomes()
 	require.Equal(t, fault.Internal, fault.KindOf(err))
 	require.Equal(t, "verdict_count", fault.CodeOf(err))
 }
 
-// Only what wins and is applied is written; a preview shows that, and leaves the rest as it is.
+// Only the applied winner is written. A preview shows that, and leaves the other lines unchanged.
 func TestTallyKnowsWhatIsWritten(t *testing.T) {
-	content, mark, older := tallied("content", false, 1, 2), tallied("mark", true, 3), tallied("older", false, 2, 4)
-	tally := commit.NewOutcomeBuilder([]commit.Item{content, mark, older})
-	tally.Add(commit.LineVerdict{Item: 0, Position: 0, Verdict: commit.Applied, Winner: true})
-	tally.Add(commit.LineVerdict{Item: 0, Position: 1, Verdict: commit.Applied, Winner: true})
-	tally.Add(commit.LineVerdict{Item: 1, Position: 0, Verdict: commit.Applied, Winner: true})
-	tally.Add(commit.LineVerdict{Item: 2, Position: 0, Verdict: commit.Applied})
-	tally.Add(commit.LineVerdict{Item: 2, Position: 1, Verdict: commit.Unchanged, Winner: true})
-	wanted, marks := tally.Written()
+	content, mark, older := itemWith("content", false, 1, 2), itemWith("mark", true, 3), itemWith("older", false, 2, 4)
+	builder := commit.NewOutcomeBuilder([]commit.Item{content, mark, older})
+	builder.Add(commit.LineVerdict{Item: 0, Position: 0, Verdict: commit.Applied, Winner: true})
+	builder.Add(commit.LineVerdict{Item: 0, Position: 1, Verdict: commit.Applied, Winner: true})
+	builder.Add(commit.LineVerdict{Item: 1, Position: 0, Verdict: commit.Applied, Winner: true})
+	builder.Add(commit.LineVerdict{Item: 2, Position: 0, Verdict: commit.Applied})
+	builder.Add(commit.LineVerdict{Item: 2, Position: 1, Verdict: commit.Unchanged, Winner: true})
+	wanted, marks := builder.Written()
 	require.Equal(t, []int64{2, 1}, []int64{wanted, marks})
 
-	out, err := tally.Outcomes()
+	out, err := builder.Outcomes()
 	require.NoError(t, err)
 	before := map[int64][]invoice.Value{}
 	for line := range int64(4) {
-		before[line+1] = tallied("before", false, 1).Values
+		before[line+1] = itemWith("before", false, 1).Values
 	}
-	tally.Present(before)
+	builder.Present(before)
 	require.Equal(t, before[1], out[0].Rows[0].Before)
 	require.Equal(t, invoice.RowValues(content.Values, 1, 1), out[0].Rows[0].After)
 	require.Equal(t, invoice.RowValues(content.Values, 1, 2), out[2].Rows[0].After, "the line's newest content is the other item's")
@@ -132,11 +132,11 @@ func TestTallyKnowsWhatIsWritten(t *testing.T) {
 }
 
 func TestAllAppliedIsEveryLine(t *testing.T) {
-	tally := commit.NewOutcomeBuilder([]commit.Item{tallied("a", false, 1, 2), tallied("b", true, 3)})
-	tally.AllApplied()
-	out, err := tally.Outcomes()
+	builder := commit.NewOutcomeBuilder([]commit.Item{itemWith("a", false, 1, 2), itemWith("b", true, 3)})
+	builder.AllApplied()
+	out, err := builder.Outcomes()
 	require.NoError(t, err)
 	require.Equal(t, []commit.Verdict{commit.Applied, commit.Applied}, []commit.Verdict{out[0].Verdict, out[1].Verdict})
-	content, marks := tally.Written()
+	content, marks := builder.Written()
 	require.Equal(t, []int64{2, 1}, []int64{content, marks})
 }

@@ -17,19 +17,18 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// spent is the state of a document whose six failures are spent and whose last try is due. That the sixth is its own is proven
-// by what others wrote since: othersApply.
+// spent is the state of a document with six failures whose last try is due. othersApply proves the sixth.
 func spent() string { return failing(6, time.Hour) }
 
-// failing is the state of a document that failed so often, the last time some time ago, and is due.
+// failing is the state of a document with n failures that is due.
 func failing(count int, ago time.Duration) string {
 	last := invoice.Stamp(start().Add(-ago), time.UTC)
 	return fmt.Sprintf(`{"status":"retry_scheduled","retry_count":%d,"retry_after":%d,"note":"keep me","last_error_kind":"document",
 		"last_error_at":%q,"attempts":[{"at":%q,"kind":"document","error":"first"}]}`, count, start().Unix()-1, last, last)
 }
 
-// content of one file of the evidence, by how its name ends.
-func (w *world) kept(ending string) map[string]any {
+// evidenceFile is one file of the evidence, by the end of its name.
+func (w *world) evidenceFile(ending string) map[string]any {
 	w.t.Helper()
 	for name, content := range w.evidence.Files() {
 		if strings.HasSuffix(name, ending) {
@@ -42,8 +41,8 @@ func (w *world) kept(ending string) map[string]any {
 	return nil
 }
 
-// Requirements/000, example 4: the retries fail, then the poison pill. Evidence, then the mark, then the status. The sixth
-// failure is proven by what comes after it, so there is one try more (docs/rules.md).
+// The fourth example of the requirements: the retries fail, then evidence, mark and status follow. Only a later success
+// proves the sixth failure, so there is one more try (docs/rules.md).
 func TestSeedExample4PoisonPill(t *testing.T) {
 	w := newWorld(t, 1421549, 1421550)
 	doc := result(30, 1421549, tooLong(), "", 1421550)
@@ -64,7 +63,7 @@ func TestSeedExample4PoisonPill(t *testing.T) {
 		}
 	}
 	var order []string
-	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
 		if items[0].FailureMark {
 			require.Len(t, w.evidence.Files(), 3, "evidence comes first")
 			order = append(order, "mark")
@@ -119,12 +118,12 @@ func TestTheEvidenceOfAPoisonPill(t *testing.T) {
 	require.ElementsMatch(t, []string{folder + "original.json", folder + "error.json", folder + "metadata.json"}, names)
 	require.JSONEq(t, string(batch[0]), string(w.evidence.Files()[folder+"original.json"]))
 
-	e := w.kept("error.json")
+	e := w.evidenceFile("error.json")
 	require.Equal(t, []any{id, "job-7", "2025-12-18 10:01:00.000000-06:00", 6.0, "document", "validation.too_long"},
 		[]any{e["document_id"], e["job_id"], e["failed_at"], e["retry_count"], e["last_error_kind"], e["last_error_code"]})
 	require.Contains(t, e["last_error"], "process_output.manufacturer_name")
 	require.Len(t, e["attempts"], 2)
-	m := w.kept("metadata.json")
+	m := w.evidenceFile("metadata.json")
 	require.Equal(t, []any{"AI_PROCESS_LOGS", id, etag, "web", 1.0, []any{2.0}, d.Hash, 0.0, "v1", float64(d.Version.US), d.Version.Key},
 		[]any{
 			m["container"], m["document_id"], m["etag"], m["sys_name"], m["main_detail_id"], m["duplicate_detail_ids"], m["content_hash"],
@@ -137,7 +136,7 @@ func TestTheEvidenceOfAPoisonPill(t *testing.T) {
 func TestAMarkThatIsRefusedIsManualReview(t *testing.T) {
 	for name, use := range map[string]func(*world) commit.Sink{
 		"by the database": func(w *world) commit.Sink {
-			return sinkThat{w.faulty, func(items []commit.Item) error {
+			return sinkHook{w.faulty, func(items []commit.Item) error {
 				if items[0].FailureMark {
 					return fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row")
 				}
@@ -167,7 +166,7 @@ func markIsRefused(t *testing.T, use func(*world) commit.Sink) {
 func TestADependencyErrorAtTheMarkChangesNothing(t *testing.T) {
 	w := newWorld(t, 1)
 	marks := 0
-	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
 		if items[0].FailureMark {
 			if marks++; marks == 1 {
 				w.away(true)
@@ -191,10 +190,10 @@ func TestADependencyErrorAtTheMarkChangesNothing(t *testing.T) {
 	require.Equal(t, first, w.evidence.Files(), "with the evidence of the first try")
 }
 
-// A mark that alone fails like an outage is no outage: nothing is counted, and nothing is final.
+// A mark that alone fails like an outage is not an outage: nothing is counted, and nothing is final.
 func TestAMarkThatFailsLikeAnOutageWaits(t *testing.T) {
 	w := newWorld(t, 1)
-	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
 		if items[0].FailureMark {
 			return down("sql: apply")
 		}
@@ -208,13 +207,13 @@ func TestAMarkThatFailsLikeAnOutageWaits(t *testing.T) {
 	require.False(t, w.opened())
 }
 
-// Marks are made side by side: the race detector looks at what they share.
+// Marks are made concurrently: the race detector checks their shared state.
 func TestMarksThatFailLikeAnOutageSideBySide(t *testing.T) {
 	w := newWorld(t)
 	var together sync.WaitGroup // all sixteen are asked for before the first is answered
 	together.Add(16)
 	var asked atomic.Int64
-	_, committer := w.instance("b", "v1", sinkThat{w.faulty, func(items []commit.Item) error {
+	_, committer := w.instance("b", "v1", sinkHook{w.faulty, func(items []commit.Item) error {
 		if !items[0].FailureMark || asked.Add(1) > 16 {
 			return nil
 		}
@@ -313,7 +312,7 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"skipped": 1}, w.run(w.snapshots(id)...).Outcomes, "nobody else takes it")
 
-	// Still bad: its budget is new, and a second poisoning keeps its own evidence.
+	// The document is still bad: its retries begin anew, and the second poison pill has evidence of its own.
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, reprocess().Outcomes)
 	require.Equal(t, []any{1.0, 1.0}, []any{w.state(id)["retry_count"], w.state(id)["reprocess_count"]})
 	require.NotContains(t, w.state(id), "failed_at")
@@ -325,7 +324,7 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 	require.Equal(t, "failed", w.state(id)["status"])
 	require.Len(t, w.evidence.Files(), 6)
 
-	// After a fix: committed from failed, and AI-ERROR is written over.
+	// After a fix: committed from failed, and AI-ERROR is replaced.
 	fixed := result(30, 1, "ACME", `{"status":"failed","retry_count":5,"reprocess_count":1,"failed_at":"x","error":"e"}`, 2)
 	w.clock = w.clock.Add(time.Minute)
 	w.put(fixed)
@@ -356,14 +355,14 @@ func TestLongAndStrangeIdsHaveEvidenceOfTheirOwn(t *testing.T) {
 		doc := document(id, int64(i+1), tooLong(), spent())
 		require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes, id)
 	}
-	for _, end := range []string{"a", "b"} { // nothing but the ends of their ids tells these two apart
+	for _, end := range []string{"a", "b"} { // only the ends of the ids differ
 		doc := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"process_output":{},"sql_writer":%s}`, strings.Repeat("ü", 249)+end, spent())
 		require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
 	}
 	require.Len(t, w.evidence.Files(), 6*3)
 }
 
-// Requirements/000, example 2, with an error of the document's own in place of the time-out (ADR 0020).
+// The second example of the requirements, with an own error of the document in place of the time-out (ADR 0020).
 func TestSeedExample2ErrorWithRetry(t *testing.T) {
 	w := newWorld(t)
 	doc := result(30, 1421549, "THOMAS & BETTS", "")
@@ -374,7 +373,7 @@ func TestSeedExample2ErrorWithRetry(t *testing.T) {
 		[]any{s["status"], s["retry_count"], s["retry_after"], s["last_error_at"]})
 	require.NotEmpty(t, s["last_error"])
 
-	w.sink.AddLines(1421549) // the row has been made meanwhile
+	w.sink.AddLines(1421549) // the row exists now
 	w.clock = w.clock.Add(132 * time.Second)
 	require.Equal(t, map[string]int{"applied": 1}, w.retry(id).Outcomes)
 	s = w.state(id)
@@ -383,8 +382,8 @@ func TestSeedExample2ErrorWithRetry(t *testing.T) {
 	require.NotContains(t, s, "retry_after")
 }
 
-// Requirements/000, example 3, as promise G5 has it: five failures in a row open the breaker for 60 s, one probe lets work pass
-// again, and no document has spent a retry (ADR 0020).
+// The third example of the requirements, as promise G5 states it: five failures in a row open the breaker for 60 s, one
+// probe closes it again, and no document has spent a retry (ADR 0020).
 func TestSeedExample3CircuitBreakerOpens(t *testing.T) {
 	w := newWorld(t, 1, 2, 3, 4, 5, 6)
 	var docs []string
@@ -408,7 +407,7 @@ func TestSeedExample3CircuitBreakerOpens(t *testing.T) {
 		require.Equal(t, map[string]any{"status": "pending", "retry_count": 0.0}, w.state(idOf(t, d)))
 	}
 	w.away(false)
-	w.clock = w.clock.Add(30 * time.Second) // what is left of the minute, its jitter, and what the one that opened it waits longer
+	w.clock = w.clock.Add(30 * time.Second) // the rest of the minute, its jitter, and the extra wait of the instance that opened the breaker
 	require.Equal(t, map[string]int{"applied": 6}, w.run(batch...).Outcomes)
 	require.False(t, w.opened())
 }

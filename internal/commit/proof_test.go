@@ -14,12 +14,12 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// A panic that one document brings about is that document's: its neighbours are written in the same Run.
+// A panic counts as the failure of the document that causes it: its neighbours are written in the same Run.
 func TestADocumentThatMakesTheSinkPanicStandsAlone(t *testing.T) {
 	w := newWorld(t, 1, 2, 3)
 	docs := []string{result(1, 1, "a", ""), result(2, 2, "b", ""), result(3, 3, "c", "")}
 	bad := idOf(t, docs[1])
-	w.use(sinkThat{w.faulty, panicking(bad)})
+	w.use(sinkHook{w.faulty, panicking(bad)})
 	require.Equal(t, map[string]int{"applied": 2, "retry_scheduled": 1}, w.run(w.put(docs...)...).Outcomes)
 	s := w.state(bad)
 	require.Equal(t, []any{"retry_scheduled", 1.0, "internal", "panic"},
@@ -29,7 +29,7 @@ func TestADocumentThatMakesTheSinkPanicStandsAlone(t *testing.T) {
 	require.NotContains(t, s["last_error"], "content of the document")
 }
 
-// The recovery timer meets it among others, and goes on.
+// The recovery timer meets the panic, and continues with the other documents.
 func TestTheTimerGoesOnAfterAPanic(t *testing.T) {
 	w := newWorld(t, 1, 2, 3)
 	var ids []string
@@ -39,12 +39,12 @@ func TestTheTimerGoesOnAfterAPanic(t *testing.T) {
 		ids = append(ids, idOf(t, doc))
 	}
 	w.clock = w.clock.Add(time.Hour)
-	w.use(sinkThat{w.faulty, panicking(ids[0])})
+	w.use(sinkHook{w.faulty, panicking(ids[0])})
 	require.Equal(t, map[string]int{"applied": 2, "retry_scheduled": 1}, w.tick().Outcomes)
 	require.Equal(t, "panic", w.state(ids[0])["last_error_code"])
 }
 
-// That another build writes says nothing of whether this one can: its documents are not to blame for it.
+// A success of another build proves nothing for this one: its documents are not blamed.
 func TestTheSuccessOfAnotherBuildProvesNothing(t *testing.T) {
 	w := newWorld(t, 1, 2, 3, 4, 5)
 	var docs, ids []string
@@ -60,14 +60,14 @@ func TestTheSuccessOfAnotherBuildProvesNothing(t *testing.T) {
 	require.Equal(t, map[string]int{"retry_scheduled": 5}, w.retry(ids...).Outcomes)
 	require.Empty(t, w.evidence.Files())
 
-	_, w.commit = w.instance("c", "v1", w.faulty, nil) // another instance of this build writes something
+	_, w.commit = w.instance("c", "v1", w.faulty, nil) // another instance of this build writes
 	w.othersApply()
 	w.commit = v1
 	w.clock = w.clock.Add(3 * time.Hour)
 	require.Equal(t, map[string]int{"failed": 5}, w.retry(ids...).Outcomes)
 }
 
-// A document without a time in its id gets its version in a patch of its own. That is no end of what it failed with before.
+// A document without a time in its id gets its version in a patch of its own, which keeps its earlier failures.
 func TestAReprocessThatStopsAfterTheVersionLeavesTheFailureAsItWas(t *testing.T) {
 	w := newWorld(t, 7)
 	const id = "no-time-here"
@@ -96,11 +96,11 @@ func TestAReprocessThatStopsAfterTheVersionLeavesTheFailureAsItWas(t *testing.T)
 	require.NotContains(t, s, "error")
 }
 
-// The evidence of a document is kept, its mark is throttled ten times: it is one poison pill all the same.
+// The evidence of a document is stored and its mark is throttled ten times: that counts as one poison pill.
 func TestAPoisonPillIsCountedOnceHoweverOftenItsMarkIsTried(t *testing.T) {
 	w := newWorld(t, 1)
 	marks, refuse := 0, true
-	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
 		if items[0].FailureMark {
 			if marks++; refuse {
 				return fault.New(fault.Throttled, "sql: apply", "40501", "busy")
@@ -124,7 +124,8 @@ func TestAPoisonPillIsCountedOnceHoweverOftenItsMarkIsTried(t *testing.T) {
 	require.Equal(t, 1, poison().Count)
 }
 
-// A build that breaks many poisons no more of them in an hour than it may. The others wait, are told, and have their turn.
+// A build that breaks many documents makes no more poison pills an hour than the limit. The others wait, are logged, and
+// follow later.
 func TestNoMorePoisonPillsAnHourThanMayBe(t *testing.T) {
 	w := newWorld(t)
 	const most = 3
@@ -152,7 +153,7 @@ func TestNoMorePoisonPillsAnHourThanMayBe(t *testing.T) {
 	require.Equal(t, map[string]int{"failed": 2, "skipped": 3}, w.retry(ids...).Outcomes)
 }
 
-// Proof is that content was written. That it was there already, was marked, rewritten or looked at, is none.
+// Only new content is proof. Unchanged content, a mark, a rewrite or a preview is not.
 func TestOnlyWrittenContentIsProof(t *testing.T) {
 	for name, other := range map[string]func(w *world, committed string){
 		"unchanged": func(w *world, committed string) {
@@ -163,7 +164,7 @@ func TestOnlyWrittenContentIsProof(t *testing.T) {
 			_, report := w.runFor(true, []invoice.Status{invoice.Committed}, w.snapshots(idOf(w.t, committed))...)
 			require.Equal(w.t, map[string]int{"applied": 1}, report.Outcomes)
 		},
-		"a mark": func(w *world, _ string) { // that one is proven by what was applied in between
+		"a mark": func(w *world, _ string) { // a document applied in between proves this one
 			doc := result(3, 2, tooLong(), failing(6, 3*time.Hour))
 			require.Equal(w.t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
 			_, marked := w.sink.Entry(2)
@@ -189,10 +190,10 @@ func TestOnlyWrittenContentIsProof(t *testing.T) {
 	}
 }
 
-// Where metadata.json stands, the evidence is whole.
+// When metadata.json exists, the evidence is complete.
 func TestMetadataIsTheLastOfTheEvidence(t *testing.T) {
 	w := newWorld(t, 1)
-	evidence := &keptInOrder{Evidence: w.evidence, down: 3}
+	evidence := &orderedEvidence{Evidence: w.evidence, down: 3}
 	w.breaker, w.commit = w.instance("b", "v1", w.faulty, func(o *commit.Options) { o.Evidence = evidence })
 	doc := result(1, 1, tooLong(), spent())
 	w.othersApply()
@@ -214,11 +215,11 @@ func TestMetadataIsTheLastOfTheEvidence(t *testing.T) {
 	require.ElementsMatch(t, []string{"original.json", "error.json", "metadata.json"}, files())
 }
 
-// A lost race is nobody's fault, at a mark too.
+// A lost race blames no document, also at a mark.
 func TestAMarkThatLosesEveryRaceIsPutOff(t *testing.T) {
 	w := newWorld(t, 1)
 	locked := true
-	w.use(sinkThat{w.faulty, func(items []commit.Item) error {
+	w.use(sinkHook{w.faulty, func(items []commit.Item) error {
 		if items[0].FailureMark && locked {
 			return fault.New(fault.Contention, "sql: apply", "1222", "lock timeout")
 		}
@@ -242,7 +243,7 @@ func TestAMarkThatLosesEveryRaceIsPutOff(t *testing.T) {
 	require.NotContains(t, w.state(id), "final_error")
 }
 
-// What was written before a document was asked for again proves nothing of its new tries.
+// A success before a document was requested again proves nothing for its new tries.
 func TestAReprocessedDocumentNeedsProofAnew(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(1, 1, tooLong(), spent())
@@ -287,8 +288,8 @@ func TestAPanicAboutOneDocumentKillsNobodyElse(t *testing.T) {
 	require.Equal(t, map[string]int{"left": 1}, w.run(w.put(document("no-time", 1, "C", ""))...).Outcomes)
 }
 
-// Whether a failure is proven is asked once for each record: the control document may be lost before and had after, and a
-// seventh failure is none.
+// The proof is checked once for each record, because the control document may be unreadable once and readable later. A
+// seventh failure must not count.
 func TestProofIsAskedForOnce(t *testing.T) {
 	for lost := range 8 {
 		w := newWorld(t, 1)
@@ -296,11 +297,11 @@ func TestProofIsAskedForOnce(t *testing.T) {
 		doc := result(1, 1, tooLong(), spent())
 		w.put(doc)
 		clock := w.clock
-		control := &losing{ControlStore: w.control, lost: lost}
+		control := &failingControl{ControlStore: w.control, lost: lost}
 		_, w.commit = w.instance("b", "v1", w.faulty, func(o *commit.Options) {
 			o.Breaker = breaker.New(control, breaker.Options{
 				SysName: "web", Build: "v1", Heartbeat: w.faulty.Heartbeat,
-				Now: func() time.Time { clock = clock.Add(time.Minute); return clock }, // the document is read each time
+				Now: func() time.Time { clock = clock.Add(time.Minute); return clock }, // each read of the clock moves it
 			})
 		})
 		w.retry(idOf(t, doc))
@@ -309,13 +310,13 @@ func TestProofIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// losing is a control document that one read does not get.
-type losing struct {
+// failingControl is a control document of which one read fails.
+type failingControl struct {
 	breaker.ControlStore
 	loads, lost int
 }
 
-func (l *losing) Load(ctx context.Context) (breaker.Control, string, error) {
+func (l *failingControl) Load(ctx context.Context) (breaker.Control, string, error) {
 	if l.loads++; l.loads == l.lost+1 {
 		return breaker.Control{}, "", down("cosmos: load control")
 	}

@@ -16,8 +16,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Two contents within one second: the old one is written late over the committed new one, and the healing is cut short.
-// The host offers the batch again, and it must not stop at the word "committed".
+// Two contents within one second: the old one is written late over the committed new one, and the healing is cut off. The
+// host offers the batch again, and "committed" must not stop it.
 func TestAHealingThatWasCutShortIsDoneWhenTheBatchComesAgain(t *testing.T) {
 	for _, where := range []string{"record", "reread", "apply"} {
 		w := newWorld(t, 1)
@@ -50,7 +50,7 @@ func TestAHealingThatWasCutShortIsDoneWhenTheBatchComesAgain(t *testing.T) {
 	}
 }
 
-// The API puts the same content in again, without sql_writer, between the write and the patch.
+// The API stores the same content again, without sql_writer, between the write and the patch.
 func TestAfterA412AnIdWithoutATimeKeepsTheVersionThatTheLedgerHas(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := document("no-time", 1, "ACME", "")
@@ -67,7 +67,7 @@ func TestAfterA412AnIdWithoutATimeKeepsTheVersionThatTheLedgerHas(t *testing.T) 
 	require.Equal(t, float64(entry.Version.US), w.state("no-time")["version"])
 }
 
-// The container's clock goes back (a failover): what If-Match proves to be the current content is never called superseded.
+// The container's clock goes back (a failover). Content that If-Match proves to be current is never superseded.
 func TestContentThatIsSupersededByItselfIsNeverCommitted(t *testing.T) {
 	w := newWorld(t, 1)
 	w.run(w.put(result(0, 1, "one", ""))...)
@@ -92,7 +92,7 @@ func TestARetryIsNeverEarlyHoweverLongTheBatchTook(t *testing.T) {
 	require.Equal(t, "2025-12-18 10:03:00.000000-06:00", w.state(idOf(t, result(0, 1, "", "")))["committed_at"])
 }
 
-// lagging is a container whose reads show less than its change feed did.
+// lagging is a container whose reads lag behind its change feed.
 type lagging struct {
 	*faulty
 	many []json.RawMessage
@@ -102,7 +102,7 @@ type lagging struct {
 func (l lagging) ReadMany(context.Context, []string) ([]json.RawMessage, error) { return l.many, nil }
 func (l lagging) Read(context.Context, string) (json.RawMessage, error)         { return l.read() }
 
-// Promise G1: nothing is decided from a read that is older than the snapshot.
+// Promise G1: no decision comes from a read that is older than the snapshot.
 func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 	id := idOf(t, result(0, 1, "", ""))
 	gone := func() (json.RawMessage, error) {
@@ -132,7 +132,7 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "caught up: %s", before)
 	}
-	// A clock that went back looks like a lag that never ends: after a minute of offers the feed goes on.
+	// A clock that went back looks like an endless lag: after a minute of offers the feed continues.
 	for _, before := range []string{"absent", "older"} {
 		w := newWorld(t, 1)
 		batch := w.put(result(0, 1, "one", ""))
@@ -193,7 +193,7 @@ func TestADocumentDeletedWhileItWasWrittenIsSaid(t *testing.T) {
 	require.Contains(t, w.log.String(), "deleted while it was written")
 }
 
-// Nobody offered it: what stands in the place of sql_writer is no status.
+// The document was never offered: another type in the place of sql_writer is not a status.
 func TestWhatStandsInPlaceOfTheStateIsLeftAlone(t *testing.T) {
 	w := newWorld(t, 1)
 	before := w.put(result(0, 1, "one", `["somebody's", "data"]`))
@@ -201,7 +201,7 @@ func TestWhatStandsInPlaceOfTheStateIsLeftAlone(t *testing.T) {
 	require.Equal(t, before, w.snapshots(idOf(t, result(0, 1, "", ""))))
 }
 
-// lockedSink is a database in which somebody holds the first k lines: a request that touches one waits five seconds.
+// lockedSink is a database in which another session locks the first k lines: a request with one of them waits five seconds.
 type lockedSink struct {
 	w *world
 	k int64
@@ -225,8 +225,8 @@ func (l lockedSink) TakeOver(ctx context.Context, known breaker.Heartbeat) (brea
 	return l.w.sink.TakeOver(ctx, known)
 }
 
-// Promise G6: lines that somebody else holds neither starve their neighbours nor hold the feed: whatever the number, dividing
-// ends after two minutes, and nothing is counted.
+// Promise G6: locked lines neither delay their neighbours nor stop the feed. Dividing ends after two minutes, and nothing
+// is counted.
 func TestLockedLinesDoNotHoldTheFeed(t *testing.T) {
 	for _, k := range []int64{1, 3, 10, 50, 100} {
 		w := newWorld(t)

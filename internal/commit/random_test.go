@@ -16,7 +16,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Random changes and cuts, 16 recordings in parallel: every document is counted once and ends as SQL says.
+// Random changes and failures, 16 concurrent records: every document is counted once and ends as SQL says.
 func TestRandomRacesEndWithEveryDocumentCountedAndTrue(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// tick runs the recovery timer of a process that has just started.
+// tick runs the recovery timer of a new process.
 func (w *world) tick() commit.Recovered {
 	w.t.Helper()
 	found, err := commit.NewRecover(w.commit, w.docs).Run(w.t.Context())
@@ -22,8 +22,8 @@ func (w *world) tick() commit.Recovered {
 	return found
 }
 
-// waiting is the state of a document that waits for another try.
-func waiting(after time.Time, more string) string {
+// retryState is the state of a document that waits for another try.
+func retryState(after time.Time, more string) string {
 	return fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d%s}`, after.Unix(), more)
 }
 
@@ -33,12 +33,12 @@ func TestTheTimerTakesWhatIsDueAndWhatWasLeftBehind(t *testing.T) {
 	old := []string{
 		result(1, 1, "orphan", ""),
 		result(2, 2, "left by the old writer", `{"status":"processing"}`),
-		result(3, 3, "due", waiting(now, "")),
-		result(4, 4, "not due", waiting(now.Add(time.Second), "")),
+		result(3, 3, "due", retryState(now, "")),
+		result(4, 4, "not due", retryState(now.Add(time.Second), "")),
 		result(5, 5, "when nobody knows", `{"status":"retry_scheduled","retry_count":1,"retry_after":"soon"}`),
 		result(6, 6, "done", `{"status":"committed"}`),
-		result(7, 7, "put off", waiting(now, `,"last_error_kind":"contention"`)),
-		result(8, 8, "postponed", waiting(now, `,"postponed":true`)),
+		result(7, 7, "put off", retryState(now, `,"last_error_kind":"contention"`)),
+		result(8, 8, "postponed", retryState(now, `,"postponed":true`)),
 		result(9, 9, "never offered", `{}`),
 	}
 	w.clock = start().Add(-10*time.Minute - time.Second)
@@ -69,10 +69,10 @@ func TestTheEvidenceOfWhatTheTimerGivesUpNamesTheTick(t *testing.T) {
 	found, err := commit.NewRecover(w.commit, w.docs).RunAs(t.Context(), "invocation-7")
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"failed": 1}, found.Outcomes)
-	require.Equal(t, "invocation-7", w.kept("error.json")["job_id"])
+	require.Equal(t, "invocation-7", w.evidenceFile("error.json")["job_id"])
 }
 
-// A document that failed while nothing was written waits up to an hour; one that gets through makes it due at once.
+// A document that failed while nothing was written waits up to an hour. One success makes it due at once.
 func TestAPostponedDocumentIsDueWhenOthersGetThrough(t *testing.T) {
 	for name, c := range map[string]struct {
 		applied time.Duration // after its last patch
@@ -86,8 +86,10 @@ func TestAPostponedDocumentIsDueWhenOthersGetThrough(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1)
 			const own = `,"last_error_kind":"document"`
-			counted := result(2, 1, "ACME", waiting(start().Add(time.Hour), own))
-			put := func() { w.put(counted, result(1, 1, "ACME", waiting(start().Add(time.Hour), own+`,"postponed":true`))) }
+			counted := result(2, 1, "ACME", retryState(start().Add(time.Hour), own))
+			put := func() {
+				w.put(counted, result(1, 1, "ACME", retryState(start().Add(time.Hour), own+`,"postponed":true`)))
+			}
 			if c.applied > 0 {
 				put()
 			}
@@ -116,10 +118,10 @@ func TestAnOrphanIsOlderThanTwiceWhatTheFeedHasYetToBring(t *testing.T) {
 	w.clock = w.clock.Add(10 * time.Minute)
 	require.Zero(t, w.tick().Found[commit.Orphans], "30 minutes old: the feed may still bring it")
 	w.clock = w.clock.Add(5*time.Minute + time.Second)
-	require.Equal(t, 1, w.tick().Found[commit.Orphans], "a feed of which nothing was heard for 15 minutes may stand still")
+	require.Equal(t, 1, w.tick().Found[commit.Orphans], "a feed without a measurement for 15 minutes may have stopped")
 }
 
-// An orphan is committed while the feed is kept busy: young documents come all the time.
+// An orphan is committed while new documents keep the feed busy.
 func TestAnOrphanIsCommittedWhileTheFeedIsKeptBusy(t *testing.T) {
 	w := newWorld(t, 1)
 	orphan := idOf(t, result(1, 1, "orphan", ""))
@@ -144,7 +146,7 @@ func TestTheTimerNeverRegressesWhatATriggerWrote(t *testing.T) {
 	w.put(doc)
 	w.clock = w.clock.Add(11 * time.Minute)
 	backlog := &pages{of: map[commit.Window][][]string{commit.Orphans: {{idOf(t, doc)}}}}
-	backlog.after = func() { // between the timer's look and its work a trigger commits a correction
+	backlog.after = func() { // between the timer's read and its work a trigger commits a correction
 		w.run(w.put(result(1, 1, "second", ""))...)
 	}
 	found, err := commit.NewRecover(w.commit, backlog).Run(t.Context())
@@ -173,10 +175,10 @@ func TestTheTimerStartsNothingBeforeItsDeadlineOrBehindTheBreaker(t *testing.T) 
 
 	require.NoError(t, w.breaker.Resume(t.Context(), "ann", "done"))
 	require.Equal(t, map[string]int{"applied": 1}, w.tick().Outcomes)
-	require.Equal(t, beats+2, w.faulty.beats, "a heartbeat comes first, and one before what was applied is told")
+	require.Equal(t, beats+2, w.faulty.beats, "a heartbeat comes first, and another before the success is recorded")
 }
 
-// An outage without traffic is known within a tick, and no document is read.
+// An outage without traffic is found within a tick, and no document is read.
 func TestATickFindsAnOutageByItself(t *testing.T) {
 	w := newWorld(t, 1)
 	w.put(result(1, 1, "ACME", ""))
@@ -190,13 +192,13 @@ func TestATickFindsAnOutageByItself(t *testing.T) {
 	require.Equal(t, []int{0, 0}, []int{w.faulty.reads, w.faulty.writes})
 }
 
-// A window that cannot be read keeps nobody from the others, and is said.
+// A window that cannot be read does not stop the others, and is reported.
 func TestAWindowThatCannotBeReadLosesNothingOfTheOthers(t *testing.T) {
 	for _, bad := range commit.Windows() {
 		w := newWorld(t, 1, 2, 3, 4)
 		backlog := &pages{of: map[commit.Window][][]string{}, down: bad}
 		for i, window := range commit.Windows() {
-			doc := result(i, int64(i+1), "ACME", waiting(start(), ""))
+			doc := result(i, int64(i+1), "ACME", retryState(start(), ""))
 			w.put(doc)
 			backlog.of[window] = [][]string{{idOf(t, doc)}}
 		}
@@ -206,7 +208,7 @@ func TestAWindowThatCannotBeReadLosesNothingOfTheOthers(t *testing.T) {
 	}
 }
 
-// One page that fails with a dependency's error does not keep the rest of its window waiting; two in a row do.
+// One page that fails with a dependency's error does not stop its window; two in a row do.
 func TestTheTimerGoesOnAfterOneFailedPageAndStopsAfterTwo(t *testing.T) {
 	for name, c := range map[string]struct {
 		bad  []int // the reads that fail, from 1
@@ -221,7 +223,7 @@ func TestTheTimerGoesOnAfterOneFailedPageAndStopsAfterTwo(t *testing.T) {
 			w := newWorld(t, 1, 2, 3, 4)
 			backlog := &pages{of: map[commit.Window][][]string{}}
 			for i := range 4 {
-				doc := result(i, int64(i+1), "ACME", waiting(start(), ""))
+				doc := result(i, int64(i+1), "ACME", retryState(start(), ""))
 				w.put(doc)
 				backlog.of[commit.Due] = append(backlog.of[commit.Due], []string{idOf(t, doc)})
 			}
@@ -238,7 +240,7 @@ func TestTheTimerGoesOnAfterOneFailedPageAndStopsAfterTwo(t *testing.T) {
 	}
 }
 
-// deadlineOnly is a context that names a deadline and never ends.
+// deadlineOnly is a context with a deadline that never ends.
 type deadlineOnly struct {
 	context.Context //nolint:containedctx // it is the context
 	at              time.Time
@@ -246,16 +248,16 @@ type deadlineOnly struct {
 
 func (d deadlineOnly) Deadline() (time.Time, bool) { return d.at, true }
 
-// pages is a backlog whose windows have these pages of ids, in a circle that nothing leaves.
+// pages is a backlog of fixed pages of ids; no page ever loses a document.
 type pages struct {
 	commit.Backlog
 	of map[commit.Window][][]string
-	// down is a window that cannot be read; after is run once, after the first page.
+	// down is a window that cannot be read. after runs once, after the first page.
 	down  commit.Window
 	after func()
-	// refuse is how often no page can be gone on from.
+	// refuse is the number of calls that refuse a continuation.
 	refuse int
-	// asked are the pages that were asked for.
+	// asked are the requested pages.
 	asked []string
 }
 

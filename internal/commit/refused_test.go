@@ -10,7 +10,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// refusingSink refuses documents by themselves, as a sink does whose column cannot hold a character.
+// refusingSink refuses single documents, as a sink does whose column cannot store a character.
 type refusingSink struct {
 	Sink
 	refused map[string]bool
@@ -26,7 +26,7 @@ func (s refusingSink) Apply(ctx context.Context, items []Item, mode Mode, known 
 	return outcomes, err
 }
 
-// A document that the sink refuses by itself fails alone, and its neighbours cost no further request.
+// A document that the sink refuses fails alone, and its neighbours need no further request.
 func TestARefusedDocumentNeedsNoBisect(t *testing.T) {
 	items := numbered(100)
 	s := &scriptedSink{}

@@ -11,7 +11,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// once runs f before the first recording only: the document changes between the write and the patch.
+// once runs f before the first record only: the document changes between the write and the patch.
 func once(f func()) func(int) error {
 	return func(n int) error {
 		if n == 1 {
@@ -33,7 +33,8 @@ func TestAfterA412OtherContentIsWrittenInItsTurn(t *testing.T) {
 	require.Equal(t, 0.0, w.state(idOf(t, doc))["retry_count"], "a lost race is never counted")
 }
 
-// Two contents within one second are ordered by nothing; the 412 rule heals it even when somebody committed the other one.
+// Two contents within one second have no order. The 412 rule heals that even when another writer committed the other
+// content.
 func TestAfterA412OtherContentIsWrittenWhateverTheStatusSays(t *testing.T) {
 	w := newWorld(t, 1)
 	doc := result(1, 1, "OLD", "")

@@ -105,7 +105,7 @@ func TestOtherContentOfAnIdWithoutATimeGetsItsVersionFirst(t *testing.T) {
 		require.NotNil(t, w.state("nt")["version"], "recorded before the write")
 		return nil
 	}
-	// the second Apply must find a version
+	// The second Apply must find a version.
 	require.Equal(t, map[string]int{"applied": 1}, w.run(batch...).Outcomes)
 }
 

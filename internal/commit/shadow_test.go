@@ -18,10 +18,10 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// byOldWriter is the state that the old writer leaves in a document.
+// byOldWriter is the old writer's state in a document.
 const byOldWriter = `{"status":"committed","retry_count":0,"committed_at":"2025-12-17 10:30:15.123456-06:00"}`
 
-// shadow is the world's Shadow. Its login may not write: its breaker asks by a preview without items.
+// shadow is the world's Shadow. Its login may not write, so its breaker probes by a preview without items.
 func (w *world) shadow() *commit.Shadow {
 	now, draw := func() time.Time { return w.clock }, func() float64 { return 0.5 }
 	return commit.NewShadow(w.faulty, w.faulty, commit.Options{
@@ -38,7 +38,7 @@ func (w *world) shadow() *commit.Shadow {
 	})
 }
 
-// oldWriter writes a document's lines as the old writer does: rows, and no ledger.
+// oldWriter writes a document's lines as the old writer does: rows without a ledger.
 func (w *world) oldWriter(doc string) {
 	w.t.Helper()
 	d, err := invoice.Read([]byte(doc), w.clock)
@@ -48,8 +48,8 @@ func (w *world) oldWriter(doc string) {
 	}
 }
 
-// look runs the shadow over everything and requires that nothing was written anywhere.
-func (w *world) look(retry int, snapshots ...json.RawMessage) (commit.Report, error) {
+// runShadow runs the shadow over all documents and requires that nothing was written.
+func (w *world) runShadow(retry int, snapshots ...json.RawMessage) (commit.Report, error) {
 	w.t.Helper()
 	var ids []string
 	for _, s := range snapshots {
@@ -95,7 +95,7 @@ func TestShadowForetellsWhatWouldBeDone(t *testing.T) {
 		strings.Replace(result(12, 4, "x", ""), `"web"`, `"dev"`, 1),
 		document("no time in it", 4, "x", ""),
 	)
-	report, err := w.look(0, snapshots...)
+	report, err := w.runShadow(0, snapshots...)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{
 		"would_be_unchanged": 1, "would_be_superseded": 1, "would_be_applied": 2, "would_be_retry_scheduled": 3, "would_be_failed": 1, "skipped": 3,
@@ -123,7 +123,7 @@ func TestShadowComparesWhatTheOldWriterHasDone(t *testing.T) {
 	w.sink.SetLine(5, inmem.Line{Values: l.Values}) // its tracking row is missing
 	snapshots := w.put(right, edited, other, older, newer, result(6, 99, "x", byOldWriter), result(7, 8, tooLong(), byOldWriter),
 		result(4, 7, "held", byOldWriter))
-	report, err := w.look(0, snapshots...)
+	report, err := w.runShadow(0, snapshots...)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"matches": 3, "differs": 2, "holds_newer": 1, "missing": 1, "refused": 1}, report.Outcomes)
 	require.Equal(t, 2, report.Columns["IVCE_DTL.DATA_VRFN_IND"], "counted by document")
@@ -138,29 +138,29 @@ func TestShadowComparesWhatTheOldWriterHasDone(t *testing.T) {
 	require.NotContains(t, log, "xxxx")
 }
 
-// What waits is in no row: it hides nothing of what the old writer has done, not even in one batch.
+// Pending documents are in no row: they hide nothing of the old writer's work, not even in one batch.
 func TestShadowLooksAtWhatWaitsApart(t *testing.T) {
 	w := newWorld(t, 1)
 	done := result(1, 1, "done", byOldWriter)
 	w.oldWriter(done)
-	report, err := w.look(0, w.put(done, result(2, 1, "waits", ""), result(3, 1, "waits too", ""))...)
+	report, err := w.runShadow(0, w.put(done, result(2, 1, "waits", ""), result(3, 1, "waits too", ""))...)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"matches": 1, "would_be_superseded": 1, "would_be_applied": 1}, report.Outcomes)
 	require.Equal(t, 2, report.SQLRequests)
 }
 
-// Without a ledger the row itself tells that it is newer, by the time of its request. An older row is the old writer's fault.
+// Without a ledger the row's own request time tells that it is newer. An older row is an error of the old writer.
 func TestShadowKnowsANewerRowByItsRequestTime(t *testing.T) {
 	for held, want := range map[int]string{9: "holds_newer", 5: "matches", 1: "differs"} {
 		w := newWorld(t, 1)
 		w.oldWriter(result(held, 1, fmt.Sprint("of minute ", held), ""))
-		report, err := w.look(0, w.put(result(5, 1, "of minute 5", byOldWriter))...)
+		report, err := w.runShadow(0, w.put(result(5, 1, "of minute 5", byOldWriter))...)
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{want: 1}, report.Outcomes)
 	}
 }
 
-// With a ledger that is adopted already, a line that names something newer is not compared at all.
+// With an adopted ledger, a line of a newer document is not compared.
 func TestShadowBelievesTheLedger(t *testing.T) {
 	w := newWorld(t, 1)
 	w.run(w.put(result(9, 1, "newer", ""))...)
@@ -172,7 +172,7 @@ func TestShadowBelievesTheLedger(t *testing.T) {
 		}
 	}
 	w.sink.SetLine(1, l)
-	report, err := w.look(0, w.put(result(5, 1, "older", byOldWriter))...)
+	report, err := w.runShadow(0, w.put(result(5, 1, "older", byOldWriter))...)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"holds_newer": 1}, report.Outcomes)
 }
@@ -183,7 +183,7 @@ func TestShadowNamesAFewAndCountsAll(t *testing.T) {
 	for i := range 50 {
 		docs = append(docs, result(i, 99, "x", byOldWriter))
 	}
-	report, err := w.look(0, w.put(docs...)...)
+	report, err := w.runShadow(0, w.put(docs...)...)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"missing": 50}, report.Outcomes)
 	require.Equal(t, 20, strings.Count(w.log.String(), "\n"))
@@ -193,21 +193,21 @@ func TestShadowWaitsForADependencyAsCommitDoes(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	snapshots := w.put(result(1, 1, "x", ""), result(2, 2, strings.Repeat("y", 300), ""))
 	w.faulty.onApply = func(int) error { return down("sql") }
-	report, err := w.look(0, snapshots...)
+	report, err := w.runShadow(0, snapshots...)
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
 	require.Equal(t, 1, report.Outcomes["waiting"])
 	w.faulty.onApply = nil
 	w.faulty.onRead = func(int) error { return down("cosmos") }
-	report, err = w.look(1, snapshots...)
+	report, err = w.runShadow(1, snapshots...)
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
 	require.Equal(t, map[string]int{"waiting": 2}, report.Outcomes)
 	w.faulty.onRead = nil
-	report, err = w.look(1, snapshots...)
+	report, err = w.runShadow(1, snapshots...)
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Outcomes["would_be_applied"])
 }
 
-// A request that fails while SQL answers previews is made again, and nothing is written to find that out.
+// A request that fails while SQL answers previews is repeated, and the check writes nothing.
 func TestShadowAsksByAPreview(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	docs := []string{result(1, 1, "x", byOldWriter), result(2, 2, "y", byOldWriter)}
@@ -215,7 +215,7 @@ func TestShadowAsksByAPreview(t *testing.T) {
 		w.oldWriter(d)
 	}
 	w.faulty.onApply = onlyFirst(down("sql"))
-	report, err := w.look(0, w.put(docs...)...)
+	report, err := w.runShadow(0, w.put(docs...)...)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"matches": 2}, report.Outcomes)
 	require.Equal(t, 3, w.faulty.writes, "the request, the preview without items, the request again")
@@ -235,7 +235,7 @@ func TestShadowDividesARefusedRequest(t *testing.T) {
 		}
 		return nil
 	}
-	report, err := w.look(0, snapshots...)
+	report, err := w.runShadow(0, snapshots...)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"refused": 1, "matches": 2}, report.Outcomes)
 }
@@ -247,7 +247,7 @@ func TestShadowReadsAgainWhatTheHostMayHaveReprinted(t *testing.T) {
 	w.put(stored)
 	reprinted := strings.Replace(stored, "15.1000000Z", "15.1Z", 1)
 	gone := result(2, 2, "2025-12-17T10:30:15Z", byOldWriter)
-	report, err := w.look(0, json.RawMessage(reprinted), json.RawMessage(gone))
+	report, err := w.runShadow(0, json.RawMessage(reprinted), json.RawMessage(gone))
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"matches": 1, "gone": 1}, report.Outcomes, fmt.Sprint(report.Columns))
 	require.Equal(t, 1, report.Reads)

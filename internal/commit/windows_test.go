@@ -15,13 +15,13 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// backlogOf fills windows with pages of 20 documents whose lines do not exist, from 1000 on.
+// backlogOf fills windows with pages of 20 documents whose lines do not exist, from line 1000 on.
 func (w *world) backlogOf(sizes map[commit.Window]int) *pages {
 	w.t.Helper()
 	backlog, line := &pages{of: map[commit.Window][][]string{}}, int64(1000)
 	for _, window := range commit.Windows() {
 		for n := range sizes[window] {
-			doc := result(1, line, "ACME", waiting(start(), ""))
+			doc := result(1, line, "ACME", retryState(start(), ""))
 			w.put(doc)
 			line++
 			if n%20 == 0 {
@@ -34,7 +34,7 @@ func (w *world) backlogOf(sizes map[commit.Window]int) *pages {
 	return backlog
 }
 
-// Each window has a quarter of the failures that a tick may have, and what one leaves the next may use.
+// Each window has a quarter of a tick's failures, and the next window may use the rest.
 func TestTheFailuresOfATickAreShared(t *testing.T) {
 	w := newWorld(t)
 	w.sink.AddLines(1)
@@ -46,7 +46,7 @@ func TestTheFailuresOfATickAreShared(t *testing.T) {
 	require.Equal(t, []commit.Window{commit.PutOff, commit.Orphans, commit.Postponed}, found.More)
 	require.LessOrEqual(t, 12*(found.SQLRequests+len(backlog.asked)), 6000, "an hour of such ticks")
 
-	// The next tick goes on where this one stopped, and round to the beginning.
+	// The next tick continues where this one stopped, and wraps around.
 	backlog.asked = nil
 	w.clock = w.clock.Add(5 * time.Minute)
 	_, err = r.Run(t.Context())
@@ -56,7 +56,7 @@ func TestTheFailuresOfATickAreShared(t *testing.T) {
 	require.Contains(t, backlog.asked, "postponed page 10")
 }
 
-// A search that began in the middle goes round: what comes before the place is looked at in the same tick.
+// A search that began in the middle wraps around: the same tick reads the pages before its position.
 func TestAWindowIsLookedAtRoundToItsBeginning(t *testing.T) {
 	w := newWorld(t)
 	backlog := w.backlogOf(map[commit.Window]int{commit.Due: 500})
@@ -65,7 +65,7 @@ func TestAWindowIsLookedAtRoundToItsBeginning(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 345, found.Found[commit.Due], "three quarters: two windows had nothing")
 	backlog.asked = nil
-	w.clock = w.clock.Add(time.Minute) // nobody is due: every page is looked at, and skipped
+	w.clock = w.clock.Add(time.Minute) // no document is due: every page is read and skipped
 	found, err = r.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 500, found.Found[commit.Due], "each once")
@@ -73,7 +73,7 @@ func TestAWindowIsLookedAtRoundToItsBeginning(t *testing.T) {
 	require.Contains(t, backlog.asked, "due ")
 }
 
-// Where a search cannot go on, because its place is none any more, it begins again.
+// A search whose continuation is not valid any more begins again.
 func TestAWindowWhosePlaceIsGoneBeginsAgain(t *testing.T) {
 	w := newWorld(t)
 	backlog := w.backlogOf(map[commit.Window]int{commit.Due: 500})
@@ -86,7 +86,7 @@ func TestAWindowWhosePlaceIsGoneBeginsAgain(t *testing.T) {
 	require.Equal(t, 60, found.Found[commit.Due])
 }
 
-// Where no place can be gone on from, a window begins again once and does not spin until its time is over.
+// When every continuation is refused, a window begins again once and does not repeat until its time is over.
 func TestAWindowThatRefusesEveryPlaceBeginsAgainOnce(t *testing.T) {
 	w := newWorld(t)
 	backlog := w.backlogOf(map[commit.Window]int{commit.Due: 60})
@@ -100,7 +100,7 @@ func TestAWindowThatRefusesEveryPlaceBeginsAgainOnce(t *testing.T) {
 	}
 }
 
-// Documents that succeed are not bounded.
+// Successful documents are not bounded.
 func TestATickBoundsOnlyWhatFails(t *testing.T) {
 	w := newWorld(t)
 	backlog := w.backlogOf(map[commit.Window]int{commit.Due: 1000})
@@ -112,7 +112,7 @@ func TestATickBoundsOnlyWhatFails(t *testing.T) {
 	require.Equal(t, map[string]int{"applied": 1000}, found.Outcomes)
 }
 
-// The time is shared as the failures are: a window whose documents are slow leaves the others theirs.
+// Time is shared like failures: a window with slow documents leaves the others their share.
 func TestTheTimeOfATickIsShared(t *testing.T) {
 	w := newWorld(t)
 	sizes := map[commit.Window]int{}
@@ -134,7 +134,7 @@ func TestTheTimeOfATickIsShared(t *testing.T) {
 	require.Less(t, found.Found[commit.PutOff], 100, "a second each: they are sent one by one")
 }
 
-// Dividing ends with the window's share, too.
+// Dividing also ends with the window's share.
 func TestDividingEndsWithTheWindowsShare(t *testing.T) {
 	w := newWorld(t)
 	var bad []string
@@ -144,8 +144,8 @@ func TestDividingEndsWithTheWindowsShare(t *testing.T) {
 		w.put(result(1, n+1, "ACME", ""))
 	}
 	w.clock = w.clock.Add(time.Hour)
-	refusal := about(fault.New(fault.Document, "sql: apply", "547", ""), bad...)
-	w.use(sinkThat{w.faulty, func(items []commit.Item) error { w.clock = w.clock.Add(3 * time.Second); return refusal(items) }})
+	refusal := failFor(fault.New(fault.Document, "sql: apply", "547", ""), bad...)
+	w.use(sinkHook{w.faulty, func(items []commit.Item) error { w.clock = w.clock.Add(3 * time.Second); return refusal(items) }})
 	begin := w.clock
 	found := w.tick()
 	require.Equal(t, map[string]int{"retry_scheduled": 100}, found.Outcomes)
@@ -153,13 +153,13 @@ func TestDividingEndsWithTheWindowsShare(t *testing.T) {
 	require.Less(t, w.clock.Sub(begin), 110*time.Second, "half of 3 min 30 s")
 }
 
-// What cannot be patched stays due. It is taken up once a tick, and does not hold its window.
+// A document that cannot be patched stays due. It is taken once a tick, and does not stop its window.
 func TestWhatCanNeverBePatchedDoesNotHoldItsWindow(t *testing.T) {
 	w := newWorld(t)
 	var ids []string
 	for n := range 150 {
 		w.sink.AddLines(int64(n + 1))
-		doc := document(fmt.Sprintf("d-%03d", n), int64(n+1), "ACME", waiting(start(), `,"version":1`))
+		doc := document(fmt.Sprintf("d-%03d", n), int64(n+1), "ACME", retryState(start(), `,"version":1`))
 		w.put(doc)
 		ids = append(ids, idOf(t, doc))
 	}
@@ -175,18 +175,18 @@ func TestWhatCanNeverBePatchedDoesNotHoldItsWindow(t *testing.T) {
 	require.Equal(t, "committed", w.status(ids[149]))
 }
 
-// The first request of a document that was put off is its own: it shared one with bad ones before.
+// A document that was put off has its first request for itself, because it shared the earlier one with bad ones.
 func TestThePutOffWindowIsSentOneByOne(t *testing.T) {
 	w := newWorld(t, 1, 2, 3)
 	for line := range int64(3) {
-		w.put(result(int(line), line+1, "ACME", waiting(start(), `,"last_error_kind":"contention"`)))
+		w.put(result(int(line), line+1, "ACME", retryState(start(), `,"last_error_kind":"contention"`)))
 	}
 	found := w.tick()
 	require.Equal(t, map[string]int{"applied": 3}, found.Outcomes)
 	require.Equal(t, 3, found.SQLRequests)
 }
 
-// cutOff is one more instance, which cannot reach SQL while the others go on.
+// cutOff is an instance that cannot reach SQL while the others can.
 func (w *world) cutOff() *commit.Commit {
 	w.t.Helper()
 	cut := &faulty{docs: w.docs, sink: w.sink}
@@ -196,7 +196,8 @@ func (w *world) cutOff() *commit.Commit {
 	return alone
 }
 
-// An instance that alone cannot reach SQL leaves the feed's documents to the others' timers, at once and uncounted.
+// An instance that alone cannot reach SQL leaves the feed's documents to the other instances' timers, at once and without a
+// count.
 func TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	alone := w.cutOff()
@@ -212,12 +213,12 @@ func TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers(t *testing.T) {
 		require.NotContains(t, s, "attempts")
 	}
 	require.Equal(t, map[string]int{"applied": 2}, w.tick().Outcomes)
-	// While it is cut off its timer changes nothing.
+	// While it is cut off, its timer changes nothing.
 	_, err = commit.NewRecover(alone, w.docs).Run(t.Context())
 	require.True(t, fault.IsDependency(err))
 }
 
-// What the host reprinted in a batch is read again before it is written back, by an instance that is cut off too.
+// Also an instance that is cut off reads the documents that the host rewrote before it writes them back.
 func TestAnInstanceThatIsCutOffWritesBackNothingThatTheHostReprinted(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	alone := w.cutOff()
@@ -232,7 +233,7 @@ func TestAnInstanceThatIsCutOffWritesBackNothingThatTheHostReprinted(t *testing.
 	}
 }
 
-// A committed document whose line may hold older content of its own is no case for the timer: the batch comes again.
+// A committed document whose line may have older content of its own is offered again, not left to the timer.
 func TestAnInstanceThatIsCutOffKeepsWhatItMustHeal(t *testing.T) {
 	w := newWorld(t, 1)
 	old := w.put(result(0, 1, "one", ""))

@@ -20,7 +20,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// The tests here hold the table of doc.go: how often the service is asked when it answers so, counted at the service.
+// These tests check the table of doc.go by the number of requests that reach the service.
 
 func TestRepetitionsAreTheOnesChosen(t *testing.T) {
 	status := func(code int) http.HandlerFunc {
@@ -46,7 +46,7 @@ func TestRepetitionsAreTheOnesChosen(t *testing.T) {
 		"401":                          {status(401), 1, 1, "401"},
 		"cut before a reply":           {cut, 0, 1, "eof"},
 		"cut in the middle of a reply": {cutInBody, 0, 1, "eof"},
-		// azcore alone would send such a patch four times, applied or not.
+		// azcore alone would send such a patch four times, whether applied or not.
 		"a reply that is not HTTP": {garbage, 1, 1, "unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestAWaitThatOutlastsTheDeadlineIsNotBegun(t *testing.T) {
 	})
 	require.NoError(t, c.Ping(t.Context()))
 	var e *fault.Error
-	for n := 0; n < 10 && (e == nil || e.Code == "timeout"); n++ { // the machine may take longer than the deadline, but not each time
+	for n := 0; n < 10 && (e == nil || e.Code == "timeout"); n++ { // a busy machine may take longer than the deadline, but not each time
 		f.hits.Store(0)
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		_, err := c.Record(ctx, "a", `"1"`, invoice.State{})
@@ -279,15 +279,15 @@ func TestReadManyAsksInChunks(t *testing.T) {
 	require.EqualValues(t, 3, f.hits.Load(), "250 different ids, at most 100 a query")
 }
 
-// cut ends the connection without a reply, after the request was read.
+// cut closes the connection after the request, without a reply.
 func cut(w http.ResponseWriter, r *http.Request) { hijack(w, r, "") }
 
-// cutInBody ends the connection in the middle of a reply that looked good.
+// cutInBody closes the connection in the middle of a valid reply.
 func cutInBody(w http.ResponseWriter, r *http.Request) {
 	hijack(w, r, "HTTP/1.1 200 OK\r\nEtag: \"2\"\r\nContent-Length: 100\r\n\r\n{")
 }
 
-// garbage answers what no HTTP server says.
+// garbage answers bytes that are not HTTP.
 func garbage(w http.ResponseWriter, r *http.Request) {
 	hijack(w, r, "220 mail.example.com ready\r\n\r\n")
 }

@@ -22,7 +22,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// TestEveryAnswerHasItsKind sends each status through the real SDK, to a read, a patch and a query.
+// TestEveryAnswerHasItsKind sends each status through the real SDK to a read, a patch and a query.
 func TestEveryAnswerHasItsKind(t *testing.T) {
 	const (
 		infra = fault.Infrastructure
@@ -32,7 +32,7 @@ func TestEveryAnswerHasItsKind(t *testing.T) {
 		status    int
 		substatus string
 		code      string
-		// one is what it means for one document, many for a query.
+		// one is the meaning for one document, many for a query.
 		one, many fault.Kind
 		condition fault.Condition
 	}{
@@ -138,8 +138,8 @@ func TestLostAnswersByType(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepKeysAndDocumentsToThemselves looks at what an operator reads: DO name the host and what the system
-// said, DON'T show the key, the document or the state.
+// TestErrorsKeepKeysAndDocumentsToThemselves checks the text that an operator reads. DO name the host and the system's
+// error. DON'T show the key, the document or the state.
 func TestErrorsKeepKeysAndDocumentsToThemselves(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// secret is a key with the "=" signs that naive readers lose.
+// secret is a key with "=" signs, which a naive parser loses.
 var secret = base64.StdEncoding.EncodeToString([]byte("a key that nobody may ever read"))
 
 func TestConnectionStringsAsTheTriggerAcceptsThem(t *testing.T) {

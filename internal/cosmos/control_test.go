@@ -18,7 +18,7 @@ import (
 
 const controlContainer = "sqlwriter-control"
 
-// openControl opens the control container of a stand-in once more, as another instance would.
+// openControl opens the emulator's control container again, as another instance does.
 func openControl(t *testing.T, server *cosmosdbtest.Running) *cosmos.Container {
 	t.Helper()
 	c, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: controlContainer})
@@ -27,7 +27,7 @@ func openControl(t *testing.T, server *cosmosdbtest.Running) *cosmos.Container {
 	return c
 }
 
-// startControl runs a stand-in with a control container.
+// startControl starts an emulator with a control container.
 func startControl(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
 	t.Helper()
 	server, results := start(t)
@@ -106,7 +106,7 @@ func TestADeletedControlDocumentIsChanged(t *testing.T) {
 	require.Empty(t, tag)
 }
 
-// What the service answers means for the control document; no answer may be a document's error.
+// The meaning of each answer for the control document; none may be a document's error.
 func TestAnswersAboutTheControlDocument(t *testing.T) {
 	const changed, none = fault.Changed, fault.NoCondition
 	for _, c := range []struct {

@@ -24,7 +24,7 @@ const (
 	container = "AI_PROCESS_LOGS"
 )
 
-// start runs a stand-in and opens a container that EnsureContainers made in it.
+// start starts an emulator and opens a container in it.
 func start(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
 	t.Helper()
 	server := cosmosdbtest.Start(t)
@@ -45,15 +45,15 @@ func TestDocuments(t *testing.T) {
 	})
 }
 
-// realAccount names a setting with a connection string of a real account, on which the suites then run too: in a container
-// of its own, one per test, in the database "sqlwriter-test". A value that cannot be used is an error.
+// realAccount names a setting with a connection string of a real account, where the suites then also run. Each test has a
+// container of its own in the database "sqlwriter-test". An invalid value is an error.
 const realAccount = "SQLWRITER_TEST_COSMOS"
 
-// needRealAccount skips a test when there is no real account, before its cases are run.
+// needRealAccount skips a test without a real account, before its cases run.
 func needRealAccount(t *testing.T) {
 	t.Helper()
 	if os.Getenv(realAccount) == "" {
-		t.Skip(realAccount + " is not set: the suite ran on the stand-in only")
+		t.Skip(realAccount + " is not set: the suite ran on the emulator only")
 	}
 }
 
@@ -78,7 +78,7 @@ func TestDocumentsOnARealAccount(t *testing.T) {
 	})
 }
 
-// documentsOf is the harness over a container: documents are written whole, as other programs do it.
+// documentsOf is the harness of a container: it writes documents whole, as other programs do.
 func documentsOf(c *cosmos.Container) conformance.DocumentsHarness {
 	return conformance.DocumentsHarness{
 		Documents: c,

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeAccount answers what every client asks first, the account and the container, and leaves the documents to the
-// test. It is for single answers that no working server gives; the stand-in (test/emulators/cosmosdb) is for the rest.
+// fakeAccount answers a client's first requests, for the account and the container; the test answers those for documents.
+// It is for answers that no working server gives; the emulator (test/emulators/cosmosdb) gives the others.
 type fakeAccount struct {
 	url       string
 	documents http.HandlerFunc
@@ -61,13 +61,13 @@ func open(t *testing.T, url, more string) *Container {
 	return c
 }
 
-// patience is for what must happen, on a machine that has ten times too much to do.
+// patience is the deadline of calls that must succeed, on a machine that is ten times too slow.
 const patience = 30 * time.Second
 
-// patient are the deadlines of calls that are to come to their end.
+// patient are the timeouts of calls that must finish.
 func patient() Timeouts {
 	return Timeouts{Read: patience, Record: patience, Page: patience, Submit: patience, Control: patience, Ping: patience, Setup: patience}
 }
 
-// quietLog takes what a test server says about handshakes that are meant to fail.
+// quietLog drops a test server's log lines about handshakes that must fail.
 func quietLog() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -19,7 +19,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// example is a status and substatus of a rule, such as no earlier rule has.
+// example is a status and substatus of a rule that no earlier rule matches.
 func (r statusRule) example() (int, string) {
 	status := map[string]int{"400-499": 418, "500-599": 503, "100-999": 306}[r.codes()]
 	if status == 0 {
@@ -31,7 +31,7 @@ func (r statusRule) example() (int, string) {
 	return status, r.substatus
 }
 
-// Every row of the table of answers holds for the error that the SDK gives.
+// Every rule for answers holds for the SDK's error.
 func TestTranslateEveryStatusRow(t *testing.T) {
 	for i, r := range statusRules() {
 		row := Faults()[i]
@@ -59,8 +59,8 @@ func TestTranslateEveryStatusRow(t *testing.T) {
 	}
 }
 
-// The answers that docs/requirements.md R32 and docs/facts.md F70 name, written down a second time, for one document.
-// TestEveryAnswerHasItsKind has the others, through the SDK itself.
+// The answers of docs/requirements.md R32 and docs/facts.md F70 for one document, written down independently.
+// TestEveryAnswerHasItsKind checks the others through the SDK.
 func TestTranslateTheNamedAnswers(t *testing.T) {
 	const infra = fault.Infrastructure
 	for code, want := range map[string]struct {
@@ -84,7 +84,7 @@ func TestTranslateTheNamedAnswers(t *testing.T) {
 	}
 }
 
-// What the rows that stand for several codes stand for, and what not.
+// The codes that the rows for several codes cover, and some that they do not.
 func TestRowsStandForTheirCodes(t *testing.T) {
 	rows := map[string]fault.Row{}
 	for _, row := range Faults() {
@@ -98,7 +98,7 @@ func TestRowsStandForTheirCodes(t *testing.T) {
 	}
 }
 
-// Every row of the table of lost answers holds, each by an error of the type that it is about.
+// Every rule for calls without an answer holds for an error of its type.
 func TestTranslateEveryTransportRow(t *testing.T) {
 	native := map[string]error{
 		"cancelled": context.Canceled, "dns": &net.DNSError{Err: "no such host"}, "tls": tls.AlertError(42),

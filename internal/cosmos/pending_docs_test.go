@@ -21,7 +21,7 @@ func TestBacklog(t *testing.T) {
 	})
 }
 
-// backlogOf is the harness over a container that is made.
+// backlogOf is the harness of a container.
 func backlogOf(t *testing.T, o cosmos.Options) conformance.BacklogHarness {
 	t.Helper()
 	open := func(t testing.TB) *cosmos.Container {

@@ -38,7 +38,7 @@ func TestSelectionOnARealAccount(t *testing.T) {
 	})
 }
 
-// selectionOf is the harness over a container that is made.
+// selectionOf is the harness of a container.
 func selectionOf(t *testing.T, o cosmos.Options) conformance.SelectionHarness {
 	t.Helper()
 	open := func(t testing.TB) *cosmos.Container {
@@ -55,12 +55,12 @@ func selectionOf(t *testing.T, o cosmos.Options) conformance.SelectionHarness {
 	}
 }
 
-// pending asks for what is pending in the environment of submitted documents.
+// pending asks for the pending documents in the environment of submitted documents.
 func pending() run.Query {
 	return run.Query{SysName: "web", Statuses: []invoice.Status{invoice.Pending}, To: 1 << 40}
 }
 
-// begun answers the continuation of a first page.
+// begun gives the continuation of a first page.
 func begun(t *testing.T, c *cosmos.Container) string {
 	t.Helper()
 	_, next, err := c.Selection().Page(t.Context(), pending(), "")
@@ -90,7 +90,7 @@ func TestAPageIsOneRequest(t *testing.T) {
 	require.Equal(t, 2, server.Server.Count(cosmosdb.OpQuery, container), "nothing is asked of no status, nor with a place that cannot be")
 }
 
-// What looks like a continuation of ours may be none to the service, after a restore for one.
+// The service may refuse a continuation that this package made, for example after a restore.
 func TestAContinuationThatTheServiceRefuses(t *testing.T) {
 	server, c := start(t)
 	next := begun(t, c)

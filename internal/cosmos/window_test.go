@@ -17,8 +17,8 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// What the gateway serves over partitions is a filter and a projection; anything else is refused by the stand-in too, but a
-// query of one logical partition would not be.
+// Over partitions the gateway serves filters and projections only. The emulator refuses anything else too, but not a query
+// of one logical partition.
 func TestAWindowFetchesOnlyWhatIsRead(t *testing.T) {
 	server, c := start(t)
 	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a","request_details":{"sys_name":"web"},"raw":"marker"}`), false))

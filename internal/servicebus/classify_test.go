@@ -16,7 +16,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// native are errors as the SDK gives them, one for each row of the table.
+// native are errors as the SDK gives them, one for each rule.
 func native() []error {
 	rejected := func(c amqp.ErrCond) error { return &amqp.Error{Condition: c, Description: "as the service has it"} }
 	coded := func(c azservicebus.Code) error { return fmt.Errorf("wrapped: %w", &azservicebus.Error{Code: c}) }
@@ -29,7 +29,7 @@ func native() []error {
 	}
 }
 
-// Every row of the table holds for the error that the SDK gives, and `explain` has it.
+// Every rule holds for the SDK's error, and `explain` knows it.
 func TestTranslateEveryRow(t *testing.T) {
 	require.Len(t, native(), len(rules()))
 	for i, r := range rules() {
@@ -70,7 +70,7 @@ func TestTheKindsOfWhatMattersMost(t *testing.T) {
 	}
 }
 
-// After a detach the Sender is not used any more, whatever the condition; after a rejection it is.
+// After a detach, whatever its condition, the Sender is replaced; after a rejection it is used again.
 func TestADetachLeavesNoUsableSender(t *testing.T) {
 	for _, r := range rules() {
 		condition, ok := r.about.(amqp.ErrCond)
@@ -86,7 +86,7 @@ func TestADetachLeavesNoUsableSender(t *testing.T) {
 	}
 }
 
-// An operator reads what the service said, with the id that the vendor's support asks for.
+// An operator reads the service's text, with the id for the vendor's support.
 func TestACauseSaysWhatTheServiceSaid(t *testing.T) {
 	got, _ := translate("servicebus: send", &amqp.Error{Condition: amqp.ErrCondNotFound, Description: "TrackingId:1-2-3 " + strings.Repeat("x", 500)})
 	require.Contains(t, got.Error(), "servicebus: send: infrastructure amqp:not-found: there is no such queue: TrackingId:1-2-3")

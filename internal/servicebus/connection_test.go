@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// secret is a key with the "=" signs that naive readers lose.
+// secret is a key with "=" signs, which a naive parser loses.
 var secret = base64.StdEncoding.EncodeToString([]byte("a key that nobody may ever read"))
 
 func TestConnectionStringsAsTheHostAcceptsThem(t *testing.T) {
@@ -21,7 +21,7 @@ func TestConnectionStringsAsTheHostAcceptsThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		want connection
-		// sdk is what the SDK is given.
+		// sdk is the text that the SDK gets.
 		sdk string
 	}{
 		"as the portal gives it": {
@@ -115,7 +115,7 @@ func TestTimeoutsHaveDefaults(t *testing.T) {
 	require.GreaterOrEqual(t, clientOptions().RetryOptions.MaxRetries, int32(1), "a Client with none never recovers")
 }
 
-// requireNoSecret looks at every error of a chain, as somebody would who prints the causes one by one.
+// requireNoSecret checks every error of a chain, because a log may print each cause.
 func requireNoSecret(t *testing.T, err error, secrets ...string) {
 	t.Helper()
 	for ; err != nil; err = errors.Unwrap(err) {

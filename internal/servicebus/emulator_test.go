@@ -18,13 +18,13 @@ import (
 	"sqlwriter/test/emulators/servicebus/servicebustest"
 )
 
-// The queues of a stand-in.
+// The queues of an emulator.
 const (
 	plain     = "sqlwriter-web-runs"
 	detecting = "sqlwriter-web-batches"
 )
 
-// short is the deadline of a call that nobody answers; whatever must succeed has the patient one, for a busy machine.
+// short is the deadline of a call without an answer. A call that must succeed has the patient one, for a busy machine.
 const (
 	short   = 2 * time.Second
 	patient = time.Minute
@@ -43,7 +43,7 @@ func open(t *testing.T, s *servicebustest.Server) *Namespace {
 	return n
 }
 
-// empty removes what a test left in the stand-in.
+// empty removes a test's messages from the emulator.
 func empty(s *servicebustest.Server) {
 	s.Heal()
 	for _, queue := range []string{plain, detecting} {
@@ -97,7 +97,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// messages makes n messages with a body of so many bytes.
+// messages makes n messages with bodies of size bytes.
 func messages(n, size int) []run.Outgoing {
 	all := make([]run.Outgoing, n)
 	for i := range all {
@@ -127,12 +127,12 @@ func TestAMessageOnTheWire(t *testing.T) {
 	require.Empty(t, got[0].ApplicationProperties)
 }
 
-// The stand-in takes 256 KiB at once, as the Standard tier does: three of 64 KiB and what is around them.
+// The emulator accepts 256 KiB at once, as the Standard tier does: three messages of 64 KiB with their headers.
 func TestBatchesAreFilledBySize(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	q := open(t, s).Queue(plain)
-	s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: "com.microsoft:none", Skip: 1 << 30}) // it counts
+	s.Fail(servicebus.Fault{On: servicebus.OnSend, Then: servicebus.Reject, Condition: "com.microsoft:none", Skip: 1 << 30}) // only counts
 	requireSent(t, q.Send(t.Context(), messages(10, run.MaxBody)))
 	require.Equal(t, 4, s.Faults()[0].Seen, "3 + 3 + 3 + 1")
 	requireSent(t, q.Send(t.Context(), messages(1000, 100)))
@@ -157,7 +157,8 @@ func TestAMessageThatFitsIntoNoBatchFailsAlone(t *testing.T) {
 	require.Equal(t, []string{"m-2", "m-3", "m-5"}, ids(s, plain))
 }
 
-// The service may count otherwise than the SDK: a batch that it finds too large is divided until the one is found.
+// The service may count otherwise than the SDK: a batch that it finds too large is divided until the large message is
+// alone.
 func TestABatchThatTheServiceFindsTooLargeIsDivided(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -168,7 +169,7 @@ func TestABatchThatTheServiceFindsTooLargeIsDivided(t *testing.T) {
 	require.Equal(t, []string{"m-2", "m-3", "m-4", "m-5"}, ids(s, plain), "in their order")
 }
 
-// What concerns all ends the call: what was sent before stays sent, and the rest gets the same error untried.
+// An error that concerns all messages ends the call: earlier messages stay sent, and the rest gets the same error untried.
 func TestAFailureInTheMiddle(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -207,7 +208,7 @@ func TestAWedgedSenderIsReplaced(t *testing.T) {
 	}
 }
 
-// While the fault lasts it is said by kind; when it is over, the next Send succeeds, whether the Sender was new or not.
+// A failure is reported by kind while it lasts. Afterwards the next Send succeeds, whether the Sender was new or not.
 func TestADetachThatLasts(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -266,7 +267,7 @@ func TestAQueueThatDoesNotExist(t *testing.T) {
 	require.Contains(t, []string{"amqp:not-found", "notfound"}, fault.CodeOf(err), "%v", err)
 }
 
-// A queue that never answers costs a call its deadline, and what was wrong is no business of the next one.
+// A queue that never answers costs a call its deadline, and does not affect the next call.
 func TestASendThatIsNeverAnswered(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -292,7 +293,7 @@ func TestASendThatIsNeverAnswered(t *testing.T) {
 	}
 }
 
-// The connection breaks in every way, once: nobody notices.
+// The connection breaks once, in every way, and no caller gets an error.
 func TestADroppedConnectionIsMended(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -318,7 +319,7 @@ func TestADroppedConnectionIsMended(t *testing.T) {
 	}
 }
 
-// An outage of any length ends with the outage: the Client is made anew when a new Sender finds no connection.
+// After an outage of any length the next call succeeds: a new Sender without a connection causes a new Client.
 func TestAnOutage(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -387,7 +388,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// Neither a body nor a key is in an error, however deep somebody looks.
+// No error of a chain contains a body or a key.
 func TestErrorsHoldNoContent(t *testing.T) {
 	t.Parallel()
 	s := start(t)
