@@ -82,10 +82,10 @@ func TestEvidence(t *testing.T) {
 	server := azuriteOf(t)
 	conformance.TestEvidence(t, func(t *testing.T) conformance.EvidenceHarness {
 		name := newContainer()
-		look := openVendorView(t, server, name)
+		view := openVendorView(t, server, name)
 		return conformance.EvidenceHarness{
 			Evidence: openOn(t, server.ConnectionString(), name, patient()),
-			Read:     func(t testing.TB, file string) ([]byte, bool) { return look.read(t, "web/"+file) },
+			Read:     func(t testing.TB, file string) ([]byte, bool) { return view.read(t, "web/"+file) },
 		}
 	})
 }
@@ -93,15 +93,15 @@ func TestEvidence(t *testing.T) {
 func TestAFileInTheContainer(t *testing.T) {
 	server := azuriteOf(t)
 	name := newContainer()
-	s, look := openOn(t, server.ConnectionString(), name, patient()), openVendorView(t, server, name)
+	s, view := openOn(t, server.ConnectionString(), name, patient()), openVendorView(t, server, name)
 
 	_, err := s.Read(t.Context(), "a")
 	require.Equal(t, "404/ContainerNotFound", fault.CodeOf(err), "%v", err)
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err))
 
 	require.NoError(t, s.Keep(t.Context(), "failed/1/a%2Fb/e/original.json", []byte("{}")))
-	require.Equal(t, []string{"web/failed/1/a%2Fb/e/original.json"}, look.names(t), "as people see it, and nothing escaped twice")
-	properties, err := look.NewBlobClient("web/failed/1/a%2Fb/e/original.json").GetProperties(t.Context(), nil)
+	require.Equal(t, []string{"web/failed/1/a%2Fb/e/original.json"}, view.names(t), "the readable name, and nothing escaped twice")
+	properties, err := view.NewBlobClient("web/failed/1/a%2Fb/e/original.json").GetProperties(t.Context(), nil)
 	require.NoError(t, err)
 	require.Equal(t, "application/json", *properties.ContentType)
 	require.Equal(t, blob.BlobTypeBlockBlob, *properties.BlobType)
@@ -125,22 +125,22 @@ func TestAFileInTheContainer(t *testing.T) {
 func TestPingMakesTheContainer(t *testing.T) {
 	server := azuriteOf(t)
 	name := newContainer()
-	s, look := openOn(t, server.ConnectionString(), name, patient()), openVendorView(t, server, name)
-	_, err := look.GetProperties(t.Context(), nil)
+	s, view := openOn(t, server.ConnectionString(), name, patient()), openVendorView(t, server, name)
+	_, err := view.GetProperties(t.Context(), nil)
 	require.True(t, bloberror.HasCode(err, bloberror.ContainerNotFound), "%v", err)
 	for range 2 {
 		require.NoError(t, s.Ping(t.Context()))
 	}
-	_, err = look.GetProperties(t.Context(), nil)
+	_, err = view.GetProperties(t.Context(), nil)
 	require.NoError(t, err)
-	require.NoError(t, s.makeContainer(t.Context()), "that somebody else was faster is no error")
+	require.NoError(t, s.makeContainer(t.Context()), "an existing container is not an error")
 }
 
 // In a careful deployment the identity may write files and not make containers.
 func TestWithARightToFilesOnly(t *testing.T) {
 	server := azuriteOf(t)
 	name := newContainer()
-	look := openVendorView(t, server, name)
+	view := openVendorView(t, server, name)
 	c, err := parseConnection(server.ConnectionString())
 	require.NoError(t, err)
 	cred, err := azblob.NewSharedKeyCredential(c.name, c.key)
@@ -153,12 +153,12 @@ func TestWithARightToFilesOnly(t *testing.T) {
 
 	err = s.Keep(t.Context(), "a", []byte("x"))
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
-	require.Contains(t, err.Error(), "make container: infrastructure 403/Auth", "what was asked for and not allowed")
+	require.Contains(t, err.Error(), "make container: infrastructure 403/Auth", "the refused call")
 	requireNoSecret(t, err, query.Signature())
 
-	_, err = look.Create(t.Context(), nil)
+	_, err = view.Create(t.Context(), nil)
 	require.NoError(t, err)
-	require.NoError(t, s.Keep(t.Context(), "a", []byte("x")), "with the container there, nothing more is asked")
+	require.NoError(t, s.Keep(t.Context(), "a", []byte("x")), "an existing container needs no further right")
 	content, err := s.Read(t.Context(), "a")
 	require.NoError(t, err)
 	require.Equal(t, "x", string(content))
@@ -201,8 +201,8 @@ func TestFaultsOnTheWire(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			name := newContainer()
-			proxy, look := server.Proxy(t), openVendorView(t, server, name)
-			_, err := look.Create(t.Context(), nil)
+			proxy, view := server.Proxy(t), openVendorView(t, server, name)
+			_, err := view.Create(t.Context(), nil)
 			require.NoError(t, err)
 			s := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: deadline, Read: deadline, Ping: deadline})
 			first := bytes.Repeat([]byte("first "), 1<<18) // 1.5 MB: more than the buffers of the connection
@@ -214,7 +214,7 @@ func TestFaultsOnTheWire(t *testing.T) {
 			require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 			require.Contains(t, c.codes, fault.CodeOf(err), "%v", err)
 			require.Less(t, took, deadline+busy)
-			content, stored := look.read(t, "web/a")
+			content, stored := view.read(t, "web/a")
 			require.Equal(t, c.applied, stored)
 			if stored {
 				require.True(t, bytes.Equal(first, content))
@@ -230,7 +230,7 @@ func TestFaultsOnTheWire(t *testing.T) {
 			}
 			s.timeouts = patient()
 			require.NoError(t, s.Keep(t.Context(), "a", first))
-			content, stored = look.read(t, "web/a")
+			content, stored = view.read(t, "web/a")
 			require.True(t, stored)
 			require.True(t, bytes.Equal(first, content))
 		})
@@ -259,15 +259,15 @@ func TestOneFaultIsRepaired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			name := newContainer()
-			proxy, look := server.Proxy(t), openVendorView(t, server, name)
-			_, err := look.Create(t.Context(), nil)
+			proxy, view := server.Proxy(t), openVendorView(t, server, name)
+			_, err := view.Create(t.Context(), nil)
 			require.NoError(t, err)
 			s := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: 20 * time.Second})
 			content := bytes.Repeat([]byte("x"), 1<<20)
 			proxy.Plan(f)
 			require.NoError(t, s.Keep(t.Context(), "a", content))
 			require.Equal(t, []string{"PUT", "PUT"}, proxy.Seen())
-			got, stored := look.read(t, "web/a")
+			got, stored := view.read(t, "web/a")
 			require.True(t, stored)
 			require.True(t, bytes.Equal(content, got))
 		})
@@ -285,12 +285,12 @@ func TestFaultsWhileTheContainerIsMade(t *testing.T) {
 		{azurite.Pass, azurite.Pass, azurite.CutAfter},
 	} {
 		name := newContainer()
-		proxy, look := server.Proxy(t), openVendorView(t, server, name)
+		proxy, view := server.Proxy(t), openVendorView(t, server, name)
 		s := openOn(t, proxy.ConnectionString(), name, patient())
 		proxy.Plan(plan...)
 		require.NoError(t, s.Keep(t.Context(), "a", []byte("x")), "%v", plan)
 		require.Equal(t, []string{"PUT", "PUT", "PUT", "PUT"}, proxy.Seen(), "%v", plan)
-		content, stored := look.read(t, "web/a")
+		content, stored := view.read(t, "web/a")
 		require.True(t, stored)
 		require.Equal(t, "x", string(content))
 	}
@@ -306,14 +306,14 @@ func TestTheCallersDeadlineCounts(t *testing.T) {
 	began := time.Now()
 	err := s.Keep(ctx, "a", nil)
 	require.Equal(t, "timeout", fault.CodeOf(err), "%v", err)
-	require.Less(t, time.Since(began), patient().Keep, "the store's own is later")
+	require.Less(t, time.Since(began), patient().Keep, "the store's own deadline is later")
 }
 
 // requireNoSecret checks every error of a chain, because a log may print each cause.
 func requireNoSecret(t *testing.T, err error, secrets ...string) {
 	t.Helper()
-	var look func(error)
-	look = func(err error) {
+	var visit func(error)
+	visit = func(err error) {
 		if err == nil {
 			return
 		}
@@ -321,14 +321,14 @@ func requireNoSecret(t *testing.T, err error, secrets ...string) {
 			require.NotEmpty(t, s)
 			require.NotContains(t, err.Error(), s)
 		}
-		switch u := err.(type) { //nolint:errorlint // every link of the chain is looked at
+		switch u := err.(type) { //nolint:errorlint // visits every link of the chain
 		case interface{ Unwrap() error }:
-			look(u.Unwrap())
+			visit(u.Unwrap())
 		case interface{ Unwrap() []error }:
 			for _, e := range u.Unwrap() {
-				look(e)
+				visit(e)
 			}
 		}
 	}
-	look(err)
+	visit(err)
 }

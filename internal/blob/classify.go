@@ -80,18 +80,18 @@ func statusRules() []statusRule {
 	}
 }
 
-// thereRule is an answer to a PUT with If-None-Match: * that means "the file exists".
-type thereRule struct {
+// existsRule is an answer to a PUT with If-None-Match: * that means "the file exists".
+type existsRule struct {
 	status int
 	code   bloberror.Code
 	reason string
 	source string
 }
 
-// thereRules lists the answers that mean "the file exists". The owner's retention rules may forbid a replacement before the
+// existsRules lists the answers that mean "the file exists". The owner's retention rules may forbid a replacement before the
 // condition is checked; their answers count too.
-func thereRules() []thereRule {
-	return []thereRule{
+func existsRules() []existsRule {
+	return []existsRule{
 		{409, bloberror.BlobAlreadyExists, "the usual answer; after a lost answer the file may be our own", "docs/facts.md F85"},
 		{412, anyCode, "the condition, or a lease that somebody has on the file", "docs/facts.md F85"},
 		{409, bloberror.BlobImmutableDueToPolicy, "a retention policy protects the file", "blob"},
@@ -102,13 +102,13 @@ func thereRules() []thereRule {
 	}
 }
 
-// isThere reports whether a PUT failed because the file exists.
-func isThere(err error) bool {
+// fileExists reports whether a PUT failed because the file exists.
+func fileExists(err error) bool {
 	var answer *azcore.ResponseError
 	if !errors.As(err, &answer) {
 		return false
 	}
-	for _, r := range thereRules() {
+	for _, r := range existsRules() {
 		if r.status == answer.StatusCode && (r.code == anyCode || string(r.code) == answer.ErrorCode) {
 			return true
 		}

@@ -173,7 +173,7 @@ func TestEveryRuleSaysWhyAndWhence(t *testing.T) {
 		}
 		require.Equal(t, r.reason, fault.As(translate(op, answer)).Reason, "no other row stands before this one")
 	}
-	for _, r := range thereRules() {
+	for _, r := range existsRules() {
 		require.NotEmpty(t, r.reason)
 		require.NotEmpty(t, r.source)
 	}

@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -61,16 +62,9 @@ func parseConnection(text string) (connection, error) {
 		sas: strings.TrimPrefix(parts["sharedaccesssignature"], "?"),
 	}
 	if c.endpoint == "" && c.name != "" {
-		c.endpoint = or(parts["defaultendpointsprotocol"], "https") + "://" + c.name + ".blob." + or(parts["endpointsuffix"], "core.windows.net")
+		c.endpoint = cmp.Or(parts["defaultendpointsprotocol"], "https") + "://" + c.name + ".blob." + cmp.Or(parts["endpointsuffix"], "core.windows.net")
 	}
 	return c, c.check()
-}
-
-func or(value, standard string) string {
-	if value == "" {
-		return standard
-	}
-	return value
 }
 
 // check reports everything that is missing or wrong.

@@ -87,7 +87,7 @@ func (s *Store) upload(ctx context.Context, name string, content []byte) error {
 		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: to.Ptr("application/json")},
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}},
 	})
-	if err == nil || isThere(err) {
+	if err == nil || fileExists(err) {
 		return nil
 	}
 	return translate(operation{"blob: keep", onContainer}, err)

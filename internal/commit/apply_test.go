@@ -168,7 +168,7 @@ func TestDividingEndsAfterTwoMinutes(t *testing.T) {
 			}
 			require.Equal(t, []any{fault.Contention, "undecided"}, []any{fault.KindOf(r.err), fault.CodeOf(r.err)})
 		}
-		require.Positive(t, judged, "those that stood alone in time are judged")
+		require.Positive(t, judged, "documents that were alone in time have a result")
 		require.Less(t, judged, 100)
 	}
 }
@@ -184,7 +184,7 @@ func TestARequestThatLostARaceIsMadeAgainWhole(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.requests, contentionTries)
 	for _, r := range s.requests {
-		require.Len(t, r, 5, "a lost race is nobody's fault: the whole request is repeated")
+		require.Len(t, r, 5, "a lost race blames no document: the whole request is retried")
 	}
 	require.False(t, results[0].failed())
 }
@@ -224,7 +224,7 @@ func TestADependencyErrorStopsTheBisectAndKeepsWhatIsDone(t *testing.T) {
 	}
 	_, done, err := scripted(s).apply(context.Background(), numbered(4))
 	require.True(t, fault.IsDependency(err))
-	require.Equal(t, []bool{true, true, false, false}, done, "the first half is in SQL, the rest is as it was")
+	require.Equal(t, []bool{true, true, false, false}, done, "the first half is in SQL, the rest is unchanged")
 }
 
 func TestPlanNeverSplitsADocumentAndKeepsTheBounds(t *testing.T) {

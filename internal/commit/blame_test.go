@@ -122,7 +122,7 @@ func TestADocumentThatFailsLikeAnOutageAlone(t *testing.T) {
 		s = transitionsAt(now).putOff(s, err)
 		require.Equal(t, []any{0, now.Add(wait).Unix()}, []any{s.RetryCount, s.RetryAfter})
 	}
-	require.Equal(t, own().Error(), alone(s, own()).Error(), "another failure is what it is")
+	require.Equal(t, own().Error(), alone(s, own()).Error(), "another failure stays unchanged")
 	for n := range 3 {
 		err := alone(s, likeOutage())
 		require.Equal(t, []any{fault.Internal, CodeFailsAlone}, []any{fault.KindOf(err), fault.CodeOf(err)})
@@ -144,7 +144,7 @@ func TestTheTimeOfTheLastOwnFailure(t *testing.T) {
 	}
 	short := minimal(transitionsAt(now).failure(invoice.State{}, own(), false))
 	last, known := lastFailure(short, time.UTC)
-	require.True(t, known, "the shortest state still says it")
+	require.True(t, known, "the minimal state keeps it")
 	require.Equal(t, now.Unix(), last.Unix())
 }
 
@@ -169,7 +169,7 @@ func (l *history) fail(t *rapid.T, err error) (poison bool) {
 	l.s = transitionsAt(l.now).failure(l.s, err, proven)
 	l.failures = append(l.failures, l.now)
 	if l.s.Postponed {
-		require.True(t, !proven || l.s.RetryCount == maxFailures, "only what is not proven is postponed")
+		require.True(t, !proven || l.s.RetryCount == maxFailures, "only an unproven failure is postponed")
 	}
 	return false
 }
@@ -206,7 +206,7 @@ func TestATotalBreakCountsAtMostOnceAndPoisonIsProven(t *testing.T) {
 						least = unreadableFailures
 					}
 					require.GreaterOrEqual(t, l.proven(), least)
-					require.False(t, !flows && tried, "a break makes nobody poison whom it has tried before")
+					require.False(t, !flows && tried, "an outage makes no document a poison pill")
 					return
 				}
 				tried = tried || isOwn(err)

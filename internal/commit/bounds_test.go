@@ -127,7 +127,7 @@ func TestACutOffInstanceForgetsNobody(t *testing.T) {
 	require.Equal(t, []string{"pending", "pending"}, []string{w.status(ids[0]), w.status(ids[1])})
 	report, err := committer.Run(t.Context(), commit.Batch{Documents: before, Received: w.clock, RetryCount: 1})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes, "whoever can reach SQL finds the first one written")
+	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes, "an instance that reaches SQL finds the first one written")
 	require.Equal(t, []string{"retry_scheduled", "retry_scheduled"}, []string{w.status(ids[0]), w.status(ids[1])})
 }
 

@@ -95,7 +95,7 @@ func TestAnUnreadableDocumentFailsAtItsSecondTry(t *testing.T) {
 	s := w.state("x")
 	require.Equal(t, invoice.Stamp(w.clock, chicago(t)), s["failed_at"])
 	require.Contains(t, s["error"], "IVCE_DTL_UID")
-	require.Equal(t, "keep me", s["note"], "members that we do not know are carried over")
+	require.Equal(t, "keep me", s["note"], "unknown members stay")
 	require.Contains(t, s["final_error"], "names no main line")
 	require.Equal(t, 1, w.faulty.writes, "nothing of it was sent to SQL")
 }
@@ -141,14 +141,14 @@ func TestOnlyOurOwnPendingDocumentsAreTaken(t *testing.T) {
 	before := w.put(docs...)
 	report := w.run(before...)
 	require.Equal(t, map[string]int{"applied": 1, "skipped": 5, "not_offered": 2}, report.Outcomes)
-	require.NotContains(t, w.log.String(), idOf(t, docs[6]), "what nobody offered is no error")
+	require.NotContains(t, w.log.String(), idOf(t, docs[6]), "a document that was never offered is not an error")
 	for i, d := range docs[:7] {
-		require.JSONEq(t, string(before[i]), string(w.snapshots(idOf(t, d))[0]), "left exactly as it was")
+		require.JSONEq(t, string(before[i]), string(w.snapshots(idOf(t, d))[0]), "unchanged")
 	}
 	require.Contains(t, w.log.String(), "on_hold")
 
 	w.clock = w.clock.Add(11 * time.Minute)
-	require.Equal(t, 1, w.run(w.snapshots(idOf(t, docs[3]))...).Outcomes["applied"], "the old writer's leftovers are ours after 10 min")
+	require.Equal(t, 1, w.run(w.snapshots(idOf(t, docs[3]))...).Outcomes["applied"], "documents that the old writer left are taken after 10 min")
 }
 
 func TestAPersonsResetStartsTheBudgetAnew(t *testing.T) {
@@ -233,7 +233,7 @@ func TestALostAcknowledgementOfSQLAnswersUnchanged(t *testing.T) {
 	}
 	docs := []string{result(1, 1, "ACME", ""), result(2, 2, "ACME", "")}
 	require.Equal(t, map[string]int{"unchanged": 2}, w.run(w.put(docs...)...).Outcomes)
-	require.Equal(t, "corrected by a person", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "a second try overwrites no one's correction")
+	require.Equal(t, "corrected by a person", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"), "a second try overwrites no correction")
 }
 
 // Promise G3: a stale batch is offered again after its document was corrected and committed.
@@ -285,7 +285,7 @@ func TestAnIdThatTheHostReprintedIsNeverWritten(t *testing.T) {
 	require.Equal(t, map[string]int{"left": 1}, report.Outcomes)
 	require.Equal(t, 0, w.faulty.writes)
 	require.Contains(t, w.log.String(), "id_looks_like_time")
-	require.Equal(t, 1, w.run(batch...).Outcomes["applied"], "as it stands in the container it is an id like any other")
+	require.Equal(t, 1, w.run(batch...).Outcomes["applied"], "the stored id is an ordinary id")
 }
 
 func TestADocumentThatIsGoneIsDone(t *testing.T) {
@@ -294,7 +294,7 @@ func TestADocumentThatIsGoneIsDone(t *testing.T) {
 	report, err := w.offer(1, deleted)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"gone": 1}, report.Outcomes)
-	require.Equal(t, 0, w.faulty.writes, "what is deleted is not written")
+	require.Equal(t, 0, w.faulty.writes, "a deleted document is not written")
 }
 
 func TestABatchHeldForMoreThan30SecondsIsReadAgain(t *testing.T) {

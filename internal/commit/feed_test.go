@@ -33,7 +33,7 @@ func TestBatchesBehindOneThatRanOutOfTimeAreInAHurry(t *testing.T) {
 	for range 3 {
 		require.InDelta(t, 20, took(commit.FromFeed).Seconds(), 5)
 	}
-	require.InDelta(t, 120, took(commit.ForRun).Seconds(), 5, "nobody waits behind a run's batch")
+	require.InDelta(t, 120, took(commit.ForRun).Seconds(), 5, "no batch waits behind a run's batch")
 	w.clock = w.clock.Add(10 * time.Minute)
 	require.InDelta(t, 120, took(commit.FromFeed).Seconds(), 5, "then the search has its time again")
 }
@@ -79,7 +79,7 @@ func TestARequestWhoseConnectionBrokeIsMadeOnceMore(t *testing.T) {
 		return nil
 	}})
 	require.Equal(t, map[string]int{"applied": 1}, w.run(w.snapshots(ids[0])...).Outcomes)
-	require.NotContains(t, w.state(ids[0]), "attempts", "it is nobody's failure")
+	require.NotContains(t, w.state(ids[0]), "attempts", "no document is blamed")
 	broken = 2
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, w.run(w.snapshots(ids[1])...).Outcomes, "once")
 }

@@ -71,7 +71,7 @@ func TestRewritingTouchesLinesAndNeverACommittedDocument(t *testing.T) {
 	require.Equal(t, "ACME", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 	require.Equal(t, "failed", results[idOf(t, bad)].Outcome)
 	require.False(t, results[idOf(t, bad)].Again)
-	require.Zero(t, report.Writes, "what a committed document says stays true")
+	require.Zero(t, report.Writes, "a committed document stays true")
 	require.Equal(t, before, w.snapshots(idOf(t, good), idOf(t, bad)))
 
 	results, _ = w.runFor(false, []invoice.Status{invoice.Committed}, before[0])

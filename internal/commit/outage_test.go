@@ -86,7 +86,7 @@ func TestABatchThatFailsForEverIsLeftToTheTimer(t *testing.T) {
 	w.faulty.onRead = nil
 	require.NoError(t, w.breaker.Pause(t.Context(), "ann", "maintenance"))
 	_, err = w.offer(21, before...)
-	require.True(t, breaker.IsRefusal(err), "while nothing passes everything waits, and for a reason")
+	require.True(t, breaker.IsRefusal(err), "while the breaker is open everything waits")
 }
 
 // Promise G6: bad documents, however many, delay no good one. Their number is reported.
@@ -215,7 +215,7 @@ func TestSQLAwayForTenMinutesCostsNothing(t *testing.T) {
 		require.Equal(t, 495, offer(retry))
 		w.clock = w.clock.Add(10 * time.Second)
 	}
-	require.LessOrEqual(t, w.faulty.beats+w.faulty.writes, 25, "one request a minute beside those that found out")
+	require.LessOrEqual(t, w.faulty.beats+w.faulty.writes, 25, "one request a minute after those that opened the breaker")
 	require.Equal(t, before, w.snapshots(ids...))
 	w.away(false)
 	begin = w.clock

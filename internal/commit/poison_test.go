@@ -52,7 +52,7 @@ func TestSeedExample4PoisonPill(t *testing.T) {
 		s := w.state(id)
 		require.Equal(t, "retry_scheduled", s["status"])
 		require.Equal(t, float64(retry+1), s["retry_count"])
-		require.Equal(t, retry == 5, s["postponed"] == true, "the sixth is tried again as soon as others get through")
+		require.Equal(t, retry == 5, s["postponed"] == true, "the sixth is tried again as soon as others succeed")
 		wait := minutes * 60
 		require.Equal(t, float64(w.clock.Unix()+wait+wait/10), s["retry_after"])
 		due := w.clock.Add(time.Duration(wait+wait/10) * time.Second)
@@ -182,7 +182,7 @@ func TestADependencyErrorAtTheMarkChangesNothing(t *testing.T) {
 	report, err := w.batch(commit.Batch{Documents: before, Purpose: commit.FromTimer})
 	require.True(t, fault.IsDependency(err))
 	require.Equal(t, map[string]int{"waiting": 1}, report.Outcomes)
-	require.Equal(t, before, w.snapshots(id), "the document is as it was")
+	require.Equal(t, before, w.snapshots(id), "the document is unchanged")
 	first := w.evidence.Files()
 	w.away(false)
 	w.clock = w.clock.Add(2 * time.Minute)
@@ -229,7 +229,7 @@ func TestMarksThatFailLikeAnOutageSideBySide(t *testing.T) {
 	}
 	report, err := committer.Run(t.Context(), commit.Batch{Documents: w.put(docs...), Received: w.clock, Purpose: commit.FromTimer})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"failed": 16}, report.Outcomes, "each is made once more")
+	require.Equal(t, map[string]int{"failed": 16}, report.Outcomes, "each gets one more try")
 }
 
 func TestWhileBlobStorageIsDownNothingIsMarkedOrCounted(t *testing.T) {
@@ -310,7 +310,7 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 		require.NoError(t, err)
 		return report
 	}
-	require.Equal(t, map[string]int{"skipped": 1}, w.run(w.snapshots(id)...).Outcomes, "nobody else takes it")
+	require.Equal(t, map[string]int{"skipped": 1}, w.run(w.snapshots(id)...).Outcomes, "no other job takes it")
 
 	// The document is still bad: its retries begin anew, and the second poison pill has evidence of its own.
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, reprocess().Outcomes)

@@ -24,7 +24,7 @@ func TestADocumentThatMakesTheSinkPanicStandsAlone(t *testing.T) {
 	s := w.state(bad)
 	require.Equal(t, []any{"retry_scheduled", 1.0, "internal", "panic"},
 		[]any{s["status"], s["retry_count"], s["last_error_kind"], s["last_error_code"]})
-	require.Contains(t, w.log.String(), `"stack"`, "where it happened is said")
+	require.Contains(t, w.log.String(), `"stack"`, "the log has the stack")
 	require.NotContains(t, w.log.String(), "content of the document")
 	require.NotContains(t, s["last_error"], "content of the document")
 }
@@ -147,7 +147,7 @@ func TestNoMorePoisonPillsAnHourThanMayBe(t *testing.T) {
 	require.Equal(t, []any{6.0, float64(w.clock.Unix() + 3960)}, []any{s["retry_count"], s["retry_after"]}, "an hour plus half of 20 %")
 	require.NotContains(t, s, "postponed")
 	require.Contains(t, w.log.String(), "this hour's limit of poison pills is reached")
-	require.Len(t, w.evidence.Files(), 3*most, "evidence is kept of those that become poison")
+	require.Len(t, w.evidence.Files(), 3*most, "each poison pill has its evidence")
 	w.othersApply()
 	w.clock = w.clock.Add(2 * time.Hour)
 	require.Equal(t, map[string]int{"failed": 2, "skipped": 3}, w.retry(ids...).Outcomes)

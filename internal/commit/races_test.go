@@ -159,7 +159,7 @@ func TestAReadThatLagsBehindTheFeedDecidesNothing(t *testing.T) {
 	})
 	report, err := committer.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, RetryCount: 1})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"gone": 1}, report.Outcomes, "what nobody shows any more after ten seconds is gone")
+	require.Equal(t, map[string]int{"gone": 1}, report.Outcomes, "a document that no read shows after ten seconds is gone")
 }
 
 func TestTheShortestOutcomeThatMeetsA412IsNoEnd(t *testing.T) {
@@ -247,7 +247,7 @@ func TestLockedLinesDoNotHoldTheFeed(t *testing.T) {
 		require.Equal(t, map[string]int{"contention": report.Outcomes["retry_scheduled"]}, report.Kinds)
 		require.Equal(t, 100, report.Outcomes["applied"]+report.Outcomes["retry_scheduled"])
 		for _, d := range docs {
-			require.Equal(t, 0.0, w.state(idOf(t, d))["retry_count"], "a lost race is nobody's fault")
+			require.Equal(t, 0.0, w.state(idOf(t, d))["retry_count"], "a lost race blames no document")
 		}
 		if k <= 3 {
 			require.Equal(t, int(100-k), report.Outcomes["applied"], fmt.Sprint(k, " locked"))

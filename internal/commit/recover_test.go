@@ -57,7 +57,7 @@ func TestTheTimerTakesWhatIsDueAndWhatWasLeftBehind(t *testing.T) {
 	for i, want := range []string{committed, committed, committed, "retry_scheduled", committed, committed, committed, committed} {
 		require.Equal(t, want, w.status(idOf(t, old[i])), "document %d", i+1)
 	}
-	require.Empty(t, w.state(idOf(t, old[8])), "left exactly as it was")
+	require.Empty(t, w.state(idOf(t, old[8])), "unchanged")
 	require.Equal(t, "pending", w.status(idOf(t, young)))
 	require.Equal(t, map[string]int{}, w.tick().Outcomes, "then there is nothing to do")
 }
@@ -234,7 +234,7 @@ func TestTheTimerGoesOnAfterOneFailedPageAndStopsAfterTwo(t *testing.T) {
 				return nil
 			}
 			found, err := commit.NewRecover(w.commit, backlog).Run(t.Context())
-			require.True(t, fault.IsDependency(err), "what failed is said")
+			require.True(t, fault.IsDependency(err), "the error is returned")
 			require.Equal(t, c.want, found.Outcomes)
 		})
 	}

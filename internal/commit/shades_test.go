@@ -143,7 +143,7 @@ func TestASecondReadThatFailsDropsNobody(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, map[string]int{"left": 1}, rep.Outcomes, "its own trouble is said and holds nobody")
+		require.Equal(t, map[string]int{"left": 1}, rep.Outcomes, "its error is logged and stops no other document")
 	}
 }
 

@@ -102,7 +102,7 @@ func TestShadowForetellsWhatWouldBeDone(t *testing.T) {
 	}, report.Outcomes)
 	require.Equal(t, map[string]int{"document": 4}, report.Kinds)
 	require.Empty(t, report.Columns)
-	require.Empty(t, w.log.String(), "what would be done is counted")
+	require.Empty(t, w.log.String(), "the planned outcomes are counted")
 }
 
 func TestShadowComparesWhatTheOldWriterHasDone(t *testing.T) {

@@ -63,7 +63,7 @@ func TestAWindowIsLookedAtRoundToItsBeginning(t *testing.T) {
 	r := commit.NewRecover(w.commit, backlog)
 	found, err := r.Run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 345, found.Found[commit.Due], "three quarters: two windows had nothing")
+	require.Equal(t, 345, found.Found[commit.Due], "three quarters: two windows were empty")
 	backlog.asked = nil
 	w.clock = w.clock.Add(time.Minute) // no document is due: every page is read and skipped
 	found, err = r.Run(t.Context())
@@ -203,9 +203,9 @@ func TestAnInstanceThatIsCutOffLeavesItsDocumentsToTheOthers(t *testing.T) {
 	alone := w.cutOff()
 	docs := []string{result(1, 1, "A", ""), result(2, 2, "B", "")}
 	report, err := alone.Run(t.Context(), commit.Batch{Documents: w.put(docs...), Received: w.clock})
-	require.NoError(t, err, "its feed goes on")
+	require.NoError(t, err, "its feed continues")
 	require.Equal(t, map[string]int{"retry_scheduled": 2}, report.Outcomes)
-	require.False(t, w.opened(), "nobody else stops")
+	require.False(t, w.opened(), "the others continue")
 	for _, d := range docs {
 		s := w.state(idOf(t, d))
 		require.Equal(t, []any{0.0, "cut_off", string(fault.Infrastructure)}, []any{s["retry_count"], s["last_error_code"], s["last_error_kind"]})

@@ -98,7 +98,7 @@ func TestAWaitThatOutlastsTheDeadlineIsNotBegun(t *testing.T) {
 		e = fault.As(err)
 		require.NotNil(t, e)
 	}
-	require.Equal(t, fault.Throttled, e.Kind, "not a timeout: the account said what is wrong, and it was known at once")
+	require.Equal(t, fault.Throttled, e.Kind, "not a timeout: the account gave the reason at once")
 	require.Equal(t, 1900*time.Millisecond, e.RetryAfter)
 	require.EqualValues(t, 1, f.hits.Load())
 }
@@ -187,7 +187,7 @@ func TestAClientThatNeverReachedItsAccountIsThrownAway(t *testing.T) {
 	}
 	f.account = nil
 	_, err := c.Read(t.Context(), "a")
-	require.NoError(t, err, "the SDK alone would repeat the old error for five minutes")
+	require.NoError(t, err, "the SDK alone would return the cached error for five minutes")
 }
 
 func TestManyFirstCallsMakeOneClient(t *testing.T) {
@@ -217,7 +217,7 @@ func TestAnAccountThatHangsDoesNotHoldTheCaller(t *testing.T) {
 	require.Equal(t, "timeout", fault.CodeOf(err))
 	require.Less(t, time.Since(began), patience, "the SDK alone waits a minute")
 	close(release)
-	require.NoError(t, c.Ping(t.Context()), "the client that was under way is used")
+	require.NoError(t, c.Ping(t.Context()), "the client in the making is used")
 	require.EqualValues(t, 1, f.accounts.Load())
 }
 
@@ -243,7 +243,7 @@ func TestQueryPassesOverEmptyPagesAndFollowsTokens(t *testing.T) {
 	f.hits.Store(0)
 	stop := func([]json.RawMessage) (bool, error) { return false, nil }
 	require.NoError(t, c.Query(t.Context(), "SELECT c.n FROM c", nil, stop))
-	require.EqualValues(t, 2, f.hits.Load(), "nothing is read after enough")
+	require.EqualValues(t, 2, f.hits.Load(), "no page is read after the last wanted one")
 
 	mine := errors.New("mine")
 	fail := func([]json.RawMessage) (bool, error) { return true, mine }

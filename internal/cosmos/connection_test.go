@@ -127,7 +127,7 @@ func TestOpenUsesTheDatabaseOfTheConnectionString(t *testing.T) {
 	require.Equal(t, "fromstring", c.options.Database)
 	c, err = Open(Options{Connection: text, Database: "fromsetting", Container: "c"})
 	require.NoError(t, err)
-	require.Equal(t, "fromsetting", c.options.Database, "our own setting wins")
+	require.Equal(t, "fromsetting", c.options.Database, "the setting wins")
 }
 
 func TestCertificatesAreVerifiedUnlessDisabled(t *testing.T) {

@@ -68,7 +68,7 @@ func (c *Container) do(ctx context.Context, op operation, bound time.Duration, c
 		}
 		err = translate(op, err)
 		if fault.Has(err, fault.Gone) {
-			return c.believeGone(ctx, op, s, err)
+			return c.confirmGone(ctx, op, s, err)
 		}
 		if try == repeats || statusOf(err) != statusRetryWith {
 			return err
@@ -80,10 +80,10 @@ func (c *Container) do(ctx context.Context, op operation, bound time.Duration, c
 	}
 }
 
-// believeGone checks a 404 for a document. The gateway answers a plain 404 also when the container or the database is
+// confirmGone checks a 404 for a document. The gateway answers a plain 404 also when the container or the database is
 // missing (azure-cosmos-dotnet-v3 issue 229, azure-sdk-for-java pull request 47604). "Gone" ends the work on a document for
 // good, so it counts only when the container exists. The check costs 1 RU, and documents rarely disappear.
-func (c *Container) believeGone(ctx context.Context, op operation, s *connected, gone error) error {
+func (c *Container) confirmGone(ctx context.Context, op operation, s *connected, gone error) error {
 	if _, err := s.container.Read(ctx, nil); err != nil {
 		return translate(operation{op.name, onContainer}, err)
 	}

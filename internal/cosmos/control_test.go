@@ -164,7 +164,7 @@ func TestACutStoreIsInfrastructureAndSentOnce(t *testing.T) {
 		require.Equal(t, 1, server.Server.Count(op, controlContainer), "never sent twice")
 		loaded, next, err := control.Load(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, "after", loaded.AppVersion, "it was written all the same")
+		require.Equal(t, "after", loaded.AppVersion, "the write was applied")
 		_, err = control.Store(t.Context(), loaded, next)
 		require.NoError(t, err)
 	}

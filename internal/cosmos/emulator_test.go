@@ -134,7 +134,7 @@ func TestRetryWithIsRepeatedThreeTimes(t *testing.T) {
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Status: 449})
 	_, err = c.Record(t.Context(), "a", tag, invoice.State{})
 	require.Equal(t, fault.Contention, fault.KindOf(err))
-	require.False(t, fault.Has(err, fault.Changed), "nobody said that the document changed")
+	require.False(t, fault.Has(err, fault.Changed), "no answer said that the document changed")
 	require.Equal(t, 4, server.Server.Count(cosmosdb.OpPatch, container))
 }
 
@@ -165,7 +165,7 @@ func TestACutAfterApplyingIsInfrastructureAndThePatchIsThere(t *testing.T) {
 				require.NotNil(t, got.State)
 				require.Equal(t, invoice.Committed, got.State.Status)
 				require.NotEqual(t, tag, got.Etag)
-				require.True(t, fault.Has(again, fault.Changed), "a blind second try meets its own first one")
+				require.True(t, fault.Has(again, fault.Changed), "a blind second try conflicts with the first one")
 				return
 			}
 			require.Nil(t, got.State, "the caller cannot tell the two apart, only a read can")
@@ -255,7 +255,7 @@ func TestSubmitCreatesAndReplacesOnlyWhenAsked(t *testing.T) {
 	doc, err = c.Read(ctx, "a")
 	require.NoError(t, err)
 	require.NotContains(t, string(doc), "sql_writer", "replaced whole")
-	require.NoError(t, c.Submit(ctx, json.RawMessage(`{"id":"b"}`), true), "replace makes what is not there")
+	require.NoError(t, c.Submit(ctx, json.RawMessage(`{"id":"b"}`), true), "replace makes a missing document")
 }
 
 func TestSubmitNamesWhatIsWrongWithADocument(t *testing.T) {

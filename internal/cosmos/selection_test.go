@@ -87,7 +87,7 @@ func TestAPageIsOneRequest(t *testing.T) {
 		_, _, err = c.Selection().Page(t.Context(), q, next)
 		require.Error(t, err, "the service does not promise to notice")
 	}
-	require.Equal(t, 2, server.Server.Count(cosmosdb.OpQuery, container), "nothing is asked of no status, nor with a place that cannot be")
+	require.Equal(t, 2, server.Server.Count(cosmosdb.OpQuery, container), "no request without statuses, nor with an invalid continuation")
 }
 
 // The service may refuse a continuation that this package made, for example after a restore.
@@ -99,7 +99,7 @@ func TestAContinuationThatTheServiceRefuses(t *testing.T) {
 	_, _, err := c.Selection().Page(t.Context(), pending(), mark+":garbage")
 	require.Equal(t, fault.Document, fault.KindOf(err), "%v", err)
 	require.Equal(t, "continuation", fault.CodeOf(err))
-	require.Equal(t, 1, server.Server.Count(cosmosdb.OpQuery, container), "the service said so, once")
+	require.Equal(t, 1, server.Server.Count(cosmosdb.OpQuery, container), "the service refused it, once")
 }
 
 func TestAPageThatFailsIsNotAContinuation(t *testing.T) {
@@ -144,6 +144,6 @@ func TestAPageHasADeadlineOfItsOwn(t *testing.T) {
 	begun := time.Now()
 	_, _, err = c.Selection().Page(t.Context(), pending(), "")
 	require.Equal(t, "timeout", fault.CodeOf(err), "%v", err)
-	require.Less(t, time.Since(begun), 10*time.Second, "the page's, not another one's")
+	require.Less(t, time.Since(begun), 10*time.Second, "the page's timeout, not another one")
 	server.Server.ClearFaults()
 }

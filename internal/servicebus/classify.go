@@ -15,12 +15,12 @@ import (
 // codeTooLarge is the code of a message or batch that exceeds the service's limit.
 const codeTooLarge = "too_large"
 
-// damage is the state in which an error leaves its Sender.
-type damage int
+// senderState is the state of a Sender after an error.
+type senderState int
 
 const (
-	// works: the Sender stays usable.
-	works damage = iota
+	// usable: the Sender stays usable.
+	usable senderState = iota
 	// broken: a new Sender is needed.
 	broken
 	// lost: a new Sender is needed, and a new Client when the new Sender fails likewise.
@@ -35,8 +35,8 @@ type rule struct {
 	kind   fault.Kind
 	reason string
 	source string
-	// leaves applies to a rejection; a detach breaks the Sender whatever its condition.
-	leaves damage
+	// state applies to a rejection; a detach breaks the Sender whatever its condition.
+	state senderState
 }
 
 // The conditions of Service Bus that go-amqp has no name for.
@@ -55,26 +55,26 @@ func rules() []rule {
 		perhaps = "; the messages may have been sent"
 	)
 	return []rule{
-		{codeTooLarge, azservicebus.ErrMessageTooLarge, fault.Document, "the message is larger than the service takes", "docs/facts.md F57", works},
-		{codeTooLarge, amqp.ErrCondMessageSizeExceeded, fault.Document, "the message is larger than the service takes", "amqp", works},
+		{codeTooLarge, azservicebus.ErrMessageTooLarge, fault.Document, "the message is larger than the service takes", "docs/facts.md F57", usable},
+		{codeTooLarge, amqp.ErrCondMessageSizeExceeded, fault.Document, "the message is larger than the service takes", "amqp", usable},
 		{
 			"amqp:resource-limit-exceeded", amqp.ErrCondResourceLimitExceeded, fault.Quota,
-			"the queue is full, or the namespace is over another of its limits", "amqp", works,
+			"the queue is full, or the namespace is over another of its limits", "amqp", usable,
 		},
-		{"com.microsoft:server-busy", condServerBusy, fault.Throttled, "the service asks to slow down, after two repetitions", "amqp", works},
+		{"com.microsoft:server-busy", condServerBusy, fault.Throttled, "the service asks to slow down, after two retries", "amqp", usable},
 		{"amqp:not-found", amqp.ErrCondNotFound, infra, "there is no such queue", "amqp", broken},
 		{"amqp:not-allowed", amqp.ErrCondNotAllowed, infra, "the queue does not allow this: it may want sessions", "amqp", broken},
 		{"com.microsoft:entity-disabled", condEntityDisabled, infra, "the queue is disabled, or disabled for sending", "amqp", broken},
-		{"com.microsoft:operation-cancelled", condCancelled, infra, "the service cancelled the call" + perhaps, "amqp", works},
+		{"com.microsoft:operation-cancelled", condCancelled, infra, "the service cancelled the call" + perhaps, "amqp", usable},
 		{
 			"unauthorized", azservicebus.CodeUnauthorizedAccess, infra,
 			"not allowed: key or signature, or the identity lacks the role Azure Service Bus Data Sender, or this machine's clock is off", "sdk", broken,
 		},
 		{"notfound", azservicebus.CodeNotFound, infra, "there is no such queue", "sdk", broken},
-		{"timeout", azservicebus.CodeTimeout, infra, "the service took too long, after two repetitions" + perhaps, "sdk", works},
-		{"connlost", azservicebus.CodeConnectionLost, infra, "no connection, after two repetitions" + perhaps, "sdk", lost},
+		{"timeout", azservicebus.CodeTimeout, infra, "the service took too long, after two retries" + perhaps, "sdk", usable},
+		{"connlost", azservicebus.CodeConnectionLost, infra, "no connection, after two retries" + perhaps, "sdk", lost},
 		{"closed", azservicebus.CodeClosed, infra, "the connection was closed while it was in use" + perhaps, "sdk", lost},
-		{"cancelled", context.Canceled, infra, "the caller gave up" + perhaps, "ours", works},
+		{"cancelled", context.Canceled, infra, "the caller gave up" + perhaps, "ours", usable},
 		{"deadline", context.DeadlineExceeded, infra, "no answer within the deadline" + perhaps, "ours", lost},
 		{"identity", isIdentity, infra, "the identity got no token", "ours", broken},
 		// The type of any other error does not tell it from a network failure. No message is blamed in doubt.
@@ -107,16 +107,16 @@ func isIdentity(err error) bool {
 
 // translate turns an error of the SDK into a fault, and reports the state of the Sender. No error of the SDK leaves this
 // package without it.
-func translate(op string, err error) (*fault.Error, damage) {
+func translate(op string, err error) (*fault.Error, senderState) {
 	for _, r := range rules() {
 		if !r.matches(err) {
 			continue
 		}
-		leaves := r.leaves
+		state := r.state
 		if detached(err) {
-			leaves = max(leaves, broken)
+			state = max(state, broken)
 		}
-		return fault.Wrap(r.kind, op, r.code, r.reason, neterr.Redact(err, describe(err))), leaves
+		return fault.Wrap(r.kind, op, r.code, r.reason, neterr.Redact(err, describe(err))), state
 	}
 	return fault.Wrap(fault.Internal, op, "unclassified", "no rule matches the error", neterr.Redact(err, describe(err))), lost
 }

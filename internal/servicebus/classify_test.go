@@ -33,11 +33,11 @@ func native() []error {
 func TestTranslateEveryRow(t *testing.T) {
 	require.Len(t, native(), len(rules()))
 	for i, r := range rules() {
-		got, leaves := translate("servicebus: test", native()[i])
+		got, state := translate("servicebus: test", native()[i])
 		require.Equal(t, r.kind, got.Kind, r.code)
 		require.Equal(t, r.reason, got.Reason, "another row decides for %s", got.Code)
 		require.Equal(t, r.code, got.Code)
-		require.Equal(t, r.leaves, leaves)
+		require.Equal(t, r.state, state)
 		if about := reflect.ValueOf(r.about); about.Kind() == reflect.String && r.code != codeTooLarge {
 			require.Equal(t, about.String(), r.code, "conditions and codes keep their names")
 		}
@@ -79,9 +79,9 @@ func TestADetachLeavesNoUsableSender(t *testing.T) {
 		}
 		remote := &amqp.Error{Condition: condition}
 		for _, err := range []error{&amqp.LinkError{RemoteErr: remote}, &amqp.SessionError{RemoteErr: remote}, &amqp.ConnError{RemoteErr: remote}} {
-			got, leaves := translate("servicebus: test", err)
+			got, state := translate("servicebus: test", err)
 			require.Equal(t, r.kind, got.Kind)
-			require.Equal(t, broken, leaves, "%T %s", err, condition)
+			require.Equal(t, broken, state, "%T %s", err, condition)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func TestTimeoutsHaveDefaults(t *testing.T) {
 	require.Equal(t, Timeouts{Call: time.Second, Close: 3 * time.Second}, n.timeouts)
 	require.Equal(t, Timeouts{Call: 10 * time.Second, Close: 3 * time.Second}, Timeouts{}.withDefaults())
 	n.Close()
-	require.GreaterOrEqual(t, clientOptions().RetryOptions.MaxRetries, int32(1), "a Client with none never recovers")
+	require.GreaterOrEqual(t, clientOptions().RetryOptions.MaxRetries, int32(1), "a Client without retries never recovers")
 }
 
 // requireNoSecret checks every error of a chain, because a log may print each cause.

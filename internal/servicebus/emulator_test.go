@@ -136,7 +136,7 @@ func TestBatchesAreFilledBySize(t *testing.T) {
 	requireSent(t, q.Send(t.Context(), messages(10, run.MaxBody)))
 	require.Equal(t, 4, s.Faults()[0].Seen, "3 + 3 + 3 + 1")
 	requireSent(t, q.Send(t.Context(), messages(1000, 100)))
-	require.Equal(t, 5, s.Faults()[0].Seen, "a thousand of ours fit into one")
+	require.Equal(t, 5, s.Faults()[0].Seen, "a thousand messages fit into one batch")
 }
 
 func TestAMessageThatFitsIntoNoBatchFailsAlone(t *testing.T) {
@@ -182,7 +182,7 @@ func TestAFailureInTheMiddle(t *testing.T) {
 		require.Equal(t, fault.Quota, fault.KindOf(err))
 		require.Equal(t, errs[3], err)
 	}
-	require.Equal(t, "message_id", fault.CodeOf(errs[9]), "what was wrong alone stays so")
+	require.Equal(t, "message_id", fault.CodeOf(errs[9]), "its own error stays")
 	require.Equal(t, 1, s.Faults()[0].Struck, "the rest is not tried")
 	require.Equal(t, []string{"m-1", "m-2", "m-3"}, ids(s, plain))
 }
@@ -288,7 +288,7 @@ func TestASendThatIsNeverAnswered(t *testing.T) {
 			n.timeouts.Call = patient
 			s.Heal()
 			requireSent(t, q.Send(t.Context(), messages(2, 10)))
-			require.Equal(t, []string{"first", "m-1", "m-2"}, ids(s, detecting), "a repetition has the same ids")
+			require.Equal(t, []string{"first", "m-1", "m-2"}, ids(s, detecting), "a retry has the same ids")
 		})
 	}
 }
@@ -333,7 +333,7 @@ func TestAnOutage(t *testing.T) {
 		for _, queue := range []string{plain, detecting} {
 			err := n.Queue(queue).Send(t.Context(), messages(2, 10))[0]
 			require.Equal(t, "connlost", fault.CodeOf(err), "it is known without waiting for the deadline: %v", err)
-			require.Contains(t, err.Error(), "refused", "what the system said")
+			require.Contains(t, err.Error(), "refused", "the system's error")
 		}
 	}
 	require.NotSame(t, first, n.client)

@@ -68,12 +68,12 @@ func (n *Namespace) call(ctx context.Context, op, queue string, do func(context.
 		if ended := ctx.Err(); ended != nil { // go-amqp may report another error
 			native = ended
 		}
-		failed, leaves := translate(op, native)
-		if leaves == works {
+		failed, state := translate(op, native)
+		if state == usable {
 			return failed
 		}
 		worked := s.proven.Load()
-		n.discard(ctx, s, leaves == lost && !worked)
+		n.discard(ctx, s, state == lost && !worked)
 		if again || !worked || ctx.Err() != nil {
 			return failed
 		}
