@@ -198,6 +198,8 @@ func newBreaker(store breaker.ControlStore, c config.Config, sql commit.Sink, lo
 		SysName:          c.SysName,
 		Heartbeat:        sql.Heartbeat,
 		TakeOver:         sql.TakeOver,
+		Now:              a.clock(),
+		Wait:             a.pause(),
 	})
 }
 

@@ -193,8 +193,12 @@ func TestADatabaseThatIsNotAdoptedIsNotReprocessed(t *testing.T) {
 	r := newReal(t)
 	require.NoError(t, r.documents.EnsureContainers(t.Context(), "sqlwriter-control"))
 	id := r.failed(t, 1, "2628")
+	var waited time.Duration // the breaker repeats its heartbeat before it opens
+	r.now = func() time.Time { return time.Now().Add(waited) }
+	r.wait = func(_ context.Context, d time.Duration) error { waited += d; return nil }
 	require.Equal(t, exitFailed, r.run(t, "reprocess", "--all", "--why", "x"))
 	require.Contains(t, r.errors, "ledger_not_adopted")
+	require.Equal(t, 40*time.Second, waited)
 	require.Equal(t, invoice.Failed, r.writerState(t, id).Status)
 }
 
