@@ -3,6 +3,7 @@
 //
 //	go run ./test/mutants            all of them
 //	go run ./test/mutants -run guard those whose name contains "guard"
+//	go run ./test/mutants -share 6   a sixth of them, which one is drawn from the commit
 //
 // A mutant is one row of a table (table.go, breaker.go, blame.go, crash.go, runs.go, heartbeat.go, kinds.go, sqlite.go): a file, a text that stands in it exactly once, what stands there instead,
 // and the test. One that no longer applies, does not compile, or that its test lets live, fails the run.
@@ -11,6 +12,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -45,7 +48,7 @@ const (
 
 func main() {
 	only := flag.String("run", "", "only mutants whose name contains this")
-	share := flag.Int("share", 1, "only one mutant in so many, others every day")
+	share := flag.Int("share", 1, "one mutant in so many: which ones is drawn from the commit, and without git from the broken files")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -64,12 +67,20 @@ func run(ctx context.Context, out io.Writer, only string, share int) error {
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	mutants := all()
+	part := 0
+	if share > 1 {
+		by := source(ctx, mutants)
+		part = draw(by, share)
+		if _, err := fmt.Fprintf(out, "mutants: part %d of %d, drawn from %s\n", part+1, share, by); err != nil {
+			return err
+		}
+	}
 	lines := make([]string, len(mutants))
 	errs := make([]error, len(mutants))
 	began := time.Now()
 	ran := 0
 	for i, m := range mutants {
-		if !strings.Contains(m.name, only) || (i+time.Now().UTC().YearDay())%share != 0 {
+		if !strings.Contains(m.name, only) || i%share != part {
 			continue
 		}
 		ran++
@@ -110,6 +121,25 @@ func run(ctx context.Context, out io.Writer, only string, share int) error {
 // all are the kept mutants.
 func all() []mutant {
 	return slices.Concat(table(), breakerTable(), blameTable(), crashTable(), runsTable(), heartbeatTable(), kindsTable(), sqliteTable())
+}
+
+// source names what the share is drawn from: the commit, or the content of the files that mutants break.
+func source(ctx context.Context, mutants []mutant) string {
+	if out, err := exec.CommandContext(ctx, "git", "rev-parse", "HEAD").Output(); err == nil {
+		return "commit " + strings.TrimSpace(string(out))
+	}
+	sum := sha256.New()
+	for _, m := range mutants {
+		text, _ := os.ReadFile(m.file) // one that is missing fails its mutant
+		_, _ = sum.Write(text)
+	}
+	return fmt.Sprintf("content %x", sum.Sum(nil))
+}
+
+// draw answers one of the parts, the same for the same text.
+func draw(by string, parts int) int {
+	sum := sha256.Sum256([]byte(by))
+	return int(binary.BigEndian.Uint32(sum[:]) % uint32(parts)) //nolint:gosec // a small positive number
 }
 
 // kill runs the mutant's test over the broken file and answers nil when the test fails as it must.

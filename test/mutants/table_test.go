@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// The same commit has the same share, and every part has its turn.
+func TestTheShareIsDrawnFromTheCommit(t *testing.T) {
+	const parts = 6
+	seen := map[int]bool{}
+	for n := range 100 {
+		by := fmt.Sprint("commit ", n)
+		part := draw(by, parts)
+		require.Equal(t, part, draw(by, parts))
+		require.GreaterOrEqual(t, part, 0)
+		require.Less(t, part, parts)
+		seen[part] = true
+	}
+	require.Len(t, seen, parts)
+}
 
 // A mutant whose text is no longer there proves nothing; this is seen at once, and not when all of them are run.
 func TestEveryMutantStillApplies(t *testing.T) {
