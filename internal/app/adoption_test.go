@@ -33,6 +33,7 @@ func (s *stack) withStore(f func(*sqlite.Store)) {
 // Until somebody has said what was written before, nothing is committed: the feed waits, and Health says what to do. When it
 // is said, the process goes on by itself.
 func TestNothingIsCommittedBeforeTheLedgerIsAdopted(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.unadopt()
 	p := start(t, s.settings)
@@ -70,6 +71,7 @@ func TestNothingIsCommittedBeforeTheLedgerIsAdopted(t *testing.T) {
 
 // A shadow needs no adopted ledger, because it writes nothing.
 func TestShadowWritesNothingAndNeedsNoAdoption(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.unadopt()
 	s.settings["MODE"] = "shadow"

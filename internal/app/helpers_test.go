@@ -49,9 +49,13 @@ func buildDir() string {
 // stampedVersion is what the binary of these tests calls itself.
 const stampedVersion = "v1.4.0-2-g0123456789ab"
 
+var building sync.Mutex
+
 // binary builds the real handler, once for all tests, as `make stage` does.
 func binary(t *testing.T) string {
 	t.Helper()
+	building.Lock()
+	defer building.Unlock()
 	path := filepath.Join(buildDir(), "handler")
 	if _, err := os.Stat(path); err == nil {
 		return path

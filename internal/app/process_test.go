@@ -42,6 +42,7 @@ func TestItAnswersBeforeAnythingSlow(t *testing.T) {
 }
 
 func TestUnsetSettingsAreAllNamedAndItKeepsAnswering(t *testing.T) {
+	t.Parallel()
 	p := start(t, map[string]string{"TIME_ZONE": "Mars", "SQL_CONNECTION": "sqlserver:sa:password-marker@db"})
 	status, body := p.health()
 	require.Equal(t, "503", status)
@@ -60,6 +61,7 @@ func TestUnsetSettingsAreAllNamedAndItKeepsAnswering(t *testing.T) {
 }
 
 func TestWhatOnlyTheAdapterUnderstandsIsReportedWithTheRestAndValuesAreNot(t *testing.T) {
+	t.Parallel()
 	p := start(t, map[string]string{
 		"TIME_ZONE": "Mars", "LOG_LEVEL": "value-marker", "COSMOS_DATABASE": "d", "COSMOS_CONTAINER": "c", "LEASE_CONTAINER": "l",
 		"LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlserver://sa:key-marker@db.example", "COLUMN_NAMES": "value-marker.json",
@@ -75,6 +77,7 @@ func TestWhatOnlyTheAdapterUnderstandsIsReportedWithTheRestAndValuesAreNot(t *te
 }
 
 func TestBadRequestsAreAnsweredAndNamed(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	p := start(t, s.settings)
 	p.waitReady()
@@ -97,6 +100,7 @@ func TestBadRequestsAreAnsweredAndNamed(t *testing.T) {
 }
 
 func TestATickOfTheTimerTakesWhatIsDue(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	p := start(t, s.settings)
 	p.waitReady()
@@ -118,6 +122,7 @@ func TestATickOfTheTimerTakesWhatIsDue(t *testing.T) {
 }
 
 func TestABatchArrivesInSQLAndHealthKnowsTheDependencies(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	p := start(t, s.settings)
 	p.waitReady()
@@ -149,6 +154,7 @@ func TestABatchArrivesInSQLAndHealthKnowsTheDependencies(t *testing.T) {
 }
 
 func TestTheTablesMayHaveOtherNames(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	s.settings["COLUMN_NAMES"] = filepath.Join(t.TempDir(), "names.json")
 	require.NoError(t, os.WriteFile(s.settings["COLUMN_NAMES"], []byte(`{"IVCE_TRKG_MSTR": {"RQST_TS": "REQUEST_TIME"}}`), 0o600))
@@ -166,6 +172,7 @@ func TestTheTablesMayHaveOtherNames(t *testing.T) {
 }
 
 func TestADependencyThatIsDownAtTheStartIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	fault, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Status: http.StatusForbidden})
 	require.NoError(t, err)
@@ -184,6 +191,7 @@ func TestADependencyThatIsDownAtTheStartIsWaitedFor(t *testing.T) {
 }
 
 func TestSIGTERMLetsRunningInvocationsFinish(t *testing.T) {
+	t.Parallel()
 	s := newStack(t)
 	p := start(t, s.settings)
 	p.waitReady()
@@ -215,6 +223,7 @@ func TestSIGTERMLetsRunningInvocationsFinish(t *testing.T) {
 }
 
 func TestWithoutItsPortItSaysWhyAndExitsWith1(t *testing.T) {
+	t.Parallel()
 	taken := httptest.NewServer(nil)
 	t.Cleanup(taken.Close)
 	_, port, err := net.SplitHostPort(taken.Listener.Addr().String())

@@ -79,6 +79,7 @@ func (e vendorView) names(t testing.TB) []string {
 }
 
 func TestEvidence(t *testing.T) {
+	t.Parallel()
 	server := azuriteOf(t)
 	conformance.TestEvidence(t, func(t *testing.T) conformance.EvidenceHarness {
 		name := newContainer()
@@ -91,6 +92,7 @@ func TestEvidence(t *testing.T) {
 }
 
 func TestAFileInTheContainer(t *testing.T) {
+	t.Parallel()
 	server := azuriteOf(t)
 	name := newContainer()
 	s, view := openOn(t, server.ConnectionString(), name, patient()), openVendorView(t, server, name)
@@ -123,6 +125,7 @@ func TestAFileInTheContainer(t *testing.T) {
 }
 
 func TestPingMakesTheContainer(t *testing.T) {
+	t.Parallel()
 	server := azuriteOf(t)
 	name := newContainer()
 	s, view := openOn(t, server.ConnectionString(), name, patient()), openVendorView(t, server, name)
@@ -138,6 +141,7 @@ func TestPingMakesTheContainer(t *testing.T) {
 
 // In a careful deployment the identity may write files and not make containers.
 func TestWithARightToFilesOnly(t *testing.T) {
+	t.Parallel()
 	server := azuriteOf(t)
 	name := newContainer()
 	view := openVendorView(t, server, name)
@@ -165,6 +169,7 @@ func TestWithARightToFilesOnly(t *testing.T) {
 }
 
 func TestAWrongKeyIsInfrastructure(t *testing.T) {
+	t.Parallel()
 	server := azuriteOf(t)
 	wrong := strings.Replace(server.ConnectionString(), "AccountKey=Eby8", "AccountKey=AAAA", 1)
 	s := openOn(t, wrong, newContainer(), patient())
@@ -178,9 +183,10 @@ func TestAWrongKeyIsInfrastructure(t *testing.T) {
 // TestFaultsOnTheWire fails every request in one way. Each Keep ends with its kind within its deadline. After the failure
 // the next one succeeds, and the first content is complete.
 func TestFaultsOnTheWire(t *testing.T) {
+	t.Parallel()
 	server := azuriteOf(t)
 	const (
-		deadline = 10 * time.Second // room for a repetition or two
+		deadline = 4 * time.Second  // room for a repetition or two
 		busy     = 30 * time.Second // what a machine that has ten times too much to do may add
 	)
 	for _, c := range []struct {
@@ -251,6 +257,7 @@ func always(f azurite.Fault) func(*azurite.Proxy) {
 
 // TestOneFaultIsRepaired fails the first request: the SDK retries it, and the 409 that the first PUT causes is success.
 func TestOneFaultIsRepaired(t *testing.T) {
+	t.Parallel()
 	server := azuriteOf(t)
 	for name, f := range map[string]azurite.Fault{
 		"cut before": azurite.CutBefore, "cut midway": azurite.CutMidway, "cut after": azurite.CutAfter,
@@ -262,7 +269,7 @@ func TestOneFaultIsRepaired(t *testing.T) {
 			proxy, view := server.Proxy(t), openVendorView(t, server, name)
 			_, err := view.Create(t.Context(), nil)
 			require.NoError(t, err)
-			s := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: 20 * time.Second})
+			s := openOn(t, proxy.ConnectionString(), name, Timeouts{Keep: 6 * time.Second})
 			content := bytes.Repeat([]byte("x"), 1<<20)
 			proxy.Plan(f)
 			require.NoError(t, s.Keep(t.Context(), "a", content))
@@ -276,6 +283,7 @@ func TestOneFaultIsRepaired(t *testing.T) {
 
 // The making of the container may also be cut at every step.
 func TestFaultsWhileTheContainerIsMade(t *testing.T) {
+	t.Parallel()
 	server := azuriteOf(t)
 	for _, plan := range [][]azurite.Fault{
 		{azurite.CutAfter},
@@ -297,6 +305,7 @@ func TestFaultsWhileTheContainerIsMade(t *testing.T) {
 }
 
 func TestTheCallersDeadlineCounts(t *testing.T) {
+	t.Parallel()
 	server := azuriteOf(t)
 	proxy := server.Proxy(t)
 	proxy.Always(azurite.Hang)

@@ -37,6 +37,7 @@ func startControl(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
 }
 
 func TestControlStore(t *testing.T) {
+	t.Parallel()
 	conformance.TestControlStore(t, func(t *testing.T) conformance.ControlHarness {
 		server, c := startControl(t)
 		return conformance.ControlHarness{Control: cosmos.NewControl(c, "web"), Another: cosmos.NewControl(openControl(t, server), "web")}
@@ -52,6 +53,7 @@ func TestControlStoreOnARealAccount(t *testing.T) {
 }
 
 func TestEachEnvironmentHasItsControlDocument(t *testing.T) {
+	t.Parallel()
 	_, c := startControl(t)
 	for _, name := range []string{"web", "dev"} {
 		_, err := cosmos.NewControl(c, name).Store(t.Context(), breaker.Control{AppVersion: name}, "")
@@ -63,6 +65,7 @@ func TestEachEnvironmentHasItsControlDocument(t *testing.T) {
 }
 
 func TestAMissingControlContainerIsNoEmptyControl(t *testing.T) {
+	t.Parallel()
 	server, _ := start(t)
 	for name, o := range map[string]cosmos.Options{
 		"container": {Connection: server.ConnectionString, Database: database, Container: controlContainer},
@@ -83,6 +86,7 @@ func TestAMissingControlContainerIsNoEmptyControl(t *testing.T) {
 }
 
 func TestAControlDocumentThatCannotBeReadIsNoEmptyControl(t *testing.T) {
+	t.Parallel()
 	_, c := startControl(t)
 	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"breaker:web","breaker":"shut"}`), false))
 	_, _, err := cosmos.NewControl(c, "web").Load(t.Context())
@@ -91,6 +95,7 @@ func TestAControlDocumentThatCannotBeReadIsNoEmptyControl(t *testing.T) {
 }
 
 func TestADeletedControlDocumentIsChanged(t *testing.T) {
+	t.Parallel()
 	server, c := startControl(t)
 	control := cosmos.NewControl(c, "web")
 	tag, err := control.Store(t.Context(), breaker.Control{}, "")
@@ -108,6 +113,7 @@ func TestADeletedControlDocumentIsChanged(t *testing.T) {
 
 // The meaning of each answer for the control document; none may be a document's error.
 func TestAnswersAboutTheControlDocument(t *testing.T) {
+	t.Parallel()
 	const changed, none = fault.Changed, fault.NoCondition
 	for _, c := range []struct {
 		status    int
@@ -148,6 +154,7 @@ func TestAnswersAboutTheControlDocument(t *testing.T) {
 }
 
 func TestACutStoreIsInfrastructureAndSentOnce(t *testing.T) {
+	t.Parallel()
 	for _, op := range []cosmosdb.Op{cosmosdb.OpCreate, cosmosdb.OpReplace} {
 		server, c := startControl(t)
 		control := cosmos.NewControl(c, "web")

@@ -37,6 +37,7 @@ func start(t *testing.T) (*cosmosdbtest.Running, *cosmos.Container) {
 }
 
 func TestDocuments(t *testing.T) {
+	t.Parallel()
 	conformance.TestDocuments(t, func(t *testing.T) conformance.DocumentsHarness {
 		_, c := start(t)
 		h := documentsOf(c)
@@ -90,6 +91,7 @@ func documentsOf(c *cosmos.Container) conformance.DocumentsHarness {
 }
 
 func TestOneWriteAndNoReadPerRecord(t *testing.T) {
+	t.Parallel()
 	server, c := start(t)
 	tag := submitted(t, c, "a")
 	server.Server.ResetStats()
@@ -105,6 +107,7 @@ func TestOneWriteAndNoReadPerRecord(t *testing.T) {
 }
 
 func TestThrottledOnceIsRetriedForEverIsThrottled(t *testing.T) {
+	t.Parallel()
 	server, c := start(t)
 	tag := submitted(t, c, "a")
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Times: 1, Status: http.StatusTooManyRequests, Substatus: 3200, RetryAfterMS: 50})
@@ -122,6 +125,7 @@ func TestThrottledOnceIsRetriedForEverIsThrottled(t *testing.T) {
 }
 
 func TestRetryWithIsRepeatedThreeTimes(t *testing.T) {
+	t.Parallel()
 	server, c := start(t)
 	tag := submitted(t, c, "a")
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpPatch, Times: 3, Status: 449})
@@ -139,6 +143,7 @@ func TestRetryWithIsRepeatedThreeTimes(t *testing.T) {
 }
 
 func TestACutAfterApplyingIsInfrastructureAndThePatchIsThere(t *testing.T) {
+	t.Parallel()
 	for name, rule := range map[string]cosmosdb.Rule{
 		"cut after":  {Op: cosmosdb.OpPatch, Times: 1, Cut: cosmosdb.After},
 		"cut before": {Op: cosmosdb.OpPatch, Times: 1, Cut: cosmosdb.Before},
@@ -175,6 +180,7 @@ func TestACutAfterApplyingIsInfrastructureAndThePatchIsThere(t *testing.T) {
 }
 
 func TestAReadIsRepeatedAfterACut(t *testing.T) {
+	t.Parallel()
 	server, c := start(t)
 	submitted(t, c, "a")
 	fail(t, server, cosmosdb.Rule{Op: cosmosdb.OpRead, Times: 1, Cut: cosmosdb.After})
@@ -187,6 +193,7 @@ func TestAReadIsRepeatedAfterACut(t *testing.T) {
 }
 
 func TestACancelledRecordMayHaveBeenApplied(t *testing.T) {
+	t.Parallel()
 	server, c := start(t)
 	tag := submitted(t, c, "a")
 	fail(t, server, cosmosdb.Rule{ID: "hold", Op: cosmosdb.OpPatch, Hold: cosmosdb.After})
@@ -208,6 +215,7 @@ func TestACancelledRecordMayHaveBeenApplied(t *testing.T) {
 }
 
 func TestAMissingContainerBlamesNoDocument(t *testing.T) {
+	t.Parallel()
 	server, _ := start(t)
 	for name, o := range map[string]cosmos.Options{
 		"container": {Connection: server.ConnectionString, Database: database, Container: "nowhere"},
@@ -230,6 +238,7 @@ func TestAMissingContainerBlamesNoDocument(t *testing.T) {
 }
 
 func TestAWrongKeyIsInfrastructureAndNotShown(t *testing.T) {
+	t.Parallel()
 	server, _ := start(t)
 	const wrong = "d3Jvbmcga2V5IHdyb25nIGtleSB3cm9uZyBrZXkhIQ=="
 	c, err := cosmos.Open(cosmos.Options{Connection: "AccountEndpoint=" + server.URL + ";AccountKey=" + wrong, Database: database, Container: container})
@@ -242,6 +251,7 @@ func TestAWrongKeyIsInfrastructureAndNotShown(t *testing.T) {
 }
 
 func TestSubmitCreatesAndReplacesOnlyWhenAsked(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	ctx := t.Context()
 	require.NoError(t, c.Submit(ctx, json.RawMessage(`{"id":"a","n":1,"sql_writer":{"status":"committed"}}`), false))
@@ -259,6 +269,7 @@ func TestSubmitCreatesAndReplacesOnlyWhenAsked(t *testing.T) {
 }
 
 func TestSubmitNamesWhatIsWrongWithADocument(t *testing.T) {
+	t.Parallel()
 	server, c := start(t)
 	for _, bad := range []string{``, `{`, `[]`, `7`, `null`, `{}`, `{"id":7}`, `{"id":null}`, `{"id":""}`, `{"id":"a/b"}`, `{"id":".."}`} {
 		err := c.Submit(t.Context(), json.RawMessage(bad), false)
@@ -269,6 +280,7 @@ func TestSubmitNamesWhatIsWrongWithADocument(t *testing.T) {
 }
 
 func TestEnsureContainersTwiceChangesNothing(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a"}`), false))
 	require.NoError(t, c.EnsureContainers(t.Context(), "leases", "sqlwriter-control"))
@@ -279,6 +291,7 @@ func TestEnsureContainersTwiceChangesNothing(t *testing.T) {
 }
 
 func TestQueryDrainsAllRangesAndEmptyPages(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	const n = 230
 	for i := range n {
@@ -300,6 +313,7 @@ func TestQueryDrainsAllRangesAndEmptyPages(t *testing.T) {
 }
 
 func TestAQueryThatTheGatewayRefusesBlamesNoDocument(t *testing.T) {
+	t.Parallel()
 	_, c := start(t)
 	for _, query := range []string{"SELECT * FROM c ORDER BY c._ts", "SELECT TOP 1 * FROM c", "SELECT VALUE COUNT(1) FROM c", "SELECT * FROM c WHERE"} {
 		err := c.Query(t.Context(), query, nil, func([]json.RawMessage) (bool, error) { return true, nil })
@@ -308,6 +322,7 @@ func TestAQueryThatTheGatewayRefusesBlamesNoDocument(t *testing.T) {
 }
 
 func TestAServiceThatDiedIsInfrastructure(t *testing.T) {
+	t.Parallel()
 	server, c := start(t)
 	submitted(t, c, "a")
 	server.Kill()

@@ -22,6 +22,7 @@ func TestSelection(t *testing.T) {
 		"seven ranges, every other page empty": func(o *cosmosdb.Options) { o.Ranges, o.EmptyPages = 7, 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			conformance.TestSelection(t, func(t *testing.T) conformance.SelectionHarness {
 				server := cosmosdbtest.Start(t, change)
 				return selectionOf(t, cosmos.Options{Connection: server.ConnectionString, Database: database, Container: container})

@@ -26,7 +26,7 @@ const (
 
 // short is the deadline of a call without an answer. A call that must succeed has the patient one, for a busy machine.
 const (
-	short   = 2 * time.Second
+	short   = 500 * time.Millisecond
 	patient = time.Minute
 )
 

@@ -18,6 +18,7 @@ import (
 )
 
 func TestLedger(t *testing.T) {
+	t.Parallel()
 	conformance.TestLedger(t, func(t testing.TB) conformance.LedgerHarness {
 		h := harness(t)
 		loser, ok := h.Sink.(*conformance.ReplyLoser)

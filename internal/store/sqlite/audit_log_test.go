@@ -16,6 +16,7 @@ import (
 )
 
 func TestJournal(t *testing.T) {
+	t.Parallel()
 	conformance.TestJournal(t, func(t testing.TB) conformance.AuditLogHarness {
 		d := db{newStore(t)}
 		return conformance.AuditLogHarness{

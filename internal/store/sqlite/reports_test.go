@@ -16,6 +16,7 @@ import (
 )
 
 func TestReports(t *testing.T) {
+	t.Parallel()
 	conformance.TestReports(t, func(t *testing.T) conformance.ReportsHarness {
 		d := db{newStore(t)}
 		h := conformance.ReportsHarness{

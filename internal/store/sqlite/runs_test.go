@@ -19,6 +19,7 @@ import (
 )
 
 func TestRunStore(t *testing.T) {
+	t.Parallel()
 	conformance.TestRunStore(t, func(t testing.TB) conformance.RunStoreFixture { return db{newStore(t)}.runs() })
 }
 

@@ -17,9 +17,15 @@ import (
 	"sqlwriter/test/conformance"
 )
 
-func TestSink(t *testing.T) { conformance.TestSink(t, harness) }
+func TestSink(t *testing.T) {
+	t.Parallel()
+	conformance.TestSink(t, harness)
+}
 
-func TestBisect(t *testing.T) { conformance.TestBisect(t, harness) }
+func TestBisect(t *testing.T) {
+	t.Parallel()
+	conformance.TestBisect(t, harness)
+}
 
 // newStore opens a new file with our tables and samples of the user's.
 func newStore(t testing.TB) *sqlite.Store {
