@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -45,7 +46,12 @@ func NewDocuments(now func() time.Time) *Documents {
 func (d *Documents) Put(doc json.RawMessage) error {
 	const op = "inmem: put"
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(doc, &members); err != nil {
+	var compact bytes.Buffer
+	err := json.Compact(&compact, doc)
+	if err == nil {
+		err = json.Unmarshal(compact.Bytes(), &members)
+	}
+	if err != nil {
 		return fault.Wrap(fault.Document, op, "json", "the document is not a JSON object", err)
 	}
 	var id string
@@ -57,7 +63,7 @@ func (d *Documents) Put(doc json.RawMessage) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, err := d.store(op, id, members)
+	_, err = d.store(op, id, members)
 	return err
 }
 
@@ -73,7 +79,7 @@ func (d *Documents) Read(ctx context.Context, id string) (json.RawMessage, error
 	if !ok {
 		return nil, gone(op, id)
 	}
-	return encode(members)
+	return encode(members), nil
 }
 
 // ReadMany gives the documents that exist among ids, each once. See commit.Documents.
@@ -91,11 +97,7 @@ func (d *Documents) ReadMany(ctx context.Context, ids []string) ([]json.RawMessa
 			continue
 		}
 		seen[id] = true
-		doc, err := encode(members)
-		if err != nil {
-			return nil, err
-		}
-		docs = append(docs, doc)
+		docs = append(docs, encode(members))
 	}
 	return docs, nil
 }
@@ -130,11 +132,7 @@ func (d *Documents) between(sysName string, from, to int64) ([]json.RawMessage, 
 		if !d.waiting[id].between(sysName, from, to) {
 			continue
 		}
-		doc, err := encode(d.byID[id])
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, doc)
+		found = append(found, encode(d.byID[id]))
 	}
 	return found, nil
 }
@@ -179,11 +177,7 @@ func (d *Documents) store(op, id string, members map[string]json.RawMessage) (st
 	}
 	members["_etag"] = quoted
 	members["_ts"] = json.RawMessage(fmt.Sprint(d.now().Unix()))
-	doc, err := encode(members)
-	if err != nil {
-		return "", err
-	}
-	if len(doc) > maxDocument {
+	if doc := encode(members); len(doc) > maxDocument {
 		return "", &fault.Error{
 			Kind: fault.Document, Condition: fault.TooLarge, Code: "413", Op: op,
 			Reason: fmt.Sprintf("the document would have %d bytes, at most %d are allowed", len(doc), maxDocument),
@@ -244,13 +238,21 @@ func text(value json.RawMessage) string {
 	return *s
 }
 
-// encode writes a document with its members as they stand, numbers and signs like < included.
-func encode(members map[string]json.RawMessage) (json.RawMessage, error) {
+// encode writes a document with its members as they stand, numbers and signs like < included. They are JSON already: an
+// Encoder would check them each time, which was a sixth of the time of the simulated worlds.
+func encode(members map[string]json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(members); err != nil {
-		return nil, fault.Wrap(fault.Internal, "inmem: encode", "marshal", "a stored document cannot be written as JSON", err)
+	names := json.NewEncoder(&b)
+	names.SetEscapeHTML(false)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		b.WriteByte(',')
+		_ = names.Encode(name) // a text always can be
+		b.Truncate(b.Len() - 1)
+		b.WriteByte(':')
+		b.Write(members[name])
 	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
+	b.WriteByte('}')
+	doc := b.Bytes()
+	doc[0] = '{'
+	return doc
 }
