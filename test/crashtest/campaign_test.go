@@ -157,11 +157,11 @@ func (p *path) shortageSingles(steps []step, share int) []plan {
 func (p *path) shares() (kinds, pairs int) {
 	switch {
 	case p.runs == nil:
-		return 1, shareOfPairs
+		return 1, size().pairs
 	case *pairsFlag > 0: // the long campaign
-		return 1, shareOfRunPairs
+		return 1, size().runPairs
 	}
-	return shareOfRunKinds, shareOfRunPairs
+	return size().runKinds, size().runPairs
 }
 
 // single is a run with one fault.
@@ -237,7 +237,7 @@ func TestEverySingleFault(t *testing.T) {
 				planned[faults[0].kind]++
 			}
 			require.Equal(t, planned, c.tally.fired)
-			if p.runs == nil || shareOfRunKinds == 1 {
+			if p.runs == nil || size().runKinds == 1 {
 				for _, k := range kinds() {
 					require.Equal(t, len(c.steps), planned[k], "%s at every step", k)
 				}

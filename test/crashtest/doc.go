@@ -18,8 +18,8 @@
 // single call (observer_test.go; blame and the breaker in observer_blame_test.go). The clock is fake, nothing is drawn but from a seed, so one line of a failure replays it.
 //
 // Runs (runs_world_test.go) have books, queues with locks and dead letters, heartbeats, the timer and an operator besides; a message of
-// a process that died comes again when its lock is over. With the race detector each step of theirs meets a third of the faults, the
-// next step another third; go test without it and make faults do all.
+// a process that died comes again when its lock is over. With -short, as in make test, each step of theirs meets a third of the
+// faults, the next step another third; without it all. No test here runs with the race detector: one goroutine runs at a time.
 //
 // Several instances at once are under a scheduler (scheduler_test.go): one goroutine runs at a time, every call of a port is
 // where it may lose its turn, and a seed decides who goes on.

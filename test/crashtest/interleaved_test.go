@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 
 var (
 	seedFlag     = flag.Int64("seed", 0, "TestInterleaved: this seed alone, with its steps")
-	seedsFlag    = flag.Int("seeds", histories, "TestInterleaved: how many seeds")
+	seedsFlag    = flag.Int("seeds", 0, "TestInterleaved: how many seeds; 0 is as many as go test has")
 	durationFlag = flag.Duration("duration", 0, "TestInterleaved: new seeds for so long")
 )
 
@@ -182,7 +183,7 @@ func TestInterleaved(t *testing.T) {
 	if *durationFlag > 0 {
 		first = time.Now().UnixNano()
 	}
-	for n := range *seedsFlag {
+	for n := range cmp.Or(*seedsFlag, size().histories) {
 		seeds = append(seeds, first+int64(n))
 	}
 	steps, faults, runs := 0, 0, 0

@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 
 var (
 	runSeedFlag  = flag.Int64("runseed", 0, "TestInterleavedRuns: this seed alone, with its steps")
-	runSeedsFlag = flag.Int("runseeds", runHistories, "TestInterleavedRuns: how many seeds")
+	runSeedsFlag = flag.Int("runseeds", 0, "TestInterleavedRuns: how many seeds; 0 is as many as go test has")
 )
 
 // crew is a world of runs: two managers, three workers and the timer, each a process of its own, an operator who starts, cancels,
@@ -178,7 +179,7 @@ func TestInterleavedRuns(t *testing.T) {
 		require.Empty(t, w.report())
 		return
 	}
-	seeds := make([]int64, *runSeedsFlag)
+	seeds := make([]int64, cmp.Or(*runSeedsFlag, size().runHistories))
 	for n := range seeds {
 		seeds[n] = int64(n + 1)
 	}

@@ -1,18 +1,23 @@
-//go:build !race
-
 package crashtest
 
-// What a plain go test runs of what is too much for it. All pairs are in make faults.
-const (
-	// shareOfPairs is every how many-th pair.
-	shareOfPairs = 149
-	// histories is how many seeds.
-	histories = 300
-	// shareOfRunKinds is every how many-th kind of fault at a step of a path of runs: all of them.
-	shareOfRunKinds = 1
-	// shareOfRunPairs is every how many-th pair on these paths, runHistories how many seeds of runs.
-	shareOfRunPairs = 997
-	runHistories    = 60
-	// shareOfShortages is every how many-th of those calls that are no request for documents meets a shortage.
-	shareOfShortages = 2
-)
+import "testing"
+
+// sizes are what one go test runs of what is too much for it. All pairs are in make faults.
+type sizes struct {
+	// pairs is every how many-th pair, histories how many seeds.
+	pairs, histories int
+	// runKinds is every how many-th kind of fault at a step of a path of runs, others at the next step; runPairs is every how
+	// many-th pair on these paths, runHistories how many seeds of runs.
+	runKinds, runPairs, runHistories int
+}
+
+// shareOfShortages is every how many-th of those calls that are no request for documents meets a shortage.
+const shareOfShortages = 2
+
+// size is the daily size, or that of go test -short: make test.
+func size() sizes {
+	if testing.Short() {
+		return sizes{pairs: 1490, histories: 100, runKinds: 3, runPairs: 9970, runHistories: 25}
+	}
+	return sizes{pairs: 149, histories: 300, runKinds: 1, runPairs: 997, runHistories: 60}
+}

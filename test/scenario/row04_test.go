@@ -15,7 +15,7 @@ func TestRow04(t *testing.T) {
 		w.host(max(2, len(w.feed)))
 	}
 	// The hours in which most is asked are the second to the fourth.
-	if !large() {
+	if !large() && !testing.Short() {
 		each(t, "schema, the first three hours of 5,000", one(1), func(w *world) {
 			w.arrive(5000, good())
 			schema(w)
@@ -86,10 +86,13 @@ func TestRow04(t *testing.T) {
 	})
 }
 
-// less is a fifth of a number, unless the large sizes are asked for.
+// less is a fifth of a number, with -short a twentieth, unless the large sizes are asked for.
 func less(n int) int {
-	if large() {
+	switch {
+	case large():
 		return n
+	case testing.Short():
+		return max(1, n/20)
 	}
 	return n / 5
 }

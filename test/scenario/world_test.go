@@ -126,9 +126,13 @@ func one(ranges int) []options { return []options{{ranges: ranges}} }
 // large reports whether the large sizes are asked for: SQLWRITER_SCENARIOS=full.
 func large() bool { return os.Getenv("SQLWRITER_SCENARIOS") == "full" }
 
-// each plays a scenario in a bubble of its own for each of the options.
+// each plays a scenario in a bubble of its own for each of the options; with -short for one of them only, in
+// memory with two ranges when it is there.
 func each(t *testing.T, name string, variants []options, play func(w *world)) {
 	t.Helper()
+	if testing.Short() {
+		variants = variants[min(1, len(variants)-1):][:1]
+	}
 	for _, o := range variants {
 		t.Run(strings.TrimSpace(name+" "+o.String()), func(t *testing.T) {
 			t.Parallel()
