@@ -1,9 +1,15 @@
 # The two commands of the README are `make run` and `make test`; both do their own set-up with Go and Node only.
 SHELL := /bin/sh
 GO ?= go
-# The race detector needs a C compiler; without one the tests run all the same and say so. SQLite's translated C is left
-# out of it: it has no goroutines of its own, and watching it makes the SQL suites nine times slower.
-RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race -gcflags=modernc.org/sqlite/lib=-race=false)
+# Many tests wait for processes and deadlines: more of them at a time than there are processors.
+WAITING := -p 4 -parallel 8
+# The end-to-end tests of `make test`: the plain path, an outage, a kill.
+SMOKES := ^(TestFiveHundredDocumentsArriveExactly|TestCosmosGoesAwayAfterHalfOfThePatches|TestKillBetweenSQLCommitAndPatch)$$
+# Not with the race detector: crashtest runs one goroutine at a time, scenario on a fake clock, and e2e tests processes.
+NORACE := /test/(crashtest|scenario|e2e)$$
+# SQLite's translated C is left out of the race detector: it has no goroutines of its own, and watching it makes the SQL
+# suites nine times slower.
+RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false
 TOOLS := $(CURDIR)/.tools
 GOLANGCI := $(TOOLS)/golangci-lint
 GOVULNCHECK := $(TOOLS)/govulncheck
@@ -15,20 +21,25 @@ SQLFLUFF := $(TOOLS)/sqlfluff
 TSQL := deploy internal/store/sqlserver/adoption internal/store/sqlserver/migrations internal/store/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus clean
+.PHONY: help run test check race e2e lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus clean
 
 help: ## Show this help.
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
 
 run: ## Start everything locally and show the main job and an outage. ONCE=1: check exactly and end. FRESH=1: forget the kept state. OUTAGE=0: no outage. SQL_CONNECTION=sqlserver://...: on that server.
 	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/local run # the flags the handler is built with: nothing is compiled twice
 
-test: azurite servicebus ## Run all tests (with the race detector when a C compiler is there).
-	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
-	$(GO) test $(RACE) -timeout 20m $(TESTFLAGS) $$($(GO) list ./... | grep -v /test/scenario)
-	$(GO) test -timeout 15m $(TESTFLAGS) ./test/scenario # hours on a fake clock, without the race detector: with it they take ten times as long
+test: azurite servicebus ## Run the tests of every package, in two minutes: random histories, crash tests and scenarios in a small size (-short), of the whole stack three end-to-end tests.
+	$(GO) test -short $(WAITING) -timeout 10m $(TESTFLAGS) $$($(GO) list ./... | grep -v '/test/e2e$$')
+	$(GO) test -run '$(SMOKES)' -timeout 5m $(TESTFLAGS) ./test/e2e
 
-check: sqllint lint vuln somemutants ## Lint, known vulnerabilities, kept mutants (installs its tools into .tools; needs Python 3 as well).
+check: sqllint lint vuln race e2e somemutants ## What `make test` leaves out: lint, known vulnerabilities, race, e2e, a sixth of the mutants (installs its tools into .tools; needs Python 3 and a C compiler).
+
+race: azurite servicebus ## All tests in their daily size with the race detector, but for those of e2e, crashtest and scenario. Needs a C compiler.
+	$(GO) test $(RACE) $(WAITING) -timeout 20m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(NORACE)')
+
+e2e: azurite servicebus ## The whole stack end to end (test/e2e, cmd/local), and crash tests and scenarios in their daily size.
+	$(GO) test -timeout 20m $(TESTFLAGS) ./test/e2e ./cmd/local ./test/crashtest ./test/scenario
 
 lint: $(GOLANGCI) ## golangci-lint with the chosen linters (.golangci.yml gives a reason for each).
 	$(GOLANGCI) run ./...
@@ -45,7 +56,7 @@ mutants: ## Break the product on purpose, one kept mutant at a time: each must b
 	@$(GO) run ./test/mutants
 
 somemutants:
-	@$(GO) run ./test/mutants -share 6 # a sixth, others every day: all of them take a quarter of an hour on two cores with empty caches
+	@$(GO) run ./test/mutants -share 6 # drawn from the commit: all of them take a quarter of an hour on two cores with empty caches
 
 faults: azurite servicebus ## Long fault campaigns: all pairs of faults, FAULTTIME (10m) of histories, real minutes of outages; on SQLWRITER_TEST_SQLSERVER too when it is set.
 	$(GO) test ./test/crashtest -run '^(TestEverySingleFault|TestPairsOfFaults)$$' -pairs 1 -count=1 -timeout 8h -v
