@@ -161,7 +161,7 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 		return db.Stores(c.SysName), nil
 	}
 	log := zerolog.New(a.stderr).With().Timestamp().Logger()
-	flow := newBreaker(cosmos.NewControl(control, c.SysName), c, sql, log)
+	flow := a.newBreaker(cosmos.NewControl(control, c.SysName), c, sql, log)
 	defer func() {
 		if flow.Seen().Lost {
 			a.notef("the control document cannot be had: what the app does is not known, and SQL was asked without it")
@@ -190,7 +190,7 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 const toolBuild = "sqlwriterctl"
 
 // newBreaker makes a breaker over the app's control document, with a heartbeat of its own. Nothing is asked for yet.
-func newBreaker(store breaker.ControlStore, c config.Config, sql commit.Sink, log zerolog.Logger) *breaker.Breaker {
+func (a *app) newBreaker(store breaker.ControlStore, c config.Config, sql commit.Sink, log zerolog.Logger) *breaker.Breaker {
 	return breaker.New(store, breaker.Options{
 		Instance:         fmt.Sprintf("%s-%s-%d", toolBuild, who(), os.Getpid()),
 		MaxPoisonPerHour: c.MaxPoisonPerHour,
