@@ -164,9 +164,9 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 	return sorted[max(0, int(math.Ceil(p/100*float64(len(sorted))))-1)]
 }
 
-// stats asks the stand-in for its counters, or sets them to zero with DELETE.
+// stats asks the emulator for its counters, or sets them to zero with DELETE.
 func (d *drain) stats(ctx context.Context, method string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, method, d.file.Cosmos+"/_standin/stats", nil)
+	req, err := http.NewRequestWithContext(ctx, method, d.file.Cosmos+"/_emulator/stats", nil)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ const (
 	cosmosPort    = 8081
 	blobPort      = 10000
 	busPort       = 5672
-	// busControlPort is where the stand-in for Service Bus takes orders; the vendor's emulator has its own there.
+	// busControlPort is where the emulator for Service Bus takes orders; the vendor's emulator has its own there.
 	busControlPort = 5300
 )
 
@@ -147,7 +147,7 @@ func (s *stack) startBlob(ctx context.Context) error {
 	return answers(ctx, s.file.Blob, nil)
 }
 
-// startBus starts the stand-in for Service Bus with the queues that the settings name.
+// startBus starts the emulator for Service Bus with the queues that the settings name.
 func (s *stack) startBus(ctx context.Context) error {
 	var queues []servicebus.Queue
 	for _, setting := range []string{config.RunsQueue, config.BatchesQueue} {
@@ -166,7 +166,7 @@ func (s *stack) startBus(ctx context.Context) error {
 	return answers(ctx, s.file.ServiceBusControl+"/queues", nil)
 }
 
-// startCosmos starts the stand-in and makes the containers.
+// startCosmos starts the emulator and makes the containers.
 func (s *stack) startCosmos(ctx context.Context, exe string) error {
 	err := s.launch(ctx, proc.Spec{Name: "cosmosdb", Path: exe, Args: []string{
 		"cosmosdb", "--listen", s.file.Cosmos[len("http://"):], "--journal", filepath.Join(s.dir, journalName),
@@ -174,7 +174,7 @@ func (s *stack) startCosmos(ctx context.Context, exe string) error {
 	if err != nil {
 		return err
 	}
-	if err := answers(ctx, s.file.Cosmos+"/_standin/stats", nil); err != nil {
+	if err := answers(ctx, s.file.Cosmos+"/_emulator/stats", nil); err != nil {
 		return err
 	}
 	database, container := s.settings[config.CosmosDatabase], s.settings[config.CosmosContainer]

@@ -107,15 +107,15 @@ func directions() []direction {
 			"test/emulators/cosmosdb",
 			[]string{"test/emulators/cosmosdb"},
 			append([]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/stretchr/testify"}, zerolog...),
-			"a stand-in that knew the product would agree with its mistakes",
+			"an emulator that knew the product would agree with its mistakes",
 		},
 		{
 			"test/emulators/funchost",
 			[]string{"test/emulators/funchost"},
 			append([]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/adhocore/gronx", "github.com/google/uuid"}, zerolog...),
-			"a stand-in that knew the product would agree with its mistakes",
+			"an emulator that knew the product would agree with its mistakes",
 		},
-		{"test/emulators/servicebus", nil, nil, "a stand-in that knew the product would agree with its mistakes"},
+		{"test/emulators/servicebus", nil, nil, "an emulator that knew the product would agree with its mistakes"},
 		{
 			"test/emulators/servicebus/servicebustest",
 			[]string{"test/emulators/servicebus"},

@@ -42,7 +42,7 @@ func TestLedger(t *testing.T, open func(t testing.TB) LedgerHarness) {
 		name string
 		run  func(*ledgerTest)
 	}{
-		{"nothing was said: it is not adopted", adoptNothingSaid},
+		{"nothing was said: it is not adopted", adoptWithoutNames},
 		{"said to be empty: it is adopted, and a run may still begin", adoptEmpty},
 		{"from begin to finish", adoptLifeOfARun},
 		{"a run is begun only in the place of the state that was read", adoptBeginRace},

@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-func adoptNothingSaid(s *ledgerTest) {
+func adoptWithoutNames(s *ledgerTest) {
 	require.Equal(s, adopt.State{}, s.now())
 	s.adopted(false)
 	_, err := s.a.Adoption.Page(s.Context(), adopt.Page{Run: "", From: 0, Rows: adoptedRows(doc("a", 1, 1, "x", 1))})

@@ -23,7 +23,7 @@ const (
 	AuditLogOtherSysName = "dev"
 )
 
-// AuditLogHarness is what TestJournal needs beside the port itself.
+// AuditLogHarness is what TestAuditLog needs beside the port itself.
 type AuditLogHarness struct {
 	// AuditLog is the port under test, of the environment AuditLogSysName and with nothing in it; Store are the books of runs of the
 	// same environment in the same database.
@@ -39,17 +39,17 @@ type AuditLogHarness struct {
 	HideRuns, HideAudits func(t testing.TB) (restore func())
 }
 
-// journalTest is a case at work.
-type journalTest struct {
+// auditLogTest is a case at work.
+type auditLogTest struct {
 	*testing.T
 	AuditLogHarness
 }
 
-// TestJournal holds an implementation of ops.AuditLog to the port's contract. open makes a new one per case.
-func TestJournal(t *testing.T, open func(t testing.TB) AuditLogHarness) {
+// TestAuditLog holds an implementation of ops.AuditLog to the port's contract. open makes a new one per case.
+func TestAuditLog(t *testing.T, open func(t testing.TB) AuditLogHarness) {
 	for _, c := range []struct {
 		name string
-		run  func(*journalTest)
+		run  func(*auditLogTest)
 	}{
 		{"an entry of the audit log comes back as it was written", auditEntry},
 		{"a run from its request to its receipt", auditLifeOfARun},
@@ -74,12 +74,12 @@ func TestJournal(t *testing.T, open func(t testing.TB) AuditLogHarness) {
 		{"missing tables are infrastructure", auditMissing},
 		{"a call whose context has ended is infrastructure and keeps nothing", auditCancelled},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.run(&journalTest{T: t, AuditLogHarness: open(t)}) })
+		t.Run(c.name, func(t *testing.T) { c.run(&auditLogTest{T: t, AuditLogHarness: open(t)}) })
 	}
 }
 
 // runs are what the books of runs say of those that the journal keeps.
-func (j *journalTest) runs(limit int) []ops.Run {
+func (j *auditLogTest) runs(limit int) []ops.Run {
 	j.Helper()
 	list, err := j.Store.ListRuns(j.Context(), limit)
 	require.NoError(j, err)
@@ -93,7 +93,7 @@ func (j *journalTest) runs(limit int) []ops.Run {
 	return runs
 }
 
-func (j *journalTest) audits(limit int) []ops.Audit {
+func (j *auditLogTest) audits(limit int) []ops.Audit {
 	j.Helper()
 	audits, err := j.AuditLog.Audits(j.Context(), ops.AuditQuery{All: true, Limit: limit})
 	require.NoError(j, err)
@@ -101,7 +101,7 @@ func (j *journalTest) audits(limit int) []ops.Audit {
 }
 
 // actions are those of the audit log, newest first.
-func (j *journalTest) actions() []string {
+func (j *auditLogTest) actions() []string {
 	j.Helper()
 	list := []string{}
 	for _, a := range j.audits(1000) {
@@ -111,13 +111,13 @@ func (j *journalTest) actions() []string {
 }
 
 // start begins a run that must begin.
-func (j *journalTest) start(id string) {
+func (j *auditLogTest) start(id string) {
 	j.Helper()
 	require.NoError(j, j.AuditLog.Start(j.Context(), ops.Run{ID: id, Kind: "reprocess"}, ops.Audit{Action: "reprocess", Subject: id}))
 }
 
 // only is the one run there is.
-func (j *journalTest) only() ops.Run {
+func (j *auditLogTest) only() ops.Run {
 	j.Helper()
 	runs := j.runs(10)
 	require.Len(j, runs, 1)
@@ -125,19 +125,19 @@ func (j *journalTest) only() ops.Run {
 }
 
 // now requires that a time is the clock's.
-func (j *journalTest) now(at time.Time) {
+func (j *auditLogTest) now(at time.Time) {
 	j.Helper()
 	require.WithinDuration(j, j.Now(), at, 10*time.Minute, "by the database's clock")
 	require.Equal(j, time.UTC, at.Location())
 }
 
 // refused requires an error of our own making.
-func (j *journalTest) refused(code string, err error) {
+func (j *auditLogTest) refused(code string, err error) {
 	j.Helper()
 	require.Equal(j, []string{string(fault.Internal), code}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%v", err)
 }
 
-func auditEntry(j *journalTest) {
+func auditEntry(j *auditLogTest) {
 	require.Equal(j, []ops.Audit{}, j.audits(10))
 	a := ops.Audit{
 		At: time.Unix(1, 0), Action: "pause", By: "Ann", Why: "the index is being rebuilt", Subject: "the flow",
@@ -152,7 +152,7 @@ func auditEntry(j *journalTest) {
 	require.Empty(j, j.runs(10), "an entry is no run")
 }
 
-func auditLifeOfARun(j *journalTest) {
+func auditLifeOfARun(j *auditLogTest) {
 	require.Equal(j, []ops.Run{}, j.runs(10))
 	r := ops.Run{
 		ID: "r-1", Kind: "reprocess", Filter: json.RawMessage(`{"kind": "document", "codes": ["2628", "547"]}`), RequestedBy: "Ann",
@@ -183,7 +183,7 @@ func auditLifeOfARun(j *journalTest) {
 	require.Len(j, j.audits(10), 1, "progress and end are no actions")
 }
 
-func auditOddTexts(j *journalTest) {
+func auditOddTexts(j *auditLogTest) {
 	odd := "O'Neil \"x\" \\ %s @id; DROP TABLE run -- \u00e4\u6f22\U0001f600 \ttab\nline "
 	r := ops.Run{ID: "!'\"@;--~", Kind: "k'", RequestedBy: odd, Why: odd, Counts: map[string]int{odd: -1}}
 	require.NoError(j, j.AuditLog.Start(j.Context(), r, ops.Audit{Action: "a'", By: odd, Why: odd, Subject: odd}))
@@ -204,7 +204,7 @@ func auditOddTexts(j *journalTest) {
 	require.Equal(j, json.RawMessage(text), j.audits(1)[0].Detail, "JSON is never cut")
 }
 
-func auditTruncates(j *journalTest) {
+func auditTruncates(j *auditLogTest) {
 	long := strings.Repeat("\u6f22\U0001f600", 1500)
 	id := strings.Repeat("x", ops.MaxRunID)
 	require.NoError(j, j.AuditLog.Start(j.Context(), ops.Run{ID: id, Kind: long, RequestedBy: long, Why: long},
@@ -218,7 +218,7 @@ func auditTruncates(j *journalTest) {
 	require.Equal(j, "a\ufffdb\ufffdc", j.audits(1)[0].By)
 }
 
-func auditRefuses(j *journalTest) {
+func auditRefuses(j *auditLogTest) {
 	ctx, good := j.Context(), ops.Audit{Action: "reprocess"}
 	broken := json.RawMessage(`{"a":`)
 	for _, id := range []string{"", "a b", "a ", "\u00e4", strings.Repeat("x", ops.MaxRunID+1)} {
@@ -240,7 +240,7 @@ func auditRefuses(j *journalTest) {
 	require.Len(j, j.audits(10), 1)
 }
 
-func auditRunExists(j *journalTest) {
+func auditRunExists(j *auditLogTest) {
 	j.start("run")
 	require.NoError(j, j.AuditLog.End(j.Context(), "run", ops.Completed, map[string]int{"done": 1}))
 	was := j.only()
@@ -256,7 +256,7 @@ func auditRunExists(j *journalTest) {
 }
 
 // short is each run's id, status and whether it shall end, newest first.
-func (j *journalTest) short() []string {
+func (j *auditLogTest) short() []string {
 	j.Helper()
 	list := []string{}
 	for _, r := range j.runs(1000) {
@@ -281,7 +281,7 @@ func together(f func(n int) error) []error {
 	return errs
 }
 
-func auditStartRace(j *journalTest) {
+func auditStartRace(j *auditLogTest) {
 	won := -1
 	for i, err := range together(func(n int) error {
 		return j.AuditLog.Start(j.Context(), ops.Run{ID: "r", RequestedBy: fmt.Sprint(n)}, ops.Audit{Action: "reprocess", Subject: fmt.Sprint(n)})
@@ -297,7 +297,7 @@ func auditStartRace(j *journalTest) {
 	require.Equal(j, []string{fmt.Sprint("reprocess ", won)}, j.actions())
 }
 
-func auditStartWhole(j *journalTest) {
+func auditStartWhole(j *auditLogTest) {
 	if j.HideAudits == nil {
 		j.Skip("not shown here: nothing can fail between the two")
 	}
@@ -309,7 +309,7 @@ func auditStartWhole(j *journalTest) {
 	j.start("r")
 }
 
-func auditNoRun(j *journalTest) {
+func auditNoRun(j *auditLogTest) {
 	_, err := j.AuditLog.Progress(j.Context(), "r", map[string]int{"done": 1})
 	j.refused("no_run", err)
 	j.start("r")
@@ -321,7 +321,7 @@ func auditNoRun(j *journalTest) {
 	require.Equal(j, was, j.only())
 }
 
-func auditEndsOnce(j *journalTest) {
+func auditEndsOnce(j *auditLogTest) {
 	require.NoError(j, j.AuditLog.End(j.Context(), "nobody", ops.Completed, nil), "a run that is not there is none that runs")
 	require.Empty(j, j.runs(10))
 	j.start("r")
@@ -332,7 +332,7 @@ func auditEndsOnce(j *journalTest) {
 	require.Equal(j, was, j.only())
 }
 
-func auditEndRace(j *journalTest) {
+func auditEndRace(j *auditLogTest) {
 	j.start("r")
 	for _, err := range together(func(n int) error {
 		status := []ops.RunStatus{ops.Completed, ops.Stopped}[n%2]
@@ -345,7 +345,7 @@ func auditEndRace(j *journalTest) {
 	require.Contains(j, r.Counts, string(r.Status), "status and counts are one caller's")
 }
 
-func auditCancel(j *journalTest) {
+func auditCancel(j *auditLogTest) {
 	j.start("other")
 	j.start("r")
 	cancel, err := j.AuditLog.Cancel(j.Context(), "r", ops.Audit{Action: "cancel", By: "Ann", Why: "wrong filter", Subject: "r"})
@@ -362,7 +362,7 @@ func auditCancel(j *journalTest) {
 	require.Equal(j, []string{"r completed true", "other running false"}, j.short())
 }
 
-func auditCancelNothing(j *journalTest) {
+func auditCancelNothing(j *auditLogTest) {
 	j.start("r")
 	require.NoError(j, j.AuditLog.End(j.Context(), "r", ops.Completed, nil))
 	for _, id := range []string{"r", "nobody", ""} {
@@ -374,7 +374,7 @@ func auditCancelNothing(j *journalTest) {
 	require.Equal(j, []string{"reprocess r"}, j.actions(), "nothing was done")
 }
 
-func auditCancelWhole(j *journalTest) {
+func auditCancelWhole(j *auditLogTest) {
 	if j.HideAudits == nil {
 		j.Skip("not shown here: nothing can fail between the two")
 	}
@@ -387,7 +387,7 @@ func auditCancelWhole(j *journalTest) {
 	require.Equal(j, []string{"r running false"}, j.short())
 }
 
-func auditLatest(j *journalTest) {
+func auditLatest(j *auditLogTest) {
 	const n = 12
 	for i := range n {
 		j.start(fmt.Sprint("r", i))
@@ -410,7 +410,7 @@ func auditLatest(j *journalTest) {
 }
 
 // noted are the entries that a query finds, newest first.
-func (j *journalTest) noted(q ops.AuditQuery) []string {
+func (j *auditLogTest) noted(q ops.AuditQuery) []string {
 	j.Helper()
 	audits, err := j.AuditLog.Audits(j.Context(), q)
 	require.NoError(j, err)
@@ -421,7 +421,7 @@ func (j *journalTest) noted(q ops.AuditQuery) []string {
 	return list
 }
 
-func auditQueries(j *journalTest) {
+func auditQueries(j *auditLogTest) {
 	ctx := j.Context()
 	batch := strings.Repeat("b", 64)
 	begin := func(id string) {
@@ -496,7 +496,7 @@ func auditQueries(j *journalTest) {
 }
 
 // Whatever the database's collation takes for one.
-func auditActionSpelled(j *journalTest) {
+func auditActionSpelled(j *auditLogTest) {
 	j.start("r")
 	require.NoError(j, j.AuditLog.Write(j.Context(), ops.Audit{Action: "pause", By: "Ann", Why: "x"}))
 	for action, found := range map[string]int{"pause": 1, "PAUSE": 0, "Pause": 0, "pausé": 0, "reprocess": 1, "REPROCESS": 0} {
@@ -508,7 +508,7 @@ func auditActionSpelled(j *journalTest) {
 }
 
 // seen are the runs that a store lists, and the subjects of the entries that a journal does, newest first.
-func seen(j *journalTest, of ops.AuditLog, store run.Store) (runs, subjects []string) {
+func seen(j *auditLogTest, of ops.AuditLog, store run.Store) (runs, subjects []string) {
 	j.Helper()
 	const most = 100
 	audits, err := of.Audits(j.Context(), ops.AuditQuery{All: true, Limit: most})
@@ -524,7 +524,7 @@ func seen(j *journalTest, of ops.AuditLog, store run.Store) (runs, subjects []st
 	return runs, subjects
 }
 
-func auditEnvironments(j *journalTest) {
+func auditEnvironments(j *auditLogTest) {
 	ctx := j.Context()
 	entry := func(of string) run.Audit {
 		return run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "x", Run: of}
@@ -573,7 +573,7 @@ func auditEnvironments(j *journalTest) {
 	require.Equal(j, []any{run.RunStopped, map[string]int{"applied": 2}}, []any{r.Status, r.Counts}, "the books of runs know what became of it")
 }
 
-func auditForeign(j *journalTest) {
+func auditForeign(j *auditLogTest) {
 	j.start("r")
 	require.NoError(j, j.AuditLog.Write(j.Context(), ops.Audit{Action: "pause", Subject: "r"}))
 	before := j.only()
@@ -591,7 +591,7 @@ func auditForeign(j *journalTest) {
 	j.refused("run_exists", j.Other.Start(j.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "reprocess"}))
 }
 
-func auditParallel(j *journalTest) {
+func auditParallel(j *auditLogTest) {
 	const steps = 5
 	for _, err := range together(func(n int) error {
 		id := fmt.Sprint("r", n)
@@ -615,7 +615,7 @@ func auditParallel(j *journalTest) {
 	require.Len(j, j.audits(100), 8)
 }
 
-func auditMissing(j *journalTest) {
+func auditMissing(j *auditLogTest) {
 	if j.HideRuns == nil || j.HideAudits == nil {
 		j.Skip("not shown here: there are no tables")
 	}
@@ -646,7 +646,7 @@ func auditMissing(j *journalTest) {
 	require.Equal(j, []string{"reprocess r"}, j.actions())
 }
 
-func auditCancelled(j *journalTest) {
+func auditCancelled(j *auditLogTest) {
 	j.start("r")
 	ctx, cancel := context.WithCancel(j.Context())
 	cancel()

@@ -120,7 +120,7 @@ func backlogRetries(t *testing.T, h BacklogHarness) {
 		}
 	}
 	for _, w := range []commit.Window{commit.PutOff, commit.Due, commit.Postponed} {
-		require.ElementsMatch(t, want[w], waitingIDs(windowed(t, h.Backlog, windowQuery(w))), w)
+		require.ElementsMatch(t, want[w], pendingIDs(windowed(t, h.Backlog, windowQuery(w))), w)
 	}
 	require.Empty(t, windowed(t, h.Backlog, windowQuery(commit.Orphans)), "by a time that is 0 nothing qualifies")
 }
@@ -137,7 +137,7 @@ func backlogApplied(t *testing.T, h BacklogHarness) {
 	early := func(before int64) []string {
 		q := windowQuery(commit.Postponed)
 		q.AppliedBefore = before
-		return waitingIDs(windowed(t, h.Backlog, q))
+		return pendingIDs(windowed(t, h.Backlog, q))
 	}
 	ts := tsOf(t, h, "waiting")
 	require.NotContains(t, early(ts), "waiting", "changed in this second: not before it")
@@ -159,7 +159,7 @@ func backlogOrphans(t *testing.T, h BacklogHarness) {
 	orphans := func(left, old int64) []string {
 		q := windowQuery(commit.Orphans)
 		q.LeftBefore, q.OldWriterBefore = left, old
-		return waitingIDs(windowed(t, h.Backlog, q))
+		return pendingIDs(windowed(t, h.Backlog, q))
 	}
 	pending, processing := []string{"pending", "PENDING", "Pending"}, []string{"processing", "PROCESSING", "Processing"}
 	require.ElementsMatch(t, pending, orphans(forever, 0))
@@ -193,13 +193,13 @@ func backlogForeign(t *testing.T, h BacklogHarness) {
 	for _, w := range commit.Windows() {
 		q := windowQuery(w)
 		q.AppliedBefore, q.LeftBefore, q.OldWriterBefore = forever, forever, forever
-		require.Equal(t, []string{string(w)}, waitingIDs(windowed(t, h.Backlog, q)))
+		require.Equal(t, []string{string(w)}, pendingIDs(windowed(t, h.Backlog, q)))
 	}
 	_, _, err := h.Backlog.Page(t.Context(), windowQuery("committed"), "")
 	requireFault(t, err, fault.Internal, fault.NoCondition, "a window that is none")
 }
 
-func backlogTold(t *testing.T, h BacklogHarness) {
+func backlogReported(t *testing.T, h BacklogHarness) {
 	id := `<a&b> "ü😀"`
 	h.Put(t, stateDocument(id, "web", "Retry_scheduled", `"retry_count":3,"retry_after":1765999999.25,"postponed":true,"last_error_kind":"document",
 		"last_error_code":2628,"failed_at":"2025-12-17 10:30:15.123456-06:00","last_error":"a text","theirs":1`))
@@ -231,7 +231,7 @@ func backlogPages(t *testing.T, h BacklogHarness) {
 		page, next, err := b.Page(t.Context(), q, continuation)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(page), 100)
-		found = append(found, waitingIDs(page)...)
+		found = append(found, pendingIDs(page)...)
 		if next == "" {
 			break
 		}
@@ -252,7 +252,7 @@ func backlogTimes(t *testing.T, h BacklogHarness) {
 	for continuation := ""; ; {
 		page, next, err := h.Backlog.Page(t.Context(), q, continuation)
 		require.NoError(t, err)
-		found = append(found, waitingIDs(page)...)
+		found = append(found, pendingIDs(page)...)
 		if continuation = next; next == "" {
 			break
 		}
@@ -309,7 +309,7 @@ func backlogGarbage(t *testing.T, h BacklogHarness) {
 		require.Empty(t, found)
 		require.Empty(t, next)
 	}
-	require.ElementsMatch(t, all, waitingIDs(windowed(t, h.Backlog, windowQuery(commit.Due))), "begun again, all is found")
+	require.ElementsMatch(t, all, pendingIDs(windowed(t, h.Backlog, windowQuery(commit.Due))), "begun again, all is found")
 }
 
 func backlogOfAnother(t *testing.T, h BacklogHarness) {

@@ -32,22 +32,22 @@ func TestBacklog(t *testing.T, open func(t *testing.T) BacklogHarness) {
 		name string
 		run  func(*testing.T, BacklogHarness)
 	}{
-		{"a status is found in its three spellings and in no other", waitingSpellings},
-		{"several statuses at once, each document once; of none, none", waitingStatuses},
-		{"what has no status waits for nobody", waitingWithoutStatus},
-		{"of this environment only, to the letter", waitingEnvironment},
-		{"a waiting document is in the window of its _ts and in no other", waitingBounds},
-		{"what is told is what the document says", waitingTold},
-		{"members of another type fail nothing", waitingOddTypes},
-		{"2,500 documents in several pages, each once", waitingPages},
-		{"a page that asks for no more, and one that fails, end it", waitingStops},
-		{"what is found may be written to before the next page", waitingWritten},
-		{"a search whose context has ended is infrastructure", waitingCancelled},
+		{"a status is found in its three spellings and in no other", pendingSpellings},
+		{"several statuses at once, each document once; of none, none", pendingStatuses},
+		{"what has no status waits for nobody", pendingWithoutStatus},
+		{"of this environment only, to the letter", pendingEnvironment},
+		{"a waiting document is in the window of its _ts and in no other", pendingBounds},
+		{"what is told is what the document says", pendingReported},
+		{"members of another type fail nothing", pendingOddTypes},
+		{"2,500 documents in several pages, each once", pendingPages},
+		{"a page that asks for no more, and one that fails, end it", pendingStops},
+		{"what is found may be written to before the next page", pendingWritten},
+		{"a search whose context has ended is infrastructure", pendingCancelled},
 		{"each retry is in its window and in no other", backlogRetries},
 		{"a postponed retry is early when something was applied after it was last changed", backlogApplied},
 		{"what was left behind is pending or processing, and old", backlogOrphans},
 		{"a window has nothing of another environment or without a status", backlogForeign},
-		{"a window tells what the document says", backlogTold},
+		{"a window tells what the document says", backlogReported},
 		{"250 documents over pages of at most 100, each once, also later and in another process", backlogPages},
 		{"a search keeps the times that it began with", backlogTimes},
 		{"documents that are written to while a window is searched", backlogWritten},
@@ -67,7 +67,7 @@ func statuses() []invoice.Status {
 	return []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Committed, invoice.Failed, invoice.Processing}
 }
 
-func waitingSpellings(t *testing.T, h BacklogHarness) {
+func pendingSpellings(t *testing.T, h BacklogHarness) {
 	want := map[invoice.Status][]string{
 		invoice.Pending:        {"pending", "PENDING", "Pending"},
 		invoice.RetryScheduled: {"retry_scheduled", "RETRY_SCHEDULED", "Retry_scheduled"},
@@ -78,24 +78,24 @@ func waitingSpellings(t *testing.T, h BacklogHarness) {
 	for status, spellings := range want {
 		other := string(status)
 		for _, text := range append(slices.Clone(spellings), other[:1]+strings.ToUpper(other[1:]), " "+other, other+" ", other+"s", other[1:]) {
-			h.Put(t, waitingDocument(text, "web", map[string]any{"status": text}))
+			h.Put(t, pendingDocument(text, "web", map[string]any{"status": text}))
 		}
 	}
 	for status, spellings := range want {
 		found := waiting(t, h, status)
-		require.ElementsMatch(t, spellings, waitingIDs(found))
+		require.ElementsMatch(t, spellings, pendingIDs(found))
 		for _, w := range found {
 			require.Equal(t, status, w.Status, "told in lower case")
 		}
 	}
 }
 
-func waitingStatuses(t *testing.T, h BacklogHarness) {
+func pendingStatuses(t *testing.T, h BacklogHarness) {
 	for _, status := range statuses() {
-		h.Put(t, waitingDocument(string(status), "web", map[string]any{"status": status}))
+		h.Put(t, pendingDocument(string(status), "web", map[string]any{"status": status}))
 	}
-	require.ElementsMatch(t, []string{"failed", "processing"}, waitingIDs(waiting(t, h, invoice.Failed, invoice.Processing)))
-	require.ElementsMatch(t, []string{"pending", "retry_scheduled"}, waitingIDs(waiting(t, h, invoice.RetryScheduled, invoice.Pending, invoice.RetryScheduled)))
+	require.ElementsMatch(t, []string{"failed", "processing"}, pendingIDs(waiting(t, h, invoice.Failed, invoice.Processing)))
+	require.ElementsMatch(t, []string{"pending", "retry_scheduled"}, pendingIDs(waiting(t, h, invoice.RetryScheduled, invoice.Pending, invoice.RetryScheduled)))
 	require.Len(t, waiting(t, h, statuses()...), len(statuses()))
 	require.Empty(t, waiting(t, h))
 }
@@ -116,20 +116,20 @@ func withoutStatus(sysName string) []json.RawMessage {
 	return docs
 }
 
-func waitingWithoutStatus(t *testing.T, h BacklogHarness) {
+func pendingWithoutStatus(t *testing.T, h BacklogHarness) {
 	for _, doc := range withoutStatus("web") {
 		h.Put(t, doc)
 	}
 	require.Empty(t, waiting(t, h, invoice.Pending), "a result is offered by its status")
 	require.Empty(t, waiting(t, h, statuses()...))
-	h.Put(t, waitingDocument("offered", "web", map[string]any{"status": "pending"}))
-	require.Equal(t, []string{"offered"}, waitingIDs(waiting(t, h, invoice.Pending)))
+	h.Put(t, pendingDocument("offered", "web", map[string]any{"status": "pending"}))
+	require.Equal(t, []string{"offered"}, pendingIDs(waiting(t, h, invoice.Pending)))
 }
 
-func waitingEnvironment(t *testing.T, h BacklogHarness) {
-	h.Put(t, waitingDocument("ours", "web", map[string]any{"status": "pending"}))
+func pendingEnvironment(t *testing.T, h BacklogHarness) {
+	h.Put(t, pendingDocument("ours", "web", map[string]any{"status": "pending"}))
 	for i, name := range []any{"WEB", "Web", "web ", " web", "webs", "we", "dev", "", nil, 7, true, []string{"web"}, map[string]string{"sys_name": "web"}} {
-		h.Put(t, waitingDocument(fmt.Sprint("theirs ", i), name, map[string]any{"status": "pending"}))
+		h.Put(t, pendingDocument(fmt.Sprint("theirs ", i), name, map[string]any{"status": "pending"}))
 	}
 	for _, doc := range []string{
 		`{"id":"nobody's"}`, `{"id":"text","request_details":"web"}`, `{"id":"list","request_details":[{"sys_name":"web"}]}`, `{"id":"null","request_details":null}`,
@@ -137,11 +137,11 @@ func waitingEnvironment(t *testing.T, h BacklogHarness) {
 	} {
 		h.Put(t, json.RawMessage(doc))
 	}
-	require.Equal(t, []string{"ours"}, waitingIDs(waiting(t, h, statuses()...)))
+	require.Equal(t, []string{"ours"}, pendingIDs(waiting(t, h, statuses()...)))
 }
 
-func waitingBounds(t *testing.T, h BacklogHarness) {
-	h.Put(t, waitingDocument("status", "web", map[string]any{"status": "pending"}))
+func pendingBounds(t *testing.T, h BacklogHarness) {
+	h.Put(t, pendingDocument("status", "web", map[string]any{"status": "pending"}))
 	for _, id := range []string{"status"} {
 		d, err := invoice.Read(mustRead(t, h.DocumentsHarness, id), time.Now())
 		require.NoError(t, err)
@@ -153,7 +153,7 @@ func waitingBounds(t *testing.T, h BacklogHarness) {
 		} {
 			var found []string
 			err := h.Backlog.PendingDocs(t.Context(), "web", []invoice.Status{invoice.Pending}, c.from, c.to, func(page []commit.PendingDoc) (bool, error) {
-				found = append(found, waitingIDs(page)...)
+				found = append(found, pendingIDs(page)...)
 				return true, nil
 			})
 			require.NoError(t, err)
@@ -162,17 +162,17 @@ func waitingBounds(t *testing.T, h BacklogHarness) {
 	}
 }
 
-func waitingTold(t *testing.T, h BacklogHarness) {
+func pendingReported(t *testing.T, h BacklogHarness) {
 	state := map[string]any{
 		"status": "Retry_scheduled", "retry_count": 3, "retry_after": 1_766_000_000, "postponed": true, "last_error_kind": "document", "last_error_code": "2628",
 		"failed_at": "2025-12-17 10:30:15.123456-06:00", "last_error": "a text", "attempts": []any{map[string]any{"at": "a", "error": "b"}}, "theirs": 1,
 	}
 	ids := []string{"2025-12-17 10:30:15.123456-06:00", `<a&b> "ü😀"`}
 	for _, id := range ids {
-		h.Put(t, waitingDocument(id, "web", state))
+		h.Put(t, pendingDocument(id, "web", state))
 	}
 	found := waiting(t, h, invoice.RetryScheduled)
-	require.ElementsMatch(t, ids, waitingIDs(found))
+	require.ElementsMatch(t, ids, pendingIDs(found))
 	for _, w := range found {
 		d, err := invoice.Read(mustRead(t, h.DocumentsHarness, w.ID), time.Now())
 		require.NoError(t, err)
@@ -181,14 +181,14 @@ func waitingTold(t *testing.T, h BacklogHarness) {
 			FailedAt: "2025-12-17 10:30:15.123456-06:00",
 		}, w)
 	}
-	h.Put(t, waitingDocument("bare", "web", map[string]any{"status": "failed"}))
+	h.Put(t, pendingDocument("bare", "web", map[string]any{"status": "failed"}))
 	bare := waiting(t, h, invoice.Failed)
 	require.Len(t, bare, 1)
 	require.Positive(t, bare[0].TS)
 	require.Equal(t, commit.PendingDoc{ID: "bare", TS: bare[0].TS, Status: invoice.Failed}, bare[0])
 }
 
-func waitingOddTypes(t *testing.T, h BacklogHarness) {
+func pendingOddTypes(t *testing.T, h BacklogHarness) {
 	odd := map[string]string{"null": `null`, "text": `"1766000000"`, "list": `[1]`, "object": `{"a":1}`, "true": `true`, "huge": `1e300`, "negative": `-5`}
 	due := map[string]int64{"fraction": 1_766_000_001, "whole": 1_766_000_000}
 	for name, value := range odd {
@@ -197,8 +197,8 @@ func waitingOddTypes(t *testing.T, h BacklogHarness) {
 		h.Put(t, json.RawMessage(`{"id":"status `+name+`","request_details":{"sys_name":"web"},"sql_writer":{"status":[`+value+`],"retry_after":1}}`))
 		due[name] = 0
 	}
-	h.Put(t, waitingDocument("fraction", "web", map[string]any{"status": "pending", "retry_after": 1766000000.25, "last_error_code": 2628}))
-	h.Put(t, waitingDocument("whole", "web", map[string]any{"status": "pending", "retry_after": 1766000000}))
+	h.Put(t, pendingDocument("fraction", "web", map[string]any{"status": "pending", "retry_after": 1766000000.25, "last_error_code": 2628}))
+	h.Put(t, pendingDocument("whole", "web", map[string]any{"status": "pending", "retry_after": 1766000000}))
 	found := waiting(t, h, invoice.Pending)
 	require.Len(t, found, len(due))
 	for _, w := range found {
@@ -215,23 +215,23 @@ func waitingOddTypes(t *testing.T, h BacklogHarness) {
 	require.Empty(t, waiting(t, h, invoice.Committed, invoice.RetryScheduled, invoice.Failed, invoice.Processing))
 }
 
-func waitingPages(t *testing.T, h BacklogHarness) {
+func pendingPages(t *testing.T, h BacklogHarness) {
 	const n = 2500
 	want := make([]string, n)
 	for i := range want {
 		want[i] = fmt.Sprintf("doc %04d", i)
 		status := []any{"pending", "PENDING", "retry_scheduled"}[i%3]
-		h.Put(t, waitingDocument(want[i], "web", map[string]any{"status": status}))
+		h.Put(t, pendingDocument(want[i], "web", map[string]any{"status": status}))
 	}
 	for i := range 100 {
-		h.Put(t, waitingDocument(fmt.Sprint("done ", i), "web", map[string]any{"status": "committed"}))
+		h.Put(t, pendingDocument(fmt.Sprint("done ", i), "web", map[string]any{"status": "committed"}))
 	}
 	var found []string
 	pages := 0
 	require.NoError(t, h.Backlog.PendingDocs(t.Context(), "web", []invoice.Status{invoice.Pending, invoice.RetryScheduled}, 0, forever, func(page []commit.PendingDoc) (bool, error) {
 		pages++
 		require.NotEmpty(t, page)
-		found = append(found, waitingIDs(page)...)
+		found = append(found, pendingIDs(page)...)
 		return true, nil
 	}))
 	require.Greater(t, pages, 1)
@@ -239,9 +239,9 @@ func waitingPages(t *testing.T, h BacklogHarness) {
 	require.Equal(t, want, found)
 }
 
-func waitingStops(t *testing.T, h BacklogHarness) {
+func pendingStops(t *testing.T, h BacklogHarness) {
 	for i := range morePages {
-		h.Put(t, waitingDocument(fmt.Sprint("doc ", i), "web", map[string]any{"status": "pending"}))
+		h.Put(t, pendingDocument(fmt.Sprint("doc ", i), "web", map[string]any{"status": "pending"}))
 	}
 	visit := func(more bool, answer error) (pages int, err error) {
 		err = h.Backlog.PendingDocs(t.Context(), "web", []invoice.Status{invoice.Pending}, 0, forever, func([]commit.PendingDoc) (bool, error) {
@@ -264,10 +264,10 @@ func waitingStops(t *testing.T, h BacklogHarness) {
 	}
 }
 
-func waitingWritten(t *testing.T, h BacklogHarness) {
+func pendingWritten(t *testing.T, h BacklogHarness) {
 	const n = 150
 	for i := range n {
-		h.Put(t, waitingDocument(fmt.Sprint("doc ", i), "web", map[string]any{"status": "pending"}))
+		h.Put(t, pendingDocument(fmt.Sprint("doc ", i), "web", map[string]any{"status": "pending"}))
 	}
 	written := map[string]bool{}
 	require.NoError(t, h.Backlog.PendingDocs(t.Context(), "web", []invoice.Status{invoice.Pending}, 0, forever, func(page []commit.PendingDoc) (bool, error) {
@@ -286,9 +286,9 @@ func waitingWritten(t *testing.T, h BacklogHarness) {
 	require.Len(t, written, n)
 }
 
-func waitingCancelled(t *testing.T, h BacklogHarness) {
+func pendingCancelled(t *testing.T, h BacklogHarness) {
 	for i := range morePages {
-		h.Put(t, waitingDocument(fmt.Sprint("doc ", i), "web", map[string]any{"status": "pending"}))
+		h.Put(t, pendingDocument(fmt.Sprint("doc ", i), "web", map[string]any{"status": "pending"}))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	pages := 0
@@ -319,7 +319,7 @@ func waiting(t *testing.T, h BacklogHarness, statuses ...invoice.Status) []commi
 	return all
 }
 
-func waitingIDs(found []commit.PendingDoc) []string {
+func pendingIDs(found []commit.PendingDoc) []string {
 	ids := make([]string, len(found))
 	for i, w := range found {
 		ids[i] = w.ID
@@ -327,8 +327,8 @@ func waitingIDs(found []commit.PendingDoc) []string {
 	return ids
 }
 
-// waitingDocument makes a document of an environment with a state.
-func waitingDocument(id string, sysName any, state map[string]any) json.RawMessage {
+// pendingDocument makes a document of an environment with a state.
+func pendingDocument(id string, sysName any, state map[string]any) json.RawMessage {
 	doc, err := json.Marshal(map[string]any{"id": id, "request_details": map[string]any{"sys_name": sysName}, "sql_writer": state})
 	if err != nil {
 		panic(err) // texts, numbers, lists and maps always marshal

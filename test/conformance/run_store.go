@@ -131,8 +131,8 @@ func (r *runTest) read(id string) run.Run {
 	return found
 }
 
-// lease claims a run for a new manager.
-func (r *runTest) lease(id string) run.RunLease {
+// leaseRun claims a run for a new manager.
+func (r *runTest) leaseRun(id string) run.RunLease {
 	r.Helper()
 	w := r.worker(RunManager)
 	found, ok, err := r.Store.ClaimRun(r.Context(), id, r.read(id).Epoch, noEpoch, w, runStale)
@@ -165,7 +165,7 @@ func (r *runTest) batches(id string, n int) run.RunLease {
 func (r *runTest) batchesIn(sysName, id string, n int) run.RunLease {
 	r.Helper()
 	r.startIn(sysName, id)
-	l := r.lease(id)
+	l := r.leaseRun(id)
 	list := [][]string{}
 	for i := range n {
 		list = append(list, documentsOf(id, i+1))
@@ -207,8 +207,8 @@ func (r *runTest) claim(id string) run.Claimed {
 	return c
 }
 
-// hold claims a batch that can be claimed.
-func (r *runTest) hold(id string) run.BatchLease {
+// leaseBatch claims a batch that can be claimed.
+func (r *runTest) leaseBatch(id string) run.BatchLease {
 	r.Helper()
 	c := r.claim(id)
 	require.Equal(r, run.Taken, c.Answer)

@@ -69,19 +69,19 @@ func batchAnswers(r *runTest) {
 			require.Equal(r, []string{id, "r"}, []string{c.Batch.ID, c.Run.ID}, "the rows come along")
 		})
 	}
-	r.finish(r.hold(batchID("r", 1)))
+	r.finish(r.leaseBatch(batchID("r", 1)))
 	answers(batchID("r", 1), run.Finished, "completed")
-	require.NoError(r, r.Store.FailBatch(r.Context(), r.hold(batchID("r", 2)), "x", entry("X")))
+	require.NoError(r, r.Store.FailBatch(r.Context(), r.leaseBatch(batchID("r", 2)), "x", entry("X")))
 	answers(batchID("r", 2), run.Finished, "failed")
-	r.hold(batchID("r", 3))
+	r.leaseBatch(batchID("r", 3))
 	answers(batchID("r", 3), run.Busy, "somebody is at it")
 	n, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, []run.Batch{r.batchOf(batchID("r", 4))})
 	require.NoError(r, err)
 	require.Equal(r, 1, n)
-	r.hold(batchID("r", 4)) // a queued one
+	r.leaseBatch(batchID("r", 4)) // a queued one
 	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Batch{r.batchOf(batchID("r", 5))}, "x", false, givenUp)
 	require.NoError(r, err)
-	r.hold(batchID("r", 5)) // one that is pending_retry
+	r.leaseBatch(batchID("r", 5)) // one that is pending_retry
 	r.must(r.Store.CancelRun(r.Context(), "r", entry("X")))
 	answers(batchID("r", 6), run.Ended, "its run is to end")
 
@@ -94,7 +94,7 @@ func batchAnswers(r *runTest) {
 
 func batchTakeOver(r *runTest) {
 	r.batches("r", 1)
-	first := r.hold(batchID("r", 1))
+	first := r.leaseBatch(batchID("r", 1))
 	r.save(first, run.DocCommitted, documentsOf("r", 1)[0])
 	started := r.batchOf(first.Batch).StartedAt
 	r.Age(r, runAlmost)
@@ -133,7 +133,7 @@ func batchBegun(r *runTest) {
 	r.Age(r, runStale)
 	h = begun(h.Batch, 4, true, "taken over")
 	r.Age(r, runStale)
-	require.Equal(r, 1, r.bury(runSys, 100)[0])
+	require.Equal(r, 1, r.rescue(runSys, 100)[0])
 	h = begun(h.Batch, 5, true, "buried")
 	require.NoError(r, r.Store.FailBatch(r.Context(), h, "x", entry("X")))
 	r.must(r.Store.RequeueBatch(r.Context(), h.Batch, entry("X")))
@@ -148,25 +148,25 @@ func batchBegun(r *runTest) {
 func batchLostWorkers(r *runTest) {
 	r.batches("r", 1)
 	id := batchID("r", 1)
-	h := r.hold(id)
+	h := r.leaseBatch(id)
 	require.Zero(r, r.batchOf(id).LostWorkers)
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), h, entry("X")))
-	require.Zero(r, r.hold(id).Epoch-h.Epoch-1)
+	require.Zero(r, r.leaseBatch(id).Epoch-h.Epoch-1)
 	require.Zero(r, r.batchOf(id).LostWorkers, "one that let go did not die")
 	r.Age(r, runStale)
 	c := r.claim(id)
 	require.Equal(r, run.Taken, c.Answer)
 	require.Equal(r, 1, c.Batch.LostWorkers)
 	r.Age(r, runStale)
-	require.Equal(r, 1, r.bury(runSys, 100)[0])
+	require.Equal(r, 1, r.rescue(runSys, 100)[0])
 	require.Equal(r, 2, r.batchOf(id).LostWorkers)
-	h = r.hold(id)
+	h = r.leaseBatch(id)
 	require.Equal(r, 2, r.batchOf(id).LostWorkers, "nobody had it")
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), h, entry("X")))
 	r.Age(r, runReleased)
-	require.Equal(r, 1, r.bury(runSys, 100)[0])
+	require.Equal(r, 1, r.rescue(runSys, 100)[0])
 	require.Equal(r, 2, r.batchOf(id).LostWorkers, "let go of and then left")
-	require.NoError(r, r.Store.FailBatch(r.Context(), r.hold(id), "enough", entry("X")))
+	require.NoError(r, r.Store.FailBatch(r.Context(), r.leaseBatch(id), "enough", entry("X")))
 	r.must(r.Store.RequeueBatch(r.Context(), id, entry("X")))
 	require.Zero(r, r.batchOf(id).LostWorkers)
 	counts, err := r.Store.BatchCounts(r.Context(), "r")
@@ -176,7 +176,7 @@ func batchLostWorkers(r *runTest) {
 
 func batchBeat(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	for range 3 {
 		r.Age(r, runAlmost)
 		cancel, err := r.Store.BeatBatch(r.Context(), h)
@@ -197,7 +197,7 @@ func batchBeat(r *runTest) {
 func batchSave(r *runTest) {
 	docs := documentsOf("r", 1)
 	r.batches("r", 2)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	first := []run.ItemOutcome{{Document: docs[0], Outcome: run.DocDeferred, Code: "2628"}, {Document: docs[1], Outcome: run.DocGone}}
 	detail := run.ErrorDetail{
 		Document: docs[0], Code: "2628", Message: "too long for its column", Type: run.TypeMigration, RetryCount: 3, Retryable: true, At: time.Unix(1, 0),
@@ -233,7 +233,7 @@ func batchSave(r *runTest) {
 func batchSaveImpossible(r *runTest) {
 	r.batches("r", 2)
 	r.batches("s", 1)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	own := run.ItemOutcome{Document: documentsOf("r", 1)[0], Outcome: run.DocCommitted}
 	for name, outcomes := range map[string][]run.ItemOutcome{
 		"a document of another batch": {own, {Document: documentsOf("r", 2)[0], Outcome: run.DocCommitted}},
@@ -260,8 +260,8 @@ func batchSaveMany(r *runTest) {
 		details = append(details, run.ErrorDetail{Document: docs[i], Code: "first", Type: run.TypeSystem})
 	}
 	r.start("r")
-	r.add(r.lease("r"), run.PendingQueue, docs)
-	h := r.hold(batchID("r", 1))
+	r.add(r.leaseRun("r"), run.PendingQueue, docs)
+	h := r.leaseBatch(batchID("r", 1))
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, outcomes, details))
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, nil, []run.ErrorDetail{{Document: docs[0], Code: "second", Type: run.TypeSystem}}))
 	require.Equal(r, 100, r.workerRow(h.Owner).Processed)
@@ -285,7 +285,7 @@ func batchSaveMany(r *runTest) {
 
 func batchFinish(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	r.save(h, run.DocUnchanged, documentsOf("r", 1)[0])
 	r.save(h, run.DocDeferred, documentsOf("r", 1)[1])
 	var seen run.BatchStats
@@ -306,7 +306,7 @@ func batchFinish(r *runTest) {
 
 func batchFinishShort(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	r.save(h, run.DocCommitted, documentsOf("r", 1)[0])
 	stats, err := r.Store.FinishBatch(r.Context(), h, func(s run.BatchStats) run.Audit { return entry(fmt.Sprint("ADDS_UP ", s.AddsUp)) })
 	require.NoError(r, err)
@@ -321,7 +321,7 @@ func batchFinishShort(r *runTest) {
 
 func batchRelease(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	r.save(h, run.DocCommitted, documentsOf("r", 1)[0])
 	started := r.batchOf(h.Batch).StartedAt
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), h, entry("BATCH_RELEASE")))
@@ -347,7 +347,7 @@ func batchRelease(r *runTest) {
 // A message that shows the owner's epoch takes the batch at once: its worker let go, and could not write so.
 func batchShown(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	claim := func(epoch int) run.Claimed {
 		r.Helper()
 		w := r.worker(RunBatchWorker)
@@ -363,7 +363,7 @@ func batchShown(r *runTest) {
 	require.True(r, c.TookOver)
 	require.Equal(r, []int{h.Epoch + 1, 0}, []int{c.Lease.Epoch, r.batchOf(h.Batch).LostWorkers})
 	r.workerIs(h.Owner, run.WorkerIdle)
-	r.lateHold(h, "it let go")
+	r.leaseLost(h, "it let go")
 	r.Age(r, runStale)
 	require.Equal(r, run.Taken, claim(c.Lease.Epoch).Answer)
 	require.Zero(r, r.batchOf(h.Batch).LostWorkers, "however long ago")
@@ -394,7 +394,7 @@ func batchOutdated(r *runTest) {
 
 func batchFail(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	require.NoError(r, r.Store.FailBatch(r.Context(), h, "a panic", entry("BATCH_FAIL")))
 	j := r.batchOf(h.Batch)
 	require.Equal(r, []any{run.Failed, "a panic"}, []any{j.Status, j.Error})
@@ -423,13 +423,13 @@ func batchCounts(r *runTest) {
 		for i := range n {
 			batches, ids = append(batches, docs(id, i+1)), append(ids, batchID(id, i+1))
 		}
-		r.add(r.lease(id), run.PendingQueue, batches...)
+		r.add(r.leaseRun(id), run.PendingQueue, batches...)
 		return ids
 	}
 	holds := func(ids ...string) (last run.BatchLease) {
 		r.Helper()
 		for _, id := range ids {
-			last = r.hold(id)
+			last = r.leaseBatch(id)
 			j := r.batchOf(id)
 			for i, o := range all {
 				r.save(last, o, docs(j.Run, j.Number)[i+1])
@@ -451,7 +451,7 @@ func batchCounts(r *runTest) {
 	r.must(r.Store.DeadLetter(r.Context(), ids[1], run.FirstAttempt, "x", runStale, entry("X")))
 	counted(ids[1], 5, 2)
 	require.Equal(r, []int{0, 0}, []int{r.batchOf(ids[2]).Success, r.batchOf(ids[2]).Failure}, "another batch")
-	require.Equal(r, 2, r.bury(runSys, 100)[0])
+	require.Equal(r, 2, r.rescue(runSys, 100)[0])
 	for range 2 {
 		r.unsent("x", true, r.batchOf(ids[2]), r.batchOf(ids[3]))
 	}
@@ -464,8 +464,8 @@ func batchCounts(r *runTest) {
 	ids = begin("c", 4)
 	holds(ids[0])
 	r.Age(r, runStale)
-	require.Equal(r, 1, r.bury(runSys, 100)[0])
-	r.hold(ids[3])
+	require.Equal(r, 1, r.rescue(runSys, 100)[0])
+	r.leaseBatch(ids[3])
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), holds(ids[1]), entry("X")))
 	r.Age(r, runStale)
 	r.must(r.Store.CancelRun(r.Context(), "c", entry("X")))
@@ -477,8 +477,8 @@ func batchCounts(r *runTest) {
 	counted(ids[3], 0, 0)
 }
 
-// lateHold requires that every call with a hold comes too late.
-func (r *runTest) lateHold(h run.BatchLease, why string) {
+// leaseLost requires that every call with a hold comes too late.
+func (r *runTest) leaseLost(h run.BatchLease, why string) {
 	r.Helper()
 	ctx, s := r.Context(), r.Store
 	it := []run.ItemOutcome{{Document: documentsOf(h.Run, 1)[0], Outcome: run.DocFailed}}
@@ -499,39 +499,39 @@ func (r *runTest) lateHold(h run.BatchLease, why string) {
 
 func batchLate(r *runTest) {
 	r.batches("over", 1)
-	h := r.hold(batchID("over", 1))
+	h := r.leaseBatch(batchID("over", 1))
 	r.Age(r, runStale)
-	next := r.hold(h.Batch)
-	r.lateHold(h, "taken over")
-	r.lateHold(run.BatchLease{Batch: next.Batch, Run: next.Run, Owner: next.Owner, Epoch: next.Epoch - 1}, "another epoch")
-	r.lateHold(run.BatchLease{Batch: next.Batch, Run: next.Run, Owner: h.Owner, Epoch: next.Epoch}, "another worker")
-	r.lateHold(run.BatchLease{Batch: batchID("over", 2), Run: next.Run, Owner: next.Owner, Epoch: next.Epoch}, "no such batch")
+	next := r.leaseBatch(h.Batch)
+	r.leaseLost(h, "taken over")
+	r.leaseLost(run.BatchLease{Batch: next.Batch, Run: next.Run, Owner: next.Owner, Epoch: next.Epoch - 1}, "another epoch")
+	r.leaseLost(run.BatchLease{Batch: next.Batch, Run: next.Run, Owner: h.Owner, Epoch: next.Epoch}, "another worker")
+	r.leaseLost(run.BatchLease{Batch: batchID("over", 2), Run: next.Run, Owner: next.Owner, Epoch: next.Epoch}, "no such batch")
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), next, entry("X")))
-	r.lateHold(next, "released")
-	r.lateHold(run.BatchLease{Batch: next.Batch, Run: next.Run, Epoch: next.Epoch}, "nobody has no hold")
-	next = r.hold(h.Batch)
+	r.leaseLost(next, "released")
+	r.leaseLost(run.BatchLease{Batch: next.Batch, Run: next.Run, Epoch: next.Epoch}, "nobody has no hold")
+	next = r.leaseBatch(h.Batch)
 	r.finish(next)
-	r.lateHold(next, "finished")
+	r.leaseLost(next, "finished")
 
 	r.batches("bury", 1)
-	h = r.hold(batchID("bury", 1))
+	h = r.leaseBatch(batchID("bury", 1))
 	r.Age(r, runStale)
 	_, _, err := r.Store.Rescue(r.Context(), runSys, runStale, runReleased, 100)
 	require.NoError(r, err)
-	r.lateHold(h, "buried")
+	r.leaseLost(h, "buried")
 
 	r.batches("dead", 1)
-	h = r.hold(batchID("dead", 1))
+	h = r.leaseBatch(batchID("dead", 1))
 	r.Age(r, runStale)
 	r.must(r.Store.DeadLetter(r.Context(), h.Batch, run.FirstAttempt, "x", runStale, entry("X")))
-	r.lateHold(h, "a dead letter")
+	r.leaseLost(h, "a dead letter")
 	r.must(r.Store.RequeueBatch(r.Context(), h.Batch, entry("X")))
-	r.lateHold(h, "requeued")
+	r.leaseLost(h, "requeued")
 }
 
 func batchRequeue(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	r.save(h, run.DocCommitted, documentsOf("r", 1)[0])
 	require.NoError(r, r.Store.FailBatch(r.Context(), h, "a panic", entry("BATCH_FAIL")))
 	was := r.batchOf(h.Batch)
@@ -551,7 +551,7 @@ func batchRequeue(r *runTest) {
 func batchRequeueCompleted(r *runTest) {
 	l := r.batches("r", 1)
 	require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("X")))
-	require.NoError(r, r.Store.FailBatch(r.Context(), r.hold(batchID("r", 1)), "x", entry("X")))
+	require.NoError(r, r.Store.FailBatch(r.Context(), r.leaseBatch(batchID("r", 1)), "x", entry("X")))
 	ok, _, _ := r.complete("r")
 	require.True(r, ok)
 	r.must(r.Store.RequeueBatch(r.Context(), batchID("r", 1), entry("BATCH_REQUEUE")))
@@ -559,9 +559,9 @@ func batchRequeueCompleted(r *runTest) {
 	require.Zero(r, r.read("r").EndedAt)
 	r.notComplete("r", "it has an open batch again")
 	require.Zero(r, r.read("r").HandedOffAt, "a manager sends the message")
-	r.finish(r.hold(batchID("r", 1)))
+	r.finish(r.leaseBatch(batchID("r", 1)))
 	r.notComplete("r", "its manager is at it")
-	require.NoError(r, r.Store.EndHandOff(r.Context(), r.lease("r"), entry("X")))
+	require.NoError(r, r.Store.EndHandOff(r.Context(), r.leaseRun("r"), entry("X")))
 	ok, status, _ := r.complete("r")
 	require.True(r, ok)
 	require.Equal(r, run.RunCompleted, status)
@@ -574,7 +574,7 @@ func batchRequeueNothing(r *runTest) {
 	}
 	r.batches("r", 1)
 	not(batchID("r", 1), "pending_queue")
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	not(batchID("r", 1), "processing")
 	r.finish(h)
 	not(batchID("r", 1), "completed")
@@ -585,7 +585,7 @@ func batchRequeueNothing(r *runTest) {
 	not(batchID("cancelled", 1), "its run was cancelled")
 
 	r.batches("failed", 1)
-	require.NoError(r, r.Store.FailBatch(r.Context(), r.hold(batchID("failed", 1)), "x", entry("X")))
+	require.NoError(r, r.Store.FailBatch(r.Context(), r.leaseBatch(batchID("failed", 1)), "x", entry("X")))
 	r.Age(r, runStale)
 	r.must(r.Store.FailRun(r.Context(), "failed", "x", runStale, entry("X")))
 	not(batchID("failed", 1), "its run failed")
@@ -597,9 +597,9 @@ func batchDeadLetter(r *runTest) {
 	require.NoError(r, err)
 	_, _, err = r.Store.MarkUnsent(r.Context(), []run.Batch{r.batchOf(batchID("r", 3))}, "x", false, givenUp)
 	require.NoError(r, err)
-	r.hold(batchID("r", 4))
+	r.leaseBatch(batchID("r", 4))
 	r.Age(r, runStale)
-	require.NoError(r, r.Store.ReleaseBatch(r.Context(), r.hold(batchID("r", 5)), entry("X")))
+	require.NoError(r, r.Store.ReleaseBatch(r.Context(), r.leaseBatch(batchID("r", 5)), entry("X")))
 	for n := range 5 {
 		n++
 		r.must(r.Store.DeadLetter(r.Context(), batchID("r", n), r.batchOf(batchID("r", n)).Attempt, "delivered too often", runStale, entry(fmt.Sprint("DEAD ", n))))
@@ -616,23 +616,23 @@ func batchDeadLetterNothing(r *runTest) {
 		r.changesNothing(why, func() { r.mustNot(r.Store.DeadLetter(r.Context(), id, run.FirstAttempt, "x", runStale, entry("X"))) })
 	}
 	r.batches("r", 2)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	r.Age(r, runAlmost)
 	not(h.Batch, "its worker is alive")
 	r.finish(h)
 	not(h.Batch, "completed")
-	require.NoError(r, r.Store.FailBatch(r.Context(), r.hold(batchID("r", 2)), "first", entry("X")))
+	require.NoError(r, r.Store.FailBatch(r.Context(), r.leaseBatch(batchID("r", 2)), "first", entry("X")))
 	not(batchID("r", 2), "failed")
 
 	r.batches("later", 3)
 	r.unsent("x", false, r.batchOf(batchID("later", 1)))
 	not(batchID("later", 1), "a message after one that was not accepted")
 	r.queued(r.batchOf(batchID("later", 2)))
-	r.hold(batchID("later", 3))
+	r.leaseBatch(batchID("later", 3))
 	r.Age(r, runSilent)
-	require.Equal(r, 1, r.bury(runSys, 100)[0])
+	require.Equal(r, 1, r.rescue(runSys, 100)[0])
 	not(batchID("later", 3), "a message after a burial")
-	r.finish(r.hold(batchID("later", 1)))
+	r.finish(r.leaseBatch(batchID("later", 1)))
 	r.queued(r.batchOf(batchID("later", 3)))
 	r.Age(r, runSilent)
 	n, err := r.Store.RequeueSilent(r.Context(), runSys, runSilent, 100)
@@ -661,8 +661,8 @@ func batchList(r *runTest) {
 	require.Equal(r, []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11", "a12"}, list("a", "", 100))
 	require.Equal(r, []string{"a1", "a2"}, list("a", "", 2))
 	require.Empty(r, list("a", "", 0))
-	r.hold(batchID("a", 3))
-	r.hold(batchID("b", 2))
+	r.leaseBatch(batchID("a", 3))
+	r.leaseBatch(batchID("b", 2))
 	require.Equal(r, []string{"a3"}, list("a", run.Processing, 100))
 	require.Equal(r, []string{"a2", "a4"}, list("a", run.PendingQueue, 3)[1:])
 	require.Equal(r, []string{"b2", "a3"}, list("", run.Processing, 100), "the latest first")
@@ -675,7 +675,7 @@ func batchList(r *runTest) {
 func batchItems(r *runTest) {
 	r.batches("other", 2)
 	r.batches("r", 5)
-	h := r.hold(batchID("r", 3))
+	h := r.leaseBatch(batchID("r", 3))
 	doc := documentsOf("r", 3)[1]
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, []run.ItemOutcome{{Document: doc, Outcome: run.DocFailed, Code: "547"}}, nil))
 	want := map[string]run.ItemOutcome{}

@@ -36,7 +36,7 @@ func runNoClaim(r *runTest) {
 	}
 	r.start("epoch")
 	not("epoch", 1, "another epoch than it has")
-	r.lease("epoch")
+	r.leaseRun("epoch")
 	not("epoch", 1, "its manager is alive")
 	r.Age(r, 2*runStale)
 	not("epoch", 0, "the epoch before the last claim")
@@ -48,7 +48,7 @@ func runNoClaim(r *runTest) {
 	not("cancel", 0, "it has ended")
 
 	r.start("off")
-	l := r.lease("off")
+	l := r.leaseRun("off")
 	require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("X")))
 	not("off", 1, "it is handed off")
 }
@@ -69,11 +69,11 @@ func (r *runTest) mustNot(ok bool, err error) {
 
 func runTakeOver(r *runTest) {
 	r.start("r")
-	first := r.lease("r")
+	first := r.leaseRun("r")
 	r.Age(r, runAlmost)
 	require.False(r, r.claimsRun("r"))
 	r.Age(r, runAlmost)
-	second := r.lease("r")
+	second := r.leaseRun("r")
 	require.Equal(r, first.Epoch+1, second.Epoch)
 	r.workerIs(first.Owner, run.WorkerFailed)
 	r.workerIs(second.Owner, run.WorkerRunning)
@@ -87,14 +87,14 @@ func runTakeOver(r *runTest) {
 func (r *runTest) loses(id string) run.RunLease {
 	r.Helper()
 	r.Age(r, runStale)
-	return r.lease(id)
+	return r.leaseRun(id)
 }
 
 func runLostManagers(r *runTest) {
 	r.start("other")
-	r.lease("other")
+	r.leaseRun("other")
 	r.start("r")
-	l := r.lease("r")
+	l := r.leaseRun("r")
 	count := func(want int, why string) {
 		r.Helper()
 		require.Equal(r, want, r.read("r").LostManagers, why)
@@ -109,8 +109,8 @@ func runLostManagers(r *runTest) {
 	require.False(r, r.claimsRun("r"))
 	count(1, "another wanted it")
 	r.Age(r, runStale)
-	r.bury(runSys, 100)
-	l = r.lease("r")
+	r.rescue(runSys, 100)
+	l = r.leaseRun("r")
 	count(2, "buried first")
 	_, err = r.Store.BeatRun(r.Context(), l)
 	require.NoError(r, err)
@@ -118,7 +118,7 @@ func runLostManagers(r *runTest) {
 	require.NoError(r, r.Store.ReleaseRun(r.Context(), l))
 	count(2, "nor is to let go")
 	r.Age(r, runStale)
-	l = r.lease("r")
+	l = r.leaseRun("r")
 	count(2, "one that let go did not die")
 	r.Age(r, runStale)
 	found, ok, err = r.Store.ClaimRun(r.Context(), "r", l.Epoch, l.Epoch, r.worker(RunManager), runStale)
@@ -179,7 +179,7 @@ func runLostManagersResumed(r *runTest) {
 
 func runBeat(r *runTest) {
 	r.start("r")
-	l := r.lease("r")
+	l := r.leaseRun("r")
 	for range 3 {
 		r.Age(r, runAlmost)
 		cancel, err := r.Store.BeatRun(r.Context(), l)
@@ -200,7 +200,7 @@ func runBeat(r *runTest) {
 
 func runChunk(r *runTest) {
 	r.start("r")
-	l := r.lease("r")
+	l := r.leaseRun("r")
 	r.Age(r, runAlmost)
 	docs := [][]string{{"d", "a", "c"}, {"b"}}
 	c := run.Chunk{Batches: docs, First: 1, Initial: run.PendingQueue, Watermark: `{"at":1}`, Wait: 5 * time.Minute}
@@ -235,7 +235,7 @@ func runChunk(r *runTest) {
 
 func runBigChunk(r *runTest) {
 	r.start("r")
-	l := r.lease("r")
+	l := r.leaseRun("r")
 	batches, ids := [][]string{}, []string{"not this"}
 	for i := range 10 {
 		docs := []string{}
@@ -263,7 +263,7 @@ func runBigChunk(r *runTest) {
 	known, err = r.Store.Known(r.Context(), "other", ids)
 	require.NoError(r, err)
 	require.False(r, known[ids[1]], "another run has not")
-	other := r.lease("other")
+	other := r.leaseRun("other")
 	r.add(other, run.PendingQueue, batches[0])
 }
 
@@ -313,7 +313,7 @@ func runKnownChunk(r *runTest) {
 
 func runImpossibleChunk(r *runTest) {
 	r.start("r")
-	l := r.lease("r")
+	l := r.leaseRun("r")
 	many := []string{}
 	for i := range 101 {
 		many = append(many, fmt.Sprint(i))
@@ -351,7 +351,7 @@ func runRelease(r *runTest) {
 	require.Equal(r, []any{"", run.RunRunning, l.Epoch}, []any{r.read("r").Owner, r.read("r").Status, r.read("r").Epoch})
 	require.Zero(r, r.read("r").HandedOffAt)
 	r.workerIs(l.Owner, run.WorkerIdle)
-	next := r.lease("r")
+	next := r.leaseRun("r")
 	require.Equal(r, l.Epoch+1, next.Epoch)
 	r.workerIs(l.Owner, run.WorkerIdle)
 	r.workerIs(next.Owner, run.WorkerRunning)
@@ -375,14 +375,14 @@ func runLateManager(r *runTest) {
 	}
 	l := r.batches("over", 1)
 	r.Age(r, runStale)
-	next := r.lease("over")
+	next := r.leaseRun("over")
 	late(l, "taken over")
 	late(run.RunLease{Run: "over", Owner: next.Owner, Epoch: next.Epoch - 1}, "another epoch")
 	late(run.RunLease{Run: "over", Owner: "", Epoch: next.Epoch}, "no owner")
 	require.NoError(r, r.Store.ReleaseRun(r.Context(), next))
 	late(next, "released")
 	late(run.RunLease{Run: "over", Owner: "", Epoch: next.Epoch}, "nobody's run has no nobody")
-	next = r.lease("over")
+	next = r.leaseRun("over")
 	require.NoError(r, r.Store.EndHandOff(r.Context(), next, entry("X")))
 	late(next, "handed off")
 

@@ -114,7 +114,7 @@ func raceClaim(r *runTest) {
 
 func raceTakeOver(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	r.Age(r, runStale)
 	c := r.claimers(h.Batch, 20)
 	require.Equal(r, 2, c.Lease.Epoch)
@@ -127,7 +127,7 @@ func raceFinish(r *runTest) {
 	r.batches("r", n)
 	for i := range n {
 		id := batchID("r", i+1)
-		h := r.hold(id)
+		h := r.leaseBatch(id)
 		r.save(h, run.DocCommitted, documentsOf("r", i+1)...)
 		r.Age(r, runStale)
 		w := r.worker(RunBatchWorker)
@@ -182,7 +182,7 @@ func raceClaimRun(r *runTest) {
 
 func raceChunk(r *runTest) {
 	r.start("r")
-	l := r.lease("r")
+	l := r.leaseRun("r")
 	won, errs := atOnce(8, func(i int) (bool, error) {
 		c := run.Chunk{
 			Batches: [][]string{{fmt.Sprint(i, "a")}, {fmt.Sprint(i, "b")}}, First: 1, Initial: run.PendingQueue, Watermark: fmt.Sprint(i),
@@ -202,7 +202,7 @@ func raceChunk(r *runTest) {
 
 func raceComplete(r *runTest) {
 	l := r.batches("r", 1)
-	r.finish(r.hold(batchID("r", 1)))
+	r.finish(r.leaseBatch(batchID("r", 1)))
 	require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("X")))
 	r.oneOf(atOnce(8, func(int) (bool, error) {
 		return r.Store.CompleteRun(r.Context(), "r", runStale, ended(entry("RUN_END")))
@@ -212,7 +212,7 @@ func raceComplete(r *runTest) {
 
 func raceRequeue(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	require.NoError(r, r.Store.FailBatch(r.Context(), h, "x", entry("X")))
 	r.oneOf(atOnce(8, func(int) (bool, error) { return r.Store.RequeueBatch(r.Context(), h.Batch, entry("BATCH_REQUEUE")) }))
 	require.Equal(r, 1, r.count("BATCH_REQUEUE"))
@@ -267,7 +267,7 @@ func raceRescue(r *runTest) {
 	const n = 6
 	r.batches("r", n)
 	for i := range n {
-		r.hold(batchID("r", i+1))
+		r.leaseBatch(batchID("r", i+1))
 	}
 	r.Age(r, runStale)
 	buried, errs := atOnce(8, func(int) (int, error) {
@@ -294,8 +294,8 @@ func raceSave(r *runTest) {
 		docs = append(docs, fmt.Sprint(i))
 	}
 	r.start("r")
-	r.add(r.lease("r"), run.PendingQueue, docs)
-	h := r.hold(batchID("r", 1))
+	r.add(r.leaseRun("r"), run.PendingQueue, docs)
+	h := r.leaseBatch(batchID("r", 1))
 	_, errs := atOnce(8, func(i int) (bool, error) {
 		outcomes := []run.ItemOutcome{{Document: docs[2*i], Outcome: run.DocCommitted}, {Document: docs[2*i+1], Outcome: run.DocGone}}
 		return true, r.Store.SaveOutcomes(r.Context(), h, outcomes, nil)

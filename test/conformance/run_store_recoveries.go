@@ -36,7 +36,7 @@ func runRecoveryCases() []runCase {
 func recoveryUnsent(r *runTest) {
 	r.batches("other", 2)
 	r.batches("r", 12)
-	r.hold(batchID("r", 2))
+	r.leaseBatch(batchID("r", 2))
 	_, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, []run.Batch{r.batchOf(batchID("r", 4))})
 	require.NoError(r, err)
 	require.Equal(r, []string{"r 1", "r 3", "r 5"}, r.named(r.Store.Unsent(r.Context(), "r", 3)))
@@ -97,9 +97,9 @@ func recoveryQueued(r *runTest) {
 func recoveryLateQueued(r *runTest) {
 	r.batches("r", 5)
 	was := r.batchesOf("r")
-	h := r.hold(batchID("r", 1))
-	r.finish(r.hold(batchID("r", 2)))
-	require.NoError(r, r.Store.FailBatch(r.Context(), r.hold(batchID("r", 3)), "x", entry("X")))
+	h := r.leaseBatch(batchID("r", 1))
+	r.finish(r.leaseBatch(batchID("r", 2)))
+	require.NoError(r, r.Store.FailBatch(r.Context(), r.leaseBatch(batchID("r", 3)), "x", entry("X")))
 	r.unsent("x", false, was[3]) // its attempt is another one now
 	r.queued(was[4])
 	r.Age(r, runAlmost)
@@ -112,9 +112,9 @@ func recoveryUnsentMark(r *runTest) {
 	r.batches("r", 6)
 	was := r.batchesOf("r")
 	r.queued(was[1])
-	r.hold(batchID("r", 3))
-	r.finish(r.hold(batchID("r", 4)))
-	require.NoError(r, r.Store.FailBatch(r.Context(), r.hold(batchID("r", 5)), "x", entry("X")))
+	r.leaseBatch(batchID("r", 3))
+	r.finish(r.leaseBatch(batchID("r", 4)))
+	require.NoError(r, r.Store.FailBatch(r.Context(), r.leaseBatch(batchID("r", 5)), "x", entry("X")))
 	n := len(r.codes())
 	require.Equal(r, [2]int{2, 0}, r.unsent("the queue is full", true, was[:5]...))
 	for i := range 2 {
@@ -171,7 +171,7 @@ func recoveryUncounted(r *runTest) {
 
 func recoveryMany(r *runTest) {
 	r.start("r")
-	l := r.lease("r")
+	l := r.leaseRun("r")
 	for c := range 5 {
 		chunk := [][]string{}
 		for i := range 50 {
@@ -196,7 +196,7 @@ func recoveryToSend(r *runTest) {
 	r.batches("r", 5)
 	r.queued(r.batchOf(batchID("r", 2)))
 	r.unsent("x", true, r.batchOf(batchID("r", 3)))
-	r.hold(batchID("r", 4))
+	r.leaseBatch(batchID("r", 4))
 	r.Age(r, runStale)
 	require.Equal(r, []string{"r 3"}, r.named(r.Store.ToSend(r.Context(), runSys, 100)), "the others are the manager's, or somebody has them")
 	r.changesNothing("asking", func() { r.named(r.Store.ToSend(r.Context(), runSys, 100)) })
@@ -215,21 +215,21 @@ func recoveryOnTheWay(r *runTest) {
 	require.Zero(r, all(runSys))
 	r.batches("a", 6)
 	r.queued(r.batchOf(batchID("a", 1)), r.batchOf(batchID("a", 2)))
-	r.hold(batchID("a", 3))
-	r.finish(r.hold(batchID("a", 4)))
+	r.leaseBatch(batchID("a", 3))
+	r.finish(r.leaseBatch(batchID("a", 4)))
 	r.unsent("x", true, r.batchOf(batchID("a", 5)))
 	l := r.batches("b", 1)
 	r.queued(r.batchOf(batchID("b", 1)))
 	require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("X")))
 	r.batches("cancel", 1)
-	r.hold(batchID("cancel", 1))
+	r.leaseBatch(batchID("cancel", 1))
 	r.must(r.Store.CancelRun(r.Context(), "cancel", entry("X")))
 	r.batches("failed", 1)
 	r.queued(r.batchOf(batchID("failed", 1)))
 	r.Age(r, runStale)
 	r.must(r.Store.FailRun(r.Context(), "failed", "x", runStale, entry("X")))
 	r.batchesIn("dev", "theirs", 1)
-	r.hold(run.BatchID("dev", "theirs", 1))
+	r.leaseBatch(run.BatchID("dev", "theirs", 1))
 	require.Equal(r, run.OnTheWay{Busy: 5, Retry: 1, HandingOff: 1}, all(runSys))
 	require.Equal(r, run.OnTheWay{Busy: 1, HandingOff: 1}, all("dev"))
 	require.Zero(r, all("WEB"))
@@ -297,7 +297,7 @@ func recoverySilence(r *runTest) {
 	r.queued(r.batchOf(batchID("r", 1)), r.batchOf(batchID("r", 2)))
 	r.Age(r, time.Minute)
 	r.queued(r.batchOf(batchID("r", 4)))
-	r.finish(r.hold(batchID("r", 4)))
+	r.finish(r.leaseBatch(batchID("r", 4)))
 	r.Age(r, runSilent-2*time.Minute)
 	r.changesNothing("not yet", func() { require.Zero(r, r.silence(runSys, 100)) })
 	r.Age(r, 2*time.Minute)
@@ -318,7 +318,7 @@ func recoverySilenceOfRuns(r *runTest) {
 	r.Age(r, time.Minute)
 	r.batches("s", 1)
 	r.queued(r.batchesOf("s")...)
-	r.hold(batchID("s", 1))
+	r.leaseBatch(batchID("s", 1))
 	r.Age(r, runSilent)
 	require.Equal(r, 1, r.silence(runSys, 1), "no more than asked for")
 	require.Equal(r, 1, r.silence(runSys, 100))
@@ -331,7 +331,7 @@ func recoveryNotSilent(r *runTest) {
 	r.batches("r", 4)
 	r.queued(r.batchesOf("r")...)
 	r.Age(r, 2*runSilent)
-	r.hold(batchID("r", 1))
+	r.leaseBatch(batchID("r", 1))
 	r.Age(r, runSilent-time.Minute)
 	r.changesNothing("a batch was claimed", func() { require.Zero(r, r.silence(runSys, 100)) })
 	r.Age(r, 2*time.Minute)
@@ -342,7 +342,7 @@ func recoveryNotSilent(r *runTest) {
 	r.queued(r.batchOf(batchID("r", 2)))
 	r.Age(r, runSilent-time.Minute)
 	r.changesNothing("nobody takes that one", func() { require.Zero(r, r.silence(runSys, 100)) })
-	r.hold(batchID("r", 2))
+	r.leaseBatch(batchID("r", 2))
 	r.Age(r, runSilent-time.Minute)
 	r.changesNothing("the others may follow", func() { require.Zero(r, r.silence(runSys, 100)) })
 	r.Age(r, 2*time.Minute)
@@ -350,12 +350,12 @@ func recoveryNotSilent(r *runTest) {
 
 	r.batches("again", 3)
 	r.queued(r.batchOf(batchID("again", 1)))
-	r.hold(batchID("again", 2))
+	r.leaseBatch(batchID("again", 2))
 	r.Age(r, runReleased)
-	r.bury(runSys, 100)
+	r.rescue(runSys, 100)
 	r.queued(r.batchOf(batchID("again", 2)))
 	r.Age(r, runSilent)
-	r.hold(batchID("again", 3))
+	r.leaseBatch(batchID("again", 3))
 	require.Zero(r, r.silence(runSys, 100), "a claim of the attempt before says nothing of this one")
 
 	r.batches("ended", 1)
@@ -366,8 +366,8 @@ func recoveryNotSilent(r *runTest) {
 	require.Equal(r, run.Queued, r.batchOf(batchID("ended", 1)).Status, "its run has ended")
 }
 
-// bury ends what is dead.
-func (r *runTest) bury(sysName string, limit int) [2]int {
+// rescue ends what is dead.
+func (r *runTest) rescue(sysName string, limit int) [2]int {
 	r.Helper()
 	jobs, workers, err := r.Store.Rescue(r.Context(), sysName, runStale, runReleased, limit)
 	require.NoError(r, err)
@@ -376,16 +376,16 @@ func (r *runTest) bury(sysName string, limit int) [2]int {
 
 func recoveryRescue(r *runTest) {
 	l := r.batches("r", 4)
-	dead := r.hold(batchID("r", 1))
-	done := r.hold(batchID("r", 3))
+	dead := r.leaseBatch(batchID("r", 1))
+	done := r.leaseBatch(batchID("r", 3))
 	r.finish(done)
 	r.Age(r, runAlmost)
-	alive := r.hold(batchID("r", 2))
-	r.changesNothing("not yet", func() { require.Equal(r, [2]int{}, r.bury(runSys, 100)) })
+	alive := r.leaseBatch(batchID("r", 2))
+	r.changesNothing("not yet", func() { require.Equal(r, [2]int{}, r.rescue(runSys, 100)) })
 	r.Age(r, runStale-runAlmost)
-	r.changesNothing("another environment", func() { require.Equal(r, [2]int{}, r.bury("WEB", 100)) })
+	r.changesNothing("another environment", func() { require.Equal(r, [2]int{}, r.rescue("WEB", 100)) })
 	started := r.batchOf(dead.Batch).StartedAt
-	require.Equal(r, [2]int{1, 2}, r.bury(runSys, 100), "a worker and the manager")
+	require.Equal(r, [2]int{1, 2}, r.rescue(runSys, 100), "a worker and the manager")
 	j := r.batchOf(dead.Batch)
 	require.Equal(r, []any{run.PendingRetry, 1, "", dead.Epoch, 0, ""}, []any{j.Status, j.Attempt, j.Owner, j.Epoch, j.QueueAttempts, j.Error})
 	require.Equal(r, started, j.StartedAt)
@@ -395,22 +395,22 @@ func recoveryRescue(r *runTest) {
 	r.workerIs(done.Owner, run.WorkerCompleted)
 	require.Equal(r, run.Processing, r.batchOf(alive.Batch).Status)
 	require.Equal(r, run.PendingQueue, r.batchOf(batchID("r", 4)).Status)
-	r.changesNothing("once", func() { require.Equal(r, [2]int{}, r.bury(runSys, 100)) })
-	next := r.hold(dead.Batch)
+	r.changesNothing("once", func() { require.Equal(r, [2]int{}, r.rescue(runSys, 100)) })
+	next := r.leaseBatch(dead.Batch)
 	require.Equal(r, dead.Epoch+1, next.Epoch)
 	r.finish(next)
 }
 
 func recoveryRescueReleased(r *runTest) {
 	r.batches("r", 1)
-	h := r.hold(batchID("r", 1))
+	h := r.leaseBatch(batchID("r", 1))
 	r.save(h, run.DocCommitted, r.openOf(h)[0])
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), h, entry("X")))
 	require.NoError(r, r.Store.ReleaseRun(r.Context(), run.RunLease{Run: "r", Owner: r.read("r").Owner, Epoch: 1}))
 	r.Age(r, runReleased-2*time.Minute)
-	r.changesNothing("its message is on its way", func() { require.Equal(r, [2]int{}, r.bury(runSys, 100)) })
+	r.changesNothing("its message is on its way", func() { require.Equal(r, [2]int{}, r.rescue(runSys, 100)) })
 	r.Age(r, 2*time.Minute)
-	require.Equal(r, [2]int{1, 0}, r.bury(runSys, 100))
+	require.Equal(r, [2]int{1, 0}, r.rescue(runSys, 100))
 	require.Equal(r, []any{run.PendingRetry, 1}, []any{r.batchOf(h.Batch).Status, r.batchOf(h.Batch).Attempt})
 	r.workerIs(h.Owner, run.WorkerIdle)
 	c := r.claim(h.Batch)
@@ -426,11 +426,11 @@ func recoveryRescueLimit(r *runTest) {
 		}
 	}
 	r.Age(r, runStale)
-	require.Equal(r, 2, r.bury(runSys, 2)[0])
-	require.Equal(r, 1, r.bury(runSys, 2)[0])
-	require.Zero(r, r.bury(runSys, 2)[0])
+	require.Equal(r, 2, r.rescue(runSys, 2)[0])
+	require.Equal(r, 1, r.rescue(runSys, 2)[0])
+	require.Zero(r, r.rescue(runSys, 2)[0])
 	for range 5 {
-		r.bury(runSys, 2)
+		r.rescue(runSys, 2)
 	}
 	failed := 0
 	for _, w := range r.Workers(r) {
@@ -439,7 +439,7 @@ func recoveryRescueLimit(r *runTest) {
 		}
 	}
 	require.Equal(r, 4, failed, "of the one environment")
-	require.Equal(r, [2]int{3, 4}, r.bury("WEB", 100))
+	require.Equal(r, [2]int{3, 4}, r.rescue("WEB", 100))
 }
 
 func recoveryOpenRuns(r *runTest) {
@@ -463,7 +463,7 @@ func recoveryOpenRuns(r *runTest) {
 	require.Equal(r, []string{"r0", "r2", "r3"}, open(100), "one that is to end has still to")
 	require.Equal(r, []string{"r0", "r2"}, open(2))
 	require.Empty(r, open(0))
-	l := r.lease("r3")
+	l := r.leaseRun("r3")
 	require.NoError(r, r.Store.EndHandOff(r.Context(), l, entry("X")))
 	require.Equal(r, []string{"r0", "r2", "r3"}, open(100), "handed off is not ended")
 	r.complete("r3")

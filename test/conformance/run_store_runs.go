@@ -83,7 +83,7 @@ func runLong(r *runTest) {
 	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{
 		ID: "r", SysName: runSys, Kind: run.Replay, Filter: json.RawMessage(filter), Pattern: "two_phase",
 	}, entry("RUN_START")))
-	l := r.lease("r")
+	l := r.leaseRun("r")
 	r.add(l, run.Queued, []string{"a"})
 	whole := r.read("r")
 	require.JSONEq(r, filter, string(whole.Filter))
@@ -164,7 +164,7 @@ func runOddTexts(r *runTest) {
 	const id = "!'\"@;--~%_[]"
 	given := run.Run{ID: id, SysName: "w'b", Kind: "k'", Pattern: "p'", RequestedBy: odd, Why: odd}
 	require.NoError(r, r.Store.StartRun(r.Context(), given, run.Audit{Code: "c'", Level: run.LevelInfo, By: odd, Why: odd, Run: id}))
-	l := r.lease(id)
+	l := r.leaseRun(id)
 	docs := []string{odd, "%", "_", "A", "a", "\u00e9", "e\u0301", strings.Repeat("\u6f22", 255)}
 	require.NoError(r, r.Store.AddChunk(r.Context(), l, run.Chunk{Batches: [][]string{docs}, First: 1, Initial: run.PendingQueue, Watermark: odd}))
 	found := r.read(id)
@@ -208,8 +208,8 @@ func runTruncates(r *runTest) {
 	clipped(r.Audits(r)[0].By, 256, "by")
 	clipped(r.Audits(r)[0].Why, 2000, "why of an entry")
 
-	r.add(r.lease("r"), run.PendingQueue, []string{"a"}, []string{"b"}, []string{"c"})
-	h := r.hold(batchID("r", 1))
+	r.add(r.leaseRun("r"), run.PendingQueue, []string{"a"}, []string{"b"}, []string{"c"})
+	h := r.leaseBatch(batchID("r", 1))
 	details := []run.ErrorDetail{{Document: "a", Code: "2628", Message: long, Type: run.TypeMigration}}
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, []run.ItemOutcome{{Document: "a", Outcome: run.DocFailed, Code: "2628"}}, details))
 	_, found, _, err := r.Store.Batch(r.Context(), h.Batch)

@@ -59,7 +59,7 @@ func (r *runTest) bring(name string, in situation) batchAt {
 	case status == run.Queued:
 		r.queued(r.batchOf(id))
 	case status != run.PendingQueue:
-		b.lease = r.hold(id)
+		b.lease = r.leaseBatch(id)
 		r.save(b.lease, run.DocCommitted, documentsOf(name, 1)...)
 	}
 	if in == inProcessingLet || in == inProcessingAlone {

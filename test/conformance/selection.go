@@ -45,14 +45,14 @@ func TestSelection(t *testing.T, open func(t *testing.T) SelectionHarness) {
 		name string
 		run  func(*testing.T, BacklogHarness)
 	}{
-		{"a status is found in its three spellings and in no other", waitingSpellings},
-		{"several statuses at once, each document once; of none, none", waitingStatuses},
-		{"what has no status waits for nobody", waitingWithoutStatus},
-		{"of this environment only, to the letter", waitingEnvironment},
-		{"a document is in the window of its _ts and in no other", waitingBounds},
-		{"what is told is what the document says", waitingTold},
-		{"members of another type fail nothing", waitingOddTypes},
-		{"what is found may be written to before the next page", waitingWritten},
+		{"a status is found in its three spellings and in no other", pendingSpellings},
+		{"several statuses at once, each document once; of none, none", pendingStatuses},
+		{"what has no status waits for nobody", pendingWithoutStatus},
+		{"of this environment only, to the letter", pendingEnvironment},
+		{"a document is in the window of its _ts and in no other", pendingBounds},
+		{"what is told is what the document says", pendingReported},
+		{"members of another type fail nothing", pendingOddTypes},
+		{"what is found may be written to before the next page", pendingWritten},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := open(t)
@@ -103,7 +103,7 @@ func selectedFrom(t testing.TB, s run.Selection, continuation string) []selected
 		found, next, err := s.Page(t.Context(), selectionQuery(invoice.Pending), continuation)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(found), 1000)
-		pages = append(pages, selectedPage{from: continuation, next: next, ids: waitingIDs(found)})
+		pages = append(pages, selectedPage{from: continuation, next: next, ids: pendingIDs(found)})
 		if next == "" {
 			return pages
 		}
@@ -128,7 +128,7 @@ func putPending(t testing.TB, h SelectionHarness, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("doc %04d", i)
-		h.Put(t, waitingDocument(ids[i], "web", map[string]any{"status": "pending"}))
+		h.Put(t, pendingDocument(ids[i], "web", map[string]any{"status": "pending"}))
 	}
 	return ids
 }
@@ -136,8 +136,8 @@ func putPending(t testing.TB, h SelectionHarness, n int) []string {
 func selectionPages(t *testing.T, h SelectionHarness) {
 	want := putPending(t, h, 2500)
 	for i := range 100 {
-		h.Put(t, waitingDocument(fmt.Sprint("done ", i), "web", map[string]any{"status": "committed"}))
-		h.Put(t, waitingDocument(fmt.Sprint("theirs ", i), "dev", map[string]any{"status": "pending"}))
+		h.Put(t, pendingDocument(fmt.Sprint("done ", i), "web", map[string]any{"status": "committed"}))
+		h.Put(t, pendingDocument(fmt.Sprint("theirs ", i), "dev", map[string]any{"status": "pending"}))
 	}
 	pages := selectedFrom(t, h.Selection, "")
 	require.GreaterOrEqual(t, len(pages), 3)
@@ -161,7 +161,7 @@ func selectionRepeated(t *testing.T, h SelectionHarness) {
 			found, next, err := h.Selection.Page(t.Context(), selectionQuery(invoice.Pending), p.from)
 			require.NoError(t, err)
 			require.Equal(t, p.next != "", next != "", "the search is as far as it was")
-			require.ElementsMatch(t, p.ids, waitingIDs(found))
+			require.ElementsMatch(t, p.ids, pendingIDs(found))
 		}
 	}
 }
@@ -183,13 +183,13 @@ func selectionChanging(t *testing.T, h SelectionHarness) {
 		}
 		for range 20 {
 			for _, id := range []string{fmt.Sprintf("after %04d", added), fmt.Sprintf("doc %04d new", added), fmt.Sprintf("zz %04d", added)} {
-				h.Put(t, waitingDocument(id, "web", map[string]any{"status": "pending"}))
+				h.Put(t, pendingDocument(id, "web", map[string]any{"status": "pending"}))
 			}
 			id := all[3*(added%(len(all)/3))]
 			if added%2 == 0 {
-				h.Put(t, waitingDocument(id, "web", map[string]any{"status": "committed"}))
+				h.Put(t, pendingDocument(id, "web", map[string]any{"status": "committed"}))
 			} else {
-				h.Put(t, waitingDocument(id, "web", map[string]any{"status": "pending", "corrected": true}))
+				h.Put(t, pendingDocument(id, "web", map[string]any{"status": "pending", "corrected": true}))
 			}
 			added++
 		}
@@ -243,7 +243,7 @@ func selectionOfAnotherQuery(t *testing.T, h SelectionHarness) {
 func selectionNothing(t *testing.T, h SelectionHarness) {
 	require.Empty(t, idsOf(selectedFrom(t, h.Selection, "")), "of an empty container")
 	for i := range 50 {
-		h.Put(t, waitingDocument(fmt.Sprint("done ", i), "web", map[string]any{"status": "committed"}))
+		h.Put(t, pendingDocument(fmt.Sprint("done ", i), "web", map[string]any{"status": "committed"}))
 	}
 	require.Empty(t, idsOf(selectedFrom(t, h.Selection, "")))
 	found, next, err := h.Selection.Page(t.Context(), selectionQuery(), "")

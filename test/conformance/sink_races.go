@@ -68,8 +68,8 @@ func (s *sinkTest) beforeUpdate() string {
 	return s.h.Steps[i-1]
 }
 
-// keptOut requires that the inner request lost: superseded where it could run, contention where it had to wait.
-func (s *sinkTest) keptOut(r race) {
+// innerLost requires that the inner request lost: superseded where it could run, contention where it had to wait.
+func (s *sinkTest) innerLost(r race) {
 	s.Helper()
 	if r.innerErr != nil {
 		require.Equal(s, fault.Contention, fault.KindOf(r.innerErr), "%v", r.innerErr)
@@ -139,7 +139,7 @@ func olderAfterUpdate(s *sinkTest) {
 	s.known()
 	older, newer := doc("old", 10, 5, "x", 1), doc("new", 11, 5, "y", 1)
 	r := s.race(StepLedgerUpdate, newer, older)
-	s.keptOut(r)
+	s.innerLost(r)
 	require.NoError(s, r.outerErr)
 	require.Equal(s, "applied(applied)", r.outer)
 	s.holds(newer)
@@ -188,7 +188,7 @@ func snapshotAfterUpdate(s *sinkTest) {
 	s.gives(doc("a", 10, 4, "w", 1), "applied(applied)")
 	earlier, later := doc("a", 10, 5, "x", 1), doc("a", 10, 6, "y", 1)
 	r := s.race(StepLedgerUpdate, later, earlier)
-	s.keptOut(r)
+	s.innerLost(r)
 	require.NoError(s, r.outerErr)
 	require.Equal(s, "applied(applied)", r.outer)
 	s.holds(later)

@@ -65,8 +65,8 @@ func try(p *path, faults plan, same *end, broken *mistake) *world {
 	return w
 }
 
-// tally counts what a campaign did, and keeps the first report.
-type tally struct {
+// campaignCounts counts what a campaign did, and keeps the first report.
+type campaignCounts struct {
 	mu     sync.Mutex
 	cases  int
 	fired  map[kind]int
@@ -74,7 +74,7 @@ type tally struct {
 	first  string
 }
 
-func (c *tally) add(w *world) {
+func (c *campaignCounts) add(w *world) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cases++
@@ -91,14 +91,14 @@ func (c *tally) add(w *world) {
 }
 
 // enough says that nothing more is learnt: so many runs have failed.
-func (c *tally) enough() bool {
+func (c *campaignCounts) enough() bool {
 	const most = 20
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failed >= most
 }
 
-func (c *tally) String() string {
+func (c *campaignCounts) String() string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(c.fired)) {
 		parts = append(parts, fmt.Sprintf("%s %d", k, c.fired[k]))
@@ -179,7 +179,7 @@ type campaign struct {
 	report  string
 	plans   []plan
 	singles []single
-	tally   tally
+	counts   campaignCounts
 }
 
 var campaigns sync.Map
@@ -188,7 +188,7 @@ func campaignOf(p *path) *campaign {
 	once, _ := campaigns.LoadOrStore(p.name, sync.OnceValue(func() *campaign {
 		clean := newWorld(p, nil, nil)
 		clean.run()
-		c := &campaign{steps: clean.steps, tally: tally{fired: map[kind]int{}}}
+		c := &campaign{steps: clean.steps, counts: campaignCounts{fired: map[kind]int{}}}
 		c.same = clean.verify(nil)
 		c.report = clean.report()
 		var mu sync.Mutex
@@ -198,11 +198,11 @@ func campaignOf(p *path) *campaign {
 		share, _ := p.shares()
 		c.plans = append(someSingles(len(c.steps), share), p.shortageSingles(c.steps, shareOfShortages*share)...)
 		each(c.plans, func(faults plan) {
-			if c.tally.enough() {
+			if c.counts.enough() {
 				return
 			}
 			w := try(p, faults, c.same, nil)
-			c.tally.add(w)
+			c.counts.add(w)
 			mu.Lock()
 			defer mu.Unlock()
 			s := single{fault: faults[0]}
@@ -230,8 +230,8 @@ func TestEverySingleFault(t *testing.T) {
 			for _, s := range c.steps {
 				ports[s.port]++
 			}
-			t.Logf("%s: %d steps %v; %s", p.name, len(c.steps), ports, &c.tally)
-			require.Empty(t, c.tally.first)
+			t.Logf("%s: %d steps %v; %s", p.name, len(c.steps), ports, &c.counts)
+			require.Empty(t, c.counts.first)
 			planned := map[kind]int{}
 			for _, faults := range c.plans {
 				planned[faults[0].kind]++
@@ -273,7 +273,7 @@ func TestPairsOfFaults(t *testing.T) {
 					}
 				}
 			}
-			done := &tally{fired: map[kind]int{}}
+			done := &campaignCounts{fired: map[kind]int{}}
 			each(pairs, func(faults plan) { done.add(try(p, faults, c.same, nil)) })
 			t.Logf("%s: %d of %d pairs (one in %d, seed %d); %s", p.name, len(pairs), total, every, seed, done)
 			require.Empty(t, done.first)

@@ -69,7 +69,7 @@ func (k kind) hits(port string) bool {
 
 // readOnly are the uses of the books that write nothing.
 func readOnly() []string {
-	return []string{"Run", "ListRuns", "Stats", "JobCounts", "Known", "Job", "ListJobs", "Items", "Unsent", "ToSend", "OnTheWay", "OpenRuns"}
+	return []string{"Run", "ListRuns", "Stats", "BatchCounts", "Known", "Batch", "ListBatches", "Items", "Unsent", "ToSend", "OnTheWay", "OpenRuns"}
 }
 
 // shortageFor is how long a shortage lasts: the breaker opens, and its first probe fails.
@@ -81,7 +81,7 @@ const outageFor = 150 * time.Second
 // dependencyOf is what a port stands for: all ports of one dependency go away together.
 func dependencyOf(port string) string {
 	switch name, _, _ := strings.Cut(port, "."); name {
-	case "sink", "journal", "store":
+	case "sink", "auditLog", "store":
 		return "SQL"
 	case "runs", "batches":
 		return "Service Bus"

@@ -116,7 +116,7 @@ func mistakes() []mistake {
 		{"error.json is not kept", "G7", poisonPath(), onKeep(func(w *world) commit.Evidence { return lossy{w.evidence} })},
 		{"due retries are not found", "G1", recoverPath(), func(_ *world, p ports) ports { p.backlog = blind{p.backlog, invoice.RetryScheduled}; return p }},
 		{"orphans are not found", "G1", recoverPath(), func(_ *world, p ports) ports { p.backlog = blind{p.backlog, invoice.Pending}; return p }},
-		{"a run is started without its entry in the audit log", "G8", reprocessPath(), func(_ *world, p ports) ports { p.journal = silent{p.journal}; return p }},
+		{"a run is started without its entry in the audit log", "G8", reprocessPath(), func(_ *world, p ports) ports { p.auditLog = silent{p.auditLog}; return p }},
 	}
 }
 

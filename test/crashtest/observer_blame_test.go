@@ -100,9 +100,9 @@ func leastWait(g *given, failures int) time.Duration {
 	return min(time.Hour, 120*time.Second<<failures)
 }
 
-// buried asserts that a document becomes a poison pill only when all its failures are proven: each but the last was when it
+// poisonedOnlyWithProof asserts that a document becomes a poison pill only when all its failures are proven: each but the last was when it
 // was counted.
-func (w *world) buried(was invoice.Document) {
+func (w *world) poisonedOnlyWithProof(was invoice.Document) {
 	g, s := w.given[was.ID], was.State
 	most := mostCounted
 	if g.code == unreadableCode {

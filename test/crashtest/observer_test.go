@@ -91,7 +91,7 @@ func (w *world) record(ctx context.Context, i *instance, id, etag string, s invo
 	switch s.Status {
 	case invoice.Failed:
 		w.hasEvidence(id, is.Hash, "its status became failed")
-		w.buried(was)
+		w.poisonedOnlyWithProof(was)
 	case invoice.Committed:
 		w.written(is, s)
 		if w.runs != nil {
@@ -104,7 +104,7 @@ func (w *world) record(ctx context.Context, i *instance, id, etag string, s invo
 
 // audited reports whether the journal holds a reprocessing.
 func (w *world) audited() bool {
-	audits, err := w.journal.Audits(context.Background(), ops.AuditQuery{Limit: 1})
+	audits, err := w.auditLog.Audits(context.Background(), ops.AuditQuery{Limit: 1})
 	return err == nil && len(audits) > 0 && audits[0].Action == "reprocess"
 }
 

@@ -22,7 +22,7 @@ type ports struct {
 	control  breaker.ControlStore
 	evidence commit.Evidence
 	backlog  commit.Backlog
-	journal  ops.AuditLog
+	auditLog  ops.AuditLog
 }
 
 // instance is one process of the app. When it is dead no call of it does anything any more: its goroutines end at the next.
@@ -204,30 +204,30 @@ func (p backlog) Page(ctx context.Context, q commit.WindowQuery, continuation st
 type auditLog struct{ i *instance }
 
 func (p auditLog) Write(ctx context.Context, a ops.Audit) error {
-	_, err := call(ctx, p.i, "journal.Write", a.Action, only(func() error { return p.i.w.real.journal.Write(ctx, a) }))
+	_, err := call(ctx, p.i, "auditLog.Write", a.Action, only(func() error { return p.i.w.real.auditLog.Write(ctx, a) }))
 	return err
 }
 
 func (p auditLog) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
-	_, err := call(ctx, p.i, "journal.Start", r.Kind, only(func() error { return p.i.w.real.journal.Start(ctx, r, a) }))
+	_, err := call(ctx, p.i, "auditLog.Start", r.Kind, only(func() error { return p.i.w.real.auditLog.Start(ctx, r, a) }))
 	return err
 }
 
 func (p auditLog) Progress(ctx context.Context, id string, counts map[string]int) (bool, error) {
-	return call(ctx, p.i, "journal.Progress", "", func() (bool, error) { return p.i.w.real.journal.Progress(ctx, id, counts) })
+	return call(ctx, p.i, "auditLog.Progress", "", func() (bool, error) { return p.i.w.real.auditLog.Progress(ctx, id, counts) })
 }
 
 func (p auditLog) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
-	_, err := call(ctx, p.i, "journal.End", string(status), only(func() error { return p.i.w.real.journal.End(ctx, id, status, counts) }))
+	_, err := call(ctx, p.i, "auditLog.End", string(status), only(func() error { return p.i.w.real.auditLog.End(ctx, id, status, counts) }))
 	return err
 }
 
 func (p auditLog) Cancel(ctx context.Context, id string, a ops.Audit) (bool, error) {
-	return call(ctx, p.i, "journal.Cancel", "", func() (bool, error) { return p.i.w.real.journal.Cancel(ctx, id, a) })
+	return call(ctx, p.i, "auditLog.Cancel", "", func() (bool, error) { return p.i.w.real.auditLog.Cancel(ctx, id, a) })
 }
 
 func (p auditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
-	return call(ctx, p.i, "journal.Audits", "", func() ([]ops.Audit, error) { return p.i.w.real.journal.Audits(ctx, q) })
+	return call(ctx, p.i, "auditLog.Audits", "", func() ([]ops.Audit, error) { return p.i.w.real.auditLog.Audits(ctx, q) })
 }
 
 // wait is a use of the clock, and a place to lose the turn.

@@ -13,7 +13,7 @@ import (
 
 func runMistakes() []mistake {
 	onBooks := func(wrong func(s run.Store) run.Store) func(*world, ports) ports {
-		return func(w *world, p ports) ports { w.runs.books = wrong(w.runs.books); return p }
+		return func(w *world, p ports) ports { w.runs.storeOrMistake = wrong(w.runs.storeOrMistake); return p }
 	}
 	return []mistake{
 		{"a batch is taken from a worker that lives", "runs", takeOverPath(), onBooks(func(s run.Store) run.Store { return greedy{s} })},
@@ -24,7 +24,7 @@ func runMistakes() []mistake {
 		{"the batches of the dead are not found", "G1", leftBehindPath(), onBooks(func(s run.Store) run.Store { return careless{s} })},
 		{"runs without a manager are not found", "G1", leftBehindPath(), onBooks(func(s run.Store) run.Store { return blindToRuns{s} })},
 		{"an unsent message is counted", "G5", handOffPath(run.TwoPhase), onBooks(func(s run.Store) run.Store { return counting{s} })},
-		{"the evidence of a dead letter is lost", "G7", letterPath(), func(_ *world, p ports) ports { p.evidence = lossyLetters{p.evidence}; return p }},
+		{"the evidence of a dead letter is lost", "G7", deadLetterPath(), func(_ *world, p ports) ports { p.evidence = lossyDeadLetters{p.evidence}; return p }},
 	}
 }
 
@@ -77,9 +77,9 @@ func (s counting) MarkUnsent(ctx context.Context, jobs []run.Batch, reason strin
 	return s.Store.MarkUnsent(ctx, jobs, reason, true, audit)
 }
 
-type lossyLetters struct{ commit.Evidence }
+type lossyDeadLetters struct{ commit.Evidence }
 
-func (e lossyLetters) Keep(ctx context.Context, name string, content []byte) error {
+func (e lossyDeadLetters) Keep(ctx context.Context, name string, content []byte) error {
 	if strings.HasSuffix(name, "/message.json") {
 		return nil
 	}

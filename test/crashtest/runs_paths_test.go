@@ -19,7 +19,7 @@ import (
 func runPaths() []*path {
 	return []*path{
 		handOffPath(run.TwoPhase), handOffPath(run.Checkpoint), handOffPath(run.Optimistic), workerPath(), takeOverPath(),
-		deferralPath(), letterPath(), leftBehindPath(), cancelPath(),
+		deferralPath(), deadLetterPath(), leftBehindPath(), cancelPath(),
 	}
 }
 
@@ -294,9 +294,9 @@ func deferralPath() *path {
 	return runPath("deferral", r, append(linesOf(731, 2), linesOf(735, 2)...), func(*world) {})
 }
 
-// letterPath are messages that nobody can use: dead letters of a batch, of a run, of a batch that is done, and one that is none.
+// deadLetterPath are messages that nobody can use: dead letters of a batch, of a run, of a batch that is done, and one that is none.
 // The operator wants the batch again, and the run to go on.
-func letterPath() *path {
+func deadLetterPath() *path {
 	failed := func(id string, n int) func(r *runs) bool {
 		return func(r *runs) bool {
 			return r.seenBatches[run.BatchID(sysName, id, n)].Status == run.Failed
@@ -304,7 +304,7 @@ func letterPath() *path {
 	}
 	resumed := func(r *runs) bool { return r.row("run-2").Epoch > 0 }
 	r := &runsPath{
-		batch: 2, chunk: 2, page: 2, letters: 4,
+		batch: 2, chunk: 2, page: 2, deadLetters: 4,
 		want: map[string]map[string]run.Outcome{theRun: committed(741, 2), "run-2": committed(745, 1)},
 		seed: func(r *runs) {
 			ctx := context.Background()

@@ -183,7 +183,7 @@ func (r *runs) letterAudited(a run.Audit) {
 	if json.Unmarshal(a.Detail, &d) != nil || files[d.Evidence+"/body"] == nil || files[d.Evidence+"/message.json"] == nil {
 		r.w.violated("G7", "a message was put aside, and its evidence %q is not whole", d.Evidence)
 	}
-	r.letterSeen[d.Evidence] = true
+	r.deadLetterSeen[d.Evidence] = true
 }
 
 // verify asserts what must hold when all is quiet.
@@ -216,7 +216,7 @@ func (r *runs) verify(clean bool) {
 	for _, row := range r.all() {
 		r.verifyRun(row, clean)
 	}
-	r.verifyLetters()
+	r.verifyDeadLetters()
 	r.w.numbering = true
 }
 
@@ -353,16 +353,16 @@ func (r *runs) codes() map[string]int {
 	return n
 }
 
-// verifyLetters asserts that only what is a message's own error put it aside.
-func (r *runs) verifyLetters() {
+// verifyDeadLetters asserts that only what is a message's own error put it aside.
+func (r *runs) verifyDeadLetters() {
 	folders := map[string]bool{}
 	for name := range r.w.evidence.Files() {
 		if folder, ok := strings.CutSuffix(name, "/message.json"); ok && strings.HasPrefix(name, "dead-letters/") {
 			folders[folder] = true
 		}
 	}
-	if len(folders) != r.path.letters || len(r.letterSeen) != r.path.letters {
-		r.w.violated("G5", "%d messages were put aside, the audit log names %d: expected %d", len(folders), len(r.letterSeen), r.path.letters)
+	if len(folders) != r.path.deadLetters || len(r.deadLetterSeen) != r.path.deadLetters {
+		r.w.violated("G5", "%d messages were put aside, the audit log names %d: expected %d", len(folders), len(r.deadLetterSeen), r.path.deadLetters)
 	}
 }
 

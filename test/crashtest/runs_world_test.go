@@ -21,8 +21,8 @@ const (
 	tickEvery = 5 * time.Minute
 	// mostDeliveries is how often a message is delivered before it is a dead letter.
 	mostDeliveries = 10
-	// mostTurns is how much patience the end of runs has: far more than two faults can cost.
-	mostTurns = 400
+	// maxTurns is how much patience the end of runs has: far more than two faults can cost.
+	maxTurns = 400
 )
 
 // runsPath is what a path has of runs.
@@ -37,8 +37,8 @@ type runsPath struct {
 	wishes []wish
 	// want are the documents of runs, by run, with the outcome that each has without faults; nil: whatever is found.
 	want map[string]map[string]run.Outcome
-	// letters is how many messages are put aside.
-	letters int
+	// deadLetters is how many messages are put aside.
+	deadLetters int
 }
 
 // wish is something that an operator asks for until it is so.
@@ -55,7 +55,7 @@ type runs struct {
 	path *runsPath
 	// store are the books; a deliberate mistake stands in for them in books.
 	store *inmem.RunStore
-	books run.Store
+	storeOrMistake run.Store
 	pages run.Selection
 	// runQ and batchQ are the queues, in the order in which the host looks at them.
 	runQ, batchQ *bus
@@ -69,8 +69,8 @@ type runs struct {
 	// pagesOf are the documents of the pages that were given, by run and continuation.
 	pagesOf map[string][]string
 	count   counted
-	// letterSeen are the folders of evidence that entries of the audit log name.
-	letterSeen map[string]bool
+	// deadLetterSeen are the folders of evidence that entries of the audit log name.
+	deadLetterSeen map[string]bool
 	// ended says when documents were committed: the timer may have them before a run finds them.
 	ended map[string]time.Time
 	// onTakeOver is called once, when a worker has taken a batch over.
@@ -96,10 +96,10 @@ type lease struct {
 func newRuns(w *world, p *runsPath) *runs {
 	r := &runs{
 		w: w, path: p, store: inmem.NewRunStore(w.now, "web"), pages: w.docs.Selection(p.page), wishes: slices.Clone(p.wishes),
-		seenRuns: map[string]run.Run{}, seenBatches: map[string]run.Batch{}, leases: map[*instance]*lease{}, letterSeen: map[string]bool{}, ended: map[string]time.Time{}, pagesOf: map[string][]string{},
+		seenRuns: map[string]run.Run{}, seenBatches: map[string]run.Batch{}, leases: map[*instance]*lease{}, deadLetterSeen: map[string]bool{}, ended: map[string]time.Time{}, pagesOf: map[string][]string{},
 		count: counted{claims: map[string]int{}, completions: map[string]int{}, ends: map[string]int{}},
 	}
-	r.books = r.store
+	r.storeOrMistake = r.store
 	r.runQ, r.batchQ = newBus(r, "runs"), newBus(r, "batches")
 	r.nextTick = begins().Add(tickEvery)
 	return r
@@ -125,7 +125,7 @@ type useCases struct {
 	manager                  *run.Manager
 	workers                  *run.Workers
 	recovery                 *run.Recovery
-	runLetters, batchLetters *run.DeadLetters
+	runDeadLetters, batchDeadLetters *run.DeadLetters
 }
 
 // heartbeat is something that an instance does again and again while an invocation goes on.
@@ -193,7 +193,7 @@ type bus struct {
 	name    string
 	q       *inmem.Queue
 	locks   []*lock
-	letters []*letter
+	deadLetters []*deadLetter
 }
 
 type lock struct {
@@ -201,8 +201,8 @@ type lock struct {
 	until time.Time
 }
 
-// letter is a dead letter; one whose process died comes again.
-type letter struct {
+// deadLetter is a dead letter; one whose process died comes again.
+type deadLetter struct {
 	d   run.Incoming
 	due time.Time
 }
@@ -225,7 +225,7 @@ func (b *bus) back(d run.Incoming) {
 
 func (b *bus) putAside(d run.Incoming, reason string) {
 	d.Count, d.Properties = 0, map[string]string{"DeadLetterReason": reason}
-	b.letters = append(b.letters, &letter{d: d, due: b.r.w.now()})
+	b.deadLetters = append(b.deadLetters, &deadLetter{d: d, due: b.r.w.now()})
 }
 
 // unlock has messages come again whose locks are over.
@@ -281,7 +281,7 @@ func (b *bus) next() (next time.Time, ok bool) {
 	for _, l := range b.locks {
 		earlier(l.until)
 	}
-	for _, l := range b.letters {
+	for _, l := range b.deadLetters {
 		earlier(l.due)
 	}
 	return next, ok
@@ -305,16 +305,16 @@ func (r *runs) serve(ctx context.Context, b *bus, i *instance) (did, crashed boo
 
 // serveLetter does the same for dead letters.
 func (r *runs) serveLetter(ctx context.Context, b *bus, i *instance) (did, crashed bool) {
-	handle := i.runs.batchLetters.Receive
+	handle := i.runs.batchDeadLetters.Receive
 	if b == r.runQ {
-		handle = i.runs.runLetters.Receive
+		handle = i.runs.runDeadLetters.Receive
 	}
-	n := slices.IndexFunc(b.letters, func(l *letter) bool { return !l.due.After(r.w.now()) })
+	n := slices.IndexFunc(b.deadLetters, func(l *deadLetter) bool { return !l.due.After(r.w.now()) })
 	if n < 0 {
 		return false, false
 	}
-	l := b.letters[n]
-	b.letters = slices.Delete(b.letters, n, n+1)
+	l := b.deadLetters[n]
+	b.deadLetters = slices.Delete(b.deadLetters, n, n+1)
 	l.d.Count++
 	var err error
 	if crashed = r.invoke(ctx, i, func(ctx context.Context) { _, err = handle(ctx, l.d) }); crashed || err != nil {
@@ -322,7 +322,7 @@ func (r *runs) serveLetter(ctx context.Context, b *bus, i *instance) (did, crash
 		if crashed {
 			l.due = l.due.Add(lockTime)
 		}
-		b.letters = append(b.letters, l)
+		b.deadLetters = append(b.deadLetters, l)
 	}
 	return true, crashed
 }
@@ -363,7 +363,7 @@ func (r *runs) operate(ctx context.Context, i *instance) (did, crashed bool) {
 // pump has one instance do everything: messages, dead letters, the timer, the operator's calls, until all is quiet.
 func (r *runs) pump(i *instance) (crashed bool) {
 	ctx := context.Background()
-	for range mostTurns {
+	for range maxTurns {
 		if !r.nextTick.After(r.w.now()) {
 			if r.tick(ctx, i) {
 				return true
@@ -402,7 +402,7 @@ func (r *runs) pump(i *instance) (crashed bool) {
 		}
 		r.w.until(next)
 	}
-	r.w.violated("G1", "runs are not quiet after %d turns: %s", mostTurns, r.restless())
+	r.w.violated("G1", "runs are not quiet after %d turns: %s", maxTurns, r.restless())
 	return false
 }
 
@@ -428,7 +428,7 @@ func (r *runs) restless() string {
 		found = append(found, fmt.Sprintf("run %s is %s (owner %q), batches %v, documents %v", row.ID, row.Status, row.Owner, stats.Batches, stats.Outcomes))
 	}
 	for _, b := range []*bus{r.runQ, r.batchQ} {
-		found = append(found, fmt.Sprintf("%s: %d messages, %d locks, %d letters", b.name, len(b.q.Messages()), len(b.locks), len(b.letters)))
+		found = append(found, fmt.Sprintf("%s: %d messages, %d locks, %d letters", b.name, len(b.q.Messages()), len(b.locks), len(b.deadLetters)))
 	}
 	for _, wanted := range r.wishes {
 		found = append(found, "the operator still wants: "+wanted.what)

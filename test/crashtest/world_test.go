@@ -45,7 +45,7 @@ type world struct {
 	sink     *inmem.Sink
 	control  *inmem.Control
 	evidence *inmem.Evidence
-	journal  *inmem.AuditLog
+	auditLog  *inmem.AuditLog
 	// runs are books and queues; nil in a path that has none.
 	runs *runs
 	// real are the adapters over these; a deliberate mistake stands in for one of them.
@@ -126,8 +126,8 @@ func newWorld(p *path, faults plan, broken *mistake) *world {
 	}
 	w.clock.Store(begins().UnixNano())
 	w.docs, w.sink, w.control, w.evidence = inmem.NewDocuments(w.now), inmem.NewSink(), inmem.NewControl(), inmem.NewEvidence()
-	w.journal = inmem.NewAuditLog(w.now, "web")
-	w.real = ports{docs: w.docs, sink: w.sink, control: w.control, evidence: w.evidence, backlog: w.docs, journal: w.journal}
+	w.auditLog = inmem.NewAuditLog(w.now, "web")
+	w.real = ports{docs: w.docs, sink: w.sink, control: w.control, evidence: w.evidence, backlog: w.docs, auditLog: w.auditLog}
 	if p.runs != nil {
 		w.runs = newRuns(w, p.runs)
 	}

@@ -127,7 +127,7 @@ func newStackOver(t *testing.T, s *stack, lines ...int64) *stack {
 	return s
 }
 
-// newContainers starts the Cosmos stand-in and makes the containers.
+// newContainers starts the Cosmos emulator and makes the containers.
 func newContainers(t *testing.T, change ...func(*cosmosdb.Options)) *stack {
 	t.Helper()
 	s := &stack{t: t, cosmos: cosmosdbtest.Start(t, change...), dir: t.TempDir(), poll: 50 * time.Millisecond, patience: patience}
@@ -315,7 +315,7 @@ func jsons(docs []sample.Document) []json.RawMessage {
 	return out
 }
 
-// hold makes the Cosmos stand-in keep requests of one kind until they are released.
+// hold makes the Cosmos emulator keep requests of one kind until they are released.
 func (s *stack) hold(op cosmosdb.Op, when cosmosdb.When, times int) string {
 	s.t.Helper()
 	id, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Op: op, Container: container, Hold: when, Times: times})

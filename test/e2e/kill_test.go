@@ -47,7 +47,7 @@ func (s *stack) killHandler(host *funchost.Host) funchost.Kind {
 	return next.Kind
 }
 
-// Must show: kill -9 between SQL commit and patch. The stand-in holds the patches, so SQL has committed and no document
+// Must show: kill -9 between SQL commit and patch. The emulator holds the patches, so SQL has committed and no document
 // says so yet; then the handler dies.
 func TestKillBetweenSQLCommitAndPatch(t *testing.T) {
 	docs := sample.Generate(sample.Options{Seed: 3, Count: 40, Clean: true})
@@ -149,7 +149,7 @@ func TestKillAtRandomDuringADrain(t *testing.T) {
 	t.Logf("%d kills, %d of them between SQL commit and first patch", kills, between)
 }
 
-// holdSome makes the stand-in hold what is under way at once from the n-th patch on, n drawn.
+// holdSome makes the emulator hold what is under way at once from the n-th patch on, n drawn.
 func (s *stack) holdSome(r *rand.Rand) string {
 	s.t.Helper()
 	const atOnce = 32 // two ranges, 16 patches of each

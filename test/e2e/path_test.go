@@ -13,7 +13,7 @@ import (
 	"sqlwriter/test/emulators/cosmosdb"
 )
 
-// Must show: one Cosmos write and no read per document, counted at the stand-in. (`make run` measures p99 over 500.)
+// Must show: one Cosmos write and no read per document, counted at the emulator. (`make run` measures p99 over 500.)
 func TestFiveHundredDocumentsArriveExactly(t *testing.T) {
 	docs := sample.Generate(sample.Options{Seed: 1, Count: 500, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)

@@ -75,7 +75,7 @@ func behindProxy(t *testing.T, lines ...int64) (*stack, *sqlservertest.Proxy) {
 	return behindProxyOf(t, func(*cosmosdb.Options) {}, lines...)
 }
 
-// behindProxyOf is behindProxy with options of the Cosmos stand-in.
+// behindProxyOf is behindProxy with options of the Cosmos emulator.
 func behindProxyOf(t *testing.T, change func(*cosmosdb.Options), lines ...int64) (*stack, *sqlservertest.Proxy) {
 	t.Helper()
 	proxy := sqlservertest.NewProxy(t, sqlservertest.Address(t, sqlservertest.Server(t)))

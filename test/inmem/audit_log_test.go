@@ -11,10 +11,10 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-func TestJournal(t *testing.T) {
+func TestAuditLog(t *testing.T) {
 	clock := time.Date(2025, 12, 18, 10, 0, 0, 123_456_789, time.FixedZone("", -6*3600))
 	now := func() time.Time { return clock }
-	conformance.TestJournal(t, func(testing.TB) conformance.AuditLogHarness {
+	conformance.TestAuditLog(t, func(testing.TB) conformance.AuditLogHarness {
 		s := inmem.NewRunStore(now, conformance.AuditLogSysName)
 		other := s.For(conformance.AuditLogOtherSysName)
 		return conformance.AuditLogHarness{
@@ -24,7 +24,7 @@ func TestJournal(t *testing.T) {
 }
 
 // What was handed in or out belongs to the caller.
-func TestTheJournalSharesNothing(t *testing.T) {
+func TestTheAuditLogSharesNothing(t *testing.T) {
 	s := inmem.NewRunStore(time.Now, "web")
 	j := s.AuditLog()
 	counts := map[string]int{"done": 1}

@@ -19,7 +19,7 @@ func crashTable() []mutant {
 			"a document that changed before its evidence is buried as it was", "internal/commit/poison.go",
 			"if now.ETag != cur.ETag {",
 			"if now.ETag != cur.ETag && false {",
-			"test/crashtest", "TestADocumentCorrectedWhileItIsBuried",
+			"test/crashtest", "TestADocumentCorrectedWhileItIsPoisoned",
 		},
 		{
 			"a second poisoning has the evidence of the first", "internal/commit/poison.go",

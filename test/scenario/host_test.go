@@ -254,7 +254,7 @@ func (i *instance) replay(docs []*doc) {
 			ids[k] = d.id
 		}
 		ctx, cancel := context.WithTimeout(i.ctx, deadline)
-		raws, err := documentsDoor{i.w.docs, i}.ReadMany(ctx, ids)
+		raws, err := documentsSpy{i.w.docs, i}.ReadMany(ctx, ids)
 		if err == nil {
 			_, err = i.commit.Run(ctx, commit.Batch{
 				Documents: raws, Received: i.now(), Purpose: commit.ForRun, BatchID: "replay-1", TakeOver: []invoice.Status{invoice.Failed},

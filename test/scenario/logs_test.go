@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// logbook keeps what the product logs: the last lines, and how often words stood in it.
-type logbook struct {
+// logRecorder keeps what the product logs: the last lines, and how often words stood in it.
+type logRecorder struct {
 	mu    sync.Mutex
 	last  [][]byte
 	words map[string]int
@@ -21,12 +21,12 @@ const (
 	errorLine   = `"level":"error"`
 )
 
-func newLogbook() *logbook {
-	return &logbook{words: map[string]int{massFailure: 0, errorLine: 0}}
+func newLogRecorder() *logRecorder {
+	return &logRecorder{words: map[string]int{massFailure: 0, errorLine: 0}}
 }
 
 // Write implements io.Writer.
-func (l *logbook) Write(line []byte) (int, error) {
+func (l *logRecorder) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for word := range l.words {
@@ -39,7 +39,7 @@ func (l *logbook) Write(line []byte) (int, error) {
 }
 
 // count is how many lines had a word that newLogbook names.
-func (l *logbook) count(word string) int {
+func (l *logRecorder) count(word string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.words[word]

@@ -42,16 +42,16 @@ type product struct {
 // newProduct constructs the product over an instance's doors.
 func newProduct(i *instance) product {
 	w := i.w
-	b := breaker.New(controlDoor{i}, breaker.Options{
+	b := breaker.New(controlSpy{i}, breaker.Options{
 		Instance: i.name, Build: i.build.version, MaxPoisonPerHour: maxPoison, Log: w.log, Now: i.now, Wait: pause,
-		SysName: sysName, Heartbeat: sinkDoor{i}.Heartbeat, TakeOver: sinkDoor{i}.TakeOver,
+		SysName: sysName, Heartbeat: sinkSpy{i}.Heartbeat, TakeOver: sinkSpy{i}.TakeOver,
 	})
-	committer := commit.NewCommit(documentsDoor{w.docs, i}, sinkDoor{i}, commit.Options{
+	committer := commit.NewCommit(documentsSpy{w.docs, i}, sinkSpy{i}, commit.Options{
 		SysName: sysName, Location: w.zone, Log: w.log, Breaker: b, Evidence: w.evidence,
 		Container: "AI_PROCESS_LOGS", AppVersion: i.build.version, Now: i.now, Wait: pause,
 	})
 	ports := run.Ports{
-		Store: storeSpy{i}, Selection: w.docs.Selection(0), Documents: documentsDoor{w.docs, i}, Commit: committer, Breaker: b,
+		Store: storeSpy{i}, Selection: w.docs.Selection(0), Documents: documentsSpy{w.docs, i}, Commit: committer, Breaker: b,
 		RunQueue: w.runs, BatchQueue: w.batches, Evidence: w.evidence,
 	}
 	o := run.Options{SysName: sysName, Instance: i.name, Log: w.log, Now: i.now, Wait: pause}
@@ -59,9 +59,9 @@ func newProduct(i *instance) product {
 		breaker: b, commit: committer, recover: commit.NewRecover(committer, w.docs),
 		manager: run.NewManager(ports, o), workers: run.NewWorkers(ports, o), recovery: run.NewRecovery(ports, o),
 		ops: ops.New(ops.Ports{
-			Documents: documentsDoor{w.docs, i}, Backlog: w.docs, Breaker: b, Commit: committer, RunQueue: w.runs, Selection: w.docs.Selection(0),
+			Documents: documentsSpy{w.docs, i}, Backlog: w.docs, Breaker: b, Commit: committer, RunQueue: w.runs, Selection: w.docs.Selection(0),
 			Stores: func(context.Context) (ops.Stores, error) {
-				return ops.Stores{Audit: auditLogSpy{w.books.AuditLog(), i}, Runs: storeSpy{i}}, nil
+				return ops.Stores{Audit: auditLogSpy{w.store.AuditLog(), i}, Runs: storeSpy{i}}, nil
 			},
 		}, ops.Options{SysName: sysName, Location: w.zone, AppVersion: i.build.version, Now: i.now, Wait: pause}),
 	}
@@ -73,11 +73,11 @@ func newShadow(i *instance) func(ctx context.Context, b commit.Batch) (commit.Re
 	b := breaker.New(nil, breaker.Options{
 		Instance: i.name, Build: i.build.version, Now: i.now, Wait: pause,
 		Heartbeat: func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-			_, err := sinkDoor{i}.Apply(ctx, nil, commit.Preview, known)
+			_, err := sinkSpy{i}.Apply(ctx, nil, commit.Preview, known)
 			return breaker.Heartbeat{}, err
 		},
 	})
-	return commit.NewShadow(documentsDoor{w.docs, i}, sinkDoor{i}, commit.Options{
+	return commit.NewShadow(documentsSpy{w.docs, i}, sinkSpy{i}, commit.Options{
 		SysName: sysName, Location: w.zone, Breaker: b, AppVersion: i.build.version, Now: i.now, Wait: pause,
 	}).Run
 }
@@ -95,7 +95,7 @@ func flowOf(c control) (is flow, why string) {
 }
 
 // Heartbeat implements commit.Sink.
-func (d sinkDoor) Heartbeat(ctx context.Context, known breaker.Heartbeat) (row breaker.Heartbeat, err error) {
+func (d sinkSpy) Heartbeat(ctx context.Context, known breaker.Heartbeat) (row breaker.Heartbeat, err error) {
 	if d.i.build.older {
 		return row, d.heartbeat(ctx, d.i.w.olderBeat)
 	}
@@ -104,7 +104,7 @@ func (d sinkDoor) Heartbeat(ctx context.Context, known breaker.Heartbeat) (row b
 }
 
 // TakeOver implements commit.Sink.
-func (d sinkDoor) TakeOver(ctx context.Context, known breaker.Heartbeat) (row breaker.Heartbeat, err error) {
+func (d sinkSpy) TakeOver(ctx context.Context, known breaker.Heartbeat) (row breaker.Heartbeat, err error) {
 	err = d.heartbeat(ctx, func(ctx context.Context) error { row, err = d.i.w.base.TakeOver(ctx, known); return err })
 	return row, err
 }

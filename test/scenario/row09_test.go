@@ -14,7 +14,7 @@ func TestRow09(t *testing.T) {
 	const from, whole, documents = 10 * time.Minute, 3 * time.Hour, 3000
 	// A message waits for a probe that is at most five minutes away, and at most five minutes more until it comes.
 	const probing = 10 * time.Minute
-	drain := func(w *world) (took time.Duration, l ledger) {
+	drain := func(w *world) (took time.Duration, l runResult) {
 		for k := range 3 {
 			w.start(string(rune('a'+k)), process{ticks: k == 0, runs: true})
 		}
@@ -29,7 +29,7 @@ func TestRow09(t *testing.T) {
 		w.check()
 		assert.Equal(w.t, run.RunCompleted, l.status)
 		assert.Zero(w.t, l.lost, "lost workers")
-		assert.Zero(w.t, l.letters, "dead letters")
+		assert.Zero(w.t, l.deadLetters, "dead letters")
 		return took, l
 	}
 	var undisturbed time.Duration

@@ -62,7 +62,7 @@ func (w *world) before(d time.Duration) (found []*doc) {
 
 // audited counts the entries of a person in the audit log.
 func (w *world) audited(by string) (n int) {
-	entries, err := w.books.AuditLog().Audits(w.ctx, ops.AuditQuery{All: true, Limit: 1000})
+	entries, err := w.store.AuditLog().Audits(w.ctx, ops.AuditQuery{All: true, Limit: 1000})
 	assert.NoError(w.t, err)
 	for _, a := range entries {
 		if a.By == by {

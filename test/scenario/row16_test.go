@@ -77,7 +77,7 @@ func forced(w *world) {
 	require.NoError(w.t, err)
 	w.pass(time.Minute)
 	assert.False(w.t, w.isOpen(), "an operator accepted it")
-	entries, err := w.books.AuditLog().Audits(w.ctx, ops.AuditQuery{All: true, Limit: 1000})
+	entries, err := w.store.AuditLog().Audits(w.ctx, ops.AuditQuery{All: true, Limit: 1000})
 	require.NoError(w.t, err)
 	actions := map[string]int{}
 	for _, a := range entries {

@@ -117,8 +117,8 @@ func (w *world) startRun(id string, kind run.Kind) {
 	r := run.Run{
 		ID: id, Kind: kind, Pattern: run.Checkpoint, SysName: sysName, Filter: json.RawMessage(`{}`), RequestedBy: "ann", Why: "a test",
 	}
-	require.NoError(w.t, w.books.StartRun(w.ctx, r, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}))
-	found, ok, err := w.books.Run(w.ctx, id)
+	require.NoError(w.t, w.store.StartRun(w.ctx, r, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: id}))
+	found, ok, err := w.store.Run(w.ctx, id)
 	require.NoError(w.t, err)
 	require.True(w.t, ok)
 	require.NoError(w.t, w.runs.Send(w.ctx, []run.Outgoing{run.RunPayload(found).Outgoing(0)})[0])
@@ -129,7 +129,7 @@ func (w *world) over(id string, most time.Duration) time.Duration {
 	w.t.Helper()
 	begin := time.Now()
 	for time.Since(begin) < most {
-		r, _, err := w.books.Run(w.ctx, id)
+		r, _, err := w.store.Run(w.ctx, id)
 		require.NoError(w.t, err)
 		if r.Status != run.RunRunning {
 			return time.Since(begin)
@@ -140,31 +140,31 @@ func (w *world) over(id string, most time.Duration) time.Duration {
 	return most
 }
 
-// ledger is what a run left behind.
-type ledger struct {
+// runResult is what a run left behind.
+type runResult struct {
 	status                  run.RunStatus
 	batches, lost           int
 	audits, workers, failed int
-	letters                 int
+	deadLetters                 int
 }
 
 // ended reads what a run left behind, and logs it.
-func (w *world) ended(id string) ledger {
+func (w *world) ended(id string) runResult {
 	w.t.Helper()
-	r, _, err := w.books.Run(w.ctx, id)
+	r, _, err := w.store.Run(w.ctx, id)
 	require.NoError(w.t, err)
-	jobs, err := w.books.ListBatches(w.ctx, id, "", 1000)
+	jobs, err := w.store.ListBatches(w.ctx, id, "", 1000)
 	require.NoError(w.t, err)
-	l := ledger{status: r.Status, batches: len(jobs), audits: len(w.books.Audits()), letters: w.runs.deadLetters() + w.batches.deadLetters()}
+	l := runResult{status: r.Status, batches: len(jobs), audits: len(w.store.Audits()), deadLetters: w.runs.deadLetters() + w.batches.deadLetters()}
 	for _, j := range jobs {
 		l.lost += j.LostWorkers
 	}
-	for _, k := range w.books.Workers() {
+	for _, k := range w.store.Workers() {
 		if l.workers++; k.Status == run.WorkerFailed {
 			l.failed++
 		}
 	}
 	w.t.Logf("run %s: %s, %d batches, %d lost workers, %d audit rows, %d worker rows (%d failed), %d dead letters", id, l.status, l.batches, l.lost, l.audits,
-		l.workers, l.failed, l.letters)
+		l.workers, l.failed, l.deadLetters)
 	return l
 }

@@ -32,11 +32,11 @@ type world struct {
 	docs     *inmem.Documents
 	base     database
 	evidence *inmem.Evidence
-	books    *inmem.RunStore
+	store    *inmem.RunStore
 	// runs and batches are the queues of managers and workers.
 	runs, batches *bus
 	log           zerolog.Logger
-	logs          *logbook
+	logs          *logRecorder
 	began         time.Time
 
 	ctx   context.Context
@@ -66,8 +66,8 @@ type world struct {
 	instances            []*instance
 	invocations          []invocation
 	ticks                []tick
-	// bookings counts requests of bookkeeping, rewritten how often a document was rewritten.
-	bookings  int
+	// storeCalls counts requests of bookkeeping, rewritten how often a document was rewritten.
+	storeCalls  int
 	rewritten map[string]int
 	shadow    *shadow
 }
@@ -159,8 +159,8 @@ func newWorld(t *testing.T, o options) *world {
 	time.Sleep(time.Until(time.Date(2025, 12, 19, 0, 0, 0, 0, time.UTC)))
 	w := &world{
 		t: t, zone: zone, docs: inmem.NewDocuments(time.Now), control: inmem.NewControl(), evidence: inmem.NewEvidence(),
-		books: inmem.NewRunStore(time.Now, sysName), runs: newBus(), batches: newBus(), rewritten: map[string]int{},
-		logs: newLogbook(), docOf: map[string]*doc{}, byLine: map[int64]*doc{}, began: time.Now(), cost: o.cost,
+		store: inmem.NewRunStore(time.Now, sysName), runs: newBus(), batches: newBus(), rewritten: map[string]int{},
+		logs: newLogRecorder(), docOf: map[string]*doc{}, byLine: map[int64]*doc{}, began: time.Now(), cost: o.cost,
 	}
 	if w.cost == 0 {
 		w.cost = 2 * time.Millisecond

@@ -16,9 +16,9 @@ import (
 	"sqlwriter/test/conformance"
 )
 
-func TestJournal(t *testing.T) {
+func TestAuditLog(t *testing.T) {
 	d := newDatabase(t)
-	conformance.TestJournal(t, func(t testing.TB) conformance.AuditLogHarness {
+	conformance.TestAuditLog(t, func(t testing.TB) conformance.AuditLogHarness {
 		d.exec(t, `DELETE FROM sqlwriter.run`)
 		d.exec(t, `DELETE FROM sqlwriter.audit_log`)
 		return conformance.AuditLogHarness{

@@ -15,7 +15,7 @@ import (
 // here.
 func (s *Server) account(req *request) *response {
 	endpoint := "http://" + req.host + "/"
-	body := fmt.Appendf(nil, `{"_self":"","id":"standin","_rid":"standin","media":"//media/","addresses":"//addresses/","_dbs":"//dbs/",`+
+	body := fmt.Appendf(nil, `{"_self":"","id":"emulator","_rid":"emulator","media":"//media/","addresses":"//addresses/","_dbs":"//dbs/",`+
 		`"writableLocations":[{"name":"Local","databaseAccountEndpoint":%[1]s}],"readableLocations":[{"name":"Local","databaseAccountEndpoint":%[1]s}],`+
 		`"enableMultipleWriteLocations":false,"userReplicationPolicy":{"asyncReplication":false,"minReplicaSetSize":3,"maxReplicasetSize":4},`+
 		`"userConsistencyPolicy":{"defaultConsistencyLevel":"Session"},"systemReplicationPolicy":{"minReplicaSetSize":3,"maxReplicasetSize":4},`+
@@ -61,7 +61,7 @@ func (s *Server) serveDatabase(req *request) (*response, *apiError) {
 	defer s.mu.Unlock()
 	switch {
 	case req.databaseID == "" && req.method == http.MethodPost && isQueryRequest(req):
-		return nil, badRequest("Queries over databases are not implemented by this stand-in.")
+		return nil, badRequest("Queries over databases are not implemented by this emulator.")
 	case req.databaseID == "" && req.method == http.MethodPost:
 		return s.createDatabase(req)
 	case req.databaseID == "" && req.method == http.MethodGet:
@@ -133,7 +133,7 @@ func (s *Server) serveContainer(req *request) (*response, *apiError) {
 	}
 	switch {
 	case req.containerID == "" && req.method == http.MethodPost && isQueryRequest(req):
-		return nil, badRequest("Queries over containers are not implemented by this stand-in.")
+		return nil, badRequest("Queries over containers are not implemented by this emulator.")
 	case req.containerID == "" && req.method == http.MethodPost:
 		return s.createContainer(db, req)
 	case req.containerID == "" && req.method == http.MethodGet:
@@ -207,7 +207,7 @@ func (s *Server) newContainer(db *database, id, rid string, props jsonval.Value,
 // the service answers them.
 func (c *container) setProps(props jsonval.Value) *apiError {
 	if v := props.Get("uniqueKeyPolicy"); v.Get("uniqueKeys").Len() > 0 {
-		return badRequest("Unique keys are not implemented by this stand-in.")
+		return badRequest("Unique keys are not implemented by this emulator.")
 	}
 	ttl := ttlSetting{}
 	if v := props.Get("defaultTtl"); !v.IsUndefined() && v.Kind() != jsonval.Null {

@@ -37,7 +37,7 @@ func (s *Server) authorize(req *request) *apiError {
 		if s.opts.AcceptBearer && fields["sig"] != "" {
 			return nil
 		}
-		return refuse(http.StatusUnauthorized, "This stand-in does not accept Microsoft Entra tokens unless told to.")
+		return refuse(http.StatusUnauthorized, "This emulator does not accept Microsoft Entra tokens unless told to.")
 	case "master":
 	default:
 		return refuse(http.StatusUnauthorized, "Authorization header doesn't confirm to the required format: only type=master is known.")

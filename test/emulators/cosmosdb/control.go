@@ -13,14 +13,14 @@ import (
 // The control endpoint lets another process do what the Go methods do. It needs no key, and answers only
 // to loopback addresses.
 //
-//	GET    /_standin/stats                     counters ([]Stat)
-//	DELETE /_standin/stats                     ResetStats
-//	GET    /_standin/faults                    rules ([]RuleState)
-//	POST   /_standin/faults                    AddFault, body Rule; answers {"id": ...}
-//	DELETE /_standin/faults[/{id}]             ClearFaults or RemoveFault
-//	POST   /_standin/faults/{id}/release       Release; answers {"released": n}
-//	GET    /_standin/faults/{id}/held?n=1&timeout_ms=10000   WaitHeld; 200, or 408 when the time is over
-const controlPrefix = "/_standin/"
+//	GET    /_emulator/stats                     counters ([]Stat)
+//	DELETE /_emulator/stats                     ResetStats
+//	GET    /_emulator/faults                    rules ([]RuleState)
+//	POST   /_emulator/faults                    AddFault, body Rule; answers {"id": ...}
+//	DELETE /_emulator/faults[/{id}]             ClearFaults or RemoveFault
+//	POST   /_emulator/faults/{id}/release       Release; answers {"released": n}
+//	GET    /_emulator/faults/{id}/held?n=1&timeout_ms=10000   WaitHeld; 200, or 408 when the time is over
+const controlPrefix = "/_emulator/"
 
 func isControl(path string) bool { return strings.HasPrefix(path, controlPrefix) }
 

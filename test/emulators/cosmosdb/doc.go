@@ -1,6 +1,6 @@
 // Package cosmosdb is a Cosmos DB account (SQL API, gateway mode) in one process, for running the writer
 // locally and for its tests. azcosmos v1.5.0 works against it unmodified over plain HTTP on loopback. It is
-// strict: where the real service refuses, it refuses, because code that passes against a lenient stand-in
+// strict: where the real service refuses, it refuses, because code that passes against a lenient emulator
 // proves nothing.
 //
 // # What it serves

@@ -241,7 +241,7 @@ func faultMessage(status int) string {
 	case 449:
 		return "Conflicting request to resource has been attempted. Retry to avoid conflicts."
 	default:
-		return "A fault rule of the stand-in answers this."
+		return "A fault rule of the emulator answers this."
 	}
 }
 

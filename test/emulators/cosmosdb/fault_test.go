@@ -203,7 +203,7 @@ func TestFaultDelay(t *testing.T) {
 // control is a request to the control endpoint, as another process makes it.
 func control(t *testing.T, run *cosmosdbtest.Running, method, path, body string, out any) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(context.Background(), method, run.URL+"_standin/"+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(context.Background(), method, run.URL+"_emulator/"+path, strings.NewReader(body))
 	require.NoError(t, err)
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)

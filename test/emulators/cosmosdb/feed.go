@@ -17,7 +17,7 @@ import (
 // * starts now. 304 means nothing new. The documents of one batch are never divided.
 func (s *Server) changeFeed(c *container, req *request) (*response, *apiError) {
 	if !strings.EqualFold(req.header.Get("A-Im"), "Incremental feed") {
-		return nil, badRequest("A-IM '%s' is not implemented by this stand-in; there is only 'Incremental feed'.", req.header.Get("A-Im"))
+		return nil, badRequest("A-IM '%s' is not implemented by this emulator; there is only 'Incremental feed'.", req.header.Get("A-Im"))
 	}
 	limit, err := s.pageLimit(req)
 	if err != nil {

@@ -21,7 +21,7 @@ type loading struct {
 	numbers map[uint64]*slot
 }
 
-var errBadRecord = errors.New("not a record of this stand-in")
+var errBadRecord = errors.New("not a record of this emulator")
 
 func (l *loader) apply(text string) error {
 	rec, err := jsonval.Parse(text)

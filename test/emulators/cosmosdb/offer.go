@@ -8,9 +8,9 @@ import (
 	"sqlwriter/test/emulators/cosmosdb/jsonval"
 )
 
-// standinThroughput is the request units a second that every container claims to have. Nothing is limited
+// emulatorThroughput is the request units a second that every container claims to have. Nothing is limited
 // by it: throttling is made by faults.
-const standinThroughput = 400
+const emulatorThroughput = 400
 
 // serveOffer answers what azcosmos asks for ReadThroughput of a container: the query for the offer of a
 // resource id, then the offer. Throughput cannot be changed here.
@@ -20,7 +20,7 @@ func (s *Server) serveOffer(req *request) (*response, *apiError) {
 	case req.method == http.MethodPost && req.offerID == "":
 		rid, ok := strings.CutPrefix(req.body.Get("query").Text(), prefix)
 		if !ok {
-			return nil, badRequest("This query over offers is not implemented by this stand-in.")
+			return nil, badRequest("This query over offers is not implemented by this emulator.")
 		}
 		var entries [][]byte
 		if c := s.containerByRID(strings.TrimSuffix(rid, "'")); c != nil {
@@ -33,7 +33,7 @@ func (s *Server) serveOffer(req *request) (*response, *apiError) {
 		}
 		return nil, notFound()
 	default:
-		return nil, badRequest("Changing or listing throughput is not implemented by this stand-in.")
+		return nil, badRequest("Changing or listing throughput is not implemented by this emulator.")
 	}
 }
 
@@ -43,7 +43,7 @@ func (c *container) offer() []byte {
 	defer c.mu.RUnlock()
 	rid := jsonval.OfString(c.rid).JSON()
 	return fmt.Appendf(nil, `{"offerVersion":"V2","offerType":"Invalid","content":{"offerThroughput":%d},"offerResourceId":%[2]s,`+
-		`"id":%[2]s,"_rid":%[2]s,"_self":"offers/%[3]s/","_etag":"\"1\"","_ts":%d}`, standinThroughput, rid, c.rid, c.ts)
+		`"id":%[2]s,"_rid":%[2]s,"_self":"offers/%[3]s/","_etag":"\"1\"","_ts":%d}`, emulatorThroughput, rid, c.rid, c.ts)
 }
 
 func (s *Server) containerByRID(rid string) *container {

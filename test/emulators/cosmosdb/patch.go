@@ -46,7 +46,7 @@ func (r *patchRequest) parseOperations(list jsonval.Value) *apiError {
 			}
 		case "remove":
 		case "move":
-			return badRequest("For operation(%d): 'move' is not implemented by this stand-in.", number)
+			return badRequest("For operation(%d): 'move' is not implemented by this emulator.", number)
 		default:
 			return badRequest("For operation(%d): '%s' is not an operation; there are add, set, replace, remove, incr and move.", number, op)
 		}

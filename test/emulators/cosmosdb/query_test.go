@@ -109,10 +109,10 @@ func TestQueryRefusalsInWords(t *testing.T) {
 	c := run.Container(t, "db", "logs", "/pk")
 	seed(t, c, 1, 1)
 	for query, message := range map[string]string{
-		"SELECT * FROM c JOIN t IN c.list":              "JOIN is not implemented by this stand-in",
-		"SELECT * FROM c WHERE EXISTS(SELECT 1 FROM c)": "EXISTS is not implemented by this stand-in",
+		"SELECT * FROM c JOIN t IN c.list":              "JOIN is not implemented by this emulator",
+		"SELECT * FROM c WHERE EXISTS(SELECT 1 FROM c)": "EXISTS is not implemented by this emulator",
 		"SELECT * FROM c WHERE c.a | 1 = 1":             "the bitwise operator | is not implemented",
-		"SELECT * FROM c WHERE REGEXMATCH(c.a, 'x')":    "'REGEXMATCH' is not a function that this stand-in implements",
+		"SELECT * FROM c WHERE REGEXMATCH(c.a, 'x')":    "'REGEXMATCH' is not a function that this emulator implements",
 		"SELECT * FROM c WHERE udf.f(1)":                "UDF is not implemented",
 		"SELECT VALUE 1":                                "a query without FROM is not implemented",
 		"SELECT * FROM c WHERE c.n = @unbound":          "Parameter '@unbound' is used in the query but not given",

@@ -30,7 +30,7 @@ func sessionToken(r *pkRange) string { return fmt.Sprintf("%s:-1#%d", r.id(), r.
 func (s *Server) send(w http.ResponseWriter, req *request, resp *response, apiErr *apiError) {
 	h := w.Header()
 	h.Set(headerActivityID, req.activityID)
-	h.Set("X-Ms-Gatewayversion", "version=standin")
+	h.Set("X-Ms-Gatewayversion", "version=emulator")
 	h.Set("Content-Type", "application/json")
 	if apiErr != nil {
 		if apiErr.substatus != 0 {

@@ -94,7 +94,7 @@ const maxBatchOperations = 100
 // batch does a transactional batch: all operations, or none with 424 for those that were not at fault.
 func (c *container) batch(req *request) (*response, *apiError) {
 	if h := req.header.Get(headerBatchAtomic); h != "" && !isTrue(h) {
-		return nil, badRequest("A batch that is not atomic is not implemented by this stand-in.")
+		return nil, badRequest("A batch that is not atomic is not implemented by this emulator.")
 	}
 	pk, err := c.pointKey(req)
 	if err != nil {

@@ -65,7 +65,7 @@ func (s *Server) parseQuery(req *request) (*cosmossql.Query, jsonval.Value, *api
 		return nil, params, badRequest("The body of a query is an object with the text in 'query'.")
 	}
 	if isTrue(req.header.Get("X-Ms-Cosmos-Is-Query-Plan-Request")) {
-		return nil, params, badRequest("Query plans are not implemented by this stand-in.")
+		return nil, params, badRequest("Query plans are not implemented by this emulator.")
 	}
 	values := make(map[string]jsonval.Value, params.Len())
 	for _, p := range params.Elements() {
@@ -105,7 +105,7 @@ func queryError(err error) *apiError {
 }
 
 // checkServable refuses what the gateway refuses when a query is not limited to one partition key or one
-// range, then what this stand-in does not implement. A WHERE that pins the whole partition key limits it,
+// range, then what this emulator does not implement. A WHERE that pins the whole partition key limits it,
 // as in the service.
 func (c *container) checkServable(q *cosmossql.Query, sc *scope, req *request) *apiError {
 	if pk, ok := c.pinned(q); ok && sc.prefix == "" {
@@ -123,7 +123,7 @@ func (c *container) checkServable(q *cosmossql.Query, sc *scope, req *request) *
 		if plan != "" {
 			return &apiError{
 				status: http.StatusBadRequest, substatus: substatusCrossPartitionQuery, message: messageCrossPartition,
-				additional: `{"standin":"the query plan of ` + plan + ` is not made here"}`,
+				additional: `{"emulator":"the query plan of ` + plan + ` is not made here"}`,
 			}
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 )
 
-// onStandin points a host's connection at the Cosmos stand-in.
-func onStandin(account *cosmosdbtest.Running) func(*Host, *Options) {
+// onEmulator points a host's connection at the Cosmos emulator.
+func onEmulator(account *cosmosdbtest.Running) func(*Host, *Options) {
 	return with(func(o *Options) { o.Settings["COSMOS"] = account.ConnectionString })
 }
 
@@ -35,7 +35,7 @@ func TestCosmosTriggerOverTheWire(t *testing.T) {
 		create(t, docs, id, `{"id":"`+id+`","at":"2025-12-17T10:30:01.1000000Z","n":9007199254740993}`)
 	}
 	r := newRoot(t).function("F", cosmosFn(fromBeginning+`,"maxItemsPerInvocation":3`, ""))
-	b := start(t, r, onStandin(account))
+	b := start(t, r, onEmulator(account))
 	seen := func(b *bench) map[string]int {
 		got := map[string]int{}
 		for _, c := range b.control.seen() {
@@ -72,7 +72,7 @@ func TestCosmosTriggerOverTheWire(t *testing.T) {
 
 	// The next host goes on where this one stopped.
 	create(t, docs, "30", `{"id":"30","at":"2025-12-17T10:30:01.1000000Z","n":9007199254740993}`)
-	next := start(t, r, onStandin(account))
+	next := start(t, r, onEmulator(account))
 	next.await(Checkpoint)
 	require.Equal(t, map[string]int{"30": 1}, nonZero(seen(next)))
 	require.Zero(t, next.count(LeaseCreated))
@@ -94,10 +94,10 @@ func TestLeasesOverTheWireAreSharedByTwoHosts(t *testing.T) {
 	account.Container(t, "db", "leases", "/id")
 	r := newRoot(t).function("F", cosmosFn("", ""))
 	clock := newFakeClock()
-	first := prepare(t, r, newControl(t), clock, onStandin(account))
+	first := prepare(t, r, newControl(t), clock, onEmulator(account))
 	first.run()
 	first.awaitN(LeaseAcquired, 2)
-	second := prepare(t, r, newControl(t), clock, onStandin(account))
+	second := prepare(t, r, newControl(t), clock, onEmulator(account))
 	second.run()
 	second.await(LeaseAcquired)
 	clock.wait(t, waitLeaseRenew, 3)
@@ -113,7 +113,7 @@ func TestLeasesSurviveTheDeathOfEverything(t *testing.T) {
 	create(t, docs, "a", `{"id":"a"}`)
 	r := newRoot(t).function("F", cosmosFn(fromBeginning, ""))
 	stable := with(func(o *Options) { o.Instance = "local" })
-	b := start(t, r, onStandin(account), stable)
+	b := start(t, r, onEmulator(account), stable)
 	b.await(Checkpoint)
 	account.Kill()
 	_ = b.Stop()
@@ -122,7 +122,7 @@ func TestLeasesSurviveTheDeathOfEverything(t *testing.T) {
 	client, err := again.Client.NewContainer("db", "docs")
 	require.NoError(t, err)
 	create(t, client, "b", `{"id":"b"}`)
-	next := start(t, r, onStandin(again), stable)
+	next := start(t, r, onEmulator(again), stable)
 	next.await(Checkpoint)
 	require.Contains(t, next.control.seen()[0].documents(t), `"id":"b"`)
 	require.NotContains(t, next.control.seen()[0].documents(t), `"id":"a"`)
@@ -132,7 +132,7 @@ func TestLeasesSurviveTheDeathOfEverything(t *testing.T) {
 func TestMissingContainersKeepTheListenerFromStarting(t *testing.T) {
 	account := cosmosdbtest.Start(t)
 	account.Container(t, "db", "docs", "/id")
-	b := start(t, newRoot(t).function("F", cosmosFn("", "")), onStandin(account))
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")), onEmulator(account))
 	e := b.await(ListenerFailed)
 	require.ErrorContains(t, e.Err, "the lease container 'leases' (in database 'db') does not exist")
 	require.Equal(t, http.StatusNotFound, status(e.Err))
@@ -143,10 +143,10 @@ func TestCreateLeaseContainerIfNotExists(t *testing.T) {
 	account := cosmosdbtest.Start(t)
 	account.Container(t, "db", "docs", "/id")
 	r := newRoot(t).function("F", cosmosFn(`,"createLeaseContainerIfNotExists":true`, ""))
-	b := start(t, r, onStandin(account))
+	b := start(t, r, onEmulator(account))
 	b.await(LeaseAcquired)
 	require.NoError(t, b.Stop())
-	start(t, r, onStandin(account)).await(LeaseAcquired) // it exists now
+	start(t, r, onEmulator(account)).await(LeaseAcquired) // it exists now
 }
 
 func TestNowMeansNow(t *testing.T) {
@@ -154,7 +154,7 @@ func TestNowMeansNow(t *testing.T) {
 	docs := account.Container(t, "db", "docs", "/id")
 	account.Container(t, "db", "leases", "/id")
 	create(t, docs, "old", `{"id":"old"}`)
-	b := start(t, newRoot(t).function("F", cosmosFn("", "")), onStandin(account), with(func(o *Options) { o.Clock = systemClock{}; o.Tune.FeedPoll = 1e7 }))
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")), onEmulator(account), with(func(o *Options) { o.Clock = systemClock{}; o.Tune.FeedPoll = 1e7 }))
 	b.await(LeaseAcquired)
 	require.Eventually(t, func() bool { return b.count(LeaseAcquired) == 2 }, patience, time.Millisecond)
 	create(t, docs, "new", `{"id":"new"}`)

@@ -160,7 +160,7 @@ func (x indexer) bind(f *function, b binding) error {
 	case "":
 		err = errors.New("'type' is missing")
 	default:
-		err = fmt.Errorf("the binding type '%s' is not one this stand-in has (cosmosDBTrigger, timerTrigger, serviceBusTrigger, httpTrigger, http)", kind)
+		err = fmt.Errorf("the binding type '%s' is not one this emulator has (cosmosDBTrigger, timerTrigger, serviceBusTrigger, httpTrigger, http)", kind)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", kind, name, err)
@@ -194,7 +194,7 @@ func httpOutput(f *function, name, direction string) (string, error) {
 }
 
 // needsBundle: triggers outside the host's core come with the extension bundle; without it their type is not registered.
-// This stand-in imitates the extensions of bundle 4: Cosmos DB 4.x, Service Bus 5.x.
+// This emulator imitates the extensions of bundle 4: Cosmos DB 4.x, Service Bus 5.x.
 func (x indexer) needsBundle(kind string) error {
 	if x.host.bundleID == "" {
 		return fmt.Errorf("the binding type '%s' is not registered: host.json has no extensionBundle", kind)

@@ -90,14 +90,14 @@ func parseRoute(template string) (route, error) {
 		}
 		m := routeParameter.FindStringSubmatch(part)
 		if m == nil {
-			return nil, fmt.Errorf("'route' %q: %q is not a parameter this stand-in knows ({name}, {name?}, {name:int}, {*name})", template, part)
+			return nil, fmt.Errorf("'route' %q: %q is not a parameter this emulator knows ({name}, {name?}, {name:int}, {*name})", template, part)
 		}
 		s := segment{name: m[2], catchAll: m[1] == "*", constraint: m[4], optional: m[5] == "?"}
 		if (s.catchAll || s.optional) && i != len(parts)-1 {
 			return nil, fmt.Errorf("'route' %q: %q must be the last segment", template, part)
 		}
 		if s.constraint != "" && constraintPattern(s.constraint) == nil {
-			return nil, fmt.Errorf("'route' %q: constraint %q is not one this stand-in knows (int, long, guid, bool, alpha)", template, s.constraint)
+			return nil, fmt.Errorf("'route' %q: constraint %q is not one this emulator knows (int, long, guid, bool, alpha)", template, s.constraint)
 		}
 		out = append(out, s)
 	}

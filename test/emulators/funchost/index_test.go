@@ -72,7 +72,7 @@ func TestIndexingRefusals(t *testing.T) {
 		"no type":             {`{"bindings":[{"name":"a"}]}`, nil, "'type' is missing"},
 		"no name":             {`{"bindings":[{"type":"httpTrigger"}]}`, nil, "binding name '' is invalid"},
 		"a bad binding name":  {`{"bindings":[{"type":"httpTrigger","name":"my-req"}]}`, nil, "binding name 'my-req' is invalid"},
-		"an unknown trigger":  {`{"bindings":[{"type":"queueTrigger","name":"a"}]}`, nil, "'queueTrigger' is not one this stand-in has"},
+		"an unknown trigger":  {`{"bindings":[{"type":"queueTrigger","name":"a"}]}`, nil, "'queueTrigger' is not one this emulator has"},
 		"an unknown output":   {`{"bindings":[{"type":"httpTrigger","name":"a"},{"type":"blob","name":"b","direction":"out"}]}`, nil, "'blob'"},
 		"a missing script":    {`{"scriptFile":"run.js","bindings":[{"type":"httpTrigger","name":"a"}]}`, nil, "scriptFile"},
 

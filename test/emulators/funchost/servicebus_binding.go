@@ -86,7 +86,7 @@ func (x indexer) serviceBusTrigger(b binding) (t *serviceBusTrigger, warning str
 	r := reader{binding: b, settings: x.settings}
 	t = &serviceBusTrigger{serviceBusOptions: x.host.serviceBus}
 	if r.plain("topicName", "") != "" || r.plain("subscriptionName", "") != "" {
-		r.fail(errors.New("'topicName' and 'subscriptionName': this stand-in has queues only"))
+		r.fail(errors.New("'topicName' and 'subscriptionName': this emulator has queues only"))
 	}
 	t.entity = r.required("queueName")
 	if strings.HasPrefix(t.entity, "/") || strings.HasSuffix(t.entity, "/") {
@@ -95,15 +95,15 @@ func (x indexer) serviceBusTrigger(b binding) (t *serviceBusTrigger, warning str
 	switch cardinality := r.plain("cardinality", "one"); strings.ToLower(cardinality) {
 	case "one":
 	case "many":
-		r.fail(errors.New("'cardinality' \"many\": this stand-in delivers one message at a time; a custom handler could not settle the messages of a batch one by one either"))
+		r.fail(errors.New("'cardinality' \"many\": this emulator delivers one message at a time; a custom handler could not settle the messages of a batch one by one either"))
 	default:
 		r.fail(fmt.Errorf("'cardinality' must be \"one\" or \"many\", found %q", cardinality))
 	}
 	if dataType := r.plain("dataType", ""); dataType != "" && !strings.EqualFold(dataType, "string") {
-		r.fail(fmt.Errorf("'dataType' %q: this stand-in delivers messages as string (the default) only", dataType))
+		r.fail(fmt.Errorf("'dataType' %q: this emulator delivers messages as string (the default) only", dataType))
 	}
 	if r.flag("isSessionsEnabled") {
-		r.fail(errors.New("'isSessionsEnabled': this stand-in has no sessions"))
+		r.fail(errors.New("'isSessionsEnabled': this emulator has no sessions"))
 	}
 	r.number("maxMessageBatchSize") // for batches only
 	if t.autoComplete, err = b.flag("autoCompleteMessages", t.autoCompleteMessages); err != nil {
@@ -124,7 +124,7 @@ func serviceBusConnection(name string, settings map[string]string) (string, erro
 	text := settings[name]
 	if text == "" {
 		if settings[name+"__fullyQualifiedNamespace"] != "" {
-			return "", fmt.Errorf("setting '%s__fullyQualifiedNamespace' asks for an identity; this stand-in takes a connection string in '%s' only", name, name)
+			return "", fmt.Errorf("setting '%s__fullyQualifiedNamespace' asks for an identity; this emulator takes a connection string in '%s' only", name, name)
 		}
 		return "", fmt.Errorf("Service Bus account connection string with name '%s' does not exist in the settings: make sure that it is a defined app setting", name) //nolint:revive,staticcheck // a product's name begins it
 	}
@@ -188,7 +188,7 @@ func parseServiceBusOptions(text json.RawMessage) (serviceBusOptions, error) {
 		r.fail(errors.New("'maxAutoLockRenewalDuration' must not be negative (\"-00:00:00.0010000\" means without end)"))
 	}
 	if transport := r.plain("transportType", "amqpTcp"); !strings.EqualFold(transport, "amqpTcp") {
-		r.fail(fmt.Errorf("'transportType' %q: this stand-in speaks AMQP over TCP only", transport))
+		r.fail(fmt.Errorf("'transportType' %q: this emulator speaks AMQP over TCP only", transport))
 	}
 	o.retry = r.clientRetryOptions(o.retry)
 	if r.errs == nil {

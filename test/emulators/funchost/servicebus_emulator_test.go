@@ -15,7 +15,7 @@ import (
 	"sqlwriter/test/emulators/servicebus/servicebustest"
 )
 
-// onBus points a host's connection at the Service Bus stand-in.
+// onBus points a host's connection at the Service Bus emulator.
 func onBus(server *servicebustest.Server) func(*Host, *Options) {
 	return with(func(o *Options) { o.Settings["SERVICEBUS"] = server.ConnectionString() })
 }

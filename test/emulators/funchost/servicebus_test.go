@@ -222,7 +222,7 @@ func TestRenewPauses(t *testing.T) {
 	}
 }
 
-func TestALockLostWhileTheFunctionRunsIsOnlySaid(t *testing.T) {
+func TestALockLostWhileTheFunctionRunsIsOnlyLogged(t *testing.T) {
 	bus := newFakeBus()
 	bus.put("a", "x")
 	c := newControl(t)

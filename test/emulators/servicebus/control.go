@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Control drives a running stand-in, past AMQP.
+// Control drives a running emulator, past AMQP.
 type Control struct {
 	url  string
 	http *http.Client
 }
 
-// NewControl is for a stand-in whose control address is url, http://HOST:PORT.
+// NewControl is for an emulator whose control address is url, http://HOST:PORT.
 func NewControl(url string) *Control {
 	return &Control{url: url, http: &http.Client{Transport: &http.Transport{}}}
 }
@@ -205,13 +205,13 @@ func (c *Control) Disconnect(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/disconnect", nil, nil)
 }
 
-// Advance moves the clock of the stand-in on: locks, scheduled messages, times to live and the window of duplicate
+// Advance moves the clock of the emulator on: locks, scheduled messages, times to live and the window of duplicate
 // detection go by it. When it returns, what became due has happened and has been handed to waiting receivers.
 func (c *Control) Advance(ctx context.Context, d time.Duration) error {
 	return c.call(ctx, http.MethodPost, "/clock/advance", map[string]int64{"ms": d.Milliseconds()}, nil)
 }
 
-// Now is the time of the stand-in.
+// Now is the time of the emulator.
 func (c *Control) Now(ctx context.Context) (time.Time, error) {
 	var clock struct{ Now time.Time }
 	err := c.call(ctx, http.MethodGet, "/clock", nil, &clock)

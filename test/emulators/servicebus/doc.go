@@ -1,4 +1,4 @@
-// Package servicebus is a stand-in for an Azure Service Bus namespace with queues: a Node program on the npm package rhea
+// Package servicebus is an emulator for an Azure Service Bus namespace with queues: a Node program on the npm package rhea
 // (server.mjs and lib) that speaks AMQP 1.0 on loopback, and the Go side that starts it and drives it (Process, Control).
 // azservicebus v1.11.0 works against it unmodified, with UseDevelopmentEmulator=true in the connection string.
 //

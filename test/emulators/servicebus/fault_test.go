@@ -15,7 +15,7 @@ import (
 	"sqlwriter/test/emulators/servicebus/servicebustest"
 )
 
-// What the SDK makes of each answer, with quick retries. A wrong row here is a wrong stand-in or a new SDK.
+// What the SDK makes of each answer, with quick retries. A wrong row here is a wrong emulator or a new SDK.
 func TestFaultsOnSend(t *testing.T) {
 	t.Parallel()
 	const forEver, once = 0, 1
@@ -143,7 +143,7 @@ func TestAWedgedSender(t *testing.T) {
 }
 
 // rhea's own dispositions told 32 concurrent senders the wrong thing.
-func TestEverySenderIsToldItsOwnOutcome(t *testing.T) {
+func TestEverySenderGetsItsOwnOutcome(t *testing.T) {
 	t.Parallel()
 	s, client := start(t)
 	const senders, each = 32, 50

@@ -28,7 +28,7 @@ func deadline(t *testing.T) context.Context {
 	return ctx
 }
 
-// start gives a stand-in with the queue jobs and a client of it.
+// start gives an emulator with the queue jobs and a client of it.
 func start(t *testing.T, change ...func(*servicebus.Queue)) (*servicebustest.Server, *azservicebus.Client) {
 	t.Helper()
 	q := servicebus.Queue{Name: jobs}

@@ -22,7 +22,7 @@ func startWithJournal(t *testing.T) (*servicebustest.Server, string) {
 	}), journal
 }
 
-func TestAKilledStandinComesBackWithItsMessages(t *testing.T) {
+func TestAKilledEmulatorComesBackWithItsMessages(t *testing.T) {
 	t.Parallel()
 	s, _ := startWithJournal(t)
 	client := s.Client()

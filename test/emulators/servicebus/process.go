@@ -61,7 +61,7 @@ type Options struct {
 }
 
 // ErrNotInstalled means that the program cannot run yet.
-var ErrNotInstalled = errors.New("the Service Bus stand-in is not installed: `make test` installs it (it needs Node.js and npm)")
+var ErrNotInstalled = errors.New("the Service Bus emulator is not installed: `make test` installs it (it needs Node.js and npm)")
 
 // Command gives the program and its arguments, for those who run their processes themselves. It holds its end of the
 // program's standard input open for as long as the program is to run. Error: ErrNotInstalled.
@@ -86,7 +86,7 @@ func (o Options) Command() (path string, args []string, err error) {
 	return path, args, nil
 }
 
-// Process is a running stand-in. Its Control drives it.
+// Process is a running emulator. Its Control drives it.
 type Process struct {
 	*Control
 
@@ -95,14 +95,14 @@ type Process struct {
 
 	cmd   *exec.Cmd
 	stdin io.Closer
-	said  *strings.Builder
+	output  *strings.Builder
 	ended chan struct{}
 }
 
-// ConnectionString is for an azservicebus client of the stand-in.
+// ConnectionString is for an azservicebus client of the emulator.
 func (p *Process) ConnectionString() string { return ConnectionString(p.AMQP) }
 
-// ConnectionString is for an azservicebus client of a stand-in that listens at HOST:PORT. Its key is no secret: it is what
+// ConnectionString is for an azservicebus client of an emulator that listens at HOST:PORT. Its key is no secret: it is what
 // the vendor's emulator takes, and any other would do.
 func ConnectionString(address string) string {
 	return "Endpoint=sb://" + address + ";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
@@ -121,9 +121,9 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	p := &Process{
 		Control: NewControl(""), // until it says where it listens
 		cmd:     exec.CommandContext(context.WithoutCancel(ctx), path, args...),
-		said:    &strings.Builder{}, ended: make(chan struct{}),
+		output:    &strings.Builder{}, ended: make(chan struct{}),
 	}
-	p.cmd.Stderr = p.said
+	p.cmd.Stderr = p.output
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("servicebus: %w", err)
 	}
@@ -143,7 +143,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		p.AMQP, p.url = a.AMQP, a.Control
 		return p, nil
 	case <-p.ended:
-		return nil, fmt.Errorf("servicebus: the stand-in ended at once: %s", strings.TrimSpace(p.said.String()))
+		return nil, fmt.Errorf("servicebus: the emulator ended at once: %s", strings.TrimSpace(p.output.String()))
 	case <-ctx.Done():
 		p.Kill()
 		return nil, fmt.Errorf("servicebus: %w", context.Cause(ctx))
@@ -167,8 +167,8 @@ func (p *Process) watch(stdout io.Reader, listens chan<- addresses) {
 // Done is closed when it has ended.
 func (p *Process) Done() <-chan struct{} { return p.ended }
 
-// Said is what it wrote about its troubles. It must have ended.
-func (p *Process) Said() string { return p.said.String() }
+// Output is what it wrote about its troubles. It must have ended.
+func (p *Process) Output() string { return p.output.String() }
 
 // Stop asks it to end and waits for it.
 func (p *Process) Stop() {

@@ -98,7 +98,7 @@ func TestAMessageIsDeadLetteredWithItsReason(t *testing.T) {
 	require.Zero(t, s.Counts(jobs).DeadLetter)
 }
 
-func TestALockEndsAndWhoComesLateIsTold(t *testing.T) {
+func TestALateSettlementIsRefusedAsLockLost(t *testing.T) {
 	t.Parallel()
 	s, client := start(t, func(q *servicebus.Queue) { q.LockDuration, q.MaxDeliveryCount = 30*time.Second, 2 })
 	send(t, newSender(t, client), "a")

@@ -1,4 +1,4 @@
-// A stand-in for Azure Service Bus on loopback. doc.go says what it does and what it does not do.
+// An emulator for Azure Service Bus on loopback. doc.go says what it does and what it does not do.
 //
 //   node server.mjs --queues '[{"name":"jobs","lockDuration":60000}]' [--amqp 127.0.0.1:0] [--control 127.0.0.1:0] [--journal FILE]
 //

@@ -1,4 +1,4 @@
-// Package cosmosdbtest starts the Cosmos DB stand-in for a test, with a real azcosmos client on it.
+// Package cosmosdbtest starts the Cosmos DB emulator for a test, with a real azcosmos client on it.
 package cosmosdbtest
 
 import (

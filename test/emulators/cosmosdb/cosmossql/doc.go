@@ -1,4 +1,4 @@
-// Package cosmossql reads and evaluates the part of Cosmos DB's query language that the stand-in serves,
+// Package cosmossql reads and evaluates the part of Cosmos DB's query language that the emulator serves,
 // with the service's rule for missing values: an expression over something that is not there, or over two
 // different types, is undefined, and only true keeps a document.
 //

@@ -83,8 +83,8 @@ func (p *parser) comparison() (expr, error) {
 	}
 	if p.bareNot != nil && p.bareNot == left {
 		return nil, &Error{
-			Code: "STANDIN", Start: t.start, End: t.end, NotImplemented: true,
-			Message: "NOT before a comparison without parentheses is ambiguous and refused by this stand-in: write NOT (a = b)",
+			Code: "EMULATOR", Start: t.start, End: t.end, NotImplemented: true,
+			Message: "NOT before a comparison without parentheses is ambiguous and refused by this emulator: write NOT (a = b)",
 		}
 	}
 	p.take()
@@ -367,7 +367,7 @@ func (p *parser) function(name token) (expr, error) {
 	if !ok {
 		return nil, &Error{
 			Code: "SC2005", Start: name.start, End: name.end, NotImplemented: true,
-			Message: fmt.Sprintf("'%s' is not a function that this stand-in implements.", name.text),
+			Message: fmt.Sprintf("'%s' is not a function that this emulator implements.", name.text),
 		}
 	}
 	if len(args) < fn.min || len(args) > fn.max {

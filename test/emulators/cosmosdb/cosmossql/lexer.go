@@ -18,7 +18,7 @@ type Error struct {
 	Start, End int
 	// Message says what is wrong.
 	Message string
-	// NotImplemented marks what the real service accepts and the stand-in does not serve.
+	// NotImplemented marks what the real service accepts and the emulator does not serve.
 	NotImplemented bool
 }
 

@@ -108,8 +108,8 @@ func (p *parser) unexpected() error {
 func (p *parser) refuse(what string) error {
 	t := p.peek()
 	return &Error{
-		Code: "STANDIN", Start: t.start, End: t.end, NotImplemented: true,
-		Message: what + " is not implemented by this stand-in",
+		Code: "EMULATOR", Start: t.start, End: t.end, NotImplemented: true,
+		Message: what + " is not implemented by this emulator",
 	}
 }
 

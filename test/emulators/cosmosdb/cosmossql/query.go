@@ -123,7 +123,7 @@ func (q *Query) GatewayRefusal() (plan string, nonValueAggregate bool) {
 // Unserved is an *Error when the query holds a construct that is parsed only to be refused, nil otherwise.
 func (q *Query) Unserved() error {
 	refuse := func(what string) error {
-		return &Error{Code: "STANDIN", Message: what + " is not implemented by this stand-in", NotImplemented: true}
+		return &Error{Code: "EMULATOR", Message: what + " is not implemented by this emulator", NotImplemented: true}
 	}
 	switch {
 	case q.groupBy:

@@ -36,7 +36,7 @@ export class AmqpServer {
     this.#broker = broker;
     this.#host = host;
     this.#port = port;
-    this.#container = rhea.create_container({ id: 'servicebus-standin' });
+    this.#container = rhea.create_container({ id: 'servicebus-emulator' });
     broker.onReady = (queue) => this.#pumpSoon(queue);
     this.#handleEvents();
   }
@@ -151,7 +151,7 @@ export class AmqpServer {
   // find gives {queue, management} of an address, or refuses the link.
   #find(link, address) {
     if (!address) {
-      this.#refuse(link, 'amqp:not-implemented', 'the stand-in has neither transactions nor links without an address');
+      this.#refuse(link, 'amqp:not-implemented', 'the emulator has neither transactions nor links without an address');
       return undefined;
     }
     const management = address.toLowerCase().endsWith('/$management');
@@ -354,7 +354,7 @@ export class AmqpServer {
         break;
       case 'modified':
         // Not an unknown condition: the SDK would take its connection down and try for a minute.
-        if (state.undeliverable_here) return rejected('amqp:not-allowed', 'the stand-in cannot defer messages');
+        if (state.undeliverable_here) return rejected('amqp:not-allowed', 'the emulator cannot defer messages');
         held = queue.abandon(token, now, state.message_annotations);
         break;
       case 'rejected':
@@ -402,5 +402,5 @@ function spoil(delivery, fault) {
 
 // drop ends a connection without a word. Without an error rhea would not notice.
 function drop(socket) {
-  socket.destroy(new Error('dropped by the stand-in'));
+  socket.destroy(new Error('dropped by the emulator'));
 }

@@ -61,7 +61,7 @@ export class Broker {
       const lost = [];
       const byPath = new Map([...this.#queues.values()].map((q) => [q.path, q]));
       this.#journal = new Journal(journalFile, byPath, this.clock, lost);
-      for (const path of lost) console.error(`the journal has messages of ${path}, which is no queue of this stand-in: they are dropped`);
+      for (const path of lost) console.error(`the journal has messages of ${path}, which is no queue of this emulator: they are dropped`);
     }
   }
 

@@ -1,4 +1,4 @@
-/** Clock is the time of the stand-in, in ms: the machine's, plus what it was moved by. */
+/** Clock is the time of the emulator, in ms: the machine's, plus what it was moved by. */
 export class Clock {
   offset = 0;
 

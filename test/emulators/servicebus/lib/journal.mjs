@@ -4,7 +4,7 @@
 import fs from 'node:fs';
 import { fromRecord, toRecord } from './encoding.mjs';
 
-/** NoJournal is the journal of a stand-in that keeps nothing. */
+/** NoJournal is the journal of an emulator that keeps nothing. */
 export class NoJournal {
   put() {}
   remove() {}

@@ -39,7 +39,7 @@ export function manage(queue, request, now) {
     case 'com.microsoft:peek-message':
       return peek(queue, body, now);
     default:
-      return { status: 501, description: `the stand-in has no ${operation}` };
+      return { status: 501, description: `the emulator has no ${operation}` };
   }
 }
 
@@ -82,7 +82,7 @@ function settle(queue, body, now) {
       DeadLetterErrorDescription: body['deadletter-description'] ?? '',
     }),
   }[body['disposition-status']];
-  if (!settleOne) return { status: 501, description: `the stand-in has no disposition ${body['disposition-status']}` };
+  if (!settleOne) return { status: 501, description: `the emulator has no disposition ${body['disposition-status']}` };
   if (body['disposition-status'] === 'suspended' && !queue.deadLetters) return { status: 403, description: 'a dead letter cannot be dead-lettered' };
   return tokens(body).map(settleOne).includes(false) ? lockLost : ok();
 }

@@ -1,4 +1,4 @@
-// Package servicebustest gives tests a Service Bus of their own: the stand-in of package servicebus.
+// Package servicebustest gives tests a Service Bus of their own: the emulator of package servicebus.
 package servicebustest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"sqlwriter/test/emulators/servicebus"
 )
 
-// Server is a stand-in that runs until the test ends. Its methods fail the test where those of Process give an error.
+// Server is an emulator that runs until the test ends. Its methods fail the test where those of Process give an error.
 type Server struct {
 	t       testing.TB
 	options servicebus.Options
@@ -23,13 +23,13 @@ type Server struct {
 	*servicebus.Process
 }
 
-// Start starts a stand-in in memory with the given queues.
+// Start starts an emulator in memory with the given queues.
 func Start(t testing.TB, queues ...servicebus.Queue) *Server {
 	t.Helper()
 	return StartWith(t, servicebus.Options{Queues: queues})
 }
 
-// StartWith starts a stand-in with the given options; Dir is found.
+// StartWith starts an emulator with the given options; Dir is found.
 func StartWith(t testing.TB, o servicebus.Options) *Server {
 	t.Helper()
 	dir, err := programDir()
@@ -48,7 +48,7 @@ func (s *Server) start() {
 	s.Process = p
 }
 
-// Restart kills the stand-in and starts it again on the same ports. Without a journal it is empty then.
+// Restart kills the emulator and starts it again on the same ports. Without a journal it is empty then.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.options.AMQP = s.AMQP
@@ -114,13 +114,13 @@ func (s *Server) Disconnect() {
 	require.NoError(s.t, s.Control.Disconnect(s.t.Context()))
 }
 
-// Advance moves the clock of the stand-in on; what was due has happened when it returns.
+// Advance moves the clock of the emulator on; what was due has happened when it returns.
 func (s *Server) Advance(d time.Duration) {
 	s.t.Helper()
 	require.NoError(s.t, s.Control.Advance(s.t.Context(), d))
 }
 
-// Now is the time of the stand-in.
+// Now is the time of the emulator.
 func (s *Server) Now() time.Time {
 	s.t.Helper()
 	now, err := s.Control.Now(s.t.Context())

@@ -12,8 +12,8 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// sinkDoor stands before the database: it counts, lets a request take its time, and breaks it where a rule says so.
-type sinkDoor struct{ i *instance }
+// sinkSpy stands before the database: it counts, lets a request take its time, and breaks it where a rule says so.
+type sinkSpy struct{ i *instance }
 
 // request is what a rule sees.
 type request struct {
@@ -21,8 +21,8 @@ type request struct {
 	// items is nil for what concerns no document.
 	items []commit.Item
 	mode  commit.Mode
-	// books says that it is bookkeeping: runs, audit.
-	books bool
+	// bookkeeping says that it is bookkeeping: runs, audit.
+	bookkeeping bool
 }
 
 // ofDocuments reports whether a request is for documents; the others are heartbeats and bookkeeping.
@@ -35,7 +35,7 @@ type rule func(ctx context.Context, q request) error
 type behaviour func(ctx context.Context) error
 
 // Apply implements commit.Sink.
-func (d sinkDoor) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
+func (d sinkSpy) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
 	w := d.i.w
 	if d.i.name == "shadow" {
 		w.mu.Lock()
@@ -88,7 +88,7 @@ func (w *world) noteApplied(items []commit.Item, out []commit.Outcome, mode comm
 }
 
 // heartbeat is a request that concerns no document.
-func (d sinkDoor) heartbeat(ctx context.Context, beat func(context.Context) error) error {
+func (d sinkSpy) heartbeat(ctx context.Context, beat func(context.Context) error) error {
 	w := d.i.w
 	w.mu.Lock()
 	w.heartbeats = append(w.heartbeats, asked{at: time.Now(), instance: d.i.name})
@@ -141,14 +141,14 @@ func (w *world) rule(r rule) {
 	w.rules = append(w.rules[:len(w.rules):len(w.rules)], r)
 }
 
-// documentsDoor stands before the container: patches come back on the feed, as they do.
-type documentsDoor struct {
+// documentsSpy stands before the container: patches come back on the feed, as they do.
+type documentsSpy struct {
 	commit.Documents
 	i *instance
 }
 
 // Record implements commit.Documents.
-func (d documentsDoor) Record(ctx context.Context, id, etag string, state invoice.State) (string, error) {
+func (d documentsSpy) Record(ctx context.Context, id, etag string, state invoice.State) (string, error) {
 	w := d.i.w
 	if w.patchCost > 0 {
 		if err := w.spend(ctx, w.patchCost); err != nil {
@@ -173,13 +173,13 @@ func (w *world) rangeOf(id string) int {
 }
 
 // Read implements commit.Documents.
-func (d documentsDoor) Read(ctx context.Context, id string) (json.RawMessage, error) {
+func (d documentsSpy) Read(ctx context.Context, id string) (json.RawMessage, error) {
 	raw, err := d.Documents.Read(ctx, id)
 	return d.i.reads(raw), err
 }
 
 // ReadMany implements commit.Documents.
-func (d documentsDoor) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
+func (d documentsSpy) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
 	raws, err := d.Documents.ReadMany(ctx, ids)
 	for i, raw := range raws {
 		raws[i] = d.i.reads(raw)
@@ -195,11 +195,11 @@ func (i *instance) reads(raw json.RawMessage) json.RawMessage {
 	return bytes.Replace(raw, []byte(`"425"`), []byte(`"`+string(bytes.Repeat([]byte("4"), 300))+`"`), 1)
 }
 
-// controlDoor stands before the control document and sees the breaker's state.
-type controlDoor struct{ i *instance }
+// controlSpy stands before the control document and sees the breaker's state.
+type controlSpy struct{ i *instance }
 
 // Load implements the product's port.
-func (d controlDoor) Load(ctx context.Context) (control, string, error) {
+func (d controlSpy) Load(ctx context.Context) (control, string, error) {
 	store, err := d.store("load")
 	if err != nil {
 		return control{}, "", err
@@ -212,7 +212,7 @@ func (d controlDoor) Load(ctx context.Context) (control, string, error) {
 }
 
 // Store implements the product's port.
-func (d controlDoor) Store(ctx context.Context, c control, etag string) (string, error) {
+func (d controlSpy) Store(ctx context.Context, c control, etag string) (string, error) {
 	store, err := d.store("store")
 	if err != nil {
 		return "", err
@@ -233,7 +233,7 @@ func (d controlDoor) Store(ctx context.Context, c control, etag string) (string,
 	return etag, err
 }
 
-func (d controlDoor) store(op string) (controlStore, error) {
+func (d controlSpy) store(op string) (controlStore, error) {
 	w := d.i.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
