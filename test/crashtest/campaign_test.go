@@ -179,7 +179,7 @@ type campaign struct {
 	report  string
 	plans   []plan
 	singles []single
-	counts   campaignCounts
+	counts  campaignCounts
 }
 
 var campaigns sync.Map

@@ -22,7 +22,7 @@ type ports struct {
 	control  breaker.ControlStore
 	evidence commit.Evidence
 	backlog  commit.Backlog
-	auditLog  ops.AuditLog
+	auditLog ops.AuditLog
 }
 
 // instance is one process of the app. When it is dead no call of it does anything any more: its goroutines end at the next.

@@ -54,9 +54,9 @@ type runs struct {
 	w    *world
 	path *runsPath
 	// store are the books; a deliberate mistake stands in for them in books.
-	store *inmem.RunStore
+	store          *inmem.RunStore
 	storeOrMistake run.Store
-	pages run.Selection
+	pages          run.Selection
 	// runQ and batchQ are the queues, in the order in which the host looks at them.
 	runQ, batchQ *bus
 	wishes       []wish
@@ -122,9 +122,9 @@ func (r *runs) equip(i *instance) {
 
 // useCases are what an instance does about runs.
 type useCases struct {
-	manager                  *run.Manager
-	workers                  *run.Workers
-	recovery                 *run.Recovery
+	manager                          *run.Manager
+	workers                          *run.Workers
+	recovery                         *run.Recovery
 	runDeadLetters, batchDeadLetters *run.DeadLetters
 }
 
@@ -189,10 +189,10 @@ func (i *instance) timeIsOver() {
 
 // bus is a queue with locks: what is taken is completed, given back, or comes again when its lock is over.
 type bus struct {
-	r       *runs
-	name    string
-	q       *inmem.Queue
-	locks   []*lock
+	r           *runs
+	name        string
+	q           *inmem.Queue
+	locks       []*lock
 	deadLetters []*deadLetter
 }
 

@@ -45,7 +45,7 @@ type world struct {
 	sink     *inmem.Sink
 	control  *inmem.Control
 	evidence *inmem.Evidence
-	auditLog  *inmem.AuditLog
+	auditLog *inmem.AuditLog
 	// runs are books and queues; nil in a path that has none.
 	runs *runs
 	// real are the adapters over these; a deliberate mistake stands in for one of them.

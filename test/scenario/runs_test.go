@@ -145,7 +145,7 @@ type runResult struct {
 	status                  run.RunStatus
 	batches, lost           int
 	audits, workers, failed int
-	deadLetters                 int
+	deadLetters             int
 }
 
 // ended reads what a run left behind, and logs it.

@@ -67,9 +67,9 @@ type world struct {
 	invocations          []invocation
 	ticks                []tick
 	// storeCalls counts requests of bookkeeping, rewritten how often a document was rewritten.
-	storeCalls  int
-	rewritten map[string]int
-	shadow    *shadow
+	storeCalls int
+	rewritten  map[string]int
+	shadow     *shadow
 }
 
 // asked is one request to SQL.

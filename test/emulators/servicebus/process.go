@@ -93,10 +93,10 @@ type Process struct {
 	// AMQP is HOST:PORT for clients.
 	AMQP string
 
-	cmd   *exec.Cmd
-	stdin io.Closer
-	output  *strings.Builder
-	ended chan struct{}
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	output *strings.Builder
+	ended  chan struct{}
 }
 
 // ConnectionString is for an azservicebus client of the emulator.
@@ -121,7 +121,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	p := &Process{
 		Control: NewControl(""), // until it says where it listens
 		cmd:     exec.CommandContext(context.WithoutCancel(ctx), path, args...),
-		output:    &strings.Builder{}, ended: make(chan struct{}),
+		output:  &strings.Builder{}, ended: make(chan struct{}),
 	}
 	p.cmd.Stderr = p.output
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
