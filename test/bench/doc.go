@@ -1,4 +1,7 @@
-// Package bench measures the write beside the ways it is compared with, in one run and on the same rows: row at a time as
-// the original does it, the bare set-based statements, the Azure SQL output binding's MERGE, and ours. `make bench` writes
-// docs/bench.md; `go test` makes a small run that asserts what can be counted. It has tests only.
+// Package bench compares the speed of the product's write with its alternatives, in one run and on the same rows. The
+// alternatives are the row-by-row write of the original, bare set-based statements, and the MERGE of the Azure SQL output
+// binding. It has tests only.
+//
+// `make bench` measures and writes docs/bench.md. `go test ./test/bench` makes a small run and asserts only what can be
+// counted, such as round trips.
 package bench

@@ -1,28 +1,32 @@
-// Package crashtest breaks every step of every path of the writer and looks at what is left. It has tests only.
+// Package crashtest injects a fault at every step of every path of the writer and checks the README's promises afterwards.
+// It has tests only.
 //
-// A path (commit, recover, poison, blame, reprocess, breaker; of runs: a hand-off by each pattern, a batch, a take-over, a deferral,
-// dead letters, what the timer finds, cancel and resume) is run once without faults, and every call of a port is numbered: those are
-// its steps. Then it is run again for every fault at every step, and for every pair of them:
+// A path is one job of the product: commit, recovery, poison, blame, reprocess, the breaker; for runs a hand-off by each
+// pattern, a batch, a take-over, a deferral, dead letters, the timer, cancel and resume. A path runs once without faults.
+// Each call of a port in it is a step and gets a number. Then the path runs again with every fault at every step, and with
+// pairs of faults:
 //
 //	fail before    the call does nothing and fails
-//	fail after     the call is done, and its answer is lost
+//	fail after     the call succeeds, and its answer is lost
 //	timeout before, timeout after: the same, half a minute later
-//	late           the call is done, and five minutes pass before it answers: snapshots age, claims expire
-//	outage         from the call on, nothing of this dependency answers for two and a half minutes
-//	crash before, crash after: the process dies at the call; nothing of it is left but containers, database and blobs
+//	late           the call succeeds after five minutes: snapshots age, claims expire
+//	outage         from this call on, the dependency does not answer for two and a half minutes
+//	crash before, crash after: the process dies at the call; only containers, database and blobs survive
 //	denied         for six minutes every request for documents fails like an outage, and heartbeats are committed
 //	full, throttling: for six minutes nothing can be written; SQL asks for less of everything
 //
-// After the faults another instance starts, as the host would start it: the feed offers again what it did not checkpoint, the
-// timer ticks while the clock goes on. When all is quiet the promises of the README are asserted; some are asserted at every
-// single call (observer_test.go; blame and the breaker in observer_blame_test.go). The clock is fake, nothing is drawn but from a seed, so one line of a failure replays it.
+// After the faults another instance starts, as the host would start it. The feed delivers again what was not checkpointed,
+// and the timer ticks while the fake clock advances. The promises are asserted when nothing is left to do. Some of them are
+// asserted at every call (observer_test.go; blame and the breaker in observer_blame_test.go).
 //
-// Runs (runs_world_test.go) have books, queues with locks and dead letters, heartbeats, the timer and an operator besides; a message of
-// a process that died comes again when its lock is over. With -short, as in make test, each step of theirs meets a third of the
-// faults, the next step another third; without it all. No test here runs with the race detector: one goroutine runs at a time.
+// Runs (runs_world_test.go) have a run store, queues with locks and dead letters, heartbeats, the timer and an operator as
+// well. A message of a process that died is delivered again when its lock expires. With the race detector each step of a run
+// meets one third of the faults, the next step another third. Without it, and in `make faults`, each step meets all of them.
 //
-// Several instances at once are under a scheduler (scheduler_test.go): one goroutine runs at a time, every call of a port is
-// where it may lose its turn, and a seed decides who goes on.
+// TestInterleaved and TestInterleavedRuns run several instances under a scheduler (scheduler_test.go). One goroutine runs at a
+// time, and a seed decides at every call of a port which one continues. Deliberately wrong adapters (mistakes_test.go,
+// runs_mistakes_test.go) show that the assertions fail when a promise is broken.
 //
-// That the machinery notices is shown by adapters that make deliberate mistakes (mistakes_test.go).
+// Run it with `go test ./test/crashtest`; `make faults` runs all pairs and more seeds. Everything is deterministic. A failure
+// prints the test and the flags that repeat it: TestReplay with -path and -faults, or a test with -seed or -runseed.
 package crashtest

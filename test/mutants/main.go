@@ -1,12 +1,13 @@
-// Command mutants breaks the product on purpose, one kept mutant at a time, and requires that the test that is named for it
-// fails. The checkout is not touched: `go test -overlay` puts the broken file in the place of the real one.
+// Command mutants checks that the tests detect faults in the product. It makes one listed change (a mutant) to the source at
+// a time, and runs the test that must fail because of it. The checkout stays as it is: `go test -overlay` replaces the file.
 //
-//	go run ./test/mutants            all of them
+//	go run ./test/mutants            all mutants
 //	go run ./test/mutants -run guard those whose name contains "guard"
 //	go run ./test/mutants -share 6   a sixth of them, which one is drawn from the commit
 //
-// A mutant is one row of a table (table.go, breaker.go, blame.go, crash.go, runs.go, heartbeat.go, kinds.go, sqlite.go): a file, a text that stands in it exactly once, what stands there instead,
-// and the test. One that no longer applies, does not compile, or that its test lets live, fails the run.
+// A mutant is a row of a table (table.go, breaker.go, blame.go, crash.go, runs.go, heartbeat.go, kinds.go, sqlite.go). It has a
+// file, a text that occurs in it exactly once, its replacement, and the test that must fail. The command fails when a mutant
+// does not apply, does not compile, or passes its test.
 package main
 
 import (

@@ -1,5 +1,8 @@
-// Package sqlservertest gives tests a T-SQL server to run on: any that the variable SQLWRITER_TEST_SQLSERVER names by a
-// go-mssqldb connection string. Each test package gets a database of its own there, made empty and dropped at the end.
+// Package sqlservertest gives tests a T-SQL server and a proxy that breaks the connections to it.
+//
+// Set SQLWRITER_TEST_SQLSERVER to a go-mssqldb connection string whose login may create databases. Server and NewDatabase skip
+// the test when it is not set. NewDatabase makes an empty database and drops it at the end of the test. NewProxy starts the
+// proxy; WithAddress changes a connection string to go through it.
 package sqlservertest
 
 import (

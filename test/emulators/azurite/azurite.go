@@ -1,5 +1,8 @@
-// Package azurite gives tests a blob server to run on, the vendor's Azurite of test/emulators/azurite, and a proxy that stands
-// in front of it and lets it down.
+// Package azurite runs Azurite, the vendor's blob storage emulator, for tests, and a proxy that injects faults into its
+// connections.
+//
+// Install Azurite once with `make azurite`. Start gives one test a server of its own; Run starts one for several tests. A
+// client with the ConnectionString of a Proxy goes through the proxy, which fails requests as Plan and Always say.
 package azurite
 
 import (

@@ -1,7 +1,12 @@
-// Package cosmosdb is a Cosmos DB account (SQL API, gateway mode) in one process, for running the writer
-// locally and for its tests. azcosmos v1.5.0 works against it unmodified over plain HTTP on loopback. It is
-// strict: where the real service refuses, it refuses, because code that passes against a lenient emulator
-// proves nothing.
+// Package cosmosdb emulates a Cosmos DB account (SQL API, gateway mode) in one process, for local runs and for tests.
+// azcosmos v1.5.0 works with it unmodified over plain HTTP on loopback. The emulator is strict: it refuses what the
+// service refuses, because code that passes against a lenient emulator may fail in Azure.
+//
+// # How to use it
+//
+// In a test, package cosmosdbtest starts an account and gives a real azcosmos client. Elsewhere call New, and serve the
+// Server over HTTP; Options.JournalPath keeps the data in a file. Fault rules are set by Server's methods or over HTTP
+// (see Rule and control.go).
 //
 // # What it serves
 //
@@ -20,9 +25,9 @@
 //     etag, 304 when nothing is new.
 //   - A journal on disk: every acknowledged write survives the death of the process (not of the machine:
 //     nothing is synced). Etags, LSNs and so the feed's continuations stay valid.
-//   - Faults and counters, from Go and over HTTP (see Rule and control.go).
+//   - Fault rules and request counters, from Go and over HTTP.
 //
-// # What it refuses in words though the service has it
+// # What it refuses although the service has it
 //
 // The patch operation move, unique keys, queries over databases, containers and offers, query plans,
 // batches that are not atomic, the change feed mode with all versions, changing throughput, and what
@@ -33,7 +38,7 @@
 //
 // An id with / \ ? # is refused when it is written. The vendor's reference forbids the four, but the service
 // has been seen to store them and then fail on point operations (azure-cosmos-dotnet-v3 issues 2573, 2606). A query parameter without a value in the list is
-// 400 (a recorded account takes it as undefined). A page without a wish is 100 rows (a recorded account
+// 400 (a recorded account takes it as undefined). A page without a requested size is 100 rows (a recorded account
 // gave 1,000). Queries over several ranges never fill a page across ranges. A replace that changes the id
 // is refused.
 //
@@ -41,7 +46,7 @@
 //
 // Numbers come back exactly as they were written, digit by digit, as 64-bit integers do in the service;
 // the service turns longer numbers and fractions into doubles (1.0 comes back as 1, 0.1000000000000000055
-// as 0.1). Nothing is throttled unless a fault rule says so; request charges are rough likenesses. There is
+// as 0.1). Nothing is throttled unless a fault rule says so; request charges are rough estimates. There is
 // one region, no replication lag, and session tokens are not read. A division by zero in a query is
 // undefined instead of 400. Ranges never split.
 //

@@ -1,16 +1,21 @@
-// Package funchost stands in for the Azure Functions host running one custom handler (version 4, Linux).
+// Package funchost emulates the Azure Functions host (version 4, Linux) with one custom handler.
 //
-// It reads a staged script root (host.json, the handler binary, one folder with a function.json per function), starts
-// the binary as the host does, and turns changes, ticks and requests into the POSTs a custom handler gets. It is strict
-// on purpose: whatever the real host refuses, loses, rewrites or punishes is refused, lost, rewritten or punished here,
-// because a handler that only ever met a friendly host fails on its first day in Azure.
+// It reads a staged script root: host.json, the handler binary, and one folder with a function.json per function. It starts
+// the binary as the host does, and sends changes, timer ticks, messages and requests to it as HTTP POSTs. The emulator is
+// strict: it refuses, loses and rewrites what the real host refuses, loses and rewrites, so that a handler that passes here
+// also runs in Azure.
 //
-// # What it imitates, and from which sources
+// # How to use it
+//
+// Stage a script root (cmd/stage), then call Run with Options until the context ends, or New for a Host whose events and
+// counters a test can read. Tune shortens the host's intervals for tests.
+//
+// # What it emulates, and the sources
 //
 //   - The wire: names, layers of JSON in strings, Newtonsoft's escaping and rewriting of dates and fractions, retry context,
 //     reply rules. azure-functions-host: Workers/Http/DefaultHttpWorkerService.cs, Workers/MessageExtensions,
 //     Extensions/HttpRequestExtensions.cs. Newtonsoft.Json: DateTimeParser.cs, JavaScriptUtils.cs, JsonConvert.cs.
-//   - The life of the handler process: environment, readiness, exit codes, three errors in thirty minutes, SIGKILL.
+//   - The lifetime of the handler process: environment, readiness, exit codes, three errors in thirty minutes, SIGKILL.
 //     azure-functions-host: WorkerProcess.cs, HttpFunctionInvocationDispatcher.cs, WebScriptHostExceptionHandler.cs.
 //   - cosmosDBTrigger: the change feed processor with its leases. azure-webjobs-sdk-extensions:
 //     CosmosDBTriggerListener.cs; azure-cosmos-dotnet-v3: ChangeFeedProcessor/.
@@ -24,8 +29,8 @@
 //
 // # A message of Service Bus
 //
-// It is received under a lock, which is renewed while the function runs, for maxAutoLockRenewalDuration at most. What then
-// becomes of it:
+// The host receives a message under a lock and renews the lock while the function runs, for maxAutoLockRenewalDuration at
+// most. The result decides what happens to the message:
 //
 //	2xx, the host listens                 completed
 //	failed, timed out, handler died       abandoned at once: the next delivery comes without a pause, and ten of them end
@@ -33,12 +38,12 @@
 //	2xx, but the host was told to stop    abandoned: the extension counts nothing that ends after its stop
 //	still running when the host ends      left: it comes again when its lock has expired
 //	2xx, autoCompleteMessages false       left, again and again: a custom handler cannot settle
-//	lock lost meanwhile                   said in the log, nothing else; somebody else has the message
+//	lock lost meanwhile                   logged, nothing else; another receiver has the message
 //
 // Without maxConcurrentCalls in host.json sixteen messages are worked on at once, whatever the machine: the real default
-// is 16 for each core, and this host counts as the smallest instance, which has one. When Service Bus goes away the
-// receiver pauses, 1 s to 30 s, and is made anew; a message that is out meanwhile is settled by its lock token afterwards,
-// as the .NET client does, as long as its lock holds.
+// is 16 for each core, and this host counts as the smallest instance, which has one. When Service Bus is away the
+// receiver pauses for 1 s to 30 s and is then replaced. A message received before is settled by its lock token afterwards, as
+// the .NET client does, while its lock is valid.
 //
 // # What it does not do
 //

@@ -1,6 +1,11 @@
-// Package servicebus is an emulator for an Azure Service Bus namespace with queues: a Node program on the npm package rhea
-// (server.mjs and lib) that speaks AMQP 1.0 on loopback, and the Go side that starts it and drives it (Process, Control).
-// azservicebus v1.11.0 works against it unmodified, with UseDevelopmentEmulator=true in the connection string.
+// Package servicebus emulates an Azure Service Bus namespace with queues. A Node program (server.mjs and lib), built on the
+// npm package rhea, speaks AMQP 1.0 on loopback. The Go code starts it (Process) and controls it (Control). azservicebus
+// v1.11.0 works with it unmodified, with UseDevelopmentEmulator=true in the connection string (ConnectionString gives it).
+//
+// # How to use it
+//
+// Install the Node packages once with `make servicebus`. In a test, package servicebustest starts an emulator of its own.
+// Elsewhere call Start with the queues in Options. The emulator ends when the process that started it ends.
 //
 // # What it does
 //
@@ -12,10 +17,10 @@
 //   - Over the links and over $management: renew, settle, schedule, cancel, peek.
 //   - A journal (Options.Journal): what was accepted survives the death of the process. Locks do not: a message that was
 //     locked is free again, with the delivery count it had.
-//   - For tests: faults (Fault), down and up, dropped connections, counts, statistics, peek and purge past AMQP, and a clock
-//     that can be moved (Advance): when the call returns, what was due has happened and has been handed to the clients.
+//   - For tests: faults (Fault), down and up, dropped connections, counts, statistics, peek and purge without AMQP, and a
+//     clock that a test can advance (Advance). When that call returns, due events have happened and clients have their messages.
 //
-// # Where it refuses, as the service does
+// # What it refuses, as the service does
 //
 // A link to a queue that is not there (amqp:not-found), sending to a dead-letter queue, dead-lettering a dead letter, a
 // session receiver, a message over the size limit, a message id of more than 128 characters, a full queue, settling or
@@ -23,15 +28,15 @@
 //
 // # What it does not do
 //
-// Topics, subscriptions, rules, sessions, transactions, deferring and receiving deferred messages (refused in words), the
+// Topics, subscriptions, rules, sessions, transactions, deferring and receiving deferred messages (refused with an error), the
 // transfer dead-letter queue, auto-forwarding, partitions, auto-delete, dead-lettering of expired messages (they are
 // dropped), the HTTP management API (admin.Client), TLS, WebSockets, authorization (any token will do), throttling, the
 // quotas of a tier. Lock durations may be shorter than the service's five seconds.
 //
-// A receiver that holds a delivery for ever without settling it stops after 8,192 more: rhea keeps them in a ring. A send
+// A receiver that never settles a delivery stops after 8,192 more: rhea keeps them in a ring. A send
 // that was never answered (Hang) stops its sender likewise.
 //
-// # What is not known of the service
+// # What is not known about the service
 //
 // A dead letter keeps its delivery count, as the vendor's own tests of azservicebus show (messageSettler_test.go). That it
 // keeps its enqueued time and gets a sequence number of its own is a guess, and so is the number that ScheduleMessages

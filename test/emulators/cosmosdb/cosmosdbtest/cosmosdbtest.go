@@ -1,4 +1,5 @@
-// Package cosmosdbtest starts the Cosmos DB emulator for a test, with a real azcosmos client on it.
+// Package cosmosdbtest starts the Cosmos DB emulator for a test, with a real azcosmos client connected to it. Call Start; the
+// end of the test stops the emulator.
 package cosmosdbtest
 
 import (

@@ -1,6 +1,6 @@
-// Package cosmossql reads and evaluates the part of Cosmos DB's query language that the emulator serves,
-// with the service's rule for missing values: an expression over something that is not there, or over two
-// different types, is undefined, and only true keeps a document.
+// Package cosmossql parses and evaluates the part of Cosmos DB's query language that the Cosmos DB emulator serves. Parse
+// gives a Query, which the emulator then evaluates document by document. Missing values follow the service's rule: an
+// expression over an absent member, or over two different types, is undefined. A filter selects a document only when it is true.
 //
 // Served: SELECT * | VALUE expression | list with AS, FROM with an alias, WHERE with = != <> < <= > >=,
 // AND OR NOT, IN, BETWEEN, LIKE (with ESCAPE), + - * / %, ||, ??, ?:, object and array literals, parameters,
@@ -9,7 +9,7 @@
 //
 // Everything else is refused with an error that names the construct (an Error with NotImplemented set):
 // JOIN, subqueries, EXISTS, ARRAY(...), GROUP BY, DISTINCT, other aggregates, user functions, bitwise
-// operators, and every function not listed. There is no silent wrong answer.
+// operators, and every function not listed. No query gets a wrong answer instead of an error.
 //
 // Sources: "Equality and comparison operators", "Logical operators", "Keywords" and "Constants" in the
 // vendor's query reference (learn.microsoft.com/azure/cosmos-db/nosql/query); the functions' pages there;

@@ -1,4 +1,4 @@
-// Package jsonval holds JSON as the Cosmos DB emulator needs it: object members keep their order,
+// Package jsonval parses and represents JSON values for the Cosmos DB emulator: object members keep their order,
 // numbers keep the text they were written with (a 64-bit integer comes back digit by digit), and a value
 // can be absent, which Cosmos DB's query language calls "undefined" and treats unlike null.
 //

@@ -1,4 +1,5 @@
-// Package servicebustest gives tests a Service Bus of their own: the emulator of package servicebus.
+// Package servicebustest starts the Service Bus emulator for a test. Call Start with the queues; the end of the test stops the
+// emulator. Server.Client gives an azservicebus client. Install the emulator once with `make servicebus`.
 package servicebustest
 
 import (
@@ -29,7 +30,7 @@ func Start(t testing.TB, queues ...servicebus.Queue) *Server {
 	return StartWith(t, servicebus.Options{Queues: queues})
 }
 
-// StartWith starts an emulator with the given options; Dir is found.
+// StartWith starts an emulator with the given options. It sets Dir itself.
 func StartWith(t testing.TB, o servicebus.Options) *Server {
 	t.Helper()
 	dir, err := programDir()
