@@ -15,7 +15,7 @@ import (
 // module is the module's path; packages below are written without it.
 const module = "sqlwriter/"
 
-// direction says what the packages of one room may import of our own and from outside the standard library.
+// direction says what the packages of one row may import of our own and from outside the standard library.
 type direction struct {
 	pkg string
 	// own are prefixes of our packages; outside are prefixes of foreign modules.
@@ -56,7 +56,7 @@ func directions() []direction {
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/Azure/go-amqp"},
 			"adapters never import each other",
 		},
-		{"test/emulators/azurite", nil, []string{"github.com/stretchr/testify"}, "tests of any room get a blob server from it, so it knows none of them"},
+		{"test/emulators/azurite", nil, []string{"github.com/stretchr/testify"}, "tests of any package get a blob server from it, so it knows none of them"},
 		{"internal/store/migration", nil, nil, "numbered files and what a database says of them; it knows no database"},
 		{"internal/adopt", []string{"internal/fault", "internal/invoice", "internal/timer"}, nil, "a use case knows no SDK"},
 		{"internal/ops", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/run", "internal/timer"}, nil, "what operators do is a use case: it knows no SDK"},
@@ -82,7 +82,7 @@ func directions() []direction {
 		{
 			"test/sqlservertest", nil,
 			[]string{"github.com/microsoft/go-mssqldb", "github.com/stretchr/testify"},
-			"tests of any room get a T-SQL server from it, so it knows none of them",
+			"tests of any package get a T-SQL server from it, so it knows none of them",
 		},
 		{"test/inmem", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/adopt", "internal/ops", "internal/run"}, nil, "adapters never import each other"},
 		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
@@ -120,7 +120,7 @@ func directions() []direction {
 			"test/emulators/servicebus/servicebustest",
 			[]string{"test/emulators/servicebus"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus", "github.com/stretchr/testify"},
-			"tests of any room get a Service Bus from it, so it knows none of them",
+			"tests of any package get a Service Bus from it, so it knows none of them",
 		},
 		{"cmd/internal/stackfile", nil, nil, "a file that the local stack writes and sqlwriterctl reads; it knows neither"},
 		{"cmd/stage", []string{"cmd/stage/staging"}, nil, "a tool that lays out files"},
@@ -183,7 +183,7 @@ func TestImportsGoInTheAgreedDirection(t *testing.T) {
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		d, ok := directionOf(name)
-		require.True(t, ok, "%s belongs to no room: say in directions() what it may import, and why", name)
+		require.True(t, ok, "%s has no row in directions(): add one with what it may import, and why", name)
 		for _, imported := range p.Imports {
 			if why, bad := wrong(d, name, imported); bad {
 				t.Errorf("%s imports %s: %s (%s)", name, imported, why, d.because)

@@ -64,7 +64,7 @@ func newLink(t testing.TB, server string, distance time.Duration, requests *atom
 // carry moves bytes one way. What comes first after the other side has spoken is late by delay; what follows it is on the
 // way meanwhile.
 func carry(to, from net.Conn, delay time.Duration, turned func() bool) {
-	defer func() { _, _ = to.Close(), from.Close() }() // whoever reads there learns that it is over
+	defer func() { _, _ = to.Close(), from.Close() }() // a blocked read returns
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)

@@ -190,7 +190,7 @@ func mergeWay(t testing.TB, pool *sql.DB) way {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = db.Close() }() // hands it back
+		defer func() { _ = db.Close() }() // returns the connection
 		for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
 			var rows []map[string]any
 			for _, d := range docs {

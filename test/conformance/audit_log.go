@@ -17,7 +17,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// The environments of the suite's journals.
+// The environments of the suite's audit logs.
 const (
 	AuditLogSysName      = "web"
 	AuditLogOtherSysName = "dev"
@@ -25,7 +25,7 @@ const (
 
 // AuditLogHarness is what TestAuditLog needs beside the port itself.
 type AuditLogHarness struct {
-	// AuditLog is the port under test, of the environment AuditLogSysName and with nothing in it; Store are the books of runs of the
+	// AuditLog is the port under test, of the environment AuditLogSysName and empty; Store is the run store of the
 	// same environment in the same database.
 	AuditLog ops.AuditLog
 	Store    run.Store
@@ -39,7 +39,7 @@ type AuditLogHarness struct {
 	HideRuns, HideAudits func(t testing.TB) (restore func())
 }
 
-// auditLogTest is a case at work.
+// auditLogTest is a running case.
 type auditLogTest struct {
 	*testing.T
 	AuditLogHarness
@@ -78,7 +78,7 @@ func TestAuditLog(t *testing.T, open func(t testing.TB) AuditLogHarness) {
 	}
 }
 
-// runs are what the books of runs say of those that the journal keeps.
+// runs are the audit log's runs as the run store lists them.
 func (j *auditLogTest) runs(limit int) []ops.Run {
 	j.Helper()
 	list, err := j.Store.ListRuns(j.Context(), limit)
@@ -428,8 +428,8 @@ func auditQueries(j *auditLogTest) {
 		require.NoError(j, j.Store.StartRun(ctx, run.Run{ID: id, SysName: AuditLogSysName, Kind: run.Drain, Pattern: "two_phase"},
 			run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "Ann", Why: "x", Run: id}))
 	}
-	write := func(of run.Store, code, level, id, job string) {
-		require.NoError(j, of.Write(ctx, run.Audit{Code: code, Level: level, By: "Ann", Why: "x", Run: id, Batch: job}))
+	write := func(of run.Store, code, level, id, batch string) {
+		require.NoError(j, of.Write(ctx, run.Audit{Code: code, Level: level, By: "Ann", Why: "x", Run: id, Batch: batch}))
 	}
 	steps := func(of run.Store) {
 		for range 30 {
@@ -507,7 +507,7 @@ func auditActionSpelled(j *auditLogTest) {
 	}
 }
 
-// seen are the runs that a store lists, and the subjects of the entries that a journal does, newest first.
+// seen gives the runs that a store lists and the subjects of the entries that an audit log lists, newest first.
 func seen(j *auditLogTest, of ops.AuditLog, store run.Store) (runs, subjects []string) {
 	j.Helper()
 	const most = 100
@@ -516,9 +516,9 @@ func seen(j *auditLogTest, of ops.AuditLog, store run.Store) (runs, subjects []s
 	for _, a := range audits {
 		subjects = append(subjects, a.Subject)
 	}
-	books, err := store.ListRuns(j.Context(), most)
+	listed, err := store.ListRuns(j.Context(), most)
 	require.NoError(j, err)
-	for _, r := range books {
+	for _, r := range listed {
 		runs = append(runs, r.ID)
 	}
 	return runs, subjects
@@ -536,15 +536,15 @@ func auditEnvironments(j *auditLogTest) {
 	for range 3 { // behind those of the other one
 		for _, of := range []struct {
 			name, sysName string
-			journal       ops.AuditLog
+			auditLog      ops.AuditLog
 			store         run.Store
 		}{{"ours", AuditLogSysName, j.AuditLog, j.Store}, {"theirs", AuditLogOtherSysName, j.Other, j.OtherStore}} {
 			r, a := alone(fmt.Sprint(of.name, "-", n))
-			require.NoError(j, of.journal.Start(ctx, r, a))
+			require.NoError(j, of.auditLog.Start(ctx, r, a))
 			queued := fmt.Sprint(of.name, "-queued-", n)
 			require.NoError(j, of.store.StartRun(ctx, run.Run{ID: queued, SysName: of.sysName, Kind: run.Drain, Pattern: "two_phase"}, entry(queued)))
 			require.NoError(j, of.store.Write(ctx, entry(fmt.Sprint(of.name, "-written-", n))))
-			require.NoError(j, of.journal.Write(ctx, ops.Audit{Action: "pause", Subject: fmt.Sprint(of.name, "-paused-", n)}))
+			require.NoError(j, of.auditLog.Write(ctx, ops.Audit{Action: "pause", Subject: fmt.Sprint(of.name, "-paused-", n)}))
 			n++
 		}
 	}
@@ -570,7 +570,7 @@ func auditEnvironments(j *auditLogTest) {
 	require.NoError(j, j.AuditLog.End(ctx, "ours-0", ops.Stopped, map[string]int{"applied": 2}))
 	r, _, err = j.Store.Run(ctx, "ours-0")
 	require.NoError(j, err)
-	require.Equal(j, []any{run.RunStopped, map[string]int{"applied": 2}}, []any{r.Status, r.Counts}, "the books of runs know what became of it")
+	require.Equal(j, []any{run.RunStopped, map[string]int{"applied": 2}}, []any{r.Status, r.Counts}, "the run store has its end")
 }
 
 func auditForeign(j *auditLogTest) {

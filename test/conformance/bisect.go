@@ -180,7 +180,7 @@ func (b *bisect) committed(p paper, outcome commit.Verdict) {
 	b.holds(it)
 }
 
-// supersededBy requires that a document is committed with nothing written, and names who holds its lines.
+// supersededBy requires that a document is committed with nothing written, and names the document that owns its lines.
 func (b *bisect) supersededBy(p, newer paper) {
 	b.Helper()
 	b.committed(p, commit.Superseded)

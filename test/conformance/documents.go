@@ -153,7 +153,7 @@ func recordChain(t *testing.T, h DocumentsHarness) {
 		require.JSONEq(t, encoded(t, s), string(read(t, h, "a")["sql_writer"]))
 		seen[next], tag = true, next
 	}
-	// The very same state again is a write too: whoever holds the older etag must learn of it.
+	// The very same state again is a write too: a caller with the older etag must get a conflict.
 	next, err := h.Documents.Record(t.Context(), "a", tag, state("committed"))
 	require.NoError(t, err)
 	again, err := h.Documents.Record(t.Context(), "a", next, state("committed"))

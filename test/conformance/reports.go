@@ -187,7 +187,7 @@ func reportUnknown(r *reportsTest) {
 		requireFault(r, err, fault.Internal, fault.NoCondition, name)
 		require.Equal(r, "no_report", fault.CodeOf(err), name)
 		for _, known := range r.Names {
-			require.Contains(r, fault.As(err).Reason, known, "whoever asked can choose")
+			require.Contains(r, fault.As(err).Reason, known, "the error lists the reports to choose from")
 		}
 	}
 }
@@ -310,7 +310,7 @@ func reportWorkers(r *reportsTest) {
 		{"worker", "FAILED", time.Hour},
 		{"manager", "RUNNING", 0},
 		{"manager", "FAILED", time.Hour},
-		{"worker", "RUNNING", 8 * 24 * time.Hour}, // nobody buried it
+		{"worker", "RUNNING", 8 * 24 * time.Hour}, // not rescued
 		{"worker", "COMPLETED", 8 * 24 * time.Hour},
 		{"worker", "IDLE", 8 * 24 * time.Hour},
 	} {

@@ -45,7 +45,7 @@ type RunWorker struct {
 	Processed int
 }
 
-// The kinds of workers: who claimed a run, and who claimed a batch.
+// The kinds of workers: the manager of a run and the worker of a batch.
 const (
 	RunManager     = "manager"
 	RunBatchWorker = "worker"

@@ -134,7 +134,7 @@ func batchBegun(r *runTest) {
 	h = begun(h.Batch, 4, true, "taken over")
 	r.Age(r, runStale)
 	require.Equal(r, 1, r.rescue(runSys, 100)[0])
-	h = begun(h.Batch, 5, true, "buried")
+	h = begun(h.Batch, 5, true, "rescued")
 	require.NoError(r, r.Store.FailBatch(r.Context(), h, "x", entry("X")))
 	r.must(r.Store.RequeueBatch(r.Context(), h.Batch, entry("X")))
 	begun(h.Batch, 7, true, "requeued")
@@ -477,7 +477,7 @@ func batchCounts(r *runTest) {
 	counted(ids[3], 0, 0)
 }
 
-// leaseLost requires that every call with a hold comes too late.
+// leaseLost requires that every call with this lease fails as lost.
 func (r *runTest) leaseLost(h run.BatchLease, why string) {
 	r.Helper()
 	ctx, s := r.Context(), r.Store
@@ -508,17 +508,17 @@ func batchLate(r *runTest) {
 	r.leaseLost(run.BatchLease{Batch: batchID("over", 2), Run: next.Run, Owner: next.Owner, Epoch: next.Epoch}, "no such batch")
 	require.NoError(r, r.Store.ReleaseBatch(r.Context(), next, entry("X")))
 	r.leaseLost(next, "released")
-	r.leaseLost(run.BatchLease{Batch: next.Batch, Run: next.Run, Epoch: next.Epoch}, "nobody has no hold")
+	r.leaseLost(run.BatchLease{Batch: next.Batch, Run: next.Run, Epoch: next.Epoch}, "an empty owner has no lease")
 	next = r.leaseBatch(h.Batch)
 	r.finish(next)
 	r.leaseLost(next, "finished")
 
-	r.batches("bury", 1)
-	h = r.leaseBatch(batchID("bury", 1))
+	r.batches("rescue", 1)
+	h = r.leaseBatch(batchID("rescue", 1))
 	r.Age(r, runStale)
 	_, _, err := r.Store.Rescue(r.Context(), runSys, runStale, runReleased, 100)
 	require.NoError(r, err)
-	r.leaseLost(h, "buried")
+	r.leaseLost(h, "rescued")
 
 	r.batches("dead", 1)
 	h = r.leaseBatch(batchID("dead", 1))

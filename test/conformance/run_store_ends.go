@@ -449,7 +449,7 @@ func runEndedContext(r *runTest) {
 	}
 	calls["to send"] = func(ctx context.Context) error { _, err := s.ToSend(ctx, runSys, 1); return err }
 	calls["silence"] = func(ctx context.Context) error { _, err := s.RequeueSilent(ctx, runSys, 0, 1); return err }
-	calls["bury"] = func(ctx context.Context) error { _, _, err := s.Rescue(ctx, runSys, 0, 0, 1); return err }
+	calls["rescue"] = func(ctx context.Context) error { _, _, err := s.Rescue(ctx, runSys, 0, 0, 1); return err }
 	calls["open runs"] = func(ctx context.Context) error { _, err := s.OpenRuns(ctx, runSys, 1); return err }
 	ctx, cancel := context.WithCancel(r.Context())
 	cancel()

@@ -101,7 +101,7 @@ func (r *runTest) claimers(id string, n int) (winner run.Claimed) {
 			require.Equal(r, winner.Lease.Owner, w.ID)
 		}
 	}
-	require.Equal(r, 1, running, "who got nothing has no row")
+	require.Equal(r, 1, running, "a worker without a batch has no row")
 	j := r.batchOf(id)
 	require.Equal(r, []any{winner.Lease.Owner, winner.Lease.Epoch}, []any{j.Owner, j.Epoch})
 	return winner
@@ -239,8 +239,8 @@ func raceDeadLetterAgain(r *runTest) {
 			return r.Store.RequeueSilent(r.Context(), sys, runSilent, 100)
 		},
 		"burial": func(sys string, _ run.Batch) (int, error) {
-			buried, _, err := r.Store.Rescue(r.Context(), sys, runStale, runReleased, 100)
-			return buried, err
+			rescued, _, err := r.Store.Rescue(r.Context(), sys, runStale, runReleased, 100)
+			return rescued, err
 		},
 	} {
 		batches := []batchAt{}
@@ -270,7 +270,7 @@ func raceRescue(r *runTest) {
 		r.leaseBatch(batchID("r", i+1))
 	}
 	r.Age(r, runStale)
-	buried, errs := atOnce(8, func(int) (int, error) {
+	rescued, errs := atOnce(8, func(int) (int, error) {
 		jobs, _, err := r.Store.Rescue(r.Context(), runSys, runStale, runReleased, 100)
 		return jobs, err
 	})
@@ -280,7 +280,7 @@ func raceRescue(r *runTest) {
 			require.Equal(r, fault.Contention, fault.KindOf(err), "%v", err)
 			continue
 		}
-		total += buried[i]
+		total += rescued[i]
 	}
 	require.Equal(r, n, total)
 	for _, j := range r.batchesOf("r") {

@@ -366,7 +366,7 @@ func recoveryNotSilent(r *runTest) {
 	require.Equal(r, run.Queued, r.batchOf(batchID("ended", 1)).Status, "its run has ended")
 }
 
-// rescue ends what is dead.
+// rescue takes back the batches and workers whose heartbeats are stale.
 func (r *runTest) rescue(sysName string, limit int) [2]int {
 	r.Helper()
 	jobs, workers, err := r.Store.Rescue(r.Context(), sysName, runStale, runReleased, limit)

@@ -10,7 +10,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// UseRunStore makes every call about runs once, beside a running run "old" of a journal on the same tables, and leaves batches
+// UseRunStore makes every call about runs once, beside a running run "old" of an audit log on the same tables, and leaves batches
 // of every end behind.
 func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	t.Helper()
@@ -88,7 +88,7 @@ func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	require.NoError(t, err)
 	open, err := s.OpenRuns(ctx, "web", 10)
 	require.NoError(t, err)
-	require.Len(t, open, 1, "the runs of the journal are nobody else's")
+	require.Len(t, open, 1, "only the audit log lists its own runs")
 	require.NoError(t, s.Write(ctx, a))
 	_, err = s.CancelRun(ctx, "shared", a)
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	require.False(t, old.HeartbeatAt.IsZero())
 	audits, err := j.Audits(ctx, ops.AuditQuery{All: true, Limit: 100})
 	require.NoError(t, err)
-	require.Greater(t, len(audits), 15, "the journal lists the entries about runs too")
+	require.Greater(t, len(audits), 15, "the audit log lists the entries about runs too")
 }
 
 // SeeRunViews looks at what UseRunStore left, in the views of a schema, by the names that the monitoring queries know.

@@ -40,7 +40,7 @@ func situations() map[situation]run.BatchStatus {
 type batchAt struct {
 	sys   string
 	batch run.Batch
-	// lease is its worker's, or its last worker's; one that never was when it had none.
+	// lease is its worker's, or its last worker's; an invented one when it had no worker.
 	lease run.BatchLease
 }
 

@@ -9,7 +9,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// SinkHarness is what the suites need beside the port itself: somebody else's hands and eyes on the same database.
+// SinkHarness is what the suites need beside the port itself: access to the same database by other means.
 // Functions get the case as t; they end it with t.FailNow when they cannot do what they are told.
 type SinkHarness struct {
 	// Engine names the engine and its version in one line, printed once with the number of cases.

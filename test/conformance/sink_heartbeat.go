@@ -24,7 +24,7 @@ const (
 )
 
 // heartbeatCases: a heartbeat commits, and concerns no document; a database that is not the one that is known is refused. A preview
-// without items is a heartbeat for who may not write.
+// without items is a heartbeat of an instance that may not write.
 func heartbeatCases() []sinkCase {
 	return []sinkCase{
 		{"a heartbeat makes its environment's row, then raises it, for others to see", nil, heartbeatRaises},
@@ -299,7 +299,7 @@ func heartbeatRace(s *sinkTest) {
 		require.Equal(s, 1, times, "each of them raised it once: %d", number)
 	}
 	last := s.heartbeat(sysName)
-	require.Equal(s, slices.Max(slices.Collect(maps.Keys(raised))), last.Number, "who failed changed nothing")
+	require.Equal(s, slices.Max(slices.Collect(maps.Keys(raised))), last.Number, "a request that failed changed nothing")
 	require.True(s, ids[last.DatabaseID])
 }
 

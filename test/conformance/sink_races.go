@@ -68,7 +68,7 @@ func (s *sinkTest) beforeUpdate() string {
 	return s.h.Steps[i-1]
 }
 
-// innerLost requires that the inner request lost: superseded where it could run, contention where it had to wait.
+// innerLost requires that the inner request did not write: superseded where it could run, contention where it had to wait.
 func (s *sinkTest) innerLost(r race) {
 	s.Helper()
 	if r.innerErr != nil {

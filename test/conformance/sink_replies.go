@@ -27,7 +27,7 @@ func (l *ReplyLoser) LoseReply(testing.TB) { l.lose.Store(true) }
 func (l *ReplyLoser) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
 	out, err := l.Sink.Apply(ctx, items, mode, known)
 	if err == nil && mode != commit.Preview && l.lose.CompareAndSwap(true, false) {
-		return nil, fault.New(fault.Infrastructure, "porttest: apply", "reply_lost", "the write is done, and nobody is told")
+		return nil, fault.New(fault.Infrastructure, "conformance: apply", "reply_lost", "the write is committed, and the reply is lost")
 	}
 	return out, err
 }

@@ -58,7 +58,7 @@ type storm struct {
 	docs  []commit.Item
 	plan  [][]sending
 
-	// arming is held while a mishap waits for its request: one at a time, whoever meets it.
+	// arming is held while a mishap waits for its request: one at a time, for whichever writer.
 	arming sync.Mutex
 
 	mu sync.Mutex
@@ -136,7 +136,7 @@ func (st *storm) item() commit.Item {
 	return it
 }
 
-// blow lets all writers go at once, each through its requests, again while they fail. Nobody fails who was not made to.
+// blow lets all writers go at once, each through its requests, again while they fail. Only a writer with an injected fault may fail.
 func (st *storm) blow() {
 	for _, r := range slices.Concat(st.plan...) {
 		if r.mishap != nothing {

@@ -65,7 +65,7 @@ func try(p *path, faults plan, same *end, broken *mistake) *world {
 	return w
 }
 
-// campaignCounts counts what a campaign did, and keeps the first report.
+// campaignCounts counts the cases of a campaign and keeps the shortest report.
 type campaignCounts struct {
 	mu     sync.Mutex
 	cases  int
@@ -90,7 +90,7 @@ func (c *campaignCounts) add(w *world) {
 	}
 }
 
-// enough says that nothing more is learnt: so many runs have failed.
+// enough reports that so many cases failed that more would show nothing new.
 func (c *campaignCounts) enough() bool {
 	const most = 20
 	c.mu.Lock()

@@ -67,7 +67,7 @@ func (k kind) hits(port string) bool {
 	}
 }
 
-// readOnly are the uses of the books that write nothing.
+// readOnly are the calls of the run store that write nothing.
 func readOnly() []string {
 	return []string{"Run", "ListRuns", "Stats", "BatchCounts", "Known", "Batch", "ListBatches", "Items", "Unsent", "ToSend", "OnTheWay", "OpenRuns"}
 }
@@ -161,7 +161,7 @@ func parsePlan(text string) (plan, error) {
 		n, err := strconv.Atoi(step)
 		all := append(kinds(), shortages()...)
 		if err != nil || !slices.Contains(all, kind(name)) {
-			return nil, fmt.Errorf("%q is none of STEP:KIND with a kind of %v", part, all)
+			return nil, fmt.Errorf("%q is not STEP:KIND with a kind of %v", part, all)
 		}
 		p = append(p, injection{n, kind(name)})
 	}

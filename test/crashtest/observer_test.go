@@ -102,7 +102,7 @@ func (w *world) record(ctx context.Context, i *instance, id, etag string, s invo
 	return answer, nil
 }
 
-// audited reports whether the journal holds a reprocessing.
+// audited reports whether the audit log has a reprocessing.
 func (w *world) audited() bool {
 	audits, err := w.auditLog.Audits(context.Background(), ops.AuditQuery{Limit: 1})
 	return err == nil && len(audits) > 0 && audits[0].Action == "reprocess"

@@ -9,7 +9,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Books and evidence of runs that do something wrong on purpose.
+// Run stores and evidence with deliberate mistakes.
 
 func runMistakes() []mistake {
 	onBooks := func(wrong func(s run.Store) run.Store) func(*world, ports) ports {

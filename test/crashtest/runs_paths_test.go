@@ -144,7 +144,7 @@ func seedMixed(w *world) {
 	}
 }
 
-// must takes note of something that was done to the books before the path begins.
+// must requires that a change to the run store before the path succeeds.
 func (r *runs) must(err error) {
 	if err != nil {
 		panic(err)
@@ -294,7 +294,7 @@ func deferralPath() *path {
 	return runPath("deferral", r, append(linesOf(731, 2), linesOf(735, 2)...), func(*world) {})
 }
 
-// deadLetterPath are messages that nobody can use: dead letters of a batch, of a run, of a batch that is done, and one that is none.
+// deadLetterPath are messages that nobody can use: dead letters of a batch, of a run, of a finished batch, and one that no batch or run matches.
 // The operator wants the batch again, and the run to go on.
 func deadLetterPath() *path {
 	failed := func(id string, n int) func(r *runs) bool {
@@ -340,7 +340,7 @@ func deadLetterPath() *path {
 		},
 		resumption("run-2", resumed),
 	}
-	return runPath("letters", r, append(linesOf(741, 2), 745), func(*world) {})
+	return runPath("dead-letters", r, append(linesOf(741, 2), 745), func(*world) {})
 }
 
 // resumption is the wish that a run which was cancelled or failed goes on.

@@ -73,12 +73,12 @@ type triple[A, B, C any] struct {
 	c C
 }
 
-// runStore are the books of runs. After every call they are compared with how they were.
+// runStore is the run store. After every call its rows are compared with those before the call.
 type runStore struct{ i *instance }
 
 var _ run.Store = runStore{}
 
-// callStore is one call of the books.
+// callStore makes one call of the run store.
 func callStore[T any](ctx context.Context, i *instance, method, about string, do func(s run.Store) (T, error)) (T, error) {
 	return call(ctx, i, "store."+method, about, func() (T, error) {
 		answer, err := do(i.w.runs.storeOrMistake)
@@ -87,7 +87,7 @@ func callStore[T any](ctx context.Context, i *instance, method, about string, do
 	})
 }
 
-// execStore is one whose answer is its error alone.
+// execStore makes a call that returns only an error.
 func execStore(ctx context.Context, i *instance, method, about string, do func(s run.Store) error) error {
 	_, err := callStore(ctx, i, method, about, func(s run.Store) (nothing, error) { return nothing{}, do(s) })
 	return err

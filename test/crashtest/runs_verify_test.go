@@ -13,7 +13,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// What is asserted about runs: some at every call of the books, the rest when all is quiet.
+// What is asserted about runs: some at every call of the run store, the rest at the end.
 
 // workerStale and managerStale are after how long without a word one is dead (docs/requirements.md R75).
 const (
@@ -21,7 +21,7 @@ const (
 	managerStale = 2 * time.Minute
 )
 
-// watch compares the books with how they were before a call. Whatever changed must be in the table of states.
+// watch compares the run store with its state before a call. Every change must be in the table of states.
 func (r *runs) watch(by string) {
 	now := r.w.now()
 	for _, is := range r.all() {
@@ -194,14 +194,14 @@ func (r *runs) verify(clean bool) {
 		r.w.advance(5 * time.Minute)
 		r.tick(context.Background(), i)
 	}
-	r.w.advance(15 * time.Minute) // who is dead by now is found by one more tick
+	r.w.advance(15 * time.Minute) // one more tick finds the dead workers
 	r.tick(context.Background(), i)
 	for _, b := range []*bus{r.runQ, r.batchQ} {
 		if due, more := b.next(); more {
 			r.w.violated("runs", "%s has something left, due %s: %s", b.name, due, r.restless())
 		}
 	}
-	most := 4 // two faults, and who was frozen
+	most := 4 // two faults, and a frozen process
 	if r.w.scheduled {
 		most = mostDeliveries - 1
 	}
@@ -366,7 +366,7 @@ func (r *runs) verifyDeadLetters() {
 	}
 }
 
-// begin makes the books as they are before the first call.
+// begin takes the state of the run store before the first call.
 func (r *runs) begin() {
 	if r.path.seed != nil {
 		r.path.seed(r)

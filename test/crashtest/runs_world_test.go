@@ -31,7 +31,7 @@ type runsPath struct {
 	batch, chunk, page int
 	// outstanding is run.Options.MaxOutstanding.
 	outstanding int
-	// seed makes the books and queues as they are before.
+	// seed prepares the run store and the queues.
 	seed func(r *runs)
 	// wishes are what an operator wants, one after the other.
 	wishes []wish
@@ -49,11 +49,11 @@ type wish struct {
 	do        func(ctx context.Context, r *runs, i *instance)
 }
 
-// runs is the part of a world that outlives every process: books, queues, the timer's schedule, the operator.
+// runs is the part of a world that outlives every process: run store, queues, the timer's schedule, the operator.
 type runs struct {
 	w    *world
 	path *runsPath
-	// store are the books; a deliberate mistake stands in for them in books.
+	// store is the run store; storeOrMistake is the same, or a wrapper with a deliberate mistake.
 	store          *inmem.RunStore
 	storeOrMistake run.Store
 	pages          run.Selection
@@ -201,7 +201,7 @@ type lock struct {
 	until time.Time
 }
 
-// deadLetter is a dead letter; one whose process died comes again.
+// deadLetter is a dead letter; it is delivered again when its process died.
 type deadLetter struct {
 	d   run.Incoming
 	due time.Time
@@ -360,7 +360,7 @@ func (r *runs) operate(ctx context.Context, i *instance) (did, crashed bool) {
 	return true, crashed
 }
 
-// pump has one instance do everything: messages, dead letters, the timer, the operator's calls, until all is quiet.
+// pump has one instance do everything: messages, dead letters, the timer, the operator's calls, until nothing is left.
 func (r *runs) pump(i *instance) (crashed bool) {
 	ctx := context.Background()
 	for range maxTurns {

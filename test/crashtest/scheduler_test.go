@@ -8,7 +8,7 @@ import (
 )
 
 // scheduler lets one of several tasks run at a time. A task runs until its next call of a port, where it may lose its turn;
-// who goes on is drawn from a seed, and nothing else is. So the same seed makes the same history.
+// the seed decides which one continues, and nothing else is random. So the same seed makes the same history.
 type scheduler struct {
 	w      *world
 	rng    *rand.Rand

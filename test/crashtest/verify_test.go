@@ -196,7 +196,7 @@ func (w *world) verifyLine(line int64, r row) {
 		case c == nil:
 			w.violated("invariant", "line %d: the ledger names content that %q never had", line, r.entry.DocumentID)
 		case !slices.Contains(c.lines, line):
-			w.violated("invariant", "line %d is none of the lines of %s", line, r.entry.DocumentID)
+			w.violated("invariant", "line %d is not a line of %s", line, r.entry.DocumentID)
 		case !r.line.Tracking || !reflect.DeepEqual(r.line.Values, invoice.RowValues(c.values, c.main, line)):
 			w.violated("invariant", "line %d does not hold what %s says", line, r.entry.DocumentID)
 		}

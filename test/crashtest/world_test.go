@@ -31,7 +31,7 @@ const (
 // begins is when every world begins.
 func begins() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
 
-// world is what outlives every process: the container, the database, the control document, the blobs, the journal, the
+// world is what outlives every process: the container, the database, the control document, the blobs, the audit log, the
 // place up to which the feed is checkpointed, and the clock. One goroutine works in it at a time.
 type world struct {
 	path *path
@@ -46,7 +46,7 @@ type world struct {
 	control  *inmem.Control
 	evidence *inmem.Evidence
 	auditLog *inmem.AuditLog
-	// runs are books and queues; nil in a path that has none.
+	// runs are the run store and the queues; nil in a path without runs.
 	runs *runs
 	// real are the adapters over these; a deliberate mistake stands in for one of them.
 	real ports
@@ -61,7 +61,7 @@ type world struct {
 	// given are the documents of ours, as they were put last, and first their first snapshots; history has every content
 	// that a document ever had, by id and hash.
 	given map[string]*given
-	// cached are documents as they are now; whoever changes one forgets it here.
+	// cached are documents as they are now; a change of a document removes it here.
 	cached  map[string]cached
 	history map[string]map[string]*content
 	ids     []string

@@ -47,7 +47,7 @@ func (s *stack) killHandler(host *funchost.Host) funchost.Kind {
 	return next.Kind
 }
 
-// Must show: kill -9 between SQL commit and patch. The emulator holds the patches, so SQL has committed and no document
+// Must show: kill -9 between SQL commit and patch. The emulator delays the patches, so SQL has committed and no document
 // says so yet; then the handler dies.
 func TestKillBetweenSQLCommitAndPatch(t *testing.T) {
 	docs := sample.Generate(sample.Options{Seed: 3, Count: 40, Clean: true})

@@ -303,7 +303,7 @@ func TestWorkersAreKilledInMidBatch(t *testing.T) {
 	s.withBus(shortLock)
 	s.submitMany(docs)
 	_, workers := s.team(2)
-	rule := s.hold(cosmosdb.OpPatch, cosmosdb.Before, 0) // a batch that is in SQL stays in hand
+	rule := s.hold(cosmosdb.OpPatch, cosmosdb.Before, 0) // a batch that is in SQL is not finished
 	id := s.startRun(`{"kind":"drain","by":"kim","why":"kill","pattern":"checkpoint"}`)
 	for n := range 4 { // the third of one host would be its last
 		w := workers[n%2]

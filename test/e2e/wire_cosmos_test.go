@@ -94,7 +94,7 @@ func TestEachFaultOfCosmosOnTheWireLandsInItsKind(t *testing.T) {
 	}
 }
 
-// A document whose patch is refused with 449 for good is left behind, and holds nobody up; whoever takes it up later finds
+// A document whose patch is refused with 449 for good is left behind, and holds nobody up; the next attempt finds
 // it in SQL.
 func TestADocumentThatTakesNoPatchIsLeftBehindAlone(t *testing.T) {
 	t.Parallel()

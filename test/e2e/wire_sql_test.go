@@ -33,7 +33,7 @@ func onlyInACampaign(t *testing.T) {
 	}
 }
 
-// silence is how the listener in place of SQL Server treats who comes.
+// silence is how the listener in place of SQL Server treats a client.
 type silence int
 
 const (
@@ -45,7 +45,7 @@ const (
 	hangs
 )
 
-// nobody stands where SQL Server should be, and counts who comes.
+// nobody listens in place of SQL Server and counts the clients.
 type nobody struct {
 	address string
 	how     silence
@@ -75,7 +75,7 @@ func newNobody(t *testing.T, how silence) *nobody {
 	return n
 }
 
-// watch makes one that refused reset instead, so that it sees who comes.
+// watch makes one that refused reset instead, so that it sees the clients.
 func (n *nobody) watch(t *testing.T) {
 	t.Helper()
 	if n.how == refuses {
@@ -158,7 +158,7 @@ func mostPerMinute(at []time.Duration) int {
 	return most
 }
 
-// settleTime is how long after its opening a breaker may still be seen closed by those who looked at it just before.
+// settleTime is how long after its opening a breaker may still count as closed for an instance that read it just before.
 const settleTime = 5 * time.Second
 
 // Must show: plain listeners in place of SQL Server, with the real driver and the real binary. It starts, answers every

@@ -169,7 +169,7 @@ func (d *Documents) Record(ctx context.Context, id, etag string, state invoice.S
 
 // store stamps and keeps a document; the caller holds the lock. It answers the new etag.
 func (d *Documents) store(op, id string, members map[string]json.RawMessage) (string, error) {
-	// Quoted, as Cosmos DB writes them: whoever compares etags must not take the quotes off.
+	// Quoted, as Cosmos DB writes them: a comparison of etags needs the quotes.
 	etag := fmt.Sprintf("%q", fmt.Sprintf("%08x-0000", d.writes+1))
 	quoted, err := json.Marshal(etag)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Evidence is files in memory. It implements commit.Evidence and is safe for concurrent use.
+// Evidence keeps files in memory. It implements commit.Evidence and is safe for concurrent use.
 type Evidence struct {
 	mu    sync.Mutex
 	files map[string][]byte
@@ -18,7 +18,7 @@ type Evidence struct {
 
 var _ commit.Evidence = (*Evidence)(nil)
 
-// NewEvidence makes an empty one.
+// NewEvidence makes an Evidence without files.
 func NewEvidence() *Evidence { return &Evidence{files: map[string][]byte{}} }
 
 // Keep stores a file under a name unless there is one already. See commit.Evidence.
@@ -37,7 +37,7 @@ func (e *Evidence) Keep(ctx context.Context, name string, content []byte) error 
 	return nil
 }
 
-// Read gives a file. Errors by kind: condition Gone when there is none; infrastructure; internal for a name that is none.
+// Read gives a file. Errors by kind: condition Gone when it does not exist; infrastructure; internal for an invalid name.
 func (e *Evidence) Read(ctx context.Context, name string) ([]byte, error) {
 	if err := commit.CheckEvidenceName(name); err != nil {
 		return nil, err

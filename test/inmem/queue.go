@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Queue is messages in memory. It implements run.Queue, gives the messages that are due (Take), and can be made to fail.
+// Queue keeps messages in memory. It implements run.Queue, gives the messages that are due (Take), and can be made to fail.
 // It is safe for concurrent use.
 type Queue struct {
 	now func() time.Time
@@ -42,14 +42,14 @@ type QueuedMessage struct {
 	sequence int64
 }
 
-// QueueFault is how one Send goes wrong. Of the messages that could be sent, Accepted are stored and confirmed, the next
+// QueueFault is how one Send fails. Of the messages that could be sent, Accepted are stored and confirmed, the next
 // Unconfirmed are stored, and get Err like all the rest.
 type QueueFault struct {
 	Accepted, Unconfirmed int
 	Err                   error
 }
 
-// All is a number of messages that is as many as there are.
+// All is a number of messages larger than any queue.
 const All = int(^uint(0) >> 1)
 
 // QueueDown is a queue that cannot be reached.
@@ -72,7 +72,7 @@ func QueueLosesAnswer() QueueFault {
 	return QueueFault{Unconfirmed: All, Err: fault.New(fault.Infrastructure, "inmem: send", "lost", "the answer was lost; the messages may have been sent")}
 }
 
-// NewQueue makes an empty one. now is its clock; nil stands for time.Now.
+// NewQueue makes an empty queue. now is its clock; nil stands for time.Now.
 func NewQueue(now func() time.Time) *Queue {
 	if now == nil {
 		now = time.Now
@@ -87,7 +87,7 @@ func (q *Queue) DetectDuplicates(window time.Duration) {
 	q.window = window
 }
 
-// Plan says how the next calls of Send go wrong, one after the other; a fault without an Err lets one pass. Later ones go
+// Plan makes the next calls of Send fail, one fault each; a fault without an Err lets one pass. Later ones go
 // as Always says.
 func (q *Queue) Plan(faults ...QueueFault) {
 	q.mu.Lock()
@@ -95,7 +95,7 @@ func (q *Queue) Plan(faults ...QueueFault) {
 	q.plan = append(q.plan, faults...)
 }
 
-// Always says how every call of Send goes wrong, until Mend.
+// Always makes every call of Send fail in this way, until Mend.
 func (q *Queue) Always(f QueueFault) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -83,7 +83,7 @@ func TestAMessageThatIsPutBackComesAgain(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, run.Incoming{ID: "a", Body: []byte("x"), Count: count, EnqueuedAt: *now}, d)
 		_, ok = q.Take()
-		require.False(t, ok, "who has it, has it alone")
+		require.False(t, ok, "a message that is taken cannot be taken again")
 		q.PutBack(d)
 	}
 	require.Equal(t, 1, q.Lose())

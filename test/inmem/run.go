@@ -22,12 +22,12 @@ type RunStore struct {
 	sysName string
 }
 
-// tables are what environments, and the journal, may share.
+// tables are what environments and the audit log may share.
 type tables struct {
 	now func() time.Time
 
 	mu sync.Mutex
-	// runs, jobs and workers stand in the order in which they came.
+	// runs, batches and workers are in the order in which they were added.
 	runs    []*storedRun
 	batches []*storedBatch
 	workers []*RunWorker
@@ -40,12 +40,12 @@ type tables struct {
 
 var _ run.Store = (*RunStore)(nil)
 
-// entry is one of the audit log: what a journal was given, or a store.
+// entry is a row of the audit log, from an AuditLog or a RunStore.
 type entry struct {
 	// sysName is the environment.
 	sysName string
 	of      ops.Audit
-	// about is the same as a store was given it; nil when a journal was.
+	// about is the entry as the run store received it; nil when it came from an AuditLog.
 	about *run.Audit
 }
 
@@ -103,7 +103,7 @@ func (s *RunStore) For(sysName string) *RunStore { return &RunStore{s.tables, sy
 // AuditLog keeps the runs and the audit log of the store's environment in the same database.
 func (s *RunStore) AuditLog() *AuditLog { return &AuditLog{s} }
 
-// Audits gives the audit log of all environments as stores were given it, oldest first; what a journal was given is not in it.
+// Audits gives the audit log of all environments, oldest first, as run stores received it; entries of an AuditLog are left out.
 func (s *RunStore) Audits() []run.Audit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +194,7 @@ func (s *RunStore) note(kept ...run.Audit) {
 	}
 }
 
-// silent reports whether an owner is none or has said nothing for stale.
+// silent reports whether there is no owner or its last heartbeat is older than stale.
 func (s *RunStore) silent(owner string, heartbeat time.Time, stale time.Duration) bool {
 	return owner == "" || s.at().Sub(heartbeat) >= stale
 }

@@ -14,7 +14,7 @@ func (s *RunStore) Unsent(ctx context.Context, id string, limit int) ([]run.Batc
 	return s.ListBatches(ctx, id, run.PendingQueue, unlessEmpty(id, limit))
 }
 
-// unlessEmpty is no row for the run without an id: there is none, and ListBatches takes it for all.
+// unlessEmpty gives nothing for an empty run id, which ListBatches would take for all runs.
 func unlessEmpty(id string, limit int) int {
 	if id == "" {
 		return 0
@@ -171,7 +171,7 @@ func (s *RunStore) RequeueSilent(ctx context.Context, sysName string, silent tim
 
 // Rescue implements run.Recoveries.
 func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released time.Duration, limit int) (jobs, workers int, err error) {
-	if err := ended(ctx, "inmem: bury"); err != nil {
+	if err := ended(ctx, "inmem: rescue"); err != nil {
 		return 0, 0, err
 	}
 	s.mu.Lock()

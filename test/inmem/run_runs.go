@@ -110,7 +110,7 @@ func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch, shown int, w 
 	return s.shown(r), true, nil
 }
 
-// claimant refuses a worker without a name: an owner that is empty is none.
+// claimant refuses a worker without a name, because an empty owner means no owner.
 func claimant(op string, w run.Worker) error {
 	if w.ID == "" {
 		return fault.New(fault.Internal, op, "worker", "expected a worker's id, found none")

@@ -95,7 +95,7 @@ func placeOf(op, mark, continuation string) (string, error) {
 	return string(id), nil
 }
 
-// noContinuation says that a continuation is none of ours.
+// noContinuation is the error for a continuation that this container did not give.
 func noContinuation(op string) error {
-	return fault.New(fault.Document, op, "continuation", "the place where the search stopped is none of this search")
+	return fault.New(fault.Document, op, "continuation", "the continuation does not belong to this search")
 }

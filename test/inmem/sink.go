@@ -208,7 +208,7 @@ func (s *Sink) raise(ctx context.Context, known breaker.Heartbeat, force bool) (
 	return row, nil
 }
 
-// row is an environment's row of the table heartbeat; one without a number is none.
+// row is an environment's row of the table heartbeat; one without a number does not exist.
 func (s *Sink) row(sysName string) breaker.Heartbeat {
 	row := s.heartbeats[sysName]
 	return breaker.Heartbeat{SysName: sysName, DatabaseID: row.DatabaseID, Number: row.Number}

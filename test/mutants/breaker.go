@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// breakerTable are the mutants of the breaker: its states, what counts as a failure, who may probe, what all instances share.
+// breakerTable are the mutants of the breaker: its states, what counts as a failure, which instance may probe, what all instances share.
 func breakerTable() []mutant {
 	const (
 		pkg     = "internal/breaker"
@@ -30,7 +30,7 @@ func breakerTable() []mutant {
 			"			s = s.until(now.Add(probeEvery + in.jitter))\n", "", pkg, outage,
 		},
 		{"a claim does not expire", state, "s = s.until(now.Add(probeEvery + in.jitter))", "s = s.until(now.Add(1 << 50))", pkg, "TestTheFirstRequestForDocumentsIsClaimed"},
-		{"who failed is the first to probe again", state, "		at = at.Add(failedProbeWait)\n", "", pkg, outage},
+		{"an instance whose probe failed is the first to probe again", state, "		at = at.Add(failedProbeWait)\n", "", pkg, outage},
 		{
 			"a failure on the ramp is passed over", state,
 			"s.Name == Paused || (s.Name == Open && !in.probe)", "s.Name == Paused || s.Name == HalfOpen || (s.Name == Open && !in.probe)", pkg, outage,
@@ -92,7 +92,7 @@ func breakerTable() []mutant {
 			"c.lastReachedByOthers(b.o.Instance).After(since) {", "c.lastReachedByOthers(b.o.Instance).After(since) && since.IsZero() {", pkg, "TestAnInstanceThatIsCutOffStopsNobody",
 		},
 		{
-			"whoever once saw others write is cut off for ever", breaker,
+			"an instance that once saw others write is cut off for ever", breaker,
 			"c.lastReachedByOthers(b.o.Instance).After(since) {", "!c.lastReachedByOthers(b.o.Instance).IsZero() || since.IsZero() {", pkg, "TestAnInstanceThatIsCutOffStopsNobody",
 		},
 		{

@@ -16,7 +16,7 @@ func crashTable() []mutant {
 			"test/crashtest", "TestEverySingleFault/poison",
 		},
 		{
-			"a document that changed before its evidence is buried as it was", "internal/commit/poison.go",
+			"a document that changed before its evidence becomes poison as it was", "internal/commit/poison.go",
 			"if now.ETag != cur.ETag {",
 			"if now.ETag != cur.ETag && false {",
 			"test/crashtest", "TestADocumentCorrectedWhileItIsPoisoned",

@@ -1,6 +1,6 @@
 package main
 
-// runsTable are the mutants of runs that the crash test kills. Whatever the timer mends by itself is none: a message may be lost.
+// runsTable has the mutants of runs that test/crashtest detects. A fault that the timer repairs makes no mutant: a message may be lost.
 func runsTable() []mutant {
 	const (
 		crashtest  = "test/crashtest"

@@ -95,11 +95,11 @@ func table() []mutant {
 		{"a window begins at its beginning each time", recovery, "	r.stopped[w] = at\n", "	r.stopped[w] = place{}\n", writer, "TestTheFailuresOfATickAreShared"},
 		{"a window is looked at from its place on only", recovery, "		case wrapped:\n", "		case wrapped || next == \"\":\n", writer, "TestAWindowIsLookedAtRoundToItsBeginning"},
 		{
-			"a place that is none any more stops a window", recovery,
+			"a place that is no longer valid stops a window", recovery,
 			"		case refused && !begunAgain:\n", "		case false && begunAgain:\n", writer, "TestAWindowWhosePlaceIsGoneBeginsAgain",
 		},
 		{"a window begins again for ever", recovery, "		case refused && !begunAgain:\n", "		case refused && (!begunAgain || begunAgain):\n", writer, "TestAWindowThatRefusesEveryPlaceBeginsAgainOnce"},
-		{"a window keeps the place that is none", recovery, "			t.r.stop(w, place{})\n			return asDependency(err)\n", "			t.r.stop(w, at)\n			return asDependency(err)\n", writer, "TestAWindowThatRefusesEveryPlaceBeginsAgainOnce"},
+		{"a window keeps an invalid place", recovery, "			t.r.stop(w, place{})\n			return asDependency(err)\n", "			t.r.stop(w, at)\n			return asDependency(err)\n", writer, "TestAWindowThatRefusesEveryPlaceBeginsAgainOnce"},
 		{"a window that cannot be read ends the tick", recovery, "		if breaker.IsRefusal(err) || ctx.Err() != nil {\n", "		if err != nil {\n", writer, "TestAWindowThatCannotBeReadLosesNothingOfTheOthers"},
 		{"one failed page ends a window", recovery, "failed++; failed > 1 ||", "failed++; failed > 0 ||", writer, "TestTheTimerGoesOnAfterOneFailedPageAndStopsAfterTwo"},
 		{"postponed documents are not asked for", recovery, "		AppliedBefore: t.r.commit.dueBefore(ctx),\n", "", writer, "TestAPostponedDocumentIsDueWhenOthersGetThrough"},

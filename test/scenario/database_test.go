@@ -12,7 +12,7 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// database is the real sink behind the doors: in memory, or a SQLite file.
+// database is the real sink behind the spies: in memory, or a SQLite file.
 type database struct {
 	commit.Sink
 	addLines func(lines ...int64)

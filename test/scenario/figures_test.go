@@ -255,7 +255,7 @@ func (w *world) requestsIn(s span) int {
 }
 
 // atMostOneAMinuteWhileOpen asserts that while the breaker was open all instances together asked SQL at most once in a
-// minute, heartbeats included. The first 30 s are not looked at: those who have not read the control document yet may still ask.
+// minute, heartbeats included. The first 30 s are not looked at: instances that have not read the control document yet may still ask.
 func (w *world) atMostOneAMinuteWhileOpen() {
 	w.t.Helper()
 	w.mu.Lock()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// logRecorder keeps what the product logs: the last lines, and how often words stood in it.
+// logRecorder keeps the last lines that the product logs, and counts some words in them.
 type logRecorder struct {
 	mu    sync.Mutex
 	last  [][]byte

@@ -39,7 +39,7 @@ type product struct {
 	ops      *ops.Ops
 }
 
-// newProduct constructs the product over an instance's doors.
+// newProduct constructs the product over an instance's spies.
 func newProduct(i *instance) product {
 	w := i.w
 	b := breaker.New(controlSpy{i}, breaker.Options{

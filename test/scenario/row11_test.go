@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Row 11: outages, and who pays for them.
+// Row 11: outages, and which documents wait because of them.
 func TestRow11(t *testing.T) {
 	const from = 10 * time.Minute
 	// Storage is frozen for three minutes.

@@ -14,7 +14,7 @@ import (
 )
 
 // wentBack plays two processes over a database that becomes another one 70 minutes after the beginning. It asserts that nothing is
-// false before, and that nothing is written afterwards, for 20 minutes, whoever asks.
+// false before, and that nothing is written afterwards, for 20 minutes, by any instance.
 func wentBack(w *world, code string, becomes func(sql, anHourAgo, threeMinutesAgo *inmem.Sink), ends func(sql, live *inmem.Sink)) {
 	const at, ended, over = 70 * time.Minute, 90 * time.Minute, 2 * time.Hour
 	sql := w.base.Sink.(*inmem.Sink) //nolint:forcetypeassert // these scenarios are played in memory

@@ -140,7 +140,7 @@ func (w *world) over(id string, most time.Duration) time.Duration {
 	return most
 }
 
-// runResult is what a run left behind.
+// runResult is the end of a run: its status, batches and messages.
 type runResult struct {
 	status                  run.RunStatus
 	batches, lost           int

@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// sinkSpy stands before the database: it counts, lets a request take its time, and breaks it where a rule says so.
+// sinkSpy wraps the database: it counts requests, lets each take time, and fails it where a rule says so.
 type sinkSpy struct{ i *instance }
 
 // request is what a rule sees.
@@ -21,11 +21,11 @@ type request struct {
 	// items is nil for what concerns no document.
 	items []commit.Item
 	mode  commit.Mode
-	// bookkeeping says that it is bookkeeping: runs, audit.
+	// bookkeeping marks a request of the run store or the audit log.
 	bookkeeping bool
 }
 
-// ofDocuments reports whether a request is for documents; the others are heartbeats and bookkeeping.
+// ofDocuments reports whether a request is for documents; the others are heartbeats, the run store and the audit log.
 func (q request) ofDocuments() bool { return q.items != nil }
 
 // rule breaks requests: an error is the request's answer.
@@ -141,7 +141,7 @@ func (w *world) rule(r rule) {
 	w.rules = append(w.rules[:len(w.rules):len(w.rules)], r)
 }
 
-// documentsSpy stands before the container: patches come back on the feed, as they do.
+// documentsSpy wraps the container: patches come back on the feed, as in Cosmos DB.
 type documentsSpy struct {
 	commit.Documents
 	i *instance
@@ -195,7 +195,7 @@ func (i *instance) reads(raw json.RawMessage) json.RawMessage {
 	return bytes.Replace(raw, []byte(`"425"`), []byte(`"`+string(bytes.Repeat([]byte("4"), 300))+`"`), 1)
 }
 
-// controlSpy stands before the control document and sees the breaker's state.
+// controlSpy wraps the control document and sees the breaker's state.
 type controlSpy struct{ i *instance }
 
 // Load implements the product's port.

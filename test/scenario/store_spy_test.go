@@ -8,12 +8,12 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// storeSpy stands before the books of runs, which are in the same database as everything: each use is a request.
+// storeSpy wraps the run store, which is in the same database: each call is a request.
 type storeSpy struct{ i *instance }
 
 var _ run.Store = storeSpy{}
 
-// use makes one request of bookkeeping.
+// use makes one request of the run store.
 func (d storeSpy) use(ctx context.Context, f func(ctx context.Context) error) error {
 	w := d.i.w
 	w.mu.Lock()

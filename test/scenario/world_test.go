@@ -25,7 +25,7 @@ const (
 )
 
 // world is what outlives every process: container, database, control document, blobs, the feed, and the clock of a synctest
-// bubble. Doors (doors_test.go) stand between it and the product and see everything.
+// bubble. Spies (spies_test.go, store_spy_test.go) stand between it and the product and see every request.
 type world struct {
 	t        *testing.T
 	zone     *time.Location
@@ -66,7 +66,7 @@ type world struct {
 	instances            []*instance
 	invocations          []invocation
 	ticks                []tick
-	// storeCalls counts requests of bookkeeping, rewritten how often a document was rewritten.
+	// storeCalls counts requests of the run store, rewritten how often a document was rewritten.
 	storeCalls int
 	rewritten  map[string]int
 	shadow     *shadow

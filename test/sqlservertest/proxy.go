@@ -44,7 +44,7 @@ func NewProxy(t testing.TB, server string) *Proxy {
 // Address is where clients connect.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Cut ends every connection at once, without a word to either side, and those that come later.
+// Cut drops every connection at once, without a close to either side, and those that come later.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *Proxy) Back() {
 	p.away = false
 }
 
-// Came gives the moments at which somebody connected, oldest first.
+// Came gives the times of all connections, oldest first.
 func (p *Proxy) Came() []time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,7 +157,7 @@ func (p *Proxy) keep(conns ...net.Conn) bool {
 // behind them.
 func (p *Proxy) carry(to, from net.Conn, pass func(read []byte) int) {
 	defer p.forget(from)
-	defer func() { _ = to.Close() }() // whoever reads there learns that it is over
+	defer func() { _ = to.Close() }() // a blocked read returns
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)

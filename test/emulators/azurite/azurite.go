@@ -57,7 +57,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Run starts an Azurite for several tests. Whoever starts it stops it; if its process ends first, in whatever way, the
+// Run starts an Azurite for several tests. The caller stops it; if its process ends first, in whatever way, the
 // Azurite ends too.
 func Run() (*Server, error) {
 	root, err := moduleRoot()

@@ -69,14 +69,14 @@ func (s *Server) Proxy(t testing.TB) *Proxy {
 // ConnectionString is for a client that goes through the proxy.
 func (p *Proxy) ConnectionString() string { return connectionString(p.address) }
 
-// Plan says what becomes of the next requests, one fault each; those after them pass, or have the fault of Always.
+// Plan sets the faults of the next requests, one fault each; those after them pass, or have the fault of Always.
 func (p *Proxy) Plan(next ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.planned = next
 }
 
-// Always says what becomes of every request that Plan says nothing of.
+// Always sets the fault of every request without one from Plan.
 func (p *Proxy) Always(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *Proxy) Seen() []string {
 	return append([]string(nil), p.seen...)
 }
 
-// Refuse ends all connections and listens no more: those who come now are refused. Listen takes it back.
+// Refuse ends all connections and stops listening: new ones are refused, until Listen.
 func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -325,7 +325,7 @@ func (f *faults) end(e *ruleEntry, document string) {
 	f.wake()
 }
 
-// wake lets those look again who wait for held requests. f.mu is held.
+// wake wakes the callers of WaitHeld. f.mu is held.
 func (f *faults) wake() {
 	close(f.changed)
 	f.changed = make(chan struct{})

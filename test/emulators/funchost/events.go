@@ -81,7 +81,7 @@ type Event struct {
 	Err      error
 }
 
-// eventLog keeps the last events and wakes those who wait for one.
+// eventLog keeps the last events and wakes the callers of WaitEvent.
 type eventLog struct {
 	mu      sync.Mutex
 	seq     int

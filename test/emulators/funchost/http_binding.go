@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// authLevel is who may call an HTTP function.
+// authLevel is the key that an HTTP function needs.
 type authLevel int
 
 const (

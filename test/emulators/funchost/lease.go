@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lease is a lease document (DocumentServiceLeaseCoreEpk.cs): who reads a feed range, and from where on.
+// lease is a lease document (DocumentServiceLeaseCoreEpk.cs): the owner of a feed range, and its continuation.
 type lease struct {
 	ID                string    `json:"id"`
 	LeaseToken        string    `json:"LeaseToken"`

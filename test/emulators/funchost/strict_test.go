@@ -111,7 +111,7 @@ func TestADisabledFunctionDoesNotListen(t *testing.T) {
 	require.Empty(t, b.control.seen())
 }
 
-// The handler is told the same port in every run: whoever holds its address may go on using it.
+// The handler is told the same port in every run: a client may keep its address.
 func TestHandlerKeepsItsPortThroughRestarts(t *testing.T) {
 	b := start(t, newRoot(t).function("F", manual("")), with(masterKey))
 	before := b.HandlerURL()

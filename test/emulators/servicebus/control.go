@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Control drives a running emulator, past AMQP.
+// Control controls a running emulator over HTTP, without AMQP.
 type Control struct {
 	url  string
 	http *http.Client
@@ -190,17 +190,17 @@ func (c *Control) Heal(ctx context.Context) error {
 	return c.call(ctx, http.MethodDelete, "/faults", nil, nil)
 }
 
-// Down ends all AMQP connections and refuses new ones; the clock goes on. Up takes it back.
+// Down ends all AMQP connections and refuses new ones; the clock goes on. Up reverts it.
 func (c *Control) Down(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/down", nil, nil)
 }
 
-// Up takes connections again, on the same port.
+// Up accepts connections again, on the same port.
 func (c *Control) Up(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/up", nil, nil)
 }
 
-// Disconnect ends all AMQP connections without a word. New ones are taken.
+// Disconnect drops all AMQP connections without a close. New ones are accepted.
 func (c *Control) Disconnect(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/disconnect", nil, nil)
 }
@@ -246,7 +246,7 @@ func (c *Control) Peek(ctx context.Context, path string, n int) ([]Peeked, error
 	return all, err
 }
 
-// Send puts a message into a queue, past all faults, and gives its sequence number.
+// Send puts a message into a queue, without the faults, and gives its sequence number.
 func (c *Control) Send(ctx context.Context, queue string, m Outgoing) (int64, error) {
 	var sent struct{ SequenceNumber int64 }
 	err := c.call(ctx, http.MethodPost, "/queues/"+url.PathEscape(queue), m, &sent)

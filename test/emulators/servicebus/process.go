@@ -63,7 +63,7 @@ type Options struct {
 // ErrNotInstalled means that the program cannot run yet.
 var ErrNotInstalled = errors.New("the Service Bus emulator is not installed: `make test` installs it (it needs Node.js and npm)")
 
-// Command gives the program and its arguments, for those who run their processes themselves. It holds its end of the
+// Command gives the program and its arguments, for a caller that runs the process itself. It holds its end of the
 // program's standard input open for as long as the program is to run. Error: ErrNotInstalled.
 func (o Options) Command() (path string, args []string, err error) {
 	path, err = exec.LookPath("node")
@@ -86,7 +86,7 @@ func (o Options) Command() (path string, args []string, err error) {
 	return path, args, nil
 }
 
-// Process is a running emulator. Its Control drives it.
+// Process is a running emulator. Its Control controls it.
 type Process struct {
 	*Control
 
@@ -112,7 +112,7 @@ func ConnectionString(address string) string {
 const startTimeout = time.Minute
 
 // Start starts the program and waits until it listens. It runs until Stop or Kill, beyond ctx; when the process that
-// started it ends, in whatever way, it ends too. Errors: ErrNotInstalled, or what the program said when it ended.
+// started it ends, in whatever way, it ends too. Errors: ErrNotInstalled, or the output of a program that ended at once.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	path, args, err := o.Command()
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *Process) watch(stdout io.Reader, listens chan<- addresses) {
 // Done is closed when it has ended.
 func (p *Process) Done() <-chan struct{} { return p.ended }
 
-// Output is what it wrote about its troubles. It must have ended.
+// Output is what it wrote to standard error. Call it after the end of the process.
 func (p *Process) Output() string { return p.output.String() }
 
 // Stop asks it to end and waits for it.

@@ -3,7 +3,7 @@
 //   node server.mjs --queues '[{"name":"jobs","lockDuration":60000}]' [--amqp 127.0.0.1:0] [--control 127.0.0.1:0] [--journal FILE]
 //
 // When it listens it prints one line: {"amqp":"127.0.0.1:PORT","control":"http://127.0.0.1:PORT"}. It ends when its standard
-// input closes (whoever started it holds the other end, and has gone) and on SIGTERM.
+// input closes (the parent process, which has the other end, ended) and on SIGTERM.
 import { parseArgs } from 'node:util';
 import { AmqpServer } from './lib/amqp.mjs';
 import { Broker } from './lib/broker.mjs';
@@ -27,7 +27,7 @@ async function main() {
   process.stdin.resume();
   process.stdin.on('end', () => process.exit(0));
   process.on('SIGTERM', () => process.exit(0));
-  process.on('SIGINT', () => {}); // Ctrl-C is for whoever started us, who closes our standard input when it is time
+  process.on('SIGINT', () => {}); // Ctrl-C is for the parent process, which closes our standard input at its end
 
   const broker = new Broker(JSON.parse(values.queues ?? 'null') ?? [], values.journal);
   const amqp = new AmqpServer(broker, ...address(values.amqp));

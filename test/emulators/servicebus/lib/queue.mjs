@@ -1,5 +1,5 @@
 // What a queue is, without a word of AMQP: messages in the order of their sequence numbers, locks that expire, a history of
-// message ids, and a sub-queue for dead letters. Nothing here waits or looks at a clock of its own: whoever calls says what
+// message ids, and a sub-queue for dead letters. Nothing here waits or reads a clock: the caller says what
 // time it is.
 import { randomBytes } from 'node:crypto';
 import { merge, changes } from './encoding.mjs';
@@ -232,7 +232,7 @@ export class Queue {
   deadLetter(token, now, modified) {
     const m = this.#held(token, now);
     if (!m) return false;
-    this.#bury(m, modified);
+    this.#moveToDeadLetters(m, modified);
     return true;
   }
 
@@ -250,7 +250,7 @@ export class Queue {
     m.lock = undefined;
     if (this.deadLetters) m.deliveryCount += failed; // a dead letter keeps the count it came with
     if (m.deliveryCount >= this.settings.maxDeliveryCount) {
-      this.#bury(m, {
+      this.#moveToDeadLetters(m, {
         DeadLetterReason: 'MaxDeliveryCountExceeded',
         DeadLetterErrorDescription: `Message could not be consumed after ${this.settings.maxDeliveryCount} delivery attempts.`,
       });
@@ -261,7 +261,7 @@ export class Queue {
     this.#ready.push(m);
   }
 
-  #bury(m, modified) {
+  #moveToDeadLetters(m, modified) {
     this.#remove(m);
     this.stats.deadLettered++;
     this.deadLetters.#store({

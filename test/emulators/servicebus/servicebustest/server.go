@@ -103,7 +103,7 @@ func (s *Server) Down() {
 	require.NoError(s.t, s.Control.Down(s.t.Context()))
 }
 
-// Up takes connections again.
+// Up accepts connections again.
 func (s *Server) Up() {
 	s.t.Helper()
 	require.NoError(s.t, s.Control.Up(s.t.Context()))
@@ -146,7 +146,7 @@ func (s *Server) Peek(path string) []servicebus.Peeked {
 	return found
 }
 
-// Send puts a message into a queue, past all faults, and gives its sequence number.
+// Send puts a message into a queue, without the faults, and gives its sequence number.
 func (s *Server) Send(queue string, m servicebus.Outgoing) int64 {
 	s.t.Helper()
 	n, err := s.Control.Send(s.t.Context(), queue, m)
