@@ -226,7 +226,7 @@ func hasPrefix(prefixes []string, s string) bool {
 	})
 }
 
-func TestTheDirectionsBite(t *testing.T) {
+func TestTheImportRulesFindViolations(t *testing.T) {
 	for _, c := range []struct{ from, imported string }{
 		{"internal/fault", "sqlwriter/internal/invoice"},
 		{"internal/neterr", "github.com/Azure/azure-sdk-for-go/sdk/azcore"},

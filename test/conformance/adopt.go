@@ -35,7 +35,7 @@ type ledgerTest struct {
 	a LedgerHarness
 }
 
-// TestLedger holds an implementation of adopt.Ledger, and what it leaves behind for commit.Sink, to the ports' contracts.
+// TestLedger checks an implementation of adopt.Ledger, and the state it leaves for commit.Sink, against the ports' contracts.
 // open makes a new harness over empty tables; it is called once per case.
 func TestLedger(t *testing.T, open func(t testing.TB) LedgerHarness) {
 	cases := []struct {

@@ -45,7 +45,7 @@ type auditLogTest struct {
 	AuditLogHarness
 }
 
-// TestAuditLog holds an implementation of ops.AuditLog to the port's contract. open makes a new one per case.
+// TestAuditLog checks an implementation of ops.AuditLog against the port's contract. open makes a new one per case.
 func TestAuditLog(t *testing.T, open func(t testing.TB) AuditLogHarness) {
 	for _, c := range []struct {
 		name string

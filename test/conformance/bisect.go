@@ -111,7 +111,7 @@ func (b *bisect) offer(retry int, list ...paper) error {
 	return b.commitBatch(commit.Batch{RetryCount: retry}, list...)
 }
 
-// offerAs gives documents to the use case as somebody else does.
+// offerAs gives documents to the use case as another instance does.
 func (b *bisect) offerAs(purpose commit.Purpose, list ...paper) error {
 	b.Helper()
 	return b.commitBatch(commit.Batch{Purpose: purpose}, list...)

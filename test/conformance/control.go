@@ -23,7 +23,7 @@ type ControlHarness struct {
 	Another breaker.ControlStore
 }
 
-// TestControlStore holds an implementation of breaker.ControlStore to the port's contract. open makes a new one per test.
+// TestControlStore checks an implementation of breaker.ControlStore against the port's contract. open makes a new one per test.
 func TestControlStore(t *testing.T, open func(t *testing.T) ControlHarness) {
 	for _, c := range []struct {
 		name string

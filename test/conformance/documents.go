@@ -26,7 +26,7 @@ type DocumentsHarness struct {
 	MaxBytes int
 }
 
-// TestDocuments holds an implementation of commit.Documents to the port's contract. open makes a new one per test.
+// TestDocuments checks an implementation of commit.Documents against the port's contract. open makes a new one per test.
 func TestDocuments(t *testing.T, open func(t *testing.T) DocumentsHarness) {
 	for _, c := range []struct {
 		name string

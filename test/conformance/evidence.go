@@ -22,7 +22,7 @@ type EvidenceHarness struct {
 	Read func(t testing.TB, name string) (content []byte, ok bool)
 }
 
-// TestEvidence holds an implementation of commit.Evidence to the port's contract. open makes a new one per test.
+// TestEvidence checks an implementation of commit.Evidence against the port's contract. open makes a new one per test.
 func TestEvidence(t *testing.T, open func(t *testing.T) EvidenceHarness) {
 	for _, c := range []struct {
 		name string

@@ -26,7 +26,7 @@ type BacklogHarness struct {
 	Restarted func(t testing.TB) commit.Backlog
 }
 
-// TestBacklog holds an implementation of commit.Backlog to the port's contract. open makes a new one per test.
+// TestBacklog checks an implementation of commit.Backlog against the port's contract. open makes a new one per test.
 func TestBacklog(t *testing.T, open func(t *testing.T) BacklogHarness) {
 	for _, c := range []struct {
 		name string

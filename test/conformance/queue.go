@@ -38,7 +38,7 @@ type QueuedMessage struct {
 	Due time.Time
 }
 
-// TestQueue holds an implementation of run.Queue to the port's contract. open makes a new one per test.
+// TestQueue checks an implementation of run.Queue against the port's contract. open makes a new one per test.
 func TestQueue(t *testing.T, open func(t *testing.T) QueueHarness) {
 	for _, c := range []struct {
 		name string

@@ -29,7 +29,7 @@ type ReportsHarness struct {
 	Insert func(t testing.TB, table string, row map[string]any)
 }
 
-// TestReports holds an implementation of run.Reports to what its queries are to answer. Rows are put in as they would stand
+// TestReports checks an implementation of run.Reports against the expected answers of its queries. Rows are put in as they would stand
 // there; what comes out is asserted by hand. open makes a new one per case.
 func TestReports(t *testing.T, open func(t *testing.T) ReportsHarness) {
 	for _, c := range []struct {

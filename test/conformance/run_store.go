@@ -83,7 +83,7 @@ type runCase struct {
 	run  func(*runTest)
 }
 
-// TestRunStore holds an implementation of run.Store to the port's contract. open makes a new, empty one per case.
+// TestRunStore checks an implementation of run.Store against the port's contract. open makes a new, empty one per case.
 func TestRunStore(t *testing.T, open func(t testing.TB) RunStoreFixture) {
 	for _, c := range slices.Concat(runLifeCases(), runBatchCases(), runRecoveryCases(), runStateCases(), runRaceCases()) {
 		t.Run(c.name, func(t *testing.T) { c.run(&runTest{T: t, RunStoreFixture: open(t)}) })

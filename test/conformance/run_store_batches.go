@@ -184,9 +184,9 @@ func batchBeat(r *runTest) {
 		require.False(r, cancel)
 		r.recent(r.batchOf(h.Batch).HeartbeatAt)
 	}
-	jobs, _, err := r.Store.Rescue(r.Context(), runSys, runStale, runReleased, 100)
+	batches, _, err := r.Store.Rescue(r.Context(), runSys, runStale, runReleased, 100)
 	require.NoError(r, err)
-	require.Zero(r, jobs)
+	require.Zero(r, batches)
 	r.workerIs(h.Owner, run.WorkerRunning)
 	r.must(r.Store.CancelRun(r.Context(), "r", entry("RUN_CANCEL")))
 	cancel, err := r.Store.BeatBatch(r.Context(), h)

@@ -271,8 +271,8 @@ func raceRescue(r *runTest) {
 	}
 	r.Age(r, runStale)
 	rescued, errs := atOnce(8, func(int) (int, error) {
-		jobs, _, err := r.Store.Rescue(r.Context(), runSys, runStale, runReleased, 100)
-		return jobs, err
+		batches, _, err := r.Store.Rescue(r.Context(), runSys, runStale, runReleased, 100)
+		return batches, err
 	})
 	total := 0
 	for i, err := range errs {

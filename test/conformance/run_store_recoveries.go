@@ -47,28 +47,28 @@ func recoveryUnsent(r *runTest) {
 }
 
 // named names batches.
-func (r *runTest) named(jobs []run.Batch, err error) []string {
+func (r *runTest) named(batches []run.Batch, err error) []string {
 	r.Helper()
 	require.NoError(r, err)
 	list := []string{}
-	for _, j := range jobs {
+	for _, j := range batches {
 		list = append(list, fmt.Sprint(j.Run, " ", j.Number))
 	}
 	return list
 }
 
 // queued marks batches whose messages were accepted.
-func (r *runTest) queued(jobs ...run.Batch) int {
+func (r *runTest) queued(batches ...run.Batch) int {
 	r.Helper()
-	n, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, jobs)
+	n, err := r.Store.MarkQueued(r.Context(), run.RunLease{}, batches)
 	require.NoError(r, err)
 	return n
 }
 
 // unsent marks batches whose messages were not accepted.
-func (r *runTest) unsent(reason string, counted bool, jobs ...run.Batch) [2]int {
+func (r *runTest) unsent(reason string, counted bool, batches ...run.Batch) [2]int {
 	r.Helper()
-	retry, failed, err := r.Store.MarkUnsent(r.Context(), jobs, reason, counted, givenUp)
+	retry, failed, err := r.Store.MarkUnsent(r.Context(), batches, reason, counted, givenUp)
 	require.NoError(r, err)
 	return [2]int{retry, failed}
 }
@@ -242,9 +242,9 @@ func recoveryNotToSend(r *runTest) {
 	}
 	for _, sys := range []string{"WEB", "web2", "we"} {
 		r.batchesIn(sys, "of "[:2]+sys, 1)
-		job, _, _, err := r.Store.Batch(r.Context(), run.BatchID(sys, "of"+sys, 1))
+		batch, _, _, err := r.Store.Batch(r.Context(), run.BatchID(sys, "of"+sys, 1))
 		require.NoError(r, err)
-		r.unsent("x", true, job)
+		r.unsent("x", true, batch)
 	}
 	r.Age(r, runStale)
 	require.Len(r, r.named(r.Store.ToSend(r.Context(), runSys, 100)), 2)
@@ -263,10 +263,10 @@ func recoveryToSendOrder(r *runTest) {
 	r.unsent("x", true, append(r.batchesOf("a"), r.batchesOf("b")...)...)
 	grouped := func(limit int) []run.Batch {
 		r.Helper()
-		jobs, err := r.Store.ToSend(r.Context(), runSys, limit)
+		batches, err := r.Store.ToSend(r.Context(), runSys, limit)
 		require.NoError(r, err)
 		seen, last := map[string]bool{}, run.Batch{}
-		for _, j := range jobs {
+		for _, j := range batches {
 			if j.Run == last.Run {
 				require.Greater(r, j.Number, last.Number)
 			} else {
@@ -274,7 +274,7 @@ func recoveryToSendOrder(r *runTest) {
 			}
 			seen[j.Run], last = true, j
 		}
-		return jobs
+		return batches
 	}
 	require.Len(r, grouped(100), 24)
 	require.Len(r, grouped(15), 15)
@@ -369,9 +369,9 @@ func recoveryNotSilent(r *runTest) {
 // rescue takes back the batches and workers whose heartbeats are stale.
 func (r *runTest) rescue(sysName string, limit int) [2]int {
 	r.Helper()
-	jobs, workers, err := r.Store.Rescue(r.Context(), sysName, runStale, runReleased, limit)
+	batches, workers, err := r.Store.Rescue(r.Context(), sysName, runStale, runReleased, limit)
 	require.NoError(r, err)
-	return [2]int{jobs, workers}
+	return [2]int{batches, workers}
 }
 
 func recoveryRescue(r *runTest) {

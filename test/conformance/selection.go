@@ -23,7 +23,7 @@ type SelectionHarness struct {
 	Restarted func(t testing.TB) run.Selection
 }
 
-// TestSelection holds an implementation of run.Selection to the port's contract. open makes a new one per test.
+// TestSelection checks an implementation of run.Selection against the port's contract. open makes a new one per test.
 func TestSelection(t *testing.T, open func(t *testing.T) SelectionHarness) {
 	for _, c := range []struct {
 		name string

@@ -36,7 +36,7 @@ type SinkHarness struct {
 
 	// Heartbeat reads an environment's row of the table heartbeat, over another connection than the sink's.
 	Heartbeat func(t testing.TB, sysName string) (HeartbeatRow, bool)
-	// SetHeartbeat is somebody else's write: it puts a row there, or takes it away when the given one has no number. An id is a
+	// SetHeartbeat is another program's write: it puts a row there, or takes it away when the given one has no number. An id is a
 	// GUID's text in lower case.
 	SetHeartbeat func(t testing.TB, sysName string, row HeartbeatRow)
 
@@ -60,7 +60,7 @@ type SinkHarness struct {
 	// CountWrites installs counters by trigger: how often a line's row was written in each of the user's tables since.
 	CountWrites func(t testing.TB) func(line int64) (detail, tracking int)
 
-	// Lock opens a transaction of somebody else that has changed the line's detail row; unlock rolls it back. It is
+	// Lock opens another program's transaction that has changed the line's detail row; unlock rolls it back. It is
 	// called once, by any goroutine. LockWait is how long a statement waits for a lock. RowLocks says that other lines are
 	// free meanwhile.
 	Lock     func(t testing.TB, line int64) (unlock func())
@@ -121,7 +121,7 @@ const (
 	RefusedCode = "00000000"
 )
 
-// Inside is what somebody else can do while a request is between two of its statements. An engine with one writer runs
+// Inside is what another program can do while a request is between two of its statements. An engine with one writer runs
 // it in the request's own transaction; what the request rolls back is then rolled back too.
 type Inside struct {
 	// Sink makes whole requests.
@@ -156,7 +156,7 @@ type HeartbeatRow struct {
 	Number     int64
 }
 
-// TestSink holds an implementation of commit.Sink to the port's contract (docs/requirements.md R50). open makes a new
+// TestSink checks an implementation of commit.Sink against the port's contract (docs/requirements.md R50). open makes a new
 // harness over empty tables; it is called once per case.
 func TestSink(t *testing.T, open func(t testing.TB) SinkHarness) {
 	runCases(t, open, sinkCases())

@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// lockCases: somebody else's open transaction holds a line's detail row.
+// lockCases: another program's open transaction holds a line's detail row.
 func lockCases() []sinkCase {
 	lock := []string{"Lock"}
 	return []sinkCase{
@@ -23,7 +23,7 @@ func lockCases() []sinkCase {
 	}
 }
 
-// lock has somebody else hold a line until unlock, which may be called again, or the end of the case.
+// lock has another program lock a line until unlock, which may be called again, or the end of the case.
 func (s *sinkTest) lock(line int64) (unlock func()) {
 	s.Helper()
 	require.Positive(s, s.h.LockWait, "the harness says how long a statement waits for a lock")

@@ -64,8 +64,8 @@ type storm struct {
 	mu sync.Mutex
 	// count is kept over all storms: what was armed in one may go off in the next.
 	count *mishapCount
-	// told is, per line, the newest version that an outcome spoke of.
-	told map[int64]invoice.Version
+	// reported is, per line, the newest version that an outcome named.
+	reported map[int64]invoice.Version
 }
 
 func storms(s *sinkTest) {
@@ -77,12 +77,12 @@ func storms(s *sinkTest) {
 		}
 		run++
 		st := &storm{
-			sinkTest: s, rt: rt, lines: span(int64(run)*1000, historyLines), count: &count, told: map[int64]invoice.Version{},
+			sinkTest: s, rt: rt, lines: span(int64(run)*1000, historyLines), count: &count, reported: map[int64]invoice.Version{},
 		}
 		s.h.AddLines(s, st.lines[:historyLines-1]...) // the last one never exists
 		st.draw(run)
 		st.blow()
-		st.holdsWhatItNames()
+		st.rowsMatchLedger()
 		st.quiet()
 	})
 	s.Logf("%d storms of %d writers", run, stormWriters)
@@ -176,7 +176,7 @@ func (st *storm) send(r sending) {
 	for range stormTries {
 		out, err := st.h.Sink.Apply(ctx, r.items, r.mode, breaker.Heartbeat{})
 		if err == nil {
-			st.heard(r.items, out)
+			st.recordReported(r.items, out)
 			return
 		}
 		if fault.KindOf(err) != fault.Contention {
@@ -193,8 +193,8 @@ func (st *storm) send(r sending) {
 	st.count.lost++
 }
 
-// heard remembers what a writer was told.
-func (st *storm) heard(items []commit.Item, outcomes []commit.Outcome) {
+// recordReported records the outcomes that a writer got.
+func (st *storm) recordReported(items []commit.Item, outcomes []commit.Outcome) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for i, it := range items {
@@ -202,25 +202,25 @@ func (st *storm) heard(items []commit.Item, outcomes []commit.Outcome) {
 			if r.Verdict == commit.Missing || r.Verdict == "" {
 				continue
 			}
-			if it.Version.Compare(st.told[r.DetailID]) > 0 {
-				st.told[r.DetailID] = it.Version
+			if it.Version.Compare(st.reported[r.DetailID]) > 0 {
+				st.reported[r.DetailID] = it.Version
 			}
 		}
 	}
 }
 
-// holdsWhatItNames requires the invariant once all is quiet: each row equals the content of the document that the ledger
-// names, and nothing older than what any writer was told is there.
-func (st *storm) holdsWhatItNames() {
+// rowsMatchLedger requires the invariant at the end: each row equals the content of the document that the ledger
+// names, and nothing older than an outcome that any writer got.
+func (st *storm) rowsMatchLedger() {
 	for _, line := range st.lines {
 		row := st.h.Row(st.sinkTest, line)
 		l, ok := st.h.Ledger(st.sinkTest, line)
 		if !ok {
-			require.Zero(st.rt, st.told[line], "line %d: a writer was told of a write", line)
+			require.Zero(st.rt, st.reported[line], "line %d: a writer was told of a write", line)
 			require.Equal(st.rt, nullValues(), row.Values, "line %d is nobody's", line)
 			continue
 		}
-		require.GreaterOrEqual(st.rt, l.Version.Compare(st.told[line]), 0, "line %d: the ledger names %s, a writer was told of a newer one", line, l.DocumentID)
+		require.GreaterOrEqual(st.rt, l.Version.Compare(st.reported[line]), 0, "line %d: the ledger names %s, a writer was told of a newer one", line, l.DocumentID)
 		st.named(line, row, l)
 	}
 }
@@ -263,7 +263,7 @@ func (st *storm) quiet() {
 	for _, it := range all {
 		st.untilAnswered(it)
 	}
-	st.holdsWhatItNames()
+	st.rowsMatchLedger()
 	for _, line := range st.lines {
 		want, known := oracle.Entry(line)
 		l, ok := st.h.Ledger(st.sinkTest, line)
@@ -280,7 +280,7 @@ func (st *storm) untilAnswered(it commit.Item) {
 	for range stormWriters*stormRequests + 1 {
 		var out []commit.Outcome
 		if out, err = st.h.Sink.Apply(st.Context(), []commit.Item{it}, commit.Write, breaker.Heartbeat{}); err == nil {
-			st.heard([]commit.Item{it}, out)
+			st.recordReported([]commit.Item{it}, out)
 			return
 		}
 		st.count.failed++

@@ -62,7 +62,7 @@ func runCases(t *testing.T, open func(t testing.TB) SinkHarness, cases []sinkCas
 			}
 		})
 	}
-	r.tell(t, len(cases))
+	r.print(t, len(cases))
 }
 
 // try runs a case, if the harness can show it.
@@ -112,8 +112,8 @@ func (r *report) saw(t *testing.T, h SinkHarness) {
 	r.engine, r.real, r.listed = h.Engine, h.RealServer, h.Deviations
 }
 
-// tell prints the summary and refuses deviations that may not be.
-func (r *report) tell(t *testing.T, cases int) {
+// print prints the summary and refuses deviations that are not allowed.
+func (r *report) print(t *testing.T, cases int) {
 	if r.ran == 0 {
 		return // none was asked for
 	}

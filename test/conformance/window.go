@@ -22,7 +22,7 @@ type WindowHarness struct {
 	Windows adopt.Documents
 }
 
-// TestWindow holds an implementation of adopt.Documents to the port's contract. open makes a new one per test.
+// TestWindow checks an implementation of adopt.Documents against the port's contract. open makes a new one per test.
 func TestWindow(t *testing.T, open func(t *testing.T) WindowHarness) {
 	for _, c := range []struct {
 		name string

@@ -125,7 +125,7 @@ func (w *world) breakerNow(i *instance) (breaker.State, bool) {
 	return c.Breaker, true
 }
 
-// asks is told of a heartbeat, with no documents, and of a request for documents before it is made. While the breaker is open
+// asks is called for a heartbeat, with no documents, and for a request for documents before it is made. While the breaker is open
 // there is one heartbeat for each claim and no request; while it is half-open there is one first request for each claim.
 // Under the scheduler an instance does two things at once, and one of them may have begun before the breaker opened.
 func (w *world) asks(i *instance, documents int) {
@@ -150,7 +150,7 @@ func (w *world) asks(i *instance, documents int) {
 	}
 }
 
-// stored is told of a change of the control document. A claim begins when the one before is over, and lasts for a minute.
+// stored is called for a change of the control document. A claim begins when the one before is over, and lasts for a minute.
 func (w *world) stored(i *instance, was, is breaker.State) {
 	same := is.Name == was.Name && is.Limit == was.Limit && is.ChangedAt.Equal(was.ChangedAt)
 	claimed := is.HeldBy == i.name && (is.HeldBy != was.HeldBy || !is.OpenUntil.Equal(was.OpenUntil))

@@ -66,14 +66,14 @@ func (w *world) tick(ctx context.Context, i *instance) (crashed bool) {
 	return w.do(ctx, i, func(ctx context.Context) { _, _ = i.recover.Run(ctx) })
 }
 
-// run runs the path, with what the plan has for it, and then recovers until all is quiet.
+// run runs the path, with what the plan has for it, and then recovers until nothing is left to do.
 func (w *world) run() {
 	w.begin()
 	w.path.act(w, w.start())
 	w.settleDown()
 }
 
-// settleDown goes on as the host does, with another instance and again another when it dies, until all is quiet.
+// settleDown goes on as the host does, with another instance and again another when it dies, until nothing is left to do.
 func (w *world) settleDown() {
 	if w.runs != nil {
 		w.runs.settle()

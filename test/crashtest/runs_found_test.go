@@ -15,9 +15,9 @@ import (
 
 // Histories that found a fault in runs, without the luck.
 
-// TestARunIsFoundBehindABreakerThatNobodyProbes: an outage, and when it is over nobody uses SQL: a replay was asked for, its message was
+// TestARunIsFoundBehindAnOpenBreakerWithoutTraffic: an outage, and when it is over nobody uses SQL: a replay was asked for, its message was
 // lost, and no document waits. The timer's own pass is then the probe, whatever opened the breaker.
-func TestARunIsFoundBehindABreakerThatNobodyProbes(t *testing.T) {
+func TestARunIsFoundBehindAnOpenBreakerWithoutTraffic(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
 		t.Run(string(kind), func(t *testing.T) { foundBehind(t, kind) })
 	}

@@ -12,18 +12,18 @@ import (
 // Run stores and evidence with deliberate mistakes.
 
 func runMistakes() []mistake {
-	onBooks := func(wrong func(s run.Store) run.Store) func(*world, ports) ports {
+	onRunStore := func(wrong func(s run.Store) run.Store) func(*world, ports) ports {
 		return func(w *world, p ports) ports { w.runs.storeOrMistake = wrong(w.runs.storeOrMistake); return p }
 	}
 	return []mistake{
-		{"a batch is taken from a worker that lives", "runs", takeOverPath(), onBooks(func(s run.Store) run.Store { return greedy{s} })},
-		{"a run is taken from a manager that lives", "runs", handOffPath(run.Checkpoint), onBooks(func(s run.Store) run.Store { return greedy{s} })},
-		{"the watermark is not kept", "runs", handOffPath(run.Checkpoint), onBooks(func(s run.Store) run.Store { return unmarked{s} })},
-		{"an outcome is lost", "G1", handOffPath(run.TwoPhase), onBooks(func(s run.Store) run.Store { return forgetfulStore{s} })},
-		{"the end of a batch has no entry in the audit log", "G8", handOffPath(run.TwoPhase), onBooks(func(s run.Store) run.Store { return unaudited{s} })},
-		{"the batches of the dead are not found", "G1", leftBehindPath(), onBooks(func(s run.Store) run.Store { return careless{s} })},
-		{"runs without a manager are not found", "G1", leftBehindPath(), onBooks(func(s run.Store) run.Store { return blindToRuns{s} })},
-		{"an unsent message is counted", "G5", handOffPath(run.TwoPhase), onBooks(func(s run.Store) run.Store { return counting{s} })},
+		{"a batch is taken from a worker that lives", "runs", takeOverPath(), onRunStore(func(s run.Store) run.Store { return greedy{s} })},
+		{"a run is taken from a manager that lives", "runs", handOffPath(run.Checkpoint), onRunStore(func(s run.Store) run.Store { return greedy{s} })},
+		{"the watermark is not kept", "runs", handOffPath(run.Checkpoint), onRunStore(func(s run.Store) run.Store { return unmarked{s} })},
+		{"an outcome is lost", "G1", handOffPath(run.TwoPhase), onRunStore(func(s run.Store) run.Store { return forgetfulStore{s} })},
+		{"the end of a batch has no entry in the audit log", "G8", handOffPath(run.TwoPhase), onRunStore(func(s run.Store) run.Store { return unaudited{s} })},
+		{"the batches of the dead are not found", "G1", leftBehindPath(), onRunStore(func(s run.Store) run.Store { return careless{s} })},
+		{"runs without a manager are not found", "G1", leftBehindPath(), onRunStore(func(s run.Store) run.Store { return blindToRuns{s} })},
+		{"an unsent message is counted", "G5", handOffPath(run.TwoPhase), onRunStore(func(s run.Store) run.Store { return counting{s} })},
 		{"the evidence of a dead letter is lost", "G7", deadLetterPath(), func(_ *world, p ports) ports { p.evidence = lossyDeadLetters{p.evidence}; return p }},
 	}
 }
@@ -73,8 +73,8 @@ func (blindToRuns) OpenRuns(context.Context, string, int) ([]run.Run, error) { r
 
 type counting struct{ run.Store }
 
-func (s counting) MarkUnsent(ctx context.Context, jobs []run.Batch, reason string, _ bool, audit func(run.Batch) run.Audit) (int, int, error) {
-	return s.Store.MarkUnsent(ctx, jobs, reason, true, audit)
+func (s counting) MarkUnsent(ctx context.Context, stored []run.Batch, reason string, _ bool, audit func(run.Batch) run.Audit) (int, int, error) {
+	return s.Store.MarkUnsent(ctx, stored, reason, true, audit)
 }
 
 type lossyDeadLetters struct{ commit.Evidence }

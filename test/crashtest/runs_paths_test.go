@@ -54,8 +54,8 @@ func (i *instance) notify(ctx context.Context, r run.Run) {
 	sender{i, i.w.runs.runQ}.Send(ctx, []run.Outgoing{run.RunPayload(r).Outgoing(0)})
 }
 
-func audit(code, id, job string) run.Audit {
-	return run.Audit{Code: code, Level: run.LevelInfo, By: "operator", Why: "a test", Run: id, Batch: job}
+func audit(code, id, batch string) run.Audit {
+	return run.Audit{Code: code, Level: run.LevelInfo, By: "operator", Why: "a test", Run: id, Batch: batch}
 }
 
 // good puts good documents, one line each, and answers their ids.
@@ -154,12 +154,12 @@ func (r *runs) must(err error) {
 
 // began has a manager that is gone by now hand off all of a run: it says so, or died before it could.
 func (r *runs) began(id, pattern string, handedOff bool, w run.Worker, batches ...[]string) []run.Batch {
-	jobs := r.beganAt(id, pattern, w, run.Filter{IDs: slices.Concat(batches...)}, `{"done":true}`, batches...)
+	stored := r.beganAt(id, pattern, w, run.Filter{IDs: slices.Concat(batches...)}, `{"done":true}`, batches...)
 	if handedOff {
 		l := run.RunLease{Run: id, Owner: w.ID, Epoch: r.row(id).Epoch}
 		r.must(r.store.EndHandOff(context.Background(), l, audit(run.CodeRunHandedOff, id, "")))
 	}
-	return jobs
+	return stored
 }
 
 // beganAt has a manager claim a run and add batches, up to a watermark.
@@ -179,9 +179,9 @@ func (r *runs) beganAt(id, pattern string, w run.Worker, f run.Filter, watermark
 		audits = append(audits, audit(run.CodeBatchCreated, id, run.BatchID(sysName, id, n+1)))
 	}
 	r.must(r.store.AddChunk(ctx, run.RunLease{Run: id, Owner: w.ID, Epoch: row.Epoch}, chunk, audits...))
-	jobs, err := r.store.ListBatches(ctx, id, "", 100)
+	stored, err := r.store.ListBatches(ctx, id, "", 100)
 	r.must(err)
-	return jobs
+	return stored
 }
 
 // asks has the operator ask for a drain, whose message is not sent.
@@ -194,11 +194,11 @@ func (r *runs) asks(id, pattern string, f run.Filter) run.Run {
 }
 
 // sent sends the messages of batches, confirmed.
-func (r *runs) sent(jobs ...run.Batch) {
-	for _, j := range jobs {
+func (r *runs) sent(stored ...run.Batch) {
+	for _, j := range stored {
 		r.must(r.batchQ.q.Send(context.Background(), []run.Outgoing{batchPayload(j).Outgoing(0)})[0])
 	}
-	_, err := r.store.MarkQueued(context.Background(), run.RunLease{}, jobs)
+	_, err := r.store.MarkQueued(context.Background(), run.RunLease{}, stored)
 	r.must(err)
 }
 
@@ -237,9 +237,9 @@ func takeOverPath() *path {
 		want: map[string]map[string]run.Outcome{theRun: committed(721, 3)},
 		seed: func(r *runs) {
 			ids := r.w.good(721, 3)
-			jobs := r.began(theRun, run.Checkpoint, true, run.Worker{ID: "manager-gone"}, ids)
-			r.sent(jobs...)
-			gone := r.claim(jobs[0], "worker-gone")
+			stored := r.began(theRun, run.Checkpoint, true, run.Worker{ID: "manager-gone"}, ids)
+			r.sent(stored...)
+			gone := r.claim(stored[0], "worker-gone")
 			i := r.w.start()
 			_, err := i.commit.Run(context.Background(), commit.Batch{Documents: r.w.raw(ids[:2]), Received: r.w.now(), Purpose: commit.ForRun})
 			r.must(err)
@@ -309,10 +309,10 @@ func deadLetterPath() *path {
 		seed: func(r *runs) {
 			ctx := context.Background()
 			ids := r.w.good(741, 2)
-			jobs := r.began(theRun, run.TwoPhase, true, run.Worker{ID: "manager-gone"}, ids[:1], ids[1:])
-			_, err := r.store.MarkQueued(ctx, run.RunLease{}, jobs)
+			stored := r.began(theRun, run.TwoPhase, true, run.Worker{ID: "manager-gone"}, ids[:1], ids[1:])
+			_, err := r.store.MarkQueued(ctx, run.RunLease{}, stored)
 			r.must(err)
-			done := r.claim(jobs[1], "worker-gone")
+			done := r.claim(stored[1], "worker-gone")
 			i := r.w.start()
 			_, err = i.commit.Run(ctx, commit.Batch{Documents: r.w.raw(ids[1:]), Received: r.w.now(), Purpose: commit.ForRun})
 			r.must(err)
@@ -320,7 +320,7 @@ func deadLetterPath() *path {
 			_, err = r.store.FinishBatch(ctx, done, func(run.BatchStats) run.Audit { return audit(run.CodeBatchDone, theRun, done.Batch) })
 			r.must(err)
 			second := r.asks("run-2", run.Checkpoint, run.Filter{IDs: r.w.good(745, 1)})
-			for _, j := range jobs {
+			for _, j := range stored {
 				m := batchPayload(j).Outgoing(0)
 				r.batchQ.putAside(run.Incoming{ID: m.ID, Body: m.Body, EnqueuedAt: begins()}, "MaxDeliveryCountExceeded")
 			}
@@ -334,8 +334,8 @@ func deadLetterPath() *path {
 			what: "requeue batch 1", due: failed(theRun, 1),
 			done: func(r *runs) bool { return r.seenBatches[run.BatchID(sysName, theRun, 1)].Attempt > 0 },
 			do: func(ctx context.Context, _ *runs, i *instance) {
-				job := run.BatchID(sysName, theRun, 1)
-				_, _ = runStore{i}.RequeueBatch(ctx, job, audit(run.CodeBatchRequeue, theRun, job)) // asked for again until it is done
+				batch := run.BatchID(sysName, theRun, 1)
+				_, _ = runStore{i}.RequeueBatch(ctx, batch, audit(run.CodeBatchRequeue, theRun, batch)) // asked for again until it is done
 			},
 		},
 		resumption("run-2", resumed),
@@ -368,12 +368,12 @@ func leftBehindPath() *path {
 		seed: func(r *runs) {
 			ctx := context.Background()
 			r.w.advance(-45 * time.Minute)
-			jobs := r.began(theRun, run.TwoPhase, false, run.Worker{ID: "manager-gone"}, []string{at(51, "good")}, []string{at(52, "good")}, []string{at(53, "good")}, []string{at(54, "good")})
-			_, _, err := r.store.MarkUnsent(ctx, jobs[1:2], "refused", false, nil)
+			stored := r.began(theRun, run.TwoPhase, false, run.Worker{ID: "manager-gone"}, []string{at(51, "good")}, []string{at(52, "good")}, []string{at(53, "good")}, []string{at(54, "good")})
+			_, _, err := r.store.MarkUnsent(ctx, stored[1:2], "refused", false, nil)
 			r.must(err)
-			_, err = r.store.MarkQueued(ctx, run.RunLease{}, jobs[2:])
+			_, err = r.store.MarkQueued(ctx, run.RunLease{}, stored[2:])
 			r.must(err)
-			r.claim(jobs[3], "worker-gone")
+			r.claim(stored[3], "worker-gone")
 			r.began("run-2", run.Optimistic, true, run.Worker{ID: "manager-2"}, []string{at(1, "good")})
 			r.asks("run-3", run.Checkpoint, run.Filter{IDs: []string{at(11, "good")}})
 			r.w.advance(45 * time.Minute)

@@ -233,13 +233,13 @@ func (p runStore) Unsent(ctx context.Context, id string, limit int) ([]run.Batch
 	return callStore(ctx, p.i, "Unsent", id, func(s run.Store) ([]run.Batch, error) { return s.Unsent(ctx, id, limit) })
 }
 
-func (p runStore) MarkQueued(ctx context.Context, l run.RunLease, jobs []run.Batch) (int, error) {
-	return callStore(ctx, p.i, "MarkQueued", "", func(s run.Store) (int, error) { return s.MarkQueued(ctx, l, jobs) })
+func (p runStore) MarkQueued(ctx context.Context, l run.RunLease, stored []run.Batch) (int, error) {
+	return callStore(ctx, p.i, "MarkQueued", "", func(s run.Store) (int, error) { return s.MarkQueued(ctx, l, stored) })
 }
 
-func (p runStore) MarkUnsent(ctx context.Context, jobs []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit) (int, int, error) {
+func (p runStore) MarkUnsent(ctx context.Context, stored []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit) (int, int, error) {
 	a, err := callStore(ctx, p.i, "MarkUnsent", "", func(s run.Store) (n pair[int, int], err error) {
-		n.a, n.b, err = s.MarkUnsent(ctx, jobs, reason, counted, audit)
+		n.a, n.b, err = s.MarkUnsent(ctx, stored, reason, counted, audit)
 		return n, err
 	})
 	return a.a, a.b, err

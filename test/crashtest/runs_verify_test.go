@@ -80,20 +80,20 @@ func (r *runs) watch(by string) {
 	}
 }
 
-// took is told of every claim of a batch.
+// took is called for every claim of a batch.
 func (r *runs) took(c run.Claimed) {
 	if c.Answer == run.Taken && len(c.Open) == 0 && c.Batch.Total > 0 && !c.TookOver && c.Batch.Attempt == run.FirstAttempt {
 		r.w.violated("runs", "batch %d has no open document at its first claim", c.Batch.Number)
 	}
 }
 
-// claimed is told of every claim of a run.
+// claimed is called for every claim of a run.
 func (r *runs) claimed(i *instance, row run.Run) {
 	r.count.runClaims++
 	r.leases[i] = &lease{run: row, fresh: true}
 }
 
-// asked is told of every page that is asked for: a manager that claimed the run begins where its watermark is, and never asks for
+// asked is called for every page that is asked for: a manager that claimed the run begins where its watermark is, and never asks for
 // a page before it.
 func (r *runs) asked(i *instance, continuation string) {
 	r.count.pages++
@@ -118,7 +118,7 @@ func (r *runs) asked(i *instance, continuation string) {
 	}
 }
 
-// given is told of every page that was given.
+// given is called for every page that was given.
 func (r *runs) given(i *instance, continuation string, found []commit.PendingDoc) {
 	l := r.leases[i]
 	if l == nil {
@@ -186,7 +186,7 @@ func (r *runs) letterAudited(a run.Audit) {
 	r.deadLetterSeen[d.Evidence] = true
 }
 
-// verify asserts what must hold when all is quiet.
+// verify asserts what must hold when nothing is left to do.
 func (r *runs) verify(clean bool) {
 	r.w.numbering = false
 	i := r.w.start()
@@ -302,15 +302,15 @@ func (r *runs) verifyOutcome(row run.Run, it run.ItemOutcome) {
 
 // verifyBatches asserts that each batch has ended once for each time that it was wanted, and that all numbers add up.
 func (r *runs) verifyBatches(row run.Run, items []run.ItemOutcome) {
-	jobs, err := r.store.ListBatches(context.Background(), row.ID, "", 1000)
+	stored, err := r.store.ListBatches(context.Background(), row.ID, "", 1000)
 	if err != nil {
 		panic(err)
 	}
-	if len(jobs) != row.Batches || len(items) != row.Documents {
-		r.w.violated("G1", "run %s says %d batches and %d documents, there are %d and %d", row.ID, row.Batches, row.Documents, len(jobs), len(items))
+	if len(stored) != row.Batches || len(items) != row.Documents {
+		r.w.violated("G1", "run %s says %d batches and %d documents, there are %d and %d", row.ID, row.Batches, row.Documents, len(stored), len(items))
 	}
 	audits := r.codes()
-	for n, j := range jobs {
+	for n, j := range stored {
 		total, success := 0, 0
 		for _, it := range items {
 			if it.Number == j.Number {

@@ -458,7 +458,7 @@ func (r *runs) row(id string) run.Run {
 	return row
 }
 
-// settle goes on with another instance and again another when it dies, until all is quiet.
+// settle goes on with another instance and again another when it dies, until nothing is left to do.
 func (r *runs) settle() {
 	for range mostRounds {
 		if !r.pump(r.w.restart()) {

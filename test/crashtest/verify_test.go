@@ -16,7 +16,7 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// What is asserted when all is quiet.
+// What is asserted when nothing is left to do.
 
 // end is what a run without faults leaves behind: every other run of the path must leave the same.
 type end struct {

@@ -27,7 +27,7 @@ import (
 
 // engine is a database with the sample of the user's tables and nothing of ours.
 type engine struct {
-	// connection is SQL_CONNECTION; db is somebody else's pool.
+	// connection is SQL_CONNECTION; db is another program's pool.
 	connection string
 	db         *sql.DB
 	read       func(ctx context.Context, db *sql.DB) (expect.Tables, error)

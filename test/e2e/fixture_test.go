@@ -315,8 +315,8 @@ func jsons(docs []sample.Document) []json.RawMessage {
 	return out
 }
 
-// hold makes the Cosmos emulator keep requests of one kind until they are released.
-func (s *stack) hold(op cosmosdb.Op, when cosmosdb.When, times int) string {
+// holdRequests makes the Cosmos emulator keep requests of one kind until they are released.
+func (s *stack) holdRequests(op cosmosdb.Op, when cosmosdb.When, times int) string {
 	s.t.Helper()
 	id, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Op: op, Container: container, Hold: when, Times: times})
 	require.NoError(s.t, err)

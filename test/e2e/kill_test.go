@@ -52,7 +52,7 @@ func (s *stack) killHandler(host *funchost.Host) funchost.Kind {
 func TestKillBetweenSQLCommitAndPatch(t *testing.T) {
 	docs := sample.Generate(sample.Options{Seed: 3, Count: 40, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)
-	rule := s.hold(cosmosdb.OpPatch, cosmosdb.Before, 0)
+	rule := s.holdRequests(cosmosdb.OpPatch, cosmosdb.Before, 0)
 	s.submit(jsons(docs)...)
 	s.startHost()
 	require.NoError(t, s.cosmos.Server.WaitHeld(s.patiently(), rule, 1))
@@ -130,7 +130,7 @@ func TestKillAtRandomDuringADrain(t *testing.T) {
 		}
 		last := rule
 		if n%betweenEvery == betweenEvery-2 {
-			rule = s.hold(cosmosdb.OpPatch, cosmosdb.Before, 0)
+			rule = s.holdRequests(cosmosdb.OpPatch, cosmosdb.Before, 0)
 			s.cosmos.Server.RemoveFault(last)
 			s.kill()
 			continue

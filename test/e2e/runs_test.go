@@ -230,7 +230,7 @@ func (s *stack) holdUntilSeen(docs []sample.Document) held {
 	s.t.Helper()
 	one, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpPatch, Container: container, Doc: docs[0].ID, Hold: cosmosdb.Before})
 	require.NoError(s.t, err)
-	return held{all: s.hold(cosmosdb.OpPatch, cosmosdb.Before, 0), one: one}
+	return held{all: s.holdRequests(cosmosdb.OpPatch, cosmosdb.Before, 0), one: one}
 }
 
 // waitForWorkers waits until so many processes have claimed a batch. While none can end, a process has no more than its slots,
@@ -303,7 +303,7 @@ func TestWorkersAreKilledInMidBatch(t *testing.T) {
 	s.withBus(shortLock)
 	s.submitMany(docs)
 	_, workers := s.team(2)
-	rule := s.hold(cosmosdb.OpPatch, cosmosdb.Before, 0) // a batch that is in SQL is not finished
+	rule := s.holdRequests(cosmosdb.OpPatch, cosmosdb.Before, 0) // a batch that is in SQL is not finished
 	id := s.startRun(`{"kind":"drain","by":"kim","why":"kill","pattern":"checkpoint"}`)
 	for n := range 4 { // the third of one host would be its last
 		w := workers[n%2]
@@ -345,7 +345,7 @@ func (s *stack) ageTheDead(living []*process) {
 
 // Must show: messages that nobody can use end in the dead-letter path with a reason: malformed, oversized, of an unknown
 // version, for another environment, and one that a person dead-lettered. A run's message, too.
-func TestMessagesThatNobodyCanUseArePutAside(t *testing.T) {
+func TestUnusableMessagesAreDeadLettered(t *testing.T) {
 	s := newStack(t)
 	blobs := azurite.Start(t)
 	s.blobs = blobs.ConnectionString()

@@ -45,8 +45,8 @@ const (
 	hangs
 )
 
-// nobody listens in place of SQL Server and counts the clients.
-type nobody struct {
+// deafServer listens in place of SQL Server and counts the clients.
+type deafServer struct {
 	address string
 	how     silence
 
@@ -57,10 +57,10 @@ type nobody struct {
 	group    sync.WaitGroup
 }
 
-// newNobody takes a port. One that refuses does not listen, and so sees nobody, until watch.
-func newNobody(t *testing.T, how silence) *nobody {
+// newDeafServer takes a port. One that refuses does not listen, and so sees nobody, until watch.
+func newDeafServer(t *testing.T, how silence) *deafServer {
 	t.Helper()
-	n := &nobody{how: how}
+	n := &deafServer{how: how}
 	for range 100 { // below the ports that systems hand out: no outgoing connection may take it meanwhile
 		n.address = fmt.Sprintf("127.0.0.1:%d", 15_000+rand.IntN(17_000))
 		if n.listen() == nil {
@@ -76,7 +76,7 @@ func newNobody(t *testing.T, how silence) *nobody {
 }
 
 // watch makes one that refused reset instead, so that it sees the clients.
-func (n *nobody) watch(t *testing.T) {
+func (n *deafServer) watch(t *testing.T) {
 	t.Helper()
 	if n.how == refuses {
 		n.how = resets
@@ -84,7 +84,7 @@ func (n *nobody) watch(t *testing.T) {
 	}
 }
 
-func (n *nobody) listen() error {
+func (n *deafServer) listen() error {
 	l, err := net.Listen("tcp", n.address)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (n *nobody) listen() error {
 	return nil
 }
 
-func (n *nobody) take(conn net.Conn) {
+func (n *deafServer) take(conn net.Conn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.came = append(n.came, time.Now())
@@ -116,7 +116,7 @@ func (n *nobody) take(conn net.Conn) {
 	_ = conn.Close()
 }
 
-func (n *nobody) stop() {
+func (n *deafServer) stop() {
 	if err := n.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return
 	}
@@ -130,7 +130,7 @@ func (n *nobody) stop() {
 }
 
 // since counts the connections that came after a moment.
-func (n *nobody) since(at time.Time) (after []time.Duration) {
+func (n *deafServer) since(at time.Time) (after []time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, c := range n.came {
@@ -163,7 +163,7 @@ const settleTime = 5 * time.Second
 
 // Must show: plain listeners in place of SQL Server, with the real driver and the real binary. It starts, answers every
 // batch with 503 in time, stops the flow after five failures and says so, leaves SQL alone after that, and changes nothing.
-func TestNobodyWhereSQLServerShouldBe(t *testing.T) {
+func TestNoSQLServerAtItsAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		how    silence
@@ -182,7 +182,7 @@ func TestNobodyWhereSQLServerShouldBe(t *testing.T) {
 }
 
 // The same for three minutes: one attempt a minute, and with the driver's own patience where nobody answers.
-func TestCampaignNobodyWhereSQLServerShouldBe(t *testing.T) {
+func TestCampaignNoSQLServerAtItsAddress(t *testing.T) {
 	onlyInACampaign(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -198,7 +198,7 @@ func TestCampaignNobodyWhereSQLServerShouldBe(t *testing.T) {
 
 func nobodyThere(t *testing.T, how silence, extra, code string, window time.Duration) {
 	docs := sample.Generate(sample.Options{Seed: 35, Count: 20, Clean: true})
-	n := newNobody(t, how)
+	n := newDeafServer(t, how)
 	s := newContainers(t)
 	s.connection = "sqlserver://sa:x@" + n.address + "?database=d&encrypt=disable" + extra
 	s.submit(jsons(docs)...)

@@ -65,7 +65,7 @@ func (k *Control) Store(ctx context.Context, c breaker.Control, etag string) (st
 	return k.etag(), nil
 }
 
-// etag is quoted, as Cosmos DB writes it; empty while nothing is stored. The caller holds the lock.
+// etag is quoted, as Cosmos DB writes it; empty while nothing is stored. The caller has the lock.
 func (k *Control) etag() string {
 	if k.doc == nil {
 		return ""

@@ -142,7 +142,7 @@ func (q *Queue) Send(ctx context.Context, messages []run.Outgoing) []error {
 	return errs
 }
 
-// next is how this call goes wrong. The caller holds the lock.
+// next is how this call goes wrong. The caller has the lock.
 func (q *Queue) next() QueueFault {
 	if len(q.plan) > 0 {
 		f := q.plan[0]
@@ -155,7 +155,7 @@ func (q *Queue) next() QueueFault {
 	return QueueFault{}
 }
 
-// store keeps a message, unless it is known. The caller holds the lock.
+// store keeps a message, unless it is known. The caller has the lock.
 func (q *Queue) store(m run.Outgoing) {
 	now := q.now()
 	if until, known := q.seen[m.ID]; q.window > 0 && known && now.Before(until) {
@@ -222,7 +222,7 @@ func (q *Queue) Sends() int {
 	return q.sends
 }
 
-// sort orders messages by due time, and those of one time as they came. The caller holds the lock.
+// sort orders messages by due time, and those of one time as they came. The caller has the lock.
 func (q *Queue) sort() {
 	slices.SortFunc(q.messages, func(a, b QueuedMessage) int {
 		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.sequence, b.sequence))

@@ -298,13 +298,13 @@ func statsOf(r *storedRun) run.Stats {
 
 // cancelledStats are the numbers once the open batches have failed.
 func cancelledStats(stats run.Stats) run.Stats {
-	jobs := maps.Clone(stats.Batches)
+	batches := maps.Clone(stats.Batches)
 	for status, n := range stats.Batches {
 		if status.Open() {
-			delete(jobs, status)
-			jobs[run.Failed] += n
+			delete(batches, status)
+			batches[run.Failed] += n
 		}
 	}
-	stats.Batches = jobs
+	stats.Batches = batches
 	return stats
 }

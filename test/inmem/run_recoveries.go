@@ -23,17 +23,17 @@ func unlessEmpty(id string, limit int) int {
 }
 
 // MarkQueued implements run.Recoveries.
-func (s *RunStore) MarkQueued(ctx context.Context, l run.RunLease, jobs []run.Batch) (int, error) {
+func (s *RunStore) MarkQueued(ctx context.Context, l run.RunLease, batches []run.Batch) (int, error) {
 	if err := ended(ctx, "inmem: mark queued"); err != nil {
 		return 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, err := s.leasedRun("inmem: mark queued", l); err == nil && len(jobs) > 0 {
+	if r, err := s.leasedRun("inmem: mark queued", l); err == nil && len(batches) > 0 {
 		r.LostManagers = 0
 	}
 	n := 0
-	for _, named := range jobs {
+	for _, named := range batches {
 		j := s.batchOf[named.ID]
 		if j == nil || j.Attempt != named.Attempt || j.Status != run.PendingQueue && j.Status != run.PendingRetry {
 			continue
@@ -46,7 +46,7 @@ func (s *RunStore) MarkQueued(ctx context.Context, l run.RunLease, jobs []run.Ba
 
 // MarkUnsent implements run.Recoveries.
 func (s *RunStore) MarkUnsent(
-	ctx context.Context, jobs []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit,
+	ctx context.Context, batches []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit,
 ) (retry, failed int, err error) {
 	if err := ended(ctx, "inmem: mark unsent"); err != nil {
 		return 0, 0, err
@@ -54,7 +54,7 @@ func (s *RunStore) MarkUnsent(
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next, audits := map[*storedBatch]storedBatch{}, []run.Audit{}
-	for _, named := range jobs {
+	for _, named := range batches {
 		j := s.batchOf[named.ID]
 		if j == nil || j.Attempt != named.Attempt || !waits(j.Status) {
 			continue
@@ -139,10 +139,10 @@ func (s *RunStore) RequeueSilent(ctx context.Context, sysName string, silent tim
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var first *storedBatch   // of those that are queued
-	var passed time.Time     // is the latest queued_at of those that were claimed long ago
-	still := true            // nothing was queued or claimed lately, or waits to be queued
-	jobs := []*storedBatch{} // that have been queued for long
+	var first *storedBatch      // of those that are queued
+	var passed time.Time        // is the latest queued_at of those that were claimed long ago
+	still := true               // nothing was queued or claimed lately, or waits to be queued
+	batches := []*storedBatch{} // that have been queued for long
 	lately := func(at time.Time) bool { return s.at().Sub(at) < silent }
 	for _, j := range s.batches {
 		if j.run.SysName != sysName || j.run.Status != run.RunRunning {
@@ -155,12 +155,12 @@ func (s *RunStore) RequeueSilent(ctx context.Context, sysName string, silent tim
 		if j.Status == run.Queued {
 			first = cmp.Or(first, j)
 			if !lately(j.QueuedAt) {
-				jobs = append(jobs, j)
+				batches = append(batches, j)
 			}
 		}
 	}
 	n := 0
-	for _, j := range jobs {
+	for _, j := range batches {
 		if n < limit && (j.QueuedAt.Before(passed) || still && j == first) {
 			j.retry()
 			n++
@@ -170,7 +170,7 @@ func (s *RunStore) RequeueSilent(ctx context.Context, sysName string, silent tim
 }
 
 // Rescue implements run.Recoveries.
-func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released time.Duration, limit int) (jobs, workers int, err error) {
+func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released time.Duration, limit int) (batches, workers int, err error) {
 	if err := ended(ctx, "inmem: rescue"); err != nil {
 		return 0, 0, err
 	}
@@ -178,13 +178,13 @@ func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released t
 	defer s.mu.Unlock()
 	before := s.failedWorkers()
 	for _, j := range s.batches {
-		if jobs < limit && j.run.SysName == sysName && j.Status == run.Processing && s.abandoned(j, stale, released) {
+		if batches < limit && j.run.SysName == sysName && j.Status == run.Processing && s.abandoned(j, stale, released) {
 			if j.Owner != "" {
 				j.LostWorkers++
 			}
 			s.end(j.Owner, run.WorkerFailed)
 			j.retry()
-			jobs++
+			batches++
 		}
 	}
 	for _, w := range s.workers {
@@ -192,7 +192,7 @@ func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released t
 			w.Status = run.WorkerFailed
 		}
 	}
-	return jobs, s.failedWorkers() - before, nil
+	return batches, s.failedWorkers() - before, nil
 }
 
 // abandoned reports whether a batch's worker is dead, or let go and nobody came.

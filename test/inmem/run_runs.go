@@ -242,7 +242,7 @@ func (s *RunStore) EndHandOff(ctx context.Context, l run.RunLease, a run.Audit) 
 	if err != nil {
 		return err
 	}
-	return s.letGoOfRun(ctx, "inmem: end hand-off", l, run.WorkerCompleted, func(r *storedRun) {
+	return s.releaseRunLease(ctx, "inmem: end hand-off", l, run.WorkerCompleted, func(r *storedRun) {
 		r.HandedOffAt, r.LostManagers = s.at(), 0
 		s.note(a)
 	})
@@ -250,11 +250,11 @@ func (s *RunStore) EndHandOff(ctx context.Context, l run.RunLease, a run.Audit) 
 
 // ReleaseRun implements run.Runs.
 func (s *RunStore) ReleaseRun(ctx context.Context, l run.RunLease) error {
-	return s.letGoOfRun(ctx, "inmem: release run", l, run.WorkerIdle, func(*storedRun) {})
+	return s.releaseRunLease(ctx, "inmem: release run", l, run.WorkerIdle, func(*storedRun) {})
 }
 
-// letGoOfRun ends a manager's hold of a run.
-func (s *RunStore) letGoOfRun(ctx context.Context, op string, l run.RunLease, status run.WorkerStatus, also func(*storedRun)) error {
+// releaseRunLease ends a manager's hold of a run.
+func (s *RunStore) releaseRunLease(ctx context.Context, op string, l run.RunLease, status run.WorkerStatus, also func(*storedRun)) error {
 	if err := ended(ctx, op); err != nil {
 		return err
 	}

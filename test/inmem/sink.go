@@ -111,7 +111,7 @@ func (s *Sink) Line(id int64) (l Line, ok bool) {
 	return l, ok
 }
 
-// SetLine is somebody else's write: it replaces what the tables hold for a line.
+// SetLine is another program's write: it replaces what the tables hold for a line.
 func (s *Sink) SetLine(id int64, l Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,7 +214,7 @@ func (s *Sink) row(sysName string) breaker.Heartbeat {
 	return breaker.Heartbeat{SysName: sysName, DatabaseID: row.DatabaseID, Number: row.Number}
 }
 
-// SetHeartbeat is somebody else's write: it replaces an environment's row of the table heartbeat. One without a number takes it away.
+// SetHeartbeat is another program's write: it replaces an environment's row of the table heartbeat. One without a number takes it away.
 func (s *Sink) SetHeartbeat(sysName string, row HeartbeatRow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

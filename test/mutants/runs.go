@@ -28,7 +28,7 @@ func runsTable() []mutant {
 		},
 		{
 			"run: a replay takes no failed document over", "internal/run/worker.go",
-			"		over = []invoice.Status{invoice.Failed}\n", "		over = nil\n", crashtest, "TestARunIsFoundBehindABreakerThatNobodyProbes",
+			"		over = []invoice.Status{invoice.Failed}\n", "		over = nil\n", crashtest, "TestARunIsFoundBehindAnOpenBreakerWithoutTraffic",
 		},
 		{
 			"run: nobody goes on with an abandoned run", "internal/run/recovery.go",

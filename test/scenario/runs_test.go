@@ -153,10 +153,10 @@ func (w *world) ended(id string) runResult {
 	w.t.Helper()
 	r, _, err := w.store.Run(w.ctx, id)
 	require.NoError(w.t, err)
-	jobs, err := w.store.ListBatches(w.ctx, id, "", 1000)
+	batches, err := w.store.ListBatches(w.ctx, id, "", 1000)
 	require.NoError(w.t, err)
-	l := runResult{status: r.Status, batches: len(jobs), audits: len(w.store.Audits()), deadLetters: w.runs.deadLetters() + w.batches.deadLetters()}
-	for _, j := range jobs {
+	l := runResult{status: r.Status, batches: len(batches), audits: len(w.store.Audits()), deadLetters: w.runs.deadLetters() + w.batches.deadLetters()}
+	for _, j := range batches {
 		l.lost += j.LostWorkers
 	}
 	for _, k := range w.store.Workers() {

@@ -183,14 +183,14 @@ func (d storeSpy) Unsent(ctx context.Context, id string, limit int) (r0 []run.Ba
 	return r0, err
 }
 
-func (d storeSpy) MarkQueued(ctx context.Context, l run.RunLease, jobs []run.Batch) (r0 int, err error) {
-	err = d.use(ctx, func(ctx context.Context) error { r0, err = d.i.w.store.MarkQueued(ctx, l, jobs); return err })
+func (d storeSpy) MarkQueued(ctx context.Context, l run.RunLease, batches []run.Batch) (r0 int, err error) {
+	err = d.use(ctx, func(ctx context.Context) error { r0, err = d.i.w.store.MarkQueued(ctx, l, batches); return err })
 	return r0, err
 }
 
-func (d storeSpy) MarkUnsent(ctx context.Context, jobs []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit) (r0 int, r1 int, err error) {
+func (d storeSpy) MarkUnsent(ctx context.Context, batches []run.Batch, reason string, counted bool, audit func(run.Batch) run.Audit) (r0 int, r1 int, err error) {
 	err = d.use(ctx, func(ctx context.Context) error {
-		r0, r1, err = d.i.w.store.MarkUnsent(ctx, jobs, reason, counted, audit)
+		r0, r1, err = d.i.w.store.MarkUnsent(ctx, batches, reason, counted, audit)
 		return err
 	})
 	return r0, r1, err

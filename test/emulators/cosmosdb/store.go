@@ -206,7 +206,7 @@ func (d *document) setContent(raw string) *apiError {
 	return nil
 }
 
-// put makes d the version of its slot and appends it to the feed. The caller holds the lock.
+// put makes d the version of its slot and appends it to the feed. The caller has the lock.
 func (c *container) put(s *slot, d *document) {
 	r := c.rangeOf(d.epk)
 	if s.doc == nil {
@@ -220,7 +220,7 @@ func (c *container) put(s *slot, d *document) {
 	r.tidy()
 }
 
-// drop deletes the document of a slot. The caller holds the lock.
+// drop deletes the document of a slot. The caller has the lock.
 func (c *container) drop(s *slot) {
 	r := c.rangeOf(s.doc.epk)
 	s.doc = nil

@@ -172,7 +172,7 @@ func TestAScheduledMessageComesAtItsTime(t *testing.T) {
 	require.EqualValues(t, 3, *got.SequenceNumber, "it is appended as if it had just been sent")
 }
 
-func TestAdvanceHandsToAWaitingReceiverBeforeItReturns(t *testing.T) {
+func TestAdvanceDeliversToAWaitingReceiverBeforeItReturns(t *testing.T) {
 	t.Parallel()
 	s, client := start(t)
 	at := s.Now().Add(time.Hour)

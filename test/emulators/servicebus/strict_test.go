@@ -49,7 +49,7 @@ func raw(t *testing.T, address string) *amqp.Session {
 	return session
 }
 
-func TestNobodySendsDeadLetters(t *testing.T) {
+func TestSendingToADeadLetterQueueIsRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t)
 	_, err := raw(t, s.AMQP).NewSender(deadline(t), servicebus.DeadLetterPath(jobs), nil)
