@@ -178,7 +178,7 @@ func TestEveryRuleAndFactThatIsCitedIsThere(t *testing.T) {
 	}
 }
 
-// A word in capitals that only a page has is a placeholder that nobody filled in.
+// A word in capitals that occurs only in a page is a placeholder that was not filled in.
 func TestNoPageHasAPlaceholder(t *testing.T) {
 	r := read(t)
 	const name = `\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`
@@ -203,7 +203,7 @@ func TestNoPageHasAPlaceholder(t *testing.T) {
 	}
 }
 
-// Nothing cites a document that only its author had. Names of pages are held by TestEveryReferenceResolves.
+// Nothing cites a document that is not in the repository. TestEveryReferenceResolves checks the names of pages.
 func TestNothingCitesADocumentThatIsNotHere(t *testing.T) {
 	private := regexp.MustCompile(`azure` + `-facts|local` + `-stack\b|requirements/` + `0\d|\b[Ww]ork ` + `order\b|\brecorded` + `/|// [Ii]ssue \d`)
 	for file, text := range read(t).text {
@@ -226,7 +226,7 @@ func TestEveryDecisionHasItsParts(t *testing.T) {
 	}
 }
 
-// Every test that a page names exists: the pages say which test holds which promise.
+// Every test that a page names exists: the pages say which test shows which promise.
 func TestThePagesNameTestsThatExist(t *testing.T) {
 	name, declared := regexp.MustCompile(`\bTest[A-Z]\w+`), regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	exists := map[string]bool{}

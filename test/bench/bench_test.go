@@ -109,7 +109,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// requests holds what a batch may cost: one request when nothing is wrong with it, few when one document is.
+// requests asserts what a batch may cost: one request when nothing is wrong with it, few when one document is.
 func requests(t *testing.T, e *engine, found map[cell]*figures) {
 	t.Helper()
 	for _, k := range []kind{first, repeat} {
@@ -127,7 +127,7 @@ func requests(t *testing.T, e *engine, found map[cell]*figures) {
 	}
 }
 
-// sameRows holds that all ways do the same: on the same lines they leave the same rows.
+// sameRows asserts that all ways do the same: on the same lines they leave the same rows.
 func sameRows(t *testing.T, e *engine, ways []way) {
 	t.Helper()
 	const documents = 2
@@ -165,7 +165,7 @@ func sameRows(t *testing.T, e *engine, ways []way) {
 	}
 }
 
-// TestTheRivalsSetEveryColumn holds that the rivals' files, which nothing produces, set what the product sets.
+// TestTheRivalsSetEveryColumn asserts that the rivals' files, which nothing produces, set what the product sets.
 func TestTheRivalsSetEveryColumn(t *testing.T) {
 	both := []invoice.Table{invoice.Detail, invoice.Tracking}
 	for name, tables := range map[string][]invoice.Table{

@@ -14,7 +14,7 @@ import (
 )
 
 // oursWays are our ways of writing over a sink: the use case, which reads documents, writes them, divides a refused request
-// and records every outcome. count is told of the sink's requests.
+// and records every outcome. count is called for each of the sink's requests.
 func oursWays(sink commit.Sink, count func(requests int)) []way {
 	committer := commit.NewCommit(container{}, sink, commit.Options{SysName: "web", Log: zerolog.Nop()})
 	write := func(bad int) func(ctx context.Context, docs []doc) error {

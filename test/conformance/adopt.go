@@ -15,7 +15,7 @@ import (
 type Adoption interface {
 	adopt.Ledger
 	adopt.Reader
-	// MarkEmpty says that nothing was written before us; it changes nothing once something was said or begun.
+	// MarkEmpty records that there is no history to adopt. It does nothing after that, or after an adoption began.
 	MarkEmpty(ctx context.Context, who string) error
 	// Adopted reports whether the app may commit.
 	Adopted(ctx context.Context) (bool, error)
@@ -80,7 +80,7 @@ func TestLedger(t *testing.T, open func(t testing.TB) LedgerHarness) {
 	}
 }
 
-// begin begins a run in the place of whatever there is.
+// begin begins a run, which replaces an earlier one.
 func (s *ledgerTest) begin(who string) adopt.State {
 	s.Helper()
 	state, err := s.a.Adoption.Begin(s.Context(), s.now(), who)

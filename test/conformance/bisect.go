@@ -165,7 +165,7 @@ func (b *bisect) read(p paper) invoice.Document {
 	return d
 }
 
-// committed requires that a document says so, without a retry spent, and that its lines hold it.
+// committed requires that a document is committed without a retry, and that its lines have its content.
 func (b *bisect) committed(p paper, outcome commit.Verdict) {
 	b.Helper()
 	d := b.read(p)
@@ -199,7 +199,7 @@ func (b *bisect) blamed(p paper) invoice.State {
 	return st
 }
 
-// unwritten requires that no line is held by a document.
+// unwritten requires that no line has content of a document.
 func (b *bisect) unwritten(p paper) {
 	b.Helper()
 	for _, line := range append([]int64{p.line}, p.duplicates...) {

@@ -167,9 +167,9 @@ func controlCounts(t *testing.T, h ControlHarness) {
 	require.Equal(t, workers*each, c.Poison.Count)
 }
 
-// countOne adds one, again and again until nobody comes between.
+// countOne adds one, and tries again after each conflict.
 func countOne(ctx context.Context, store breaker.ControlStore) error {
-	const tries = 1000 // somebody wins each round, so a few dozen are enough
+	const tries = 1000 // one writer wins each round, so a few dozen are enough
 	for range tries {
 		c, tag, err := store.Load(ctx)
 		if err != nil {

@@ -118,7 +118,7 @@ func inShort(o commit.Outcome) string {
 	return fmt.Sprintf("%s(%s)", o.Verdict, strings.Join(rows, " "))
 }
 
-// holds requires that a line holds the content of an item, and that the ledger says so.
+// holds requires that a line and the ledger have the content of an item.
 func (s *sinkTest) holds(it commit.Item, lines ...int64) {
 	s.Helper()
 	if len(lines) == 0 {

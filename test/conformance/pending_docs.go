@@ -100,7 +100,7 @@ func pendingStatuses(t *testing.T, h BacklogHarness) {
 	require.Empty(t, waiting(t, h))
 }
 
-// withoutStatus are documents of an environment that nobody offered.
+// withoutStatus are documents of an environment without a status.
 func withoutStatus(sysName string) []json.RawMessage {
 	var docs []json.RawMessage
 	for id, state := range map[string]string{

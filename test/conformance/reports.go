@@ -346,7 +346,7 @@ func reportBatchProgress(r *reportsTest) {
 		r.batch("b", status, row{"process_end_time": ended, "total_count": 1, "updated_at": r.ago(time.Hour)})
 	}
 	r.batch("old", "failed", row{"process_end_time": r.ago(31 * 24 * time.Hour), "updated_at": r.ago(31 * 24 * time.Hour)})
-	r.batch("old", "queued", row{"created_at": r.ago(31 * 24 * time.Hour), "total_count": 3}) // nobody has ended it
+	r.batch("old", "queued", row{"created_at": r.ago(31 * 24 * time.Hour), "total_count": 3}) // not ended
 	r.batch("b", "failed", row{"process_end_time": r.ago(29 * 24 * time.Hour)})
 	r.batch("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(time.Hour)})
 	r.batch("b", "completed", row{"total_count": 2_000_000_000, "process_end_time": r.ago(29 * 24 * time.Hour)})

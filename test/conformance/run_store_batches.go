@@ -115,7 +115,7 @@ func batchTakeOver(r *runTest) {
 	r.finish(c.Lease)
 }
 
-// batchBegun: however long ago a worker had the batch, it may have finished documents and not told of them. Another epoch says
+// batchBegun: however long ago a worker had the batch, it may have finished documents and not recorded them. Another epoch says
 // nothing of that.
 func batchBegun(r *runTest) {
 	r.batches("r", 2)

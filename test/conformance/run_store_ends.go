@@ -202,7 +202,7 @@ func runResumeFailed(r *runTest) {
 	require.Equal(r, []string{"RUN_FAIL", "RUN_RESUME"}, codes[len(codes)-2:])
 }
 
-// runResumeWaiting: what waits for a message that nobody brings any more is sent at once.
+// runResumeWaiting: a batch whose message is lost is sent at once.
 func runResumeWaiting(r *runTest) {
 	r.batches("other", 1)
 	r.batches("r", 8)

@@ -44,7 +44,7 @@ func atOnce[T any](n int, f func(i int) (T, error)) ([]T, []error) {
 	return answers, errs
 }
 
-// oneOf requires that exactly one call won. The others were told that they came too late, by their answer or as contention.
+// oneOf requires that exactly one call won. The others lost, by their answer or as contention.
 func (r *runTest) oneOf(won []bool, errs []error) int {
 	r.Helper()
 	winner := -1

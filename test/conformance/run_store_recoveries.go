@@ -311,7 +311,7 @@ func recoverySilence(r *runTest) {
 	r.changesNothing("once", func() { require.Zero(r, r.silence(runSys, 100)) })
 }
 
-// Another run's batch tells as well how far the queue is.
+// Another run's batch also shows how far the queue is.
 func recoverySilenceOfRuns(r *runTest) {
 	r.batches("r", 2)
 	r.queued(r.batchesOf("r")...)

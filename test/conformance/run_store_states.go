@@ -10,7 +10,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// situation is where a batch is, as far as the calls tell it apart.
+// situation is the state of a batch, as far as the calls distinguish it.
 type situation string
 
 // The situations.
@@ -188,7 +188,7 @@ func stateCalls() []stateCall {
 	}
 }
 
-// runStateCases hold the calls to the one table of states.
+// runStateCases check the calls against the table of states.
 func runStateCases() []runCase {
 	cases := []runCase{{"every change of the table of states is made by a call", statesAll}}
 	for _, c := range stateCalls() {
@@ -197,7 +197,7 @@ func runStateCases() []runCase {
 	return cases
 }
 
-// statesAll holds the suite itself to the table: all of its changes, and no others, are looked at.
+// statesAll checks that the suite covers every change of the table and no others.
 func statesAll(r *runTest) {
 	type change struct{ from, to run.BatchStatus }
 	table, made := map[change]bool{}, map[change]bool{}

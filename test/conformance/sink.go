@@ -10,7 +10,7 @@ import (
 )
 
 // SinkHarness is what the suites need beside the port itself: access to the same database by other means.
-// Functions get the case as t; they end it with t.FailNow when they cannot do what they are told.
+// Functions get the case as t; they end it with t.FailNow on an error of their own.
 type SinkHarness struct {
 	// Engine names the engine and its version in one line, printed once with the number of cases.
 	Engine string
@@ -36,7 +36,7 @@ type SinkHarness struct {
 
 	// Heartbeat reads an environment's row of the table heartbeat, over another connection than the sink's.
 	Heartbeat func(t testing.TB, sysName string) (HeartbeatRow, bool)
-	// SetHeartbeat is another program's write: it puts a row there, or takes it away when the given one has no number. An id is a
+	// SetHeartbeat is another program's write: it sets a row, or deletes it when the given one has no number. An id is a
 	// GUID's text in lower case.
 	SetHeartbeat func(t testing.TB, sysName string, row HeartbeatRow)
 

@@ -87,7 +87,7 @@ func (h *history) item() commit.Item {
 
 func contentKey(id, hash string, line int64) string { return fmt.Sprint(id, " ", hash, " ", line) }
 
-// adoptOne starts a line with a ledger row from before us; its row in the user's table holds that content.
+// adoptOne starts a line with an adopted ledger row; its row in the user's table holds that content.
 func (h *history) adoptOne() {
 	it := h.item()
 	if it.FailureMark {
@@ -135,7 +135,7 @@ func (h *history) step() {
 	}
 }
 
-// remember notes the newest version that each line must now hold.
+// remember records the newest version that each line must now have.
 func (h *history) remember(items []commit.Item, outcomes []commit.Outcome) {
 	for i, o := range outcomes {
 		for _, r := range o.Rows {
@@ -149,7 +149,7 @@ func (h *history) remember(items []commit.Item, outcomes []commit.Outcome) {
 	}
 }
 
-// compare holds one line to the oracle, and to the invariant: the row equals the content of the document that the ledger
+// compare checks one line against the oracle and the invariant: the row equals the content of the document that the ledger
 // names, and that document is the newest.
 func (h *history) compare(line int64) {
 	row := h.h.Row(h.sinkTest, line)

@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// lockCases: another program's open transaction holds a line's detail row.
+// lockCases: another program's open transaction locks a line's detail row.
 func lockCases() []sinkCase {
 	lock := []string{"Lock"}
 	return []sinkCase{

@@ -32,7 +32,7 @@ func (l *ReplyLoser) Apply(ctx context.Context, items []commit.Item, mode commit
 	return out, err
 }
 
-// replyCases: the work was done and the answer was lost. The same request again tells what is there.
+// replyCases: the work was done and the answer was lost. The same request again returns the stored outcome.
 func replyCases() []sinkCase {
 	lose := []string{"LoseReply"}
 	return []sinkCase{

@@ -62,7 +62,7 @@ type storm struct {
 	arming sync.Mutex
 
 	mu sync.Mutex
-	// count is kept over all storms: what was armed in one may go off in the next.
+	// count covers all storms: a fault armed in one may strike in the next.
 	count *mishapCount
 	// reported is, per line, the newest version that an outcome named.
 	reported map[int64]invoice.Version
@@ -225,7 +225,7 @@ func (st *storm) rowsMatchLedger() {
 	}
 }
 
-// named requires that a row holds what the ledger names.
+// named requires that a row has the content that the ledger names.
 func (st *storm) named(line int64, row SinkRow, l LedgerRow) {
 	i := slices.IndexFunc(st.docs, func(d commit.Item) bool { return d.Version == l.Version })
 	require.GreaterOrEqual(st.rt, i, 0, "line %d: the ledger names a document that was sent", line)
@@ -274,7 +274,7 @@ func (st *storm) quiet() {
 	}
 }
 
-// untilAnswered makes a request although mishaps that met nobody yet may still be waiting.
+// untilAnswered repeats a request until no pending fault fails it.
 func (st *storm) untilAnswered(it commit.Item) {
 	var err error
 	for range stormWriters*stormRequests + 1 {

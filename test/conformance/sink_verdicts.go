@@ -249,7 +249,7 @@ func contentComesBack(s *sinkTest) {
 	s.holds(third)
 }
 
-// nullValues is a line that nobody wrote.
+// nullValues is a line without a write.
 func nullValues() []invoice.Value {
 	values := make([]invoice.Value, len(invoice.Columns()))
 	for i := range values {

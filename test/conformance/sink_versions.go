@@ -150,7 +150,7 @@ func otherHashSame(s *sinkTest) {
 	s.holds(again)
 }
 
-// adopt puts an item into the ledger as written by somebody before us.
+// adopt puts an item into the ledger as adopted.
 func (s *sinkTest) adopt(it commit.Item) {
 	s.Helper()
 	for _, line := range linesOf(it) {

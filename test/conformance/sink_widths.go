@@ -13,7 +13,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// widthCases: values that validation would have refused, and columns that hold less than it thinks. What does not fit is refused,
+// widthCases: values that validation would have refused, and columns narrower than the column table says. What does not fit is refused,
 // by the database with its whole request or by the sink alone, or kept to the last digit where the user's column happens to
 // hold it; it is never cut, rounded or made NULL, which is what OPENJSON's typed columns do in silence.
 func widthCases() []sinkCase {

@@ -42,7 +42,7 @@ func (h SinkHarness) lacks(needs []string) []string {
 	return slices.DeleteFunc(slices.Clone(needs), func(n string) bool { return has[n] })
 }
 
-// runCases runs every case over a harness of its own and tells at the end what was shown.
+// runCases runs every case over a harness of its own and prints a summary.
 func runCases(t *testing.T, open func(t testing.TB) SinkHarness, cases []sinkCase) {
 	var r report
 	for _, c := range cases {
@@ -151,7 +151,7 @@ type sinkTest struct {
 	observed *failures
 }
 
-// failures is what a case said before it failed.
+// failures collects the messages of a case that failed.
 type failures struct {
 	mu   sync.Mutex
 	text []string

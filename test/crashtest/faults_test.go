@@ -108,7 +108,7 @@ func (k kind) takes() time.Duration {
 	}
 }
 
-// err is what the caller is told, as the adapters would say it.
+// err is the error that the caller gets, as an adapter would return it.
 func (k kind) err(op string) error {
 	switch k {
 	case failBefore, failAfter, outage, down:

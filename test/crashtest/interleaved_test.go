@@ -35,7 +35,7 @@ type shuffled struct {
 
 const shuffledLines = 12
 
-// interleaved runs the world of one seed to its quiet end.
+// interleaved runs the world of one seed until nothing is left to do.
 func interleaved(seed int64, broken *mistake) *world {
 	w := newWorld(&path{name: "interleaved"}, nil, broken)
 	w.scheduled, w.seed = true, seed
@@ -208,7 +208,7 @@ func TestInterleaved(t *testing.T) {
 	require.Positive(t, faults)
 }
 
-// history is what is kept of a world that has ended: hours of them must not fill the memory.
+// history is the summary of a finished world: hours of them must fit into memory.
 type history struct {
 	steps, faults int
 	// report is empty when nothing was violated.

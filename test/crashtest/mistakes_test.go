@@ -195,7 +195,7 @@ func (s wrongApply) Apply(ctx context.Context, items []commit.Item, mode commit.
 	return s.apply(ctx, s.w, s.Sink, items, mode, known)
 }
 
-// forgetLedger makes the ledger name nobody for the lines of items that exist.
+// forgetLedger removes the ledger entries of the lines of items that exist.
 func forgetLedger(w *world, items []commit.Item) {
 	for _, it := range items {
 		for position := range it.Rows() {

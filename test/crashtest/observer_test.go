@@ -72,7 +72,7 @@ func (w *world) record(ctx context.Context, i *instance, id, etag string, s invo
 	delete(w.cached, id)
 	is, _ := w.document(id)
 	if is.ETag == was.ETag {
-		return answer, nil // not done, whatever was said: found at the end
+		return answer, nil // not done although reported: found at the end
 	}
 	w.changes = append(w.changes, id)
 	switch {
@@ -127,7 +127,7 @@ func (w *world) written(d invoice.Document, s invoice.State) {
 	}
 }
 
-// hasEvidence asserts that what a poison pill was is kept: the three files, of this content and this episode.
+// hasEvidence asserts that a poison pill has its three files of evidence, of this content and this episode.
 func (w *world) hasEvidence(id, hash, because string) {
 	if !w.evidenceOf(id, hash, -1) {
 		w.violated("G7", "%s, and there is no evidence of %s", because, id)

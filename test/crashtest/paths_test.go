@@ -65,7 +65,7 @@ const (
 	markRefused int64 = 210
 )
 
-// doc writes the text of a document: what it says, and its sql_writer. Every one has members that nobody knows.
+// doc makes the text of a document: its content and its sql_writer. Every one has members that the product does not know.
 func doc(id string, main int64, says, state string, duplicates ...int64) json.RawMessage {
 	if state == "" {
 		state = `"status":"pending","retry_count":0`
@@ -329,7 +329,7 @@ func (w *world) opened(kind fault.Kind, until time.Time) {
 	}
 }
 
-// reprocess is the operator, who names what is not dealt with yet; asked for again, that goes on with what is left.
+// reprocess is an operator's reprocessing of the remaining documents; a repeated request continues with the rest.
 func (w *world) reprocess(i *instance) (crashed bool) {
 	var ids []string
 	for _, id := range w.ids {

@@ -73,7 +73,7 @@ func (w *world) run() {
 	w.settleDown()
 }
 
-// settleDown goes on as the host does, with another instance and again another when it dies, until nothing is left to do.
+// settleDown continues as the host does, with a new instance after each that dies, until nothing is left to do.
 func (w *world) settleDown() {
 	if w.runs != nil {
 		w.runs.settle()
@@ -121,7 +121,7 @@ func (w *world) restart() *instance {
 	return w.start()
 }
 
-// next is when a document that must go on is to be taken up by the timer; quiet when there is none and the feed is done.
+// next is when a document that must go on is to be taken up by the timer; quiet reports that there is none and the feed is done.
 func (w *world) next() (next time.Time, quiet bool) {
 	quiet = w.checkpoint == len(w.changes)
 	for _, id := range w.ids {

@@ -28,7 +28,7 @@ type crew struct {
 	processes map[string]*instance
 }
 
-// interleavedRuns runs the world of one seed to its quiet end: then the operator has everything go on, and all of it must end.
+// interleavedRuns runs the world of one seed until nothing is left to do. Then the operator resumes every run, and each must end.
 func interleavedRuns(seed int64) *world {
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
 	p := &path{name: "interleaved-runs", runs: &runsPath{

@@ -25,7 +25,7 @@ func runPaths() []*path {
 
 const theRun = "run-1"
 
-// runPath is a path of runs: one process does all until it is quiet.
+// runPath is a path of runs: one process works until nothing is left to do.
 func runPath(name string, r *runsPath, lines []int64, seed func(w *world)) *path {
 	return &path{name: name, lines: lines, seed: seed, runs: r, act: func(w *world, i *instance) { w.runs.pump(i) }}
 }
@@ -229,7 +229,7 @@ func workerPath() *path {
 	return runPath("worker", r, []int64{711, 712, 713, 714, 715, 716, 718}, seedMixed)
 }
 
-// takeOverPath is a batch whose worker said its last word seven minutes ago, when it had told of one of three documents; its
+// takeOverPath is a batch whose worker sent its last heartbeat seven minutes ago, with the outcome of one of three documents; its
 // message comes again.
 func takeOverPath() *path {
 	r := &runsPath{
@@ -248,11 +248,11 @@ func takeOverPath() *path {
 			r.onTakeOver = func() { r.late(gone, ids) }
 		},
 	}
-	r.want[theRun][at(22, "good")] = run.DocCommitted // it was written, and nobody told
+	r.want[theRun][at(22, "good")] = run.DocCommitted // it was written, and not recorded
 	return runPath("take-over", r, linesOf(721, 3), func(*world) {})
 }
 
-// late is the former owner of a batch that was taken over, and goes on: nothing of it is kept.
+// late is the former owner of a batch after a take-over: none of its calls may change anything.
 func (r *runs) late(h run.BatchLease, ids []string) {
 	ctx := context.Background()
 	_, beat := r.store.BeatBatch(ctx, h)
@@ -294,7 +294,7 @@ func deferralPath() *path {
 	return runPath("deferral", r, append(linesOf(731, 2), linesOf(735, 2)...), func(*world) {})
 }
 
-// deadLetterPath are messages that nobody can use: dead letters of a batch, of a run, of a finished batch, and one that no batch or run matches.
+// deadLetterPath has unusable messages: dead letters of a batch, of a run, of a finished batch, and one that no batch or run matches.
 // The operator wants the batch again, and the run to go on.
 func deadLetterPath() *path {
 	failed := func(id string, n int) func(r *runs) bool {

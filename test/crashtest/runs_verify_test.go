@@ -103,7 +103,7 @@ func (r *runs) asked(i *instance, continuation string) {
 	}
 	stored := r.row(l.run.ID)
 	if stored.Epoch != l.run.Epoch || stored.Owner == "" {
-		return // a late one: what it finds is kept by nobody
+		return // a late one: its result is discarded
 	}
 	at, mark := pageOf(continuation), placeOf(stored.Watermark)
 	if at.before(place{id: mark.id}) || l.fresh && at.id != mark.id {

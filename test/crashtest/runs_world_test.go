@@ -406,7 +406,7 @@ func (r *runs) pump(i *instance) (crashed bool) {
 	return false
 }
 
-// quiet reports whether nothing more is to come: every run has ended, no message is on its way.
+// quiet reports whether nothing is left to do: every run has ended, and no message is under way.
 func (r *runs) quiet() bool {
 	for _, b := range []*bus{r.runQ, r.batchQ} {
 		if _, more := b.next(); more {
@@ -458,7 +458,7 @@ func (r *runs) row(id string) run.Run {
 	return row
 }
 
-// settle goes on with another instance and again another when it dies, until nothing is left to do.
+// settle continues with a new instance after each that dies, until nothing is left to do.
 func (r *runs) settle() {
 	for range mostRounds {
 		if !r.pump(r.w.restart()) {

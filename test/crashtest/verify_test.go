@@ -120,7 +120,7 @@ func (w *world) verifyBudget(g *given, d invoice.Document) {
 	}
 }
 
-// verifyMembers asserts that nobody touched what is not ours.
+// verifyMembers asserts that the other programs' members are unchanged.
 func (w *world) verifyMembers(g *given, raw json.RawMessage) {
 	var is map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &is); err != nil {
@@ -143,7 +143,7 @@ func (w *world) verifyMembers(g *given, raw json.RawMessage) {
 	}
 }
 
-// verifyMarked asserts that each line of a poison pill says AI-ERROR, holds something newer, or is named in final_error.
+// verifyMarked asserts that each line of a poison pill has AI-ERROR or newer content, or is named in final_error.
 func (w *world) verifyMarked(d invoice.Document) {
 	for _, line := range append([]int64{d.Main}, d.Duplicates...) {
 		e, _ := w.sink.Entry(line)
@@ -161,7 +161,7 @@ func (w *world) verifyMarked(d invoice.Document) {
 	}
 }
 
-// verifyUnwritten asserts that no line holds the content of a document that is not committed.
+// verifyUnwritten asserts that no line has the content of a document that is not committed.
 func (w *world) verifyUnwritten(d invoice.Document) {
 	for _, line := range append([]int64{d.Main}, d.Duplicates...) {
 		if e, _ := w.sink.Entry(line); e.DocumentID == d.ID && e.Hash == d.Hash {

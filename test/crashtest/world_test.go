@@ -100,7 +100,7 @@ type given struct {
 	own   map[string]json.RawMessage // members of sql_writer as they were put
 }
 
-// content is what a document said at some time.
+// content is the content of a document at some time.
 type content struct {
 	values []invoice.Value
 	main   int64
@@ -362,7 +362,7 @@ func (w *world) feed(since int, mine func(id string) bool) (batch []json.RawMess
 
 func all(string) bool { return true }
 
-// rows is what the database holds for the lines of the path's documents.
+// rows are the database's rows of the lines of the path's documents.
 func (w *world) rows(lines []int64) map[int64]row {
 	rows := map[int64]row{}
 	for _, line := range lines {

@@ -72,7 +72,7 @@ func (s *stack) three(change func(before []*process) map[string]string) []*proce
 // switchable is SQL that can be switched off and on again.
 type switchable struct {
 	off, on func()
-	// came gives the moments at which somebody tried to reach it.
+	// came gives the times of the connection attempts.
 	came func() []time.Time
 }
 
@@ -181,7 +181,7 @@ func (s *stack) outageOf(all []*process, docs []sample.Document, first int, sql 
 	require.Less(s.t, took, returned+pause+2*engine, "the probe's batch, and those that waited for it")
 }
 
-// history is what the control document said of the breaker, change by change.
+// history lists the breaker's states in the control document, change by change.
 type history struct {
 	s       *stack
 	control *azcosmos.ContainerClient
@@ -296,11 +296,11 @@ func waitForRanges(t *testing.T, hosts []*process, each int) {
 		for _, p := range hosts {
 			owned := map[string]bool{}
 			for _, e := range p.Events(0) {
-				switch e.Kind { //nolint:exhaustive // the others are not about who owns what
+				switch e.Kind { //nolint:exhaustive // the others are not about leases
 				case funchost.LeaseAcquired:
 					owned[e.Range] = true
 				case funchost.LeaseLost, funchost.LeaseReleased:
-					delete(owned, e.Range) // it may be said twice
+					delete(owned, e.Range) // the event may come twice
 				}
 			}
 			if len(owned) != each {
@@ -362,7 +362,7 @@ func (s *stack) aloneOf(all []*process, docs []sample.Document, after func()) {
 		all50[len(all50)/2].Round(10*time.Millisecond), all50[len(all50)-1].Round(100*time.Millisecond),
 		late[len(late)/2].Round(10*time.Millisecond), late[len(late)-1].Round(100*time.Millisecond), len(late))
 	require.LessOrEqual(s.t, len(opened), 2, "once, and once more until it knows that the others succeed")
-	require.Less(s.t, late[len(late)-1], 30*time.Second, "nobody is kept waiting any more")
+	require.Less(s.t, late[len(late)-1], 30*time.Second, "no document waits any more")
 }
 
 // note measures the documents that are committed by now.

@@ -57,7 +57,7 @@ func newRehearsal(t *testing.T, e *engine) *rehearsal {
 		"FUNCTIONS_WORKER_RUNTIME": "custom", "AzureWebJobsStorage": "UseDevelopmentStorage=true", "SYS_NAME": "web", "LEASE_PREFIX": "web-none-",
 		"COSMOS_CONNECTION": r.cosmos.ConnectionString, "COSMOS_DATABASE": database, "COSMOS_CONTAINER": container, "LEASE_CONTAINER": "leases",
 		"CONTROL_CONTAINER": "sqlwriter-control", "RECOVER_SCHEDULE": "*/2 * * * * *", "SQL_CONNECTION": e.connection,
-		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), // nothing listens there, and nobody asks
+		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), // nothing listens there, and nothing connects
 		"RUNS_QUEUE":            runsQueue, "BATCHES_QUEUE": batchesQueue,
 	}
 	maps.Copy(r.settings, off("BatchManager", "BatchWorker", "BatchDeadLetter", "RunDeadLetter"))
@@ -162,7 +162,7 @@ func (r *rehearsal) retries(finished, failed []sample.Document) {
 	}
 }
 
-// expectRows says that in the end a line holds a document.
+// expectRows records that a line must have the content of a document at the end.
 func (r *rehearsal) expectRows(id string, line int64) {
 	r.t.Helper()
 	rows, err := expect.RowsOf(r.results[id])
@@ -189,7 +189,7 @@ func (r *rehearsal) put(doc json.RawMessage) {
 	r.results[id] = doc
 }
 
-// resetByHand sets committed documents back to pending without any change, as somebody does who wants to be sure. Their
+// resetByHand sets committed documents back to pending without any change, as an operator may do. Their
 // lines were corrected: nothing is to be written.
 func (r *rehearsal) resetByHand() {
 	r.t.Helper()

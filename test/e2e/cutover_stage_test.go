@@ -135,7 +135,7 @@ func (o *oldWriter) start() {
 		o.commit(o.r.db, doc)
 		for _, line := range o.r.linesOf(idOf(o.r.t, doc)) {
 			o.r.expectRows(idOf(o.r.t, doc), line)
-			delete(o.r.edited, line) // it has overwritten whatever was there: that is what it does
+			delete(o.r.edited, line) // the original overwrites every value
 		}
 	}
 	o.work = nil

@@ -20,7 +20,7 @@ import (
 const (
 	committedBefore = 2000
 	editedByHand    = 50
-	staleRetries    = 15 // results that are older than what their lines hold, three of them than a failure mark
+	staleRetries    = 15 // results that are older than the content of their lines, three of them than a failure mark
 	freshRetries    = 5  // results that are the newest of their lines
 	failedBefore    = 20
 	resetByHand     = 10
@@ -74,7 +74,7 @@ func TestCutoverRehearsal(t *testing.T) {
 	})
 }
 
-// TestCutoverWithoutAdoption is the rehearsal of somebody who says that there is no history: it shows that the check of the
+// TestCutoverWithoutAdoption rehearses a cutover whose operator states that there is no history: it shows that the check of the
 // other one can fail.
 func TestCutoverWithoutAdoption(t *testing.T) {
 	r := newRehearsal(t, sqliteEngine(t))
@@ -123,7 +123,7 @@ func (r *rehearsal) withoutFresh() map[int64]bool {
 	return waiting
 }
 
-// requireRefusal: somebody who is too early starts the app before the ledger is adopted. It writes nothing and says why.
+// requireRefusal starts the app before the ledger is adopted. It writes nothing and logs the reason.
 func (r *rehearsal) requireRefusal() {
 	r.t.Helper()
 	early := maps.Clone(r.settings)

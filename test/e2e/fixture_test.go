@@ -194,7 +194,7 @@ func (s *stack) settings() map[string]string {
 		"BLOB_CONNECTION":       s.blobs,
 		"SERVICEBUS_CONNECTION": s.bus, "RUNS_QUEUE": runsQueue, "BATCHES_QUEUE": batchesQueue,
 	}
-	if s.bus == "" { // nothing listens there, and nobody asks
+	if s.bus == "" { // nothing listens there, and nothing connects
 		settings["SERVICEBUS_CONNECTION"] = servicebus.ConnectionString("127.0.0.1:9")
 		maps.Copy(settings, off("BatchManager", "BatchWorker", "BatchDeadLetter", "RunDeadLetter"))
 	}
@@ -315,7 +315,7 @@ func jsons(docs []sample.Document) []json.RawMessage {
 	return out
 }
 
-// holdRequests makes the Cosmos emulator keep requests of one kind until they are released.
+// holdRequests makes the Cosmos emulator hold requests of one kind until they are released.
 func (s *stack) holdRequests(op cosmosdb.Op, when cosmosdb.When, times int) string {
 	s.t.Helper()
 	id, err := s.cosmos.Server.AddFault(cosmosdb.Rule{Op: op, Container: container, Hold: when, Times: times})

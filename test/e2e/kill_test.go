@@ -246,7 +246,7 @@ func TestCosmosGoesAwayAfterHalfOfThePatches(t *testing.T) {
 	}
 }
 
-// A payload that is no batch is named in the log with its invocation and blocks nobody.
+// A payload that is not a batch is logged with its invocation, and other documents do not wait.
 func TestAPayloadThatIsNoBatchBlocksNobody(t *testing.T) {
 	docs := sample.Generate(sample.Options{Seed: 7, Count: 3, Clean: true})
 	s := newStack(t, sample.Lines(docs)...)

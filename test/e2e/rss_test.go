@@ -11,7 +11,7 @@ import (
 	"sqlwriter/cmd/local/sample"
 )
 
-// peakRSS is a process's high-water mark in bytes, where /proc tells it.
+// peakRSS is a process's high-water mark in bytes, where /proc has it.
 func peakRSS(pid int) (int64, bool) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -343,7 +343,7 @@ func (s *stack) ageTheDead(living []*process) {
 	require.NoError(s.t, err)
 }
 
-// Must show: messages that nobody can use end in the dead-letter path with a reason: malformed, oversized, of an unknown
+// Must show: unusable messages end in the dead-letter path with a reason: malformed, oversized, of an unknown
 // version, for another environment, and one that a person dead-lettered. A run's message, too.
 func TestUnusableMessagesAreDeadLettered(t *testing.T) {
 	s := newStack(t)

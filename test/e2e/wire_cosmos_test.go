@@ -46,7 +46,7 @@ func cosmosFaults() []cosmosFault {
 }
 
 // Must show: faults on the wire to Cosmos DB, with the real SDK and the real binary. Each lands in its kind within its
-// deadline, costs nobody a retry, and ends exact.
+// deadline, costs no document a retry, and ends exact.
 func TestEachFaultOfCosmosOnTheWireLandsInItsKind(t *testing.T) {
 	t.Parallel()
 	for _, f := range cosmosFaults() {
@@ -94,7 +94,7 @@ func TestEachFaultOfCosmosOnTheWireLandsInItsKind(t *testing.T) {
 	}
 }
 
-// A document whose patch is refused with 449 for good is left behind, and holds nobody up; the next attempt finds
+// A document whose patch is refused with 449 for good is left behind, and no other document waits; the next attempt finds
 // it in SQL.
 func TestADocumentThatTakesNoPatchIsLeftBehindAlone(t *testing.T) {
 	t.Parallel()
@@ -121,7 +121,7 @@ func TestADocumentThatTakesNoPatchIsLeftBehindAlone(t *testing.T) {
 	s.requireUncounted()
 }
 
-// A 412 that is real: somebody puts other content in while the outcome of the first one is on its way.
+// A real 412: another program replaces the content while the outcome of the first is being written.
 func TestContentThatChangesBeforeItsPatchIsWrittenToo(t *testing.T) {
 	t.Parallel()
 	docs := sample.Generate(sample.Options{Seed: 33, Count: 20, Clean: true})
@@ -167,7 +167,7 @@ func TestWithoutTheControlDocumentTheDrainGoesOn(t *testing.T) {
 			flow := s.handler.health().Flow
 			require.Equal(t, string(breaker.Running), flow.State)
 			require.True(t, flow.Lost)
-			require.False(t, slices.Contains(kinds(s.host), funchost.Retry), "nobody had to wait")
+			require.False(t, slices.Contains(kinds(s.host), funchost.Retry), "no document had to wait")
 		})
 	}
 }

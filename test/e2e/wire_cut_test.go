@@ -86,7 +86,7 @@ func each(how wire) func([]commit.Item) wire {
 	}
 }
 
-// with breaks every request that holds a document.
+// with breaks every request that contains a document.
 func with(id string, how wire) func([]commit.Item) wire {
 	return func(items []commit.Item) wire {
 		if slices.ContainsFunc(items, func(i commit.Item) bool { return i.DocumentID == id }) {
@@ -116,7 +116,7 @@ func (s *stack) commitHere(sink commit.Sink) func(docs []sample.Document) commit
 	}
 }
 
-// Must show: mid-reply and mid-request cuts. The rows are exact, each is written once, and nobody is charged.
+// Must show: mid-reply and mid-request cuts. The rows are exact, each is written once, and no document loses a retry.
 func TestABrokenConnectionCostsNothingAndWritesOnce(t *testing.T) {
 	for name, breaks := range map[string]func() func([]commit.Item) wire{
 		"the first request is lost":   func() func([]commit.Item) wire { return once(cutThere) },
@@ -140,7 +140,7 @@ func TestABrokenConnectionCostsNothingAndWritesOnce(t *testing.T) {
 }
 
 // Must show: one document whose request breaks its connection each time is isolated; its neighbours commit. When it is tried
-// again and the wire holds, it ends exact: written once, even if its rows were there all the time.
+// again and the connection works, it ends exact: written once, even if its rows were there all the time.
 func TestADocumentThatBreaksItsConnectionIsIsolated(t *testing.T) {
 	for name, how := range map[string]wire{"there": cutThere, "back": cutBack} {
 		t.Run(name, func(t *testing.T) {

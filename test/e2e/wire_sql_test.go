@@ -37,11 +37,11 @@ func onlyInACampaign(t *testing.T) {
 type silence int
 
 const (
-	// refuses: nobody listens at the port.
+	// refuses: nothing listens at the port.
 	refuses silence = iota
 	// resets: the connection is taken and reset.
 	resets
-	// hangs: the connection is taken, and nothing is ever said.
+	// hangs: the connection is accepted, and never answered.
 	hangs
 )
 
@@ -57,7 +57,7 @@ type deafServer struct {
 	group    sync.WaitGroup
 }
 
-// newDeafServer takes a port. One that refuses does not listen, and so sees nobody, until watch.
+// newDeafServer takes a port. One that refuses does not listen, and so sees no clients, until watch.
 func newDeafServer(t *testing.T, how silence) *deafServer {
 	t.Helper()
 	n := &deafServer{how: how}
@@ -181,7 +181,7 @@ func TestNoSQLServerAtItsAddress(t *testing.T) {
 	}
 }
 
-// The same for three minutes: one attempt a minute, and with the driver's own patience where nobody answers.
+// The same for three minutes: one attempt a minute, and with the driver's own timeout where nothing answers.
 func TestCampaignNoSQLServerAtItsAddress(t *testing.T) {
 	onlyInACampaign(t)
 	t.Parallel()

@@ -31,7 +31,7 @@ func (s *Sink) Adopted(ctx context.Context) (bool, error) {
 	return state.Adopted(), err
 }
 
-// MarkEmpty says that nothing was written before us. It changes nothing once something was said or begun.
+// MarkEmpty records that there is no history to adopt. It does nothing after that, or after an adoption began.
 func (s *Sink) MarkEmpty(ctx context.Context, who string) error {
 	if err := ended(ctx, "inmem: mark empty"); err != nil {
 		return err
@@ -179,7 +179,7 @@ func mayAdopt(e Entry, r adopt.Row) bool {
 	return e.Hash != r.Hash
 }
 
-// moved is the error of a run that somebody else has moved on or ended.
+// moved is the error of a run that another process advanced or ended.
 func moved(op string) error {
 	return &fault.Error{
 		Kind: fault.Contention, Condition: fault.Changed, Code: "adoption_moved", Op: op,

@@ -11,7 +11,7 @@ import (
 )
 
 // Control is a control document in memory. It implements breaker.ControlStore and passes the same suite as the Cosmos
-// adapter. The document is kept as JSON, so that nothing gets through that would not get through a database. It is safe
+// adapter. The document is stored as JSON, so that only what survives a database survives here. It is safe
 // for concurrent use; all instances of an app share one.
 type Control struct {
 	mu sync.Mutex

@@ -142,7 +142,7 @@ func (q *Queue) Send(ctx context.Context, messages []run.Outgoing) []error {
 	return errs
 }
 
-// next is how this call goes wrong. The caller has the lock.
+// next is the fault of this call. The caller has the lock.
 func (q *Queue) next() QueueFault {
 	if len(q.plan) > 0 {
 		f := q.plan[0]
@@ -155,7 +155,7 @@ func (q *Queue) next() QueueFault {
 	return QueueFault{}
 }
 
-// store keeps a message, unless it is known. The caller has the lock.
+// store adds a message, unless it is a duplicate. The caller has the lock.
 func (q *Queue) store(m run.Outgoing) {
 	now := q.now()
 	if until, known := q.seen[m.ID]; q.window > 0 && known && now.Before(until) {

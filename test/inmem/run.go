@@ -151,7 +151,7 @@ func (s *RunStore) shown(r *storedRun) run.Run {
 	found.NextIn = max(0, r.nextAt.Sub(now))
 	heard := r.HeartbeatAt
 	if heard.IsZero() {
-		heard = r.StartedAt // nobody has said anything yet
+		heard = r.StartedAt // no heartbeat yet
 	}
 	found.Silent = now.Sub(heard)
 	end := r.EndedAt
@@ -185,7 +185,7 @@ func (s *RunStore) brief(r *storedRun) run.Run {
 // ours reports whether something of an environment is this one's.
 func (s *RunStore) ours(sysName string) bool { return sysName == s.sysName }
 
-// note adds entries to the audit log, which are as they are kept.
+// note adds normalized entries to the audit log.
 func (s *RunStore) note(kept ...run.Audit) {
 	for _, a := range kept {
 		s.audits = append(s.audits, entry{s.sysName, ops.Audit{
@@ -199,7 +199,7 @@ func (s *RunStore) silent(owner string, heartbeat time.Time, stale time.Duration
 	return owner == "" || s.at().Sub(heartbeat) >= stale
 }
 
-// free reports whether a claim may take what an owner has: it has none, the owner let go, or has said nothing for stale.
+// free reports whether a claim may take a lease: it has no owner, was released, or its last heartbeat is older than stale.
 func (s *RunStore) free(owner string, heartbeat time.Time, epoch, shown int, stale time.Duration) bool {
 	return shown == epoch || s.silent(owner, heartbeat, stale)
 }
@@ -247,7 +247,7 @@ func (s *RunStore) begin(w run.Worker, kind, sysName string) {
 	row.Worker, row.Kind, row.SysName, row.Status, row.HeartbeatAt = w, kind, sysName, run.WorkerRunning, s.at()
 }
 
-// end gives a running worker its last status. Nobody is nobody.
+// end gives a running worker its last status; an empty id is ignored.
 func (s *RunStore) end(worker string, status run.WorkerStatus) {
 	if w := s.workerOf[worker]; w != nil && w.Status == run.WorkerRunning {
 		w.Status, w.HeartbeatAt = status, s.at()
@@ -261,7 +261,7 @@ func (s *RunStore) beat(worker string) {
 	}
 }
 
-// normalizedAudit is the entry as it is kept; the rules are those of ops.Audit.
+// normalizedAudit is the entry as it is stored; the rules are those of ops.Audit.
 func normalizedAudit(a run.Audit) (run.Audit, error) {
 	k, err := ops.Audit{Action: a.Code, By: a.By, Why: a.Why, Detail: a.Detail}.Normalize()
 	if err != nil {
@@ -271,7 +271,7 @@ func normalizedAudit(a run.Audit) (run.Audit, error) {
 	return a, nil
 }
 
-// normalizedAudits are entries as they are kept.
+// normalizedAudits are entries as they are stored.
 func normalizedAudits(audits []run.Audit) ([]run.Audit, error) {
 	kept := make([]run.Audit, 0, len(audits))
 	for _, a := range audits {

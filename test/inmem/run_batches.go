@@ -202,7 +202,7 @@ func (s *RunStore) FailBatch(ctx context.Context, h run.BatchLease, reason strin
 	return s.endLease(ctx, "inmem: fail batch", h, run.WorkerFailed, []run.Audit{a}, func(j *storedBatch) { s.giveUp(j, reason) })
 }
 
-// endLease ends a worker's hold of a batch.
+// endLease ends a worker's lease of a batch.
 func (s *RunStore) endLease(ctx context.Context, op string, h run.BatchLease, status run.WorkerStatus, audits []run.Audit, change func(*storedBatch)) error {
 	audits, err := normalizedAudits(audits)
 	if err != nil {

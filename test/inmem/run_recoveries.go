@@ -195,7 +195,7 @@ func (s *RunStore) Rescue(ctx context.Context, sysName string, stale, released t
 	return batches, s.failedWorkers() - before, nil
 }
 
-// abandoned reports whether a batch's worker is dead, or let go and nobody came.
+// abandoned reports whether a batch's worker is dead, or released it and no other claimed it.
 func (s *RunStore) abandoned(j *storedBatch, stale, released time.Duration) bool {
 	if j.Owner == "" {
 		return s.at().Sub(j.releasedAt) >= released

@@ -253,7 +253,7 @@ func (s *RunStore) ReleaseRun(ctx context.Context, l run.RunLease) error {
 	return s.releaseRunLease(ctx, "inmem: release run", l, run.WorkerIdle, func(*storedRun) {})
 }
 
-// releaseRunLease ends a manager's hold of a run.
+// releaseRunLease ends a manager's lease of a run.
 func (s *RunStore) releaseRunLease(ctx context.Context, op string, l run.RunLease, status run.WorkerStatus, also func(*storedRun)) error {
 	if err := ended(ctx, op); err != nil {
 		return err

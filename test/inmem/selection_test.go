@@ -28,7 +28,7 @@ func TestSelection(t *testing.T) {
 	})
 }
 
-// A page tells what it looked at, so that use cases meet the empty pages of a service.
+// A page covers a fixed number of documents, so that use cases meet the empty pages of a service.
 func TestPagesOfASelectionAreAsFullAsItHappens(t *testing.T) {
 	docs := inmem.NewDocuments(time.Now)
 	for _, doc := range []string{

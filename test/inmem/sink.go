@@ -37,7 +37,7 @@ type HeartbeatRow struct {
 	Number     int64
 }
 
-// Line is what the user's two tables hold for one line. A Line is never changed in place.
+// Line is the content of the user's two tables for one line. A Line is never changed in place.
 type Line struct {
 	// Tracking says whether IVCE_TRKG_MSTR has a row for the line.
 	Tracking bool
@@ -51,7 +51,7 @@ const (
 	OutcomeApplied = "applied"
 	// OutcomeFailed: the line carries a failure mark of the document; the entry has no hash.
 	OutcomeFailed = "failed"
-	// OutcomeAdopted: somebody wrote the line before us and it was taken over as it was.
+	// OutcomeAdopted: the line has history, and was adopted unchanged.
 	OutcomeAdopted = "adopted"
 )
 
@@ -77,14 +77,14 @@ func NewSink() *Sink {
 	return &Sink{lines: map[int64]Line{}, ledger: map[int64]Entry{}, heartbeats: map[string]HeartbeatRow{}}
 }
 
-// Backup is a copy: another sink with what this one holds.
+// Backup is a copy: another sink with the same content.
 func (s *Sink) Backup() *Sink {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &Sink{lines: maps.Clone(s.lines), ledger: maps.Clone(s.ledger), heartbeats: maps.Clone(s.heartbeats), writes: s.writes, adoption: s.adoption}
 }
 
-// Restore puts a backup in the place of what the sink holds, or another database.
+// Restore replaces the sink's content with a backup, or with another database.
 func (s *Sink) Restore(from *Sink) {
 	c := from.Backup()
 	s.mu.Lock()
@@ -103,7 +103,7 @@ func (s *Sink) AddLines(ids ...int64) {
 	}
 }
 
-// Line answers what the tables hold for a line; ok is false without a detail row.
+// Line gives the content of a line; ok is false without a detail row.
 func (s *Sink) Line(id int64) (l Line, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Sink) Line(id int64) (l Line, ok bool) {
 	return l, ok
 }
 
-// SetLine is another program's write: it replaces what the tables hold for a line.
+// SetLine is another program's write: it replaces the content of a line.
 func (s *Sink) SetLine(id int64, l Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,7 +214,7 @@ func (s *Sink) row(sysName string) breaker.Heartbeat {
 	return breaker.Heartbeat{SysName: sysName, DatabaseID: row.DatabaseID, Number: row.Number}
 }
 
-// SetHeartbeat is another program's write: it replaces an environment's row of the table heartbeat. One without a number takes it away.
+// SetHeartbeat is another program's write: it replaces an environment's row of the table heartbeat. One without a number deletes it.
 func (s *Sink) SetHeartbeat(sysName string, row HeartbeatRow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

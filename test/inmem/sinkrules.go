@@ -21,7 +21,7 @@ type work struct {
 	taken map[int64]bool
 }
 
-// work decides everything: first who wins each line among the items, then what the winner does to it.
+// work decides everything: first which item wins each line, then what the winner writes to it.
 func (s *Sink) work(items []commit.Item, mode commit.Mode) *work {
 	w := &work{
 		s: s, items: items,
@@ -113,7 +113,7 @@ func (w *work) verdict(i int, id int64) commit.Verdict {
 	case holds(e, it), outdatedHash(e, it):
 		return commit.Unchanged
 	default:
-		return commit.Superseded // there is nobody else in here: what is neither ours nor the same is newer
+		return commit.Superseded // no other program writes here: content that is neither ours nor the same is newer
 	}
 }
 

@@ -61,7 +61,7 @@ func (w *world) refused(s span) behaviour {
 	}
 }
 
-// locked: somebody holds the line's row; the request waits LOCK_TIMEOUT for it.
+// locked: another program has locked the line's row; the request waits LOCK_TIMEOUT for it.
 func (w *world) locked(s span) behaviour {
 	const lockWait = 5 * time.Second
 	return func(ctx context.Context) error {

@@ -116,7 +116,7 @@ func mostInAnHour(all []time.Time) int {
 	return most
 }
 
-// openFor is how long the breaker was not closed between two moments, as the control document told, and the reasons.
+// openFor is how long the breaker was not closed between two moments, as the control document had it, and the reasons.
 func (w *world) openFor(from, to time.Time) (total time.Duration, whys []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +146,7 @@ func (w *world) isOpen() bool {
 	return w.flowNow() != closed
 }
 
-// flowNow is what the breaker does as the control document tells. w.mu is held.
+// flowNow is the breaker's state in the control document. w.mu is held.
 func (w *world) flowNow() flow {
 	if len(w.flow) == 0 {
 		return closed

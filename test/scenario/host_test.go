@@ -48,7 +48,7 @@ func (f *feedRange) changed(id string) {
 	f.order = append(f.order, place{id, f.n})
 }
 
-// take takes the next documents; the host moves its checkpoint when the invocation is done, and here nobody loses a lease.
+// take takes the next documents; the host moves its checkpoint when the invocation is done, and here no instance loses a lease.
 func (f *feedRange) take(most int) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,7 +16,7 @@ func refusedOnes() badKind {
 	return badKind{"refused", func(w *world) like { return like{kind: "refused", behaves: w.refused(always())} }}
 }
 
-// lockedOnes are documents whose lines somebody else holds.
+// lockedOnes are documents whose lines another program has locked.
 func lockedOnes() badKind {
 	return badKind{"locked", func(w *world) like { return like{kind: "locked", behaves: w.locked(always())} }}
 }

@@ -50,7 +50,7 @@ func TestRow10(t *testing.T) {
 		w.requestsAtMost(span{from, to}, int((to-from)/time.Minute))
 		afterwards(w)
 	})
-	// SQL is away and nobody asks: one tick finds it.
+	// SQL is away without traffic: one tick finds it.
 	each(t, "no traffic", memory(), func(w *world) {
 		w.host(len(w.feed))
 		w.arrive(1, good())

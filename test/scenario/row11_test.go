@@ -50,7 +50,7 @@ func TestRow11(t *testing.T) {
 	})
 }
 
-// oneCutOff plays half an hour in which the third instance cannot reach SQL, and asserts that nobody else notices.
+// oneCutOff plays half an hour in which the third instance cannot reach SQL, and asserts that the others are not affected.
 func (w *world) oneCutOff(timer bool) {
 	w.t.Helper()
 	const from, to = 10 * time.Minute, 40 * time.Minute

@@ -23,7 +23,7 @@ func TestRow13(t *testing.T) {
 		}
 		w.until(41 * time.Minute)
 
-		// While the log is full: it is said at once, and is in the audit log later.
+		// While the log is full: it is logged at once, and is in the audit log later.
 		fresh := w.start("fresh", process{feed: append(rest(w), 0), ticks: true})
 		begin := time.Now()
 		_, err := fresh.resume(w.ctx)

@@ -9,7 +9,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Row 14: a reindex while somebody holds lines for 30 s.
+// Row 14: a reindex locks lines for 30 s.
 func TestRow14(t *testing.T) {
 	for _, held := range []time.Duration{30 * time.Second, 3 * time.Minute} {
 		each(t, held.String(), one(2), func(w *world) {

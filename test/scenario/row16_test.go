@@ -19,7 +19,7 @@ func wentBack(w *world, code string, becomes func(sql, anHourAgo, threeMinutesAg
 	const at, ended, over = 70 * time.Minute, 90 * time.Minute, 2 * time.Hour
 	sql := w.base.Sink.(*inmem.Sink) //nolint:forcetypeassert // these scenarios are played in memory
 	for line := range int64(4000) {
-		sql.AddLines(line + 1) // the user's lines are there, whatever becomes of ours
+		sql.AddLines(line + 1) // the user's lines are there, with or without ours
 	}
 	w.hostOf(2, build{})
 	w.every(2*time.Second, over, func() { w.arrive(1, good()) })

@@ -79,7 +79,7 @@ type asked struct {
 	n        int
 }
 
-// change is one of the breaker's, as the control document tells.
+// change is a change of the breaker in the control document.
 type change struct {
 	at time.Time
 	is flow
@@ -237,7 +237,7 @@ type doc struct {
 	brought, broughtDone bool
 }
 
-// failure is a failure of its own as a patch of the document tells it.
+// failure is a document's own failure, from its patch.
 type failure struct {
 	at         time.Time
 	kind, code string
@@ -359,7 +359,7 @@ func (w *world) recorded(id string, s invoice.State) {
 }
 
 // check asserts the invariants that hold after every scenario: each committed document's line has its content, no document is
-// gone, and whatever failed has its evidence.
+// gone, and every failure has its evidence.
 func (w *world) check() {
 	w.t.Helper()
 	evidence, failed := 0, 0

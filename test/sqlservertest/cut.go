@@ -7,7 +7,7 @@ import (
 	"unicode/utf16"
 )
 
-// Place is where the line breaks.
+// Place is where the connection is cut.
 type Place int
 
 const (
@@ -25,8 +25,8 @@ type cut struct {
 	left, made int
 }
 
-// CutAt breaks the line at requests that hold a text: the next times ones, or all of them when times is 0. It reads the
-// stream's packets, so the connection must not be encrypted: encrypt=disable. The answer tells how often it happened so far.
+// CutAt cuts the connection at requests that contain a text: the next times ones, or all of them when times is 0. It reads the
+// stream's packets, so the connection must not be encrypted: encrypt=disable. made gives the number of cuts so far.
 func (p *Proxy) CutAt(text string, place Place, times int) (made func() int) {
 	c := &cut{place: place, left: times}
 	if times == 0 {

@@ -123,7 +123,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// arrives notes that somebody connected and reports whether the proxy is away.
+// arrives records a connection and reports whether the proxy is away.
 func (p *Proxy) arrives() (away bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
