@@ -247,7 +247,7 @@ func (s *RunStore) begin(w run.Worker, kind, sysName string) {
 	row.Worker, row.Kind, row.SysName, row.Status, row.HeartbeatAt = w, kind, sysName, run.WorkerRunning, s.at()
 }
 
-// end gives a running worker its last status; an empty id is ignored.
+// end gives a running worker its last status; an unknown id is ignored.
 func (s *RunStore) end(worker string, status run.WorkerStatus) {
 	if w := s.workerOf[worker]; w != nil && w.Status == run.WorkerRunning {
 		w.Status, w.HeartbeatAt = status, s.at()

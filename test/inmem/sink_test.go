@@ -85,7 +85,7 @@ func harness(testing.TB) conformance.SinkHarness {
 // lockWait is how long a request waits for a line that is held.
 const lockWait = 100 * time.Millisecond
 
-// lockedLines stands for what the oracle itself never has: lines that another program's transaction holds.
+// lockedLines simulates what the in-memory sink does not have: lines that another transaction has locked.
 type lockedLines struct {
 	*inmem.Sink
 

@@ -1,6 +1,6 @@
 package main
 
-// crashTable are the mutants that the crash test kills: their rule holds only when something fails at the wrong moment.
+// crashTable has the mutants that test/crashtest detects: their rules matter only when a fault comes at the wrong moment.
 func crashTable() []mutant {
 	return []mutant{
 		{

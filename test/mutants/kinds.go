@@ -1,6 +1,6 @@
 package main
 
-// kindsTable are mutants of the table of SQL Server's errors and of what the user's columns hold.
+// kindsTable are mutants of the table of SQL Server's errors and of the user's column widths.
 func kindsTable() []mutant {
 	const (
 		sqlserver = "internal/store/sqlserver"

@@ -1,6 +1,6 @@
 package main
 
-// table are the kept mutants. Each stands for a mistake that somebody could make, or for a rule that could be left out.
+// table are the kept mutants. Each is a mistake that a change could make, or a missing rule.
 func table() []mutant {
 	const (
 		writer   = "internal/commit"

@@ -82,8 +82,8 @@ func (p *Proxy) closeAll() {
 	}
 }
 
-// SwallowReply loses the next answer: at its first byte the client's connection ends, and the server may say what it
-// wants to nobody.
+// SwallowReply loses the next answer: at its first byte the client's connection ends, and the rest of the answer is
+// dropped.
 func (p *Proxy) SwallowReply() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -57,7 +57,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Run starts an Azurite for several tests. The caller stops it; if its process ends first, in whatever way, the
+// Run starts an Azurite for several tests. The caller stops it; if its process ends first, the
 // Azurite ends too.
 func Run() (*Server, error) {
 	root, err := moduleRoot()
@@ -121,7 +121,7 @@ func (s *Server) start() error {
 	}
 }
 
-// Stop ends the server and removes its files, which are nobody's: it is not asked first.
+// Stop kills the server and removes its files.
 func (s *Server) Stop() {
 	_ = s.cmd.Process.Kill() // fails only when it has ended already
 	_ = s.stdin.Close()

@@ -20,7 +20,7 @@ type Fault int
 const (
 	// Pass: the request and its answer go through.
 	Pass Fault = iota
-	// CutBefore: the request is taken and the connection ends; the server never hears of it.
+	// CutBefore: the proxy takes the request and closes the connection; the server never gets it.
 	CutBefore
 	// CutMidway: the connection is reset while the request is still being sent.
 	CutMidway

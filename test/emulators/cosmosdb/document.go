@@ -48,7 +48,7 @@ func (t *txn) apply(o docOp) (docResult, *apiError) {
 	}
 }
 
-// checkContent holds a document to be stored against the rules for ids and for the partition key, which
+// checkContent checks a document to be stored against the rules for ids and for the partition key, which
 // must be the one of the request.
 func (c *container) checkContent(content jsonval.Value, pk partitionKey) *apiError {
 	if content.Kind() != jsonval.Object {
@@ -164,7 +164,7 @@ func (t *txn) existing(o docOp) *apiError {
 	return nil
 }
 
-// matches tells whether If-Match lets the operation pass: none, *, or the version's own tag.
+// matches reports whether If-Match lets the operation pass: none, *, or the version's own tag.
 func matches(doc *document, ifMatch string) bool {
 	return ifMatch == "" || ifMatch == "*" || ifMatch == doc.etag
 }

@@ -149,7 +149,7 @@ func (s *Server) Faults() []RuleState {
 	return out
 }
 
-// Release lets the requests that a rule holds now go on, and tells how many they were; the rule stays.
+// Release lets the requests that a rule holds now go on, and returns their number; the rule stays.
 func (s *Server) Release(id string) int {
 	f := s.faults
 	f.mu.Lock()
@@ -289,7 +289,7 @@ func (f fault) after(ctx context.Context) bool {
 	return f.rule.Cut != After
 }
 
-// hold waits to be let go; false when the client or the server went first.
+// hold waits for the release; false when the client or the server went away first.
 func (f fault) hold(ctx context.Context) bool {
 	f.faults.begin(f.entry, f.document)
 	defer f.faults.end(f.entry, f.document)
@@ -303,7 +303,7 @@ func (f fault) hold(ctx context.Context) bool {
 	}
 }
 
-// begin notes that a request is held.
+// begin counts a held request.
 func (f *faults) begin(e *ruleEntry, document string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -314,7 +314,7 @@ func (f *faults) begin(e *ruleEntry, document string) {
 	f.wake()
 }
 
-// end notes that a request is held no longer.
+// end counts a released request.
 func (f *faults) end(e *ruleEntry, document string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -122,7 +122,7 @@ func (l *loader) documents(rec jsonval.Value) error {
 	return nil
 }
 
-// restore makes a stored document from what the journal holds of it.
+// restore makes a stored document from its record in the journal.
 func (c *container) restore(content jsonval.Value, lsn int64) (*document, error) {
 	pk, e := c.pk.of(content)
 	if e != nil {

@@ -22,7 +22,7 @@ const (
 // Undefined.
 type partitionKey struct {
 	values []jsonval.Value
-	// text tells two keys apart: the components with their types, numbers by value.
+	// text identifies the key: the components with their types, numbers by value.
 	text string
 }
 
@@ -109,7 +109,7 @@ func parsePKDefinition(v jsonval.Value) (pkDefinition, *apiError) {
 	return def, nil
 }
 
-// of is the partition key that a document holds.
+// of is the partition key of a document.
 func (d pkDefinition) of(doc jsonval.Value) (partitionKey, *apiError) {
 	values := make([]jsonval.Value, len(d.paths))
 	for i, p := range d.paths {
@@ -118,7 +118,7 @@ func (d pkDefinition) of(doc jsonval.Value) (partitionKey, *apiError) {
 	return newPartitionKey(values)
 }
 
-// isID tells whether the partition key is the document's id.
+// isID reports whether the partition key is the document's id.
 func (d pkDefinition) isID() bool {
 	return len(d.paths) == 1 && len(d.paths[0]) == 1 && d.paths[0][0] == "id"
 }

@@ -75,7 +75,7 @@ func (r *patchRequest) apply(doc jsonval.Value, pk pkDefinition) (jsonval.Value,
 	return doc, nil
 }
 
-// allowed refuses what a patch may not touch: id, the partition key and what holds it, system members.
+// allowed refuses what a patch may not touch: id, the partition key and its parents, system members.
 func (o patchOperation) allowed(number int, pk pkDefinition) *apiError {
 	if o.path[0] == "id" || slices.Contains(systemMembers(), o.path[0]) {
 		return badRequest("For operation(%d): '%s' is a system property and cannot be patched.", number, o.text)

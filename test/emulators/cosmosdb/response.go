@@ -72,7 +72,7 @@ func (s *Server) sendFault(w http.ResponseWriter, req *request, f fault) {
 	s.send(w, req, nil, f.status)
 }
 
-// isWrite tells whether Prefer: return=minimal empties the answer's body.
+// isWrite reports whether Prefer: return=minimal empties the answer's body.
 func (req *request) isWrite() bool {
 	switch req.op {
 	case OpCreate, OpUpsert, OpReplace, OpPatch, OpDelete:

@@ -28,10 +28,10 @@ type Options struct {
 	JournalPath string
 	// Key is the account key in base64; empty means DefaultKey.
 	Key string
-	// AcceptBearer lets requests with a Microsoft Entra token pass, whatever the token. Off, they get 401.
+	// AcceptBearer lets requests with any Microsoft Entra token pass. Off, they get 401.
 	AcceptBearer bool
 	// Now is the clock of _ts, ttl and GetCurrentTimestamp; nil is the wall clock. The date of a request's
-	// signature is always held against the wall clock, because clients take it from there.
+	// signature is always compared with the wall clock, because clients take it from there.
 	Now func() time.Time
 	// PageLimit is the page size of queries that name none; 0 means DefaultPageLimit.
 	PageLimit int
@@ -55,7 +55,7 @@ type Server struct {
 	stats  *stats
 }
 
-// New makes a server, with what the journal of an earlier one holds. Errors: a key that is not base64, a
+// New makes a server, with the content of an existing journal. Errors: a key that is not base64, a
 // journal that cannot be read or written, or that is damaged before its last record.
 func New(opts Options) (*Server, error) {
 	if opts.Key == "" {
@@ -160,7 +160,7 @@ func (s *Server) cut(w http.ResponseWriter, req *request) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	_ = conn.Close() // nobody is left to tell
+	_ = conn.Close() // the connection is gone
 }
 
 // serve does what the request asks.

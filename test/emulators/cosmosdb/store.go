@@ -15,7 +15,7 @@ import (
 	"sqlwriter/test/emulators/cosmosdb/jsonval"
 )
 
-// database holds its containers by id. The server's lock guards it.
+// database has its containers by id. The server's lock guards it.
 type database struct {
 	id, rid, etag string
 	ts            int64
@@ -125,7 +125,7 @@ func (c *container) get(key string) *document {
 	return s.doc
 }
 
-// expired tells whether a document's time to live is over. Its own ttl counts only while the container's
+// expired reports whether a document's time to live is over. Its own ttl counts only while the container's
 // is on, and a change of the container's default counts for all documents, old ones too.
 func (t ttlSetting) expired(d *document, now time.Time) bool {
 	seconds := t.seconds
@@ -243,7 +243,7 @@ func (r *pkRange) tidy() {
 	}
 }
 
-// current tells whether the entry is the document's latest version.
+// current reports whether the entry is the document's latest version.
 func (e feedEntry) current() bool { return e.slot.doc != nil && e.slot.doc.lsn == e.lsn }
 
 // liveDocuments is how many documents the container holds, expired ones included.

@@ -39,7 +39,7 @@ func TestDocumentIfMatchIsComparedUnderTheLockOfTheWrite(t *testing.T) {
 				if held {
 					select {
 					case <-compared:
-					case <-time.After(200 * time.Millisecond): // as it should be: nobody else gets that far
+					case <-time.After(200 * time.Millisecond): // as it should be: the other does not get that far
 					}
 				} else {
 					second.Do(func() { close(compared) })

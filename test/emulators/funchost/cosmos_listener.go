@@ -143,7 +143,7 @@ func (l *cosmosListener) own(ctx context.Context, mine lease) {
 	stop()
 	renewing.Wait()
 	if renewErr != nil {
-		return // said where it was noticed
+		return // already logged
 	}
 	if errors.Is(err, errLeaseLost) {
 		l.event(Event{Kind: LeaseLost, Range: mine.LeaseToken, Err: err})

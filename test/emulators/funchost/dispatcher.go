@@ -49,7 +49,7 @@ func newDispatcher(ctx context.Context, h *Host) (*dispatcher, error) {
 	return &dispatcher{host: h, port: port, base: "http://127.0.0.1:" + port, ready: make(chan struct{}), client: client}, nil
 }
 
-// freePort finds a port that nobody listens on. The host takes one that the system gives (WorkerUtilities.GetUnusedTcpPort);
+// freePort finds an unused port. The host takes one that the system gives (WorkerUtilities.GetUnusedTcpPort);
 // that one may be given to any outgoing connection again while the handler is not listening, at its start or in a restart,
 // so here it comes from below the range that systems hand out.
 func freePort(ctx context.Context) (string, error) {
@@ -167,7 +167,7 @@ func (d *dispatcher) restart(ctx context.Context, w *worker, why string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.worker != w || d.stopped {
-		return // somebody else has seen to it
+		return // another goroutine restarts it
 	}
 	d.unreadyLocked()
 	d.killLocked(w, why)

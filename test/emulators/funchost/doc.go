@@ -35,12 +35,12 @@
 //	2xx, the host listens                 completed
 //	failed, timed out, handler died       abandoned at once: the next delivery comes without a pause, and ten of them end
 //	                                      in the dead-letter queue within seconds
-//	2xx, but the host was told to stop    abandoned: the extension counts nothing that ends after its stop
+//	2xx, but the host is stopping         abandoned: the extension counts nothing that ends after its stop
 //	still running when the host ends      left: it comes again when its lock has expired
 //	2xx, autoCompleteMessages false       left, again and again: a custom handler cannot settle
 //	lock lost meanwhile                   logged, nothing else; another receiver has the message
 //
-// Without maxConcurrentCalls in host.json sixteen messages are worked on at once, whatever the machine: the real default
+// Without maxConcurrentCalls in host.json sixteen messages are processed at once on any machine: the real default
 // is 16 for each core, and this host counts as the smallest instance, which has one. When Service Bus is away the
 // receiver pauses for 1 s to 30 s and is then replaced. A message received before is settled by its lock token afterwards, as
 // the .NET client does, while its lock is valid.

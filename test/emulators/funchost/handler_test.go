@@ -169,7 +169,7 @@ func TestHandlerThatExitsBeforeItListens(t *testing.T) {
 		require.NoError(t, b.Start(t.Context()))
 		b.gaveUp()
 		require.Equal(t, 3, b.count(HandlerStarted))
-		// Nobody tells the prober of an exit with 0: it is its time-out that counts.
+		// The prober does not learn of an exit with 0: its time-out counts.
 		require.Equal(t, probed, strings.Contains(b.await(HandlerRestarting).Text, "timed out"))
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a test waits for what must happen, on a machine that has ten times too much to do.
+// patience is how long a test waits for an event that must happen, on an overloaded machine.
 const patience = time.Minute
 
 // The test binary plays the handler when the host starts it with this variable.

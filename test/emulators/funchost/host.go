@@ -84,7 +84,7 @@ func Run(ctx context.Context, options Options) error {
 }
 
 // Start reads the script root and starts the handler, the triggers and the HTTP server. It returns as soon as the host
-// listens; Ready tells when the handler does too. A function that cannot be indexed does not keep the others from running,
+// listens; Ready is closed when the handler does too. A function that cannot be indexed does not keep the others from running,
 // as in the host: it is an event (FunctionRefused) and a line in the log. Errors: host.json or the executable is not as the
 // host needs it, the address is taken, the process cannot be started.
 //
@@ -210,7 +210,7 @@ func (h *Host) listenCosmos(ctx context.Context, f *function) error {
 // Address is the host's own address, host:port, once Start has returned.
 func (h *Host) Address() string { return h.address }
 
-// HandlerURL is where the handler is told to listen.
+// HandlerURL is the address that the handler must listen on.
 func (h *Host) HandlerURL() string { return h.dispatcher.base }
 
 // HandlerPid is the process id of the handler's current run.

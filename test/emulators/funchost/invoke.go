@@ -9,7 +9,7 @@ import (
 )
 
 // execute runs an invocation with the function's retry policy and returns the reply and error of the last attempt. ctx
-// ends the waiting between attempts, not an attempt: nothing tells a custom handler that its caller is gone.
+// ends the waiting between attempts, not an attempt: a custom handler does not learn that its caller is gone.
 // Source: FunctionExecutorExtensions.cs.
 func (h *Host) execute(ctx context.Context, f *function, p payload) (reply, error) {
 	var retry *retryContext

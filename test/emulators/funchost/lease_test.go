@@ -85,7 +85,7 @@ func TestTwoHostsWithOnePrefixSplitTheRanges(t *testing.T) {
 
 	store.put(0, time.Time{}, `"a"`)
 	store.put(1, time.Time{}, `"b"`)
-	require.Eventually(t, func() bool { // which of them looked before, nobody knows
+	require.Eventually(t, func() bool { // the order of the two is not known
 		if len(clock.asleep(waitFeedPoll)) >= 2 {
 			clock.advance(5 * time.Second)
 		}

@@ -312,7 +312,7 @@ func TestAQueueThatIsNotThereIsSaidAndAskedForAgain(t *testing.T) {
 	b.clock.wait(t, waitReceive, 1)
 }
 
-// With every call taken nobody receives, so that nobody notices the loss of the connection before the settlement does.
+// With every call taken nothing receives, so the settlement is the first to find the connection lost.
 func TestAConnectionLostUnnoticed(t *testing.T) {
 	t.Parallel()
 	server := busStart(t, servicebus.Queue{})

@@ -157,8 +157,8 @@ func (l *serviceBusListener) invoke(ctx context.Context, d *delivery) error {
 }
 
 // settle completes a message whose invocation succeeded and gives back at once, without a pause, one whose invocation
-// failed. Three cases are neither: with autoCompleteMessages off nobody completes; when the host stopped meanwhile a
-// success doesn't count any more; and when the host was gone before the invocation ended nobody is left to settle, so
+// failed. Three cases are neither: with autoCompleteMessages off nothing completes the message; when the host stopped meanwhile a
+// success doesn't count any more; and when the host was gone before the invocation ended nothing can settle it, so
 // that the lock has to expire.
 func (l *serviceBusListener) settle(ctx context.Context, r *receiving, d *delivery, failed error) {
 	switch {
@@ -193,7 +193,7 @@ func (l *serviceBusListener) settled(d *delivery, kind Kind, cause, err error) {
 }
 
 // keepLock renews the lock while the invocation runs, at most for maxAutoLockRenewalDuration. Its loss does not end the
-// invocation: nothing tells a custom handler.
+// invocation: a custom handler does not learn of it.
 func (l *serviceBusListener) keepLock(ctx context.Context, r *receiving, d *delivery) {
 	clock, began := l.host.clock, l.host.clock.Now()
 	for d.LockedUntil != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // serviceBusPayload gives a message the form that serviceBusTrigger gives it (docs/facts.md F10, F11). The error is
-// a body that cannot become a string: the real host fails the invocation then, before the handler hears of it.
+// a body that cannot become a string: the real host fails the invocation then, before it calls the handler.
 func serviceBusPayload(message *azservicebus.ReceivedMessage, zone *time.Location) (payload, error) {
 	text, err := messageText(message)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
-// errMessageLockLost says that a message is no longer this receiver's: its lock has expired, or somebody has settled it.
+// errMessageLockLost says that a message is no longer this receiver's: its lock has expired, or it is settled.
 var errMessageLockLost = errors.New("the message's lock is lost")
 
 // delivery is one locked message.
@@ -141,7 +141,7 @@ func (q *queueReceiver) stop(ctx context.Context) {
 func closeReceiver(ctx context.Context, r *azservicebus.Receiver) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	_ = r.Close(ctx) // nothing is held that a failed close would keep
+	_ = r.Close(ctx) // a failed close keeps no lock
 }
 
 func (q *queueReceiver) close(ctx context.Context) {

@@ -24,7 +24,7 @@ func (c call) message(t *testing.T) string {
 	return inner
 }
 
-// gate answers calls when told to, and says how many wait.
+// gate delays the answers to calls until a test releases them, and counts the waiting ones.
 type gate struct {
 	mu      sync.Mutex
 	inside  int

@@ -58,7 +58,7 @@ func TestHandlerEnvironmentLayers(t *testing.T) {
 	require.Contains(t, env, "FUNCTIONS_CUSTOMHANDLER_PORT="+strings.TrimPrefix(b.HandlerURL(), "http://127.0.0.1:"))
 }
 
-// Nothing tells a handler that the host is stopping: a running POST is not cancelled (docs/facts.md F23), it may still
+// A handler does not learn that the host is stopping: a running POST is not cancelled (docs/facts.md F23), it may still
 // succeed, and its batch comes again all the same.
 func TestStopDoesNotCancelARunningInvocation(t *testing.T) {
 	store := newFakeCosmos(1)
@@ -111,7 +111,7 @@ func TestADisabledFunctionDoesNotListen(t *testing.T) {
 	require.Empty(t, b.control.seen())
 }
 
-// The handler is told the same port in every run: a client may keep its address.
+// The handler gets the same port in every run: a client may keep its address.
 func TestHandlerKeepsItsPortThroughRestarts(t *testing.T) {
 	b := start(t, newRoot(t).function("F", manual("")), with(masterKey))
 	before := b.HandlerURL()

@@ -152,7 +152,7 @@ func (s scheduleStatus) in(zone *time.Location) scheduleStatus {
 	return s
 }
 
-// invoke runs the function once and moves the status on, whatever came of it: a failure does not stop the schedule.
+// invoke runs the function once and advances the status, also after a failure, which does not stop the schedule.
 func (l *timerListener) invoke(ctx context.Context, pastDue, unscheduled bool) error {
 	at := l.now()
 	var shown *scheduleStatus

@@ -130,7 +130,7 @@ func (l *lineWriter) flush() {
 // errNotReady means that nothing answered within initializationTimeout.
 var errNotReady = errors.New("initializing HttpWorker timed out")
 
-// waitReady asks GET / until anything answers, whatever the status (docs/facts.md F21, IsWorkerReady). Only a refused
+// waitReady asks GET / until anything answers, with any status (docs/facts.md F21, IsWorkerReady). Only a refused
 // connection counts as "not yet".
 func (d *dispatcher) waitReady(ctx context.Context, w *worker) error {
 	tune := d.host.options.Tune
@@ -150,7 +150,7 @@ func (d *dispatcher) waitReady(ctx context.Context, w *worker) error {
 			if w.code != exitSuccess {
 				return nil // seen to where the process is watched
 			}
-			exited = nil // nobody told the prober: it goes on until its limit
+			exited = nil // the prober does not learn of it: it goes on until its limit
 		case <-limit.C:
 			return errNotReady
 		case <-poll.C:

@@ -142,7 +142,7 @@ func TestAWedgedSender(t *testing.T) {
 	}
 }
 
-// rhea's own dispositions told 32 concurrent senders the wrong thing.
+// rhea's own dispositions gave 32 concurrent senders wrong outcomes.
 func TestEverySenderGetsItsOwnOutcome(t *testing.T) {
 	t.Parallel()
 	s, client := start(t)

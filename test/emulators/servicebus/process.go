@@ -112,7 +112,7 @@ func ConnectionString(address string) string {
 const startTimeout = time.Minute
 
 // Start starts the program and waits until it listens. It runs until Stop or Kill, beyond ctx; when the process that
-// started it ends, in whatever way, it ends too. Errors: ErrNotInstalled, or the output of a program that ended at once.
+// started it ends, it ends too. Errors: ErrNotInstalled, or the output of a program that ended at once.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	path, args, err := o.Command()
 	if err != nil {

@@ -44,7 +44,7 @@ type token struct {
 	start, end int
 }
 
-// is tells whether the token is the symbol or, whatever its case, the keyword.
+// is reports whether the token is the symbol or, whatever its case, the keyword.
 func (t token) is(text string) bool {
 	switch t.kind {
 	case tokSymbol:

@@ -21,7 +21,7 @@ type Query struct {
 	limit    expr
 	distinct bool
 	groupBy  bool
-	// aggregate is set when the select list holds COUNT, SUM, MIN, MAX or AVG.
+	// aggregate is set when the select list has COUNT, SUM, MIN, MAX or AVG.
 	aggregate string
 	// count is the argument of VALUE COUNT(...), the one aggregate that is evaluated.
 	count expr
@@ -70,7 +70,7 @@ func (q *Query) Bind(params map[string]jsonval.Value, now time.Time) error {
 	return nil
 }
 
-// Matches tells whether WHERE is true for the document; a query without WHERE matches all.
+// Matches reports whether WHERE is true for the document; a query without WHERE matches all.
 func (q *Query) Matches(doc jsonval.Value) bool {
 	if q.where == nil {
 		return true
@@ -98,7 +98,7 @@ func (q *Query) Project(doc jsonval.Value) jsonval.Value {
 	return jsonval.OfObject(names, values)
 }
 
-// GatewayRefusal tells what the real gateway answers when the query is not limited to one partition key or
+// GatewayRefusal gives the answer of the real gateway when the query is not limited to one partition key or
 // range: plan is the construct it would have to merge ("" when none), and nonValueAggregate is set for the
 // other refusal, of GROUP BY and of aggregates without VALUE (docs/facts.md F63).
 func (q *Query) GatewayRefusal() (plan string, nonValueAggregate bool) {
@@ -120,7 +120,7 @@ func (q *Query) GatewayRefusal() (plan string, nonValueAggregate bool) {
 	}
 }
 
-// Unserved is an *Error when the query holds a construct that is parsed only to be refused, nil otherwise.
+// Unserved is an *Error when the query has a construct that is parsed only to be refused, nil otherwise.
 func (q *Query) Unserved() error {
 	refuse := func(what string) error {
 		return &Error{Code: "EMULATOR", Message: what + " is not implemented by this emulator", NotImplemented: true}
@@ -140,7 +140,7 @@ func (q *Query) Unserved() error {
 	return nil
 }
 
-// Collected tells whether the rows must be gathered before the first page (Collect), rather than page by
+// Collected reports whether the rows must be gathered before the first page (Collect), rather than page by
 // page with Matches and Project.
 func (q *Query) Collected() bool {
 	return q.count != nil || q.orderBy != nil || q.top != nil || q.offset != nil

@@ -87,7 +87,7 @@ func TestEqual(t *testing.T) {
 	require.True(t, jsonval.OfFloat(math.NaN()).IsUndefined())
 }
 
-// FuzzParse holds the parser against encoding/json: it may refuse more (depth, numbers beyond a double,
+// FuzzParse compares the parser with encoding/json: it may refuse more (depth, numbers beyond a double,
 // bytes that are not UTF-8), never accept more, and what it writes reads back the same.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{"a":[1,"\u00e9",null]}`, `[{"a":1,"a":2}]`, `"\ud800"`, `-0.5e10`, `{`} {

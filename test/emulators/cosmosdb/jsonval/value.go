@@ -95,13 +95,13 @@ func OfObject(names []string, values []Value) Value {
 	return Value{kind: Object, kids: &kids{names: names, values: values}}
 }
 
-// Kind tells the JSON type.
+// Kind is the JSON type.
 func (v Value) Kind() Kind { return v.kind }
 
-// IsUndefined tells whether there is no value.
+// IsUndefined reports whether there is no value.
 func (v Value) IsUndefined() bool { return v.kind == Undefined }
 
-// True tells whether the value is JSON true.
+// True reports whether the value is JSON true.
 func (v Value) True() bool { return v.kind == Bool && v.bool }
 
 // Text is the content of a string or the literal of a number, otherwise "".
@@ -221,7 +221,7 @@ next:
 	return OfObject(names, values)
 }
 
-// Equal tells whether two values are the same JSON: numbers as doubles, objects without regard to order.
+// Equal reports whether two values are the same JSON: numbers as doubles, objects without regard to order.
 // Two undefined values are not equal: there is nothing to compare.
 func Equal(a, b Value) bool {
 	if a.kind != b.kind {

@@ -262,7 +262,7 @@ export class AmqpServer {
     if (spoils) return;
     if (fault) reply = { status: fault.status, description: 'injected' };
     const to = this.#replies.get(link.connection)?.get(request.reply_to);
-    if (!to) return; // nobody waits for it any more
+    if (!to) return; // nothing waits for it any more
     to.send({
       correlation_id: request.message_id,
       application_properties: { 'status-code': types.wrap_int(reply.status), 'status-description': reply.description },
@@ -384,7 +384,7 @@ function isFree({ outgoing }) {
 }
 
 // settle writes a disposition of its own for each delivery: rhea merges neighbours without comparing their outcomes, so
-// of two sends, one stored and one refused, both would be told the same.
+// of two sends, one stored and one refused, both would get the same answer.
 function settle(delivery, receiver, state) {
   if (!delivery.remote_settled || !receiver) {
     delivery.link.session.output(frames.disposition({ role: receiver, first: delivery.id, last: delivery.id, settled: true, state }));

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { merge, changes } from './encoding.mjs';
 import { Heap } from './heap.mjs';
 
-/** A refusal, with the AMQP condition that tells a sender of it. */
+/** A refusal, with the AMQP condition that the sender gets. */
 export class Refused extends Error {
   constructor(condition, description) {
     super(description);
