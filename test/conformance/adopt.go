@@ -11,7 +11,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Adoption is what a store is to the adoption of a database with history.
+// Adoption has the ports of the adoption of a database with history.
 type Adoption interface {
 	adopt.Ledger
 	adopt.Reader
@@ -21,7 +21,7 @@ type Adoption interface {
 	Adopted(ctx context.Context) (bool, error)
 }
 
-// LedgerHarness is what TestLedger needs: a sink's harness, and the adoption of the same database.
+// LedgerHarness has a sink's harness, and the adoption of the same database.
 type LedgerHarness struct {
 	SinkHarness
 	Adoption Adoption

@@ -23,7 +23,7 @@ const (
 	AuditLogOtherSysName = "dev"
 )
 
-// AuditLogHarness is what TestAuditLog needs beside the port itself.
+// AuditLogHarness has the port under test and the functions that TestAuditLog needs around it.
 type AuditLogHarness struct {
 	// AuditLog is the port under test, of the environment AuditLogSysName and empty; Store is the run store of the
 	// same environment in the same database.

@@ -15,7 +15,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// ControlHarness is what TestControlStore needs.
+// ControlHarness has the port under test, as two instances of the app.
 type ControlHarness struct {
 	// Control is the port under test, with nothing stored in it.
 	Control breaker.ControlStore

@@ -16,7 +16,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// DocumentsHarness is what the suite needs beside the port itself.
+// DocumentsHarness has the port under test and the functions that the suite needs around it.
 type DocumentsHarness struct {
 	// Documents is the port under test, over a container with nothing in it.
 	Documents commit.Documents

@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// EvidenceHarness is what the suite needs beside the port itself.
+// EvidenceHarness has the port under test and the functions that the suite needs around it.
 type EvidenceHarness struct {
 	// Evidence is the port under test, with no files.
 	Evidence commit.Evidence

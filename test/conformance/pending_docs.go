@@ -17,7 +17,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// BacklogHarness is what TestBacklog needs beside the port itself.
+// BacklogHarness has the port under test and the functions that TestBacklog needs around it.
 type BacklogHarness struct {
 	DocumentsHarness
 	// Backlog is the port under test, over the same container.
@@ -82,7 +82,7 @@ func pendingSpellings(t *testing.T, h BacklogHarness) {
 		}
 	}
 	for status, spellings := range want {
-		found := waiting(t, h, status)
+		found := findPending(t, h, status)
 		require.ElementsMatch(t, spellings, pendingIDs(found))
 		for _, w := range found {
 			require.Equal(t, status, w.Status, "told in lower case")
@@ -94,10 +94,10 @@ func pendingStatuses(t *testing.T, h BacklogHarness) {
 	for _, status := range statuses() {
 		h.Put(t, pendingDocument(string(status), "web", map[string]any{"status": status}))
 	}
-	require.ElementsMatch(t, []string{"failed", "processing"}, pendingIDs(waiting(t, h, invoice.Failed, invoice.Processing)))
-	require.ElementsMatch(t, []string{"pending", "retry_scheduled"}, pendingIDs(waiting(t, h, invoice.RetryScheduled, invoice.Pending, invoice.RetryScheduled)))
-	require.Len(t, waiting(t, h, statuses()...), len(statuses()))
-	require.Empty(t, waiting(t, h))
+	require.ElementsMatch(t, []string{"failed", "processing"}, pendingIDs(findPending(t, h, invoice.Failed, invoice.Processing)))
+	require.ElementsMatch(t, []string{"pending", "retry_scheduled"}, pendingIDs(findPending(t, h, invoice.RetryScheduled, invoice.Pending, invoice.RetryScheduled)))
+	require.Len(t, findPending(t, h, statuses()...), len(statuses()))
+	require.Empty(t, findPending(t, h))
 }
 
 // withoutStatus are documents of an environment without a status.
@@ -120,10 +120,10 @@ func pendingWithoutStatus(t *testing.T, h BacklogHarness) {
 	for _, doc := range withoutStatus("web") {
 		h.Put(t, doc)
 	}
-	require.Empty(t, waiting(t, h, invoice.Pending), "a result is offered by its status")
-	require.Empty(t, waiting(t, h, statuses()...))
+	require.Empty(t, findPending(t, h, invoice.Pending), "a result is offered by its status")
+	require.Empty(t, findPending(t, h, statuses()...))
 	h.Put(t, pendingDocument("offered", "web", map[string]any{"status": "pending"}))
-	require.Equal(t, []string{"offered"}, pendingIDs(waiting(t, h, invoice.Pending)))
+	require.Equal(t, []string{"offered"}, pendingIDs(findPending(t, h, invoice.Pending)))
 }
 
 func pendingEnvironment(t *testing.T, h BacklogHarness) {
@@ -137,7 +137,7 @@ func pendingEnvironment(t *testing.T, h BacklogHarness) {
 	} {
 		h.Put(t, json.RawMessage(doc))
 	}
-	require.Equal(t, []string{"ours"}, pendingIDs(waiting(t, h, statuses()...)))
+	require.Equal(t, []string{"ours"}, pendingIDs(findPending(t, h, statuses()...)))
 }
 
 func pendingBounds(t *testing.T, h BacklogHarness) {
@@ -171,7 +171,7 @@ func pendingReported(t *testing.T, h BacklogHarness) {
 	for _, id := range ids {
 		h.Put(t, pendingDocument(id, "web", state))
 	}
-	found := waiting(t, h, invoice.RetryScheduled)
+	found := findPending(t, h, invoice.RetryScheduled)
 	require.ElementsMatch(t, ids, pendingIDs(found))
 	for _, w := range found {
 		d, err := invoice.Read(mustRead(t, h.DocumentsHarness, w.ID), time.Now())
@@ -182,7 +182,7 @@ func pendingReported(t *testing.T, h BacklogHarness) {
 		}, w)
 	}
 	h.Put(t, pendingDocument("bare", "web", map[string]any{"status": "failed"}))
-	bare := waiting(t, h, invoice.Failed)
+	bare := findPending(t, h, invoice.Failed)
 	require.Len(t, bare, 1)
 	require.Positive(t, bare[0].TS)
 	require.Equal(t, commit.PendingDoc{ID: "bare", TS: bare[0].TS, Status: invoice.Failed}, bare[0])
@@ -199,7 +199,7 @@ func pendingOddTypes(t *testing.T, h BacklogHarness) {
 	}
 	h.Put(t, pendingDocument("fraction", "web", map[string]any{"status": "pending", "retry_after": 1766000000.25, "last_error_code": 2628}))
 	h.Put(t, pendingDocument("whole", "web", map[string]any{"status": "pending", "retry_after": 1766000000}))
-	found := waiting(t, h, invoice.Pending)
+	found := findPending(t, h, invoice.Pending)
 	require.Len(t, found, len(due))
 	for _, w := range found {
 		require.Contains(t, due, w.ID)
@@ -212,7 +212,7 @@ func pendingOddTypes(t *testing.T, h BacklogHarness) {
 			require.Empty(t, w.Kind+w.Code+w.FailedAt, w.ID)
 		}
 	}
-	require.Empty(t, waiting(t, h, invoice.Committed, invoice.RetryScheduled, invoice.Failed, invoice.Processing))
+	require.Empty(t, findPending(t, h, invoice.Committed, invoice.RetryScheduled, invoice.Failed, invoice.Processing))
 }
 
 func pendingPages(t *testing.T, h BacklogHarness) {
@@ -279,7 +279,7 @@ func pendingWritten(t *testing.T, h BacklogHarness) {
 		}
 		return true, nil
 	}))
-	for _, w := range waiting(t, h, invoice.Pending) { // a page may have moved while it was turned
+	for _, w := range findPending(t, h, invoice.Pending) { // a page may have moved while it was turned
 		require.False(t, written[w.ID], "%s is committed", w.ID)
 		written[w.ID] = true
 	}
@@ -307,8 +307,8 @@ func pendingCancelled(t *testing.T, h BacklogHarness) {
 	require.Equal(t, 1, pages, "nothing is read")
 }
 
-// waiting finds all that waits in statuses.
-func waiting(t *testing.T, h BacklogHarness, statuses ...invoice.Status) []commit.PendingDoc {
+// findPending finds the documents that wait in statuses.
+func findPending(t *testing.T, h BacklogHarness, statuses ...invoice.Status) []commit.PendingDoc {
 	t.Helper()
 	var all []commit.PendingDoc
 	require.NoError(t, h.Backlog.PendingDocs(t.Context(), "web", statuses, 0, forever, func(page []commit.PendingDoc) (bool, error) {

@@ -15,7 +15,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// QueueHarness is what the suite needs beside the port itself.
+// QueueHarness has the port under test and the functions that the suite needs around it.
 type QueueHarness struct {
 	// Queue is the port under test, with no messages.
 	Queue run.Queue

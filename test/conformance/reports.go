@@ -17,7 +17,7 @@ import (
 // ReportsSysName is the environment that the reports under test are about.
 const ReportsSysName = "web"
 
-// ReportsHarness is what TestReports needs beside the port itself.
+// ReportsHarness has the port under test and the functions that TestReports needs around it.
 type ReportsHarness struct {
 	// Reports is the port under test, over empty tables, about the environment ReportsSysName.
 	Reports run.Reports

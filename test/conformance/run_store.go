@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// RunStoreFixture is what TestRunStore needs beside the port itself. Everything in it looks at, or changes, the same database by
+// RunStoreFixture has the port under test and the functions that TestRunStore needs around it. Everything in it looks at, or changes, the same database by
 // other ways than the port.
 type RunStoreFixture struct {
 	// Store is the port under test, with nothing in it.

@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// SelectionHarness is what TestSelection needs beside the port itself.
+// SelectionHarness has the port under test and the functions that TestSelection needs around it.
 type SelectionHarness struct {
 	DocumentsHarness
 	// Selection is the port under test, over the same container.

@@ -9,7 +9,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// SinkHarness is what the suites need beside the port itself: access to the same database by other means.
+// SinkHarness has the port under test and the functions that the suites need around it. They access the same database by other means.
 // Functions get the case as t; they end it with t.FailNow on an error of their own.
 type SinkHarness struct {
 	// Engine names the engine and its version in one line, printed once with the number of cases.
@@ -121,7 +121,7 @@ const (
 	RefusedCode = "00000000"
 )
 
-// Inside is what another program can do while a request is between two of its statements. An engine with one writer runs
+// Inside is another program's access while a request is between two of its statements. An engine with one writer runs
 // it in the request's own transaction; what the request rolls back is then rolled back too.
 type Inside struct {
 	// Sink makes whole requests.

@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// Deviation is what an engine that is not SQL Server does instead of what a case asks for. It is no licence: the case is
+// Deviation is the different behaviour of an engine other than SQL Server in one case. It is not an exemption: the case is
 // run all the same, it must fail, and its failure must show Seen.
 type Deviation struct {
 	// Seen is a part of the case's failure as it was seen on the engine. The sink's last answer stands in every failure

@@ -15,7 +15,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// WindowHarness is what TestWindow needs beside the port itself.
+// WindowHarness has the port under test and the functions that TestWindow needs around it.
 type WindowHarness struct {
 	DocumentsHarness
 	// Windows is the port under test, over the same container.

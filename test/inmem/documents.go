@@ -29,15 +29,15 @@ type Documents struct {
 	// byID holds the members of each document as they were written, undecoded; ids are its keys, sorted.
 	byID map[string]map[string]json.RawMessage
 	ids  []string
-	// waiting is what the searches look at, so that they need not read every document again.
-	waiting map[string]candidate
+	// pending is the index of the searches, so that they need not decode every document.
+	pending map[string]candidate
 	// writes numbers the etags.
 	writes int64
 }
 
 // NewDocuments makes an empty container whose _ts come from now.
 func NewDocuments(now func() time.Time) *Documents {
-	return &Documents{now: now, byID: map[string]map[string]json.RawMessage{}, waiting: map[string]candidate{}}
+	return &Documents{now: now, byID: map[string]map[string]json.RawMessage{}, pending: map[string]candidate{}}
 }
 
 // Put writes a whole document, new or over an old one, as the programs that produce results do; _etag and _ts are set
@@ -129,7 +129,7 @@ func (d *Documents) between(sysName string, from, to int64) ([]json.RawMessage, 
 	defer d.mu.Unlock()
 	var found []json.RawMessage
 	for _, id := range d.ids {
-		if !d.waiting[id].between(sysName, from, to) {
+		if !d.pending[id].between(sysName, from, to) {
 			continue
 		}
 		found = append(found, encode(d.byID[id]))
@@ -191,7 +191,7 @@ func (d *Documents) store(op, id string, members map[string]json.RawMessage) (st
 		d.ids = slices.Insert(d.ids, at, id)
 	}
 	d.writes++
-	d.byID[id], d.waiting[id] = members, seen
+	d.byID[id], d.pending[id] = members, seen
 	return etag, nil
 }
 

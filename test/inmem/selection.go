@@ -60,7 +60,7 @@ func (d *Documents) search(op string, q any, continuation string, most, look int
 		at++
 	}
 	for ; at < len(d.ids); at++ {
-		e := d.waiting[d.ids[at]]
+		e := d.pending[d.ids[at]]
 		if !concerns(e) {
 			continue
 		}

@@ -18,7 +18,7 @@ const (
 	errorWindow      = 30 * time.Minute
 )
 
-// ErrHandlerGaveUp is what Wait returns when the handler failed three times, each within thirty minutes of the one before.
+// ErrHandlerGaveUp is the error of Wait when the handler failed three times, each within thirty minutes of the one before.
 var ErrHandlerGaveUp = errors.New("exceeded http worker restart retry count: shutting down the functions host")
 
 // dispatcher keeps the handler process running and hands it invocations.

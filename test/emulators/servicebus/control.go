@@ -104,7 +104,7 @@ type Counts struct {
 	Active    int `json:"active"`
 	Locked    int `json:"locked"`
 	Scheduled int `json:"scheduled"`
-	// DeadLetter is what is in the dead-letter sub-queue, DeadLetterLocked those of them that are locked.
+	// DeadLetter counts the messages in the dead-letter sub-queue, DeadLetterLocked the locked ones of them.
 	DeadLetter       int `json:"deadLetter"`
 	DeadLetterLocked int `json:"deadLetterLocked"`
 	// Stats and DeadLetterStats count what happened since the start of the process.
