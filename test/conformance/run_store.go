@@ -14,8 +14,8 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// RunStoreFixture has the port under test and the functions that TestRunStore needs around it. Everything in it looks at, or changes, the same database by
-// other ways than the port.
+// RunStoreFixture has the port under test and the functions that TestRunStore needs around it. They read and change the same
+// database by other ways than the port.
 type RunStoreFixture struct {
 	// Store is the port under test, with nothing in it.
 	Store run.Store
