@@ -236,7 +236,7 @@ func TestEverySingleFault(t *testing.T) {
 			for _, faults := range c.plans {
 				planned[faults[0].kind]++
 			}
-			require.Equal(t, planned, c.tally.fired)
+			require.Equal(t, planned, c.counts.fired)
 			if p.runs == nil || size().runKinds == 1 {
 				for _, k := range kinds() {
 					require.Equal(t, len(c.steps), planned[k], "%s at every step", k)

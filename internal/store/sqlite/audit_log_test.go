@@ -15,9 +15,9 @@ import (
 	"sqlwriter/test/conformance"
 )
 
-func TestJournal(t *testing.T) {
+func TestAuditLog(t *testing.T) {
 	t.Parallel()
-	conformance.TestJournal(t, func(t testing.TB) conformance.AuditLogHarness {
+	conformance.TestAuditLog(t, func(t testing.TB) conformance.AuditLogHarness {
 		d := db{newStore(t)}
 		return conformance.AuditLogHarness{
 			AuditLog: d.AuditLog(conformance.AuditLogSysName), Store: d.RunStore(conformance.AuditLogSysName),

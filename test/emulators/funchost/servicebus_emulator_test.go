@@ -145,7 +145,7 @@ func TestALockLostOverTheWire(t *testing.T) {
 
 // The message in hand is settled by its lock token over the next connection, without waiting for an answer that the lost
 // one will never give.
-func TestServiceBusGoesAwayWhileAMessageIsInHand(t *testing.T) {
+func TestServiceBusGoesAwayWhileAMessageIsProcessed(t *testing.T) {
 	t.Parallel()
 	server := busStart(t, servicebus.Queue{})
 	server.Send("batches", servicebus.Outgoing{MessageID: "a", Body: []byte("x")})
@@ -191,7 +191,7 @@ func TestServiceBusThatIsAwayIsAskedNowAndThen(t *testing.T) {
 }
 
 // A process that died knows no locks any more: the message comes again, and the late owner is told so.
-func TestServiceBusDiesWhileAMessageIsInHand(t *testing.T) {
+func TestServiceBusDiesWhileAMessageIsProcessed(t *testing.T) {
 	t.Parallel()
 	server := servicebustest.StartWith(t, servicebus.Options{
 		Queues: []servicebus.Queue{{Name: "batches"}}, Journal: filepath.Join(t.TempDir(), "journal"),
@@ -304,7 +304,7 @@ func TestTwoHostsShareAQueue(t *testing.T) {
 	require.Equal(t, 1, stats.MaxDeliveries)
 }
 
-func TestAQueueThatIsNotThereIsSaidAndAskedForAgain(t *testing.T) {
+func TestAMissingQueueIsLoggedAndAskedForAgain(t *testing.T) {
 	t.Parallel()
 	server := servicebustest.Start(t, servicebus.Queue{Name: "other"})
 	b := start(t, newRoot(t).function("F", busBinding("")), onBus(server))
