@@ -1,5 +1,5 @@
-// Command handler is the custom handler that the Azure Functions host starts: it serves every function of the app on the
-// port that the host names. See internal/app for its life and handlers for what it answers.
+// Command handler is the custom handler that the Azure Functions host starts. It serves every function of the app on the
+// port that the host names. Package internal/app describes the process's life cycle; package handlers describes the replies.
 package main
 
 import (

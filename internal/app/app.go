@@ -22,18 +22,17 @@ import (
 	"sqlwriter/internal/timer"
 )
 
-// Bounds of the start.
 const (
 	// readyWait is how long an invocation waits for the dependencies to open before it is answered 503.
 	readyWait = 20 * time.Second
-	// openTimeout bounds one try to open Cosmos DB, or SQL beside a pause; otherwise the breaker's heartbeat bounds it.
+	// openTimeout bounds one attempt to open Cosmos DB, or to check SQL. The breaker bounds its own heartbeat.
 	openTimeout = 40 * time.Second
-	// firstBackoff and lastBackoff are the waits between two tries: doubling.
+	// firstBackoff and lastBackoff are the first and the longest wait between two attempts; the wait doubles.
 	firstBackoff = 250 * time.Millisecond
 	lastBackoff  = 5 * time.Second
 )
 
-// App is what the process runs: the functions, and the use cases behind them once they are ready.
+// App holds the functions, and the use cases behind them once they are ready.
 type App struct {
 	log      zerolog.Logger
 	status   *status
@@ -46,20 +45,20 @@ type App struct {
 	breaker  *breaker.Breaker
 	deps     []dependency
 
-	// commit, recover and ops are there if the settings can be used; recover is nil in a shadow: it writes nothing.
+	// commit, recover and ops are nil when the settings are invalid. recover is also nil in shadow mode, which writes nothing.
 	commit  handlers.Committer
 	recover *commit.Recover
 	ops     *ops.Ops
 
 	ready chan struct{}
-	work  *work // set before ready is closed; nil in a shadow
+	work  *work // set before ready is closed; nil in shadow mode
 
 	stop context.CancelFunc // of Start
-	done chan struct{}      // closed when everything is let go
+	done chan struct{}      // closed when every dependency is closed
 }
 
-// New makes an App from the settings that get answers. It never fails: what is wrong with the settings is logged, said by
-// Health, and answers every batch with 503.
+// New makes an App from the settings that get returns. It never fails. Problems of the settings are logged, listed by
+// Health, and make every batch fail with status 503.
 func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	a := &App{status: newStatus(Version(), time.Now), wait: readyWait, ready: make(chan struct{})}
 	var err error
@@ -67,8 +66,8 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		errors.As(err, &a.problems)
 	}
 	layout, file, unreadable := readLayout(a.config.SQL.ColumnNames)
-	made, refused := newClients(a.config, a.problems, a.status.seen)
-	a.problems = slices.Concat(a.problems, refused, unreadable)
+	made, rejected := newClients(a.config, a.problems, a.status.seen)
+	a.problems = slices.Concat(a.problems, rejected, unreadable)
 	a.status.mode = a.config.Mode
 	a.log = log
 	if level, err := zerolog.ParseLevel(a.config.LogLevel); err == nil { // the table of settings allows no other
@@ -76,7 +75,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	}
 	if len(a.problems) > 0 {
 		a.status.lacks("settings", a.problems.Public()...)
-		log.Error().Strs("problems", a.problems.Lines()).Msg("the settings cannot be used; batches are refused until they are put right")
+		log.Error().Strs("problems", a.problems.Lines()).Msg("the settings are invalid; batches are refused until they are corrected")
 		a.breaker = breaker.New(nil, breaker.Options{})
 		made.close()
 		return a
@@ -96,7 +95,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 	return a
 }
 
-// Functions are all functions of the app; each has a folder of its name under functions/.
+// Functions returns all functions of the app. Each has a folder of its name under functions/.
 func (a *App) Functions() []handlers.Mounted {
 	o := a.runOptions()
 	runs, batches := a.clients.runQueue, a.clients.batchQueue
@@ -112,25 +111,25 @@ func (a *App) Functions() []handlers.Mounted {
 	}
 }
 
-// Handler is the server's handler.
+// Handler serves the functions. deadline bounds one invocation; 0 means handlers.DefaultDeadline.
 func (a *App) Handler(deadline time.Duration) http.Handler {
 	return handlers.Mount(a.Functions(), handlers.Options{Log: a.log, Deadline: deadline})
 }
 
-// Start opens the dependencies in the background. Close ends it.
+// Start opens the dependencies in the background. Close stops that.
 func (a *App) Start(ctx context.Context) {
 	ctx, a.stop = context.WithCancel(ctx)
 	a.done = make(chan struct{})
 	go a.open(ctx)
 }
 
-// Close lets go of the dependencies and answers when that is done. Start comes before; no invocation may be under way.
+// Close closes the dependencies and returns when that is done. Call it after Start, when no invocation is running.
 func (a *App) Close() {
 	a.stop()
 	<-a.done
 }
 
-// open opens every dependency, waits for the end and closes them again.
+// open opens every dependency, waits until ctx ends, and closes them.
 func (a *App) open(ctx context.Context) {
 	defer close(a.done)
 	defer a.clients.close()
@@ -158,7 +157,7 @@ func (a *App) open(ctx context.Context) {
 	}
 }
 
-// useCases makes what the functions hand on to. Nobody is asked for anything yet.
+// useCases makes the use cases. It makes no request.
 func (a *App) useCases() {
 	o := a.commitOptions()
 	sink := watchedSink{a.sql, a.status.seen}
@@ -195,7 +194,7 @@ func (a *App) opsOptions() ops.Options {
 	return o
 }
 
-// operations is what operators ask and do. It is there before anything is open.
+// operations returns the operators' use case. It is available before any dependency is open.
 func (a *App) operations(context.Context) (handlers.Operations, error) {
 	if len(a.problems) > 0 {
 		return nil, a.unusable()
@@ -203,13 +202,13 @@ func (a *App) operations(context.Context) (handlers.Operations, error) {
 	return a.ops, nil
 }
 
-// unusable is the error while the settings cannot be used.
+// unusable is the error of an app with invalid settings.
 func (a *App) unusable() error {
 	return fault.New(fault.Infrastructure, "app: ready", "settings",
-		"the settings cannot be used; Health lists them: %s", a.problems[0].Setting)
+		"the settings are invalid; Health lists them: %s", a.problems[0].Setting)
 }
 
-// keepOpening opens one dependency, again and again until it answers or the context ends.
+// keepOpening tries to open one dependency until that succeeds or ctx ends.
 func (a *App) keepOpening(ctx context.Context, d dependency) {
 	a.status.lacks(d.name, d.name+": not open yet")
 	for backoff := firstBackoff; ; backoff = min(2*backoff, lastBackoff) {
@@ -221,7 +220,8 @@ func (a *App) keepOpening(ctx context.Context, d dependency) {
 		if ctx.Err() != nil {
 			return
 		}
-		if !breaker.IsRefusal(err) { // the breaker logs its own changes; and its words may hold an operator's, while Health is anonymous
+		// The breaker logs its own changes. Its text may quote an operator, and Health is anonymous.
+		if !breaker.IsRefusal(err) {
 			line := d.name + ": " + explain(err)
 			a.log.Warn().Str("dependency", d.name).Dur("again_in_ms", backoff).Msg("not open yet: " + line)
 			a.status.lacks(d.name, line)
@@ -232,16 +232,16 @@ func (a *App) keepOpening(ctx context.Context, d dependency) {
 	}
 }
 
-// tryOpening makes one try.
 func (a *App) tryOpening(ctx context.Context, d dependency) error {
 	err := asInfrastructure(d.name, d.open(ctx))
-	if !breaker.IsRefusal(err) { // that is no answer
+	if !breaker.IsRefusal(err) { // a refusal is not an answer of the dependency
 		a.status.seen(d.name, err)
 	}
 	return err
 }
 
-// Run implements handlers.Committer: it waits for readiness, but not for long, and passes the batch on.
+// Run implements handlers.Committer. It waits at most readyWait for readiness. Errors by kind: infrastructure, code
+// "settings" or "starting"; those of the commit.
 func (a *App) Run(ctx context.Context, b commit.Batch) (commit.Report, error) {
 	if err := a.becomesReady(ctx); err != nil {
 		return commit.Report{Documents: len(b.Documents), Outcomes: map[string]int{"waiting": len(b.Documents)}}, err
@@ -249,7 +249,7 @@ func (a *App) Run(ctx context.Context, b commit.Batch) (commit.Report, error) {
 	return a.commit.Run(ctx, b)
 }
 
-// Recover implements handlers.Recoverer.
+// Recover implements handlers.Recoverer. In shadow mode it does nothing.
 func (a *App) Recover(ctx context.Context, job string) (commit.Recovered, error) {
 	if err := a.becomesReady(ctx); err != nil {
 		return commit.Recovered{Off: "not ready: nothing is recovered"}, err
@@ -260,7 +260,7 @@ func (a *App) Recover(ctx context.Context, job string) (commit.Recovered, error)
 	return a.recover.RunAs(ctx, job)
 }
 
-// RecoverRuns implements handlers.Recoverer.
+// RecoverRuns implements handlers.Recoverer. In shadow mode it does nothing.
 func (a *App) RecoverRuns(ctx context.Context) (run.Recovered, error) {
 	if err := a.becomesReady(ctx); err != nil {
 		return run.Recovered{Off: "not ready: nothing is recovered"}, err
@@ -271,7 +271,7 @@ func (a *App) RecoverRuns(ctx context.Context) (run.Recovered, error) {
 	return a.work.recovery.Run(ctx)
 }
 
-// TellTransitions implements handlers.Recoverer. While the breaker refuses, they wait.
+// TellTransitions implements handlers.Recoverer. While the breaker refuses, the transitions wait.
 func (a *App) TellTransitions(ctx context.Context) error {
 	if a.ops == nil || a.config.Mode == config.ModeShadow {
 		return nil
@@ -283,20 +283,20 @@ func (a *App) TellTransitions(ctx context.Context) error {
 	return err
 }
 
-// becomesReady waits for readiness, but not for long.
+// becomesReady waits for readiness, but not longer than a.wait.
 func (a *App) becomesReady(ctx context.Context) error {
 	if len(a.problems) > 0 {
 		return a.unusable()
 	}
-	late := time.NewTimer(a.wait)
-	defer late.Stop()
+	timeout := time.NewTimer(a.wait)
+	defer timeout.Stop()
 	select {
 	case <-a.ready:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-late.C:
+	case <-timeout.C:
 		return fault.New(fault.Infrastructure, "app: ready", "starting",
-			"the dependencies are not open yet after %s; Health says which", a.wait)
+			"the dependencies are not open yet after %s; Health lists them", a.wait)
 	}
 }

@@ -1,8 +1,10 @@
-// Package app is the composition root: settings, adapters, use case, handlers, and the life of the handler process.
+// Package app is the composition root. It connects settings, adapters, use cases and handlers, and runs the handler process.
 //
-//	Main (serve.go)      listens, serves, drains; its answer is the exit code
-//	App (app.go)         what is mounted, and how it becomes ready in the background
-//	opening (open.go)    the adapters behind the settings, tried again and again until they answer
-//	version (version.go) which build this is
-//	status (status.go)   what Health says; fed by watch.go, which sees every call of a dependency
+//	serve.go    Main listens, serves, drains and returns the exit code
+//	app.go      App mounts the functions and becomes ready in the background
+//	open.go     makes the adapters that the settings name, and retries until they answer
+//	work.go     the use cases behind the functions on Service Bus
+//	version.go  the name of this build
+//	status.go   the report of Health
+//	watch.go    reports the result of every call of a dependency to the status
 package app

@@ -23,25 +23,25 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// dependency is one thing that the work needs: open is called until it succeeds, close at the end. A nil close does nothing.
+// dependency is an external service. open is called until it succeeds; close is called at the end and may be nil.
 type dependency struct {
 	name  string
 	open  func(ctx context.Context) error
 	close func() error
 }
 
-// clients are those that ask nothing when they are made.
+// clients are the adapters that make no request when they are created.
 type clients struct {
 	results *cosmos.Container
-	control breaker.ControlStore // nil in a shadow
-	// evidence that is down keeps no document from being committed, only poison messages from being made; so with queues.
+	control breaker.ControlStore // nil in shadow mode
+	// An outage of the evidence store or of a queue does not stop commits. It only delays poison messages and runs.
 	evidence             commit.Evidence
 	runQueue, batchQueue run.Queue
 	closers              []func()
 }
 
-// newClients makes them. An adapter alone understands some of its settings (the key's form, an address that is not to be
-// trusted): its problems are reported together with known, those that the settings have by themselves.
+// newClients makes the clients. Some rules of a setting are known to its adapter alone, such as the form of a key.
+// The adapters' problems are returned; known are the problems that config.Load has found.
 func newClients(c config.Config, known config.Problems, seen func(string, error)) (m clients, problems config.Problems) {
 	results, err := open.Results(c.Cosmos)
 	if err == nil {
@@ -49,7 +49,7 @@ func newClients(c config.Config, known config.Problems, seen func(string, error)
 		m.closers = append(m.closers, results.Close)
 	}
 	problems = slices.Concat(adapterProblem(config.CosmosConnection, err, known, "COSMOS_"), sqlProblems(c, known))
-	if c.Mode == config.ModeShadow { // what it looks at must not move the live app's breaker
+	if c.Mode == config.ModeShadow { // a shadow must not change the live app's breaker
 	} else if control, err := open.Control(c.Cosmos); err == nil {
 		m.control = cosmos.NewControl(control, c.SysName)
 		m.closers = append(m.closers, control.Close)
@@ -69,8 +69,8 @@ func newClients(c config.Config, known config.Problems, seen func(string, error)
 	return m, append(problems, adapterProblem(config.ServiceBusConnection, err, known, config.ServiceBusConnection)...)
 }
 
-// adapterProblem says that an adapter refuses its settings. It says nothing when a setting with one of the prefixes has a known
-// problem: the adapter's follows from it.
+// adapterProblem reports that an adapter refuses its settings. It returns nothing when a setting with one of the prefixes
+// has a known problem, because the adapter's problem follows from that one.
 func adapterProblem(setting string, err error, known config.Problems, prefixes ...string) config.Problems {
 	for _, p := range known {
 		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(p.Setting, prefix) }) {
@@ -93,13 +93,13 @@ func (m clients) close() {
 	}
 }
 
-// newBreaker makes the breaker over the control document. Nothing is asked for yet.
+// newBreaker makes the breaker over the control document. It makes no request.
 func newBreaker(c config.Config, build string, control breaker.ControlStore, sink commit.Sink, log zerolog.Logger) *breaker.Breaker {
 	o := breaker.Options{
 		Instance: instance(), Build: build, MaxPoisonPerHour: c.MaxPoisonPerHour, Log: log,
 		SysName: c.SysName, Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
 	}
-	if c.Mode == config.ModeShadow { // it writes nothing, no heartbeat either
+	if c.Mode == config.ModeShadow { // a shadow writes nothing, not even a heartbeat
 		o.Heartbeat = func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 			_, err := sink.Apply(ctx, nil, commit.Preview, known)
 			return breaker.Heartbeat{}, err
@@ -108,16 +108,15 @@ func newBreaker(c config.Config, build string, control breaker.ControlStore, sin
 	return breaker.New(control, o)
 }
 
-// openCosmos reads the container's metadata once: it takes the cost of the first connection off the first batch, and a wrong
-// key is seen before a batch is.
+// openCosmos reads the container's metadata. The first batch is then faster, and a wrong key shows before it.
 func (a *App) openCosmos(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	return a.clients.results.Ping(ctx)
 }
 
-// openSQL checks SQL by the breaker's heartbeat: what is wrong with it stops the flow like any outage. Beside a pause, which
-// says nothing of SQL, it is checked all the same: this instance is then as ready as the others.
+// openSQL checks SQL by the breaker's heartbeat, so that a failure stops the flow as any outage does. During a pause the
+// breaker sends no heartbeat; then openSQL checks SQL alone, so that this instance becomes ready as the others are.
 func (a *App) openSQL(ctx context.Context) error {
 	if a.breaker.View(ctx).Control.Breaker.Name != breaker.Paused {
 		if err := a.breaker.Tick(ctx); err != nil {
@@ -138,7 +137,7 @@ func (a *App) openSQL(ctx context.Context) error {
 	return nil
 }
 
-// useSQL makes the app work on db. check is called before its first request; the status learns what is wrong with it.
+// useSQL makes the app use db. check runs before the first request, and its error is reported to the status.
 func (a *App) useSQL(db *open.Database, check func(ctx context.Context) error) {
 	a.db = db
 	a.sql = open.NewChecked(db, func(ctx context.Context) error {
@@ -151,9 +150,8 @@ func (a *App) useSQL(db *open.Database, check func(ctx context.Context) error) {
 	})
 }
 
-// checkSQL checks that the tables are what the statements need, and that the ledger may be relied on. Our own tables in a SQLite
-// file are brought up to date on the way: the file is ours. On a server the app has no right to, and Check says which command to
-// run.
+// checkSQL checks that the tables fit the statements and that the ledger is adopted. In a SQLite file it also migrates the
+// app's own tables. On a server the app has no right to do that, and the error of Check names the command to run.
 func (a *App) checkSQL(ctx context.Context) error {
 	if a.db.Engine == config.SQLite {
 		if err := a.db.Migrate(ctx); err != nil {
@@ -163,20 +161,20 @@ func (a *App) checkSQL(ctx context.Context) error {
 	if err := a.db.Check(ctx); err != nil {
 		return err
 	}
-	if a.config.Mode != config.ModeShadow { // a shadow writes nothing that could overwrite something newer
+	if a.config.Mode != config.ModeShadow { // a shadow writes nothing, so it cannot overwrite a newer result
 		if err := a.db.CheckAdopted(ctx, "app: open sql"); err != nil {
 			return err
 		}
 	}
 	if n, ok := a.db.Store.(interface{ Notes() []string }); ok {
-		for _, note := range n.Notes() { // triggers, columns that round: part of every write from now on
+		for _, note := range n.Notes() { // triggers and columns that round: they affect every later write
 			a.log.Info().Str("note", note).Msg("about the user's tables")
 		}
 	}
 	return nil
 }
 
-// stores are those of the environment, in a database that was checked.
+// stores returns the environment's stores after the database was checked.
 func (a *App) stores(ctx context.Context) (ops.Stores, error) {
 	if err := a.sql.Ready(ctx); err != nil {
 		return ops.Stores{}, err
@@ -184,8 +182,7 @@ func (a *App) stores(ctx context.Context) (ops.Stores, error) {
 	return a.db.Stores(a.config.SysName), nil
 }
 
-// asInfrastructure makes sure that what keeps a dependency from opening is nobody else's fault: nobody can work with what is
-// not open.
+// asInfrastructure gives every error of opening a dependency scope: no document is to blame for it.
 func asInfrastructure(name string, err error) error {
 	if err == nil || fault.IsDependency(err) {
 		return err
@@ -202,7 +199,7 @@ func instance() string {
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
 }
 
-// sqlProblems lets the adapter read the connection string before anything is opened.
+// sqlProblems lets the adapter check the connection string before a connection is opened.
 func sqlProblems(c config.Config, known config.Problems) config.Problems {
 	for _, p := range known {
 		if p.Setting == config.SQLConnection {
@@ -218,13 +215,13 @@ func sqlProblems(c config.Config, known config.Problems) config.Problems {
 	}
 	found := "something else"
 	if e := fault.As(err); e != nil {
-		found = "one that cannot be: " + e.Reason // our own words, no value
+		found = "an invalid one: " + e.Reason // the reason repeats no value
 	}
 	return config.Problems{{Setting: config.SQLConnection, Expected: "a connection that can be used", Found: found}}
 }
 
-// readLayout reads the file that COLUMN_NAMES names; without the setting everything is called as in the column table.
-// The problem repeats no path: Health shows it to everybody, and anything may have been put into the wrong setting.
+// readLayout reads the file that COLUMN_NAMES names; without the setting it returns the default names.
+// The problem repeats no path, because Health is public and a secret may stand in the wrong setting.
 func readLayout(path string) (layout invoice.Layout, file []byte, problems config.Problems) {
 	if path == "" {
 		return invoice.DefaultLayout(), nil, nil
@@ -240,7 +237,7 @@ func readLayout(path string) (layout invoice.Layout, file []byte, problems confi
 		if layout, err = invoice.ReadLayout(file); err == nil {
 			return layout, file, nil
 		}
-		found = "a file that cannot be one"
+		found = "an invalid file"
 		if e := fault.As(err); e != nil {
 			found += ": " + e.Reason
 		}
@@ -250,8 +247,8 @@ func readLayout(path string) (layout invoice.Layout, file []byte, problems confi
 	}}
 }
 
-// explain says for Health what keeps a dependency from opening: our own words only, because a cause may hold an address.
-// The causes under two codes are our own words too, or names in the schema, and it is they that help.
+// explain describes for Health why a dependency is not open. It leaves causes out, because a cause may contain an address.
+// The causes under the codes "settings" and "schema" contain none, so they are shown.
 func explain(err error) string {
 	e := fault.As(err)
 	if e == nil {

@@ -14,39 +14,39 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// The exit codes (docs/facts.md F22).
+// The exit codes of the handler process (docs/facts.md F22).
 const (
-	// ExitFailed makes the host start the process again, and give up at the third time in half an hour.
+	// ExitFailed makes the host start the process again. The host gives up at the third time in half an hour.
 	ExitFailed = 1
-	// ExitRestart is what the host takes for a wanted restart that counts as no error. It is the answer to SIGTERM:
-	// a host that is going away does not care, and a host that stays would never start a process again that exited
-	// with 0, and fail every invocation from then on. So this program never exits with 0.
+	// ExitRestart makes the host start the process again without counting an error. It is the reply to SIGTERM.
+	// A host that stays never restarts a process that exits with 0, and every later invocation fails. So this
+	// program never exits with 0.
 	ExitRestart = 200
 )
 
 const (
 	// drainTimeout is how long a stopping process lets running invocations finish. The host itself waits 10 s at most.
 	drainTimeout = 8 * time.Second
-	// headerTimeout bounds the reading of a request's head only. Bodies and replies have no bound of the server's:
-	// it would cut long invocations (docs/facts.md F25); every invocation has its own deadline.
+	// headerTimeout bounds the reading of a request's headers only. A bound for bodies and replies would cut off long
+	// invocations (docs/facts.md F25); every invocation has its own deadline.
 	headerTimeout = 10 * time.Second
-	// gcPercent trades a little processor time for memory: a batch of the largest documents is a body of 100 MB and
-	// more, and the collector's usual 100 % would let as much garbage again lie beside it.
+	// gcPercent trades processor time for memory. A batch of the largest documents is a body of 100 MB and more;
+	// with the default of 100 % the heap would grow to twice that.
 	gcPercent = 50
 )
 
 // Options configure Main.
 type Options struct {
-	// Lookup answers a setting: os.LookupEnv.
+	// Lookup returns a setting, as os.LookupEnv does.
 	Lookup func(string) (string, bool)
-	// Stdout gets the log: the host takes every line on stderr for an error (docs/facts.md F26).
+	// Stdout receives the log. The host logs every line on stderr as an error (docs/facts.md F26).
 	Stdout io.Writer
 	// Deadline bounds one invocation; 0 means handlers.DefaultDeadline.
 	Deadline time.Duration
 }
 
-// Main runs the handler process until ctx ends (SIGTERM, SIGINT) or the server fails, and answers the exit code. It
-// listens before anything slow: the host knocks every 25 ms and gives up after 30 s (docs/facts.md F21).
+// Main runs the handler process until ctx ends (SIGTERM, SIGINT) or the server fails, and returns the exit code. It
+// listens before any slow step: the host tries to connect every 25 ms and gives up after 30 s (docs/facts.md F21).
 func Main(ctx context.Context, o Options) int {
 	debug.SetGCPercent(gcPercent)
 	log := zerolog.New(o.Stdout).With().Timestamp().Logger()
@@ -63,7 +63,7 @@ func Main(ctx context.Context, o Options) int {
 	return serve(ctx, o, listener, log)
 }
 
-// listenAddress is 127.0.0.1 and the port that the host named, by the old name of the variable if need be.
+// listenAddress returns 127.0.0.1 and the port that the host named, by the new or the old name of the variable.
 func listenAddress(get func(string) (string, bool)) (string, error) {
 	const name, oldName = "FUNCTIONS_CUSTOMHANDLER_PORT", "FUNCTIONS_HTTPWORKER_PORT"
 	value, _ := get(name)
@@ -78,14 +78,14 @@ func listenAddress(get func(string) (string, bool)) (string, error) {
 	return net.JoinHostPort("127.0.0.1", strconv.FormatUint(port, 10)), nil
 }
 
-// newServer makes the server; it bounds nothing but the reading of heads.
+// newServer makes the server. It bounds only the reading of headers.
 func newServer(h http.Handler) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout}
 }
 
 // serve runs the app on an open listener.
 func serve(ctx context.Context, o Options, listener net.Listener, log zerolog.Logger) int {
-	a := New(o.Lookup, log)             //nolint:contextcheck // what it closes at once has a bound of its own
+	a := New(o.Lookup, log)             //nolint:contextcheck // closing the clients has its own bound
 	a.Start(context.WithoutCancel(ctx)) // running invocations need the dependencies until they are drained
 	defer a.Close()
 	server := newServer(a.Handler(o.Deadline))
@@ -100,7 +100,7 @@ func serve(ctx context.Context, o Options, listener net.Listener, log zerolog.Lo
 	drainCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	err := server.Shutdown(drainCtx)
-	if err != nil { // what is cut off here comes again: nothing was promised for it
+	if err != nil { // the host offers an invocation again that is cut off here
 		err = errors.Join(err, server.Close())
 	}
 	log.Info().Bool("drained", err == nil).Msg("stopped on request")

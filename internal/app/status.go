@@ -11,12 +11,12 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// The dependencies as Health names them, and their states.
+// The dependencies and their states, as Health names them.
 const (
 	depCosmos = "cosmos"
 	depSQL    = "sql"
 	depBlob   = "blob"
-	// depServiceBus is seen when something is sent.
+	// depServiceBus gets its state from sent messages only.
 	depServiceBus = "servicebus"
 
 	stateUnknown = "unknown"
@@ -26,11 +26,11 @@ const (
 	statusLive = "live"
 )
 
-// status is what this process knows of itself. It asks nobody: the work tells it.
+// status holds the state of this process. It makes no requests; the use cases report to it.
 type status struct {
 	now     func() time.Time
 	version string
-	// mode and flow are set before anybody asks; flow is nil when the settings cannot be used.
+	// mode and flow are set before the first report. flow is nil when the settings are invalid.
 	mode string
 	flow func() breaker.View
 
@@ -50,7 +50,7 @@ func newStatus(version string, now func() time.Time) *status {
 	}
 }
 
-// seen notes how a dependency answered. An error that is not of dependency scope was an answer.
+// seen records how a dependency answered. An error without dependency scope counts as an answer.
 func (s *status) seen(dependency string, err error) {
 	next := handlers.DependencyHealth{State: stateOK}
 	if fault.IsDependency(err) {
@@ -62,21 +62,21 @@ func (s *status) seen(dependency string, err error) {
 	next.Since = last.Since
 	if next != last {
 		next.Since = s.now().UTC()
-		if next.State == last.State { // failing otherwise than before is still failing since then
+		if next.State == last.State { // another error does not restart the time of the failure
 			next.Since = last.Since
 		}
 		s.deps[dependency] = next
 	}
 }
 
-// foreign notes a message that is not for this process.
+// foreign counts a message that is not for this process.
 func (s *status) foreign() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.foreigners++
 }
 
-// lacks sets what a part ("settings", "cosmos", "sql") lacks; no lines mean nothing.
+// lacks replaces the problems of a part ("settings", "cosmos", "sql"). No lines mean no problems.
 func (s *status) lacks(part string, lines ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,14 +86,14 @@ func (s *status) lacks(part string, lines ...string) {
 	}
 }
 
-// becomeReady says that batches can be taken.
+// becomeReady records that batches can be processed.
 func (s *status) becomeReady() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ready, s.since = true, s.now().UTC()
 }
 
-// report is what Health answers.
+// report makes the reply of Health.
 func (s *status) report() handlers.HealthReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *status) report() handlers.HealthReport {
 	if s.flow != nil {
 		view := s.flow()
 		r.Flow, r.MassFailures = flowHealth(view), len(view.Control.MassFailures(s.now()))
-		if view.Control.Breaker.RefusesDatabase() { // an instance that is put in this one's place would not heal it, but a person must look
+		if view.Control.Breaker.RefusesDatabase() { // a new instance would not help: an operator must decide
 			r.Status = statusLive
 			r.Problems = append(r.Problems, depSQL+": "+view.Control.Breaker.Reason+" (docs/runbook.md)")
 		}
@@ -118,11 +118,11 @@ func (s *status) report() handlers.HealthReport {
 	return r
 }
 
-// flowHealth says what the breaker does. It is what was seen last: Health asks nobody.
+// flowHealth describes the breaker as it was last seen. Health makes no requests.
 func flowHealth(v breaker.View) handlers.FlowHealth {
 	s := v.Control.Breaker
 	h := handlers.FlowHealth{State: string(s.Flow()), Since: s.Since.UTC(), Limit: s.Limit, CutOff: v.CutOff, Lost: v.Lost}
-	if s.Kind != "" { // who paused and why is for those who have a key: Health is anonymous
+	if s.Kind != "" { // Health is anonymous, so an operator's name and reason are left out
 		h.Kind, h.Code, h.Reason = string(s.Kind), s.Code, s.Reason
 	}
 	if s.Name == breaker.Open {

@@ -9,40 +9,40 @@ import (
 	"sync"
 )
 
-// stamp is what git says of the source that this binary was built from; cmd/stage/staging lets the linker set it. Empty where
-// there was no git, and with a plain go build.
+// stamp is the output of git describe for the source of this binary. cmd/stage/staging sets it by the linker.
+// It is empty without git, and with a plain go build.
 var stamp string //nolint:gochecknoglobals // the linker can set nothing else
 
-// content names the running binary by its content. It is read once, and only by a build that its stamp does not tell apart.
+// content returns a hash of the running binary. It is read once, and only if the stamp does not identify the build.
 var content = sync.OnceValue(func() string { return contentOf(os.Executable()) }) //nolint:gochecknoglobals // it never changes
 
 const (
-	// unknown is the version of a binary that has no stamp and cannot be read.
+	// unknown is the version of a binary without a stamp that cannot be read.
 	unknown = "(devel)"
-	// hashDigits are the hexadecimal digits of a hash in a name: 48 bits, for a handful of builds at a time.
+	// hashDigits is the number of hexadecimal digits of a hash in a name: 48 bits, enough for a few builds.
 	hashDigits = 12
-	// maxBuild is the most characters of Build.
+	// maxBuild is the greatest length of Build, in characters.
 	maxBuild = 64
 )
 
-// Version is the name of this binary: the stamp of a commit; for changes that are in no commit the stamp and a hash of the
-// binary; without a stamp that hash alone, as in "sha256:0123456789ab". The same binary has the same name everywhere, and two
-// that were built from different sources never share one.
+// Version returns the name of this binary. For a clean commit it is the stamp. With uncommitted changes a hash of the binary
+// follows. Without a stamp it is the hash alone, as in "sha256:0123456789ab". The same binary has the same name everywhere,
+// and two binaries of different sources never share a name.
 func Version() string { return version(stamp, content) }
 
 func version(stamp string, content func() string) string {
 	switch {
 	case stamp == "":
 		return content()
-	case strings.HasSuffix(stamp, "-dirty"): // who deploys twice from one work tree has deployed two builds
+	case strings.HasSuffix(stamp, "-dirty"): // two builds of one work tree may differ
 		return stamp + "+" + strings.TrimPrefix(content(), "sha256:")
 	}
 	return stamp
 }
 
-// Build is the name under which the control document keeps what this build has applied: the version and a hash of the file
-// of COLUMN_NAMES, nil when there is none; at most 64 characters. Proof is per build and settings file: what another build
-// could write says nothing about this one, and the layout decides what a build writes as much as its code does.
+// Build returns the name under which the control document records that this build has applied documents. It is the version,
+// and a hash of the file of COLUMN_NAMES unless layoutFile is nil; at most 64 characters. The file is part of the name
+// because the layout decides what a build writes, as its code does.
 func Build(layoutFile []byte) string { return build(Version(), layoutFile) }
 
 func build(version string, layoutFile []byte) string {
@@ -50,7 +50,7 @@ func build(version string, layoutFile []byte) string {
 	if len(layoutFile) > 0 {
 		name += "+" + digits(layoutFile)
 	}
-	if len(name) > maxBuild { // a long tag: the hash keeps apart what is cut off
+	if len(name) > maxBuild { // a long tag: the hash distinguishes names that are cut off
 		name = name[:maxBuild-hashDigits-1] + "+" + digits([]byte(name))
 	}
 	return name
@@ -61,7 +61,7 @@ func digits(text []byte) string {
 	return hex.EncodeToString(sum[:])[:hashDigits]
 }
 
-// contentOf names a file by its content; it takes what os.Executable answers.
+// contentOf returns a hash of a file. It takes the results of os.Executable.
 func contentOf(path string, err error) string {
 	if err != nil {
 		return unknown
@@ -70,7 +70,7 @@ func contentOf(path string, err error) string {
 	if err != nil {
 		return unknown
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // the file was only read
 	hash := sha256.New()
 	if _, err := io.Copy(hash, file); err != nil {
 		return unknown

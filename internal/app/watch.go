@@ -9,7 +9,7 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// watchedDocuments tells the status how Cosmos answered, call by call.
+// watchedDocuments reports the result of every call of Cosmos DB to the status.
 type watchedDocuments struct {
 	inner commit.Documents
 	seen  func(dependency string, err error)
@@ -36,7 +36,7 @@ func (w watchedDocuments) Record(ctx context.Context, id, etag string, state inv
 	return next, err
 }
 
-// watchedSink tells the status how SQL answered. A heartbeat that succeeds says that it is well again.
+// watchedSink reports the result of every call of SQL to the status. A heartbeat that succeeds ends a failure.
 type watchedSink struct {
 	inner commit.Sink
 	seen  func(dependency string, err error)
@@ -63,7 +63,7 @@ func (w watchedSink) TakeOver(ctx context.Context, known breaker.Heartbeat) (bre
 	return row, err
 }
 
-// watchedEvidence tells the status how the store of evidence answered.
+// watchedEvidence reports the result of every call of the evidence store to the status.
 type watchedEvidence struct {
 	inner commit.Evidence
 	seen  func(dependency string, err error)

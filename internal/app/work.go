@@ -10,11 +10,11 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// settleBefore is how long before its deadline an invocation that waits for the start stops waiting: a message must still be
-// put off.
+// settleBefore is the time that an invocation keeps before its deadline to defer its message. It stops waiting for the start
+// by then.
 const settleBefore = 30 * time.Second
 
-// work are the use cases behind the functions on Service Bus.
+// work holds the use cases behind the functions on Service Bus.
 type work struct {
 	manager      *run.Manager
 	workers      *run.Workers
@@ -23,7 +23,6 @@ type work struct {
 	recovery     *run.Recovery
 }
 
-// newWork makes them.
 func newWork(p run.Ports, o run.Options) *work {
 	return &work{
 		manager: run.NewManager(p, o), workers: run.NewWorkers(p, o), recovery: run.NewRecovery(p, o),
@@ -31,7 +30,7 @@ func newWork(p run.Ports, o run.Options) *work {
 	}
 }
 
-// receiver brings the messages of one queue to their use case, and to the waiting room while that is not there.
+// receiver passes the messages of one queue to their use case. It defers them while the use case is not ready.
 type receiver struct {
 	app      *App
 	deferral *run.Deferral
@@ -44,10 +43,10 @@ func (r receiver) Receive(ctx context.Context, d run.Incoming) (run.Handled, err
 	switch {
 	case err != nil:
 		return r.deferral.Defer(ctx, d, err)
-	case r.app.work == nil: // the live app is to have it, however often it comes here
+	case r.app.work == nil: // the message is for the live app, however often it arrives here
 		r.app.status.foreign()
 		return r.deferral.Defer(ctx, d, fault.New(fault.Infrastructure, "app: shadow", config.ModeShadow,
-			"a shadow takes no messages: switch its functions on Service Bus off, or name queues of its own (docs/cutover.md)"))
+			"a shadow takes no messages: disable its functions on Service Bus, or give it queues of its own (docs/cutover.md)"))
 	}
 	h, err := r.to(r.app.work).Receive(ctx, d)
 	if h.Foreign {
@@ -56,7 +55,7 @@ func (r receiver) Receive(ctx context.Context, d run.Incoming) (run.Handled, err
 	return h, err
 }
 
-// opensFor waits for readiness as becomesReady does, and leaves time to put a message off.
+// opensFor waits for readiness as becomesReady does, and leaves time to defer a message.
 func (a *App) opensFor(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		bounded, cancel := context.WithDeadline(ctx, deadline.Add(-settleBefore))
@@ -70,7 +69,7 @@ func (a *App) opensFor(ctx context.Context) error {
 	return err
 }
 
-// watchedQueue tells the status how Service Bus answered.
+// watchedQueue reports the result of every call of Service Bus to the status.
 type watchedQueue struct {
 	inner run.Queue
 	seen  func(dependency string, err error)

@@ -1,5 +1,5 @@
-// Package open makes the adapters that the settings name, in one place for the handler, sqlwriterctl and the local stack.
-// It asks no service anything: the first use of an adapter does.
+// Package open makes the adapters that the settings name, for the handler, sqlwriterctl and the local stack alike.
+// It makes no request; the first use of an adapter connects.
 package open
 
 import (
@@ -9,10 +9,10 @@ import (
 	"sqlwriter/internal/servicebus"
 )
 
-// Results is the container of the results. Errors by kind: infrastructure, code "settings".
+// Results opens the container of the results. Errors by kind: infrastructure, code "settings".
 func Results(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.Container) }
 
-// Control is the container of the control document. Errors by kind: infrastructure, code "settings".
+// Control opens the container of the control document. Errors by kind: infrastructure, code "settings".
 func Control(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.ControlContainer) }
 
 func container(c config.Cosmos, name string) (*cosmos.Container, error) {
@@ -21,14 +21,14 @@ func container(c config.Cosmos, name string) (*cosmos.Container, error) {
 	})
 }
 
-// Evidence is the store of the evidence of an environment. Errors by kind: infrastructure, code "settings".
+// Evidence opens the store of an environment's evidence. Errors by kind: infrastructure, code "settings".
 func Evidence(c config.Blob, sysName string) (*blob.Store, error) {
 	return blob.Open(blob.Options{
 		Connection: c.Connection.Reveal(), ServiceURI: c.ServiceURI, ClientID: c.ClientID, Container: c.Container, Prefix: sysName,
 	})
 }
 
-// ServiceBus is the namespace of the queues. Errors by kind: infrastructure, code "settings".
+// ServiceBus opens the namespace of the queues. Errors by kind: infrastructure, code "settings".
 func ServiceBus(c config.ServiceBus) (*servicebus.Namespace, error) {
 	return servicebus.Open(servicebus.Options{
 		Connection: c.Connection.Reveal(), FullyQualifiedNamespace: c.Namespace, ClientID: c.ClientID,

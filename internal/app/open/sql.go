@@ -18,38 +18,38 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// Store is what both engines do.
+// Store is the interface of both engines, SQL Server and SQLite.
 type Store interface {
 	commit.Sink
 	adopt.Ledger
 	adopt.Reader
-	// MarkEmpty says that nothing was written before us.
+	// MarkEmpty records that no other program has written results before.
 	MarkEmpty(ctx context.Context, who string) error
-	// Adopted tells whether the ledger knows what was written before us.
+	// Adopted reports whether the ledger covers the results that other programs have written.
 	Adopted(ctx context.Context) (bool, error)
 	Migrate(ctx context.Context) error
 	MigrationStatus(ctx context.Context) ([]migration.State, error)
-	// Ping connects; Check connects and tells whether the tables are what the statements need.
+	// Ping connects. Check connects and verifies that the tables fit the statements.
 	Ping(ctx context.Context) error
 	Check(ctx context.Context) error
-	// AuditLog, RunStore and Reports are an environment's.
+	// AuditLog, RunStore and Reports return the stores of one environment.
 	AuditLog(sysName string) ops.AuditLog
 	RunStore(sysName string) run.Store
 	Reports(sysName string) run.Reports
 	Close() error
 }
 
-// Database is a SQL database, whichever its engine is.
+// Database is a SQL database of either engine.
 type Database struct {
 	Store
 	Engine config.Engine
 	Layout invoice.Layout
-	// Writer and Reader are its pools of connections: one and the same on a server.
+	// Writer and Reader are connection pools. On a server both are the same pool.
 	Writer, Reader *sql.DB
 }
 
-// SQL makes the database that the settings name. previewOnly says that the login may do nothing but preview. Errors by kind:
-// infrastructure.
+// SQL makes the database that the settings name, without connecting. previewOnly means that the login may only preview.
+// Errors by kind: infrastructure.
 func SQL(c config.SQL, layout invoice.Layout, previewOnly bool) (*Database, error) {
 	d := &Database{Engine: c.Engine, Layout: layout.OrDefault()}
 	if c.Engine == config.SQLServer {
@@ -70,7 +70,7 @@ func SQL(c config.SQL, layout invoice.Layout, previewOnly bool) (*Database, erro
 	return d, nil
 }
 
-// Connect connects, and closes a database that does not answer.
+// Connect connects. It closes the database if that fails.
 func (d *Database) Connect(ctx context.Context) error {
 	if err := d.Ping(ctx); err != nil {
 		return errors.Join(err, d.Close())
@@ -78,47 +78,47 @@ func (d *Database) Connect(ctx context.Context) error {
 	return nil
 }
 
-// Stores are those of an environment.
+// Stores returns the stores of an environment.
 func (d *Database) Stores(sysName string) ops.Stores {
 	return ops.Stores{Audit: d.AuditLog(sysName), Runs: d.RunStore(sysName), Reports: d.Reports(sysName)}
 }
 
-// CheckAdopted is an error of op while nobody has said what was written before us: an older result could then overwrite what a
-// line holds (docs/requirements.md R59).
+// CheckAdopted returns an error unless the ledger is adopted. Without it an older result could overwrite a newer one
+// (docs/requirements.md R59). Errors by kind: infrastructure, code "ledger_not_adopted"; those of Adopted.
 func (d *Database) CheckAdopted(ctx context.Context, op string) error {
 	switch yes, err := d.Adopted(ctx); {
 	case err != nil:
 		return err
 	case !yes:
 		return fault.New(fault.Infrastructure, op, "ledger_not_adopted",
-			"the ledger does not know what was written before: run `sqlwriterctl ledger adopt` to its end, or with --empty where nothing was (docs/cutover.md)")
+			"the ledger does not cover earlier results: run `sqlwriterctl ledger adopt` to its end, or with --empty if there are none (docs/cutover.md)")
 	}
 	return nil
 }
 
-// Checked is a database that is checked before its first request. The breaker's heartbeat is that request, so a server that is
-// down is asked no more often than it is probed. It implements commit.Sink.
+// Checked is a database that is checked before its first request. That request is the breaker's heartbeat, so a server
+// that is down gets no more requests than probes. Checked implements commit.Sink.
 type Checked struct {
 	db    *Database
 	check func(ctx context.Context) error
-	// turn is held by the goroutine that checks or reads checked.
-	turn    chan struct{}
+	// lock guards checked. It is a channel, so that waiting for it ends with the context.
+	lock    chan struct{}
 	checked bool
 }
 
-// NewChecked makes one. check is called until it succeeds; db may be nil if it never does.
+// NewChecked makes a Checked. check is called until it succeeds; db may be nil if check never succeeds.
 func NewChecked(db *Database, check func(ctx context.Context) error) *Checked {
-	return &Checked{db: db, check: check, turn: make(chan struct{}, 1)}
+	return &Checked{db: db, check: check, lock: make(chan struct{}, 1)}
 }
 
-// Ready checks the database unless that has succeeded. Errors: those of the check; infrastructure, code "starting", when ctx
-// ends while another request checks.
+// Ready checks the database, unless an earlier check has succeeded. Errors: those of the check; infrastructure, code
+// "starting", when ctx ends during the check of another request.
 func (c *Checked) Ready(ctx context.Context) error {
 	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
+	case c.lock <- struct{}{}:
+		defer func() { <-c.lock }()
 	case <-ctx.Done():
-		return fault.Wrap(fault.Infrastructure, "app: open sql", "starting", "the time was over while SQL was being opened", ctx.Err())
+		return fault.Wrap(fault.Infrastructure, "app: open sql", "starting", "the deadline passed while SQL was being opened", ctx.Err())
 	}
 	if c.checked {
 		return nil
@@ -128,7 +128,7 @@ func (c *Checked) Ready(ctx context.Context) error {
 	return err
 }
 
-// Close closes every connection.
+// Close closes the database.
 func (c *Checked) Close() error {
 	if c.db == nil {
 		return nil
