@@ -14,10 +14,10 @@ import (
 func main() {
 	var o staging.Options
 	flag.StringVar(&o.Source, "source", ".", "the repository's root")
-	flag.StringVar(&o.Dir, "dir", "", "the script root to make (default SOURCE/.stage)")
+	flag.StringVar(&o.Dir, "dir", "", "the script root to create (default SOURCE/.stage)")
 	flag.StringVar(&o.GOOS, "goos", "", "target system, linux to publish (default this machine's)")
 	flag.StringVar(&o.GOARCH, "goarch", "", "target architecture, amd64 to publish (default this machine's)")
-	flag.BoolVar(&o.Named, "named", false, "refuse a source that git has no version for, to publish")
+	flag.BoolVar(&o.Named, "named", false, "refuse a source without a git version, to publish")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := staging.Build(ctx, o)

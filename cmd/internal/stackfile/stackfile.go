@@ -1,5 +1,5 @@
-// Package stackfile is .local/stack.json: where a running local stack listens, which processes it has and which settings
-// its handler got. `make run` keeps it; sqlwriterctl finds its connections in it.
+// Package stackfile reads and writes .local/stack.json, the description of a running local stack: its addresses, processes
+// and settings. `make run` writes it; sqlwriterctl takes its connections from it.
 package stackfile
 
 import (
@@ -13,46 +13,47 @@ import (
 	"time"
 )
 
-// Name is the file's name inside the state folder, Dir the state folder's name inside the repository.
 const (
+	// Name is the file's name inside the state folder.
 	Name = "stack.json"
-	Dir  = ".local"
+	// Dir is the state folder's name inside the repository.
+	Dir = ".local"
 )
 
-// Stack describes a running stack. It holds no secret: the settings stand in a file of their own.
+// Stack describes a running stack. It contains no secret: the settings are in a file of their own.
 type Stack struct {
-	// Runner is the process that started everything and ends it.
+	// Runner is the process that starts and ends the servers.
 	Runner Process `json:"runner"`
-	// Servers are the processes it started.
+	// Servers are the processes that the runner has started.
 	Servers []Process `json:"servers,omitempty"`
-	// Functions, Cosmos and Blob are the addresses, like http://127.0.0.1:7071; empty until known.
+	// Functions, Cosmos and Blob are addresses, such as http://127.0.0.1:7071; empty until they are known.
 	Functions string `json:"functions,omitempty"`
 	Cosmos    string `json:"cosmos,omitempty"`
 	Blob      string `json:"blob,omitempty"`
-	// ServiceBus is amqp://HOST:PORT; ServiceBusControl is where its stand-in takes orders.
+	// ServiceBus is amqp://HOST:PORT. ServiceBusControl is the address of the emulator's control API.
 	ServiceBus        string `json:"service_bus,omitempty"`
 	ServiceBusControl string `json:"service_bus_control,omitempty"`
-	// Settings is the path of the app settings that the handler got, in the form of a local.settings.json.
+	// Settings is the path of the handler's app settings, in the form of a local.settings.json.
 	Settings string `json:"settings,omitempty"`
-	// Since is when it started.
+	// Since is the time of the start.
 	Since time.Time `json:"since"`
 }
 
-// Process names one process for good: a process id alone is used again sooner or later.
+// Process identifies a process. A process id alone does not, because the system reuses it.
 type Process struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
-	// Started tells this process from a later one with the same id (see Started).
+	// Started distinguishes this process from a later one with the same id (see the function Started).
 	Started string `json:"started"`
 }
 
-// Identify makes the Process of a process id.
+// Identify makes the Process of a process id. It fails if no process has this id.
 func Identify(ctx context.Context, name string, pid int) (Process, error) {
 	started, err := Started(ctx, pid)
 	return Process{Name: name, PID: pid, Started: started}, err
 }
 
-// Running says whether this very process is still there.
+// Running reports whether this process, and not a later one with the same id, still exists.
 func (p Process) Running(ctx context.Context) bool {
 	if p.PID <= 0 || p.Started == "" {
 		return false
@@ -61,15 +62,15 @@ func (p Process) Running(ctx context.Context) bool {
 	return err == nil && now == p.Started
 }
 
-// RunningError says that a stack is running already.
+// RunningError is the error of Claim when another stack is running.
 type RunningError struct{ Stack Stack }
 
 func (e *RunningError) Error() string {
 	return fmt.Sprintf("a stack is running already (process %d, since %s)", e.Stack.Runner.PID, e.Stack.Since.Local().Format(time.TimeOnly))
 }
 
-// Read reads the stack of a state folder and says whether its runner is still there; a stack that was killed leaves a file
-// behind whose runner is not. Without a file it answers fs.ErrNotExist.
+// Read reads the stack of a state folder. running tells whether its runner still exists; a killed stack leaves its file
+// behind. Without a file the error is fs.ErrNotExist.
 func Read(ctx context.Context, dir string) (s Stack, running bool, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, Name))
 	if err != nil {
@@ -81,8 +82,8 @@ func Read(ctx context.Context, dir string) (s Stack, running bool, err error) {
 	return s, s.Runner.Running(ctx), nil
 }
 
-// Claim makes this process the runner of a state folder. It answers the stack that was there before if that was killed
-// (its servers may still be ending), and *RunningError if it is alive. The file appears whole or not at all.
+// Claim makes this process the runner of a state folder. If the stack before was killed, Claim returns it; its servers may
+// still be running. If that stack is running, the error is *RunningError. The file is created atomically.
 func Claim(ctx context.Context, dir string, mine Stack) (killed *Stack, err error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("stackfile: %w", err)
@@ -95,7 +96,7 @@ func Claim(ctx context.Context, dir string, mine Stack) (killed *Stack, err erro
 	case err == nil:
 		killed = &old
 		fallthrough
-	default: // a file that cannot be read belongs to nobody that runs
+	default: // a file that cannot be read belongs to no running stack
 		if err := os.Remove(filepath.Join(dir, Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("stackfile: %w", err)
 		}
@@ -104,9 +105,9 @@ func Claim(ctx context.Context, dir string, mine Stack) (killed *Stack, err erro
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(tmp) //nolint:errcheck // a left-over temporary file hurts nobody
+	defer os.Remove(tmp) //nolint:errcheck // a left-over temporary file does no harm
 	if err := os.Link(tmp, filepath.Join(dir, Name)); err != nil {
-		// Somebody else was quicker: linking fails where renaming would push the other's file aside.
+		// Another process was faster. Linking fails then, whereas renaming would replace the other's file.
 		if old, _, readErr := Read(ctx, dir); readErr == nil {
 			return nil, &RunningError{Stack: old}
 		}
@@ -115,7 +116,7 @@ func Claim(ctx context.Context, dir string, mine Stack) (killed *Stack, err erro
 	return killed, nil
 }
 
-// Write replaces the file.
+// Write replaces the file atomically.
 func Write(dir string, s Stack) error {
 	tmp, err := temporary(dir, s)
 	if err != nil {
@@ -127,7 +128,7 @@ func Write(dir string, s Stack) error {
 	return nil
 }
 
-// Remove ends the claim.
+// Remove ends the claim. A missing file is not an error.
 func Remove(dir string) error {
 	if err := os.Remove(filepath.Join(dir, Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("stackfile: %w", err)

@@ -1,4 +1,4 @@
-// Package staging lays out the script root that the Functions host wants: host.json, the binary, and every function's
-// folder as a direct child (docs/facts.md F30: the host looks one level deep, so the source folder functions/ must be
-// flattened). The files of the repository keep the host's rules by a test (hostfiles_test.go).
+// Package staging lays out the script root of the Functions host: host.json, the binary, and one folder per function.
+// The host looks for functions one level deep only, so the source folder functions/ is flattened (docs/facts.md F30).
+// hostfiles_test.go checks that the repository's files obey the host's rules.
 package staging

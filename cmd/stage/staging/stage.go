@@ -13,29 +13,29 @@ import (
 // Binary is the name of the handler's binary in the script root; host.json names it exactly so (docs/facts.md F31).
 const Binary = "handler"
 
-// Options say what to stage and where.
+// Options configure Build.
 type Options struct {
 	// Source is the repository's root.
 	Source string
-	// Dir is the script root to make; what was there is replaced. Empty: Source/.stage.
+	// Dir is the script root to create. An existing one is replaced. Empty means Source/.stage.
 	Dir string
-	// GOOS and GOARCH are the target; empty means this machine.
+	// GOOS and GOARCH are the target platform; empty means this machine's.
 	GOOS, GOARCH string
-	// Named refuses a source that git has no name for; otherwise such a build is called by its content.
+	// Named refuses a source without a git version. Otherwise the version of such a build is a hash of its content.
 	Named bool
 }
 
-// ColumnNames is the file of a deployment's own column names: beside host.json it is deployed with the app, and the
-// setting COLUMN_NAMES says that it is used.
+// ColumnNames is the file of a deployment's own column names. It stands beside host.json and is deployed with the app;
+// the setting COLUMN_NAMES enables it.
 const ColumnNames = "column-names.json"
 
-// copied are the files that go into the root as they are; those that are optional may be absent.
+// copied lists the files that are copied into the root. The value tells whether a file is optional.
 func copied() map[string]bool {
 	return map[string]bool{"host.json": false, ".funcignore": false, "local.settings.json": true, ColumnNames: true}
 }
 
-// Build makes a script root beside Dir and puts it in Dir's place. local.settings.json goes along when there is one, for
-// `func start`; `func` never publishes it. Errors: ErrUnnamed; a source without functions; what the Go tool said.
+// Build makes a script root beside Dir and then replaces Dir with it. It copies local.settings.json if there is one, for
+// `func start`; `func` never publishes that file. Errors: ErrUnnamed; a source without functions; a failed compilation.
 func Build(ctx context.Context, o Options) error {
 	if o.Dir == "" {
 		o.Dir = filepath.Join(o.Source, ".stage")
@@ -56,7 +56,7 @@ func Build(ctx context.Context, o Options) error {
 	return nil
 }
 
-// fill puts everything into an empty directory.
+// fill writes the script root into an empty directory.
 func fill(ctx context.Context, o Options, dir string) error {
 	for name, optional := range copied() {
 		err := copyFile(filepath.Join(o.Source, name), filepath.Join(dir, name))
@@ -68,7 +68,7 @@ func fill(ctx context.Context, o Options, dir string) error {
 	if err != nil {
 		return err
 	}
-	if len(functions) == 0 { // the host would publish the root and run nothing
+	if len(functions) == 0 { // the host would accept such a root and run nothing
 		return errors.New("no functions/*/function.json in " + o.Source)
 	}
 	for _, path := range functions {
@@ -89,9 +89,8 @@ func fill(ctx context.Context, o Options, dir string) error {
 	return nil
 }
 
-// compile builds the handler without cgo, so that it runs on any image (docs/facts.md F32), and stamps its version: this is the
-// one place that builds it for the local stack, for func start and to publish. Only the linker sees the version, so another
-// one compiles nothing anew.
+// compile builds the handler without cgo, so that it runs on any image (docs/facts.md F32), and sets its version. The local
+// stack, func start and a deployment all use this build. Only the linker sees the version, so a new one recompiles nothing.
 func compile(ctx context.Context, o Options, path string) error {
 	name, err := version(ctx, o.Source)
 	if err != nil && o.Named {
@@ -101,7 +100,7 @@ func compile(ctx context.Context, o Options, path string) error {
 	if err != nil {
 		return err
 	}
-	// Go's own record of the repository would be a second name, and stops the build where git refuses to answer.
+	// Go's own version control stamp would be a second name, and it stops the build where git fails.
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X "+Stamp+"="+name,
 		"-o", absolute, "./cmd/handler")
 	cmd.Dir = o.Source
@@ -127,5 +126,5 @@ func copyFile(from, to string) error {
 	if filepath.Base(to) == "local.settings.json" { // it may hold keys
 		mode = 0o600
 	}
-	return os.WriteFile(to, content, mode) //nolint:gosec // a tool that copies what it is told to
+	return os.WriteFile(to, content, mode) //nolint:gosec // the caller chooses the paths
 }

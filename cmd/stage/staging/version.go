@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// Stamp is the variable of the handler that holds its version. The linker sets it, and says nothing when no variable has
-// this name; so the tests of internal/app build with it.
+// Stamp is the variable of the handler that holds its version. The linker sets it, and reports no error if no variable has
+// this name. So a test of internal/app builds with it.
 const Stamp = "sqlwriter/internal/app.stamp"
 
-// ErrUnnamed says that git has no name for the source. The error that wraps it says what git answered.
+// ErrUnnamed means that git has no version for the source. The error that wraps it contains the output of git.
 var ErrUnnamed = errors.New("this build would have no version: publish from a git clone with at least one commit, and with git on the PATH")
 
-// dirty ends the version of a source that differs from its commit.
+// dirty is the suffix of the version of a source with uncommitted changes.
 const dirty = "-dirty"
 
-// version is what git describe says of the source: tag, commits since, commit. The commit is always there and always of one
-// length: a tag can be moved, and two clones would shorten a commit differently. Errors: ErrUnnamed.
+// version returns the output of git describe: tag, commits since, commit. The commit is always part of it, because a tag can
+// be moved. It has a fixed length, because two clones may shorten a commit differently. Errors: ErrUnnamed.
 func version(ctx context.Context, source string) (string, error) {
-	// An archive that was unpacked within somebody else's work tree has no name; that tree's is not its own.
+	// An archive that is unpacked inside another work tree must not get the version of that tree.
 	if _, err := git(ctx, source, "ls-files", "--error-unmatch", "go.mod"); err != nil {
 		return "", err
 	}
@@ -30,7 +30,7 @@ func version(ctx context.Context, source string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// git describe does not look at new files; the compiler takes them.
+	// git describe ignores new files, but the compiler uses them.
 	fresh, err := git(ctx, source, "ls-files", "--others", "--exclude-standard", "--", "cmd/handler", "handlers", "internal")
 	if err != nil {
 		return "", err
@@ -38,11 +38,11 @@ func version(ctx context.Context, source string) (string, error) {
 	if fresh != "" && !strings.HasSuffix(name, dirty) {
 		name += dirty
 	}
-	// A tag may hold what the linker's flags and the control document have another use for.
+	// A tag may contain characters with a meaning in the linker's flags or in the control document.
 	return regexp.MustCompile(`[^A-Za-z0-9._+-]`).ReplaceAllString(name, "-"), nil
 }
 
-// git answers what git prints about the source. Errors: ErrUnnamed.
+// git returns the output of a git command in the source folder. Errors: ErrUnnamed.
 func git(ctx context.Context, source string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = source
