@@ -40,30 +40,30 @@ func TestOneDoorForAllRuns(t *testing.T) {
 
 	require.Equal(t, exitOK, w.run(t, "run", "show", "reprocess-1"), w.errors)
 	for _, line := range []string{
-		`run\s+reprocess-1\n`, `status\s+running\n`, `kind\s+reprocess\n`, `filter\s+\{"code":"2628"\}\n`, `asked for by\s+pat@desk at \S+ \S+: column widened\n`,
-		`done by\s+one process, without workers\n`, `documents\s+12 of 40 \(30%\), `, `outcomes\s+9 applied, 3 changed\n`, `last heard of\s+20\d\d-`, `ended\s+-\n`,
+		`run\s+reprocess-1\n`, `status\s+running\n`, `kind\s+reprocess\n`, `filter\s+\{"code":"2628"\}\n`, `requested by\s+pat@desk at \S+ \S+: column widened\n`,
+		`done by\s+one process, without workers\n`, `documents\s+12 of 40 \(30%\), `, `outcomes\s+9 applied, 3 changed\n`, `heartbeat\s+20\d\d-`, `ended\s+-\n`,
 	} {
 		require.Regexp(t, line, w.out)
 	}
 	require.NotContains(t, w.out, "hand-off")
 
 	require.Equal(t, exitFailed, w.run(t, "run", "resume", "reprocess-1", "--why", "x"))
-	require.Contains(t, w.errors, "the same `reprocess` asked for again takes what is left")
+	require.Contains(t, w.errors, "cannot be resumed")
 
 	for _, id := range []string{"reprocess-1", started.Run} {
 		require.Equal(t, exitUsage, w.run(t, "run", "cancel", id))
 		require.Equal(t, exitOK, w.run(t, "run", "cancel", id, "--why", "wrong filter"), w.errors)
-		require.Contains(t, w.out, id+": it ends after the batches under way")
+		require.Contains(t, w.out, id+": ends after the running batches")
 		require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
 		require.Regexp(t, `status\s+running, to be cancelled\n`, w.out)
 	}
 	require.Equal(t, exitFailed, w.run(t, "run", "cancel", started.Run, "--gone", "--why", "x"))
 	require.Contains(t, w.errors, "no single process can be gone")
 	require.Equal(t, exitOK, w.run(t, "run", "cancel", "reprocess-1", "--gone", "--why", "its process is gone"), w.errors)
-	require.Contains(t, w.out, "reprocess-1: ended; what is written stays written")
+	require.Contains(t, w.out, "reprocess-1: ended; written rows stay written")
 	require.Equal(t, exitFailed, w.run(t, "run", "show", "reprocess-1"), w.errors)
 	require.Regexp(t, `status\s+cancelled\n`, w.out)
-	require.Contains(t, w.errors, "run reprocess-1 is cancelled: the same `reprocess` asked for again takes what is left")
+	require.Contains(t, w.errors, "run reprocess-1 is cancelled: the same `reprocess` again takes the documents that are left")
 	require.Equal(t, exitFailed, w.run(t, "run", "cancel", "reprocess-1", "--gone", "--why", "x"))
 	require.Contains(t, w.errors, `no run "reprocess-1" is running: it is cancelled`)
 }
@@ -83,7 +83,7 @@ func TestARunOfOneProcessIsWatched(t *testing.T) {
 	require.Contains(t, w.errors, "reprocess-1: running, 12 of 40 documents (30%), ")
 	require.Contains(t, w.errors, "; outcomes: 20 applied\n")
 	require.Contains(t, w.errors, "reprocess-1: stopped, 30 of 40 documents (75%), ")
-	require.Contains(t, w.errors, "run reprocess-1 is stopped: the same `reprocess` asked for again takes what is left")
+	require.Contains(t, w.errors, "run reprocess-1 is stopped: the same `reprocess` again takes the documents that are left")
 	require.Regexp(t, `outcomes\s+30 applied\n`, w.out)
 }
 
@@ -109,7 +109,7 @@ func TestARunOfOneProcessHasNoReceipt(t *testing.T) {
 	file := filepath.Join(w.dir, "receipt.jsonl")
 	for _, args := range [][]string{{"--receipt", file}, {"--wait", "--receipt", file}} {
 		require.Equal(t, exitFailed, w.run(t, append([]string{"run", "show", "reprocess-1"}, args...)...))
-		require.Contains(t, w.errors, "--receipt: run reprocess-1 was not done by workers: it keeps its counts, and not what became of each document")
+		require.Contains(t, w.errors, "--receipt: run reprocess-1 was not done by workers: only its counts are stored, not the outcome of each document")
 		require.NoFileExists(t, file)
 	}
 	left, err := os.ReadDir(w.dir)

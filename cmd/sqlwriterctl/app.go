@@ -18,32 +18,32 @@ import (
 	"sqlwriter/internal/ops"
 )
 
-// The environment variables of the app's address and key.
+// Environment variables.
 const (
 	appVariable = "SQLWRITER_APP"
 	keyVariable = "SQLWRITER_KEY" //nolint:gosec // a name
 )
 
 const (
-	// askTimeout bounds a question, actTimeout an action: the app itself ends a reprocessing after 4 minutes.
+	// askTimeout bounds a query, actTimeout an action: the app itself ends a reprocessing after 4 minutes.
 	askTimeout = time.Minute
 	actTimeout = 5 * time.Minute
-	// maxAnswer is the longest answer that is read.
+	// maxAnswer is the greatest length of a reply, in bytes.
 	maxAnswer = 16 << 20
 )
 
-// appClient asks an app by its Ops function. It implements operations.
+// appClient calls an app's Ops function. It implements operations.
 type appClient struct {
 	base *url.URL
 	key  string
 	http *http.Client
 }
 
-// newAppClient checks the address: the key is sent with every request, so it travels encrypted or not at all.
+// newAppClient checks the address. Every request carries the key, so the connection must be encrypted or local.
 func newAppClient(address, key string) (*appClient, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return nil, errors.New("the app's address: expected https://NAME.azurewebsites.net, and the key apart from it")
+		return nil, errors.New("the app's address: expected https://NAME.azurewebsites.net, without the key")
 	}
 	if u.Scheme == "http" && !loopback(u.Hostname()) {
 		return nil, errors.New("the app's address: the key is not sent over http:// to another machine: expected https://")
@@ -52,7 +52,7 @@ func newAppClient(address, key string) (*appClient, error) {
 		u.Path = "/api"
 	}
 	return &appClient{base: u, key: key, http: &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key goes nowhere else
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key must not go to another address
 	}}, nil
 }
 
@@ -86,7 +86,7 @@ func (c *appClient) Reprocess(ctx context.Context, r ops.ReprocessRequest) (ops.
 	answer, err := act[ops.Reprocessed](ctx, c, "reprocess", r)
 	var lost *lostError
 	if errors.As(err, &lost) && !r.DryRun {
-		err = fmt.Errorf("%w; the app may be at it all the same: see `run list`, and `run cancel`", err)
+		err = fmt.Errorf("%w; the app may be running it anyway: see `run list`, and `run cancel`", err)
 	}
 	return answer, err
 }
@@ -113,7 +113,7 @@ func limited(limit int) url.Values {
 	return url.Values{"limit": {strconv.Itoa(limit)}}
 }
 
-// ask makes a GET, act a POST.
+// ask sends a GET request, act a POST request.
 func ask[A any](ctx context.Context, c *appClient, path string, query url.Values) (answer A, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -132,21 +132,21 @@ func act[A any](ctx context.Context, c *appClient, path string, body any) (answe
 	return answer, err
 }
 
-// lostError says that no answer came: whether the app did it is not known.
+// lostError means that no reply came: it is unknown whether the app did the action.
 type lostError struct{ error }
 
 func (e *lostError) Unwrap() error { return e.error }
 
-// deniedError says that asking again does not help.
+// deniedError means that a retry does not help.
 type deniedError struct{ error }
 
 func (e *deniedError) Unwrap() error { return e.error }
 
-// send makes one request and reads its answer.
+// send makes one request and decodes the reply.
 func (c *appClient) send(ctx context.Context, method, path string, query url.Values, body []byte, to any) error {
 	u := c.base.JoinPath("ops", path)
 	u.RawQuery = query.Encode()
-	// a reader of bytes, whose length is known: the host hands no body on that has no Content-Length
+	// With bytes.NewReader the request has a Content-Length. Without one the host does not forward the body.
 	request, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("the app: %w", err)
@@ -168,12 +168,12 @@ func (c *appClient) send(ctx context.Context, method, path string, query url.Val
 		return appError(response.StatusCode, text)
 	}
 	if err := json.Unmarshal(text, to); err != nil {
-		return fmt.Errorf("the app's answer is not what this build understands: %w", err)
+		return fmt.Errorf("this build does not understand the app's answer: %w", err)
 	}
 	return nil
 }
 
-// appError makes the error of an answer: the app's own words, or what the host means by its bare status.
+// appError makes the error of a reply: the app's own error, or the meaning of the host's status.
 func appError(status int, body []byte) error {
 	var answer struct {
 		Error struct {
@@ -189,11 +189,11 @@ func appError(status int, body []byte) error {
 	}
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return &deniedError{fmt.Errorf("the app answers %d: the key is not one of the Ops function's, or the network is not let in", status)}
+		return &deniedError{fmt.Errorf("the app answers %d: the key is not valid for the Ops function, or the app's network rules refuse this machine", status)}
 	case http.StatusNotFound:
 		return errors.New("the app answers 404: there is no Ops function at this address")
 	case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusInternalServerError, http.StatusServiceUnavailable:
-		return &lostError{fmt.Errorf("the app answers %d without a reason: its host could not bring the request to an end", status)}
+		return &lostError{fmt.Errorf("the app answers %d without a reason: its host did not complete the request", status)}
 	}
 	return fmt.Errorf("the app answers %d", status)
 }

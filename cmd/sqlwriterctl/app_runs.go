@@ -17,7 +17,7 @@ func (c *appClient) StartRun(ctx context.Context, r ops.StartRequest) (ops.Start
 	answer, err := act[ops.Started](ctx, c, "run/start", r)
 	var lost *lostError
 	if errors.As(err, &lost) && !r.DryRun {
-		err = fmt.Errorf("%w; the run may be there all the same: see `run list` before you start another", err)
+		err = fmt.Errorf("%w; the run may have started anyway: see `run list` before you start another", err)
 	}
 	return answer, err
 }
@@ -81,7 +81,7 @@ func (c *appClient) ReportNames(ctx context.Context) ([]run.ReportName, error) {
 	return answer.Reports, err
 }
 
-// query makes the parameters of a list; what is empty is left out.
+// query makes the parameters of a list, without the empty ones.
 func query(limit int, parameters map[string]string) url.Values {
 	values := url.Values{}
 	for name, value := range parameters {

@@ -10,51 +10,49 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// batchCommands are about the batches of runs.
 type batchCommands struct {
-	List    batchListCommand    `cmd:"" help:"List the batches of a run, those that failed first; or the latest of all runs."`
-	Show    batchShowCommand    `cmd:"" help:"Show one with the errors of its documents."`
-	Requeue batchRequeueCommand `cmd:"" help:"Send a failed batch again, or all of a run."`
+	List    batchListCommand    `cmd:"" help:"List the batches of a run, failed ones first; or the latest batches of all runs."`
+	Show    batchShowCommand    `cmd:"" help:"Show a batch and the errors of its documents."`
+	Requeue batchRequeueCommand `cmd:"" help:"Send a failed batch again, or all failed batches of a run."`
 }
 
-// batchListCommand lists batches.
 type batchListCommand struct {
 	appFlags
 
-	Status string `help:"Only those with this status: pending_queue, pending_retry, queued, processing, completed or failed." placeholder:"STATUS"`
-	Limit  int    `help:"At most so many." default:"20" placeholder:"N"`
+	Status string `help:"Only batches with this status: pending_queue, pending_retry, queued, processing, completed or failed." placeholder:"STATUS"`
+	Limit  int    `help:"At most N batches." default:"20" placeholder:"N"`
 	JSON   bool   `name:"json" help:"Print JSON."`
 	ID     string `arg:"" optional:"" name:"run" help:"The run's id."`
 }
 
-// Run lists them.
+// Run lists the batches.
 func (c *batchListCommand) Run(ctx context.Context, a *app) error {
 	if err := atLeastOne(c.Limit); err != nil {
 		return err
 	}
 	return c.operate(ctx, a, func(o operations) error {
-		jobs, err := o.BatchList(ctx, ops.BatchQuery{Run: c.ID, Status: run.BatchStatus(c.Status), Limit: c.Limit})
+		list, err := o.BatchList(ctx, ops.BatchQuery{Run: c.ID, Status: run.BatchStatus(c.Status), Limit: c.Limit})
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return printJSON(a, append([]run.Batch{}, jobs...))
+			return printJSON(a, append([]run.Batch{}, list...))
 		}
 		rows := [][]string{{"BATCH", "STATUS", "DOCUMENTS", "SUCCESS", "FAILURE", "QUEUED", "STARTED", "ENDED", "ERROR"}}
-		for _, j := range jobs {
+		for _, b := range list {
 			rows = append(rows, []string{
-				batchName(j), batchStatus(j.Status), strconv.Itoa(j.Total), strconv.Itoa(j.Success), strconv.Itoa(j.Failure),
-				clock(j.QueuedAt), clock(j.StartedAt), clock(j.EndedAt), orDash(oneLine(batchError(j))),
+				batchName(b), batchStatus(b.Status), strconv.Itoa(b.Total), strconv.Itoa(b.Success), strconv.Itoa(b.Failure),
+				clock(b.QueuedAt), clock(b.StartedAt), clock(b.EndedAt), orDash(oneLine(batchError(b))),
 			})
 		}
 		return a.table(rows)
 	})
 }
 
-// batchName names a batch for people; ops takes it for the id.
-func batchName(j run.Batch) string { return j.Run + "/" + strconv.Itoa(j.Number) }
+// batchName is the short name of a batch. Package ops accepts it in place of the id.
+func batchName(b run.Batch) string { return b.Run + "/" + strconv.Itoa(b.Number) }
 
-// batchStatus is a status as it is listed: what failed is seen at once.
+// batchStatus is a status as it is listed. Capitals make a failure stand out.
 func batchStatus(s run.BatchStatus) string {
 	if s == run.Failed {
 		return "FAILED"
@@ -62,15 +60,14 @@ func batchStatus(s run.BatchStatus) string {
 	return string(s)
 }
 
-// batchError is why a batch failed, or what the queue said last.
-func batchError(j run.Batch) string {
-	if j.Error == "" && j.LastQueueError != "" && j.Status.Open() {
-		return "queue: " + j.LastQueueError
+// batchError is the error of a failed batch, or the last error of the queue.
+func batchError(b run.Batch) string {
+	if b.Error == "" && b.LastQueueError != "" && b.Status.Open() {
+		return "queue: " + b.LastQueueError
 	}
-	return j.Error
+	return b.Error
 }
 
-// batchShowCommand shows a batch.
 type batchShowCommand struct {
 	appFlags
 
@@ -78,7 +75,7 @@ type batchShowCommand struct {
 	ID   string `arg:"" name:"batch" help:"RUN/NUMBER, or the batch's id."`
 }
 
-// Run shows it.
+// Run shows the batch.
 func (c *batchShowCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
 		b, err := o.BatchShow(ctx, c.ID)
@@ -105,7 +102,7 @@ func printBatch(a *app, b ops.BatchDetail) error {
 	rows = append(rows, []string{"documents", fmt.Sprintf("%d: %d success, %d failure", b.Total, b.Success, b.Failure)})
 	queue := fmt.Sprintf("attempt %d, refused %d times", b.Attempt, b.QueueAttempts)
 	if b.LastQueueError != "" {
-		queue += ", at last: " + oneLine(b.LastQueueError)
+		queue += ", last error: " + oneLine(b.LastQueueError)
 	}
 	rows = append(rows,
 		[]string{"message", queue}, []string{"worker", orDash(b.Owner)}, []string{"created", clock(b.CreatedAt)}, []string{"queued", clock(b.QueuedAt)},
@@ -129,7 +126,6 @@ func printBatch(a *app, b ops.BatchDetail) error {
 	return a.table(rows)
 }
 
-// batchRequeueCommand sends failed batches again.
 type batchRequeueCommand struct {
 	appFlags
 
@@ -139,7 +135,7 @@ type batchRequeueCommand struct {
 	ID    string `arg:"" optional:"" name:"batch" help:"RUN/NUMBER, or the batch's id."`
 }
 
-// Run has them sent.
+// Run requeues the batches.
 func (c *batchRequeueCommand) Run(ctx context.Context, a *app) error {
 	if (c.ID == "") == (c.RunID == "") {
 		return &usageError{errors.New("batch requeue: expected a batch, or --run, not both")}
@@ -155,12 +151,11 @@ func (c *batchRequeueCommand) Run(ctx context.Context, a *app) error {
 		if c.JSON {
 			return printJSON(a, done)
 		}
-		a.printf("%s to be sent again by the timer", batches(done.Batches))
+		a.printf("the timer will send %s again", batches(done.Batches))
 		return nil
 	})
 }
 
-// reportCommand runs a monitoring query.
 type reportCommand struct {
 	appFlags
 
@@ -168,7 +163,7 @@ type reportCommand struct {
 	Name string `arg:"" optional:"" name:"name" help:"The report's name; without one the names are listed with their meaning."`
 }
 
-// Run runs it, or lists what there is.
+// Run runs the report, or lists all reports.
 func (c *reportCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
 		if c.Name == "" {
@@ -214,14 +209,14 @@ func (c *reportCommand) list(ctx context.Context, a *app, o operations) error {
 	return a.table(rows)
 }
 
-// reportCell is a value of a report for people: a text, a number or nothing.
+// reportCell formats a value of a report: a text, a number or nil.
 func reportCell(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return "-"
 	case string:
 		return orDash(oneLine(v))
-	case float64: // whole numbers are this, too, when they come as JSON
+	case float64: // JSON gives whole numbers as float64, too
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return fmt.Sprint(value)

@@ -8,12 +8,11 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// columnsCommand lists the column table.
 type columnsCommand struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run prints it, with the names of this deployment where a file says them. It needs no connection.
+// Run prints the column table with this deployment's names. It needs no connection.
 func (c *columnsCommand) Run(ctx context.Context, a *app) error {
 	layout, err := a.effectiveLayout(ctx)
 	if err != nil {
@@ -31,13 +30,13 @@ func (c *columnsCommand) Run(ctx context.Context, a *app) error {
 		if col.Source != invoice.FromDocument {
 			from = "(" + string(col.Source) + ")"
 		}
-		rows = append(rows, []string{string(col.Table), col.Name, holds(col), from, col.Meaning, col.Assumed})
+		rows = append(rows, []string{string(col.Table), col.Name, columnType(col), from, col.Meaning, col.Assumed})
 	}
 	return a.table(rows)
 }
 
-// holds says what a column holds and how much of it.
-func holds(c invoice.Column) string {
+// columnType describes a column's type and limits.
+func columnType(c invoice.Column) string {
 	s := string(c.Kind)
 	switch {
 	case c.Kind == invoice.Decimal:

@@ -16,28 +16,27 @@ import (
 	"sqlwriter/internal/cosmos"
 )
 
-// flags are the connections that were typed; empty ones were not.
+// flags are the connections of the command line; empty if not given.
 type flags struct{ cosmos, database, container, sql, schema, names string }
 
-// source is where connections come from.
+// source is one place that connections come from.
 type source struct {
-	// name says it to people. It holds no value.
+	// name describes the source to the operator. It contains no value.
 	name   string
 	values map[string]string
-	// relative is the folder that a relative sqlite path starts from, namesRelative that of the file of column names:
-	// both are the script root, unless the value was typed.
+	// relative is the base folder of a relative SQLite path, namesRelative that of the file of column names.
+	// Both are the script root, unless a flag gives the value.
 	relative, namesRelative string
 }
 
-// settingsFileName is what the Functions tools call it.
 const settingsFileName = "local.settings.json"
 
-// scriptRoot is where the handler runs: relative paths in settings start there.
+// scriptRoot is the handler's working directory, the base of relative paths in settings.
 const scriptRoot = ".stage"
 
-// connections finds the source: the first of environment, running stack and local.settings.json that names a connection.
-// It is taken whole, because half of one and half of another would be one environment's documents in another's database;
-// flags replace single values of it.
+// connections returns the first source that names a connection: environment, running stack or local.settings.json.
+// It never mixes sources, because that could write one environment's documents to another's database. Flags replace single
+// values of the source.
 func (a *app) connections(ctx context.Context) (source, error) {
 	s, err := a.settings(ctx)
 	if err != nil {
@@ -53,7 +52,7 @@ func (a *app) connections(ctx context.Context) (source, error) {
 	return s, nil
 }
 
-// settings are those of the source with the flags' values. Without a connection anywhere they have no name.
+// settings returns the source with the values of the flags. Its name is empty if no source has a connection.
 func (a *app) settings(ctx context.Context) (source, error) {
 	s, err := a.baseSource(ctx)
 	if err != nil {
@@ -74,7 +73,7 @@ func (a *app) settings(ctx context.Context) (source, error) {
 		s.values[f.setting] = f.value
 		typed = append(typed, f.flag)
 		switch f.setting {
-		case config.CosmosConnection: // a key and an identity together would be refused
+		case config.CosmosConnection: // the adapter refuses a key together with an identity
 			delete(s.values, config.CosmosEndpoint)
 			delete(s.values, config.CosmosClientID)
 		case config.SQLConnection:
@@ -126,7 +125,7 @@ func (a *app) baseSource(ctx context.Context) (source, error) {
 	return s, nil
 }
 
-// pick takes the settings out of a source; the name stays empty when it has no connection.
+// pick reads the settings of a source. The name stays empty if the source has no connection.
 func pick(name string, get func(string) string) source {
 	s := source{values: map[string]string{}}
 	for _, setting := range config.Names() {
@@ -142,7 +141,7 @@ func pick(name string, get func(string) string) source {
 	return s
 }
 
-// config is what the source's values say, unchecked.
+// config makes the unchecked configuration of the source.
 func (s source) config() config.Config {
 	return config.Of(func(name string) string { return s.values[name] })
 }
@@ -166,7 +165,7 @@ func readSettings(path string) (map[string]string, error) {
 	return f.Values, nil
 }
 
-// openDocuments opens the container and says on stderr where the connection comes from.
+// openDocuments opens the container and names the source of the connection on stderr.
 func (a *app) openDocuments(ctx context.Context) (*cosmos.Container, source, error) {
 	s, err := a.connections(ctx)
 	if err != nil {

@@ -111,11 +111,11 @@ func TestSQLIsReadWhileCosmosIsAway(t *testing.T) {
 	} {
 		require.Equal(t, exitOK, r.run(t, args...), "%v: %s", args, r.errors)
 		require.Regexp(t, says, r.out, "%v", args)
-		require.Equal(t, 1, strings.Count(r.errors, lostSaid), r.errors)
+		require.Equal(t, 1, strings.Count(r.errors, controlLost), r.errors)
 	}
 	require.NotZero(t, calls.Load())
 	require.Equal(t, exitOK, r.run(t, "report"), r.errors)
-	require.NotContains(t, r.errors, lostSaid, "the names are nobody's to ask")
+	require.NotContains(t, r.errors, controlLost, "the names are nobody's to ask")
 	require.Equal(t, exitFailed, r.run(t, "run", "show", "nobody"))
 	require.Contains(t, r.errors, `no run "nobody"`)
 
@@ -133,8 +133,8 @@ func TestSQLIsReadWhileCosmosIsAway(t *testing.T) {
 	require.True(t, row.Cancel)
 }
 
-// lostSaid is said once when the control document cannot be had.
-const lostSaid = "the control document cannot be had: what the app does is not known, and SQL was asked without it"
+// controlLost is said once when the control document cannot be had.
+const controlLost = "the control document is not available: the state of the app is unknown, and SQL was used without it"
 
 // Whoever watches a run for an hour reads once that the control document cannot be had, and Cosmos DB is not asked at each look.
 func TestAWatchWhileCosmosIsAwaySaysSoOnce(t *testing.T) {
@@ -154,7 +154,7 @@ func TestAWatchWhileCosmosIsAwaySaysSoOnce(t *testing.T) {
 	}
 	require.Equal(t, exitFailed, r.run(t, "run", "show", "drain-1", "--wait"), r.errors)
 	require.Contains(t, r.errors, "run drain-1 completed with failures: documents: 1 deferred (`run items drain-1 --outcome failed,deferred` lists them")
-	require.Equal(t, 1, strings.Count(r.errors, lostSaid), r.errors)
+	require.Equal(t, 1, strings.Count(r.errors, controlLost), r.errors)
 	require.Len(t, asked, 3)
 	require.Equal(t, asked[0], calls.Load(), "what failed stands for a few seconds")
 }
@@ -192,7 +192,7 @@ func TestAuditsOverTheApp(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "audits", "--action", "BATCH_DONE"), w.errors)
 	require.Regexp(t, `INFO\s+BATCH_DONE\s+test\s+`+id+`\s+x\n`, w.out)
 	require.Equal(t, exitOK, w.run(t, "audits", "--run", "nobody"), w.errors)
-	require.Contains(t, w.errors, "no entry is found of what people did, or of warnings and errors: --all shows")
+	require.Contains(t, w.errors, "no entry found of operators' actions, warnings and errors: --all also shows")
 }
 
 // SQL that does not answer is not knocked at for an answer.

@@ -26,7 +26,7 @@ func connectSQL(ctx context.Context, s source) (*open.Database, error) {
 	return db, db.Connect(ctx)
 }
 
-// openSQL opens the database that a source names. A SQLite file that is not there is an error: connecting would make it.
+// openSQL opens the database that a source names. A missing SQLite file is an error, because connecting would create it.
 func openSQL(s source) (*open.Database, error) {
 	layout, err := s.layout()
 	if err != nil {
@@ -53,8 +53,8 @@ func openSQL(s source) (*open.Database, error) {
 		if connection == "" {
 			return nil, &usageError{fmt.Errorf("%s is not set (connections: %s)", config.SQLConnection, s.name)}
 		}
-		// nothing of it is repeated: what has no scheme that we know may be a password from its first character on
-		return nil, &usageError{fmt.Errorf("%s: expected sqlserver://... or sqlite:PATH, found a text of %d characters that does not begin so",
+		// The text is not repeated: without a known scheme it may be a password.
+		return nil, &usageError{fmt.Errorf("%s: expected sqlserver://... or sqlite:PATH, found another text of %d characters",
 			config.SQLConnection, len(connection))}
 	}
 	return open.SQL(c, layout, false)
@@ -80,8 +80,8 @@ func (s source) layout() (invoice.Layout, error) {
 	return layout, nil
 }
 
-// effectiveLayout is the layout of a command that needs no connection: of the flag, else of the source that the other
-// commands would take, else of the environment alone.
+// effectiveLayout is the layout of a command that needs no connection. It comes from the flag, else from the source that the
+// other commands use, else from the environment.
 func (a *app) effectiveLayout(ctx context.Context) (invoice.Layout, error) {
 	s := source{name: "flag --column-names", values: map[string]string{config.ColumnNames: a.flags.names}}
 	if a.flags.names == "" {
@@ -99,13 +99,13 @@ func (a *app) effectiveLayout(ctx context.Context) (invoice.Layout, error) {
 	return s.layout()
 }
 
-// env is an environment variable; empty when it is not set.
+// env returns an environment variable; empty if it is not set.
 func (a *app) env(name string) string {
 	v, _ := a.lookup(name)
 	return v
 }
 
-// readLedger reads the ledger's row of a line; nil when there is none.
+// readLedger reads the ledger row of a line; nil if there is none.
 func readLedger(ctx context.Context, db *open.Database, line int64) (*shownLedger, error) {
 	table := "sqlwriter_ledger"
 	if db.Engine == config.SQLServer {
@@ -114,12 +114,12 @@ func readLedger(ctx context.Context, db *open.Database, line int64) (*shownLedge
 	query := "SELECT document_id, version_us, outcome, applied_at FROM " + table + " WHERE detail_id = @line" //nolint:gosec // one of two constants
 	var l shownLedger
 	var us int64
-	// a server gives the time, SQLite its text
+	// SQL Server returns a time, SQLite a text.
 	var at any
 	err := db.Reader.QueryRowContext(ctx, query, sql.Named("line", line)).Scan(&l.DocumentID, &us, &l.Outcome, &at)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil //nolint:nilnil // no row is an answer here
+		return nil, nil //nolint:nilnil // nil means no row
 	case err != nil:
 		return nil, fmt.Errorf("ledger: %w", err)
 	}

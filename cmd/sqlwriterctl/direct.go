@@ -23,7 +23,7 @@ import (
 	"sqlwriter/internal/store/shared"
 )
 
-// operations is what operators ask and do: the use case itself, or an app that has it.
+// operations are the operators' queries and actions, by the use case in this process or by an app's Ops function.
 type operations interface {
 	Status(ctx context.Context) (ops.Status, error)
 	Why(ctx context.Context, id string) (ops.Explanation, error)
@@ -35,7 +35,7 @@ type operations interface {
 	runOperations
 }
 
-// runOperations are those about runs.
+// runOperations are the operations on runs.
 type runOperations interface {
 	StartRun(ctx context.Context, r ops.StartRequest) (ops.Started, error)
 	RunShow(ctx context.Context, id string) (ops.RunProgress, error)
@@ -52,12 +52,12 @@ type runOperations interface {
 
 // appFlags are the flags of the commands that an app can answer.
 type appFlags struct {
-	App string `help:"Ask the app at this address, by its Ops function, instead of connecting to Cosmos DB and SQL. Also: SQLWRITER_APP." placeholder:"URL"`
-	Key string `help:"Key of the Ops function. Better in SQLWRITER_KEY: others see what is typed." placeholder:"KEY"`
+	App string `help:"Use the Ops function of the app at this address instead of connecting to Cosmos DB and SQL. Also: SQLWRITER_APP." placeholder:"URL"`
+	Key string `help:"Key of the Ops function. Better set SQLWRITER_KEY: other users can see the command line." placeholder:"KEY"`
 }
 
-// operate finds who answers, says on stderr who that is, and lets go of it after f. The flag --app comes first, then typed
-// connections, then SQLWRITER_APP, then the other sources of connections.
+// operate calls use with an app's client or with a use case in this process, and names the source on stderr. The flag --app
+// comes first, then the connection flags, then SQLWRITER_APP, then the other sources of connections.
 func (f appFlags) operate(ctx context.Context, a *app, use func(operations) error) error {
 	return a.asTyped(f.reach(ctx, a, use))
 }
@@ -66,7 +66,7 @@ func (f appFlags) reach(ctx context.Context, a *app, use func(operations) error)
 	address, source := f.App, "flag --app"
 	typed := a.flags != flags{}
 	if address != "" && typed {
-		return &usageError{errors.New("--app asks an app: it goes with none of the flags for connections")}
+		return &usageError{errors.New("--app cannot be combined with flags for connections")}
 	}
 	if address == "" && !typed {
 		address, source = a.env(appVariable), appVariable
@@ -82,7 +82,7 @@ func (f appFlags) reach(ctx context.Context, a *app, use func(operations) error)
 		key, keySource = a.env(keyVariable), keyVariable
 	}
 	if key == "" {
-		return &usageError{fmt.Errorf("the app (%s) wants a function key: set %s, or pass --key", source, keyVariable)}
+		return &usageError{fmt.Errorf("the app (%s) requires a function key: set %s, or pass --key", source, keyVariable)}
 	}
 	client, err := newAppClient(address, key)
 	if err != nil {
@@ -92,7 +92,7 @@ func (f appFlags) reach(ctx context.Context, a *app, use func(operations) error)
 	return use(client)
 }
 
-// asTyped names what was refused as it was typed: the use case knows the members of the API.
+// asTyped replaces the API member in a usage error by the flag that the operator typed.
 func (a *app) asTyped(err error) error {
 	var request *ops.RequestError
 	if !errors.As(err, &request) || request.Refusal != ops.Usage {
@@ -106,7 +106,8 @@ func (a *app) asTyped(err error) error {
 	return &ops.RequestError{Refusal: request.Refusal, Message: strings.Join(flags, ", ") + ": " + rest}
 }
 
-// flagsOf are the flags of a command that a member of the API comes from; none when it comes from an argument, which is called alike.
+// flagsOf returns the flags of a command that set a member of the API. It returns none for an argument, whose name is the
+// member's.
 func flagsOf(command *kong.Node, member string) (flags []string) {
 	if command == nil || slices.ContainsFunc(command.Positional, func(arg *kong.Positional) bool { return arg.Name == member }) {
 		return nil
@@ -125,8 +126,8 @@ func flagsOf(command *kong.Node, member string) (flags []string) {
 	return flags
 }
 
-// direct makes the use case over the connections that are found. Nobody is asked before the use case needs them: it checks what was
-// typed first, and what only SQL knows is answered while Cosmos DB is away.
+// direct makes the use case over the connections that it finds. It connects only when the use case needs to, so that usage
+// errors come first, and queries of SQL alone work during an outage of Cosmos DB.
 func (a *app) direct(ctx context.Context, use func(operations) error) (err error) {
 	documents, from, err := a.openDocuments(ctx)
 	if err != nil {
@@ -143,7 +144,7 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 	}
 	defer control.Close()
 	a.notef("environment: %s (%s)", c.SysName, config.SysName)
-	db, missing := openSQL(from) // most questions need no SQL: its settings are wanted when it is
+	db, missing := openSQL(from) // some operations need no SQL, so its error is reported only when SQL is used
 	sql := open.NewChecked(db, func(ctx context.Context) error {
 		if missing != nil {
 			return missing
@@ -164,7 +165,7 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 	flow := a.newBreaker(cosmos.NewControl(control, c.SysName), c, sql, log)
 	defer func() {
 		if flow.Seen().Lost {
-			a.notef("the control document cannot be had: what the app does is not known, and SQL was asked without it")
+			a.notef("the control document is not available: the state of the app is unknown, and SQL was used without it")
 		}
 	}()
 	o := ops.Options{SysName: c.SysName, Location: c.Location, AppVersion: toolBuild}
@@ -185,8 +186,8 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 	}, o))
 }
 
-// toolBuild names the tool where the app names its version: in evidence and as an instance. Its breaker has no build, so what
-// it writes proves nothing about the app's.
+// toolBuild stands where the app's version stands: in evidence and in the instance's name. The breaker here has no build, so
+// its writes prove nothing about the app's build.
 const toolBuild = "sqlwriterctl"
 
 // newBreaker makes a breaker over the app's control document, with a heartbeat of its own. Nothing is asked for yet.
@@ -203,25 +204,25 @@ func (a *app) newBreaker(store breaker.ControlStore, c config.Config, sql commit
 	})
 }
 
-// evidence opens the store of evidence, or says when it is first needed that the source names none that can be used.
+// evidence opens the evidence store. If the source names no valid one, it returns a store that reports this on first use.
 func (a *app) evidence(c config.Config, from string) (commit.Evidence, func()) {
 	store, err := open.Evidence(c.Blob, c.SysName)
 	if err != nil {
 		return missingEvidence{a, sync.OnceFunc(func() {
-			a.notef("evidence: %s names no storage that can be used (%s): a document whose retries are spent stays scheduled", from, config.BlobConnection)
+			a.notef("evidence: %s names no valid storage (%s): a document whose retries are spent stays scheduled", from, config.BlobConnection)
 		})}, func() {}
 	}
 	return store, store.Close
 }
 
-// missingEvidence keeps nothing, so no document becomes a poison pill; it says so when one would.
+// missingEvidence refuses every evidence, so that no document becomes a poison pill. It reports this once.
 type missingEvidence struct {
 	*app
-	say func()
+	report func()
 }
 
 // Keep implements commit.Evidence.
 func (m missingEvidence) Keep(context.Context, string, []byte) error {
-	m.say()
+	m.report()
 	return fault.New(fault.Infrastructure, "sqlwriterctl: evidence", "settings", "no storage for evidence is named")
 }

@@ -16,15 +16,14 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// explainCommand says what an error's code means and what follows from it.
 type explainCommand struct {
 	JSON bool     `name:"json" help:"Print JSON."`
-	Code []string `arg:"" optional:"" help:"Codes as logs and sql_writer have them (2628, 429, refused, validation.too_long), or a kind; all when none is given."`
+	Code []string `arg:"" optional:"" help:"Codes as in logs and sql_writer (2628, 429, refused, validation.too_long), or a kind. Without one, all codes."`
 }
 
-// explained is one row with what follows from it; --json prints it as it is.
+// explained is one row and its consequence, the output of --json.
 type explained struct {
-	// Asked is the code that was asked for; empty when none was.
+	// Asked is the code that the operator gave; empty if none.
 	Asked     string          `json:"asked,omitempty"`
 	Adapter   string          `json:"adapter"`
 	Code      string          `json:"code"`
@@ -40,19 +39,19 @@ type explained struct {
 }
 
 func explain(asked string, r fault.Row) explained {
-	follows := r.Consequence()
+	consequence := r.Consequence()
 	return explained{
 		Asked: asked, Adapter: r.Adapter, Code: r.Code, Name: r.Name, Kind: r.Kind, Condition: r.Condition, About: r.About,
-		Scope: fault.ScopeOf(r.Kind), Spends: follows.Spends, Next: follows.Next, Reason: r.Reason, Source: r.Source,
+		Scope: fault.ScopeOf(r.Kind), Spends: consequence.Spends, Next: consequence.Next, Reason: r.Reason, Source: r.Source,
 	}
 }
 
-// faults are the tables of all adapters, each in its own order. SQL Server, the product, comes first.
+// faults are the tables of all adapters, each in its own order. SQL Server comes first.
 func faults() []fault.Row {
 	return slices.Concat(sqlserver.Faults(), sqlite.Faults(), cosmos.Faults(), blob.Faults(), servicebus.Faults(), commit.Faults(), run.Faults(), invoice.Faults())
 }
 
-// Run prints it. It needs no connection.
+// Run prints the rows. It needs no connection.
 func (c *explainCommand) Run(a *app) error {
 	all := faults()
 	if len(c.Code) == 0 {
@@ -65,7 +64,7 @@ func (c *explainCommand) Run(a *app) error {
 			return &usageError{unknownCode(all, code)}
 		}
 		if rows[0].Rest {
-			a.notef("%s stands in no table: an unknown number of the server's is the document's own when it fails alone, unless its severity is 17 and up", code)
+			a.notef("%s is in no table: an unknown number of the server counts as the document's error if it fails alone, unless its severity is 17 or higher", code)
 		}
 		for _, r := range rows {
 			found = append(found, explain(code, r))
@@ -85,8 +84,8 @@ func (c *explainCommand) Run(a *app) error {
 	return nil
 }
 
-// lookUp finds the rows that a code may have come from: those of the adapters that name it; else those that stand for
-// several codes, it among them, and for a number also those that stand for the rest. A kind stands for all its rows.
+// lookUp finds the rows that a code may come from. Rows that name the code come first. If there are none, rows for a range
+// with the code count, and for a number also the rows for the rest. A kind matches all its rows.
 func lookUp(all []fault.Row, code string) []fault.Row {
 	if slices.ContainsFunc(fault.Rules(), func(r fault.Rule) bool { return strings.EqualFold(string(r.Kind), code) }) {
 		return slices.DeleteFunc(slices.Clone(all), func(r fault.Row) bool { return !strings.EqualFold(string(r.Kind), code) })
@@ -102,18 +101,18 @@ func lookUp(all []fault.Row, code string) []fault.Row {
 		}
 	}
 	if len(named) > 0 {
-		// The answer of one service is the answer of another, too; a number that a database names is no status.
+		// An HTTP status may come from several services. A number that a database names is not a status.
 		return fitting(all, code, func(r fault.Row) bool { return named[r.Adapter] || (status && several[r.Adapter]) })
 	}
 	found := fitting(all, code, func(r fault.Row) bool { return several[r.Adapter] })
 	return append(found, fitting(all, code, func(r fault.Row) bool { return r.Rest && !several[r.Adapter] })...)
 }
 
-// fitting picks from the wanted adapters' rows those that name a code. Of those that stand for it among others, the first
-// one decides, as it does in the adapter's classifier: for what it is about, or for whatever is left.
+// fitting returns the wanted adapters' rows that match a code. Rows that name the code all count. Of the rows for a range
+// the first one counts for each subject, as in the adapter's classifier.
 func fitting(all []fault.Row, code string, wanted func(fault.Row) bool) []fault.Row {
 	var found []fault.Row
-	decided := map[[2]string]bool{} // adapter and what about
+	decided := map[[2]string]bool{} // adapter and subject
 	for _, r := range all {
 		if !wanted(r) || !r.StandsFor(code) {
 			continue
@@ -129,7 +128,7 @@ func fitting(all []fault.Row, code string, wanted func(fault.Row) bool) []fault.
 	return found
 }
 
-// unknownCode is the error for a word that stands nowhere, with the words that are near it.
+// unknownCode is the error for an unknown code, with similar codes.
 func unknownCode(all []fault.Row, code string) error {
 	near := nearest(all, code)
 	if len(near) == 0 {
@@ -138,31 +137,31 @@ func unknownCode(all []fault.Row, code string) error {
 	return fmt.Errorf("no table has the code %q: did you mean %s?", code, strings.Join(near, ", "))
 }
 
-// mostNear is how many near codes are named.
-const mostNear = 5
+// maxSuggestions is how many similar codes are named.
+const maxSuggestions = 5
 
-// nearest gives the codes that a mistyped one may have been: those that hold it, then those a few letters away.
+// nearest returns codes similar to a mistyped one: first those that contain it, then those that differ by a few letters.
 func nearest(all []fault.Row, code string) []string {
 	code = strings.ToLower(code)
-	var holding, close []string
+	var containing, close []string
 	for _, r := range all {
 		for _, own := range []string{r.Code, r.Name} {
 			lower := strings.ToLower(own)
-			_, last, _ := strings.Cut(lower, ".") // of validation.too_long the part that is its own
+			_, last, _ := strings.Cut(lower, ".") // too_long of validation.too_long
 			switch {
-			case own == "" || r.Rest || slices.Contains(holding, own) || slices.Contains(close, own):
+			case own == "" || r.Rest || slices.Contains(containing, own) || slices.Contains(close, own):
 			case len(code) >= 3 && strings.Contains(lower, code):
-				holding = append(holding, own)
+				containing = append(containing, own)
 			case min(distance(lower, code), distance(last, code)) <= 1+len(code)/4:
 				close = append(close, own)
 			}
 		}
 	}
-	near := slices.Concat(holding, close)
-	return near[:min(len(near), mostNear)]
+	near := slices.Concat(containing, close)
+	return near[:min(len(near), maxSuggestions)]
 }
 
-// distance is how many letters must be put in, left out or changed to make one word of another (Levenshtein).
+// distance is the Levenshtein distance of two words.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -183,7 +182,6 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// print writes one row for people.
 func (e explained) print(a *app) error {
 	title := e.Code
 	if e.Name != "" {
@@ -195,27 +193,26 @@ func (e explained) print(a *app) error {
 		rows = append(rows, []string{"  about", e.About})
 	}
 	return a.table(append(rows,
-		[]string{"  scope", string(e.Scope) + ": " + pays(e.Scope)},
+		[]string{"  scope", string(e.Scope) + ": " + scopeMeaning(e.Scope)},
 		[]string{"  spends", e.Spends},
 		[]string{"  next", e.Next},
 		[]string{"  source", e.Source},
 	))
 }
 
-// pays says who pays for a failure of a scope.
-func pays(s fault.Scope) string {
+// scopeMeaning tells which documents a failure of a scope concerns.
+func scopeMeaning(s fault.Scope) string {
 	switch s {
 	case fault.ScopeDependency:
-		return "no document is blamed, all wait"
+		return "no document is to blame, all wait"
 	case fault.ScopeAttempt:
-		return "this try lost a race, nobody is blamed"
+		return "this attempt lost a race, no document is to blame"
 	case fault.ScopeDocument:
 		return "this document alone"
 	}
 	return ""
 }
 
-// printAll lists every row.
 func printAll(a *app, all []fault.Row, asJSON bool) error {
 	if asJSON {
 		list := make([]explained, len(all))

@@ -82,7 +82,7 @@ func TestExplainAnswersForEverythingThatACodeMayBeAbout(t *testing.T) {
 func TestExplainOfWhatStandsInNoTable(t *testing.T) {
 	b := newBench(t)
 	require.Equal(t, exitOK, b.run(t, "explain", "987654"))
-	require.Contains(t, b.errors, "an unknown number of the server's is the document's own when it fails alone, unless its severity is 17 and up")
+	require.Contains(t, b.errors, "an unknown number of the server counts as the document's error if it fails alone, unless its severity is 17 or higher")
 	require.Contains(t, b.out, "sqlserver, any other number: infrastructure")
 	require.Contains(t, b.out, "sqlserver, any other number: document")
 

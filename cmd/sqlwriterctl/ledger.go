@@ -20,32 +20,31 @@ import (
 	"sqlwriter/internal/store/sqlite"
 )
 
-// ledgerCommand is about the ledger of a database that somebody else has written to (docs/cutover.md).
+// ledgerCommand groups the commands about the ledger of a database that another program has written to (docs/cutover.md).
 type ledgerCommand struct {
-	Adopt  ledgerAdoptCommand  `cmd:"" help:"Write ledger rows for what was committed before us. Goes on where it was stopped. Never touches the user's tables."`
-	Status ledgerStatusCommand `cmd:"" help:"Show how far the adoption is. Exit code 1 unless the app may commit."`
-	Reopen ledgerReopenCommand `cmd:"" help:"Say that somebody else writes again: the app does not commit until the next adopt."`
+	Adopt  ledgerAdoptCommand  `cmd:"" help:"Write ledger rows for results that other programs committed. Continues where it was stopped. Never touches the user's tables."`
+	Status ledgerStatusCommand `cmd:"" help:"Show the progress of the adoption. Exit code 1 unless the app may commit."`
+	Reopen ledgerReopenCommand `cmd:"" help:"Record that another program writes again: the app does not commit until the next adopt."`
 }
 
-// ledgerAdoptCommand adopts.
 type ledgerAdoptCommand struct {
-	DryRun bool `help:"Write nothing, and count what a whole run would do now."`
-	Empty  bool `help:"Say that nothing was written before us. Refused where the container has committed documents."`
-	Rate   int  `help:"Read at most so many documents a second." placeholder:"N"`
-	Yes    bool `help:"Adopt once more although it is done; or say --empty although documents are committed."`
+	DryRun bool `help:"Write nothing, and count what a full run would do now."`
+	Empty  bool `help:"Record that no other program has written results. Refused if the container has committed documents."`
+	Rate   int  `help:"Read at most N documents a second." placeholder:"N"`
+	Yes    bool `help:"Adopt again after a finished adoption; or confirm --empty although documents are committed."`
 	JSON   bool `name:"json" help:"Print JSON."`
 }
 
-// mostSkipped is how many skipped documents are named.
-const mostSkipped = 20
+// maxSkipped is how many skipped documents are named.
+const maxSkipped = 20
 
-// progressEvery is the least time between two lines of progress.
+// progressEvery is the shortest time between two lines of progress.
 const progressEvery = 2 * time.Second
 
-// Run does what the flags say.
+// Run adopts the database, previews that, or records that there is nothing to adopt.
 func (c *ledgerAdoptCommand) Run(ctx context.Context, a *app) (err error) {
 	if c.Empty && (c.DryRun || c.Rate > 0) {
-		return &usageError{errors.New("--empty reads nothing: it goes with --yes alone")}
+		return &usageError{errors.New("--empty reads nothing: it can be combined with --yes only")}
 	}
 	if c.Rate < 0 {
 		return &usageError{errors.New("--rate: expected a number of documents a second")}
@@ -75,7 +74,7 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 		return err
 	}
 	if before.Adopted() && !c.Yes && !c.DryRun {
-		a.notef("adopted already: %s; --yes adopts once more", phrase(before))
+		a.notef("adopted already: %s; --yes adopts again", describe(before))
 		return c.print(a, before)
 	}
 	ledger := adopt.Ledger(db)
@@ -88,9 +87,9 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 		ledger = adopt.Preview(db, scratch)
 		a.notef("dry run: nothing is written")
 	} else if before.Phase == adopt.Running && before.Watermark > 0 {
-		a.notef("going on with the run of %s, begun %s by %s", until(before.Watermark), stamp(before.Started), before.By)
+		a.notef("continuing the adoption that %s started at %s: %s", before.By, formatUTC(before.Started), readUpTo(before.Watermark))
 	}
-	w := watch{a: a, began: time.Now()}
+	w := adoptProgress{a: a, began: time.Now()}
 	after, err := adopt.New(documents, ledger, adopt.Options{
 		SysName: sysName, By: who(), Rate: c.Rate, WriterMayWork: c.DryRun, OnPage: w.page, OnSkip: w.skip,
 	}).Run(ctx)
@@ -99,12 +98,12 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 		if c.DryRun {
 			return err
 		}
-		return fmt.Errorf("%w\nwhat was adopted stays; the same command goes on from there", err)
+		return fmt.Errorf("%w\nadopted documents stay adopted; the same command continues from there", err)
 	}
 	return c.print(a, after)
 }
 
-// empty says that the database has no history, unless the container shows one.
+// empty records that the database has no history, unless the container shows one.
 func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.Documents, db *open.Database, sysName string) error {
 	before, err := db.State(ctx)
 	if err != nil {
@@ -112,17 +111,17 @@ func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.
 	}
 	switch {
 	case before.Adopted():
-		a.notef("nothing to do: %s", phrase(before))
+		a.notef("nothing to do: %s", describe(before))
 		return nil
 	case before.Phase == adopt.Running:
-		return errors.New("an adoption was begun: bring it to its end with sqlwriterctl ledger adopt")
+		return errors.New("an adoption has started: finish it with sqlwriterctl ledger adopt")
 	}
 	id, err := committed(ctx, documents, sysName)
 	if err != nil {
 		return err
 	}
 	if id != "" && !c.Yes {
-		return fmt.Errorf("the container has committed documents, %q among them: adopt them (sqlwriterctl ledger adopt), or say --yes "+
+		return fmt.Errorf("the container has committed documents, such as %q: adopt them (sqlwriterctl ledger adopt), or add --yes "+
 			"if their lines are not in this database", id)
 	}
 	if err := db.MarkEmpty(ctx, who()); err != nil {
@@ -132,7 +131,7 @@ func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.
 	return nil
 }
 
-// committed answers the id of a committed document of the environment, or "".
+// committed returns the id of a committed document of the environment, or "".
 func committed(ctx context.Context, documents adopt.Documents, sysName string) (id string, err error) {
 	const always = 1 << 53
 	err = documents.Window(ctx, sysName, 0, always, func(page []json.RawMessage) (bool, error) {
@@ -147,7 +146,6 @@ func committed(ctx context.Context, documents adopt.Documents, sysName string) (
 	return id, err
 }
 
-// print shows the receipt.
 func (c *ledgerAdoptCommand) print(a *app, s adopt.State) error {
 	if c.JSON {
 		return printJSON(a, receiptOf(s))
@@ -155,7 +153,7 @@ func (c *ledgerAdoptCommand) print(a *app, s adopt.State) error {
 	return receiptOf(s).print(a)
 }
 
-// receipt is what a run has seen and done; --json prints it as it is.
+// receipt is the result of an adoption, the output of --json.
 type receipt struct {
 	State    adopt.Phase `json:"state"`
 	By       string      `json:"who"`
@@ -179,7 +177,7 @@ func receiptOf(s adopt.State) receipt {
 func (r receipt) print(a *app) error {
 	rows := [][]string{
 		{"documents", strconv.Itoa(r.Documents), "committed or failed"},
-		{"lines", strconv.Itoa(r.Lines), "that they name"},
+		{"lines", strconv.Itoa(r.Lines), "named by these documents"},
 	}
 	add := func(n int, name, meaning string) {
 		if n > 0 {
@@ -192,17 +190,17 @@ func (r receipt) print(a *app) error {
 		add(r.Known, "  known", "the ledger had the document already")
 		add(r.Older, "  older", "the ledger has a newer document for the line")
 	}
-	add(r.Unproven, "unproven", "documents changed after they were committed: a later snapshot of them is written")
+	add(r.Unproven, "unproven", "documents that changed after the commit: a later snapshot of them is written")
 	for _, reason := range slices.Sorted(maps.Keys(r.Skipped)) {
 		add(r.Skipped[reason], "skipped", string(reason)+": "+reason.Meaning())
 	}
-	add(r.Open, "open", "documents that wait; they are written when the app is live")
-	add(r.Processing, "processing", "of these are with the old writer, or were left behind by it")
+	add(r.Open, "open", "documents that wait; the app writes them when it is live")
+	add(r.Processing, "processing", "of these are in work at the old writer, or were abandoned by it")
 	return a.table(rows)
 }
 
-// watch tells of a run while it is under way.
-type watch struct {
+// adoptProgress reports the progress of an adoption.
+type adoptProgress struct {
 	a           *app
 	began, last time.Time
 	first       int
@@ -210,8 +208,8 @@ type watch struct {
 	skipped     int
 }
 
-// page writes a line of progress, not too often.
-func (w *watch) page(p adopt.Progress) {
+// page writes a line of progress, at most one per progressEvery.
+func (w *adoptProgress) page(p adopt.Progress) {
 	if !w.seen {
 		w.seen, w.first, w.last = true, p.Counts.Documents, w.began
 	}
@@ -221,28 +219,27 @@ func (w *watch) page(p adopt.Progress) {
 	}
 	w.last = now
 	rate := float64(p.Counts.Documents-w.first) / now.Sub(w.began).Seconds()
-	w.a.notef("adopt: %d documents, %d lines, up to %s, %.0f documents/s", p.Counts.Documents, p.Counts.Lines, stamp(p.Until), rate)
+	w.a.notef("adopt: %d documents, %d lines, up to %s, %.0f documents/s", p.Counts.Documents, p.Counts.Lines, formatUTC(p.Until), rate)
 }
 
-// skip names the first few documents that say nothing for the ledger.
-func (w *watch) skip(id string, reason adopt.Reason) {
-	if w.skipped++; w.skipped <= mostSkipped {
+// skip names the first maxSkipped skipped documents.
+func (w *adoptProgress) skip(id string, reason adopt.Reason) {
+	if w.skipped++; w.skipped <= maxSkipped {
 		w.a.notef("skipped %q: %s", id, reason.Meaning())
 	}
 }
 
-func (w *watch) end() {
-	if more := w.skipped - mostSkipped; more > 0 {
+func (w *adoptProgress) end() {
+	if more := w.skipped - maxSkipped; more > 0 {
 		w.a.notef("skipped %d more", more)
 	}
 }
 
-// ledgerStatusCommand shows how far the adoption is.
 type ledgerStatusCommand struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run shows it. It changes nothing.
+// Run shows the state of the adoption. It changes nothing.
 func (c *ledgerStatusCommand) Run(ctx context.Context, a *app) error {
 	return a.withSQL(ctx, func(db *open.Database) error {
 		s, err := db.State(ctx)
@@ -252,25 +249,23 @@ func (c *ledgerStatusCommand) Run(ctx context.Context, a *app) error {
 		if c.JSON {
 			err = printJSON(a, receiptOf(s))
 		} else {
-			a.printf("%s", phrase(s))
+			a.printf("%s", describe(s))
 		}
 		if err == nil && !s.Adopted() {
-			return errors.New("the app does not commit: sqlwriterctl ledger adopt")
+			return errors.New("the app does not commit: run sqlwriterctl ledger adopt")
 		}
 		return err
 	})
 }
 
-// ledgerReopenCommand takes back that the ledger can be relied on.
 type ledgerReopenCommand struct {
-	Yes bool `help:"Do it: an app that starts from now on does not commit until the next adopt."`
+	Yes bool `help:"Confirm: an app that starts from now on does not commit until the next adopt."`
 }
 
-// Run does so by beginning a run that has seen nothing yet; adopt goes on with it. An app that is ready already is not
-// stopped by it.
+// Run starts an adoption without progress; adopt continues it. It does not stop an app that is ready.
 func (c *ledgerReopenCommand) Run(ctx context.Context, a *app) error {
 	if !c.Yes {
-		return &usageError{errors.New("an app that starts from now on will not commit until the next adopt: say --yes, with the app stopped")}
+		return &usageError{errors.New("an app that starts from now on will not commit until the next adopt: stop the app and add --yes")}
 	}
 	return a.withSQL(ctx, func(db *open.Database) error {
 		s, err := db.State(ctx)
@@ -278,7 +273,7 @@ func (c *ledgerReopenCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		if !s.Adopted() {
-			a.printf("nothing to do: %s", phrase(s))
+			a.printf("nothing to do: %s", describe(s))
 			return nil
 		}
 		if _, err := db.Begin(ctx, s, who()); err != nil {
@@ -289,34 +284,33 @@ func (c *ledgerReopenCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// phrase says a state in words.
-func phrase(s adopt.State) string {
+func describe(s adopt.State) string {
 	switch s.Phase {
 	case adopt.Running:
-		return fmt.Sprintf("running: begun %s by %s, %s", stamp(s.Started), s.By, until(s.Watermark))
+		return fmt.Sprintf("running: started %s by %s, %s", formatUTC(s.Started), s.By, readUpTo(s.Watermark))
 	case adopt.Done:
-		return fmt.Sprintf("done: adopted %s by %s, %d documents", stamp(s.Finished), s.By, s.Counts.Documents)
+		return fmt.Sprintf("done: adopted %s by %s, %d documents", formatUTC(s.Finished), s.By, s.Counts.Documents)
 	case adopt.Empty:
-		return fmt.Sprintf("empty: said %s by %s", stamp(s.Finished), s.By)
+		return fmt.Sprintf("empty: confirmed %s by %s", formatUTC(s.Finished), s.By)
 	}
-	return "nothing was said yet about what was written before"
+	return "not adopted: it is unknown what other programs have written"
 }
 
-// until says how far a run is.
-func until(watermark int64) string {
+// readUpTo describes the progress of an adoption; watermark is in Unix seconds.
+func readUpTo(watermark int64) string {
 	switch at := time.Unix(watermark, 0); {
 	case watermark == 0:
 		return "nothing read yet"
 	case at.After(time.Now()):
 		return "read to the end"
 	default:
-		return "read up to " + stamp(at)
+		return "read up to " + formatUTC(at)
 	}
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+func formatUTC(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
-// who is the user and the machine.
+// who returns the user and the machine, as USER@HOST.
 func who() string {
 	name, host := "unknown", "unknown"
 	if u, err := user.Current(); err == nil {
@@ -328,10 +322,9 @@ func who() string {
 	return name + "@" + host
 }
 
-// sysName is the environment of the source.
 func (s source) sysName() string { return s.config().SysName }
 
-// scratch is a ledger in a temporary file, for a dry run.
+// scratch is a ledger in a temporary SQLite file, for a dry run.
 type scratch struct {
 	*sqlite.Store
 	dir string

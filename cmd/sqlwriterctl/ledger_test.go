@@ -52,7 +52,7 @@ func TestLedgerAdopt(t *testing.T) {
 	bad := r.put(t, 6, 0, "committed")
 
 	require.Equal(t, exitFailed, r.run(t, "ledger", "status"))
-	require.Contains(t, r.out, "nothing was said yet")
+	require.Contains(t, r.out, "not adopted")
 	require.Contains(t, r.errors, "sqlwriterctl ledger adopt")
 
 	temporary := t.TempDir()
@@ -115,7 +115,7 @@ func TestLedgerEmpty(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "ledger", "adopt", "--empty"), r.errors)
 	require.Equal(t, adopt.Empty, r.state(t).Phase)
 	require.Equal(t, exitOK, r.run(t, "ledger", "status"))
-	require.Contains(t, r.out, "empty: said ")
+	require.Contains(t, r.out, "empty: confirmed ")
 	require.Equal(t, exitOK, r.run(t, "ledger", "adopt", "--empty"))
 	require.Contains(t, r.errors, "nothing to do")
 }
@@ -137,7 +137,7 @@ func TestLedgerEmptyIsRefusedWhereSomethingWasCommitted(t *testing.T) {
 
 	require.Equal(t, exitOK, r.run(t, "ledger", "reopen", "--yes"))
 	require.Equal(t, exitFailed, r.run(t, "ledger", "adopt", "--empty", "--yes"))
-	require.Contains(t, r.errors, "an adoption was begun")
+	require.Contains(t, r.errors, "an adoption has started")
 }
 
 func TestLedgerReopen(t *testing.T) {
@@ -186,12 +186,12 @@ func TestLedgerAdoptGoesOnWhereItWasStopped(t *testing.T) {
 	require.NoError(t, r.server.WaitHeld(t.Context(), hold, 1))
 	cancel()
 	require.Equal(t, exitFailed, <-done)
-	require.Contains(t, stderr.String(), "the same command goes on from there")
+	require.Contains(t, stderr.String(), "the same command continues from there")
 	r.server.RemoveFault(hold)
 	require.Positive(t, r.state(t).Watermark)
 
 	require.Equal(t, exitOK, r.run(t, "ledger", "adopt"), r.errors)
-	require.Contains(t, r.errors, "going on with the run of read up to")
+	require.Contains(t, r.errors, "continuing the adoption that")
 	require.Equal(t, 30, r.state(t).Counts.Documents)
 	require.Equal(t, 30, r.state(t).Counts.Adopted)
 }

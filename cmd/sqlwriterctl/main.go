@@ -1,5 +1,5 @@
-// Command sqlwriterctl is the operator's hand: it puts a document in, shows what became of one, lists the columns, brings
-// our own tables up to date, and adopts a database that somebody else has written to.
+// Command sqlwriterctl is the operators' command-line tool. It submits and shows documents, lists the columns, controls the
+// flow and runs, migrates this app's own tables, and adopts a database that another program has written to.
 //
 // Exit codes: 0 done, 1 not found or failed, 2 wrong usage.
 package main
@@ -21,7 +21,6 @@ import (
 	"sqlwriter/internal/timer"
 )
 
-// Exit codes.
 const (
 	exitOK     = 0
 	exitFailed = 1
@@ -36,42 +35,41 @@ type cli struct {
 	Schema    string `help:"Schema of the user's tables on SQL Server (dbo)." placeholder:"NAME"`
 	Names     string `name:"column-names" help:"File of this deployment's column names." placeholder:"FILE"`
 
-	Submit  submitCommand  `cmd:"" help:"Put documents into the container, as the API does."`
-	Show    showCommand    `cmd:"" help:"Show a document's state beside the SQL rows and the ledger of its lines."`
+	Submit  submitCommand  `cmd:"" help:"Submit documents to the container, as the API does."`
+	Show    showCommand    `cmd:"" help:"Show a document's state, and the SQL rows and ledger rows of its lines."`
 	Columns columnsCommand `cmd:"" help:"List the columns that a document is written to."`
-	Explain explainCommand `cmd:"" help:"Say what an error's code means, what it costs and what happens next."`
+	Explain explainCommand `cmd:"" help:"Explain an error code: its meaning, its cost and what happens next."`
 
-	Status        statusCommand        `cmd:"" help:"Show what the flow does, and how much waits and has failed."`
-	Why           whyCommand           `cmd:"" help:"Say why a document is where it is, and what happens next."`
+	Status        statusCommand        `cmd:"" help:"Show the state of the flow, and how many documents wait or have failed."`
+	Why           whyCommand           `cmd:"" help:"Explain a document's status, and what happens next."`
 	Reprocess     reprocessCommand     `cmd:"" help:"Try failed documents again."`
-	Pause         pauseCommand         `cmd:"" help:"Stop the flow: nothing is sent to SQL, documents wait."`
-	Resume        resumeCommand        `cmd:"" help:"Let work pass again, whatever stopped it."`
-	MarkCommitted markCommittedCommand `cmd:"" help:"Take a document for committed whose lines were repaired by hand."`
-	Audits        auditsCommand        `cmd:"" help:"List who did what, and why."`
+	Pause         pauseCommand         `cmd:"" help:"Stop the flow: nothing is sent to SQL, and documents wait."`
+	Resume        resumeCommand        `cmd:"" help:"Start the flow again, after a pause or an outage."`
+	MarkCommitted markCommittedCommand `cmd:"" help:"Mark a document as committed after its lines were repaired by hand."`
+	Audits        auditsCommand        `cmd:"" help:"List the actions of operators, with their reasons."`
 
-	RunGroup runCommands   `cmd:"" name:"run" help:"Long work: drain, replay and reindex, which many workers do over Service Bus, and reprocess, which one process does."`
+	RunGroup runCommands   `cmd:"" name:"run" help:"Runs over many documents: drain, replay and reindex by workers over Service Bus, reprocess by one process."`
 	Batch    batchCommands `cmd:"" help:"The batches of runs."`
 	Report   reportCommand `cmd:"" help:"Run a monitoring query; without a name, list them."`
 
-	Migrate migrateCommand `cmd:"" help:"Bring our own tables up to date, or see what that would do."`
-	Ledger  ledgerCommand  `cmd:"" help:"Adopt a database that somebody else has written to."`
+	Migrate migrateCommand `cmd:"" help:"Migrate this app's own tables, or show what is pending."`
+	Ledger  ledgerCommand  `cmd:"" help:"Adopt a database that another program has written to."`
 }
 
-// environment is everything outside that a run looks at; tests bring their own.
+// environment holds the process's inputs and outputs. Tests replace it.
 type environment struct {
 	lookup func(string) (string, bool)
-	// dir is where .local and local.settings.json are looked for.
+	// dir is the folder of .local and local.settings.json.
 	dir            string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// terminal says that somebody looks at stderr: progress is then one line that is drawn again.
+	// terminal means that stderr is a terminal: progress is then one line that is redrawn.
 	terminal bool
-	// now is the clock, wait sleeps unless the context ends first. Nil stands for the real ones.
+	// now is the clock. wait sleeps unless the context ends first. Nil means the real ones.
 	now  func() time.Time
 	wait func(ctx context.Context, d time.Duration) error
 }
 
-// clock is the time, pause a wait that the end of the context ends.
 func (e environment) clock() func() time.Time {
 	if e.now != nil {
 		return e.now
@@ -86,7 +84,7 @@ func (e environment) pause() func(context.Context, time.Duration) error {
 	return timer.Wait
 }
 
-// isTerminal reports whether somebody looks at what is written to a file.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -96,11 +94,11 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// app is what commands get.
+// app is the argument of every command.
 type app struct {
 	environment
 	flags flags
-	// command is the one that was typed.
+	// command is the command that the operator typed.
 	command *kong.Node
 }
 
@@ -111,14 +109,14 @@ func main() {
 	os.Exit(code)
 }
 
-// execute parses and runs one command and answers the exit code.
+// execute parses and runs one command, and returns the exit code.
 func execute(ctx context.Context, args []string, env environment) int {
 	var c cli
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("sqlwriterctl"), kong.Description(
 		"Connections come from flags, else the environment, else a running `make run` (.local/stack.json), else local.settings.json. "+
-			"One of the last three is taken whole, and stderr says which. What operators ask and do (status to report) goes by an app's "+
-			"Ops function instead when --app or SQLWRITER_APP names one."),
+			"Each of the last three is used as a whole, and stderr names it. The operators' commands (status to report) use an app's "+
+			"Ops function instead if --app or SQLWRITER_APP names an app."),
 		kong.Writers(env.stdout, env.stderr), kong.Exit(func(code int) { exited = code }))
 	if err != nil {
 		env.notef("sqlwriterctl: %v", err)
@@ -146,7 +144,7 @@ func execute(ctx context.Context, args []string, env environment) int {
 	return exitOK
 }
 
-// printf writes a line of the answer, notef a line about it. Whoever closed the output early wants no more of it.
+// printf writes a line of the result to stdout, notef a note to stderr. Both ignore a closed output.
 func (e environment) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(e.stdout, format+"\n", args...)
 }
@@ -166,8 +164,8 @@ func (e environment) table(rows [][]string) error {
 	return w.Flush()
 }
 
-// usageError is an error of whoever typed the command.
+// usageError is a mistake in the command line.
 type usageError struct{ error }
 
-// isGone says whether a document is not there.
+// isGone reports whether a document does not exist.
 func isGone(err error) bool { return fault.Has(err, fault.Gone) }

@@ -282,7 +282,7 @@ func TestSubmit(t *testing.T) {
 	}
 	require.Equal(t, exitFailed, r.run(t, "submit", "nowhere.json", "../../examples/09-value-too-long.json"))
 	require.Contains(t, r.errors, "1 of 2 documents were not submitted")
-	require.Contains(t, r.out, "it will not commit as it is", "one bad file keeps nobody out, and trouble is foretold")
+	require.Contains(t, r.out, "it cannot commit", "one bad file keeps nobody out, and trouble is foretold")
 	require.Contains(t, r.out, "process_output.part_number")
 }
 
@@ -300,12 +300,12 @@ func TestShowBeforeAndAfter(t *testing.T) {
 
 	r.line(t, 1421549)
 	require.Equal(t, exitOK, r.run(t, "show", exampleID))
-	require.Contains(t, r.out, "nothing was written to this line yet")
+	require.Contains(t, r.out, "no result was written to this line yet")
 	require.Regexp(t, `≠\s+IVCE_DTL.CLN_MFR_AI_NM\s+"THOMAS & BETTS"\s+"OLD"`, r.out)
 
 	r.commit(t, exampleID)
 	require.Equal(t, exitOK, r.run(t, "show", exampleID))
-	require.Contains(t, r.out, "the row says what the document says")
+	require.Contains(t, r.out, "the row equals the document")
 	require.Contains(t, r.out, "version   2025-12-17 16:30:00.000000Z, from the id")
 	require.Contains(t, r.out, "ledger: applied by "+exampleID)
 	require.NotContains(t, r.out, "≠")
@@ -321,7 +321,7 @@ func TestShowBeforeAndAfter(t *testing.T) {
 	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE IVCE_DTL SET UNSPSC_CD = '1'`)
 	require.NoError(t, err)
 	require.Equal(t, exitOK, r.run(t, "show", exampleID))
-	require.Contains(t, r.out, "1 values were changed since")
+	require.Contains(t, r.out, "1 values have changed since")
 }
 
 func TestShowOfASupersededAndOfAnUnreadableDocument(t *testing.T) {
@@ -330,11 +330,11 @@ func TestShowOfASupersededAndOfAnUnreadableDocument(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "submit", "../../examples/05-newer-result.json", "../../examples/06-stale-result.json", "../../examples/08-unreadable.json"))
 	r.commit(t, "2025-12-17 11:20:00.000000-06:00-0007-1421570")
 	require.Equal(t, exitOK, r.run(t, "show", "2025-12-17 10:52:00.000000-06:00-0005-1421570"))
-	require.Contains(t, r.out, "the row holds another document: 2025-12-17 11:20:00.000000-06:00-0007-1421570")
+	require.Contains(t, r.out, "the row contains another document: 2025-12-17 11:20:00.000000-06:00-0007-1421570")
 
 	require.Equal(t, exitOK, r.run(t, "show", "2025-12-17 10:54:00.000000-06:00-0008-nothing"))
 	require.Contains(t, r.out, "problem   document")
-	require.Contains(t, r.out, "lines     none that can be read")
+	require.Contains(t, r.out, "lines     none can be read")
 }
 
 func TestShowReadsTheColumnsByTheirNamesHere(t *testing.T) {
@@ -349,7 +349,7 @@ func TestShowReadsTheColumnsByTheirNamesHere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, exitOK, r.run(t, "show", exampleID), r.errors)
 	require.Regexp(t, `IVCE_TRKG_MSTR.REQUEST_TIME\s+"2025-12-17T16:30:00.000000Z"`, r.out)
-	require.Contains(t, r.out, "the row says what the document says")
+	require.Contains(t, r.out, "the row equals the document")
 }
 
 func TestShowNeverMakesADatabase(t *testing.T) {

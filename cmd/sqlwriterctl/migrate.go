@@ -16,17 +16,17 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// migrateCommand is about our own tables: the ledger and what stands beside it. The user's are never touched.
+// migrateCommand groups the commands about this app's own tables. They never touch the user's tables.
 type migrateCommand struct {
-	Up     migrateUpCommand     `cmd:"" help:"Run the migrations that the database does not have."`
-	Status migrateStatusCommand `cmd:"" help:"Show what the database has. Exit code 1 unless it has everything."`
-	Script migrateScriptCommand `cmd:"" help:"Print what up runs, for a database administrator to run."`
+	Up     migrateUpCommand     `cmd:"" help:"Run the pending migrations."`
+	Status migrateStatusCommand `cmd:"" help:"Show the migrations of the database. Exit code 1 if one is missing."`
+	Script migrateScriptCommand `cmd:"" help:"Print the SQL of all migrations, for a database administrator to run."`
 }
 
-// migrateUpCommand runs what is pending. The login needs the rights of a schema's owner; the app's has them not.
+// migrateUpCommand runs the pending migrations. The login must own the schema; the app's login does not.
 type migrateUpCommand struct{}
 
-// Run runs them and says which.
+// Run runs the migrations and prints their names.
 func (c *migrateUpCommand) Run(ctx context.Context, a *app) error {
 	return a.withSQL(ctx, func(db *open.Database) error {
 		before, err := db.MigrationStatus(ctx)
@@ -75,43 +75,42 @@ func (c *migrateUpCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// procedureState is that of an engine that has procedures; nil for the others.
+// procedureState returns the state of the stored procedures; nil for an engine without procedures.
 func procedureState(ctx context.Context, db *open.Database) (*sqlserver.ProcedureState, error) {
 	s, ok := db.Store.(*sqlserver.Store)
 	if !ok {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil //nolint:nilnil // nil means no procedures
 	}
 	state, err := s.ProcedureState(ctx)
 	return &state, err
 }
 
-// migrateStatusCommand shows them.
 type migrateStatusCommand struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// shownMigration is one migration; --json prints it as it is.
+// shownMigration is one migration, as --json prints it.
 type shownMigration struct {
 	Number int              `json:"number"`
 	Name   string           `json:"name"`
 	Status migration.Status `json:"status"`
-	// At is when it was run; nil when it was not.
+	// At is the time of the run; nil if it was not run.
 	At *time.Time `json:"at"`
 }
 
-// shownSchema is what --json prints.
+// shownSchema is the output of --json.
 type shownSchema struct {
 	Migrations []shownMigration `json:"migrations"`
-	// Procedures is nil for an engine that has none.
+	// Procedures is nil for an engine without procedures.
 	Procedures *shownProcedures `json:"procedures,omitempty"`
 }
 
-// shownProcedures says whether the procedures that this build calls are there.
+// shownProcedures describes the procedures that this build calls.
 type shownProcedures struct {
 	Hash      string     `json:"hash"`
 	Installed bool       `json:"installed"`
 	At        *time.Time `json:"at"`
-	// Latest is the set that was installed last, if it is another, Differs what it was made from.
+	// Latest is the set that was installed last, if it is another one. Differs names the inputs in which it differs.
 	Latest  string   `json:"latest,omitempty"`
 	Differs []string `json:"differs,omitempty"`
 }
@@ -137,7 +136,7 @@ func (c *migrateStatusCommand) Run(ctx context.Context, a *app) error {
 			return errors.New(strings.Join(procedures.Owners, "\n"))
 		}
 		if procedures != nil && len(procedures.Missing) > 0 {
-			return errors.New("the procedures that this build calls are not all there")
+			return errors.New("some procedures that this build calls are missing")
 		}
 		return nil
 	})
@@ -172,23 +171,22 @@ func (c *migrateStatusCommand) print(a *app, states []migration.State, procedure
 	return nil
 }
 
-// behind is an error unless the database has everything that this build needs. What a newer build added is no trouble.
+// behind is an error unless the database has all migrations of this build. Migrations of a newer build do no harm.
 func behind(states []migration.State) error {
 	if n := migration.Count(states, migration.Changed); n > 0 {
-		return fmt.Errorf("%d migrations were run from other files than this build's: they must not be changed once they were run", n)
+		return fmt.Errorf("%d migrations were run from other files than this build's: a migration must not change after it was run", n)
 	}
 	if n := migration.Count(states, migration.Pending); n > 0 {
-		return fmt.Errorf("%d migrations are pending: sqlwriterctl migrate up", n)
+		return fmt.Errorf("%d migrations are pending: run sqlwriterctl migrate up", n)
 	}
 	return nil
 }
 
-// migrateScriptCommand prints the migrations.
 type migrateScriptCommand struct {
 	Engine string `enum:"sqlserver,sqlite," default:"" help:"sqlserver or sqlite; else the connection's, else sqlserver." placeholder:"NAME"`
 }
 
-// Run prints the script. It connects to nothing; column names and schema are those of the settings it finds.
+// Run prints the script without connecting. Column names and schema come from the settings.
 func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
 	s, err := a.settings(ctx)
 	if err != nil {
@@ -206,7 +204,7 @@ func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
 			return sqlserver.MigrationScript(sqlserver.Options{Layout: layout, Schema: s.values[config.SQLSchema]})
 		}
 	}
-	a.notef("script: for %s", engine)
+	a.notef("script for %s", engine)
 	text, err := script()
 	if err != nil {
 		return err
@@ -217,7 +215,7 @@ func (c *migrateScriptCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// withSQL opens the database, says on stderr where the connection comes from, and closes it after f.
+// withSQL opens the database, names the source of the connection on stderr, and closes the database after f.
 func (a *app) withSQL(ctx context.Context, f func(*open.Database) error) (err error) {
 	s, err := a.connections(ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestMigrateUpRunsWhatIsPendingAndStatusShowsIt(t *testing.T) {
 	b, db := empty(t)
 	require.Equal(t, exitFailed, b.run(t, "migrate", "status"))
 	require.Regexp(t, `1\s+0001_ledger\s+pending\s+-`, b.out)
-	require.Contains(t, b.errors, "pending: sqlwriterctl migrate up")
+	require.Contains(t, b.errors, "pending: run sqlwriterctl migrate up")
 
 	require.Equal(t, exitOK, b.run(t, "migrate", "up"), b.errors)
 	require.Contains(t, b.out, "0001_ledger: done")
@@ -74,7 +74,7 @@ func TestTheScriptOfMigrateMakesWhatUpMakes(t *testing.T) {
 	}
 	b, db := empty(t)
 	require.Equal(t, exitOK, b.run(t, "migrate", "script"))
-	require.Contains(t, b.errors, "script: for sqlite")
+	require.Contains(t, b.errors, "script for sqlite")
 	_, err := db.ExecContext(t.Context(), b.out)
 	require.NoError(t, err)
 	require.Equal(t, exitOK, b.run(t, "migrate", "status"), b.out)
@@ -88,7 +88,7 @@ func TestTheScriptOfMigrateMakesWhatUpMakes(t *testing.T) {
 func TestTheScriptNeedsNoConnection(t *testing.T) {
 	b := newBench(t)
 	require.Equal(t, exitOK, b.run(t, "migrate", "script"))
-	require.Contains(t, b.errors, "script: for sqlserver")
+	require.Contains(t, b.errors, "script for sqlserver")
 	require.Contains(t, b.out, "\nGO\n")
 	require.Contains(t, b.out, "sqlwriter.ledger")
 	plain := b.out

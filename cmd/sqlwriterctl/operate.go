@@ -15,14 +15,13 @@ import (
 	"sqlwriter/internal/ops"
 )
 
-// statusCommand shows how things stand.
 type statusCommand struct {
 	appFlags
 
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run counts and prints.
+// Run prints the status.
 func (c *statusCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
 		s, err := o.Status(ctx)
@@ -42,10 +41,10 @@ func printStatus(a *app, s ops.Status) error {
 		rows = append(rows, []string{"mass failure", fmt.Sprintf("%d documents fail with %s since %s; others go on", m.Documents, m.Code, clock(m.Since))})
 	}
 	if s.Flow.CutOff {
-		rows = append(rows, []string{"cut off", "this instance alone cannot reach SQL: it leaves its documents to the others"})
+		rows = append(rows, []string{"cut off", "only this instance cannot reach SQL: it leaves its documents to the others"})
 	}
 	if s.Flow.Lost {
-		rows = append(rows, []string{"control", "the control document cannot be had: the flow is this instance's own"})
+		rows = append(rows, []string{"control", "the control document is not available: the flow is this instance's own"})
 	}
 	rows = append(rows, []string{"environment", s.SysName + ", at " + clock(s.At)})
 	for _, status := range []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Processing, invoice.Failed} {
@@ -81,7 +80,6 @@ func printFailures(a *app, all []ops.Failures) error {
 	return a.table(rows)
 }
 
-// whyCommand explains one document.
 type whyCommand struct {
 	appFlags
 
@@ -89,7 +87,7 @@ type whyCommand struct {
 	ID   string `arg:"" help:"The document's id."`
 }
 
-// Run explains it.
+// Run prints the explanation.
 func (c *whyCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
 		e, err := o.Why(ctx, c.ID)
@@ -127,24 +125,23 @@ func printWhy(a *app, e ops.Explanation) error {
 	return a.table(rows)
 }
 
-// reprocessCommand tries failed documents again.
 type reprocessCommand struct {
 	appFlags
 
-	Kind   string   `help:"Only those whose last error is of this kind." placeholder:"KIND"`
-	Code   string   `help:"Only those whose last error has this code." placeholder:"CODE"`
-	Since  string   `help:"Only those that failed since: 2026-01-02T15:04:05-06:00, or 90m for so long ago." placeholder:"TIME"`
-	Until  string   `help:"Only those that failed before." placeholder:"TIME"`
-	ID     []string `name:"id" sep:"none" help:"Only this document; may be repeated. One that waits for a retry is taken, too." placeholder:"ID"`
+	Kind   string   `help:"Only documents whose last error is of this kind." placeholder:"KIND"`
+	Code   string   `help:"Only documents whose last error has this code." placeholder:"CODE"`
+	Since  string   `help:"Only documents that failed since: 2026-01-02T15:04:05-06:00, or 90m for 90 minutes ago." placeholder:"TIME"`
+	Until  string   `help:"Only documents that failed before." placeholder:"TIME"`
+	ID     []string `name:"id" sep:"none" help:"Only this document, also if it waits for a retry; may be repeated." placeholder:"ID"`
 	All    bool     `help:"All failed documents; without it an empty filter is refused."`
 	DryRun bool     `help:"Count and list, and change nothing."`
-	Rate   int      `help:"At most so many documents a minute." placeholder:"N"`
-	Limit  int      `help:"At most so many documents, those that failed first." placeholder:"N"`
+	Rate   int      `help:"At most N documents a minute." placeholder:"N"`
+	Limit  int      `help:"At most N documents, the oldest failures first." placeholder:"N"`
 	Why    string   `help:"The reason, for the audit log." placeholder:"TEXT"`
 	JSON   bool     `name:"json" help:"Print JSON."`
 }
 
-// Run does it; exit code 1 unless it comes to its end.
+// Run reprocesses the documents. It fails unless the run completes without failures.
 func (c *reprocessCommand) Run(ctx context.Context, a *app) error {
 	r := ops.ReprocessRequest{
 		Filter: ops.Filter{Kind: fault.Kind(c.Kind), Code: c.Code, IDs: c.ID},
@@ -211,7 +208,6 @@ func printReprocessed(a *app, r ops.Reprocessed) error {
 	return nil
 }
 
-// pauseCommand stops the flow.
 type pauseCommand struct {
 	appFlags
 
@@ -219,7 +215,7 @@ type pauseCommand struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-// Run pauses.
+// Run pauses the flow.
 func (c *pauseCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
 		change, err := o.Pause(ctx, ops.FlowRequest{By: who(), Why: c.Why})
@@ -227,16 +223,15 @@ func (c *pauseCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// resumeCommand lets work pass again.
 type resumeCommand struct {
 	appFlags
 
 	Why   string `help:"The reason, for the audit log." placeholder:"TEXT"`
-	Force bool   `help:"Accept a database that went back, or another one: what was written since is missing in it (docs/runbook.md)."`
+	Force bool   `help:"Accept a restored or another database: later writes are missing in it (docs/runbook.md)."`
 	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
-// Run resumes.
+// Run resumes the flow.
 func (c *resumeCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
 		change, err := o.Resume(ctx, ops.FlowRequest{By: who(), Why: c.Why, Force: c.Force})
@@ -252,7 +247,7 @@ func printFlowChange(a *app, change ops.FlowChange, err error, asJSON bool) erro
 		return err
 	}
 	if !change.Audited {
-		a.notef("the audit log gets the entry once SQL takes it")
+		a.notef("the entry goes to the audit log when SQL is available")
 	}
 	if asJSON {
 		return printJSON(a, change)
@@ -265,7 +260,6 @@ func printFlowChange(a *app, change ops.FlowChange, err error, asJSON bool) erro
 	return nil
 }
 
-// markCommittedCommand takes a document for committed.
 type markCommittedCommand struct {
 	appFlags
 
@@ -274,7 +268,7 @@ type markCommittedCommand struct {
 	ID   string `arg:"" help:"The document's id."`
 }
 
-// Run marks it.
+// Run marks the document.
 func (c *markCommittedCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
 		res, err := o.MarkCommitted(ctx, ops.MarkRequest{ID: c.ID, By: who(), Why: c.Why})
@@ -284,23 +278,22 @@ func (c *markCommittedCommand) Run(ctx context.Context, a *app) error {
 		if c.JSON {
 			return printJSON(a, res)
 		}
-		a.printf("%s: was %s, is committed (outcome %s). Its lines and the ledger are as they were.", res.ID, res.From, ops.Manual)
+		a.printf("%s: was %s, is committed (outcome %s). Its lines and the ledger did not change.", res.ID, res.From, ops.Manual)
 		return nil
 	})
 }
 
-// auditsCommand lists the audit log.
 type auditsCommand struct {
 	appFlags
 
 	RunID  string `name:"run" help:"Only entries about this run." placeholder:"RUN"`
-	Action string `help:"Only entries of this action, spelled so: FLOW_PAUSED, RUN_CANCEL, BATCH_DONE." placeholder:"ACTION"`
-	All    bool   `help:"Also the steps of workers and timers (level INFO), three and more for each batch."`
-	Limit  int    `help:"At most so many, 1,000 at most; 0 means 20." default:"20" placeholder:"N"`
+	Action string `help:"Only entries of this action, such as FLOW_PAUSED, RUN_CANCEL, BATCH_DONE." placeholder:"ACTION"`
+	All    bool   `help:"Also the steps of workers and timers (level INFO), three or more for each batch."`
+	Limit  int    `help:"At most N entries, 1,000 at most; 0 means 20." default:"20" placeholder:"N"`
 	JSON   bool   `name:"json" help:"Print JSON."`
 }
 
-// Run lists it, newest first.
+// Run lists the entries, newest first.
 func (c *auditsCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
 		audits, err := o.Audits(ctx, ops.AuditQuery{Run: c.RunID, Action: c.Action, All: c.All, Limit: c.Limit})
@@ -315,21 +308,21 @@ func (c *auditsCommand) Run(ctx context.Context, a *app) error {
 			rows = append(rows, []string{clock(e.At), orDash(e.Level), e.Action, e.By, orDash(e.Subject), oneLine(e.Why)})
 		}
 		if len(audits) == 0 {
-			a.notef("no entry is found%s", c.leftOut())
+			a.notef("no entry found%s", c.leftOut())
 		}
 		return a.table(rows)
 	})
 }
 
-// leftOut says what the answer is without.
+// leftOut describes the entries that the default filter hides.
 func (c *auditsCommand) leftOut() string {
 	if c.All || c.Action != "" {
 		return ""
 	}
-	return " of what people did, or of warnings and errors: --all shows the steps of workers and timers, too"
+	return " of operators' actions, warnings and errors: --all also shows the steps of workers and timers"
 }
 
-// atLeastOne checks a --limit: what asks for nothing gets no answer that looks like "there is none".
+// atLeastOne checks a --limit. The output for a limit of 0 would look as if there were no entries.
 func atLeastOne(limit int) error {
 	if limit < 1 {
 		return &usageError{fmt.Errorf("--limit: expected 1 to 1000, found %d", limit)}
@@ -337,7 +330,7 @@ func atLeastOne(limit int) error {
 	return nil
 }
 
-// kinds are those that an error can be of.
+// kinds lists the kinds of errors.
 func kinds() string {
 	var all []string
 	for _, rule := range fault.Rules() {
@@ -360,7 +353,7 @@ func period(since, until string, now time.Time) (from, to time.Time, err error) 
 	return from, to, nil
 }
 
-// moment reads a time or how long ago it was; "" is zero.
+// moment reads a time, or a duration before now. "" gives the zero time.
 func moment(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -373,10 +366,10 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, &usageError{fmt.Errorf("%s: expected a time with its offset (2026-01-02T15:04:05-06:00) or how long ago (90m), found %q", flag, text)}
+	return time.Time{}, &usageError{fmt.Errorf("%s: expected a time with its offset (2026-01-02T15:04:05-06:00) or a duration before now (90m), found %q", flag, text)}
 }
 
-// clock is a time in the zone that it came in; a hyphen for none.
+// clock formats a time in its own zone; "-" for the zero time.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -384,7 +377,7 @@ func clock(t time.Time) string {
 	return t.Format("2006-01-02 15:04:05Z07:00")
 }
 
-// seconds is a duration for people.
+// seconds formats a number of seconds.
 func seconds(n int64) string { return (time.Duration(n) * time.Second).String() }
 
 func atLeast(n int, more bool) string {
@@ -394,7 +387,7 @@ func atLeast(n int, more bool) string {
 	return strconv.Itoa(n)
 }
 
-// counted lists counts by name.
+// counted formats counts by name.
 func counted(counts map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -403,10 +396,10 @@ func counted(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// oneLine keeps an operator's words in their row of a table.
+// oneLine removes line breaks, so that a text fits into a table.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// isUsage reports whether an error is of whoever typed the command.
+// isUsage reports whether an error is a mistake in the command line.
 func isUsage(err error) bool {
 	var usage *usageError
 	var request *ops.RequestError

@@ -152,7 +152,7 @@ func TestQuestionsNeedNoSQL(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
 	require.Equal(t, exitOK, r.run(t, "why", id), r.errors)
 	require.Equal(t, exitOK, r.run(t, "pause", "--why", "x"), r.errors)
-	require.Contains(t, r.errors, "the audit log gets the entry once SQL takes it")
+	require.Contains(t, r.errors, "the entry goes to the audit log when SQL is available")
 	require.Equal(t, exitOK, r.run(t, "resume", "--why", "x"), r.errors)
 	require.NoFileExists(t, path.Join(r.dir, "nowhere.db"))
 	delete(r.env, "SQL_CONNECTION")
@@ -314,12 +314,12 @@ func TestOperatingOverTheApp(t *testing.T) {
 	require.Equal(t, exitUsage, b.run(t, "show", id, app), "what no app answers")
 
 	require.Equal(t, exitFailed, b.run(t, "status", "--key=wrong"))
-	require.Contains(t, b.errors, "the key is not one of the Ops function's")
+	require.Contains(t, b.errors, "the key is not valid for the Ops function")
 	require.Equal(t, exitFailed, b.run(t, "status", app+"/elsewhere"))
 	require.Contains(t, b.errors, "no Ops function at this address")
 	delete(b.env, "SQLWRITER_KEY")
 	require.Equal(t, exitUsage, b.run(t, "status"))
-	require.Contains(t, b.errors, "wants a function key")
+	require.Contains(t, b.errors, "requires a function key")
 	delete(b.env, "SQLWRITER_APP")
 	require.Equal(t, exitUsage, b.run(t, "status", "--key=k"))
 }
@@ -358,9 +358,9 @@ func TestTheAppsErrorsAreToldAsTheyAre(t *testing.T) {
 		lost   bool
 	}{
 		"down":         {503, `{"error":{"reason":"stopped since then","kind":"infrastructure","code":"breaker_open"}}`, []string{"503", "stopped since then", "breaker_open"}, false},
-		"no reason":    {502, `<html>`, []string{"502", "could not bring the request to an end", "may be at it all the same"}, true},
-		"the host's":   {500, ``, []string{"500", "may be at it all the same"}, true},
-		"another form": {200, `[]`, []string{"not what this build understands"}, false},
+		"no reason":    {502, `<html>`, []string{"502", "did not complete the request", "may be running it anyway"}, true},
+		"the host's":   {500, ``, []string{"500", "may be running it anyway"}, true},
+		"another form": {200, `[]`, []string{"this build does not understand the app's answer"}, false},
 		"a teapot":     {418, ``, []string{"418"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,16 +15,16 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// receiptPage is how many documents are asked for at once: the most that an app gives.
+// receiptPage is the number of documents in one request, the maximum of the app.
 const receiptPage = 1000
 
-// runReceipt is a file that says of each document of a run what became of it. It has no name of its own until it is whole.
+// runReceipt is a file with the outcome of each document of a run. It has a temporary name until it is complete.
 type runReceipt struct {
 	path string
 	file *os.File
 }
 
-// receiptHead is its first line.
+// receiptHead is the first line of a receipt.
 type receiptHead struct {
 	Run         string    `json:"run"`
 	Kind        run.Kind  `json:"kind"`
@@ -34,13 +34,13 @@ type receiptHead struct {
 	StartedAt   time.Time `json:"started_at"`
 	EndedAt     time.Time `json:"ended_at,omitzero"`
 	Documents   int       `json:"documents"`
-	// Counts are the documents by outcome: the lines below add up to them.
+	// Counts are the documents by outcome, the sums of the lines below.
 	Counts map[string]int `json:"counts"`
-	// Batches are the batches by status.
+	// Batches are the numbers of batches by status.
 	Batches map[run.BatchStatus]int `json:"batches"`
 }
 
-// receiptLine is each of the others.
+// receiptLine is each other line of a receipt.
 type receiptLine struct {
 	Document string `json:"document"`
 	Outcome  string `json:"outcome"`
@@ -48,7 +48,7 @@ type receiptLine struct {
 	Batch    int    `json:"batch"`
 }
 
-// newReceipt begins one beside where it is to be: whether that can be written shows before a run is begun.
+// newReceipt creates the file beside its final place, so that an unwritable folder shows before the run starts.
 func newReceipt(path string) (*runReceipt, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, &usageError{fmt.Errorf("--receipt %s: expected a file, found a folder", path)}
@@ -60,7 +60,7 @@ func newReceipt(path string) (*runReceipt, error) {
 	return &runReceipt{path: path, file: file}, nil
 }
 
-// discard removes what is not whole.
+// discard removes an incomplete receipt.
 func (r *runReceipt) discard() {
 	if r == nil || r.file == nil {
 		return
@@ -69,7 +69,7 @@ func (r *runReceipt) discard() {
 	_ = os.Remove(r.file.Name())
 }
 
-// write fills it with the documents of a run that has ended, and gives it its name. page asks for some of them.
+// write writes the documents of an ended run and gives the file its name. page requests one page of documents.
 func (r *runReceipt) write(ctx context.Context, p ops.RunProgress, page func(context.Context, ops.ItemQuery) ([]run.ItemOutcome, error)) error {
 	out := bufio.NewWriter(r.file)
 	lines := json.NewEncoder(out)
@@ -100,16 +100,16 @@ func (r *runReceipt) write(ctx context.Context, p ops.RunProgress, page func(con
 		after = items[len(items)-1].Document
 	}
 	if total != p.Documents || !maps.Equal(counts, head.Counts) {
-		return fmt.Errorf("receipt: the run has %d documents (%s), and %d were found (%s): it was changed meanwhile, ask again with `run show %s --receipt FILE`",
+		return fmt.Errorf("receipt: the run has %d documents (%s), but %d were found (%s): it changed meanwhile, try again with `run show %s --receipt FILE`",
 			p.Documents, orDash(counted(head.Counts)), total, orDash(counted(counts)), p.ID)
 	}
 	return r.finish(out)
 }
 
-// finish keeps what was written under its name.
+// finish renames the complete file to its final name.
 func (r *runReceipt) finish(out *bufio.Writer) error {
 	name := r.file.Name()
-	const mode = 0o644 // as other files: a temporary one is its owner's alone
+	const mode = 0o644 // a temporary file is readable by its owner alone
 	if err := errors.Join(out.Flush(), r.file.Chmod(mode), r.file.Sync(), r.file.Close()); err != nil {
 		return fmt.Errorf("receipt: %w", err)
 	}

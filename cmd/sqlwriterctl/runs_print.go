@@ -36,26 +36,26 @@ func printStarted(a *app, s ops.Started) error {
 	return nil
 }
 
-// verdict is an error unless all is well with a run, as far as it is.
+// verdict is an error if a run ended otherwise than completed, or has failures so far.
 func verdict(p ops.RunProgress) error {
 	switch {
 	case p.Pattern == "" && p.Status == run.RunCompletedWithFailures:
 		return fmt.Errorf("run %s completed with failures: %s", p.ID, counted(p.Counts))
 	case p.Pattern == "" && p.Status != run.RunRunning && p.Status != run.RunCompleted:
-		return fmt.Errorf("run %s is %s: the same `%s` asked for again takes what is left", p.ID, p.Status, p.Kind)
+		return fmt.Errorf("run %s is %s: the same `%s` again takes the documents that are left", p.ID, p.Status, p.Kind)
 	case p.Status == run.RunFailed || p.Status == run.RunCancelled:
-		return fmt.Errorf("run %s is %s: `run resume %s --why TEXT` has it go on", p.ID, p.Status, p.ID)
+		return fmt.Errorf("run %s is %s: `run resume %s --why TEXT` resumes it", p.ID, p.Status, p.ID)
 	case p.Status == run.RunCompletedWithFailures:
 		return fmt.Errorf("run %s completed with failures: %s", p.ID, failuresOf(p))
 	case p.Status != run.RunRunning && p.Status != run.RunCompleted:
 		return fmt.Errorf("run %s is %s", p.ID, p.Status)
 	case p.Stats.Batches[run.Failed] > 0:
-		return fmt.Errorf("run %s goes on with failures: %s", p.ID, failuresOf(p))
+		return fmt.Errorf("run %s is running with failures: %s", p.ID, failuresOf(p))
 	}
 	return nil
 }
 
-// failuresOf says what is left to do in a run, and how.
+// failuresOf describes the failures of a run, with the commands that retry them.
 func failuresOf(p ops.RunProgress) string {
 	var parts []string
 	documents := map[string]int{}
@@ -69,13 +69,13 @@ func failuresOf(p ops.RunProgress) string {
 			counted(documents), p.ID, p.ID))
 	}
 	if n := p.Stats.Batches[run.Failed]; n > 0 {
-		parts = append(parts, fmt.Sprintf("%s failed (`batch list %s --status failed` says why, `batch requeue --run %s --why TEXT` sends them again)",
+		parts = append(parts, fmt.Sprintf("%s failed (`batch list %s --status failed` shows the errors, `batch requeue --run %s --why TEXT` sends them again)",
 			batches(n), p.ID, p.ID))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// batches counts them in words.
+// batches formats a number of batches.
 func batches(n int) string {
 	if n == 1 {
 		return "1 batch"
@@ -83,21 +83,21 @@ func batches(n int) string {
 	return strconv.Itoa(n) + " batches"
 }
 
-// printRun prints one with its numbers.
+// printRun prints a run with its numbers.
 func printRun(a *app, p ops.RunProgress) error {
 	rows := [][]string{{"run", p.ID}, {"status", runStatus(p.Run, p.Stats.Batches)}}
 	if p.Error != "" {
 		rows = append(rows, []string{"error", p.Error})
 	}
 	if p.LostManagers > 0 {
-		rows = append(rows, []string{"lost managers", fmt.Sprintf("%d in a row, and nothing more was handed off", p.LostManagers)})
+		rows = append(rows, []string{"lost managers", fmt.Sprintf("%d in a row, without another hand-off", p.LostManagers)})
 	}
-	asked := fmt.Sprintf("%s at %s: %s", p.RequestedBy, clock(p.StartedAt), oneLine(p.Why))
-	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)}, []string{"asked for by", asked})
+	request := fmt.Sprintf("%s at %s: %s", p.RequestedBy, clock(p.StartedAt), oneLine(p.Why))
+	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)}, []string{"requested by", request})
 	if p.Pattern == "" {
-		return a.table(append(rows, aloneRows(p)...))
+		return a.table(append(rows, singleProcessRows(p)...))
 	}
-	handOff := "goes on"
+	handOff := "running"
 	if !p.HandedOffAt.IsZero() {
 		handOff = "done " + clock(p.HandedOffAt)
 	}
@@ -117,13 +117,13 @@ func printRun(a *app, p ops.RunProgress) error {
 	return a.table(rows)
 }
 
-// aloneRows are the numbers of a run that one process does alone.
-func aloneRows(p ops.RunProgress) [][]string {
+// singleProcessRows are the numbers of a run that one process does without workers.
+func singleProcessRows(p ops.RunProgress) [][]string {
 	rows := [][]string{
 		{"done by", "one process, without workers"},
 		{"documents", progressWords(p)},
 		{"outcomes", orDash(counted(p.Counts))},
-		{"last heard of", clock(p.HeartbeatAt)},
+		{"heartbeat", clock(p.HeartbeatAt)},
 		{"ended", clock(p.EndedAt)},
 	}
 	if p.Note != "" {
@@ -132,7 +132,7 @@ func aloneRows(p ops.RunProgress) [][]string {
 	return rows
 }
 
-// progressWords are how far a run is.
+// progressWords describes the progress of a run.
 func progressWords(p ops.RunProgress) string {
 	text := fmt.Sprintf("%d of %s (%s), %s a second on average", p.Done, known(p.Run), percent(p), decimal(p.PerSecond))
 	if p.LeftSeconds > 0 {
@@ -141,7 +141,7 @@ func progressWords(p ops.RunProgress) string {
 	return text
 }
 
-// filterWords is what a run takes.
+// filterWords formats the filter of a run.
 func filterWords(filter json.RawMessage) string {
 	if text := string(filter); text != "{}" {
 		return orDash(text)
@@ -149,7 +149,7 @@ func filterWords(filter json.RawMessage) string {
 	return "all"
 }
 
-// printRuns prints a list of them.
+// printRuns prints a list of runs.
 func printRuns(a *app, runs []ops.RunSummary) error {
 	rows := [][]string{{"RUN", "STATUS", "DOCUMENTS", "BATCHES OR OUTCOMES", "STARTED", "ENDED", "BY", "WHY"}}
 	for _, s := range runs {
@@ -161,7 +161,7 @@ func printRuns(a *app, runs []ops.RunSummary) error {
 	return a.table(rows)
 }
 
-// listedNumbers are how many documents a run has and what became of them: by batch where workers do it, else by outcome.
+// listedNumbers are a run's documents and their counts: by batch status for a run of workers, else by outcome.
 func listedNumbers(s ops.RunSummary) (documents, numbers string) {
 	if s.Pattern == "" {
 		done := 0
@@ -177,16 +177,16 @@ func listedNumbers(s ops.RunSummary) (documents, numbers string) {
 	return documents + " handed off", batchCounts(s.Batches)
 }
 
-// cancelledWords say what becomes of a run that was to end.
+// cancelledWords describes the effect of a cancellation.
 func cancelledWords(ended bool) string {
 	if ended {
-		return "ended; what is written stays written"
+		return "ended; written rows stay written"
 	}
-	return "it ends after the batches under way; what is written stays written"
+	return "ends after the running batches; written rows stay written"
 }
 
-// printActed prints what became of an action on a run.
-func printActed(a *app, p ops.RunProgress, err error, asJSON bool, says string) error {
+// printActed prints the result of an action on a run.
+func printActed(a *app, p ops.RunProgress, err error, asJSON bool, result string) error {
 	if err != nil {
 		return err
 	}
@@ -196,6 +196,6 @@ func printActed(a *app, p ops.RunProgress, err error, asJSON bool, says string) 
 	if asJSON {
 		return printJSON(a, p)
 	}
-	a.printf("%s: %s", p.ID, says)
+	a.printf("%s: %s", p.ID, result)
 	return nil
 }

@@ -270,7 +270,7 @@ func TestAReceiptThatDoesNotAddUpIsNone(t *testing.T) {
 		require.NoError(t, err)
 		p := ops.RunProgress{Run: run.Run{ID: "r", Documents: 2}, Stats: run.Stats{Outcomes: map[run.Outcome]int{run.DocCommitted: 1, "": 1}}}
 		err = paper.write(t.Context(), p, func(context.Context, ops.ItemQuery) ([]run.ItemOutcome, error) { return items, nil })
-		require.ErrorContains(t, err, "it was changed meanwhile", name)
+		require.ErrorContains(t, err, "it changed meanwhile", name)
 		paper.discard()
 		left, err := os.ReadDir(dir)
 		require.NoError(t, err)
@@ -291,7 +291,7 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	require.Regexp(t, `status\s+1 BATCH FAILED, running\n`, w.out)
 	require.Regexp(t, `batches\s+1 failed, 29 completed\n`, w.out)
 	require.Regexp(t, `outcomes\s+29 committed, 29 deferred, 2 none\n`, w.out)
-	require.Contains(t, w.errors, "run "+id+" goes on with failures: documents: 29 deferred (")
+	require.Contains(t, w.errors, "run "+id+" is running with failures: documents: 29 deferred (")
 	require.Contains(t, w.errors, "1 batch failed (`batch list "+id)
 	complete(t, w.books, id)
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--wait"))
@@ -314,7 +314,7 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	require.Equal(t, exitFailed, w.run(t, "batch", "requeue", id+"/1", "--why", "x"))
 	require.Contains(t, w.errors, "the batch is completed")
 	require.Equal(t, exitOK, w.run(t, "batch", "requeue", "--run", id, "--why", "mended"), w.errors)
-	require.Equal(t, "1 batch to be sent again by the timer\n", w.out)
+	require.Equal(t, "the timer will send 1 batch again\n", w.out)
 	require.Equal(t, exitFailed, w.run(t, "batch", "requeue", "--run", id, "--why", "again"))
 	require.Contains(t, w.errors, "no batch of run")
 	require.Equal(t, exitUsage, w.run(t, "batch", "requeue", "--why", "x"))
@@ -332,7 +332,7 @@ func TestCancelAndResumeARun(t *testing.T) {
 	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
 	require.Contains(t, w.errors, "has failed or was cancelled")
 	require.Equal(t, exitOK, w.run(t, "run", "cancel", id, "--why", "wrong filter"), w.errors)
-	require.Contains(t, w.out, id+": it ends after the batches under way")
+	require.Contains(t, w.out, id+": ends after the running batches")
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
 	require.Regexp(t, `running, to be cancelled\s+0 of 1 handed off\s+-\s`, w.out, "nothing of what the preview found is handed off")
 	require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
@@ -343,7 +343,7 @@ func TestCancelAndResumeARun(t *testing.T) {
 	require.Contains(t, w.errors, "run "+id+" is cancelled: `run resume "+id)
 	w.queue.Always(inmem.QueueDown())
 	require.Equal(t, exitOK, w.run(t, "run", "resume", id, "--why", "it was right"), w.errors)
-	require.Contains(t, w.out, id+": it goes on")
+	require.Contains(t, w.out, id+": resumed")
 	require.Contains(t, w.errors, "its message could not be sent")
 	require.Equal(t, exitFailed, w.run(t, "run", "cancel", "nobody", "--why", "x"))
 }
@@ -360,7 +360,7 @@ func TestARunShowsHowManyOfItsManagersDied(t *testing.T) {
 		if died == 0 {
 			require.NotContains(t, w.out, "lost managers")
 		} else {
-			require.Regexp(t, fmt.Sprintf(`lost managers\s+%d in a row, and nothing more was handed off\n`, died), w.out)
+			require.Regexp(t, fmt.Sprintf(`lost managers\s+%d in a row, without another hand-off\n`, died), w.out)
 		}
 		require.Equal(t, exitOK, w.run(t, "run", "show", id, "--json"), w.errors)
 		var p map[string]any
@@ -377,7 +377,7 @@ func TestWhoStopsWatchingIsToldHowToEndTheRun(t *testing.T) {
 	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", file))
 	id := w.onlyRun(t)
 	require.Contains(t, w.errors, "\r\x1b[K[")
-	require.Contains(t, w.errors, "\nsqlwriterctl: you watch no more, and the run goes on: `run show "+id+" --wait` watches it again, `run cancel "+id)
+	require.Contains(t, w.errors, "\nsqlwriterctl: watching stopped, the run continues: `run show "+id+" --wait` watches it again, `run cancel "+id)
 	left, err := filepath.Glob(filepath.Join(w.dir, "*receipt*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -412,7 +412,7 @@ func TestAWatchOutlivesTheAppsRestart(t *testing.T) {
 	}
 	file := filepath.Join(w.dir, "receipt.jsonl")
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--wait", "--receipt", file), "one was deferred")
-	require.Equal(t, 3, strings.Count(w.errors, "asking again: the app answers 502"), w.errors)
+	require.Equal(t, 3, strings.Count(w.errors, "trying again: the app answers 502"), w.errors)
 	readReceipt(t, file)
 }
 
@@ -434,17 +434,17 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		"no pattern":              {[]string{"run", "start", "replay", "--all", "--why", "x", "--pattern", "z"}, "--pattern: expected two_phase"},
 		"no file":                 {[]string{"run", "start", "replay", "--ids-file", filepath.Join(w.dir, "none"), "--why", "x"}, "--ids-file: open"},
 		"a file without ids":      {[]string{"run", "start", "drain", "--ids-file", empty, "--why", "x"}, "expected one id a line, found none"},
-		"a receipt of the future": {[]string{"run", "start", "replay", "--all", "--why", "x", "--receipt", "f"}, "--receipt goes with --wait"},
-		"a dry wait":              {[]string{"run", "start", "replay", "--all", "--dry-run", "--wait"}, "--dry-run begins nothing"},
+		"a receipt of the future": {[]string{"run", "start", "replay", "--all", "--why", "x", "--receipt", "f"}, "--receipt requires --wait"},
+		"a dry wait":              {[]string{"run", "start", "replay", "--all", "--dry-run", "--wait"}, "--dry-run starts nothing"},
 		"a receipt nowhere":       {[]string{"run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", filepath.Join(w.dir, "no", "f")}, "--receipt: "},
 		"a receipt that is a dir": {[]string{"run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", w.dir}, "found a folder"},
-		"a status that is none":   {[]string{"batch", "list", "--status", "done"}, "--status: expected one of pending_queue"},
+		"an unknown status":   {[]string{"batch", "list", "--status", "done"}, "--status: expected one of pending_queue"},
 		"too many runs":           {[]string{"run", "list", "--limit", "1001"}, "--limit: expected 1 to 1000"},
 		"no runs":                 {[]string{"run", "list", "--limit", "0"}, "--limit: expected 1 to 1000, found 0"},
 		"fewer than no batches":   {[]string{"batch", "list", "--limit=-3"}, "--limit: expected 1 to 1000, found -3"},
 		"fewer than no documents": {[]string{"run", "start", "drain", "--limit=-1", "--why", "x"}, "--limit: expected 0 to 100000000, found -1"},
 		"back in time":            {[]string{"run", "start", "drain", "--rate=-1", "--why", "x"}, "--rate: expected 0 to 100000 documents a minute, found -1"},
-		"a period that is none":   {[]string{"run", "start", "replay", "--since", "1h", "--until", "2h", "--why", "x"}, "--until: expected a time after --since ("},
+		"an empty period":   {[]string{"run", "start", "replay", "--since", "1h", "--until", "2h", "--why", "x"}, "--until: expected a time after --since ("},
 		"no report":               {[]string{"report", "sales"}, `report: expected one of runs, batch-progress,`},
 		"no id":                   {[]string{"run", "show", "a b"}, `run: expected the id of a run, as ` + "`run list`" + ` shows them, found "a b"`},
 		"no id, entries":          {[]string{"audits", "--run", "a b"}, "--run: expected the id of a run, as `run list` shows them, found \"a b\""},
@@ -492,7 +492,7 @@ func TestNothingToDoIsSaid(t *testing.T) {
 	file := filepath.Join(w.dir, "receipt.jsonl")
 	require.Equal(t, exitOK, w.run(t, "run", "start", "drain", "--why", "x", "--wait", "--receipt", file), w.errors)
 	require.Equal(t, "0 documents match a drain\n", w.out)
-	require.Contains(t, w.errors, "there is no run and no receipt")
+	require.Contains(t, w.errors, "no run was started and no receipt was written")
 	left, err := filepath.Glob(filepath.Join(w.dir, "*receipt*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -523,7 +523,7 @@ func TestAStartWithoutAnAnswer(t *testing.T) {
 	t.Cleanup(server.Close)
 	b.env["SQLWRITER_APP"], b.env["SQLWRITER_KEY"] = server.URL, "k"
 	require.Equal(t, exitFailed, b.run(t, "run", "start", "drain", "--why", "x"))
-	require.Contains(t, b.errors, "the run may be there all the same: see `run list` before you start another")
+	require.Contains(t, b.errors, "the run may have started anyway: see `run list` before you start another")
 	require.Equal(t, exitFailed, b.run(t, "run", "start", "drain", "--dry-run"))
 	require.NotContains(t, b.errors, "all the same")
 }
@@ -536,7 +536,7 @@ func TestARunDirectly(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "report", "runs"), r.errors)
 	require.Contains(t, r.errors, "no rows")
 	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--id", first, "--why", "column widened", "--json"), r.errors)
-	require.Contains(t, r.errors, "names no Service Bus that can be used (SERVICEBUS_CONNECTION, RUNS_QUEUE)")
+	require.Contains(t, r.errors, "names no valid Service Bus (SERVICEBUS_CONNECTION, RUNS_QUEUE)")
 	var started ops.Started
 	require.NoError(t, json.Unmarshal([]byte(r.out), &started))
 	require.Contains(t, started.Note, "the timer sends one")

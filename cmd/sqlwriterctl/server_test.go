@@ -70,7 +70,7 @@ func TestShowOnAServer(t *testing.T) {
 	_, err = store.DB().ExecContext(t.Context(), `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID, CLN_MFR_AI_NM) VALUES (1421549, N'OLD')`)
 	require.NoError(t, err)
 	require.Equal(t, exitOK, b.run(t, "show", exampleID), b.errors)
-	require.Contains(t, b.out, "nothing was written to this line yet")
+	require.Contains(t, b.out, "no result was written to this line yet")
 	require.Regexp(t, `≠\s+IVCE_DTL.CLN_MFR_AI_NM\s+"THOMAS & BETTS"\s+"OLD"`, b.out)
 
 	ctx := context.WithoutCancel(t.Context())
@@ -81,7 +81,7 @@ func TestShowOnAServer(t *testing.T) {
 	_, err = store.Apply(ctx, []commit.Item{commit.ItemOf(doc)}, commit.Write, breaker.Heartbeat{})
 	require.NoError(t, err)
 	require.Equal(t, exitOK, b.run(t, "show", exampleID), b.errors)
-	require.Contains(t, b.out, "the row says what the document says")
+	require.Contains(t, b.out, "the row equals the document")
 	require.Regexp(t, `ledger: applied by .*, version 2025-12-17 16:30:00.000000Z, at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`, b.out)
 	require.NotContains(t, b.out, "≠")
 

@@ -14,22 +14,21 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// showCommand shows one document.
 type showCommand struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 	ID   string `arg:"" help:"The document's id."`
 }
 
-// shown is what is shown; --json prints it as it is.
+// shown is the output of --json.
 type shown struct {
 	ID      string `json:"id"`
 	SysName string `json:"sys_name"`
-	// Version is when the result was asked for, which decides which result of a line is the newest.
+	// Version is the time of the request, in UTC. The greatest version of a line is its newest result.
 	Version time.Time `json:"version"`
-	// VersionFrom says where it comes from: the id, sql_writer.version, or _ts.
+	// VersionFrom is the source of Version: the id, sql_writer.version, or _ts.
 	VersionFrom string        `json:"version_from"`
 	Writer      invoice.State `json:"sql_writer"`
-	// Problem says why the document cannot be written; empty when it can.
+	// Problem is the reason why the document cannot be written; empty if it can.
 	Problem string      `json:"problem,omitempty"`
 	Lines   []shownLine `json:"lines"`
 }
@@ -38,15 +37,15 @@ type shown struct {
 type shownLine struct {
 	Line      int64 `json:"line"`
 	Duplicate bool  `json:"duplicate"`
-	// HasRow says whether the detail row exists.
+	// HasRow tells whether the detail row exists.
 	HasRow bool         `json:"has_row"`
 	Ledger *shownLedger `json:"ledger"`
-	// Meaning says in words whose content the row holds.
+	// Meaning describes which document the row contains.
 	Meaning string       `json:"meaning"`
 	Values  []shownValue `json:"values"`
 }
 
-// shownLedger is the ledger's row of a line.
+// shownLedger is the ledger row of a line.
 type shownLedger struct {
 	DocumentID string    `json:"document_id"`
 	Version    time.Time `json:"version"`
@@ -54,7 +53,7 @@ type shownLedger struct {
 	AppliedAt  string    `json:"applied_at"`
 }
 
-// shownValue is one column: what the document says and what the row says; null is NULL.
+// shownValue is one column: the value of the document and that of the row. null means NULL.
 type shownValue struct {
 	Table    invoice.Table `json:"table"`
 	Column   string        `json:"column"`
@@ -86,7 +85,7 @@ func (c *showCommand) Run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	s, err := look(ctx, doc, db)
+	s, err := compare(ctx, doc, db)
 	if err != nil {
 		return err
 	}
@@ -96,8 +95,8 @@ func (c *showCommand) Run(ctx context.Context, a *app) (err error) {
 	return s.print(a)
 }
 
-// look puts a document beside its rows.
-func look(ctx context.Context, doc invoice.Document, db *open.Database) (shown, error) {
+// compare compares a document with its rows.
+func compare(ctx context.Context, doc invoice.Document, db *open.Database) (shown, error) {
 	s := shown{
 		ID: doc.ID, SysName: doc.SysName, Version: time.UnixMicro(doc.Version.US).UTC(), Writer: doc.State,
 		VersionFrom: "the id", Lines: []shownLine{},
@@ -115,7 +114,7 @@ func look(ctx context.Context, doc invoice.Document, db *open.Database) (shown, 
 	if doc.Main == 0 {
 		return s, nil
 	}
-	// A preview writes nothing; what it finds before is what the rows say now.
+	// A preview writes nothing. Its "before" values are the rows' current values.
 	outcomes, err := db.Apply(ctx, []commit.Item{commit.ItemOf(doc)}, commit.Preview, breaker.Heartbeat{})
 	if err != nil {
 		return shown{}, err
@@ -132,16 +131,16 @@ func look(ctx context.Context, doc invoice.Document, db *open.Database) (shown, 
 	return s, nil
 }
 
-// values puts what the document says beside what the row says.
+// values lists each column with the value of the document and that of the row.
 func values(doc invoice.Document, row commit.RowOutcome, layout invoice.Layout) []shownValue {
 	if row.Before == nil {
 		return []shownValue{}
 	}
-	says := invoice.RowValues(doc.Values, doc.Main, row.DetailID)
-	out := make([]shownValue, 0, len(says))
+	want := invoice.RowValues(doc.Values, doc.Main, row.DetailID)
+	out := make([]shownValue, 0, len(want))
 	for i, col := range layout.Columns {
 		out = append(out, shownValue{
-			Table: col.Table, Column: col.Name, Document: pointer(says[i]), Row: pointer(row.Before[i]), Differs: says[i] != row.Before[i],
+			Table: col.Table, Column: col.Name, Document: pointer(want[i]), Row: pointer(row.Before[i]), Differs: want[i] != row.Before[i],
 		})
 	}
 	return out
@@ -154,7 +153,7 @@ func pointer(v invoice.Value) *string {
 	return &v.Text
 }
 
-// meaning says whose content the row holds.
+// meaning describes which document the row contains.
 func (l shownLine) meaning(doc invoice.Document) string {
 	differ := 0
 	for _, v := range l.Values {
@@ -166,18 +165,17 @@ func (l shownLine) meaning(doc invoice.Document) string {
 	case !l.HasRow:
 		return "the line has no row in IVCE_DTL: nothing of the document is written"
 	case l.Ledger == nil:
-		return "nothing was written to this line yet: the row says what it said before"
+		return "no result was written to this line yet: the row is unchanged"
 	case l.Ledger.DocumentID != doc.ID:
-		return fmt.Sprintf("the row holds another document: %s", l.Ledger.DocumentID)
+		return fmt.Sprintf("the row contains another document: %s", l.Ledger.DocumentID)
 	case l.Ledger.Outcome == "failed":
 		return "the row is marked as failed for this document"
 	case differ > 0:
-		return fmt.Sprintf("this document was written; %d values were changed since, in the row or in the document", differ)
+		return fmt.Sprintf("this document was written; %d values have changed since, in the row or in the document", differ)
 	}
-	return "the row says what the document says"
+	return "the row equals the document"
 }
 
-// print writes it for people.
 func (s shown) print(a *app) error {
 	a.printf("document  %s", s.ID)
 	a.printf("sys_name  %s", s.SysName)
@@ -195,7 +193,7 @@ func (s shown) print(a *app) error {
 		a.printf("problem   %s", s.Problem)
 	}
 	if len(s.Lines) == 0 {
-		a.printf("lines     none that can be read")
+		a.printf("lines     none can be read")
 	}
 	for _, l := range s.Lines {
 		if err := l.print(a); err != nil {

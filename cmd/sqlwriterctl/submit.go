@@ -13,13 +13,12 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// submitCommand puts documents into the container.
 type submitCommand struct {
 	Replace bool     `help:"Replace a document that exists, its sql_writer included."`
 	Files   []string `arg:"" name:"file" help:"JSON files with one document each; - is standard input."`
 }
 
-// Run puts every file in; one that cannot be is said and does not keep the others out.
+// Run submits every file. It reports a failed file and continues with the next.
 func (c *submitCommand) Run(ctx context.Context, a *app) error {
 	documents, _, err := a.openDocuments(ctx)
 	if err != nil {
@@ -39,7 +38,7 @@ func (c *submitCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// submitter is the container as this command needs it.
+// submitter is the part of the container that this command uses.
 type submitter interface {
 	Submit(ctx context.Context, doc json.RawMessage, replace bool) error
 }
@@ -56,17 +55,17 @@ func (c *submitCommand) one(ctx context.Context, a *app, to submitter, file stri
 	err = to.Submit(ctx, raw, c.Replace)
 	switch {
 	case fault.CodeOf(err) == "409":
-		return fmt.Errorf("a document with the id %q exists; --replace puts this one in its place", doc.ID)
+		return fmt.Errorf("a document with the id %q exists; --replace replaces it", doc.ID)
 	case err != nil:
 		return err
 	}
 	a.printf("%s: submitted %q", file, doc.ID)
 	if doc.State.Status == "" {
-		a.printf("  it will be left alone: it has no sql_writer.status (pending offers it)")
+		a.printf("  the app ignores it: it has no sql_writer.status (the app processes pending)")
 	}
 	var invalid *invoice.Invalid
 	if errors.As(doc.Problem, &invalid) {
-		a.printf("  it will not commit as it is: %s", invalid.Error())
+		a.printf("  it cannot commit: %s", invalid.Error())
 	}
 	return nil
 }

@@ -16,51 +16,49 @@ import (
 )
 
 const (
-	// redrawEvery is how often a run is looked at on a terminal, lineEvery how often otherwise: each look is a line then.
+	// redrawEvery is the time between two requests on a terminal, lineEvery the time otherwise, with a line for each.
 	redrawEvery = 2 * time.Second
 	lineEvery   = 5 * time.Second
-	// restTimes is how often the time that an answer took is left in peace before the next question.
-	restTimes = 10
-	// longestRest bounds that.
-	longestRest = 30 * time.Second
-	// rateWindow is how far back the speed is measured.
+	// waitFactor times the duration of a request is the shortest wait before the next one, so that watching stays cheap.
+	waitFactor = 10
+	// maxWait bounds that wait.
+	maxWait = 30 * time.Second
+	// rateWindow is the period over which the speed is measured.
 	rateWindow = 30 * time.Second
-	// lineWidth is what fits on a terminal's line; the bar has a part of it between the other two, or none.
+	// lineWidth is the width of a terminal's line. The bar has shortestBar to longestBar characters of it, or none.
 	lineWidth   = 79
 	shortestBar = 5
 	longestBar  = 20
 )
 
-// watcher asks for a run until it has ended, and shows how far it is.
+// watcher requests the state of a run until it has ended, and shows the progress.
 type watcher struct {
 	run  string
 	ask  func(ctx context.Context, id string) (ops.RunProgress, error)
 	now  func() time.Time
 	wait func(ctx context.Context, d time.Duration) error
 	out  io.Writer
-	// redraw draws one line again and again; otherwise each look is a line of its own.
+	// redraw redraws one line; otherwise each state is a line of its own.
 	redraw bool
-	// heard says that the run is known to be there: from then on no lost answer ends the watching.
-	heard bool
+	// exists means that the run is known to exist: from then on a lost reply does not end the watching.
+	exists bool
 
 	samples []progressAt
-	// told is the last note.
-	told string
+	lastNote string
 }
 
-// progressAt is how far a run was.
 type progressAt struct {
 	at   time.Time
 	done int
 }
 
-// watch shows the run until it has ended. An app that does not answer is asked again. The end of the context ends only the
-// watching; the error says so.
+// watch shows the run until it has ended. It retries when the app does not answer. The end of the context ends the watching
+// but not the run; the error says so.
 func (w *watcher) watch(ctx context.Context) (p ops.RunProgress, err error) {
 	defer w.endLine()
 	for {
 		took := time.Duration(0)
-		err := w.patiently(ctx, func(ctx context.Context) (err error) {
+		err := w.retry(ctx, func(ctx context.Context) (err error) {
 			begin := w.now()
 			p, err = w.ask(ctx, w.run)
 			took = w.now().Sub(begin)
@@ -69,13 +67,13 @@ func (w *watcher) watch(ctx context.Context) (p ops.RunProgress, err error) {
 		if err != nil {
 			return p, err
 		}
-		w.tell(p.Note)
+		w.note(p.Note)
 		w.show(p)
 		if p.Status != run.RunRunning {
 			return p, nil
 		}
-		if w.wait(ctx, min(longestRest, max(w.every(), restTimes*took))) != nil {
-			return p, w.left()
+		if w.wait(ctx, min(maxWait, max(w.every(), waitFactor*took))) != nil {
+			return p, w.stopped()
 		}
 	}
 }
@@ -87,40 +85,40 @@ func (w *watcher) every() time.Duration {
 	return lineEvery
 }
 
-// left is the error of a watching that was ended by whoever watched.
-func (w *watcher) left() error {
-	return fmt.Errorf("you watch no more, and the run goes on: `run show %s --wait` watches it again, `run cancel %s --why TEXT` ends it", w.run, w.run)
+// stopped is the error when the operator stops watching.
+func (w *watcher) stopped() error {
+	return fmt.Errorf("watching stopped, the run continues: `run show %s --wait` watches it again, `run cancel %s --why TEXT` ends it", w.run, w.run)
 }
 
-// patiently asks until there is an answer. What was refused is one.
-func (w *watcher) patiently(ctx context.Context, ask func(context.Context) error) error {
+// retry repeats a request until there is a reply. A refusal is a reply.
+func (w *watcher) retry(ctx context.Context, ask func(context.Context) error) error {
 	silent := w.now()
 	for {
 		err := ask(ctx)
 		switch {
 		case err == nil:
-			w.heard = true
+			w.exists = true
 			return nil
 		case ctx.Err() != nil:
-			return w.left()
-		case !w.heard || final(err):
+			return w.stopped()
+		case !w.exists || final(err):
 			return err
 		}
-		w.line(fmt.Sprintf("no answer for %s, asking again: %v", w.now().Sub(silent).Round(time.Second), err))
+		w.line(fmt.Sprintf("no answer for %s, trying again: %v", w.now().Sub(silent).Round(time.Second), err))
 		if w.wait(ctx, lineEvery) != nil {
-			return w.left()
+			return w.stopped()
 		}
 	}
 }
 
-// final reports whether asking again cannot help.
+// final reports whether a retry cannot help.
 func final(err error) bool {
 	var request *ops.RequestError
 	var denied *deniedError
 	return errors.As(err, &request) || errors.As(err, &denied)
 }
 
-// show says how far the run is.
+// show prints the progress of the run.
 func (w *watcher) show(p ops.RunProgress) {
 	rate, left := w.speed(p)
 	if !w.redraw {
@@ -130,38 +128,38 @@ func (w *watcher) show(p ops.RunProgress) {
 	w.line(barProgress(p, rate, left))
 }
 
-// line writes one, over the last one where that is possible.
+// line prints a line, or redraws the last one on a terminal.
 func (w *watcher) line(text string) {
 	text = oneLine(text)
 	if w.redraw {
-		_, _ = fmt.Fprintf(w.out, "\r\x1b[K%s", ops.Truncate(text, lineWidth)) // whoever closed it early wants no more of it
+		_, _ = fmt.Fprintf(w.out, "\r\x1b[K%s", ops.Truncate(text, lineWidth)) // a closed output is ignored
 		return
 	}
 	_, _ = fmt.Fprintf(w.out, "%s %s\n", w.now().Format("15:04:05"), text)
 }
 
-// tell writes what is to be known about the run, once.
-func (w *watcher) tell(note string) {
-	if note == "" || note == w.told {
+// note prints a note about the run once.
+func (w *watcher) note(note string) {
+	if note == "" || note == w.lastNote {
 		return
 	}
-	w.told = note
-	if w.redraw { // it stays, and the line that is drawn again comes below
+	w.lastNote = note
+	if w.redraw { // the note stays, and the redrawn line comes below it
 		_, _ = fmt.Fprintf(w.out, "\r\x1b[K%s\n", oneLine(note))
 		return
 	}
 	w.line(note)
 }
 
-// endLine lets what is written next begin on a line of its own.
+// endLine ends the redrawn line.
 func (w *watcher) endLine() {
 	if w.redraw {
 		_, _ = fmt.Fprintln(w.out)
 	}
 }
 
-// speed is how many documents a second ended lately, and how long the known rest takes at that, or at the run's own rate; 0 when
-// neither says.
+// speed returns the documents per second in the last rateWindow, else the run's own rate, and the time for the known rest.
+// Zero means unknown.
 func (w *watcher) speed(p ops.RunProgress) (rate float64, left time.Duration) {
 	now := w.now()
 	for len(w.samples) > 1 && now.Sub(w.samples[1].at) >= rateWindow {
@@ -178,7 +176,7 @@ func (w *watcher) speed(p ops.RunProgress) (rate float64, left time.Duration) {
 	return rate, p.Left(rate).Round(time.Second)
 }
 
-// plainProgress is the progress in words.
+// plainProgress formats the progress as text.
 func plainProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 	numbers := "batches: " + orDash(batchCounts(p.Stats.Batches))
 	if p.Pattern == "" {
@@ -188,8 +186,7 @@ func plainProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 		runStatus(p.Run, p.Stats.Batches), strconv.Itoa(p.Done), known(p.Run), percent(p), decimal(rate), leftWords(p, left), numbers)
 }
 
-// barProgress is the progress as a bar that leaves room for the rest. What failed stands in front of it, where nothing cuts
-// it off.
+// barProgress formats the progress as one line with a bar. Failures come first, where they are not cut off.
 func barProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 	var front, parts []string
 	if n := p.Stats.Batches[run.Failed]; n > 0 {
@@ -218,25 +215,25 @@ func barProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 	return text
 }
 
-// busyWords are how many batches are done, under way and to come.
-func busyWords(jobs map[run.BatchStatus]int) string {
-	waiting := jobs[run.PendingQueue] + jobs[run.PendingRetry] + jobs[run.Queued]
-	return fmt.Sprintf("batches %d done %d busy %d wait", jobs[run.Completed], jobs[run.Processing], waiting)
+// busyWords are the numbers of done, running and waiting batches.
+func busyWords(counts map[run.BatchStatus]int) string {
+	waiting := counts[run.PendingQueue] + counts[run.PendingRetry] + counts[run.Queued]
+	return fmt.Sprintf("batches %d done %d busy %d wait", counts[run.Completed], counts[run.Processing], waiting)
 }
 
-// runStatus is a run's status, and first of all what went wrong.
-func runStatus(r run.Run, jobs map[run.BatchStatus]int) string {
+// runStatus is a run's status, with failed batches first.
+func runStatus(r run.Run, counts map[run.BatchStatus]int) string {
 	status := strings.ReplaceAll(string(r.Status), "_", " ")
 	if r.Status == run.RunRunning && r.Cancel {
 		status += ", to be cancelled"
 	}
-	if n := jobs[run.Failed]; n > 0 {
+	if n := counts[run.Failed]; n > 0 {
 		status = strings.ToUpper(batches(n)) + " FAILED, " + status
 	}
 	return status
 }
 
-// known is how many documents a run has as far as that is known; with a plus when there may be more.
+// known is the known number of documents of a run, with a plus if there may be more.
 func known(r run.Run) string {
 	total, more := r.Known()
 	if more {
@@ -245,7 +242,7 @@ func known(r run.Run) string {
 	return strconv.Itoa(total)
 }
 
-// percent is how much of the known is done. While there may be more, that is not all.
+// percent is the done share of the known documents. It stays below 100 % while there may be more.
 func percent(p ops.RunProgress) string {
 	const all = 100
 	total, more := p.Known()
@@ -278,7 +275,7 @@ func leftWords(p ops.RunProgress, left time.Duration) string {
 	return left.String() + " left"
 }
 
-// decimal is a speed for people.
+// decimal formats a speed.
 func decimal(n float64) string {
 	const exact = 10
 	if n >= exact || n == 0 {
@@ -287,21 +284,21 @@ func decimal(n float64) string {
 	return strconv.FormatFloat(n, 'f', 1, 64)
 }
 
-// batchCounts counts batches by status: those that failed come first, then in the order of a batch's life.
-func batchCounts(jobs map[run.BatchStatus]int) string {
+// batchCounts formats the numbers of batches by status: failed ones first, then in the order of a batch's life cycle.
+func batchCounts(counts map[run.BatchStatus]int) string {
 	var parts []string
 	for _, s := range append([]run.BatchStatus{run.Failed}, slices.DeleteFunc(run.BatchStatuses(), func(s run.BatchStatus) bool { return s == run.Failed })...) {
-		if n := jobs[s]; n > 0 {
+		if n := counts[s]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-// noOutcome is what a document has that nobody has come to.
+// noOutcome is the outcome of a document that is not processed yet.
 const noOutcome = "none"
 
-// outcomeName is an outcome for people and receipts.
+// outcomeName is the name of an outcome in output and receipts.
 func outcomeName(o run.Outcome) string {
 	if o == "" {
 		return noOutcome

@@ -159,9 +159,9 @@ func TestAnAppThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	p, err := w.watch(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, run.RunCompleted, p.Status)
-	require.Contains(t, w.out.String(), "03:00:05 no answer for 0s, asking again: the app did not answer: refused\n")
-	require.Contains(t, w.out.String(), "03:00:10 no answer for 5s, asking again: the app did not answer: refused\n")
-	require.Contains(t, w.out.String(), "no answer for 10s, asking again: breaker: infrastructure breaker_open: stopped since then\n")
+	require.Contains(t, w.out.String(), "03:00:05 no answer for 0s, trying again: the app did not answer: refused\n")
+	require.Contains(t, w.out.String(), "03:00:10 no answer for 5s, trying again: the app did not answer: refused\n")
+	require.Contains(t, w.out.String(), "no answer for 10s, trying again: breaker: infrastructure breaker_open: stopped since then\n")
 }
 
 func TestWhatAsksInVain(t *testing.T) {
@@ -178,7 +178,7 @@ func TestWhatAsksInVain(t *testing.T) {
 		require.Empty(t, w.answers, name)
 	}
 	w := newWatched(true, silentApp, going(2, 2, ended(run.RunCompleted, 0)))
-	w.heard = true // it was begun a moment ago
+	w.exists = true // it was begun a moment ago
 	_, err := w.watch(t.Context())
 	require.NoError(t, err)
 }
@@ -193,17 +193,17 @@ func TestWhoWatchesNoMoreEndsNoRun(t *testing.T) {
 			return nil
 		}
 		_, err := w.watch(t.Context())
-		require.ErrorContains(t, err, "the run goes on", name)
+		require.ErrorContains(t, err, "the run continues", name)
 		require.ErrorContains(t, err, "`run cancel r --why TEXT` ends it", name)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	w := newWatched(true, going(1, 2), func() (ops.RunProgress, error) { cancel(); return ops.RunProgress{}, &lostError{ctx.Err()} })
 	_, err := w.watch(ctx)
-	require.ErrorContains(t, err, "the run goes on")
+	require.ErrorContains(t, err, "the run continues")
 }
 
 func TestALookThatIsHardIsRarer(t *testing.T) {
-	for took, want := range map[time.Duration]time.Duration{0: redrawEvery, time.Second: 10 * time.Second, time.Minute: longestRest} {
+	for took, want := range map[time.Duration]time.Duration{0: redrawEvery, time.Second: 10 * time.Second, time.Minute: maxWait} {
 		w := newWatched(true, going(1, 2), going(2, 2, ended(run.RunCompleted, 0)))
 		w.took = took
 		_, err := w.watch(t.Context())
@@ -220,7 +220,7 @@ func TestTheVerdictOnARun(t *testing.T) {
 	}{
 		"all is well":     {run.RunCompleted, 0, ""},
 		"it goes on":      {run.RunRunning, 0, ""},
-		"batches failed":  {run.RunCompletedWithFailures, 2, "2 batches failed (`batch list r --status failed` says why, `batch requeue --run r"},
+		"batches failed":  {run.RunCompletedWithFailures, 2, "2 batches failed (`batch list r --status failed` shows the errors, `batch requeue --run r"},
 		"and it goes on":  {run.RunRunning, 1, "1 batch failed"},
 		"it failed":       {run.RunFailed, 0, "run r is failed: `run resume r"},
 		"it is cancelled": {run.RunCancelled, 3, "run r is cancelled"},
