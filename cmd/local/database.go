@@ -17,50 +17,49 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// database is where the rows of the stack go: a SQLite file of its own, or a database on a server that somebody named.
+// database is the stack's SQL database: a SQLite file of its own, or a database on a server.
 type database interface {
-	// make makes the sample schema and our own tables, where they are not there.
+	// make creates the sample schema and the app's own tables, if they do not exist.
 	make(ctx context.Context) error
-	// pool writes: the detail rows that the samples need.
+	// pool returns the connections for writing.
 	pool() *sql.DB
-	// read reads the three tables whole.
+	// read reads the three tables completely.
 	read(ctx context.Context) (expect.Tables, error)
-	// connection is SQL_CONNECTION for the handler, String the place for people, without a secret.
+	// connection is SQL_CONNECTION for the handler. String names the database without a secret.
 	connection() string
 	String() string
 	close() error
 }
 
-// journalName is the file of the kept documents: where it is, there are documents that rows belong to.
+// journalName is the Cosmos DB emulator's file. If it exists, the state folder contains documents.
 const journalName = "cosmosdb.journal"
 
-// openDatabase opens the database before anything is started, so that one that must not be touched stops the run while
-// there is nothing yet that would have to fit to it.
+// openDatabase opens the database before any server starts, so that a database in foreign use stops the run early.
 func (s *stack) openDatabase(ctx context.Context, c runCommand) (err error) {
-	kept := exists(filepath.Join(s.dir, journalName))
+	hasState := exists(filepath.Join(s.dir, journalName))
 	if c.SQL == "" {
-		if kept && exists(filepath.Join(s.dir, pairName)) {
-			return fmt.Errorf("the documents kept in %s belong to a database on a server: name it by %s, or FRESH=1 forgets them", s.dir, config.SQLConnection)
+		if hasState && exists(filepath.Join(s.dir, pairName)) {
+			return fmt.Errorf("the documents in %s belong to a database on a server: set %s, or FRESH=1 deletes them", s.dir, config.SQLConnection)
 		}
 		s.db, err = openSQLiteFile(filepath.Join(s.dir, "sqlwriter.db"))
 		return err
 	}
-	s.db, err = openServer(ctx, s.out, serverOptions{dsn: c.SQL, dir: s.dir, kept: kept, once: c.Once, fresh: c.Fresh})
+	s.db, err = openServer(ctx, s.out, serverOptions{dsn: c.SQL, dir: s.dir, hasState: hasState, once: c.Once, fresh: c.Fresh})
 	return err
 }
 
-// checkConnection refuses what the stack cannot work with, before it touches anything.
+// checkConnection refuses a connection that the stack cannot use.
 func checkConnection(connection string) error {
 	switch config.EngineOf(connection) {
 	case config.SQLServer:
 		return sqlserver.CheckDSN(connection)
 	case config.SQLite:
-		return errors.New(config.SQLConnection + ": expected sqlserver://..., found sqlite: the stack keeps a SQLite file of its own, without this setting")
+		return errors.New(config.SQLConnection + ": expected sqlserver://..., found sqlite: without this setting the stack uses a SQLite file of its own")
 	}
 	if connection == "" {
 		return nil
 	}
-	return fmt.Errorf("%s: expected sqlserver://..., found a text of %d characters that does not begin so", config.SQLConnection, len(connection))
+	return fmt.Errorf("%s: expected sqlserver://..., found another text of %d characters", config.SQLConnection, len(connection))
 }
 
 func exists(path string) bool {
@@ -82,13 +81,13 @@ func openSQLiteFile(path string) (database, error) {
 	return &sqliteFile{path: path, db: db}, nil
 }
 
-// openSQL opens the database of a connection string, with the columns as the samples have them.
+// openSQL opens the database of a connection string, with the default column names.
 func openSQL(connection string) (*open.Database, error) {
 	return open.SQL(config.SQL{Engine: config.EngineOf(connection), Connection: config.Secret(connection)}, invoice.DefaultLayout(), false)
 }
 
-// madeHere is who says that nothing was written to the sample's tables before.
-const madeHere = "the local stack"
+// adoptedBy is the name with which the stack records that its database has no earlier results.
+const adoptedBy = "the local stack"
 
 func (f *sqliteFile) make(ctx context.Context) error {
 	if err := sqlite.CreateSampleSchema(ctx, f.db.Writer); err != nil {
@@ -97,7 +96,7 @@ func (f *sqliteFile) make(ctx context.Context) error {
 	if err := f.db.Migrate(ctx); err != nil {
 		return err
 	}
-	return f.db.MarkEmpty(ctx, madeHere)
+	return f.db.MarkEmpty(ctx, adoptedBy)
 }
 
 func (f *sqliteFile) pool() *sql.DB { return f.db.Writer }

@@ -26,11 +26,11 @@ import (
 	"sqlwriter/internal/timer"
 )
 
-// demoCommand breaks the running local stack on purpose. It touches no other: an outage of a real one is no demonstration.
+// demoCommand breaks the running local stack on purpose. It works on no other stack.
 type demoCommand struct {
 	SQLOff      demoSQLOff      `cmd:"" name:"sql-off" help:"Switch SQL off for a while and watch the flow."`
 	KillHandler demoKillHandler `cmd:"" name:"kill-handler" help:"Kill the handler process with SIGKILL; the host starts another."`
-	BadDocument demoBadDocument `cmd:"" name:"bad-document" help:"Put in a document whose line does not exist, and show what becomes of it."`
+	BadDocument demoBadDocument `cmd:"" name:"bad-document" help:"Submit a document whose line does not exist, and show the result."`
 }
 
 // demo is a running stack and the settings of its handler.
@@ -62,7 +62,7 @@ type demoSQLOff struct {
 	For time.Duration `arg:"" optional:"" default:"10s" help:"How long, such as 30s."`
 }
 
-// Run switches SQL off, says every second what Health says of the flow, and switches it on again, also when it is interrupted.
+// Run switches SQL off, prints changes of the flow, and switches SQL on again, also after an interruption.
 func (c *demoSQLOff) Run(ctx context.Context) (err error) {
 	d, err := findStack(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *demoSQLOff) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.out.Linef("SQL is off for %v; documents that come now wait. In another terminal: sqlwriterctl submit, sqlwriterctl status", c.For)
+	d.out.Linef("SQL is off for %v; documents that arrive now wait. In another terminal: sqlwriterctl submit, sqlwriterctl status", c.For)
 	watch := d.watchFlow(ctx, time.Now().Add(c.For))
 	if err := on(context.WithoutCancel(ctx)); err != nil {
 		return errors.Join(watch, err)
@@ -89,7 +89,7 @@ func (c *demoSQLOff) Run(ctx context.Context) (err error) {
 	return d.waitForFlow(ctx)
 }
 
-// watchFlow prints the flow whenever it changes, until a time.
+// watchFlow prints each change of the flow until a given time.
 func (d *demo) watchFlow(ctx context.Context, until time.Time) error {
 	last := ""
 	for time.Now().Before(until) {
@@ -104,10 +104,10 @@ func (d *demo) watchFlow(ctx context.Context, until time.Time) error {
 	return nil
 }
 
-// waitForFlow waits until the flow is not stopped.
+// waitForFlow waits until the flow is running or ramping up.
 func (d *demo) waitForFlow(ctx context.Context) error {
-	const most = 2 * time.Minute
-	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the flow is still stopped after %v", most))
+	const timeout = 2 * time.Minute
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the flow is still stopped after %v", timeout))
 	defer cancel()
 	last := ""
 	for {
@@ -125,7 +125,7 @@ func (d *demo) waitForFlow(ctx context.Context) error {
 	}
 }
 
-// flow is what Health says of the flow.
+// flow returns the state of the flow that Health reports.
 func (d *demo) flow(ctx context.Context) string {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.Functions+"/api/health", nil)
 	if err != nil {
@@ -178,13 +178,13 @@ func (*demoKillHandler) Run(ctx context.Context) error {
 	if err := handler.Kill(); err != nil {
 		return fmt.Errorf("kill the handler (process %d): %w", pid, err)
 	}
-	d.out.Linef("handler process %d killed; the host gives up after three in half an hour, as the real one does", pid)
-	const most = time.Minute
-	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("no other handler was ready within %v", most))
+	d.out.Linef("handler process %d killed; the host gives up after three failures in half an hour, as in Azure", pid)
+	const timeout = time.Minute
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no other handler was ready within %v", timeout))
 	defer cancel()
 	for {
 		if now, err := childOf(host); err == nil && now != pid && strings.HasPrefix(d.flow(ctx), "flow: ") {
-			d.out.Linef("process %d is ready %.1f s later; what was under way is offered again, and rows that were written stay as they are", now, time.Since(killed).Seconds())
+			d.out.Linef("process %d is ready %.1f s later; the host offers the open batches again, and written rows do not change", now, time.Since(killed).Seconds())
 			return nil
 		}
 		if timer.Wait(ctx, 100*time.Millisecond) != nil {
@@ -193,7 +193,7 @@ func (*demoKillHandler) Run(ctx context.Context) error {
 	}
 }
 
-// childOf finds the one child of a process, by the process table of Linux.
+// childOf finds the only child of a process in the process table of Linux.
 func childOf(parent int) (int, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(stats) == 0 {
@@ -202,7 +202,7 @@ func childOf(parent int) (int, error) {
 	for _, file := range stats {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has just ended
+			continue // the process has just ended
 		}
 		head, rest, found := strings.Cut(string(text), " (")
 		fields := strings.Fields(rest[strings.LastIndexByte(rest, ')')+1:])
@@ -211,12 +211,12 @@ func childOf(parent int) (int, error) {
 		}
 		return strconv.Atoi(head)
 	}
-	return 0, fmt.Errorf("the host (process %d) has no handler just now", parent)
+	return 0, fmt.Errorf("the host (process %d) has no handler process now", parent)
 }
 
 type demoBadDocument struct{}
 
-// Run puts a bad document in, waits for what becomes of it, and shows that.
+// Run submits an invalid document, waits until it is processed, and shows its state.
 func (*demoBadDocument) Run(ctx context.Context) error {
 	d, err := findStack(ctx)
 	if err != nil {
@@ -235,7 +235,7 @@ func (*demoBadDocument) Run(ctx context.Context) error {
 		return err
 	}
 	d.out.Linef("submitted %q, whose line 9999999999 does not exist", id)
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("nothing became of it within a minute: is the flow stopped?"))
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("the document was not processed within a minute: is the flow stopped?"))
 	defer cancel()
 	for {
 		stored, err := documents.Read(ctx, id)
@@ -247,7 +247,7 @@ func (*demoBadDocument) Run(ctx context.Context) error {
 				min(doc.State.RetryCount, commit.MaxRetries), commit.MaxRetries,
 				time.Unix(doc.State.RetryAfter, 0).Format(time.TimeOnly))
 			d.out.Linef("  %s (%s): %s", doc.State.LastErrorKind, doc.State.LastErrorCode, doc.State.LastError)
-			d.out.Linef("after six failures that count and one more try it becomes a poison message; sqlwriterctl why %q tells where it is", id)
+			d.out.Linef("after six counted failures and one more attempt it becomes a poison message; sqlwriterctl why %q explains its status", id)
 			return nil
 		}
 		if timer.Wait(ctx, 100*time.Millisecond) != nil {
@@ -256,7 +256,7 @@ func (*demoBadDocument) Run(ctx context.Context) error {
 	}
 }
 
-// badDocument makes a result of now whose line does not exist.
+// badDocument makes a current result whose line does not exist.
 func badDocument(now time.Time) (raw json.RawMessage, id string, err error) {
 	doc := sample.Generate(sample.Options{Seed: uint64(now.UnixNano()), Count: 1, Clean: true})[0] //nolint:gosec // any number does
 	var members map[string]json.RawMessage

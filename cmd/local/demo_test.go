@@ -12,7 +12,7 @@ import (
 	"sqlwriter/internal/config"
 )
 
-// An outage of a real database is no demonstration: only a stack that runs is broken.
+// The demo works on the local stack only.
 func TestDemoWantsARunningStack(t *testing.T) {
 	dir := t.TempDir()
 	_, err := findStackIn(t.Context(), dir)

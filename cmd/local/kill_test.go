@@ -19,8 +19,8 @@ import (
 )
 
 // TestKillOfTheWholeStack ends every process of the stack with SIGKILL in the middle of the drain, the handler and the
-// servers included, and starts it again on what they left. The writes to each line are counted by triggers in the test
-// schema: the ledger is not asked whether it did its work.
+// servers included, and starts it again on their state. Triggers in the test schema count the writes to each line, so the
+// check does not depend on the ledger.
 func TestKillOfTheWholeStack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the whole stack")
@@ -52,11 +52,11 @@ func TestKillOfTheWholeStack(t *testing.T) {
 	t.Logf("%d processes killed after %d lines were written", killed, written)
 
 	second := start(t, "run", "--no-outage", "--state="+state)
-	second.said(t, "everything is up")
+	second.waitFor(t, "the stack is running")
 	require.Contains(t, second.output(), "EXACT")
 	requireNoLineTwice(t, store.Reader())
 
-	// A host that dies alone leaves no handler behind, and the runner ends the rest.
+	// A killed host leaves no handler behind, and the runner ends the other servers.
 	require.NotEmpty(t, handlers(t, state))
 	for _, p := range everybody(t, state) {
 		if p.Name == "functions" {
@@ -67,7 +67,7 @@ func TestKillOfTheWholeStack(t *testing.T) {
 	require.Equal(t, exitFailed, second.exit(t, time.Minute))
 }
 
-// requireNoLineTwice: no line was written more often than there are results for it.
+// requireNoLineTwice checks that no line was written more often than it has results.
 func requireNoLineTwice(t *testing.T, db *sql.DB) {
 	t.Helper()
 	docs, err := sample.Examples()
@@ -97,7 +97,7 @@ func count(t *testing.T, db *sql.DB, query string) int {
 	t.Helper()
 	var n int
 	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
-		return 0 // locked for a moment, or not there yet
+		return 0 // the database is locked, or does not exist yet
 	}
 	return n
 }
@@ -113,7 +113,7 @@ func killEverybody(t *testing.T, state string) int {
 	}
 	pids = append(pids, handlers(t, state)...)
 	for _, pid := range pids {
-		if err := syscall.Kill(pid, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) { // some end with those that went before
+		if err := syscall.Kill(pid, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) { // some end together with earlier ones
 			require.NoError(t, err)
 		}
 	}
@@ -121,7 +121,7 @@ func killEverybody(t *testing.T, state string) int {
 	return len(pids)
 }
 
-// handlers are the processes that run from the stack's own script root.
+// handlers returns the processes that run from the stack's own script root.
 func handlers(t *testing.T, state string) []int {
 	t.Helper()
 	exes, err := filepath.Glob("/proc/[0-9]*/exe")

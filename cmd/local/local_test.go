@@ -46,7 +46,7 @@ func TestTheLocalSettingsAreGoodSettings(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
-func TestWhatThisMachineLacksIsOneLine(t *testing.T) {
+func TestMissingToolsAreOneLine(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	err := prerequisites()
 	require.EqualError(t, err, "not on the PATH: Go 1.26 (go.dev/dl), Node.js 20 or later (nodejs.org), npm (comes with Node.js)")
@@ -79,7 +79,7 @@ func TestPercentilesAreOfTheNearestRank(t *testing.T) {
 	require.Zero(t, percentile(nil, 99))
 }
 
-// newDrain is a drain on a Cosmos stand-in, without the servers.
+// newDrain makes a drain on a Cosmos DB emulator, without the other servers.
 func newDrain(t *testing.T, docs []sample.Document) *drain {
 	t.Helper()
 	server := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Key = cosmosKey })
@@ -99,7 +99,7 @@ func example(name, id, status string) sample.Document {
 	}
 }
 
-func TestTheWatcherSeesWhatChangesAndWhoWaitsIsTold(t *testing.T) {
+func TestTheWatcherSeesChangesAndWakesItsWaiters(t *testing.T) {
 	d := newDrain(t, nil)
 	follow, err := d.watch.start(t.Context())
 	require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestTheWatcherSeesWhatChangesAndWhoWaitsIsTold(t *testing.T) {
 	require.Equal(t, "failed", again.status, "another version than the one seen before")
 }
 
-func TestWhatIsMissingIsPutInAndNothingElse(t *testing.T) {
+func TestOnlyMissingDocumentsAreSubmitted(t *testing.T) {
 	a, b, c := example("a", "1", "pending"), example("b", "2", "pending"), example("b again", "2", "pending")
 	d := newDrain(t, []sample.Document{a, b, c})
 	names := func() (out []string) {
@@ -142,7 +142,7 @@ func TestWhatIsMissingIsPutInAndNothingElse(t *testing.T) {
 	require.Equal(t, []string{"a"}, names())
 }
 
-func TestWhatWasLeftPendingSaysHowToGetRidOfIt(t *testing.T) {
+func TestAnUnfinishedDocumentNamesTheWayToDeleteTheState(t *testing.T) {
 	pending := example("a", "1", "pending")
 	d := newDrain(t, []sample.Document{pending})
 	d.out = term.New(io.Discard)
@@ -153,11 +153,11 @@ func TestWhatWasLeftPendingSaysHowToGetRidOfIt(t *testing.T) {
 	require.ErrorContains(t, err, "FRESH=1")
 }
 
-func TestAConnectionThatTheStackCannotWorkWithIsSaidAtOnce(t *testing.T) {
+func TestAnInvalidConnectionIsRefusedAtOnce(t *testing.T) {
 	require.NoError(t, checkConnection(""))
 	require.NoError(t, checkConnection("sqlserver://sa:p@db?database=x"))
 	for connection, want := range map[string]string{
-		"sqlite:x.db": "a SQLite file of its own", "server=db;password=hunter2": "a text of 26 characters",
+		"sqlite:x.db": "a SQLite file of its own", "server=db;password=hunter2": "another text of 26 characters",
 		"sqlserver://sa:hunter2@db": "no database",
 	} {
 		err := checkConnection(connection)
@@ -170,7 +170,7 @@ func TestAConnectionThatTheStackCannotWorkWithIsSaidAtOnce(t *testing.T) {
 	require.NotContains(t, p.output(), "hunter2")
 }
 
-// What the README says is one paste: it must fit to what the compose file starts.
+// The command in the README must fit the compose file.
 func TestTheReadmesConnectionFitsTheComposeFile(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
@@ -189,13 +189,13 @@ func TestTheReadmesConnectionFitsTheComposeFile(t *testing.T) {
 	require.NotContains(t, string(compose), `"0.0.0.0:`)
 }
 
-func TestTheServersOwnDatabasesAreNobodys(t *testing.T) {
+func TestSystemDatabasesAreRefused(t *testing.T) {
 	name, err := databaseOf("sqlserver://sa:p@db:1433?Database=my%20own&encrypt=true")
 	require.NoError(t, err)
 	require.Equal(t, "my own", name)
 	for _, own := range []string{"master", "MSDB", "model", "tempdb"} {
 		_, err := databaseOf("sqlserver://sa:hunter2@db?database=" + own)
-		require.ErrorContains(t, err, "the server's own")
+		require.ErrorContains(t, err, "a system database")
 		require.NotContains(t, err.Error(), "hunter2")
 	}
 	require.Equal(t, "sqlserver://sa:p%21@db:1433?database=master&encrypt=true", withDatabase("sqlserver://sa:p%21@db:1433?Database=x&encrypt=true", "master"))
@@ -208,7 +208,7 @@ func TestDocumentsOfAServersDatabaseAreNotCheckedAgainstAFile(t *testing.T) {
 	require.NoError(t, s.openDatabase(t.Context(), runCommand{}), "without documents there is nothing to fit to")
 	require.NoError(t, s.db.close())
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, journalName), nil, 0o600))
-	require.ErrorContains(t, s.openDatabase(t.Context(), runCommand{}), "FRESH=1 forgets them")
+	require.ErrorContains(t, s.openDatabase(t.Context(), runCommand{}), "FRESH=1 deletes them")
 }
 
 func TestFreshForgetsEverythingButTheClaim(t *testing.T) {

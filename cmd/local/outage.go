@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// outageFor is how long SQL is off, and outageCount how many documents come meanwhile.
+	// outageFor is the length of the outage, outageCount the number of documents that arrive during it.
 	outageFor   = 10 * time.Second
 	outageCount = 200
-	// outageFirstLine keeps their lines apart from the other samples'.
+	// outageFirstLine is the first line id of these documents, apart from the lines of the other samples.
 	outageFirstLine = 3000001
 )
 
-// outageSamples are the documents that come while SQL is off.
+// outageSamples returns the documents that arrive while SQL is off.
 func outageSamples() []sample.Document {
 	docs := sample.Generate(sample.Options{Seed: sample.DefaultSeed + 1, Count: outageCount, FirstLine: outageFirstLine, Clean: true})
 	for i := range docs {
@@ -35,7 +35,7 @@ func outageSamples() []sample.Document {
 	return docs
 }
 
-// outage switches SQL off while documents come, and says what that cost.
+// outage switches SQL off while documents arrive, and prints the effect.
 func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) {
 	if len(docs) == 0 {
 		d.out.Linef("\nthe outage was shown by an earlier run: go run ./cmd/local demo sql-off 10s shows it again")
@@ -46,7 +46,7 @@ func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) 
 		return err
 	}
 	off := true
-	defer func() { // whatever happens: a kept state must not stay without its ledger
+	defer func() { // the ledger must be restored in any case
 		if off {
 			err = errors.Join(err, on(context.WithoutCancel(ctx)))
 		}
@@ -58,7 +58,7 @@ func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) 
 	if err := timer.Wait(ctx, outageFor-time.Since(began)); err != nil {
 		return err
 	}
-	waiting, retries, err := d.tally(ctx, docs)
+	waiting, retries, err := d.countWaiting(ctx, docs)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) 
 	}
 	off = false
 	back := time.Now()
-	d.out.Linef("\nSQL was off for %.0f s while %d documents came: %d of them waited, %d retries spent", back.Sub(began).Seconds(), len(docs), waiting, retries)
+	d.out.Linef("\nSQL was off for %.0f s while %d documents arrived: %d of them waited, %d retries spent", back.Sub(began).Seconds(), len(docs), waiting, retries)
 	last := back
 	for _, doc := range docs {
 		s, err := d.watch.wait(ctx, doc.ID, "")
@@ -78,16 +78,16 @@ func (d *drain) outage(ctx context.Context, docs []sample.Document) (err error) 
 			last = s.at
 		}
 	}
-	_, retries, err = d.tally(ctx, docs)
+	_, retries, err = d.countWaiting(ctx, docs)
 	if err != nil {
 		return err
 	}
-	d.out.Linef("all %d committed %.1f s after it came back, %d retries spent (the host offers a batch again every 10 s; a stopped flow lets one probe through a minute)",
+	d.out.Linef("all %d committed %.1f s after SQL came back, %d retries spent (the host offers a batch again every 10 s; a stopped flow lets one probe through a minute)",
 		len(docs), last.Sub(back).Seconds(), retries)
 	return nil
 }
 
-// submit puts documents in and does not wait for them.
+// submit submits documents and does not wait for them.
 func (d *drain) submit(ctx context.Context, docs []sample.Document) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(submitters)
@@ -97,8 +97,8 @@ func (d *drain) submit(ctx context.Context, docs []sample.Document) error {
 	return g.Wait()
 }
 
-// tally counts those of the documents that wait, and the retries that all of them have spent.
-func (d *drain) tally(ctx context.Context, docs []sample.Document) (waiting, retries int, err error) {
+// countWaiting returns how many of the documents wait, and the retries that all of them have spent.
+func (d *drain) countWaiting(ctx context.Context, docs []sample.Document) (waiting, retries int, err error) {
 	stored, err := d.stored(ctx)
 	if err != nil {
 		return 0, 0, err

@@ -46,7 +46,7 @@ func (d *drain) show(ctx context.Context, doc sample.Document) error {
 		}
 	}
 	d.out.Print(term.Table(rows))
-	d.out.Linef("  document: pending -> %s (%s), %.2f s after it was put in\n", now.status, now.outcome, d.took[doc.Name].Seconds())
+	d.out.Linef("  document: pending -> %s (%s), %.2f s after it was submitted\n", now.status, now.outcome, d.took[doc.Name].Seconds())
 	return nil
 }
 
@@ -57,7 +57,7 @@ func text(s *string) string {
 	return strconv.Quote(*s)
 }
 
-// verify reads every document and every row back, and says what was found.
+// verify reads every document and every row back, prints a report, and returns whether all are exact.
 func (d *drain) verify(ctx context.Context, writes, reads int) (exact bool, err error) {
 	stored, err := d.stored(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *drain) verify(ctx context.Context, writes, reads int) (exact bool, err 
 	return result.Exact(), nil
 }
 
-// outcomes prints how many documents ended how.
+// outcomes prints the number of documents by status and outcome.
 func (d *drain) outcomes(stored map[string]json.RawMessage) {
 	counts := map[[2]string]int{}
 	for _, raw := range stored {
@@ -106,9 +106,9 @@ func (d *drain) outcomes(stored map[string]json.RawMessage) {
 	d.out.Print(term.Table(rows))
 }
 
-// exceptions prints why each document that did not commit did not.
+// exceptions prints the documents that did not commit, with the reason.
 func (d *drain) exceptions(stored map[string]json.RawMessage) {
-	d.out.Linef("\nwhat did not commit, and why")
+	d.out.Linef("\ndocuments that did not commit")
 	for _, doc := range d.docs {
 		if doc.Want.Status == "committed" || stored[doc.ID] == nil {
 			continue
@@ -125,17 +125,17 @@ func (d *drain) exceptions(stored map[string]json.RawMessage) {
 	}
 }
 
-// speed prints how fast the samples went and what they cost.
+// speed prints the throughput and latency of the samples, and their cost at Cosmos DB.
 func (d *drain) speed(writes, reads int) {
 	var times []time.Duration
 	var first time.Time
-	committed, worked := 0, 0
+	committed, processed := 0, 0
 	for _, doc := range d.docs {
 		took, done := d.took[doc.Name]
 		if !done || doc.Name == d.docs[0].Name {
 			continue
 		}
-		worked++
+		processed++
 		if first.IsZero() || d.sent[doc.Name].Before(first) {
 			first = d.sent[doc.Name]
 		}
@@ -144,19 +144,19 @@ func (d *drain) speed(writes, reads int) {
 			times = append(times, took)
 		}
 	}
-	if worked == 0 {
-		return // everything was there from an earlier run
+	if processed == 0 {
+		return // all documents come from an earlier run
 	}
 	slices.Sort(times)
 	seconds := d.last.Sub(first).Seconds()
-	d.out.Linef("\nspeed: %d documents worked on in %.2f s, %.0f documents/s; from change to committed p50 %.2f s, p99 %.2f s, most %.2f s (%d documents)",
-		worked, seconds, float64(worked)/seconds, percentile(times, 50).Seconds(), percentile(times, 99).Seconds(), percentile(times, 100).Seconds(), committed)
-	d.out.Linef("  measured from just before a document is sent to when its change feed shows it committed, read every %v", feedPoll)
+	d.out.Linef("\nspeed: %d documents in %.2f s, %.0f documents/s; from change to committed p50 %.2f s, p99 %.2f s, max %.2f s (%d documents)",
+		processed, seconds, float64(processed)/seconds, percentile(times, 50).Seconds(), percentile(times, 99).Seconds(), percentile(times, 100).Seconds(), committed)
+	d.out.Linef("  measured from just before a document is submitted until the change feed, read every %v, shows it committed", feedPoll)
 	d.out.Linef("cost at Cosmos DB: %d writes and %d reads by the handler, %.2f and %.2f per document (a read: text that looks like an ISO time; a second write: a version, or a retry after a race)",
-		writes, reads, float64(writes)/float64(worked), float64(reads)/float64(worked))
+		writes, reads, float64(writes)/float64(processed), float64(reads)/float64(processed))
 }
 
-// percentile answers the nearest-rank percentile of sorted durations.
+// percentile returns the nearest-rank percentile of sorted durations; p is in percent.
 func percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -164,7 +164,7 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 	return sorted[max(0, int(math.Ceil(p/100*float64(len(sorted))))-1)]
 }
 
-// stats asks the emulator for its counters, or sets them to zero with DELETE.
+// stats reads the counters of the Cosmos DB emulator, or resets them with DELETE.
 func (d *drain) stats(ctx context.Context, method string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, d.file.Cosmos+"/_emulator/stats", nil)
 	if err != nil {
@@ -181,10 +181,10 @@ func (d *drain) stats(ctx context.Context, method string, into any) error {
 	return json.NewDecoder(resp.Body).Decode(into)
 }
 
-// hints says what can be done while the stack is up.
+// hints prints commands for a running stack.
 func (s *stack) hints() {
 	s.out.Print(fmt.Sprintf(`
-everything is up; Ctrl-C ends it. In another terminal:
+the stack is running; Ctrl-C ends it. In another terminal:
   curl %s/api/health
   go run ./cmd/sqlwriterctl show %q
   go run ./cmd/sqlwriterctl submit FILE.json

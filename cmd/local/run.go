@@ -19,27 +19,27 @@ import (
 	"sqlwriter/internal/timer"
 )
 
-// stopWithin is how long the whole stack has to end.
+// stopWithin bounds the end of the whole stack.
 const stopWithin = 8 * time.Second
 
 // runCommand is `make run`.
 type runCommand struct {
 	Once    bool          `env:"ONCE" help:"Use a temporary folder, check exactly, end everything."`
-	Fresh   bool          `env:"FRESH" help:"Forget the state kept in .local, and what a stack made in the database of SQL_CONNECTION."`
-	SQL     string        `name:"sql" env:"SQL_CONNECTION" help:"Database on a SQL Server to use instead of a SQLite file: sqlserver://..., empty or not there yet." placeholder:"CONNECTION"`
+	Fresh   bool          `env:"FRESH" help:"Delete the state in .local, and the tables of a stack in the database of SQL_CONNECTION."`
+	SQL     string        `name:"sql" env:"SQL_CONNECTION" help:"Database on a SQL Server to use instead of a SQLite file: sqlserver://...; empty, or created if it does not exist." placeholder:"CONNECTION"`
 	State   string        `help:"Folder of the state (default .local; its script root is then inside it)." placeholder:"DIR"`
-	Outage  bool          `env:"OUTAGE" default:"true" negatable:"" help:"Switch SQL off for 10 s and show what that costs."`
-	Timeout time.Duration `default:"4m" help:"How long the samples may take before the run counts as failed."`
+	Outage  bool          `env:"OUTAGE" default:"true" negatable:"" help:"Switch SQL off for 10 s and show the effect."`
+	Timeout time.Duration `default:"4m" help:"Longest time for the samples; after that the run has failed."`
 }
 
-// stack is one run: the servers, the connections to them, and what people are told.
+// stack is one run of the local stack: its servers, the connections to them, and the output.
 type stack struct {
 	out   *term.Output
 	root  string // of the repository
 	dir   string // of the state
 	stage string // the script root
 	once  bool
-	// outages says that an outage is shown.
+	// outages enables the outage.
 	outages bool
 	file    stackfile.Stack
 	group   proc.Group
@@ -48,7 +48,7 @@ type stack struct {
 	documents *cosmos.Container
 	db        database
 	watch     *watcher
-	// before are the tables before any document came; nil when the state was kept from an earlier run.
+	// before are the tables before the first document; nil if the state comes from an earlier run.
 	before expect.Tables
 	began  time.Time
 	took   phases
@@ -73,7 +73,7 @@ func (c *runCommand) Run(ctx context.Context) (err error) {
 	case err != nil:
 		return s.explain(ctx, err)
 	case c.Once && !exact:
-		return &saidError{errors.New("not exact")}
+		return &reportedError{errors.New("not exact")}
 	case c.Once:
 		return nil
 	}
@@ -81,7 +81,7 @@ func (c *runCommand) Run(ctx context.Context) (err error) {
 	return s.stay(ctx)
 }
 
-// prepare finds the folders, checks what must be there, and claims the state folder.
+// prepare finds the folders, checks the prerequisites, claims the state folder, and opens the database.
 func (s *stack) prepare(ctx context.Context, c runCommand) (err error) {
 	if s.root, err = repositoryRoot(); err != nil {
 		return err
@@ -102,13 +102,13 @@ func (s *stack) prepare(ctx context.Context, c runCommand) (err error) {
 	killed, err := stackfile.Claim(ctx, s.dir, s.file)
 	var running *stackfile.RunningError
 	if errors.As(err, &running) {
-		return fmt.Errorf("%w: functions %s, Cosmos %s; it is left alone. Ctrl-C there ends it", err, running.Stack.Functions, running.Stack.Cosmos)
+		return fmt.Errorf("%w: functions %s, Cosmos %s; Ctrl-C in its terminal ends it", err, running.Stack.Functions, running.Stack.Cosmos)
 	}
 	if err != nil {
 		return err
 	}
 	if killed != nil {
-		s.out.Linef("the stack of process %d was killed; its state is still here", killed.Runner.PID)
+		s.out.Linef("the stack of process %d was killed; its state is reused", killed.Runner.PID)
 		if err := s.reap(ctx, *killed); err != nil {
 			return errors.Join(err, s.end())
 		}
@@ -127,8 +127,8 @@ func (s *stack) prepare(ctx context.Context, c runCommand) (err error) {
 	return nil
 }
 
-// folders chooses where the state and the script root are. A run that is not the one in .local has a script root of its
-// own: the handler of another stack may be started again from the common one at any time.
+// folders chooses the folders of the state and of the script root. Only the run in .local uses the common script root,
+// because that stack's host may start the handler from it again at any time.
 func (s *stack) folders(state string) (err error) {
 	switch {
 	case s.once:
@@ -143,7 +143,7 @@ func (s *stack) folders(state string) (err error) {
 	return err
 }
 
-// reap waits for the servers of a killed stack, which end by themselves when their runner has gone, and kills what does not.
+// reap waits until the servers of a killed stack have ended by themselves, and kills the others.
 func (s *stack) reap(ctx context.Context, killed stackfile.Stack) error {
 	deadline := time.Now().Add(stopWithin)
 	for _, p := range killed.Servers {
@@ -164,7 +164,7 @@ func (s *stack) reap(ctx context.Context, killed stackfile.Stack) error {
 	return nil
 }
 
-// forget removes the kept state, except the claim on it.
+// forget deletes the state, except the claim.
 func (s *stack) forget() error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *stack) forget() error {
 
 func (s *stack) logs() string { return filepath.Join(s.dir, "logs") }
 
-// end ends the servers, lets go of the connections and the claim, and removes a temporary folder.
+// end stops the servers, closes the connections, ends the claim, and deletes a temporary folder.
 func (s *stack) end() error {
 	if s.documents != nil {
 		s.documents.Close()
@@ -192,7 +192,7 @@ func (s *stack) end() error {
 	if err := s.group.Stop(stopWithin); err != nil {
 		errs = append(errs, err)
 	}
-	if s.db != nil { // the handler works on it until it has ended
+	if s.db != nil { // the handler uses the database until the servers have stopped
 		errs = append(errs, s.db.close())
 	}
 	errs = append(errs, stackfile.Remove(s.dir))
@@ -202,7 +202,7 @@ func (s *stack) end() error {
 	return errors.Join(errs...)
 }
 
-// stay waits for Ctrl-C, or for a server that ends by itself.
+// stay waits for Ctrl-C, or for a server that fails.
 func (s *stack) stay(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -213,11 +213,11 @@ func (s *stack) stay(ctx context.Context) error {
 	}
 }
 
-// explain adds what the logs say to an error of a run that somebody did not end on purpose.
+// explain adds the end of the log to an error, unless the run was interrupted.
 func (s *stack) explain(ctx context.Context, err error) error {
 	s.out.Done()
 	if ctx.Err() != nil {
-		return &saidError{errors.New("ended before it was finished")}
+		return &reportedError{errors.New("ended before it was finished")}
 	}
 	var f *proc.Failure
 	if errors.As(err, &f) {
@@ -230,11 +230,11 @@ func (s *stack) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%w\nthe end of %s:\n%s", err, log, proc.Tail(log, 15))
 }
 
-// withParent ends the run when `go run` is gone: killed, it takes nobody with it, and the stack would stay behind unseen.
+// withParent ends the run when `go run` ends. A killed `go run` does not end its child, so the stack would go on unseen.
 func withParent(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	if exe, err := os.Executable(); err != nil || !strings.Contains(exe, "go-build") {
-		return ctx, cancel // a program that somebody built may outlive its shell
+		return ctx, cancel // a binary of `go build` may outlive its shell
 	}
 	parent := os.Getppid()
 	go func() {
@@ -252,7 +252,7 @@ func withParent(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// race runs part, but not beyond the failure of a server: that is the better reason.
+// race runs part until it ends or a server fails. The server's failure is then the error, because it is the cause.
 func (s *stack) race(ctx context.Context, part func(context.Context) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	done := make(chan struct{})

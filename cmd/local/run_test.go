@@ -16,7 +16,7 @@ import (
 	_ "sqlwriter/internal/app" // the handler is built by go build: without this, go test would answer (cached) after a change of the product
 )
 
-// asLocal makes this test binary be the program.
+// asLocal makes this test binary run as the program.
 const asLocal = "LOCAL_TEST_IS_THE_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -43,7 +43,7 @@ func start(t *testing.T, args ...string) *program {
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	require.NoError(t, p.cmd.Start())
 	go func() {
-		_ = p.cmd.Wait() // the exit code says it
+		_ = p.cmd.Wait() // the tests check the exit code
 		_ = out.Close()
 		close(p.done)
 	}()
@@ -51,7 +51,7 @@ func start(t *testing.T, args ...string) *program {
 	return p
 }
 
-func (p *program) said(t *testing.T, text string) {
+func (p *program) waitFor(t *testing.T, text string) {
 	t.Helper()
 	ended := false
 	require.Eventually(t, func() bool {
@@ -81,7 +81,7 @@ func (p *program) exit(t *testing.T, within time.Duration) int {
 	}
 }
 
-// everybody is the stack's servers and the handler.
+// everybody returns the stack's servers and the handler.
 func everybody(t *testing.T, state string) []stackfile.Process {
 	t.Helper()
 	s, running, err := stackfile.Read(t.Context(), state)
@@ -98,7 +98,7 @@ func requireGone(t *testing.T, all []stackfile.Process) {
 	}
 }
 
-// TestTheStack is `make run` from the outside: the first run, another one beside it, its death, a run on what it left, and
+// TestTheStack is `make run` from the outside: the first run, another one beside it, its kill, a run on its state, and
 // Ctrl-C.
 func TestTheStack(t *testing.T) {
 	if testing.Short() {
@@ -109,7 +109,7 @@ func TestTheStack(t *testing.T) {
 	}
 	state := t.TempDir()
 	first := start(t, "run", "--no-outage", "--state="+state)
-	first.said(t, "everything is up")
+	first.waitFor(t, "the stack is running")
 	require.Contains(t, first.output(), "EXACT")
 	require.Contains(t, first.output(), "516 writes and 1 reads by the handler", "one write per document, none for 13; a read only for 15, a second write for 14")
 	all := everybody(t, state)
@@ -123,9 +123,9 @@ func TestTheStack(t *testing.T) {
 	requireGone(t, all)
 
 	third := start(t, "run", "--no-outage", "--state="+state)
-	third.said(t, "everything is up")
-	require.Contains(t, third.output(), "was killed; its state is still here")
-	require.Contains(t, third.output(), "kept from earlier: 518 documents")
+	third.waitFor(t, "the stack is running")
+	require.Contains(t, third.output(), "was killed; its state is reused")
+	require.Contains(t, third.output(), "from an earlier run: 518 documents")
 	require.Contains(t, third.output(), "EXACT")
 	all = everybody(t, state)
 	require.NoError(t, third.cmd.Process.Signal(os.Interrupt))
@@ -145,8 +145,8 @@ func TestOnceLeavesNothingBehind(t *testing.T) {
 	p := start(t, "run", "--once", "--state="+folder)
 	require.Equal(t, exitOK, p.exit(t, 10*time.Minute), p.output()) // on a fresh machine the handler is built first
 	require.Contains(t, p.output(), "EXACT")
-	require.Contains(t, p.output(), "while 200 documents came: 200 of them waited, 0 retries spent")
-	require.Regexp(t, `all 200 committed \d+\.\d s after it came back, 0 retries spent`, p.output())
+	require.Contains(t, p.output(), "while 200 documents arrived: 200 of them waited, 0 retries spent")
+	require.Regexp(t, `all 200 committed \d+\.\d s after SQL came back, 0 retries spent`, p.output())
 	left, err := filepath.Glob(filepath.Join(folder, "*"))
 	require.NoError(t, err)
 	require.Empty(t, left)

@@ -16,10 +16,10 @@ import (
 	"sqlwriter/test/emulators/cosmosdb"
 )
 
-// submitters is how many documents are put in at the same time.
+// submitters is how many documents are submitted at the same time.
 const submitters = 16
 
-// samples are all documents of the run, the one that is shown first.
+// samples returns the documents of the drain. The first one is shown in detail.
 func samples() ([]sample.Document, error) {
 	docs, err := sample.Examples()
 	if err != nil {
@@ -28,7 +28,7 @@ func samples() ([]sample.Document, error) {
 	return append(docs, sample.Generate(sample.Options{Seed: sample.DefaultSeed, Count: sample.DefaultCount})...), nil
 }
 
-// allSamples are those of the drain and those of the outage.
+// allSamples returns the documents of the drain and of the outage.
 func allSamples() ([]sample.Document, error) {
 	docs, err := samples()
 	return append(docs, outageSamples()...), err
@@ -40,13 +40,13 @@ type drain struct {
 	docs []sample.Document
 
 	mu sync.Mutex
-	// sent is when each document was about to be put in, by name; took how long it then was until it was final.
+	// sent is the time just before each document was submitted, by name. took is the time until it was final.
 	sent map[string]time.Time
 	took map[string]time.Duration
 	last time.Time
 }
 
-// samples shows one document, drains the others and checks everything. It answers whether all was exact.
+// samples shows one document, drains the others, and reports whether all documents and rows are exact.
 func (s *stack) samples(ctx context.Context) (exact bool, err error) {
 	docs, err := samples()
 	if err != nil {
@@ -75,23 +75,23 @@ func (s *stack) samples(ctx context.Context) (exact bool, err error) {
 }
 
 func (d *drain) run(ctx context.Context) (exact bool, err error) {
-	there, err := d.stored(ctx)
+	stored, err := d.stored(ctx)
 	if err != nil {
 		return false, err
 	}
-	for _, raw := range there {
+	for _, raw := range stored {
 		if err := d.watch.note(time.Time{}, raw); err != nil {
 			return false, err
 		}
 	}
-	if len(there) > 0 {
-		d.out.Linef("kept from earlier: %d documents; what is missing is put in, the rest is only checked", len(there))
+	if len(stored) > 0 {
+		d.out.Linef("from an earlier run: %d documents; missing ones are submitted, the others are only checked", len(stored))
 		d.before = nil
-		if err := d.finish(ctx, there); err != nil {
+		if err := d.finish(ctx, stored); err != nil {
 			return false, err
 		}
 	}
-	todo := d.missing(there)
+	todo := d.missing(stored)
 	if len(todo) > 0 && todo[0].Name == d.docs[0].Name {
 		if err := d.show(ctx, todo[0]); err != nil {
 			return false, err
@@ -103,30 +103,30 @@ func (d *drain) run(ctx context.Context) (exact bool, err error) {
 		return false, err
 	}
 	if d.outages {
-		late := &drain{stack: d.stack, docs: outageSamples()}
-		if err := d.outage(ctx, late.missing(there)); err != nil {
+		extra := &drain{stack: d.stack, docs: outageSamples()}
+		if err := d.outage(ctx, extra.missing(stored)); err != nil {
 			return false, err
 		}
-		d.docs = append(d.docs, late.docs...)
+		d.docs = append(d.docs, extra.docs...)
 	}
 	return d.verify(ctx, writes, reads)
 }
 
-// finish waits for the documents that an earlier run left unfinished: the check speaks of documents at rest.
-func (d *drain) finish(ctx context.Context, there map[string]json.RawMessage) error {
+// finish waits for documents that an earlier run left unfinished, because the check needs final documents.
+func (d *drain) finish(ctx context.Context, stored map[string]json.RawMessage) error {
 	var open []sample.Document
 	for _, doc := range d.docs {
-		if now, _, _ := d.watch.get(doc.ID); there[doc.ID] != nil && !doc.Want.LeftAlone() && !now.final() {
+		if now, _, _ := d.watch.get(doc.ID); stored[doc.ID] != nil && !doc.Want.LeftAlone() && !now.final() {
 			open = append(open, doc)
 		}
 	}
 	if len(open) == 0 {
 		return nil
 	}
-	d.out.Linef("%d of them were unfinished and are worked on first", len(open))
+	d.out.Linef("%d of them were unfinished and are processed first", len(open))
 	for _, doc := range open {
 		if s, err := d.watch.wait(ctx, doc.ID, ""); err != nil {
-			return fmt.Errorf("%s, kept from earlier (status %q): %w; FRESH=1 forgets the kept state", doc.Name, s.status, err)
+			return fmt.Errorf("%s, from an earlier run (status %q): %w; FRESH=1 deletes the state", doc.Name, s.status, err)
 		}
 	}
 	return nil
@@ -150,24 +150,24 @@ func (d *drain) stored(ctx context.Context) (map[string]json.RawMessage, error) 
 	return all, err
 }
 
-// missing lists the documents that must still be put in: those that are not there, and those that are to be put in again
-// and have not come to that end yet.
-func (d *drain) missing(there map[string]json.RawMessage) []sample.Document {
+// missing lists the documents that must still be submitted. A second document with an id counts as submitted once the
+// stored document has one of its expected outcomes.
+func (d *drain) missing(stored map[string]json.RawMessage) []sample.Document {
 	var todo []sample.Document
 	named := map[string]bool{}
 	for _, doc := range d.docs {
 		again := named[doc.ID]
 		named[doc.ID] = true
 		now, _, _ := d.watch.get(doc.ID)
-		if there[doc.ID] == nil || (again && !slices.Contains(doc.Want.Outcomes, now.outcome)) {
+		if stored[doc.ID] == nil || (again && !slices.Contains(doc.Want.Outcomes, now.outcome)) {
 			todo = append(todo, doc)
 		}
 	}
 	return todo
 }
 
-// put submits one document, after the one it must come after, and waits until it is final. Slots bounds how many are
-// being put in at the same time, not how many are waited for.
+// put submits one document after the document it depends on, and waits until it is final. slots bounds the concurrent
+// submissions, not the waits.
 func (d *drain) put(ctx context.Context, doc sample.Document, slots chan struct{}) error {
 	if doc.After != "" {
 		before := d.docs[slices.IndexFunc(d.docs, func(o sample.Document) bool { return o.Name == doc.After })]
@@ -187,7 +187,7 @@ func (d *drain) put(ctx context.Context, doc sample.Document, slots chan struct{
 	d.sent[doc.Name] = start
 	d.mu.Unlock()
 	if doc.Want.LeftAlone() {
-		return nil // checked at the end, when everything else has been worked on
+		return nil // verify checks it at the end
 	}
 	s, err := d.watch.wait(ctx, doc.ID, old.etag)
 	if err != nil {
@@ -202,7 +202,7 @@ func (d *drain) put(ctx context.Context, doc sample.Document, slots chan struct{
 	return nil
 }
 
-// all puts documents in and waits for them, with a bar. It answers how many writes and reads that cost at the container.
+// all submits documents and waits for them, with a progress bar. It returns the handler's writes and reads of the container.
 func (d *drain) all(ctx context.Context, todo []sample.Document) (writes, reads int, err error) {
 	if err := d.stats(ctx, http.MethodDelete, nil); err != nil {
 		return 0, 0, err
@@ -235,7 +235,7 @@ func (d *drain) all(ctx context.Context, todo []sample.Document) (writes, reads 
 		if s.Container != d.settings[config.CosmosContainer] {
 			continue
 		}
-		switch s.Op { //nolint:exhaustive // the others are ours: creating, replacing, following the feed
+		switch s.Op { //nolint:exhaustive // the other operations are not the handler's
 		case cosmosdb.OpPatch:
 			writes += s.Requests
 		case cosmosdb.OpRead, cosmosdb.OpQuery, cosmosdb.OpReadMany:

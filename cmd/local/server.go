@@ -21,9 +21,9 @@ import (
 	"sqlwriter/internal/store/sqlserver"
 )
 
-// The stack works on a server's database only if it was empty when it came: then everything in it is the stack's, and
-// FRESH=1 can take it away again. The sign is the table sqlwriter.local_stack with one row: an id that the state folder
-// has too (pairName), because the documents there and the rows here belong together.
+// The stack uses a server's database only if it was empty before, so that FRESH=1 may delete everything in it. The table
+// sqlwriter.local_stack marks such a database. Its one row contains an id that is also in the state folder (pairName),
+// because the documents there and the rows here belong together.
 const (
 	pairName      = "sqlserver.id"
 	markTable     = "sqlwriter.local_stack"
@@ -31,27 +31,27 @@ const (
 	ownSchema     = "sqlwriter"
 	previewSchema = "sqlwriter_preview"
 	shownNames    = 3
-	// cleanWithin bounds the removal of the tables at the end of a run, which nothing else does.
+	// cleanWithin bounds the removal of the tables at the end of a run.
 	cleanWithin = 20 * time.Second
 )
 
-// serverOptions say what a run wants of the database.
+// serverOptions are the options of openServer.
 type serverOptions struct {
-	dsn, dir          string
-	kept, once, fresh bool
+	dsn, dir              string
+	hasState, once, fresh bool
 }
 
 // server is a database on a server.
 type server struct {
 	serverOptions
 	db *open.Database
-	// lock is the connection that holds the lock on the database: one stack at a time.
+	// lock is the connection with the application lock: one stack at a time uses the database.
 	lock *sql.Conn
 	name string
 }
 
-// openServer connects, makes the database if the server has none of this name, and finds out whether it may be worked on.
-// What an earlier run left is removed where the options say so.
+// openServer connects, creates the database if it does not exist, and checks that the stack may use it. It removes the tables
+// of an earlier stack if the options require that.
 func openServer(ctx context.Context, out *term.Output, o serverOptions) (_ database, err error) {
 	d := &server{serverOptions: o}
 	if d.name, err = databaseOf(o.dsn); err != nil {
@@ -66,8 +66,8 @@ func openServer(ctx context.Context, out *term.Output, o serverOptions) (_ datab
 	return d, nil
 }
 
-// openOrCreate opens the database. Whether it is missing is asked of the server, which has one number (4060; 911 on some)
-// for a database that is not there and for one that the login may not open.
+// openOrCreate opens the database, and creates it if it is missing. Error 4060 (911 on some servers) also means that the login
+// may not open the database, so the server's list of databases decides.
 func openOrCreate(ctx context.Context, out *term.Output, dsn, name string) (*open.Database, error) {
 	db, err := connectSQL(ctx, dsn)
 	if err == nil || !slices.Contains([]string{"4060", "911"}, fault.CodeOf(err)) {
@@ -75,17 +75,17 @@ func openOrCreate(ctx context.Context, out *term.Output, dsn, name string) (*ope
 	}
 	master, masterErr := connectSQL(ctx, withDatabase(dsn, "master"))
 	if masterErr != nil {
-		return nil, err // the first error says what is wrong
+		return nil, err // the first error names the cause
 	}
-	defer func() { _ = master.Close() }() // nothing was begun there
+	defer func() { _ = master.Close() }() // no transaction is open there
 	var there int
 	if scanErr := master.Writer.QueryRowContext(ctx, `SELECT COUNT(*) FROM sys.databases WHERE name = @name`, sql.Named("name", name)).Scan(&there); scanErr != nil || there > 0 {
 		return nil, err
 	}
 	if _, err := master.Writer.ExecContext(ctx, "CREATE DATABASE "+bracket(name)); err != nil {
-		return nil, fmt.Errorf("the server has no database %s, and it cannot be made: %w", name, err)
+		return nil, fmt.Errorf("the server has no database %s, and it cannot be created: %w", name, err)
 	}
-	out.Linef("the server had no database %s: an empty one was made", name)
+	out.Linef("the server had no database %s: an empty one was created", name)
 	return connectSQL(ctx, dsn)
 }
 
@@ -98,7 +98,7 @@ func connectSQL(ctx context.Context, dsn string) (*open.Database, error) {
 	return db, db.Connect(ctx)
 }
 
-// databaseOf is the database that a connection string names. The server's own are nobody's to work in.
+// databaseOf returns the database that a connection string names. It refuses the server's system databases.
 func databaseOf(dsn string) (string, error) {
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -106,12 +106,12 @@ func databaseOf(dsn string) (string, error) {
 	}
 	name := parameter(u, "database")
 	if slices.Contains([]string{"master", "model", "msdb", "tempdb"}, strings.ToLower(name)) {
-		return "", fmt.Errorf("%s is the server's own: name an empty database, or one that is not there yet and will be made", name)
+		return "", fmt.Errorf("%s is a system database: name an empty database, or one that does not exist and will be created", name)
 	}
 	return name, nil
 }
 
-// parameter is a parameter of a connection string; case does not tell their names apart.
+// parameter returns a parameter of a connection string. Names are compared without case.
 func parameter(u *url.URL, name string) string {
 	for n, values := range u.Query() {
 		if strings.EqualFold(n, name) && len(values) > 0 {
@@ -121,11 +121,11 @@ func parameter(u *url.URL, name string) string {
 	return ""
 }
 
-// withDatabase is the connection string of another database on the same server.
+// withDatabase returns the connection string of another database on the same server.
 func withDatabase(dsn, name string) string {
 	u, err := url.Parse(dsn)
 	if err != nil {
-		return dsn // the adapter says what is wrong with it
+		return dsn // the adapter reports the error
 	}
 	q := u.Query()
 	for n := range q {
@@ -138,15 +138,15 @@ func withDatabase(dsn, name string) string {
 	return u.String()
 }
 
-// bracket makes an identifier of a name.
+// bracket quotes a name as an identifier.
 func bracket(name string) string { return "[" + strings.ReplaceAll(name, "]", "]]") + "]" }
 
-// claim takes the lock and decides what of the database is ours.
+// claim takes the lock and decides whether the stack may use the database.
 func (d *server) claim(ctx context.Context, out *term.Output) error {
 	if err := d.takeLock(ctx); err != nil {
 		return err
 	}
-	id, keeps, err := d.mark(ctx)
+	id, persistent, err := d.mark(ctx)
 	if err != nil {
 		return err
 	}
@@ -156,26 +156,26 @@ func (d *server) claim(ctx context.Context, out *term.Output) error {
 	}
 	ours := string(pair)
 	switch {
-	case id == "" && d.kept:
-		return fmt.Errorf("the documents kept in %s belong to another database than %s: FRESH=1 forgets them", d.dir, d)
+	case id == "" && d.hasState:
+		return fmt.Errorf("the documents in %s belong to another database than %s: FRESH=1 deletes them", d.dir, d)
 	case id == "":
 		if err := d.refuseTables(ctx); err != nil {
 			return err
 		}
-	case d.fresh || (d.once && !keeps):
+	case d.fresh || (d.once && !persistent):
 		if err := d.clean(ctx); err != nil {
 			return err
 		}
-		out.Linef("what an earlier stack made in %s is removed", d)
-	case d.kept && id == ours:
+		out.Linef("the tables of an earlier stack in %s were removed", d)
+	case d.hasState && id == ours:
 		return nil
 	default:
-		return fmt.Errorf("%s holds what a stack with another state folder made: use another database, or FRESH=1 removes it", d)
+		return fmt.Errorf("%s contains the tables of a stack with another state folder: use another database, or FRESH=1 removes them", d)
 	}
 	return d.setMark(ctx)
 }
 
-// takeLock keeps a second stack out. The server lets go of it when the connection ends, however the stack does.
+// takeLock takes the application lock. The server releases it when the connection ends, also if the stack is killed.
 func (d *server) takeLock(ctx context.Context) (err error) {
 	if d.lock, err = d.db.Writer.Conn(ctx); err != nil {
 		return err
@@ -188,25 +188,25 @@ SELECT @result;`
 		return fmt.Errorf("lock: %w", err)
 	}
 	if result < 0 {
-		return fmt.Errorf("another stack is working on %s", d)
+		return fmt.Errorf("another stack uses %s", d)
 	}
 	return nil
 }
 
-// mark reads the sign: the stack's id, and whether its state is kept. No id means no sign.
-func (d *server) mark(ctx context.Context) (id string, keeps bool, err error) {
+// mark reads the mark: the stack's id, and whether its state folder is persistent. An empty id means no mark.
+func (d *server) mark(ctx context.Context) (id string, persistent bool, err error) {
 	all, err := d.tables(ctx)
 	if err != nil || !slices.Contains(all, object{name: markTable}) {
 		return "", false, err
 	}
-	err = d.db.Writer.QueryRowContext(ctx, "SELECT id, keeps FROM "+markTable).Scan(&id, &keeps)
-	if errors.Is(err, sql.ErrNoRows) { // it was cut off between making the table and its row
+	err = d.db.Writer.QueryRowContext(ctx, "SELECT id, keeps FROM "+markTable).Scan(&id, &persistent)
+	if errors.Is(err, sql.ErrNoRows) { // a stack was killed between creating the table and inserting its row
 		return "(unnamed)", false, nil
 	}
-	return id, keeps, err
+	return id, persistent, err
 }
 
-// setMark puts the sign there. The state folder learns the id first: an id without a sign means nothing.
+// setMark writes the mark. It writes the id to the state folder first, because an id without a mark has no effect.
 func (d *server) setMark(ctx context.Context) error {
 	id := rand.Text()
 	if err := os.WriteFile(filepath.Join(d.dir, pairName), []byte(id), 0o600); err != nil {
@@ -222,7 +222,7 @@ func (d *server) setMark(ctx context.Context) error {
 			args = []any{sql.Named("id", id), sql.Named("keeps", !d.once)}
 		}
 		if _, err := d.db.Writer.ExecContext(ctx, statement, args...); err != nil {
-			return fmt.Errorf("the sign %s: %w", markTable, err)
+			return fmt.Errorf("the mark %s: %w", markTable, err)
 		}
 	}
 	return nil
@@ -234,7 +234,7 @@ type object struct {
 	view bool
 }
 
-// drop is the statement that removes it.
+// drop returns the statement that drops the object.
 func (o object) drop() string {
 	kind := "TABLE "
 	if o.view {
@@ -249,7 +249,7 @@ func qualified(full string) string {
 	return bracket(schema) + "." + bracket(name)
 }
 
-// procedures lists those in our two schemas.
+// procedures lists the procedures in the app's two schemas.
 func (d *server) procedures(ctx context.Context) (all []string, err error) {
 	rows, err := d.db.Writer.QueryContext(ctx, `SELECT ROUTINE_SCHEMA + '.' + ROUTINE_NAME FROM INFORMATION_SCHEMA.ROUTINES
 WHERE ROUTINE_TYPE = 'PROCEDURE' AND ROUTINE_SCHEMA IN ('`+ownSchema+`', '`+previewSchema+`')`)
@@ -287,7 +287,7 @@ FROM INFORMATION_SCHEMA.TABLES ORDER BY TABLE_SCHEMA, TABLE_NAME`)
 	return all, rows.Err()
 }
 
-// refuseTables refuses a database that has any table: it is somebody's.
+// refuseTables refuses a database that has a table, because another program uses it.
 func (d *server) refuseTables(ctx context.Context) error {
 	all, err := d.tables(ctx)
 	if err != nil || len(all) == 0 {
@@ -300,12 +300,12 @@ func (d *server) refuseTables(ctx context.Context) error {
 	if len(all) > shownNames {
 		shown = append(shown, "...")
 	}
-	return fmt.Errorf("%s has %d tables that no stack made (%s), so nothing is touched: "+
-		"name an empty database, or one that is not there yet and will be made", d, len(all), strings.Join(shown, ", "))
+	return fmt.Errorf("%s has %d tables that no stack created (%s), so nothing is touched: "+
+		"name an empty database, or one that does not exist and will be created", d, len(all), strings.Join(shown, ", "))
 }
 
-// clean removes what a stack made: the sample tables and everything in our schema, the sign last. It refuses when there
-// are rows that no stack made. Whatever else is in the database stays.
+// clean drops the sample tables and everything in the app's schemas, the mark last. It refuses if there are rows that no
+// stack inserted. Other objects of the database stay.
 func (d *server) clean(ctx context.Context) error {
 	all, err := d.tables(ctx)
 	if err != nil {
@@ -318,7 +318,7 @@ func (d *server) clean(ctx context.Context) error {
 			return err
 		}
 		if n > 0 {
-			return fmt.Errorf("%s has %d rows in %s and %s that no stack made: delete them, or use another database", d, n, detail.name, tracking.name)
+			return fmt.Errorf("%s has %d rows in %s and %s that no stack inserted: delete them, or use another database", d, n, detail.name, tracking.name)
 		}
 	}
 	var views, others, last []object
@@ -347,7 +347,7 @@ func (d *server) clean(ctx context.Context) error {
 	}
 	for _, statement := range append(drops, "DROP SCHEMA IF EXISTS "+previewSchema, "DROP SCHEMA "+ownSchema) {
 		if _, err := d.db.Writer.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("remove what a stack made: %s: %w", statement, err)
+			return fmt.Errorf("remove the tables of a stack: %s: %w", statement, err)
 		}
 	}
 	return nil
@@ -360,7 +360,7 @@ func (d *server) make(ctx context.Context) error {
 	if err := sqlserver.CreateSampleSchema(ctx, d.db.Writer, sqlserver.Options{}); err != nil {
 		return err
 	}
-	return d.db.MarkEmpty(ctx, madeHere)
+	return d.db.MarkEmpty(ctx, adoptedBy)
 }
 
 func (d *server) pool() *sql.DB { return d.db.Writer }
@@ -371,7 +371,7 @@ func (d *server) read(ctx context.Context) (expect.Tables, error) {
 
 func (d *server) connection() string { return d.dsn }
 
-// String is the place without user and password.
+// String names database and server, without user and password.
 func (d *server) String() string {
 	u, err := url.Parse(d.dsn)
 	if err != nil {
@@ -380,7 +380,7 @@ func (d *server) String() string {
 	return "database " + d.name + " on " + u.Host
 }
 
-// close lets go of everything; a run that keeps nothing takes away what it made first.
+// close closes the connections. A run with a temporary state folder drops its tables first.
 func (d *server) close() error {
 	var err error
 	if d.once {
@@ -391,7 +391,7 @@ func (d *server) close() error {
 	return errors.Join(err, d.release())
 }
 
-// release ends the connections, and with them the lock.
+// release closes the connections, which releases the lock.
 func (d *server) release() error {
 	var err error
 	if d.lock != nil {

@@ -21,7 +21,7 @@ import (
 	"sqlwriter/test/sqlservertest"
 )
 
-// opened opens a server's database as a run does.
+// opened opens a server's database as `run` does.
 func opened(t *testing.T, o serverOptions) (*server, error) {
 	t.Helper()
 	db, err := openServer(t.Context(), term.New(io.Discard), o)
@@ -51,8 +51,8 @@ func (d *server) names(t *testing.T) (names []string) {
 	return names
 }
 
-// TestADatabaseOfSomebodyElseIsNeverTouched holds the rule that the whole use of a named server rests on.
-func TestADatabaseOfSomebodyElseIsNeverTouched(t *testing.T) {
+// TestADatabaseOfAnotherProgramIsNeverTouched checks that the stack changes only databases that it has created or marked.
+func TestADatabaseOfAnotherProgramIsNeverTouched(t *testing.T) {
 	dsn := sqlservertest.NewDatabase(t)
 	o := serverOptions{dsn: dsn, dir: t.TempDir()}
 	d, err := opened(t, o)
@@ -61,11 +61,11 @@ func TestADatabaseOfSomebodyElseIsNeverTouched(t *testing.T) {
 	require.NoError(t, d.close())
 
 	kept := o
-	kept.kept = true
+	kept.hasState = true
 	d, err = opened(t, kept)
 	require.NoError(t, err, "the same state folder goes on")
 	_, err = opened(t, kept)
-	require.ErrorContains(t, err, "another stack is working on database")
+	require.ErrorContains(t, err, "another stack uses database")
 	require.NoError(t, d.close())
 
 	for name, c := range map[string]struct {
@@ -73,7 +73,7 @@ func TestADatabaseOfSomebodyElseIsNeverTouched(t *testing.T) {
 		want   string
 	}{
 		"another folder":                {func(o *serverOptions) { o.dir = t.TempDir() }, "another state folder"},
-		"another folder with documents": {func(o *serverOptions) { o.dir, o.kept = t.TempDir(), true }, "another state folder"},
+		"another folder with documents": {func(o *serverOptions) { o.dir, o.hasState = t.TempDir(), true }, "another state folder"},
 		"a temporary run":               {func(o *serverOptions) { o.dir, o.once = t.TempDir(), true }, "another state folder"},
 		"the documents are gone":        {func(*serverOptions) {}, "another state folder"},
 	} {
@@ -85,7 +85,7 @@ func TestADatabaseOfSomebodyElseIsNeverTouched(t *testing.T) {
 		require.NotContains(t, err.Error(), "@", name)
 	}
 
-	// Somebody works in it now: nothing is removed, whatever is asked for.
+	// Another program uses it now: nothing is removed with any option.
 	d, err = opened(t, kept)
 	require.NoError(t, err)
 	d.execute(t, `CREATE TABLE dbo.MINE (x int)`, `INSERT INTO dbo.IVCE_DTL (IVCE_DTL_UID, ITM_LDSC) VALUES (5, N'MINE')`)
@@ -105,16 +105,16 @@ func TestADatabaseOfSomebodyElseIsNeverTouched(t *testing.T) {
 	d.execute(t, `DROP TABLE `+markTable)
 	require.NoError(t, d.close())
 
-	// Without the sign it is theirs.
+	// Without the mark it is another program's database.
 	for _, other := range []serverOptions{o, fresh, {dsn: dsn, dir: t.TempDir(), once: true}, {dsn: dsn, dir: t.TempDir(), once: true, fresh: true}} {
 		_, err = opened(t, other)
-		require.ErrorContains(t, err, "1 tables that no stack made (dbo.MINE), so nothing is touched")
+		require.ErrorContains(t, err, "1 tables that no stack created (dbo.MINE), so nothing is touched")
 	}
 	_, err = opened(t, kept)
 	require.ErrorContains(t, err, "FRESH=1 forgets them", "documents without their rows")
 }
 
-func TestATemporaryRunTakesAwayWhatItMade(t *testing.T) {
+func TestATemporaryRunDropsItsTables(t *testing.T) {
 	dsn := sqlservertest.NewDatabase(t)
 	once := serverOptions{dsn: dsn, dir: t.TempDir(), once: true}
 	d, err := opened(t, once)
@@ -136,7 +136,7 @@ func TestATemporaryRunTakesAwayWhatItMade(t *testing.T) {
 	require.NoError(t, d.close())
 }
 
-func TestADatabaseThatIsNotThereIsMade(t *testing.T) {
+func TestAMissingDatabaseIsCreated(t *testing.T) {
 	dsn := sqlservertest.NewDatabase(t)
 	name, err := databaseOf(dsn)
 	require.NoError(t, err)
@@ -144,19 +144,19 @@ func TestADatabaseThatIsNotThereIsMade(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, admin.Close()) })
 	missing := name + "_2"
-	var said strings.Builder
-	d, err := openServer(t.Context(), term.New(&said), serverOptions{dsn: withDatabase(dsn, missing), dir: t.TempDir()})
+	var output strings.Builder
+	d, err := openServer(t.Context(), term.New(&output), serverOptions{dsn: withDatabase(dsn, missing), dir: t.TempDir()})
 	require.NoError(t, err)
 	require.NoError(t, d.close())
-	require.Contains(t, said.String(), "no database "+missing+": an empty one was made")
+	require.Contains(t, output.String(), "no database "+missing+": an empty one was created")
 	require.Eventually(t, func() bool { // connections end a moment after they are closed
 		_, err := admin.Writer.ExecContext(t.Context(), "DROP DATABASE "+bracket(missing))
 		return err == nil
 	}, time.Minute, 200*time.Millisecond)
 }
 
-// TestTheStackOnAServer is `make run SQL_CONNECTION=...` from the outside, and again on what it kept. Every row is
-// compared; what differs because of the engine is told apart by what it is.
+// TestTheStackOnAServer is `make run SQL_CONNECTION=...` from the outside, twice on one state. It compares every row
+// and allows only known differences of the engine.
 func TestTheStackOnAServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the whole stack")
@@ -167,8 +167,8 @@ func TestTheStackOnAServer(t *testing.T) {
 	dsn := sqlservertest.NewDatabase(t)
 	state := t.TempDir()
 	first := start(t, "run", "--no-outage", "--state="+state, "--sql="+dsn)
-	first.said(t, "everything is up")
-	require.NotContains(t, first.output(), "kept from earlier")
+	first.waitFor(t, "the stack is running")
+	require.NotContains(t, first.output(), "from an earlier run")
 	s, running, err := stackfile.Read(t.Context(), state)
 	require.NoError(t, err)
 	require.True(t, running)
@@ -179,13 +179,13 @@ func TestTheStackOnAServer(t *testing.T) {
 
 	other := start(t, "run", "--once", "--no-outage", "--sql="+dsn)
 	require.Equal(t, exitFailed, other.exit(t, time.Minute))
-	require.Contains(t, other.output(), "another stack is working on")
+	require.Contains(t, other.output(), "another stack uses")
 	require.NoError(t, first.cmd.Process.Signal(os.Interrupt))
 	require.Equal(t, exitOK, first.exit(t, time.Minute), first.output())
 
 	again := start(t, "run", "--no-outage", "--state="+state, "--sql="+dsn)
-	again.said(t, "everything is up")
-	require.Contains(t, again.output(), "kept from earlier: 518 documents")
+	again.waitFor(t, "the stack is running")
+	require.Contains(t, again.output(), "from an earlier run: 518 documents")
 	requireExact(t, dsn, values)
 	require.NoError(t, again.cmd.Process.Signal(os.Interrupt))
 	require.Equal(t, exitOK, again.exit(t, time.Minute), again.output())
@@ -230,7 +230,7 @@ func requireExact(t *testing.T, dsn string, values map[string]string) {
 	t.Logf("%s: %d rows, %d values, %d of them with JSON's escapes left in by OPENJSON", version, result.Rows, result.Values, escaped)
 }
 
-// keepsEscapes tells a text that OPENJSON gave as it stood in the JSON, which Babelfish does for \" and its like.
+// keepsEscapes recognizes a text with JSON escapes, because OPENJSON of Babelfish does not decode \" and similar escapes.
 func keepsEscapes(d expect.Difference) bool {
 	want, err := strconv.Unquote(d.Want)
 	if err != nil {

@@ -19,16 +19,16 @@ import (
 	"sqlwriter/test/emulators/servicebus"
 )
 
-// The keys are published by the vendor for its emulators and open nothing but them.
+// The vendor publishes these keys for its emulators. They open nothing else.
 const (
 	cosmosKey = cosmosdb.DefaultKey
 	blobKey   = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==" //nolint:gosec // Azurite's well-known key
 )
 
-// cosmosdbCommand serves the stand-in for Cosmos DB.
+// cosmosdbCommand serves the emulator of Cosmos DB.
 type cosmosdbCommand struct {
 	Listen  string `required:"" help:"Address to listen on."`
-	Journal string `required:"" help:"File that keeps the documents."`
+	Journal string `required:"" help:"File that stores the documents."`
 }
 
 // Run serves until standard input closes.
@@ -50,7 +50,7 @@ func (c *cosmosdbCommand) Run(ctx context.Context) error {
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		err = h.Close() // whoever used it has ended before
+		err = h.Close() // its clients have ended before
 	}
 	return errors.Join(err, server.Close())
 }
@@ -70,14 +70,14 @@ func (c *funchostCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const stopTimeout = 4 * time.Second // all of the stack has ten seconds to end
+	const stopTimeout = 4 * time.Second // the whole stack has ten seconds to end
 	return funchost.Run(ctx, funchost.Options{
 		ScriptRoot: c.Root, Settings: settings, Listen: c.Listen,
 		Log: zerolog.New(os.Stdout).Level(zerolog.InfoLevel).With().Timestamp().Logger(),
-		// One name for ever: a stack that was killed takes its own leases back at once, instead of waiting a minute.
+		// With a fixed name a restarted stack gets its own leases back at once, instead of waiting a minute.
 		Instance: "local",
 		Env:      funchost.PlainEnv(),
-		// The operators' API wants a key, as in Azure. This one keeps nobody out: everything here listens on loopback.
+		// The operators' API requires a key, as in Azure. A public key is safe here, because all servers listen on loopback.
 		Keys: funchost.Keys{Host: functionKey},
 		Tune: funchost.Tune{StopTimeout: stopTimeout},
 	})
@@ -104,12 +104,12 @@ func readSettings(path string) (map[string]string, error) {
 	return f.Values, nil
 }
 
-// configOf is what settings say.
+// configOf makes the unchecked configuration of settings.
 func configOf(settings map[string]string) config.Config {
 	return config.Of(func(name string) string { return settings[name] })
 }
 
-// localSettings are the sample settings with this stack's addresses.
+// localSettings returns the sample settings with this stack's addresses.
 func localSettings(cosmos, blob, bus, sql string) (map[string]string, error) {
 	var f settingsFile
 	if err := json.Unmarshal(config.Sample(), &f); err != nil {

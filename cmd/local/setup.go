@@ -16,8 +16,7 @@ import (
 	"sqlwriter/cmd/stage/staging"
 )
 
-// azuriteDir is the npm folder of the blob server inside the repository, azuriteMain its program; busDir is that of the stand-in
-// for Service Bus.
+// azuriteDir and busDir are the npm folders of Azurite and of the Service Bus emulator; azuriteMain is Azurite's program.
 var (
 	busDir      = filepath.Join("test", "emulators", "servicebus")                           //nolint:gochecknoglobals // a constant path
 	azuriteDir  = filepath.Join("test", "emulators", "azurite")                              //nolint:gochecknoglobals // a constant path
@@ -42,7 +41,7 @@ func repositoryRoot() (string, error) {
 	}
 }
 
-// prerequisites says in one line what this machine lacks.
+// prerequisites is an error if this machine lacks a tool.
 func prerequisites() error {
 	var absent []string
 	for _, tool := range []struct{ command, name string }{
@@ -58,7 +57,7 @@ func prerequisites() error {
 	return nil
 }
 
-// phases notes how long each part of the start took; parts run side by side.
+// phases records the duration of each part of the start. It is safe for concurrent use.
 type phases struct {
 	mu    sync.Mutex
 	parts []string
@@ -84,8 +83,8 @@ func (p *phases) String() string {
 	return strings.Join(p.parts, ", ")
 }
 
-// installNPM runs npm ci unless the folder is what the lock file says already; npm's own copy of the lock file, which it
-// writes last, is the sign.
+// installNPM runs npm ci unless the folder matches the lock file already. npm writes its own copy of the lock file last, so
+// that copy shows a complete installation.
 func installNPM(ctx context.Context, root, folder string, p *phases) error {
 	dir := filepath.Join(root, folder)
 	lock, err := os.Stat(filepath.Join(dir, "package-lock.json"))
@@ -106,7 +105,7 @@ func installNPM(ctx context.Context, root, folder string, p *phases) error {
 	return nil
 }
 
-// buildHandler stages the script root, handler binary included.
+// buildHandler stages the script root with the handler binary.
 func buildHandler(ctx context.Context, root, dir string, p *phases) error {
 	err := p.time("build and stage the handler", func() error {
 		return staging.Build(ctx, staging.Options{Source: root, Dir: dir})
@@ -118,7 +117,7 @@ func buildHandler(ctx context.Context, root, dir string, p *phases) error {
 	return nil
 }
 
-// command runs a program and gives its output only when it fails.
+// command runs a program. The error contains the program's output.
 func command(ctx context.Context, dir, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
@@ -129,12 +128,12 @@ func command(ctx context.Context, dir, name string, args ...string) error {
 	return nil
 }
 
-// sizeOf adds up the bytes of a file or of all files in a folder; what cannot be read counts as nothing.
+// sizeOf returns the size of a file or folder in bytes. It ignores unreadable files.
 func sizeOf(path string) int64 {
 	var total int64
 	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil //nolint:nilerr // a size for people: what cannot be read counts as nothing
+			return nil //nolint:nilerr // the size is only printed
 		}
 		if info, err := d.Info(); err == nil && !d.IsDir() {
 			total += info.Size()

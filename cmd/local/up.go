@@ -25,20 +25,20 @@ import (
 	"sqlwriter/test/emulators/servicebus"
 )
 
-// The ports that are used when nobody else has them: those of the real things.
+// The preferred ports are those of the vendors' tools. Another port is used if one is taken.
 const (
 	functionsPort = 7071
 	cosmosPort    = 8081
 	blobPort      = 10000
 	busPort       = 5672
-	// busControlPort is where the emulator for Service Bus takes orders; the vendor's emulator has its own there.
+	// busControlPort is the port of the Service Bus emulator's control API, as in the vendor's emulator.
 	busControlPort = 5300
 )
 
-// readyWithin is how long a server may take to answer.
+// readyWithin bounds the start of a server.
 const readyWithin = 30 * time.Second
 
-// up builds and starts everything. What does not depend on each other happens at the same time.
+// up builds the handler and starts all servers, independent ones at the same time.
 func (s *stack) up(ctx context.Context) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *stack) up(ctx context.Context) error {
 	return nil
 }
 
-// addresses chooses the ports and writes down the settings; it answers the host's address.
+// addresses chooses the ports, writes the settings, and returns the host's address.
 func (s *stack) addresses(ctx context.Context) (functions string, err error) {
 	hosts := [5]string{}
 	for i, preferred := range [5]int{functionsPort, cosmosPort, blobPort, busPort, busControlPort} {
@@ -107,7 +107,7 @@ func (s *stack) addresses(ctx context.Context) (functions string, err error) {
 	return hosts[0], stackfile.Write(s.dir, s.file)
 }
 
-// launch starts a server and notes it in stack.json.
+// launch starts a server and records it in stack.json.
 func (s *stack) launch(ctx context.Context, spec proc.Spec) error {
 	spec.Log = filepath.Join(s.logs(), spec.Name+".log")
 	p, err := s.group.Start(ctx, spec)
@@ -116,7 +116,7 @@ func (s *stack) launch(ctx context.Context, spec proc.Spec) error {
 	}
 	id, err := stackfile.Identify(ctx, spec.Name, p.PID())
 	if err != nil {
-		return nil //nolint:nilerr // it has ended already; the group says why
+		return nil //nolint:nilerr // the process has ended already; the group reports why
 	}
 	return s.record(id)
 }
@@ -147,7 +147,7 @@ func (s *stack) startBlob(ctx context.Context) error {
 	return answers(ctx, s.file.Blob, nil)
 }
 
-// startBus starts the emulator for Service Bus with the queues that the settings name.
+// startBus starts the Service Bus emulator with the queues that the settings name.
 func (s *stack) startBus(ctx context.Context) error {
 	var queues []servicebus.Queue
 	for _, setting := range []string{config.RunsQueue, config.BatchesQueue} {
@@ -166,7 +166,7 @@ func (s *stack) startBus(ctx context.Context) error {
 	return answers(ctx, s.file.ServiceBusControl+"/queues", nil)
 }
 
-// startCosmos starts the emulator and makes the containers.
+// startCosmos starts the Cosmos DB emulator and creates the containers.
 func (s *stack) startCosmos(ctx context.Context, exe string) error {
 	err := s.launch(ctx, proc.Spec{Name: "cosmosdb", Path: exe, Args: []string{
 		"cosmosdb", "--listen", s.file.Cosmos[len("http://"):], "--journal", filepath.Join(s.dir, journalName),
@@ -189,7 +189,7 @@ func (s *stack) startCosmos(ctx context.Context, exe string) error {
 	return err
 }
 
-// startSQL makes the tables and the detail rows that the samples need, and remembers how everything was.
+// startSQL creates the tables and the detail rows that the samples need, and records their state.
 func (s *stack) startSQL(ctx context.Context) (err error) {
 	if err := s.db.make(ctx); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (s *stack) startSQL(ctx context.Context) (err error) {
 	return err
 }
 
-// startFunctions starts the host on the staged root and waits until the handler says that it is ready.
+// startFunctions starts the host on the staged root and waits until the handler is ready.
 func (s *stack) startFunctions(ctx context.Context, exe, address string) error {
 	err := s.launch(ctx, proc.Spec{Name: "functions", Path: exe, Args: []string{
 		"funchost", "--listen", address, "--root", s.stage, "--settings", s.file.Settings,
@@ -223,7 +223,7 @@ func (s *stack) startFunctions(ctx context.Context, exe, address string) error {
 	return answers(ctx, s.file.Functions+"/api/health", func(status int) bool { return status == http.StatusOK })
 }
 
-// answers waits until an address answers, with a status that is good if that is asked for.
+// answers waits until an address answers with a good status. A nil good accepts every status.
 func answers(ctx context.Context, address string, good func(status int) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin, fmt.Errorf("%s is not ready after %v", address, readyWithin))
 	defer cancel()

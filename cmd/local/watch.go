@@ -11,32 +11,32 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// feedPoll is how often the change feed is asked for news: the error of every time measured here.
+// feedPoll is the interval of reading the change feed, and the error of the measured times.
 const feedPoll = 20 * time.Millisecond
 
-// seen is a document's state as the change feed showed it last.
+// seen is the last state of a document in the change feed.
 type seen struct {
 	etag string
 	// status, outcome, kind and reason are those of sql_writer.
 	status, outcome, kind, reason string
-	// at is when it was seen, nothing for what was there before the watcher began.
+	// at is the time of the reading; zero for a document from before the watch.
 	at time.Time
 }
 
-// final says whether the handler has nothing more to do with the document now.
+// final reports whether the handler has processed the document; a retry may follow later.
 func (s seen) final() bool {
 	return s.status == "committed" || s.status == "failed" || s.status == "retry_scheduled"
 }
 
-// watcher follows the container's change feed, as any reader of the user's could, and keeps what it shows.
+// watcher follows the container's change feed and stores each document's last state.
 type watcher struct {
 	container *azcosmos.ContainerClient
 	mu        sync.Mutex
 	docs      map[string]seen
-	changed   chan struct{} // closed and made anew whenever something was seen
+	changed   chan struct{} // closed and replaced at each change
 }
 
-// newWatcher connects to the container.
+// newWatcher makes a watcher without connecting.
 func newWatcher(endpoint, database, container string) (*watcher, error) {
 	cred, err := azcosmos.NewKeyCredential(cosmosKey)
 	if err != nil {
@@ -68,7 +68,7 @@ type state struct {
 	} `json:"sql_writer"`
 }
 
-// note keeps documents as they were seen at a time. What is older than what the feed showed is not taken.
+// note stores documents as read at a time. Documents with a zero time do not replace a state of the feed.
 func (w *watcher) note(at time.Time, items ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +89,7 @@ func (w *watcher) note(at time.Time, items ...[]byte) error {
 	return nil
 }
 
-// start begins to follow the feed from now on; follow goes on until ctx ends or the feed cannot be read.
+// start fixes the current position of the feed. follow reads the feed from there until ctx ends or reading fails.
 func (w *watcher) start(ctx context.Context) (follow func() error, err error) {
 	ranges, err := w.container.ReadFeedRanges(ctx, nil)
 	if err != nil {
@@ -107,7 +107,7 @@ func (w *watcher) start(ctx context.Context) (follow func() error, err error) {
 			for _, p := range positions {
 				if err := w.read(ctx, p); err != nil {
 					if ctx.Err() != nil {
-						return nil //nolint:nilerr // the end of the watch is no failure of the feed
+						return nil //nolint:nilerr // the end of the watch is not a failure
 					}
 					return err
 				}
@@ -121,7 +121,7 @@ func (w *watcher) start(ctx context.Context) (follow func() error, err error) {
 	}, nil
 }
 
-// read reads one range up to its end and moves the position on.
+// read reads one range up to its end and advances the position.
 func (w *watcher) read(ctx context.Context, p *azcosmos.ChangeFeedOptions) error {
 	for {
 		page, err := w.container.ReadChangeFeed(ctx, p)
@@ -141,7 +141,7 @@ func (w *watcher) read(ctx context.Context, p *azcosmos.ChangeFeedOptions) error
 	}
 }
 
-// get answers a document's last state, and a channel that is closed when anything changes after that.
+// get returns a document's last state, and a channel that is closed at the next change of any document.
 func (w *watcher) get(id string) (seen, bool, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

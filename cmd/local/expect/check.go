@@ -1,7 +1,7 @@
-// Package expect is the second opinion on everything that the SQL Writer wrote. It maps a document to its rows once more,
-// written plainly and from the documents alone: it shares no code with internal/invoice, knows no column table, parses the
-// time in an id by itself and makes its own SHA-256 (a test of the house holds that). What the program and this package
-// agree on was understood twice.
+// Package expect checks everything that the SQL Writer wrote with an independent second implementation of the mapping.
+//
+// It maps a document to its rows from the document alone. It shares no code with internal/invoice, has no column table,
+// parses the time in an id, and computes its own SHA-256. An architecture test checks that independence.
 package expect
 
 import (
@@ -15,57 +15,56 @@ import (
 
 // Document is one document to check.
 type Document struct {
-	// Name says which one it is in differences.
+	// Name identifies the document in differences.
 	Name string
-	// ID is its id.
-	ID string
-	// Submitted is the document as it was put in (the last time, if more than once); nil when nobody here knows.
+	ID   string
+	// Submitted is the document as it was submitted last; nil if that is unknown.
 	Submitted json.RawMessage
-	// Stored is the document as the container has it now; nil when it is not there.
+	// Stored is the document in the container; nil if it is not there.
 	Stored json.RawMessage
-	// Want is the end it must have come to; nil when nobody here knows, and only its rows are checked.
+	// Want is the required final state; nil if that is unknown, and then only the rows are checked.
 	Want *Want
 }
 
-// Want is the end that a document must come to.
+// Want is the required final state of a document.
 type Want struct {
-	// Status is sql_writer.status; empty means that nobody may touch the document.
+	// Status is sql_writer.status; empty means that the document must not change.
 	Status string
-	// Outcomes are the values of sql_writer.outcome that are right. There are two where the order of arrival, which
-	// nothing fixes, decides whether an older result is written first or finds the newer one there.
+	// Outcomes are the allowed values of sql_writer.outcome. There are two if the order of arrival decides: an older
+	// result may be written before the newer one, or be superseded by it.
 	Outcomes []string
 	// Kind is sql_writer.last_error_kind of a document that did not commit.
 	Kind string
-	// Why is one line for people.
+	// Why explains the state in one line.
 	Why string
 }
 
-// LeftAlone says whether nobody may touch the document.
+// LeftAlone reports whether the document must not change.
 func (w Want) LeftAlone() bool { return w.Status == "" }
 
-// Exception says whether the document must not commit although it is ours.
+// Exception reports whether the document is offered to the SQL Writer but must not commit.
 func (w Want) Exception() bool { return w.Status != "" && w.Status != "committed" }
 
-// Input is what to check against the database.
+// Input is the input of Compare.
 type Input struct {
 	// Documents are all documents of the container.
 	Documents []Document
-	// Before are the tables as they were before the documents came. Rows of lines that no document won, and columns that
-	// no document gives, must still be as they were. Nil skips that.
+	// Before are the tables before the first document. Rows of lines without a document, and columns that no document
+	// sets, must not have changed. Nil skips that check.
 	Before Tables
-	// Redelivered allows `unchanged` wherever `applied` is right: after a crash a document may come twice.
+	// Redelivered allows `unchanged` in place of `applied`: after a crash a document may be delivered twice.
 	Redelivered bool
 }
 
-// Difference is one thing that is not as it must be.
+// Difference is one difference between the required and the actual state.
 type Difference struct {
-	// Document is the name of the document; empty when none is concerned.
+	// Document is the name of the document; empty if the difference concerns no document.
 	Document string
-	// Line, Table and Column say where in SQL; zero for a difference in the document itself.
+	// Line, Table and Column are the place in SQL; zero for a difference in the document itself.
 	Line   int64
 	Table  string
 	Column string
-	// Want and Got are the two values; NULL is the word NULL.
+	// Want and Got are the two values as quoted text; NULL is the word NULL.
 	Want, Got string
 }
 
@@ -83,22 +82,21 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: want %s, got %s", where, d.Want, d.Got)
 }
 
-// Result is what the check found.
+// Result is the result of Compare.
 type Result struct {
-	// Documents and Rows count what was compared: rows of IVCE_DTL, IVCE_TRKG_MSTR and the ledger. Values counts the
-	// columns compared in them.
+	// Documents, Rows and Values count the compared documents, rows (of IVCE_DTL, IVCE_TRKG_MSTR and the ledger) and
+	// column values.
 	Documents, Rows, Values int
-	// Written is how many lines hold the result of a document.
-	Written int
-	// Differences are everything that is not as it must be.
+	// Written is the number of lines that contain the result of a document.
+	Written     int
 	Differences []Difference
 }
 
-// Exact says whether nothing differs.
+// Exact reports whether there is no difference.
 func (r Result) Exact() bool { return len(r.Differences) == 0 }
 
-// Compare compares every document with the end it must have come to, works out from the documents alone which one is the
-// newest for every line, and compares every row and column of the three tables, as they are now, with it.
+// Compare compares every document with its required final state. Then it finds the newest document of every line, from the
+// documents alone, and compares it with every row and column of the three tables.
 func Compare(now Tables, in Input) Result {
 	c := &checker{in: in, now: now, winners: map[int64]document{}}
 	for _, d := range in.Documents {
@@ -125,7 +123,7 @@ type checker struct {
 
 func (c *checker) differ(d Difference) { c.result.Differences = append(c.result.Differences, d) }
 
-// document checks one document by itself and enters its lines in the contest for the newest result.
+// document checks one document by itself.
 func (c *checker) document(d Document) {
 	c.result.Documents++
 	if d.Stored == nil {
@@ -150,10 +148,10 @@ func (c *checker) document(d Document) {
 	c.read = append(c.read, doc)
 }
 
-// end compares sql_writer with what must have become of the document.
+// end compares sql_writer with the required final state.
 func (c *checker) end(d document, want Want) {
 	if want.LeftAlone() {
-		return // sameContent has compared sql_writer too
+		return // sameContent has compared sql_writer, too
 	}
 	member := func(name string) string {
 		s, _ := d.writer[name].(string)
@@ -183,11 +181,11 @@ func (c *checker) end(d document, want Want) {
 	}
 }
 
-// documents finds the newest document of every line, among those that the program says it brought to SQL.
+// documents finds the newest document of every line among the committed ones.
 func (c *checker) documents() {
 	for _, d := range c.read {
 		if outcome, _ := d.writer["outcome"].(string); outcome == "" {
-			continue // never ours, or not committed
+			continue // not offered, or not committed
 		}
 		if !d.hasTime && d.versions.us == 0 {
 			c.differ(Difference{Document: d.name, Column: "sql_writer.version", Want: "a version: the id has no time", Got: "none"})
@@ -209,7 +207,7 @@ func (c *checker) documents() {
 	}
 }
 
-// lines are all that any table has and all that any document won, in order.
+// lines returns the sorted ids of all lines in a table or in a committed document.
 func (c *checker) lines() []int64 {
 	all := map[int64]bool{}
 	for _, tables := range []Tables{c.now, c.in.Before} {
@@ -225,7 +223,7 @@ func (c *checker) lines() []int64 {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// written compares the rows of a line with the document that won it.
+// written compares the rows of a line with its newest document.
 func (c *checker) written(d document, line int64) {
 	c.result.Written++
 	detail, err := detailRow(d, line)
@@ -246,7 +244,7 @@ func (c *checker) written(d document, line int64) {
 	}, false)
 }
 
-// untouched compares the rows of a line that no document won with what they were.
+// untouched checks that the rows of a line without a committed document have not changed.
 func (c *checker) untouched(line int64) {
 	if row := c.now[Ledger][line]; row != nil {
 		c.differ(Difference{Line: line, Table: Ledger, Want: "no row: no committed document names the line", Got: orNull(row["document_id"])})
@@ -265,8 +263,7 @@ func (c *checker) untouched(line int64) {
 	}
 }
 
-// row compares one row with what it must say. The columns that want does not name must be as they were before, if the
-// rest of the row is the user's.
+// row compares one row with its required values. With rest, columns that are not in want must not have changed.
 func (c *checker) row(name, table string, line int64, want Row, rest bool) {
 	got := c.now[table][line]
 	if got == nil {

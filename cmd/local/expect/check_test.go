@@ -39,7 +39,7 @@ const full = `{
   "sql_writer": {"status": "committed", "outcome": "applied", "committed_at": "2025-12-17 10:30:15.123456-06:00"}
 }`
 
-// fixture is a database that says exactly what the document says.
+// fixture is a database with the exact rows of a document.
 func fixture(t *testing.T) (*sql.DB, Input) {
 	t.Helper()
 	ctx := t.Context()
@@ -90,7 +90,7 @@ func check(t *testing.T, db *sql.DB, in Input) Result {
 	return r
 }
 
-func TestWhatIsRightIsExact(t *testing.T) {
+func TestCorrectRowsAreExact(t *testing.T) {
 	db, in := fixture(t)
 	r := check(t, db, in)
 	require.True(t, r.Exact(), "%v", r.Differences)
@@ -137,7 +137,7 @@ func (in Input) mustRead(t *testing.T, db *sql.DB) Tables {
 	return all
 }
 
-// withValue runs the check with one value changed, and puts it back.
+// withValue runs the check with one changed value, and restores the value.
 func withValue(t *testing.T, db *sql.DB, table, key string, line int64, column string, old *string, in Input) []Difference {
 	t.Helper()
 	changed := "9"
@@ -188,7 +188,7 @@ func TestRowsThatAreMissingOrTooMany(t *testing.T) {
 	}
 }
 
-func TestTheNewestDocumentOfALineIsWorkedOutFromTheIds(t *testing.T) {
+func TestTheNewestDocumentOfALineIsFoundByTheIds(t *testing.T) {
 	db, in := fixture(t)
 	later := strings.NewReplacer("2025-12-17 10:30:00.000000-06:00", "2025-12-17 16:30:00.000001+00:00", `"425"`, `"426"`).Replace(full)
 	in.Documents = append(in.Documents, Document{Name: "later", ID: "x", Stored: json.RawMessage(later)})
@@ -276,7 +276,7 @@ func TestRoundingIsAwayFromZeroAtTheHalf(t *testing.T) {
 	require.Error(t, m.err)
 }
 
-func TestWhatTheCheckDoesNotUnderstandIsADifference(t *testing.T) {
+func TestAnUnknownValueIsADifference(t *testing.T) {
 	db, in := fixture(t)
 	in.Documents[0].Submitted = nil
 	in.Documents[0].Stored = json.RawMessage(swap(`"stage": "rules"`, `"stage": ["rules"]`)(full))

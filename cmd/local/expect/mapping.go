@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Row is one row of a table: the column's name and its value as text, nil for NULL.
+// Row is one row of a table: values as text by column name, nil for NULL.
 type Row map[string]*string
 
-// document is a stored document as far as this package understands it.
+// document is the part of a stored document that this package checks.
 type document struct {
 	name     string
 	id       string
@@ -37,7 +37,7 @@ func (v version) newerThan(o version) bool {
 	return v.key > o.key
 }
 
-// detailRow is what a line's row in IVCE_DTL must say, one column after the other.
+// detailRow returns the required row of a line in IVCE_DTL.
 func detailRow(d document, line int64) (Row, error) {
 	out, m := d.output, mapper{}
 	row := Row{
@@ -59,7 +59,7 @@ func detailRow(d document, line int64) (Row, error) {
 	return row, m.err
 }
 
-// trackingRow is what a line's row in IVCE_TRKG_MSTR must say.
+// trackingRow returns the required row of a line in IVCE_TRKG_MSTR.
 func trackingRow(d document, line int64) (Row, error) {
 	out, m := d.output, mapper{}
 	row := Row{
@@ -100,7 +100,7 @@ func parent(d document, line int64) *string {
 	return just(fmt.Sprint(d.lines[0]))
 }
 
-// mapper turns members into column texts and keeps the first value that it does not understand.
+// mapper converts members to column texts. err is the first value that it cannot convert.
 type mapper struct{ err error }
 
 func (m *mapper) unknown(v any, wanted string) *string {
@@ -142,7 +142,7 @@ func (m *mapper) yesOrNo(v any) *string {
 	return m.unknown(v, "true, false, \"Y\" or \"N\"")
 }
 
-// fourDigits rounds to four digits behind the point, halves away from zero.
+// fourDigits rounds to four decimal places, halves away from zero.
 func (m *mapper) fourDigits(v any) *string {
 	s := m.text(v)
 	if s == nil {
@@ -172,7 +172,7 @@ func inUTC(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.0000
 
 func just(s string) *string { return &s }
 
-// requestTime reads the time at the front of an id: "2025-12-17 10:30:00.000000-06:00" and what follows.
+// requestTime reads the time at the start of an id, such as "2025-12-17 10:30:00.000000-06:00".
 func requestTime(id string) (time.Time, bool) {
 	for n := min(len(id), 40); n >= 19; n-- {
 		if t, err := time.Parse("2006-01-02 15:04:05.999999999-07:00", id[:n]); err == nil {

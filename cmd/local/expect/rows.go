@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// The tables that are read. Ledger is ours, the others are the user's.
+// The names of the tables in Tables. Ledger is the app's own table, the others are the user's.
 const (
 	Detail   = "IVCE_DTL"
 	Tracking = "IVCE_TRKG_MSTR"
 	Ledger   = "sqlwriter_ledger"
 )
 
-// Tables are all rows of the three tables by line id.
+// Tables contains all rows of the three tables, by table name and line id.
 type Tables map[string]map[int64]Row
 
-// Read reads the three tables of a SQLite file whole, with one plain SELECT each.
+// Read reads the three tables of a SQLite file, with one SELECT each.
 func Read(ctx context.Context, db *sql.DB) (Tables, error) {
 	all := Tables{}
 	for table, key := range map[string]string{Detail: "IVCE_DTL_UID", Tracking: "IVCE_DTL_UID", Ledger: "detail_id"} {
@@ -37,8 +37,8 @@ func readTable(ctx context.Context, db *sql.DB, table, key string) (map[int64]Ro
 	if err != nil {
 		return nil, err
 	}
-	at := slices.Index(names, key)
-	if at < 0 {
+	keyIndex := slices.Index(names, key)
+	if keyIndex < 0 {
 		return nil, fmt.Errorf("no column %s among %s", key, strings.Join(names, ", "))
 	}
 	texts := make([]string, len(names))
@@ -60,9 +60,9 @@ func readTable(ctx context.Context, db *sql.DB, table, key string) (map[int64]Ro
 		if err := found.Scan(into...); err != nil {
 			return nil, err
 		}
-		line, err := strconv.ParseInt(cells[at].String, 10, 64)
+		line, err := strconv.ParseInt(cells[keyIndex].String, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s %q: %w", key, cells[at].String, err)
+			return nil, fmt.Errorf("%s %q: %w", key, cells[keyIndex].String, err)
 		}
 		if rows[line] != nil {
 			return nil, fmt.Errorf("line %d is there twice", line)

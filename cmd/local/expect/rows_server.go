@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ReadServer reads the three tables of a SQL Server whole, with one plain SELECT each. The ledger is schema sqlwriter's;
-// it stands in the result under the name that it has in SQLite. Values are text as Read gives them.
+// ReadServer reads the three tables of a SQL Server, with one SELECT each. The result has the table names and the text form
+// of values of Read.
 func ReadServer(ctx context.Context, db *sql.DB) (Tables, error) {
 	all := Tables{}
 	for table, at := range map[string]struct{ name, key string }{
@@ -66,7 +66,7 @@ func readServerTable(ctx context.Context, db *sql.DB, table, key string) (map[in
 	return rows, found.Err()
 }
 
-// cellText is a cell as the mapping writes values: the driver gives decimals and binaries as bytes, times as time.Time.
+// cellText converts a cell to the text form of the mapping. The driver gives decimals and binaries as bytes.
 func cellText(kind string, v any) (*string, error) {
 	switch v := v.(type) {
 	case nil:

@@ -2,14 +2,14 @@ package expect
 
 import "encoding/json"
 
-// LineRows is what one line's two rows hold once a document was written to it.
+// LineRows are the required rows of one line.
 type LineRows struct {
 	Line             int64
 	Detail, Tracking Row
 }
 
-// RowsOf maps a stored document to the rows of its lines, the main line first: for tests that write rows as another program
-// would. Nobody's order of results is looked at.
+// RowsOf maps a stored document to the rows of its lines, the main line first. It ignores the order of results. Tests write
+// these rows as another program would.
 func RowsOf(stored json.RawMessage) ([]LineRows, error) {
 	d, err := read("", stored)
 	if err != nil {

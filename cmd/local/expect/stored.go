@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// read understands a stored document as far as the check needs it. Lines are empty when it names none that can be read.
+// read decodes a stored document. lines is empty if the document names no valid line.
 func read(name string, raw json.RawMessage) (document, error) {
 	v, err := decode(raw)
 	if err != nil {
@@ -28,7 +28,7 @@ func read(name string, raw json.RawMessage) (document, error) {
 	rpa, _ := v["invoice_details_from_rpa"].(map[string]any)
 	main, err := integer(rpa["IVCE_DTL_UID"])
 	if err != nil {
-		return d, nil //nolint:nilerr // a document without a readable line is what some examples are about
+		return d, nil //nolint:nilerr // some examples have no valid line
 	}
 	d.lines = []int64{main}
 	post, _ := v["post-processing"].(map[string]any)
@@ -51,7 +51,7 @@ func integer(v any) (int64, error) {
 	return 0, errors.New("not an integer")
 }
 
-// decode keeps numbers as they are written.
+// decode decodes a JSON object and keeps the text of numbers.
 func decode(raw json.RawMessage) (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -62,8 +62,7 @@ func decode(raw json.RawMessage) (map[string]any, error) {
 	return v, nil
 }
 
-// sameContent compares two documents without what the database adds, and without sql_writer unless that must be the same
-// too.
+// sameContent compares two documents without the members that the database adds. withWriter includes sql_writer.
 func sameContent(submitted, stored json.RawMessage, withWriter bool) (bool, error) {
 	a, err := decode(submitted)
 	if err != nil {

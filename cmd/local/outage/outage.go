@@ -1,7 +1,8 @@
-// Package outage switches the database of a local stack off, for showing what an outage costs. A SQLite file has no server
-// that could be stopped, and a server that somebody named is not ours to stop; so our own ledger and heartbeat are taken out of
-// reach by other names. To the writer these are objects that are not there: infrastructure, like a server that does not answer.
-// Without the ledger alone the heartbeat would be committed, and each document would look like the trouble.
+// Package outage simulates an outage of a local stack's database.
+//
+// A SQLite file has no server to stop, and the stack must not stop a server that the user named. So Off renames the app's
+// ledger and heartbeat tables. To the app a missing table of its own is an infrastructure error, like a server that does not
+// answer. Both tables are renamed: with the heartbeat in place, the error would count as each document's own.
 package outage
 
 import (
@@ -12,7 +13,7 @@ import (
 	"sqlwriter/internal/config"
 )
 
-// Off takes the database away and answers how it comes back. on must be called, with a context that has not ended.
+// Off starts the outage. The caller must call on, which ends it, with a context that has not ended.
 func Off(ctx context.Context, db *sql.DB, engine config.Engine) (on func(context.Context) error, err error) {
 	t := textsOf(engine)
 	if _, err := db.ExecContext(ctx, t.off); err != nil {
@@ -21,12 +22,12 @@ func Off(ctx context.Context, db *sql.DB, engine config.Engine) (on func(context
 	return func(ctx context.Context) error { return t.switchOn(ctx, db) }, nil
 }
 
-// Mend switches on what a killed process left switched off.
+// Mend ends an outage that a killed process left behind. Without one it does nothing.
 func Mend(ctx context.Context, db *sql.DB, engine config.Engine) error {
 	t := textsOf(engine)
 	var left int
 	if err := db.QueryRowContext(ctx, t.left).Scan(&left); err != nil {
-		return fmt.Errorf("look whether SQL was left off: %w", err)
+		return fmt.Errorf("check whether SQL is off: %w", err)
 	}
 	if left == 0 {
 		return nil
@@ -34,7 +35,7 @@ func Mend(ctx context.Context, db *sql.DB, engine config.Engine) error {
 	return t.switchOn(ctx, db)
 }
 
-// texts are the statements of one engine: left counts the ledgers that are out of reach.
+// texts are the statements of one engine. left counts the renamed ledger tables.
 type texts struct{ off, on, left string }
 
 func textsOf(engine config.Engine) texts {

@@ -13,7 +13,7 @@ import (
 	"sqlwriter/internal/store/sqlite"
 )
 
-func TestWhatIsOffIsInfrastructureAndComesBack(t *testing.T) {
+func TestAnOutageIsInfrastructureAndEnds(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), t.TempDir()+"/x.db", sqlite.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()

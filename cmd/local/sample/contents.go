@@ -39,7 +39,7 @@ func (g *generator) code() string {
 	return fmt.Sprintf("%c%c-%s", letters[g.r.IntN(len(letters))], letters[g.r.IntN(len(letters))], g.digits(2+g.r.IntN(5)))
 }
 
-// confidence has two to seven digits, so that rounding to the column's four happens often.
+// confidence makes a number with two to seven decimal places, so that rounding to the column's four is frequent.
 func (g *generator) confidence() json.Number {
 	if g.r.IntN(20) == 0 {
 		return json.Number("1")
@@ -47,7 +47,7 @@ func (g *generator) confidence() json.Number {
 	return json.Number("0." + g.digits(2+g.r.IntN(6)))
 }
 
-// output is a process_output. Every member but the line status is null one time in twenty and absent one in twenty.
+// output makes a process_output. Of 20 values of a member, about one is null and one is absent; the line status is always set.
 func (g *generator) output(at time.Time) map[string]any {
 	out := map[string]any{}
 	put := func(member string, value any) {
@@ -80,7 +80,7 @@ func (g *generator) output(at time.Time) map[string]any {
 	return out
 }
 
-// when prints a time as the API does, or one time in three in ISO form, which the Functions host re-prints.
+// when formats a time as the API does, or one time in three in ISO form, which the Functions host reformats.
 func (g *generator) when(t time.Time) string {
 	if g.r.IntN(3) == 0 {
 		return t.UTC().Format("2006-01-02T15:04:05.000000Z")

@@ -12,27 +12,27 @@ import (
 	"sqlwriter/cmd/local/expect"
 )
 
-// Options say what to generate.
+// Options configure Generate.
 type Options struct {
-	// Seed makes the documents; the same seed and count give the same bytes.
+	// Seed is the seed of the random numbers. The same options give the same bytes.
 	Seed uint64
-	// Count is how many documents.
+	// Count is the number of documents.
 	Count int
-	// FirstLine is the first line id; zero means 2000001. Lines run upward from it.
+	// FirstLine is the smallest line id; zero means 2000001.
 	FirstLine int64
-	// Size, when positive, pads every document to about so many bytes with a member that no column comes from.
+	// Size is the approximate size of a document in bytes, if positive. A member without a column pads the document.
 	Size int
 	// Clean leaves out the documents that cannot commit.
 	Clean bool
 }
 
-// DefaultSeed and DefaultCount are those of `make run`.
+// DefaultSeed and DefaultCount are the options of `make run`.
 const (
 	DefaultSeed  = 20251217
 	DefaultCount = 500
 )
 
-// every and firstException space the documents that must not commit among the valid ones.
+// every and firstException are the positions of the documents that must not commit.
 const (
 	every          = 167
 	firstException = 100
@@ -43,7 +43,7 @@ type generator struct {
 	r    *rand.Rand
 	at   time.Time
 	line int64
-	// earlier are the valid documents whose main line a second result may come for.
+	// earlier are the valid documents whose main line may get a second result.
 	earlier []earlierResult
 }
 
@@ -53,9 +53,8 @@ type earlierResult struct {
 	main  int64
 }
 
-// Generate makes documents with invented contents: most have one line, a third have one to five duplicates, one in
-// sixteen is a second, newer or older result for a line that an earlier document has. All are valid except a few (three
-// in 500) that say in Want why they cannot commit.
+// Generate makes documents with invented contents. A third of them have one to five duplicate lines. One in sixteen is a
+// second, newer or older result for the line of an earlier document. Three of 500 are invalid; their Want explains why.
 func Generate(o Options) []Document {
 	if o.FirstLine == 0 {
 		o.FirstLine = 2000001
@@ -106,12 +105,12 @@ func (g *generator) takeLine() int64 {
 	return l
 }
 
-// second turns a document into another result for a line that an earlier one has: nine in ten are newer. Which of the
-// two reaches SQL first is nobody's promise, so the older one may end as applied or as superseded.
+// second makes a document another result for the line of an earlier one; nine in ten are newer. The order in which the two
+// reach SQL is not defined, so the older one may end as applied or as superseded.
 func (g *generator) second(d *Document, docs []Document) (time.Time, int64) {
 	n := g.r.IntN(len(g.earlier))
 	first := g.earlier[n]
-	// A line has two results at most: with more, what each may end as would have to be worked out from all of them.
+	// A line has at most two results. With more, the allowed outcomes would depend on all of them.
 	g.earlier = append(g.earlier[:n], g.earlier[n+1:]...)
 	either := []string{"applied", "superseded"}
 	if g.r.IntN(10) > 0 {
@@ -123,7 +122,7 @@ func (g *generator) second(d *Document, docs []Document) (time.Time, int64) {
 	return first.at.Add(-time.Duration(1+g.r.Int64N(90_000_000)) * time.Microsecond), first.main
 }
 
-// olderWant is the end of a document whose main line another one takes: with duplicates of its own it is applied anyway.
+// olderWant is the required state of a document with a newer result for its main line. With duplicates it is always applied.
 func olderWant(d Document, newer string, either []string) expect.Want {
 	if len(d.Lines) > 1 {
 		either = []string{"applied"}
@@ -131,7 +130,7 @@ func olderWant(d Document, newer string, either []string) expect.Want {
 	return expect.Want{Status: "committed", Outcomes: either, Why: "the newest result for its main line is " + newer}
 }
 
-// spoil makes a document that cannot commit, in one of three ways in turn.
+// spoil makes a document invalid, in one of three ways in turn.
 func (g *generator) spoil(d *Document, turn int, out map[string]any, dups []int64) []int64 {
 	d.Want = expect.Want{Status: "retry_scheduled", Kind: "document"}
 	switch turn % 3 {
@@ -149,7 +148,7 @@ func (g *generator) spoil(d *Document, turn int, out map[string]any, dups []int6
 	return dups
 }
 
-// document puts the parts together. A request has up to nine lines that share its number.
+// document assembles a document. Up to nine lines share the number of their request.
 func (g *generator) document(i int, at time.Time, main int64, dups []int64, out map[string]any) (string, json.RawMessage) {
 	request := fmt.Sprintf("%s-%04d", stamp(at), i/9+1)
 	id := request + "-" + strconv.FormatInt(main, 10)
@@ -175,7 +174,7 @@ func (g *generator) document(i int, at time.Time, main int64, dups []int64, out 
 	return id, raw
 }
 
-// encode gives the same bytes for the same value: members in the order of their names.
+// encode gives the same bytes for the same value, because it sorts members by name.
 func encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -1,5 +1,5 @@
-// Package sample makes the documents that the local stack and the end-to-end tests run with: the examples by name, and
-// as many generated ones as wanted. Everything comes from a seed: the same seed gives the same bytes on every machine.
+// Package sample makes the documents of the local stack and of the end-to-end tests: the examples, and generated documents.
+// The same seed gives the same bytes on every machine.
 package sample
 
 import (
@@ -12,24 +12,24 @@ import (
 	"sqlwriter/examples"
 )
 
-// Document is one result and what must become of it.
+// Document is one result and its required final state.
 type Document struct {
-	// Name says which one it is in messages: an example's file, or "generated 00017".
+	// Name identifies the document in messages: an example's file name, or "generated 00017".
 	Name string
-	// ID is its id and partition key.
+	// ID is the id and partition key.
 	ID string
 	// JSON is the document as it is submitted.
 	JSON json.RawMessage
-	// After names the document that must be done before this one is submitted; empty when the order does not matter.
+	// After names the document that must be final before this one is submitted; empty if the order does not matter.
 	After string
-	// Want is what must become of it.
+	// Want is the required final state.
 	Want expect.Want
-	// Lines are the line ids it needs a detail row for. Ids it names without one, on purpose, are not among them.
+	// Lines are the ids of the lines that need a detail row. Lines that are missing on purpose are not among them.
 	Lines []int64
 }
 
-// Examples gives the documents of the folder examples/, in the order they can be submitted in. Two of them may have one
-// id: the later one is the same document submitted again.
+// Examples returns the documents of the folder examples/ in an order in which they can be submitted. If two of them have one
+// id, the later one is the same document submitted again.
 func Examples() ([]Document, error) {
 	all := examples.All()
 	docs := make([]Document, 0, len(all))
@@ -50,7 +50,7 @@ func Examples() ([]Document, error) {
 	return docs, nil
 }
 
-// identify reads the id of a document and the lines it names, without the ones that are missing on purpose.
+// identify reads the id and the lines of a document, without the lines that are missing on purpose.
 func identify(raw json.RawMessage, missing []int64) (string, []int64, error) {
 	var d struct {
 		ID     string `json:"id"`
@@ -80,7 +80,7 @@ func identify(raw json.RawMessage, missing []int64) (string, []int64, error) {
 	return d.ID, lines, nil
 }
 
-// Lines lists every line that the documents need a detail row for, each once, in the order they are first named.
+// Lines lists every line that needs a detail row, each once, in the order of the documents.
 func Lines(docs []Document) []int64 {
 	seen := map[int64]bool{}
 	var lines []int64
@@ -95,15 +95,15 @@ func Lines(docs []Document) []int64 {
 	return lines
 }
 
-// Input says of every stored document what must have become of it: of the samples what they say themselves, of others
-// nothing but their rows. stored are all documents of the container by id. The caller adds the tables as they were before.
+// Input makes the input of expect.Compare. stored are all documents of the container by id. Documents that are not in docs
+// have no required state, so only their rows are checked. The caller sets Before and Redelivered.
 func Input(docs []Document, stored map[string]json.RawMessage) expect.Input {
 	var in expect.Input
 	at := map[string]int{}
 	for _, d := range docs {
 		e := expect.Document{Name: d.Name, ID: d.ID, Submitted: d.JSON, Stored: stored[d.ID], Want: &d.Want}
 		if i, again := at[d.ID]; again {
-			in.Documents[i] = e // the last one put in under an id is the one that counts
+			in.Documents[i] = e // the last document with an id counts
 			continue
 		}
 		at[d.ID] = len(in.Documents)

@@ -13,7 +13,7 @@ import (
 	"sqlwriter/internal/store/sqlite"
 )
 
-// golden is the SHA-256 over the 500 documents of `make run`. It changes only when somebody means it to.
+// golden is the SHA-256 of the 500 documents of `make run`. It changes only on purpose.
 const golden = "210675310b29dd75ab9a900c0dd7f756e507d0b583f207a2df82272262d42540"
 
 func TestGeneratedDocumentsAreTheSameEverywhere(t *testing.T) {

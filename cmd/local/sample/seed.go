@@ -7,10 +7,9 @@ import (
 	"fmt"
 )
 
-// SeedLines makes the detail rows that lines need, as the scanner leaves them: some text, a manufacturer that is a guess,
-// no result. Every seventh line also has a tracking row, from a result of long ago, so that both ways of an upsert happen.
-// Rows that exist stay as they are. db has the sample schema, in SQLite or on SQL Server; the answer is how many rows were
-// made.
+// SeedLines inserts the detail rows of lines as the scanner does: a text, a guessed manufacturer, no result. Every seventh
+// line also gets a tracking row of an earlier result, so that the upsert both inserts and updates. Existing rows stay as they
+// are. db has the sample schema, in SQLite or on SQL Server. made is the number of inserted detail rows.
 func SeedLines(ctx context.Context, db *sql.DB, lines []int64) (made int64, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -45,10 +44,10 @@ func SeedLines(ctx context.Context, db *sql.DB, lines []int64) (made int64, err 
 	return made, tx.Commit()
 }
 
-// scanned is how the text of every seeded line begins; its id follows. Nobody but SeedLines writes that column.
+// scanned is the start of the text of every seeded line; the line's id follows. Only SeedLines writes that column.
 const scanned = "AS SCANNED "
 
-// OtherLines counts the rows that SeedLines did not make: those of IVCE_DTL with another text, and those of IVCE_TRKG_MSTR
+// OtherLines counts the rows that SeedLines did not insert: rows of IVCE_DTL with another text, and rows of IVCE_TRKG_MSTR
 // without a detail row.
 func OtherLines(ctx context.Context, db *sql.DB) (n int, err error) {
 	err = db.QueryRowContext(ctx, `SELECT

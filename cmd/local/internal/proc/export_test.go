@@ -1,4 +1,4 @@
 package proc
 
-// Done is closed when it has ended.
+// Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Port answers the preferred port of the loopback address if nobody listens there, else a free one.
+// Port returns the preferred port of the loopback address if it is free, else another free port.
 func Port(ctx context.Context, preferred int) (int, error) {
 	var lc net.ListenConfig
 	for _, port := range []int{preferred, 0} {

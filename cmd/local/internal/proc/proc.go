@@ -1,10 +1,10 @@
-// Package proc runs the servers of the local stack: each a process of its own, its output in a log file, and none of them
-// left behind.
+// Package proc runs the servers of the local stack. Each is a process with its output in a log file, and none outlives the
+// runner.
 //
-// Every process is started with a pipe as its standard input that only the runner holds open. When the runner ends, however
-// it ends, the pipe closes, and a process that watches it (WatchParent, test/emulators/azurite/stop-with-parent.cjs) ends too. That
-// works on every system and needs no list of processes to kill. On Unix they are also in a process group of their own:
-// Ctrl-C reaches the runner alone, which ends them in the right order.
+// The standard input of every process is a pipe from the runner. When the runner ends in any way, the pipe closes, and a
+// process that watches it ends, too (WatchParent, test/emulators/azurite/stop-with-parent.cjs). That works on every system
+// and needs no list of processes to kill. On Unix each process has its own process group, so that Ctrl-C reaches only the
+// runner, which stops the processes in the right order.
 package proc
 
 import (
@@ -19,16 +19,17 @@ import (
 	"time"
 )
 
-// Spec is what to run.
+// Spec describes a process to start.
 type Spec struct {
-	// Name is what people call it.
+	// Name identifies the process in messages.
 	Name string
-	// Path and Args are the program; Dir where it runs (empty: here); Env is added to the runner's environment.
+	// Path and Args are the program. Dir is its working directory; empty means the runner's. Env is added to the runner's
+	// environment.
 	Path string
 	Args []string
 	Dir  string
 	Env  []string
-	// Log is the file that its output is appended to.
+	// Log is the file that the output is appended to.
 	Log string
 }
 
@@ -41,13 +42,13 @@ type Process struct {
 	err   error
 }
 
-// Start starts a process. It lives until Stop, beyond ctx: it must be asked to end, not cut off.
+// Start starts a process. The end of ctx does not end the process; Stop does.
 func Start(ctx context.Context, s Spec) (*Process, error) {
 	log, err := os.OpenFile(s.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	defer log.Close() //nolint:errcheck // the process has its own handle of the file
+	defer log.Close() //nolint:errcheck // the process has its own file handle
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.Path, s.Args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, log, log
 	cmd.Env = append(os.Environ(), s.Env...)
@@ -70,10 +71,10 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 // PID is the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stop asks it to end by closing its standard input, and kills it when it has not ended within grace. It answers an error
-// only when it had to be killed.
+// Stop asks the process to end by closing its standard input, and kills it after grace. It returns an error only if it had to
+// kill the process.
 func (p *Process) Stop(grace time.Duration) error {
-	_ = p.stdin.Close() // fails only when it is closed already
+	_ = p.stdin.Close() // fails only if it is closed already
 	t := time.NewTimer(grace)
 	defer t.Stop()
 	select {
@@ -81,15 +82,15 @@ func (p *Process) Stop(grace time.Duration) error {
 		return nil
 	case <-t.C:
 	}
-	_ = p.cmd.Process.Kill() // fails only when it has just ended
+	_ = p.cmd.Process.Kill() // fails only if the process has just ended
 	<-p.done
 	return fmt.Errorf("%s did not end within %v and was killed", p.spec.Name, grace)
 }
 
-// Failure is a process that ended although nobody asked it to.
+// Failure is the error of a process that ended without Stop.
 type Failure struct {
 	Name string
-	// Log is its log file and Tail the end of it.
+	// Log is the path of the log file, Tail its last lines.
 	Log, Tail string
 	Err       error
 }
@@ -100,7 +101,7 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Failure says how a process ended that nobody stopped. It must have ended.
+// Failure describes the end of a process that ended without Stop. The process must have ended.
 func (p *Process) Failure() *Failure {
 	err := p.err
 	if err == nil {
@@ -109,7 +110,7 @@ func (p *Process) Failure() *Failure {
 	return &Failure{Name: p.spec.Name, Log: p.spec.Log, Tail: Tail(p.spec.Log, 15), Err: err}
 }
 
-// Group is processes that belong together. The zero value is an empty one.
+// Group is a set of processes that are stopped together. The zero value is an empty group.
 type Group struct {
 	mu       sync.Mutex
 	all      []*Process
@@ -151,15 +152,15 @@ func (g *Group) failures() chan *Failure {
 	return g.failed
 }
 
-// Failed gives the first process that ends although nobody asked it to.
+// Failed returns a channel that receives the first process that ends without Stop.
 func (g *Group) Failed() <-chan *Failure {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.failures()
 }
 
-// Stop ends all processes, the last started first: a server must not go before those that use it. Together they have the
-// given time, and each at least a second; what has not ended by then is killed, and the error says so.
+// Stop stops all processes, the last started first, so that a server ends after its clients. Together they have the given
+// time, and each has at least a second. Stop then kills the others and returns an error.
 func (g *Group) Stop(within time.Duration) error {
 	g.mu.Lock()
 	g.stopping = true
@@ -174,17 +175,17 @@ func (g *Group) Stop(within time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// WatchParent answers a context that ends when the standard input does: the runner has gone, or wants us to.
+// WatchParent returns a context that ends when stdin does, because then the runner has ended or calls Stop.
 func WatchParent(ctx context.Context, stdin io.Reader) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
-		_, _ = io.Copy(io.Discard, stdin) // however it ends, it has ended
+		_, _ = io.Copy(io.Discard, stdin) // an error ends the context, too
 		cancel()
 	}()
 	return ctx, cancel
 }
 
-// Tail gives the last lines of a file, or why it cannot.
+// Tail returns the last lines of a file, or the text of the error.
 func Tail(path string, lines int) string {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -20,14 +20,14 @@ import (
 	"sqlwriter/cmd/local/internal/proc"
 )
 
-// role makes this test binary play one of the processes.
+// role makes this test binary run as one of the processes.
 const role = "PROC_TEST_ROLE"
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(role) {
 	case "":
 		os.Exit(m.Run())
-	case "polite": // ends with its parent, and says so
+	case "polite": // ends with its parent, and reports that
 		fmt.Println("polite ready", os.Getpid())
 		signal.Ignore(syscall.SIGINT)
 		ctx, cancel := proc.WatchParent(context.Background(), os.Stdin)
@@ -55,7 +55,7 @@ func spec(t *testing.T, as string) proc.Spec {
 	return proc.Spec{Name: as, Path: os.Args[0], Env: []string{role + "=" + as}, Log: filepath.Join(t.TempDir(), as+".log")}
 }
 
-// waitFor waits until the log says something, and answers that line.
+// waitFor waits until a line of the log contains text, and returns that line.
 func waitFor(t *testing.T, log, text string) string {
 	t.Helper()
 	var line string
@@ -151,7 +151,7 @@ func TestWhenTheRunnerIsKilledItsProcessesEnd(t *testing.T) {
 func TestAPortThatIsTakenIsNotChosen(t *testing.T) {
 	var l net.Listener
 	var err error
-	for range 100 { // below the ports that systems hand out: nobody takes it when it is free again
+	for range 100 { // below the range of automatic ports: no other process gets it when it is free again
 		if l, err = net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(15_000+rand.IntN(17_000))); err == nil {
 			break
 		}

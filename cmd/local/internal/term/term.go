@@ -1,5 +1,5 @@
-// Package term is what the local stack prints: lines, tables and one progress bar. On a terminal the bar is redrawn in
-// place; elsewhere it is a line now and then, so that a log stays readable.
+// Package term prints lines, tables and one progress bar for the local stack. On a terminal the bar is redrawn in place.
+// Elsewhere it is printed as a line now and then, so that a log stays readable.
 package term
 
 import (
@@ -12,19 +12,19 @@ import (
 	"unicode/utf8"
 )
 
-// Output writes for people. It is safe for concurrent use.
+// Output writes to a terminal or a file. It is safe for concurrent use.
 type Output struct {
 	mu  sync.Mutex
 	w   io.Writer
 	tty bool
-	bar string // what the bar shows now; empty when there is none
-	// last is when a line was printed for the bar where it cannot be redrawn, shown the share it had.
+	bar string // the current bar; empty if there is none
+	// last is the time of the last line for a bar that cannot be redrawn, shown its share in quarters.
 	last  time.Time
 	shown int
 	now   func() time.Time
 }
 
-// New makes an Output. It redraws in place when w is a terminal.
+// New makes an Output. It redraws the bar in place if w is a terminal.
 func New(w io.Writer) *Output {
 	o := &Output{w: w, now: time.Now}
 	if f, ok := w.(*os.File); ok {
@@ -52,10 +52,10 @@ func (o *Output) write(text string) {
 	if o.tty && o.bar != "" {
 		text = "\r\x1b[K" + text + o.bar
 	}
-	_, _ = io.WriteString(o.w, text) // a terminal that has gone away is no reason to stop
+	_, _ = io.WriteString(o.w, text) // a closed terminal must not stop the run
 }
 
-// Progress shows how much is done.
+// Progress shows the progress in the bar, followed by note.
 func (o *Output) Progress(done, total int, note string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -65,7 +65,7 @@ func (o *Output) Progress(done, total int, note string) {
 		_, _ = io.WriteString(o.w, "\r\x1b[K"+bar)
 		return
 	}
-	// A quarter more, or five seconds later.
+	// A new line comes at each quarter, or after five seconds.
 	quarter := 0
 	if total > 0 {
 		quarter = 4 * done / total
@@ -100,7 +100,7 @@ func Bar(done, total int) string {
 	return fmt.Sprintf("[%-*s] %d/%d", width, strings.Repeat("=", full)+head, done, total)
 }
 
-// Table aligns rows in columns that are two blanks apart, the first row being the heads.
+// Table aligns rows in columns with two spaces between them. The first row is the header.
 func Table(rows [][]string) string {
 	var widths []int
 	for _, row := range rows {
