@@ -17,15 +17,15 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// given is a code that the program gives to an error, as the source has it.
+// given is the code of an error in the source.
 type given struct {
 	adapter, code, place string
-	// kind is empty where the source does not name it on the spot.
+	// kind is empty if the source does not name it at this place.
 	kind fault.Kind
 }
 
-// Every code that the program gives by name has a row with its kind, and every row with a name is given somewhere: what an
-// operator reads in a log or a document can be explained.
+// Every named code in the source has a row with its kind, and every row with a name is used in the source. So `explain` knows
+// every code that an operator reads in a log or a document.
 func TestEveryCodeInTheSourceIsExplained(t *testing.T) {
 	codes, texts := codesInSource(t)
 	require.Greater(t, len(codes), 60)
@@ -46,7 +46,7 @@ func TestEveryCodeInTheSourceIsExplained(t *testing.T) {
 		if fault.IsNumber(word) || strings.ContainsAny(word, "/- ") {
 			continue // given by a number
 		}
-		shared := texts[r.Adapter] + texts["writer"] // what the adapters have in common is in internal/store/shared
+		shared := texts[r.Adapter] + texts["writer"] // internal/store/shared contains the adapters' common code
 		somewhere := strings.Contains(shared, strconv.Quote(word)) || strings.Contains(shared, strconv.Quote(r.Code))
 		require.True(t, somewhere, "%s: nothing gives the code %q any more", r.Adapter, r.Code)
 	}
@@ -70,7 +70,7 @@ func codesInSource(t *testing.T) (codes []given, texts map[string]string) {
 			}
 			if d.IsDir() {
 				if slices.Contains([]string{"standin", "porttest", "inmem", "bench", "house", "stage", "crashtest", "testdata"}, d.Name()) {
-					return filepath.SkipDir // stand-ins, suites and tools: no operator meets their codes
+					return filepath.SkipDir // test support: operators do not see its codes
 				}
 				return nil
 			}
@@ -114,7 +114,7 @@ func codesInSource(t *testing.T) (codes []given, texts map[string]string) {
 	return codes, texts
 }
 
-// adapterOf says whose codes a file gives.
+// adapterOf returns the adapter that a file belongs to.
 func adapterOf(path string) string {
 	for _, adapter := range []string{"sqlserver", "sqlite", "cosmos", "blob", "servicebus"} {
 		if strings.Contains(filepath.ToSlash(path), "/"+adapter+"/") {
@@ -127,7 +127,7 @@ func adapterOf(path string) string {
 	return "writer"
 }
 
-// collectConstants notes the text constants of a declaration by name, with their package's where there is one.
+// collectConstants collects the text constants of a declaration by name, with the package's name if there is one.
 func collectConstants(d ast.Decl, pkg string, into map[string]string) {
 	g, ok := d.(*ast.GenDecl)
 	if !ok || g.Tok != token.CONST {
@@ -157,13 +157,13 @@ func literal(e ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// resolver knows what the constants that a function sees stand for.
+// resolver resolves the constants that a function can use.
 type resolver struct {
 	pkg              string
 	local, constants map[string]string
 }
 
-// text is what an expression says, if the source says it on the spot or by a constant.
+// text returns the text of an expression that is a literal or a constant.
 func (r resolver) text(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -183,7 +183,7 @@ func (r resolver) text(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// codeOf finds the code and kind that a call or a literal makes an error of.
+// codeOf finds the code and kind of an error that a call or a literal creates.
 func (r resolver) codeOf(n ast.Node) (code string, kind fault.Kind, ok bool) {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -220,7 +220,7 @@ func (r resolver) codeOf(n ast.Node) (code string, kind fault.Kind, ok bool) {
 	return code, kind, ok && code != "validation"
 }
 
-// called is the name of a function or type, with its package's.
+// called returns the name of a function or type, with its package.
 func called(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -233,7 +233,7 @@ func called(e ast.Expr) string {
 	return ""
 }
 
-// kindOf is the kind that an expression names; empty when it does not.
+// kindOf returns the kind that an expression names; empty if it names none.
 func kindOf(e ast.Expr) fault.Kind {
 	for _, r := range fault.Rules() {
 		name := strings.ToUpper(string(r.Kind[:1])) + string(r.Kind[1:])

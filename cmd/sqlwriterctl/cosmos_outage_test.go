@@ -18,7 +18,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// away makes Cosmos DB one that hangs up, and counts who calls.
+// away replaces Cosmos DB by a server that closes every connection, and counts the connections.
 func (r *real) away(t *testing.T) *atomic.Int32 {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -45,8 +45,8 @@ func (r *real) away(t *testing.T) *atomic.Int32 {
 	return calls
 }
 
-// What is typed wrong is said before anybody is asked: exit code 2, one line, with the flag, what is expected and what was found.
-func TestWhatIsTypedWrongAsksNobody(t *testing.T) {
+// A usage error is reported before any request: exit code 2, and one line with the flag, the expected and the found value.
+func TestUsageErrorsMakeNoRequest(t *testing.T) {
 	r := operated(t)
 	calls := r.away(t)
 	r.env["SQL_CONNECTION"] = "sqlite:/nowhere/x.db"
@@ -56,7 +56,7 @@ func TestWhatIsTypedWrongAsksNobody(t *testing.T) {
 	)
 	for _, c := range []struct {
 		args []string
-		says string
+		want string
 	}{
 		{[]string{"run", "start", "foo"}, `kind: expected drain, replay or reindex, found "foo"`},
 		{[]string{"run", "start", "drain", "--pattern", "zzz", "--why", "x"}, `--pattern: expected two_phase, checkpoint or optimistic, found "zzz"`},
@@ -85,20 +85,20 @@ func TestWhatIsTypedWrongAsksNobody(t *testing.T) {
 		{[]string{"pause"}, `--why: expected the reason, found nothing`},
 	} {
 		require.Equal(t, exitUsage, r.run(t, c.args...), "%v: %s", c.args, r.errors)
-		require.Contains(t, r.errors, "sqlwriterctl: "+c.says, "%v", c.args)
+		require.Contains(t, r.errors, "sqlwriterctl: "+c.want, "%v", c.args)
 		require.Empty(t, r.out)
 	}
 	require.Zero(t, calls.Load(), "Cosmos DB was asked")
 }
 
-// What only SQL knows is answered while Cosmos DB is away, and changed too; one line says that the control document was not
-// seen. What needs Cosmos DB is not done.
-func TestSQLIsReadWhileCosmosIsAway(t *testing.T) {
+// Commands that need only SQL work during an outage of Cosmos DB. One line reports that the control document was not read.
+// Commands that need Cosmos DB fail.
+func TestSQLIsReadDuringACosmosOutage(t *testing.T) {
 	r := operated(t)
-	books := r.store.RunStore("web")
-	require.NoError(t, books.StartRun(t.Context(), run.Run{ID: "drain-1", SysName: "web", Kind: run.Drain, Pattern: "two_phase"},
+	store := r.store.RunStore("web")
+	require.NoError(t, store.StartRun(t.Context(), run.Run{ID: "drain-1", SysName: "web", Kind: run.Drain, Pattern: "two_phase"},
 		run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "pat", Why: "x", Run: "drain-1"}))
-	handOff(t, books, "drain-1", 1, 2)
+	handOff(t, store, "drain-1", 1, 2)
 	calls := r.away(t)
 	for says, args := range map[string][]string{
 		`run\s+drain-1\nstatus\s+running\n`: {"run", "show", "drain-1"},
@@ -128,27 +128,27 @@ func TestSQLIsReadWhileCosmosIsAway(t *testing.T) {
 	}
 	require.Equal(t, exitFailed, r.run(t, "status"))
 	require.Equal(t, exitOK, r.run(t, "run", "cancel", "drain-1", "--why", "x"), r.errors)
-	row, _, err := books.Run(t.Context(), "drain-1")
+	row, _, err := store.Run(t.Context(), "drain-1")
 	require.NoError(t, err)
 	require.True(t, row.Cancel)
 }
 
-// controlLost is said once when the control document cannot be had.
+// controlLost is the note, printed once, when the control document is not available.
 const controlLost = "the control document is not available: the state of the app is unknown, and SQL was used without it"
 
-// Whoever watches a run for an hour reads once that the control document cannot be had, and Cosmos DB is not asked at each look.
-func TestAWatchWhileCosmosIsAwaySaysSoOnce(t *testing.T) {
+// A watch of an hour reports once that the control document is not available, and does not read it at each request.
+func TestWatchingDuringACosmosOutageReportsItOnce(t *testing.T) {
 	r := operated(t)
-	books := r.store.RunStore("web")
-	require.NoError(t, books.StartRun(t.Context(), run.Run{ID: "drain-1", SysName: "web", Kind: run.Drain, Pattern: "two_phase"},
+	store := r.store.RunStore("web")
+	require.NoError(t, store.StartRun(t.Context(), run.Run{ID: "drain-1", SysName: "web", Kind: run.Drain, Pattern: "two_phase"},
 		run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "pat", Why: "x", Run: "drain-1"}))
-	handOff(t, books, "drain-1", 1, 2)
+	handOff(t, store, "drain-1", 1, 2)
 	calls := r.away(t)
 	var asked []int32
 	r.wait = func(context.Context, time.Duration) error {
 		if asked = append(asked, calls.Load()); len(asked) == 3 {
-			work(t, books, "drain-1", 1, false)
-			complete(t, books, "drain-1")
+			work(t, store, "drain-1", 1, false)
+			complete(t, store, "drain-1")
 		}
 		return nil
 	}
@@ -159,15 +159,15 @@ func TestAWatchWhileCosmosIsAwaySaysSoOnce(t *testing.T) {
 	require.Equal(t, asked[0], calls.Load(), "what failed stands for a few seconds")
 }
 
-// What the API is asked for is what was typed.
+// The request to the API contains the values of the flags.
 func TestAuditsOverTheApp(t *testing.T) {
 	w := newWorking(t, 1)
 	require.Equal(t, exitOK, w.run(t, "pause", "--why", "index rebuild"), w.errors)
 	require.Equal(t, exitOK, w.run(t, "resume", "--why", "it is built"), w.errors)
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
-	handOff(t, w.books, id, 2, 2)
-	work(t, w.books, id, 1, false)
+	handOff(t, w.store, id, 2, 2)
+	work(t, w.store, id, 1, false)
 	for _, c := range []struct {
 		args []string
 		want []string
@@ -195,7 +195,7 @@ func TestAuditsOverTheApp(t *testing.T) {
 	require.Contains(t, w.errors, "no entry found of operators' actions, warnings and errors: --all also shows")
 }
 
-// SQL that does not answer is not knocked at for an answer.
+// The command makes no request to SQL while the flow is stopped.
 func TestAStoppedFlowIsSeenBeforeSQLIsRead(t *testing.T) {
 	r := operated(t)
 	_, err := r.control(t).Store(t.Context(), breaker.Control{Breaker: breaker.State{

@@ -39,7 +39,6 @@ func TestTheErrorsPageHasEveryRow(t *testing.T) {
 	}
 }
 
-// kindsTable makes the table of kinds.
 func kindsTable(all []fault.Row) string {
 	var b strings.Builder
 	b.WriteString("| kind | scope | who pays | spends | codes, among others | what happens next |\n|---|---|---|---|---|---|\n")
@@ -62,7 +61,7 @@ func payers(s fault.Scope) string {
 	return ""
 }
 
-// samples are the codes of a kind that operators meet most. The tables say which kind that is.
+// samples returns the most frequent codes of a kind.
 func samples(all []fault.Row, k fault.Kind) string {
 	var codes []string
 	for _, known := range []string{
@@ -120,7 +119,7 @@ func errorsPage(all []fault.Row) string {
 	return b.String()
 }
 
-// grouped puts an adapter's rows together that differ in their codes only, in the order of the table.
+// grouped joins an adapter's rows that differ only in their codes, in the order of the table.
 func grouped(all []fault.Row, adapter string) [][]fault.Row {
 	var groups [][]fault.Row
 	at := map[string]int{}
@@ -162,5 +161,5 @@ func writeGroup(b *strings.Builder, group []fault.Row) {
 	fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", strings.Join(codes, ", "), kind, cell(meaning), cell(cmp.Or(first.Own.Next, "-")), cell(strings.Join(sources, "; ")))
 }
 
-// cell is a text as a table of Markdown has it.
+// cell escapes a text for a Markdown table.
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -10,7 +10,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// asJSON runs explain --json and answers "adapter code kind" of each row.
+// explained runs explain --json and returns the rows.
 func (b *bench) explained(t *testing.T, codes ...string) []explained {
 	t.Helper()
 	require.Equal(t, exitOK, b.run(t, append([]string{"explain", "--json"}, codes...)...), b.errors)
@@ -19,7 +19,7 @@ func (b *bench) explained(t *testing.T, codes ...string) []explained {
 	return found
 }
 
-func TestExplainSaysWhatFollows(t *testing.T) {
+func TestExplainPrintsTheConsequence(t *testing.T) {
 	b := newBench(t)
 	require.Equal(t, exitOK, b.run(t, "explain", "2628"), b.errors)
 	for _, words := range []string{
@@ -62,8 +62,8 @@ func TestExplainFindsARowByEveryNameOfIt(t *testing.T) {
 	}
 }
 
-// One code may come from several dependencies, and mean one thing for a document and another for its container.
-func TestExplainAnswersForEverythingThatACodeMayBeAbout(t *testing.T) {
+// One code may come from several dependencies, and have one meaning for a document and another for its container.
+func TestExplainShowsEverySubjectOfACode(t *testing.T) {
 	b := newBench(t)
 	rows := func(code string) (all []string) {
 		for _, e := range b.explained(t, code) {
@@ -79,7 +79,7 @@ func TestExplainAnswersForEverythingThatACodeMayBeAbout(t *testing.T) {
 	require.Contains(t, rows("412"), "cosmos 100-999 ")
 }
 
-func TestExplainOfWhatStandsInNoTable(t *testing.T) {
+func TestExplainAnUnknownCode(t *testing.T) {
 	b := newBench(t)
 	require.Equal(t, exitOK, b.run(t, "explain", "987654"))
 	require.Contains(t, b.errors, "an unknown number of the server counts as the document's error if it fails alone, unless its severity is 17 or higher")

@@ -14,7 +14,7 @@ import (
 	"sqlwriter/test/emulators/cosmosdb"
 )
 
-// put puts a document of the old writer into the container.
+// put submits a document of the old writer.
 func (r *real) put(t *testing.T, minute int, line int64, status string) string {
 	t.Helper()
 	id := fmt.Sprintf("2025-12-17 10:%02d:00.000000-06:00-0001-%d", minute, line)
@@ -71,7 +71,7 @@ func TestLedgerAdopt(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.out), &wet))
 	dry.Started, dry.Finished = wet.Started, wet.Finished
 	require.Equal(t, wet, dry)
-	// The container has seen them now, long after the stamps that they carry: nobody knows whether they were changed since.
+	// The container's times are now, long after the commits, so it is unknown whether the documents have changed since.
 	require.Equal(t, adopt.Counts{
 		Documents: 4, Lines: 3, Adopted: 1, Marked: 1, Unproven: 2, Open: 2, Processing: 1, Skipped: map[adopt.Reason]int{adopt.NoLine: 1},
 	}, wet.Counts)
@@ -156,7 +156,7 @@ func TestLedgerReopen(t *testing.T) {
 	require.True(t, r.state(t).Adopted())
 }
 
-// The old writer is still at work: the command fails, says so, and the app stays closed.
+// The old writer is still running: the command fails with that reason, and the app does not commit.
 func TestLedgerAdoptWhileTheOldWriterWorks(t *testing.T) {
 	r := newReal(t)
 	doc := `{"id":"2025-12-17 10:30:00.000000-06:00-1","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},
@@ -210,7 +210,7 @@ func TestTheEnvironmentHasADefault(t *testing.T) {
 	require.Equal(t, "dev", source{values: map[string]string{"SYS_NAME": "dev"}}.sysName())
 }
 
-// A receipt names everything that was skipped, with the reason in words.
+// A receipt names every skipped document with the reason.
 func TestTheReceiptExplains(t *testing.T) {
 	b := newBench(t)
 	var out strings.Builder

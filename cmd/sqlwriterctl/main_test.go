@@ -27,7 +27,7 @@ const example = "../../examples/01-plain-success.json"
 
 const exampleID = "2025-12-17 10:30:00.000000-06:00-0001-1421549"
 
-// bench is an environment with nothing in it.
+// bench is an empty environment.
 type bench struct {
 	dir         string
 	env         map[string]string
@@ -135,7 +135,7 @@ func TestAStackThatWasKilledIsNoSource(t *testing.T) {
 	require.Equal(t, settingsFileName, s.name)
 }
 
-func TestAnEncryptedSettingsFileIsSaid(t *testing.T) {
+func TestAnEncryptedSettingsFileIsReported(t *testing.T) {
 	b := newBench(t)
 	require.NoError(t, os.WriteFile(filepath.Join(b.dir, settingsFileName), []byte(`{"IsEncrypted":true,"Values":{}}`), 0o600))
 	_, err := b.source(t, flags{})
@@ -213,7 +213,7 @@ func TestColumnsShowsThisDeploymentsNames(t *testing.T) {
 	require.Contains(t, b.errors, "IVCE_DTL.UPC_CD")
 }
 
-// real is a bench with a Cosmos stand-in and a SQLite file.
+// real is a bench with a Cosmos DB emulator and a SQLite file.
 type real struct {
 	*bench
 	server    *cosmosdb.Server
@@ -286,7 +286,7 @@ func TestSubmit(t *testing.T) {
 	require.Contains(t, r.out, "process_output.part_number")
 }
 
-func TestShowOfADocumentThatIsNotThere(t *testing.T) {
+func TestShowAMissingDocument(t *testing.T) {
 	r := newReal(t)
 	require.Equal(t, exitFailed, r.run(t, "show", "nobody"))
 	require.Contains(t, r.errors, `no document has the id "nobody"`)

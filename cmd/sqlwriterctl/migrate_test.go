@@ -14,7 +14,7 @@ import (
 	"sqlwriter/internal/store/sqlite"
 )
 
-// empty is a bench whose connection is a SQLite file with nothing in it.
+// empty is a bench whose connection is an empty SQLite file.
 func empty(t *testing.T) (b *bench, db *sql.DB) {
 	t.Helper()
 	b = newBench(t)
@@ -58,7 +58,7 @@ func TestMigrateUpRunsWhatIsPendingAndStatusShowsIt(t *testing.T) {
 	require.Contains(t, b.errors, "migration_checksum")
 }
 
-// What the script makes is what up makes: a database where it was run has nothing pending, and nothing else.
+// The script has the same effect as up: a database where it was run has no pending migration and no other object.
 func TestTheScriptOfMigrateMakesWhatUpMakes(t *testing.T) {
 	schema := func(db *sql.DB) (all []string) {
 		rows, err := db.QueryContext(t.Context(), `SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name`)

@@ -27,7 +27,7 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// operated is a bench with everything that the direct way needs.
+// operated is a bench for commands without an app.
 func operated(t *testing.T) *real {
 	t.Helper()
 	r := newReal(t)
@@ -45,7 +45,7 @@ func (r *real) control(t *testing.T) *cosmos.Control {
 	return cosmos.NewControl(c, "web")
 }
 
-// failed puts a document that failed a while ago, and its line.
+// failed submits a document that failed a while ago, and its line.
 func (r *real) failed(t *testing.T, line int64, code string) string {
 	t.Helper()
 	id := fmt.Sprintf("2025-12-17 10:00:00.000000-06:00-0001-%d", line)
@@ -145,7 +145,7 @@ func TestOperatingDirectly(t *testing.T) {
 	require.Equal(t, []string{"mark-committed", ops.FlowResumed, "reprocess", ops.FlowPaused, "reprocess"}, actions)
 }
 
-func TestQuestionsNeedNoSQL(t *testing.T) {
+func TestQueriesNeedNoSQL(t *testing.T) {
 	r := operated(t)
 	id := r.failed(t, 1, "2628")
 	r.env["SQL_CONNECTION"] = "sqlite:" + path.Join(r.dir, "nowhere.db")
@@ -161,7 +161,7 @@ func TestQuestionsNeedNoSQL(t *testing.T) {
 	require.Contains(t, r.errors, "SQL_CONNECTION is not set")
 }
 
-// Finding A6: a process that has just started resumes behind a full or absent database, and that is audited once SQL is back.
+// A new process can resume although SQL is full or down, and the audit log gets the entry once SQL is available.
 func TestResumeWorksBehindEveryReason(t *testing.T) {
 	r := operated(t)
 	connection := r.env["SQL_CONNECTION"]
@@ -180,7 +180,7 @@ func TestResumeWorksBehindEveryReason(t *testing.T) {
 		require.Contains(t, r.out, "the flow is ramping up")
 		require.Contains(t, r.out, "there was nothing to accept; the flow was resumed")
 		r.env["SQL_CONNECTION"] = connection
-		require.Equal(t, exitOK, r.run(t, "pause", "--why", "x"), r.errors) // it tells what was not told
+		require.Equal(t, exitOK, r.run(t, "pause", "--why", "x"), r.errors) // it sends the entries that are missing
 		require.Equal(t, exitOK, r.run(t, "audits", "--limit", "2", "--json"), r.errors)
 		var audits []ops.Audit
 		require.NoError(t, json.Unmarshal([]byte(r.out), &audits))
@@ -211,7 +211,7 @@ func TestAShadowIsNotReprocessed(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "reprocess", "--all", "--dry-run"), r.errors)
 }
 
-// host is the Functions host as the command line sees it: it wants the key, and hands the request on as docs/facts.md F12 says.
+// host is a Functions host for the command line: it requires the key and forwards the request (docs/facts.md F12).
 func host(t *testing.T, o handlers.Operations, key string) *httptest.Server {
 	t.Helper()
 	f := handlers.Ops(func(context.Context) (handlers.Operations, error) { return o, nil })
@@ -264,14 +264,13 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 	}, ops.Options{SysName: "web"}), id
 }
 
-// breakerOver is the breaker of the only instance.
+// breakerOver makes the breaker of a single instance.
 func breakerOver(sink commit.Sink) *breaker.Breaker {
 	return breaker.New(inmem.NewControl(), breaker.Options{
 		Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
 	})
 }
 
-// storesOf are an environment's.
 func storesOf(store *inmem.RunStore) func(context.Context) (ops.Stores, error) {
 	return func(context.Context) (ops.Stores, error) {
 		return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: tables{}}, nil
@@ -350,11 +349,11 @@ func TestTheKeyTravelsEncryptedAndNowhereElse(t *testing.T) {
 	require.Zero(t, asked)
 }
 
-func TestTheAppsErrorsAreToldAsTheyAre(t *testing.T) {
+func TestTheAppsErrorsArePassedOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		body   string
-		says   []string
+		want   []string
 		lost   bool
 	}{
 		"down":         {503, `{"error":{"reason":"stopped since then","kind":"infrastructure","code":"breaker_open"}}`, []string{"503", "stopped since then", "breaker_open"}, false},
@@ -372,7 +371,7 @@ func TestTheAppsErrorsAreToldAsTheyAre(t *testing.T) {
 			client, err := newAppClient(server.URL, "k")
 			require.NoError(t, err)
 			_, err = client.Reprocess(t.Context(), ops.ReprocessRequest{})
-			for _, says := range c.says {
+			for _, says := range c.want {
 				require.ErrorContains(t, err, says)
 			}
 			var lost *lostError

@@ -25,7 +25,7 @@ import (
 	"sqlwriter/test/inmem"
 )
 
-// tables is run.Reports with one answer.
+// tables is a run.Reports with one fixed table.
 type tables struct{}
 
 func (tables) Names() []run.ReportName { return shared.ReportNames() }
@@ -37,10 +37,10 @@ func (tables) Report(_ context.Context, name string) (run.Table, error) {
 	return run.Table{Columns: []string{"kind", "active", "per_second", "since"}, Rows: [][]any{{"manager", int64(1_000_000), 2.5, nil}}}, nil
 }
 
-// working is an app over in-memory adapters, with failed documents and the books of runs.
+// working is an app over in-memory adapters, with failed documents and a run store.
 type working struct {
 	*bench
-	books *inmem.RunStore
+	store *inmem.RunStore
 	queue *inmem.Queue
 	ops   *ops.Ops
 }
@@ -52,31 +52,31 @@ func newWorking(t *testing.T, documents int) *working {
 		require.NoError(t, docs.Put(json.RawMessage(fmt.Sprintf(`{"id":"2025-12-17 10:00:00.000000-06:00-0001-%d","request_details":{"sys_name":"web"},
 			"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`, i))))
 	}
-	w := &working{bench: newBench(t), books: inmem.NewRunStore(time.Now, "web"), queue: inmem.NewQueue(nil)}
+	w := &working{bench: newBench(t), store: inmem.NewRunStore(time.Now, "web"), queue: inmem.NewQueue(nil)}
 	sink := inmem.NewSink()
 	flow := breakerOver(sink)
 	w.ops = ops.New(ops.Ports{
 		Documents: docs, Backlog: docs, Breaker: flow, Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
-		Stores: storesOf(w.books), ReportNames: shared.ReportNames(), RunQueue: w.queue, Selection: docs.Selection(1000),
+		Stores: storesOf(w.store), ReportNames: shared.ReportNames(), RunQueue: w.queue, Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
 	w.env["SQLWRITER_APP"] = host(t, w.ops, "key-marker").URL
 	return w
 }
 
-// onlyRun is the id of the only run.
+// onlyRun returns the id of the only run.
 func (w *working) onlyRun(t *testing.T) string {
 	t.Helper()
-	all, err := w.books.ListRuns(t.Context(), 10)
+	all, err := w.store.ListRuns(t.Context(), 10)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	return all[0].ID
 }
 
-// handOff does what a manager does: the run's batches of so many documents.
-func handOff(t *testing.T, books run.Store, id string, batches, each int) {
+// handOff creates batches of each documents, as a manager does.
+func handOff(t *testing.T, store run.Store, id string, batches, each int) {
 	t.Helper()
-	row, ok, err := books.ClaimRun(t.Context(), id, 0, -1, run.Worker{ID: "manager-00000001", Instance: "test"}, time.Minute)
+	row, ok, err := store.ClaimRun(t.Context(), id, 0, -1, run.Worker{ID: "manager-00000001", Instance: "test"}, time.Minute)
 	require.NoError(t, err)
 	require.True(t, ok)
 	lease := run.RunLease{Run: id, Owner: "manager-00000001", Epoch: row.Epoch}
@@ -88,19 +88,19 @@ func handOff(t *testing.T, books run.Store, id string, batches, each int) {
 		}
 		chunk.Batches = append(chunk.Batches, ids)
 	}
-	require.NoError(t, books.AddChunk(t.Context(), lease, chunk))
-	require.NoError(t, books.EndHandOff(t.Context(), lease, run.Audit{Code: run.CodeRunHandedOff, Level: run.LevelInfo, By: "test", Why: "x"}))
+	require.NoError(t, store.AddChunk(t.Context(), lease, chunk))
+	require.NoError(t, store.EndHandOff(t.Context(), lease, run.Audit{Code: run.CodeRunHandedOff, Level: run.LevelInfo, By: "test", Why: "x"}))
 }
 
-// work does what a worker does with a batch: all documents but the first are committed, that one is deferred.
-func work(t *testing.T, books run.Store, id string, number int, fails bool) {
+// work processes a batch as a worker does: it defers the first document and commits the others.
+func work(t *testing.T, store run.Store, id string, number int, fails bool) {
 	t.Helper()
 	audit := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "test", Why: "x", Run: id}
-	claimed, err := books.ClaimBatch(t.Context(), run.BatchID("web", id, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08d", number), Instance: "test"}, time.Minute, audit)
+	claimed, err := store.ClaimBatch(t.Context(), run.BatchID("web", id, number), run.Ticket{}, run.Worker{ID: fmt.Sprintf("worker-%08d", number), Instance: "test"}, time.Minute, audit)
 	require.NoError(t, err)
 	require.Equal(t, run.Taken, claimed.Answer)
 	if fails {
-		require.NoError(t, books.FailBatch(t.Context(), claimed.Lease, "its worker cannot", audit))
+		require.NoError(t, store.FailBatch(t.Context(), claimed.Lease, "its worker cannot", audit))
 		return
 	}
 	var outcomes []run.ItemOutcome
@@ -111,23 +111,23 @@ func work(t *testing.T, books run.Store, id string, number int, fails bool) {
 		}
 		outcomes = append(outcomes, o)
 	}
-	require.NoError(t, books.SaveOutcomes(t.Context(), claimed.Lease, outcomes, []run.ErrorDetail{{
+	require.NoError(t, store.SaveOutcomes(t.Context(), claimed.Lease, outcomes, []run.ErrorDetail{{
 		Document: claimed.Open[0], Code: "2628", Message: "too long", Type: run.TypeMigration, RetryCount: 1, Retryable: true,
 	}}))
-	_, err = books.FinishBatch(t.Context(), claimed.Lease, func(run.BatchStats) run.Audit { return audit })
+	_, err = store.FinishBatch(t.Context(), claimed.Lease, func(run.BatchStats) run.Audit { return audit })
 	require.NoError(t, err)
 }
 
-func complete(t *testing.T, books run.Store, id string) {
+func complete(t *testing.T, store run.Store, id string) {
 	t.Helper()
-	ok, err := books.CompleteRun(t.Context(), id, time.Minute, func(run.RunStatus, run.Stats) run.Audit {
+	ok, err := store.CompleteRun(t.Context(), id, time.Minute, func(run.RunStatus, run.Stats) run.Audit {
 		return run.Audit{Code: run.CodeRunDone, Level: run.LevelInfo, By: "test", Why: "x", Run: id}
 	})
 	require.NoError(t, err)
 	require.True(t, ok)
 }
 
-// readReceipt reads one, and that its lines add up to what its head says.
+// readReceipt reads a receipt and checks that the head's counts are the sums of its lines.
 func readReceipt(t *testing.T, path string) (receiptHead, map[string]receiptLine) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -159,15 +159,15 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	require.Equal(t, "[]\n", w.out)
 
 	steps := 0
-	w.wait = func(context.Context, time.Duration) error { // the others work while we wait
+	w.wait = func(context.Context, time.Duration) error { // the workers run during the wait
 		id := w.onlyRun(t)
 		switch steps++; steps {
 		case 1:
-			handOff(t, w.books, id, 3, 10)
+			handOff(t, w.store, id, 3, 10)
 		case 2, 3, 4:
-			work(t, w.books, id, steps-1, false)
+			work(t, w.store, id, steps-1, false)
 		case 5:
-			complete(t, w.books, id)
+			complete(t, w.store, id)
 		default:
 			require.Fail(t, "it is over")
 		}
@@ -207,11 +207,11 @@ func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
 	w := newWorking(t, 30)
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
-	handOff(t, w.books, id, 3, 10)
+	handOff(t, w.store, id, 3, 10)
 	for n := range 3 {
-		work(t, w.books, id, n+1, false)
+		work(t, w.store, id, n+1, false)
 	}
-	complete(t, w.books, id)
+	complete(t, w.store, id)
 	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--outcome", "failed,deferred"), w.errors)
 	for _, line := range []string{`doc-1-0\s+deferred\s+2628\s+1\n`, `doc-2-0\s+deferred\s+2628\s+2\n`, `doc-3-0\s+deferred\s+2628\s+3\n`} {
 		require.Regexp(t, line, w.out)
@@ -233,7 +233,7 @@ func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--code", "2628", "--why", "column widened", "--json"), w.errors)
 	var started ops.Started
 	require.NoError(t, json.Unmarshal([]byte(w.out), &started))
-	row, there, err := w.books.Run(t.Context(), started.Run)
+	row, there, err := w.store.Run(t.Context(), started.Run)
 	require.NoError(t, err)
 	require.True(t, there)
 	require.JSONEq(t, `{"code":"2628","run":"`+id+`"}`, string(row.Filter))
@@ -245,22 +245,22 @@ func TestAReceiptHasMorePages(t *testing.T) {
 	w := newWorking(t, 1)
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
-	handOff(t, w.books, id, 25, 100)
+	handOff(t, w.store, id, 25, 100)
 	for n := range 25 {
-		work(t, w.books, id, n+1, false)
+		work(t, w.store, id, n+1, false)
 	}
 	file := filepath.Join(w.dir, "receipt.jsonl")
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--receipt", file))
 	require.Contains(t, w.errors, "is running: --wait writes its receipt when it has ended")
 	require.NoFileExists(t, file)
-	complete(t, w.books, id)
+	complete(t, w.store, id)
 	require.NoError(t, os.WriteFile(file, []byte("an older one"), 0o600))
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--receipt", file), w.errors)
 	head, _ := readReceipt(t, file)
 	require.Equal(t, map[string]int{"committed": 2475, "deferred": 25}, head.Counts)
 }
 
-func TestAReceiptThatDoesNotAddUpIsNone(t *testing.T) {
+func TestAReceiptThatDoesNotAddUpIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	for name, items := range map[string][]run.ItemOutcome{
 		"one is missing": {{Document: "a", Outcome: run.DocCommitted}},
@@ -283,9 +283,9 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
 	require.Contains(t, w.out, "1 documents, in batches of 100, pattern two_phase\nsqlwriterctl run show replay-")
 	id := w.onlyRun(t)
-	handOff(t, w.books, id, 30, 2)
+	handOff(t, w.store, id, 30, 2)
 	for n := range 30 {
-		work(t, w.books, id, n+1, n == 28)
+		work(t, w.store, id, n+1, n == 28)
 	}
 	require.Equal(t, exitOK, w.run(t, "run", "show", id), "a question is answered")
 	require.Regexp(t, `status\s+1 BATCH FAILED, running\n`, w.out)
@@ -293,7 +293,7 @@ func TestAFailedBatchIsSeenAtOnce(t *testing.T) {
 	require.Regexp(t, `outcomes\s+29 committed, 29 deferred, 2 none\n`, w.out)
 	require.Contains(t, w.errors, "run "+id+" is running with failures: documents: 29 deferred (")
 	require.Contains(t, w.errors, "1 batch failed (`batch list "+id)
-	complete(t, w.books, id)
+	complete(t, w.store, id)
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--wait"))
 	require.Equal(t, exitOK, w.run(t, "run", "list"), w.errors)
 	require.Contains(t, w.out, "1 BATCH FAILED, completed with failures")
@@ -338,7 +338,7 @@ func TestCancelAndResumeARun(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
 	require.Regexp(t, `filter\s+all\n`, w.out)
 	require.Regexp(t, `documents\s+0 of 1 \(0%\), 0 a second on average\n`, w.out)
-	complete(t, w.books, id)
+	complete(t, w.store, id)
 	require.Equal(t, exitFailed, w.run(t, "run", "show", id, "--wait"))
 	require.Contains(t, w.errors, "run "+id+" is cancelled: `run resume "+id)
 	w.queue.Always(inmem.QueueDown())
@@ -353,7 +353,7 @@ func TestARunShowsHowManyOfItsManagersDied(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
 	for died := range 3 {
-		_, ok, err := w.books.ClaimRun(t.Context(), id, died, -1, run.Worker{ID: fmt.Sprintf("manager-%08d", died), Instance: "test"}, 0)
+		_, ok, err := w.store.ClaimRun(t.Context(), id, died, -1, run.Worker{ID: fmt.Sprintf("manager-%08d", died), Instance: "test"}, 0)
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, exitOK, w.run(t, "run", "show", id), w.errors)
@@ -369,7 +369,7 @@ func TestARunShowsHowManyOfItsManagersDied(t *testing.T) {
 	}
 }
 
-func TestWhoStopsWatchingIsToldHowToEndTheRun(t *testing.T) {
+func TestTheEndOfWatchingNamesTheCommandThatEndsTheRun(t *testing.T) {
 	w := newWorking(t, 1)
 	w.wait = func(context.Context, time.Duration) error { return context.Canceled }
 	file := filepath.Join(w.dir, "receipt.jsonl")
@@ -381,7 +381,7 @@ func TestWhoStopsWatchingIsToldHowToEndTheRun(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(w.dir, "*receipt*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
-	row, _, err := w.books.Run(t.Context(), id)
+	row, _, err := w.store.Run(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, []any{run.RunRunning, false}, []any{row.Status, row.Cancel})
 }
@@ -390,11 +390,11 @@ func TestAWatchOutlivesTheAppsRestart(t *testing.T) {
 	w := newWorking(t, 1)
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
 	id := w.onlyRun(t)
-	handOff(t, w.books, id, 1, 2)
+	handOff(t, w.store, id, 1, 2)
 	asked := 0
 	behind := host(t, w.ops, "key-marker")
 	flaky := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if asked++; asked == 2 || asked == 3 || asked == 5 { // the second look, its repetition, and the receipt's page
+		if asked++; asked == 2 || asked == 3 || asked == 5 { // the second request, its retry, and the receipt's page
 			rw.WriteHeader(http.StatusBadGateway)
 			return
 		}
@@ -405,8 +405,8 @@ func TestAWatchOutlivesTheAppsRestart(t *testing.T) {
 	waits := 0
 	w.wait = func(context.Context, time.Duration) error {
 		if waits++; waits == 1 {
-			work(t, w.books, id, 1, false)
-			complete(t, w.books, id)
+			work(t, w.store, id, 1, false)
+			complete(t, w.store, id)
 		}
 		return nil
 	}
@@ -416,13 +416,13 @@ func TestAWatchOutlivesTheAppsRestart(t *testing.T) {
 	readReceipt(t, file)
 }
 
-func TestWhatIsTypedWrong(t *testing.T) {
+func TestUsageErrors(t *testing.T) {
 	w := newWorking(t, 3)
 	empty := filepath.Join(w.dir, "empty.txt")
 	require.NoError(t, os.WriteFile(empty, []byte("\n  \n\r\n"), 0o600))
 	for name, c := range map[string]struct {
 		args []string
-		says string
+		want string
 	}{
 		"no kind":                 {[]string{"run", "start"}, "kind"},
 		"an unknown kind":         {[]string{"run", "start", "reconcile", "--all", "--why", "x"}, `kind: expected drain, replay or reindex, found "reconcile"`},
@@ -438,13 +438,13 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		"a dry wait":              {[]string{"run", "start", "replay", "--all", "--dry-run", "--wait"}, "--dry-run starts nothing"},
 		"a receipt nowhere":       {[]string{"run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", filepath.Join(w.dir, "no", "f")}, "--receipt: "},
 		"a receipt that is a dir": {[]string{"run", "start", "replay", "--all", "--why", "x", "--wait", "--receipt", w.dir}, "found a folder"},
-		"an unknown status":   {[]string{"batch", "list", "--status", "done"}, "--status: expected one of pending_queue"},
+		"an unknown status":       {[]string{"batch", "list", "--status", "done"}, "--status: expected one of pending_queue"},
 		"too many runs":           {[]string{"run", "list", "--limit", "1001"}, "--limit: expected 1 to 1000"},
 		"no runs":                 {[]string{"run", "list", "--limit", "0"}, "--limit: expected 1 to 1000, found 0"},
 		"fewer than no batches":   {[]string{"batch", "list", "--limit=-3"}, "--limit: expected 1 to 1000, found -3"},
 		"fewer than no documents": {[]string{"run", "start", "drain", "--limit=-1", "--why", "x"}, "--limit: expected 0 to 100000000, found -1"},
 		"back in time":            {[]string{"run", "start", "drain", "--rate=-1", "--why", "x"}, "--rate: expected 0 to 100000 documents a minute, found -1"},
-		"an empty period":   {[]string{"run", "start", "replay", "--since", "1h", "--until", "2h", "--why", "x"}, "--until: expected a time after --since ("},
+		"an empty period":         {[]string{"run", "start", "replay", "--since", "1h", "--until", "2h", "--why", "x"}, "--until: expected a time after --since ("},
 		"no report":               {[]string{"report", "sales"}, `report: expected one of runs, batch-progress,`},
 		"no id":                   {[]string{"run", "show", "a b"}, `run: expected the id of a run, as ` + "`run list`" + ` shows them, found "a b"`},
 		"no id, entries":          {[]string{"audits", "--run", "a b"}, "--run: expected the id of a run, as `run list` shows them, found \"a b\""},
@@ -455,9 +455,9 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		"no batch":                {[]string{"batch", "show", "x/0"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "x/0"`},
 	} {
 		require.Equal(t, exitUsage, w.run(t, c.args...), name)
-		require.Contains(t, w.errors, c.says, name)
+		require.Contains(t, w.errors, c.want, name)
 	}
-	all, err := w.books.ListRuns(t.Context(), 10)
+	all, err := w.store.ListRuns(t.Context(), 10)
 	require.NoError(t, err)
 	require.Empty(t, all)
 	require.Equal(t, exitFailed, w.run(t, "run", "show", "nobody", "--wait"))
@@ -487,7 +487,7 @@ func TestIDsOfAFile(t *testing.T) {
 	require.Contains(t, w.errors, "--id, --ids-file: expected at most 10000, found 10001")
 }
 
-func TestNothingToDoIsSaid(t *testing.T) {
+func TestNothingToDoIsReported(t *testing.T) {
 	w := newWorking(t, 0)
 	file := filepath.Join(w.dir, "receipt.jsonl")
 	require.Equal(t, exitOK, w.run(t, "run", "start", "drain", "--why", "x", "--wait", "--receipt", file), w.errors)
@@ -516,7 +516,7 @@ func TestReportsOnTheCommandLine(t *testing.T) {
 	require.Equal(t, []string{"kind", "active", "per_second", "since"}, answer.Columns)
 }
 
-// An answer that is lost does not say whether the run was begun: nobody should begin another without a look.
+// After a lost reply it is unknown whether the run has started, so the operator must check before starting another.
 func TestAStartWithoutAnAnswer(t *testing.T) {
 	b := newBench(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
@@ -528,7 +528,7 @@ func TestAStartWithoutAnAnswer(t *testing.T) {
 	require.NotContains(t, b.errors, "all the same")
 }
 
-// The same, without an app: on a real database, and without a Service Bus.
+// A run without an app, on a real database and without a Service Bus.
 func TestARunDirectly(t *testing.T) {
 	r := operated(t)
 	first := r.failed(t, 1, "2628")
@@ -541,11 +541,11 @@ func TestARunDirectly(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(r.out), &started))
 	require.Contains(t, started.Note, "the timer sends one")
 	id := started.Run
-	books := r.store.RunStore("web")
-	handOff(t, books, id, 2, 3)
-	work(t, books, id, 1, false)
-	work(t, books, id, 2, true)
-	complete(t, books, id)
+	store := r.store.RunStore("web")
+	handOff(t, store, id, 2, 3)
+	work(t, store, id, 1, false)
+	work(t, store, id, 2, true)
+	complete(t, store, id)
 	file := filepath.Join(r.dir, "receipt.jsonl")
 	require.Equal(t, exitFailed, r.run(t, "run", "show", id, "--wait", "--receipt", file))
 	require.Regexp(t, `status\s+1 BATCH FAILED, completed with failures\n`, r.out)
@@ -562,7 +562,7 @@ func TestARunDirectly(t *testing.T) {
 	require.Contains(t, r.out, id)
 }
 
-func TestARunBegunDirectlyTellsAManager(t *testing.T) {
+func TestARunStartedDirectlySendsAMessageToTheManager(t *testing.T) {
 	r := operated(t)
 	first := r.failed(t, 1, "2628")
 	bus := servicebustest.Start(t, servicebus.Queue{Name: "runs", RequiresDuplicateDetection: true})

@@ -37,7 +37,7 @@ func TestMigrateOnAServer(t *testing.T) {
 	require.Equal(t, exitOK, b.run(t, "migrate", "script"))
 	script := b.out
 
-	// A DBA's tool sends what stands between two GO as one batch each.
+	// A database tool sends the text between two GO lines as one batch.
 	ctx := t.Context()
 	conn, err := store.DB().Conn(ctx)
 	require.NoError(t, err)

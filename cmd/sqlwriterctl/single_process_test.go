@@ -15,10 +15,10 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// alone begins a run that one process does alone, as reprocess does, and has it do 12 of 40 documents.
+// alone starts a run of one process, as reprocess does, and records 12 of 40 documents as done.
 func (w *working) alone(t *testing.T, id string) {
 	t.Helper()
-	j := w.books.AuditLog()
+	j := w.store.AuditLog()
 	require.NoError(t, j.Start(t.Context(),
 		ops.Run{ID: id, Kind: "reprocess", Filter: json.RawMessage(`{"code":"2628"}`), Matched: 40, RequestedBy: "pat@desk", Why: "column widened"},
 		ops.Audit{Action: "reprocess", By: "pat@desk", Why: "column widened", Subject: id}))
@@ -26,8 +26,8 @@ func (w *working) alone(t *testing.T, id string) {
 	require.NoError(t, err)
 }
 
-// One door for both sorts of runs, over the app as without it: the list, the look, the end.
-func TestOneDoorForAllRuns(t *testing.T) {
+// The same commands list, show and end both sorts of runs, with and without the app.
+func TestTheSameCommandsServeBothSortsOfRuns(t *testing.T) {
 	w := newWorking(t, 1)
 	w.alone(t, "reprocess-1")
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x", "--json"), w.errors)
@@ -74,10 +74,10 @@ func TestARunOfOneProcessIsWatched(t *testing.T) {
 	looks := 0
 	w.wait = func(ctx context.Context, _ time.Duration) error {
 		if looks++; looks == 1 {
-			_, err := w.books.AuditLog().Progress(ctx, "reprocess-1", map[string]int{"applied": 20})
+			_, err := w.store.AuditLog().Progress(ctx, "reprocess-1", map[string]int{"applied": 20})
 			return err
 		}
-		return w.books.AuditLog().End(ctx, "reprocess-1", ops.Stopped, map[string]int{"applied": 30})
+		return w.store.AuditLog().End(ctx, "reprocess-1", ops.Stopped, map[string]int{"applied": 30})
 	}
 	require.Equal(t, exitFailed, w.run(t, "run", "show", "reprocess-1", "--wait"))
 	require.Contains(t, w.errors, "reprocess-1: running, 12 of 40 documents (30%), ")
@@ -87,8 +87,8 @@ func TestARunOfOneProcessIsWatched(t *testing.T) {
 	require.Regexp(t, `outcomes\s+30 applied\n`, w.out)
 }
 
-// Whoever watches a process that died would wait for ever.
-func TestWhoWatchesASilentProcessIsTold(t *testing.T) {
+// The process of a run may have died. Then the watch must not wait for ever without a note.
+func TestWatchingASilentProcessReportsIt(t *testing.T) {
 	note := "it has recorded nothing since yesterday: if the process that did it is gone, `run cancel r --gone --why TEXT` ends it"
 	for _, redraw := range []bool{false, true} {
 		silent := func(p *ops.RunProgress) { p.Pattern, p.Note = "", note }

@@ -43,7 +43,7 @@ type watcher struct {
 	// exists means that the run is known to exist: from then on a lost reply does not end the watching.
 	exists bool
 
-	samples []progressAt
+	samples  []progressAt
 	lastNote string
 }
 

@@ -15,14 +15,14 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// watched is a watcher over answers that a test wrote down, on a clock that only its waits move.
+// watched is a watcher over prepared replies. Only its waits advance the clock.
 type watched struct {
 	watcher
 	out     strings.Builder
 	clock   time.Time
 	waits   []time.Duration
 	answers []func() (ops.RunProgress, error)
-	// took is how long an answer takes.
+	// took is the duration of each request.
 	took time.Duration
 	// waited is called in each wait.
 	waited func(n int) error
@@ -50,7 +50,7 @@ func newWatched(redraw bool, answers ...func() (ops.RunProgress, error)) *watche
 	return w
 }
 
-// going is a run that goes on.
+// going is a running run.
 func going(done, known int, change ...func(*ops.RunProgress)) func() (ops.RunProgress, error) {
 	p := ops.RunProgress{Run: run.Run{ID: "r", Pattern: run.TwoPhase, Status: run.RunRunning, Documents: known, HandedOffAt: time.Unix(1, 0)}, Done: done}
 	p.Stats.Batches = map[run.BatchStatus]int{run.Completed: done / 100, run.Processing: 2, run.Queued: 3, run.PendingRetry: 1}
@@ -76,7 +76,7 @@ func ended(status run.RunStatus, failed int) func(*ops.RunProgress) {
 	}
 }
 
-// frames are the lines that a terminal showed one after the other.
+// frames returns the lines that a terminal showed one after the other.
 func frames(t *testing.T, out string) []string {
 	t.Helper()
 	require.True(t, strings.HasSuffix(out, "\n"), "what comes next has a line of its own")
@@ -108,7 +108,7 @@ func TestTheBar(t *testing.T) {
 	require.Equal(t, []time.Duration{redrawEvery, redrawEvery, redrawEvery, redrawEvery, redrawEvery}, w.waits)
 }
 
-// What the preview found is the run, also while only some of it is handed off.
+// The progress counts all documents of the preview, also while only some are handed off.
 func TestProgressWhileTheHandOffGoesOn(t *testing.T) {
 	preview := func(matched int, atLeast bool) func(*ops.RunProgress) {
 		return func(p *ops.RunProgress) { p.Matched, p.AtLeast, p.Rate = matched, atLeast, 120 }
@@ -128,7 +128,7 @@ func TestProgressWhileTheHandOffGoesOn(t *testing.T) {
 
 func TestTheSpeedIsThatOfTheLastHalfMinute(t *testing.T) {
 	var answers []func() (ops.RunProgress, error)
-	for i := range 20 { // fast at first, then it stands still
+	for i := range 20 { // fast at first, then no progress
 		answers = append(answers, going(min(i, 10)*1000, 100_000))
 	}
 	answers = append(answers, going(100_000, 100_000, ended(run.RunCompleted, 0)))
@@ -140,7 +140,7 @@ func TestTheSpeedIsThatOfTheLastHalfMinute(t *testing.T) {
 	require.Contains(t, lines[19], "10000 of 100000 documents (10%), 0/s, ? left")
 }
 
-func TestPlainLinesWhereNobodyCanDraw(t *testing.T) {
+func TestPlainLinesWithoutATerminal(t *testing.T) {
 	w := newWatched(false, going(10, 100, handingOff), going(40, 100), going(90, 100, ended(run.RunCompleted, 1)))
 	_, err := w.watch(t.Context())
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestPlainLinesWhereNobodyCanDraw(t *testing.T) {
 	require.NotContains(t, w.out.String(), "\x1b")
 }
 
-func TestAnAppThatDoesNotAnswerIsAskedAgain(t *testing.T) {
+func TestARequestIsRetriedWhenTheAppDoesNotAnswer(t *testing.T) {
 	outage := func() (ops.RunProgress, error) {
 		return ops.RunProgress{}, fault.New(fault.Infrastructure, "breaker", "breaker_open", "stopped since then")
 	}
@@ -164,7 +164,7 @@ func TestAnAppThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	require.Contains(t, w.out.String(), "no answer for 10s, trying again: breaker: infrastructure breaker_open: stopped since then\n")
 }
 
-func TestWhatAsksInVain(t *testing.T) {
+func TestFinalErrorsAreNotRetried(t *testing.T) {
 	gone := func() (ops.RunProgress, error) {
 		return ops.RunProgress{}, &ops.RequestError{Refusal: ops.NotFound, Message: "no run"}
 	}
@@ -178,12 +178,12 @@ func TestWhatAsksInVain(t *testing.T) {
 		require.Empty(t, w.answers, name)
 	}
 	w := newWatched(true, silentApp, going(2, 2, ended(run.RunCompleted, 0)))
-	w.exists = true // it was begun a moment ago
+	w.exists = true // the run has just started
 	_, err := w.watch(t.Context())
 	require.NoError(t, err)
 }
 
-func TestWhoWatchesNoMoreEndsNoRun(t *testing.T) {
+func TestTheEndOfWatchingDoesNotEndTheRun(t *testing.T) {
 	for name, answers := range map[string][]func() (ops.RunProgress, error){"while it waits": {going(1, 2)}, "while nobody answers": {going(1, 2), silentApp}} {
 		w := newWatched(true, answers...)
 		w.waited = func(n int) error {
@@ -202,7 +202,7 @@ func TestWhoWatchesNoMoreEndsNoRun(t *testing.T) {
 	require.ErrorContains(t, err, "the run continues")
 }
 
-func TestALookThatIsHardIsRarer(t *testing.T) {
+func TestSlowRequestsAreSentLessOften(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{0: redrawEvery, time.Second: 10 * time.Second, time.Minute: maxWait} {
 		w := newWatched(true, going(1, 2), going(2, 2, ended(run.RunCompleted, 0)))
 		w.took = took
@@ -216,7 +216,7 @@ func TestTheVerdictOnARun(t *testing.T) {
 	for name, c := range map[string]struct {
 		status run.RunStatus
 		failed int
-		says   string
+		want   string
 	}{
 		"all is well":     {run.RunCompleted, 0, ""},
 		"it goes on":      {run.RunRunning, 0, ""},
@@ -228,10 +228,10 @@ func TestTheVerdictOnARun(t *testing.T) {
 	} {
 		p, _ := going(1, 2, ended(c.status, c.failed))()
 		err := verdict(p)
-		if c.says == "" {
+		if c.want == "" {
 			require.NoError(t, err, name)
 			continue
 		}
-		require.ErrorContains(t, err, c.says, name)
+		require.ErrorContains(t, err, c.want, name)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"sqlwriter/internal/store/sqlite"
 )
 
-// unadopt takes back what was said of the stack's database.
+// unadopt deletes the adoption state of the stack's database.
 func (s *stack) unadopt() {
 	s.t.Helper()
 	s.withStore(func(store *sqlite.Store) {
@@ -30,8 +30,8 @@ func (s *stack) withStore(f func(*sqlite.Store)) {
 	require.NoError(s.t, store.Close())
 }
 
-// Until somebody has said what was written before, nothing is committed: the feed waits, and Health says what to do. When it
-// is said, the process goes on by itself.
+// Without an adopted ledger nothing is committed: the feed waits, and Health names the command. After the adoption the process
+// continues by itself.
 func TestNothingIsCommittedBeforeTheLedgerIsAdopted(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
@@ -44,7 +44,7 @@ func TestNothingIsCommittedBeforeTheLedgerIsAdopted(t *testing.T) {
 	require.Equal(t, "503", status)
 	require.Equal(t, "live", body["mode"])
 	batch, answered := envelope(t, s.submit(1, 3, "")), make(chan string, 1)
-	go func() { // it waits inside, for a while
+	go func() { // the request waits for readiness
 		text, err := p.post("/CommitResults", batch)
 		if err != nil {
 			text = "no answer: " + err.Error()

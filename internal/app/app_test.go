@@ -25,10 +25,10 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// unset answers no setting at all.
+// unset has no settings.
 func unset(string) (string, bool) { return "", false }
 
-// bare is an App whose settings are fine and whose dependencies are the test's.
+// bare is an App with valid settings and the test's dependencies.
 func bare(t *testing.T, deps ...dependency) *App {
 	t.Helper()
 	a := New(unset, zerolog.Nop())
@@ -78,7 +78,7 @@ func TestADependencyIsOpenedAgainUntilItAnswers(t *testing.T) {
 	a.done = nil
 }
 
-func TestClosingWhileADependencyIsDownLetsGoOfTheOthers(t *testing.T) {
+func TestClosingWhileADependencyIsDownClosesTheOthers(t *testing.T) {
 	opened, closed := make(chan struct{}), false
 	a := bare(t,
 		dependency{depSQL, fine, func() error { closed = true; return nil }},
@@ -147,7 +147,7 @@ func TestHealthRemembersSinceWhen(t *testing.T) {
 	require.Equal(t, handlers.DependencyHealth{State: stateOK, Since: now}, sql())
 }
 
-func TestHealthRepeatsOurWordsOnly(t *testing.T) {
+func TestHealthRepeatsNoCause(t *testing.T) {
 	err := fault.Wrap(fault.Infrastructure, "cosmos: ping", "401", "the key is refused", errors.New("key-marker"))
 	require.Equal(t, "cosmos: ping: infrastructure 401: the key is refused", explain(err))
 	require.Equal(t, "not open yet", explain(errors.New("key-marker")))
@@ -198,7 +198,7 @@ func TestTheAdapterReadsTheConnectionOnlyIfNothingElseIsWrongWithIt(t *testing.T
 	require.Empty(t, sqlProblems(config.Config{SQL: config.SQL{Engine: config.SQLite}}, nil))
 }
 
-// onSQL is an App on the database that the settings name, which is closed after the test.
+// onSQL is an App on the database that the settings name. It is closed after the test.
 func onSQL(t *testing.T, c config.Config) *App {
 	t.Helper()
 	a := bare(t)
@@ -210,7 +210,7 @@ func onSQL(t *testing.T, c config.Config) *App {
 	return a
 }
 
-func TestAServerThatIsNotThereIsInfrastructureAndNothingOfTheConnectionIsSaid(t *testing.T) {
+func TestAMissingServerIsInfrastructureAndNoErrorRepeatsTheConnection(t *testing.T) {
 	c := config.Config{SQL: config.SQL{
 		Engine: config.SQLServer, Connection: "sqlserver://sa:password-marker@127.0.0.1:1?database=d&encrypt=disable", Schema: "dbo", MaxOpen: 2,
 	}}
@@ -224,7 +224,7 @@ func TestAServerThatIsNotThereIsInfrastructureAndNothingOfTheConnectionIsSaid(t 
 	require.NotContains(t, report.Problems[0], "password-marker")
 }
 
-func TestWhatCannotBeOpenedIsFailingWhateverItSays(t *testing.T) {
+func TestAFailureToOpenIsInfrastructure(t *testing.T) {
 	a := bare(t)
 	for _, cause := range []error{errors.New("x"), fault.New(fault.Internal, "sqlite: open", "template", "cannot be produced")} {
 		err := a.tryOpening(t.Context(), dependency{depSQL, func(context.Context) error { return cause }, nil})

@@ -31,7 +31,7 @@ import (
 	"sqlwriter/test/emulators/servicebus"
 )
 
-// patience is how long a test waits for what must happen, on a machine that has ten times too much to do.
+// patience is how long a test waits for an event, on an overloaded machine.
 const patience = time.Minute
 
 func TestMain(m *testing.M) {
@@ -41,12 +41,12 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// buildDir is where this test process keeps the binary.
+// buildDir is the folder of the binary of this test process.
 func buildDir() string {
 	return filepath.Join(os.TempDir(), "sqlwriter-app-test-"+strconv.Itoa(os.Getpid()))
 }
 
-// stampedVersion is what the binary of these tests calls itself.
+// stampedVersion is the version of the binary of these tests.
 const stampedVersion = "v1.4.0-2-g0123456789ab"
 
 var building sync.Mutex
@@ -91,8 +91,8 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 func (l *lines) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.text.String() }
 
-// freePort finds a port that nobody listens on, below those that systems hand out: no outgoing connection takes it before the
-// process does.
+// freePort finds a free port below the range of automatic ports, so that no outgoing connection takes it before the process
+// does.
 func freePort(t *testing.T) int {
 	t.Helper()
 	const first, last, tries = 15_000, 32_000, 100
@@ -107,7 +107,7 @@ func freePort(t *testing.T) int {
 	return 0
 }
 
-// start runs the binary with nothing but these settings, as the host would, and waits until it answers.
+// start runs the binary with only these settings, as the host does, and waits until it answers.
 func start(t *testing.T, settings map[string]string) *process {
 	t.Helper()
 	port := freePort(t)
@@ -126,7 +126,7 @@ func start(t *testing.T, settings map[string]string) *process {
 	go func() { defer close(p.done); _ = p.cmd.Wait() }()
 	t.Cleanup(func() {
 		p.client.CloseIdleConnections()
-		_ = p.cmd.Process.Kill() // it may have ended
+		_ = p.cmd.Process.Kill() // the process may have ended
 		<-p.done
 		if t.Failed() {
 			t.Logf("the handler printed:\n%s", p.stdout)
@@ -168,7 +168,7 @@ func (p *process) send(method, path string, body []byte) (int, string) {
 	return reply.StatusCode, string(text)
 }
 
-// post makes one request from a goroutine that is not the test's: it fails nothing.
+// post makes one request from another goroutine than the test's, so it returns its error.
 func (p *process) post(path string, body []byte) (string, error) {
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+p.address()+path, bytes.NewReader(body))
 	if err != nil {
@@ -182,7 +182,7 @@ func (p *process) post(path string, body []byte) (string, error) {
 	return string(text), errors.Join(err, reply.Body.Close())
 }
 
-// health asks the Health function, through the wire.
+// health calls the Health function over HTTP.
 func (p *process) health() (status string, body map[string]any) {
 	p.t.Helper()
 	code, text := p.send(http.MethodPost, "/Health", []byte(`{"Data":{"req":{"Method":"GET"}},"Metadata":{}}`))
@@ -214,7 +214,7 @@ func (p *process) exitCode() int {
 	}
 }
 
-// peak is the most memory the process has had resident, in bytes (VmHWM).
+// peak returns the peak resident memory of the process, in bytes (VmHWM).
 func (p *process) peak() int {
 	p.t.Helper()
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -233,7 +233,7 @@ func (p *process) peak() int {
 	return 0
 }
 
-// stack is what a handler needs around it: documents in the Cosmos stand-in, lines in a database file.
+// stack is the surroundings of a handler: documents in the Cosmos DB emulator, lines in a database file.
 type stack struct {
 	t        *testing.T
 	cosmos   *cosmosdbtest.Running
@@ -260,14 +260,14 @@ func newStack(t *testing.T) *stack {
 		"COSMOS_CONNECTION": s.cosmos.ConnectionString, "COSMOS_DATABASE": "invoices", "COSMOS_CONTAINER": "AI_PROCESS_LOGS",
 		"LEASE_CONTAINER": "leases", "LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:" + s.path,
 		"RECOVER_SCHEDULE": "0 */5 * * * *", "AzureWebJobsStorage": "UseDevelopmentStorage=true",
-		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), // nothing listens there, and nothing is sent
+		"SERVICEBUS_CONNECTION": servicebus.ConnectionString("127.0.0.1:9"), // no server listens there
 		"RUNS_QUEUE":            "sqlwriter-web-runs", "BATCHES_QUEUE": "sqlwriter-web-batches",
 	}
 	return s
 }
 
-// submit stores documents for the lines [from, to) and gives them as the change feed would. filler is text that no rule
-// looks at.
+// submit stores documents for the lines [from, to) and returns them as the change feed does. filler is a text without a
+// rule.
 func (s *stack) submit(from, to int, filler string) []json.RawMessage {
 	s.t.Helper()
 	out := make([]json.RawMessage, to-from)
@@ -334,7 +334,7 @@ func (s *stack) statuses() map[string]int {
 	return counts
 }
 
-// envelope is what the host posts for documents: an array, as text in a string, as a literal in a string.
+// envelope is the body that the host posts for documents: an array, as text in a string, as a literal in a string.
 func envelope(t *testing.T, documents []json.RawMessage) []byte {
 	t.Helper()
 	quote := func(text string) string {
@@ -353,7 +353,7 @@ func envelope(t *testing.T, documents []json.RawMessage) []byte {
 		`"RetryContext":{"RetryCount":0,"MaxRetryCount":-1,"Exception":null,"Instance":null,"State":{}}}}`)
 }
 
-// count asks the database.
+// count runs a counting query.
 func (s *stack) count(query string) int {
 	s.t.Helper()
 	store, err := sqlite.Open(s.t.Context(), s.path, sqlite.Options{})
@@ -364,7 +364,7 @@ func (s *stack) count(query string) int {
 	return n
 }
 
-// exec changes the database.
+// exec runs a statement.
 func (s *stack) exec(statement string) {
 	s.t.Helper()
 	store, err := sqlite.Open(s.t.Context(), s.path, sqlite.Options{})

@@ -16,7 +16,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// opening is an App whose SQL is a store that check checks.
+// opening is an App on a store with the given check.
 func opening(t *testing.T, mode string, store open.Store, check func(ctx context.Context) error) *App {
 	t.Helper()
 	a := bare(t)
@@ -28,8 +28,8 @@ func opening(t *testing.T, mode string, store open.Store, check func(ctx context
 
 func fine(context.Context) error { return nil }
 
-// A server that takes connections and says nothing stops the flow like one that refuses: otherwise every instance knocks again
-// and again for as long as it hangs. The breaker knows the code, and after that one probe a minute is made.
+// A server that accepts connections but does not answer stops the flow like one that refuses. Otherwise every instance would
+// try again and again. The breaker knows the code, and then makes one probe a minute.
 func TestAServerThatCannotBeOpenedStopsTheFlow(t *testing.T) {
 	for code, check := range map[string]func(ctx context.Context) error{
 		"timeout": func(ctx context.Context) error {
@@ -63,7 +63,7 @@ func TestAServerThatCannotBeOpenedStopsTheFlow(t *testing.T) {
 	}
 }
 
-// beaten is a store that notes what it is asked.
+// beaten is a store that records its calls.
 type beaten struct {
 	open.Store
 	asked []string
@@ -79,7 +79,7 @@ func (b *beaten) Apply(_ context.Context, items []commit.Item, mode commit.Mode,
 	return make([]commit.Outcome, len(items)), nil
 }
 
-// A pause says nothing of SQL: it is opened, and not written to, a heartbeat neither.
+// During a pause SQL is opened but not written to, not even a heartbeat.
 func TestBesideAPauseSQLIsOpenedWithoutAHeartbeat(t *testing.T) {
 	b := &beaten{}
 	a := opening(t, config.ModeShadow, b, fine)
@@ -88,7 +88,7 @@ func TestBesideAPauseSQLIsOpenedWithoutAHeartbeat(t *testing.T) {
 	require.Empty(t, b.asked)
 }
 
-// A shadow writes nothing, a heartbeat neither: it asks for an empty preview.
+// A shadow writes nothing, not even a heartbeat: it runs an empty preview.
 func TestAShadowsHeartbeatIsAPreview(t *testing.T) {
 	for mode, want := range map[string]string{config.ModeShadow: string(commit.Preview), config.ModeLive: "heartbeat"} {
 		b := &beaten{}

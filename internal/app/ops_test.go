@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ask posts a request to the Ops function as the host does, and gives the status and body of its reply.
+// ask posts a request to the Ops function as the host does, and returns the status and body of its reply.
 func (p *process) ask(method, path, body string) (status string, reply map[string]any) {
 	p.t.Helper()
 	request := map[string]any{
@@ -35,7 +35,7 @@ func (p *process) ask(method, path, body string) (status string, reply map[strin
 	return wire.Outputs.Res.StatusCode, reply
 }
 
-// An operator pauses, sees that documents wait uncounted, and resumes; both stand in the audit log.
+// An operator pauses, sees documents wait without a spent retry, and resumes. The audit log contains both actions.
 func TestAnOperatorPausesAndResumes(t *testing.T) {
 	s := newStack(t)
 	p := start(t, s.settings)

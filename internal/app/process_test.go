@@ -22,7 +22,7 @@ import (
 // These tests run the real binary.
 
 func TestItAnswersBeforeAnythingSlow(t *testing.T) {
-	// Nobody listens there, and the database cannot be made: neither may keep the process from answering.
+	// No server listens there, and the database cannot be created. Neither may keep the process from answering.
 	settings := map[string]string{
 		"COSMOS_CONNECTION": "AccountEndpoint=http://127.0.0.1:1/;AccountKey=a2V5;", "COSMOS_DATABASE": "d", "COSMOS_CONTAINER": "c",
 		"LEASE_CONTAINER": "l", "LEASE_PREFIX": "web-", "SQL_CONNECTION": "sqlite:/nowhere/at/all.db",
@@ -31,7 +31,7 @@ func TestItAnswersBeforeAnythingSlow(t *testing.T) {
 	}
 	const limit = 100 * time.Millisecond
 	best := time.Hour
-	for n := 0; n < 50 && best >= limit; n++ { // the machine is shared: the best tells what the program needs
+	for n := 0; n < 50 && best >= limit; n++ { // the machine is shared, so the best time counts
 		p := start(t, settings)
 		best = min(best, p.ready)
 		require.NoError(t, p.cmd.Process.Kill())
@@ -211,7 +211,7 @@ func TestSIGTERMLetsRunningInvocationsFinish(t *testing.T) {
 	require.Eventually(t, func() bool {
 		conn, err := net.DialTimeout("tcp", p.address(), time.Second)
 		if err == nil {
-			_ = conn.Close() // it still listens
+			_ = conn.Close() // the process still listens
 		}
 		return err != nil
 	}, patience, 5*time.Millisecond, "no new invocations")

@@ -17,7 +17,7 @@ import (
 	"sqlwriter/test/emulators/cosmosdb"
 )
 
-// What an operator says with a pause. Health is anonymous, so it repeats neither.
+// The operator's name and reason of a pause. Health is anonymous, so it repeats neither.
 const (
 	operatorMarker = "ann-operator-marker"
 	wordsMarker    = "words-of-the-pause-marker"
@@ -37,7 +37,7 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// controlEtags are the etags of everything in the control container, by id.
+// controlEtags returns the etags of all control documents, by id.
 func (s *stack) controlEtags() map[string]string {
 	s.t.Helper()
 	control, err := s.cosmos.Client.NewContainer("invoices", "sqlwriter-control")
@@ -59,7 +59,7 @@ func (s *stack) controlEtags() map[string]string {
 	return etags
 }
 
-// requireAnonymous asks Health and checks that it says "paused" and not by whom or why.
+// requireAnonymous checks that Health reports "paused" without the operator's name and reason.
 func (p *process) requireAnonymous() {
 	p.t.Helper()
 	_, body := p.health()
@@ -70,7 +70,7 @@ func (p *process) requireAnonymous() {
 	require.NotContains(p.t, string(text), wordsMarker)
 }
 
-// A pause outlives every instance. The next one opens SQL beside it, because who resumes needs the audit log.
+// A pause outlives every instance. The next instance opens SQL nevertheless, because resume needs the audit log.
 func TestReviewAPauseThatOutlivesTheProcessCanBeResumed(t *testing.T) {
 	s := newStack(t)
 	p := start(t, s.settings)
@@ -94,7 +94,7 @@ func TestReviewAPauseThatOutlivesTheProcessCanBeResumed(t *testing.T) {
 	require.Equal(t, map[string]int{`"committed"`: 3}, s.statuses())
 }
 
-// A shadow neither moves the live instances' breaker nor heeds it.
+// A shadow neither changes the live instances' breaker nor obeys it.
 func TestReviewAShadowHasNoPartInTheLiveBreaker(t *testing.T) {
 	s := newStack(t)
 	shadow := map[string]string{"MODE": "shadow"}
@@ -128,7 +128,7 @@ func TestReviewAShadowHasNoPartInTheLiveBreaker(t *testing.T) {
 		_, body := p.health()
 		require.Equal(t, "running", body["flow"].(map[string]any)["state"], "the pause is the live app's")
 		look(p)
-		p.ask(http.MethodPost, "resume", `{"by":"bob","why":"on the wrong app"}`) // whatever it answers
+		p.ask(http.MethodPost, "resume", `{"by":"bob","why":"on the wrong app"}`) // the reply does not matter
 	}
 	require.Equal(t, before, s.controlEtags())
 	live.requireAnonymous()
@@ -136,7 +136,7 @@ func TestReviewAShadowHasNoPartInTheLiveBreaker(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, code, "still paused")
 }
 
-// A handler that starts while the flow is paused, and is not ready yet for another reason, keeps the operator's words too.
+// A handler that starts while the flow is paused, and is not ready yet for another reason, hides the operator's text, too.
 func TestReviewHealthKeepsTheOperatorsWordsWhileItIsNotReady(t *testing.T) {
 	s := newStack(t)
 	p := start(t, s.settings)
@@ -154,7 +154,7 @@ func TestReviewHealthKeepsTheOperatorsWordsWhileItIsNotReady(t *testing.T) {
 	p.requireAnonymous()
 }
 
-// The breaker's own words hold the operator's: what Health lists as a problem is not them.
+// The breaker's error contains the operator's text, so Health does not list it as a problem.
 func TestReviewAProblemDoesNotRepeatTheBreakersWords(t *testing.T) {
 	flow := breaker.New(nil, breaker.Options{})
 	require.NoError(t, flow.Pause(t.Context(), operatorMarker, wordsMarker))
@@ -163,7 +163,7 @@ func TestReviewAProblemDoesNotRepeatTheBreakersWords(t *testing.T) {
 	defer cancel()
 	tries := 0
 	a.keepOpening(ctx, dependency{depSQL, func(ctx context.Context) error {
-		if tries++; tries > 1 { // what the first try left is in Health now
+		if tries++; tries > 1 { // Health shows the result of the first attempt now
 			cancel()
 		}
 		err := flow.Permit(context.WithoutCancel(ctx))
@@ -177,7 +177,7 @@ func TestReviewAProblemDoesNotRepeatTheBreakersWords(t *testing.T) {
 	require.NotContains(t, fmt.Sprint(problems), wordsMarker)
 }
 
-// After a resume the operator's words stay in the breaker until it closes; Health does not repeat them either.
+// After a resume the operator's text stays in the breaker until it closes. Health does not repeat it.
 func TestReviewHealthKeepsTheOperatorsWordsAfterAResume(t *testing.T) {
 	flow := breaker.New(nil, breaker.Options{})
 	require.NoError(t, flow.Pause(t.Context(), operatorMarker, wordsMarker))
@@ -189,8 +189,8 @@ func TestReviewHealthKeepsTheOperatorsWordsAfterAResume(t *testing.T) {
 	require.NotContains(t, string(text), wordsMarker)
 }
 
-// A message that comes to a shadow is put off for the live app, and Health counts it. Here even that cannot be: it is held.
-func TestAShadowPutsMessagesOff(t *testing.T) {
+// A shadow defers a message for the live app, and Health counts it. Here the deferral fails, too, so the request waits.
+func TestAShadowDefersMessages(t *testing.T) {
 	s := newStack(t)
 	s.settings["MODE"] = "shadow"
 	p := start(t, s.settings)

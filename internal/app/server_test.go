@@ -12,7 +12,7 @@ import (
 	"sqlwriter/test/sqlservertest"
 )
 
-// The app has no right to change a server's schema: it says what is missing and who can mend it.
+// The app has no right to change a server's schema. It names the missing objects and the command that creates them.
 func TestADatabaseWithoutOurSchemaIsNotMigratedByTheApp(t *testing.T) {
 	dsn := sqlservertest.NewDatabase(t)
 	server, err := sqlserver.Open(t.Context(), dsn, sqlserver.Options{})

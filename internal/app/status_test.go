@@ -11,7 +11,7 @@ import (
 	"sqlwriter/internal/fault"
 )
 
-// A database that went back needs a person: Health says so to whoever watches it. An outage does not: it ends by itself.
+// A restored database needs an operator's decision, so Health is not ready. An outage ends by itself, so Health stays ready.
 func TestHealthIsNotReadyForADatabaseThatWentBack(t *testing.T) {
 	s := newStatus("v1", time.Now)
 	s.becomeReady()
@@ -27,7 +27,7 @@ func TestHealthIsNotReadyForADatabaseThatWentBack(t *testing.T) {
 		if want == statusLive {
 			require.Contains(t, r.Problems, "sql: the heartbeat is 7, known is 9 (docs/runbook.md)")
 		}
-		view.Control.Breaker.Name = breaker.HalfOpen // it matches again
+		view.Control.Breaker.Name = breaker.HalfOpen // the heartbeat matches again
 		require.Equal(t, handlers.StatusReady, s.report().Status, code)
 	}
 }

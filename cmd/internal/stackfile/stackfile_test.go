@@ -63,7 +63,7 @@ func TestAStackThatWasKilledIsRecognised(t *testing.T) {
 func TestAProcessIdThatWasUsedAgainIsNotTheOldProcess(t *testing.T) {
 	s := me(t)
 	require.True(t, s.Runner.Running(t.Context()))
-	s.Runner.Started = "an earlier boot/12345" // the same id, another process
+	s.Runner.Started = "an earlier boot/12345" // the same id, but another process
 	require.False(t, s.Runner.Running(t.Context()))
 	dir := t.TempDir()
 	require.NoError(t, stackfile.Write(dir, s))
@@ -71,7 +71,7 @@ func TestAProcessIdThatWasUsedAgainIsNotTheOldProcess(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAFileThatCannotBeReadBelongsToNobody(t *testing.T) {
+func TestAnUnreadableFileIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, stackfile.Name), []byte("{"), 0o600))
 	_, _, err := stackfile.Read(t.Context(), dir)
@@ -85,7 +85,7 @@ func TestWithoutAFileThereIsNoStack(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-func TestOfManyWhoStartAtOnceOneWins(t *testing.T) {
+func TestOfManyConcurrentClaimsOneWins(t *testing.T) {
 	dir, mine := t.TempDir(), me(t)
 	var wg sync.WaitGroup
 	won := make(chan struct{}, 20)

@@ -18,12 +18,12 @@ import (
 	"sqlwriter/internal/config"
 )
 
-// The host takes a wrong host.json or function.json without a word, or with a line in a log, and runs no function. So the files
-// are held against its rules here (docs/facts.md).
+// With a wrong host.json or function.json the host runs no function, and at most logs a line. So these tests check the files
+// against the host's rules (docs/facts.md).
 
 const repository = "../../.."
 
-// decode reads JSON whose members are all known: the host ignores what it does not know.
+// decode reads JSON and fails on unknown members, because the host ignores them.
 func decode(t *testing.T, content []byte, to any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(content))
@@ -90,8 +90,8 @@ func TestHostFile(t *testing.T) {
 	require.Zero(t, *bus.PrefetchCount, "F51: the locks of prefetched messages run while they wait")
 }
 
-// trigger has the properties of every trigger of ours. A 3.x name, a misspelt one, cardinality and dataType are silently wrong
-// (F6, F37, F52), so a property that is new here is looked up first.
+// trigger has the allowed properties of a trigger. The host silently ignores a 3.x name or a misspelled one, and cardinality
+// and dataType are wrong (F6, F37, F52). Look up a new property before you add it.
 type trigger struct {
 	Type, Direction, Name string
 	Connection            string
@@ -130,7 +130,7 @@ func TestFunctionFiles(t *testing.T) {
 			var f function
 			decode(t, content, &f)
 			require.NotEmpty(t, f.Bindings)
-			var in trigger // the first binding
+			var in trigger // the trigger
 			decode(t, f.Bindings[0], &in)
 			require.Equal(t, "in", in.Direction, "F1")
 			require.NotEmpty(t, in.Name, "F1")
@@ -180,8 +180,8 @@ func checkCosmos(t *testing.T, f function, in trigger) {
 	require.Equal(t, 1000, in.FeedPollDelay)
 }
 
-// checkSettings holds the settings that a binding names against the table: the host knows no defaults, and an unset one fails
-// the indexing (F35).
+// checkSettings checks that the settings of a binding are in the table. The host knows no defaults, and its indexing fails for
+// an unset one (F35).
 func checkSettings(t *testing.T, binding json.RawMessage) {
 	t.Helper()
 	var properties map[string]any
@@ -198,13 +198,13 @@ func checkSettings(t *testing.T, binding json.RawMessage) {
 	}
 }
 
-// .funcignore leaves out nothing of a staged root, a deployment's own column names neither (F32).
+// .funcignore excludes no file of a staged root, not even a deployment's own column names (F32).
 func TestFuncignoreLeavesTheRootWhole(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(repository, ".funcignore"))
 	require.NoError(t, err)
 	needed := []string{Binary, "function.json"}
 	for name := range maps.Keys(copied()) {
-		if name != "local.settings.json" { // func leaves it out by itself
+		if name != "local.settings.json" { // func excludes it by itself
 			needed = append(needed, name)
 		}
 	}

@@ -18,7 +18,7 @@ func staged(t *testing.T) string {
 	return dir
 }
 
-func TestAStagedRootIsWhatTheHostWants(t *testing.T) {
+func TestAStagedRootFitsTheHost(t *testing.T) {
 	dir := staged(t)
 	info, err := os.Stat(filepath.Join(dir, Binary))
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ type module struct {
 }
 
 func newModule(t *testing.T, dir string) *module {
-	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} { // of a hook that runs the tests
+	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} { // set by a hook that runs the tests
 		t.Setenv(name, "")
 		require.NoError(t, os.Unsetenv(name))
 	}
@@ -39,7 +39,7 @@ func (s *module) write(name, text string) {
 	require.NoError(s.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// git runs git as somebody who is nobody, whatever this machine's settings say.
+// git runs git with a fixed author, without this machine's settings.
 func (s *module) git(args ...string) string {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), "git", append([]string{"-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"}, args...)...)
@@ -65,7 +65,7 @@ func (s *module) commit() (commit string) {
 	return s.git("rev-parse", "--short=12", "HEAD")
 }
 
-// stamp builds the handler and asks it.
+// stamp builds the handler and returns its stamp.
 func (s *module) stamp() string {
 	s.t.Helper()
 	path := filepath.Join(s.t.TempDir(), Binary)
@@ -75,7 +75,7 @@ func (s *module) stamp() string {
 	return string(out)
 }
 
-func TestTheHandlerIsStampedWithWhatGitSays(t *testing.T) {
+func TestTheHandlersVersionIsGitDescribe(t *testing.T) {
 	s := newModule(t, t.TempDir())
 	require.Empty(t, s.stamp(), "no git: app.Version takes the content")
 	s.init()

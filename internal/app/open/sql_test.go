@@ -42,7 +42,7 @@ func TestADatabaseIsCheckedUntilThatSucceedsAndThenNoMore(t *testing.T) {
 	require.Equal(t, []int{2, 2}, []int{checks, b.n}, "nothing is sent to a database that is not checked")
 }
 
-// A request that waits for another one's check waits no longer than its own deadline.
+// A request waits for another request's check until its own deadline.
 func TestAWaitForACheckEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
@@ -58,7 +58,7 @@ func TestAWaitForACheckEnds(t *testing.T) {
 	})
 }
 
-// Nothing is asked of a server when its database is opened: only then may the handler do so beside an outage.
+// Opening a database makes no request, so that the handler can open it during an outage.
 func TestADatabaseIsOpenedWithoutItsServer(t *testing.T) {
 	dsn := "sqlserver://u:p@127.0.0.1:1?database=d&encrypt=disable"
 	db, err := open.SQL(config.SQL{Engine: config.SQLServer, Connection: config.Secret(dsn)}, invoice.DefaultLayout(), false)
