@@ -141,7 +141,7 @@ func (c *batchRequeueCommand) Run(ctx context.Context, a *app) error {
 		return &usageError{errors.New("batch requeue: expected a batch, or --run, not both")}
 	}
 	return c.operate(ctx, a, func(o operations) error {
-		done, err := o.BatchRequeue(ctx, ops.RequeueRequest{Batch: c.ID, Run: c.RunID, By: who(), Why: c.Why})
+		done, err := o.BatchRequeue(ctx, ops.RequeueRequest{Batch: c.ID, Run: c.RunID, By: operatorName(), Why: c.Why})
 		if err != nil {
 			return err
 		}

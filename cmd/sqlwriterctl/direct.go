@@ -193,7 +193,7 @@ const toolBuild = "sqlwriterctl"
 // newBreaker makes a breaker over the app's control document, with a heartbeat of its own. Nothing is asked for yet.
 func (a *app) newBreaker(store breaker.ControlStore, c config.Config, sql commit.Sink, log zerolog.Logger) *breaker.Breaker {
 	return breaker.New(store, breaker.Options{
-		Instance:         fmt.Sprintf("%s-%s-%d", toolBuild, who(), os.Getpid()),
+		Instance:         fmt.Sprintf("%s-%s-%d", toolBuild, operatorName(), os.Getpid()),
 		MaxPoisonPerHour: c.MaxPoisonPerHour,
 		Log:              log.Level(zerolog.ErrorLevel),
 		SysName:          c.SysName,

@@ -91,7 +91,7 @@ func (c *ledgerAdoptCommand) adopt(ctx context.Context, a *app, documents adopt.
 	}
 	w := adoptProgress{a: a, began: time.Now()}
 	after, err := adopt.New(documents, ledger, adopt.Options{
-		SysName: sysName, By: who(), Rate: c.Rate, WriterMayWork: c.DryRun, OnPage: w.page, OnSkip: w.skip,
+		SysName: sysName, By: operatorName(), Rate: c.Rate, WriterMayWork: c.DryRun, OnPage: w.page, OnSkip: w.skip,
 	}).Run(ctx)
 	w.end()
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *ledgerAdoptCommand) empty(ctx context.Context, a *app, documents adopt.
 		return fmt.Errorf("the container has committed documents, such as %q: adopt them (sqlwriterctl ledger adopt), or add --yes "+
 			"if their lines are not in this database", id)
 	}
-	if err := db.MarkEmpty(ctx, who()); err != nil {
+	if err := db.MarkEmpty(ctx, operatorName()); err != nil {
 		return err
 	}
 	a.printf("the database has no history: the app may commit")
@@ -276,7 +276,7 @@ func (c *ledgerReopenCommand) Run(ctx context.Context, a *app) error {
 			a.printf("nothing to do: %s", describe(s))
 			return nil
 		}
-		if _, err := db.Begin(ctx, s, who()); err != nil {
+		if _, err := db.Begin(ctx, s, operatorName()); err != nil {
 			return err
 		}
 		a.printf("reopened: the app does not commit until the next adopt")
@@ -310,8 +310,8 @@ func readUpTo(watermark int64) string {
 
 func formatUTC(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
-// who returns the user and the machine, as USER@HOST.
-func who() string {
+// operatorName returns the user and the machine, as USER@HOST.
+func operatorName() string {
 	name, host := "unknown", "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username

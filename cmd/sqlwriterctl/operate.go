@@ -145,7 +145,7 @@ type reprocessCommand struct {
 func (c *reprocessCommand) Run(ctx context.Context, a *app) error {
 	r := ops.ReprocessRequest{
 		Filter: ops.Filter{Kind: fault.Kind(c.Kind), Code: c.Code, IDs: c.ID},
-		All:    c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, By: who(), Why: c.Why,
+		All:    c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, By: operatorName(), Why: c.Why,
 	}
 	var err error
 	if r.From, r.To, err = period(c.Since, c.Until, a.clock()()); err != nil {
@@ -218,7 +218,7 @@ type pauseCommand struct {
 // Run pauses the flow.
 func (c *pauseCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
-		change, err := o.Pause(ctx, ops.FlowRequest{By: who(), Why: c.Why})
+		change, err := o.Pause(ctx, ops.FlowRequest{By: operatorName(), Why: c.Why})
 		return printFlowChange(a, change, err, c.JSON)
 	})
 }
@@ -234,7 +234,7 @@ type resumeCommand struct {
 // Run resumes the flow.
 func (c *resumeCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
-		change, err := o.Resume(ctx, ops.FlowRequest{By: who(), Why: c.Why, Force: c.Force})
+		change, err := o.Resume(ctx, ops.FlowRequest{By: operatorName(), Why: c.Why, Force: c.Force})
 		if err == nil && c.Force && change.Risk == "" && !c.JSON {
 			a.printf("there was nothing to accept; the flow was resumed")
 		}
@@ -271,7 +271,7 @@ type markCommittedCommand struct {
 // Run marks the document.
 func (c *markCommittedCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
-		res, err := o.MarkCommitted(ctx, ops.MarkRequest{ID: c.ID, By: who(), Why: c.Why})
+		res, err := o.MarkCommitted(ctx, ops.MarkRequest{ID: c.ID, By: operatorName(), Why: c.Why})
 		if err != nil {
 			return err
 		}

@@ -92,7 +92,7 @@ func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	}
 	r = ops.StartRequest{
 		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of},
-		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, By: who(), Why: c.Why,
+		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, By: operatorName(), Why: c.Why,
 	}
 	if r.From, r.To, err = period(c.Since, c.Until, a.clock()()); err != nil {
 		return r, err
@@ -309,7 +309,7 @@ func (c *runCancelCommand) Run(ctx context.Context, a *app) error {
 }
 
 func (c *runCancelCommand) request() ops.CancelRequest {
-	return ops.CancelRequest{Run: c.ID, By: who(), Why: c.Why, Gone: c.Gone}
+	return ops.CancelRequest{Run: c.ID, By: operatorName(), Why: c.Why, Gone: c.Gone}
 }
 
 type runResumeCommand struct {
@@ -323,7 +323,7 @@ type runResumeCommand struct {
 // Run resumes the run.
 func (c *runResumeCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
-		p, err := o.RunResume(ctx, ops.RunRequest{Run: c.ID, By: who(), Why: c.Why})
+		p, err := o.RunResume(ctx, ops.RunRequest{Run: c.ID, By: operatorName(), Why: c.Why})
 		return printActed(a, p, err, c.JSON, "resumed")
 	})
 }

@@ -24,7 +24,7 @@ type Store interface {
 	adopt.Ledger
 	adopt.Reader
 	// MarkEmpty records that no other program has written results before.
-	MarkEmpty(ctx context.Context, who string) error
+	MarkEmpty(ctx context.Context, by string) error
 	// Adopted reports whether the ledger covers the results that other programs have written.
 	Adopted(ctx context.Context) (bool, error)
 	Migrate(ctx context.Context) error
