@@ -93,7 +93,7 @@ func TestADatabaseOfAnotherProgramIsNeverTouched(t *testing.T) {
 	fresh := o
 	fresh.fresh = true
 	_, err = opened(t, fresh)
-	require.ErrorContains(t, err, "has 1 rows in dbo.IVCE_DTL and dbo.IVCE_TRKG_MSTR that no stack made")
+	require.ErrorContains(t, err, "has 1 rows in dbo.IVCE_DTL and dbo.IVCE_TRKG_MSTR that no stack inserted")
 	d, err = opened(t, kept)
 	require.NoError(t, err)
 	require.Contains(t, d.names(t), "sqlwriter.ledger", "not even in part")
@@ -111,7 +111,7 @@ func TestADatabaseOfAnotherProgramIsNeverTouched(t *testing.T) {
 		require.ErrorContains(t, err, "1 tables that no stack created (dbo.MINE), so nothing is touched")
 	}
 	_, err = opened(t, kept)
-	require.ErrorContains(t, err, "FRESH=1 forgets them", "documents without their rows")
+	require.ErrorContains(t, err, "FRESH=1 deletes them", "documents without their rows")
 }
 
 func TestATemporaryRunDropsItsTables(t *testing.T) {
