@@ -60,7 +60,7 @@ func TestUnsetSettingsAreAllNamedAndItKeepsAnswering(t *testing.T) {
 	require.NotContains(t, p.stdout.String()+problems+text, "password-marker")
 }
 
-func TestWhatOnlyTheAdapterUnderstandsIsReportedWithTheRestAndValuesAreNot(t *testing.T) {
+func TestTheAdaptersProblemsAreReportedWithoutValues(t *testing.T) {
 	t.Parallel()
 	p := start(t, map[string]string{
 		"TIME_ZONE": "Mars", "LOG_LEVEL": "value-marker", "COSMOS_DATABASE": "d", "COSMOS_CONTAINER": "c", "LEASE_CONTAINER": "l",
@@ -99,7 +99,7 @@ func TestBadRequestsAreAnsweredAndNamed(t *testing.T) {
 	require.NotContains(t, p.stdout.String(), "payload-marker")
 }
 
-func TestATickOfTheTimerTakesWhatIsDue(t *testing.T) {
+func TestTheTimerProcessesDueDocuments(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	p := start(t, s.settings)
