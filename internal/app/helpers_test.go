@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -28,6 +27,7 @@ import (
 	"sqlwriter/cmd/stage/staging"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+	"sqlwriter/test/emulators/loopback"
 	"sqlwriter/test/emulators/servicebus"
 )
 
@@ -110,7 +110,7 @@ func freePort(t *testing.T) int {
 // start runs the binary with only these settings, as the host does, and waits until it answers.
 func start(t *testing.T, settings map[string]string) *process {
 	t.Helper()
-	port := freePort(t)
+	port := loopback.Port(t)
 	p := &process{
 		t: t, port: port, stdout: &lines{}, done: make(chan struct{}),
 		client: &http.Client{Transport: &http.Transport{}},

@@ -105,7 +105,7 @@ func directions() []direction {
 		{"cmd/handler", []string{"internal/app", "internal/config", "handlers"}, zerolog, "main only starts the composition root"},
 		{
 			"test/emulators/cosmosdb",
-			[]string{"test/emulators/cosmosdb"},
+			[]string{"test/emulators/cosmosdb", "test/emulators/loopback"},
 			append([]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/stretchr/testify"}, zerolog...),
 			"an emulator that knew the product would agree with its mistakes",
 		},
@@ -118,7 +118,7 @@ func directions() []direction {
 		{"test/emulators/servicebus", nil, nil, "an emulator that knew the product would agree with its mistakes"},
 		{
 			"test/emulators/servicebus/servicebustest",
-			[]string{"test/emulators/servicebus"},
+			[]string{"test/emulators/servicebus", "test/emulators/loopback"},
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus", "github.com/stretchr/testify"},
 			"tests of any package get a Service Bus from it, so it knows none of them",
 		},

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/test/emulators/loopback"
 )
 
 // Fault is what the proxy does with a request.
@@ -57,7 +59,7 @@ func (s *Server) Proxy(t testing.TB) *Proxy {
 			r.Out.Host = r.In.Host
 		},
 	}}
-	p.listen(t, "127.0.0.1:0")
+	p.listen(t, loopback.Address(t))
 	t.Cleanup(func() {
 		close(p.over)
 		p.Refuse()

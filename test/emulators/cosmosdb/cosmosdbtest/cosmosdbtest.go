@@ -5,6 +5,7 @@ package cosmosdbtest
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/loopback"
 )
 
 // Running is a server that listens on 127.0.0.1 until the test ends.
@@ -42,7 +44,11 @@ func Start(t testing.TB, change ...func(*cosmosdb.Options)) *Running {
 	}
 	server, err := cosmosdb.New(opts)
 	require.NoError(t, err)
-	listener := httptest.NewServer(server)
+	listener := httptest.NewUnstartedServer(server)
+	require.NoError(t, listener.Listener.Close())
+	listener.Listener, err = net.Listen("tcp", loopback.Address(t)) //nolint:noctx // it listens at once or not at all
+	require.NoError(t, err)
+	listener.Start()
 	r := &Running{
 		URL: listener.URL + "/", Server: server, http: listener,
 		ConnectionString: "AccountEndpoint=" + listener.URL + "/;AccountKey=" + server.Key() + ";",

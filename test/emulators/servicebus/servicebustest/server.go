@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/test/emulators/loopback"
 	"sqlwriter/test/emulators/servicebus"
 )
 
@@ -36,6 +37,9 @@ func StartWith(t testing.TB, o servicebus.Options) *Server {
 	dir, err := programDir()
 	require.NoError(t, err)
 	o.Dir = dir
+	if o.AMQP == "" {
+		o.AMQP = loopback.Address(t)
+	}
 	s := &Server{t: t, options: o}
 	s.start()
 	t.Cleanup(func() { s.Kill() }) // the one that runs then
