@@ -6,7 +6,7 @@ WAITING := -p 4 -parallel 8
 # The end-to-end tests of `make test`: the plain path, an outage, a kill.
 SMOKES := ^(TestFiveHundredDocumentsArriveExactly|TestCosmosGoesAwayAfterHalfOfThePatches|TestKillBetweenSQLCommitAndPatch)$$
 # Not with the race detector: crashtest runs one goroutine at a time, scenario on a fake clock, and e2e tests processes.
-NORACE := /test/(crashtest|scenario|e2e)$$
+NORACE := /(test/(crashtest|scenario|e2e)|cmd/local)$$
 # SQLite's translated C is left out of the race detector: it has no goroutines of its own, and watching it makes the SQL
 # suites nine times slower.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false
@@ -35,7 +35,7 @@ test: azurite servicebus ## Run the tests of every package, in two minutes: rand
 
 check: sqllint lint vuln race e2e somemutants ## What `make test` leaves out: lint, known vulnerabilities, race, e2e, a sixth of the mutants (installs its tools into .tools; needs Python 3 and a C compiler).
 
-race: azurite servicebus ## All tests in their daily size with the race detector, but for those of e2e, crashtest and scenario. Needs a C compiler.
+race: azurite servicebus ## All tests in their daily size with the race detector, but for those of cmd/local, e2e, crashtest and scenario. Needs a C compiler.
 	$(GO) test $(RACE) $(WAITING) -timeout 20m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(NORACE)')
 
 e2e: azurite servicebus ## The whole stack end to end (test/e2e, cmd/local), and crash tests and scenarios in their daily size.

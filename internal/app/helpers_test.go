@@ -91,22 +91,6 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 func (l *lines) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.text.String() }
 
-// freePort finds a free port below the range of automatic ports, so that no outgoing connection takes it before the process
-// does.
-func freePort(t *testing.T) int {
-	t.Helper()
-	const first, last, tries = 15_000, 32_000, 100
-	for range tries {
-		port := first + rand.IntN(last-first)
-		if listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			require.NoError(t, listener.Close())
-			return port
-		}
-	}
-	require.FailNow(t, "no free port")
-	return 0
-}
-
 // start runs the binary with only these settings, as the host does, and waits until it answers.
 func start(t *testing.T, settings map[string]string) *process {
 	t.Helper()

@@ -56,7 +56,7 @@ func directions() []direction {
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/Azure/go-amqp"},
 			"adapters never import each other",
 		},
-		{"test/emulators/azurite", nil, []string{"github.com/stretchr/testify"}, "tests of any package get a blob server from it, so it knows none of them"},
+		{"test/emulators/azurite", []string{"test/emulators/loopback"}, []string{"github.com/stretchr/testify"}, "tests of any package get a blob server from it, so it knows none of them"},
 		{"internal/store/migration", nil, nil, "numbered files and what a database says of them; it knows no database"},
 		{"internal/adopt", []string{"internal/fault", "internal/invoice", "internal/timer"}, nil, "a use case knows no SDK"},
 		{"internal/ops", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/run", "internal/timer"}, nil, "what operators do is a use case: it knows no SDK"},
@@ -115,6 +115,7 @@ func directions() []direction {
 			append([]string{"github.com/Azure/azure-sdk-for-go/sdk/", "github.com/adhocore/gronx", "github.com/google/uuid"}, zerolog...),
 			"an emulator that knew the product would agree with its mistakes",
 		},
+		{"test/emulators/loopback", nil, nil, "it gives ports to tests of any package, so it knows none of them"},
 		{"test/emulators/servicebus", nil, nil, "an emulator that knew the product would agree with its mistakes"},
 		{
 			"test/emulators/servicebus/servicebustest",

@@ -1,5 +1,5 @@
 -- The ledger: which document each line was written from, for ever (never purged). It serves idempotency, the guard against
--- older results and lost acknowledgements. row_hash is for finding edited rows, which is not built (docs/requirements.md R54).
+-- older results and lost acknowledgements. row_hash is for finding edited rows: not built yet (docs/requirements.md R54).
 -- Keys and hashes are lower-case hex, compared byte by byte whatever the database's collation.
 CREATE TABLE sqlwriter.ledger (
     detail_id bigint NOT NULL,

@@ -31,7 +31,7 @@ IF NOT EXISTS (SELECT 1 FROM sqlwriter.migration WHERE number = 1)
     BEGIN
         EXEC (N'
 -- The ledger: which document each line was written from, for ever (never purged). It serves idempotency, the guard against
--- older results and lost acknowledgements. row_hash is for finding edited rows, which is not built (docs/requirements.md R54).
+-- older results and lost acknowledgements. row_hash is for finding edited rows: not built yet (docs/requirements.md R54).
 -- Keys and hashes are lower-case hex, compared byte by byte whatever the database''s collation.
 CREATE TABLE sqlwriter.ledger (
     detail_id bigint NOT NULL,
@@ -54,7 +54,7 @@ CREATE TABLE sqlwriter.ledger (
 );
 ');
         INSERT INTO sqlwriter.migration (number, name, checksum)
-        VALUES (1, N'0001_ledger', '10d3d68b2aefa87aafb231fe4cc8d6895f6c01ee4fa18e5d61fecbc0870b4df4');
+        VALUES (1, N'0001_ledger', '7015ee404a985d03895b149404f7fc38191c726b39eaf2e19ff14c4b0cd652f0');
     END;
 GO
 -- 0002_adoption
