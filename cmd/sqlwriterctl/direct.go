@@ -162,7 +162,9 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 		return db.Stores(c.SysName), nil
 	}
 	log := zerolog.New(a.stderr).With().Timestamp().Logger()
-	flow := a.newBreaker(cosmos.NewControl(control, c.SysName), c, sql, log)
+	flow := open.Breaker(c, cosmos.NewControl(control, c.SysName), sql, breaker.Options{
+		Instance: fmt.Sprintf("%s-%s-%d", toolBuild, operatorName(), os.Getpid()), Log: log.Level(zerolog.ErrorLevel), Now: a.clock(), Wait: a.pause(),
+	})
 	defer func() {
 		if flow.Seen().Lost {
 			a.notef("the control document is not available: the state of the app is unknown, and SQL was used without it")
@@ -189,20 +191,6 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 // toolBuild stands where the app's version stands: in evidence and in the instance's name. The breaker here has no build, so
 // its writes prove nothing about the app's build.
 const toolBuild = "sqlwriterctl"
-
-// newBreaker makes a breaker over the app's control document, with a heartbeat of its own. Nothing is asked for yet.
-func (a *app) newBreaker(store breaker.ControlStore, c config.Config, sql commit.Sink, log zerolog.Logger) *breaker.Breaker {
-	return breaker.New(store, breaker.Options{
-		Instance:         fmt.Sprintf("%s-%s-%d", toolBuild, operatorName(), os.Getpid()),
-		MaxPoisonPerHour: c.MaxPoisonPerHour,
-		Log:              log.Level(zerolog.ErrorLevel),
-		SysName:          c.SysName,
-		Heartbeat:        sql.Heartbeat,
-		TakeOver:         sql.TakeOver,
-		Now:              a.clock(),
-		Wait:             a.pause(),
-	})
-}
 
 // evidence opens the evidence store. If the source names no valid one, it returns a store that reports this on first use.
 func (a *app) evidence(c config.Config, from string) (commit.Evidence, func()) {

@@ -88,7 +88,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		}
 		return a.checkSQL(ctx)
 	})
-	a.breaker = newBreaker(a.config, Build(file), a.clients.control, watchedSink{a.sql, a.status.seen}, a.log)
+	a.breaker = open.Breaker(a.config, a.clients.control, watchedSink{a.sql, a.status.seen}, breaker.Options{Instance: instance(), Build: Build(file), Log: a.log})
 	a.status.flow = a.breaker.Seen
 	a.deps = []dependency{{depCosmos, a.openCosmos, nil}, {depSQL, a.openSQL, a.sql.Close}}
 	a.useCases()

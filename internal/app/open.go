@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rs/zerolog"
-
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
@@ -91,21 +89,6 @@ func (m clients) close() {
 	for _, closeFn := range slices.Backward(m.closers) {
 		closeFn()
 	}
-}
-
-// newBreaker makes the breaker over the control document. It makes no request.
-func newBreaker(c config.Config, build string, control breaker.ControlStore, sink commit.Sink, log zerolog.Logger) *breaker.Breaker {
-	o := breaker.Options{
-		Instance: instance(), Build: build, MaxPoisonPerHour: c.MaxPoisonPerHour, Log: log,
-		SysName: c.SysName, Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver,
-	}
-	if c.Mode == config.ModeShadow { // a shadow writes nothing, not even a heartbeat
-		o.Heartbeat = func(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
-			_, err := sink.Apply(ctx, nil, commit.Preview, known)
-			return breaker.Heartbeat{}, err
-		}
-	}
-	return breaker.New(control, o)
 }
 
 // openCosmos reads the container's metadata. The first batch is then faster, and a wrong key shows before it.

@@ -12,7 +12,7 @@ import (
 
 // The handler, sqlwriterctl and the local stack read the settings of an adapter alike, because one package opens it for them.
 func TestAdaptersAreOpenedInOnePlace(t *testing.T) {
-	opens := regexp.MustCompile(`\b(cosmos|blob|servicebus|sqlserver|sqlite)\.(Open|New)\(`)
+	opens := regexp.MustCompile(`\b(cosmos|blob|servicebus|sqlserver|sqlite|breaker)\.(Open|New)\(`)
 	found := map[string]bool{}
 	root := os.DirFS("../..")
 	for _, dir := range []string{"cmd", "handlers", "internal"} {
@@ -28,8 +28,10 @@ func TestAdaptersAreOpenedInOnePlace(t *testing.T) {
 		}))
 	}
 	require.Equal(t, map[string]bool{
-		"internal/app/open/open.go":  true,
-		"internal/app/open/sql.go":   true,
-		"cmd/sqlwriterctl/ledger.go": true, // the temporary file of a dry run, which no setting names
+		"internal/app/open/breaker.go": true,
+		"internal/commit/commit.go":    true, // a caller that gives none has one of its own, which is always closed
+		"internal/app/open/open.go":    true,
+		"internal/app/open/sql.go":     true,
+		"cmd/sqlwriterctl/ledger.go":   true, // the temporary file of a dry run, which no setting names
 	}, found)
 }
