@@ -31,10 +31,39 @@ func TestTheWhereTableIsTrue(t *testing.T) {
 		for _, name := range quoted.FindAllStringSubmatch(cells[3], -1) {
 			pattern := regexp.QuoteMeta(name[1])
 			if strings.Contains(cells[2], ".go`") && word.MatchString(name[1]) && !unicode.IsDigit(rune(name[1][0])) && !strings.Contains(cells[2], ".sql`") {
-				pattern = `(?m)^(func (\([^)]*\) )?|type |const |\t)` + pattern + `\b`
+				pattern = declared(name[1])
 			}
 			require.True(t, regexp.MustCompile(pattern).MatchString(text.String()), "%s is not there: %s", name[1], line)
 		}
 	}
 	require.Greater(t, rows, 20)
+}
+
+// declared is the pattern of a declaration of the name.
+func declared(name string) string {
+	return `(?m)^(func (\([^)]*\) )?|type |const |\t)` + name + `\b`
+}
+
+// "How to add ..." names files that exist, and names that are declared in the file beside them.
+func TestTheStepsToAddSomethingAreTrue(t *testing.T) {
+	files := tracked(t)
+	_, steps, found := strings.Cut(string(files["docs/architecture.md"]), "\n## How to add ...\n")
+	require.True(t, found)
+	for _, file := range regexp.MustCompile("`([a-z][a-z0-9_/]+/[a-z0-9_]+\\.[a-z]+)`").FindAllStringSubmatch(steps, -1) {
+		require.Contains(t, files, file[1])
+	}
+	named := 0
+	check := func(file, names string) {
+		for _, name := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(names, -1) {
+			named++
+			require.Regexp(t, declared(name[1]), string(files[file]), "%s is not in %s", name[1], file)
+		}
+	}
+	for _, m := range regexp.MustCompile("`([^`]+\\.go)` \\(((?:`\\w+`(?:, )?)+)\\)").FindAllStringSubmatch(steps, -1) {
+		check(m[1], m[2])
+	}
+	for _, m := range regexp.MustCompile("(`\\w+`) (?:in|of|\\()\\s?`([^`]+/[^`]+\\.go)`").FindAllStringSubmatch(steps, -1) {
+		check(m[2], m[1])
+	}
+	require.Greater(t, named, 10)
 }
