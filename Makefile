@@ -82,7 +82,7 @@ publish: ## Publish to a function app: make publish APP=name (needs the func too
 	$(GO) run ./cmd/stage -goos linux -goarch amd64 -named
 	cd .stage && func azure functionapp publish $(APP) --custom --no-build
 
-update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, the sample settings, README's tables.
+update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/settings.md, the sample settings.
 	$(GO) test ./internal/invoice ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update
 
 azurite: test/emulators/azurite/node_modules/.package-lock.json
