@@ -20,7 +20,7 @@ type HealthReport struct {
 	// Dependencies are cosmos and sql as the last work saw them; Health sends no request to them.
 	Dependencies map[string]DependencyHealth `json:"dependencies"`
 	// ForeignMessages counts messages that this process received but that are for another app: a queue's name is wrong.
-	// Messages of another environment were dead-lettered with the reason. Messages to a shadow were postponed for the
+	// Messages of another environment were dead-lettered with the reason. Messages to a shadow were deferred for the
 	// live app.
 	ForeignMessages int `json:"foreign_messages,omitempty"`
 	// Flow is the state of the breaker in front of SQL, as this instance sees it.

@@ -10,10 +10,10 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Recoverer does one tick of the recovery timer. job names the tick in the evidence of poison messages. Errors have
-// scope dependency; the next tick tries again.
+// Recoverer does one tick of the recovery timer. Errors have scope dependency; the next tick tries again.
 type Recoverer interface {
-	Recover(ctx context.Context, job string) (commit.Recovered, error)
+	// Recover takes up the documents that are due. batchID is the invocation's ID, for the evidence of poison messages.
+	Recover(ctx context.Context, batchID string) (commit.Recovered, error)
 	// RecoverRuns repairs differences between the tables of runs and the queues.
 	RecoverRuns(ctx context.Context) (run.Recovered, error)
 	// TellTransitions writes the breaker's transitions into the audit log.

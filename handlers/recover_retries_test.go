@@ -15,10 +15,10 @@ import (
 	"sqlwriter/internal/run"
 )
 
-type recoverer func(ctx context.Context, job string) (commit.Recovered, error)
+type recoverer func(ctx context.Context, batchID string) (commit.Recovered, error)
 
-func (r recoverer) Recover(ctx context.Context, job string) (commit.Recovered, error) {
-	return r(ctx, job)
+func (r recoverer) Recover(ctx context.Context, batchID string) (commit.Recovered, error) {
+	return r(ctx, batchID)
 }
 
 func (r recoverer) RecoverRuns(context.Context) (run.Recovered, error) {
@@ -31,16 +31,16 @@ const timerBody = `{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`
 
 // The evidence of a poison message has the host's invocation id, so that the host's log can be found.
 func TestCommitAndRecoverAreToldTheInvocation(t *testing.T) {
-	var jobs []string
+	var ids []string
 	invoke(t, CommitResults(committer(func(_ context.Context, b commit.Batch) (commit.Report, error) {
-		jobs = append(jobs, b.BatchID)
+		ids = append(ids, b.BatchID)
 		return commit.Report{}, nil
 	})), Options{}, batch())
-	invoke(t, RecoverRetries(recoverer(func(_ context.Context, job string) (commit.Recovered, error) {
-		jobs = append(jobs, job)
+	invoke(t, RecoverRetries(recoverer(func(_ context.Context, batchID string) (commit.Recovered, error) {
+		ids = append(ids, batchID)
 		return commit.Recovered{}, nil
 	})), Options{}, strings.NewReader(timerBody))
-	require.Equal(t, []string{invocationID, invocationID}, jobs)
+	require.Equal(t, []string{invocationID, invocationID}, ids)
 }
 
 // A skipped queue is not reported as empty.

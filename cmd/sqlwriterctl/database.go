@@ -105,7 +105,7 @@ func (a *app) env(name string) string {
 	return v
 }
 
-// readLedger reads the ledger row of a line; nil if there is none.
+// readLedger reads the ledger row of a line; nil if the line has no row.
 func readLedger(ctx context.Context, db *open.Database, line int64) (*shownLedger, error) {
 	table := "sqlwriter_ledger"
 	if db.Engine == config.SQLServer {

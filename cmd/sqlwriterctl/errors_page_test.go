@@ -41,20 +41,20 @@ func TestTheErrorsPageHasEveryRow(t *testing.T) {
 
 func kindsTable(all []fault.Row) string {
 	var b strings.Builder
-	b.WriteString("| kind | scope | who pays | spends | codes, among others | what happens next |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| kind | scope | charged to | spends | codes, among others | what happens next |\n|---|---|---|---|---|---|\n")
 	for _, r := range fault.Rules() {
 		follows := fault.Row{Kind: r.Kind}.Consequence()
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Kind, r.Scope, payers(r.Scope), follows.Spends, samples(all, r.Kind), cell(follows.Next))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Kind, r.Scope, chargedTo(r.Scope), follows.Spends, samples(all, r.Kind), cell(follows.Next))
 	}
 	return b.String()
 }
 
-func payers(s fault.Scope) string {
+func chargedTo(s fault.Scope) string {
 	switch s {
 	case fault.ScopeDependency:
-		return "nobody: all wait"
+		return "nothing; all wait"
 	case fault.ScopeAttempt:
-		return "nobody: this try"
+		return "nothing; this try"
 	case fault.ScopeDocument:
 		return "this document"
 	}
@@ -80,7 +80,7 @@ func samples(all []fault.Row, k fault.Kind) string {
 const pageHead = `<!-- Produced from the tables of errors: go test ./cmd/sqlwriterctl -run Produced -update -->
 # Errors: what a code means, what it costs and what happens next
 
-Everything that goes wrong is of one of six kinds. The kind decides who pays, and a condition may say it more exactly
+Everything that goes wrong is of one of six kinds. The kind decides what a failure is charged to, and a condition may refine it
 (` + "`internal/fault`" + `). Each adapter has one table that makes kinds of codes (` + "`classify.go`" + `, ` + "`Faults()`" + `). This page and
 ` + "`sqlwriterctl explain CODE`" + ` are made of these tables, and each row is a test. A code stands in the log (` + "`code`" + `), in
 ` + "`sql_writer.attempts`" + ` and in what Health says.

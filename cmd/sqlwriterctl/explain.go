@@ -84,7 +84,7 @@ func (c *explainCommand) Run(a *app) error {
 	return nil
 }
 
-// lookUp finds the rows that a code may come from. Rows that name the code come first. If there are none, rows for a range
+// lookUp finds the rows that a code may come from. Rows that name the code come first. If no row names it, rows for a range
 // with the code count, and for a number also the rows for the rest. A kind matches all its rows.
 func lookUp(all []fault.Row, code string) []fault.Row {
 	if slices.ContainsFunc(fault.Rules(), func(r fault.Rule) bool { return strings.EqualFold(string(r.Kind), code) }) {

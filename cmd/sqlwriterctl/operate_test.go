@@ -257,9 +257,9 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 		"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
 	flow := breakerOver(sink)
 	committer := commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow})
-	books := inmem.NewRunStore(time.Now, "web")
+	runStore := inmem.NewRunStore(time.Now, "web")
 	return ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Commit: committer, Stores: storesOf(books), ReportNames: shared.ReportNames(),
+		Documents: docs, Backlog: docs, Breaker: flow, Commit: committer, Stores: storesOf(runStore), ReportNames: shared.ReportNames(),
 		RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"}), id
 }

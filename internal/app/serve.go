@@ -25,7 +25,8 @@ const (
 )
 
 const (
-	// drainTimeout is how long a stopping process lets running invocations finish. The host itself waits 10 s at most.
+	// drainTimeout is how long a stopping process lets running invocations finish. The host waits up to 10 s for a timer
+	// call and 30 s for an HTTP call, and then sends SIGKILL (docs/facts.md F23).
 	drainTimeout = 8 * time.Second
 	// headerTimeout bounds the reading of a request's headers only. A bound for bodies and replies would cut off long
 	// invocations (docs/facts.md F25); every invocation has its own deadline.

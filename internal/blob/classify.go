@@ -93,7 +93,7 @@ type existsRule struct {
 func existsRules() []existsRule {
 	return []existsRule{
 		{409, bloberror.BlobAlreadyExists, "the usual answer; after a lost answer the file may be our own", "docs/facts.md F85"},
-		{412, anyCode, "the condition, or a lease that somebody has on the file", "docs/facts.md F85"},
+		{412, anyCode, "the condition, or another client's lease on the file", "docs/facts.md F85"},
 		{409, bloberror.BlobImmutableDueToPolicy, "a retention policy protects the file", "blob"},
 		{409, "BlobImmutableDueToLegalHold", "a legal hold protects the file", "blob"},
 		{409, bloberror.BlobArchived, "a lifecycle rule has moved the file to the archive", "blob"},

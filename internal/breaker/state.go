@@ -16,7 +16,8 @@ const (
 	Closed Name = "closed"
 	// Open: no request passes until OpenUntil, when one probe may be claimed.
 	Open Name = "open"
-	// HalfOpen: a heartbeat was committed. Requests without documents pass, and requests of at most Limit documents.
+	// HalfOpen: a heartbeat was committed, or an operator resumed. Requests without documents pass, and requests of at
+	// most Limit documents.
 	HalfOpen Name = "half_open"
 	// Paused: an operator stopped the flow, and only an operator ends it.
 	Paused Name = "paused"

@@ -176,7 +176,7 @@ func (a *applying) putOff(from, to int, cause error) {
 func (a *applying) note(i int, r result) { a.results[i], a.done[i] = r, true }
 
 // request sends one request, with jitter up to tries times while it loses races. After a broken connection while other
-// requests succeed it makes one more try: a failover breaks a whole pool of connections, and no document is to blame for
+// requests succeed it makes one more try. A failover breaks a whole pool of connections, and no document is to blame for
 // that.
 func (p *pass) request(ctx context.Context, items []Item, tries int) ([]Outcome, error) {
 	var broke error

@@ -34,7 +34,7 @@ func ownKind(kind string) bool {
 	return kind == string(fault.Document) || kind == string(fault.Internal)
 }
 
-// lastFailure is the time of a document's last own failure; false when there is none or its time is unknown.
+// lastFailure is the time of a document's last own failure; false without one, or when its time is unknown.
 func lastFailure(s invoice.State, loc *time.Location) (time.Time, bool) {
 	if s.RetryCount == 0 {
 		return time.Time{}, false

@@ -17,7 +17,7 @@ func (p *pass) doubtful(d invoice.Document) bool {
 	return (p.batch.Purpose == FromFeed && (p.batch.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
 }
 
-// freshen replaces the needed snapshots by a new read of the documents: an old snapshot must not decide (promise G1), and
+// freshen replaces the needed snapshots by a new read of the documents. An old snapshot must not decide (promise G1), and
 // the host rewrites texts that look like times. Documents that are gone are done.
 func (p *pass) freshen(ctx context.Context, docs []invoice.Document, needed func(invoice.Document) bool) ([]invoice.Document, error) {
 	var ids []string

@@ -49,8 +49,8 @@ type Sink interface {
 	// whose number rises one by one without a comparison therefore never reaches the known number. For a known without a
 	// number Heartbeat makes a missing row, with a new id, and does not change an existing one.
 	//
-	// Errors by kind: as Apply's comparison; infrastructure (code "read_only" for a read-only database), throttled, quota;
-	// contention when another transaction has the row, or makes it at the same time.
+	// Errors by kind: as Apply's comparison; infrastructure (code "read_only" for a read-only database), throttled, quota.
+	// It is contention when another transaction has the row, or makes it at the same time.
 	Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error)
 	// TakeOver is Heartbeat without the comparison, by an operator's decision. The row, made when it is missing, gets a new
 	// id and a number above both. From then on the database that was given up counts as another one. TakeOver gives the
@@ -204,15 +204,15 @@ type RowOutcome struct {
 	Before, After []invoice.Value
 }
 
-// Outcome is the result for one document. Its Verdict is the first that applies: missing if any line is missing (except for
-// a mark), applied if any line was written, unchanged if any line is, superseded.
+// Outcome is the result for one document. Its Verdict is the first that applies: missing (any line is; not for a mark),
+// applied (any line was written), unchanged (any line is), superseded.
 type Outcome struct {
 	DocumentID string
 	Verdict    Verdict
 	// Refused is the document's own error (kind document) when the sink refused it before sending. Verdict and Rows are
 	// then empty.
 	Refused error
-	// SupersededBy is the id of the newest document whose content a line has instead; empty when there is none.
+	// SupersededBy is the id of the newest document whose content a line has instead; empty if no line is superseded.
 	SupersededBy string
 	// Rows has the main line first, then the duplicates in their order.
 	Rows []RowOutcome

@@ -64,14 +64,14 @@ type Recovered struct {
 	Off string
 }
 
-// Run is RunAs without a job.
+// Run is RunAs with an empty batchID.
 func (r *Recover) Run(ctx context.Context) (Recovered, error) { return r.RunAs(ctx, "") }
 
-// RunAs does one tick: the heartbeat first, then the windows. job becomes Batch.BatchID, which the evidence of poison pills
-// names. It ends early and without an error when the breaker is open. A window that cannot be read does not stop the
+// RunAs does one tick: the heartbeat first, then the windows. batchID becomes Batch.BatchID, which the evidence of poison
+// pills names. RunAs ends early and without an error when the breaker is open. A window that cannot be read does not stop the
 // others. Errors by kind: infrastructure, throttled, quota; the next tick continues.
-func (r *Recover) RunAs(ctx context.Context, job string) (Recovered, error) {
-	t := &tick{r: r, batchID: job, now: r.commit.o.Now(), seen: map[string]bool{}}
+func (r *Recover) RunAs(ctx context.Context, batchID string) (Recovered, error) {
+	t := &tick{r: r, batchID: batchID, now: r.commit.o.Now(), seen: map[string]bool{}}
 	t.found = Recovered{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{}}
 	err := r.commit.breaker.Tick(ctx)
 	if err == nil {

@@ -173,8 +173,8 @@ func Load(get func(string) (string, bool)) (Config, error) {
 	return c, nil
 }
 
-// Of is what the settings say, with the defaults and unchecked, for tools that need some of them only. A number that is not one
-// is 0.
+// Of returns the settings with defaults and without checks, for tools that need only some of them. A number that does not
+// parse is 0.
 func Of(get func(name string) string) Config {
 	values := map[string]string{}
 	for _, s := range Settings() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The marks around the table in README.md.
+// The marks around the table in docs/settings.md.
 const (
 	TableBegin = "<!-- settings:begin -->"
 	TableEnd   = "<!-- settings:end -->"

@@ -93,7 +93,7 @@ func (c *Container) confirmGone(ctx context.Context, op operation, s *connected,
 // statusRetryWith is 449, which net/http has no name for.
 const statusRetryWith = 449
 
-// connect gives the current client. When there is none, one goroutine makes it for all callers, which wait no longer than
+// connect gives the current client. If it is missing, one goroutine makes it for all callers, which wait no longer than
 // their own deadlines.
 func (c *Container) connect(ctx context.Context) (*connected, error) {
 	if err := ctx.Err(); err != nil {

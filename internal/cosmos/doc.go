@@ -5,8 +5,8 @@
 //
 // # Retries
 //
-// This package decides every retry, because a durable queue must know which of its writes may have happened twice
-// (docs/facts.md F70, F71; where they are silent, the SDK's source decides):
+// This package decides every retry, because a durable queue must know which of its writes may have happened twice. The
+// sources are docs/facts.md F70 and F71, and the SDK's source where these are silent:
 //
 //	failure                         reads and queries             writes (patch, create, replace)
 //	429                             azcore: 3 times, each wait    the same: a 429 was not executed

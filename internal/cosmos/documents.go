@@ -106,9 +106,13 @@ func (c *Container) Record(ctx context.Context, id, etag string, state invoice.S
 }
 
 // Submit writes a whole document, as the API of the user's system does (sqlwriterctl submit). An existing document is
-// refused with code "409". With replace it is replaced whole, sql_writer included. Errors by kind: document when the text
-// is not an object with an id that Cosmos DB accepts, or when the service refuses it, condition TooLarge; infrastructure
-// (it may or may not have been written), throttled, contention.
+// refused with code "409". With replace it is replaced whole, sql_writer included.
+//
+// Errors by kind:
+//   - document: the text is not an object with an id that Cosmos DB accepts, or the service refuses it; condition TooLarge
+//     above its limit
+//   - infrastructure: it may or may not have been written
+//   - throttled, contention
 func (c *Container) Submit(ctx context.Context, doc json.RawMessage, replace bool) error {
 	op := operation{"cosmos: submit", onDocument}
 	var head struct {

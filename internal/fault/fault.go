@@ -188,7 +188,7 @@ func Panic(op string, recovered any) *Error {
 	return New(Internal, op, "panic", "a panic of ours: %s", what)
 }
 
-// As finds the classified error in a chain; nil when there is none.
+// As finds the classified error in a chain; nil if the chain has no such error.
 func As(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {

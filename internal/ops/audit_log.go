@@ -72,11 +72,11 @@ func normalizeJSON(op string, raw json.RawMessage) (json.RawMessage, error) {
 	return json.RawMessage(clean(string(raw))), nil
 }
 
-// cut ends a text that was clipped.
+// cut ends a truncated text.
 const cut = '…'
 
-// Truncate is text as far as it fits into limit UTF-16 units. What is too long is cut between two characters, and an ellipsis
-// takes the last place, so that a reader sees it. NUL and bytes that are no UTF-8, which databases keep differently, become
+// Truncate is text as far as it fits into limit UTF-16 units. A longer text is cut between two characters, and an ellipsis
+// takes the last place, so that a reader sees it. NUL and bytes that are not UTF-8, which databases keep differently, become
 // U+FFFD.
 func Truncate(text string, limit int) string {
 	text = clean(text)
@@ -100,7 +100,7 @@ func width(r rune) int {
 	return 1
 }
 
-// clean replaces what databases keep differently.
+// clean replaces characters and bytes that databases keep differently.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune { // a byte that is no UTF-8 comes as RuneError
 		if r == 0 {

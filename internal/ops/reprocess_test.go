@@ -325,7 +325,7 @@ func TestAPauseStopsARunAndCountsNothing(t *testing.T) {
 	require.Empty(t, w.docs.states)
 	require.Zero(t, w.sink.applies)
 	runs, err := w.ops.RunList(t.Context(), 1)
-	require.NoError(t, err, "the journal is read beside a pause")
+	require.NoError(t, err, "the list of runs can be read during a pause")
 	require.Equal(t, run.RunStopped, runs[0].Status)
 }
 

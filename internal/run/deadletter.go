@@ -189,7 +189,7 @@ func (r rejecter) folder(in Incoming) string {
 	return "dead-letters/" + r.queue + "/" + day + "/" + safeName(in.ID) + "-" + hex.EncodeToString(sum[:])[:digits]
 }
 
-// safeName replaces what may not stand in a name of a blob.
+// safeName replaces characters that are not safe in a blob's name.
 func safeName(id string) string {
 	const most = 100
 	id = strings.Map(func(c rune) rune {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/run"
+	"sqlwriter/test/conformance"
 )
 
 // addsUp checks a completed run: each document has one outcome, batches agree with their documents, and no worker is running.
@@ -84,7 +85,7 @@ func (w *world) checkBatches(op string) {
 			if batch.Status != run.PendingQueue && batch.Status != run.Queued {
 				w.invalid = append(w.invalid, fmt.Sprintf("%s: batch %d begins %s", op, batch.Number, batch.Status))
 			}
-		case was.Status != batch.Status && !run.May(was.Status, batch.Status),
+		case was.Status != batch.Status && !conformance.AllowedChange(was.Status, batch.Status),
 			batch.Epoch < was.Epoch, batch.Attempt < was.Attempt:
 			w.invalid = append(w.invalid, fmt.Sprintf("%s: batch %d %+v -> %+v", op, batch.Number, was, batch))
 		}

@@ -116,7 +116,7 @@ func ReadPayload(body []byte, want MessageKind) (Payload, error) {
 	return p, p.check(want)
 }
 
-// check refuses what no build writes.
+// check refuses a payload that no build writes.
 func (p Payload) check(want MessageKind) error {
 	switch {
 	case p.Kind != want:

@@ -55,7 +55,7 @@ type Store interface {
 type Runs interface {
 	// StartRun adds a run: status running, no owner, epoch 0. If the ID exists: internal, code "run_exists".
 	StartRun(ctx context.Context, r Run, a Audit) error
-	// Run returns a run; false when there is none.
+	// Run returns a run; false if it does not exist.
 	Run(ctx context.Context, id string) (Run, bool, error)
 	// ListRuns returns the latest runs of the store's environment, newest first, also those without workers. They have no Watermark. The
 	// Filter of a run with workers is left out when it names documents (Named), because there may be thousands.
@@ -120,7 +120,7 @@ type Batches interface {
 	ReleaseBatch(ctx context.Context, l BatchLease, audits ...Audit) error
 	// FailBatch fails the batch: worker FAILED.
 	FailBatch(ctx context.Context, l BatchLease, reason string, a Audit) error
-	// Batch returns a batch with at most 100 error details, latest first; false when there is none.
+	// Batch returns a batch with at most 100 error details, latest first; false if it does not exist.
 	Batch(ctx context.Context, id string) (Batch, []ErrorDetail, bool, error)
 	// ListBatches returns a run's batches by number; without a run, the latest of all runs. An empty status means any.
 	ListBatches(ctx context.Context, run string, status BatchStatus, limit int) ([]Batch, error)
@@ -178,7 +178,7 @@ const CancelledError = "cancelled"
 type Reports interface {
 	// Names returns all reports in reading order. It does not ask the database.
 	Names() []ReportName
-	// Report runs the report with the name. If there is none: internal, code "no_report".
+	// Report runs the report with the name. If no report has it: internal, code "no_report".
 	Report(ctx context.Context, name string) (Table, error)
 }
 

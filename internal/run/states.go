@@ -1,7 +1,5 @@
 package run
 
-import "slices"
-
 // BatchStatus is the state of a batch (docs/requirements.md R69).
 type BatchStatus string
 
@@ -81,11 +79,6 @@ func Transitions() []Transition {
 		{Queued, Failed, byCancel},
 		{Failed, PendingRetry, byRequeue},
 	}
-}
-
-// May reports whether the table allows the change.
-func May(from, to BatchStatus) bool {
-	return slices.ContainsFunc(Transitions(), func(t Transition) bool { return t.From == from && t.To == to })
 }
 
 // RunStatus is the state of a run.

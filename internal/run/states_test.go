@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/run"
+	"sqlwriter/test/conformance"
 )
 
 func TestTheTableOfStates(t *testing.T) {
@@ -17,14 +18,14 @@ func TestTheTableOfStates(t *testing.T) {
 		require.Contains(t, run.BatchStatuses(), row.To)
 		require.NotEqual(t, run.Completed, row.From, "what is completed stays so")
 	}
-	require.False(t, run.May(run.Processing, run.Queued), "a late queued never regresses")
-	require.False(t, run.May(run.Failed, run.Processing), "a failed batch is requeued first")
-	require.False(t, run.May(run.Queued, run.Completed))
+	require.False(t, conformance.AllowedChange(run.Processing, run.Queued), "a late queued never regresses")
+	require.False(t, conformance.AllowedChange(run.Failed, run.Processing), "a failed batch is requeued first")
+	require.False(t, conformance.AllowedChange(run.Queued, run.Completed))
 	for _, s := range run.BatchStatuses() {
 		require.Equal(t, s != run.Completed && s != run.Failed, s.Open())
 		if s.Open() {
-			require.True(t, run.May(s, run.Failed), "%s can end", s)
-			require.True(t, run.May(s, run.Processing), "%s can be worked on", s)
+			require.True(t, conformance.AllowedChange(s, run.Failed), "%s can end", s)
+			require.True(t, conformance.AllowedChange(s, run.Processing), "%s can be worked on", s)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Namespace is the connection to a Service Bus namespace: one Client for the process and one Sender for each queue. It
-// connects on first use and replaces what is broken. It is safe for concurrent use.
+// connects on first use and replaces broken clients and senders. It is safe for concurrent use.
 type Namespace struct {
 	build    buildFunc
 	timeouts Timeouts

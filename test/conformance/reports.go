@@ -182,7 +182,7 @@ func reportsOfNothing(r *reportsTest) {
 }
 
 func reportUnknown(r *reportsTest) {
-	for _, name := range []string{"", "nothing", "RUNS", "runs.sql", "../journal/runs", "runs; DROP TABLE sqlwriter.run"} {
+	for _, name := range []string{"", "nothing", "RUNS", "runs.sql", "../runs/run_read", "runs; DROP TABLE sqlwriter.run"} {
 		_, err := r.Reports.Report(r.Context(), name)
 		requireFault(r, err, fault.Internal, fault.NoCondition, name)
 		require.Equal(r, "no_report", fault.CodeOf(err), name)

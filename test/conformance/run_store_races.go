@@ -23,7 +23,7 @@ func runRaceCases() []runCase {
 		{"of eight requeues of one batch one does", raceRequeue},
 		{"of eight dead letters of one batch one does", raceDeadLetter},
 		{"a batch whose message is a dead letter is given another one: one of both", raceDeadLetterAgain},
-		{"eight timers bury each batch once", raceRescue},
+		{"eight timers rescue each batch once", raceRescue},
 		{"outcomes that are saved at once are all counted", raceSave},
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/conformance"
 )
 
 // What is asserted about runs: some at every call of the run store, the rest at the end.
@@ -54,7 +55,7 @@ func (r *runs) watch(by string) {
 			}
 			continue
 		}
-		if was.Status != is.Status && !run.May(was.Status, is.Status) || is.Epoch < was.Epoch || is.Attempt < was.Attempt {
+		if was.Status != is.Status && !conformance.AllowedChange(was.Status, is.Status) || is.Epoch < was.Epoch || is.Attempt < was.Attempt {
 			r.w.violated("runs", "%s: batch %d changed from %+v to %+v", by, is.Number, was, is)
 		}
 		if is.Status == run.Processing && is.Epoch > was.Epoch {

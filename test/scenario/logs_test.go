@@ -38,7 +38,7 @@ func (l *logRecorder) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// count is how many lines had a word that newLogbook names.
+// count is how many lines had a word of newLogRecorder.
 func (l *logRecorder) count(word string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -249,7 +249,7 @@ type like struct {
 	kind string
 	// rng pins them to a feed range; anyRange spreads them.
 	rng int
-	// missing says that the line is not there until addLine.
+	// missing says that the line is not there until addLines.
 	missing bool
 	behaves behaviour
 }

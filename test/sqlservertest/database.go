@@ -102,7 +102,7 @@ func Address(t testing.TB, dsn string) string {
 	return fmt.Sprintf("%s:%s", u.Hostname(), port)
 }
 
-// Version is the server's @@VERSION in one line. Microsoft's own begin with RealPrefix.
+// Version is the server's @@VERSION in one line. See IsReal.
 func Version(t testing.TB, db *sql.DB) string {
 	t.Helper()
 	var version string

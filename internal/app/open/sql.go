@@ -91,7 +91,7 @@ func (d *Database) CheckAdopted(ctx context.Context, op string) error {
 		return err
 	case !yes:
 		return fault.New(fault.Infrastructure, op, "ledger_not_adopted",
-			"the ledger does not cover earlier results: run `sqlwriterctl ledger adopt` to its end, or with --empty if there are none (docs/cutover.md)")
+			"the ledger does not cover earlier results: run `sqlwriterctl ledger adopt` to its end, or with --empty if no earlier results exist (docs/cutover.md)")
 	}
 	return nil
 }

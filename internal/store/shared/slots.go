@@ -39,7 +39,7 @@ func Slots(columns []invoice.Column) (document, line []Slot, of []string) {
 	return document, line, of
 }
 
-// slotOf finds the slot of a column's value; -1 if there is none yet.
+// slotOf finds the slot of a column's value; -1 if the value has no slot yet.
 func slotOf(slots []Slot, c invoice.Column) int {
 	return slices.IndexFunc(slots, func(s Slot) bool {
 		o := s.Column

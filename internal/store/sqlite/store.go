@@ -54,10 +54,10 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// New makes a Store that opens its file when it is first used. What writes creates the file when it is absent; what reads does
-// not. It is in WAL mode with full synchronisation: an acknowledged write survives a power cut, because the document that it
-// came from is recorded as committed right after. The path may carry the prefix "sqlite:". It makes no table: see Migrate and
-// CreateSampleSchema. Errors by kind: infrastructure.
+// New makes a Store that opens its file when it is first used. A write creates an absent file; a read does
+// not. The file is in WAL mode with full synchronisation: an acknowledged write survives a power cut. It must, because its
+// document is recorded as committed right after. The path may carry the prefix "sqlite:". New makes no table: see Migrate
+// and CreateSampleSchema. Errors by kind: infrastructure.
 func New(path string, o Options) (*Store, error) {
 	path = strings.TrimPrefix(path, Scheme)
 	if path == "" || strings.HasPrefix(path, ":") {

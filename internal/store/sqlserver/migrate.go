@@ -53,8 +53,10 @@ const recordMigration = `INSERT INTO sqlwriter.migration (number, name, checksum
 // Migrate updates schema sqlwriter and installs this build's procedures, in one transaction under a lock for
 // migrations. It never changes the user's tables.
 //
-// Errors by kind: contention, code "migration_lock", if another migration runs for over a minute; infrastructure,
-// code "migration_checksum", if a file that was run differs from this build's file; others as in classify.
+// Errors by kind:
+//   - contention, code "migration_lock": another migration runs for over a minute
+//   - infrastructure, code "migration_checksum": a file that was run differs from this build's file
+//   - others as in classify
 func (s *Store) Migrate(ctx context.Context) error {
 	files, err := migrationList()
 	if err != nil {

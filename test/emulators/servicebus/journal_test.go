@@ -27,7 +27,7 @@ func TestAKilledEmulatorComesBackWithItsMessages(t *testing.T) {
 	s, _ := startWithJournal(t)
 	client := s.Client()
 	sender, receiver := newSender(t, client), newReceiver(t, client)
-	send(t, sender, "done", "buried", "tried", "locked", "free")
+	send(t, sender, "done", "dead-lettered", "tried", "locked", "free")
 	got := receive(t, receiver, 4)
 	require.NoError(t, receiver.CompleteMessage(deadline(t), got[0], nil))
 	require.NoError(t, receiver.DeadLetterMessage(deadline(t), got[1], &azservicebus.DeadLetterOptions{Reason: to.Ptr("r")}))

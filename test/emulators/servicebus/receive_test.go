@@ -198,7 +198,7 @@ func TestPeekSeesAllAndLocksNothing(t *testing.T) {
 func TestAMessageIsSettledOverAnotherConnection(t *testing.T) {
 	t.Parallel()
 	s, client := start(t)
-	send(t, newSender(t, client), "complete", "abandon", "bury")
+	send(t, newSender(t, client), "complete", "abandon", "deadletter")
 	receiver := newReceiver(t, client)
 	got := receive(t, receiver, 3)
 	s.Disconnect()
