@@ -31,7 +31,7 @@ func TestAShadowsBreakerWritesNoHeartbeat(t *testing.T) {
 	for mode, want := range map[string][2]int{config.ModeLive: {1, 0}, config.ModeShadow: {0, 1}} {
 		sink := &previewed{}
 		b := open.Breaker(config.Config{Mode: mode, SysName: "web"}, nil, sink, breaker.Options{Instance: "i", Log: zerolog.Nop()})
-		b.Tick(t.Context())
+		require.NoError(t, b.Tick(t.Context()), mode)
 		require.Equal(t, want, [2]int{sink.n, sink.previews}, mode)
 	}
 }
