@@ -69,7 +69,7 @@ func blameTable() []mutant {
 			"the feed brings retries", commit,
 			"	case eligibility == invoice.Eligible && p.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:\n", "	case false:\n", pkg, "TestRetriesAreTheTimers",
 		},
-		{"what was never offered is taken", "internal/invoice/eligibility.go", "		return NotOffered\n", "		return Take\n", pkg, "TestOnlyOurOwnPendingDocumentsAreTaken"},
+		{"what was never offered is taken", "internal/invoice/eligibility.go", "		return NotOffered\n", "		return Eligible\n", pkg, "TestOnlyOurOwnPendingDocumentsAreTaken"},
 		{"postponed documents wait for their time", commit, "d.State.Postponed && d.TS <= p.dueBefore", "d.State.Postponed && d.TS <= 0", pkg, "TestAPostponedDocumentIsDueWhenOthersGetThrough"},
 		{
 			"an instance that is cut off holds its documents", commit,

@@ -127,7 +127,7 @@ func runsTable() []mutant {
 		},
 		{
 			"run: an old dead letter ends a batch that was requeued", "internal/run/deadletter.go",
-			"DeadLetter(ctx, p.BatchID, p.BatchAttempt, why,", "DeadLetter(ctx, n.BatchID, 1<<30, why,", crashtest, letters,
+			"DeadLetter(ctx, p.BatchID, p.BatchAttempt, why,", "DeadLetter(ctx, p.BatchID, 1<<30, why,", crashtest, letters,
 		},
 	}
 }
