@@ -6,7 +6,7 @@ func runsTable() []mutant {
 		crashtest  = "test/crashtest"
 		checkpoint = "TestEverySingleFault/checkpoint"
 		leftBehind = "TestEverySingleFault/left-behind"
-		letters    = "TestEverySingleFault/letters"
+		letters    = "TestEverySingleFault/dead-letters"
 	)
 	return []mutant{
 		{
