@@ -31,7 +31,7 @@ type dependency struct {
 // clients are the adapters that make no request when they are created.
 type clients struct {
 	results *cosmos.Container
-	control breaker.ControlStore // nil in shadow mode
+	control breaker.ControlStore
 	// An outage of the evidence store or of a queue does not stop commits. It only delays poison messages and runs.
 	evidence             commit.Evidence
 	runQueue, batchQueue run.Queue
@@ -47,8 +47,7 @@ func newClients(c config.Config, known config.Problems, seen func(string, error)
 		m.closers = append(m.closers, results.Close)
 	}
 	problems = slices.Concat(adapterProblem(config.CosmosConnection, err, known, "COSMOS_"), sqlProblems(c, known))
-	if c.Mode == config.ModeShadow { // a shadow must not change the live app's breaker
-	} else if control, err := open.Control(c.Cosmos); err == nil {
+	if control, err := open.Control(c.Cosmos); err == nil {
 		m.control = cosmos.NewControl(control, c.SysName)
 		m.closers = append(m.closers, control.Close)
 	}

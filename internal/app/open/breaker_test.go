@@ -26,12 +26,27 @@ func (p *previewed) Apply(_ context.Context, items []commit.Item, mode commit.Mo
 	return nil, nil
 }
 
-// The app and the operators' tools make their breaker here: neither writes a heartbeat in a shadow.
+// untouched is a control document that counts its uses.
+type untouched struct{ uses int }
+
+func (u *untouched) Load(context.Context) (breaker.Control, string, error) {
+	u.uses++
+	return breaker.Control{}, "", nil
+}
+
+func (u *untouched) Store(context.Context, breaker.Control, string) (string, error) {
+	u.uses++
+	return "e", nil
+}
+
+// The app and the operators' tools make their breaker here: in a shadow neither writes a heartbeat or changes the live app's breaker.
 func TestAShadowsBreakerWritesNoHeartbeat(t *testing.T) {
 	for mode, want := range map[string][2]int{config.ModeLive: {1, 0}, config.ModeShadow: {0, 1}} {
 		sink := &previewed{}
-		b := open.Breaker(config.Config{Mode: mode, SysName: "web"}, nil, sink, breaker.Options{Instance: "i", Log: zerolog.Nop()})
+		control := &untouched{}
+		b := open.Breaker(config.Config{Mode: mode, SysName: "web"}, control, sink, breaker.Options{Instance: "i", Log: zerolog.Nop()})
 		require.NoError(t, b.Tick(t.Context()), mode)
 		require.Equal(t, want, [2]int{sink.n, sink.previews}, mode)
+		require.Equal(t, mode == config.ModeShadow, control.uses == 0, mode)
 	}
 }
