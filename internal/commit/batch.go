@@ -100,3 +100,11 @@ func (b Batch) takesOver(status invoice.Status) bool {
 	}
 	return false
 }
+
+// mode is the effect of the batch's requests.
+func (b Batch) mode() Mode {
+	if b.Rewrite && b.Purpose == ForRun {
+		return Rewrite
+	}
+	return Write
+}

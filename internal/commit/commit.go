@@ -2,12 +2,8 @@ package commit
 
 import (
 	"context"
-	"encoding/json"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +22,10 @@ const recordTimeout = time.Minute
 // escapeRetries is the number of offers of a batch after which its documents are left to the recovery timer, when its
 // dependencies answer others.
 const escapeRetries = 20
+
+// maxRaces bounds how often one document is read again because it changed. One that changes more often is left to the
+// recovery timer, which finds it at rest.
+const maxRaces = 8
 
 // Options configure Commit. A zero field means its default.
 type Options struct {
@@ -95,88 +95,194 @@ func NewCommit(docs Documents, sink Sink, o Options) *Commit {
 	return &Commit{docs: docs, sink: sink, breaker: o.Breaker, o: o}
 }
 
-// Run commits one batch: read, choose, write to SQL, record. The error is nil when every outcome is recorded, or left to
-// the recovery timer on purpose.
+// Run commits one batch in stages, each in a file of its name: parse, select, refresh, version, write, judge, poison,
+// record. The error is nil when every outcome is recorded, or left to the recovery timer on purpose.
 //
 // An error means that the same batch should be offered again. What SQL answered is recorded and stays; the other
 // documents are neither recorded nor counted, and a second write changes nothing. Errors by kind: those of dependency
 // scope; contention for a rewrite that lost races.
 func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
-	mode := Write
-	if b.Rewrite && b.Purpose == ForRun {
-		mode = Rewrite
-	}
-	p := c.begin(ctx, b, mode)
-	docs := p.read(b.Documents)
-	rest, err := docs, error(nil)
-	cutOff := b.Purpose == FromFeed && c.breaker.CutOff(ctx)
-	if !cutOff {
-		rest, err = p.run(ctx, docs)
-		cutOff = err != nil && p.sqlAway && b.Purpose == FromFeed && c.breaker.CutOff(ctx)
-	}
-	if cutOff {
-		err = p.leaveToOthers(ctx, rest)
-	}
-	p.report.Lag = p.lag()
-	c.breaker.Note(ctx, p.feedLag())
+	s := c.stages(ctx, b, b.mode())
+	docs, oldest := s.parser.parse(b.Documents)
+	works := s.selector.choose(docs)
+	err := s.commit(ctx, works)
+	report := s.tally.done(oldest, c.o.Now())
+	c.breaker.Note(ctx, s.feedLag(oldest))
 	switch {
 	case err == nil:
-		p.countRest("waiting") // documents that lost a race or were not sent
-		return p.report, p.contended
-	case p.escapes(err):
-		p.countRest("left")
+		s.tally.rest("waiting") // documents that lost a race or were not sent
+		return report, s.tally.contended
+	case s.escapes(err):
+		s.tally.rest("left")
 		c.o.Log.Error().Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).Int("retry_count", b.RetryCount).
 			Msg("this batch fails again and again while its dependencies answer others: its remaining documents are left to the recovery timer")
-		return p.report, nil
+		return report, nil
 	}
-	p.countRest("waiting")
-	return p.report, err
+	s.tally.rest("waiting")
+	return report, err
 }
 
-// run does the work of Run. After an error rest has the documents without a result.
-func (p *pass) run(ctx context.Context, docs []invoice.Document) (rest []invoice.Document, err error) {
-	if slices.ContainsFunc(docs, p.eligible) { // documents that need no SQL do not wait for it
-		if err := p.c.breaker.Permit(ctx); err != nil {
-			p.sqlAway = true
-			return docs, err
+// stages are the stages of one batch, in the order of its way. A stage calls no other.
+type stages struct {
+	c        *Commit
+	batch    Batch
+	tally    *tally
+	parser   parser
+	selector selector
+	refresh  refresher
+	version  versioner
+	writer   *writer
+	judge    judge
+	poison   *poisoner
+	record   recorder
+}
+
+func (c *Commit) stages(ctx context.Context, b Batch, mode Mode) *stages {
+	o, t := &c.o, newTally(b, c.o.Log)
+	docs := measured{c.docs, t, o.Now}
+	chosen := selection{batch: b, sysName: o.SysName, now: o.Now, dueBefore: c.dueBefore(ctx)}
+	next := transitions{now: o.Now, loc: o.Location, draw: o.Draw, reprocess: b.takesOver(invoice.Failed)}
+	patch := patcher{docs, t}
+	request := &requester{
+		sink: c.sink, breaker: c.breaker, mode: mode, oneByOne: b.OneByOne, now: o.Now, draw: o.Draw, wait: o.Wait, tally: t,
+	}
+	divide := divideFor
+	if b.Purpose == FromFeed && c.hurries() {
+		divide = divideInHurry
+	}
+	return &stages{
+		c: c, batch: b, tally: t,
+		parser:   parser{o.Now, t},
+		selector: selector{chosen, t},
+		refresh:  refresher{chosen, docs, o.Wait, t},
+		version:  versioner{patch, next, o.Parallel, t},
+		writer: &writer{
+			requester: request, purpose: b.Purpose, maxDocuments: o.MaxDocuments, maxRows: o.MaxRows,
+			divideUntil: earlier(o.Now().Add(divide), b.DivideUntil), ranOut: &c.ranOut,
+		},
+		judge: judge{chosen, next, c.breaker, t},
+		poison: &poisoner{
+			requester: request, docs: docs, patcher: patch, transitions: next, breaker: c.breaker, evidence: o.Evidence,
+			container: o.Container, appVersion: o.AppVersion, batchID: b.BatchID, capLogged: &c.capLogged,
+			parallel: o.Parallel, now: o.Now, tally: t,
+		},
+		record: recorder{patch, next, c.breaker, o.Parallel, t},
+	}
+}
+
+// commit commits the documents in requests of bounded size, one after the other. It records the outcomes of each request
+// before the next one, so a dependency that fails costs only the current request. When this instance alone cannot reach
+// SQL, the recovery timer of another instance takes the rest at once. The error is of dependency scope.
+func (s *stages) commit(ctx context.Context, works []work) error {
+	cutOff := func() bool { return s.batch.Purpose == FromFeed && s.c.breaker.CutOff(ctx) }
+	if !cutOff() {
+		rest, sqlAway, err := s.commitAll(ctx, works)
+		if !sqlAway || !cutOff() {
+			return err
+		}
+		works = rest
+	}
+	_, _, err := s.process(ctx, works, putOff(fault.New(fault.Infrastructure, "commit: apply", codeCutOff,
+		"this instance cannot reach SQL while other instances write: left to them")))
+	return err
+}
+
+// commitAll gives the documents without a result after an error, and whether that error is SQL's.
+func (s *stages) commitAll(ctx context.Context, works []work) (rest []work, sqlAway bool, err error) {
+	if len(works) == 0 { // documents that need no SQL do not wait for it
+		return nil, false, nil
+	}
+	if err := s.c.breaker.Permit(ctx); err != nil {
+		return works, true, err
+	}
+	for len(works) > 0 {
+		if s.writer.undecided {
+			return s.process(ctx, works, putOff(fault.New(fault.Contention, "commit: apply", codeUndecided,
+				"put off: the time for finding bad documents was over before it was sent")))
+		}
+		n, err := s.writer.size(ctx, works)
+		if err != nil {
+			return works, true, err
+		}
+		undone, sqlAway, err := s.process(ctx, slices.Clone(works[:n]), s.writer.write)
+		if works = works[n:]; err != nil {
+			return append(undone, works...), sqlAway, err
 		}
 	}
-	fresh, err := p.freshen(ctx, docs, p.doubtful)
-	if err != nil {
-		return docs, err
+	return nil, false, nil
+}
+
+// process takes the documents of one request through the stages, and those that change meanwhile once more. After an error
+// undone has the documents without a result. sqlAway says that the error is the write's.
+func (s *stages) process(ctx context.Context, works []work, write func(context.Context, []work) error) (undone []work, sqlAway bool, err error) {
+	var away error
+	for round := 0; len(works) > 0; round++ {
+		if works, err = s.refresh.refresh(ctx, works); err != nil {
+			return append(undone, works...), false, err
+		}
+		if err = s.version.version(ctx, works); err != nil {
+			return append(undone, works...), false, err
+		}
+		if away == nil {
+			away = write(ctx, works)
+		}
+		if round == 0 { // what was written is recorded, even when the invocation's time is over
+			detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+			defer cancel()
+			ctx = detached
+		}
+		for _, stage := range []func(context.Context, []work) error{s.judge.judge, s.poison.poison, s.record.record} {
+			if stageErr := stage(ctx, works); err == nil {
+				err = stageErr
+			}
+		}
+		var again []work
+		for _, w := range works {
+			switch {
+			case w.step == changed && w.races+1 == maxRaces:
+				s.tally.leave(w.doc.ID, fault.New(fault.Contention, "commit: record", "412", "the document changed %d times while its outcome was recorded", maxRaces))
+			case w.step == changed:
+				w.races++
+				again = append(again, w)
+			case w.waits():
+				undone = append(undone, w)
+			}
+		}
+		if err != nil {
+			return undone, false, err
+		}
+		works = again
 	}
-	return p.commitAll(ctx, fresh)
+	return undone, away != nil, away
+}
+
+// putOff gives each document that waits the error as its result, without a request.
+func putOff(cause error) func(context.Context, []work) error {
+	return func(_ context.Context, works []work) error {
+		for i := range works {
+			if works[i].waits() {
+				works[i].answer(result{err: cause})
+			}
+		}
+		return nil
+	}
 }
 
 // escapes reports whether a batch was offered so often that it must no longer stop the feed. While the breaker is open it
 // never does: everything waits then.
-func (p *pass) escapes(err error) bool {
-	return p.batch.Purpose == FromFeed && p.batch.RetryCount > escapeRetries && !breaker.IsRefusal(err) &&
-		!p.c.breaker.Seen().Control.Breaker.Stopped()
+func (s *stages) escapes(err error) bool {
+	return s.batch.Purpose == FromFeed && s.batch.RetryCount > escapeRetries && !breaker.IsRefusal(err) &&
+		!s.c.breaker.Seen().Control.Breaker.Stopped()
 }
 
 // feedLag is this batch's measurement of the change feed. Only the first offer of a batch of the feed measures it:
 // documents behind a repeated batch may be orphans.
-func (p *pass) feedLag() breaker.FeedLag {
-	if p.batch.Purpose != FromFeed || p.batch.RetryCount > 0 || p.oldest == 0 {
+func (s *stages) feedLag(oldest int64) breaker.FeedLag {
+	if s.batch.Purpose != FromFeed || s.batch.RetryCount > 0 || oldest == 0 {
 		return breaker.FeedLag{}
 	}
-	return breaker.FeedLag{Seconds: int64(p.report.Lag / time.Second), At: p.c.o.Now()}
-}
-
-func (c *Commit) begin(ctx context.Context, b Batch, mode Mode) *pass {
-	divideUntil := c.o.Now().Add(divideFor)
-	if b.Purpose == FromFeed && c.hurries() {
-		divideUntil = c.o.Now().Add(divideInHurry)
-	}
-	return &pass{
-		c: c, batch: b, mode: mode,
-		t:           transitions{now: c.o.Now, loc: c.o.Location, draw: c.o.Draw, reprocess: b.takesOver(invoice.Failed)},
-		report:      Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
-		heal:        map[string]bool{},
-		dueBefore:   c.dueBefore(ctx),
-		divideUntil: earlier(divideUntil, b.DivideUntil),
-	}
+	now := s.c.o.Now()
+	return breaker.FeedLag{Seconds: int64(age(oldest, now) / time.Second), At: now}
 }
 
 // dueBefore is the _ts up to which postponed documents are due; zero before the first success.
@@ -200,126 +306,4 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// pass is the state of one Run.
-type pass struct {
-	c     *Commit
-	batch Batch
-	mode  Mode
-	t     transitions
-	// heal names documents that another writer committed with content other than the snapshot of the earlier offer. This
-	// instance may have written that snapshot over it, because two contents within one second of _ts have no order. They
-	// are written once more; normally the outcome is unchanged.
-	heal map[string]bool
-
-	mu      sync.Mutex
-	report  Report
-	oldest  int64
-	counted int
-	// dueBefore is the _ts up to which postponed documents are due.
-	dueBefore   int64
-	divideUntil time.Time
-	// partTimeout bounds the requests after one that failed like an outage while others succeeded; zero until then. It is
-	// atomic because marks are made concurrently.
-	partTimeout atomic.Int64
-	// undecided is true after the time for finding bad documents ran out.
-	undecided bool
-	// sqlAway is true when the error that ended the pass came from SQL, and not from another dependency.
-	sqlAway bool
-	// contended is the error of a rewrite that lost races. Such an error is never final.
-	contended error
-	// evidenceDown is true after the evidence store failed in this pass. It is then not called for every document.
-	evidenceDown bool
-}
-
-// verdict is a document and its result.
-type verdict struct {
-	doc invoice.Document
-	res result
-}
-
-// understand reads one snapshot. A panic in it must not stop the other documents of the batch.
-func (p *pass) understand(raw json.RawMessage) (d invoice.Document, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = p.panicked(r)
-		}
-	}()
-	return invoice.Read(raw, p.c.o.Now())
-}
-
-// read parses the batch. An element without an id cannot be recorded: its place is logged and it is skipped. A document
-// that occurs twice is taken once, with its newest snapshot.
-func (p *pass) read(raws []json.RawMessage) []invoice.Document {
-	docs := make([]invoice.Document, 0, len(raws))
-	at := make(map[string]int, len(raws))
-	for i, raw := range raws {
-		d, err := p.understand(raw)
-		if err != nil {
-			p.count("", "unreadable", fault.KindOf(err))
-			event := p.c.o.Log.Error().Int("index", i).Str("code", fault.CodeOf(err))
-			if e := fault.As(err); e != nil {
-				event.Str("reason", e.Reason)
-			}
-			event.Msg("an element of the batch has no id to record an outcome for: it is skipped")
-			continue
-		}
-		if d.TS > 0 && (p.oldest == 0 || d.TS < p.oldest) {
-			p.oldest = d.TS
-		}
-		if j, twice := at[d.ID]; twice {
-			p.count("", "skipped", "") // OnResult is called for the snapshot that is taken
-			if d.TS >= docs[j].TS {
-				docs[j] = d
-			}
-			continue
-		}
-		at[d.ID] = len(docs)
-		docs = append(docs, d)
-	}
-	return docs
-}
-
-// eligible reports whether the batch takes a document now.
-func (p *pass) eligible(d invoice.Document) bool { return p.eligibilityOf(d) == invoice.Eligible }
-
-// eligibilityOf is the document's eligibility for a batch of this purpose.
-func (p *pass) eligibilityOf(d invoice.Document) invoice.Eligibility {
-	eligibility := d.Eligibility(p.c.o.Now(), p.c.o.SysName)
-	switch {
-	case (eligibility == invoice.NotDue || eligibility == invoice.Done) && p.batch.takesOver(d.State.Status):
-		return invoice.Eligible
-	case eligibility == invoice.NotDue && p.batch.Purpose == FromTimer && d.State.Postponed && d.TS <= p.dueBefore:
-		return invoice.Eligible // others succeeded since it failed
-	case eligibility == invoice.Eligible && p.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:
-		return invoice.NotDue // retries belong to the timer: on the feed a document's own patch would bring it back before newer ones
-	}
-	return eligibility
-}
-
-// planDocuments is plan for documents, some of which may not become items.
-func planDocuments(docs []invoice.Document, maxDocuments, maxRows int) [][2]int {
-	items := make([]Item, len(docs))
-	for i, d := range docs {
-		items[i] = Item{Duplicates: d.Duplicates}
-	}
-	return plan(items, maxDocuments, maxRows)
-}
-
-// idList lists at most ten ids in a text.
-func idList(ids []int64) string {
-	const most = 10
-	var b strings.Builder
-	for i, id := range ids {
-		if i == most {
-			b.WriteString(" and " + strconv.Itoa(len(ids)-most) + " more")
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(strconv.FormatInt(id, 10))
-	}
-	return b.String()
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -14,83 +16,107 @@ import (
 // maxEscapedID bounds an escaped id in an evidence name. A longer one is cut and ends with the document's key.
 const maxEscapedID = 600
 
-// poison ends a document whose retries are spent, in the order of promise G7: evidence, failure mark on its lines, status.
-// Each step may be repeated: evidence is stored once, and the mark is idempotent. done is false when the document changed
-// meanwhile. The error is of dependency scope; the next try then repeats all steps.
-func (p *pass) poison(ctx context.Context, cur invoice.Document, cause error) (done bool, err error) {
+// poisoner is the seventh stage: it ends documents whose retries are spent, in the order of promise G7: evidence, failure
+// mark on their lines, status. Each step may be repeated: evidence is stored once, and the mark is idempotent.
+type poisoner struct {
+	requester   *requester
+	docs        Documents
+	patcher     patcher
+	transitions transitions
+	breaker     *breaker.Breaker
+	evidence    Evidence
+	// container, appVersion and batchID go into the evidence.
+	container, appVersion, batchID string
+	// capLogged is the last hour in which the bound on poison pills was logged.
+	capLogged *atomic.Int64
+	// evidenceDown is true after the evidence store failed for this batch. It is then not called for every document.
+	evidenceDown atomic.Bool
+	parallel     int
+	now          func() time.Time
+	tally        *tally
+}
+
+// poison stores the evidence and marks the lines of documents whose retries are spent, and gives them the state to record.
+// The error is of dependency scope; the next try then repeats all steps.
+func (p *poisoner) poison(ctx context.Context, works []work) error {
+	return each(works, p.parallel, func(w *work) bool { return w.step == spent }, func(w *work) error {
+		defer guard(p.tally, w)
+		return p.end(ctx, w)
+	})
+}
+
+func (p *poisoner) end(ctx context.Context, w *work) error {
 	switch {
-	case p.c.o.Evidence == nil:
-		return p.wait(ctx, cur, cause, maxBackoff, "there is no store for its evidence")
-	case !p.c.breaker.MayPoison(ctx):
-		return p.enough(ctx, cur, cause)
+	case p.evidence == nil:
+		p.wait(w, maxBackoff, "there is no store for its evidence")
+		return nil
+	case !p.breaker.MayPoison(ctx):
+		p.enough(w)
+		return nil
 	}
-	if cur.NeedsVersion { // a mark needs a version, and the next steps the document that has it
-		kept, ok, err := p.keepVersion(ctx, cur)
-		if err != nil || !ok {
-			return true, err
+	if w.doc.NeedsVersion { // a mark needs a version
+		if err := p.patcher.version(ctx, w, p.transitions); err != nil || w.step != spent {
+			return err
 		}
-		if !sameContent(kept, cur) {
-			return false, nil // the content changed meanwhile: the cause is not about it
-		}
-		cur = kept
 	}
-	raw, now, ok, err := p.original(ctx, cur)
-	if err != nil || !ok {
-		return true, err
+	raw, err := p.original(ctx, w)
+	if err != nil || w.step != spent {
+		return err
 	}
-	if now.ETag != cur.ETag {
-		return false, nil
-	}
-	pill := p.pill(cur, cause)
+	pill := p.pill(w.doc, w.cause)
 	if err := p.keep(ctx, pill, raw); err != nil {
 		wait := maxBackoff
 		if fault.IsDependency(err) {
 			wait = aloneBackoff
 		}
-		return p.wait(ctx, cur, cause, wait, "its evidence cannot be kept: "+fault.CodeOf(err))
+		p.wait(w, wait, "its evidence cannot be kept: "+fault.CodeOf(err))
+		return nil
 	}
-	if !p.c.breaker.TakePoison(ctx, pill.folder) {
-		return p.enough(ctx, cur, cause)
+	if !p.breaker.TakePoison(ctx, pill.folder) {
+		p.enough(w)
+		return nil
 	}
-	return p.mark(ctx, cur, cause, pill)
+	return p.mark(ctx, w, pill)
 }
 
 // enough puts a document off because of the bound per hour. It logs once an hour, not for each document.
-func (p *pass) enough(ctx context.Context, cur invoice.Document, cause error) (bool, error) {
-	if hour := p.c.o.Now().Unix() / 3600; p.c.capLogged.Swap(hour) != hour {
-		p.c.o.Log.Error().Str("code", fault.CodeOf(cause)).Str("document", cur.ID).
+func (p *poisoner) enough(w *work) {
+	if hour := p.now().Unix() / 3600; p.capLogged.Swap(hour) != hour {
+		p.tally.log.Error().Str("code", fault.CodeOf(w.cause)).Str("document", w.doc.ID).
 			Msg("this hour's limit of poison pills is reached: this document, and others like it, stay retry_scheduled")
 	}
-	return p.put(ctx, cur, p.t.waits(cur.State, cause, maxBackoff), result{err: cause})
+	w.step, w.next = recordable, p.transitions.waits(w.doc.State, w.cause, maxBackoff)
 }
 
 // wait puts a document off that would become a poison pill, and logs the reason. It counts no failure.
-func (p *pass) wait(ctx context.Context, cur invoice.Document, cause error, wait time.Duration, why string) (bool, error) {
-	p.c.o.Log.Error().Str("document", cur.ID).Str("kind", string(fault.KindOf(cause))).Str("code", fault.CodeOf(cause)).
+func (p *poisoner) wait(w *work, d time.Duration, why string) {
+	p.tally.log.Error().Str("document", w.doc.ID).Str("kind", string(fault.KindOf(w.cause))).Str("code", fault.CodeOf(w.cause)).
 		Str("why", why).Msg("its retries are spent, and it stays retry_scheduled")
-	return p.put(ctx, cur, p.t.waits(cur.State, cause, wait), result{err: cause})
+	w.step, w.next = recordable, p.transitions.waits(w.doc.State, w.cause, d)
 }
 
-// original reads the document from the container, because the host rewrote the feed's snapshot. ok is false when the
-// document is gone, and counted.
-func (p *pass) original(ctx context.Context, cur invoice.Document) (raw json.RawMessage, now invoice.Document, ok bool, err error) {
-	begin := p.c.o.Now()
-	raw, err = p.c.docs.Read(ctx, cur.ID)
-	p.countRead(p.c.o.Now().Sub(begin))
+// original reads the document from the container, because the host rewrote the feed's snapshot.
+func (p *poisoner) original(ctx context.Context, w *work) (json.RawMessage, error) {
+	raw, err := p.docs.Read(ctx, w.doc.ID)
+	var now invoice.Document
 	if err == nil {
-		now, err = invoice.Read(raw, p.c.o.Now())
+		now, err = invoice.Read(raw, p.now())
 	}
 	switch {
 	case err == nil:
-		return raw, now, true, nil
-	case fault.Has(err, fault.Gone):
-		p.count(cur.ID, "gone", "")
+		if now.ETag != w.doc.ETag {
+			w.step = changed
+		}
+		return raw, nil
 	case fault.IsDependency(err):
-		return nil, now, false, err
+		return nil, err
+	case fault.Has(err, fault.Gone):
+		p.tally.count(w.doc.ID, "gone", "")
 	default:
-		p.leave(cur.ID, err)
+		p.tally.leave(w.doc.ID, err)
 	}
-	return nil, now, false, nil
+	w.step = finished
+	return nil, nil
 }
 
 // pill is a poison pill's evidence without the document itself.
@@ -131,19 +157,19 @@ type pillMetadata struct {
 }
 
 // pill collects the evidence of a document whose last failure is cause.
-func (p *pass) pill(cur invoice.Document, cause error) pill {
-	s := p.t.failed(cur.State, cause, "")
+func (p *poisoner) pill(cur invoice.Document, cause error) pill {
+	s := p.transitions.failed(cur.State, cause, "")
 	return pill{
 		folder: EvidenceFolder(cur, s.ReprocessCount),
 		error: pillError{
-			DocumentID: cur.ID, JobID: p.batch.BatchID, FailedAt: s.FailedAt, RetryCount: s.RetryCount,
+			DocumentID: cur.ID, JobID: p.batchID, FailedAt: s.FailedAt, RetryCount: s.RetryCount,
 			Kind: s.LastErrorKind, Code: s.LastErrorCode, LastError: s.LastError, Attempts: s.Attempts,
 		},
 		metadata: pillMetadata{
-			Container: p.c.o.Container, DocumentID: cur.ID, ETag: cur.ETag, TS: cur.TS, SysName: cur.SysName,
+			Container: p.container, DocumentID: cur.ID, ETag: cur.ETag, TS: cur.TS, SysName: cur.SysName,
 			VersionUS: cur.Version.US, DocumentKey: cur.Version.Key, ContentHash: cur.Hash, HashVersion: invoice.HashVersion,
 			ReprocessCount: s.ReprocessCount, Main: cur.Main, Duplicates: append([]int64{}, cur.Duplicates...),
-			AppVersion: p.c.o.AppVersion,
+			AppVersion: p.appVersion,
 		},
 	}
 }
@@ -178,12 +204,9 @@ func escapeID(d invoice.Document) string {
 
 // keep stores the evidence. metadata.json comes last, so its presence proves that the evidence is complete. After a failure
 // the store is not called again for the batch.
-func (p *pass) keep(ctx context.Context, pill pill, raw json.RawMessage) error {
+func (p *poisoner) keep(ctx context.Context, pill pill, raw json.RawMessage) error {
 	const op = "commit: evidence"
-	p.mu.Lock()
-	down := p.evidenceDown
-	p.mu.Unlock()
-	if down {
+	if p.evidenceDown.Load() {
 		return fault.New(fault.Infrastructure, op, "evidence_down", "the store of evidence failed a moment ago")
 	}
 	errorJSON, err := json.MarshalIndent(pill.error, "", "  ")
@@ -198,10 +221,8 @@ func (p *pass) keep(ctx context.Context, pill pill, raw json.RawMessage) error {
 		name    string
 		content []byte
 	}{{"original.json", raw}, {"error.json", errorJSON}, {"metadata.json", metadata}} {
-		if err := p.c.o.Evidence.Keep(ctx, pill.folder+"/"+file.name, file.content); err != nil {
-			p.mu.Lock()
-			p.evidenceDown = fault.IsDependency(err)
-			p.mu.Unlock()
+		if err := p.evidence.Keep(ctx, pill.folder+"/"+file.name, file.content); err != nil {
+			p.evidenceDown.Store(fault.IsDependency(err))
 			return err
 		}
 	}
@@ -216,12 +237,13 @@ func MarkOf(d invoice.Document) Item {
 	}
 }
 
-// mark writes AI-ERROR to the lines of a document whose evidence is stored, and records failed. When the lines have the
-// document's content or newer content, it records that outcome instead.
-func (p *pass) mark(ctx context.Context, cur invoice.Document, cause error, pill pill) (bool, error) {
-	finalError := cur.Unmarkable(p.c.o.Now())
+// mark writes AI-ERROR to the lines of a document whose evidence is stored, and gives it the state failed. When the lines
+// have the document's content or newer content, it gets that outcome instead.
+func (p *poisoner) mark(ctx context.Context, w *work, pill pill) error {
+	cur, cause := w.doc, w.cause
+	finalError := cur.Unmarkable(p.now())
 	if finalError == "" {
-		outcomes, err := p.request(ctx, []Item{MarkOf(cur)}, contentionTries)
+		outcomes, err := p.requester.request(ctx, []Item{MarkOf(cur)}, contentionTries)
 		if err == nil && len(outcomes) != 1 {
 			err = fault.New(fault.Internal, "commit: mark", "outcome_count", "%d outcomes for one mark", len(outcomes))
 		}
@@ -229,20 +251,20 @@ func (p *pass) mark(ctx context.Context, cur invoice.Document, cause error, pill
 			err = outcomes[0].Refused
 		}
 		switch {
-		case fault.Has(err, fault.OthersAnswered):
-			if !p.c.breaker.FailedAlone(ctx, cur.ID, err) {
-				return true, err
-			}
-			return p.wait(ctx, cur, cause, aloneBackoff, "its mark fails like an outage while others are answered: "+fault.CodeOf(err))
+		case fault.Has(err, fault.OthersAnswered) && p.breaker.FailedAlone(ctx, cur.ID, err):
+			p.wait(w, aloneBackoff, "its mark fails like an outage while others are answered: "+fault.CodeOf(err))
+			return nil
 		case fault.IsDependency(err):
-			return true, err
+			return err
 		case err != nil && fault.KindOf(blameAlone(err)) == fault.Contention:
-			return p.wait(ctx, cur, cause, aloneBackoff, "its mark lost every race: "+fault.CodeOf(err))
+			p.wait(w, aloneBackoff, "its mark lost every race: "+fault.CodeOf(err))
+			return nil
 		case err != nil:
 			finalError = fmt.Sprintf("MANUAL REVIEW: AI-ERROR could not be set for lines %s: %s", lines(cur), sentence(err))
 		default:
 			if out := outcomes[0]; out.Verdict == Unchanged || out.Verdict == Superseded {
-				return p.notPoison(ctx, cur, result{outcome: out})
+				p.notPoison(w, result{outcome: out})
+				return nil
 			} else if missing := out.Missing(); len(missing) > 0 {
 				finalError = "AI-ERROR could not be set where there is no row in IVCE_DTL: lines " + idList(missing)
 			}
@@ -250,7 +272,7 @@ func (p *pass) mark(ctx context.Context, cur invoice.Document, cause error, pill
 	} else {
 		finalError = "no line was marked: " + finalError
 	}
-	event := p.c.o.Log.Error().Str("document", cur.ID).Str("evidence", pill.folder).
+	event := p.tally.log.Error().Str("document", cur.ID).Str("evidence", pill.folder).
 		Str("kind", string(fault.KindOf(cause))).Str("code", fault.CodeOf(cause))
 	if strings.HasPrefix(finalError, "MANUAL REVIEW") {
 		event.Int64("main_detail_id", cur.Main).Ints64("duplicate_detail_ids", cur.Duplicates).
@@ -258,15 +280,18 @@ func (p *pass) mark(ctx context.Context, cur invoice.Document, cause error, pill
 	} else {
 		event.Bool("marked", finalError == "").Msg("poison pill: its evidence is kept")
 	}
-	return p.put(ctx, cur, p.t.failed(cur.State, cause, finalError), result{err: cause})
+	w.step, w.next = recordable, p.transitions.failed(cur.State, cause, finalError)
+	return nil
 }
 
-// notPoison records the outcome of a document whose lines have its content, or newer content, instead of a mark.
-func (p *pass) notPoison(ctx context.Context, cur invoice.Document, res result) (bool, error) {
+// notPoison gives a document the outcome of its mark, because its lines have its content, or newer content.
+func (p *poisoner) notPoison(w *work, res result) {
 	if supersededByItself(res) {
-		return false, nil
+		w.step = changed
+		return
 	}
-	return p.put(ctx, cur, p.t.committed(cur.State, res.outcome), res)
+	w.result, w.cause = res, nil
+	w.step, w.next = recordable, p.transitions.committed(w.doc.State, res.outcome)
 }
 
 // lines lists a document's lines in a text.

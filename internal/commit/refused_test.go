@@ -31,7 +31,7 @@ func TestARefusedDocumentNeedsNoBisect(t *testing.T) {
 	items := numbered(100)
 	s := &scriptedSink{}
 	p := scripted(s)
-	p.c.sink = refusingSink{s, map[string]bool{items[7].DocumentID: true, items[93].DocumentID: true}}
+	p.sink = refusingSink{s, map[string]bool{items[7].DocumentID: true, items[93].DocumentID: true}}
 	results, done, err := p.apply(t.Context(), items)
 	require.NoError(t, err)
 	require.Len(t, s.requests, 1)

@@ -34,28 +34,30 @@ const mostShown = 20
 
 // Run previews one batch. Errors by kind: those of dependency scope; the same batch should be offered again.
 func (s *Shadow) Run(ctx context.Context, b Batch) (Report, error) {
-	p := &shadowPass{pass: s.c.begin(ctx, b, Preview)}
+	t := s.c.stages(ctx, b, Preview)
+	p := &preview{stages: t, report: &t.tally.report}
 	p.report.Shadow, p.report.Columns = true, map[string]int{}
-	docs, err := p.reread(ctx, p.read(b.Documents))
+	docs, oldest := t.parser.parse(b.Documents)
+	docs, err := p.reread(ctx, docs)
 	if err == nil {
 		err = p.previewAll(ctx, docs)
 	}
 	if err != nil {
-		p.countRest("waiting")
+		t.tally.rest("waiting")
 	}
-	p.report.Lag = p.lag()
-	return p.report, err
+	return t.tally.done(oldest, s.c.o.Now()), err
 }
 
-// shadowPass is the state of one Shadow.Run.
-type shadowPass struct {
-	*pass
-	shown int
+// preview is the state of one Shadow.Run.
+type preview struct {
+	*stages
+	report *Report
+	shown  int
 }
 
 // reread reads the documents that the host may have rewritten, and those of a repeated batch. Documents that are gone are
 // done.
-func (p *shadowPass) reread(ctx context.Context, docs []invoice.Document) ([]invoice.Document, error) {
+func (p *preview) reread(ctx context.Context, docs []invoice.Document) ([]invoice.Document, error) {
 	var ids []string
 	needed := func(d invoice.Document) bool {
 		return (d.RewrittenByHost || p.batch.RetryCount > 0) && d.SysName == p.c.o.SysName
@@ -68,7 +70,7 @@ func (p *shadowPass) reread(ctx context.Context, docs []invoice.Document) ([]inv
 	if len(ids) == 0 {
 		return docs, nil
 	}
-	fresh, err := p.readMany(ctx, ids)
+	fresh, err := p.refresh.readMany(ctx, ids)
 	if err != nil {
 		return docs, err
 	}
@@ -77,7 +79,7 @@ func (p *shadowPass) reread(ctx context.Context, docs []invoice.Document) ([]inv
 		if needed(d) {
 			now, found := fresh[d.ID]
 			if !found {
-				p.count(d.ID, "gone", "")
+				p.tally.count(d.ID, "gone", "")
 				continue
 			}
 			d = now
@@ -89,7 +91,7 @@ func (p *shadowPass) reread(ctx context.Context, docs []invoice.Document) ([]inv
 
 // previewAll previews the documents that the old writer committed, and then the pending ones. They go into separate
 // requests, because the content of pending documents is in no row yet.
-func (p *shadowPass) previewAll(ctx context.Context, docs []invoice.Document) error {
+func (p *preview) previewAll(ctx context.Context, docs []invoice.Document) error {
 	var committed, pending []invoice.Document
 	for _, d := range docs {
 		switch eligibility := d.Eligibility(p.c.o.Now(), p.c.o.SysName); {
@@ -98,17 +100,17 @@ func (p *shadowPass) previewAll(ctx context.Context, docs []invoice.Document) er
 		case eligibility == invoice.Eligible:
 			pending = append(pending, d)
 		default:
-			p.count(d.ID, "skipped", "")
+			p.tally.count(d.ID, "skipped", "")
 		}
 	}
-	if err := p.preview(ctx, committed); err != nil {
+	if err := p.send(ctx, committed); err != nil {
 		return err
 	}
-	return p.preview(ctx, pending)
+	return p.send(ctx, pending)
 }
 
-// preview sends documents to the sink as a Preview and counts the results.
-func (p *shadowPass) preview(ctx context.Context, docs []invoice.Document) error {
+// send sends documents to the sink as a Preview and counts the results.
+func (p *preview) send(ctx context.Context, docs []invoice.Document) error {
 	var items []Item
 	var asked []invoice.Document
 	for _, d := range docs {
@@ -121,7 +123,7 @@ func (p *shadowPass) preview(ctx context.Context, docs []invoice.Document) error
 	if len(items) == 0 {
 		return nil
 	}
-	results, done, err := p.apply(ctx, items)
+	results, done, err := p.writer.apply(ctx, items)
 	for i, d := range asked {
 		if done[i] {
 			p.countPreview(d, results[i])
@@ -131,50 +133,50 @@ func (p *shadowPass) preview(ctx context.Context, docs []invoice.Document) error
 }
 
 // countPreview counts one document, and logs a difference.
-func (p *shadowPass) countPreview(d invoice.Document, r result) {
+func (p *preview) countPreview(d invoice.Document, r result) {
 	if d.State.Status == invoice.Committed {
 		p.compare(d, r)
 		return
 	}
 	if !r.failed() {
-		p.count(d.ID, "would_be_"+string(r.outcome.Verdict), "")
+		p.tally.count(d.ID, "would_be_"+string(r.outcome.Verdict), "")
 		return
 	}
 	next := invoice.RetryScheduled
-	if p.t.exhausted(d.State, r.err, true) {
+	if p.judge.transitions.exhausted(d.State, r.err, true) {
 		next = invoice.Failed
 	}
-	p.count(d.ID, "would_be_"+string(next), fault.KindOf(r.err))
+	p.tally.count(d.ID, "would_be_"+string(next), fault.KindOf(r.err))
 }
 
 // compare compares the lines of a committed document with its content.
-func (p *shadowPass) compare(d invoice.Document, r result) {
+func (p *preview) compare(d invoice.Document, r result) {
 	if r.failed() {
 		outcome := "refused"
 		if fault.Has(r.err, fault.MissingRow) {
 			outcome = "missing"
 		}
-		p.count(d.ID, outcome, fault.KindOf(r.err))
+		p.tally.count(d.ID, outcome, fault.KindOf(r.err))
 		p.show(d, outcome, nil, r.err)
 		return
 	}
 	columns, held := difference(d, r.outcome)
 	switch {
 	case len(columns) > 0:
-		p.count(d.ID, "differs", "")
+		p.tally.count(d.ID, "differs", "")
 		for _, name := range columns {
 			p.report.Columns[name]++
 		}
 		p.show(d, "differs", columns, nil)
 	case held == 0:
-		p.count(d.ID, "holds_newer", "")
+		p.tally.count(d.ID, "holds_newer", "")
 	default:
-		p.count(d.ID, "matches", "")
+		p.tally.count(d.ID, "matches", "")
 	}
 }
 
 // show logs a document with columns and codes, never with a value.
-func (p *shadowPass) show(d invoice.Document, outcome string, columns []string, err error) {
+func (p *preview) show(d invoice.Document, outcome string, columns []string, err error) {
 	if p.shown++; p.shown > mostShown {
 		return
 	}

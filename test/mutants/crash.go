@@ -17,8 +17,8 @@ func crashTable() []mutant {
 		},
 		{
 			"a document that changed before its evidence becomes poison as it was", "internal/commit/poison.go",
-			"if now.ETag != cur.ETag {",
-			"if now.ETag != cur.ETag && false {",
+			"if now.ETag != w.doc.ETag {",
+			"if now.ETag != w.doc.ETag && false {",
 			"test/crashtest", "TestADocumentCorrectedWhileItIsPoisoned",
 		},
 		{
@@ -52,9 +52,9 @@ func crashTable() []mutant {
 			"test/crashtest", "TestEverySingleFault/blame",
 		},
 		{
-			"finished work is recorded over", "internal/commit/settle.go",
-			"if was.Status == invoice.Committed {",
-			"if false {",
+			"finished work is recorded over", "internal/commit/judge.go",
+			"	case was.Status == invoice.Committed:\n",
+			"	case false:\n",
 			"test/crashtest", "TestEverySingleFault/commit",
 		},
 		{

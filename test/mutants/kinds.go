@@ -77,7 +77,7 @@ func kindsTable() []mutant {
 			"			outcomes[i] = commit.Outcome{DocumentID: it.DocumentID, Refused: refused[i]}\n", sqlserver, "TestOnlyTheDocumentWithTheValueIsRefused",
 		},
 		{
-			"what the sink refused counts as written", "internal/commit/apply.go",
+			"what the sink refused counts as written", "internal/commit/write.go",
 			"		return o.Refused\n", "		return nil\n", "internal/commit", "TestARefusedDocumentNeedsNoBisect",
 		},
 	}

@@ -7,7 +7,6 @@ func table() []mutant {
 		poison   = writer + "/poison.go"
 		recovery = writer + "/recover.go"
 		schedule = writer + "/schedule.go"
-		settle   = writer + "/settle.go"
 		states   = writer + "/states.go"
 	)
 	return []mutant{
@@ -19,16 +18,16 @@ func table() []mutant {
 		},
 		{
 			"a store of evidence that is down is asked for every document", poison,
-			"			p.evidenceDown = fault.IsDependency(err)\n", "", writer, "TestWhileBlobStorageIsDownNothingIsMarkedOrCounted",
+			"\t\t\tp.evidenceDown.Store(fault.IsDependency(err))\n", "", writer, "TestWhileBlobStorageIsDownNothingIsMarkedOrCounted",
 		},
 		{
 			"what is kept is not what is patched", poison,
-			"	if now.ETag != cur.ETag {\n", "	if now.ETag == \"\" {\n", writer, "TestAPoisonPillThatChangesMeanwhileIsLookedAtAgain",
+			"\t\tif now.ETag != w.doc.ETag {\n", "\t\tif now.ETag == \"\" {\n", writer, "TestAPoisonPillThatChangesMeanwhileIsLookedAtAgain",
 		},
 		{
 			"a mark's dependency error is the document's", poison,
-			"		case fault.IsDependency(err):\n			return true, err\n		case err != nil && fault.KindOf(blameAlone(err))",
-			"		case err != nil && fault.KindOf(blameAlone(err))", writer, "TestADependencyErrorAtTheMarkChangesNothing",
+			"\t\tcase fault.IsDependency(err):\n\t\t\treturn err\n\t\tcase err != nil && fault.KindOf(blameAlone(err))",
+			"\t\tcase err != nil && fault.KindOf(blameAlone(err))", writer, "TestADependencyErrorAtTheMarkChangesNothing",
 		},
 		{
 			"a mark that finds the content is a poison pill all the same", poison,
@@ -107,9 +106,9 @@ func table() []mutant {
 		{"a tick begins without a heartbeat", recovery, "	err := r.commit.breaker.Tick(ctx)\n", "	err := r.commit.breaker.Permit(ctx)\n", writer, "TestATickFindsAnOutageByItself"},
 		// Lost updates.
 		{
-			"a 412 counts as done", settle,
-			"	case fault.Has(err, fault.Changed):\n		return false, nil\n	case fault.Has(err, fault.Gone) && !res.failed():",
-			"	case fault.Has(err, fault.Changed):\n		return true, nil\n	case fault.Has(err, fault.Gone) && !res.failed():",
+			"a 412 counts as done", "internal/commit/patch.go",
+			"\tcase fault.Has(err, fault.Changed):\n\t\treturn changed, nil\n",
+			"\tcase fault.Has(err, fault.Changed):\n\t\treturn finished, nil\n",
 			writer, "TestAfterA412OtherContentIsWrittenInItsTurn",
 		},
 	}

@@ -55,7 +55,7 @@ func (s *scriptedSink) TakeOver(context.Context, breaker.Heartbeat) (breaker.Hea
 	return breaker.Heartbeat{}, s.beat
 }
 
-func scripted(s *scriptedSink) *pass {
+func scripted(s *scriptedSink) *writer {
 	s.now = time.Unix(1e9, 0)
 	now, draw := func() time.Time { return s.now }, func() float64 { return 0 }
 	c := NewCommit(nil, s, Options{
@@ -65,7 +65,7 @@ func scripted(s *scriptedSink) *pass {
 			Wait: func(_ context.Context, d time.Duration) error { s.now = s.now.Add(d); return nil },
 		}),
 	})
-	return c.begin(context.Background(), Batch{}, Write)
+	return c.stages(context.Background(), Batch{}, Write).writer
 }
 
 func numbered(n int) []Item {
@@ -131,7 +131,7 @@ func TestWhereAllAreBadTheyAreSentOneByOne(t *testing.T) {
 func TestWhatWasPutOffIsSentOneByOne(t *testing.T) {
 	s := &scriptedSink{bad: map[string]bool{"b0": true}}
 	p := scripted(s)
-	p.batch.OneByOne = true
+	p.oneByOne = true
 	results, _, err := p.apply(context.Background(), numbered(5))
 	require.NoError(t, err)
 	require.Len(t, s.requests, 5)

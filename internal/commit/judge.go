@@ -1,0 +1,105 @@
+package commit
+
+import (
+	"context"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// judge is the sixth stage: it decides what a result means for the document's state.
+type judge struct {
+	selection
+	transitions transitions
+	breaker     *breaker.Breaker
+	tally       *tally
+}
+
+// judge gives each document with a result its step. It counts those whose state stays. The error is of dependency scope;
+// the other documents are judged all the same.
+func (j judge) judge(ctx context.Context, works []work) error {
+	return each(works, 1, func(w *work) bool { return w.done && w.step == undecided }, func(w *work) error {
+		defer guard(j.tally, w)
+		return j.decide(ctx, w)
+	})
+}
+
+func (j judge) decide(ctx context.Context, w *work) error {
+	cur, res := w.doc, w.result
+	if supersededByItself(res) {
+		w.step = changed
+		return nil
+	}
+	w.step = finished
+	if cur.State.Status == invoice.Committed && j.batch.takesOver(invoice.Committed) && (res.failed() || sameContent(w.written, cur)) {
+		j.rewritten(cur, res)
+		return nil
+	}
+	w.cause = alone(cur.State, res.err)
+	proven := isOwn(w.cause) && j.proven(ctx, cur)
+	if res.failed() && j.takes(cur) && j.transitions.exhausted(cur.State, w.cause, proven) {
+		w.step = spent
+		return nil
+	}
+	next, allowed := j.next(w, proven)
+	switch healing := w.heal && cur.State.Status == invoice.Committed; {
+	case allowed:
+		w.step, w.next = recordable, next
+	case w.heal && fault.IsDependency(w.cause):
+		return w.cause // its line may have older content, and no other job reads a committed document
+	case healing && res.failed():
+		j.tally.leave(cur.ID, w.cause)
+	default:
+		if healing && res.outcome.Verdict == Applied {
+			j.tally.log.Warn().Str("document", cur.ID).Msg("another writer committed the document; its lines had older content and were written again")
+		}
+		j.tally.count(cur.ID, "skipped", "")
+	}
+	return nil
+}
+
+// rewritten counts a committed document that a run rewrote or failed to rewrite. Its state stays true in both cases, so
+// nothing is recorded.
+func (j judge) rewritten(cur invoice.Document, res result) {
+	switch {
+	case !res.failed():
+		j.tally.count(cur.ID, string(res.outcome.Verdict), "")
+		return
+	case fault.KindOf(res.err) == fault.Contention: // a lost race is not final: the batch is offered again
+		j.tally.lostRace(res.err)
+		return
+	}
+	result := resultOf(cur.ID, string(invoice.Failed), res.err)
+	result.RetryCount = cur.State.RetryCount
+	j.tally.add(result)
+	j.tally.log.Warn().Str("document", cur.ID).Str("kind", string(result.Kind)).Str("code", result.Code).
+		Msg("a committed document could not be written again: it stays committed")
+}
+
+// proven reports whether others succeeded after the document's last failure.
+func (j judge) proven(ctx context.Context, cur invoice.Document) bool {
+	at, known := lastFailure(j.transitions.begin(cur.State), j.transitions.loc)
+	return known && j.breaker.Proven(ctx, at)
+}
+
+// next is the state to record for a result, and whether it may replace the current one. A verdict on the document's current
+// content may always replace it. Any other result only replaces the state of an eligible document. proven is that of the
+// document's last failure.
+func (j judge) next(w *work, proven bool) (invoice.State, bool) {
+	was := w.doc.State
+	if !w.doc.HasTime && was.Version == 0 {
+		was.Version = w.written.Version.US // the version in the ledger; a later _ts must not give another
+	}
+	switch {
+	case isOwn(w.cause):
+		return j.transitions.failure(was, w.cause, proven), j.takes(w.doc)
+	case w.cause != nil:
+		return j.transitions.putOff(was, w.cause), j.takes(w.doc)
+	case was.Status == invoice.Committed:
+		return was, false // another writer recorded the same content
+	}
+	evident := w.result.outcome.Verdict == Applied || w.result.outcome.Verdict == Unchanged
+	mayChange := was.Status == invoice.RetryScheduled || j.takes(w.doc)
+	return j.transitions.committed(was, w.result.outcome), mayChange || (evident && sameContent(w.written, w.doc))
+}

@@ -1,0 +1,57 @@
+package commit
+
+import (
+	"encoding/json"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// parser is the first stage: it reads the snapshots of a batch.
+type parser struct {
+	now   func() time.Time
+	tally *tally
+}
+
+// parse reads the snapshots, and gives the oldest _ts in epoch seconds; 0 without one. An element without an id cannot be
+// recorded: its place is logged and it is skipped. A document that occurs twice is taken once, with its newest snapshot.
+func (p parser) parse(raws []json.RawMessage) (docs []invoice.Document, oldest int64) {
+	docs = make([]invoice.Document, 0, len(raws))
+	at := make(map[string]int, len(raws))
+	for i, raw := range raws {
+		d, err := p.read(raw)
+		if err != nil {
+			p.tally.count("", "unreadable", fault.KindOf(err))
+			event := p.tally.log.Error().Int("index", i).Str("code", fault.CodeOf(err))
+			if e := fault.As(err); e != nil {
+				event.Str("reason", e.Reason)
+			}
+			event.Msg("an element of the batch has no id to record an outcome for: it is skipped")
+			continue
+		}
+		if d.TS > 0 && (oldest == 0 || d.TS < oldest) {
+			oldest = d.TS
+		}
+		if j, twice := at[d.ID]; twice {
+			p.tally.count("", "skipped", "") // OnResult is called for the snapshot that is taken
+			if d.TS >= docs[j].TS {
+				docs[j] = d
+			}
+			continue
+		}
+		at[d.ID] = len(docs)
+		docs = append(docs, d)
+	}
+	return docs, oldest
+}
+
+// read reads one snapshot. A panic in it must not stop the other documents of the batch.
+func (p parser) read(raw json.RawMessage) (d invoice.Document, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = panicked(p.tally.log, r)
+		}
+	}()
+	return invoice.Read(raw, p.now())
+}

@@ -1,0 +1,44 @@
+package commit
+
+import (
+	"context"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/fault"
+)
+
+// recorder is the last stage: it records states in the documents.
+type recorder struct {
+	patcher     patcher
+	transitions transitions
+	breaker     *breaker.Breaker
+	parallel    int
+	tally       *tally
+}
+
+// record records the next states with bounded concurrency. A document that changed meanwhile is to be read again. The error
+// is of dependency scope; the other documents are recorded all the same.
+func (r recorder) record(ctx context.Context, works []work) error {
+	return each(works, r.parallel, func(w *work) bool { return w.step == recordable }, func(w *work) error {
+		defer guard(r.tally, w)
+		return r.put(ctx, w)
+	})
+}
+
+func (r recorder) put(ctx context.Context, w *work) error {
+	_, state, err := r.patcher.patch(ctx, w.doc, w.next)
+	switch {
+	case err == nil:
+		w.step = finished
+		r.tally.recorded(w.doc.ID, state, w.cause)
+		if isOwn(w.cause) && r.transitions.begin(w.doc.State).RetryCount == 0 {
+			r.breaker.BeganToFail(fault.CodeOf(w.cause))
+		}
+		return nil
+	case fault.Has(err, fault.Gone) && w.cause == nil:
+		r.tally.log.Warn().Str("document", w.doc.ID).Str("outcome", string(w.result.outcome.Verdict)).
+			Msg("the document was deleted while it was written: its lines keep its content")
+	}
+	w.step, err = r.patcher.refused(w.doc, state, err)
+	return err
+}

@@ -1,0 +1,222 @@
+package commit
+
+import (
+	"context"
+	"time"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// maxAge is the age of an invocation's snapshots at which the documents are read again (docs/requirements.md R17).
+const maxAge = 30 * time.Second
+
+// mostLagging is the number of offers of a batch that may end because reads lag: a minute at the host's pace. A difference
+// after that is not a lag but the container's clock, and the feed must not wait for ever.
+const mostLagging = 6
+
+// healing is the largest difference in seconds between the _ts of a snapshot and of the committed state that is healed. Two
+// contents of one second and the patch of one of them are that close. Beyond it, _ts orders them.
+const healing = 60
+
+// settled is the age from which every replica must show a snapshot. Replicas lag by far less.
+const settled = 10 * time.Second
+
+// refresher is the third stage: it reads documents again whose snapshot must not decide (promise G1).
+type refresher struct {
+	selection
+	docs  Documents
+	wait  func(ctx context.Context, d time.Duration) error
+	tally *tally
+}
+
+// refresh reads old snapshots and changed documents again. It drops and counts those that are gone, and those that the
+// batch no longer takes. The error is of dependency scope; works are then as before.
+func (f refresher) refresh(ctx context.Context, works []work) ([]work, error) {
+	old := f.now().Sub(f.batch.Received) > maxAge
+	again := make([]bool, len(works))
+	var ids []string
+	races := 0
+	for i, w := range works {
+		if again[i] = w.step == changed || old || f.doubtful(w.doc); again[i] {
+			ids = append(ids, w.doc.ID)
+		}
+		races = max(races, w.races)
+	}
+	if len(ids) == 0 {
+		return works, nil
+	}
+	if races > 1 { // time for a lagging replica or another writer
+		if err := f.wait(ctx, contentionWait<<(races-2)); err != nil {
+			return works, fault.Wrap(fault.Infrastructure, "commit: record", "cancelled", "stopped while waiting to read again", err)
+		}
+	}
+	fresh, err := f.readMany(ctx, ids)
+	if err != nil {
+		return works, err
+	}
+	kept := make([]work, 0, len(works))
+	for i, w := range works {
+		keep := true
+		switch now, found := fresh[w.doc.ID]; {
+		case !again[i]:
+		case w.step == changed:
+			keep, err = f.afterChange(ctx, &w, now, found)
+		default:
+			keep, err = f.replace(ctx, &w, now, found)
+		}
+		if err != nil {
+			return works, err
+		}
+		if keep {
+			kept = append(kept, w)
+		}
+	}
+	return kept, nil
+}
+
+// doubtful reports whether a snapshot may differ from its document. Only the feed brings old ones, and the host rewrites
+// texts that look like times; the other callers have just read them. Without an etag no patch could be conditional.
+func (f refresher) doubtful(d invoice.Document) bool {
+	return (f.batch.Purpose == FromFeed && (f.batch.RetryCount > 0 || d.RewrittenByHost)) || d.ETag == ""
+}
+
+// replace takes the document as it is now in place of an old snapshot.
+func (f refresher) replace(ctx context.Context, w *work, now invoice.Document, found bool) (keep bool, err error) {
+	d := w.doc
+	if !found || now.TS < d.TS {
+		now, found, err = f.readSurely(ctx, d)
+		if fault.IsDependency(err) {
+			return false, err
+		}
+		if err != nil { // only this document fails: the others continue
+			f.tally.leave(d.ID, err)
+			return false, nil
+		}
+	}
+	switch {
+	case !found && d.IDLooksLikeTime:
+		f.tally.count(d.ID, "left", fault.Document)
+		f.tally.log.Error().Str("document", d.ID).Str("code", "id_looks_like_time").
+			Msg("no document has this id, which the host may have rewritten: nothing was written, and only the recovery timer can find the document")
+		return false, nil
+	case !found:
+		f.tally.count(d.ID, "gone", "")
+		return false, nil
+	}
+	w.doc = now
+	if now.State.Status == invoice.Committed && now.Problem == nil && d.Problem == nil && !sameContent(d, now) && now.TS-d.TS <= healing {
+		w.heal = true
+	}
+	eligibility := f.eligibility(now)
+	if eligibility == invoice.Eligible || (eligibility == invoice.Done && w.heal) {
+		return true, nil
+	}
+	f.tally.skip(now, eligibility)
+	return false, nil
+}
+
+// afterChange takes a changed document as it is now. Its result stays when it is about the present content. Other content
+// is written whatever the status: two contents within one second of _ts have no order, and the older one may have been
+// written last (docs/rules.md).
+func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Document, found bool) (keep bool, err error) {
+	if !found {
+		now, found, err = f.readOne(ctx, w.doc.ID)
+		switch {
+		case fault.IsDependency(err):
+			return false, err
+		case err != nil:
+			f.tally.leave(w.doc.ID, err)
+			return false, nil
+		case !found:
+			f.tally.count(w.doc.ID, "gone", "")
+			return false, nil
+		}
+	}
+	outdated := w.done && supersededByItself(w.result)
+	eligibility := f.eligibility(now)
+	setAside := eligibility == invoice.NotOurs || eligibility == invoice.NotOffered || eligibility == invoice.UnknownStatus // ADR 0005
+	switch {
+	case setAside, !w.done && !w.heal && eligibility != invoice.Eligible:
+		f.tally.count(now.ID, "skipped", "")
+		return false, nil
+	case !outdated && now.ETag == w.doc.ETag: // the 412 proved this state old: a replica lags
+		return true, nil
+	case now.TS < w.doc.TS && w.races <= maxRaces/2: // a replica lags; after a clock change this lasts longer
+		return true, nil
+	}
+	same := now.ETag == w.doc.ETag
+	w.doc, w.step = now, undecided
+	switch {
+	case !w.done: // its version could not be recorded, and nothing was written
+	case now.Problem != nil:
+		w.answer(result{err: now.Problem})
+	case outdated && same:
+		w.answer(result{err: fault.New(fault.Contention, "commit: record", "clock_went_back",
+			"document %s: its content is the newest, but the ledger knows a later _ts of it: the container's clock went back", now.ID)})
+	case outdated || !sameContent(w.written, now) || putAgain(w.written, now, w.result):
+		w.done, w.heal = false, true
+	}
+	return true, nil
+}
+
+// putAgain reports whether the same content was stored again after this write. Other content may have been there in
+// between, and in SQL.
+func putAgain(written, now invoice.Document, r result) bool {
+	return !r.failed() && now.TS > written.TS && now.State.Status != invoice.Committed
+}
+
+func (f refresher) readMany(ctx context.Context, ids []string) (map[string]invoice.Document, error) {
+	raws, err := f.docs.ReadMany(ctx, ids)
+	if err != nil {
+		return nil, asDependency(err)
+	}
+	fresh := make(map[string]invoice.Document, len(raws))
+	for _, raw := range raws {
+		d, err := invoice.Read(raw, f.now())
+		if err != nil {
+			return nil, asDependency(err)
+		}
+		fresh[d.ID] = d
+	}
+	return fresh, nil
+}
+
+// readOne reads one document; found is false when it does not exist.
+func (f refresher) readOne(ctx context.Context, id string) (d invoice.Document, found bool, err error) {
+	raw, err := f.docs.Read(ctx, id)
+	if fault.Has(err, fault.Gone) {
+		return d, false, nil
+	}
+	if err != nil {
+		return d, false, err
+	}
+	d, err = invoice.Read(raw, f.now())
+	return d, err == nil, err
+}
+
+// readSurely reads a document again whose read showed less than its snapshot. A replica may lag behind the change feed, and
+// a document dropped for that would be lost. A read older than the snapshot is never accepted. Absence is accepted only for
+// a document that every replica must have; until then the batch is offered again.
+func (f refresher) readSurely(ctx context.Context, d invoice.Document) (now invoice.Document, found bool, err error) {
+	now, found, err = f.readOne(ctx, d.ID)
+	mayLag := f.batch.RetryCount <= mostLagging
+	switch {
+	case err != nil || !mayLag:
+		return now, found, err
+	case !found && f.now().Sub(time.Unix(d.TS, 0)) < settled && !d.IDLooksLikeTime:
+		return d, false, fault.New(fault.Infrastructure, "commit: read", "not_caught_up", "document %s is on the change feed and cannot be read yet", d.ID)
+	case found && now.TS < d.TS:
+		return d, false, fault.New(fault.Infrastructure, "commit: read", "not_caught_up", "document %s reads older than the change feed showed it", d.ID)
+	}
+	return now, found, nil
+}
+
+// asDependency gives an error that stops a batch the dependency scope. An error of document scope here failed the whole
+// read, and blames no document.
+func asDependency(err error) error {
+	if fault.IsDependency(err) {
+		return err
+	}
+	return fault.Wrap(fault.Infrastructure, "commit: read", fault.CodeOf(err), "the documents could not be read again", err)
+}

@@ -1,0 +1,52 @@
+package commit
+
+import (
+	"time"
+
+	"sqlwriter/internal/invoice"
+)
+
+// selection decides which documents a batch takes.
+type selection struct {
+	batch   Batch
+	sysName string
+	now     func() time.Time
+	// dueBefore is the _ts up to which postponed documents are due.
+	dueBefore int64
+}
+
+// eligibility is that of a document for a batch of this purpose.
+func (s selection) eligibility(d invoice.Document) invoice.Eligibility {
+	eligibility := d.Eligibility(s.now(), s.sysName)
+	switch {
+	case (eligibility == invoice.NotDue || eligibility == invoice.Done) && s.batch.takesOver(d.State.Status):
+		return invoice.Eligible
+	case eligibility == invoice.NotDue && s.batch.Purpose == FromTimer && d.State.Postponed && d.TS <= s.dueBefore:
+		return invoice.Eligible // others succeeded since it failed
+	case eligibility == invoice.Eligible && s.batch.Purpose == FromFeed && d.State.Status == invoice.RetryScheduled:
+		return invoice.NotDue // retries belong to the timer: on the feed a document's own patch would bring it back before newer ones
+	}
+	return eligibility
+}
+
+// takes reports whether the batch takes a document now.
+func (s selection) takes(d invoice.Document) bool { return s.eligibility(d) == invoice.Eligible }
+
+// selector is the second stage: it takes the eligible documents, and counts the others.
+type selector struct {
+	selection
+	tally *tally
+}
+
+// choose gives the documents that the batch takes.
+func (s selector) choose(docs []invoice.Document) []work {
+	var taken []work
+	for _, d := range docs {
+		if eligibility := s.eligibility(d); eligibility != invoice.Eligible {
+			s.tally.skip(d, eligibility)
+			continue
+		}
+		taken = append(taken, work{doc: d})
+	}
+	return taken
+}

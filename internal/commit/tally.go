@@ -1,0 +1,172 @@
+package commit
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// tally counts the results of one batch. It is safe for concurrent use.
+type tally struct {
+	log      zerolog.Logger
+	onResult func(DocumentResult)
+
+	mu      sync.Mutex
+	report  Report
+	counted int
+	// contended is the error of a rewrite that lost races. Such an error is never final.
+	contended error
+}
+
+func newTally(b Batch, log zerolog.Logger) *tally {
+	return &tally{
+		log: log, onResult: b.OnResult,
+		report: Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
+	}
+}
+
+// count counts one document. OnResult is not called without an id.
+func (t *tally) count(id, outcome string, kind fault.Kind) {
+	t.add(DocumentResult{ID: id, Outcome: outcome, Kind: kind})
+}
+
+// add counts one document and calls OnResult.
+func (t *tally) add(r DocumentResult) {
+	t.mu.Lock()
+	t.report.Outcomes[r.Outcome]++
+	t.counted++
+	if r.Kind != "" {
+		t.report.Kinds[string(r.Kind)]++
+	}
+	t.mu.Unlock()
+	if t.onResult != nil && r.ID != "" {
+		t.onResult(r)
+	}
+}
+
+// skip counts a document that the batch does not take.
+func (t *tally) skip(d invoice.Document, why invoice.Eligibility) {
+	outcome := "skipped"
+	switch why { //nolint:exhaustive // the others need no more
+	case invoice.NotOffered:
+		outcome = string(invoice.NotOffered)
+	case invoice.UnknownStatus:
+		t.log.Error().Str("document", d.ID).Str("status", fault.Truncate(d.State.StatusFound, fault.MaxForeign)).
+			Msg("sql_writer.status is unknown: the document is not changed")
+	}
+	t.count(d.ID, outcome, "")
+}
+
+// leave counts and logs a document that is left to the recovery timer.
+func (t *tally) leave(id string, err error) {
+	t.add(resultOf(id, "left", err))
+	t.log.Error().Str("document", id).Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).
+		Msg("the outcome could not be recorded: left to the recovery timer")
+}
+
+// recorded counts and logs a recorded state. cause is its error; nil for a verdict.
+func (t *tally) recorded(id string, s invoice.State, cause error) {
+	if cause == nil {
+		t.count(id, s.Outcome, "")
+		return
+	}
+	kind := fault.KindOf(cause) // the minimal state has no kind
+	result := resultOf(id, string(s.Status), cause)
+	result.RetryCount, result.Again = s.RetryCount, s.Status == invoice.RetryScheduled
+	t.add(result)
+	event := t.log.Warn()
+	if kind == fault.Internal || s.Status == invoice.Failed {
+		event = t.log.Error()
+	}
+	event.Str("document", id).Str("status", string(s.Status)).Str("kind", string(kind)).
+		Str("code", fault.CodeOf(cause)).Int("retry_count", s.RetryCount).Int64("retry_after", s.RetryAfter).
+		Msg("the document was not written")
+}
+
+// done gives the report with the lag. oldest is the oldest _ts of the batch.
+func (t *tally) done(oldest int64, now time.Time) Report {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report.Lag = age(oldest, now)
+	return t.report
+}
+
+// age is the time since a _ts in epoch seconds; 0 without one.
+func age(ts int64, now time.Time) time.Duration {
+	if ts == 0 {
+		return 0
+	}
+	return max(0, now.Sub(time.Unix(ts, 0)))
+}
+
+// lostRace remembers that a rewrite lost its races. Its document is not counted: the batch is offered again.
+func (t *tally) lostRace(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.contended = err
+}
+
+// rest counts the documents that have no result.
+func (t *tally) rest(outcome string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if rest := t.report.Documents - t.counted; rest > 0 {
+		t.report.Outcomes[outcome] += rest
+	}
+}
+
+// requested counts one request to SQL.
+func (t *tally) requested(took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report.SQLRequests++
+	t.report.SQL += took
+}
+
+// resultOf is the result of a failed document.
+func resultOf(id, outcome string, err error) DocumentResult {
+	r := DocumentResult{ID: id, Outcome: outcome, Kind: fault.KindOf(err), Code: fault.CodeOf(err)}
+	if e := fault.As(err); e != nil {
+		r.Reason = e.Reason // a driver's own text may hold content
+	}
+	return r
+}
+
+// measured counts and times the calls of Documents.
+type measured struct {
+	Documents
+	tally *tally
+	now   func() time.Time
+}
+
+// Read implements Documents.
+func (m measured) Read(ctx context.Context, id string) (json.RawMessage, error) {
+	defer m.add(m.now(), &m.tally.report.Reads)
+	return m.Documents.Read(ctx, id)
+}
+
+// ReadMany implements Documents.
+func (m measured) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
+	defer m.add(m.now(), &m.tally.report.Reads)
+	return m.Documents.ReadMany(ctx, ids)
+}
+
+// Record implements Documents.
+func (m measured) Record(ctx context.Context, id, etag string, s invoice.State) (string, error) {
+	defer m.add(m.now(), &m.tally.report.Writes)
+	return m.Documents.Record(ctx, id, etag, s)
+}
+
+func (m measured) add(begin time.Time, calls *int) {
+	took := m.now().Sub(begin)
+	m.tally.mu.Lock()
+	defer m.tally.mu.Unlock()
+	*calls++
+	m.tally.report.Cosmos += took
+}
