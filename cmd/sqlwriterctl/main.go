@@ -117,7 +117,7 @@ func execute(ctx context.Context, args []string, env environment) int {
 		"Connections come from flags, else the environment, else a running `make run` (.local/stack.json), else local.settings.json. "+
 			"Each of the last three is used as a whole, and stderr names it. The operators' commands (status to report) use an app's "+
 			"Ops function instead if --app or SQLWRITER_APP names an app."),
-		kong.Writers(env.stdout, env.stderr), kong.Exit(func(code int) { exited = code }))
+		kong.Vars{"kinds": kindsHelp()}, kong.Writers(env.stdout, env.stderr), kong.Exit(func(code int) { exited = code }))
 	if err != nil {
 		env.notef("sqlwriterctl: %v", err)
 		return exitUsage

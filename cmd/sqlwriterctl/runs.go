@@ -23,6 +23,15 @@ type runCommands struct {
 	Resume runResumeCommand `cmd:"" help:"Resume a run that was cancelled or has failed."`
 }
 
+// kindsHelp names the kinds of runs with their meaning.
+func kindsHelp() string {
+	var words []string
+	for _, k := range run.Kinds() {
+		words = append(words, fmt.Sprintf("%s (%s)", k.Kind, k.Meaning))
+	}
+	return strings.Join(words, ", ")
+}
+
 // watchFlags are the flags of the commands that can wait for a run.
 type watchFlags struct {
 	Wait    bool   `help:"Watch it until it has ended; exit code 1 unless it completed without failures. Ctrl-C ends the watching, not the run."`
@@ -34,7 +43,7 @@ type runStartCommand struct {
 	appFlags
 	watchFlags
 
-	What    string   `arg:"" name:"kind" help:"drain (waiting documents), replay (failed documents) or reindex (writes committed documents again)."`
+	What    string   `arg:"" name:"kind" help:"${kinds}."`
 	Kind    string   `help:"Only documents whose last error is of this kind." placeholder:"KIND"`
 	Code    string   `help:"Only documents whose last error has this code." placeholder:"CODE"`
 	Since   string   `help:"Only documents that failed (replay) or changed since: 2026-01-02T15:04:05-06:00, or 90m for 90 minutes ago." placeholder:"TIME"`

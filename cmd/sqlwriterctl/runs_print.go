@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,6 +77,20 @@ func failuresOf(p ops.RunProgress) string {
 	return strings.Join(parts, "; ")
 }
 
+// outcomesOf formats the documents of a run by outcome, in the order of its kind.
+func outcomesOf(p ops.RunProgress) string {
+	var parts []string
+	counts := maps.Clone(p.Stats.Outcomes)
+	kind, _ := run.Kinds().Find(p.Kind)
+	for _, o := range slices.Concat(kind.Outcomes, slices.Sorted(maps.Keys(counts))) {
+		if counts[o] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[o], outcomeName(o)))
+		}
+		delete(counts, o)
+	}
+	return strings.Join(parts, ", ")
+}
+
 // batches formats a number of batches.
 func batches(n int) string {
 	if n == 1 {
@@ -112,7 +128,7 @@ func printRun(a *app, p ops.RunProgress) error {
 	}
 	rows = append(rows,
 		[]string{"hand-off", handOff}, []string{"documents", progressWords(p)}, []string{"batches", orDash(batchCounts(p.Stats.Batches))},
-		[]string{"outcomes", orDash(counted(outcomeCounts(p.Stats.Outcomes)))}, []string{"ended", clock(p.EndedAt)},
+		[]string{"outcomes", orDash(outcomesOf(p))}, []string{"ended", clock(p.EndedAt)},
 	)
 	return a.table(rows)
 }

@@ -67,6 +67,8 @@ type Options struct {
 	AppVersion string
 	// ReadOnly says why no document may be changed (a shadow); empty when changes are allowed.
 	ReadOnly string
+	// Kinds are the kinds of runs; default run.Kinds().
+	Kinds run.KindTable
 	// Now is the clock. Wait sleeps unless the context ends first.
 	Now  func() time.Time
 	Wait func(ctx context.Context, d time.Duration) error
@@ -83,6 +85,9 @@ type Ops struct {
 func New(p Ports, o Options) *Ops {
 	if o.Location == nil {
 		o.Location = time.UTC
+	}
+	if o.Kinds == nil {
+		o.Kinds = run.Kinds()
 	}
 	if o.Now == nil {
 		o.Now = time.Now

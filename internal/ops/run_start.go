@@ -36,7 +36,7 @@ const (
 
 // StartRequest asks for a run with a manager and workers.
 type StartRequest struct {
-	// Kind is drain, replay or reindex.
+	// Kind is one of Options.Kinds.
 	Kind run.Kind `json:"kind"`
 	run.Filter
 	// All is required when the filter is empty, and refused otherwise. A drain needs no filter.
@@ -52,12 +52,13 @@ type StartRequest struct {
 	Why     string `json:"why,omitempty"`
 }
 
-func (r StartRequest) check() error {
+func (r StartRequest) check(table run.KindTable) error {
+	kind, there := table.Find(r.Kind)
 	empty := r.ErrorKind == "" && r.Code == "" && r.From.IsZero() && r.To.IsZero() && len(r.IDs) == 0 && r.Run == ""
 	_, known := run.PatternOf(r.Pattern)
 	switch {
-	case !r.Kind.Known():
-		return refuse(Usage, "kind: expected drain, replay or reindex, found %q", string(r.Kind))
+	case !there:
+		return refuse(Usage, "kind: expected %s, found %q", table, string(r.Kind))
 	case r.ErrorKind != "" && !knownKind(fault.Kind(r.ErrorKind)):
 		return refuse(Usage, "error_kind: expected one of %s, found %q", kinds(), r.ErrorKind)
 	case !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To):
@@ -66,7 +67,7 @@ func (r StartRequest) check() error {
 		return refuse(Usage, "ids: expected at most %d, found %d", maxRunIDs, len(r.IDs))
 	case len(r.IDs) > 0 && (r.ErrorKind != "" || r.Code != "" || !r.From.IsZero() || !r.To.IsZero()):
 		return refuse(Usage, "ids: go with no other filter")
-	case r.Run != "" && (r.Kind != run.Replay || r.ErrorKind != "" || !r.From.IsZero() || !r.To.IsZero() || len(r.IDs) > 0):
+	case r.Run != "" && (!kind.OfRun || r.ErrorKind != "" || !r.From.IsZero() || !r.To.IsZero() || len(r.IDs) > 0):
 		return refuse(Usage, "run: goes with a replay, and with no other filter than a code")
 	case r.Run != "" && !isRunID(r.Run):
 		return notARun(r.Run)
@@ -76,7 +77,7 @@ func (r StartRequest) check() error {
 		return refuse(Usage, "limit: expected 0 to %d, found %d", maxRunLimit, r.Limit)
 	case r.Pattern != "" && !known:
 		return refuse(Usage, "pattern: expected two_phase, checkpoint or optimistic, found %q", r.Pattern)
-	case empty && !r.All && r.Kind != run.Drain:
+	case empty && !r.All && !kind.Unfiltered:
 		return refuse(Usage, "all: expected a filter, or that all documents are meant")
 	case r.All && !empty:
 		return refuse(Usage, "all: goes with no filter")
@@ -119,7 +120,7 @@ type Started struct {
 // no run was started.
 func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	r.IDs = distinct(r.IDs)
-	if err := r.check(); err != nil {
+	if err := r.check(o.o.Kinds); err != nil {
 		return Started{}, err
 	}
 	if o.o.ReadOnly != "" && !r.DryRun {
@@ -182,7 +183,8 @@ func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
 	} else {
 		finding, cancel := context.WithTimeout(ctx, findWithin)
 		defer cancel()
-		err := run.Preview(finding, o.p.Selection, o.o.SysName, r.Kind, r.Filter, o.o.Now(), func(doc commit.PendingDoc) bool {
+		kind, _ := o.o.Kinds.Find(r.Kind) // checked
+		err := kind.Preview(finding, o.p.Selection, o.o.SysName, r.Filter, o.o.Now(), func(doc commit.PendingDoc) bool {
 			if res.Matched++; len(res.First) < shown {
 				res.First = append(res.First, o.match(doc))
 			}

@@ -67,6 +67,8 @@ type Options struct {
 	// Instance names this process.
 	Instance string
 	Log      zerolog.Logger
+	// Kinds are the known kinds; default Kinds().
+	Kinds KindTable
 	// MaxOutstanding bounds the batches of all runs of the environment that are queued or processing; default 16.
 	MaxOutstanding int
 	// BatchSize bounds the documents of a batch; default and maximum 100. ChunkSize bounds the documents that get their rows in one
@@ -81,6 +83,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	if o.Kinds == nil {
+		o.Kinds = Kinds()
+	}
 	if o.MaxOutstanding == 0 {
 		o.MaxOutstanding = 16
 	}

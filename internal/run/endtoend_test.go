@@ -490,12 +490,15 @@ func TestThePreviewIsWhatTheRunTakes(t *testing.T) {
 			want   int
 		}{{run.Replay, run.Filter{Code: "2628"}, 26}, {run.Replay, run.Filter{}, 40}, {run.Drain, run.Filter{}, 2}} {
 			n := 0
-			err := run.Preview(t.Context(), w.docs.Selection(7), sysName, c.kind, c.filter, time.Now(), func(commit.PendingDoc) bool { n++; return true })
+			kind, known := run.Kinds().Find(c.kind)
+			require.True(t, known)
+			err := kind.Preview(t.Context(), w.docs.Selection(7), sysName, c.filter, time.Now(), func(commit.PendingDoc) bool { n++; return true })
 			require.NoError(t, err)
 			require.Equal(t, c.want, n)
 		}
 		n := 0
-		err := run.Preview(t.Context(), w.docs.Selection(7), sysName, run.Replay, run.Filter{}, time.Now(), func(commit.PendingDoc) bool { n++; return n < 5 })
+		replay, _ := run.Kinds().Find(run.Replay)
+		err := replay.Preview(t.Context(), w.docs.Selection(7), sysName, run.Filter{}, time.Now(), func(commit.PendingDoc) bool { n++; return n < 5 })
 		require.NoError(t, err)
 		require.Equal(t, 5, n)
 

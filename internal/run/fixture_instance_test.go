@@ -60,7 +60,7 @@ func (w *world) instance(name string) *instance {
 	}
 	o := run.Options{
 		SysName: sysName, Instance: name, MaxOutstanding: w.outstanding, BatchSize: w.batchSize, ChunkSize: w.chunkSize,
-		Log: w.log,
+		Log: w.log, Kinds: w.kinds,
 	}
 	i.manager, i.workers, i.recovery = run.NewManager(ports, o), run.NewWorkers(ports, o), run.NewRecovery(ports, o)
 	i.batchDead, i.runDead = run.NewBatchDeadLetters(ports, o), run.NewRunDeadLetters(ports, o)

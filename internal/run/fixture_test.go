@@ -60,6 +60,8 @@ type world struct {
 	pages, outstanding int
 	// batchSize and chunkSize replace the defaults unless 0.
 	batchSize, chunkSize int
+	// kinds replaces the kinds of the product unless nil.
+	kinds run.KindTable
 	// log is that of the instances to come.
 	log zerolog.Logger
 	// frozen lets uses of the store arrive however late they are.

@@ -12,51 +12,6 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// statuses are those of the documents that a run looks for.
-func (kind Kind) statuses() []invoice.Status {
-	switch kind {
-	case Replay:
-		return []invoice.Status{invoice.Failed}
-	case Reindex:
-		return []invoice.Status{invoice.Committed}
-	default:
-		return []invoice.Status{invoice.Pending, invoice.RetryScheduled}
-	}
-}
-
-// Known reports whether the kind exists.
-func (kind Kind) Known() bool { return kind == Drain || kind == Replay || kind == Reindex }
-
-// query translates the filter for the container. A replay bounds the time of the failure, and a document's _ts is never earlier.
-func (f Filter) query(sysName string, kind Kind, began time.Time) Query {
-	q := Query{SysName: sysName, Statuses: kind.statuses(), To: began.Add(invoice.ClockSkew).Unix()}
-	switch {
-	case kind == Replay:
-		q.From = invoice.EarliestTS(f.From)
-	case !f.From.IsZero():
-		q.From = max(0, f.From.Unix())
-	}
-	if !f.To.IsZero() && kind != Replay {
-		q.To = f.To.Unix()
-	}
-	return q
-}
-
-// accepts reports whether the run takes a document that the query found.
-func (f Filter) accepts(kind Kind, doc commit.PendingDoc, now time.Time) bool {
-	switch {
-	case f.ErrorKind != "" && f.ErrorKind != doc.Kind,
-		f.Code != "" && !strings.EqualFold(f.Code, doc.Code):
-		return false
-	case kind == Drain:
-		return doc.Status != invoice.RetryScheduled || invoice.Due(doc.RetryAfter, now)
-	case kind == Replay:
-		at := FailedAt(doc)
-		return (f.From.IsZero() || !at.Before(f.From)) && (f.To.IsZero() || at.Before(f.To))
-	}
-	return true
-}
-
 // FailedAt is when a document failed; its last change if it does not say.
 func FailedAt(doc commit.PendingDoc) time.Time {
 	if us, ok := invoice.TimeOfID(doc.FailedAt); ok { // an id starts with a time in the same layout
@@ -98,6 +53,7 @@ func (m watermark) String() string {
 type source struct {
 	base
 	run       Run
+	kind      KindRow
 	filter    Filter
 	watermark watermark
 	// rest are the documents of the current page that are not taken yet; next is the page after it.
@@ -109,6 +65,9 @@ type source struct {
 func newSource(b base, r Run) (*source, error) {
 	s := &source{base: b, run: r}
 	var err error
+	if s.kind, err = b.kindOf(r); err != nil {
+		return nil, err
+	}
 	if s.filter, err = r.filter(); err != nil {
 		return nil, err
 	}
@@ -202,7 +161,7 @@ func (s *source) load(ctx context.Context, taken []string) error {
 			return err
 		}
 	} else {
-		page, next, err := s.p.Selection.Page(ctx, s.filter.query(s.o.SysName, s.run.Kind, s.run.StartedAt), s.watermark.Continuation)
+		page, next, err := s.p.Selection.Page(ctx, s.kind.query(s.filter, s.o.SysName, s.run.StartedAt), s.watermark.Continuation)
 		if fault.CodeOf(err) == "continuation" && s.watermark.Restarts < maxRestarts {
 			s.watermark = watermark{Restarts: s.watermark.Restarts + 1}
 			return nil
@@ -212,7 +171,7 @@ func (s *source) load(ctx context.Context, taken []string) error {
 		}
 		s.next = next
 		for _, doc := range page {
-			if s.filter.accepts(s.run.Kind, doc, s.o.Now()) {
+			if s.kind.takes(s.filter, doc, s.o.Now()) {
 				found = append(found, doc.ID)
 			}
 		}

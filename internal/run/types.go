@@ -10,19 +10,6 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// Kind is what a run does.
-type Kind string
-
-// The kinds.
-const (
-	// Drain commits pending documents and due retries.
-	Drain Kind = "drain"
-	// Replay tries failed documents again.
-	Replay Kind = "replay"
-	// Reindex rewrites the lines of committed documents.
-	Reindex Kind = "reindex"
-)
-
 // Run is a row of the table run.
 type Run struct {
 	// ID is chosen by the caller and unique: 1 to 64 visible ASCII characters.

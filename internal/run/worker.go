@@ -9,7 +9,6 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/invoice"
 )
 
 // Workers commits batches: the function BatchWorker. It is safe for concurrent use.
@@ -132,7 +131,10 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 			err = fault.Panic("run: worker", r)
 		}
 	}()
-	over, rewrite := commitMode(c.Run)
+	kind, err := w.kindOf(c.Run)
+	if err != nil {
+		return res, err
+	}
 	for ids := range slices.Chunk(c.Open, BatchSize) {
 		raws, err := w.p.Documents.ReadMany(ctx, ids)
 		if err != nil {
@@ -144,11 +146,13 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 		if len(raws) == 0 {
 			continue
 		}
-		batch := commit.Batch{Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, BatchID: c.Batch.Run, OnResult: res.record}
+		batch := commit.Batch{
+			Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, BatchID: c.Batch.Run, OnResult: res.record,
+			TakeOver: kind.takeOver(c.Run), Rewrite: kind.Rewrite,
+		}
 		if c.Begun {
 			batch.OnResult = res.recordAfterCrash(raws, w.o.Now())
 		}
-		batch.TakeOver, batch.Rewrite = over, rewrite
 		report, err := w.p.Commit.Run(ctx, batch)
 		res.addCost(report)
 		if err != nil {
@@ -156,23 +160,6 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 		}
 	}
 	return res, nil
-}
-
-// commitMode returns from which statuses a run takes documents before they are due, and whether it rewrites lines. A named document is
-// tried at once. A replay that searches leaves scheduled retries to their time.
-func commitMode(r Run) (over []invoice.Status, rewrite bool) {
-	switch r.Kind {
-	case Replay:
-		over = []invoice.Status{invoice.Failed}
-		if r.Named > 0 {
-			over = append(over, invoice.RetryScheduled)
-		}
-		return over, false
-	case Reindex:
-		return []invoice.Status{invoice.Committed}, true
-	default: // a drain takes what is due
-		return nil, false
-	}
 }
 
 // leaseError returns the loss of the lease if that ended the context, otherwise err.

@@ -27,8 +27,8 @@ func runsTable() []mutant {
 			"range absent(ids, raws) {", "range absent(nil, raws) {", crashtest, "TestEverySingleFault/worker",
 		},
 		{
-			"run: a replay takes no failed document over", "internal/run/worker.go",
-			"		over = []invoice.Status{invoice.Failed}\n", "		over = nil\n", crashtest, "TestARunIsFoundBehindAnOpenBreakerWithoutTraffic",
+			"run: a replay takes no failed document over", "internal/run/kinds.go",
+			"			TakeOver: []invoice.Status{invoice.Failed}, ", "			", crashtest, "TestARunIsFoundBehindAnOpenBreakerWithoutTraffic",
 		},
 		{
 			"run: nobody goes on with an abandoned run", "internal/run/recovery.go",

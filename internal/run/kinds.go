@@ -1,0 +1,184 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+)
+
+// Kind is what a run does.
+type Kind string
+
+// The kinds.
+const (
+	// Drain commits pending documents and due retries.
+	Drain Kind = "drain"
+	// Replay tries failed documents again.
+	Replay Kind = "replay"
+	// Reindex rewrites the lines of committed documents.
+	Reindex Kind = "reindex"
+)
+
+// KindRow is what there is to know about a kind of run. A new kind is one row of Kinds, and with Passes a Step in Ports.Passes.
+type KindRow struct { //nolint:revive // Kind is its name
+	Kind Kind
+	// Meaning is one line for operators: the documents that it is about.
+	Meaning string
+	// Statuses are those of the documents that a run looks for. Accepts restricts them further by the document at the time now; nil takes
+	// all.
+	Statuses []invoice.Status
+	Accepts  func(doc commit.PendingDoc, now time.Time) bool
+	// ByFailure: From and To bound the time of the failure. Otherwise they bound the last change.
+	ByFailure bool
+	// OfRun allows Filter.Run. Unfiltered allows an empty filter without a further question.
+	OfRun, Unfiltered bool
+	// TakeOver are the statuses from which a worker takes documents before they are due. TakeOverNamed are added for a run that names
+	// documents. Rewrite says that it writes lines that have the content already.
+	TakeOver, TakeOverNamed []invoice.Status
+	Rewrite                 bool
+	// Outcomes are the columns of the receipt, in order.
+	Outcomes []Outcome
+	// Passes are the parts of a run without documents, batches and messages, in order. It keeps a watermark and counts instead.
+	Passes []string
+}
+
+// KindTable is a list of kinds.
+type KindTable []KindRow
+
+// Kinds returns the kinds of this build.
+func Kinds() KindTable {
+	return KindTable{
+		{
+			Kind: Drain, Meaning: "waiting documents", Unfiltered: true,
+			Statuses: []invoice.Status{invoice.Pending, invoice.RetryScheduled},
+			Accepts: func(doc commit.PendingDoc, now time.Time) bool {
+				return doc.Status != invoice.RetryScheduled || invoice.Due(doc.RetryAfter, now)
+			},
+			Outcomes: Outcomes(),
+		},
+		{
+			Kind: Replay, Meaning: "failed documents", ByFailure: true, OfRun: true,
+			Statuses: []invoice.Status{invoice.Failed},
+			TakeOver: []invoice.Status{invoice.Failed}, TakeOverNamed: []invoice.Status{invoice.RetryScheduled},
+			Outcomes: Outcomes(),
+		},
+		{
+			Kind: Reindex, Meaning: "writes committed documents again", Rewrite: true,
+			Statuses: []invoice.Status{invoice.Committed}, TakeOver: []invoice.Status{invoice.Committed},
+			Outcomes: Outcomes(),
+		},
+	}
+}
+
+// Find returns the row of a kind.
+func (t KindTable) Find(kind Kind) (KindRow, bool) {
+	i := slices.IndexFunc(t, func(k KindRow) bool { return k.Kind == kind })
+	if i < 0 {
+		return KindRow{}, false
+	}
+	return t[i], true
+}
+
+// String lists the kinds in words.
+func (t KindTable) String() string {
+	names := make([]string, len(t))
+	for i, k := range t {
+		names[i] = string(k.Kind)
+	}
+	if len(names) < 2 { //nolint:mnd // one name needs no "or"
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// kindOf returns the row of a run's kind. The database lists no kinds, so a newer build may have started the run.
+func (b base) kindOf(r Run) (KindRow, error) {
+	kind, known := b.o.Kinds.Find(r.Kind)
+	if !known {
+		return kind, fault.New(fault.Internal, "run: kind", "run_kind", "expected %s, found %q", b.o.Kinds, fault.Truncate(string(r.Kind), fault.MaxForeign))
+	}
+	return kind, nil
+}
+
+// query translates the filter for the container. A document's _ts is never earlier than its failure.
+func (k KindRow) query(f Filter, sysName string, began time.Time) Query {
+	q := Query{SysName: sysName, Statuses: k.Statuses, To: began.Add(invoice.ClockSkew).Unix()}
+	switch {
+	case k.ByFailure:
+		q.From = invoice.EarliestTS(f.From)
+		return q
+	case !f.From.IsZero():
+		q.From = max(0, f.From.Unix())
+	}
+	if !f.To.IsZero() {
+		q.To = f.To.Unix()
+	}
+	return q
+}
+
+// takes reports whether the run takes a document that the query found.
+func (k KindRow) takes(f Filter, doc commit.PendingDoc, now time.Time) bool {
+	switch {
+	case f.ErrorKind != "" && f.ErrorKind != doc.Kind,
+		f.Code != "" && !strings.EqualFold(f.Code, doc.Code):
+		return false
+	case k.ByFailure:
+		if at := FailedAt(doc); at.Before(f.From) || (!f.To.IsZero() && !at.Before(f.To)) {
+			return false
+		}
+	}
+	return k.Accepts == nil || k.Accepts(doc, now)
+}
+
+// takeOver returns from which statuses a run takes documents before they are due. A named document is tried at once. A replay that
+// searches leaves scheduled retries to their time.
+func (k KindRow) takeOver(r Run) []invoice.Status {
+	if r.Named > 0 {
+		return slices.Concat(k.TakeOver, k.TakeOverNamed)
+	}
+	return k.TakeOver
+}
+
+// Preview calls each for the documents that a run would take, until it returns false. It changes nothing. Errors as Selection.Page.
+func (k KindRow) Preview(ctx context.Context, s Selection, sysName string, f Filter, now time.Time, each func(commit.PendingDoc) bool) error {
+	for continuation := ""; ; {
+		found, next, err := s.Page(ctx, k.query(f, sysName, now), continuation)
+		if err != nil {
+			return err
+		}
+		for _, doc := range found {
+			if k.takes(f, doc, now) && !each(doc) {
+				return nil
+			}
+		}
+		if continuation = next; next == "" {
+			return nil
+		}
+	}
+}
+
+// PreviewLeft calls each for the documents that a replay of another run's failed and deferred documents (Filter.Run) would take, until
+// it returns false. Errors as Batches.Items.
+func PreviewLeft(ctx context.Context, s itemReader, f Filter, each func(document string) bool) error {
+	const page = 1000
+	for key := ""; ; {
+		found, next, err := f.left(ctx, s, key, page)
+		if err != nil {
+			return err
+		}
+		for _, id := range found {
+			if !each(id) {
+				return nil
+			}
+		}
+		if key = next; next == "" {
+			return nil
+		}
+	}
+}
