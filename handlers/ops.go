@@ -43,7 +43,7 @@ type RunOperations interface {
 	RunList(ctx context.Context, limit int) ([]ops.RunSummary, error)
 	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
 	RunCancel(ctx context.Context, r ops.CancelRequest) (ops.RunProgress, error)
-	RunResume(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
+	RunResume(ctx context.Context, r ops.ResumeRequest) (ops.RunProgress, error)
 	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Batch, error)
 	BatchShow(ctx context.Context, name string) (ops.BatchDetail, error)
 	BatchRequeue(ctx context.Context, r ops.RequeueRequest) (ops.Requeued, error)

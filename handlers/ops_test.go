@@ -85,7 +85,7 @@ func (f fakeOps) RunCancel(_ context.Context, r ops.CancelRequest) (ops.RunProgr
 	return ops.RunProgress{}, f.record("run/cancel", r)
 }
 
-func (f fakeOps) RunResume(_ context.Context, r ops.RunRequest) (ops.RunProgress, error) {
+func (f fakeOps) RunResume(_ context.Context, r ops.ResumeRequest) (ops.RunProgress, error) {
 	return ops.RunProgress{}, f.record("run/resume", r)
 }
 

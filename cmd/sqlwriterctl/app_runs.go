@@ -50,7 +50,7 @@ func (c *appClient) RunCancel(ctx context.Context, r ops.CancelRequest) (ops.Run
 }
 
 // RunResume implements operations.
-func (c *appClient) RunResume(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error) {
+func (c *appClient) RunResume(ctx context.Context, r ops.ResumeRequest) (ops.RunProgress, error) {
 	return act[ops.RunProgress](ctx, c, "run/resume", r)
 }
 

@@ -42,7 +42,7 @@ type runOperations interface {
 	RunList(ctx context.Context, limit int) ([]ops.RunSummary, error)
 	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
 	RunCancel(ctx context.Context, r ops.CancelRequest) (ops.RunProgress, error)
-	RunResume(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
+	RunResume(ctx context.Context, r ops.ResumeRequest) (ops.RunProgress, error)
 	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Batch, error)
 	BatchShow(ctx context.Context, name string) (ops.BatchDetail, error)
 	BatchRequeue(ctx context.Context, r ops.RequeueRequest) (ops.Requeued, error)
@@ -155,15 +155,10 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 		return db.CheckAdopted(ctx, "sqlwriterctl: open sql")
 	})
 	defer func() { err = errors.Join(err, sql.Close()) }()
-	stores := func(context.Context) (ops.Stores, error) {
-		if missing != nil {
-			return ops.Stores{}, missing
-		}
-		return db.Stores(c.SysName), nil
-	}
 	log := zerolog.New(a.stderr).With().Timestamp().Logger()
+	instance := fmt.Sprintf("%s-%s-%d", toolBuild, operatorName(), os.Getpid())
 	flow := open.Breaker(c, cosmos.NewControl(control, c.SysName), sql, breaker.Options{
-		Instance: fmt.Sprintf("%s-%s-%d", toolBuild, operatorName(), os.Getpid()), Log: log.Level(zerolog.ErrorLevel), Now: a.clock(), Wait: a.pause(),
+		Instance: instance, Log: log.Level(zerolog.ErrorLevel), Now: a.clock(), Wait: a.pause(),
 	})
 	defer func() {
 		if flow.Seen().Lost {
@@ -180,6 +175,13 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 		SysName: c.SysName, Location: c.Location, Log: log, MaxRows: c.SQL.MaxRows, Breaker: flow, Evidence: evidence,
 		Container: c.Cosmos.Container, AppVersion: toolBuild,
 	})
+	stores := func(context.Context) (ops.Stores, error) {
+		if missing != nil {
+			return ops.Stores{}, missing
+		}
+		return db.Stores(run.Ports{Selection: documents.Selection(), Documents: documents, Commit: committer, Breaker: flow},
+			run.Options{SysName: c.SysName, Instance: instance, Log: log}), nil
+	}
 	queue, closeQueue := runQueue(c.ServiceBus, from.name)
 	defer closeQueue()
 	return use(ops.New(ops.Ports{

@@ -20,7 +20,7 @@ type runCommands struct {
 	Show   runShowCommand   `cmd:"" help:"Show a run; --wait watches it until it has ended. Exit code 1 for an ended run with failures."`
 	Items  runItemsCommand  `cmd:"" help:"List the outcome of each document of a run."`
 	Cancel runCancelCommand `cmd:"" help:"Cancel a run: running batches finish, the others do not start. --gone ends a reprocess whose process is gone."`
-	Resume runResumeCommand `cmd:"" help:"Resume a run that was cancelled or has failed."`
+	Resume runResumeCommand `cmd:"" help:"Resume a run that was cancelled or has failed; --here also one whose process is gone."`
 }
 
 // kindsHelp names the kinds of runs with their meaning.
@@ -57,6 +57,7 @@ type runStartCommand struct {
 	Pattern string   `help:"How batches are handed off: two_phase, checkpoint or optimistic. By default checkpoint above 10,000 documents, else two_phase." placeholder:"NAME"`
 	Why     string   `help:"The reason, for the audit log." placeholder:"TEXT"`
 	DryRun  bool     `help:"Count and list, and change nothing."`
+	Here    bool     `help:"Execute it in this process (with --app: in the app's, for some minutes), without Service Bus. Ctrl-C leaves it; see run resume."`
 }
 
 // Run starts the run, and watches it with --wait.
@@ -77,6 +78,9 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 		}
 		if started.Note != "" {
 			a.notef("%s", started.Note)
+		}
+		if p := started.Progress; p != nil && (!c.Wait || ctx.Err() != nil) {
+			return errors.Join(c.print(a, *p), executed(*p))
 		}
 		if c.Wait && started.Run != "" {
 			a.notef("run %s: %s documents", started.Run, atLeast(started.Matched, started.AtLeast))
@@ -101,7 +105,7 @@ func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	}
 	r = ops.StartRequest{
 		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of},
-		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, By: operatorName(), Why: c.Why,
+		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, By: operatorName(), Why: c.Why,
 	}
 	if r.From, r.To, err = period(c.Since, c.Until, a.clock()()); err != nil {
 		return r, err
@@ -324,6 +328,7 @@ func (c *runCancelCommand) request() ops.CancelRequest {
 type runResumeCommand struct {
 	appFlags
 
+	Here bool   `help:"Execute it in this process, as run start --here does. It also takes a running run that no live process has."`
 	Why  string `help:"The reason, for the audit log." placeholder:"TEXT"`
 	JSON bool   `name:"json" help:"Print JSON."`
 	ID   string `arg:"" name:"run" help:"The run's id."`
@@ -332,7 +337,13 @@ type runResumeCommand struct {
 // Run resumes the run.
 func (c *runResumeCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
-		p, err := o.RunResume(ctx, ops.RunRequest{Run: c.ID, By: operatorName(), Why: c.Why})
+		p, err := o.RunResume(ctx, ops.ResumeRequest{RunRequest: ops.RunRequest{Run: c.ID, By: operatorName(), Why: c.Why}, Here: c.Here})
+		if c.Here && err == nil {
+			if p.Note != "" {
+				a.notef("%s", p.Note)
+			}
+			return errors.Join(watchFlags{JSON: c.JSON}.print(a, p), executed(p))
+		}
 		return printActed(a, p, err, c.JSON, "resumed")
 	})
 }

@@ -13,6 +13,9 @@ import (
 )
 
 func printStarted(a *app, s ops.Started) error {
+	for _, n := range s.NotTaken {
+		a.notef("not taken: %s: %s", n.ID, n.Why)
+	}
 	matched := atLeast(s.Matched, s.AtLeast)
 	if s.Run != "" {
 		a.printf("run %s: %s documents, in batches of %d, pattern %s", s.Run, matched, run.BatchSize, s.Pattern)
@@ -24,6 +27,9 @@ func printStarted(a *app, s ops.Started) error {
 		return nil
 	}
 	a.printf("in batches of %d, pattern %s", run.BatchSize, s.Pattern)
+	if err := printFailures(a, s.Failures); err != nil {
+		return err
+	}
 	a.printf("")
 	rows := [][]string{{"FAILED OR CHANGED", "STATUS", "KIND", "CODE", "DOCUMENT"}}
 	for _, m := range s.First {
@@ -55,6 +61,14 @@ func verdict(p ops.RunProgress) error {
 		return fmt.Errorf("run %s is running with failures: %s", p.ID, failuresOf(p))
 	}
 	return nil
+}
+
+// executed is verdict for a run that was executed here: it should have ended.
+func executed(p ops.RunProgress) error {
+	if p.Status == run.RunRunning {
+		return fmt.Errorf("run %s is not over", p.ID)
+	}
+	return verdict(p)
 }
 
 // failuresOf describes the failures of a run, with the commands that retry them.

@@ -111,10 +111,7 @@ func (a *App) openSQL(ctx context.Context) error {
 		return err
 	}
 	if a.config.Mode != config.ModeShadow {
-		a.work = newWork(run.Ports{
-			Store: a.db.RunStore(a.config.SysName), Selection: a.clients.results.Selection(), Documents: watchedDocuments{a.clients.results, a.status.seen},
-			Commit: a.commit, Breaker: a.breaker, RunQueue: a.clients.runQueue, BatchQueue: a.clients.batchQueue, Evidence: a.clients.evidence,
-		}, a.runOptions())
+		a.work = newWork(a.runPorts(), a.runOptions())
 	}
 	return nil
 }
@@ -156,12 +153,20 @@ func (a *App) checkSQL(ctx context.Context) error {
 	return nil
 }
 
+// runPorts are the ports of runs.
+func (a *App) runPorts() run.Ports {
+	return run.Ports{
+		Store: a.db.RunStore(a.config.SysName), Selection: a.clients.results.Selection(), Documents: watchedDocuments{a.clients.results, a.status.seen},
+		Commit: a.commit, Breaker: a.breaker, RunQueue: a.clients.runQueue, BatchQueue: a.clients.batchQueue, Evidence: a.clients.evidence,
+	}
+}
+
 // stores returns the environment's stores after the database was checked.
 func (a *App) stores(ctx context.Context) (ops.Stores, error) {
 	if err := a.sql.Ready(ctx); err != nil {
 		return ops.Stores{}, err
 	}
-	return a.db.Stores(a.config.SysName), nil
+	return a.db.Stores(a.runPorts(), a.runOptions()), nil
 }
 
 // asInfrastructure gives every error of opening a dependency scope: no document is to blame for it.

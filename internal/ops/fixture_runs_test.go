@@ -35,6 +35,17 @@ func newRuns(t *testing.T) *runs {
 	return r
 }
 
+// executor executes runs over the fakes.
+func (r *runs) executor() *run.Executor {
+	return run.NewExecutor(run.Ports{
+		Store: r.store, Selection: r.docs.Selection(1000), Documents: r.docs, Commit: r.commit, Breaker: r.breaker,
+	}, run.Options{
+		SysName: "web", Instance: "here", Now: func() time.Time { return r.clock },
+		Wait:  func(_ context.Context, d time.Duration) error { r.clock = r.clock.Add(d); return nil },
+		Every: func(time.Duration, func()) func() { return func() {} },
+	})
+}
+
 // renew makes Ops anew from the changed fakes.
 func (r *runs) renew() {
 	zone, err := time.LoadLocation("America/Chicago")
@@ -42,7 +53,7 @@ func (r *runs) renew() {
 	r.ops = ops.New(ops.Ports{
 		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, Commit: r.commit, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) {
-			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}}, nil
+			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Executor: r.executor()}, nil
 		},
 		RunQueue: r.queue, Selection: r.search,
 	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Now: func() time.Time { return r.clock }})

@@ -34,12 +34,19 @@ type Breaker interface {
 	Audited(ctx context.Context, written []breaker.Transition)
 }
 
+// Executor executes runs without messages: *run.Executor.
+type Executor interface {
+	Execute(ctx context.Context, id string) (run.Executed, error)
+}
+
 // Stores give access to the tables of runs and to the audit log.
 type Stores struct {
 	Audit AuditLog
 	// Runs and Reports concern runs with managers and workers.
 	Runs    RunStore
 	Reports run.Reports
+	// Executor executes runs in this process.
+	Executor Executor
 }
 
 // Ports are the dependencies of Ops.

@@ -25,12 +25,6 @@ const (
 	maxIDs = 1000
 	// maxBatch bounds the documents of one Commit.
 	maxBatch = 100
-	// maxRate bounds the rate, in documents a minute.
-	maxRate = 100_000
-	// shown bounds the documents that a dry run lists.
-	shown = 20
-	// findWithin bounds the search.
-	findWithin = time.Minute
 	// stopBefore its deadline a run starts no more work.
 	stopBefore = 30 * time.Second
 )
@@ -96,14 +90,6 @@ func (r ReprocessRequest) check() error {
 	return checkReason(r.By, r.Why)
 }
 
-func kinds() string {
-	var all []string
-	for _, rule := range fault.Rules() {
-		all = append(all, string(rule.Kind))
-	}
-	return strings.Join(all, ", ")
-}
-
 // Reprocessed is the result of a reprocess.
 type Reprocessed struct {
 	DryRun bool `json:"dry_run,omitempty"`
@@ -126,22 +112,6 @@ type Reprocessed struct {
 	Left int `json:"left"`
 	// Note says that the run's end could not be recorded.
 	Note string `json:"note,omitempty"`
-}
-
-// Match is a document to be tried again.
-type Match struct {
-	ID     string         `json:"id"`
-	Status invoice.Status `json:"status"`
-	Kind   string         `json:"kind,omitempty"`
-	Code   string         `json:"code,omitempty"`
-	// FailedAt is when it failed; its last change if it does not say.
-	FailedAt time.Time `json:"failed_at"`
-}
-
-// NotTaken is a document that was named and does not match.
-type NotTaken struct {
-	ID  string `json:"id"`
-	Why string `json:"why"`
 }
 
 // Reprocess tries failed documents again, directly from failed. The patch that records the result also resets the document's retries. A
@@ -195,13 +165,6 @@ func (m matches) result() Reprocessed {
 		Matched: len(m.list), AtLeast: m.atLeast, Failures: failures, NotTaken: m.notTaken, Left: len(m.list),
 		First: append([]Match{}, m.list[:min(len(m.list), shown)]...),
 	}
-}
-
-// sortFailures puts the most frequent first.
-func sortFailures(all []Failures) {
-	slices.SortFunc(all, func(a, b Failures) int {
-		return cmp.Or(cmp.Compare(b.Documents, a.Documents), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Code, b.Code))
-	})
 }
 
 func (o *Ops) find(ctx context.Context, r ReprocessRequest) (matches, error) {
@@ -290,14 +253,6 @@ func (o *Ops) takeable(doc invoice.Document, f Filter) string {
 		return "its error or its time is not what was asked for"
 	}
 	return ""
-}
-
-func (o *Ops) match(doc commit.PendingDoc) Match {
-	at := o.stamp(doc.FailedAt)
-	if at.IsZero() {
-		at = o.in(time.Unix(doc.TS, 0))
-	}
-	return Match{ID: doc.ID, Status: doc.Status, Kind: doc.Kind, Code: doc.Code, FailedAt: at}
 }
 
 // accepts reports whether the filter matches a document's error and time.
@@ -456,14 +411,4 @@ func (o *Ops) progress(ctx context.Context, res *Reprocessed) (cancel bool, err 
 
 func runID(now time.Time) string {
 	return fmt.Sprintf("reprocess-%s-%08x", now.UTC().Format("20060102-150405"), rand.Uint32())
-}
-
-// distinct removes repetitions and keeps the order.
-func distinct(all []string) []string {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Clone(all), func(s string) bool {
-		twice := seen[s]
-		seen[s] = true
-		return twice
-	})
 }

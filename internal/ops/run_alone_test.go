@@ -103,7 +103,7 @@ func TestWhatOneProcessDidIsNeitherResumedNorListed(t *testing.T) {
 	r := newRuns(t)
 	r.startAlone(nil)
 	for range 10 {
-		_, err := r.ops.RunResume(t.Context(), ops.RunRequest{Run: aloneID, By: "kim", Why: "x"})
+		_, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: ops.RunRequest{Run: aloneID, By: "kim", Why: "x"}})
 		require.Equal(t, ops.Conflict, refusal(err))
 		require.ErrorContains(t, err, "the same `reprocess` asked for again takes what is left")
 		_, err = r.ops.RunItems(t.Context(), ops.ItemQuery{Run: aloneID})

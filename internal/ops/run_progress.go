@@ -188,6 +188,14 @@ type RunRequest struct {
 	Why string `json:"why"`
 }
 
+// ResumeRequest asks to continue a run.
+type ResumeRequest struct {
+	RunRequest
+	// Here executes the run in this process, without messages, as long as the request lasts. It also takes a running run that no live
+	// process has.
+	Here bool `json:"here,omitempty"`
+}
+
 // RunCancel asks a run to end. Batches under way finish, others do not start. A run of one process ends after its current batch. If that
 // process has died, Gone ends the run at once. Errors as RunShow; *RequestError when the run is not running (not found), and for Gone of
 // a run with workers (conflict).
@@ -217,28 +225,42 @@ func (o *Ops) RunCancel(ctx context.Context, r CancelRequest) (RunProgress, erro
 	return o.RunShow(ctx, r.Run)
 }
 
-// RunResume continues a failed or cancelled run. Errors as RunShow; *RequestError when it is neither (not found), and for a run of one
-// process (conflict).
-func (o *Ops) RunResume(ctx context.Context, r RunRequest) (RunProgress, error) {
+// RunResume continues a failed or cancelled run, and with Here a running one, too. Errors as RunShow; *RequestError when its state does
+// not allow it (not found), and when another process has it (conflict).
+func (o *Ops) RunResume(ctx context.Context, r ResumeRequest) (RunProgress, error) {
 	if o.o.ReadOnly != "" {
 		return RunProgress{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
-	p, err := o.changeRun(ctx, r, action{
+	may := action{
 		state: "has failed or was cancelled", from: []run.RunStatus{run.RunFailed, run.RunCancelled},
 		check: func(row run.Run) error {
 			if row.Pattern == "" {
 				return refuse(Conflict, "run %q was not done by workers and cannot be resumed: the same `%s` asked for again takes what is left", r.Run, row.Kind)
 			}
+			if held := row.HeldBy(); r.Here && held != "" {
+				return refuse(Conflict, "run %q: %s", r.Run, held)
+			}
 			return nil
 		},
-		change: func(ctx context.Context, s Stores, _ run.Run) (bool, error) {
+		change: func(ctx context.Context, s Stores, row run.Run) (bool, error) {
+			if row.Status == run.RunRunning { // only its executor changes
+				return true, s.Audit.Write(ctx, Audit{Action: run.CodeRunResume, By: r.By, Why: r.Why, Subject: r.Run, Run: r.Run})
+			}
 			return s.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
 		},
-	})
-	if err == nil {
-		p.Note = o.notify(ctx, p.Run)
 	}
-	return p, err
+	if r.Here {
+		may.state, may.from = "is running, has failed or was cancelled", append(may.from, run.RunRunning)
+	}
+	p, err := o.changeRun(ctx, r.RunRequest, may)
+	switch {
+	case err != nil:
+		return p, err
+	case r.Here:
+		return o.execute(ctx, r.Run)
+	}
+	p.Note = o.notify(ctx, p.Run)
+	return p, nil
 }
 
 // action is a change of a run.

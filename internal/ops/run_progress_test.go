@@ -144,7 +144,7 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	for name, ask := range map[string]func() error{
 		"show":    func() error { _, err := r.ops.RunShow(t.Context(), theirs); return err },
 		"cancel":  func() error { _, err := r.ops.RunCancel(t.Context(), cancelOf(words)); return err },
-		"resume":  func() error { _, err := r.ops.RunResume(t.Context(), words); return err },
+		"resume":  func() error { _, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words}); return err },
 		"items":   func() error { _, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: theirs}); return err },
 		"batches": func() error { _, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Run: theirs}); return err },
 		"batch":   func() error { _, err := r.ops.BatchShow(t.Context(), batch); return err },
@@ -255,7 +255,7 @@ func TestCancelAndResume(t *testing.T) {
 	r.fill(1)
 	begun := r.start(replayAll()).Run
 	words := ops.RunRequest{Run: begun, By: "pat", Why: "wrong filter"}
-	_, err := r.ops.RunResume(t.Context(), words)
+	_, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words})
 	require.Equal(t, ops.NotFound, refusal(err))
 	require.ErrorContains(t, err, "has failed or was cancelled")
 
@@ -271,7 +271,7 @@ func TestCancelAndResume(t *testing.T) {
 	require.ErrorContains(t, err, "is running")
 	require.Len(t, r.audited(run.CodeRunCancel), 1, "what was refused is not audited")
 
-	p, err = r.ops.RunResume(t.Context(), words)
+	p, err = r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words})
 	require.NoError(t, err)
 	require.Equal(t, []any{run.RunRunning, 1, ""}, []any{p.Status, p.Epoch, p.Note})
 	require.Len(t, r.audited(run.CodeRunResume), 1)
@@ -301,7 +301,7 @@ func TestAResumedRunThatWasHandedOffGetsAManagerForTheRest(t *testing.T) {
 	_, err = r.ops.RunCancel(t.Context(), cancelOf(words))
 	require.NoError(t, err)
 	r.complete(begun)
-	p, err := r.ops.RunResume(t.Context(), words)
+	p, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words})
 	require.NoError(t, err)
 	require.Empty(t, p.Note)
 	require.Equal(t, map[run.BatchStatus]int{run.PendingRetry: 1}, p.Stats.Batches)

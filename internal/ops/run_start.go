@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
 )
@@ -16,8 +16,6 @@ import (
 const (
 	// maxRunIDs bounds the documents that a run may name.
 	maxRunIDs = 10_000
-	// maxPreviewed bounds the documents that a preview counts; above it the count is "at least".
-	maxPreviewed = 10_000
 	// maxRunLimit bounds the limit of a request.
 	maxRunLimit = 100_000_000
 	// maxRunsCounted bounds the runs of a list whose batches are counted.
@@ -30,6 +28,8 @@ const (
 	aloneSilent = 10 * time.Minute
 	// requeueWithin bounds one requeue request: Azure's front end ends an HTTP request after 230 s.
 	requeueWithin = 2 * time.Minute
+	// maxRate bounds the rate, in documents a minute.
+	maxRate = 100_000
 	// sendWithin bounds the sending of a run's first message.
 	sendWithin = 20 * time.Second
 )
@@ -48,8 +48,10 @@ type StartRequest struct {
 	Limit int `json:"limit,omitempty"`
 	// Pattern is the hand-off's; empty: two_phase, or checkpoint above 10,000 documents.
 	Pattern string `json:"pattern,omitempty"`
-	By      string `json:"by,omitempty"`
-	Why     string `json:"why,omitempty"`
+	// Here executes the run in this process, without messages, as long as the request lasts.
+	Here bool   `json:"here,omitempty"`
+	By   string `json:"by,omitempty"`
+	Why  string `json:"why,omitempty"`
 }
 
 func (r StartRequest) check(table run.KindTable) error {
@@ -109,14 +111,19 @@ type Started struct {
 	AtLeast bool `json:"at_least,omitempty"`
 	// Pattern is the hand-off's, in batches of 100.
 	Pattern string `json:"pattern"`
-	// First lists some of them, at most 20.
-	First []Match `json:"first"`
+	// Failures counts them by status, kind and code of the last error, the most frequent first. First lists some of them, at most 20.
+	Failures []Failures `json:"failures"`
+	First    []Match    `json:"first"`
+	// NotTaken are documents that a dry run names and the run would leave alone.
+	NotTaken []NotTaken `json:"not_taken,omitempty"`
+	// Progress is the run after its execution in this process (StartRequest.Here).
+	Progress *RunProgress `json:"progress,omitempty"`
 	// Note is a problem that does not prevent the run.
 	Note string `json:"note,omitempty"`
 }
 
 // StartRun starts a run: its row, its audit entry, its first message. A dry run only counts and lists. If the message cannot be sent,
-// the timer sends one. Errors: *RequestError (usage; conflict in a shadow); infrastructure, throttled, quota, contention. After an error
+// the timer sends one. With Here no message is sent, and the run is executed until it has ended or ctx is nearly over. Errors: *RequestError (usage; conflict in a shadow); infrastructure, throttled, quota, contention. After an error
 // no run was started.
 func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	r.IDs = distinct(r.IDs)
@@ -126,7 +133,8 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	if o.o.ReadOnly != "" && !r.DryRun {
 		return Started{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
-	res, err := o.previewRun(ctx, r)
+	kind, _ := o.o.Kinds.Find(r.Kind) // checked
+	res, err := o.previewRun(ctx, kind, r)
 	if err != nil || r.DryRun || (res.Matched == 0 && !res.AtLeast) {
 		return res, err
 	}
@@ -143,14 +151,49 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		return s.Runs.StartRun(ctx, row, run.Audit{
 			Code: run.CodeRunStart, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: row.ID,
-			Detail: json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q}`, r.Kind, res.Matched, res.AtLeast, res.Pattern)),
+			Detail: json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q,"here":%t}`, r.Kind, res.Matched, res.AtLeast, res.Pattern, r.Here)),
 		})
 	})
 	if err != nil {
 		return Started{}, unaudited(err)
 	}
-	res.Note = o.notify(ctx, row)
+	if !r.Here {
+		res.Note = o.notify(ctx, row)
+		return res, nil
+	}
+	p, err := o.execute(ctx, row.ID)
+	if err != nil {
+		res.Note = fmt.Sprintf("its state cannot be read, `run show %s` shows it later: %s", row.ID, errorText(err))
+		return res, nil
+	}
+	res.Progress, res.Note = &p, p.Note
 	return res, nil
+}
+
+// execute executes a run in this process and shows it. A note says how it goes on. Errors as RunShow; *RequestError (conflict) when
+// another live process has the run.
+func (o *Ops) execute(ctx context.Context, id string) (RunProgress, error) {
+	var executor Executor
+	err := o.withStores(ctx, func(_ context.Context, s Stores) error { executor = s.Executor; return nil })
+	if err != nil {
+		return RunProgress{}, err
+	}
+	done, failed := executor.Execute(ctx, id)
+	if done.Busy {
+		return RunProgress{}, refuse(Conflict, "run %q: %s", id, done.Left)
+	}
+	p, err := o.RunShow(context.WithoutCancel(ctx), id)
+	switch {
+	case err != nil:
+		return p, err
+	case p.Status != run.RunRunning: // also after a failure of the run, which its row tells
+		return p, nil
+	case failed != nil:
+		return p, failed
+	}
+	p.Note = fmt.Sprintf("the run is not over: %s; `run resume %s --here --why TEXT` goes on here, otherwise the timer lets managers and workers continue it",
+		cmp.Or(done.Left, "another process works on its last batches"), id)
+	return p, nil
 }
 
 // notify sends the run's message. It returns a note when that fails.
@@ -166,70 +209,6 @@ func (o *Ops) notify(ctx context.Context, row run.Run) string {
 		why = errorText(errs[0])
 	}
 	return "its message could not be sent, the timer sends one within about ten minutes: " + why
-}
-
-// previewRun counts the documents of a run.
-func (o *Ops) previewRun(ctx context.Context, r StartRequest) (Started, error) {
-	res := Started{DryRun: r.DryRun, Kind: r.Kind, Pattern: r.Pattern, First: []Match{}}
-	if len(r.IDs) > 0 {
-		res.Matched = len(r.IDs)
-		for _, id := range r.IDs[:min(len(r.IDs), shown)] {
-			res.First = append(res.First, Match{ID: id})
-		}
-	} else if r.Run != "" {
-		if err := o.previewLeft(ctx, r, &res); err != nil {
-			return Started{}, err
-		}
-	} else {
-		finding, cancel := context.WithTimeout(ctx, findWithin)
-		defer cancel()
-		kind, _ := o.o.Kinds.Find(r.Kind) // checked
-		err := kind.Preview(finding, o.p.Selection, o.o.SysName, r.Filter, o.o.Now(), func(doc commit.PendingDoc) bool {
-			if res.Matched++; len(res.First) < shown {
-				res.First = append(res.First, o.match(doc))
-			}
-			res.AtLeast = res.Matched > maxPreviewed
-			return !res.AtLeast
-		})
-		if err != nil {
-			late := finding.Err() != nil && ctx.Err() == nil
-			if !late && fault.CodeOf(err) != "continuation" { // the container dropped the continuation: the documents found so far count
-				return Started{}, err
-			}
-			res.AtLeast = true
-		}
-	}
-	if r.Limit > 0 && res.Matched > r.Limit {
-		res.Matched, res.AtLeast = r.Limit, false
-		res.First = res.First[:min(len(res.First), r.Limit)]
-	}
-	if res.AtLeast {
-		res.Matched = min(res.Matched, maxPreviewed)
-	}
-	if res.Pattern == "" {
-		res.Pattern = run.ChoosePattern(res.Matched, res.AtLeast)
-	}
-	return res, nil
-}
-
-// previewLeft counts the failed and deferred documents of another run.
-func (o *Ops) previewLeft(ctx context.Context, r StartRequest, res *Started) error {
-	return o.stores(ctx, func(ctx context.Context, s Stores) error {
-		row, err := o.requireRun(ctx, s, r.Run)
-		switch {
-		case err != nil:
-			return err
-		case row.Pattern == "":
-			return notItemised(r.Run)
-		}
-		return run.PreviewLeft(ctx, s.Runs, r.Filter, func(id string) bool {
-			if res.Matched++; len(res.First) < shown {
-				res.First = append(res.First, Match{ID: id})
-			}
-			res.AtLeast = res.Matched > maxPreviewed
-			return !res.AtLeast
-		})
-	})
 }
 
 func newRunID(kind string, now time.Time) string {

@@ -73,8 +73,8 @@ func TestADryRunOfARunCountsAndChangesNothing(t *testing.T) {
 		"at most":          {ops.StartRequest{Kind: run.Replay, All: true, Limit: 3}, 3},
 		"drain":            {ops.StartRequest{Kind: run.Drain}, 1},
 		"reindex":          {ops.StartRequest{Kind: run.Reindex, All: true}, 1},
-		"ids, one twice":   {ops.StartRequest{Kind: run.Reindex, Filter: run.Filter{IDs: []string{"a", "b", "a"}}}, 2},
-		"ids, at most one": {ops.StartRequest{Kind: run.Replay, Filter: run.Filter{IDs: []string{"a", "b"}}, Limit: 1}, 1},
+		"ids, one twice":   {ops.StartRequest{Kind: run.Replay, Filter: run.Filter{IDs: []string{id(1), id(2), id(1)}}}, 2},
+		"ids, at most one": {ops.StartRequest{Kind: run.Replay, Filter: run.Filter{IDs: []string{id(1), id(2)}}, Limit: 1}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.request.DryRun = true
@@ -86,6 +86,34 @@ func TestADryRunOfARunCountsAndChangesNothing(t *testing.T) {
 	}
 	require.Empty(t, r.runStore.Audits())
 	require.Zero(t, r.queue.Sends())
+}
+
+// A dry run says which named documents the run would leave alone, and counts the others by their failure.
+func TestADryRunExplainsNamedDocuments(t *testing.T) {
+	r := newRuns(t)
+	r.put(
+		result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(2, fault.Document, "547")), result(3, "c", failed(3, fault.Document, "2628")),
+		result(4, "d", `{"status":"retry_scheduled","retry_count":1,"retry_after":1766080000}`), result(5, "e", `{"status":"committed"}`), result(6, "f", `{}`),
+		documentOf(id(7), "dev", 7, "x", failed(1, fault.Document, "2628")), result(8, "g", ""),
+	)
+	left := func(res ops.Started) map[string]string {
+		why := map[string]string{}
+		for _, n := range res.NotTaken {
+			why[n.ID] = n.Why
+		}
+		return why
+	}
+	ids := []string{id(1), id(2), id(3), id(4), id(5), id(6), id(7), id(8), id(9)}
+	replay := r.start(ops.StartRequest{Kind: run.Replay, Filter: run.Filter{IDs: ids}, DryRun: true})
+	require.Equal(t, map[string]string{
+		id(5): "it is committed", id(6): "it was never offered", id(7): `it belongs to the environment "dev"`, id(9): "no document has this id",
+	}, left(replay))
+	require.Equal(t, 5, replay.Matched)
+	require.Equal(t, ops.Failures{Status: "failed", Kind: "document", Code: "2628", Documents: 2}, replay.Failures[0])
+	drain := r.start(ops.StartRequest{Kind: run.Drain, Filter: run.Filter{IDs: ids}, DryRun: true})
+	require.Equal(t, "it waits for a retry", left(drain)[id(4)])
+	require.Equal(t, "it is failed", left(drain)[id(1)])
+	require.Equal(t, 1, drain.Matched)
 }
 
 func TestTheFilterOfARunSurvivesJSON(t *testing.T) {
@@ -116,7 +144,7 @@ func TestStartRun(t *testing.T) {
 	entries := r.audited(run.CodeRunStart)
 	require.Len(t, entries, 1)
 	require.Equal(t, []any{"INFO", "pat", "column widened", res.Run}, []any{entries[0].Level, entries[0].By, entries[0].Why, entries[0].Run})
-	require.JSONEq(t, `{"kind":"replay","matched":10,"at_least":false,"pattern":"two_phase"}`, string(entries[0].Detail))
+	require.JSONEq(t, `{"kind":"replay","matched":10,"at_least":false,"pattern":"two_phase","here":false}`, string(entries[0].Detail))
 
 	messages := r.queue.Messages()
 	require.Len(t, messages, 1)
@@ -192,7 +220,7 @@ func TestAShadowStartsNoRun(t *testing.T) {
 	words := ops.RunRequest{Run: begun, By: "pat", Why: "x"}
 	for name, act := range map[string]func() error{
 		"start":  func() error { _, err := r.ops.StartRun(t.Context(), replayAll()); return err },
-		"resume": func() error { _, err := r.ops.RunResume(t.Context(), words); return err },
+		"resume": func() error { _, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words}); return err },
 		"requeue": func() error {
 			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
 			return err

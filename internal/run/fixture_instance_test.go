@@ -23,6 +23,7 @@ type instance struct {
 	manager            *run.Manager
 	workers            *run.Workers
 	recovery           *run.Recovery
+	executor           *run.Executor
 	batchDead, runDead *run.DeadLetters
 
 	mu sync.Mutex
@@ -63,6 +64,7 @@ func (w *world) instance(name string) *instance {
 		Log: w.log, Kinds: w.kinds,
 	}
 	i.manager, i.workers, i.recovery = run.NewManager(ports, o), run.NewWorkers(ports, o), run.NewRecovery(ports, o)
+	i.executor = run.NewExecutor(ports, o)
 	i.batchDead, i.runDead = run.NewBatchDeadLetters(ports, o), run.NewRunDeadLetters(ports, o)
 	return i
 }

@@ -209,6 +209,14 @@ func (w *world) maker(line int) string {
 // start starts a run and sends its first message.
 func (w *world) start(r run.Run, f run.Filter) run.Run {
 	w.t.Helper()
+	r = w.startHere(r, f)
+	w.notify(r.ID)
+	return r
+}
+
+// startHere starts a run without a message.
+func (w *world) startHere(r run.Run, f run.Filter) run.Run {
+	w.t.Helper()
 	raw, err := json.Marshal(f)
 	require.NoError(w.t, err)
 	if r.ID == "" {
@@ -222,7 +230,6 @@ func (w *world) start(r run.Run, f run.Filter) run.Run {
 	}
 	r.SysName, r.Filter, r.RequestedBy, r.Why = sysName, raw, "ann", "a test"
 	require.NoError(w.t, w.store.StartRun(w.ctx, r, run.Audit{Code: run.CodeRunStart, Level: run.LevelInfo, By: "ann", Why: "a test", Run: r.ID}))
-	w.notify(r.ID)
 	return r
 }
 

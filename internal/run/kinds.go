@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -138,11 +139,27 @@ func (k KindRow) takes(f Filter, doc commit.PendingDoc, now time.Time) bool {
 
 // takeOver returns from which statuses a run takes documents before they are due. A named document is tried at once. A replay that
 // searches leaves scheduled retries to their time.
-func (k KindRow) takeOver(r Run) []invoice.Status {
-	if r.Named > 0 {
+func (k KindRow) takeOver(named bool) []invoice.Status {
+	if named {
 		return slices.Concat(k.TakeOver, k.TakeOverNamed)
 	}
 	return k.TakeOver
+}
+
+// Leaves returns the reason why a run that names the document leaves it alone; empty when it takes it.
+func (k KindRow) Leaves(doc invoice.Document, sysName string, now time.Time) string {
+	why := doc.Eligibility(now, sysName)
+	switch {
+	case why == invoice.NotOurs:
+		return fmt.Sprintf("it belongs to the environment %q", doc.SysName)
+	case why == invoice.Eligible || slices.Contains(k.takeOver(true), doc.State.Status):
+		return ""
+	case why == invoice.NotDue:
+		return "it waits for a retry"
+	case why == invoice.NotOffered:
+		return "it was never offered"
+	}
+	return "it is " + doc.State.StatusFound
 }
 
 // Preview calls each for the documents that a run would take, until it returns false. It changes nothing. Errors as Selection.Page.

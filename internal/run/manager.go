@@ -73,23 +73,15 @@ func (m *Manager) deferOr(ctx context.Context, p Payload, err error) (Handled, e
 }
 
 func (m *Manager) claim(ctx context.Context, p Payload, row Run) (Handled, error) {
-	me := m.workerRow("manager", p.RunID)
-	mine := false
-	err := m.withStore(ctx, func(ctx context.Context) (err error) {
-		row, mine, err = m.p.Store.ClaimRun(ctx, p.RunID, row.Epoch, p.Epoch, me, m.staleAfter(ctx, managerStale))
-		return err
-	})
+	h, err := m.claimRun(ctx, row, p.Epoch)
 	if err != nil {
 		return m.deferOr(ctx, p, err)
 	}
-	if !mine {
+	if h == nil {
 		return m.deferMessage(ctx, m.p.RunQueue, p, busyWait, "another manager has it")
 	}
-	h := &handOff{Manager: m, run: row, lease: RunLease{Run: row.ID, Owner: me.ID, Epoch: row.Epoch}}
-	if row.LostManagers >= maxLostOwners {
-		return h.end(ctx, p, ending{}, fault.New(fault.Internal, "run: manager", "lost_managers",
-			"%d managers in a row were lost before they handed off anything more: see in BatchManager's log what ended them, "+
-				"fix it and `run resume` this run; if it was memory, start others with a lower --limit instead", row.LostManagers))
+	if err := h.suspect(); err != nil {
+		return h.end(ctx, p, ending{}, err)
 	}
 	beating, stop := h.beat(ctx)
 	next, err := h.safely(beating)
@@ -98,9 +90,24 @@ func (m *Manager) claim(ctx context.Context, p Payload, row Run) (Handled, error
 	return h.end(ctx, p, next, err)
 }
 
+// claimRun claims a run that is not handed off; nil when another manager has it. shown is the epoch of its owner that released it.
+func (b base) claimRun(ctx context.Context, row Run, shown int) (*handOff, error) {
+	me := b.workerRow("manager", row.ID)
+	var claimed Run
+	mine := false
+	err := b.withStore(ctx, func(ctx context.Context) (err error) {
+		claimed, mine, err = b.p.Store.ClaimRun(ctx, row.ID, row.Epoch, shown, me, b.staleAfter(ctx, managerStale))
+		return err
+	})
+	if err != nil || !mine {
+		return nil, err
+	}
+	return &handOff{base: b, run: claimed, lease: RunLease{Run: row.ID, Owner: me.ID, Epoch: claimed.Epoch}}, nil
+}
+
 // handOff is the hand-off of one run by one manager.
 type handOff struct {
-	*Manager
+	base
 	run     Run
 	lease   RunLease
 	pattern Pattern
@@ -110,6 +117,16 @@ type handOff struct {
 	// The metrics of a hand-off (docs/requirements.md R71).
 	documents, batches, sent, unsent int
 	inserting, sending, updating     time.Duration
+}
+
+// suspect returns an error when the run itself seems to end its managers.
+func (h *handOff) suspect() error {
+	if h.run.LostManagers < maxLostOwners {
+		return nil
+	}
+	return fault.New(fault.Internal, "run: manager", "lost_managers",
+		"%d managers in a row were lost before they handed off anything more: see in BatchManager's log what ended them, "+
+			"fix it and `run resume` this run; if it was memory, start others with a lower --limit instead", h.run.LostManagers)
 }
 
 // beat starts heartbeats. The context ends when another manager has the run.
@@ -349,15 +366,15 @@ func (h *handOff) end(ctx context.Context, p Payload, next ending, cause error) 
 		h.completeRun(ctx, h.run.ID)
 		return done, nil
 	}
-	released := h.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) error { return h.p.Store.ReleaseRun(ctx, h.lease) })
+	lost, failed := h.release(ctx, cause)
 	p.Epoch = h.lease.Epoch
 	switch {
-	case takenOver(released):
+	case lost:
 		done.Did, done.Reason = "late", "another manager took it over"
 		return done, nil
-	case cause != nil && !transient(cause) && ctx.Err() == nil:
+	case failed != nil:
 		done.Did, done.Reason = "failed", errorText(cause)
-		return done, h.failRun(ctx, cause)
+		return done, failed
 	case cause == nil && next.resumeIn < 0:
 		h.completeRun(ctx, h.run.ID)
 		return done, nil
@@ -365,6 +382,18 @@ func (h *handOff) end(ctx context.Context, p Payload, next ending, cause error) 
 		return h.continueLater(ctx, p, h.delayFor(cause), errorText(cause), done)
 	}
 	return h.continueLater(ctx, p, next.resumeIn, next.why, done)
+}
+
+// release releases the run. After a failure for good it fails the run, too, and returns the cause. lost: another manager has it.
+func (h *handOff) release(ctx context.Context, cause error) (lost bool, failed error) {
+	err := h.withStoreAlways(context.WithoutCancel(ctx), func(ctx context.Context) error { return h.p.Store.ReleaseRun(ctx, h.lease) })
+	switch {
+	case takenOver(err):
+		return true, nil
+	case cause != nil && !transient(cause) && ctx.Err() == nil:
+		return false, h.failRun(ctx, cause)
+	}
+	return false, nil
 }
 
 // failRun fails the run and returns cause. A run left running would look to the repeated message as if another manager continued it, and

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -71,6 +72,14 @@ func (r Run) Known() (documents int, more bool) {
 	}
 	searching := r.Status == RunRunning && (r.Matched == 0 || r.Documents > r.Matched)
 	return max(r.Documents, r.Matched), r.AtLeast || searching
+}
+
+// HeldBy says which live process hands off or executes the run; empty when none does.
+func (r Run) HeldBy() string {
+	if r.Status != RunRunning || r.Owner == "" || r.Silent >= managerStale {
+		return ""
+	}
+	return fmt.Sprintf("%s has it, last heard %s ago; after %s of silence another process may take it over", r.Owner, r.Silent.Round(time.Second), managerStale)
 }
 
 // Filter selects the documents of a run.

@@ -13,14 +13,14 @@ import (
 
 // Workers commits batches: the function BatchWorker. It is safe for concurrent use.
 type Workers struct {
-	base
+	worker
 	rejecter rejecter
 }
 
 // NewWorkers makes a Workers.
 func NewWorkers(p Ports, o Options) *Workers {
 	b := base{p, o.withDefaults()}
-	return &Workers{b, rejecter{b, "batches"}}
+	return &Workers{worker{b}, rejecter{b, "batches"}}
 }
 
 // Receive claims the batch of a message, commits its documents, and counts their outcomes in the database. An error abandons the
@@ -34,25 +34,18 @@ func (w *Workers) Receive(ctx context.Context, in Incoming) (Handled, error) {
 	if err != nil {
 		return w.rejecter.reject(ctx, in, p, err)
 	}
-	me := w.workerRow("worker", p.BatchID)
-	var claimed Claimed
-	err = w.withStore(ctx, func(ctx context.Context) (err error) {
-		claimed, err = w.p.Store.ClaimBatch(ctx, p.BatchID, p.ticket(), me, w.staleAfter(ctx, workerStale), Audit{
-			Code: CodeBatchStart, Level: LevelInfo, By: me.ID, Why: "claimed", Run: p.RunID, Batch: p.BatchID,
-			Detail: detail(map[string]any{"deferral": p.Deferral, "delivery_count": in.Count, "attempt": p.BatchAttempt}),
-		})
-		return err
-	})
+	claimed, err := w.claim(ctx, p.RunID, p.BatchID, p.ticket(), map[string]any{"deferral": p.Deferral, "delivery_count": in.Count, "attempt": p.BatchAttempt})
 	if err != nil {
 		return w.deferOr(ctx, p, err)
 	}
 	switch claimed.Answer {
 	case Taken:
-		if claimed.Batch.LostWorkers >= maxLostOwners {
-			return w.failBatch(ctx, p, claimed, fault.New(fault.Internal, "run: worker", "lost_workers",
-				"%d workers were lost with this batch, which may be the cause", claimed.Batch.LostWorkers))
+		done, released, err := w.process(ctx, claimed, p.Deferral == 0)
+		if released != nil { // the next claim shows the epoch: it succeeds at once and counts no lost worker, even if the release was not written
+			p.Epoch = claimed.Lease.Epoch
+			return w.deferMessage(ctx, w.p.BatchQueue, p, w.delayFor(released), errorText(released))
 		}
-		return w.process(ctx, p, claimed)
+		return done, err
 	case Ended: // no other message may come that ends the run
 		w.completeRun(ctx, claimed.Batch.Run)
 		return Handled{Did: "skipped", Run: p.RunID, Batch: p.BatchID, Reason: "the run has ended, or is to end"}, nil
@@ -75,40 +68,64 @@ func (w *Workers) deferOr(ctx context.Context, p Payload, err error) (Handled, e
 	return Handled{Did: "failed", Run: p.RunID, Batch: p.BatchID}, err
 }
 
-// process commits a claimed batch and ends it.
-func (w *Workers) process(ctx context.Context, p Payload, c Claimed) (Handled, error) {
+// worker commits one batch, whatever brought it there: a message (Workers) or the process that executes its run (Executor).
+type worker struct{ base }
+
+// claim claims a batch for this process.
+func (w worker) claim(ctx context.Context, run, batch string, t Ticket, about map[string]any) (c Claimed, err error) {
+	me := w.workerRow("worker", batch)
+	err = w.withStore(ctx, func(ctx context.Context) (err error) {
+		c, err = w.p.Store.ClaimBatch(ctx, batch, t, me, w.staleAfter(ctx, workerStale), Audit{
+			Code: CodeBatchStart, Level: LevelInfo, By: me.ID, Why: "claimed", Run: run, Batch: batch, Detail: detail(about),
+		})
+		return err
+	})
+	return c, err
+}
+
+// process commits a claimed batch and ends it, or releases it because of a transient failure (released). err is the failure of the
+// batch. Only its first release is audited.
+func (w worker) process(ctx context.Context, c Claimed, first bool) (done Handled, released, err error) {
+	if c.Batch.LostWorkers >= maxLostOwners {
+		return w.failBatch(ctx, c, fault.New(fault.Internal, "run: worker", "lost_workers",
+			"%d workers were lost with this batch, which may be the cause", c.Batch.LostWorkers))
+	}
 	begin := w.o.Now()
 	beating, stop := w.beat(ctx, c.Lease)
 	outcomes, err := w.commit(beating, c)
 	stop()
 	saved := w.save(ctx, c.Lease, outcomes)
-	handled := Handled{Did: "committed", Run: c.Batch.Run, Batch: c.Batch.ID, Counts: outcomes.counts()}
+	done = Handled{Did: "committed", Run: c.Batch.Run, Batch: c.Batch.ID, Counts: outcomes.counts()}
 	switch {
 	case takenOver(saved) || (saved == nil && takenOver(err)):
-		return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}, nil
+		return late(c), nil, nil
 	case saved != nil:
-		return w.releaseOrFail(ctx, p, c, saved)
-	case transient(err) || (err != nil && ctx.Err() != nil):
-		return w.releaseBatch(ctx, p, c, err)
+		return w.releaseOrFail(ctx, c, saved, first)
+	case err != nil && ctx.Err() != nil:
+		return w.releaseBatch(ctx, c, err, first)
 	case err != nil:
-		return w.failBatch(ctx, p, c, err)
+		return w.releaseOrFail(ctx, c, err, first)
 	}
 	stats, err := w.finish(ctx, c, begin)
 	if takenOver(err) {
-		return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}, nil
+		return late(c), nil, nil
 	}
 	if err != nil {
-		return w.releaseOrFail(ctx, p, c, err)
+		return w.releaseOrFail(ctx, c, err, first)
 	}
 	if !stats.AddsUp {
-		handled.Did, handled.Reason = "failed", "not every document has an outcome"
+		done.Did, done.Reason = "failed", "not every document has an outcome"
 	}
 	w.completeRun(ctx, c.Batch.Run)
-	return handled, nil
+	return done, nil, nil
+}
+
+func late(c Claimed) Handled {
+	return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}
 }
 
 // beat starts heartbeats. The context ends when another worker has the batch.
-func (w *Workers) beat(ctx context.Context, l BatchLease) (context.Context, func()) {
+func (w worker) beat(ctx context.Context, l BatchLease) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := w.heartbeat("batch", l.Batch, func() {
 		err := w.withStore(ctx, func(ctx context.Context) error {
@@ -124,7 +141,7 @@ func (w *Workers) beat(ctx context.Context, l BatchLease) (context.Context, func
 
 // commit writes the batch's documents to SQL. With an error, documents that were finished before it have their outcome. A panic is an
 // error, too, so that the batch fails in the store.
-func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err error) {
+func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error) {
 	res = &results{outcomes: map[string]ItemOutcome{}}
 	defer func() {
 		if r := recover(); r != nil {
@@ -148,7 +165,7 @@ func (w *Workers) commit(ctx context.Context, c Claimed) (res *results, err erro
 		}
 		batch := commit.Batch{
 			Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, BatchID: c.Batch.Run, OnResult: res.record,
-			TakeOver: kind.takeOver(c.Run), Rewrite: kind.Rewrite,
+			TakeOver: kind.takeOver(c.Run.Named > 0), Rewrite: kind.Rewrite,
 		}
 		if c.Begun {
 			batch.OnResult = res.recordAfterCrash(raws, w.o.Now())
@@ -185,7 +202,7 @@ func absent(ids []string, raws []json.RawMessage) []string {
 }
 
 // save stores the outcomes, whatever stopped the work.
-func (w *Workers) save(ctx context.Context, l BatchLease, res *results) error {
+func (w worker) save(ctx context.Context, l BatchLease, res *results) error {
 	if len(res.outcomes) == 0 {
 		return nil
 	}
@@ -209,12 +226,12 @@ func (w *Workers) save(ctx context.Context, l BatchLease, res *results) error {
 }
 
 // withStoreDetached uses the store even when the invocation's time is over.
-func (w *Workers) withStoreDetached(ctx context.Context, use func(ctx context.Context) error) error {
+func (w worker) withStoreDetached(ctx context.Context, use func(ctx context.Context) error) error {
 	return w.withStoreAlways(context.WithoutCancel(ctx), use)
 }
 
 // finish ends the batch by the counts in the database.
-func (w *Workers) finish(ctx context.Context, c Claimed, begin time.Time) (stats BatchStats, err error) {
+func (w worker) finish(ctx context.Context, c Claimed, begin time.Time) (stats BatchStats, err error) {
 	err = w.withStoreDetached(ctx, func(ctx context.Context) (err error) {
 		stats, err = w.p.Store.FinishBatch(ctx, c.Lease, func(s BatchStats) Audit {
 			a := Audit{
@@ -234,45 +251,42 @@ func (w *Workers) finish(ctx context.Context, c Claimed, begin time.Time) (stats
 	return stats, err
 }
 
-// releaseOrFail ends the work on a batch after a failure of the store: for a while when it is transient, otherwise for good.
-func (w *Workers) releaseOrFail(ctx context.Context, p Payload, c Claimed, cause error) (Handled, error) {
+// releaseOrFail ends the work on a batch after a failure: for a while when it is transient, otherwise for good.
+func (w worker) releaseOrFail(ctx context.Context, c Claimed, cause error, first bool) (done Handled, released, err error) {
 	if transient(cause) {
-		return w.releaseBatch(ctx, p, c, cause)
+		return w.releaseBatch(ctx, c, cause, first)
 	}
-	return w.failBatch(ctx, p, c, cause)
+	return w.failBatch(ctx, c, cause)
 }
 
-// releaseBatch releases the batch and defers its message with the worker's epoch. The next claim then succeeds at once and counts no
-// lost worker, even if the release could not be written. Only the first release of a message is audited.
-func (w *Workers) releaseBatch(ctx context.Context, p Payload, c Claimed, cause error) (Handled, error) {
+// releaseBatch releases the batch because of cause.
+func (w worker) releaseBatch(ctx context.Context, c Claimed, cause error, first bool) (done Handled, released, err error) {
 	var audits []Audit
-	if p.Deferral == 0 {
+	if first {
 		audits = append(audits, Audit{
 			Code: CodeBatchReleased, Level: LevelWarn, By: c.Lease.Owner, Why: errorText(cause), Run: c.Batch.Run, Batch: c.Batch.ID,
 		})
 	}
-	err := w.withStoreDetached(ctx, func(ctx context.Context) error { return w.p.Store.ReleaseBatch(ctx, c.Lease, audits...) })
+	err = w.withStoreDetached(ctx, func(ctx context.Context) error { return w.p.Store.ReleaseBatch(ctx, c.Lease, audits...) })
 	if takenOver(err) {
-		return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}, nil
+		return late(c), nil, nil
 	}
-	p.Epoch = c.Lease.Epoch
-	return w.deferMessage(ctx, w.p.BatchQueue, p, w.delayFor(cause), errorText(cause))
+	return Handled{}, cause, nil
 }
 
-// failBatch fails the batch and returns cause to the host. The repeated message finds a failed batch.
-func (w *Workers) failBatch(ctx context.Context, p Payload, c Claimed, cause error) (Handled, error) {
-	err := w.withStoreDetached(ctx, func(ctx context.Context) error {
+// failBatch fails the batch and returns cause. A later message finds a failed batch.
+func (w worker) failBatch(ctx context.Context, c Claimed, cause error) (done Handled, released, err error) {
+	err = w.withStoreDetached(ctx, func(ctx context.Context) error {
 		return w.p.Store.FailBatch(ctx, c.Lease, errorText(cause), Audit{
 			Code: CodeBatchFail, Level: LevelError, By: c.Lease.Owner, Why: errorText(cause), Run: c.Batch.Run, Batch: c.Batch.ID,
 		})
 	})
 	if takenOver(err) {
-		return Handled{Did: "late", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: "another worker took it over"}, nil
+		return late(c), nil, nil
 	}
 	if transient(err) {
-		p.Epoch = c.Lease.Epoch
-		return w.deferMessage(ctx, w.p.BatchQueue, p, w.delayFor(err), errorText(err))
+		return Handled{}, err, nil
 	}
 	w.completeRun(ctx, c.Batch.Run)
-	return Handled{Did: "failed", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: errorText(cause)}, cause
+	return Handled{Did: "failed", Run: c.Batch.Run, Batch: c.Batch.ID, Reason: errorText(cause)}, nil, cause
 }

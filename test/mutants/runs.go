@@ -61,11 +61,11 @@ func runsTable() []mutant {
 		},
 		{
 			"run: a released batch does not show the epoch", "internal/run/worker.go",
-			"	p.Epoch = c.Lease.Epoch\n	return w.deferMessage(", "	return w.deferMessage(", "internal/run", "TestAnUnreleasedBatchIsTakenOverAtOnce",
+			"			p.Epoch = claimed.Lease.Epoch\n", "", "internal/run", "TestAnUnreleasedBatchIsTakenOverAtOnce",
 		},
 		{
 			"run: each release of a batch is audited", "internal/run/worker.go",
-			"	if p.Deferral == 0 {\n", "	if p.Deferral >= 0 {\n", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
+			"w.process(ctx, claimed, p.Deferral == 0)", "w.process(ctx, claimed, p.Deferral >= 0)", "internal/run", "TestOutagesOfDocumentsCountNoLostWorker",
 		},
 		{
 			"run: each claim has a worker's row of its own", "internal/run/base.go",

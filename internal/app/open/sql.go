@@ -78,9 +78,10 @@ func (d *Database) Connect(ctx context.Context) error {
 	return nil
 }
 
-// Stores returns the stores of an environment.
-func (d *Database) Stores(sysName string) ops.Stores {
-	return ops.Stores{Audit: d.AuditLog(sysName), Runs: d.RunStore(sysName), Reports: d.Reports(sysName)}
+// Stores returns the stores of the environment that o names. p are the ports of runs; p.Store is set here.
+func (d *Database) Stores(p run.Ports, o run.Options) ops.Stores {
+	p.Store = d.RunStore(o.SysName)
+	return ops.Stores{Audit: d.AuditLog(o.SysName), Runs: p.Store, Reports: d.Reports(o.SysName), Executor: run.NewExecutor(p, o)}
 }
 
 // CheckAdopted returns an error unless the ledger is adopted. Without it an older result could overwrite a newer one

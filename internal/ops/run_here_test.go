@@ -1,0 +1,58 @@
+package ops_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
+)
+
+// A run with Here needs no Service Bus: it has ended when the request is answered.
+func TestARunIsExecutedHere(t *testing.T) {
+	r := newRuns(t)
+	r.queue.Always(inmem.QueueDown())
+	r.sink.AddLines(1, 2, 3)
+	r.put(result(1, "a", failed(1, fault.Document, "2628")), result(2, "b", failed(2, fault.Document, "547")), result(3, tooLong(), failed(3, fault.Document, "2628")))
+	request := replayAll()
+	request.Here = true
+	res := r.start(request)
+	require.Zero(t, r.queue.Sends())
+	require.Empty(t, res.Note)
+	require.Equal(t, run.RunCompletedWithFailures, res.Progress.Status)
+	require.Equal(t, map[run.Outcome]int{run.DocCommitted: 2, run.DocDeferred: 1}, res.Progress.Stats.Outcomes)
+	require.JSONEq(t, `{"kind":"replay","matched":3,"at_least":false,"pattern":"two_phase","here":true}`, string(r.audited(run.CodeRunStart)[0].Detail))
+}
+
+// The process of a run may have been killed while Service Bus is away: the run is running, and nobody does it.
+func TestARunningRunIsResumedHere(t *testing.T) {
+	r := newRuns(t)
+	r.sink.AddLines(1)
+	r.put(result(1, "a", failed(1, fault.Document, "2628")))
+	id := r.start(replayAll()).Run
+	sends := r.queue.Sends()
+	words := ops.ResumeRequest{RunRequest: ops.RunRequest{Run: id, By: "kim", Why: "its process was killed"}}
+	_, err := r.ops.RunResume(t.Context(), words)
+	require.Equal(t, ops.NotFound, refusal(err), "without --here a running run goes on by itself")
+
+	_, claimed, err := r.store.ClaimRun(t.Context(), id, 0, -1, run.Worker{ID: "manager-other"}, 0)
+	require.NoError(t, err)
+	require.True(t, claimed)
+	words.Here = true
+	_, err = r.ops.RunResume(t.Context(), words)
+	require.Equal(t, ops.Conflict, refusal(err))
+	require.ErrorContains(t, err, "manager-other has it, last heard 0s ago")
+	require.Empty(t, r.audited(run.CodeRunResume))
+
+	r.clock = r.clock.Add(3 * 60e9)
+	p, err := r.ops.RunResume(t.Context(), words)
+	require.NoError(t, err)
+	require.Equal(t, run.RunCompleted, p.Status)
+	require.Equal(t, sends, r.queue.Sends())
+	entries, err := r.ops.Audits(t.Context(), ops.AuditQuery{Run: id, Action: run.CodeRunResume})
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+}

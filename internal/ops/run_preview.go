@@ -1,0 +1,193 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/run"
+)
+
+// The bounds of a preview.
+const (
+	// maxPreviewed bounds the documents that a preview counts; above it the count is "at least".
+	maxPreviewed = 10_000
+	// shown bounds the documents that a preview lists.
+	shown = 20
+	// findWithin bounds the search.
+	findWithin = time.Minute
+	// maxRead bounds the documents of one read.
+	maxRead = 100
+)
+
+// Match is a document that a run would take.
+type Match struct {
+	ID     string         `json:"id"`
+	Status invoice.Status `json:"status"`
+	Kind   string         `json:"kind,omitempty"`
+	Code   string         `json:"code,omitempty"`
+	// FailedAt is when it failed; its last change if it does not say.
+	FailedAt time.Time `json:"failed_at"`
+}
+
+// NotTaken is a document that was named and does not match.
+type NotTaken struct {
+	ID  string `json:"id"`
+	Why string `json:"why"`
+}
+
+// preview collects what a run would take.
+type preview struct {
+	*Started
+	failures map[Failures]int
+}
+
+// add counts a document; false when it counts no more.
+func (p preview) add(m Match) bool {
+	if p.Matched++; len(p.First) < shown {
+		p.First = append(p.First, m)
+	}
+	if m.Status != "" { // only its id is known otherwise
+		p.failures[Failures{Status: m.Status, Kind: m.Kind, Code: m.Code}]++
+	}
+	p.AtLeast = p.Matched > maxPreviewed
+	return !p.AtLeast
+}
+
+// previewRun counts the documents of a run.
+func (o *Ops) previewRun(ctx context.Context, kind run.KindRow, r StartRequest) (Started, error) {
+	res := Started{DryRun: r.DryRun, Kind: r.Kind, Pattern: r.Pattern, First: []Match{}, Failures: []Failures{}}
+	p := preview{&res, map[Failures]int{}}
+	var err error
+	switch {
+	case len(r.IDs) > 0:
+		err = o.previewNamed(ctx, kind, r, p)
+	case r.Run != "":
+		err = o.previewLeft(ctx, r, p)
+	default:
+		err = o.previewFound(ctx, kind, r, p)
+	}
+	if err != nil {
+		return Started{}, err
+	}
+	for f, n := range p.failures {
+		f.Documents = n
+		res.Failures = append(res.Failures, f)
+	}
+	sortFailures(res.Failures)
+	if r.Limit > 0 && res.Matched > r.Limit {
+		res.Matched, res.AtLeast = r.Limit, false
+		res.First = res.First[:min(len(res.First), r.Limit)]
+	}
+	if res.AtLeast {
+		res.Matched = min(res.Matched, maxPreviewed)
+	}
+	if res.Pattern == "" {
+		res.Pattern = run.ChoosePattern(res.Matched, res.AtLeast)
+	}
+	return res, nil
+}
+
+// previewFound searches.
+func (o *Ops) previewFound(ctx context.Context, kind run.KindRow, r StartRequest, p preview) error {
+	finding, cancel := context.WithTimeout(ctx, findWithin)
+	defer cancel()
+	err := kind.Preview(finding, o.p.Selection, o.o.SysName, r.Filter, o.o.Now(), func(doc commit.PendingDoc) bool { return p.add(o.match(doc)) })
+	if err != nil {
+		late := finding.Err() != nil && ctx.Err() == nil
+		if !late && fault.CodeOf(err) != "continuation" { // the container dropped the continuation: the documents found so far count
+			return err
+		}
+		p.AtLeast = true
+	}
+	return nil
+}
+
+// previewNamed lists named documents. A dry run reads them, to say which the run would leave alone.
+func (o *Ops) previewNamed(ctx context.Context, kind run.KindRow, r StartRequest, p preview) error {
+	if !r.DryRun {
+		for _, id := range r.IDs {
+			p.add(Match{ID: id})
+		}
+		return nil
+	}
+	for ids := range slices.Chunk(r.IDs, maxRead) {
+		raws, err := o.p.Documents.ReadMany(ctx, ids)
+		if err != nil {
+			return err
+		}
+		missing := map[string]bool{}
+		for _, id := range ids {
+			missing[id] = true
+		}
+		for _, raw := range raws {
+			doc, err := invoice.Read(raw, o.o.Now())
+			if err != nil {
+				return err
+			}
+			delete(missing, doc.ID)
+			if why := kind.Leaves(doc, o.o.SysName, o.o.Now()); why != "" {
+				p.NotTaken = append(p.NotTaken, NotTaken{doc.ID, why})
+				continue
+			}
+			p.add(o.match(commit.PendingDocOf(doc.ID, doc.TS, doc.State)))
+		}
+		for id := range missing {
+			p.NotTaken = append(p.NotTaken, NotTaken{id, "no document has this id"})
+		}
+	}
+	slices.SortFunc(p.NotTaken, func(a, b NotTaken) int { return cmp.Compare(a.ID, b.ID) })
+	return nil
+}
+
+// previewLeft counts the failed and deferred documents of another run.
+func (o *Ops) previewLeft(ctx context.Context, r StartRequest, p preview) error {
+	return o.stores(ctx, func(ctx context.Context, s Stores) error {
+		row, err := o.requireRun(ctx, s, r.Run)
+		switch {
+		case err != nil:
+			return err
+		case row.Pattern == "":
+			return notItemised(r.Run)
+		}
+		return run.PreviewLeft(ctx, s.Runs, r.Filter, func(id string) bool { return p.add(Match{ID: id}) })
+	})
+}
+
+func (o *Ops) match(doc commit.PendingDoc) Match {
+	at := o.stamp(doc.FailedAt)
+	if at.IsZero() {
+		at = o.in(time.Unix(doc.TS, 0))
+	}
+	return Match{ID: doc.ID, Status: doc.Status, Kind: doc.Kind, Code: doc.Code, FailedAt: at}
+}
+
+// sortFailures puts the most frequent first.
+func sortFailures(all []Failures) {
+	slices.SortFunc(all, func(a, b Failures) int {
+		return cmp.Or(cmp.Compare(b.Documents, a.Documents), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Code, b.Code))
+	})
+}
+
+func kinds() string {
+	var all []string
+	for _, rule := range fault.Rules() {
+		all = append(all, string(rule.Kind))
+	}
+	return strings.Join(all, ", ")
+}
+
+// distinct removes repetitions and keeps the order.
+func distinct(all []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool {
+		twice := seen[s]
+		seen[s] = true
+		return twice
+	})
+}
