@@ -99,12 +99,15 @@ func (x *execution) once(ctx context.Context) (Executed, error) {
 		x.shown, x.nextAt = x.hand.lease.Epoch, x.o.Now().Add(x.hand.run.NextIn)
 	}
 	left, err := x.safely(ctx)
-	if takenOver(err) {
-		return Executed{Busy: true, Left: "another process took it over"}, nil
-	}
 	if x.hand != nil {
-		if _, failed := x.hand.release(ctx, err); failed != nil {
+		lost, failed := x.hand.release(ctx, err)
+		switch {
+		case failed != nil:
 			return Executed{}, failed
+		case lost: // the run has ended, or its row says who has it
+			return x.once(ctx)
+		case takenOver(err): // a cancelled run takes no rows
+			err = nil
 		}
 	}
 	if err == nil && left == "" {
@@ -250,8 +253,15 @@ func (x *execution) try(ctx context.Context, batch string, t Ticket) (ended, too
 	if released != nil {
 		x.released[batch] = Ticket{Attempt: c.Batch.Attempt, Epoch: c.Lease.Epoch}
 	}
+	if h := x.hand; released == nil && h != nil && h.run.LostManagers > 0 { // a batch that ended is progress
+		h.run.LostManagers = 0
+		err = x.withStore(ctx, func(ctx context.Context) error {
+			_, err := x.p.Store.MarkQueued(ctx, h.lease, []Batch{c.Batch})
+			return err
+		})
+	}
 	if failed != nil { // it is recorded, and concerns this batch alone
 		x.o.Log.Warn().Str("run", x.id).Str("batch", batch).Str("reason", errorText(failed)).Msg("the batch failed")
 	}
-	return false, true, released
+	return false, true, cmp.Or(released, err)
 }

@@ -168,7 +168,7 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 			TakeOver: kind.takeOver(c.Run.Named > 0), Rewrite: kind.Rewrite,
 		}
 		if c.Begun {
-			batch.OnResult = res.recordAfterCrash(raws, w.o.Now())
+			batch.OnResult = res.recordAfterCrash(raws, w.o.SysName, w.o.Now())
 		}
 		report, err := w.p.Commit.Run(ctx, batch)
 		res.addCost(report)
