@@ -176,31 +176,27 @@ func Load(get func(string) (string, bool)) (Config, error) {
 // Of returns the settings with defaults and without checks, for tools that need only some of them. A number that does not
 // parse is 0.
 func Of(get func(name string) string) Config {
-	values := map[string]string{}
+	values, c := map[string]string{}, Config{}
 	for _, s := range Settings() {
-		values[s.Name] = cmp.Or(get(s.Name), s.Default)
+		v := cmp.Or(get(s.Name), s.Default)
+		values[s.Name] = v
+		if s.field == nil {
+			continue
+		}
+		switch to := s.field(&c).(type) {
+		case *string:
+			*to = v
+		case *Secret:
+			*to = Secret(v)
+		case *int:
+			*to, _ = strconv.Atoi(v)
+		}
 	}
-	effective := func(name string) string { return cmp.Or(values[name], get(name)) }
-	location, err := time.LoadLocation(values[TimeZone])
-	if err != nil {
-		location = nil
-	}
-	maxOpen, _ := strconv.Atoi(values[SQLMaxOpen])
-	maxRows, _ := strconv.Atoi(values[SQLMaxRows])
-	return Config{
-		SysName: values[SysName], Mode: values[Mode], Location: location, LogLevel: values[LogLevel],
-		Cosmos: Cosmos{
-			Connection: Secret(values[CosmosConnection]), Endpoint: values[CosmosEndpoint], ClientID: values[CosmosClientID],
-			Database: values[CosmosDatabase], Container: values[CosmosContainer], ControlContainer: values[ControlContainer],
-		},
-		SQL: SQL{
-			Engine: EngineOf(values[SQLConnection]), Connection: Secret(values[SQLConnection]), Schema: values[SQLSchema],
-			ColumnNames: values[ColumnNames], MaxOpen: maxOpen, MaxRows: maxRows,
-		},
-		Blob:             blobOf(effective),
-		ServiceBus:       serviceBusOf(effective),
-		MaxPoisonPerHour: mostPoison(values[MaxPoisonPerHour]),
-	}
+	c.Location, _ = time.LoadLocation(values[TimeZone])
+	c.SQL.Engine = EngineOf(values[SQLConnection])
+	c.Blob = blobOf(func(name string) string { return cmp.Or(values[name], get(name)) })
+	c.MaxPoisonPerHour = mostPoison(values[MaxPoisonPerHour])
+	return c
 }
 
 // Names are all settings that Of asks for, the host's storage among them.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	_ "time/tzdata"
@@ -36,15 +37,14 @@ func TestTheSampleIsAGoodSetOfSettings(t *testing.T) {
 	require.Equal(t, "web", c.SysName)
 	require.Equal(t, ModeLive, c.Mode)
 	require.Equal(t, "America/Chicago", c.Location.String())
-	require.Equal(t, SQL{
-		Engine: SQLite, Connection: "sqlite:../.local/sqlwriter.db", Schema: "dbo", MaxOpen: 10, MaxRows: 1000,
-	}, c.SQL)
+	require.Equal(t, SQLite, c.SQL.Engine)
+	require.Equal(t, "sqlite:../.local/sqlwriter.db", c.SQL.Connection.Reveal())
+	require.Equal(t, 10, c.SQL.MaxOpen)
 	require.Equal(t, "AI_PROCESS_LOGS", c.Cosmos.Container)
 	require.Equal(t, "sqlwriter-control", c.Cosmos.ControlContainer)
 	require.Equal(t, Blob{Connection: "UseDevelopmentStorage=true", Container: "sqlwriter"}, c.Blob)
-	require.Equal(t, ServiceBus{
-		Connection: Secret(servicebus.ConnectionString("127.0.0.1:5672")), RunsQueue: "sqlwriter-web-runs", BatchesQueue: "sqlwriter-web-batches", MaxOutstanding: 16,
-	}, c.ServiceBus)
+	require.Equal(t, servicebus.ConnectionString("127.0.0.1:5672"), c.ServiceBus.Connection.Reveal())
+	require.Equal(t, "sqlwriter-web-batches", c.ServiceBus.BatchesQueue)
 	require.Equal(t, 100, c.MaxPoisonPerHour)
 	require.Equal(t, "AccountEndpoint=http://127.0.0.1:8081/;AccountKey="+cosmosdb.DefaultKey+";", c.Cosmos.Connection.Reveal())
 }
@@ -154,6 +154,28 @@ func TestEachSettingIsChecked(t *testing.T) {
 	}
 }
 
+// Each setting has a value of its own here, and each field has the value of its setting.
+func TestEverySettingIsInItsField(t *testing.T) {
+	want, fields := map[string]string{}, 0
+	for i, s := range Settings() {
+		want[s.Name] = fmt.Sprint(1000 + i)
+	}
+	c := Of(func(name string) string { return want[name] })
+	for _, s := range Settings() {
+		if s.field == nil {
+			continue
+		}
+		fields++
+		field := reflect.ValueOf(s.field(&c)).Elem()
+		got := field.String() // of a secret too
+		if field.CanInt() {
+			got = fmt.Sprint(field.Int())
+		}
+		require.Equal(t, want[s.Name], got, s.Name)
+	}
+	require.Greater(t, fields, len(want)/2)
+}
+
 func TestTheSchemeSaysWhichEngine(t *testing.T) {
 	for connection, want := range map[string]Engine{
 		"sqlserver://sa:p@db?database=d": SQLServer, "sqlite:x.db": SQLite, "sqlserver:x": "", "": "", "server=db": "",
@@ -161,13 +183,10 @@ func TestTheSchemeSaysWhichEngine(t *testing.T) {
 		require.Equal(t, want, EngineOf(connection), connection)
 	}
 	values := good(t)
-	values[SQLConnection], values[SQLSchema], values[SQLMaxOpen], values[ColumnNames] = "sqlserver://sa:p@db?database=d", "inv", "20", "column-names.json"
-	values["WEBSITE_SITE_NAME"] = "app"
+	values[SQLConnection], values["WEBSITE_SITE_NAME"] = "sqlserver://sa:p@db?database=d", "app"
 	c, err := load(values)
 	require.NoError(t, err)
-	require.Equal(t, SQL{
-		Engine: SQLServer, Connection: "sqlserver://sa:p@db?database=d", Schema: "inv", ColumnNames: "column-names.json", MaxOpen: 20, MaxRows: 1000,
-	}, c.SQL)
+	require.Equal(t, SQLServer, c.SQL.Engine)
 }
 
 func TestSchedules(t *testing.T) {
@@ -239,9 +258,9 @@ func TestAnIdentityForServiceBus(t *testing.T) {
 	values[ServiceBusCredential] = "managedidentity"
 	c, err := load(values)
 	require.NoError(t, err)
-	require.Equal(t, ServiceBus{
-		Namespace: "ns.servicebus.windows.net", ClientID: "0000", RunsQueue: "sqlwriter-web-runs", BatchesQueue: "sqlwriter-web-batches", MaxOutstanding: 16,
-	}, c.ServiceBus)
+	require.Empty(t, c.ServiceBus.Connection)
+	require.Equal(t, "ns.servicebus.windows.net", c.ServiceBus.Namespace)
+	require.Equal(t, "0000", c.ServiceBus.ClientID)
 	values[ServiceBusConnection] = good(t)[ServiceBusConnection]
 	_, err = load(values)
 	require.ErrorContains(t, err, "SERVICEBUS_CONNECTION: expected this or SERVICEBUS_CONNECTION__fullyQualifiedNamespace, not both")

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -16,14 +15,6 @@ type ServiceBus struct {
 	RunsQueue, BatchesQueue string
 	// MaxOutstanding is the most batches of all open runs that are queued or in work.
 	MaxOutstanding int
-}
-
-func serviceBusOf(get lookup) ServiceBus {
-	outstanding, _ := strconv.Atoi(get(RunMaxOutstanding)) // checked by the table of settings
-	return ServiceBus{
-		Connection: Secret(get(ServiceBusConnection)), Namespace: get(ServiceBusNamespace), ClientID: get(ServiceBusClientID),
-		RunsQueue: get(RunsQueue), BatchesQueue: get(BatchesQueue), MaxOutstanding: outstanding,
-	}
 }
 
 // checkServiceBus checks the form only; internal/servicebus parses it.

@@ -1,5 +1,5 @@
 // Package config reads the settings. Settings is the one table behind validation, the sample file, README's table and
-// the check of every function.json. A new setting is one more row, and `make update`.
+// the check of every function.json. A new setting is one more row, a field of Config, and `make update`.
 package config
 
 import (
@@ -33,6 +33,9 @@ type Setting struct {
 	Meaning string
 	// check returns what was expected and found, or "" for a valid value. Nil accepts every value.
 	check func(value string, s lookup) (expected, found string)
+	// field is the field of Config that has the value: a *string, *Secret or *int. It is nil where Of makes something else
+	// of the value, and for settings that only the host reads.
+	field func(c *Config) any
 }
 
 // lookup returns the effective value of a setting; "" when unset.
@@ -94,6 +97,7 @@ func Settings() []Setting {
 	return []Setting{
 		{
 			Name: SysName, Default: "web", Sample: "web", check: checkName,
+			field:   func(c *Config) any { return &c.SysName },
 			Meaning: "environment: only documents whose `request_details.sys_name` is exactly this are touched",
 		},
 		{
@@ -102,6 +106,7 @@ func Settings() []Setting {
 		},
 		{
 			Name: Mode, Default: ModeLive, Sample: ModeLive, check: oneOf(ModeLive, ModeShadow),
+			field:   func(c *Config) any { return &c.Mode },
 			Meaning: "`live`, or `shadow`: compare with what the old writer has done, and write nothing anywhere (docs/cutover.md)",
 		},
 		{
@@ -110,15 +115,16 @@ func Settings() []Setting {
 		},
 		{
 			Name: LogLevel, Default: "info", Sample: "info", check: oneOf("debug", "info", "warn", "error"),
+			field:   func(c *Config) any { return &c.LogLevel },
 			Meaning: "least level that is logged: debug, info, warn or error",
 		},
 		{
 			Name: CosmosConnection, Sample: "AccountEndpoint=" + sampleCosmosServer + ";AccountKey=" + sampleCosmosKey + ";",
-			Secret: true, Host: true, check: checkCosmos,
+			Secret: true, Host: true, check: checkCosmos, field: func(c *Config) any { return &c.Cosmos.Connection },
 			Meaning: "Cosmos DB connection string; with an identity set `" + CosmosEndpoint + "` instead",
 		},
 		{
-			Name: CosmosEndpoint, check: checkEndpoint,
+			Name: CosmosEndpoint, check: checkEndpoint, field: func(c *Config) any { return &c.Cosmos.Endpoint },
 			Meaning: "Cosmos DB account address, to connect with a managed identity and no key",
 		},
 		{
@@ -126,15 +132,16 @@ func Settings() []Setting {
 			Meaning: "`managedidentity` when a user-assigned identity is used: the trigger wants it beside the client id",
 		},
 		{
-			Name: CosmosClientID, check: checkClientID,
+			Name: CosmosClientID, check: checkClientID, field: func(c *Config) any { return &c.Cosmos.ClientID },
 			Meaning: "client id of a user-assigned identity; empty means the system-assigned one",
 		},
 		{
-			Name: CosmosDatabase, Sample: "invoices", Host: true,
+			Name: CosmosDatabase, Sample: "invoices", Host: true, field: func(c *Config) any { return &c.Cosmos.Database },
 			Meaning: "database that holds the containers",
 		},
 		{
 			Name: CosmosContainer, Sample: "AI_PROCESS_LOGS", Host: true,
+			field:   func(c *Config) any { return &c.Cosmos.Container },
 			Meaning: "container of the results, partition key `/id`",
 		},
 		{
@@ -143,26 +150,31 @@ func Settings() []Setting {
 		},
 		{
 			Name: ControlContainer, Default: "sqlwriter-control", Sample: "sqlwriter-control", check: checkControlContainer,
+			field:   func(c *Config) any { return &c.Cosmos.ControlContainer },
 			Meaning: "container of what all instances must agree on (the breaker), partition key `/id`; it must exist",
 		},
 		{
 			Name: SQLConnection, Sample: "sqlite:../.local/sqlwriter.db", Required: true, Secret: true, check: checkSQL,
+			field:   func(c *Config) any { return &c.SQL.Connection },
 			Meaning: "SQL database: `sqlserver://...` (an identity: `fedauth=ActiveDirectoryManagedIdentity`), or `sqlite:PATH` (local only; relative to the script root)",
 		},
 		{
 			Name: SQLSchema, Default: "dbo", Sample: "dbo", check: checkSchema,
+			field:   func(c *Config) any { return &c.SQL.Schema },
 			Meaning: "schema of `IVCE_DTL` and `IVCE_TRKG_MSTR` on SQL Server",
 		},
 		{
 			Name: SQLMaxOpen, Default: "10", Sample: "10", check: wholeNumber(1, maxConnections),
+			field:   func(c *Config) any { return &c.SQL.MaxOpen },
 			Meaning: "most connections of one instance to SQL Server",
 		},
 		{
 			Name: SQLMaxRows, Default: "1000", Sample: "1000", check: wholeNumber(1, maxRowsOfOneWrite),
+			field:   func(c *Config) any { return &c.SQL.MaxRows },
 			Meaning: "most detail rows in one SQL request",
 		},
 		{
-			Name:    ColumnNames,
+			Name: ColumnNames, field: func(c *Config) any { return &c.SQL.ColumnNames },
 			Meaning: "file with the names of columns that differ here, relative to the script root; `column-names.json` in the project's root is deployed with the app (docs/rules.md, Columns)",
 		},
 		{
@@ -183,10 +195,11 @@ func Settings() []Setting {
 		},
 		{
 			Name: ServiceBusConnection, Sample: sampleServiceBus, Secret: true, Host: true, check: checkServiceBus,
+			field:   func(c *Config) any { return &c.ServiceBus.Connection },
 			Meaning: "Service Bus connection string of the namespace; with an identity set `" + ServiceBusNamespace + "` instead",
 		},
 		{
-			Name: ServiceBusNamespace, check: checkNamespace,
+			Name: ServiceBusNamespace, check: checkNamespace, field: func(c *Config) any { return &c.ServiceBus.Namespace },
 			Meaning: "host name of the Service Bus namespace, to connect with a managed identity and no key",
 		},
 		{
@@ -195,18 +208,22 @@ func Settings() []Setting {
 		},
 		{
 			Name: ServiceBusClientID, check: checkServiceBusClientID,
+			field:   func(c *Config) any { return &c.ServiceBus.ClientID },
 			Meaning: "client id of a user-assigned identity; empty means the system-assigned one",
 		},
 		{
 			Name: RunsQueue, Sample: "sqlwriter-web-runs", Host: true, check: checkQueue,
+			field:   func(c *Config) any { return &c.ServiceBus.RunsQueue },
 			Meaning: "queue of messages about runs; `SYS_NAME` is a part of its name; it must exist",
 		},
 		{
 			Name: BatchesQueue, Sample: "sqlwriter-web-batches", Host: true, check: checkBatchesQueue,
+			field:   func(c *Config) any { return &c.ServiceBus.BatchesQueue },
 			Meaning: "queue of messages about batches; `SYS_NAME` is a part of its name; it must exist",
 		},
 		{
 			Name: RunMaxOutstanding, Default: "16", Sample: "16", check: wholeNumber(1, maxOutstanding),
+			field:   func(c *Config) any { return &c.ServiceBus.MaxOutstanding },
 			Meaning: "most batches of all open runs together that are on their way to workers at once",
 		},
 		{
