@@ -5,8 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,28 +160,6 @@ func sameRows(t *testing.T, e *engine, ways []way) {
 		for i := range rows {
 			require.Equal(t, want[i], rows[i], "%s, and before it %s", w.name, ways[0].name)
 		}
-	}
-}
-
-// TestTheRivalsSetEveryColumn asserts that the rivals' files, which nothing produces, set what the product sets.
-func TestTheRivalsSetEveryColumn(t *testing.T) {
-	both := []invoice.Table{invoice.Detail, invoice.Tracking}
-	for name, tables := range map[string][]invoice.Table{
-		"sqlite/bare.sql": both, "tsql/bare.sql": both, "tsql/bare_procedure.sql": both,
-		"tsql/merge_detail.sql": {invoice.Detail}, "tsql/merge_tracking.sql": {invoice.Tracking},
-	} {
-		want, found := map[string]int{}, map[string]int{}
-		for _, c := range invoice.Columns() {
-			if slices.Contains(tables, c.Table) {
-				want[c.Name]++
-			}
-		}
-		for _, set := range regexp.MustCompile(`(\w+) = (s|NewData)\.(\w+)`).FindAllStringSubmatch(text(t, name), -1) {
-			if set[1] == set[3] && set[1] != invoice.KeyColumn {
-				found[set[1]]++
-			}
-		}
-		require.Equal(t, want, found, "%s: how often each column is set", name)
 	}
 }
 

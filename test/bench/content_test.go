@@ -12,6 +12,7 @@ import (
 
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/fill"
 )
 
 // duplicates is how many lines a document has beside its main line; linesOf counts both.
@@ -62,6 +63,7 @@ func makeDoc(t testing.TB, line int64, turn int, code string) doc {
 		"sql_writer":               map[string]any{"status": "pending", "retry_count": 0},
 	})
 	require.NoError(t, err)
+	raw = []byte(fill.Document(string(raw)))
 	d, err := invoice.Read(raw, at)
 	require.NoError(t, err)
 	require.Nil(t, d.Problem)

@@ -6,9 +6,12 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"text/template"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,50 +19,65 @@ import (
 	"sqlwriter/internal/invoice"
 )
 
-// files are the rivals' statements, written by hand. They do not follow the product's.
+// files are the rivals' statements, written by hand; the column table gives their columns. They do not follow the product's.
 //
 //go:embed sql/*/*.sql
 var files embed.FS
 
-// text is one of the files without its comments: what the product sends has none either.
+// text is one of the files, ENGINE/NAME, without its comments: what the product sends has none either.
 func text(t testing.TB, name string) string {
 	t.Helper()
-	b, err := files.ReadFile("sql/" + name)
+	list := func(places []int, form string) string {
+		parts := make([]string, len(places))
+		for i, p := range places {
+			c := invoice.Columns()[p]
+			parts[i] = strings.NewReplacer("NAME", c.Name, "TYPE", columnType(c), "PLACE", strconv.Itoa(i+1)).Replace(form)
+		}
+		return strings.Join(parts, ", ")
+	}
+	engine, file := path.Split(name)
+	all, err := template.New("").Funcs(template.FuncMap{"list": list}).ParseFS(files, "sql/"+engine+"*.sql")
 	require.NoError(t, err)
-	lines := strings.Split(string(b), "\n")
+	of := func(table invoice.Table) []int {
+		return places(func(c invoice.Column) bool { return c.Table == table })
+	}
+	var b strings.Builder
+	require.NoError(t, all.ExecuteTemplate(&b, file, map[string][]int{
+		"Detail": of(invoice.Detail), "Tracking": of(invoice.Tracking), "Document": once(false), "Line": once(true),
+	}))
+	lines := strings.Split(b.String(), "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "--") }), "\n")
 }
 
-// documentMembers and lineMembers are the values of a request in the order in which the bare statements read them: an
-// array for each document, [lines, values...], and one for each of its lines, [key, values...]. A column of one name has
-// one value, whichever table it is in.
-var (
-	documentMembers = []string{
-		"CLN_MFR_AI_NM", "CLN_MFR_PRT_NUM", "UNSPSC_CD", "UPC_CD", "AKS_PRT_NUM", "ITM_AI_LDSC", "IVCE_LNE_STAT",
-		"DATA_VRFN_IND", "WEB_SRCH_URL", "MFR_CNFDC_SCR", "PRT_NUM_CNFDC_SCR", "UNSPSC_CNFDC_SCR", "AI_STG_NM", "MFR_STG_NM",
-		"PRT_NUM_STG_NM", "UNSPSC_STG_NM", "RQST_TS", "PRCS_STRT_TS", "PRCS_END_TS",
-	}
-	lineMembers = []string{"DUP_IND", "PRNT_IVCE_DTL_ID"}
-)
-
 // places finds columns in the column table.
-func places(t testing.TB, names []string) []int {
-	t.Helper()
-	list := make([]int, len(names))
-	for i, name := range names {
-		list[i] = slices.IndexFunc(invoice.Columns(), func(c invoice.Column) bool { return c.Name == name })
-		require.GreaterOrEqual(t, list[i], 0, "there is no column %s any more", name)
+func places(belongs func(c invoice.Column) bool) []int {
+	var list []int
+	for i, c := range invoice.Columns() {
+		if belongs(c) {
+			list = append(list, i)
+		}
 	}
 	return list
+}
+
+// once lists the values of a document or of a line in the order in which the bare statements read them: a request has an
+// array for each document, [lines, values...], and one for each of its lines, [key, values...]. A column of one name has one
+// value, whichever table it is in.
+func once(perLine bool) []int {
+	seen := map[string]bool{}
+	return places(func(c invoice.Column) bool {
+		first := !seen[c.Name]
+		seen[c.Name] = true
+		return first && c.PerLine() == perLine
+	})
 }
 
 // member is a value as an engine takes it.
 type member func(c invoice.Column, v invoice.Value) any
 
 // bareRequest makes the encoder of the bare statements' parameter.
-func bareRequest(t testing.TB, m member) func(docs []doc) (string, error) {
-	t.Helper()
-	columns, ofDocument, ofLine := invoice.Columns(), places(t, documentMembers), places(t, lineMembers)
+func bareRequest(m member) func(docs []doc) (string, error) {
+	columns, ofDocument, ofLine := invoice.Columns(), once(false), once(true)
 	return func(docs []doc) (string, error) {
 		request := make([][]any, 0, len(docs))
 		for _, d := range docs {

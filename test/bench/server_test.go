@@ -167,7 +167,7 @@ func asMember(c invoice.Column, v invoice.Value) any {
 // bareWay is (b): a text, or the name of a procedure, with one parameter.
 func bareWay(t testing.TB, db *sql.DB, name, call string) way {
 	t.Helper()
-	request := bareRequest(t, asMember)
+	request := bareRequest(asMember)
 	return way{name: name, call: 100, write: func(ctx context.Context, docs []doc) error {
 		payload, err := request(docs)
 		if err != nil {

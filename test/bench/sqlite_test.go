@@ -88,7 +88,7 @@ func sqliteRivals(t testing.TB, db *sql.Conn) []way {
 		return single[statement].ExecContext(ctx, args...)
 	})
 
-	request := bareRequest(t, asText)
+	request := bareRequest(asText)
 	var steps []*sql.Stmt
 	var takes []bool // whether a step reads the request
 	for step := range strings.SplitSeq(strings.TrimSuffix(text(t, "sqlite/bare.sql"), "\n;\n"), "\n;\n") {
