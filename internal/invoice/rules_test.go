@@ -18,13 +18,14 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/test/fill"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/rules.md and the goldens from the tables")
 
 // baseDocument is the document that every rule changes: the first example of the requirements, with every member of the
 // column table.
-const baseDocument = `{
+var baseDocument = fill.Document(`{
   "id": "2025-12-17 10:30:00.000000-06:00-0001-1421549",
   "_etag": "\"00000000-0000-0000-0000-000000000001\"",
   "_ts": 1765989015,
@@ -52,7 +53,7 @@ const baseDocument = `{
   },
   "post-processing": {"duplicate_detail_uids": []},
   "sql_writer": {"status": "pending", "retry_count": 0}
-}`
+}`)
 
 // rulesNow is the clock of the rules: five minutes after the request.
 func rulesNow() time.Time { return time.Date(2025, 12, 17, 16, 35, 0, 0, time.UTC) }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/sqlite"
+	"sqlwriter/test/fill"
 )
 
 const (
@@ -127,7 +129,35 @@ func TestEveryColumnIsCompared(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 3*16+2*19+2*4, changed)
+	columns := map[invoice.Table]int{}
+	for _, c := range invoice.Columns() {
+		columns[c.Table]++
+	}
+	const unused, ofLedger = 2, 4
+	require.Equal(t, 3*(columns[Detail]+unused)+2*columns[Tracking]+2*ofLedger, changed)
+}
+
+// The product and this package map a document with every member of the column table alike.
+func TestBothMappingsAgreeOnEveryColumn(t *testing.T) {
+	stored := fill.Document(full)
+	d, err := invoice.Read([]byte(stored), time.Date(2025, 12, 17, 16, 35, 0, 0, time.UTC))
+	require.NoError(t, err)
+	require.NoError(t, d.Problem)
+	lines, err := RowsOf(json.RawMessage(stored))
+	require.NoError(t, err)
+	require.Len(t, lines, 2)
+	for _, line := range lines {
+		product := map[invoice.Table]Row{Detail: {}, Tracking: {}}
+		for i, v := range invoice.RowValues(d.Values, d.Main, line.Line) {
+			c := invoice.Columns()[i]
+			product[c.Table][c.Name] = just(v.Text)
+			if v.Null {
+				product[c.Table][c.Name] = nil
+			}
+		}
+		require.Equal(t, product[Detail], line.Detail)
+		require.Equal(t, product[Tracking], line.Tracking)
+	}
 }
 
 func (in Input) mustRead(t *testing.T, db *sql.DB) Tables {
