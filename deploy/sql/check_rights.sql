@@ -1,4 +1,4 @@
--- Runs an empty preview and an empty write of the newest procedures as the app's user. Each statement requires its
+-- Runs an empty preview, write and rewrite of the newest procedures as the app's user. Each statement requires its
 -- rights and finds no row, and the tables' triggers fire without rows.
 -- Error 229 names an object outside the ownership chain. The schemas sqlwriter and sqlwriter_preview and the tables
 -- need one owner.
@@ -8,15 +8,22 @@ SELECT
     SCHEMA_NAME(o.schema_id) AS schema_name,
     USER_NAME(OBJECTPROPERTY(o.object_id, N'OwnerId')) AS owner_name
 FROM sys.objects AS o
-WHERE o.name IN (N'IVCE_DTL', N'IVCE_TRKG_MSTR', N'ledger') OR o.name LIKE N'apply[_]%' OR o.name LIKE N'preview[_]%';
+WHERE o.name IN (N'IVCE_DTL', N'IVCE_TRKG_MSTR', N'ledger') OR o.name LIKE N'apply[_]%' OR o.name LIKE N'rewrite[_]%'
+    OR o.name LIKE N'preview[_]%';
 DECLARE @hash char(12) = (SELECT TOP (1) s.set_hash FROM sqlwriter.procedure_set AS s ORDER BY s.installed_at DESC);
 DECLARE @preview nvarchar(300) = N'sqlwriter_preview.preview_' + @hash;
 DECLARE @apply nvarchar(300) = N'sqlwriter.apply_' + @hash;
+DECLARE @read nvarchar(300) = N'sqlwriter.rewrite_read_' + @hash;
+DECLARE @rewrite nvarchar(300) = N'sqlwriter.rewrite_' + @hash;
 EXECUTE AS USER = 'sqlwriter_app';
 BEGIN TRY
-    EXEC @preview @request = N'{"items":[],"lines":[]}', @rewrite = 0, @expected = 0, @marks = 0, @twice = 0;
+    EXEC @preview @request = N'{"items":[],"lines":[]}', @expected = 0, @marks = 0, @twice = 0, @sys_name = N'';
     EXEC @apply
-        @request = N'{"items":[],"lines":[]}', @rewrite = 0, @expected = 0, @marks = 0, @twice = 0,
+        @request = N'{"items":[],"lines":[]}', @expected = 0, @marks = 0, @twice = 0,
+        @sys_name = N'', @database_id = NULL, @number = 0;
+    EXEC @read @request = N'{"items":[],"lines":[]}', @expected = 0;
+    EXEC @rewrite
+        @request = N'{"items":[],"lines":[]}', @expected = 0, @marks = 0, @twice = 0,
         @sys_name = N'', @database_id = NULL, @number = 0;
     SELECT N'the rights are enough' AS answer;
 END TRY

@@ -130,12 +130,13 @@ type Row struct {
 	Line       int64
 	Version    invoice.Version
 	DocumentID string
+	// SysName is the document's environment.
+	SysName string
 	// SourceTS is the document's _ts when it was read.
 	SourceTS int64
-	// Hash, HashVersion and RowHash identify the content; empty and 0 for a failure mark.
+	// Hash and HashVersion identify the content; empty and 0 for a failure mark.
 	Hash        string
 	HashVersion int
-	RowHash     string
 	Outcome     Outcome
 }
 

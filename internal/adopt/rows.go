@@ -67,21 +67,16 @@ func RowsOf(d invoice.Document, now time.Time) ([]Row, Reason) {
 	if reason := skipReason(d, now); reason != "" {
 		return nil, reason
 	}
-	row := Row{Version: d.Version, DocumentID: d.ID, SourceTS: d.TS, Outcome: Failed}
-	certain := false
+	row := Row{Version: d.Version, DocumentID: d.ID, SysName: d.SysName, SourceTS: d.TS, Outcome: Failed}
 	if d.State.Status == invoice.Committed {
 		row.Outcome, row.Hash, row.HashVersion = Adopted, d.Hash, invoice.HashVersion
-		certain = d.Problem == nil
 		if changedSince(d) {
-			row.HashVersion, certain = Unproven, false
+			row.HashVersion = Unproven
 		}
 	}
 	rows := make([]Row, 0, 1+len(d.Duplicates))
 	for _, line := range append([]int64{d.Main}, d.Duplicates...) {
 		row.Line = line
-		if certain {
-			row.RowHash = invoice.RowHash(d.Values, d.Main, line)
-		}
 		rows = append(rows, row)
 	}
 	return rows, ""

@@ -1,6 +1,8 @@
 package commit
 
 import (
+	"slices"
+
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -14,6 +16,9 @@ func (i Item) Line(position int) int64 {
 	}
 	return i.Duplicates[position-1]
 }
+
+// Overwrites reports whether an operator named the line.
+func (i Item) Overwrites(line int64) bool { return slices.Contains(i.Overwrite, line) }
 
 // CheckRequest validates a request against the contract of Sink before anything is sent. A violation is a bug of the
 // caller. Errors by kind: internal, codes "mode", "values", "repeated_line".
@@ -150,6 +155,10 @@ func draw(it Item, rows []RowOutcome) Verdict {
 	switch {
 	case n[Missing] > 0 && (!it.FailureMark || n[Missing] == len(rows)):
 		return Missing
+	case n[Edited] > 0:
+		return Edited
+	case n[NotComparable] > 0:
+		return NotComparable
 	case n[Applied] > 0:
 		return Applied
 	case n[Unchanged] > 0:

@@ -33,6 +33,12 @@ type Sink interface {
 	// infrastructure, throttled, quota; contention (nothing was written, retry the whole request); document (the database
 	// refused a value, without naming the document).
 	//
+	// A Rewrite compares each line that has a ledger row and would be written with that row. It leaves an edited line, and
+	// one that is not comparable, untouched in all tables, and writes the item's other lines. A person who edits a line at
+	// the same time makes it contention. Failure marks are not compared.
+	//
+	// The ledger's row of a written line has known.SysName, and the hashes of the line's two rows (invoice.RowHashes).
+	//
 	// Without items a Preview still sends a request, with everything that a preview needs, and gives no outcomes. A Write
 	// or Rewrite without items sends none.
 	//
@@ -140,7 +146,9 @@ type Mode string
 const (
 	// Write is the default: lines with the same content stay untouched.
 	Write Mode = "write"
-	// Rewrite writes such lines again, for repairs. An older result still never replaces a newer one.
+	// Rewrite writes such lines again, for repairs, and leaves alone what a person edited (Edited, NotComparable). It keeps
+	// the status of a line that has the content already, because a steward may have set it. An older result still never
+	// replaces a newer one.
 	Rewrite Mode = "rewrite"
 	// Preview writes nothing. Its outcomes are those of a Write, with the values before and after.
 	Preview Mode = "preview"
@@ -160,6 +168,12 @@ const (
 	// Missing: the user's detail row does not exist. Of a document with a missing row nothing is written. A failure mark
 	// omits only that row, and is missing when all its rows are.
 	Missing Verdict = "missing"
+	// Edited: a Rewrite left the line alone. A value other than the status differs from what the ledger says was written,
+	// or the tracking row is missing.
+	Edited Verdict = "edited"
+	// NotComparable: a Rewrite left the line alone, because the ledger does not say what was written. The line was adopted
+	// or marked, or another HashVersion wrote it.
+	NotComparable Verdict = "not_comparable"
 )
 
 // Item is one document for the sink.
@@ -179,6 +193,10 @@ type Item struct {
 	Duplicates []int64
 	// Values are aligned with invoice.Columns().
 	Values []invoice.Value
+	// Overwrite has the lines that an operator named: a Rewrite writes them whoever edited them, with the item's status.
+	Overwrite []int64
+	// NotComparable lets a Rewrite write lines that are not comparable.
+	NotComparable bool
 }
 
 // Rows is the number of detail rows of an item.
@@ -205,7 +223,7 @@ type RowOutcome struct {
 }
 
 // Outcome is the result for one document. Its Verdict is the first that applies: missing (any line is; not for a mark),
-// applied (any line was written), unchanged (any line is), superseded.
+// edited (any line is), not comparable (any line is), applied (any line was written), unchanged (any line is), superseded.
 type Outcome struct {
 	DocumentID string
 	Verdict    Verdict

@@ -25,7 +25,7 @@ func Columns() []Column {
 	}
 	status := func(t Table, assumed string) Column {
 		return Column{
-			Table: t, Name: StatusColumn, Source: FromDocument, Path: "process_output.invoice_line_status", Kind: Text,
+			Table: t, Name: StatusColumn, Source: FromDocument, Path: statusPath, Kind: Text,
 			Max: 20, Required: true, Values: []string{"RC-AI", "DS1", StatusAIError}, Assumed: assumed,
 			Meaning: "line status; AI_ERROR in a document is written as AI-ERROR",
 		}

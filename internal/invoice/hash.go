@@ -32,11 +32,21 @@ func refusedHash(p *plan, main int64, duplicates []int64, values []Value, refuse
 	return hexSum(b)
 }
 
-// RowHash is the hash of one line's values: lower-case hex SHA-256 over HashVersion and RowValues. The ledger stores it
-// so that later edits of the row can be detected. Values are aligned with Columns().
-func RowHash(values []Value, main, detail int64) string {
+// RowHashes are the hashes of a line's rows in the two tables: lower-case hex SHA-256 over HashVersion and the row's
+// values but the status, which stewards change. The ledger stores them, so that an edit of a row can be detected. The
+// values are aligned with Columns(), like those of RowValues.
+func RowHashes(row []Value) (detail, tracking string) {
 	p := compiled()
-	return hexSum(appendValues(p, appendRecipe(recipeRow), RowValues(values, main, detail)))
+	hash := func(table Table) string {
+		b := appendRecipe(recipeRow)
+		for i, v := range row {
+			if c := p.columns[i]; c.Table == table && !c.IsStatus() {
+				b = appendValue(p, b, i, v)
+			}
+		}
+		return hexSum(b)
+	}
+	return hash(Detail), hash(Tracking)
 }
 
 func appendContent(p *plan, recipe string, main int64, duplicates []int64, values []Value) []byte {
@@ -53,18 +63,21 @@ func appendRecipe(name string) []byte {
 	return binary.AppendUvarint(appendText(make([]byte, 0, usual), name), HashVersion)
 }
 
-// appendValues writes each column's table, name and value. NULL and ” differ in the first byte.
+// appendValues writes each column's table, name and value. NULL and "" differ in the first byte.
 func appendValues(p *plan, b []byte, values []Value) []byte {
 	b = binary.AppendUvarint(b, uint64(len(values)))
 	for i, v := range values {
-		b = append(b, p.heads[i]...)
-		if v.Null {
-			b = append(b, 0)
-			continue
-		}
-		b = appendText(append(b, 1), v.Text)
+		b = appendValue(p, b, i, v)
 	}
 	return b
+}
+
+func appendValue(p *plan, b []byte, i int, v Value) []byte {
+	b = append(b, p.heads[i]...)
+	if v.Null {
+		return append(b, 0)
+	}
+	return appendText(append(b, 1), v.Text)
 }
 
 func appendText(b []byte, s string) []byte {

@@ -8,7 +8,6 @@ import (
 
 	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/commit"
-	"sqlwriter/internal/invoice"
 )
 
 // Adoption has the ports of the adoption of a database with history.
@@ -113,10 +112,9 @@ func (s *ledgerTest) page(state adopt.State, from int64, advance *adopt.Advance,
 func adoptedRows(it commit.Item) []adopt.Row {
 	rows := make([]adopt.Row, 0, it.Rows())
 	for _, line := range linesOf(it) {
-		r := adopt.Row{Line: line, Version: it.Version, DocumentID: it.DocumentID, SourceTS: it.SourceTS, Outcome: adopt.Failed}
+		r := adopt.Row{Line: line, Version: it.Version, DocumentID: it.DocumentID, SysName: sysName, SourceTS: it.SourceTS, Outcome: adopt.Failed}
 		if !it.FailureMark {
 			r.Outcome, r.Hash, r.HashVersion = adopt.Adopted, it.Hash, it.HashVersion
-			r.RowHash = invoice.RowHash(it.Values, it.Main, line)
 		}
 		rows = append(rows, r)
 	}
@@ -127,6 +125,6 @@ func adoptedRows(it commit.Item) []adopt.Row {
 func ledgerRow(r adopt.Row) LedgerRow {
 	return LedgerRow{
 		Version: r.Version, DocumentID: r.DocumentID, SourceTS: r.SourceTS, Hash: r.Hash, HashVersion: r.HashVersion,
-		RowHash: r.RowHash, Outcome: string(r.Outcome),
+		SysName: r.SysName, Outcome: string(r.Outcome),
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -74,7 +73,7 @@ func firstOf(place int) int {
 // apply makes one request that must succeed.
 func (s *sinkTest) apply(mode commit.Mode, items ...commit.Item) []commit.Outcome {
 	s.Helper()
-	out, err := s.h.Sink.Apply(s.Context(), items, mode, breaker.Heartbeat{})
+	out, err := s.h.Sink.Apply(s.Context(), items, mode, unknown(sysName))
 	require.NoError(s, err)
 	require.Len(s, out, len(items), "one outcome per item")
 	for i, it := range items {
@@ -136,11 +135,12 @@ func (s *sinkTest) holds(it commit.Item, lines ...int64) {
 // ledgerOf is the ledger's row for a line that an item was written to.
 func ledgerOf(it commit.Item, line int64) LedgerRow {
 	if it.FailureMark {
-		return LedgerRow{Version: it.Version, DocumentID: it.DocumentID, SourceTS: it.SourceTS, Outcome: "failed"}
+		return LedgerRow{Version: it.Version, DocumentID: it.DocumentID, SysName: sysName, SourceTS: it.SourceTS, Outcome: "failed"}
 	}
+	detail, tracking := invoice.RowHashes(invoice.RowValues(it.Values, it.Main, line))
 	return LedgerRow{
-		Version: it.Version, DocumentID: it.DocumentID, SourceTS: it.SourceTS, Hash: it.Hash, HashVersion: it.HashVersion,
-		RowHash: invoice.RowHash(it.Values, it.Main, line), Outcome: "applied",
+		Version: it.Version, DocumentID: it.DocumentID, SysName: sysName, SourceTS: it.SourceTS, Hash: it.Hash, HashVersion: it.HashVersion,
+		DetailHash: detail, TrackingHash: tracking, Outcome: "applied",
 	}
 }
 
@@ -181,7 +181,7 @@ func (s *sinkTest) fails(kind fault.Kind, mode commit.Mode, items ...commit.Item
 // failure makes one request that must fail, and answers how.
 func (s *sinkTest) failure(kind fault.Kind, mode commit.Mode, items ...commit.Item) error {
 	s.Helper()
-	out, err := s.h.Sink.Apply(s.Context(), items, mode, breaker.Heartbeat{})
+	out, err := s.h.Sink.Apply(s.Context(), items, mode, unknown(sysName))
 	require.Error(s, err)
 	require.Nil(s, out, "no outcomes with an error")
 	require.Equal(s, kind, fault.KindOf(err), "%v", err)

@@ -52,6 +52,13 @@ type SinkHarness struct {
 	// Narrow makes NarrowedColumn of the user's detail table hold at most so many characters, which what is there satisfies, until
 	// widen.
 	Narrow func(t testing.TB, to int) (widen func())
+	// OddColumns gives the user's empty tables columns of other types that the app accepts: of fixed length, with less
+	// precision, or with another scale. Each of edits is a person's change of one value of a line with the content
+	// "blank " or longer.
+	OddColumns func(t testing.TB) (edits []func(line int64))
+	// BetweenReadAndWrite runs f in the next rewrite, once: after it has read the lines and before it writes. An engine
+	// where nobody can write then has none.
+	BetweenReadAndWrite func(t testing.TB, f func())
 	// Hide takes a table away (column ""), or one column of it, until restore. The table is one of the user's or
 	// LedgerTable, whatever name the ledger has.
 	Hide func(t testing.TB, table invoice.Table, column string) (restore func())
@@ -140,14 +147,14 @@ type SinkRow struct {
 	Values []invoice.Value
 }
 
-// LedgerRow is one line in the ledger. Hash and RowHash are "" and HashVersion 0 where the ledger has NULL.
+// LedgerRow is one line in the ledger. The hashes are "" and HashVersion is 0 where the ledger has NULL.
 type LedgerRow struct {
-	Version       invoice.Version
-	DocumentID    string
-	SourceTS      int64
-	Hash, RowHash string
-	HashVersion   int
-	Outcome       string
+	Version                        invoice.Version
+	DocumentID, SysName            string
+	SourceTS                       int64
+	Hash, DetailHash, TrackingHash string
+	HashVersion                    int
+	Outcome                        string
 }
 
 // HeartbeatRow is an environment's row of the table heartbeat. The harness has looked at the time in it.
@@ -166,7 +173,7 @@ func TestSink(t *testing.T, open func(t testing.TB) SinkHarness) {
 func sinkCases() []sinkCase {
 	return slices.Concat(verdictCases(), versionCases(), markCases(), lineCases(), valueCases(), widthCases(),
 		previewCases(), faultCases(), replyCases(), schemaCases(), lockCases(), raceCases(), parallelCases(),
-		historyCases(), heartbeatCases())
+		historyCases(), heartbeatCases(), rewriteCases())
 }
 
 // TestBisect runs the real use case (commit.Commit) over an implementation of commit.Sink and documents in memory: bad

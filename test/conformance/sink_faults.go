@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 )
@@ -62,7 +61,7 @@ func errorAfterEachStep(s *sinkTest) {
 	require.NotEmpty(s, s.h.Steps)
 	for _, step := range s.h.Steps {
 		s.h.FailAfter(s, step)
-		out, err := s.h.Sink.Apply(s.Context(), items, commit.Write, breaker.Heartbeat{})
+		out, err := s.h.Sink.Apply(s.Context(), items, commit.Write, unknown(sysName))
 		require.Error(s, err, "the request reaches %s", step)
 		require.Nil(s, out)
 		require.Equal(s, before, s.state(lines...), "after %s", step)
@@ -77,14 +76,14 @@ func cancelledBefore(s *sinkTest) {
 	for _, mode := range []commit.Mode{commit.Write, commit.Preview} {
 		ctx, cancel := context.WithCancel(s.Context())
 		cancel()
-		out, err := s.h.Sink.Apply(ctx, []commit.Item{doc("a", 10, 5, "x", 1)}, mode, breaker.Heartbeat{})
+		out, err := s.h.Sink.Apply(ctx, []commit.Item{doc("a", 10, 5, "x", 1)}, mode, unknown(sysName))
 		require.Nil(s, out)
 		require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%v", err)
 		require.ErrorIs(s, err, context.Canceled)
 	}
 	ctx, cancel := context.WithDeadline(s.Context(), time.Unix(0, 0))
 	defer cancel()
-	_, err := s.h.Sink.Apply(ctx, []commit.Item{doc("a", 10, 5, "x", 1)}, commit.Write, breaker.Heartbeat{})
+	_, err := s.h.Sink.Apply(ctx, []commit.Item{doc("a", 10, 5, "x", 1)}, commit.Write, unknown(sysName))
 	require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.ErrorIs(s, err, context.DeadlineExceeded)
 	require.Equal(s, before, s.state(1))
@@ -98,7 +97,7 @@ func cancelledWithin(s *sinkTest) {
 	for _, step := range []string{StepLedgerUpdate, StepDetailUpdate, StepTrackingUpdate} {
 		ctx, cancel := context.WithCancel(s.Context())
 		s.h.During(s, step, func(Inside) { cancel() })
-		out, err := s.h.Sink.Apply(ctx, []commit.Item{a}, commit.Write, breaker.Heartbeat{})
+		out, err := s.h.Sink.Apply(ctx, []commit.Item{a}, commit.Write, unknown(sysName))
 		cancel()
 		require.Nil(s, out)
 		require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%s: %v", step, err)

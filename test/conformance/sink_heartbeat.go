@@ -216,7 +216,7 @@ func writePasses(s *sinkTest) {
 			require.Equal(s, "applied(applied)", inShort(out[0]))
 		}
 	}
-	passes(breaker.Heartbeat{})
+	passes(unknown(sysName))
 	passes(unknown(sysName)) // and there is no row
 	known := s.beat(sysName)
 	passes(known)
@@ -347,7 +347,7 @@ func emptyPreview(s *sinkTest) {
 	require.False(s, ok)
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	_, err := s.h.Sink.Apply(ctx, nil, commit.Preview, breaker.Heartbeat{})
+	_, err := s.h.Sink.Apply(ctx, nil, commit.Preview, unknown(sysName))
 	require.Equal(s, fault.Infrastructure, fault.KindOf(err), "it is a request: %v", err)
 }
 

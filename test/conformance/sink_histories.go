@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/test/inmem"
@@ -34,6 +33,8 @@ type history struct {
 	sent   [][]commit.Item
 	// newest is the largest version that was sent for each line by an item that was not left out.
 	newest map[int64]invoice.Version
+	// touched are the lines that a person changed after the last write in mode write.
+	touched map[int64]bool
 	// contents has every content ever sent, by document, hash and line.
 	contents map[string][]invoice.Value
 }
@@ -44,7 +45,7 @@ func histories(s *sinkTest) {
 		run++ // each history has lines and documents of its own in the one database
 		h := &history{
 			sinkTest: s, rt: rt, oracle: inmem.NewSink(), lines: span(int64(run)*100, historyLines),
-			newest: map[int64]invoice.Version{}, contents: map[string][]invoice.Value{},
+			newest: map[int64]invoice.Version{}, touched: map[int64]bool{}, contents: map[string][]invoice.Value{},
 		}
 		exist := h.lines[:historyLines-1]
 		s.h.AddLines(s, exist...)
@@ -58,6 +59,9 @@ func histories(s *sinkTest) {
 			h.adoptOne()
 		}
 		for range rapid.IntRange(1, 12).Draw(rt, "requests") {
+			if rapid.IntRange(0, 2).Draw(rt, "edit") == 0 {
+				h.edit()
+			}
 			h.step()
 		}
 	})
@@ -82,7 +86,26 @@ func (h *history) item() commit.Item {
 	if rapid.IntRange(0, 4).Draw(h.rt, "mark") == 0 {
 		return mark(it)
 	}
+	it.Overwrite = rapid.SliceOfNDistinct(rapid.SampledFrom(linesOf(it)), 0, 1, rapid.ID).Draw(h.rt, "overwrite")
+	it.NotComparable = rapid.Bool().Draw(h.rt, "not comparable")
 	return it
+}
+
+// edit is a person's change of a line: a text, a status, or the tracking row.
+func (h *history) edit() {
+	line := rapid.SampledFrom(h.lines[:historyLines-1]).Draw(h.rt, "edited line")
+	row := h.h.Row(h.sinkTest, line)
+	place := rapid.SampledFrom(written(func(c invoice.Column) bool { return c.Kind == invoice.Text })).Draw(h.rt, "edited column")
+	switch table := invoice.Columns()[place].Table; {
+	case table == invoice.Detail || row.Tracking && rapid.Bool().Draw(h.rt, "tracking row stays"):
+		row.Values = slices.Clone(row.Values)
+		row.Values[place] = invoice.Of(rapid.SampledFrom([]string{"", "x", "X", "x "}).Draw(h.rt, "edited text"))
+	default:
+		row = withoutTracking(row)
+	}
+	h.h.SetRow(h.sinkTest, line, row)
+	h.oracle.SetLine(line, inmem.Line{Tracking: row.Tracking, Values: row.Values})
+	h.touched[line] = true
 }
 
 func contentKey(id, hash string, line int64) string { return fmt.Sprint(id, " ", hash, " ", line) }
@@ -101,11 +124,11 @@ func (h *history) adoptOne() {
 	values := invoice.RowValues(it.Values, it.Main, line)
 	h.h.SetRow(h.sinkTest, line, SinkRow{Detail: true, Tracking: true, Values: values})
 	h.oracle.SetLine(line, inmem.Line{Tracking: true, Values: values})
-	l.Outcome = inmem.OutcomeAdopted
+	l.Outcome, l.DetailHash, l.TrackingHash = inmem.OutcomeAdopted, "", ""
 	h.h.SetLedger(h.sinkTest, line, l)
 	h.oracle.SetEntry(line, inmem.Entry{
 		Version: l.Version, DocumentID: l.DocumentID, SourceTS: l.SourceTS, Hash: l.Hash, HashVersion: l.HashVersion,
-		RowHash: l.RowHash, Outcome: l.Outcome,
+		SysName: l.SysName, DetailHash: l.DetailHash, TrackingHash: l.TrackingHash, Outcome: l.Outcome,
 	})
 	h.newest[line] = l.Version
 }
@@ -121,14 +144,21 @@ func (h *history) step() {
 		}
 		h.sent = append(h.sent, items)
 	}
-	mode := rapid.SampledFrom([]commit.Mode{commit.Write, commit.Write, commit.Write, commit.Rewrite, commit.Preview}).Draw(h.rt, "mode")
-	want, err := h.oracle.Apply(h.Context(), items, mode, breaker.Heartbeat{})
+	mode := rapid.SampledFrom([]commit.Mode{commit.Write, commit.Write, commit.Rewrite, commit.Rewrite, commit.Preview}).Draw(h.rt, "mode")
+	want, err := h.oracle.Apply(h.Context(), items, mode, unknown(sysName))
 	require.NoError(h.rt, err)
-	got, err := h.h.Sink.Apply(h.Context(), items, mode, breaker.Heartbeat{})
+	got, err := h.h.Sink.Apply(h.Context(), items, mode, unknown(sysName))
 	require.NoError(h.rt, err)
 	require.Equal(h.rt, want, got)
 	if mode != commit.Preview {
 		h.remember(items, got)
+		for _, o := range got {
+			for _, r := range o.Rows {
+				if mode == commit.Write && r.Verdict == commit.Applied {
+					delete(h.touched, r.DetailID)
+				}
+			}
+		}
 	}
 	for _, line := range h.lines {
 		h.compare(line)
@@ -139,7 +169,7 @@ func (h *history) step() {
 func (h *history) remember(items []commit.Item, outcomes []commit.Outcome) {
 	for i, o := range outcomes {
 		for _, r := range o.Rows {
-			if r.Verdict == commit.Missing || r.Verdict == "" {
+			if slices.Contains([]commit.Verdict{commit.Missing, commit.Edited, commit.NotComparable, ""}, r.Verdict) {
 				continue
 			}
 			if v := items[i].Version; v.Compare(h.newest[r.DetailID]) > 0 {
@@ -163,15 +193,29 @@ func (h *history) compare(line int64) {
 	require.Equal(h.rt, known, ok)
 	require.Equal(h.rt, LedgerRow{
 		Version: e.Version, DocumentID: e.DocumentID, SourceTS: e.SourceTS, Hash: e.Hash, HashVersion: e.HashVersion,
-		RowHash: e.RowHash, Outcome: e.Outcome,
+		SysName: e.SysName, DetailHash: e.DetailHash, TrackingHash: e.TrackingHash, Outcome: e.Outcome,
 	}, l, "ledger of line %d", line)
 	if !ok {
 		return
 	}
 	require.Equal(h.rt, h.newest[line], l.Version, "line %d: the ledger names the newest", line)
+	if h.touched[line] {
+		return
+	}
 	if l.Outcome == inmem.OutcomeFailed {
 		require.Equal(h.rt, withStatus(row), row, "line %d carries the mark", line)
 		return
 	}
-	require.Equal(h.rt, h.contents[contentKey(l.DocumentID, l.Hash, line)], row.Values, "line %d holds what the ledger names", line)
+	require.Equal(h.rt, butForStatus(h.contents[contentKey(l.DocumentID, l.Hash, line)]), butForStatus(row.Values),
+		"line %d holds what the ledger names, but for a status that a rewrite kept", line)
+}
+
+func butForStatus(values []invoice.Value) []invoice.Value {
+	values = slices.Clone(values)
+	for i, c := range invoice.Columns() {
+		if c.IsStatus() {
+			values[i] = invoice.Null()
+		}
+	}
+	return values
 }

@@ -165,6 +165,7 @@ func trackingPresentAndAbsent(s *sinkTest) {
 		}
 	}
 	s.h.SetRow(s, 3, gone)
+	a.Overwrite = []int64{3}
 	s.givesIn(commit.Rewrite, []string{"applied(applied applied applied)"}, a)
 	s.holds(a)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 )
@@ -70,7 +69,7 @@ func lockedAndCancelled(s *sinkTest) {
 	unlock := s.lock(1)
 	ctx, cancel := context.WithTimeout(s.Context(), s.h.LockWait/4)
 	defer cancel()
-	out, err := s.h.Sink.Apply(ctx, []commit.Item{doc("a", 10, 5, "x", 1)}, commit.Write, breaker.Heartbeat{})
+	out, err := s.h.Sink.Apply(ctx, []commit.Item{doc("a", 10, 5, "x", 1)}, commit.Write, unknown(sysName))
 	require.Nil(s, out)
 	require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	require.ErrorIs(s, err, context.DeadlineExceeded)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 )
@@ -25,7 +24,7 @@ const writers = 20
 // insist makes a request until it is not lost to a race, as the use case does.
 func (s *sinkTest) insist(items ...commit.Item) ([]commit.Outcome, error) {
 	for try := 0; ; try++ {
-		out, err := s.h.Sink.Apply(s.Context(), items, commit.Write, breaker.Heartbeat{})
+		out, err := s.h.Sink.Apply(s.Context(), items, commit.Write, unknown(sysName))
 		if fault.KindOf(err) != fault.Contention || try == 50 {
 			return out, err
 		}

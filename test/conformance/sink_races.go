@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 )
@@ -47,12 +46,12 @@ func (s *sinkTest) race(step string, outer, inner commit.Item) race {
 	ran := false
 	s.h.During(s, step, func(in Inside) {
 		ran = true
-		out, err := in.Sink.Apply(s.Context(), []commit.Item{inner}, commit.Write, breaker.Heartbeat{})
+		out, err := in.Sink.Apply(s.Context(), []commit.Item{inner}, commit.Write, unknown(sysName))
 		if r.innerErr = err; err == nil {
 			r.inner = inShort(out[0])
 		}
 	})
-	out, err := s.h.Sink.Apply(s.Context(), []commit.Item{outer}, commit.Write, breaker.Heartbeat{})
+	out, err := s.h.Sink.Apply(s.Context(), []commit.Item{outer}, commit.Write, unknown(sysName))
 	require.True(s, ran, "the request came to %s", step)
 	if r.outerErr = err; err == nil {
 		r.outer = inShort(out[0])

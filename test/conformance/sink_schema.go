@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -123,7 +122,7 @@ func missing(table invoice.Table, column string) func(*sinkTest) {
 		before := s.state(1, 2, 3)
 		restore := s.hide(table, column)
 		for _, mode := range []commit.Mode{commit.Write, commit.Rewrite, commit.Preview} {
-			out, err := s.h.Sink.Apply(s.Context(), []commit.Item{a, b}, mode, breaker.Heartbeat{})
+			out, err := s.h.Sink.Apply(s.Context(), []commit.Item{a, b}, mode, unknown(sysName))
 			require.Nil(s, out, mode)
 			require.Equal(s, fault.Infrastructure, fault.KindOf(err), "%s: %v", mode, err)
 		}

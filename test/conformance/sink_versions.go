@@ -156,7 +156,7 @@ func (s *sinkTest) adopt(it commit.Item) {
 	for _, line := range linesOf(it) {
 		s.h.AddLines(s, line)
 		l := ledgerOf(it, line)
-		l.Outcome = "adopted"
+		l.Outcome, l.DetailHash, l.TrackingHash = "adopted", "", ""
 		s.h.SetLedger(s, line, l)
 	}
 }
@@ -171,6 +171,7 @@ func adoptedSame(s *sinkTest) {
 	a.SourceTS = 8
 	s.gives(a, "unchanged(unchanged unchanged)")
 	s.gives(doc("a", 10, 7, "y", 1, 2), "superseded(superseded superseded)")
+	a.Overwrite = linesOf(a)
 	s.givesIn(commit.Rewrite, []string{"applied(applied applied)"}, a)
 	s.holds(a)
 }

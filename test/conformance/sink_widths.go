@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
@@ -65,7 +64,7 @@ func (s *sinkTest) refuses(it commit.Item, about string) {
 // alone makes a request of one item. The error is the request's or the item's own.
 func (s *sinkTest) alone(it commit.Item) (commit.Outcome, error) {
 	s.Helper()
-	out, err := s.h.Sink.Apply(s.Context(), []commit.Item{it}, commit.Write, breaker.Heartbeat{})
+	out, err := s.h.Sink.Apply(s.Context(), []commit.Item{it}, commit.Write, unknown(sysName))
 	if err != nil {
 		require.Nil(s, out, "no outcomes with an error")
 		return commit.Outcome{}, err
@@ -182,7 +181,7 @@ func tooWideLast(s *sinkTest) {
 	}
 	i := written(free)[0]
 	items[n-1] = replaced(items[n-1], i, strings.Repeat("x", invoice.Columns()[i].Max+1))
-	out, err := s.h.Sink.Apply(s.Context(), items, commit.Write, breaker.Heartbeat{})
+	out, err := s.h.Sink.Apply(s.Context(), items, commit.Write, unknown(sysName))
 	if err != nil {
 		require.Equal(s, fault.Document, fault.KindOf(err), "%v", err)
 		require.Equal(s, before, s.state(span(1, n)...))

@@ -35,7 +35,7 @@ type sinkCase struct {
 // lacks answers which of the needed capabilities a harness does not have.
 func (h SinkHarness) lacks(needs []string) []string {
 	has := map[string]bool{
-		"Refuse": h.Refuse != nil, "NotNull": h.NotNull != nil, "Narrow": h.Narrow != nil, "Constrain": h.Constrain != nil, "Hide": h.Hide != nil, "ReadOnly": h.ReadOnly != nil,
+		"Refuse": h.Refuse != nil, "NotNull": h.NotNull != nil, "Narrow": h.Narrow != nil, "OddColumns": h.OddColumns != nil, "BetweenReadAndWrite": h.BetweenReadAndWrite != nil, "Constrain": h.Constrain != nil, "Hide": h.Hide != nil, "ReadOnly": h.ReadOnly != nil,
 		"CountWrites": h.CountWrites != nil, "LockHeartbeat": h.LockHeartbeat != nil, "Lock": h.Lock != nil, "RowLocks": h.Lock != nil && h.RowLocks,
 		"FailAfter": h.FailAfter != nil, "During": h.During != nil, "LoseReply": h.LoseReply != nil,
 	}

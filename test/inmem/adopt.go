@@ -81,7 +81,7 @@ func (s *Sink) Page(ctx context.Context, p adopt.Page) (adopt.Written, error) {
 		case !known || mayAdopt(e, r):
 			s.ledger[r.Line] = Entry{
 				Version: r.Version, DocumentID: r.DocumentID, SourceTS: r.SourceTS, Hash: r.Hash, HashVersion: r.HashVersion,
-				RowHash: r.RowHash, Outcome: string(r.Outcome), Run: p.Run,
+				SysName: r.SysName, Outcome: string(r.Outcome), Run: p.Run,
 			}
 			w.Taken++
 		case e.Version == r.Version && e.Run != p.Run:
@@ -132,7 +132,7 @@ func (s *Sink) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 		if e, ok := s.ledger[line]; ok {
 			rows = append(rows, adopt.Row{
 				Line: line, Version: e.Version, DocumentID: e.DocumentID, SourceTS: e.SourceTS, Hash: e.Hash,
-				HashVersion: e.HashVersion, RowHash: e.RowHash, Outcome: adopt.Outcome(e.Outcome),
+				HashVersion: e.HashVersion, SysName: e.SysName, Outcome: adopt.Outcome(e.Outcome),
 			})
 		}
 	}
@@ -150,7 +150,7 @@ func (s *Sink) Copy(ctx context.Context, rows []adopt.Row) error {
 		if _, known := s.ledger[r.Line]; !known {
 			s.ledger[r.Line] = Entry{
 				Version: r.Version, DocumentID: r.DocumentID, SourceTS: r.SourceTS, Hash: r.Hash, HashVersion: r.HashVersion,
-				RowHash: r.RowHash, Outcome: string(r.Outcome),
+				SysName: r.SysName, Outcome: string(r.Outcome),
 			}
 		}
 	}

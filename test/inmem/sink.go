@@ -61,10 +61,13 @@ type Entry struct {
 	Version    invoice.Version
 	DocumentID string
 	SourceTS   int64
-	// Hash and HashVersion name the content, RowHash the line's values; empty (and 0) for a failure mark.
+	// SysName is the environment that wrote it.
+	SysName string
+	// Hash and HashVersion name the content; empty and 0 for a failure mark.
 	Hash        string
 	HashVersion int
-	RowHash     string
+	// DetailHash and TrackingHash are those of the rows that were written; empty for a failure mark and an adopted line.
+	DetailHash, TrackingHash string
 	// Outcome is one of the constants above.
 	Outcome string
 	// Write numbers the Apply that wrote the entry, from 1; Run names the adoption that did. One of them is empty.
@@ -156,7 +159,7 @@ func (s *Sink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode,
 	if err := known.Refuse("inmem: apply", s.row(known.SysName)); err != nil && mode != commit.Preview && len(items) > 0 {
 		return nil, err
 	}
-	w := s.work(items, mode)
+	w := s.work(items, mode, known.SysName)
 	outcomes := w.outcomes()
 	if mode == commit.Preview {
 		w.preview(outcomes)

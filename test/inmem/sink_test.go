@@ -43,13 +43,13 @@ func harness(testing.TB) conformance.SinkHarness {
 			e, ok := s.Entry(line)
 			return conformance.LedgerRow{
 				Version: e.Version, DocumentID: e.DocumentID, SourceTS: e.SourceTS, Hash: e.Hash,
-				HashVersion: e.HashVersion, RowHash: e.RowHash, Outcome: e.Outcome,
+				HashVersion: e.HashVersion, SysName: e.SysName, DetailHash: e.DetailHash, TrackingHash: e.TrackingHash, Outcome: e.Outcome,
 			}, ok
 		},
 		SetLedger: func(_ testing.TB, line int64, l conformance.LedgerRow) {
 			s.SetEntry(line, inmem.Entry{
 				Version: l.Version, DocumentID: l.DocumentID, SourceTS: l.SourceTS, Hash: l.Hash,
-				HashVersion: l.HashVersion, RowHash: l.RowHash, Outcome: l.Outcome,
+				HashVersion: l.HashVersion, SysName: l.SysName, DetailHash: l.DetailHash, TrackingHash: l.TrackingHash, Outcome: l.Outcome,
 			})
 		},
 		Heartbeat: func(_ testing.TB, sysName string) (conformance.HeartbeatRow, bool) {

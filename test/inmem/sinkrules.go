@@ -12,6 +12,9 @@ import (
 type work struct {
 	s     *Sink
 	items []commit.Item
+	mode  commit.Mode
+	// sysName is the environment that writes.
+	sysName string
 	// winner has the item that each line's newest content is in.
 	winner map[int64]int
 	// entries and lines are the ledger rows and the lines that would change.
@@ -22,9 +25,9 @@ type work struct {
 }
 
 // work decides everything: first which item wins each line, then what the winner writes to it.
-func (s *Sink) work(items []commit.Item, mode commit.Mode) *work {
+func (s *Sink) work(items []commit.Item, mode commit.Mode, sysName string) *work {
 	w := &work{
-		s: s, items: items,
+		s: s, items: items, mode: mode, sysName: sysName,
 		winner: map[int64]int{}, entries: map[int64]Entry{}, lines: map[int64]Line{}, taken: map[int64]bool{},
 	}
 	for i, it := range items {
@@ -33,29 +36,51 @@ func (s *Sink) work(items []commit.Item, mode commit.Mode) *work {
 		}
 		for _, id := range linesOf(it) {
 			best, contested := w.winner[id]
-			if w.exists(id) && (!contested || compareItems(it, items[best]) >= 0) {
+			if w.exists(id) && w.leftAlone(it, id) == "" && (!contested || compareItems(it, items[best]) >= 0) {
 				w.winner[id] = i // an equal one that comes later wins
 			}
 		}
 	}
 	for id, i := range w.winner {
-		w.settle(id, items[i], mode)
+		w.settle(id, items[i])
 	}
 	return w
 }
 
 // settle applies the winner of a line, if the ledger lets it.
-func (w *work) settle(id int64, it commit.Item, mode commit.Mode) {
+func (w *work) settle(id int64, it commit.Item) {
 	e, known := w.s.ledger[id]
 	switch {
-	case !known || mayTake(e, it, mode):
+	case !known || mayTake(e, it, w.mode):
 		w.taken[id] = true
-		w.entries[id] = entryOf(it, id, w.s.writes+1)
+		w.entries[id] = w.entryOf(it, id, w.s.writes+1)
 		w.lines[id] = written(w.s.lines[id], it, id)
+		if known && !mayTake(e, it, commit.Write) && !it.Overwrites(id) {
+			w.lines[id] = withStatusOf(w.lines[id], w.s.lines[id])
+		}
 	case holds(e, it) && it.SourceTS > e.SourceTS:
 		e.SourceTS = it.SourceTS
 		w.entries[id] = e
 	}
+}
+
+// leftAlone is the verdict on a line that a rewrite does not write, because a person edited it or nobody knows; empty otherwise.
+func (w *work) leftAlone(it commit.Item, id int64) commit.Verdict {
+	e, known := w.s.ledger[id]
+	switch {
+	case w.mode != commit.Rewrite || it.FailureMark || it.Overwrites(id) || !known || !mayTake(e, it, w.mode):
+		return ""
+	case e.Outcome != OutcomeApplied || e.HashVersion != invoice.HashVersion || e.DetailHash == "" || e.TrackingHash == "":
+		if it.NotComparable {
+			return ""
+		}
+		return commit.NotComparable
+	}
+	l := w.s.lines[id]
+	if detail, tracking := invoice.RowHashes(l.Values); !l.Tracking || detail != e.DetailHash || tracking != e.TrackingHash {
+		return commit.Edited
+	}
+	return ""
 }
 
 // exists reports whether a line has a detail row.
@@ -108,7 +133,9 @@ func (w *work) verdict(i int, id int64) commit.Verdict {
 		return commit.Missing
 	case w.leftOut(it):
 		return "" // nothing became of it: its document was left out whole
-	case w.taken[id] && sameEntry(e, entryOf(it, id, e.Write)):
+	case w.leftAlone(it, id) != "":
+		return w.leftAlone(it, id)
+	case w.taken[id] && sameEntry(e, w.entryOf(it, id, e.Write)):
 		return commit.Applied
 	case holds(e, it), outdatedHash(e, it):
 		return commit.Unchanged
@@ -174,18 +201,20 @@ func mayTake(e Entry, it commit.Item, mode commit.Mode) bool {
 }
 
 // entryOf is the ledger's row for a line that an item wrote.
-func entryOf(it commit.Item, id, write int64) Entry {
-	e := Entry{Version: it.Version, DocumentID: it.DocumentID, SourceTS: it.SourceTS, Write: write, Outcome: OutcomeFailed}
+func (w *work) entryOf(it commit.Item, id, write int64) Entry {
+	e := Entry{
+		Version: it.Version, DocumentID: it.DocumentID, SysName: w.sysName, SourceTS: it.SourceTS, Write: write, Outcome: OutcomeFailed,
+	}
 	if !it.FailureMark {
 		e.Outcome, e.Hash, e.HashVersion = OutcomeApplied, it.Hash, it.HashVersion
-		e.RowHash = invoice.RowHash(it.Values, it.Main, id)
+		e.DetailHash, e.TrackingHash = invoice.RowHashes(invoice.RowValues(it.Values, it.Main, id))
 	}
 	return e
 }
 
 // sameEntry compares what two entries say, apart from the values of their lines.
 func sameEntry(a, b Entry) bool {
-	a.RowHash, b.RowHash = "", ""
+	a.DetailHash, b.DetailHash, a.TrackingHash, b.TrackingHash = "", "", "", ""
 	return a == b
 }
 
@@ -203,6 +232,16 @@ func written(l Line, it commit.Item, id int64) Line {
 	return marked
 }
 
+// withStatusOf is a line with the status that it had before: a steward may have set it. A new tracking row has none to keep.
+func withStatusOf(l, before Line) Line {
+	for i, c := range invoice.Columns() {
+		if c.Name == invoice.StatusColumn && (c.Table == invoice.Detail || before.Tracking) {
+			l.Values[i] = before.Values[i]
+		}
+	}
+	return l
+}
+
 // verdictOn is the verdict on a document, from those on its lines.
 func verdictOn(it commit.Item, rows []commit.RowOutcome) commit.Verdict {
 	has := func(v commit.Verdict) bool {
@@ -211,7 +250,7 @@ func verdictOn(it commit.Item, rows []commit.RowOutcome) commit.Verdict {
 	if !it.FailureMark && has(commit.Missing) {
 		return commit.Missing
 	}
-	for _, v := range []commit.Verdict{commit.Applied, commit.Unchanged, commit.Superseded} {
+	for _, v := range []commit.Verdict{commit.Edited, commit.NotComparable, commit.Applied, commit.Unchanged, commit.Superseded} {
 		if has(v) {
 			return v
 		}

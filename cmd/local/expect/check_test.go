@@ -72,8 +72,8 @@ func fixture(t *testing.T) (*sql.DB, Input) {
 		for column, v := range tracking {
 			exec(t, db, `UPDATE IVCE_TRKG_MSTR SET "`+column+`" = ? WHERE IVCE_DTL_UID = ?`, v, line)
 		}
-		exec(t, db, `INSERT INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, outcome, write_id, applied_at)
-			VALUES (?, ?, ?, ?, 1, 'h', 1, 'applied', 'w', 'now')`, line, d.versions.us, d.versions.key, d.id)
+		exec(t, db, `INSERT INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome, write_id, applied_at)
+			VALUES (?, ?, ?, ?, 1, 'h', 1, 'web', 'applied', 'w', 'now')`, line, d.versions.us, d.versions.key, d.id)
 	}
 	want := &Want{Status: "committed", Outcomes: []string{"applied"}}
 	return db, Input{Before: before, Documents: []Document{{Name: "full", ID: d.id, Submitted: json.RawMessage(full), Stored: json.RawMessage(full), Want: want}}}
@@ -104,7 +104,7 @@ func TestCorrectRowsAreExact(t *testing.T) {
 // tables, to another text and to NULL (or from NULL to a text).
 func TestEveryColumnIsCompared(t *testing.T) {
 	db, in := fixture(t)
-	notCompared := []string{"IVCE_DTL_UID", "detail_id", "source_ts", "content_hash", "hash_version", "row_hash", "write_id", "applied_at"}
+	notCompared := []string{"IVCE_DTL_UID", "detail_id", "source_ts", "content_hash", "hash_version", "sys_name", "detail_row_hash", "tracking_row_hash", "write_id", "applied_at"}
 	changed := 0
 	for table, rows := range in.mustRead(t, db) {
 		for line, row := range rows {
@@ -204,7 +204,7 @@ func TestRowsThatAreMissingOrTooMany(t *testing.T) {
 		"an untouched detail row is gone":      {`DELETE FROM IVCE_DTL WHERE IVCE_DTL_UID = 1421560`, `line 1421560 (no document) IVCE_DTL: want a row, got none`},
 		"a row nobody knows":                   {`INSERT INTO IVCE_DTL (IVCE_DTL_UID) VALUES (7)`, `line 7 () IVCE_DTL: want no row, got a row`},
 		"the ledger names a line that no document won": {
-			`INSERT INTO sqlwriter_ledger SELECT 1421560, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome, write_id, applied_at FROM sqlwriter_ledger WHERE detail_id = 1421549`,
+			`INSERT INTO sqlwriter_ledger SELECT 1421560, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, detail_row_hash, tracking_row_hash, outcome, write_id, applied_at FROM sqlwriter_ledger WHERE detail_id = 1421549`,
 			`sqlwriter_ledger: want no row: no committed document names the line`,
 		},
 	} {

@@ -8,16 +8,13 @@ import (
 )
 
 // AdoptionRows encodes the rows of a page as a JSON array of arrays. A row is: line, version, key, document,
-// source_ts, hash, hash version, row hash, outcome. Errors by kind: internal, code "encode".
+// source_ts, hash, hash version, sys_name, outcome. Errors by kind: internal, code "encode".
 func AdoptionRows(rows []adopt.Row) (string, error) {
 	list := make([][9]any, len(rows))
 	for i, r := range rows {
-		list[i] = [9]any{r.Line, r.Version.US, r.Version.Key, r.DocumentID, r.SourceTS, r.Hash, r.HashVersion, r.RowHash, r.Outcome}
+		list[i] = [9]any{r.Line, r.Version.US, r.Version.Key, r.DocumentID, r.SourceTS, r.Hash, r.HashVersion, r.SysName, r.Outcome}
 		if r.Outcome == adopt.Failed {
 			list[i][5], list[i][6] = nil, nil
-		}
-		if r.RowHash == "" {
-			list[i][7] = nil
 		}
 	}
 	b, err := json.Marshal(list)

@@ -17,22 +17,21 @@ const opEncode = "store: encode"
 // ItemHead and LineHead are the numbers of members before the values in an item's and a line's array (Request).
 const (
 	ItemHead = 8
-	LineHead = 4
+	LineHead = 5
 )
 
 // Request encodes the one JSON parameter of a write:
 //
 //	{"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values ...], ...],
-//	 "lines": [[detail id, item's number, position, row hash, the values that differ from line to line ...], ...]}
+//	 "lines": [[detail id, item's number, position, row hash of each table, the values that differ from line to line ...], ...]}
 //
-// A value that several columns share is sent once (Slots). Values are texts or null. Times are in the form that
-// timeText gives them; a nil timeText keeps their canonical text. The JSON is appended to one buffer, because a
-// document may have thousands of lines.
+// A value that several columns share is sent once (Slots). Values are texts or null. The JSON is appended to one buffer,
+// because a document may have thousands of lines.
 //
 // Errors by kind: document, code "value", for a value that is not of its column's kind; internal, code "values", for
 // a slot whose columns have different values; internal, code "encode".
-func Request(items []commit.Item, timeText func(canonical string) string) (string, error) {
-	e := encoder{b: make([]byte, 0, 1024*len(items)), columns: invoice.Columns(), timeText: timeText}
+func Request(items []commit.Item, form Form) (string, error) {
+	e := encoder{Form: form, b: make([]byte, 0, 1024*len(items)), columns: invoice.Columns()}
 	e.document, e.perLine, _ = Slots(e.columns)
 	e.raw(`{"items":[`)
 	for i, it := range items {
@@ -52,17 +51,27 @@ func Request(items []commit.Item, timeText func(canonical string) string) (strin
 	return string(e.b), e.err
 }
 
+// Form is what an engine needs of a request. Nil functions change and add nothing.
+type Form struct {
+	// TimeText is the form of a time.
+	TimeText func(canonical string) string
+	// Stored is what the user's columns make of a row's values, which the row hashes are of.
+	Stored func(row []invoice.Value) []invoice.Value
+	// Line appends members to the array of a line.
+	Line func(b []byte, doc, position int) []byte
+}
+
 // encoder appends JSON; err is the first failure.
 type encoder struct {
-	b        []byte
-	columns  []invoice.Column
-	timeText func(string) string
-	err      error
+	Form
+	b       []byte
+	columns []invoice.Column
+	err     error
 
 	document, perLine []Slot
-	// lineValues and rowHash belong to the previous line. An item's duplicates share them.
-	lineValues []invoice.Value
-	rowHash    string
+	// lineValues and the hashes belong to the previous line. An item's duplicates share them.
+	lineValues               []invoice.Value
+	detailHash, trackingHash string
 }
 
 func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
@@ -117,7 +126,7 @@ func (e *encoder) values(it commit.Item, slots []Slot, values []invoice.Value) {
 	}
 }
 
-// line appends detail id, item, position and row hash, then the values of this line.
+// line appends detail id, item, position and row hashes, then the values of this line.
 func (e *encoder) line(it commit.Item, doc, position int) {
 	line := it.Line(position)
 	e.raw("[")
@@ -127,16 +136,22 @@ func (e *encoder) line(it commit.Item, doc, position int) {
 	e.raw(",")
 	e.int(int64(position))
 	if it.FailureMark {
-		e.raw(",null")
+		e.raw(",null,null")
 	} else {
 		if position < 2 {
-			e.lineValues, e.rowHash = invoice.RowValues(it.Values, it.Main, line), invoice.RowHash(it.Values, it.Main, line)
+			e.lineValues = invoice.RowValues(it.Values, it.Main, line)
+			stored := e.lineValues
+			if e.Stored != nil {
+				stored = e.Stored(stored)
+			}
+			e.detailHash, e.trackingHash = invoice.RowHashes(stored)
 		}
-		e.raw(`,"`)
-		e.raw(e.rowHash) // hex
-		e.raw(`"`)
+		e.raw(`,"` + e.detailHash + `","` + e.trackingHash + `"`) // hex
 	}
 	e.values(it, e.perLine, e.lineValues)
+	if e.Line != nil {
+		e.b = e.Line(e.b, doc, position)
+	}
 	e.raw("]")
 }
 
@@ -156,8 +171,8 @@ func (e *encoder) value(it commit.Item, c invoice.Column, v invoice.Value) {
 		if err != nil || at.Format(timeForm) != v.Text {
 			e.refuse(it, c, "expected a UTC time with six digits of a second")
 		}
-		if e.timeText != nil {
-			e.text(e.timeText(v.Text))
+		if e.TimeText != nil {
+			e.text(e.TimeText(v.Text))
 			return
 		}
 	}

@@ -78,7 +78,7 @@ func spread(values []invoice.Value, perLine bool) []any {
 func TestRequest(t *testing.T) {
 	good, mark := document(`a"`, 9223372036854775807, 2), document("b", 3)
 	mark.FailureMark, mark.Values = true, nil
-	text, err := shared.Request([]commit.Item{good, mark}, nil)
+	text, err := shared.Request([]commit.Item{good, mark}, shared.Form{})
 	require.NoError(t, err)
 	s := read(t, text)
 	n := func(digits string) json.Number { return json.Number(digits) }
@@ -89,13 +89,14 @@ func TestRequest(t *testing.T) {
 		append([]any{n("1"), "b", invoice.Key("b"), n("9007199254740992"), n("7"), mark.Hash, n(string(hashVersion)), n("1")}, spread(nil, false)...),
 	}, s.Items)
 	line := func(position int, detail int64, head ...any) []any {
-		return append(append(head, n(string(rune('0'+position))), invoice.RowHash(good.Values, good.Main, detail)),
-			spread(invoice.RowValues(good.Values, good.Main, detail), true)...)
+		row := invoice.RowValues(good.Values, good.Main, detail)
+		detailHash, trackingHash := invoice.RowHashes(row)
+		return append(append(head, n(string(rune('0'+position))), detailHash, trackingHash), spread(row, true)...)
 	}
 	require.Equal(t, [][]any{
 		line(0, good.Main, n("9223372036854775807"), n("0")),
 		line(1, 2, n("2"), n("0")),
-		append([]any{n("3"), n("1"), n("0"), nil}, spread(nil, true)...),
+		append([]any{n("3"), n("1"), n("0"), nil, nil}, spread(nil, true)...),
 	}, s.Lines)
 	for _, it := range s.Items {
 		require.Len(t, it, shared.ItemHead+len(spread(nil, false)))
@@ -108,7 +109,7 @@ func TestRequest(t *testing.T) {
 func TestTwoValuesOfOneSlotAreRefused(t *testing.T) {
 	it := document("a", 1)
 	it.Values[0] = invoice.Of("another")
-	_, err := shared.Request([]commit.Item{it}, nil)
+	_, err := shared.Request([]commit.Item{it}, shared.Form{})
 	require.Equal(t, "values", fault.CodeOf(err), "%v", err)
 	require.Equal(t, fault.Internal, fault.KindOf(err))
 	require.ErrorContains(t, err, "document a: expected one value in IVCE_DTL.CLN_MFR_AI_NM and IVCE_TRKG_MSTR.CLN_MFR_AI_NM")
@@ -133,7 +134,7 @@ func TestSlotsDependOnMemberKindAndScale(t *testing.T) {
 
 func TestEveryTextArrives(t *testing.T) {
 	for _, id := range []string{`"`, `\`, "\x00", "\n", " ", "~", "\x7f", "<", "\u2028", "\u00e9", "\U0001f600"} {
-		text, err := shared.Request([]commit.Item{document(id, 1)}, nil)
+		text, err := shared.Request([]commit.Item{document(id, 1)}, shared.Form{})
 		require.NoError(t, err)
 		require.Equal(t, id, read(t, text).Items[0][1])
 	}
@@ -141,7 +142,7 @@ func TestEveryTextArrives(t *testing.T) {
 
 func TestTimesHaveTheAdaptersForm(t *testing.T) {
 	it := document("a", 1)
-	text, err := shared.Request([]commit.Item{it}, func(canonical string) string { return "at " + canonical })
+	text, err := shared.Request([]commit.Item{it}, shared.Form{TimeText: func(canonical string) string { return "at " + canonical }})
 	require.NoError(t, err)
 	for i, c := range invoice.Columns() {
 		if c.Kind == invoice.Time {
@@ -182,7 +183,7 @@ func TestAValueThatIsNotOfItsKindIsRefused(t *testing.T) {
 				it.Values[i] = invoice.Of(c.text)
 			}
 		}
-		_, err := shared.Request([]commit.Item{it}, nil)
+		_, err := shared.Request([]commit.Item{it}, shared.Form{})
 		if c.good {
 			require.NoError(t, err, c.text)
 			continue
@@ -196,14 +197,13 @@ func TestAValueThatIsNotOfItsKindIsRefused(t *testing.T) {
 
 func TestAdoptionRows(t *testing.T) {
 	row := adopt.Row{
-		Line: 5, Version: invoice.Version{US: 6, Key: "k"}, DocumentID: "<d>", SourceTS: 7, Hash: "h", HashVersion: 1, RowHash: "r", Outcome: adopt.Adopted,
+		Line: 5, Version: invoice.Version{US: 6, Key: "k"}, DocumentID: "<d>", SourceTS: 7, Hash: "h", HashVersion: 1, SysName: "web", Outcome: adopt.Adopted,
 	}
-	unproven, failed := row, row
-	unproven.RowHash = ""
+	failed := row
 	failed.Outcome = adopt.Failed
-	text, err := shared.AdoptionRows([]adopt.Row{row, unproven, failed})
+	text, err := shared.AdoptionRows([]adopt.Row{row, failed})
 	require.NoError(t, err)
-	require.JSONEq(t, `[[5,6,"k","<d>",7,"h",1,"r","adopted"],[5,6,"k","<d>",7,"h",1,null,"adopted"],[5,6,"k","<d>",7,null,null,"r","failed"]]`, text)
+	require.JSONEq(t, `[[5,6,"k","<d>",7,"h",1,"web","adopted"],[5,6,"k","<d>",7,null,null,"web","failed"]]`, text)
 	text, err = shared.AdoptionRows(nil)
 	require.NoError(t, err)
 	require.Equal(t, "[]", text)

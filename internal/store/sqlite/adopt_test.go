@@ -45,8 +45,8 @@ func TestALedgerInUseNeedsNoAdoption(t *testing.T) {
 	}{
 		"nothing was written": {func(db) {}, ""},
 		"lines were written": {func(d db) {
-			d.exec(t, `INSERT INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, outcome, write_id, applied_at)
-				VALUES (1, 1, ?, 'a', 1, 'h', 1, 'applied', 'w', 'now')`, invoice.Key("a"))
+			d.exec(t, `INSERT INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome, write_id, applied_at)
+				VALUES (1, 1, ?, 'a', 1, 'h', 1, 'web', 'applied', 'w', 'now')`, invoice.Key("a"))
 		}, adopt.Empty},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestCopiedRowsAreAsTheyAreAndFromNoRun(t *testing.T) {
 	_, err = present.Page(t.Context(), adopt.Page{Run: state.Run, Rows: []adopt.Row{unproven, mark}})
 	require.NoError(t, err)
 	var without int
-	require.NoError(t, present.Reader().QueryRow(`SELECT count(*) FROM sqlwriter_ledger WHERE row_hash IS NULL`).Scan(&without))
+	require.NoError(t, present.Reader().QueryRow(`SELECT count(*) FROM sqlwriter_ledger WHERE detail_row_hash IS NULL AND tracking_row_hash IS NULL`).Scan(&without))
 	require.Equal(t, 2, without, "what is not known is NULL")
 	rows, err := present.Rows(t.Context(), []int64{1, 2, 3})
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ func (s *Store) Apply(ctx context.Context, items []commit.Item, mode commit.Mode
 	if len(items) == 0 && mode != commit.Preview {
 		return []commit.Outcome{}, nil
 	}
-	payload, err := shared.Request(items, nil)
+	payload, err := shared.Request(items, shared.Form{})
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +86,14 @@ func (r *request) run(ctx context.Context) ([]commit.Outcome, error) {
 	if err := r.stage(ctx); err != nil {
 		return nil, err
 	}
+	if r.mode == commit.Rewrite {
+		if err := r.leaveAlone(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := r.exec(ctx, stPrune); err != nil {
+		return nil, err
+	}
 	if r.mode == commit.Preview {
 		for _, name := range []string{stPreviewClear, stPreviewLedger} {
 			if _, err := r.exec(ctx, name); err != nil {
@@ -126,7 +134,7 @@ func (r *request) run(ctx context.Context) ([]commit.Outcome, error) {
 	return outcomes, nil
 }
 
-// stage loads the request, leaves out documents with missing lines, and chooses the winner of each line.
+// stage loads the request and leaves out documents with missing lines.
 func (r *request) stage(ctx context.Context) error {
 	for _, st := range []struct {
 		name string
@@ -134,12 +142,11 @@ func (r *request) stage(ctx context.Context) error {
 	}{
 		{stClearItems, nil},
 		{stClearRows, nil},
-		{stSend, nil},
+		{stSend, []any{r.known.SysName}},
 		{stLoadItems, []any{r.payload}},
 		{stLoadRows, []any{r.payload}},
 		{stMissing, nil},
 		{stLeaveOut, nil},
-		{stPrune, nil},
 	} {
 		if _, err := r.exec(ctx, st.name, st.args...); err != nil {
 			return err

@@ -83,7 +83,7 @@ func (i InTx) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, 
 	if err != nil {
 		return nil, err
 	}
-	payload, err := shared.Request(items, nil)
+	payload, err := shared.Request(items, shared.Form{})
 	if err != nil {
 		return nil, err
 	}

@@ -75,12 +75,12 @@ func TestADeploymentMayRenameItsColumns(t *testing.T) {
 
 // Another name of a column must not change the ledger's hashes. Every row would look edited, and every document new.
 func TestTheLedgersHashesDoNotDependOnTheLayout(t *testing.T) {
-	var hashes [2][2]string
+	var hashes [2][3]string
 	for i, l := range []invoice.Layout{{}, renamed(t)} {
 		s, _ := named(t, l, 1, 2)
 		require.Equal(t, commit.Applied, apply(t, s, item("a", 1, 1, 2))[0].Verdict)
 		require.NoError(t, s.Reader().QueryRowContext(t.Context(),
-			`SELECT content_hash, row_hash FROM sqlwriter_ledger WHERE detail_id = 2`).Scan(&hashes[i][0], &hashes[i][1]))
+			`SELECT content_hash, detail_row_hash, tracking_row_hash FROM sqlwriter_ledger WHERE detail_id = 2`).Scan(&hashes[i][0], &hashes[i][1], &hashes[i][2]))
 	}
 	require.Len(t, hashes[0][1], 64)
 	require.Equal(t, hashes[0], hashes[1])

@@ -174,3 +174,22 @@ func (d db) hide(t testing.TB, table invoice.Table, column string) func() {
 	d.exec(t, change[0])
 	return func() { d.exec(t, change[1]) }
 }
+
+// oddColumns gives the user's tables columns with the affinity of a number, which store "0.9500" as 0.95.
+func (d db) oddColumns(t testing.TB) (edits []func(line int64)) {
+	t.Helper()
+	kinds := map[invoice.Kind]string{
+		invoice.Text: "CHAR(9)", invoice.Flag: "CHAR(1)", invoice.Integer: "NUMERIC", invoice.Decimal: "DECIMAL(5, 4)", invoice.Time: "DATETIME",
+	}
+	for _, c := range invoice.Columns() {
+		d.exec(t, fmt.Sprintf(`ALTER TABLE %s DROP COLUMN %s`, c.Table, c.Name))
+		d.exec(t, fmt.Sprintf(`ALTER TABLE %s ADD COLUMN %s %s`, c.Table, c.Name, kinds[c.Kind]))
+	}
+	for _, change := range []string{
+		"IVCE_DTL SET CLN_MFR_AI_NM = upper(CLN_MFR_AI_NM)", "IVCE_DTL SET CLN_MFR_AI_NM = CLN_MFR_AI_NM || ' '",
+		"IVCE_DTL SET MFR_CNFDC_SCR = MFR_CNFDC_SCR / 2", "IVCE_TRKG_MSTR SET PRCS_STRT_TS = '2025-12-17'",
+	} {
+		edits = append(edits, func(line int64) { d.exec(t, "UPDATE "+change+" WHERE IVCE_DTL_UID = ?", line) })
+	}
+	return edits
+}

@@ -66,7 +66,8 @@ func changedHarness(t testing.TB, change func(*sqlite.Store)) conformance.SinkHa
 		Engine: d.version(t),
 		Sink:   sink, AddLines: d.addLines, Row: d.row, SetRow: d.setRow, Ledger: d.ledger, SetLedger: d.setLedger, Heartbeat: d.heartbeat,
 		SetHeartbeat: d.setHeartbeat, Refuse: d.refuse, NotNull: d.notNull, Narrow: d.narrow, Constrain: d.constrain, Hide: d.hide, ReadOnly: d.readOnly, CountWrites: d.countWrites,
-		Lock: locker(path), LockWait: busyTimeout, LockHeartbeat: heartbeatLocker(path),
+		OddColumns: d.oddColumns,
+		Lock:       locker(path), LockWait: busyTimeout, LockHeartbeat: heartbeatLocker(path),
 		Steps: sqlite.WriteSteps(), FailAfter: m.failAfter, During: m.during, LoseReply: sink.LoseReply,
 	}
 }
@@ -164,17 +165,17 @@ func (d db) setRow(t testing.TB, line int64, r conformance.SinkRow) {
 func (d db) ledger(t testing.TB, line int64) (conformance.LedgerRow, bool) {
 	t.Helper()
 	var l conformance.LedgerRow
-	var hash, rowHash sql.NullString
+	var hash, detail, tracking sql.NullString
 	var version sql.NullInt64
 	var writeID, at string
-	err := d.Reader().QueryRow(`SELECT version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash,
-		outcome, write_id, applied_at FROM sqlwriter_ledger WHERE detail_id = ?`, line).Scan(&l.Version.US, &l.Version.Key,
-		&l.DocumentID, &l.SourceTS, &hash, &version, &rowHash, &l.Outcome, &writeID, &at)
+	err := d.Reader().QueryRow(`SELECT version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name,
+		detail_row_hash, tracking_row_hash, outcome, write_id, applied_at FROM sqlwriter_ledger WHERE detail_id = ?`, line).Scan(&l.Version.US, &l.Version.Key,
+		&l.DocumentID, &l.SourceTS, &hash, &version, &l.SysName, &detail, &tracking, &l.Outcome, &writeID, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return l, false
 	}
 	require.NoError(t, err)
-	l.Hash, l.RowHash, l.HashVersion = hash.String, rowHash.String, int(version.Int64)
+	l.Hash, l.DetailHash, l.TrackingHash, l.HashVersion = hash.String, detail.String, tracking.String, int(version.Int64)
 	if l.Outcome != "adopted" {
 		require.Regexp(t, `^[0-9a-f]{32}$`, writeID)
 		require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, at, "by the database's clock")
@@ -185,9 +186,9 @@ func (d db) ledger(t testing.TB, line int64) (conformance.LedgerRow, bool) {
 func (d db) setLedger(t testing.TB, line int64, l conformance.LedgerRow) {
 	t.Helper()
 	d.exec(t, `INSERT OR REPLACE INTO sqlwriter_ledger (detail_id, version_us, document_key, document_id, source_ts,
-		content_hash, hash_version, row_hash, outcome, write_id, applied_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, nullif(?6, ''), iif(?6 = '', NULL, ?7), nullif(?8, ''), ?9, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))`,
-		line, l.Version.US, l.Version.Key, l.DocumentID, l.SourceTS, l.Hash, l.HashVersion, l.RowHash, l.Outcome)
+		content_hash, hash_version, detail_row_hash, tracking_row_hash, sys_name, outcome, write_id, applied_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, nullif(?6, ''), iif(?6 = '', NULL, ?7), nullif(?8, ''), nullif(?9, ''), ?10, ?11, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))`,
+		line, l.Version.US, l.Version.Key, l.DocumentID, l.SourceTS, l.Hash, l.HashVersion, l.DetailHash, l.TrackingHash, l.SysName, l.Outcome)
 }
 
 func (d db) refuse(t testing.TB, value string) {

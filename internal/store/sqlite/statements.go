@@ -29,6 +29,8 @@ const (
 	stLoadRows       = "load_rows"
 	stMissing        = "missing"
 	stLeaveOut       = "leave_out"
+	stRewriteRead    = "rewrite_read"
+	stRewriteLine    = "rewrite_line"
 	stPrune          = "prune"
 	stLedgerUpdate   = "ledger_update"
 	stLedgerInsert   = "ledger_insert"
@@ -54,6 +56,9 @@ func writeSteps() []string {
 	return append(stagedSteps(),
 		stLedgerUpdate, stLedgerInsert, stStamped, stLedgerRaise, stVerdict, stOutcomes, stDetailUpdate, stDetailMark, stTrackingUpdate, stTrackingInsert)
 }
+
+// rewriteSteps list what a rewrite does more, before it prunes.
+func rewriteSteps() []string { return []string{stRewriteRead, stRewriteLine} }
 
 func previewSteps() []string {
 	return append(stagedSteps(),
@@ -83,8 +88,8 @@ const (
 type stagedColumn struct {
 	// Name is the quoted column of the user's table; Staged is the quoted column of the temp table.
 	Name, Staged string
-	// InDetail is true for IVCE_DTL and false for IVCE_TRKG_MSTR.
-	InDetail bool
+	// InDetail is true for IVCE_DTL and false for IVCE_TRKG_MSTR. IsStatus marks the line status.
+	InDetail, IsStatus bool
 }
 
 // stagedSlot is one value of a request for the templates.
@@ -111,7 +116,10 @@ func dataOf(l invoice.Layout, n names) templateData {
 	document, line, of := shared.Slots(l.Columns)
 	d.ItemColumns, d.LineColumns = staged(document), staged(line)
 	for i, c := range l.Columns {
-		s := stagedColumn{Name: quote(c.Name), Staged: quote(of[i]), InDetail: c.Table == invoice.Detail}
+		s := stagedColumn{
+			Name: quote(c.Name), Staged: quote(of[i]), InDetail: c.Table == invoice.Detail,
+			IsStatus: c.IsStatus(),
+		}
 		if s.InDetail {
 			d.Detail = append(d.Detail, s)
 		} else {

@@ -22,7 +22,7 @@ func TestStatementsGolden(t *testing.T) {
 	write, preview, err := sqlite.Statements()
 	require.NoError(t, err)
 	var b strings.Builder
-	for _, name := range sqlite.WriteSteps() {
+	for _, name := range append(sqlite.WriteSteps(), "rewrite_read", "rewrite_line") {
 		b.WriteString("---- " + name + "\n" + write[name] + "\n")
 	}
 	for _, name := range []string{"preview_clear", "preview_ledger", "preview_before", "heartbeat", "heartbeat_row", "temp"} {

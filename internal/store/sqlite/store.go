@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,7 +82,7 @@ func New(path string, o Options) (*Store, error) {
 	if s.reader, err = open(dsn(path, o, true), write[stTemp]); err != nil {
 		return nil, errors.Join(fault.Wrap(fault.Infrastructure, "sqlite: open", "dsn", "the path cannot be used", err), s.writer.Close())
 	}
-	s.writes = &prepared{db: s.writer, text: write, steps: append(writeSteps(), stHeartbeatRow)}
+	s.writes = &prepared{db: s.writer, text: write, steps: slices.Concat(writeSteps(), rewriteSteps(), []string{stHeartbeatRow})}
 	s.previews = &prepared{db: s.reader, text: preview, steps: previewSteps()}
 	s.writer.SetMaxOpenConns(1)
 	s.reader.SetMaxOpenConns(o.Readers)

@@ -155,12 +155,12 @@ func (s *Store) Rows(ctx context.Context, lines []int64) ([]adopt.Row, error) {
 	var rows []adopt.Row
 	for found.Next() {
 		var r adopt.Row
-		var hash, rowHash sql.NullString
+		var hash sql.NullString
 		var version sql.NullInt64
-		if err := found.Scan(&r.Line, &r.Version.US, &r.Version.Key, &r.DocumentID, &r.SourceTS, &hash, &version, &rowHash, &r.Outcome); err != nil {
+		if err := found.Scan(&r.Line, &r.Version.US, &r.Version.Key, &r.DocumentID, &r.SourceTS, &hash, &version, &r.SysName, &r.Outcome); err != nil {
 			return nil, classifyDependency(op, err)
 		}
-		r.Hash, r.HashVersion, r.RowHash = hash.String, int(version.Int64), rowHash.String
+		r.Hash, r.HashVersion = hash.String, int(version.Int64)
 		rows = append(rows, r)
 	}
 	return rows, s.closeIdleIfBroken(classifyDependency(op, drain(found)))

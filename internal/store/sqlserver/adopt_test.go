@@ -75,8 +75,8 @@ func TestALedgerInUseNeedsNoAdoption(t *testing.T) {
 			d.exec(t, `DROP TABLE sqlwriter.adoption`)
 			d.exec(t, `DELETE FROM sqlwriter.migration WHERE number = 2`)
 			if c.row {
-				d.exec(t, `INSERT INTO sqlwriter.ledger (detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, outcome, write_id, applied_at)
-					VALUES (1, 1, @p1, N'a', 1, @p1, 1, 'applied', NEWID(), SYSUTCDATETIME())`, invoice.Key("a"))
+				d.exec(t, `INSERT INTO sqlwriter.ledger (detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome, write_id, applied_at)
+					VALUES (1, 1, @p1, N'a', 1, @p1, 1, 'web', 'applied', NEWID(), SYSUTCDATETIME())`, invoice.Key("a"))
 			}
 			_, err := d.store.State(t.Context())
 			require.Error(t, err)

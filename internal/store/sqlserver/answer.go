@@ -6,13 +6,17 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/shared"
 )
 
 // answer collects the outcomes of outcomes.sql by document.
 type answer struct {
 	items    []commit.Item
 	mode     commit.Mode
+	form     shared.Form
 	outcomes []commit.Outcome
+	// leavesAlone reports that a rewrite does not write every line.
+	leavesAlone bool
 }
 
 // The first columns of our result sets. They tell them from result sets of a user's trigger.
@@ -20,6 +24,7 @@ const (
 	setCounts  = "sqlwriter_lines"
 	setLines   = "sqlwriter_doc"
 	setCurrent = "sqlwriter_line"
+	setPresent = "sqlwriter_present"
 )
 
 func (a *answer) read(rows *sql.Rows) error {

@@ -15,10 +15,10 @@ import (
 
 const opApply = "sqlserver: apply"
 
-// Apply implements commit.Sink in one request and one transaction. After a lost acknowledgement everything may be
+// Apply implements commit.Sink in one request and one transaction; a rewrite reads the lines by another one before. After a lost acknowledgement everything may be
 // written in spite of the error; the same request again then returns unchanged.
 //
-// Own codes: "verdict_without_evidence" and "row_count" (contention); "value" (document); "mode", "values",
+// Own codes: "verdict_without_evidence", "row_count" and "edited_meanwhile" (contention); "value" (document); "mode", "values",
 // "repeated_line", "encode", "answer" and "verdict_count" (internal); "timeout", "cancelled", "connection" and
 // "certificate" (infrastructure). Every other code is the server's number (classify.go).
 //
@@ -35,27 +35,42 @@ func (s *Store) Apply(ctx context.Context, items []commit.Item, mode commit.Mode
 
 // request makes one request for documents that fit.
 func (s *Store) request(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
-	payload, err := shared.Request(items, timeText)
-	if err != nil {
-		return nil, err
+	a := answer{items: items, mode: mode, form: s.form()}
+	var err error
+	if mode == commit.Rewrite {
+		err = s.readLines(ctx, &a)
 	}
-	a := answer{items: items, mode: mode}
-	if err := s.sendRequest(ctx, payload, &a, known); err != nil {
+	if err == nil {
+		err = s.sendRequest(ctx, &a, known)
+	}
+	if err != nil {
 		return nil, s.closeIdleIfBroken(heartbeatRefusal(opApply, classify(opApply, err), known))
 	}
 	return a.outcomes, nil
 }
 
-func (s *Store) sendRequest(ctx context.Context, payload string, a *answer, known breaker.Heartbeat) error {
-	if a.mode == commit.Preview {
-		return s.send(ctx, s.procedures.name(procPreview), a, a.arguments(payload))
+// form is the form of a request to this database.
+func (s *Store) form() shared.Form { return shared.Form{TimeText: timeText, Stored: s.limits.stored} }
+
+func (s *Store) sendRequest(ctx context.Context, a *answer, known breaker.Heartbeat) error {
+	payload, err := shared.Request(a.items, a.form)
+	if err != nil {
+		return err
 	}
-	return s.send(ctx, s.procedures.name(procApply), a, append(a.arguments(payload), knownArguments(known)...))
+	args := a.arguments(payload)
+	if a.mode == commit.Preview {
+		return s.send(ctx, s.procedures.name(procPreview), a.read, append(args, sql.Named("sys_name", known.SysName)))
+	}
+	name := procApply
+	if a.mode == commit.Rewrite {
+		name = procRewrite
+	}
+	return s.send(ctx, s.procedures.name(name), a.read, append(args, knownArguments(known)...))
 }
 
 // arguments are the parameters that a write and a preview share.
 func (a *answer) arguments(payload string) []any {
-	lines, marks, repeated, seen := 0, 0, false, map[int64]bool{}
+	lines, marks, repeated, seen := 0, 0, a.leavesAlone, map[int64]bool{}
 	for _, it := range a.items {
 		for position := range it.Rows() {
 			line := it.Line(position)
@@ -68,8 +83,8 @@ func (a *answer) arguments(payload string) []any {
 		}
 	}
 	return []any{
-		sql.Named("request", mssql.NVarCharMax(payload)), sql.Named("rewrite", a.mode == commit.Rewrite), sql.Named("expected", int64(lines)),
-		sql.Named("marks", int64(marks)), sql.Named("twice", repeated),
+		sql.Named("request", mssql.NVarCharMax(payload)), sql.Named("expected", int64(lines)), sql.Named("marks", int64(marks)),
+		sql.Named("twice", repeated),
 	}
 }
 
@@ -83,7 +98,7 @@ func knownArguments(known breaker.Heartbeat) []any {
 func timeText(canonical string) string { return strings.TrimSuffix(canonical, "Z") }
 
 // send calls a procedure and reads its whole answer, because an error may follow the rows.
-func (s *Store) send(ctx context.Context, procedure string, a *answer, args []any) (err error) {
+func (s *Store) send(ctx context.Context, procedure string, read func(*sql.Rows) error, args []any) (err error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return classifyDependency(opApply, err) // no document was sent yet
@@ -95,7 +110,7 @@ func (s *Store) send(ctx context.Context, procedure string, a *answer, args []an
 		return err
 	}
 	defer func() { _ = rows.Close() }() // drain checks the end of the stream
-	if err := a.read(rows); err != nil {
+	if err := read(rows); err != nil {
 		return err
 	}
 	return drain(rows)

@@ -97,6 +97,7 @@ func rules() []rule {
 		{[]int32{2601, 2627}, race, own, "a row with this key appeared in between", requirements, ""},
 		{[]int32{throwNoEvidence}, race, "", "the ledger shows neither this write, nor this content, nor anything newer", ours, "verdict_without_evidence"},
 		{[]int32{throwRowCount}, race, own, "another number of rows was written than lines were applied", ours, "row_count"},
+		{[]int32{throwEdited}, race, "", "somebody edited a line after the rewrite had read it", ours, "edited_meanwhile"},
 		{[]int32{throwWentBack}, infra, "", "the database went back: its heartbeat is behind the control document", ours, breaker.CodeWentBack},
 		{[]int32{throwOtherDatabase}, infra, "", "another database: its heartbeat is not the one that the control document knows", ours, breaker.CodeOtherDatabase},
 		{[]int32{throwMoved}, race, fault.Changed, shared.MovedReason, ours, shared.CodeMoved},

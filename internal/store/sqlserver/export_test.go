@@ -74,9 +74,15 @@ func (s *Store) KnowColumns(ctx context.Context) error {
 	return err
 }
 
-// With is the store with text run after one step of a write. Its procedures are installed; the connections are shared.
+// KnowColumnsAnew reads the columns again, which a request does every five minutes.
+func (s *Store) KnowColumnsAnew(ctx context.Context) error {
+	_, err := s.limits.refresh(ctx)
+	return err
+}
+
+// With is the store with text run after one step of a write and a rewrite. Its procedures are installed; the connections are shared.
 func (s *Store) With(ctx context.Context, after, text string) (*Store, error) {
-	return s.changed(ctx, procApply, func(steps []step) error {
+	add := func(steps []step) error {
 		for i := range steps {
 			if steps[i].name == after {
 				steps[i].text += "\n" + text + "\n"
@@ -84,7 +90,12 @@ func (s *Store) With(ctx context.Context, after, text string) (*Store, error) {
 			}
 		}
 		return fmt.Errorf("no step %q", after)
-	})
+	}
+	other, err := s.changed(ctx, procApply, add)
+	if err != nil {
+		return nil, err
+	}
+	return other.changed(ctx, procRewrite, add)
 }
 
 // Without is the store without some texts of one procedure. Each text must occur once; white space does not count.

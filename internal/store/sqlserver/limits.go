@@ -209,6 +209,61 @@ func (l *limit) misfit(c invoice.Column, v invoice.Value) (code, expected, found
 	return "", "", ""
 }
 
+// stored is what the user's columns make of a row's values: it gives equal values for a row as it is written and as it is
+// read. A column of fixed length adds blanks, and some times have fewer digits.
+func (l *columnLimits) stored(row []invoice.Value) []invoice.Value {
+	known := l.known.Load()
+	if known == nil {
+		return row
+	}
+	cloned := false
+	for i, has := range known.limits {
+		if has == nil || row[i].Null {
+			continue
+		}
+		if text := has.stored(l.columns[i], row[i].Text); text != row[i].Text {
+			if !cloned {
+				row, cloned = slices.Clone(row), true
+			}
+			row[i] = invoice.Of(text)
+		}
+	}
+	return row
+}
+
+// stored is what the column makes of a value: see columnLimits.stored.
+func (l *limit) stored(c invoice.Column, text string) string {
+	switch {
+	case l.kind == "char" || l.kind == "nchar":
+		return strings.TrimRight(text, " ")
+	case c.Kind == invoice.Time && l.kind == "datetime":
+		return rounded(text, func(t time.Time) time.Time {
+			midnight := t.Truncate(24 * time.Hour)
+			ticks := (t.Sub(midnight).Microseconds()*3 + 5000) / 10_000 // of 1/300 s
+			return midnight.Add(time.Duration(ticks) * time.Second / 300)
+		})
+	case c.Kind == invoice.Time && l.scale < 6:
+		step := time.Second
+		for range l.scale {
+			step /= 10
+		}
+		return rounded(text, func(t time.Time) time.Time { return t.Round(step) })
+	}
+	return text
+}
+
+// timeForm is the canonical text of a time (invoice.Time).
+const timeForm = "2006-01-02T15:04:05.000000Z"
+
+// rounded rounds a time in canonical form.
+func rounded(text string, round func(time.Time) time.Time) string {
+	t, err := time.Parse(timeForm, text)
+	if err != nil {
+		return text
+	}
+	return round(t).Format(timeForm)
+}
+
 // text compares a text with a text column.
 func (l *limit) text(text string) (code, expected, found string) {
 	size, unit := 0, "bytes"

@@ -3,13 +3,12 @@ package sqlserver
 import (
 	"database/sql"
 	"fmt"
-	"math/big"
 	"strconv"
-	"strings"
 	"time"
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/shared"
 )
 
 // currentValues reads the values that the lines of the request have now.
@@ -40,16 +39,22 @@ func scanLine(rows *sql.Rows, columns []invoice.Column) (int64, []invoice.Value,
 	if err := rows.Scan(to...); err != nil {
 		return 0, nil, badAnswer("present values: %v", err)
 	}
+	values, err := canonicalRow(line, columns, found)
+	return line, values, err
+}
+
+// canonicalRow makes the domain's values of a driver's row.
+func canonicalRow(line int64, columns []invoice.Column, found []any) ([]invoice.Value, error) {
 	values := make([]invoice.Value, len(columns))
 	for i, c := range columns {
 		v, err := canonical(c, found[i])
 		if err != nil {
-			return 0, nil, fault.Wrap(fault.Internal, "sqlserver: read", "type",
+			return nil, fault.Wrap(fault.Internal, "sqlserver: read", "type",
 				fmt.Sprintf("line %d: %s.%s has a value that is not a %s", line, c.Table, c.Name, c.Kind), err)
 		}
 		values[i] = v
 	}
-	return line, values, nil
+	return values, nil
 }
 
 // canonical makes the domain's value of a driver's value. The user's column may have any type that takes the kind.
@@ -59,12 +64,12 @@ func canonical(c invoice.Column, found any) (invoice.Value, error) {
 		return invoice.Null(), nil
 	case string:
 		if c.Kind == invoice.Decimal {
-			return decimal(c, v)
+			return shared.Decimal(c, v)
 		}
 		return invoice.Of(v), nil
 	case []byte: // decimals and money
 		if c.Kind == invoice.Decimal {
-			return decimal(c, string(v))
+			return shared.Decimal(c, string(v))
 		}
 		return invoice.Of(string(v)), nil
 	case int64:
@@ -84,21 +89,7 @@ func canonical(c invoice.Column, found any) (invoice.Value, error) {
 
 func number(c invoice.Column, text string) (invoice.Value, error) {
 	if c.Kind == invoice.Decimal {
-		return decimal(c, text)
+		return shared.Decimal(c, text)
 	}
 	return invoice.Of(text), nil
-}
-
-// decimal gives a number the column table's scale. It keeps digits beyond the scale, because they differ from any
-// value that we write.
-func decimal(c invoice.Column, text string) (invoice.Value, error) {
-	r, ok := new(big.Rat).SetString(text)
-	if !ok {
-		return invoice.Value{}, fmt.Errorf("%d characters that are not a number", len(text))
-	}
-	short := r.FloatString(c.Scale)
-	if again, ok := new(big.Rat).SetString(short); ok && again.Cmp(r) == 0 {
-		return invoice.Of(short), nil
-	}
-	return invoice.Of(strings.TrimRight(text, "0")), nil
 }

@@ -22,10 +22,12 @@ const (
 
 // The procedures of a build, without the hash that ends their names.
 const (
-	procApply     = "apply"
-	procHeartbeat = "heartbeat"
-	procAdopt     = "adopt_page"
-	procPreview   = "preview"
+	procApply       = "apply"
+	procRewriteRead = "rewrite_read"
+	procRewrite     = "rewrite"
+	procHeartbeat   = "heartbeat"
+	procAdopt       = "adopt_page"
+	procPreview     = "preview"
 )
 
 // procedure is a stored procedure of this build. All procedures of a set have the set's hash in their names.
@@ -104,20 +106,21 @@ func (t tables) procedures() (procedures, error) {
 
 func (t tables) renderProcedures() (procedures, error) {
 	var made procedures
+	const request = "@request nvarchar(max), @expected int, @marks int, @twice bit, @sys_name nvarchar(256)"
 	for _, p := range []struct {
 		procedure
 		ledger string
 		names  []string
 	}{
-		{procedure{schema: ownSchema, name: procApply, parameters: "@request nvarchar(max), @rewrite bit, @expected int, @marks int, " +
-			"@twice bit, @sys_name nvarchar(256), @database_id varchar(36), @number bigint"}, ledgerTable, applySteps()},
+		{procedure{schema: ownSchema, name: procApply, parameters: request + ", @database_id varchar(36), @number bigint"}, ledgerTable, applySteps()},
+		{procedure{schema: ownSchema, name: procRewriteRead, parameters: "@request nvarchar(max), @expected int"}, ledgerTable, rewriteReadSteps()},
+		{procedure{schema: ownSchema, name: procRewrite, parameters: request + ", @database_id varchar(36), @number bigint"}, ledgerTable, applySteps()},
 		{procedure{schema: ownSchema, name: procHeartbeat, parameters: "@sys_name nvarchar(256), @database_id varchar(36), " +
 			"@number bigint, @take_over bit"}, ledgerTable, heartbeatSteps()},
-		{procedure{schema: previewSchema, name: procPreview, parameters: "@request nvarchar(max), @rewrite bit, @expected int, " +
-			"@marks int, @twice bit"}, ledgerCopy, previewSteps()},
+		{procedure{schema: previewSchema, name: procPreview, parameters: request}, ledgerCopy, previewSteps()},
 	} {
 		var err error
-		if p.steps, err = t.render(p.ledger, p.names); err != nil {
+		if p.steps, err = t.render(p.ledger, p.name == procRewrite, p.names); err != nil {
 			return procedures{}, err
 		}
 		made.list = append(made.list, p.procedure)

@@ -13,7 +13,6 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/store/shared"
 )
 
 // inspectProcedures checks that this build's procedures exist and that this login may execute them.
@@ -112,11 +111,7 @@ func (s *Store) owner(ctx context.Context, name string) (string, error) {
 // tryPreview runs the preview on an empty request. Each statement then requires its rights and finds no row. An empty
 // write would fire the user's triggers; deploy/sql/check_rights.sql runs one on demand.
 func (s *Store) tryPreview(ctx context.Context, f *Findings) error {
-	payload, err := shared.Request(nil, timeText)
-	if err != nil {
-		return err
-	}
-	err = s.sendRequest(ctx, payload, &answer{mode: commit.Preview}, breaker.Heartbeat{})
+	err := s.sendRequest(ctx, &answer{mode: commit.Preview}, breaker.Heartbeat{})
 	errorText, err := brokenOwnershipChain(err)
 	if errorText != "" {
 		f.differ("%s", errorText)

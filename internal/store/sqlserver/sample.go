@@ -54,7 +54,7 @@ func (t tables) sampleText() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("parse: %w", err)
 	}
-	base, err := t.dataOf(ledgerTable)
+	base, err := t.dataOf(ledgerTable, false)
 	if err != nil {
 		return "", err
 	}

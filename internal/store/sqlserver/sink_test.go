@@ -75,7 +75,9 @@ func (d *database) harness(t testing.TB) conformance.SinkHarness {
 		Heartbeat: h.heartbeat, SetHeartbeat: h.setHeartbeat, LockHeartbeat: h.lockHeartbeat,
 		Refuse: h.refuse, NotNull: h.notNull, Narrow: h.narrow, Constrain: h.constrain, Hide: h.hide, ReadOnly: h.readOnly, CountWrites: h.countWrites,
 		Lock: h.lock, LockWait: lockTimeout, RowLocks: true,
-		Steps: stepsBeforeCommit(), FailAfter: h.sink.failAfter, During: h.sink.during, LoseReply: h.sink.loseReply,
+		OddColumns:          h.oddColumns,
+		BetweenReadAndWrite: func(t testing.TB, f func()) { h.sink.during(t, "load", func(conformance.Inside) { f() }) },
+		Steps:               stepsBeforeCommit(), FailAfter: h.sink.failAfter, During: h.sink.during, LoseReply: h.sink.loseReply,
 	}
 }
 

@@ -140,18 +140,18 @@ func (h *spies) setRow(t testing.TB, line int64, r conformance.SinkRow) {
 func (h *spies) ledger(t testing.TB, line int64) (conformance.LedgerRow, bool) {
 	t.Helper()
 	var l conformance.LedgerRow
-	var hash, rowHash sql.NullString
+	var hash, detail, tracking sql.NullString
 	var version sql.NullInt64
 	var writeID string
 	var at time.Time
-	err := h.db.QueryRow(`SELECT version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash,
-		outcome, CONVERT(varchar(36), write_id), applied_at FROM sqlwriter.ledger WHERE detail_id = @p1`, line).Scan(&l.Version.US,
-		&l.Version.Key, &l.DocumentID, &l.SourceTS, &hash, &version, &rowHash, &l.Outcome, &writeID, &at)
+	err := h.db.QueryRow(`SELECT version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name,
+		detail_row_hash, tracking_row_hash, outcome, CONVERT(varchar(36), write_id), applied_at FROM sqlwriter.ledger WHERE detail_id = @p1`, line).Scan(&l.Version.US,
+		&l.Version.Key, &l.DocumentID, &l.SourceTS, &hash, &version, &l.SysName, &detail, &tracking, &l.Outcome, &writeID, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return l, false
 	}
 	require.NoError(t, err)
-	l.Hash, l.RowHash, l.HashVersion = hash.String, rowHash.String, int(version.Int64)
+	l.Hash, l.DetailHash, l.TrackingHash, l.HashVersion = hash.String, detail.String, tracking.String, int(version.Int64)
 	if l.Outcome != "adopted" {
 		require.Regexp(t, `^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`, writeID)
 		require.WithinDuration(t, time.Now(), at, 10*time.Minute, "by the database's clock, in UTC")
@@ -177,9 +177,9 @@ func (h *spies) setLedger(t testing.TB, line int64, l conformance.LedgerRow) {
 	t.Helper()
 	h.exec(t, `DELETE FROM sqlwriter.ledger WHERE detail_id = @p1`, line)
 	h.exec(t, `INSERT INTO sqlwriter.ledger (detail_id, version_us, document_key, document_id, source_ts,
-		content_hash, hash_version, row_hash, outcome, write_id, applied_at)
-		VALUES (@p1, @p2, @p3, @p4, @p5, NULLIF(@p6, ''), CASE WHEN @p6 = '' THEN NULL ELSE @p7 END, NULLIF(@p8, ''), @p9, NEWID(), SYSUTCDATETIME())`,
-		line, l.Version.US, l.Version.Key, l.DocumentID, l.SourceTS, l.Hash, l.HashVersion, l.RowHash, l.Outcome)
+		content_hash, hash_version, detail_row_hash, tracking_row_hash, sys_name, outcome, write_id, applied_at)
+		VALUES (@p1, @p2, @p3, @p4, @p5, NULLIF(@p6, ''), CASE WHEN @p6 = '' THEN NULL ELSE @p7 END, NULLIF(@p8, ''), NULLIF(@p9, ''), @p10, @p11, NEWID(), SYSUTCDATETIME())`,
+		line, l.Version.US, l.Version.Key, l.DocumentID, l.SourceTS, l.Hash, l.HashVersion, l.DetailHash, l.TrackingHash, l.SysName, l.Outcome)
 }
 
 func (h *spies) refuse(t testing.TB, value string) {
@@ -293,4 +293,39 @@ func (h *spies) holding(t testing.TB, statement string, args ...any) func() {
 	unlock := func() { once.Do(func() { _ = tx.Rollback() }) }
 	t.Cleanup(unlock)
 	return unlock
+}
+
+// oddColumns gives the user's tables columns of fixed length, of less precision and of other scales.
+func (h *spies) oddColumns(t testing.TB) (edits []func(line int64)) {
+	t.Helper()
+	texts := []string{"nchar(%d)", "varchar(%d)", "nvarchar(%d)"}
+	times := []string{"datetime", "datetime2(3)", "datetimeoffset(0)"}
+	numbers := []string{"float", "decimal(18, 8)", "numeric(9, 4)"}
+	for n, c := range invoice.Columns() {
+		var kind string
+		switch c.Kind {
+		case invoice.Text:
+			kind = fmt.Sprintf(texts[n%len(texts)], c.Max)
+		case invoice.Flag:
+			kind = "char(1)"
+		case invoice.Integer:
+			kind = "decimal(19, 0)"
+		case invoice.Decimal:
+			kind = numbers[n%len(numbers)]
+		case invoice.Time:
+			kind = times[n%len(times)]
+		}
+		h.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s DROP COLUMN %s`, c.Table, c.Name))
+		h.exec(t, fmt.Sprintf(`ALTER TABLE dbo.%s ADD %s %s NULL`, c.Table, c.Name, kind))
+	}
+	require.NoError(t, h.store.KnowColumnsAnew(context.Background()))
+	for _, change := range []string{
+		"IVCE_DTL SET CLN_MFR_AI_NM = UPPER(CLN_MFR_AI_NM)", "IVCE_DTL SET CLN_MFR_PRT_NUM = CLN_MFR_PRT_NUM + ' '",
+		"IVCE_DTL SET MFR_CNFDC_SCR = MFR_CNFDC_SCR / 2", "IVCE_DTL SET PRT_NUM_CNFDC_SCR = PRT_NUM_CNFDC_SCR / 2",
+		"IVCE_TRKG_MSTR SET RQST_TS = DATEADD(second, 1, RQST_TS)", "IVCE_TRKG_MSTR SET PRCS_STRT_TS = DATEADD(second, 1, PRCS_STRT_TS)",
+		"IVCE_TRKG_MSTR SET PRCS_END_TS = DATEADD(second, 1, PRCS_END_TS)", "IVCE_TRKG_MSTR SET PRNT_IVCE_DTL_ID = 7",
+	} {
+		edits = append(edits, func(line int64) { h.exec(t, "UPDATE dbo."+change+" WHERE IVCE_DTL_UID = @p1", line) })
+	}
+	return edits
 }

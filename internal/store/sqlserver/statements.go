@@ -22,6 +22,8 @@ const (
 	throwRowCount = 52741
 	// throwMoved: the state of the adoption changed after it was read (adoption/page.sql).
 	throwMoved = 52742
+	// throwEdited: a rewrite missed a row that was edited after it had been read.
+	throwEdited = 52743
 	// throwWentBack and throwOtherDatabase: the heartbeat differs from the one in the control document.
 	throwWentBack      = 52745
 	throwOtherDatabase = 52746
@@ -51,6 +53,9 @@ func previewSteps() []string {
 	}
 }
 
+// rewriteReadSteps are the steps of the read before a rewrite.
+func rewriteReadSteps() []string { return []string{"begin", "variables", "load", "rewrite_read"} }
+
 // heartbeatSteps are the steps of a heartbeat in their order.
 func heartbeatSteps() []string {
 	return []string{"begin", "heartbeat_variables", "transaction", "heartbeat", "commit", "heartbeat_answer"}
@@ -62,8 +67,8 @@ type stagedColumn struct {
 	Name, Staged string
 	// Label is the column's name with its table.
 	Label string
-	// InDetail is true for IVCE_DTL and false for IVCE_TRKG_MSTR.
-	InDetail bool
+	// InDetail is true for IVCE_DTL and false for IVCE_TRKG_MSTR. IsStatus marks the line status.
+	InDetail, IsStatus bool
 }
 
 // stagedSlot is one value of a document or a line for the templates.
@@ -81,11 +86,16 @@ type templateData struct {
 	DetailKey, TrackingKey     string
 	Status, MarkText           string
 	NoEvidence, RowCount       int
-	WentBack, OtherDatabase    int
-	LockTimeout                int64 // milliseconds
+	// Unwritten is the number of a row that was not written.
+	Unwritten               int
+	WentBack, OtherDatabase int
+	LockTimeout             int64 // milliseconds
 
 	Columns, Detail, Tracking []stagedColumn
 	ItemSlots, LineSlots      []stagedSlot
+	// Rewrite is true in the procedure of a rewrite. RewriteSlots are then the last members of a line.
+	Rewrite      bool
+	RewriteSlots []stagedSlot
 }
 
 // maxFixedText is the greatest length of nvarchar(n).
@@ -120,12 +130,12 @@ type tables struct {
 }
 
 // dataOf makes the templates' data from the column table.
-func (t tables) dataOf(ledger string) (templateData, error) {
+func (t tables) dataOf(ledger string, rewrite bool) (templateData, error) {
 	d := templateData{
 		Ledger: ledger, RealLedger: ledgerTable,
 		DetailTable: t.table(invoice.Detail), TrackingTable: t.table(invoice.Tracking),
 		DetailKey: quote(t.layout.Key(invoice.Detail)), TrackingKey: quote(t.layout.Key(invoice.Tracking)),
-		MarkText: invoice.StatusAIError, NoEvidence: throwNoEvidence, RowCount: throwRowCount,
+		MarkText: invoice.StatusAIError, NoEvidence: throwNoEvidence, RowCount: throwRowCount, Unwritten: throwRowCount,
 		WentBack: throwWentBack, OtherDatabase: throwOtherDatabase, LockTimeout: t.lockTimeout.Milliseconds(),
 	}
 	document, line, of := shared.Slots(t.layout.Columns)
@@ -137,16 +147,28 @@ func (t tables) dataOf(ledger string) (templateData, error) {
 		return templateData{}, err
 	}
 	for i, c := range t.layout.Columns {
-		s := stagedColumn{Name: quote(c.Name), Staged: quote(of[i]), Label: quote(label(c)), InDetail: c.Table == invoice.Detail}
+		s := stagedColumn{Name: quote(c.Name), Staged: quote(of[i]), Label: quote(label(c)), InDetail: c.Table == invoice.Detail, IsStatus: c.IsStatus()}
 		if s.InDetail {
 			d.Detail = append(d.Detail, s)
 		} else {
 			d.Tracking = append(d.Tracking, s)
 		}
-		if c.Name == invoice.StatusColumn && s.InDetail {
+		if s.IsStatus && s.InDetail {
 			d.Status = s.Name
 		}
 		d.Columns = append(d.Columns, s)
+	}
+	if rewrite {
+		d.Rewrite, d.Unwritten = true, throwEdited
+		for i, s := range []stagedSlot{
+			{Staged: "verdict", StagedType: "varchar(14)"},
+			{Staged: "keep_status", StagedType: "int"},
+			{Staged: "detail_seen", StagedType: "bigint"},
+			{Staged: "tracking_seen", StagedType: "bigint"},
+		} {
+			s.Position = shared.LineHead + len(line) + i
+			d.RewriteSlots = append(d.RewriteSlots, s)
+		}
 	}
 	return d, nil
 }
@@ -170,12 +192,12 @@ func (t tables) table(name invoice.Table) string { return quote(t.schema) + "." 
 func label(c invoice.Column) string { return string(c.Table) + "." + c.Name }
 
 // render renders the templates of the named steps.
-func (t tables) render(ledger string, names []string) ([]step, error) {
-	data, err := t.dataOf(ledger)
+func (t tables) render(ledger string, rewrite bool, names []string) ([]step, error) {
+	data, err := t.dataOf(ledger, rewrite)
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql")
+	parsed, err := template.New("").Option("missingkey=error").Funcs(template.FuncMap{"fingerprint": fingerprint}).ParseFS(sqlFiles, "sql/*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
 	}
@@ -188,6 +210,22 @@ func (t tables) render(ledger string, names []string) ([]step, error) {
 		steps = append(steps, step{name: name, text: normalizeLineEnds(b.String())})
 	}
 	return steps, nil
+}
+
+// fingerprint is the expression for the fingerprint of a row over all of our columns. Case and trailing blanks count,
+// whatever the collation. The text begins in a line with an indent.
+func fingerprint(row string, columns []stagedColumn, indent int) string {
+	begin := "\n" + strings.Repeat(" ", indent)
+	var b strings.Builder
+	b.WriteString("CAST(SUBSTRING(HASHBYTES('SHA2_256', (" + begin + "    SELECT")
+	for i, c := range columns {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, "%s        %s.%s AS c%d", begin, row, c.Name, i)
+	}
+	b.WriteString(begin + "    FOR JSON PATH, INCLUDE_NULL_VALUES" + begin + ")), 1, 8) AS bigint)")
+	return b.String()
 }
 
 // normalizeLineEnds makes all line ends \n. They are part of the procedures' hash, and a checkout may change them.

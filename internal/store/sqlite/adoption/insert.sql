@@ -1,10 +1,10 @@
 -- Guarantees: a line without a ledger row gets one. ?1 is the run.
 INSERT INTO sqlwriter_ledger (
-    detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
+    detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome,
     write_id, applied_at
 )
 SELECT
-    s.detail_id, s.version_us, s.document_key, s.document_id, s.source_ts, s.content_hash, s.hash_version, s.row_hash,
+    s.detail_id, s.version_us, s.document_key, s.document_id, s.source_ts, s.content_hash, s.hash_version, s.sys_name,
     s.outcome, ?1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
 FROM sqlwriter_adopt AS s
 WHERE NOT EXISTS (SELECT 1 FROM sqlwriter_ledger AS l WHERE l.detail_id = s.detail_id);

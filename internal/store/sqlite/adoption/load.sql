@@ -1,8 +1,8 @@
 -- Guarantees: each row of the page is staged once. ?1 is the page's JSON parameter. A row: line, version, key,
--- document, source_ts, hash, hash version, row hash, outcome.
+-- document, source_ts, hash, hash version, sys_name, outcome.
 WITH j AS MATERIALIZED (SELECT e.value FROM json_each(?1) AS e)
 INSERT INTO sqlwriter_adopt (
-    detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome
+    detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome
 )
 SELECT
     j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6,

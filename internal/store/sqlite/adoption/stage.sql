@@ -7,7 +7,7 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_adopt (
     source_ts INTEGER NOT NULL,
     content_hash TEXT,
     hash_version INTEGER,
-    row_hash TEXT,
+    sys_name TEXT NOT NULL,
     outcome TEXT NOT NULL
 );
 DELETE FROM sqlwriter_adopt;

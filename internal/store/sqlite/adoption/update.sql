@@ -11,7 +11,9 @@ SET
     source_ts = s.source_ts,
     content_hash = s.content_hash,
     hash_version = s.hash_version,
-    row_hash = s.row_hash,
+    sys_name = s.sys_name,
+    detail_row_hash = NULL,
+    tracking_row_hash = NULL,
     outcome = s.outcome,
     write_id = ?1,
     applied_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')

@@ -1,5 +1,6 @@
 -- The ledger: which document each line was written from, for ever (never purged). It serves idempotency, the guard against
--- older results and lost acknowledgements. row_hash is for finding edited rows, which is not built (docs/requirements.md R54).
+-- older results and lost acknowledgements. The row hashes are of the rows as they were written, and
+-- show later edits. A failure mark and an adopted row have none (docs/requirements.md R54).
 CREATE TABLE sqlwriter_ledger (
     detail_id INTEGER PRIMARY KEY,
     version_us INTEGER NOT NULL,
@@ -8,7 +9,9 @@ CREATE TABLE sqlwriter_ledger (
     source_ts INTEGER NOT NULL,
     content_hash TEXT,
     hash_version INTEGER,
-    row_hash TEXT,
+    sys_name TEXT NOT NULL,
+    detail_row_hash TEXT,
+    tracking_row_hash TEXT,
     outcome TEXT NOT NULL CHECK (outcome IN ('applied', 'failed', 'adopted')),
     write_id TEXT NOT NULL,
     applied_at TEXT NOT NULL,

@@ -11,7 +11,9 @@ SET
     source_ts = s.source_ts,
     content_hash = iif(s.mark, NULL, s.content_hash),
     hash_version = iif(s.mark, NULL, s.hash_version),
-    row_hash = s.row_hash,
+    sys_name = s.sys_name,
+    detail_row_hash = s.detail_row_hash,
+    tracking_row_hash = s.tracking_row_hash,
     outcome = iif(s.mark, 'failed', 'applied'),
     write_id = s.write_id,
     applied_at = s.sent_at
@@ -19,19 +21,9 @@ FROM {{template "winners" .}} AS s
 WHERE
     l.detail_id = +s.detail_id
     AND (
-        (l.version_us, l.document_key) < (s.version_us, s.document_key)
+        {{template "newer" .}}
         OR (
-            l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts
-            AND CASE
-                WHEN s.mark THEN NOT (
-                    l.outcome IN ('applied', 'adopted')
-                    AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
-                )
-                ELSE
-                    l.content_hash IS NULL
-                    OR ?1 = 'rewrite'
-                    OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                    OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
-            END
+            {{template "same" .}}
+            AND ((s.mark = 0 AND ?1 = 'rewrite') OR {{template "other" .}})
         )
     );

@@ -1,11 +1,25 @@
 {{/* Sources that several statements share. CROSS JOIN fixes the order: the small staged table comes first. */ -}}
 {{define "winners"}}(
-    SELECT r.detail_id, r.row_hash, i.*, w.write_id, w.sent_at
+    SELECT r.detail_id, r.detail_row_hash, r.tracking_row_hash, i.*, w.write_id, w.sent_at, w.sys_name
     FROM {{.Row}} AS r CROSS JOIN {{.Item}} AS i CROSS JOIN {{.Send}} AS w
     WHERE r.winner = 1 AND i.doc = r.doc
 ){{end -}}
 {{define "applied"}}(
-    SELECT r.detail_id{{range .LineColumns}}, r.{{.Staged}}{{end}}, i.*
+    SELECT r.detail_id, r.keep_status{{range .LineColumns}}, r.{{.Staged}}{{end}}, i.*
     FROM {{.Row}} AS r CROSS JOIN {{.Item}} AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ){{end -}}
+{{/* The guard's parts: the staged line s is of a newer document than the ledger's row l, of no older snapshot of the
+same document, of other content than the ledger has as written. */ -}}
+{{define "newer"}}(l.version_us, l.document_key) < (s.version_us, s.document_key){{end -}}
+{{define "same"}}l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts{{end -}}
+{{define "other"}}CASE
+                WHEN s.mark THEN NOT (
+                    l.outcome IN ('applied', 'adopted')
+                    AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
+                )
+                ELSE
+                    l.content_hash IS NULL
+                    OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
+                    OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
+            END{{end -}}

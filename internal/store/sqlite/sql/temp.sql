@@ -16,15 +16,18 @@ CREATE TEMP TABLE IF NOT EXISTS {{.Row}} (
     detail_id INTEGER NOT NULL,
     doc INTEGER NOT NULL,
     position INTEGER NOT NULL,
-    row_hash TEXT{{range .LineColumns}},
+    detail_row_hash TEXT,
+    tracking_row_hash TEXT{{range .LineColumns}},
     {{.Staged}} TEXT{{end}},
     missing INTEGER NOT NULL DEFAULT 0,
     winner INTEGER NOT NULL DEFAULT 1,
     verdict TEXT NOT NULL DEFAULT 'applied',
+    keep_status INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (detail_id, doc)
 ) WITHOUT ROWID;
 CREATE TEMP TABLE IF NOT EXISTS {{.Send}} (
     one INTEGER PRIMARY KEY,
+    sys_name TEXT NOT NULL,
     write_id TEXT NOT NULL,
     sent_at TEXT NOT NULL
 );
@@ -36,7 +39,9 @@ CREATE TEMP TABLE IF NOT EXISTS {{.Copy}} (
     source_ts INTEGER,
     content_hash TEXT,
     hash_version INTEGER,
-    row_hash TEXT,
+    sys_name TEXT,
+    detail_row_hash TEXT,
+    tracking_row_hash TEXT,
     outcome TEXT,
     write_id TEXT,
     applied_at TEXT

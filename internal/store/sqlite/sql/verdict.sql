@@ -6,6 +6,7 @@ UPDATE {{.Row}} AS r
 SET verdict = CASE
     WHEN s.missing THEN 'missing'
     WHEN s.left_out THEN ''
+    WHEN r.verdict <> 'applied' THEN r.verdict
     WHEN
         s.ledger_write_id = s.write_id AND s.ledger_key = s.document_key AND s.ledger_ts = s.source_ts
         AND s.ledger_hash IS iif(s.mark, NULL, s.content_hash)

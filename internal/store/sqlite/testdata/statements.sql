@@ -6,8 +6,9 @@ DELETE FROM sqlwriter_item;
 DELETE FROM sqlwriter_row;
 ---- send
 -- Guarantees: the request has a new write id from the database. A request that is sent twice is two writes.
-INSERT OR REPLACE INTO sqlwriter_send (one, write_id, sent_at)
-VALUES (1, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'));
+-- ?1 is the environment.
+INSERT OR REPLACE INTO sqlwriter_send (one, sys_name, write_id, sent_at)
+VALUES (1, ?1, lower(hex(randomblob(16))), strftime('%Y-%m-%dT%H:%M:%fZ', 'now'));
 ---- load_items
 -- Guarantees: each document of the request is staged once, as text and in its order. ?1 is the request's JSON
 -- parameter. An item: number, id, key, version, source_ts, hash, hash version, mark, then the values that all
@@ -58,16 +59,16 @@ SELECT
 FROM jsonb_each(?1, '$.items') AS j;
 ---- load_rows
 -- Guarantees: each line of a document is staged once, keyed (detail_id, doc). A line of ?1: detail id, item's
--- number, position within the item, row hash, then the values of this line (NULL for a mark).
+-- number, position within the item, row hash of each table, then the values of this line (NULL for a mark).
 INSERT INTO sqlwriter_row (
-    detail_id, doc, position, row_hash,
+    detail_id, doc, position, detail_row_hash, tracking_row_hash,
     "parent",
     "duplicate"
 )
 SELECT
-    j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3,
-    j.value ->> 4,
-    j.value ->> 5
+    j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4,
+    j.value ->> 5,
+    j.value ->> 6
 FROM jsonb_each(?1, '$.lines') AS j;
 ---- missing
 -- Guarantees: a line without a detail row is marked as missing first. We never add a detail row.
@@ -81,17 +82,19 @@ SET left_out = 1
 WHERE mark = 0 AND doc IN (SELECT r.doc FROM sqlwriter_row AS r WHERE r.missing = 1);
 ---- prune
 -- Guarantees: each line has one winner among the remaining items: the newest by (version, document key,
--- source_ts), then the later item. Keys are lower-case hex and compared byte by byte.
+-- source_ts), then the later item. A line that a rewrite leaves alone has none of its item. Keys are lower-case
+-- hex and compared byte by byte.
 UPDATE sqlwriter_row AS r
 SET winner = 0
 WHERE
     r.missing = 1
+    OR r.verdict <> 'applied'
     OR EXISTS (SELECT 1 FROM sqlwriter_item AS i WHERE i.doc = r.doc AND i.left_out = 1)
     OR EXISTS (
         SELECT 1
         FROM sqlwriter_row AS c CROSS JOIN sqlwriter_item AS o CROSS JOIN sqlwriter_item AS i
         WHERE
-            c.detail_id = r.detail_id AND c.doc <> r.doc AND o.doc = c.doc AND o.left_out = 0 AND i.doc = r.doc
+            c.detail_id = r.detail_id AND c.doc <> r.doc AND c.verdict = 'applied' AND o.doc = c.doc AND o.left_out = 0 AND i.doc = r.doc
             AND (o.version_us, o.document_key, o.source_ts, o.doc) > (i.version_us, i.document_key, i.source_ts, i.doc)
     );
 ---- ledger_update
@@ -108,12 +111,14 @@ SET
     source_ts = s.source_ts,
     content_hash = iif(s.mark, NULL, s.content_hash),
     hash_version = iif(s.mark, NULL, s.hash_version),
-    row_hash = s.row_hash,
+    sys_name = s.sys_name,
+    detail_row_hash = s.detail_row_hash,
+    tracking_row_hash = s.tracking_row_hash,
     outcome = iif(s.mark, 'failed', 'applied'),
     write_id = s.write_id,
     applied_at = s.sent_at
 FROM (
-    SELECT r.detail_id, r.row_hash, i.*, w.write_id, w.sent_at
+    SELECT r.detail_id, r.detail_row_hash, r.tracking_row_hash, i.*, w.write_id, w.sent_at, w.sys_name
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i CROSS JOIN sqlwriter_send AS w
     WHERE r.winner = 1 AND i.doc = r.doc
 ) AS s
@@ -123,31 +128,31 @@ WHERE
         (l.version_us, l.document_key) < (s.version_us, s.document_key)
         OR (
             l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts
-            AND CASE
+            AND ((s.mark = 0 AND ?1 = 'rewrite') OR CASE
                 WHEN s.mark THEN NOT (
                     l.outcome IN ('applied', 'adopted')
                     AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
                 )
                 ELSE
                     l.content_hash IS NULL
-                    OR ?1 = 'rewrite'
                     OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
                     OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
-            END
+            END)
         )
     );
 ---- ledger_insert
 -- Guarantees: a line without a ledger row gets one, stamped with this write. A row that appeared since
 -- ledger_update.sql stays; the verdict then finds no evidence for this write.
 INSERT INTO sqlwriter_ledger (
-    detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
-    write_id, applied_at
+    detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name,
+    detail_row_hash, tracking_row_hash, outcome, write_id, applied_at
 )
 SELECT
     s.detail_id, s.version_us, s.document_key, s.document_id, s.source_ts, iif(s.mark, NULL, s.content_hash),
-    iif(s.mark, NULL, s.hash_version), s.row_hash, iif(s.mark, 'failed', 'applied'), s.write_id, s.sent_at
+    iif(s.mark, NULL, s.hash_version), s.sys_name, s.detail_row_hash, s.tracking_row_hash,
+    iif(s.mark, 'failed', 'applied'), s.write_id, s.sent_at
 FROM (
-    SELECT r.detail_id, r.row_hash, i.*, w.write_id, w.sent_at
+    SELECT r.detail_id, r.detail_row_hash, r.tracking_row_hash, i.*, w.write_id, w.sent_at, w.sys_name
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i CROSS JOIN sqlwriter_send AS w
     WHERE r.winner = 1 AND i.doc = r.doc
 ) AS s
@@ -163,7 +168,7 @@ WHERE r.winner = 1 AND l.detail_id = r.detail_id AND l.write_id = w.write_id;
 UPDATE sqlwriter_ledger AS l
 SET source_ts = s.source_ts
 FROM (
-    SELECT r.detail_id, r.row_hash, i.*, w.write_id, w.sent_at
+    SELECT r.detail_id, r.detail_row_hash, r.tracking_row_hash, i.*, w.write_id, w.sent_at, w.sys_name
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i CROSS JOIN sqlwriter_send AS w
     WHERE r.winner = 1 AND i.doc = r.doc
 ) AS s
@@ -183,6 +188,7 @@ UPDATE sqlwriter_row AS r
 SET verdict = CASE
     WHEN s.missing THEN 'missing'
     WHEN s.left_out THEN ''
+    WHEN r.verdict <> 'applied' THEN r.verdict
     WHEN
         s.ledger_write_id = s.write_id AND s.ledger_key = s.document_key AND s.ledger_ts = s.source_ts
         AND s.ledger_hash IS iif(s.mark, NULL, s.content_hash)
@@ -232,7 +238,7 @@ SET
     "UPC_CD" = s."process_output.upc",
     "AKS_PRT_NUM" = s."process_output.aks_part_number",
     "ITM_AI_LDSC" = s."process_output.cleaned_description",
-    "IVCE_LNE_STAT" = s."process_output.invoice_line_status",
+    "IVCE_LNE_STAT" = iif(s.keep_status, t."IVCE_LNE_STAT", s."process_output.invoice_line_status"),
     "DATA_VRFN_IND" = s."process_output.data_verified",
     "WEB_SRCH_URL" = s."process_output.web_search_url",
     "MFR_CNFDC_SCR" = s."process_output.manufacturer_name_confidence",
@@ -241,7 +247,7 @@ SET
     "AI_STG_NM" = s."process_output.stage",
     "PRNT_IVCE_DTL_ID" = s."parent"
 FROM (
-    SELECT r.detail_id, r."parent", r."duplicate", i.*
+    SELECT r.detail_id, r.keep_status, r."parent", r."duplicate", i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
@@ -251,7 +257,7 @@ WHERE t."IVCE_DTL_UID" = +s.detail_id AND s.mark = 0;
 UPDATE "IVCE_DTL" AS t
 SET "IVCE_LNE_STAT" = ?1
 FROM (
-    SELECT r.detail_id, r."parent", r."duplicate", i.*
+    SELECT r.detail_id, r.keep_status, r."parent", r."duplicate", i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
@@ -266,7 +272,7 @@ SET
     "UPC_CD" = s."process_output.upc",
     "AKS_PRT_NUM" = s."process_output.aks_part_number",
     "ITM_AI_LDSC" = s."process_output.cleaned_description",
-    "IVCE_LNE_STAT" = s."process_output.invoice_line_status",
+    "IVCE_LNE_STAT" = iif(s.keep_status, t."IVCE_LNE_STAT", s."process_output.invoice_line_status"),
     "MFR_CNFDC_SCR" = s."process_output.manufacturer_name_confidence",
     "PRT_NUM_CNFDC_SCR" = s."process_output.part_number_confidence",
     "UNSPSC_CNFDC_SCR" = s."process_output.unspsc_confidence",
@@ -280,7 +286,7 @@ SET
     "DUP_IND" = s."duplicate",
     "PRNT_IVCE_DTL_ID" = s."parent"
 FROM (
-    SELECT r.detail_id, r."parent", r."duplicate", i.*
+    SELECT r.detail_id, r.keep_status, r."parent", r."duplicate", i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
@@ -332,11 +338,77 @@ SELECT
     s."duplicate",
     s."parent"
 FROM (
-    SELECT r.detail_id, r."parent", r."duplicate", i.*
+    SELECT r.detail_id, r.keep_status, r."parent", r."duplicate", i.*
     FROM sqlwriter_row AS r CROSS JOIN sqlwriter_item AS i
     WHERE r.winner = 1 AND r.verdict = 'applied' AND i.doc = r.doc
 ) AS s
 WHERE s.mark = 0 AND NOT EXISTS (SELECT 1 FROM "IVCE_TRKG_MSTR" AS t WHERE t."IVCE_DTL_UID" = s.detail_id);
+---- rewrite_read
+-- Guarantees: each line that has a ledger row and that a rewrite would write, with the ledger's hashes and the values
+-- of both rows as text, in the order of the column table. keep_status is 1 where a write would say unchanged.
+-- Tracking values are NULL for a line without a tracking row.
+SELECT
+    r.doc, r.position, NOT ((l.version_us, l.document_key) < (s.version_us, s.document_key) OR CASE
+                WHEN s.mark THEN NOT (
+                    l.outcome IN ('applied', 'adopted')
+                    AND l.content_hash = s.content_hash AND l.hash_version = s.hash_version
+                )
+                ELSE
+                    l.content_hash IS NULL
+                    OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
+                    OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
+            END) AS keep_status,
+    l.outcome, l.hash_version, l.detail_row_hash, l.tracking_row_hash,
+    t."IVCE_DTL_UID" IS NOT NULL AS tracking,
+    CAST(d."CLN_MFR_AI_NM" AS TEXT),
+    CAST(d."CLN_MFR_PRT_NUM" AS TEXT),
+    CAST(d."UNSPSC_CD" AS TEXT),
+    CAST(d."UPC_CD" AS TEXT),
+    CAST(d."AKS_PRT_NUM" AS TEXT),
+    CAST(d."ITM_AI_LDSC" AS TEXT),
+    CAST(d."IVCE_LNE_STAT" AS TEXT),
+    CAST(d."DATA_VRFN_IND" AS TEXT),
+    CAST(d."WEB_SRCH_URL" AS TEXT),
+    CAST(d."MFR_CNFDC_SCR" AS TEXT),
+    CAST(d."PRT_NUM_CNFDC_SCR" AS TEXT),
+    CAST(d."UNSPSC_CNFDC_SCR" AS TEXT),
+    CAST(d."AI_STG_NM" AS TEXT),
+    CAST(d."PRNT_IVCE_DTL_ID" AS TEXT),
+    CAST(t."CLN_MFR_AI_NM" AS TEXT),
+    CAST(t."CLN_MFR_PRT_NUM" AS TEXT),
+    CAST(t."UNSPSC_CD" AS TEXT),
+    CAST(t."UPC_CD" AS TEXT),
+    CAST(t."AKS_PRT_NUM" AS TEXT),
+    CAST(t."ITM_AI_LDSC" AS TEXT),
+    CAST(t."IVCE_LNE_STAT" AS TEXT),
+    CAST(t."MFR_CNFDC_SCR" AS TEXT),
+    CAST(t."PRT_NUM_CNFDC_SCR" AS TEXT),
+    CAST(t."UNSPSC_CNFDC_SCR" AS TEXT),
+    CAST(t."AI_STG_NM" AS TEXT),
+    CAST(t."MFR_STG_NM" AS TEXT),
+    CAST(t."PRT_NUM_STG_NM" AS TEXT),
+    CAST(t."UNSPSC_STG_NM" AS TEXT),
+    CAST(t."RQST_TS" AS TEXT),
+    CAST(t."PRCS_STRT_TS" AS TEXT),
+    CAST(t."PRCS_END_TS" AS TEXT),
+    CAST(t."DUP_IND" AS TEXT),
+    CAST(t."PRNT_IVCE_DTL_ID" AS TEXT)
+FROM
+    sqlwriter_row AS r
+    CROSS JOIN sqlwriter_item AS s
+    CROSS JOIN sqlwriter_ledger AS l
+    CROSS JOIN "IVCE_DTL" AS d
+    LEFT JOIN "IVCE_TRKG_MSTR" AS t ON t."IVCE_DTL_UID" = d."IVCE_DTL_UID"
+WHERE
+    s.doc = r.doc AND s.mark = 0 AND l.detail_id = r.detail_id AND d."IVCE_DTL_UID" = r.detail_id
+    AND ((l.version_us, l.document_key) < (s.version_us, s.document_key) OR (l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts));
+---- rewrite_line
+-- Guarantees: line ?1 of item ?2 has a verdict already, or keeps the status of its rows.
+UPDATE sqlwriter_row
+SET
+    verdict = ?3,
+    keep_status = ?4
+WHERE detail_id = ?1 AND doc = ?2;
 ---- preview_clear
 DELETE FROM sqlwriter_ledger_copy;
 ---- preview_ledger
@@ -344,8 +416,8 @@ DELETE FROM sqlwriter_ledger_copy;
 -- copy. The same guards so decide its outcomes, and nothing is written.
 INSERT INTO sqlwriter_ledger_copy
 SELECT
-    l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.row_hash,
-    l.outcome, l.write_id, l.applied_at
+    l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,
+    l.detail_row_hash, l.tracking_row_hash, l.outcome, l.write_id, l.applied_at
 FROM (SELECT DISTINCT r.detail_id FROM sqlwriter_row AS r) AS d CROSS JOIN main.sqlwriter_ledger AS l
 WHERE l.detail_id = d.detail_id;
 ---- preview_before
@@ -448,16 +520,19 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_row (
     detail_id INTEGER NOT NULL,
     doc INTEGER NOT NULL,
     position INTEGER NOT NULL,
-    row_hash TEXT,
+    detail_row_hash TEXT,
+    tracking_row_hash TEXT,
     "parent" TEXT,
     "duplicate" TEXT,
     missing INTEGER NOT NULL DEFAULT 0,
     winner INTEGER NOT NULL DEFAULT 1,
     verdict TEXT NOT NULL DEFAULT 'applied',
+    keep_status INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (detail_id, doc)
 ) WITHOUT ROWID;
 CREATE TEMP TABLE IF NOT EXISTS sqlwriter_send (
     one INTEGER PRIMARY KEY,
+    sys_name TEXT NOT NULL,
     write_id TEXT NOT NULL,
     sent_at TEXT NOT NULL
 );
@@ -469,7 +544,9 @@ CREATE TEMP TABLE IF NOT EXISTS sqlwriter_ledger_copy (
     source_ts INTEGER,
     content_hash TEXT,
     hash_version INTEGER,
-    row_hash TEXT,
+    sys_name TEXT,
+    detail_row_hash TEXT,
+    tracking_row_hash TEXT,
     outcome TEXT,
     write_id TEXT,
     applied_at TEXT

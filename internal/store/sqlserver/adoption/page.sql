@@ -4,7 +4,7 @@
 -- read earlier.
 -- Rows that this product applied change only for a newer document.
 -- Rows and watermark are written together, and only while the run @run is at @from. A row of @rows: line,
--- version, key, document, source_ts, hash, hash version, row hash, outcome.
+-- version, key, document, source_ts, hash, hash version, sys_name, outcome.
 SET NOCOUNT ON;
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
@@ -19,14 +19,14 @@ CREATE TABLE #row (
     source_ts bigint NOT NULL,
     content_hash char(64) COLLATE Latin1_General_BIN2 NULL,
     hash_version int NULL,
-    row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+    sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
     outcome varchar(10) COLLATE Latin1_General_BIN2 NOT NULL
 );
 INSERT INTO #row (
-    detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome
+    detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome
 )
 SELECT
-    r.detail_id, r.version_us, r.document_key, r.document_id, r.source_ts, r.content_hash, r.hash_version, r.row_hash,
+    r.detail_id, r.version_us, r.document_key, r.document_id, r.source_ts, r.content_hash, r.hash_version, r.sys_name,
     r.outcome
 FROM
     OPENJSON (@rows) WITH (
@@ -37,7 +37,7 @@ FROM
         source_ts bigint '$[4]',
         content_hash char(64) '$[5]',
         hash_version int '$[6]',
-        row_hash char(64) '$[7]',
+        sys_name nvarchar(256) '$[7]',
         outcome varchar(10) '$[8]'
     ) AS r
 ORDER BY r.detail_id;
@@ -51,7 +51,9 @@ BEGIN TRY
         source_ts = s.source_ts,
         content_hash = s.content_hash,
         hash_version = s.hash_version,
-        row_hash = s.row_hash,
+        sys_name = s.sys_name,
+        detail_row_hash = NULL,
+        tracking_row_hash = NULL,
         outcome = s.outcome,
         write_id = @write_id,
         applied_at = SYSUTCDATETIME()
@@ -77,12 +79,12 @@ BEGIN TRY
     OPTION (LOOP JOIN, FORCE ORDER);
     SET @taken = @@ROWCOUNT;
     INSERT INTO sqlwriter.ledger (
-        detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
+        detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name, outcome,
         write_id, applied_at
     )
     SELECT
         s.detail_id, s.version_us, s.document_key, s.document_id, s.source_ts, s.content_hash, s.hash_version,
-        s.row_hash, s.outcome, @write_id, SYSUTCDATETIME()
+        s.sys_name, s.outcome, @write_id, SYSUTCDATETIME()
     FROM #row AS s
     WHERE NOT EXISTS (SELECT 1 FROM sqlwriter.ledger AS l WHERE l.detail_id = s.detail_id)
     ORDER BY s.detail_id

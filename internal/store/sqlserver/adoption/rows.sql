@@ -1,6 +1,6 @@
 -- Guarantees: the ledger's rows of the lines in @lines, a JSON array.
 SELECT
-    l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.row_hash,
+    l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,
     l.outcome
 FROM (
     SELECT DISTINCT r.detail_id

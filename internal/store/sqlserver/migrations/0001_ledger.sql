@@ -1,5 +1,6 @@
 -- The ledger: which document each line was written from, for ever (never purged). It serves idempotency, the guard against
--- older results and lost acknowledgements. row_hash is for finding edited rows: not built yet (docs/requirements.md R54).
+-- older results and lost acknowledgements. The row hashes are of the rows as they were written, and
+-- show later edits. A failure mark and an adopted row have none (docs/requirements.md R54).
 -- Keys and hashes are lower-case hex, compared byte by byte whatever the database's collation.
 CREATE TABLE sqlwriter.ledger (
     detail_id bigint NOT NULL,
@@ -9,7 +10,9 @@ CREATE TABLE sqlwriter.ledger (
     source_ts bigint NOT NULL,
     content_hash char(64) COLLATE Latin1_General_BIN2 NULL,
     hash_version int NULL,
-    row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+    sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
+    detail_row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+    tracking_row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
     outcome varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
     write_id uniqueidentifier NOT NULL,
     applied_at datetime2(3) NOT NULL,

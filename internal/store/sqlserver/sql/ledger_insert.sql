@@ -3,14 +3,15 @@
 IF @stamped < @winners OR @expected = 0
     BEGIN
         INSERT INTO {{.Ledger}} (
-            detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash,
-            outcome, write_id, applied_at
+            detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name,
+            detail_row_hash, tracking_row_hash, outcome, write_id, applied_at
         )
         SELECT
             s.detail_id, s.version_us, s.document_key, s.document_id, s.source_ts,
             CASE WHEN s.mark = 1 THEN NULL ELSE s.content_hash END,
             CASE WHEN s.mark = 1 THEN NULL ELSE s.hash_version END,
-            s.row_hash, CASE WHEN s.mark = 1 THEN 'failed' ELSE 'applied' END, @write_id, SYSUTCDATETIME()
+            @sys_name, s.detail_row_hash, s.tracking_row_hash,
+            CASE WHEN s.mark = 1 THEN 'failed' ELSE 'applied' END, @write_id, SYSUTCDATETIME()
         FROM #line AS s
         WHERE s.winner = 1 AND NOT EXISTS (SELECT 1 FROM {{.Ledger}} AS l WHERE l.detail_id = s.detail_id)
         ORDER BY s.detail_id

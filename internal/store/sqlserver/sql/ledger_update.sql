@@ -12,7 +12,9 @@ SET
     source_ts = s.source_ts,
     content_hash = CASE WHEN s.mark = 1 THEN NULL ELSE s.content_hash END,
     hash_version = CASE WHEN s.mark = 1 THEN NULL ELSE s.hash_version END,
-    row_hash = s.row_hash,
+    sys_name = @sys_name,
+    detail_row_hash = s.detail_row_hash,
+    tracking_row_hash = s.tracking_row_hash,
     outcome = CASE WHEN s.mark = 1 THEN 'failed' ELSE 'applied' END,
     write_id = @write_id,
     applied_at = SYSUTCDATETIME()
@@ -21,21 +23,12 @@ INNER JOIN {{.Ledger}} AS l ON l.detail_id = s.detail_id
 WHERE
     s.winner = 1
     AND (
-        l.version_us < s.version_us
-        OR (l.version_us = s.version_us AND l.document_key < s.document_key)
+        {{template "newer" .}}
         OR (
-            l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts
+            {{template "same" .}}
             AND (
-                l.content_hash IS NULL
-                OR (s.mark = 1 AND (l.content_hash <> s.content_hash OR l.hash_version <> s.hash_version))
-                OR (
-                    s.mark = 0
-                    AND (
-                        @rewrite = 1
-                        OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
-                        OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
-                    )
-                )
+                {{if .Rewrite}}s.mark = 0
+                OR {{end}}{{template "other" .}}
             )
         )
     )

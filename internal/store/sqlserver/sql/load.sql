@@ -3,9 +3,13 @@
 -- Texts and numbers are wider here than in the user's columns, so that the user's column refuses a value that
 -- is too wide. A narrower type would cut it silently.
 -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
--- "lines": [[detail id, item's number, position, row hash, the values that differ from line to line] ...]}.
+-- "lines": [[detail id, item's number, position, the two row hashes, the values that differ from line to line] ...]}.
+-- In a rewrite a line has four more members: the verdict if it is left alone, whether it keeps its status, and the
+-- fingerprints of its two rows (rewrite_read.sql).
 SELECT
-    r.detail_id, r.doc, r.position, r.row_hash, 0 AS missing, 1 AS winner, CAST('applied' AS varchar(10)) AS verdict,
+    r.detail_id, r.doc, r.position, r.detail_row_hash, r.tracking_row_hash, 0 AS missing,
+    {{if .Rewrite}}CASE WHEN r.verdict IS NULL THEN 1 ELSE 0 END AS winner, COALESCE(r.verdict, 'applied') AS verdict,{{else}}1 AS winner, CAST('applied' AS varchar(10)) AS verdict,{{end}}{{if .Rewrite}}
+    r.keep_status, r.detail_seen, r.tracking_seen,{{end}}
     CAST(NULL AS nvarchar(1023)) AS holder, CAST(NULL AS bigint) AS holder_us, CAST(NULL AS char(64)) AS holder_key,
     i.document_id, i.document_key COLLATE Latin1_General_BIN2 AS document_key, i.version_us, i.source_ts,
     i.content_hash COLLATE Latin1_General_BIN2 AS content_hash, i.hash_version, i.mark{{range .ItemSlots}},
@@ -17,7 +21,9 @@ FROM
         detail_id bigint '$[0]',
         doc int '$[1]',
         position int '$[2]',
-        row_hash char(64) '$[3]'{{range .LineSlots}},
+        detail_row_hash char(64) '$[3]',
+        tracking_row_hash char(64) '$[4]'{{range .LineSlots}},
+        {{.Staged}} {{.StagedType}} '$[{{.Position}}]'{{end}}{{range .RewriteSlots}},
         {{.Staged}} {{.StagedType}} '$[{{.Position}}]'{{end}}
     ) AS r
 INNER HASH JOIN

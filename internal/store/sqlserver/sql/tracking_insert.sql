@@ -21,5 +21,5 @@ IF @written < @content OR @expected = 0
 IF @written <> @content
     BEGIN
         SET @note = CONCAT(N'sqlwriter: IVCE_TRKG_MSTR: expected ', @content, N' rows written, found ', @written);
-        THROW {{.RowCount}}, @note, 1;
+        THROW {{.Unwritten}}, @note, 1;
     END;

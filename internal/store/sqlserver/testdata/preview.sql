@@ -1,10 +1,10 @@
 -- Made by sqlwriterctl migrate up, one set for each build and settings file (sqlwriter.procedure_set).
 CREATE PROCEDURE sqlwriter_preview.preview_hash
     @request nvarchar(max),
-    @rewrite bit,
     @expected int,
     @marks int,
-    @twice bit
+    @twice bit,
+    @sys_name nvarchar(256)
 AS
 BEGIN
     -- begin
@@ -28,9 +28,12 @@ BEGIN
     -- Texts and numbers are wider here than in the user's columns, so that the user's column refuses a value that
     -- is too wide. A narrower type would cut it silently.
     -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
-    -- "lines": [[detail id, item's number, position, row hash, the values that differ from line to line] ...]}.
+    -- "lines": [[detail id, item's number, position, the two row hashes, the values that differ from line to line] ...]}.
+    -- In a rewrite a line has four more members: the verdict if it is left alone, whether it keeps its status, and the
+    -- fingerprints of its two rows (rewrite_read.sql).
     SELECT
-        r.detail_id, r.doc, r.position, r.row_hash, 0 AS missing, 1 AS winner, CAST('applied' AS varchar(10)) AS verdict,
+        r.detail_id, r.doc, r.position, r.detail_row_hash, r.tracking_row_hash, 0 AS missing,
+        1 AS winner, CAST('applied' AS varchar(10)) AS verdict,
         CAST(NULL AS nvarchar(1023)) AS holder, CAST(NULL AS bigint) AS holder_us, CAST(NULL AS char(64)) AS holder_key,
         i.document_id, i.document_key COLLATE Latin1_General_BIN2 AS document_key, i.version_us, i.source_ts,
         i.content_hash COLLATE Latin1_General_BIN2 AS content_hash, i.hash_version, i.mark,
@@ -61,9 +64,10 @@ BEGIN
             detail_id bigint '$[0]',
             doc int '$[1]',
             position int '$[2]',
-            row_hash char(64) '$[3]',
-            [parent] bigint '$[4]',
-            [duplicate] nvarchar(2) '$[5]'
+            detail_row_hash char(64) '$[3]',
+            tracking_row_hash char(64) '$[4]',
+            [parent] bigint '$[5]',
+            [duplicate] nvarchar(2) '$[6]'
         ) AS r
     INNER HASH JOIN
         OPENJSON (@request, '$.items') WITH (
@@ -115,18 +119,20 @@ BEGIN
         source_ts bigint NOT NULL,
         content_hash char(64) COLLATE Latin1_General_BIN2 NULL,
         hash_version int NULL,
-        row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+        sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
+        detail_row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
+        tracking_row_hash char(64) COLLATE Latin1_General_BIN2 NULL,
         outcome varchar(10) COLLATE Latin1_General_BIN2 NOT NULL,
         write_id uniqueidentifier NOT NULL,
         applied_at datetime2(3) NOT NULL
     );
     INSERT INTO #ledger (
-        detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash, outcome,
-        write_id, applied_at
+        detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name,
+        detail_row_hash, tracking_row_hash, outcome, write_id, applied_at
     )
     SELECT
-        l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.row_hash,
-        l.outcome, l.write_id, l.applied_at
+        l.detail_id, l.version_us, l.document_key, l.document_id, l.source_ts, l.content_hash, l.hash_version, l.sys_name,
+        l.detail_row_hash, l.tracking_row_hash, l.outcome, l.write_id, l.applied_at
     FROM (SELECT DISTINCT c.detail_id FROM #line AS c) AS s
     INNER JOIN [sqlwriter].[ledger] AS l ON l.detail_id = s.detail_id
     OPTION (LOOP JOIN, FORCE ORDER);
@@ -141,7 +147,7 @@ BEGIN
     -- prune
     -- Guarantees: a document with a missing line is left out; a failure mark leaves out that line only. Each line
     -- has one winner among the remaining documents. The winner is the newest by (version, document key, source_ts),
-    -- then the later item.
+    -- then the later item. A line that a rewrite leaves alone is no winner, and keeps its verdict.
     -- Skipped if every line exists and occurs once, because each line is then its own winner.
     IF @missing > 0 OR @twice = 1
         BEGIN
@@ -152,19 +158,19 @@ BEGIN
             OPTION (LOOP JOIN, FORCE ORDER);
             UPDATE s
             SET
-                winner = CASE WHEN o.place = 1 AND o.left_out = 0 THEN 1 ELSE 0 END,
-                verdict = CASE WHEN o.missing = 1 THEN 'missing' WHEN o.left_out = 1 THEN '' ELSE 'applied' END
+                winner = CASE WHEN o.place = 1 AND o.left_out = 0 AND s.verdict = 'applied' THEN 1 ELSE 0 END,
+                verdict = CASE WHEN o.missing = 1 THEN 'missing' WHEN o.left_out = 1 THEN '' ELSE s.verdict END
             FROM #line AS s
             INNER JOIN (
                 SELECT
                     c.detail_id, c.doc, c.missing, c.left_out,
                     ROW_NUMBER() OVER (
-                        PARTITION BY c.detail_id, c.left_out
+                        PARTITION BY c.detail_id, c.left_out, c.verdict
                         ORDER BY c.version_us DESC, c.document_key DESC, c.source_ts DESC, c.doc DESC
                     ) AS place
                 FROM (
                     SELECT
-                        b.detail_id, b.doc, b.missing, b.version_us, b.document_key, b.source_ts,
+                        b.detail_id, b.doc, b.missing, b.verdict, b.version_us, b.document_key, b.source_ts,
                         CASE WHEN b.mark = 1 THEN b.missing ELSE MAX(b.missing) OVER (PARTITION BY b.doc) END AS left_out
                     FROM #line AS b
                 ) AS c
@@ -187,7 +193,9 @@ BEGIN
         source_ts = s.source_ts,
         content_hash = CASE WHEN s.mark = 1 THEN NULL ELSE s.content_hash END,
         hash_version = CASE WHEN s.mark = 1 THEN NULL ELSE s.hash_version END,
-        row_hash = s.row_hash,
+        sys_name = @sys_name,
+        detail_row_hash = s.detail_row_hash,
+        tracking_row_hash = s.tracking_row_hash,
         outcome = CASE WHEN s.mark = 1 THEN 'failed' ELSE 'applied' END,
         write_id = @write_id,
         applied_at = SYSUTCDATETIME()
@@ -196,8 +204,7 @@ BEGIN
     WHERE
         s.winner = 1
         AND (
-            l.version_us < s.version_us
-            OR (l.version_us = s.version_us AND l.document_key < s.document_key)
+            (l.version_us < s.version_us OR (l.version_us = s.version_us AND l.document_key < s.document_key))
             OR (
                 l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts
                 AND (
@@ -206,8 +213,7 @@ BEGIN
                     OR (
                         s.mark = 0
                         AND (
-                            @rewrite = 1
-                            OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
+                            (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
                             OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
                         )
                     )
@@ -222,14 +228,15 @@ BEGIN
     IF @stamped < @winners OR @expected = 0
         BEGIN
             INSERT INTO #ledger (
-                detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, row_hash,
-                outcome, write_id, applied_at
+                detail_id, version_us, document_key, document_id, source_ts, content_hash, hash_version, sys_name,
+                detail_row_hash, tracking_row_hash, outcome, write_id, applied_at
             )
             SELECT
                 s.detail_id, s.version_us, s.document_key, s.document_id, s.source_ts,
                 CASE WHEN s.mark = 1 THEN NULL ELSE s.content_hash END,
                 CASE WHEN s.mark = 1 THEN NULL ELSE s.hash_version END,
-                s.row_hash, CASE WHEN s.mark = 1 THEN 'failed' ELSE 'applied' END, @write_id, SYSUTCDATETIME()
+                @sys_name, s.detail_row_hash, s.tracking_row_hash,
+                CASE WHEN s.mark = 1 THEN 'failed' ELSE 'applied' END, @write_id, SYSUTCDATETIME()
             FROM #line AS s
             WHERE s.winner = 1 AND NOT EXISTS (SELECT 1 FROM #ledger AS l WHERE l.detail_id = s.detail_id)
             ORDER BY s.detail_id

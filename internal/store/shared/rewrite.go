@@ -1,0 +1,54 @@
+package shared
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	"sqlwriter/internal/adopt"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
+)
+
+// Present is a line that has a ledger row and that a rewrite would write, as it is now.
+type Present struct {
+	// Outcome, HashVersion and the row hashes are the ledger's; zero where it has NULL.
+	Outcome                  adopt.Outcome
+	HashVersion              int
+	DetailHash, TrackingHash string
+	// Tracking reports that the line has a tracking row.
+	Tracking bool
+	// Values are those of both rows, aligned with invoice.Columns() and as invoice.RowHashes had them when they were written.
+	Values []invoice.Value
+}
+
+// LeftAlone is the verdict on a line that a rewrite does not write, as commit.Sink says; empty for one that it writes.
+func (p Present) LeftAlone(it commit.Item, line int64) commit.Verdict {
+	if it.Overwrites(line) {
+		return ""
+	}
+	if p.Outcome != adopt.Applied || p.HashVersion != invoice.HashVersion || p.DetailHash == "" || p.TrackingHash == "" {
+		if it.NotComparable {
+			return ""
+		}
+		return commit.NotComparable
+	}
+	if detail, tracking := invoice.RowHashes(p.Values); !p.Tracking || detail != p.DetailHash || tracking != p.TrackingHash {
+		return commit.Edited
+	}
+	return ""
+}
+
+// Decimal gives a number the column table's scale. It keeps digits beyond the scale, because they differ from any
+// value that we write.
+func Decimal(c invoice.Column, text string) (invoice.Value, error) {
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return invoice.Value{}, fmt.Errorf("%d characters that are not a number", len(text))
+	}
+	short := r.FloatString(c.Scale)
+	if again, ok := new(big.Rat).SetString(short); ok && again.Cmp(r) == 0 {
+		return invoice.Of(short), nil
+	}
+	return invoice.Of(strings.TrimRight(text, "0")), nil
+}

@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/invoice"
+	"sqlwriter/internal/store/shared"
+)
+
+// compared is a line of a rewrite.
+type compared struct {
+	line    int64
+	item    int
+	verdict commit.Verdict
+	// keepStatus keeps the status of the line's rows.
+	keepStatus bool
+}
+
+// leaveAlone takes edited lines, and those that are not comparable, out of a rewrite. The transaction has the database's
+// only write lock, so nobody can edit a line after that.
+func (r *request) leaveAlone(ctx context.Context) error {
+	lines, err := r.compare(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if _, err := r.exec(ctx, stRewriteLine, l.line, l.item, string(l.verdict), l.keepStatus); err != nil {
+			return err
+		}
+	}
+	return r.after(ctx, stRewriteRead)
+}
+
+// compare reads the lines that are left alone or keep their status.
+func (r *request) compare(ctx context.Context) ([]compared, error) {
+	const op = "sqlite: apply: " + stRewriteRead
+	rows, err := r.statement(stRewriteRead).QueryContext(ctx)
+	if err != nil {
+		return nil, classify(op, err)
+	}
+	defer func() { _ = rows.Close() }() // a failure is in rows.Err
+	var lines []compared
+	for rows.Next() {
+		l, p, err := scanPresent(rows, r.items)
+		if err != nil {
+			return nil, classify(op, err)
+		}
+		it := r.items[l.item]
+		if l.verdict = p.LeftAlone(it, l.line); l.verdict == "" {
+			l.verdict = commit.Applied
+		}
+		l.keepStatus = l.keepStatus && !it.Overwrites(l.line)
+		lines = append(lines, l)
+	}
+	return lines, classify(op, rows.Err())
+}
+
+func scanPresent(rows *sql.Rows, items []commit.Item) (l compared, p shared.Present, err error) {
+	columns := invoice.Columns()
+	var position int
+	var version sql.NullInt64
+	var detail, tracking sql.NullString
+	texts := make([]sql.NullString, len(columns))
+	to := []any{&l.item, &position, &l.keepStatus, &p.Outcome, &version, &detail, &tracking, &p.Tracking}
+	for i := range texts {
+		to = append(to, &texts[i])
+	}
+	if err := rows.Scan(to...); err != nil {
+		return l, p, fmt.Errorf("scan: %w", err)
+	}
+	p.HashVersion, p.DetailHash, p.TrackingHash = int(version.Int64), detail.String, tracking.String
+	p.Values = make([]invoice.Value, len(columns))
+	for i, c := range columns {
+		p.Values[i] = invoice.Value{Null: !texts[i].Valid, Text: texts[i].String}
+		// A column with the affinity of a number stores "0.9500" as 0.95.
+		if v, err := shared.Decimal(c, texts[i].String); err == nil && c.Kind == invoice.Decimal && texts[i].Valid {
+			p.Values[i] = v
+		}
+	}
+	l.line = items[l.item].Line(position)
+	return l, p, nil
+}

@@ -1,0 +1,35 @@
+-- Guarantees: a row for each line that a rewrite would write, with the ledger's hashes, the fingerprints of its two
+-- rows and their values, in the order of the column table. The fingerprint of an absent tracking row is NULL.
+-- keep_status is 1 where a write would say unchanged.
+-- The ledger's rows stay locked until the statement ends, so that no write comes between a ledger row and its line.
+SELECT
+    s.doc AS sqlwriter_present, s.position,
+    CASE
+        WHEN
+            l.detail_id IS NULL
+            OR {{template "newer" .}}
+            OR (
+                {{template "other" .}}
+            )
+            THEN 0
+        ELSE 1
+    END AS keep_status,
+    l.outcome, l.hash_version, l.detail_row_hash, l.tracking_row_hash,
+    {{fingerprint "d" .Detail 4}} AS detail_seen,
+    CASE
+        WHEN t.{{.TrackingKey}} IS NOT NULL
+            THEN {{fingerprint "t" .Tracking 12}}
+    END AS tracking_seen{{range .Columns}},
+    {{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS {{.Label}}{{end}}
+FROM #line AS s
+LEFT JOIN {{.Ledger}} AS l WITH (REPEATABLEREAD) ON l.detail_id = s.detail_id
+INNER JOIN {{.DetailTable}} AS d ON d.{{.DetailKey}} = s.detail_id
+LEFT JOIN {{.TrackingTable}} AS t ON t.{{.TrackingKey}} = s.detail_id
+WHERE
+    s.mark = 0
+    AND (
+        l.detail_id IS NULL
+        OR {{template "newer" .}}
+        OR ({{template "same" .}})
+    )
+OPTION (LOOP JOIN, FORCE ORDER);

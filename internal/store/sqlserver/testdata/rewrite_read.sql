@@ -1,0 +1,223 @@
+-- Made by sqlwriterctl migrate up, one set for each build and settings file (sqlwriter.procedure_set).
+CREATE PROCEDURE sqlwriter.rewrite_read_hash
+    @request nvarchar(max),
+    @expected int
+AS
+BEGIN
+    -- begin
+    -- Guarantees: an error ends the whole request and undoes it. A wait for a lock is bounded. In a deadlock the
+    -- user's own programs win.
+    SET NOCOUNT ON;
+    SET XACT_ABORT ON;
+    SET LOCK_TIMEOUT 5000;
+    SET DEADLOCK_PRIORITY LOW;
+    -- variables
+    -- The sender counts the lines (@expected) and those of failure marks (@marks). @twice is 1 if two documents
+    -- have the same line.
+    -- With @expected = 0 the statements that write content run on no row, so that each still requires its rights
+    -- (deploy/sql/check_rights.sql).
+    DECLARE @write_id uniqueidentifier = NEWID();
+    DECLARE @rows int, @missing int, @winners int, @stamped int = 0, @changed int, @content int, @written int;
+    DECLARE @note nvarchar(4000);
+    -- load
+    -- Guarantees: every line of the request is staged once with the values of its document. The order is that of
+    -- the lines, which is then the usual order of locks.
+    -- Texts and numbers are wider here than in the user's columns, so that the user's column refuses a value that
+    -- is too wide. A narrower type would cut it silently.
+    -- @request is {"items": [[number, id, key, version, source_ts, hash, hash version, mark, its values] ...],
+    -- "lines": [[detail id, item's number, position, the two row hashes, the values that differ from line to line] ...]}.
+    -- In a rewrite a line has four more members: the verdict if it is left alone, whether it keeps its status, and the
+    -- fingerprints of its two rows (rewrite_read.sql).
+    SELECT
+        r.detail_id, r.doc, r.position, r.detail_row_hash, r.tracking_row_hash, 0 AS missing,
+        1 AS winner, CAST('applied' AS varchar(10)) AS verdict,
+        CAST(NULL AS nvarchar(1023)) AS holder, CAST(NULL AS bigint) AS holder_us, CAST(NULL AS char(64)) AS holder_key,
+        i.document_id, i.document_key COLLATE Latin1_General_BIN2 AS document_key, i.version_us, i.source_ts,
+        i.content_hash COLLATE Latin1_General_BIN2 AS content_hash, i.hash_version, i.mark,
+        i.[process_output.manufacturer_name],
+        i.[process_output.part_number],
+        i.[process_output.unspsc],
+        i.[process_output.upc],
+        i.[process_output.aks_part_number],
+        i.[process_output.cleaned_description],
+        i.[process_output.invoice_line_status],
+        i.[process_output.data_verified],
+        i.[process_output.web_search_url],
+        i.[process_output.manufacturer_name_confidence],
+        i.[process_output.part_number_confidence],
+        i.[process_output.unspsc_confidence],
+        i.[process_output.stage],
+        i.[process_output.manufacturer_name_stage],
+        i.[process_output.part_number_stage],
+        i.[process_output.unspsc_stage],
+        i.[request_time],
+        i.[process_output.processing_started_at],
+        i.[process_output.processing_completed_at],
+        r.[parent],
+        r.[duplicate]
+    INTO #line
+    FROM
+        OPENJSON (@request, '$.lines') WITH (
+            detail_id bigint '$[0]',
+            doc int '$[1]',
+            position int '$[2]',
+            detail_row_hash char(64) '$[3]',
+            tracking_row_hash char(64) '$[4]',
+            [parent] bigint '$[5]',
+            [duplicate] nvarchar(2) '$[6]'
+        ) AS r
+    INNER HASH JOIN
+        OPENJSON (@request, '$.items') WITH (
+            doc int '$[0]',
+            document_id nvarchar(1024) '$[1]',
+            document_key char(64) '$[2]',
+            version_us bigint '$[3]',
+            source_ts bigint '$[4]',
+            content_hash char(64) '$[5]',
+            hash_version int '$[6]',
+            mark int '$[7]',
+            [process_output.manufacturer_name] nvarchar(256) '$[8]',
+            [process_output.part_number] nvarchar(101) '$[9]',
+            [process_output.unspsc] nvarchar(11) '$[10]',
+            [process_output.upc] nvarchar(21) '$[11]',
+            [process_output.aks_part_number] nvarchar(51) '$[12]',
+            [process_output.cleaned_description] nvarchar(1001) '$[13]',
+            [process_output.invoice_line_status] nvarchar(21) '$[14]',
+            [process_output.data_verified] nvarchar(2) '$[15]',
+            [process_output.web_search_url] nvarchar(2001) '$[16]',
+            [process_output.manufacturer_name_confidence] decimal(38, 12) '$[17]',
+            [process_output.part_number_confidence] decimal(38, 12) '$[18]',
+            [process_output.unspsc_confidence] decimal(38, 12) '$[19]',
+            [process_output.stage] nvarchar(51) '$[20]',
+            [process_output.manufacturer_name_stage] nvarchar(51) '$[21]',
+            [process_output.part_number_stage] nvarchar(51) '$[22]',
+            [process_output.unspsc_stage] nvarchar(51) '$[23]',
+            [request_time] datetime2(7) '$[24]',
+            [process_output.processing_started_at] datetime2(7) '$[25]',
+            [process_output.processing_completed_at] datetime2(7) '$[26]'
+        ) AS i
+        ON i.doc = r.doc
+    ORDER BY r.detail_id, r.doc;
+    SET @rows = @@ROWCOUNT;
+    SET @winners = @rows;
+    IF @rows <> @expected
+        BEGIN
+            SET @note = CONCAT(N'sqlwriter: expected ', @expected, N' lines, found ', @rows);
+            THROW 52741, @note, 1;
+        END;
+    -- rewrite_read
+    -- Guarantees: a row for each line that a rewrite would write, with the ledger's hashes, the fingerprints of its two
+    -- rows and their values, in the order of the column table. The fingerprint of an absent tracking row is NULL.
+    -- keep_status is 1 where a write would say unchanged.
+    -- The ledger's rows stay locked until the statement ends, so that no write comes between a ledger row and its line.
+    SELECT
+        s.doc AS sqlwriter_present, s.position,
+        CASE
+            WHEN
+                l.detail_id IS NULL
+                OR (l.version_us < s.version_us OR (l.version_us = s.version_us AND l.document_key < s.document_key))
+                OR (
+                    l.content_hash IS NULL
+                    OR (s.mark = 1 AND (l.content_hash <> s.content_hash OR l.hash_version <> s.hash_version))
+                    OR (
+                        s.mark = 0
+                        AND (
+                            (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
+                            OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
+                        )
+                    )
+                )
+                THEN 0
+            ELSE 1
+        END AS keep_status,
+        l.outcome, l.hash_version, l.detail_row_hash, l.tracking_row_hash,
+        CAST(SUBSTRING(HASHBYTES('SHA2_256', (
+            SELECT
+                d.[CLN_MFR_AI_NM] AS c0,
+                d.[CLN_MFR_PRT_NUM] AS c1,
+                d.[UNSPSC_CD] AS c2,
+                d.[UPC_CD] AS c3,
+                d.[AKS_PRT_NUM] AS c4,
+                d.[ITM_AI_LDSC] AS c5,
+                d.[IVCE_LNE_STAT] AS c6,
+                d.[DATA_VRFN_IND] AS c7,
+                d.[WEB_SRCH_URL] AS c8,
+                d.[MFR_CNFDC_SCR] AS c9,
+                d.[PRT_NUM_CNFDC_SCR] AS c10,
+                d.[UNSPSC_CNFDC_SCR] AS c11,
+                d.[AI_STG_NM] AS c12,
+                d.[PRNT_IVCE_DTL_ID] AS c13
+            FOR JSON PATH, INCLUDE_NULL_VALUES
+        )), 1, 8) AS bigint) AS detail_seen,
+        CASE
+            WHEN t.[IVCE_DTL_UID] IS NOT NULL
+                THEN CAST(SUBSTRING(HASHBYTES('SHA2_256', (
+                    SELECT
+                        t.[CLN_MFR_AI_NM] AS c0,
+                        t.[CLN_MFR_PRT_NUM] AS c1,
+                        t.[UNSPSC_CD] AS c2,
+                        t.[UPC_CD] AS c3,
+                        t.[AKS_PRT_NUM] AS c4,
+                        t.[ITM_AI_LDSC] AS c5,
+                        t.[IVCE_LNE_STAT] AS c6,
+                        t.[MFR_CNFDC_SCR] AS c7,
+                        t.[PRT_NUM_CNFDC_SCR] AS c8,
+                        t.[UNSPSC_CNFDC_SCR] AS c9,
+                        t.[AI_STG_NM] AS c10,
+                        t.[MFR_STG_NM] AS c11,
+                        t.[PRT_NUM_STG_NM] AS c12,
+                        t.[UNSPSC_STG_NM] AS c13,
+                        t.[RQST_TS] AS c14,
+                        t.[PRCS_STRT_TS] AS c15,
+                        t.[PRCS_END_TS] AS c16,
+                        t.[DUP_IND] AS c17,
+                        t.[PRNT_IVCE_DTL_ID] AS c18
+                    FOR JSON PATH, INCLUDE_NULL_VALUES
+                )), 1, 8) AS bigint)
+        END AS tracking_seen,
+        d.[CLN_MFR_AI_NM] AS [IVCE_DTL.CLN_MFR_AI_NM],
+        d.[CLN_MFR_PRT_NUM] AS [IVCE_DTL.CLN_MFR_PRT_NUM],
+        d.[UNSPSC_CD] AS [IVCE_DTL.UNSPSC_CD],
+        d.[UPC_CD] AS [IVCE_DTL.UPC_CD],
+        d.[AKS_PRT_NUM] AS [IVCE_DTL.AKS_PRT_NUM],
+        d.[ITM_AI_LDSC] AS [IVCE_DTL.ITM_AI_LDSC],
+        d.[IVCE_LNE_STAT] AS [IVCE_DTL.IVCE_LNE_STAT],
+        d.[DATA_VRFN_IND] AS [IVCE_DTL.DATA_VRFN_IND],
+        d.[WEB_SRCH_URL] AS [IVCE_DTL.WEB_SRCH_URL],
+        d.[MFR_CNFDC_SCR] AS [IVCE_DTL.MFR_CNFDC_SCR],
+        d.[PRT_NUM_CNFDC_SCR] AS [IVCE_DTL.PRT_NUM_CNFDC_SCR],
+        d.[UNSPSC_CNFDC_SCR] AS [IVCE_DTL.UNSPSC_CNFDC_SCR],
+        d.[AI_STG_NM] AS [IVCE_DTL.AI_STG_NM],
+        d.[PRNT_IVCE_DTL_ID] AS [IVCE_DTL.PRNT_IVCE_DTL_ID],
+        t.[CLN_MFR_AI_NM] AS [IVCE_TRKG_MSTR.CLN_MFR_AI_NM],
+        t.[CLN_MFR_PRT_NUM] AS [IVCE_TRKG_MSTR.CLN_MFR_PRT_NUM],
+        t.[UNSPSC_CD] AS [IVCE_TRKG_MSTR.UNSPSC_CD],
+        t.[UPC_CD] AS [IVCE_TRKG_MSTR.UPC_CD],
+        t.[AKS_PRT_NUM] AS [IVCE_TRKG_MSTR.AKS_PRT_NUM],
+        t.[ITM_AI_LDSC] AS [IVCE_TRKG_MSTR.ITM_AI_LDSC],
+        t.[IVCE_LNE_STAT] AS [IVCE_TRKG_MSTR.IVCE_LNE_STAT],
+        t.[MFR_CNFDC_SCR] AS [IVCE_TRKG_MSTR.MFR_CNFDC_SCR],
+        t.[PRT_NUM_CNFDC_SCR] AS [IVCE_TRKG_MSTR.PRT_NUM_CNFDC_SCR],
+        t.[UNSPSC_CNFDC_SCR] AS [IVCE_TRKG_MSTR.UNSPSC_CNFDC_SCR],
+        t.[AI_STG_NM] AS [IVCE_TRKG_MSTR.AI_STG_NM],
+        t.[MFR_STG_NM] AS [IVCE_TRKG_MSTR.MFR_STG_NM],
+        t.[PRT_NUM_STG_NM] AS [IVCE_TRKG_MSTR.PRT_NUM_STG_NM],
+        t.[UNSPSC_STG_NM] AS [IVCE_TRKG_MSTR.UNSPSC_STG_NM],
+        t.[RQST_TS] AS [IVCE_TRKG_MSTR.RQST_TS],
+        t.[PRCS_STRT_TS] AS [IVCE_TRKG_MSTR.PRCS_STRT_TS],
+        t.[PRCS_END_TS] AS [IVCE_TRKG_MSTR.PRCS_END_TS],
+        t.[DUP_IND] AS [IVCE_TRKG_MSTR.DUP_IND],
+        t.[PRNT_IVCE_DTL_ID] AS [IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID]
+    FROM #line AS s
+    LEFT JOIN [sqlwriter].[ledger] AS l WITH (REPEATABLEREAD) ON l.detail_id = s.detail_id
+    INNER JOIN [dbo].[IVCE_DTL] AS d ON d.[IVCE_DTL_UID] = s.detail_id
+    LEFT JOIN [dbo].[IVCE_TRKG_MSTR] AS t ON t.[IVCE_DTL_UID] = s.detail_id
+    WHERE
+        s.mark = 0
+        AND (
+            l.detail_id IS NULL
+            OR (l.version_us < s.version_us OR (l.version_us = s.version_us AND l.document_key < s.document_key))
+            OR (l.version_us = s.version_us AND l.document_key = s.document_key AND l.source_ts <= s.source_ts)
+        )
+    OPTION (LOOP JOIN, FORCE ORDER);
+END;
