@@ -16,6 +16,8 @@ type Recoverer interface {
 	Recover(ctx context.Context, batchID string) (commit.Recovered, error)
 	// RecoverRuns repairs differences between the tables of runs and the queues.
 	RecoverRuns(ctx context.Context) (run.Recovered, error)
+	// CarryOnRuns executes runs without documents, for at most two minutes.
+	CarryOnRuns(ctx context.Context) (run.Carried, error)
 	// TellTransitions writes the breaker's transitions into the audit log.
 	TellTransitions(ctx context.Context) error
 }
@@ -27,12 +29,14 @@ func RecoverRetries(r Recoverer) Mounted {
 		Run: func(ctx context.Context, in Invocation) (Reply, error) {
 			runs, runsErr := r.RecoverRuns(ctx) // first, because it is short and the documents may take all the time
 			found, err := r.Recover(ctx, in.ID)
-			for _, other := range []error{runsErr, r.TellTransitions(ctx)} {
+			told := r.TellTransitions(ctx)
+			carried, carriedErr := r.CarryOnRuns(ctx) // last, because nobody waits for them
+			for _, other := range []error{runsErr, told, carriedErr} {
 				if err == nil {
 					err = other
 				}
 			}
-			return Reply{Logs: []string{tickSummary(found), runsSummary(runs)}, Note: tickNote{found, runs}}, err
+			return Reply{Logs: []string{tickSummary(found), runsSummary(runs)}, Note: tickNote{found, runs, carried}}, err
 		},
 	}
 }
@@ -64,7 +68,8 @@ func runsSummary(r run.Recovered) string {
 // tickNote is a tick as fields of the log line.
 type tickNote struct {
 	commit.Recovered
-	runs run.Recovered
+	runs    run.Recovered
+	carried run.Carried
 }
 
 // MarshalZerologObject writes counts and durations, or why nothing was done.
@@ -72,7 +77,8 @@ func (n tickNote) MarshalZerologObject(e *zerolog.Event) {
 	if n.runs.Off == "" {
 		e.Dict("runs", zerolog.Dict().Int("sent", n.runs.Sent).Int("unsent", n.runs.Unsent).Int("failed", n.runs.Failed).
 			Int("dead", n.runs.Rescued).Int("workers", n.runs.Workers).Int("silent", n.runs.Silent).
-			Int("resumed", n.runs.Resumed).Int("ended", n.runs.Ended))
+			Int("resumed", n.runs.Resumed).Int("ended", n.runs.Ended).
+			Int("carried", n.carried.Runs).Int("carried_ended", n.carried.Ended).Int("carried_failed", n.carried.Failed))
 	} else {
 		e.Str("runs_off", n.runs.Off)
 	}

@@ -25,6 +25,8 @@ func (r recoverer) RecoverRuns(context.Context) (run.Recovered, error) {
 	return run.Recovered{Sent: 7}, nil
 }
 
+func (r recoverer) CarryOnRuns(context.Context) (run.Carried, error) { return run.Carried{}, nil }
+
 func (r recoverer) TellTransitions(context.Context) error { return nil }
 
 const timerBody = `{"Data":{"timer":{"IsPastDue":false}},"Metadata":{}}`
@@ -73,8 +75,8 @@ func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
 // auditing records the order of a tick's parts.
 type auditing struct {
 	parts *[]string
-	// documents, runs and err are the errors of the parts.
-	documents, runs, err error
+	// documents, runs, err and passes are the errors of the parts.
+	documents, runs, err, passes error
 }
 
 func (a auditing) Recover(context.Context, string) (commit.Recovered, error) {
@@ -92,33 +94,39 @@ func (a auditing) TellTransitions(context.Context) error {
 	return a.err
 }
 
-// The recovery may end an outage, so the audit log is written after it, in the same tick.
-func TestATickTellsTheAuditLogLast(t *testing.T) {
+func (a auditing) CarryOnRuns(context.Context) (run.Carried, error) {
+	*a.parts = append(*a.parts, "passes")
+	return run.Carried{}, a.passes
+}
+
+// The recovery may end an outage, so the audit log is written after it, in the same tick. Runs of passes have what time is left.
+func TestATickTellsTheAuditLogAfterTheRecovery(t *testing.T) {
 	var parts []string
 	w, _ := invoke(t, RecoverRetries(auditing{parts: &parts}), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, http.StatusOK, w.Code)
-	require.Equal(t, []string{"runs", "documents", "audit"}, parts)
+	require.Equal(t, []string{"runs", "documents", "audit", "passes"}, parts)
 	full := fault.New(fault.Quota, "test: journal", "9002", "full")
 	w, _ = invoke(t, RecoverRetries(auditing{parts: &parts, err: full}), Options{}, strings.NewReader(timerBody))
 	require.Equal(t, http.StatusServiceUnavailable, w.Code, "an audit log that fails is reported")
 }
 
-// A tick does all of its parts and returns one error: that of documents first, then of runs, then of the audit log.
+// A tick does all of its parts and returns one error: that of documents first, then of runs, of the audit log, of runs of passes.
 func TestATickAnswersTheFirstOfItsErrors(t *testing.T) {
-	documents, runs, audit := errors.New("documents"), errors.New("runs"), errors.New("audit")
+	documents, runs, audit, passes := errors.New("documents"), errors.New("runs"), errors.New("audit"), errors.New("passes")
 	for _, c := range []struct {
 		of   auditing
 		want error
 	}{
-		{auditing{documents: documents, runs: runs, err: audit}, documents},
+		{auditing{documents: documents, runs: runs, err: audit, passes: passes}, documents},
 		{auditing{runs: runs, err: audit}, runs},
-		{auditing{err: audit}, audit},
+		{auditing{err: audit, passes: passes}, audit},
+		{auditing{passes: passes}, passes},
 		{auditing{}, nil},
 	} {
 		var parts []string
 		c.of.parts = &parts
 		_, err := RecoverRetries(c.of).Run(t.Context(), Invocation{})
 		require.ErrorIs(t, err, c.want)
-		require.Equal(t, []string{"runs", "documents", "audit"}, parts)
+		require.Equal(t, []string{"runs", "documents", "audit", "passes"}, parts)
 	}
 }

@@ -271,6 +271,17 @@ func (a *App) RecoverRuns(ctx context.Context) (run.Recovered, error) {
 	return a.work.recovery.Run(ctx)
 }
 
+// CarryOnRuns implements handlers.Recoverer. In shadow mode it does nothing.
+func (a *App) CarryOnRuns(ctx context.Context) (run.Carried, error) {
+	if err := a.becomesReady(ctx); err != nil {
+		return run.Carried{Off: "not ready: nothing is carried on"}, err
+	}
+	if a.work == nil {
+		return run.Carried{Off: config.ModeShadow + ": nothing is carried on"}, nil
+	}
+	return a.work.recovery.CarryOn(ctx)
+}
+
 // TellTransitions implements handlers.Recoverer. While the breaker refuses, the transitions wait.
 func (a *App) TellTransitions(ctx context.Context) error {
 	if a.ops == nil || a.config.Mode == config.ModeShadow {

@@ -23,6 +23,8 @@ type runs struct {
 	queue    *inmem.Queue
 	search   *fakeSelection
 	readOnly string
+	// kinds replaces the kinds of the product unless nil.
+	kinds run.KindTable
 }
 
 func newRuns(t *testing.T) *runs {
@@ -56,7 +58,7 @@ func (r *runs) renew() {
 			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Executor: r.executor()}, nil
 		},
 		RunQueue: r.queue, Selection: r.search,
-	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Now: func() time.Time { return r.clock }})
+	}, ops.Options{SysName: "web", Location: zone, AppVersion: "v1", ReadOnly: r.readOnly, Kinds: r.kinds, Now: func() time.Time { return r.clock }})
 }
 
 // fakeRunStore is a run store that can fail.

@@ -65,6 +65,8 @@ func (o *Ops) previewRun(ctx context.Context, kind run.KindRow, r StartRequest) 
 	p := preview{&res, map[Failures]int{}}
 	var err error
 	switch {
+	case len(kind.Passes) > 0:
+		res.Pattern = run.InPasses
 	case len(r.IDs) > 0:
 		err = o.previewNamed(ctx, kind, r, p)
 	case r.Run != "":

@@ -67,6 +67,8 @@ func (r StartRequest) check(table run.KindTable) error {
 		return refuse(Usage, "to: expected a time after from")
 	case len(r.IDs) > maxRunIDs:
 		return refuse(Usage, "ids: expected at most %d, found %d", maxRunIDs, len(r.IDs))
+	case len(kind.Passes) > 0 && (len(r.IDs) > 0 || r.ErrorKind != "" || r.Code != "" || r.Pattern != ""):
+		return refuse(Usage, "kind: a %s takes no documents: it goes with a time, a rate and a limit", r.Kind)
 	case len(r.IDs) > 0 && (r.ErrorKind != "" || r.Code != "" || !r.From.IsZero() || !r.To.IsZero()):
 		return refuse(Usage, "ids: go with no other filter")
 	case r.Run != "" && (!kind.OfRun || r.ErrorKind != "" || !r.From.IsZero() || !r.To.IsZero() || len(r.IDs) > 0):
@@ -135,7 +137,7 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	}
 	kind, _ := o.o.Kinds.Find(r.Kind) // checked
 	res, err := o.previewRun(ctx, kind, r)
-	if err != nil || r.DryRun || (res.Matched == 0 && !res.AtLeast) {
+	if err != nil || r.DryRun || (res.Matched == 0 && !res.AtLeast && len(kind.Passes) == 0) {
 		return res, err
 	}
 	filter, err := json.Marshal(r.Filter)
@@ -191,13 +193,16 @@ func (o *Ops) execute(ctx context.Context, id string) (RunProgress, error) {
 	case failed != nil:
 		return p, failed
 	}
-	p.Note = fmt.Sprintf("the run is not over: %s; `run resume %s --here --why TEXT` goes on here, otherwise the timer lets managers and workers continue it",
+	p.Note = fmt.Sprintf("the run is not over: %s; `run resume %s --here --why TEXT` goes on here, otherwise the timer continues it",
 		cmp.Or(done.Left, "another process works on its last batches"), id)
 	return p, nil
 }
 
-// notify sends the run's message. It returns a note when that fails.
+// notify sends the run's message. It returns a note when that fails. A run without documents needs none.
 func (o *Ops) notify(ctx context.Context, row run.Run) string {
+	if kind, _ := o.o.Kinds.Find(row.Kind); len(kind.Passes) > 0 {
+		return "the timer executes it, for some minutes at a time"
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
 	defer cancel()
 	errs := o.p.RunQueue.Send(ctx, []run.Outgoing{run.RunPayload(row).Outgoing(0)})

@@ -27,7 +27,7 @@ type Executed struct {
 // Execute executes a running run until it has ended, the context has ended or the invocation's time is nearly over. While a dependency
 // is away it waits. What it holds then is released. Errors by kind: internal, when the run failed, which is recorded.
 func (e *Executor) Execute(ctx context.Context, id string) (Executed, error) {
-	x := &execution{worker: e.worker, id: id, released: map[string]Ticket{}, shown: none}
+	x := newExecution(e.worker, id)
 	for {
 		done, err := x.once(ctx)
 		switch {
@@ -62,6 +62,10 @@ type execution struct {
 	released map[string]Ticket
 	// nextAt is the time of the next chunk by the rate.
 	nextAt time.Time
+}
+
+func newExecution(w worker, id string) *execution {
+	return &execution{worker: w, id: id, released: map[string]Ticket{}, shown: none}
 }
 
 // once executes the run until it must be left or a dependency fails.
@@ -171,7 +175,11 @@ func (x *execution) step(ctx, beating context.Context) (done bool, left string, 
 		case wait > 0:
 			_ = x.o.Wait(beating, wait) // an ended context ends the next step
 		default:
-			err = h.addRows(beating, 0)
+			if len(h.source.kind.Passes) > 0 {
+				err = h.pass(beating)
+			} else {
+				err = h.addRows(beating, 0)
+			}
 			x.nextAt = x.o.Now().Add(h.run.NextIn)
 		}
 	case h != nil:

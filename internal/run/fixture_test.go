@@ -62,6 +62,8 @@ type world struct {
 	batchSize, chunkSize int
 	// kinds replaces the kinds of the product unless nil.
 	kinds run.KindTable
+	// passes are the steps of kinds without documents, in an instance.
+	passes func(*instance) map[run.Kind]run.Step
 	// log is that of the instances to come.
 	log zerolog.Logger
 	// frozen lets uses of the store arrive however late they are.

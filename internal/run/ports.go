@@ -17,6 +17,20 @@ type Selection interface {
 	Page(ctx context.Context, q Query, continuation string) (found []commit.PendingDoc, next string, err error)
 }
 
+// Step does one part of a run without documents (KindRow.Passes), which takes seconds. It goes on at the position at of the pass; ""
+// begins it. It may come again with the same position. Errors of dependency scope and contention: a later tick repeats the step. Any
+// other error fails the run.
+type Step func(ctx context.Context, r Run, pass, at string) (Stepped, error)
+
+// Stepped is the result of a step.
+type Stepped struct {
+	// Next is the position after it, opaque to the caller; with Done the pass is over.
+	Next string
+	Done bool
+	// Counts are what it compared, changed, ... by outcome. They are added to those of the run.
+	Counts map[Outcome]int
+}
+
 // Outgoing is a message to send.
 type Outgoing struct {
 	// ID identifies duplicates: 1 to 128 characters.
@@ -60,7 +74,7 @@ type Runs interface {
 	// ListRuns returns the latest runs of the store's environment, newest first, also those without workers. They have no Watermark. The
 	// Filter of a run with workers is left out when it names documents (Named), because there may be thousands.
 	ListRuns(ctx context.Context, limit int) ([]Run, error)
-	// Stats counts the run's batches and documents.
+	// Stats counts the run's batches and documents. The outcomes of a run without documents are its counts.
 	Stats(ctx context.Context, id string) (Stats, error)
 	// BatchCounts counts the run's batches by status. It is much cheaper than Stats.
 	BatchCounts(ctx context.Context, id string) (map[BatchStatus]int, error)
@@ -79,12 +93,15 @@ type Runs interface {
 	// Changed when the lease is lost, First is not the next number, or the run is to end. If the run already has a document: internal,
 	// code "known".
 	AddChunk(ctx context.Context, l RunLease, c Chunk, audits ...Audit) error
+	// SavePass stores the progress of a run without documents: watermark, counts, documents and the earliest time of the next step. It
+	// records a heartbeat and resets lost_managers. Condition Changed when the lease is lost or the run is to end.
+	SavePass(ctx context.Context, l RunLease, p Progress) error
 	// EndHandOff records that all is handed off and releases the run: worker COMPLETED, lost_managers 0.
 	EndHandOff(ctx context.Context, l RunLease, a Audit) error
 	// ReleaseRun releases the run for another manager: worker IDLE. lost_managers stays.
 	ReleaseRun(ctx context.Context, l RunLease) error
-	// CompleteRun ends a running run that is handed off and has no open batch. It becomes completed, or completed_with_failures when a
-	// batch failed or has failed or deferred documents. A run that is to end becomes cancelled when none of its processing batches has a
+	// CompleteRun ends a running run that is handed off and has no open batch. It becomes completed, or completed_with_failures when
+	// Stats.Failed. A run that is to end becomes cancelled when none of its processing batches has a
 	// heartbeat younger than stale. Its open batches become failed, error "cancelled". A manager that still has the run: worker
 	// COMPLETED. Otherwise false, and nothing is changed. audit makes the entry from the counts.
 	CompleteRun(ctx context.Context, id string, stale time.Duration, audit func(RunStatus, Stats) Audit) (bool, error)

@@ -26,8 +26,10 @@ type watermark struct {
 	Continuation string `json:"continuation,omitempty"`
 	At           int    `json:"at,omitempty"`
 	// Restarts counts how often the container refused a continuation and the search restarted.
-	Restarts int  `json:"again,omitempty"`
-	Done     bool `json:"done,omitempty"`
+	Restarts int `json:"again,omitempty"`
+	// Pass is the one in progress, of a run without documents; Continuation is its position.
+	Pass string `json:"pass,omitempty"`
+	Done bool   `json:"done,omitempty"`
 }
 
 func readWatermark(text string) (watermark, error) {

@@ -35,7 +35,7 @@ type Run struct {
 	Status      RunStatus `json:"status"`
 	// Cancel says that an operator asked the run to end.
 	Cancel bool `json:"cancel,omitempty"`
-	// Counts is documents by outcome, of a run that one process does alone (others: Stats).
+	// Counts is documents by outcome, of a run without documents of its own (others: Stats).
 	Counts map[string]int `json:"counts"`
 	// Error is why the run failed.
 	Error string `json:"error,omitempty"`
@@ -213,6 +213,16 @@ type Chunk struct {
 	// Watermark replaces the run's.
 	Watermark string
 	// Wait is the delay of the next chunk, by the database's clock.
+	Wait time.Duration
+}
+
+// Progress is what one step adds to a run without documents.
+type Progress struct {
+	// Watermark and Counts replace the run's; Documents is the sum of the counts.
+	Watermark string
+	Counts    map[string]int
+	Documents int
+	// Wait is the delay of the next step, by the database's clock.
 	Wait time.Duration
 }
 

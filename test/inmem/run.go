@@ -293,6 +293,11 @@ func statsOf(r *storedRun) run.Stats {
 	for _, it := range r.items {
 		stats.Outcomes[it.Outcome]++
 	}
+	if len(r.items) == 0 {
+		for o, n := range r.Counts {
+			stats.Outcomes[run.Outcome(o)] = n
+		}
+	}
 	return stats
 }
 

@@ -2,6 +2,7 @@ package inmem
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -187,6 +188,27 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 	r.Watermark, r.nextAt, r.HeartbeatAt, r.LostManagers = c.Watermark, s.at().Add(c.Wait), s.at(), 0
 	s.beat(l.Owner)
 	s.note(audits...)
+	return nil
+}
+
+// SavePass implements run.Runs.
+func (s *RunStore) SavePass(ctx context.Context, l run.RunLease, p run.Progress) error {
+	const op = "inmem: save pass"
+	if err := ended(ctx, op); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.leasedRun(op, l)
+	switch {
+	case err != nil:
+		return err
+	case r.Cancel || !r.HandedOffAt.IsZero():
+		return changed(op, "the run is to end")
+	}
+	r.Watermark, r.Counts, r.Documents = p.Watermark, maps.Clone(p.Counts), p.Documents
+	r.nextAt, r.HeartbeatAt, r.LostManagers = s.at().Add(p.Wait), s.at(), 0
+	s.beat(l.Owner)
 	return nil
 }
 

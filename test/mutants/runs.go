@@ -109,8 +109,36 @@ func runsTable() []mutant {
 			"	case outcomeSkipped, string(invoice.NotOffered):\n", "	case outcomeSkipped:\n", "internal/run", "TestARunOfNeverOfferedDocumentsCompletes",
 		},
 		{
-			"run: deferred documents are no failures of a run", "internal/store/shared/runs/run_complete.sql",
-			" OR j.failure_count > 0)", ")", "internal/store/sqlite", "TestRunStore/a_run_that_completed_says_whether_something_is_left_to_do",
+			"run: the row of a run does not say that it has failures", "internal/store/shared/runs/run_with_failures.sql",
+			"SET status = 'completed_with_failures'", "SET status = 'completed'", "internal/store/sqlite", "TestRunStore/a_run_that_completed_says_whether_something_is_left_to_do",
+		},
+		{
+			"executor: the epoch of a released batch is forgotten", "internal/run/executor.go",
+			"Attempt: c.Batch.Attempt, Epoch: c.Lease.Epoch}", "Attempt: c.Batch.Attempt}", "internal/run", "TestAnExecutorWaitsWhileSQLIsAway",
+		},
+		{
+			"executor: the epoch of a released run is forgotten", "internal/run/executor.go",
+			"			shown = x.shown\n", "			shown = none\n", "internal/run", "TestAnExecutorWaitsWhileSQLIsAway",
+		},
+		{
+			"executor: a batch that ended is no progress", "internal/run/executor.go",
+			"released == nil && h != nil &&", "released == nil && h != nil && false &&", "internal/run", "TestExecutorsThatMakeProgressAreNotCountedAsLost",
+		},
+		{
+			"executor: the run stays claimed when it is left", "internal/run/executor.go",
+			"		lost, failed := x.hand.release(ctx, err)\n", "		lost, failed := false, error(nil)\n", "internal/run", "TestAStoppedExecutorReleasesItsRun",
+		},
+		{
+			"run: another environment's document is taken for one that was finished before a crash", "internal/run/results.go",
+			"err == nil && d.SysName == sysName {", "err == nil {", "internal/run", "TestAnExecutorMayDieAtEveryStep",
+		},
+		{
+			"passes: a step replaces the counts of the ones before", "internal/run/passes.go",
+			"counts[string(o)] += n", "counts[string(o)] = n", "internal/run", "TestTheTimerCarriesOnARunOfPasses",
+		},
+		{
+			"passes: the timer sends a message for a run without batches", "internal/run/recovery.go",
+			"		case r.hasPasses(row): // CarryOn\n", "", "internal/run", "TestATickCarriesOnForTwoMinutes",
 		},
 		{
 			"run: a claim of the attempt before says that the queue has passed", "internal/store/shared/runs/jobs_silent.sql",

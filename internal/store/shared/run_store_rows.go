@@ -142,8 +142,18 @@ func (s *RunStore) readStats(ctx context.Context, db querier, id string) (stats 
 	if stats.Batches, err = counts[run.BatchStatus](ctx, s, db, "run_jobs", sql.Named("run", id)); err != nil {
 		return run.Stats{}, err
 	}
-	if stats.Outcomes, err = counts[run.Outcome](ctx, s, db, "run_outcomes", sql.Named("run", id)); err != nil {
-		return run.Stats{}, err
+	if stats.Outcomes, err = counts[run.Outcome](ctx, s, db, "run_outcomes", sql.Named("run", id)); err != nil || len(stats.Outcomes) > 0 {
+		return stats, err
 	}
-	return stats, nil
+	err = s.each(ctx, db, "run_counts", func(rows *sql.Rows) error {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(text), &stats.Outcomes); err != nil {
+			return fault.Wrap(fault.Internal, "store: run stats", "counts", "the counts of run "+id+" are not what was written", err)
+		}
+		return nil
+	}, sql.Named("run", id))
+	return stats, err
 }

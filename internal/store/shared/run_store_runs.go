@@ -3,6 +3,7 @@ package shared
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -187,6 +188,23 @@ func (s *RunStore) AddChunk(ctx context.Context, l run.RunLease, c run.Chunk, au
 	})
 }
 
+// SavePass implements run.Runs.
+func (s *RunStore) SavePass(ctx context.Context, l run.RunLease, p run.Progress) error {
+	op := s.op("save pass")
+	counts, err := json.Marshal(p.Counts)
+	if err != nil {
+		return fault.Wrap(fault.Internal, op, "encode", "the counts cannot be written as JSON", err)
+	}
+	return s.inTx(ctx, op, func(tx *sql.Tx) error {
+		n, err := s.exec(ctx, tx, "run_pass", runLeaseArgs(l, sql.Named("watermark", s.engine.Long(p.Watermark)), sql.Named("counts", s.engine.Long(string(counts))),
+			sql.Named("documents", int64(p.Documents)), millis("wait", p.Wait))...)
+		if err := requireRow(n, err, op, "this manager no longer has the run, or the run is asked to end"); err != nil {
+			return err
+		}
+		return s.beatWorker(ctx, tx, l.Owner)
+	})
+}
+
 // checkChunk refuses an invalid chunk.
 func checkChunk(op string, c run.Chunk) error {
 	if c.Initial != run.PendingQueue && c.Initial != run.Queued {
@@ -307,8 +325,11 @@ func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Durati
 		if err != nil {
 			return err
 		}
-		if status == run.RunCompleted && stats.Failed() { // the same rule as in run_complete.sql
+		if status == run.RunCompleted && stats.Failed() {
 			status = run.RunCompletedWithFailures
+			if _, err := s.exec(ctx, tx, "run_with_failures", sql.Named("run", id)); err != nil {
+				return err
+			}
 		}
 		a, err := normalizedAudit(audit(status, stats))
 		if err != nil {

@@ -781,26 +781,22 @@ WHERE
 GO
 -- run_complete
 DECLARE @run nvarchar(64);
--- Completes a run whose batches have all ended. It completes with failures if a batch failed, or has failed or
--- deferred documents.
+-- Completes a run whose batches have all ended.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
-SET
-    status = CASE
-        WHEN EXISTS (
-            SELECT 1 FROM sqlwriter.job AS j
-            WHERE j.run_id = @run AND (j.status = 'failed' OR j.failure_count > 0)
-        ) THEN 'completed_with_failures'
-        ELSE 'completed'
-    END,
-    ended_at = SYSUTCDATETIME()
+SET status = 'completed', ended_at = SYSUTCDATETIME()
 WHERE
     run_id = @run AND status = 'running' AND handed_off_at IS NOT NULL
     AND NOT EXISTS (
         SELECT 1 FROM sqlwriter.job AS j
         WHERE j.run_id = @run AND j.status IN ('pending_queue', 'pending_retry', 'queued', 'processing')
     );
+GO
+-- run_counts
+DECLARE @run nvarchar(64);
+-- The counts of a run without documents, as JSON.
+SELECT r.counts FROM sqlwriter.run AS r WHERE r.run_id = @run;
 GO
 -- run_fail
 DECLARE @reason nvarchar(2000);
@@ -883,6 +879,27 @@ FROM sqlwriter.batch_item AS i
 WHERE i.run_id = @run
 GROUP BY i.outcome;
 GO
+-- run_pass
+DECLARE @watermark nvarchar(max);
+DECLARE @counts nvarchar(max);
+DECLARE @documents bigint;
+DECLARE @wait bigint;
+DECLARE @run nvarchar(64);
+DECLARE @owner nvarchar(64);
+DECLARE @epoch bigint;
+-- Stores the progress of a run without documents. Only the run's manager may. A step is progress, so it resets the
+-- count of lost managers.
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
+UPDATE sqlwriter.run
+SET
+    watermark = NULLIF(@watermark, ''), counts = @counts, documents = @documents,
+    next_at = CAST(DATEADD(MILLISECOND, @wait, SYSUTCDATETIME()) AS datetime2(3)), heartbeat_at = SYSUTCDATETIME(),
+    lost_managers = 0
+WHERE
+    run_id = @run AND owner = @owner AND epoch = @epoch AND status = 'running'
+    AND cancel = 0 AND handed_off_at IS NULL;
+GO
 -- run_read
 DECLARE @run nvarchar(64);
 -- One run with its filter and its watermark, which may be long.
@@ -962,6 +979,15 @@ GO
 DECLARE @run nvarchar(64);
 -- Whether an operator asked the run to end.
 SELECT r.cancel FROM sqlwriter.run AS r WHERE r.run_id = @run;
+GO
+-- run_with_failures
+DECLARE @run nvarchar(64);
+-- Says of a run that completed in this transaction that something failed or was deferred.
+SET XACT_ABORT ON;
+SET LOCK_TIMEOUT 5000;
+UPDATE sqlwriter.run
+SET status = 'completed_with_failures'
+WHERE run_id = @run AND status = 'completed';
 GO
 -- worker_beat
 DECLARE @owner nvarchar(64);
