@@ -55,9 +55,16 @@ func newWorking(t *testing.T, documents int) *working {
 	w := &working{bench: newBench(t), store: inmem.NewRunStore(time.Now, "web"), queue: inmem.NewQueue(nil)}
 	sink := inmem.NewSink()
 	flow := breakerOver(sink)
+	live := commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow})
+	stores := func(ctx context.Context) (ops.Stores, error) {
+		s, err := storesOf(w.store)(ctx)
+		s.Executor = run.NewExecutor(run.Ports{Store: w.store, Selection: docs.Selection(1000), Documents: docs, Commit: live, Breaker: flow},
+			run.Options{SysName: "web", Instance: "here"})
+		return s, err
+	}
 	w.ops = ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
-		Stores: storesOf(w.store), ReportNames: shared.ReportNames(), RunQueue: w.queue, Selection: docs.Selection(1000),
+		Documents: docs, Backlog: docs, Breaker: flow, Commit: live,
+		Stores: stores, ReportNames: shared.ReportNames(), RunQueue: w.queue, Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
 	w.env["SQLWRITER_APP"] = host(t, w.ops, "key-marker").URL
@@ -148,6 +155,41 @@ func readReceipt(t *testing.T, path string) (receiptHead, map[string]receiptLine
 	require.NoError(t, err)
 	require.Empty(t, left, "nothing is left behind")
 	return head, all
+}
+
+// --here needs no Service Bus, and the receipt is the usual one. A run that is left goes on by resume.
+func TestARunIsExecutedHere(t *testing.T) {
+	w := newWorking(t, 130)
+	w.queue.Always(inmem.QueueDown())
+	file := filepath.Join(w.dir, "receipt.jsonl")
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--all", "--limit", "120", "--here", "--why", "x", "--wait", "--receipt", file), w.errors)
+	id := w.onlyRun(t)
+	require.Contains(t, w.errors, "run "+id+" completed with failures: documents: 120 deferred")
+	head, all := readReceipt(t, file)
+	require.Equal(t, map[string]int{"deferred": 120}, head.Counts)
+	require.Len(t, all, 120)
+	require.Zero(t, w.queue.Sends())
+
+	require.Equal(t, exitFailed, w.run(t, "run", "start", "replay", "--all", "--here", "--why", "x"), w.errors)
+	require.Regexp(t, `status\s+completed with failures\n`, w.out)
+	require.Regexp(t, `documents\s+10 of 10 \(100%\)`, w.out)
+	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--here", "--why", "x"))
+	require.Contains(t, w.errors, "is running, has failed or was cancelled: it is completed_with_failures")
+}
+
+func TestARunningRunIsResumedHere(t *testing.T) {
+	w := newWorking(t, 3)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--all", "--why", "x"), w.errors)
+	id := w.onlyRun(t)
+	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--why", "x"))
+	_, claimed, err := w.store.ClaimRun(t.Context(), id, 0, -1, run.Worker{ID: "manager-00000001"}, time.Minute)
+	require.NoError(t, err)
+	require.True(t, claimed)
+	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--here", "--why", "x"))
+	require.Contains(t, w.errors, "manager-00000001 has it, last heard 0s ago")
+	require.NoError(t, w.store.ReleaseRun(t.Context(), run.RunLease{Run: id, Owner: "manager-00000001", Epoch: 1}))
+	require.Equal(t, exitFailed, w.run(t, "run", "resume", id, "--here", "--why", "x"), w.errors)
+	require.Regexp(t, `outcomes\s+3 deferred\n`, w.out)
 }
 
 func TestARunFromItsPreviewToItsReceipt(t *testing.T) {

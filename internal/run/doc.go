@@ -1,4 +1,4 @@
-// Package run executes long operations (drain, replay, reindex) over many documents, with many processes.
+// Package run executes long operations (drain, replay, reindex) over many documents, with many processes or with one.
 //
 // # Roles
 //
@@ -6,6 +6,12 @@
 // sends a message for each batch. Workers commit the documents of a batch through commit.Commit, as every other caller does.
 // Recovery runs on a timer and continues whatever a dead process or a lost message left behind. DeadLetters stores messages
 // that cannot be used as evidence. Deferral defers messages until the process has opened SQL.
+//
+// An Executor does a run in its process, without any message: it is manager and worker in one, over the same rows. Managers and workers
+// continue what it left, and it continues what they left (ADR 0030).
+//
+// Kinds is the table of the kinds of runs. A kind may have passes instead of documents: its run has no batches and no messages, but a
+// watermark and counts. The timer executes it a few minutes at a time (Recovery.CarryOn).
 //
 // The database is the truth. A message only says which row to read: it may be lost, arrive twice, late, or out of order. Rows
 // exist before their message is sent. Every change of a row is compare-and-set, so a late change has no effect.
@@ -46,6 +52,9 @@
 //     after 10 minutes. Writing a document again is harmless, because the ledger answers unchanged.
 //   - A worker dies after the last outcome: as before. The next worker finds nothing to do and completes the batch.
 //   - A process dies before it completed the run: Recovery completes it.
+//   - An Executor dies: what a manager and a worker leave behind. Another Executor takes the run over after 2 minutes, or Recovery sends
+//     its message after 7.
+//   - A step of a pass dies before its progress is stored: the next tick repeats it.
 //   - SQL or Cosmos DB fails: the owner releases its lease and defers the message. No delivery and no retry is counted (ADR 0027).
 //
 // The package knows no SDK. Its ports are in ports.go; their comments are the contract of the adapters, which test/conformance
