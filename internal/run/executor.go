@@ -32,14 +32,14 @@ func (e *Executor) Execute(ctx context.Context, id string) (Executed, error) {
 		done, err := x.once(ctx)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return Executed{Left: stopped}, nil
+			return Executed{Left: stopped}, nil //nolint:nilerr // the run goes on
 		case err == nil || !transient(err):
 			return done, err
 		}
 		wait := e.delayFor(err)
 		e.o.Log.Warn().Str("run", id).Str("reason", errorText(err)).Dur("again_in_ms", wait).Msg("the execution waits")
 		if e.timeLeft(ctx) < wait || e.o.Wait(ctx, wait) != nil {
-			return Executed{Left: errorText(err)}, nil
+			return Executed{Left: errorText(err)}, nil //nolint:nilerr // the run goes on
 		}
 	}
 }

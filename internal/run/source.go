@@ -44,7 +44,7 @@ func readWatermark(text string) (watermark, error) {
 }
 
 func (m watermark) String() string {
-	text, err := json.Marshal(m)
+	text, err := json.Marshal(m) //nolint:gosec // a pass of a run is no password
 	if err != nil {
 		panic("run: a watermark cannot be written as JSON: " + err.Error()) // cannot happen: it is texts and numbers
 	}
