@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
@@ -278,7 +279,7 @@ func (c *markCommittedCommand) Run(ctx context.Context, a *app) error {
 		if c.JSON {
 			return printJSON(a, res)
 		}
-		a.printf("%s: was %s, is committed (outcome %s). Its lines and the ledger did not change.", res.ID, res.From, ops.Manual)
+		a.printf("%s: was %s, is committed (outcome %s). Its lines and the ledger did not change.", res.ID, res.From, commit.Manual)
 		return nil
 	})
 }

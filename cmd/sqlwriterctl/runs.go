@@ -56,8 +56,12 @@ type runStartCommand struct {
 	Limit   int      `help:"At most N documents." placeholder:"N"`
 	Pattern string   `help:"How batches are handed off: two_phase, checkpoint or optimistic. By default checkpoint above 10,000 documents, else two_phase." placeholder:"NAME"`
 	Why     string   `help:"The reason, for the audit log." placeholder:"TEXT"`
-	DryRun  bool     `help:"Count and list, and change nothing."`
-	Here    bool     `help:"Execute it in this process (with --app: in the app's, for some minutes), without Service Bus. Ctrl-C leaves it; see run resume."`
+
+	OverwriteEdits []int64 `help:"Reindex: write these lines although a person edited them, with the document's status; may be repeated. Name their documents with --id." placeholder:"LINE"`
+	NotComparable  bool    `help:"Reindex: also write lines that cannot be compared with what was written: adopted ones, those with AI-ERROR, and those of another hash version."`
+
+	DryRun bool `help:"Count and list, and change nothing."`
+	Here   bool `help:"Execute it in this process (with --app: in the app's, for some minutes), without Service Bus. Ctrl-C leaves it; see run resume."`
 }
 
 // Run starts the run, and watches it with --wait.
@@ -104,7 +108,7 @@ func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 		return r, &usageError{errors.New("--receipt requires --wait, because the run must have ended (`run show RUN --receipt FILE` writes it later)")}
 	}
 	r = ops.StartRequest{
-		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of},
+		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable},
 		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, By: operatorName(), Why: c.Why,
 	}
 	if r.From, r.To, err = period(c.Since, c.Until, a.clock()()); err != nil {

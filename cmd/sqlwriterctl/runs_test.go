@@ -266,7 +266,7 @@ func TestTheDocumentsThatARunLeftAreListedAndReplayed(t *testing.T) {
 	require.Equal(t, exitOK, w.run(t, "run", "items", id, "--limit", "30", "--after", items[1].Document), w.errors)
 	require.Equal(t, 1+28, strings.Count(w.out, "\n"))
 	require.Equal(t, exitUsage, w.run(t, "run", "items", id, "--outcome", "bogus"))
-	require.Contains(t, w.errors, `outcome: expected some of committed, unchanged, superseded, deferred, failed, gone, skipped, found "bogus"`)
+	require.Contains(t, w.errors, `outcome: expected some of committed, unchanged, superseded, deferred, failed, gone, skipped, edited, not_comparable, manual, found "bogus"`)
 
 	require.Equal(t, exitOK, w.run(t, "run", "start", "replay", "--run", id, "--dry-run"), w.errors)
 	require.Contains(t, w.out, "3 documents match a replay")

@@ -27,6 +27,10 @@ type Batch struct {
 	// Rewrite writes lines again that have their document's content already. It does not change the state of a committed
 	// document. Only ForRun uses it.
 	Rewrite bool
+	// Overwrite are lines that an operator named: a Rewrite writes them although a person edited them, and also those of a
+	// Manual document all of whose lines are named. NotComparable lets a Rewrite write lines that cannot be compared.
+	Overwrite     []int64
+	NotComparable bool
 	// OneByOne sends each document in a request of its own. It is for documents whose earlier request had bad ones.
 	OneByOne bool
 	// DivideUntil, if set, is an earlier end of the search for bad documents.
@@ -99,6 +103,15 @@ func (b Batch) takesOver(status invoice.Status) bool {
 	case FromFeed, FromTimer:
 	}
 	return false
+}
+
+// Manual is the outcome of a document that a person marked as committed after a repair of its lines by hand.
+const Manual = "manual"
+
+// leavesAlone reports whether the batch leaves a document to the person who repaired its lines.
+func (b Batch) leavesAlone(d invoice.Document) bool {
+	return b.mode() == Rewrite && d.State.Status == invoice.Committed && d.State.Outcome == Manual &&
+		slices.ContainsFunc(append([]int64{d.Main}, d.Duplicates...), func(line int64) bool { return !slices.Contains(b.Overwrite, line) })
 }
 
 // mode is the effect of the batch's requests.

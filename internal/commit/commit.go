@@ -158,6 +158,7 @@ func (c *Commit) stages(ctx context.Context, b Batch, mode Mode) *stages {
 		version:  versioner{patch, next, o.Parallel, t},
 		writer: &writer{
 			requester: request, purpose: b.Purpose, maxDocuments: o.MaxDocuments, maxRows: o.MaxRows,
+			overwrite: b.Overwrite, notComparable: b.NotComparable,
 			divideUntil: earlier(o.Now().Add(divide), b.DivideUntil), ranOut: &c.ranOut,
 		},
 		judge: judge{chosen, next, c.breaker, t},

@@ -58,11 +58,87 @@ func TestARunIsToldWhyADocumentFailed(t *testing.T) {
 	require.Contains(t, got.Reason, "99")
 }
 
+// reindex rewrites documents, with lines that an operator named.
+func (w *world) reindex(overwrite []int64, ids ...string) map[string]commit.DocumentResult {
+	w.t.Helper()
+	results := map[string]commit.DocumentResult{}
+	_, err := w.commit.Run(w.t.Context(), commit.Batch{
+		Documents: w.snapshots(ids...), Received: w.clock, Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
+		Overwrite: overwrite, OnResult: func(r commit.DocumentResult) { results[r.ID] = r },
+	})
+	require.NoError(w.t, err)
+	return results
+}
+
+// A reindex of 100 lines, of which a person edited five and repaired three by hand, writes 92 and names the other eight.
+func TestAReindexLeavesAlonePeoplesWork(t *testing.T) {
+	const lines = 100
+	w := newWorld(t)
+	var docs, ids []string
+	for i := range int64(lines) {
+		w.sink.AddLines(i + 1)
+		docs = append(docs, result(int(i)%60, i+1, "ACME", ""))
+		ids = append(ids, idOf(t, docs[i]))
+	}
+	w.run(w.put(docs...)...)
+	edits := []string{"acme", "ACME ", "", "somebody's", "AcMe"} // case and trailing blanks count
+	for i, value := range edits {
+		w.edit(int64(i+1), "CLN_MFR_AI_NM", value)
+	}
+	for i := 5; i < 8; i++ { // repaired by hand and marked
+		require.NoError(t, w.docs.Put(json.RawMessage(result(i, int64(i+1), "WRONG", `{"status":"committed","outcome":"manual","retry_count":0}`))))
+	}
+	w.edit(9, invoice.StatusColumn, "APPROVED")
+	before := w.snapshots(ids...)
+
+	results := w.reindex(nil, ids...)
+	outcomes := map[string]int{}
+	for _, r := range results {
+		outcomes[r.Outcome]++
+	}
+	require.Equal(t, map[string]int{"applied": 92, "edited": 5, "manual": 3}, outcomes)
+	for i, value := range edits {
+		require.Equal(t, value, w.value(int64(i+1), invoice.Detail, "CLN_MFR_AI_NM"))
+		require.Contains(t, results[ids[i]].Reason, fmt.Sprint("lines ", i+1), "the line is named")
+	}
+	for i := 5; i < 8; i++ {
+		require.Equal(t, "ACME", w.value(int64(i+1), invoice.Detail, "CLN_MFR_AI_NM"))
+	}
+	require.Equal(t, "APPROVED", w.value(9, invoice.Detail, invoice.StatusColumn), "a steward's status stays")
+	require.Equal(t, before, w.snapshots(ids...), "no document changes")
+
+	results = w.reindex([]int64{2, 6}, ids[:7]...)
+	require.Equal(t, "applied", results[ids[1]].Outcome)
+	require.Equal(t, "ACME", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"))
+	require.Equal(t, "applied", results[ids[5]].Outcome, "all lines of this document are named")
+	require.Equal(t, "WRONG", w.value(6, invoice.Detail, "CLN_MFR_AI_NM"))
+	require.Equal(t, []string{"edited", "manual"}, []string{results[ids[0]].Outcome, results[ids[6]].Outcome}, "these are not")
+}
+
+// A document that a person repaired is left alone as long as one of its lines is not named.
+func TestAManualDocumentIsRewrittenWholeOrNotAtAll(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	doc := result(1, 1, "ACME", `{"status":"committed","outcome":"manual","retry_count":0}`, 2)
+	w.put(doc)
+	require.Equal(t, "manual", w.reindex([]int64{1}, idOf(t, doc))[idOf(t, doc)].Outcome)
+	require.Equal(t, "applied", w.reindex([]int64{1, 2}, idOf(t, doc))[idOf(t, doc)].Outcome)
+}
+
+// A document that is offered again before its reindex keeps its status when its line was edited: the verdict is no outcome.
+func TestAnEditedLineCommitsNoDocument(t *testing.T) {
+	w := newWorld(t, 1)
+	doc := result(1, 1, "ACME", "")
+	w.run(w.put(doc)...)
+	w.edit(1, "CLN_MFR_AI_NM", "somebody's")
+	w.put(doc)
+	require.Equal(t, "edited", w.reindex(nil, idOf(t, doc))[idOf(t, doc)].Outcome)
+	require.Equal(t, "pending", w.status(idOf(t, doc)))
+}
+
 func TestRewritingTouchesLinesAndNeverACommittedDocument(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	good, bad := result(1, 1, "ACME", ""), result(2, 2, "ACME", "")
 	w.run(w.put(good, bad)...)
-	w.edit(1, "CLN_MFR_AI_NM", "a person's")
 	require.NoError(t, w.docs.Put(json.RawMessage(result(2, 2, tooLong(), `{"status":"committed","retry_count":0,"outcome":"applied"}`))))
 	before := w.snapshots(idOf(t, good), idOf(t, bad))
 

@@ -32,6 +32,10 @@ func (j judge) decide(ctx context.Context, w *work) error {
 		return nil
 	}
 	w.step = finished
+	if v := res.outcome.Verdict; v == Edited || v == NotComparable { // its state stays, whatever it is
+		j.tally.leftAlone(cur.ID, string(v), res.outcome.leftAlone())
+		return nil
+	}
 	if cur.State.Status == invoice.Committed && j.batch.takesOver(invoice.Committed) && (res.failed() || sameContent(w.written, cur)) {
 		j.rewritten(cur, res)
 		return nil

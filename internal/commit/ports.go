@@ -5,6 +5,7 @@ package commit
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/invoice"
@@ -237,12 +238,26 @@ type Outcome struct {
 }
 
 // Missing lists the lines that do not exist.
-func (o Outcome) Missing() []int64 {
+func (o Outcome) Missing() []int64 { return o.lines(Missing) }
+
+func (o Outcome) lines(v Verdict) []int64 {
 	var ids []int64
 	for _, r := range o.Rows {
-		if r.Verdict == Missing {
+		if r.Verdict == v {
 			ids = append(ids, r.DetailID)
 		}
 	}
 	return ids
+}
+
+// leftAlone names the lines that a rewrite left alone, for people.
+func (o Outcome) leftAlone() string {
+	var parts []string
+	if edited := o.lines(Edited); len(edited) > 0 {
+		parts = append(parts, "edited since they were written: lines "+idList(edited))
+	}
+	if unknown := o.lines(NotComparable); len(unknown) > 0 {
+		parts = append(parts, "not comparable with what was written: lines "+idList(unknown))
+	}
+	return strings.Join(parts, "; ")
 }

@@ -160,7 +160,6 @@ func TestOnlyWrittenContentIsProof(t *testing.T) {
 			require.Equal(w.t, map[string]int{"unchanged": 1}, w.run(w.put(committed)...).Outcomes)
 		},
 		"a rewrite": func(w *world, committed string) {
-			w.edit(1, "CLN_MFR_AI_NM", "a person's")
 			_, report := w.runFor(true, []invoice.Status{invoice.Committed}, w.snapshots(idOf(w.t, committed))...)
 			require.Equal(w.t, map[string]int{"applied": 1}, report.Outcomes)
 		},

@@ -46,6 +46,10 @@ func (s selector) choose(docs []invoice.Document) []work {
 			s.tally.skip(d, eligibility)
 			continue
 		}
+		if s.batch.leavesAlone(d) {
+			s.tally.leftAlone(d.ID, Manual, "a person repaired its lines by hand and marked it as committed")
+			continue
+		}
 		taken = append(taken, work{doc: d})
 	}
 	return taken

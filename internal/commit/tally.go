@@ -63,6 +63,12 @@ func (t *tally) skip(d invoice.Document, why invoice.Eligibility) {
 	t.count(d.ID, outcome, "")
 }
 
+// leftAlone counts a document that a rewrite leaves alone, wholly or in part.
+func (t *tally) leftAlone(id, outcome, why string) {
+	t.add(DocumentResult{ID: id, Outcome: outcome, Code: outcome, Reason: why})
+	t.log.Info().Str("document", id).Str("outcome", outcome).Str("reason", why).Msg("a rewrite left lines alone")
+}
+
 // leave counts and logs a document that is left to the recovery timer.
 func (t *tally) leave(id string, err error) {
 	t.add(resultOf(id, "left", err))

@@ -40,6 +40,9 @@ type writer struct {
 	*requester
 	purpose               Purpose
 	maxDocuments, maxRows int
+	// overwrite and notComparable are those of the batch.
+	overwrite     []int64
+	notComparable bool
 	// divideUntil ends the search for bad documents.
 	divideUntil time.Time
 	// ranOut is when a batch of the feed last ran out of time for dividing, in epoch seconds.
@@ -55,7 +58,11 @@ func (w *writer) write(ctx context.Context, works []work) error {
 	var at []int
 	for i := range works {
 		if works[i].waits() && works[i].doc.Problem == nil {
-			items, at = append(items, ItemOf(works[i].doc)), append(at, i)
+			it := ItemOf(works[i].doc)
+			if w.mode == Rewrite {
+				it.Overwrite, it.NotComparable = w.overwrite, w.notComparable
+			}
+			items, at = append(items, it), append(at, i)
 		}
 	}
 	if !slices.ContainsFunc(works, func(w work) bool { return w.waits() }) {

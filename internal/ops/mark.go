@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"maps"
 
+	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
-
-// Manual is the outcome of a document that a person marked as committed.
-const Manual = "manual"
 
 // The members of sql_writer that record a mark.
 const (
@@ -115,7 +113,7 @@ func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, r MarkRequest
 func (o *Ops) marked(s invoice.State, r MarkRequest) invoice.State {
 	const maxBy, maxWhy = 100, 500
 	at := invoice.Stamp(o.o.Now(), o.o.Location)
-	s.Status, s.Outcome, s.SupersededBy, s.CommittedAt = invoice.Committed, Manual, "", at
+	s.Status, s.Outcome, s.SupersededBy, s.CommittedAt = invoice.Committed, commit.Manual, "", at
 	s.RetryAfter, s.Postponed = 0, false
 	s.LastError, s.LastErrorAt, s.LastErrorKind, s.LastErrorCode = "", "", "", ""
 	s.Error, s.FinalError, s.FailedAt = "", "", ""

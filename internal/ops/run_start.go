@@ -81,6 +81,12 @@ func (r StartRequest) check(table run.KindTable) error {
 		return refuse(Usage, "limit: expected 0 to %d, found %d", maxRunLimit, r.Limit)
 	case r.Pattern != "" && !known:
 		return refuse(Usage, "pattern: expected two_phase, checkpoint or optimistic, found %q", r.Pattern)
+	case (len(r.OverwriteEdits) > 0 || r.NotComparable) && !kind.Rewrite:
+		return refuse(Usage, "overwrite_edits, not_comparable: go with a kind that writes lines again, found %q", string(r.Kind))
+	case len(r.OverwriteEdits) > maxIDs:
+		return refuse(Usage, "overwrite_edits: expected at most %d lines, found %d", maxIDs, len(r.OverwriteEdits))
+	case empty && len(r.OverwriteEdits) > 0 && !r.All:
+		return refuse(Usage, "overwrite_edits: names lines, not documents: expected ids, another filter, or all")
 	case empty && !r.All && !kind.Unfiltered:
 		return refuse(Usage, "all: expected a filter, or that all documents are meant")
 	case r.All && !empty:

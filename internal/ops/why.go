@@ -164,7 +164,7 @@ func (w why) committed(e *Explanation) {
 		if e.SupersededBy != "" {
 			e.Summary += ": " + e.SupersededBy
 		}
-	case Manual:
+	case commit.Manual:
 		e.Summary = "committed by hand" + at
 		if e.Marked != nil {
 			e.Summary += fmt.Sprintf(" by %s: %s", e.Marked.By, e.Marked.Why)
@@ -332,7 +332,7 @@ func ago(d time.Duration) string {
 
 // markOf reads the record of MarkCommitted; nil without one, or when the document was committed otherwise since.
 func markOf(s invoice.State) *Mark {
-	if s.Outcome != Manual {
+	if s.Outcome != commit.Manual {
 		return nil
 	}
 	text := func(name string) (v string) {

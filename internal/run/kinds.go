@@ -60,13 +60,13 @@ func Kinds() KindTable {
 			Accepts: func(doc commit.PendingDoc, now time.Time) bool {
 				return doc.Status != invoice.RetryScheduled || invoice.Due(doc.RetryAfter, now)
 			},
-			Outcomes: Outcomes(),
+			Outcomes: written(),
 		},
 		{
 			Kind: Replay, Meaning: "failed documents", ByFailure: true, OfRun: true,
 			Statuses: []invoice.Status{invoice.Failed},
 			TakeOver: []invoice.Status{invoice.Failed}, TakeOverNamed: []invoice.Status{invoice.RetryScheduled},
-			Outcomes: Outcomes(),
+			Outcomes: written(),
 		},
 		{
 			Kind: Reindex, Meaning: "writes committed documents again", Rewrite: true,

@@ -38,7 +38,7 @@ func (r *results) record(t commit.DocumentResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outcomes[t.ID] = o
-	if t.Kind == "" {
+	if t.Reason == "" && t.Kind == "" {
 		return
 	}
 	r.details = append(r.details, ErrorDetail{
@@ -102,6 +102,8 @@ func OutcomeOf(word string) Outcome {
 		return DocGone
 	case outcomeSkipped, string(invoice.NotOffered):
 		return DocSkipped
+	case string(commit.Edited), string(commit.NotComparable), commit.Manual:
+		return Outcome(word)
 	default: // retry_scheduled; left to the recovery timer
 		return DocDeferred
 	}
@@ -111,6 +113,8 @@ func OutcomeOf(word string) Outcome {
 // content.
 func typeOf(kind fault.Kind, code string) string {
 	switch {
+	case kind == "": // lines that a rewrite left alone
+		return TypeMigration
 	case fault.ScopeOf(kind) != fault.ScopeDocument || kind == fault.Internal:
 		return TypeSystem
 	case fault.IsNumber(code):

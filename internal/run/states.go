@@ -122,10 +122,20 @@ const (
 	// DocGone: it was deleted. DocSkipped: its status is not one that the run takes.
 	DocGone    Outcome = "gone"
 	DocSkipped Outcome = "skipped"
+	// DocEdited, DocNotComparable, DocManual: a rewrite left lines alone. A person edited them; the ledger does not say what was
+	// written; or a person repaired them and marked the document.
+	DocEdited        Outcome = "edited"
+	DocNotComparable Outcome = "not_comparable"
+	DocManual        Outcome = "manual"
 )
 
 // Outcomes returns all outcomes.
 func Outcomes() []Outcome {
+	return append(written(), DocEdited, DocNotComparable, DocManual)
+}
+
+// written are the outcomes of the kinds that do not rewrite.
+func written() []Outcome {
 	return []Outcome{DocCommitted, DocUnchanged, DocSuperseded, DocDeferred, DocFailed, DocGone, DocSkipped}
 }
 

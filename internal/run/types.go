@@ -94,6 +94,10 @@ type Filter struct {
 	IDs []string `json:"ids,omitempty"`
 	// Run names another run: its failed and deferred documents, of Code if given. Nothing else is then searched.
 	Run string `json:"run,omitempty"`
+	// OverwriteEdits are lines that a rewrite writes although a person edited them. NotComparable lets it write lines that cannot be
+	// compared with what was written. Neither selects documents.
+	OverwriteEdits []int64 `json:"overwrite_edits,omitempty"`
+	NotComparable  bool    `json:"not_comparable,omitempty"`
 }
 
 // Named returns how many documents a filter as JSON names; 1 when it names a run, 0 also for invalid JSON.

@@ -152,6 +152,12 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 	if err != nil {
 		return res, err
 	}
+	var filter Filter
+	if kind.Rewrite { // a claim leaves the filter out
+		if filter, err = w.filterOf(ctx, c.Batch.Run); err != nil {
+			return res, leaseError(ctx, err)
+		}
+	}
 	for ids := range slices.Chunk(c.Open, BatchSize) {
 		raws, err := w.p.Documents.ReadMany(ctx, ids)
 		if err != nil {
@@ -166,6 +172,7 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 		batch := commit.Batch{
 			Documents: raws, Received: w.o.Now(), Purpose: commit.ForRun, BatchID: c.Batch.Run, OnResult: res.record,
 			TakeOver: kind.takeOver(c.Run.Named > 0), Rewrite: kind.Rewrite,
+			Overwrite: filter.OverwriteEdits, NotComparable: filter.NotComparable,
 		}
 		if c.Begun {
 			batch.OnResult = res.recordAfterCrash(raws, w.o.SysName, w.o.Now())
@@ -177,6 +184,18 @@ func (w worker) commit(ctx context.Context, c Claimed) (res *results, err error)
 		}
 	}
 	return res, nil
+}
+
+func (w worker) filterOf(ctx context.Context, id string) (f Filter, err error) {
+	var row Run
+	err = w.withStore(ctx, func(ctx context.Context) (err error) {
+		row, _, err = w.p.Store.Run(ctx, id)
+		return err
+	})
+	if err != nil {
+		return f, err
+	}
+	return row.filter()
 }
 
 // leaseError returns the loss of the lease if that ended the context, otherwise err.
