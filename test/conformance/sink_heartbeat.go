@@ -353,7 +353,7 @@ func emptyPreview(s *sinkTest) {
 
 func emptyPreviewMisses(s *sinkTest) {
 	for _, table := range []invoice.Table{LedgerTable, invoice.Detail, invoice.Tracking} {
-		restore := s.h.Hide(s, table, "")
+		restore := s.hide(table, "")
 		s.fails(fault.Infrastructure, commit.Preview)
 		restore()
 		s.apply(commit.Preview)

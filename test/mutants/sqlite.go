@@ -6,6 +6,7 @@ func sqliteTable() []mutant {
 		sqlite  = "internal/store/sqlite"
 		prune   = sqlite + "/sql/prune.sql"
 		stamped = sqlite + "/sql/stamped.sql"
+		rewrite = "internal/store/shared/rewrite.go"
 	)
 	return []mutant{
 		{
@@ -46,6 +47,66 @@ func sqliteTable() []mutant {
 		{
 			"a missing line of a mark wins", prune, "    r.missing = 1\n    OR r.verdict", "    r.verdict",
 			sqlite, "TestSink/a_mark_loses_only_the_line_that_is_missing",
+		},
+		{
+			"a line that is left alone keeps others from it", prune, " AND c.verdict = 'applied'", "",
+			sqlite, "TestSink/two_documents_on_an_edited_line_are_both_left_alone",
+		},
+		{
+			"a line that is left alone wins", prune, "    OR r.verdict <> 'applied'\n", "",
+			sqlite, "TestSink/a_rewrite_writes_lines_that_nobody_edited,_and_no_others",
+		},
+		{
+			"a line that is left alone gets another verdict", sqlite + "/sql/verdict.sql", "    WHEN r.verdict <> 'applied' THEN r.verdict\n", "",
+			sqlite, "TestSink/a_rewrite_writes_lines_that_nobody_edited,_and_no_others",
+		},
+		{
+			"a rewrite overlooks edits of IVCE_DTL", rewrite, "detail != p.DetailHash || ", "",
+			sqlite, "TestSink/a_rewrite_leaves_an_edit_of_either_table_alone,_whatever_differs",
+		},
+		{
+			"a rewrite overlooks edits of IVCE_TRKG_MSTR", rewrite, " || tracking != p.TrackingHash", "",
+			sqlite, "TestSink/a_rewrite_leaves_a_line_without_its_tracking_row_alone",
+		},
+		{
+			"a rewrite compares hashes of another version", rewrite, "p.HashVersion != invoice.HashVersion || ", "",
+			sqlite, "TestSink/a_line_of_another_hash_version_is_not_comparable,_and_is_written_when_that_is_allowed",
+		},
+		{
+			"a rewrite takes what it cannot compare for edited", rewrite, ` || p.DetailHash == ""`, "",
+			sqlite, "TestSink/an_adopted_line_is_not_comparable,_and_is_written_when_that_is_allowed",
+		},
+		{
+			"a rewrite may overwrite edits where it may write what it cannot compare", rewrite, "if it.Overwrites(line) {", "if it.Overwrites(line) || it.NotComparable {",
+			sqlite, "TestSink/what_cannot_be_compared_may_be_written,_and_an_edit_still_may_not",
+		},
+		{
+			"a rewrite keeps the status of a line that an operator named", sqlite + "/rewrite.go", " && !it.Overwrites(l.line)", "",
+			sqlite, "TestSink/a_rewrite_writes_an_edited_line_that_an_operator_named,_with_its_status,_and_no_other",
+		},
+		{
+			"a changed status is an edit", "internal/invoice/hash.go", " && !c.IsStatus()", "",
+			sqlite, "TestSink/a_rewrite_keeps_a_status_that_a_steward_set,_on_each_line_and_in_both_tables",
+		},
+		{
+			"a rewrite compares a number's text", sqlite + "/rewrite.go", "err == nil && c.Kind == invoice.Decimal && texts[i].Valid", "err != nil && c.Kind == invoice.Decimal && texts[i].Valid",
+			sqlite, "TestSink/unedited_lines_in_columns_of_other_types_are_not_edited,_and_edited_ones_are",
+		},
+		{
+			"a document with an edited line is applied", "internal/commit/outcome_builder.go", "n[Edited] > 0", "n[Edited] > len(rows)",
+			sqlite, "TestSink/a_rewrite_writes_lines_that_nobody_edited,_and_no_others",
+		},
+		{
+			"an adopted row keeps the row hashes", sqlite + "/adoption/update.sql", "    detail_row_hash = NULL,\n", "",
+			sqlite, "TestLedger/a_page_is_in_the_ledger_as_it_was_sent,_and_the_user's_tables_are_as_they_were",
+		},
+		{
+			"SQL Server's columns store what was sent", "internal/store/sqlserver/limits.go", `l.kind == "char" || l.kind == "nchar"`, `l.kind == "char"`,
+			"internal/store/sqlserver", "TestAStoredValueHasTheHashOfTheSentOne",
+		},
+		{
+			"datetime is not rounded", "internal/store/sqlserver/limits.go", `c.Kind == invoice.Time && l.kind == "datetime"`, `c.Kind == invoice.Time && l.kind == "date"`,
+			"internal/store/sqlserver", "TestAStoredValueHasTheHashOfTheSentOne",
 		},
 		{
 			"duplicates have the values of the main line", "internal/store/shared/request.go", "if position < 2 {", "if position < 1 {",

@@ -5,19 +5,15 @@ import (
 	"math/big"
 	"strings"
 
-	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 )
 
 // Present is a line that has a ledger row and that a rewrite would write, as it is now.
 type Present struct {
-	// Outcome, HashVersion and the row hashes are the ledger's; zero where it has NULL.
-	Outcome                  adopt.Outcome
+	// HashVersion and the row hashes are the ledger's; zero where it has NULL, as for an adopted or marked line.
 	HashVersion              int
 	DetailHash, TrackingHash string
-	// Tracking reports that the line has a tracking row.
-	Tracking bool
 	// Values are those of both rows, aligned with invoice.Columns() and as invoice.RowHashes had them when they were written.
 	Values []invoice.Value
 }
@@ -27,13 +23,14 @@ func (p Present) LeftAlone(it commit.Item, line int64) commit.Verdict {
 	if it.Overwrites(line) {
 		return ""
 	}
-	if p.Outcome != adopt.Applied || p.HashVersion != invoice.HashVersion || p.DetailHash == "" || p.TrackingHash == "" {
+	if p.HashVersion != invoice.HashVersion || p.DetailHash == "" {
 		if it.NotComparable {
 			return ""
 		}
 		return commit.NotComparable
 	}
-	if detail, tracking := invoice.RowHashes(p.Values); !p.Tracking || detail != p.DetailHash || tracking != p.TrackingHash {
+	// A missing tracking row shows as one without values, which is never written.
+	if detail, tracking := invoice.RowHashes(p.Values); detail != p.DetailHash || tracking != p.TrackingHash {
 		return commit.Edited
 	}
 	return ""

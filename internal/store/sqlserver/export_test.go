@@ -200,6 +200,12 @@ func Misfit(kind invoice.Kind, has UserColumn, v invoice.Value) (code, expected,
 	return known.limits[0].misfit(c, v)
 }
 
+// Stored is what a column makes of a value.
+func Stored(kind invoice.Kind, has UserColumn, text string) string {
+	l := limit{dbColumn: dbColumn{kind: has.Kind, length: has.Length, scale: has.Scale}}
+	return l.stored(invoice.Column{Kind: kind}, text)
+}
+
 // Lacks returns the first character of a text that a code page lacks. known is false for an unknown code page.
 func Lacks(number int, text string) (r rune, lacks, known bool) {
 	page := newCodePage(number)

@@ -412,3 +412,29 @@ func TestNULLIsNotSentWhereItIsNotTaken(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, commit.Applied, out[0].Verdict, "a mark writes none")
 }
+
+// A value that a column stores in another form has one hash, as it is sent and as it is read again.
+func TestAStoredValueHasTheHashOfTheSentOne(t *testing.T) {
+	type column = sqlserver.UserColumn
+	for _, c := range []struct {
+		kind         invoice.Kind
+		has          column
+		sent, stored string
+	}{
+		{invoice.Text, column{Kind: "nchar", Length: 9}, "ab ", "ab       "},
+		{invoice.Flag, column{Kind: "char", Length: 1}, "Y", "Y"},
+		{invoice.Text, column{Kind: "nvarchar", Length: 9}, "ab ", "ab "},
+		{invoice.Time, column{Kind: "datetime"}, "2025-12-17T16:30:15.123456Z", "2025-12-17T16:30:15.123333Z"},
+		{invoice.Time, column{Kind: "datetime"}, "2025-12-17T16:30:15.005000Z", "2025-12-17T16:30:15.007000Z"}, // a reader may give whole ms
+		{invoice.Time, column{Kind: "datetime"}, "2025-12-31T23:59:59.999999Z", "2026-01-01T00:00:00.000000Z"},
+		{invoice.Time, column{Kind: "datetime2", Scale: 3}, "2025-12-17T16:30:15.123500Z", "2025-12-17T16:30:15.124000Z"},
+		{invoice.Time, column{Kind: "datetimeoffset", Scale: 0}, "2025-12-17T16:30:15.500000Z", "2025-12-17T16:30:16.000000Z"},
+		{invoice.Time, column{Kind: "datetime2", Scale: 7}, "2025-12-17T16:30:15.123456Z", "2025-12-17T16:30:15.123456Z"},
+	} {
+		require.Equal(t, sqlserver.Stored(c.kind, c.has, c.stored), sqlserver.Stored(c.kind, c.has, c.sent), "%+v", c)
+	}
+	different := [][2]string{{"ab", "ab "}, {"2025-12-17T16:30:15.123456Z", "2025-12-17T16:30:15.123457Z"}}
+	require.NotEqual(t, sqlserver.Stored(invoice.Text, column{Kind: "varchar"}, different[0][0]), sqlserver.Stored(invoice.Text, column{Kind: "varchar"}, different[0][1]))
+	require.NotEqual(t, sqlserver.Stored(invoice.Time, column{Kind: "datetime2", Scale: 6}, different[1][0]),
+		sqlserver.Stored(invoice.Time, column{Kind: "datetime2", Scale: 6}, different[1][1]))
+}

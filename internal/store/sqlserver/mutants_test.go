@@ -24,7 +24,10 @@ type mutant struct {
 }
 
 func mutants() []mutant {
-	const refused = "a refused value in the only document"
+	const (
+		refused       = "a refused value in the only document"
+		editedBetween = "an edit between the read and the write of a rewrite is contention, and is found then"
+	)
 	try := map[string]string{
 		"BEGIN TRY BEGIN TRANSACTION": "BEGIN TRANSACTION",
 		"END TRY BEGIN CATCH IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; THROW; END CATCH;": "",
@@ -92,6 +95,31 @@ func mutants() []mutant {
 			name: "a takeover that keeps the id", procedure: "heartbeat",
 			cut:     map[string]string{"CASE WHEN @take_over = 1 THEN NEWID() ELSE h.database_id END": "h.database_id"},
 			noticed: "a takeover gives the row a new id and a number above all that is known",
+		},
+		{
+			name: "a rewrite that does not repeat what it read of IVCE_DTL", procedure: "rewrite", cut: map[string]string{"= s.detail_seen": "IS NOT NULL"},
+			noticed: editedBetween,
+		},
+		{
+			name: "a rewrite that does not repeat what it read of IVCE_TRKG_MSTR", procedure: "rewrite", cut: map[string]string{"= s.tracking_seen": "IS NOT NULL"},
+			noticed: editedBetween,
+		},
+		{
+			name: "a rewrite that writes the status", procedure: "rewrite",
+			cut:     map[string]string{"CASE WHEN s.keep_status = 1 THEN t.[IVCE_LNE_STAT]": "CASE WHEN 1 = 0 THEN t.[IVCE_LNE_STAT]"},
+			noticed: "a rewrite keeps a status that a steward set, on each line and in both tables",
+		},
+		{
+			name: "a rewrite that keeps any status", procedure: "rewrite_read", cut: map[string]string{"THEN 0 ELSE 1 END AS keep_status": "THEN 1 ELSE 1 END AS keep_status"},
+			noticed: "a rewrite with newer content writes its status",
+		},
+		{
+			name: "a line that is left alone keeps others from it", procedure: "rewrite", cut: map[string]string{"c.left_out, c.verdict ORDER": "c.left_out ORDER"},
+			noticed: "two documents on an edited line are both left alone",
+		},
+		{
+			name: "a line that is left alone wins", procedure: "rewrite", cut: map[string]string{"AND s.verdict = 'applied' THEN 1 ELSE 0 END": "THEN 1 ELSE 0 END"},
+			noticed: "a rewrite writes lines that nobody edited, and no others",
 		},
 		{name: "without XACT_ABORT, TRY and CATCH", cut: none, noticed: refused},
 		{

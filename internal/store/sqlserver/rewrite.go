@@ -7,7 +7,6 @@ import (
 
 	mssql "github.com/microsoft/go-mssqldb"
 
-	"sqlwriter/internal/adopt"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/store/shared"
@@ -53,10 +52,11 @@ func (s *Store) readLines(ctx context.Context, a *answer) error {
 // scanSeen reads a line's item and position, and compares the line with its ledger row.
 func (a *answer) scanSeen(rows *sql.Rows) (at [2]int, l seen, err error) {
 	columns := invoice.Columns()
-	var outcome, detail, tracking sql.NullString
+	var known bool
+	var detail, tracking sql.NullString
 	var version sql.NullInt64
 	found := make([]any, len(columns))
-	to := []any{&at[0], &at[1], &l.keepStatus, &outcome, &version, &detail, &tracking, &l.detail, &l.tracking}
+	to := []any{&at[0], &at[1], &l.keepStatus, &known, &version, &detail, &tracking, &l.detail, &l.tracking}
 	for i := range found {
 		to = append(to, &found[i])
 	}
@@ -66,12 +66,11 @@ func (a *answer) scanSeen(rows *sql.Rows) (at [2]int, l seen, err error) {
 	it := a.items[at[0]]
 	line := it.Line(at[1])
 	values, err := canonicalRow(line, columns, found)
-	if err != nil || !outcome.Valid {
+	if err != nil || !known {
 		return at, l, err
 	}
 	present := shared.Present{
-		Outcome: adopt.Outcome(outcome.String), HashVersion: int(version.Int64), DetailHash: detail.String, TrackingHash: tracking.String,
-		Tracking: l.tracking.Valid, Values: a.form.Stored(values),
+		HashVersion: int(version.Int64), DetailHash: detail.String, TrackingHash: tracking.String, Values: a.form.Stored(values),
 	}
 	l.verdict, l.keepStatus = present.LeftAlone(it, line), l.keepStatus && !it.Overwrites(line)
 	return at, l, nil

@@ -3,8 +3,7 @@
 -- Tracking values are NULL for a line without a tracking row.
 SELECT
     r.doc, r.position, NOT ({{template "newer" .}} OR {{template "other" .}}) AS keep_status,
-    l.outcome, l.hash_version, l.detail_row_hash, l.tracking_row_hash,
-    t.{{.TrackingKey}} IS NOT NULL AS tracking{{range .Columns}},
+    l.hash_version, l.detail_row_hash, l.tracking_row_hash{{range .Columns}},
     CAST({{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS TEXT){{end}}
 FROM
     {{.Row}} AS r

@@ -358,8 +358,7 @@ SELECT
                     OR (l.hash_version = s.hash_version AND l.content_hash <> s.content_hash)
                     OR (l.hash_version <> s.hash_version AND l.source_ts < s.source_ts)
             END) AS keep_status,
-    l.outcome, l.hash_version, l.detail_row_hash, l.tracking_row_hash,
-    t."IVCE_DTL_UID" IS NOT NULL AS tracking,
+    l.hash_version, l.detail_row_hash, l.tracking_row_hash,
     CAST(d."CLN_MFR_AI_NM" AS TEXT),
     CAST(d."CLN_MFR_PRT_NUM" AS TEXT),
     CAST(d."UNSPSC_CD" AS TEXT),

@@ -14,7 +14,7 @@ SELECT
             THEN 0
         ELSE 1
     END AS keep_status,
-    l.outcome, l.hash_version, l.detail_row_hash, l.tracking_row_hash,
+    CASE WHEN l.detail_id IS NULL THEN 0 ELSE 1 END AS known, l.hash_version, l.detail_row_hash, l.tracking_row_hash,
     {{fingerprint "d" .Detail 4}} AS detail_seen,
     CASE
         WHEN t.{{.TrackingKey}} IS NOT NULL

@@ -130,7 +130,7 @@ BEGIN
                 THEN 0
             ELSE 1
         END AS keep_status,
-        l.outcome, l.hash_version, l.detail_row_hash, l.tracking_row_hash,
+        CASE WHEN l.detail_id IS NULL THEN 0 ELSE 1 END AS known, l.hash_version, l.detail_row_hash, l.tracking_row_hash,
         CAST(SUBSTRING(HASHBYTES('SHA2_256', (
             SELECT
                 d.[CLN_MFR_AI_NM] AS c0,
