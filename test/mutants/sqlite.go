@@ -61,11 +61,11 @@ func sqliteTable() []mutant {
 			sqlite, "TestSink/a_rewrite_writes_lines_that_nobody_edited,_and_no_others",
 		},
 		{
-			"a rewrite overlooks edits of IVCE_DTL", rewrite, "detail != p.DetailHash || ", "",
+			"a rewrite overlooks edits of IVCE_DTL", rewrite, "detail != p.DetailHash || ", `detail == "" || `,
 			sqlite, "TestSink/a_rewrite_leaves_an_edit_of_either_table_alone,_whatever_differs",
 		},
 		{
-			"a rewrite overlooks edits of IVCE_TRKG_MSTR", rewrite, " || tracking != p.TrackingHash", "",
+			"a rewrite overlooks edits of IVCE_TRKG_MSTR", rewrite, " || tracking != p.TrackingHash", ` || tracking == ""`,
 			sqlite, "TestSink/a_rewrite_leaves_a_line_without_its_tracking_row_alone",
 		},
 		{

@@ -424,9 +424,9 @@ func TestAStoredValueHasTheHashOfTheSentOne(t *testing.T) {
 		{invoice.Text, column{Kind: "nchar", Length: 9}, "ab ", "ab       "},
 		{invoice.Flag, column{Kind: "char", Length: 1}, "Y", "Y"},
 		{invoice.Text, column{Kind: "nvarchar", Length: 9}, "ab ", "ab "},
-		{invoice.Time, column{Kind: "datetime"}, "2025-12-17T16:30:15.123456Z", "2025-12-17T16:30:15.123333Z"},
-		{invoice.Time, column{Kind: "datetime"}, "2025-12-17T16:30:15.005000Z", "2025-12-17T16:30:15.007000Z"}, // a reader may give whole ms
-		{invoice.Time, column{Kind: "datetime"}, "2025-12-31T23:59:59.999999Z", "2026-01-01T00:00:00.000000Z"},
+		{invoice.Time, column{Kind: "datetime", Scale: 3}, "2025-12-17T16:30:15.123456Z", "2025-12-17T16:30:15.123333Z"},
+		{invoice.Time, column{Kind: "datetime", Scale: 3}, "2025-12-17T16:30:15.005000Z", "2025-12-17T16:30:15.007000Z"}, // a reader may give whole ms
+		{invoice.Time, column{Kind: "datetime", Scale: 3}, "2025-12-31T23:59:59.999999Z", "2026-01-01T00:00:00.000000Z"},
 		{invoice.Time, column{Kind: "datetime2", Scale: 3}, "2025-12-17T16:30:15.123500Z", "2025-12-17T16:30:15.124000Z"},
 		{invoice.Time, column{Kind: "datetimeoffset", Scale: 0}, "2025-12-17T16:30:15.500000Z", "2025-12-17T16:30:16.000000Z"},
 		{invoice.Time, column{Kind: "datetime2", Scale: 7}, "2025-12-17T16:30:15.123456Z", "2025-12-17T16:30:15.123456Z"},

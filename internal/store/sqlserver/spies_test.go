@@ -115,23 +115,33 @@ func (h *spies) readTable(t testing.TB, table invoice.Table, line int64, into []
 func (h *spies) setRow(t testing.TB, line int64, r conformance.SinkRow) {
 	t.Helper()
 	require.True(t, r.Detail)
-	h.exec(t, `DELETE FROM dbo.IVCE_TRKG_MSTR WHERE IVCE_DTL_UID = @p1`, line)
-	if r.Tracking {
+	now := h.row(t, line)
+	switch {
+	case now.Tracking && !r.Tracking:
+		h.exec(t, `DELETE FROM dbo.IVCE_TRKG_MSTR WHERE IVCE_DTL_UID = @p1`, line)
+	case r.Tracking && !now.Tracking:
 		h.exec(t, `INSERT INTO dbo.IVCE_TRKG_MSTR (IVCE_DTL_UID) VALUES (@p1)`, line)
 	}
 	for _, table := range []invoice.Table{invoice.Detail, invoice.Tracking} {
 		names, places := columnsOf(table)
-		sets, args := make([]string, len(names)), []any{line}
+		var sets []string
+		args := []any{line}
 		for i, p := range places {
+			if r.Values[p] == now.Values[p] {
+				continue // as a person changes one value
+			}
 			if r.Values[p].Null {
-				sets[i] = names[i] + " = NULL"
+				sets = append(sets, names[i]+" = NULL")
 				continue
 			}
 			args = append(args, strings.TrimSuffix(r.Values[p].Text, "Z"))
 			if invoice.Columns()[p].Kind != invoice.Time {
 				args[len(args)-1] = r.Values[p].Text
 			}
-			sets[i] = fmt.Sprintf("%s = @p%d", names[i], len(args))
+			sets = append(sets, fmt.Sprintf("%s = @p%d", names[i], len(args)))
+		}
+		if len(sets) == 0 {
+			continue
 		}
 		h.exec(t, fmt.Sprintf(`UPDATE dbo.%s SET %s WHERE IVCE_DTL_UID = @p1`, table, strings.Join(sets, ", ")), args...)
 	}
