@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
@@ -444,4 +447,47 @@ func TestExecutorsThatMakeProgressAreNotCountedAsLost(t *testing.T) {
 		w.executeAgain(w.instance("y"), "run-1")
 		require.Equal(t, run.RunCompleted, w.run("run-1").Status)
 	})
+}
+
+// A reindex of 100 lines, of which a person edited five and repaired three by hand, writes 92. The receipt names the other eight.
+func TestTheReceiptOfAReindexNamesWhatItLeftAlone(t *testing.T) {
+	t.Parallel()
+	for _, executor := range executorNames() {
+		simulate(t, func(t *testing.T, w *world) {
+			ids := w.fill(100)
+			w.execute("managers and workers", w.startHere(run.Run{ID: "before"}, run.Filter{}).ID)
+			for line := int64(1); line <= 5; line++ {
+				l, _ := w.sink.Line(line)
+				l.Values = slices.Clone(l.Values)
+				for i, c := range invoice.Columns() {
+					if c.Table == invoice.Detail && c.Name == "CLN_MFR_AI_NM" {
+						l.Values[i] = invoice.Of(l.Values[i].Text + " ") // a trailing blank is an edit
+					}
+				}
+				w.sink.SetLine(line, l)
+			}
+			for line := 6; line <= 8; line++ {
+				w.put(line, "wrong", `{"status":"committed","outcome":"manual","retry_count":0}`)
+			}
+
+			w.execute(executor, w.startHere(run.Run{Kind: run.Reindex}, run.Filter{}).ID)
+			r := w.receipt("run-1")
+			require.Equal(t, run.RunCompleted, r.status, "nothing is left to do")
+			require.Equal(t, map[run.Outcome]int{run.DocCommitted: 92, run.DocEdited: 5, run.DocManual: 3}, r.stats.Outcomes)
+			require.Len(t, r.details, 8)
+			for _, d := range r.details {
+				line := slices.Index(ids, d.Document) + 1
+				if line > 5 {
+					require.Equal(t, "manual", d.Code)
+					continue
+				}
+				require.Equal(t, "edited since they were written: lines "+strconv.Itoa(line), d.Message)
+				require.Equal(t, fmt.Sprint("maker ", line, " "), w.maker(line))
+			}
+
+			w.execute(executor, w.startHere(run.Run{ID: "run-2", Kind: run.Reindex, Named: 2}, run.Filter{IDs: ids[:2], OverwriteEdits: []int64{2}}).ID)
+			require.Equal(t, map[run.Outcome]int{run.DocCommitted: 1, run.DocEdited: 1}, w.stats("run-2").Outcomes)
+			require.Equal(t, []string{"maker 1 ", "maker 2"}, []string{w.maker(1), w.maker(2)}, "the named line alone")
+		})
+	}
 }

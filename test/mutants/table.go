@@ -10,6 +10,23 @@ func table() []mutant {
 		states   = writer + "/states.go"
 	)
 	return []mutant{
+		// People's work under a rewrite.
+		{
+			"a reindex writes over what a person repaired by hand", writer + "/select.go",
+			"		if s.batch.leavesAlone(d) {\n", "		if false {\n", writer, "TestAReindexLeavesAlonePeoplesWork",
+		},
+		{
+			"an edited line commits its document", writer + "/judge.go",
+			"v == Edited || v == NotComparable {", "v == NotComparable {", writer, "TestAnEditedLineCommitsNoDocument",
+		},
+		{
+			"the sink is not told of named lines", writer + "/write.go",
+			"			if w.mode == Rewrite {\n", "			if false {\n", writer, "TestAReindexLeavesAlonePeoplesWork",
+		},
+		{
+			"a run forgets the lines that its operator named", "internal/run/worker.go",
+			"Overwrite: filter.OverwriteEdits, ", "", "internal/run", "TestTheReceiptOfAReindexNamesWhatItLeftAlone",
+		},
 		// Poison pills.
 		{
 			"evidence after the mark: a failed Keep is passed over", poison,
