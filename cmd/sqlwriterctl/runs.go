@@ -93,10 +93,14 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 		if c.Receipt != "" {
 			a.notef("no document matches: no run was started and no receipt was written")
 		}
-		if c.JSON {
-			return printJSON(a, started)
+		var end error
+		if c.Here && started.Run != "" { // SQL went away meanwhile: its progress is not known
+			end = fmt.Errorf("run %s is not over", started.Run)
 		}
-		return printStarted(a, started)
+		if c.JSON {
+			return errors.Join(printJSON(a, started), end)
+		}
+		return errors.Join(printStarted(a, started), end)
 	})
 }
 

@@ -2,10 +2,12 @@ package ops_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
@@ -71,4 +73,33 @@ func TestARunOfPassesIsStartedWithoutAMessage(t *testing.T) {
 	p, err := r.ops.RunShow(t.Context(), res.Run)
 	require.NoError(t, err)
 	require.Equal(t, []any{run.RunRunning, run.InPasses, 60}, []any{p.Status, p.Pattern, p.Rate})
+}
+
+// SQL fails in the middle, and the flow is stopped. What was not tried stays failed, and the run says how it goes on.
+func TestAnOutageInTheMiddleLeavesTheRun(t *testing.T) {
+	r := newRuns(t)
+	r.fill(150)
+	r.sink.applied = func() { r.sink.fails = fault.New(fault.Quota, "test: apply", "9002", "the log is full") }
+	request := replayAll()
+	request.Here = true
+	deadline := r.clock.Add(210 * time.Second)
+	started, err := r.ops.StartRun(until{t.Context(), deadline}, request)
+	require.NoError(t, err)
+	require.NotNil(t, started.Progress, "the state of a run that was executed is read whatever the breaker says")
+	require.Equal(t, []any{run.RunRunning, 100}, []any{started.Progress.Status, started.Progress.Done})
+	require.Contains(t, started.Note, "quota 9002")
+	require.Contains(t, started.Note, "`run resume "+started.Run+" --here --why TEXT` goes on here")
+	left := 0
+	for line := range int64(150) {
+		if s := r.state(1 + line); s.Status == invoice.Failed {
+			left++
+			require.Zero(t, s.ReprocessCount)
+		}
+	}
+	require.Equal(t, 50, left)
+	r.sink.fails, r.sink.applied = nil, nil
+	r.clock = r.clock.Add(10 * time.Minute)
+	p, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: ops.RunRequest{Run: started.Run, By: "pat", Why: "made room"}, Here: true})
+	require.NoError(t, err)
+	require.Equal(t, []any{run.RunCompleted, 150}, []any{p.Status, p.Done})
 }

@@ -83,8 +83,12 @@ func (o *Ops) RunShow(ctx context.Context, id string) (RunProgress, error) {
 	if !isRunID(id) {
 		return RunProgress{}, notARun(id)
 	}
-	var p RunProgress
-	err := o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
+	return o.showRun(ctx, o.stores, id)
+}
+
+// showRun is RunShow by a way to the stores.
+func (o *Ops) showRun(ctx context.Context, stores func(context.Context, func(context.Context, Stores) error) error, id string) (p RunProgress, err error) {
+	err = stores(ctx, func(ctx context.Context, s Stores) (err error) {
 		if p.Run, err = o.requireRun(ctx, s, id); err != nil {
 			return err
 		}

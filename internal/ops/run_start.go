@@ -190,7 +190,7 @@ func (o *Ops) execute(ctx context.Context, id string) (RunProgress, error) {
 	if done.Busy {
 		return RunProgress{}, refuse(Conflict, "run %q: %s", id, done.Left)
 	}
-	p, err := o.RunShow(context.WithoutCancel(ctx), id)
+	p, err := o.showRun(context.WithoutCancel(ctx), o.withStores, id)
 	switch {
 	case err != nil:
 		return p, err
