@@ -28,7 +28,6 @@ import (
 type Operations interface {
 	Status(ctx context.Context) (ops.Status, error)
 	Why(ctx context.Context, id string) (ops.Explanation, error)
-	Reprocess(ctx context.Context, r ops.ReprocessRequest) (ops.Reprocessed, error)
 	Pause(ctx context.Context, r ops.FlowRequest) (ops.FlowChange, error)
 	Resume(ctx context.Context, r ops.FlowRequest) (ops.FlowChange, error)
 	MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error)
@@ -42,7 +41,7 @@ type RunOperations interface {
 	RunShow(ctx context.Context, id string) (ops.RunProgress, error)
 	RunList(ctx context.Context, limit int) ([]ops.RunSummary, error)
 	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
-	RunCancel(ctx context.Context, r ops.CancelRequest) (ops.RunProgress, error)
+	RunCancel(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
 	RunResume(ctx context.Context, r ops.ResumeRequest) (ops.RunProgress, error)
 	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Batch, error)
 	BatchShow(ctx context.Context, name string) (ops.BatchDetail, error)
@@ -128,7 +127,6 @@ func opsRoutes() map[string]opsRoute {
 				return o.Audits(ctx, ops.AuditQuery{Run: r.Query["run"], Action: r.Query["action"], All: all, Limit: limit})
 			})
 		}},
-		"reprocess":      {http.MethodPost, action(Operations.Reprocess)},
 		"pause":          {http.MethodPost, action(Operations.Pause)},
 		"resume":         {http.MethodPost, action(Operations.Resume)},
 		"mark-committed": {http.MethodPost, action(Operations.MarkCommitted)},

@@ -45,10 +45,6 @@ func (f fakeOps) Why(_ context.Context, id string) (ops.Explanation, error) {
 	return ops.Explanation{ID: id, Summary: "3 of 5 retries used; next try 10:20", Attempts: []ops.Tried{}}, f.record("why", id)
 }
 
-func (f fakeOps) Reprocess(_ context.Context, r ops.ReprocessRequest) (ops.Reprocessed, error) {
-	return ops.Reprocessed{Run: "reprocess-1", Status: ops.Completed, Counts: map[string]int{"applied": 2}}, f.record("reprocess", r)
-}
-
 func (f fakeOps) Pause(_ context.Context, r ops.FlowRequest) (ops.FlowChange, error) {
 	return ops.FlowChange{Audited: true}, f.record("pause", r)
 }
@@ -81,7 +77,7 @@ func (f fakeOps) RunItems(_ context.Context, q ops.ItemQuery) ([]run.ItemOutcome
 	return nil, f.record("run/items", q)
 }
 
-func (f fakeOps) RunCancel(_ context.Context, r ops.CancelRequest) (ops.RunProgress, error) {
+func (f fakeOps) RunCancel(_ context.Context, r ops.RunRequest) (ops.RunProgress, error) {
 	return ops.RunProgress{}, f.record("run/cancel", r)
 }
 
@@ -171,13 +167,9 @@ func TestOpsPassesRequestsOn(t *testing.T) {
 		{opsCall{method: "GET", path: "run/list"}, "run/list 0"},
 		{opsCall{method: "GET", path: "run/list?limit=5&code=key-marker"}, "run/list 5"},
 		{opsCall{method: "GET", path: "audits?limit=7"}, `audits {"limit":7}`},
-		{opsCall{method: "GET", path: "audits?run=r&action=cancel&all=true"}, `audits {"run":"r","action":"cancel","all":true}`},
+		{opsCall{method: "GET", path: "audits?run=r&action=RUN_CANCEL&all=true"}, `audits {"run":"r","action":"RUN_CANCEL","all":true}`},
 		{opsCall{method: "GET", path: "audits?all=0"}, `audits {}`},
-		{
-			opsCall{method: "POST", path: "reprocess", body: `{"kind":"document","code":"2628","from":"2026-01-02T03:04:05Z","ids":["a"],"dry_run":true,"rate_per_minute":60,"limit":3,"by":"b","why":"w"}`},
-			`reprocess {"kind":"document","code":"2628","from":"2026-01-02T03:04:05Z","ids":["a"],"dry_run":true,"rate_per_minute":60,"limit":3,"by":"b","why":"w"}`,
-		},
-		{opsCall{method: "POST", path: "reprocess", body: `{"all":true,"by":"b","why":"w"}`, media: "application/vnd.x+json"}, `reprocess {"all":true,"by":"b","why":"w"}`},
+		{opsCall{method: "POST", path: "run/start", body: `{"kind":"replay","all":true,"by":"b","why":"w"}`, media: "application/vnd.x+json"}, `run/start {"kind":"replay","all":true,"by":"b","why":"w"}`},
 		{opsCall{method: "POST", path: "pause", body: `{"by":"b","why":"w"}`}, `pause {"by":"b","why":"w"}`},
 		{opsCall{method: "POST", path: "resume", body: `{"by":"b","why":"w","force":true}`}, `resume {"by":"b","why":"w","force":true}`},
 		{opsCall{method: "POST", path: "mark-committed", body: `{"id":"i","by":"b","why":"w"}`}, `mark-committed {"id":"i","by":"b","why":"w"}`},
@@ -190,7 +182,6 @@ func TestOpsPassesRequestsOn(t *testing.T) {
 		{opsCall{method: "GET", path: "run/list?limit=3"}, "run/list 3"},
 		{opsCall{method: "GET", path: "run/items?run=r&outcome=failed, deferred&after=a b&limit=1000"}, `run/items {"run":"r","outcomes":["failed","deferred"],"after":"a b","limit":1000}`},
 		{opsCall{method: "POST", path: "run/cancel", body: `{"run":"r","by":"b","why":"w"}`}, `run/cancel {"run":"r","by":"b","why":"w"}`},
-		{opsCall{method: "POST", path: "run/cancel", body: `{"run":"r","by":"b","why":"w","gone":true}`}, `run/cancel {"run":"r","by":"b","why":"w","gone":true}`},
 		{opsCall{method: "POST", path: "run/resume", body: `{"run":"r","by":"b","why":"w"}`}, `run/resume {"run":"r","by":"b","why":"w"}`},
 		{opsCall{method: "GET", path: "batch/list?run=r&status=failed&limit=9"}, `batch/list {"run":"r","status":"failed","limit":9}`},
 		{opsCall{method: "GET", path: "batch/list"}, `batch/list {}`},
@@ -222,9 +213,9 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		"no JSON":                  {opsCall{method: "POST", path: "pause", body: "content-marker"}, "400", "found text that is not JSON"},
 		"cut off":                  {opsCall{method: "POST", path: "pause", body: `{"by":"b"`}, "400", "found text that is not JSON"},
 		"a list":                   {opsCall{method: "POST", path: "pause", body: `[]`}, "400", "expected a JSON object, found a array"},
-		"an unknown name":          {opsCall{method: "POST", path: "reprocess", body: `{"al":true}`}, "400", `unknown field \"al\"`},
-		"another type":             {opsCall{method: "POST", path: "reprocess", body: `{"all":"yes"}`}, "400", "all: expected a bool, found a string"},
-		"no time":                  {opsCall{method: "POST", path: "reprocess", body: `{"from":"yesterday"}`}, "400", "expected times such as"},
+		"an unknown name":          {opsCall{method: "POST", path: "run/start", body: `{"al":true}`}, "400", `unknown field \"al\"`},
+		"another type":             {opsCall{method: "POST", path: "run/start", body: `{"all":"yes"}`}, "400", "all: expected a bool, found a string"},
+		"no time":                  {opsCall{method: "POST", path: "run/start", body: `{"from":"yesterday"}`}, "400", "expected times such as"},
 		"two objects":              {opsCall{method: "POST", path: "pause", body: `{"by":"b"}{}`}, "400", "more behind it"},
 		"bytes":                    {opsCall{method: "POST", path: "pause", body: `eyJieSI6ImIifQ==`, media: "application/octet-stream"}, "415", "application/octet-stream"},
 		"a form":                   {opsCall{method: "POST", path: "pause", body: `by=b`, media: "application/x-www-form-urlencoded"}, "415", "application/json"},

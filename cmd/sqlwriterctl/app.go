@@ -25,7 +25,7 @@ const (
 )
 
 const (
-	// askTimeout bounds a query, actTimeout an action: the app itself ends a reprocessing after 4 minutes.
+	// askTimeout bounds a query, actTimeout an action: the app itself ends a request after 4 minutes.
 	askTimeout = time.Minute
 	actTimeout = 5 * time.Minute
 	// maxAnswer is the greatest length of a reply, in bytes.
@@ -79,16 +79,6 @@ func (c *appClient) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, 
 	}
 	answer, err := ask[struct{ Audits []ops.Audit }](ctx, c, "audits", query(q.Limit, parameters))
 	return answer.Audits, err
-}
-
-// Reprocess implements operations.
-func (c *appClient) Reprocess(ctx context.Context, r ops.ReprocessRequest) (ops.Reprocessed, error) {
-	answer, err := act[ops.Reprocessed](ctx, c, "reprocess", r)
-	var lost *lostError
-	if errors.As(err, &lost) && !r.DryRun {
-		err = fmt.Errorf("%w; the app may be running it anyway: see `run list`, and `run cancel`", err)
-	}
-	return answer, err
 }
 
 // Pause implements operations.

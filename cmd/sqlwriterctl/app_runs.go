@@ -45,7 +45,7 @@ func (c *appClient) RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOu
 }
 
 // RunCancel implements operations.
-func (c *appClient) RunCancel(ctx context.Context, r ops.CancelRequest) (ops.RunProgress, error) {
+func (c *appClient) RunCancel(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error) {
 	return act[ops.RunProgress](ctx, c, "run/cancel", r)
 }
 

@@ -74,14 +74,12 @@ func TestUsageErrorsMakeNoRequest(t *testing.T) {
 		{[]string{"audits", "--run", "n o"}, "--" + notARun + `"n o"`},
 		{[]string{"batch", "requeue", "--run", "n o", "--why", "x"}, "--" + notARun + `"n o"`},
 		{[]string{"batch", "list", "n o"}, notARun + `"n o"`},
-		{[]string{"reprocess", "--id", "a/b", "--why", "x"}, `--id: expected the id of a document, which has none of `},
 		{[]string{"run", "start", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of `},
 		{[]string{"why", "a/b"}, `id: expected the id of a document, which has none of `},
 		{[]string{"audits", "--limit", "1001"}, `--limit: expected 1 to 1000, found 1001`},
 		{[]string{"run", "list", "--limit", "0"}, `--limit: expected 1 to 1000, found 0`},
 		{[]string{"run", "list", "--limit=-1"}, `--limit: expected 1 to 1000, found -1`},
-		{[]string{"reprocess", "--kind", "zzz", "--why", "x"}, `--kind: expected one of infrastructure, `},
-		{[]string{"reprocess", "--all", "--rate=-2", "--why", "x"}, `--rate: expected 0 to `},
+		{[]string{"run", "start", "replay", "--all", "--rate=-2", "--why", "x"}, `--rate: expected 0 to `},
 		{[]string{"pause"}, `--why: expected the reason, found nothing`},
 	} {
 		require.Equal(t, exitUsage, r.run(t, c.args...), "%v: %s", c.args, r.errors)
@@ -120,7 +118,7 @@ func TestSQLIsReadDuringACosmosOutage(t *testing.T) {
 	require.Contains(t, r.errors, `no run "nobody"`)
 
 	for _, args := range [][]string{
-		{"pause"}, {"resume"}, {"reprocess", "--all"}, {"run", "start", "drain"}, {"mark-committed", "a"},
+		{"pause"}, {"resume"}, {"run", "start", "replay", "--here", "--all"}, {"run", "start", "drain"}, {"mark-committed", "a"},
 	} {
 		require.Equal(t, exitFailed, r.run(t, append(args, "--why", "x")...), "%v: %s", args, r.errors)
 		require.Regexp(t, `(?m)^sqlwriterctl: .*(control document|cosmos: )`, r.errors, "%v", args)

@@ -27,7 +27,6 @@ import (
 type operations interface {
 	Status(ctx context.Context) (ops.Status, error)
 	Why(ctx context.Context, id string) (ops.Explanation, error)
-	Reprocess(ctx context.Context, r ops.ReprocessRequest) (ops.Reprocessed, error)
 	Pause(ctx context.Context, r ops.FlowRequest) (ops.FlowChange, error)
 	Resume(ctx context.Context, r ops.FlowRequest) (ops.FlowChange, error)
 	MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error)
@@ -41,7 +40,7 @@ type runOperations interface {
 	RunShow(ctx context.Context, id string) (ops.RunProgress, error)
 	RunList(ctx context.Context, limit int) ([]ops.RunSummary, error)
 	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
-	RunCancel(ctx context.Context, r ops.CancelRequest) (ops.RunProgress, error)
+	RunCancel(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
 	RunResume(ctx context.Context, r ops.ResumeRequest) (ops.RunProgress, error)
 	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Batch, error)
 	BatchShow(ctx context.Context, name string) (ops.BatchDetail, error)
@@ -180,12 +179,12 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 			return ops.Stores{}, missing
 		}
 		return db.Stores(run.Ports{Selection: documents.Selection(), Documents: documents, Commit: committer, Breaker: flow},
-			run.Options{SysName: c.SysName, Instance: instance, Log: log}), nil
+			run.Options{SysName: c.SysName, Instance: instance, Log: log, Now: a.clock(), Wait: a.pause()}), nil
 	}
 	queue, closeQueue := runQueue(c.ServiceBus, from.name)
 	defer closeQueue()
 	return use(ops.New(ops.Ports{
-		Documents: documents, Backlog: documents, Breaker: flow, Commit: committer, Stores: stores, ReportNames: shared.ReportNames(),
+		Documents: documents, Backlog: documents, Breaker: flow, Stores: stores, ReportNames: shared.ReportNames(),
 		RunQueue: queue, Selection: documents.Selection(),
 	}, o))
 }

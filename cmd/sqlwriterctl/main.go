@@ -42,13 +42,12 @@ type cli struct {
 
 	Status        statusCommand        `cmd:"" help:"Show the state of the flow, and how many documents wait or have failed."`
 	Why           whyCommand           `cmd:"" help:"Explain a document's status, and what happens next."`
-	Reprocess     reprocessCommand     `cmd:"" help:"Try failed documents again."`
 	Pause         pauseCommand         `cmd:"" help:"Stop the flow: nothing is sent to SQL, and documents wait."`
 	Resume        resumeCommand        `cmd:"" help:"Start the flow again, after a pause or an outage."`
 	MarkCommitted markCommittedCommand `cmd:"" help:"Mark a document as committed after its lines were repaired by hand."`
 	Audits        auditsCommand        `cmd:"" help:"List the actions of operators, with their reasons."`
 
-	RunGroup runCommands   `cmd:"" name:"run" help:"Runs over many documents: drain, replay and reindex by workers over Service Bus, reprocess by one process."`
+	RunGroup runCommands   `cmd:"" name:"run" help:"Runs over many documents: drain, replay, reindex."`
 	Batch    batchCommands `cmd:"" help:"The batches of runs."`
 	Report   reportCommand `cmd:"" help:"Run a monitoring query; without a name, list them."`
 

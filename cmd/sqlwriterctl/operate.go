@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sqlwriter/internal/commit"
-	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
 )
@@ -124,89 +123,6 @@ func printWhy(a *app, e ops.Explanation) error {
 		rows = append(rows, []string{clock(t.At), t.Kind, orDash(t.Code), clock(t.NextTry)})
 	}
 	return a.table(rows)
-}
-
-type reprocessCommand struct {
-	appFlags
-
-	Kind   string   `help:"Only documents whose last error is of this kind." placeholder:"KIND"`
-	Code   string   `help:"Only documents whose last error has this code." placeholder:"CODE"`
-	Since  string   `help:"Only documents that failed since: 2026-01-02T15:04:05-06:00, or 90m for 90 minutes ago." placeholder:"TIME"`
-	Until  string   `help:"Only documents that failed before." placeholder:"TIME"`
-	ID     []string `name:"id" sep:"none" help:"Only this document, also if it waits for a retry; may be repeated." placeholder:"ID"`
-	All    bool     `help:"All failed documents; without it an empty filter is refused."`
-	DryRun bool     `help:"Count and list, and change nothing."`
-	Rate   int      `help:"At most N documents a minute." placeholder:"N"`
-	Limit  int      `help:"At most N documents, the oldest failures first." placeholder:"N"`
-	Why    string   `help:"The reason, for the audit log." placeholder:"TEXT"`
-	JSON   bool     `name:"json" help:"Print JSON."`
-}
-
-// Run reprocesses the documents. It fails unless the run completes without failures.
-func (c *reprocessCommand) Run(ctx context.Context, a *app) error {
-	r := ops.ReprocessRequest{
-		Filter: ops.Filter{Kind: fault.Kind(c.Kind), Code: c.Code, IDs: c.ID},
-		All:    c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, By: operatorName(), Why: c.Why,
-	}
-	var err error
-	if r.From, r.To, err = period(c.Since, c.Until, a.clock()()); err != nil {
-		return err
-	}
-	if c.Kind != "" && !slices.ContainsFunc(fault.Rules(), func(rule fault.Rule) bool { return string(rule.Kind) == c.Kind }) {
-		return &usageError{fmt.Errorf("--kind: expected one of %s, found %q", kinds(), c.Kind)}
-	}
-	return c.operate(ctx, a, func(o operations) error {
-		res, err := o.Reprocess(ctx, r)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			err = printJSON(a, res)
-		} else {
-			err = printReprocessed(a, res)
-		}
-		switch {
-		case err != nil || res.DryRun || res.Status == ops.Completed:
-		case res.Status == ops.CompletedWithFailures:
-			err = fmt.Errorf("run %s completed with failures: %s", res.Run, counted(res.Counts))
-		default:
-			err = fmt.Errorf("run %s is %s, %d documents are left as they were: %s", res.Run, res.Status, res.Left, orDash(res.Reason))
-		}
-		return err
-	})
-}
-
-func printReprocessed(a *app, r ops.Reprocessed) error {
-	for _, n := range r.NotTaken {
-		a.notef("not taken: %s: %s", n.ID, n.Why)
-	}
-	if r.Note != "" {
-		a.notef("%s", r.Note)
-	}
-	if r.DryRun || r.Matched == 0 {
-		a.printf("%s documents match", atLeast(r.Matched, r.AtLeast))
-		if len(r.First) == 0 {
-			return nil
-		}
-		if err := printFailures(a, r.Failures); err != nil {
-			return err
-		}
-		a.printf("")
-		rows := [][]string{{"FAILED", "KIND", "CODE", "DOCUMENT"}}
-		for _, m := range r.First {
-			rows = append(rows, []string{clock(m.FailedAt), orDash(m.Kind), orDash(m.Code), m.ID})
-		}
-		if err := a.table(rows); err != nil {
-			return err
-		}
-		if more := r.Matched - len(r.First); more > 0 {
-			a.printf("and %s more", atLeast(more, r.AtLeast))
-		}
-		return nil
-	}
-	a.printf("run %s: %s, %s of %s documents", r.Run, r.Status, strconv.Itoa(r.Matched-r.Left), atLeast(r.Matched, r.AtLeast))
-	a.printf("%s", orDash(counted(r.Counts)))
-	return nil
 }
 
 type pauseCommand struct {
@@ -329,15 +245,6 @@ func atLeastOne(limit int) error {
 		return &usageError{fmt.Errorf("--limit: expected 1 to 1000, found %d", limit)}
 	}
 	return nil
-}
-
-// kinds lists the kinds of errors.
-func kinds() string {
-	var all []string
-	for _, rule := range fault.Rules() {
-		all = append(all, string(rule.Kind))
-	}
-	return strings.Join(all, ", ")
 }
 
 // period reads --since and --until.

@@ -23,6 +23,7 @@ import (
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 	"sqlwriter/test/inmem"
 )
@@ -88,42 +89,44 @@ func TestOperatingDirectly(t *testing.T) {
 	require.Equal(t, exitFailed, r.run(t, "why", "nobody"))
 	require.Contains(t, r.errors, `no document has the id "nobody"`)
 
-	require.Equal(t, exitUsage, r.run(t, "reprocess", "--why", "x"))
+	require.Equal(t, exitUsage, r.run(t, "run", "start", "replay", "--why", "x"))
 	require.Contains(t, r.errors, "all: expected a filter")
-	require.Equal(t, exitUsage, r.run(t, "reprocess", "--all"))
+	require.Equal(t, exitUsage, r.run(t, "run", "start", "replay", "--all"))
 	require.Contains(t, r.errors, "why: expected the reason")
-	require.Equal(t, exitUsage, r.run(t, "reprocess", "--since", "yesterday", "--dry-run"))
+	require.Equal(t, exitUsage, r.run(t, "run", "start", "replay", "--since", "yesterday", "--dry-run"))
 	require.Contains(t, r.errors, "--since: expected a time with its offset")
-	require.Equal(t, exitOK, r.run(t, "reprocess", "--all", "--dry-run"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--all", "--dry-run"), r.errors)
 	require.Contains(t, r.out, "2 documents match")
-	require.Regexp(t, `2025-12-18 09:00:00-06:00\s+document\s+2628\s+`+first, r.out)
+	require.Regexp(t, `2025-12-18 09:00:00-06:00\s+failed\s+document\s+2628\s+`+first, r.out)
 	require.Equal(t, invoice.Failed, r.writerState(t, first).Status)
-	require.Equal(t, exitOK, r.run(t, "reprocess", "--since", "1h", "--dry-run"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--since", "1h", "--dry-run"), r.errors)
 	require.Contains(t, r.out, "0 documents match")
 
-	require.Equal(t, exitOK, r.run(t, "reprocess", "--code", "2628", "--why", "column widened"), r.errors)
-	require.Regexp(t, `run reprocess-\S+: completed, 1 of 1 documents\n1 applied`, r.out)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--here", "--code", "2628", "--why", "column widened"), r.errors)
+	require.Regexp(t, `run\s+replay-\S+\nstatus\s+completed\n[\s\S]*documents\s+1 of 1 \(100%\),.*\nbatches\s+1 completed\noutcomes\s+1 committed\n`, r.out)
 	require.Equal(t, []any{invoice.Committed, invoice.Failed}, []any{r.writerState(t, first).Status, r.writerState(t, second).Status})
 	require.Equal(t, exitOK, r.run(t, "run", "list"), r.errors)
-	require.Regexp(t, `reprocess-\S+\s+completed\s+1 of 1 done\s+1 applied\s.*column widened`, r.out)
-
-	id := regexp.MustCompile(`reprocess-\S+`).FindString(r.out)
-	require.Equal(t, exitOK, r.run(t, "run", "show", id), r.errors)
-	require.Regexp(t, `status\s+completed\n[\s\S]*documents\s+1 of 1 \(100%\),.*\noutcomes\s+1 applied\n`, r.out)
+	require.Regexp(t, `replay-\S+\s+completed\s+1 handed off\s+1 completed\s.*column widened`, r.out)
 
 	require.Equal(t, exitUsage, r.run(t, "pause"))
 	require.Equal(t, exitOK, r.run(t, "pause", "--why", "index rebuild"), r.errors)
 	require.Contains(t, r.out, "the flow is paused by ")
-	require.Equal(t, exitFailed, r.run(t, "reprocess", "--all", "--why", "x", "--json"))
-	require.Contains(t, r.errors, "is stopped, 1 documents are left as they were")
+	r.wait = func(context.Context, time.Duration) error { return context.Canceled } // Ctrl-C while it waits
+	require.Equal(t, exitFailed, r.run(t, "run", "start", "replay", "--here", "--all", "--why", "x", "--json"))
 	require.Contains(t, r.errors, "paused by")
-	var res ops.Reprocessed
-	require.NoError(t, json.Unmarshal([]byte(r.out), &res))
-	require.Equal(t, ops.Stopped, res.Status)
+	var p ops.RunProgress
+	require.NoError(t, json.Unmarshal([]byte(r.out), &p))
+	require.Equal(t, run.RunRunning, p.Status)
+	require.Contains(t, r.errors, "`run resume "+p.ID+" --here --why TEXT` goes on here")
+	require.Contains(t, r.errors, "run "+p.ID+" is not over")
+	require.Equal(t, invoice.Failed, r.writerState(t, second).Status, "nothing is counted")
+	r.wait = nil
 	require.Equal(t, exitOK, r.run(t, "status"))
 	require.Regexp(t, `flow\s+paused by .* since .*: index rebuild`, r.out)
 	require.Equal(t, exitOK, r.run(t, "resume", "--why", "it is built"), r.errors)
 	require.Contains(t, r.out, "the flow is ramping up, at most 1 in one request")
+	require.Equal(t, exitOK, r.run(t, "run", "cancel", p.ID, "--why", "it is typed in"), r.errors)
+	require.Regexp(t, p.ID+`: ends after the running batches; written rows stay written`, r.out)
 
 	require.Equal(t, exitUsage, r.run(t, "mark-committed", second))
 	require.Equal(t, exitOK, r.run(t, "mark-committed", second, "--why", "typed in"), r.errors)
@@ -142,7 +145,7 @@ func TestOperatingDirectly(t *testing.T) {
 		actions = append(actions, entry.Action)
 		require.Contains(t, entry.By, "@")
 	}
-	require.Equal(t, []string{"mark-committed", ops.FlowResumed, "reprocess", ops.FlowPaused, "reprocess"}, actions)
+	require.Equal(t, []string{"mark-committed", run.CodeRunCancel, ops.FlowResumed, run.CodeRunStart, ops.FlowPaused, run.CodeRunStart}, actions)
 }
 
 func TestQueriesNeedNoSQL(t *testing.T) {
@@ -189,26 +192,30 @@ func TestResumeWorksBehindEveryReason(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsNotAdoptedIsNotReprocessed(t *testing.T) {
+func TestADatabaseThatIsNotAdoptedIsNotWritten(t *testing.T) {
 	r := newReal(t)
 	require.NoError(t, r.documents.EnsureContainers(t.Context(), "sqlwriter-control"))
 	id := r.failed(t, 1, "2628")
-	var waited time.Duration // the breaker repeats its heartbeat before it opens
+	var waited time.Duration
 	r.now = func() time.Time { return time.Now().Add(waited) }
-	r.wait = func(_ context.Context, d time.Duration) error { waited += d; return nil }
-	require.Equal(t, exitFailed, r.run(t, "reprocess", "--all", "--why", "x"))
+	r.wait = func(_ context.Context, d time.Duration) error {
+		if waited += d; waited > time.Hour { // then the operator ends it
+			return context.Canceled
+		}
+		return nil
+	}
+	require.Equal(t, exitFailed, r.run(t, "run", "start", "replay", "--here", "--all", "--why", "x"))
 	require.Contains(t, r.errors, "ledger_not_adopted")
-	require.Equal(t, 40*time.Second, waited)
 	require.Equal(t, invoice.Failed, r.writerState(t, id).Status)
 }
 
-func TestAShadowIsNotReprocessed(t *testing.T) {
+func TestAShadowReplaysNothing(t *testing.T) {
 	r := operated(t)
 	r.env["MODE"] = "shadow"
 	r.failed(t, 1, "2628")
-	require.Equal(t, exitFailed, r.run(t, "reprocess", "--all", "--why", "x"))
+	require.Equal(t, exitFailed, r.run(t, "run", "start", "replay", "--here", "--all", "--why", "x"))
 	require.Contains(t, r.errors, "MODE=shadow")
-	require.Equal(t, exitOK, r.run(t, "reprocess", "--all", "--dry-run"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--all", "--dry-run"), r.errors)
 }
 
 // host is a Functions host for the command line: it requires the key and forwards the request (docs/facts.md F12).
@@ -256,10 +263,13 @@ func inMemory(t *testing.T) (*ops.Ops, string) {
 		"process_output":{"manufacturer_name":"M","part_number":"4","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
 	flow := breakerOver(sink)
-	committer := commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow})
 	runStore := inmem.NewRunStore(time.Now, "web")
+	executor := run.NewExecutor(run.Ports{
+		Store: runStore, Selection: docs.Selection(1000), Documents: docs, Breaker: flow,
+		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
+	}, run.Options{SysName: "web"})
 	return ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Commit: committer, Stores: storesOf(runStore), ReportNames: shared.ReportNames(),
+		Documents: docs, Backlog: docs, Breaker: flow, Stores: storesOf(runStore, executor), ReportNames: shared.ReportNames(),
 		RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"}), id
 }
@@ -271,9 +281,9 @@ func breakerOver(sink commit.Sink) *breaker.Breaker {
 	})
 }
 
-func storesOf(store *inmem.RunStore) func(context.Context) (ops.Stores, error) {
+func storesOf(store *inmem.RunStore, executor ops.Executor) func(context.Context) (ops.Stores, error) {
 	return func(context.Context) (ops.Stores, error) {
-		return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: tables{}}, nil
+		return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: tables{}, Executor: executor}, nil
 	}
 }
 
@@ -289,21 +299,20 @@ func TestOperatingOverTheApp(t *testing.T) {
 	require.Equal(t, exitOK, b.run(t, "why", id, app), b.errors)
 	require.Equal(t, exitFailed, b.run(t, "why", "nobody", app))
 	require.Contains(t, b.errors, `no document has the id "nobody"`)
-	require.Equal(t, exitUsage, b.run(t, "reprocess", "--kind=nonsense", "--dry-run", app), "the app's 400 is wrong usage, too")
-	require.Equal(t, exitOK, b.run(t, "reprocess", "--id", id, "--dry-run", app), b.errors)
+	require.Equal(t, exitUsage, b.run(t, "run", "start", "replay", "--kind=nonsense", "--dry-run", app), "the app's 400 is wrong usage, too")
+	require.Equal(t, exitOK, b.run(t, "run", "start", "replay", "--id", id, "--dry-run", app), b.errors)
 	require.Contains(t, b.out, "1 documents match")
 	require.Equal(t, exitOK, b.run(t, "pause", "--why", "x", app), b.errors)
-	require.Equal(t, exitFailed, b.run(t, "reprocess", "--all", "--why", "x", app))
 	require.Equal(t, exitOK, b.run(t, "resume", "--why", "x", app), b.errors)
-	require.Equal(t, exitOK, b.run(t, "reprocess", "--all", "--why", "x", app), b.errors)
-	require.Contains(t, b.out, "1 applied")
+	require.Equal(t, exitOK, b.run(t, "run", "start", "replay", "--here", "--all", "--why", "x", app), b.errors)
+	require.Regexp(t, `outcomes\s+1 committed`, b.out)
 	require.Equal(t, exitFailed, b.run(t, "mark-committed", id, "--why", "x", app))
 	require.Contains(t, b.errors, "the document is committed")
 	require.Equal(t, exitFailed, b.run(t, "run", "cancel", "r", "--why", "x", app))
 	require.Equal(t, exitOK, b.run(t, "run", "list", app, "--json"), b.errors)
 	var runs []ops.RunSummary
 	require.NoError(t, json.Unmarshal([]byte(b.out), &runs))
-	require.Len(t, runs, 2)
+	require.Len(t, runs, 1)
 
 	b.env["SQLWRITER_APP"] = server.URL
 	require.Equal(t, exitOK, b.run(t, "audits"), b.errors)
@@ -357,8 +366,8 @@ func TestTheAppsErrorsArePassedOn(t *testing.T) {
 		lost   bool
 	}{
 		"down":         {503, `{"error":{"reason":"stopped since then","kind":"infrastructure","code":"breaker_open"}}`, []string{"503", "stopped since then", "breaker_open"}, false},
-		"no reason":    {502, `<html>`, []string{"502", "did not complete the request", "may be running it anyway"}, true},
-		"the host's":   {500, ``, []string{"500", "may be running it anyway"}, true},
+		"no reason":    {502, `<html>`, []string{"502", "did not complete the request", "may have started anyway"}, true},
+		"the host's":   {500, ``, []string{"500", "may have started anyway"}, true},
 		"another form": {200, `[]`, []string{"this build does not understand the app's answer"}, false},
 		"a teapot":     {418, ``, []string{"418"}, false},
 	} {
@@ -370,7 +379,7 @@ func TestTheAppsErrorsArePassedOn(t *testing.T) {
 			t.Cleanup(server.Close)
 			client, err := newAppClient(server.URL, "k")
 			require.NoError(t, err)
-			_, err = client.Reprocess(t.Context(), ops.ReprocessRequest{})
+			_, err = client.StartRun(t.Context(), ops.StartRequest{})
 			for _, says := range c.want {
 				require.ErrorContains(t, err, says)
 			}
@@ -403,11 +412,14 @@ func TestMoment(t *testing.T) {
 func TestADatabaseThatWentBackIsAcceptedByForce(t *testing.T) {
 	r := operated(t)
 	first, second := r.failed(t, 1, "2628"), r.failed(t, 2, "2628")
-	require.Equal(t, exitOK, r.run(t, "reprocess", "--id", first, "--why", "x"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "start", "replay", "--here", "--id", first, "--why", "x"), r.errors)
 	_, err := r.store.Writer().ExecContext(t.Context(), `UPDATE sqlwriter_heartbeat SET number = number - 3600000`) // a copy of an hour ago
 	require.NoError(t, err)
-	require.Equal(t, exitFailed, r.run(t, "reprocess", "--id", second, "--why", "x"))
+	r.wait = func(context.Context, time.Duration) error { return context.Canceled } // Ctrl-C while it waits
+	require.Equal(t, exitFailed, r.run(t, "run", "start", "replay", "--here", "--id", second, "--why", "x"))
 	require.Contains(t, r.errors, breaker.CodeWentBack)
+	r.wait = nil
+	begun := regexp.MustCompile(`replay-[-0-9a-f]+`).FindString(r.out)
 	require.Equal(t, invoice.Failed, r.writerState(t, second).Status)
 	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
 	require.Regexp(t, `flow\s+stopped .*database_went_back`, r.out)
@@ -420,6 +432,6 @@ func TestADatabaseThatWentBackIsAcceptedByForce(t *testing.T) {
 	require.NotContains(t, r.out, "nothing to accept")
 	require.Equal(t, exitOK, r.run(t, "audits"), r.errors)
 	require.Contains(t, r.out, ops.FlowForced)
-	require.Equal(t, exitOK, r.run(t, "reprocess", "--id", second, "--why", "x"), r.errors)
+	require.Equal(t, exitOK, r.run(t, "run", "resume", begun, "--here", "--why", "x"), r.errors)
 	require.Equal(t, invoice.Committed, r.writerState(t, second).Status)
 }

@@ -13,13 +13,13 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// runCommands groups the commands about runs. Managers and workers do a run over Service Bus, or one process does it.
+// runCommands groups the commands about runs.
 type runCommands struct {
 	Start  runStartCommand  `cmd:"" help:"Start a run. --dry-run counts and lists the documents of the run."`
 	List   runListCommand   `cmd:"" help:"List the latest runs with their numbers, newest first."`
 	Show   runShowCommand   `cmd:"" help:"Show a run; --wait watches it until it has ended. Exit code 1 for an ended run with failures."`
 	Items  runItemsCommand  `cmd:"" help:"List the outcome of each document of a run."`
-	Cancel runCancelCommand `cmd:"" help:"Cancel a run: running batches finish, the others do not start. --gone ends a reprocess whose process is gone."`
+	Cancel runCancelCommand `cmd:"" help:"Cancel a run: running batches finish, the others do not start."`
 	Resume runResumeCommand `cmd:"" help:"Resume a run that was cancelled or has failed; --here also one whose process is gone."`
 }
 
@@ -252,9 +252,6 @@ func (c *runShowCommand) Run(ctx context.Context, a *app) error {
 		switch {
 		case err != nil:
 			return err
-		case file != nil && p.Pattern == "": // checked before --wait waits
-			return fmt.Errorf("--receipt: run %s was not done by workers: only its counts are stored, not the outcome of each document "+
-				"(`run start replay` tries failed documents again with a receipt)", c.ID)
 		case c.Wait:
 			return c.watch(ctx, a, o, c.ID, file, true)
 		}
@@ -316,7 +313,6 @@ type runCancelCommand struct {
 	appFlags
 
 	Why  string `help:"The reason, for the audit log." placeholder:"TEXT"`
-	Gone bool   `help:"The process of this run (reprocess) is gone: end the run now."`
 	JSON bool   `name:"json" help:"Print JSON."`
 	ID   string `arg:"" name:"run" help:"The run's id."`
 }
@@ -324,13 +320,9 @@ type runCancelCommand struct {
 // Run cancels the run.
 func (c *runCancelCommand) Run(ctx context.Context, a *app) error {
 	return c.operate(ctx, a, func(o operations) error {
-		p, err := o.RunCancel(ctx, c.request())
-		return printActed(a, p, err, c.JSON, cancelledWords(p.Status != run.RunRunning))
+		p, err := o.RunCancel(ctx, ops.RunRequest{Run: c.ID, By: operatorName(), Why: c.Why})
+		return printActed(a, p, err, c.JSON, "ends after the running batches; written rows stay written")
 	})
-}
-
-func (c *runCancelCommand) request() ops.CancelRequest {
-	return ops.CancelRequest{Run: c.ID, By: operatorName(), Why: c.Why, Gone: c.Gone}
 }
 
 type runResumeCommand struct {

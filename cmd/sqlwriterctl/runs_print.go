@@ -47,10 +47,6 @@ func printStarted(a *app, s ops.Started) error {
 // verdict is an error if a run ended otherwise than completed, or has failures so far.
 func verdict(p ops.RunProgress) error {
 	switch {
-	case p.Pattern == "" && p.Status == run.RunCompletedWithFailures:
-		return fmt.Errorf("run %s completed with failures: %s", p.ID, counted(p.Counts))
-	case p.Pattern == "" && p.Status != run.RunRunning && p.Status != run.RunCompleted:
-		return fmt.Errorf("run %s is %s: the same `%s` again takes the documents that are left", p.ID, p.Status, p.Kind)
 	case p.Status == run.RunFailed || p.Status == run.RunCancelled:
 		return fmt.Errorf("run %s is %s: `run resume %s --why TEXT` resumes it", p.ID, p.Status, p.ID)
 	case p.Status == run.RunCompletedWithFailures:
@@ -124,9 +120,6 @@ func printRun(a *app, p ops.RunProgress) error {
 	}
 	request := fmt.Sprintf("%s at %s: %s", p.RequestedBy, clock(p.StartedAt), oneLine(p.Why))
 	rows = append(rows, []string{"kind", string(p.Kind)}, []string{"filter", filterWords(p.Filter)}, []string{"requested by", request})
-	if p.Pattern == "" {
-		return a.table(append(rows, singleProcessRows(p)...))
-	}
 	handOff := "running"
 	if !p.HandedOffAt.IsZero() {
 		handOff = "done " + clock(p.HandedOffAt)
@@ -145,21 +138,6 @@ func printRun(a *app, p ops.RunProgress) error {
 		[]string{"outcomes", orDash(outcomesOf(p))}, []string{"ended", clock(p.EndedAt)},
 	)
 	return a.table(rows)
-}
-
-// singleProcessRows are the numbers of a run that one process does without workers.
-func singleProcessRows(p ops.RunProgress) [][]string {
-	rows := [][]string{
-		{"done by", "one process, without workers"},
-		{"documents", progressWords(p)},
-		{"outcomes", orDash(counted(p.Counts))},
-		{"heartbeat", clock(p.HeartbeatAt)},
-		{"ended", clock(p.EndedAt)},
-	}
-	if p.Note != "" {
-		rows = append(rows, []string{"note", p.Note})
-	}
-	return rows
 }
 
 // progressWords describes the progress of a run.
@@ -181,38 +159,18 @@ func filterWords(filter json.RawMessage) string {
 
 // printRuns prints a list of runs.
 func printRuns(a *app, runs []ops.RunSummary) error {
-	rows := [][]string{{"RUN", "STATUS", "DOCUMENTS", "BATCHES OR OUTCOMES", "STARTED", "ENDED", "BY", "WHY"}}
+	rows := [][]string{{"RUN", "STATUS", "DOCUMENTS", "BATCHES", "STARTED", "ENDED", "BY", "WHY"}}
 	for _, s := range runs {
-		documents, numbers := listedNumbers(s)
+		documents := strconv.Itoa(s.Documents)
+		if s.HandedOffAt.IsZero() {
+			documents += " of " + known(s.Run)
+		}
 		rows = append(rows, []string{
-			s.ID, runStatus(s.Run, s.Batches), documents, orDash(numbers), clock(s.StartedAt), clock(s.EndedAt), s.RequestedBy, oneLine(s.Why),
+			s.ID, runStatus(s.Run, s.Batches), documents + " handed off", orDash(batchCounts(s.Batches)), clock(s.StartedAt), clock(s.EndedAt),
+			s.RequestedBy, oneLine(s.Why),
 		})
 	}
 	return a.table(rows)
-}
-
-// listedNumbers are a run's documents and their counts: by batch status for a run of workers, else by outcome.
-func listedNumbers(s ops.RunSummary) (documents, numbers string) {
-	if s.Pattern == "" {
-		done := 0
-		for _, n := range s.Counts {
-			done += n
-		}
-		return fmt.Sprintf("%d of %s done", done, known(s.Run)), counted(s.Counts)
-	}
-	documents = strconv.Itoa(s.Documents)
-	if s.HandedOffAt.IsZero() {
-		documents += " of " + known(s.Run)
-	}
-	return documents + " handed off", batchCounts(s.Batches)
-}
-
-// cancelledWords describes the effect of a cancellation.
-func cancelledWords(ended bool) string {
-	if ended {
-		return "ended; written rows stay written"
-	}
-	return "ends after the running batches; written rows stay written"
 }
 
 // printActed prints the result of an action on a run.

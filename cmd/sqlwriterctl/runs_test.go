@@ -55,16 +55,13 @@ func newWorking(t *testing.T, documents int) *working {
 	w := &working{bench: newBench(t), store: inmem.NewRunStore(time.Now, "web"), queue: inmem.NewQueue(nil)}
 	sink := inmem.NewSink()
 	flow := breakerOver(sink)
-	live := commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow})
-	stores := func(ctx context.Context) (ops.Stores, error) {
-		s, err := storesOf(w.store)(ctx)
-		s.Executor = run.NewExecutor(run.Ports{Store: w.store, Selection: docs.Selection(1000), Documents: docs, Commit: live, Breaker: flow},
-			run.Options{SysName: "web", Instance: "here"})
-		return s, err
-	}
+	executor := run.NewExecutor(run.Ports{
+		Store: w.store, Selection: docs.Selection(1000), Documents: docs, Breaker: flow,
+		Commit: commit.NewCommit(docs, sink, commit.Options{SysName: "web", Breaker: flow}),
+	}, run.Options{SysName: "web", Instance: "here"})
 	w.ops = ops.New(ops.Ports{
-		Documents: docs, Backlog: docs, Breaker: flow, Commit: live,
-		Stores: stores, ReportNames: shared.ReportNames(), RunQueue: w.queue, Selection: docs.Selection(1000),
+		Documents: docs, Backlog: docs, Breaker: flow, Stores: storesOf(w.store, executor), ReportNames: shared.ReportNames(),
+		RunQueue: w.queue, Selection: docs.Selection(1000),
 	}, ops.Options{SysName: "web"})
 	w.env["SQLWRITER_KEY"] = "key-marker"
 	w.env["SQLWRITER_APP"] = host(t, w.ops, "key-marker").URL

@@ -43,8 +43,7 @@ type watcher struct {
 	// exists means that the run is known to exist: from then on a lost reply does not end the watching.
 	exists bool
 
-	samples  []progressAt
-	lastNote string
+	samples []progressAt
 }
 
 type progressAt struct {
@@ -67,7 +66,6 @@ func (w *watcher) watch(ctx context.Context) (p ops.RunProgress, err error) {
 		if err != nil {
 			return p, err
 		}
-		w.note(p.Note)
 		w.show(p)
 		if p.Status != run.RunRunning {
 			return p, nil
@@ -138,19 +136,6 @@ func (w *watcher) line(text string) {
 	_, _ = fmt.Fprintf(w.out, "%s %s\n", w.now().Format("15:04:05"), text)
 }
 
-// note prints a note about the run once.
-func (w *watcher) note(note string) {
-	if note == "" || note == w.lastNote {
-		return
-	}
-	w.lastNote = note
-	if w.redraw { // the note stays, and the redrawn line comes below it
-		_, _ = fmt.Fprintf(w.out, "\r\x1b[K%s\n", oneLine(note))
-		return
-	}
-	w.line(note)
-}
-
 // endLine ends the redrawn line.
 func (w *watcher) endLine() {
 	if w.redraw {
@@ -178,12 +163,9 @@ func (w *watcher) speed(p ops.RunProgress) (rate float64, left time.Duration) {
 
 // plainProgress formats the progress as text.
 func plainProgress(p ops.RunProgress, rate float64, left time.Duration) string {
-	numbers := "batches: " + orDash(batchCounts(p.Stats.Batches))
-	if p.Pattern == "" {
-		numbers = "outcomes: " + orDash(counted(p.Counts))
-	}
-	return fmt.Sprintf("%s, %s of %s documents (%s), %s/s, %s; %s",
-		runStatus(p.Run, p.Stats.Batches), strconv.Itoa(p.Done), known(p.Run), percent(p), decimal(rate), leftWords(p, left), numbers)
+	return fmt.Sprintf("%s, %s of %s documents (%s), %s/s, %s; batches: %s",
+		runStatus(p.Run, p.Stats.Batches), strconv.Itoa(p.Done), known(p.Run), percent(p), decimal(rate), leftWords(p, left),
+		orDash(batchCounts(p.Stats.Batches)))
 }
 
 // barProgress formats the progress as one line with a bar. Failures come first, where they are not cut off.
@@ -198,10 +180,7 @@ func barProgress(p ops.RunProgress, rate float64, left time.Duration) string {
 	case p.Cancel:
 		parts = append(parts, "to be cancelled")
 	}
-	parts = append(parts, percent(p), strconv.Itoa(p.Done)+"/"+known(p.Run), decimal(rate)+"/s", leftWords(p, left))
-	if p.Pattern != "" {
-		parts = append(parts, busyWords(p.Stats.Batches))
-	}
+	parts = append(parts, percent(p), strconv.Itoa(p.Done)+"/"+known(p.Run), decimal(rate)+"/s", leftWords(p, left), busyWords(p.Stats.Batches))
 	const between, frame = " | ", "[]"
 	text := strings.Join(append(slices.Clone(front), parts...), between)
 	if width := min(longestBar, lineWidth-len(text)-len(between)-len(frame)); width >= shortestBar {
@@ -263,8 +242,6 @@ func leftWords(p ops.RunProgress, left time.Duration) string {
 		return "ended"
 	case p.Cancel:
 		return "ending"
-	case total == 0 && p.Pattern == "":
-		return "? left"
 	case total == 0:
 		return "searching"
 	case p.Done >= total:

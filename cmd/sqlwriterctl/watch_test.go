@@ -224,7 +224,6 @@ func TestTheVerdictOnARun(t *testing.T) {
 		"and it goes on":  {run.RunRunning, 1, "1 batch failed"},
 		"it failed":       {run.RunFailed, 0, "run r is failed: `run resume r"},
 		"it is cancelled": {run.RunCancelled, 3, "run r is cancelled"},
-		"it was stopped":  {run.RunStopped, 0, "run r is stopped"},
 	} {
 		p, _ := going(1, 2, ended(c.status, c.failed))()
 		err := verdict(p)

@@ -162,17 +162,16 @@ func (a *App) useCases() {
 	o := a.commitOptions()
 	sink := watchedSink{a.sql, a.status.seen}
 	documents := watchedDocuments{a.clients.results, a.status.seen}
-	ports := ops.Ports{
-		Documents: documents, Backlog: a.clients.results, Selection: a.clients.results.Selection(), Breaker: a.breaker,
-		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue,
-	}
 	if a.config.Mode == config.ModeShadow {
 		a.commit = commit.NewShadow(documents, sink, o)
 	} else {
 		live := commit.NewCommit(documents, sink, o)
-		a.commit, a.recover, ports.Commit = live, commit.NewRecover(live, a.clients.results), live
+		a.commit, a.recover = live, commit.NewRecover(live, a.clients.results)
 	}
-	a.ops = ops.New(ports, a.opsOptions())
+	a.ops = ops.New(ops.Ports{
+		Documents: documents, Backlog: a.clients.results, Selection: a.clients.results.Selection(), Breaker: a.breaker,
+		Stores: a.stores, ReportNames: shared.ReportNames(), RunQueue: a.clients.runQueue,
+	}, a.opsOptions())
 }
 
 func (a *App) commitOptions() commit.Options {

@@ -87,7 +87,7 @@ const statusUnreadable = "unreadable"
 // starts again with Afresh.
 func (s State) ResetByHand() bool { return s.Status == Pending && s.FailedAt != "" }
 
-// Afresh is the state of a reset document: no retries used, one more reprocessing, and no sign of failure. The attempts
+// Afresh is the state of a reset document: no retries used, ReprocessCount + 1, and no sign of failure. The attempts
 // stay.
 func (s State) Afresh() State {
 	s.RetryCount, s.RetryAfter = 0, 0

@@ -6,13 +6,14 @@ import (
 	"unicode/utf8"
 
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/run"
 )
 
 // The longest texts that an AuditLog stores, in UTF-16 units, as nvarchar counts them.
 const (
-	// MaxRunID bounds Run.ID. A longer one is refused.
+	// MaxRunID bounds the id of a run. A longer one is refused.
 	MaxRunID = 64
-	// MaxKind bounds Run.Kind and Audit.Action.
+	// MaxKind bounds the kind of a run and Audit.Action.
 	MaxKind = 40
 	// MaxBy bounds names of people.
 	MaxBy = 256
@@ -22,20 +23,18 @@ const (
 	MaxSubject = 1023
 )
 
-// Normalize returns the run as AuditLog.Start stores it: running, with truncated texts. Errors by kind: internal. Code "run_id":
-// the ID is not 1 to MaxRunID visible ASCII characters. Code "json": Filter is neither empty nor JSON.
-func (r Run) Normalize() (Run, error) {
+// NormalizeRun returns the run as run.Store.StartRun stores it, with truncated texts. Errors by kind: internal. Code "run_id": the ID is
+// not 1 to MaxRunID visible ASCII characters. Code "json": Filter is neither empty nor JSON.
+func NormalizeRun(r run.Run) (run.Run, error) {
 	if !isRunID(r.ID) {
-		return Run{}, fault.New(fault.Internal, "ops: run", "run_id", "expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(r.ID))
+		return run.Run{}, fault.New(fault.Internal, "ops: run", "run_id", "expected 1 to %d visible ASCII characters, found %d bytes", MaxRunID, len(r.ID))
 	}
-	filter, err := normalizeJSON("ops: run", r.Filter)
-	if err != nil {
-		return Run{}, err
+	var err error
+	if r.Filter, err = normalizeJSON("ops: run", r.Filter); err != nil {
+		return run.Run{}, err
 	}
-	return Run{
-		ID: r.ID, Kind: Truncate(r.Kind, MaxKind), Filter: filter, RequestedBy: Truncate(r.RequestedBy, MaxBy), Why: Truncate(r.Why, MaxWhy),
-		Matched: r.Matched, AtLeast: r.AtLeast, Status: Running, Counts: r.Counts,
-	}, nil
+	r.Kind, r.RequestedBy, r.Why = run.Kind(Truncate(string(r.Kind), MaxKind)), Truncate(r.RequestedBy, MaxBy), Truncate(r.Why, MaxWhy)
+	return r, nil
 }
 
 // Normalize returns the entry as an AuditLog stores it, with truncated texts. Errors by kind: internal, code "json" when Detail is

@@ -12,6 +12,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 )
 
 func TestTruncate(t *testing.T) {
@@ -66,20 +67,14 @@ func TestTruncateKeepsAllThatFits(t *testing.T) {
 
 func TestARunIsNormalizedOrRefused(t *testing.T) {
 	for _, id := range []string{"", "a b", "ä", "a\n", strings.Repeat("x", ops.MaxRunID+1)} {
-		_, err := ops.Run{ID: id}.Normalize()
+		_, err := ops.NormalizeRun(run.Run{ID: id})
 		require.Equal(t, []string{"internal", "run_id"}, []string{string(fault.KindOf(err)), fault.CodeOf(err)}, "%q", id)
 	}
-	_, err := ops.Run{ID: "r", Filter: json.RawMessage(`{`)}.Normalize()
+	_, err := ops.NormalizeRun(run.Run{ID: "r", Filter: json.RawMessage(`{`)})
 	require.Equal(t, "json", fault.CodeOf(err))
 	_, err = ops.Audit{Detail: json.RawMessage(`{`)}.Normalize()
 	require.Equal(t, "json", fault.CodeOf(err))
-	r, err := ops.Run{ID: strings.Repeat("x", ops.MaxRunID), Status: ops.Completed, Cancel: true, Filter: json.RawMessage{}}.Normalize()
+	r, err := ops.NormalizeRun(run.Run{ID: strings.Repeat("x", ops.MaxRunID), Filter: json.RawMessage{}})
 	require.NoError(t, err)
-	require.Equal(t, ops.Run{ID: strings.Repeat("x", ops.MaxRunID), Status: ops.Running}, r, "it begins running, whatever the caller says")
-}
-
-func TestLastStatuses(t *testing.T) {
-	for status, last := range map[ops.RunStatus]bool{ops.Running: false, ops.Completed: true, ops.Cancelled: true, ops.Stopped: true, "": false, "x": false} {
-		require.Equal(t, last, status.Last(), status)
-	}
+	require.Equal(t, run.Run{ID: strings.Repeat("x", ops.MaxRunID)}, r)
 }

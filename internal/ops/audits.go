@@ -1,25 +1,12 @@
 package ops
 
-import (
-	"context"
-
-	"sqlwriter/internal/fault"
-)
+import "context"
 
 // The bounds of a list.
 const (
 	defaultListed = 20
 	maxListed     = 1000
 )
-
-// CancelRequest asks a run to end.
-type CancelRequest struct {
-	Run string `json:"run"`
-	By  string `json:"by"`
-	Why string `json:"why"`
-	// Gone says that the process of a run without workers is gone: the run ends at once.
-	Gone bool `json:"gone,omitempty"`
-}
 
 // Audits returns the latest matching entries of the audit log, newest first; limit 0 means 20. Errors by kind: *RequestError (usage);
 // infrastructure, throttled, quota, contention.
@@ -56,6 +43,3 @@ func checkLimit(limit int) (int, error) {
 	}
 	return limit, nil
 }
-
-// hasEnded reports whether AuditLog.Progress found no running run.
-func hasEnded(err error) bool { return fault.CodeOf(err) == "no_run" }

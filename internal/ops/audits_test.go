@@ -15,7 +15,7 @@ func TestOperatorsActionsAreNotable(t *testing.T) {
 	r := newRuns(t)
 	started, err := r.ops.StartRun(t.Context(), ops.StartRequest{Kind: run.Drain, Filter: run.Filter{IDs: []string{"a"}}, By: "pat", Why: "w"})
 	require.NoError(t, err)
-	_, err = r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: started.Run, By: "pat", Why: "w"})
+	_, err = r.ops.RunCancel(t.Context(), ops.RunRequest{Run: started.Run, By: "pat", Why: "w"})
 	require.NoError(t, err)
 	_, err = r.ops.Pause(t.Context(), ops.FlowRequest{By: "pat", Why: "w"})
 	require.NoError(t, err)

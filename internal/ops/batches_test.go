@@ -106,7 +106,7 @@ func TestRequeue(t *testing.T) {
 	require.Equal(t, ops.Conflict, refusal(err))
 	require.ErrorContains(t, err, "has failed")
 
-	_, err = r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: begun, By: "pat", Why: "x"})
+	_, err = r.ops.RunCancel(t.Context(), ops.RunRequest{Run: begun, By: "pat", Why: "x"})
 	require.NoError(t, err)
 	r.complete(begun)
 	_, err = ask(ops.RequeueRequest{Run: begun})

@@ -5,7 +5,4 @@
 // An action on a run (start, cancel, resume, requeue) writes its audit entry in the transaction of the change. A pause or a resume of
 // the flow needs no SQL: its entry waits in the control document until TellTransitions writes it. Questions ask the breaker before they
 // use SQL, except during a pause.
-//
-// Two kinds of run exist. Managers and workers execute the runs of package run. One process alone executes a reprocess, which keeps its
-// counts in the run's row and ends with that process.
 package ops

@@ -53,7 +53,7 @@ func (r *runs) renew() {
 	zone, err := time.LoadLocation("America/Chicago")
 	require.NoError(r.t, err)
 	r.ops = ops.New(ops.Ports{
-		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, Commit: r.commit, ReportNames: fakeReports{}.Names(),
+		Documents: r.docs, Backlog: r.docs, Breaker: r.breaker, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) {
 			return ops.Stores{Audit: r.audit, Runs: r.runStore, Reports: fakeReports{}, Executor: r.executor()}, nil
 		},
@@ -211,9 +211,4 @@ func (r *runs) audited(code string) (found []run.Audit) {
 		}
 	}
 	return found
-}
-
-// cancelOf asks to cancel the run of a request.
-func cancelOf(r ops.RunRequest) ops.CancelRequest {
-	return ops.CancelRequest{Run: r.Run, By: r.By, Why: r.Why}
 }

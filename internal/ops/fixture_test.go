@@ -3,6 +3,7 @@ package ops_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -36,9 +37,7 @@ type world struct {
 	breaker *breaker.Breaker
 	commit  *commit.Commit
 	ops     *ops.Ops
-	// waits are the waits for the rate; each advances the clock.
-	waits  []time.Duration
-	others int64
+	others  int64
 }
 
 func newWorld(t *testing.T, lines ...int64) *world {
@@ -59,15 +58,10 @@ func newWorld(t *testing.T, lines ...int64) *world {
 		Breaker: w.breaker, Evidence: w.evidence, Container: "AI_PROCESS_LOGS", AppVersion: "v1",
 	})
 	w.ops = ops.New(ops.Ports{
-		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Commit: w.commit,
+		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker,
 		Stores: w.stores, ReportNames: fakeReports{}.Names(), RunQueue: inmem.NewQueue(now), Selection: w.docs.Selection(1000),
 	}, ops.Options{
 		SysName: "web", Location: zone, AppVersion: "v1", Now: now,
-		Wait: func(_ context.Context, d time.Duration) error {
-			w.waits = append(w.waits, d)
-			w.clock = w.clock.Add(d)
-			return nil
-		},
 	})
 	return w
 }
@@ -101,6 +95,15 @@ func (w *world) put(docs ...string) {
 	w.t.Helper()
 	for _, d := range docs {
 		require.NoError(w.t, w.docs.Put(json.RawMessage(d)))
+	}
+}
+
+// fill adds n failed documents that can be written now.
+func (w *world) fill(n int) {
+	w.t.Helper()
+	for line := range int64(n) {
+		w.sink.AddLines(1 + line)
+		w.put(result(1+line, "ok", failed(int(line)%60, fault.Document, "2628")))
 	}
 }
 
@@ -295,62 +298,18 @@ type fakeAuditLog struct {
 	// failsAfter is how many entries are accepted before the log fails; 0 means all.
 	failsAfter int
 	written    int
-	// failsFor makes one method fail.
-	failsFor string
-	// progressed is called after each Progress.
-	progressed func(n int)
-	progress   int
-}
-
-func (j *fakeAuditLog) call(name string) error {
-	j.calls++
-	if j.failsFor != "" && j.failsFor != name {
-		return nil
-	}
-	return j.fails
 }
 
 func (j *fakeAuditLog) Write(ctx context.Context, a ops.Audit) error {
-	if err := j.call("write"); err != nil {
-		return err
+	j.calls++
+	if j.fails != nil {
+		return j.fails
 	}
 	if j.failsAfter > 0 && j.written >= j.failsAfter {
 		return down()
 	}
 	j.written++
 	return j.AuditLog.Write(ctx, a)
-}
-
-func (j *fakeAuditLog) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
-	if err := j.call("start"); err != nil {
-		return err
-	}
-	return j.AuditLog.Start(ctx, r, a)
-}
-
-func (j *fakeAuditLog) Progress(ctx context.Context, id string, counts map[string]int) (bool, error) {
-	if err := j.call("progress"); err != nil {
-		return false, err
-	}
-	j.progress++
-	if j.progressed != nil {
-		j.progressed(j.progress)
-	}
-	return j.AuditLog.Progress(ctx, id, counts)
-}
-
-func (j *fakeAuditLog) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
-	if err := j.call("end"); err != nil {
-		return err
-	}
-	return j.AuditLog.End(ctx, id, status, counts)
-}
-
-func (j *fakeAuditLog) Cancel(ctx context.Context, id string, a ops.Audit) (bool, error) {
-	if err := j.call("cancel"); err != nil {
-		return false, err
-	}
-	return j.AuditLog.Cancel(ctx, id, a)
 }
 
 func down() error {
@@ -368,7 +327,7 @@ func (u until) Deadline() (time.Time, bool) { return u.at, true }
 // refusal is the Refusal of a *RequestError; empty for other errors.
 func refusal(err error) ops.Refusal {
 	var r *ops.RequestError
-	if ok := asRequestError(err, &r); ok {
+	if errors.As(err, &r) {
 		return r.Refusal
 	}
 	return ""

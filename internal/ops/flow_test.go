@@ -83,7 +83,7 @@ func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
 		w.open(kind, "9002")
 		w.audit.fails, w.sink.fails = full, full
 		fresh := w.newBreaker("fresh")
-		o := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: fresh, Commit: w.commit, Stores: w.stores},
+		o := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: fresh, Stores: w.stores},
 			ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 		change, err := o.Resume(t.Context(), ops.FlowRequest{By: "kim", Why: "the disk is larger", Force: true})
 		require.NoError(t, err)
@@ -243,11 +243,11 @@ func TestMarkCommittedLosesToAConcurrentWrite(t *testing.T) {
 
 func TestCancelAndListsCheckWhatIsAsked(t *testing.T) {
 	w := newWorld(t)
-	for _, r := range []ops.CancelRequest{{By: "b", Why: "w"}, {Run: "a b", By: "b", Why: "w"}, {Run: "r", By: "b"}, {Run: "r", Why: "w"}} {
+	for _, r := range []ops.RunRequest{{By: "b", Why: "w"}, {Run: "a b", By: "b", Why: "w"}, {Run: "r", By: "b"}, {Run: "r", Why: "w"}} {
 		_, err := w.ops.RunCancel(t.Context(), r)
 		require.Equal(t, ops.Usage, refusal(err))
 	}
-	_, err := w.ops.RunCancel(t.Context(), ops.CancelRequest{Run: "r", By: "b", Why: "w"})
+	_, err := w.ops.RunCancel(t.Context(), ops.RunRequest{Run: "r", By: "b", Why: "w"})
 	require.Equal(t, ops.NotFound, refusal(err))
 	require.Empty(t, w.audits())
 	for _, limit := range []int{-1, 1001} {
@@ -258,13 +258,46 @@ func TestCancelAndListsCheckWhatIsAsked(t *testing.T) {
 	}
 }
 
+func TestTheStoresAreNotUsedWhileTheFlowIsStopped(t *testing.T) {
+	for _, kind := range []fault.Kind{fault.Infrastructure, fault.Throttled, fault.Quota} {
+		w := newWorld(t)
+		w.fill(3)
+		w.open(kind, "x1")
+		for name, ask := range map[string]func() error{
+			"start": func() error { _, err := w.ops.StartRun(t.Context(), replayAll()); return err },
+			"runs":  func() error { _, err := w.ops.RunList(t.Context(), 1); return err },
+			"cancel": func() error {
+				_, err := w.ops.RunCancel(t.Context(), ops.RunRequest{Run: "r", By: "b", Why: "w"})
+				return err
+			},
+			"mark": func() error {
+				_, err := w.ops.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
+				return err
+			},
+		} {
+			err := ask()
+			require.True(t, breaker.IsRefusal(err), "%s: %v", name, err)
+			require.True(t, fault.IsDependency(err), name)
+		}
+		require.Zero(t, w.audit.calls)
+		require.Zero(t, w.sink.heartbeats)
+		require.Empty(t, w.docs.states)
+
+		w.clock = w.clock.Add(2 * time.Minute)
+		_, err := w.ops.RunList(t.Context(), 1)
+		require.NoError(t, err, "a request sends the due probe")
+		require.Equal(t, 1, w.sink.heartbeats)
+		require.False(t, w.flow().Stopped())
+	}
+}
+
 // Questions about documents, a pause and a resume need no SQL. Other requests return the error of opening it.
 func TestSomeRequestsNeedNoSQL(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
 	away := fault.New(fault.Infrastructure, "app: open sql", "refused", "nothing listens there")
 	early := ops.New(ops.Ports{
-		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Commit: w.commit,
+		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker,
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, away },
 	}, ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
 	_, err := early.Status(t.Context())
@@ -272,14 +305,13 @@ func TestSomeRequestsNeedNoSQL(t *testing.T) {
 	_, err = early.Why(t.Context(), id(1))
 	require.NoError(t, err)
 	for name, act := range map[string]func() error{
-		"reprocess": func() error { _, err := early.Reprocess(t.Context(), reprocessAll()); return err },
 		"mark": func() error {
 			_, err := early.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
 			return err
 		},
 		"runs": func() error { _, err := early.RunList(t.Context(), 0); return err },
 		"cancel": func() error {
-			_, err := early.RunCancel(t.Context(), ops.CancelRequest{Run: "r", By: "b", Why: "w"})
+			_, err := early.RunCancel(t.Context(), ops.RunRequest{Run: "r", By: "b", Why: "w"})
 			return err
 		},
 	} {

@@ -10,16 +10,10 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/run"
-	"sqlwriter/internal/timer"
 )
 
 // storeTimeout bounds one use of the stores.
 const storeTimeout = 30 * time.Second
-
-// Committer writes documents to SQL and records the results: *commit.Commit.
-type Committer interface {
-	Run(ctx context.Context, b commit.Batch) (commit.Report, error)
-}
 
 // Breaker is the part of *breaker.Breaker that Ops uses.
 type Breaker interface {
@@ -41,8 +35,7 @@ type Executor interface {
 
 // Stores give access to the tables of runs and to the audit log.
 type Stores struct {
-	Audit AuditLog
-	// Runs and Reports concern runs with managers and workers.
+	Audit   AuditLog
 	Runs    RunStore
 	Reports run.Reports
 	// Executor executes runs in this process.
@@ -53,10 +46,8 @@ type Stores struct {
 type Ports struct {
 	Documents commit.Documents
 	Backlog   commit.Backlog
-	// Breaker is the one that Commit uses.
+	// Breaker is the one that the runs' commits use.
 	Breaker Breaker
-	// Commit is nil in a shadow.
-	Commit Committer
 	// Stores opens the database if necessary. Errors by kind: infrastructure, throttled, quota.
 	Stores      func(ctx context.Context) (Stores, error)
 	ReportNames []run.ReportName
@@ -76,9 +67,8 @@ type Options struct {
 	ReadOnly string
 	// Kinds are the kinds of runs; default run.Kinds().
 	Kinds run.KindTable
-	// Now is the clock. Wait sleeps unless the context ends first.
-	Now  func() time.Time
-	Wait func(ctx context.Context, d time.Duration) error
+	// Now is the clock.
+	Now func() time.Time
 }
 
 // Ops implements the operators' use cases. It returns *RequestError when a request is refused, otherwise classified errors
@@ -98,9 +88,6 @@ func New(p Ports, o Options) *Ops {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Wait == nil {
-		o.Wait = timer.Wait
 	}
 	return &Ops{p: p, o: o}
 }

@@ -9,56 +9,18 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// Run is one run that one process executes alone.
-type Run struct {
-	// ID is chosen by the caller and unique.
-	ID string `json:"id"`
-	// Kind is "reprocess".
-	Kind string `json:"kind"`
-	// Filter is the request as JSON.
-	Filter json.RawMessage `json:"filter,omitempty"`
-	// Matched is how many documents it takes. AtLeast says that more match, which it leaves.
-	Matched int  `json:"matched,omitempty"`
-	AtLeast bool `json:"at_least,omitempty"`
-	// RequestedBy and Why are the operator's words.
-	RequestedBy string    `json:"requested_by"`
-	Why         string    `json:"why"`
-	Status      RunStatus `json:"status"`
-	// Cancel says that an operator asked the run to end.
-	Cancel bool `json:"cancel,omitempty"`
-	// Counts is documents by outcome.
-	Counts map[string]int `json:"counts"`
-	// StartedAt and EndedAt are by the database's clock, in UTC; EndedAt is zero while it runs.
-	StartedAt time.Time `json:"started_at"`
-	EndedAt   time.Time `json:"ended_at,omitzero"`
-}
-
-// RunStatus is the state of a run.
-type RunStatus = run.RunStatus
-
-// The statuses of a run that one process does alone.
-const (
-	Running   = run.RunRunning
-	Completed = run.RunCompleted
-	// CompletedWithFailures: it tried all its documents, and one or more failed or were deferred.
-	CompletedWithFailures = run.RunCompletedWithFailures
-	Cancelled             = run.RunCancelled
-	// Stopped: a deadline or an outage ended it early. The same request continues with the rest.
-	Stopped = run.RunStopped
-)
-
 // Audit is an entry of the audit log. Only reading fills At (the database's clock), Level and Batch.
 type Audit struct {
 	At time.Time `json:"at"`
-	// Level is that of an entry about a run with workers (run.LevelInfo, ...); other entries have none.
+	// Level is that of an entry about a run (run.LevelInfo, ...); other entries have none.
 	Level string `json:"level,omitempty"`
-	// Action is "reprocess", "mark-committed", "cancel", one of run.Codes, or one of the Flow actions.
+	// Action is "mark-committed", one of run.Codes, or one of the Flow actions.
 	Action string `json:"action"`
 	// By and Why are the operator's words. Subject is the id of the document or run.
 	By      string `json:"by"`
 	Why     string `json:"why"`
 	Subject string `json:"subject,omitempty"`
-	// Run and Batch are the ids that it concerns; both may be empty. Builds without batches wrote neither.
+	// Run and Batch are the ids that it concerns; both may be empty.
 	Run   string `json:"run,omitempty"`
 	Batch string `json:"batch,omitempty"`
 	// Detail is JSON, without content of documents.
@@ -87,22 +49,12 @@ func PeopleCodes() []string {
 	return []string{run.CodeRunStart, run.CodeRunCancel, run.CodeRunResume, run.CodeBatchRequeue}
 }
 
-// AuditLog stores an environment's audit log and the runs that one process executes alone. Environments may share the tables; a run of
-// another one counts as missing. Entries are stored as Run.Normalize and Audit.Normalize return them. Errors by kind, for all calls:
-// infrastructure, throttled, quota, contention.
+// AuditLog stores an environment's audit log. Environments may share the table. Entries are stored as Audit.Normalize returns them. Errors
+// by kind, for all calls: infrastructure, throttled, quota, contention.
 type AuditLog interface {
 	// Write adds an entry.
 	Write(ctx context.Context, a Audit) error
-	// Start adds a running run and its audit entry in one transaction. If the ID exists: internal, code "run_exists".
-	Start(ctx context.Context, r Run, a Audit) error
-	// Progress replaces the counts of a running run and reports whether it is to end. If no such run is running: internal, code
-	// "no_run".
-	Progress(ctx context.Context, id string, counts map[string]int) (cancel bool, err error)
-	// End sets the last status and counts of a running run. For any other run it changes nothing.
-	End(ctx context.Context, id string, status RunStatus, counts map[string]int) error
-	// Cancel asks a running run to end and adds the entry; false when it is not running.
-	Cancel(ctx context.Context, id string, a Audit) (bool, error)
-	// Audits returns the latest matching entries, newest first, at most q.Limit, also those about runs with workers.
+	// Audits returns the latest matching entries, newest first, at most q.Limit, also those of a run.Store.
 	Audits(ctx context.Context, q AuditQuery) ([]Audit, error)
 }
 

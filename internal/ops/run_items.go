@@ -28,8 +28,7 @@ func OutcomesOf(text string) (list []run.Outcome) {
 	return list
 }
 
-// RunItems returns documents of a run with their outcomes, page by page. Errors as RunShow; *RequestError (conflict) for a run of one
-// process.
+// RunItems returns documents of a run with their outcomes, page by page. Errors as RunShow.
 func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcome, err error) {
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
 		return nil, err
@@ -47,22 +46,13 @@ func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcom
 		after = run.DocumentKey(q.After)
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
-		row, err := o.requireRun(ctx, s, q.Run)
-		switch {
-		case err != nil:
+		if _, err := o.requireRun(ctx, s, q.Run); err != nil {
 			return err
-		case row.Pattern == "":
-			return notItemised(q.Run)
 		}
 		items, err = s.Runs.Items(ctx, q.Run, q.Outcomes, after, q.Limit)
 		return err
 	})
 	return items, err
-}
-
-// notItemised refuses a run of one process, which stores no outcomes per document.
-func notItemised(id string) error {
-	return refuse(Conflict, "run %q was not done by workers: it keeps its counts, and not what became of each document", id)
 }
 
 func outcomes() string {

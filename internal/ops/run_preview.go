@@ -150,12 +150,8 @@ func (o *Ops) previewNamed(ctx context.Context, kind run.KindRow, r StartRequest
 // previewLeft counts the failed and deferred documents of another run.
 func (o *Ops) previewLeft(ctx context.Context, r StartRequest, p preview) error {
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
-		row, err := o.requireRun(ctx, s, r.Run)
-		switch {
-		case err != nil:
+		if _, err := o.requireRun(ctx, s, r.Run); err != nil {
 			return err
-		case row.Pattern == "":
-			return notItemised(r.Run)
 		}
 		return run.PreviewLeft(ctx, s.Runs, r.Filter, func(id string) bool { return p.add(Match{ID: id}) })
 	})

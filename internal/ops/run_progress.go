@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -22,7 +21,7 @@ type RunProgress struct {
 	Done        int     `json:"done"`
 	PerSecond   float64 `json:"per_second"`
 	LeftSeconds int64   `json:"left_seconds,omitempty"`
-	// Note is a hint about the run or the action.
+	// Note says what came of an action on the run.
 	Note string `json:"note,omitempty"`
 }
 
@@ -92,10 +91,6 @@ func (o *Ops) showRun(ctx context.Context, stores func(context.Context, func(con
 		if p.Run, err = o.requireRun(ctx, s, id); err != nil {
 			return err
 		}
-		if p.Pattern == "" {
-			p.Stats = run.Stats{Batches: map[run.BatchStatus]int{}, Outcomes: map[run.Outcome]int{}}
-			return nil
-		}
 		p.Stats, err = s.Runs.Stats(ctx, id)
 		return err
 	})
@@ -108,18 +103,11 @@ func (o *Ops) showRun(ctx context.Context, stores func(context.Context, func(con
 // progressed computes the derived fields.
 func (o *Ops) progressed(p RunProgress) RunProgress {
 	p.Done = p.Stats.Done()
-	for _, n := range p.Counts { // a run of one process
-		p.Done += n
-	}
 	if s := p.Age.Seconds(); s > 0 {
 		p.PerSecond = float64(p.Done) / s
 	}
 	p.LeftSeconds = int64(p.Left(p.PerSecond).Seconds())
 	p.Run = o.localRun(p.Run)
-	if p.Pattern == "" && p.Status == run.RunRunning && p.Silent >= aloneSilent {
-		p.Note = fmt.Sprintf("it has recorded nothing since %s: if the process that did it is gone, `run cancel %s --gone --why TEXT` ends it",
-			p.HeartbeatAt.Format(time.DateTime), p.ID)
-	}
 	return p
 }
 
@@ -131,7 +119,7 @@ func (o *Ops) localRun(r run.Run) run.Run {
 }
 
 // shortFilter keeps the first ids of a filter and counts them in ids_named. A filter may name 10,000, and a view polls it every few
-// seconds. It keeps all other members, because several kinds of filter pass here.
+// seconds.
 func shortFilter(raw json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	var ids []json.RawMessage
@@ -150,11 +138,11 @@ func shortFilter(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// RunSummary is a run in a list. Its documents are not counted, because there may be millions; Counts of a run of one process are
-// stored. A filter that names documents is only in RunShow; here Named is their number.
+// RunSummary is a run in a list. Its documents are not counted, because there may be millions. A filter that names documents is only in
+// RunShow; here Named is their number.
 type RunSummary struct {
 	run.Run
-	// Batches counts batches by status; null for a run of one process, and beyond the latest hundred runs with workers.
+	// Batches counts batches by status; null beyond the latest hundred runs.
 	Batches map[run.BatchStatus]int `json:"batches_by_status"`
 }
 
@@ -169,11 +157,9 @@ func (o *Ops) RunList(ctx context.Context, limit int) (all []RunSummary, err err
 		if err != nil {
 			return err
 		}
-		counted := 0
-		for _, row := range rows {
+		for i, row := range rows {
 			summary := RunSummary{Run: o.localRun(row)}
-			if row.Pattern != "" && counted < maxRunsCounted {
-				counted++
+			if i < maxRunsCounted {
 				if summary.Batches, err = s.Runs.BatchCounts(ctx, row.ID); err != nil {
 					return err
 				}
@@ -200,33 +186,15 @@ type ResumeRequest struct {
 	Here bool `json:"here,omitempty"`
 }
 
-// RunCancel asks a run to end. Batches under way finish, others do not start. A run of one process ends after its current batch. If that
-// process has died, Gone ends the run at once. Errors as RunShow; *RequestError when the run is not running (not found), and for Gone of
-// a run with workers (conflict).
-func (o *Ops) RunCancel(ctx context.Context, r CancelRequest) (RunProgress, error) {
-	p, err := o.changeRun(ctx, RunRequest{Run: r.Run, By: r.By, Why: r.Why}, action{
+// RunCancel asks a run to end. Batches under way finish, others do not start. Errors as RunShow; *RequestError (not found) when the run
+// is not running.
+func (o *Ops) RunCancel(ctx context.Context, r RunRequest) (RunProgress, error) {
+	return o.changeRun(ctx, r, action{
 		state: "is running", from: []run.RunStatus{run.RunRunning},
-		check: func(row run.Run) error {
-			if row.Pattern != "" && r.Gone { // its batches would be left open
-				return refuse(Conflict, "run %q is done by workers, no single process can be gone: `run cancel` without --gone ends it with its batches", r.Run)
-			}
-			return nil
-		},
-		change: func(ctx context.Context, s Stores, row run.Run) (bool, error) {
-			if row.Pattern == "" {
-				return s.Audit.Cancel(ctx, r.Run, Audit{Action: "cancel", By: r.By, Why: r.Why, Subject: r.Run})
-			}
+		change: func(ctx context.Context, s Stores, _ run.Run) (bool, error) {
 			return s.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: r.By, Why: r.Why, Run: r.Run})
 		},
 	})
-	if err != nil || !r.Gone {
-		return p, err
-	}
-	err = o.withStores(ctx, func(ctx context.Context, s Stores) error { return s.Audit.End(ctx, r.Run, Cancelled, p.Counts) })
-	if err != nil {
-		return RunProgress{}, err
-	}
-	return o.RunShow(ctx, r.Run)
 }
 
 // RunResume continues a failed or cancelled run, and with Here a running one, too. Errors as RunShow; *RequestError when its state does
@@ -237,16 +205,10 @@ func (o *Ops) RunResume(ctx context.Context, r ResumeRequest) (RunProgress, erro
 	}
 	may := action{
 		state: "has failed or was cancelled", from: []run.RunStatus{run.RunFailed, run.RunCancelled},
-		check: func(row run.Run) error {
-			if row.Pattern == "" {
-				return refuse(Conflict, "run %q was not done by workers and cannot be resumed: the same `%s` asked for again takes what is left", r.Run, row.Kind)
-			}
-			if held := row.HeldBy(); r.Here && held != "" {
-				return refuse(Conflict, "run %q: %s", r.Run, held)
-			}
-			return nil
-		},
 		change: func(ctx context.Context, s Stores, row run.Run) (bool, error) {
+			if held := row.HeldBy(); held != "" {
+				return false, refuse(Conflict, "run %q: %s", r.Run, held)
+			}
 			if row.Status == run.RunRunning { // only its executor changes
 				return true, s.Audit.Write(ctx, Audit{Action: run.CodeRunResume, By: r.By, Why: r.Why, Subject: r.Run, Run: r.Run})
 			}
@@ -272,8 +234,6 @@ type action struct {
 	// from are the statuses that allow it; state describes them.
 	from  []run.RunStatus
 	state string
-	// check refuses runs of the wrong kind.
-	check func(row run.Run) error
 	// change applies it, with its audit entry; false when the status no longer allows it.
 	change func(ctx context.Context, s Stores, row run.Run) (bool, error)
 }
@@ -287,9 +247,14 @@ func (o *Ops) changeRun(ctx context.Context, r RunRequest, a action) (RunProgres
 		return RunProgress{}, err
 	}
 	err := o.stores(ctx, func(ctx context.Context, s Stores) error {
-		row, err := o.changeable(ctx, s, r.Run, a)
-		if err != nil {
+		row, there, err := s.Runs.Run(ctx, r.Run)
+		switch {
+		case err != nil:
 			return err
+		case !there || !o.ownRun(row):
+			return refuse(NotFound, "no run %q %s", r.Run, a.state)
+		case !slices.Contains(a.from, row.Status):
+			return refuse(NotFound, "no run %q %s: it is %s", r.Run, a.state, row.Status)
 		}
 		changed, err := a.change(ctx, s, row)
 		if err == nil && !changed {
@@ -305,22 +270,4 @@ func (o *Ops) changeRun(ctx context.Context, r RunRequest, a action) (RunProgres
 		return RunProgress{}, unaudited(err)
 	}
 	return o.RunShow(ctx, r.Run)
-}
-
-// changeable reads a run and refuses one that the action does not allow.
-func (o *Ops) changeable(ctx context.Context, s Stores, id string, a action) (run.Run, error) {
-	row, there, err := s.Runs.Run(ctx, id)
-	switch {
-	case err != nil:
-		return run.Run{}, err
-	case !there || !o.ownRun(row):
-		return run.Run{}, refuse(NotFound, "no run %q %s", id, a.state)
-	}
-	if err := a.check(row); err != nil {
-		return run.Run{}, err
-	}
-	if !slices.Contains(a.from, row.Status) {
-		return run.Run{}, refuse(NotFound, "no run %q %s: it is %s", id, a.state, row.Status)
-	}
-	return row, nil
 }

@@ -122,7 +122,6 @@ func TestTheTimeThatIsLeft(t *testing.T) {
 		if c.run.Status == "" {
 			c.run.Status = run.RunRunning
 		}
-		c.run.Pattern = run.TwoPhase
 		require.Equal(t, c.left, ops.RunProgress{Run: c.run, Done: c.done}.Left(c.perSecond), name)
 	}
 }
@@ -136,14 +135,13 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	const theirs = "replay-theirs"
 	r.clock = r.clock.Add(time.Second)
 	r.foreignRun(theirs, 30)
-	require.NoError(t, r.runStore.StartRun(t.Context(), run.Run{ID: "alone", SysName: "web", Kind: "reprocess", RequestedBy: "pat", Why: "x"}, run.Audit{}))
 	before := r.runStore.Audits()
 
 	words := ops.RunRequest{Run: theirs, By: "pat", Why: "x"}
 	batch := run.BatchID("dev", theirs, 1)
 	for name, ask := range map[string]func() error{
 		"show":    func() error { _, err := r.ops.RunShow(t.Context(), theirs); return err },
-		"cancel":  func() error { _, err := r.ops.RunCancel(t.Context(), cancelOf(words)); return err },
+		"cancel":  func() error { _, err := r.ops.RunCancel(t.Context(), words); return err },
 		"resume":  func() error { _, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words}); return err },
 		"items":   func() error { _, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: theirs}); return err },
 		"batches": func() error { _, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Run: theirs}); return err },
@@ -156,10 +154,6 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: theirs, By: "pat", Why: "x"})
 			return err
 		},
-		"cancel as if one process did it": func() error {
-			_, err := r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: theirs, By: "pat", Why: "x", Gone: true})
-			return err
-		},
 	} {
 		require.Equal(t, ops.NotFound, refusal(ask()), name)
 	}
@@ -168,10 +162,7 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	all, err := r.ops.RunList(t.Context(), 1)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
-	require.Equal(t, "alone", all[0].ID, "that one process does alone")
-	all, err = r.ops.RunList(t.Context(), 2)
-	require.NoError(t, err)
-	require.Equal(t, []any{2, ours}, []any{len(all), all[1].ID}, "behind another's")
+	require.Equal(t, ours, all[0].ID, "behind another's")
 	for _, status := range []run.BatchStatus{"", run.Failed} {
 		batches, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Status: status, Limit: 1})
 		require.NoError(t, err)
@@ -220,34 +211,16 @@ func TestALongListOfDocumentsIsShownShort(t *testing.T) {
 	require.Equal(t, 500, f.Named)
 }
 
-// A reprocess has other members in its filter.
-func TestAShortFilterLeavesAllOtherMembers(t *testing.T) {
+func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 	r := newRuns(t)
-	request := ops.ReprocessRequest{Filter: ops.Filter{Kind: fault.Document, Code: "2628", From: start().Add(-time.Hour)}, Rate: 6000, Limit: 24, By: "pat", Why: "x"}
-	for line := range int64(25) {
-		r.put(result(line, "ok", failed(1, fault.Document, "2628")))
-		request.IDs = append(request.IDs, id(line))
+	for n := range 103 {
+		require.NoError(t, r.runStore.RunStore.StartRun(t.Context(), run.Run{ID: fmt.Sprint("run-", n), SysName: "web", Kind: run.Drain, Pattern: run.TwoPhase}, run.Audit{}))
 	}
-	res, err := r.ops.Reprocess(t.Context(), request)
+	all, err := r.ops.RunList(t.Context(), 1000)
 	require.NoError(t, err)
-	kept, _, err := r.store.Run(t.Context(), res.Run)
-	require.NoError(t, err)
-	var whole, short map[string]any
-	require.NoError(t, json.Unmarshal(kept.Filter, &whole))
-	p, err := r.ops.RunShow(t.Context(), res.Run)
-	require.NoError(t, err)
-	all, err := r.ops.RunList(t.Context(), 1)
-	require.NoError(t, err)
-	require.JSONEq(t, string(p.Filter), string(all[0].Filter))
-	require.NoError(t, json.Unmarshal(p.Filter, &short))
-	require.Equal(t, whole["ids"].([]any)[:20], short["ids"])
-	require.Equal(t, 25.0, short["ids_named"])
-	require.Equal(t, []any{"document", "2628", 6000.0, 24.0}, []any{short["kind"], short["code"], short["rate_per_minute"], short["limit"]})
-	delete(whole, "ids")
-	for name, value := range whole {
-		require.Equal(t, value, short[name], name)
-	}
-	require.Len(t, short, len(whole)+2)
+	require.Len(t, all, 103)
+	require.NotNil(t, all[99].Batches)
+	require.Nil(t, all[100].Batches, "the batches of the latest hundred are counted")
 }
 
 func TestCancelAndResume(t *testing.T) {
@@ -259,14 +232,14 @@ func TestCancelAndResume(t *testing.T) {
 	require.Equal(t, ops.NotFound, refusal(err))
 	require.ErrorContains(t, err, "has failed or was cancelled")
 
-	p, err := r.ops.RunCancel(t.Context(), cancelOf(words))
+	p, err := r.ops.RunCancel(t.Context(), words)
 	require.NoError(t, err)
 	require.True(t, p.Cancel)
 	entries := r.audited(run.CodeRunCancel)
 	require.Len(t, entries, 1)
 	require.Equal(t, []any{"WARN", "pat", "wrong filter", begun}, []any{entries[0].Level, entries[0].By, entries[0].Why, entries[0].Run})
 	r.complete(begun)
-	_, err = r.ops.RunCancel(t.Context(), cancelOf(words))
+	_, err = r.ops.RunCancel(t.Context(), words)
 	require.Equal(t, ops.NotFound, refusal(err))
 	require.ErrorContains(t, err, "is running")
 	require.Len(t, r.audited(run.CodeRunCancel), 1, "what was refused is not audited")
@@ -282,7 +255,7 @@ func TestCancelAndResume(t *testing.T) {
 	require.Equal(t, 1, notice.Epoch, "of the epoch that it may claim")
 
 	for _, bad := range []ops.RunRequest{{By: "pat", Why: "x"}, {Run: begun, Why: "x"}, {Run: begun, By: "pat"}} {
-		_, err = r.ops.RunCancel(t.Context(), cancelOf(bad))
+		_, err = r.ops.RunCancel(t.Context(), bad)
 		require.Equal(t, ops.Usage, refusal(err))
 	}
 }
@@ -298,7 +271,7 @@ func TestAResumedRunThatWasHandedOffGetsAManagerForTheRest(t *testing.T) {
 	require.NoError(t, r.runStore.AddChunk(t.Context(), hold, run.Chunk{First: 1, Initial: run.Queued, Batches: [][]string{{"a"}}}))
 	require.NoError(t, r.runStore.EndHandOff(t.Context(), hold, run.Audit{}))
 	words := ops.RunRequest{Run: begun, By: "pat", Why: "x"}
-	_, err = r.ops.RunCancel(t.Context(), cancelOf(words))
+	_, err = r.ops.RunCancel(t.Context(), words)
 	require.NoError(t, err)
 	r.complete(begun)
 	p, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words})
@@ -306,17 +279,6 @@ func TestAResumedRunThatWasHandedOffGetsAManagerForTheRest(t *testing.T) {
 	require.Empty(t, p.Note)
 	require.Equal(t, map[run.BatchStatus]int{run.PendingRetry: 1}, p.Stats.Batches)
 	require.Equal(t, 2, r.queue.Sends(), "a manager sends its batches again")
-}
-
-func TestARunOfWorkersCannotBeDeclaredGone(t *testing.T) {
-	r := newRuns(t)
-	r.fill(1)
-	begun := r.start(replayAll()).Run
-	_, err := r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: begun, By: "pat", Why: "x", Gone: true})
-	require.Equal(t, ops.Conflict, refusal(err))
-	require.ErrorContains(t, err, "`run cancel` without --gone ends it with its batches")
-	require.NotContains(t, err.Error(), "audit", "it was refused for what it is")
-	require.Empty(t, r.audited(run.CodeRunCancel))
 }
 
 // The breaker does not learn the result of a request of Ops.
@@ -345,7 +307,7 @@ func TestOperatorsRequestsDoNotChangeTheBreaker(t *testing.T) {
 func TestAnActionMayTakeTheProbe(t *testing.T) {
 	for name, act := range map[string]func(r *runs, id string) error{
 		"cancel": func(r *runs, id string) error {
-			_, err := r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: id, By: "pat", Why: "x"})
+			_, err := r.ops.RunCancel(t.Context(), ops.RunRequest{Run: id, By: "pat", Why: "x"})
 			return err
 		},
 		"requeue": func(r *runs, id string) error {
@@ -374,7 +336,7 @@ func TestARunCanBeCancelledDuringAPause(t *testing.T) {
 	begun := r.start(replayAll()).Run
 	_, err := r.ops.Pause(t.Context(), ops.FlowRequest{By: "pat", Why: "the wrong run"})
 	require.NoError(t, err)
-	p, err := r.ops.RunCancel(t.Context(), ops.CancelRequest{Run: begun, By: "pat", Why: "x"})
+	p, err := r.ops.RunCancel(t.Context(), ops.RunRequest{Run: begun, By: "pat", Why: "x"})
 	require.NoError(t, err)
 	require.True(t, p.Cancel)
 	require.Equal(t, breaker.PausedFlow, r.flow().Flow())

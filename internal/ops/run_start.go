@@ -24,8 +24,6 @@ const (
 	// each step asks for.
 	maxBatchesRead = 10_000
 	seekFactor     = 4
-	// aloneSilent is the silence after which a run of one process is reported: it records progress after each batch.
-	aloneSilent = 10 * time.Minute
 	// requeueWithin bounds one requeue request: Azure's front end ends an HTTP request after 230 s.
 	requeueWithin = 2 * time.Minute
 	// maxRate bounds the rate, in documents a minute.

@@ -211,7 +211,7 @@ func TestASearchThatDoesNotEnd(t *testing.T) {
 	require.Len(t, r.audited(run.CodeRunStart), 2, "a search that failed begins nothing")
 }
 
-func TestAShadowStartsNoRun(t *testing.T) {
+func TestAShadowChangesNothing(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
 	begun := r.start(replayAll()).Run
@@ -221,6 +221,10 @@ func TestAShadowStartsNoRun(t *testing.T) {
 	for name, act := range map[string]func() error{
 		"start":  func() error { _, err := r.ops.StartRun(t.Context(), replayAll()); return err },
 		"resume": func() error { _, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words}); return err },
+		"mark": func() error {
+			_, err := r.ops.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "pat", Why: "x"})
+			return err
+		},
 		"requeue": func() error {
 			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
 			return err
@@ -268,14 +272,14 @@ func TestRunsWaitForSQL(t *testing.T) {
 	w := newWorld(t)
 	notAdopted := fault.New(fault.Infrastructure, "app: open sql", "ledger_not_adopted", "nobody said what was written before")
 	o := ops.New(ops.Ports{
-		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, Commit: w.commit, ReportNames: fakeReports{}.Names(),
+		Documents: w.docs, Backlog: w.docs, Breaker: w.breaker, ReportNames: fakeReports{}.Names(),
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, notAdopted },
 	}, ops.Options{SysName: "web"})
 	for name, ask := range map[string]func() error{
 		"list": func() error { _, err := o.RunList(t.Context(), 0); return err },
 		"show": func() error { _, err := o.RunShow(t.Context(), "a"); return err },
 		"cancel": func() error {
-			_, err := o.RunCancel(t.Context(), ops.CancelRequest{Run: "a", By: "b", Why: "c"})
+			_, err := o.RunCancel(t.Context(), ops.RunRequest{Run: "a", By: "b", Why: "c"})
 			return err
 		},
 		"report": func() error { _, err := o.Report(t.Context(), "runs"); return err },

@@ -142,7 +142,7 @@ func TestWhy(t *testing.T) {
 		},
 		"failed": {
 			state: failed(5, fault.Document, "2628"), summary: "failed 09:05 after 5 of 5 retries: document 2628",
-			next: "nothing by itself: fix the cause and `reprocess`, or repair by hand and `mark-committed`",
+			next: "nothing by itself: fix the cause and `run start replay`, or repair by hand and `mark-committed`",
 		},
 		"applied": {
 			state:   `{"status":"committed","outcome":"applied","committed_at":"2025-12-17 10:30:15.123456-06:00"}`,
@@ -330,9 +330,6 @@ func TestCountingStopsAtItsLimit(t *testing.T) {
 		require.Equal(t, want, s.Depth[invoice.Failed])
 		require.Equal(t, ops.Count{Documents: 1}, s.Depth[invoice.Pending], "many failed ones do not hide it")
 	}
-	res, err := of(10_001).Reprocess(t.Context(), ops.ReprocessRequest{All: true, DryRun: true})
-	require.NoError(t, err)
-	require.Equal(t, []any{10_000, true, 20}, []any{res.Matched, res.AtLeast, len(res.First)})
 }
 
 // slowBacklog answers when its time is over.
@@ -357,10 +354,6 @@ func TestCountingStopsAtItsDeadline(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 20*time.Second, time.Since(begin))
 		require.Equal(t, []ops.Count{{Documents: 1, AtLeast: true}, {AtLeast: true}}, []ops.Count{s.Depth[invoice.Pending], s.Depth[invoice.Failed]})
-		_, err = o.Reprocess(t.Context(), ops.ReprocessRequest{All: true, DryRun: true})
-		require.Equal(t, ops.Conflict, refusal(err))
-		require.ErrorContains(t, err, "narrow the search")
-
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err = o.Status(ctx)

@@ -47,9 +47,9 @@ func (m *Manager) Receive(ctx context.Context, in Incoming) (Handled, error) {
 		return m.deferOr(ctx, p, err)
 	case !there:
 		return m.rejecter.reject(ctx, in, p, invalidMessage("no_run", "run_id: expected a run in the table run, found none"))
-	case row.Pattern != "" && row.SysName != m.o.SysName:
+	case row.SysName != m.o.SysName:
 		return m.rejecter.reject(ctx, in, p, invalidMessage(codeEnvironment, "run_id: expected a run of %q, found one of %q", m.o.SysName, fault.Truncate(row.SysName, fault.MaxForeign)))
-	case row.Pattern == "" || row.Status != RunRunning || !row.HandedOffAt.IsZero() || outdated(row, p):
+	case row.Status != RunRunning || !row.HandedOffAt.IsZero() || outdated(row, p):
 		return Handled{Did: "skipped", Run: p.RunID, Reason: "the run has ended, is handed off, or a later message continues it"}, nil
 	case m.hasPasses(row):
 		return Handled{Did: "skipped", Run: p.RunID, Reason: "the timer carries it on"}, nil

@@ -71,8 +71,8 @@ type Runs interface {
 	StartRun(ctx context.Context, r Run, a Audit) error
 	// Run returns a run; false if it does not exist.
 	Run(ctx context.Context, id string) (Run, bool, error)
-	// ListRuns returns the latest runs of the store's environment, newest first, also those without workers. They have no Watermark. The
-	// Filter of a run with workers is left out when it names documents (Named), because there may be thousands.
+	// ListRuns returns the latest runs of the store's environment, newest first, without Watermark. A Filter that names documents
+	// (Named) is left out, because there may be thousands.
 	ListRuns(ctx context.Context, limit int) ([]Run, error)
 	// Stats counts the run's batches and documents. The outcomes of a run without documents are its counts.
 	Stats(ctx context.Context, id string) (Stats, error)
@@ -178,7 +178,7 @@ type Recoveries interface {
 	// (lost_workers + 1), and those released for at least released. RUNNING workers of these batches, and RUNNING workers silent for
 	// stale, become FAILED. It returns how many batches and workers changed.
 	Rescue(ctx context.Context, sysName string, stale, released time.Duration, limit int) (batches, workers int, err error)
-	// OpenRuns returns the environment's running runs with a pattern, oldest first, without Filter, Watermark and Counts.
+	// OpenRuns returns the environment's running runs, oldest first, without Filter, Watermark and Counts.
 	OpenRuns(ctx context.Context, sysName string, limit int) ([]Run, error)
 }
 

@@ -84,14 +84,13 @@ func Transitions() []Transition {
 // RunStatus is the state of a run.
 type RunStatus string //nolint:revive // BatchStatus is a batch's
 
-// The statuses of a run. Stopped is of runs that one process does alone (reprocess): they end with their process.
+// The statuses of a run.
 const (
 	RunRunning   RunStatus = "running"
 	RunCompleted RunStatus = "completed"
 	// RunCompletedWithFailures: all batches ended, and something is left to do (Stats.Failed).
 	RunCompletedWithFailures RunStatus = "completed_with_failures"
 	RunCancelled             RunStatus = "cancelled"
-	RunStopped               RunStatus = "stopped"
 	// RunFailed: the hand-off was abandoned, by its manager or because its message is a dead letter. An operator may resume it.
 	RunFailed RunStatus = "failed"
 )
@@ -99,11 +98,6 @@ const (
 // Requeueable reports whether batches of such a run may be requeued. A cancelled or failed run must be resumed instead.
 func (s RunStatus) Requeueable() bool {
 	return s == RunRunning || s == RunCompleted || s == RunCompletedWithFailures
-}
-
-// Last reports whether a run of one process can end with the status.
-func (s RunStatus) Last() bool {
-	return s == RunCompleted || s == RunCompletedWithFailures || s == RunCancelled || s == RunStopped
 }
 
 // Outcome is the result of one document of a batch.

@@ -19,10 +19,10 @@ type Run struct {
 	Kind    Kind   `json:"kind"`
 	// Filter is the request (Filter) as JSON. It may name thousands of documents, so not every call returns it.
 	Filter json.RawMessage `json:"filter,omitempty"`
-	// Named is how many documents the filter of a run with workers names. The store counts them at the start.
+	// Named is how many documents the filter names. The store counts them at the start.
 	Named int `json:"ids_named,omitempty"`
-	// Pattern is the name of the hand-off's Pattern. Empty: one process does the run alone, without manager and workers.
-	Pattern string `json:"pattern,omitempty"`
+	// Pattern is the name of the hand-off's Pattern.
+	Pattern string `json:"pattern"`
 	// Rate is documents handed off per minute; Limit bounds their number. 0 means no bound.
 	Rate  int `json:"rate_per_minute,omitempty"`
 	Limit int `json:"limit,omitempty"`
@@ -62,11 +62,8 @@ type Run struct {
 }
 
 // Known returns how many documents the run has, as far as known; more says that there may be more. Until the hand-off is over it is the
-// larger of what the preview found and what was handed off. A run of one process takes exactly what it matched.
+// larger of what the preview found and what was handed off.
 func (r Run) Known() (documents int, more bool) {
-	if r.Pattern == "" {
-		return r.Matched, false
-	}
 	if !r.HandedOffAt.IsZero() {
 		return r.Documents, false
 	}

@@ -24,10 +24,7 @@ func TestKnownDocumentsOfARun(t *testing.T) {
 		"it ended before all was handed off": {run.Run{Status: run.RunCancelled, Matched: 511, Documents: 20}, 511, false},
 		"it ended, and was not counted":      {run.Run{Status: run.RunFailed, Documents: 20}, 20, false},
 	} {
-		c.run.Pattern = run.TwoPhase
 		known, more := c.run.Known()
 		require.Equal(t, []any{c.known, c.more}, []any{known, more}, name)
 	}
-	known, more := run.Run{Status: run.RunRunning, Matched: 40, AtLeast: true}.Known()
-	require.Equal(t, []any{40, false}, []any{known, more}, "one process takes what it matched, and leaves the others")
 }

@@ -450,7 +450,7 @@ func reportPerformance(r *reportsTest) {
 func reportRuns(r *reportsTest) {
 	for _, changes := range []row{
 		{"run_id": "foreign", "status": "running", "sys_name": "dev"},
-		{"run_id": "alone", "pattern": nil, "matched_count": 40, "counts": `{"applied":12}`, "status": "stopped", "ended_at": r.ago(time.Hour), "started_at": r.ago(61 * time.Minute)},
+		{"run_id": "empty", "matched_count": 40, "handed_off_at": r.ago(time.Hour), "status": "completed", "ended_at": r.ago(time.Hour), "started_at": r.ago(61 * time.Minute)},
 		{"run_id": "big", "status": "running", "sys_name": "web", "documents": 300, "batches": 3, "matched_count": 400, "handed_off_at": r.ago(9 * time.Minute), "kind": "replay"},
 		{"run_id": "early", "status": "running", "sys_name": "web", "documents": 100, "batches": 1, "matched_count": 400, "at_least": 1},
 		{"run_id": "grown", "status": "running", "sys_name": "web", "documents": 100, "batches": 1, "matched_count": 50, "at_least": 0},
@@ -478,7 +478,7 @@ func reportRuns(r *reportsTest) {
 			"run_seconds": 10 * time.Minute, "requested_by": "ops", "error": nil,
 		},
 		row{
-			"run_id": "alone", "sys_name": ReportsSysName, "status": "stopped", "documents": 0, "documents_done": 0, "done_percent": nil, "open_batches": 0,
+			"run_id": "empty", "sys_name": ReportsSysName, "status": "completed", "documents": 0, "documents_done": 0, "done_percent": nil, "open_batches": 0,
 			"run_seconds": time.Minute,
 		},
 	)

@@ -17,6 +17,7 @@ func runRaceCases() []runCase {
 		{"of 20 workers that take over one batch one gets it", raceTakeOver},
 		{"a worker finishes while another takes over: one of them does", raceFinish},
 		{"a batch is claimed while its message is marked", raceQueued},
+		{"of eight starts of one run one does", raceStart},
 		{"of eight managers that claim one run one gets it", raceClaimRun},
 		{"of eight chunks with one number one is added", raceChunk},
 		{"of eight ends of one run one does", raceComplete},
@@ -162,6 +163,23 @@ func raceQueued(r *runTest) {
 			require.Equal(r, run.Processing, r.batchOf(j.ID).Status)
 		}
 	}
+}
+
+func raceStart(r *runTest) {
+	won := -1
+	_, errs := atOnce(8, func(i int) (bool, error) {
+		return true, r.Store.StartRun(r.Context(), run.Run{ID: "r", SysName: runSys, Pattern: "two_phase", RequestedBy: fmt.Sprint(i)}, entry("RUN_START"))
+	})
+	for i, err := range errs {
+		if err == nil {
+			require.Negative(r, won, "two of them")
+			won = i
+			continue
+		}
+		r.refused(err, "run_exists")
+	}
+	require.Equal(r, fmt.Sprint(won), r.read("r").RequestedBy)
+	require.Equal(r, []string{"RUN_START"}, r.codes())
 }
 
 func raceClaimRun(r *runTest) {

@@ -447,7 +447,6 @@ func recoveryOpenRuns(r *runTest) {
 		r.start(fmt.Sprint("r", i))
 	}
 	r.startIn("WEB", "other")
-	require.NoError(r, r.Store.StartRun(r.Context(), run.Run{ID: "alone", SysName: runSys, Kind: run.Replay}, entry("RUN_START")))
 	r.must(r.Store.FailRun(r.Context(), "r1", "x", runStale, entry("X")))
 	r.must(r.Store.CancelRun(r.Context(), "r2", entry("X")))
 	open := func(limit int) []string {

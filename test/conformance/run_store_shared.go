@@ -10,8 +10,7 @@ import (
 	"sqlwriter/internal/run"
 )
 
-// UseRunStore makes every call about runs once, beside a running run "old" of an audit log on the same tables, and leaves batches
-// of every end behind.
+// UseRunStore makes every call about runs once, beside an audit log on the same tables, and leaves batches of every end behind.
 func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	t.Helper()
 	ctx, stale := t.Context(), 10*time.Minute
@@ -88,7 +87,7 @@ func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	require.NoError(t, err)
 	open, err := s.OpenRuns(ctx, "web", 10)
 	require.NoError(t, err)
-	require.Len(t, open, 1, "only the audit log lists its own runs")
+	require.Len(t, open, 1)
 	require.NoError(t, s.Write(ctx, a))
 	_, err = s.CancelRun(ctx, "shared", a)
 	require.NoError(t, err)
@@ -105,27 +104,9 @@ func UseRunStore(t testing.TB, s run.Store, j ops.AuditLog) {
 	list, err := s.ListRuns(ctx, 10)
 	require.NoError(t, err)
 	require.Equal(t, "shared", list[0].ID)
-	cancel, err = j.Progress(ctx, "old", map[string]int{"done": 1})
-	require.NoError(t, err)
-	require.False(t, cancel)
-	found, err = j.Cancel(ctx, "old", ops.Audit{Action: "cancel"})
-	require.NoError(t, err)
-	require.True(t, found)
-	resumed, err := s.ResumeRun(ctx, "old", a)
-	require.NoError(t, err)
-	require.False(t, resumed)
-	ended, err = s.CompleteRun(ctx, "old", 0, func(run.RunStatus, run.Stats) run.Audit { return a })
-	require.NoError(t, err)
-	require.False(t, ended, "one process does it alone, and ends it")
-	require.NoError(t, j.End(ctx, "old", ops.Cancelled, map[string]int{"done": 2}))
-	old, there, err := s.Run(ctx, "old")
-	require.NoError(t, err)
-	require.True(t, there)
-	require.Equal(t, []any{run.RunCancelled, "", 0, map[string]int{"done": 2}}, []any{old.Status, old.Pattern, old.Epoch, old.Counts})
-	require.False(t, old.HeartbeatAt.IsZero())
 	audits, err := j.Audits(ctx, ops.AuditQuery{All: true, Limit: 100})
 	require.NoError(t, err)
-	require.Greater(t, len(audits), 15, "the audit log lists the entries about runs too")
+	require.GreaterOrEqual(t, len(audits), 15, "the audit log lists the entries about runs too")
 }
 
 // SeeRunViews looks at what UseRunStore left, in the views of a schema, by the names that the monitoring queries know.

@@ -81,7 +81,7 @@ const outageFor = 150 * time.Second
 // dependencyOf is what a port stands for: all ports of one dependency go away together.
 func dependencyOf(port string) string {
 	switch name, _, _ := strings.Cut(port, "."); name {
-	case "sink", "auditLog", "store":
+	case "sink", "store":
 		return "SQL"
 	case "runs", "batches":
 		return "Service Bus"

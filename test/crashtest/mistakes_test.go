@@ -13,7 +13,6 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/ops"
 	"sqlwriter/test/inmem"
 )
 
@@ -116,7 +115,6 @@ func mistakes() []mistake {
 		{"error.json is not kept", "G7", poisonPath(), onKeep(func(w *world) commit.Evidence { return lossy{w.evidence} })},
 		{"due retries are not found", "G1", recoverPath(), func(_ *world, p ports) ports { p.backlog = blind{p.backlog, invoice.RetryScheduled}; return p }},
 		{"orphans are not found", "G1", recoverPath(), func(_ *world, p ports) ports { p.backlog = blind{p.backlog, invoice.Pending}; return p }},
-		{"a run is started without its entry in the audit log", "G8", reprocessPath(), func(_ *world, p ports) ports { p.auditLog = silent{p.auditLog}; return p }},
 	}
 }
 
@@ -246,7 +244,3 @@ func (b blind) Page(ctx context.Context, q commit.WindowQuery, continuation stri
 	found, next, err := b.Backlog.Page(ctx, q, continuation)
 	return slices.DeleteFunc(found, func(w commit.PendingDoc) bool { return w.Status == b.status }), next, err
 }
-
-type silent struct{ ops.AuditLog }
-
-func (silent) Start(context.Context, ops.Run, ops.Audit) error { return nil }

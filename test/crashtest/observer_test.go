@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 	"sqlwriter/test/inmem"
 )
 
@@ -81,7 +82,7 @@ func (w *world) record(ctx context.Context, i *instance, id, etag string, s invo
 	case was.State.Status == invoice.Failed && s.Status != invoice.Committed && s.ReprocessCount == was.State.ReprocessCount:
 		w.violated("G1", "%s was failed, and %s made it %s without anybody's wish", id, i.name, s.Status)
 	case was.State.Status == invoice.Failed && s.ReprocessCount > was.State.ReprocessCount && !w.audited():
-		w.violated("G8", "%s was reprocessed with no entry in the audit log", id)
+		w.violated("G8", "%s was tried again with no entry in the audit log", id)
 	}
 	if w.given[id].untouched {
 		w.violated("G1", "%s is not ours to touch, and %s made it %s", id, i.name, s.Status)
@@ -102,10 +103,9 @@ func (w *world) record(ctx context.Context, i *instance, id, etag string, s invo
 	return answer, nil
 }
 
-// audited reports whether the audit log has a reprocessing.
+// audited reports whether the audit log has the start of a run.
 func (w *world) audited() bool {
-	audits, err := w.auditLog.Audits(context.Background(), ops.AuditQuery{Limit: 1})
-	return err == nil && len(audits) > 0 && audits[0].Action == "reprocess"
+	return w.runs != nil && slices.ContainsFunc(w.runs.store.Audits(), func(a run.Audit) bool { return a.Code == run.CodeRunStart })
 }
 
 // written asserts that every line of a committed document is there: its content, or something newer.

@@ -11,7 +11,6 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/ops"
 )
 
 // want is a document as it is put, and how it is to end.
@@ -37,14 +36,14 @@ type path struct {
 	seed func(w *world)
 	// act is what runs first. The faults count from its first call.
 	act func(w *world, i *instance)
-	// operator says that a person wants failed documents reprocessed, and asks until it is done.
+	// operator says that a person has documents tried before they are due.
 	operator bool
 	// runs is what it has of runs; nil when it has nothing.
 	runs *runsPath
 }
 
 func paths() []*path {
-	return append([]*path{commitPath(), recoverPath(), poisonPath(), blamePath(), reprocessPath(), breakerPath()}, runPaths()...)
+	return append([]*path{commitPath(), recoverPath(), poisonPath(), blamePath(), breakerPath()}, runPaths()...)
 }
 
 func pathOf(name string) *path {
@@ -265,39 +264,6 @@ func blamePath() *path {
 	}
 }
 
-// reprocessPath is an operator's run over failed documents.
-func reprocessPath() *path {
-	failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
-	later := fmt.Sprintf(`"status":"retry_scheduled","retry_count":3,"retry_after":%d`, begins().Add(3*time.Hour).Unix())
-	return &path{
-		name:     "reprocess",
-		lines:    []int64{401, 402, 410, 420, 430, 440},
-		operator: true,
-		seed: func(w *world) {
-			w.advance(-2 * time.Hour)
-			newest := want{id: at(59, "newest"), json: doc(at(59, "newest"), 420, "newest", `"status":"committed","outcome":"applied"`), end: invoice.Committed}
-			w.put(newest)
-			w.wroteBefore(newest)
-			for _, d := range []want{
-				{id: at(31, "mended"), json: doc(at(31, "mended"), 401, "mended", failed, 402), end: invoice.Committed},
-				{id: at(32, "refused"), json: doc(at(32, "refused"), 410, refused, failed), code: refusedCode},
-				{id: at(33, "older"), json: doc(at(33, "older"), 420, "older", failed), end: invoice.Committed},
-				{id: at(34, "unreadable"), json: doc(at(34, "unreadable"), 430, "UNREADABLE", failed), code: unreadableCode, end: invoice.Failed},
-				{id: at(35, "not due"), json: doc(at(35, "not due"), 440, "not due", later), spent: 3, end: invoice.Committed},
-			} {
-				w.put(d)
-				if strings.Contains(string(d.json), `"failed"`) {
-					w.wroteBefore(d)
-					w.evidenceBefore(d)
-				}
-			}
-			w.advance(2 * time.Hour)
-			w.shown()
-		},
-		act: func(w *world, i *instance) { w.reprocess(i) },
-	}
-}
-
 // breakerPath is a batch that comes when an outage is over. The breaker is open, and its probe is due: the heartbeat is claimed,
 // then the first request; the requests grow from 1 to 5 to 25 documents, and it closes.
 func breakerPath() *path {
@@ -327,23 +293,4 @@ func (w *world) opened(kind fault.Kind, until time.Time) {
 	if err != nil {
 		panic(err)
 	}
-}
-
-// reprocess is an operator's reprocessing of the remaining documents; a repeated request continues with the rest.
-func (w *world) reprocess(i *instance) (crashed bool) {
-	var ids []string
-	for _, id := range w.ids {
-		d, _ := w.document(id)
-		if s := d.State; (s.Status == invoice.Failed || s.Status == invoice.RetryScheduled) && s.ReprocessCount == 0 {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) == 0 {
-		w.reprocessed = true
-		return false
-	}
-	return w.do(context.Background(), i, func(ctx context.Context) {
-		r, err := i.ops.Reprocess(ctx, ops.ReprocessRequest{Filter: ops.Filter{IDs: ids}, Rate: 18, By: "operator", Why: "mended"})
-		w.reprocessed = err == nil && r.Status == ops.Completed
-	})
 }

@@ -12,7 +12,6 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/ops"
 )
 
 // ports are what an instance works with.
@@ -22,7 +21,6 @@ type ports struct {
 	control  breaker.ControlStore
 	evidence commit.Evidence
 	backlog  commit.Backlog
-	auditLog ops.AuditLog
 }
 
 // instance is one process of the app. When it is dead no call of it does anything any more: its goroutines end at the next.
@@ -33,7 +31,6 @@ type instance struct {
 	breaker *breaker.Breaker
 	commit  *commit.Commit
 	recover *commit.Recover
-	ops     *ops.Ops
 	runs    useCases
 	// heartbeats are those of the invocation under way; expire ends it at its deadline, when it has one.
 	heartbeats []*heartbeat
@@ -199,35 +196,6 @@ func (p backlog) Page(ctx context.Context, q commit.WindowQuery, continuation st
 		return page{found, next}, err
 	})
 	return answer.found, answer.next, err
-}
-
-type auditLog struct{ i *instance }
-
-func (p auditLog) Write(ctx context.Context, a ops.Audit) error {
-	_, err := call(ctx, p.i, "auditLog.Write", a.Action, only(func() error { return p.i.w.real.auditLog.Write(ctx, a) }))
-	return err
-}
-
-func (p auditLog) Start(ctx context.Context, r ops.Run, a ops.Audit) error {
-	_, err := call(ctx, p.i, "auditLog.Start", r.Kind, only(func() error { return p.i.w.real.auditLog.Start(ctx, r, a) }))
-	return err
-}
-
-func (p auditLog) Progress(ctx context.Context, id string, counts map[string]int) (bool, error) {
-	return call(ctx, p.i, "auditLog.Progress", "", func() (bool, error) { return p.i.w.real.auditLog.Progress(ctx, id, counts) })
-}
-
-func (p auditLog) End(ctx context.Context, id string, status ops.RunStatus, counts map[string]int) error {
-	_, err := call(ctx, p.i, "auditLog.End", string(status), only(func() error { return p.i.w.real.auditLog.End(ctx, id, status, counts) }))
-	return err
-}
-
-func (p auditLog) Cancel(ctx context.Context, id string, a ops.Audit) (bool, error) {
-	return call(ctx, p.i, "auditLog.Cancel", "", func() (bool, error) { return p.i.w.real.auditLog.Cancel(ctx, id, a) })
-}
-
-func (p auditLog) Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
-	return call(ctx, p.i, "auditLog.Audits", "", func() ([]ops.Audit, error) { return p.i.w.real.auditLog.Audits(ctx, q) })
 }
 
 // wait is a use of the clock, and a place to lose the turn.

@@ -85,14 +85,6 @@ func (w *world) settleDown() {
 			i = w.restart()
 			continue
 		}
-		if w.path.operator && !w.reprocessed {
-			if w.reprocess(i) {
-				i = w.restart()
-			} else {
-				w.advance(time.Minute)
-			}
-			continue
-		}
 		next, quiet := w.next()
 		if quiet {
 			return

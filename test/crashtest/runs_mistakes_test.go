@@ -20,6 +20,7 @@ func runMistakes() []mistake {
 		{"a run is taken from a manager that lives", "runs", handOffPath(run.Checkpoint), onRunStore(func(s run.Store) run.Store { return greedy{s} })},
 		{"the watermark is not kept", "runs", handOffPath(run.Checkpoint), onRunStore(func(s run.Store) run.Store { return unmarked{s} })},
 		{"an outcome is lost", "G1", handOffPath(run.TwoPhase), onRunStore(func(s run.Store) run.Store { return forgetfulStore{s} })},
+		{"a run is started without its entry in the audit log", "G8", replayPath(), onRunStore(func(s run.Store) run.Store { return silent{s} })},
 		{"the end of a batch has no entry in the audit log", "G8", handOffPath(run.TwoPhase), onRunStore(func(s run.Store) run.Store { return unaudited{s} })},
 		{"the batches of the dead are not found", "G1", leftBehindPath(), onRunStore(func(s run.Store) run.Store { return careless{s} })},
 		{"runs without a manager are not found", "G1", leftBehindPath(), onRunStore(func(s run.Store) run.Store { return blindToRuns{s} })},
@@ -59,6 +60,13 @@ func (s unaudited) FinishBatch(ctx context.Context, h run.BatchLease, audit func
 		a.Batch = ""
 		return a
 	})
+}
+
+type silent struct{ run.Store }
+
+func (s silent) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
+	a.Code = "ANOTHER"
+	return s.Store.StartRun(ctx, r, a)
 }
 
 type careless struct{ run.Store }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"sqlwriter/internal/commit"
@@ -19,7 +20,7 @@ import (
 func runPaths() []*path {
 	return []*path{
 		handOffPath(run.TwoPhase), handOffPath(run.Checkpoint), handOffPath(run.Optimistic), workerPath(), takeOverPath(),
-		deferralPath(), deadLetterPath(), leftBehindPath(), cancelPath(),
+		deferralPath(), deadLetterPath(), leftBehindPath(), cancelPath(), replayPath(),
 	}
 }
 
@@ -30,13 +31,19 @@ func runPath(name string, r *runsPath, lines []int64, seed func(w *world)) *path
 	return &path{name: name, lines: lines, seed: seed, runs: r, act: func(w *world, i *instance) { w.runs.pump(i) }}
 }
 
-// started is the wish for a run. Asked for again it is one run: its id is the operator's.
-func started(r run.Run, f run.Filter) wish {
+// request completes the row of a run that an operator asks for.
+func request(r run.Run, f run.Filter) run.Run {
 	filter, err := json.Marshal(f)
 	if err != nil {
 		panic(err)
 	}
 	r.SysName, r.Filter, r.RequestedBy, r.Why = sysName, filter, "operator", "a test"
+	return r
+}
+
+// started is the wish for a run. Asked for again it is one run: its id is the operator's.
+func started(r run.Run, f run.Filter) wish {
+	r = request(r, f)
 	return wish{
 		what: "start " + r.ID,
 		due:  func(*runs) bool { return true },
@@ -44,6 +51,21 @@ func started(r run.Run, f run.Filter) wish {
 		do: func(ctx context.Context, _ *runs, i *instance) {
 			if (runStore{i}).StartRun(ctx, r, audit(run.CodeRunStart, r.ID, "")) == nil {
 				i.notify(ctx, r)
+			}
+		},
+	}
+}
+
+// executed is the wish for a run that the operator's process executes. It is asked for until the run has ended.
+func executed(r run.Run, f run.Filter) wish {
+	r = request(r, f)
+	return wish{
+		what: "execute " + r.ID,
+		due:  func(*runs) bool { return true },
+		done: func(rs *runs) bool { row := rs.row(r.ID); return row.ID != "" && row.Status != run.RunRunning },
+		do: func(ctx context.Context, rs *runs, i *instance) {
+			if rs.row(r.ID).ID != "" || (runStore{i}).StartRun(ctx, r, audit(run.CodeRunStart, r.ID, "")) == nil {
+				_, _ = i.runs.executor.Execute(ctx, r.ID) // asked for again until it has ended
 			}
 		},
 	}
@@ -414,6 +436,47 @@ func cancelPath() *path {
 		}),
 	}
 	return runPath("cancel", r, linesOf(781, 4), func(*world) {})
+}
+
+// replayPath is a replay of named documents, which failed or wait for a retry, by the operator's process.
+func replayPath() *path {
+	failed := `"status":"failed","retry_count":5,"failed_at":"2025-12-18 08:00:00.000000-06:00","error":"x"`
+	later := fmt.Sprintf(`"status":"retry_scheduled","retry_count":3,"retry_after":%d`, begins().Add(3*time.Hour).Unix())
+	documents := []struct {
+		want
+		outcome run.Outcome
+	}{
+		{want{id: at(31, "mended"), json: doc(at(31, "mended"), 401, "mended", failed, 402), end: invoice.Committed}, run.DocCommitted},
+		{want{id: at(32, "refused"), json: doc(at(32, "refused"), 410, refused, failed), code: refusedCode}, run.DocDeferred},
+		{want{id: at(33, "older"), json: doc(at(33, "older"), 420, "older", failed), end: invoice.Committed}, run.DocSuperseded},
+		{want{id: at(34, "unreadable"), json: doc(at(34, "unreadable"), 430, "UNREADABLE", failed), code: unreadableCode, end: invoice.Failed}, run.DocDeferred},
+		{want{id: at(35, "not due"), json: doc(at(35, "not due"), 440, "not due", later), spent: 3, end: invoice.Committed}, run.DocCommitted},
+	}
+	outcomes := map[string]run.Outcome{}
+	for _, d := range documents {
+		outcomes[d.id] = d.outcome
+	}
+	r := &runsPath{
+		batch: 2, chunk: 3, page: 2, want: map[string]map[string]run.Outcome{theRun: outcomes},
+		wishes: []wish{executed(run.Run{ID: theRun, Kind: run.Replay, Pattern: run.TwoPhase}, run.Filter{IDs: sortedKeys(outcomes)})},
+	}
+	p := runPath("replay", r, []int64{401, 402, 410, 420, 430, 440}, func(w *world) {
+		w.advance(-2 * time.Hour)
+		newest := want{id: at(59, "newest"), json: doc(at(59, "newest"), 420, "newest", `"status":"committed","outcome":"applied"`), end: invoice.Committed}
+		w.put(newest)
+		w.wroteBefore(newest)
+		for _, d := range documents {
+			w.put(d.want)
+			if strings.Contains(string(d.json), `"failed"`) {
+				w.wroteBefore(d.want)
+				w.evidenceBefore(d.want)
+			}
+		}
+		w.advance(2 * time.Hour)
+		w.shown()
+	})
+	p.operator = true
+	return p
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -117,6 +117,7 @@ func (r *runs) equip(i *instance) {
 	}
 	i.runs = useCases{
 		run.NewManager(p, o), run.NewWorkers(p, o), run.NewRecovery(p, o), run.NewRunDeadLetters(p, o), run.NewBatchDeadLetters(p, o),
+		run.NewExecutor(p, o),
 	}
 }
 
@@ -126,6 +127,7 @@ type useCases struct {
 	workers                          *run.Workers
 	recovery                         *run.Recovery
 	runDeadLetters, batchDeadLetters *run.DeadLetters
+	executor                         *run.Executor
 }
 
 // heartbeat is something that an instance does again and again while an invocation goes on.

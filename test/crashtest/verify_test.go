@@ -187,7 +187,7 @@ func (w *world) verifyLine(line int64, r row) {
 		if status.Text != invoice.StatusAIError {
 			w.violated("invariant", "line %d is marked in the ledger and says %q", line, status.Text)
 		}
-		if g := w.given[r.entry.DocumentID]; g == nil || g.code == "" && g.spent == 0 && w.path.name != "reprocess" {
+		if g := w.given[r.entry.DocumentID]; g == nil || g.code == "" && g.spent == 0 && w.path.name != "replay" {
 			w.violated("invariant", "line %d is marked for %q, which has no error", line, r.entry.DocumentID)
 		}
 	default:

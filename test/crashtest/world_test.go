@@ -18,7 +18,6 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
-	"sqlwriter/internal/ops"
 	"sqlwriter/test/inmem"
 )
 
@@ -31,7 +30,7 @@ const (
 // begins is when every world begins.
 func begins() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
 
-// world is what outlives every process: the container, the database, the control document, the blobs, the audit log, the
+// world is what outlives every process: the container, the database, the control document, the blobs, the
 // place up to which the feed is checkpointed, and the clock. One goroutine works in it at a time.
 type world struct {
 	path *path
@@ -45,7 +44,6 @@ type world struct {
 	sink     *inmem.Sink
 	control  *inmem.Control
 	evidence *inmem.Evidence
-	auditLog *inmem.AuditLog
 	// runs are the run store and the queues; nil in a path without runs.
 	runs *runs
 	// real are the adapters over these; a deliberate mistake stands in for one of them.
@@ -73,10 +71,8 @@ type world struct {
 	seed      int64
 	calls     map[string]int
 	instances int
-	// reprocessed says that the operator's run ended completed.
-	reprocessed bool
-	contrasts   int
-	fired       []bool
+	contrasts int
+	fired     []bool
 	// backAt is when a dependency answers again.
 	backAt map[string]time.Time
 	// short is when a shortage is over.
@@ -126,8 +122,7 @@ func newWorld(p *path, faults plan, broken *mistake) *world {
 	}
 	w.clock.Store(begins().UnixNano())
 	w.docs, w.sink, w.control, w.evidence = inmem.NewDocuments(w.now), inmem.NewSink(), inmem.NewControl(), inmem.NewEvidence()
-	w.auditLog = inmem.NewAuditLog(w.now, "web")
-	w.real = ports{docs: w.docs, sink: w.sink, control: w.control, evidence: w.evidence, backlog: w.docs, auditLog: w.auditLog}
+	w.real = ports{docs: w.docs, sink: w.sink, control: w.control, evidence: w.evidence, backlog: w.docs}
 	if p.runs != nil {
 		w.runs = newRuns(w, p.runs)
 	}
@@ -203,10 +198,6 @@ func (w *world) start() *instance {
 		Wait: i.wait, Breaker: i.breaker, Evidence: evidence{i}, Container: "AI_PROCESS_LOGS", AppVersion: build,
 	})
 	i.recover = commit.NewRecover(i.commit, backlog{i})
-	i.ops = ops.New(ops.Ports{
-		Documents: documents{i}, Backlog: backlog{i}, Breaker: i.breaker, Commit: i.commit,
-		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{Audit: auditLog{i}}, nil },
-	}, ops.Options{SysName: sysName, Location: zone, AppVersion: build, Now: w.now, Wait: i.wait})
 	if w.runs != nil {
 		w.runs.equip(i)
 	}

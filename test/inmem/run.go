@@ -166,14 +166,11 @@ func (s *RunStore) shown(r *storedRun) run.Run {
 func (s *RunStore) listed(r *storedRun) run.Run {
 	found := s.shown(r)
 	found.Watermark = ""
-	if !r.short() {
+	if r.Named > 0 { // it may name thousands of documents
 		found.Filter = nil
 	}
 	return found
 }
-
-// short reports whether a list has the run's filter: that of one that workers do may name thousands of documents.
-func (r *storedRun) short() bool { return r.Pattern == "" || r.Named == 0 }
 
 // brief is a run as a claim of a batch has it, or the timer.
 func (s *RunStore) brief(r *storedRun) run.Run {

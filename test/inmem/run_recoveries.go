@@ -114,7 +114,7 @@ func (s *RunStore) OnTheWay(ctx context.Context, sysName string) (all run.OnTheW
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.runs {
-		if r.SysName != sysName || r.Status != run.RunRunning || r.Pattern == "" {
+		if r.SysName != sysName || r.Status != run.RunRunning {
 			continue
 		}
 		if r.HandedOffAt.IsZero() && !r.Cancel {
@@ -222,7 +222,7 @@ func (s *RunStore) OpenRuns(ctx context.Context, sysName string, limit int) ([]r
 	defer s.mu.Unlock()
 	list := []run.Run{}
 	for _, r := range s.runs {
-		if len(list) < limit && r.SysName == sysName && r.Status == run.RunRunning && r.Pattern != "" {
+		if len(list) < limit && r.SysName == sysName && r.Status == run.RunRunning {
 			list = append(list, s.brief(r))
 		}
 	}

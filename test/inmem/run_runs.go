@@ -14,7 +14,7 @@ import (
 // StartRun implements run.Runs.
 func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	const op = "inmem: start run"
-	k, err := ops.Run{ID: r.ID, Kind: string(r.Kind), Filter: r.Filter, RequestedBy: r.RequestedBy, Why: r.Why}.Normalize()
+	r, err := ops.NormalizeRun(r)
 	if err != nil {
 		return err
 	}
@@ -30,8 +30,8 @@ func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 		return fault.New(fault.Internal, op, "run_exists", "there is a run %s already", r.ID)
 	}
 	stored := &storedRun{items: map[string]*storedItem{}, Run: run.Run{
-		ID: r.ID, SysName: r.SysName, Kind: run.Kind(k.Kind), Filter: slices.Clone(k.Filter), Pattern: r.Pattern, Rate: r.Rate, Limit: r.Limit,
-		Matched: r.Matched, AtLeast: r.AtLeast, Named: run.Named(k.Filter), RequestedBy: k.RequestedBy, Why: k.Why, Status: run.RunRunning, Counts: map[string]int{}, StartedAt: s.at(),
+		ID: r.ID, SysName: r.SysName, Kind: r.Kind, Filter: slices.Clone(r.Filter), Pattern: r.Pattern, Rate: r.Rate, Limit: r.Limit,
+		Matched: r.Matched, AtLeast: r.AtLeast, Named: run.Named(r.Filter), RequestedBy: r.RequestedBy, Why: r.Why, Status: run.RunRunning, Counts: map[string]int{}, StartedAt: s.at(),
 	}}
 	s.runs, s.runOf[r.ID] = append(s.runs, stored), stored
 	s.note(a)
@@ -98,7 +98,7 @@ func (s *RunStore) ClaimRun(ctx context.Context, id string, epoch, shown int, w 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.runOf[id]
-	if r == nil || r.Pattern == "" || r.Status != run.RunRunning || r.Cancel || !r.HandedOffAt.IsZero() || r.Epoch != epoch ||
+	if r == nil || r.Status != run.RunRunning || r.Cancel || !r.HandedOffAt.IsZero() || r.Epoch != epoch ||
 		!s.free(r.Owner, r.HeartbeatAt, r.Epoch, shown, stale) {
 		return run.Run{}, false, nil
 	}
@@ -301,7 +301,7 @@ func (s *RunStore) CompleteRun(ctx context.Context, id string, stale time.Durati
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.runOf[id]
-	if r == nil || r.Pattern == "" || r.Status != run.RunRunning {
+	if r == nil || r.Status != run.RunRunning {
 		return false, nil
 	}
 	open := slices.ContainsFunc(r.batches, func(j *storedBatch) bool { return j.Status.Open() })
@@ -347,7 +347,7 @@ func (s *RunStore) CancelRun(ctx context.Context, id string, a run.Audit) (bool,
 // FailRun implements run.Runs.
 func (s *RunStore) FailRun(ctx context.Context, id, reason string, stale time.Duration, a run.Audit) (bool, error) {
 	return s.changeRun(ctx, "inmem: fail run", id, a, func(r *storedRun) bool {
-		if r.Pattern == "" || r.Status != run.RunRunning || !r.HandedOffAt.IsZero() || !s.silent(r.Owner, r.HeartbeatAt, stale) {
+		if r.Status != run.RunRunning || !r.HandedOffAt.IsZero() || !s.silent(r.Owner, r.HeartbeatAt, stale) {
 			return false
 		}
 		s.end(r.Owner, run.WorkerFailed)
@@ -359,7 +359,7 @@ func (s *RunStore) FailRun(ctx context.Context, id, reason string, stale time.Du
 // ResumeRun implements run.Runs. Its batches get another epoch and another attempt: the queue may still have their messages.
 func (s *RunStore) ResumeRun(ctx context.Context, id string, a run.Audit) (bool, error) {
 	return s.changeRun(ctx, "inmem: resume run", id, a, func(r *storedRun) bool {
-		if r.Pattern == "" || r.Status != run.RunFailed && r.Status != run.RunCancelled {
+		if r.Status != run.RunFailed && r.Status != run.RunCancelled {
 			return false
 		}
 		r.Status, r.Cancel, r.Owner, r.EndedAt, r.Error = run.RunRunning, false, "", time.Time{}, ""

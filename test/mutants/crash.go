@@ -25,7 +25,7 @@ func crashTable() []mutant {
 			"a second poisoning has the evidence of the first", "internal/commit/poison.go",
 			"folder: EvidenceFolder(cur, s.ReprocessCount),",
 			"folder: EvidenceFolder(cur, 0),",
-			"test/crashtest", "TestEverySingleFault/reprocess",
+			"test/crashtest", "TestEverySingleFault/replay",
 		},
 		{
 			"a poison pill whose lines hold something newer fails", "internal/commit/poison.go",

@@ -97,10 +97,6 @@ func runsTable() []mutant {
 			"	case t.Attempt < j.Attempt:\n		return run.Outdated\n", "", "internal/store/sqlite", "TestRunStore/a_message_older_than_its_row's_attempt_gets_nothing",
 		},
 		{
-			"run: a reprocess completed whatever became of its documents", "internal/ops/reprocess.go",
-			"			return CompletedWithFailures\n", "			return Completed\n", "internal/ops", "TestTheEvidenceOfAnUnreadableDocumentNamesTheRun",
-		},
-		{
 			"run: a requeue sends no message", "internal/ops/batches.go",
 			"	if note := o.notifyRun(ctx, batches[0].Run); note != \"\" {\n", "	if note := \"\"; note != \"\" {\n", "internal/ops", "TestARequeueEndsBeforeItsCallerGivesUp",
 		},

@@ -25,21 +25,19 @@ func scanRun(rows *sql.Rows, more ...any) (run.Run, error) {
 // scanBrief is scanRun without decoding the counts. Damaged counts of one run must not stop callers that do not need
 // them.
 func scanBrief(rows *sql.Rows, more ...any) (r run.Run, countsText string, err error) {
-	var sysName, pattern, counts, reason, owner sql.NullString
+	var counts string
+	var reason, owner sql.NullString
 	var started, handedOff, ended, heartbeat, next, now moment
-	var matched sql.NullInt64
-	var atLeast sql.NullBool
 	err = rows.Scan(append([]any{
-		&r.ID, &sysName, &r.Kind, &pattern, &r.Rate, &r.Limit, &matched, &atLeast, &r.Named, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel,
+		&r.ID, &r.SysName, &r.Kind, &r.Pattern, &r.Rate, &r.Limit, &r.Matched, &r.AtLeast, &r.Named, &r.RequestedBy, &r.Why, &r.Status, &r.Cancel,
 		&counts, &reason, &r.Documents, &r.Batches, &owner, &r.Epoch, &started, &handedOff, &ended, &heartbeat, &next, &r.LostManagers, &now,
 	}, more...)...)
 	if err != nil {
 		return run.Run{}, "", err
 	}
-	r.Matched, r.AtLeast = int(matched.Int64), atLeast.Bool
-	r.SysName, r.Pattern, r.Error, r.Owner = sysName.String, pattern.String, reason.String, owner.String
+	r.Error, r.Owner = reason.String, owner.String
 	r.StartedAt, r.HandedOffAt, r.EndedAt = started.Time, handedOff.Time, ended.Time
-	if r.Pattern == "" || r.Epoch > 0 { // before the first claim the column has the time of the start
+	if r.Epoch > 0 { // before the first claim the column has the time of the start
 		r.HeartbeatAt = heartbeat.Time
 	}
 	if !next.IsZero() {
@@ -50,7 +48,7 @@ func scanBrief(rows *sql.Rows, more ...any) (r run.Run, countsText string, err e
 	if !ended.IsZero() {
 		r.Age = elapsed(started.Time, ended.Time)
 	}
-	return r, counts.String, nil
+	return r, counts, nil
 }
 
 // elapsed is the time between two times. It is at least 0, because rounding can make the first one the later.

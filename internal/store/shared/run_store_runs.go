@@ -17,7 +17,7 @@ import (
 // StartRun implements run.Runs.
 func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 	op := s.op("start run")
-	normalized, err := ops.Run{ID: r.ID, Kind: string(r.Kind), Filter: r.Filter, RequestedBy: r.RequestedBy, Why: r.Why}.Normalize()
+	r, err := ops.NormalizeRun(r)
 	if err != nil {
 		return err
 	}
@@ -25,10 +25,10 @@ func (s *RunStore) StartRun(ctx context.Context, r run.Run, a run.Audit) error {
 		return err
 	}
 	err = s.inTx(ctx, op, func(tx *sql.Tx) error {
-		_, err := s.exec(ctx, tx, "run_start", sql.Named("run", normalized.ID), sql.Named("sys_name", r.SysName), sql.Named("kind", normalized.Kind),
-			sql.Named("filter", s.engine.Long(string(normalized.Filter))), sql.Named("pattern", r.Pattern), sql.Named("rate", int64(r.Rate)),
+		_, err := s.exec(ctx, tx, "run_start", sql.Named("run", r.ID), sql.Named("sys_name", r.SysName), sql.Named("kind", string(r.Kind)),
+			sql.Named("filter", s.engine.Long(string(r.Filter))), sql.Named("pattern", r.Pattern), sql.Named("rate", int64(r.Rate)),
 			sql.Named("bound", int64(r.Limit)), sql.Named("matched", int64(r.Matched)), sql.Named("at_least", boolInt(r.AtLeast)),
-			sql.Named("named", int64(run.Named(normalized.Filter))), sql.Named("by", normalized.RequestedBy), sql.Named("why", normalized.Why))
+			sql.Named("named", int64(run.Named(r.Filter))), sql.Named("by", r.RequestedBy), sql.Named("why", r.Why))
 		if err != nil {
 			return err
 		}

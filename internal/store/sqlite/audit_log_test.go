@@ -11,6 +11,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
 )
@@ -22,7 +23,6 @@ func TestAuditLog(t *testing.T) {
 		return conformance.AuditLogHarness{
 			AuditLog: d.AuditLog(conformance.AuditLogSysName), Store: d.RunStore(conformance.AuditLogSysName),
 			Other: d.AuditLog(conformance.AuditLogOtherSysName), OtherStore: d.RunStore(conformance.AuditLogOtherSysName), Now: time.Now,
-			HideRuns:   func(t testing.TB) func() { return d.hide(t, "sqlwriter_run", "") },
 			HideAudits: func(t testing.TB) func() { return d.hide(t, "sqlwriter_audit_log", "") },
 		}
 	})
@@ -66,10 +66,14 @@ func TestAFailedCommitOfTheAuditLogIsAnError(t *testing.T) {
 	d.exec(t, `CREATE TABLE parent (id INTEGER PRIMARY KEY)`)
 	d.exec(t, `CREATE TABLE child (id INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`)
 	d.exec(t, `CREATE TRIGGER orphan AFTER INSERT ON sqlwriter_audit_log WHEN NEW.action = 'orphan' BEGIN INSERT INTO child VALUES (1); END`)
-	err := d.AuditLog("web").Start(t.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "orphan"})
+	runs := d.RunStore("web")
+	start := func(code string) error {
+		return runs.StartRun(t.Context(), run.Run{ID: "r", SysName: "web", Pattern: run.TwoPhase}, run.Audit{Code: code, Level: run.LevelInfo, Run: "r"})
+	}
+	err := start("orphan")
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "no document is blamed: %v", err)
-	runs, err := d.RunStore("web").ListRuns(t.Context(), 10)
+	list, err := runs.ListRuns(t.Context(), 10)
 	require.NoError(t, err)
-	require.Empty(t, runs)
-	require.NoError(t, d.AuditLog("web").Start(t.Context(), ops.Run{ID: "r"}, ops.Audit{Action: "reprocess"}), "the connection is as before")
+	require.Empty(t, list)
+	require.NoError(t, start(run.CodeRunStart), "the connection is as before")
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlite"
 	"sqlwriter/test/conformance"
@@ -149,7 +148,7 @@ func TestNoStatementAboutRunsScansATable(t *testing.T) {
 	}
 }
 
-// The test adds a run of one process and migrates step by step.
+// The test migrates step by step.
 func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
 	ctx := t.Context()
 	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "old.db"), sqlite.Options{})
@@ -160,7 +159,6 @@ func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
 	require.NoError(t, s.MigrateWith(ctx, files[:3]...))
 	d := db{s}
 	require.NoError(t, s.Migrate(ctx))
-	require.NoError(t, s.AuditLog("web").Start(ctx, ops.Run{ID: "old", Kind: "reprocess"}, ops.Audit{Action: "reprocess", By: "Ann", Subject: "old"}))
 	conformance.UseRunStore(t, s.RunStore("web"), s.AuditLog("web"))
 	conformance.SeeRunViews(t, d.row1, "sqlwriter_")
 }

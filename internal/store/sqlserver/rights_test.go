@@ -14,7 +14,6 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/fault"
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/store/migration"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
@@ -96,7 +95,6 @@ func TestTheAppsRights(t *testing.T) {
 	_, err := s.Heartbeat(ctx, breaker.Heartbeat{SysName: "web"})
 	require.NoError(t, err)
 	useAuditLog(t, s)
-	require.NoError(t, s.AuditLog("web").Start(ctx, ops.Run{ID: "old"}, ops.Audit{Action: "reprocess"}))
 	conformance.UseRunStore(t, s.RunStore("web"), s.AuditLog("web"))
 	for _, report := range s.Reports("web").Names() {
 		_, err := s.Reports("web").Report(ctx, report.Name)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlserver"
 	"sqlwriter/test/conformance"
@@ -128,7 +127,7 @@ func TestRunStatementsGolden(t *testing.T) {
 	golden(t, "runs.sql", declared(t, texts, types))
 }
 
-// The test adds a run of one process and migrates step by step.
+// The test migrates step by step.
 func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
 	ctx := t.Context()
 	d := &database{dsn: sqlservertest.NewDatabase(t)}
@@ -139,7 +138,6 @@ func TestTheMigrationOfRunsIsEnoughForAllOfThem(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, d.db.Close()) })
 	require.NoError(t, d.store.MigrateWith(ctx, ownMigrations(t)[:3]...))
 	require.NoError(t, d.store.Migrate(ctx))
-	require.NoError(t, d.store.AuditLog("web").Start(ctx, ops.Run{ID: "old", Kind: "reprocess"}, ops.Audit{Action: "reprocess", By: "Ann", Subject: "old"}))
 	conformance.UseRunStore(t, d.store.RunStore("web"), d.store.AuditLog("web"))
 	conformance.SeeRunViews(t, d.row1, "sqlwriter.")
 }

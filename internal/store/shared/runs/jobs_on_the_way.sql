@@ -19,6 +19,5 @@ SELECT
         SELECT COUNT(*)
         FROM {{.Run}} AS r
         WHERE
-            r.status = 'running' AND r.sys_name = @sys_name AND r.pattern IS NOT NULL AND r.cancel = 0
-            AND r.handed_off_at IS NULL
+            r.status = 'running' AND r.sys_name = @sys_name AND r.cancel = 0 AND r.handed_off_at IS NULL
     ) AS handing_off;

@@ -7,7 +7,7 @@ SET
     owner = @owner, epoch = epoch + 1, heartbeat_at = {{.Now}},
     lost_managers = lost_managers + CASE WHEN owner IS NOT NULL AND epoch <> @shown THEN 1 ELSE 0 END
 WHERE
-    run_id = @run AND epoch = @epoch AND status = 'running' AND cancel = 0 AND pattern IS NOT NULL AND handed_off_at IS NULL
+    run_id = @run AND epoch = @epoch AND status = 'running' AND cancel = 0 AND handed_off_at IS NULL
     AND (
         owner IS NULL OR epoch = @shown
         OR heartbeat_at <= {{.Ago "stale"}}

@@ -3,5 +3,5 @@
 UPDATE {{.Run}}
 SET status = 'failed', error = @reason, owner = NULL, ended_at = {{.Now}}
 WHERE
-    run_id = @run AND epoch = @epoch AND status = 'running' AND pattern IS NOT NULL AND handed_off_at IS NULL
+    run_id = @run AND epoch = @epoch AND status = 'running' AND handed_off_at IS NULL
     AND (owner IS NULL OR heartbeat_at <= {{.Ago "stale"}});

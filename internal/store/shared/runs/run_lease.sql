@@ -3,6 +3,4 @@
 {{template "begin.sql" . -}}
 UPDATE {{.Run}}
 SET epoch = epoch
-WHERE
-    run_id = @run AND pattern IS NOT NULL
-    AND status IN ('running'{{if .Ended}}, 'completed', 'completed_with_failures'{{end}});
+WHERE run_id = @run AND status IN ('running'{{if .Ended}}, 'completed', 'completed_with_failures'{{end}});

@@ -3,13 +3,11 @@ DECLARE @limit bigint, @sys_name nvarchar(256);
 -- The latest runs and their progress, newest first. The runs are selected before any batch is read.
 -- documents counts those that have a batch, done those of completed batches. The percentage is of the known
 -- documents. Until the hand-off ends, that is the preview's number if it is larger.
--- A run of one process has no batches. `run show` has its counts.
 WITH latest AS (
     SELECT TOP (@limit)
         r.run_number,
         r.run_id,
         CASE
-            WHEN r.pattern IS NULL THEN 0
             WHEN r.handed_off_at IS NULL AND r.matched_count > r.documents THEN r.matched_count
             ELSE r.documents
         END AS documents_known

@@ -469,8 +469,7 @@ SELECT
         SELECT COUNT(*)
         FROM sqlwriter.run AS r
         WHERE
-            r.status = 'running' AND r.sys_name = @sys_name AND r.pattern IS NOT NULL AND r.cancel = 0
-            AND r.handed_off_at IS NULL
+            r.status = 'running' AND r.sys_name = @sys_name AND r.cancel = 0 AND r.handed_off_at IS NULL
     ) AS handing_off;
 GO
 -- jobs_open
@@ -773,7 +772,7 @@ SET
     owner = @owner, epoch = epoch + 1, heartbeat_at = SYSUTCDATETIME(),
     lost_managers = lost_managers + CASE WHEN owner IS NOT NULL AND epoch <> @shown THEN 1 ELSE 0 END
 WHERE
-    run_id = @run AND epoch = @epoch AND status = 'running' AND cancel = 0 AND pattern IS NOT NULL AND handed_off_at IS NULL
+    run_id = @run AND epoch = @epoch AND status = 'running' AND cancel = 0 AND handed_off_at IS NULL
     AND (
         owner IS NULL OR epoch = @shown
         OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3))
@@ -809,7 +808,7 @@ SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET status = 'failed', error = @reason, owner = NULL, ended_at = SYSUTCDATETIME()
 WHERE
-    run_id = @run AND epoch = @epoch AND status = 'running' AND pattern IS NOT NULL AND handed_off_at IS NULL
+    run_id = @run AND epoch = @epoch AND status = 'running' AND handed_off_at IS NULL
     AND (owner IS NULL OR heartbeat_at <= CAST(DATEADD(MILLISECOND, -@stale, SYSUTCDATETIME()) AS datetime2(3)));
 GO
 -- run_jobs
@@ -829,7 +828,7 @@ SELECT TOP (@limit)
     r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
     r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
     r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at,
-    CASE WHEN r.pattern IS NULL OR r.named_count = 0 THEN r.filter END AS filter
+    CASE WHEN r.named_count = 0 THEN r.filter END AS filter
 FROM sqlwriter.run AS r
 WHERE r.sys_name = @sys_name
 ORDER BY r.run_number DESC;
@@ -842,9 +841,7 @@ SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET epoch = epoch
-WHERE
-    run_id = @run AND pattern IS NOT NULL
-    AND status IN ('running');
+WHERE run_id = @run AND status IN ('running');
 GO
 -- run_lease_ended
 DECLARE @run nvarchar(64);
@@ -854,20 +851,18 @@ SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 UPDATE sqlwriter.run
 SET epoch = epoch
-WHERE
-    run_id = @run AND pattern IS NOT NULL
-    AND status IN ('running', 'completed', 'completed_with_failures');
+WHERE run_id = @run AND status IN ('running', 'completed', 'completed_with_failures');
 GO
 -- run_open
 DECLARE @limit bigint;
 DECLARE @sys_name nvarchar(256);
--- The running shared runs of an environment, oldest first, without their long columns.
+-- The running runs of an environment, oldest first, without their long columns.
 SELECT TOP (@limit)
     r.run_id, r.sys_name, r.kind, r.pattern, r.rate_per_minute, r.document_limit, r.matched_count, r.at_least,
     r.named_count, r.requested_by, r.why, r.status, r.cancel, r.counts, r.error, r.documents, r.batches, r.owner, r.epoch,
     r.started_at, r.handed_off_at, r.ended_at, r.heartbeat_at, r.next_at, r.lost_managers, SYSUTCDATETIME() AS now_at
 FROM sqlwriter.run AS r
-WHERE r.status = 'running' AND r.sys_name = @sys_name AND r.pattern IS NOT NULL
+WHERE r.status = 'running' AND r.sys_name = @sys_name
 ORDER BY r.run_number;
 GO
 -- run_outcomes
@@ -936,7 +931,7 @@ UPDATE sqlwriter.run
 SET
     status = 'running', cancel = 0, owner = NULL, ended_at = NULL, error = NULL, epoch = epoch + 1, lost_managers = 0,
     handed_off_at = NULL
-WHERE run_id = @run AND pattern IS NOT NULL AND status IN ('failed', 'cancelled');
+WHERE run_id = @run AND status IN ('failed', 'cancelled');
 GO
 -- run_sent
 DECLARE @run nvarchar(64);
@@ -963,7 +958,7 @@ DECLARE @at_least bigint;
 DECLARE @named bigint;
 DECLARE @by nvarchar(256);
 DECLARE @why nvarchar(2000);
--- Adds a shared run, running and without an owner. A duplicate id is an error. The heartbeat starts with the run.
+-- Adds a run, running and without an owner. A duplicate id is an error. The heartbeat starts with the run.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.run (
@@ -971,7 +966,7 @@ INSERT INTO sqlwriter.run (
     requested_by, why, status, cancel, counts, started_at, heartbeat_at
 )
 VALUES (
-    @run, @sys_name, @kind, NULLIF(@filter, ''), NULLIF(@pattern, ''), @rate, @bound, @matched, @at_least, @named,
+    @run, @sys_name, @kind, NULLIF(@filter, ''), @pattern, @rate, @bound, @matched, @at_least, @named,
     @by, @why, 'running', 0, '{}', SYSUTCDATETIME(), SYSUTCDATETIME()
 );
 GO

@@ -1,2 +1,2 @@
-CASE WHEN r.pattern IS NULL OR r.named_count = 0 THEN r.filter END AS filter
+CASE WHEN r.named_count = 0 THEN r.filter END AS filter
 {{- /**/ -}}
