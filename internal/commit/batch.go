@@ -63,11 +63,8 @@ const (
 	FromFeed Purpose = ""
 	// FromTimer: the recovery timer, which has just read the documents.
 	FromTimer Purpose = "timer"
-	// Reprocess: an operator's request to try documents now, also failed ones and retries that are not due. A failed
-	// document starts a new budget in the patch that records its outcome; it is never pending in between.
-	Reprocess Purpose = "reprocess"
-	// ForRun: a batch of a run. It takes what is due and the statuses of Batch.TakeOver, without pending in between, like
-	// Reprocess.
+	// ForRun: a batch of a run. It takes what is due and the statuses of Batch.TakeOver. A failed document starts a new
+	// budget in the patch that records its outcome; it is never pending in between.
 	ForRun Purpose = "run"
 )
 
@@ -77,7 +74,7 @@ type Report struct {
 	Documents int
 	// Outcomes counts documents by result: applied, unchanged, superseded, retry_scheduled, failed; skipped (another
 	// environment's, not due, or done before); not_offered (no status); gone; left (to the recovery timer); unreadable (no
-	// id); waiting (a dependency failed or the breaker is open, nothing was changed). Shadow has outcomes of its own.
+	// id); edited, not_comparable, manual (a rewrite left lines alone); waiting (a dependency failed or the breaker is open, nothing was changed). Shadow has outcomes of its own.
 	Outcomes map[string]int
 	// Kinds counts the failures of documents by kind.
 	Kinds map[string]int
@@ -95,14 +92,7 @@ type Report struct {
 
 // takesOver reports whether the batch takes a document of this status although it is not due.
 func (b Batch) takesOver(status invoice.Status) bool {
-	switch b.Purpose {
-	case Reprocess:
-		return status == invoice.Failed || status == invoice.RetryScheduled
-	case ForRun:
-		return slices.Contains(b.TakeOver, status)
-	case FromFeed, FromTimer:
-	}
-	return false
+	return b.Purpose == ForRun && slices.Contains(b.TakeOver, status)
 }
 
 // Manual is the outcome of a document that a person marked as committed after a repair of its lines by hand.

@@ -151,7 +151,7 @@ func TestAReprocessedDocumentHasNoHistoryOfOutages(t *testing.T) {
 	doc := result(1, 1, "ACME", `{"status":"failed","retry_count":6,"failed_at":"x","attempts":[`+past+`]}`)
 	w.put(doc)
 	w.use(sinkHook{w.faulty, failFor(down("sql: apply"), idOf(t, doc))})
-	report, err := w.batch(commit.Batch{Documents: w.snapshots(idOf(t, doc)), Purpose: commit.Reprocess})
+	report, err := w.batch(commit.Batch{Documents: w.snapshots(idOf(t, doc)), Purpose: commit.ForRun, TakeOver: replayed()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"infrastructure": 1}, report.Kinds)
 }

@@ -125,7 +125,6 @@ func commandRows() []fault.Row {
 			Reason: "documents were finished while the adoption ran: stop the old writer, and adopt again",
 		},
 		{Code: "run_exists", Kind: own, Reason: "a run with this id exists", Source: auditLog, Own: command},
-		{Code: "no_run", Kind: own, Reason: "no such run is running", Source: auditLog, Own: command},
 		{Code: "run_id", Kind: own, Reason: "the id of a run is not valid", Source: auditLog, Own: command},
 		{Code: "status", Kind: own, Reason: "a run was to end with a status that is not final", Source: auditLog, Own: command},
 		{Code: "json", Kind: own, Reason: "data of a run or of an entry of the audit log is not JSON", Source: auditLog, Own: command},

@@ -27,6 +27,9 @@ func (w *world) runFor(rewrite bool, over []invoice.Status, snapshots ...json.Ra
 	return results, report
 }
 
+// replayed are the statuses that a replay of named documents takes over.
+func replayed() []invoice.Status { return []invoice.Status{invoice.Failed, invoice.RetryScheduled} }
+
 func TestARunTakesOnlyWhatItMayTakeOver(t *testing.T) {
 	w := newWorld(t, 1, 2, 3, 4)
 	pending, waits := result(1, 1, "ACME", ""), result(2, 2, "ACME", fmt.Sprintf(`{"status":"retry_scheduled","retry_count":1,"retry_after":%d}`, start().Unix()+1))

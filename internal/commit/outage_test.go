@@ -107,16 +107,16 @@ func TestBadDocumentsStopNoGoodOne(t *testing.T) {
 // Documents that a person reset count as new failures.
 func TestResetDocumentsThatFailAgainAreToldOf(t *testing.T) {
 	for name, c := range map[string]struct {
-		purpose commit.Purpose
-		state   string
+		over  []invoice.Status
+		state string
 	}{
-		"by hand":            {commit.FromFeed, `{"status":"pending","retry_count":6,"failed_at":"x"}`},
-		"by asking for them": {commit.Reprocess, `{"status":"failed","retry_count":6,"failed_at":"x"}`},
+		"by hand":            {nil, `{"status":"pending","retry_count":6,"failed_at":"x"}`},
+		"by asking for them": {[]invoice.Status{invoice.Failed}, `{"status":"failed","retry_count":6,"failed_at":"x"}`},
 	} {
 		w := newWorld(t)
 		ids := w.many(1, 100, c.state)
 		w.use(sinkHook{w.faulty, failFor(fault.New(fault.Document, "sql: apply", "547", "a constraint refuses the row"), ids...)})
-		report, err := w.batch(commit.Batch{Documents: w.snapshots(ids...), Purpose: c.purpose})
+		report, err := w.batch(commit.Batch{Documents: w.snapshots(ids...), Purpose: commit.ForRun, TakeOver: c.over})
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{"retry_scheduled": 100}, report.Outcomes, name)
 		require.Contains(t, w.log.String(), `"event":"mass_failure","code":"547"`, name)

@@ -306,7 +306,7 @@ func TestReprocessTakesFailedDocumentsOverDirectly(t *testing.T) {
 	require.Equal(t, "AI-ERROR", w.value(2, invoice.Detail, "IVCE_LNE_STAT"))
 
 	reprocess := func() commit.Report {
-		report, err := w.commit.Run(t.Context(), commit.Batch{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.Reprocess, BatchID: "run-1"})
+		report, err := w.commit.Run(t.Context(), commit.Batch{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.ForRun, TakeOver: replayed(), BatchID: "run-1"})
 		require.NoError(t, err)
 		return report
 	}

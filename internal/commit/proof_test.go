@@ -73,7 +73,7 @@ func TestAReprocessThatStopsAfterTheVersionLeavesTheFailureAsItWas(t *testing.T)
 	const id = "no-time-here"
 	w.put(document(id, 7, "good", `{"status":"failed","retry_count":5,"failed_at":"then","error":"old writer","final_error":"x"}`))
 	reprocess := func() (commit.Report, error) {
-		return w.commit.Run(t.Context(), commit.Batch{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.Reprocess})
+		return w.commit.Run(t.Context(), commit.Batch{Documents: w.snapshots(id), Received: w.clock, Purpose: commit.ForRun, TakeOver: replayed()})
 	}
 	w.away(true)
 	_, err := reprocess()
@@ -251,7 +251,7 @@ func TestAReprocessedDocumentNeedsProofAnew(t *testing.T) {
 	require.Equal(t, map[string]int{"failed": 1}, w.again(doc).Outcomes)
 
 	w.clock = w.clock.Add(time.Hour)
-	report, err := w.batch(commit.Batch{Documents: w.snapshots(id), Purpose: commit.Reprocess})
+	report, err := w.batch(commit.Batch{Documents: w.snapshots(id), Purpose: commit.ForRun, TakeOver: replayed()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"retry_scheduled": 1}, report.Outcomes)
 	require.Equal(t, 1.0, w.state(id)["retry_count"])

@@ -16,6 +16,8 @@ import (
 const (
 	// maxRunIDs bounds the documents that a run may name.
 	maxRunIDs = 10_000
+	// maxOverwritten bounds the lines that a rewrite may be told to overwrite.
+	maxOverwritten = 1000
 	// maxRunLimit bounds the limit of a request.
 	maxRunLimit = 100_000_000
 	// maxRunsCounted bounds the runs of a list whose batches are counted.
@@ -81,8 +83,8 @@ func (r StartRequest) check(table run.KindTable) error {
 		return refuse(Usage, "pattern: expected two_phase, checkpoint or optimistic, found %q", r.Pattern)
 	case (len(r.OverwriteEdits) > 0 || r.NotComparable) && !kind.Rewrite:
 		return refuse(Usage, "overwrite_edits, not_comparable: go with a kind that writes lines again, found %q", string(r.Kind))
-	case len(r.OverwriteEdits) > maxIDs:
-		return refuse(Usage, "overwrite_edits: expected at most %d lines, found %d", maxIDs, len(r.OverwriteEdits))
+	case len(r.OverwriteEdits) > maxOverwritten:
+		return refuse(Usage, "overwrite_edits: expected at most %d lines, found %d", maxOverwritten, len(r.OverwriteEdits))
 	case empty && len(r.OverwriteEdits) > 0 && !r.All:
 		return refuse(Usage, "overwrite_edits: names lines, not documents: expected ids, another filter, or all")
 	case empty && !r.All && !kind.Unfiltered:
