@@ -188,7 +188,8 @@ func TestTheScriptThatTriesTheRights(t *testing.T) {
 		state, err := d.store.ProcedureState(t.Context())
 		require.NoError(t, err)
 		text = strings.NewReplacer("EXECUTE AS USER = 'sqlwriter_app';", "", "REVERT;", "",
-			"EXEC @preview ", "EXEC sqlwriter_preview.preview_"+state.Hash+" ", "EXEC @apply", "EXEC sqlwriter.apply_"+state.Hash).Replace(text)
+			"EXEC @preview ", "EXEC sqlwriter_preview.preview_"+state.Hash+" ", "EXEC @apply", "EXEC sqlwriter.apply_"+state.Hash,
+			"EXEC @read ", "EXEC sqlwriter.rewrite_read_"+state.Hash+" ", "EXEC @rewrite", "EXEC sqlwriter.rewrite_"+state.Hash).Replace(text)
 	}
 	rows, err := d.db.Query(text)
 	require.NoError(t, err)
