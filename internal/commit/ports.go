@@ -24,7 +24,7 @@ type Documents interface {
 	Record(ctx context.Context, id, etag string, state invoice.State) (string, error)
 }
 
-// Sink is the SQL database. Each call is one request and one transaction.
+// Sink is the SQL database. Each call is one request and one transaction; a Rewrite may read by another request before.
 type Sink interface {
 	// Apply writes the items, all or none, and gives one outcome per item in their order. The database decides which item
 	// is the newest for a line that several items name. The same items again give unchanged. An item that can never be
