@@ -1,28 +1,20 @@
--- The actions of operators (audit_log, one entry for each, never changed) and their long actions (run, one row from
--- request to receipt). filter, counts and detail are JSON. heartbeat_at is the time of the run's last sign of life.
--- All times are UTC by the database's clock. Statuses and kinds are not checked, because a later build may have more.
-CREATE TABLE sqlwriter_run (
-    run_number INTEGER PRIMARY KEY,
-    run_id TEXT NOT NULL UNIQUE,
-    sys_name TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    filter TEXT CHECK (json_valid(filter)),
-    requested_by TEXT NOT NULL,
-    why TEXT NOT NULL,
-    status TEXT NOT NULL,
-    cancel INTEGER NOT NULL CHECK (cancel IN (0, 1)),
-    counts TEXT NOT NULL CHECK (json_valid(counts)),
-    started_at TEXT NOT NULL,
-    ended_at TEXT,
-    heartbeat_at TEXT NOT NULL
-);
+-- The audit log: one entry for each action of an operator and each step of a run, never changed. detail is JSON.
+-- All times are UTC by the database's clock.
 CREATE TABLE sqlwriter_audit_log (
     audit_id INTEGER PRIMARY KEY,
     done_at TEXT NOT NULL,
     sys_name TEXT NOT NULL,
+    level TEXT,
     action TEXT NOT NULL,
     done_by TEXT NOT NULL,
     why TEXT NOT NULL,
     subject TEXT NOT NULL,
+    run_id TEXT,
+    job_id TEXT,
     detail TEXT CHECK (json_valid(detail))
 );
+-- The reports read the latest entries of a level. Most entries are steps of workers; of those of other environments
+-- only the index is read. The next two indexes find the latest entries of an action and of a run.
+CREATE INDEX sqlwriter_ix_audit_log_level ON sqlwriter_audit_log (level, audit_id, sys_name);
+CREATE INDEX sqlwriter_ix_audit_log_action ON sqlwriter_audit_log (action, audit_id, sys_name, level);
+CREATE INDEX sqlwriter_ix_audit_log_run ON sqlwriter_audit_log (run_id, audit_id);

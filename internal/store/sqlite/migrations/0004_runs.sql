@@ -1,33 +1,41 @@
--- Runs that many workers share (internal/run). job is one batch of a run, batch_item one of its documents, worker one
--- working invocation, error_detail one failure of a document. internal/run/states.go has the states and their
--- changes.
--- All times are UTC by the database's clock. Columns of the older tables are empty, or 0, for runs of one process.
+-- Runs (internal/run). run is one row from request to receipt, job one batch of a run, batch_item one of its documents,
+-- worker one working invocation, error_detail one failure of a document. internal/run/states.go has the states and
+-- their changes.
+-- All times are UTC by the database's clock. filter and counts are JSON. heartbeat_at is the last sign of life.
+-- Statuses and kinds are not checked, because a later build may have more.
 -- There are no foreign keys, because guarded statements alone add and change rows.
-ALTER TABLE sqlwriter_run ADD COLUMN pattern TEXT;
-ALTER TABLE sqlwriter_run ADD COLUMN rate_per_minute INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sqlwriter_run ADD COLUMN document_limit INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sqlwriter_run ADD COLUMN matched_count INTEGER;
-ALTER TABLE sqlwriter_run ADD COLUMN at_least INTEGER CHECK (at_least IN (0, 1));
-ALTER TABLE sqlwriter_run ADD COLUMN named_count INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sqlwriter_run ADD COLUMN error TEXT;
-ALTER TABLE sqlwriter_run ADD COLUMN watermark TEXT;
-ALTER TABLE sqlwriter_run ADD COLUMN documents INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sqlwriter_run ADD COLUMN batches INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sqlwriter_run ADD COLUMN owner TEXT;
-ALTER TABLE sqlwriter_run ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sqlwriter_run ADD COLUMN lost_managers INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sqlwriter_run ADD COLUMN handed_off_at TEXT;
-ALTER TABLE sqlwriter_run ADD COLUMN next_at TEXT;
+CREATE TABLE sqlwriter_run (
+    run_number INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL UNIQUE,
+    sys_name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    filter TEXT CHECK (json_valid(filter)),
+    named_count INTEGER NOT NULL DEFAULT 0,
+    pattern TEXT NOT NULL,
+    rate_per_minute INTEGER NOT NULL DEFAULT 0,
+    document_limit INTEGER NOT NULL DEFAULT 0,
+    matched_count INTEGER NOT NULL DEFAULT 0,
+    at_least INTEGER NOT NULL DEFAULT 0 CHECK (at_least IN (0, 1)),
+    requested_by TEXT NOT NULL,
+    why TEXT NOT NULL,
+    status TEXT NOT NULL,
+    cancel INTEGER NOT NULL CHECK (cancel IN (0, 1)),
+    error TEXT,
+    counts TEXT NOT NULL CHECK (json_valid(counts)),
+    watermark TEXT,
+    documents INTEGER NOT NULL DEFAULT 0,
+    batches INTEGER NOT NULL DEFAULT 0,
+    owner TEXT,
+    epoch INTEGER NOT NULL DEFAULT 0,
+    lost_managers INTEGER NOT NULL DEFAULT 0,
+    started_at TEXT NOT NULL,
+    handed_off_at TEXT,
+    ended_at TEXT,
+    heartbeat_at TEXT NOT NULL,
+    next_at TEXT
+);
 -- The timer reads the running runs, oldest first, and the table only grows.
 CREATE INDEX sqlwriter_ix_run_status ON sqlwriter_run (status, run_number);
-ALTER TABLE sqlwriter_audit_log ADD COLUMN level TEXT;
-ALTER TABLE sqlwriter_audit_log ADD COLUMN run_id TEXT;
-ALTER TABLE sqlwriter_audit_log ADD COLUMN job_id TEXT;
--- The reports read the latest entries of a level. Most entries are steps of workers; of those of other environments
--- only the index is read. The next two indexes find the latest entries of an action and of a run.
-CREATE INDEX sqlwriter_ix_audit_log_level ON sqlwriter_audit_log (level, audit_id, sys_name);
-CREATE INDEX sqlwriter_ix_audit_log_action ON sqlwriter_audit_log (action, audit_id, sys_name, level);
-CREATE INDEX sqlwriter_ix_audit_log_run ON sqlwriter_audit_log (run_id, audit_id);
 CREATE TABLE sqlwriter_job (
     job_number INTEGER PRIMARY KEY,
     job_id TEXT NOT NULL UNIQUE CHECK (length(job_id) = 64),

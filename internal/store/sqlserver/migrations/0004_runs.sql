@@ -1,34 +1,44 @@
--- Runs that many workers share (internal/run). job is one batch of a run, batch_item one of its documents, worker one
--- working invocation, error_detail one failure of a document. internal/run/states.go has the states and their
--- changes.
--- All times are UTC by the database's clock. Columns of the older tables are empty, or 0, for runs of one process.
+-- Runs (internal/run). run is one row from request to receipt, job one batch of a run, batch_item one of its documents,
+-- worker one working invocation, error_detail one failure of a document. internal/run/states.go has the states and
+-- their changes.
+-- All times are UTC by the database's clock. filter and counts are JSON. heartbeat_at is the last sign of life.
+-- Statuses and kinds are not checked, because a later build may have more.
 -- There are no foreign keys, because guarded statements alone add and change rows.
 -- Keys and statuses are compared byte by byte under any collation of the database.
-ALTER TABLE sqlwriter.run ADD pattern nvarchar(40) COLLATE Latin1_General_BIN2 NULL;
-ALTER TABLE sqlwriter.run ADD rate_per_minute int NOT NULL CONSTRAINT df_run_rate DEFAULT 0;
-ALTER TABLE sqlwriter.run ADD document_limit int NOT NULL CONSTRAINT df_run_limit DEFAULT 0;
-ALTER TABLE sqlwriter.run ADD matched_count int NULL;
-ALTER TABLE sqlwriter.run ADD at_least bit NULL;
-ALTER TABLE sqlwriter.run ADD named_count int NOT NULL CONSTRAINT df_run_named DEFAULT 0;
-ALTER TABLE sqlwriter.run ADD error nvarchar(2000) NULL;
-ALTER TABLE sqlwriter.run ADD watermark nvarchar(max) NULL;
-ALTER TABLE sqlwriter.run ADD documents int NOT NULL CONSTRAINT df_run_documents DEFAULT 0;
-ALTER TABLE sqlwriter.run ADD batches int NOT NULL CONSTRAINT df_run_batches DEFAULT 0;
-ALTER TABLE sqlwriter.run ADD owner nvarchar(64) COLLATE Latin1_General_BIN2 NULL;
-ALTER TABLE sqlwriter.run ADD epoch int NOT NULL CONSTRAINT df_run_epoch DEFAULT 0;
-ALTER TABLE sqlwriter.run ADD lost_managers int NOT NULL CONSTRAINT df_run_lost_managers DEFAULT 0;
-ALTER TABLE sqlwriter.run ADD handed_off_at datetime2(3) NULL;
-ALTER TABLE sqlwriter.run ADD next_at datetime2(3) NULL;
+CREATE TABLE sqlwriter.run (
+    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    run_number bigint IDENTITY (1, 1) NOT NULL,
+    sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
+    kind nvarchar(40) NOT NULL,
+    filter nvarchar(max) NULL,
+    named_count int NOT NULL CONSTRAINT df_run_named DEFAULT 0,
+    pattern nvarchar(40) COLLATE Latin1_General_BIN2 NOT NULL,
+    rate_per_minute int NOT NULL CONSTRAINT df_run_rate DEFAULT 0,
+    document_limit int NOT NULL CONSTRAINT df_run_limit DEFAULT 0,
+    matched_count int NOT NULL CONSTRAINT df_run_matched DEFAULT 0,
+    at_least bit NOT NULL CONSTRAINT df_run_at_least DEFAULT 0,
+    requested_by nvarchar(256) NOT NULL,
+    why nvarchar(2000) NOT NULL,
+    status varchar(30) COLLATE Latin1_General_BIN2 NOT NULL,
+    cancel bit NOT NULL,
+    error nvarchar(2000) NULL,
+    counts nvarchar(max) NOT NULL,
+    watermark nvarchar(max) NULL,
+    documents int NOT NULL CONSTRAINT df_run_documents DEFAULT 0,
+    batches int NOT NULL CONSTRAINT df_run_batches DEFAULT 0,
+    owner nvarchar(64) COLLATE Latin1_General_BIN2 NULL,
+    epoch int NOT NULL CONSTRAINT df_run_epoch DEFAULT 0,
+    lost_managers int NOT NULL CONSTRAINT df_run_lost_managers DEFAULT 0,
+    started_at datetime2(3) NOT NULL,
+    handed_off_at datetime2(3) NULL,
+    ended_at datetime2(3) NULL,
+    heartbeat_at datetime2(3) NOT NULL,
+    next_at datetime2(3) NULL,
+    CONSTRAINT pk_run PRIMARY KEY (run_id),
+    CONSTRAINT uq_run_number UNIQUE (run_number)
+);
 -- The timer reads the running runs, oldest first, and the table only grows.
 CREATE INDEX ix_run_status ON sqlwriter.run (status, run_number);
-ALTER TABLE sqlwriter.audit_log ADD level varchar(10) COLLATE Latin1_General_BIN2 NULL;
-ALTER TABLE sqlwriter.audit_log ADD run_id nvarchar(64) COLLATE Latin1_General_BIN2 NULL;
-ALTER TABLE sqlwriter.audit_log ADD job_id char(64) COLLATE Latin1_General_BIN2 NULL;
--- The reports read the latest entries of a level. Most entries are steps of workers; of those of other environments
--- only the index is read. The next two indexes find the latest entries of an action and of a run.
-CREATE INDEX ix_audit_log_level ON sqlwriter.audit_log (level, audit_id) INCLUDE (sys_name);
-CREATE INDEX ix_audit_log_action ON sqlwriter.audit_log (action, audit_id) INCLUDE (sys_name, level);
-CREATE INDEX ix_audit_log_run ON sqlwriter.audit_log (run_id, audit_id);
 CREATE TABLE sqlwriter.job (
     job_id char(64) COLLATE Latin1_General_BIN2 NOT NULL,
     job_number bigint IDENTITY (1, 1) NOT NULL,
