@@ -124,9 +124,9 @@ func commandRows() []fault.Row {
 			Code: "still_written", Kind: fault.Contention, Condition: fault.Changed, Source: "docs/cutover.md", Own: command,
 			Reason: "documents were finished while the adoption ran: stop the old writer, and adopt again",
 		},
-		{Code: "run_exists", Kind: own, Reason: "a run with this id exists", Source: auditLog, Own: command},
-		{Code: "run_id", Kind: own, Reason: "the id of a run is not valid", Source: auditLog, Own: command},
-		{Code: "status", Kind: own, Reason: "a run was to end with a status that is not final", Source: auditLog, Own: command},
+		{Code: "run_exists", Kind: own, Reason: "a run with this id exists", Source: runs, Own: command},
+		{Code: "run_id", Kind: own, Reason: "the id of a run is not valid", Source: runs, Own: command},
+		{Code: "status", Kind: own, Reason: "batches were to be added with a status other than pending_queue and queued", Source: runs, Own: command},
 		{Code: "json", Kind: own, Reason: "data of a run or of an entry of the audit log is not JSON", Source: auditLog, Own: command},
 		{Code: "counts", Kind: own, Reason: "the stored counts of a run are not valid: only this run cannot be shown", Source: runs, Own: command},
 		{
