@@ -60,16 +60,14 @@ func (s *Server) serveDatabase(req *request) (*response, *apiError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case req.databaseID == "" && req.method == http.MethodPost && isQueryRequest(req):
-		return nil, badRequest("Queries over databases are not implemented by this emulator.")
-	case req.databaseID == "" && req.method == http.MethodPost:
+	case req.databaseID == "" && req.method == http.MethodPost && !isQueryRequest(req.header):
 		return s.createDatabase(req)
-	case req.databaseID == "" && req.method == http.MethodGet:
+	case req.databaseID == "" && (req.method == http.MethodGet || req.method == http.MethodPost):
 		var entries [][]byte
 		for _, id := range sortedKeys(s.databases) {
 			entries = append(entries, s.databases[id].json())
 		}
-		return newResponse(http.StatusOK, listBody("", "Databases", entries)), nil
+		return s.list(req, "", "Databases", entries)
 	}
 	db := s.databases[req.databaseID]
 	switch {
@@ -90,8 +88,35 @@ func (s *Server) serveDatabase(req *request) (*response, *apiError) {
 	}
 }
 
-func isQueryRequest(req *request) bool {
-	return isTrue(req.header.Get(headerIsQuery)) || isTrue(req.header.Get(headerQuery))
+func isQueryRequest(h http.Header) bool {
+	return isTrue(h.Get(headerIsQuery)) || isTrue(h.Get(headerQuery)) || strings.HasPrefix(h.Get("Content-Type"), "application/query+json")
+}
+
+// list answers a list of databases, containers or offers: all of it, or what the query of the request selects.
+func (s *Server) list(req *request, rid, name string, entries [][]byte) (*response, *apiError) {
+	if req.method == http.MethodPost {
+		q, _, err := s.parseQuery(req)
+		if err != nil {
+			return nil, err
+		}
+		if q.Collected() || q.Unserved() != nil {
+			return nil, badRequest("Over %s only queries that filter and project are implemented by this emulator.", strings.ToLower(name))
+		}
+		var rows [][]byte
+		for _, e := range entries {
+			v, parseErr := jsonval.Parse(string(e))
+			if parseErr != nil {
+				return nil, badRequest("%s", parseErr)
+			}
+			if row := q.Project(v); q.Matches(v) && !row.IsUndefined() {
+				rows = append(rows, row.AppendJSON(nil))
+			}
+		}
+		entries = rows
+	}
+	resp := newResponse(http.StatusOK, listBody(rid, name, entries))
+	resp.items = len(entries)
+	return resp, nil
 }
 
 func checkName(v jsonval.Value) *apiError {
@@ -132,16 +157,14 @@ func (s *Server) serveContainer(req *request) (*response, *apiError) {
 		return nil, notFound()
 	}
 	switch {
-	case req.containerID == "" && req.method == http.MethodPost && isQueryRequest(req):
-		return nil, badRequest("Queries over containers are not implemented by this emulator.")
-	case req.containerID == "" && req.method == http.MethodPost:
+	case req.containerID == "" && req.method == http.MethodPost && !isQueryRequest(req.header):
 		return s.createContainer(db, req)
-	case req.containerID == "" && req.method == http.MethodGet:
+	case req.containerID == "" && (req.method == http.MethodGet || req.method == http.MethodPost):
 		var entries [][]byte
 		for _, id := range sortedKeys(db.containers) {
 			entries = append(entries, db.containers[id].json())
 		}
-		return newResponse(http.StatusOK, listBody(db.rid, "DocumentCollections", entries)), nil
+		return s.list(req, db.rid, "DocumentCollections", entries)
 	}
 	c := db.containers[req.containerID]
 	switch {

@@ -10,8 +10,12 @@
 //
 // # What it serves
 //
-//   - Account, databases, containers (partition key paths and kind, defaultTtl), pkranges, throughput to read.
-//     Signatures with the account key are checked, dates within 15 minutes.
+//   - Account, databases, containers (partition key paths and kind, defaultTtl), pkranges, throughput to read;
+//     filters over databases, containers and offers. Signatures with the account key are checked, dates within
+//     15 minutes.
+//   - Addresses by name, and by resource id (/dbs/{rid}/colls/{rid}/docs/{rid}), which are signed over their last
+//     id in lower case. A database whose name has the form of a resource id (eight characters that end with ==)
+//     cannot be addressed by it.
 //   - Documents: create, upsert, replace, read, delete, patch, transactional batch; quoted _etag that is new
 //     with every write, _ts in whole seconds, _rid, _self; If-Match, If-None-Match on reads, Prefer:
 //     return=minimal; ids, partition key header against content, 2 MB, ttl; 400/401/403/404/409/410/412/413
@@ -20,7 +24,8 @@
 //     parent is 400.
 //   - Queries: the language of package cosmossql. What the gateway cannot serve across partitions is refused
 //     with 400 and substatus 1004, on a container of one range too. Pages end at the limit, at 4 MB and at the
-//     end of a range, so empty pages with a continuation are normal; continuations are checked.
+//     end of a range, so empty pages with a continuation are normal; continuations are checked. Query plans are
+//     made for queries that need none: filters, and what is limited to one partition key.
 //   - ReadManyItems, feed ranges, change feed in latest version mode: per range in LSN order, continuation by
 //     etag, 304 when nothing is new.
 //   - A journal on disk: every acknowledged write survives the death of the process (not of the machine:
@@ -29,10 +34,11 @@
 //
 // # What it refuses although the service has it
 //
-// The patch operation move, unique keys, queries over databases, containers and offers, query plans,
-// batches that are not atomic, the change feed mode with all versions, changing throughput, and what
-// package cosmossql lists. There are no stored procedures, triggers, users, permissions, conflicts,
-// attachments.
+// The patch operation move, unique keys, plans of queries that a client has to merge (ORDER BY, TOP, OFFSET,
+// DISTINCT, GROUP BY, aggregates), batches that are not atomic or in HybridRow (the .NET SDK's), the change
+// feed mode with all versions, changing throughput, and what package cosmossql lists. There are no stored
+// procedures, triggers, user-defined functions, users, permissions, conflicts, attachments, and no deletion of a
+// whole partition key.
 //
 // # Where it is stricter than the service
 //
@@ -56,5 +62,5 @@
 // documents, querying, HTTP status codes) and its pages on service quotas, partial document update, change
 // feed modes, time to live and transactional batch; what azcosmos v1.5.0 sends and expects; what a real
 // account answered in the recordings of the public repository xo/dbimp (COSMOS.md, testdata/cosmos); facts
-// F63 to F73 and F90 of docs/facts.md.
+// F63 to F73, F90 and F93 to F96 of docs/facts.md.
 package cosmosdb

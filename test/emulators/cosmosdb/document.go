@@ -183,8 +183,11 @@ func read(doc *document, ifNoneMatch string) (docResult, *apiError) {
 // parsePatch reads the body of a patch and binds its condition.
 func (c *container) parsePatch(body jsonval.Value) (patchRequest, *apiError) {
 	var req patchRequest
+	if body.Kind() == jsonval.Array { // as the JavaScript SDK sends a patch without a condition
+		return req, req.parseOperations(body)
+	}
 	if body.Kind() != jsonval.Object {
-		return req, badRequest("The request payload is invalid: a patch is a JSON object.")
+		return req, badRequest("The request payload is invalid: a patch is a JSON object, or an array of operations.")
 	}
 	if condition := body.Get("condition"); !condition.IsUndefined() {
 		q, err := cosmossql.ParseCondition(condition.Text())

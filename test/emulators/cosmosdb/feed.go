@@ -27,17 +27,17 @@ func (s *Server) changeFeed(c *container, req *request) (*response, *apiError) {
 	if err != nil {
 		return nil, err
 	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.gone {
+		return nil, notFound()
+	}
 	scope, err := c.scope(req)
 	if err != nil {
 		return nil, err
 	}
 	if len(scope.ranges) != 1 {
 		return nil, badRequest("The change feed is read range by range: x-ms-documentdb-partitionkeyrangeid (or a partition key) is missing.")
-	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if c.gone {
-		return nil, notFound()
 	}
 	r := scope.ranges[0]
 	after, start, err := feedStart(req.header.Get("If-None-Match"), r)
@@ -84,8 +84,8 @@ func (p *feedPage) response(c *container, r *pkRange) *response {
 	resp := newResponse(http.StatusNotModified, nil)
 	if len(p.rows) > 0 {
 		resp = newResponse(http.StatusOK, listBody(c.rid, "Documents", p.rows))
-		resp.items = len(p.rows)
 	}
+	resp.items = len(p.rows)
 	at := r.lsn
 	if p.more {
 		at = p.last

@@ -182,8 +182,9 @@ func TestFeedStartTimeAndRESTHeaders(t *testing.T) {
 	require.Equal(t, 4, n)
 	etag := header.Get("Etag")
 	require.Equal(t, `"4"`, etag)
-	code, header, _ = read(map[string]string{"If-None-Match": etag})
+	code, header, _ = read(map[string]string{"If-None-Match": etag, "x-ms-documentdb-partitionkeyrangeid": containerRID(t, run) + ",0"})
 	require.Equal(t, 304, code)
+	require.Equal(t, "0", header.Get("x-ms-item-count"), "the .NET SDK reads it, also where there is no body")
 	require.Equal(t, etag, header.Get("Etag"))
 	code, header, n = read(map[string]string{"x-ms-max-item-count": "3"})
 	require.Equal(t, 200, code)
@@ -197,6 +198,7 @@ func TestFeedStartTimeAndRESTHeaders(t *testing.T) {
 		want    int
 	}{
 		"no such range":         {map[string]string{"x-ms-documentdb-partitionkeyrangeid": "7"}, 410},
+		"of another container":  {map[string]string{"x-ms-documentdb-partitionkeyrangeid": "AAAAAAAAAAA=,0"}, 410},
 		"continuation not ours": {map[string]string{"If-None-Match": "garbage"}, 400},
 		"not a date":            {map[string]string{"If-Modified-Since": "yesterday"}, 400},
 		"all versions mode":     {map[string]string{"A-IM": "Full-Fidelity Feed"}, 400},
@@ -207,6 +209,15 @@ func TestFeedStartTimeAndRESTHeaders(t *testing.T) {
 	}
 	code, _, _ = onDocs("GET", map[string]string{"A-IM": "Incremental feed"}, "").do(t, cosmosdbtestTwoRanges(t))
 	require.Equal(t, 400, code, "a feed over several ranges")
+}
+
+// containerRID is the resource id of db/logs.
+func containerRID(t *testing.T, run *cosmosdbtest.Running) string {
+	t.Helper()
+	_, _, body := rest{method: "GET", path: "/dbs/db/colls/logs", resourceType: "colls", link: "dbs/db/colls/logs"}.do(t, run)
+	rid, _ := body["_rid"].(string)
+	require.NotEmpty(t, rid)
+	return rid
 }
 
 // cosmosdbtestTwoRanges is another account whose db/logs has two ranges.

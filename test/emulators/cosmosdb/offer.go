@@ -3,7 +3,6 @@ package cosmosdb
 import (
 	"fmt"
 	"net/http"
-	"strings"
 
 	"sqlwriter/test/emulators/cosmosdb/jsonval"
 )
@@ -12,28 +11,28 @@ import (
 // by it: throttling is made by faults.
 const emulatorThroughput = 400
 
-// serveOffer answers what azcosmos asks for ReadThroughput of a container: the query for the offer of a
-// resource id, then the offer. Throughput cannot be changed here.
+// serveOffer answers the list of offers, queries over it (azcosmos asks by offerResourceId, the .NET SDK by that and a
+// parameter, the JavaScript SDK by resource), and an offer by its resource id. Throughput cannot be changed here.
 func (s *Server) serveOffer(req *request) (*response, *apiError) {
-	const prefix = "SELECT * FROM c WHERE c.offerResourceId = '"
 	switch {
-	case req.method == http.MethodPost && req.offerID == "":
-		rid, ok := strings.CutPrefix(req.body.Get("query").Text(), prefix)
-		if !ok {
-			return nil, badRequest("This query over offers is not implemented by this emulator.")
-		}
+	case req.offerID == "" && (req.method == http.MethodGet || isQueryRequest(req.header)):
 		var entries [][]byte
-		if c := s.containerByRID(strings.TrimSuffix(rid, "'")); c != nil {
-			entries = append(entries, c.offer())
+		s.mu.RLock()
+		for _, id := range sortedKeys(s.databases) {
+			db := s.databases[id]
+			for _, id := range sortedKeys(db.containers) {
+				entries = append(entries, db.containers[id].offer())
+			}
 		}
-		return newResponse(http.StatusOK, listBody("", "Offers", entries)), nil
-	case req.method == http.MethodGet && req.offerID != "":
+		s.mu.RUnlock()
+		return s.list(req, "", "Offers", entries)
+	case req.method == http.MethodGet:
 		if c := s.containerByRID(req.offerID); c != nil {
 			return newResponse(http.StatusOK, c.offer()), nil
 		}
 		return nil, notFound()
 	default:
-		return nil, badRequest("Changing or listing throughput is not implemented by this emulator.")
+		return nil, badRequest("Changing throughput is not implemented by this emulator.")
 	}
 }
 
@@ -43,7 +42,7 @@ func (c *container) offer() []byte {
 	defer c.mu.RUnlock()
 	rid := jsonval.OfString(c.rid).JSON()
 	return fmt.Appendf(nil, `{"offerVersion":"V2","offerType":"Invalid","content":{"offerThroughput":%d},"offerResourceId":%[2]s,`+
-		`"id":%[2]s,"_rid":%[2]s,"_self":"offers/%[3]s/","_etag":"\"1\"","_ts":%d}`, emulatorThroughput, rid, c.rid, c.ts)
+		`"resource":"dbs/%[5]s/colls/%[3]s/","id":%[2]s,"_rid":%[2]s,"_self":"offers/%[3]s/","_etag":"\"1\"","_ts":%d}`, emulatorThroughput, rid, c.rid, c.ts, c.dbRID)
 }
 
 func (s *Server) containerByRID(rid string) *container {

@@ -2,11 +2,10 @@ package cosmosdb
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"sqlwriter/test/emulators/cosmosdb/jsonval"
@@ -15,7 +14,7 @@ import (
 // Op is the kind of a request, by which it is counted and by which faults choose it.
 type Op string
 
-// The kinds. ReadMany is the query that azcosmos sends for ReadManyItems: one with a range header.
+// The kinds. ReadMany is a query with a range header, which azcosmos sends for ReadManyItems. Plan asks for the plan of a query.
 const (
 	OpAccount   Op = "account"
 	OpDatabase  Op = "database"
@@ -31,6 +30,7 @@ const (
 	OpBatch     Op = "batch"
 	OpQuery     Op = "query"
 	OpReadMany  Op = "readmany"
+	OpPlan      Op = "plan"
 	OpList      Op = "list"
 	OpFeed      Op = "feed"
 )
@@ -46,6 +46,7 @@ const (
 	headerBatchAtomic    = "X-Ms-Cosmos-Batch-Atomic"
 	headerIsQuery        = "X-Ms-Documentdb-Isquery"
 	headerQuery          = "X-Ms-Documentdb-Query"
+	headerIsPlan         = "X-Ms-Cosmos-Is-Query-Plan-Request"
 	headerCrossPartition = "X-Ms-Documentdb-Query-Enablecrosspartition"
 	headerMaxItemCount   = "X-Ms-Max-Item-Count"
 	headerContinuation   = "X-Ms-Continuation"
@@ -60,6 +61,9 @@ const maxBody = 4 << 20
 // maxDrained is how much of a request that is too large is still read before it is answered.
 const maxDrained = 64 << 20
 
+// hybridRow is the first byte of a batch in the binary form of the .NET SDK (HybridRow, version 1).
+const hybridRow = 0x81
+
 // request is an HTTP request as the server sees it.
 type request struct {
 	op     Op
@@ -69,6 +73,12 @@ type request struct {
 
 	databaseID, containerID, documentID string
 	offerID                             string
+	// byRID is set when the address has resource ids instead of names; resolve replaces them.
+	byRID       bool
+	documentRID string
+
+	// contentPath and altContentPath name the container of the documents: by resource id, and by names.
+	contentPath, altContentPath string
 
 	// resourceType and resourceLink are what the signature is made over.
 	resourceType, resourceLink string
@@ -80,8 +90,8 @@ type request struct {
 // newRequest reads and routes a request. The request is never nil, so that an error can be answered.
 func newRequest(r *http.Request) (*request, *apiError) {
 	req := &request{method: r.Method, header: r.Header, host: r.Host, activityID: r.Header.Get(headerActivityID)}
-	if req.activityID == "" {
-		req.activityID = fmt.Sprintf("%08x-0000-0000-0000-%012x", rand.Uint32(), rand.Uint64()>>16)
+	if !guid.MatchString(req.activityID) {
+		req.activityID = newGUID()
 	}
 	if err := req.route(r.URL); err != nil {
 		return req, err
@@ -106,6 +116,9 @@ func (req *request) parseBody(text []byte) *apiError {
 		}
 	} else if len(text) == 0 {
 		return nil
+	}
+	if req.op == OpBatch && len(text) > 0 && text[0] == hybridRow {
+		return badRequest("A batch in HybridRow, the binary form of the .NET SDK, is not implemented by this emulator.")
 	}
 	v, err := jsonval.Parse(string(text))
 	if err != nil {
@@ -144,11 +157,11 @@ func (req *request) route(u *url.URL) *apiError {
 	if last == 5 && segments[4] == "pkranges" {
 		names[2].word = "pkranges"
 	}
-	if last > 2*len(names) {
-		return badRequest("Request url is invalid.")
-	}
 	for i, s := range segments {
-		if i%2 == 0 && s != names[i/2].word {
+		if what := unserved(s); i%2 == 0 && i > 0 && what != "" {
+			return badRequest("%s are not implemented by this emulator.", what)
+		}
+		if i/2 >= len(names) || i%2 == 0 && s != names[i/2].word {
 			return badRequest("Request url is invalid.")
 		}
 		if i%2 == 1 {
@@ -157,6 +170,10 @@ func (req *request) route(u *url.URL) *apiError {
 	}
 	req.resourceType = segments[(last-1)/2*2]
 	req.resourceLink = strings.Join(segments[:last/2*2], "/")
+	if isDatabaseRID(req.databaseID) { // signed over the last id alone, in lower case
+		req.byRID, req.resourceLink = true, strings.ToLower(segments[last/2*2-1])
+		req.documentRID, req.documentID = req.documentID, ""
+	}
 	return req.choose(req.resourceType, last%2 == 1)
 }
 
@@ -194,7 +211,9 @@ func (req *request) choose(resourceType string, feed bool) *apiError {
 		req.op = OpList
 	case isTrue(h.Get(headerIsBatch)):
 		req.op = OpBatch
-	case isTrue(h.Get(headerIsQuery)), isTrue(h.Get(headerQuery)), strings.HasPrefix(h.Get("Content-Type"), "application/query+json"):
+	case isTrue(h.Get(headerIsPlan)):
+		req.op = OpPlan
+	case isQueryRequest(h):
 		req.op = OpQuery
 		if h.Get(headerRangeID) != "" {
 			req.op = OpReadMany
@@ -206,6 +225,24 @@ func (req *request) choose(resourceType string, feed bool) *apiError {
 	}
 	return req.allow(http.MethodGet, http.MethodPost)
 }
+
+// unserved names, in words, what the service has under a database or container and this emulator has not.
+func unserved(segment string) string {
+	switch segment {
+	case "sprocs", "triggers", "udfs":
+		return "Stored procedures, triggers and user-defined functions"
+	case "users", "permissions":
+		return "Users and permissions"
+	case "conflicts", "attachments":
+		return "Conflicts and attachments"
+	case "operations":
+		return "Operations over a whole container, as the deletion of all items of a partition key,"
+	}
+	return ""
+}
+
+// guid is the form that the SDKs parse activity ids by.
+var guid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 func (req *request) allow(methods ...string) *apiError {
 	for _, m := range methods {

@@ -32,6 +32,10 @@ func (s *Server) send(w http.ResponseWriter, req *request, resp *response, apiEr
 	h.Set(headerActivityID, req.activityID)
 	h.Set("X-Ms-Gatewayversion", "version=emulator")
 	h.Set("Content-Type", "application/json")
+	if req.contentPath != "" {
+		h.Set("X-Ms-Content-Path", req.contentPath)
+		h.Set("X-Ms-Alt-Content-Path", req.altContentPath)
+	}
 	if apiErr != nil {
 		if apiErr.substatus != 0 {
 			h.Set("X-Ms-Substatus", strconv.Itoa(apiErr.substatus))

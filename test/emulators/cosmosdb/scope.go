@@ -12,18 +12,24 @@ type scope struct {
 	prefix string
 	// low and high bound the effective partition key; high empty means no bound.
 	low, high string
+	// epk is the effective partition key when the scope is one partition key.
+	epk string
 	// single is set when the scope is one partition key or one range: the gateway then has nothing to
 	// merge.
 	single bool
 }
 
-// scope reads the headers that limit a request: the partition key, the range, the bounds of the effective
-// partition key.
+// scope reads the headers that limit a request: the partition key, the range (its id, or the container's resource id, a comma
+// and its id), the bounds of the effective partition key. The caller has the lock.
 func (c *container) scope(req *request) (scope, *apiError) {
 	out := scope{ranges: c.ranges, low: req.header.Get(headerStartEPK), high: req.header.Get(headerEndEPK)}
 	if id := req.header.Get(headerRangeID); id != "" {
+		rid, inside, qualified := strings.Cut(id, ",")
+		if qualified {
+			id = inside
+		}
 		r := c.rangeByID(id)
-		if r == nil {
+		if r == nil || qualified && rid != c.rid {
 			return out, &apiError{
 				status: http.StatusGone, substatus: substatusPartitionKeyRangeGone,
 				message: "The partition key range '" + id + "' does not exist.",
@@ -43,14 +49,15 @@ func (c *container) scope(req *request) (scope, *apiError) {
 	}
 	out.prefix = pk.text
 	if len(pk.values) == len(c.pk.paths) {
-		out.limitTo(c.rangeOf(c.pk.effective(pk)))
+		out.limitTo(c, pk)
 	}
 	return out, nil
 }
 
-// limitTo keeps one range, or none when it was not in the scope.
-func (s *scope) limitTo(r *pkRange) {
-	s.single = true
+// limitTo keeps one partition key, and with it one range, or none when that was not in the scope.
+func (s *scope) limitTo(c *container, pk partitionKey) {
+	s.single, s.prefix, s.epk = true, pk.text, c.pk.effective(pk)
+	r := c.rangeOf(s.epk)
 	for _, have := range s.ranges {
 		if have == r {
 			s.ranges = []*pkRange{r}

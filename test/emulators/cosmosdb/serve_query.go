@@ -1,15 +1,16 @@
 package cosmosdb
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"net/http"
 	"slices"
 	"sort"
 	"strconv"
-	"strings"
 
 	"sqlwriter/test/emulators/cosmosdb/cosmossql"
 	"sqlwriter/test/emulators/cosmosdb/jsonval"
@@ -32,11 +33,22 @@ func (s *Server) query(c *container, req *request) (*response, *apiError) {
 	if err != nil {
 		return nil, err
 	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.gone {
+		return nil, notFound()
+	}
 	sc, err := c.scope(req)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkServable(q, &sc, req); err != nil {
+	if pk, ok := c.pinned(q); ok && sc.prefix == "" {
+		sc.limitTo(c, pk)
+	}
+	if req.op == OpPlan {
+		return c.plan(q, sc)
+	}
+	if err := c.checkServable(q, sc, req); err != nil {
 		return nil, err
 	}
 	run := queryRun{container: c, query: q, scope: sc, emptyEvery: s.opts.EmptyPages}
@@ -46,11 +58,6 @@ func (s *Server) query(c *container, req *request) (*response, *apiError) {
 	run.token, err = readToken(req.header.Get(headerContinuation), c, req.body.Get("query").Text()+params.JSON())
 	if err != nil {
 		return nil, err
-	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if c.gone {
-		return nil, notFound()
 	}
 	return run.page()
 }
@@ -63,9 +70,6 @@ func (s *Server) parseQuery(req *request) (*cosmossql.Query, jsonval.Value, *api
 	}
 	if text.Kind() != jsonval.String {
 		return nil, params, badRequest("The body of a query is an object with the text in 'query'.")
-	}
-	if isTrue(req.header.Get("X-Ms-Cosmos-Is-Query-Plan-Request")) {
-		return nil, params, badRequest("Query plans are not implemented by this emulator.")
 	}
 	values := make(map[string]jsonval.Value, params.Len())
 	for _, p := range params.Elements() {
@@ -105,13 +109,8 @@ func queryError(err error) *apiError {
 }
 
 // checkServable refuses what the gateway refuses when a query is not limited to one partition key or one
-// range, then what this emulator does not implement. A WHERE that pins the whole partition key limits it,
-// as in the service.
-func (c *container) checkServable(q *cosmossql.Query, sc *scope, req *request) *apiError {
-	if pk, ok := c.pinned(q); ok && sc.prefix == "" {
-		sc.prefix = pk.text
-		sc.limitTo(c.rangeOf(c.pk.effective(pk)))
-	}
+// range, then what this emulator does not implement.
+func (c *container) checkServable(q *cosmossql.Query, sc scope, req *request) *apiError {
 	if !sc.single && req.op != OpList {
 		if !isTrue(req.header.Get(headerCrossPartition)) {
 			return badRequest("%s", messageCrossDisabled)
@@ -133,7 +132,32 @@ func (c *container) checkServable(q *cosmossql.Query, sc *scope, req *request) *
 	return nil
 }
 
-// pinned is the partition key that WHERE names with = for every component.
+// plan answers a request for a query's plan (docs/facts.md F95). A query that only filters and projects, or is limited to one
+// partition key, needs none: the plan then says so and names the hashes to ask. Others are refused.
+func (c *container) plan(q *cosmossql.Query, sc scope) (*response, *apiError) {
+	if !sc.single {
+		construct, nonValue := q.GatewayRefusal()
+		if nonValue {
+			construct = "GROUP BY or an aggregate"
+		}
+		if construct != "" {
+			return nil, badRequest("The plan of a query with %s over partitions is not implemented by this emulator.", construct)
+		}
+	}
+	if err := q.Unserved(); err != nil {
+		return nil, queryError(err)
+	}
+	low, high, point := sc.low, cmp.Or(sc.high, "FF"), sc.epk != ""
+	if point {
+		low, high = sc.epk, sc.epk
+	}
+	return newResponse(http.StatusOK, fmt.Appendf(nil, `{"partitionedQueryExecutionInfoVersion":2,"queryInfo":{"distinctType":"None",`+
+		`"top":null,"offset":null,"limit":null,"orderBy":[],"orderByExpressions":[],"groupByExpressions":[],"groupByAliases":[],`+
+		`"aggregates":[],"groupByAliasToAggregateType":{},"rewrittenQuery":"","hasSelectValue":%t,"hasNonStreamingOrderBy":false},`+
+		`"queryRanges":[{"min":"%s","max":"%s","isMinInclusive":true,"isMaxInclusive":%t}]}`, q.SelectsValue(), low, high, point)), nil
+}
+
+// pinned is the partition key that WHERE names with = for every component, which limits a query to it, as in the service.
 func (c *container) pinned(q *cosmossql.Query) (partitionKey, bool) {
 	values := make([]jsonval.Value, len(c.pk.paths))
 	for i, p := range c.pk.paths {
@@ -172,8 +196,10 @@ type pageToken struct {
 	Query     uint64 `json:"q"`
 	// Page is the number of the next page.
 	Page int `json:"p"`
-	// Range is the position in the scope, After the number of the last document seen there.
-	Range int    `json:"r"`
+	// Low and High bound the range that is read, as it was when its first page was made; After is the number of the last
+	// document seen there. After a split the page goes on over the children. High empty is the beginning.
+	Low   string `json:"l"`
+	High  string `json:"h"`
 	After uint64 `json:"a"`
 	// Row is the next row of a result that was gathered whole.
 	Row int `json:"w"`
@@ -193,7 +219,7 @@ func readToken(header string, c *container, query string) (pageToken, *apiError)
 	}
 	var t pageToken
 	if err := json.Unmarshal(text, &t); err != nil || t.Container != fresh.Container || t.Query != fresh.Query ||
-		t.Page < 1 || t.Range < 0 || t.Row < 0 {
+		t.Page < 1 || t.Row < 0 {
 		return fresh, invalid
 	}
 	return t, nil
@@ -228,15 +254,32 @@ func (r *queryRun) page() (*response, *apiError) {
 	case r.query.Collected():
 		return r.collectedPage()
 	}
-	if r.token.Range >= len(r.scope.ranges) {
+	ranges := r.ranges()
+	if len(ranges) == 0 {
 		return r.response(false), nil
 	}
-	if more := r.scan(r.scope.ranges[r.token.Range]); more {
+	if more := r.scan(ranges); more {
 		return r.response(true), nil
 	}
 	// A page never holds rows of two ranges, so a range without a match is an empty page.
-	r.token.Range, r.token.After = r.token.Range+1, 0
-	return r.response(r.token.Range < len(r.scope.ranges)), nil
+	r.token.Low, r.token.After = r.token.High, 0
+	rest := r.from(r.token.High)
+	r.token.High = ""
+	return r.response(len(rest) > 0), nil
+}
+
+// ranges are those to read for this page: one, or all that came from it by splits since its first page was made.
+func (r *queryRun) ranges() []*pkRange {
+	out := r.from(r.token.Low)
+	if len(out) > 0 && r.token.High == "" {
+		r.token.High = out[0].high
+	}
+	return slices.DeleteFunc(out, func(rng *pkRange) bool { return rng.low >= r.token.High })
+}
+
+// from is the part of the scope's ranges that begins at a bound.
+func (r *queryRun) from(bound string) []*pkRange {
+	return slices.DeleteFunc(slices.Clone(r.scope.ranges), func(rng *pkRange) bool { return rng.low < bound })
 }
 
 func (r *queryRun) response(more bool) *response {
@@ -252,9 +295,9 @@ func (r *queryRun) response(more bool) *response {
 	return resp
 }
 
-// scan adds the rows of one range from the token on; more is true when the page is full before the end.
-func (r *queryRun) scan(rng *pkRange) (more bool) {
-	slots := r.candidates(rng)
+// scan adds the rows of ranges from the token on; more is true when the page is full before the end.
+func (r *queryRun) scan(ranges []*pkRange) (more bool) {
+	slots := r.candidates(ranges)
 	from := sort.Search(len(slots), func(i int) bool { return slots[i].number > r.token.After })
 	for _, s := range slots[from:] {
 		if !r.selects(s.doc) {
@@ -277,17 +320,22 @@ func (r *queryRun) selects(d *document) bool {
 	return d != nil && !c.ttl.expired(d, c.now()) && r.scope.holds(d) && r.query.Matches(d.val)
 }
 
-// candidates are the documents of a range that can match, in order of creation. A query that names the ids
+// candidates are the documents of ranges that can match, in order of creation. A query that names the ids
 // of a container whose partition key is the id looks them up instead of reading everything: that is what
 // azcosmos sends for ReadManyItems.
-func (r *queryRun) candidates(rng *pkRange) []*slot {
+func (r *queryRun) candidates(ranges []*pkRange) []*slot {
 	c := r.container
-	if !c.pk.isID() {
-		return rng.slots
-	}
 	ids, ok := r.query.Constants("id")
-	if !ok {
-		return rng.slots
+	if !c.pk.isID() || !ok {
+		if len(ranges) == 1 {
+			return ranges[0].slots
+		}
+		var out []*slot
+		for _, rng := range ranges {
+			out = append(out, rng.slots...)
+		}
+		slices.SortFunc(out, byNumber)
+		return out
 	}
 	var out []*slot
 	for _, id := range ids {
@@ -295,24 +343,28 @@ func (r *queryRun) candidates(rng *pkRange) []*slot {
 		if err != nil || id.Kind() != jsonval.String {
 			continue
 		}
-		if s := c.slots[slotKey(pk, id.Text())]; s != nil && c.rangeOf(s.doc.epk) == rng {
+		if s := c.slots[slotKey(pk, id.Text())]; s != nil && slices.Contains(ranges, c.rangeOf(s.doc.epk)) {
 			out = append(out, s)
 		}
 	}
-	slices.SortFunc(out, func(a, b *slot) int { return strings.Compare(a.key, b.key) })
-	out = slices.CompactFunc(out, func(a, b *slot) bool { return a == b })
-	slices.SortFunc(out, func(a, b *slot) int { return int(int64(a.number) - int64(b.number)) })
-	return out
+	slices.SortFunc(out, byNumber)
+	return slices.Compact(out)
 }
+
+func byNumber(a, b *slot) int { return cmp.Compare(a.number, b.number) }
 
 // collectedPage cuts a page out of a result that must be gathered whole (COUNT, ORDER BY, TOP, OFFSET).
 func (r *queryRun) collectedPage() (*response, *apiError) {
+	if ranges := r.scope.ranges; r.scope.epk == "" && len(ranges) == 1 {
+		if r.token.High != "" && (r.token.Low != ranges[0].low || r.token.High != ranges[0].high) {
+			return nil, badRequest("Invalid Continuation Token: the rows of ORDER BY, TOP, OFFSET or COUNT are those of a range that was split.")
+		}
+		r.token.Low, r.token.High = ranges[0].low, ranges[0].high
+	}
 	var docs []jsonval.Value
-	for _, rng := range r.scope.ranges {
-		for _, s := range r.candidates(rng) {
-			if r.selects(s.doc) {
-				docs = append(docs, s.doc.val)
-			}
+	for _, s := range r.candidates(r.scope.ranges) {
+		if r.selects(s.doc) {
+			docs = append(docs, s.doc.val)
 		}
 	}
 	rows, err := r.query.Collect(docs)

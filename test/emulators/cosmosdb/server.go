@@ -128,6 +128,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = s.authorize(req)
 	}
+	if err == nil {
+		err = s.resolve(req)
+	}
 	if err != nil {
 		s.send(w, req, nil, err)
 		return
@@ -147,6 +150,50 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.send(w, req, resp, err)
+}
+
+// resolve turns the resource ids of an address into names, which faults, counters and the rest of the server know. A document
+// that does not exist gets the name "", which no document has.
+func (s *Server) resolve(req *request) *apiError {
+	if !req.byRID {
+		return nil
+	}
+	if req.containerID != "" {
+		c := s.containerByRID(req.containerID)
+		if c == nil || c.dbRID != req.databaseID {
+			return notFound()
+		}
+		req.databaseID, req.containerID = c.dbID, c.id
+		if req.documentRID != "" {
+			req.documentID = c.nameOf(req)
+		}
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, db := range s.databases {
+		if db.rid == req.databaseID {
+			req.databaseID = db.id
+			return nil
+		}
+	}
+	return notFound()
+}
+
+// nameOf is the id of the document that the request names by its resource id, in the partition key of its header.
+func (c *container) nameOf(req *request) string {
+	pk, ok, err := req.partitionKey()
+	if !ok || err != nil || len(pk.values) != len(c.pk.paths) {
+		return ""
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, s := range c.rangeOf(c.pk.effective(pk)).slots {
+		if s.doc != nil && s.doc.pk.text == pk.text && c.docRID(s.number) == req.documentRID {
+			return s.doc.id
+		}
+	}
+	return ""
 }
 
 // cut closes the connection without an answer: the client sees EOF.
@@ -180,10 +227,11 @@ func (s *Server) serve(req *request) (*response, *apiError) {
 	if err != nil {
 		return nil, err
 	}
+	req.contentPath, req.altContentPath = c.rid, "dbs/"+c.dbID+"/colls/"+c.id
 	switch req.op {
 	case OpRanges:
 		return c.pkRanges(req), nil
-	case OpQuery, OpReadMany, OpList:
+	case OpQuery, OpReadMany, OpList, OpPlan:
 		return s.query(c, req)
 	case OpFeed:
 		return s.changeFeed(c, req)

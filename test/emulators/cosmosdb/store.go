@@ -153,10 +153,19 @@ func decodeRID(s string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(strings.ReplaceAll(s, "-", "/"))
 }
 
+// isDatabaseRID reports whether a name has the form of a database's resource id: four bytes. No database with a name of
+// that form can be addressed by it.
+func isDatabaseRID(name string) bool {
+	b, err := decodeRID(name)
+	return err == nil && len(b) == 4
+}
+
 // newETag is a fresh entity tag: a GUID in double quotes, which are part of it.
-func newETag() string {
+func newETag() string { return `"` + newGUID() + `"` }
+
+func newGUID() string {
 	a, b := rand.Uint64(), rand.Uint64()
-	return fmt.Sprintf(`"%08x-%04x-%04x-%04x-%012x"`, a>>32, a>>16&0xffff, a&0xffff, b>>48, b&0xffffffffffff)
+	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", a>>32, a>>16&0xffff, a&0xffff, b>>48, b&0xffffffffffff)
 }
 
 // newRID is the first four bytes of a resource id that no other resource has.

@@ -98,6 +98,9 @@ func (q *Query) Project(doc jsonval.Value) jsonval.Value {
 	return jsonval.OfObject(names, values)
 }
 
+// SelectsValue reports whether the select list is VALUE.
+func (q *Query) SelectsValue() bool { return q.value != nil }
+
 // GatewayRefusal gives the answer of the real gateway when the query is not limited to one partition key or
 // range: plan is the construct it would have to merge ("" when none), and nonValueAggregate is set for the
 // other refusal, of GROUP BY and of aggregates without VALUE (docs/facts.md F63).
