@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sqlwriter/test/emulators/cosmosdb/jsonval"
@@ -198,10 +199,11 @@ func (s *Server) createContainer(db *database, req *request) (*response, *apiErr
 		return nil, badRequest("The database has a damaged resource id.")
 	}
 	rid := encodeRID(binary.BigEndian.AppendUint32(dbRID, newRID()|1<<31))
-	c, apiErr := s.newContainer(db, id.Text(), rid, req.body, s.opts.Ranges)
+	c, apiErr := s.newContainer(db, id.Text(), rid, req.body)
 	if apiErr != nil {
 		return nil, apiErr
 	}
+	c.ranges = newRanges(c.pk, s.opts.Ranges)
 	c.etag, c.ts = newETag(), s.opts.Now().Unix()
 	if err := s.journal.append(c.record(recContainer)); err != nil {
 		return nil, commitError(err)
@@ -210,18 +212,15 @@ func (s *Server) createContainer(db *database, req *request) (*response, *apiErr
 	return c.describe(http.StatusCreated), nil
 }
 
-// newContainer makes an empty container from its definition; it is not yet in its database.
-func (s *Server) newContainer(db *database, id, rid string, props jsonval.Value, ranges int) (*container, *apiError) {
+// newContainer makes a container without ranges from its definition; it is not yet in its database.
+func (s *Server) newContainer(db *database, id, rid string, props jsonval.Value) (*container, *apiError) {
 	pk, err := parsePKDefinition(props.Get("partitionKey"))
 	if err != nil {
 		return nil, err
 	}
-	if ranges < 1 {
-		return nil, badRequest("A container has at least one partition key range.")
-	}
 	c := &container{
 		id: id, rid: rid, dbID: db.id, dbRID: db.rid, pk: pk, now: s.opts.Now, journal: s.journal,
-		ranges: newRanges(pk, ranges), slots: map[string]*slot{},
+		slots: map[string]*slot{},
 	}
 	return c, c.setProps(props)
 }
@@ -320,26 +319,34 @@ func (s *Server) discard(record []byte, containers ...*container) *apiError {
 	return nil
 }
 
-// pkRanges answers GET pkranges. azcosmos reads it as a feed that never changes: with the etag of an
-// earlier answer it gets 304.
+// pkRanges answers GET pkranges, a feed: with the etag of an earlier answer a client gets the ranges made since, or 304.
 func (c *container) pkRanges(req *request) *response {
-	const etag = `"1"`
-	if req.header.Get("If-None-Match") == etag {
-		resp := newResponse(http.StatusNotModified, nil)
-		resp.etag = etag
-		return resp
-	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
+	known, err := strconv.Atoi(strings.Trim(req.header.Get("If-None-Match"), `"`))
+	if err != nil {
+		known = 0
+	}
 	var entries [][]byte
 	for _, r := range c.ranges {
+		if r.index < known {
+			continue
+		}
+		parents := make([]jsonval.Value, len(r.parents))
+		for i, p := range r.parents {
+			parents[i] = jsonval.OfString(p)
+		}
 		rid := c.docRID(uint64(r.index)<<32 | 2)
 		entries = append(entries, fmt.Appendf(nil,
 			`{"_rid":"%[1]s","id":"%[2]s","_etag":%[3]s,"minInclusive":"%[4]s","maxExclusive":"%[5]s","ridPrefix":%[2]s,`+
-				`"_self":"dbs/%[6]s/colls/%[7]s/pkranges/%[1]s/","throughputFraction":%[8]g,"status":"online","parents":[],"ownedArchivalPKRangeIds":[],"_ts":%[9]d,"lsn":%[10]d}`,
-			rid, r.id(), jsonval.OfString(c.etag).JSON(), r.low, r.high, c.dbRID, c.rid, 1/float64(len(c.ranges)), c.ts, r.lsn))
+				`"_self":"dbs/%[6]s/colls/%[7]s/pkranges/%[1]s/","throughputFraction":%[8]g,"status":"online","parents":%[11]s,"ownedArchivalPKRangeIds":[],"_ts":%[9]d,"lsn":%[10]d}`,
+			rid, r.id(), jsonval.OfString(c.etag).JSON(), r.low, r.high, c.dbRID, c.rid, 1/float64(len(c.ranges)), c.ts, r.lsn,
+			jsonval.OfArray(parents).JSON()))
 	}
 	resp := newResponse(http.StatusOK, listBody(c.rid, "PartitionKeyRanges", entries))
-	resp.etag, resp.items = etag, len(entries)
+	if len(entries) == 0 {
+		resp = newResponse(http.StatusNotModified, nil)
+	}
+	resp.etag, resp.items = fmt.Sprintf(`"%d"`, c.nextRange()), len(entries)
 	return resp
 }

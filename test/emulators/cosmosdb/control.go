@@ -20,6 +20,7 @@ import (
 //	DELETE /_emulator/faults[/{id}]             ClearFaults or RemoveFault
 //	POST   /_emulator/faults/{id}/release       Release; answers {"released": n}
 //	GET    /_emulator/faults/{id}/held?n=1&timeout_ms=10000   WaitHeld; 200, or 408 when the time is over
+//	POST   /_emulator/split                     Split, body {"database", "container", "range"}; answers {"children": [ids]}
 const controlPrefix = "/_emulator/"
 
 func isControl(path string) bool { return strings.HasPrefix(path, controlPrefix) }
@@ -59,6 +60,8 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 		controlAnswer(w, http.StatusOK, map[string]int{"released": s.Release(id)})
 	case "GET faults held":
 		s.controlHeld(w, r, id)
+	case "POST split ":
+		s.controlSplit(w, r)
 	default:
 		controlAnswer(w, http.StatusNotFound, map[string]string{"error": "no such control request"})
 	}
@@ -77,6 +80,20 @@ func (s *Server) controlAdd(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	controlAnswer(w, http.StatusCreated, map[string]string{"id": rule.ID})
+}
+
+func (s *Server) controlSplit(w http.ResponseWriter, r *http.Request) {
+	var what struct{ Database, Container, Range string }
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&what)
+	var children []string
+	if err == nil {
+		children, err = s.Split(what.Database, what.Container, what.Range)
+	}
+	if err != nil {
+		controlAnswer(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
+		return
+	}
+	controlAnswer(w, http.StatusOK, map[string][]string{"children": children})
 }
 
 func (s *Server) controlHeld(w http.ResponseWriter, r *http.Request, id string) {

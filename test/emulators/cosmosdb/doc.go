@@ -28,6 +28,8 @@
 //     made for queries that need none: filters, and what is limited to one partition key.
 //   - ReadManyItems, feed ranges, change feed in latest version mode: per range in LSN order, continuation by
 //     etag, 304 when nothing is new.
+//   - Range splits, on demand (Split, or the control endpoint): the parent answers 410 with substatus 1002, the children
+//     name it in parents, continuations of its feed and of queries go on in them. Pkranges is a feed, too.
 //   - A journal on disk: every acknowledged write survives the death of the process (not of the machine:
 //     nothing is synced). Etags, LSNs and so the feed's continuations stay valid.
 //   - Fault rules and request counters, from Go and over HTTP.
@@ -54,7 +56,7 @@
 // the service turns longer numbers and fractions into doubles (1.0 comes back as 1, 0.1000000000000000055
 // as 0.1). Nothing is throttled unless a fault rule says so; request charges are rough estimates. There is
 // one region, no replication lag, and session tokens are not read. A division by zero in a query is
-// undefined instead of 400. Ranges never split.
+// undefined instead of 400. Ranges split only when told to, at once and at the middle of their hashes; they never merge.
 //
 // # Sources
 //
@@ -62,5 +64,5 @@
 // documents, querying, HTTP status codes) and its pages on service quotas, partial document update, change
 // feed modes, time to live and transactional batch; what azcosmos v1.5.0 sends and expects; what a real
 // account answered in the recordings of the public repository xo/dbimp (COSMOS.md, testdata/cosmos); facts
-// F63 to F73, F90 and F93 to F96 of docs/facts.md.
+// F63 to F73, F90 and F93 to F97 of docs/facts.md.
 package cosmosdb

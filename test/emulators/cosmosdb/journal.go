@@ -36,6 +36,7 @@ const (
 	recReplaceContainer = "=coll"
 	recDropContainer    = "-coll"
 	recDocuments        = "docs"
+	recSplit            = "split"
 )
 
 var errJournalClosed = errors.New("the server is closed")
@@ -147,12 +148,18 @@ func (d *database) record() []byte {
 }
 
 func (c *container) record(kind string) []byte {
-	lsns := make([]jsonval.Value, len(c.ranges))
+	ranges := make([]jsonval.Value, len(c.ranges))
 	for i, r := range c.ranges {
-		lsns[i] = jsonval.OfInt(r.lsn)
+		parents := make([]jsonval.Value, len(r.parents))
+		for j, p := range r.parents {
+			parents[j] = jsonval.OfString(p)
+		}
+		ranges[i] = jsonval.OfObject([]string{"r", "low", "high", "lsn", "parents"}, []jsonval.Value{
+			jsonval.OfInt(int64(r.index)), jsonval.OfString(r.low), jsonval.OfString(r.high), jsonval.OfInt(r.lsn), jsonval.OfArray(parents),
+		})
 	}
 	return record(kind, text("db", c.dbID), text("id", c.id), text("rid", c.rid), text("etag", c.etag), number("ts", c.ts),
-		number("next", int64(c.next)), field{"lsns", jsonval.OfArray(lsns)}, field{"props", c.props})
+		number("next", int64(c.next)), field{"ranges", jsonval.OfArray(ranges)}, field{"props", c.props})
 }
 
 // openJournal reads the file into the server, rewrites it without what is overtaken, and opens it for

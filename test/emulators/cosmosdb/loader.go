@@ -48,6 +48,8 @@ func (l *loader) apply(text string) error {
 		return l.container(kind, rec)
 	case recDocuments:
 		return l.documents(rec)
+	case recSplit:
+		return l.split(rec)
 	default:
 		return fmt.Errorf("%w: type %q", errBadRecord, kind)
 	}
@@ -78,7 +80,7 @@ func (l *loader) container(kind string, rec jsonval.Value) error {
 		old.ts, _ = rec.Get("ts").Int()
 		return nil
 	}
-	c, e := l.server.newContainer(db, id, rid, rec.Get("props"), rec.Get("lsns").Len())
+	c, e := l.server.newContainer(db, id, rid, rec.Get("props"))
 	if e != nil {
 		return e
 	}
@@ -86,8 +88,17 @@ func (l *loader) container(kind string, rec jsonval.Value) error {
 	c.ts, _ = rec.Get("ts").Int()
 	next, _ := rec.Get("next").Int()
 	c.next = uint64(next)
-	for i, r := range c.ranges {
-		r.lsn, _ = rec.Get("lsns").At(i).Int()
+	for _, v := range rec.Get("ranges").Elements() {
+		index, _ := v.Get("r").Int()
+		r := &pkRange{index: int(index), low: v.Get("low").Text(), high: v.Get("high").Text()}
+		r.lsn, _ = v.Get("lsn").Int()
+		for _, p := range v.Get("parents").Elements() {
+			r.parents = append(r.parents, p.Text())
+		}
+		c.ranges = append(c.ranges, r)
+	}
+	if len(c.ranges) == 0 {
+		return fmt.Errorf("%w: container %q has no ranges", errBadRecord, id)
 	}
 	db.containers[id] = c
 	l.byRID[rid] = &loading{c: c, numbers: map[uint64]*slot{}}
@@ -95,16 +106,14 @@ func (l *loader) container(kind string, rec jsonval.Value) error {
 }
 
 func (l *loader) documents(rec jsonval.Value) error {
-	in := l.byRID[rec.Get("c").Text()]
-	if in == nil {
-		return fmt.Errorf("%w: documents of an unknown container %q", errBadRecord, rec.Get("c").Text())
+	in, r, err := l.rangeOf(rec)
+	if err != nil {
+		return err
 	}
-	index, _ := rec.Get("r").Int()
 	lsn, ok := rec.Get("lsn").Int()
-	if !ok || index < 0 || int(index) >= len(in.c.ranges) {
-		return fmt.Errorf("%w: range %d, lsn %s", errBadRecord, index, rec.Get("lsn").JSON())
+	if !ok {
+		return fmt.Errorf("%w: lsn %s", errBadRecord, rec.Get("lsn").JSON())
 	}
-	r := in.c.ranges[index]
 	r.lsn = max(r.lsn, lsn)
 	for _, n := range rec.Get("del").Elements() {
 		number, _ := n.Int()
@@ -120,6 +129,27 @@ func (l *loader) documents(rec jsonval.Value) error {
 		in.numbers[uint64(number)] = &slot{number: uint64(number), key: slotKey(d.pk, d.id), doc: d}
 	}
 	return nil
+}
+
+func (l *loader) split(rec jsonval.Value) error {
+	in, r, err := l.rangeOf(rec)
+	if err == nil {
+		in.c.split(r, rec.Get("at").Text())
+	}
+	return err
+}
+
+// rangeOf is the container and the range that a record names.
+func (l *loader) rangeOf(rec jsonval.Value) (*loading, *pkRange, error) {
+	in := l.byRID[rec.Get("c").Text()]
+	if in == nil {
+		return nil, nil, fmt.Errorf("%w: unknown container %q", errBadRecord, rec.Get("c").Text())
+	}
+	r := in.c.rangeByID(rec.Get("r").JSON())
+	if r == nil {
+		return nil, nil, fmt.Errorf("%w: unknown range %s", errBadRecord, rec.Get("r").JSON())
+	}
+	return in, r, nil
 }
 
 // restore makes a stored document from its record in the journal.

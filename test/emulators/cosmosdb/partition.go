@@ -162,15 +162,44 @@ func (d pkDefinition) effective(pk partitionKey) string {
 func (d pkDefinition) boundaries(n int) []string {
 	out := make([]string, n+1)
 	for i := 1; i < n; i++ {
-		if d.version == 1 {
-			out[i] = fmt.Sprintf("%024d%08X", 0, uint64(i)*(1<<32)/uint64(n))
-			continue
-		}
-		high, _ := bits.Div64(uint64(i), 0, uint64(n)) // i/n of 2^64
-		out[i] = fmt.Sprintf("%016X%016X", high>>2, 0)
+		out[i] = d.bound(d.space() / uint64(n) * uint64(i))
 	}
 	out[n] = "FF"
 	return out
+}
+
+// bound is the effective partition key at a position of the hash space, and position its inverse. Version 1 has 32 bits,
+// version 2 has 62 in the first half of its digits.
+func (d pkDefinition) bound(position uint64) string {
+	if d.version == 1 {
+		return fmt.Sprintf("%024d%08X", 0, position)
+	}
+	return fmt.Sprintf("%016X%016X", position, 0)
+}
+
+func (d pkDefinition) space() uint64 {
+	if d.version == 1 {
+		return 1 << 32
+	}
+	return 1 << 62
+}
+
+func (d pkDefinition) position(bound string) uint64 {
+	switch {
+	case bound == "":
+		return 0
+	case bound == "FF":
+		return d.space()
+	case d.version == 1:
+		bound = bound[24:]
+	default:
+		bound = bound[:16]
+	}
+	n, err := strconv.ParseUint(bound, 16, 64)
+	if err != nil {
+		panic(err) // bounds are made by bound
+	}
+	return n
 }
 
 // appendComponent writes one component as the hash wants it: a type marker, the value, a suffix after text.

@@ -35,7 +35,7 @@ type container struct {
 	etag   string
 	ts     int64
 	ttl    ttlSetting
-	ranges []*pkRange
+	ranges []*pkRange       // in the order of their bounds
 	slots  map[string]*slot // by slotKey
 	next   uint64           // number of the last document made
 	gone   bool             // deleted, for a request that still holds it
@@ -52,6 +52,8 @@ type pkRange struct {
 	index     int
 	low, high string
 	lsn       int64
+	// parents are the ids of the ranges that it came from by splits, the oldest first.
+	parents []string
 	// slots are in order of creation; deleted ones stay as holes until they are half of the slice.
 	slots []*slot
 	holes int
