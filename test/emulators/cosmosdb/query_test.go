@@ -60,15 +60,14 @@ func TestQueryInsideOnePartitionKey(t *testing.T) {
 	c := cosmosdbtest.Start(t).Container(t, "db", "logs", "/pk")
 	seed(t, c, 30, 3)
 	for query, want := range map[string][]string{
-		"SELECT VALUE c.n FROM c WHERE c.n < 10":                                {"1", "4", "7"},
-		"SELECT VALUE COUNT(1) FROM c":                                          {"10"},
-		"SELECT VALUE COUNT(c.missing) FROM c":                                  {"0"},
-		"SELECT VALUE c.n FROM c WHERE c.n > 18 ORDER BY c.n DESC":              {"28", "25", "22", "19"},
-		"SELECT TOP 2 VALUE c.n FROM c ORDER BY c.n DESC":                       {"28", "25"},
-		"SELECT TOP @t VALUE c.n FROM c":                                        {"1", "4"},
-		"SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 3 LIMIT 2":                 {"10", "13"},
-		"SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 9 LIMIT 5":                 {"28"},
-		"SELECT VALUE c.n FROM c ORDER BY c.missing, c.n DESC OFFSET 0 LIMIT 1": {"28"},
+		"SELECT VALUE c.n FROM c WHERE c.n < 10":                   {"1", "4", "7"},
+		"SELECT VALUE COUNT(1) FROM c":                             {"10"},
+		"SELECT VALUE COUNT(c.missing) FROM c":                     {"0"},
+		"SELECT VALUE c.n FROM c WHERE c.n > 18 ORDER BY c.n DESC": {"28", "25", "22", "19"},
+		"SELECT TOP 2 VALUE c.n FROM c ORDER BY c.n DESC":          {"28", "25"},
+		"SELECT TOP @t VALUE c.n FROM c":                           {"1", "4"},
+		"SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 3 LIMIT 2":    {"10", "13"},
+		"SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 9 LIMIT 5":    {"28"},
 	} {
 		var params []azcosmos.QueryParameter
 		if strings.Contains(query, "@t") {
@@ -87,6 +86,42 @@ func TestQueryInsideOnePartitionKey(t *testing.T) {
 	} {
 		_, _, err := rows(ctx, c, query, pk("p1"), nil)
 		requireStatus(t, 400, err)
+	}
+}
+
+func TestQueryOrderByTwoPathsNeedsACompositeIndex(t *testing.T) {
+	ctx := context.Background()
+	run := cosmosdbtest.Start(t)
+	plain := run.Container(t, "db", "plain", "/pk")
+	indexed := run.Container(t, "db", "indexed", "/pk", func(p *azcosmos.ContainerProperties) {
+		p.IndexingPolicy = &azcosmos.IndexingPolicy{
+			Automatic: true, IndexingMode: azcosmos.IndexingModeConsistent,
+			IncludedPaths: []azcosmos.IncludedPath{{Path: "/*"}}, ExcludedPaths: []azcosmos.ExcludedPath{},
+			CompositeIndexes: [][]azcosmos.CompositeIndex{{
+				{Path: "/pk", Order: azcosmos.CompositeIndexAscending}, {Path: "/n", Order: azcosmos.CompositeIndexDescending},
+			}},
+		}
+	})
+	seed(t, plain, 4, 1)
+	seed(t, indexed, 4, 1)
+	for orderBy, want := range map[string][]string{
+		"c.pk, c.n DESC":       {"3", "2", "1", "0"},
+		"c.pk DESC, c.n":       {"0", "1", "2", "3"},
+		"c.pk, c.n":            nil,
+		"c.n DESC, c.pk":       nil,
+		"c.pk, c.n DESC, c.id": nil,
+	} {
+		query := "SELECT VALUE c.n FROM c ORDER BY " + orderBy
+		_, _, err := rows(ctx, plain, query, pk("p0"), nil)
+		requireStatus(t, 400, err)
+		require.ErrorContains(t, err, "composite index")
+		got, _, err := rows(ctx, indexed, query, pk("p0"), nil)
+		if want == nil {
+			requireStatus(t, 400, err)
+			continue
+		}
+		require.NoError(t, err, query)
+		require.Equal(t, want, got, query)
 	}
 }
 

@@ -126,10 +126,33 @@ func (c *container) checkServable(q *cosmossql.Query, sc scope, req *request) *a
 			}
 		}
 	}
+	if !c.canOrder(q) {
+		return badRequest("The order by query does not have a corresponding composite index that it can be served from.")
+	}
 	if err := q.Unserved(); err != nil {
 		return queryError(err)
 	}
 	return nil
+}
+
+// canOrder reports whether ORDER BY has at most one path, or a composite index of the same paths, all in its directions or all
+// in the opposite ones (docs/facts.md F98).
+func (c *container) canOrder(q *cosmossql.Query) bool {
+	paths, descending := q.OrderBy()
+	if len(paths) < 2 {
+		return true
+	}
+	return slices.ContainsFunc(c.props.Get("indexingPolicy").Get("compositeIndexes").Elements(), func(index jsonval.Value) bool {
+		same, opposite := index.Len() == len(paths), index.Len() == len(paths)
+		for i, e := range index.Elements() {
+			if !same && !opposite || e.Get("path").Text() != paths[i] {
+				return false
+			}
+			asIs := (e.Get("order").Text() == "descending") == descending[i]
+			same, opposite = same && asIs, opposite && !asIs
+		}
+		return same || opposite
+	})
 }
 
 // plan answers a request for a query's plan (docs/facts.md F95). A query that only filters and projects, or is limited to one

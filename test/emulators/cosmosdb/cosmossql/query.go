@@ -3,6 +3,7 @@ package cosmossql
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sqlwriter/test/emulators/cosmosdb/jsonval"
@@ -100,6 +101,18 @@ func (q *Query) Project(doc jsonval.Value) jsonval.Value {
 
 // SelectsValue reports whether the select list is VALUE.
 func (q *Query) SelectsValue() bool { return q.value != nil }
+
+// OrderBy lists the paths of ORDER BY as an index policy writes them ("/a/b"), and which of them descend.
+func (q *Query) OrderBy() (paths []string, descending []bool) {
+	for _, o := range q.orderBy {
+		path := ""
+		if p, ok := o.expr.(*pathExpr); ok {
+			path = "/" + strings.Join(p.names, "/")
+		}
+		paths, descending = append(paths, path), append(descending, o.descending)
+	}
+	return paths, descending
+}
 
 // GatewayRefusal gives the answer of the real gateway when the query is not limited to one partition key or
 // range: plan is the construct it would have to merge ("" when none), and nonValueAggregate is set for the
