@@ -165,6 +165,39 @@ func TestSplitAQueryGoesOnOverTheChildren(t *testing.T) {
 	}
 }
 
+// An SDK with a query plan reads range by range: after 410 it takes the parent's continuation to both children.
+func TestSplitARangesPageGoesOnInTheChildren(t *testing.T) {
+	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.EmptyPages = 0 })
+	c := run.Container(t, "db", "logs", "/pk")
+	seed(t, c, 60, 60)
+	seen := map[any]int{}
+	ask := func(rangeID, token string) (code int, next string) {
+		code, header, body := onDocs("POST", map[string]string{
+			"x-ms-documentdb-isquery": "True", "x-ms-documentdb-partitionkeyrangeid": rangeID, "x-ms-max-item-count": "5", "x-ms-continuation": token,
+		}, `{"query":"SELECT VALUE c.id FROM c"}`).do(t, run)
+		documents, _ := body["Documents"].([]any)
+		for _, id := range documents {
+			seen[id]++
+		}
+		return code, header.Get("x-ms-continuation")
+	}
+	_, token := ask("0", "")
+	_, err := run.Server.Split("db", "logs", "0")
+	require.NoError(t, err)
+	code, _ := ask("0", token)
+	require.Equal(t, 410, code)
+	for rangeID, next := range map[string]string{"1": "", "2": token, "3": token} {
+		for first := true; first || next != ""; first = false {
+			code, next = ask(rangeID, next)
+			require.Equal(t, 200, code)
+		}
+	}
+	require.Len(t, seen, 60)
+	for id, times := range seen {
+		require.Equal(t, 1, times, id)
+	}
+}
+
 // The parent's rows of ORDER BY are not the child's: going on would skip some.
 func TestSplitAnOrderedPageOfTheParentIsNotContinued(t *testing.T) {
 	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges, o.EmptyPages = 1, 0 })
