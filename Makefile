@@ -21,7 +21,7 @@ SQLFLUFF := $(TOOLS)/sqlfluff
 TSQL := deploy internal/store/sqlserver/adoption internal/store/sqlserver/migrations internal/store/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check race e2e lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus clean
+.PHONY: help run test check race e2e lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus sdkchecks clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
@@ -33,13 +33,20 @@ test: azurite servicebus ## Run the tests of every package, in two minutes: rand
 	$(GO) test -short $(WAITING) -timeout 10m $(TESTFLAGS) $$($(GO) list ./... | grep -v '/test/e2e$$')
 	$(GO) test -run '$(SMOKES)' -timeout 5m $(TESTFLAGS) ./test/e2e
 
-check: sqllint lint vuln race e2e somemutants ## What `make test` leaves out: lint, known vulnerabilities, race, e2e, a sixth of the mutants (installs its tools into .tools; needs Python 3 and a C compiler).
+check: sqllint lint vuln race e2e sdkchecks somemutants ## What `make test` leaves out: lint, known vulnerabilities, race, e2e, the vendor's SDKs, a sixth of the mutants (installs its tools into .tools; needs Python 3 and a C compiler).
 
 race: azurite servicebus ## All tests in their daily size with the race detector, but for those of cmd/local, e2e, crashtest and scenario. Needs a C compiler.
 	$(GO) test $(RACE) $(WAITING) -timeout 20m $(TESTFLAGS) $$($(GO) list ./... | grep -Ev '$(NORACE)')
 
 e2e: azurite servicebus ## The whole stack end to end (test/e2e, cmd/local), and crash tests and scenarios in their daily size.
 	$(GO) test -timeout 20m $(TESTFLAGS) ./test/e2e ./cmd/local ./test/crashtest ./test/scenario
+
+# -count=1: what Node reads is unknown to Go's cache of test results.
+SDKCHECKS := $(wildcard test/sdkchecks/*/package-lock.json)
+sdkchecks: $(SDKCHECKS:package-lock.json=node_modules/.package-lock.json) ## The vendor's JavaScript SDKs against the emulators.
+	$(GO) test -count=1 -timeout 5m $(TESTFLAGS) ./test/sdkchecks/...
+test/sdkchecks/%/node_modules/.package-lock.json: test/sdkchecks/%/package-lock.json
+	cd test/sdkchecks/$* && npm ci --no-audit --no-fund --loglevel=error
 
 lint: $(GOLANGCI) ## golangci-lint with the chosen linters (.golangci.yml gives a reason for each).
 	$(GOLANGCI) run ./...

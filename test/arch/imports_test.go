@@ -123,6 +123,7 @@ func directions() []direction {
 			[]string{"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus", "github.com/stretchr/testify"},
 			"tests of any package get a Service Bus from it, so it knows none of them",
 		},
+		{"test/sdkchecks", []string{"test/emulators/"}, nil, "it compares an emulator with a client of the vendor's; the product has no part in it"},
 		{"cmd/internal/stackfile", nil, nil, "a file that the local stack writes and sqlwriterctl reads; it knows neither"},
 		{"cmd/stage", []string{"cmd/stage/staging"}, nil, "a tool that lays out files"},
 		{"cmd/stage/staging", nil, nil, "it copies, builds and stamps"},

@@ -1,6 +1,7 @@
 // Package cosmosdb emulates a Cosmos DB account (SQL API, gateway mode) in one process, for local runs and for tests.
-// azcosmos v1.5.0 works with it unmodified over plain HTTP on loopback. The emulator is strict: it refuses what the
-// service refuses, because code that passes against a lenient emulator may fail in Azure.
+// azcosmos v1.5.0 works with it unmodified over plain HTTP on loopback. test/sdkchecks lists what the vendor's JavaScript SDK
+// does with it. The emulator is strict: it refuses what the service refuses, because code that passes against a lenient emulator
+// may fail in Azure.
 //
 // # How to use it
 //
