@@ -106,7 +106,7 @@ func TestResourceIDsAreSignedAloneInLowerCase(t *testing.T) {
 		want int
 	}{
 		"the last id in lower case": {strings.ToLower(coll), 200},
-		"as it is written":          {coll, 401},
+		"in upper case":             {strings.ToUpper(coll), 401},
 		"the whole address":         {"dbs/" + db + "/colls/" + coll, 401},
 		"by names":                  {"dbs/db/colls/logs", 401},
 	} {
@@ -130,6 +130,33 @@ func TestResourceIDsAreSignedAloneInLowerCase(t *testing.T) {
 	require.Equal(t, 404, code, "the document is in another partition key")
 	code, _, _ = byRID("GET", "docs", db, coll, doc).do(t, run)
 	require.Equal(t, 400, code, "without a partition key")
+}
+
+// An id is unique within a partition key only; a resource id is within the container.
+func TestResourceIDOfADocumentIsItsOwn(t *testing.T) {
+	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges = 1 })
+	run.Container(t, "db", "logs", "/pk")
+	for _, document := range []string{`{"id":"1","pk":"a"}`, `{"id":"1","pk":"b"}`, `{"id":"2","pk":"b"}`} {
+		pk := document[len(`{"id":"1","pk":`) : len(document)-1]
+		code, _, _ := onDocs("POST", map[string]string{"x-ms-documentdb-partitionkey": "[" + pk + "]"}, document).do(t, run)
+		require.Equal(t, 201, code)
+	}
+	_, _, database := rest{method: "GET", path: "/dbs/db", resourceType: "dbs", link: "dbs/db"}.do(t, run)
+	db, _ := database["_rid"].(string)
+	for id, keys := range map[string]map[string]int{"1": {"a": 404, "b": 200}, "2": {"a": 404, "b": 200}} {
+		byName := onDoc("GET", id, map[string]string{"x-ms-documentdb-partitionkey": `["b"]`}, "")
+		_, _, document := byName.do(t, run)
+		rid, _ := document["_rid"].(string)
+		for key, want := range keys {
+			r := byRID("GET", "docs", db, containerRID(t, run), rid)
+			r.headers = map[string]string{"x-ms-documentdb-partitionkey": `["` + key + `"]`}
+			code, _, body := r.do(t, run)
+			require.Equal(t, want, code, "document %s by partition key %s", id, key)
+			if want == 200 {
+				require.Equal(t, rid, body["_rid"])
+			}
+		}
+	}
 }
 
 func TestAnswersNameTheContainerInBothForms(t *testing.T) {

@@ -78,6 +78,12 @@ func TestSplitTheParentIsGoneAndTheChildrenNameIt(t *testing.T) {
 		require.Equal(t, "1002", header.Get("x-ms-substatus"), name)
 	}
 	require.Len(t, allDocuments(t, c), 40)
+	for i := range 40 {
+		key := fmt.Sprintf("p%d", i)
+		got, _, err := rows(context.Background(), c, "SELECT VALUE c.pk FROM c", pk(key), nil)
+		require.NoError(t, err)
+		require.Equal(t, []string{`"` + key + `"`}, got, "each document is where its hash says")
+	}
 	ranges := feedRanges(t, c)
 	for i, r := range ranges[1:] {
 		require.Equal(t, ranges[i].MaxExclusive, r.MinInclusive, "without a gap")
@@ -122,7 +128,8 @@ func TestSplitContinuationsOfTheParentGoOnInTheChildren(t *testing.T) {
 // drain follows a continuation over all of its ranges: a read that has nothing may have looked at one range only.
 func drain(t *testing.T, c *azcosmos.ContainerClient, token *string) (out []change) {
 	t.Helper()
-	for quiet := 0; quiet < 4; {
+	for quiet, reads := 0, 0; quiet < 4; reads++ {
+		require.Less(t, reads, 1000, "the feed never ends")
 		got, next := follow(t, c, azcosmos.ChangeFeedOptions{Continuation: token})
 		out, *token = append(out, got...), next
 		quiet++
@@ -145,6 +152,7 @@ func TestSplitAQueryGoesOnOverTheChildren(t *testing.T) {
 			pager := c.NewQueryItemsPager("SELECT VALUE c.id FROM c", azcosmos.NewPartitionKey(), &azcosmos.QueryOptions{PageSizeHint: 9})
 			seen := map[string]int{}
 			for n := 0; pager.More(); n++ {
+				require.Less(t, n, 100, "the pages never end")
 				if n == page {
 					for _, r := range splits {
 						_, err := run.Server.Split("db", "logs", r)
@@ -187,7 +195,8 @@ func TestSplitARangesPageGoesOnInTheChildren(t *testing.T) {
 	code, _ := ask("0", token)
 	require.Equal(t, 410, code)
 	for rangeID, next := range map[string]string{"1": "", "2": token, "3": token} {
-		for first := true; first || next != ""; first = false {
+		for page := 0; page == 0 || next != ""; page++ {
+			require.Less(t, page, 100, "the pages never end")
 			code, next = ask(rangeID, next)
 			require.Equal(t, 200, code)
 		}
@@ -345,7 +354,7 @@ func TestSplitEndsWhereARangeIsOneHashWide(t *testing.T) {
 	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges = 1 })
 	run.Container(t, "db", "logs", "/id", func(p *azcosmos.ContainerProperties) { p.PartitionKeyDefinition.Version = 1 })
 	id, splits := "0", 0
-	for {
+	for splits < 100 {
 		children, err := run.Server.Split("db", "logs", id)
 		if err != nil {
 			require.ErrorContains(t, err, "too narrow")
