@@ -74,6 +74,8 @@ func (r retryContext) appendJSON(dst []byte, functionName string) []byte {
 const (
 	systemMember = "sys"
 	retryMember  = "RetryContext"
+	// movedMember is where the host puts its own sys in an HTTP function when the caller has one.
+	movedMember = "$sys"
 )
 
 // envelope builds the body of an invocation. Source: HttpScriptInvocationContext.cs.
@@ -92,8 +94,11 @@ func envelope(f *function, p payload, retry *retryContext, now time.Time) []byte
 		body = append(appendQuoted(body, m.name), ':')
 		body = append(append(body, m.value...), ',')
 	}
-	if !theirs {
-		body = append(appendSystemData(body, f.name, now), ',')
+	switch {
+	case !theirs:
+		body = append(appendSystemData(body, systemMember, f.name, now), ',')
+	case f.http != nil:
+		body = append(appendSystemData(body, movedMember, f.name, now), ',')
 	}
 	if retry != nil {
 		body = append(appendQuoted(body, retryMember), ':')
@@ -102,9 +107,9 @@ func envelope(f *function, p payload, retry *retryContext, now time.Time) []byte
 	return append(bytes.TrimSuffix(body, []byte{','}), `}}`...)
 }
 
-// appendSystemData writes the member sys (SystemBindingData.cs).
-func appendSystemData(dst []byte, functionName string, now time.Time) []byte {
-	dst = append(appendQuoted(dst, systemMember), `:{"MethodName":`...)
+// appendSystemData writes the host's own member (SystemBindingData.cs).
+func appendSystemData(dst []byte, name, functionName string, now time.Time) []byte {
+	dst = append(appendQuoted(dst, name), `:{"MethodName":`...)
 	dst = appendQuoted(dst, functionName)
 	dst = append(dst, `,"UtcNow":"`...)
 	dst = now.UTC().AppendFormat(dst, "2006-01-02T15:04:05.9999999Z")

@@ -52,7 +52,7 @@ func runHandler() int {
 		<-asked
 		os.Exit(7) // the host must never ask
 	}()
-	asking := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	asking := &http.Client{Transport: &http.Transport{DisableCompression: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	server := &http.Server{
 		Addr: "127.0.0.1:" + os.Getenv("FUNCTIONS_CUSTOMHANDLER_PORT"),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,6 +64,7 @@ func runHandler() int {
 			ask, _ := http.NewRequestWithContext(r.Context(), r.Method, control+r.URL.RequestURI(), r.Body)
 			ask.Header = r.Header.Clone()
 			ask.Header.Set("X-Handler-Pid", strconv.Itoa(os.Getpid()))
+			ask.Header.Set("X-Was-Host", r.Host)
 			ask.Header.Set("X-Was-Length", strconv.FormatInt(r.ContentLength, 10))
 			ask.Header.Set("X-Was-Encoding", strings.Join(r.TransferEncoding, ","))
 			answer, err := asking.Do(ask)

@@ -120,9 +120,9 @@ func (h *Host) Start(ctx context.Context) error {
 			return errors.Join(err, listener.Close())
 		}
 	}
-	h.server = &http.Server{Handler: newRouter(h), ReadHeaderTimeout: time.Minute}
+	h.server = &http.Server{Handler: newRouter(h), ReadHeaderTimeout: time.Minute, ConnContext: withHead}
 	h.tasks.Go(func() {
-		if err := h.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := h.server.Serve(headListener{listener}); !errors.Is(err, http.ErrServerClosed) {
 			h.shutdown(fmt.Errorf("host server: %w", err))
 		}
 	})

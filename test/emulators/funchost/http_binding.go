@@ -121,27 +121,33 @@ func constraintPattern(name string) *regexp.Regexp {
 	}
 }
 
-// match returns the parameters of a path; an optional one that is absent is nil. Literals match without case.
-func (r route) match(path string) (map[string]*string, bool) {
+// param is a parameter of a route; value is nil where the path has none.
+type param struct {
+	name  string
+	value *string
+}
+
+// match returns the parameters of a path in the route's order. Literals match without case.
+func (r route) match(path string) ([]param, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if parts[0] == "" {
 		parts = nil
 	}
-	params := map[string]*string{}
+	params := []param{}
 	for i, s := range r {
 		switch {
 		case s.catchAll:
-			params[s.name] = nil
+			var value *string
 			if i < len(parts) {
 				rest := strings.Join(parts[i:], "/")
-				params[s.name] = &rest
+				value = &rest
 			}
-			return params, true
+			return append(params, param{s.name, value}), true
 		case i >= len(parts):
 			if !s.optional {
 				return nil, false
 			}
-			params[s.name] = nil
+			params = append(params, param{s.name, nil})
 		case s.literal != "":
 			if !strings.EqualFold(s.literal, parts[i]) {
 				return nil, false
@@ -150,7 +156,7 @@ func (r route) match(path string) (map[string]*string, bool) {
 			if s.constraint != "" && !constraintPattern(s.constraint).MatchString(parts[i]) {
 				return nil, false
 			}
-			params[s.name] = &parts[i]
+			params = append(params, param{s.name, &parts[i]})
 		}
 	}
 	return params, len(parts) <= len(r)
@@ -174,21 +180,26 @@ func (s segment) rank() int {
 	}
 }
 
-// allowed says whether the request's key opens a level for a function; functionName "" is the host itself. The header
-// x-functions-key comes before the query's code (AuthenticationLevelHandler.cs).
-func (k Keys) allowed(request *http.Request, level authLevel, functionName string) bool {
-	if level == authAnonymous {
-		return true
-	}
+// grant is the level that the request's key gives for a function, and the key's name; functionName "" is the host itself.
+// The header x-functions-key comes before the query's code (AuthenticationLevelHandler.cs).
+func (k Keys) grant(request *http.Request, functionName string) (authLevel, string) {
 	key := request.Header.Get("x-functions-key")
 	if key == "" {
 		key = request.URL.Query().Get("code")
 	}
-	if key == "" {
-		return false
+	switch key {
+	case "":
+		return authAnonymous, ""
+	case k.Master:
+		return authAdmin, "master"
+	case k.Host, k.Functions[functionName]:
+		return authFunction, "default"
+	default:
+		return authAnonymous, ""
 	}
-	if key == k.Master {
-		return true
-	}
-	return level == authFunction && (key == k.Host || key == k.Functions[functionName])
+}
+
+func (k Keys) allowed(request *http.Request, level authLevel, functionName string) bool {
+	granted, _ := k.grant(request, functionName)
+	return granted >= level
 }

@@ -2,52 +2,105 @@ package funchost
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
+	"net/url"
 	"strings"
+	"time"
 )
 
-// requestData is Data.<name> of an HTTP function in normal mode: a real object. Body is a string, base64 for octet streams
-// and multipart, and absent when Content-Length is missing or 0, so a chunked upload loses its body.
-// Source: HttpRequestExtensions.cs GetRequestAsJObject (docs/facts.md F12).
-func requestData(r *http.Request, params map[string]*string, level authLevel) ([]byte, error) {
-	headers := r.Header.Clone()
-	headers.Set("Host", r.Host)
-	if r.ContentLength > 0 {
-		headers.Set("Content-Length", strconv.FormatInt(r.ContentLength, 10))
+// httpRequest is a request as the handler is to get it.
+type httpRequest struct {
+	*http.Request
+	path       string // requestPath
+	params     []param
+	query      fields
+	headers    fields
+	identities []identity
+	body       []byte
+}
+
+func readRequest(r *http.Request, path string, params []param, who []identity) (httpRequest, error) {
+	out := httpRequest{Request: r, path: path, params: params, query: queryOf(r.URL.RawQuery), headers: headersOf(r), identities: who}
+	if r.ContentLength <= 0 { // a chunked upload loses its body
+		return out, nil
 	}
-	query := map[string]string{}
-	for name, values := range r.URL.Query() {
-		query[name] = strings.Join(values, ",")
+	var err error
+	if out.body, err = io.ReadAll(r.Body); err != nil {
+		return out, fmt.Errorf("read request body: %w", err)
 	}
-	data := struct {
-		URL        string             `json:"Url"`
-		Method     string             `json:"Method"`
-		Query      map[string]string  `json:"Query"`
-		Headers    http.Header        `json:"Headers"`
-		Params     map[string]*string `json:"Params"`
-		Identities []identity         `json:"Identities"`
-		Body       *string            `json:"Body,omitempty"`
-	}{
-		URL:    "http://" + r.Host + r.URL.RequestURI(),
-		Method: r.Method, Query: query, Headers: headers, Params: params, Identities: identities(level),
-	}
-	if r.ContentLength > 0 {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, fmt.Errorf("read request body: %w", err)
+	return out, nil
+}
+
+// queryOf reads a query in its order; what cannot be decoded stays as it is.
+func queryOf(raw string) fields {
+	var out fields
+	for part := range strings.SplitSeq(raw, "&") {
+		if part == "" {
+			continue
 		}
-		text := string(body)
+		name, value, _ := strings.Cut(part, "=")
+		for _, text := range []*string{&name, &value} {
+			if decoded, err := url.QueryUnescape(*text); err == nil {
+				*text = decoded
+			}
+		}
+		out.add(name, value)
+	}
+	return out
+}
+
+// data is Data.<name> of an HTTP function in normal mode: a real object. Body is a string, base64 for octet streams and
+// multipart, and absent when Content-Length is missing or 0. Source: HttpRequestExtensions.cs GetRequestAsJObject
+// (docs/facts.md F12).
+func (r httpRequest) data() []byte {
+	address := "http://" + r.Host + encodePath(r.path)
+	if r.URL.RawQuery != "" {
+		address += "?" + r.URL.RawQuery
+	}
+	out := appendQuoted([]byte(`{"Url":`), address)
+	out = appendQuoted(append(out, `,"Method":`...), r.Method)
+	out = appendObject(append(out, `,"Query":`...), r.query, func(dst []byte, f field) []byte { return appendQuoted(dst, strings.Join(f.values, ",")) })
+	out = appendObject(append(out, `,"Headers":`...), r.headers, func(dst []byte, f field) []byte {
+		return appendList(dst, f.values, appendQuoted)
+	})
+	out = append(out, `,"Params":{`...)
+	for i, p := range r.params {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendOptional(append(appendQuoted(out, p.name), ':'), p.value)
+	}
+	out = appendList(append(out, `},"Identities":`...), r.identities, appendIdentity)
+	if r.body != nil {
+		text := string(r.body)
 		if isBinary(r.Header.Get("Content-Type")) {
-			text = base64.StdEncoding.EncodeToString(body)
+			text = base64.StdEncoding.EncodeToString(r.body)
 		}
-		data.Body = &text
+		out = appendQuoted(append(out, `,"Body":`...), strings.TrimPrefix(text, "\ufeff"))
 	}
-	return json.Marshal(data)
+	return append(out, '}')
+}
+
+// metadata is the binding data of an HTTP trigger. Members of a JSON body come first, then the query, then the route; the
+// whole query and the headers follow under names that a caller's member may take (docs/facts.md F13).
+func (r httpRequest) metadata(trigger string, zone *time.Location) []member {
+	var d bindingData
+	d.applyBody(string(r.body), zone)
+	last := func(dst []byte, f field) []byte { return appendQuoted(dst, f.values[len(f.values)-1]) }
+	for _, f := range r.query {
+		if !strings.EqualFold(f.name, "code") {
+			d.set(f.name, stringValue(f.values[len(f.values)-1]))
+		}
+	}
+	for _, p := range r.params {
+		d.text(p.name, p.value)
+	}
+	d.add("Query", appendObject(nil, r.query, last))
+	d.add("Headers", appendObject(nil, r.headers, func(dst []byte, f field) []byte { return appendQuoted(dst, strings.Join(f.values, ",")) }))
+	return d.without(trigger) // the host puts the request there, and sends none
 }
 
 func isBinary(contentType string) bool {
@@ -55,65 +108,31 @@ func isBinary(contentType string) bool {
 	return err == nil && (strings.EqualFold(media, "application/octet-stream") || strings.HasPrefix(strings.ToLower(media), "multipart/"))
 }
 
-// identity is a ClaimsIdentity as Newtonsoft prints it, without what is always null.
-type identity struct {
-	AuthenticationType *string
-	IsAuthenticated    bool
-	Claims             []claim
-	Name               *string
-	NameClaimType      string
-	RoleClaimType      string
-}
-
-type claim struct {
-	Issuer, OriginalIssuer string
-	Type, Value, ValueType string
-}
-
-func identities(level authLevel) []identity {
-	out := identity{
-		Claims:        []claim{},
-		NameClaimType: "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/name",
-		RoleClaimType: "http://schemas.microsoft.com/ws/2008/06/identity/claims/role",
-	}
-	value := map[authLevel]string{authFunction: "Function", authAdmin: "Admin"}[level]
-	if value != "" {
-		kind := "WebJobsAuthLevel"
-		out.AuthenticationType, out.IsAuthenticated = &kind, true
-		out.Claims = append(out.Claims, claim{
-			Issuer: "LOCAL AUTHORITY", OriginalIssuer: "LOCAL AUTHORITY",
-			Type: "http://schemas.microsoft.com/2017/07/functions/claims/authlevel", Value: value,
-			ValueType: "http://www.w3.org/2001/XMLSchema#string",
-		})
-	}
-	return []identity{out}
-}
-
-// requestMetadata is the binding data of an HTTP trigger: the query, the headers and the route's parameters, each string
-// in its wire form.
-func requestMetadata(r *http.Request, params map[string]*string) ([]member, error) {
-	query, headers := map[string]string{}, map[string]string{}
-	for name, values := range r.URL.Query() {
-		query[name] = strings.Join(values, ",")
-	}
-	for name, values := range r.Header {
-		headers[name] = strings.Join(values, ",")
-	}
-	var out []member
-	for _, part := range []struct {
-		name  string
-		value map[string]string
-	}{{"Query", query}, {"Headers", headers}} {
-		text, err := json.Marshal(part.value)
-		if err != nil {
-			return nil, err
+func appendObject(dst []byte, members fields, value func([]byte, field) []byte) []byte {
+	dst = append(dst, '{')
+	for i, m := range members {
+		if i > 0 {
+			dst = append(dst, ',')
 		}
-		out = append(out, member{part.name, text})
+		dst = value(append(appendQuoted(dst, m.name), ':'), m)
 	}
-	for name, value := range params {
-		if value != nil {
-			out = append(out, member{name, stringValue(*value)})
+	return append(dst, '}')
+}
+
+func appendList[T any](dst []byte, list []T, value func([]byte, T) []byte) []byte {
+	dst = append(dst, '[')
+	for i, v := range list {
+		if i > 0 {
+			dst = append(dst, ',')
 		}
+		dst = value(dst, v)
 	}
-	return out, nil
+	return append(dst, ']')
+}
+
+func appendOptional(dst []byte, text *string) []byte {
+	if text == nil {
+		return append(dst, "null"...)
+	}
+	return appendQuoted(dst, *text)
 }

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"strconv"
+	"strings"
+	"time"
 )
 
 // httpReply is what the caller of an HTTP function gets.
@@ -16,39 +19,60 @@ type httpReply struct {
 	status int
 	header http.Header
 	body   []byte
+	// sized says that the length is announced; else the body is chunked.
+	sized bool
 }
 
 // httpOutputValue is Outputs.<res> (HttpOutputBindingResponse.cs). Members are matched without case.
 type httpOutputValue struct {
 	StatusCode json.RawMessage            `json:"statusCode"`
-	Status     json.RawMessage            `json:"status"`
 	Body       json.RawMessage            `json:"body"`
 	Headers    map[string]json.RawMessage `json:"headers"`
 }
 
-// httpResult turns a handler's reply into the caller's. Without the output it is 200 and empty; an output that is no
-// response object fails the invocation. Source: HttpScriptInvocationResultExtensions.cs, HttpBinding.cs.
-func httpResult(f *function, out reply) (httpReply, error) {
-	plain := httpReply{status: http.StatusOK}
-	if f.httpOut == "" {
-		return plain, nil
+const plainType = "text/plain; charset=utf-8"
+
+// httpResult turns a handler's reply into the caller's (docs/facts.md F19). Without Outputs the return value is the
+// answer; without the function's own output it is an empty object; an output that is no response object fails the
+// invocation. Source: HttpScriptInvocationResultExtensions.cs, HttpBinding.cs.
+func httpResult(f *function, out reply, zone *time.Location) (httpReply, error) {
+	switch {
+	case f.httpOut == "":
+		return httpReply{status: http.StatusOK}, nil
+	case f.httpOut == "$return":
+		return returnResult(out.ReturnValue, zone)
+	case out.Outputs == nil:
+		return returnReply(out.ReturnValue), nil
 	}
 	raw, named := out.Outputs[f.httpOut]
-	if f.httpOut == "$return" {
-		return returnResult(out.ReturnValue)
-	}
 	if !named {
-		return plain, nil
+		raw = json.RawMessage(`{"body":{}}`)
 	}
 	// The host reads the output's text: a string that holds an object passes too.
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		raw = json.RawMessage(text)
 	}
-	return responseObject(raw)
+	return responseObject(raw, zone)
 }
 
-func responseObject(raw json.RawMessage) (httpReply, error) {
+// returnReply is the return value as the answer itself.
+func returnReply(value json.RawMessage) httpReply {
+	var text string
+	switch {
+	case len(value) == 0 || string(value) == "null":
+		return httpReply{status: http.StatusNoContent}
+	case json.Unmarshal(value, &text) == nil:
+		return httpReply{status: http.StatusOK, header: http.Header{"Content-Type": {plainType}}, body: []byte(text)}
+	}
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, value) // it has been parsed before
+	return httpReply{
+		status: http.StatusOK, header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}, body: compact.Bytes(), sized: true,
+	}
+}
+
+func responseObject(raw json.RawMessage, zone *time.Location) (httpReply, error) {
 	bad := func(err error) (httpReply, error) {
 		return httpReply{}, &InvocationError{Reason: ReasonOutput, Err: err}
 	}
@@ -59,57 +83,90 @@ func responseObject(raw json.RawMessage) (httpReply, error) {
 	if value == nil {
 		return bad(errors.New("the output is null"))
 	}
-	out := httpReply{status: http.StatusOK, header: http.Header{}}
-	for _, text := range []json.RawMessage{value.StatusCode, value.Status} {
-		if plain := plainText(text); plain != "" {
-			n, err := strconv.Atoi(plain)
-			if err != nil || n < 100 || n > 999 {
-				continue // a status that is no number is passed over
-			}
-			out.status = n
-			break
+	out := httpReply{status: http.StatusOK, header: http.Header{"Content-Type": {plainType}}}
+	if n, err := strconv.Atoi(plainText(value.StatusCode)); err == nil { // what is no number is passed over
+		out.status = n
+	}
+	for name, raw := range value.Headers {
+		text, err := headerText(name, raw)
+		if err != nil {
+			return bad(err)
 		}
+		if strings.EqualFold(name, "Content-Type") && !strings.Contains(strings.ToLower(text), "charset=") {
+			text += "; charset=utf-8"
+		}
+		out.header.Set(name, text)
 	}
-	for name, text := range value.Headers {
-		out.header.Set(name, plainText(text))
+	var err error
+	if out.body, err = outputBody(value.Body, zone); err != nil {
+		return bad(err)
 	}
-	out.setBody(value.Body)
 	return out, nil
 }
 
-// setBody writes a text as it is and anything else as JSON.
-func (r *httpReply) setBody(raw json.RawMessage) {
-	contentType := "application/json; charset=utf-8"
-	var text string
-	switch {
-	case len(raw) == 0 || string(raw) == "null":
-		return
-	case json.Unmarshal(raw, &text) == nil:
-		contentType = "text/plain; charset=utf-8"
-		r.body = []byte(text)
-	default:
-		var compact bytes.Buffer
-		_ = json.Compact(&compact, raw) // it has been parsed before
-		r.body = compact.Bytes()
+// headerText is a header's value as text. What the web server does not send fails the invocation: null, a list, a
+// character beyond ASCII, a line break, a name with a blank.
+func headerText(name string, raw json.RawMessage) (string, error) {
+	if string(raw) == "null" || raw[0] == '[' || raw[0] == '{' {
+		return "", fmt.Errorf("header %s: no text", name)
 	}
-	if r.header == nil {
-		r.header = http.Header{}
+	text := plainText(raw)
+	if string(raw) == "true" || string(raw) == "false" {
+		text = strings.ToUpper(text[:1]) + text[1:] // the .NET way
 	}
-	if r.header.Get("Content-Type") == "" {
-		r.header.Set("Content-Type", contentType)
+	for _, c := range name + text {
+		if c < ' ' || c > '~' {
+			return "", fmt.Errorf("header %s: invalid character", name)
+		}
 	}
+	if name == "" || strings.ContainsAny(name, " :") {
+		return "", fmt.Errorf("header %q: invalid name", name)
+	}
+	return text, nil
+}
+
+// outputBody is the body as text: a text as it is, an object or a list indented, with dates and numbers printed anew.
+func outputBody(raw json.RawMessage, zone *time.Location) ([]byte, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	switch raw[0] {
+	case '{', '[':
+		printed, err := reprint(nil, raw, zone, appendScriptNumber)
+		if err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		err = json.Indent(&out, printed, "", "  ")
+		return out.Bytes(), err
+	case 't':
+		return []byte("True"), nil
+	case 'f':
+		return []byte("False"), nil
+	}
+	return []byte(plainText(raw)), nil
+}
+
+// appendScriptNumber prints a number as the host does in a body: what is no 64-bit integer goes through a double and comes
+// out in digits, without a fraction of zeros.
+func appendScriptNumber(dst []byte, text string) []byte {
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return append(dst, text...)
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.Abs(f) >= 1e21 {
+		return appendNumber(dst, text)
+	}
+	return strconv.AppendFloat(dst, f, 'f', -1, 64)
 }
 
 // returnResult is an http output named $return. A text that happens to be base64 is silently decoded (docs/facts.md F18,
 // GetBindingValue).
-func returnResult(raw json.RawMessage) (httpReply, error) {
-	out := httpReply{status: http.StatusOK}
+func returnResult(raw json.RawMessage, zone *time.Location) (httpReply, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && text != "" {
-			out.header = http.Header{"Content-Type": {"application/octet-stream"}}
-			out.body = decoded
-			return out, nil
+			return httpReply{status: http.StatusOK, header: http.Header{"Content-Type": {"application/octet-stream"}}, body: decoded}, nil
 		}
 	}
 	if len(raw) > 0 && raw[0] == '{' {
@@ -118,11 +175,10 @@ func returnResult(raw json.RawMessage) (httpReply, error) {
 			return httpReply{}, &InvocationError{Reason: ReasonOutput, Err: err}
 		}
 		if _, isResponse := members["body"]; isResponse {
-			return responseObject(raw)
+			return responseObject(raw, zone)
 		}
 	}
-	out.setBody(raw)
-	return out, nil
+	return returnReply(raw), nil
 }
 
 // plainText is a JSON value as text: a string's content, a number's digits.
@@ -138,12 +194,43 @@ func plainText(raw json.RawMessage) string {
 }
 
 func (r httpReply) write(w http.ResponseWriter) {
+	length := r.header.Get("Content-Length")
+	wrong := length != "" && length != strconv.Itoa(len(r.body))
+	if r.status < 100 || r.status > 999 || r.status == http.StatusNotModified || wrong || r.header.Get("Transfer-Encoding") != "" {
+		r.writeRaw(w, wrong)
+		return
+	}
 	maps.Copy(w.Header(), r.header)
-	if r.body == nil {
+	empty := r.status == http.StatusNoContent || r.status < 200
+	if len(r.body) == 0 && !empty {
 		w.Header().Set("Content-Length", "0")
 	}
 	w.WriteHeader(r.status)
-	if _, err := w.Write(r.body); err != nil {
+	if len(r.body) == 0 || empty {
+		return
+	}
+	_, err := w.Write(r.body)
+	if err == nil && !r.sized {
+		err = http.NewResponseController(w).Flush()
+	}
+	if err != nil {
 		panic(fmt.Errorf("%w: %w", http.ErrAbortHandler, err)) // the caller is gone
 	}
+}
+
+// writeRaw sends what Go's server would not: a status of more or less than three digits, a 304 with a Content-Type, and
+// what a handler breaks with a Content-Length or Transfer-Encoding of its own.
+func (r httpReply) writeRaw(w http.ResponseWriter, cut bool) {
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(fmt.Errorf("%w: %w", http.ErrAbortHandler, err))
+	}
+	defer func() { _ = conn.Close() }()
+	_, _ = fmt.Fprintf(buffered, "HTTP/1.1 %d %s\r\n", r.status, http.StatusText(r.status))
+	_ = r.header.Write(buffered)
+	_, _ = buffered.WriteString("\r\n")
+	if !cut && r.status != http.StatusNotModified {
+		_, _ = buffered.Write(r.body)
+	}
+	_ = buffered.Flush() // the caller may be gone
 }

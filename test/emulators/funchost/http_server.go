@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
@@ -26,27 +27,36 @@ func newRouter(h *Host) http.Handler {
 		}
 	}
 	slices.SortStableFunc(r.http, func(a, b *function) int { return compareRoutes(a.http.route, b.http.route) })
-	mux := http.NewServeMux()
-	mux.HandleFunc("/", r.function)
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+	return readHeads(r)
+}
+
+// ServeHTTP finds the path by itself: http.ServeMux redirects paths that the host takes as they are.
+func (r *router) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	path := requestPath(request.URL.EscapedPath())
+	name, manual := strings.CutPrefix(path, "/admin/functions/")
+	switch {
+	case path == "/" && request.Method == http.MethodGet:
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, "<!DOCTYPE html><title>Functions</title><h1>Your Functions 4.0 app is up and running</h1>\n")
-	})
-	mux.HandleFunc("/admin/host/ping", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	mux.HandleFunc("GET /admin/host/status", r.admin(r.status))
-	mux.HandleFunc("POST /admin/functions/{name}", r.admin(r.manual))
-	return mux
+		_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html>\n<head>\n    <title>Your Azure Function App is up and running.</title>\n</head>\n</html>\n")
+	case path == "/admin/host/ping":
+		w.WriteHeader(http.StatusOK)
+	case path == "/admin/host/status" && request.Method == http.MethodGet:
+		r.admin(w, request, r.status)
+	case manual && request.Method == http.MethodPost:
+		r.admin(w, request, func(w http.ResponseWriter, request *http.Request) { r.manual(w, request, name) })
+	default:
+		r.function(w, request, path)
+	}
 }
 
 // admin guards a host path by the master key.
-func (r *router) admin(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, request *http.Request) {
-		if !r.host.options.Keys.allowed(request, authAdmin, "") {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		next(w, request)
+func (r *router) admin(w http.ResponseWriter, request *http.Request, next http.HandlerFunc) {
+	if !r.host.options.Keys.allowed(request, authAdmin, "") {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.WriteHeader(http.StatusUnauthorized)
+		return
 	}
+	next(w, request)
 }
 
 func (r *router) status(w http.ResponseWriter, _ *http.Request) {
@@ -61,35 +71,38 @@ func (r *router) status(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// function serves a function's route. Order as in the host: route and method (404), key (401), disabled (404), invocation;
-// a failed one is 500 without a body. Source: FunctionInvocationMiddleware.cs.
-func (r *router) function(w http.ResponseWriter, request *http.Request) {
+// function serves a function's route. Order as in the host: sign-in (500), route and method (404), key (401), disabled
+// (404), invocation; a failed one is 500 without a body. Source: FunctionInvocationMiddleware.cs.
+func (r *router) function(w http.ResponseWriter, request *http.Request, path string) {
 	for _, f := range r.http {
-		params, ok := f.http.route.match(request.URL.Path)
+		params, ok := f.http.route.match(path)
 		if !ok || !f.http.accepts(request.Method) {
 			continue
 		}
-		if !r.host.options.Keys.allowed(request, f.http.auth, f.name) {
+		who, err := r.host.identities(request, f.name)
+		level, _ := r.host.options.Keys.grant(request, f.name)
+		switch {
+		case err != nil:
+			w.WriteHeader(http.StatusInternalServerError)
+		case level < f.http.auth:
 			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		if f.disabled && !r.host.options.Keys.allowed(request, authAdmin, f.name) {
+		case f.disabled && level < authAdmin:
 			w.WriteHeader(http.StatusNotFound)
-			return
+		default:
+			r.serve(w, request, f, func() (httpRequest, error) { return readRequest(request, path, params, who) }) //nolint:contextcheck // the caller may hang up; the invocation goes on
 		}
-		r.serve(w, request, f, params) //nolint:contextcheck // the caller may hang up; the invocation goes on
 		return
 	}
 	w.WriteHeader(http.StatusNotFound)
 }
 
-func (r *router) serve(w http.ResponseWriter, request *http.Request, f *function, params map[string]*string) {
+func (r *router) serve(w http.ResponseWriter, request *http.Request, f *function, read func() (httpRequest, error)) {
 	var out httpReply
 	var err error
 	if f.forwarded {
 		out, err = r.host.forward(request, f)
 	} else {
-		out, err = r.host.invokeHTTP(request, f, params)
+		out, err = r.host.invokeHTTP(f, read)
 	}
 	if err != nil {
 		r.host.options.Log.Error().Err(err).Str("function", f.name).Msg("http function failed")
@@ -100,26 +113,26 @@ func (r *router) serve(w http.ResponseWriter, request *http.Request, f *function
 }
 
 // invokeHTTP is the normal mode: the request goes into Data, the reply comes out of Outputs.
-func (h *Host) invokeHTTP(request *http.Request, f *function, params map[string]*string) (httpReply, error) {
-	data, err := requestData(request, params, f.http.auth)
-	if err != nil {
-		return httpReply{}, err
-	}
-	metadata, err := requestMetadata(request, params)
+func (h *Host) invokeHTTP(f *function, read func() (httpRequest, error)) (httpReply, error) {
+	request, err := read()
 	if err != nil {
 		return httpReply{}, err
 	}
 	// The caller may hang up; the invocation goes on.
-	out, err := h.execute(context.WithoutCancel(request.Context()), f, payload{data: data, metadata: metadata})
+	out, err := h.execute(context.WithoutCancel(request.Context()), f, request.payload(f, h.options.Zone))
 	if err != nil {
 		return httpReply{}, err
 	}
-	return httpResult(f, out)
+	return httpResult(f, out, h.options.Zone)
+}
+
+func (r httpRequest) payload(f *function, zone *time.Location) payload {
+	return payload{data: r.data(), metadata: r.metadata(f.trigger, zone)}
 }
 
 // manual runs any function with the given input as its trigger's value and answers 202 at once.
 // Source: FunctionsController.cs Invoke.
-func (r *router) manual(w http.ResponseWriter, request *http.Request) {
+func (r *router) manual(w http.ResponseWriter, request *http.Request, name string) {
 	var body struct {
 		Input json.RawMessage `json:"input"`
 	}
@@ -127,14 +140,13 @@ func (r *router) manual(w http.ResponseWriter, request *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	name := request.PathValue("name")
 	i := slices.IndexFunc(r.host.functions, func(f *function) bool { return strings.EqualFold(f.name, name) })
 	if i < 0 {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
 	f := r.host.functions[i]
-	p, err := manualPayload(f, plainText(body.Input), r.host)
+	p, err := manualPayload(request.Context(), f, plainText(body.Input), r.host)
 	if err != nil {
 		r.host.options.Log.Error().Err(err).Str("function", f.name).Msg("manual input refused")
 		w.WriteHeader(http.StatusBadRequest)
@@ -146,7 +158,7 @@ func (r *router) manual(w http.ResponseWriter, request *http.Request) {
 }
 
 // manualPayload gives the input the form that the trigger would have given it.
-func manualPayload(f *function, input string, h *Host) (payload, error) {
+func manualPayload(ctx context.Context, f *function, input string, h *Host) (payload, error) {
 	switch {
 	case f.cosmos != nil:
 		var items []json.RawMessage
@@ -156,16 +168,15 @@ func manualPayload(f *function, input string, h *Host) (payload, error) {
 		data, err := cosmosData(items, h.options.Zone)
 		return payload{data: data, items: len(items)}, err
 	case f.timer != nil:
-		data, err := timerData(nil, false)
-		return payload{data: data}, err
+		return h.manualTimer(ctx, f, input)
 	case f.serviceBus != nil:
 		return serviceBusPayload(&azservicebus.ReceivedMessage{Body: []byte(input)}, h.options.Zone)
 	default:
-		request, err := http.NewRequestWithContext(h.life, http.MethodPost, "http://"+h.address+"/admin/functions/"+f.name, strings.NewReader(input))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+h.address+"/admin/functions/"+f.name, strings.NewReader(input))
 		if err != nil {
 			return payload{}, err
 		}
-		data, err := requestData(request, map[string]*string{}, f.http.auth)
-		return payload{data: data}, err
+		made, err := readRequest(request, request.URL.Path, nil, []identity{{nameType: nameClaim, roleType: roleClaim}})
+		return made.payload(f, h.options.Zone), err
 	}
 }

@@ -66,38 +66,56 @@ func TestHTTPBodyRules(t *testing.T) {
 	}
 }
 
+// What the recordings do not have (TestRecordedHTTPReplies).
 func TestHTTPReplies(t *testing.T) {
 	b := start(t, newRoot(t).function("F", web(anyone)))
-	for name, c := range map[string]struct {
-		reply       string
-		code        int
-		body        string
-		contentType string
-	}{
-		"text":               {`{"Outputs":{"res":{"statusCode":201,"body":"hello","headers":{"X-A":"b"}}}}`, 201, "hello", "text/plain; charset=utf-8"},
-		"status as text":     {`{"Outputs":{"res":{"statusCode":"404","body":"x"}}}`, 404, "x", "text/plain; charset=utf-8"},
-		"the other name":     {`{"Outputs":{"res":{"status":418,"body":"x"}}}`, 418, "x", "text/plain; charset=utf-8"},
-		"an object":          {`{"Outputs":{"res":{"body":{"a": 9007199254740993}}}}`, 200, `{"a":9007199254740993}`, "application/json; charset=utf-8"},
-		"own content type":   {`{"Outputs":{"res":{"body":"<p>","headers":{"content-type":"text/html"}}}}`, 200, "<p>", "text/html"},
-		"an object in text":  {`{"Outputs":{"res":"{\"statusCode\":202,\"body\":\"x\"}"}}`, 202, "x", "text/plain; charset=utf-8"},
-		"names in lower":     {`{"outputs":{"res":{"StatusCode":203,"BODY":"x"}}}`, 203, "x", "text/plain; charset=utf-8"},
-		"no outputs":         {`{}`, 200, "", ""},
-		"base64 stays text":  {`{"Outputs":{"res":{"body":"test1234"}}}`, 200, "test1234", "text/plain; charset=utf-8"},
-		"no response object": {`{"Outputs":{"res":"just text"}}`, 500, "", ""},
-		"a number":           {`{"Outputs":{"res":3}}`, 500, "", ""},
-		"null":               {`{"Outputs":{"res":null}}`, 500, "", ""},
+	for reply, want := range map[string]string{
+		`{"Outputs":{"res":"{\"statusCode\":200,\"body\":\"an object in a text\"}"}}`:   "an object in a text",
+		`{"Outputs":{"res":{"body":"test1234"}}}`:                                       "test1234",
+		`{"Outputs":{"res":{"body":"of this length","headers":{"Content-Length":14}}}}`: "of this length",
+		`{"Outputs":{"res":{"body":{"a":[1e21,0.5,9007199254740993]}}}}`:                "{\n  \"a\": [\n    1E+21,\n    0.5,\n    9007199254740993\n  ]\n}",
 	} {
-		t.Run(name, func(t *testing.T) {
-			b.control.inOrder(answer{contentType: "application/json", body: c.reply})
-			code, body, header := b.request("GET", "/api/F", nil)
-			require.Equal(t, c.code, code)
-			require.Equal(t, c.body, body)
-			require.Equal(t, c.contentType, header.Get("Content-Type"))
-			if name == "text" {
-				require.Equal(t, "b", header.Get("X-A"))
-			}
-		})
+		b.control.inOrder(answer{contentType: "application/json", body: reply})
+		code, body, header := b.request("GET", "/api/F", nil)
+		require.Equal(t, 200, code)
+		require.Equal(t, want, body)
+		require.Equal(t, plainType, header.Get("Content-Type"))
 	}
+}
+
+// A caller can forge whatever Metadata says (docs/facts.md F13); Data.req is the truth.
+func TestACallerForgesMetadata(t *testing.T) {
+	b := start(t, newRoot(t).function("F", web(anyone)))
+	b.request("POST", "/api/F?Query=q", reader2(`{"RetryContext":{"RetryCount":7},"Headers":"h","sys":{"MethodName":"Mine"},"code":"c","req":"r"}`))
+	c := b.control.seen()[0]
+	metadata := c.metadata(t)
+	require.Equal(t, map[string]any{"RetryCount": 7.0}, metadata["RetryContext"])
+	require.Equal(t, `"h"`, metadata["Headers"])
+	require.Equal(t, `"q"`, metadata["Query"])
+	require.Equal(t, map[string]any{"MethodName": "Mine"}, metadata["sys"])
+	require.Equal(t, "F", metadata["$sys"].(map[string]any)["MethodName"])
+	require.Equal(t, `"c"`, metadata["code"], "left out of the query only")
+	require.NotContains(t, metadata, "req")
+	require.Equal(t, map[string]any{"Query": "q"}, requestOf(t, c)["Query"])
+}
+
+// One connection, several requests: each has its own head, also behind a body that nobody read.
+func TestHeadersKeepTheirSpellingOnOneConnection(t *testing.T) {
+	b := start(t, newRoot(t).function("F", web(anyone)))
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+	t.Cleanup(client.CloseIdleConnections)
+	for i, path := range []string{"/api/F", "/api/nothing", "/api/F"} {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+b.Address()+path, reader2(strings.Repeat("x-lower: 0\r\n\r\n", 9)))
+		require.NoError(t, err)
+		r.Header["x-lower"] = []string{itoa(i)}
+		response, err := client.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+	}
+	for i, c := range b.control.seen() {
+		require.Equal(t, []any{itoa(2 * i)}, requestOf(t, c)["Headers"].(map[string]any)["x-lower"])
+	}
+	require.Len(t, b.control.seen(), 2)
 }
 
 func TestHTTPFailedInvocationIs500WithoutABody(t *testing.T) {
@@ -162,7 +180,7 @@ func TestHTTPRoutes(t *testing.T) {
 			require.Empty(t, calls)
 			continue
 		}
-		require.Equal(t, 200, code, "%s %s", c.method, c.path)
+		require.Equal(t, 204, code, "%s %s: the reply {} is no content", c.method, c.path)
 		require.Equal(t, c.function, calls[0].Function, "%s %s", c.method, c.path)
 	}
 }
@@ -175,19 +193,19 @@ func TestHTTPKeys(t *testing.T) {
 		name, key string
 		want      int
 	}{
-		{"Open", "", 200},
-		{"Open", "wrong", 200},
+		{"Open", "", 204},
+		{"Open", "wrong", 204},
 		{"Fn", "", 401},
 		{"Fn", "wrong", 401},
-		{"Fn", "f", 200},
-		{"Fn", "h", 200},
-		{"Fn", "m", 200},
+		{"Fn", "f", 204},
+		{"Fn", "h", 204},
+		{"Fn", "m", 204},
 		{"Fn2", "f", 401},
-		{"Fn2", "h", 200},
+		{"Fn2", "h", 204},
 		{"Adm", "", 401},
 		{"Adm", "f", 401},
 		{"Adm", "h", 401},
-		{"Adm", "m", 200},
+		{"Adm", "m", 204},
 	} {
 		code, _, _ := b.request("GET", "/api/"+c.name, nil, "x-functions-key", c.key)
 		require.Equal(t, c.want, code, "%s with %q in the header", c.name, c.key)

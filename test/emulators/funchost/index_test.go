@@ -243,7 +243,7 @@ func TestOnlyDirectChildFoldersAreFunctions(t *testing.T) {
 	require.Equal(t, "Direct", b.await(FunctionIndexed).Function)
 	require.Equal(t, 1, b.count(FunctionIndexed))
 	code, _, _ := b.request("GET", "/api/Direct", nil)
-	require.Equal(t, 200, code, "the others run")
+	require.Equal(t, 204, code, "the others run")
 	code, _, _ = b.request("GET", "/api/Broken", nil)
 	require.Equal(t, 404, code)
 }

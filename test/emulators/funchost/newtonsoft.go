@@ -19,6 +19,11 @@ import (
 // Source: extension CosmosDBTriggerValueBinder.cs; Cosmos SDK CosmosJsonDotNetSerializer.cs (default settings);
 // Newtonsoft.Json JsonTextReader.Async/ParseReadNumber.
 func newtonsoft(dst, src []byte, zone *time.Location) ([]byte, error) {
+	return reprint(dst, src, zone, appendNumber)
+}
+
+// reprint is newtonsoft with another way to print numbers.
+func reprint(dst, src []byte, zone *time.Location, number func([]byte, string) []byte) ([]byte, error) {
 	if !json.Valid(src) {
 		return nil, fmt.Errorf("the document is not JSON (%d bytes)", len(src))
 	}
@@ -39,7 +44,7 @@ func newtonsoft(dst, src []byte, zone *time.Location) ([]byte, error) {
 			for end < len(src) && strings.IndexByte("+-.eE0123456789", src[end]) >= 0 {
 				end++
 			}
-			dst = appendNumber(dst, string(src[i:end]))
+			dst = number(dst, string(src[i:end]))
 			i = end
 		default: // structure, true, false, null
 			dst = append(dst, c)

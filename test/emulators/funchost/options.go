@@ -8,9 +8,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Version is the host version that the handler sees in X-Azure-Functions-HostVersion and User-Agent: the release whose
-// source this package was written from.
-const Version = "4.1037.0"
+// Version is the host version that the handler sees in X-Azure-Functions-HostVersion and User-Agent: that of the release
+// whose posts and replies testdata records.
+const Version = "4.1037.0.0"
 
 // Options say what to host and how. Only ScriptRoot is required.
 type Options struct {

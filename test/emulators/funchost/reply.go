@@ -95,7 +95,7 @@ func readReply(response *http.Response) (reply, error) {
 		return reply{}, &InvocationError{Reason: ReasonContentType, Err: fmt.Errorf("invalid HttpResponseMessage: Content-Type is %q", contentType)}
 	}
 	// The formatter reads one value and looks at nothing behind it.
-	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, []byte("\ufeff"))))
 	var first json.RawMessage
 	err = decoder.Decode(&first)
 	if errors.Is(err, io.EOF) || string(first) == "null" {
@@ -111,7 +111,10 @@ func readReply(response *http.Response) (reply, error) {
 	return out, nil
 }
 
+// isJSON says whether the formatter takes the content type. It decodes by the charset; this one knows UTF-8 only.
 func isJSON(contentType string) bool {
-	media, _, err := mime.ParseMediaType(contentType)
-	return err == nil && (strings.EqualFold(media, "application/json") || strings.EqualFold(media, "text/json"))
+	media, parameters, err := mime.ParseMediaType(contentType)
+	charset := parameters["charset"]
+	return err == nil && (strings.EqualFold(media, "application/json") || strings.EqualFold(media, "text/json")) &&
+		(charset == "" || strings.EqualFold(charset, "utf-8"))
 }

@@ -61,6 +61,17 @@ func (d *bindingData) set(name string, value []byte) {
 	(*d)[i].value = value
 }
 
+// add adds a name unless it is there.
+func (d *bindingData) add(name string, value []byte) {
+	if !slices.ContainsFunc(*d, func(m member) bool { return strings.EqualFold(m.name, name) }) {
+		*d = append(*d, member{name, value})
+	}
+}
+
+func (d *bindingData) without(name string) []member {
+	return slices.DeleteFunc(*d, func(m member) bool { return strings.EqualFold(m.name, name) })
+}
+
 // text adds a string; nil is null, which the host leaves out.
 func (d *bindingData) text(name string, value *string) {
 	if value != nil {

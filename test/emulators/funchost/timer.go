@@ -54,6 +54,35 @@ func timerData(status *scheduleStatus, pastDue bool) ([]byte, error) {
 	}{struct{ AdjustForDST bool }{true}, status, pastDue})
 }
 
+// manualTimer is what a timer started by hand gets: its stored status, and the input, if there is one, in Metadata.
+func (h *Host) manualTimer(ctx context.Context, f *function, input string) (payload, error) {
+	var status *scheduleStatus
+	store, err := h.monitor(f.timer)
+	if err == nil && store != nil {
+		status, err = store.load(ctx, f.name)
+	}
+	if err != nil {
+		return payload{}, err
+	}
+	if status != nil {
+		*status = status.in(h.options.Zone)
+	}
+	data, err := timerData(status, false)
+	p := payload{data: data}
+	if input != "" {
+		p.metadata = []member{{f.trigger, stringValue(input)}}
+	}
+	return p, err
+}
+
+// monitor is where the timer's status is stored; nil where it is not.
+func (h *Host) monitor(t *timerTrigger) (timerStore, error) {
+	if !t.useMonitor || tooFrequent(t.schedule, h.clock.Now().In(h.options.Zone)) {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	return h.timerStatus()
+}
+
 // timerListener is one running timer.
 type timerListener struct {
 	host     *Host
@@ -67,12 +96,9 @@ type timerListener struct {
 // once with IsPastDue, a tick that fell into a long run right after it. Source: TimerListener.cs.
 func (h *Host) listenTimer(ctx context.Context, f *function) error {
 	l := &timerListener{host: h, function: f, timer: f.timer}
-	if f.timer.useMonitor && !tooFrequent(f.timer.schedule, l.now()) {
-		store, err := h.timerStatus()
-		if err != nil {
-			return err
-		}
-		l.store = store
+	var err error
+	if l.store, err = h.monitor(f.timer); err != nil {
+		return err
 	}
 	pastDue, err := l.prepare(ctx)
 	if err != nil {
