@@ -3,8 +3,13 @@ package funchost
 import (
 	"bytes"
 	"crypto/rand"
+	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -53,18 +58,24 @@ type retryContext struct {
 	err        error // of the attempt before; nil at first
 }
 
-func (r retryContext) appendJSON(dst []byte, functionName string) []byte {
+// retryException is the exception as it was recorded, with its stack: a handler gets 3 KB that it did not ask for.
+//
+//go:embed retry_exception.json
+var retryException string
+
+func (r retryContext) appendJSON(dst []byte, functionName, invocation string) []byte {
 	dst = fmt.Appendf(dst, `{"RetryCount":%d,"MaxRetryCount":%d,"Exception":`, r.count, r.max)
 	if r.err == nil {
 		dst = append(dst, "null"...)
 	} else {
-		// An exception that Newtonsoft serializes is an object with these members (ISerializable).
-		dst = append(dst, `{"ClassName":"Microsoft.Azure.WebJobs.Host.FunctionInvocationException","Message":`...)
-		dst = appendQuoted(dst, "Exception while executing function: Functions."+functionName)
-		dst = append(dst, `,"Data":null,"InnerException":{"ClassName":"System.Exception","Message":`...)
-		dst = appendQuoted(dst, r.err.Error())
-		dst = append(dst, `,"Data":null,"InnerException":null,"HelpURL":null,"StackTraceString":null,"HResult":-2146233088,"Source":null}`...)
-		dst = append(dst, `,"HelpURL":null,"StackTraceString":null,"HResult":-2146233088,"Source":"Microsoft.Azure.WebJobs.Host"}`...)
+		status, text := "null", r.err.Error()
+		var failed *InvocationError
+		if errors.As(r.err, &failed) && failed.Reason == ReasonStatus {
+			status = strconv.Itoa(failed.Status)
+			text = fmt.Sprintf("Response status code does not indicate success: %d (%s).", failed.Status, http.StatusText(failed.Status))
+		}
+		dst = fmt.Appendf(dst, strings.TrimSpace(retryException), appendQuoted(nil, invocation), appendQuoted(nil, "Host.Functions."+functionName),
+			appendQuoted(nil, "Exception while executing function: Functions."+functionName), status, appendQuoted(nil, text))
 	}
 	return append(dst, `,"Instance":null,"State":{}}`...)
 }
@@ -79,7 +90,7 @@ const (
 )
 
 // envelope builds the body of an invocation. Source: HttpScriptInvocationContext.cs.
-func envelope(f *function, p payload, retry *retryContext, now time.Time) []byte {
+func envelope(f *function, id string, p payload, retry *retryContext, now time.Time) []byte {
 	body := make([]byte, 0, len(p.data)+512)
 	body = append(body, `{"Data":{`...)
 	body = append(appendQuoted(body, f.trigger), ':')
@@ -102,7 +113,7 @@ func envelope(f *function, p payload, retry *retryContext, now time.Time) []byte
 	}
 	if retry != nil {
 		body = append(appendQuoted(body, retryMember), ':')
-		body = append(retry.appendJSON(body, f.name), ',')
+		body = append(retry.appendJSON(body, f.name, id), ',')
 	}
 	return append(bytes.TrimSuffix(body, []byte{','}), `}}`...)
 }

@@ -8,10 +8,12 @@ import (
 	"net/http"
 )
 
-// execute runs an invocation with the function's retry policy and returns the reply and error of the last attempt. ctx
+// execute runs an invocation with the function's retry policy and returns the reply and error of the last attempt. All
+// attempts carry one invocation id (docs/facts.md F1). ctx
 // ends the waiting between attempts, not an attempt: a custom handler does not learn that its caller is gone.
 // Source: FunctionExecutorExtensions.cs.
 func (h *Host) execute(ctx context.Context, f *function, p payload) (reply, error) {
+	id := newGUID()
 	var retry *retryContext
 	var pauses *backoff
 	if f.retry != nil {
@@ -19,7 +21,7 @@ func (h *Host) execute(ctx context.Context, f *function, p payload) (reply, erro
 		pauses = newBackoff(*f.retry)
 	}
 	for {
-		out, err := h.attempt(f, p, retry) //nolint:contextcheck // nothing but the host's own end cuts an attempt short
+		out, err := h.attempt(f, id, p, retry) //nolint:contextcheck // nothing but the host's own end cuts an attempt short
 		if err == nil || retry == nil {
 			return out, err
 		}
@@ -38,9 +40,8 @@ func (h *Host) execute(ctx context.Context, f *function, p payload) (reply, erro
 	}
 }
 
-// attempt is one invocation, with an id of its own.
-func (h *Host) attempt(f *function, p payload, retry *retryContext) (reply, error) {
-	id := newGUID()
+// attempt is one call of the handler.
+func (h *Host) attempt(f *function, id string, p payload, retry *retryContext) (reply, error) {
 	e := Event{Kind: InvocationStarted, Function: f.name, InvocationID: id, Items: p.items}
 	if retry != nil {
 		e.RetryCount = retry.count
@@ -66,7 +67,7 @@ func (h *Host) send(f *function, id string, p payload, retry *retryContext) (rep
 		return reply{}, err
 	}
 	out, err := limited(h, f, id, func(ctx context.Context) (reply, error) {
-		body := envelope(f, p, retry, h.clock.Now())
+		body := envelope(f, id, p, retry, h.clock.Now())
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.dispatcher.base+"/"+f.name, chunked{bytes.NewReader(body)})
 		if err != nil {
 			return reply{}, &InvocationError{Reason: ReasonConnection, Err: err}

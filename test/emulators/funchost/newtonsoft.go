@@ -154,7 +154,7 @@ func appendNumber(dst []byte, text string) []byte {
 }
 
 // dotnetDouble is double.ToString("R"): the shortest digits that give the same double, scientific when the decimal point
-// would stand more than max(15, digits) places to the right or more than three zeros would follow it.
+// would stand more than 17 places to the right or more than three zeros would follow it (docs/facts.md F8).
 func dotnetDouble(f float64) string {
 	digits, exponent, _ := strings.Cut(strconv.FormatFloat(math.Abs(f), 'e', -1, 64), "e")
 	digits = strings.Replace(digits, ".", "", 1)
@@ -164,7 +164,7 @@ func dotnetDouble(f float64) string {
 	if math.Signbit(f) {
 		sign = "-"
 	}
-	if f != 0 && (scale > max(len(digits), 15) || scale < -3) {
+	if f != 0 && (scale > 17 || scale < -3) {
 		mantissa := digits[:1]
 		if len(digits) > 1 {
 			mantissa += "." + digits[1:]

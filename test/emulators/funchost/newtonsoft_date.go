@@ -1,6 +1,7 @@
 package funchost
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -29,10 +30,24 @@ func rewriteDate(s string, zone *time.Location) string {
 
 // findDate reads a string that Newtonsoft looks at as a date.
 func findDate(s string) (time.Time, dateKind, bool) {
+	if inner, is := strings.CutPrefix(s, "/Date("); is && strings.HasSuffix(inner, ")/") {
+		return findMilliseconds(strings.TrimSuffix(inner, ")/"))
+	}
 	if len(s) < 19 || len(s) > 40 || s[0] < '0' || s[0] > '9' || s[10] != 'T' {
 		return time.Time{}, 0, false
 	}
 	return parseDate(s)
+}
+
+// findMilliseconds reads the inside of /Date(…)/: milliseconds since 1970, then perhaps an offset, which only says that the
+// date is local (DateTimeUtils.cs TryParseDateTimeMicrosoft).
+func findMilliseconds(s string) (time.Time, dateKind, bool) {
+	kind := kindUTC
+	if i := strings.LastIndexAny(s, "+-"); i > 0 {
+		s, kind = s[:i], kindLocal
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return time.UnixMilli(n).UTC(), kind, err == nil
 }
 
 // dateKind is DateTimeKind.

@@ -71,7 +71,7 @@ func TestNewtonsoftNumbers(t *testing.T) {
 		"0":                              "0", "-0": "0", "-17": "-17",
 		// Fractions go through a double: JsonConvert.EnsureDecimalPlace and double.ToString("R").
 		"1.10": "1.1", "1421549.0": "1421549.0", "1e2": "100.0", "0.95": "0.95", "-0.0": "-0.0",
-		"1E15": "1E+15", "1e14": "100000000000000.0", "0.0001": "0.0001", "0.00001": "1E-05", "1.5e-7": "1.5E-07",
+		"1E15": "1000000000000000.0", "1e14": "100000000000000.0", "0.0001": "0.0001", "0.00001": "1E-05", "1.5e-7": "1.5E-07",
 		"12345678901234567.0": "12345678901234568.0", "123456789012345678.0": "1.2345678901234568E+17",
 		"0.1234567890123456789": "0.12345678901234568",
 	} {
@@ -97,7 +97,7 @@ func TestEnvelopeOfACosmosBatch(t *testing.T) {
 	}, time.UTC)
 	require.NoError(t, err)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)
-	body := string(envelope(&function{name: "CommitResults", trigger: "documents"}, payload{data: data}, nil, now))
+	body := string(envelope(&function{name: "CommitResults", trigger: "documents"}, "id", payload{data: data}, nil, now))
 	require.Regexp(t, `^\{"Data":\{"documents":"`, body)
 	require.Contains(t, body, `"documents":"\"[{\\\"id\\\":\\\"a\\\\\\\"b\\\",\\\"n\\\":9007199254740993,\\\"at\\\":\\\"2025-12-17T10:30:01.1Z\\\"},{\\\"id\\\":\\\"ü\\\"}]\""},"Metadata":{"sys":`)
 	require.Regexp(t, `"sys":\{"MethodName":"CommitResults","UtcNow":"2026-01-02T03:04:05\.0000006Z","RandGuid":"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"\}\}\}$`, body)
@@ -107,7 +107,7 @@ func TestEnvelopeOfARetry(t *testing.T) {
 	f := &function{name: "F", trigger: "x"}
 	read := func(r *retryContext) map[string]any {
 		var body struct{ Metadata map[string]any }
-		require.NoError(t, json.Unmarshal(envelope(f, payload{data: []byte(`1`)}, r, time.Now()), &body))
+		require.NoError(t, json.Unmarshal(envelope(f, "id", payload{data: []byte(`1`)}, r, time.Now()), &body))
 		got, is := body.Metadata["RetryContext"].(map[string]any)
 		require.True(t, is)
 		return got

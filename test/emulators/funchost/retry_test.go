@@ -32,7 +32,7 @@ func TestRetryContextAndFixedDelay(t *testing.T) {
 		require.Equal(t, i == 0, retry["Exception"] == nil)
 		ids[c.Header.Get("X-Azure-Functions-InvocationId")] = true
 	}
-	require.Len(t, ids, 3, "each attempt is an invocation of its own")
+	require.Len(t, ids, 1, "all attempts carry one invocation id")
 	require.Equal(t, FunctionStats{Started: 3, Failed: 3, Retries: 2}, b.Stats()["F"])
 }
 

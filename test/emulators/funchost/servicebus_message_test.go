@@ -32,7 +32,7 @@ func batchMessage(body string) *azservicebus.ReceivedMessage {
 func TestEnvelopeOfAServiceBusMessage(t *testing.T) {
 	p, err := serviceBusPayload(batchMessage(`{"batch_id":7}`), time.UTC)
 	require.NoError(t, err)
-	body := string(envelope(&function{name: "BatchWorker", trigger: "message"}, p, nil, time.Now()))
+	body := string(envelope(&function{name: "BatchWorker", trigger: "message"}, "id", p, nil, time.Now()))
 	const properties = `{"at":"2026-03-04T05:06:07.89Z","bytes":"AQI=","double":2.0,"float":0.1,"fraction":1.5,"none":null,"small":-1,"text":"ü","whole":1152921504606846976,"yes":true}`
 	want := `{"Data":{"message":"\"{\\\"batch_id\\\":7}\""},"Metadata":{` +
 		`"MessageReceiver":{},"MessageSession":{},"MessageActions":{},"SessionActions":{},"ReceiveActions":{},"Client":{"IsClosed":false,"TransportType":0},` +
@@ -103,7 +103,7 @@ func TestABodyMayHideTheHostsOwnMembers(t *testing.T) {
 	read := func(retry *retryContext) map[string]any {
 		p, err := serviceBusPayload(batchMessage(`{"sys":"mine","RetryContext":"mine"}`), time.UTC)
 		require.NoError(t, err)
-		text := envelope(&function{name: "F", trigger: "message"}, p, retry, time.Now())
+		text := envelope(&function{name: "F", trigger: "message"}, "id", p, retry, time.Now())
 		require.Equal(t, 1, strings.Count(string(text), `"sys":`))
 		require.Equal(t, 1, strings.Count(string(text), `"RetryContext":`))
 		var body struct{ Metadata map[string]any }
