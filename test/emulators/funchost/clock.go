@@ -19,6 +19,8 @@ type Clock interface {
 const (
 	waitFeedPoll     = "feed poll"
 	waitLeaseAcquire = "lease acquire"
+	waitLeaseLock    = "lease lock"
+	waitThrottled    = "throttled"
 	waitLeaseRenew   = "lease renew"
 	waitRetry        = "retry"
 	waitTimeout      = "function timeout"

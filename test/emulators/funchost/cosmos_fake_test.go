@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,9 +18,11 @@ import (
 // fakeCosmos is a container and a lease container in memory. A continuation is a position in a range's list of changes.
 type fakeCosmos struct {
 	mu      sync.Mutex
-	in      []feedRange
-	changes map[feedRange][]change
+	in      []keyRange
+	changes map[string][]change // by the id of a range
 	leases  map[string]lease
+	marks   map[string]int // other documents of the lease container, with their ttl
+	marked  []string       // what was ever put there
 	version int
 	reads   int
 	fail    error // of the next page
@@ -29,9 +34,9 @@ type change struct {
 }
 
 func newFakeCosmos(ranges int) *fakeCosmos {
-	f := &fakeCosmos{changes: map[feedRange][]change{}, leases: map[string]lease{}}
+	f := &fakeCosmos{changes: map[string][]change{}, leases: map[string]lease{}, marks: map[string]int{}}
 	for i := range ranges {
-		f.in = append(f.in, feedRange{Min: fmt.Sprintf("%02X", i), Max: fmt.Sprintf("%02X", i+1)})
+		f.in = append(f.in, keyRange{ID: strconv.Itoa(i), Min: fmt.Sprintf("%02X", i), Max: fmt.Sprintf("%02X", i+1)})
 	}
 	return f
 }
@@ -51,11 +56,44 @@ func (f *fakeCosmos) put(in int, at time.Time, documents ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, d := range documents {
-		f.changes[f.in[in]] = append(f.changes[f.in[in]], change{at, d})
+		f.changes[f.in[in].ID] = append(f.changes[f.in[in].ID], change{at, d})
 	}
 }
 
-func (f *fakeCosmos) ranges(context.Context) ([]feedRange, error) { return f.in, nil }
+// fakeName is what leases have in their ids; leasePrefix is that with the prefix of cosmosFunction.
+const (
+	fakeName    = "account_db_docs"
+	leasePrefix = "p-" + fakeName
+)
+
+func (f *fakeCosmos) name() string { return fakeName }
+
+// flatten puts a flat version in the place of a change: the old one is not in the feed any more.
+func (f *fakeCosmos) flatten(in, at int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := f.in[in].ID
+	f.changes[id] = append(slices.Delete(f.changes[id], at, at+1), change{text: `"flat"`})
+}
+
+func (f *fakeCosmos) ranges(context.Context) ([]keyRange, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.in), nil
+}
+
+// split divides a range; both children have its changes, as if each were in both halves.
+func (f *fakeCosmos) split(in int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	parent := f.in[in]
+	for _, suffix := range []string{"a", "b"} {
+		child := keyRange{ID: parent.ID + suffix, Parents: append(slices.Clone(parent.Parents), parent.ID)}
+		f.in = append(f.in, child)
+		f.changes[child.ID] = slices.Clone(f.changes[parent.ID])
+	}
+	f.in = slices.Delete(f.in, in, in+1)
+}
 
 func (f *fakeCosmos) page(ctx context.Context, from position) (changes, error) {
 	f.mu.Lock()
@@ -68,7 +106,10 @@ func (f *fakeCosmos) page(ctx context.Context, from position) (changes, error) {
 		f.fail = nil
 		return changes{}, err
 	}
-	all := f.changes[from.in]
+	if !slices.ContainsFunc(f.in, func(r keyRange) bool { return r.ID == from.rangeID }) {
+		return changes{}, errRangeGone
+	}
+	all := f.changes[from.rangeID]
 	i, _ := strconv.Atoi(from.continuation)
 	if from.continuation == "" && from.start != nil {
 		for i < len(all) && all[i].at.Before(*from.start) {
@@ -81,6 +122,44 @@ func (f *fakeCosmos) page(ctx context.Context, from position) (changes, error) {
 	}
 	out.continuation = strconv.Itoa(i)
 	return out, nil
+}
+
+func (f *fakeCosmos) all(_ context.Context, prefix string) ([]lease, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []lease
+	for _, id := range slices.Sorted(maps.Keys(f.leases)) {
+		if strings.HasPrefix(id, prefix) {
+			out = append(out, f.leases[id])
+		}
+	}
+	return out, nil
+}
+
+func (f *fakeCosmos) exists(_ context.Context, id string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, there := f.marks[id]
+	return there, nil
+}
+
+func (f *fakeCosmos) mark(_ context.Context, id string, ttl int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, there := f.marks[id]; there {
+		return errLeaseExists
+	}
+	f.marks[id] = ttl
+	f.marked = append(f.marked, strings.TrimPrefix(id, leasePrefix)+" "+strconv.Itoa(ttl))
+	return nil
+}
+
+func (f *fakeCosmos) remove(_ context.Context, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.marks, id)
+	delete(f.leases, id)
+	return nil
 }
 
 func (f *fakeCosmos) create(_ context.Context, l lease) error {
@@ -129,16 +208,26 @@ func (f *fakeCosmos) replace(ctx context.Context, l lease) (lease, error) {
 // lease returns the stored lease of a range under the prefix of cosmosFunction.
 func (f *fakeCosmos) lease(t *testing.T, in int) lease {
 	t.Helper()
-	l, err := f.read(t.Context(), leaseID("p-", "db", "docs", f.in[in]))
+	l, err := f.read(t.Context(), leaseID(leasePrefix, f.in[in].ID))
 	require.NoError(t, err)
 	return l
+}
+
+// lend makes the lease of a range, owned by someone, as after an earlier start on the prefix.
+func (f *fakeCosmos) lend(in int, owner string, at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := newLease(leasePrefix, f.in[in], nil, at)
+	l.Owner = owner
+	f.storeLocked(l)
+	f.marks[leasePrefix+".info"] = 0
 }
 
 // rob gives a lease to another owner, as a host that takes it does.
 func (f *fakeCosmos) rob(in int, owner string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := f.leases[leaseID("p-", "db", "docs", f.in[in])]
+	l := f.leases[leaseID(leasePrefix, f.in[in].ID)]
 	l.Owner = owner
 	f.storeLocked(l)
 }

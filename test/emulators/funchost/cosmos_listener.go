@@ -2,11 +2,15 @@ package funchost
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 // cosmosListener is the change feed processor of one cosmosDBTrigger function.
@@ -16,41 +20,81 @@ type cosmosListener struct {
 	trigger  *cosmosTrigger
 	source   changeSource
 	leases   *leaseManager
-	ranges   []feedRange
+	prefix   string // of the ids of leases
 
 	mu    sync.Mutex
 	owned map[string]bool // lease ids whose ranges are being read
 	work  sync.WaitGroup
 }
 
-// newCosmosListener opens the containers, creates what leases are missing and is ready to run.
-func newCosmosListener(ctx context.Context, h *Host, f *function, source changeSource, store leaseStore) (*cosmosListener, error) {
+func newCosmosListener(h *Host, f *function, source changeSource, store leaseStore) *cosmosListener {
 	owner := h.options.Instance
 	if owner == "" {
 		owner = newGUID()
 	}
-	l := &cosmosListener{
-		host: h, function: f, trigger: f.cosmos, source: source, owned: map[string]bool{},
+	return &cosmosListener{
+		host: h, function: f, trigger: f.cosmos, source: source, owned: map[string]bool{}, prefix: f.cosmos.prefix + source.name(),
 		leases: &leaseManager{store: store, owner: owner, now: h.clock.Now},
 	}
-	ranges, err := source.ranges(ctx)
+}
+
+// The lock of the first start lives for lockTime, if the lease container has a time to live; who finds it looks again after
+// lockPause.
+const (
+	lockTime  = 30 * time.Second
+	lockPause = 15 * time.Second
+)
+
+// initialize creates the leases at the first start on a prefix, under a lock. A lock that a killed host left behind is
+// waited for without a line, for ever where documents do not expire (docs/facts.md F40). Source: BootstrapperCore.cs,
+// DocumentServiceLeaseStoreCosmos.cs.
+func (l *cosmosListener) initialize(ctx context.Context) error {
+	info, lock, store := l.prefix+".info", l.prefix+".lock", l.leases.store
+	for {
+		if done, err := store.exists(ctx, info); err != nil || done {
+			return err
+		}
+		err := store.mark(ctx, lock, int(lockTime.Seconds()))
+		if errors.Is(err, errLeaseExists) {
+			if !l.host.clock.Sleep(ctx, lockPause, waitLeaseLock) {
+				return ctx.Err()
+			}
+			continue
+		}
+		if err == nil {
+			err = l.createLeases(ctx)
+		}
+		if err == nil {
+			err = store.mark(ctx, info, 0)
+		}
+		return errors.Join(err, store.remove(ctx, lock))
+	}
+}
+
+func (l *cosmosListener) createLeases(ctx context.Context) error {
+	ranges, err := l.source.ranges(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	l.ranges = ranges
 	for _, r := range ranges {
-		fresh := lease{
-			ID:         leaseID(f.cosmos.prefix, f.cosmos.database, f.cosmos.container, r),
-			LeaseToken: r.String(), FeedRange: r, Timestamp: h.clock.Now().UTC(), Mode: "Incremental Feed",
-		}
-		switch err := store.create(ctx, fresh); {
-		case err == nil:
-			l.event(Event{Kind: LeaseCreated, Range: r.String()})
-		case !errors.Is(err, errLeaseExists):
-			return nil, fmt.Errorf("create lease of range %s: %w", r, err)
+		if err := l.create(ctx, newLease(l.prefix, r, nil, l.host.clock.Now())); err != nil {
+			return err
 		}
 	}
-	return l, nil
+	return nil
+}
+
+// create makes a lease unless there is one.
+func (l *cosmosListener) create(ctx context.Context, fresh lease) error {
+	err := l.leases.store.create(ctx, fresh)
+	if errors.Is(err, errLeaseExists) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create lease of range %s: %w", fresh.LeaseToken, err)
+	}
+	l.event(Event{Kind: LeaseCreated, Range: fresh.LeaseToken})
+	return nil
 }
 
 func (l *cosmosListener) event(e Event) {
@@ -78,14 +122,10 @@ func (l *cosmosListener) run(ctx context.Context) {
 
 // balance takes the leases that choose picks out of all.
 func (l *cosmosListener) balance(ctx context.Context, choose func([]lease) []lease) {
-	all := make([]lease, 0, len(l.ranges))
-	for _, r := range l.ranges {
-		found, err := l.leases.read(ctx, leaseID(l.trigger.prefix, l.trigger.database, l.trigger.container, r))
-		if err != nil {
-			l.leaseProblem(ctx, r.String(), err)
-			return
-		}
-		all = append(all, found)
+	all, err := l.leases.store.all(ctx, leaseID(l.prefix, ""))
+	if err != nil {
+		l.leaseProblem(ctx, "", err)
+		return
 	}
 	for _, wanted := range choose(all) {
 		l.take(ctx, wanted)
@@ -149,8 +189,14 @@ func (l *cosmosListener) own(ctx context.Context, mine lease) {
 		l.event(Event{Kind: LeaseLost, Range: mine.LeaseToken, Err: err})
 		return
 	}
+	var gone *goneError
+	if errors.As(err, &gone) {
+		if err = l.split(ctx, mine, gone.continuation); err == nil {
+			return
+		}
+	}
 	if err != nil && ctx.Err() == nil {
-		l.event(Event{Kind: FeedError, Range: mine.LeaseToken, Err: err})
+		l.event(Event{Kind: FeedError, Range: mine.LeaseToken, Text: feedErrorText(mine.LeaseToken, err), Err: err})
 	}
 	// The listener may have been stopped: giving the lease back still has to reach the store.
 	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -178,18 +224,113 @@ func (l *cosmosListener) keep(ctx context.Context, mine lease) error {
 	}
 }
 
+// goneError ends the reading of a range that was split.
+type goneError struct{ continuation *string }
+
+func (e *goneError) Error() string { return errRangeGone.Error() }
+
+// split makes a lease for each child of a range, with the range's continuation, deletes the range's own and takes the
+// children. Source: PartitionSynchronizerCore.cs, PartitionControllerCore.cs HandlePartitionGoneAsync.
+func (l *cosmosListener) split(ctx context.Context, mine lease, continuation *string) error {
+	ranges, err := l.source.ranges(ctx)
+	if err != nil {
+		return err
+	}
+	var children []lease
+	for _, r := range ranges {
+		if slices.Contains(r.Parents, mine.LeaseToken) {
+			children = append(children, newLease(l.prefix, r, continuation, l.host.clock.Now()))
+		}
+	}
+	if len(children) == 0 {
+		return fmt.Errorf("range %s had split but we failed to find at least one child", mine.LeaseToken)
+	}
+	for _, child := range children {
+		if err := l.create(ctx, child); err != nil {
+			return err
+		}
+	}
+	if err := l.leases.store.remove(ctx, mine.ID); err != nil && !errors.Is(err, errLeaseGone) {
+		return err
+	}
+	l.event(Event{Kind: LeaseDeleted, Range: mine.LeaseToken})
+	for _, child := range children {
+		if stored, err := l.leases.read(ctx, child.ID); err == nil && stored.Owner == "" { // another host may have been faster
+			l.take(ctx, stored)
+		}
+	}
+	return nil
+}
+
+// errTooDeep is why the client cannot read a page with a document of maxLevels levels or more, the document itself
+// counted. It throws before any invocation, so no retry policy sees it (docs/facts.md F45).
+var errTooDeep = errors.New("the reader's MaxDepth of 64 has been exceeded") //nolint:gochecknoglobals // a sentinel
+
+const maxLevels = 64
+
+// levels is how deep a document's objects and lists are nested.
+func levels(document []byte) int {
+	deepest, depth := 0, 0
+	for i := 0; i < len(document); i++ {
+		switch document[i] {
+		case '"':
+			i = stringEnd(document, i) - 1
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return deepest
+}
+
+// feedErrorText is what the extension writes when the reading of a range ends (CosmosDBTriggerHealthMonitor.cs).
+func feedErrorText(token string, err error) string {
+	switch {
+	case errors.Is(err, errTooDeep):
+		return "Lease " + token + " encountered an unhandled user exception during processing."
+	case isTransient(err):
+		return "Lease " + token + " experiencing transient connectivity issues."
+	default:
+		return "Lease " + token + " experienced an error during processing."
+	}
+}
+
+func feedErrorLevel(err error) zerolog.Level {
+	if errors.Is(err, errTooDeep) || isTransient(err) {
+		return zerolog.WarnLevel
+	}
+	return zerolog.ErrorLevel
+}
+
+func isTransient(err error) bool {
+	var answer *feedStatus
+	return errors.As(err, &answer) && (answer.status == http.StatusRequestTimeout || answer.status == http.StatusServiceUnavailable)
+}
+
 // read dispatches page after page. reading ends with the lease; listening only with the listener: as in the extension, a
 // batch that is being retried goes on being retried although its lease is lost, but it is never checkpointed then.
 // Source: FeedProcessorCore.cs, AutoCheckpointer.cs, CosmosDBTriggerListener.cs ProcessChangesAsync.
 func (l *cosmosListener) read(listening, reading context.Context, mine lease) error {
-	at := position{in: mine.FeedRange, maxItems: l.trigger.maxItems, start: l.startOf()}
+	at := position{rangeID: mine.LeaseToken, maxItems: l.trigger.maxItems, start: l.startOf()}
 	if mine.ContinuationToken != nil {
 		at.continuation = *mine.ContinuationToken
 	}
 	for reading.Err() == nil {
 		page, err := l.source.page(reading, at)
+		if errors.Is(err, errRangeGone) {
+			gone := &goneError{}
+			if at.continuation != "" {
+				gone.continuation = &at.continuation
+			}
+			return gone
+		}
 		if err != nil {
 			return err
+		}
+		if slices.ContainsFunc(page.items, func(item json.RawMessage) bool { return levels(item) >= maxLevels }) {
+			return errTooDeep
 		}
 		if page.continuation != "" {
 			at.continuation = page.continuation

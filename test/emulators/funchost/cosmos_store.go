@@ -2,53 +2,31 @@ package funchost
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// changeSource reads a container's change feed in the latest-version mode.
-type changeSource interface {
-	// ranges lists the feed ranges of the container.
-	ranges(ctx context.Context) ([]feedRange, error)
-	// page reads what changed in a range after continuation, or, when that is empty, from the given time on.
-	page(ctx context.Context, from position) (changes, error)
-}
-
-// feedRange is a range of effective partition keys.
-type feedRange struct {
-	Min string `json:"min"`
-	Max string `json:"max"`
-}
-
-func (r feedRange) String() string { return r.Min + "-" + r.Max }
-
-// position is where to read on.
-type position struct {
-	in           feedRange
-	continuation string
-	start        *time.Time // for an empty continuation; nil = from the beginning
-	maxItems     int32      // 0 = the service's default
-}
-
-// changes is one page. An empty one means that there is nothing for now.
-type changes struct {
-	items        []json.RawMessage
-	continuation string
-}
-
-// leaseStore keeps lease documents. Its errors are errLeaseExists, errLeaseGone, errLeaseMoved, or the transport's.
+// leaseStore keeps the documents of the lease container. Its errors are errLeaseExists, errLeaseGone, errLeaseMoved, or the
+// transport's.
 type leaseStore interface {
+	// all returns the leases whose ids begin with prefix.
+	all(ctx context.Context, prefix string) ([]lease, error)
 	create(ctx context.Context, l lease) error
 	read(ctx context.Context, id string) (lease, error)
 	// replace writes l if the stored document still has l's etag.
 	replace(ctx context.Context, l lease) (lease, error)
+	// exists, mark and remove are about documents that only have an id; a ttl of 0 is none.
+	exists(ctx context.Context, id string) (bool, error)
+	mark(ctx context.Context, id string, ttl int) error
+	remove(ctx context.Context, id string) error
 }
 
 var (
@@ -57,26 +35,27 @@ var (
 	errLeaseMoved  = errors.New("the lease was changed by someone else")
 )
 
-// cosmosStore is both ports on a Cosmos account.
+// cosmosStore is a lease container on a Cosmos account.
 type cosmosStore struct {
-	monitored, leases *azcosmos.ContainerClient
-	closers           []func()
+	leases  *azcosmos.ContainerClient
+	closers []func()
 }
 
 // openCosmos connects and checks that both containers exist; the lease container is created when the trigger says so.
-func openCosmos(ctx context.Context, t *cosmosTrigger) (store *cosmosStore, err error) {
+func openCosmos(ctx context.Context, t *cosmosTrigger) (feed *feedClient, store *cosmosStore, err error) {
 	s := &cosmosStore{}
 	defer func() {
 		if err != nil {
 			s.close()
 		}
 	}()
-	var leaseDatabase *azcosmos.DatabaseClient
-	if s.monitored, _, err = s.container(t.connection, t.database, t.container); err != nil {
-		return nil, err
+	monitored, database, transport, err := s.container(t.connection, t.database, t.container)
+	if err != nil {
+		return nil, nil, err
 	}
-	if s.leases, leaseDatabase, err = s.container(t.leaseConnection, t.leaseDatabase, t.leases); err != nil {
-		return nil, err
+	var leaseDatabase *azcosmos.DatabaseClient
+	if s.leases, leaseDatabase, _, err = s.container(t.leaseConnection, t.leaseDatabase, t.leases); err != nil {
+		return nil, nil, err
 	}
 	if t.createLeases {
 		_, err := leaseDatabase.CreateContainer(ctx, azcosmos.ContainerProperties{
@@ -84,32 +63,48 @@ func openCosmos(ctx context.Context, t *cosmosTrigger) (store *cosmosStore, err 
 			PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/id"}},
 		}, nil)
 		if err != nil && status(err) != http.StatusConflict {
-			return nil, fmt.Errorf("create lease container '%s': %w", t.leases, err)
+			return nil, nil, fmt.Errorf("create lease container '%s': %w", t.leases, err)
 		}
 	}
-	for _, c := range []*azcosmos.ContainerClient{s.monitored, s.leases} {
-		if _, err := c.Read(ctx, nil); status(err) == http.StatusNotFound {
-			return nil, fmt.Errorf("either the source container '%s' (in database '%s') or the lease container '%s' (in database '%s') does not exist. Both containers must exist before the listener starts. To automatically create the lease container, set 'createLeaseContainerIfNotExists' to 'true': %w",
+	feed = &feedClient{
+		http: &http.Client{Transport: transport}, endpoint: strings.TrimSuffix(t.connection.endpoint, "/") + "/",
+		link: "dbs/" + t.database + "/colls/" + t.container,
+	}
+	for _, c := range []*azcosmos.ContainerClient{s.leases, monitored} {
+		found, err := c.Read(ctx, nil)
+		if status(err) == http.StatusNotFound {
+			return nil, nil, fmt.Errorf("either the source container '%s' (in database '%s') or the lease container '%s' (in database '%s') does not exist. Both containers must exist before the listener starts. To automatically create the lease container, set 'createLeaseContainerIfNotExists' to 'true': %w",
 				t.container, t.database, t.leases, t.leaseDatabase, err)
 		} else if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		feed.ownID = found.ContainerProperties.ResourceID
 	}
-	return s, nil
-}
-
-func (s *cosmosStore) container(c cosmosConnection, database, container string) (*azcosmos.ContainerClient, *azcosmos.DatabaseClient, error) {
-	client, transport, err := c.client()
+	of, err := database.Read(ctx, nil)
 	if err != nil {
 		return nil, nil, err
+	}
+	feed.databaseID = of.DatabaseProperties.ResourceID
+	if t.connection.key == "" {
+		feed.identity, err = t.connection.identity()
+	} else {
+		feed.key, err = base64.StdEncoding.DecodeString(t.connection.key)
+	}
+	return feed, s, err
+}
+
+func (s *cosmosStore) container(c cosmosConnection, database, container string) (*azcosmos.ContainerClient, *azcosmos.DatabaseClient, *http.Transport, error) {
+	client, transport, err := c.client()
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	s.closers = append(s.closers, client.Close, transport.CloseIdleConnections)
 	db, err := client.NewDatabase(database)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	containerClient, err := db.NewContainer(container)
-	return containerClient, db, err
+	return containerClient, db, transport, err
 }
 
 func (s *cosmosStore) close() {
@@ -127,45 +122,49 @@ func status(err error) int {
 	return 0
 }
 
-func (s *cosmosStore) ranges(ctx context.Context) ([]feedRange, error) {
-	found, err := s.monitored.ReadFeedRanges(ctx, nil)
-	if err != nil {
-		return nil, fmt.Errorf("read feed ranges: %w", err)
-	}
-	out := make([]feedRange, len(found))
-	for i, r := range found {
-		out[i] = feedRange{Min: r.MinInclusive, Max: r.MaxExclusive}
+func (s *cosmosStore) all(ctx context.Context, prefix string) ([]lease, error) {
+	pager := s.leases.NewQueryItemsPager("SELECT * FROM c WHERE STARTSWITH(c.id, @prefix)", azcosmos.NewPartitionKey(),
+		&azcosmos.QueryOptions{QueryParameters: []azcosmos.QueryParameter{{Name: "@prefix", Value: prefix}}})
+	var out []lease
+	for pager.More() {
+		page, err := pager.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read leases: %w", err)
+		}
+		for _, item := range page.Items {
+			l, err := readLease(item)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, l)
+		}
 	}
 	return out, nil
 }
 
-func (s *cosmosStore) page(ctx context.Context, from position) (changes, error) {
-	options := &azcosmos.ChangeFeedOptions{
-		MaxItemCount: from.maxItems,
-		FeedRange:    &azcosmos.FeedRange{MinInclusive: from.in.Min, MaxExclusive: from.in.Max},
+func readLease(text []byte) (lease, error) {
+	var l lease
+	if err := json.Unmarshal(text, &l); err != nil {
+		return lease{}, fmt.Errorf("lease document: %w", err)
 	}
-	if from.continuation != "" {
-		options.Continuation = &from.continuation
-	} else {
-		options.StartFrom = from.start
-	}
-	response, err := s.monitored.ReadChangeFeed(ctx, options)
-	if err != nil {
-		return changes{}, fmt.Errorf("read change feed: %w", err)
-	}
-	page := changes{continuation: response.ContinuationToken}
-	for _, item := range response.Items {
-		page.items = append(page.items, item)
-	}
-	return page, nil
+	return l, nil
 }
 
-func (s *cosmosStore) create(ctx context.Context, l lease) error {
-	text, err := json.Marshal(l)
+func (s *cosmosStore) create(ctx context.Context, l lease) error { return s.write(ctx, l.ID, l) }
+
+func (s *cosmosStore) mark(ctx context.Context, id string, ttl int) error {
+	return s.write(ctx, id, struct {
+		ID  string `json:"id"`
+		TTL int    `json:"ttl,omitempty"`
+	}{id, ttl})
+}
+
+func (s *cosmosStore) write(ctx context.Context, id string, document any) error {
+	text, err := json.Marshal(document)
 	if err != nil {
 		return err
 	}
-	_, err = s.leases.CreateItem(ctx, azcosmos.NewPartitionKeyString(l.ID), text, nil)
+	_, err = s.leases.CreateItem(ctx, azcosmos.NewPartitionKeyString(id), text, nil)
 	return leaseError(err)
 }
 
@@ -174,12 +173,15 @@ func (s *cosmosStore) read(ctx context.Context, id string) (lease, error) {
 	if err != nil {
 		return lease{}, leaseError(err)
 	}
-	var l lease
-	if err := json.Unmarshal(response.Value, &l); err != nil {
-		return lease{}, fmt.Errorf("lease document %s: %w", id, err)
+	return readLease(response.Value)
+}
+
+func (s *cosmosStore) exists(ctx context.Context, id string) (bool, error) {
+	_, err := s.leases.ReadItem(ctx, azcosmos.NewPartitionKeyString(id), id, nil)
+	if status(err) == http.StatusNotFound {
+		return false, nil
 	}
-	l.etag = string(response.ETag)
-	return l, nil
+	return err == nil, err
 }
 
 func (s *cosmosStore) replace(ctx context.Context, l lease) (lease, error) {
@@ -194,6 +196,11 @@ func (s *cosmosStore) replace(ctx context.Context, l lease) (lease, error) {
 	}
 	l.etag = string(response.ETag)
 	return l, nil
+}
+
+func (s *cosmosStore) remove(ctx context.Context, id string) error {
+	_, err := s.leases.DeleteItem(ctx, azcosmos.NewPartitionKeyString(id), id, nil)
+	return leaseError(err)
 }
 
 // leaseError is the one place that turns statuses into the store's errors.

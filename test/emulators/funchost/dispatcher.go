@@ -126,8 +126,15 @@ func (d *dispatcher) isCurrent(w *worker) bool {
 
 // watchExit applies the rules of exit codes.
 func (d *dispatcher) watchExit(ctx context.Context, w *worker) {
-	<-w.exited
 	defer close(w.dealt)
+	select {
+	case <-w.exited:
+	case <-ctx.Done():
+		if d.host.options.LeaveHandler {
+			return
+		}
+		<-w.exited
+	}
 	d.mu.Lock()
 	killed := w.killed
 	d.mu.Unlock()
@@ -267,11 +274,11 @@ func (d *dispatcher) ended() bool {
 	return d.stopped
 }
 
-// stop kills the handler; nothing is restarted after it.
+// stop kills the handler, or leaves it; nothing is restarted after it.
 func (d *dispatcher) stop() {
 	d.mu.Lock()
 	d.stopped = true
-	if d.worker != nil {
+	if d.worker != nil && !d.host.options.LeaveHandler {
 		d.killLocked(d.worker, "the host stops")
 	}
 	d.mu.Unlock()

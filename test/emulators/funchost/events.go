@@ -39,8 +39,9 @@ const (
 	LeaseReleased     Kind = "lease released"
 	LeaseLost         Kind = "lease lost"
 	LeaseError        Kind = "lease error"
+	LeaseDeleted      Kind = "lease deleted" // its range was split
 	Checkpoint        Kind = "checkpoint"
-	FeedError         Kind = "feed error"
+	FeedError         Kind = "feed error"      // Text is the extension's; Err why
 	TimerScheduled    Kind = "timer scheduled" // Delay until the next tick
 	TimerStatusFailed Kind = "timer status not stored"
 	UserLog           Kind = "user log" // Err nil, Text from the reply's Logs
@@ -64,7 +65,7 @@ type Event struct {
 	Seq  int
 	Time time.Time
 	Kind Kind
-	// Function, InvocationID, Range (the feed range of a lease) and Owner are set where they mean something.
+	// Function, InvocationID, Range (the id of a lease's range) and Owner are set where they mean something.
 	Function, InvocationID, Range, Owner string
 	// RetryCount is 0 for the first attempt.
 	RetryCount int

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -180,6 +181,24 @@ func TestStopKillsTheHandlerWithoutAsking(t *testing.T) {
 	require.Equal(t, -1, b.await(HandlerExited).ExitCode, "a signal, not an exit")
 	require.Equal(t, "the host stops", b.await(HandlerKilled).Text)
 	require.Zero(t, b.count(HandlerRestarting))
+}
+
+func TestAStoppedHostMayLeaveTheHandlerBehind(t *testing.T) {
+	b := start(t, newRoot(t).function("F", httpFunction), with(func(o *Options) { o.LeaveHandler = true }))
+	handler, err := os.FindProcess(b.HandlerPid())
+	require.NoError(t, err)
+	exited := b.dispatcher.current().exited
+	t.Cleanup(func() {
+		_ = handler.Kill()
+		<-exited
+	})
+	require.NoError(t, b.Stop())
+	require.Zero(t, b.count(HandlerKilled)+b.count(HandlerExited))
+	require.NoError(t, handler.Signal(syscall.Signal(0)), "it is there")
+	response, err := http.Get(b.HandlerURL()) //nolint:noctx // a test
+	require.NoError(t, err, "and still answers")
+	require.NoError(t, response.Body.Close())
+	http.DefaultClient.CloseIdleConnections()
 }
 
 func TestFunctionTimeoutOfOneInvocationKillsTheHandlerAndAllOthers(t *testing.T) {

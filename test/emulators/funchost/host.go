@@ -56,11 +56,11 @@ func New(options Options) *Host {
 		stats:   stats{by: map[string]FunctionStats{}},
 		started: make(chan struct{}), stopping: make(chan struct{}), done: make(chan struct{}),
 		openCosmos: func(ctx context.Context, t *cosmosTrigger) (changeSource, leaseStore, func(), error) {
-			s, err := openCosmos(ctx, t)
+			feed, store, err := openCosmos(ctx, t)
 			if err != nil {
 				return nil, nil, nil, err
 			}
-			return s, s, s.close, nil
+			return feed, store, store.close, nil
 		},
 		openServiceBus: openServiceBus,
 	}
@@ -198,8 +198,8 @@ func (h *Host) listenCosmos(ctx context.Context, f *function) error {
 		return err
 	}
 	defer closeStore()
-	l, err := newCosmosListener(ctx, h, f, source, store)
-	if err != nil {
+	l := newCosmosListener(h, f, source, store)
+	if err := l.initialize(ctx); err != nil {
 		return err
 	}
 	l.event(Event{Kind: ListenerStarted})
@@ -289,14 +289,21 @@ func (h *Host) event(e Event) {
 	switch e.Kind {
 	case FunctionRefused, ListenerFailed, InvocationFailed, InvocationTimeout, HandlerGaveUp, NoFunctions, RetriesExhausted:
 		log = h.options.Log.Error()
-	case FunctionWarning, LeaseLost, LeaseError, FeedError, Retry, TimerStatusFailed, HandlerRestarting,
+	case FeedError:
+		log = h.options.Log.WithLevel(feedErrorLevel(e.Err))
+	case FunctionWarning, LeaseLost, LeaseError, Retry, TimerStatusFailed, HandlerRestarting,
 		ReceiveFailed, MessageAbandoned, MessageLeft, MessageLockLost, RenewFailed, SettleFailed:
 		log = h.options.Log.Warn()
 	case InvocationStarted, InvocationSuccess, Checkpoint, UserLog, MessageCompleted, MessageLockRenewed:
 		log = h.options.Log.Debug()
 	default:
 	}
-	log = log.Str("category", "Host")
+	category, message := "Host", string(e.Kind)
+	if e.Kind == FeedError { // the extension's own words: operators look for them
+		category, message = "Host.Triggers.CosmosDB", e.Text
+		e.Text = ""
+	}
+	log = log.Str("category", category)
 	for _, field := range [][2]string{{"function", e.Function}, {"invocation_id", e.InvocationID}, {"range", e.Range}, {"message_id", e.MessageID}, {"text", e.Text}} {
 		if field[1] != "" && e.Kind != UserLog { // a user's line has been written where it came in
 			log = log.Str(field[0], field[1])
@@ -311,5 +318,5 @@ func (h *Host) event(e Event) {
 	if e.Kind == HandlerExited {
 		log = log.Int("exit_code", e.ExitCode)
 	}
-	log.Msg(string(e.Kind))
+	log.Msg(message)
 }

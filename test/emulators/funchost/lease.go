@@ -2,29 +2,79 @@ package funchost
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 )
 
-// lease is a lease document (DocumentServiceLeaseCoreEpk.cs): the owner of a feed range, and its continuation.
+// lease is a lease document (DocumentServiceLeaseCore.cs; docs/facts.md F112): the owner of a range, and its continuation.
 type lease struct {
-	ID                string    `json:"id"`
-	LeaseToken        string    `json:"LeaseToken"`
-	FeedRange         feedRange `json:"FeedRange"`
-	Owner             string    `json:"Owner"`
-	ContinuationToken *string   `json:"ContinuationToken"`
-	Timestamp         time.Time `json:"timestamp"`
-	Mode              string    `json:"Mode"`
+	ID      string `json:"id"`
+	Version int    `json:"version"`
+	// LeaseToken is the id of the range.
+	LeaseToken        string            `json:"LeaseToken"`
+	FeedRange         feedRange         `json:"FeedRange"`
+	Owner             string            `json:"-"` // null when it is free
+	ContinuationToken *string           `json:"ContinuationToken"`
+	Mode              string            `json:"Mode"`
+	Properties        map[string]string `json:"properties"`
+	Timestamp         time.Time         `json:"timestamp"`
 
 	etag string
 }
 
+// feedRange is a range of effective partition keys.
+type feedRange struct {
+	Range struct {
+		Min string `json:"min"`
+		Max string `json:"max"`
+	}
+}
+
+// newLease is the lease of a range that nobody has read; continuation is nil, or that of the range's parent.
+func newLease(prefix string, r keyRange, continuation *string, now time.Time) lease {
+	l := lease{
+		ID: leaseID(prefix, r.ID), LeaseToken: r.ID, ContinuationToken: continuation,
+		Mode: "Incremental Feed", Properties: map[string]string{}, Timestamp: now.UTC(),
+	}
+	l.FeedRange.Range.Min, l.FeedRange.Range.Max = r.Min, r.Max
+	return l
+}
+
 // leaseID names the lease of a range. The prefix is what separates one reader of a container from another: two hosts with
-// the same one share the ranges, with different ones each sees every change (docs/facts.md F39). The real id holds resource
-// ids in place of names and the account's host name in front of them.
-func leaseID(prefix, database, container string, in feedRange) string {
-	return fmt.Sprintf("%s%s_%s..%s", prefix, database, container, in)
+// the same one share the ranges, with different ones each sees every change (docs/facts.md F39).
+func leaseID(prefix, rangeID string) string { return prefix + ".." + rangeID }
+
+type ownedLease struct {
+	plainLease
+	Owner *string `json:"Owner"`
+}
+
+type plainLease lease
+
+func (l lease) MarshalJSON() ([]byte, error) {
+	out := ownedLease{plainLease: plainLease(l)}
+	if l.Owner != "" {
+		out.Owner = &l.Owner
+	}
+	return json.Marshal(out)
+}
+
+func (l *lease) UnmarshalJSON(text []byte) error {
+	var in struct {
+		ownedLease
+		ETag string `json:"_etag"`
+	}
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	*l = lease(in.plainLease)
+	l.etag = in.ETag
+	if in.ownedLease.Owner != nil {
+		l.Owner = *in.ownedLease.Owner
+	}
+	return nil
 }
 
 // errLeaseLost means that another host owns the lease now, or that it is gone.

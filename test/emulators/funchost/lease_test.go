@@ -15,8 +15,9 @@ func TestLeasesAreCreatedOncePerRange(t *testing.T) {
 	require.Equal(t, 2, b.count(LeaseCreated))
 	for i, r := range store.in {
 		l := store.lease(t, i)
-		require.Equal(t, "p-db_docs.."+r.String(), l.ID)
-		require.Equal(t, r, l.FeedRange)
+		require.Equal(t, "p-account_db_docs.."+r.ID, l.ID)
+		require.Equal(t, r.Min, l.FeedRange.Range.Min)
+		require.Equal(t, r.Max, l.FeedRange.Range.Max)
 		require.Equal(t, b.await(LeaseAcquired).Owner, l.Owner)
 		require.Equal(t, b.clock.Now().UTC(), l.Timestamp)
 		require.Nil(t, l.ContinuationToken)
@@ -112,10 +113,7 @@ func TestTwoPrefixesEachSeeEverything(t *testing.T) {
 
 func TestAnExpiredLeaseIsTakenOver(t *testing.T) {
 	store, clock := newFakeCosmos(1), newFakeClock()
-	require.NoError(t, store.create(t.Context(), lease{
-		ID: leaseID("p-", "db", "docs", store.in[0]), FeedRange: store.in[0], LeaseToken: store.in[0].String(),
-		Owner: "a host that was killed", Timestamp: clock.Now(),
-	}))
+	store.lend(0, "a host that was killed", clock.Now())
 	b := prepare(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), newControl(t), clock, store.uses())
 	b.run()
 	for range 4 { // 52 s: the owner may still live
@@ -264,13 +262,11 @@ func TestLeasesToTake(t *testing.T) {
 func TestAHostWithTheSameInstanceTakesUpItsOldLeasesAtOnce(t *testing.T) {
 	store, clock := newFakeCosmos(2), newFakeClock()
 	for i, owner := range []string{"local", "somebody else"} {
-		require.NoError(t, store.create(t.Context(), lease{
-			ID: leaseID("p-", "db", "docs", store.in[i]), FeedRange: store.in[i], LeaseToken: store.in[i].String(), Owner: owner, Timestamp: clock.Now(),
-		}))
+		store.lend(i, owner, clock.Now())
 	}
 	b := prepare(t, newRoot(t).function("F", cosmosFn("", "")), newControl(t), clock, store.uses(), with(func(o *Options) { o.Instance = "local" }))
 	b.run()
-	require.Equal(t, "00-01", b.await(LeaseAcquired).Range)
+	require.Equal(t, "0", b.await(LeaseAcquired).Range)
 	clock.wait(t, waitLeaseAcquire, 1)
 	require.Equal(t, 1, b.count(LeaseAcquired))
 }

@@ -41,6 +41,9 @@ type Options struct {
 	OnEvent func(Event)
 	// OnConsole, if set, is called for every line the handler prints.
 	OnConsole func(ConsoleLine)
+	// LeaveHandler leaves the handler's process behind when the host stops or dies, as the real host did once (docs/facts.md
+	// F23). The caller ends it. Without it the host kills the handler, and the kernel does when the host is killed.
+	LeaveHandler bool
 	// Tune shortens intervals. It is for tests and local stacks: zero values mean the host's own.
 	Tune Tune
 }

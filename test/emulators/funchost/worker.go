@@ -49,7 +49,9 @@ func startWorker(h *Host, port string) (*worker, error) {
 	w.cmd.WaitDelay = time.Second
 	out, errOut := &lineWriter{emit: h.console(false)}, &lineWriter{emit: h.console(true)}
 	w.cmd.Stdout, w.cmd.Stderr = out, errOut
-	dieWithHost(w.cmd)
+	if !h.options.LeaveHandler {
+		dieWithHost(w.cmd)
+	}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // dieWithHost: the thread must live as long as the process

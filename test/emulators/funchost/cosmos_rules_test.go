@@ -1,0 +1,268 @@
+package funchost
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/test/emulators/cosmosdb"
+	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
+)
+
+// What the change feed processor does beside reading (docs/facts.md F40, F45, F112, F113).
+
+// deep is a document of n levels.
+func deep(n int) string {
+	return `{"id":"deep","x":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + `}`
+}
+
+func TestLevels(t *testing.T) {
+	for document, want := range map[string]int{`1`: 0, `{}`: 1, `{"a":[{}],"b":{}}`: 3, `{"a":"[[[\"[["}`: 1, deep(64): 64} {
+		require.Equal(t, want, levels([]byte(document)), document)
+	}
+}
+
+// lockedBuffer is a log that a test may read while the host writes.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func TestADeepDocumentStopsItsRangeAndNobodyIsTold(t *testing.T) {
+	store := newFakeCosmos(2)
+	store.put(0, time.Time{}, `"before"`)
+	var log lockedBuffer
+	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, retryForever)), store.uses(), with(func(o *Options) { o.Log = zerolog.New(&log) }))
+	b.await(Checkpoint)
+	store.put(0, time.Time{}, `"beside"`, deep(63), deep(64), `"behind"`)
+	b.clock.wait(t, waitFeedPoll, 2)
+	b.clock.advance(5 * time.Second)
+	for i := range 3 { // every 13 s, without an invocation, a retry or a checkpoint
+		e := b.awaitN(FeedError, i+1)
+		require.ErrorIs(t, e.Err, errTooDeep)
+		require.Equal(t, "Lease 0 encountered an unhandled user exception during processing.", e.Text)
+		b.awaitN(LeaseReleased, i+1)
+		b.clock.wait(t, waitLeaseAcquire, 1)
+		b.clock.advance(13*time.Second - 1)
+		require.Equal(t, i+1, b.count(FeedError))
+		b.clock.advance(1)
+	}
+	require.Contains(t, log.String(), `{"level":"warn","category":"Host.Triggers.CosmosDB","function":"F","range":"0","error":"the reader's MaxDepth of 64 has been exceeded","message":"Lease 0 encountered an unhandled user exception during processing."}`)
+	store.put(1, time.Time{}, `"other range"`)
+	require.Eventually(t, func() bool {
+		if len(b.clock.asleep(waitFeedPoll)) > 0 {
+			b.clock.advance(5 * time.Second)
+		}
+		return b.count(Checkpoint) == 2
+	}, patience, time.Millisecond)
+	require.Zero(t, b.count(Retry)+b.count(InvocationFailed))
+	var got []string
+	for _, c := range b.control.seen() {
+		got = append(got, c.documents(t))
+	}
+	require.Equal(t, []string{`["before"]`, `["other range"]`}, got)
+
+	store.flatten(0, 3) // the way out: a flat version
+	require.Eventually(t, func() bool {
+		if len(b.clock.asleep(waitLeaseAcquire)) > 0 {
+			b.clock.advance(13 * time.Second)
+		}
+		return b.count(Checkpoint) == 3
+	}, patience, time.Millisecond)
+	require.Equal(t, `["beside",`+deep(63)+`,"behind","flat"]`, b.control.seen()[2].documents(t))
+}
+
+func TestOtherErrorsOfTheFeedHaveTheExtensionsWords(t *testing.T) {
+	for status, want := range map[int]string{
+		503: "warn Lease 7 experiencing transient connectivity issues.", 408: "warn Lease 7 experiencing transient connectivity issues.",
+		500: "error Lease 7 experienced an error during processing.",
+	} {
+		err := &feedStatus{status: status}
+		require.Equal(t, want, feedErrorLevel(err).String()+" "+feedErrorText("7", err))
+	}
+}
+
+func TestTheFirstStartOnAPrefixHoldsALock(t *testing.T) {
+	store := newFakeCosmos(2)
+	b := start(t, newRoot(t).function("F", cosmosFn("", "")), store.uses())
+	b.awaitN(LeaseAcquired, 2)
+	require.Equal(t, []string{".lock 30", ".info 0"}, store.marked)
+	require.Equal(t, map[string]int{leasePrefix + ".info": 0}, store.marks, "the lock is gone")
+	require.NoError(t, b.Stop())
+
+	store.in = append(store.in, keyRange{ID: "2", Min: "02", Max: "03"})
+	next := start(t, newRoot(t).function("F", cosmosFn("", "")), store.uses())
+	next.awaitN(LeaseAcquired, 2)
+	require.Len(t, store.marked, 2, "a later start takes no lock")
+	require.Zero(t, next.count(LeaseCreated), "and looks for no missing lease")
+}
+
+// A host that was killed while it held the lock leaves it behind.
+func TestALockLeftBehindHangsEveryLaterStartWithoutALine(t *testing.T) {
+	for ttl, starts := range map[int32]bool{-1: true, 0: false} {
+		clock := newFakeClock()
+		account := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Now = clock.Now })
+		account.Container(t, "db", "docs", "/id")
+		account.Container(t, "db", "leases", "/id", func(p *azcosmos.ContainerProperties) {
+			if ttl != 0 {
+				p.DefaultTimeToLive = to.Ptr(ttl)
+			}
+		})
+		var log lockedBuffer
+		b := prepare(t, newRoot(t).function("F", cosmosFn("", "")), newControl(t), clock, onEmulator(account), with(func(o *Options) { o.Log = zerolog.New(&log) }))
+		feed, store, err := openCosmos(t.Context(), triggerOf(account))
+		require.NoError(t, err)
+		t.Cleanup(store.close)
+		require.NoError(t, store.mark(t.Context(), "p-"+feed.name()+".lock", int(lockTime.Seconds())))
+		b.run()
+		for range 2 { // 30 s
+			require.Equal(t, []time.Duration{15 * time.Second}, clock.wait(t, waitLeaseLock, 1))
+			require.Zero(t, b.count(ListenerStarted)+b.count(ListenerFailed))
+			clock.advance(15 * time.Second)
+		}
+		if starts {
+			b.awaitN(LeaseAcquired, 2)
+			continue
+		}
+		for range 10 {
+			clock.wait(t, waitLeaseLock, 1)
+			clock.advance(15 * time.Second)
+		}
+		clock.wait(t, waitLeaseLock, 1)
+		require.Zero(t, b.count(ListenerStarted)+b.count(ListenerFailed)+b.count(LeaseCreated))
+		require.NotContains(t, strings.ToLower(log.String()), "lock")
+		require.NotContains(t, log.String(), "lease")
+	}
+}
+
+func triggerOf(account *cosmosdbtest.Running) *cosmosTrigger {
+	c, err := parseCosmosConnection("COSMOS", map[string]string{"COSMOS": account.ConnectionString})
+	if err != nil {
+		panic(err)
+	}
+	return &cosmosTrigger{connection: c, leaseConnection: c, database: "db", container: "docs", leaseDatabase: "db", leases: "leases"}
+}
+
+func TestASplitMakesNewLeases(t *testing.T) {
+	store := newFakeCosmos(2)
+	store.put(0, time.Time{}, `"a"`)
+	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), store.uses())
+	b.await(Checkpoint)
+	b.clock.wait(t, waitFeedPoll, 2)
+	store.split(0)
+	b.clock.advance(5 * time.Second)
+	require.Equal(t, "0", b.await(LeaseDeleted).Range)
+	b.awaitN(LeaseAcquired, 4)
+	require.Zero(t, b.count(FeedError)+b.count(LeaseLost)+b.count(LeaseReleased))
+	all, err := store.all(t.Context(), leasePrefix+"..")
+	require.NoError(t, err)
+	var tokens []string
+	for _, l := range all {
+		tokens = append(tokens, l.LeaseToken)
+		if l.LeaseToken != "1" {
+			require.Equal(t, "1", *l.ContinuationToken, "the parent's")
+		}
+	}
+	require.Equal(t, []string{"0a", "0b", "1"}, tokens)
+	b.clock.wait(t, waitFeedPoll, 3)
+	store.put(1, time.Time{}, `"b"`) // in 0a
+	b.clock.advance(5 * time.Second)
+	b.awaitN(Checkpoint, 2)
+	require.Len(t, b.control.seen(), 2, "what the parent delivered does not come again")
+}
+
+func TestASplitBeforeTheFirstChangeLeavesTheChildrenWithoutAContinuation(t *testing.T) {
+	store := newFakeCosmos(1)
+	store.lend(0, "", time.Now())
+	store.split(0)
+	store.put(0, time.Time{}, `"a"`)
+	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), store.uses())
+	b.await(LeaseDeleted)
+	b.await(Checkpoint)
+	require.Equal(t, `["a"]`, b.control.seen()[0].documents(t))
+}
+
+func TestASplitOverTheWire(t *testing.T) {
+	account := cosmosdbtest.Start(t)
+	server, is := any(account.Server).(interface {
+		Split(database, container, rangeID string) ([]string, error)
+	})
+	if !is {
+		t.Skip("the Cosmos emulator has no splits yet")
+	}
+	docs := account.Container(t, "db", "docs", "/id")
+	account.Container(t, "db", "leases", "/id")
+	b := start(t, newRoot(t).function("F", cosmosFn(fromBeginning, "")), onEmulator(account), with(func(o *Options) { o.Clock = systemClock{}; o.Tune.FeedPoll = 1e7 }))
+	b.awaitN(LeaseAcquired, 2)
+	for i := range 60 {
+		if i == 20 || i == 40 {
+			for _, r := range map[int][]string{20: {"0"}, 40: {"1"}}[i] {
+				_, err := server.Split("db", "docs", r)
+				require.NoError(t, err)
+			}
+		}
+		create(t, docs, itoa(i), `{"id":"`+itoa(i)+`"}`)
+	}
+	seen := func() map[string]int {
+		out := map[string]int{}
+		for _, c := range b.control.seen() {
+			for i := range 60 {
+				if n := strings.Count(c.documents(t), `"id":"`+itoa(i)+`"`); n > 0 {
+					out[itoa(i)] += n
+				}
+			}
+		}
+		return out
+	}
+	require.Eventually(t, func() bool { return len(seen()) == 60 && b.count(LeaseDeleted) == 2 }, patience, 10*time.Millisecond)
+	for id, n := range seen() {
+		require.Equal(t, 1, n, id)
+	}
+	require.Zero(t, b.count(FeedError))
+}
+
+// One error of the feed ends the reading of a range until the next acquire interval; 429 is waited for inside.
+func TestTheFeedClientRepeatsTooManyRequestsOnly(t *testing.T) {
+	account := cosmosdbtest.Start(t)
+	account.Container(t, "db", "docs", "/id")
+	account.Container(t, "db", "leases", "/id")
+	feed, store, err := openCosmos(t.Context(), triggerOf(account))
+	require.NoError(t, err)
+	t.Cleanup(store.close)
+	read := func(status, times int) error {
+		account.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpFeed, Status: status, Times: times, RetryAfterMS: 1})
+		defer account.Server.ClearFaults()
+		page, err := feed.page(t.Context(), position{rangeID: "0"})
+		if err == nil {
+			require.NotEmpty(t, page.continuation)
+		}
+		return err
+	}
+	require.NoError(t, read(429, 9))
+	for status, times := range map[int]int{429: 10, 503: 1, 500: 1, 408: 1, 404: 1} {
+		var answer *feedStatus
+		require.ErrorAs(t, read(status, times), &answer)
+		require.Equal(t, status, answer.status)
+	}
+	_, err = feed.page(t.Context(), position{rangeID: "9"})
+	require.ErrorIs(t, err, errRangeGone)
+}
