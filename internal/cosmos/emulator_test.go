@@ -281,13 +281,20 @@ func TestSubmitNamesWhatIsWrongWithADocument(t *testing.T) {
 
 func TestEnsureContainersTwiceChangesNothing(t *testing.T) {
 	t.Parallel()
-	_, c := start(t)
+	server, c := start(t)
 	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a"}`), false))
 	require.NoError(t, c.EnsureContainers(t.Context(), "leases", "sqlwriter-control"))
 	require.NoError(t, c.EnsureContainers(t.Context(), "leases", "sqlwriter-control"))
 	require.NoError(t, c.Ping(t.Context()))
 	_, err := c.Read(t.Context(), "a")
 	require.NoError(t, err)
+	for name, want := range map[string]bool{container: false, "leases": true} {
+		client, err := server.Client.NewContainer(database, name)
+		require.NoError(t, err)
+		found, err := client.Read(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, want, found.ContainerProperties.DefaultTimeToLive != nil, "%s has a time to live", name)
+	}
 }
 
 func TestQueryDrainsAllRangesAndEmptyPages(t *testing.T) {
