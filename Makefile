@@ -5,8 +5,9 @@ GO ?= go
 WAITING := -p 4 -parallel 8
 # The end-to-end tests of `make test`: the plain path, an outage, a kill.
 SMOKES := ^(TestFiveHundredDocumentsArriveExactly|TestCosmosGoesAwayAfterHalfOfThePatches|TestKillBetweenSQLCommitAndPatch)$$
-# Not with the race detector: crashtest runs one goroutine at a time, scenario on a fake clock, and e2e tests processes.
-NORACE := /(test/(crashtest|scenario|e2e)|cmd/local)$$
+# Not with the race detector: crashtest runs one goroutine at a time, scenario on a fake clock, and e2e and sdkchecks test
+# processes.
+NORACE := /(test/(crashtest|scenario|e2e|sdkchecks/[a-z]+)|cmd/local)$$
 # SQLite's translated C is left out of the race detector: it has no goroutines of its own, and watching it makes the SQL
 # suites nine times slower.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false
@@ -43,8 +44,8 @@ e2e: azurite servicebus ## The whole stack end to end (test/e2e, cmd/local), and
 
 # -count=1: what Node reads is unknown to Go's cache of test results.
 SDKCHECKS := $(wildcard test/sdkchecks/*/package-lock.json)
-sdkchecks: $(SDKCHECKS:package-lock.json=node_modules/.package-lock.json) ## The vendor's JavaScript SDKs against the emulators.
-	$(GO) test -count=1 -timeout 5m $(TESTFLAGS) ./test/sdkchecks/...
+sdkchecks: servicebus $(SDKCHECKS:package-lock.json=node_modules/.package-lock.json) ## The vendor's JavaScript SDKs against the emulators.
+	$(GO) test -count=1 -timeout 10m $(TESTFLAGS) ./test/sdkchecks/...
 test/sdkchecks/%/node_modules/.package-lock.json: test/sdkchecks/%/package-lock.json
 	cd test/sdkchecks/$* && npm ci --no-audit --no-fund --loglevel=error
 

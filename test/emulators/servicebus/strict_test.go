@@ -118,3 +118,40 @@ func TestADeadLetterQueueIsReceivedByItsPathToo(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "a", receiveOne(t, byPath).MessageID)
 }
+
+// The JavaScript SDK opens its reply link without a target address and gives the link's name as the address of answers.
+func TestAReplyLinkWithoutATargetIsMeantByItsName(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t)
+	session := raw(t, s.AMQP)
+	address := jobs + "/$management"
+	answers, err := session.NewReceiver(deadline(t), address, &amqp.ReceiverOptions{Name: "answers"})
+	require.NoError(t, err)
+	requests, err := session.NewSender(deadline(t), address, nil)
+	require.NoError(t, err)
+	for operation, want := range map[string]struct {
+		body      map[string]any
+		status    int32
+		condition string
+	}{
+		"com.microsoft:cancel-scheduled-message": {map[string]any{"sequence-numbers": []int64{77}}, 404, "com.microsoft:message-not-found"},
+		"com.microsoft:renew-lock":               {map[string]any{"lock-tokens": []amqp.UUID{{1}}}, 410, "com.microsoft:message-lock-lost"},
+		"com.microsoft:update-disposition": {
+			map[string]any{"lock-tokens": []amqp.UUID{{1}}, "disposition-status": "defered"}, 501, "amqp:not-implemented",
+		},
+		"com.microsoft:no-such-thing": {map[string]any{}, 501, "amqp:not-implemented"},
+	} {
+		id, reply := any(operation), "answers"
+		require.NoError(t, requests.Send(deadline(t), &amqp.Message{
+			Properties:            &amqp.MessageProperties{MessageID: id, ReplyTo: &reply},
+			ApplicationProperties: map[string]any{"operation": operation},
+			Value:                 want.body,
+		}, nil))
+		answer, err := answers.Receive(deadline(t), nil)
+		require.NoError(t, err, operation)
+		require.NoError(t, answers.AcceptMessage(deadline(t), answer))
+		require.Equal(t, operation, answer.Properties.CorrelationID)
+		require.Equal(t, want.status, answer.ApplicationProperties["status-code"], operation)
+		require.Equal(t, want.condition, answer.ApplicationProperties["error-condition"], operation) // go-amqp reads a symbol as a text
+	}
+}

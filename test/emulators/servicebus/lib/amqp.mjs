@@ -193,13 +193,13 @@ export class AmqpServer {
   #openOutgoing(link) {
     const { source, target } = link.remote.attach;
     if (source?.address === '$cbs') {
-      this.#replyTo(link, target?.address);
+      this.#replyTo(link, target);
       return;
     }
     const found = this.#find(link, source?.address);
     if (!found) return;
     if (found.management) {
-      this.#replyTo(link, target?.address);
+      this.#replyTo(link, target);
       return;
     }
     if (Object.keys(source.filter ?? {}).some((name) => name.includes('session'))) {
@@ -215,10 +215,11 @@ export class AmqpServer {
     return this.#consumers.get(queue) ?? [];
   }
 
-  #replyTo(link, address) {
+  // The address for answers is the link's target; without one its name is meant, as the JavaScript SDK has it.
+  #replyTo(link, target) {
     this.#echo(link);
     const links = this.#replies.get(link.connection) ?? new Map();
-    this.#replies.set(link.connection, links.set(address, link));
+    this.#replies.set(link.connection, links.set(target?.address ?? link.name, link));
   }
 
   // ---- what a client sends
@@ -263,9 +264,11 @@ export class AmqpServer {
     if (fault) reply = { status: fault.status, description: 'injected' };
     const to = this.#replies.get(link.connection)?.get(request.reply_to);
     if (!to) return; // nothing waits for it any more
+    const properties = { 'status-code': types.wrap_int(reply.status), 'status-description': reply.description };
+    if (reply.condition) properties['error-condition'] = types.wrap_symbol(reply.condition);
     to.send({
       correlation_id: request.message_id,
-      application_properties: { 'status-code': types.wrap_int(reply.status), 'status-description': reply.description },
+      application_properties: properties,
       body: reply.body ?? {},
     });
   }
@@ -374,7 +377,7 @@ function perform(link, request) {
     return link.answer(request);
   } catch (err) {
     if (!(err instanceof TypeError || err instanceof DecodeError)) throw err;
-    return { status: 400, description: err.message };
+    return { status: 400, condition: 'com.microsoft:argument-error', description: err.message };
   }
 }
 

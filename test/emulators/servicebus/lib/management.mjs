@@ -6,7 +6,8 @@ import { Refused } from './queue.mjs';
 const { types } = rhea;
 
 const ok = (body) => ({ status: 200, description: 'OK', body });
-const lockLost = { status: 410, description: 'The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue.' };
+const refuse = (status, condition, description) => ({ status, condition, description });
+const lockLost = refuse(410, 'com.microsoft:message-lock-lost', 'The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue.');
 
 // What the service takes for a refused send, as the number of an answer.
 const statusOf = {
@@ -33,13 +34,13 @@ export function manage(queue, request, now) {
       return schedule(queue, body, now);
     case 'com.microsoft:cancel-scheduled-message':
       if (queue.cancel(body['sequence-numbers'], now)) return ok();
-      return { status: 404, description: 'there is no scheduled message of that sequence number' };
+      return refuse(404, 'com.microsoft:message-not-found', 'there is no scheduled message of that sequence number');
     case 'com.microsoft:update-disposition':
       return settle(queue, body, now);
     case 'com.microsoft:peek-message':
       return peek(queue, body, now);
     default:
-      return { status: 501, description: `the emulator has no ${operation}` };
+      return refuse(501, 'amqp:not-implemented', `the emulator has no ${operation}`);
   }
 }
 
@@ -61,14 +62,14 @@ function renew(queue, body, now) {
 }
 
 function schedule(queue, body, now) {
-  if (!queue.deadLetters) return { status: 403, description: 'nobody sends to a dead-letter queue' };
+  if (!queue.deadLetters) return refuse(403, 'amqp:not-allowed', 'nobody sends to a dead-letter queue');
   try {
     const sequences = queue.send(body.messages.map(({ message }) => parse(message)), now);
     return ok({ 'sequence-numbers': types.wrap_array(sequences, types.Long.typecode) });
   } catch (err) {
     if (!(err instanceof Refused)) throw err;
     queue.stats.refused += body.messages.length;
-    return { status: statusOf[err.condition], description: err.message };
+    return refuse(statusOf[err.condition], err.condition, err.message);
   }
 }
 
@@ -82,8 +83,8 @@ function settle(queue, body, now) {
       DeadLetterErrorDescription: body['deadletter-description'] ?? '',
     }),
   }[body['disposition-status']];
-  if (!settleOne) return { status: 501, description: `the emulator has no disposition ${body['disposition-status']}` };
-  if (body['disposition-status'] === 'suspended' && !queue.deadLetters) return { status: 403, description: 'a dead letter cannot be dead-lettered' };
+  if (!settleOne) return refuse(501, 'amqp:not-implemented', `the emulator has no disposition ${body['disposition-status']}`);
+  if (body['disposition-status'] === 'suspended' && !queue.deadLetters) return refuse(403, 'amqp:not-allowed', 'a dead letter cannot be dead-lettered');
   return tokens(body).map(settleOne).includes(false) ? lockLost : ok();
 }
 
