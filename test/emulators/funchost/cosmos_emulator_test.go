@@ -74,7 +74,7 @@ func TestCosmosTriggerOverTheWire(t *testing.T) {
 
 var leaseName = regexp.MustCompile(`^p-127\.0\.0\.1_[\w=+-]+_[\w=+-]+$`)
 
-// requireLeases compares the lease container with what was seen at the real host (docs/facts.md F112).
+// requireLeases compares the lease container with what was seen at the real host (docs/facts.md F44).
 func requireLeases(t *testing.T, leases *azcosmos.ContainerClient, owner string) {
 	t.Helper()
 	prefix, tokens := "", []string{}

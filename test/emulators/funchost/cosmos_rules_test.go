@@ -16,7 +16,7 @@ import (
 	"sqlwriter/test/emulators/cosmosdb/cosmosdbtest"
 )
 
-// What the change feed processor does beside reading (docs/facts.md F40, F45, F112, F113).
+// What the change feed processor does beside reading (docs/facts.md F40, F45, F44).
 
 // deep is a document of n levels.
 func deep(n int) string {

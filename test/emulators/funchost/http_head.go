@@ -12,7 +12,7 @@ import (
 )
 
 // headConn keeps the head of the request that is being read: Go's server changes the spelling of header names and loses
-// their order, and the handler gets both from the host as the client sent them (docs/facts.md F110).
+// their order, and the handler gets both from the host as the client sent them (docs/facts.md F12).
 type headConn struct {
 	net.Conn
 	mu   sync.Mutex

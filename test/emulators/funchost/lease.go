@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// lease is a lease document (DocumentServiceLeaseCore.cs; docs/facts.md F112): the owner of a range, and its continuation.
+// lease is a lease document (DocumentServiceLeaseCore.cs; docs/facts.md F44): the owner of a range, and its continuation.
 type lease struct {
 	ID      string `json:"id"`
 	Version int    `json:"version"`
