@@ -46,7 +46,8 @@ type envelope struct {
 	object   json.RawMessage
 	// message is a Message; it has its own memory.
 	message run.Incoming
-	// retryCount is Metadata.RetryContext.RetryCount: 0 at the first attempt and without a retry policy.
+	// retryCount is Metadata.RetryContext.RetryCount of an Array: 0 at the first attempt and without a retry policy. An
+	// Object has none: the caller of an HTTP function can forge its Metadata (docs/facts.md F13).
 	retryCount int
 }
 
@@ -78,10 +79,13 @@ func decode(body []byte, binding string, kind Kind) (envelope, error) {
 	if err != nil {
 		return e, err
 	}
-	e.retryCount = retryCount(metadata) // first, because unwrap destroys the body's text
-	if kind == Message {
+	switch kind {
+	case Array:
+		e.retryCount = retryCount(metadata) // first, because unwrap destroys the body's text
+	case Message:
 		e.message = messageOf(value, metadata)
 		return e, nil
+	case Object: // nothing is read from its Metadata
 	}
 	if value, err = unwrap(value, kind, "Data."+binding); err != nil {
 		return e, err

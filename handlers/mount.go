@@ -41,7 +41,7 @@ type Invocation struct {
 	Object   json.RawMessage
 	// Message is a Message, without Invocation.
 	Message run.Incoming
-	// RetryCount is how often the host has sent this payload before.
+	// RetryCount is how often the host has sent this Array before; 0 for other types.
 	RetryCount int
 	Received   time.Time
 }

@@ -27,6 +27,15 @@ func table() []mutant {
 			"a run forgets the lines that its operator named", "internal/run/worker.go",
 			"Overwrite: filter.OverwriteEdits, ", "", "internal/run", "TestTheReceiptOfAReindexNamesWhatItLeftAlone",
 		},
+		// What the host hands over.
+		{
+			"a caller of an HTTP function says how often it is repeated", "handlers/envelope.go",
+			"	case Object: // nothing is read from its Metadata\n", "	case Object:\n		e.retryCount = retryCount(metadata)\n",
+			"handlers", "TestNothingIsDecidedFromMetadataInAnHTTPFunction",
+		},
+		{
+			"an unknown path is logged", "handlers/ops.go", "		r.path = \"\"\n", "", "handlers", "TestNoKeyReachesALogOrAReply",
+		},
 		// Poison pills.
 		{
 			"evidence after the mark: a failed Keep is passed over", poison,
