@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -123,6 +125,40 @@ func TestAServerThatEndsByItselfExitsWith1(t *testing.T) {
 	var log bytes.Buffer
 	require.Equal(t, ExitFailed, serve(t.Context(), Options{Lookup: unset}, listener, zerolog.New(&log)))
 	require.Contains(t, log.String(), "the server ended by itself")
+}
+
+func TestAProcessWithoutItsHostEnds(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var looks atomic.Int32
+	parent := func() int {
+		if looks.Add(1) == 1 {
+			return 7
+		}
+		return 1
+	}
+	var log bytes.Buffer
+	began := time.Now()
+	code := serve(t.Context(), Options{Lookup: unset, Parent: parent}, listener, zerolog.New(&log))
+	require.Less(t, time.Since(began), 5*time.Second)
+	require.Equal(t, ExitFailed, code, "0 would never be started again, and 200 without end (docs/facts.md F22)")
+	require.Contains(t, log.String(), "the host is gone")
+}
+
+func TestAnotherParentIsNoticedWithinASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now atomic.Int32
+		gone := parentGone(t.Context(), func() int { return int(now.Load()) })
+		select {
+		case <-gone:
+			require.Fail(t, "the parent is still there")
+		case <-time.After(time.Hour + time.Second/2):
+		}
+		now.Store(1)
+		changed := time.Now()
+		<-gone
+		require.LessOrEqual(t, time.Since(changed), time.Second)
+	})
 }
 
 func TestHealthRemembersSinceWhen(t *testing.T) {

@@ -140,13 +140,16 @@ func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Documen
 	case setAside, !w.done && !w.heal && eligibility != invoice.Eligible:
 		f.tally.count(now.ID, "skipped", "")
 		return false, nil
-	case !outdated && now.ETag == w.doc.ETag: // the 412 proved this state old: a replica lags
+	}
+	w.step = undecided
+	switch {
+	case !outdated && now.ETag == w.doc.ETag: // a replica lags, or the 412 was none: the record is tried again
 		return true, nil
 	case now.TS < w.doc.TS && w.races <= maxRaces/2: // a replica lags; after a clock change this lasts longer
 		return true, nil
 	}
 	same := now.ETag == w.doc.ETag
-	w.doc, w.step = now, undecided
+	w.doc = now
 	switch {
 	case !w.done: // its version could not be recorded, and nothing was written
 	case now.Problem != nil:

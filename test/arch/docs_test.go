@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -165,10 +166,12 @@ func TestEveryRuleAndFactThatIsCitedIsThere(t *testing.T) {
 		r.text[file] = lineEnd.ReplaceAllString(text, " ")
 	}
 	for file, letter := range map[string]string{"docs/requirements.md": "R", "docs/facts.md": "F"} {
-		there := map[string]bool{}
-		for i, m := range regexp.MustCompile(`- \*\*(`+letter+`\d+)\*\*`).FindAllStringSubmatch(r.text[file], -1) {
-			require.Equal(t, fmt.Sprint(letter, i+1), m[1], file)
-			there[m[1]] = true
+		there, last := map[string]bool{}, 0
+		for _, m := range regexp.MustCompile(`- \*\*`+letter+`(\d+)\*\*`).FindAllStringSubmatch(r.text[file], -1) {
+			number, err := strconv.Atoi(m[1])
+			require.NoError(t, err)
+			require.Greater(t, number, last, "%s: numbers ascend, and none is used twice", file)
+			last, there[letter+m[1]] = number, true
 		}
 		list := regexp.MustCompile(letter + `\d+`)
 		r.broken(t, regexp.QuoteMeta(file)+`((?:,? (?:and |to )?`+letter+`\d+)+)`, anywhere, func(_, cited string) bool {

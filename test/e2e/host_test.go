@@ -1,0 +1,59 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/test/emulators/funchost"
+)
+
+// asHost makes this test binary a host. Its value is the path of a hostFile.
+const asHost = "SQLWRITER_E2E_HOST"
+
+// hostFile is what a host in a process of its own needs.
+type hostFile struct {
+	Root     string
+	Settings map[string]string
+	Poll     time.Duration
+}
+
+// hostProcess starts a host in a process of its own, which a test may kill.
+func (s *stack) hostProcess(root string) *exec.Cmd {
+	s.t.Helper()
+	text, err := json.Marshal(hostFile{Root: root, Settings: s.settings(), Poll: s.poll})
+	require.NoError(s.t, err)
+	file := filepath.Join(s.dir, "host.json")
+	require.NoError(s.t, os.WriteFile(file, text, 0o600))
+	cmd := exec.Command(os.Args[0]) //nolint:gosec,noctx // this test binary, which the test kills
+	cmd.Env = append(os.Environ(), asHost+"="+file)
+	cmd.Stderr = os.Stderr
+	require.NoError(s.t, cmd.Start())
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // the test may have killed it
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+// hostFrom runs the host of a hostFile until this process is killed.
+func hostFrom(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var f hostFile
+	if err := json.Unmarshal(text, &f); err != nil {
+		return err
+	}
+	return funchost.Run(context.Background(), funchost.Options{
+		ScriptRoot: f.Root, Settings: f.Settings, Log: zerolog.Nop(), Instance: "e2e", Env: funchost.PlainEnv(),
+		Keys: funchost.Keys{Host: functionKey}, Tune: funchost.Tune{FeedPoll: f.Poll, LeaseAcquire: 100 * time.Millisecond},
+	})
+}

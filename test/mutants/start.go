@@ -1,0 +1,13 @@
+package main
+
+// startTable are the mutants of the process's start and end, and of what is checked at the start.
+func startTable() []mutant {
+	const (
+		pkg   = "internal/app"
+		serve = pkg + "/serve.go"
+	)
+	return []mutant{
+		{"a process without its host is started again without end", serve, "code, why, within = ExitFailed,", "code, why, within = ExitRestart,", pkg, "TestAProcessWithoutItsHostEnds"},
+		{"the host is looked for once a minute", serve, "	parentPoll  = time.Second\n", "	parentPoll  = time.Minute\n", pkg, "TestAnotherParentIsNoticedWithinASecond"},
+	}
+}
