@@ -182,7 +182,10 @@ func (s *stack) startCosmos(ctx context.Context, exe string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.documents.EnsureContainers(ctx, s.settings[config.LeaseContainer], s.settings[config.ControlContainer]); err != nil {
+	if err := s.documents.EnsureContainers(ctx, s.settings[config.ControlContainer]); err != nil {
+		return err
+	}
+	if err := s.documents.EnsureLeaseContainer(ctx, s.settings[config.LeaseContainer]); err != nil {
 		return err
 	}
 	s.watch, err = newWatcher(s.file.Cosmos, database, container)

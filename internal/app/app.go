@@ -145,6 +145,9 @@ func (a *App) open(ctx context.Context) {
 		close(a.ready)
 		a.status.becomeReady()
 		a.log.Info().Str("version", a.status.version).Str("sys_name", a.config.SysName).Str("mode", a.config.Mode).Msg("ready")
+		if a.clients.leases != nil {
+			a.watchLeases(ctx)
+		}
 		<-ctx.Done()
 	}
 	for _, d := range a.deps {

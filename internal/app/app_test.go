@@ -161,6 +161,28 @@ func TestAnotherParentIsNoticedWithinASecond(t *testing.T) {
 	})
 }
 
+// leaseProperties is a lease container whose time to live is switched on after some looks.
+type leaseProperties struct{ looks, without int }
+
+func (l *leaseProperties) HasTimeToLive(context.Context) (bool, error) {
+	l.looks++
+	return l.looks > l.without, nil
+}
+
+func TestALeaseContainerThatWasMendedIsNoProblem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := bare(t)
+		a.clients.leases = &leaseProperties{without: 3}
+		a.Start(t.Context())
+		synctest.Wait()
+		require.Equal(t, handlers.StatusReady, a.status.report().Status)
+		require.Equal(t, []string{noTimeToLive}, a.status.report().Problems)
+		time.Sleep(3 * leasePoll)
+		synctest.Wait()
+		require.Empty(t, a.status.report().Problems)
+	})
+}
+
 func TestHealthRemembersSinceWhen(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := newStatus("v1", func() time.Time { return now })

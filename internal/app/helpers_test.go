@@ -231,6 +231,7 @@ func newStack(t *testing.T) *stack {
 	s := &stack{t: t, cosmos: cosmosdbtest.Start(t), path: filepath.Join(t.TempDir(), "test.db")}
 	s.results = s.cosmos.Container(t, "invoices", "AI_PROCESS_LOGS", "/id")
 	s.cosmos.Container(t, "invoices", "sqlwriter-control", "/id")
+	s.cosmos.Leases(t, "invoices", "leases")
 	store, err := sqlite.Open(t.Context(), s.path, sqlite.Options{})
 	require.NoError(t, err)
 	require.NoError(t, sqlite.CreateSampleSchema(t.Context(), store.Writer()))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"sqlwriter/internal/app/open"
 	"sqlwriter/internal/breaker"
@@ -19,6 +20,7 @@ import (
 	"sqlwriter/internal/ops"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/sqlserver"
+	"sqlwriter/internal/timer"
 )
 
 // dependency is an external service. open is called until it succeeds; close is called at the end and may be nil.
@@ -32,6 +34,9 @@ type dependency struct {
 type clients struct {
 	results *cosmos.Container
 	control breaker.ControlStore
+	leases  interface {
+		HasTimeToLive(ctx context.Context) (bool, error)
+	}
 	// An outage of the evidence store or of a queue does not stop commits. It only delays poison messages and runs.
 	evidence             commit.Evidence
 	runQueue, batchQueue run.Queue
@@ -50,6 +55,10 @@ func newClients(c config.Config, known config.Problems, seen func(string, error)
 	if control, err := open.Control(c.Cosmos); err == nil {
 		m.control = cosmos.NewControl(control, c.SysName)
 		m.closers = append(m.closers, control.Close)
+	}
+	if leases, err := open.Leases(c.Cosmos); err == nil {
+		m.leases = leases
+		m.closers = append(m.closers, leases.Close)
 	}
 	evidence, err := open.Evidence(c.Blob, c.SysName)
 	if err == nil {
@@ -95,6 +104,39 @@ func (a *App) openCosmos(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	return a.clients.results.Ping(ctx)
+}
+
+// leasePoll is the interval of looking at a lease container that is not as it must be.
+const leasePoll = 10 * time.Second
+
+// noTimeToLive is what Health says of such a lease container.
+const noTimeToLive = depLeases + ": " + config.LeaseContainer + " has no time to live, so the lock of a host that was killed at its start would " +
+	"keep every later host from starting; switch it on: az cosmosdb sql container update --resource-group GROUP --account-name ACCOUNT " +
+	"--database-name DATABASE --name " + config.LeaseContainer + " --ttl -1"
+
+// watchLeases tells Health that the lease container is missing or has no time to live (docs/facts.md F40), until that is
+// mended. The host's trigger needs it, and not this process, so everything else goes on.
+func (a *App) watchLeases(ctx context.Context) {
+	last := ""
+	for ctx.Err() == nil {
+		line := ""
+		set, err := a.clients.leases.HasTimeToLive(ctx)
+		switch {
+		case err != nil:
+			line = depLeases + ": " + explain(err)
+		case set:
+			a.status.lacks(depLeases)
+			return
+		default:
+			line = noTimeToLive
+		}
+		if line != last {
+			a.log.Warn().Msg(line)
+			last = line
+		}
+		a.status.lacks(depLeases, line)
+		_ = timer.Wait(ctx, leasePoll) // the loop asks ctx
+	}
 }
 
 // openSQL checks SQL by the breaker's heartbeat, so that a failure stops the flow as any outage does. During a pause the

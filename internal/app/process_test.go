@@ -190,6 +190,27 @@ func TestADependencyThatIsDownAtTheStartIsWaitedFor(t *testing.T) {
 	require.Empty(t, body["problems"])
 }
 
+func TestALeaseContainerWithoutATimeToLiveIsToldAndStopsNothing(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.cosmos.Container(t, "invoices", "old-leases", "/id")
+	for line, c := range []struct{ name, want string }{
+		{"old-leases", "az cosmosdb sql container update --resource-group GROUP --account-name ACCOUNT --database-name DATABASE --name LEASE_CONTAINER --ttl -1"},
+		{"no-leases", "leases: cosmos: read time to live: infrastructure 404"},
+	} {
+		s.settings["LEASE_CONTAINER"] = c.name
+		p := start(t, s.settings)
+		p.waitReady()
+		require.Eventually(t, func() bool {
+			status, body := p.health()
+			return status == "200" && strings.Contains(fmt.Sprint(body["problems"]), c.want)
+		}, patience, 20*time.Millisecond, c.name)
+		code, text := p.send(http.MethodPost, "/CommitResults", envelope(t, s.submit(line+1, line+2, "")))
+		require.Equal(t, http.StatusOK, code)
+		require.Contains(t, text, "1 applied")
+	}
+}
+
 func TestSIGTERMLetsRunningInvocationsFinish(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)

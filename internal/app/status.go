@@ -16,6 +16,8 @@ const (
 	depCosmos = "cosmos"
 	depSQL    = "sql"
 	depBlob   = "blob"
+	// depLeases has problems only, and no state: this process does not use it.
+	depLeases = "leases"
 	// depServiceBus gets its state from sent messages only.
 	depServiceBus = "servicebus"
 

@@ -39,8 +39,8 @@ type Cosmos struct {
 	Connection          Secret
 	Endpoint, ClientID  string
 	Database, Container string
-	// ControlContainer has the control document.
-	ControlContainer string
+	// LeaseContainer has the leases of the host's change feed processor, ControlContainer the control document.
+	LeaseContainer, ControlContainer string
 }
 
 // SQL locates the user's tables.

@@ -146,7 +146,8 @@ func Settings() []Setting {
 		},
 		{
 			Name: LeaseContainer, Sample: "leases", Host: true, check: checkLeaseContainer,
-			Meaning: "container of the change feed's leases, partition key `/id`; it must exist",
+			field:   func(c *Config) any { return &c.Cosmos.LeaseContainer },
+			Meaning: "container of the change feed's leases, partition key `/id`, time to live on (-1); it must exist",
 		},
 		{
 			Name: ControlContainer, Default: "sqlwriter-control", Sample: "sqlwriter-control", check: checkControlContainer,

@@ -42,6 +42,17 @@ func (c *Container) Ping(ctx context.Context) error {
 	})
 }
 
+// HasTimeToLive reports whether the container's default time to live is set, so that documents with a ttl expire. -1 sets
+// it for no other document. It costs 1 RU. Errors by kind: infrastructure, throttled.
+func (c *Container) HasTimeToLive(ctx context.Context) (set bool, err error) {
+	err = c.do(ctx, operation{"cosmos: read time to live", onContainer}, c.options.Timeouts.Ping, func(ctx context.Context, s *connected) error {
+		r, err := s.container.Read(ctx, nil)
+		set = r.ContainerProperties != nil && r.ContainerProperties.DefaultTimeToLive != nil
+		return err
+	})
+	return set, err
+}
+
 // Close closes idle connections and frees the SDK's caches. No call may be in progress or follow.
 func (c *Container) Close() {
 	if s := c.sdk.Swap(nil); s != nil {

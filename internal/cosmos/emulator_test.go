@@ -283,8 +283,10 @@ func TestEnsureContainersTwiceChangesNothing(t *testing.T) {
 	t.Parallel()
 	server, c := start(t)
 	require.NoError(t, c.Submit(t.Context(), json.RawMessage(`{"id":"a"}`), false))
-	require.NoError(t, c.EnsureContainers(t.Context(), "leases", "sqlwriter-control"))
-	require.NoError(t, c.EnsureContainers(t.Context(), "leases", "sqlwriter-control"))
+	for range 2 {
+		require.NoError(t, c.EnsureContainers(t.Context(), "sqlwriter-control"))
+		require.NoError(t, c.EnsureLeaseContainer(t.Context(), "leases"))
+	}
 	require.NoError(t, c.Ping(t.Context()))
 	_, err := c.Read(t.Context(), "a")
 	require.NoError(t, err)
@@ -295,6 +297,27 @@ func TestEnsureContainersTwiceChangesNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, found.ContainerProperties.DefaultTimeToLive != nil, "%s has a time to live", name)
 	}
+}
+
+func TestATimeToLiveIsFound(t *testing.T) {
+	t.Parallel()
+	server, results := start(t)
+	require.NoError(t, results.EnsureLeaseContainer(t.Context(), "leases"))
+	leases, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: "leases"})
+	require.NoError(t, err)
+	t.Cleanup(leases.Close)
+	set, err := leases.HasTimeToLive(t.Context())
+	require.NoError(t, err)
+	require.True(t, set)
+	set, err = results.HasTimeToLive(t.Context())
+	require.NoError(t, err)
+	require.False(t, set, "a result with a member ttl must not expire")
+
+	missing, err := cosmos.Open(cosmos.Options{Connection: server.ConnectionString, Database: database, Container: "missing"})
+	require.NoError(t, err)
+	t.Cleanup(missing.Close)
+	_, err = missing.HasTimeToLive(t.Context())
+	require.Equal(t, "404", fault.CodeOf(err), "%v", err)
 }
 
 func TestQueryDrainsAllRangesAndEmptyPages(t *testing.T) {

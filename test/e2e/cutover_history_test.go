@@ -51,7 +51,7 @@ func newRehearsal(t *testing.T, e *engine) *rehearsal {
 	}
 	r.cosmos = cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Now = r.now })
 	r.docs = r.cosmos.Container(t, database, container, "/id")
-	r.cosmos.Container(t, database, "leases", "/id", withTimeToLive)
+	r.cosmos.Leases(t, database, "leases")
 	r.cosmos.Container(t, database, "sqlwriter-control", "/id")
 	r.settings = map[string]string{
 		"FUNCTIONS_WORKER_RUNTIME": "custom", "AzureWebJobsStorage": "UseDevelopmentStorage=true", "SYS_NAME": "web", "LEASE_PREFIX": "web-none-",

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
@@ -140,14 +139,10 @@ func newContainers(t *testing.T, change ...func(*cosmosdb.Options)) *stack {
 	t.Helper()
 	s := &stack{t: t, cosmos: cosmosdbtest.Start(t, change...), dir: t.TempDir(), poll: 50 * time.Millisecond, patience: patience}
 	s.docs = s.cosmos.Container(t, database, container, "/id")
-	s.cosmos.Container(t, database, "leases", "/id", withTimeToLive)
+	s.cosmos.Leases(t, database, "leases")
 	s.cosmos.Container(t, database, "sqlwriter-control", "/id")
 	return s
 }
-
-// withTimeToLive is what the lease container needs: a host that is killed at its first start leaves a lock behind
-// (docs/facts.md F40).
-func withTimeToLive(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = to.Ptr(int32(-1)) }
 
 // patiently bounds a wait: what does not happen fails the test instead of hanging it.
 func (s *stack) patiently() context.Context {

@@ -15,6 +15,9 @@ func Results(c config.Cosmos) (*cosmos.Container, error) { return container(c, c
 // Control opens the container of the control document. Errors by kind: infrastructure, code "settings".
 func Control(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.ControlContainer) }
 
+// Leases opens the container of the change feed's leases. Errors by kind: infrastructure, code "settings".
+func Leases(c config.Cosmos) (*cosmos.Container, error) { return container(c, c.LeaseContainer) }
+
 func container(c config.Cosmos, name string) (*cosmos.Container, error) {
 	return cosmos.Open(cosmos.Options{
 		Connection: c.Connection.Reveal(), AccountEndpoint: c.Endpoint, ClientID: c.ClientID, Database: c.Database, Container: name,

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
@@ -94,6 +95,12 @@ func (r *Running) NewClient(t testing.TB, opts *azcosmos.ClientOptions) *azcosmo
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	return client
+}
+
+// Leases makes a container of leases: partition key /id, time to live switched on.
+func (r *Running) Leases(t testing.TB, database, id string) *azcosmos.ContainerClient {
+	t.Helper()
+	return r.Container(t, database, id, "/id", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = to.Ptr[int32](-1) })
 }
 
 // Container makes a container with the given partition key path, and its database when there is none, and
