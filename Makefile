@@ -22,13 +22,16 @@ SQLFLUFF := $(TOOLS)/sqlfluff
 TSQL := deploy internal/store/sqlserver/adoption internal/store/sqlserver/migrations internal/store/sqlserver/testdata
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check race e2e lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus sdkchecks clean
+.PHONY: help run servers test check race e2e lint sqllint vuln mutants somemutants faults fuzz bench stage publish update azurite servicebus sdkchecks clean
 
 help: ## Show this help.
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /  make \1\t/' | expand -t 18
 
 run: ## Start everything locally and show the main job and an outage. ONCE=1: check exactly and end. FRESH=1: forget the kept state. OUTAGE=0: no outage. SQL_CONNECTION=sqlserver://...: on that server.
 	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/local run # the flags the handler is built with: nothing is compiled twice
+
+servers: ## Start Azurite, Cosmos DB and Service Bus emulators and SQL without a host, for `func start` in .stage; FRESH=1 and SQL_CONNECTION as above.
+	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/local servers
 
 test: azurite servicebus ## Run the tests of every package, in two minutes: random histories, crash tests and scenarios in a small size (-short), of the whole stack three end-to-end tests.
 	$(GO) test -short $(WAITING) -timeout 10m $(TESTFLAGS) $$($(GO) list ./... | grep -v '/test/e2e$$')
@@ -81,8 +84,8 @@ bench: ## Measure the write beside its rivals (writes docs/bench.md), then the b
 	$(GO) test ./test/bench -run '^TestBench$$' -count=1 -timeout 20m -v -page $(CURDIR)/docs/bench.md
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/invoice ./internal/store/sqlite ./handlers
 
-stage: ## Lay out .stage exactly as the Functions host wants its script root.
-	$(GO) run ./cmd/stage
+stage: ## Lay out .stage exactly as the Functions host wants its script root; beside `make servers` with settings that point to them.
+	$(GO) run ./cmd/stage -state .local
 
 publish: ## Publish to a function app: make publish APP=name (needs the func tool, and git: it names the build).
 	@test -n "$(APP)" || { echo "make publish APP=name"; exit 2; }

@@ -51,7 +51,7 @@ func findStack(ctx context.Context) (*demo, error) {
 
 func findStackIn(ctx context.Context, dir string) (*demo, error) {
 	stack, running, err := stackfile.Read(ctx, dir)
-	if err != nil || !running {
+	if err != nil || !running || stack.Functions == "" {
 		return nil, errors.New("demo needs the local stack: start it with make run")
 	}
 	settings, err := readSettings(stack.Settings)

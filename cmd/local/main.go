@@ -1,10 +1,11 @@
 // Command local runs the local stack: emulators of the Functions host, Cosmos DB and Service Bus, Azurite, the handler binary,
-// and a SQLite file or a database on a SQL Server. `make run` calls it.
+// and a SQLite file or a database on a SQL Server. `make run` and `make servers` call it.
 //
 //	go run ./cmd/local run                start, show one line, drain the samples, show an outage, check every row, stay up
+//	go run ./cmd/local servers            start the servers without a host, for `func start`, and stay up
 //	go run ./cmd/local demo sql-off 30s   break the running stack on purpose, and watch; also kill-handler, bad-document
 //
-// These environment variables change `run`:
+// These environment variables change `run`, the last two also `servers`:
 //
 //	OUTAGE=0             without the outage, which takes half a minute
 //	ONCE=1               in a temporary folder, then end; exit code 0 only if all rows are exact
@@ -28,6 +29,7 @@ import (
 
 type cli struct {
 	Run      runCommand      `cmd:"" help:"Start everything, show one invoice line, drain the samples, check every row, stay up."`
+	Servers  serversCommand  `cmd:"" help:"Start the servers without a host, for the real one (func start), and stay up."`
 	Demo     demoCommand     `cmd:"" help:"Break the running local stack on purpose, and watch."`
 	Cosmosdb cosmosdbCommand `cmd:"" hidden:"" help:"Serve the emulator of Cosmos DB until standard input closes."`
 	Funchost funchostCommand `cmd:"" hidden:"" help:"Host a staged script root until standard input closes."`

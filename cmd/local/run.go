@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,10 +40,10 @@ type stack struct {
 	dir   string // of the state
 	stage string // the script root
 	once  bool
-	// outages enables the outage.
-	outages bool
-	file    stackfile.Stack
-	group   proc.Group
+	// outages enables the outage. hostless leaves out host and handler.
+	outages, hostless bool
+	file              stackfile.Stack
+	group             proc.Group
 
 	settings  map[string]string
 	documents *cosmos.Container
@@ -102,7 +103,7 @@ func (s *stack) prepare(ctx context.Context, c runCommand) (err error) {
 	killed, err := stackfile.Claim(ctx, s.dir, s.file)
 	var running *stackfile.RunningError
 	if errors.As(err, &running) {
-		return fmt.Errorf("%w: functions %s, Cosmos %s; Ctrl-C in its terminal ends it", err, running.Stack.Functions, running.Stack.Cosmos)
+		return fmt.Errorf("%w: functions %s, Cosmos %s; Ctrl-C in its terminal ends it", err, cmp.Or(running.Stack.Functions, "none"), running.Stack.Cosmos)
 	}
 	if err != nil {
 		return err

@@ -109,6 +109,10 @@ func configOf(settings map[string]string) config.Config {
 	return config.Of(func(name string) string { return settings[name] })
 }
 
+// cosmosMode sets the trigger's connection mode in place of host.json. The emulator has the gateway alone, which is what an
+// extension of the bundle's version chooses by itself (docs/facts.md F132).
+const cosmosMode = "AzureFunctionsJobHost__extensions__cosmosDB__connectionMode"
+
 // localSettings returns the sample settings with this stack's addresses.
 func localSettings(cosmos, blob, bus, sql string) (map[string]string, error) {
 	var f settingsFile
@@ -120,6 +124,7 @@ func localSettings(cosmos, blob, bus, sql string) (map[string]string, error) {
 	f.Values[config.ServiceBusConnection] = servicebus.ConnectionString(bus)
 	f.Values["AzureWebJobsStorage"] = "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=" + blobKey +
 		";BlobEndpoint=" + blob + "/devstoreaccount1;"
+	f.Values[cosmosMode] = "Gateway"
 	return f.Values, nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ const (
 // readyWithin bounds the start of a server.
 const readyWithin = 30 * time.Second
 
-// up builds the handler and starts all servers, independent ones at the same time.
+// up builds the handler and starts all servers, independent ones at the same time. Without a host there is no handler.
 func (s *stack) up(ctx context.Context) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -51,7 +52,9 @@ func (s *stack) up(ctx context.Context) error {
 	started := time.Now()
 	err = s.race(ctx, func(ctx context.Context) error {
 		g, ctx := errgroup.WithContext(ctx)
-		g.Go(func() error { return buildHandler(ctx, s.root, s.stage, &s.took) })
+		if !s.hostless {
+			g.Go(func() error { return buildHandler(ctx, s.root, s.stage, &s.took) })
+		}
 		g.Go(func() error {
 			if err := installNPM(ctx, s.root, azuriteDir, &s.took); err != nil {
 				return err
@@ -71,21 +74,26 @@ func (s *stack) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.race(ctx, func(ctx context.Context) error {
-		return s.took.time("host and handler", func() error { return s.startFunctions(ctx, exe, functions) })
-	})
-	if err != nil {
-		return err
+	if !s.hostless {
+		err = s.race(ctx, func(ctx context.Context) error {
+			return s.took.time("host and handler", func() error { return s.startFunctions(ctx, exe, functions) })
+		})
+		if err != nil {
+			return err
+		}
 	}
 	s.out.Linef("up in %.1f s (%s)", time.Since(started).Seconds(), s.took.String())
-	s.out.Linef("  functions %s   Cosmos %s   blob %s   Service Bus %s   SQL %s", s.file.Functions, s.file.Cosmos, s.file.Blob, s.file.ServiceBus, s.db)
+	s.out.Linef("  functions %s   Cosmos %s   blob %s   Service Bus %s   SQL %s", cmp.Or(s.file.Functions, "none"), s.file.Cosmos, s.file.Blob, s.file.ServiceBus, s.db)
 	return nil
 }
 
-// addresses chooses the ports, writes the settings, and returns the host's address.
+// addresses chooses the ports, writes the settings, and returns the host's address, empty without a host.
 func (s *stack) addresses(ctx context.Context) (functions string, err error) {
-	hosts := [5]string{}
-	for i, preferred := range [5]int{functionsPort, cosmosPort, blobPort, busPort, busControlPort} {
+	ports, hosts := []int{cosmosPort, blobPort, busPort, busControlPort, functionsPort}, [5]string{}
+	if s.hostless { // the user's own host takes that port
+		ports = ports[:len(ports)-1]
+	}
+	for i, preferred := range ports {
 		port, err := proc.Port(ctx, preferred)
 		if err != nil {
 			return "", err
@@ -95,16 +103,19 @@ func (s *stack) addresses(ctx context.Context) (functions string, err error) {
 		}
 		hosts[i] = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
-	s.file.Functions, s.file.Cosmos, s.file.Blob = "http://"+hosts[0], "http://"+hosts[1], "http://"+hosts[2]
-	s.file.ServiceBus, s.file.ServiceBusControl = "amqp://"+hosts[3], "http://"+hosts[4]
+	s.file.Cosmos, s.file.Blob = "http://"+hosts[0], "http://"+hosts[1]
+	s.file.ServiceBus, s.file.ServiceBusControl = "amqp://"+hosts[2], "http://"+hosts[3]
+	if !s.hostless {
+		s.file.Functions = "http://" + hosts[4]
+	}
 	s.file.Settings = filepath.Join(s.dir, "local.settings.json")
-	if s.settings, err = localSettings(s.file.Cosmos, s.file.Blob, hosts[3], s.db.connection()); err != nil {
+	if s.settings, err = localSettings(s.file.Cosmos, s.file.Blob, hosts[2], s.db.connection()); err != nil {
 		return "", err
 	}
 	if err := writeSettings(s.file.Settings, s.settings); err != nil {
 		return "", err
 	}
-	return hosts[0], stackfile.Write(s.dir, s.file)
+	return hosts[4], stackfile.Write(s.dir, s.file)
 }
 
 // launch starts a server and records it in stack.json.

@@ -131,7 +131,7 @@ func directions() []direction {
 		{"test/sdkchecks", []string{"test/emulators/"}, nil, "it compares an emulator with a client of the vendor's; the product has no part in it"},
 		{"cmd/internal/stackfile", nil, nil, "a file that the local stack writes and sqlwriterctl reads; it knows neither"},
 		{"cmd/stage", []string{"cmd/stage/staging"}, nil, "a tool that lays out files"},
-		{"cmd/stage/staging", nil, nil, "it copies, builds and stamps"},
+		{"cmd/stage/staging", []string{"cmd/internal/stackfile"}, nil, "it copies, builds and stamps; of a local stack it knows the file alone"},
 		{
 			"cmd/sqlwriterctl",
 			[]string{"internal/", "cmd/internal/stackfile"},

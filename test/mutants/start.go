@@ -8,8 +8,9 @@ func startTable() []mutant {
 	)
 	return []mutant{
 		{"a process without its host is started again without end", serve, "code, why, within = ExitFailed,", "code, why, within = ExitRestart,", pkg, "TestAProcessWithoutItsHostEnds"},
-		{"Health is silent about a missing time to live", pkg + "/open.go", "\t\tcase set:\n", "\t\tcase err == nil:\n", pkg, "TestALeaseContainerThatWasMendedIsNoProblem"},
-		{"the local lease container has no time to live", "internal/cosmos/setup.go", "name, to.Ptr[int32](-1))", "name, nil)", "internal/cosmos", "TestATimeToLiveIsFound"},
+		{"Health is silent about a missing time to live", pkg + "/open.go", "\t\tcase set:\n", "\t\tcase set || err == nil:\n", pkg, "TestALeaseContainerThatWasMendedIsNoProblem"},
+		{"the local lease container has no time to live", "internal/cosmos/setup.go", "\t\t\tDefaultTimeToLive:      timeToLive,\n", "", "internal/cosmos", "TestATimeToLiveIsFound"},
+		{"a staged root beside make run divides the feed with it", "cmd/stage/staging/stage.go", "(!running || s.Functions != \"\")", "!running", "cmd/stage/staging", "TestOnlyServersWithoutAHostGiveTheirSettings"},
 		{"the host is looked for once a minute", serve, "	parentPoll  = time.Second\n", "	parentPoll  = time.Minute\n", pkg, "TestAnotherParentIsNoticedWithinASecond"},
 	}
 }

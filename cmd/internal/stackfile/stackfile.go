@@ -1,5 +1,5 @@
 // Package stackfile reads and writes .local/stack.json, the description of a running local stack: its addresses, processes
-// and settings. `make run` writes it; sqlwriterctl takes its connections from it.
+// and settings. `make run` and `make servers` write it; sqlwriterctl takes its connections from it, `make stage` its settings.
 package stackfile
 
 import (
@@ -26,7 +26,8 @@ type Stack struct {
 	Runner Process `json:"runner"`
 	// Servers are the processes that the runner has started.
 	Servers []Process `json:"servers,omitempty"`
-	// Functions, Cosmos and Blob are addresses, such as http://127.0.0.1:7071; empty until they are known.
+	// Functions, Cosmos and Blob are addresses, such as http://127.0.0.1:7071; empty until they are known. Functions stays empty
+	// where only the servers run, without a host.
 	Functions string `json:"functions,omitempty"`
 	Cosmos    string `json:"cosmos,omitempty"`
 	Blob      string `json:"blob,omitempty"`

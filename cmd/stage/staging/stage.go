@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"sqlwriter/cmd/internal/stackfile"
 )
 
 // Binary is the name of the handler's binary in the script root; host.json names it exactly so (docs/facts.md F31).
@@ -21,6 +23,9 @@ type Options struct {
 	Dir string
 	// GOOS and GOARCH are the target platform; empty means this machine's.
 	GOOS, GOARCH string
+	// State is the state folder of a local stack. If its servers run without a host (make servers), its settings become
+	// local.settings.json. Empty means that none is looked for.
+	State string
 	// Named refuses a source without a git version. Otherwise the version of such a build is a hash of its content.
 	Named bool
 }
@@ -29,13 +34,16 @@ type Options struct {
 // the setting COLUMN_NAMES enables it.
 const ColumnNames = "column-names.json"
 
+// localSettings is the file of app settings that `func start` reads.
+const localSettings = "local.settings.json"
+
 // copied lists the files that are copied into the root. The value tells whether a file is optional.
 func copied() map[string]bool {
-	return map[string]bool{"host.json": false, ".funcignore": false, "local.settings.json": true, ColumnNames: true}
+	return map[string]bool{"host.json": false, ".funcignore": false, localSettings: true, ColumnNames: true}
 }
 
 // Build makes a script root beside Dir and then replaces Dir with it. It copies local.settings.json if there is one, for
-// `func start`; `func` never publishes that file. Errors: ErrUnnamed; a source without functions; a failed compilation.
+// `func start`, or takes that of running servers; `func` never publishes that file. Errors: ErrUnnamed; a source without functions; a failed compilation.
 func Build(ctx context.Context, o Options) error {
 	if o.Dir == "" {
 		o.Dir = filepath.Join(o.Source, ".stage")
@@ -64,6 +72,9 @@ func fill(ctx context.Context, o Options, dir string) error {
 			return err
 		}
 	}
+	if err := copyServersSettings(ctx, o.State, filepath.Join(dir, localSettings)); err != nil {
+		return err
+	}
 	functions, err := filepath.Glob(filepath.Join(o.Source, "functions", "*", "function.json"))
 	if err != nil {
 		return err
@@ -87,6 +98,22 @@ func fill(ctx context.Context, o Options, dir string) error {
 		return err
 	}
 	return nil
+}
+
+// copyServersSettings copies the settings of running servers. A stack with a host of its own is left alone: a second host
+// would divide the feed with it.
+func copyServersSettings(ctx context.Context, state, to string) error {
+	if state == "" {
+		return nil
+	}
+	s, running, err := stackfile.Read(ctx, state)
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && (!running || s.Functions != "")) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return copyFile(s.Settings, to)
 }
 
 // compile builds the handler without cgo, so that it runs on any image (docs/facts.md F32), and sets its version. The local
@@ -123,7 +150,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	mode := fs.FileMode(0o644)
-	if filepath.Base(to) == "local.settings.json" { // it may hold keys
+	if filepath.Base(to) == localSettings { // it may hold keys
 		mode = 0o600
 	}
 	return os.WriteFile(to, content, mode) //nolint:gosec // the caller chooses the paths

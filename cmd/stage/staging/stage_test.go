@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sqlwriter/cmd/internal/stackfile"
 )
 
 // staged builds the repository for the host's platform.
@@ -53,13 +55,45 @@ func TestAStagedRootFitsTheHost(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestADeploymentsOwnColumnNamesGoAlong(t *testing.T) {
+// small is a source with one function and an empty handler.
+func small(t *testing.T) string {
+	t.Helper()
 	source := filepath.Join(t.TempDir(), "src")
 	for _, f := range []string{"go.mod", "go.sum", ".funcignore", "host.json", "functions/Health/function.json"} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(source, f)), 0o750))
 		require.NoError(t, copyFile(filepath.Join("../../..", f), filepath.Join(source, f)))
 	}
 	require.NoError(t, os.CopyFS(filepath.Join(source, "cmd", "handler"), os.DirFS("testdata/empty")))
+	return source
+}
+
+// The settings of running servers replace the user's own, but not beside a host that divides the feed with another one.
+func TestOnlyServersWithoutAHostGiveTheirSettings(t *testing.T) {
+	source, state := small(t), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(source, localSettings), []byte("the user's"), 0o600))
+	settings := filepath.Join(state, "s.json")
+	require.NoError(t, os.WriteFile(settings, []byte("the servers'"), 0o600))
+	me, err := stackfile.Identify(t.Context(), "run", os.Getpid())
+	require.NoError(t, err)
+	staged := func(state string) string {
+		require.NoError(t, Build(t.Context(), Options{Source: source, State: state}))
+		text, err := os.ReadFile(filepath.Join(source, ".stage", localSettings))
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Equal(t, "the user's", staged(state), "nothing runs")
+	require.NoError(t, stackfile.Write(state, stackfile.Stack{Runner: me, Settings: settings}))
+	require.Equal(t, "the servers'", staged(state))
+	require.Equal(t, "the user's", staged(""), "not asked for, as in make publish")
+	require.NoError(t, stackfile.Write(state, stackfile.Stack{Runner: me, Settings: settings, Functions: "http://127.0.0.1:7071"}))
+	require.Equal(t, "the user's", staged(state), "make run")
+	me.Started = "another time"
+	require.NoError(t, stackfile.Write(state, stackfile.Stack{Runner: me, Settings: settings}))
+	require.Equal(t, "the user's", staged(state), "they were killed")
+}
+
+func TestADeploymentsOwnColumnNamesGoAlong(t *testing.T) {
+	source := small(t)
 	const names = `{"IVCE_DTL": {"IVCE_DTL_UID": "ID"}}`
 	require.NoError(t, os.WriteFile(filepath.Join(source, ColumnNames), []byte(names), 0o600))
 	require.NoError(t, Build(t.Context(), Options{Source: source}))
