@@ -87,11 +87,12 @@ bench: ## Measure the write beside its rivals (writes docs/bench.md), then the b
 stage: ## Lay out .stage exactly as the Functions host wants its script root; beside `make servers` with settings that point to them.
 	$(GO) run ./cmd/stage -state .local
 
-publish: ## Publish to a function app: make publish APP=name (needs the func tool, and git: it names the build).
+publish: ## Publish to a function app and check that it runs every function: make publish APP=name (needs func, git to name the build, az to find errors).
 	@test -n "$(APP)" || { echo "make publish APP=name"; exit 2; }
 	@command -v func >/dev/null || { echo "func (Azure Functions Core Tools) is not on the PATH"; exit 2; }
 	$(GO) run ./cmd/stage -goos linux -goarch amd64 -named
 	cd .stage && func azure functionapp publish $(APP) --custom --no-build
+	$(GO) run ./cmd/published -app $(APP)
 
 update: ## Rewrite what is produced from tables: goldens, docs/rules.md, docs/errors.md, docs/settings.md, the sample settings.
 	$(GO) test ./internal/invoice ./internal/store/sqlite ./internal/store/sqlserver ./internal/config ./handlers ./cmd/sqlwriterctl -run 'Golden|Rules|Sample|Produced' -update

@@ -130,6 +130,7 @@ func directions() []direction {
 		},
 		{"test/sdkchecks", []string{"test/emulators/"}, nil, "it compares an emulator with a client of the vendor's; the product has no part in it"},
 		{"cmd/internal/stackfile", nil, nil, "a file that the local stack writes and sqlwriterctl reads; it knows neither"},
+		{"cmd/published", nil, nil, "a tool that compares a function app with the repository"},
 		{"cmd/stage", []string{"cmd/stage/staging"}, nil, "a tool that lays out files"},
 		{"cmd/stage/staging", []string{"cmd/internal/stackfile"}, nil, "it copies, builds and stamps; of a local stack it knows the file alone"},
 		{

@@ -1,0 +1,160 @@
+// Command published checks that a function app has every function of this repository, as the end of `make publish`. The host
+// leaves out a function that it cannot load, goes on with the others, and Health says ready (docs/facts.md F35).
+//
+//	go run ./cmd/published -app NAME
+//
+// It asks func for the list of functions, and az for the errors of each: a function with a missing setting is on the list
+// (docs/facts.md F133). Without az it says that errors were not looked up. Exit code 1 means that a function is missing or has
+// an error.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// every is the interval of asking for the list, and within how long a function may take to appear: the host loads them
+	// after the deployment has ended.
+	every, within = 10 * time.Second, 3 * time.Minute
+)
+
+// check compares an app with a source.
+type check struct {
+	app, source string
+	say         func(line string)
+	// run runs a program and returns its standard output.
+	run func(ctx context.Context, program string, args ...string) ([]byte, error)
+	// wait waits between two lists.
+	wait func(ctx context.Context, d time.Duration) error
+}
+
+func main() {
+	c := check{say: func(line string) { fmt.Println(line) }, run: run, wait: wait}
+	flag.StringVar(&c.app, "app", "", "the function app's name")
+	flag.StringVar(&c.source, "source", ".", "the repository's root")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := c.check(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// check is an error if a function is missing or has an error, or if the list cannot be had.
+func (c check) check(ctx context.Context) error {
+	want, err := c.functions()
+	if err != nil {
+		return err
+	}
+	missing := want
+	for waited := time.Duration(0); ; waited += every {
+		list, err := c.run(ctx, "func", "azure", "functionapp", "list-functions", c.app)
+		if err != nil {
+			return fmt.Errorf("the functions of %s cannot be listed: %w", c.app, err)
+		}
+		there := listed(list)
+		missing = slices.DeleteFunc(slices.Clone(want), func(name string) bool { return slices.Contains(there, name) })
+		if len(missing) == 0 || waited >= within {
+			break
+		}
+		c.say(fmt.Sprintf("%s has no %s yet", c.app, strings.Join(missing, ", ")))
+		if err := c.wait(ctx, every); err != nil {
+			return err
+		}
+	}
+	found, err := c.errors(ctx, slices.DeleteFunc(slices.Clone(want), func(name string) bool { return slices.Contains(missing, name) }))
+	for _, name := range missing {
+		found = append(found, fmt.Sprintf("%s is missing: the host left it out, and its log says why (event 402 of Host.Startup)", name))
+	}
+	switch {
+	case len(found) > 0:
+		return fmt.Errorf("%s does not run every function:\n  %s", c.app, strings.Join(found, "\n  "))
+	case err != nil:
+		c.say(fmt.Sprintf("%s has all %d functions. Whether they have errors was not looked up: %v", c.app, len(want), err))
+	default:
+		c.say(fmt.Sprintf("%s has all %d functions, and none of them has an error", c.app, len(want)))
+	}
+	return nil
+}
+
+// functions lists the folders of functions/.
+func (c check) functions() ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(c.source, "functions", "*", "function.json"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, errors.New("no functions/*/function.json in " + c.source)
+	}
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = filepath.Base(filepath.Dir(path))
+	}
+	return names, nil
+}
+
+// listed returns the functions that the output of list-functions names: "    NAME - [trigger]".
+func listed(output []byte) (names []string) {
+	for _, m := range regexp.MustCompile(`(?m)^ +(\S+) - \[`).FindAllSubmatch(output, -1) {
+		names = append(names, string(m[1]))
+	}
+	return names
+}
+
+// errors returns the errors that the host has for functions. The error means that they could not all be asked for.
+func (c check) errors(ctx context.Context, names []string) (found []string, err error) {
+	out, err := c.run(ctx, "az", "resource", "list", "--resource-type", "Microsoft.Web/sites", "--name", c.app, "--query", "[0].id", "--output", "tsv")
+	if err != nil {
+		return nil, err
+	}
+	id := strings.TrimSpace(string(out))
+	if id == "" {
+		return nil, fmt.Errorf("az knows no app %s in its subscription", c.app)
+	}
+	for _, name := range names {
+		out, err := c.run(ctx, "az", "rest", "--method", "get", "--url", id+"/hostruntime/admin/functions/"+name+"/status?api-version=2022-03-01")
+		if err != nil {
+			return found, err
+		}
+		var status struct{ Errors []string }
+		if err := json.Unmarshal(out, &status); err != nil {
+			return found, fmt.Errorf("the status of %s: %w", name, err)
+		}
+		for _, text := range status.Errors {
+			found = append(found, name+": "+text)
+		}
+	}
+	return found, nil
+}
+
+func run(ctx context.Context, program string, args ...string) ([]byte, error) {
+	out, err := exec.CommandContext(ctx, program, args...).Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return nil, fmt.Errorf("%s: %w\n%s%s", program, err, out, exit.Stderr)
+	}
+	return out, err
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
