@@ -83,6 +83,22 @@ func TestContentThatIsSupersededByItselfIsNeverCommitted(t *testing.T) {
 	require.Equal(t, "two", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
+// A 412 whose document reads unchanged may come from a lagging replica, or from the service alone: the record is tried again.
+func TestARefusedRecordOfAnUnchangedDocumentIsTriedAgain(t *testing.T) {
+	for _, id := range []string{"2025-12-17 10:00:00.000000-06:00-0001-1", "no-time"} { // the second one's version is refused, too
+		w := newWorld(t, 1)
+		batch := w.put(document(id, 1, "ACME", ""))
+		w.faulty.onRecord = func(n int) error {
+			if n%4 != 0 {
+				return refused(fault.Changed, "412")
+			}
+			return nil
+		}
+		require.Equal(t, map[string]int{"applied": 1}, w.run(batch...).Outcomes)
+		require.Equal(t, "committed", w.status(id))
+	}
+}
+
 func TestARetryIsNeverEarlyHoweverLongTheBatchTook(t *testing.T) {
 	w := newWorld(t, 1)
 	batch := w.put(result(0, 1, "one", ""), result(1, 99, "missing line", ""))

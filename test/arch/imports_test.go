@@ -116,11 +116,6 @@ func directions() []direction {
 			"an emulator that knew the product would agree with its mistakes",
 		},
 		{"test/emulators/loopback", nil, nil, "it gives ports to tests of any package, so it knows none of them"},
-		{
-			"test/emulators/sdkchecks/servicebus",
-			[]string{"test/emulators/servicebus"},
-			[]string{"github.com/stretchr/testify"}, "it starts the emulator, and another vendor's program is the client",
-		},
 		{"test/emulators/servicebus", nil, nil, "an emulator that knew the product would agree with its mistakes"},
 		{
 			"test/emulators/servicebus/servicebustest",
