@@ -75,7 +75,7 @@ func (c *feedClient) name() string {
 }
 
 func (c *feedClient) ranges(ctx context.Context) ([]keyRange, error) {
-	response, body, err := c.get(ctx, "pkranges", http.Header{})
+	response, body, err := c.get(ctx, "pkranges", http.Header{}) //nolint:bodyclose // once closes it, and body has its bytes
 	if err != nil {
 		return nil, fmt.Errorf("read ranges: %w", err)
 	}
@@ -99,7 +99,7 @@ func (c *feedClient) page(ctx context.Context, from position) (changes, error) {
 	} else if from.start != nil {
 		header.Set("If-Modified-Since", from.start.UTC().Format(http.TimeFormat))
 	}
-	response, body, err := c.get(ctx, "docs", header)
+	response, body, err := c.get(ctx, "docs", header) //nolint:bodyclose // once closes it, and body has its bytes
 	if err != nil {
 		return changes{}, fmt.Errorf("read change feed: %w", err)
 	}

@@ -249,7 +249,8 @@ func TestTheFeedClientRepeatsTooManyRequestsOnly(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(store.close)
 	read := func(status, times int) error {
-		account.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpFeed, Status: status, Times: times, RetryAfterMS: 1})
+		_, err := account.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpFeed, Status: status, Times: times, RetryAfterMS: 1})
+		require.NoError(t, err)
 		defer account.Server.ClearFaults()
 		page, err := feed.page(t.Context(), position{rangeID: "0"})
 		if err == nil {

@@ -71,8 +71,8 @@ func (l *lease) UnmarshalJSON(text []byte) error {
 	}
 	*l = lease(in.plainLease)
 	l.etag = in.ETag
-	if in.ownedLease.Owner != nil {
-		l.Owner = *in.ownedLease.Owner
+	if in.Owner != nil {
+		l.Owner = *in.Owner
 	}
 	return nil
 }
