@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -213,10 +214,11 @@ func (s *stages) commitAll(ctx context.Context, works []work) (rest []work, sqlA
 	return nil, false, nil
 }
 
-// process takes the documents of one request through the stages, and those that change meanwhile once more. After an error
-// undone has the documents without a result. sqlAway says that the error is the write's.
+// process takes the documents of one request through the stages, and those that change meanwhile once more, also beside one
+// whose outcome cannot be recorded: no other job reads a committed document that is to be healed. After an error undone has
+// the documents without a result. sqlAway says that the error is the write's.
 func (s *stages) process(ctx context.Context, works []work, write func(context.Context, []work) error) (undone []work, sqlAway bool, err error) {
-	var away error
+	var away, unrecorded error
 	for round := 0; len(works) > 0; round++ {
 		if works, err = s.refresh.refresh(ctx, works); err != nil {
 			return append(undone, works...), false, err
@@ -233,8 +235,8 @@ func (s *stages) process(ctx context.Context, works []work, write func(context.C
 			ctx = detached
 		}
 		for _, stage := range []func(context.Context, []work) error{s.judge.judge, s.poison.poison, s.record.record} {
-			if stageErr := stage(ctx, works); err == nil {
-				err = stageErr
+			if err := stage(ctx, works); unrecorded == nil {
+				unrecorded = err
 			}
 		}
 		var again []work
@@ -249,12 +251,9 @@ func (s *stages) process(ctx context.Context, works []work, write func(context.C
 				undone = append(undone, w)
 			}
 		}
-		if err != nil {
-			return undone, false, err
-		}
 		works = again
 	}
-	return undone, away != nil, away
+	return undone, away != nil && unrecorded == nil, cmp.Or(unrecorded, away)
 }
 
 // putOff gives each document that waits the error as its result, without a request.

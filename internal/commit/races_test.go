@@ -50,6 +50,31 @@ func TestAHealingThatWasCutShortIsDoneWhenTheBatchComesAgain(t *testing.T) {
 	}
 }
 
+// The timer takes two documents. Another instance commits newer content of the second within the same second, before the timer's
+// old content is written. The outcome of the first cannot be recorded. No other job reads a committed document, so the second is
+// healed all the same.
+func TestADocumentIsHealedBesideOneThatCannotBeRecorded(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	batch := w.put(result(0, 1, "first", ""), result(0, 2, "one", ""))
+	other := commit.NewCommit(w.docs, w.sink, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+	w.faulty.onApply = func(n int) error {
+		if n == 1 {
+			_, err := other.Run(t.Context(), commit.Batch{Documents: w.put(result(0, 2, "two", "")), Received: w.clock})
+			require.NoError(t, err)
+		}
+		return nil
+	}
+	w.faulty.onRecord = func(n int) error {
+		if n == 1 {
+			return down("cosmos")
+		}
+		return nil
+	}
+	_, err := w.batch(commit.Batch{Documents: batch, Purpose: commit.FromTimer})
+	require.ErrorContains(t, err, "cosmos")
+	require.Equal(t, "two", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"), "SQL holds what the document says")
+}
+
 // The API stores the same content again, without sql_writer, between the write and the patch.
 func TestAfterA412AnIdWithoutATimeKeepsTheVersionThatTheLedgerHas(t *testing.T) {
 	w := newWorld(t, 1)

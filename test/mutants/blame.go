@@ -74,7 +74,12 @@ func blameTable() []mutant {
 		},
 		{
 			"an instance that is cut off forgets what it could not record", "internal/commit/commit.go",
-			"\t\tif err != nil {\n\t\t\treturn undone, false, err\n", "\t\tif err != nil && away == nil {\n\t\t\treturn undone, false, err\n", pkg, "TestACutOffInstanceForgetsNobody",
+			"away != nil && unrecorded == nil", "away != nil", pkg, "TestACutOffInstanceForgetsNobody",
+		},
+		{
+			"documents that changed are given up beside one that cannot be recorded", "internal/commit/commit.go",
+			"\t\tworks = again\n", "\t\tif works = again; unrecorded != nil {\n\t\t\treturn undone, false, unrecorded\n\t\t}\n",
+			pkg, "TestADocumentIsHealedBesideOneThatCannotBeRecorded",
 		},
 		{
 			"an instance that is cut off writes back what the host reprinted", "internal/commit/refresh.go",
