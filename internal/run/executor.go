@@ -126,7 +126,7 @@ func (x *execution) safely(ctx context.Context) (left string, err error) {
 	if x.hand != nil {
 		beating, stop = x.hand.beat(ctx)
 	}
-	defer stop()
+	defer func() { stop() }()
 	defer func() {
 		if r := recover(); r != nil {
 			err = fault.Panic("run: execute", r)
@@ -145,6 +145,10 @@ func (x *execution) safely(ctx context.Context) (left string, err error) {
 		done, left, err := x.step(ctx, beating)
 		if done || left != "" || err != nil {
 			return left, leaseError(beating, err)
+		}
+		if x.hand == nil { // the run has no manager any more, and a heartbeat would look like a loss
+			stop()
+			beating, stop = ctx, func() {}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"sqlwriter/internal/invoice"
@@ -377,6 +379,33 @@ func (w *world) pauseWithin(ctx context.Context, d time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+}
+
+// A worker has a batch of a run whose manager died. The executor ends the hand-off and waits for that batch, and nothing looks like a
+// failure.
+func TestAnExecutorWaitsForTheBatchOfAnother(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		var log bytes.Buffer
+		w.fakeWrites(10)
+		w.batchSize, w.outstanding = 5, 1
+		w.fake.during = func(ctx context.Context, i *instance) error {
+			if i.name == "w" {
+				w.pauseWithin(ctx, 9*time.Minute)
+			}
+			return nil
+		}
+		m := w.instance("m").manage()
+		w.instance("w").work()
+		w.start(run.Run{}, run.Filter{})
+		w.until(time.Minute, "the worker has a batch", func() bool { return w.stats("run-1").Batches[run.Processing] > 0 })
+		m.killAfter(1)
+		w.log = zerolog.New(zerolog.SyncWriter(&log))
+		w.executeAgain(w.instance("x"), "run-1")
+		require.Equal(t, run.RunCompleted, w.run("run-1").Status)
+		require.Zero(t, w.lostWorkers())
+		require.NotContains(t, log.String(), "the execution waits")
+	})
 }
 
 func TestACancelledExecutionEnds(t *testing.T) {
