@@ -98,7 +98,10 @@ func (a *app) asTyped(err error) error {
 		return err
 	}
 	member, rest, ok := strings.Cut(request.Message, ": ")
-	flags := flagsOf(a.command, member)
+	var flags []string
+	for one := range strings.SplitSeq(member, ", ") {
+		flags = append(flags, flagsOf(a.command, one)...)
+	}
 	if !ok || len(flags) == 0 {
 		return err
 	}
@@ -115,7 +118,7 @@ func flagsOf(command *kong.Node, member string) (flags []string) {
 		"error_kind": {"kind"}, "from": {"since"}, "to": {"until"}, "ids": {"id", "ids-file"}, "id": {"id", "ids-file"},
 	}[member]
 	if !other {
-		names = []string{member}
+		names = []string{strings.ReplaceAll(member, "_", "-")}
 	}
 	for _, name := range names {
 		if slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == name }) {

@@ -491,6 +491,8 @@ func TestUsageErrors(t *testing.T) {
 		"an action of a novel":    {[]string{"audits", "--action", strings.Repeat("x", 41)}, "--action: expected at most 40 characters, found 41"},
 		"a run for a batch":       {[]string{"batch", "show", "drain-1"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "drain-1"`},
 		"no document":             {[]string{"run", "start", "drain", "--id", "a/b", "--why", "x"}, `--id, --ids-file: expected the id of a document, which has none of / \ ? #, found "a/b"`},
+		"lines of a replay":       {[]string{"run", "start", "replay", "--all", "--not-comparable", "--why", "x"}, "--overwrite-edits, --not-comparable: go with a kind"},
+		"lines and no documents":  {[]string{"run", "start", "reindex", "--overwrite-edits", "7", "--why", "x"}, "--overwrite-edits: names lines, not documents"},
 		"no batch":                {[]string{"batch", "show", "x/0"}, `batch: expected RUN/NUMBER or the id of a batch, as ` + "`batch list`" + ` shows them, found "x/0"`},
 	} {
 		require.Equal(t, exitUsage, w.run(t, c.args...), name)
@@ -502,6 +504,16 @@ func TestUsageErrors(t *testing.T) {
 	require.Equal(t, exitFailed, w.run(t, "run", "show", "nobody", "--wait"))
 	require.Contains(t, w.errors, `no run "nobody"`)
 	require.Equal(t, exitFailed, w.run(t, "batch", "list", "nobody"))
+}
+
+// The permissions of a rewrite reach the run, by the command line and by the app's Ops function.
+func TestThePermissionsOfARewriteReachTheRun(t *testing.T) {
+	w := newWorking(t, 1)
+	require.Equal(t, exitOK, w.run(t, "run", "start", "reindex", "--id", "2025-12-17 10:00:00.000000-06:00-0001-0", "--overwrite-edits", "7,8",
+		"--overwrite-edits", "9", "--not-comparable", "--why", "x"), w.errors)
+	row, _, err := w.store.Run(t.Context(), w.onlyRun(t))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"ids":["2025-12-17 10:00:00.000000-06:00-0001-0"],"overwrite_edits":[7,8,9],"not_comparable":true}`, string(row.Filter))
 }
 
 func TestIDsOfAFile(t *testing.T) {

@@ -85,6 +85,8 @@ func (r StartRequest) check(table run.KindTable) error {
 		return refuse(Usage, "overwrite_edits, not_comparable: go with a kind that writes lines again, found %q", string(r.Kind))
 	case len(r.OverwriteEdits) > maxOverwritten:
 		return refuse(Usage, "overwrite_edits: expected at most %d lines, found %d", maxOverwritten, len(r.OverwriteEdits))
+	case slices.ContainsFunc(r.OverwriteEdits, func(line int64) bool { return line < 1 }):
+		return refuse(Usage, "overwrite_edits: expected the ids of lines, found %d", slices.Min(r.OverwriteEdits))
 	case empty && len(r.OverwriteEdits) > 0 && !r.All:
 		return refuse(Usage, "overwrite_edits: names lines, not documents: expected ids, another filter, or all")
 	case empty && !r.All && !kind.Unfiltered:

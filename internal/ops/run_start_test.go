@@ -46,6 +46,11 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		"nobody":                     {with(func(r *ops.StartRequest) { r.By = "" }), "by: expected who asks"},
 		"no reason":                  {with(func(r *ops.StartRequest) { r.Why = " " }), "why: expected the reason"},
 		"a reindex without a filter": {ops.StartRequest{Kind: run.Reindex, By: "pat", Why: "x"}, "all: expected a filter"},
+		"lines of a replay":          {with(func(r *ops.StartRequest) { r.OverwriteEdits = []int64{1} }), `overwrite_edits, not_comparable: go with a kind that writes lines again, found "replay"`},
+		"a replay compares nothing":  {with(func(r *ops.StartRequest) { r.NotComparable = true }), "overwrite_edits, not_comparable: go with a kind"},
+		"too many lines":             {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, make([]int64, 1001) }), "overwrite_edits: expected at most 1000 lines, found 1001"},
+		"no line":                    {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, []int64{7, 0} }), "overwrite_edits: expected the ids of lines, found 0"},
+		"lines without documents":    {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits, r.All = run.Reindex, []int64{7}, false }), "overwrite_edits: names lines, not documents"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := r.ops.StartRun(t.Context(), c.request)
