@@ -517,6 +517,15 @@ func TestTheReceiptOfAReindexNamesWhatItLeftAlone(t *testing.T) {
 			w.execute(executor, w.startHere(run.Run{ID: "run-2", Kind: run.Reindex, Named: 2}, run.Filter{IDs: ids[:2], OverwriteEdits: []int64{2}}).ID)
 			require.Equal(t, map[run.Outcome]int{run.DocCommitted: 1, run.DocEdited: 1}, w.stats("run-2").Outcomes)
 			require.Equal(t, []string{"maker 1 ", "maker 2"}, []string{w.maker(1), w.maker(2)}, "the named line alone")
+
+			entry, _ := w.sink.Entry(9)
+			entry.HashVersion-- // nobody knows whether line 9 was edited, and line 3 was
+			w.sink.SetEntry(9, entry)
+			for n, want := range []run.Outcome{run.DocNotComparable, run.DocCommitted} {
+				id := fmt.Sprint("run-", 3+n)
+				w.execute(executor, w.startHere(run.Run{ID: id, Kind: run.Reindex, Named: 2}, run.Filter{IDs: []string{ids[8], ids[2]}, NotComparable: n == 1}).ID)
+				require.Equal(t, map[run.Outcome]int{want: 1, run.DocEdited: 1}, w.stats(id).Outcomes)
+			}
 		})
 	}
 }
