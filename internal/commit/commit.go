@@ -220,12 +220,16 @@ func (s *stages) commitAll(ctx context.Context, works []work) (rest []work, sqlA
 func (s *stages) process(ctx context.Context, works []work, write func(context.Context, []work) error) (undone []work, sqlAway bool, err error) {
 	var away, unrecorded error
 	for round := 0; len(works) > 0; round++ {
-		if works, err = s.refresh.refresh(ctx, works); err != nil {
-			return append(undone, works...), false, err
+		fresh, unread := s.refresh.refresh(ctx, works)
+		if unread != nil && round == 0 {
+			return works, false, unread
 		}
-		if err = s.version.version(ctx, works); err != nil {
-			return append(undone, works...), false, err
+		works, unrecorded = fresh, cmp.Or(unrecorded, unread)
+		unversioned := s.version.version(ctx, works)
+		if unversioned != nil && round == 0 {
+			return works, false, unversioned
 		}
+		unrecorded = cmp.Or(unrecorded, unversioned)
 		if away == nil {
 			away = write(ctx, works)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -73,6 +74,41 @@ func TestADocumentIsHealedBesideOneThatCannotBeRecorded(t *testing.T) {
 	_, err := w.batch(commit.Batch{Documents: batch, Purpose: commit.FromTimer})
 	require.ErrorContains(t, err, "cosmos")
 	require.Equal(t, "two", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"), "SQL holds what the document says")
+}
+
+// unreadable is a container in which one document does not read after its change.
+type unreadable struct {
+	*faulty
+	id string
+}
+
+func (u unreadable) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
+	return u.faulty.ReadMany(ctx, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == u.id }))
+}
+
+func (u unreadable) Read(context.Context, string) (json.RawMessage, error) {
+	return nil, down("cosmos")
+}
+
+// The same when the other document cannot be read again.
+func TestADocumentIsHealedBesideOneThatCannotBeRead(t *testing.T) {
+	w := newWorld(t, 1, 2)
+	batch := w.put(result(0, 1, "first", ""), result(0, 2, "one", ""))
+	other := commit.NewCommit(w.docs, w.sink, commit.Options{SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop()})
+	docs := unreadable{w.faulty, idOf(t, result(0, 1, "", ""))}
+	w.faulty.onApply = func(n int) error {
+		if n == 1 {
+			_, err := other.Run(t.Context(), commit.Batch{Documents: w.put(result(0, 1, "changed", ""), result(0, 2, "two", "")), Received: w.clock})
+			require.NoError(t, err)
+		}
+		return nil
+	}
+	c := commit.NewCommit(docs, w.faulty, commit.Options{
+		SysName: "web", Now: func() time.Time { return w.clock }, Log: zerolog.Nop(), Wait: func(context.Context, time.Duration) error { return nil },
+	})
+	_, err := c.Run(t.Context(), commit.Batch{Documents: batch, Received: w.clock, Purpose: commit.FromTimer})
+	require.True(t, fault.IsDependency(err))
+	require.Equal(t, "two", w.value(2, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
 // The API stores the same content again, without sql_writer, between the write and the patch.

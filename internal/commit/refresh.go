@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -31,8 +32,8 @@ type refresher struct {
 }
 
 // refresh reads old snapshots and changed documents again. It drops and counts those that are gone, and those that the
-// batch no longer takes. The error is of dependency scope; works are then as before.
-func (f refresher) refresh(ctx context.Context, works []work) ([]work, error) {
+// batch no longer takes. The error is of dependency scope; kept then has the changed documents that could be read.
+func (f refresher) refresh(ctx context.Context, works []work) (kept []work, err error) {
 	old := f.now().Sub(f.batch.Received) > maxAge
 	again := make([]bool, len(works))
 	var ids []string
@@ -48,14 +49,15 @@ func (f refresher) refresh(ctx context.Context, works []work) ([]work, error) {
 	}
 	if races > 1 { // time for a lagging replica or another writer
 		if err := f.wait(ctx, contentionWait<<(races-2)); err != nil {
-			return works, fault.Wrap(fault.Infrastructure, "commit: record", "cancelled", "stopped while waiting to read again", err)
+			return nil, fault.Wrap(fault.Infrastructure, "commit: record", "cancelled", "stopped while waiting to read again", err)
 		}
 	}
 	fresh, err := f.readMany(ctx, ids)
 	if err != nil {
-		return works, err
+		return nil, err
 	}
-	kept := make([]work, 0, len(works))
+	var unread error
+	kept = make([]work, 0, len(works))
 	for i, w := range works {
 		keep := true
 		switch now, found := fresh[w.doc.ID]; {
@@ -65,14 +67,12 @@ func (f refresher) refresh(ctx context.Context, works []work) ([]work, error) {
 		default:
 			keep, err = f.replace(ctx, &w, now, found)
 		}
-		if err != nil {
-			return works, err
-		}
-		if keep {
+		unread = cmp.Or(unread, err)
+		if keep && err == nil {
 			kept = append(kept, w)
 		}
 	}
-	return kept, nil
+	return kept, unread
 }
 
 // doubtful reports whether a snapshot may differ from its document. Only the feed brings old ones, and the host rewrites
