@@ -15,7 +15,8 @@ type HealthReport struct {
 	Mode string `json:"mode,omitempty"`
 	// Since is when Status last changed, UTC.
 	Since time.Time `json:"since"`
-	// Problems name settings and what is wrong with them, never their values.
+	// Problems name settings and what is wrong with them, never their values, and what an operator must look at although
+	// batches are processed.
 	Problems []string `json:"problems"`
 	// Dependencies are cosmos and sql as the last work saw them; Health sends no request to them.
 	Dependencies map[string]DependencyHealth `json:"dependencies"`

@@ -50,6 +50,9 @@ func tickSummary(r commit.Recovered) string {
 	if len(r.More) > 0 {
 		s += fmt.Sprintf("; there are more in %v", r.More)
 	}
+	if r.Missed > 0 {
+		s += fmt.Sprintf("; the feed did not bring %d of them", r.Missed)
+	}
 	if r.Flow != "" {
 		s += "; the flow is " + r.Flow
 	}
@@ -93,7 +96,7 @@ func (n tickNote) MarshalZerologObject(e *zerolog.Event) {
 	for _, w := range n.More {
 		more = append(more, string(w))
 	}
-	e.Dict("found", counts(found)).Strs("more", more).Int64("oldest_s", int64(n.Oldest.Seconds())).
+	e.Dict("found", counts(found)).Strs("more", more).Int("missed", n.Missed).Int64("oldest_s", int64(n.Oldest.Seconds())).
 		Int("documents", n.Documents).Dict("outcomes", counts(n.Outcomes)).Dict("kinds", counts(n.Kinds)).
 		Int("sql_requests", n.SQLRequests).Int64("sql_ms", n.SQL.Milliseconds()).
 		Int("cosmos_reads", n.Reads).Int("cosmos_writes", n.Writes).Int64("cosmos_ms", n.Cosmos.Milliseconds())

@@ -280,6 +280,11 @@ func TestSubmit(t *testing.T) {
 		require.Equal(t, exitFailed, r.run(t, "submit", "-"), name)
 		require.Contains(t, r.errors, "not a document")
 	}
+	r.stdin = `{"id":"deep","request_details":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`
+	require.Equal(t, exitFailed, r.run(t, "submit", "-"))
+	require.Contains(t, r.errors, "document.too_deep")
+	require.Equal(t, exitFailed, r.run(t, "show", "deep"))
+	require.Contains(t, r.errors, "no document has the id")
 	require.Equal(t, exitFailed, r.run(t, "submit", "nowhere.json", "../../examples/09-value-too-long.json"))
 	require.Contains(t, r.errors, "1 of 2 documents were not submitted")
 	require.Contains(t, r.out, "it cannot commit", "one bad file keeps nobody out, and trouble is foretold")

@@ -40,6 +40,15 @@ func printStatus(a *app, s ops.Status) error {
 	for _, m := range s.MassFailures {
 		rows = append(rows, []string{"mass failure", fmt.Sprintf("%d documents fail with %s since %s; others go on", m.Documents, m.Code, clock(m.Since))})
 	}
+	if m := s.FeedMissed; m != nil {
+		sample := m.Sample
+		if m.Code != "" {
+			sample += " (" + m.Code + ")"
+		}
+		rows = append(rows, []string{"feed missed", fmt.Sprintf(
+			"it did not bring %d documents that were due, the oldest of %s, found %s, such as %s; a lease may be stuck: runbook, \"the feed stands still\"",
+			m.Documents, clock(m.Oldest), clock(m.At), sample)})
+	}
 	if s.Flow.CutOff {
 		rows = append(rows, []string{"cut off", "only this instance cannot reach SQL: it leaves its documents to the others"})
 	}
@@ -106,7 +115,7 @@ func printWhy(a *app, e ops.Explanation) error {
 	if e.LastError != nil {
 		rows = append(rows, []string{"last error", fmt.Sprintf("%s %s %s: %s", clock(e.LastError.At), e.LastError.Kind, e.LastError.Code, e.LastError.Error)})
 	}
-	for _, row := range [][]string{{"error", e.Error}, {"final error", e.FinalError}, {"evidence", e.Evidence}, {"problem now", e.Problem}} {
+	for _, row := range [][]string{{"error", e.Error}, {"final error", e.FinalError}, {"evidence", e.Evidence}, {"problem now", e.Problem}, {"warning", e.Warning}} {
 		if row[1] != "" {
 			rows = append(rows, row)
 		}

@@ -148,6 +148,25 @@ func TestOperatingDirectly(t *testing.T) {
 	require.Equal(t, []string{"mark-committed", run.CodeRunCancel, ops.FlowResumed, run.CodeRunStart, ops.FlowPaused, run.CodeRunStart}, actions)
 }
 
+// A range that stands still, and the document at which it stands, are named by status and why.
+func TestWhatTheFeedMissedIsNamed(t *testing.T) {
+	r := operated(t)
+	deep := `{"id":"deep","request_details":{"sys_name":"web"},"notes":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `,"sql_writer":{"status":"pending"}}`
+	require.NoError(t, r.documents.Submit(t.Context(), json.RawMessage(deep), false))
+	at := time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC)
+	_, err := r.control(t).Store(t.Context(), breaker.Control{Missed: breaker.Missed{
+		Documents: 26, Oldest: at, At: at.Add(11 * time.Minute), Sample: "deep", Code: invoice.CodeTooDeep,
+	}}, "")
+	require.NoError(t, err)
+	require.Equal(t, exitOK, r.run(t, "status"), r.errors)
+	require.Regexp(t, `feed missed\s+it did not bring 26 documents that were due, the oldest of 2025-12-18 10:00:00-06:00, found 2025-12-18 10:11:00-06:00, such as deep `+
+		`\(document.too_deep\); a lease may be stuck: runbook, "the feed stands still"`, r.out)
+	require.Equal(t, exitOK, r.run(t, "why", "deep"), r.errors)
+	require.Regexp(t, `warning\s+document.too_deep: it has 64 levels or more`, r.out)
+	require.Equal(t, exitOK, r.run(t, "explain", "document.too_deep"), r.errors)
+	require.Contains(t, r.out, "the change feed stops at it")
+}
+
 func TestQueriesNeedNoSQL(t *testing.T) {
 	r := operated(t)
 	id := r.failed(t, 1, "2628")

@@ -52,6 +52,9 @@ func (c *submitCommand) one(ctx context.Context, a *app, to submitter, file stri
 	if err != nil {
 		return fmt.Errorf("not a document: %w", err)
 	}
+	if invoice.TooDeep(raw) {
+		return fmt.Errorf("%s: it has 64 levels or more, and the change feed would stop at it for ever (docs/runbook.md)", invoice.CodeTooDeep)
+	}
 	err = to.Submit(ctx, raw, c.Replace)
 	switch {
 	case fault.CodeOf(err) == "409":

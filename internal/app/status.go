@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -112,6 +113,10 @@ func (s *status) report() handlers.HealthReport {
 	if s.flow != nil {
 		view := s.flow()
 		r.Flow, r.MassFailures = flowHealth(view), len(view.Control.MassFailures(s.now()))
+		if n := view.Control.Missed.Documents; n > 0 {
+			r.Problems = append(r.Problems, fmt.Sprintf(
+				"%s: the feed did not bring %d documents that were due; a lease may be stuck: runbook, \"the feed stands still\"", depCosmos, n))
+		}
 		if view.Control.Breaker.RefusesDatabase() { // a new instance would not help: an operator must decide
 			r.Status = statusLive
 			r.Problems = append(r.Problems, depSQL+": "+view.Control.Breaker.Reason+" (docs/runbook.md)")

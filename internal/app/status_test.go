@@ -31,3 +31,16 @@ func TestHealthIsNotReadyForADatabaseThatWentBack(t *testing.T) {
 		require.Equal(t, handlers.StatusReady, s.report().Status, code)
 	}
 }
+
+// A range that stands still is told although batches of the others are processed.
+func TestHealthTellsWhatTheFeedDidNotBring(t *testing.T) {
+	s := newStatus("v1", time.Now)
+	s.becomeReady()
+	var view breaker.View
+	s.flow = func() breaker.View { return view }
+	require.Empty(t, s.report().Problems)
+	view.Control.Missed = breaker.Missed{Documents: 26, Sample: "2025-12-17 10:30:00.000000-06:00-0001-1"}
+	r := s.report()
+	require.Equal(t, handlers.StatusReady, r.Status)
+	require.Equal(t, []string{`cosmos: the feed did not bring 26 documents that were due; a lease may be stuck: runbook, "the feed stands still"`}, r.Problems)
+}

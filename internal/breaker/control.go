@@ -26,6 +26,8 @@ type Control struct {
 	// Poison counts the poison messages of the current hour.
 	Poison PoisonCount `json:"poison"`
 	Feed   FeedLag     `json:"feed"`
+	// Missed are documents that the feed did not bring.
+	Missed Missed `json:"missed,omitzero"`
 	// AppVersion is the build that wrote the document last.
 	AppVersion string `json:"app_version,omitempty"`
 	// Extra has the members that this build does not know, unchanged.
@@ -86,6 +88,21 @@ type PoisonCount struct {
 type FeedLag struct {
 	Seconds int64     `json:"lag_seconds,omitempty"`
 	At      time.Time `json:"at,omitzero"`
+	// BehindAt is when a batch last was more than lagIsBehind behind, of whatever range. Seconds is of the range that noted
+	// it last.
+	BehindAt time.Time `json:"behind_at,omitzero"`
+}
+
+// Missed are documents that the feed should have brought and did not, by the last tick that could tell. The zero Missed
+// means that there are none.
+type Missed struct {
+	Documents int `json:"documents"`
+	// Oldest is the oldest _ts of them, At the time of the tick.
+	Oldest time.Time `json:"oldest"`
+	At     time.Time `json:"at"`
+	// Sample is the id of one of them. Code is document.too_deep when the feed stops at it.
+	Sample string `json:"sample"`
+	Code   string `json:"code,omitempty"`
 }
 
 const (
@@ -98,6 +115,8 @@ const (
 	// alerts the operators.
 	failingExpiry   = time.Hour
 	massFailureSize = 20
+	// lagIsBehind is the lag from which the feed counts as behind: half the age of an orphan.
+	lagIsBehind = 5 * time.Minute
 )
 
 // AppliedBy is when a build last wrote content; zero when unknown.
@@ -216,6 +235,20 @@ func (c *Control) recordTransition(was State, in input, now time.Time) {
 	c.Transitions = c.Transitions[max(0, len(c.Transitions)-maxTransitions):]
 }
 
+// noteFeed notes a measurement of the feed.
+func (c *Control) noteFeed(lag FeedLag) {
+	behindAt := c.Feed.BehindAt
+	if lag.isBehind() && lag.At.After(behindAt) {
+		behindAt = lag.At
+	}
+	if lag.At.After(c.Feed.At) {
+		c.Feed = lag
+	}
+	c.Feed.BehindAt = behindAt
+}
+
+func (l FeedLag) isBehind() bool { return time.Duration(l.Seconds)*time.Second > lagIsBehind }
+
 // clone is a copy whose slices can be changed.
 func (c Control) clone() Control {
 	c.Applied, c.Failing, c.Transitions = slices.Clone(c.Applied), slices.Clone(c.Failing), slices.Clone(c.Transitions)
@@ -227,7 +260,7 @@ type controlMembers Control
 
 // controlNames are the members that this build knows.
 func controlNames() []string {
-	return []string{"breaker", "transitions", "applied", "heartbeat", "failing", "poison", "feed", "app_version"}
+	return []string{"breaker", "transitions", "applied", "heartbeat", "failing", "poison", "feed", "missed", "app_version"}
 }
 
 // MarshalJSON writes the known members, then those of Extra.

@@ -15,6 +15,8 @@ const (
 	// provenAfter is how long after a failure others must have been written. It exceeds the clock differences of
 	// instances.
 	provenAfter = 60 * time.Second
+	// behindEvery is the shortest time between two updates of FeedLag.BehindAt.
+	behindEvery = time.Minute
 )
 
 // Applied records that a request that began at begin wrote content; marks, rewrites and previews do not count. The
@@ -85,7 +87,8 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 	applied, failing, waited := b.appliedAt, b.failing, now.Sub(b.notedAt) >= noteEvery
 	success := waited && applied.Sub(c.AppliedBy(b.o.Build)) >= noteEvery
 	due := success || (waited && len(failing) > 0) ||
-		(lag != (FeedLag{}) && lag.At.Sub(c.Feed.At) >= noteEvery && lag.Seconds != c.Feed.Seconds)
+		(lag != (FeedLag{}) && lag.At.Sub(c.Feed.At) >= noteEvery && lag.Seconds != c.Feed.Seconds) ||
+		(lag.isBehind() && lag.At.Sub(c.Feed.BehindAt) >= behindEvery)
 	if due {
 		b.failing, b.notedAt = nil, now
 	}
@@ -106,9 +109,7 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 			c.noteApplied(b.o.Build, applied)
 		}
 		c.noteFailing(failing, now)
-		if lag.At.After(c.Feed.At) {
-			c.Feed = lag
-		}
+		c.noteFeed(lag)
 		return true
 	})
 	b.logMassFailures(now)
@@ -127,6 +128,21 @@ func (b *Breaker) logMassFailures(now time.Time) {
 		b.o.Log.Error().Str("event", "mass_failure").Str("code", f.Code).Int("documents", f.Documents).Time("since", f.Since).
 			Msg("many documents began to fail with one code: the others are still processed")
 	}
+}
+
+// NoteMissed records what the recovery timer found that the feed did not bring; the zero Missed ends it. A document at
+// which the feed stops stays the sample until then, because the timer finds it only once.
+func (b *Breaker) NoteMissed(ctx context.Context, m Missed) {
+	b.shared.change(ctx, func(c *Control) bool {
+		if m.Documents == 0 && c.Missed.Documents == 0 {
+			return false
+		}
+		was := c.Missed
+		if c.Missed = m; m.Documents > 0 && m.Code == "" && was.Code != "" {
+			c.Missed.Sample, c.Missed.Code = was.Sample, was.Code
+		}
+		return true
+	})
 }
 
 // MayPoison reports whether the app may make another poison message in this hour.

@@ -3,6 +3,7 @@ package commit
 import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
+	"sqlwriter/internal/invoice"
 )
 
 // Faults gives the table of this product's own codes for docs/errors.md: those of the use cases, of their requests, and of
@@ -71,6 +72,14 @@ func documentRows() []fault.Row {
 		{
 			Code: "evidence_down", Kind: infra, Reason: "the store of evidence failed a moment ago and is not asked for every document", Source: "docs/requirements.md R8",
 			Own: fault.Consequence{Spends: fault.Nothing, Next: "the poison pill waits: the document stays retry_scheduled and nothing is marked; the recovery timer tries again"},
+		},
+		{
+			Code: invoice.CodeTooDeep, Kind: fault.Document, Source: "docs/facts.md F45",
+			Reason: "the document has 64 levels or more: the change feed stops at it, and brings nothing behind it in its range",
+			Own: fault.Consequence{
+				Spends: fault.Nothing, Next: "the recovery timer commits it, and what is behind it, 10 to 15 min late; " +
+					"the feed goes on when a flat version is put or the document is deleted (docs/runbook.md)",
+			},
 		},
 		{Code: "id_looks_like_time", Kind: fault.Document, Reason: "no document has this id, which the host may have rewritten", Source: "docs/facts.md F7", Own: left},
 	}

@@ -35,6 +35,8 @@ type Recover struct {
 	mu sync.Mutex
 	// stopped is each window's position at the end of the last tick.
 	stopped map[Window]place
+	// well is the present succession of ticks without an error.
+	well succession
 }
 
 // place is a position in a window: a page, and the documents of it that were taken.
@@ -54,6 +56,8 @@ type Recovered struct {
 	Report
 	// Found counts the documents of each window that were taken.
 	Found map[Window]int
+	// Missed counts the orphans that the feed should have brought (ADR 0033).
+	Missed int
 	// More names the windows that the tick did not finish.
 	More []Window
 	// Oldest is the age, by _ts, of the oldest document found.
@@ -72,11 +76,15 @@ func (r *Recover) Run(ctx context.Context) (Recovered, error) { return r.RunAs(c
 // others. Errors by kind: infrastructure, throttled, quota; the next tick continues.
 func (r *Recover) RunAs(ctx context.Context, batchID string) (Recovered, error) {
 	t := &tick{r: r, batchID: batchID, now: r.commit.o.Now(), seen: map[string]bool{}}
+	wellSince := r.tickBegins(t.now)
 	t.found = Recovered{Report: Report{Outcomes: map[string]int{}, Kinds: map[string]int{}}, Found: map[Window]int{}}
 	err := r.commit.breaker.Tick(ctx)
 	if err == nil {
+		t.missing = r.missingSince(ctx, wellSince, t.now)
 		err = t.windows(ctx)
+		t.tellMissing(ctx, err)
 	}
+	r.tickEnds(err)
 	r.commit.breaker.Note(ctx, breaker.FeedLag{})
 	if breaker.IsRefusal(err) {
 		t.found.Flow = r.commit.breaker.Seen().Control.Breaker.Describe(r.commit.o.Now())
@@ -95,6 +103,7 @@ type tick struct {
 	seen map[string]bool
 	// failing counts the documents that failed in this tick.
 	failing int
+	missing missing
 }
 
 // windows works on each window in turn. A window may use the time and failures that earlier ones left.
@@ -223,15 +232,19 @@ func (t *tick) take(ctx context.Context, w Window, ids []string, end time.Time, 
 		return asDependency(err)
 	}
 	var mu sync.Mutex
+	late := map[string]bool{}
 	finished := func(d DocumentResult) {
 		mu.Lock()
 		defer mu.Unlock()
-		done[d.ID] = true
+		done[d.ID], late[d.ID] = true, broughtLate(d.Outcome)
 	}
 	report, err := t.r.commit.Run(ctx, Batch{
 		Documents: raws, Received: t.r.commit.o.Now(), Purpose: FromTimer, BatchID: t.batchID, DivideUntil: end,
 		OneByOne: w == PutOff, OnResult: finished,
 	})
+	if w == Orphans {
+		t.missing.look(raws, late, t.now)
+	}
 	t.found.add(report)
 	t.found.Reads++
 	if gone := len(ids) - len(raws); gone > 0 {

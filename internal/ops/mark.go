@@ -52,7 +52,7 @@ func (o *Ops) MarkCommitted(ctx context.Context, r MarkRequest) (Marked, error) 
 	}
 	audited := false
 	for range markTries {
-		doc, err := o.document(ctx, r.ID)
+		doc, _, err := o.document(ctx, r.ID)
 		if err != nil {
 			return Marked{}, err
 		}

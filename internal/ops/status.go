@@ -40,6 +40,8 @@ type Status struct {
 	MassFailures []MassFailure `json:"mass_failures,omitempty"`
 	// Feed is the change feed's last reported lag; nil when it never reported.
 	Feed *Feed `json:"feed,omitempty"`
+	// FeedMissed are documents that the change feed did not bring; nil when the recovery timer's last tick found none.
+	FeedMissed *FeedMissed `json:"feed_missed,omitempty"`
 	// PoisonThisHour counts the poison messages of the current hour.
 	PoisonThisHour int `json:"poison_this_hour"`
 	// AppVersion is the build that last wrote the control document; Version is the build that answers.
@@ -77,6 +79,17 @@ type Feed struct {
 	At         time.Time `json:"at"`
 }
 
+// FeedMissed are documents that waited although nothing kept the change feed from bringing them.
+type FeedMissed struct {
+	Documents int `json:"documents"`
+	// Oldest is when the first of them was written, At when the recovery timer took them up.
+	Oldest time.Time `json:"oldest"`
+	At     time.Time `json:"at"`
+	// Sample is the id of one. Code is document.too_deep when the feed stops at it.
+	Sample string `json:"sample"`
+	Code   string `json:"code,omitempty"`
+}
+
 // MassFailure is a code with which many documents began to fail within a short time, while others succeed.
 type MassFailure struct {
 	Code      string    `json:"code"`
@@ -94,6 +107,9 @@ func (o *Ops) Status(ctx context.Context) (Status, error) {
 	}
 	if feed := view.Control.Feed; !feed.At.IsZero() {
 		s.Feed = &Feed{LagSeconds: feed.Seconds, At: o.in(feed.At)}
+	}
+	if m := view.Control.Missed; m.Documents > 0 {
+		s.FeedMissed = &FeedMissed{Documents: m.Documents, Oldest: o.in(m.Oldest), At: o.in(m.At), Sample: m.Sample, Code: m.Code}
 	}
 	for _, m := range view.Control.MassFailures(now) {
 		s.MassFailures = append(s.MassFailures, MassFailure{Code: m.Code, Documents: m.Documents, Since: o.in(m.Since)})

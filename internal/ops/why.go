@@ -43,6 +43,8 @@ type Explanation struct {
 	Evidence string `json:"evidence,omitempty"`
 	// Problem says what in the document prevents it from being written; empty when nothing does.
 	Problem string `json:"problem,omitempty"`
+	// Warning says what in the document keeps the change feed from bringing others; empty when nothing does.
+	Warning string `json:"warning,omitempty"`
 	// Marked says who marked it as committed; nil when no person did.
 	Marked *Mark `json:"marked,omitempty"`
 	// Flow describes the flow in words.
@@ -71,7 +73,7 @@ func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
 	if err := checkDocumentID(id); err != nil {
 		return Explanation{}, err
 	}
-	doc, err := o.document(ctx, id)
+	doc, tooDeep, err := o.document(ctx, id)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -92,20 +94,25 @@ func (o *Ops) Why(ctx context.Context, id string) (Explanation, error) {
 	if errors.As(doc.Problem, &invalid) {
 		e.Problem = invalid.Error()
 	}
+	if tooDeep {
+		e.Warning = invoice.CodeTooDeep + ": it has 64 levels or more. The change feed stops at it and brings nothing behind it: put a flat version, or delete it"
+	}
 	w := why{o: o, doc: doc, now: now, flow: flow, feed: view.Control.Feed, mayPoison: o.p.Breaker.MayPoison(ctx)}
 	w.explain(&e)
 	return e, nil
 }
 
-func (o *Ops) document(ctx context.Context, id string) (invoice.Document, error) {
+// document reads a document, and reports whether the change feed stops at it.
+func (o *Ops) document(ctx context.Context, id string) (doc invoice.Document, tooDeep bool, err error) {
 	raw, err := o.p.Documents.Read(ctx, id)
 	if fault.Has(err, fault.Gone) {
-		return invoice.Document{}, refuse(NotFound, "no document has the id %q", id)
+		return doc, false, refuse(NotFound, "no document has the id %q", id)
 	}
 	if err != nil {
-		return invoice.Document{}, err
+		return doc, false, err
 	}
-	return invoice.Read(raw, o.o.Now())
+	doc, err = invoice.Read(raw, o.o.Now())
+	return doc, err == nil && invoice.TooDeep(raw), err
 }
 
 // why builds one Explanation.

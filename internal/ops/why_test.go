@@ -3,6 +3,7 @@ package ops_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -218,6 +219,19 @@ func TestWhySaysWhatKeepsASpentDocumentFromFailing(t *testing.T) {
 	require.Contains(t, e.Summary, "1 of 5 retries used; postponed: nothing was applied since it failed")
 }
 
+// The feed stops at such a document, whatever becomes of it.
+func TestWhyNamesADocumentThatIsTooDeepForTheFeed(t *testing.T) {
+	w := newWorld(t)
+	for _, levels := range []int{62, 63} {
+		nested := `"notes":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + `,"sql_writer"`
+		doc := strings.Replace(result(1, "x", `{"status":"committed","outcome":"applied"}`), `"sql_writer"`, nested, 1)
+		w.put(doc)
+		e, err := w.ops.Why(t.Context(), id(1))
+		require.NoError(t, err)
+		require.Equal(t, levels == 63, strings.HasPrefix(e.Warning, "document.too_deep: "), "%d levels in one: %q", levels, e.Warning)
+	}
+}
+
 func TestWhyOfAMissingDocument(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.ops.Why(t.Context(), "nobody")
@@ -239,6 +253,7 @@ func TestStatus(t *testing.T) {
 	)
 	w.note(func(c *breaker.Control) {
 		c.Feed, c.Poison, c.AppVersion = breaker.FeedLag{Seconds: 7, At: start()}, breaker.PoisonCount{Hour: start(), Count: 3}, "v0"
+		c.Missed = breaker.Missed{Documents: 26, Oldest: start().Add(-time.Hour), At: start(), Sample: "x", Code: invoice.CodeTooDeep}
 	})
 	w.clock = start().Add(20 * time.Second)
 	s, err := w.ops.Status(t.Context())
@@ -254,6 +269,9 @@ func TestStatus(t *testing.T) {
 		{Status: invoice.Failed, Kind: "internal", Code: "panic", Documents: 1},
 	}, s.Failures)
 	require.EqualValues(t, 7, s.Feed.LagSeconds)
+	require.Equal(t, ops.FeedMissed{
+		Documents: 26, Oldest: start().Add(-time.Hour).In(s.At.Location()), At: start().In(s.At.Location()), Sample: "x", Code: "document.too_deep",
+	}, *s.FeedMissed)
 	require.Equal(t, []any{3, "v0", "v1", breaker.Running}, []any{s.PoisonThisHour, s.AppVersion, s.Version, s.Flow.State})
 	require.Equal(t, "2025-12-18T10:00:20-06:00", s.At.Format(time.RFC3339))
 

@@ -227,7 +227,8 @@ func control(version string) breaker.Control {
 		Applied:     []breaker.Applied{{Build: version, At: at.Add(time.Hour)}, {Build: "another", At: at}},
 		Failing:     []breaker.Failing{{Code: "547", Documents: 20, Since: at, LastAt: at.Add(time.Minute)}},
 		Poison:      breaker.PoisonCount{Hour: at.Truncate(time.Hour), Count: 7},
-		Feed:        breaker.FeedLag{Seconds: 86_400, At: at}, AppVersion: version,
+		Missed:      breaker.Missed{Documents: 26, Oldest: at, At: at.Add(time.Hour), Sample: "2025-12-17 ü", Code: "document.too_deep"},
+		Feed:        breaker.FeedLag{Seconds: 86_400, At: at, BehindAt: at.Add(time.Second)}, AppVersion: version,
 	}
 }
 
