@@ -130,17 +130,13 @@ func (b *Breaker) logMassFailures(now time.Time) {
 	}
 }
 
-// NoteMissed records what the recovery timer found that the feed did not bring; the zero Missed ends it. A document at
-// which the feed stops stays the sample until then, because the timer finds it only once.
+// NoteMissed records what the recovery timer found that the feed did not bring; the zero Missed ends it.
 func (b *Breaker) NoteMissed(ctx context.Context, m Missed) {
 	b.shared.change(ctx, func(c *Control) bool {
 		if m.Documents == 0 && c.Missed.Documents == 0 {
 			return false
 		}
-		was := c.Missed
-		if c.Missed = m; m.Documents > 0 && m.Code == "" && was.Code != "" {
-			c.Missed.Sample, c.Missed.Code = was.Sample, was.Code
-		}
+		c.Missed = m
 		return true
 	})
 }

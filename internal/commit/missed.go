@@ -96,17 +96,38 @@ func broughtLate(outcome string) bool {
 // found. A tick that found excused ones changes nothing.
 func (t *tick) tellMissing(ctx context.Context, err error) {
 	m, b := t.missing.found, t.r.commit.breaker
-	switch {
-	case m.Documents > 0:
-		t.found.Missed = m.Documents
-		b.NoteMissed(ctx, m)
-		event := t.r.commit.o.Log.Error().Str("event", "feed_missed").Int("documents", m.Documents).Time("oldest", m.Oldest).
-			Int64("oldest_s", int64(m.At.Sub(m.Oldest)/time.Second)).Str("document", m.Sample)
-		if m.Code != "" {
-			event.Str("kind", string(fault.Document)).Str("code", m.Code)
+	cleared := err == nil && t.found.Found[Orphans] == 0 && !slices.Contains(t.found.More, Orphans)
+	if m.Documents == 0 {
+		if cleared && t.stoppedAt(ctx) == "" {
+			b.NoteMissed(ctx, breaker.Missed{})
 		}
-		event.Msg("the feed did not bring documents that were due, and the recovery timer took them up; a lease may be stuck: docs/runbook.md, the feed stands still")
-	case err == nil && t.found.Found[Orphans] == 0 && !slices.Contains(t.found.More, Orphans):
-		b.NoteMissed(ctx, breaker.Missed{})
+		return
 	}
+	if m.Code == "" {
+		if at := t.stoppedAt(ctx); at != "" {
+			m.Sample, m.Code = at, invoice.CodeTooDeep
+		}
+	}
+	t.found.Missed = m.Documents
+	b.NoteMissed(ctx, m)
+	event := t.r.commit.o.Log.Error().Str("event", "feed_missed").Int("documents", m.Documents).Time("oldest", m.Oldest).
+		Int64("oldest_s", int64(m.At.Sub(m.Oldest)/time.Second)).Str("document", m.Sample)
+	if m.Code != "" {
+		event.Str("kind", string(fault.Document)).Str("code", m.Code)
+	}
+	event.Msg("the feed did not bring documents that were due, and the recovery timer took them up; a lease may be stuck: docs/runbook.md, the feed stands still")
+}
+
+// stoppedAt gives the document at which the feed stopped by an earlier tick, if it may stop there still. That tick committed
+// it, so no other one finds it.
+func (t *tick) stoppedAt(ctx context.Context) string {
+	m := t.r.commit.breaker.View(ctx).Control.Missed
+	if m.Code != invoice.CodeTooDeep {
+		return ""
+	}
+	raw, err := t.r.commit.docs.Read(ctx, m.Sample)
+	if fault.Has(err, fault.Gone) || (err == nil && !invoice.TooDeep(raw)) {
+		return ""
+	}
+	return m.Sample
 }

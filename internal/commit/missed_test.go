@@ -167,6 +167,13 @@ func TestTheDocumentAtWhichTheFeedStopsIsNamed(t *testing.T) {
 	require.Equal(t, 1, w.missed().Documents, "nor does one that failed")
 	other.down = false
 	other.tick()
+	require.Equal(t, 1, w.missed().Documents, "as long as it is too deep, the feed stands still")
+	w.faulty.onRead = func(int) error { return down("cosmos: read") }
+	other.tick()
+	require.Equal(t, 1, w.missed().Documents, "and until it is known")
+	w.faulty.onRead = nil
+	w.put(result(2, 2, "flat", ""))
+	other.tick()
 	require.Zero(t, w.missed())
 	w.put(deeply(result(4, 4, "deeper", `{"status":"committed"}`)))
 	w.clock = w.clock.Add(10 * time.Minute)

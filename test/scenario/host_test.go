@@ -22,6 +22,8 @@ const (
 	deadline  = 4 * time.Minute
 	batchSize = 100
 	tickEvery = 5 * time.Minute
+	// acquireEvery is when a range whose reading failed is read again.
+	acquireEvery = 13 * time.Second
 )
 
 // feedRange is one range of the change feed: each document once, at the place of its latest change.
@@ -176,6 +178,11 @@ func (i *instance) serve(n int) {
 		ids := w.feed[n].take(batchSize)
 		if len(ids) == 0 {
 			_ = pause(i.ctx, pollDelay)
+			continue
+		}
+		if w.stands(n, ids) { // the host asks again, and no function is called
+			w.feed[n].giveBack(ids)
+			_ = pause(i.ctx, acquireEvery)
 			continue
 		}
 		if w.batchCost > 0 && pause(i.ctx, w.batchCost) != nil {

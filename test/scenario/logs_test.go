@@ -19,10 +19,11 @@ const (
 	// massFailure is the event of a mass failure; the code of the refusal here stands in it.
 	massFailure = `mass_failure`
 	errorLine   = `"level":"error"`
+	feedMissed  = `"event":"feed_missed"`
 )
 
 func newLogRecorder() *logRecorder {
-	return &logRecorder{words: map[string]int{massFailure: 0, errorLine: 0}}
+	return &logRecorder{words: map[string]int{massFailure: 0, errorLine: 0, feedMissed: 0}}
 }
 
 // Write implements io.Writer.

@@ -70,6 +70,8 @@ type world struct {
 	storeCalls int
 	rewritten  map[string]int
 	shadow     *shadow
+	// stuck are ranges whose lease is stuck.
+	stuck map[int]bool
 }
 
 // asked is one request to SQL.
@@ -226,6 +228,8 @@ type doc struct {
 	rng             int
 	behaves         behaviour
 	arrived         time.Time
+	// deep says that it has 64 levels: its range of the feed stops at it.
+	deep bool
 
 	// The rest is what was seen: in patches of the document, and in requests.
 	committed, failed time.Time
@@ -251,6 +255,7 @@ type like struct {
 	rng int
 	// missing says that the line is not there until addLines.
 	missing bool
+	deep    bool
 	behaves behaviour
 }
 
@@ -269,7 +274,7 @@ func (w *world) arrive(n int, l like) []*doc {
 		line := w.serial
 		d := &doc{
 			id:   fmt.Sprintf("%s-%04d-%d", time.Now().In(w.zone).Format("2006-01-02 15:04:05.000000-07:00"), line%10000, line),
-			kind: l.kind, maker: fmt.Sprint("maker ", line), line: line, rng: l.rng, behaves: l.behaves, arrived: time.Now(),
+			kind: l.kind, maker: fmt.Sprint("maker ", line), line: line, rng: l.rng, deep: l.deep, behaves: l.behaves, arrived: time.Now(),
 		}
 		if d.rng == anyRange {
 			d.rng = int(line) % len(w.feed)
@@ -290,7 +295,11 @@ func (w *world) arrive(n int, l like) []*doc {
 
 // put writes a document as the API does, and the feed has it.
 func (w *world) put(d *doc) {
-	raw := fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
+	levels := 1
+	if d.deep {
+		levels = 63
+	}
+	raw := fmt.Sprintf(`{"id":%q,"notes":`+strings.Repeat("[", levels)+strings.Repeat("]", levels)+`,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},
 		"process_output":{"manufacturer_name":%q,"part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
 		"post-processing":{"duplicate_detail_uids":[]},"sql_writer":{"status":"pending","retry_count":0}}`, d.id, d.line, d.maker)
 	if err := w.docs.Put(json.RawMessage(raw)); err != nil {
