@@ -82,6 +82,7 @@ func (p *process) lines() []string {
 type logLine struct {
 	Time     time.Time `json:"time"`
 	Level    string    `json:"level"`
+	Event    string    `json:"event"`
 	Function string    `json:"function"`
 	Document string    `json:"document"`
 	Kind     string    `json:"kind"`

@@ -1,0 +1,170 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/handlers"
+	"sqlwriter/test/emulators/cosmosdb"
+)
+
+// standstill is a stack with one range, whose feed stops at a document too deep. The clock of the container's _ts can be set back.
+type standstill struct {
+	*stack
+	back atomic.Int64 // nanoseconds
+	// rule makes the range fail, as the host's reader does at such a document.
+	rule  string
+	lines int
+}
+
+func newStandstill(t *testing.T) *standstill {
+	t.Helper()
+	b := &standstill{}
+	b.stack = newStackOver(t, newContainers(t, ranges(1), func(o *cosmosdb.Options) {
+		o.Now = func() time.Time { return time.Now().Add(-time.Duration(b.back.Load())) }
+	}))
+	b.recover = "*/2 * * * * *"
+	b.startHost()
+	b.handler.waitReady()
+	b.waitCommitted(patience, b.put(1)...)
+	return b
+}
+
+// stop lets the range stop for everything that comes from now on.
+func (b *standstill) stop() {
+	b.t.Helper()
+	var err error
+	b.rule, err = b.cosmos.Server.AddFault(cosmosdb.Rule{Op: cosmosdb.OpFeed, Container: container, Status: http.StatusServiceUnavailable})
+	require.NoError(b.t, err)
+}
+
+// put submits n documents with lines of their own, and gives their ids.
+func (b *standstill) put(n int) (ids []string) {
+	b.t.Helper()
+	for range n {
+		b.lines++
+		b.addLines(int64(b.lines))
+		ids = append(ids, b.submitNested(b.lines, 1))
+	}
+	return ids
+}
+
+// fifty submits fifty documents, the 21st of which has 64 levels.
+func (b *standstill) fifty() (ids []string, deep string, line int) {
+	b.t.Helper()
+	ids = b.put(20)
+	b.lines++
+	line = b.lines
+	b.addLines(int64(line))
+	deep = b.submitNested(line, 64)
+	return append(append(ids, deep), b.put(29)...), deep, line
+}
+
+// submitNested submits a document of so many levels, itself counted.
+func (b *standstill) submitNested(line, levels int) string {
+	b.t.Helper()
+	nested := "0"
+	if levels > 1 {
+		nested = strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1)
+	}
+	id := fmt.Sprintf("2025-12-17 10:30:00.%06d-06:00-0001-%d", line, line)
+	b.submit(json.RawMessage(fmt.Sprintf(`{"id":%q,"request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":%d},"notes":%s,
+		"process_output":{"manufacturer_name":"M","part_number":"425","unspsc":"39131711","invoice_line_status":"RC-AI"},
+		"sql_writer":{"status":"pending","retry_count":0}}`, id, line, nested)))
+	return id
+}
+
+func (b *standstill) waitCommitted(within time.Duration, ids ...string) {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool {
+		return !slices.ContainsFunc(ids, func(id string) bool { return b.state(id)["status"] != "committed" })
+	}, within, 50*time.Millisecond)
+}
+
+// requireTold waits until the log and Health tell so many documents, and the log the one at which the feed stops.
+func (b *standstill) requireTold(documents int, deep string) {
+	b.t.Helper()
+	b.handler.waitForLine("what the feed missed", func(l logLine) bool {
+		return l.Level == "error" && l.Event == "feed_missed" && l.Document == deep && l.Code == "document.too_deep"
+	})
+	report := b.handler.waitHealth("that the feed stands still", func(h handlers.HealthReport) bool { return len(h.Problems) > 0 })
+	require.Equal(b.t, []string{fmt.Sprintf(
+		`cosmos: the feed did not bring %d documents that were due; a lease may be stuck: runbook, "the feed stands still"`, documents,
+	)}, report.Problems)
+	require.Equal(b.t, handlers.StatusReady, report.Status)
+	_, status := b.ops(http.MethodGet, "status", "", functionKey)
+	require.Equal(b.t, map[string]any{"documents": float64(documents), "sample": deep, "code": "document.too_deep"}, only(status["feed_missed"], "documents", "sample", "code"))
+	_, why := b.ops(http.MethodGet, "why?id="+strings.NewReplacer(" ", "%20").Replace(deep), "", functionKey)
+	require.Contains(b.t, why["warning"], "document.too_deep")
+}
+
+// only gives these members of an object.
+func only(object any, names ...string) map[string]any {
+	out := map[string]any{}
+	for _, name := range names {
+		if all, ok := object.(map[string]any); ok {
+			out[name] = all[name]
+		}
+	}
+	return out
+}
+
+// mend puts a flat version, and requires that the feed is as quick as before and nothing is told any more.
+func (b *standstill) mend(line int) {
+	b.t.Helper()
+	b.cosmos.Server.RemoveFault(b.rule)
+	flat := b.submitNested(line, 63)
+	b.waitCommitted(patience, flat)
+	worst := time.Duration(0)
+	for range 5 {
+		begin := time.Now()
+		b.waitCommitted(2*time.Second, b.put(1)...)
+		worst = max(worst, time.Since(begin))
+	}
+	b.handler.waitHealth("that the feed goes on", func(h handlers.HealthReport) bool { return len(h.Problems) == 0 })
+	b.t.Logf("with the flat version the feed takes at most %s", worst.Round(time.Millisecond))
+	b.handler.requireNeverRestarted()
+}
+
+// A document of 64 levels among 50 stops the only range. RecoverRetries commits what waited for more than ten minutes (by the
+// container's clock), names the document in log, Health, status and why. A flat version ends it. The feed has an excuse for the
+// other 49, because the process is young (ADR 0033); the campaign below waits until it has none.
+func TestADocumentTooDeepForTheFeed(t *testing.T) {
+	b := newStandstill(t)
+	b.stop()
+	b.back.Store(int64(11 * time.Minute))
+	ids, deep, line := b.fifty()
+	b.back.Store(0)
+	b.waitCommitted(patience, ids...)
+	b.requireTold(1, deep)
+	b.mend(line)
+}
+
+// Must show, in real minutes: of 50 documents with one of 64 levels among them all are committed within 15 minutes, and all are
+// told as missed.
+func TestCampaignADocumentTooDeepForTheFeed(t *testing.T) {
+	if os.Getenv(faultsVariable) == "" {
+		t.Skipf("needs ten real minutes: set %s (make faults)", faultsVariable)
+	}
+	t.Parallel()
+	b := newStandstill(t)
+	b.handler.waitForLine("the first tick", func(l logLine) bool { return l.Function == "RecoverRetries" })
+	b.stop()
+	ids, deep, line := b.fifty()
+	begin := time.Now()
+	b.waitCommitted(15*time.Minute, ids...)
+	took := time.Since(begin)
+	require.GreaterOrEqual(t, took, 9*time.Minute, "nobody else could bring them")
+	b.requireTold(len(ids), deep)
+	t.Logf("%d documents behind one too deep were committed after %s", len(ids), took.Round(time.Second))
+	b.mend(line)
+}
