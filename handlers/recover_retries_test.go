@@ -68,7 +68,7 @@ func TestATickSaysWhatItFoundInEachWindowAndWhatTheFlowDoes(t *testing.T) {
 		}, nil
 	})), Options{}, strings.NewReader(timerBody))
 	require.Contains(t, w.Body.String(), "took up 3 documents: 3 applied; there are more in [due]; the flow is stopped since then")
-	require.Contains(t, log, `"found":{"due":2,"orphans":1},"more":["due"],"oldest_s":3600`)
+	require.Contains(t, log, `"found":{"due":2,"orphans":1},"more":["due"],"missed":0,"oldest_s":3600`)
 	require.Contains(t, log, `"flow":"stopped since then"`)
 }
 
