@@ -87,7 +87,7 @@ func TestNoKeyReachesALogOrAReply(t *testing.T) {
 		for name, p := range posted(t) {
 			body := strings.ReplaceAll(p[1], "KEY", key)
 			keys += strings.Count(body, key)
-			for _, text := range []string{body, body[:len(body)-9], strings.Replace(body, `"Url"`, `"Url":7,"x"`, 1), strings.Replace(body, `"Params":{`, `"Params":{"path":"`+key+`","x":`, 1)} {
+			for _, text := range []string{body, body[:len(body)-9], strings.Replace(body, `"Url"`, `"Url":7,"x"`, 1), strings.Replace(body, `"Params":{"path":`, `"Params":{"path":"`+key+`","x":`, 1)} {
 				w := httptest.NewRecorder()
 				h.ServeHTTP(w, httptest.NewRequest("POST", p[0], strings.NewReader(text)))
 				require.NotContains(t, w.Body.String(), key, "%s %s", name, how)

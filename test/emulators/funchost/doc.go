@@ -12,20 +12,23 @@
 //
 // # What it emulates, and the sources
 //
-//   - The wire: names, layers of JSON in strings, Newtonsoft's escaping and rewriting of dates and fractions, retry context,
-//     reply rules. azure-functions-host: Workers/Http/DefaultHttpWorkerService.cs, Workers/MessageExtensions,
-//     Extensions/HttpRequestExtensions.cs. Newtonsoft.Json: DateTimeParser.cs, JavaScriptUtils.cs, JsonConvert.cs.
+//   - The wire, compared with recordings of the real host (testdata/README.md): names, layers of JSON in strings,
+//     Newtonsoft's escaping and rewriting of dates and fractions, retry context, reply rules. azure-functions-host:
+//     Workers/Http/DefaultHttpWorkerService.cs, Workers/MessageExtensions, Extensions/HttpRequestExtensions.cs. Newtonsoft.Json: DateTimeParser.cs, JavaScriptUtils.cs, JsonConvert.cs.
 //   - The lifetime of the handler process: environment, readiness, exit codes, three errors in thirty minutes, SIGKILL.
 //     azure-functions-host: WorkerProcess.cs, HttpFunctionInvocationDispatcher.cs, WebScriptHostExceptionHandler.cs.
-//   - cosmosDBTrigger: the change feed processor with its leases. azure-webjobs-sdk-extensions:
-//     CosmosDBTriggerListener.cs; azure-cosmos-dotnet-v3: ChangeFeedProcessor/.
+//   - cosmosDBTrigger: the change feed processor with its leases, the lock of the first start, a range that a document of
+//     64 levels stops, and splits. azure-webjobs-sdk-extensions: CosmosDBTriggerListener.cs,
+//     CosmosDBTriggerHealthMonitor.cs; azure-cosmos-dotnet-v3: ChangeFeedProcessor/.
 //   - serviceBusTrigger for queues and their dead-letter queues, one message at a time, over real AMQP: what a message looks
 //     like, how many run at once, how long a lock is renewed, what is completed, abandoned and left. azure-sdk-for-net:
 //     ServiceBusListener.cs, MessageProcessor.cs, ServiceBusTriggerBindingStrategy.cs, MessageToStringConverter.cs,
 //     ServiceBusOptions.cs, ReceiverManager.cs; azure-functions-host: Utility.cs ApplyBindingData.
 //   - timerTrigger: azure-webjobs-sdk-extensions TimerListener.cs, ScheduleMonitor.cs, StorageScheduleMonitor.cs.
 //   - Retries: azure-webjobs-sdk FunctionExecutorExtensions.cs, RandomizedExponentialBackoffStrategy.cs.
-//   - HTTP routes and keys: WebScriptHostHttpRoutesManager.cs, FunctionInvocationMiddleware.cs, Binding/Http/HttpBinding.cs.
+//   - HTTP routes, keys and the platform's sign-in: WebScriptHostHttpRoutesManager.cs, FunctionInvocationMiddleware.cs,
+//     Binding/Http/HttpBinding.cs, AuthenticationLevelHandler.cs.
+//   - A handler that is left behind by a host that stopped, by a switch (Options.LeaveHandler).
 //
 // # A message of Service Bus
 //
@@ -49,9 +52,7 @@
 //
 // Triggers and bindings other than cosmosDBTrigger, serviceBusTrigger, timerTrigger and httpTrigger with its http output (a
 // function that has one is refused); topics, sessions, batches and identities of Service Bus (refused), and its concurrency
-// that adapts itself; several handler processes; scale-out; drain mode; content negotiation and cookies of HTTP replies;
-// Newtonsoft's depth limit of 64 and its dates of the form /Date(…)/; splits of a physical partition into new leases (the
-// SDK follows a split inside the lease it has); daylight-saving corrections of schedules (a host in Azure runs in UTC); the
-// bootstrap lock of the lease container (creating a lease that exists is no error, so the lock only saves requests); the
+// that adapts itself; several handler processes; scale-out; drain mode; content negotiation of HTTP replies;
+// merges of physical partitions; daylight-saving corrections of schedules (a host in Azure runs in UTC); the
 // blob lease that keeps a timer single across instances: two hosts that share storage both tick.
 package funchost

@@ -105,7 +105,7 @@ func TestHeadersKeepTheirSpellingOnOneConnection(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	t.Cleanup(client.CloseIdleConnections)
 	for i, path := range []string{"/api/F", "/api/nothing", "/api/F"} {
-		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+b.Address()+path, reader2(strings.Repeat("x-lower: 0\r\n\r\n", 9)))
+		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+b.Address()+path, reader2(strings.Repeat("x-lower: 9\r\n\r\n", 9000)))
 		require.NoError(t, err)
 		r.Header["x-lower"] = []string{itoa(i)}
 		response, err := client.Do(r)

@@ -2,6 +2,7 @@ package funchost
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -213,6 +214,19 @@ func TestCheckpointSurvivesARenewalInBetween(t *testing.T) {
 	l, err = m.checkpoint(t.Context(), l, "7")
 	require.NoError(t, err)
 	require.Equal(t, "7", *l.ContinuationToken)
+}
+
+func TestAFreeLeaseHasTheOwnerNull(t *testing.T) {
+	for owner, want := range map[string]string{"": `"Owner":null`, "me": `"Owner":"me"`} {
+		l := newLease("p-", keyRange{ID: "0"}, nil, time.Now())
+		l.Owner = owner
+		text, err := json.Marshal(l)
+		require.NoError(t, err)
+		require.Contains(t, string(text), want)
+		var back lease
+		require.NoError(t, json.Unmarshal(text, &back))
+		require.Equal(t, owner, back.Owner)
+	}
 }
 
 func TestOnlyOneOfTwoAcquires(t *testing.T) {

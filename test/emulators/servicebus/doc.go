@@ -44,7 +44,8 @@
 //
 // # Sources
 //
-// What azservicebus v1.11.0 sends and expects, measured (docs/facts.md F58 to F62, F92) and read in its source;
+// What azservicebus v1.11.0 sends and expects, measured (docs/facts.md F58 to F62, F92) and read in its source; the checks of
+// test/sdkchecks/servicebus by the vendor's JavaScript SDK;
 // the AMQP 1.0 specification, parts 2 and 3; the vendor's pages on message transfers, locks and settlement, message
 // sequencing and timestamps, duplicate detection, dead-letter queues, quotas, and the AMQP request/response operations
 // (learn.microsoft.com/azure/service-bus-messaging).
