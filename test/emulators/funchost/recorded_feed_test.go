@@ -62,8 +62,8 @@ func TestRecordedChangeFeed(t *testing.T) {
 			}
 			b.control.inOrder(say)
 			if c.RetryCount == 0 {
+				b.clock.wait(t, waitFeedPoll, 1) // the batch before is done with
 				store.put(0, time.Time{}, c.stored(t))
-				b.clock.wait(t, waitFeedPoll, 1)
 				b.clock.advance(time.Second)
 			} else {
 				b.clock.wait(t, waitRetry, 1)
