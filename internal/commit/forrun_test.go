@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -125,6 +126,21 @@ func TestAManualDocumentIsRewrittenWholeOrNotAtAll(t *testing.T) {
 	w.put(doc)
 	require.Equal(t, "manual", w.reindex([]int64{1}, idOf(t, doc))[idOf(t, doc)].Outcome)
 	require.Equal(t, "applied", w.reindex([]int64{1, 2}, idOf(t, doc))[idOf(t, doc)].Outcome)
+}
+
+// A person repairs a document's line and marks it while the batch waits for its request.
+func TestADocumentMarkedSinceItsSnapshotIsLeftAlone(t *testing.T) {
+	w := newWorld(t, 1)
+	doc := result(1, 1, "ACME", "")
+	old := w.put(doc)
+	w.edit(1, "CLN_MFR_AI_NM", "by hand")
+	w.put(result(1, 1, "ACME", `{"status":"committed","outcome":"manual","retry_count":0}`))
+	report, err := w.commit.Run(t.Context(), commit.Batch{
+		Documents: old, Received: w.clock.Add(-31 * time.Second), Purpose: commit.ForRun, TakeOver: []invoice.Status{invoice.Committed}, Rewrite: true,
+	})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"manual": 1}, report.Outcomes)
+	require.Equal(t, "by hand", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
 }
 
 // A document that is offered again before its reindex keeps its status when its line was edited: the verdict is no outcome.

@@ -104,6 +104,9 @@ func (f refresher) replace(ctx context.Context, w *work, now invoice.Document, f
 		f.tally.count(d.ID, "gone", "")
 		return false, nil
 	}
+	if f.leavesAlone(now, f.tally) { // marked since the snapshot
+		return false, nil
+	}
 	w.doc = now
 	if now.State.Status == invoice.Committed && now.Problem == nil && d.Problem == nil && !sameContent(d, now) && now.TS-d.TS <= healing {
 		w.heal = true

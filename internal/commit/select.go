@@ -32,6 +32,15 @@ func (s selection) eligibility(d invoice.Document) invoice.Eligibility {
 // takes reports whether the batch takes a document now.
 func (s selection) takes(d invoice.Document) bool { return s.eligibility(d) == invoice.Eligible }
 
+// leavesAlone counts a document that the batch leaves to the person who repaired its lines.
+func (s selection) leavesAlone(d invoice.Document, t *tally) bool {
+	if !s.batch.leavesAlone(d) {
+		return false
+	}
+	t.leftAlone(d.ID, Manual, "a person repaired its lines by hand and marked it as committed")
+	return true
+}
+
 // selector is the second stage: it takes the eligible documents, and counts the others.
 type selector struct {
 	selection
@@ -46,8 +55,7 @@ func (s selector) choose(docs []invoice.Document) []work {
 			s.tally.skip(d, eligibility)
 			continue
 		}
-		if s.batch.leavesAlone(d) {
-			s.tally.leftAlone(d.ID, Manual, "a person repaired its lines by hand and marked it as committed")
+		if s.leavesAlone(d, s.tally) {
 			continue
 		}
 		taken = append(taken, work{doc: d})

@@ -13,7 +13,7 @@ func table() []mutant {
 		// People's work under a rewrite.
 		{
 			"a reindex writes over what a person repaired by hand", writer + "/select.go",
-			"		if s.batch.leavesAlone(d) {\n", "		if false {\n", writer, "TestAReindexLeavesAlonePeoplesWork",
+			"		if s.leavesAlone(d, s.tally) {\n", "		if false {\n", writer, "TestAReindexLeavesAlonePeoplesWork",
 		},
 		{
 			"an edited line commits its document", writer + "/judge.go",
