@@ -154,6 +154,19 @@ func TestAnEditedLineCommitsNoDocument(t *testing.T) {
 	require.Equal(t, "pending", w.status(idOf(t, doc)))
 }
 
+// The container went back: the ledger has later content of the document. No later try can write it, so the run must not wait for one.
+func TestARewriteOfADocumentThatWentBackEnds(t *testing.T) {
+	w := newWorld(t, 1)
+	w.run(w.put(result(1, 1, "later", ""))...)
+	w.clock = w.clock.Add(-time.Hour)
+	doc := result(1, 1, "earlier", `{"status":"committed","outcome":"applied","retry_count":0}`)
+	w.put(doc)
+	got := w.reindex(nil, idOf(t, doc))[idOf(t, doc)]
+	require.Equal(t, []string{"failed", "clock_went_back"}, []string{got.Outcome, got.Code})
+	require.Equal(t, "later", w.value(1, invoice.Detail, "CLN_MFR_AI_NM"))
+	require.Equal(t, "committed", w.status(idOf(t, doc)))
+}
+
 func TestRewritingTouchesLinesAndNeverACommittedDocument(t *testing.T) {
 	w := newWorld(t, 1, 2)
 	good, bad := result(1, 1, "ACME", ""), result(2, 2, "ACME", "")

@@ -70,7 +70,7 @@ func (j judge) rewritten(cur invoice.Document, res result) {
 	case !res.failed():
 		j.tally.count(cur.ID, string(res.outcome.Verdict), "")
 		return
-	case fault.KindOf(res.err) == fault.Contention: // a lost race is not final: the batch is offered again
+	case fault.KindOf(res.err) == fault.Contention && fault.CodeOf(res.err) != codeWentBack: // a lost race is not final: the batch is offered again
 		j.tally.lostRace(res.err)
 		return
 	}

@@ -23,6 +23,9 @@ const healing = 60
 // settled is the age from which every replica must show a snapshot. Replicas lag by far less.
 const settled = 10 * time.Second
 
+// codeWentBack is the code of a document of which the ledger knows a later _ts. It lasts until the document changes.
+const codeWentBack = "clock_went_back"
+
 // refresher is the third stage: it reads documents again whose snapshot must not decide (promise G1).
 type refresher struct {
 	selection
@@ -158,7 +161,7 @@ func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Documen
 	case now.Problem != nil:
 		w.answer(result{err: now.Problem})
 	case outdated && same:
-		w.answer(result{err: fault.New(fault.Contention, "commit: record", "clock_went_back",
+		w.answer(result{err: fault.New(fault.Contention, "commit: record", codeWentBack,
 			"document %s: its content is the newest, but the ledger knows a later _ts of it: the container's clock went back", now.ID)})
 	case outdated || !sameContent(w.written, now) || putAgain(w.written, now, w.result):
 		w.done, w.heal = false, true
