@@ -34,7 +34,7 @@ func kindsHelp() string {
 
 // watchFlags are the flags of the commands that can wait for a run.
 type watchFlags struct {
-	Wait    bool   `help:"Watch it until it has ended; exit code 1 unless it completed without failures. Ctrl-C ends the watching, not the run."`
+	Wait    bool   `help:"Watch it until it has ended; exit code 1 unless it completed without failures. Ctrl-C ends the watching, not the run; with --here it also ends the execution in this process."`
 	Receipt string `help:"When the run has ended, write the outcome of each document as JSON lines; the first line is about the run." placeholder:"FILE"`
 	JSON    bool   `name:"json" help:"Print JSON."`
 }

@@ -1,7 +1,8 @@
 -- Guarantees: a row for each line that a rewrite would write, with the ledger's hashes, the fingerprints of its two
 -- rows and their values, in the order of the column table. The fingerprint of an absent tracking row is NULL.
 -- keep_status is 1 where a write would say unchanged.
--- The ledger's rows stay locked until the statement ends, so that no write comes between a ledger row and its line.
+-- The ledger's rows stay locked until the statement ends, so that no write comes between a ledger row and its line. The
+-- user's rows are the present ones, also in a database with READ_COMMITTED_SNAPSHOT.
 SELECT
     s.doc AS sqlwriter_present, s.position,
     CASE
@@ -23,8 +24,8 @@ SELECT
     {{if .InDetail}}d{{else}}t{{end}}.{{.Name}} AS {{.Label}}{{end}}
 FROM #line AS s
 LEFT JOIN {{.Ledger}} AS l WITH (REPEATABLEREAD) ON l.detail_id = s.detail_id
-INNER JOIN {{.DetailTable}} AS d ON d.{{.DetailKey}} = s.detail_id
-LEFT JOIN {{.TrackingTable}} AS t ON t.{{.TrackingKey}} = s.detail_id
+INNER JOIN {{.DetailTable}} AS d WITH (READCOMMITTEDLOCK) ON d.{{.DetailKey}} = s.detail_id
+LEFT JOIN {{.TrackingTable}} AS t WITH (READCOMMITTEDLOCK) ON t.{{.TrackingKey}} = s.detail_id
 WHERE
     s.mark = 0
     AND (

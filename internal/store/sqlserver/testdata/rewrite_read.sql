@@ -109,7 +109,8 @@ BEGIN
     -- Guarantees: a row for each line that a rewrite would write, with the ledger's hashes, the fingerprints of its two
     -- rows and their values, in the order of the column table. The fingerprint of an absent tracking row is NULL.
     -- keep_status is 1 where a write would say unchanged.
-    -- The ledger's rows stay locked until the statement ends, so that no write comes between a ledger row and its line.
+    -- The ledger's rows stay locked until the statement ends, so that no write comes between a ledger row and its line. The
+    -- user's rows are the present ones, also in a database with READ_COMMITTED_SNAPSHOT.
     SELECT
         s.doc AS sqlwriter_present, s.position,
         CASE
@@ -210,8 +211,8 @@ BEGIN
         t.[PRNT_IVCE_DTL_ID] AS [IVCE_TRKG_MSTR.PRNT_IVCE_DTL_ID]
     FROM #line AS s
     LEFT JOIN [sqlwriter].[ledger] AS l WITH (REPEATABLEREAD) ON l.detail_id = s.detail_id
-    INNER JOIN [dbo].[IVCE_DTL] AS d ON d.[IVCE_DTL_UID] = s.detail_id
-    LEFT JOIN [dbo].[IVCE_TRKG_MSTR] AS t ON t.[IVCE_DTL_UID] = s.detail_id
+    INNER JOIN [dbo].[IVCE_DTL] AS d WITH (READCOMMITTEDLOCK) ON d.[IVCE_DTL_UID] = s.detail_id
+    LEFT JOIN [dbo].[IVCE_TRKG_MSTR] AS t WITH (READCOMMITTEDLOCK) ON t.[IVCE_DTL_UID] = s.detail_id
     WHERE
         s.mark = 0
         AND (
