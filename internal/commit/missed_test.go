@@ -157,26 +157,41 @@ func TestTheDocumentAtWhichTheFeedStopsIsNamed(t *testing.T) {
 	require.Equal(t, 1, timer.tick().Missed)
 	require.Equal(t, []any{1, idOf(t, deep)}, []any{w.missed().Documents, w.missed().Sample}, "it is why the third waited, too")
 
-	w.put(result(4, 4, "ACME", ""))
-	w.clock = w.clock.Add(10 * time.Minute)
-	other := w.timer()
-	other.tick()
-	require.Equal(t, 1, w.missed().Documents, "a tick that found an excused document knows nothing")
-	other.down = true
-	other.tick()
-	require.Equal(t, 1, w.missed().Documents, "nor does one that failed")
-	other.down = false
-	other.tick()
+	timer.down = true
+	timer.tick()
+	require.Equal(t, 1, w.missed().Documents, "a tick that failed knows nothing")
+	timer.down = false
+	timer.tick()
 	require.Equal(t, 1, w.missed().Documents, "as long as it is too deep, the feed stands still")
 	w.faulty.onRead = func(int) error { return down("cosmos: read") }
-	other.tick()
+	timer.tick()
 	require.Equal(t, 1, w.missed().Documents, "and until it is known")
 	w.faulty.onRead = nil
 	w.put(result(2, 2, "flat", ""))
-	other.tick()
+	timer.tick()
 	require.Zero(t, w.missed())
-	w.put(deeply(result(4, 4, "deeper", `{"status":"committed"}`)))
+}
+
+// The message ends with a tick that finds no orphan, and not with one that finds excused ones.
+func TestWhatTheFeedMissedIsToldUntilATickFindsNothing(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	timer := w.timer()
+	timer.tick()
+	w.clock = w.clock.Add(time.Minute)
+	w.put(result(1, 1, "ACME", ""))
+	for range 3 {
+		timer.tick()
+	}
+	require.Equal(t, 1, w.missed().Documents)
+	w.put(result(2, 2, "ACME", ""))
+	w.clock = w.clock.Add(6 * time.Minute)
+	later := w.timer() // a restart
+	require.Equal(t, map[commit.Window]int{commit.Orphans: 1}, later.tick().Found)
+	require.Equal(t, 1, w.missed().Documents)
+	later.tick()
+	require.Zero(t, w.missed())
+	w.put(deeply(result(3, 3, "deep", `{"status":"committed"}`)))
 	w.clock = w.clock.Add(10 * time.Minute)
-	other.tick()
+	later.tick()
 	require.Zero(t, w.missed(), "no trigger has to bring what is committed")
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -145,10 +146,20 @@ func TestNothingIsMissedWhileDocumentsMerelyWait(t *testing.T) {
 			w.rule(w.everything(span{time.Hour, time.Hour + 40*time.Minute}, throttled))
 			w.host(1)
 		},
+		"throttled between the ticks for two hours": func(w *world) {
+			w.rule(func(context.Context, request) error {
+				if since := time.Since(w.began); since > 2*time.Hour || since%tickEvery < 20*time.Second {
+					return nil
+				}
+				return throttled()
+			})
+			w.host(1)
+		},
 		"the app is stopped for an hour": func(w *world) {
 			hosts := w.host(1)
 			w.at(time.Hour, hosts[0].end)
-			w.at(2*time.Hour-time.Second, func() { w.hostOf(1, build{version: "v2"}) }) // a tick comes at once
+			w.at(2*time.Hour-time.Second, func() { w.start("b-v2", process{ticks: true}) }) // a tick comes before any lease is taken
+			w.at(2*time.Hour+53*time.Second, func() { w.start("c-v2", process{feed: []int{0, 1}}) })
 		},
 		"a deployment every seven minutes": func(w *world) {
 			host := w.host(1)[0]
@@ -175,7 +186,7 @@ func TestNothingIsMissedWhileDocumentsMerelyWait(t *testing.T) {
 		"a feed that is slower than the API": func(w *world) {
 			w.batchCost = time.Minute
 			w.host(1)
-			w.every(10*time.Second, 2*time.Hour, func() { w.arrive(20, like{kind: "good", rng: 0}) })
+			w.every(10*time.Second, time.Hour, func() { w.arrive(20, like{kind: "good", rng: 0}) })
 		},
 	} {
 		each(t, name, one(2), func(w *world) {
