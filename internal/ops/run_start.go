@@ -173,7 +173,7 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	}
 	p, err := o.execute(ctx, row.ID)
 	if err != nil {
-		res.Note = fmt.Sprintf("its state cannot be read, `run show %s` shows it later: %s", row.ID, errorText(err))
+		res.Note = fmt.Sprintf("it was left before its end, or its state cannot be read: `run show %s` shows it: %s", row.ID, errorText(err))
 		return res, nil
 	}
 	res.Progress, res.Note = &p, p.Note
