@@ -126,7 +126,7 @@ func (t *tick) stoppedAt(ctx context.Context) string {
 		return ""
 	}
 	raw, err := t.r.commit.docs.Read(ctx, m.Sample)
-	if fault.Has(err, fault.Gone) || (err == nil && !invoice.TooDeep(raw)) {
+	if fault.Has(err, fault.Gone) || (err == nil && json.Valid(raw) && !invoice.TooDeep(raw)) {
 		return ""
 	}
 	return m.Sample
