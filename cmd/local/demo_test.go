@@ -22,7 +22,7 @@ func TestDemoWantsARunningStack(t *testing.T) {
 	require.NoError(t, writeSettings(settings, map[string]string{config.SQLConnection: "sqlite:x.db"}))
 	runner, err := stackfile.Identify(t.Context(), "run", os.Getpid())
 	require.NoError(t, err)
-	stack := stackfile.Stack{Runner: runner, Settings: settings, Since: time.Now()}
+	stack := stackfile.Stack{Runner: runner, Settings: settings, Functions: "http://127.0.0.1:7071", Since: time.Now()}
 	require.NoError(t, stackfile.Write(dir, stack))
 	d, err := findStackIn(t.Context(), dir)
 	require.NoError(t, err)

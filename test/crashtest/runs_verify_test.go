@@ -272,8 +272,8 @@ func instead(o run.Outcome) []run.Outcome {
 		return []run.Outcome{run.DocDeferred, run.DocSkipped}
 	case run.DocSuperseded:
 		return []run.Outcome{run.DocSkipped, run.DocDeferred}
-	case run.DocDeferred:
-		return []run.Outcome{run.DocSkipped}
+	case run.DocDeferred: // the timer may have ended it between a worker that died and the next one
+		return []run.Outcome{run.DocSkipped, run.DocFailed}
 	case run.DocSkipped: // what a worker that died might have finished counts as what it is
 		return []run.Outcome{run.DocCommitted, run.DocUnchanged, run.DocSuperseded, run.DocDeferred}
 	default:
