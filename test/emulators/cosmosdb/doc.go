@@ -26,8 +26,8 @@
 //   - Queries: the language of package cosmossql. What the gateway cannot serve across partitions is refused
 //     with 400 and substatus 1004, on a container of one range too. Pages end at the limit, at 4 MB and at the
 //     end of a range, so empty pages with a continuation are normal; continuations are checked. Query plans are
-//     made for queries that need none: filters, and what is limited to one partition key. ORDER BY two paths
-//     needs a composite index.
+//     made for TOP alone and for queries that need none: filters, and what is limited to one partition key. ORDER BY
+//     two paths needs a composite index.
 //   - ReadManyItems, feed ranges, change feed in latest version mode: per range in LSN order, continuation by
 //     etag, 304 when nothing is new.
 //   - Range splits, on demand (Split, or the control endpoint): the parent answers 410 with substatus 1002, the children
@@ -38,7 +38,7 @@
 //
 // # What it refuses although the service has it
 //
-// The patch operation move, unique keys, plans of queries that a client has to merge (ORDER BY, TOP, OFFSET,
+// The patch operation move, unique keys, plans of queries that a client has to merge (ORDER BY, OFFSET,
 // DISTINCT, GROUP BY, aggregates), batches that are not atomic or in HybridRow (the .NET SDK's), the change
 // feed mode with all versions, changing throughput, and what package cosmossql lists. There are no stored
 // procedures, triggers, user-defined functions, users, permissions, conflicts, attachments, and no deletion of a
@@ -66,5 +66,5 @@
 // documents, querying, HTTP status codes) and its pages on service quotas, partial document update, change
 // feed modes, time to live and transactional batch; what azcosmos v1.5.0 sends and expects; what a real
 // account answered in the recordings of the public repository xo/dbimp (COSMOS.md, testdata/cosmos); facts
-// F63 to F73, F90 and F93 to F98 of docs/facts.md.
+// F63 to F73, F90 and F93 to F99 of docs/facts.md.
 package cosmosdb

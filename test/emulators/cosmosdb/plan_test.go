@@ -45,7 +45,7 @@ func TestPlanOverPartitionsIsRefusedInWords(t *testing.T) {
 	run.Container(t, "db", "logs", "/pk")
 	for query, words := range map[string]string{
 		"SELECT * FROM c ORDER BY c.n":                    "ORDER BY",
-		"SELECT TOP 1 * FROM c":                           "TOP",
+		"SELECT TOP 1 * FROM c ORDER BY c.n":              "ORDER BY",
 		"SELECT * FROM c OFFSET 1 LIMIT 1":                "OFFSET LIMIT",
 		"SELECT DISTINCT VALUE c.n FROM c":                "DISTINCT",
 		"SELECT c.n FROM c GROUP BY c.n":                  "GROUP BY",
@@ -59,8 +59,30 @@ func TestPlanOverPartitionsIsRefusedInWords(t *testing.T) {
 		require.Contains(t, body["message"], "not implemented by this emulator")
 		require.Empty(t, header.Get("x-ms-substatus"), "1004 would make the client ask for the plan again")
 	}
-	code, _, _ := planOf(`{"query":"SELEC * FROM c"}`, nil).do(t, run)
+	code, _, body := planOf(`{"query":"SELECT DISTINCT TOP 1 VALUE c.n FROM c"}`, nil).do(t, run)
 	require.Equal(t, 400, code)
+	require.Contains(t, body["message"], "DISTINCT is not implemented")
+	code, _, _ = planOf(`{"query":"SELEC * FROM c"}`, nil).do(t, run)
+	require.Equal(t, 400, code)
+}
+
+// A client asks each range for the same TOP and stops by the plan's number.
+func TestPlanOfTopNamesItsNumber(t *testing.T) {
+	run := cosmosdbtest.Start(t)
+	run.Container(t, "db", "logs", "/pk")
+	for query, top := range map[string]float64{
+		`{"query":"SELECT TOP 5 * FROM c"}`: 5, `{"query":"SELECT TOP 0 * FROM c"}`: 0, `{"query":"SELECT TOP 3 * FROM c WHERE c.pk = 'p1'"}`: 3,
+		`{"query":"SELECT TOP @n * FROM c WHERE c.n <> null","parameters":[{"name":"@n","value":1}]}`: 1,
+	} {
+		code, _, plan := planOf(query, nil).do(t, run)
+		require.Equal(t, 200, code, query)
+		info, _ := plan["queryInfo"].(map[string]any)
+		require.Equal(t, top, info["top"], query) //nolint:testifylint // a number as it was written
+		require.Empty(t, info["rewrittenQuery"])
+	}
+	code, _, body := planOf(`{"query":"SELECT TOP @n * FROM c","parameters":[{"name":"@n","value":"1"}]}`, nil).do(t, run)
+	require.Equal(t, 400, code)
+	require.Contains(t, body["message"], "TOP wants a whole number")
 }
 
 // A query limited to one partition key needs no merging; its plan names the one hash to ask, by which an aggregate has one row.

@@ -156,28 +156,35 @@ func (c *container) canOrder(q *cosmossql.Query) bool {
 }
 
 // plan answers a request for a query's plan (docs/facts.md F95). A query that only filters and projects, or is limited to one
-// partition key, needs none: the plan then says so and names the hashes to ask. Others are refused.
+// partition key, needs none: the plan then says so and names the hashes to ask. TOP alone needs its number, by which the client
+// stops (F99). Others are refused.
 func (c *container) plan(q *cosmossql.Query, sc scope) (*response, *apiError) {
 	if !sc.single {
 		construct, nonValue := q.GatewayRefusal()
 		if nonValue {
 			construct = "GROUP BY or an aggregate"
 		}
-		if construct != "" {
+		if construct != "" && construct != "TOP" {
 			return nil, badRequest("The plan of a query with %s over partitions is not implemented by this emulator.", construct)
 		}
 	}
 	if err := q.Unserved(); err != nil {
 		return nil, queryError(err)
 	}
+	top := "null"
+	if n, ok, err := q.Top(); err != nil {
+		return nil, queryError(err)
+	} else if ok {
+		top = strconv.Itoa(n)
+	}
 	low, high, point := sc.low, cmp.Or(sc.high, "FF"), sc.epk != ""
 	if point {
 		low, high = sc.epk, sc.epk
 	}
 	return newResponse(http.StatusOK, fmt.Appendf(nil, `{"partitionedQueryExecutionInfoVersion":2,"queryInfo":{"distinctType":"None",`+
-		`"top":null,"offset":null,"limit":null,"orderBy":[],"orderByExpressions":[],"groupByExpressions":[],"groupByAliases":[],`+
+		`"top":%s,"offset":null,"limit":null,"orderBy":[],"orderByExpressions":[],"groupByExpressions":[],"groupByAliases":[],`+
 		`"aggregates":[],"groupByAliasToAggregateType":{},"rewrittenQuery":"","hasSelectValue":%t,"hasNonStreamingOrderBy":false},`+
-		`"queryRanges":[{"min":"%s","max":"%s","isMinInclusive":true,"isMaxInclusive":%t}]}`, q.SelectsValue(), low, high, point)), nil
+		`"queryRanges":[{"min":"%s","max":"%s","isMinInclusive":true,"isMaxInclusive":%t}]}`, top, q.SelectsValue(), low, high, point)), nil
 }
 
 // pinned is the partition key that WHERE names with = for every component, which limits a query to it, as in the service.

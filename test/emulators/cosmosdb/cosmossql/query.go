@@ -189,11 +189,11 @@ func (q *Query) Collect(docs []jsonval.Value) ([]jsonval.Value, error) {
 		if bound.expr == nil {
 			continue
 		}
-		n, ok := bound.expr.eval(&q.env).Int()
-		if !ok || n < 0 || n > 1<<31 {
-			return nil, &Error{Code: "SC1001", Message: bound.name + " wants a whole number that is not negative"}
+		n, err := q.bound(bound.expr, bound.name)
+		if err != nil {
+			return nil, err
 		}
-		bound.set(int(n))
+		bound.set(n)
 	}
 	rows := make([]jsonval.Value, 0, to-from)
 	for _, d := range docs[from:to] {
@@ -202,6 +202,23 @@ func (q *Query) Collect(docs []jsonval.Value) ([]jsonval.Value, error) {
 		}
 	}
 	return rows, nil
+}
+
+// Top is the number of TOP; ok is false when the query has none. It is an *Error when the number cannot be one.
+func (q *Query) Top() (n int, ok bool, err error) {
+	if q.top == nil {
+		return 0, false, nil
+	}
+	n, err = q.bound(q.top, "TOP")
+	return n, true, err
+}
+
+func (q *Query) bound(e expr, name string) (int, error) {
+	n, ok := e.eval(&q.env).Int()
+	if !ok || n < 0 || n > 1<<31 {
+		return 0, &Error{Code: "SC1001", Message: name + " wants a whole number that is not negative"}
+	}
+	return int(n), nil
 }
 
 // sorted is the documents in the order of ORDER BY; equal ones keep their order.
