@@ -9,15 +9,24 @@ import (
 	"time"
 )
 
+// separateMetadata is the one value of x-ms-cosmos-changefeed-wire-format-version that SDKs send.
+const separateMetadata = "2021-09-15"
+
 // changeFeed answers GET docs with A-IM: the latest versions of the documents of one range that changed
 // after the continuation, in LSN order (REST reference "List documents", section on the change feed;
 // "Change feed modes": latest version mode has neither deletes nor intermediate versions).
+//
+// With x-ms-cosmos-changefeed-wire-format-version a row is the document with its metadata beside it (docs/facts.md F100).
 //
 // If-None-Match is the etag of the answer before: none starts at the beginning (or at If-Modified-Since),
 // * starts now. 304 means nothing new. The documents of one batch are never divided.
 func (s *Server) changeFeed(c *container, req *request) (*response, *apiError) {
 	if !strings.EqualFold(req.header.Get("A-Im"), "Incremental feed") {
 		return nil, badRequest("A-IM '%s' is not implemented by this emulator; there is only 'Incremental feed'.", req.header.Get("A-Im"))
+	}
+	separate := req.header.Get(headerFeedFormat)
+	if separate != "" && separate != separateMetadata {
+		return nil, badRequest("The change feed's format '%s' is not implemented by this emulator.", separate)
 	}
 	limit, err := s.pageLimit(req)
 	if err != nil {
@@ -47,7 +56,7 @@ func (s *Server) changeFeed(c *container, req *request) (*response, *apiError) {
 	if !start {
 		since = 0
 	}
-	page := feedPage{limit: limit, last: after}
+	page := feedPage{limit: limit, last: after, separate: separate != ""}
 	for _, e := range r.feed[sort.Search(len(r.feed), func(i int) bool { return r.feed[i].lsn > after }):] {
 		if !e.current() || e.slot.doc.ts < since || !scope.holds(e.slot.doc) || c.ttl.expired(e.slot.doc, c.now()) {
 			continue
@@ -63,6 +72,9 @@ func (s *Server) changeFeed(c *container, req *request) (*response, *apiError) {
 // feedPage gathers documents until its limits, which fall between two LSNs only.
 type feedPage struct {
 	limit int
+	// separate puts the LSN beside the document instead of into it.
+	separate bool
+
 	rows  [][]byte
 	bytes int
 	last  int64
@@ -76,6 +88,9 @@ func (p *feedPage) full(next int64) bool {
 
 func (p *feedPage) add(d *document) {
 	row := fmt.Appendf(nil, `%s,"_lsn":%d}`, strings.TrimSuffix(d.raw, "}"), d.lsn)
+	if p.separate {
+		row = fmt.Appendf(nil, `{"current":%s,"metadata":{"lsn":%d,"crts":%d}}`, d.raw, d.lsn, d.ts)
+	}
 	p.rows, p.bytes, p.last = append(p.rows, row), p.bytes+len(row), d.lsn
 }
 

@@ -212,6 +212,23 @@ func TestFeedStartTimeAndRESTHeaders(t *testing.T) {
 	require.Equal(t, 400, code, "a feed over several ranges")
 }
 
+// The Java SDK's processor asks for the metadata beside the document.
+func TestFeedWithMetadataBesideTheDocument(t *testing.T) {
+	run := cosmosdbtest.Start(t, func(o *cosmosdb.Options) { o.Ranges = 1 })
+	run.Container(t, "db", "logs", "/id")
+	code, _, created := onDocs("POST", map[string]string{"x-ms-documentdb-partitionkey": `["1"]`}, `{"id":"1","n":7}`).do(t, run)
+	require.Equal(t, 201, code)
+	feed := feedOf("0", "")
+	feed.headers["x-ms-cosmos-changefeed-wire-format-version"] = "2021-09-15"
+	code, _, body := feed.do(t, run)
+	require.Equal(t, 200, code)
+	require.Equal(t, []any{map[string]any{"current": created, "metadata": map[string]any{"lsn": 1.0, "crts": created["_ts"]}}}, body["Documents"])
+	feed.headers["x-ms-cosmos-changefeed-wire-format-version"] = "1999-01-01"
+	code, _, body = feed.do(t, run)
+	require.Equal(t, 400, code)
+	require.Contains(t, body["message"], "not implemented by this emulator")
+}
+
 // containerRID is the resource id of db/logs.
 func containerRID(t *testing.T, run *cosmosdbtest.Running) string {
 	t.Helper()

@@ -50,6 +50,7 @@ const (
 	headerCrossPartition = "X-Ms-Documentdb-Query-Enablecrosspartition"
 	headerMaxItemCount   = "X-Ms-Max-Item-Count"
 	headerContinuation   = "X-Ms-Continuation"
+	headerFeedFormat     = "X-Ms-Cosmos-Changefeed-Wire-Format-Version"
 	headerActivityID     = "X-Ms-Activity-Id"
 	headerThroughput     = "X-Ms-Offer-Throughput"
 	headerAutopilot      = "X-Ms-Cosmos-Offer-Autopilot-Settings"
