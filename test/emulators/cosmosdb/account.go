@@ -157,6 +157,7 @@ func (s *Server) serveContainer(req *request) (*response, *apiError) {
 	if db == nil {
 		return nil, notFound()
 	}
+	req.contentPath, req.altContentPath = db.rid, "dbs/"+db.id
 	switch {
 	case req.containerID == "" && req.method == http.MethodPost && !isQueryRequest(req.header):
 		return s.createContainer(db, req)

@@ -78,7 +78,8 @@ type request struct {
 	byRID       bool
 	documentRID string
 
-	// contentPath and altContentPath name the container of the documents: by resource id, and by names.
+	// contentPath and altContentPath name what holds the resource, by resource id and by names: the container of a document,
+	// the database of a container.
 	contentPath, altContentPath string
 
 	// resourceType and resourceLink are what the signature is made over.

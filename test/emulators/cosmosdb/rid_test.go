@@ -159,7 +159,7 @@ func TestResourceIDOfADocumentIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestAnswersNameTheContainerInBothForms(t *testing.T) {
+func TestAnswersNameTheirOwnerInBothForms(t *testing.T) {
 	run := cosmosdbtest.Start(t)
 	run.Container(t, "db", "logs", "/id")
 	code, _, _ := onDocs("POST", map[string]string{"x-ms-documentdb-partitionkey": `["1"]`}, `{"id":"1"}`).do(t, run)
@@ -173,6 +173,15 @@ func TestAnswersNameTheContainerInBothForms(t *testing.T) {
 		_, header, _ := r.do(t, run)
 		require.Equal(t, coll, header.Get("x-ms-content-path"), name)
 		require.Equal(t, "dbs/db/colls/logs", header.Get("x-ms-alt-content-path"), name)
+	}
+	for name, r := range map[string]rest{
+		"a container":                {method: "GET", path: "/dbs/db/colls/logs", resourceType: "colls", link: "dbs/db/colls/logs"},
+		"a container by resource id": byRID("GET", "colls", db, coll),
+		"the list of containers":     byRID("GET", "colls", db),
+	} {
+		_, header, _ := r.do(t, run)
+		require.Equal(t, db, header.Get("x-ms-content-path"), name)
+		require.Equal(t, "dbs/db", header.Get("x-ms-alt-content-path"), name)
 	}
 }
 
