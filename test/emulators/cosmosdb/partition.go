@@ -97,11 +97,14 @@ func parsePKDefinition(v jsonval.Value) (pkDefinition, *apiError) {
 	case paths.Len() > 1:
 		return pkDefinition{}, badRequest("A partition key of several paths has the kind MultiHash.")
 	}
-	if n, ok := v.Get("version").Int(); ok {
-		if n != 1 && n != 2 {
-			return pkDefinition{}, badRequest("The 'version' value '%d' specified in the partition key definition is invalid.", n)
+	if version := v.Get("version"); !version.IsUndefined() && version.Kind() != jsonval.Null {
+		switch version.JSON() {
+		case `1`, `"V1"`:
+		case `2`, `"V2"`:
+			def.version = 2
+		default:
+			return pkDefinition{}, badRequest("The 'version' value '%s' specified in the partition key definition is invalid.", version.JSON())
 		}
-		def.version = int(n)
 	}
 	if def.multi && def.version != 2 {
 		return pkDefinition{}, badRequest("A partition key of the kind MultiHash has version 2.")
