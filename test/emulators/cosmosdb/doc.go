@@ -66,5 +66,5 @@
 // documents, querying, HTTP status codes) and its pages on service quotas, partial document update, change
 // feed modes, time to live and transactional batch; what azcosmos v1.5.0 sends and expects; what a real
 // account answered in the recordings of the public repository xo/dbimp (COSMOS.md, testdata/cosmos); facts
-// F63 to F73, F90 and F93 to F102 of docs/facts.md.
+// F63 to F73, F90 and F93 to F103 of docs/facts.md.
 package cosmosdb

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"sqlwriter/test/emulators/cosmosdb/jsonval"
 )
@@ -126,17 +127,14 @@ func (d pkDefinition) isID() bool {
 	return len(d.paths) == 1 && len(d.paths[0]) == 1 && d.paths[0][0] == "id"
 }
 
-// effective is the effective partition key (EPK): the upper-case hexadecimal hash by which documents are
-// spread over ranges. It must equal what azcosmos computes, because ReadManyItems groups ids by range on
-// the client: version 1 is MurmurHash3 32 bits behind 24 zeros, version 2 is MurmurHash3 128 bits with the
-// two top bits clear, MultiHash one such hash per component.
+// effective is the effective partition key (EPK): the upper-case hexadecimal text by which documents are spread over ranges.
+// Clients compute it too, to find the range of a document. Version 1 is MurmurHash3 32 bits and the value (docs/facts.md F103),
+// version 2 is MurmurHash3 128 bits with the two top bits clear, MultiHash one such hash per component.
 func (d pkDefinition) effective(pk partitionKey) string {
 	if d.version == 1 {
-		var out strings.Builder
-		for _, v := range pk.values {
-			fmt.Fprintf(&out, "%024d%08X", 0, murmur32(appendComponent(nil, v, 0x00)))
-		}
-		return out.String()
+		v := truncated(pk.values[0])
+		hash := murmur32(appendComponent(nil, v, 0x00))
+		return upperHex(appendSortable(appendSortable(nil, jsonval.OfInt(int64(hash))), v))
 	}
 	groups := [][]jsonval.Value{pk.values}
 	if d.multi {
@@ -156,7 +154,7 @@ func (d pkDefinition) effective(pk partitionKey) string {
 		binary.BigEndian.PutUint64(sum[:8], high)
 		binary.BigEndian.PutUint64(sum[8:], low)
 		sum[0] &= 0x3F
-		out.WriteString(strings.ToUpper(hex.EncodeToString(sum[:])))
+		out.WriteString(upperHex(sum[:]))
 	}
 	return out.String()
 }
@@ -175,7 +173,7 @@ func (d pkDefinition) boundaries(n int) []string {
 // version 2 has 62 in the first half of its digits.
 func (d pkDefinition) bound(position uint64) string {
 	if d.version == 1 {
-		return fmt.Sprintf("%024d%08X", 0, position)
+		return upperHex(appendSortable(nil, jsonval.OfInt(int64(position)))) //nolint:gosec // 32 bits
 	}
 	return fmt.Sprintf("%016X%016X", position, 0)
 }
@@ -194,11 +192,13 @@ func (d pkDefinition) position(bound string) uint64 {
 	case bound == "FF":
 		return d.space()
 	case d.version == 1:
-		bound = bound[24:]
-	default:
-		bound = bound[:16]
+		data, err := hex.DecodeString(bound)
+		if err != nil {
+			panic(err) // bounds are made by bound
+		}
+		return uint64(sortedNumber(data[1:]))
 	}
-	n, err := strconv.ParseUint(bound, 16, 64)
+	n, err := strconv.ParseUint(bound[:16], 16, 64)
 	if err != nil {
 		panic(err) // bounds are made by bound
 	}
@@ -223,6 +223,60 @@ func appendComponent(dst []byte, v jsonval.Value, suffix byte) []byte {
 		return append(dst, 0x00)
 	}
 }
+
+// Version 1 keeps the first 100 characters of a text, and of them at most 101 bytes behind the hash.
+const (
+	maxV1Characters = 100
+	maxV1Bytes      = 101
+)
+
+func truncated(v jsonval.Value) jsonval.Value {
+	if text := utf16.Encode([]rune(v.Text())); v.Kind() == jsonval.String && len(text) > maxV1Characters {
+		return jsonval.OfString(string(utf16.Decode(text[:maxV1Characters])))
+	}
+	return v
+}
+
+// appendSortable writes a value so that the bytes of two values sort as the values do.
+func appendSortable(dst []byte, v jsonval.Value) []byte {
+	switch v.Kind() {
+	case jsonval.String:
+		text := v.Text()
+		dst = append(dst, 0x08)
+		for _, b := range []byte(text[:min(len(text), maxV1Bytes)]) {
+			dst = append(dst, b+1)
+		}
+		if len(text) < maxV1Bytes {
+			dst = append(dst, 0x00)
+		}
+		return dst
+	case jsonval.Number:
+		bits := math.Float64bits(v.Float())
+		if bits>>63 == 0 {
+			bits ^= 1 << 63
+		} else {
+			bits = -bits
+		}
+		dst = append(dst, 0x05, byte(bits>>56))
+		for bits <<= 8; bits<<7 != 0; bits <<= 7 { // seven bits, and a one when more follow
+			dst = append(dst, byte(bits>>56)|1)
+		}
+		return append(dst, byte(bits>>56)&^1)
+	default:
+		return appendComponent(dst, v, 0x00)
+	}
+}
+
+// sortedNumber is the number, not negative, that appendSortable wrote behind its type.
+func sortedNumber(data []byte) float64 {
+	bits := uint64(data[0])<<56 ^ 1<<63
+	for i, b := range data[1:] {
+		bits |= uint64(b>>1) << (49 - 7*i)
+	}
+	return math.Float64frombits(bits)
+}
+
+func upperHex(data []byte) string { return strings.ToUpper(hex.EncodeToString(data)) }
 
 // murmur32 is MurmurHash3_x86_32 with seed 0 (Austin Appleby's public algorithm).
 func murmur32(data []byte) uint32 {
