@@ -110,7 +110,7 @@ func configOf(settings map[string]string) config.Config {
 }
 
 // cosmosMode sets the trigger's connection mode in place of host.json. The emulator has the gateway alone, which is what an
-// extension of the bundle's version chooses by itself (docs/facts.md F101).
+// extension of the bundle's version chooses by itself (docs/facts.md F106).
 const cosmosMode = "AzureFunctionsJobHost__extensions__cosmosDB__connectionMode"
 
 // localSettings returns the sample settings with this stack's addresses.

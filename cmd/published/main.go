@@ -4,7 +4,7 @@
 //	go run ./cmd/published -app NAME
 //
 // It asks func for the list of functions, and az for the errors of each: a function with a missing setting is on the list
-// (docs/facts.md F102). Without az it says that errors were not looked up. Exit code 1 means that a function is missing or has
+// (docs/facts.md F107). Without az it says that errors were not looked up. Exit code 1 means that a function is missing or has
 // an error.
 package main
 

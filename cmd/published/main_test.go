@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake answers for func and az. The lists of functions are files of testdata, in the form that func prints (docs/facts.md F102);
+// fake answers for func and az. The lists of functions are files of testdata, in the form that func prints (docs/facts.md F107);
 // the last one is repeated.
 type fake struct {
 	t      *testing.T

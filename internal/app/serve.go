@@ -134,8 +134,8 @@ func serve(ctx context.Context, o Options, listener net.Listener, log zerolog.Lo
 }
 
 // parentGone returns a channel that is closed when the parent process is another one than now: the host was killed, and the
-// system gave its child to another process (docs/facts.md F99). It is never closed on Windows, where the id of the parent
-// stays, and where the host ends its children by a job object (docs/facts.md F100).
+// system gave its child to another process (docs/facts.md F104). It is never closed on Windows, where the id of the parent
+// stays, and where the host ends its children by a job object (docs/facts.md F105).
 func parentGone(ctx context.Context, parent func() int) <-chan struct{} {
 	if parent == nil {
 		parent = os.Getppid

@@ -12,7 +12,7 @@ import (
 )
 
 // members are the names that the host reads at one place of host.json or function.json, with the source. It ignores others
-// without a word (docs/facts.md F103).
+// without a word (docs/facts.md F108).
 type members struct{ source, names string }
 
 // hostMembers are the members of host.json, by the path of their object. An object that is not in the table has names of the
