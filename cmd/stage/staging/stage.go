@@ -113,6 +113,9 @@ func copyServersSettings(ctx context.Context, state, to string) error {
 	if err != nil {
 		return err
 	}
+	if s.Settings == "" {
+		return errors.New("stage: the local stack is still starting: try again when it is up")
+	}
 	return copyFile(s.Settings, to)
 }
 

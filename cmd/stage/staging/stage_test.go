@@ -82,6 +82,8 @@ func TestOnlyServersWithoutAHostGiveTheirSettings(t *testing.T) {
 		return string(text)
 	}
 	require.Equal(t, "the user's", staged(state), "nothing runs")
+	require.NoError(t, stackfile.Write(state, stackfile.Stack{Runner: me}))
+	require.ErrorContains(t, Build(t.Context(), Options{Source: source, State: state}), "still starting", "its settings are not written yet")
 	require.NoError(t, stackfile.Write(state, stackfile.Stack{Runner: me, Settings: settings}))
 	require.Equal(t, "the servers'", staged(state))
 	require.Equal(t, "the user's", staged(""), "not asked for, as in make publish")
