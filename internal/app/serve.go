@@ -33,7 +33,7 @@ const (
 	// call and 30 s for an HTTP call, and then sends SIGKILL (docs/facts.md F23).
 	drainTimeout = 8 * time.Second
 	// parentPoll is the interval of looking for the parent process, and goneTimeout how long a process without one lets
-	// running invocations finish: it is gone 5 s after its host at the latest (docs/adr/0032-a-handler-ends-with-its-host.md).
+	// running invocations finish: it is gone 5 s after its host, unless it was stopping already (docs/adr/0032-a-handler-ends-with-its-host.md).
 	parentPoll  = time.Second
 	goneTimeout = 3 * time.Second
 	// headerTimeout bounds the reading of a request's headers only. A bound for bodies and replies would cut off long

@@ -229,7 +229,7 @@ func Settings() []Setting {
 		},
 		{
 			Name: RecoverSchedule, Sample: "0 */5 * * * *", Host: true, check: checkSchedule,
-			Meaning: "schedule of the recovery timer, which finds documents that no trigger delivers: `{second} {minute} {hour} {day} {month} {weekday}`, UTC in Azure; at most 10 min between two ticks, or `feed_missed` is not told",
+			Meaning: "schedule of the recovery timer, which finds documents that no trigger delivers: `{second} {minute} {hour} {day} {month} {weekday}`, UTC in Azure; less than 10 min between two ticks, or `feed_missed` is not told",
 		},
 		{
 			Name: MaxPoisonPerHour, Default: "100", Sample: "100", check: wholeNumber(0, maxPoisonPerHour),
