@@ -149,7 +149,7 @@ func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Documen
 	}
 	w.step = undecided
 	switch {
-	case !outdated && now.ETag == w.doc.ETag: // a replica lags, or the 412 was none: the record is tried again
+	case !outdated && now.ETag == w.doc.ETag: // a replica lags, or nothing changed: the record is tried again
 		return true, nil
 	case now.TS < w.doc.TS && w.races <= maxRaces/2: // a replica lags; after a clock change this lasts longer
 		return true, nil
