@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -93,11 +94,14 @@ func (r *Recovery) CarryOn(ctx context.Context) (done Carried, err error) {
 		if !r.hasPasses(row) {
 			continue
 		}
-		executed, err := newExecution(worker{r.base}, row.ID).once(ctx)
+		executed, failed := newExecution(worker{r.base}, row.ID).once(ctx)
 		switch {
-		case transient(err):
-			return done, err
-		case err != nil: // recorded
+		case fault.IsDependency(failed):
+			return done, failed
+		case transient(failed): // a lost race concerns this run alone
+			err = cmp.Or(err, failed)
+			continue
+		case failed != nil: // recorded
 			done.Failed++
 		case executed.Busy:
 			continue
@@ -106,5 +110,5 @@ func (r *Recovery) CarryOn(ctx context.Context) (done Carried, err error) {
 		}
 		done.Runs++
 	}
-	return done, nil
+	return done, err
 }

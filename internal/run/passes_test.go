@@ -132,6 +132,30 @@ func TestATickCarriesOnForTwoMinutes(t *testing.T) {
 	})
 }
 
+// A run that loses its races does not keep the runs behind it waiting.
+func TestALostRaceOfOneRunKeepsNoOtherWaiting(t *testing.T) {
+	t.Parallel()
+	simulate(t, func(t *testing.T, w *world) {
+		c := w.census(false)
+		w.startHere(run.Run{ID: "run-2", Kind: census, Pattern: run.InPasses}, run.Filter{})
+		lost := true
+		c.during = func(string) (err error) {
+			if lost {
+				err = fault.New(fault.Contention, "test", "1205", "deadlock victim")
+			}
+			lost = false
+			return err
+		}
+		timer := w.instance("timer")
+		done, err := timer.carryOn()
+		require.Equal(t, fault.Contention, fault.KindOf(err))
+		require.Equal(t, run.Carried{Runs: 1, Ended: 1}, done)
+		_, err = timer.carryOn()
+		require.NoError(t, err)
+		require.Equal(t, []run.RunStatus{run.RunCompleted, run.RunCompleted}, []run.RunStatus{w.run("run-1").Status, w.run("run-2").Status})
+	})
+}
+
 // The process dies after every use of a port. The next tick after the silence of its owner goes on; at most one step is repeated.
 func TestARunOfPassesMayBeKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
