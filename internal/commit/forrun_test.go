@@ -154,6 +154,17 @@ func TestAnEditedLineCommitsNoDocument(t *testing.T) {
 	require.Equal(t, "pending", w.status(idOf(t, doc)))
 }
 
+// The same when it is marked while the version of an id without a time is recorded, before anything was written.
+func TestADocumentThatIsMarkedBeforeItsVersionIsLeftAlone(t *testing.T) {
+	w := newWorld(t, 1)
+	w.put(document("no-time", 1, "ACME", `{"status":"committed","outcome":"applied","retry_count":0}`))
+	w.faulty.onRecord = once(func() {
+		w.put(document("no-time", 1, "ACME", `{"status":"committed","outcome":"manual","retry_count":0}`))
+	})
+	require.Equal(t, "manual", w.reindex(nil, "no-time")["no-time"].Outcome)
+	require.Zero(t, w.faulty.writes)
+}
+
 // The container went back: the ledger has later content of the document. No later try can write it, so the run must not wait for one.
 func TestARewriteOfADocumentThatWentBackEnds(t *testing.T) {
 	w := newWorld(t, 1)

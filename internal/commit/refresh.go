@@ -62,7 +62,7 @@ func (f refresher) refresh(ctx context.Context, works []work) (kept []work, err 
 	var unread error
 	kept = make([]work, 0, len(works))
 	for i, w := range works {
-		keep := true
+		keep, err := true, error(nil)
 		switch now, found := fresh[w.doc.ID]; {
 		case !again[i]:
 		case w.step == changed:
@@ -142,19 +142,19 @@ func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Documen
 	outdated := w.done && supersededByItself(w.result)
 	eligibility := f.eligibility(now)
 	setAside := eligibility == invoice.NotOurs || eligibility == invoice.NotOffered || eligibility == invoice.UnknownStatus // ADR 0005
-	switch {
-	case setAside, !w.done && !w.heal && eligibility != invoice.Eligible:
+	if !w.done && f.leavesAlone(now, f.tally) {                                                                             // marked since the snapshot
+		return false, nil
+	}
+	if setAside || (!w.done && !w.heal && eligibility != invoice.Eligible) {
 		f.tally.count(now.ID, "skipped", "")
 		return false, nil
 	}
 	w.step = undecided
-	switch {
-	case !outdated && now.ETag == w.doc.ETag: // a replica lags, or nothing changed: the record is tried again
-		return true, nil
-	case now.TS < w.doc.TS && w.races <= maxRaces/2: // a replica lags; after a clock change this lasts longer
+	same := now.ETag == w.doc.ETag
+	lags := now.TS < w.doc.TS && w.races <= maxRaces/2 // after a clock change this lasts longer
+	if lags || (same && !outdated) {                   // a replica lags, or nothing changed: the record is tried again
 		return true, nil
 	}
-	same := now.ETag == w.doc.ETag
 	w.doc = now
 	switch {
 	case !w.done: // its version could not be recorded, and nothing was written
