@@ -28,6 +28,11 @@ type Control struct {
 	Feed   FeedLag     `json:"feed"`
 	// Missed are documents that the feed did not bring.
 	Missed Missed `json:"missed,omitzero"`
+	// Dependencies has the last noted answer of each dependency, by name: cosmos, sql, servicebus, blob. One without an
+	// entry was not asked yet.
+	Dependencies map[string]Dependency `json:"dependencies,omitempty"`
+	// Skipped are documents that the feed brought for another sys_name, newest first.
+	Skipped []Skipped `json:"skipped,omitempty"`
 	// AppVersion is the build that wrote the document last.
 	AppVersion string `json:"app_version,omitempty"`
 	// Extra has the members that this build does not know, unchanged.
@@ -103,6 +108,39 @@ type Missed struct {
 	// Sample is the id of one of them. Code is document.too_deep when the feed stops at it.
 	Sample string `json:"sample"`
 	Code   string `json:"code,omitempty"`
+}
+
+// The states of a Dependency.
+const (
+	DependencyOK      = "ok"
+	DependencyFailing = "failing"
+)
+
+// Dependency is how a dependency last answered an instance.
+type Dependency struct {
+	// State is DependencyOK or DependencyFailing.
+	State string `json:"state"`
+	// Kind, Code and Reason are those of the failure. Reason has no address and no secret.
+	Kind   fault.Kind `json:"kind,omitempty"`
+	Code   string     `json:"code,omitempty"`
+	Reason string     `json:"reason,omitempty"`
+	// Since is the first answer of this State, SeenAt the last noted one. The same failure is noted again once a minute.
+	Since  time.Time `json:"since"`
+	SeenAt time.Time `json:"seen_at"`
+	// By is the instance that noted it.
+	By string `json:"by"`
+}
+
+// Skipped counts documents of another sys_name, which this app leaves alone.
+type Skipped struct {
+	// SysName is theirs; empty when they name none.
+	SysName string `json:"sys_name"`
+	// Documents is their number since Since; LastAt is the latest.
+	Documents int       `json:"documents"`
+	Since     time.Time `json:"since"`
+	LastAt    time.Time `json:"last_at"`
+	// Sample is the id of the latest.
+	Sample string `json:"sample"`
 }
 
 const (
@@ -249,9 +287,10 @@ func (c *Control) noteFeed(lag FeedLag) {
 
 func (l FeedLag) isBehind() bool { return time.Duration(l.Seconds)*time.Second > lagIsBehind }
 
-// clone is a copy whose slices can be changed.
+// clone is a copy whose slices and maps can be changed.
 func (c Control) clone() Control {
 	c.Applied, c.Failing, c.Transitions = slices.Clone(c.Applied), slices.Clone(c.Failing), slices.Clone(c.Transitions)
+	c.Dependencies, c.Skipped = maps.Clone(c.Dependencies), slices.Clone(c.Skipped)
 	return c
 }
 
@@ -260,7 +299,9 @@ type controlMembers Control
 
 // controlNames are the members that this build knows.
 func controlNames() []string {
-	return []string{"breaker", "transitions", "applied", "heartbeat", "failing", "poison", "feed", "missed", "app_version"}
+	return []string{
+		"breaker", "transitions", "applied", "heartbeat", "failing", "poison", "feed", "missed", "dependencies", "skipped", "app_version",
+	}
 }
 
 // MarshalJSON writes the known members, then those of Extra.
