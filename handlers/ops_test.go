@@ -38,7 +38,7 @@ func (f fakeOps) record(what string, request any) error {
 }
 
 func (f fakeOps) Status(context.Context) (ops.Status, error) {
-	return ops.Status{SysName: "web", At: clock(), Failures: []ops.Failures{}, Flow: ops.FlowView{State: breaker.Running, Says: "running"}}, f.record("status", nil)
+	return ops.Status{SysName: "web", At: clock(), Flow: ops.FlowView{State: breaker.Running, Says: "running"}}, f.record("status", nil)
 }
 
 func (f fakeOps) Why(_ context.Context, id string) (ops.Explanation, error) {

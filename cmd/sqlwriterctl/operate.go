@@ -56,25 +56,40 @@ func printStatus(a *app, s ops.Status) error {
 		rows = append(rows, []string{"control", "the control document is not available: the flow is this instance's own"})
 	}
 	rows = append(rows, []string{"environment", s.SysName + ", at " + clock(s.At)})
-	for _, status := range []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Processing, invoice.Failed} {
-		n := s.Depth[status]
-		text := atLeast(n.Documents, n.AtLeast)
-		if status == invoice.RetryScheduled && n.Documents > 0 {
-			text += fmt.Sprintf(" (%d due, %d put off, %d postponed)", s.Due, s.PutOff, s.Postponed)
-		}
-		rows = append(rows, []string{string(status), text})
-	}
-	if s.Oldest != nil {
-		rows = append(rows, []string{"oldest waiting", fmt.Sprintf("%s: %s, %s, last changed %s", seconds(s.Oldest.AgeSeconds), s.Oldest.ID, s.Oldest.Status, clock(s.Oldest.Since))})
-	}
 	if s.Feed != nil {
 		rows = append(rows, []string{"feed", fmt.Sprintf("%s behind at %s", seconds(s.Feed.LagSeconds), clock(s.Feed.At))})
 	}
-	rows = append(rows, []string{"poison pills", fmt.Sprintf("%d in this hour", s.PoisonThisHour)}, []string{"app version", orDash(s.AppVersion)})
+	rows = append(rows, []string{"app version", orDash(s.AppVersion)})
+	if s.CountsUnknown != "" {
+		rows = append(rows, []string{"counts", s.CountsUnknown})
+	}
+	if s.Counts == nil {
+		return a.table(rows)
+	}
+	rows = append(rows, countRows(s.Counts)...)
 	if err := a.table(rows); err != nil {
 		return err
 	}
-	return printFailures(a, s.Failures)
+	groups := make([]ops.Failures, len(s.Counts.Groups))
+	for i, g := range s.Counts.Groups {
+		groups[i] = ops.Failures{Status: g.Status, Kind: g.Kind, Code: g.Code, Documents: g.Documents.Documents}
+	}
+	return printFailures(a, groups)
+}
+
+func countRows(c *ops.Counts) (rows [][]string) {
+	for _, status := range []invoice.Status{invoice.Pending, invoice.RetryScheduled, invoice.Processing, invoice.Failed} {
+		n := c.Depth[status]
+		text := atLeast(n.Documents, n.AtLeast)
+		if status == invoice.RetryScheduled && n.Documents > 0 {
+			text += fmt.Sprintf(" (%d due, %d put off, %d postponed)", c.Due, c.PutOff, c.Postponed)
+		}
+		rows = append(rows, []string{string(status), text})
+	}
+	if o := c.Oldest; o != nil {
+		rows = append(rows, []string{"oldest waiting", fmt.Sprintf("%s: %s, %s, first seen %s", seconds(o.AgeSeconds), o.ID, o.Status, clock(o.Since))})
+	}
+	return append(rows, []string{"poison pills", fmt.Sprintf("%d in the last 60 minutes", c.PoisonLastHour)})
 }
 
 func printFailures(a *app, all []ops.Failures) error {

@@ -81,7 +81,7 @@ func TestOperatingDirectly(t *testing.T) {
 	require.Equal(t, exitOK, r.run(t, "status", "--json"))
 	var s ops.Status
 	require.NoError(t, json.Unmarshal([]byte(r.out), &s), "stdout is JSON and nothing else")
-	require.Equal(t, ops.Count{Documents: 2}, s.Depth[invoice.Failed])
+	require.Equal(t, ops.Count{Documents: 2}, s.Counts.Depth[invoice.Failed])
 
 	require.Equal(t, exitOK, r.run(t, "why", first), r.errors)
 	require.Contains(t, r.out, "failed 2025-12-18 09:00 after 5 of 5 retries: document 2628", "in TIME_ZONE")

@@ -41,6 +41,14 @@ type NotTaken struct {
 	Why string `json:"why"`
 }
 
+// Failures counts documents with the same status, kind and code.
+type Failures struct {
+	Status    invoice.Status `json:"status"`
+	Kind      string         `json:"kind"`
+	Code      string         `json:"code"`
+	Documents int            `json:"documents"`
+}
+
 // preview collects what a run would take.
 type preview struct {
 	*Started

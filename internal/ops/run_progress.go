@@ -16,6 +16,9 @@ type RunProgress struct {
 	run.Run
 	// Stats are counts of the database.
 	Stats run.Stats `json:"stats"`
+	// State is one of the RunStates; Says describes it.
+	State string `json:"state"`
+	Says  string `json:"says"`
 	// Done counts documents with an outcome; PerSecond is their average rate since the start. LeftSeconds estimates the known rest
 	// (Left); 0 when there is no estimate.
 	Done        int     `json:"done"`
@@ -142,6 +145,9 @@ func shortFilter(raw json.RawMessage) json.RawMessage {
 // RunShow; here Named is their number.
 type RunSummary struct {
 	run.Run
+	// State is one of the RunStates; Says describes it.
+	State string `json:"state"`
+	Says  string `json:"says"`
 	// Batches counts batches by status; null beyond the latest hundred runs.
 	Batches map[run.BatchStatus]int `json:"batches_by_status"`
 }

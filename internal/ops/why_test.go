@@ -260,26 +260,25 @@ func TestStatus(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[invoice.Status]ops.Count{
 		invoice.Pending: {Documents: 1}, invoice.RetryScheduled: {Documents: 2}, invoice.Processing: {Documents: 1}, invoice.Failed: {Documents: 3},
-	}, s.Depth)
-	require.Equal(t, 1, s.Due)
-	require.EqualValues(t, 20, s.Oldest.AgeSeconds)
-	require.Equal(t, []ops.Failures{
-		{Status: invoice.Failed, Kind: "document", Code: "547", Documents: 2},
-		{Status: invoice.RetryScheduled, Kind: "document", Code: "2628", Documents: 2},
-		{Status: invoice.Failed, Kind: "internal", Code: "panic", Documents: 1},
-	}, s.Failures)
+	}, s.Counts.Depth)
+	require.Equal(t, 1, s.Counts.Due)
+	require.EqualValues(t, 20, s.Counts.Oldest.AgeSeconds)
+	var groups []string
+	for _, g := range s.Counts.Groups {
+		groups = append(groups, fmt.Sprint(g.Status, " ", g.Kind, " ", g.Code, " ", g.Documents.Documents))
+	}
+	require.Equal(t, []string{"failed document 547 2", "retry_scheduled document 2628 2", "failed internal panic 1"}, groups)
 	require.EqualValues(t, 7, s.Feed.LagSeconds)
 	require.Equal(t, ops.FeedMissed{
 		Documents: 26, Oldest: start().Add(-time.Hour).In(s.At.Location()), At: start().In(s.At.Location()), Sample: "x", Code: "document.too_deep",
 	}, *s.FeedMissed)
-	require.Equal(t, []any{3, "v0", "v1", breaker.Running}, []any{s.PoisonThisHour, s.AppVersion, s.Version, s.Flow.State})
+	require.Equal(t, []any{"v0", "v1", breaker.Running}, []any{s.AppVersion, s.Version, s.Flow.State})
 	require.Equal(t, "2025-12-18T10:00:20-06:00", s.At.Format(time.RFC3339))
 
 	w.clock = w.clock.Add(time.Hour)
 	w.open(fault.Quota, "9002")
 	s, err = w.ops.Status(t.Context())
 	require.NoError(t, err)
-	require.Zero(t, s.PoisonThisHour, "that was another hour")
 	require.Equal(t, []any{breaker.StoppedFlow, fault.Quota, "9002", "b", "2025-12-18T11:01:20-06:00"},
 		[]any{s.Flow.State, s.Flow.Kind, s.Flow.Code, s.Flow.HeldBy, s.Flow.NextProbe.Format(time.RFC3339)})
 	require.Zero(t, w.audit.calls, "SQL is not asked")
@@ -303,7 +302,7 @@ func TestStatusReportsMassFailuresAndDeferredDocuments(t *testing.T) {
 	require.Equal(t, breaker.Running, s.Flow.State)
 	require.Len(t, s.MassFailures, 1)
 	require.Equal(t, []any{"missing_detail_row", 25}, []any{s.MassFailures[0].Code, s.MassFailures[0].Documents})
-	require.Equal(t, []int{1, 1}, []int{s.PutOff, s.Postponed})
+	require.Equal(t, []int{1, 1}, []int{s.Counts.PutOff, s.Counts.Postponed})
 
 	w.clock = w.clock.Add(2 * time.Hour)
 	s, err = w.ops.Status(t.Context())
@@ -345,8 +344,8 @@ func TestCountingStopsAtItsLimit(t *testing.T) {
 	for n, want := range map[int]ops.Count{5000: {Documents: 5000}, 5001: {Documents: 5000, AtLeast: true}} {
 		s, err := of(n).Status(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, want, s.Depth[invoice.Failed])
-		require.Equal(t, ops.Count{Documents: 1}, s.Depth[invoice.Pending], "many failed ones do not hide it")
+		require.Equal(t, want, s.Counts.Depth[invoice.Failed])
+		require.Equal(t, ops.Count{Documents: 1}, s.Counts.Depth[invoice.Pending], "many failed ones do not hide it")
 	}
 }
 
@@ -371,7 +370,7 @@ func TestCountingStopsAtItsDeadline(t *testing.T) {
 		s, err := o.Status(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 20*time.Second, time.Since(begin))
-		require.Equal(t, []ops.Count{{Documents: 1, AtLeast: true}, {AtLeast: true}}, []ops.Count{s.Depth[invoice.Pending], s.Depth[invoice.Failed]})
+		require.Equal(t, []ops.Count{{Documents: 1, AtLeast: true}, {AtLeast: true}}, []ops.Count{s.Counts.Depth[invoice.Pending], s.Counts.Depth[invoice.Failed]})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err = o.Status(ctx)
