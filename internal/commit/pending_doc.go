@@ -19,12 +19,16 @@ func Spellings(status invoice.Status) []string {
 	return []string{lower, upper, upper[:1] + lower[1:]}
 }
 
-// PendingDocOf makes a PendingDoc from a document's state.
-func PendingDocOf(id string, ts int64, state invoice.State) PendingDoc {
-	return PendingDoc{
+// PendingDocOf makes a PendingDoc from a document's main line and state.
+func PendingDocOf(id string, ts, line int64, state invoice.State) PendingDoc {
+	p := PendingDoc{
 		ID: id, TS: ts, Status: state.Status, RetryAfter: state.RetryAfter, Postponed: state.Postponed,
-		Kind: state.LastErrorKind, Code: state.LastErrorCode, FailedAt: state.FailedAt,
+		Kind: state.LastErrorKind, Code: state.LastErrorCode, FailedAt: state.FailedAt, ErrorAt: state.LastErrorAt, Line: line,
 	}
+	if len(state.Attempts) > 0 {
+		p.FirstAt = state.Attempts[0].At
+	}
+	return p
 }
 
 // PutOffKinds are the values of last_error_kind for documents that were put off.

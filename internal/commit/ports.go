@@ -138,6 +138,10 @@ type PendingDoc struct {
 	Postponed bool
 	// Kind, Code and FailedAt are last_error_kind, last_error_code and failed_at of sql_writer; empty when absent.
 	Kind, Code, FailedAt string
+	// FirstAt is the time of the oldest remembered attempt (attempts), ErrorAt is last_error_at; empty when absent.
+	FirstAt, ErrorAt string
+	// Line is the main line's id; 0 when the document has no readable one.
+	Line int64
 }
 
 // Mode is the effect of Apply.

@@ -56,7 +56,9 @@ func (c *Container) Page(ctx context.Context, q commit.WindowQuery, continuation
 // The columns of a pending document, and conditions that several queries share.
 const (
 	selectPending = "SELECT c.id, c._ts, c.sql_writer.status, c.sql_writer.retry_after, c.sql_writer.postponed," +
-		" c.sql_writer.last_error_kind, c.sql_writer.last_error_code, c.sql_writer.failed_at FROM c WHERE c.request_details.sys_name = @sys_name"
+		" c.sql_writer.last_error_kind, c.sql_writer.last_error_code, c.sql_writer.failed_at," +
+		" c.sql_writer.last_error_at, c.sql_writer.attempts[0].at AS first_at, c.invoice_details_from_rpa.IVCE_DTL_UID" +
+		" FROM c WHERE c.request_details.sys_name = @sys_name"
 	isDue       = "(NOT IS_NUMBER(c.sql_writer.retry_after) OR c.sql_writer.retry_after <= @now OR c.sql_writer.retry_after > @tomorrow)"
 	isPutOff    = "(IS_STRING(c.sql_writer.last_error_kind) AND c.sql_writer.last_error_kind IN (%s))"
 	isPostponed = "(IS_BOOL(c.sql_writer.postponed) AND c.sql_writer.postponed = true)"
@@ -149,6 +151,9 @@ func readPending(row json.RawMessage) (commit.PendingDoc, error) {
 	var head struct {
 		ID string `json:"id"`
 		TS int64  `json:"_ts"`
+		// Line and FirstAt may be of any type.
+		Line    json.RawMessage `json:"IVCE_DTL_UID"`
+		FirstAt any             `json:"first_at"`
 	}
 	if err := json.Unmarshal(row, &head); err != nil {
 		return commit.PendingDoc{}, err
@@ -157,5 +162,7 @@ func readPending(row json.RawMessage) (commit.PendingDoc, error) {
 	if err := json.Unmarshal(row, &state); err != nil {
 		return commit.PendingDoc{}, err
 	}
-	return commit.PendingDocOf(head.ID, head.TS, state), nil
+	p := commit.PendingDocOf(head.ID, head.TS, invoice.LineID(head.Line), state)
+	p.FirstAt, _ = head.FirstAt.(string)
+	return p, nil
 }

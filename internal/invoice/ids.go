@@ -36,6 +36,12 @@ func lineID(span []byte) (int64, *FieldError) {
 	return 0, refused("id", expected, span)
 }
 
+// LineID reads the id of an invoice line from a document's JSON; 0 when it is none.
+func LineID(span []byte) int64 {
+	id, _ := lineID(span)
+	return id
+}
+
 // digitsID reads a text that is exactly the digits of a positive int64, without sign, blank or leading zero.
 func digitsID(span []byte) (int64, bool) {
 	const longest = len("9223372036854775807")

@@ -145,7 +145,7 @@ func (o *Ops) previewNamed(ctx context.Context, kind run.KindRow, r StartRequest
 				p.NotTaken = append(p.NotTaken, NotTaken{doc.ID, why})
 				continue
 			}
-			p.add(o.match(commit.PendingDocOf(doc.ID, doc.TS, doc.State)))
+			p.add(o.match(commit.PendingDocOf(doc.ID, doc.TS, doc.Main, doc.State)))
 		}
 		for id := range missing {
 			p.NotTaken = append(p.NotTaken, NotTaken{id, "no document has this id"})

@@ -165,7 +165,8 @@ func pendingBounds(t *testing.T, h BacklogHarness) {
 func pendingReported(t *testing.T, h BacklogHarness) {
 	state := map[string]any{
 		"status": "Retry_scheduled", "retry_count": 3, "retry_after": 1_766_000_000, "postponed": true, "last_error_kind": "document", "last_error_code": "2628",
-		"failed_at": "2025-12-17 10:30:15.123456-06:00", "last_error": "a text", "attempts": []any{map[string]any{"at": "a", "error": "b"}}, "theirs": 1,
+		"failed_at": "2025-12-17 10:30:15.123456-06:00", "last_error": "a text", "attempts": []any{map[string]any{"at": "a", "error": "b"}, map[string]any{"at": "c"}}, "theirs": 1,
+		"last_error_at": "d",
 	}
 	ids := []string{"2025-12-17 10:30:15.123456-06:00", `<a&b> "ü😀"`}
 	for _, id := range ids {
@@ -178,9 +179,13 @@ func pendingReported(t *testing.T, h BacklogHarness) {
 		require.NoError(t, err)
 		require.Equal(t, commit.PendingDoc{
 			ID: w.ID, TS: d.TS, Status: invoice.RetryScheduled, RetryAfter: 1_766_000_000, Postponed: true, Kind: "document", Code: "2628",
-			FailedAt: "2025-12-17 10:30:15.123456-06:00",
+			FailedAt: "2025-12-17 10:30:15.123456-06:00", FirstAt: "a", ErrorAt: "d",
 		}, w)
 	}
+	h.Put(t, json.RawMessage(`{"id":"line","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1421549},"sql_writer":{"status":"pending"}}`))
+	line := findPending(t, h, invoice.Pending)
+	require.Len(t, line, 1)
+	require.EqualValues(t, 1421549, line[0].Line)
 	h.Put(t, pendingDocument("bare", "web", map[string]any{"status": "failed"}))
 	bare := findPending(t, h, invoice.Failed)
 	require.Len(t, bare, 1)
@@ -193,7 +198,11 @@ func pendingOddTypes(t *testing.T, h BacklogHarness) {
 	due := map[string]int64{"fraction": 1_766_000_001, "whole": 1_766_000_000}
 	for name, value := range odd {
 		h.Put(t, json.RawMessage(`{"id":"`+name+`","request_details":{"sys_name":"web"},"sql_writer":{"status":"pending","retry_after":`+value+`,
-			"postponed":`+value+`,"last_error_kind":`+value+`,"last_error_code":`+value+`,"failed_at":`+value+`}}`))
+			"postponed":`+value+`,"last_error_kind":`+value+`,"last_error_code":`+value+`,"failed_at":`+value+`,"last_error_at":`+value+`,"attempts":`+value+`},
+			"invoice_details_from_rpa":`+value+`}`))
+		h.Put(t, json.RawMessage(`{"id":"within `+name+`","request_details":{"sys_name":"web"},"sql_writer":{"status":"pending","attempts":[{"at":`+value+`}]},
+			"invoice_details_from_rpa":{"IVCE_DTL_UID":`+value+`}}`))
+		due["within "+name] = 0
 		h.Put(t, json.RawMessage(`{"id":"status `+name+`","request_details":{"sys_name":"web"},"sql_writer":{"status":[`+value+`],"retry_after":1}}`))
 		due[name] = 0
 	}

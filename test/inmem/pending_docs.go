@@ -31,7 +31,7 @@ func candidateOf(id string, members map[string]json.RawMessage) (candidate, erro
 	if err != nil {
 		return candidate{}, fault.Wrap(fault.Internal, "inmem: waiting", "marshal", "a stored document cannot be read", err)
 	}
-	e := candidate{PendingDoc: commit.PendingDocOf(id, ts, state)}
+	e := candidate{PendingDoc: commit.PendingDocOf(id, ts, invoice.LineID(object(members["invoice_details_from_rpa"])["IVCE_DTL_UID"]), state)}
 	e.sysName = text(object(members["request_details"])["sys_name"])
 	e.status = text(own["status"])
 	return e, nil
