@@ -18,7 +18,7 @@ type HealthReport struct {
 	// Problems name settings and what is wrong with them, never their values, and what an operator must look at although
 	// batches are processed.
 	Problems []string `json:"problems"`
-	// Dependencies are cosmos and sql as the last work saw them; Health sends no request to them.
+	// Dependencies are cosmos, sql, blob and servicebus as the app's instances last saw them; Health sends no request to them.
 	Dependencies map[string]DependencyHealth `json:"dependencies"`
 	// ForeignMessages counts messages that this process received but that are for another app: a queue's name is wrong.
 	// Messages of another environment were dead-lettered with the reason. Messages to a shadow were deferred for the
@@ -50,11 +50,11 @@ type FlowHealth struct {
 	Lost   bool `json:"lost,omitempty"`
 }
 
-// DependencyHealth is the last result of a dependency.
+// DependencyHealth is the last result of a dependency: what all instances noted, or this instance's own failure.
 type DependencyHealth struct {
 	// State is "ok", "failing", or "unknown" before the first request.
 	State string `json:"state"`
-	// Since is when State last changed, UTC; zero when unknown.
+	// Since is the first answer of this State, UTC; zero when unknown.
 	Since time.Time `json:"since,omitzero"`
 	Kind  string    `json:"kind,omitempty"`
 	Code  string    `json:"code,omitempty"`

@@ -88,8 +88,7 @@ func New(get func(string) (string, bool), log zerolog.Logger) *App {
 		}
 		return a.checkSQL(ctx)
 	})
-	a.breaker = open.Breaker(a.config, a.clients.control, watchedSink{a.sql, a.status.seen}, breaker.Options{Instance: instance(), Build: Build(file), Log: a.log})
-	a.status.flow = a.breaker.Seen
+	a.useBreaker(open.Breaker(a.config, a.clients.control, watchedSink{a.sql, a.status.seen}, breaker.Options{Instance: instance(), Build: Build(file), Log: a.log}))
 	a.deps = []dependency{{depCosmos, a.openCosmos, nil}, {depSQL, a.openSQL, a.sql.Close}}
 	a.useCases()
 	return a
@@ -160,6 +159,11 @@ func (a *App) open(ctx context.Context) {
 	}
 }
 
+// useBreaker makes the app use b, which then knows how the dependencies answer.
+func (a *App) useBreaker(b *breaker.Breaker) {
+	a.breaker, a.status.flow, a.status.note = b, b.Seen, b.NoteDependency
+}
+
 // useCases makes the use cases. It makes no request.
 func (a *App) useCases() {
 	o := a.commitOptions()
@@ -169,7 +173,7 @@ func (a *App) useCases() {
 		a.commit = commit.NewShadow(documents, sink, o)
 	} else {
 		live := commit.NewCommit(documents, sink, o)
-		a.commit, a.recover = live, commit.NewRecover(live, a.clients.results)
+		a.commit, a.recover = live, commit.NewRecover(live, watchedBacklog{a.clients.results, a.status.seen})
 	}
 	a.ops = ops.New(ops.Ports{
 		Documents: documents, Backlog: a.clients.results, Selection: a.clients.results.Selection(), Breaker: a.breaker,
@@ -236,9 +240,7 @@ func (a *App) keepOpening(ctx context.Context, d dependency) {
 
 func (a *App) tryOpening(ctx context.Context, d dependency) error {
 	err := asInfrastructure(d.name, d.open(ctx))
-	if !breaker.IsRefusal(err) { // a refusal is not an answer of the dependency
-		a.status.seen(d.name, err)
-	}
+	a.status.seen(ctx, d.name, err)
 	return err
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"sqlwriter/handlers"
 	"sqlwriter/internal/app/open"
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/config"
 	"sqlwriter/internal/fault"
@@ -36,6 +37,7 @@ func bare(t *testing.T, deps ...dependency) *App {
 	a := New(unset, zerolog.Nop())
 	a.problems, a.deps = nil, deps
 	a.status.lacks("settings")
+	a.useBreaker(breaker.New(nil, breaker.Options{}))
 	t.Cleanup(func() {
 		if a.done != nil {
 			a.Close()
@@ -185,24 +187,27 @@ func TestALeaseContainerThatWasMendedIsNoProblem(t *testing.T) {
 
 func TestHealthRemembersSinceWhen(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s := newStatus("v1", func() time.Time { return now })
+	clock := func() time.Time { return now }
+	b := breaker.New(nil, breaker.Options{Now: clock})
+	s := newStatus("v1", clock)
+	s.flow, s.note = b.Seen, b.NoteDependency
 	sql := func() handlers.DependencyHealth { return s.report().Dependencies[depSQL] }
 	require.Equal(t, handlers.DependencyHealth{State: stateUnknown}, sql())
-	s.seen(depSQL, nil)
+	s.seen(t.Context(), depSQL, nil)
 	first := now
-	require.Equal(t, handlers.DependencyHealth{State: stateOK, Since: first}, sql())
+	require.Equal(t, handlers.DependencyHealth{State: breaker.DependencyOK, Since: first}, sql())
 	now = now.Add(time.Minute)
-	s.seen(depSQL, nil)
-	s.seen(depSQL, fault.New(fault.Document, "op", "2628", "too long"))
-	s.seen(depSQL, fault.New(fault.Contention, "op", "1205", "deadlock"))
-	require.Equal(t, handlers.DependencyHealth{State: stateOK, Since: first}, sql(), "an answer is an answer")
-	s.seen(depSQL, fault.New(fault.Infrastructure, "op", "14", "gone"))
+	s.seen(t.Context(), depSQL, nil)
+	s.seen(t.Context(), depSQL, fault.New(fault.Document, "op", "2628", "too long"))
+	s.seen(t.Context(), depSQL, fault.New(fault.Contention, "op", "1205", "deadlock"))
+	require.Equal(t, handlers.DependencyHealth{State: breaker.DependencyOK, Since: first}, sql(), "an answer is an answer")
+	s.seen(t.Context(), depSQL, fault.New(fault.Infrastructure, "op", "14", "gone"))
 	failed := now
 	now = now.Add(time.Minute)
-	s.seen(depSQL, fault.New(fault.Quota, "op", "13", "full"))
-	require.Equal(t, handlers.DependencyHealth{State: stateFailing, Since: failed, Kind: "quota", Code: "13"}, sql())
-	s.seen(depSQL, nil)
-	require.Equal(t, handlers.DependencyHealth{State: stateOK, Since: now}, sql())
+	s.seen(t.Context(), depSQL, fault.New(fault.Quota, "op", "13", "full"))
+	require.Equal(t, handlers.DependencyHealth{State: breaker.DependencyFailing, Since: failed, Kind: "quota", Code: "13"}, sql())
+	s.seen(t.Context(), depSQL, nil)
+	require.Equal(t, handlers.DependencyHealth{State: breaker.DependencyOK, Since: now}, sql())
 }
 
 func TestHealthRepeatsNoCause(t *testing.T) {
@@ -276,7 +281,7 @@ func TestAMissingServerIsInfrastructureAndNoErrorRepeatsTheConnection(t *testing
 	err := a.sql.Ready(t.Context())
 	require.Equal(t, fault.Infrastructure, fault.KindOf(err), "%v", err)
 	report := a.status.report()
-	require.Equal(t, stateFailing, report.Dependencies[depSQL].State)
+	require.Equal(t, breaker.DependencyFailing, report.Dependencies[depSQL].State)
 	require.Len(t, report.Problems, 1)
 	require.Contains(t, report.Problems[0], "sqlserver: open: infrastructure connection")
 	require.NotContains(t, report.Problems[0], "password-marker")
@@ -287,7 +292,7 @@ func TestAFailureToOpenIsInfrastructure(t *testing.T) {
 	for _, cause := range []error{errors.New("x"), fault.New(fault.Internal, "sqlite: open", "template", "cannot be produced")} {
 		err := a.tryOpening(t.Context(), dependency{depSQL, func(context.Context) error { return cause }, nil})
 		require.True(t, fault.IsDependency(err))
-		require.Equal(t, stateFailing, a.status.report().Dependencies[depSQL].State)
+		require.Equal(t, breaker.DependencyFailing, a.status.report().Dependencies[depSQL].State)
 	}
 }
 

@@ -45,7 +45,7 @@ type clients struct {
 
 // newClients makes the clients. Some rules of a setting are known to its adapter alone, such as the form of a key.
 // The adapters' problems are returned; known are the problems that config.Load has found.
-func newClients(c config.Config, known config.Problems, seen func(string, error)) (m clients, problems config.Problems) {
+func newClients(c config.Config, known config.Problems, seen func(context.Context, string, error)) (m clients, problems config.Problems) {
 	results, err := open.Results(c.Cosmos)
 	if err == nil {
 		m.results = results
@@ -164,7 +164,7 @@ func (a *App) useSQL(db *open.Database, check func(ctx context.Context) error) {
 	a.sql = open.NewChecked(db, func(ctx context.Context) error {
 		err := asInfrastructure(depSQL, check(ctx))
 		if err != nil {
-			a.status.seen(depSQL, err)
+			a.status.seen(ctx, depSQL, err)
 			a.status.lacks(depSQL, depSQL+": "+explain(err))
 		}
 		return err

@@ -22,7 +22,7 @@ func opening(t *testing.T, mode string, store open.Store, check func(ctx context
 	a := bare(t)
 	a.config.Mode, a.config.SysName = mode, "web"
 	a.useSQL(&open.Database{Store: store}, check)
-	a.breaker = open.Breaker(a.config, nil, watchedSink{a.sql, a.status.seen}, breaker.Options{Instance: "i", Build: "v1", Log: zerolog.Nop()})
+	a.useBreaker(open.Breaker(a.config, nil, watchedSink{a.sql, a.status.seen}, breaker.Options{Instance: "i", Build: "v1", Log: zerolog.Nop()}))
 	return a
 }
 

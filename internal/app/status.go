@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,7 +10,6 @@ import (
 
 	"sqlwriter/handlers"
 	"sqlwriter/internal/breaker"
-	"sqlwriter/internal/fault"
 )
 
 // The dependencies and their states, as Health names them.
@@ -22,53 +22,37 @@ const (
 	// depServiceBus gets its state from sent messages only.
 	depServiceBus = "servicebus"
 
+	// stateUnknown is that of a dependency that no instance has asked.
 	stateUnknown = "unknown"
-	stateOK      = "ok"
-	stateFailing = "failing"
 
 	statusLive = "live"
 )
 
-// status holds the state of this process. It makes no requests; the use cases report to it.
+// status holds the state of this process, and the flow and dependencies as the breaker knows them. The use cases report to it.
 type status struct {
 	now     func() time.Time
 	version string
-	// mode and flow are set before the first report. flow is nil when the settings are invalid.
+	// mode, flow and note are set before the first report. flow and note are nil when the settings are invalid.
 	mode string
 	flow func() breaker.View
+	note func(ctx context.Context, dependency string, err error)
 
 	mu       sync.Mutex
 	ready    bool
 	since    time.Time
 	problems map[string][]string
-	deps     map[string]handlers.DependencyHealth
 	// foreigners counts messages that are not for this process.
 	foreigners int
 }
 
 func newStatus(version string, now func() time.Time) *status {
-	return &status{
-		now: now, version: version, since: now().UTC(), problems: map[string][]string{},
-		deps: map[string]handlers.DependencyHealth{depCosmos: {State: stateUnknown}, depSQL: {State: stateUnknown}, depBlob: {State: stateUnknown}, depServiceBus: {State: stateUnknown}},
-	}
+	return &status{now: now, version: version, since: now().UTC(), problems: map[string][]string{}}
 }
 
-// seen records how a dependency answered. An error without dependency scope counts as an answer.
-func (s *status) seen(dependency string, err error) {
-	next := handlers.DependencyHealth{State: stateOK}
-	if fault.IsDependency(err) {
-		next = handlers.DependencyHealth{State: stateFailing, Kind: string(fault.KindOf(err)), Code: fault.CodeOf(err)}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := s.deps[dependency]
-	next.Since = last.Since
-	if next != last {
-		next.Since = s.now().UTC()
-		if next.State == last.State { // another error does not restart the time of the failure
-			next.Since = last.Since
-		}
-		s.deps[dependency] = next
+// seen records how a dependency answered; see breaker.NoteDependency.
+func (s *status) seen(ctx context.Context, dependency string, err error) {
+	if s.note != nil {
+		s.note(ctx, dependency, err)
 	}
 }
 
@@ -101,7 +85,7 @@ func (s *status) report() handlers.HealthReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := handlers.HealthReport{
-		Status: statusLive, Version: s.version, Mode: s.mode, Since: s.since, Problems: []string{}, Dependencies: maps.Clone(s.deps),
+		Status: statusLive, Version: s.version, Mode: s.mode, Since: s.since, Problems: []string{}, Dependencies: dependencyHealth(nil),
 		ForeignMessages: s.foreigners,
 	}
 	if s.ready {
@@ -112,6 +96,7 @@ func (s *status) report() handlers.HealthReport {
 	}
 	if s.flow != nil {
 		view := s.flow()
+		r.Dependencies = dependencyHealth(view.Control.Dependencies)
 		r.Flow, r.MassFailures = flowHealth(view), len(view.Control.MassFailures(s.now()))
 		if n := view.Control.Missed.Documents; n > 0 {
 			r.Problems = append(r.Problems, fmt.Sprintf(
@@ -123,6 +108,18 @@ func (s *status) report() handlers.HealthReport {
 		}
 	}
 	return r
+}
+
+// dependencyHealth describes the dependencies. Health is anonymous, so the instance and the reason are left out.
+func dependencyHealth(seen map[string]breaker.Dependency) map[string]handlers.DependencyHealth {
+	all := map[string]handlers.DependencyHealth{}
+	for _, name := range []string{depCosmos, depSQL, depBlob, depServiceBus} {
+		all[name] = handlers.DependencyHealth{State: stateUnknown}
+		if d, asked := seen[name]; asked {
+			all[name] = handlers.DependencyHealth{State: d.State, Since: d.Since, Kind: string(d.Kind), Code: d.Code}
+		}
+	}
+	return all
 }
 
 // flowHealth describes the breaker as it was last seen. Health makes no requests.

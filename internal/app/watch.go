@@ -12,66 +12,79 @@ import (
 // watchedDocuments reports the result of every call of Cosmos DB to the status.
 type watchedDocuments struct {
 	inner commit.Documents
-	seen  func(dependency string, err error)
+	seen  func(ctx context.Context, dependency string, err error)
 }
 
 // Read implements commit.Documents.
 func (w watchedDocuments) Read(ctx context.Context, id string) (json.RawMessage, error) {
 	raw, err := w.inner.Read(ctx, id)
-	w.seen(depCosmos, err)
+	w.seen(ctx, depCosmos, err)
 	return raw, err
 }
 
 // ReadMany implements commit.Documents.
 func (w watchedDocuments) ReadMany(ctx context.Context, ids []string) ([]json.RawMessage, error) {
 	raws, err := w.inner.ReadMany(ctx, ids)
-	w.seen(depCosmos, err)
+	w.seen(ctx, depCosmos, err)
 	return raws, err
 }
 
 // Record implements commit.Documents.
 func (w watchedDocuments) Record(ctx context.Context, id, etag string, state invoice.State) (string, error) {
 	next, err := w.inner.Record(ctx, id, etag, state)
-	w.seen(depCosmos, err)
+	w.seen(ctx, depCosmos, err)
 	return next, err
+}
+
+// watchedBacklog reports the result of every window's page to the status: an idle app asks Cosmos DB nothing else.
+type watchedBacklog struct {
+	commit.Backlog
+	seen func(ctx context.Context, dependency string, err error)
+}
+
+// Page implements commit.Backlog.
+func (w watchedBacklog) Page(ctx context.Context, q commit.WindowQuery, continuation string) ([]commit.PendingDoc, string, error) {
+	found, next, err := w.Backlog.Page(ctx, q, continuation)
+	w.seen(ctx, depCosmos, err)
+	return found, next, err
 }
 
 // watchedSink reports the result of every call of SQL to the status. A heartbeat that succeeds ends a failure.
 type watchedSink struct {
 	inner commit.Sink
-	seen  func(dependency string, err error)
+	seen  func(ctx context.Context, dependency string, err error)
 }
 
 // Apply implements commit.Sink.
 func (w watchedSink) Apply(ctx context.Context, items []commit.Item, mode commit.Mode, known breaker.Heartbeat) ([]commit.Outcome, error) {
 	outcomes, err := w.inner.Apply(ctx, items, mode, known)
-	w.seen(depSQL, err)
+	w.seen(ctx, depSQL, err)
 	return outcomes, err
 }
 
 // Heartbeat implements commit.Sink.
 func (w watchedSink) Heartbeat(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	row, err := w.inner.Heartbeat(ctx, known)
-	w.seen(depSQL, err)
+	w.seen(ctx, depSQL, err)
 	return row, err
 }
 
 // TakeOver implements commit.Sink.
 func (w watchedSink) TakeOver(ctx context.Context, known breaker.Heartbeat) (breaker.Heartbeat, error) {
 	row, err := w.inner.TakeOver(ctx, known)
-	w.seen(depSQL, err)
+	w.seen(ctx, depSQL, err)
 	return row, err
 }
 
 // watchedEvidence reports the result of every call of the evidence store to the status.
 type watchedEvidence struct {
 	inner commit.Evidence
-	seen  func(dependency string, err error)
+	seen  func(ctx context.Context, dependency string, err error)
 }
 
 // Keep implements commit.Evidence.
 func (w watchedEvidence) Keep(ctx context.Context, name string, content []byte) error {
 	err := w.inner.Keep(ctx, name, content)
-	w.seen(depBlob, err)
+	w.seen(ctx, depBlob, err)
 	return err
 }

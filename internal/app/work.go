@@ -72,7 +72,7 @@ func (a *App) opensFor(ctx context.Context) error {
 // watchedQueue reports the result of every call of Service Bus to the status.
 type watchedQueue struct {
 	inner run.Queue
-	seen  func(dependency string, err error)
+	seen  func(ctx context.Context, dependency string, err error)
 }
 
 // Send implements run.Queue.
@@ -85,7 +85,7 @@ func (w watchedQueue) Send(ctx context.Context, messages []run.Outgoing) []error
 		}
 	}
 	if len(errs) > 0 {
-		w.seen(depServiceBus, worst)
+		w.seen(ctx, depServiceBus, worst)
 	}
 	return errs
 }

@@ -96,6 +96,13 @@ type Breaker struct {
 	loggedMass         map[string]time.Time
 	// poisonCounted maps each counted poison message to its hour.
 	poisonCounted map[string]time.Time
+	// answers has the latest answer of each dependency. skipped is not yet in the control document; skippedAt is its last update.
+	answers   map[string]answer
+	skipped   []Skipped
+	skippedAt time.Time
+
+	// noting makes NoteDependency write one note at a time.
+	noting sync.Mutex
 }
 
 // New makes the breaker of one instance. A nil store means that this is the only instance.
@@ -116,7 +123,7 @@ func New(store ControlStore, o Options) *Breaker {
 		o.Wait = timer.Wait
 	}
 	return &Breaker{
-		shared: &shared{store: store, version: o.Build, log: o.Log, now: o.Now}, o: o,
+		shared: &shared{store: store, version: o.Build, log: o.Log, now: o.Now, changed: map[string]time.Time{}}, o: o, answers: map[string]answer{},
 		serial: make(chan struct{}, 1), loggedMass: map[string]time.Time{}, loneFailures: map[string]loneFailure{}, poisonCounted: map[string]time.Time{},
 	}
 }

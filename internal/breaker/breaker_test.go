@@ -352,8 +352,8 @@ func TestAMassFailureIsToldAndForgotten(t *testing.T) {
 		st, sv := &store{}, &server{}
 		a, b := open(st, sv, "a"), open(st, sv, "b")
 		for range 15 {
-			a.BeganToFail("547")
-			b.BeganToFail("547")
+			a.BeganToFail(t.Context(), "547")
+			b.BeganToFail(t.Context(), "547")
 			time.Sleep(time.Second)
 		}
 		time.Sleep(6 * time.Second)
@@ -454,7 +454,7 @@ func TestFewFailuresInManyHoursAreNoMass(t *testing.T) {
 		st, sv := &store{}, &server{}
 		b := open(st, sv, "a")
 		for range 40 {
-			b.BeganToFail("547")
+			b.BeganToFail(t.Context(), "547")
 			time.Sleep(50 * time.Minute)
 			b.Note(t.Context(), breaker.FeedLag{})
 			require.Empty(t, st.control.MassFailures(time.Now()))

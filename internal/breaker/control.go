@@ -145,10 +145,11 @@ type Skipped struct {
 
 const (
 	// Bounds of the control document: remembered builds, transitions not yet in the audit log (the log has them all),
-	// and codes.
+	// codes, and names of other environments.
 	maxBuilds      = 5
 	maxTransitions = 20
 	maxCodes       = 8
+	maxNames       = 8
 	// failingExpiry is when a code without new failures is dropped; massFailureSize is the number of documents that
 	// alerts the operators.
 	failingExpiry   = time.Hour

@@ -147,6 +147,7 @@ func (b *Breaker) heartbeat(ctx context.Context, probe bool) error {
 	b.shared.change(context.WithoutCancel(ctx), func(c *Control) bool {
 		c.noteHeartbeat(row)
 		c.noteApplied(b.o.Build, applied)
+		b.noteAnswers(c, "")
 		return true
 	})
 	return nil

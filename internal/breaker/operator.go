@@ -106,7 +106,8 @@ func (b *Breaker) resetCounters() {
 
 // View is what Health and operators see.
 type View struct {
-	// Control is the control document as last seen.
+	// Control is the control document as last seen. Its Dependencies have this instance's own failures of the last two
+	// minutes too.
 	Control Control
 	// Lost means that the control document is not available: Control is this instance's own copy.
 	Lost bool
@@ -123,6 +124,7 @@ func (b *Breaker) View(ctx context.Context) View {
 // Seen is View without a request: what this instance saw last.
 func (b *Breaker) Seen() View {
 	c, available := b.shared.cached()
+	c.Dependencies = b.merged(c.Dependencies, available)
 	return View{Control: c, Lost: !available, CutOff: b.isCutOff()}
 }
 

@@ -60,18 +60,40 @@ func (b *Breaker) AppliedAt(ctx context.Context) time.Time {
 	return b.appliedAt
 }
 
-// BeganToFail records that a document failed for the first time, with a code.
-func (b *Breaker) BeganToFail(code string) {
+// BeganToFail records that a document failed for the first time, with a code. The document that makes a mass failure of it is
+// written into the control document at once; the others go with the next Note.
+func (b *Breaker) BeganToFail(ctx context.Context, code string) {
 	now := b.o.Now()
+	c, _ := b.shared.cached()
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i, f := range b.failing {
+	was := c
+	was.noteFailing(b.failing, now)
+	b.failing = addFailing(b.failing, code, now)
+	c.noteFailing(b.failing, now)
+	var found []Failing
+	if len(c.MassFailures(now)) > len(was.MassFailures(now)) {
+		found, b.failing = b.failing, nil
+	}
+	b.mu.Unlock()
+	if found == nil {
+		return
+	}
+	b.shared.change(context.WithoutCancel(ctx), func(c *Control) bool {
+		c.noteFailing(found, now)
+		return true
+	})
+	b.logMassFailures(now)
+}
+
+// addFailing counts one document.
+func addFailing(all []Failing, code string, now time.Time) []Failing {
+	for i, f := range all {
 		if f.Code == code {
-			b.failing[i].Documents, b.failing[i].LastAt = f.Documents+1, now
-			return
+			all[i].Documents, all[i].LastAt = f.Documents+1, now
+			return all
 		}
 	}
-	b.failing = append(b.failing, Failing{Code: code, Documents: 1, Since: now, LastAt: now})
+	return append(all, Failing{Code: code, Documents: 1, Since: now, LastAt: now})
 }
 
 // Note writes successes, failures and the lag of the feed into the control document, at most every five seconds and
@@ -110,6 +132,7 @@ func (b *Breaker) Note(ctx context.Context, lag FeedLag) {
 		}
 		c.noteFailing(failing, now)
 		c.noteFeed(lag)
+		b.noteAnswers(c, "")
 		return true
 	})
 	b.logMassFailures(now)

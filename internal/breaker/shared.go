@@ -30,6 +30,8 @@ type shared struct {
 	control Control
 	etag    string
 	loaded  time.Time
+	// changed is when this instance saw each dependency's note change.
+	changed map[string]time.Time
 	// unavailable: it could not be read or written. readOnly: it could be read but not written. unread: the last read
 	// failed.
 	unavailable, readOnly, unread bool
@@ -46,6 +48,13 @@ func (s *shared) isUnread() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unread
+}
+
+// notedAt is when this instance saw a dependency's note change.
+func (s *shared) notedAt(dependency string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed[dependency]
 }
 
 // get returns the document, at most controlAge old if it is available.
@@ -186,6 +195,11 @@ func (s *shared) markUnavailable(err error) {
 func (s *shared) replace(c Control, etag string) {
 	s.mu.Lock()
 	was, first := s.control.Breaker, s.loaded.IsZero()
+	for name, d := range c.Dependencies {
+		if !d.sameNote(s.control.Dependencies[name]) {
+			s.changed[name] = s.now()
+		}
+	}
 	s.control, s.etag, s.loaded = c, etag, s.now()
 	s.mu.Unlock()
 	is := c.Breaker

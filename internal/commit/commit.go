@@ -3,6 +3,7 @@ package commit
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -109,6 +110,7 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	err := s.commit(ctx, works)
 	report := s.tally.done(oldest, c.o.Now())
 	c.breaker.Note(ctx, s.feedLag(oldest))
+	c.breaker.NoteSkipped(ctx, slices.Collect(maps.Values(s.tally.foreign)))
 	switch {
 	case err == nil:
 		s.tally.rest("waiting") // documents that lost a race or were not sent

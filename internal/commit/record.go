@@ -32,7 +32,7 @@ func (r recorder) put(ctx context.Context, w *work) error {
 		w.step = finished
 		r.tally.recorded(w.doc.ID, state, w.cause)
 		if isOwn(w.cause) && r.transitions.begin(w.doc.State).RetryCount == 0 {
-			r.breaker.BeganToFail(fault.CodeOf(w.cause))
+			r.breaker.BeganToFail(ctx, fault.CodeOf(w.cause))
 		}
 		return nil
 	case fault.Has(err, fault.Gone) && w.cause == nil:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/invoice"
 )
@@ -20,6 +21,9 @@ type tally struct {
 	mu      sync.Mutex
 	report  Report
 	counted int
+	// firstOffer says that the feed brings the batch for the first time. foreign then has the documents of each other sys_name.
+	firstOffer bool
+	foreign    map[string]breaker.Skipped
 	// contended is the error of a rewrite that lost races. Such an error is never final.
 	contended error
 }
@@ -27,6 +31,7 @@ type tally struct {
 func newTally(b Batch, log zerolog.Logger) *tally {
 	return &tally{
 		log: log, onResult: b.OnResult,
+		firstOffer: b.Purpose == FromFeed && b.RetryCount == 0, foreign: map[string]breaker.Skipped{},
 		report: Report{Documents: len(b.Documents), Outcomes: map[string]int{}, Kinds: map[string]int{}},
 	}
 }
@@ -50,12 +55,19 @@ func (t *tally) add(r DocumentResult) {
 	}
 }
 
-// skip counts a document that the batch does not take.
+// skip counts a document that the batch does not take. One of another sys_name counts as foreign when it is pending, as its
+// writer offers it, and not when a batch is offered again or its own environment has patched it.
 func (t *tally) skip(d invoice.Document, why invoice.Eligibility) {
 	outcome := "skipped"
 	switch why { //nolint:exhaustive // the others need no more
 	case invoice.NotOffered:
 		outcome = string(invoice.NotOffered)
+	case invoice.NotOurs:
+		if t.firstOffer && d.State.Status == invoice.Pending {
+			t.mu.Lock()
+			t.foreign[d.SysName] = breaker.Skipped{SysName: d.SysName, Documents: t.foreign[d.SysName].Documents + 1, Sample: d.ID}
+			t.mu.Unlock()
+		}
 	case invoice.UnknownStatus:
 		t.log.Error().Str("document", d.ID).Str("status", fault.Truncate(d.State.StatusFound, fault.MaxForeign)).
 			Msg("sql_writer.status is unknown: the document is not changed")
