@@ -94,8 +94,9 @@ func TestGoldens(t *testing.T) {
 			health := func() HealthReport {
 				return HealthReport{Status: StatusReady, Version: "v1", Since: clock(), Problems: []string{}}
 			}
+			o, _ := operated(t)
 			h := Mount([]Mounted{
-				CommitResults(&r), Health(health), Ops(r.operations), r.echo("Tick", "timer"), r.echo("Web", "req"),
+				CommitResults(&r), Health(health), Ops(opened(o)), r.echo("Tick", "timer"), r.echo("Web", "req"),
 				BatchManager(&r), BatchWorker(&r), BatchDeadLetter(&r), RunDeadLetter(&r),
 			},
 				Options{Log: zerolog.New(&log), Now: clock})

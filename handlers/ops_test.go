@@ -5,9 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -17,186 +17,151 @@ import (
 	"sqlwriter/internal/breaker"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
+	"sqlwriter/test/inmem"
 )
 
-// operations returns a fake of the use case that records its input.
-func (r *recorder) operations(context.Context) (Operations, error) { return fakeOps{r, nil}, nil }
+// failedID is the document of operated, which has failed.
+const failedID = "2025-12-17 10:30:00.000000-06:00-0001-1"
 
-type fakeOps struct {
-	r   *recorder
-	err error
+// operated returns the use cases over adapters in memory, and their run store.
+func operated(t testing.TB) (*ops.Ops, *inmem.RunStore) {
+	t.Helper()
+	docs, sink, store := inmem.NewDocuments(clock), inmem.NewSink(), inmem.NewRunStore(clock, "web")
+	require.NoError(t, docs.Put(json.RawMessage(`{"id":"`+failedID+`","request_details":{"sys_name":"web"},"invoice_details_from_rpa":{"IVCE_DTL_UID":1},
+		"process_output":{"manufacturer_name":"M","part_number":"4","unspsc":"39131711","invoice_line_status":"RC-AI"},
+		"sql_writer":{"status":"failed","last_error_kind":"document","last_error_code":"2628"}}`)))
+	flow := breaker.New(inmem.NewControl(), breaker.Options{Build: "v1", SysName: "web", Heartbeat: sink.Heartbeat, TakeOver: sink.TakeOver, Now: clock})
+	return ops.New(ops.Ports{
+		Documents: docs, Backlog: docs, Breaker: flow, RunQueue: inmem.NewQueue(nil), Selection: docs.Selection(1000),
+		ReportNames: []run.ReportName{{Name: "runs", Meaning: "the latest"}},
+		Stores: func(context.Context) (ops.Stores, error) {
+			return ops.Stores{Audit: store.AuditLog(), Runs: store, Reports: oneTable{}}, nil
+		},
+	}, ops.Options{SysName: "web", Now: clock}), store
 }
 
-func (f fakeOps) record(what string, request any) error {
-	text, err := json.Marshal(request)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(&f.r.seen, "%s %s\n", what, text)
-	return f.err
+type oneTable struct{}
+
+func (oneTable) Names() []run.ReportName {
+	return []run.ReportName{{Name: "runs", Meaning: "the latest"}}
 }
 
-func (f fakeOps) Status(context.Context) (ops.Status, error) {
-	return ops.Status{SysName: "web", At: clock(), Flow: ops.FlowView{State: breaker.Running, Says: "running"}}, f.record("status", nil)
+func (oneTable) Report(context.Context, string) (run.Table, error) {
+	return run.Table{Columns: []string{"a"}, Rows: [][]any{{1}}}, nil
 }
 
-func (f fakeOps) Why(_ context.Context, id string) (ops.Explanation, error) {
-	return ops.Explanation{ID: id, Summary: "3 of 5 retries used; next try 10:20", Attempts: []ops.Tried{}}, f.record("why", id)
+// opened makes the use cases available.
+func opened(o *ops.Ops) func(context.Context) (*ops.Ops, error) {
+	return func(context.Context) (*ops.Ops, error) { return o, nil }
 }
 
-func (f fakeOps) Pause(_ context.Context, r ops.FlowRequest) (ops.FlowChange, error) {
-	return ops.FlowChange{Audited: true}, f.record("pause", r)
-}
-
-func (f fakeOps) Resume(_ context.Context, r ops.FlowRequest) (ops.FlowChange, error) {
-	return ops.FlowChange{Audited: true}, f.record("resume", r)
-}
-
-func (f fakeOps) MarkCommitted(_ context.Context, r ops.MarkRequest) (ops.Marked, error) {
-	return ops.Marked{ID: r.ID, From: "failed"}, f.record("mark-committed", r)
-}
-
-func (f fakeOps) Audits(_ context.Context, q ops.AuditQuery) ([]ops.Audit, error) {
-	return nil, f.record("audits", q)
-}
-
-func (f fakeOps) StartRun(_ context.Context, r ops.StartRequest) (ops.Started, error) {
-	return ops.Started{Run: "drain-1", Kind: r.Kind, First: []ops.Match{}}, f.record("run/start", r)
-}
-
-func (f fakeOps) RunShow(_ context.Context, id string) (ops.RunProgress, error) {
-	return ops.RunProgress{Run: run.Run{ID: id, Status: run.RunRunning}, Done: 7}, f.record("run/show", id)
-}
-
-func (f fakeOps) RunList(_ context.Context, limit int) ([]ops.RunSummary, error) {
-	return []ops.RunSummary{{Run: run.Run{ID: "drain-1"}}}, f.record("run/list", limit)
-}
-
-func (f fakeOps) RunItems(_ context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error) {
-	return nil, f.record("run/items", q)
-}
-
-func (f fakeOps) RunCancel(_ context.Context, r ops.RunRequest) (ops.RunProgress, error) {
-	return ops.RunProgress{}, f.record("run/cancel", r)
-}
-
-func (f fakeOps) RunResume(_ context.Context, r ops.ResumeRequest) (ops.RunProgress, error) {
-	return ops.RunProgress{}, f.record("run/resume", r)
-}
-
-func (f fakeOps) BatchList(_ context.Context, q ops.BatchQuery) ([]run.Batch, error) {
-	return nil, f.record("batch/list", q)
-}
-
-func (f fakeOps) BatchShow(_ context.Context, name string) (ops.BatchDetail, error) {
-	return ops.BatchDetail{}, f.record("batch/show", name)
-}
-
-func (f fakeOps) BatchRequeue(_ context.Context, r ops.RequeueRequest) (ops.Requeued, error) {
-	return ops.Requeued{Batches: 2}, f.record("batch/requeue", r)
-}
-
-func (f fakeOps) Report(_ context.Context, name string) (run.Table, error) {
-	return run.Table{Columns: []string{"a"}, Rows: [][]any{{1}}}, f.record("report", name)
-}
-
-func (f fakeOps) ReportNames(context.Context) ([]run.ReportName, error) {
-	return []run.ReportName{{Name: "runs", Meaning: "the latest"}}, f.record("reports", nil)
+// keyed is the host's identity of a function key.
+func keyed(name string) string {
+	return `{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,"Claims":[{"Type":"http://schemas.microsoft.com/2017/07/functions/claims/keyid","Value":"` + name + `"}]}`
 }
 
 // opsCall is a request as the host forwards it.
 type opsCall struct {
 	method, path, body, media string
+	// identities are those of the host; by default a key of the name default.
+	identities string
+	headers    map[string]string
 	// noParams omits Params, so that only the address has the path.
 	noParams bool
 }
 
-func (c opsCall) object(t *testing.T) string {
+func (c opsCall) object(t testing.TB, route string) string {
 	t.Helper()
 	path, query, _ := strings.Cut(c.path, "?")
 	values := map[string]string{}
-	for pair := range strings.SplitSeq(query, "&") {
-		if name, value, ok := strings.Cut(pair, "="); ok {
-			values[name] = value
-		}
+	parsed, err := url.ParseQuery(query)
+	require.NoError(t, err)
+	for name := range parsed {
+		values[name] = parsed.Get(name)
 	}
-	req := map[string]any{"Url": "https://app.azurewebsites.net/api/ops/" + c.path, "Method": c.method, "Query": values, "Headers": map[string][]string{}}
+	if c.identities == "" {
+		c.identities = keyed("default")
+	}
+	headers := map[string][]string{}
+	for name, value := range c.headers {
+		headers[name] = []string{value}
+	}
+	req := map[string]any{
+		"Url": "https://app.azurewebsites.net/api/" + route + "/" + c.path, "Method": c.method, "Query": values, "Headers": headers,
+		"Identities": json.RawMessage("[" + c.identities + "]"),
+	}
 	if !c.noParams {
 		req["Params"] = map[string]string{"path": path}
 	}
 	if c.body != "" {
 		req["Body"] = c.body
-		media := c.media
-		if media == "" {
-			media = "application/json; charset=utf-8"
+		if c.media == "" {
+			c.media = "application/json; charset=utf-8"
 		}
-		req["Headers"] = map[string][]string{"content-type": {media}}
+		headers["content-type"] = []string{c.media}
 	}
 	body, err := json.Marshal(map[string]any{"Data": map[string]any{"req": req}, "Metadata": map[string]any{}})
 	require.NoError(t, err)
 	return string(body)
 }
 
+// called is a function's answer to a caller.
+type called struct {
+	Status  string            `json:"statusCode"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+	log     string
+}
+
 // call runs the request.
-func (c opsCall) call(t *testing.T, open func(context.Context) (Operations, error)) (status, body, log string) {
+func (c opsCall) call(t testing.TB, f Mounted) called {
 	t.Helper()
 	var out bytes.Buffer
-	h := Mount([]Mounted{Ops(open)}, Options{Log: zerolog.New(&out), Now: clock})
+	h := Mount([]Mounted{f}, Options{Log: zerolog.New(&out), Now: clock})
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/Ops", strings.NewReader(c.object(t))))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/"+f.Name, strings.NewReader(c.object(t, strings.ToLower(f.Name)))))
 	require.Equal(t, http.StatusOK, w.Code, "the invocation itself never fails: %s", w.Body)
 	var reply struct {
 		Outputs struct {
-			Res struct{ StatusCode, Body string } `json:"res"`
+			Res called `json:"res"`
 		}
 	}
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &reply))
 	require.True(t, json.Valid([]byte(reply.Outputs.Res.Body)))
-	return reply.Outputs.Res.StatusCode, reply.Outputs.Res.Body, out.String()
+	reply.Outputs.Res.log = out.String()
+	return reply.Outputs.Res
 }
 
-func TestOpsPassesRequestsOn(t *testing.T) {
-	for _, c := range []struct {
-		call opsCall
-		seen string
-	}{
-		{opsCall{method: "GET", path: "status"}, "status null"},
-		{opsCall{method: "GET", path: "Status/", noParams: true}, "status null"},
-		{opsCall{method: "GET", path: "why?id=a b"}, `why "a b"`},
-		{opsCall{method: "GET", path: "run/list"}, "run/list 0"},
-		{opsCall{method: "GET", path: "run/list?limit=5&code=key-marker"}, "run/list 5"},
-		{opsCall{method: "GET", path: "audits?limit=7"}, `audits {"limit":7}`},
-		{opsCall{method: "GET", path: "audits?run=r&action=RUN_CANCEL&all=true"}, `audits {"run":"r","action":"RUN_CANCEL","all":true}`},
-		{opsCall{method: "GET", path: "audits?all=0"}, `audits {}`},
-		{opsCall{method: "POST", path: "run/start", body: `{"kind":"replay","all":true,"by":"b","why":"w"}`, media: "application/vnd.x+json"}, `run/start {"kind":"replay","all":true,"by":"b","why":"w"}`},
-		{opsCall{method: "POST", path: "pause", body: `{"by":"b","why":"w"}`}, `pause {"by":"b","why":"w"}`},
-		{opsCall{method: "POST", path: "resume", body: `{"by":"b","why":"w","force":true}`}, `resume {"by":"b","why":"w","force":true}`},
-		{opsCall{method: "POST", path: "mark-committed", body: `{"id":"i","by":"b","why":"w"}`}, `mark-committed {"id":"i","by":"b","why":"w"}`},
-		{
-			opsCall{method: "POST", path: "run/start", body: `{"kind":"replay","error_kind":"document","code":"2628","to":"2026-01-02T03:04:05Z","ids":["a"],"dry_run":true,"rate_per_minute":60,"limit":3,"pattern":"checkpoint","by":"b","why":"w"}`},
-			`run/start {"kind":"replay","error_kind":"document","code":"2628","to":"2026-01-02T03:04:05Z","ids":["a"],"dry_run":true,"rate_per_minute":60,"limit":3,"pattern":"checkpoint","by":"b","why":"w"}`,
-		},
-		{opsCall{method: "GET", path: "run/show?id=drain-1"}, `run/show "drain-1"`},
-		{opsCall{method: "GET", path: "Run/List/", noParams: true}, "run/list 0"},
-		{opsCall{method: "GET", path: "run/list?limit=3"}, "run/list 3"},
-		{opsCall{method: "GET", path: "run/items?run=r&outcome=failed, deferred&after=a b&limit=1000"}, `run/items {"run":"r","outcomes":["failed","deferred"],"after":"a b","limit":1000}`},
-		{opsCall{method: "POST", path: "run/cancel", body: `{"run":"r","by":"b","why":"w"}`}, `run/cancel {"run":"r","by":"b","why":"w"}`},
-		{opsCall{method: "POST", path: "run/resume", body: `{"run":"r","by":"b","why":"w"}`}, `run/resume {"run":"r","by":"b","why":"w"}`},
-		{opsCall{method: "GET", path: "batch/list?run=r&status=failed&limit=9"}, `batch/list {"run":"r","status":"failed","limit":9}`},
-		{opsCall{method: "GET", path: "batch/list"}, `batch/list {}`},
-		{opsCall{method: "GET", path: "batch/show?id=r/12"}, `batch/show "r/12"`},
-		{opsCall{method: "POST", path: "batch/requeue", body: `{"run":"r","by":"b","why":"w"}`}, `batch/requeue {"run":"r","by":"b","why":"w"}`},
-		{opsCall{method: "GET", path: "report?name=workers"}, `report "workers"`},
-		{opsCall{method: "GET", path: "reports"}, `reports null`},
-	} {
-		var r recorder
-		status, body, log := c.call.call(t, r.operations)
-		require.Equal(t, "200", status, "%v: %s", c.call, body)
-		require.Equal(t, c.seen+"\n", r.seen.String())
-		require.NotContains(t, log, "key-marker")
-		require.Contains(t, log, `"http_status":200`)
+func TestOpsServesEachCall(t *testing.T) {
+	o, store := operated(t)
+	run := func(c opsCall) map[string]any {
+		t.Helper()
+		got := c.call(t, Ops(opened(o)))
+		require.Equal(t, "200", got.Status, got.Body)
+		require.Equal(t, jsonType, got.Headers["Content-Type"])
+		require.NotContains(t, got.log, "key-marker")
+		var answer map[string]any
+		require.NoError(t, json.Unmarshal([]byte(got.Body), &answer))
+		return answer
 	}
+	require.Equal(t, "web", run(opsCall{method: "GET", path: "v1/Status/", noParams: true})["sys_name"])
+	require.Equal(t, "failed", run(opsCall{method: "GET", path: "v1/documents/why?code=key-marker&id=" + url.QueryEscape(failedID)})["status"])
+	started := run(opsCall{method: "POST", path: "v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`, media: "application/vnd.x+json", identities: keyed("ann")})
+	require.Len(t, run(opsCall{method: "GET", path: "v1/runs?limit=3"})["runs"], 1)
+	id := started["run"].(string)
+	require.Equal(t, "running", run(opsCall{method: "GET", path: "v1/runs/progress?run=" + id})["status"])
+	require.Equal(t, []any{}, run(opsCall{method: "GET", path: "v1/runs/items?outcome=failed,deferred&run=" + id})["items"], "a list is never null")
+	require.Equal(t, []any{}, run(opsCall{method: "GET", path: "v1/batches"})["batches"])
+	run(opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"w"}`})
+	run(opsCall{method: "POST", path: "v1/flow/resume", body: `{"why":"w","force":true}`})
+	run(opsCall{method: "POST", path: "v1/runs/cancel", body: `{"run":"` + id + `","why":"w"}`})
+	run(opsCall{method: "POST", path: "v1/documents/mark-committed", body: `{"id":"` + failedID + `","why":"w"}`})
+	require.Len(t, run(opsCall{method: "GET", path: "v1/audits?all=true"})["audits"], 5)
+	require.Len(t, run(opsCall{method: "GET", path: "v1/reports"})["reports"], 1)
+	require.Equal(t, []any{[]any{1.0}}, run(opsCall{method: "GET", path: "v1/reports/rows?name=runs"})["rows"])
+	require.Equal(t, "function key ann", store.Audits()[0].By, "the audit log names the key")
 }
 
 func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
@@ -205,37 +170,72 @@ func TestOpsRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		status string
 		says   string
 	}{
-		"another path":             {opsCall{method: "GET", path: "content-marker"}, "404", `"known_paths":["audits","batch/list",`},
+		"another path":             {opsCall{method: "GET", path: "v1/content-marker"}, "404", `"known":["audits","batches",`},
+		"another version":          {opsCall{method: "GET", path: "v2/status"}, "404", "no such path"},
 		"no path":                  {opsCall{method: "GET", path: ""}, "404", "no such path"},
-		"GET to act":               {opsCall{method: "GET", path: "pause"}, "405", "ops/pause takes POST only"},
-		"POST to ask":              {opsCall{method: "POST", path: "status", body: "{}"}, "405", "takes GET only"},
-		"no body":                  {opsCall{method: "POST", path: "pause"}, "400", "found nothing"},
-		"no JSON":                  {opsCall{method: "POST", path: "pause", body: "content-marker"}, "400", "found text that is not JSON"},
-		"cut off":                  {opsCall{method: "POST", path: "pause", body: `{"by":"b"`}, "400", "found text that is not JSON"},
-		"a list":                   {opsCall{method: "POST", path: "pause", body: `[]`}, "400", "expected a JSON object, found a array"},
-		"an unknown name":          {opsCall{method: "POST", path: "run/start", body: `{"al":true}`}, "400", `unknown field \"al\"`},
-		"another type":             {opsCall{method: "POST", path: "run/start", body: `{"all":"yes"}`}, "400", "all: expected a bool, found a string"},
-		"no time":                  {opsCall{method: "POST", path: "run/start", body: `{"from":"yesterday"}`}, "400", "expected times such as"},
-		"two objects":              {opsCall{method: "POST", path: "pause", body: `{"by":"b"}{}`}, "400", "more behind it"},
-		"bytes":                    {opsCall{method: "POST", path: "pause", body: `eyJieSI6ImIifQ==`, media: "application/octet-stream"}, "415", "application/octet-stream"},
-		"a form":                   {opsCall{method: "POST", path: "pause", body: `by=b`, media: "application/x-www-form-urlencoded"}, "415", "application/json"},
-		"no limit":                 {opsCall{method: "GET", path: "run/list?limit=all"}, "400", "limit"},
-		"not all and not some":     {opsCall{method: "GET", path: "audits?all=some"}, "400", "all: expected true or false"},
-		"no limit of runs":         {opsCall{method: "GET", path: "run/list?limit=0"}, "400", "limit"},
-		"no limit of batches":      {opsCall{method: "GET", path: "batch/list?limit=-1"}, "400", "limit"},
-		"a run begun by GET":       {opsCall{method: "GET", path: "run/start"}, "405", "ops/run/start takes POST only"},
-		"a run without a verb":     {opsCall{method: "GET", path: "run"}, "404", `"batch/list","batch/requeue","batch/show","mark-committed",`},
-		"an unknown name of a run": {opsCall{method: "POST", path: "run/start", body: `{"kind":"drain","al":true}`}, "400", `unknown field \"al\"`},
-		"another's name":           {opsCall{method: "POST", path: "batch/requeue", body: `{"id":"x"}`}, "400", `unknown field \"id\"`},
+		"GET to act":               {opsCall{method: "GET", path: "v1/flow/pause"}, "405", "flow/pause takes POST only"},
+		"POST to ask":              {opsCall{method: "POST", path: "v1/status", body: "{}"}, "405", "takes GET only"},
+		"DELETE":                   {opsCall{method: "DELETE", path: "v1/runs"}, "405", "takes GET and POST only"},
+		"no body":                  {opsCall{method: "POST", path: "v1/flow/pause"}, "400", "found nothing"},
+		"no JSON":                  {opsCall{method: "POST", path: "v1/flow/pause", body: "{content-marker"}, "400", "found text that is not JSON"},
+		"cut off":                  {opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"b"`}, "400", "found text that is not JSON"},
+		"a list":                   {opsCall{method: "POST", path: "v1/flow/pause", body: `[]`}, "400", "expected a JSON object, found something else"},
+		"null":                     {opsCall{method: "POST", path: "v1/flow/pause", body: `null`}, "400", "expected a JSON object, found something else"},
+		"who asks":                 {opsCall{method: "POST", path: "v1/flow/pause", body: `{"by":"ann","why":"w"}`}, "400", "by: unknown member of flow.pause; known: why, force"},
+		"an unknown name":          {opsCall{method: "POST", path: "v1/runs", body: `{"al":true}`}, "400", "al: unknown member of run.start; known: kind, error_kind,"},
+		"another type":             {opsCall{method: "POST", path: "v1/runs", body: `{"all":"yes"}`}, "400", "all: expected a bool, found a string"},
+		"no time":                  {opsCall{method: "POST", path: "v1/runs", body: `{"from":"yesterday"}`}, "400", "expected times such as"},
+		"two objects":              {opsCall{method: "POST", path: "v1/flow/pause", body: `{"why":"b"}{}`}, "400", "more behind it"},
+		"bytes":                    {opsCall{method: "POST", path: "v1/flow/pause", body: `eyJieSI6ImIifQ==`, media: "application/octet-stream"}, "415", "application/octet-stream"},
+		"a form":                   {opsCall{method: "POST", path: "v1/flow/pause", body: `why=b`, media: "application/x-www-form-urlencoded"}, "415", "application/json"},
+		"an unknown parameter":     {opsCall{method: "GET", path: "v1/runs?limt=1"}, "400", "limt: unknown parameter of run.list; known: limit, page"},
+		"one where there are none": {opsCall{method: "GET", path: "v1/status?all=1"}, "400", "all: unknown parameter of status.get; known: none"},
+		"one of an action":         {opsCall{method: "POST", path: "v1/flow/pause?why=w", body: "{}"}, "400", "why: flow.pause takes its parameters in the body"},
+		"no limit":                 {opsCall{method: "GET", path: "v1/runs?limit=all"}, "400", "limit: expected a whole number"},
+		"a negative limit":         {opsCall{method: "GET", path: "v1/batches?limit=-1"}, "400", "limit"},
+		"not all and not some":     {opsCall{method: "GET", path: "v1/audits?all=some"}, "400", "all: expected true or false"},
+		"no run":                   {opsCall{method: "GET", path: "v1/runs/progress"}, "400", "run: expected the id of a run"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var r recorder
-			status, body, log := c.call.call(t, r.operations)
-			require.Equal(t, c.status, status, body)
-			require.Contains(t, body, c.says)
-			require.Empty(t, r.seen.String())
-			require.NotContains(t, log, "content-marker")
+			o, store := operated(t)
+			got := c.call.call(t, Ops(opened(o)))
+			require.Equal(t, c.status, got.Status, got.Body)
+			require.Equal(t, opsapi.ProblemType, got.Headers["Content-Type"])
+			var p opsapi.Problem
+			require.NoError(t, json.Unmarshal([]byte(got.Body), &p))
+			require.Contains(t, got.Body, c.says)
+			require.Equal(t, []any{"about:blank", "request"}, []any{p.Type, p.Kind})
+			require.Equal(t, c.status == "405", got.Headers["Allow"] != "")
+			require.Empty(t, store.Audits())
+			require.NotContains(t, got.log, "content-marker")
 		})
+	}
+	got := opsCall{method: "DELETE", path: "v1/runs"}.call(t, Ops(nil))
+	require.Equal(t, "GET, POST", got.Headers["Allow"])
+}
+
+// A key whose name begins with reader reads and does nothing else. Who has no key does nothing.
+func TestAKeyHasARole(t *testing.T) {
+	o, store := operated(t)
+	principal := `{"AuthenticationType":"aad","IsAuthenticated":true,"RoleClaimType":"roles","Claims":[{"Type":"roles","Value":"Operator"}]}`
+	for name, c := range map[string]struct{ identities, reads, acts string }{
+		"default":           {keyed("default"), "200", "200"},
+		"master":            {keyed("master"), "200", "200"},
+		"a tool without":    {`{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,"Claims":[]}`, "200", "200"},
+		"reader":            {keyed("reader"), "200", "403"},
+		"a reader's":        {keyed("Reader-monitor"), "200", "403"},
+		"nobody":            {`{"AuthenticationType":null,"IsAuthenticated":false,"Claims":[]}`, "401", "401"},
+		"a person":          {principal, "401", "401"},
+		"a person and key":  {principal + "," + keyed("reader"), "200", "403"},
+		"a forged key":      {keyed("default") + "," + keyed("reader"), "200", "403"},
+		"not authenticated": {strings.Replace(keyed("default"), "true", "false", 1), "401", "401"},
+	} {
+		got := opsCall{method: "GET", path: "v1/status", identities: c.identities}.call(t, Ops(opened(o)))
+		require.Equal(t, c.reads, got.Status, "%s: %s", name, got.Body)
+		before := len(store.Audits())
+		got = opsCall{method: "POST", path: "v1/runs", body: `{"kind":"replay","all":true,"why":"w"}`, identities: c.identities}.call(t, Ops(opened(o)))
+		require.Equal(t, c.acts, got.Status, "%s: %s", name, got.Body)
+		require.Equal(t, c.acts == "200", len(store.Audits()) > before, name)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestOpsMapsErrors(t *testing.T) {
 		status string
 		says   []string
 	}{
-		"usage":          {&ops.RequestError{Refusal: ops.Usage, Message: "why: missing"}, "400", []string{`"kind":"request"`, `"code":"usage"`, "why: missing"}},
+		"usage":          {&ops.RequestError{Refusal: ops.Usage, Message: "why: missing"}, "400", []string{`"kind":"request"`, `"code":"usage"`, "why: missing", `"title":"Bad Request"`}},
 		"not found":      {&ops.RequestError{Refusal: ops.NotFound, Message: "nobody"}, "404", []string{`"code":"not_found"`}},
 		"conflict":       {&ops.RequestError{Refusal: ops.Conflict, Message: "committed"}, "409", []string{`"code":"conflict"`}},
 		"infrastructure": {fault.Wrap(fault.Infrastructure, "cosmos: read", "401", "refused", errors.New("key-marker")), "503", []string{`"kind":"infrastructure"`, `"code":"401"`, "refused"}},
@@ -256,37 +256,16 @@ func TestOpsMapsErrors(t *testing.T) {
 		"unclassified":   {errors.New("key-marker"), "500", []string{`"code":"unclassified"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var r recorder
-			use := func(context.Context) (Operations, error) { return fakeOps{&r, c.err}, nil }
-			refuse := func(context.Context) (Operations, error) { return nil, c.err }
-			for _, open := range []func(context.Context) (Operations, error){use, refuse} {
-				for _, call := range []opsCall{{method: "GET", path: "run/list"}, {method: "POST", path: "run/cancel", body: `{}`}} {
-					status, body, log := call.call(t, open)
-					require.Equal(t, c.status, status, body)
-					for _, says := range c.says {
-						require.Contains(t, body, says)
-					}
-					require.NotContains(t, body+log, "key-marker")
-					require.Contains(t, log, `"http_status":`+c.status)
+			fails := func(context.Context) (*ops.Ops, error) { return nil, c.err }
+			for _, call := range []opsCall{{method: "GET", path: "v1/runs"}, {method: "POST", path: "v1/runs/cancel", body: `{}`}} {
+				got := call.call(t, Ops(fails))
+				require.Equal(t, c.status, got.Status, got.Body)
+				for _, says := range c.says {
+					require.Contains(t, got.Body, says)
 				}
+				require.NotContains(t, got.Body+got.log, "key-marker")
+				require.Contains(t, got.log, `"http_status":`+c.status)
 			}
 		})
 	}
-}
-
-// Lists are never null, and results have the member names that the command line reads.
-func TestOpsAnswersAboutRuns(t *testing.T) {
-	for path, says := range map[string]string{
-		"run/items?run=r": `{"items":[]}`, "batch/list": `{"batches":[]}`, "reports": `{"reports":[{"name":"runs","meaning":"the latest"}]}`,
-		"report?name=runs": `{"columns":["a"],"rows":[[1]]}`,
-	} {
-		var r recorder
-		_, body, _ := opsCall{method: "GET", path: path}.call(t, r.operations)
-		require.JSONEq(t, says, body, path)
-	}
-	var r recorder
-	_, body, _ := opsCall{method: "GET", path: "run/show?id=a"}.call(t, r.operations)
-	var p ops.RunProgress
-	require.NoError(t, json.Unmarshal([]byte(body), &p))
-	require.Equal(t, []any{"a", run.RunRunning, 7}, []any{p.ID, p.Status, p.Done})
 }

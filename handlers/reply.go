@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -24,6 +25,8 @@ type HTTPReply struct {
 	Status int
 	// Body is a JSON object. It is sent as text, because the host parses and rewrites objects and their dates.
 	Body any
+	// Headers replace and add to those that every response has.
+	Headers map[string]string
 }
 
 // wireReply is the host's HttpScriptInvocationResult. It always has all three members: an empty or null reply blocks
@@ -51,8 +54,6 @@ type errorDetail struct {
 	Kind   string   `json:"kind,omitempty"`
 	Code   string   `json:"code,omitempty"`
 	Known  []string `json:"known_functions,omitempty"`
-	// KnownPaths are the paths of the operators' API.
-	KnownPaths []string `json:"known_paths,omitempty"`
 }
 
 // encode returns the body of a 2xx reply.
@@ -66,11 +67,9 @@ func (r Reply) encode() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		wire.Outputs["res"] = wireHTTP{
-			StatusCode: strconv.Itoa(r.HTTP.Status),
-			Headers:    map[string]string{"Content-Type": jsonType, "Cache-Control": "no-store"},
-			Body:       string(body),
-		}
+		headers := map[string]string{"Content-Type": jsonType, "Cache-Control": "no-store"}
+		maps.Copy(headers, r.HTTP.Headers)
+		wire.Outputs["res"] = wireHTTP{StatusCode: strconv.Itoa(r.HTTP.Status), Headers: headers, Body: string(body)}
 	}
 	return json.Marshal(wire)
 }

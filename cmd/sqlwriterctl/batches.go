@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
 )
 
@@ -30,16 +31,16 @@ func (c *batchListCommand) Run(ctx context.Context, a *app) error {
 	if err := atLeastOne(c.Limit); err != nil {
 		return err
 	}
-	return c.operate(ctx, a, func(o operations) error {
-		list, err := o.BatchList(ctx, ops.BatchQuery{Run: c.ID, Status: run.BatchStatus(c.Status), Limit: c.Limit})
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		page, err := opsapi.Do(ctx, o, opsapi.BatchList, ops.BatchQuery{Run: c.ID, Status: run.BatchStatus(c.Status), Limit: c.Limit})
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return printJSON(a, append([]run.Batch{}, list...))
+			return printJSON(a, page.Batches)
 		}
 		rows := [][]string{{"BATCH", "STATUS", "DOCUMENTS", "SUCCESS", "FAILURE", "QUEUED", "STARTED", "ENDED", "ERROR"}}
-		for _, b := range list {
+		for _, b := range page.Batches {
 			rows = append(rows, []string{
 				batchName(b), batchStatus(b.Status), strconv.Itoa(b.Total), strconv.Itoa(b.Success), strconv.Itoa(b.Failure),
 				clock(b.QueuedAt), clock(b.StartedAt), clock(b.EndedAt), orDash(oneLine(batchError(b))),
@@ -77,8 +78,8 @@ type batchShowCommand struct {
 
 // Run shows the batch.
 func (c *batchShowCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
-		b, err := o.BatchShow(ctx, c.ID)
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		b, err := opsapi.Do(ctx, o, opsapi.BatchShow, opsapi.Batch{Batch: c.ID})
 		if err != nil {
 			return err
 		}
@@ -140,8 +141,8 @@ func (c *batchRequeueCommand) Run(ctx context.Context, a *app) error {
 	if (c.ID == "") == (c.RunID == "") {
 		return &usageError{errors.New("batch requeue: expected a batch, or --run, not both")}
 	}
-	return c.operate(ctx, a, func(o operations) error {
-		done, err := o.BatchRequeue(ctx, ops.RequeueRequest{Batch: c.ID, Run: c.RunID, By: operatorName(), Why: c.Why})
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		done, err := opsapi.Do(ctx, o, opsapi.BatchRequeue, ops.RequeueRequest{Batch: c.ID, Run: c.RunID, Why: c.Why})
 		if err != nil {
 			return err
 		}
@@ -165,11 +166,11 @@ type reportCommand struct {
 
 // Run runs the report, or lists all reports.
 func (c *reportCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
 		if c.Name == "" {
 			return c.list(ctx, a, o)
 		}
-		t, err := o.Report(ctx, c.Name)
+		t, err := opsapi.Do(ctx, o, opsapi.ReportShow, opsapi.Report{Name: c.Name})
 		if err != nil {
 			return err
 		}
@@ -194,16 +195,16 @@ func (c *reportCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-func (c *reportCommand) list(ctx context.Context, a *app, o operations) error {
-	names, err := o.ReportNames(ctx)
+func (c *reportCommand) list(ctx context.Context, a *app, o opsapi.Caller) error {
+	all, err := opsapi.Do(ctx, o, opsapi.ReportList, opsapi.None{})
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return printJSON(a, append([]run.ReportName{}, names...))
+		return printJSON(a, all.Reports)
 	}
 	rows := [][]string{{"REPORT", "ANSWERS"}}
-	for _, n := range names {
+	for _, n := range all.Reports {
 		rows = append(rows, []string{n.Name, n.Meaning})
 	}
 	return a.table(rows)

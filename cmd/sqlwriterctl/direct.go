@@ -19,35 +19,16 @@ import (
 	"sqlwriter/internal/cosmos"
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
 	"sqlwriter/internal/store/shared"
 )
 
-// operations are the operators' queries and actions, by the use case in this process or by an app's Ops function.
-type operations interface {
-	Status(ctx context.Context) (ops.Status, error)
-	Why(ctx context.Context, id string) (ops.Explanation, error)
-	Pause(ctx context.Context, r ops.FlowRequest) (ops.FlowChange, error)
-	Resume(ctx context.Context, r ops.FlowRequest) (ops.FlowChange, error)
-	MarkCommitted(ctx context.Context, r ops.MarkRequest) (ops.Marked, error)
-	Audits(ctx context.Context, q ops.AuditQuery) ([]ops.Audit, error)
-	runOperations
-}
-
-// runOperations are the operations on runs.
-type runOperations interface {
-	StartRun(ctx context.Context, r ops.StartRequest) (ops.Started, error)
-	RunShow(ctx context.Context, id string) (ops.RunProgress, error)
-	RunList(ctx context.Context, limit int) ([]ops.RunSummary, error)
-	RunItems(ctx context.Context, q ops.ItemQuery) ([]run.ItemOutcome, error)
-	RunCancel(ctx context.Context, r ops.RunRequest) (ops.RunProgress, error)
-	RunResume(ctx context.Context, r ops.ResumeRequest) (ops.RunProgress, error)
-	BatchList(ctx context.Context, q ops.BatchQuery) ([]run.Batch, error)
-	BatchShow(ctx context.Context, name string) (ops.BatchDetail, error)
-	BatchRequeue(ctx context.Context, r ops.RequeueRequest) (ops.Requeued, error)
-	Report(ctx context.Context, name string) (run.Table, error)
-	ReportNames(ctx context.Context) ([]run.ReportName, error)
-}
+// Environment variables.
+const (
+	appVariable = "SQLWRITER_APP"
+	keyVariable = "SQLWRITER_KEY" //nolint:gosec // a name
+)
 
 // appFlags are the flags of the commands that an app can answer.
 type appFlags struct {
@@ -57,11 +38,11 @@ type appFlags struct {
 
 // operate calls use with an app's client or with a use case in this process, and names the source on stderr. The flag --app
 // comes first, then the connection flags, then SQLWRITER_APP, then the other sources of connections.
-func (f appFlags) operate(ctx context.Context, a *app, use func(operations) error) error {
+func (f appFlags) operate(ctx context.Context, a *app, use func(opsapi.Caller) error) error {
 	return a.asTyped(f.reach(ctx, a, use))
 }
 
-func (f appFlags) reach(ctx context.Context, a *app, use func(operations) error) error {
+func (f appFlags) reach(ctx context.Context, a *app, use func(opsapi.Caller) error) error {
 	address, source := f.App, "flag --app"
 	typed := a.flags != flags{}
 	if address != "" && typed {
@@ -83,7 +64,7 @@ func (f appFlags) reach(ctx context.Context, a *app, use func(operations) error)
 	if key == "" {
 		return &usageError{fmt.Errorf("the app (%s) requires a function key: set %s, or pass --key", source, keyVariable)}
 	}
-	client, err := newAppClient(address, key)
+	client, err := opsapi.Remote(address, opsapi.Credential{Key: key}, nil)
 	if err != nil {
 		return &usageError{fmt.Errorf("%s: %w", source, err)}
 	}
@@ -130,7 +111,7 @@ func flagsOf(command *kong.Node, member string) (flags []string) {
 
 // direct makes the use case over the connections that it finds. It connects only when the use case needs to, so that usage
 // errors come first, and queries of SQL alone work during an outage of Cosmos DB.
-func (a *app) direct(ctx context.Context, use func(operations) error) (err error) {
+func (a *app) direct(ctx context.Context, use func(opsapi.Caller) error) (err error) {
 	documents, from, err := a.openDocuments(ctx)
 	if err != nil {
 		return err
@@ -186,10 +167,10 @@ func (a *app) direct(ctx context.Context, use func(operations) error) (err error
 	}
 	queue, closeQueue := runQueue(c.ServiceBus, from.name)
 	defer closeQueue()
-	return use(ops.New(ops.Ports{
+	return use(opsapi.Direct(ops.New(ops.Ports{
 		Documents: documents, Backlog: documents, Breaker: flow, Stores: stores, ReportNames: shared.ReportNames(),
 		RunQueue: queue, Selection: documents.Selection(),
-	}, o))
+	}, o), operatorName()))
 }
 
 // toolBuild stands where the app's version stands: in evidence and in the instance's name. The breaker here has no build, so

@@ -13,6 +13,7 @@ import (
 	"sqlwriter/internal/commit"
 	"sqlwriter/internal/invoice"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
 )
 
 type statusCommand struct {
@@ -23,8 +24,8 @@ type statusCommand struct {
 
 // Run prints the status.
 func (c *statusCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
-		s, err := o.Status(ctx)
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		s, err := opsapi.Do(ctx, o, opsapi.StatusGet, opsapi.None{})
 		if err != nil {
 			return err
 		}
@@ -113,8 +114,8 @@ type whyCommand struct {
 
 // Run prints the explanation.
 func (c *whyCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
-		e, err := o.Why(ctx, c.ID)
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		e, err := opsapi.Do(ctx, o, opsapi.DocumentWhy, opsapi.Document{ID: c.ID})
 		if err != nil {
 			return err
 		}
@@ -158,8 +159,8 @@ type pauseCommand struct {
 
 // Run pauses the flow.
 func (c *pauseCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
-		change, err := o.Pause(ctx, ops.FlowRequest{By: operatorName(), Why: c.Why})
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		change, err := opsapi.Do(ctx, o, opsapi.FlowPause, ops.FlowRequest{Why: c.Why})
 		return printFlowChange(a, change, err, c.JSON)
 	})
 }
@@ -174,8 +175,8 @@ type resumeCommand struct {
 
 // Run resumes the flow.
 func (c *resumeCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
-		change, err := o.Resume(ctx, ops.FlowRequest{By: operatorName(), Why: c.Why, Force: c.Force})
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		change, err := opsapi.Do(ctx, o, opsapi.FlowResume, ops.FlowRequest{Why: c.Why, Force: c.Force})
 		if err == nil && c.Force && change.Risk == "" && !c.JSON {
 			a.printf("there was nothing to accept; the flow was resumed")
 		}
@@ -211,8 +212,8 @@ type markCommittedCommand struct {
 
 // Run marks the document.
 func (c *markCommittedCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
-		res, err := o.MarkCommitted(ctx, ops.MarkRequest{ID: c.ID, By: operatorName(), Why: c.Why})
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		res, err := opsapi.Do(ctx, o, opsapi.DocumentMarkCommitted, ops.MarkRequest{ID: c.ID, Why: c.Why})
 		if err != nil {
 			return err
 		}
@@ -236,19 +237,19 @@ type auditsCommand struct {
 
 // Run lists the entries, newest first.
 func (c *auditsCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
-		audits, err := o.Audits(ctx, ops.AuditQuery{Run: c.RunID, Action: c.Action, All: c.All, Limit: c.Limit})
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		page, err := opsapi.Do(ctx, o, opsapi.AuditList, ops.AuditQuery{Run: c.RunID, Action: c.Action, All: c.All, Limit: c.Limit})
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return printJSON(a, append([]ops.Audit{}, audits...))
+			return printJSON(a, page.Audits)
 		}
 		rows := [][]string{{"AT", "LEVEL", "ACTION", "BY", "SUBJECT", "WHY"}}
-		for _, e := range audits {
+		for _, e := range page.Audits {
 			rows = append(rows, []string{clock(e.At), orDash(e.Level), e.Action, e.By, orDash(e.Subject), oneLine(e.Why)})
 		}
-		if len(audits) == 0 {
+		if len(page.Audits) == 0 {
 			a.notef("no entry found%s", c.leftOut())
 		}
 		return a.table(rows)

@@ -70,7 +70,7 @@ func (r *runReceipt) discard() {
 }
 
 // write writes the documents of an ended run and gives the file its name. page requests one page of documents.
-func (r *runReceipt) write(ctx context.Context, p ops.RunProgress, page func(context.Context, ops.ItemQuery) ([]run.ItemOutcome, error)) error {
+func (r *runReceipt) write(ctx context.Context, p ops.RunProgress, page func(context.Context, ops.ItemQuery) (ops.ItemPage, error)) error {
 	out := bufio.NewWriter(r.file)
 	lines := json.NewEncoder(out)
 	lines.SetEscapeHTML(false)
@@ -82,22 +82,21 @@ func (r *runReceipt) write(ctx context.Context, p ops.RunProgress, page func(con
 		return fmt.Errorf("receipt: %w", err)
 	}
 	counts, total := map[string]int{}, 0
-	for after := ""; ; {
-		items, err := page(ctx, ops.ItemQuery{Run: p.ID, After: after, Limit: receiptPage})
+	for q := (ops.ItemQuery{Run: p.ID, Limit: receiptPage}); ; {
+		found, err := page(ctx, q)
 		if err != nil {
 			return err
 		}
-		for _, i := range items {
+		for _, i := range found.Items {
 			counts[outcomeName(i.Outcome)]++
 			total++
 			if err := lines.Encode(receiptLine{i.Document, outcomeName(i.Outcome), i.Code, i.Number}); err != nil {
 				return fmt.Errorf("receipt: %w", err)
 			}
 		}
-		if len(items) < receiptPage {
+		if q.Page = found.Next; q.Page == "" {
 			break
 		}
-		after = items[len(items)-1].Document
 	}
 	if total != p.Documents || !maps.Equal(counts, head.Counts) {
 		return fmt.Errorf("receipt: the run has %d documents (%s), but %d were found (%s): it changed meanwhile, try again with `run show %s --receipt FILE`",

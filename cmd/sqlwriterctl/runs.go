@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
 )
 
@@ -75,8 +76,8 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer file.discard()
-	return c.operate(ctx, a, func(o operations) error {
-		started, err := o.StartRun(ctx, r)
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		started, err := startRun(ctx, o, r)
 		if err != nil {
 			return err
 		}
@@ -104,6 +105,33 @@ func (c *runStartCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
+// startRun starts a run. A lost reply leaves open whether it started.
+func startRun(ctx context.Context, o opsapi.Caller, r ops.StartRequest) (ops.Started, error) {
+	started, err := opsapi.Do(ctx, o, opsapi.RunStart, r)
+	var lost *opsapi.LostError
+	if errors.As(err, &lost) && !r.DryRun {
+		err = fmt.Errorf("%w; the run may have started anyway: see `run list` before you start another", err)
+	}
+	return started, err
+}
+
+// showRun returns the call that shows a run.
+func showRun(o opsapi.Caller) func(context.Context, string) (ops.RunProgress, error) {
+	return func(ctx context.Context, id string) (ops.RunProgress, error) {
+		return opsapi.Do(ctx, o, opsapi.RunShow, opsapi.Run{Run: id})
+	}
+}
+
+// outcomesIn splits a list with commas. Package ops refuses unknown outcomes.
+func outcomesIn(text string) (list []run.Outcome) {
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, run.Outcome(part))
+		}
+	}
+	return list
+}
+
 func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	switch {
 	case c.DryRun && (c.Wait || c.Receipt != ""):
@@ -113,7 +141,7 @@ func (c *runStartCommand) request(a *app) (r ops.StartRequest, err error) {
 	}
 	r = ops.StartRequest{
 		Kind: run.Kind(c.What), Filter: run.Filter{ErrorKind: c.Kind, Code: c.Code, IDs: c.ID, Run: c.Of, OverwriteEdits: c.OverwriteEdits, NotComparable: c.NotComparable},
-		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, By: operatorName(), Why: c.Why,
+		All: c.All, DryRun: c.DryRun, Rate: c.Rate, Limit: c.Limit, Pattern: c.Pattern, Here: c.Here, Why: c.Why,
 	}
 	if r.From, r.To, err = period(c.Since, c.Until, a.clock()()); err != nil {
 		return r, err
@@ -172,8 +200,8 @@ func (f watchFlags) newReceipt() (*runReceipt, error) {
 }
 
 // watch follows a run to its end, writes its receipt, and prints it. exists means that the run is known to exist.
-func (f watchFlags) watch(ctx context.Context, a *app, o operations, id string, file *runReceipt, exists bool) error {
-	w := &watcher{run: id, ask: o.RunShow, now: a.clock(), wait: a.pause(), out: a.stderr, redraw: a.terminal, exists: exists}
+func (f watchFlags) watch(ctx context.Context, a *app, o opsapi.Caller, id string, file *runReceipt, exists bool) error {
+	w := &watcher{run: id, ask: showRun(o), now: a.clock(), wait: a.pause(), out: a.stderr, redraw: a.terminal, exists: exists}
 	p, err := w.watch(ctx)
 	if err != nil {
 		return err
@@ -182,16 +210,16 @@ func (f watchFlags) watch(ctx context.Context, a *app, o operations, id string, 
 }
 
 // writeReceipt writes the receipt. It retries when the app does not answer.
-func (f watchFlags) writeReceipt(ctx context.Context, a *app, o operations, w *watcher, p ops.RunProgress, file *runReceipt) error {
+func (f watchFlags) writeReceipt(ctx context.Context, a *app, o opsapi.Caller, w *watcher, p ops.RunProgress, file *runReceipt) error {
 	if file == nil {
 		return nil
 	}
-	err := file.write(ctx, p, func(ctx context.Context, q ops.ItemQuery) (items []run.ItemOutcome, err error) {
+	err := file.write(ctx, p, func(ctx context.Context, q ops.ItemQuery) (page ops.ItemPage, err error) {
 		err = w.retry(ctx, func(ctx context.Context) (err error) {
-			items, err = o.RunItems(ctx, q)
+			page, err = opsapi.Do(ctx, o, opsapi.RunItems, q)
 			return err
 		})
-		return items, err
+		return page, err
 	})
 	if err == nil {
 		a.notef("receipt: %s", f.Receipt)
@@ -218,15 +246,15 @@ func (c *runListCommand) Run(ctx context.Context, a *app) error {
 	if err := atLeastOne(c.Limit); err != nil {
 		return err
 	}
-	return c.operate(ctx, a, func(o operations) error {
-		runs, err := o.RunList(ctx, c.Limit)
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		page, err := opsapi.Do(ctx, o, opsapi.RunList, ops.RunQuery{Limit: c.Limit})
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return printJSON(a, append([]ops.RunSummary{}, runs...))
+			return printJSON(a, page.Runs)
 		}
-		return printRuns(a, runs)
+		return printRuns(a, page.Runs)
 	})
 }
 
@@ -244,11 +272,11 @@ func (c *runShowCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer file.discard()
-	return c.operate(ctx, a, func(o operations) error {
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
 		if c.Wait && file == nil {
 			return c.watch(ctx, a, o, c.ID, nil, false)
 		}
-		p, err := o.RunShow(ctx, c.ID)
+		p, err := showRun(o)(ctx, c.ID)
 		switch {
 		case err != nil:
 			return err
@@ -286,24 +314,24 @@ func (c *runItemsCommand) Run(ctx context.Context, a *app) error {
 	if err := atLeastOne(c.Limit); err != nil {
 		return err
 	}
-	q := ops.ItemQuery{Run: c.ID, Outcomes: ops.OutcomesOf(c.Outcome), After: c.After, Limit: c.Limit}
-	return c.operate(ctx, a, func(o operations) error {
-		items, err := o.RunItems(ctx, q)
+	q := ops.ItemQuery{Run: c.ID, Outcomes: outcomesIn(c.Outcome), Page: c.After, Limit: c.Limit}
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		page, err := opsapi.Do(ctx, o, opsapi.RunItems, q)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return printJSON(a, append([]run.ItemOutcome{}, items...))
+			return printJSON(a, page.Items)
 		}
 		rows := [][]string{{"DOCUMENT", "OUTCOME", "CODE", "BATCH"}}
-		for _, it := range items {
+		for _, it := range page.Items {
 			rows = append(rows, []string{it.Document, orDash(string(it.Outcome)), orDash(it.Code), strconv.Itoa(it.Number)})
 		}
 		if err := a.table(rows); err != nil {
 			return err
 		}
-		if len(items) == c.Limit {
-			a.notef("there may be more: --after %q continues", items[len(items)-1].Document)
+		if page.Next != "" {
+			a.notef("there may be more: --after %q continues", page.Next)
 		}
 		return nil
 	})
@@ -319,8 +347,8 @@ type runCancelCommand struct {
 
 // Run cancels the run.
 func (c *runCancelCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
-		p, err := o.RunCancel(ctx, ops.RunRequest{Run: c.ID, By: operatorName(), Why: c.Why})
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		p, err := opsapi.Do(ctx, o, opsapi.RunCancel, ops.RunRequest{Run: c.ID, Why: c.Why})
 		return printActed(a, p, err, c.JSON, "ends after the running batches; written rows stay written")
 	})
 }
@@ -336,8 +364,8 @@ type runResumeCommand struct {
 
 // Run resumes the run.
 func (c *runResumeCommand) Run(ctx context.Context, a *app) error {
-	return c.operate(ctx, a, func(o operations) error {
-		p, err := o.RunResume(ctx, ops.ResumeRequest{RunRequest: ops.RunRequest{Run: c.ID, By: operatorName(), Why: c.Why}, Here: c.Here})
+	return c.operate(ctx, a, func(o opsapi.Caller) error {
+		p, err := opsapi.Do(ctx, o, opsapi.RunResume, ops.ResumeRequest{RunRequest: ops.RunRequest{Run: c.ID, Why: c.Why}, Here: c.Here})
 		if c.Here && err == nil {
 			if p.Note != "" {
 				a.notef("%s", p.Note)

@@ -226,7 +226,7 @@ func TestARunFromItsPreviewToItsReceipt(t *testing.T) {
 	require.Regexp(t, `outcomes\s+27 committed, 3 deferred\n`, w.out)
 	head, all := readReceipt(t, file)
 	require.Equal(t, []any{id, run.Replay, "completed_with_failures", "column widened", 30}, []any{head.Run, head.Kind, head.Status, head.Why, head.Documents})
-	require.Contains(t, head.RequestedBy, "@")
+	require.Equal(t, "function key default", head.RequestedBy)
 	require.False(t, head.StartedAt.IsZero() || head.EndedAt.IsZero())
 	require.Equal(t, map[string]int{"committed": 27, "deferred": 3}, head.Counts)
 	require.Equal(t, receiptLine{"doc-2-0", "deferred", "2628", 2}, all["doc-2-0"])
@@ -308,7 +308,7 @@ func TestAReceiptThatDoesNotAddUpIsAnError(t *testing.T) {
 		paper, err := newReceipt(filepath.Join(dir, "receipt.jsonl"))
 		require.NoError(t, err)
 		p := ops.RunProgress{Run: run.Run{ID: "r", Documents: 2}, Stats: run.Stats{Outcomes: map[run.Outcome]int{run.DocCommitted: 1, "": 1}}}
-		err = paper.write(t.Context(), p, func(context.Context, ops.ItemQuery) ([]run.ItemOutcome, error) { return items, nil })
+		err = paper.write(t.Context(), p, func(context.Context, ops.ItemQuery) (ops.ItemPage, error) { return ops.ItemPage{Items: items}, nil })
 		require.ErrorContains(t, err, "it changed meanwhile", name)
 		paper.discard()
 		left, err := os.ReadDir(dir)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
 )
 
@@ -112,7 +113,7 @@ func (w *watcher) retry(ctx context.Context, ask func(context.Context) error) er
 // final reports whether a retry cannot help.
 func final(err error) bool {
 	var request *ops.RequestError
-	var denied *deniedError
+	var denied *opsapi.DeniedError
 	return errors.As(err, &request) || errors.As(err, &denied)
 }
 

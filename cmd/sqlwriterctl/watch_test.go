@@ -12,6 +12,7 @@ import (
 
 	"sqlwriter/internal/fault"
 	"sqlwriter/internal/ops"
+	"sqlwriter/internal/opsapi"
 	"sqlwriter/internal/run"
 )
 
@@ -61,7 +62,7 @@ func going(done, known int, change ...func(*ops.RunProgress)) func() (ops.RunPro
 }
 
 func silentApp() (ops.RunProgress, error) {
-	return ops.RunProgress{}, &lostError{errors.New("the app did not answer: refused")}
+	return ops.RunProgress{}, &opsapi.LostError{Err: errors.New("the app did not answer: refused")}
 }
 
 func handingOff(p *ops.RunProgress) { p.HandedOffAt = time.Time{} }
@@ -168,7 +169,7 @@ func TestFinalErrorsAreNotRetried(t *testing.T) {
 	gone := func() (ops.RunProgress, error) {
 		return ops.RunProgress{}, &ops.RequestError{Refusal: ops.NotFound, Message: "no run"}
 	}
-	denied := func() (ops.RunProgress, error) { return ops.RunProgress{}, appError(401, nil) }
+	denied := func() (ops.RunProgress, error) { return ops.RunProgress{}, &opsapi.DeniedError{Err: errors.New("401")} }
 	for name, answers := range map[string][]func() (ops.RunProgress, error){
 		"nobody answers the first question": {silentApp}, "no such run": {gone}, "gone meanwhile": {going(1, 2), gone}, "another key": {going(1, 2), denied},
 	} {
@@ -197,7 +198,7 @@ func TestTheEndOfWatchingDoesNotEndTheRun(t *testing.T) {
 		require.ErrorContains(t, err, "`run cancel r --why TEXT` ends it", name)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWatched(true, going(1, 2), func() (ops.RunProgress, error) { cancel(); return ops.RunProgress{}, &lostError{ctx.Err()} })
+	w := newWatched(true, going(1, 2), func() (ops.RunProgress, error) { cancel(); return ops.RunProgress{}, &opsapi.LostError{Err: ctx.Err()} })
 	_, err := w.watch(ctx)
 	require.ErrorContains(t, err, "the run continues")
 }

@@ -201,7 +201,7 @@ func (a *App) opsOptions() ops.Options {
 }
 
 // operations returns the operators' use case. It is available before any dependency is open.
-func (a *App) operations(context.Context) (handlers.Operations, error) {
+func (a *App) operations(context.Context) (*ops.Ops, error) {
 	if len(a.problems) > 0 {
 		return nil, a.unusable()
 	}

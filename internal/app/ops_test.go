@@ -12,8 +12,10 @@ import (
 func (p *process) ask(method, path, body string) (status string, reply map[string]any) {
 	p.t.Helper()
 	request := map[string]any{
-		"Url": "http://localhost/api/ops/" + path, "Method": method, "Query": map[string]string{}, "Params": map[string]string{"path": path},
+		"Url": "http://localhost/api/ops/v1/" + path, "Method": method, "Query": map[string]string{}, "Params": map[string]string{"path": "v1/" + path},
 		"Headers": map[string][]string{"Content-Type": {"application/json"}},
+		"Identities": json.RawMessage(`[{"AuthenticationType":"WebJobsAuthLevel","IsAuthenticated":true,
+			"Claims":[{"Type":"http://schemas.microsoft.com/2017/07/functions/claims/keyid","Value":"` + operatorMarker + `"}]}]`),
 	}
 	if body != "" {
 		request["Body"] = body
@@ -40,7 +42,7 @@ func TestAnOperatorPausesAndResumes(t *testing.T) {
 	s := newStack(t)
 	p := start(t, s.settings)
 	p.waitReady()
-	status, reply := p.ask(http.MethodPost, "pause", `{"by":"ann","why":"maintenance"}`)
+	status, reply := p.ask(http.MethodPost, "flow/pause", `{"why":"maintenance"}`)
 	require.Equal(t, "200", status, reply)
 	require.Equal(t, true, reply["audited"])
 
@@ -54,9 +56,9 @@ func TestAnOperatorPausesAndResumes(t *testing.T) {
 	require.Equal(t, "200", status)
 	require.Contains(t, reply, "flow")
 
-	status, reply = p.ask(http.MethodPost, "resume", `{"by":"ann"}`)
+	status, reply = p.ask(http.MethodPost, "flow/resume", `{}`)
 	require.Equal(t, "400", status, reply)
-	status, reply = p.ask(http.MethodPost, "resume", `{"by":"ann","why":"done"}`)
+	status, reply = p.ask(http.MethodPost, "flow/resume", `{"why":"done"}`)
 	require.Equal(t, "200", status, reply)
 	code, _ = p.send(http.MethodPost, "/CommitResults", batch)
 	require.Equal(t, http.StatusOK, code)

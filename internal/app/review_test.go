@@ -23,10 +23,10 @@ const (
 	wordsMarker    = "words-of-the-pause-marker"
 )
 
-// pauseAs pauses over the Ops function, with the markers.
+// pauseAs pauses by a key with the marker as its name, over the Ops function.
 func (p *process) pauseAs() {
 	p.t.Helper()
-	status, reply := p.ask(http.MethodPost, "pause", fmt.Sprintf(`{"by":%q,"why":%q}`, operatorMarker, wordsMarker))
+	status, reply := p.ask(http.MethodPost, "flow/pause", fmt.Sprintf(`{"why":%q}`, wordsMarker))
 	require.Equal(p.t, "200", status, reply)
 }
 
@@ -86,7 +86,7 @@ func TestReviewAPauseThatOutlivesTheProcessCanBeResumed(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, code, "it is ready, and paused all the same")
 	require.Zero(t, s.count(`SELECT count(*) FROM sqlwriter_ledger`))
 
-	status, reply := p.ask(http.MethodPost, "resume", `{"by":"ann","why":"done"}`)
+	status, reply := p.ask(http.MethodPost, "flow/resume", `{"why":"done"}`)
 	require.Equal(t, "200", status, reply)
 	require.Equal(t, true, reply["audited"])
 	code, text := p.send(http.MethodPost, "/CommitResults", batch)
@@ -128,7 +128,7 @@ func TestReviewAShadowHasNoPartInTheLiveBreaker(t *testing.T) {
 		_, body := p.health()
 		require.Equal(t, "running", body["flow"].(map[string]any)["state"], "the pause is the live app's")
 		look(p)
-		p.ask(http.MethodPost, "resume", `{"by":"bob","why":"on the wrong app"}`) // the reply does not matter
+		p.ask(http.MethodPost, "flow/resume", `{"why":"on the wrong app"}`) // the reply does not matter
 	}
 	require.Equal(t, before, s.controlEtags())
 	live.requireAnonymous()

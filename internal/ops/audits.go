@@ -10,24 +10,33 @@ const (
 
 // Audits returns the latest matching entries of the audit log, newest first; limit 0 means 20. Errors by kind: *RequestError (usage);
 // infrastructure, throttled, quota, contention.
-func (o *Ops) Audits(ctx context.Context, q AuditQuery) (audits []Audit, err error) {
+func (o *Ops) Audits(ctx context.Context, q AuditQuery) (page AuditPage, err error) {
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
-		return nil, err
+		return page, err
 	}
 	if q.Run != "" && !isRunID(q.Run) {
-		return nil, notARun(q.Run)
+		return page, notARun(q.Run)
 	}
 	if n := len(q.Action); n > MaxKind {
-		return nil, refuse(Usage, "action: expected at most %d characters, found %d", MaxKind, n)
+		return page, refuse(Usage, "action: expected at most %d characters, found %d", MaxKind, n)
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
-		audits, err = s.Audit.Audits(ctx, q)
+		page.Audits, err = s.Audit.Audits(ctx, q)
 		return err
 	})
-	for i := range audits {
-		audits[i].At = o.in(audits[i].At)
+	page.Audits = present(page.Audits)
+	for i := range page.Audits {
+		page.Audits[i].At = o.in(page.Audits[i].At)
 	}
-	return audits, err
+	return page, err
+}
+
+// present is a list that JSON shows as [] when it is empty.
+func present[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 func notARun(id string) error {

@@ -13,18 +13,18 @@ import (
 // Every action of an operator is listed without --all. A new code that PeopleCodes lacks fails here.
 func TestOperatorsActionsAreNotable(t *testing.T) {
 	r := newRuns(t)
-	started, err := r.ops.StartRun(t.Context(), ops.StartRequest{Kind: run.Drain, Filter: run.Filter{IDs: []string{"a"}}, By: "pat", Why: "w"})
+	started, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: run.Drain, Filter: run.Filter{IDs: []string{"a"}}, Why: "w"})
 	require.NoError(t, err)
-	_, err = r.ops.RunCancel(t.Context(), ops.RunRequest{Run: started.Run, By: "pat", Why: "w"})
+	_, err = r.ops.RunCancel(by(t, "pat"), ops.RunRequest{Run: started.Run, Why: "w"})
 	require.NoError(t, err)
-	_, err = r.ops.Pause(t.Context(), ops.FlowRequest{By: "pat", Why: "w"})
+	_, err = r.ops.Pause(by(t, "pat"), ops.FlowRequest{Why: "w"})
 	require.NoError(t, err)
-	_, err = r.ops.Resume(t.Context(), ops.FlowRequest{By: "pat", Why: "w"})
+	_, err = r.ops.Resume(by(t, "pat"), ops.FlowRequest{Why: "w"})
 	require.NoError(t, err)
 	var actions []string
 	audits, err := r.ops.Audits(t.Context(), ops.AuditQuery{})
 	require.NoError(t, err)
-	for _, a := range audits {
+	for _, a := range audits.Audits {
 		actions = append(actions, a.Action)
 	}
 	require.Equal(t, []string{ops.FlowResumed, ops.FlowPaused, "RUN_CANCEL", "RUN_START"}, actions)
@@ -40,20 +40,20 @@ func TestOperatorsActionsAreNotable(t *testing.T) {
 // A drain of 20,000 documents adds 600 steps. An earlier pause is on the first page all the same.
 func TestAPauseIsFoundBehindTheStepsOfADrain(t *testing.T) {
 	r := newRuns(t)
-	_, err := r.ops.Pause(t.Context(), ops.FlowRequest{By: "pat", Why: "index rebuild"})
+	_, err := r.ops.Pause(by(t, "pat"), ops.FlowRequest{Why: "index rebuild"})
 	require.NoError(t, err)
-	_, err = r.ops.Resume(t.Context(), ops.FlowRequest{By: "pat", Why: "w"})
+	_, err = r.ops.Resume(by(t, "pat"), ops.FlowRequest{Why: "w"})
 	require.NoError(t, err)
 	for n := range 600 {
 		a := run.Audit{Code: run.CodeBatchDone, Level: run.LevelInfo, By: "worker", Why: "x", Run: "drain-1", Batch: fmt.Sprintf("%064d", n)}
 		require.NoError(t, r.runStore.Write(t.Context(), a))
 	}
-	audits, err := r.ops.Audits(t.Context(), ops.AuditQuery{})
+	page, err := r.ops.Audits(t.Context(), ops.AuditQuery{})
 	require.NoError(t, err)
-	require.Equal(t, []any{2, ops.FlowPaused, "index rebuild"}, []any{len(audits), audits[1].Action, audits[1].Why})
-	audits, err = r.ops.Audits(t.Context(), ops.AuditQuery{All: true, Run: "drain-1", Limit: 1000})
+	require.Equal(t, []any{2, ops.FlowPaused, "index rebuild"}, []any{len(page.Audits), page.Audits[1].Action, page.Audits[1].Why})
+	page, err = r.ops.Audits(t.Context(), ops.AuditQuery{All: true, Run: "drain-1", Limit: 1000})
 	require.NoError(t, err)
-	require.Len(t, audits, 600)
+	require.Len(t, page.Audits, 600)
 	for _, q := range []ops.AuditQuery{{Run: "a b"}, {Limit: 1001}, {Limit: -1}, {Action: fmt.Sprintf("%041d", 0)}} {
 		_, err := r.ops.Audits(t.Context(), q)
 		require.Equal(t, ops.Usage, refusal(err), "%+v", q)

@@ -16,22 +16,31 @@ type BatchQuery struct {
 	// Empty fields mean any.
 	Run    string          `json:"run,omitempty"`
 	Status run.BatchStatus `json:"status,omitempty"`
-	Limit  int             `json:"limit,omitempty"`
+	// Limit is 1 to 1,000; 0 means 20. Page is the Next of the page before.
+	Limit int    `json:"limit,omitempty"`
+	Page  string `json:"page,omitempty"`
+}
+
+// BatchPage is a page of batches.
+type BatchPage struct {
+	Batches []run.Batch `json:"batches"`
+	// Next is the BatchQuery.Page of the next page; empty at the end.
+	Next string `json:"next,omitempty"`
 }
 
 // BatchList returns batches of a run by number, failed ones first; without a run, the latest of all runs. Errors as RunShow.
-func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (batches []run.Batch, err error) {
+func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (page BatchPage, err error) {
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
-		return nil, err
+		return page, err
 	}
 	switch {
 	case q.Run != "" && !isRunID(q.Run):
-		return nil, notARun(q.Run)
+		return page, notARun(q.Run)
 	case q.Status != "" && !slices.Contains(run.BatchStatuses(), q.Status):
-		return nil, refuse(Usage, "status: expected one of %s, found %q", statuses(), string(q.Status))
+		return page, refuse(Usage, "status: expected one of %s, found %q", statuses(), string(q.Status))
 	}
+	var batches []run.Batch
 	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
-		batches = []run.Batch{}
 		if q.Run != "" {
 			if _, err := o.requireRun(ctx, s, q.Run); err != nil {
 				return err
@@ -57,7 +66,8 @@ func (o *Ops) BatchList(ctx context.Context, q BatchQuery) (batches []run.Batch,
 	for i := range batches {
 		batches[i] = o.localBatch(batches[i])
 	}
-	return batches, err
+	page.Batches = present(batches)
+	return page, err
 }
 
 func (o *Ops) localBatch(batch run.Batch) run.Batch {
@@ -135,7 +145,6 @@ type RequeueRequest struct {
 	// Batch is an id or RUN/NUMBER.
 	Batch string `json:"batch,omitempty"`
 	Run   string `json:"run,omitempty"`
-	By    string `json:"by"`
 	Why   string `json:"why"`
 }
 
@@ -152,7 +161,8 @@ func (o *Ops) BatchRequeue(ctx context.Context, r RequeueRequest) (done Requeued
 	if (r.Batch == "") == (r.Run == "") {
 		return done, refuse(Usage, "batch: expected a batch, or a run, not both")
 	}
-	if err := checkReason(r.By, r.Why); err != nil {
+	by, err := checkReason(ctx, r.Why)
+	if err != nil {
 		return done, err
 	}
 	if o.o.ReadOnly != "" {
@@ -170,7 +180,7 @@ requeue:
 			break
 		}
 		err := o.stores(ctx, func(ctx context.Context, s Stores) error {
-			again, err := s.Runs.RequeueBatch(ctx, batch.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: batch.Run, Batch: batch.ID})
+			again, err := s.Runs.RequeueBatch(ctx, batch.ID, run.Audit{Code: run.CodeBatchRequeue, Level: run.LevelInfo, By: by, Why: r.Why, Run: batch.Run, Batch: batch.ID})
 			if err == nil && !again {
 				return refuse(Conflict, "the batch is not failed any more")
 			}

@@ -20,7 +20,7 @@ func TestBatchesAreListedFailedOnesFirst(t *testing.T) {
 	numbers := func(q ops.BatchQuery) (found []int) {
 		batches, err := r.ops.BatchList(t.Context(), q)
 		require.NoError(t, err)
-		for _, batch := range batches {
+		for _, batch := range batches.Batches {
 			found = append(found, batch.Number)
 		}
 		return found
@@ -66,8 +66,8 @@ func TestRequeue(t *testing.T) {
 	r.handOff(begun, 4, 2, 2, 3)
 	r.complete(begun)
 	ask := func(q ops.RequeueRequest) (ops.Requeued, error) {
-		q.By, q.Why = "pat", "mended"
-		return r.ops.BatchRequeue(t.Context(), q)
+		q.Why = "mended"
+		return r.ops.BatchRequeue(by(t, "pat"), q)
 	}
 	for name, c := range map[string]struct {
 		request ops.RequeueRequest
@@ -86,7 +86,7 @@ func TestRequeue(t *testing.T) {
 		require.Equal(t, c.refusal, refusal(err), "%s: %v", name, err)
 		require.ErrorContains(t, err, c.says, name)
 	}
-	_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Batch: begun + "/2", By: "pat"})
+	_, err := r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Batch: begun + "/2"})
 	require.Equal(t, ops.Usage, refusal(err), "without a reason")
 	require.Empty(t, r.audited(run.CodeBatchRequeue))
 
@@ -106,7 +106,7 @@ func TestRequeue(t *testing.T) {
 	require.Equal(t, ops.Conflict, refusal(err))
 	require.ErrorContains(t, err, "has failed")
 
-	_, err = r.ops.RunCancel(t.Context(), ops.RunRequest{Run: begun, By: "pat", Why: "x"})
+	_, err = r.ops.RunCancel(by(t, "pat"), ops.RunRequest{Run: begun, Why: "x"})
 	require.NoError(t, err)
 	r.complete(begun)
 	_, err = ask(ops.RequeueRequest{Run: begun})
@@ -120,11 +120,11 @@ func TestARequeueThatIsInterruptedSaysHowFarItCame(t *testing.T) {
 	begun := r.start(replayAll()).Run
 	r.handOff(begun, 3, 1, 1, 2, 3)
 	r.runStore.fails, r.runStore.requeues = down(), 2
-	done, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
+	done, err := r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Run: begun, Why: "x"})
 	require.NoError(t, err, "the reply says how many were requeued")
 	require.Equal(t, 2, done.Batches)
 	require.Contains(t, done.Note, "ask again for the others")
-	_, err = r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
+	_, err = r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Run: begun, Why: "x"})
 	require.ErrorContains(t, err, "nothing was done")
 }
 
@@ -135,13 +135,13 @@ func TestARequeueEndsBeforeItsCallerGivesUp(t *testing.T) {
 	r.handOff(begun, 3, 1, 1, 2, 3)
 	sent := r.queue.Sends()
 	r.runStore.requeued = func() { r.clock = r.clock.Add(61 * time.Second) }
-	done, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
+	done, err := r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Run: begun, Why: "x"})
 	require.NoError(t, err)
 	require.Equal(t, 2, done.Batches)
 	require.Contains(t, done.Note, "ask again")
 	require.Equal(t, sent+1, r.queue.Sends(), "a manager sends those that are put back")
 	r.queue.Always(inmem.QueueDown())
-	done, err = r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
+	done, err = r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Run: begun, Why: "x"})
 	require.NoError(t, err)
 	require.Equal(t, 1, done.Batches, "it goes on with the others")
 	require.Contains(t, done.Note, "the timer sends one")

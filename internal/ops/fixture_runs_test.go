@@ -151,12 +151,12 @@ func (fakeReports) Report(_ context.Context, name string) (run.Table, error) {
 
 // replayAll asks to replay everything.
 func replayAll() ops.StartRequest {
-	return ops.StartRequest{Kind: run.Replay, All: true, By: "pat", Why: "column widened"}
+	return ops.StartRequest{Kind: run.Replay, All: true, Why: "column widened"}
 }
 
 func (r *runs) start(request ops.StartRequest) ops.Started {
 	r.t.Helper()
-	res, err := r.ops.StartRun(r.t.Context(), request)
+	res, err := r.ops.StartRun(by(r.t, "pat"), request)
 	require.NoError(r.t, err)
 	return res
 }

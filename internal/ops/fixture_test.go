@@ -20,6 +20,9 @@ import (
 	"sqlwriter/test/inmem"
 )
 
+// by is a context in which somebody asks.
+func by(t testing.TB, who string) context.Context { return ops.WithActor(t.Context(), who) }
+
 // start is the first instant of every test: ten in the morning in Chicago.
 func start() time.Time { return time.Date(2025, 12, 18, 16, 0, 0, 0, time.UTC) }
 

@@ -24,7 +24,6 @@ const (
 
 // FlowRequest asks to pause or resume the flow.
 type FlowRequest struct {
-	By  string `json:"by"`
 	Why string `json:"why"`
 	// Force makes Resume accept a database that is not the one written to last (breaker.Risk). It overrides no other reason.
 	Force bool `json:"force,omitempty"`
@@ -87,18 +86,19 @@ func (o *Ops) Resume(ctx context.Context, r FlowRequest) (FlowChange, error) {
 }
 
 func (o *Ops) change(ctx context.Context, r FlowRequest, do func(ctx context.Context, by, why string) error) (FlowChange, error) {
-	if err := checkReason(r.By, r.Why); err != nil {
+	by, err := checkReason(ctx, r.Why)
+	if err != nil {
 		return FlowChange{}, err
 	}
 	was := o.flowView(o.p.Breaker.View(ctx))
-	if err := do(ctx, Truncate(r.By, MaxBy), Truncate(r.Why, MaxWhy)); breaker.Refused(err) {
+	if err := do(ctx, by, Truncate(r.Why, MaxWhy)); breaker.Refused(err) {
 		return FlowChange{}, refuse(Conflict, "%s", fault.As(err).Reason)
 	} else if err != nil {
 		return FlowChange{}, err
 	}
 	auditing, cancel := context.WithTimeout(ctx, auditTimeout)
 	defer cancel()
-	err := o.TellTransitions(auditing)
+	err = o.TellTransitions(auditing)
 	return FlowChange{Was: was, Is: o.flowView(o.p.Breaker.Seen()), Audited: err == nil}, nil
 }
 

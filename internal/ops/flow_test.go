@@ -44,11 +44,11 @@ func (w *world) pausedSince(ago time.Duration) {
 	w.set(breaker.State{Name: breaker.Paused, Since: w.clock.Add(-ago), HeldBy: "kim", Reason: "maintenance"})
 }
 
-func flowRequest(why string) ops.FlowRequest { return ops.FlowRequest{By: "kim", Why: why} }
+func flowRequest(why string) ops.FlowRequest { return ops.FlowRequest{Why: why} }
 
 func TestPauseAndResume(t *testing.T) {
 	w := newWorld(t)
-	change, err := w.ops.Pause(t.Context(), flowRequest("index rebuild"))
+	change, err := w.ops.Pause(by(t, "kim"), flowRequest("index rebuild"))
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.Running, breaker.PausedFlow, true}, []any{change.Was.State, change.Is.State, change.Audited})
 	w.put(result(1, "x", ""))
@@ -57,7 +57,7 @@ func TestPauseAndResume(t *testing.T) {
 	_, err = w.commit.Run(t.Context(), commit.Batch{Documents: raws, Received: w.clock})
 	require.True(t, breaker.IsRefusal(err))
 
-	change, err = w.ops.Resume(t.Context(), ops.FlowRequest{By: "pat", Why: "it is built"})
+	change, err = w.ops.Resume(by(t, "pat"), ops.FlowRequest{Why: "it is built"})
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.PausedFlow, breaker.RampingUp, true}, []any{change.Was.State, change.Is.State, change.Audited})
 	audits := w.audits()
@@ -66,10 +66,10 @@ func TestPauseAndResume(t *testing.T) {
 	require.Equal(t, []string{ops.FlowPaused, "kim", "index rebuild"}, []string{audits[1].Action, audits[1].By, audits[1].Why})
 	require.Empty(t, w.breaker.Unaudited(t.Context()))
 
-	for _, r := range []ops.FlowRequest{{By: "kim"}, {Why: "x"}} {
-		_, err = w.ops.Pause(t.Context(), r)
+	for _, r := range []ops.FlowRequest{{}, {Why: " "}} {
+		_, err = w.ops.Pause(by(t, "kim"), r)
 		require.Equal(t, ops.Usage, refusal(err))
-		_, err = w.ops.Resume(t.Context(), r)
+		_, err = w.ops.Resume(by(t, "kim"), r)
 		require.Equal(t, ops.Usage, refusal(err))
 	}
 	require.Equal(t, breaker.RampingUp, w.flow().Flow())
@@ -85,10 +85,10 @@ func TestAFreshProcessResumesBehindAFullDatabase(t *testing.T) {
 		fresh := w.newBreaker("fresh")
 		o := ops.New(ops.Ports{Documents: w.docs, Backlog: w.docs, Breaker: fresh, Stores: w.stores},
 			ops.Options{SysName: "web", Now: func() time.Time { return w.clock }})
-		change, err := o.Resume(t.Context(), ops.FlowRequest{By: "kim", Why: "the disk is larger", Force: true})
+		change, err := o.Resume(by(t, "kim"), ops.FlowRequest{Why: "the disk is larger", Force: true})
 		require.NoError(t, err)
 		require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, false}, []any{change.Was.State, change.Is.State, change.Audited})
-		change, err = o.Pause(t.Context(), flowRequest("it is not"))
+		change, err = o.Pause(by(t, "kim"), flowRequest("it is not"))
 		require.NoError(t, err)
 		require.Equal(t, []any{breaker.PausedFlow, false}, []any{change.Is.State, change.Audited})
 		require.Zero(t, w.sink.heartbeats, "neither asks SQL whether it is well")
@@ -136,7 +136,7 @@ func TestAuditingTransitionsContinuesWhereItStopped(t *testing.T) {
 	w := newWorld(t)
 	w.audit.fails = down()
 	for _, why := range []string{"first", "second"} {
-		_, err := w.ops.Pause(t.Context(), flowRequest(why))
+		_, err := w.ops.Pause(by(t, "kim"), flowRequest(why))
 		require.NoError(t, err)
 	}
 	w.audit.fails, w.audit.failsAfter = nil, 1
@@ -152,14 +152,14 @@ func TestAuditingTransitionsContinuesWhereItStopped(t *testing.T) {
 func TestAShadowAuditsNothing(t *testing.T) {
 	w := newWorld(t)
 	shadow := ops.New(ops.Ports{Breaker: w.newBreaker("shadow"), Stores: w.stores}, ops.Options{SysName: "web", ReadOnly: "MODE=shadow"})
-	change, err := shadow.Pause(t.Context(), flowRequest("x"))
+	change, err := shadow.Pause(by(t, "kim"), flowRequest("x"))
 	require.NoError(t, err)
 	require.False(t, change.Audited)
 	require.Zero(t, w.audit.calls)
 }
 
 func TestMarkCommitted(t *testing.T) {
-	request := func(line int64) ops.MarkRequest { return ops.MarkRequest{ID: id(line), By: "kim", Why: "typed it in"} }
+	request := func(line int64) ops.MarkRequest { return ops.MarkRequest{ID: id(line), Why: "typed it in"} }
 	w := newWorld(t, 1)
 	w.put(
 		result(1, "x", `{"status":"failed","retry_count":5,"failed_at":"2025-12-18 09:00:00.000000-06:00","error":"e","final_error":"f","last_error":"l",
@@ -170,7 +170,7 @@ func TestMarkCommitted(t *testing.T) {
 		result(6, "x", `{"status":"processing"}`), documentOf("elsewhere", "dev", 7, "x", failed(1, fault.Document, "1")),
 	)
 	for line, from := range map[int64]invoice.Status{1: invoice.Failed, 2: invoice.RetryScheduled, 3: invoice.Pending} {
-		res, err := w.ops.MarkCommitted(t.Context(), request(line))
+		res, err := w.ops.MarkCommitted(by(t, "kim"), request(line))
 		require.NoError(t, err)
 		require.Equal(t, ops.Marked{ID: id(line), From: from}, res)
 		s := w.state(line)
@@ -192,10 +192,10 @@ func TestMarkCommitted(t *testing.T) {
 		want ops.Refusal
 	}{
 		"never failed": {request(4), ops.Conflict}, "committed": {request(5), ops.Conflict}, "processing": {request(6), ops.Conflict},
-		"elsewhere": {ops.MarkRequest{ID: "elsewhere", By: "b", Why: "w"}, ops.Conflict}, "nobody": {request(99), ops.NotFound},
-		"twice": {request(1), ops.Conflict}, "no reason": {ops.MarkRequest{ID: id(1), By: "b"}, ops.Usage}, "no id": {ops.MarkRequest{By: "b", Why: "w"}, ops.Usage},
+		"elsewhere": {ops.MarkRequest{ID: "elsewhere", Why: "w"}, ops.Conflict}, "nobody": {request(99), ops.NotFound},
+		"twice": {request(1), ops.Conflict}, "no reason": {ops.MarkRequest{ID: id(1)}, ops.Usage}, "no id": {ops.MarkRequest{Why: "w"}, ops.Usage},
 	} {
-		_, err := w.ops.MarkCommitted(t.Context(), c.r)
+		_, err := w.ops.MarkCommitted(by(t, "kim"), c.r)
 		require.Equal(t, c.want, refusal(err), "%s: %v", name, err)
 	}
 	require.Len(t, w.audits(), 3)
@@ -205,7 +205,7 @@ func TestMarkCommittedIsAuditedFirst(t *testing.T) {
 	w := newWorld(t)
 	w.fill(1)
 	w.audit.fails = down()
-	_, err := w.ops.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
+	_, err := w.ops.MarkCommitted(by(t, "b"), ops.MarkRequest{ID: id(1), Why: "w"})
 	require.ErrorContains(t, err, "no audit row can be written")
 	require.Empty(t, w.docs.states)
 }
@@ -220,7 +220,7 @@ func TestMarkCommittedLosesToAConcurrentWrite(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := w.ops.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
+	_, err := w.ops.MarkCommitted(by(t, "b"), ops.MarkRequest{ID: id(1), Why: "w"})
 	require.NoError(t, err)
 	require.Len(t, w.audits(), 1, "audited once")
 
@@ -229,13 +229,13 @@ func TestMarkCommittedLosesToAConcurrentWrite(t *testing.T) {
 		w.put(result(1, "ok", `{"status":"committed","outcome":"applied"}`))
 		return nil
 	}
-	_, err = w.ops.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
+	_, err = w.ops.MarkCommitted(by(t, "b"), ops.MarkRequest{ID: id(1), Why: "w"})
 	require.Equal(t, ops.Conflict, refusal(err))
 	require.Equal(t, "applied", w.state(1).Outcome)
 
 	w.docs.before = func(string) error { return down() }
 	w.put(result(1, "ok", failed(2, fault.Document, "547")))
-	_, err = w.ops.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
+	_, err = w.ops.MarkCommitted(by(t, "b"), ops.MarkRequest{ID: id(1), Why: "w"})
 	require.True(t, fault.IsDependency(err))
 	var r *ops.RequestError
 	require.False(t, errors.As(err, &r))
@@ -243,15 +243,15 @@ func TestMarkCommittedLosesToAConcurrentWrite(t *testing.T) {
 
 func TestCancelAndListsCheckWhatIsAsked(t *testing.T) {
 	w := newWorld(t)
-	for _, r := range []ops.RunRequest{{By: "b", Why: "w"}, {Run: "a b", By: "b", Why: "w"}, {Run: "r", By: "b"}, {Run: "r", Why: "w"}} {
-		_, err := w.ops.RunCancel(t.Context(), r)
+	for _, r := range []ops.RunRequest{{Why: "w"}, {Run: "a b", Why: "w"}, {Run: "r"}} {
+		_, err := w.ops.RunCancel(by(t, "kim"), r)
 		require.Equal(t, ops.Usage, refusal(err))
 	}
-	_, err := w.ops.RunCancel(t.Context(), ops.RunRequest{Run: "r", By: "b", Why: "w"})
+	_, err := w.ops.RunCancel(by(t, "b"), ops.RunRequest{Run: "r", Why: "w"})
 	require.Equal(t, ops.NotFound, refusal(err))
 	require.Empty(t, w.audits())
 	for _, limit := range []int{-1, 1001} {
-		_, err := w.ops.RunList(t.Context(), limit)
+		_, err := w.ops.RunList(t.Context(), ops.RunQuery{Limit: limit})
 		require.Equal(t, ops.Usage, refusal(err))
 		_, err = w.ops.Audits(t.Context(), ops.AuditQuery{Limit: limit})
 		require.Equal(t, ops.Usage, refusal(err))
@@ -264,14 +264,14 @@ func TestTheStoresAreNotUsedWhileTheFlowIsStopped(t *testing.T) {
 		w.fill(3)
 		w.open(kind, "x1")
 		for name, ask := range map[string]func() error{
-			"start": func() error { _, err := w.ops.StartRun(t.Context(), replayAll()); return err },
-			"runs":  func() error { _, err := w.ops.RunList(t.Context(), 1); return err },
+			"start": func() error { _, err := w.ops.StartRun(by(t, "kim"), replayAll()); return err },
+			"runs":  func() error { _, err := w.ops.RunList(t.Context(), ops.RunQuery{Limit: 1}); return err },
 			"cancel": func() error {
-				_, err := w.ops.RunCancel(t.Context(), ops.RunRequest{Run: "r", By: "b", Why: "w"})
+				_, err := w.ops.RunCancel(by(t, "b"), ops.RunRequest{Run: "r", Why: "w"})
 				return err
 			},
 			"mark": func() error {
-				_, err := w.ops.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
+				_, err := w.ops.MarkCommitted(by(t, "b"), ops.MarkRequest{ID: id(1), Why: "w"})
 				return err
 			},
 		} {
@@ -284,7 +284,7 @@ func TestTheStoresAreNotUsedWhileTheFlowIsStopped(t *testing.T) {
 		require.Empty(t, w.docs.states)
 
 		w.clock = w.clock.Add(2 * time.Minute)
-		_, err := w.ops.RunList(t.Context(), 1)
+		_, err := w.ops.RunList(t.Context(), ops.RunQuery{Limit: 1})
 		require.NoError(t, err, "a request sends the due probe")
 		require.Equal(t, 1, w.sink.heartbeats)
 		require.False(t, w.flow().Stopped())
@@ -306,12 +306,12 @@ func TestSomeRequestsNeedNoSQL(t *testing.T) {
 	require.NoError(t, err)
 	for name, act := range map[string]func() error{
 		"mark": func() error {
-			_, err := early.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "b", Why: "w"})
+			_, err := early.MarkCommitted(by(t, "b"), ops.MarkRequest{ID: id(1), Why: "w"})
 			return err
 		},
-		"runs": func() error { _, err := early.RunList(t.Context(), 0); return err },
+		"runs": func() error { _, err := early.RunList(t.Context(), ops.RunQuery{}); return err },
 		"cancel": func() error {
-			_, err := early.RunCancel(t.Context(), ops.RunRequest{Run: "r", By: "b", Why: "w"})
+			_, err := early.RunCancel(by(t, "b"), ops.RunRequest{Run: "r", Why: "w"})
 			return err
 		},
 	} {
@@ -319,10 +319,10 @@ func TestSomeRequestsNeedNoSQL(t *testing.T) {
 		require.Equal(t, "refused", fault.CodeOf(err), "%s: %v", name, err)
 	}
 	require.Empty(t, w.docs.states)
-	change, err := early.Pause(t.Context(), flowRequest("x"))
+	change, err := early.Pause(by(t, "kim"), flowRequest("x"))
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.PausedFlow, false}, []any{change.Is.State, change.Audited})
-	change, err = early.Resume(t.Context(), flowRequest("x"))
+	change, err = early.Resume(by(t, "kim"), flowRequest("x"))
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.RampingUp, false}, []any{change.Is.State, change.Audited})
 }
@@ -335,14 +335,14 @@ func TestOnlyForceResumesOverADatabaseThatWentBack(t *testing.T) {
 	w.sink.SetHeartbeat("web", inmem.HeartbeatRow{DatabaseID: known.DatabaseID, Number: known.Number - 60_000})
 	require.Error(t, w.breaker.Tick(t.Context()))
 
-	_, err := w.ops.Resume(t.Context(), flowRequest("it looks well"))
+	_, err := w.ops.Resume(by(t, "kim"), flowRequest("it looks well"))
 	require.Equal(t, ops.Conflict, refusal(err))
 	require.ErrorContains(t, err, "is missing here")
 	require.ErrorContains(t, err, strconv.FormatInt(known.Number, 10))
 	require.ErrorContains(t, err, strconv.FormatInt(known.Number-60_000, 10))
 	require.Equal(t, breaker.StoppedFlow, w.flow().Flow())
 
-	change, err := w.ops.Resume(t.Context(), ops.FlowRequest{By: "kim", Why: "we lost a minute", Force: true})
+	change, err := w.ops.Resume(by(t, "kim"), ops.FlowRequest{Why: "we lost a minute", Force: true})
 	require.NoError(t, err)
 	require.Equal(t, []any{breaker.StoppedFlow, breaker.RampingUp, breaker.Risk, true}, []any{change.Was.State, change.Is.State, change.Risk, change.Audited})
 	audits := w.audits()
@@ -352,7 +352,7 @@ func TestOnlyForceResumesOverADatabaseThatWentBack(t *testing.T) {
 		require.Contains(t, string(audits[0].Detail), part)
 	}
 
-	change, err = w.ops.Resume(t.Context(), ops.FlowRequest{By: "kim", Why: "again", Force: true})
+	change, err = w.ops.Resume(by(t, "kim"), ops.FlowRequest{Why: "again", Force: true})
 	require.NoError(t, err)
 	require.Empty(t, change.Risk, "there was nothing to accept")
 	again, _ := w.sink.Heartbeats("web")

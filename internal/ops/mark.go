@@ -23,7 +23,6 @@ const markTries = 3
 // MarkRequest asks to mark a document as committed.
 type MarkRequest struct {
 	ID  string `json:"id"`
-	By  string `json:"by"`
 	Why string `json:"why"`
 }
 
@@ -44,7 +43,8 @@ func (o *Ops) MarkCommitted(ctx context.Context, r MarkRequest) (Marked, error) 
 	if err := checkDocumentID(r.ID); err != nil {
 		return Marked{}, err
 	}
-	if err := checkReason(r.By, r.Why); err != nil {
+	by, err := checkReason(ctx, r.Why)
+	if err != nil {
 		return Marked{}, err
 	}
 	if o.o.ReadOnly != "" {
@@ -60,12 +60,12 @@ func (o *Ops) MarkCommitted(ctx context.Context, r MarkRequest) (Marked, error) 
 			return Marked{}, err
 		}
 		if !audited {
-			if err := o.auditMark(ctx, doc, r); err != nil {
+			if err := o.auditMark(ctx, doc, by, r.Why); err != nil {
 				return Marked{}, unaudited(err)
 			}
 			audited = true
 		}
-		_, err = o.p.Documents.Record(ctx, doc.ID, doc.ETag, o.marked(doc.State, r))
+		_, err = o.p.Documents.Record(ctx, doc.ID, doc.ETag, o.marked(doc.State, by, r.Why))
 		switch {
 		case err == nil:
 			return Marked{ID: doc.ID, From: doc.State.Status}, nil
@@ -96,7 +96,7 @@ func (o *Ops) markable(doc invoice.Document) error {
 	return refuse(Conflict, "the document is %s: only one that has failed can be marked", s.StatusFound)
 }
 
-func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, r MarkRequest) error {
+func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, by, why string) error {
 	detail, err := json.Marshal(map[string]any{
 		"status": doc.State.Status, "retry_count": doc.State.RetryCount, "kind": doc.State.LastErrorKind, "code": doc.State.LastErrorCode,
 		"failed_at": doc.State.FailedAt, "main_detail_id": doc.Main,
@@ -105,12 +105,12 @@ func (o *Ops) auditMark(ctx context.Context, doc invoice.Document, r MarkRequest
 		return fault.Wrap(fault.Internal, "ops: mark", "encode", "the audit entry cannot be written as JSON", err)
 	}
 	return o.stores(ctx, func(ctx context.Context, s Stores) error {
-		return s.Audit.Write(ctx, Audit{Action: "mark-committed", By: r.By, Why: r.Why, Subject: doc.ID, Detail: detail})
+		return s.Audit.Write(ctx, Audit{Action: "mark-committed", By: by, Why: why, Subject: doc.ID, Detail: detail})
 	})
 }
 
 // marked returns the committed state, without the fields of the failure.
-func (o *Ops) marked(s invoice.State, r MarkRequest) invoice.State {
+func (o *Ops) marked(s invoice.State, by, why string) invoice.State {
 	const maxBy, maxWhy = 100, 500
 	at := invoice.Stamp(o.o.Now(), o.o.Location)
 	s.Status, s.Outcome, s.SupersededBy, s.CommittedAt = invoice.Committed, commit.Manual, "", at
@@ -121,7 +121,7 @@ func (o *Ops) marked(s invoice.State, r MarkRequest) invoice.State {
 	if extra == nil {
 		extra = map[string]json.RawMessage{}
 	}
-	for name, text := range map[string]string{markedBy: Truncate(r.By, maxBy), markedWhy: Truncate(r.Why, maxWhy), markedAt: at} {
+	for name, text := range map[string]string{markedBy: Truncate(by, maxBy), markedWhy: Truncate(why, maxWhy), markedAt: at} {
 		if value, err := json.Marshal(text); err == nil { // a text can always be encoded
 			extra[name] = value
 		}

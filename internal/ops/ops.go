@@ -118,15 +118,12 @@ func refuse(r Refusal, format string, args ...any) error {
 	return &RequestError{Refusal: r, Message: fmt.Sprintf(format, args...)}
 }
 
-// checkReason checks the fields that every action needs.
-func checkReason(by, why string) error {
-	switch {
-	case strings.TrimSpace(by) == "":
-		return refuse(Usage, "by: expected who asks, found nothing")
-	case strings.TrimSpace(why) == "":
-		return refuse(Usage, "why: expected the reason, found nothing: it stands in the audit log")
+// checkReason checks the reason that every action needs, and returns who asks.
+func checkReason(ctx context.Context, why string) (by string, err error) {
+	if strings.TrimSpace(why) == "" {
+		return "", refuse(Usage, "why: expected the reason, found nothing: it stands in the audit log")
 	}
-	return nil
+	return actor(ctx)
 }
 
 func checkDocumentID(id string) error {

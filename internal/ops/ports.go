@@ -34,8 +34,10 @@ type AuditQuery struct {
 	// Action bounds them to those of one action, spelled as it is, Notable or not; empty means any.
 	Action string `json:"action,omitempty"`
 	// All adds those that are not Notable.
-	All   bool `json:"all,omitempty"`
-	Limit int  `json:"limit,omitempty"`
+	All bool `json:"all,omitempty"`
+	// Limit is 1 to 1,000; 0 means 20. Page is the Next of the page before.
+	Limit int    `json:"limit,omitempty"`
+	Page  string `json:"page,omitempty"`
 }
 
 // Notable reports whether an entry is for people: an operator's action, a warning or an error. The rest are routine steps of managers,
@@ -47,6 +49,13 @@ func (a Audit) Notable() bool {
 // PeopleCodes are the codes that only operators cause.
 func PeopleCodes() []string {
 	return []string{run.CodeRunStart, run.CodeRunCancel, run.CodeRunResume, run.CodeBatchRequeue}
+}
+
+// AuditPage is a page of entries.
+type AuditPage struct {
+	Audits []Audit `json:"audits"`
+	// Next is the AuditQuery.Page of the next page; empty at the end.
+	Next string `json:"next,omitempty"`
 }
 
 // AuditLog stores an environment's audit log. Environments may share the table. Entries are stored as Audit.Normalize returns them. Errors

@@ -36,27 +36,27 @@ func TestARunningRunIsResumedHere(t *testing.T) {
 	r.put(result(1, "a", failed(1, fault.Document, "2628")))
 	id := r.start(replayAll()).Run
 	sends := r.queue.Sends()
-	words := ops.ResumeRequest{RunRequest: ops.RunRequest{Run: id, By: "kim", Why: "its process was killed"}}
-	_, err := r.ops.RunResume(t.Context(), words)
+	words := ops.ResumeRequest{RunRequest: ops.RunRequest{Run: id, Why: "its process was killed"}}
+	_, err := r.ops.RunResume(by(t, "kim"), words)
 	require.Equal(t, ops.NotFound, refusal(err), "without --here a running run goes on by itself")
 
 	_, claimed, err := r.store.ClaimRun(t.Context(), id, 0, -1, run.Worker{ID: "manager-other"}, 0)
 	require.NoError(t, err)
 	require.True(t, claimed)
 	words.Here = true
-	_, err = r.ops.RunResume(t.Context(), words)
+	_, err = r.ops.RunResume(by(t, "kim"), words)
 	require.Equal(t, ops.Conflict, refusal(err))
 	require.ErrorContains(t, err, "manager-other has it, last heard 0s ago")
 	require.Empty(t, r.audited(run.CodeRunResume))
 
 	r.clock = r.clock.Add(3 * 60e9)
-	p, err := r.ops.RunResume(t.Context(), words)
+	p, err := r.ops.RunResume(by(t, "kim"), words)
 	require.NoError(t, err)
 	require.Equal(t, run.RunCompleted, p.Status)
 	require.Equal(t, sends, r.queue.Sends())
 	entries, err := r.ops.Audits(t.Context(), ops.AuditQuery{Run: id, Action: run.CodeRunResume})
 	require.NoError(t, err)
-	require.Len(t, entries, 1)
+	require.Len(t, entries.Audits, 1)
 }
 
 // A run without documents is started without a message and without a search. It takes no filter of documents.
@@ -64,9 +64,9 @@ func TestARunOfPassesIsStartedWithoutAMessage(t *testing.T) {
 	r := newRuns(t)
 	r.kinds = append(run.Kinds(), run.KindRow{Kind: "census", Meaning: "counts in passes", Unfiltered: true, Passes: []string{"lines"}})
 	r.renew()
-	_, err := r.ops.StartRun(t.Context(), ops.StartRequest{Kind: "census", Filter: run.Filter{IDs: []string{"a"}}, By: "pat", Why: "x"})
+	_, err := r.ops.StartRun(by(t, "pat"), ops.StartRequest{Kind: "census", Filter: run.Filter{IDs: []string{"a"}}, Why: "x"})
 	require.Equal(t, ops.Usage, refusal(err))
-	res := r.start(ops.StartRequest{Kind: "census", Rate: 60, By: "pat", Why: "every night"})
+	res := r.start(ops.StartRequest{Kind: "census", Rate: 60, Why: "every night"})
 	require.Equal(t, []any{run.InPasses, 0, "the timer executes it, for some minutes at a time"}, []any{res.Pattern, res.Matched, res.Note})
 	require.Zero(t, r.queue.Sends())
 	require.Empty(t, r.search.queries)
@@ -83,7 +83,7 @@ func TestAnOutageInTheMiddleLeavesTheRun(t *testing.T) {
 	request := replayAll()
 	request.Here = true
 	deadline := r.clock.Add(210 * time.Second)
-	started, err := r.ops.StartRun(until{t.Context(), deadline}, request)
+	started, err := r.ops.StartRun(until{by(t, "kim"), deadline}, request)
 	require.NoError(t, err)
 	require.NotNil(t, started.Progress, "the state of a run that was executed is read whatever the breaker says")
 	require.Equal(t, []any{run.RunRunning, 100}, []any{started.Progress.Status, started.Progress.Done})
@@ -99,7 +99,7 @@ func TestAnOutageInTheMiddleLeavesTheRun(t *testing.T) {
 	require.Equal(t, 50, left)
 	r.sink.fails, r.sink.applied = nil, nil
 	r.clock = r.clock.Add(10 * time.Minute)
-	p, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: ops.RunRequest{Run: started.Run, By: "pat", Why: "made room"}, Here: true})
+	p, err := r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: ops.RunRequest{Run: started.Run, Why: "made room"}, Here: true})
 	require.NoError(t, err)
 	require.Equal(t, []any{run.RunCompleted, 150}, []any{p.Status, p.Done})
 }

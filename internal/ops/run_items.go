@@ -12,47 +12,48 @@ import (
 type ItemQuery struct {
 	Run string `json:"run"`
 	// Outcomes selects by outcome; empty means all documents, also those without one.
-	Outcomes []run.Outcome `json:"outcomes,omitempty"`
-	// After is the last document's id of the previous page; empty starts. Limit is at most 1,000.
-	After string `json:"after,omitempty"`
+	Outcomes []run.Outcome `json:"outcome,omitempty"`
+	// Limit is 1 to 1,000; 0 means 20. Page is the Next of the page before.
 	Limit int    `json:"limit,omitempty"`
+	Page  string `json:"page,omitempty"`
 }
 
-// OutcomesOf splits a list with commas. RunItems refuses unknown outcomes.
-func OutcomesOf(text string) (list []run.Outcome) {
-	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			list = append(list, run.Outcome(part))
-		}
-	}
-	return list
+// ItemPage is a page of a run's documents.
+type ItemPage struct {
+	Items []run.ItemOutcome `json:"items"`
+	// Next is the ItemQuery.Page of the next page; empty at the end.
+	Next string `json:"next,omitempty"`
 }
 
 // RunItems returns documents of a run with their outcomes, page by page. Errors as RunShow.
-func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (items []run.ItemOutcome, err error) {
+func (o *Ops) RunItems(ctx context.Context, q ItemQuery) (page ItemPage, err error) {
 	if q.Limit, err = checkLimit(q.Limit); err != nil {
-		return nil, err
+		return page, err
 	}
 	if !isRunID(q.Run) {
-		return nil, notARun(q.Run)
+		return page, notARun(q.Run)
 	}
 	for _, outcome := range q.Outcomes {
 		if !slices.Contains(run.Outcomes(), outcome) {
-			return nil, refuse(Usage, "outcome: expected some of %s, found %q", outcomes(), string(outcome))
+			return page, refuse(Usage, "outcome: expected some of %s, found %q", outcomes(), string(outcome))
 		}
 	}
 	after := ""
-	if q.After != "" {
-		after = run.DocumentKey(q.After)
+	if q.Page != "" {
+		after = run.DocumentKey(q.Page)
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) (err error) {
 		if _, err := o.requireRun(ctx, s, q.Run); err != nil {
 			return err
 		}
-		items, err = s.Runs.Items(ctx, q.Run, q.Outcomes, after, q.Limit)
+		page.Items, err = s.Runs.Items(ctx, q.Run, q.Outcomes, after, q.Limit)
 		return err
 	})
-	return items, err
+	page.Items = present(page.Items)
+	if n := len(page.Items); n == q.Limit {
+		page.Next = page.Items[n-1].Document
+	}
+	return page, err
 }
 
 func outcomes() string {
@@ -87,5 +88,10 @@ func (o *Ops) knownReport(name string) error {
 	return refuse(Usage, "report: expected one of %s, found %q", strings.Join(known, ", "), Truncate(name, MaxRunID))
 }
 
+// ReportList is all reports.
+type ReportList struct {
+	Reports []run.ReportName `json:"reports"`
+}
+
 // ReportNames returns the reports and their meaning, without SQL.
-func (o *Ops) ReportNames(context.Context) ([]run.ReportName, error) { return o.p.ReportNames, nil }
+func (o *Ops) ReportNames() ReportList { return ReportList{o.p.ReportNames} }

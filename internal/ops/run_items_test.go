@@ -17,18 +17,18 @@ func TestRunItemsComeInPages(t *testing.T) {
 	begun := r.start(replayAll()).Run
 	r.handOff(begun, 2, 5, 2)
 	seen := map[string]run.ItemOutcome{}
-	for after, pages := "", 0; ; pages++ {
+	q := ops.ItemQuery{Run: begun, Limit: 3}
+	for pages := 0; ; pages++ {
 		require.Less(t, pages, 10)
-		items, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: begun, After: after, Limit: 3})
+		page, err := r.ops.RunItems(t.Context(), q)
 		require.NoError(t, err)
-		if len(items) == 0 {
-			break
-		}
-		for _, i := range items {
+		for _, i := range page.Items {
 			require.NotContains(t, seen, i.Document)
 			seen[i.Document] = i
 		}
-		after = items[len(items)-1].Document
+		if q.Page = page.Next; q.Page == "" {
+			break
+		}
 	}
 	require.Len(t, seen, 10)
 	require.Equal(t, run.ItemOutcome{Document: "doc-1-0", Outcome: run.DocCommitted, Number: 1}, seen["doc-1-0"])
@@ -50,9 +50,7 @@ func TestReports(t *testing.T) {
 	require.Equal(t, ops.Usage, refusal(err))
 	require.EqualError(t, err, `report: expected one of runs, found "sales"`)
 	r.open(fault.Infrastructure, "connection")
-	names, err := r.ops.ReportNames(t.Context())
-	require.NoError(t, err, "names need no SQL")
-	require.Equal(t, []run.ReportName{{Name: "runs", Meaning: "the latest"}}, names)
+	require.Equal(t, []run.ReportName{{Name: "runs", Meaning: "the latest"}}, r.ops.ReportNames().Reports, "names need no SQL")
 	_, err = r.ops.Report(t.Context(), "runs")
 	require.True(t, breaker.IsRefusal(err), "%v", err)
 	_, err = r.ops.Report(t.Context(), "sales")

@@ -152,14 +152,27 @@ type RunSummary struct {
 	Batches map[run.BatchStatus]int `json:"batches_by_status"`
 }
 
-// RunList returns the latest runs, newest first, at most 1,000; limit 0 means 20. Errors as RunShow.
-func (o *Ops) RunList(ctx context.Context, limit int) (all []RunSummary, err error) {
-	if limit, err = checkLimit(limit); err != nil {
-		return nil, err
+// RunQuery selects runs.
+type RunQuery struct {
+	// Limit is 1 to 1,000; 0 means 20. Page is the Next of the page before.
+	Limit int    `json:"limit,omitempty"`
+	Page  string `json:"page,omitempty"`
+}
+
+// RunPage is a page of runs.
+type RunPage struct {
+	Runs []RunSummary `json:"runs"`
+	// Next is the RunQuery.Page of the next page; empty at the end.
+	Next string `json:"next,omitempty"`
+}
+
+// RunList returns the latest runs, newest first. Errors as RunShow.
+func (o *Ops) RunList(ctx context.Context, q RunQuery) (page RunPage, err error) {
+	if q.Limit, err = checkLimit(q.Limit); err != nil {
+		return page, err
 	}
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
-		all = []RunSummary{}
-		rows, err := s.Runs.ListRuns(ctx, limit)
+		rows, err := s.Runs.ListRuns(ctx, q.Limit)
 		if err != nil {
 			return err
 		}
@@ -170,17 +183,17 @@ func (o *Ops) RunList(ctx context.Context, limit int) (all []RunSummary, err err
 					return err
 				}
 			}
-			all = append(all, summary)
+			page.Runs = append(page.Runs, summary)
 		}
 		return nil
 	})
-	return all, err
+	page.Runs = present(page.Runs)
+	return page, err
 }
 
 // RunRequest names a run for an action.
 type RunRequest struct {
 	Run string `json:"run"`
-	By  string `json:"by"`
 	Why string `json:"why"`
 }
 
@@ -197,8 +210,8 @@ type ResumeRequest struct {
 func (o *Ops) RunCancel(ctx context.Context, r RunRequest) (RunProgress, error) {
 	return o.changeRun(ctx, r, action{
 		state: "is running", from: []run.RunStatus{run.RunRunning},
-		change: func(ctx context.Context, s Stores, _ run.Run) (bool, error) {
-			return s.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: r.By, Why: r.Why, Run: r.Run})
+		change: func(ctx context.Context, s Stores, _ run.Run, by string) (bool, error) {
+			return s.Runs.CancelRun(ctx, r.Run, run.Audit{Code: run.CodeRunCancel, Level: run.LevelWarn, By: by, Why: r.Why, Run: r.Run})
 		},
 	})
 }
@@ -211,14 +224,14 @@ func (o *Ops) RunResume(ctx context.Context, r ResumeRequest) (RunProgress, erro
 	}
 	may := action{
 		state: "has failed or was cancelled", from: []run.RunStatus{run.RunFailed, run.RunCancelled},
-		change: func(ctx context.Context, s Stores, row run.Run) (bool, error) {
+		change: func(ctx context.Context, s Stores, row run.Run, by string) (bool, error) {
 			if held := row.HeldBy(); held != "" {
 				return false, refuse(Conflict, "run %q: %s", r.Run, held)
 			}
 			if row.Status == run.RunRunning { // only its executor changes
-				return true, s.Audit.Write(ctx, Audit{Action: run.CodeRunResume, By: r.By, Why: r.Why, Subject: r.Run, Run: r.Run})
+				return true, s.Audit.Write(ctx, Audit{Action: run.CodeRunResume, By: by, Why: r.Why, Subject: r.Run, Run: r.Run})
 			}
-			return s.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: r.Run})
+			return s.Runs.ResumeRun(ctx, r.Run, run.Audit{Code: run.CodeRunResume, Level: run.LevelInfo, By: by, Why: r.Why, Run: r.Run})
 		},
 	}
 	if r.Here {
@@ -241,7 +254,7 @@ type action struct {
 	from  []run.RunStatus
 	state string
 	// change applies it, with its audit entry; false when the status no longer allows it.
-	change func(ctx context.Context, s Stores, row run.Run) (bool, error)
+	change func(ctx context.Context, s Stores, row run.Run, by string) (bool, error)
 }
 
 // changeRun applies an action and shows the run.
@@ -249,10 +262,11 @@ func (o *Ops) changeRun(ctx context.Context, r RunRequest, a action) (RunProgres
 	if !isRunID(r.Run) {
 		return RunProgress{}, notARun(r.Run)
 	}
-	if err := checkReason(r.By, r.Why); err != nil {
+	by, err := checkReason(ctx, r.Why)
+	if err != nil {
 		return RunProgress{}, err
 	}
-	err := o.stores(ctx, func(ctx context.Context, s Stores) error {
+	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		row, there, err := s.Runs.Run(ctx, r.Run)
 		switch {
 		case err != nil:
@@ -262,7 +276,7 @@ func (o *Ops) changeRun(ctx context.Context, r RunRequest, a action) (RunProgres
 		case !slices.Contains(a.from, row.Status):
 			return refuse(NotFound, "no run %q %s: it is %s", r.Run, a.state, row.Status)
 		}
-		changed, err := a.change(ctx, s, row)
+		changed, err := a.change(ctx, s, row, by)
 		if err == nil && !changed {
 			err = refuse(NotFound, "no run %q %s any more", r.Run, a.state)
 		}

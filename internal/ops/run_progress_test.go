@@ -34,9 +34,9 @@ func TestARunIsShownWithItsNumbers(t *testing.T) {
 	require.Equal(t, run.RunCompletedWithFailures, p.Status)
 	require.Zero(t, p.LeftSeconds)
 
-	all, err := r.ops.RunList(t.Context(), 0)
+	all, err := r.ops.RunList(t.Context(), ops.RunQuery{})
 	require.NoError(t, err)
-	require.Equal(t, []ops.RunSummary{{Run: p.Run, Batches: p.Stats.Batches}}, all)
+	require.Equal(t, []ops.RunSummary{{Run: p.Run, Batches: p.Stats.Batches}}, all.Runs)
 
 	_, err = r.ops.RunShow(t.Context(), "nobody")
 	require.Equal(t, ops.NotFound, refusal(err))
@@ -45,7 +45,7 @@ func TestARunIsShownWithItsNumbers(t *testing.T) {
 		require.Equal(t, ops.Usage, refusal(err))
 	}
 	for _, limit := range []int{-1, 1001} {
-		_, err = r.ops.RunList(t.Context(), limit)
+		_, err = r.ops.RunList(t.Context(), ops.RunQuery{Limit: limit})
 		require.Equal(t, ops.Usage, refusal(err))
 	}
 }
@@ -137,21 +137,24 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	r.foreignRun(theirs, 30)
 	before := r.runStore.Audits()
 
-	words := ops.RunRequest{Run: theirs, By: "pat", Why: "x"}
+	words := ops.RunRequest{Run: theirs, Why: "x"}
 	batch := run.BatchID("dev", theirs, 1)
 	for name, ask := range map[string]func() error{
-		"show":    func() error { _, err := r.ops.RunShow(t.Context(), theirs); return err },
-		"cancel":  func() error { _, err := r.ops.RunCancel(t.Context(), words); return err },
-		"resume":  func() error { _, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words}); return err },
+		"show":   func() error { _, err := r.ops.RunShow(t.Context(), theirs); return err },
+		"cancel": func() error { _, err := r.ops.RunCancel(by(t, "pat"), words); return err },
+		"resume": func() error {
+			_, err := r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: words})
+			return err
+		},
 		"items":   func() error { _, err := r.ops.RunItems(t.Context(), ops.ItemQuery{Run: theirs}); return err },
 		"batches": func() error { _, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Run: theirs}); return err },
 		"batch":   func() error { _, err := r.ops.BatchShow(t.Context(), batch); return err },
 		"requeue of a batch": func() error {
-			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Batch: batch, By: "pat", Why: "x"})
+			_, err := r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Batch: batch, Why: "x"})
 			return err
 		},
 		"requeue of a run": func() error {
-			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: theirs, By: "pat", Why: "x"})
+			_, err := r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Run: theirs, Why: "x"})
 			return err
 		},
 	} {
@@ -159,15 +162,15 @@ func TestAnotherEnvironmentsRunsAreNotThere(t *testing.T) {
 	}
 	require.Equal(t, before, r.runStore.Audits(), "nothing was changed")
 
-	all, err := r.ops.RunList(t.Context(), 1)
+	all, err := r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1})
 	require.NoError(t, err)
-	require.Len(t, all, 1)
-	require.Equal(t, ours, all[0].ID, "behind another's")
+	require.Len(t, all.Runs, 1)
+	require.Equal(t, ours, all.Runs[0].ID, "behind another's")
 	for _, status := range []run.BatchStatus{"", run.Failed} {
 		batches, err := r.ops.BatchList(t.Context(), ops.BatchQuery{Status: status, Limit: 1})
 		require.NoError(t, err)
-		require.Len(t, batches, 1, "behind thirty of another's")
-		require.Equal(t, []any{ours, 2}, []any{batches[0].Run, batches[0].Number})
+		require.Len(t, batches.Batches, 1, "behind thirty of another's")
+		require.Equal(t, []any{ours, 2}, []any{batches.Batches[0].Run, batches.Batches[0].Number})
 	}
 }
 
@@ -216,35 +219,35 @@ func TestALongListCountsTheBatchesOfTheLatest(t *testing.T) {
 	for n := range 103 {
 		require.NoError(t, r.runStore.RunStore.StartRun(t.Context(), run.Run{ID: fmt.Sprint("run-", n), SysName: "web", Kind: run.Drain, Pattern: run.TwoPhase}, run.Audit{}))
 	}
-	all, err := r.ops.RunList(t.Context(), 1000)
+	all, err := r.ops.RunList(t.Context(), ops.RunQuery{Limit: 1000})
 	require.NoError(t, err)
-	require.Len(t, all, 103)
-	require.NotNil(t, all[99].Batches)
-	require.Nil(t, all[100].Batches, "the batches of the latest hundred are counted")
+	require.Len(t, all.Runs, 103)
+	require.NotNil(t, all.Runs[99].Batches)
+	require.Nil(t, all.Runs[100].Batches, "the batches of the latest hundred are counted")
 }
 
 func TestCancelAndResume(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
 	begun := r.start(replayAll()).Run
-	words := ops.RunRequest{Run: begun, By: "pat", Why: "wrong filter"}
-	_, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words})
+	words := ops.RunRequest{Run: begun, Why: "wrong filter"}
+	_, err := r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: words})
 	require.Equal(t, ops.NotFound, refusal(err))
 	require.ErrorContains(t, err, "has failed or was cancelled")
 
-	p, err := r.ops.RunCancel(t.Context(), words)
+	p, err := r.ops.RunCancel(by(t, "pat"), words)
 	require.NoError(t, err)
 	require.True(t, p.Cancel)
 	entries := r.audited(run.CodeRunCancel)
 	require.Len(t, entries, 1)
 	require.Equal(t, []any{"WARN", "pat", "wrong filter", begun}, []any{entries[0].Level, entries[0].By, entries[0].Why, entries[0].Run})
 	r.complete(begun)
-	_, err = r.ops.RunCancel(t.Context(), words)
+	_, err = r.ops.RunCancel(by(t, "pat"), words)
 	require.Equal(t, ops.NotFound, refusal(err))
 	require.ErrorContains(t, err, "is running")
 	require.Len(t, r.audited(run.CodeRunCancel), 1, "what was refused is not audited")
 
-	p, err = r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words})
+	p, err = r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: words})
 	require.NoError(t, err)
 	require.Equal(t, []any{run.RunRunning, 1, ""}, []any{p.Status, p.Epoch, p.Note})
 	require.Len(t, r.audited(run.CodeRunResume), 1)
@@ -254,8 +257,8 @@ func TestCancelAndResume(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, notice.Epoch, "of the epoch that it may claim")
 
-	for _, bad := range []ops.RunRequest{{By: "pat", Why: "x"}, {Run: begun, Why: "x"}, {Run: begun, By: "pat"}} {
-		_, err = r.ops.RunCancel(t.Context(), bad)
+	for _, bad := range []ops.RunRequest{{Why: "x"}, {Run: begun}} {
+		_, err = r.ops.RunCancel(by(t, "pat"), bad)
 		require.Equal(t, ops.Usage, refusal(err))
 	}
 }
@@ -270,11 +273,11 @@ func TestAResumedRunThatWasHandedOffGetsAManagerForTheRest(t *testing.T) {
 	hold := run.RunLease{Run: begun, Owner: "manager-1", Epoch: lease.Epoch}
 	require.NoError(t, r.runStore.AddChunk(t.Context(), hold, run.Chunk{First: 1, Initial: run.Queued, Batches: [][]string{{"a"}}}))
 	require.NoError(t, r.runStore.EndHandOff(t.Context(), hold, run.Audit{}))
-	words := ops.RunRequest{Run: begun, By: "pat", Why: "x"}
-	_, err = r.ops.RunCancel(t.Context(), words)
+	words := ops.RunRequest{Run: begun, Why: "x"}
+	_, err = r.ops.RunCancel(by(t, "pat"), words)
 	require.NoError(t, err)
 	r.complete(begun)
-	p, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words})
+	p, err := r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: words})
 	require.NoError(t, err)
 	require.Empty(t, p.Note)
 	require.Equal(t, map[run.BatchStatus]int{run.PendingRetry: 1}, p.Stats.Batches)
@@ -295,7 +298,7 @@ func TestOperatorsRequestsDoNotChangeTheBreaker(t *testing.T) {
 	r.runStore.fails = down()
 	for range 10 {
 		r.clock = r.clock.Add(10 * time.Second)
-		_, err := r.ops.StartRun(t.Context(), replayAll())
+		_, err := r.ops.StartRun(by(t, "pat"), replayAll())
 		require.Equal(t, "refused", fault.CodeOf(err))
 	}
 	require.Equal(t, breaker.Running, r.flow().Flow())
@@ -307,11 +310,11 @@ func TestOperatorsRequestsDoNotChangeTheBreaker(t *testing.T) {
 func TestAnActionMayTakeTheProbe(t *testing.T) {
 	for name, act := range map[string]func(r *runs, id string) error{
 		"cancel": func(r *runs, id string) error {
-			_, err := r.ops.RunCancel(t.Context(), ops.RunRequest{Run: id, By: "pat", Why: "x"})
+			_, err := r.ops.RunCancel(by(t, "pat"), ops.RunRequest{Run: id, Why: "x"})
 			return err
 		},
 		"requeue": func(r *runs, id string) error {
-			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: id, By: "pat", Why: "x"})
+			_, err := r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Run: id, Why: "x"})
 			return err
 		},
 	} {
@@ -334,9 +337,9 @@ func TestARunCanBeCancelledDuringAPause(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
 	begun := r.start(replayAll()).Run
-	_, err := r.ops.Pause(t.Context(), ops.FlowRequest{By: "pat", Why: "the wrong run"})
+	_, err := r.ops.Pause(by(t, "pat"), ops.FlowRequest{Why: "the wrong run"})
 	require.NoError(t, err)
-	p, err := r.ops.RunCancel(t.Context(), ops.RunRequest{Run: begun, By: "pat", Why: "x"})
+	p, err := r.ops.RunCancel(by(t, "pat"), ops.RunRequest{Run: begun, Why: "x"})
 	require.NoError(t, err)
 	require.True(t, p.Cancel)
 	require.Equal(t, breaker.PausedFlow, r.flow().Flow())

@@ -50,7 +50,6 @@ type StartRequest struct {
 	Pattern string `json:"pattern,omitempty"`
 	// Here executes the run in this process, without messages, as long as the request lasts.
 	Here bool   `json:"here,omitempty"`
-	By   string `json:"by,omitempty"`
 	Why  string `json:"why,omitempty"`
 }
 
@@ -99,10 +98,7 @@ func (r StartRequest) check(table run.KindTable) error {
 			return err
 		}
 	}
-	if r.DryRun {
-		return nil
-	}
-	return checkReason(r.By, r.Why)
+	return nil
 }
 
 func knownKind(k fault.Kind) bool {
@@ -140,6 +136,13 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	if err := r.check(o.o.Kinds); err != nil {
 		return Started{}, err
 	}
+	by := ""
+	if !r.DryRun {
+		var err error
+		if by, err = checkReason(ctx, r.Why); err != nil {
+			return Started{}, err
+		}
+	}
 	if o.o.ReadOnly != "" && !r.DryRun {
 		return Started{}, refuse(Conflict, "%s", o.o.ReadOnly)
 	}
@@ -155,12 +158,12 @@ func (o *Ops) StartRun(ctx context.Context, r StartRequest) (Started, error) {
 	row := run.Run{
 		ID: newRunID(string(r.Kind), o.o.Now()), SysName: o.o.SysName, Kind: r.Kind, Filter: filter, Pattern: res.Pattern,
 		Rate: r.Rate, Limit: r.Limit, Matched: res.Matched, AtLeast: res.AtLeast,
-		RequestedBy: r.By, Why: r.Why,
+		RequestedBy: by, Why: r.Why,
 	}
 	res.Run = row.ID
 	err = o.stores(ctx, func(ctx context.Context, s Stores) error {
 		return s.Runs.StartRun(ctx, row, run.Audit{
-			Code: run.CodeRunStart, Level: run.LevelInfo, By: r.By, Why: r.Why, Run: row.ID,
+			Code: run.CodeRunStart, Level: run.LevelInfo, By: by, Why: r.Why, Run: row.ID,
 			Detail: json.RawMessage(fmt.Sprintf(`{"kind":%q,"matched":%d,"at_least":%t,"pattern":%q,"here":%t}`, r.Kind, res.Matched, res.AtLeast, res.Pattern, r.Here)),
 		})
 	})

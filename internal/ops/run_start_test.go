@@ -43,9 +43,8 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		"no pattern":                 {with(func(r *ops.StartRequest) { r.Pattern = "three_phase" }), `pattern: expected two_phase, checkpoint or optimistic, found "three_phase"`},
 		"an empty filter":            {with(func(r *ops.StartRequest) { r.All = false }), "all: expected a filter, or that all documents are meant"},
 		"all with a filter":          {with(func(r *ops.StartRequest) { r.Code = "1" }), "all: goes with no filter"},
-		"nobody":                     {with(func(r *ops.StartRequest) { r.By = "" }), "by: expected who asks"},
 		"no reason":                  {with(func(r *ops.StartRequest) { r.Why = " " }), "why: expected the reason"},
-		"a reindex without a filter": {ops.StartRequest{Kind: run.Reindex, By: "pat", Why: "x"}, "all: expected a filter"},
+		"a reindex without a filter": {ops.StartRequest{Kind: run.Reindex, Why: "x"}, "all: expected a filter"},
 		"lines of a replay":          {with(func(r *ops.StartRequest) { r.OverwriteEdits = []int64{1} }), `overwrite_edits, not_comparable: go with a kind that writes lines again, found "replay"`},
 		"a replay compares nothing":  {with(func(r *ops.StartRequest) { r.NotComparable = true }), "overwrite_edits, not_comparable: go with a kind"},
 		"too many lines":             {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits = run.Reindex, make([]int64, 1001) }), "overwrite_edits: expected at most 1000 lines, found 1001"},
@@ -53,7 +52,7 @@ func TestInvalidRunRequestsAreRefused(t *testing.T) {
 		"lines without documents":    {with(func(r *ops.StartRequest) { r.Kind, r.OverwriteEdits, r.All = run.Reindex, []int64{7}, false }), "overwrite_edits: names lines, not documents"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.ops.StartRun(t.Context(), c.request)
+			_, err := r.ops.StartRun(by(t, "pat"), c.request)
 			require.Equal(t, ops.Usage, refusal(err), "%v", err)
 			require.ErrorContains(t, err, c.says)
 		})
@@ -83,7 +82,7 @@ func TestADryRunOfARunCountsAndChangesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.request.DryRun = true
-			res, err := r.ops.StartRun(t.Context(), c.request)
+			res, err := r.ops.StartRun(by(t, "pat"), c.request)
 			require.NoError(t, err)
 			require.Equal(t, []any{true, "", c.matched, false, run.TwoPhase}, []any{res.DryRun, res.Run, res.Matched, res.AtLeast, res.Pattern})
 			require.Len(t, res.First, min(c.matched, 20))
@@ -211,7 +210,7 @@ func TestASearchThatDoesNotEnd(t *testing.T) {
 	require.Equal(t, []any{0, true}, []any{res.Matched, res.AtLeast})
 
 	r.search.fails = down()
-	_, err := r.ops.StartRun(t.Context(), replayAll())
+	_, err := r.ops.StartRun(by(t, "pat"), replayAll())
 	require.True(t, fault.IsDependency(err))
 	require.Len(t, r.audited(run.CodeRunStart), 2, "a search that failed begins nothing")
 }
@@ -222,16 +221,19 @@ func TestAShadowChangesNothing(t *testing.T) {
 	begun := r.start(replayAll()).Run
 	r.readOnly = "MODE=shadow: nothing is written"
 	r.renew()
-	words := ops.RunRequest{Run: begun, By: "pat", Why: "x"}
+	words := ops.RunRequest{Run: begun, Why: "x"}
 	for name, act := range map[string]func() error{
-		"start":  func() error { _, err := r.ops.StartRun(t.Context(), replayAll()); return err },
-		"resume": func() error { _, err := r.ops.RunResume(t.Context(), ops.ResumeRequest{RunRequest: words}); return err },
+		"start": func() error { _, err := r.ops.StartRun(by(t, "pat"), replayAll()); return err },
+		"resume": func() error {
+			_, err := r.ops.RunResume(by(t, "pat"), ops.ResumeRequest{RunRequest: words})
+			return err
+		},
 		"mark": func() error {
-			_, err := r.ops.MarkCommitted(t.Context(), ops.MarkRequest{ID: id(1), By: "pat", Why: "x"})
+			_, err := r.ops.MarkCommitted(by(t, "pat"), ops.MarkRequest{ID: id(1), Why: "x"})
 			return err
 		},
 		"requeue": func() error {
-			_, err := r.ops.BatchRequeue(t.Context(), ops.RequeueRequest{Run: begun, By: "pat", Why: "x"})
+			_, err := r.ops.BatchRequeue(by(t, "pat"), ops.RequeueRequest{Run: begun, Why: "x"})
 			return err
 		},
 	} {
@@ -260,14 +262,14 @@ func TestARunIsNotStartedWithoutItsAudit(t *testing.T) {
 	r := newRuns(t)
 	r.fill(1)
 	r.runStore.fails = down()
-	_, err := r.ops.StartRun(t.Context(), replayAll())
+	_, err := r.ops.StartRun(by(t, "pat"), replayAll())
 	require.ErrorContains(t, err, "nothing was done, because no audit row can be written")
 	require.True(t, fault.IsDependency(err))
 	require.Zero(t, r.queue.Sends())
 
 	r.runStore.fails = nil
 	r.open(fault.Infrastructure, "connection")
-	_, err = r.ops.StartRun(t.Context(), replayAll())
+	_, err = r.ops.StartRun(by(t, "pat"), replayAll())
 	require.True(t, breaker.IsRefusal(err), "%v", err)
 	require.Zero(t, r.queue.Sends())
 }
@@ -281,10 +283,10 @@ func TestRunsWaitForSQL(t *testing.T) {
 		Stores: func(context.Context) (ops.Stores, error) { return ops.Stores{}, notAdopted },
 	}, ops.Options{SysName: "web"})
 	for name, ask := range map[string]func() error{
-		"list": func() error { _, err := o.RunList(t.Context(), 0); return err },
+		"list": func() error { _, err := o.RunList(t.Context(), ops.RunQuery{}); return err },
 		"show": func() error { _, err := o.RunShow(t.Context(), "a"); return err },
 		"cancel": func() error {
-			_, err := o.RunCancel(t.Context(), ops.RunRequest{Run: "a", By: "b", Why: "c"})
+			_, err := o.RunCancel(by(t, "b"), ops.RunRequest{Run: "a", Why: "c"})
 			return err
 		},
 		"report": func() error { _, err := o.Report(t.Context(), "runs"); return err },

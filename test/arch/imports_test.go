@@ -60,6 +60,7 @@ func directions() []direction {
 		{"internal/store/migration", nil, nil, "numbered files and what a database says of them; it knows no database"},
 		{"internal/adopt", []string{"internal/fault", "internal/invoice", "internal/timer"}, nil, "a use case knows no SDK"},
 		{"internal/ops", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/run", "internal/timer"}, nil, "what operators do is a use case: it knows no SDK"},
+		{"internal/opsapi", []string{"internal/fault", "internal/ops", "internal/run"}, nil, "the table of calls knows use cases, and no function and no command"},
 		{"internal/run", []string{"internal/fault", "internal/breaker", "internal/invoice", "internal/commit", "internal/timer"}, zerolog, "what runs do is a use case: it knows no SDK"},
 		{
 			"internal/store/shared",
@@ -88,7 +89,7 @@ func directions() []direction {
 		{"internal/config", []string{"internal/fault"}, nil, "settings are plain values"},
 		{
 			"handlers",
-			[]string{"internal/fault", "internal/invoice", "internal/commit", "internal/ops", "internal/run", "internal/timer"},
+			[]string{"internal/fault", "internal/invoice", "internal/commit", "internal/ops", "internal/opsapi", "internal/run", "internal/timer"},
 			zerolog,
 			"handlers only translate: a trigger on one side, a use case on the other",
 		},

@@ -111,7 +111,7 @@ type progress struct {
 // startRun starts a run over the operators' API.
 func (s *stack) startRun(body string) string {
 	s.t.Helper()
-	status, answer := s.ops(http.MethodPost, "run/start", body, functionKey)
+	status, answer := s.ops(http.MethodPost, "runs", body, functionKey)
 	require.Equal(s.t, http.StatusOK, status, "%v", answer)
 	require.NotContains(s.t, answer, "note")
 	return answer["run"].(string)
@@ -120,7 +120,7 @@ func (s *stack) startRun(body string) string {
 // showRun asks how far a run is.
 func (s *stack) showRun(id string) progress {
 	s.t.Helper()
-	status, answer := s.ops(http.MethodGet, "run/show?id="+id, "", functionKey)
+	status, answer := s.ops(http.MethodGet, "runs/progress?run="+id, "", functionKey)
 	require.Equal(s.t, http.StatusOK, status, "%v", answer)
 	text, err := json.Marshal(answer)
 	require.NoError(s.t, err)
@@ -193,7 +193,7 @@ func drain(t *testing.T, s *stack, docs []sample.Document) {
 	batches := (len(docs) + 99) / 100
 	release := s.holdUntilSeen(docs)
 	began := time.Now()
-	id := s.startRun(`{"kind":"drain","by":"kim","why":"the feed is switched off"}`)
+	id := s.startRun(`{"kind":"drain","why":"the feed is switched off"}`)
 	s.waitForWorkers(min(len(workers), (batches+slots-1)/slots))
 	s.cosmos.Server.RemoveFault(release.all)
 	halfway := false
@@ -304,7 +304,7 @@ func TestWorkersAreKilledInMidBatch(t *testing.T) {
 	s.submitMany(docs)
 	_, workers := s.team(2)
 	rule := s.holdRequests(cosmosdb.OpPatch, cosmosdb.Before, 0) // a batch that is in SQL is not finished
-	id := s.startRun(`{"kind":"drain","by":"kim","why":"kill","pattern":"checkpoint"}`)
+	id := s.startRun(`{"kind":"drain","why":"kill","pattern":"checkpoint"}`)
 	for n := range 4 { // the third of one host would be its last
 		w := workers[n%2]
 		s.waitForBatchOf(w, workers)
@@ -392,7 +392,7 @@ func TestServiceBusGoesAwayDuringAHandOff(t *testing.T) {
 	s.team(1)
 	// The messages of the first thousand are taken; those of the others find a connection that breaks, and then none.
 	bus.Fail(servicebus.Fault{Queue: batchesQueue, On: servicebus.OnSend, Then: servicebus.Drop, Skip: 1})
-	id := s.startRun(`{"kind":"drain","by":"kim","why":"bus","pattern":"checkpoint"}`)
+	id := s.startRun(`{"kind":"drain","why":"bus","pattern":"checkpoint"}`)
 	require.Eventually(t, func() bool { return bus.Faults()[0].Struck > 0 }, patience, 10*time.Millisecond)
 	bus.Down()
 	require.Never(t, func() bool { return s.showRun(id).Status != "running" }, 3*time.Second, 200*time.Millisecond)

@@ -57,9 +57,9 @@ func TestABackupIsPutBackUnderARunningHandler(t *testing.T) {
 		return h.Status != handlers.StatusReady && h.Flow.Code == breaker.CodeWentBack && len(h.Problems) == 1
 	})
 	require.Zero(t, s.count(`SELECT COUNT(*) FROM sqlwriter_ledger WHERE detail_id IN (2, 3)`))
-	status, answer := s.ops(http.MethodPost, "resume", `{"by":"kim","why":"it looks well"}`, functionKey)
+	status, answer := s.ops(http.MethodPost, "flow/resume", `{"why":"it looks well"}`, functionKey)
 	require.Equal(t, http.StatusConflict, status, "%v", answer)
-	status, answer = s.ops(http.MethodPost, "resume", `{"by":"kim","why":"we lost the second","force":true}`, functionKey)
+	status, answer = s.ops(http.MethodPost, "flow/resume", `{"why":"we lost the second","force":true}`, functionKey)
 	require.Equal(t, http.StatusOK, status, "%v", answer)
 	require.Equal(t, breaker.Risk, answer["risk"])
 	committed(third)

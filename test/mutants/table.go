@@ -34,7 +34,7 @@ func table() []mutant {
 			"handlers", "TestNothingIsDecidedFromMetadataInAnHTTPFunction",
 		},
 		{
-			"an unknown path is logged", "handlers/ops.go", "		r.path = \"\"\n", "", "handlers", "TestNoKeyReachesALogOrAReply",
+			"an unknown path is logged", "handlers/ops.go", "		r.path = rest\n", "		r.path, r.call = rest, rest\n", "handlers", "TestNoKeyReachesALogOrAReply",
 		},
 		// Poison pills.
 		{

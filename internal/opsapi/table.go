@@ -1,0 +1,81 @@
+package opsapi
+
+import (
+	"context"
+
+	"sqlwriter/internal/ops"
+	"sqlwriter/internal/run"
+)
+
+// Requests that only name what they are about.
+type (
+	// None has no parameters.
+	None struct{}
+	// Document names a document.
+	Document struct {
+		ID string `json:"id"`
+	}
+	// Run names a run.
+	Run struct {
+		Run string `json:"run"`
+	}
+	// Batch names a batch: its id, or RUN/NUMBER.
+	Batch struct {
+		Batch string `json:"batch"`
+	}
+	// Report names a report.
+	Report struct {
+		Name string `json:"name"`
+	}
+)
+
+// The calls. No parameter is named "code": the host takes it for the key.
+//
+//nolint:gochecknoglobals // the table; constant
+var (
+	StatusGet = reads("status.get", "status", "Show the state of the flow, and how many documents wait or have failed.",
+		func(o *ops.Ops, ctx context.Context, _ None) (ops.Status, error) { return o.Status(ctx) })
+
+	DocumentWhy = reads("document.why", "documents/why", "Explain a document's status, and what happens next.",
+		func(o *ops.Ops, ctx context.Context, q Document) (ops.Explanation, error) { return o.Why(ctx, q.ID) })
+	DocumentMarkCommitted = acts("document.mark-committed", "documents/mark-committed",
+		"Mark a document as committed after its lines were repaired by hand.", (*ops.Ops).MarkCommitted)
+
+	FlowPause  = acts("flow.pause", "flow/pause", "Stop the flow: nothing is sent to SQL, and documents wait.", (*ops.Ops).Pause)
+	FlowResume = acts("flow.resume", "flow/resume", "Start the flow again, after a pause or an outage.", (*ops.Ops).Resume)
+
+	RunList  = reads("run.list", "runs", "List the latest runs, newest first.", (*ops.Ops).RunList)
+	RunStart = acts("run.start", "runs", "Start a run, or count and list its documents.", (*ops.Ops).StartRun)
+	RunShow  = reads("run.show", "runs/progress", "Show a run with its progress.",
+		func(o *ops.Ops, ctx context.Context, q Run) (ops.RunProgress, error) { return o.RunShow(ctx, q.Run) })
+	RunItems  = reads("run.items", "runs/items", "List the outcome of each document of a run.", (*ops.Ops).RunItems)
+	RunCancel = acts("run.cancel", "runs/cancel", "Cancel a run: running batches finish, the others do not start.", (*ops.Ops).RunCancel)
+	RunResume = acts("run.resume", "runs/resume", "Continue a run that was cancelled or has failed.", (*ops.Ops).RunResume)
+
+	BatchList = reads("batch.list", "batches", "List the batches of a run, failed ones first, or the latest of all runs.", (*ops.Ops).BatchList)
+	BatchShow = reads("batch.show", "batches/detail", "Show a batch and the errors of its documents.",
+		func(o *ops.Ops, ctx context.Context, q Batch) (ops.BatchDetail, error) {
+			return o.BatchShow(ctx, q.Batch)
+		})
+	BatchRequeue = acts("batch.requeue", "batches/requeue", "Send a failed batch again, or all failed batches of a run.", (*ops.Ops).BatchRequeue)
+
+	AuditList = reads("audit.list", "audits", "List the actions of operators, warnings and errors, newest first.", (*ops.Ops).Audits)
+
+	ReportList = reads("report.list", "reports", "List the monitoring queries.",
+		func(o *ops.Ops, _ context.Context, _ None) (ops.ReportList, error) { return o.ReportNames(), nil })
+	ReportShow = reads("report.show", "reports/rows", "Run a monitoring query.",
+		func(o *ops.Ops, ctx context.Context, q Report) (run.Table, error) { return o.Report(ctx, q.Name) })
+)
+
+// Table returns all rows, in the order of the documentation.
+func Table() []Row {
+	return []Row{
+		StatusGet.row(),
+		DocumentWhy.row(), DocumentMarkCommitted.row(),
+		FlowPause.row(), FlowResume.row(),
+		RunList.row(), RunStart.row(), RunShow.row(), RunItems.row(), RunCancel.row(), RunResume.row(),
+		BatchList.row(), BatchShow.row(), BatchRequeue.row(),
+		AuditList.row(),
+		ReportList.row(), ReportShow.row(),
+	}
+}
