@@ -116,13 +116,16 @@ func printBatch(a *app, b ops.BatchDetail) error {
 		return nil
 	}
 	a.printf("")
-	rows = [][]string{{"AT", "TYPE", "CODE", "RETRIES", "AGAIN", "DOCUMENT", "MESSAGE"}}
+	rows = [][]string{{"AT", "TYPE", "CODE", "RETRIES", "AGAIN", "LINE", "DOCUMENT", "MESSAGE"}}
 	for _, e := range b.Errors {
-		again := "no"
+		again, line := "no", "-"
 		if e.Retryable {
 			again = "yes"
 		}
-		rows = append(rows, []string{clock(e.At), e.Type, orDash(e.Code), strconv.Itoa(e.RetryCount), again, e.Document, oneLine(e.Message)})
+		if e.EntityID != 0 {
+			line = strconv.FormatInt(e.EntityID, 10)
+		}
+		rows = append(rows, []string{clock(e.At), e.Type, orDash(e.Code), strconv.Itoa(e.RetryCount), again, line, e.Document, oneLine(e.Message)})
 	}
 	return a.table(rows)
 }

@@ -43,6 +43,8 @@ type Batch struct {
 // DocumentResult is the result of one document.
 type DocumentResult struct {
 	ID string
+	// Line is the main line's id; 0 when the document names none.
+	Line int64
 	// Outcome is a key of Report.Outcomes.
 	Outcome string
 	// Kind, Code and Reason describe the failure, if there is one. Reason never contains text of a driver.

@@ -43,6 +43,8 @@ type Options struct {
 	Breaker *breaker.Breaker
 	// Evidence keeps poison pills. Without it no document becomes one: it is tried hourly instead.
 	Evidence Evidence
+	// Failures stores own failures of documents for reports; nil stores none.
+	Failures Failures
 	// Container and AppVersion go into a poison pill's evidence.
 	Container, AppVersion string
 	// Parallel bounds the concurrent writes to Cosmos DB; 16 by default.
@@ -62,7 +64,8 @@ type Commit struct {
 	// capLogged is the last hour in which the bound on poison pills was logged.
 	capLogged atomic.Int64
 	// ranOut is when a batch of the feed last ran out of time for dividing, in epoch seconds.
-	ranOut atomic.Int64
+	ranOut   atomic.Int64
+	failures failureStore
 }
 
 // NewCommit makes a Commit over the two ports.
@@ -111,6 +114,9 @@ func (c *Commit) Run(ctx context.Context, b Batch) (Report, error) {
 	report := s.tally.done(oldest, c.o.Now())
 	c.breaker.Note(ctx, s.feedLag(oldest))
 	c.breaker.NoteSkipped(ctx, slices.Collect(maps.Values(s.tally.foreign)))
+	if b.Purpose != ForRun { // a run stores them with its batch
+		c.storeFailures(ctx, s.tally.failures)
+	}
 	switch {
 	case err == nil:
 		s.tally.rest("waiting") // documents that lost a race or were not sent
@@ -249,7 +255,7 @@ func (s *stages) process(ctx context.Context, works []work, write func(context.C
 		for _, w := range works {
 			switch {
 			case w.step == changed && w.races+1 == maxRaces:
-				s.tally.leave(w.doc.ID, fault.New(fault.Contention, "commit: record", "412", "the document changed %d times while its outcome was recorded", maxRaces))
+				s.tally.leave(w.doc, fault.New(fault.Contention, "commit: record", "412", "the document changed %d times while its outcome was recorded", maxRaces))
 			case w.step == changed:
 				w.races++
 				again = append(again, w)

@@ -33,7 +33,7 @@ func (j judge) decide(ctx context.Context, w *work) error {
 	}
 	w.step = finished
 	if v := res.outcome.Verdict; v == Edited || v == NotComparable { // its state stays, whatever it is
-		j.tally.leftAlone(cur.ID, string(v), res.outcome.leftAlone())
+		j.tally.leftAlone(cur, string(v), res.outcome.leftAlone())
 		return nil
 	}
 	if cur.State.Status == invoice.Committed && j.batch.takesOver(invoice.Committed) && (res.failed() || sameContent(w.written, cur)) {
@@ -53,7 +53,7 @@ func (j judge) decide(ctx context.Context, w *work) error {
 	case w.heal && fault.IsDependency(w.cause):
 		return w.cause // its line may have older content, and no other job reads a committed document
 	case healing && res.failed():
-		j.tally.leave(cur.ID, w.cause)
+		j.tally.leave(cur, w.cause)
 	default:
 		if healing && res.outcome.Verdict == Applied {
 			j.tally.log.Warn().Str("document", cur.ID).Msg("another writer committed the document; its lines had older content and were written again")
@@ -74,7 +74,7 @@ func (j judge) rewritten(cur invoice.Document, res result) {
 		j.tally.lostRace(res.err)
 		return
 	}
-	result := resultOf(cur.ID, string(invoice.Failed), res.err)
+	result := resultOf(cur, string(invoice.Failed), res.err)
 	result.RetryCount = cur.State.RetryCount
 	j.tally.add(result)
 	j.tally.log.Warn().Str("document", cur.ID).Str("kind", string(result.Kind)).Str("code", result.Code).

@@ -34,12 +34,12 @@ func (p patcher) refused(d invoice.Document, s invoice.State, err error) (step, 
 	case fault.Has(err, fault.Gone):
 		p.tally.count(d.ID, "gone", "")
 	case fault.Has(err, fault.TooLarge):
-		p.tally.count(d.ID, "left", fault.KindOf(err))
+		p.tally.add(resultOf(d, "left", err))
 		p.tally.log.Error().Str("document", d.ID).Str("status", string(s.Status)).Str("outcome", s.Outcome).
 			Str("code", fault.CodeOf(err)).
 			Msg("MANUAL REVIEW: the document is too large even for the minimal outcome")
 	default:
-		p.tally.leave(d.ID, err)
+		p.tally.leave(d, err)
 	}
 	return finished, nil
 }

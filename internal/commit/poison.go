@@ -113,7 +113,7 @@ func (p *poisoner) original(ctx context.Context, w *work) (json.RawMessage, erro
 	case fault.Has(err, fault.Gone):
 		p.tally.count(w.doc.ID, "gone", "")
 	default:
-		p.tally.leave(w.doc.ID, err)
+		p.tally.leave(w.doc, err)
 	}
 	w.step = finished
 	return nil, nil

@@ -30,7 +30,7 @@ func (r recorder) put(ctx context.Context, w *work) error {
 	switch {
 	case err == nil:
 		w.step = finished
-		r.tally.recorded(w.doc.ID, state, w.cause)
+		r.tally.recorded(w.doc, state, w.cause)
 		if isOwn(w.cause) && r.transitions.begin(w.doc.State).RetryCount == 0 {
 			r.breaker.BeganToFail(ctx, fault.CodeOf(w.cause))
 		}

@@ -93,7 +93,7 @@ func (f refresher) replace(ctx context.Context, w *work, now invoice.Document, f
 			return false, err
 		}
 		if err != nil { // only this document fails: the others continue
-			f.tally.leave(d.ID, err)
+			f.tally.leave(d, err)
 			return false, nil
 		}
 	}
@@ -132,7 +132,7 @@ func (f refresher) afterChange(ctx context.Context, w *work, now invoice.Documen
 		case fault.IsDependency(err):
 			return false, err
 		case err != nil:
-			f.tally.leave(w.doc.ID, err)
+			f.tally.leave(w.doc, err)
 			return false, nil
 		case !found:
 			f.tally.count(w.doc.ID, "gone", "")

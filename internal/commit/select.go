@@ -37,7 +37,7 @@ func (s selection) leavesAlone(d invoice.Document, t *tally) bool {
 	if !s.batch.leavesAlone(d) {
 		return false
 	}
-	t.leftAlone(d.ID, Manual, "a person repaired its lines by hand and marked it as committed")
+	t.leftAlone(d, Manual, "a person repaired its lines by hand and marked it as committed")
 	return true
 }
 

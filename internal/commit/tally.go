@@ -24,6 +24,8 @@ type tally struct {
 	// firstOffer says that the feed brings the batch for the first time. foreign then has the documents of each other sys_name.
 	firstOffer bool
 	foreign    map[string]breaker.Skipped
+	// failures are the own failures of documents.
+	failures []DocumentResult
 	// contended is the error of a rewrite that lost races. Such an error is never final.
 	contended error
 }
@@ -48,6 +50,9 @@ func (t *tally) add(r DocumentResult) {
 	t.counted++
 	if r.Kind != "" {
 		t.report.Kinds[string(r.Kind)]++
+	}
+	if r.ID != "" && r.Code != "" && r.Kind != "" && fault.ScopeOf(r.Kind) == fault.ScopeDocument {
+		t.failures = append(t.failures, r)
 	}
 	t.mu.Unlock()
 	if t.onResult != nil && r.ID != "" {
@@ -76,33 +81,33 @@ func (t *tally) skip(d invoice.Document, why invoice.Eligibility) {
 }
 
 // leftAlone counts a document that a rewrite leaves alone, wholly or in part.
-func (t *tally) leftAlone(id, outcome, why string) {
-	t.add(DocumentResult{ID: id, Outcome: outcome, Code: outcome, Reason: why})
-	t.log.Info().Str("document", id).Str("outcome", outcome).Str("reason", why).Msg("a rewrite left lines alone")
+func (t *tally) leftAlone(d invoice.Document, outcome, why string) {
+	t.add(DocumentResult{ID: d.ID, Line: d.Main, Outcome: outcome, Code: outcome, Reason: why})
+	t.log.Info().Str("document", d.ID).Str("outcome", outcome).Str("reason", why).Msg("a rewrite left lines alone")
 }
 
 // leave counts and logs a document that is left to the recovery timer.
-func (t *tally) leave(id string, err error) {
-	t.add(resultOf(id, "left", err))
-	t.log.Error().Str("document", id).Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).
+func (t *tally) leave(d invoice.Document, err error) {
+	t.add(resultOf(d, "left", err))
+	t.log.Error().Str("document", d.ID).Str("kind", string(fault.KindOf(err))).Str("code", fault.CodeOf(err)).
 		Msg("the outcome could not be recorded: left to the recovery timer")
 }
 
 // recorded counts and logs a recorded state. cause is its error; nil for a verdict.
-func (t *tally) recorded(id string, s invoice.State, cause error) {
+func (t *tally) recorded(d invoice.Document, s invoice.State, cause error) {
 	if cause == nil {
-		t.count(id, s.Outcome, "")
+		t.count(d.ID, s.Outcome, "")
 		return
 	}
 	kind := fault.KindOf(cause) // the minimal state has no kind
-	result := resultOf(id, string(s.Status), cause)
+	result := resultOf(d, string(s.Status), cause)
 	result.RetryCount, result.Again = s.RetryCount, s.Status == invoice.RetryScheduled
 	t.add(result)
 	event := t.log.Warn()
 	if kind == fault.Internal || s.Status == invoice.Failed {
 		event = t.log.Error()
 	}
-	event.Str("document", id).Str("status", string(s.Status)).Str("kind", string(kind)).
+	event.Str("document", d.ID).Str("status", string(s.Status)).Str("kind", string(kind)).
 		Str("code", fault.CodeOf(cause)).Int("retry_count", s.RetryCount).Int64("retry_after", s.RetryAfter).
 		Msg("the document was not written")
 }
@@ -148,8 +153,8 @@ func (t *tally) requested(took time.Duration) {
 }
 
 // resultOf is the result of a failed document.
-func resultOf(id, outcome string, err error) DocumentResult {
-	r := DocumentResult{ID: id, Outcome: outcome, Kind: fault.KindOf(err), Code: fault.CodeOf(err)}
+func resultOf(d invoice.Document, outcome string, err error) DocumentResult {
+	r := DocumentResult{ID: d.ID, Line: d.Main, Outcome: outcome, Kind: fault.KindOf(err), Code: fault.CodeOf(err)}
 	if e := fault.As(err); e != nil {
 		r.Reason = e.Reason // a driver's own text may hold content
 	}

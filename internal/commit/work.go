@@ -85,8 +85,9 @@ func sameContent(a, b invoice.Document) bool {
 func guard(t *tally, w *work) {
 	if r := recover(); r != nil {
 		w.step = finished
-		t.count(w.doc.ID, "left", fault.Internal)
-		t.log.Error().Str("document", w.doc.ID).Str("kind", string(fault.Internal)).Str("panic", fault.Panic("", r).Reason).
+		err := fault.Panic("commit: record", r)
+		t.add(resultOf(w.doc, "left", err))
+		t.log.Error().Str("document", w.doc.ID).Str("kind", string(fault.Internal)).Str("panic", err.Reason).
 			Bytes("stack", debug.Stack()).Msg("a panic while a document was recorded: left to the recovery timer")
 	}
 }

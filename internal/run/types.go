@@ -273,9 +273,11 @@ type ItemOutcome struct {
 	Number int `json:"batch,omitempty"`
 }
 
-// ErrorDetail is a row of the table error_detail: one document's failure in a batch.
+// ErrorDetail is a row of the table error_detail: one failure of a document.
 type ErrorDetail struct {
 	Document string `json:"document"`
+	// EntityID is the main line's id; 0 when the document names none.
+	EntityID int64  `json:"entity_id,omitempty"`
 	Code     string `json:"error_code"`
 	// Message is in our own words, without content of the document.
 	Message string `json:"error_message"`

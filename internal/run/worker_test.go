@@ -400,7 +400,7 @@ func TestOutcomesAndErrorsAreStoredPerDocument(t *testing.T) {
 			ids[2]: {Outcome: "superseded"},
 			ids[3]: {Outcome: "gone"},
 			ids[4]: {Outcome: "skipped"},
-			ids[5]: {Outcome: "retry_scheduled", Kind: fault.Document, Code: "validation.too_long", Reason: "too long", RetryCount: 2, Again: true},
+			ids[5]: {Line: 77, Outcome: "retry_scheduled", Kind: fault.Document, Code: "validation.too_long", Reason: "too long", RetryCount: 2, Again: true},
 			ids[6]: {Outcome: "failed", Kind: fault.Document, Code: "547", Reason: "a constraint", RetryCount: 5},
 			ids[7]: {Outcome: "left", Kind: fault.Contention, Code: "1205", Reason: "a deadlock", Again: true},
 			ids[8]: {Outcome: "failed", Kind: fault.Internal, Code: "panic", Reason: "ours", RetryCount: 5},
@@ -421,7 +421,7 @@ func TestOutcomesAndErrorsAreStoredPerDocument(t *testing.T) {
 			found[d.Document] = d
 		}
 		require.Equal(t, map[string]run.ErrorDetail{
-			ids[5]: {Document: ids[5], Code: "validation.too_long", Message: "too long", Type: run.TypeValidation, RetryCount: 2, Retryable: true},
+			ids[5]: {Document: ids[5], EntityID: 77, Code: "validation.too_long", Message: "too long", Type: run.TypeValidation, RetryCount: 2, Retryable: true},
 			ids[6]: {Document: ids[6], Code: "547", Message: "a constraint", Type: run.TypeMigration, RetryCount: 5},
 			ids[7]: {Document: ids[7], Code: "1205", Message: "a deadlock", Type: run.TypeSystem, Retryable: true},
 			ids[8]: {Document: ids[8], Code: "panic", Message: "ours", Type: run.TypeSystem, RetryCount: 5},

@@ -21,6 +21,8 @@ const ReportsSysName = "web"
 type ReportsHarness struct {
 	// Reports is the port under test, over empty tables, about the environment ReportsSysName.
 	Reports run.Reports
+	// Store is the run store of an environment, over the same tables.
+	Store func(sysName string) run.Store
 	// Names are all reports.
 	Names []string
 	// Now is the database's clock.
@@ -49,6 +51,8 @@ func TestReports(t *testing.T, open func(t *testing.T) ReportsHarness) {
 		{"failed-batches", reportFailedBatches},
 		{"stuck-batches", reportStuckBatches},
 		{"error-codes and error-types", reportErrors},
+		{"failures without a run are in the reports of their environment", reportErrorsWithoutRun},
+		{"a report of failures reads the latest 10,000", reportErrorsBounded},
 		{"performance", reportPerformance},
 		{"runs", reportRuns},
 		{"audit-errors", reportAuditErrors},
@@ -408,20 +412,60 @@ func reportErrors(r *reportsTest) {
 		{"e", "2628", run.TypeMigration, 1, 8 * 24 * time.Hour},
 		{"f", "panic", run.TypeSystem, 1, 8 * 24 * time.Hour},
 	} {
-		r.Insert(r, "error_detail", row{
-			"run_id": "r", "job_id": batchKey(1), "document_id": e.document, "error_code": e.code, "error_message": "too long", "error_type": e.kind,
-			"retry_count": 1, "is_retryable": e.retryable, "created_at": r.ago(e.age),
-		})
+		r.error(row{"document_id": e.document, "error_code": e.code, "error_type": e.kind, "is_retryable": e.retryable, "created_at": r.ago(e.age)})
 	}
+	r.error(row{"sys_name": "dev"})
 	r.rows("error-codes",
-		row{"error_code": "2628", "errors": 3, "errors_percent": 60.0, "documents": 2, "retryable": 2, "last_hour": 1, "latest": r.ago(time.Minute)},
-		row{"error_code": "validation.missing", "errors": 1, "errors_percent": 20.0, "documents": 1, "retryable": 0, "last_hour": 0, "latest": r.ago(6 * 24 * time.Hour)},
+		row{"error_code": "2628", "errors": 3, "errors_percent": 60.0, "documents": 2, "retryable": 2, "last_hour": 1, "first_at": r.ago(3 * time.Hour), "last_at": r.ago(time.Minute)},
+		row{"error_code": "validation.missing", "errors": 1, "errors_percent": 20.0, "documents": 1, "retryable": 0, "last_hour": 0, "last_at": r.ago(6 * 24 * time.Hour)},
 		row{"error_code": "validation.too_long", "errors": 1, "last_hour": 1},
 	)
 	r.rows("error-types",
 		row{"error_type": run.TypeMigration, "errors": 3, "errors_percent": 60.0, "documents": 2, "retryable": 2, "last_hour": 1},
-		row{"error_type": run.TypeValidation, "errors": 2, "errors_percent": 40.0, "documents": 2, "retryable": 0, "last_hour": 1, "latest": r.ago(30 * time.Minute)},
+		row{"error_type": run.TypeValidation, "errors": 2, "errors_percent": 40.0, "documents": 2, "retryable": 0, "last_hour": 1, "last_at": r.ago(30 * time.Minute)},
 	)
+}
+
+// error puts a failure of a document in, a minute ago and without a run.
+func (r *reportsTest) error(changes row) {
+	r.Helper()
+	r.put("error_detail", row{
+		"sys_name": ReportsSysName, "document_id": "d", "error_code": "2628", "error_message": "too long", "error_type": run.TypeMigration,
+		"retry_count": 1, "is_retryable": 1, "created_at": r.ago(time.Minute),
+	}, changes)
+}
+
+func reportErrorsWithoutRun(r *reportsTest) {
+	failure := func(document string, line int64, code, kind string) run.ErrorDetail {
+		return run.ErrorDetail{Document: document, EntityID: line, Code: code, Message: "in our words", Type: kind, RetryCount: 1, Retryable: true}
+	}
+	const wide = 9_007_199_254_740_993 // no float holds it
+	require.NoError(r, r.Store(ReportsSysName).AddErrors(r.Context(), []run.ErrorDetail{
+		failure("a", 7, "2628", run.TypeMigration), failure("b", 0, "document.unreadable", run.TypeValidation), failure("c", wide, "2628", run.TypeMigration),
+	}))
+	require.NoError(r, r.Store(ReportsSysName).AddErrors(r.Context(), nil))
+	require.NoError(r, r.Store("dev").AddErrors(r.Context(), []run.ErrorDetail{failure("theirs", 9, "2628", run.TypeMigration)}))
+	r.rows("error-codes",
+		row{"error_code": "2628", "errors": 2, "documents": 2, "retryable": 2, "last_hour": 2, "sample_id": "c", "sample_line": wide},
+		row{"error_code": "document.unreadable", "errors": 1, "sample_id": "b", "sample_line": nil},
+	)
+	r.rows("error-types",
+		row{"error_type": run.TypeMigration, "errors": 2, "sample_id": "c", "sample_line": wide},
+		row{"error_type": run.TypeValidation, "errors": 1, "sample_id": "b", "sample_line": nil},
+	)
+}
+
+func reportErrorsBounded(r *reportsTest) {
+	r.error(row{"error_code": "oldest", "created_at": r.ago(time.Hour)})
+	many := make([]run.ErrorDetail, 100)
+	for i := range many {
+		many[i] = run.ErrorDetail{Document: fmt.Sprint(i), Code: "2628", Type: run.TypeMigration}
+	}
+	for range 100 {
+		require.NoError(r, r.Store(ReportsSysName).AddErrors(r.Context(), many))
+	}
+	r.rows("error-codes", row{"error_code": "2628", "errors": 10_000, "documents": 100})
+	r.rows("error-types", row{"error_type": run.TypeMigration, "errors": 10_000})
 }
 
 func reportPerformance(r *reportsTest) {
@@ -515,10 +559,7 @@ func reportOurs(r *reportsTest) {
 			"worker_id": fmt.Sprintf("worker-%08d", i), "kind": "worker", "instance": "here", "run_id": of, "status": "RUNNING", "documents_processed": 1,
 			"started_at": r.ago(time.Hour), "heartbeat_at": r.ago(time.Hour),
 		}, nil)
-		r.put("error_detail", row{
-			"run_id": of, "job_id": batchKey(i), "document_id": of, "error_code": "2628", "error_message": "too long", "error_type": run.TypeMigration,
-			"retry_count": 1, "is_retryable": 1, "created_at": r.ago(time.Minute),
-		}, nil)
+		r.error(row{"run_id": of, "job_id": batchKey(i), "sys_name": map[bool]string{true: "dev", false: ReportsSysName}[of == "theirs"]})
 	}
 	for _, of := range []any{"theirs", ReportsSysName} {
 		changes := row{"sys_name": of}

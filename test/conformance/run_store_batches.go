@@ -200,7 +200,7 @@ func batchSave(r *runTest) {
 	h := r.leaseBatch(batchID("r", 1))
 	first := []run.ItemOutcome{{Document: docs[0], Outcome: run.DocDeferred, Code: "2628"}, {Document: docs[1], Outcome: run.DocGone}}
 	detail := run.ErrorDetail{
-		Document: docs[0], Code: "2628", Message: "too long for its column", Type: run.TypeMigration, RetryCount: 3, Retryable: true, At: time.Unix(1, 0),
+		Document: docs[0], EntityID: 9_007_199_254_740_993, Code: "2628", Message: "too long for its column", Type: run.TypeMigration, RetryCount: 3, Retryable: true, At: time.Unix(1, 0),
 	}
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, first, []run.ErrorDetail{detail}))
 	require.Equal(r, 2, r.workerRow(h.Owner).Processed)
@@ -247,6 +247,7 @@ func batchSaveImpossible(r *runTest) {
 	r.changesNothing("more than 100 details", func() {
 		details := slices.Repeat([]run.ErrorDetail{{Document: own.Document, Code: "1", Type: run.TypeSystem}}, 101)
 		r.refused(r.Store.SaveOutcomes(r.Context(), h, []run.ItemOutcome{own}, details), "")
+		r.refused(r.Store.AddErrors(r.Context(), details), "")
 	})
 	require.NoError(r, r.Store.SaveOutcomes(r.Context(), h, nil, nil))
 }

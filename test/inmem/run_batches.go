@@ -143,6 +143,15 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 	return nil
 }
 
+// AddErrors implements run.Batches.
+func (s *RunStore) AddErrors(ctx context.Context, details []run.ErrorDetail) error {
+	const op = "inmem: add errors"
+	if len(details) > maxRows {
+		return fault.New(fault.Internal, op, "too_many", "expected at most %d details, found %d", maxRows, len(details))
+	}
+	return ended(ctx, op) // they belong to no batch, and there are no reports to show them
+}
+
 // FinishBatch implements run.Batches.
 func (s *RunStore) FinishBatch(ctx context.Context, h run.BatchLease, audit func(run.BatchStats) run.Audit) (run.BatchStats, error) {
 	const op = "inmem: finish batch"

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -20,6 +21,9 @@ var reportFiles embed.FS
 const (
 	// reportRows is the most rows of a report.
 	reportRows = 100
+	// reportErrors is the most failures of documents that a report reads. A report of all of a mass failure would take
+	// seconds.
+	reportErrors = 10_000
 	// reportTimeout bounds one report, because other work needs the connection.
 	reportTimeout = 30 * time.Second
 	// deadSeconds is the longest silence of a live worker (docs/requirements.md R75).
@@ -30,19 +34,19 @@ const (
 func ReportNames() []run.ReportName {
 	return []run.ReportName{
 		{Name: "runs", Meaning: "the latest runs and their progress"},
-		{Name: "batch-progress", Meaning: "batches and documents by status, completed and failed ones of the last 30 days"},
-		{Name: "performance", Meaning: "batch time, documents per second and success of the last hour, day and week"},
-		{Name: "workers", Meaning: "managers and workers: active, dead, and of the last 7 days idle, completed, failed"},
-		{Name: "dead-workers", Meaning: "managers and workers that run and sent no heartbeat for ten minutes"},
-		{Name: "stuck-batches", Meaning: "batches in processing without a heartbeat for ten minutes"},
-		{Name: "failed-batches", Meaning: "failed batches and their errors"},
-		{Name: "pending-retries", Meaning: "batches whose message will be sent again, by run"},
-		{Name: "queue-depth", Meaning: "batches and documents that wait for a worker"},
-		{Name: "queue-lag", Meaning: "batches of the last hour by status and run, and their waiting times"},
-		{Name: "batch-success", Meaning: "results of the batches of each of the last 30 days"},
-		{Name: "error-codes", Meaning: "failures of documents in the last 7 days by code"},
-		{Name: "error-types", Meaning: "failures of documents in the last 7 days by type"},
-		{Name: "audit-errors", Meaning: "the latest errors and warnings of the audit log"},
+		{Name: "batch-progress", Meaning: "batches of runs and their documents by status: open ones, and ended ones of the last 30 days"},
+		{Name: "performance", Meaning: "runs: batch time, documents per second and success of the last hour, day and week"},
+		{Name: "workers", Meaning: "runs: managers and workers that are active or dead, and idle, completed and failed ones of the last 7 days"},
+		{Name: "dead-workers", Meaning: "runs: managers and workers that are active and sent no heartbeat for ten minutes"},
+		{Name: "stuck-batches", Meaning: "batches of runs in processing without a heartbeat for ten minutes"},
+		{Name: "failed-batches", Meaning: "failed batches of runs and their errors, at any time"},
+		{Name: "pending-retries", Meaning: "batches of runs whose message will be sent again, by run"},
+		{Name: "queue-depth", Meaning: "batches of runs and their documents that wait for a worker"},
+		{Name: "queue-lag", Meaning: "batches of the last hour by run and status, and their waiting times"},
+		{Name: "batch-success", Meaning: "results of the batches of runs by day, of the last 30 days"},
+		{Name: "error-codes", Meaning: "failures of documents by code, of the feed, the timer and runs: the latest 10,000, of the last 7 days"},
+		{Name: "error-types", Meaning: "the same by type"},
+		{Name: "audit-errors", Meaning: "the latest errors and warnings of the audit log, at any time"},
 	}
 }
 
@@ -65,6 +69,14 @@ type ReportDialect struct {
 type reportData struct {
 	ReportDialect
 	DeadSeconds int
+}
+
+// TopErrors and LimitErrors are Top and Limit for the failures that a report reads.
+func (d reportData) TopErrors() string   { return errorsIn(d.Top) }
+func (d reportData) LimitErrors() string { return errorsIn(d.Limit) }
+
+func errorsIn(bound string) string {
+	return strings.Replace(bound, "@limit", strconv.Itoa(reportErrors), 1)
 }
 
 // Ago is the time a number of seconds before now.

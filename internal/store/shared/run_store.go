@@ -268,6 +268,13 @@ func nullIfEmpty(text string) any {
 	return text
 }
 
+func nullIfZero(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
 // normalizedAudit applies the rules of ops.Audit to an entry.
 func normalizedAudit(a run.Audit) (run.Audit, error) {
 	normalized, err := ops.Audit{Action: a.Code, By: a.By, Why: a.Why, Detail: a.Detail}.Normalize()

@@ -161,14 +161,23 @@ func (s *RunStore) SaveOutcomes(ctx context.Context, h run.BatchLease, outcomes 
 	})
 }
 
+// AddErrors implements run.Batches.
+func (s *RunStore) AddErrors(ctx context.Context, details []run.ErrorDetail) error {
+	op := s.op("add errors")
+	if len(details) > maxRows {
+		return fault.New(fault.Internal, op, "too_many", "expected at most %d details, found %d", maxRows, len(details))
+	}
+	return s.inTx(ctx, op, func(tx *sql.Tx) error { return s.addDetails(ctx, tx, run.BatchLease{}, details) })
+}
+
 func (s *RunStore) addDetails(ctx context.Context, tx *sql.Tx, h run.BatchLease, details []run.ErrorDetail) error {
 	list := make([][]any, len(details))
 	for i, d := range details {
 		list[i] = []any{
-			i, d.Document, ops.Truncate(d.Code, ops.MaxBy), ops.Truncate(d.Message, ops.MaxWhy), d.Type, d.RetryCount, boolInt(d.Retryable),
+			i, d.Document, nullIfZero(d.EntityID), ops.Truncate(d.Code, ops.MaxBy), ops.Truncate(d.Message, ops.MaxWhy), d.Type, d.RetryCount, boolInt(d.Retryable),
 		}
 	}
-	_, err := s.execRows(ctx, tx, "details_insert", list, sql.Named("run", h.Run), sql.Named("job", s.key(h.Batch)))
+	_, err := s.execRows(ctx, tx, "details_insert", list, s.environment(), sql.Named("run", h.Run), sql.Named("job", s.key(h.Batch)))
 	return err
 }
 
@@ -287,7 +296,7 @@ func (s *RunStore) Batch(ctx context.Context, id string) (run.Batch, []run.Error
 	err = s.page(ctx, op, "job_details", maxRows, func(rows *sql.Rows) error {
 		var d run.ErrorDetail
 		var at moment
-		if err := rows.Scan(&d.Document, &d.Code, &d.Message, &d.Type, &d.RetryCount, &d.Retryable, &at); err != nil {
+		if err := rows.Scan(&d.Document, &d.EntityID, &d.Code, &d.Message, &d.Type, &d.RetryCount, &d.Retryable, &at); err != nil {
 			return err
 		}
 		d.At = at.Time

@@ -20,7 +20,7 @@ func TestReports(t *testing.T) {
 	conformance.TestReports(t, func(t *testing.T) conformance.ReportsHarness {
 		d := db{newStore(t)}
 		h := conformance.ReportsHarness{
-			Reports: d.Reports(conformance.ReportsSysName), Insert: d.insert,
+			Reports: d.Reports(conformance.ReportsSysName), Store: d.RunStore, Insert: d.insert,
 			Now: func(testing.TB) time.Time { return time.Now() }, // the database is in this process
 		}
 		for _, r := range shared.ReportNames() {
@@ -70,7 +70,8 @@ func reportBounds() map[string]reportBound {
 		status  = "SEARCH j USING INDEX sqlwriter_ix_job_status (status=?)"
 		created = "SEARCH j USING INDEX sqlwriter_ix_job_created (created_at>?)"
 		ended   = "SEARCH j USING INDEX sqlwriter_ix_job_ended (process_end_time>?)"
-		details = "SEARCH e USING INDEX sqlwriter_ix_error_detail_created (created_at>?)"
+		details = "SEARCH e USING INDEX sqlwriter_ix_error_detail_created (sys_name=? AND created_at>?)"
+		sample  = "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)"
 		level   = "SEARCH a USING COVERING INDEX sqlwriter_ix_audit_log_level (level=?)"
 		running = "SEARCH w USING INDEX sqlwriter_ix_worker_status (status=?)"
 		job     = "SEARCH j USING INDEX sqlite_autoindex_sqlwriter_job_1 (job_id=?)"
@@ -89,8 +90,8 @@ func reportBounds() map[string]reportBound {
 		"queue-depth":     {"what waits", []string{status}},
 		"queue-lag":       {"an hour", []string{created}},
 		"batch-success":   {"30 days", []string{created}},
-		"error-codes":     {"7 days", []string{details}},
-		"error-types":     {"7 days", []string{details}},
+		"error-codes":     {"7 days, and 10,000 failures", []string{details, sample}},
+		"error-types":     {"7 days, and 10,000 failures", []string{details, sample}},
 		"audit-errors": {"the latest 100 of each level, from its end of the index", []string{
 			level, level, "SEARCH a USING INTEGER PRIMARY KEY (rowid=?)",
 		}},

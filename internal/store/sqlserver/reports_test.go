@@ -19,7 +19,7 @@ func TestReports(t *testing.T) {
 		for _, table := range []string{"run", "job", "worker", "error_detail", "audit_log"} {
 			d.exec(t, `DELETE FROM sqlwriter.`+table)
 		}
-		h := conformance.ReportsHarness{Reports: d.store.Reports(conformance.ReportsSysName), Insert: d.insert, Now: d.clock}
+		h := conformance.ReportsHarness{Reports: d.store.Reports(conformance.ReportsSysName), Store: d.store.RunStore, Insert: d.insert, Now: d.clock}
 		for _, r := range shared.ReportNames() {
 			h.Names = append(h.Names, r.Name)
 		}

@@ -1,17 +1,48 @@
--- Failures of documents in the last 7 days by type, the most frequent first (docs/requirements.md R85).
+-- The latest failures of documents by type, the most frequent first (docs/requirements.md R85): those of the change feed,
+-- of the recovery timer and of runs. A failing document has a row for each try. sample_id is the document that failed
+-- last, sample_line its main line.
+WITH latest AS (
+    SELECT{{.TopErrors}}
+        e.error_id,
+        e.error_type,
+        e.document_id,
+        e.is_retryable,
+        e.created_at
+    FROM {{.ErrorDetail}} AS e
+    WHERE
+        e.sys_name = @sys_name
+        AND e.created_at > {{.Ago 604800}}
+    ORDER BY e.created_at DESC{{.LimitErrors}}
+),
+
+sums AS (
+    SELECT
+        f.error_type,
+        COUNT(*) AS errors,
+        {{.Percent "COUNT(*)" "SUM(COUNT(*)) OVER ()"}} AS errors_percent,
+        COUNT(DISTINCT f.document_id) AS documents,
+        SUM(CASE WHEN f.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
+        SUM(
+            CASE WHEN f.created_at > {{.Ago 3600}} THEN 1 ELSE 0 END
+        ) AS last_hour,
+        MIN(f.created_at) AS first_at,
+        MAX(f.created_at) AS last_at,
+        MAX(f.error_id) AS last_id
+    FROM latest AS f
+    GROUP BY f.error_type
+)
+
 SELECT{{.Top}}
-    e.error_type,
-    COUNT(*) AS errors,
-    {{.Percent "COUNT(*)" "SUM(COUNT(*)) OVER ()"}} AS errors_percent,
-    COUNT(DISTINCT e.document_id) AS documents,
-    SUM(CASE WHEN e.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
-    SUM(
-        CASE WHEN e.created_at > {{.Ago 3600}} THEN 1 ELSE 0 END
-    ) AS last_hour,
-    MAX(e.created_at) AS latest
-FROM {{.ErrorDetail}} AS e
-WHERE
-    e.created_at > {{.Ago 604800}}
-    AND {{.OwnRuns "e.run_id"}}
-GROUP BY e.error_type
-ORDER BY errors DESC, e.error_type ASC{{.Limit}};
+    s.error_type,
+    s.errors,
+    s.errors_percent,
+    s.documents,
+    s.retryable,
+    s.last_hour,
+    s.first_at,
+    s.last_at,
+    e.document_id AS sample_id,
+    e.entity_id AS sample_line
+FROM sums AS s
+INNER JOIN {{.ErrorDetail}} AS e ON e.error_id = s.last_id
+ORDER BY s.errors DESC, s.error_type ASC{{.Limit}};

@@ -98,11 +98,15 @@ CREATE TABLE sqlwriter_worker (
 CREATE INDEX sqlwriter_ix_worker_status ON sqlwriter_worker (status, run_id);
 -- Reports read ended workers by their start, which never changes.
 CREATE INDEX sqlwriter_ix_worker_started ON sqlwriter_worker (started_at);
+-- A failure that the change feed or the recovery timer met has no run and no job. entity_id is the main line's id, NULL
+-- when the document names none.
 CREATE TABLE sqlwriter_error_detail (
     error_id INTEGER PRIMARY KEY,
-    run_id TEXT NOT NULL,
-    job_id TEXT NOT NULL,
+    sys_name TEXT NOT NULL,
+    run_id TEXT,
+    job_id TEXT,
     document_id TEXT NOT NULL,
+    entity_id INTEGER,
     error_code TEXT NOT NULL,
     error_message TEXT NOT NULL,
     error_type TEXT NOT NULL,
@@ -112,8 +116,8 @@ CREATE TABLE sqlwriter_error_detail (
 );
 -- A batch is shown with its latest details.
 CREATE INDEX sqlwriter_ix_error_detail_job ON sqlwriter_error_detail (job_id, error_id);
--- Reports read the last days, and a purge reads the oldest rows.
-CREATE INDEX sqlwriter_ix_error_detail_created ON sqlwriter_error_detail (created_at);
+-- Reports read an environment's latest rows, and a purge reads its oldest.
+CREATE INDEX sqlwriter_ix_error_detail_created ON sqlwriter_error_detail (sys_name, created_at);
 -- The batches under the names of the monitoring queries (docs/requirements.md R86).
 CREATE VIEW sqlwriter_batch AS
 SELECT

@@ -104,11 +104,15 @@ CREATE TABLE sqlwriter.worker (
 CREATE INDEX ix_worker_status ON sqlwriter.worker (status, run_id);
 -- Reports read ended workers by their start, which never changes.
 CREATE INDEX ix_worker_started ON sqlwriter.worker (started_at);
+-- A failure that the change feed or the recovery timer met has no run and no job. entity_id is the main line's id, NULL
+-- when the document names none.
 CREATE TABLE sqlwriter.error_detail (
     error_id bigint IDENTITY (1, 1) NOT NULL,
-    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NOT NULL,
-    job_id char(64) COLLATE Latin1_General_BIN2 NOT NULL,
+    sys_name nvarchar(256) COLLATE Latin1_General_BIN2 NOT NULL,
+    run_id nvarchar(64) COLLATE Latin1_General_BIN2 NULL,
+    job_id char(64) COLLATE Latin1_General_BIN2 NULL,
     document_id nvarchar(1023) NOT NULL,
+    entity_id bigint NULL,
     error_code nvarchar(256) NOT NULL,
     error_message nvarchar(2000) NOT NULL,
     error_type varchar(20) COLLATE Latin1_General_BIN2 NOT NULL,
@@ -119,8 +123,8 @@ CREATE TABLE sqlwriter.error_detail (
 );
 -- A batch is shown with its latest details.
 CREATE INDEX ix_error_detail_job ON sqlwriter.error_detail (job_id, error_id);
--- Reports read the last days, and a purge reads the oldest rows.
-CREATE INDEX ix_error_detail_created ON sqlwriter.error_detail (created_at);
+-- Reports read an environment's latest rows, and a purge reads its oldest.
+CREATE INDEX ix_error_detail_created ON sqlwriter.error_detail (sys_name, created_at);
 -- The batches under the names of the monitoring queries (docs/requirements.md R86). A view needs a batch of its own.
 EXEC (N'CREATE VIEW sqlwriter.batch AS
 SELECT

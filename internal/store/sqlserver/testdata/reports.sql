@@ -360,43 +360,105 @@ ORDER BY d.created_on DESC;
 GO
 -- error-codes
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- Failures of documents in the last 7 days by code, the most frequent first (docs/requirements.md R85).
+-- The latest failures of documents by code, the most frequent first (docs/requirements.md R85): those of the change feed,
+-- of the recovery timer and of runs. A failing document has a row for each try. sample_id is the document that failed
+-- last, sample_line its main line.
+WITH latest AS (
+    SELECT TOP (10000)
+        e.error_id,
+        e.error_code,
+        e.document_id,
+        e.is_retryable,
+        e.created_at
+    FROM sqlwriter.error_detail AS e
+    WHERE
+        e.sys_name = @sys_name
+        AND e.created_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
+    ORDER BY e.created_at DESC
+),
+
+sums AS (
+    SELECT
+        f.error_code,
+        COUNT(*) AS errors,
+        CAST(COUNT(*) AS float) * 100 / NULLIF(SUM(COUNT(*)) OVER (), 0) AS errors_percent,
+        COUNT(DISTINCT f.document_id) AS documents,
+        SUM(CASE WHEN f.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
+        SUM(
+            CASE WHEN f.created_at > CAST(DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS datetime2(3)) THEN 1 ELSE 0 END
+        ) AS last_hour,
+        MIN(f.created_at) AS first_at,
+        MAX(f.created_at) AS last_at,
+        MAX(f.error_id) AS last_id
+    FROM latest AS f
+    GROUP BY f.error_code
+)
+
 SELECT TOP (@limit)
-    e.error_code,
-    COUNT(*) AS errors,
-    CAST(COUNT(*) AS float) * 100 / NULLIF(SUM(COUNT(*)) OVER (), 0) AS errors_percent,
-    COUNT(DISTINCT e.document_id) AS documents,
-    SUM(CASE WHEN e.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
-    SUM(
-        CASE WHEN e.created_at > CAST(DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS datetime2(3)) THEN 1 ELSE 0 END
-    ) AS last_hour,
-    MAX(e.created_at) AS latest
-FROM sqlwriter.error_detail AS e
-WHERE
-    e.created_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
-    AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = e.run_id AND x.sys_name <> @sys_name)
-GROUP BY e.error_code
-ORDER BY errors DESC, e.error_code ASC;
+    s.error_code,
+    s.errors,
+    s.errors_percent,
+    s.documents,
+    s.retryable,
+    s.last_hour,
+    s.first_at,
+    s.last_at,
+    e.document_id AS sample_id,
+    e.entity_id AS sample_line
+FROM sums AS s
+INNER JOIN sqlwriter.error_detail AS e ON e.error_id = s.last_id
+ORDER BY s.errors DESC, s.error_code ASC;
 GO
 -- error-types
 DECLARE @limit bigint, @sys_name nvarchar(256);
--- Failures of documents in the last 7 days by type, the most frequent first (docs/requirements.md R85).
+-- The latest failures of documents by type, the most frequent first (docs/requirements.md R85): those of the change feed,
+-- of the recovery timer and of runs. A failing document has a row for each try. sample_id is the document that failed
+-- last, sample_line its main line.
+WITH latest AS (
+    SELECT TOP (10000)
+        e.error_id,
+        e.error_type,
+        e.document_id,
+        e.is_retryable,
+        e.created_at
+    FROM sqlwriter.error_detail AS e
+    WHERE
+        e.sys_name = @sys_name
+        AND e.created_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
+    ORDER BY e.created_at DESC
+),
+
+sums AS (
+    SELECT
+        f.error_type,
+        COUNT(*) AS errors,
+        CAST(COUNT(*) AS float) * 100 / NULLIF(SUM(COUNT(*)) OVER (), 0) AS errors_percent,
+        COUNT(DISTINCT f.document_id) AS documents,
+        SUM(CASE WHEN f.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
+        SUM(
+            CASE WHEN f.created_at > CAST(DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS datetime2(3)) THEN 1 ELSE 0 END
+        ) AS last_hour,
+        MIN(f.created_at) AS first_at,
+        MAX(f.created_at) AS last_at,
+        MAX(f.error_id) AS last_id
+    FROM latest AS f
+    GROUP BY f.error_type
+)
+
 SELECT TOP (@limit)
-    e.error_type,
-    COUNT(*) AS errors,
-    CAST(COUNT(*) AS float) * 100 / NULLIF(SUM(COUNT(*)) OVER (), 0) AS errors_percent,
-    COUNT(DISTINCT e.document_id) AS documents,
-    SUM(CASE WHEN e.is_retryable = 1 THEN 1 ELSE 0 END) AS retryable,
-    SUM(
-        CASE WHEN e.created_at > CAST(DATEADD(SECOND, -3600, SYSUTCDATETIME()) AS datetime2(3)) THEN 1 ELSE 0 END
-    ) AS last_hour,
-    MAX(e.created_at) AS latest
-FROM sqlwriter.error_detail AS e
-WHERE
-    e.created_at > CAST(DATEADD(SECOND, -604800, SYSUTCDATETIME()) AS datetime2(3))
-    AND NOT EXISTS (SELECT 1 FROM sqlwriter.run AS x WHERE x.run_id = e.run_id AND x.sys_name <> @sys_name)
-GROUP BY e.error_type
-ORDER BY errors DESC, e.error_type ASC;
+    s.error_type,
+    s.errors,
+    s.errors_percent,
+    s.documents,
+    s.retryable,
+    s.last_hour,
+    s.first_at,
+    s.last_at,
+    e.document_id AS sample_id,
+    e.entity_id AS sample_line
+FROM sums AS s
+INNER JOIN sqlwriter.error_detail AS e ON e.error_id = s.last_id
+ORDER BY s.errors DESC, s.error_type ASC;
 GO
 -- audit-errors
 DECLARE @limit bigint, @sys_name nvarchar(256);

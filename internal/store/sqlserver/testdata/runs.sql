@@ -18,27 +18,31 @@ VALUES (
 );
 GO
 -- details_insert
+DECLARE @sys_name nvarchar(256);
 DECLARE @run nvarchar(64);
 DECLARE @job varchar(64);
 DECLARE @rows nvarchar(max);
--- Adds failures of documents in a batch. A row of @rows: position, document, code, message, type, retries, retryable.
+-- Adds failures of documents, in a batch or, without a run, of the change feed and the timer. A row of @rows: position,
+-- document, main line, code, message, type, retries, retryable.
 SET XACT_ABORT ON;
 SET LOCK_TIMEOUT 5000;
 INSERT INTO sqlwriter.error_detail (
-    run_id, job_id, document_id, error_code, error_message, error_type, retry_count, is_retryable, created_at
+    sys_name, run_id, job_id, document_id, entity_id, error_code, error_message, error_type, retry_count, is_retryable,
+    created_at
 )
 SELECT
-    @run, @job, n.listed_document, n.listed_code, n.listed_message, n.listed_type, n.listed_retries, n.listed_retryable,
-    SYSUTCDATETIME()
+    @sys_name, NULLIF(@run, ''), NULLIF(@job, ''), n.listed_document, n.listed_entity, n.listed_code, n.listed_message,
+    n.listed_type, n.listed_retries, n.listed_retryable, SYSUTCDATETIME()
 FROM
     OPENJSON (@rows) WITH (
         listed_position int '$[0]',
         listed_document nvarchar(1023) '$[1]',
-        listed_code nvarchar(256) '$[2]',
-        listed_message nvarchar(2000) '$[3]',
-        listed_type varchar(20) '$[4]',
-        listed_retries int '$[5]',
-        listed_retryable bit '$[6]'
+        listed_entity bigint '$[2]',
+        listed_code nvarchar(256) '$[3]',
+        listed_message nvarchar(2000) '$[4]',
+        listed_type varchar(20) '$[5]',
+        listed_retries int '$[6]',
+        listed_retryable bit '$[7]'
     ) AS n
 ORDER BY n.listed_position;
 GO
@@ -208,7 +212,8 @@ DECLARE @limit bigint;
 DECLARE @job varchar(64);
 -- The latest error details of a batch, newest first.
 SELECT TOP (@limit)
-    e.document_id, e.error_code, e.error_message, e.error_type, e.retry_count, e.is_retryable, e.created_at
+    e.document_id, COALESCE(e.entity_id, 0) AS entity_id, e.error_code, e.error_message, e.error_type,
+    e.retry_count, e.is_retryable, e.created_at
 FROM sqlwriter.error_detail AS e
 WHERE e.job_id = @job
 ORDER BY e.error_id DESC;
