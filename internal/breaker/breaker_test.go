@@ -38,7 +38,7 @@ func (s *store) Load(context.Context) (breaker.Control, string, error) {
 	return s.control, string(rune('a' + s.version%26)), nil
 }
 
-func (s *store) Store(_ context.Context, c breaker.Control, etag string) (string, error) {
+func (s *store) Store(ctx context.Context, c breaker.Control, etag string) (string, error) {
 	if fails := s.fails; fails != nil {
 		s.fails = nil
 		fails()
@@ -47,7 +47,7 @@ func (s *store) Store(_ context.Context, c breaker.Control, etag string) (string
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.puts++
-	if s.away || s.readOnly {
+	if s.away || s.readOnly || ctx.Err() != nil {
 		return "", fault.New(fault.Infrastructure, "test", "503", "away")
 	}
 	if (s.version == 0) != (etag == "") || (s.version > 0 && etag != string(rune('a'+s.version%26))) {

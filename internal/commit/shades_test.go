@@ -130,6 +130,27 @@ func TestWhatIsNotOursIsNotReadAgain(t *testing.T) {
 	require.Equal(t, 0, w.faulty.reads)
 }
 
+// A wrong sys_name is otherwise seen nowhere. A batch that comes again, the other environment's patches and a run do not count.
+func TestDocumentsOfAnotherEnvironmentAreCountedOnce(t *testing.T) {
+	w := newWorld(t, 1)
+	w.clock = w.clock.Add(time.Hour)
+	of := func(sysName string, line int64, state string) string {
+		return strings.ReplaceAll(result(0, line, "A", state), `"sys_name":"web"`, `"sys_name":`+sysName)
+	}
+	batch := w.put(of(`"wbe"`, 2, ""), of(`"wbe"`, 3, ""), of(`null`, 4, ""), of(`"wbe"`, 5, `{"status":"committed"}`), result(0, 1, "A", ""))
+	for retry := range 3 {
+		_, err := w.offer(retry, batch...)
+		require.NoError(t, err)
+		w.clock = w.clock.Add(2 * time.Minute)
+	}
+	w.runFor(false, nil, batch...)
+	at := start().Add(time.Hour)
+	require.ElementsMatch(t, []breaker.Skipped{
+		{SysName: "wbe", Documents: 2, Since: at, LastAt: at, Sample: idOf(t, string(batch[1]))},
+		{SysName: "", Documents: 1, Since: at, LastAt: at, Sample: idOf(t, string(batch[2]))},
+	}, w.breaker.Seen().Control.Skipped)
+}
+
 func TestASecondReadThatFailsDropsNobody(t *testing.T) {
 	for _, e := range []error{down("cosmos"), errors.New("unclassified")} {
 		w := newWorld(t, 1)

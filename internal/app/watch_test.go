@@ -1,0 +1,76 @@
+package app
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"sqlwriter/internal/breaker"
+	"sqlwriter/internal/commit"
+	"sqlwriter/internal/fault"
+	"sqlwriter/test/inmem"
+)
+
+// sharing are two instances of an app.
+func sharing(t *testing.T) (control *inmem.Control, a, b *App) {
+	t.Helper()
+	control = inmem.NewControl()
+	a, b = bare(t), bare(t)
+	a.useBreaker(breaker.New(control, breaker.Options{Instance: "a"}))
+	b.useBreaker(breaker.New(control, breaker.Options{Instance: "b"}))
+	return control, a, b
+}
+
+// Every instance's Health shows what one of them sees, from the first failure on.
+func TestHealthOfEveryInstanceShowsTheFirstFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b := sharing(t)
+		sql := watchedSink{inmem.NewSink(), a.status.seen}
+		away := watchedSink{refusing{}, a.status.seen}
+		_, err := sql.Apply(t.Context(), nil, commit.Preview, breaker.Heartbeat{})
+		require.NoError(t, err)
+		time.Sleep(time.Hour)
+		down := time.Now()
+		_, err = away.Heartbeat(t.Context(), breaker.Heartbeat{})
+		require.Error(t, err)
+		time.Sleep(6 * time.Second)
+		b.breaker.View(t.Context())
+		for _, is := range []*App{a, b} {
+			r := is.status.report()
+			require.Equal(t, breaker.DependencyFailing, r.Dependencies[depSQL].State)
+			require.Equal(t, []string{"infrastructure", "refused"}, []string{r.Dependencies[depSQL].Kind, r.Dependencies[depSQL].Code})
+			require.True(t, down.Equal(r.Dependencies[depSQL].Since))
+			require.Equal(t, stateUnknown, r.Dependencies[depBlob].State)
+			require.Equal(t, "running", r.Flow.State)
+		}
+		_, err = sql.Apply(t.Context(), nil, commit.Preview, breaker.Heartbeat{})
+		require.NoError(t, err)
+		require.Equal(t, breaker.DependencyOK, a.status.report().Dependencies[depSQL].State)
+	})
+}
+
+// refusing is a database that nobody reaches.
+type refusing struct{ commit.Sink }
+
+func (refusing) Heartbeat(context.Context, breaker.Heartbeat) (breaker.Heartbeat, error) {
+	return breaker.Heartbeat{}, fault.New(fault.Infrastructure, "test", "refused", "nobody listens")
+}
+
+// The recovery timer's windows are all that an idle app asks Cosmos DB.
+func TestTheWindowsOfTheTimerAreAnswersOfCosmos(t *testing.T) {
+	_, a, _ := sharing(t)
+	documents := inmem.NewDocuments(time.Now)
+	for _, want := range []string{breaker.DependencyFailing, breaker.DependencyOK} {
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		if want == breaker.DependencyOK {
+			ctx = t.Context()
+		}
+		_, _, err := watchedBacklog{documents, a.status.seen}.Page(ctx, commit.WindowQuery{SysName: "web", Window: commit.Due, Now: 1}, "")
+		cancel()
+		require.Equal(t, want == breaker.DependencyOK, err == nil, "%v", err)
+		require.Equal(t, want, a.status.report().Dependencies[depCosmos].State)
+	}
+}
